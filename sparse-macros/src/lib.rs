@@ -1,0 +1,2 @@
+//! The `graph!` macro.
+#![forbid(unsafe_code)]

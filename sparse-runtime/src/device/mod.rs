@@ -1,0 +1,27 @@
+//! Where arrays live. The device is a type parameter of every array, view and kernel, so that mixing
+//! devices is a type error; [`Cpu`] is the default everywhere.
+
+use sparse_core::element::Element;
+use std::fmt::Debug;
+
+/// A place where arrays live and kernels run.
+pub trait Device: Copy + Clone + Debug + Default + Send + Sync + 'static {
+    /// The device's name in plans and messages.
+    const NAME: &'static str;
+
+    /// An owned, growable run of elements.
+    type Buffer<T: Element>: Clone + Debug + Default + Send + Sync;
+
+    /// A borrowed run of elements.
+    type Slice<'a, T: Element>: Copy + Debug + Send + Sync;
+}
+
+/// The host: buffers are `Vec`s, slices are slices.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cpu;
+
+impl Device for Cpu {
+    const NAME: &'static str = "cpu";
+    type Buffer<T: Element> = Vec<T>;
+    type Slice<'a, T: Element> = &'a [T];
+}

@@ -1,0 +1,19 @@
+//! The one error type of the library: a room's typed error, transparently.
+
+/// Shorthand for results of this library.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Anything that can go wrong. Each variant is one room's own error type.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// An array is not valid, or two do not go together.
+    #[error(transparent)]
+    Format(#[from] crate::formats::FormatError),
+    /// The dimensions given do not fit the model.
+    #[error(transparent)]
+    Dims(#[from] crate::model::DimsError),
+    /// An update rule was given a senseless hyperparameter.
+    #[error(transparent)]
+    Hyperparameter(#[from] sparse_core::update_rules::InvalidHyperparameter),
+}

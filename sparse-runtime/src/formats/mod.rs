@@ -1,0 +1,42 @@
+//! The three storage types as arrays and views, one a file: invariants, constructors, conversions,
+//! exchange with `ndarray` and `sprs`.
+//!
+//! Every array is canonical by construction: column and row ids are sorted, unique and in range, lengths
+//! agree. Kernels rely on it and check nothing inside.
+
+mod csr;
+mod dense;
+mod error;
+mod ids;
+mod row_sparse;
+mod shape;
+
+pub use csr::{Csr, CsrView};
+pub use dense::{Dense, DenseView};
+pub use error::FormatError;
+pub use ids::{ColumnId, ColumnIds, ColumnIdsView};
+pub use row_sparse::{RowIdsView, RowSparse, RowSparseView};
+pub use shape::{MAX_RANK, Shape};
+
+use crate::device::Device;
+use sparse_core::element::Element;
+use sparse_core::storage::Storage;
+
+/// An array type: [`Dense`], [`Csr`] or [`RowSparse`].
+pub trait Array {
+    /// The type of its elements.
+    type Element: Element;
+    /// Its storage type.
+    const STORAGE: Storage;
+}
+
+macro_rules! arrays {
+    ($($array:ident),*) => {
+        $(impl<T: Element, D: Device> Array for $array<T, D> {
+            type Element = T;
+            const STORAGE: Storage = Storage::$array;
+        })*
+    };
+}
+
+arrays!(Dense, Csr, RowSparse);

@@ -1,0 +1,9 @@
+//! Arrays, kernels, optimizers, data readers and training loops of `nnz`.
+
+pub mod device;
+pub mod error;
+pub mod formats;
+pub mod model;
+pub mod optimizer;
+
+pub use error::{Error, Result};

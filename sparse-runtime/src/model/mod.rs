@@ -1,0 +1,172 @@
+//! What `graph!` emits for a model, as a trait: the one interface between the compiler and the training library.
+
+mod dims;
+mod parameter;
+
+pub use dims::{Dims, DimsError};
+pub use parameter::{Parameter, ParameterMut, ParameterRef, RowSparseGradient};
+
+use crate::error::Result;
+use crate::formats::{CsrView, DenseView};
+use crate::optimizer::Updater;
+use sparse_core::element::Float;
+use sparse_core::storage::{ElementType, Storage};
+use sparse_core::update_rules::UpdateRule;
+
+/// A model that `graph!` compiled (or that somebody wrote by hand in the same form).
+pub trait Model: Sized {
+    /// The element type of parameters and arithmetic.
+    type Element: Float;
+    /// One batch: a view for each input and label. Labels are not read by [`forward`](Model::forward).
+    type Batch<'a>: Copy;
+    /// One array for each output; the field types show the inferred storage types.
+    type Outputs;
+    /// One array for each parameter that is not frozen; the field types show the derived storage types.
+    type Gradients;
+
+    /// The model's name as declared.
+    const NAME: &'static str;
+    /// What the compiler decided.
+    const PLAN: Plan;
+    /// A hash of the typed graph; a checkpoint of another graph is refused by it.
+    const FINGERPRINT: u64;
+    /// The inputs and labels, in the order of declaration.
+    const INPUTS: &'static [InputInfo];
+    /// The parameters, in the order of declaration.
+    const PARAMETERS: &'static [ParameterInfo];
+    /// The outputs, in the order of declaration.
+    const OUTPUTS: &'static [OutputInfo];
+
+    /// The dimensions fixed when the model was made, by name.
+    fn dims(&self) -> &Dims;
+
+    /// Picks this model's inputs and labels out of a batch of some data. Checks types, not extents.
+    fn bind<'a, S: BatchSource<'a, Self::Element>>(&self, source: &S) -> Result<Self::Batch<'a>>;
+
+    /// The outputs for a batch, valid until the next call. Allocates nothing after the largest batch.
+    fn forward(&mut self, batch: &Self::Batch<'_>) -> Result<&Self::Outputs>;
+
+    /// The loss of a batch (the mean over its rows). Leaves the outputs in place.
+    fn loss(&mut self, batch: &Self::Batch<'_>) -> Result<f64>;
+
+    /// The loss of a batch; leaves the gradient of every parameter in [`gradients`](Model::gradients).
+    fn loss_and_grads(&mut self, batch: &Self::Batch<'_>) -> Result<f64>;
+
+    /// The outputs of the last call that computed them.
+    fn outputs(&self) -> &Self::Outputs;
+
+    /// The gradients of the last [`loss_and_grads`](Model::loss_and_grads).
+    fn gradients(&self) -> &Self::Gradients;
+
+    /// One step: loss, gradients and update, fused where the graph allows. Returns the loss before the update
+    /// and leaves the outputs (of the parameters before the update) in place.
+    fn train_step<R: UpdateRule>(
+        &mut self,
+        batch: &Self::Batch<'_>,
+        updater: &mut Updater<R, Self::Element>,
+    ) -> Result<f64>;
+
+    /// Output `index` of the last call that computed outputs, if it is dense.
+    fn dense_output(&self, index: usize) -> Option<DenseView<'_, Self::Element>>;
+
+    /// The parameters, in the order of [`PARAMETERS`](Model::PARAMETERS).
+    fn parameters(&self) -> Vec<ParameterRef<'_, Self::Element>>;
+
+    /// The parameters, to be written.
+    fn parameters_mut(&mut self) -> Vec<ParameterMut<'_, Self::Element>>;
+}
+
+/// Where a model finds the arrays of a batch: by the position of the declaration in [`Model::INPUTS`].
+pub trait BatchSource<'a, T: Float> {
+    /// The rows of the batch.
+    fn n_rows(&self) -> usize;
+    /// Input `index` as csr.
+    fn csr(&self, index: usize) -> Result<CsrView<'a, T>>;
+    /// Input or label `index` as a dense array with the rank declared.
+    fn dense(&self, index: usize) -> Result<DenseView<'a, T>>;
+    /// Input or label `index` as integer ids.
+    fn ids(&self, index: usize) -> Result<DenseView<'a, u32>>;
+}
+
+/// What the compiler decided, as text.
+#[derive(Clone, Copy, Debug)]
+pub struct Plan {
+    /// The table: value, shape, storage type, kernel, bytes.
+    pub text: &'static str,
+    /// The graph in Graphviz's language.
+    pub dot: &'static str,
+}
+
+impl std::fmt::Display for Plan {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.text)
+    }
+}
+
+/// Whether a declaration is needed to predict.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InputRole {
+    /// `input`: needed for everything.
+    Input,
+    /// `label`: needed for the loss only.
+    Label,
+}
+
+/// One extent of a declaration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Extent {
+    /// Fixed in the source.
+    Constant(usize),
+    /// A named dimension.
+    Named(&'static str),
+}
+
+/// A declared input or label.
+#[derive(Clone, Copy, Debug)]
+pub struct InputInfo {
+    /// Its name.
+    pub name: &'static str,
+    /// Input or label.
+    pub role: InputRole,
+    /// Its storage type.
+    pub storage: Storage,
+    /// Its element type.
+    pub element: ElementType,
+    /// Its declared shape.
+    pub shape: &'static [Extent],
+    /// What a label must be for the losses that read it.
+    pub label: LabelKind,
+}
+
+/// What the values of a label mean, as the loss that reads it says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LabelKind {
+    /// Any finite number.
+    Real,
+    /// -1 or 0 for the negative class, 1 for the positive one, or a probability in [0, 1].
+    Binary,
+    /// An integer class id below the number of classes.
+    Class,
+}
+
+/// A declared parameter.
+#[derive(Clone, Copy, Debug)]
+pub struct ParameterInfo {
+    /// Its name.
+    pub name: &'static str,
+    /// Its storage type.
+    pub storage: Storage,
+    /// The storage type of its gradient, or `None` for a frozen one.
+    pub gradient: Option<Storage>,
+    /// Its declared shape.
+    pub shape: &'static [Extent],
+}
+
+/// A declared output.
+#[derive(Clone, Copy, Debug)]
+pub struct OutputInfo {
+    /// Its name.
+    pub name: &'static str,
+    /// Its inferred storage type.
+    pub storage: Storage,
+}
