@@ -13,6 +13,9 @@ pub enum Error {
     /// The dimensions given do not fit the model.
     #[error(transparent)]
     Dims(#[from] crate::model::DimsError),
+    /// An update does not fit the parameters.
+    #[error(transparent)]
+    Optimizer(#[from] crate::optimizer::OptimizerError),
     /// An update rule was given a senseless hyperparameter.
     #[error(transparent)]
     Hyperparameter(#[from] sparse_core::update_rules::InvalidHyperparameter),

@@ -43,12 +43,15 @@ pub struct IdleHistory {
     runs: Vec<(IdleMap, u64)>,
     /// `levels[j][i]` is the product of the finished runs `i · 2^(j+1) .. (i+1) · 2^(j+1)`.
     levels: Vec<Vec<IdleMap>>,
-    /// Powers 1.. of the newest run's map.
-    powers: Vec<IdleMap>,
+    /// `powers[k][d - 1]` is the newest run's map to the power `d · DIGIT^k`, as far as the run is long: any
+    /// power is a product of one map a digit.
+    powers: Vec<Vec<IdleMap>>,
+    /// The length from which on the newest run needs one more table of powers.
+    next_table: u64,
 }
 
-/// Powers kept in the table for short gaps.
-const SHORT: usize = 64;
+/// Powers are tabulated by the digits of the exponent to this base.
+const DIGIT: u64 = 64;
 
 impl IdleHistory {
     /// The steps recorded so far.
@@ -68,32 +71,46 @@ impl IdleHistory {
         self.powers.clear();
     }
 
+    /// Forgets what only intervals that begin before step `from` can ask for. O(runs kept).
+    pub fn forget_before(&mut self, from: u64) {
+        if from >= self.steps {
+            return self.forget();
+        }
+        let kept = self.runs.partition_point(|&(_, first)| first <= from);
+        self.runs.drain(..kept.saturating_sub(1));
+        self.levels.clear();
+        for finished in 1..self.runs.len() {
+            self.finish_run(finished);
+        }
+    }
+
     /// Records one more step, with its idle map.
+    #[inline]
     pub fn push(&mut self, map: IdleMap) {
-        if self.runs.last().is_none_or(|(last, _)| *last != map) {
-            self.finish_run();
-            self.runs.push((map, self.steps));
-            self.powers.clear();
-            self.powers.push(map);
-            if self.runs.len() == 1 {
-                // A steady rule is the common case: tabulate at once.
-                self.tabulate(SHORT);
+        match self.runs.last() {
+            Some((last, start)) if *last == map => {
+                if self.steps - start + 1 >= self.next_table {
+                    self.tabulate(map);
+                }
             }
-        } else if self.powers.len() == 1 {
-            self.tabulate(SHORT);
+            _ => self.start_run(map),
         }
         self.steps += 1;
     }
 
     /// The map of the steps `from .. self.steps()`.
+    #[inline]
     pub fn since(&self, from: u64) -> IdleMap {
         debug_assert!(from <= self.steps);
-        let Some(&(map, start)) = self.runs.last() else {
-            return IdleMap::IDENTITY;
-        };
-        if from >= start {
-            return self.newest_power(map, self.steps - from);
+        match self.runs.last() {
+            None => IdleMap::IDENTITY,
+            Some(&(_, start)) if from >= start => self.newest_power(self.steps - from),
+            Some(&(_, start)) => self.over_runs(from, start),
         }
+    }
+
+    /// The map of an interval that begins in a finished run.
+    fn over_runs(&self, from: u64, start: u64) -> IdleMap {
         let mut result = IdleMap::IDENTITY;
         // The run that `from` lies in, from there to its end.
         let mut run = self
@@ -125,22 +142,70 @@ impl IdleHistory {
             result = block.after(&result);
             run += 1 << level;
         }
-        self.newest_power(map, self.steps - start).after(&result)
+        self.newest_power(self.steps - start).after(&result)
     }
 
-    fn newest_power(&self, map: IdleMap, count: u64) -> IdleMap {
+    /// A power of the newest run's map, not above the run's length.
+    #[inline]
+    fn newest_power(&self, count: u64) -> IdleMap {
         match count {
             0 => IdleMap::IDENTITY,
-            n if n as usize <= self.powers.len() => self.powers[n as usize - 1],
-            n => map.power(n),
+            n if n < DIGIT => self.powers[0][n as usize - 1],
+            n => self.long_power(n),
         }
     }
 
-    fn tabulate(&mut self, count: usize) {
-        while self.powers.len() < count {
-            let next = self.powers[0].after(&self.powers[self.powers.len() - 1]);
-            self.powers.push(next);
+    #[inline(never)]
+    fn long_power(&self, mut count: u64) -> IdleMap {
+        let mut result = None;
+        for table in &self.powers {
+            let digit = (count % DIGIT) as usize;
+            count /= DIGIT;
+            if digit > 0 {
+                let power = &table[digit - 1];
+                result = Some(result.map_or(*power, |low| power.after(&low)));
+            }
         }
+        debug_assert_eq!(count, 0);
+        result.unwrap_or(IdleMap::IDENTITY)
+    }
+
+    #[inline(never)]
+    fn start_run(&mut self, map: IdleMap) {
+        if !self.runs.is_empty() {
+            self.finish_run(self.runs.len());
+        }
+        self.runs.push((map, self.steps));
+        // A rate that changes at every step never needs more than the first power.
+        self.powers.truncate(1);
+        match self.powers.first_mut() {
+            Some(table) => {
+                table.clear();
+                table.push(map);
+            }
+            None => self.powers.push(vec![map]),
+        }
+        self.next_table = 2;
+    }
+
+    /// Makes the next table of powers, now that the newest run is long enough to use it.
+    #[cold]
+    fn tabulate(&mut self, map: IdleMap) {
+        let unit = match self.powers.last() {
+            Some(table) if table.len() > 1 => table[0].after(&table[table.len() - 1]),
+            _ => {
+                self.powers.clear();
+                self.next_table = 1;
+                map
+            }
+        };
+        let mut table = Vec::with_capacity(DIGIT as usize - 1);
+        table.push(unit);
+        while table.len() < DIGIT as usize - 1 {
+            table.push(unit.after(&table[table.len() - 1]));
+        }
+        self.powers.push(table);
+        self.next_table = self.next_table.saturating_mul(DIGIT);
     }
 
     /// The product of a finished run.
@@ -149,12 +214,8 @@ impl IdleHistory {
         map.power(self.runs.get(run + 1).map_or(self.steps, |next| next.1) - start)
     }
 
-    /// Enters the newest run, which is about to end, into the tree.
-    fn finish_run(&mut self) {
-        let finished = self.runs.len();
-        if finished == 0 {
-            return;
-        }
+    /// Enters run `finished - 1`, all before which are entered, into the tree.
+    fn finish_run(&mut self, finished: usize) {
         let mut product = self.run_product(finished - 1);
         let mut level = 0;
         while finished % (2 << level) == 0 {
@@ -205,6 +266,42 @@ mod tests {
     #[test]
     fn one_run() {
         check(&vec![map(0.9, 0.01); 150]);
+    }
+
+    #[test]
+    fn a_long_run_by_the_digits_of_its_length() {
+        let mut history = IdleHistory::default();
+        history.push(map(0.3, 0.2));
+        for _ in 0..300_000 {
+            history.push(map(0.9, 1e-5));
+        }
+        for gap in [
+            0, 1, 2, 63, 64, 65, 127, 128, 4095, 4096, 4097, 262_144, 270_000,
+        ] {
+            close(
+                history.since(history.steps() - gap),
+                map(0.9, 1e-5).power(gap),
+            );
+        }
+        let whole = map(0.9, 1e-5).power(300_000).after(&map(0.3, 0.2));
+        close(history.since(0), whole);
+    }
+
+    #[test]
+    fn forgetting_the_past_keeps_the_rest() {
+        let step = |t: u64| map(0.9, 0.001 * (t / 3) as f64);
+        for from in 0..=40 {
+            let mut history = IdleHistory::default();
+            (0..40).for_each(|t| history.push(step(t)));
+            let runs = history.n_runs();
+            history.forget_before(from);
+            assert!(history.n_runs() == runs - (from as usize / 3).min(runs) || from >= 39);
+            (40..60).for_each(|t| history.push(step(t)));
+            for start in from..=60 {
+                let slow = (start..60).fold(IdleMap::IDENTITY, |acc, t| step(t).after(&acc));
+                close(history.since(start), slow);
+            }
+        }
     }
 
     #[test]

@@ -80,6 +80,12 @@ pub trait Step<T: Float>: Copy + PartialEq + Debug + Send + Sync + 'static {
 
     /// Applies a (power of an) idle map to a weight and its state.
     fn apply_idle(map: &IdleMap, weight: &mut T, state: &mut Self::State);
+
+    /// `Some(c)` where [`update`](Self::update) is `weight += c · grad`, to the bit on finite weights, and
+    /// nothing else, so that a loop over weights can be just that. Only a shortcut: `None` is always right.
+    fn gradient_factor(&self) -> Option<T> {
+        None
+    }
 }
 
 /// A fixed number of values that a weight carries: `()`, one value, or an array.

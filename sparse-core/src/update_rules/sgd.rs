@@ -145,6 +145,15 @@ impl<T: Float> Step<T> for SgdStep<T> {
         *weight = T::of(ww * w + wv * v);
         state[0] = T::of(vw * w + vv * v);
     }
+
+    #[inline]
+    fn gradient_factor(&self) -> Option<T> {
+        let plain = self.momentum.is_zero()
+            && self.decay.is_zero()
+            && self.clip.is_infinite()
+            && self.rescale.is_one();
+        plain.then(|| -self.learning_rate)
+    }
 }
 
 #[cfg(test)]
@@ -174,6 +183,37 @@ mod tests {
             }
         }
         assert_eq!(Sgd::default().step::<f64>(0.1, 1.0).idle(), None);
+    }
+
+    #[test]
+    fn the_shortcut_is_the_update_to_the_bit() {
+        let step = Sgd::default().step::<f32>(0.37, 1.0);
+        let factor = step.gradient_factor().unwrap();
+        for (w, g) in [(0.1f32, 0.3f32), (-7.3, 1e-8), (0.0, -2.5), (1e20, 3.0)] {
+            let mut updated = w;
+            step.update(&mut updated, &mut [0.0], g);
+            assert_eq!(updated.to_bits(), (w + factor * g).to_bits());
+        }
+        for rule in [
+            Sgd {
+                momentum: 0.5,
+                ..Sgd::default()
+            },
+            Sgd {
+                weight_decay: 0.5,
+                ..Sgd::default()
+            },
+            Sgd {
+                clip_gradient: Some(1.0),
+                ..Sgd::default()
+            },
+            Sgd {
+                rescale_grad: 0.5,
+                ..Sgd::default()
+            },
+        ] {
+            assert_eq!(rule.step::<f32>(0.1, 1.0).gradient_factor(), None);
+        }
     }
 
     #[test]

@@ -1,12 +1,91 @@
 //! Update rules at work on parameters: state, catch-up, and the dense, exact and touched-rows updates.
+//!
+//! A rule states what one step does to one weight
+//! ([`sparse_core::update_rules`]); [`Updater`] derives everything else. For a `row_sparse` gradient:
+//!
+//! | mode | rows of the gradient | other rows | a step costs |
+//! |---|---|---|---|
+//! | `Exact` | caught up in closed form, updated | caught up when next read | O(rows touched) |
+//! | `Touched` | updated | left alone | O(rows touched) |
+//! | `Dense` | updated | updated with gradient 0 | O(rows) |
+//!
+//! `Exact` and `Dense` are the same mathematics. In `Exact` a table is up to date only where it was
+//! [settled](Updater::settle_rows); [`Updater::flush`] settles all of it, before it is evaluated or saved.
+//!
+//! ```
+//! use sparse_core::storage::Storage;
+//! use sparse_core::update_rules::Sgd;
+//! use sparse_runtime::optimizer::{ParameterSpec, Updater};
+//!
+//! let rule = Sgd { learning_rate: 0.5, ..Sgd::default() };
+//! let spec = ParameterSpec::new("w", 4, 1, Some(Storage::RowSparse));
+//! let mut updater = Updater::<Sgd, f32>::new(rule, vec![spec])?;
+//! let mut w = [1.0, 1.0, 1.0, 1.0];
+//!
+//! updater.begin_step()?;
+//! let mut rows = updater.rows(0, &mut w)?;
+//! rows.settle(2); // before the forward pass reads row 2
+//! rows.update(2, 0, 1.0);
+//! rows.finish();
+//! updater.end_step()?;
+//!
+//! assert_eq!(w, [1.0, 1.0, 0.5, 1.0]);
+//! # Ok::<(), sparse_runtime::Error>(())
+//! ```
 
-use sparse_core::element::Float;
-use sparse_core::update_rules::UpdateRule;
-use std::marker::PhantomData;
+mod accumulator;
+mod apply;
+mod error;
+mod rows;
+mod spec;
+mod updater;
 
-/// An update rule at work on the parameters of one model.
-#[derive(Clone, Debug)]
-pub struct Updater<R: UpdateRule, T: Float> {
-    rule: R,
-    types: PhantomData<T>,
+pub use accumulator::RowAccumulator;
+pub use error::OptimizerError;
+pub use rows::{General, Plain, RowUpdater, StateOf, UpdateKind};
+pub use spec::ParameterSpec;
+pub use updater::Updater;
+
+/// Runs `$body` with `$rows` bound to the [`RowUpdater`] of a parameter, compiled twice: for a rule that is
+/// just `weight += factor · grad`, and for any other. One branch a call, none inside.
+///
+/// `$body` is an expression of one type, evaluated in a function that returns a `Result` whose error is made
+/// from [`crate::Error`]. Several parameters: `with_rows!(updater, [0 => &mut w, 1 => &mut v], |[w, v]| …)`.
+///
+/// ```
+/// use sparse_core::{storage::Storage, update_rules::Sgd};
+/// use sparse_runtime::optimizer::{ParameterSpec, Updater};
+///
+/// # fn main() -> sparse_runtime::Result<()> {
+/// let spec = ParameterSpec::new("w", 4, 1, Some(Storage::RowSparse));
+/// let mut updater = Updater::<Sgd, f32>::new(Sgd::default(), vec![spec])?;
+/// let mut w = [1.0; 4];
+/// updater.begin_step()?;
+/// sparse_runtime::with_rows!(updater, [0 => &mut w], |[rows]| {
+///     rows.settle(2);
+///     rows.update(2, 0, 1.0);
+///     rows.finish();
+/// });
+/// updater.end_step()?;
+/// assert_eq!(w[2], 0.99);
+/// # Ok(())
+/// # }
+/// ```
+#[doc(hidden)]
+#[macro_export]
+macro_rules! with_rows {
+    ($updater:expr, [$($index:expr => $values:expr),+ $(,)?], |[$($rows:ident),+ $(,)?]| $body:expr) => {{
+        let updater = &mut $updater;
+        if [$($index),+].iter().all(|&index| updater.is_plain(index)) {
+            #[allow(unused_mut)]
+            let [$(mut $rows),+] =
+                updater.rows_of::<$crate::optimizer::Plain, _>([$(($index, $values)),+])?;
+            $body
+        } else {
+            #[allow(unused_mut)]
+            let [$(mut $rows),+] =
+                updater.rows_of::<$crate::optimizer::General, _>([$(($index, $values)),+])?;
+            $body
+        }
+    }};
 }

@@ -1,0 +1,66 @@
+//! Whole gradients applied to a parameter: what graphs use whose step is not fused.
+
+use super::error::OptimizerError;
+use super::updater::Updater;
+use crate::error::Result;
+use sparse_core::element::Float;
+use sparse_core::update_rules::{Step, UpdateRule};
+
+impl<R: UpdateRule, T: Float> Updater<R, T> {
+    /// Brings rows up to date before they are read. O(rows given) in `Exact`, nothing otherwise.
+    ///
+    /// # Errors
+    ///
+    /// As [`rows`](Self::rows); a row outside the table, before which all others were settled.
+    pub fn settle_rows(
+        &mut self,
+        parameter: usize,
+        values: &mut [T],
+        ids: impl IntoIterator<Item = usize>,
+    ) -> Result<()> {
+        self.check(parameter, values.len())?;
+        let name = self.parameters[parameter].spec.name.clone();
+        let mut rows = self.rows(parameter, values)?;
+        for row in ids {
+            rows.check_row(&name, row)?;
+            rows.settle(row);
+        }
+        Ok(())
+    }
+
+    /// Applies a dense gradient: every row is updated. O(values).
+    ///
+    /// # Errors
+    ///
+    /// As [`rows`](Self::rows); a gradient with another number of values.
+    pub fn apply_dense(&mut self, parameter: usize, values: &mut [T], grad: &[T]) -> Result<()> {
+        self.check(parameter, values.len())?;
+        let spec = &self.parameters[parameter].spec;
+        if grad.len() != values.len() {
+            return Err(OptimizerError::GradientShape {
+                parameter: spec.name.to_string(),
+                n_rows: spec.n_rows,
+                row_size: spec.row_size,
+                found: [grad.len()].into(),
+            }
+            .into());
+        }
+        // Rows that wait for idle steps take them first.
+        self.settle_all(parameter, values);
+        let table = &mut self.parameters[parameter];
+        let step = self.groups[table.group].step;
+        if table.states.is_empty() {
+            for (weight, &grad) in values.iter_mut().zip(grad) {
+                step.update(weight, &mut Default::default(), grad);
+            }
+        } else {
+            for ((weight, state), &grad) in values.iter_mut().zip(&mut table.states).zip(grad) {
+                step.update(weight, state, grad);
+            }
+        }
+        // Every row is past this step.
+        table.base = self.clock + 1;
+        table.finished = true;
+        Ok(())
+    }
+}

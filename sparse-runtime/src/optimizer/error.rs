@@ -1,0 +1,123 @@
+//! What can be wrong with an update.
+
+use crate::formats::Shape;
+
+/// An update was asked for that does not fit the parameters. Every variant names the parameter.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum OptimizerError {
+    /// There is no such parameter.
+    #[error("parameter {index} does not exist: the updater has {n_parameters} parameters")]
+    NoSuchParameter {
+        /// The position asked for.
+        index: usize,
+        /// The parameters there are.
+        n_parameters: usize,
+    },
+    /// The updater was made for another model.
+    #[error(
+        "the updater was made for other parameters than those of model `{model}`: make it by `Updater::for_model`"
+    )]
+    OtherModel {
+        /// The model that was to be updated.
+        model: &'static str,
+    },
+    /// A parameter has more elements than can be addressed.
+    #[error("parameter `{parameter}`: {n_rows} rows of {row_size} elements cannot be addressed")]
+    TooLarge {
+        /// The parameter.
+        parameter: String,
+        /// Its rows.
+        n_rows: usize,
+        /// The elements of a row.
+        row_size: usize,
+    },
+    /// The values given are not the parameter's.
+    #[error("parameter `{parameter}` has {expected} values, but {found} were given")]
+    ValueCount {
+        /// The parameter.
+        parameter: String,
+        /// Its number of values.
+        expected: usize,
+        /// The values given.
+        found: usize,
+    },
+    /// A gradient has another shape than its parameter.
+    #[error(
+        "the gradient of parameter `{parameter}` has shape {found}, but the parameter has {n_rows} rows of {row_size} elements"
+    )]
+    GradientShape {
+        /// The parameter.
+        parameter: String,
+        /// Its rows.
+        n_rows: usize,
+        /// The elements of a row.
+        row_size: usize,
+        /// The gradient's shape.
+        found: Shape,
+    },
+    /// A row_sparse gradient for a parameter whose gradient was said to be dense.
+    #[error(
+        "parameter `{parameter}` was given a row_sparse gradient, but its gradient was declared dense: rows without a gradient would not be caught up"
+    )]
+    GradientStorage {
+        /// The parameter.
+        parameter: String,
+    },
+    /// A row is named that the parameter does not have.
+    #[error("parameter `{parameter}` has {n_rows} rows, but row {row} was asked for")]
+    RowOutOfRange {
+        /// The parameter.
+        parameter: String,
+        /// The row.
+        row: usize,
+        /// The rows there are.
+        n_rows: usize,
+    },
+    /// A frozen parameter was to be updated.
+    #[error("parameter `{parameter}` is frozen and cannot be updated")]
+    Frozen {
+        /// The parameter.
+        parameter: String,
+    },
+    /// Two handles on one parameter.
+    #[error("the rows of one parameter were asked for twice at once, in {indices:?}")]
+    Repeated {
+        /// The positions asked for.
+        indices: Vec<usize>,
+    },
+    /// A `Plain` handle was asked for where the rule does more.
+    #[error(
+        "parameter `{parameter}`: rule `{rule}` does more here than add a multiple of the gradient: ask for `General` rows"
+    )]
+    NotPlain {
+        /// The parameter.
+        parameter: String,
+        /// The rule.
+        rule: &'static str,
+    },
+    /// In `LazyUpdate::Dense` a step ended without the update of all rows.
+    #[error(
+        "parameter `{parameter}`: the step ended, but the rows without a gradient were not updated: call `RowUpdater::finish`, or use `LazyUpdate::Exact`"
+    )]
+    Unfinished {
+        /// The parameter.
+        parameter: String,
+    },
+    /// A learning rate that no step can be made with.
+    #[error("the learning rate is {value}, but must be at least 0 and finite")]
+    LearningRate {
+        /// The rate.
+        value: f64,
+    },
+    /// A weight-decay scale that makes no sense.
+    #[error(
+        "parameter `{parameter}`: `weight_decay_scale` is {value}, but must be at least 0 and finite"
+    )]
+    WeightDecayScale {
+        /// The parameter.
+        parameter: String,
+        /// The scale.
+        value: f64,
+    },
+}

@@ -1,0 +1,62 @@
+//! What an updater must know about a parameter.
+
+use crate::model::Model;
+use sparse_core::storage::Storage;
+use std::borrow::Cow;
+
+/// A parameter as an updater sees it: a table of rows.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct ParameterSpec {
+    /// The name, for messages and checkpoints.
+    pub name: Cow<'static, str>,
+    /// The number of rows: the first extent.
+    pub n_rows: usize,
+    /// The elements of one row: the product of the other extents.
+    pub row_size: usize,
+    /// The storage type of the gradient, or `None` for a frozen parameter.
+    pub gradient: Option<Storage>,
+    /// Multiplies the rule's weight decay; 0 for a parameter that is not decayed.
+    pub weight_decay_scale: f64,
+}
+
+impl ParameterSpec {
+    /// A parameter of `n_rows × row_size` elements, decayed in full.
+    pub fn new(
+        name: impl Into<Cow<'static, str>>,
+        n_rows: usize,
+        row_size: usize,
+        gradient: Option<Storage>,
+    ) -> Self {
+        ParameterSpec {
+            name: name.into(),
+            n_rows,
+            row_size,
+            gradient,
+            weight_decay_scale: 1.0,
+        }
+    }
+
+    /// The parameters of a model, in the order of [`Model::PARAMETERS`].
+    ///
+    /// Weight decay applies to every `row_sparse` parameter and to every parameter of rank 2 and more. A
+    /// dense parameter of rank 1 or 0 is a bias or a scale, which shrinking would only distort: it is
+    /// exempt (scale 0). Set [`weight_decay_scale`](Self::weight_decay_scale) to decide otherwise.
+    pub fn of_model<M: Model>(model: &M) -> Vec<ParameterSpec> {
+        model
+            .parameters()
+            .iter()
+            .zip(M::PARAMETERS)
+            .map(|(parameter, info)| {
+                let decayed = info.storage == Storage::RowSparse || parameter.shape.rank() >= 2;
+                ParameterSpec {
+                    name: Cow::Borrowed(info.name),
+                    n_rows: parameter.shape.n_rows(),
+                    row_size: parameter.shape.row_size(),
+                    gradient: info.gradient,
+                    weight_decay_scale: if decayed { 1.0 } else { 0.0 },
+                }
+            })
+            .collect()
+    }
+}

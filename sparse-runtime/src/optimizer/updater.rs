@@ -1,0 +1,543 @@
+//! The updater of one model's parameters.
+
+use super::accumulator::RowAccumulator;
+use super::error::OptimizerError;
+use super::rows::{General, RowUpdater, StateOf, UpdateKind};
+use super::spec::ParameterSpec;
+use crate::error::Result;
+use crate::model::Model;
+use sparse_core::element::Float;
+use sparse_core::storage::Storage;
+use sparse_core::update_rules::{IdleHistory, IdleMap, LazyUpdate, StateBlock, Step, UpdateRule};
+use std::marker::PhantomData;
+
+/// Runs of equal idle maps after which tables are flushed and the history starts afresh: some 80 MB.
+const MAX_RUNS: usize = 1 << 20;
+
+/// Steps after which a table is flushed, so that a step counted from the last flush fits 32 bits.
+const MAX_STEPS: u64 = 1 << 31;
+
+/// An update rule at work on the parameters of one model.
+///
+/// A step is [`begin_step`](Self::begin_step), then for each parameter that is not frozen either
+/// [`rows`](Self::rows) (settle, read, update, finish), or [`apply_row_sparse`](Self::apply_row_sparse), or
+/// [`apply_dense`](Self::apply_dense), then [`end_step`](Self::end_step). The values stay with their owner
+/// and are lent to each call. A parameter whose gradient is row_sparse may be left out of a step, which is
+/// then an idle one for all its rows; one whose gradient is dense has all its rows updated at every step.
+///
+/// Memory: the rule's state for each weight, 4 bytes a row where rows are caught up later, 4 bytes a row
+/// where batches are accumulated; all of it mapped by the system only where rows are touched.
+#[derive(Clone, Debug)]
+pub struct Updater<R: UpdateRule, T: Float> {
+    rule: R,
+    mode: LazyUpdate,
+    /// What the next step will use.
+    learning_rate: f64,
+    /// What the groups' steps are made for.
+    resolved: f64,
+    pub(super) clock: u64,
+    pub(super) groups: Vec<Group<R::Step<T>>>,
+    pub(super) parameters: Vec<Table<T, StateOf<R, T>>>,
+    pub(super) max_runs: usize,
+}
+
+/// The parameters with one weight-decay scale: they have one resolved step and one idle history.
+#[derive(Clone, Debug)]
+pub(super) struct Group<S> {
+    weight_decay_scale: f64,
+    pub(super) step: S,
+    idle: Option<IdleMap>,
+    /// True where one of its tables is lazy.
+    lazy: bool,
+    /// True from the first idle map on: rows have something to catch up with.
+    active: bool,
+    pub(super) history: IdleHistory,
+}
+
+/// What the updater keeps for one parameter.
+#[derive(Clone, Debug)]
+pub(super) struct Table<T, S> {
+    pub(super) spec: ParameterSpec,
+    size: usize,
+    pub(super) group: usize,
+    /// Rows are caught up later: mode `Exact` and a row_sparse gradient.
+    lazy: bool,
+    pub(super) states: Vec<S>,
+    /// See `RowUpdater::last`. Empty is as good as all 0: the pages are asked for when rows are.
+    pub(super) last: Vec<u32>,
+    /// Of a lazy table: the step that `last == 0` stands for, at most `MAX_STEPS` ago whenever rows are lent.
+    pub(super) base: u64,
+    sums: RowAccumulator<T>,
+    /// Updated in this step (asked for in mode `Dense` only).
+    pub(super) finished: bool,
+}
+
+impl<R: UpdateRule, T: Float> Updater<R, T> {
+    /// A rule at work on these parameters, at step 0.
+    ///
+    /// # Errors
+    ///
+    /// A hyperparameter that makes no sense, a weight-decay scale below 0, a table that cannot be addressed.
+    pub fn new(rule: R, parameters: impl Into<Vec<ParameterSpec>>) -> Result<Self> {
+        rule.check()?;
+        let learning_rate = rule.learning_rate();
+        let mode = rule.lazy_update();
+        let mut groups: Vec<Group<R::Step<T>>> = Vec::new();
+        let mut tables = Vec::new();
+        for spec in parameters.into() {
+            let scale = spec.weight_decay_scale;
+            if !(scale >= 0.0 && scale.is_finite()) {
+                return Err(OptimizerError::WeightDecayScale {
+                    parameter: spec.name.into_owned(),
+                    value: scale,
+                }
+                .into());
+            }
+            let Some(size) = spec.n_rows.checked_mul(spec.row_size).filter(|size| {
+                size.checked_mul(size_of::<StateOf<R, T>>().max(8))
+                    .is_some()
+            }) else {
+                return Err(OptimizerError::TooLarge {
+                    parameter: spec.name.into_owned(),
+                    n_rows: spec.n_rows,
+                    row_size: spec.row_size,
+                }
+                .into());
+            };
+            let lazy = mode == LazyUpdate::Exact && spec.gradient == Some(Storage::RowSparse);
+            let known = groups
+                .iter()
+                .position(|group| group.weight_decay_scale == scale);
+            let group = known.unwrap_or_else(|| {
+                let step = rule.step(learning_rate, scale);
+                groups.push(Group {
+                    weight_decay_scale: scale,
+                    step,
+                    idle: step.idle(),
+                    lazy: false,
+                    active: false,
+                    history: IdleHistory::default(),
+                });
+                groups.len() - 1
+            });
+            groups[group].lazy |= lazy;
+            tables.push(Table {
+                size,
+                group,
+                lazy,
+                states: Vec::new(),
+                last: Vec::new(),
+                base: 0,
+                sums: RowAccumulator::new(spec.n_rows, spec.row_size),
+                finished: false,
+                spec,
+            });
+        }
+        let mut updater = Updater {
+            rule,
+            mode,
+            learning_rate,
+            resolved: learning_rate,
+            clock: 0,
+            groups,
+            parameters: tables,
+            max_runs: MAX_RUNS,
+        };
+        updater.prepare();
+        Ok(updater)
+    }
+
+    /// A rule at work on the parameters of `model`, with weight decay as
+    /// [`ParameterSpec::of_model`] says.
+    ///
+    /// # Errors
+    ///
+    /// As [`new`](Self::new).
+    pub fn for_model<M: Model<Element = T>>(rule: R, model: &M) -> Result<Self> {
+        Self::new(rule, ParameterSpec::of_model(model))
+    }
+
+    /// The rule.
+    pub fn rule(&self) -> &R {
+        &self.rule
+    }
+
+    /// The parameters, as they were given.
+    pub fn parameters(&self) -> impl ExactSizeIterator<Item = &ParameterSpec> {
+        self.parameters.iter().map(|table| &table.spec)
+    }
+
+    /// The steps made so far.
+    pub fn clock(&self) -> u64 {
+        self.clock
+    }
+
+    /// The learning rate of the next step.
+    pub fn learning_rate(&self) -> f64 {
+        self.learning_rate
+    }
+
+    /// Sets the learning rate, from the next [`begin_step`](Self::begin_step) on.
+    ///
+    /// # Errors
+    ///
+    /// A rate that is negative, infinite or NaN. 0 is a step that changes no weight by its gradient.
+    #[inline]
+    pub fn set_learning_rate(&mut self, learning_rate: f64) -> Result<()> {
+        if !(learning_rate >= 0.0 && learning_rate.is_finite()) {
+            return Err(OptimizerError::LearningRate {
+                value: learning_rate,
+            }
+            .into());
+        }
+        self.learning_rate = learning_rate;
+        Ok(())
+    }
+
+    /// The state of a parameter: one block a value, row major; empty where the rule keeps none. Up to date
+    /// after [`flush`](Self::flush).
+    ///
+    /// # Errors
+    ///
+    /// No such parameter.
+    pub fn states(&self, parameter: usize) -> Result<&[StateOf<R, T>]> {
+        Ok(&self.table(parameter)?.states)
+    }
+
+    /// Starts a step.
+    ///
+    /// # Errors
+    ///
+    /// None today; rules that must refuse a step will say so here.
+    #[inline]
+    pub fn begin_step(&mut self) -> Result<()> {
+        if self.learning_rate != self.resolved {
+            self.resolve();
+        }
+        Ok(())
+    }
+
+    /// Ends a step: advances the clock.
+    ///
+    /// # Errors
+    ///
+    /// In [`LazyUpdate::Dense`], a parameter that is not frozen and was not updated.
+    #[inline]
+    pub fn end_step(&mut self) -> Result<()> {
+        if self.mode == LazyUpdate::Dense {
+            self.check_finished()?;
+        }
+        for group in &mut self.groups {
+            if group.lazy {
+                group.history.push(group.idle.unwrap_or(IdleMap::IDENTITY));
+            }
+        }
+        self.clock += 1;
+        Ok(())
+    }
+
+    /// True where the updates of a parameter are `weight += factor · grad` and nothing else: then
+    /// [`rows_of`](Self::rows_of) gives [`Plain`](super::Plain) handles.
+    #[inline]
+    pub fn is_plain(&self, parameter: usize) -> bool {
+        let Some(table) = self.parameters.get(parameter) else {
+            return false;
+        };
+        let group = &self.groups[table.group];
+        !group.active && group.idle.is_none() && group.step.gradient_factor().is_some()
+    }
+
+    /// The rows of a parameter during this step. O(1), but for the first call and for a flush after 2²⁰
+    /// changes of the learning rate.
+    ///
+    /// # Errors
+    ///
+    /// No such parameter, a frozen one, or values of another length.
+    #[inline]
+    pub fn rows<'a>(
+        &'a mut self,
+        parameter: usize,
+        values: &'a mut [T],
+    ) -> Result<RowUpdater<'a, R, T>> {
+        let [rows] = self.rows_of::<General, 1>([(parameter, values)])?;
+        Ok(rows)
+    }
+
+    /// The rows of several parameters at once. `K` is [`General`], or [`Plain`](super::Plain) where
+    /// [`is_plain`](Self::is_plain) says so of each; the macro `with_rows!` chooses.
+    ///
+    /// # Errors
+    ///
+    /// As [`rows`](Self::rows); a parameter named twice; `Plain` for one that is not.
+    #[inline]
+    pub fn rows_of<'a, K: UpdateKind, const N: usize>(
+        &'a mut self,
+        parameters: [(usize, &'a mut [T]); N],
+    ) -> Result<[RowUpdater<'a, R, T, K>; N]> {
+        let indices = std::array::from_fn(|i| parameters[i].0);
+        for (index, values) in &parameters {
+            self.check(*index, values.len())?;
+            if K::PLAIN && !self.is_plain(*index) {
+                return Err(self.not_plain(*index));
+            }
+        }
+        let mut lent: [Option<&'a mut [T]>; N] = parameters.map(|(_, values)| Some(values));
+        for (&index, values) in indices.iter().zip(&mut lent) {
+            if let Some(values) = values {
+                self.ready(index, values);
+            }
+        }
+        let (groups, clock, mode) = (&self.groups, self.clock, self.mode);
+        let Ok(tables) = self.parameters.get_disjoint_mut(indices) else {
+            return Err(OptimizerError::Repeated {
+                indices: indices.to_vec(),
+            }
+            .into());
+        };
+        let mut lent = lent.into_iter();
+        Ok(tables.map(|table| {
+            let group = &groups[table.group];
+            // There is one for each table.
+            let values = lent.next().flatten().unwrap_or_default();
+            let settles = table.lazy && group.active;
+            // Fits: `ready` has flushed a table whose base is further away.
+            let now = if settles {
+                (clock - table.base.min(clock)) as u32
+            } else {
+                0
+            };
+            RowUpdater {
+                values,
+                states: &mut table.states,
+                last: &mut table.last,
+                sums: &mut table.sums,
+                finished: &mut table.finished,
+                history: &group.history,
+                step: group.step,
+                factor: group.step.gradient_factor().unwrap_or(T::zero()),
+                n_rows: table.spec.n_rows,
+                row_size: table.spec.row_size,
+                base: table.base,
+                now,
+                mark: now + 1,
+                settles,
+                sweeps: mode == LazyUpdate::Dense
+                    && table.spec.gradient == Some(Storage::RowSparse)
+                    && group.idle.is_some(),
+                kind: PhantomData,
+            }
+        }))
+    }
+
+    /// Brings every row of a parameter up to date: before the whole table is read (evaluation, saving), and
+    /// at the end of an epoch. O(values) where rows wait, O(1) otherwise.
+    ///
+    /// # Errors
+    ///
+    /// As [`rows`](Self::rows), but frozen parameters are fine.
+    pub fn flush(&mut self, parameter: usize, values: &mut [T]) -> Result<()> {
+        let table = self.table(parameter)?;
+        if table.size != values.len() {
+            return Err(self.wrong_count(parameter, values.len()));
+        }
+        self.settle_all(parameter, values);
+        let index = self.parameters[parameter].group;
+        if self.groups[index].history.n_runs() > 0 {
+            let of_group = |table: &&Table<_, _>| table.lazy && table.group == index;
+            let waiting = self.parameters.iter().filter(of_group);
+            let oldest = waiting.map(|table| table.base).min();
+            let history = &mut self.groups[index].history;
+            history.forget_before(oldest.unwrap_or(self.clock));
+        }
+        Ok(())
+    }
+
+    /// [`flush`](Self::flush) for every parameter of a model.
+    ///
+    /// # Errors
+    ///
+    /// The updater was made for another model.
+    pub fn flush_model<M: Model<Element = T>>(&mut self, model: &mut M) -> Result<()> {
+        let parameters = model.parameters_mut();
+        if parameters.len() != self.parameters.len() {
+            return Err(OptimizerError::OtherModel { model: M::NAME }.into());
+        }
+        for (index, parameter) in parameters.into_iter().enumerate() {
+            self.flush(index, parameter.values)?;
+        }
+        Ok(())
+    }
+
+    /// Settles all rows and moves the base to the clock.
+    pub(super) fn settle_all(&mut self, parameter: usize, values: &mut [T]) {
+        let table = &mut self.parameters[parameter];
+        let group = &self.groups[table.group];
+        if !table.lazy || table.base >= self.clock {
+            return;
+        }
+        let base = std::mem::replace(&mut table.base, self.clock);
+        if !group.active {
+            return;
+        }
+        let row_size = table.spec.row_size;
+        // Most rows wait since the last flush; they share one map.
+        let longest = group.history.since(base);
+        let mut none = StateOf::<R, T>::default();
+        for row in 0..table.spec.n_rows {
+            let mut map = longest;
+            if let Some(last) = table.last.get_mut(row)
+                && *last != 0
+            {
+                // A row that was updated in the present step is a step ahead of the clock.
+                let settled = base + u64::from(*last);
+                *last = settled.saturating_sub(self.clock) as u32;
+                map = group.history.since(settled.min(self.clock));
+            }
+            if map == IdleMap::IDENTITY {
+                continue;
+            }
+            let start = row * row_size;
+            for (column, weight) in values[start..start + row_size].iter_mut().enumerate() {
+                let state = table.states.get_mut(start + column).unwrap_or(&mut none);
+                let (mut new_weight, mut new_state) = (*weight, *state);
+                R::Step::<T>::apply_idle(&map, &mut new_weight, &mut new_state);
+                // Memory that nobody has written is left alone, so that it stays unmapped.
+                if new_weight != *weight {
+                    *weight = new_weight;
+                }
+                if new_state.values() != state.values() {
+                    *state = new_state;
+                }
+            }
+        }
+    }
+
+    /// Makes the groups' steps for the current learning rate.
+    #[cold]
+    fn resolve(&mut self) {
+        self.resolved = self.learning_rate;
+        for group in &mut self.groups {
+            group.step = self.rule.step(self.learning_rate, group.weight_decay_scale);
+            group.idle = group.step.idle();
+        }
+        self.prepare();
+    }
+
+    /// Allocates what the groups' steps need and the tables do not have yet.
+    fn prepare(&mut self) {
+        for (index, group) in self.groups.iter_mut().enumerate() {
+            let activated = group.lazy && !group.active && group.idle.is_some();
+            group.active |= activated;
+            for table in &mut self.parameters {
+                if table.group != index || table.spec.gradient.is_none() {
+                    continue;
+                }
+                if activated {
+                    // Idle steps have changed nothing so far.
+                    table.base = table.base.max(self.clock);
+                }
+                if group.step.uses_state() && table.states.is_empty() {
+                    table.states = vec![Default::default(); table.size];
+                }
+            }
+        }
+    }
+
+    /// Readies a table whose rows are about to be lent: `last` where it is needed, a flush where one is due.
+    #[inline]
+    fn ready(&mut self, parameter: usize, values: &mut [T]) {
+        let table = &self.parameters[parameter];
+        let group = &self.groups[table.group];
+        let needed = match self.mode {
+            LazyUpdate::Exact => table.lazy && group.active,
+            LazyUpdate::Touched => false,
+            LazyUpdate::Dense => group.idle.is_some(),
+        };
+        if needed {
+            // A table flushed lately is not flushed again because another one keeps the history long.
+            let waits = self.clock.saturating_sub(table.base);
+            let due = table.lazy
+                && (waits >= MAX_STEPS
+                    || group.history.n_runs() > self.max_runs
+                        && waits as usize > self.max_runs / 2);
+            if due || table.last.is_empty() {
+                self.make_ready(parameter, values, due);
+            }
+        }
+    }
+
+    #[cold]
+    fn make_ready(&mut self, parameter: usize, values: &mut [T], due: bool) {
+        let table = &mut self.parameters[parameter];
+        if table.last.is_empty() {
+            table.last = vec![0; table.spec.n_rows];
+        }
+        if due {
+            // The lengths were checked before.
+            let _ = self.flush(parameter, values);
+        }
+    }
+
+    #[inline]
+    pub(super) fn check(&self, parameter: usize, n_values: usize) -> Result<()> {
+        match self.parameters.get(parameter) {
+            Some(table) if table.size == n_values && table.spec.gradient.is_some() => Ok(()),
+            _ => Err(self.refusal(parameter, n_values)),
+        }
+    }
+
+    fn table(&self, parameter: usize) -> Result<&Table<T, StateOf<R, T>>> {
+        match self.parameters.get(parameter) {
+            Some(table) => Ok(table),
+            None => Err(self.refusal(parameter, 0)),
+        }
+    }
+
+    #[cold]
+    fn refusal(&self, parameter: usize, n_values: usize) -> crate::Error {
+        match self.parameters.get(parameter) {
+            None => OptimizerError::NoSuchParameter {
+                index: parameter,
+                n_parameters: self.parameters.len(),
+            }
+            .into(),
+            Some(table) if table.spec.gradient.is_none() => OptimizerError::Frozen {
+                parameter: table.spec.name.to_string(),
+            }
+            .into(),
+            Some(_) => self.wrong_count(parameter, n_values),
+        }
+    }
+
+    #[cold]
+    fn wrong_count(&self, parameter: usize, n_values: usize) -> crate::Error {
+        let table = &self.parameters[parameter];
+        OptimizerError::ValueCount {
+            parameter: table.spec.name.to_string(),
+            expected: table.size,
+            found: n_values,
+        }
+        .into()
+    }
+
+    #[cold]
+    fn not_plain(&self, parameter: usize) -> crate::Error {
+        OptimizerError::NotPlain {
+            parameter: self.parameters[parameter].spec.name.to_string(),
+            rule: R::NAME,
+        }
+        .into()
+    }
+
+    fn check_finished(&mut self) -> Result<()> {
+        for table in &mut self.parameters {
+            if table.spec.gradient.is_some() && !std::mem::take(&mut table.finished) {
+                return Err(OptimizerError::Unfinished {
+                    parameter: table.spec.name.to_string(),
+                }
+                .into());
+            }
+        }
+        Ok(())
+    }
+}
