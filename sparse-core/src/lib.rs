@@ -2,6 +2,13 @@
 //! representation, its passes and the update rules.
 #![forbid(unsafe_code)]
 
+pub mod compile;
+pub mod diagnostics;
 pub mod element;
+pub mod formula;
+pub mod ir;
+pub mod operators;
+pub mod passes;
+pub mod shapes;
 pub mod storage;
 pub mod update_rules;

@@ -1,0 +1,283 @@
+//! The one expression grammar of the operator table.
+//!
+//! Gradients are formulas over operators (`dot(grad, rhs, transpose_rhs = !transpose_rhs)`); element-wise
+//! functions are formulas over scalars (`1 / (1 + exp(-x))`). Both are this grammar; who reads a formula
+//! decides what a call means.
+
+use std::fmt;
+
+/// A parsed formula.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Formula {
+    /// A number.
+    Number(f64),
+    /// An operand, `grad`, `out`, or a scalar variable.
+    Name(String),
+    /// Unary minus.
+    Negate(Box<Formula>),
+    /// `lhs operator rhs`.
+    Binary(BinaryOperator, Box<Formula>, Box<Formula>),
+    /// `name(operands, attribute = value)`.
+    Call(String, Vec<Formula>, Vec<(String, AttributeFormula)>),
+}
+
+/// An infix operator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BinaryOperator {
+    /// `+`
+    Add,
+    /// `-`
+    Subtract,
+    /// `*`
+    Multiply,
+    /// `/`
+    Divide,
+    /// `>`: 1 where it holds, 0 where it does not.
+    Greater,
+    /// `<`
+    Less,
+}
+
+impl BinaryOperator {
+    /// The sign.
+    pub fn symbol(self) -> &'static str {
+        match self {
+            BinaryOperator::Add => "+",
+            BinaryOperator::Subtract => "-",
+            BinaryOperator::Multiply => "*",
+            BinaryOperator::Divide => "/",
+            BinaryOperator::Greater => ">",
+            BinaryOperator::Less => "<",
+        }
+    }
+
+    /// The operator of the table that the sign stands for in a formula over operators.
+    pub fn operator_name(self) -> &'static str {
+        match self {
+            BinaryOperator::Add => "add",
+            BinaryOperator::Subtract => "subtract",
+            BinaryOperator::Multiply => "multiply",
+            BinaryOperator::Divide => "divide",
+            BinaryOperator::Greater => "greater",
+            BinaryOperator::Less => "less",
+        }
+    }
+
+    fn binding(self) -> u8 {
+        match self {
+            BinaryOperator::Greater | BinaryOperator::Less => 1,
+            BinaryOperator::Add | BinaryOperator::Subtract => 2,
+            BinaryOperator::Multiply | BinaryOperator::Divide => 3,
+        }
+    }
+}
+
+/// The value of an attribute in a formula.
+#[derive(Clone, Debug, PartialEq)]
+pub enum AttributeFormula {
+    /// The attribute of this name of the operator whose gradient this is.
+    Same(String),
+    /// The opposite of that flag.
+    Not(String),
+    /// `true` or `false`.
+    Flag(bool),
+    /// A number.
+    Number(f64),
+}
+
+/// Parses a formula.
+///
+/// # Errors
+///
+/// What was expected, and where, in words: formulas are written by the authors of operators.
+pub fn parse(text: &str) -> Result<Formula, String> {
+    let mut parser = Parser { text, at: 0 };
+    let formula = parser.expression(0)?;
+    match parser.peek() {
+        None => Ok(formula),
+        Some(other) => Err(format!("`{text}`: unexpected `{other}` at {}", parser.at)),
+    }
+}
+
+impl fmt::Display for Formula {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Formula::Number(value) => write!(f, "{value}"),
+            Formula::Name(name) => f.write_str(name),
+            Formula::Negate(inner) => write!(f, "-({inner})"),
+            Formula::Binary(operator, lhs, rhs) => write!(f, "({lhs} {} {rhs})", operator.symbol()),
+            Formula::Call(name, operands, attributes) => {
+                write!(f, "{name}(")?;
+                for (i, operand) in operands.iter().enumerate() {
+                    write!(f, "{}{operand}", if i > 0 { ", " } else { "" })?;
+                }
+                for (attribute, value) in attributes {
+                    match value {
+                        AttributeFormula::Same(name) => write!(f, ", {attribute} = {name}")?,
+                        AttributeFormula::Not(name) => write!(f, ", {attribute} = !{name}")?,
+                        AttributeFormula::Flag(flag) => write!(f, ", {attribute} = {flag}")?,
+                        AttributeFormula::Number(number) => write!(f, ", {attribute} = {number}")?,
+                    }
+                }
+                f.write_str(")")
+            }
+        }
+    }
+}
+
+struct Parser<'a> {
+    text: &'a str,
+    at: usize,
+}
+
+impl<'a> Parser<'a> {
+    fn peek(&mut self) -> Option<char> {
+        let rest = &self.text[self.at..];
+        let trimmed = rest.trim_start();
+        self.at += rest.len() - trimmed.len();
+        trimmed.chars().next()
+    }
+
+    fn eat(&mut self, wanted: char) -> bool {
+        let found = self.peek() == Some(wanted);
+        if found {
+            self.at += wanted.len_utf8();
+        }
+        found
+    }
+
+    fn expect(&mut self, wanted: char) -> Result<(), String> {
+        if self.eat(wanted) {
+            return Ok(());
+        }
+        Err(format!(
+            "`{}`: expected `{wanted}` at {}",
+            self.text, self.at
+        ))
+    }
+
+    fn word(&mut self) -> &'a str {
+        self.peek();
+        let rest = &self.text[self.at..];
+        let end = rest
+            .find(|c: char| !(c.is_alphanumeric() || c == '_' || c == '.'))
+            .unwrap_or(rest.len());
+        self.at += end;
+        &rest[..end]
+    }
+
+    fn expression(&mut self, least: u8) -> Result<Formula, String> {
+        let mut lhs = if self.eat('-') {
+            Formula::Negate(Box::new(self.expression(4)?))
+        } else {
+            self.atom()?
+        };
+        loop {
+            let operator = match self.peek() {
+                Some('+') => BinaryOperator::Add,
+                Some('-') => BinaryOperator::Subtract,
+                Some('*') => BinaryOperator::Multiply,
+                Some('/') => BinaryOperator::Divide,
+                Some('>') => BinaryOperator::Greater,
+                Some('<') => BinaryOperator::Less,
+                _ => return Ok(lhs),
+            };
+            if operator.binding() <= least {
+                return Ok(lhs);
+            }
+            self.at += 1;
+            let rhs = self.expression(operator.binding())?;
+            lhs = Formula::Binary(operator, Box::new(lhs), Box::new(rhs));
+        }
+    }
+
+    fn atom(&mut self) -> Result<Formula, String> {
+        if self.eat('(') {
+            let inner = self.expression(0)?;
+            self.expect(')')?;
+            return Ok(inner);
+        }
+        let start = self.at;
+        let word = self.word();
+        if word.starts_with(|c: char| c.is_ascii_digit()) {
+            return word
+                .parse()
+                .map(Formula::Number)
+                .map_err(|_| self.bad(start, "a number"));
+        }
+        if word.is_empty() {
+            return Err(self.bad(start, "an expression"));
+        }
+        if !self.eat('(') {
+            return Ok(Formula::Name(word.to_owned()));
+        }
+        let (mut operands, mut attributes) = (Vec::new(), Vec::new());
+        while !self.eat(')') {
+            match self.attribute()? {
+                Some(attribute) => attributes.push(attribute),
+                None => operands.push(self.expression(0)?),
+            }
+            if !self.eat(',') {
+                self.expect(')')?;
+                break;
+            }
+        }
+        Ok(Formula::Call(word.to_owned(), operands, attributes))
+    }
+
+    /// `name = value`, if that is what comes next.
+    fn attribute(&mut self) -> Result<Option<(String, AttributeFormula)>, String> {
+        self.peek();
+        let start = self.at;
+        let name = self.word();
+        if name.is_empty() || !self.eat('=') {
+            self.at = start;
+            return Ok(None);
+        }
+        let negated = self.eat('!');
+        let value_start = self.at;
+        let value = match (negated, self.word()) {
+            (_, "") => return Err(self.bad(value_start, "a value")),
+            (true, flag) => AttributeFormula::Not(flag.to_owned()),
+            (false, "true") => AttributeFormula::Flag(true),
+            (false, "false") => AttributeFormula::Flag(false),
+            (false, word) => match word.parse() {
+                Ok(number) => AttributeFormula::Number(number),
+                Err(_) => AttributeFormula::Same(word.to_owned()),
+            },
+        };
+        Ok(Some((name.to_owned(), value)))
+    }
+
+    fn bad(&self, at: usize, wanted: &str) -> String {
+        format!("`{}`: expected {wanted} at {at}", self.text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn precedence_and_attributes() {
+        let show = |text: &str| parse(text).unwrap().to_string();
+        assert_eq!(show("1 - y*y"), "(1 - (y * y))");
+        assert_eq!(show("a - b - c"), "((a - b) - c)");
+        assert_eq!(show("-x * 2 > 0"), "((-(x) * 2) > 0)");
+        assert_eq!(
+            show("dot(grad, rhs, transpose_rhs = !transpose_rhs, transpose_lhs = true)"),
+            "dot(grad, rhs, transpose_rhs = !transpose_rhs, transpose_lhs = true)"
+        );
+        assert_eq!(show("1 / (1 + exp(-x))"), "(1 / (1 + exp(-(x))))");
+    }
+
+    #[test]
+    fn nonsense_is_refused_with_a_place() {
+        assert_eq!(
+            parse("1 +").unwrap_err(),
+            "`1 +`: expected an expression at 3"
+        );
+        assert_eq!(parse("f(x").unwrap_err(), "`f(x`: expected `)` at 3");
+        assert_eq!(parse("x y").unwrap_err(), "`x y`: unexpected `y` at 2");
+    }
+}

@@ -1,0 +1,126 @@
+//! Building a graph: values are appended through these functions only.
+
+use super::{Apply, Attributes, Graph, Kind, Place, Value, ValueId};
+use crate::operators::{self, Operator, scalar};
+use crate::shapes::Dims;
+use crate::storage::{ElementType, Storage};
+
+impl Graph {
+    /// Appends a declared value.
+    pub fn declare(
+        &mut self,
+        kind: Kind,
+        name: &str,
+        storage: Storage,
+        element: ElementType,
+        shape: Dims,
+        place: Place,
+    ) -> ValueId {
+        self.push(Value {
+            kind,
+            name: Some(name.to_owned()),
+            place,
+            element,
+            shape: Some(shape),
+            storage: Some(storage),
+            annotation: None,
+            broken: false,
+        })
+    }
+
+    /// Appends a number.
+    pub fn constant(&mut self, number: f64, place: Place) -> ValueId {
+        let element = self.element();
+        self.push(Value {
+            kind: Kind::Constant(number),
+            name: None,
+            place,
+            element,
+            shape: Some(Vec::new()),
+            storage: Some(Storage::Dense),
+            annotation: None,
+            broken: false,
+        })
+    }
+
+    /// Appends an operator application, after the rewrites that need no inference: arithmetic on numbers,
+    /// `transpose` inside `dot`, `transpose(transpose(x))`, multiplication by 1.
+    pub fn apply(
+        &mut self,
+        operator: &'static Operator,
+        mut operands: Vec<ValueId>,
+        mut attributes: Attributes,
+        place: Place,
+    ) -> ValueId {
+        if let Some(number) = self.fold(operator, &operands) {
+            return self.constant(number, place);
+        }
+        if operator.name == "transpose"
+            && let Some(inner) = self.apply_of(operands[0])
+            && inner.operator.name == "transpose"
+        {
+            return inner.operands[0];
+        }
+        if operator.name == "multiply" {
+            if self.constant_of(operands[0]) == Some(1.0) {
+                return operands[1];
+            }
+            if self.constant_of(operands[1]) == Some(1.0) {
+                return operands[0];
+            }
+        }
+        for (index, operand) in operands.iter_mut().enumerate() {
+            let Some(flag) = operator.transpose_flag(index) else {
+                continue;
+            };
+            if let Some(inner) = self.apply_of(*operand)
+                && inner.operator.name == "transpose"
+            {
+                *operand = inner.operands[0];
+                attributes.flip(flag);
+            }
+        }
+        let element = self.element();
+        let broken = operands.iter().any(|operand| self.value(*operand).broken);
+        self.push(Value {
+            kind: Kind::Apply(Apply {
+                operator,
+                operands,
+                attributes,
+                rule: None,
+            }),
+            name: None,
+            place,
+            element,
+            shape: None,
+            storage: None,
+            annotation: None,
+            broken,
+        })
+    }
+
+    /// Appends a value as it is.
+    pub fn push(&mut self, value: Value) -> ValueId {
+        self.values.push(value);
+        ValueId(self.values.len() - 1)
+    }
+
+    /// The value of an element-wise operator whose operands are all numbers.
+    fn fold(&self, operator: &Operator, operands: &[ValueId]) -> Option<f64> {
+        let numbers: Vec<f64> = operands
+            .iter()
+            .map(|operand| self.constant_of(*operand))
+            .collect::<Option<_>>()?;
+        let formula = match operator.kind {
+            operators::Kind::Unary(formula) | operators::Kind::Binary(_, formula) => formula,
+            _ => return None,
+        };
+        let formula = crate::formula::parse(formula).ok()?;
+        let variable = |name: &str| match name {
+            "x" => numbers.first().copied(),
+            "y" => numbers.get(1).copied(),
+            _ => None,
+        };
+        scalar::value(&formula, &variable).ok()
+    }
+}

@@ -1,0 +1,244 @@
+//! The intermediate representation: a model as values in order of computation.
+//!
+//! Invariant: a value's operands come before it. Passes append values or rebuild the list; they never leave
+//! a hole. The representation knows no tokens: [`Place`] is an opaque number that the front end
+//! turns back into a span, and that derived values inherit.
+
+mod attributes;
+mod build;
+mod text;
+
+pub use attributes::{AttributeValue, Attributes};
+pub use text::{parse, print};
+
+use crate::operators::Operator;
+use crate::shapes::{Dims, Substitution};
+use crate::storage::{ElementType, Storage};
+
+/// A position in [`Graph::values`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ValueId(pub usize);
+
+/// Where in the user's source something came from; the front end knows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Place(pub u32);
+
+/// What happens where an operator has no rule for its operands' storage.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Fallback {
+    /// An error at the operator.
+    #[default]
+    Deny,
+    /// Operands are made dense, with a warning at the operator.
+    Warn,
+    /// Operands are made dense; the plan shows it.
+    Allow,
+}
+
+/// A model.
+#[derive(Clone, Debug, Default)]
+pub struct Graph {
+    /// The model's name.
+    pub name: String,
+    /// The element type of arithmetic.
+    pub element: Option<ElementType>,
+    /// What happens without a storage rule.
+    pub fallback: Fallback,
+    /// False where the source says `fuse = off`.
+    pub no_fuse: bool,
+    /// The values, operands first.
+    pub values: Vec<Value>,
+    /// The losses, added up.
+    pub losses: Vec<ValueId>,
+    /// The outputs.
+    pub outputs: Vec<Output>,
+    /// The gradient of each parameter that has one, in the order of declaration.
+    pub gradients: Vec<(ValueId, ValueId)>,
+    /// Extents to be inferred.
+    pub unify: Substitution,
+}
+
+/// One value.
+#[derive(Clone, Debug)]
+pub struct Value {
+    /// What it is.
+    pub kind: Kind,
+    /// The name that the user gave it.
+    pub name: Option<String>,
+    /// Where it came from.
+    pub place: Place,
+    /// The type of its elements.
+    pub element: ElementType,
+    /// Its shape; declared for inputs and parameters, inferred for the others.
+    pub shape: Option<Dims>,
+    /// Its storage; declared for inputs and parameters, inferred for the others.
+    pub storage: Option<Storage>,
+    /// What the user wrote after a `let` name, to be checked.
+    pub annotation: Option<Annotation>,
+    /// True for a value that already has an error: its users say nothing more.
+    pub broken: bool,
+}
+
+/// What a value is.
+#[derive(Clone, Debug)]
+pub enum Kind {
+    /// A batch's data, needed for everything.
+    Input,
+    /// A batch's data, needed for the loss only.
+    Label,
+    /// A parameter.
+    Parameter {
+        /// The initializer as written.
+        initializer: String,
+        /// True where it is not trained.
+        frozen: bool,
+    },
+    /// A number in the source.
+    Constant(f64),
+    /// An operator's result.
+    Apply(Apply),
+}
+
+/// An operator applied to operands.
+#[derive(Clone, Debug)]
+pub struct Apply {
+    /// The row of the table.
+    pub operator: &'static Operator,
+    /// The operands.
+    pub operands: Vec<ValueId>,
+    /// The attributes given.
+    pub attributes: Attributes,
+    /// The position of the storage rule that inference chose.
+    pub rule: Option<usize>,
+}
+
+/// A declared type of a `let`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Annotation {
+    /// The storage.
+    pub storage: Storage,
+    /// The shape.
+    pub shape: Dims,
+    /// The element type, if given.
+    pub element: Option<ElementType>,
+    /// Where it is written.
+    pub place: Place,
+}
+
+/// An output.
+#[derive(Clone, Debug)]
+pub struct Output {
+    /// Its name.
+    pub name: String,
+    /// Its value.
+    pub value: ValueId,
+    /// Where it is declared.
+    pub place: Place,
+}
+
+impl Graph {
+    /// An empty model.
+    pub fn new(name: &str, element: ElementType) -> Self {
+        Graph {
+            name: name.to_owned(),
+            element: Some(element),
+            ..Graph::default()
+        }
+    }
+
+    /// The element type of arithmetic, `f32` unless said otherwise.
+    pub fn element(&self) -> ElementType {
+        self.element.unwrap_or(ElementType::F32)
+    }
+
+    /// The value of an id.
+    pub fn value(&self, id: ValueId) -> &Value {
+        &self.values[id.0]
+    }
+
+    /// All ids, operands first.
+    pub fn ids(&self) -> impl DoubleEndedIterator<Item = ValueId> + use<> {
+        (0..self.values.len()).map(ValueId)
+    }
+
+    /// The operator application that a value is.
+    pub fn apply_of(&self, id: ValueId) -> Option<&Apply> {
+        match &self.values[id.0].kind {
+            Kind::Apply(apply) => Some(apply),
+            _ => None,
+        }
+    }
+
+    /// The number that a value is.
+    pub fn constant_of(&self, id: ValueId) -> Option<f64> {
+        match self.values[id.0].kind {
+            Kind::Constant(number) => Some(number),
+            _ => None,
+        }
+    }
+
+    /// The parameters, in the order of declaration.
+    pub fn parameters(&self) -> impl Iterator<Item = ValueId> {
+        self.ids()
+            .filter(|id| matches!(self.values[id.0].kind, Kind::Parameter { .. }))
+    }
+
+    /// The inputs and labels, in the order of declaration.
+    pub fn inputs(&self) -> impl Iterator<Item = ValueId> {
+        self.ids()
+            .filter(|id| matches!(self.values[id.0].kind, Kind::Input | Kind::Label))
+    }
+
+    /// The shape of a value, as far as it is known.
+    pub fn shape(&self, id: ValueId) -> Dims {
+        self.unify
+            .resolve_all(self.values[id.0].shape.as_deref().unwrap_or_default())
+    }
+
+    /// The storage of a value; dense before inference.
+    pub fn storage(&self, id: ValueId) -> Storage {
+        self.values[id.0].storage.unwrap_or(Storage::Dense)
+    }
+
+    /// How messages and the plan call a value: its name, its number, or `%7`.
+    pub fn label(&self, id: ValueId) -> String {
+        let value = self.value(id);
+        match (&value.name, &value.kind) {
+            (Some(name), _) => name.clone(),
+            (None, Kind::Constant(number)) => number.to_string(),
+            (None, _) => format!("%{}", id.0),
+        }
+    }
+
+    /// How messages describe a value: its name, or the expression that makes it.
+    pub fn describe(&self, id: ValueId) -> String {
+        let value = self.value(id);
+        match (&value.name, &value.kind) {
+            (None, Kind::Apply(apply)) => {
+                let operands: Vec<String> = apply
+                    .operands
+                    .iter()
+                    .map(|operand| self.describe(*operand))
+                    .collect();
+                format!("{}({})", apply.operator.name, operands.join(", "))
+            }
+            _ => self.label(id),
+        }
+    }
+
+    /// Every value that the given ones are computed from, themselves included.
+    pub fn ancestors(&self, roots: impl IntoIterator<Item = ValueId>) -> Vec<bool> {
+        let mut needed = vec![false; self.values.len()];
+        let mut stack: Vec<ValueId> = roots.into_iter().collect();
+        while let Some(id) = stack.pop() {
+            if !std::mem::replace(&mut needed[id.0], true) {
+                stack.extend(
+                    self.apply_of(id)
+                        .into_iter()
+                        .flat_map(|apply| &apply.operands),
+                );
+            }
+        }
+        needed
+    }
+}

@@ -1,0 +1,304 @@
+//! The representation as text, both ways: what passes are tested on, and what fingerprints are made of.
+//!
+//! ```text
+//! model LinearRegression f32
+//! x = input csr f32 [n, d]
+//! y = label dense f32 [n, 1]
+//! w = param row_sparse f32 [d, 1] "Zeros"
+//! pred = dot(x, w): dense [n, 1]
+//! %4 = squared_error(pred, y): dense []
+//! loss %4
+//! output pred = pred
+//! grad w = %7
+//! ```
+
+use super::{AttributeValue, Attributes, Fallback, Graph, Kind, Output, Place, ValueId};
+use crate::operators::{self, AttributeKind};
+use crate::shapes::{Dim, Dims, show};
+use std::fmt::Write as _;
+
+/// The graph as text.
+pub fn print(graph: &Graph) -> String {
+    let mut text = format!("model {} {}", graph.name, graph.element());
+    match graph.fallback {
+        Fallback::Deny => {}
+        Fallback::Warn => text.push_str(" fallback = warn"),
+        Fallback::Allow => text.push_str(" fallback = allow"),
+    }
+    text.push('\n');
+    for id in graph.ids() {
+        let value = graph.value(id);
+        let label = graph.label(id);
+        let declared = || {
+            format!(
+                "{} {} {}",
+                graph.storage(id),
+                value.element,
+                show(&graph.shape(id))
+            )
+        };
+        // Writing to a String cannot fail.
+        let _ = match &value.kind {
+            Kind::Constant(_) => continue,
+            Kind::Input => writeln!(text, "{label} = input {}", declared()),
+            Kind::Label => writeln!(text, "{label} = label {}", declared()),
+            Kind::Parameter {
+                initializer,
+                frozen,
+            } => {
+                let word = if *frozen { "param(frozen)" } else { "param" };
+                writeln!(text, "{label} = {word} {} {initializer:?}", declared())
+            }
+            Kind::Apply(apply) => {
+                let mut call: Vec<String> = apply
+                    .operands
+                    .iter()
+                    .map(|operand| graph.label(*operand))
+                    .collect();
+                for (name, value) in apply.attributes.iter() {
+                    call.push(format!("{name} = {value}"));
+                }
+                let _ = write!(
+                    text,
+                    "{label} = {}({})",
+                    apply.operator.name,
+                    call.join(", ")
+                );
+                match (value.storage, &value.shape) {
+                    (Some(storage), _) => {
+                        let _ = write!(text, ": {storage} {}", show(&graph.shape(id)));
+                    }
+                    (None, Some(_)) => {
+                        let _ = write!(text, ": _ {}", show(&graph.shape(id)));
+                    }
+                    (None, None) => {}
+                }
+                writeln!(text)
+            }
+        };
+    }
+    for loss in &graph.losses {
+        let _ = writeln!(text, "loss {}", graph.label(*loss));
+    }
+    for output in &graph.outputs {
+        let _ = writeln!(
+            text,
+            "output {} = {}",
+            output.name,
+            graph.label(output.value)
+        );
+    }
+    for (parameter, gradient) in &graph.gradients {
+        let _ = writeln!(
+            text,
+            "grad {} = {}",
+            graph.label(*parameter),
+            graph.label(*gradient)
+        );
+    }
+    text
+}
+
+/// Reads a graph from text. Inferred types (`: dense [n, 1]`) and gradients are not read: passes make them.
+/// The place of a value is its line.
+///
+/// # Errors
+///
+/// The line, and what is wrong with it.
+pub fn parse(text: &str) -> Result<Graph, String> {
+    let mut graph = Graph::default();
+    for (number, line) in text.lines().enumerate() {
+        let line = line.trim();
+        if !line.is_empty() && !line.starts_with("grad ") {
+            parse_line(&mut graph, line, Place(number as u32))
+                .map_err(|message| format!("line {}: {message}: `{line}`", number + 1))?;
+        }
+    }
+    Ok(graph)
+}
+
+fn parse_line(graph: &mut Graph, line: &str, place: Place) -> Result<(), String> {
+    let (word, rest) = line.split_once(' ').ok_or("expected a declaration")?;
+    match word {
+        "model" => {
+            let mut words = rest.split_whitespace();
+            graph.name = words.next().unwrap_or_default().to_owned();
+            graph.element = words.next().and_then(|word| word.parse().ok());
+            graph.fallback = match words.next_back() {
+                Some("warn") => Fallback::Warn,
+                Some("allow") => Fallback::Allow,
+                _ => Fallback::Deny,
+            };
+            return Ok(());
+        }
+        "loss" => {
+            let value = reference(graph, rest, place)?;
+            graph.losses.push(value);
+            return Ok(());
+        }
+        "output" => {
+            let (name, value) = rest.split_once('=').ok_or("expected `=`")?;
+            let value = reference(graph, value.trim(), place)?;
+            graph.outputs.push(Output {
+                name: name.trim().to_owned(),
+                value,
+                place,
+            });
+            return Ok(());
+        }
+        _ => {}
+    }
+    let rest = rest
+        .trim_start()
+        .strip_prefix('=')
+        .ok_or("expected `=`")?
+        .trim();
+    let (head, tail) = rest.split_once([' ', '(']).ok_or("expected a value")?;
+    let kind = match head {
+        "input" => Kind::Input,
+        "label" => Kind::Label,
+        "param" if rest.starts_with("param(frozen)") => Kind::Parameter {
+            initializer: String::new(),
+            frozen: true,
+        },
+        "param" => Kind::Parameter {
+            initializer: String::new(),
+            frozen: false,
+        },
+        _ => return parse_apply(graph, word, rest, place),
+    };
+    let tail = tail.trim_start_matches("frozen) ");
+    let (types, tail) = tail.split_once('[').ok_or("expected a shape")?;
+    let (shape, tail) = tail.split_once(']').ok_or("expected `]`")?;
+    let mut types = types.split_whitespace();
+    let storage = types
+        .next()
+        .and_then(|word| word.parse().ok())
+        .ok_or("unknown storage")?;
+    let element = types
+        .next()
+        .and_then(|word| word.parse().ok())
+        .ok_or("unknown element type")?;
+    let shape = dims(graph, shape);
+    let kind = match kind {
+        Kind::Parameter { frozen, .. } => Kind::Parameter {
+            initializer: tail.trim().trim_matches('"').to_owned(),
+            frozen,
+        },
+        other => other,
+    };
+    graph.declare(kind, word, storage, element, shape, place);
+    Ok(())
+}
+
+fn parse_apply(graph: &mut Graph, name: &str, text: &str, place: Place) -> Result<(), String> {
+    let (operator, rest) = text.split_once('(').ok_or("expected `(`")?;
+    let operator = operators::find(operator).ok_or_else(|| format!("no operator `{operator}`"))?;
+    let (arguments, _) = rest.split_once(')').ok_or("expected `)`")?;
+    let mut operands = Vec::new();
+    let mut attributes = Attributes::default();
+    for argument in arguments
+        .split(',')
+        .map(str::trim)
+        .filter(|argument| !argument.is_empty())
+    {
+        let Some((name, value)) = argument.split_once('=') else {
+            operands.push(reference(graph, argument, place)?);
+            continue;
+        };
+        let known = operator.attribute(name.trim()).ok_or("unknown attribute")?;
+        let value = value.trim();
+        let value = match known.kind {
+            AttributeKind::Flag => AttributeValue::Flag(value == "true"),
+            AttributeKind::Axis => {
+                AttributeValue::Axis(value.parse().map_err(|_| "expected an axis")?)
+            }
+            AttributeKind::Storage => {
+                AttributeValue::Storage(value.parse().map_err(|()| "expected a storage")?)
+            }
+        };
+        attributes.set(known.name, value);
+    }
+    if operands.len() != operator.operands.len() {
+        return Err(format!(
+            "`{}` takes {} operands",
+            operator.name,
+            operator.operands.len()
+        ));
+    }
+    let id = graph.apply(operator, operands, attributes, place);
+    if graph.values[id.0].name.is_none() {
+        graph.values[id.0].name = Some(name.to_owned());
+    }
+    Ok(())
+}
+
+fn reference(graph: &mut Graph, word: &str, place: Place) -> Result<ValueId, String> {
+    if let Ok(number) = word.parse::<f64>() {
+        return Ok(graph.constant(number, place));
+    }
+    graph
+        .ids()
+        .rfind(|id| graph.label(*id) == word)
+        .ok_or_else(|| format!("no value `{word}`"))
+}
+
+fn dims(graph: &mut Graph, text: &str) -> Dims {
+    text.split(',')
+        .map(str::trim)
+        .filter(|word| !word.is_empty())
+        .map(|word| match word.parse() {
+            Ok(size) => Dim::Size(size),
+            Err(_) if word == "_" => graph.unify.fresh(),
+            Err(_) => Dim::Named(word.to_owned()),
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MODEL: &str = "\
+model M f32 fallback = warn
+x = input csr f32 [n, d]
+y = label dense u32 [n]
+w = param row_sparse f32 [d, 3] \"Normal { mean: 0.0, std: 0.01 }\"
+c = param(frozen) dense f32 [3] \"Zeros\"
+%4 = dot(x, w, out = dense)
+logits = add(%4, c)
+half = multiply(logits, 0.5)
+%8 = softmax_cross_entropy(half, y)
+loss %8
+output logits = logits
+";
+
+    #[test]
+    fn text_survives_a_round_trip() {
+        assert_eq!(print(&parse(MODEL).unwrap()), MODEL);
+    }
+
+    #[test]
+    fn errors_name_the_line() {
+        let error = parse("model M f32\nx = input csc f32 [n, d]").unwrap_err();
+        assert_eq!(error, "line 2: unknown storage: `x = input csc f32 [n, d]`");
+        assert!(
+            parse("y = lgo(x)")
+                .unwrap_err()
+                .contains("no operator `lgo`")
+        );
+        assert!(parse("y = log(x)").unwrap_err().contains("no value `x`"));
+    }
+
+    #[test]
+    fn building_folds_numbers_and_transposes() {
+        let text = "model M f32\na = input csr f32 [n, d]\ng = input dense f32 [n, 2]\n\
+                    t = transpose(a)\nu = dot(t, g)\nz = add(g, g)\n";
+        let printed = print(&parse(text).unwrap());
+        assert!(
+            printed.contains("u = dot(a, g, transpose_lhs = true)"),
+            "{printed}"
+        );
+        assert!(printed.contains("z = add(g, g)"), "{printed}");
+    }
+}

@@ -1,0 +1,139 @@
+//! Storage rules: `csr' dense -> row_sparse`.
+
+use crate::storage::Storage;
+
+/// One line of an operator's storage rules, as written in its row.
+///
+/// Patterns of operands, in order: `dense`, `csr`, `row_sparse`; `csr'` is a csr that the operator reads
+/// transposed; `scalar` a number known at compile time; `ids` a dense array of integer ids. A dense operand may be
+/// transposed or not: its kernel is told.
+#[derive(Debug)]
+pub struct Rule {
+    text: &'static str,
+    on_request: Option<Storage>,
+    same_shape: bool,
+}
+
+/// What a rule says, parsed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Signature {
+    /// One pattern for each operand.
+    pub operands: Vec<Pattern>,
+    /// The storage of the result.
+    pub result: Storage,
+    /// A second storage that may be asked for, with a kernel of its own.
+    pub on_request: Option<Storage>,
+    /// True where the operands must have one shape (no broadcasting).
+    pub same_shape: bool,
+}
+
+/// What a rule asks of one operand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pattern {
+    /// An array of this storage, read transposed or not.
+    Array(Storage, bool),
+    /// A number known at compile time.
+    Scalar,
+    /// A dense array of integer ids.
+    Ids,
+}
+
+impl Rule {
+    pub(super) const fn new(text: &'static str) -> Self {
+        Rule {
+            text,
+            on_request: None,
+            same_shape: false,
+        }
+    }
+
+    /// The result may be asked for in this storage too.
+    pub(super) const fn or_on_request(self, storage: Storage) -> Self {
+        Rule {
+            on_request: Some(storage),
+            ..self
+        }
+    }
+
+    /// The rule covers operands of one shape only.
+    pub(super) const fn same_shape(self) -> Self {
+        Rule {
+            same_shape: true,
+            ..self
+        }
+    }
+
+    /// The rule as written in the row.
+    pub fn text(&self) -> &'static str {
+        self.text
+    }
+
+    /// The rule, parsed.
+    ///
+    /// # Panics
+    ///
+    /// If the row is not well formed: the table's tests rule it out.
+    pub fn signature(&self) -> Signature {
+        let malformed = || -> ! { panic!("storage rule `{}` is not well formed", self.text) };
+        let Some((operands, result)) = self.text.split_once("->") else {
+            malformed()
+        };
+        let Ok(result) = result.trim().parse() else {
+            malformed()
+        };
+        let operands = operands
+            .split_whitespace()
+            .map(|word| match word {
+                "scalar" => Pattern::Scalar,
+                "ids" => Pattern::Ids,
+                _ => {
+                    let (name, transposed) = match word.strip_suffix('\'') {
+                        Some(name) => (name, true),
+                        None => (word, false),
+                    };
+                    match name.parse() {
+                        Ok(storage) => Pattern::Array(storage, transposed),
+                        Err(()) => malformed(),
+                    }
+                }
+            })
+            .collect();
+        Signature {
+            operands,
+            result,
+            on_request: self.on_request,
+            same_shape: self.same_shape,
+        }
+    }
+}
+
+impl Signature {
+    /// The name of the kernel that carries the rule out: `csr_transposed_dense`, and
+    /// `csr_transposed_dense_into_dense` for a result on request.
+    pub fn kernel(&self, result: Storage) -> String {
+        let mut name = String::new();
+        for pattern in &self.operands {
+            if !name.is_empty() {
+                name.push('_');
+            }
+            name.push_str(match pattern {
+                Pattern::Array(storage, _) => storage.name(),
+                Pattern::Scalar => "scalar",
+                Pattern::Ids => "ids",
+            });
+            if matches!(pattern, Pattern::Array(_, true)) {
+                name.push_str("_transposed");
+            }
+        }
+        if result != self.result {
+            name.push_str("_into_");
+            name.push_str(result.name());
+        }
+        name
+    }
+
+    /// The results that the rule can give: its own, and the one on request.
+    pub fn results(&self) -> impl Iterator<Item = Storage> {
+        std::iter::once(self.result).chain(self.on_request)
+    }
+}

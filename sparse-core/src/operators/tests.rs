@@ -1,0 +1,191 @@
+//! The table held to its own laws.
+
+use super::*;
+use crate::compile::compile;
+use crate::ir::{AttributeValue, Attributes, Graph, Kind as ValueKind, Place, ValueId};
+use crate::shapes::{Dim, Dims};
+use crate::storage::{ElementType, Storage};
+
+#[test]
+fn names_are_unique() {
+    let mut names: Vec<_> = all().map(|operator| operator.name).collect();
+    names.sort_unstable();
+    assert!(names.windows(2).all(|pair| pair[0] != pair[1]));
+}
+
+#[test]
+fn every_row_is_well_formed() {
+    for operator in all() {
+        for rule in operator.storage {
+            let signature = rule.signature();
+            assert_eq!(
+                signature.operands.len(),
+                operator.operands.len(),
+                "{}",
+                operator.name
+            );
+        }
+        for gradient in operator.gradient {
+            assert!(
+                operator.operand_index(gradient.operand).is_some(),
+                "{}",
+                operator.name
+            );
+            if let Ok(formula) = gradient.formula {
+                crate::formula::parse(formula).unwrap();
+            }
+        }
+        // Every operand has a gradient or a reason, under all flags; `like` operands lend their shape only.
+        let shape_only =
+            |index: usize| matches!((operator.name, index), ("reduce_to" | "broadcast_like", 1));
+        for flags in 0..4u8 {
+            let flag = |name: &str| match name {
+                "transpose_lhs" => flags & 1 != 0,
+                "transpose_rhs" => flags & 2 != 0,
+                _ => false,
+            };
+            for index in 0..operator.operands.len() {
+                assert!(
+                    operator.gradient_of(index, flag).is_some() || shape_only(index),
+                    "{} has no gradient for {}",
+                    operator.name,
+                    operator.operands[index]
+                );
+            }
+        }
+        if let Kind::Loss { gradient, .. } = operator.kind {
+            assert!(find(gradient).is_some());
+        }
+    }
+}
+
+/// The formula's value at 0 decides the storage: the row's `at_zero` must be what the formula says.
+#[test]
+fn value_at_zero_is_what_the_row_says() {
+    for (name, formula, _, _, at_zero) in unary::AT_ZERO {
+        let parsed = crate::formula::parse(formula).unwrap();
+        let value = scalar::value(&parsed, &|_| Some(0.0)).unwrap();
+        assert_eq!(value == 0.0, *at_zero == 0.0, "{name} at 0 is {value}");
+    }
+}
+
+/// Each derivative against finite differences of its function.
+#[test]
+fn derivatives_are_derivatives() {
+    for (name, formula, derivative, of, _) in unary::AT_ZERO {
+        let f = crate::formula::parse(formula).unwrap();
+        let d = crate::formula::parse(derivative).unwrap();
+        let at = |x: f64| scalar::value(&f, &|_| Some(x)).unwrap();
+        for x in [0.13, 0.4, 0.77, -0.31] {
+            let numeric = (at(x + 1e-6) - at(x - 1e-6)) / 2e-6;
+            if !numeric.is_finite() {
+                continue;
+            }
+            let variable = if *of == "y" { at(x) } else { x };
+            let exact = scalar::value(&d, &|_| Some(variable)).unwrap();
+            assert!(
+                (numeric - exact).abs() < 1e-5 * (1.0 + exact.abs()),
+                "{name}'({x}): {numeric} {exact}"
+            );
+        }
+    }
+}
+
+/// A graph that applies one operator to operands that match a rule, all of them computed from parameters
+/// where that is possible, so that every gradient formula is instantiated.
+fn closed(operator: &'static Operator, rule: &Rule) -> (Graph, Option<ValueId>) {
+    let signature = rule.signature();
+    let mut graph = Graph::new("Closure", ElementType::F32);
+    let mut attributes = Attributes::default();
+    let mut shapes = operand_shapes(operator);
+    // A number has no extents, and neither has what has its shape.
+    if operator.shape.starts_with("same") && signature.operands.contains(&Pattern::Scalar) {
+        shapes.iter_mut().for_each(Vec::clear);
+    }
+    let operands: Vec<ValueId> = signature
+        .operands
+        .iter()
+        .zip(shapes)
+        .enumerate()
+        .map(|(index, (pattern, mut shape))| {
+            let name = format!("v{index}");
+            let (kind, storage, element) = match pattern {
+                Pattern::Scalar => return graph.constant(2.0, Place(0)),
+                Pattern::Ids => (ValueKind::Input, Storage::Dense, ElementType::U32),
+                Pattern::Array(Storage::Csr, turned) => {
+                    if *turned {
+                        shape.reverse();
+                        let flag = operator.transpose_flag(index).unwrap();
+                        attributes.set(flag, AttributeValue::Flag(true));
+                    }
+                    (ValueKind::Input, Storage::Csr, ElementType::F32)
+                }
+                Pattern::Array(storage, _) => (
+                    ValueKind::Parameter {
+                        initializer: String::new(),
+                        frozen: false,
+                    },
+                    *storage,
+                    ElementType::F32,
+                ),
+            };
+            graph.declare(kind, &name, storage, element, shape, Place(0))
+        })
+        .collect();
+    let trained = operands
+        .iter()
+        .copied()
+        .find(|id| matches!(graph.value(*id).kind, ValueKind::Parameter { .. }));
+    let result = graph.apply(operator, operands, attributes, Place(0));
+    let loss = match operator.shape.ends_with("-> []") {
+        true => result,
+        false => graph.apply(
+            find("sum").unwrap(),
+            vec![result],
+            Attributes::default(),
+            Place(0),
+        ),
+    };
+    graph.losses.push(loss);
+    (graph, trained)
+}
+
+fn operand_shapes(operator: &Operator) -> Vec<Dims> {
+    let named = |name: &str| Dim::Named(name.into());
+    let matrix = || vec![named("m"), named("n")];
+    match operator.name {
+        "dot" => vec![matrix(), vec![named("n"), named("k")]],
+        _ if operator.shape.starts_with("[n, k] [n]") => vec![matrix(), vec![named("m")]],
+        _ => vec![matrix(); operator.operands.len()],
+    }
+}
+
+/// Closure: each rule, and the gradient of each rule, ends in a rule or in a written reason. There is no third
+/// outcome, hence no hidden fallback.
+#[test]
+fn every_rule_and_every_gradient_ends_in_a_rule_or_a_reason() {
+    use crate::diagnostics::Code;
+    for operator in all() {
+        for rule in operator.storage {
+            let (graph, trained) = closed(operator, rule);
+            let compiled = compile(graph);
+            for diagnostic in compiled.errors() {
+                let allowed = match diagnostic.code {
+                    // A reason written in the row, or the user's own declaration.
+                    Code::NoGradient => operator.gradient.iter().any(|g| g.formula.is_err()),
+                    Code::DenseGradient => true,
+                    // Operands that are never trained in this graph.
+                    Code::UnusedParameter => operator.internal,
+                    _ => false,
+                };
+                assert!(
+                    allowed,
+                    "`{}` with `{}`: {}\n(trained: {trained:?})",
+                    operator.name,
+                    rule.text(),
+                    diagnostic.text()
+                );
+            }
+        }
+    }
+}

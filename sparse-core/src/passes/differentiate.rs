@@ -1,0 +1,453 @@
+//! Reverse-mode differentiation: gradients are formulas over the same operators, inferred by the same rules.
+
+use super::{infer_shapes, infer_storage};
+use crate::diagnostics::{Code, Diagnostic};
+use crate::formula::{AttributeFormula, Formula};
+use crate::ir::{Apply, AttributeValue, Attributes, Graph, Kind, Place, Value, ValueId};
+use crate::operators::{self, AttributeKind};
+use crate::shapes::show;
+use crate::storage::Storage;
+
+/// What a use of a value adds to its gradient, and which use it is.
+#[derive(Clone, Copy)]
+struct Contribution {
+    gradient: ValueId,
+    user: ValueId,
+}
+
+/// Appends the gradient of the sum of the losses with respect to every parameter that is not frozen.
+pub fn differentiate(graph: &mut Graph) -> Vec<Diagnostic> {
+    let mut diagnostics = Vec::new();
+    let forward = graph.values.len();
+    let trained: Vec<ValueId> = graph
+        .parameters()
+        .filter(|id| matches!(graph.value(*id).kind, Kind::Parameter { frozen: false, .. }))
+        .collect();
+    if graph.losses.is_empty() {
+        return diagnostics;
+    }
+    let reaches = reached_from(graph, &trained);
+    let mut contributions: Vec<Vec<Contribution>> = vec![Vec::new(); forward];
+    for loss in graph.losses.clone() {
+        let place = graph.value(loss).place;
+        let one = graph.constant(1.0, place);
+        contributions[loss.0].push(Contribution {
+            gradient: one,
+            user: loss,
+        });
+    }
+    for id in (0..forward).rev().map(ValueId) {
+        if contributions[id.0].is_empty() || !reaches[id.0] {
+            continue;
+        }
+        let total = add_up(graph, &contributions[id.0], &mut diagnostics);
+        if matches!(graph.value(id).kind, Kind::Parameter { .. }) {
+            finish_parameter(graph, id, total, &contributions[id.0], &mut diagnostics);
+            continue;
+        }
+        let Some(apply) = graph.apply_of(id).cloned() else {
+            continue;
+        };
+        for (index, operand) in apply.operands.iter().enumerate() {
+            if !reaches[operand.0] {
+                continue;
+            }
+            match apply
+                .operator
+                .gradient_of(index, |flag| apply.attributes.flag(flag))
+            {
+                Some(Ok(formula)) => {
+                    let scope = Scope {
+                        apply: &apply,
+                        grad: total,
+                        out: id,
+                    };
+                    let place = graph.value(id).place;
+                    match instantiate(graph, &formula, &scope, place, &mut diagnostics) {
+                        Ok(gradient) => {
+                            contributions[operand.0].push(Contribution { gradient, user: id });
+                        }
+                        Err(message) => {
+                            diagnostics.push(Diagnostic::new(Code::Internal, place, message));
+                        }
+                    }
+                }
+                missing => {
+                    let why = match missing {
+                        Some(Err(why)) => why,
+                        _ => "the operator has none",
+                    };
+                    diagnostics.push(no_gradient(graph, &apply, index, id, why));
+                }
+            }
+        }
+    }
+    for parameter in trained {
+        if contributions[parameter.0].is_empty() {
+            let name = graph.label(parameter);
+            diagnostics.push(
+                Diagnostic::new(
+                    Code::UnusedParameter,
+                    graph.value(parameter).place,
+                    format!("no loss depends on the parameter `{name}`"),
+                )
+                .help(format!(
+                    "use `{name}`, remove it, or declare it `param(frozen) {name}`"
+                )),
+            );
+        }
+    }
+    graph.gradients.sort_by_key(|(parameter, _)| *parameter);
+    make_distinct(graph, &mut diagnostics);
+    diagnostics
+}
+
+/// For each value, whether it is computed from one of the given ones.
+fn reached_from(graph: &Graph, roots: &[ValueId]) -> Vec<bool> {
+    let mut reached = vec![false; graph.values.len()];
+    for id in graph.ids() {
+        reached[id.0] = roots.contains(&id)
+            || graph
+                .apply_of(id)
+                .is_some_and(|apply| apply.operands.iter().any(|operand| reached[operand.0]));
+    }
+    reached
+}
+
+fn add_up(
+    graph: &mut Graph,
+    contributions: &[Contribution],
+    diagnostics: &mut Vec<Diagnostic>,
+) -> ValueId {
+    let mut total = contributions[0].gradient;
+    for next in &contributions[1..] {
+        let place = graph.value(next.user).place;
+        total = derived(
+            graph,
+            "add",
+            vec![total, next.gradient],
+            Attributes::default(),
+            place,
+            diagnostics,
+        );
+    }
+    total
+}
+
+fn finish_parameter(
+    graph: &mut Graph,
+    parameter: ValueId,
+    total: ValueId,
+    contributions: &[Contribution],
+    diagnostics: &mut Vec<Diagnostic>,
+) {
+    if graph.value(total).broken {
+        return;
+    }
+    let found = graph.storage(total);
+    if graph.storage(parameter) == Storage::RowSparse && found != Storage::RowSparse {
+        let name = graph.label(parameter);
+        let responsible = contributions
+            .iter()
+            .find(|part| graph.storage(part.gradient) != Storage::RowSparse)
+            .map_or(parameter, |part| part.user);
+        let element = graph.element();
+        let shape = show(&graph.shape(parameter));
+        diagnostics.push(
+            Diagnostic::new(
+                Code::DenseGradient,
+                graph.value(responsible).place,
+                format!(
+                    "the gradient of `{name}` would be dense: `{}` reads every row of it, so each step would \
+                     write {} {element}",
+                    graph.describe(responsible),
+                    crate::shapes::size_formula(&graph.shape(parameter)),
+                ),
+            )
+            .help(format!(
+                "declare `param {name}: dense{shape}` to accept the cost, or read `{name}` by rows, \
+                 as `dot(x, {name})` with a csr `x` does"
+            )),
+        );
+        return;
+    }
+    graph.gradients.push((parameter, total));
+}
+
+fn no_gradient(graph: &Graph, apply: &Apply, index: usize, id: ValueId, why: &str) -> Diagnostic {
+    let operand = graph.describe(apply.operands[index]);
+    Diagnostic::new(
+        Code::NoGradient,
+        graph.value(id).place,
+        format!(
+            "`{}` has no gradient with respect to `{operand}`: {why}",
+            apply.operator.name
+        ),
+    )
+    .help(format!(
+        "declare the parameters of `{operand}` as `param(frozen)`, or leave it out of the loss"
+    ))
+}
+
+/// What the names of a gradient formula stand for.
+struct Scope<'a> {
+    apply: &'a Apply,
+    grad: ValueId,
+    out: ValueId,
+}
+
+fn instantiate(
+    graph: &mut Graph,
+    formula: &Formula,
+    scope: &Scope<'_>,
+    place: Place,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Result<ValueId, String> {
+    let (name, operands, given): (&str, Vec<&Formula>, &[(String, AttributeFormula)]) =
+        match formula {
+            Formula::Number(number) => return Ok(graph.constant(*number, place)),
+            Formula::Name(name) => {
+                return match (name.as_str(), scope.apply.operator.operand_index(name)) {
+                    ("grad", _) => Ok(scope.grad),
+                    ("out", _) => Ok(scope.out),
+                    (_, Some(index)) => Ok(scope.apply.operands[index]),
+                    _ => Err(format!(
+                        "gradient of `{}` names `{name}`",
+                        scope.apply.operator.name
+                    )),
+                };
+            }
+            Formula::Negate(inner) => ("negative", vec![inner], &[]),
+            Formula::Binary(operator, lhs, rhs) => (operator.operator_name(), vec![lhs, rhs], &[]),
+            Formula::Call(name, operands, attributes) => (
+                name.as_str(),
+                operands.iter().collect(),
+                attributes.as_slice(),
+            ),
+        };
+    let operator = operators::find(name)
+        .ok_or_else(|| format!("gradient of `{}` calls `{name}`", scope.apply.operator.name))?;
+    let operands = operands
+        .into_iter()
+        .map(|operand| instantiate(graph, operand, scope, place, diagnostics))
+        .collect::<Result<Vec<_>, _>>()?;
+    let mut attributes = Attributes::default();
+    for (attribute, formula) in given {
+        let known = operator
+            .attribute(attribute)
+            .ok_or_else(|| format!("`{name}` has no attribute `{attribute}`"))?;
+        let outer = &scope.apply.attributes;
+        let value = match (formula, known.kind) {
+            (AttributeFormula::Flag(flag), _) => Some(AttributeValue::Flag(*flag)),
+            (AttributeFormula::Not(flag), _) => Some(AttributeValue::Flag(!outer.flag(flag))),
+            (AttributeFormula::Same(flag), AttributeKind::Flag) => {
+                Some(AttributeValue::Flag(outer.flag(flag)))
+            }
+            (AttributeFormula::Same(source), _) => outer.get(source),
+            (AttributeFormula::Number(axis), _) => Some(AttributeValue::Axis(*axis as i64)),
+        };
+        if let Some(value) = value {
+            attributes.set(known.name, value);
+        }
+    }
+    Ok(derived(
+        graph,
+        name,
+        operands,
+        attributes,
+        place,
+        diagnostics,
+    ))
+}
+
+/// Appends a derived value with its shape and storage, after the rewrites that need shapes.
+fn derived(
+    graph: &mut Graph,
+    name: &str,
+    operands: Vec<ValueId>,
+    attributes: Attributes,
+    place: Place,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> ValueId {
+    if name == "reduce_to" && graph.shape(operands[0]) == graph.shape(operands[1]) {
+        return operands[0];
+    }
+    let Some(operator) = operators::find(name) else {
+        diagnostics.push(Diagnostic::new(
+            Code::Internal,
+            place,
+            format!("no operator `{name}`"),
+        ));
+        return operands[0];
+    };
+    let before = graph.values.len();
+    let id = graph.apply(operator, operands, attributes, place);
+    if id.0 < before || graph.apply_of(id).is_none() {
+        // Rewritten to something that exists, or to a number.
+        return id;
+    }
+    if let Err(diagnostic) = infer_shapes::infer_value(graph, id) {
+        diagnostics.extend(diagnostic);
+        graph.values[id.0].broken = true;
+        return id;
+    }
+    match graph.values.pop() {
+        Some(value) => infer_storage::push_inferred(graph, value, diagnostics),
+        None => id,
+    }
+}
+
+/// Every output is a value of its own, made by an operator: an output that is an input, a parameter, or another
+/// output's value is copied.
+pub fn separate_outputs(graph: &mut Graph) -> Vec<Diagnostic> {
+    let mut diagnostics = Vec::new();
+    let mut taken: Vec<ValueId> = Vec::new();
+    for index in 0..graph.outputs.len() {
+        let (id, place) = (graph.outputs[index].value, graph.outputs[index].place);
+        if taken.contains(&id) || graph.apply_of(id).is_none() || graph.losses.contains(&id) {
+            let copied = copy(graph, id, place, &mut diagnostics);
+            graph.outputs[index].value = copied;
+        }
+        taken.push(graph.outputs[index].value);
+    }
+    diagnostics
+}
+
+/// Every gradient is a value of its own, made by an operator, different from
+/// outputs and other gradients, so that each has one place to be written to.
+fn make_distinct(graph: &mut Graph, diagnostics: &mut Vec<Diagnostic>) {
+    let mut taken: Vec<ValueId> = graph.outputs.iter().map(|output| output.value).collect();
+    for index in 0..graph.gradients.len() {
+        let (_, id) = graph.gradients[index];
+        if taken.contains(&id) || graph.apply_of(id).is_none() {
+            let place = graph.value(id).place;
+            let copied = copy(graph, id, place, diagnostics);
+            graph.gradients[index].1 = copied;
+        }
+        taken.push(graph.gradients[index].1);
+    }
+}
+
+/// Appends a copy of a value, in its own storage.
+fn copy(
+    graph: &mut Graph,
+    id: ValueId,
+    place: Place,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> ValueId {
+    let storage = graph.storage(id).name();
+    let Some(operator) = operators::find(storage) else {
+        return id;
+    };
+    let value = Value {
+        kind: Kind::Apply(Apply {
+            operator,
+            operands: vec![id],
+            attributes: Attributes::default(),
+            rule: None,
+        }),
+        name: None,
+        place,
+        element: graph.element(),
+        shape: graph.value(id).shape.clone(),
+        storage: None,
+        annotation: None,
+        broken: graph.value(id).broken,
+    };
+    infer_storage::push_inferred(graph, value, diagnostics)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ir::{parse, print};
+
+    fn run(text: &str) -> (String, Vec<String>) {
+        let mut graph = parse(text).unwrap();
+        for diagnostics in [
+            infer_shapes::infer_shapes(&mut graph),
+            infer_storage::infer_storage(&mut graph),
+        ] {
+            assert!(diagnostics.is_empty(), "{diagnostics:?}");
+        }
+        let diagnostics = differentiate(&mut graph)
+            .iter()
+            .map(Diagnostic::text)
+            .collect();
+        (print(&graph), diagnostics)
+    }
+
+    const LINEAR: &str = "\
+model M f32
+x = input csr f32 [n, d]
+y = label dense f32 [n, 1]
+w = param row_sparse f32 [d, 1] \"Zeros\"
+b = param dense f32 [1] \"Zeros\"
+s = dot(x, w)
+";
+
+    #[test]
+    fn linear_regression_has_a_row_sparse_gradient() {
+        let (printed, diagnostics) = run(&format!(
+            "{LINEAR}pred = add(s, b)\nl = squared_error(pred, y)\nloss l"
+        ));
+        assert!(diagnostics.is_empty(), "{diagnostics:?}");
+        let backward = printed.split_once("l = ").unwrap().1;
+        assert_eq!(
+            backward,
+            "squared_error(pred, y): dense []\n\
+             %8 = squared_error_gradient(pred, y): dense [n, 1]\n\
+             %9 = reduce_to(%8, b): dense [1]\n\
+             %10 = dot(x, %8, transpose_lhs = true): row_sparse [d, 1]\n\
+             loss l\n\
+             grad w = %10\n\
+             grad b = %9\n"
+        );
+    }
+
+    #[test]
+    fn gradients_of_several_uses_are_added() {
+        let (printed, diagnostics) = run(&format!(
+            "{LINEAR}t = dot(x, w)\nu = add(s, t)\npred = add(u, b)\nl = squared_error(pred, y)\nloss l"
+        ));
+        assert!(diagnostics.is_empty(), "{diagnostics:?}");
+        assert!(printed.contains("= add(%"), "{printed}");
+        assert!(printed.lines().any(|line| line.starts_with("grad w")));
+    }
+
+    #[test]
+    fn a_dense_gradient_of_a_row_sparse_parameter_names_the_use() {
+        let (_, diagnostics) = run(&format!(
+            "{LINEAR}q = square(w)\nr = sum(q)\npred = add(s, b)\nl = squared_error(pred, y)\nm = add(l, r)\nloss m"
+        ));
+        assert_eq!(diagnostics.len(), 1, "{diagnostics:?}");
+        assert!(
+            diagnostics[0]
+                .starts_with("[NNZ0401] the gradient of `w` would be dense: `q` reads every row"),
+            "{diagnostics:?}"
+        );
+    }
+
+    #[test]
+    fn parameters_that_no_loss_needs_are_reported() {
+        let (_, diagnostics) = run(&format!("{LINEAR}l = squared_error(s, y)\nloss l"));
+        assert_eq!(diagnostics.len(), 1);
+        assert!(diagnostics[0].starts_with("[NNZ0403] no loss depends on the parameter `b`"));
+    }
+
+    #[test]
+    fn scalars_pass_through() {
+        let (printed, diagnostics) = run(&format!(
+            "{LINEAR}h = multiply(s, 0.5)\npred = subtract(h, b)\nl = squared_error(pred, y)\nloss l"
+        ));
+        assert!(diagnostics.is_empty(), "{diagnostics:?}");
+        assert!(
+            printed.contains("= multiply(%10, 0.5): dense [n, 1]"),
+            "{printed}"
+        );
+        assert!(
+            printed.contains("= negative(%10): dense [n, 1]"),
+            "{printed}"
+        );
+    }
+}

@@ -1,0 +1,463 @@
+//! Storage types of all values, by the operators' storage rules.
+//!
+//! A combination that no rule covers is an error at the operator, unless the model allows a fallback: then
+//! the sparse operands pass through `dense`, an operator of the table like any other, and the plan shows it.
+
+use crate::diagnostics::{Code, Diagnostic};
+use crate::ir::{Apply, Attributes, Fallback, Graph, Kind, Output, Place, Value, ValueId};
+use crate::operators::{self, Operator, Pattern, Signature};
+use crate::shapes::size_formula;
+use crate::storage::{ElementType, Storage};
+
+/// Infers the storage of every operator's result, choosing a rule for each.
+pub fn infer_storage(graph: &mut Graph) -> Vec<Diagnostic> {
+    let mut diagnostics = Vec::new();
+    let values = std::mem::take(&mut graph.values);
+    // The list is rebuilt, because a fallback inserts values.
+    let mut renamed: Vec<ValueId> = Vec::with_capacity(values.len());
+    for mut value in values {
+        if let Kind::Apply(apply) = &mut value.kind {
+            for operand in &mut apply.operands {
+                *operand = renamed[operand.0];
+            }
+        }
+        let id = match value.kind {
+            Kind::Apply(_) => push_inferred(graph, value, &mut diagnostics),
+            _ => graph.push(value),
+        };
+        renamed.push(id);
+    }
+    for loss in &mut graph.losses {
+        *loss = renamed[loss.0];
+    }
+    for Output { value, .. } in &mut graph.outputs {
+        *value = renamed[value.0];
+    }
+    diagnostics
+}
+
+/// Appends an application whose operands and shape are inferred, choosing its rule. In spite of an error the
+/// value is appended, marked broken.
+pub(super) fn push_inferred(
+    graph: &mut Graph,
+    mut value: Value,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> ValueId {
+    let Kind::Apply(mut apply) = value.kind.clone() else {
+        return graph.push(value);
+    };
+    if value.broken
+        || apply
+            .operands
+            .iter()
+            .any(|operand| graph.value(*operand).broken)
+    {
+        value.broken = true;
+        return graph.push(value);
+    }
+    match choose(graph, &apply, &value) {
+        Ok((rule, storage)) => {
+            apply.rule = Some(rule);
+            value.storage = Some(storage);
+        }
+        Err(refusal) => match fall_back(graph, &mut apply, &value, &refusal, diagnostics) {
+            Some((rule, storage)) => {
+                apply.rule = Some(rule);
+                value.storage = Some(storage);
+            }
+            None => {
+                diagnostics.push(refusal);
+                value.broken = true;
+            }
+        },
+    }
+    value.element = result_element(graph, &apply);
+    value.kind = Kind::Apply(apply);
+    let requested = value
+        .annotation
+        .as_ref()
+        .map(|annotation| (annotation.storage, annotation.place));
+    let (found, broken) = (value.storage, value.broken);
+    let id = graph.push(value);
+    if let (Some((wanted, place)), Some(found), false) = (requested, found, broken)
+        && wanted != found
+    {
+        diagnostics.push(
+            Diagnostic::new(
+                Code::AnnotatedStorage,
+                place,
+                format!(
+                    "`{}` is annotated `{wanted}`, but its storage is `{found}`",
+                    graph.label(id)
+                ),
+            )
+            .help(format!(
+                "write `{found}` here, or convert with `{wanted}(…)`"
+            )),
+        );
+        graph.values[id.0].broken = true;
+    }
+    id
+}
+
+/// The first rule that covers the operands, and the storage of its result.
+fn choose(graph: &Graph, apply: &Apply, value: &Value) -> Result<(usize, Storage), Diagnostic> {
+    check_elements(graph, apply, value.place)?;
+    let requested = apply.attributes.storage("out").or(value
+        .annotation
+        .as_ref()
+        .map(|annotation| annotation.storage));
+    for (index, rule) in apply.operator.storage.iter().enumerate() {
+        let signature = rule.signature();
+        if !covers(graph, apply, &signature) {
+            continue;
+        }
+        let result = match requested {
+            Some(wanted) if signature.results().any(|result| result == wanted) => wanted,
+            // An annotation that no rule meets is reported by its own code.
+            Some(wanted) if apply.attributes.storage("out").is_some() => {
+                let offered: Vec<String> = signature
+                    .results()
+                    .map(|result| format!("`{result}`"))
+                    .collect();
+                return Err(Diagnostic::new(
+                    Code::NotOnRequest,
+                    value.place,
+                    format!(
+                        "`{}` of {} cannot give its result as `{wanted}`",
+                        apply.operator.name,
+                        operand_storages(graph, apply)
+                    ),
+                )
+                .help(format!(
+                    "it gives {}; convert with `{wanted}(…)`",
+                    offered.join(" or ")
+                )));
+            }
+            _ => signature.result,
+        };
+        return Ok((index, result));
+    }
+    Err(refusal(graph, apply, value))
+}
+
+fn covers(graph: &Graph, apply: &Apply, signature: &Signature) -> bool {
+    let each = signature.operands.iter().zip(&apply.operands).enumerate();
+    let operands = each.into_iter().all(|(index, (pattern, id))| {
+        let value = graph.value(*id);
+        let number = matches!(value.kind, Kind::Constant(_));
+        match pattern {
+            Pattern::Scalar => number,
+            Pattern::Ids => {
+                !number && graph.storage(*id) == Storage::Dense && !value.element.is_float()
+            }
+            Pattern::Array(storage, transposed) => {
+                let turned = apply
+                    .operator
+                    .transpose_flag(index)
+                    .is_some_and(|flag| apply.attributes.flag(flag));
+                !number
+                    && value.element.is_float()
+                    && graph.storage(*id) == *storage
+                    && (*storage == Storage::Dense || turned == *transposed)
+            }
+        }
+    });
+    operands
+        && (!signature.same_shape
+            || apply
+                .operands
+                .windows(2)
+                .all(|pair| graph.shape(pair[0]) == graph.shape(pair[1])))
+}
+
+/// Ids where numbers are needed, or numbers where ids are: no storage would help.
+fn check_elements(graph: &Graph, apply: &Apply, place: Place) -> Result<(), Diagnostic> {
+    for (index, id) in apply.operands.iter().enumerate() {
+        let value = graph.value(*id);
+        let wants_ids = |rule: &operators::Rule| rule.signature().operands[index] == Pattern::Ids;
+        let ids = apply.operator.storage.iter().all(wants_ids);
+        let numbers = !apply.operator.storage.iter().any(wants_ids);
+        let name = graph.describe(*id);
+        if ids && value.element.is_float() {
+            return Err(Diagnostic::new(
+                Code::ElementMismatch,
+                place,
+                format!(
+                    "`{}` needs integer ids for its `{}`, but `{name}` holds `{}`",
+                    apply.operator.name, apply.operator.operands[index], value.element
+                ),
+            )
+            .help(format!("declare `{name}: dense<u32>[…]`")));
+        }
+        if numbers && !value.element.is_float() {
+            return Err(Diagnostic::new(
+                Code::ElementMismatch,
+                place,
+                format!(
+                    "`{}` computes with numbers, but `{name}` holds ids of type `{}`",
+                    apply.operator.name, value.element
+                ),
+            )
+            .help(format!(
+                "declare `{name}` with the element type `{}`",
+                graph.element()
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// What to say where no rule covers the operands.
+fn refusal(graph: &Graph, apply: &Apply, value: &Value) -> Diagnostic {
+    let shape = graph
+        .unify
+        .resolve_all(value.shape.as_deref().unwrap_or_default());
+    let sparse: Vec<ValueId> = apply
+        .operands
+        .iter()
+        .copied()
+        .filter(|id| graph.storage(*id).is_sparse())
+        .collect();
+    let now: Vec<String> = sparse
+        .iter()
+        .map(|id| stored_bytes(graph.storage(*id), graph.element(), &graph.describe(*id)))
+        .collect();
+    let cost = format!(
+        "{} {} instead of {}",
+        size_formula(&shape),
+        graph.element(),
+        if now.is_empty() {
+            "nothing".to_owned()
+        } else {
+            now.join(" + ")
+        }
+    );
+    let message = format!(
+        "`{}` of {} would be dense: {cost}",
+        apply.operator.name,
+        operand_storages(graph, apply)
+    );
+    let first = sparse
+        .first()
+        .map_or_else(String::new, |id| graph.describe(*id));
+    let help = match apply.operator.alternative {
+        Some(alternative) => alternative.replace("{}", &first),
+        None => {
+            let operands: Vec<String> = apply
+                .operands
+                .iter()
+                .map(|id| match graph.storage(*id).is_sparse() {
+                    true => format!("dense({})", graph.describe(*id)),
+                    false => graph.describe(*id),
+                })
+                .collect();
+            let call = match infix(apply.operator) {
+                Some(sign) if operands.len() == 2 => operands.join(&format!(" {sign} ")),
+                _ => format!("{}({})", apply.operator.name, operands.join(", ")),
+            };
+            format!("write `{call}` to accept the cost, or `fallback = warn;` in the model")
+        }
+    };
+    Diagnostic::new(Code::WouldBeDense, value.place, message).help(help)
+}
+
+fn infix(operator: &Operator) -> Option<&'static str> {
+    match operator.name {
+        "add" => Some("+"),
+        "subtract" => Some("-"),
+        "multiply" => Some("*"),
+        "divide" => Some("/"),
+        _ => None,
+    }
+}
+
+/// `a \`csr\` value` or `\`csr\` and \`row_sparse\``.
+fn operand_storages(graph: &Graph, apply: &Apply) -> String {
+    let words: Vec<String> = apply
+        .operands
+        .iter()
+        .enumerate()
+        .map(|(index, id)| {
+            if let Some(number) = graph.constant_of(*id) {
+                return format!("the number {number}");
+            }
+            let turned = apply
+                .operator
+                .transpose_flag(index)
+                .is_some_and(|flag| apply.attributes.flag(flag));
+            format!(
+                "`{}`{}",
+                graph.storage(*id),
+                if turned { " transposed" } else { "" }
+            )
+        })
+        .collect();
+    match words.as_slice() {
+        [one] => format!("a {one} value"),
+        _ => words.join(" and "),
+    }
+}
+
+/// The bytes that a stored value takes, as a formula.
+pub(super) fn stored_bytes(storage: Storage, element: ElementType, name: &str) -> String {
+    match storage {
+        Storage::Dense => format!("{}·size({name})", element.bytes()),
+        Storage::Csr => format!("{}·nnz({name}) bytes", element.bytes() + 4),
+        Storage::RowSparse => format!("{}·rows({name}) bytes", element.bytes()),
+    }
+}
+
+/// Makes the sparse operands dense, where the model allows it and a rule covers the result.
+fn fall_back(
+    graph: &mut Graph,
+    apply: &mut Apply,
+    value: &Value,
+    refusal: &Diagnostic,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Option<(usize, Storage)> {
+    if graph.fallback == Fallback::Deny || refusal.code != Code::WouldBeDense {
+        return None;
+    }
+    let cast = operators::find("dense")?;
+    let before = apply.clone();
+    for operand in &mut apply.operands {
+        if graph.storage(*operand).is_sparse() {
+            let rule = cast.storage.iter().position(|rule| {
+                rule.signature().operands == [Pattern::Array(graph.storage(*operand), false)]
+            });
+            let shape = graph.value(*operand).shape.clone();
+            *operand = graph.push(Value {
+                kind: Kind::Apply(Apply {
+                    operator: cast,
+                    operands: vec![*operand],
+                    attributes: Attributes::default(),
+                    rule,
+                }),
+                name: None,
+                place: value.place,
+                element: graph.element(),
+                shape,
+                storage: Some(Storage::Dense),
+                annotation: None,
+                broken: false,
+            });
+        }
+    }
+    match choose(graph, apply, value) {
+        Ok(chosen) => {
+            if graph.fallback == Fallback::Warn {
+                diagnostics.push(Diagnostic::new(
+                    Code::FallbackInserted,
+                    value.place,
+                    format!("fallback: {}", refusal.message),
+                ));
+            }
+            Some(chosen)
+        }
+        Err(_) => {
+            *apply = before;
+            None
+        }
+    }
+}
+
+/// All results are numbers of the model's type, but for ids passed through.
+fn result_element(graph: &Graph, _apply: &Apply) -> ElementType {
+    graph.element()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ir::{parse, print};
+    use crate::passes::infer_shapes;
+
+    fn run(text: &str) -> (String, Vec<String>) {
+        let mut graph = parse(text).unwrap();
+        let shapes = infer_shapes(&mut graph);
+        assert!(shapes.is_empty(), "{shapes:?}");
+        let diagnostics = infer_storage(&mut graph)
+            .iter()
+            .map(Diagnostic::text)
+            .collect();
+        (print(&graph), diagnostics)
+    }
+
+    const THREE: &str =
+        "a = input dense f32 [n, d]\nb = input csr f32 [n, d]\nc = input row_sparse f32 [n, d]\n";
+
+    #[test]
+    fn the_three_storages_of_the_tutorial() {
+        let (printed, diagnostics) = run(&format!(
+            "model M f32\n{THREE}d = add(a, a)\ne = negative(b)\nf = add(c, c)\n"
+        ));
+        assert!(diagnostics.is_empty());
+        assert!(printed.contains("d = add(a, a): dense [n, d]"));
+        assert!(printed.contains("e = negative(b): csr [n, d]"));
+        assert!(printed.contains("f = add(c, c): row_sparse [n, d]"));
+    }
+
+    #[test]
+    fn densification_is_refused_with_its_cost_and_a_way_out() {
+        let (_, diagnostics) = run(&format!(
+            "model M f32\n{THREE}u = log(b)\nv = add(b, c)\nw = tanh(v)"
+        ));
+        assert_eq!(
+            diagnostics,
+            [
+                "[NNZ0301] `log` of a `csr` value would be dense: n × d f32 instead of 8·nnz(b) bytes\n\
+                 help: `log(0)` is `-inf`; write `log1p(b)` to stay sparse, or `log(dense(b))` to accept the cost",
+                "[NNZ0301] `add` of `csr` and `row_sparse` would be dense: n × d f32 instead of 8·nnz(b) bytes + 4·rows(c) bytes\n\
+                 help: write `dense(b) + dense(c)` to accept the cost, or `fallback = warn;` in the model",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_fallback_inserts_conversions_and_warns_where_told() {
+        let (printed, diagnostics) = run(&format!(
+            "model M f32 fallback = warn\n{THREE}v = add(b, c)\noutput v = v"
+        ));
+        assert_eq!(diagnostics.len(), 1);
+        assert!(diagnostics[0].starts_with("[NNZ0305] fallback: `add` of `csr` and `row_sparse`"));
+        assert!(
+            printed.contains(
+                "%3 = dense(b): dense [n, d]\n%4 = dense(c): dense [n, d]\nv = add(%3, %4)"
+            ),
+            "{printed}"
+        );
+        assert!(printed.contains("output v = v"));
+        let (_, silent) = run(&format!(
+            "model M f32 fallback = allow\n{THREE}v = add(b, c)\noutput v = v"
+        ));
+        assert!(silent.is_empty());
+    }
+
+    #[test]
+    fn a_result_on_request() {
+        let text = "model M f32\nx = input csr f32 [n, d]\ng = input dense f32 [n, 2]\n";
+        let (printed, _) = run(&format!("{text}u = dot(x, g, transpose_lhs = true)"));
+        assert!(printed.contains("u = dot(x, g, transpose_lhs = true): row_sparse [d, 2]"));
+        let (printed, _) = run(&format!(
+            "{text}u = dot(x, g, transpose_lhs = true, out = dense)"
+        ));
+        assert!(printed.contains(": dense [d, 2]"));
+        let (_, refused) = run(&format!(
+            "{text}u = dot(x, g, transpose_lhs = true, out = csr)"
+        ));
+        assert!(refused[0].starts_with(
+            "[NNZ0303] `dot` of `csr` transposed and `dense` cannot give its result as `csr`"
+        ));
+    }
+
+    #[test]
+    fn ids_are_not_numbers() {
+        let (_, errors) = run(
+            "model M f32\ns = input dense f32 [n, 3]\ny = label dense f32 [n]\nl = softmax_cross_entropy(s, y)\nloss l",
+        );
+        assert!(errors[0].starts_with("[NNZ0304] `softmax_cross_entropy` needs integer ids for its `label`, but `y` holds `f32`"));
+        let (_, errors) = run("model M f32\ny = input dense u32 [n]\nu = tanh(y)");
+        assert!(errors[0].starts_with("[NNZ0304] `tanh` computes with numbers"));
+    }
+}

@@ -1,0 +1,16 @@
+//! The passes, one a file, in the order in which [`compile`](crate::compile::compile) runs them. Each takes and
+//! returns plain data and is tested on text.
+
+mod differentiate;
+mod fuse;
+mod infer_shapes;
+mod infer_storage;
+mod plan;
+mod rows;
+
+pub use differentiate::{differentiate, separate_outputs};
+pub use fuse::{Fusion, LinearRows, fuse};
+pub use infer_shapes::infer_shapes;
+pub use infer_storage::infer_storage;
+pub use plan::{Buffer, Destination, Plan, kernel_name, plan};
+pub use rows::{RowSet, Rows, rows};

@@ -1,0 +1,138 @@
+//! Which rows of which parameter a batch reads and writes: what exact updates settle, what stores pull and push.
+
+use crate::ir::{Graph, Kind, ValueId};
+use crate::storage::Storage;
+use std::collections::BTreeSet;
+
+/// A set of rows of a parameter, known by where the ids come from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RowSet {
+    /// Every row.
+    All,
+    /// The columns that occur in these csr values of the batch.
+    Columns(BTreeSet<ValueId>),
+}
+
+impl RowSet {
+    fn union(self, other: RowSet) -> RowSet {
+        match (self, other) {
+            (RowSet::Columns(mut a), RowSet::Columns(b)) => {
+                a.extend(b);
+                RowSet::Columns(a)
+            }
+            _ => RowSet::All,
+        }
+    }
+}
+
+/// The rows that a batch reads and writes, for each parameter in the order of declaration.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rows {
+    /// The parameter.
+    pub parameter: ValueId,
+    /// The rows that the forward pass reads. Empty where nothing does.
+    pub reads: RowSet,
+    /// The rows that the gradient stores; `None` without a gradient.
+    pub writes: Option<RowSet>,
+}
+
+/// Derives the rows from the graph.
+pub fn rows(graph: &Graph) -> Vec<Rows> {
+    graph
+        .parameters()
+        .map(|parameter| {
+            let reads = graph
+                .ids()
+                .filter_map(|id| rows_read_by(graph, id, parameter))
+                .fold(RowSet::Columns(BTreeSet::new()), RowSet::union);
+            let writes = graph
+                .gradients
+                .iter()
+                .find(|(known, _)| *known == parameter)
+                .map(|(_, gradient)| rows_stored(graph, *gradient));
+            Rows {
+                parameter,
+                reads,
+                writes,
+            }
+        })
+        .collect()
+}
+
+/// The rows of a parameter that one operator reads.
+fn rows_read_by(graph: &Graph, id: ValueId, parameter: ValueId) -> Option<RowSet> {
+    let apply = graph.apply_of(id)?;
+    if !apply.operands.contains(&parameter) {
+        return None;
+    }
+    // Only shapes are read of the second operand.
+    if matches!(apply.operator.name, "reduce_to" | "broadcast_like")
+        && apply.operands[0] != parameter
+    {
+        return None;
+    }
+    let by_columns = apply.operator.name == "dot"
+        && apply.operands[1] == parameter
+        && graph.storage(apply.operands[0]) == Storage::Csr
+        && !apply.attributes.flag("transpose_lhs")
+        && !apply.attributes.flag("transpose_rhs");
+    Some(if by_columns {
+        RowSet::Columns(BTreeSet::from([apply.operands[0]]))
+    } else {
+        RowSet::All
+    })
+}
+
+/// The rows that a value stores.
+fn rows_stored(graph: &Graph, id: ValueId) -> RowSet {
+    if graph.storage(id) != Storage::RowSparse {
+        return RowSet::All;
+    }
+    let Some(apply) = graph.apply_of(id) else {
+        return RowSet::All;
+    };
+    let lhs = apply.operands[0];
+    match apply.operator.name {
+        "dot" if apply.attributes.flag("transpose_lhs") && graph.storage(lhs) == Storage::Csr => {
+            RowSet::Columns(BTreeSet::from([lhs]))
+        }
+        "add" | "subtract" => rows_stored(graph, lhs).union(rows_stored(graph, apply.operands[1])),
+        // Functions of one row_sparse operand keep its rows.
+        _ => apply
+            .operands
+            .iter()
+            .find(|operand| {
+                graph.storage(**operand) == Storage::RowSparse
+                    && !matches!(graph.value(**operand).kind, Kind::Parameter { .. })
+            })
+            .map_or(RowSet::All, |operand| rows_stored(graph, *operand)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ir::parse;
+    use crate::passes::{differentiate, infer_shapes, infer_storage};
+
+    #[test]
+    fn linear_models_read_and_write_the_columns_of_the_batch() {
+        let mut graph = parse(
+            "model M f32\nx = input csr f32 [n, d]\nz = input csr f32 [n, d]\ny = label dense f32 [n, 1]\n\
+             w = param row_sparse f32 [d, 1] \"\"\nb = param dense f32 [1] \"\"\n\
+             s = dot(x, w)\nt = dot(z, w)\nu = add(s, t)\np = add(u, b)\nl = squared_error(p, y)\nloss l",
+        )
+        .unwrap();
+        infer_shapes(&mut graph);
+        infer_storage(&mut graph);
+        differentiate(&mut graph);
+        let rows = rows(&graph);
+        let columns = RowSet::Columns(BTreeSet::from([ValueId(0), ValueId(1)]));
+        assert_eq!(rows[0].reads, columns);
+        assert_eq!(rows[0].writes, Some(columns));
+        assert_eq!(
+            (&rows[1].reads, &rows[1].writes),
+            (&RowSet::All, &Some(RowSet::All))
+        );
+    }
+}

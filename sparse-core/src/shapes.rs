@@ -1,0 +1,485 @@
+//! Shapes: extents known or named, and the shape rules of the operator table.
+//!
+//! A shape rule is one of
+//!
+//! - `[m, k] [k, n] -> [m, n]`: ranks and equal extents by letter; an operand read transposed is
+//!   turned first;
+//! - `same same -> same`, `same same -> []`: all operands have one shape;
+//! - `any any -> like`: the result has the shape of the operand called `like`;
+//! - `broadcast`: NumPy's rule, extents equal or 1, aligned from the right;
+//! - `reduce`: `axis` removed (or kept as 1 with `keepdims`), everything without an axis.
+
+use crate::ir::Attributes;
+use crate::operators::Operator;
+use std::fmt;
+
+/// One extent.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Dim {
+    /// A known extent.
+    Size(u64),
+    /// A named dimension. Different names never unify: a name is a promise, not a variable.
+    Named(String),
+    /// To be inferred (`_`).
+    Unknown(u32),
+}
+
+/// A symbolic shape.
+pub type Dims = Vec<Dim>;
+
+impl fmt::Display for Dim {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Dim::Size(size) => write!(f, "{size}"),
+            Dim::Named(name) => f.write_str(name),
+            Dim::Unknown(_) => f.write_str("_"),
+        }
+    }
+}
+
+/// `[n, 10]`.
+pub fn show(dims: &[Dim]) -> String {
+    let inner: Vec<String> = dims.iter().map(Dim::to_string).collect();
+    format!("[{}]", inner.join(", "))
+}
+
+/// What inferred extents turned out to be.
+#[derive(Clone, Debug, Default)]
+pub struct Substitution {
+    bound: Vec<Option<Dim>>,
+}
+
+impl Substitution {
+    /// A new extent to be inferred.
+    pub fn fresh(&mut self) -> Dim {
+        self.bound.push(None);
+        Dim::Unknown((self.bound.len() - 1) as u32)
+    }
+
+    /// The extent as far as it is known.
+    pub fn resolve(&self, dim: &Dim) -> Dim {
+        match dim {
+            Dim::Unknown(id) => match self.bound.get(*id as usize).and_then(Option::as_ref) {
+                Some(bound) => self.resolve(bound),
+                None => dim.clone(),
+            },
+            known => known.clone(),
+        }
+    }
+
+    /// The shape as far as it is known.
+    pub fn resolve_all(&self, dims: &[Dim]) -> Dims {
+        dims.iter().map(|dim| self.resolve(dim)).collect()
+    }
+
+    /// Makes two extents one. False where they are known and different.
+    pub fn unify(&mut self, a: &Dim, b: &Dim) -> bool {
+        match (self.resolve(a), self.resolve(b)) {
+            (a, b) if a == b => true,
+            (Dim::Unknown(id), other) | (other, Dim::Unknown(id)) => {
+                let id = id as usize;
+                if self.bound.len() <= id {
+                    self.bound.resize(id + 1, None);
+                }
+                self.bound[id] = Some(other);
+                true
+            }
+            _ => false,
+        }
+    }
+}
+
+/// Operands' shapes do not fit the operator's rule.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ShapeError {
+    /// An operand has the wrong rank.
+    Rank {
+        /// The operand's position.
+        operand: usize,
+        /// The rank that the rule asks for.
+        expected: usize,
+        /// The shape it has.
+        found: Dims,
+    },
+    /// Two extents must be equal and are not.
+    Mismatch {
+        /// Position and axis (of the operand as declared) of the first extent, and the extent.
+        first: (usize, usize, Dim),
+        /// The same for the second.
+        second: (usize, usize, Dim),
+    },
+    /// An axis is beyond the operand's rank.
+    Axis {
+        /// The axis given.
+        axis: i64,
+        /// The operand's shape.
+        found: Dims,
+    },
+}
+
+impl ShapeError {
+    /// The error in words, the operands by the names given.
+    pub fn describe(&self, operands: &[&str]) -> String {
+        match self {
+            ShapeError::Rank {
+                operand,
+                expected,
+                found,
+            } => format!(
+                "`{}` has shape {}, but {expected} dimension{} {} needed",
+                operands[*operand],
+                show(found),
+                if *expected == 1 { "" } else { "s" },
+                if *expected == 1 { "is" } else { "are" },
+            ),
+            ShapeError::Mismatch { first, second } => format!(
+                "`{}` (dimension {} of `{}`) and `{}` (dimension {} of `{}`) must be equal",
+                first.2, first.1, operands[first.0], second.2, second.1, operands[second.0],
+            ),
+            ShapeError::Axis { axis, found } => {
+                format!(
+                    "axis {axis} is beyond the shape {} of `{}`",
+                    show(found),
+                    operands[0]
+                )
+            }
+        }
+    }
+}
+
+/// The shape of an operator's result.
+///
+/// # Errors
+///
+/// Which operand or extent does not fit.
+///
+/// # Panics
+///
+/// If the row's shape rule is not well formed: the table's tests rule it out.
+pub fn infer(
+    operator: &Operator,
+    attributes: &Attributes,
+    operands: &[Dims],
+    unify: &mut Substitution,
+) -> Result<Dims, ShapeError> {
+    match operator.shape {
+        "broadcast" => broadcast(operands, unify),
+        "reduce" => reduce(attributes, &operands[0]),
+        rule => signature(rule, operator, attributes, operands, unify),
+    }
+}
+
+/// NumPy's rule for any number of operands.
+fn broadcast(operands: &[Dims], unify: &mut Substitution) -> Result<Dims, ShapeError> {
+    let rank = operands.iter().map(Vec::len).max().unwrap_or(0);
+    let mut result = Vec::with_capacity(rank);
+    for place in 0..rank {
+        let mut chosen: Option<(usize, usize, Dim)> = None;
+        for (operand, dims) in operands.iter().enumerate() {
+            let Some(axis) = (place + dims.len()).checked_sub(rank) else {
+                continue;
+            };
+            let dim = unify.resolve(&dims[axis]);
+            match &chosen {
+                None => chosen = Some((operand, axis, dim)),
+                Some((_, _, Dim::Size(1))) => chosen = Some((operand, axis, dim)),
+                Some(_) if dim == Dim::Size(1) => {}
+                Some(first) => {
+                    if !unify.unify(&first.2, &dim) {
+                        let second = (operand, axis, dim);
+                        return Err(ShapeError::Mismatch {
+                            first: first.clone(),
+                            second,
+                        });
+                    }
+                }
+            }
+        }
+        result.extend(chosen.map(|(_, _, dim)| dim));
+    }
+    Ok(result)
+}
+
+fn reduce(attributes: &Attributes, dims: &Dims) -> Result<Dims, ShapeError> {
+    let keep = attributes.flag("keepdims");
+    let Some(axis) = attributes.axis("axis") else {
+        return Ok(if keep {
+            vec![Dim::Size(1); dims.len()]
+        } else {
+            Vec::new()
+        });
+    };
+    let Some(place) = place_of(axis, dims.len()) else {
+        return Err(ShapeError::Axis {
+            axis,
+            found: dims.clone(),
+        });
+    };
+    let mut result = dims.clone();
+    if keep {
+        result[place] = Dim::Size(1);
+    } else {
+        result.remove(place);
+    }
+    Ok(result)
+}
+
+/// The position of an axis, counted from the end where it is negative.
+pub fn place_of(axis: i64, rank: usize) -> Option<usize> {
+    let place = if axis < 0 { axis + rank as i64 } else { axis };
+    usize::try_from(place).ok().filter(|place| *place < rank)
+}
+
+fn signature(
+    rule: &str,
+    operator: &Operator,
+    attributes: &Attributes,
+    operands: &[Dims],
+    unify: &mut Substitution,
+) -> Result<Dims, ShapeError> {
+    let malformed = || -> ! {
+        panic!(
+            "shape rule `{rule}` of `{}` is not well formed",
+            operator.name
+        )
+    };
+    let Some((lhs, result)) = rule.split_once("->") else {
+        malformed()
+    };
+    let patterns = terms(lhs);
+    if patterns.len() != operands.len() {
+        malformed();
+    }
+    // What each letter stands for, and where it was first seen.
+    let mut letters: Vec<(&str, (usize, usize, Dim))> = Vec::new();
+    let mut same: Option<usize> = None;
+    for (operand, (pattern, dims)) in patterns.iter().zip(operands).enumerate() {
+        match *pattern {
+            "any" => {}
+            "same" => match same {
+                None => same = Some(operand),
+                Some(first) => {
+                    let wanted = &operands[first];
+                    if wanted.len() != dims.len() {
+                        let (expected, found) = (wanted.len(), dims.clone());
+                        return Err(ShapeError::Rank {
+                            operand,
+                            expected,
+                            found,
+                        });
+                    }
+                    for axis in 0..dims.len() {
+                        if !unify.unify(&wanted[axis], &dims[axis]) {
+                            return Err(ShapeError::Mismatch {
+                                first: (first, axis, unify.resolve(&wanted[axis])),
+                                second: (operand, axis, unify.resolve(&dims[axis])),
+                            });
+                        }
+                    }
+                }
+            },
+            pattern => {
+                let names = names_of(pattern);
+                if names.len() != dims.len() {
+                    let (expected, found) = (names.len(), dims.clone());
+                    return Err(ShapeError::Rank {
+                        operand,
+                        expected,
+                        found,
+                    });
+                }
+                let turned = operator
+                    .transpose_flag(operand)
+                    .is_some_and(|flag| attributes.flag(flag));
+                for (place, name) in names.iter().enumerate() {
+                    let axis = if turned {
+                        dims.len() - 1 - place
+                    } else {
+                        place
+                    };
+                    let dim = unify.resolve(&dims[axis]);
+                    match letters.iter().find(|(letter, _)| letter == name) {
+                        None => letters.push((name, (operand, axis, dim))),
+                        Some((_, first)) => {
+                            if !unify.unify(&first.2, &dim) {
+                                let first = first.clone();
+                                let second = (operand, axis, dim);
+                                return Err(ShapeError::Mismatch { first, second });
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+    let result = result.trim();
+    if result.starts_with('[') {
+        let dims = names_of(result).into_iter().map(|name| {
+            let Some((_, (_, _, dim))) = letters.iter().find(|(letter, _)| *letter == name) else {
+                malformed()
+            };
+            unify.resolve(dim)
+        });
+        return Ok(dims.collect());
+    }
+    let source = match result {
+        "same" => same,
+        name => operator.operand_index(name),
+    };
+    let Some(source) = source else { malformed() };
+    Ok(unify.resolve_all(&operands[source]))
+}
+
+/// `[m, k] same` → `["[m, k]", "same"]`.
+fn terms(text: &str) -> Vec<&str> {
+    let mut terms = Vec::new();
+    let mut rest = text.trim();
+    while !rest.is_empty() {
+        let end = match rest.find(']') {
+            Some(end) if rest.starts_with('[') => end + 1,
+            _ => rest.find(' ').unwrap_or(rest.len()),
+        };
+        terms.push(&rest[..end]);
+        rest = rest[end..].trim_start();
+    }
+    terms
+}
+
+/// `[m, k]` → `["m", "k"]`.
+fn names_of(pattern: &str) -> Vec<&str> {
+    pattern
+        .trim_matches(['[', ']'])
+        .split(',')
+        .map(str::trim)
+        .filter(|name| !name.is_empty())
+        .collect()
+}
+
+/// `n × 10000`, or `1` for rank 0; known extents are multiplied.
+pub fn size_formula(dims: &[Dim]) -> String {
+    let known: u64 = dims.iter().fold(1u64, |product, dim| match dim {
+        Dim::Size(size) => product.saturating_mul(*size),
+        _ => product,
+    });
+    let mut factors: Vec<String> = dims
+        .iter()
+        .filter(|dim| !matches!(dim, Dim::Size(_)))
+        .map(Dim::to_string)
+        .collect();
+    if known != 1 || factors.is_empty() {
+        factors.push(known.to_string());
+    }
+    factors.join(" × ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::operators::find;
+
+    fn dims(text: &str) -> Dims {
+        names_of(text)
+            .into_iter()
+            .map(|name| {
+                name.parse()
+                    .map_or_else(|_| Dim::Named(name.into()), Dim::Size)
+            })
+            .collect()
+    }
+
+    fn check(
+        operator: &str,
+        attributes: &[(&'static str, crate::ir::AttributeValue)],
+        operands: &[&str],
+    ) -> String {
+        let operator = find(operator).unwrap();
+        let operands: Vec<Dims> = operands.iter().map(|text| dims(text)).collect();
+        let names: Vec<&str> = operator.operands.to_vec();
+        match infer(
+            operator,
+            &Attributes::from(attributes),
+            &operands,
+            &mut Substitution::default(),
+        ) {
+            Ok(result) => show(&result),
+            Err(error) => error.describe(&names),
+        }
+    }
+
+    #[test]
+    fn products() {
+        use crate::ir::AttributeValue::Flag;
+        assert_eq!(check("dot", &[], &["[n, d]", "[d, 1]"]), "[n, 1]");
+        assert_eq!(
+            check(
+                "dot",
+                &[("transpose_lhs", Flag(true))],
+                &["[n, d]", "[n, 3]"]
+            ),
+            "[d, 3]"
+        );
+        assert_eq!(
+            check("dot", &[], &["[n, d]", "[e, 1]"]),
+            "`d` (dimension 1 of `lhs`) and `e` (dimension 0 of `rhs`) must be equal"
+        );
+        assert_eq!(
+            check("dot", &[], &["[n, d]", "[d]"]),
+            "`rhs` has shape [d], but 2 dimensions are needed"
+        );
+    }
+
+    #[test]
+    fn broadcasting() {
+        assert_eq!(check("add", &[], &["[n, k]", "[k]"]), "[n, k]");
+        assert_eq!(check("add", &[], &["[1]", "[n, 1]"]), "[n, 1]");
+        assert_eq!(check("add", &[], &["[n, 1]", "[1, k]"]), "[n, k]");
+        assert_eq!(check("add", &[], &["[]", "[n, k]"]), "[n, k]");
+        assert_eq!(
+            check("add", &[], &["[n, k]", "[3]"]),
+            "`k` (dimension 1 of `lhs`) and `3` (dimension 0 of `rhs`) must be equal"
+        );
+    }
+
+    #[test]
+    fn reductions_and_losses() {
+        use crate::ir::AttributeValue::{Axis, Flag};
+        assert_eq!(check("sum", &[], &["[n, k]"]), "[]");
+        assert_eq!(check("sum", &[("axis", Axis(-1))], &["[n, k]"]), "[n]");
+        assert_eq!(
+            check(
+                "mean",
+                &[("axis", Axis(0)), ("keepdims", Flag(true))],
+                &["[n, k]"]
+            ),
+            "[1, k]"
+        );
+        assert_eq!(
+            check("sum", &[("axis", Axis(2))], &["[n, k]"]),
+            "axis 2 is beyond the shape [n, k] of `x`"
+        );
+        assert_eq!(check("squared_error", &[], &["[n, 1]", "[n, 1]"]), "[]");
+        assert_eq!(
+            check("softmax_cross_entropy_gradient", &[], &["[n, 20]", "[n]"]),
+            "[n, 20]"
+        );
+        assert_eq!(check("reduce_to", &[], &["[n, k]", "[k]"]), "[k]");
+    }
+
+    #[test]
+    fn inferred_extents_take_the_first_known_value() {
+        let mut unify = Substitution::default();
+        let unknown = unify.fresh();
+        let operands = [
+            vec![Dim::Named("n".into()), unknown.clone()],
+            dims("[d, 3]"),
+        ];
+        let result = infer(
+            find("dot").unwrap(),
+            &Attributes::default(),
+            &operands,
+            &mut unify,
+        );
+        assert_eq!(show(&result.unwrap()), "[n, 3]");
+        assert_eq!(unify.resolve(&unknown), Dim::Named("d".into()));
+    }
+}
