@@ -16,6 +16,9 @@ pub enum Error {
     /// An update does not fit the parameters.
     #[error(transparent)]
     Optimizer(#[from] crate::optimizer::OptimizerError),
+    /// An initializer has senseless numbers.
+    #[error(transparent)]
+    Initializer(#[from] crate::initializer::InitializerError),
     /// An update rule was given a senseless hyperparameter.
     #[error(transparent)]
     Hyperparameter(#[from] sparse_core::update_rules::InvalidHyperparameter),

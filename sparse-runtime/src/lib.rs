@@ -3,6 +3,7 @@
 pub mod device;
 pub mod error;
 pub mod formats;
+pub mod initializer;
 pub mod model;
 pub mod optimizer;
 

@@ -4,17 +4,24 @@
 //! Every array is canonical by construction: column and row ids are sorted, unique and in range, lengths
 //! agree. Kernels rely on it and check nothing inside.
 
+mod convert;
 mod csr;
+mod csr_builder;
+mod csr_view;
 mod dense;
+mod display;
 mod error;
 mod ids;
 mod row_sparse;
 mod shape;
 
-pub use csr::{Csr, CsrView};
+pub use csr::{Csr, CsrParts};
+pub use csr_builder::CsrBuilder;
+pub use csr_view::{CsrView, RowEntries, RowSelection};
 pub use dense::{Dense, DenseView};
 pub use error::FormatError;
-pub use ids::{ColumnId, ColumnIds, ColumnIdsView};
+pub use ids::{ColumnId, ColumnIds, ColumnIdsView, ColumnIndex};
+pub(crate) use ids::{fits_u32, with_id_type};
 pub use row_sparse::{RowIdsView, RowSparse, RowSparseView};
 pub use shape::{MAX_RANK, Shape};
 

@@ -1,5 +1,6 @@
 //! Shapes of arrays at run time.
 
+use super::FormatError;
 use std::fmt;
 use std::ops::Deref;
 
@@ -7,6 +8,12 @@ use std::ops::Deref;
 pub const MAX_RANK: usize = 6;
 
 /// The extents of an array, at most [`MAX_RANK`] of them, held inline.
+///
+/// ```
+/// use sparse_runtime::formats::Shape;
+/// let shape = Shape::from([3, 4]);
+/// assert_eq!((shape.rank(), shape.n_rows(), shape.row_size(), shape.size()), (2, 3, 4, 12));
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Shape {
     dims: [usize; MAX_RANK],
@@ -14,7 +21,8 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// A shape from its extents.
+    /// A shape from extents whose number is known in the source; for others there is
+    /// [`try_new`](Shape::try_new).
     ///
     /// # Panics
     ///
@@ -27,6 +35,23 @@ impl Shape {
             "rank {} is above the largest, {MAX_RANK}",
             dims.len()
         );
+        Shape::from_checked(dims)
+    }
+
+    /// A shape from extents that came from outside.
+    ///
+    /// # Errors
+    ///
+    /// [`FormatError::RankTooHigh`] for more than [`MAX_RANK`] extents.
+    pub fn try_new(dims: &[usize]) -> Result<Self, FormatError> {
+        if dims.len() > MAX_RANK {
+            return Err(FormatError::RankTooHigh { rank: dims.len() });
+        }
+        Ok(Shape::from_checked(dims))
+    }
+
+    #[inline]
+    fn from_checked(dims: &[usize]) -> Self {
         let mut shape = Shape {
             dims: [0; MAX_RANK],
             rank: dims.len(),
@@ -43,14 +68,25 @@ impl Shape {
 
     /// The number of elements, or `None` where it does not fit a `usize`.
     pub fn checked_size(&self) -> Option<usize> {
+        if self.contains(&0) {
+            return Some(0);
+        }
         self.iter()
             .try_fold(1usize, |size, &dim| size.checked_mul(dim))
     }
 
-    /// The number of elements of an array that exists.
+    /// The number of elements if an array of them can be addressed: at most `isize::MAX` bytes.
+    pub fn addressable_size<T>(&self) -> Option<usize> {
+        self.checked_size().filter(|size| {
+            size.checked_mul(size_of::<T>())
+                .is_some_and(|bytes| bytes <= isize::MAX as usize)
+        })
+    }
+
+    /// The number of elements; `usize::MAX` where it does not fit (no such array exists).
     #[inline]
     pub fn size(&self) -> usize {
-        self.iter().product()
+        saturating_product(self)
     }
 
     /// The number of rows (1 for rank 0).
@@ -59,11 +95,35 @@ impl Shape {
         if self.rank == 0 { 1 } else { self.dims[0] }
     }
 
-    /// The elements of one row: the product of all extents but the first.
+    /// The elements of one row: the product of all extents but the first; `usize::MAX` where it does not fit.
     #[inline]
     pub fn row_size(&self) -> usize {
-        self.iter().skip(1).product()
+        saturating_product(self.get(1..).unwrap_or(&[]))
     }
+
+    /// The same shape with another number of rows; rank 0 becomes rank 1.
+    #[must_use]
+    #[inline]
+    pub fn with_n_rows(mut self, n_rows: usize) -> Self {
+        self.rank = self.rank.max(1);
+        self.dims[0] = n_rows;
+        self
+    }
+
+    /// The extents if there are exactly two: `(n_rows, n_cols)`.
+    #[inline]
+    pub fn matrix(&self) -> Option<(usize, usize)> {
+        match **self {
+            [n_rows, n_cols] => Some((n_rows, n_cols)),
+            _ => None,
+        }
+    }
+}
+
+#[inline]
+fn saturating_product(dims: &[usize]) -> usize {
+    dims.iter()
+        .fold(1, |size: usize, &dim| size.saturating_mul(dim))
 }
 
 impl Deref for Shape {
@@ -75,17 +135,20 @@ impl Deref for Shape {
     }
 }
 
+/// More than [`MAX_RANK`] extents do not compile.
 impl<const N: usize> From<[usize; N]> for Shape {
     #[inline]
     fn from(dims: [usize; N]) -> Self {
-        Shape::new(&dims)
+        const { assert!(N <= MAX_RANK, "an array has at most 6 extents") };
+        Shape::from_checked(&dims)
     }
 }
 
-impl From<&[usize]> for Shape {
-    #[inline]
-    fn from(dims: &[usize]) -> Self {
-        Shape::new(dims)
+impl TryFrom<&[usize]> for Shape {
+    type Error = FormatError;
+
+    fn try_from(dims: &[usize]) -> Result<Self, FormatError> {
+        Shape::try_new(dims)
     }
 }
 
@@ -99,5 +162,31 @@ impl fmt::Display for Shape {
 impl fmt::Debug for Shape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_saturate_instead_of_wrapping() {
+        let huge = Shape::from([2, usize::MAX, 3]);
+        assert_eq!(huge.checked_size(), None);
+        assert_eq!((huge.size(), huge.row_size()), (usize::MAX, usize::MAX));
+        let empty = Shape::from([usize::MAX, usize::MAX, 0]);
+        assert_eq!((empty.checked_size(), empty.size()), (Some(0), 0));
+        let half = Shape::from([isize::MAX as usize / 4 + 1]);
+        assert_eq!(half.addressable_size::<f32>(), None);
+        assert_eq!(half.addressable_size::<u8>(), Some(half.size()));
+    }
+
+    #[test]
+    fn rank_is_checked() {
+        assert_eq!(
+            Shape::try_new(&[1; MAX_RANK + 1]),
+            Err(FormatError::RankTooHigh { rank: MAX_RANK + 1 })
+        );
+        assert_eq!(Shape::try_new(&[]).map(|shape| shape.size()), Ok(1));
     }
 }

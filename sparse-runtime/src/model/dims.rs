@@ -36,6 +36,18 @@ pub enum DimsError {
         /// Its shape.
         shape: String,
     },
+    /// The system has no memory for a parameter.
+    #[error(
+        "no memory for parameter `{parameter}` of shape {shape}, which takes {bytes} bytes: choose smaller dimensions"
+    )]
+    OutOfMemory {
+        /// The parameter.
+        parameter: &'static str,
+        /// Its shape.
+        shape: String,
+        /// What it takes.
+        bytes: usize,
+    },
 }
 
 impl Dims {

@@ -4,7 +4,7 @@ mod dims;
 mod parameter;
 
 pub use dims::{Dims, DimsError};
-pub use parameter::{Parameter, ParameterMut, ParameterRef, RowSparseGradient};
+pub use parameter::{Parameter, ParameterMut, ParameterRef, ParameterStorage, RowSparseGradient};
 
 use crate::error::Result;
 use crate::formats::{CsrView, DenseView};

@@ -1,0 +1,364 @@
+//! Building a csr matrix row by row, as file readers do.
+
+use super::csr::check_column;
+use super::{ColumnIds, Csr, FormatError};
+use sparse_core::element::{Element, Float};
+
+/// Builds a [`Csr`] entry by entry; the number of columns need not be known before the end.
+///
+/// ```
+/// use sparse_runtime::formats::CsrBuilder;
+/// let mut builder = CsrBuilder::new();
+/// builder.push_entry(3, 1.0f32)?;
+/// builder.finish_row();
+/// builder.finish_row();
+/// let x = builder.finish(None)?;
+/// assert_eq!((x.n_rows(), x.n_cols(), x.nnz()), (2, 4, 1));
+/// # Ok::<(), sparse_runtime::formats::FormatError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct CsrBuilder<T> {
+    n_cols: Option<usize>,
+    indptr: Vec<u64>,
+    columns: ColumnIds,
+    values: Vec<T>,
+    /// The last column of the row being built.
+    previous: Option<u64>,
+    /// The largest column so far, and the row and position of its first occurrence.
+    largest: Option<(u64, usize, usize)>,
+}
+
+impl<T: Element> CsrBuilder<T> {
+    /// A matrix whose number of columns is given at the end, or found.
+    pub fn new() -> Self {
+        CsrBuilder {
+            n_cols: None,
+            indptr: vec![0],
+            columns: ColumnIds::default(),
+            values: Vec::new(),
+            previous: None,
+            largest: None,
+        }
+    }
+
+    /// A matrix of so many columns: an entry beyond is an error at once.
+    pub fn with_n_cols(n_cols: usize) -> Self {
+        CsrBuilder {
+            n_cols: Some(n_cols),
+            columns: ColumnIds::empty(n_cols),
+            ..CsrBuilder::new()
+        }
+    }
+
+    /// Makes room for so many more rows and entries.
+    pub fn reserve(&mut self, rows: usize, entries: usize) {
+        self.indptr.reserve(rows);
+        match &mut self.columns {
+            ColumnIds::U32(ids) => ids.reserve(entries),
+            ColumnIds::U64(ids) => ids.reserve(entries),
+        }
+        self.values.reserve(entries);
+    }
+
+    /// The number of finished rows.
+    pub fn n_rows(&self) -> usize {
+        self.indptr.len() - 1
+    }
+
+    /// The number of entries so far, those of the row being built included.
+    pub fn nnz(&self) -> usize {
+        self.values.len()
+    }
+
+    /// One past the largest column so far.
+    pub fn n_cols_seen(&self) -> usize {
+        self.largest.map_or(0, |(column, ..)| column as usize + 1)
+    }
+
+    /// One more entry of the row being built. After an error the builder is as before the call.
+    ///
+    /// # Errors
+    ///
+    /// [`FormatError`], with the row and position, if the column is not above the one before it in this row, or
+    /// beyond the number of columns given.
+    #[inline]
+    pub fn push_entry(&mut self, column: usize, value: T) -> Result<(), FormatError> {
+        // The largest width is `usize::MAX`, so that the largest column is one less.
+        let n_cols = self.n_cols.unwrap_or(usize::MAX);
+        let (row, position, id) = (self.n_rows(), self.values.len(), column as u64);
+        check_column(n_cols, row, position, self.previous, id)?;
+        match &mut self.columns {
+            ColumnIds::U32(ids) if id <= u32::MAX.into() => ids.push(id as u32),
+            ColumnIds::U32(ids) => {
+                let mut wide: Vec<u64> = ids.iter().map(|&id| id.into()).collect();
+                wide.push(id);
+                self.columns = ColumnIds::U64(wide);
+            }
+            ColumnIds::U64(ids) => ids.push(id),
+        }
+        self.values.push(value);
+        self.previous = Some(id);
+        if self.largest.is_none_or(|(largest, ..)| id > largest) {
+            self.largest = Some((id, row, position));
+        }
+        Ok(())
+    }
+
+    /// The row being built is complete; the next entry belongs to the next one.
+    #[inline]
+    pub fn finish_row(&mut self) {
+        self.indptr.push(self.values.len() as u64);
+        self.previous = None;
+    }
+
+    /// One whole row from entries in any order; values of the same column are added in the order given. Leaves
+    /// `entries` empty, with its allocation: what readers use that hash features or take unsorted files.
+    ///
+    /// # Errors
+    ///
+    /// [`FormatError::ColumnOutOfRange`]; the row is then left out.
+    pub fn push_unsorted_row(&mut self, entries: &mut Vec<(usize, T)>) -> Result<(), FormatError>
+    where
+        T: Float,
+    {
+        entries.sort_by_key(|&(column, _)| column);
+        entries.dedup_by(|next, kept| {
+            let same = next.0 == kept.0;
+            if same {
+                kept.1 += next.1;
+            }
+            same
+        });
+        if let (Some(n_cols), Some(&(column, _))) = (self.n_cols, entries.last())
+            && column >= n_cols
+        {
+            let position = self.values.len() + entries.len() - 1;
+            entries.clear();
+            return Err(FormatError::ColumnOutOfRange {
+                row: self.n_rows(),
+                position,
+                column: column as u64,
+                n_cols,
+            });
+        }
+        for (column, value) in entries.drain(..) {
+            self.push_entry(column, value)?;
+        }
+        self.finish_row();
+        Ok(())
+    }
+
+    /// The finished rows of another builder after those of this one: what readers use that parse parts of a file in
+    /// parallel. Each must have finished its last row.
+    ///
+    /// # Errors
+    ///
+    /// [`FormatError::ColumnOutOfRange`] if the other has a column beyond this one's number of columns; this builder
+    /// is then as before the call.
+    pub fn append(&mut self, other: CsrBuilder<T>) -> Result<(), FormatError> {
+        let (rows, entries) = (self.n_rows(), self.values.len());
+        if let Some((column, row, position)) = other.largest {
+            if let Some(n_cols) = self.n_cols
+                && column >= n_cols as u64
+            {
+                return Err(FormatError::ColumnOutOfRange {
+                    row: rows + row,
+                    position: entries + position,
+                    column,
+                    n_cols,
+                });
+            }
+            if self.largest.is_none_or(|(largest, ..)| column > largest) {
+                self.largest = Some((column, rows + row, entries + position));
+            }
+        }
+        self.indptr
+            .extend(other.indptr[1..].iter().map(|end| end + entries as u64));
+        self.values.extend_from_slice(&other.values);
+        match (&mut self.columns, other.columns) {
+            (ColumnIds::U32(ids), ColumnIds::U32(more)) => ids.extend_from_slice(&more),
+            (ColumnIds::U64(ids), ColumnIds::U64(more)) => ids.extend_from_slice(&more),
+            (ColumnIds::U64(ids), ColumnIds::U32(more)) => {
+                ids.extend(more.into_iter().map(u64::from));
+            }
+            (ColumnIds::U32(ids), ColumnIds::U64(more)) => {
+                let wide = ids.iter().map(|&id| id.into()).chain(more).collect();
+                self.columns = ColumnIds::U64(wide);
+            }
+        }
+        self.previous = other.previous;
+        Ok(())
+    }
+
+    /// The matrix. Entries of a row that was not finished become a last row. The number of columns is the one given
+    /// here or at the start, else one past the largest column.
+    ///
+    /// # Errors
+    ///
+    /// [`FormatError::ColumnOutOfRange`] if a column is beyond it; the place named is that of the largest column.
+    pub fn finish(mut self, n_cols: Option<usize>) -> Result<Csr<T>, FormatError> {
+        if self.previous.is_some() {
+            self.finish_row();
+        }
+        let n_cols = n_cols.or(self.n_cols).unwrap_or_else(|| self.n_cols_seen());
+        if let Some((column, row, position)) = self.largest
+            && column >= n_cols as u64
+        {
+            return Err(FormatError::ColumnOutOfRange {
+                row,
+                position,
+                column,
+                n_cols,
+            });
+        }
+        Ok(Csr {
+            n_cols,
+            indptr: self.indptr,
+            columns: self.columns.into_width(n_cols),
+            values: self.values,
+        })
+    }
+}
+
+impl<T: Element> Default for CsrBuilder<T> {
+    fn default() -> Self {
+        CsrBuilder::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::formats::ColumnIdsView;
+
+    #[test]
+    fn rejects_at_the_entry_and_stays_usable() {
+        let mut builder = CsrBuilder::with_n_cols(4);
+        builder.push_entry(0, 1.0f32).unwrap();
+        builder.finish_row();
+        builder.push_entry(2, 1.0).unwrap();
+        assert_eq!(
+            builder.push_entry(2, 1.0),
+            Err(FormatError::ColumnDuplicate {
+                row: 1,
+                position: 2,
+                column: 2
+            })
+        );
+        assert_eq!(
+            builder.push_entry(1, 1.0),
+            Err(FormatError::ColumnUnsorted {
+                row: 1,
+                position: 2,
+                column: 1,
+                previous: 2
+            })
+        );
+        assert_eq!(
+            builder.push_entry(4, 1.0),
+            Err(FormatError::ColumnOutOfRange {
+                row: 1,
+                position: 2,
+                column: 4,
+                n_cols: 4
+            })
+        );
+        builder.push_entry(3, 5.0).unwrap();
+        let x = builder.finish(None).unwrap();
+        assert_eq!(
+            x,
+            Csr::new(4, vec![0, 1, 3], vec![0u32, 2, 3], vec![1.0, 1.0, 5.0]).unwrap()
+        );
+    }
+
+    #[test]
+    fn finds_the_width_or_checks_it_at_the_end() {
+        let mut builder = CsrBuilder::new();
+        for column in [6, 2, 6] {
+            builder.push_entry(column, 1.0f32).unwrap();
+            builder.finish_row();
+        }
+        assert_eq!(
+            builder.clone().finish(Some(6)),
+            Err(FormatError::ColumnOutOfRange {
+                row: 0,
+                position: 0,
+                column: 6,
+                n_cols: 6
+            })
+        );
+        assert_eq!(builder.clone().finish(Some(9)).unwrap().n_cols(), 9);
+        assert_eq!(builder.finish(None).unwrap().n_cols(), 7);
+        assert_eq!(
+            CsrBuilder::<f32>::new().finish(None).unwrap(),
+            Csr::default()
+        );
+    }
+
+    #[test]
+    fn widens_when_a_column_needs_it() {
+        let mut builder = CsrBuilder::new();
+        builder.push_entry(7, 1.0f32).unwrap();
+        builder.push_entry(1 << 40, 2.0).unwrap();
+        builder.push_entry((1 << 40) + 1, 3.0).unwrap();
+        let x = builder.finish(None).unwrap();
+        assert_eq!(x.n_cols(), (1 << 40) + 2);
+        assert_eq!(
+            x.columns(),
+            ColumnIdsView::U64(&[7, 1 << 40, (1 << 40) + 1])
+        );
+        let mut largest = CsrBuilder::new();
+        assert!(largest.push_entry(usize::MAX, 1.0f32).is_err());
+    }
+
+    #[test]
+    fn unsorted_rows_are_sorted_and_added_up() {
+        let mut builder = CsrBuilder::with_n_cols(9);
+        let mut row = vec![(5, 1.0f32), (0, 2.0), (5, 0.5)];
+        builder.push_unsorted_row(&mut row).unwrap();
+        assert!(row.is_empty());
+        row.extend([(9, 1.0), (1, 1.0)]);
+        assert!(builder.push_unsorted_row(&mut row).is_err());
+        builder.push_unsorted_row(&mut row).unwrap();
+        let x = builder.finish(None).unwrap();
+        assert_eq!(
+            x,
+            Csr::new(9, vec![0, 2, 2], vec![0u32, 5], vec![2.0, 1.5]).unwrap()
+        );
+    }
+
+    #[test]
+    fn appended_parts_equal_the_whole() {
+        let rows = [
+            vec![(3, 1.0f32)],
+            vec![],
+            vec![(0, 2.0), (1 << 33, 3.0)],
+            vec![(1, 4.0)],
+        ];
+        let build = |rows: &[Vec<(usize, f32)>]| {
+            let mut builder = CsrBuilder::new();
+            for row in rows {
+                builder.push_unsorted_row(&mut row.clone()).unwrap();
+            }
+            builder
+        };
+        let whole = build(&rows).finish(None).unwrap();
+        for cut in 0..=rows.len() {
+            let mut first = build(&rows[..cut]);
+            first.append(build(&rows[cut..])).unwrap();
+            assert_eq!(first.finish(None).unwrap(), whole);
+        }
+        let mut narrow = CsrBuilder::with_n_cols(3);
+        narrow.push_unsorted_row(&mut vec![(2, 1.0f32)]).unwrap();
+        assert_eq!(
+            narrow.append(build(&rows)),
+            Err(FormatError::ColumnOutOfRange {
+                row: 3,
+                position: 3,
+                column: 1 << 33,
+                n_cols: 3
+            })
+        );
+        assert_eq!(narrow.n_rows(), 1);
+    }
+}

@@ -1,0 +1,378 @@
+//! Borrowed csr: a whole matrix, a run of its rows, or a gathered selection of them.
+
+use super::csr::check;
+use super::dense::check_rows;
+use super::ids::ColumnIndex;
+use super::{ColumnIdsView, Csr, FormatError};
+use crate::device::{Cpu, Device};
+use sparse_core::element::Element;
+use std::iter::FusedIterator;
+use std::ops::Range;
+
+/// A borrowed csr matrix, or a selection of rows of one.
+///
+/// In the four-array form: row `i` is `starts[i]..ends[i]` of the columns and values, so that a run of rows is two
+/// overlapping slices of one `indptr`, and a shuffled batch is two gathered ones, without touching the non-zeros.
+///
+/// Invariant: as [`Csr`], row by row; `starts[i] <= ends[i] <= columns.len()`. The ids of a view may be of either
+/// width, whatever `n_cols` is.
+#[derive(Clone, Copy)]
+pub struct CsrView<'a, T: Element = f32, D: Device = Cpu> {
+    pub(super) n_cols: usize,
+    pub(super) starts: D::Slice<'a, u64>,
+    pub(super) ends: D::Slice<'a, u64>,
+    pub(super) columns: ColumnIdsView<'a>,
+    pub(super) values: D::Slice<'a, T>,
+}
+
+impl<'a, T: Element> CsrView<'a, T> {
+    /// A view of arrays that somebody else owns, every invariant checked, in O(n_rows + nnz).
+    ///
+    /// # Errors
+    ///
+    /// As [`Csr::new`].
+    ///
+    /// ```
+    /// use sparse_runtime::formats::CsrView;
+    /// let (indptr, columns, values) = ([0, 2, 3], [1u32, 3, 0], [2.0f32, 1.5, 4.0]);
+    /// let x = CsrView::new(4, &indptr, &columns[..], &values)?;
+    /// assert_eq!((x.n_rows(), x.nnz()), (2, 3));
+    /// # Ok::<(), sparse_runtime::formats::FormatError>(())
+    /// ```
+    pub fn new<C: ColumnIndex>(
+        n_cols: usize,
+        indptr: &'a [u64],
+        columns: &'a [C],
+        values: &'a [T],
+    ) -> Result<Self, FormatError>
+    where
+        &'a [C]: Into<ColumnIdsView<'a>>,
+    {
+        check(n_cols, indptr, columns, values.len())?;
+        Ok(CsrView {
+            n_cols,
+            starts: &indptr[..indptr.len() - 1],
+            ends: &indptr[1..],
+            columns: columns.into(),
+            values,
+        })
+    }
+
+    /// Rows of this view's matrix, by their bounds.
+    ///
+    /// Invariant, for the caller to keep: both slices are equally long, and `(starts[i], ends[i])` are, for some
+    /// `j`, `(self.starts()[j], self.ends()[j])`. Builds with debug assertions check what can be checked.
+    pub(crate) fn with_rows(&self, starts: &'a [u64], ends: &'a [u64]) -> CsrView<'a, T> {
+        debug_assert_eq!(starts.len(), ends.len());
+        debug_assert!(
+            starts
+                .iter()
+                .zip(ends)
+                .all(|(&start, &end)| start <= end && end <= self.values.len() as u64)
+        );
+        CsrView {
+            starts,
+            ends,
+            ..*self
+        }
+    }
+
+    /// The number of rows.
+    #[inline]
+    pub fn n_rows(&self) -> usize {
+        self.starts.len()
+    }
+
+    /// The number of columns.
+    #[inline]
+    pub fn n_cols(&self) -> usize {
+        self.n_cols
+    }
+
+    /// The number of stored entries in the rows of this view: O(1) for a run of rows, else O(n_rows).
+    pub fn nnz(&self) -> usize {
+        if self.is_run() {
+            return self.entries().len();
+        }
+        self.starts
+            .iter()
+            .zip(self.ends)
+            .map(|(&start, &end)| (end - start) as usize)
+            .sum()
+    }
+
+    /// Where each row starts in [`columns`](CsrView::columns) and [`values`](CsrView::values).
+    #[inline]
+    pub fn starts(&self) -> &'a [u64] {
+        self.starts
+    }
+
+    /// Where each row ends in [`columns`](CsrView::columns) and [`values`](CsrView::values).
+    #[inline]
+    pub fn ends(&self) -> &'a [u64] {
+        self.ends
+    }
+
+    /// The columns of all stored entries of the matrix behind the view, also of rows that are not in it.
+    #[inline]
+    pub fn columns(&self) -> ColumnIdsView<'a> {
+        self.columns
+    }
+
+    /// The values of all stored entries of the matrix behind the view, also of rows that are not in it.
+    #[inline]
+    pub fn values(&self) -> &'a [T] {
+        self.values
+    }
+
+    /// The columns and values of row `i`.
+    #[inline]
+    pub fn row(&self, i: usize) -> Option<(ColumnIdsView<'a>, &'a [T])> {
+        let range = *self.starts.get(i)? as usize..*self.ends.get(i)? as usize;
+        Some((self.columns.slice(range.clone())?, self.values.get(range)?))
+    }
+
+    /// The rows in order, each an iterator over its `(column, value)`.
+    pub fn iter_rows(&self) -> impl ExactSizeIterator<Item = RowEntries<'a, T>> + use<'a, T> {
+        let view = *self;
+        (0..view.n_rows()).map(move |i| {
+            let (columns, values) = view.row(i).unwrap_or_default();
+            RowEntries {
+                columns,
+                values,
+                next: 0,
+            }
+        })
+    }
+
+    /// A run of rows, in O(1).
+    ///
+    /// # Errors
+    ///
+    /// [`FormatError::RowRange`] if the view does not have them.
+    pub fn rows(&self, range: Range<usize>) -> Result<CsrView<'a, T>, FormatError> {
+        check_rows(&range, self.n_rows())?;
+        Ok(self.with_rows(&self.starts[range.clone()], &self.ends[range]))
+    }
+
+    /// Whether each row starts where the one before ends, so that the view's entries are one run of the columns and
+    /// values. O(1) for a run of rows of one matrix, else O(n_rows).
+    pub fn is_contiguous(&self) -> bool {
+        self.is_run()
+            || self.starts[1..]
+                .iter()
+                .zip(self.ends)
+                .all(|(start, end)| start == end)
+    }
+
+    /// The entries of a contiguous view, as a run of the columns and values.
+    pub(crate) fn entries(&self) -> Range<usize> {
+        match (self.starts.first(), self.ends.last()) {
+            (Some(&start), Some(&end)) => start as usize..end as usize,
+            _ => 0..0,
+        }
+    }
+
+    /// Two overlapping slices of one `indptr` (or too few rows for it to matter).
+    #[inline]
+    fn is_run(&self) -> bool {
+        self.n_rows() < 2 || self.starts.as_ptr().wrapping_add(1) == self.ends.as_ptr()
+    }
+
+    /// A matrix of its own with these rows only, in O(n_rows + nnz).
+    pub fn to_owned(&self) -> Csr<T> {
+        let mut matrix = Csr::default();
+        matrix.assign_csr(*self);
+        matrix
+    }
+}
+
+/// The `(column, value)` of one row.
+#[derive(Clone, Debug)]
+pub struct RowEntries<'a, T> {
+    columns: ColumnIdsView<'a>,
+    values: &'a [T],
+    next: usize,
+}
+
+impl<T: Copy> Iterator for RowEntries<'_, T> {
+    type Item = (usize, T);
+
+    #[inline]
+    fn next(&mut self) -> Option<(usize, T)> {
+        let entry = (self.columns.get(self.next)?, *self.values.get(self.next)?);
+        self.next += 1;
+        Some(entry)
+    }
+
+    #[inline]
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let left = self.values.len() - self.next;
+        (left, Some(left))
+    }
+}
+
+impl<T: Copy> ExactSizeIterator for RowEntries<'_, T> {}
+impl<T: Copy> FusedIterator for RowEntries<'_, T> {}
+
+/// No rows, no columns.
+impl<T: Element> Default for CsrView<'_, T> {
+    fn default() -> Self {
+        CsrView {
+            n_cols: 0,
+            starts: &[],
+            ends: &[],
+            columns: ColumnIdsView::default(),
+            values: &[],
+        }
+    }
+}
+
+impl<'a, T: Element> From<&'a Csr<T>> for CsrView<'a, T> {
+    fn from(matrix: &'a Csr<T>) -> Self {
+        matrix.view()
+    }
+}
+
+/// The same size, pattern and values, row by row, wherever they lie.
+impl<T: Element> PartialEq for CsrView<'_, T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.n_cols == other.n_cols
+            && self.n_rows() == other.n_rows()
+            && (0..self.n_rows()).all(|i| self.row(i) == other.row(i))
+    }
+}
+
+/// The bounds of some rows of a matrix, in any order and any number of times: a shuffled batch.
+///
+/// Holds the two buffers, so that a training loop allocates nothing after its largest batch.
+///
+/// ```
+/// use sparse_runtime::formats::{Csr, RowSelection};
+/// let x = Csr::from_coo(3, 2, [(0, 0, 1.0f32), (1, 1, 2.0), (2, 0, 3.0)])?;
+/// let mut selection = RowSelection::new();
+/// let batch = selection.gather(&x, &[2, 0])?;
+/// assert_eq!((batch.n_rows(), batch.row(0)), (2, x.row(2)));
+/// # Ok::<(), sparse_runtime::formats::FormatError>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct RowSelection {
+    starts: Vec<u64>,
+    ends: Vec<u64>,
+}
+
+impl RowSelection {
+    /// No rows, no memory.
+    pub fn new() -> Self {
+        RowSelection::default()
+    }
+
+    /// The given rows of a matrix or view, in the order given, without touching its entries. O(number of rows).
+    ///
+    /// # Errors
+    ///
+    /// [`FormatError::RowOutOfRange`].
+    pub fn gather<'a, T: Element>(
+        &'a mut self,
+        matrix: impl Into<CsrView<'a, T>>,
+        rows: &[usize],
+    ) -> Result<CsrView<'a, T>, FormatError> {
+        let matrix = matrix.into();
+        self.starts.clear();
+        self.ends.clear();
+        self.starts.reserve(rows.len());
+        self.ends.reserve(rows.len());
+        for &row in rows {
+            let (Some(&start), Some(&end)) = (matrix.starts.get(row), matrix.ends.get(row)) else {
+                return Err(FormatError::RowOutOfRange {
+                    row,
+                    n_rows: matrix.n_rows(),
+                });
+            };
+            self.starts.push(start);
+            self.ends.push(end);
+        }
+        // Every pair of bounds was copied from the matrix's own, which is what `with_rows` asks for.
+        Ok(matrix.with_rows(&self.starts, &self.ends))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn matrix() -> Csr {
+        Csr::from_rows(
+            5,
+            [
+                vec![],
+                vec![(0, 1.0), (4, 2.0)],
+                vec![(2, 3.0)],
+                vec![],
+                vec![(1, 4.0), (3, 5.0)],
+            ],
+        )
+        .unwrap()
+    }
+
+    #[test]
+    fn runs_of_rows() {
+        let x = matrix();
+        let run = x.view().rows(1..4).unwrap();
+        assert_eq!((run.n_rows(), run.nnz(), run.is_contiguous()), (3, 3, true));
+        assert_eq!(run.row(1), Some((ColumnIdsView::U32(&[2]), &[3.0][..])));
+        assert_eq!(run.rows(1..2).unwrap().row(0), run.row(1));
+        assert_eq!(x.view().rows(5..5).unwrap().nnz(), 0);
+        assert_eq!(
+            run.rows(2..4).map(|_| ()),
+            Err(FormatError::RowRange {
+                start: 2,
+                end: 4,
+                n_rows: 3
+            })
+        );
+        let reversed = Range { start: 2, end: 1 };
+        assert!(run.rows(reversed).is_err());
+    }
+
+    #[test]
+    fn selections_repeat_reorder_and_nest() {
+        let x = matrix();
+        let (mut outer, mut inner) = (RowSelection::new(), RowSelection::new());
+        let picked = outer.gather(&x, &[4, 4, 0, 2]).unwrap();
+        assert_eq!((picked.nnz(), picked.is_contiguous()), (5, false));
+        let again = inner.gather(picked, &[3, 0]).unwrap();
+        assert_eq!(
+            again.to_owned(),
+            Csr::from_rows(5, [vec![(2, 3.0)], vec![(1, 4.0), (3, 5.0)]]).unwrap()
+        );
+        let consecutive = outer.gather(&x, &[1, 2, 3]).unwrap();
+        assert!(consecutive.is_contiguous());
+        assert_eq!(consecutive, x.view().rows(1..4).unwrap());
+        assert_eq!(
+            outer.gather(&x, &[5]).map(|_| ()),
+            Err(FormatError::RowOutOfRange { row: 5, n_rows: 5 })
+        );
+    }
+
+    #[test]
+    fn views_of_foreign_arrays_are_checked() {
+        let (indptr, values) = ([0, 1, 2], [1.0f32, 2.0]);
+        assert!(CsrView::new(3, &indptr, &[0u64, 3], &values).is_err());
+        let wide = CsrView::new(3, &indptr, &[0u64, 2], &values).unwrap();
+        let narrow = wide.to_owned();
+        assert!(matches!(narrow.columns(), ColumnIdsView::U32(&[0, 2])));
+        assert_eq!(wide, narrow.view());
+    }
+
+    #[test]
+    fn rows_iterate() {
+        let x = matrix();
+        let entries: Vec<(usize, usize, f32)> = x
+            .iter_rows()
+            .enumerate()
+            .flat_map(|(row, entries)| entries.map(move |(column, value)| (row, column, value)))
+            .collect();
+        assert_eq!(Csr::from_coo(5, 5, entries), Ok(x));
+    }
+}
