@@ -26,7 +26,8 @@ pub struct Operator {
     pub name: &'static str,
     /// One sentence, for the documentation.
     pub summary: &'static str,
-    /// The operands' names, in order.
+    /// The operands' names, in order. An operand called `like` lends its shape (and pattern) only: it is not
+    /// read and has no gradient.
     pub operands: &'static [&'static str],
     /// The attributes, in order.
     pub attributes: &'static [Attribute],
@@ -159,6 +160,11 @@ impl Operator {
     /// The position of an operand.
     pub fn operand_index(&self, name: &str) -> Option<usize> {
         self.operands.iter().position(|operand| *operand == name)
+    }
+
+    /// True for an operand that lends its shape only.
+    pub fn lends_shape_only(&self, operand: usize) -> bool {
+        self.operands[operand] == "like"
     }
 
     /// The attribute of a name.

@@ -49,7 +49,7 @@ pub fn differentiate(graph: &mut Graph) -> Vec<Diagnostic> {
             continue;
         };
         for (index, operand) in apply.operands.iter().enumerate() {
-            if !reaches[operand.0] {
+            if !reaches[operand.0] || apply.operator.lends_shape_only(index) {
                 continue;
             }
             match apply
@@ -82,8 +82,9 @@ pub fn differentiate(graph: &mut Graph) -> Vec<Diagnostic> {
             }
         }
     }
+    let used = graph.ancestors(graph.losses.iter().copied());
     for parameter in trained {
-        if contributions[parameter.0].is_empty() {
+        if !used[parameter.0] {
             let name = graph.label(parameter);
             diagnostics.push(
                 Diagnostic::new(
