@@ -38,6 +38,8 @@ mod apply;
 mod error;
 mod rows;
 mod spec;
+#[cfg(test)]
+mod tests;
 mod updater;
 
 pub use accumulator::RowAccumulator;

@@ -306,10 +306,18 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
             } else {
                 0
             };
+            let sweeps = mode == LazyUpdate::Dense
+                && table.spec.gradient == Some(Storage::RowSparse)
+                && group.idle.is_some();
+            let last = if settles || sweeps {
+                &mut table.last[..]
+            } else {
+                &mut []
+            };
             RowUpdater {
                 values,
                 states: &mut table.states,
-                last: &mut table.last,
+                last,
                 sums: &mut table.sums,
                 finished: &mut table.finished,
                 history: &group.history,
@@ -321,9 +329,7 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
                 now,
                 mark: now + 1,
                 settles,
-                sweeps: mode == LazyUpdate::Dense
-                    && table.spec.gradient == Some(Storage::RowSparse)
-                    && group.idle.is_some(),
+                sweeps,
                 kind: PhantomData,
             }
         }))
