@@ -3,7 +3,9 @@
 use super::error::OptimizerError;
 use super::updater::Updater;
 use crate::error::Result;
+use crate::formats::RowSparseView;
 use sparse_core::element::Float;
+use sparse_core::storage::Storage;
 use sparse_core::update_rules::{Step, UpdateRule};
 
 impl<R: UpdateRule, T: Float> Updater<R, T> {
@@ -25,6 +27,44 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
             rows.check_row(&name, row)?;
             rows.settle(row);
         }
+        Ok(())
+    }
+
+    /// Applies a row_sparse gradient, in the rule's mode. O(rows of the gradient), in `Dense` O(rows).
+    ///
+    /// # Errors
+    ///
+    /// As [`rows`](Self::rows); a gradient of another shape; a parameter whose gradient was said to be dense.
+    pub fn apply_row_sparse(
+        &mut self,
+        parameter: usize,
+        values: &mut [T],
+        grad: RowSparseView<'_, T>,
+    ) -> Result<()> {
+        self.check(parameter, values.len())?;
+        let spec = &self.parameters[parameter].spec;
+        let shape = grad.shape();
+        if shape.n_rows() != spec.n_rows || shape.row_size() != spec.row_size {
+            return Err(OptimizerError::GradientShape {
+                parameter: spec.name.to_string(),
+                n_rows: spec.n_rows,
+                row_size: spec.row_size,
+                found: *shape,
+            }
+            .into());
+        }
+        if spec.gradient != Some(Storage::RowSparse) {
+            return Err(OptimizerError::GradientStorage {
+                parameter: spec.name.to_string(),
+            }
+            .into());
+        }
+        let mut rows = self.rows(parameter, values)?;
+        for (row, grad) in grad.iter_rows() {
+            rows.settle(row);
+            rows.update_row(row, grad);
+        }
+        rows.finish();
         Ok(())
     }
 
