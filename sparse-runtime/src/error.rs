@@ -13,6 +13,12 @@ pub enum Error {
     /// The dimensions given do not fit the model.
     #[error(transparent)]
     Dims(#[from] crate::model::DimsError),
+    /// Data is not valid, or is not what a model declares.
+    #[error(transparent)]
+    Data(#[from] crate::data::DataError),
+    /// A file of data cannot be read or written.
+    #[error(transparent)]
+    Read(#[from] crate::data::ReadError),
     /// An update does not fit the parameters.
     #[error(transparent)]
     Optimizer(#[from] crate::optimizer::OptimizerError),

@@ -1,10 +1,12 @@
 //! Arrays, kernels, optimizers, data readers and training loops of `nnz`.
 
+pub mod data;
 pub mod device;
 pub mod error;
 pub mod formats;
 pub mod initializer;
 pub mod model;
 pub mod optimizer;
+mod replace;
 
 pub use error::{Error, Result};

@@ -1,0 +1,355 @@
+//! Batches of data in memory.
+//!
+//! Everything that can be settled is settled before the first batch: names, types, labels, ranks, and each epoch's
+//! order. What is left for a batch of consecutive rows, or of one row wherever it lies, is slicing. Any other batch gathers
+//! the bounds of its rows and its labels into buffers that are reused; non-zeros are never copied.
+
+use super::binding::{Bound, BoundDense, bind};
+use super::column::append_rows;
+use super::order::append_shuffled;
+use super::source::{Batch, Batches, DataSource};
+use super::{BatchOptions, DataError, Dataset, LastBatch, Order, Position};
+use crate::error::Result;
+use crate::formats::{CsrView, DenseView};
+use crate::model::{BatchSource, InputInfo};
+use sparse_core::element::{Element, Float};
+
+impl<T: Float> DataSource<T> for Dataset<T> {
+    type Batches<'s> = DatasetBatches<'s, T>;
+
+    fn n_rows(&self) -> Option<usize> {
+        Some(Dataset::n_rows(self))
+    }
+
+    fn batches<'s>(
+        &'s self,
+        inputs: &[InputInfo],
+        options: &BatchOptions,
+    ) -> Result<DatasetBatches<'s, T>> {
+        if options.batch_size == 0 {
+            return Err(DataError::ZeroBatchSize.into());
+        }
+        let bound = bind(self, inputs, options.labels)?;
+        let mut batches = DatasetBatches {
+            columns: bound.into_iter().map(BatchColumn::new).collect(),
+            n_rows: Dataset::n_rows(self),
+            options: *options,
+            epoch: 0,
+            sequence: Sequence::default(),
+            next: 0,
+        };
+        batches.lay_out_epoch();
+        Ok(batches)
+    }
+}
+
+/// The batches of a [`Dataset`]; see [`Batches`].
+pub struct DatasetBatches<'s, T: Float> {
+    columns: Vec<BatchColumn<'s, T>>,
+    n_rows: usize,
+    options: BatchOptions,
+    epoch: u64,
+    sequence: Sequence,
+    /// The batch that comes next.
+    next: usize,
+}
+
+/// The rows of one epoch in order, padding and what rolled over included.
+#[derive(Default)]
+struct Sequence {
+    /// The rows one by one, or empty where they are consecutive.
+    listed: Vec<usize>,
+    /// Where consecutive rows begin; after the last row comes row 0 again.
+    first: usize,
+    /// Room for a batch of consecutive rows that goes over the end.
+    wrapped: Vec<usize>,
+    n_batches: usize,
+    /// The rows of all batches: `n_batches` times the batch size, or less if the last is short.
+    len: usize,
+    /// The rows without padding.
+    n_real: usize,
+}
+
+/// One bound array, and room for a gathered batch of it.
+struct BatchColumn<'s, T: Float> {
+    all: Bound<'s, T>,
+    starts: Vec<u64>,
+    ends: Vec<u64>,
+    values: Vec<T>,
+    ids: Vec<u32>,
+}
+
+/// A batch of a [`Dataset`].
+pub struct DatasetBatch<'b, T: Float> {
+    columns: &'b [BatchColumn<'b, T>],
+    rows: Rows<'b>,
+    n_padding: usize,
+}
+
+/// The rows of a batch.
+#[derive(Clone, Copy)]
+enum Rows<'b> {
+    /// A run of rows of the data.
+    Run { first: usize, len: usize },
+    /// These rows, gathered.
+    Gathered(&'b [usize]),
+}
+
+impl<T: Float> DatasetBatches<'_, T> {
+    /// Lays out the rows of `self.epoch`. O(1) for sequential order, O(n_rows) for shuffled order.
+    fn lay_out_epoch(&mut self) {
+        let n_rows = self.n_rows;
+        let batch_size = self.options.batch_size;
+        // Epochs that roll over are cut from one endless sequence, so that what is left of those before follows
+        // from their number.
+        let n_left = match self.options.last_batch {
+            LastBatch::RollOver => {
+                let before = u128::from(self.epoch) * n_rows as u128;
+                (before % batch_size as u128) as usize
+            }
+            LastBatch::Short | LastBatch::Discard | LastBatch::Pad => 0,
+        };
+        let n_real = n_left + n_rows;
+        let (n_batches, len) = match self.options.last_batch {
+            LastBatch::Short => (n_real.div_ceil(batch_size), n_real),
+            LastBatch::Discard | LastBatch::RollOver => {
+                (n_real / batch_size, n_real / batch_size * batch_size)
+            }
+            LastBatch::Pad => {
+                let n_batches = n_real.div_ceil(batch_size);
+                (n_batches, n_batches.saturating_mul(batch_size))
+            }
+        };
+        let sequence = &mut self.sequence;
+        (sequence.n_batches, sequence.len, sequence.n_real) = (n_batches, len, n_real);
+        sequence.listed.clear();
+        sequence.first = 0;
+        if n_batches == 0 {
+            return;
+        }
+        match self.options.order {
+            Order::Sequential => sequence.first = (n_rows - n_left % n_rows) % n_rows,
+            Order::Shuffled { seed } => {
+                let listed = &mut sequence.listed;
+                let n_epochs_left = n_left.div_ceil(n_rows) as u64;
+                for epoch in self.epoch - n_epochs_left..=self.epoch {
+                    append_shuffled(listed, n_rows, seed, epoch);
+                }
+                listed.drain(..listed.len() - n_real);
+                for padding in n_real..len {
+                    listed.push(listed[padding - n_rows]);
+                }
+            }
+        }
+    }
+}
+
+impl<T: Float> Batches<T> for DatasetBatches<'_, T> {
+    type Batch<'b>
+        = DatasetBatch<'b, T>
+    where
+        Self: 'b;
+
+    fn seek(&mut self, position: Position) -> Result<()> {
+        if position.epoch != self.epoch {
+            self.epoch = position.epoch;
+            self.lay_out_epoch();
+        }
+        match usize::try_from(position.batch) {
+            Ok(batch) if batch <= self.sequence.n_batches => {
+                self.next = batch;
+                Ok(())
+            }
+            _ => Err(DataError::BatchOutOfRange {
+                epoch: position.epoch,
+                batch: position.batch,
+                n_batches: self.sequence.n_batches as u64,
+            }
+            .into()),
+        }
+    }
+
+    #[inline]
+    fn next_batch(&mut self) -> Result<Option<DatasetBatch<'_, T>>> {
+        let sequence = &mut self.sequence;
+        if self.next == sequence.n_batches {
+            return Ok(None);
+        }
+        let start = self.next * self.options.batch_size;
+        let len = self.options.batch_size.min(sequence.len - start);
+        self.next += 1;
+        let n_padding = (start + len).saturating_sub(sequence.n_real);
+        let rows = if sequence.listed.is_empty() {
+            let first = match start + sequence.first {
+                first if first < self.n_rows => first,
+                beyond => beyond % self.n_rows,
+            };
+            if first + len <= self.n_rows {
+                Rows::Run { first, len }
+            } else {
+                let wrapped = &mut sequence.wrapped;
+                wrapped.clear();
+                wrapped.extend((first..first + len).map(|row| row % self.n_rows));
+                Rows::Gathered(wrapped)
+            }
+        } else {
+            match &sequence.listed[start..start + len] {
+                &[first] => Rows::Run { first, len: 1 },
+                rows => Rows::Gathered(rows),
+            }
+        };
+        if let Rows::Gathered(rows) = rows {
+            self.columns
+                .iter_mut()
+                .for_each(|column| column.gather(rows));
+        }
+        Ok(Some(DatasetBatch {
+            columns: &self.columns,
+            rows,
+            n_padding,
+        }))
+    }
+
+    fn position(&self) -> Position {
+        Position {
+            epoch: self.epoch,
+            batch: self.next as u64,
+        }
+    }
+
+    fn n_batches(&self) -> Option<u64> {
+        Some(self.sequence.n_batches as u64)
+    }
+}
+
+impl<'s, T: Float> BatchColumn<'s, T> {
+    fn new(all: Bound<'s, T>) -> Self {
+        BatchColumn {
+            all,
+            starts: Vec::new(),
+            ends: Vec::new(),
+            values: Vec::new(),
+            ids: Vec::new(),
+        }
+    }
+
+    fn gather(&mut self, rows: &[usize]) {
+        match &self.all {
+            Bound::Csr(csr) => {
+                let indptr = csr.indptr();
+                self.starts.clear();
+                self.starts.extend(rows.iter().map(|&row| indptr[row]));
+                self.ends.clear();
+                self.ends.extend(rows.iter().map(|&row| indptr[row + 1]));
+            }
+            Bound::Dense(dense) => {
+                self.values.clear();
+                append_rows(&mut self.values, dense.values, dense.row_size, rows);
+            }
+            Bound::Ids(ids) => {
+                self.ids.clear();
+                append_rows(&mut self.ids, ids.values, ids.row_size, rows);
+            }
+            Bound::Ignored(_) => {}
+        }
+    }
+}
+
+impl<'b, T: Float> DatasetBatch<'b, T> {
+    #[inline]
+    fn dense_rows<E: Element>(
+        &self,
+        all: &BoundDense<'b, E>,
+        gathered: &'b [E],
+    ) -> Result<DenseView<'b, E>> {
+        let (n_rows, values) = match self.rows {
+            Rows::Run { first, len } => {
+                let range = first * all.row_size..(first + len) * all.row_size;
+                (len, &all.values[range])
+            }
+            Rows::Gathered(rows) => (rows.len(), gathered),
+        };
+        Ok(DenseView::new(all.shape.with_n_rows(n_rows), values)?)
+    }
+}
+
+#[cold]
+fn wrong_position(index: usize, asked: &'static str) -> DataError {
+    DataError::WrongPosition { index, asked }
+}
+
+impl<'b, T: Float> BatchSource<'b, T> for DatasetBatch<'b, T> {
+    #[inline]
+    fn n_rows(&self) -> usize {
+        match self.rows {
+            Rows::Run { len, .. } => len,
+            Rows::Gathered(rows) => rows.len(),
+        }
+    }
+
+    #[inline]
+    fn csr(&self, index: usize) -> Result<CsrView<'b, T>> {
+        match self.columns.get(index) {
+            Some(BatchColumn {
+                all: Bound::Csr(all),
+                starts,
+                ends,
+                ..
+            }) => Ok(match self.rows {
+                Rows::Run { first, len } => all.view().rows(first..first + len)?,
+                Rows::Gathered(_) => all.view().with_rows(starts, ends),
+            }),
+            Some(BatchColumn {
+                all: Bound::Ignored(_),
+                ..
+            }) => Ok(CsrView::default()),
+            _ => Err(wrong_position(index, "csr array").into()),
+        }
+    }
+
+    #[inline]
+    fn dense(&self, index: usize) -> Result<DenseView<'b, T>> {
+        match self.columns.get(index) {
+            Some(BatchColumn {
+                all: Bound::Dense(all),
+                values,
+                ..
+            }) => self.dense_rows(all, values),
+            Some(BatchColumn {
+                all: Bound::Ignored(shape),
+                ..
+            }) => Ok(DenseView::new(*shape, &[])?),
+            _ => Err(wrong_position(index, "dense array of numbers").into()),
+        }
+    }
+
+    #[inline]
+    fn ids(&self, index: usize) -> Result<DenseView<'b, u32>> {
+        match self.columns.get(index) {
+            Some(BatchColumn {
+                all: Bound::Ids(all),
+                ids,
+                ..
+            }) => self.dense_rows(all, ids),
+            Some(BatchColumn {
+                all: Bound::Ignored(shape),
+                ..
+            }) => Ok(DenseView::new(*shape, &[])?),
+            _ => Err(wrong_position(index, "array of ids").into()),
+        }
+    }
+}
+
+impl<'b, T: Float> Batch<'b, T> for DatasetBatch<'b, T> {
+    fn n_padding(&self) -> usize {
+        self.n_padding
+    }
+
+    fn row_id(&self, row: usize) -> Option<u64> {
+        let id = match self.rows {
+            Rows::Run { first, len } => (row < len).then_some(first + row)?,
+            Rows::Gathered(rows) => *rows.get(row)?,
+        };
+        Some(id as u64)
+    }
+}

@@ -1,0 +1,192 @@
+//! The arrays of a dataset.
+
+use super::error::role_name;
+use crate::formats::{Csr, Dense, FormatError, RowSelection, Shape};
+use crate::model::InputRole;
+use sparse_core::element::{Element, Float};
+use sparse_core::storage::{ElementType, Storage};
+use std::fmt;
+
+/// One array of a dataset, with its role and perhaps a name.
+#[derive(Clone)]
+pub struct Column<T: Float = f32> {
+    name: Option<String>,
+    role: InputRole,
+    values: ColumnValues<T>,
+}
+
+/// The values of a column, one row for each row of the data.
+#[derive(Clone)]
+pub enum ColumnValues<T: Float = f32> {
+    /// Sparse rows.
+    Csr(Csr<T>),
+    /// Numbers: the first extent is the rows.
+    Dense(Dense<T>),
+    /// Ids of classes or of rows of a table: the first extent is the rows.
+    Ids(Dense<u32>),
+}
+
+impl<T: Float> Column<T> {
+    pub(super) fn new(name: Option<String>, role: InputRole, values: ColumnValues<T>) -> Self {
+        Column { name, role, values }
+    }
+
+    /// Its name, if it has one.
+    pub fn name(&self) -> Option<&str> {
+        self.name.as_deref()
+    }
+
+    /// Input or label.
+    pub fn role(&self) -> InputRole {
+        self.role
+    }
+
+    /// Its values.
+    pub fn values(&self) -> &ColumnValues<T> {
+        &self.values
+    }
+
+    /// The same name and role with other values.
+    pub(super) fn with_values(&self, values: ColumnValues<T>) -> Self {
+        Column::new(self.name.clone(), self.role, values)
+    }
+}
+
+impl<T: Float> ColumnValues<T> {
+    /// The number of rows.
+    pub fn n_rows(&self) -> usize {
+        self.shape().n_rows()
+    }
+
+    /// The shape; the first extent is the rows.
+    pub fn shape(&self) -> Shape {
+        match self {
+            ColumnValues::Csr(csr) => [csr.n_rows(), csr.n_cols()].into(),
+            ColumnValues::Dense(dense) => *dense.shape(),
+            ColumnValues::Ids(ids) => *ids.shape(),
+        }
+    }
+
+    /// The storage type.
+    pub fn storage(&self) -> Storage {
+        match self {
+            ColumnValues::Csr(_) => Storage::Csr,
+            ColumnValues::Dense(_) | ColumnValues::Ids(_) => Storage::Dense,
+        }
+    }
+
+    /// The element type.
+    pub fn element(&self) -> ElementType {
+        match self {
+            ColumnValues::Csr(_) | ColumnValues::Dense(_) => T::TYPE,
+            ColumnValues::Ids(_) => u32::TYPE,
+        }
+    }
+
+    /// Copies of the given rows, in the order given.
+    pub(super) fn gather(&self, rows: &[usize]) -> Result<Self, FormatError> {
+        Ok(match self {
+            ColumnValues::Csr(csr) => {
+                ColumnValues::Csr(RowSelection::new().gather(csr, rows)?.to_owned())
+            }
+            ColumnValues::Dense(dense) => ColumnValues::Dense(gather_rows(dense, rows)?),
+            ColumnValues::Ids(ids) => ColumnValues::Ids(gather_rows(ids, rows)?),
+        })
+    }
+}
+
+fn gather_rows<E: Element>(source: &Dense<E>, rows: &[usize]) -> Result<Dense<E>, FormatError> {
+    let row_size = source.shape().row_size();
+    let mut values = Vec::with_capacity(rows.len() * row_size);
+    append_rows(&mut values, source.values(), row_size, rows);
+    Dense::new(source.shape().with_n_rows(rows.len()), values)
+}
+
+/// Appends the elements of the given rows, which exist.
+#[inline]
+pub(super) fn append_rows<E: Element>(
+    values: &mut Vec<E>,
+    source: &[E],
+    row_size: usize,
+    rows: &[usize],
+) {
+    if row_size == 1 {
+        values.extend(rows.iter().map(|&row| source[row]));
+    } else {
+        for &row in rows {
+            values.extend_from_slice(&source[row * row_size..(row + 1) * row_size]);
+        }
+    }
+}
+
+impl<T: Float> From<Csr<T>> for ColumnValues<T> {
+    fn from(values: Csr<T>) -> Self {
+        ColumnValues::Csr(values)
+    }
+}
+
+impl<T: Float> From<Dense<u32>> for ColumnValues<T> {
+    fn from(values: Dense<u32>) -> Self {
+        ColumnValues::Ids(values)
+    }
+}
+
+/// One id a row.
+impl<T: Float> From<Vec<u32>> for ColumnValues<T> {
+    fn from(values: Vec<u32>) -> Self {
+        ColumnValues::Ids(values.into())
+    }
+}
+
+// Not for every `T: Float`: the compiler could not rule out that `u32` becomes one.
+macro_rules! from_floats {
+    ($($float:ident),*) => {
+        $(impl From<Dense<$float>> for ColumnValues<$float> {
+            fn from(values: Dense<$float>) -> Self {
+                ColumnValues::Dense(values)
+            }
+        }
+
+        /// One number a row.
+        impl From<Vec<$float>> for ColumnValues<$float> {
+            fn from(values: Vec<$float>) -> Self {
+                ColumnValues::Dense(values.into())
+            }
+        })*
+    };
+}
+
+from_floats!(f32, f64);
+
+/// `` label `y`: dense f32 [1000], -1 to 1 ``.
+impl<T: Float> fmt::Display for Column<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Column { name, role, values } = self;
+        f.write_str(role_name(*role))?;
+        if let Some(name) = name {
+            write!(f, " `{name}`")?;
+        }
+        let (storage, element) = (values.storage(), values.element());
+        write!(f, ": {storage} {element} {}", values.shape())?;
+        match values {
+            ColumnValues::Csr(csr) => {
+                let a_row = csr.nnz() as f64 / csr.n_rows().max(1) as f64;
+                write!(f, ", {} non-zeros ({a_row:.1} a row)", csr.nnz())
+            }
+            ColumnValues::Dense(dense) => {
+                let values = dense.values().iter().copied();
+                match (values.clone().reduce(T::min), values.reduce(T::max)) {
+                    (Some(smallest), Some(largest)) => write!(f, ", {smallest} to {largest}"),
+                    _ => Ok(()),
+                }
+            }
+            ColumnValues::Ids(_) => Ok(()),
+        }
+    }
+}
+
+impl<T: Float> fmt::Debug for Column<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}

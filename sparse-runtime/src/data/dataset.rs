@@ -1,0 +1,347 @@
+//! Data in memory: named columns with one value, or one row of values, for each row.
+
+use super::libsvm::ReadReport;
+use super::{Classes, Column, ColumnName, ColumnValues, DataError};
+use crate::formats::{Csr, Dense};
+use crate::model::InputRole;
+use sparse_core::element::Float;
+use std::fmt;
+
+/// Data in memory, with elements of type `T`.
+///
+/// Invariant: at least one input; all columns have the same number of rows; names are unique; labels are finite.
+///
+/// ```
+/// use sparse_runtime::data::Dataset;
+/// use sparse_runtime::formats::Csr;
+///
+/// let x = Csr::new(4, vec![0, 2, 3], vec![1u32, 3, 0], vec![2.0f32, 1.5, 4.0])?;
+/// let data = Dataset::new(x, vec![1.0, -1.0])?;
+/// assert_eq!((data.n_rows(), data.n_features()), (2, 4));
+/// println!("{data}");
+/// # Ok::<(), sparse_runtime::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct Dataset<T: Float = f32> {
+    columns: Vec<Column<T>>,
+    n_rows: usize,
+    classes: Option<Classes>,
+    report: Option<ReadReport>,
+}
+
+impl<T: Float> Dataset<T> {
+    /// Features and one label for each row; both without a name, so that they fit a model by their role.
+    ///
+    /// # Errors
+    ///
+    /// [`DataError::RowCount`] and [`DataError::LabelNotFinite`].
+    pub fn new(features: Csr<T>, labels: Vec<T>) -> Result<Self, DataError> {
+        let labels = Dense::new([labels.len()], labels)?;
+        Dataset::from_columns(vec![
+            Column::new(None, InputRole::Input, ColumnValues::Csr(features)),
+            Column::new(None, InputRole::Label, ColumnValues::Dense(labels)),
+        ])
+    }
+
+    /// Features without labels: enough to predict.
+    pub fn features_only(features: Csr<T>) -> Self {
+        Dataset {
+            n_rows: features.n_rows(),
+            columns: vec![Column::new(
+                None,
+                InputRole::Input,
+                ColumnValues::Csr(features),
+            )],
+            classes: None,
+            report: None,
+        }
+    }
+
+    /// Data of several named arrays.
+    ///
+    /// ```
+    /// use sparse_runtime::data::Dataset;
+    /// use sparse_runtime::formats::{Csr, Dense};
+    ///
+    /// let data = Dataset::<f32>::builder()
+    ///     .input("words", Csr::<f32>::zeros(3, 1000))
+    ///     .input("user", Dense::new([3], vec![7u32, 7, 2])?)
+    ///     .label("rating", Dense::new([3], vec![4.0f32, 5.0, 1.0])?)
+    ///     .build()?;
+    /// assert_eq!(data.n_rows(), 3);
+    /// # Ok::<(), sparse_runtime::Error>(())
+    /// ```
+    pub fn builder() -> DatasetBuilder<T> {
+        DatasetBuilder {
+            columns: Vec::new(),
+        }
+    }
+
+    fn from_columns(columns: Vec<Column<T>>) -> Result<Self, DataError> {
+        let n_rows = columns
+            .iter()
+            .find(|column| column.role() == InputRole::Input)
+            .ok_or(DataError::NoInput)?
+            .values()
+            .n_rows();
+        let dataset = Dataset {
+            columns,
+            n_rows,
+            classes: None,
+            report: None,
+        };
+        dataset.check()?;
+        Ok(dataset)
+    }
+
+    fn check(&self) -> Result<(), DataError> {
+        let first = &self.columns[0];
+        for (position, column) in self.columns.iter().enumerate() {
+            let (found, expected) = (column.values().n_rows(), first.values().n_rows());
+            if found != expected {
+                return Err(DataError::RowCount {
+                    column: self.column_name(position),
+                    found,
+                    first: self.column_name(0),
+                    expected,
+                });
+            }
+            let before = &self.columns[..position];
+            if let Some(name) = column.name()
+                && before.iter().any(|other| other.name() == Some(name))
+            {
+                return Err(DataError::DuplicateName {
+                    name: name.to_owned(),
+                });
+            }
+            if let (InputRole::Label, ColumnValues::Dense(labels)) =
+                (column.role(), column.values())
+                && let Some(at) = labels.values().iter().position(|label| !label.is_finite())
+            {
+                return Err(DataError::LabelNotFinite {
+                    column: self.column_name(position),
+                    row: at / labels.shape().row_size().max(1),
+                    value: labels.values()[at].as_f64(),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// The number of rows.
+    pub fn n_rows(&self) -> usize {
+        self.n_rows
+    }
+
+    /// The number of features: the width of the first csr input or, without one, the elements that a row of the first
+    /// input has.
+    pub fn n_features(&self) -> usize {
+        let inputs = || self.columns_of(InputRole::Input);
+        match (self.features(), inputs().next()) {
+            (Some(features), _) => features.n_cols(),
+            (None, Some((_, input))) => input.values().shape().row_size(),
+            (None, None) => 0,
+        }
+    }
+
+    /// The first csr input.
+    pub fn features(&self) -> Option<&Csr<T>> {
+        self.columns_of(InputRole::Input)
+            .find_map(|(_, column)| match column.values() {
+                ColumnValues::Csr(features) => Some(features),
+                _ => None,
+            })
+    }
+
+    /// The first label.
+    pub fn labels(&self) -> Option<&ColumnValues<T>> {
+        self.columns_of(InputRole::Label)
+            .map(|(_, column)| column.values())
+            .next()
+    }
+
+    /// The classes that the ids of the label stand for, if they were made by
+    /// [`into_classes`](Dataset::into_classes) or [`with_classes`](Dataset::with_classes).
+    pub fn classes(&self) -> Option<&Classes> {
+        self.classes.as_ref()
+    }
+
+    /// What the reader found out about the file that this was read from.
+    pub fn report(&self) -> Option<&ReadReport> {
+        self.report.as_ref()
+    }
+
+    /// All columns, in the order given.
+    pub fn columns(&self) -> &[Column<T>] {
+        &self.columns
+    }
+
+    /// The column of a name.
+    pub fn column(&self, name: &str) -> Option<&Column<T>> {
+        self.columns
+            .iter()
+            .find(|column| column.name() == Some(name))
+    }
+
+    /// Turns the labels into class ids: 0 for the smallest label, and so on, by the distinct labels that occur.
+    /// O(n log n) for n rows.
+    ///
+    /// # Errors
+    ///
+    /// [`DataError::NothingToClassify`] if there is no label of one real number a row.
+    ///
+    /// ```
+    /// use sparse_runtime::data::Dataset;
+    /// use sparse_runtime::formats::Csr;
+    ///
+    /// let train = Dataset::new(Csr::<f32>::zeros(3, 1), vec![5.0, 1.0, 5.0])?;
+    /// let (train, classes) = train.into_classes()?;
+    /// assert_eq!(classes.labels(), [1.0, 5.0]);
+    /// let test = Dataset::new(Csr::<f32>::zeros(1, 1), vec![2.0])?;
+    /// let error = test.with_classes(&classes).err().unwrap();
+    /// assert_eq!(error.to_string(), "row 0 has the label 2, which is not among the 2 classes {1, 5}");
+    /// # Ok::<(), sparse_runtime::Error>(())
+    /// ```
+    pub fn into_classes(self) -> Result<(Self, Classes), DataError> {
+        let (_, labels) = self.real_label().ok_or(DataError::NothingToClassify)?;
+        let classes = Classes::of(labels.values().iter().map(|label| label.as_f64()));
+        Ok((self.with_classes(&classes)?, classes))
+    }
+
+    /// Turns the labels into the ids of known classes, those of the training data.
+    ///
+    /// # Errors
+    ///
+    /// [`DataError::UnknownClass`] for a label that is none of them, and [`DataError::NothingToClassify`].
+    pub fn with_classes(mut self, classes: &Classes) -> Result<Self, DataError> {
+        let (position, labels) = self.real_label().ok_or(DataError::NothingToClassify)?;
+        let ids = labels
+            .values()
+            .iter()
+            .enumerate()
+            .map(|(row, label)| {
+                let label = label.as_f64();
+                let unknown = || DataError::UnknownClass {
+                    row,
+                    label,
+                    known: classes.clone(),
+                };
+                classes.id(label).ok_or_else(unknown)
+            })
+            .collect::<Result<Vec<u32>, _>>()?;
+        let ids = ColumnValues::Ids(Dense::new([ids.len()], ids)?);
+        self.columns[position] = self.columns[position].with_values(ids);
+        self.classes = Some(classes.clone());
+        Ok(self)
+    }
+
+    /// The first label of one real number a row, and its position.
+    fn real_label(&self) -> Option<(usize, &Dense<T>)> {
+        self.columns_of(InputRole::Label)
+            .find_map(|(position, column)| match column.values() {
+                ColumnValues::Dense(labels) if labels.shape().row_size() == 1 => {
+                    Some((position, labels))
+                }
+                _ => None,
+            })
+    }
+
+    fn columns_of(&self, role: InputRole) -> impl Iterator<Item = (usize, &Column<T>)> {
+        self.columns
+            .iter()
+            .enumerate()
+            .filter(move |(_, column)| column.role() == role)
+    }
+
+    pub(super) fn column_name(&self, position: usize) -> ColumnName {
+        ColumnName {
+            name: self.columns[position].name().map(str::to_owned),
+            role: self.columns[position].role(),
+            position,
+        }
+    }
+
+    /// The same columns with other values, which all have the same number of rows.
+    pub(super) fn map_values(
+        &self,
+        mut values: impl FnMut(&ColumnValues<T>) -> Result<ColumnValues<T>, DataError>,
+    ) -> Result<Self, DataError> {
+        let columns = self.columns.iter();
+        let columns: Vec<Column<T>> = columns
+            .map(|column| Ok(column.with_values(values(column.values())?)))
+            .collect::<Result<_, DataError>>()?;
+        Ok(Dataset {
+            n_rows: columns[0].values().n_rows(),
+            columns,
+            classes: self.classes.clone(),
+            report: self.report.clone(),
+        })
+    }
+
+    pub(super) fn with_report(self, report: ReadReport) -> Self {
+        Dataset {
+            report: Some(report),
+            ..self
+        }
+    }
+}
+
+/// What it holds, one line a column.
+impl<T: Float> fmt::Display for Dataset<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} rows", self.n_rows)?;
+        if let Some(report) = &self.report {
+            write!(f, " from {report}")?;
+        }
+        for column in &self.columns {
+            write!(f, "\n  {column}")?;
+            if let (InputRole::Label, ColumnValues::Ids(_), Some(classes)) =
+                (column.role(), column.values(), &self.classes)
+            {
+                write!(f, " of {} classes {classes}", classes.len())?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<T: Float> fmt::Debug for Dataset<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// Collects named columns; see [`Dataset::builder`].
+#[derive(Clone, Debug)]
+pub struct DatasetBuilder<T: Float = f32> {
+    columns: Vec<Column<T>>,
+}
+
+impl<T: Float> DatasetBuilder<T> {
+    /// Adds an input.
+    #[must_use]
+    pub fn input(self, name: impl Into<String>, values: impl Into<ColumnValues<T>>) -> Self {
+        self.column(name.into(), InputRole::Input, values.into())
+    }
+
+    /// Adds a label.
+    #[must_use]
+    pub fn label(self, name: impl Into<String>, values: impl Into<ColumnValues<T>>) -> Self {
+        self.column(name.into(), InputRole::Label, values.into())
+    }
+
+    /// The data.
+    ///
+    /// # Errors
+    ///
+    /// [`DataError::NoInput`], [`DataError::RowCount`], [`DataError::DuplicateName`] and
+    /// [`DataError::LabelNotFinite`].
+    pub fn build(self) -> Result<Dataset<T>, DataError> {
+        Dataset::from_columns(self.columns)
+    }
+
+    fn column(mut self, name: String, role: InputRole, values: ColumnValues<T>) -> Self {
+        self.columns.push(Column::new(Some(name), role, values));
+        self
+    }
+}

@@ -1,0 +1,226 @@
+//! What can be wrong with data in memory, or with data and a model together.
+
+use super::Classes;
+use crate::formats::{FormatError, Shape};
+use crate::model::{Extent, InputRole};
+use sparse_core::storage::{ElementType, Storage};
+use std::fmt;
+
+/// Data is not valid, or is not what a model declares. Rows are counted from zero.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum DataError {
+    /// An array is not valid.
+    #[error(transparent)]
+    Format(#[from] FormatError),
+    /// Two columns have different numbers of rows.
+    #[error("{column} has {found} rows, but {first} has {expected}: every row needs both")]
+    RowCount {
+        /// The column.
+        column: ColumnName,
+        /// Its rows.
+        found: usize,
+        /// The first column.
+        first: ColumnName,
+        /// The rows of the first column.
+        expected: usize,
+    },
+    /// Two columns have one name.
+    #[error("two columns are called `{name}`")]
+    DuplicateName {
+        /// The name.
+        name: String,
+    },
+    /// There is no input.
+    #[error("the data has no input: add one with `.input(name, values)`")]
+    NoInput,
+    /// A label is `nan` or infinite.
+    #[error("row {row} of {column} is {value}: labels must be finite numbers")]
+    LabelNotFinite {
+        /// The column.
+        column: ColumnName,
+        /// The row.
+        row: usize,
+        /// The label.
+        value: f64,
+    },
+    /// A label of a binary loss is neither -1 nor in [0, 1].
+    #[error(
+        "row {row} of {column} is {value}: `{declared}` is read by a binary loss, whose labels are -1 or 0, and 1, or a probability in [0, 1]"
+    )]
+    LabelNotBinary {
+        /// The column.
+        column: ColumnName,
+        /// The row.
+        row: usize,
+        /// The label.
+        value: f64,
+        /// The label's name in the model.
+        declared: String,
+    },
+    /// A label that should name a class is a real number.
+    #[error(
+        "`{declared}` is a class id, but {column} holds real numbers: turn them into ids by `data.into_classes()`"
+    )]
+    LabelNotClass {
+        /// The column.
+        column: ColumnName,
+        /// The label's name in the model.
+        declared: String,
+    },
+    /// A label does not occur among the classes known.
+    #[error("row {row} has the label {label}, which is not among the {} classes {known}", known.len())]
+    UnknownClass {
+        /// The row.
+        row: usize,
+        /// The label.
+        label: f64,
+        /// The classes.
+        known: Classes,
+    },
+    /// Classes were asked of data without a label of real numbers.
+    #[error("there is no label of real numbers, one a row, that could be turned into class ids")]
+    NothingToClassify,
+    /// A declared input or label has no column.
+    #[error("the model's {role} `{declared}` has no data: the data has {available}")]
+    Missing {
+        /// Input or label.
+        role: &'static str,
+        /// Its name in the model.
+        declared: String,
+        /// The columns that there are.
+        available: String,
+    },
+    /// A column has another storage type than the model declares.
+    #[error(
+        "`{declared}` is declared `{expected}`, but {column} is `{found}`: convert it, or change the declaration"
+    )]
+    WrongStorage {
+        /// Its name in the model.
+        declared: String,
+        /// The storage type declared.
+        expected: Storage,
+        /// The column.
+        column: ColumnName,
+        /// Its storage type.
+        found: Storage,
+    },
+    /// A column has another element type than the model declares.
+    #[error(
+        "`{declared}` is declared with elements `{expected}`, but {column} has `{found}`: convert it, or change the declaration"
+    )]
+    WrongElement {
+        /// Its name in the model.
+        declared: String,
+        /// The element type declared.
+        expected: ElementType,
+        /// The column.
+        column: ColumnName,
+        /// Its element type.
+        found: ElementType,
+    },
+    /// A column has another shape than the model declares.
+    #[error(
+        "`{declared}` is declared {}, but {column} has the shape {found}",
+        Extents(expected)
+    )]
+    WrongShape {
+        /// Its name in the model.
+        declared: String,
+        /// The shape declared.
+        expected: Vec<Extent>,
+        /// The column.
+        column: ColumnName,
+        /// Its shape.
+        found: Shape,
+    },
+    /// A batch was asked for an array as what it is not.
+    #[error(
+        "the batch holds no {asked} at position {index}: bind it with the inputs of the model that reads it"
+    )]
+    WrongPosition {
+        /// The position in [`Model::INPUTS`](crate::model::Model::INPUTS).
+        index: usize,
+        /// What was asked for.
+        asked: &'static str,
+    },
+    /// Batches of no rows.
+    #[error("the batch size is 0: a batch has at least one row")]
+    ZeroBatchSize,
+    /// A batch beyond the end of its epoch.
+    #[error("epoch {epoch} has {n_batches} batches: there is no batch {batch}")]
+    BatchOutOfRange {
+        /// The epoch.
+        epoch: u64,
+        /// The batch.
+        batch: u64,
+        /// The batches of the epoch.
+        n_batches: u64,
+    },
+    /// A fraction that is not between 0 and 1.
+    #[error("the fraction {fraction} is not between 0 and 1")]
+    Fraction {
+        /// The fraction.
+        fraction: f64,
+    },
+    /// The data lacks what a file format stores.
+    #[error(
+        "there is no {role} to write: the format stores one label and csr features for each row"
+    )]
+    NotWritable {
+        /// What is missing.
+        role: &'static str,
+    },
+    /// Synthetic data cannot be made with these settings.
+    #[error("{message}")]
+    Synthetic {
+        /// What does not fit.
+        message: String,
+    },
+}
+
+/// A column in a message: its name, or its role and position where it has none.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ColumnName {
+    /// Its name.
+    pub name: Option<String>,
+    /// Input or label.
+    pub role: InputRole,
+    /// Its position among the columns.
+    pub position: usize,
+}
+
+/// `` label `y` `` or `the input (column 0)`.
+impl fmt::Display for ColumnName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let role = role_name(self.role);
+        match &self.name {
+            Some(name) => write!(f, "the {role} `{name}`"),
+            None => write!(f, "the {role} (column {})", self.position),
+        }
+    }
+}
+
+pub(crate) fn role_name(role: InputRole) -> &'static str {
+    match role {
+        InputRole::Input => "input",
+        InputRole::Label => "label",
+    }
+}
+
+/// `[n, 3]`.
+struct Extents<'a>(&'a [Extent]);
+
+impl fmt::Display for Extents<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("[")?;
+        for (i, extent) in self.0.iter().enumerate() {
+            let comma = if i > 0 { ", " } else { "" };
+            match extent {
+                Extent::Constant(extent) => write!(f, "{comma}{extent}")?,
+                Extent::Named(name) => write!(f, "{comma}{name}")?,
+            }
+        }
+        f.write_str("]")
+    }
+}

@@ -1,0 +1,25 @@
+//! LibSVM text: `label index:value index:value …`, one row a line.
+//!
+//! ```
+//! use sparse_runtime::data::libsvm::{IndexBase, Reader};
+//!
+//! let text = b"+1 1:0.5 7:1 # a comment\n-1 3:1\n";
+//! let data = Reader::new().index_base(IndexBase::One).read_bytes("inline", text)?;
+//! assert_eq!((data.n_rows(), data.n_features()), (2, 7));
+//! # Ok::<(), sparse_runtime::Error>(())
+//! ```
+//!
+//! What is read: blanks are spaces and tabs, several count as one; lines end in `\n` or `\r\n`, the last one may
+//! lack it; what follows a `#`, and blank lines, are skipped; `qid:…` is skipped. Labels and values are decimal
+//! numbers, rounded exactly as `str::parse` does. Entries that are written as zero stay stored.
+//!
+//! What is refused, with file, line and column: labels or values that are not finite, indices that do not
+//! ascend or occur twice in a row, indices of 2⁶³ and more or beyond a declared width, anything else that is not
+//! `index:value`. Deliberately absent: several labels a row.
+
+mod parse;
+mod read;
+mod write;
+
+pub use read::{IndexBase, ReadReport, Reader, read};
+pub use write::write;

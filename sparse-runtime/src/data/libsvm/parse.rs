@@ -1,0 +1,290 @@
+//! The parser: bytes in, labels and raw csr arrays out.
+//!
+//! It knows nothing of files. Lines are not counted: an error carries its offset in the block, from which the
+//! reader counts back. Indices stay as written until the whole file is known, because the base may depend on it.
+
+use super::super::number::{MAX_DIGITS, NotANumber, digits, number};
+use super::super::{Excerpt, Problem};
+use super::IndexBase;
+use crate::formats::ColumnIds;
+use sparse_core::element::Float;
+
+/// What the text must obey.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rules {
+    /// What the first feature is called.
+    pub(super) base: IndexBase,
+    /// The declared number of features.
+    pub(super) n_features: Option<u64>,
+}
+
+/// The rows read so far, with indices as written.
+#[derive(Debug)]
+pub(super) struct Rows<T> {
+    pub(super) labels: Vec<T>,
+    pub(super) indptr: Vec<u64>,
+    pub(super) indices: ColumnIds,
+    pub(super) values: Vec<T>,
+    /// The largest index.
+    pub(super) largest: Option<u64>,
+    /// Whether index 0 occurs.
+    pub(super) has_zero: bool,
+    /// The offset, in the block parsed last, of the first row whose largest index is valid only if indices
+    /// count from one, which is not known yet.
+    pub(super) needs_base_one: Option<usize>,
+}
+
+/// A fault at an offset of the block.
+#[derive(Debug)]
+pub(super) struct Fault {
+    pub(super) offset: usize,
+    pub(super) problem: Problem,
+}
+
+impl<T: Float> Rows<T> {
+    pub(super) fn new() -> Self {
+        Rows {
+            labels: Vec::new(),
+            indptr: vec![0],
+            indices: ColumnIds::U32(Vec::new()),
+            values: Vec::new(),
+            largest: None,
+            has_zero: false,
+            needs_base_one: None,
+        }
+    }
+
+    /// Appends the rows of a block of whole lines. What was appended before a fault is of no use.
+    pub(super) fn parse(&mut self, block: &[u8], rules: Rules) -> Result<(), Fault> {
+        self.needs_base_one = None;
+        let mut rest = block;
+        loop {
+            rest = skip_blanks(rest);
+            match rest {
+                [] => return Ok(()),
+                [b'\n', after @ ..] => rest = after,
+                [b'#', ..] => rest = skip_line(rest),
+                _ => match self.row(rest, block.len(), rules) {
+                    Ok(after) => rest = after,
+                    Err((left, problem)) => {
+                        let offset = block.len() - left;
+                        return Err(Fault { offset, problem });
+                    }
+                },
+            }
+        }
+    }
+
+    /// One row; returns what follows it. An error carries the bytes that are left from where it is.
+    #[inline(always)]
+    fn row<'a>(
+        &mut self,
+        text: &'a [u8],
+        block_len: usize,
+        rules: Rules,
+    ) -> Result<&'a [u8], (usize, Problem)> {
+        let start = self.values.len();
+        let (label, mut rest) = label(text)?;
+        self.labels.push(label);
+        let mut smallest = u64::from(rules.base == IndexBase::One);
+        loop {
+            rest = skip_blanks(rest);
+            let entry = rest;
+            let (index, n_digits, after) = digits(entry);
+            if n_digits == 0 {
+                match entry {
+                    [] => break,
+                    [b'\n', after @ ..] => {
+                        rest = after;
+                        break;
+                    }
+                    [b'#', ..] => rest = skip_line(entry),
+                    // Query ids group the rows of ranking data; no model here reads them.
+                    [b'q', b'i', b'd', b':', ..] => rest = skip_word(entry),
+                    _ => {
+                        let found = Excerpt::word(entry);
+                        return Err((entry.len(), Problem::ExpectedEntry { found }));
+                    }
+                }
+                continue;
+            }
+            if index < smallest || index >= 1 << 63 || n_digits > MAX_DIGITS {
+                let previous = (self.values.len() > start).then(|| smallest - 1);
+                return Err((entry.len(), bad_index(entry, index, n_digits, previous)));
+            }
+            smallest = index + 1;
+            let value = match after {
+                // One-hot data is nothing but this.
+                [b':', b'1', b' ', ..] | [b':', b'1', b'\n', ..] => {
+                    rest = &after[2..];
+                    T::one()
+                }
+                [b':', text @ ..] => {
+                    let (value, after) = value(index, text)?;
+                    rest = after;
+                    value
+                }
+                _ => {
+                    let found = Excerpt::word(after);
+                    return Err((after.len(), Problem::ExpectedColon { index, found }));
+                }
+            };
+            self.push(index, value);
+        }
+        self.indptr.push(self.values.len() as u64);
+        if self.values.len() == start {
+            return Ok(rest);
+        }
+        // The first index of a row is its smallest and the last its largest: no other need be looked at.
+        let (first, last) = match &self.indices {
+            ColumnIds::U32(indices) => (
+                u64::from(indices[start]),
+                u64::from(indices[indices.len() - 1]),
+            ),
+            ColumnIds::U64(indices) => (indices[start], indices[indices.len() - 1]),
+        };
+        self.has_zero |= first == 0;
+        self.largest = self.largest.max(Some(last));
+        if let Some(n_features) = rules.n_features
+            && last >= n_features
+        {
+            if !within(rules.base, n_features, last) {
+                return Err(beyond_declared(text, rules.base, n_features, last));
+            }
+            if rules.base == IndexBase::Detect && self.needs_base_one.is_none() {
+                self.needs_base_one = Some(block_len - text.len());
+            }
+        }
+        Ok(rest)
+    }
+
+    #[inline(always)]
+    fn push(&mut self, index: u64, value: T) {
+        self.values.push(value);
+        match (&mut self.indices, u32::try_from(index)) {
+            (ColumnIds::U32(indices), Ok(index)) => indices.push(index),
+            (ColumnIds::U64(indices), _) => indices.push(index),
+            (ColumnIds::U32(_), Err(_)) => self.push_wide(index),
+        }
+    }
+
+    /// The first index above 32 bits makes all of them 64 bits wide.
+    #[cold]
+    fn push_wide(&mut self, index: u64) {
+        if let ColumnIds::U32(narrow) = &self.indices {
+            self.indices = ColumnIds::U64(narrow.iter().map(|&index| u64::from(index)).collect());
+        }
+        if let ColumnIds::U64(indices) = &mut self.indices {
+            indices.push(index);
+        }
+    }
+}
+
+/// What the first feature is called; the larger one until that is known.
+fn largest_base(base: IndexBase) -> u64 {
+    u64::from(base != IndexBase::Zero)
+}
+
+/// Whether an index is within the declared width.
+fn within(base: IndexBase, n_features: u64, index: u64) -> bool {
+    index < n_features.saturating_add(largest_base(base))
+}
+
+/// Finds the first entry of a row that is beyond the declared width; `last` is known to be.
+#[cold]
+fn beyond_declared(row: &[u8], base: IndexBase, n_features: u64, last: u64) -> (usize, Problem) {
+    let mut rest = row;
+    let index = loop {
+        rest = skip_blanks(skip_word(rest));
+        match (rest, digits(rest)) {
+            ([] | [b'\n', ..], _) => break last,
+            (_, (index, 1.., _)) if !within(base, n_features, index) => break index,
+            _ => {}
+        }
+    };
+    let base = largest_base(base);
+    let problem = Problem::BeyondDeclared {
+        index,
+        n_features,
+        base,
+    };
+    (rest.len(), problem)
+}
+
+#[inline(always)]
+fn label<T: Float>(text: &[u8]) -> Result<(T, &[u8]), (usize, Problem)> {
+    match number(text) {
+        Ok((label, rest)) if ends_here(rest) => Ok((label, rest)),
+        other => Err((text.len(), bad_label(text, other.err()))),
+    }
+}
+
+#[inline(always)]
+fn value<T: Float>(index: u64, text: &[u8]) -> Result<(T, &[u8]), (usize, Problem)> {
+    match number(text) {
+        Ok((value, rest)) if ends_here(rest) => Ok((value, rest)),
+        other => Err((text.len(), bad_value(index, text, other.err()))),
+    }
+}
+
+/// True where a number may end.
+#[inline(always)]
+fn ends_here(rest: &[u8]) -> bool {
+    matches!(rest, [] | [b' ' | b'\n' | b'\t' | b'\r' | b'#', ..])
+}
+
+#[inline(always)]
+fn skip_blanks(mut rest: &[u8]) -> &[u8] {
+    while let [b' ' | b'\t' | b'\r', after @ ..] = rest {
+        rest = after;
+    }
+    rest
+}
+
+fn skip_until(rest: &[u8], end: impl Fn(u8) -> bool) -> &[u8] {
+    let at = rest.iter().position(|&byte| end(byte));
+    &rest[at.unwrap_or(rest.len())..]
+}
+
+fn skip_line(rest: &[u8]) -> &[u8] {
+    skip_until(rest, |byte| byte == b'\n')
+}
+
+fn skip_word(rest: &[u8]) -> &[u8] {
+    skip_until(rest, |byte| byte.is_ascii_whitespace())
+}
+
+#[cold]
+fn bad_label(text: &[u8], error: Option<NotANumber>) -> Problem {
+    let found = Excerpt::word(text);
+    let is_entry = matches!(digits(text), (_, 1.., [b':', ..]));
+    match error {
+        Some(NotANumber::NotFinite) => Problem::LabelNotFinite { found },
+        _ if is_entry => Problem::MissingLabel { found },
+        _ => Problem::ExpectedLabel { found },
+    }
+}
+
+#[cold]
+fn bad_value(index: u64, text: &[u8], error: Option<NotANumber>) -> Problem {
+    if ends_here(text) {
+        return Problem::MissingValue { index };
+    }
+    let found = Excerpt::word(text);
+    match error {
+        Some(NotANumber::NotFinite) => Problem::ValueNotFinite { index, found },
+        _ => Problem::ExpectedValue { index, found },
+    }
+}
+
+#[cold]
+fn bad_index(entry: &[u8], index: u64, n_digits: usize, previous: Option<u64>) -> Problem {
+    match previous {
+        _ if n_digits > MAX_DIGITS || index >= 1 << 63 => Problem::IndexTooLarge {
+            found: Excerpt::word(entry),
+        },
+        None => Problem::IndexZero,
+        Some(previous) if index == previous => Problem::DuplicateIndex { index },
+        Some(previous) => Problem::DescendingIndex { index, previous },
+    }
+}

@@ -1,0 +1,267 @@
+//! From files and bytes to a dataset.
+
+use super::super::blocks::{Blocks, io_error, open};
+use super::super::{Dataset, Place, ReadError};
+use super::parse::{Fault, Rows, Rules};
+use crate::data::Problem;
+use crate::formats::{ColumnIds, Csr};
+use sparse_core::element::Float;
+use std::fmt;
+use std::io::Read;
+use std::marker::PhantomData;
+use std::path::Path;
+
+/// What the first feature is called in a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum IndexBase {
+    /// Features are counted from zero.
+    Zero,
+    /// Features are counted from one, as LIBSVM itself does.
+    One,
+    /// From one, unless an index 0 occurs. A test file can lack the index that its training file has: read both
+    /// with the base that [`ReadReport`] tells of the training file.
+    #[default]
+    Detect,
+}
+
+/// What a reader found out about a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ReadReport {
+    /// The file.
+    pub file: String,
+    /// The index base, never [`IndexBase::Detect`].
+    pub index_base: IndexBase,
+    /// Whether the base was detected.
+    pub detected: bool,
+}
+
+/// `train.svm, indices from one (detected)`.
+impl fmt::Display for ReadReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let base = match self.index_base {
+            IndexBase::Zero => "zero",
+            IndexBase::One | IndexBase::Detect => "one",
+        };
+        let detected = if self.detected { " (detected)" } else { "" };
+        write!(f, "{}, indices from {base}{detected}", self.file)
+    }
+}
+
+/// Reads a LibSVM file of `f32`; see [`Reader`] for more control.
+///
+/// The features are as many as the largest index says. Linear in the size of the file; the text is never in memory as a whole.
+///
+/// # Errors
+///
+/// As [`Reader::read_path`].
+pub fn read(path: impl AsRef<Path>, index_base: IndexBase) -> Result<Dataset<f32>, ReadError> {
+    Reader::new().index_base(index_base).read_path(path)
+}
+
+/// Reads LibSVM text.
+#[derive(Clone, Debug)]
+pub struct Reader<T: Float = f32> {
+    index_base: IndexBase,
+    n_features: Option<usize>,
+    element: PhantomData<T>,
+}
+
+impl Reader {
+    /// A reader of `f32` that detects the index base and the number of features.
+    pub fn new() -> Self {
+        Reader {
+            index_base: IndexBase::Detect,
+            n_features: None,
+            element: PhantomData,
+        }
+    }
+}
+
+impl Default for Reader {
+    fn default() -> Self {
+        Reader::new()
+    }
+}
+
+impl<T: Float> Reader<T> {
+    /// What the first feature is called.
+    #[must_use]
+    pub fn index_base(mut self, index_base: IndexBase) -> Self {
+        self.index_base = index_base;
+        self
+    }
+
+    /// Declares the number of features: the matrix gets this width, and an index beyond it is an error.
+    #[must_use]
+    pub fn n_features(mut self, n_features: impl Into<Option<usize>>) -> Self {
+        self.n_features = n_features.into();
+        self
+    }
+
+    /// Reads labels and values as another element type.
+    #[must_use]
+    pub fn element<U: Float>(self) -> Reader<U> {
+        Reader {
+            index_base: self.index_base,
+            n_features: self.n_features,
+            element: PhantomData,
+        }
+    }
+
+    /// Reads a file; one whose name ends in `.gz` is decompressed (feature `gzip`), of any number of members.
+    ///
+    /// # Errors
+    ///
+    /// [`ReadError::Io`], [`ReadError::Syntax`], [`ReadError::Empty`]; for gzip files
+    /// [`ReadError::TruncatedGzip`], [`ReadError::CorruptGzip`] and [`ReadError::FeatureDisabled`].
+    pub fn read_path(&self, path: impl AsRef<Path>) -> Result<Dataset<T>, ReadError> {
+        let path = path.as_ref();
+        self.read(&path.display().to_string(), open(path)?)
+    }
+
+    /// Reads all that a reader yields; `name` stands for the file in messages.
+    ///
+    /// # Errors
+    ///
+    /// As [`read_path`](Reader::read_path).
+    pub fn read(&self, name: &str, reader: impl Read) -> Result<Dataset<T>, ReadError> {
+        let mut parsing = Parsing::new(name, self);
+        let mut blocks = Blocks::new(reader);
+        while let Some(block) = blocks.next().map_err(|source| io_error(name, source))? {
+            parsing.block(block)?;
+        }
+        parsing.finish()
+    }
+
+    /// Reads text in memory; `name` stands for the file in messages.
+    ///
+    /// # Errors
+    ///
+    /// [`ReadError::Syntax`] and [`ReadError::Empty`].
+    pub fn read_bytes(&self, name: &str, text: &[u8]) -> Result<Dataset<T>, ReadError> {
+        let mut parsing = Parsing::new(name, self);
+        parsing.block(text)?;
+        parsing.finish()
+    }
+}
+
+/// A file on its way: the rows so far and where in the file they end.
+struct Parsing<'a, T: Float> {
+    name: &'a str,
+    rules: Rules,
+    rows: Rows<T>,
+    /// Lines before the next block.
+    lines: u64,
+    /// The first row that is within the declared width only if indices count from one.
+    needs_base_one: Option<Place>,
+}
+
+impl<'a, T: Float> Parsing<'a, T> {
+    fn new(name: &'a str, reader: &Reader<T>) -> Self {
+        Parsing {
+            name,
+            rules: Rules {
+                base: reader.index_base,
+                n_features: reader.n_features.map(|n| n as u64),
+            },
+            rows: Rows::new(),
+            lines: 0,
+            needs_base_one: None,
+        }
+    }
+
+    /// Reads a block of whole lines.
+    fn block(&mut self, block: &[u8]) -> Result<(), ReadError> {
+        const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+        let text = match block.strip_prefix(BYTE_ORDER_MARK) {
+            Some(text) if self.lines == 0 => text,
+            _ => block,
+        };
+        let result = self.rows.parse(text, self.rules);
+        if let Err(Fault { offset, problem }) = result {
+            let place = self.place(text, offset);
+            return Err(ReadError::Syntax { place, problem });
+        }
+        if let (None, Some(offset)) = (&self.needs_base_one, self.rows.needs_base_one) {
+            self.needs_base_one = Some(self.place(text, offset));
+        }
+        self.lines += count_lines(text);
+        Ok(())
+    }
+
+    fn place(&self, block: &[u8], offset: usize) -> Place {
+        let before = &block[..offset];
+        let line_start = before
+            .iter()
+            .rposition(|&byte| byte == b'\n')
+            .map_or(0, |at| at + 1);
+        Place {
+            file: self.name.to_owned(),
+            line: self.lines + count_lines(before) + 1,
+            column: (offset - line_start + 1) as u64,
+        }
+    }
+
+    /// Settles the base and the width.
+    fn finish(self) -> Result<Dataset<T>, ReadError> {
+        let file = || self.name.to_owned();
+        let rows = self.rows;
+        if rows.labels.is_empty() {
+            return Err(ReadError::Empty { file: file() });
+        }
+        let base = match self.rules.base {
+            IndexBase::Detect if rows.has_zero => IndexBase::Zero,
+            IndexBase::Detect => IndexBase::One,
+            known => known,
+        };
+        if let (IndexBase::Zero, Some(place), Some(n_features)) =
+            (base, self.needs_base_one, self.rules.n_features)
+        {
+            let problem = Problem::BeyondDeclared {
+                index: n_features,
+                n_features,
+                base: 0,
+            };
+            return Err(ReadError::Syntax { place, problem });
+        }
+        let first = u64::from(base == IndexBase::One);
+        let n_columns = match (self.rules.n_features, rows.largest) {
+            (Some(n_features), _) => n_features,
+            (None, Some(largest)) => largest + 1 - first,
+            (None, None) => 0,
+        };
+        let n_columns = usize::try_from(n_columns).map_err(|_| ReadError::Content {
+            file: file(),
+            message: format!("{n_columns} features are more than this machine can address"),
+        })?;
+        let format = |source| ReadError::Format {
+            file: file(),
+            source,
+        };
+        let features = match rows.indices {
+            ColumnIds::U32(mut indices) => {
+                indices.iter_mut().for_each(|index| *index -= first as u32);
+                Csr::new(n_columns, rows.indptr, indices, rows.values)
+            }
+            ColumnIds::U64(mut indices) => {
+                indices.iter_mut().for_each(|index| *index -= first);
+                Csr::new(n_columns, rows.indptr, indices, rows.values)
+            }
+        }
+        .map_err(format)?;
+        let dataset = Dataset::new(features, rows.labels).map_err(|source| ReadError::Data {
+            file: file(),
+            source,
+        })?;
+        Ok(dataset.with_report(ReadReport {
+            file: file(),
+            index_base: base,
+            detected: self.rules.base == IndexBase::Detect,
+        }))
+    }
+}
+
+fn count_lines(text: &[u8]) -> u64 {
+    text.iter().filter(|&&byte| byte == b'\n').count() as u64
+}

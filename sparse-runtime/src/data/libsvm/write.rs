@@ -1,0 +1,136 @@
+//! From a dataset to a file.
+
+use crate::data::{ColumnValues, DataError, Dataset, ReadError};
+use crate::formats::{Csr, Dense};
+use crate::replace::replace_file;
+use sparse_core::element::Float;
+use sparse_core::storage::ElementType;
+use std::io::{self, Write};
+use std::path::Path;
+
+/// Writes the features and the label as LibSVM text, indices counted from one; a name that ends in `.gz` is
+/// compressed (feature `gzip`). Class ids are written as the labels that they stand for.
+///
+/// Numbers are the shortest that are read back to the same bits. The file is written beside its place and
+/// renamed: a file that was there stays whole until the new one is.
+///
+/// # Errors
+///
+/// [`ReadError::Data`] unless the data has a csr input and one label a row, [`ReadError::Io`], and
+/// [`ReadError::FeatureDisabled`].
+///
+/// ```
+/// use sparse_runtime::data::libsvm::{self, IndexBase};
+/// use sparse_runtime::data::Dataset;
+/// use sparse_runtime::formats::Csr;
+///
+/// let x = Csr::from_rows(4, [vec![(1, 0.5f32), (3, 1.0)], vec![]])?;
+/// let path = std::env::temp_dir().join("nnz-doc-write.svm");
+/// libsvm::write(&path, &Dataset::new(x.clone(), vec![1.0, -1.0])?)?;
+/// assert_eq!(std::fs::read_to_string(&path).unwrap(), "1 2:0.5 4:1\n-1\n");
+/// assert_eq!(libsvm::read(&path, IndexBase::One)?.features(), Some(&x));
+/// # std::fs::remove_file(&path).unwrap();
+/// # Ok::<(), sparse_runtime::Error>(())
+/// ```
+pub fn write<T: Float>(path: impl AsRef<Path>, dataset: &Dataset<T>) -> Result<(), ReadError> {
+    let path = path.as_ref();
+    let file = || path.display().to_string();
+    let rows = rows_of(dataset).map_err(|source| ReadError::Data {
+        file: file(),
+        source,
+    })?;
+    let result = if path.extension().is_some_and(|ending| ending == "gz") {
+        replace_compressed(path, &rows)?
+    } else {
+        replace_file(path, |writer| rows.write(writer))
+    };
+    result.map_err(|source| ReadError::Io {
+        file: file(),
+        source,
+    })
+}
+
+#[cfg(feature = "gzip")]
+fn replace_compressed<T: Float>(
+    path: &Path,
+    rows: &Rows<'_, T>,
+) -> Result<io::Result<()>, ReadError> {
+    Ok(replace_file(path, |writer| {
+        let level = flate2::Compression::default();
+        let mut encoder = io::BufWriter::new(flate2::write::GzEncoder::new(writer, level));
+        rows.write(&mut encoder)?;
+        encoder.into_inner()?.finish()?;
+        Ok(())
+    }))
+}
+
+#[cfg(not(feature = "gzip"))]
+fn replace_compressed<T: Float>(path: &Path, _: &Rows<'_, T>) -> Result<io::Result<()>, ReadError> {
+    Err(ReadError::FeatureDisabled {
+        file: path.display().to_string(),
+        feature: "gzip",
+    })
+}
+
+/// What is written.
+struct Rows<'a, T: Float> {
+    features: &'a Csr<T>,
+    labels: Labels<'a, T>,
+}
+
+enum Labels<'a, T: Float> {
+    Numbers(&'a Dense<T>),
+    Ids(&'a Dense<u32>, &'a [f64]),
+}
+
+fn rows_of<T: Float>(dataset: &Dataset<T>) -> Result<Rows<'_, T>, DataError> {
+    let missing = |role| DataError::NotWritable { role };
+    let classes = dataset
+        .classes()
+        .map_or(&[][..], |classes| classes.labels());
+    let labels = dataset
+        .labels()
+        .filter(|labels| labels.shape().row_size() == 1);
+    Ok(Rows {
+        features: dataset.features().ok_or_else(|| missing("csr input"))?,
+        labels: match labels.ok_or_else(|| missing("label of one number a row"))? {
+            ColumnValues::Dense(labels) => Labels::Numbers(labels),
+            ColumnValues::Ids(ids) => Labels::Ids(ids, classes),
+            ColumnValues::Csr(_) => return Err(missing("label of one number a row")),
+        },
+    })
+}
+
+impl<T: Float> Rows<'_, T> {
+    fn write(&self, writer: &mut dyn Write) -> io::Result<()> {
+        for (i, row) in self.features.iter_rows().enumerate() {
+            match &self.labels {
+                Labels::Numbers(labels) => write_number(writer, labels.values()[i])?,
+                Labels::Ids(ids, classes) => match classes.get(ids.values()[i] as usize) {
+                    Some(&label) => write_number(writer, label)?,
+                    None => write!(writer, "{}", ids.values()[i])?,
+                },
+            }
+            for (column, value) in row {
+                write!(writer, " {}:", column as u64 + 1)?;
+                write_number(writer, value)?;
+            }
+            writer.write_all(b"\n")?;
+        }
+        Ok(())
+    }
+}
+
+/// The shortest decimal form that is read back to the same bits.
+fn write_number<T: Float>(writer: &mut dyn Write, value: T) -> io::Result<()> {
+    let value = value.as_f64();
+    let size = value.abs();
+    // Of an `f32` the shortest form is shorter than that of the same number as `f64`.
+    let narrow = T::TYPE == ElementType::F32;
+    match (size == 0.0 || (1e-5..1e16).contains(&size), narrow) {
+        (true, true) => write!(writer, "{}", value as f32),
+        (true, false) => write!(writer, "{value}"),
+        (false, true) => write!(writer, "{:e}", value as f32),
+        (false, false) => write!(writer, "{value:e}"),
+    }
+}

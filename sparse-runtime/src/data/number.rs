@@ -1,0 +1,367 @@
+//! Decimal numbers from bytes: exact, and fast for the short numbers that data files hold.
+//!
+//! Results are bit for bit those of `str::parse`. A number of few digits takes the fast path of Clinger, "How to
+//! read floating point numbers accurately" (PLDI 1990): where mantissa and power of ten are both exact in `f64`,
+//! one multiplication or division rounds correctly. Everything else is left to the standard library.
+
+use sparse_core::element::Float;
+use sparse_core::storage::ElementType;
+
+/// The powers of ten that are exact in `f64`.
+const POWERS_OF_TEN: [f64; 23] = [
+    1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16,
+    1e17, 1e18, 1e19, 1e20, 1e21, 1e22,
+];
+
+/// The most decimal digits that always fit a `u64`.
+pub(crate) const MAX_DIGITS: usize = 19;
+
+/// The powers of ten that fit a `u64`.
+const SHIFT: [u64; MAX_DIGITS + 1] = {
+    let mut powers = [1; MAX_DIGITS + 1];
+    let mut i = 1;
+    while i < powers.len() {
+        powers[i] = powers[i - 1] * 10;
+        i += 1;
+    }
+    powers
+};
+
+/// Reads leading decimal digits.
+///
+/// Returns their value, which is meaningless above [`MAX_DIGITS`] digits, their number and what follows them.
+#[inline(always)]
+pub(crate) fn digits(bytes: &[u8]) -> (u64, usize, &[u8]) {
+    let (mut value, mut count, mut rest) = digits8(bytes);
+    if count == 8 {
+        loop {
+            let (next, n, after) = digits8(rest);
+            value = value.wrapping_mul(SHIFT[n]).wrapping_add(next);
+            count += n;
+            rest = after;
+            if n < 8 {
+                break;
+            }
+        }
+    }
+    (value, count, rest)
+}
+
+/// Reads up to eight leading digits, all at once: the bytes are the lanes of one register.
+#[inline(always)]
+fn digits8(bytes: &[u8]) -> (u64, usize, &[u8]) {
+    match bytes.first_chunk::<8>() {
+        Some(chunk) => {
+            let (value, count) = digits_of_chunk(*chunk);
+            (value, count, &bytes[count..])
+        }
+        None => {
+            let mut chunk = [0; 8];
+            chunk[..bytes.len()].copy_from_slice(bytes);
+            let (value, count) = digits_of_chunk(chunk);
+            (value, count, &bytes[count..])
+        }
+    }
+}
+
+#[inline(always)]
+fn digits_of_chunk(chunk: [u8; 8]) -> (u64, usize) {
+    const HIGH_BITS: u64 = 0x8080_8080_8080_8080;
+    // A digit becomes 0..=9. The sum sets the high bit of every lane above 9; a lane that overflows into the
+    // next one is itself no digit, so that the lowest flagged lane is always right.
+    let lanes = u64::from_le_bytes(chunk) ^ 0x3030_3030_3030_3030;
+    let others = (lanes.wrapping_add(0x7676_7676_7676_7676) | lanes) & HIGH_BITS;
+    let count = (others.trailing_zeros() / 8) as usize;
+    if count == 0 {
+        return (0, 0);
+    }
+    // The digits move to the end, zeros come in front.
+    let lanes = lanes << (64 - 8 * count);
+    let pairs = lanes.wrapping_mul(10).wrapping_add(lanes >> 8);
+    const EVERY_FOURTH: u64 = 0x0000_00ff_0000_00ff;
+    let high = (pairs & EVERY_FOURTH).wrapping_mul(0x000f_4240_0000_0064);
+    let low = ((pairs >> 16) & EVERY_FOURTH).wrapping_mul(0x0000_2710_0000_0001);
+    (high.wrapping_add(low) >> 32, count)
+}
+
+/// Why bytes are not a finite number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NotANumber {
+    /// No number begins here.
+    Syntax,
+    /// `nan`, `inf` or a number beyond the range of the type.
+    NotFinite,
+}
+
+/// Reads the number at the beginning of `bytes`; returns it and what follows it.
+///
+/// The grammar is that of `str::parse` without the words: `[+-] digits [. digits] [e [+-] digits]`, with at least
+/// one digit before or after the point.
+#[inline(always)]
+pub(crate) fn number<T: Float>(bytes: &[u8]) -> Result<(T, &[u8]), NotANumber> {
+    let (negative, unsigned) = match bytes {
+        [b'-', rest @ ..] => (true, rest),
+        [b'+', rest @ ..] => (false, rest),
+        _ => (false, bytes),
+    };
+    let (mut mantissa, mut n_digits, mut rest) = digits(unsigned);
+    let mut exponent = 0i64;
+    if let [b'.', after @ ..] = rest {
+        let (fraction, n, after) = digits(after);
+        if n_digits + n <= MAX_DIGITS {
+            mantissa = mantissa * SHIFT[n] + fraction;
+        }
+        n_digits += n;
+        exponent = -(n as i64);
+        rest = after;
+    }
+    if n_digits == 0 {
+        return Err(word(unsigned));
+    }
+    if let [b'e' | b'E', after @ ..] = rest {
+        let (negative, after) = match after {
+            [b'-', after @ ..] => (true, after),
+            [b'+', after @ ..] => (false, after),
+            _ => (false, after),
+        };
+        let (value, n, after) = digits(after);
+        if n == 0 {
+            return Err(NotANumber::Syntax);
+        }
+        // Beyond four digits the standard library decides; the bound keeps the sum in range.
+        let value = if n <= 4 { value as i64 } else { 10_000 };
+        exponent += if negative { -value } else { value };
+        rest = after;
+    }
+    if n_digits <= MAX_DIGITS
+        && let Some(value) = exact::<T>(mantissa, exponent)
+    {
+        return Ok((if negative { -value } else { value }, rest));
+    }
+    let text = &bytes[..bytes.len() - rest.len()];
+    by_the_standard_library(text).map(|value| (value, rest))
+}
+
+/// `mantissa * 10^exponent`, correctly rounded, or `None` where that takes more than one rounding.
+#[inline(always)]
+fn exact<T: Float>(mantissa: u64, exponent: i64) -> Option<T> {
+    if mantissa > 1 << f64::MANTISSA_DIGITS {
+        return None;
+    }
+    let power = *POWERS_OF_TEN.get(exponent.unsigned_abs() as usize)?;
+    let value = if exponent < 0 {
+        mantissa as f64 / power
+    } else {
+        mantissa as f64 * power
+    };
+    // To `f32` there is a second rounding. It goes wrong only where the first ended exactly halfway between two
+    // `f32`; all values that come here are zero or normal in `f32`, where halfway shows in the dropped bits.
+    const DROPPED: u32 = f64::MANTISSA_DIGITS - f32::MANTISSA_DIGITS;
+    const HALFWAY: u64 = 1 << (DROPPED - 1);
+    let dropped = value.to_bits() & ((1 << DROPPED) - 1);
+    (T::TYPE != ElementType::F32 || dropped != HALFWAY).then(|| T::of(value))
+}
+
+#[cold]
+fn by_the_standard_library<T: Float>(text: &[u8]) -> Result<T, NotANumber> {
+    let text = str::from_utf8(text).map_err(|_| NotANumber::Syntax)?;
+    // Rounded once, to the type asked for: through `f64` an `f32` could be off by one.
+    let value = if T::TYPE == ElementType::F32 {
+        text.parse::<f32>().map(|value| T::of(f64::from(value)))
+    } else {
+        text.parse::<f64>().map(T::of)
+    };
+    match value {
+        Ok(value) if value.is_finite() => Ok(value),
+        Ok(_) => Err(NotANumber::NotFinite),
+        Err(_) => Err(NotANumber::Syntax),
+    }
+}
+
+/// Tells `nan` and `inf` from garbage.
+#[cold]
+fn word(bytes: &[u8]) -> NotANumber {
+    let begins_with = |word: &[u8]| {
+        bytes
+            .get(..word.len())
+            .is_some_and(|head| head.eq_ignore_ascii_case(word))
+    };
+    if begins_with(b"nan") || begins_with(b"inf") {
+        NotANumber::NotFinite
+    } else {
+        NotANumber::Syntax
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Both types against the standard library, bit for bit; the whole text must be read.
+    #[track_caller]
+    fn same(text: &str) {
+        match text.parse::<f64>() {
+            Ok(expected) if expected.is_finite() => {
+                let (found, rest) = number::<f64>(text.as_bytes()).unwrap();
+                assert_eq!(found.to_bits(), expected.to_bits(), "f64 {text}");
+                assert!(rest.is_empty(), "{text}: {} bytes left", rest.len());
+            }
+            Ok(_) => assert_eq!(
+                number::<f64>(text.as_bytes()),
+                Err(NotANumber::NotFinite),
+                "{text}"
+            ),
+            Err(_) => assert!(
+                number::<f64>(text.as_bytes()).is_ok_and(|(_, rest)| !rest.is_empty())
+                    || number::<f64>(text.as_bytes()) == Err(NotANumber::Syntax),
+                "{text}"
+            ),
+        }
+        if let Ok(expected) = text.parse::<f32>() {
+            match number::<f32>(text.as_bytes()) {
+                Ok((found, _)) => assert_eq!(found.to_bits(), expected.to_bits(), "f32 {text}"),
+                Err(error) => {
+                    assert!(!expected.is_finite(), "{text}");
+                    assert_eq!(error, NotANumber::NotFinite, "{text}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn forms() {
+        for text in [
+            "0",
+            "-0",
+            "+1",
+            "-1",
+            "1.",
+            ".5",
+            "+.5e1",
+            "1e5",
+            "1E-5",
+            "1e+5",
+            "00000000000000000000000001",
+            "12345678",
+            "123456789",
+            "1234567890123456",
+            "9999999999999999999",
+            "18446744073709551615",
+            "18446744073709551616",
+            "9007199254740993",
+            "0.000000000000000000000000000000000000001",
+            "1e22",
+            "1e23",
+            "1e-22",
+            "1e-23",
+            "1e308",
+            "1e309",
+            "-1e309",
+            "1e39",
+            "1e-46",
+            "1e-400",
+            "1e99999",
+            "1e-99999",
+            "0e99999999999999999999",
+            "4.9e-324",
+            "1.17549435e-38",
+            "3.4028235e38",
+            "3.4028236e38",
+            "3.40282357e38",
+            "nan",
+            "inf",
+            "-inf",
+            "infinity",
+            "NaN",
+            "",
+            "+",
+            ".",
+            "e5",
+            "1e",
+            "1e+",
+            "--1",
+            "x",
+            "1x",
+            "0x10",
+        ] {
+            same(text);
+        }
+    }
+
+    #[test]
+    fn halfway_between_two_f32() {
+        // 2^24 + 1 lies exactly between two f32; a digit far behind decides.
+        for text in [
+            "16777217",
+            "16777217.000000001",
+            "16777216.999999999",
+            "1.00000005960464477539",
+            "0.50000002980232238",
+        ] {
+            same(text);
+        }
+    }
+
+    #[test]
+    fn stops_where_the_number_ends() {
+        let (value, rest) = number::<f32>(b"0.25 7:1").unwrap();
+        assert_eq!((value, rest), (0.25, &b" 7:1"[..]));
+        let (value, rest) = number::<f32>(b"1:1").unwrap();
+        assert_eq!((value, rest), (1.0, &b":1"[..]));
+    }
+
+    #[test]
+    fn digits_of_every_length() {
+        let all = "12345678901234567890123";
+        for n in 0..=MAX_DIGITS {
+            for tail in ["", ":", " 1", "/", "\u{ff}", "          "] {
+                let text = format!("{}{tail}", &all[..n]);
+                let (value, count, rest) = digits(text.as_bytes());
+                assert_eq!(count, n);
+                assert_eq!(value, all[..n].parse().unwrap_or(0));
+                assert_eq!(rest, tail.as_bytes());
+            }
+        }
+        assert_eq!(digits(all.as_bytes()).1, all.len());
+    }
+
+    proptest! {
+        #[test]
+        fn any_f64(bits: u64) {
+            let value = f64::from_bits(bits);
+            if value.is_finite() {
+                same(&format!("{value}"));
+                same(&format!("{value:e}"));
+                same(&format!("{value:.6}"));
+            }
+        }
+
+        #[test]
+        fn any_f32(bits: u32) {
+            let value = f32::from_bits(bits);
+            if value.is_finite() {
+                same(&format!("{value}"));
+                same(&format!("{value:e}"));
+            }
+        }
+
+        #[test]
+        fn short_decimals(text in "[+-]?[0-9]{0,20}(\\.[0-9]{0,20})?([eE][+-]?[0-9]{0,3})?") {
+            same(&text);
+        }
+
+        #[test]
+        fn near_the_middle_of_two_f32(bits: u32, nudge in -2i64..=2) {
+            // The exact decimal expansion of f64 neighbours of the middle of two f32.
+            let value = f32::from_bits(bits & 0x7fff_ffff);
+            let next = f32::from_bits((bits & 0x7fff_ffff).wrapping_add(1));
+            if value.is_finite() && next.is_finite() {
+                let middle = (f64::from(value) + f64::from(next)) / 2.0;
+                let near = f64::from_bits(middle.to_bits().wrapping_add_signed(nudge));
+                same(&format!("{near}"));
+                same(&format!("{near:e}"));
+            }
+        }
+    }
+}

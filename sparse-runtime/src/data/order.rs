@@ -1,0 +1,70 @@
+//! Random orders that are the same on every machine.
+
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{Rng, SeedableRng};
+
+/// The generator for one purpose: streams of one seed are independent.
+pub(crate) fn generator(seed: u64, stream: u64) -> ChaCha8Rng {
+    let mut key = [0; 32];
+    key[..8].copy_from_slice(&seed.to_le_bytes());
+    let mut generator = ChaCha8Rng::from_seed(key);
+    generator.set_stream(stream);
+    generator
+}
+
+/// A number below `bound`, which is not 0, by multiplication: the bias is below `bound / 2^64`.
+#[inline]
+pub(crate) fn below(generator: &mut ChaCha8Rng, bound: u64) -> u64 {
+    ((u128::from(generator.next_u64()) * u128::from(bound)) >> 64) as u64
+}
+
+/// Appends the rows `0..n_rows` in the order of an epoch: Fisher and Yates's shuffle, driven by ChaCha8 with the
+/// seed as its key and the epoch as its stream. O(n_rows).
+pub(crate) fn append_shuffled(order: &mut Vec<usize>, n_rows: usize, seed: u64, epoch: u64) {
+    let start = order.len();
+    order.extend(0..n_rows);
+    let rows = &mut order[start..];
+    let mut generator = generator(seed, epoch);
+    for last in (1..rows.len()).rev() {
+        rows.swap(last, below(&mut generator, last as u64 + 1) as usize);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shuffled(n_rows: usize, seed: u64, epoch: u64) -> Vec<usize> {
+        let mut order = Vec::new();
+        append_shuffled(&mut order, n_rows, seed, epoch);
+        order
+    }
+
+    #[test]
+    fn is_a_permutation_that_seed_and_epoch_determine() {
+        for n in [0, 1, 2, 100] {
+            let mut sorted = shuffled(n, 7, 3);
+            assert_eq!(sorted, shuffled(n, 7, 3));
+            sorted.sort_unstable();
+            assert_eq!(sorted, (0..n).collect::<Vec<_>>());
+        }
+        assert_ne!(shuffled(100, 7, 3), shuffled(100, 7, 4));
+        assert_ne!(shuffled(100, 7, 3), shuffled(100, 8, 3));
+    }
+
+    #[test]
+    fn every_order_is_equally_likely() {
+        let mut counts = std::collections::BTreeMap::new();
+        for epoch in 0..24_000 {
+            *counts.entry(shuffled(4, 1, epoch)).or_insert(0) += 1;
+        }
+        assert_eq!(counts.len(), 24);
+        // Five standard deviations of a binomial count with mean 1000.
+        assert!(
+            counts
+                .values()
+                .all(|&count: &i32| (count - 1000).abs() < 155),
+            "{counts:?}"
+        );
+    }
+}

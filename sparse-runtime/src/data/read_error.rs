@@ -1,0 +1,226 @@
+//! What can be wrong with a file of data.
+
+use super::DataError;
+use crate::formats::FormatError;
+use std::fmt;
+use std::io;
+
+/// A file of data cannot be read or written. Names the file and, in text, the line and the column.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReadError {
+    /// The operating system refused.
+    #[error("`{file}`: {source}")]
+    Io {
+        /// The file.
+        file: String,
+        /// The reason.
+        source: io::Error,
+    },
+    /// Text that does not follow the format.
+    #[error("{place}: {problem}")]
+    Syntax {
+        /// Where.
+        place: Place,
+        /// What.
+        problem: Problem,
+    },
+    /// There is no row in the file.
+    #[error("`{file}` has no rows")]
+    Empty {
+        /// The file.
+        file: String,
+    },
+    /// The file needs a feature of this crate that is not enabled.
+    #[error("`{file}` needs the feature `{feature}` of the crate `nnz`: enable it in Cargo.toml")]
+    FeatureDisabled {
+        /// The file.
+        file: String,
+        /// The feature.
+        feature: &'static str,
+    },
+    /// A gzip file that ends early.
+    #[error("`{file}` is truncated: the gzip stream ends before its end mark")]
+    TruncatedGzip {
+        /// The file.
+        file: String,
+    },
+    /// A file whose name ends in `.gz` and whose bytes are not gzip, or are damaged.
+    #[error("`{file}` is not a valid gzip file: {message}")]
+    CorruptGzip {
+        /// The file.
+        file: String,
+        /// What the decoder says.
+        message: String,
+    },
+    /// A container of arrays, such as an npz file, without what it should hold.
+    #[error("`{file}`: {message}")]
+    Content {
+        /// The file.
+        file: String,
+        /// What is wrong and what to do.
+        message: String,
+    },
+    /// The arrays of the file do not make a valid matrix.
+    #[error("`{file}`: {source}")]
+    Format {
+        /// The file.
+        file: String,
+        /// The reason.
+        source: FormatError,
+    },
+    /// The matrix and labels of the file do not make valid data.
+    #[error("`{file}`: {source}")]
+    Data {
+        /// The file.
+        file: String,
+        /// The reason.
+        source: DataError,
+    },
+}
+
+/// A place in a file of text, counted from one as editors do; the column counts bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The file.
+    pub file: String,
+    /// The line.
+    pub line: u64,
+    /// The byte in the line.
+    pub column: u64,
+}
+
+/// `train.svm:12:7`.
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}:{}", self.file, self.line, self.column)
+    }
+}
+
+/// What is wrong at a place of a text file.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Problem {
+    /// A row does not begin with a number.
+    #[error("expected a label, found {found}")]
+    ExpectedLabel {
+        /// What stands there.
+        found: Excerpt,
+    },
+    /// A row begins with its first entry.
+    #[error(
+        "the row has no label: expected a number before the first `index:value`, found {found}"
+    )]
+    MissingLabel {
+        /// What stands there.
+        found: Excerpt,
+    },
+    /// A label is `nan`, infinite or beyond the range of the element type.
+    #[error("label {found} is not a finite number")]
+    LabelNotFinite {
+        /// What stands there.
+        found: Excerpt,
+    },
+    /// Something in a row is not an entry.
+    #[error("expected `index:value`, found {found}")]
+    ExpectedEntry {
+        /// What stands there.
+        found: Excerpt,
+    },
+    /// An index is not followed by a colon.
+    #[error("expected `:` after the index {index}, found {found}")]
+    ExpectedColon {
+        /// The index.
+        index: u64,
+        /// What stands there.
+        found: Excerpt,
+    },
+    /// Nothing follows the colon.
+    #[error("the entry of index {index} has no value after `:`")]
+    MissingValue {
+        /// The index.
+        index: u64,
+    },
+    /// What follows the colon is not a number.
+    #[error("expected a number as the value of index {index}, found {found}")]
+    ExpectedValue {
+        /// The index.
+        index: u64,
+        /// What stands there.
+        found: Excerpt,
+    },
+    /// A value is `nan`, infinite or beyond the range of the element type.
+    #[error(
+        "the value {found} of index {index} is not a finite number; leave the entry out where a value is missing"
+    )]
+    ValueNotFinite {
+        /// The index.
+        index: u64,
+        /// What stands there.
+        found: Excerpt,
+    },
+    /// An index occurs twice in a row.
+    #[error("index {index} occurs twice in the row")]
+    DuplicateIndex {
+        /// The index.
+        index: u64,
+    },
+    /// The indices of a row do not ascend.
+    #[error("index {index} follows {previous}: the indices of a row must ascend")]
+    DescendingIndex {
+        /// The index.
+        index: u64,
+        /// The one before it.
+        previous: u64,
+    },
+    /// Index 0 in a file that is said to count from one.
+    #[error(
+        "index 0 in a file read with `IndexBase::One`; read it with `IndexBase::Zero` or `Detect`"
+    )]
+    IndexZero,
+    /// An index of 2⁶³ or more.
+    #[error("index {found} is too large: indices must be below 2^63")]
+    IndexTooLarge {
+        /// What stands there.
+        found: Excerpt,
+    },
+    /// An index beyond the declared number of features.
+    #[error(
+        "index {index} is beyond the {n_features} features declared (indices count from {base})"
+    )]
+    BeyondDeclared {
+        /// The index as written.
+        index: u64,
+        /// The declared number of features.
+        n_features: u64,
+        /// What the first feature is called.
+        base: u64,
+    },
+}
+
+/// A piece of a file, escaped and cut to a length that fits a message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Excerpt(String);
+
+impl Excerpt {
+    /// The most bytes of the file that are shown.
+    const LONGEST: usize = 24;
+
+    /// The word at the beginning of `bytes`, up to the next blank.
+    pub(crate) fn word(bytes: &[u8]) -> Self {
+        let blank = |byte: &u8| byte.is_ascii_whitespace();
+        let end = bytes.iter().position(blank).unwrap_or(bytes.len());
+        if end == 0 {
+            return Excerpt("the end of the line".into());
+        }
+        let shown = end.min(Self::LONGEST);
+        let cut = if shown < end { "…" } else { "" };
+        Excerpt(format!("`{}`{cut}", bytes[..shown].escape_ascii()))
+    }
+}
+
+impl fmt::Display for Excerpt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}

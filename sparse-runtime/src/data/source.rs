@@ -1,0 +1,167 @@
+//! What a training loop needs from data, whether it lies in memory or streams past.
+//!
+//! A loop asks a [`DataSource`] once for its [`Batches`], giving the model's declarations; all names and types
+//! are resolved and checked there. Then it walks through epochs. A batch borrows from the batches until the next
+//! one is asked for, so that a reader can reuse its buffers:
+//!
+//! ```
+//! use sparse_runtime::data::{BatchOptions, Batches, DataSource};
+//! use sparse_runtime::model::{BatchSource, Model};
+//!
+//! /// The mean loss over the data.
+//! fn mean_loss<M, S>(model: &mut M, data: &S) -> sparse_runtime::Result<f64>
+//! where
+//!     M: Model,
+//!     S: DataSource<M::Element>,
+//! {
+//!     let mut batches = data.batches(M::INPUTS, &BatchOptions::default())?;
+//!     let (mut sum, mut n_rows) = (0.0, 0);
+//!     batches.start_epoch(0)?;
+//!     while let Some(batch) = batches.next_batch()? {
+//!         sum += model.loss(&model.bind(&batch)?)? * batch.n_rows() as f64;
+//!         n_rows += batch.n_rows();
+//!     }
+//!     Ok(sum / n_rows as f64)
+//! }
+//! ```
+
+use crate::error::Result;
+use crate::model::{BatchSource, InputInfo};
+use sparse_core::element::Float;
+
+/// Data that a model can be trained on.
+pub trait DataSource<T: Float> {
+    /// The batches of this source.
+    type Batches<'s>: Batches<T>
+    where
+        Self: 's;
+
+    /// The number of rows, where it is known without reading all of them.
+    fn n_rows(&self) -> Option<usize>;
+
+    /// Finds the arrays for a model's declarations: by name where the data has a column of that name, else by
+    /// role and order among the columns that no declaration names. What is found is checked against the declaration.
+    /// Reads every label once.
+    ///
+    /// # Errors
+    ///
+    /// A [`DataError`](super::DataError) if a declaration has no data, if storage type, element type, rank or a
+    /// constant extent differ, if a label is not what its loss reads, or if the batch size is 0.
+    fn batches<'s>(
+        &'s self,
+        inputs: &[InputInfo],
+        options: &BatchOptions,
+    ) -> Result<Self::Batches<'s>>;
+}
+
+/// The batches of a source, epoch after epoch. An epoch and a batch in it are determined by the options alone,
+/// whatever was read before: training can resume anywhere.
+pub trait Batches<T: Float> {
+    /// One batch, valid until the next one.
+    type Batch<'b>: Batch<'b, T>
+    where
+        Self: 'b;
+
+    /// Goes to the first batch of an epoch; the order of its rows follows from the seed and this number.
+    fn start_epoch(&mut self, epoch: u64) -> Result<()> {
+        self.seek(Position { epoch, batch: 0 })
+    }
+
+    /// Goes to a batch of an epoch.
+    ///
+    /// # Errors
+    ///
+    /// [`DataError::BatchOutOfRange`](super::DataError::BatchOutOfRange).
+    fn seek(&mut self, position: Position) -> Result<()>;
+
+    /// The next batch of the epoch, or `None` at its end.
+    fn next_batch(&mut self) -> Result<Option<Self::Batch<'_>>>;
+
+    /// Which batch comes next: what a checkpoint stores.
+    fn position(&self) -> Position;
+
+    /// The number of batches in this epoch, where it is known.
+    fn n_batches(&self) -> Option<u64>;
+}
+
+/// A batch of a source.
+pub trait Batch<'b, T: Float>: BatchSource<'b, T> {
+    /// How many rows at the end repeat earlier rows of the epoch ([`LastBatch::Pad`]): they are not to be
+    /// counted in a sum over the data.
+    fn n_padding(&self) -> usize;
+
+    /// Which row of the data row `row` of the batch is: for methods that keep something for every row, and to
+    /// put predictions back into order. `None` beyond the batch.
+    fn row_id(&self, row: usize) -> Option<u64>;
+}
+
+/// A place between two batches.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Position {
+    /// The epoch, from zero.
+    pub epoch: u64,
+    /// The batch in the epoch, from zero.
+    pub batch: u64,
+}
+
+/// How to cut data into batches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BatchOptions {
+    /// The rows of a batch, at least 1.
+    pub batch_size: usize,
+    /// The order of the rows.
+    pub order: Order,
+    /// What becomes of the rows at the end that do not fill a batch.
+    pub last_batch: LastBatch,
+    /// Whether the model's labels are needed.
+    pub labels: Labels,
+}
+
+/// One row at a time, in the order of the data, with labels.
+impl Default for BatchOptions {
+    fn default() -> Self {
+        BatchOptions {
+            batch_size: 1,
+            order: Order::Sequential,
+            last_batch: LastBatch::Short,
+            labels: Labels::Required,
+        }
+    }
+}
+
+/// The order of the rows in an epoch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// As they lie.
+    Sequential,
+    /// A new random order in every epoch, the same on every machine.
+    Shuffled {
+        /// Determines, with the number of the epoch, the order.
+        seed: u64,
+    },
+}
+
+/// What becomes of the rows at the end of an epoch that do not fill a batch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LastBatch {
+    /// They are a batch of fewer rows.
+    #[default]
+    Short,
+    /// They are left out (all of them, if there are fewer than a batch).
+    Discard,
+    /// The batch is filled up with rows from the beginning of this epoch's order, over and over if they are few;
+    /// [`Batch::n_padding`] tells how many.
+    Pad,
+    /// They come first in the next epoch.
+    RollOver,
+}
+
+/// Whether labels are needed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Labels {
+    /// Every label has to be there and to be valid.
+    #[default]
+    Required,
+    /// The data may lack labels, and a batch shows each as an array without rows: enough to predict.
+    Ignored,
+}

@@ -1,0 +1,74 @@
+//! Files that are written whole or not at all.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Writes a file beside `path` and renames it onto `path` once its bytes are on the disk: whatever happens,
+/// `path` is the old file or the new one, whole. After an error nothing is left behind.
+pub(crate) fn replace_file(
+    path: &Path,
+    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> io::Result<()> {
+    let (beside, file) = create_beside(path)?;
+    let mut writer = BufWriter::with_capacity(1 << 16, file);
+    let result = write(&mut writer)
+        .and_then(|()| writer.flush())
+        .and_then(|()| writer.get_ref().sync_all())
+        .and_then(|()| fs::rename(&beside, path));
+    if result.is_err() {
+        // The first error is the one to tell.
+        let _ = fs::remove_file(&beside);
+    }
+    result
+}
+
+/// A new file in the folder of `path`: a rename within a folder is atomic.
+fn create_beside(path: &Path) -> io::Result<(PathBuf, fs::File)> {
+    static COUNTER: AtomicU64 = AtomicU64::new(0);
+    let name = path.file_name().ok_or_else(|| {
+        io::Error::new(io::ErrorKind::InvalidInput, "the path does not name a file")
+    })?;
+    loop {
+        let mut beside = std::ffi::OsString::from(".");
+        beside.push(name);
+        let count = COUNTER.fetch_add(1, Ordering::Relaxed);
+        beside.push(format!(".{}-{count}.tmp", std::process::id()));
+        let beside = path.with_file_name(beside);
+        match OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .open(&beside)
+        {
+            Ok(file) => return Ok((beside, file)),
+            // Left behind by a process that was killed.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_leaves_the_old_file_and_nothing_else() {
+        let folder = std::env::temp_dir().join(format!("nnz-replace-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let path = folder.join("file");
+        replace_file(&path, |writer| writer.write_all(b"old")).unwrap();
+        let error = replace_file(&path, |writer| {
+            writer.write_all(b"half of the ne")?;
+            Err(io::Error::other("the disk is full"))
+        });
+        assert_eq!(error.unwrap_err().to_string(), "the disk is full");
+        assert_eq!(fs::read(&path).unwrap(), b"old");
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
+        replace_file(&path, |writer| writer.write_all(b"new")).unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"new");
+        assert!(replace_file(Path::new("/"), |_| Ok(())).is_err());
+        fs::remove_dir_all(&folder).unwrap();
+    }
+}
