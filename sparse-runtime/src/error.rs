@@ -22,6 +22,10 @@ pub enum Error {
     /// An update does not fit the parameters.
     #[error(transparent)]
     Optimizer(#[from] crate::optimizer::OptimizerError),
+    /// There is no GPU to use.
+    #[cfg(feature = "cuda")]
+    #[error(transparent)]
+    Cuda(#[from] crate::device::cuda::CudaError),
     /// An initializer has senseless numbers.
     #[error(transparent)]
     Initializer(#[from] crate::initializer::InitializerError),

@@ -254,3 +254,196 @@ fn fill_rows<T: Float>(
             }
         });
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NORMAL: Initializer = Initializer::Normal {
+        mean: 1.0,
+        std: 2.0,
+    };
+    const UNIFORM: Initializer = Initializer::Uniform {
+        low: -1.0,
+        high: 3.0,
+    };
+
+    fn values(
+        initializer: Initializer,
+        n_rows: usize,
+        row_size: usize,
+        parameter: u64,
+    ) -> Vec<f64> {
+        initializer
+            .values(n_rows, row_size, Seed(7).stream(parameter))
+            .unwrap()
+    }
+
+    /// Mean, variance and kurtosis.
+    fn moments(values: &[f64]) -> (f64, f64, f64) {
+        let n = values.len() as f64;
+        let mean = values.iter().sum::<f64>() / n;
+        let central = |power| values.iter().map(|x| (x - mean).powi(power)).sum::<f64>() / n;
+        (mean, central(2), central(4) / central(2).powi(2))
+    }
+
+    fn correlation(left: &[f64], right: &[f64]) -> f64 {
+        let ((left_mean, left_var, _), (right_mean, right_var, _)) =
+            (moments(left), moments(right));
+        let products = left
+            .iter()
+            .zip(right)
+            .map(|(x, y)| (x - left_mean) * (y - right_mean));
+        products.sum::<f64>() / left.len() as f64 / (left_var * right_var).sqrt()
+    }
+
+    #[test]
+    fn the_generator_is_splitmix64() {
+        // the outputs that are published for seed 1234567
+        let published = [
+            6457827717110365317u64,
+            3203168211198807973,
+            9817491932198370423,
+            4593380528125082431,
+        ];
+        for (k, bits) in published.into_iter().enumerate() {
+            assert_eq!(
+                uniform(1234567, k as u64),
+                (bits >> 11) as f64 / (1u64 << 53) as f64
+            );
+        }
+    }
+
+    #[test]
+    fn values_depend_on_their_place_alone() {
+        for initializer in [NORMAL, UNIFORM] {
+            let table = values(initializer, 20_000, 3, 0);
+            assert_eq!(values(initializer, 20, 3, 0), table[..60]);
+            let mut part = vec![0.0; 30];
+            initializer
+                .fill(19_990, 3, &mut part, Seed(7).stream(0))
+                .unwrap();
+            assert_eq!(part, table[3 * 19_990..]);
+            let wider = values(initializer, 20, 5, 0);
+            for row in 0..20 {
+                assert_eq!(wider[5 * row..5 * row + 3], table[3 * row..3 * row + 3]);
+            }
+            let one_thread = rayon::ThreadPoolBuilder::new()
+                .num_threads(1)
+                .build()
+                .unwrap();
+            assert_eq!(
+                one_thread.install(|| values(initializer, 20_000, 3, 0)),
+                table
+            );
+        }
+    }
+
+    #[test]
+    fn normal_values_have_their_moments() {
+        for row_size in [1, 2, 5] {
+            let (mean, variance, kurtosis) =
+                moments(&values(NORMAL, 200_000 / row_size, row_size, 0));
+            // five standard errors for n = 200 000: σ/√n, σ²·√(2/n), √(24/n)
+            assert!((mean - 1.0).abs() < 0.023, "{mean}");
+            assert!((variance - 4.0).abs() < 0.064, "{variance}");
+            assert!((kurtosis - 3.0).abs() < 0.055, "{kurtosis}");
+        }
+        let within = values(NORMAL, 200_000, 1, 1)
+            .iter()
+            .filter(|&&x| (x - 1.0).abs() < 2.0)
+            .count() as f64
+            / 200_000.0;
+        assert!((within - 0.682_689).abs() < 0.0053, "{within}");
+    }
+
+    #[test]
+    fn uniform_values_fill_their_range_evenly() {
+        let values = values(UNIFORM, 100_000, 1, 0);
+        let mut counts = [0.0f64; 16];
+        for &value in &values {
+            assert!((-1.0..3.0).contains(&value));
+            counts[((value + 1.0) * 4.0) as usize] += 1.0;
+        }
+        let expected = values.len() as f64 / 16.0;
+        let chi_squared: f64 = counts
+            .iter()
+            .map(|n| (n - expected).powi(2) / expected)
+            .sum();
+        // the 0.001 and 0.999 quantiles for 15 degrees of freedom
+        assert!((3.48..37.7).contains(&chi_squared), "{chi_squared}");
+    }
+
+    #[test]
+    fn places_are_independent() {
+        let pairs = values(NORMAL, 100_000, 2, 0);
+        let left: Vec<f64> = pairs.iter().copied().step_by(2).collect();
+        let right: Vec<f64> = pairs.iter().copied().skip(1).step_by(2).collect();
+        let other_parameter = values(NORMAL, 100_000, 1, 1);
+        let other_seed: Vec<f64> = NORMAL.values(100_000, 1, Seed(8).stream(0)).unwrap();
+        for (name, one, other) in [
+            ("columns", &left[..], &right[..]),
+            ("rows", &left[1..], &left[..99_999]),
+            ("parameters", &left[..], &other_parameter[..]),
+            ("seeds", &left[..], &other_seed[..]),
+        ] {
+            let correlation = correlation(one, other);
+            // five standard errors
+            assert!(correlation.abs() < 0.016, "{name}: {correlation}");
+        }
+    }
+
+    #[test]
+    fn constants() {
+        assert_eq!(values(Initializer::Zeros, 2, 2, 0), [0.0; 4]);
+        assert_eq!(values(Initializer::Ones, 2, 2, 0), [1.0; 4]);
+        assert_eq!(values(Initializer::Constant(0.5), 2, 2, 0), [0.5; 4]);
+        assert_eq!(
+            values(
+                Initializer::Normal {
+                    mean: 3.0,
+                    std: 0.0
+                },
+                2,
+                1,
+                0
+            ),
+            [3.0; 2]
+        );
+        assert_eq!(values(NORMAL, 5, 0, 0), []);
+    }
+
+    #[test]
+    fn senseless_numbers_are_errors() {
+        let error = |initializer: Initializer| initializer.check().unwrap_err().to_string();
+        assert_eq!(
+            error(Initializer::Normal {
+                mean: 0.0,
+                std: -1.0
+            }),
+            "`std` of the initializer `Normal` is -1, but must not be negative"
+        );
+        assert_eq!(
+            error(Initializer::Uniform {
+                low: 1.0,
+                high: 0.0
+            }),
+            "`low` of the initializer `Uniform` is 1, above `high`, 0: swap them"
+        );
+        assert!(
+            error(Initializer::Normal {
+                mean: 0.0,
+                std: f64::NAN
+            })
+            .contains("`std`")
+        );
+        assert!(error(Initializer::Constant(f64::INFINITY)).contains("finite"));
+        assert!(
+            error(Initializer::Uniform {
+                low: f64::MIN,
+                high: f64::MAX
+            })
+            .contains("finite")
+        );
+    }
+}

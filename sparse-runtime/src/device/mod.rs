@@ -1,6 +1,9 @@
 //! Where arrays live. The device is a type parameter of every array, view and kernel, so that mixing
 //! devices is a type error; [`Cpu`] is the default everywhere.
 
+#[cfg(feature = "cuda")]
+pub mod cuda;
+
 use sparse_core::element::Element;
 use std::fmt::Debug;
 

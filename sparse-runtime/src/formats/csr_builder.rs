@@ -1,6 +1,6 @@
 //! Building a csr matrix row by row, as file readers do.
 
-use super::csr::check_column;
+use super::csr_check::check_column;
 use super::{ColumnIds, Csr, FormatError};
 use sparse_core::element::{Element, Float};
 
@@ -24,7 +24,7 @@ pub struct CsrBuilder<T> {
     values: Vec<T>,
     /// The last column of the row being built.
     previous: Option<u64>,
-    /// The largest column so far, and the row and position of its first occurrence.
+    /// The largest column of the finished rows, and the row and position of its first occurrence.
     largest: Option<(u64, usize, usize)>,
 }
 
@@ -70,7 +70,7 @@ impl<T: Element> CsrBuilder<T> {
         self.values.len()
     }
 
-    /// One past the largest column so far.
+    /// One past the largest column of the finished rows.
     pub fn n_cols_seen(&self) -> usize {
         self.largest.map_or(0, |(column, ..)| column as usize + 1)
     }
@@ -98,17 +98,19 @@ impl<T: Element> CsrBuilder<T> {
         }
         self.values.push(value);
         self.previous = Some(id);
-        if self.largest.is_none_or(|(largest, ..)| id > largest) {
-            self.largest = Some((id, row, position));
-        }
         Ok(())
     }
 
     /// The row being built is complete; the next entry belongs to the next one.
     #[inline]
     pub fn finish_row(&mut self) {
+        // Columns ascend: the last one is the largest of the row.
+        if let Some(last) = self.previous.take()
+            && self.largest.is_none_or(|(largest, ..)| last > largest)
+        {
+            self.largest = Some((last, self.n_rows(), self.values.len() - 1));
+        }
         self.indptr.push(self.values.len() as u64);
-        self.previous = None;
     }
 
     /// One whole row from entries in any order; values of the same column are added in the order given. Leaves
@@ -148,14 +150,19 @@ impl<T: Element> CsrBuilder<T> {
         Ok(())
     }
 
-    /// The finished rows of another builder after those of this one: what readers use that parse parts of a file in
-    /// parallel. Each must have finished its last row.
+    /// The rows of another builder after those of this one: what readers use that parse parts of a file in parallel.
+    /// Rows with entries that were not finished are, in both.
     ///
     /// # Errors
     ///
-    /// [`FormatError::ColumnOutOfRange`] if the other has a column beyond this one's number of columns; this builder
-    /// is then as before the call.
-    pub fn append(&mut self, other: CsrBuilder<T>) -> Result<(), FormatError> {
+    /// [`FormatError::ColumnOutOfRange`] if the other has a column beyond this one's number of columns; nothing of it is then
+    /// taken.
+    pub fn append(&mut self, mut other: CsrBuilder<T>) -> Result<(), FormatError> {
+        for builder in [&mut *self, &mut other] {
+            if builder.previous.is_some() {
+                builder.finish_row();
+            }
+        }
         let (rows, entries) = (self.n_rows(), self.values.len());
         if let Some((column, row, position)) = other.largest {
             if let Some(n_cols) = self.n_cols
@@ -186,7 +193,6 @@ impl<T: Element> CsrBuilder<T> {
                 self.columns = ColumnIds::U64(wide);
             }
         }
-        self.previous = other.previous;
         Ok(())
     }
 
@@ -360,5 +366,15 @@ mod tests {
             })
         );
         assert_eq!(narrow.n_rows(), 1);
+
+        // entries of a row that was not finished never run into the next part
+        let mut open = CsrBuilder::new();
+        open.push_entry(2, 1.0f32).unwrap();
+        let mut other = open.clone();
+        other.finish_row();
+        other.push_entry(0, 3.0).unwrap();
+        open.append(other).unwrap();
+        let expected = Csr::from_rows(3, [[(2, 1.0)], [(2, 1.0)], [(0, 3.0)]]).unwrap();
+        assert_eq!(open.finish(None).unwrap(), expected);
     }
 }

@@ -1,6 +1,6 @@
 //! Borrowed csr: a whole matrix, a run of its rows, or a gathered selection of them.
 
-use super::csr::check;
+use super::csr_check::check;
 use super::dense::check_rows;
 use super::ids::ColumnIndex;
 use super::{ColumnIdsView, Csr, FormatError};

@@ -72,6 +72,10 @@ pub trait ColumnIndex: Copy + sealed::Sealed {
     /// The ids in the width that `n_cols` asks for. They must have been checked to be below it.
     #[doc(hidden)]
     fn into_column_ids(ids: Vec<Self>, n_cols: usize) -> ColumnIds;
+
+    /// The same numbers as `u64`, without copying where they have 64 bits.
+    #[doc(hidden)]
+    fn into_u64(numbers: Vec<Self>) -> Vec<u64>;
 }
 
 mod sealed {
@@ -91,8 +95,12 @@ impl ColumnIndex for u32 {
         if fits_u32(n_cols) {
             ColumnIds::U32(ids)
         } else {
-            ColumnIds::U64(ids.into_iter().map(u64::from).collect())
+            ColumnIds::U64(u32::into_u64(ids))
         }
+    }
+
+    fn into_u64(numbers: Vec<u32>) -> Vec<u64> {
+        numbers.into_iter().map(u64::from).collect()
     }
 }
 
@@ -109,6 +117,10 @@ impl ColumnIndex for u64 {
             ColumnIds::U64(ids)
         }
     }
+
+    fn into_u64(numbers: Vec<u64>) -> Vec<u64> {
+        numbers
+    }
 }
 
 impl ColumnIndex for usize {
@@ -121,8 +133,14 @@ impl ColumnIndex for usize {
         if fits_u32(n_cols) {
             ColumnIds::U32(ids.into_iter().map(|id| id as u32).collect())
         } else {
-            ColumnIds::U64(indices_to_u64(ids))
+            ColumnIds::U64(usize::into_u64(ids))
         }
+    }
+
+    fn into_u64(numbers: Vec<usize>) -> Vec<u64> {
+        bytemuck::allocation::try_cast_vec(numbers).unwrap_or_else(|(_, numbers)| {
+            numbers.into_iter().map(|number| number as u64).collect()
+        })
     }
 }
 
@@ -130,12 +148,6 @@ impl ColumnIndex for usize {
 #[inline]
 pub(crate) fn fits_u32(n_cols: usize) -> bool {
     n_cols as u64 <= 1 << 32
-}
-
-/// Without copying where `usize` has 64 bits.
-pub(super) fn indices_to_u64(indices: Vec<usize>) -> Vec<u64> {
-    bytemuck::allocation::try_cast_vec(indices)
-        .unwrap_or_else(|(_, indices)| indices.into_iter().map(|index| index as u64).collect())
 }
 
 /// Owned column ids.

@@ -7,11 +7,14 @@
 mod convert;
 mod csr;
 mod csr_builder;
+mod csr_check;
 mod csr_view;
 mod dense;
 mod display;
 mod error;
 mod ids;
+mod interop_ndarray;
+mod interop_sprs;
 mod row_sparse;
 mod shape;
 

@@ -1,0 +1,142 @@
+//! Whether there is an NVIDIA GPU, asked without panicking where there is none.
+//!
+//! The driver is loaded when the program runs; building needs no CUDA. No kernels run on the GPU yet: this answers what
+//! a program would find.
+
+use cudarc::driver::{result, sys};
+
+/// What the driver reports.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CudaInfo {
+    /// The newest CUDA version that the driver serves: major and minor.
+    pub driver_version: (u32, u32),
+    /// The GPUs, by ordinal; at least one.
+    pub devices: Vec<CudaDeviceInfo>,
+}
+
+/// One GPU.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CudaDeviceInfo {
+    /// Its name.
+    pub name: String,
+    /// Its compute capability: major and minor.
+    pub compute_capability: (u32, u32),
+    /// Its memory in bytes.
+    pub memory_bytes: u64,
+}
+
+/// Why there is no GPU to use.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum CudaError {
+    /// The driver's library cannot be loaded.
+    #[error(
+        "the CUDA driver library ({}) cannot be loaded: install NVIDIA's driver, or put its folder on the library path; \
+         everything but the GPU works without it",
+        LIBRARY
+    )]
+    LibraryMissing,
+    /// The driver is there, but no GPU.
+    #[error(
+        "the CUDA driver is installed, but it sees no GPU: check `nvidia-smi`, `CUDA_VISIBLE_DEVICES` and, in a \
+         container, that the GPU is passed in"
+    )]
+    NoDevice,
+    /// The driver refused a call.
+    #[error(
+        "the CUDA driver refused `{call}` with {code:?}: check `nvidia-smi`, and that driver and kernel module match"
+    )]
+    Driver {
+        /// The call.
+        call: &'static str,
+        /// What it returned.
+        code: sys::CUresult,
+    },
+}
+
+const LIBRARY: &str = if cfg!(windows) {
+    "nvcuda.dll"
+} else {
+    "libcuda.so"
+};
+
+/// Asks the driver which GPUs there are. The first call loads the driver's library, some 100 ms.
+///
+/// # Errors
+///
+/// [`CudaError`], which says what is missing and what to do.
+pub fn probe() -> Result<CudaInfo, CudaError> {
+    // Before any other call: those panic where the library is missing.
+    // SAFETY: loads a shared library by the driver's name and nothing else, which runs the library's initialisers, as
+    // every use of CUDA does.
+    if !unsafe { sys::is_culib_present() } {
+        return Err(CudaError::LibraryMissing);
+    }
+    result::init().map_err(refused("cuInit"))?;
+
+    let mut version = 0;
+    // SAFETY: the library is there, and the call writes one `int` to the address given, which is one.
+    unsafe { sys::cuDriverGetVersion(&mut version) }
+        .result()
+        .map_err(refused("cuDriverGetVersion"))?;
+    let version = version.unsigned_abs();
+
+    let count = result::device::get_count().map_err(refused("cuDeviceGetCount"))?;
+    if count == 0 {
+        return Err(CudaError::NoDevice);
+    }
+    Ok(CudaInfo {
+        // 13010 is 13.1
+        driver_version: (version / 1000, version % 1000 / 10),
+        devices: (0..count).map(device).collect::<Result<_, _>>()?,
+    })
+}
+
+fn device(ordinal: i32) -> Result<CudaDeviceInfo, CudaError> {
+    use sys::CUdevice_attribute::{
+        CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR as MAJOR,
+        CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR as MINOR,
+    };
+
+    let device = result::device::get(ordinal).map_err(refused("cuDeviceGet"))?;
+    let attribute = |attribute| {
+        // SAFETY: `device` came from `cuDeviceGet` of this process, after `cuInit`.
+        unsafe { result::device::get_attribute(device, attribute) }
+            .map(i32::unsigned_abs)
+            .map_err(refused("cuDeviceGetAttribute"))
+    };
+    Ok(CudaDeviceInfo {
+        name: result::device::get_name(device).map_err(refused("cuDeviceGetName"))?,
+        compute_capability: (attribute(MAJOR)?, attribute(MINOR)?),
+        // SAFETY: as above.
+        memory_bytes: unsafe { result::device::total_mem(device) }
+            .map_err(refused("cuDeviceTotalMem"))? as u64,
+    })
+}
+
+/// The driver's own texts are not asked for: that is one more call which may fail.
+fn refused(call: &'static str) -> impl Fn(result::DriverError) -> CudaError {
+    move |error| match error.0 {
+        sys::CUresult::CUDA_ERROR_NO_DEVICE => CudaError::NoDevice,
+        code => CudaError::Driver { call, code },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn asking_never_panics_and_says_what_is_missing() {
+        match probe() {
+            Ok(info) => {
+                assert!(!info.devices.is_empty());
+                assert!(info.devices.iter().all(|device| device.memory_bytes > 0));
+            }
+            Err(error) => {
+                assert!(error.to_string().contains("driver"), "{error}");
+                assert_eq!(probe(), Err(error));
+            }
+        }
+    }
+}
