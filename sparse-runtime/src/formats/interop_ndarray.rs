@@ -1,17 +1,4 @@
-//! Exchange with `ndarray`: views both ways without copying, owned arrays without copying where the layout is the
-//! standard one (row major, contiguous).
-//!
-//! ```
-//! use ndarray::{ArrayViewD, array};
-//! use sparse_runtime::formats::{Dense, DenseView};
-//! let theirs = array![[1.0f32, 2.0], [3.0, 4.0]];
-//! let borrowed = DenseView::try_from(theirs.view())?;
-//! assert_eq!(borrowed.row(1), Some(&[3.0, 4.0][..]));
-//! let ours = Dense::try_from(theirs)?;
-//! let back = ArrayViewD::try_from(ours.view())?;
-//! assert_eq!(back[[0, 1]], 2.0);
-//! # Ok::<(), sparse_runtime::formats::FormatError>(())
-//! ```
+//! Exchange with `ndarray`; what is copied and what is not is in the documentation of [`formats`](super).
 
 use super::dense::too_large;
 use super::{Dense, DenseView, FormatError, Shape};

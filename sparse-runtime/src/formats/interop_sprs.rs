@@ -1,24 +1,7 @@
-//! Exchange with `sprs`.
-//!
-//! Values and `indptr` are moved, never copied, where `sprs` holds them in 64 bits (`usize` on the usual machines
-//! included). Column ids are moved where they have the width that ours take; `usize` and `u64` ids of a matrix of up to
-//! 2³² columns are narrowed once, which halves what every later pass over them reads. Borrowed views copy nothing, in
-//! either direction. Column-major (csc) matrices are refused: converting them is a pass over the data that the source
-//! should show.
+//! Exchange with `sprs`; what is copied and what is not is in the documentation of [`formats`](super).
 //!
 //! Deliberately absent: a `sprs` view of a [`CsrView`], which has no `indptr` of its own. Borrow the whole matrix and
 //! slice there.
-//!
-//! ```
-//! use sparse_runtime::formats::Csr;
-//! use sprs::{CsMat, CsMatViewI};
-//! let theirs = CsMat::new((2, 3), vec![0, 1, 2], vec![2, 0], vec![1.0f32, 5.0]);
-//! let ours = Csr::try_from(theirs)?;
-//! assert_eq!((ours.n_rows(), ours.n_cols(), ours.nnz()), (2, 3, 2));
-//! let borrowed = CsMatViewI::<f32, u32, u64>::try_from(&ours)?;
-//! assert_eq!(borrowed.get(1, 0), Some(&5.0));
-//! # Ok::<(), sparse_runtime::formats::FormatError>(())
-//! ```
 
 use super::ids::ColumnIndex;
 use super::{ColumnIds, ColumnIdsView, Csr, CsrParts, CsrView, FormatError};
@@ -27,7 +10,7 @@ use sparse_core::element::Element;
 use sprs::errors::StructureError;
 use sprs::{CsMatI, CsMatViewI, SpIndex};
 
-/// See the [module's documentation](self) for what is copied.
+/// Values and `indptr` of 64 bits are moved; ids are copied where their width differs.
 ///
 /// # Errors
 ///
