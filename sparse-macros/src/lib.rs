@@ -1,2 +1,36 @@
-//! The `graph!` macro.
+//! The front and the back of the compiler: `graph!`, and the macros by which the runtime follows the
+//! operator table. Everything between the tree and the tokens is `sparse-core`.
 #![forbid(unsafe_code)]
+
+mod ast;
+mod emit;
+mod expand;
+mod parse;
+mod paths;
+mod report;
+mod resolve;
+mod scalar;
+mod table;
+
+use proc_macro::TokenStream;
+
+/// Declares models; see the documentation of `nnz`.
+#[proc_macro]
+pub fn graph(input: TokenStream) -> TokenStream {
+    expand::graph(input.into()).into()
+}
+
+/// Expands, inside the runtime, to the kernel trait and its implementations: one method for each rule of the
+/// operator table. A rule without a kernel breaks the runtime's build.
+#[doc(hidden)]
+#[proc_macro]
+pub fn kernel_table(_: TokenStream) -> TokenStream {
+    table::kernels().into()
+}
+
+/// Expands, inside the runtime, to the macro-free operators: a trait and its implementations for each operator.
+#[doc(hidden)]
+#[proc_macro]
+pub fn operator_traits(_: TokenStream) -> TokenStream {
+    table::operators().into()
+}

@@ -1,0 +1,290 @@
+//! The fused step of linear rows: the row function that the runtime's loop calls between product and update.
+
+use super::kernels::number_of;
+use super::step::take_apart;
+use super::{Emit, kernels};
+use crate::scalar;
+use proc_macro2::{Ident, TokenStream};
+use quote::{format_ident, quote};
+use sparse_core::ir::{Kind, ValueId};
+use sparse_core::operators;
+use sparse_core::passes::LinearRows;
+use sparse_core::shapes::{Dim, Dims};
+use std::collections::BTreeSet;
+
+/// For `pred = dot(x, w) + b; loss squared_error(pred, y); output pred`:
+///
+/// ```text
+/// let label = batch.y.values();
+/// let b_values = b.values();
+/// gradients.b.reset([1]);
+/// let b_grad = gradients.b.values_mut();
+/// let record = updater.records_outputs();
+/// outputs.pred.reset_for_overwrite([n, 1]);
+/// let pred_out = outputs.pred.values_mut();
+/// let loss = linear::step(batch.x, 0, w.values_mut(), updater, linear::Fixed::<1>, scratch,
+///     |row, s, saved| {
+///         for j in 0..s.len() {
+///             let v4 = s[j];
+///             let v5 = (v4 + b_values[0]);
+///             if record { pred_out[row * s.len() + j] = v5; }
+///             s[j] = v5;
+///         }
+///         let loss = squared_error::row(s, &label[row * s.len()..][..s.len()]);
+///         for j in 0..s.len() {
+///             let v8 = s[j] * mean;
+///             b_grad[0] += v8;
+///             s[j] = v8;
+///         }
+///         loss
+///     })?;
+/// updater.apply_dense(1, b.values_mut(), gradients.b.values())?;
+/// ```
+pub(super) fn linear_rows(emit: &Emit<'_>, parts: &LinearRows) -> TokenStream {
+    let (rt, element) = (&emit.rt, &emit.element);
+    let (input, weight) = (emit.declared(parts.input), emit.declared(parts.weight));
+    let position = |id: ValueId| emit.graph.parameters().position(|known| known == id);
+    let weight_index = position(parts.weight);
+    let width = match &parts.columns {
+        Dim::Size(size) => {
+            let size = *size as usize;
+            quote!(#rt::linear::Fixed::<#size>)
+        }
+        dim => {
+            let extent = emit.fixed_extent(dim);
+            quote!(#rt::linear::Runtime(#extent))
+        }
+    };
+    let setup = setup(emit, parts);
+    let row = row_function(emit, parts);
+    let dense_updates = parts.reductions.iter().map(|(parameter, _, _)| {
+        let (index, field) = (position(*parameter), emit.declared(*parameter));
+        quote!(updater.apply_dense(#index, #field.values_mut(), gradients.#field.values())?;)
+    });
+    let take_apart = take_apart(emit);
+    quote! {
+        #[allow(unused_imports)]
+        use #rt::{Float as _, ScalarFunctions as _};
+        type T = #element;
+        self.__check(batch, true)?;
+        #take_apart
+        updater.begin_step()?;
+        let n_rows = batch.#input.n_rows();
+        let columns = #rt::linear::Width::columns(&#width);
+        let record = updater.records_outputs();
+        let mean = <T as #rt::Float>::of(1.0 / n_rows as f64);
+        #setup
+        let loss = #rt::linear::step(
+            batch.#input, #weight_index, #weight.values_mut(), updater, #width, scratch, #row
+        )?;
+        #(#dense_updates)*
+        updater.end_step()?;
+        Ok(loss)
+    }
+}
+
+/// Slices that the row function indexes.
+fn setup(emit: &Emit<'_>, parts: &LinearRows) -> TokenStream {
+    let mut tokens = TokenStream::new();
+    let label = emit.declared(parts.label);
+    tokens.extend(quote!(let label = batch.#label.values();));
+    for id in indexed(emit, parts) {
+        let (field, variable) = (emit.declared(id), values_of(emit, id));
+        tokens.extend(match emit.graph.value(id).kind {
+            Kind::Parameter { .. } => quote!(let #variable = #field.values();),
+            _ => quote!(let #variable = batch.#field.values();),
+        });
+    }
+    for (parameter, _, _) in &parts.reductions {
+        let (field, variable) = (emit.declared(*parameter), grad_of(emit, *parameter));
+        let shape = emit.graph.shape(*parameter);
+        let extents = shape.iter().map(|dim| emit.fixed_extent(dim));
+        tokens.extend(quote! {
+            gradients.#field.reset([#(#extents),*]);
+            let #variable = gradients.#field.values_mut();
+        });
+    }
+    for output in &emit.graph.outputs {
+        let (field, variable) = (emit.output_ident(&output.name), out_of(&output.name));
+        tokens.extend(quote! {
+            if record {
+                outputs.#field.reset_for_overwrite([n_rows, columns]);
+            }
+            let #variable = outputs.#field.values_mut();
+        });
+    }
+    tokens
+}
+
+fn row_function(emit: &Emit<'_>, parts: &LinearRows) -> TokenStream {
+    let (rt, graph) = (&emit.rt, emit.graph);
+    let forward = chain(emit, parts, &parts.forward);
+    let product = local(parts.product);
+    let score = local(parts.score);
+    let is_output = |id: ValueId| graph.outputs.iter().filter(move |output| output.value == id);
+    let element_outputs = std::iter::once(parts.product).chain(parts.forward.iter().copied());
+    let element_outputs = element_outputs.flat_map(|id| is_output(id).map(move |output| (output, id)));
+    let softmax_outputs = parts
+        .softmax
+        .iter()
+        .flat_map(|(id, operand)| is_output(*id).map(move |output| (output, *operand)));
+    let record: Vec<_> = element_outputs
+        .chain(softmax_outputs)
+        .map(|(output, id)| {
+            let (variable, value) = (out_of(&output.name), local(id));
+            quote!(#variable[row * columns + j] = #value;)
+        })
+        .collect();
+    let normalise = parts.softmax.iter().flat_map(|(id, _)| is_output(*id)).map(|output| {
+        let variable = out_of(&output.name);
+        quote!(#rt::kernels::softmax::cpu::row(&mut #variable[row * columns..(row + 1) * columns]);)
+    });
+    let record = (!record.is_empty()).then(|| quote!(if record { #(#record)* }));
+    let normalise: Vec<_> = normalise.collect();
+    let normalise = (!normalise.is_empty()).then(|| quote!(if record { #(#normalise)* }));
+
+    let loss_name = match graph.apply_of(parts.loss) {
+        Some(apply) => Ident::new(apply.operator.name, proc_macro2::Span::call_site()),
+        None => return TokenStream::new(),
+    };
+    let label = if graph.value(parts.label).element.is_float() {
+        quote!(&label[row * columns..(row + 1) * columns])
+    } else {
+        quote!(label[row])
+    };
+
+    let gradient = local(parts.score_gradient);
+    let needs_forward = needs_forward(emit, parts);
+    let (save, again) = if needs_forward {
+        (quote!(saved.copy_from_slice(s);), {
+            let forward = chain(emit, parts, &parts.forward);
+            quote!(let #product = saved[j]; #forward)
+        })
+    } else {
+        (TokenStream::new(), TokenStream::new())
+    };
+    let backward = chain(emit, parts, &parts.backward);
+    let reductions = parts.reductions.iter().map(|(parameter, _, summed)| {
+        let (variable, value) = (grad_of(emit, *parameter), local(*summed));
+        let index = index_of(&graph.shape(*parameter), &parts.columns);
+        quote!(#variable[#index] += #value;)
+    });
+    let result = local(parts.product_gradient);
+    quote! {
+        #[inline(always)]
+        |row: usize, s: &mut [T], saved: &mut [T]| -> T {
+            #save
+            for j in 0..columns {
+                let #product = s[j];
+                #forward
+                #record
+                s[j] = #score;
+            }
+            #normalise
+            let loss = #rt::kernels::#loss_name::cpu::row(s, #label);
+            for j in 0..columns {
+                let #gradient = s[j] * mean;
+                #again
+                #backward
+                #(#reductions)*
+                s[j] = #result;
+            }
+            loss
+        }
+    }
+}
+
+/// `let v5 = (v4 + b_values[j]);` for each value, in order.
+fn chain(emit: &Emit<'_>, parts: &LinearRows, values: &[ValueId]) -> TokenStream {
+    values
+        .iter()
+        .filter_map(|id| {
+            let apply = emit.graph.apply_of(*id)?;
+            let (formula, names): (&str, [&str; 2]) = match apply.operator.kind {
+                operators::Kind::Unary(formula) => (formula, ["x", ""]),
+                operators::Kind::Binary(operators::BinaryFamily::Gradient, formula) => {
+                    // The second variable is `x` or `y`, whichever the derivative is a formula in.
+                    let second = if apply.operator.operands[1] == "y" { "y" } else { "x" };
+                    (formula, ["g", second])
+                }
+                operators::Kind::Binary(_, formula) => (formula, ["x", "y"]),
+                _ => return None,
+            };
+            let operands: Vec<TokenStream> =
+                apply.operands.iter().map(|operand| element_of(emit, parts, *operand)).collect();
+            let value = scalar::rust(formula, &|name| {
+                let index = usize::from(name != names[0]);
+                operands.get(index).cloned().unwrap_or_default()
+            });
+            let name = local(*id);
+            Some(quote!(let #name: T = #value;))
+        })
+        .collect()
+}
+
+/// An operand of the chain at column `j` of the row.
+fn element_of(emit: &Emit<'_>, parts: &LinearRows, id: ValueId) -> TokenStream {
+    match &emit.graph.value(id).kind {
+        Kind::Constant(number) => number_of(emit, *number),
+        Kind::Parameter { .. } => {
+            let values = values_of(emit, id);
+            let index = index_of(&emit.graph.shape(id), &parts.columns);
+            quote!(#values[#index])
+        }
+        Kind::Input | Kind::Label => {
+            let values = values_of(emit, id);
+            quote!(#values[row * columns + j])
+        }
+        Kind::Apply(_) => {
+            let name = local(id);
+            quote!(#name)
+        }
+    }
+}
+
+/// Where column `j` is in a parameter that repeats in every row.
+fn index_of(shape: &Dims, columns: &Dim) -> TokenStream {
+    match shape.last() {
+        Some(dim) if dim == columns => quote!(j),
+        _ => quote!(0),
+    }
+}
+
+/// The declared arrays that the chains index.
+fn indexed(emit: &Emit<'_>, parts: &LinearRows) -> BTreeSet<ValueId> {
+    parts
+        .forward
+        .iter()
+        .chain(&parts.backward)
+        .flat_map(|id| emit.graph.apply_of(*id))
+        .flat_map(|apply| apply.operands.iter().copied())
+        .filter(|id| !matches!(emit.graph.value(*id).kind, Kind::Apply(_) | Kind::Constant(_)))
+        .collect()
+}
+
+/// Whether the backward chain reads values of the forward one, which are then computed again from the
+/// saved products: cheaper than keeping them.
+fn needs_forward(emit: &Emit<'_>, parts: &LinearRows) -> bool {
+    parts
+        .backward
+        .iter()
+        .flat_map(|id| emit.graph.apply_of(*id))
+        .flat_map(|apply| &apply.operands)
+        .any(|operand| *operand == parts.product || parts.forward.contains(operand))
+}
+
+fn local(id: ValueId) -> Ident {
+    format_ident!("v{}", id.0)
+}
+
+fn values_of(emit: &Emit<'_>, id: ValueId) -> Ident {
+    format_ident!("{}_values", emit.graph.label(id))
+}
+
+fn grad_of(emit: &Emit<'_>, id: ValueId) -> Ident {
+    format_ident!("{}_grad", emit.graph.label(id))
+}
+
+fn out_of(name: &str) -> Ident {
+    format_ident!("{name}_out")
+}

@@ -1,0 +1,118 @@
+//! The constants of the `Model` trait: inputs, parameters and outputs as data.
+
+use super::Emit;
+use proc_macro2::{Ident, Span, TokenStream};
+use quote::quote;
+use sparse_core::ir::{Kind, ValueId};
+use sparse_core::operators::{self, LossLabel};
+use sparse_core::shapes::Dim;
+use sparse_core::storage::{ElementType, Storage};
+
+/// ```text
+/// const NAME: &'static str = "LinearRegression";
+/// const PLAN: Plan = …;
+/// const INPUTS: &'static [InputInfo] = &[InputInfo { name: "x", … }, …];
+/// ```
+pub(super) fn constants(emit: &Emit<'_>) -> TokenStream {
+    let (rt, graph) = (&emit.rt, emit.graph);
+    let name = emit.name.to_string();
+    let (text, dot) = (&emit.compiled.plan.text, &emit.compiled.plan.dot);
+    let fingerprint = emit.compiled.fingerprint();
+    let inputs = graph.inputs().filter(|id| graph.value(*id).name.is_some()).map(|id| input(emit, id));
+    let parameters = graph.parameters().map(|id| parameter(emit, id));
+    let outputs = graph.outputs.iter().map(|output| {
+        let (name, storage) = (&output.name, storage(emit, graph.storage(output.value)));
+        quote!(#rt::OutputInfo { name: #name, storage: #storage })
+    });
+    quote! {
+        const NAME: &'static str = #name;
+        const PLAN: #rt::Plan = #rt::Plan { text: #text, dot: #dot };
+        const FINGERPRINT: u64 = #fingerprint;
+        const INPUTS: &'static [#rt::InputInfo] = &[#(#inputs),*];
+        const PARAMETERS: &'static [#rt::ParameterInfo] = &[#(#parameters),*];
+        const OUTPUTS: &'static [#rt::OutputInfo] = &[#(#outputs),*];
+    }
+}
+
+fn input(emit: &Emit<'_>, id: ValueId) -> TokenStream {
+    let (rt, value) = (&emit.rt, emit.graph.value(id));
+    let name = emit.graph.label(id);
+    let role = match value.kind {
+        Kind::Label => quote!(Label),
+        _ => quote!(Input),
+    };
+    let (storage, element) = (storage(emit, emit.graph.storage(id)), element(emit, value.element));
+    let shape = shape(emit, id);
+    let label = match label_kind(emit, id) {
+        LossLabel::Real => quote!(Real),
+        LossLabel::Binary => quote!(Binary),
+        LossLabel::Class => quote!(Class),
+    };
+    quote! {
+        #rt::InputInfo {
+            name: #name,
+            role: #rt::InputRole::#role,
+            storage: #storage,
+            element: #element,
+            shape: #shape,
+            label: #rt::LabelKind::#label,
+        }
+    }
+}
+
+/// What the loss that reads a label says of it.
+fn label_kind(emit: &Emit<'_>, id: ValueId) -> LossLabel {
+    let applies = emit.graph.ids().filter_map(|user| emit.graph.apply_of(user));
+    applies
+        .filter(|apply| apply.operands.get(1) == Some(&id))
+        .find_map(|apply| match apply.operator.kind {
+            operators::Kind::Loss { label, .. } => Some(label),
+            _ => None,
+        })
+        .unwrap_or(LossLabel::Real)
+}
+
+fn parameter(emit: &Emit<'_>, id: ValueId) -> TokenStream {
+    let rt = &emit.rt;
+    let name = emit.graph.label(id);
+    let gradient = match emit.gradient_storage(id) {
+        Some(gradient) => {
+            let gradient = storage(emit, gradient);
+            quote!(Some(#gradient))
+        }
+        None => quote!(None),
+    };
+    let (storage, shape) = (storage(emit, emit.graph.storage(id)), shape(emit, id));
+    quote! {
+        #rt::ParameterInfo { name: #name, storage: #storage, gradient: #gradient, shape: #shape }
+    }
+}
+
+fn storage(emit: &Emit<'_>, storage: Storage) -> TokenStream {
+    let rt = &emit.rt;
+    match storage {
+        Storage::Dense => quote!(#rt::Storage::Dense),
+        Storage::Csr => quote!(#rt::Storage::Csr),
+        Storage::RowSparse => quote!(#rt::Storage::RowSparse),
+    }
+}
+
+fn element(emit: &Emit<'_>, element: ElementType) -> TokenStream {
+    let (rt, name) = (&emit.rt, Ident::new(&element.name().to_uppercase(), Span::call_site()));
+    quote!(#rt::ElementType::#name)
+}
+
+fn shape(emit: &Emit<'_>, id: ValueId) -> TokenStream {
+    let rt = &emit.rt;
+    let extents = emit.graph.shape(id).into_iter().map(|dim| match dim {
+        Dim::Size(size) => {
+            let size = size as usize;
+            quote!(#rt::Extent::Constant(#size))
+        }
+        other => {
+            let name = other.to_string();
+            quote!(#rt::Extent::Named(#name))
+        }
+    });
+    quote!(&[#(#extents),*])
+}

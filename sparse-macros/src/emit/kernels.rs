@@ -1,0 +1,105 @@
+//! Calls of kernels, one a value: what runs where nothing is fused.
+
+use super::Emit;
+use crate::table;
+use proc_macro2::{Ident, Literal, Span, TokenStream};
+use quote::{format_ident, quote};
+use sparse_core::ir::{Kind, ValueId};
+use sparse_core::operators::AttributeKind;
+use sparse_core::passes::{Destination, kernel_name};
+use sparse_core::storage::ElementType;
+
+/// ```text
+/// <Cpu as Kernels<f32>>::dot_csr_row_sparse(buffer_0, batch.x, w.view(), context);
+/// <Cpu as Kernels<f32>>::add_dense_dense(&mut outputs.pred, buffer_0.view(), b.view(), context);
+/// ```
+pub(super) fn calls(emit: &Emit<'_>, values: &[ValueId]) -> TokenStream {
+    values.iter().filter_map(|id| call(emit, *id)).collect()
+}
+
+fn call(emit: &Emit<'_>, id: ValueId) -> Option<TokenStream> {
+    let (rt, element) = (&emit.rt, &emit.element);
+    let apply = emit.graph.apply_of(id)?;
+    let kernel = Ident::new(&kernel_name(emit.graph, id)?, Span::call_site());
+    let out = match destination(emit, id)? {
+        (place, true) => place,
+        (place, false) => quote!(&mut #place),
+    };
+    let operands = apply.operands.iter().map(|operand| self::operand(emit, *operand));
+    let signature = apply.operator.storage.get(apply.rule?)?.signature();
+    let attributes = table::kernel_attributes(apply.operator, &signature).into_iter().map(|(name, kind)| {
+        match kind {
+            AttributeKind::Flag => {
+                let flag = apply.attributes.flag(name);
+                quote!(#flag)
+            }
+            AttributeKind::Axis => match apply.attributes.axis(name) {
+                Some(axis) => quote!(Some(#axis)),
+                None => quote!(None),
+            },
+            AttributeKind::Storage => quote!(None),
+        }
+    });
+    Some(quote! {
+        <#rt::Cpu as #rt::Kernels<#element>>::#kernel(#out, #(#operands,)* #(#attributes,)* context);
+    })
+}
+
+/// Where a value is: an expression, and whether it is a reference already.
+fn destination(emit: &Emit<'_>, id: ValueId) -> Option<(TokenStream, bool)> {
+    Some(match emit.compiled.plan.destinations[id.0]? {
+        Destination::Buffer(index) => {
+            let buffer = buffer(index);
+            (quote!(#buffer), true)
+        }
+        Destination::Output(index) => {
+            let field = emit.output_ident(&emit.graph.outputs[index].name);
+            (quote!(outputs.#field), false)
+        }
+        Destination::Gradient(index) => {
+            let field = emit.declared(emit.graph.gradients[index].0);
+            (quote!(gradients.#field), false)
+        }
+    })
+}
+
+/// A value as an operand: a view, or a number.
+pub(super) fn operand(emit: &Emit<'_>, id: ValueId) -> TokenStream {
+    match &emit.graph.value(id).kind {
+        Kind::Input | Kind::Label => {
+            let field = emit.declared(id);
+            quote!(batch.#field)
+        }
+        Kind::Parameter { .. } => {
+            let field = emit.declared(id);
+            quote!(#field.view())
+        }
+        Kind::Constant(number) => number_of(emit, *number),
+        Kind::Apply(_) => match destination(emit, id) {
+            Some((place, _)) => quote!(#place.view()),
+            None => quote!(::core::unreachable!()),
+        },
+    }
+}
+
+/// A number in the model's element type.
+pub(super) fn number_of(emit: &Emit<'_>, number: f64) -> TokenStream {
+    if !number.is_finite() {
+        let element = &emit.element;
+        return match (number.is_nan(), number > 0.0) {
+            (true, _) => quote!(#element::NAN),
+            (false, true) => quote!(#element::INFINITY),
+            (false, false) => quote!(#element::NEG_INFINITY),
+        };
+    }
+    let magnitude = match emit.graph.element() {
+        ElementType::F64 => Literal::f64_suffixed(number.abs()),
+        _ => Literal::f32_suffixed(number.abs() as f32),
+    };
+    if number.is_sign_negative() { quote!((-#magnitude)) } else { quote!(#magnitude) }
+}
+
+/// The name of a buffer of the workspace.
+pub(super) fn buffer(index: usize) -> Ident {
+    format_ident!("buffer_{index}")
+}

@@ -1,0 +1,177 @@
+//! Graph to tokens, one concern a file. Every emitter shows its output in the comment above it.
+
+mod batch;
+mod docs;
+mod fused;
+mod info;
+mod kernels;
+mod step;
+mod structs;
+
+use crate::ast::{Declaration, Model};
+use crate::paths;
+use proc_macro2::{Span, TokenStream};
+use quote::{format_ident, quote};
+use sparse_core::compile::Compiled;
+use sparse_core::ir::{Graph, Kind, ValueId};
+use sparse_core::passes::{Fusion, Plan};
+use sparse_core::shapes::Dim;
+use sparse_core::storage::{ElementType, Storage};
+use syn::Ident;
+
+/// A graph that the passes have not seen, because its names do not resolve: good for its types.
+pub(crate) fn uncompiled(graph: Graph) -> Compiled {
+    Compiled {
+        graph,
+        rows: Vec::new(),
+        fusion: Fusion::None { reason: String::new() },
+        plan: Plan::default(),
+        diagnostics: Vec::new(),
+    }
+}
+
+/// All items of one model. A broken model has the same types and signatures; its bodies are never run, because
+/// the build fails.
+pub(crate) fn model(model: &Model, compiled: &Compiled, broken: bool) -> TokenStream {
+    let emit = Emit::new(model, compiled, broken);
+    let structs = structs::structs(&emit);
+    let inherent = structs::inherent(&emit);
+    let implementation = step::implementation(&emit);
+    quote!(#structs #inherent #implementation)
+}
+
+/// What the emitters share.
+struct Emit<'a> {
+    model: &'a Model,
+    compiled: &'a Compiled,
+    graph: &'a Graph,
+    broken: bool,
+    /// The runtime's path.
+    rt: TokenStream,
+    /// The element type of arithmetic.
+    element: Ident,
+    name: &'a Ident,
+    batch: Ident,
+    outputs: Ident,
+    grads: Ident,
+    /// The dimensions that parameters fix, in order of first use.
+    fixed: Vec<String>,
+}
+
+impl<'a> Emit<'a> {
+    fn new(model: &'a Model, compiled: &'a Compiled, broken: bool) -> Self {
+        let graph = &compiled.graph;
+        let mut fixed = Vec::new();
+        for parameter in graph.parameters() {
+            for dim in graph.shape(parameter) {
+                if let Dim::Named(name) = dim
+                    && !fixed.contains(&name)
+                {
+                    fixed.push(name);
+                }
+            }
+        }
+        let name = &model.name;
+        Emit {
+            model,
+            compiled,
+            graph,
+            broken,
+            rt: paths::runtime(),
+            element: element_ident(graph.element()),
+            name,
+            batch: format_ident!("{name}Batch"),
+            outputs: format_ident!("{name}Outputs"),
+            grads: format_ident!("{name}Grads"),
+            fixed,
+        }
+    }
+
+    /// The user's own token of a declared name: its span carries hovering and renaming.
+    fn ident(&self, name: &str) -> Ident {
+        self.model
+            .declarations
+            .iter()
+            .find_map(|declaration| match declaration {
+                Declaration::Input(input) if input.name == name => Some(input.name.clone()),
+                Declaration::Parameter(parameter) if parameter.name == name => {
+                    Some(parameter.name.clone())
+                }
+                _ => None,
+            })
+            .unwrap_or_else(|| Ident::new(name, Span::call_site()))
+    }
+
+    /// The user's own token of an output.
+    fn output_ident(&self, wanted: &str) -> Ident {
+        self.model
+            .declarations
+            .iter()
+            .find_map(|declaration| match declaration {
+                Declaration::Output { name, .. } if name == wanted => Some(name.clone()),
+                _ => None,
+            })
+            .unwrap_or_else(|| Ident::new(wanted, Span::call_site()))
+    }
+
+    /// The token of a declared value.
+    fn declared(&self, id: ValueId) -> Ident {
+        self.ident(&self.graph.label(id))
+    }
+
+    /// The storage of a parameter's gradient; `None` for a frozen one.
+    fn gradient_storage(&self, parameter: ValueId) -> Option<Storage> {
+        let frozen = matches!(self.graph.value(parameter).kind, Kind::Parameter { frozen: true, .. });
+        let derived = self
+            .graph
+            .gradients
+            .iter()
+            .find(|(known, _)| *known == parameter)
+            .map(|(_, gradient)| self.graph.storage(*gradient));
+        match (frozen, derived) {
+            (true, _) => None,
+            // Without a loss nothing is trained.
+            (false, None) if self.graph.losses.is_empty() => None,
+            (false, None) => Some(self.graph.storage(parameter)),
+            (false, derived) => derived,
+        }
+    }
+
+    /// `Dense<f32>`, `Csr<f32>`, `RowSparse<f32>`.
+    fn array(&self, storage: Storage) -> TokenStream {
+        let (rt, element) = (&self.rt, &self.element);
+        let name = Ident::new(
+            match storage {
+                Storage::Dense => "Dense",
+                Storage::Csr => "Csr",
+                Storage::RowSparse => "RowSparse",
+            },
+            Span::call_site(),
+        );
+        quote!(#rt::#name<#element>)
+    }
+
+    /// The position of a dimension among the fixed ones.
+    fn fixed_index(&self, name: &str) -> Option<usize> {
+        self.fixed.iter().position(|known| known == name)
+    }
+
+    /// An extent that is known once the model is made, in terms of `extents`.
+    fn fixed_extent(&self, dim: &Dim) -> Option<TokenStream> {
+        match dim {
+            Dim::Size(size) => {
+                let size = usize::try_from(*size).ok()?;
+                Some(quote!(#size))
+            }
+            Dim::Named(name) => {
+                let index = self.fixed_index(name)?;
+                Some(quote!(extents[#index]))
+            }
+            Dim::Unknown(_) => None,
+        }
+    }
+}
+
+fn element_ident(element: ElementType) -> Ident {
+    Ident::new(element.name(), Span::call_site())
+}

@@ -1,0 +1,224 @@
+//! `impl Model`: forward, loss, gradients, the training step, parameters by name.
+
+use super::structs::trained;
+use super::{Emit, batch, fused, info, kernels};
+use proc_macro2::TokenStream;
+use quote::quote;
+use sparse_core::ir::{Kind, ValueId};
+use sparse_core::passes::{Fusion, RowSet};
+use sparse_core::storage::Storage;
+
+/// ```text
+/// impl Model for LinearRegression { … }
+/// ```
+pub(super) fn implementation(emit: &Emit<'_>) -> TokenStream {
+    let (rt, element, name) = (&emit.rt, &emit.element, emit.name);
+    let (batch_type, outputs, grads) = (&emit.batch, &emit.outputs, &emit.grads);
+    let constants = info::constants(emit);
+    let bind = batch::bind(emit);
+    let (forward, loss, loss_and_grads, train_step) = if emit.broken {
+        let never = quote!(::core::unreachable!("the model has compile errors"));
+        (never.clone(), never.clone(), never.clone(), never)
+    } else {
+        (forward(emit), loss(emit), loss_and_grads(emit), train_step(emit))
+    };
+    let dense_outputs = emit.graph.outputs.iter().enumerate().filter_map(|(index, output)| {
+        let field = emit.output_ident(&output.name);
+        (emit.graph.storage(output.value) == Storage::Dense)
+            .then(|| quote!(#index => Some(self.__outputs.#field.view()),))
+    });
+    let parameters: Vec<_> = emit.graph.parameters().map(|id| emit.declared(id)).collect();
+    quote! {
+        #[allow(clippy::all, unused_variables, unused_mut)]
+        #[automatically_derived]
+        impl #rt::Model for #name {
+            type Element = #element;
+            type Batch<'a> = #batch_type<'a>;
+            type Outputs = #outputs;
+            type Gradients = #grads;
+
+            #constants
+
+            fn dims(&self) -> &#rt::Dims {
+                &self.__dims
+            }
+
+            #bind
+
+            fn forward(&mut self, batch: &#batch_type<'_>) -> #rt::Result<&#outputs> {
+                #forward
+            }
+
+            fn loss(&mut self, batch: &#batch_type<'_>) -> #rt::Result<f64> {
+                #loss
+            }
+
+            fn loss_and_grads(&mut self, batch: &#batch_type<'_>) -> #rt::Result<f64> {
+                #loss_and_grads
+            }
+
+            fn outputs(&self) -> &#outputs {
+                &self.__outputs
+            }
+
+            fn gradients(&self) -> &#grads {
+                &self.__gradients
+            }
+
+            #[inline]
+            fn train_step<R: #rt::UpdateRule>(
+                &mut self,
+                batch: &#batch_type<'_>,
+                updater: &mut #rt::Updater<R, #element>,
+            ) -> #rt::Result<f64> {
+                #train_step
+            }
+
+            fn dense_output(&self, index: usize) -> Option<#rt::DenseView<'_, #element>> {
+                match index {
+                    #(#dense_outputs)*
+                    _ => None,
+                }
+            }
+
+            fn parameters(&self) -> ::std::vec::Vec<#rt::ParameterRef<'_, #element>> {
+                ::std::vec![#(self.#parameters.as_ref()),*]
+            }
+
+            fn parameters_mut(&mut self) -> ::std::vec::Vec<#rt::ParameterMut<'_, #element>> {
+                ::std::vec![#(self.#parameters.as_mut()),*]
+            }
+        }
+    }
+}
+
+/// ```text
+/// let Self { w, b, __workspace: (buffer_0,), __outputs: outputs, __gradients: gradients, __context: context, .. }
+///     = self;
+/// ```
+pub(super) fn take_apart(emit: &Emit<'_>) -> TokenStream {
+    let parameters = emit.graph.parameters().map(|id| emit.declared(id));
+    let buffers = (0..emit.compiled.plan.buffers.len()).map(kernels::buffer);
+    quote! {
+        let Self {
+            #(#parameters,)*
+            __workspace: (#(#buffers,)*),
+            __outputs: outputs,
+            __gradients: gradients,
+            __scratch: scratch,
+            __context: context,
+            __extents: extents,
+            ..
+        } = self;
+    }
+}
+
+fn forward(emit: &Emit<'_>) -> TokenStream {
+    let calls = kernels::calls(emit, &emit.compiled.plan.forward);
+    let take_apart = take_apart(emit);
+    quote! {
+        self.__check(batch, false)?;
+        {
+            #take_apart
+            #calls
+        }
+        Ok(&self.__outputs)
+    }
+}
+
+fn loss(emit: &Emit<'_>) -> TokenStream {
+    with_loss(emit, &emit.compiled.plan.loss)
+}
+
+fn loss_and_grads(emit: &Emit<'_>) -> TokenStream {
+    with_loss(emit, &emit.compiled.plan.all)
+}
+
+fn with_loss(emit: &Emit<'_>, values: &[ValueId]) -> TokenStream {
+    if emit.graph.losses.is_empty() {
+        return no_loss(emit);
+    }
+    let rt = &emit.rt;
+    let calls = kernels::calls(emit, values);
+    let take_apart = take_apart(emit);
+    let losses = emit.graph.losses.iter().map(|loss| {
+        let operand = kernels::operand(emit, *loss);
+        match emit.graph.constant_of(*loss) {
+            Some(number) => quote!(#number),
+            None => quote!(#rt::scalar_of(#operand)),
+        }
+    });
+    quote! {
+        self.__check(batch, true)?;
+        #take_apart
+        #calls
+        Ok(0.0 #(+ #losses)*)
+    }
+}
+
+fn no_loss(emit: &Emit<'_>) -> TokenStream {
+    let (rt, name) = (&emit.rt, emit.name.to_string());
+    quote!(Err(#rt::ModelError::NoLoss { model: #name }.into()))
+}
+
+fn train_step(emit: &Emit<'_>) -> TokenStream {
+    if emit.graph.losses.is_empty() {
+        return no_loss(emit);
+    }
+    match &emit.compiled.fusion {
+        Fusion::LinearRows(parts) => fused::linear_rows(emit, parts),
+        Fusion::None { .. } => unfused(emit),
+    }
+}
+
+/// ```text
+/// updater.begin_step()?;
+/// updater.settle_rows(0, self.w.values_mut(), batch.x.columns_of_rows())?;
+/// let loss = self.loss_and_grads(batch)?;
+/// updater.apply_row_sparse(0, self.w.values_mut(), self.__gradients.w.view())?;
+/// updater.apply_dense(1, self.b.values_mut(), self.__gradients.b.values())?;
+/// updater.end_step()?;
+/// Ok(loss)
+/// ```
+fn unfused(emit: &Emit<'_>) -> TokenStream {
+    let parameters: Vec<ValueId> = emit.graph.parameters().collect();
+    let index_of = |id: ValueId| parameters.iter().position(|known| *known == id);
+    let settle = emit.compiled.rows.iter().filter_map(|rows| {
+        // Dense gradients leave nothing to settle.
+        if emit.gradient_storage(rows.parameter) != Some(Storage::RowSparse) {
+            return None;
+        }
+        let (index, field) = (index_of(rows.parameter)?, emit.declared(rows.parameter));
+        let declared = |id: &ValueId| matches!(emit.graph.value(*id).kind, Kind::Input);
+        Some(match &rows.reads {
+            RowSet::Columns(inputs) if inputs.iter().all(declared) => inputs
+                .iter()
+                .map(|input| {
+                    let input = emit.declared(*input);
+                    quote!(updater.settle_rows(#index, self.#field.values_mut(), batch.#input.iter_columns())?;)
+                })
+                .collect(),
+            _ => quote!(updater.flush(#index, self.#field.values_mut())?;),
+        })
+    });
+    let apply = trained(emit).into_iter().filter_map(|(id, storage)| {
+        let (index, field) = (index_of(id)?, emit.declared(id));
+        Some(match storage {
+            Storage::RowSparse => quote! {
+                updater.apply_row_sparse(#index, self.#field.values_mut(), self.__gradients.#field.view())?;
+            },
+            _ => quote! {
+                updater.apply_dense(#index, self.#field.values_mut(), self.__gradients.#field.values())?;
+            },
+        })
+    });
+    quote! {
+        self.__check(batch, true)?;
+        updater.begin_step()?;
+        #(#settle)*
+        let loss = self.loss_and_grads(batch)?;
+        #(#apply)*
+        updater.end_step()?;
+        Ok(loss)
+    }
+}

@@ -1,0 +1,262 @@
+//! The types of a model: itself, its batch, its outputs, its gradients; and how it is made.
+
+use super::docs::{documentation, line, plan};
+use super::{Emit, element_ident};
+use crate::ast::{Declaration, Parameter};
+use proc_macro2::TokenStream;
+use quote::{format_ident, quote, quote_spanned};
+use sparse_core::diagnostics::Code;
+use sparse_core::ir::{Kind, ValueId};
+use sparse_core::storage::Storage;
+use syn::Attribute;
+
+/// ```text
+/// pub struct LinearRegression { pub w: Parameter<RowSparse<f32>, RowSparse<f32>>, …, __private }
+/// pub struct LinearRegressionBatch<'a> { pub x: CsrView<'a, f32>, pub y: DenseView<'a, f32> }
+/// pub struct LinearRegressionOutputs { pub pred: Dense<f32> }
+/// pub struct LinearRegressionGrads { pub w: RowSparse<f32>, pub b: Dense<f32> }
+/// ```
+pub(super) fn structs(emit: &Emit<'_>) -> TokenStream {
+    let (rt, element, graph) = (&emit.rt, &emit.element, emit.graph);
+    let (name, batch, outputs, grads) = (emit.name, &emit.batch, &emit.outputs, &emit.grads);
+    let visibility = &emit.model.visibility;
+    let docs = documentation(&emit.model.docs, &format!("The model `{name}`."));
+    let plan = plan(emit);
+    let parameters = graph.parameters().map(|id| {
+        let (field, ty) = (emit.declared(id), parameter_type(emit, id));
+        let docs = documentation(&attributes_of(emit, id), &format!("The parameter `{field}`."));
+        let row = line(emit, id);
+        quote!(#docs #[doc = ""] #[doc = #row] pub #field: #ty)
+    });
+    let workspace = workspace_type(emit);
+    let n_fixed = emit.fixed.len();
+    let batch_fields = named_inputs(emit).map(|id| {
+        let (field, ty) = (emit.declared(id), view_type(emit, id));
+        let docs = documentation(&attributes_of(emit, id), &format!("`{field}` of the batch."));
+        let row = line(emit, id);
+        quote!(#docs #[doc = ""] #[doc = #row] pub #field: #ty)
+    });
+    let output_fields = graph.outputs.iter().map(|output| {
+        let field = emit.output_ident(&output.name);
+        let ty = emit.array(graph.storage(output.value));
+        let row = line(emit, output.value);
+        quote!(#[doc = #row] pub #field: #ty)
+    });
+    let grad_fields = trained(emit).into_iter().map(|(id, storage)| {
+        let (field, ty) = (emit.declared(id), emit.array(storage));
+        let row = format!("The gradient of `{field}`: `{storage}`.");
+        quote!(#[doc = #row] pub #field: #ty)
+    });
+    let (batch_doc, outputs_doc, grads_doc) = (
+        format!("One batch of [`{name}`]: a view for each input and label. Labels are read for the loss only."),
+        format!("The outputs of [`{name}`]."),
+        format!("The gradients of [`{name}`]; the types show the derived storage."),
+    );
+    quote! {
+        #docs
+        #plan
+        #visibility struct #name {
+            #(#parameters,)*
+            __dims: #rt::Dims,
+            __extents: [usize; #n_fixed],
+            __workspace: #workspace,
+            __outputs: #outputs,
+            __gradients: #grads,
+            __scratch: #rt::linear::Scratch<#element>,
+            __context: #rt::Context,
+        }
+
+        #[doc = #batch_doc]
+        #[derive(Clone, Copy, Debug, Default)]
+        #visibility struct #batch<'a> {
+            #(#batch_fields,)*
+            #[doc(hidden)]
+            pub __lifetime: ::core::marker::PhantomData<&'a ()>,
+        }
+
+        #[doc = #outputs_doc]
+        #[derive(Clone, Debug, Default)]
+        #visibility struct #outputs { #(#output_fields,)* }
+
+        #[doc = #grads_doc]
+        #[derive(Clone, Debug, Default)]
+        #visibility struct #grads { #(#grad_fields,)* }
+
+        /// The parameters.
+        #[automatically_derived]
+        impl ::core::fmt::Debug for #name {
+            fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+                #rt::debug_model(self, f)
+            }
+        }
+    }
+}
+
+/// ```text
+/// impl LinearRegression {
+///     pub fn new(dims: Dims, seed: Seed) -> Result<Self> { … }
+///     fn __check(&self, batch: &LinearRegressionBatch<'_>, labels: bool) -> Result<()> { … }
+/// }
+/// ```
+pub(super) fn inherent(emit: &Emit<'_>) -> TokenStream {
+    let (rt, name, outputs, grads) = (&emit.rt, emit.name, &emit.outputs, &emit.grads);
+    let visibility = &emit.model.visibility;
+    let text = name.to_string();
+    let fixed = &emit.fixed;
+    let extents = fixed.iter().map(|name| quote!(dims.get(#name).unwrap_or_default()));
+    let parameters = emit.graph.parameters().enumerate().map(|(index, id)| {
+        let (field, name) = (emit.declared(id), emit.graph.label(id));
+        let shape = emit.graph.shape(id);
+        let shape = shape.iter().map(|dim| emit.fixed_extent(dim).unwrap_or_else(|| quote!(0)));
+        let initializer = initializer(emit, id);
+        quote! {
+            #field: #rt::Parameter::new(
+                #name,
+                [#(#shape),*],
+                &#initializer,
+                #rt::Stream::new(seed, #index),
+            )?
+        }
+    });
+    let check = super::batch::check(emit);
+    let doc = match fixed.is_empty() {
+        true => "Makes the model. It has no dimensions: pass `dims! {}`.".to_owned(),
+        false => format!(
+            "Makes the model: `{name}::new(dims! {{ {} }}, Seed(42))`.",
+            fixed.iter().map(|dim| format!("{dim}: …")).collect::<Vec<_>>().join(", ")
+        ),
+    };
+    let log = fallback_log(emit);
+    let workspace = workspace_value(emit);
+    let body = if emit.broken {
+        quote!(::core::unreachable!("the model has compile errors"))
+    } else {
+        quote! {
+            #log
+            dims.check(#text, &[#(#fixed),*])?;
+            #[allow(unused_variables)]
+            let extents = [#(#extents),*];
+            Ok(#name {
+                #(#parameters,)*
+                __extents: extents,
+                __workspace: #workspace,
+                __outputs: #outputs::default(),
+                __gradients: #grads::default(),
+                __scratch: ::core::default::Default::default(),
+                __context: ::core::default::Default::default(),
+                __dims: dims,
+            })
+        }
+    };
+    quote! {
+        #[allow(clippy::all, unused_variables)]
+        impl #name {
+            #[doc = #doc]
+            ///
+            /// # Errors
+            ///
+            /// A dimension that is missing, unknown or too large to address; an initializer that makes no
+            /// sense.
+            #visibility fn new(dims: #rt::Dims, seed: #rt::Seed) -> #rt::Result<Self> {
+                #body
+            }
+
+            #check
+        }
+    }
+}
+
+/// The trained parameters and the storage of their gradients, in the order of declaration.
+pub(super) fn trained(emit: &Emit<'_>) -> Vec<(ValueId, Storage)> {
+    emit.graph
+        .parameters()
+        .filter_map(|id| emit.gradient_storage(id).map(|storage| (id, storage)))
+        .collect()
+}
+
+/// The inputs and labels that the user declared.
+pub(super) fn named_inputs<'a>(emit: &Emit<'a>) -> impl Iterator<Item = ValueId> + use<'a> {
+    let graph = emit.graph;
+    graph.inputs().filter(|id| graph.value(*id).name.is_some())
+}
+
+/// `(Dense<f32>, RowSparse<f32>,)`: a tuple, so that no private type needs a name.
+fn workspace_type(emit: &Emit<'_>) -> TokenStream {
+    let buffers = emit.compiled.plan.buffers.iter().map(|buffer| emit.array(buffer.storage));
+    quote!((#(#buffers,)*))
+}
+
+fn workspace_value(emit: &Emit<'_>) -> TokenStream {
+    let buffers = emit.compiled.plan.buffers.iter().map(|_| quote!(::core::default::Default::default()));
+    quote!((#(#buffers,)*))
+}
+
+fn parameter_type(emit: &Emit<'_>, id: ValueId) -> TokenStream {
+    let rt = &emit.rt;
+    let stored = emit.array(emit.graph.storage(id));
+    let gradient = emit.array(emit.gradient_storage(id).unwrap_or(emit.graph.storage(id)));
+    quote!(#rt::Parameter<#stored, #gradient>)
+}
+
+fn view_type(emit: &Emit<'_>, id: ValueId) -> TokenStream {
+    let rt = &emit.rt;
+    let element = element_ident(emit.graph.value(id).element);
+    match emit.graph.storage(id) {
+        Storage::Dense => quote!(#rt::DenseView<'a, #element>),
+        Storage::Csr => quote!(#rt::CsrView<'a, #element>),
+        Storage::RowSparse => quote!(#rt::RowSparseView<'a, #element>),
+    }
+}
+
+fn attributes_of(emit: &Emit<'_>, id: ValueId) -> Vec<Attribute> {
+    let name = emit.graph.label(id);
+    emit.model
+        .declarations
+        .iter()
+        .find_map(|declaration| match declaration {
+            Declaration::Input(input) if input.name == name => Some(input.docs.clone()),
+            Declaration::Parameter(parameter) if parameter.name == name => Some(parameter.docs.clone()),
+            _ => None,
+        })
+        .unwrap_or_default()
+}
+
+/// `Initializer::Normal { mean: 0.0, std: 0.01 }`, at the user's span.
+fn initializer(emit: &Emit<'_>, id: ValueId) -> TokenStream {
+    let rt = &emit.rt;
+    let name = emit.graph.label(id);
+    let written = emit.model.declarations.iter().find_map(|declaration| match declaration {
+        Declaration::Parameter(Parameter { name: known, initializer, .. }) if *known == name => {
+            Some(initializer)
+        }
+        _ => None,
+    });
+    match written {
+        Some(initializer) if matches!(emit.graph.value(id).kind, Kind::Parameter { .. }) => {
+            let (tokens, span) = (&initializer.tokens, initializer.name.span());
+            quote_spanned!(span=> { use #rt::Initializer::*; #tokens })
+        }
+        _ => quote!(#rt::Initializer::Zeros),
+    }
+}
+
+/// The one line at run time for each conversion that `fallback = warn` inserted.
+fn fallback_log(emit: &Emit<'_>) -> TokenStream {
+    let rt = &emit.rt;
+    let messages: Vec<&String> = emit
+        .compiled
+        .diagnostics
+        .iter()
+        .filter(|diagnostic| diagnostic.code == Code::FallbackInserted)
+        .map(|diagnostic| &diagnostic.message)
+        .collect();
+    if messages.is_empty() {
+        return TokenStream::new();
+    }
+    let name = emit.name.to_string();
+    let once = format_ident!("FALLBACKS");
+    quote! {
+        static #once: ::std::sync::Once = ::std::sync::Once::new();
+        #once.call_once(|| #rt::log_fallbacks(#name, &[#(#messages),*]));
+    }
+}

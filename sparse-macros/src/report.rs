@@ -1,0 +1,74 @@
+//! Diagnostics on their way to the user's tokens.
+
+use proc_macro2::{Span, TokenStream};
+use quote::{format_ident, quote_spanned};
+use sparse_core::diagnostics::{Code, Diagnostic, Severity};
+use sparse_core::ir::Place;
+
+/// Collects what there is to say, and which span each place of the graph stands for.
+#[derive(Default)]
+pub(crate) struct Report {
+    spans: Vec<Span>,
+    diagnostics: Vec<Diagnostic>,
+}
+
+impl Report {
+    /// A place that stands for a span.
+    pub(crate) fn place(&mut self, span: Span) -> Place {
+        self.spans.push(span);
+        Place(self.spans.len() as u32 - 1)
+    }
+
+    /// Says something at a span.
+    pub(crate) fn error(&mut self, code: Code, span: Span, message: String, help: Option<String>) {
+        let place = self.place(span);
+        let diagnostic = Diagnostic::new(code, place, message);
+        self.diagnostics.push(Diagnostic { help, ..diagnostic });
+    }
+
+    /// A syntax error of `syn`, with our code.
+    pub(crate) fn syntax(&mut self, error: &syn::Error) {
+        for part in error.clone() {
+            self.error(Code::Syntax, part.span(), part.to_string(), None);
+        }
+    }
+
+    /// Takes over the diagnostics of the passes.
+    pub(crate) fn extend(&mut self, diagnostics: impl IntoIterator<Item = Diagnostic>) {
+        self.diagnostics.extend(diagnostics);
+    }
+
+    /// True once something stops the build.
+    pub(crate) fn has_errors(&self) -> bool {
+        self.diagnostics.iter().any(|diagnostic| diagnostic.code.severity() == Severity::Error)
+    }
+
+    /// Errors as `compile_error!`, each at its span; warnings as uses of deprecated items, which is how a
+    /// macro warns on stable Rust.
+    pub(crate) fn into_tokens(self) -> TokenStream {
+        let mut tokens = TokenStream::new();
+        for (index, diagnostic) in self.diagnostics.iter().enumerate() {
+            let span = self
+                .spans
+                .get(diagnostic.place.0 as usize)
+                .copied()
+                .unwrap_or_else(Span::call_site);
+            let text = diagnostic.text();
+            tokens.extend(match diagnostic.code.severity() {
+                Severity::Error => quote_spanned! {span=> ::core::compile_error!(#text); },
+                Severity::Warning => {
+                    let name = format_ident!("fallback_{index}", span = span);
+                    quote_spanned! {span=>
+                        const _: () = {
+                            #[deprecated(note = #text)]
+                            #[allow(non_upper_case_globals)]
+                            const #name: () = ();
+                            #name
+                        };
+                    }
+                }
+            });
+        }
+        tokens
+    }
+}

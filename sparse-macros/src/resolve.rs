@@ -1,0 +1,327 @@
+//! Tree to graph: names, operators, attributes. What the passes of `sparse-core` take over from here.
+
+use crate::ast::{
+    ArrayType, AttributeText, Declaration, Expression, ExpressionKind, Extent, Model,
+};
+use crate::report::Report;
+use proc_macro2::Span;
+use sparse_core::diagnostics::{Code, nearest};
+use sparse_core::ir::{
+    Annotation, AttributeValue, Attributes, Fallback, Graph, Kind, Output, Place, Value, ValueId,
+};
+use sparse_core::operators::{self, AttributeKind, Operator};
+use sparse_core::shapes::{Dim, Dims};
+use sparse_core::storage::{ElementType, Storage};
+use std::collections::BTreeMap;
+use syn::Ident;
+
+/// The initializers of the library, for suggestions. The runtime's enum has the same variants; naming one that it
+/// lacks would not compile.
+const INITIALIZERS: [&str; 5] = ["Zeros", "Ones", "Constant", "Normal", "Uniform"];
+
+/// Resolves a model.
+pub(crate) fn resolve(model: &Model, report: &mut Report) -> Graph {
+    let mut resolver = Resolver {
+        graph: Graph::new(&model.name.to_string(), ElementType::F32),
+        scope: BTreeMap::new(),
+        report,
+    };
+    // Options first: they hold for the whole model, wherever they stand.
+    for declaration in &model.declarations {
+        if let Declaration::Option { name, value } = declaration {
+            resolver.option(name, value);
+        }
+    }
+    for declaration in &model.declarations {
+        resolver.declaration(declaration);
+    }
+    resolver.graph
+}
+
+struct Resolver<'a> {
+    graph: Graph,
+    scope: BTreeMap<String, ValueId>,
+    report: &'a mut Report,
+}
+
+impl Resolver<'_> {
+    fn declaration(&mut self, declaration: &Declaration) {
+        match declaration {
+            Declaration::Option { .. } => {}
+            Declaration::Input(input) => {
+                let kind = if input.is_label { Kind::Label } else { Kind::Input };
+                self.declare(kind, &input.name, &input.array);
+            }
+            Declaration::Parameter(parameter) => {
+                let initializer = &parameter.initializer;
+                let word = initializer.name.to_string();
+                if !INITIALIZERS.contains(&word.as_str()) {
+                    let help = match nearest(&word, INITIALIZERS) {
+                        Some(known) => format!("write `{known}`"),
+                        None => format!("the initializers are `{}`", INITIALIZERS.join("`, `")),
+                    };
+                    let message = format!("no initializer is called `{word}`");
+                    self.report.error(Code::UnknownInitializer, initializer.name.span(), message, Some(help));
+                }
+                let kind = Kind::Parameter {
+                    initializer: initializer.tokens.to_string(),
+                    frozen: parameter.frozen,
+                };
+                self.declare(kind, &parameter.name, &parameter.array);
+            }
+            Declaration::Let(binding) => {
+                let id = self.expression(&binding.value);
+                let annotation = binding.array.as_ref().map(|array| self.annotation(array));
+                let id = self.bind_result(id, &binding.name, annotation);
+                self.define(&binding.name, id);
+            }
+            Declaration::Loss(value) => {
+                let id = self.expression(value);
+                self.graph.losses.push(id);
+            }
+            Declaration::Output { name, value } => {
+                let value = self.expression(value);
+                let place = self.report.place(name.span());
+                if let Some(earlier) =
+                    self.graph.outputs.iter().find(|output| *name == output.name.as_str())
+                {
+                    let message = format!("the output `{}` is declared twice", earlier.name);
+                    self.report.error(Code::DuplicateName, name.span(), message, None);
+                    return;
+                }
+                self.graph.outputs.push(Output { name: name.to_string(), value, place });
+            }
+        }
+    }
+
+    fn option(&mut self, name: &Ident, value: &Ident) {
+        let word = value.to_string();
+        let allowed: &[&str] = match name.to_string().as_str() {
+            "fallback" => match word.as_str() {
+                "deny" => return self.graph.fallback = Fallback::Deny,
+                "warn" => return self.graph.fallback = Fallback::Warn,
+                "allow" => return self.graph.fallback = Fallback::Allow,
+                _ => &["deny", "warn", "allow"],
+            },
+            "dtype" => match word.parse::<ElementType>() {
+                Ok(element) if element.is_float() => return self.graph.element = Some(element),
+                _ => &["f32", "f64"],
+            },
+            _ => match word.as_str() {
+                "on" => return self.graph.no_fuse = false,
+                "off" => return self.graph.no_fuse = true,
+                _ => &["on", "off"],
+            },
+        };
+        let message = format!("`{name}` cannot be `{word}`");
+        let help = format!("write one of `{}`", allowed.join("`, `"));
+        self.report.error(Code::BadOption, value.span(), message, Some(help));
+    }
+
+    fn declare(&mut self, kind: Kind, name: &Ident, array: &ArrayType) {
+        let (storage, element, shape) = self.array_type(array);
+        let place = self.report.place(name.span());
+        let element = element.unwrap_or_else(|| self.graph.element());
+        if element.is_float() && element != self.graph.element() {
+            let message = format!(
+                "`{name}` holds `{element}`, but the model computes in `{}`",
+                self.graph.element()
+            );
+            let help = format!("write `dtype = {element};` in the model, or leave the element type out");
+            self.report.error(Code::ElementMismatch, array.span, message, Some(help));
+        }
+        let id = self.graph.declare(kind, &name.to_string(), storage, element, shape, place);
+        self.define(name, id);
+    }
+
+    fn define(&mut self, name: &Ident, id: ValueId) {
+        if self.scope.insert(name.to_string(), id).is_some() {
+            let message = format!("`{name}` is declared twice");
+            let help = format!("call the second one `{name}_2`");
+            self.report.error(Code::DuplicateName, name.span(), message, Some(help));
+        }
+    }
+
+    /// Names a `let`'s value. A value that has a name already (`let a = b;`) keeps it.
+    fn bind_result(
+        &mut self,
+        id: ValueId,
+        name: &Ident,
+        annotation: Option<Annotation>,
+    ) -> ValueId {
+        let value = &mut self.graph.values[id.0];
+        if value.name.is_none() && matches!(value.kind, Kind::Apply(_)) {
+            value.name = Some(name.to_string());
+            value.annotation = annotation;
+        }
+        id
+    }
+
+    fn annotation(&mut self, array: &ArrayType) -> Annotation {
+        let (storage, element, shape) = self.array_type(array);
+        Annotation { storage, shape, element, place: self.report.place(array.span) }
+    }
+
+    fn array_type(&mut self, array: &ArrayType) -> (Storage, Option<ElementType>, Dims) {
+        let word = array.storage.to_string();
+        let storage = word.parse().unwrap_or_else(|()| {
+            let names = Storage::ALL.map(Storage::name);
+            let help = match nearest(&word, names) {
+                Some(known) => format!("write `{known}`"),
+                None => format!("the storage types are `{}`", names.join("`, `")),
+            };
+            let message = format!("no storage type is called `{word}`");
+            self.report.error(Code::UnknownStorage, array.storage.span(), message, Some(help));
+            Storage::Dense
+        });
+        let element = array.element.as_ref().and_then(|element| {
+            let parsed = element.to_string().parse().ok().filter(|known: &ElementType| {
+                known.is_float() || *known == ElementType::U32
+            });
+            if parsed.is_none() {
+                let message = format!("no element type is called `{element}`");
+                let help = "write `f32`, `f64`, or `u32` for ids".to_owned();
+                self.report.error(Code::UnknownElement, element.span(), message, Some(help));
+            }
+            parsed
+        });
+        let shape = array
+            .dims
+            .iter()
+            .map(|extent| match extent {
+                Extent::Name(name) => Dim::Named(name.to_string()),
+                Extent::Size(size) => Dim::Size(*size),
+                Extent::Inferred => self.graph.unify.fresh(),
+            })
+            .collect();
+        (storage, element, shape)
+    }
+
+    fn expression(&mut self, expression: &Expression) -> ValueId {
+        match &expression.kind {
+            ExpressionKind::Broken => self.poison(expression.span),
+            ExpressionKind::Number(number) => {
+                let place = self.report.place(expression.span);
+                self.graph.constant(*number, place)
+            }
+            ExpressionKind::Name(name) => match self.scope.get(&name.to_string()) {
+                Some(id) => *id,
+                None => {
+                    let word = name.to_string();
+                    let help = nearest(&word, self.scope.keys().map(String::as_str))
+                        .map(|known| format!("a value `{known}` is declared above"));
+                    let help = help.or_else(|| {
+                        operators::find(&word).map(|_| format!("`{word}` is an operator: write `{word}(…)`"))
+                    });
+                    let message = format!("no value is called `{word}`");
+                    self.report.error(Code::UnknownName, name.span(), message, help);
+                    self.poison(expression.span)
+                }
+            },
+            ExpressionKind::Call { operator, operands, attributes } => {
+                let operands: Vec<ValueId> =
+                    operands.iter().map(|operand| self.expression(operand)).collect();
+                self.call(operator, operands, attributes)
+            }
+        }
+    }
+
+    fn call(
+        &mut self,
+        name: &Ident,
+        operands: Vec<ValueId>,
+        given: &[(Ident, AttributeText)],
+    ) -> ValueId {
+        let word = name.to_string();
+        let Some(operator) = operators::find(&word).filter(|operator| !operator.internal) else {
+            let known = operators::all()
+                .filter(|operator| !operator.internal)
+                .map(|operator| operator.name);
+            let help = nearest(&word, known).map(|known| format!("write `{known}`"));
+            let message = format!("no operator is called `{word}`");
+            self.report.error(Code::UnknownOperator, name.span(), message, help);
+            return self.poison(name.span());
+        };
+        if operands.len() != operator.operands.len() {
+            let message = format!(
+                "`{word}` takes {} ({}), but {} given",
+                count(operator.operands.len(), "operand"),
+                operator.operands.join(", "),
+                match operands.len() {
+                    1 => "1 is".to_owned(),
+                    n => format!("{n} are"),
+                }
+            );
+            self.report.error(Code::OperandCount, name.span(), message, None);
+            return self.poison(name.span());
+        }
+        let mut attributes = Attributes::default();
+        for (attribute, text) in given {
+            if let Some((known, value)) = self.attribute(operator, attribute, text) {
+                attributes.set(known, value);
+            }
+        }
+        let place = self.report.place(name.span());
+        self.graph.apply(operator, operands, attributes, place)
+    }
+
+    fn attribute(
+        &mut self,
+        operator: &Operator,
+        name: &Ident,
+        text: &AttributeText,
+    ) -> Option<(&'static str, AttributeValue)> {
+        let word = name.to_string();
+        let Some(known) = operator.attribute(&word) else {
+            let names = || operator.attributes.iter().map(|attribute| attribute.name);
+            let help = match nearest(&word, names()) {
+                Some(known) => format!("write `{known}`"),
+                None if operator.attributes.is_empty() => format!("`{}` has no attributes", operator.name),
+                None => {
+                    let all: Vec<&str> = names().collect();
+                    format!("its attributes are `{}`", all.join("`, `"))
+                }
+            };
+            let message = format!("`{}` has no attribute `{word}`", operator.name);
+            self.report.error(Code::UnknownAttribute, name.span(), message, Some(help));
+            return None;
+        };
+        let value = match (known.kind, text) {
+            (AttributeKind::Flag, AttributeText::Flag(flag)) => Some(AttributeValue::Flag(*flag)),
+            (AttributeKind::Axis, AttributeText::Integer(axis)) => Some(AttributeValue::Axis(*axis)),
+            (AttributeKind::Storage, AttributeText::Word(word)) => {
+                word.to_string().parse().ok().map(AttributeValue::Storage)
+            }
+            _ => None,
+        };
+        if value.is_none() {
+            let help = match known.kind {
+                AttributeKind::Flag => "write `true` or `false`",
+                AttributeKind::Axis => "write a number such as `0` or `-1`",
+                AttributeKind::Storage => "write `dense`, `csr` or `row_sparse`",
+            };
+            let message = format!("the attribute `{word}` of `{}` has another kind of value", operator.name);
+            self.report.error(Code::BadAttribute, name.span(), message, Some(help.into()));
+        }
+        value.map(|value| (known.name, value))
+    }
+
+    /// A value for what is already reported, so that its users say nothing.
+    fn poison(&mut self, span: Span) -> ValueId {
+        let place: Place = self.report.place(span);
+        self.graph.push(Value {
+            kind: Kind::Input,
+            name: None,
+            place,
+            element: self.graph.element(),
+            shape: Some(Vec::new()),
+            storage: Some(Storage::Dense),
+            annotation: None,
+            broken: true,
+        })
+    }
+}
+
+fn count(number: usize, noun: &str) -> String {
+    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
+}

@@ -1,0 +1,53 @@
+//! Scalar formulas of the table as Rust.
+
+use proc_macro2::TokenStream;
+use quote::quote;
+use sparse_core::formula::{self, BinaryOperator, Formula};
+use sparse_core::operators::scalar::function;
+use syn::Ident;
+
+/// The formula `text` as a Rust expression over a float type named `T` in scope; `variable` gives the
+/// expression for each variable.
+///
+/// # Panics
+///
+/// If the table's formula is not well formed: its tests rule it out.
+pub(crate) fn rust(text: &str, variable: &dyn Fn(&str) -> TokenStream) -> TokenStream {
+    match formula::parse(text) {
+        Ok(formula) => tokens(&formula, variable),
+        Err(message) => panic!("{message}"),
+    }
+}
+
+fn tokens(formula: &Formula, variable: &dyn Fn(&str) -> TokenStream) -> TokenStream {
+    match formula {
+        Formula::Number(number) => quote!(T::of(#number)),
+        Formula::Name(name) => variable(name),
+        Formula::Negate(inner) => {
+            let inner = tokens(inner, variable);
+            quote!((-(#inner)))
+        }
+        Formula::Binary(operator, lhs, rhs) => {
+            let (lhs, rhs) = (tokens(lhs, variable), tokens(rhs, variable));
+            let indicator = |comparison: TokenStream| {
+                quote!((if #comparison { T::of(1.0) } else { T::of(0.0) }))
+            };
+            match operator {
+                BinaryOperator::Add => quote!((#lhs + #rhs)),
+                BinaryOperator::Subtract => quote!((#lhs - #rhs)),
+                BinaryOperator::Multiply => quote!((#lhs * #rhs)),
+                BinaryOperator::Divide => quote!((#lhs / #rhs)),
+                BinaryOperator::Greater => indicator(quote!(#lhs > #rhs)),
+                BinaryOperator::Less => indicator(quote!(#lhs < #rhs)),
+            }
+        }
+        Formula::Call(name, operands, _) => {
+            let Some(known) = function(name) else { panic!("no scalar function `{name}`") };
+            let method = Ident::new(known.method, proc_macro2::Span::call_site());
+            let mut operands = operands.iter().map(|operand| tokens(operand, variable));
+            let receiver = operands.next();
+            let rest: Vec<_> = operands.collect();
+            quote!((#receiver).#method(#(#rest),*))
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! The kernel trait: one method for each rule of the table, and its CPU implementation.
+//!
+//! Emits, for `dot`'s second rule:
+//!
+//! ```text
+//! pub trait Kernels<T: Float>: Device {
+//!     /// `dot`: `csr dense -> dense`.
+//!     fn dot_csr_dense(out: &mut Dense<T, Self>, lhs: CsrView<'_, T, Self>, rhs: DenseView<'_, T, Self>,
+//!         transpose_rhs: bool, context: &mut Context);
+//! }
+//! impl Kernels<f32> for Cpu {
+//!     fn dot_csr_dense(…) { crate::kernels::dot::cpu::csr_dense(out, lhs, rhs, transpose_rhs, context) }
+//! }
+//! ```
+
+use super::{Kernel, all_kernels, array, attribute_type, ident, view};
+use crate::scalar;
+use proc_macro2::TokenStream;
+use quote::quote;
+use sparse_core::operators::{AttributeKind, BinaryFamily, Kind, Pattern};
+use sparse_core::storage::Storage;
+
+/// The trait, its implementations, and `call_kernel`.
+pub(crate) fn kernels() -> TokenStream {
+    let kernels = all_kernels();
+    let (this, generic) = (quote!(Self), quote!(T));
+    let declarations = kernels.iter().map(|kernel| {
+        let signature = signature(kernel, &this, &generic);
+        let doc = format!(
+            "`{}`: `{} -> {}`. {}",
+            kernel.operator.name,
+            kernel.rule_name().replace("_into_dense", "").replace('_', " ").replace("row sparse", "row_sparse"),
+            kernel.result,
+            kernel.operator.summary
+        );
+        quote!(#[doc = #doc] #signature;)
+    });
+    let bodies = |element: TokenStream| -> TokenStream {
+        kernels
+            .iter()
+            .map(|kernel| {
+                let (signature, body) = (signature(kernel, &this, &element), body(kernel));
+                quote!(#signature { type T = #element; #body })
+            })
+            .collect()
+    };
+    let (bodies_f32, bodies_f64) = (bodies(quote!(f32)), bodies(quote!(f64)));
+    let arms = kernels.iter().map(arm);
+    quote! {
+        /// The kernels of a device: one method for each rule of the operator table, called with operands that
+        /// fit the rule and each other. Not generic in the user's crate: kernels are compiled here.
+        #[allow(clippy::too_many_arguments)]
+        pub trait Kernels<T: Float>: Device {
+            #(#declarations)*
+        }
+
+        #[allow(clippy::too_many_arguments, clippy::redundant_closure, dead_code)]
+        const _: () = {
+            impl Kernels<f32> for Cpu {
+                #bodies_f32
+            }
+            impl Kernels<f64> for Cpu {
+                #bodies_f64
+            }
+        };
+
+        /// Calls a kernel by name, for executors that know it only at run time. `None` where no kernel has the
+        /// name or an operand is not what the kernel takes.
+        pub fn call_kernel<T: Float>(
+            name: &str,
+            operands: &[Operand<'_, T>],
+            attributes: &Attributes,
+            context: &mut Context,
+        ) -> Option<Array<T>>
+        where
+            Cpu: Kernels<T>,
+        {
+            match name {
+                #(#arms)*
+                _ => None,
+            }
+        }
+    }
+}
+
+fn signature(kernel: &Kernel, device: &TokenStream, element: &TokenStream) -> TokenStream {
+    let (name, out) = (kernel.name(), array(kernel.result));
+    let operands = kernel.operator.operands.iter().zip(&kernel.signature.operands).map(
+        |(operand, pattern)| {
+            let (operand, view) = (ident(operand), view(*pattern, device, element));
+            quote!(#operand: #view)
+        },
+    );
+    let attributes = kernel.attributes();
+    let attributes = attributes.iter().map(|(attribute, kind)| {
+        let (attribute, kind) = (ident(attribute), attribute_type(*kind));
+        quote!(#attribute: #kind)
+    });
+    quote! {
+        fn #name(
+            out: &mut #out<#element, #device>,
+            #(#operands,)*
+            #(#attributes,)*
+            context: &mut Context,
+        )
+    }
+}
+
+/// The call of the function that computes the rule on the CPU.
+fn body(kernel: &Kernel) -> TokenStream {
+    let operator = kernel.operator;
+    let operands: Vec<_> = operator.operands.iter().map(|operand| ident(operand)).collect();
+    let attributes: Vec<_> = kernel.attributes().iter().map(|(name, _)| ident(name)).collect();
+    let rule = ident(&kernel.rule_name());
+    let family = |module: &str| {
+        let module = ident(module);
+        quote!(crate::kernels::#module::cpu::#rule(out, #(#operands,)* #(#attributes,)* context))
+    };
+    match operator.kind {
+        Kind::Kernel | Kind::Loss { .. } => family(operator.name),
+        Kind::LossGradient(loss) => {
+            let (module, rule) = (ident(loss), ident(&format!("gradient_{}", kernel.rule_name())));
+            quote!(crate::kernels::#module::cpu::#rule(out, #(#operands,)* context))
+        }
+        Kind::Unary(formula) => {
+            let formula = scalar::rust(formula, &|_| quote!(x));
+            let operand = &operands[0];
+            quote!(crate::kernels::unary::cpu::#rule(out, #operand, |x| #formula, context))
+        }
+        Kind::Binary(family, formula) => binary(kernel, family, formula, &operands),
+    }
+}
+
+fn binary(kernel: &Kernel, family: BinaryFamily, formula: &str, operands: &[syn::Ident]) -> TokenStream {
+    // A gradient's formula is in `g` and in `x` or `y`; the others' in `x` and `y`.
+    let first = if family == BinaryFamily::Gradient { "g" } else { "x" };
+    let formula = scalar::rust(formula, &|name| if name == first { quote!(first) } else { quote!(second) });
+    let patterns = &kernel.signature.operands;
+    let storage = |pattern: Pattern| match pattern {
+        Pattern::Array(storage, _) => storage.name(),
+        _ => "dense",
+    };
+    let (lhs, rhs) = (&operands[0], &operands[1]);
+    if patterns[0] == Pattern::Scalar {
+        let rule = ident(storage(patterns[1]));
+        return quote!(crate::kernels::unary::cpu::#rule(
+            out, #rhs, |second| { let first = #lhs; #formula }, context));
+    }
+    if patterns[1] == Pattern::Scalar {
+        let rule = ident(storage(patterns[0]));
+        return quote!(crate::kernels::unary::cpu::#rule(
+            out, #lhs, |first| { let second = #rhs; #formula }, context));
+    }
+    let dense = Pattern::Array(Storage::Dense, false);
+    let rule = kernel.rule_name();
+    let rule = match (family, patterns.iter().all(|pattern| *pattern == dense)) {
+        (_, true) => ident(&rule),
+        (BinaryFamily::Union, _) => ident(&format!("union_{rule}")),
+        (BinaryFamily::Intersection, _) => ident(&format!("intersection_{rule}")),
+        (BinaryFamily::Left, _) => ident(&format!("left_{rule}")),
+        (BinaryFamily::Gradient, _) => ident(&format!("gradient_{rule}")),
+    };
+    quote!(crate::kernels::binary::cpu::#rule(out, #lhs, #rhs, |first, second| #formula, context))
+}
+
+/// One arm of `call_kernel`.
+fn arm(kernel: &Kernel) -> TokenStream {
+    let (name, out) = (kernel.name(), array(kernel.result));
+    let text = name.to_string();
+    let operands = kernel.signature.operands.iter().enumerate().map(|(index, pattern)| {
+        let accessor = ident(match pattern {
+            Pattern::Scalar => "scalar",
+            Pattern::Ids => "ids",
+            Pattern::Array(storage, _) => storage.name(),
+        });
+        quote!(operands.get(#index)?.#accessor()?)
+    });
+    let attributes = kernel.attributes();
+    let attributes = attributes.iter().map(|(attribute, kind)| match kind {
+        AttributeKind::Axis => quote!(attributes.axis(#attribute)),
+        AttributeKind::Storage => quote!(attributes.storage(#attribute)),
+        AttributeKind::Flag => quote!(attributes.flag(#attribute)),
+    });
+    quote! {
+        #text => {
+            let mut out = #out::default();
+            Cpu::#name(&mut out, #(#operands,)* #(#attributes,)* context);
+            Some(Array::#out(out))
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! What the runtime derives from the operator table: kernels by name, and the macro-free operators.
+
+mod kernels;
+mod operations;
+
+pub(crate) use kernels::kernels;
+pub(crate) use operations::operators;
+
+use proc_macro2::{Span, TokenStream};
+use quote::quote;
+use sparse_core::operators::{AttributeKind, Operator, Pattern, Signature};
+use sparse_core::storage::Storage;
+use syn::Ident;
+
+/// One kernel: an operator, one of its rules, and one of the rule's results.
+struct Kernel {
+    operator: &'static Operator,
+    signature: Signature,
+    result: Storage,
+}
+
+/// Every kernel of the table.
+fn all_kernels() -> Vec<Kernel> {
+    let mut kernels = Vec::new();
+    for operator in sparse_core::operators::all() {
+        for rule in operator.storage {
+            let signature = rule.signature();
+            for result in signature.results() {
+                kernels.push(Kernel { operator, signature: signature.clone(), result });
+            }
+        }
+    }
+    kernels
+}
+
+impl Kernel {
+    /// The rule's part of the name: `csr_transposed_dense`.
+    fn rule_name(&self) -> String {
+        self.signature.kernel(self.result)
+    }
+
+    /// The whole name: `dot_csr_transposed_dense`.
+    fn name(&self) -> Ident {
+        ident(&format!("{}_{}", self.operator.name, self.rule_name()))
+    }
+
+    /// The attributes that the kernel is told: a transposition that the rule fixes is not one of them, nor is the
+    /// storage asked for.
+    fn attributes(&self) -> Vec<(&'static str, AttributeKind)> {
+        kernel_attributes(self.operator, &self.signature)
+    }
+}
+
+/// The attributes that the kernel of a rule is told.
+pub(crate) fn kernel_attributes(
+    operator: &'static Operator,
+    signature: &Signature,
+) -> Vec<(&'static str, AttributeKind)> {
+    let fixed = |flag: &str| {
+        (0..signature.operands.len()).any(|index| {
+            operator.transpose_flag(index) == Some(flag)
+                && signature.operands[index] != Pattern::Array(Storage::Dense, false)
+        })
+    };
+    operator
+        .attributes
+        .iter()
+        .filter(|attribute| attribute.kind != AttributeKind::Storage && !fixed(attribute.name))
+        .map(|attribute| (attribute.name, attribute.kind))
+        .collect()
+}
+
+fn ident(name: &str) -> Ident {
+    Ident::new(name, Span::call_site())
+}
+
+/// The owned array type of a storage.
+fn array(storage: Storage) -> Ident {
+    ident(match storage {
+        Storage::Dense => "Dense",
+        Storage::Csr => "Csr",
+        Storage::RowSparse => "RowSparse",
+    })
+}
+
+/// The view type of an operand, for a device and an element type.
+fn view(pattern: Pattern, device: &TokenStream, element: &TokenStream) -> TokenStream {
+    match pattern {
+        Pattern::Scalar => quote!(#element),
+        Pattern::Ids => quote!(DenseView<'_, u32, #device>),
+        Pattern::Array(storage, _) => {
+            let name = ident(&format!("{}View", array(storage)));
+            quote!(#name<'_, #element, #device>)
+        }
+    }
+}
+
+/// The Rust type of an attribute.
+fn attribute_type(kind: AttributeKind) -> TokenStream {
+    match kind {
+        AttributeKind::Flag => quote!(bool),
+        AttributeKind::Axis => quote!(Option<i64>),
+        AttributeKind::Storage => quote!(Option<Storage>),
+    }
+}
