@@ -19,6 +19,9 @@ pub enum Error {
     /// A file of data cannot be read or written.
     #[error(transparent)]
     Read(#[from] crate::data::ReadError),
+    /// Outputs or labels that a metric has no meaning for.
+    #[error(transparent)]
+    Metric(#[from] crate::metric::MetricError),
     /// An update does not fit the parameters.
     #[error(transparent)]
     Optimizer(#[from] crate::optimizer::OptimizerError),

@@ -5,8 +5,10 @@ pub mod device;
 pub mod error;
 pub mod formats;
 pub mod initializer;
+pub mod metric;
 pub mod model;
 pub mod optimizer;
 mod replace;
+pub mod schedule;
 
 pub use error::{Error, Result};

@@ -1,0 +1,97 @@
+//! What a metric cannot be computed from.
+
+use crate::formats::Shape;
+
+/// Outputs or labels that a metric has no meaning for. Every variant names the metric, the value and the place.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum MetricError {
+    /// Different numbers of rows.
+    #[error("metric `{metric}`: {outputs} rows of outputs, but {labels} rows of labels")]
+    RowCount {
+        /// The metric.
+        metric: &'static str,
+        /// The rows of the outputs.
+        outputs: usize,
+        /// The rows of the labels.
+        labels: usize,
+    },
+    /// Outputs and labels differ in shape where every element is compared.
+    #[error(
+        "metric `{metric}`: outputs of shape {outputs}, but labels with {labels} elements a row"
+    )]
+    Elements {
+        /// The metric.
+        metric: &'static str,
+        /// The outputs' shape.
+        outputs: Shape,
+        /// The elements of a row of labels.
+        labels: usize,
+    },
+    /// Several labels a row where one is needed.
+    #[error("metric `{metric}` needs one label a row, but there are {columns}")]
+    LabelColumns {
+        /// The metric.
+        metric: &'static str,
+        /// The labels of a row.
+        columns: usize,
+    },
+    /// Several outputs a row where one is needed.
+    #[error("metric `{metric}` needs one score a row, but the outputs have shape {outputs}")]
+    OutputColumns {
+        /// The metric.
+        metric: &'static str,
+        /// The outputs' shape.
+        outputs: Shape,
+    },
+    /// Scores of classes with labels that are no class ids.
+    #[error(
+        "metric `{metric}`: outputs with {classes} columns are scores of classes, so that the labels must be class ids, not real numbers: declare the label as ids (`label y: dense<u32>[n]`)"
+    )]
+    LabelsNotClasses {
+        /// The metric.
+        metric: &'static str,
+        /// The columns of the outputs.
+        classes: usize,
+    },
+    /// A class id that no column stands for.
+    #[error(
+        "metric `{metric}`: row {row} has class {class}, but the outputs have {classes} columns"
+    )]
+    ClassOutOfRange {
+        /// The metric.
+        metric: &'static str,
+        /// The row of the batch.
+        row: usize,
+        /// The class id.
+        class: u32,
+        /// The columns of the outputs.
+        classes: usize,
+    },
+    /// An output that should be a probability and is not.
+    #[error(
+        "metric `{metric}`: output {value} in row {row} is not a probability in [0, 1]: name an output that is one, such as `output sigmoid(score)` or `output softmax(scores)`"
+    )]
+    NotProbability {
+        /// The metric.
+        metric: &'static str,
+        /// The row of the batch.
+        row: usize,
+        /// The output.
+        value: f64,
+    },
+    /// A score that cannot be ranked.
+    #[error("metric `{metric}`: the score in row {row} is NaN")]
+    NotANumber {
+        /// The metric.
+        metric: &'static str,
+        /// The row of the batch.
+        row: usize,
+    },
+    /// Two accumulators of different metrics.
+    #[error("metric `{metric}` cannot take in what another metric has seen")]
+    OtherMetric {
+        /// The metric.
+        metric: &'static str,
+    },
+}

@@ -1,0 +1,209 @@
+//! How good outputs are: sums in `f64`, exact over a whole data set, one metric a file.
+//!
+//! A [`Metric`] is what a user names (`Mse`); it starts an [`Accumulator`], which sees the batches one after
+//! the other, in any cut, and can be merged with others that saw other batches.
+//!
+//! ```
+//! use sparse_runtime::formats::Dense;
+//! use sparse_runtime::metric::{Accuracy, LabelsView, Metric, Mse};
+//!
+//! let outputs = Dense::from_rows(&[[0.9f32], [0.2], [0.7]]);
+//! let labels = Dense::from_rows(&[[1.0f32], [-1.0], [-1.0]]);
+//! let labels = LabelsView::Real(labels.view());
+//! assert_eq!(Accuracy.evaluate(outputs.view(), labels)?, 2.0 / 3.0);
+//!
+//! let mut mse = Mse.start();
+//! assert!(mse.value().is_nan()); // nothing seen yet
+//! # Ok::<(), sparse_runtime::Error>(())
+//! ```
+//!
+//! Labels of a binary metric are positive where they are above 0, so that -1/1 and 0/1 are both understood.
+
+mod accuracy;
+mod auc;
+mod error;
+mod log_loss;
+mod mean;
+mod mse;
+mod rmse;
+
+pub use accuracy::Accuracy;
+pub use auc::Auc;
+pub use error::MetricError;
+pub use log_loss::LogLoss;
+pub use mse::Mse;
+pub use rmse::Rmse;
+
+use crate::formats::DenseView;
+use sparse_core::element::Float;
+use std::any::Any;
+
+/// A measure of outputs against labels.
+pub trait Metric: Send + Sync + 'static {
+    /// The name in reports: `mse`, `accuracy`.
+    fn name(&self) -> &'static str;
+
+    /// An accumulator that has seen nothing.
+    fn start(&self) -> Box<dyn Accumulator>;
+
+    /// The value for outputs that are all there, of either element type.
+    ///
+    /// # Errors
+    ///
+    /// As [`Accumulator::update`].
+    fn evaluate<T: Float>(
+        &self,
+        outputs: DenseView<'_, T>,
+        labels: LabelsView<'_, T>,
+    ) -> crate::Result<f64>
+    where
+        Self: Sized,
+    {
+        let mut seen = [self.start()];
+        Widened::default().update(outputs, labels, &mut seen)?;
+        Ok(seen[0].value())
+    }
+}
+
+/// What a metric has seen so far.
+pub trait Accumulator: Any + Send {
+    /// Takes in one batch: `outputs` of shape `[n]` or `[n, k]`, one row for each row of the labels. Rows of
+    /// padding are not in it.
+    ///
+    /// # Errors
+    ///
+    /// Shapes that do not go together, or an output that the metric has no meaning for; nothing is taken in.
+    fn update(
+        &mut self,
+        outputs: DenseView<'_, f64>,
+        labels: LabelsView<'_, f64>,
+    ) -> Result<(), MetricError>;
+
+    /// The value over everything seen; NaN where it is not defined, as over no rows.
+    fn value(&self) -> f64;
+
+    /// Takes in what another accumulator of the same metric has seen.
+    ///
+    /// # Errors
+    ///
+    /// [`MetricError::OtherMetric`].
+    fn merge(&mut self, other: &dyn Accumulator) -> Result<(), MetricError>;
+
+    /// Forgets everything.
+    fn reset(&mut self);
+}
+
+/// The labels of a batch.
+#[derive(Clone, Copy, Debug)]
+pub enum LabelsView<'a, T: Float> {
+    /// Numbers: `[n]` or `[n, k]`.
+    Real(DenseView<'a, T>),
+    /// Class ids: `[n]` or `[n, 1]`.
+    Classes(DenseView<'a, u32>),
+}
+
+impl<T: Float> LabelsView<'_, T> {
+    /// The number of rows.
+    pub fn n_rows(&self) -> usize {
+        match self {
+            LabelsView::Real(labels) => labels.shape().n_rows(),
+            LabelsView::Classes(labels) => labels.shape().n_rows(),
+        }
+    }
+
+    /// The elements of one row.
+    pub fn row_size(&self) -> usize {
+        match self {
+            LabelsView::Real(labels) => labels.shape().row_size(),
+            LabelsView::Classes(labels) => labels.shape().row_size(),
+        }
+    }
+
+    /// Element `i` as a number; `i` below `n_rows() * row_size()`.
+    fn number(&self, i: usize) -> f64 {
+        match self {
+            LabelsView::Real(labels) => labels.values()[i].as_f64(),
+            LabelsView::Classes(labels) => f64::from(labels.values()[i]),
+        }
+    }
+}
+
+/// Room for outputs and labels in `f64`, reused from batch to batch.
+#[derive(Debug, Default)]
+pub(crate) struct Widened {
+    outputs: Vec<f64>,
+    labels: Vec<f64>,
+}
+
+impl Widened {
+    /// Hands a batch of any element type to accumulators.
+    pub(crate) fn update<T: Float>(
+        &mut self,
+        outputs: DenseView<'_, T>,
+        labels: LabelsView<'_, T>,
+        accumulators: &mut [Box<dyn Accumulator>],
+    ) -> crate::Result<()> {
+        let widen = |to: &mut Vec<f64>, from: &[T]| {
+            to.clear();
+            to.extend(from.iter().map(|value| value.as_f64()));
+        };
+        widen(&mut self.outputs, outputs.values());
+        let labels = match labels {
+            LabelsView::Real(labels) => {
+                widen(&mut self.labels, labels.values());
+                LabelsView::Real(DenseView::new(*labels.shape(), &self.labels)?)
+            }
+            // Made anew with the shorter lifetime of the widened values.
+            LabelsView::Classes(labels) => {
+                LabelsView::Classes(DenseView::new(*labels.shape(), labels.values())?)
+            }
+        };
+        let outputs = DenseView::new(*outputs.shape(), &self.outputs)?;
+        for accumulator in accumulators {
+            accumulator.update(outputs, labels)?;
+        }
+        Ok(())
+    }
+}
+
+/// The other accumulator as one of this type.
+fn same<'a, A: Accumulator>(
+    name: &'static str,
+    other: &'a dyn Accumulator,
+) -> Result<&'a A, MetricError> {
+    let other: &dyn Any = other;
+    other
+        .downcast_ref()
+        .ok_or(MetricError::OtherMetric { metric: name })
+}
+
+/// Refuses outputs and labels with different numbers of rows.
+fn same_rows(
+    metric: &'static str,
+    outputs: &DenseView<'_, f64>,
+    labels: &LabelsView<'_, f64>,
+) -> Result<usize, MetricError> {
+    let n_rows = outputs.shape().n_rows();
+    if n_rows == labels.n_rows() {
+        return Ok(n_rows);
+    }
+    Err(MetricError::RowCount {
+        metric,
+        outputs: n_rows,
+        labels: labels.n_rows(),
+    })
+}
+
+/// Refuses labels of several columns.
+fn one_label_a_row(metric: &'static str, labels: &LabelsView<'_, f64>) -> Result<(), MetricError> {
+    if labels.row_size() == 1 || labels.n_rows() == 0 {
+        return Ok(());
+    }
+    Err(MetricError::LabelColumns {
+        metric,
+        columns: labels.row_size(),
+    })
+}
+
+#[cfg(test)]
+mod tests;

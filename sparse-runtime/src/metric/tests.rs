@@ -1,0 +1,210 @@
+//! Metrics against numbers computed by other means, and against their own definition.
+
+use super::*;
+use crate::formats::Dense;
+use proptest::prelude::*;
+
+const ALL: [&dyn Metric; 5] = [&Mse, &Rmse, &Accuracy, &LogLoss, &Auc];
+
+fn dense<T: Float>(shape: &[usize], values: &[f64]) -> Dense<T> {
+    let values = values.iter().map(|&value| T::of(value)).collect();
+    Dense::new(crate::formats::Shape::new(shape), values).unwrap()
+}
+
+#[track_caller]
+fn check(metric: &impl Metric, outputs: (&[usize], &[f64]), labels: &[f64], expected: f64) {
+    let outputs = dense::<f64>(outputs.0, outputs.1);
+    let labels = dense(&[labels.len()], labels);
+    let found = metric
+        .evaluate(outputs.view(), LabelsView::Real(labels.view()))
+        .unwrap();
+    assert!((found - expected).abs() < 1e-14, "{found}");
+}
+
+#[track_caller]
+fn check_classes(metric: &impl Metric, scores: &Dense<f64>, classes: &[u32], expected: f64) {
+    let classes = Dense::new([classes.len()], classes.to_vec()).unwrap();
+    let found = metric
+        .evaluate(scores.view(), LabelsView::Classes(classes.view()))
+        .unwrap();
+    assert!((found - expected).abs() < 1e-14, "{found}");
+}
+
+#[test]
+fn squared_errors() {
+    let labels = [1.0, -1.0, 0.0, 7.0];
+    let outputs = [1.5, -2.0, 0.25, 4.0];
+    check(&Mse, (&[4], &outputs), &labels, 2.578125);
+    check(&Rmse, (&[4, 1], &outputs), &labels, 1.605_654_072_333_141_2);
+    // Several columns: the mean over all elements.
+    let (outputs, labels) = (dense(&[2, 2], &outputs), dense(&[2, 2], &labels));
+    let labels = LabelsView::Real(labels.view());
+    assert_eq!(
+        Mse.evaluate::<f32>(outputs.view(), labels).unwrap(),
+        2.578125
+    );
+}
+
+#[test]
+fn binary_metrics_understand_both_labellings() {
+    let probabilities = (&[5, 1][..], &[0.9, 0.2, 0.65, 0.5, 0.1][..]);
+    for labels in [[1.0, 0.0, 0.0, 1.0, 1.0], [1.0, -1.0, -1.0, 1.0, 1.0]] {
+        check(&LogLoss, probabilities, &labels, 0.874_811_693_004_941);
+        check(&Accuracy, probabilities, &labels, 0.6);
+        check(&Auc, probabilities, &labels, 0.5);
+    }
+    check_classes(&Accuracy, &dense(&[2], &[0.5, 0.4]), &[1, 1], 0.5);
+}
+
+#[test]
+fn log_loss_of_labels_that_are_probabilities() {
+    check(
+        &LogLoss,
+        (&[2], &[0.4, 0.9]),
+        &[0.3, 0.75],
+        0.643_565_908_095_160_6,
+    );
+}
+
+#[test]
+fn class_metrics() {
+    let scores = dense(&[3, 3], &[0.7, 0.2, 0.1, 0.1, 0.3, 0.6, 0.3, 0.4, 0.3]);
+    check_classes(&LogLoss, &scores, &[0, 2, 0], 0.690_491_124_010_219_7);
+    check_classes(&Accuracy, &scores, &[0, 2, 0], 2.0 / 3.0);
+    // Of equal scores the first is predicted.
+    let equal = dense(&[2, 2], &[0.5, 0.5, 0.5, 0.5]);
+    check_classes(&Accuracy, &equal, &[0, 1], 0.5);
+}
+
+#[test]
+fn a_wrong_certainty_is_clipped() {
+    check(&LogLoss, (&[1], &[0.0]), &[1.0], 34.538_776_394_910_684);
+    check(&LogLoss, (&[1], &[1.0]), &[1.0], 1e-15);
+}
+
+#[test]
+fn auc_of_ties_and_of_one_class() {
+    check(
+        &Auc,
+        (&[4], &[1.0, 2.0, 2.0, 3.0]),
+        &[0.0, 0.0, 1.0, 1.0],
+        0.875,
+    );
+    check(&Auc, (&[2], &[0.0, -0.0]), &[0.0, 1.0], 0.5);
+    check(
+        &Auc,
+        (&[2], &[f64::INFINITY, f64::NEG_INFINITY]),
+        &[1.0, 0.0],
+        1.0,
+    );
+    let (scores, labels) = (dense::<f64>(&[2], &[1.0, 2.0]), dense(&[2], &[1.0, 1.0]));
+    let value = Auc.evaluate(scores.view(), LabelsView::Real(labels.view()));
+    assert!(value.unwrap().is_nan());
+}
+
+#[test]
+fn nothing_seen_is_not_a_number() {
+    for metric in ALL {
+        let mut seen = metric.start();
+        assert!(seen.value().is_nan(), "{}", metric.name());
+        let outputs = dense(&[2], &[0.25, 0.75]);
+        let labels = dense(&[2], &[0.0, 1.0]);
+        seen.update(outputs.view(), LabelsView::Real(labels.view()))
+            .unwrap();
+        assert!(seen.value().is_finite(), "{}", metric.name());
+        // A batch without rows, as padding alone leaves it, changes nothing.
+        let (value, empty) = (seen.value(), dense(&[0, 1], &[]));
+        seen.update(empty.view(), LabelsView::Real(empty.view()))
+            .unwrap();
+        assert_eq!(seen.value(), value, "{}", metric.name());
+        seen.reset();
+        assert!(seen.value().is_nan(), "{}", metric.name());
+    }
+}
+
+#[test]
+fn what_does_not_fit_is_refused_by_name() {
+    let (two, three) = (dense(&[2], &[0.5, 0.5]), dense(&[3], &[1.0, 0.0, 1.0]));
+    let columns = dense(&[2, 3], &[0.1; 6]);
+    let message = |metric: &dyn Metric, outputs: &Dense<f64>, labels| {
+        let error = metric.start().update(outputs.view(), labels).unwrap_err();
+        error.to_string()
+    };
+    for metric in ALL {
+        let refused = message(metric, &two, LabelsView::Real(three.view()));
+        let expected = format!(
+            "metric `{}`: 2 rows of outputs, but 3 rows of labels",
+            metric.name()
+        );
+        assert_eq!(refused, expected);
+    }
+    let labels = LabelsView::Real(two.view());
+    assert!(message(&Mse, &columns, labels).contains("shape [2, 3], but labels with 1 elements"));
+    assert!(message(&Auc, &columns, labels).contains("one score a row"));
+    assert!(message(&Accuracy, &columns, labels).contains("class ids"));
+    assert!(message(&LogLoss, &columns, labels).contains("class ids"));
+    let wide = LabelsView::Real(columns.view());
+    assert!(message(&Accuracy, &two, wide).contains("one label a row, but there are 3"));
+    let classes = Dense::new([2], vec![0, 3]).unwrap();
+    let refused = message(&LogLoss, &columns, LabelsView::Classes(classes.view()));
+    assert!(refused.contains("row 1 has class 3, but the outputs have 3 columns"));
+    let score = dense(&[2], &[0.5, 1.5]);
+    assert!(message(&LogLoss, &score, labels).contains("output 1.5 in row 1"));
+    let nan = dense(&[2], &[0.5, f64::NAN]);
+    assert!(message(&Auc, &nan, labels).contains("row 1 is NaN"));
+    let refused = Mse.start().merge(&*Auc.start()).unwrap_err().to_string();
+    assert!(refused.contains("`mse` cannot take in"));
+}
+
+/// The definition, pair by pair.
+fn auc_by_pairs(rows: &[(f64, bool)]) -> f64 {
+    let (mut won, mut pairs) = (0.0, 0.0);
+    for (positive, _) in rows.iter().filter(|row| row.1) {
+        for (negative, _) in rows.iter().filter(|row| !row.1) {
+            pairs += 1.0;
+            won += match positive.partial_cmp(negative) {
+                Some(std::cmp::Ordering::Greater) => 1.0,
+                Some(std::cmp::Ordering::Equal) => 0.5,
+                _ => 0.0,
+            };
+        }
+    }
+    won / pairs
+}
+
+proptest! {
+    #[test]
+    fn auc_is_the_share_of_pairs_won(
+        rows in proptest::collection::vec(((-6i32..6).prop_map(|s| f64::from(s) / 4.0), any::<bool>()), 0..60),
+    ) {
+        let scores: Vec<f64> = rows.iter().map(|row| row.0).collect();
+        let labels: Vec<f64> = rows.iter().map(|row| f64::from(u8::from(row.1))).collect();
+        let (scores, labels) = (dense::<f32>(&[rows.len()], &scores), dense(&[rows.len()], &labels));
+        let found = Auc.evaluate(scores.view(), LabelsView::Real(labels.view())).unwrap();
+        let expected = auc_by_pairs(&rows);
+        prop_assert!((found - expected).abs() < 1e-12 || found.is_nan() && expected.is_nan());
+    }
+
+    /// Any cut into batches, and merged halves, give the value of the whole.
+    #[test]
+    fn batches_and_merging_change_nothing(
+        rows in proptest::collection::vec((0.0..=1.0f64, any::<bool>()), 1..40),
+        cut in 0usize..40,
+    ) {
+        let cut = cut.min(rows.len());
+        for metric in ALL {
+            let mut parts = [&rows[..], &rows[..cut], &rows[cut..]].map(|rows| {
+                let mut seen = metric.start();
+                for (score, label) in rows {
+                    let (score, label) = (dense(&[1], &[*score]), dense(&[1], &[f64::from(u8::from(*label))]));
+                    seen.update(score.view(), LabelsView::Real(label.view())).unwrap();
+                }
+                seen
+            });
+            let [whole, first, second] = &mut parts;
+            first.merge(&**second).unwrap();
+            let (a, b) = (whole.value(), first.value());
+            prop_assert!((a - b).abs() <= 1e-12 * a.abs() || a.is_nan() && b.is_nan(), "{}", metric.name());
+        }
+    }
+}
