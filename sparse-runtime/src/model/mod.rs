@@ -59,7 +59,8 @@ pub trait Model: Sized {
     fn gradients(&self) -> &Self::Gradients;
 
     /// One step: loss, gradients and update, fused where the graph allows. Returns the loss before the update
-    /// and leaves the outputs (of the parameters before the update) in place.
+    /// and leaves the outputs (of the parameters before the update) in place, unless
+    /// [`Updater::records_outputs`] says that nobody reads them.
     fn train_step<R: UpdateRule>(
         &mut self,
         batch: &Self::Batch<'_>,

@@ -39,6 +39,7 @@ pub struct Updater<R: UpdateRule, T: Float> {
     pub(super) groups: Vec<Group<R::Step<T>>>,
     pub(super) parameters: Vec<Table<T, StateOf<R, T>>>,
     pub(super) max_runs: usize,
+    records_outputs: bool,
 }
 
 /// The parameters with one weight-decay scale: they have one resolved step and one idle history.
@@ -142,6 +143,7 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
             groups,
             parameters: tables,
             max_runs: MAX_RUNS,
+            records_outputs: true,
         };
         updater.prepare();
         Ok(updater)
@@ -192,6 +194,17 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
         }
         self.learning_rate = learning_rate;
         Ok(())
+    }
+
+    /// True if [`Model::train_step`] is to leave its outputs in place, as it does unless told otherwise.
+    #[inline]
+    pub fn records_outputs(&self) -> bool {
+        self.records_outputs
+    }
+
+    /// Tells training steps whether anybody reads their outputs: a fused step can save the stores.
+    pub fn set_records_outputs(&mut self, records: bool) {
+        self.records_outputs = records;
     }
 
     /// The state of a parameter: one block a value, row major; empty where the rule keeps none. Up to date
