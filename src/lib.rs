@@ -1,4 +1,41 @@
-//! Sparse machine learning.
+//! Sparse machine learning in Rust: a storage-typed language for sparse models, its compiler, and the library that
+//! trains them.
 
 pub use sparse_core as core;
+pub use sparse_macros::graph;
+#[doc(inline)]
 pub use sparse_runtime::*;
+
+/// Everything that a model's source and its training need.
+pub mod prelude {
+    pub use crate::data::{Dataset, IndexBase, LastBatch, libsvm};
+    pub use crate::formats::{Csr, CsrView, Dense, DenseView, RowSparse, RowSparseView};
+    pub use crate::initializer::{Initializer, Seed};
+    pub use crate::model::{Dims, Model};
+    pub use crate::{Error, Result, dims, graph};
+    pub use sparse_core::update_rules::{LazyUpdate, Sgd};
+}
+
+/// What code emitted by [`graph!`] names. Not part of the public interface.
+#[doc(hidden)]
+pub mod __private {
+    pub use crate::device::Cpu;
+    pub use crate::emitted::{
+        check_extent, check_ids, check_rank, debug_model, log_fallbacks, scalar_of,
+    };
+    pub use crate::formats::{
+        Csr, CsrView, Dense, DenseView, RowSparse, RowSparseView,
+    };
+    pub use crate::initializer::{Initializer, Seed, Stream};
+    pub use crate::kernels::{self, Context, Kernels, ScalarFunctions};
+    pub use crate::linear;
+    pub use crate::model::{
+        BatchSource, Dims, Extent, InputInfo, InputRole, LabelKind, Model, ModelError, OutputInfo,
+        Parameter, ParameterInfo, ParameterMut, ParameterRef, Plan,
+    };
+    pub use crate::optimizer::Updater;
+    pub use crate::{Error, Result};
+    pub use sparse_core::element::Float;
+    pub use sparse_core::storage::{ElementType, Storage};
+    pub use sparse_core::update_rules::UpdateRule;
+}

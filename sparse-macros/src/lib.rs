@@ -11,6 +11,8 @@ mod report;
 mod resolve;
 mod scalar;
 mod table;
+#[cfg(test)]
+mod tests;
 
 use proc_macro::TokenStream;
 

@@ -13,6 +13,9 @@ pub enum Error {
     /// The dimensions given do not fit the model.
     #[error(transparent)]
     Dims(#[from] crate::model::DimsError),
+    /// A batch does not fit the model.
+    #[error(transparent)]
+    Model(#[from] crate::model::ModelError),
     /// Data is not valid, or is not what a model declares.
     #[error(transparent)]
     Data(#[from] crate::data::DataError),

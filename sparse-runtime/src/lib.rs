@@ -2,10 +2,14 @@
 
 pub mod data;
 pub mod device;
+#[doc(hidden)]
+pub mod emitted;
 pub mod error;
 pub mod formats;
 pub mod initializer;
 pub mod metric;
+#[doc(hidden)]
+pub mod linear;
 pub mod model;
 pub mod optimizer;
 mod replace;

@@ -2,7 +2,7 @@
 
 use super::kernels::number_of;
 use super::step::take_apart;
-use super::{Emit, kernels};
+use super::Emit;
 use crate::scalar;
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};

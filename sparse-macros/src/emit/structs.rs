@@ -105,7 +105,7 @@ pub(super) fn inherent(emit: &Emit<'_>) -> TokenStream {
     let fixed = &emit.fixed;
     let extents = fixed.iter().map(|name| quote!(dims.get(#name).unwrap_or_default()));
     let parameters = emit.graph.parameters().enumerate().map(|(index, id)| {
-        let (field, name) = (emit.declared(id), emit.graph.label(id));
+        let (field, name, index) = (emit.declared(id), emit.graph.label(id), index as u64);
         let shape = emit.graph.shape(id);
         let shape = shape.iter().map(|dim| emit.fixed_extent(dim).unwrap_or_else(|| quote!(0)));
         let initializer = initializer(emit, id);
@@ -114,7 +114,7 @@ pub(super) fn inherent(emit: &Emit<'_>) -> TokenStream {
                 #name,
                 [#(#shape),*],
                 &#initializer,
-                #rt::Stream::new(seed, #index),
+                seed.stream(#index),
             )?
         }
     });

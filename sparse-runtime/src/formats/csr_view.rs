@@ -101,6 +101,15 @@ impl<'a, T: Element> CsrView<'a, T> {
             .sum()
     }
 
+    /// The columns of all entries, row by row; a column occurs as often as it is stored.
+    pub fn iter_columns(&self) -> impl Iterator<Item = usize> + use<'a, T> {
+        let ids = self.columns;
+        let ranges = self.starts.iter().zip(self.ends);
+        ranges.flat_map(move |(start, end)| {
+            (*start as usize..*end as usize).filter_map(move |position| ids.get(position))
+        })
+    }
+
     /// Where each row starts in [`columns`](CsrView::columns) and [`values`](CsrView::values).
     #[inline]
     pub fn starts(&self) -> &'a [u64] {

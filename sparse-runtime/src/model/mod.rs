@@ -1,13 +1,15 @@
 //! What `graph!` emits for a model, as a trait: the one interface between the compiler and the training library.
 
 mod dims;
+mod error;
 mod parameter;
 
 pub use dims::{Dims, DimsError};
+pub use error::ModelError;
 pub use parameter::{Parameter, ParameterMut, ParameterRef, ParameterStorage, RowSparseGradient};
 
 use crate::error::Result;
-use crate::formats::{CsrView, DenseView};
+use crate::formats::{CsrView, DenseView, RowSparseView};
 use crate::optimizer::Updater;
 use sparse_core::element::Float;
 use sparse_core::storage::{ElementType, Storage};
@@ -87,6 +89,10 @@ pub trait BatchSource<'a, T: Float> {
     fn dense(&self, index: usize) -> Result<DenseView<'a, T>>;
     /// Input or label `index` as integer ids.
     fn ids(&self, index: usize) -> Result<DenseView<'a, u32>>;
+    /// Input `index` as row_sparse. Data sets hold none.
+    fn row_sparse(&self, index: usize) -> Result<RowSparseView<'a, T>> {
+        Err(ModelError::RowSparseInput { index }.into())
+    }
 }
 
 /// What the compiler decided, as text.

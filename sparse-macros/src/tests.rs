@@ -1,0 +1,100 @@
+//! Expansions without a compiler run: what comes out is Rust, with the parts that the design promises.
+
+use crate::{expand, table};
+use proc_macro2::TokenStream;
+use quote::quote;
+
+fn pretty(tokens: TokenStream) -> String {
+    let file = syn::parse2::<syn::File>(tokens).unwrap();
+    prettyplease::unparse(&file)
+}
+
+fn linear_regression() -> TokenStream {
+    quote! {
+        /// Least squares.
+        pub model LinearRegression {
+            input x: csr[n, d];
+            label y: dense[n, 1];
+            param w: row_sparse[d, 1] = Normal { mean: 0.0, std: 0.01 };
+            param b: dense[1] = Zeros;
+            let pred = dot(x, w) + b;
+            loss squared_error(pred, y);
+            output pred;
+        }
+    }
+}
+
+#[test]
+fn a_model_has_the_promised_items() {
+    let text = pretty(expand::graph(linear_regression()));
+    for part in [
+        "pub struct LinearRegression {",
+        "pub w: ::nnz::__private::Parameter<",
+        "pub struct LinearRegressionBatch<'a> {",
+        "pub x: ::nnz::__private::CsrView<'a, f32>",
+        "pub struct LinearRegressionOutputs {",
+        "pub struct LinearRegressionGrads {",
+        "pub w: ::nnz::__private::RowSparse<f32>",
+        "impl ::nnz::__private::Model for LinearRegression",
+        "::nnz::__private::linear::step",
+        "squared_error::cpu::row",
+        "/// Least squares.",
+        "step: one loop over the rows of x",
+    ] {
+        assert!(text.contains(part), "no `{part}` in\n{text}");
+    }
+    assert!(!text.contains("unsafe"));
+    assert!(!text.contains("compile_error"));
+}
+
+#[test]
+fn expansion_is_the_same_every_time() {
+    let once = expand::graph(linear_regression()).to_string();
+    assert!((0..20).all(|_| expand::graph(linear_regression()).to_string() == once));
+}
+
+#[test]
+fn a_broken_model_keeps_its_types_and_reports_each_error() {
+    let text = pretty(expand::graph(quote! {
+        model Broken {
+            input x: csr[n, d];
+            param w: row_sparse[d, 1] = Zeros;
+            let a = lgo(x);
+            let b = tanh(a);
+            let c = dot(x, u);
+            output b;
+        }
+    }));
+    assert_eq!(text.matches("compile_error!").count(), 2, "{text}");
+    assert!(text.contains("[NNZ0102] no operator is called `lgo`\\nhelp: write `log`"), "{text}");
+    assert!(text.contains("[NNZ0101] no value is called `u`"));
+    assert!(text.contains("struct Broken {") && text.contains("fn train_step"));
+}
+
+#[test]
+fn an_unfused_step_settles_computes_and_applies() {
+    let text = pretty(expand::graph(quote! {
+        pub model Two {
+            fuse = off;
+            input x: csr[n, d];
+            label y: dense[n, 1];
+            param w: row_sparse[d, 1] = Zeros;
+            loss squared_error(dot(x, w), y);
+        }
+    }));
+    let order = ["begin_step", "settle_rows", "loss_and_grads(batch)", "apply_row_sparse", "end_step"];
+    let train = text.split_once("fn train_step").unwrap().1;
+    let places: Vec<_> = order.iter().map(|part| train.find(part).unwrap()).collect();
+    assert!(places.is_sorted(), "{train}");
+}
+
+#[test]
+fn the_tables_are_rust() {
+    let kernels = pretty(table::kernels());
+    assert!(kernels.contains("fn dot_csr_transposed_dense_into_dense("));
+    assert!(kernels.contains("crate::kernels::dot::cpu::csr_transposed_dense_into_dense("));
+    let operators = pretty(table::operators());
+    assert!(operators.contains("impl<T: Float> Dot<&Dense<T>> for Transposed<&Csr<T>>"));
+    assert!(operators.contains("impl std::ops::Mul<f32> for &Csr<f32>"));
+    assert!(!operators.contains("squared_error_gradient"));
+}

@@ -1,0 +1,248 @@
+//! The loop of the fused linear step: product, row function, update.
+//!
+//! `graph!` composes this loop with a row function that it emits from the graph (what happens between the
+//! product and its gradient), and both inline into one. A batch of one row scatters its gradient straight into
+//! the update; a larger one passes over its non-zeros once forward and once backward, the gradient of a
+//! parameter's row summed in the order of the batch's rows.
+
+use crate::error::Result;
+use crate::formats::{ColumnId, CsrView};
+use crate::model::ModelError;
+use crate::optimizer::{RowUpdater, UpdateKind, Updater};
+use crate::{with_column_ids, with_rows};
+use sparse_core::element::Float;
+use sparse_core::update_rules::UpdateRule;
+
+/// The columns of the product: known to the compiler or to the model only.
+pub trait Width: Copy {
+    /// The number of columns.
+    fn columns(&self) -> usize;
+
+    /// Runs `body` with two rows of scratch: on the stack where the width is known.
+    fn with_rows<T: Float, O>(
+        &self,
+        scratch: &mut Vec<T>,
+        body: impl FnOnce(&mut [T], &mut [T]) -> O,
+    ) -> O;
+}
+
+/// A width written in the source.
+#[derive(Clone, Copy, Debug)]
+pub struct Fixed<const K: usize>;
+
+/// A width given when the model was made.
+#[derive(Clone, Copy, Debug)]
+pub struct Runtime(pub usize);
+
+impl<const K: usize> Width for Fixed<K> {
+    #[inline(always)]
+    fn columns(&self) -> usize {
+        K
+    }
+
+    #[inline(always)]
+    fn with_rows<T: Float, O>(
+        &self,
+        _: &mut Vec<T>,
+        body: impl FnOnce(&mut [T], &mut [T]) -> O,
+    ) -> O {
+        body(&mut [T::zero(); K], &mut [T::zero(); K])
+    }
+}
+
+impl Width for Runtime {
+    #[inline(always)]
+    fn columns(&self) -> usize {
+        self.0
+    }
+
+    #[inline(always)]
+    fn with_rows<T: Float, O>(
+        &self,
+        scratch: &mut Vec<T>,
+        body: impl FnOnce(&mut [T], &mut [T]) -> O,
+    ) -> O {
+        scratch.resize(2 * self.0, T::zero());
+        let (scores, saved) = scratch.split_at_mut(self.0);
+        body(scores, saved)
+    }
+}
+
+/// Memory that a model keeps from step to step.
+#[derive(Clone, Debug, Default)]
+pub struct Scratch<T> {
+    rows: Vec<T>,
+    /// The gradient with respect to the product, row by row.
+    gradients: Vec<T>,
+}
+
+/// One step on a batch: returns the mean of the rows' losses.
+///
+/// `row_function(row, scores, saved)` gets a row of the product in `scores`, replaces it by the gradient of the
+/// batch's loss with respect to it, and returns the row's own loss. `saved` is scratch of the same length. O(nnz ·
+/// columns + rows touched · cost of the rule).
+///
+/// # Errors
+///
+/// [`ModelError::Extent`] unless the batch is as wide as the parameter has rows.
+#[inline]
+pub fn step<R: UpdateRule, T: Float, W: Width>(
+    x: CsrView<'_, T>,
+    parameter: usize,
+    values: &mut [T],
+    updater: &mut Updater<R, T>,
+    width: W,
+    scratch: &mut Scratch<T>,
+    row_function: impl FnMut(usize, &mut [T], &mut [T]) -> T,
+) -> Result<f64> {
+    with_rows!(*updater, [parameter => values], |[rows]| {
+        // What the unchecked accesses below rely on.
+        if rows.n_rows() != x.n_cols() || rows.row_size() != width.columns() {
+            return Err(ModelError::extent("linear step", "x", 1, x.n_cols(), rows.n_rows()).into());
+        }
+        let loss = with_column_ids!(x.columns(), |ids| if x.n_rows() == 1 {
+            one_row(x, ids, rows, width, scratch, row_function)
+        } else {
+            many_rows(x, ids, rows, width, scratch, row_function)
+        });
+        Ok(loss)
+    })
+}
+
+#[inline(always)]
+fn one_row<'a, R: UpdateRule, T: Float, W: Width, K: UpdateKind, I: ColumnId>(
+    x: CsrView<'a, T>,
+    ids: &'a [I],
+    mut rows: RowUpdater<'_, R, T, K>,
+    width: W,
+    scratch: &mut Scratch<T>,
+    mut row_function: impl FnMut(usize, &mut [T], &mut [T]) -> T,
+) -> f64 {
+    let (ids, values) = row_of(x, ids, 0);
+    let loss = width.with_rows(&mut scratch.rows, |scores, saved| {
+        // SAFETY: a view's columns are below its `n_cols`, which `step` compared with `n_rows`; the
+        // scores are as many as the parameter's columns.
+        unsafe { product(ids, values, &mut rows, scores) };
+        let loss = row_function(0, scores, saved);
+        for (id, value) in ids.iter().zip(values) {
+            for (column, gradient) in scores.iter().enumerate() {
+                // SAFETY: as above.
+                unsafe { rows.update_unchecked(id.at(), column, *value * *gradient) };
+            }
+        }
+        loss
+    });
+    rows.finish();
+    loss.as_f64()
+}
+
+/// Rows ahead of which a batch's columns are asked for, where the table is larger than a cache.
+const AHEAD: usize = 4;
+
+/// Bytes of a table from which on asking ahead pays.
+const LARGE: usize = 1 << 20;
+
+#[inline(always)]
+fn many_rows<'a, R: UpdateRule, T: Float, W: Width, K: UpdateKind, I: ColumnId>(
+    x: CsrView<'a, T>,
+    ids: &'a [I],
+    mut rows: RowUpdater<'_, R, T, K>,
+    width: W,
+    scratch: &mut Scratch<T>,
+    mut row_function: impl FnMut(usize, &mut [T], &mut [T]) -> T,
+) -> f64 {
+    let (n_rows, columns) = (x.n_rows(), width.columns());
+    let large = size_of_val(rows.values()) >= LARGE;
+    let Scratch { rows: row_scratch, gradients } = scratch;
+    gradients.clear();
+    let mut total = 0.0;
+    for row in 0..n_rows {
+        if large && row + AHEAD < n_rows {
+            for id in row_of(x, ids, row + AHEAD).0 {
+                rows.prefetch(id.at());
+            }
+        }
+        let (ids, values) = row_of(x, ids, row);
+        width.with_rows(row_scratch, |scores, saved| {
+            scores.fill(T::zero());
+            // SAFETY: a view's columns are below its `n_cols`, which `step` compared with `n_rows`; the
+            // scores are as many as the parameter's columns.
+            unsafe { product(ids, values, &mut rows, scores) };
+            total += row_function(row, scores, saved).as_f64();
+            gradients.extend_from_slice(scores);
+        });
+    }
+    for (row, gradient) in gradients.chunks_exact(columns.max(1)).enumerate() {
+        let (ids, values) = row_of(x, ids, row);
+        for (id, value) in ids.iter().zip(values) {
+            // SAFETY: as above.
+            let sums = unsafe { rows.accumulate_unchecked(id.at()) };
+            for (sum, gradient) in sums.iter_mut().zip(gradient) {
+                *sum += *value * *gradient;
+            }
+        }
+    }
+    rows.apply_accumulated();
+    rows.finish();
+    total / n_rows.max(1) as f64
+}
+
+/// Adds the product of a csr row with the parameter to `scores`, which are zero, settling the rows it reads.
+///
+/// # Safety
+///
+/// `ids` are below `rows.n_rows()`; `scores` has `rows.row_size()` elements.
+#[inline(always)]
+unsafe fn product<R: UpdateRule, T: Float, K: UpdateKind, I: ColumnId>(
+    ids: &[I],
+    values: &[T],
+    rows: &mut RowUpdater<'_, R, T, K>,
+    scores: &mut [T],
+) {
+    if let [score] = scores {
+        // Four sums, so that an addition does not wait for the one before it.
+        let mut sums = [T::zero(); 4];
+        let (id_chunks, id_rest) = ids.as_chunks::<4>();
+        let (value_chunks, value_rest) = values.as_chunks::<4>();
+        for (ids, values) in id_chunks.iter().zip(value_chunks) {
+            for lane in 0..4 {
+                let row = ids[lane].at();
+                // SAFETY: promised by the caller.
+                unsafe {
+                    rows.settle_unchecked(row);
+                    sums[lane] += values[lane] * rows.value_unchecked(row, 0);
+                }
+            }
+        }
+        for (lane, (id, value)) in id_rest.iter().zip(value_rest).enumerate() {
+            // SAFETY: promised by the caller.
+            unsafe {
+                rows.settle_unchecked(id.at());
+                sums[lane] += *value * rows.value_unchecked(id.at(), 0);
+            }
+        }
+        *score = (sums[0] + sums[1]) + (sums[2] + sums[3]);
+        return;
+    }
+    for (id, value) in ids.iter().zip(values) {
+        // SAFETY: promised by the caller.
+        let weights = unsafe {
+            rows.settle_unchecked(id.at());
+            rows.row_unchecked(id.at())
+        };
+        for (score, weight) in scores.iter_mut().zip(weights) {
+            *score += *value * *weight;
+        }
+    }
+}
+
+/// Ids and values of one row of a view.
+#[inline(always)]
+fn row_of<'a, T: Float, I: ColumnId>(
+    x: CsrView<'a, T>,
+    ids: &'a [I],
+    row: usize,
+) -> (&'a [I], &'a [T]) {
+    let range = x.starts()[row] as usize..x.ends()[row] as usize;
+    (&ids[range.clone()], &x.values()[range])
+}

@@ -1,0 +1,36 @@
+//! Every diagnostic, as the user sees it. `TRYBUILD=overwrite cargo test --test ui` rewrites the expected text.
+
+use sparse_core::diagnostics::Code;
+use std::collections::BTreeSet;
+
+const FOLDERS: [&str; 6] = ["parse", "names", "shapes", "storage", "gradients", "skeleton"];
+
+#[test]
+fn errors() {
+    let cases = trybuild::TestCases::new();
+    for folder in FOLDERS {
+        cases.compile_fail(format!("tests/ui/{folder}/*.rs"));
+    }
+}
+
+/// The catalogue and the cases hold each other: each code has a case named after it.
+#[test]
+fn every_code_has_a_case() {
+    let mut covered = BTreeSet::new();
+    for folder in FOLDERS {
+        for entry in std::fs::read_dir(format!("tests/ui/{folder}")).unwrap() {
+            let path = entry.unwrap().path();
+            if path.extension().is_some_and(|extension| extension == "stderr") {
+                let text = std::fs::read_to_string(path).unwrap();
+                covered.extend(Code::ALL.iter().filter(|code| text.contains(code.code())));
+            }
+        }
+    }
+    let missing: Vec<_> = Code::ALL
+        .iter()
+        // A bug of the compiler cannot be shown by a case.
+        .filter(|code| **code != Code::Internal && !covered.contains(code))
+        .map(|code| code.code())
+        .collect();
+    assert!(missing.is_empty(), "no UI case shows {missing:?}");
+}

@@ -1,0 +1,10 @@
+use nnz::prelude::*;
+
+graph! {
+    pub model BadAttribute {
+        input x: csr[n, d];
+        output y = sum(x, axis = rows);
+    }
+}
+
+fn main() {}

@@ -1,0 +1,10 @@
+use nnz::prelude::*;
+
+graph! {
+    pub model Empty {
+        input x: csr[n, d];
+        let y = tanh(x);
+    }
+}
+
+fn main() {}

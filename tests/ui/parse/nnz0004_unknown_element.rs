@@ -1,0 +1,10 @@
+use nnz::prelude::*;
+
+graph! {
+    pub model UnknownElement {
+        input x: csr<float>[n, d];
+        output x;
+    }
+}
+
+fn main() {}

@@ -1,0 +1,10 @@
+use nnz::prelude::*;
+
+graph! {
+    pub model UnknownExtent {
+        input x: dense[n, _];
+        output y = tanh(x);
+    }
+}
+
+fn main() {}
