@@ -5,6 +5,7 @@ pub mod device;
 pub mod error;
 pub mod formats;
 pub mod initializer;
+pub mod kernels;
 pub mod metric;
 pub mod model;
 pub mod optimizer;
