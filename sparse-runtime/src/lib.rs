@@ -7,6 +7,7 @@ pub mod emitted;
 pub mod error;
 pub mod formats;
 pub mod initializer;
+pub mod kernels;
 pub mod metric;
 #[doc(hidden)]
 pub mod linear;

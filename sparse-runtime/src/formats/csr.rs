@@ -229,6 +229,15 @@ impl<T: Element> Csr<T> {
         &mut self.values
     }
 
+    /// The arrays, the values to be written.
+    pub(crate) fn parts_mut(&mut self) -> (&[u64], ColumnIdsView<'_>, &mut [T]) {
+        let indptr: &[u64] = match self.indptr.is_empty() {
+            true => NO_ROWS,
+            false => &self.indptr,
+        };
+        (indptr, self.columns.view(), &mut self.values)
+    }
+
     /// Borrowed.
     #[inline]
     pub fn view(&self) -> CsrView<'_, T> {

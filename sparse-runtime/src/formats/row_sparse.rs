@@ -144,6 +144,11 @@ impl<T: Element> RowSparse<T> {
         &mut self.values
     }
 
+    /// The row ids, and the values to be written.
+    pub(crate) fn parts_mut(&mut self) -> (&[u64], &mut [T]) {
+        (&self.indices, &mut self.values)
+    }
+
     /// The number of stored rows.
     #[inline]
     pub fn n_stored(&self) -> usize {

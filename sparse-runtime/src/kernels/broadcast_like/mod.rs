@@ -1,0 +1,3 @@
+//! Repeats an array to a larger shape: the gradient of reductions. O(size of the result).
+
+pub mod cpu;

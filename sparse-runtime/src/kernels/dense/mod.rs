@@ -1,0 +1,3 @@
+//! The cast to dense. O(size of the array).
+
+pub mod cpu;

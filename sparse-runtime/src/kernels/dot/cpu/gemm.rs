@@ -1,0 +1,148 @@
+//! Dense by dense, without packing: operands of models are small or thin, and a product must not allocate.
+
+use crate::formats::DenseView;
+use sparse_core::element::Float;
+
+/// A dense matrix, read transposed or not.
+#[derive(Clone, Copy)]
+pub(super) struct Matrix<'a, T> {
+    pub(super) values: &'a [T],
+    pub(super) n_rows: usize,
+    pub(super) n_cols: usize,
+    row_step: usize,
+    column_step: usize,
+}
+
+impl<'a, T: Float> Matrix<'a, T> {
+    pub(super) fn new(array: DenseView<'a, T>, transposed: bool) -> Self {
+        let (n_rows, n_cols) = (array.shape().n_rows(), array.shape().row_size());
+        let values = array.values();
+        match transposed {
+            false => Matrix {
+                values,
+                n_rows,
+                n_cols,
+                row_step: n_cols,
+                column_step: 1,
+            },
+            true => Matrix {
+                values,
+                n_rows: n_cols,
+                n_cols: n_rows,
+                row_step: 1,
+                column_step: n_cols,
+            },
+        }
+    }
+
+    /// The elements of a row, where they lie side by side.
+    #[inline(always)]
+    pub(super) fn row(&self, row: usize) -> Option<&'a [T]> {
+        // A single column lies side by side with nothing, however far apart its rows are.
+        (self.column_step == 1 || self.n_cols == 1)
+            .then(|| &self.values[row * self.row_step..][..self.n_cols])
+    }
+
+    #[inline(always)]
+    pub(super) fn at(&self, row: usize, column: usize) -> T {
+        self.values[row * self.row_step + column * self.column_step]
+    }
+}
+
+/// The rows and columns of a tile of the result, whose sums stay in registers.
+const TILE_ROWS: usize = 4;
+const TILE_COLUMNS: usize = 16;
+
+/// out = lhs · rhs. Each element is a sum over the inner extent in ascending order, or, where rows of both sides lie side
+/// by side, the sum of eight such sums.
+pub(super) fn multiply<T: Float>(out: &mut [T], lhs: Matrix<'_, T>, rhs: Matrix<'_, T>) {
+    debug_assert_eq!(lhs.n_cols, rhs.n_rows);
+    let mut row = 0;
+    while row < lhs.n_rows {
+        let left = lhs.n_rows - row;
+        if left >= TILE_ROWS {
+            row_block::<TILE_ROWS, T>(out, lhs, rhs, row);
+            row += TILE_ROWS;
+        } else {
+            row_block::<1, T>(out, lhs, rhs, row);
+            row += 1;
+        }
+    }
+}
+
+fn row_block<const R: usize, T: Float>(
+    out: &mut [T],
+    lhs: Matrix<'_, T>,
+    rhs: Matrix<'_, T>,
+    row: usize,
+) {
+    let n_cols = rhs.n_cols;
+    if rhs.column_step != 1 && lhs.column_step == 1 {
+        for row in row..row + R {
+            for column in 0..n_cols {
+                let x = &lhs.values[row * lhs.row_step..][..lhs.n_cols];
+                let y = &rhs.values[column * rhs.column_step..][..rhs.n_rows];
+                out[row * n_cols + column] = product(x, y);
+            }
+        }
+        return;
+    }
+    let mut column = 0;
+    while column < n_cols {
+        let left = n_cols - column;
+        if rhs.column_step == 1 && left >= TILE_COLUMNS {
+            tile::<R, TILE_COLUMNS, T>(out, lhs, rhs, row, column);
+            column += TILE_COLUMNS;
+        } else if rhs.column_step == 1 && left >= 4 {
+            tile::<R, 4, T>(out, lhs, rhs, row, column);
+            column += 4;
+        } else {
+            tile::<R, 1, T>(out, lhs, rhs, row, column);
+            column += 1;
+        }
+    }
+}
+
+#[inline(always)]
+fn tile<const R: usize, const C: usize, T: Float>(
+    out: &mut [T],
+    lhs: Matrix<'_, T>,
+    rhs: Matrix<'_, T>,
+    row: usize,
+    column: usize,
+) {
+    let mut sums = [[T::zero(); C]; R];
+    for inner in 0..lhs.n_cols {
+        let start = inner * rhs.row_step + column * rhs.column_step;
+        let y = &rhs.values[start..start + C];
+        for (r, sums) in sums.iter_mut().enumerate() {
+            let x = lhs.at(row + r, inner);
+            for (sum, &y) in sums.iter_mut().zip(y) {
+                *sum += x * y;
+            }
+        }
+    }
+    for (r, sums) in sums.iter().enumerate() {
+        let start = (row + r) * rhs.n_cols + column;
+        out[start..start + C].copy_from_slice(sums);
+    }
+}
+
+/// The inner product, in eight lanes.
+fn product<T: Float>(x: &[T], y: &[T]) -> T {
+    let mut lanes = [T::zero(); 8];
+    let (mut left, mut right) = (x.chunks_exact(8), y.chunks_exact(8));
+    for (x, y) in (&mut left).zip(&mut right) {
+        for ((lane, &x), &y) in lanes.iter_mut().zip(x).zip(y) {
+            *lane += x * y;
+        }
+    }
+    let rest: T = left
+        .remainder()
+        .iter()
+        .zip(right.remainder())
+        .map(|(&x, &y)| x * y)
+        .sum();
+    let [a, b, c, d, e, f, g, h] = lanes;
+    ((a + b) + (c + d)) + ((e + f) + (g + h)) + rest
+}

@@ -1,0 +1,49 @@
+//! The kernels: one folder an operator (or family of operators), one function a storage rule.
+//!
+//! A kernel's name is its operator and its rule: `dot` with `csr' dense -> row_sparse` is
+//! [`dot::cpu::csr_transposed_dense`], and with its result on request as dense
+//! [`dot::cpu::csr_transposed_dense_into_dense`]. The operator table of `sparse_core` is the list, and the build
+//! breaks where a rule has no kernel. Element-wise operators share [`unary`] and [`binary`], which take the
+//! function as a closure; a loss and its gradient share a folder.
+//!
+//! All have one form: the destination first, the operands in order, the attributes in the order of the row, and the
+//! [`Context`] last. A destination takes the result's shape in its own allocation, so that a step in steady state
+//! allocates nothing. Operands are canonical by type, and their shapes were checked by the caller: a kernel that
+//! is called with shapes that the operator refuses panics or gives an array of no meaning.
+
+pub(crate) mod broadcast;
+mod context;
+mod index_set;
+mod rows;
+pub mod scalar;
+
+pub mod binary;
+pub mod broadcast_like;
+pub mod csr;
+pub mod dense;
+pub mod dot;
+pub mod logistic;
+pub mod mean;
+pub mod reduce_to;
+pub mod row_sparse;
+pub mod softmax;
+pub mod softmax_cross_entropy;
+pub mod softmax_gradient;
+pub mod squared_error;
+pub mod sum;
+pub mod transpose;
+pub mod unary;
+
+pub use context::{Context, Parallel};
+
+use crate::formats::FormatError;
+
+/// What a conversion gives. Its only errors are a wrong rank, which the caller has ruled out, and a result that
+/// cannot be addressed, at which allocating panics too.
+#[track_caller]
+fn converted<R>(result: Result<R, FormatError>) -> R {
+    match result {
+        Ok(converted) => converted,
+        Err(error) => panic!("{error}"),
+    }
+}

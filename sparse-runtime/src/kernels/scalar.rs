@@ -1,0 +1,180 @@
+//! The scalar functions that kernels compute, in one place.
+//!
+//! The operator table writes an element-wise function as a formula; the functions that a formula may call are
+//! listed once, in [`sparse_core::operators::scalar::FUNCTIONS`], with their value in `f64`. Most are methods of
+//! `num_traits::Float`; [`ScalarFunctions`] has the others.
+
+use sparse_core::element::Float;
+
+/// The functions of formulas that `num_traits::Float` does not have. None overflows where its value is finite.
+pub trait ScalarFunctions: Float {
+    /// -1, 0 or 1; 0 for NaN.
+    fn sign(self) -> Self;
+
+    /// The larger one; NaN stays NaN.
+    fn at_least(self, bound: Self) -> Self;
+
+    /// 1 / (1 + exp(-x)).
+    fn sigmoid(self) -> Self;
+
+    /// log(1 + exp(x)).
+    fn softplus(self) -> Self;
+}
+
+impl<T: Float> ScalarFunctions for T {
+    #[inline(always)]
+    fn sign(self) -> T {
+        if self > T::zero() {
+            T::one()
+        } else if self < T::zero() {
+            -T::one()
+        } else {
+            T::zero()
+        }
+    }
+
+    #[inline(always)]
+    fn at_least(self, bound: T) -> T {
+        if self < bound { bound } else { self }
+    }
+
+    #[inline(always)]
+    fn sigmoid(self) -> T {
+        sigmoid_from(self, exp_of_minus_abs(self))
+    }
+
+    #[inline(always)]
+    fn softplus(self) -> T {
+        softplus_from(self, exp_of_minus_abs(self))
+    }
+}
+
+/// Sigmoid and softplus with one exponential.
+#[inline(always)]
+pub(crate) fn sigmoid_and_softplus<T: Float>(x: T) -> (T, T) {
+    let e = exp_of_minus_abs(x);
+    (sigmoid_from(x, e), softplus_from(x, e))
+}
+
+/// exp of what is never positive, so that nothing overflows.
+#[inline(always)]
+fn exp_of_minus_abs<T: Float>(x: T) -> T {
+    (-x.abs()).exp()
+}
+
+#[inline(always)]
+fn sigmoid_from<T: Float>(x: T, e: T) -> T {
+    let numerator = if x >= T::zero() { T::one() } else { e };
+    numerator / (T::one() + e)
+}
+
+#[inline(always)]
+fn softplus_from<T: Float>(x: T, e: T) -> T {
+    x.at_least(T::zero()) + e.ln_1p()
+}
+
+/// The sum, in `f64`, in an order that depends on the length only.
+#[inline]
+pub(crate) fn sum<T: Float>(values: &[T]) -> f64 {
+    // Lanes, so that the additions do not wait for each other.
+    let mut lanes = [0.0f64; 8];
+    let mut chunks = values.chunks_exact(8);
+    for chunk in &mut chunks {
+        for (lane, value) in lanes.iter_mut().zip(chunk) {
+            *lane += value.as_f64();
+        }
+    }
+    let rest: f64 = chunks.remainder().iter().map(|value| value.as_f64()).sum();
+    let [a, b, c, d, e, f, g, h] = lanes;
+    ((a + b) + (c + d)) + ((e + f) + (g + h)) + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Each function that formulas may call, by the method that computes it.
+    fn method<T: Float>(name: &str, x: &[T]) -> Option<T> {
+        Some(match name {
+            "abs" => x[0].abs(),
+            "sign" => x[0].sign(),
+            "at_least" => x[0].at_least(x[1]),
+            "sqrt" => x[0].sqrt(),
+            "cbrt" => x[0].cbrt(),
+            "exp" => x[0].exp(),
+            "exp_m1" => x[0].exp_m1(),
+            "ln" => x[0].ln(),
+            "ln_1p" => x[0].ln_1p(),
+            "sin" => x[0].sin(),
+            "cos" => x[0].cos(),
+            "tan" => x[0].tan(),
+            "asin" => x[0].asin(),
+            "atan" => x[0].atan(),
+            "sinh" => x[0].sinh(),
+            "cosh" => x[0].cosh(),
+            "tanh" => x[0].tanh(),
+            "asinh" => x[0].asinh(),
+            "atanh" => x[0].atanh(),
+            "sigmoid" => x[0].sigmoid(),
+            "softplus" => x[0].softplus(),
+            _ => return None,
+        })
+    }
+
+    #[test]
+    fn methods_are_the_functions_of_formulas() {
+        for function in sparse_core::operators::scalar::FUNCTIONS {
+            for x in [
+                -40.0,
+                -1.5,
+                -0.25,
+                -0.0,
+                0.0,
+                1e-9,
+                0.75,
+                3.0,
+                90.0,
+                f64::NAN,
+            ] {
+                let expected = (function.value)(&[x, 0.5]);
+                let exact = method(function.method, &[x, 0.5]).expect(function.name);
+                let single = method(function.method, &[x as f32, 0.5]).expect(function.name);
+                let expected_single = (function.value)(&[f64::from(x as f32), 0.5]);
+                assert!(close(exact, expected, 1e-12), "{} {x}", function.name);
+                // An f32 near a pole of tan or below the smallest number of exp is not the question here.
+                if expected_single.abs() < 1e30 && expected_single.abs() > 1e-30 {
+                    assert!(
+                        close(f64::from(single), expected_single, 1e-5),
+                        "{} {x}",
+                        function.name
+                    );
+                }
+            }
+        }
+    }
+
+    fn close(found: f64, expected: f64, tolerance: f64) -> bool {
+        found == expected
+            || found.is_nan() && expected.is_nan()
+            || (found - expected).abs() <= tolerance * expected.abs()
+    }
+
+    #[test]
+    fn nothing_overflows() {
+        for x in [-1e30f32, -200.0, 200.0, 1e30] {
+            let (sigmoid, softplus) = sigmoid_and_softplus(x);
+            assert_eq!(
+                (sigmoid, softplus),
+                (f32::from(u8::from(x > 0.0)), x.max(0.0))
+            );
+            assert_eq!((x.sigmoid(), x.softplus()), (sigmoid, softplus));
+        }
+    }
+
+    #[test]
+    fn long_sums_of_f32_are_accurate() {
+        let values = vec![0.1f32; 1_000_003];
+        assert!((sum(&values) - f64::from(0.1f32) * 1_000_003.0).abs() < 1e-3);
+        assert_eq!(sum::<f32>(&[]), 0.0);
+    }
+}
