@@ -12,6 +12,7 @@ pub mod metric;
 #[doc(hidden)]
 pub mod linear;
 pub mod model;
+pub mod ops;
 pub mod optimizer;
 mod replace;
 pub mod schedule;

@@ -31,10 +31,13 @@ pub mod softmax_cross_entropy;
 pub mod softmax_gradient;
 pub mod squared_error;
 pub mod sum;
+mod table;
 pub mod transpose;
 pub mod unary;
 
 pub use context::{Context, Parallel};
+pub use scalar::ScalarFunctions;
+pub use table::{Array, Kernels, Operand, call_kernel};
 
 use crate::formats::FormatError;
 
