@@ -8,7 +8,8 @@ pub use sparse_runtime::*;
 
 /// Everything that a model's source and its training need.
 pub mod prelude {
-    pub use crate::data::{Dataset, IndexBase, LastBatch, libsvm};
+    pub use crate::data::libsvm::{self, IndexBase};
+    pub use crate::data::{Dataset, LastBatch};
     pub use crate::formats::{Csr, CsrView, Dense, DenseView, RowSparse, RowSparseView};
     pub use crate::initializer::{Initializer, Seed};
     pub use crate::model::{Dims, Model};
@@ -23,9 +24,7 @@ pub mod __private {
     pub use crate::emitted::{
         check_extent, check_ids, check_rank, debug_model, log_fallbacks, scalar_of,
     };
-    pub use crate::formats::{
-        Csr, CsrView, Dense, DenseView, RowSparse, RowSparseView,
-    };
+    pub use crate::formats::{Csr, CsrView, Dense, DenseView, RowSparse, RowSparseView};
     pub use crate::initializer::{Initializer, Seed, Stream};
     pub use crate::kernels::{self, Context, Kernels, ScalarFunctions};
     pub use crate::linear;

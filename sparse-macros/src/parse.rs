@@ -1,8 +1,8 @@
 //! Tokens to tree. Tolerant: a declaration that does not parse loses only itself.
 
 use crate::ast::{
-    ArrayType, AttributeText, Declaration, Expression, ExpressionKind, Extent, Initializer, Input, Let,
-    Model, Parameter,
+    ArrayType, AttributeText, Declaration, Expression, ExpressionKind, Extent, Initializer, Input,
+    Let, Model, Parameter,
 };
 use crate::report::Report;
 use proc_macro2::{Group, TokenStream, TokenTree};
@@ -13,8 +13,9 @@ use syn::spanned::Spanned;
 use syn::{Attribute, BinOp, Expr, Ident, Lit, Token, UnOp, Visibility, bracketed};
 
 /// The words that begin a declaration, for suggestions.
-const DECLARATIONS: [&str; 9] =
-    ["input", "label", "param", "let", "loss", "output", "fallback", "dtype", "fuse"];
+const DECLARATIONS: [&str; 9] = [
+    "input", "label", "param", "let", "loss", "output", "fallback", "dtype", "fuse",
+];
 
 /// Parses all models of a `graph!`.
 pub(crate) fn models(input: TokenStream, report: &mut Report) -> Vec<Model> {
@@ -24,7 +25,12 @@ pub(crate) fn models(input: TokenStream, report: &mut Report) -> Vec<Model> {
             match model_head(stream) {
                 Ok((docs, visibility, name, body)) => {
                     let declarations = declarations(body.stream(), report);
-                    models.push(Model { docs, visibility, name, declarations });
+                    models.push(Model {
+                        docs,
+                        visibility,
+                        name,
+                        declarations,
+                    });
                 }
                 Err(error) => {
                     report.syntax(&error);
@@ -50,15 +56,23 @@ type Head = (Vec<Attribute>, Visibility, Ident, Group);
 fn model_head(stream: ParseStream<'_>) -> syn::Result<Head> {
     let docs = stream.call(Attribute::parse_outer)?;
     let visibility: Visibility = stream.parse()?;
-    let word: Ident = stream.parse().map_err(|error| syn::Error::new(error.span(), "expected `model`"))?;
+    let word: Ident = stream
+        .parse()
+        .map_err(|error| syn::Error::new(error.span(), "expected `model`"))?;
     if word != "model" {
-        return Err(syn::Error::new(word.span(), format!("expected `model`, found `{word}`")));
+        return Err(syn::Error::new(
+            word.span(),
+            format!("expected `model`, found `{word}`"),
+        ));
     }
     let name = stream.parse()?;
     let body: TokenTree = stream.parse()?;
     match body {
         TokenTree::Group(group) => Ok((docs, visibility, name, group)),
-        other => Err(syn::Error::new(other.span(), "expected `{` and the model's declarations")),
+        other => Err(syn::Error::new(
+            other.span(),
+            "expected `{` and the model's declarations",
+        )),
     }
 }
 
@@ -83,7 +97,13 @@ fn declarations(tokens: TokenStream, report: &mut Report) -> Vec<Declaration> {
             Ok(declaration) => declarations.extend(declaration),
             Err(error) => report.syntax(&error),
         }
-        for Note { code, span, message, help } in notes {
+        for Note {
+            code,
+            span,
+            message,
+            help,
+        } in notes
+        {
             report.error(code, span, message, help);
         }
     }
@@ -113,14 +133,22 @@ fn declaration(stream: ParseStream<'_>, notes: &mut Vec<Note>) -> syn::Result<Op
         return let_declaration(stream, notes).map(Some);
     }
     let word: Ident = stream.parse().map_err(|error| {
-        syn::Error::new(error.span(), "expected a declaration, such as `let name = …;`")
+        syn::Error::new(
+            error.span(),
+            "expected a declaration, such as `let name = …;`",
+        )
     })?;
     let parsed = match word.to_string().as_str() {
         "input" | "label" => {
             let name = stream.parse()?;
             stream.parse::<Token![:]>()?;
             let array = array_type(stream)?;
-            Declaration::Input(Input { docs, is_label: word == "label", name, array })
+            Declaration::Input(Input {
+                docs,
+                is_label: word == "label",
+                name,
+                array,
+            })
         }
         "param" => parameter(stream, docs)?,
         "loss" => Declaration::Loss(expression(&stream.parse::<Expr>()?, notes)),
@@ -129,13 +157,19 @@ fn declaration(stream: ParseStream<'_>, notes: &mut Vec<Note>) -> syn::Result<Op
             let value = if stream.parse::<Option<Token![=]>>()?.is_some() {
                 expression(&stream.parse::<Expr>()?, notes)
             } else {
-                Expression { span: name.span(), kind: ExpressionKind::Name(name.clone()) }
+                Expression {
+                    span: name.span(),
+                    kind: ExpressionKind::Name(name.clone()),
+                }
             };
             Declaration::Output { name, value }
         }
         "fallback" | "dtype" | "fuse" => {
             stream.parse::<Token![=]>()?;
-            Declaration::Option { name: word, value: stream.parse()? }
+            Declaration::Option {
+                name: word,
+                value: stream.parse()?,
+            }
         }
         other => {
             notes.push(Note {
@@ -177,7 +211,10 @@ fn let_declaration(stream: ParseStream<'_>, notes: &mut Vec<Note>) -> syn::Resul
                 help: None,
             });
             stream.parse::<TokenStream>()?;
-            Expression { span: error.span(), kind: ExpressionKind::Broken }
+            Expression {
+                span: error.span(),
+                kind: ExpressionKind::Broken,
+            }
         }
     };
     Ok(Declaration::Let(Let { name, array, value }))
@@ -190,7 +227,10 @@ fn parameter(stream: ParseStream<'_>, docs: Vec<Attribute>) -> syn::Result<Decla
         syn::parenthesized!(content in stream);
         let word: Ident = content.parse()?;
         if word != "frozen" {
-            return Err(syn::Error::new(word.span(), format!("expected `frozen`, found `{word}`")));
+            return Err(syn::Error::new(
+                word.span(),
+                format!("expected `frozen`, found `{word}`"),
+            ));
         }
         frozen = true;
     }
@@ -200,7 +240,9 @@ fn parameter(stream: ParseStream<'_>, docs: Vec<Attribute>) -> syn::Result<Decla
     if !stream.peek(Token![=]) {
         return Err(syn::Error::new(
             name.span(),
-            format!("the parameter `{name}` has no initializer: write `= Zeros` or `= Normal {{ mean: 0.0, std: 0.01 }}`"),
+            format!(
+                "the parameter `{name}` has no initializer: write `= Zeros` or `= Normal {{ mean: 0.0, std: 0.01 }}`"
+            ),
         ));
     }
     stream.parse::<Token![=]>()?;
@@ -212,15 +254,29 @@ fn parameter(stream: ParseStream<'_>, docs: Vec<Attribute>) -> syn::Result<Decla
             Expr::Path(value) => &value.path,
             other => return Err(syn::Error::new(other.span(), "expected an initializer")),
         },
-        other => return Err(syn::Error::new(other.span(), "expected an initializer such as `Zeros`")),
+        other => {
+            return Err(syn::Error::new(
+                other.span(),
+                "expected an initializer such as `Zeros`",
+            ));
+        }
     };
     let name_of = path
         .segments
         .last()
         .map(|segment| segment.ident.clone())
         .ok_or_else(|| syn::Error::new(path.span(), "expected an initializer"))?;
-    let initializer = Initializer { name: name_of, tokens: value.to_token_stream() };
-    Ok(Declaration::Parameter(Parameter { docs, frozen, name, array, initializer }))
+    let initializer = Initializer {
+        name: name_of,
+        tokens: value.to_token_stream(),
+    };
+    Ok(Declaration::Parameter(Parameter {
+        docs,
+        frozen,
+        name,
+        array,
+        initializer,
+    }))
 }
 
 fn array_type(stream: ParseStream<'_>) -> syn::Result<ArrayType> {
@@ -243,7 +299,10 @@ fn array_type(stream: ParseStream<'_>) -> syn::Result<ArrayType> {
             Extent::Size(content.parse::<syn::LitInt>()?.base10_parse()?)
         } else {
             Extent::Name(content.parse().map_err(|error| {
-                syn::Error::new(error.span(), "expected a dimension: a name, a number or `_`")
+                syn::Error::new(
+                    error.span(),
+                    "expected a dimension: a name, a number or `_`",
+                )
             })?)
         });
         if !content.is_empty() {
@@ -251,7 +310,12 @@ fn array_type(stream: ParseStream<'_>) -> syn::Result<ArrayType> {
         }
     }
     let span = storage.span();
-    Ok(ArrayType { storage, element, dims, span })
+    Ok(ArrayType {
+        storage,
+        element,
+        dims,
+        span,
+    })
 }
 
 /// A Rust expression as one of ours.
@@ -270,12 +334,14 @@ fn expression(expr: &Expr, notes: &mut Vec<Note>) -> Expression {
             None => broken(notes, span, "expected the name of a value"),
         },
         Expr::Lit(literal) => match &literal.lit {
-            Lit::Int(number) => number
-                .base10_parse()
-                .map_or_else(|_| broken(notes, span, "expected a number"), ExpressionKind::Number),
-            Lit::Float(number) => number
-                .base10_parse()
-                .map_or_else(|_| broken(notes, span, "expected a number"), ExpressionKind::Number),
+            Lit::Int(number) => number.base10_parse().map_or_else(
+                |_| broken(notes, span, "expected a number"),
+                ExpressionKind::Number,
+            ),
+            Lit::Float(number) => number.base10_parse().map_or_else(
+                |_| broken(notes, span, "expected a number"),
+                ExpressionKind::Number,
+            ),
             _ => broken(notes, span, "expected a number"),
         },
         Expr::Unary(unary) if matches!(unary.op, UnOp::Neg(_)) => {
@@ -295,7 +361,10 @@ fn expression(expr: &Expr, notes: &mut Vec<Note>) -> Expression {
             };
             match name {
                 Some(name) => {
-                    let operands = vec![expression(&binary.left, notes), expression(&binary.right, notes)];
+                    let operands = vec![
+                        expression(&binary.left, notes),
+                        expression(&binary.right, notes),
+                    ];
                     call(name, binary.op.span(), operands)
                 }
                 None => broken(notes, binary.op.span(), "expected `+`, `-`, `*` or `/`"),
@@ -312,7 +381,11 @@ fn expression(expr: &Expr, notes: &mut Vec<Note>) -> Expression {
             let receiver = expression(&call.receiver, notes);
             arguments(call.method.clone(), Some(receiver), call.args.iter(), notes)
         }
-        _ => broken(notes, span, "expected a value: a name, a number, an operator or a call"),
+        _ => broken(
+            notes,
+            span,
+            "expected a value: a name, a number, an operator or a call",
+        ),
     };
     let span = match &kind {
         ExpressionKind::Call { operator, .. } => operator.span(),
@@ -322,7 +395,12 @@ fn expression(expr: &Expr, notes: &mut Vec<Note>) -> Expression {
 }
 
 fn broken(notes: &mut Vec<Note>, span: proc_macro2::Span, message: &str) -> ExpressionKind {
-    notes.push(Note { code: Code::Syntax, span, message: message.into(), help: None });
+    notes.push(Note {
+        code: Code::Syntax,
+        span,
+        message: message.into(),
+        help: None,
+    });
     ExpressionKind::Broken
 }
 
@@ -348,14 +426,20 @@ fn arguments<'a>(
             other => operands.push(expression(other, notes)),
         }
     }
-    ExpressionKind::Call { operator, operands, attributes }
+    ExpressionKind::Call {
+        operator,
+        operands,
+        attributes,
+    }
 }
 
 fn attribute(expr: &Expr) -> AttributeText {
     match expr {
         Expr::Lit(literal) => match &literal.lit {
             Lit::Bool(flag) => AttributeText::Flag(flag.value),
-            Lit::Int(number) => number.base10_parse().map_or(AttributeText::Other, AttributeText::Integer),
+            Lit::Int(number) => number
+                .base10_parse()
+                .map_or(AttributeText::Other, AttributeText::Integer),
             _ => AttributeText::Other,
         },
         Expr::Unary(unary) if matches!(unary.op, UnOp::Neg(_)) => match attribute(&unary.expr) {

@@ -29,9 +29,7 @@ fn tokens(formula: &Formula, variable: &dyn Fn(&str) -> TokenStream) -> TokenStr
         }
         Formula::Binary(operator, lhs, rhs) => {
             let (lhs, rhs) = (tokens(lhs, variable), tokens(rhs, variable));
-            let indicator = |comparison: TokenStream| {
-                quote!((if #comparison { T::of(1.0) } else { T::of(0.0) }))
-            };
+            let indicator = |comparison: TokenStream| quote!((if #comparison { T::of(1.0) } else { T::of(0.0) }));
             match operator {
                 BinaryOperator::Add => quote!((#lhs + #rhs)),
                 BinaryOperator::Subtract => quote!((#lhs - #rhs)),
@@ -42,7 +40,9 @@ fn tokens(formula: &Formula, variable: &dyn Fn(&str) -> TokenStream) -> TokenStr
             }
         }
         Formula::Call(name, operands, _) => {
-            let Some(known) = function(name) else { panic!("no scalar function `{name}`") };
+            let Some(known) = function(name) else {
+                panic!("no scalar function `{name}`")
+            };
             let method = Ident::new(known.method, proc_macro2::Span::call_site());
             let mut operands = operands.iter().map(|operand| tokens(operand, variable));
             let receiver = operands.next();

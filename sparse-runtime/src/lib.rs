@@ -8,9 +8,9 @@ pub mod error;
 pub mod formats;
 pub mod initializer;
 pub mod kernels;
-pub mod metric;
 #[doc(hidden)]
 pub mod linear;
+pub mod metric;
 pub mod model;
 pub mod ops;
 pub mod optimizer;

@@ -22,7 +22,9 @@ pub(super) fn bind(emit: &Emit<'_>) -> TokenStream {
         let source = match emit.graph.storage(id) {
             Storage::Csr => quote!(source.csr(#index)?),
             Storage::RowSparse => quote!(source.row_sparse(#index)?),
-            Storage::Dense if !emit.graph.value(id).element.is_float() => quote!(source.ids(#index)?),
+            Storage::Dense if !emit.graph.value(id).element.is_float() => {
+                quote!(source.ids(#index)?)
+            }
             Storage::Dense => quote!(source.dense(#index)?),
         };
         quote!(#field: #source)
@@ -82,7 +84,11 @@ pub(super) fn check(emit: &Emit<'_>) -> TokenStream {
 
 fn check_value(emit: &Emit<'_>, id: ValueId, known: &mut BTreeSet<String>) -> TokenStream {
     let rt = &emit.rt;
-    let (model, name, field) = (emit.name.to_string(), emit.graph.label(id), emit.declared(id));
+    let (model, name, field) = (
+        emit.name.to_string(),
+        emit.graph.label(id),
+        emit.declared(id),
+    );
     let shape = emit.graph.shape(id);
     let storage = emit.graph.storage(id);
     let mut tokens = TokenStream::new();
@@ -122,10 +128,18 @@ fn check_ids(emit: &Emit<'_>, id: ValueId) -> TokenStream {
         let apply = graph.apply_of(user)?;
         let class = matches!(
             apply.operator.kind,
-            operators::Kind::Loss { label: operators::LossLabel::Class, .. }
+            operators::Kind::Loss {
+                label: operators::LossLabel::Class,
+                ..
+            }
         );
         (class && apply.operands.get(1) == Some(&id))
-            .then(|| graph.shape(apply.operands[0]).last().and_then(|dim| emit.fixed_extent(dim)))
+            .then(|| {
+                graph
+                    .shape(apply.operands[0])
+                    .last()
+                    .and_then(|dim| emit.fixed_extent(dim))
+            })
             .flatten()
     });
     match bound {

@@ -29,7 +29,11 @@ pub(crate) fn kernels() -> TokenStream {
         let doc = format!(
             "`{}`: `{} -> {}`. {}",
             kernel.operator.name,
-            kernel.rule_name().replace("_into_dense", "").replace('_', " ").replace("row sparse", "row_sparse"),
+            kernel
+                .rule_name()
+                .replace("_into_dense", "")
+                .replace('_', " ")
+                .replace("row sparse", "row_sparse"),
             kernel.result,
             kernel.operator.summary
         );
@@ -85,12 +89,15 @@ pub(crate) fn kernels() -> TokenStream {
 
 fn signature(kernel: &Kernel, device: &TokenStream, element: &TokenStream) -> TokenStream {
     let (name, out) = (kernel.name(), array(kernel.result));
-    let operands = kernel.operator.operands.iter().zip(&kernel.signature.operands).map(
-        |(operand, pattern)| {
+    let operands = kernel
+        .operator
+        .operands
+        .iter()
+        .zip(&kernel.signature.operands)
+        .map(|(operand, pattern)| {
             let (operand, view) = (ident(operand), view(*pattern, device, element));
             quote!(#operand: #view)
-        },
-    );
+        });
     let attributes = kernel.attributes();
     let attributes = attributes.iter().map(|(attribute, kind)| {
         let (attribute, kind) = (ident(attribute), attribute_type(*kind));
@@ -109,8 +116,16 @@ fn signature(kernel: &Kernel, device: &TokenStream, element: &TokenStream) -> To
 /// The call of the function that computes the rule on the CPU.
 fn body(kernel: &Kernel) -> TokenStream {
     let operator = kernel.operator;
-    let operands: Vec<_> = operator.operands.iter().map(|operand| ident(operand)).collect();
-    let attributes: Vec<_> = kernel.attributes().iter().map(|(name, _)| ident(name)).collect();
+    let operands: Vec<_> = operator
+        .operands
+        .iter()
+        .map(|operand| ident(operand))
+        .collect();
+    let attributes: Vec<_> = kernel
+        .attributes()
+        .iter()
+        .map(|(name, _)| ident(name))
+        .collect();
     let rule = ident(&kernel.rule_name());
     let family = |module: &str| {
         let module = ident(module);
@@ -119,7 +134,10 @@ fn body(kernel: &Kernel) -> TokenStream {
     match operator.kind {
         Kind::Kernel | Kind::Loss { .. } => family(operator.name),
         Kind::LossGradient(loss) => {
-            let (module, rule) = (ident(loss), ident(&format!("gradient_{}", kernel.rule_name())));
+            let (module, rule) = (
+                ident(loss),
+                ident(&format!("gradient_{}", kernel.rule_name())),
+            );
             quote!(crate::kernels::#module::cpu::#rule(out, #(#operands,)* context))
         }
         Kind::Unary(formula) => {
@@ -131,10 +149,25 @@ fn body(kernel: &Kernel) -> TokenStream {
     }
 }
 
-fn binary(kernel: &Kernel, family: BinaryFamily, formula: &str, operands: &[syn::Ident]) -> TokenStream {
+fn binary(
+    kernel: &Kernel,
+    family: BinaryFamily,
+    formula: &str,
+    operands: &[syn::Ident],
+) -> TokenStream {
     // A gradient's formula is in `g` and in `x` or `y`; the others' in `x` and `y`.
-    let first = if family == BinaryFamily::Gradient { "g" } else { "x" };
-    let formula = scalar::rust(formula, &|name| if name == first { quote!(first) } else { quote!(second) });
+    let first = if family == BinaryFamily::Gradient {
+        "g"
+    } else {
+        "x"
+    };
+    let formula = scalar::rust(formula, &|name| {
+        if name == first {
+            quote!(first)
+        } else {
+            quote!(second)
+        }
+    });
     let patterns = &kernel.signature.operands;
     let storage = |pattern: Pattern| match pattern {
         Pattern::Array(storage, _) => storage.name(),
@@ -167,14 +200,19 @@ fn binary(kernel: &Kernel, family: BinaryFamily, formula: &str, operands: &[syn:
 fn arm(kernel: &Kernel) -> TokenStream {
     let (name, out) = (kernel.name(), array(kernel.result));
     let text = name.to_string();
-    let operands = kernel.signature.operands.iter().enumerate().map(|(index, pattern)| {
-        let accessor = ident(match pattern {
-            Pattern::Scalar => "scalar",
-            Pattern::Ids => "ids",
-            Pattern::Array(storage, _) => storage.name(),
+    let operands = kernel
+        .signature
+        .operands
+        .iter()
+        .enumerate()
+        .map(|(index, pattern)| {
+            let accessor = ident(match pattern {
+                Pattern::Scalar => "scalar",
+                Pattern::Ids => "ids",
+                Pattern::Array(storage, _) => storage.name(),
+            });
+            quote!(operands.get(#index)?.#accessor()?)
         });
-        quote!(operands.get(#index)?.#accessor()?)
-    });
     let attributes = kernel.attributes();
     let attributes = attributes.iter().map(|(attribute, kind)| match kind {
         AttributeKind::Axis => quote!(attributes.axis(#attribute)),

@@ -7,7 +7,9 @@ use crate::formats::Shape;
 #[non_exhaustive]
 pub enum ModelError {
     /// An extent of a batch is not what the model's dimensions or the batch's other arrays say.
-    #[error("model `{model}`: `{input}` has extent {found} on axis {axis}, but {expected} is needed")]
+    #[error(
+        "model `{model}`: `{input}` has extent {found} on axis {axis}, but {expected} is needed"
+    )]
     Extent {
         /// The model.
         model: &'static str,
@@ -50,7 +52,9 @@ pub enum ModelError {
         classes: usize,
     },
     /// The model declares no loss.
-    #[error("model `{model}` has no loss: add `loss squared_error(prediction, label);` to train it")]
+    #[error(
+        "model `{model}` has no loss: add `loss squared_error(prediction, label);` to train it"
+    )]
     NoLoss {
         /// The model.
         model: &'static str,
@@ -75,7 +79,13 @@ impl ModelError {
         found: usize,
         expected: usize,
     ) -> Self {
-        ModelError::Extent { model, input, axis, found, expected }
+        ModelError::Extent {
+            model,
+            input,
+            axis,
+            found,
+            expected,
+        }
     }
 
     #[cold]
@@ -85,6 +95,11 @@ impl ModelError {
         shape: Shape,
         expected: usize,
     ) -> Self {
-        ModelError::Rank { model, input, shape, expected }
+        ModelError::Rank {
+            model,
+            input,
+            shape,
+            expected,
+        }
     }
 }
