@@ -195,3 +195,223 @@ fn without_rows(declared: &InputInfo) -> Shape {
         .collect();
     Shape::try_new(&extents).unwrap_or_default()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sparse_core::storage::ElementType::{self, F32, F64, U32};
+    use sparse_core::storage::Storage::{self, Csr as Sparse, Dense as Full, RowSparse};
+
+    const N: Extent = Extent::Named("n");
+
+    fn declare(
+        name: &'static str,
+        role: InputRole,
+        storage: Storage,
+        element: ElementType,
+        shape: &'static [Extent],
+        label: LabelKind,
+    ) -> InputInfo {
+        InputInfo {
+            name,
+            role,
+            storage,
+            element,
+            shape,
+            label,
+        }
+    }
+
+    fn input(name: &'static str) -> InputInfo {
+        declare(
+            name,
+            InputRole::Input,
+            Sparse,
+            F32,
+            &[N, Extent::Named("d")],
+            LabelKind::Real,
+        )
+    }
+
+    fn label(name: &'static str, kind: LabelKind) -> InputInfo {
+        let element = if kind == LabelKind::Class { U32 } else { F32 };
+        declare(
+            name,
+            InputRole::Label,
+            Full,
+            element,
+            &[N, Extent::Constant(1)],
+            kind,
+        )
+    }
+
+    /// A csr input of this many columns, so that it can be told from others.
+    fn csr(n_cols: usize) -> Csr {
+        Csr::zeros(2, n_cols)
+    }
+
+    fn unnamed(labels: [f32; 2]) -> Dataset {
+        Dataset::new(csr(3), labels.to_vec()).unwrap()
+    }
+
+    #[track_caller]
+    fn refused(data: &Dataset, inputs: &[InputInfo]) -> String {
+        match bind(data, inputs, Labels::Required) {
+            Err(error) => error.to_string(),
+            Ok(_) => panic!("bound"),
+        }
+    }
+
+    /// The widths of the csr arrays that were bound.
+    fn widths(data: &Dataset, inputs: &[InputInfo]) -> Vec<usize> {
+        let bound = bind(data, inputs, Labels::Required).unwrap();
+        let width = |bound: &Bound<'_, f32>| match bound {
+            Bound::Csr(csr) => csr.n_cols(),
+            _ => panic!("not csr"),
+        };
+        bound.iter().map(width).collect()
+    }
+
+    #[test]
+    fn by_name_first_then_by_role_and_order() {
+        let data = Dataset::<f32>::builder()
+            .input("a", csr(1))
+            .input("b", csr(2))
+            .label("y", vec![0.0f32, 1.0])
+            .input("c", csr(3))
+            .build()
+            .unwrap();
+        assert_eq!(
+            widths(&data, &[input("c"), input("a"), input("b")]),
+            [3, 1, 2]
+        );
+        assert_eq!(
+            widths(&data, &[input("u"), input("v"), input("w")]),
+            [1, 2, 3]
+        );
+        // A column that some declaration names is not taken by order, wherever that declaration stands.
+        assert_eq!(
+            widths(&data, &[input("u"), input("a"), input("v")]),
+            [2, 1, 3]
+        );
+        assert_eq!(widths(&data, &[input("b")]), [2]);
+        let message = refused(&data, &[input("u"), input("v"), input("w"), input("z")]);
+        assert_eq!(
+            message,
+            "the model's input `z` has no data: the data has the input `a`, the input `b`, the label `y`, the input `c`"
+        );
+    }
+
+    #[test]
+    fn labels_may_be_ignored_but_not_missing() {
+        let data = Dataset::features_only(csr(3));
+        let inputs = [input("x"), label("y", LabelKind::Real)];
+        assert!(refused(&data, &inputs).starts_with("the model's label `y` has no data"));
+        let bound = bind(&data, &inputs, Labels::Ignored).unwrap();
+        assert!(matches!(&bound[1], Bound::Ignored(shape) if shape[..] == [0, 1]));
+        // An invalid label is not looked at either.
+        let data = unnamed([7.0, 8.0]);
+        assert!(
+            bind(
+                &data,
+                &[input("x"), label("y", LabelKind::Binary)],
+                Labels::Ignored
+            )
+            .is_ok()
+        );
+    }
+
+    #[test]
+    fn types_are_checked() {
+        let data = unnamed([0.0, 1.0]);
+        let mut dense = input("x");
+        dense.storage = Full;
+        assert_eq!(
+            refused(&data, &[dense]),
+            "`x` is declared `dense`, but the input (column 0) is `csr`: convert it, or change the declaration"
+        );
+        dense.storage = RowSparse;
+        assert!(refused(&data, &[dense]).starts_with("`x` is declared `row_sparse`"));
+        let mut wide = input("x");
+        wide.element = F64;
+        assert_eq!(
+            refused(&data, &[wide]),
+            "`x` is declared with elements `f64`, but the input (column 0) has `f32`: convert it, or change the declaration"
+        );
+        let ids = Dataset::<f32>::builder()
+            .input("x", csr(3))
+            .label("y", vec![1u32, 0])
+            .build()
+            .unwrap();
+        assert!(refused(&ids, &[label("y", LabelKind::Binary)]).contains("has `u32`"));
+        assert!(bind(&ids, &[label("y", LabelKind::Class)], Labels::Required).is_ok());
+        assert_eq!(
+            refused(&data, &[label("y", LabelKind::Class)]),
+            "`y` is a class id, but the label (column 1) holds real numbers: turn them into ids by `data.into_classes()`"
+        );
+    }
+
+    #[test]
+    fn constant_extents_are_checked() {
+        let data = unnamed([0.0, 1.0]);
+        let mut narrow = input("x");
+        narrow.shape = &[N, Extent::Constant(3)];
+        assert!(bind(&data, &[narrow], Labels::Required).is_ok());
+        narrow.shape = &[N, Extent::Constant(4)];
+        assert_eq!(
+            refused(&data, &[narrow]),
+            "`x` is declared [n, 4], but the input (column 0) has the shape [2, 3]"
+        );
+    }
+
+    #[test]
+    fn one_number_a_row_takes_the_rank_declared() {
+        for found in [&[2][..], &[2, 1], &[2, 1, 1]] {
+            for declared in [
+                &[N][..],
+                &[N, Extent::Constant(1)],
+                &[N, Extent::Named("k"), Extent::Constant(1)],
+            ] {
+                let shape = fit(Shape::new(found), declared).unwrap();
+                assert_eq!(
+                    (shape.rank(), shape.n_rows(), shape.row_size()),
+                    (declared.len(), 2, 1)
+                );
+            }
+        }
+        let fits =
+            |found: &[usize], declared: &[Extent]| fit(Shape::new(found), declared).is_some();
+        assert!(!fits(&[2, 3], &[N]));
+        assert!(!fits(&[2, 3], &[N, Extent::Constant(1)]));
+        assert!(!fits(&[2], &[N, Extent::Constant(3)]));
+        assert!(!fits(&[2], &[]));
+        assert!(fits(&[2, 3], &[N, Extent::Named("k")]));
+        // The first extent is the rows of a batch, not of the data.
+        assert!(fits(&[2, 3], &[Extent::Constant(32), Extent::Named("k")]));
+    }
+
+    #[test]
+    fn binary_labels_are_checked() {
+        let binary = [label("y", LabelKind::Binary)];
+        for good in [-1.0, -0.0, 0.0, 0.25, 1.0] {
+            assert!(bind(&unnamed([1.0, good]), &binary, Labels::Required).is_ok());
+        }
+        for bad in [-0.5, 1.5, 2.0, -2.0] {
+            let message = refused(&unnamed([1.0, bad]), &binary);
+            assert!(
+                message.starts_with(&format!(
+                    "row 1 of the label (column 1) is {bad}: `y` is read by a binary loss"
+                )),
+                "{message}"
+            );
+        }
+        assert!(
+            bind(
+                &unnamed([5.0, -7.0]),
+                &[label("y", LabelKind::Real)],
+                Labels::Required
+            )
+            .is_ok()
+        );
+    }
+}

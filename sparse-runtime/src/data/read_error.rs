@@ -210,8 +210,10 @@ impl Excerpt {
     pub(crate) fn word(bytes: &[u8]) -> Self {
         let blank = |byte: &u8| byte.is_ascii_whitespace();
         let end = bytes.iter().position(blank).unwrap_or(bytes.len());
-        if end == 0 {
-            return Excerpt("the end of the line".into());
+        match bytes {
+            [] | [b'\n', ..] | [b'\r', b'\n', ..] => return Excerpt("the end of the line".into()),
+            _ if end == 0 => return Excerpt("a blank".into()),
+            _ => {}
         }
         let shown = end.min(Self::LONGEST);
         let cut = if shown < end { "…" } else { "" };

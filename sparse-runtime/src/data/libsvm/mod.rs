@@ -23,3 +23,6 @@ mod write;
 
 pub use read::{IndexBase, ReadReport, Reader, read};
 pub use write::write;
+
+#[cfg(test)]
+mod tests;
