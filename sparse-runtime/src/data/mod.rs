@@ -11,6 +11,9 @@ mod column;
 mod dataset;
 mod error;
 pub mod libsvm;
+pub mod matrix_market;
+#[cfg(feature = "npz")]
+pub mod npz;
 mod number;
 mod order;
 mod read_error;

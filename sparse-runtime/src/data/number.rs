@@ -1,4 +1,4 @@
-//! Decimal numbers from bytes: exact, and fast for the short numbers that data files hold.
+//! Decimal numbers from bytes, and back: exact, and fast for the short numbers that data files hold.
 //!
 //! Results are bit for bit those of `str::parse`. A number of few digits takes the fast path of Clinger, "How to
 //! read floating point numbers accurately" (PLDI 1990): where mantissa and power of ten are both exact in `f64`,
@@ -6,6 +6,7 @@
 
 use sparse_core::element::Float;
 use sparse_core::storage::ElementType;
+use std::io::{self, Write};
 
 /// The powers of ten that are exact in `f64`.
 const POWERS_OF_TEN: [f64; 23] = [
@@ -190,6 +191,23 @@ fn word(bytes: &[u8]) -> NotANumber {
         NotANumber::NotFinite
     } else {
         NotANumber::Syntax
+    }
+}
+
+/// The shortest decimal form that is read back to the same bits.
+pub(crate) fn write_number<T: Float>(
+    writer: &mut (impl Write + ?Sized),
+    value: T,
+) -> io::Result<()> {
+    let value = value.as_f64();
+    let size = value.abs();
+    // Of an `f32` the shortest form is shorter than that of the same number as `f64`.
+    let narrow = T::TYPE == ElementType::F32;
+    match (size == 0.0 || (1e-5..1e16).contains(&size), narrow) {
+        (true, true) => write!(writer, "{}", value as f32),
+        (true, false) => write!(writer, "{value}"),
+        (false, true) => write!(writer, "{:e}", value as f32),
+        (false, false) => write!(writer, "{value:e}"),
     }
 }
 

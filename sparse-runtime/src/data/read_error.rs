@@ -196,6 +196,22 @@ pub enum Problem {
         /// What the first feature is called.
         base: u64,
     },
+    /// Something else stands where the format asks for one thing.
+    #[error("expected {expected}, found {found}")]
+    Expected {
+        /// What the format asks for.
+        expected: &'static str,
+        /// What stands there.
+        found: Excerpt,
+    },
+    /// A line of a MatrixMarket file is not an entry, or lines are missing.
+    #[error("expected `{form}`, both counted from one, and {n_entries} such lines in all")]
+    ExpectedCoordinates {
+        /// The form of an entry.
+        form: &'static str,
+        /// The number of entries that the file declares.
+        n_entries: usize,
+    },
 }
 
 /// A piece of a file, escaped and cut to a length that fits a message.
@@ -203,6 +219,15 @@ pub enum Problem {
 pub struct Excerpt(String);
 
 impl Excerpt {
+    /// All of a line, or as much of it as fits.
+    pub(crate) fn line(bytes: &[u8]) -> Self {
+        let line = bytes.trim_ascii();
+        match line.len() {
+            0 => Excerpt("nothing".into()),
+            n => Excerpt::cut(line, n),
+        }
+    }
+
     /// The most bytes of the file that are shown.
     const LONGEST: usize = 24;
 
@@ -215,8 +240,12 @@ impl Excerpt {
             _ if end == 0 => return Excerpt("a blank".into()),
             _ => {}
         }
-        let shown = end.min(Self::LONGEST);
-        let cut = if shown < end { "…" } else { "" };
+        Excerpt::cut(bytes, end)
+    }
+
+    fn cut(bytes: &[u8], len: usize) -> Self {
+        let shown = len.min(Self::LONGEST);
+        let cut = if shown < len { "…" } else { "" };
         Excerpt(format!("`{}`{cut}", bytes[..shown].escape_ascii()))
     }
 }

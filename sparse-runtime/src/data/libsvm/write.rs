@@ -1,10 +1,10 @@
 //! From a dataset to a file.
 
+use crate::data::number::write_number;
 use crate::data::{ColumnValues, DataError, Dataset, ReadError};
 use crate::formats::{Csr, Dense};
 use crate::replace::replace_file;
 use sparse_core::element::Float;
-use sparse_core::storage::ElementType;
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -118,19 +118,5 @@ impl<T: Float> Rows<'_, T> {
             writer.write_all(b"\n")?;
         }
         Ok(())
-    }
-}
-
-/// The shortest decimal form that is read back to the same bits.
-fn write_number<T: Float>(writer: &mut dyn Write, value: T) -> io::Result<()> {
-    let value = value.as_f64();
-    let size = value.abs();
-    // Of an `f32` the shortest form is shorter than that of the same number as `f64`.
-    let narrow = T::TYPE == ElementType::F32;
-    match (size == 0.0 || (1e-5..1e16).contains(&size), narrow) {
-        (true, true) => write!(writer, "{}", value as f32),
-        (true, false) => write!(writer, "{value}"),
-        (false, true) => write!(writer, "{:e}", value as f32),
-        (false, false) => write!(writer, "{value:e}"),
     }
 }

@@ -1,0 +1,282 @@
+//! SciPy's sparse matrix files, as `scipy.sparse.save_npz` writes them (feature `npz`).
+
+mod npy;
+
+use super::ReadError;
+use crate::formats::{ColumnIds, Csr, FormatError};
+use ndarray_npy::ReadableElement;
+use npy::Npy;
+use sparse_core::element::Float;
+use std::fs::File;
+use std::io::{BufReader, Read};
+use std::path::Path;
+use zip::ZipArchive;
+use zip::result::ZipError;
+
+/// Reads a csr matrix; [`NpzCsr`] shows what is in the file first.
+///
+/// # Errors
+///
+/// As [`NpzCsr::open`] and [`NpzCsr::into_csr`].
+pub fn read<T: Float>(path: impl AsRef<Path>) -> Result<Csr<T>, ReadError> {
+    NpzCsr::open(path)?.into_csr()
+}
+
+/// The arrays of a csr matrix in a file of SciPy's, read but not yet checked against each other.
+///
+/// Indices may be of 32 or 64 bits, values floats or integers of any width or booleans, of either byte order.
+#[derive(Clone, Debug)]
+pub struct NpzCsr {
+    file: String,
+    n_rows: u64,
+    n_cols: u64,
+    indptr: Vec<u64>,
+    indices: ColumnIds,
+    values: Values,
+}
+
+/// The values, as wide as they need to be; integers and booleans are exact in `f64` up to 2⁵³.
+#[derive(Clone, Debug)]
+enum Values {
+    F32(Vec<f32>),
+    F64(Vec<f64>),
+}
+
+impl NpzCsr {
+    /// Reads the arrays. Linear in the size of the file, compressed or not.
+    ///
+    /// # Errors
+    ///
+    /// [`ReadError::Io`], and [`ReadError::Content`] if the file is not a whole npz file, lacks an array of
+    /// SciPy's, or holds another format than csr.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, ReadError> {
+        let path = path.as_ref();
+        let file = path.display().to_string();
+        let opened = File::open(path).map_err(|source| ReadError::Io {
+            file: file.clone(),
+            source,
+        })?;
+        let mut archive = Archive::open(file, opened)?;
+        let format = archive.array("format")?;
+        let format = format.text().map_err(|m| archive.content("format", m))?;
+        if format != "csr" {
+            return Err(archive.refuse(format!(
+                "the matrix is `{format}`: convert it by `.tocsr()` before `save_npz`"
+            )));
+        }
+        let shape = unsigned(&mut archive, "shape")?;
+        let [n_rows, n_cols] = shape[..] else {
+            return Err(archive.refuse(format!(
+                "the shape has {} extents: only matrices have rows of features",
+                shape.len()
+            )));
+        };
+        Ok(NpzCsr {
+            n_rows,
+            n_cols,
+            indptr: unsigned(&mut archive, "indptr")?,
+            indices: column_ids(&mut archive)?,
+            values: values(&mut archive)?,
+            file: archive.file,
+        })
+    }
+
+    /// The number of rows.
+    pub fn n_rows(&self) -> u64 {
+        self.n_rows
+    }
+
+    /// The number of columns.
+    pub fn n_cols(&self) -> u64 {
+        self.n_cols
+    }
+
+    /// The number of stored entries.
+    pub fn nnz(&self) -> usize {
+        match &self.values {
+            Values::F32(values) => values.len(),
+            Values::F64(values) => values.len(),
+        }
+    }
+
+    /// The matrix, with values rounded to `T`.
+    ///
+    /// # Errors
+    ///
+    /// [`ReadError::Content`] if the columns of a row do not ascend or repeat (which SciPy allows), if a value is not
+    /// finite in `T` or if the arrays disagree on the number of rows; [`ReadError::Format`] if they do not make a matrix.
+    pub fn into_csr<T: Float>(self) -> Result<Csr<T>, ReadError> {
+        let NpzCsr {
+            file,
+            n_rows,
+            n_cols,
+            indptr,
+            indices,
+            values,
+        } = self;
+        let refuse = |message| ReadError::Content {
+            file: file.clone(),
+            message,
+        };
+        if indptr.len() as u64 != n_rows.saturating_add(1) {
+            return Err(refuse(format!(
+                "`indptr` has {} entries, but a matrix of {n_rows} rows has one more than rows",
+                indptr.len()
+            )));
+        }
+        let n_cols = usize::try_from(n_cols).map_err(|_| {
+            refuse(format!(
+                "{n_cols} columns are more than this machine can address"
+            ))
+        })?;
+        let values: Vec<T> = match values {
+            Values::F32(values) => values
+                .into_iter()
+                .map(|value| T::of(f64::from(value)))
+                .collect(),
+            Values::F64(values) => values.into_iter().map(T::of).collect(),
+        };
+        if let Some(at) = values.iter().position(|value| !value.is_finite()) {
+            let row = indptr
+                .partition_point(|&start| start <= at as u64)
+                .saturating_sub(1);
+            return Err(refuse(format!(
+                "the value of entry {at}, in row {row}, is not a finite `{}`: leave the entry out where a value is missing",
+                T::TYPE
+            )));
+        }
+        let csr = match indices {
+            ColumnIds::U32(indices) => Csr::new(n_cols, indptr, indices, values),
+            ColumnIds::U64(indices) => Csr::new(n_cols, indptr, indices, values),
+        };
+        csr.map_err(|source| match source {
+            FormatError::ColumnUnsorted { .. } | FormatError::ColumnDuplicate { .. } => refuse(
+                format!("{source}; or call `.sum_duplicates()` on the matrix before `save_npz`"),
+            ),
+            source => ReadError::Format {
+                file: file.clone(),
+                source,
+            },
+        })
+    }
+}
+
+/// An open npz file.
+struct Archive {
+    file: String,
+    zip: ZipArchive<BufReader<File>>,
+}
+
+impl Archive {
+    fn open(file: String, opened: File) -> Result<Self, ReadError> {
+        match ZipArchive::new(BufReader::new(opened)) {
+            Ok(zip) => Ok(Archive { file, zip }),
+            Err(ZipError::Io(source)) => Err(ReadError::Io { file, source }),
+            Err(error) => Err(ReadError::Content {
+                file,
+                message: format!("this is not an npz file, or is damaged: {error}"),
+            }),
+        }
+    }
+
+    fn refuse(&self, message: String) -> ReadError {
+        ReadError::Content {
+            file: self.file.clone(),
+            message,
+        }
+    }
+
+    fn content(&self, array: &str, message: String) -> ReadError {
+        self.refuse(format!("array `{array}`: {message}"))
+    }
+
+    fn array(&mut self, name: &str) -> Result<Npy, ReadError> {
+        let Some(index) = self.zip.index_for_name(&format!("{name}.npy")) else {
+            return Err(self.refuse(format!(
+                "there is no array `{name}`: only files of `scipy.sparse.save_npz` can be read"
+            )));
+        };
+        let mut bytes = Vec::new();
+        let read = match self.zip.by_index(index) {
+            Ok(mut member) => member
+                .read_to_end(&mut bytes)
+                .map_err(|error| error.to_string()),
+            Err(error) => Err(error.to_string()),
+        };
+        read.and_then(|_| Npy::new(bytes))
+            .map_err(|message| self.content(name, message))
+    }
+}
+
+/// The result for the element type that an array has, or the message for one that is not listed.
+macro_rules! by_element {
+    ($npy:expr, $what:literal, $($name:literal => $result:expr),* $(,)?) => {
+        match $npy.element() {
+            $($name => $result,)*
+            other => Err(format!(concat!("elements of type `{}` are not ", $what), other)),
+        }
+    };
+}
+
+fn unsigned(archive: &mut Archive, name: &str) -> Result<Vec<u64>, ReadError> {
+    let npy = archive.array(name)?;
+    by_element!(npy, "indices",
+        "i4" => convert::<i32, u64>(&npy),
+        "i8" => convert::<i64, u64>(&npy),
+    )
+    .map_err(|message| archive.content(name, message))
+}
+
+fn column_ids(archive: &mut Archive) -> Result<ColumnIds, ReadError> {
+    let npy = archive.array("indices")?;
+    by_element!(npy, "indices",
+        "i4" => convert::<i32, u32>(&npy).map(ColumnIds::U32),
+        "i8" => convert::<i64, u64>(&npy).map(ColumnIds::U64),
+    )
+    .map_err(|message| archive.content("indices", message))
+}
+
+/// Indices, none of which may be negative.
+fn convert<E, I>(npy: &Npy) -> Result<Vec<I>, String>
+where
+    E: ReadableElement + Copy + std::fmt::Display,
+    I: TryFrom<E>,
+{
+    let indices = npy.numbers::<E>()?.into_iter().enumerate();
+    indices
+        .map(|(at, index)| {
+            I::try_from(index).map_err(|_| format!("entry {at} is {index}, below 0"))
+        })
+        .collect()
+}
+
+fn values(archive: &mut Archive) -> Result<Values, ReadError> {
+    fn exact<E: ReadableElement + Into<f64>>(npy: &Npy) -> Result<Values, String> {
+        let values = npy.numbers::<E>()?;
+        Ok(Values::F64(values.into_iter().map(Into::into).collect()))
+    }
+    let npy = archive.array("data")?;
+    by_element!(npy, "numbers",
+        "f4" => npy.numbers().map(Values::F32),
+        "f8" => npy.numbers().map(Values::F64),
+        "b1" => npy.numbers::<bool>().map(|values| {
+            Values::F32(values.into_iter().map(|value| f32::from(u8::from(value))).collect())
+        }),
+        "i1" => exact::<i8>(&npy),
+        "u1" => exact::<u8>(&npy),
+        "i2" => exact::<i16>(&npy),
+        "u2" => exact::<u16>(&npy),
+        "i4" => exact::<i32>(&npy),
+        "u4" => exact::<u32>(&npy),
+        "i8" => npy.numbers::<i64>().map(|values| {
+            Values::F64(values.into_iter().map(|value| value as f64).collect())
+        }),
+        "u8" => npy.numbers::<u64>().map(|values| {
+            Values::F64(values.into_iter().map(|value| value as f64).collect())
+        }),
+    )
+    .map_err(|message| archive.content("data", message))
+}
+
+#[cfg(test)]
+mod tests;

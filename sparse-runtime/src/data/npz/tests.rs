@@ -1,0 +1,246 @@
+use super::*;
+use crate::formats::ColumnIdsView;
+use std::io::Write;
+use std::path::PathBuf;
+use zip::write::{SimpleFileOptions, ZipWriter};
+
+/// A file that SciPy wrote.
+fn scipy(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/data")
+        .join(name)
+}
+
+/// The matrix in both of them.
+fn expected<T: Float>() -> Csr<T> {
+    let values = [2.0, 1.5, -0.25, 4.0].map(T::of).to_vec();
+    Csr::new(5, vec![0, 2, 2, 3, 4], vec![1u32, 3, 0, 4], values).unwrap()
+}
+
+#[test]
+fn files_of_scipy() {
+    // float64 values and int32 indices, compressed.
+    let path = scipy("scipy_compressed.npz");
+    let file = NpzCsr::open(&path).unwrap();
+    assert_eq!((file.n_rows(), file.n_cols(), file.nnz()), (4, 5, 4));
+    assert_eq!(file.into_csr::<f32>().unwrap(), expected());
+    assert_eq!(read::<f64>(&path).unwrap(), expected());
+    // float32 values and int64 indices, stored.
+    let csr: Csr<f32> = read(scipy("scipy_stored_f4_i8.npz")).unwrap();
+    assert_eq!(csr, expected());
+    assert!(matches!(csr.columns(), ColumnIdsView::U32(_)));
+}
+
+#[test]
+fn another_format_is_refused_with_the_way_out() {
+    let error = read::<f32>(scipy("scipy_csc.npz")).unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .ends_with("the matrix is `csc`: convert it by `.tocsr()` before `save_npz`"),
+        "{error}"
+    );
+}
+
+/// An npy file.
+fn npy(descr: &str, shape: &str, data: &[u8]) -> Vec<u8> {
+    let header = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}\n");
+    let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
+    bytes.extend((header.len() as u16).to_le_bytes());
+    bytes.extend(header.bytes());
+    bytes.extend(data);
+    bytes
+}
+
+fn le<const N: usize, E>(numbers: &[E], bytes: impl Fn(&E) -> [u8; N]) -> Vec<u8> {
+    numbers.iter().flat_map(bytes).collect()
+}
+
+/// The arrays of a 2 × 3 matrix that holds 7 at (1, 2).
+fn arrays() -> Vec<(&'static str, Vec<u8>)> {
+    vec![
+        ("indices", npy("<i4", "(1,)", &2i32.to_le_bytes())),
+        (
+            "indptr",
+            npy("<i4", "(3,)", &le(&[0, 0, 1], |i: &i32| i.to_le_bytes())),
+        ),
+        ("format", npy("|S3", "()", b"csr")),
+        (
+            "shape",
+            npy("<i8", "(2,)", &le(&[2, 3], |i: &i64| i.to_le_bytes())),
+        ),
+        ("data", npy("<f4", "(1,)", &7f32.to_le_bytes())),
+    ]
+}
+
+/// Reads the file of these arrays.
+fn read_arrays(arrays: &[(&str, Vec<u8>)]) -> Result<Csr<f32>, ReadError> {
+    static COUNTER: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
+    let count = COUNTER.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    let path = std::env::temp_dir().join(format!("nnz-npz-{}-{count}.npz", std::process::id()));
+    let mut zip = ZipWriter::new(File::create(&path).unwrap());
+    for (name, bytes) in arrays {
+        zip.start_file(format!("{name}.npy"), SimpleFileOptions::default())
+            .unwrap();
+        zip.write_all(bytes).unwrap();
+    }
+    zip.finish().unwrap();
+    let result = read(&path);
+    std::fs::remove_file(&path).unwrap();
+    result
+}
+
+/// What reading says once one array is another.
+#[track_caller]
+fn with(name: &str, array: Vec<u8>) -> Result<Csr<f32>, String> {
+    let mut arrays = arrays();
+    let (_, bytes) = arrays.iter_mut().find(|(other, _)| *other == name).unwrap();
+    *bytes = array;
+    read_arrays(&arrays).map_err(|error| {
+        let message = error.to_string();
+        message.split_once(".npz`: ").unwrap().1.to_owned()
+    })
+}
+
+#[test]
+fn other_element_types() {
+    let seven = read_arrays(&arrays()).unwrap();
+    assert_eq!(seven, Csr::from_coo(2, 3, [(1, 2, 7.0)]).unwrap());
+    for (descr, bytes) in [
+        ("<f8", 7f64.to_le_bytes().to_vec()),
+        (">f4", 7f32.to_be_bytes().to_vec()),
+        ("|i1", vec![7]),
+        ("|u1", vec![7]),
+        ("<i2", vec![7, 0]),
+        (">u2", vec![0, 7]),
+        ("<i4", 7i32.to_le_bytes().to_vec()),
+        ("<u4", 7u32.to_le_bytes().to_vec()),
+        ("<i8", 7i64.to_le_bytes().to_vec()),
+        ("<u8", 7u64.to_le_bytes().to_vec()),
+    ] {
+        assert_eq!(
+            with("data", npy(descr, "(1,)", &bytes)).as_ref(),
+            Ok(&seven),
+            "{descr}"
+        );
+    }
+    let one = with("data", npy("|b1", "(1,)", &[1])).unwrap();
+    assert_eq!(one.values(), [1.0]);
+    let csr: Vec<u8> = "csr"
+        .chars()
+        .flat_map(|c| u32::from(c).to_le_bytes())
+        .collect();
+    assert_eq!(with("format", npy("<U3", "()", &csr)).as_ref(), Ok(&seven));
+}
+
+#[test]
+fn what_is_wrong_is_named() {
+    let refused = |name, array| with(name, array).unwrap_err();
+    for (name, _) in arrays() {
+        let mut arrays = arrays();
+        arrays.retain(|(other, _)| *other != name);
+        let error = read_arrays(&arrays).unwrap_err().to_string();
+        assert!(
+            error.contains(&format!("there is no array `{name}`")),
+            "{error}"
+        );
+    }
+    assert_eq!(
+        refused("data", npy("<c8", "(1,)", &[0; 8])),
+        "array `data`: elements of type `c8` are not numbers"
+    );
+    assert_eq!(
+        refused("indices", npy("<f4", "(1,)", &[0; 4])),
+        "array `indices`: elements of type `f4` are not indices"
+    );
+    assert_eq!(
+        refused("indices", npy("<i4", "(1,)", &(-1i32).to_le_bytes())),
+        "array `indices`: entry 0 is -1, below 0"
+    );
+    assert_eq!(
+        refused("format", npy("<f4", "()", &[0; 4])),
+        "array `format`: elements of type `<f4` are not text"
+    );
+    assert_eq!(
+        refused("shape", npy("<i8", "(1,)", &[0; 8])),
+        "the shape has 1 extents: only matrices have rows of features"
+    );
+    assert_eq!(
+        refused(
+            "shape",
+            npy("<i8", "(2,)", &le(&[3, 3], |i: &i64| i.to_le_bytes()))
+        ),
+        "`indptr` has 3 entries, but a matrix of 3 rows has one more than rows"
+    );
+    assert!(
+        refused(
+            "shape",
+            npy("<i8", "(2,)", &le(&[2, 2], |i: &i64| i.to_le_bytes()))
+        )
+        .starts_with("column 2 in row 1 (entry 0) is out of range")
+    );
+    for bad in [f32::NAN, f32::INFINITY] {
+        assert!(
+            refused("data", npy("<f4", "(1,)", &bad.to_le_bytes()))
+                .starts_with("the value of entry 0, in row 1, is not a finite `f32`")
+        );
+    }
+    assert!(
+        refused("data", npy("<f8", "(1,)", &1e300f64.to_le_bytes())).contains("not a finite `f32`")
+    );
+    for damaged in [
+        b"no npy".to_vec(),
+        npy("<f4", "(1,)", &[0; 3]),
+        npy("<f4", "(1,)", &[0; 5]),
+        npy("<f4", "(1000000000000000,)", &[0; 4]),
+        npy("<f4", "(9999999999999999,9999999999999999)", &[0; 4]),
+        npy("<f4", "(-1,)", &[0; 4]),
+        npy("<f4", "1", &[0; 4]),
+        npy("<f4", "(1,)", &[0; 4])[..30].to_vec(),
+    ] {
+        let error = refused("data", damaged);
+        assert!(
+            error.starts_with("array `data`: this is not an npy array, or is damaged"),
+            "{error}"
+        );
+    }
+    assert!(refused("data", npy("<f4", "(1, 1)", &[0; 4])).starts_with("array `data`: "));
+}
+
+#[test]
+fn unsorted_and_repeated_columns_are_refused_with_the_way_out() {
+    for columns in [[2, 1], [1, 1]] {
+        let mut arrays = arrays();
+        arrays[0].1 = npy("<i4", "(2,)", &le(&columns, |i: &i32| i.to_le_bytes()));
+        arrays[1].1 = npy("<i4", "(3,)", &le(&[0, 0, 2], |i: &i32| i.to_le_bytes()));
+        arrays[4].1 = npy("<f4", "(2,)", &[0; 8]);
+        let error = read_arrays(&arrays).unwrap_err();
+        let way_out = "or call `.sum_duplicates()` on the matrix before `save_npz`";
+        assert!(matches!(error, ReadError::Content { .. }));
+        assert!(error.to_string().ends_with(way_out), "{error}");
+    }
+}
+
+#[test]
+fn damaged_files_never_panic() {
+    let error = read::<f32>("no/such/file.npz").unwrap_err();
+    assert!(matches!(error, ReadError::Io { .. }));
+    let path = std::env::temp_dir().join(format!("nnz-npz-damaged-{}.npz", std::process::id()));
+    for name in ["scipy_compressed.npz", "scipy_stored_f4_i8.npz"] {
+        let whole = std::fs::read(scipy(name)).unwrap();
+        for end in 0..whole.len() {
+            std::fs::write(&path, &whole[..end]).unwrap();
+            assert!(read::<f32>(&path).is_err(), "{name} cut at {end}");
+        }
+        for at in 0..whole.len() {
+            let mut damaged = whole.clone();
+            damaged[at] ^= 0x55;
+            std::fs::write(&path, &damaged).unwrap();
+            // Some bytes, such as times, do not matter.
+            if let Ok(csr) = read::<f32>(&path) {
+                assert_eq!(csr, expected(), "{name} with byte {at} changed");
+            }
+        }
+    }
+    std::fs::remove_file(&path).unwrap();
+}
