@@ -134,7 +134,7 @@ fn bind_column<'s, T: Float>(
         declared: name(),
         expected: declared.shape.to_vec(),
         column: column(),
-        found: values.shape(),
+        found: Box::new(values.shape()),
     })?;
     Ok(match values {
         ColumnValues::Csr(csr) => Bound::Csr(csr),

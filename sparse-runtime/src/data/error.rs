@@ -132,7 +132,7 @@ pub enum DataError {
         /// The column.
         column: ColumnName,
         /// Its shape.
-        found: Shape,
+        found: Box<Shape>,
     },
     /// A batch was asked for an array as what it is not.
     #[error(

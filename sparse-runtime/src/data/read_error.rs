@@ -75,7 +75,7 @@ pub enum ReadError {
         /// The file.
         file: String,
         /// The reason.
-        source: DataError,
+        source: Box<DataError>,
     },
 }
 

@@ -252,7 +252,7 @@ impl<'a, T: Float> Parsing<'a, T> {
         .map_err(format)?;
         let dataset = Dataset::new(features, rows.labels).map_err(|source| ReadError::Data {
             file: file(),
-            source,
+            source: Box::new(source),
         })?;
         Ok(dataset.with_report(ReadReport {
             file: file(),

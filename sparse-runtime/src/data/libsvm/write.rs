@@ -37,7 +37,7 @@ pub fn write<T: Float>(path: impl AsRef<Path>, dataset: &Dataset<T>) -> Result<(
     let file = || path.display().to_string();
     let rows = rows_of(dataset).map_err(|source| ReadError::Data {
         file: file(),
-        source,
+        source: Box::new(source),
     })?;
     let result = if path.extension().is_some_and(|ending| ending == "gz") {
         replace_compressed(path, &rows)?
