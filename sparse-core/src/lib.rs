@@ -4,6 +4,7 @@
 
 pub mod compile;
 pub mod diagnostics;
+pub mod document;
 pub mod element;
 pub mod formula;
 pub mod ir;

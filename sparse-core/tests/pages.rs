@@ -1,0 +1,70 @@
+//! The committed pages are what the operator table and the catalogue say. `NNZ_BLESS=1` rewrites them.
+
+use sparse_core::document::{embed, pages, storage_tables};
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+fn blessing() -> bool {
+    std::env::var_os("NNZ_BLESS").is_some_and(|value| value == "1")
+}
+
+/// Compares a page with the committed one, or rewrites it.
+fn check(path: &str, text: &str) -> Result<(), String> {
+    let file = root().join(path);
+    if blessing() {
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(&file, text).unwrap();
+        return Ok(());
+    }
+    let committed = fs::read_to_string(&file).unwrap_or_default();
+    if committed == text {
+        return Ok(());
+    }
+    let line = 1 + committed
+        .lines()
+        .zip(text.lines())
+        .take_while(|(a, b)| a == b)
+        .count();
+    Err(format!("`{path}` is stale from line {line} on"))
+}
+
+#[test]
+fn committed_pages_are_up_to_date() {
+    let stale: Vec<String> = pages()
+        .iter()
+        .filter_map(|page| check(&page.path, &page.text).err())
+        .collect();
+    assert!(
+        stale.is_empty(),
+        "{}; run `NNZ_BLESS=1 cargo test -p sparse-core --test pages`",
+        stale.join(", ")
+    );
+}
+
+#[test]
+fn every_committed_operator_page_has_a_family() {
+    let known: BTreeSet<PathBuf> = pages().iter().map(|page| root().join(&page.path)).collect();
+    for entry in fs::read_dir(root().join("docs/operators")).unwrap() {
+        let path = entry.unwrap().path();
+        assert!(
+            known.contains(&path),
+            "`{}` is nobody's page",
+            path.display()
+        );
+    }
+}
+
+#[test]
+fn the_storage_table_of_the_readme_is_up_to_date() {
+    let readme = fs::read_to_string(root().join("README.md")).unwrap();
+    let new = embed(&readme, "storage table", &storage_tables())
+        .expect("README.md has lines `<!-- storage table -->` and `<!-- end of storage table -->`");
+    check("README.md", &new).unwrap_or_else(|stale| {
+        panic!("{stale}; run `NNZ_BLESS=1 cargo test -p sparse-core --test pages`")
+    });
+}
