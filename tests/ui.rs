@@ -23,7 +23,7 @@ fn errors() {
 /// The catalogue and the cases hold each other: each code has a case named after it.
 #[test]
 fn every_code_has_a_case() {
-    let mut covered = BTreeSet::new();
+    let mut covered: BTreeSet<Code> = BTreeSet::new();
     for folder in FOLDERS {
         for entry in std::fs::read_dir(format!("tests/ui/{folder}")).unwrap() {
             let path = entry.unwrap().path();

@@ -92,18 +92,18 @@ fn declarations(tokens: TokenStream, report: &mut Report) -> Vec<Declaration> {
     let unfinished = (!piece.is_empty()).then(|| piece.clone());
     pieces.extend((!piece.is_empty()).then_some(piece));
     for piece in pieces {
+        let end = piece.clone().into_iter().last().map(|token| token.span());
         let mut notes = Vec::new();
         match (|stream: ParseStream<'_>| declaration(stream, &mut notes)).parse2(piece) {
             Ok(declaration) => declarations.extend(declaration),
-            Err(error) => report.syntax(&error),
+            Err(error) => notes.extend(error.into_iter().map(|part| Note::syntax(&part))),
         }
-        for Note {
-            code,
-            span,
-            message,
-            help,
-        } in notes
-        {
+        for Note { code, span, message, help } in notes {
+            // An error at the end of a declaration has no token of its own: point at the last one.
+            let (span, message) = match (message.strip_prefix(AT_END), end) {
+                (Some(rest), Some(end)) => (end, format!("the declaration ends too early{rest}")),
+                _ => (span, message),
+            };
             report.error(code, span, message, help);
         }
     }
@@ -118,12 +118,21 @@ fn declarations(tokens: TokenStream, report: &mut Report) -> Vec<Declaration> {
     declarations
 }
 
+/// How `syn` begins an error at the end of its input.
+const AT_END: &str = "unexpected end of input";
+
 /// An error that does not stop the parse of its declaration.
 struct Note {
     code: Code,
     span: proc_macro2::Span,
     message: String,
     help: Option<String>,
+}
+
+impl Note {
+    fn syntax(error: &syn::Error) -> Note {
+        Note { code: Code::Syntax, span: error.span(), message: error.to_string(), help: None }
+    }
 }
 
 fn declaration(stream: ParseStream<'_>, notes: &mut Vec<Note>) -> syn::Result<Option<Declaration>> {
@@ -204,12 +213,7 @@ fn let_declaration(stream: ParseStream<'_>, notes: &mut Vec<Note>) -> syn::Resul
         // The name stays known, so that its uses are not errors too.
         result => {
             let error = result.err().unwrap_or_else(|| stream.error("expected `;`"));
-            notes.push(Note {
-                code: Code::Syntax,
-                span: error.span(),
-                message: error.to_string(),
-                help: None,
-            });
+            notes.push(Note::syntax(&error));
             stream.parse::<TokenStream>()?;
             Expression {
                 span: error.span(),

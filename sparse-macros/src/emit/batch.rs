@@ -52,6 +52,9 @@ pub(super) fn bind(emit: &Emit<'_>) -> TokenStream {
 /// ```
 pub(super) fn check(emit: &Emit<'_>) -> TokenStream {
     let (rt, batch) = (&emit.rt, &emit.batch);
+    if emit.broken {
+        return TokenStream::new();
+    }
     let mut known: BTreeSet<String> = BTreeSet::new();
     let mut checks = TokenStream::new();
     let mut label_checks = TokenStream::new();

@@ -8,7 +8,7 @@ graph! {
         label y: dense[n, 1];
         param w: row_sparse[d, 1] = Zeros;
         let pred = dot(x, w);
-        loss squared_error(log(x), y);
+        loss squared_error(dot(log(x), w), y);
         output pred;
     }
 }
