@@ -25,6 +25,12 @@ pub enum Error {
     /// Outputs or labels that a metric has no meaning for.
     #[error(transparent)]
     Metric(#[from] crate::metric::MetricError),
+    /// Training, scoring or predicting cannot go on.
+    #[error(transparent)]
+    Train(#[from] crate::training::TrainError),
+    /// A checkpoint cannot be written, read, or loaded into a model.
+    #[error(transparent)]
+    Checkpoint(#[from] crate::training::checkpoint::CheckpointError),
     /// An update does not fit the parameters.
     #[error(transparent)]
     Optimizer(#[from] crate::optimizer::OptimizerError),

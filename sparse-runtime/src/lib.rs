@@ -16,5 +16,6 @@ pub mod ops;
 pub mod optimizer;
 mod replace;
 pub mod schedule;
+pub mod training;
 
 pub use error::{Error, Result};

@@ -128,7 +128,7 @@ impl IdleHistory {
         while run < last {
             let mut level = 0;
             while level < self.levels.len()
-                && run % (2 << level) == 0
+                && run.is_multiple_of(2 << level)
                 && run + (2 << level) <= last
                 && run / (2 << level) < self.levels[level].len()
             {
@@ -218,7 +218,7 @@ impl IdleHistory {
     fn finish_run(&mut self, finished: usize) {
         let mut product = self.run_product(finished - 1);
         let mut level = 0;
-        while finished % (2 << level) == 0 {
+        while finished.is_multiple_of(2 << level) {
             let block = finished / (2 << level);
             let left = if level == 0 {
                 self.run_product(finished - 2)

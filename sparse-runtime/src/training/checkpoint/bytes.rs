@@ -1,0 +1,93 @@
+//! Values as little-endian bytes, a piece at a time, and their checksum.
+
+use sparse_core::element::Float;
+use sparse_core::storage::ElementType;
+use std::io::{self, Read};
+
+/// Elements of one piece: small enough for the cache.
+const PIECE: usize = 4096;
+
+/// Hands the bytes of `values` to `take`, in pieces of a few kilobytes.
+pub(super) fn encode<T: Float>(
+    values: &[T],
+    mut take: impl FnMut(&[u8]) -> io::Result<()>,
+) -> io::Result<()> {
+    let mut bytes = Vec::with_capacity(PIECE * T::TYPE.bytes() as usize);
+    for piece in values.chunks(PIECE) {
+        bytes.clear();
+        match T::TYPE {
+            // To `f64` and back is the identity on `f32`.
+            ElementType::F32 => {
+                let narrow = |value: &T| (value.as_f64() as f32).to_le_bytes();
+                bytes.extend(piece.iter().flat_map(narrow));
+            }
+            _ => bytes.extend(piece.iter().flat_map(|value| value.as_f64().to_le_bytes())),
+        }
+        take(&bytes)?;
+    }
+    Ok(())
+}
+
+/// Reads `count` values of type `T` and hands them to `take`, one by one, with the bytes of each piece to
+/// `look` before.
+pub(super) fn decode<T: Float>(
+    reader: &mut impl Read,
+    count: usize,
+    mut look: impl FnMut(&[u8]),
+    mut take: impl FnMut(T),
+) -> io::Result<()> {
+    let width = T::TYPE.bytes() as usize;
+    let mut buffer = vec![0; PIECE.min(count) * width];
+    let mut left = count;
+    while left > 0 {
+        let bytes = &mut buffer[..left.min(PIECE) * width];
+        reader.read_exact(bytes)?;
+        look(bytes);
+        match T::TYPE {
+            ElementType::F32 => (bytes.as_chunks().0.iter())
+                .for_each(|bytes| take(T::of(f64::from(f32::from_le_bytes(*bytes))))),
+            _ => (bytes.as_chunks().0.iter())
+                .for_each(|bytes| take(T::of(f64::from_le_bytes(*bytes)))),
+        }
+        left -= left.min(PIECE);
+    }
+    Ok(())
+}
+
+/// A checksum of values: against damage, not against malice.
+///
+/// Over the bytes as little-endian words of 32 bits: `h ← rotate((h ⊕ word) · p, 29)`, which is a bijection of `h`
+/// for each word, so that any one damaged word changes the sum.
+#[derive(Clone, Copy)]
+pub(super) struct Checksum(u64);
+
+impl Checksum {
+    pub(super) fn new() -> Self {
+        Checksum(0x6e6e_7a00_0000_0001)
+    }
+
+    /// Takes in bytes, a multiple of 4, as all element types are.
+    pub(super) fn add(&mut self, bytes: &[u8]) {
+        for word in bytes.as_chunks().0 {
+            let word = u64::from(u32::from_le_bytes(*word));
+            self.0 = (self.0 ^ word)
+                .wrapping_mul(0x9e37_79b9_7f4a_7c15)
+                .rotate_left(29);
+        }
+    }
+
+    pub(super) fn value(self) -> u64 {
+        self.0
+    }
+
+    /// Of values in memory.
+    pub(super) fn of<T: Float>(values: &[T]) -> u64 {
+        let mut sum = Checksum::new();
+        let added = encode(values, |bytes| {
+            sum.add(bytes);
+            Ok(())
+        });
+        debug_assert!(added.is_ok());
+        sum.value()
+    }
+}

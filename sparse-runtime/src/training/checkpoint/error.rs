@@ -1,0 +1,145 @@
+//! What can be wrong with a checkpoint.
+
+use crate::formats::Shape;
+use sparse_core::storage::{ElementType, Storage};
+use std::io;
+use std::path::PathBuf;
+
+/// A checkpoint cannot be written, read, or loaded into a model. Every variant names the file.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CheckpointError {
+    /// The system refused.
+    #[error("{}: cannot {action}: {error}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What was tried.
+        action: &'static str,
+        /// What the system said.
+        #[source]
+        error: io::Error,
+    },
+    /// The file changed or could not be read any more after it had been checked; some parameters are loaded
+    /// and others are not.
+    #[error("{}: could not be read a second time, the model is loaded in part: load a checkpoint before it is used: {error}", path.display())]
+    Interrupted {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        #[source]
+        error: io::Error,
+    },
+    /// The file is no safetensors file, or is cut short or damaged.
+    #[error("{}: not a checkpoint: {problem}", path.display())]
+    Malformed {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        problem: String,
+    },
+    /// The file was written by a later version of this library.
+    #[error("{}: written in format {found}, but this version of the library reads format {supported}: update it", path.display())]
+    Format {
+        /// The file.
+        path: PathBuf,
+        /// The file's format.
+        found: u32,
+        /// The format known here.
+        supported: u32,
+    },
+    /// The values of a parameter are not those that were written.
+    #[error("{}: the values of parameter `{parameter}` are damaged: their checksum is {found:016x}, not {expected:016x}", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// The parameter.
+        parameter: String,
+        /// The checksum of the values read.
+        found: u64,
+        /// The checksum of the values written.
+        expected: u64,
+    },
+    /// The file holds parameters of another graph.
+    #[error(
+        "{}: saved from model `{saved_model}` (graph {saved:016x}), which is another graph than model `{model}` ({expected:016x}){}",
+        path.display(),
+        difference.as_ref().map(|difference| format!(": {difference}")).unwrap_or_default()
+    )]
+    OtherGraph {
+        /// The file.
+        path: PathBuf,
+        /// The model that was saved.
+        saved_model: String,
+        /// Its graph's fingerprint.
+        saved: u64,
+        /// The model to be loaded.
+        model: &'static str,
+        /// Its graph's fingerprint.
+        expected: u64,
+        /// The first parameter that differs, if one does.
+        difference: Option<Box<ParameterMismatch>>,
+    },
+    /// A parameter does not fit.
+    #[error("{}: {mismatch}", path.display())]
+    Parameter {
+        /// The file.
+        path: PathBuf,
+        /// The first one that does not.
+        mismatch: Box<ParameterMismatch>,
+    },
+}
+
+/// How a parameter in a file differs from the model's.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ParameterMismatch {
+    /// The file lacks it.
+    #[error("parameter `{parameter}` is not in the file")]
+    Missing {
+        /// The parameter.
+        parameter: String,
+    },
+    /// The model lacks it.
+    #[error("the file has a parameter `{parameter}`, which the model has not")]
+    Unexpected {
+        /// The parameter.
+        parameter: String,
+    },
+    /// The storage types differ.
+    #[error("parameter `{parameter}` is {found} in the file and {expected} in the model")]
+    Storage {
+        /// The parameter.
+        parameter: String,
+        /// In the file.
+        found: Storage,
+        /// In the model.
+        expected: Storage,
+    },
+    /// The element types differ.
+    #[error(
+        "parameter `{parameter}` has elements of type {found} in the file and {expected} in the model"
+    )]
+    Element {
+        /// The parameter.
+        parameter: String,
+        /// In the file.
+        found: ElementType,
+        /// In the model.
+        expected: ElementType,
+    },
+    /// The shapes differ.
+    #[error(
+        "parameter `{parameter}` has shape {found} in the file and {expected} in the model: make the model with the dimensions of the file ({dims})"
+    )]
+    Shape {
+        /// The parameter.
+        parameter: String,
+        /// In the file.
+        found: Shape,
+        /// In the model.
+        expected: Shape,
+        /// The dimensions that the saved model had.
+        dims: String,
+    },
+}

@@ -1,0 +1,147 @@
+//! One epoch: the loop that everything else is built around.
+
+use super::TrainError;
+use crate::data::{Batch, Batches};
+use crate::error::Result;
+use crate::model::{BatchSource, Model};
+use crate::optimizer::Updater;
+use sparse_core::update_rules::UpdateRule;
+
+/// What an epoch came to.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct EpochTotals {
+    /// The sum over rows of the loss just before the row was learnt from (progressive loss), padding not
+    /// counted.
+    pub loss_sum: f64,
+    /// The rows, padding not counted.
+    pub n_rows: u64,
+    /// The batches, that is the steps.
+    pub n_batches: u64,
+}
+
+impl EpochTotals {
+    /// The mean loss over the rows; NaN over none.
+    pub fn mean_loss(&self) -> f64 {
+        self.loss_sum / self.n_rows as f64
+    }
+
+    /// Takes in a batch of `n_rows` rows and `n_padding` more, with its mean loss.
+    #[inline(always)]
+    pub(super) fn add(&mut self, loss: f64, n_rows: usize, n_padding: usize) {
+        let n_rows = n_rows - n_padding.min(n_rows);
+        self.loss_sum += loss * n_rows as f64;
+        self.n_rows += n_rows as u64;
+        self.n_batches += 1;
+    }
+}
+
+/// What is done around each step of an epoch. `()` does nothing and costs nothing.
+pub trait BatchHook<M: Model> {
+    /// The learning rate for the step that follows `step` steps; `None` leaves it as it is.
+    #[inline(always)]
+    fn learning_rate(&mut self, step: u64, epoch: u64) -> Option<f64> {
+        let _ = (step, epoch);
+        None
+    }
+
+    /// After a step: the model's outputs are those before its update.
+    ///
+    /// # Errors
+    ///
+    /// Any error ends the epoch.
+    #[inline(always)]
+    fn after_step<'b, B: Batch<'b, M::Element>>(
+        &mut self,
+        model: &M,
+        batch: &B,
+        loss: f64,
+    ) -> Result<()> {
+        let _ = (model, batch, loss);
+        Ok(())
+    }
+}
+
+impl<M: Model> BatchHook<M> for () {}
+
+/// Trains a model for one epoch: a step for each batch, in order. Afterwards all parameters are up to date.
+///
+/// A step is [`Model::train_step`] and a few instructions; nothing is allocated, logged or locked.
+///
+/// ```
+/// use sparse_core::update_rules::{Sgd, UpdateRule};
+/// use sparse_runtime::data::{BatchOptions, DataSource, Dataset};
+/// use sparse_runtime::model::Model;
+/// use sparse_runtime::optimizer::Updater;
+/// use sparse_runtime::training::fit_epoch;
+///
+/// /// A training loop of one's own.
+/// fn train<M: Model>(model: &mut M, data: &Dataset<M::Element>) -> sparse_runtime::Result<()> {
+///     let mut updater = Updater::for_model(Sgd::default(), model)?;
+///     let mut batches = data.batches(M::INPUTS, &BatchOptions::default())?;
+///     for epoch in 0..10 {
+///         let totals = fit_epoch(model, &mut updater, &mut batches, epoch, &mut ())?;
+///         println!("{}", totals.mean_loss());
+///     }
+///     Ok(())
+/// }
+/// ```
+///
+/// # Errors
+///
+/// [`TrainError::Diverged`] as soon as a loss is infinite or NaN, and whatever data, model or hook report.
+/// Also then all parameters are as the steps made so far left them.
+#[inline]
+pub fn fit_epoch<M, R, B, H>(
+    model: &mut M,
+    updater: &mut Updater<R, M::Element>,
+    batches: &mut B,
+    epoch: u64,
+    hook: &mut H,
+) -> Result<EpochTotals>
+where
+    M: Model,
+    R: UpdateRule,
+    B: Batches<M::Element>,
+    H: BatchHook<M>,
+{
+    let result = steps(model, updater, batches, epoch, hook);
+    updater.flush_model(model)?;
+    result
+}
+
+#[inline]
+fn steps<M, R, B, H>(
+    model: &mut M,
+    updater: &mut Updater<R, M::Element>,
+    batches: &mut B,
+    epoch: u64,
+    hook: &mut H,
+) -> Result<EpochTotals>
+where
+    M: Model,
+    R: UpdateRule,
+    B: Batches<M::Element>,
+    H: BatchHook<M>,
+{
+    batches.start_epoch(epoch)?;
+    let mut totals = EpochTotals::default();
+    while let Some(batch) = batches.next_batch()? {
+        if let Some(learning_rate) = hook.learning_rate(updater.clock(), epoch) {
+            updater.set_learning_rate(learning_rate)?;
+        }
+        let bound = model.bind(&batch)?;
+        let loss = model.train_step(&bound, updater)?;
+        if !loss.is_finite() {
+            return Err(TrainError::Diverged {
+                epoch,
+                batch: totals.n_batches,
+                loss,
+                learning_rate: updater.learning_rate(),
+            }
+            .into());
+        }
+        totals.add(loss, batch.n_rows(), batch.n_padding());
+        hook.after_step(model, &batch, loss)?;
+    }
+    Ok(totals)
+}

@@ -1,0 +1,56 @@
+//! What can go wrong while a model is trained or used.
+
+/// Training, scoring or predicting cannot go on.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum TrainError {
+    /// The loss is infinite or not a number: the parameters are beyond use.
+    #[error(
+        "the loss is {loss} in epoch {}, batch {} at learning rate {learning_rate}: training has diverged; lower the learning rate, or clip the gradient",
+        epoch + 1,
+        batch + 1
+    )]
+    Diverged {
+        /// The epoch, from zero.
+        epoch: u64,
+        /// The batch in the epoch, from zero.
+        batch: u64,
+        /// The loss.
+        loss: f64,
+        /// The learning rate of that step.
+        learning_rate: f64,
+    },
+    /// An epoch, or a data set to be scored, has no batch.
+    #[error(
+        "the data has no batch of rows: it is empty, or has fewer rows than a batch, and `LastBatch` leaves such rows out"
+    )]
+    NoRows,
+    /// A metric was asked for of a model without a label.
+    #[error("metric `{metric}` compares outputs with a label, but model `{model}` declares none")]
+    NoLabel {
+        /// The model.
+        model: &'static str,
+        /// The metric.
+        metric: &'static str,
+    },
+    /// Predictions or a metric were asked for of a model whose first output cannot give them.
+    #[error("the first output of model `{model}` must be dense for {purpose}, but {problem}")]
+    Output {
+        /// The model.
+        model: &'static str,
+        /// What it was needed for.
+        purpose: &'static str,
+        /// What it is.
+        problem: String,
+    },
+    /// A parameter was named that the model does not have.
+    #[error("model `{model}` has no parameter `{name}` (it has: {known})")]
+    UnknownParameter {
+        /// The model.
+        model: &'static str,
+        /// The name given.
+        name: String,
+        /// The parameters that it has.
+        known: String,
+    },
+}

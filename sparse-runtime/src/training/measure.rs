@@ -1,0 +1,105 @@
+//! Metrics over the batches that a model sees.
+
+use super::TrainError;
+use crate::data::Batch;
+use crate::error::Result;
+use crate::metric::{Accumulator, LabelsView, Metric, Widened};
+use crate::model::{InputRole, Model};
+
+/// Metrics at work: the first output of a model against its first label, without the rows of padding.
+pub(super) struct Measure {
+    names: Vec<&'static str>,
+    accumulators: Vec<Box<dyn Accumulator>>,
+    /// The position of the label among the model's inputs, and whether it holds numbers rather than ids.
+    label: (usize, bool),
+    widened: Widened,
+}
+
+impl Measure {
+    /// For a model; nothing to measure is fine for any.
+    pub(super) fn new<M: Model>(metrics: &[Box<dyn Metric>]) -> Result<Self> {
+        let label = M::INPUTS
+            .iter()
+            .position(|input| input.role == InputRole::Label)
+            .map(|position| (position, M::INPUTS[position].element.is_float()));
+        if let (None, Some(metric)) = (label, metrics.first()) {
+            return Err(TrainError::NoLabel {
+                model: M::NAME,
+                metric: metric.name(),
+            }
+            .into());
+        }
+        Ok(Measure {
+            names: metrics.iter().map(|metric| metric.name()).collect(),
+            accumulators: metrics.iter().map(|metric| metric.start()).collect(),
+            label: label.unwrap_or_default(),
+            widened: Widened::default(),
+        })
+    }
+
+    /// True if there is nothing to measure.
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.accumulators.is_empty()
+    }
+
+    /// Takes in a batch whose outputs the model has just computed.
+    #[inline]
+    pub(super) fn update<'b, M: Model, B: Batch<'b, M::Element>>(
+        &mut self,
+        model: &M,
+        batch: &B,
+    ) -> Result<()> {
+        if self.is_empty() {
+            return Ok(());
+        }
+        let outputs = first_output(model, batch.n_rows(), "metrics")?;
+        let n_rows = batch.n_rows() - batch.n_padding().min(batch.n_rows());
+        let outputs = outputs.rows(0..n_rows)?;
+        let (position, is_real) = self.label;
+        let labels = if is_real {
+            LabelsView::Real(batch.dense(position)?.rows(0..n_rows)?)
+        } else {
+            LabelsView::Classes(batch.ids(position)?.rows(0..n_rows)?)
+        };
+        self.widened.update(outputs, labels, &mut self.accumulators)
+    }
+
+    /// Names and values, and a fresh start.
+    pub(super) fn take(&mut self) -> Vec<(&'static str, f64)> {
+        let names = self.names.iter().copied();
+        names
+            .zip(&mut self.accumulators)
+            .map(|(name, accumulator)| {
+                let value = accumulator.value();
+                accumulator.reset();
+                (name, value)
+            })
+            .collect()
+    }
+}
+
+/// The first output of a model that has just computed its outputs for a batch, if it is dense and has a row
+/// for each row of the batch.
+pub(super) fn first_output<'m, M: Model>(
+    model: &'m M,
+    n_rows: usize,
+    purpose: &'static str,
+) -> Result<crate::formats::DenseView<'m, M::Element>> {
+    let problem = match model.dense_output(0) {
+        Some(output) if output.shape().rank() > 0 && output.shape().n_rows() == n_rows => {
+            return Ok(output);
+        }
+        Some(output) => format!("has shape {} for {n_rows} rows", output.shape()),
+        None => match M::OUTPUTS.first() {
+            Some(output) => format!("`{}` is {}", output.name, output.storage),
+            None => "there is none".to_owned(),
+        },
+    };
+    Err(TrainError::Output {
+        model: M::NAME,
+        purpose,
+        problem,
+    }
+    .into())
+}

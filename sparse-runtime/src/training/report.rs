@@ -1,0 +1,196 @@
+//! What training and scoring tell.
+
+use std::fmt;
+
+/// One epoch of training.
+///
+/// `Display` is the line that training prints:
+/// `epoch 1/10  loss 0.4123  mse 0.8240  evaluation: loss 0.4301 mse 0.8602  3.20 M samples/s`.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct EpochReport {
+    /// The epoch, from zero.
+    pub epoch: u64,
+    /// One after the last epoch of the run.
+    pub epochs: u64,
+    /// The mean over rows of the loss just before the row was learnt from (progressive loss).
+    pub loss: f64,
+    /// The metrics of the outputs just before they were learnt from, by name.
+    pub metrics: Vec<(&'static str, f64)>,
+    /// Loss and metrics on the evaluation set, of the parameters after the epoch.
+    pub evaluation: Option<ScoreReport>,
+    /// The learning rate of the last step.
+    pub learning_rate: f64,
+    /// The rows learnt from.
+    pub n_rows: u64,
+    /// Seconds of training alone, without evaluation.
+    pub seconds: f64,
+}
+
+impl EpochReport {
+    /// Rows learnt from in a second.
+    pub fn samples_per_second(&self) -> f64 {
+        self.n_rows as f64 / self.seconds
+    }
+
+    /// The value of a metric on the training data.
+    pub fn metric(&self, name: &str) -> Option<f64> {
+        find(&self.metrics, name)
+    }
+}
+
+impl fmt::Display for EpochReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (epoch, loss) = (self.epoch + 1, Short(self.loss));
+        write!(f, "epoch {epoch}/{}  loss {loss}", self.epochs)?;
+        for (name, value) in &self.metrics {
+            write!(f, "  {name} {}", Short(*value))?;
+        }
+        if let Some(evaluation) = &self.evaluation {
+            write!(f, "  evaluation: {evaluation}")?;
+        }
+        write!(f, "  {} samples/s", Short(self.samples_per_second()))
+    }
+}
+
+/// A run of training.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct FitReport {
+    /// The epochs, in order.
+    pub epochs: Vec<EpochReport>,
+    /// True if a callback ended the run before its last epoch.
+    pub stopped: bool,
+}
+
+impl FitReport {
+    /// The last epoch.
+    pub fn last(&self) -> Option<&EpochReport> {
+        self.epochs.last()
+    }
+
+    /// Seconds of training alone, over all epochs.
+    pub fn seconds(&self) -> f64 {
+        self.epochs.iter().map(|epoch| epoch.seconds).sum()
+    }
+}
+
+/// A model against data with labels.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct ScoreReport {
+    /// The mean loss over the rows.
+    pub loss: f64,
+    /// The metrics, by name.
+    pub metrics: Vec<(&'static str, f64)>,
+    /// The rows.
+    pub n_rows: u64,
+}
+
+impl ScoreReport {
+    /// The value of a metric.
+    pub fn metric(&self, name: &str) -> Option<f64> {
+        find(&self.metrics, name)
+    }
+}
+
+/// `loss 0.4301 accuracy 0.8512`.
+impl fmt::Display for ScoreReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "loss {}", Short(self.loss))?;
+        for (name, value) in &self.metrics {
+            write!(f, " {name} {}", Short(*value))?;
+        }
+        Ok(())
+    }
+}
+
+fn find(metrics: &[(&'static str, f64)], name: &str) -> Option<f64> {
+    let found = metrics.iter().find(|(known, _)| *known == name);
+    found.map(|(_, value)| *value)
+}
+
+/// A number for people: four digits, or three and a unit.
+struct Short(f64);
+
+impl fmt::Display for Short {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (value, magnitude) = (self.0, self.0.abs());
+        let units = [(1e9, 1e9, "G"), (1e6, 1e6, "M"), (1e4, 1e3, "k")];
+        for (bound, divisor, unit) in units {
+            if magnitude >= bound && magnitude.is_finite() {
+                let scaled = value / divisor;
+                let digits = match scaled.abs() {
+                    s if s < 10.0 => 2,
+                    s if s < 100.0 => 1,
+                    _ => 0,
+                };
+                return write!(f, "{scaled:.digits$} {unit}");
+            }
+        }
+        match magnitude {
+            0.0 => f.write_str("0"),
+            m if m < 1e-3 => write!(f, "{value:.3e}"),
+            m if m < 1.0 => write!(f, "{value:.4}"),
+            m if m < 10.0 => write!(f, "{value:.3}"),
+            m if m < 100.0 => write!(f, "{value:.2}"),
+            _ => write!(f, "{value:.1}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_epoch_is_one_line() {
+        let mut report = EpochReport {
+            epoch: 0,
+            epochs: 10,
+            loss: 0.412_34,
+            metrics: vec![("mse", 0.824)],
+            evaluation: None,
+            learning_rate: 0.1,
+            n_rows: 6_400_000,
+            seconds: 2.0,
+        };
+        assert_eq!(
+            report.to_string(),
+            "epoch 1/10  loss 0.4123  mse 0.8240  3.20 M samples/s"
+        );
+        report.evaluation = Some(ScoreReport {
+            loss: 12.3456,
+            metrics: vec![("accuracy", 0.851)],
+            n_rows: 10,
+        });
+        report.seconds = 100.0;
+        assert_eq!(
+            report.to_string(),
+            "epoch 1/10  loss 0.4123  mse 0.8240  evaluation: loss 12.35 accuracy 0.8510  64.0 k samples/s"
+        );
+        assert_eq!(
+            (report.metric("mse"), report.metric("auc")),
+            (Some(0.824), None)
+        );
+    }
+
+    #[test]
+    fn numbers_for_people() {
+        let cases = [
+            (0.0, "0"),
+            (1.5e-7, "1.500e-7"),
+            (0.001, "0.0010"),
+            (-3.14159, "-3.142"),
+            (1234.5, "1234.5"),
+            (9999.0, "9999.0"),
+            (845_000.0, "845 k"),
+            (1.6e10, "16.0 G"),
+            (f64::NAN, "NaN"),
+            (f64::INFINITY, "inf"),
+        ];
+        for (value, text) in cases {
+            assert_eq!(Short(value).to_string(), text);
+        }
+    }
+}
