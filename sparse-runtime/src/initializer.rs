@@ -410,7 +410,7 @@ mod tests {
             ),
             [3.0; 2]
         );
-        assert_eq!(values(NORMAL, 5, 0, 0), []);
+        assert!(values(NORMAL, 5, 0, 0).is_empty());
     }
 
     #[test]

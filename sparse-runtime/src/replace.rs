@@ -16,12 +16,22 @@ pub(crate) fn replace_file(
     let result = write(&mut writer)
         .and_then(|()| writer.flush())
         .and_then(|()| writer.get_ref().sync_all())
-        .and_then(|()| fs::rename(&beside, path));
+        .and_then(|()| fs::rename(&beside, path))
+        .and_then(|()| sync_folder(path));
     if result.is_err() {
         // The first error is the one to tell.
         let _ = fs::remove_file(&beside);
     }
     result
+}
+
+/// Puts the new name on the disk as well, where a folder can be opened.
+fn sync_folder(path: &Path) -> io::Result<()> {
+    if cfg!(unix) {
+        let folder = path.parent().filter(|folder| *folder != Path::new(""));
+        fs::File::open(folder.unwrap_or(Path::new(".")))?.sync_all()?;
+    }
+    Ok(())
 }
 
 /// A new file in the folder of `path`: a rename within a folder is atomic.

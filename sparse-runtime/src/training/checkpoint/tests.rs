@@ -1,1 +1,358 @@
+//! Round trips, and files that are not what they should be.
 
+use super::*;
+use crate::training::tests::linear::Linear;
+use proptest::prelude::*;
+use safetensors::tensor::{Dtype, SafeTensors, TensorView};
+use sparse_core::storage::Storage;
+use std::collections::HashMap;
+use std::fs;
+use std::path::PathBuf;
+
+/// A folder of its own for each test, removed in the end.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(test: &str) -> Folder {
+        let name = format!("nnz-checkpoint-{test}-{}", std::process::id());
+        let folder = std::env::temp_dir().join(name);
+        fs::create_dir_all(&folder).unwrap();
+        Folder(folder)
+    }
+
+    fn file(&self) -> PathBuf {
+        self.0.join("model.safetensors")
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A model with values of every kind, in a table of more than one piece.
+fn model<T: Float, const GRAPH: u64>() -> Linear<T, GRAPH> {
+    let mut model = Linear::<T, GRAPH>::new(5000);
+    for (i, w) in model.w.values_mut().iter_mut().enumerate() {
+        *w = T::of((i as f64 * 0.7).sin());
+    }
+    let odd = [f64::NAN, f64::INFINITY, -0.0, 1e-42, 1e-320];
+    for (w, odd) in model.w.values_mut().iter_mut().zip(odd) {
+        *w = T::of(odd);
+    }
+    model.b.values_mut()[0] = T::of(0.1);
+    model
+}
+
+fn bits<T: Float>(model: &Linear<T, 1>) -> Vec<u64> {
+    let values = model.w.values().iter().chain(model.b.values());
+    values.map(|value| value.as_f64().to_bits()).collect()
+}
+
+/// The message of what must be refused, with the path and the model's untouched values checked.
+#[track_caller]
+fn refused(path: &Path) -> String {
+    let mut into = model::<f32, 1>();
+    let before = bits(&into);
+    let error = load(&mut into, path).unwrap_err().to_string();
+    assert_eq!(bits(&into), before, "half loaded: {error}");
+    let prefix = format!("{}: ", path.display());
+    let rest = error.strip_prefix(&prefix);
+    rest.unwrap_or_else(|| panic!("no path in: {error}"))
+        .to_owned()
+}
+
+#[test]
+fn what_was_saved_is_loaded_to_the_bit() {
+    fn check<T: Float>(test: &str) {
+        let folder = Folder::new(test);
+        let saved = model::<T, 1>();
+        save(&saved, folder.file()).unwrap();
+        let mut loaded = Linear::<T>::new(5000);
+        let metadata = load(&mut loaded, folder.file()).unwrap();
+        assert_eq!(bits(&loaded), bits(&saved));
+        assert_eq!(metadata, read_metadata(folder.file()).unwrap());
+        assert_eq!(
+            (metadata.model.as_str(), metadata.fingerprint),
+            ("Linear", 1)
+        );
+        assert_eq!(metadata.dims.get("d"), Some(5000));
+        let parameters = metadata.parameters.iter();
+        let parameters: Vec<_> = parameters
+            .map(|p| (p.name.as_str(), p.storage, p.element))
+            .collect();
+        assert_eq!(
+            parameters,
+            [
+                ("w", Storage::RowSparse, T::TYPE),
+                ("b", Storage::Dense, T::TYPE)
+            ]
+        );
+    }
+    check::<f32>("round-trip-f32");
+    check::<f64>("round-trip-f64");
+}
+
+/// Other readers of safetensors understand the file; the same model gives the same bytes; nothing else is
+/// left in the folder.
+#[test]
+fn a_file_is_plain_safetensors_and_deterministic() {
+    let folder = Folder::new("plain");
+    save(&model::<f32, 1>(), folder.file()).unwrap();
+    let bytes = fs::read(folder.file()).unwrap();
+    save(&model::<f32, 1>(), folder.file()).unwrap();
+    assert_eq!(fs::read(folder.file()).unwrap(), bytes);
+    assert_eq!(fs::read_dir(&folder.0).unwrap().count(), 1);
+    let tensors = SafeTensors::deserialize(&bytes).unwrap();
+    let w = tensors.tensor("w").unwrap();
+    assert_eq!((w.dtype(), w.shape()), (Dtype::F32, &[5000, 1][..]));
+    let expected = model::<f32, 1>();
+    let values = w
+        .data()
+        .as_chunks()
+        .0
+        .iter()
+        .map(|bytes| f32::from_le_bytes(*bytes));
+    assert!(
+        values
+            .zip(expected.w.values())
+            .all(|(a, b)| a.to_bits() == b.to_bits())
+    );
+    assert_eq!(tensors.tensor("b").unwrap().data(), 0.1f32.to_le_bytes());
+}
+
+#[test]
+fn another_graph_is_refused_with_what_differs() {
+    let folder = Folder::new("graph");
+    save(&model::<f32, 0xabc>(), folder.file()).unwrap();
+    assert_eq!(
+        refused(&folder.file()),
+        "saved from model `Linear` (graph 0000000000000abc), which is another graph than model \
+         `Linear` (0000000000000001)"
+    );
+    save(&model::<f64, 0xabc>(), folder.file()).unwrap();
+    assert!(
+        refused(&folder.file())
+            .ends_with(": parameter `w` has elements of type f64 in the file and f32 in the model")
+    );
+}
+
+#[test]
+fn other_dimensions_are_refused_by_parameter() {
+    let folder = Folder::new("dims");
+    save(&Linear::<f32>::new(30), folder.file()).unwrap();
+    assert_eq!(
+        refused(&folder.file()),
+        "parameter `w` has shape [30, 1] in the file and [5000, 1] in the model: make the model with the \
+         dimensions of the file (d = 30)"
+    );
+    save(&model::<f64, 1>(), folder.file()).unwrap();
+    assert!(refused(&folder.file()).contains("`w` has elements of type f64"));
+}
+
+#[test]
+fn a_file_cut_short_or_grown_is_refused() {
+    let folder = Folder::new("cut");
+    save(&model::<f32, 1>(), folder.file()).unwrap();
+    let bytes = fs::read(folder.file()).unwrap();
+    let header = u64::from_le_bytes(bytes[..8].try_into().unwrap()) as usize;
+    for length in [
+        0,
+        1,
+        7,
+        8,
+        9,
+        header / 2,
+        8 + header - 1,
+        8 + header,
+        bytes.len() - 1,
+    ] {
+        fs::write(folder.file(), &bytes[..length]).unwrap();
+        let message = refused(&folder.file());
+        assert!(
+            message.starts_with("not a checkpoint: "),
+            "{length}: {message}"
+        );
+        assert!(read_metadata(folder.file()).is_err());
+    }
+    let mut grown = bytes.clone();
+    grown.push(0);
+    fs::write(folder.file(), grown).unwrap();
+    assert!(refused(&folder.file()).contains("but has"));
+}
+
+#[test]
+fn garbage_is_refused() {
+    let folder = Folder::new("garbage");
+    let with_header = |header: &str, data: usize| {
+        let mut bytes = (header.len() as u64).to_le_bytes().to_vec();
+        bytes.extend(header.as_bytes());
+        bytes.resize(bytes.len() + data, 0);
+        bytes
+    };
+    let huge = r#"{"w":{"dtype":"F32","shape":[9223372036854775807,4],"data_offsets":[0,16]}}"#;
+    let overlapping = r#"{"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},"b":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}"#;
+    for bytes in [
+        b"not a model at all, but text that is long enough".to_vec(),
+        vec![0xff; 64],
+        u64::MAX.to_le_bytes().to_vec(),
+        with_header("", 0),
+        with_header("{}", 0),
+        with_header("[1, 2]", 0),
+        with_header("{\"\u{0}\"", 0),
+        with_header(huge, 16),
+        with_header(overlapping, 4),
+        with_header(r#"{"__metadata__":{"nnz":"{}"}}"#, 0),
+        with_header(
+            r#"{"__metadata__":{"nnz":"{\"format\":1,\"fingerprint\":\"xyz\"}"}}"#,
+            0,
+        ),
+    ] {
+        fs::write(folder.file(), &bytes).unwrap();
+        let message = refused(&folder.file());
+        assert!(message.starts_with("not a checkpoint: "), "{message}");
+    }
+    assert!(refused(&folder.0.join("absent")).starts_with("cannot read"));
+    assert!(refused(&folder.0).starts_with("cannot read"), "a folder");
+}
+
+#[test]
+fn one_damaged_bit_is_found() {
+    let folder = Folder::new("damaged");
+    save(&model::<f32, 1>(), folder.file()).unwrap();
+    let bytes = fs::read(folder.file()).unwrap();
+    let start = 8 + u64::from_le_bytes(bytes[..8].try_into().unwrap()) as usize;
+    for (position, parameter) in [(start, "w"), (start + 12_345, "w"), (bytes.len() - 1, "b")] {
+        let mut damaged = bytes.clone();
+        damaged[position] ^= 0x10;
+        fs::write(folder.file(), damaged).unwrap();
+        let message = refused(&folder.file());
+        let expected = format!("the values of parameter `{parameter}` are damaged");
+        assert!(message.starts_with(&expected), "{message}");
+    }
+}
+
+/// A file of our form with other contents.
+fn write_with(path: &Path, entry: &str, tensors: &[(&str, Dtype, &[usize])]) {
+    let data = vec![0; 1 << 16];
+    let views = tensors.iter().map(|(name, dtype, shape)| {
+        let bytes = shape.iter().product::<usize>() * dtype.bitsize() / 8;
+        (
+            *name,
+            TensorView::new(*dtype, shape.to_vec(), &data[..bytes]).unwrap(),
+        )
+    });
+    let metadata = HashMap::from([("nnz".to_owned(), entry.to_owned())]);
+    let bytes = safetensors::serialize(views, Some(metadata)).unwrap();
+    fs::write(path, bytes).unwrap();
+}
+
+#[test]
+fn each_way_in_which_parameters_can_differ_is_named() {
+    let folder = Folder::new("differ");
+    let entry = |parameters: &[(&str, &str)]| {
+        let parameters: Vec<_> = parameters
+            .iter()
+            .map(|(name, storage)| {
+                format!(r#"{{"name":"{name}","storage":"{storage}","checksum":"0"}}"#)
+            })
+            .collect();
+        let parameters = parameters.join(",");
+        format!(r#"{{"format":1,"model":"Linear","fingerprint":"1","parameters":[{parameters}]}}"#)
+    };
+    let w: (&str, Dtype, &[usize]) = ("w", Dtype::F32, &[5000, 1]);
+    let b: (&str, Dtype, &[usize]) = ("b", Dtype::F32, &[1]);
+    let cases = [
+        (
+            entry(&[("b", "dense")]),
+            vec![b],
+            "parameter `w` is not in the file",
+        ),
+        (
+            entry(&[("w", "dense"), ("b", "dense")]),
+            vec![w, b],
+            "parameter `w` is dense in the file and row_sparse in the model",
+        ),
+        (
+            entry(&[("w", "row_sparse"), ("b", "dense"), ("c", "dense")]),
+            vec![w, b, ("c", Dtype::F32, &[2])],
+            "the file has a parameter `c`, which the model has not",
+        ),
+        (
+            entry(&[("w", "row_sparse"), ("b", "dense")]),
+            vec![w, ("b", Dtype::U32, &[1])],
+            "parameter `b` has elements of type u32 in the file and f32 in the model",
+        ),
+        (
+            entry(&[("w", "row_sparse"), ("b", "dense")]),
+            vec![w, ("b", Dtype::BF16, &[1])],
+            "not a checkpoint: parameter `b` has elements of type BF16",
+        ),
+        (
+            entry(&[("w", "row_sparse"), ("b", "dense")]),
+            vec![w],
+            "not a checkpoint: parameter `b` has no tensor",
+        ),
+        (
+            entry(&[("w", "row_sparse")]),
+            vec![w, b],
+            "not a checkpoint: tensor `b` is no parameter",
+        ),
+        (
+            entry(&[("w", "coo"), ("b", "dense")]),
+            vec![w, b],
+            "not a checkpoint: `coo` is not a storage type",
+        ),
+        (
+            r#"{"format":2,"models":[]}"#.to_owned(),
+            vec![w, b],
+            "written in format 2, but this version of the library reads format 1: update it",
+        ),
+    ];
+    for (entry, tensors, message) in cases {
+        write_with(&folder.file(), &entry, &tensors);
+        assert_eq!(refused(&folder.file()), message);
+    }
+}
+
+proptest! {
+    /// Whatever stands in the header, loading does not panic and does not load by halves.
+    #[test]
+    fn any_header_is_loaded_or_refused(changes in proptest::collection::vec((0usize..500, any::<u8>()), 1..4)) {
+        let folder = Folder::new("any");
+        let saved = model::<f32, 1>();
+        save(&saved, folder.file()).unwrap();
+        let mut bytes = fs::read(folder.file()).unwrap();
+        let header = 8 + u64::from_le_bytes(bytes[..8].try_into().unwrap()) as usize;
+        for (position, byte) in changes {
+            bytes[position % header] = byte;
+        }
+        fs::write(folder.file(), &bytes).unwrap();
+        let mut into = Linear::<f32>::new(5000);
+        let before = bits(&into);
+        let result = load(&mut into, folder.file());
+        prop_assert_eq!(bits(&into), if result.is_ok() { bits(&saved) } else { before });
+    }
+}
+
+#[test]
+fn a_failed_save_leaves_the_old_file() {
+    let folder = Folder::new("failed");
+    let into = folder.0.join("absent").join("model.safetensors");
+    let error = save(&model::<f32, 1>(), &into).unwrap_err().to_string();
+    assert!(
+        error.starts_with(&format!("{}: cannot write: ", into.display())),
+        "{error}"
+    );
+    assert_eq!(fs::read_dir(&folder.0).unwrap().count(), 0);
+}
+
+#[test]
+fn element_types_have_one_checksum_each() {
+    let values = [1.0f32, -2.5, 3.25];
+    let wide = values.map(f64::from);
+    assert_ne!(Checksum::of(&values), Checksum::of(&wide));
+    assert_ne!(Checksum::of(&[0.0f32]), Checksum::of(&[0.0f32; 2]));
+    assert_ne!(Checksum::of(&values), Checksum::of(&[-2.5f32, 1.0, 3.25]));
+}

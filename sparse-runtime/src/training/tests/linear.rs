@@ -1,0 +1,183 @@
+//! Linear regression written by hand as `graph!` would emit it, but plainly: what trainers are tested on.
+
+use crate::error::Result;
+use crate::formats::{CsrView, Dense, DenseView, RowSparse};
+use crate::initializer::{Initializer, Seed};
+use crate::model::{
+    BatchSource, Dims, Extent, InputInfo, InputRole, LabelKind, Model, OutputInfo, Parameter,
+    ParameterInfo, ParameterMut, ParameterRef, Plan,
+};
+use crate::optimizer::{RowAccumulator, Updater};
+use sparse_core::element::Float;
+use sparse_core::storage::Storage;
+use sparse_core::update_rules::UpdateRule;
+
+/// `pred = dot(x, w) + b`, loss the mean over rows of `(pred - y)² / 2`. `GRAPH` stands for the graph.
+pub(crate) struct Linear<T: Float = f64, const GRAPH: u64 = 1> {
+    pub(crate) w: Parameter<RowSparse<T>, RowSparse<T>>,
+    pub(crate) b: Parameter<Dense<T>, Dense<T>>,
+    dims: Dims,
+    pred: Dense<T>,
+    gradients: (RowSparse<T>, Dense<T>),
+    sums: RowAccumulator<T>,
+}
+
+#[derive(Clone, Copy)]
+pub(crate) struct Batch<'a, T: Float> {
+    x: CsrView<'a, T>,
+    y: DenseView<'a, T>,
+}
+
+impl<T: Float, const GRAPH: u64> Linear<T, GRAPH> {
+    pub(crate) fn new(d: usize) -> Self {
+        let parameter = Seed(1).stream(0);
+        Linear {
+            w: Parameter::new("w", [d, 1], &Initializer::Zeros, parameter).unwrap(),
+            b: Parameter::new("b", [1], &Initializer::Zeros, parameter).unwrap(),
+            dims: Dims::new().with("d", d),
+            pred: Dense::zeros([0, 1]),
+            gradients: (RowSparse::zeros([d, 1]), Dense::zeros([1])),
+            sums: RowAccumulator::new(d, 1),
+        }
+    }
+
+    fn run(&mut self, x: &CsrView<'_, T>) {
+        self.pred.reset([x.n_rows(), 1]);
+        for (row, pred) in x.iter_rows().zip(self.pred.values_mut()) {
+            *pred = self.b.values()[0];
+            for (column, value) in row {
+                *pred += value * self.w.values()[column];
+            }
+        }
+    }
+
+    fn mean_loss(&self, y: &DenseView<'_, T>) -> f64 {
+        let errors = self.pred.values().iter().zip(y.values());
+        let sum: f64 = errors.map(|(p, y)| (*p - *y).as_f64().powi(2) / 2.0).sum();
+        sum / y.values().len() as f64
+    }
+}
+
+impl<T: Float, const GRAPH: u64> Model for Linear<T, GRAPH> {
+    type Element = T;
+    type Batch<'a> = Batch<'a, T>;
+    type Outputs = Dense<T>;
+    type Gradients = (RowSparse<T>, Dense<T>);
+
+    const NAME: &'static str = "Linear";
+    const PLAN: Plan = Plan { text: "", dot: "" };
+    const FINGERPRINT: u64 = GRAPH;
+    const INPUTS: &'static [InputInfo] = &[
+        InputInfo {
+            name: "x",
+            role: InputRole::Input,
+            storage: Storage::Csr,
+            element: T::TYPE,
+            shape: &[Extent::Named("n"), Extent::Named("d")],
+            label: LabelKind::Real,
+        },
+        InputInfo {
+            name: "y",
+            role: InputRole::Label,
+            storage: Storage::Dense,
+            element: T::TYPE,
+            shape: &[Extent::Named("n"), Extent::Constant(1)],
+            label: LabelKind::Real,
+        },
+    ];
+    const PARAMETERS: &'static [ParameterInfo] = &[
+        ParameterInfo {
+            name: "w",
+            storage: Storage::RowSparse,
+            gradient: Some(Storage::RowSparse),
+            shape: &[Extent::Named("d"), Extent::Constant(1)],
+        },
+        ParameterInfo {
+            name: "b",
+            storage: Storage::Dense,
+            gradient: Some(Storage::Dense),
+            shape: &[Extent::Constant(1)],
+        },
+    ];
+    const OUTPUTS: &'static [OutputInfo] = &[OutputInfo {
+        name: "pred",
+        storage: Storage::Dense,
+    }];
+
+    fn dims(&self) -> &Dims {
+        &self.dims
+    }
+
+    fn bind<'a, S: BatchSource<'a, T>>(&self, source: &S) -> Result<Batch<'a, T>> {
+        Ok(Batch {
+            x: source.csr(0)?,
+            y: source.dense(1)?,
+        })
+    }
+
+    fn forward(&mut self, batch: &Batch<'_, T>) -> Result<&Dense<T>> {
+        self.run(&batch.x);
+        Ok(&self.pred)
+    }
+
+    fn loss(&mut self, batch: &Batch<'_, T>) -> Result<f64> {
+        self.run(&batch.x);
+        Ok(self.mean_loss(&batch.y))
+    }
+
+    fn loss_and_grads(&mut self, batch: &Batch<'_, T>) -> Result<f64> {
+        let loss = self.loss(batch)?;
+        let mean = T::of(1.0 / batch.x.n_rows() as f64);
+        let errors =
+            (self.pred.values().iter().zip(batch.y.values())).map(|(p, y)| (*p - *y) * mean);
+        let mut total = T::zero();
+        self.sums.clear();
+        for (row, error) in batch.x.iter_rows().zip(errors) {
+            total += error;
+            for (column, value) in row {
+                self.sums.row_mut(column)[0] += value * error;
+            }
+        }
+        let mut rows: Vec<_> = self.sums.rows().iter().zip(self.sums.values()).collect();
+        rows.sort_by_key(|(row, _)| **row);
+        let (indices, values) = rows.iter().map(|(row, sum)| (**row as u64, **sum)).unzip();
+        self.gradients.0 = RowSparse::new(*self.w.shape(), indices, values)?;
+        self.gradients.1 = Dense::new([1], vec![total])?;
+        Ok(loss)
+    }
+
+    fn outputs(&self) -> &Dense<T> {
+        &self.pred
+    }
+
+    fn gradients(&self) -> &(RowSparse<T>, Dense<T>) {
+        &self.gradients
+    }
+
+    fn train_step<R: UpdateRule>(
+        &mut self,
+        batch: &Batch<'_, T>,
+        updater: &mut Updater<R, T>,
+    ) -> Result<f64> {
+        updater.begin_step()?;
+        let columns = batch.x.iter_rows().flatten().map(|(column, _)| column);
+        updater.settle_rows(0, self.w.values_mut(), columns)?;
+        let loss = self.loss_and_grads(batch)?;
+        updater.apply_row_sparse(0, self.w.values_mut(), self.gradients.0.view())?;
+        updater.apply_dense(1, self.b.values_mut(), self.gradients.1.values())?;
+        updater.end_step()?;
+        Ok(loss)
+    }
+
+    fn dense_output(&self, index: usize) -> Option<DenseView<'_, T>> {
+        (index == 0).then(|| self.pred.view())
+    }
+
+    fn parameters(&self) -> Vec<ParameterRef<'_, T>> {
+        vec![self.w.as_ref(), self.b.as_ref()]
+    }
+
+    fn parameters_mut(&mut self) -> Vec<ParameterMut<'_, T>> {
+        vec![self.w.as_mut(), self.b.as_mut()]
+    }
+}
