@@ -12,7 +12,10 @@ pub mod prelude {
     pub use crate::data::{Dataset, LastBatch};
     pub use crate::formats::{Csr, CsrView, Dense, DenseView, RowSparse, RowSparseView};
     pub use crate::initializer::{Initializer, Seed};
+    pub use crate::metric::{Accuracy, Auc, LogLoss, Metric, Mse, Rmse};
     pub use crate::model::{Dims, Model};
+    pub use crate::schedule::{Schedule, ScheduleUnit};
+    pub use crate::training::{Progress, Trainer, checkpoint};
     pub use crate::{Error, Result, dims, graph};
     pub use sparse_core::update_rules::{LazyUpdate, Sgd};
 }

@@ -33,12 +33,7 @@ graph! {
 fn data() -> (Csr, Dense) {
     let x = Csr::from_rows(
         6,
-        [
-            vec![(0, 1.0), (3, 2.0)],
-            vec![],
-            vec![(3, -1.0), (5, 0.5)],
-            vec![(1, 0.0), (2, 4.0)],
-        ],
+        [vec![(0, 1.0), (3, 2.0)], vec![], vec![(3, -1.0), (5, 0.5)], vec![(1, 0.0), (2, 4.0)]],
     )
     .unwrap();
     (x, Dense::new([4, 1], vec![1.0, 0.0, -1.0, 0.5]).unwrap())
@@ -60,44 +55,15 @@ fn fused_equals_unfused() {
         let mut a = Updater::for_model(sgd.clone(), &fused).unwrap();
         let mut b = Updater::for_model(sgd, &unfused).unwrap();
         for step in 0..12 {
-            let rows = if step % 3 == 0 {
-                0..4
-            } else {
-                step % 4..step % 4 + 1
-            };
-            let (x, y) = (
-                x.view().rows(rows.clone()).unwrap(),
-                y.view().rows(rows).unwrap(),
-            );
-            let loss = fused
-                .train_step(
-                    &FusedBatch {
-                        x,
-                        y,
-                        ..Default::default()
-                    },
-                    &mut a,
-                )
-                .unwrap();
-            let other = unfused
-                .train_step(
-                    &UnfusedBatch {
-                        x,
-                        y,
-                        ..Default::default()
-                    },
-                    &mut b,
-                )
-                .unwrap();
+            let rows = if step % 3 == 0 { 0..4 } else { step % 4..step % 4 + 1 };
+            let (x, y) = (x.view().rows(rows.clone()).unwrap(), y.view().rows(rows).unwrap());
+            let loss =
+                fused.train_step(&FusedBatch { x, y, ..Default::default() }, &mut a).unwrap();
+            let other =
+                unfused.train_step(&UnfusedBatch { x, y, ..Default::default() }, &mut b).unwrap();
             assert!((loss - other).abs() < 1e-6, "{loss} {other}");
             assert_eq!(fused.outputs().p.shape(), unfused.outputs().p.shape());
-            for (p, q) in fused
-                .outputs()
-                .p
-                .values()
-                .iter()
-                .zip(unfused.outputs().p.values())
-            {
+            for (p, q) in fused.outputs().p.values().iter().zip(unfused.outputs().p.values()) {
                 assert!((p - q).abs() < 1e-6);
             }
         }
@@ -113,40 +79,22 @@ fn fused_equals_unfused() {
 
 #[test]
 fn the_plan_says_what_was_fused() {
-    assert!(
-        Fused::PLAN
-            .text
-            .contains("step: one loop over the rows of x"),
-        "{}",
-        Fused::PLAN
-    );
-    assert!(
-        Unfused::PLAN
-            .text
-            .contains("step: not fused (the model says `fuse = off`)")
-    );
+    assert!(Fused::PLAN.text.contains("step: one loop over the rows of x"), "{}", Fused::PLAN);
+    assert!(Unfused::PLAN.text.contains("step: not fused (the model says `fuse = off`)"));
 }
 
 #[test]
 fn a_batch_that_does_not_fit_is_a_typed_error() {
     let (x, y) = data();
     let mut model = Fused::new(dims! { d: 7 }, Seed(7)).unwrap();
-    let batch = FusedBatch {
-        x: x.view(),
-        y: y.view(),
-        ..Default::default()
-    };
+    let batch = FusedBatch { x: x.view(), y: y.view(), ..Default::default() };
     assert_eq!(
         model.loss(&batch).unwrap_err().to_string(),
         "model `Fused`: `x` has extent 6 on axis 1, but 7 is needed"
     );
     let mut model = Fused::new(dims! { d: 6 }, Seed(7)).unwrap();
     let short = y.view().rows(0..3).unwrap();
-    let batch = FusedBatch {
-        x: x.view(),
-        y: short,
-        ..Default::default()
-    };
+    let batch = FusedBatch { x: x.view(), y: short, ..Default::default() };
     assert_eq!(
         model.loss(&batch).unwrap_err().to_string(),
         "model `Fused`: `y` has extent 3 on axis 0, but 4 is needed"
@@ -154,8 +102,5 @@ fn a_batch_that_does_not_fit_is_a_typed_error() {
     // Predictions read no labels.
     assert_eq!(*model.forward(&batch).unwrap().p.shape(), [4, 1].into());
     let error = Fused::new(dims! { e: 6 }, Seed(7)).unwrap_err();
-    assert!(
-        error.to_string().contains("needs the dimension `d`"),
-        "{error}"
-    );
+    assert!(error.to_string().contains("needs the dimension `d`"), "{error}");
 }

@@ -66,10 +66,7 @@ fn a_broken_model_keeps_its_types_and_reports_each_error() {
         }
     }));
     assert_eq!(text.matches("compile_error!").count(), 2, "{text}");
-    assert!(
-        text.contains("[NNZ0102] no operator is called `lgo`\\nhelp: write `log`"),
-        "{text}"
-    );
+    assert!(text.contains("[NNZ0102] no operator is called `lgo`\\nhelp: write `log`"), "{text}");
     assert!(text.contains("[NNZ0101] no value is called `u`"));
     assert!(text.contains("struct Broken {") && text.contains("fn train_step"));
 }
@@ -85,13 +82,8 @@ fn an_unfused_step_settles_computes_and_applies() {
             loss squared_error(dot(x, w), y);
         }
     }));
-    let order = [
-        "begin_step",
-        "settle_rows",
-        "loss_and_grads(batch)",
-        "apply_row_sparse",
-        "end_step",
-    ];
+    let order =
+        ["begin_step", "settle_rows", "loss_and_grads(batch)", "apply_row_sparse", "end_step"];
     let train = text.split_once("fn train_step").unwrap().1;
     let places: Vec<_> = order.iter().map(|part| train.find(part).unwrap()).collect();
     assert!(places.is_sorted(), "{train}");

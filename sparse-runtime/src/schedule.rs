@@ -97,11 +97,7 @@ impl Schedule {
     /// This schedule after `length` steps or epochs in which the rate rises in a straight line.
     #[must_use]
     pub fn warm_up(self, length: u64, unit: ScheduleUnit) -> Self {
-        Schedule::WarmUp {
-            length,
-            unit,
-            then: Box::new(self),
-        }
+        Schedule::WarmUp { length, unit, then: Box::new(self) }
     }
 
     /// The factor on the learning rate in the step that follows `step` steps, in the epoch that follows
@@ -113,11 +109,9 @@ impl Schedule {
         };
         match self {
             Schedule::Constant => 1.0,
-            Schedule::Step {
-                every,
-                factor,
-                unit,
-            } => factor.powf((count(unit) / (*every).max(1)) as f64),
+            Schedule::Step { every, factor, unit } => {
+                factor.powf((count(unit) / (*every).max(1)) as f64)
+            }
             Schedule::InverseScaling { decay, power, unit } => {
                 let base = 1.0 + decay * count(unit) as f64;
                 // The usual exponents are exact and cost no logarithm.
@@ -128,12 +122,9 @@ impl Schedule {
                 }
             }
             Schedule::Exponential { factor, unit } => factor.powf(count(unit) as f64),
-            Schedule::Polynomial {
-                total,
-                power,
-                end,
-                unit,
-            } => end + (1.0 - end) * (1.0 - progress(count(unit), *total)).powf(*power),
+            Schedule::Polynomial { total, power, end, unit } => {
+                end + (1.0 - end) * (1.0 - progress(count(unit), *total)).powf(*power)
+            }
             Schedule::Cosine { total, end, unit } => {
                 end + (1.0 - end) * 0.5 * (1.0 + (PI * progress(count(unit), *total)).cos())
             }
@@ -173,12 +164,7 @@ impl Schedule {
     pub fn check(&self) -> Result<(), InvalidHyperparameter> {
         let at_least_one = |name, value: u64| demand(value >= 1, name, value as f64, "at least 1");
         let positive = |name, value: f64| {
-            demand(
-                value > 0.0 && value.is_finite(),
-                name,
-                value,
-                "positive and finite",
-            )
+            demand(value > 0.0 && value.is_finite(), name, value, "positive and finite")
         };
         let not_negative = |name, value: f64| {
             let holds = value >= 0.0 && value.is_finite();
@@ -195,9 +181,7 @@ impl Schedule {
                 not_negative("power", *power)
             }
             Schedule::Exponential { factor, .. } => positive("factor", *factor),
-            Schedule::Polynomial {
-                total, power, end, ..
-            } => {
+            Schedule::Polynomial { total, power, end, .. } => {
                 at_least_one("total", *total)?;
                 positive("power", *power)?;
                 not_negative("end", *end)
@@ -228,12 +212,7 @@ fn demand(
     if holds {
         return Ok(());
     }
-    Err(InvalidHyperparameter {
-        rule: "schedule",
-        name,
-        value,
-        bound,
-    })
+    Err(InvalidHyperparameter { rule: "schedule", name, value, bound })
 }
 
 #[cfg(test)]
@@ -247,10 +226,7 @@ mod tests {
         schedule.check().unwrap();
         for &(t, factor) in expected {
             let found = schedule.factor(t, 1_000_000);
-            assert!(
-                (found - factor).abs() < 1e-12,
-                "{schedule:?} at {t}: {found}"
-            );
+            assert!((found - factor).abs() < 1e-12, "{schedule:?} at {t}: {found}");
         }
     }
 
@@ -259,76 +235,33 @@ mod tests {
     fn values() {
         check(Schedule::Constant, &[(0, 1.0), (1_000, 1.0)]);
         check(
-            Schedule::Step {
-                every: 3,
-                factor: 0.1,
-                unit: BY_STEP,
-            },
+            Schedule::Step { every: 3, factor: 0.1, unit: BY_STEP },
             &[(0, 1.0), (2, 1.0), (3, 0.1), (8, 0.01)],
         );
         check(
-            Schedule::InverseScaling {
-                decay: 0.5,
-                power: 0.5,
-                unit: BY_STEP,
-            },
+            Schedule::InverseScaling { decay: 0.5, power: 0.5, unit: BY_STEP },
             &[(0, 1.0), (6, 0.5), (16, 1.0 / 3.0)],
         );
         check(
-            Schedule::InverseScaling {
-                decay: 1.0,
-                power: 0.25,
-                unit: BY_STEP,
-            },
+            Schedule::InverseScaling { decay: 1.0, power: 0.25, unit: BY_STEP },
             &[(0, 1.0), (15, 0.5)],
         );
+        check(Schedule::Exponential { factor: 0.5, unit: BY_STEP }, &[(0, 1.0), (3, 0.125)]);
         check(
-            Schedule::Exponential {
-                factor: 0.5,
-                unit: BY_STEP,
-            },
-            &[(0, 1.0), (3, 0.125)],
-        );
-        check(
-            Schedule::Polynomial {
-                total: 10,
-                power: 2.0,
-                end: 0.2,
-                unit: BY_STEP,
-            },
+            Schedule::Polynomial { total: 10, power: 2.0, end: 0.2, unit: BY_STEP },
             &[(0, 1.0), (5, 0.4), (10, 0.2), (11, 0.2)],
         );
         check(
-            Schedule::Cosine {
-                total: 4,
-                end: 0.0,
-                unit: BY_STEP,
-            },
-            &[
-                (0, 1.0),
-                (1, 0.853_553_390_593_273_8),
-                (2, 0.5),
-                (4, 0.0),
-                (9, 0.0),
-            ],
+            Schedule::Cosine { total: 4, end: 0.0, unit: BY_STEP },
+            &[(0, 1.0), (1, 0.853_553_390_593_273_8), (2, 0.5), (4, 0.0), (9, 0.0)],
         );
     }
 
     #[test]
     fn warming_up_shifts_what_follows() {
-        let step = Schedule::Step {
-            every: 2,
-            factor: 0.5,
-            unit: BY_STEP,
-        };
-        check(
-            step.warm_up(4, BY_STEP),
-            &[(0, 0.25), (3, 1.0), (4, 1.0), (5, 1.0), (6, 0.5)],
-        );
-        let by_epoch = Schedule::Exponential {
-            factor: 0.5,
-            unit: ScheduleUnit::Epoch,
-        };
+        let step = Schedule::Step { every: 2, factor: 0.5, unit: BY_STEP };
+        check(step.warm_up(4, BY_STEP), &[(0, 0.25), (3, 1.0), (4, 1.0), (5, 1.0), (6, 0.5)]);
+        let by_epoch = Schedule::Exponential { factor: 0.5, unit: ScheduleUnit::Epoch };
         let warmed = by_epoch.warm_up(2, ScheduleUnit::Epoch);
         let factors: Vec<_> = (0..5).map(|epoch| warmed.factor(77, epoch)).collect();
         assert_eq!(factors, [0.5, 1.0, 1.0, 0.5, 0.25]);
@@ -339,36 +272,14 @@ mod tests {
     #[test]
     fn senseless_numbers_are_refused_by_name() {
         let refused = [
+            (Schedule::Step { every: 0, factor: 0.5, unit: BY_STEP }, "`every` is 0"),
+            (Schedule::Exponential { factor: -1.0, unit: BY_STEP }, "`factor` is -1"),
             (
-                Schedule::Step {
-                    every: 0,
-                    factor: 0.5,
-                    unit: BY_STEP,
-                },
-                "`every` is 0",
-            ),
-            (
-                Schedule::Exponential {
-                    factor: -1.0,
-                    unit: BY_STEP,
-                },
-                "`factor` is -1",
-            ),
-            (
-                Schedule::InverseScaling {
-                    decay: f64::NAN,
-                    power: 1.0,
-                    unit: BY_STEP,
-                },
+                Schedule::InverseScaling { decay: f64::NAN, power: 1.0, unit: BY_STEP },
                 "`decay` is NaN",
             ),
             (
-                Schedule::Cosine {
-                    total: 0,
-                    end: 0.0,
-                    unit: BY_STEP,
-                }
-                .warm_up(3, BY_STEP),
+                Schedule::Cosine { total: 0, end: 0.0, unit: BY_STEP }.warm_up(3, BY_STEP),
                 "`total` is 0",
             ),
             (Schedule::Constant.warm_up(0, BY_STEP), "`length` is 0"),

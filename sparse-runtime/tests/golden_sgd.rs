@@ -39,12 +39,7 @@ impl Tensor {
         Tensor {
             storage,
             shape: (integers(&value["shape"]).iter().map(|&n| n as usize)).collect(),
-            data: value["data"]
-                .as_array()
-                .unwrap()
-                .iter()
-                .map(number)
-                .collect(),
+            data: value["data"].as_array().unwrap().iter().map(number).collect(),
             indices: integers(&value["indices"]),
         }
     }
@@ -79,10 +74,7 @@ fn number(value: &Value) -> f32 {
 }
 
 fn rule(hyper: &Value, lazy_update: LazyUpdate) -> Sgd {
-    let mut rule = Sgd {
-        lazy_update,
-        ..Sgd::default()
-    };
+    let mut rule = Sgd { lazy_update, ..Sgd::default() };
     for (name, value) in hyper.as_object().unwrap() {
         let number = value.as_f64();
         match name.as_str() {
@@ -113,9 +105,8 @@ fn compare(found: &[f32], expected: &[f32]) -> Result<(), String> {
 
 fn run(case: &Value, lazy_update: LazyUpdate) -> Result<(), String> {
     let weight = Tensor::parse(&case["weight"]);
-    let gradients: Vec<Tensor> = (case["grads"].as_array().unwrap().iter())
-        .map(Tensor::parse)
-        .collect();
+    let gradients: Vec<Tensor> =
+        (case["grads"].as_array().unwrap().iter()).map(Tensor::parse).collect();
     let row_size = weight.shape[1..].iter().product();
     let spec = ParameterSpec::new("w", weight.shape[0], row_size, Some(gradients[0].storage));
     let mut updater = Updater::<_, f32>::new(rule(&case["hyper"], lazy_update), vec![spec])
@@ -140,9 +131,7 @@ fn run(case: &Value, lazy_update: LazyUpdate) -> Result<(), String> {
             continue;
         }
         // As a reader of the whole table has to.
-        updater
-            .flush(0, &mut w)
-            .map_err(|error| error.to_string())?;
+        updater.flush(0, &mut w).map_err(|error| error.to_string())?;
         let place = |what: &str, message| format!("{what} after step {}: {message}", t + 1);
         compare(&w, &Tensor::parse(&after["weight"]).dense())
             .map_err(|message| place("weight", message))?;

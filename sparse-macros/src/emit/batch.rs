@@ -87,11 +87,7 @@ pub(super) fn check(emit: &Emit<'_>) -> TokenStream {
 
 fn check_value(emit: &Emit<'_>, id: ValueId, known: &mut BTreeSet<String>) -> TokenStream {
     let rt = &emit.rt;
-    let (model, name, field) = (
-        emit.name.to_string(),
-        emit.graph.label(id),
-        emit.declared(id),
-    );
+    let (model, name, field) = (emit.name.to_string(), emit.graph.label(id), emit.declared(id));
     let shape = emit.graph.shape(id);
     let storage = emit.graph.storage(id);
     let mut tokens = TokenStream::new();
@@ -131,18 +127,10 @@ fn check_ids(emit: &Emit<'_>, id: ValueId) -> TokenStream {
         let apply = graph.apply_of(user)?;
         let class = matches!(
             apply.operator.kind,
-            operators::Kind::Loss {
-                label: operators::LossLabel::Class,
-                ..
-            }
+            operators::Kind::Loss { label: operators::LossLabel::Class, .. }
         );
         (class && apply.operands.get(1) == Some(&id))
-            .then(|| {
-                graph
-                    .shape(apply.operands[0])
-                    .last()
-                    .and_then(|dim| emit.fixed_extent(dim))
-            })
+            .then(|| graph.shape(apply.operands[0]).last().and_then(|dim| emit.fixed_extent(dim)))
             .flatten()
     });
     match bound {

@@ -121,12 +121,7 @@ fn row_function(emit: &Emit<'_>, parts: &LinearRows) -> TokenStream {
     let forward = chain(emit, parts, &parts.forward);
     let product = local(parts.product);
     let score = local(parts.score);
-    let is_output = |id: ValueId| {
-        graph
-            .outputs
-            .iter()
-            .filter(move |output| output.value == id)
-    };
+    let is_output = |id: ValueId| graph.outputs.iter().filter(move |output| output.value == id);
     let element_outputs = std::iter::once(parts.product).chain(parts.forward.iter().copied());
     let element_outputs =
         element_outputs.flat_map(|id| is_output(id).map(move |output| (output, id)));
@@ -210,21 +205,14 @@ fn chain(emit: &Emit<'_>, parts: &LinearRows, values: &[ValueId]) -> TokenStream
                 operators::Kind::Unary(formula) => (formula, ["x", ""]),
                 operators::Kind::Binary(operators::BinaryFamily::Gradient, formula) => {
                     // The second variable is `x` or `y`, whichever the derivative is a formula in.
-                    let second = if apply.operator.operands[1] == "y" {
-                        "y"
-                    } else {
-                        "x"
-                    };
+                    let second = if apply.operator.operands[1] == "y" { "y" } else { "x" };
                     (formula, ["g", second])
                 }
                 operators::Kind::Binary(_, formula) => (formula, ["x", "y"]),
                 _ => return None,
             };
-            let operands: Vec<TokenStream> = apply
-                .operands
-                .iter()
-                .map(|operand| element_of(emit, parts, *operand))
-                .collect();
+            let operands: Vec<TokenStream> =
+                apply.operands.iter().map(|operand| element_of(emit, parts, *operand)).collect();
             let value = scalar::rust(formula, &|name| {
                 let index = usize::from(name != names[0]);
                 operands.get(index).cloned().unwrap_or_default()
@@ -271,12 +259,7 @@ fn indexed(emit: &Emit<'_>, parts: &LinearRows) -> BTreeSet<ValueId> {
         .chain(&parts.backward)
         .flat_map(|id| emit.graph.apply_of(*id))
         .flat_map(|apply| apply.operands.iter().copied())
-        .filter(|id| {
-            !matches!(
-                emit.graph.value(*id).kind,
-                Kind::Apply(_) | Kind::Constant(_)
-            )
-        })
+        .filter(|id| !matches!(emit.graph.value(*id).kind, Kind::Apply(_) | Kind::Constant(_)))
         .collect()
 }
 

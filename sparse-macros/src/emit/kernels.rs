@@ -25,23 +25,21 @@ fn call(emit: &Emit<'_>, id: ValueId) -> Option<TokenStream> {
         (place, true) => place,
         (place, false) => quote!(&mut #place),
     };
-    let operands = apply
-        .operands
-        .iter()
-        .map(|operand| self::operand(emit, *operand));
+    let operands = apply.operands.iter().map(|operand| self::operand(emit, *operand));
     let signature = apply.operator.storage.get(apply.rule?)?.signature();
-    let attributes = table::kernel_attributes(apply.operator, &signature)
-        .into_iter()
-        .map(|(name, kind)| match kind {
-            AttributeKind::Flag => {
-                let flag = apply.attributes.flag(name);
-                quote!(#flag)
+    let attributes =
+        table::kernel_attributes(apply.operator, &signature).into_iter().map(|(name, kind)| {
+            match kind {
+                AttributeKind::Flag => {
+                    let flag = apply.attributes.flag(name);
+                    quote!(#flag)
+                }
+                AttributeKind::Axis => match apply.attributes.axis(name) {
+                    Some(axis) => quote!(Some(#axis)),
+                    None => quote!(None),
+                },
+                AttributeKind::Storage => quote!(None),
             }
-            AttributeKind::Axis => match apply.attributes.axis(name) {
-                Some(axis) => quote!(Some(#axis)),
-                None => quote!(None),
-            },
-            AttributeKind::Storage => quote!(None),
         });
     Some(quote! {
         <#rt::Cpu as #rt::Kernels<#element>>::#kernel(#out, #(#operands,)* #(#attributes,)* context);
@@ -99,11 +97,7 @@ pub(super) fn number_of(emit: &Emit<'_>, number: f64) -> TokenStream {
         ElementType::F64 => Literal::f64_suffixed(number.abs()),
         _ => Literal::f32_suffixed(number.abs() as f32),
     };
-    if number.is_sign_negative() {
-        quote!((-#magnitude))
-    } else {
-        quote!(#magnitude)
-    }
+    if number.is_sign_negative() { quote!((-#magnitude)) } else { quote!(#magnitude) }
 }
 
 /// The name of a buffer of the workspace.

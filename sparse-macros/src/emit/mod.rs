@@ -24,9 +24,7 @@ pub(crate) fn uncompiled(graph: Graph) -> Compiled {
     Compiled {
         graph,
         rows: Vec::new(),
-        fusion: Fusion::None {
-            reason: String::new(),
-        },
+        fusion: Fusion::None { reason: String::new() },
         plan: Plan::default(),
         diagnostics: Vec::new(),
     }
@@ -123,10 +121,8 @@ impl<'a> Emit<'a> {
 
     /// The storage of a parameter's gradient; `None` for a frozen one.
     fn gradient_storage(&self, parameter: ValueId) -> Option<Storage> {
-        let frozen = matches!(
-            self.graph.value(parameter).kind,
-            Kind::Parameter { frozen: true, .. }
-        );
+        let frozen =
+            matches!(self.graph.value(parameter).kind, Kind::Parameter { frozen: true, .. });
         let derived = self
             .graph
             .gradients

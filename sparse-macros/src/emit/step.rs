@@ -20,28 +20,14 @@ pub(super) fn implementation(emit: &Emit<'_>) -> TokenStream {
         let never = quote!(::core::unreachable!("the model has compile errors"));
         (never.clone(), never.clone(), never.clone(), never)
     } else {
-        (
-            forward(emit),
-            loss(emit),
-            loss_and_grads(emit),
-            train_step(emit),
-        )
+        (forward(emit), loss(emit), loss_and_grads(emit), train_step(emit))
     };
-    let dense_outputs = emit
-        .graph
-        .outputs
-        .iter()
-        .enumerate()
-        .filter_map(|(index, output)| {
-            let field = emit.output_ident(&output.name);
-            (emit.graph.storage(output.value) == Storage::Dense)
-                .then(|| quote!(#index => Some(self.__outputs.#field.view()),))
-        });
-    let parameters: Vec<_> = emit
-        .graph
-        .parameters()
-        .map(|id| emit.declared(id))
-        .collect();
+    let dense_outputs = emit.graph.outputs.iter().enumerate().filter_map(|(index, output)| {
+        let field = emit.output_ident(&output.name);
+        (emit.graph.storage(output.value) == Storage::Dense)
+            .then(|| quote!(#index => Some(self.__outputs.#field.view()),))
+    });
+    let parameters: Vec<_> = emit.graph.parameters().map(|id| emit.declared(id)).collect();
     quote! {
         #[allow(clippy::all, unused_variables, unused_mut)]
         #[automatically_derived]

@@ -24,10 +24,7 @@ pub(super) fn structs(emit: &Emit<'_>) -> TokenStream {
     let plan = plan(emit);
     let parameters = graph.parameters().map(|id| {
         let (field, ty) = (emit.declared(id), parameter_type(emit, id));
-        let docs = documentation(
-            &attributes_of(emit, id),
-            &format!("The parameter `{field}`."),
-        );
+        let docs = documentation(&attributes_of(emit, id), &format!("The parameter `{field}`."));
         let row = line(emit, id);
         quote!(#docs #[doc = ""] #[doc = #row] pub #field: #ty)
     });
@@ -35,10 +32,7 @@ pub(super) fn structs(emit: &Emit<'_>) -> TokenStream {
     let n_fixed = emit.fixed.len();
     let batch_fields = named_inputs(emit).map(|id| {
         let (field, ty) = (emit.declared(id), view_type(emit, id));
-        let docs = documentation(
-            &attributes_of(emit, id),
-            &format!("`{field}` of the batch."),
-        );
+        let docs = documentation(&attributes_of(emit, id), &format!("`{field}` of the batch."));
         let row = line(emit, id);
         quote!(#docs #[doc = ""] #[doc = #row] pub #field: #ty)
     });
@@ -111,15 +105,11 @@ pub(super) fn inherent(emit: &Emit<'_>) -> TokenStream {
     let visibility = &emit.model.visibility;
     let text = name.to_string();
     let fixed = &emit.fixed;
-    let extents = fixed
-        .iter()
-        .map(|name| quote!(dims.get(#name).unwrap_or_default()));
+    let extents = fixed.iter().map(|name| quote!(dims.get(#name).unwrap_or_default()));
     let parameters = emit.graph.parameters().enumerate().map(|(index, id)| {
         let (field, name, index) = (emit.declared(id), emit.graph.label(id), index as u64);
         let shape = emit.graph.shape(id);
-        let shape = shape
-            .iter()
-            .map(|dim| emit.fixed_extent(dim).unwrap_or_else(|| quote!(0)));
+        let shape = shape.iter().map(|dim| emit.fixed_extent(dim).unwrap_or_else(|| quote!(0)));
         let initializer = initializer(emit, id);
         quote! {
             #field: #rt::Parameter::new(
@@ -135,11 +125,7 @@ pub(super) fn inherent(emit: &Emit<'_>) -> TokenStream {
         true => "Makes the model. It has no dimensions: pass `dims! {}`.".to_owned(),
         false => format!(
             "Makes the model: `{name}::new(dims! {{ {} }}, Seed(42))`.",
-            fixed
-                .iter()
-                .map(|dim| format!("{dim}: …"))
-                .collect::<Vec<_>>()
-                .join(", ")
+            fixed.iter().map(|dim| format!("{dim}: …")).collect::<Vec<_>>().join(", ")
         ),
     };
     let log = fallback_log(emit);
@@ -198,22 +184,13 @@ pub(super) fn named_inputs<'a>(emit: &Emit<'a>) -> impl Iterator<Item = ValueId>
 
 /// `(Dense<f32>, RowSparse<f32>,)`: a tuple, so that no private type needs a name.
 fn workspace_type(emit: &Emit<'_>) -> TokenStream {
-    let buffers = emit
-        .compiled
-        .plan
-        .buffers
-        .iter()
-        .map(|buffer| emit.array(buffer.storage));
+    let buffers = emit.compiled.plan.buffers.iter().map(|buffer| emit.array(buffer.storage));
     quote!((#(#buffers,)*))
 }
 
 fn workspace_value(emit: &Emit<'_>) -> TokenStream {
-    let buffers = emit
-        .compiled
-        .plan
-        .buffers
-        .iter()
-        .map(|_| quote!(::core::default::Default::default()));
+    let buffers =
+        emit.compiled.plan.buffers.iter().map(|_| quote!(::core::default::Default::default()));
     quote!((#(#buffers,)*))
 }
 
@@ -253,18 +230,12 @@ fn attributes_of(emit: &Emit<'_>, id: ValueId) -> Vec<Attribute> {
 fn initializer(emit: &Emit<'_>, id: ValueId) -> TokenStream {
     let rt = &emit.rt;
     let name = emit.graph.label(id);
-    let written = emit
-        .model
-        .declarations
-        .iter()
-        .find_map(|declaration| match declaration {
-            Declaration::Parameter(Parameter {
-                name: known,
-                initializer,
-                ..
-            }) if *known == name => Some(initializer),
-            _ => None,
-        });
+    let written = emit.model.declarations.iter().find_map(|declaration| match declaration {
+        Declaration::Parameter(Parameter { name: known, initializer, .. }) if *known == name => {
+            Some(initializer)
+        }
+        _ => None,
+    });
     match written {
         Some(initializer) if matches!(emit.graph.value(id).kind, Kind::Parameter { .. }) => {
             let (tokens, span) = (&initializer.tokens, initializer.name.span());

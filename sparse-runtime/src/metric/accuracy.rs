@@ -47,10 +47,7 @@ impl Accumulator for Seen {
                 .filter(|&(scores, &class)| largest(scores) == class as usize)
                 .count(),
             LabelsView::Real(_) => {
-                return Err(MetricError::LabelsNotClasses {
-                    metric: NAME,
-                    classes: n_classes,
-                });
+                return Err(MetricError::LabelsNotClasses { metric: NAME, classes: n_classes });
             }
         };
         self.0.add(n_right as f64, n_rows);

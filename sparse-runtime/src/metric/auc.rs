@@ -36,17 +36,13 @@ impl Accumulator for Seen {
         let n_rows = same_rows(NAME, &outputs, &labels)?;
         one_label_a_row(NAME, &labels)?;
         if n_rows > 0 && outputs.shape().row_size() != 1 {
-            return Err(MetricError::OutputColumns {
-                metric: NAME,
-                outputs: *outputs.shape(),
-            });
+            return Err(MetricError::OutputColumns { metric: NAME, outputs: *outputs.shape() });
         }
         if let Some(row) = outputs.values().iter().position(|score| score.is_nan()) {
             return Err(MetricError::NotANumber { metric: NAME, row });
         }
         let scored = outputs.values().iter().enumerate();
-        self.0
-            .extend(scored.map(|(row, &score)| (score, labels.number(row) > 0.0)));
+        self.0.extend(scored.map(|(row, &score)| (score, labels.number(row) > 0.0)));
         Ok(())
     }
 

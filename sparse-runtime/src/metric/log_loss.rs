@@ -64,10 +64,7 @@ impl Accumulator for Seen {
                     }
                 }
                 LabelsView::Real(_) => {
-                    return Err(MetricError::LabelsNotClasses {
-                        metric: NAME,
-                        classes: n_classes,
-                    });
+                    return Err(MetricError::LabelsNotClasses { metric: NAME, classes: n_classes });
                 }
             };
         }
@@ -94,9 +91,5 @@ fn clipped(row: usize, probability: f64) -> Result<f64, MetricError> {
     if (-1e-6..=1.0 + 1e-6).contains(&probability) {
         return Ok(probability.clamp(CLIP, 1.0 - CLIP));
     }
-    Err(MetricError::NotProbability {
-        metric: NAME,
-        row,
-        value: probability,
-    })
+    Err(MetricError::NotProbability { metric: NAME, row, value: probability })
 }

@@ -172,9 +172,7 @@ fn same<'a, A: Accumulator>(
     other: &'a dyn Accumulator,
 ) -> Result<&'a A, MetricError> {
     let other: &dyn Any = other;
-    other
-        .downcast_ref()
-        .ok_or(MetricError::OtherMetric { metric: name })
+    other.downcast_ref().ok_or(MetricError::OtherMetric { metric: name })
 }
 
 /// Refuses outputs and labels with different numbers of rows.
@@ -187,11 +185,7 @@ fn same_rows(
     if n_rows == labels.n_rows() {
         return Ok(n_rows);
     }
-    Err(MetricError::RowCount {
-        metric,
-        outputs: n_rows,
-        labels: labels.n_rows(),
-    })
+    Err(MetricError::RowCount { metric, outputs: n_rows, labels: labels.n_rows() })
 }
 
 /// Refuses labels of several columns.
@@ -199,10 +193,7 @@ fn one_label_a_row(metric: &'static str, labels: &LabelsView<'_, f64>) -> Result
     if labels.row_size() == 1 || labels.n_rows() == 0 {
         return Ok(());
     }
-    Err(MetricError::LabelColumns {
-        metric,
-        columns: labels.row_size(),
-    })
+    Err(MetricError::LabelColumns { metric, columns: labels.row_size() })
 }
 
 #[cfg(test)]

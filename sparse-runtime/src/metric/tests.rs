@@ -15,18 +15,14 @@ fn dense<T: Float>(shape: &[usize], values: &[f64]) -> Dense<T> {
 fn check(metric: &impl Metric, outputs: (&[usize], &[f64]), labels: &[f64], expected: f64) {
     let outputs = dense::<f64>(outputs.0, outputs.1);
     let labels = dense(&[labels.len()], labels);
-    let found = metric
-        .evaluate(outputs.view(), LabelsView::Real(labels.view()))
-        .unwrap();
+    let found = metric.evaluate(outputs.view(), LabelsView::Real(labels.view())).unwrap();
     assert!((found - expected).abs() < 1e-14, "{found}");
 }
 
 #[track_caller]
 fn check_classes(metric: &impl Metric, scores: &Dense<f64>, classes: &[u32], expected: f64) {
     let classes = Dense::new([classes.len()], classes.to_vec()).unwrap();
-    let found = metric
-        .evaluate(scores.view(), LabelsView::Classes(classes.view()))
-        .unwrap();
+    let found = metric.evaluate(scores.view(), LabelsView::Classes(classes.view())).unwrap();
     assert!((found - expected).abs() < 1e-14, "{found}");
 }
 
@@ -39,10 +35,7 @@ fn squared_errors() {
     // Several columns: the mean over all elements.
     let (outputs, labels) = (dense(&[2, 2], &outputs), dense(&[2, 2], &labels));
     let labels = LabelsView::Real(labels.view());
-    assert_eq!(
-        Mse.evaluate::<f32>(outputs.view(), labels).unwrap(),
-        2.578125
-    );
+    assert_eq!(Mse.evaluate::<f32>(outputs.view(), labels).unwrap(), 2.578125);
 }
 
 #[test]
@@ -58,12 +51,7 @@ fn binary_metrics_understand_both_labellings() {
 
 #[test]
 fn log_loss_of_labels_that_are_probabilities() {
-    check(
-        &LogLoss,
-        (&[2], &[0.4, 0.9]),
-        &[0.3, 0.75],
-        0.643_565_908_095_160_6,
-    );
+    check(&LogLoss, (&[2], &[0.4, 0.9]), &[0.3, 0.75], 0.643_565_908_095_160_6);
 }
 
 #[test]
@@ -84,19 +72,9 @@ fn a_wrong_certainty_is_clipped() {
 
 #[test]
 fn auc_of_ties_and_of_one_class() {
-    check(
-        &Auc,
-        (&[4], &[1.0, 2.0, 2.0, 3.0]),
-        &[0.0, 0.0, 1.0, 1.0],
-        0.875,
-    );
+    check(&Auc, (&[4], &[1.0, 2.0, 2.0, 3.0]), &[0.0, 0.0, 1.0, 1.0], 0.875);
     check(&Auc, (&[2], &[0.0, -0.0]), &[0.0, 1.0], 0.5);
-    check(
-        &Auc,
-        (&[2], &[f64::INFINITY, f64::NEG_INFINITY]),
-        &[1.0, 0.0],
-        1.0,
-    );
+    check(&Auc, (&[2], &[f64::INFINITY, f64::NEG_INFINITY]), &[1.0, 0.0], 1.0);
     let (scores, labels) = (dense::<f64>(&[2], &[1.0, 2.0]), dense(&[2], &[1.0, 1.0]));
     let value = Auc.evaluate(scores.view(), LabelsView::Real(labels.view()));
     assert!(value.unwrap().is_nan());
@@ -109,13 +87,11 @@ fn nothing_seen_is_not_a_number() {
         assert!(seen.value().is_nan(), "{}", metric.name());
         let outputs = dense(&[2], &[0.25, 0.75]);
         let labels = dense(&[2], &[0.0, 1.0]);
-        seen.update(outputs.view(), LabelsView::Real(labels.view()))
-            .unwrap();
+        seen.update(outputs.view(), LabelsView::Real(labels.view())).unwrap();
         assert!(seen.value().is_finite(), "{}", metric.name());
         // A batch without rows, as padding alone leaves it, changes nothing.
         let (value, empty) = (seen.value(), dense(&[0, 1], &[]));
-        seen.update(empty.view(), LabelsView::Real(empty.view()))
-            .unwrap();
+        seen.update(empty.view(), LabelsView::Real(empty.view())).unwrap();
         assert_eq!(seen.value(), value, "{}", metric.name());
         seen.reset();
         assert!(seen.value().is_nan(), "{}", metric.name());
@@ -132,10 +108,8 @@ fn what_does_not_fit_is_refused_by_name() {
     };
     for metric in ALL {
         let refused = message(metric, &two, LabelsView::Real(three.view()));
-        let expected = format!(
-            "metric `{}`: 2 rows of outputs, but 3 rows of labels",
-            metric.name()
-        );
+        let expected =
+            format!("metric `{}`: 2 rows of outputs, but 3 rows of labels", metric.name());
         assert_eq!(refused, expected);
     }
     let labels = LabelsView::Real(two.view());

@@ -23,13 +23,7 @@ pub struct RowAccumulator<T> {
 impl<T: Float> RowAccumulator<T> {
     /// For a table of `n_rows` rows of `row_size` elements. Allocates the map at the first use.
     pub fn new(n_rows: usize, row_size: usize) -> Self {
-        RowAccumulator {
-            slots: Vec::new(),
-            rows: Vec::new(),
-            values: Vec::new(),
-            n_rows,
-            row_size,
-        }
+        RowAccumulator { slots: Vec::new(), rows: Vec::new(), values: Vec::new(), n_rows, row_size }
     }
 
     /// The rows touched since the last [`clear`](Self::clear), in the order of the first touch.
@@ -94,8 +88,7 @@ impl<T: Float> RowAccumulator<T> {
     #[inline(never)]
     fn new_slot(&mut self, row: usize) -> u32 {
         self.rows.push(row);
-        self.values
-            .resize(self.rows.len() * self.row_size, T::zero());
+        self.values.resize(self.rows.len() * self.row_size, T::zero());
         // A batch holds fewer than 2³² rows of a table: their sums alone would take 16 GiB.
         let slot = self.rows.len() as u32;
         assert!(slot != 0, "more than 2^32 - 1 rows in one batch");

@@ -54,10 +54,7 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
             .into());
         }
         if spec.gradient != Some(Storage::RowSparse) {
-            return Err(OptimizerError::GradientStorage {
-                parameter: spec.name.to_string(),
-            }
-            .into());
+            return Err(OptimizerError::GradientStorage { parameter: spec.name.to_string() }.into());
         }
         let mut rows = self.rows(parameter, values)?;
         for (row, grad) in grad.iter_rows() {

@@ -351,11 +351,7 @@ impl<'a, R: UpdateRule, T: Float, K: UpdateKind> RowUpdater<'a, R, T, K> {
         if row < self.n_rows {
             return Ok(());
         }
-        Err(OptimizerError::RowOutOfRange {
-            parameter: name.to_owned(),
-            row,
-            n_rows: self.n_rows,
-        })
+        Err(OptimizerError::RowOutOfRange { parameter: name.to_owned(), row, n_rows: self.n_rows })
     }
 }
 

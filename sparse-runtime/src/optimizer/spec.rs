@@ -28,13 +28,7 @@ impl ParameterSpec {
         row_size: usize,
         gradient: Option<Storage>,
     ) -> Self {
-        ParameterSpec {
-            name: name.into(),
-            n_rows,
-            row_size,
-            gradient,
-            weight_decay_scale: 1.0,
-        }
+        ParameterSpec { name: name.into(), n_rows, row_size, gradient, weight_decay_scale: 1.0 }
     }
 
     /// The parameters of a model, in the order of [`Model::PARAMETERS`].

@@ -30,9 +30,7 @@ fn gradients(seed: u64, steps: usize, share: f64) -> Vec<Gradient> {
 }
 
 fn initial() -> Vec<f64> {
-    (0..N_ROWS * ROW_SIZE)
-        .map(|i| (i as f64 * 0.37).sin())
-        .collect()
+    (0..N_ROWS * ROW_SIZE).map(|i| (i as f64 * 0.37).sin()).collect()
 }
 
 /// The textbook, with every row of the gradient written out, or with untouched rows left alone.
@@ -59,10 +57,7 @@ fn literal(rule: &Sgd, rates: &[f64], gradients: &[Gradient], only_touched: bool
 }
 
 fn updater(rule: &Sgd, lazy_update: LazyUpdate) -> Updater<Sgd, f64> {
-    let rule = Sgd {
-        lazy_update,
-        ..rule.clone()
-    };
+    let rule = Sgd { lazy_update, ..rule.clone() };
     let spec = ParameterSpec::new("w", N_ROWS, ROW_SIZE, Some(Storage::RowSparse));
     Updater::new(rule, vec![spec]).unwrap()
 }
@@ -125,33 +120,17 @@ fn rates(kind: &str, steps: usize) -> Vec<f64> {
 #[test]
 fn exact_is_dense_over_1000_steps() {
     let gradients = gradients(7, 1000, 0.05);
-    let flushes: [fn(usize) -> bool; 3] = [
-        |_| false,
-        |t| (t as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 58 == 0,
-        |_| true,
-    ];
+    let flushes: [fn(usize) -> bool; 3] =
+        [|_| false, |t| (t as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 58 == 0, |_| true];
     for momentum in [0.0, 0.9] {
         for weight_decay in [0.0, 0.01] {
-            for kind in [
-                "constant",
-                "every step",
-                "every 100 steps",
-                "down to zero and up",
-            ] {
-                let rule = Sgd {
-                    momentum,
-                    weight_decay,
-                    clip_gradient: Some(0.4),
-                    ..Sgd::default()
-                };
+            for kind in ["constant", "every step", "every 100 steps", "down to zero and up"] {
+                let rule =
+                    Sgd { momentum, weight_decay, clip_gradient: Some(0.4), ..Sgd::default() };
                 let rates = rates(kind, 1000);
                 let expected = literal(&rule, &rates, &gradients, false);
-                let dense = train(
-                    &mut updater(&rule, LazyUpdate::Dense),
-                    &rates,
-                    &gradients,
-                    |_| false,
-                );
+                let dense =
+                    train(&mut updater(&rule, LazyUpdate::Dense), &rates, &gradients, |_| false);
                 close(&dense, &expected, 1e-12);
                 for flush in flushes {
                     let mut exact = updater(&rule, LazyUpdate::Exact);
@@ -167,39 +146,21 @@ fn exact_is_dense_over_1000_steps() {
 fn touched_leaves_other_rows_alone() {
     let gradients = gradients(8, 300, 0.1);
     for (momentum, weight_decay) in [(0.0, 0.1), (0.9, 0.0), (0.9, 0.1)] {
-        let rule = Sgd {
-            momentum,
-            weight_decay,
-            rescale_grad: 0.5,
-            ..Sgd::default()
-        };
+        let rule = Sgd { momentum, weight_decay, rescale_grad: 0.5, ..Sgd::default() };
         let rates = rates("every 100 steps", 300);
-        let touched = train(
-            &mut updater(&rule, LazyUpdate::Touched),
-            &rates,
-            &gradients,
-            |_| false,
-        );
+        let touched =
+            train(&mut updater(&rule, LazyUpdate::Touched), &rates, &gradients, |_| false);
         close(&touched, &literal(&rule, &rates, &gradients, true), 1e-13);
         // The modes differ here, or the test would show nothing.
         let dense = literal(&rule, &rates, &gradients, false);
-        assert!(
-            touched
-                .iter()
-                .zip(&dense)
-                .any(|(a, b)| (a - b).abs() > 1e-3)
-        );
+        assert!(touched.iter().zip(&dense).any(|(a, b)| (a - b).abs() > 1e-3));
     }
 }
 
 #[test]
 fn a_full_history_flushes_by_itself() {
     let gradients = gradients(9, 400, 0.05);
-    let rule = Sgd {
-        momentum: 0.9,
-        weight_decay: 0.01,
-        ..Sgd::default()
-    };
+    let rule = Sgd { momentum: 0.9, weight_decay: 0.01, ..Sgd::default() };
     let rates = rates("every step", 400);
     let mut exact = updater(&rule, LazyUpdate::Exact);
     exact.max_runs = 16;
@@ -216,11 +177,7 @@ fn a_full_history_flushes_by_itself() {
 #[test]
 fn a_table_left_out_of_a_step_is_idle() {
     let gradients = gradients(10, 200, 0.2);
-    let rule = Sgd {
-        momentum: 0.8,
-        weight_decay: 0.02,
-        ..Sgd::default()
-    };
+    let rule = Sgd { momentum: 0.8, weight_decay: 0.02, ..Sgd::default() };
     let rates = rates("every step", 200);
     let spec = |name| ParameterSpec::new(name, N_ROWS, ROW_SIZE, Some(Storage::RowSparse));
     let mut updater = Updater::<_, f64>::new(rule.clone(), vec![spec("a"), spec("b")]).unwrap();
@@ -231,11 +188,7 @@ fn a_table_left_out_of_a_step_is_idle() {
         updater.set_learning_rate(rate).unwrap();
         updater.begin_step().unwrap();
         let b_is_in = t % 50 == 30;
-        b_gradients.push(if b_is_in {
-            gradient.clone()
-        } else {
-            Vec::new()
-        });
+        b_gradients.push(if b_is_in { gradient.clone() } else { Vec::new() });
         let handles = if b_is_in { 2 } else { 1 };
         let mut tables = [&mut a, &mut b];
         for (index, w) in tables.iter_mut().enumerate().take(handles) {
@@ -257,21 +210,11 @@ fn a_table_left_out_of_a_step_is_idle() {
 
 #[test]
 fn a_batch_of_repeated_rows_is_summed_before_the_update() {
-    let rule = Sgd {
-        momentum: 0.9,
-        weight_decay: 0.1,
-        clip_gradient: Some(0.5),
-        ..Sgd::default()
-    };
+    let rule = Sgd { momentum: 0.9, weight_decay: 0.1, clip_gradient: Some(0.5), ..Sgd::default() };
     let [mut once, mut summed] = [(); 2].map(|()| (updater(&rule, LazyUpdate::Exact), initial()));
     for t in 0..20 {
         let row = (t * 7) % 5;
-        step(
-            &mut once.0,
-            &mut once.1,
-            0.1,
-            &vec![(row, [0.75, -3.0, 0.25])],
-        );
+        step(&mut once.0, &mut once.1, 0.1, &vec![(row, [0.75, -3.0, 0.25])]);
         summed.0.set_learning_rate(0.1).unwrap();
         summed.0.begin_step().unwrap();
         let mut rows = summed.0.rows(0, &mut summed.1).unwrap();
@@ -290,10 +233,7 @@ fn a_batch_of_repeated_rows_is_summed_before_the_update() {
 
 #[test]
 fn a_plain_handle_does_what_a_general_one_does() {
-    let rule = Sgd {
-        learning_rate: 0.3,
-        ..Sgd::default()
-    };
+    let rule = Sgd { learning_rate: 0.3, ..Sgd::default() };
     let [mut plain, mut general] = [(); 2].map(|()| (updater(&rule, LazyUpdate::Exact), initial()));
     assert!(plain.0.is_plain(0));
     for gradient in &gradients(11, 50, 0.2) {
@@ -319,29 +259,16 @@ fn a_plain_handle_does_what_a_general_one_does() {
     assert_eq!(plain.1, general.1);
     assert_ne!(plain.1, initial());
 
-    let decayed = Sgd {
-        weight_decay: 0.1,
-        ..rule
-    };
+    let decayed = Sgd { weight_decay: 0.1, ..rule };
     let mut updater = updater(&decayed, LazyUpdate::Exact);
     assert!(!updater.is_plain(0));
-    let error = updater
-        .rows_of::<Plain, 1>([(0, &mut initial())])
-        .err()
-        .unwrap();
-    assert!(
-        error.to_string().contains("ask for `General` rows"),
-        "{error}"
-    );
+    let error = updater.rows_of::<Plain, 1>([(0, &mut initial())]).err().unwrap();
+    assert!(error.to_string().contains("ask for `General` rows"), "{error}");
 }
 
 #[test]
 fn weight_decay_is_scaled_by_parameter() {
-    let rule = Sgd {
-        learning_rate: 0.5,
-        weight_decay: 0.1,
-        ..Sgd::default()
-    };
+    let rule = Sgd { learning_rate: 0.5, weight_decay: 0.1, ..Sgd::default() };
     let mut exempt = ParameterSpec::new("b", 2, 1, Some(Storage::Dense));
     exempt.weight_decay_scale = 0.0;
     let decayed = ParameterSpec::new("w", 2, 1, Some(Storage::Dense));
@@ -360,10 +287,7 @@ fn weight_decay_is_scaled_by_parameter() {
 fn state_is_kept_only_where_the_rule_has_some() {
     let plain = updater(&Sgd::default(), LazyUpdate::Exact);
     assert!(plain.states(0).unwrap().is_empty());
-    let rule = Sgd {
-        momentum: 0.5,
-        ..Sgd::default()
-    };
+    let rule = Sgd { momentum: 0.5, ..Sgd::default() };
     let mut frozen = ParameterSpec::new("frozen", 3, 1, None);
     frozen.weight_decay_scale = 0.5;
     let mut updater = Updater::<_, f64>::new(
@@ -375,9 +299,7 @@ fn state_is_kept_only_where_the_rule_has_some() {
     updater.set_learning_rate(1.0).unwrap();
     for _ in 0..2 {
         updater.begin_step().unwrap();
-        updater
-            .apply_dense(0, &mut [0.0, 0.0], &[1.0, -2.0])
-            .unwrap();
+        updater.apply_dense(0, &mut [0.0, 0.0], &[1.0, -2.0]).unwrap();
         updater.end_step().unwrap();
     }
     assert_eq!(updater.states(0).unwrap(), [[-1.5], [3.0]]);
@@ -389,11 +311,7 @@ fn what_does_not_fit_is_refused_by_name() {
     let spec = |name, gradient| ParameterSpec::new(name, 4, 2, gradient);
     let mut updater = Updater::<_, f32>::new(
         Sgd::default(),
-        vec![
-            spec("w", Some(Storage::RowSparse)),
-            spec("b", Some(Storage::Dense)),
-            spec("f", None),
-        ],
+        vec![spec("w", Some(Storage::RowSparse)), spec("b", Some(Storage::Dense)), spec("f", None)],
     )
     .unwrap();
     let mut w = [0.0; 8];
@@ -425,16 +343,7 @@ fn what_does_not_fit_is_refused_by_name() {
     let mut v = [0.0; 8];
     let twice = updater.rows_of::<General, 2>([(0, &mut w), (0, &mut v)]);
     assert!(message(twice.map(drop)).contains("twice"));
-    assert!(
-        Updater::<_, f32>::new(
-            Sgd {
-                learning_rate: -1.0,
-                ..Sgd::default()
-            },
-            vec![]
-        )
-        .is_err()
-    );
+    assert!(Updater::<_, f32>::new(Sgd { learning_rate: -1.0, ..Sgd::default() }, vec![]).is_err());
     let huge = ParameterSpec::new("huge", usize::MAX, 2, Some(Storage::Dense));
     assert!(
         message(Updater::<_, f32>::new(Sgd::default(), vec![huge]).map(drop)).contains("`huge`")
@@ -459,11 +368,7 @@ fn a_dense_step_must_be_finished() {
 fn tables_without_rows_or_columns() {
     for (n_rows, row_size) in [(0, 3), (3, 0), (0, 0)] {
         for lazy_update in [LazyUpdate::Exact, LazyUpdate::Touched, LazyUpdate::Dense] {
-            let rule = Sgd {
-                momentum: 0.9,
-                lazy_update,
-                ..Sgd::default()
-            };
+            let rule = Sgd { momentum: 0.9, lazy_update, ..Sgd::default() };
             let spec = ParameterSpec::new("w", n_rows, row_size, Some(Storage::RowSparse));
             let mut updater = Updater::<_, f32>::new(rule, vec![spec]).unwrap();
             for _ in 0..2 {

@@ -94,10 +94,11 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
                 }
                 .into());
             }
-            let Some(size) = spec.n_rows.checked_mul(spec.row_size).filter(|size| {
-                size.checked_mul(size_of::<StateOf<R, T>>().max(8))
-                    .is_some()
-            }) else {
+            let Some(size) = spec
+                .n_rows
+                .checked_mul(spec.row_size)
+                .filter(|size| size.checked_mul(size_of::<StateOf<R, T>>().max(8)).is_some())
+            else {
                 return Err(OptimizerError::TooLarge {
                     parameter: spec.name.into_owned(),
                     n_rows: spec.n_rows,
@@ -106,9 +107,7 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
                 .into());
             };
             let lazy = mode == LazyUpdate::Exact && spec.gradient == Some(Storage::RowSparse);
-            let known = groups
-                .iter()
-                .position(|group| group.weight_decay_scale == scale);
+            let known = groups.iter().position(|group| group.weight_decay_scale == scale);
             let group = known.unwrap_or_else(|| {
                 let step = rule.step(learning_rate, scale);
                 groups.push(Group {
@@ -187,10 +186,7 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
     #[inline]
     pub fn set_learning_rate(&mut self, learning_rate: f64) -> Result<()> {
         if !(learning_rate >= 0.0 && learning_rate.is_finite()) {
-            return Err(OptimizerError::LearningRate {
-                value: learning_rate,
-            }
-            .into());
+            return Err(OptimizerError::LearningRate { value: learning_rate }.into());
         }
         self.learning_rate = learning_rate;
         Ok(())
@@ -302,10 +298,7 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
         }
         let (groups, clock, mode) = (&self.groups, self.clock, self.mode);
         let Ok(tables) = self.parameters.get_disjoint_mut(indices) else {
-            return Err(OptimizerError::Repeated {
-                indices: indices.to_vec(),
-            }
-            .into());
+            return Err(OptimizerError::Repeated { indices: indices.to_vec() }.into());
         };
         let mut lent = lent.into_iter();
         Ok(tables.map(|table| {
@@ -314,19 +307,11 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
             let values = lent.next().flatten().unwrap_or_default();
             let settles = table.lazy && group.active;
             // Fits: `ready` has flushed a table whose base is further away.
-            let now = if settles {
-                (clock - table.base.min(clock)) as u32
-            } else {
-                0
-            };
+            let now = if settles { (clock - table.base.min(clock)) as u32 } else { 0 };
             let sweeps = mode == LazyUpdate::Dense
                 && table.spec.gradient == Some(Storage::RowSparse)
                 && group.idle.is_some();
-            let last = if settles || sweeps {
-                &mut table.last[..]
-            } else {
-                &mut []
-            };
+            let last = if settles || sweeps { &mut table.last[..] } else { &mut [] };
             RowUpdater {
                 values,
                 states: &mut table.states,
@@ -520,10 +505,9 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
                 n_parameters: self.parameters.len(),
             }
             .into(),
-            Some(table) if table.spec.gradient.is_none() => OptimizerError::Frozen {
-                parameter: table.spec.name.to_string(),
+            Some(table) if table.spec.gradient.is_none() => {
+                OptimizerError::Frozen { parameter: table.spec.name.to_string() }.into()
             }
-            .into(),
             Some(_) => self.wrong_count(parameter, n_values),
         }
     }
@@ -551,10 +535,9 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
     fn check_finished(&mut self) -> Result<()> {
         for table in &mut self.parameters {
             if table.spec.gradient.is_some() && !std::mem::take(&mut table.finished) {
-                return Err(OptimizerError::Unfinished {
-                    parameter: table.spec.name.to_string(),
-                }
-                .into());
+                return Err(
+                    OptimizerError::Unfinished { parameter: table.spec.name.to_string() }.into()
+                );
             }
         }
         Ok(())

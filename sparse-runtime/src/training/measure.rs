@@ -23,11 +23,7 @@ impl Measure {
             .position(|input| input.role == InputRole::Label)
             .map(|position| (position, M::INPUTS[position].element.is_float()));
         if let (None, Some(metric)) = (label, metrics.first()) {
-            return Err(TrainError::NoLabel {
-                model: M::NAME,
-                metric: metric.name(),
-            }
-            .into());
+            return Err(TrainError::NoLabel { model: M::NAME, metric: metric.name() }.into());
         }
         Ok(Measure {
             names: metrics.iter().map(|metric| metric.name()).collect(),
@@ -96,10 +92,5 @@ pub(super) fn first_output<'m, M: Model>(
             None => "there is none".to_owned(),
         },
     };
-    Err(TrainError::Output {
-        model: M::NAME,
-        purpose,
-        problem,
-    }
-    .into())
+    Err(TrainError::Output { model: M::NAME, purpose, problem }.into())
 }

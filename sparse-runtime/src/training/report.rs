@@ -155,24 +155,15 @@ mod tests {
             n_rows: 6_400_000,
             seconds: 2.0,
         };
-        assert_eq!(
-            report.to_string(),
-            "epoch 1/10  loss 0.4123  mse 0.8240  3.20 M samples/s"
-        );
-        report.evaluation = Some(ScoreReport {
-            loss: 12.3456,
-            metrics: vec![("accuracy", 0.851)],
-            n_rows: 10,
-        });
+        assert_eq!(report.to_string(), "epoch 1/10  loss 0.4123  mse 0.8240  3.20 M samples/s");
+        report.evaluation =
+            Some(ScoreReport { loss: 12.3456, metrics: vec![("accuracy", 0.851)], n_rows: 10 });
         report.seconds = 100.0;
         assert_eq!(
             report.to_string(),
             "epoch 1/10  loss 0.4123  mse 0.8240  evaluation: loss 12.35 accuracy 0.8510  64.0 k samples/s"
         );
-        assert_eq!(
-            (report.metric("mse"), report.metric("auc")),
-            (Some(0.824), None)
-        );
+        assert_eq!((report.metric("mse"), report.metric("auc")), (Some(0.824), None));
     }
 
     #[test]
@@ -181,7 +172,7 @@ mod tests {
             (0.0, "0"),
             (1.5e-7, "1.500e-7"),
             (0.001, "0.0010"),
-            (-3.14159, "-3.142"),
+            (-7.65432, "-7.654"),
             (1234.5, "1234.5"),
             (9999.0, "9999.0"),
             (845_000.0, "845 k"),

@@ -45,11 +45,7 @@ where
     if totals.n_rows == 0 {
         return Err(TrainError::NoRows.into());
     }
-    Ok(ScoreReport {
-        loss: totals.mean_loss(),
-        metrics: measure.take(),
-        n_rows: totals.n_rows,
-    })
+    Ok(ScoreReport { loss: totals.mean_loss(), metrics: measure.take(), n_rows: totals.n_rows })
 }
 
 /// The first output of a model for every row of some data, in order. Labels are not needed.
@@ -83,10 +79,5 @@ where
 
 /// All rows once, in order.
 fn whole(batch_size: usize, labels: Labels) -> BatchOptions {
-    BatchOptions {
-        batch_size,
-        order: Order::Sequential,
-        last_batch: LastBatch::Short,
-        labels,
-    }
+    BatchOptions { batch_size, order: Order::Sequential, last_batch: LastBatch::Short, labels }
 }

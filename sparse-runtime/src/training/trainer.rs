@@ -253,16 +253,9 @@ impl<'a, R: UpdateRule, E> Trainer<'a, R, E> {
         E: Evaluation<M::Element>,
     {
         self.schedule.check()?;
-        let order = if self.shuffle {
-            Order::Shuffled { seed: self.seed }
-        } else {
-            Order::Sequential
-        };
-        let options = BatchOptions {
-            order,
-            labels: Labels::Required,
-            ..self.options
-        };
+        let order =
+            if self.shuffle { Order::Shuffled { seed: self.seed } } else { Order::Sequential };
+        let options = BatchOptions { order, labels: Labels::Required, ..self.options };
         let mut batches = data.batches(M::INPUTS, &options)?;
         let base_rate = self.rule.learning_rate();
         let mut hook = Hook {
@@ -280,8 +273,7 @@ impl<'a, R: UpdateRule, E> Trainer<'a, R, E> {
             let factor = self.schedule.factor(updater.clock(), epoch);
             updater.set_learning_rate(base_rate * factor)?;
             batches.start_epoch(epoch)?;
-            hook.reporter
-                .start_epoch(epoch, epochs.end, batches.n_batches());
+            hook.reporter.start_epoch(epoch, epochs.end, batches.n_batches());
             let start = Instant::now();
             let totals = fit_epoch(model, updater, &mut batches, epoch, &mut hook)?;
             let seconds = start.elapsed().as_secs_f64();
@@ -305,11 +297,11 @@ impl<'a, R: UpdateRule, E> Trainer<'a, R, E> {
             };
             tracing::info!(loss = epoch_report.loss, seconds, "trained");
             hook.reporter.end_epoch(&epoch_report);
-            let callbacks = self.callbacks.iter_mut();
-            // Everybody is told, whoever ends the run.
-            let stop = callbacks.fold(false, |stop, callback| {
-                callback(&epoch_report).is_break() || stop
-            });
+            let mut stop = false;
+            for callback in &mut self.callbacks {
+                // Everybody is told, whoever ends the run.
+                stop |= callback(&epoch_report).is_break();
+            }
             report.epochs.push(epoch_report);
             if stop {
                 report.stopped = epoch + 1 < epochs.end;

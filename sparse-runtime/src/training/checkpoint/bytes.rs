@@ -70,9 +70,7 @@ impl Checksum {
     pub(super) fn add(&mut self, bytes: &[u8]) {
         for word in bytes.as_chunks().0 {
             let word = u64::from(u32::from_le_bytes(*word));
-            self.0 = (self.0 ^ word)
-                .wrapping_mul(0x9e37_79b9_7f4a_7c15)
-                .rotate_left(29);
+            self.0 = (self.0 ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
         }
     }
 

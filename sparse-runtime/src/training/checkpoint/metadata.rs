@@ -102,17 +102,13 @@ impl CheckpointMetadata {
 
     /// The header of the file: a safetensors header, padded to a multiple of 8 bytes.
     pub(super) fn header(&self, path: &Path) -> Result<Vec<u8>, CheckpointError> {
-        let impossible = |problem: String| CheckpointError::Malformed {
-            path: path.to_owned(),
-            problem,
-        };
+        let impossible =
+            |problem: String| CheckpointError::Malformed { path: path.to_owned(), problem };
         let entry = Entry {
             format: FORMAT,
             model: self.model.clone(),
             fingerprint: format!("{:016x}", self.fingerprint),
-            dims: (self.dims.iter())
-                .map(|(name, extent)| (name.to_owned(), extent))
-                .collect(),
+            dims: (self.dims.iter()).map(|(name, extent)| (name.to_owned(), extent)).collect(),
             parameters: (self.parameters.iter())
                 .map(|parameter| EntryParameter {
                     name: parameter.name.clone(),
@@ -143,17 +139,12 @@ impl CheckpointMetadata {
 
     /// From the header of a file.
     pub(super) fn parse(path: &Path, header: &Metadata) -> Result<Self, CheckpointError> {
-        let malformed = |problem: String| CheckpointError::Malformed {
-            path: path.to_owned(),
-            problem,
-        };
-        let entry = (header.metadata().as_ref())
-            .and_then(|metadata| metadata.get(KEY))
-            .ok_or_else(|| {
-                malformed(format!(
-                    "it is a safetensors file without the entry `{KEY}`"
-                ))
-            })?;
+        let malformed =
+            |problem: String| CheckpointError::Malformed { path: path.to_owned(), problem };
+        let entry =
+            (header.metadata().as_ref()).and_then(|metadata| metadata.get(KEY)).ok_or_else(
+                || malformed(format!("it is a safetensors file without the entry `{KEY}`")),
+            )?;
         let entry: Entry = serde_json::from_str(entry)
             .map_err(|error| malformed(format!("its entry `{KEY}`: {error}")))?;
         if entry.format != FORMAT {
@@ -216,10 +207,7 @@ impl CheckpointMetadata {
         }
         match mismatch {
             None => Ok(()),
-            Some(mismatch) => Err(CheckpointError::Parameter {
-                path: path.to_owned(),
-                mismatch,
-            }),
+            Some(mismatch) => Err(CheckpointError::Parameter { path: path.to_owned(), mismatch }),
         }
     }
 
@@ -259,9 +247,7 @@ impl CheckpointMetadata {
         }
         let known = |name: &str| M::PARAMETERS.iter().any(|info| info.name == name);
         let unexpected = self.parameters.iter().find(|saved| !known(&saved.name))?;
-        Some(ParameterMismatch::Unexpected {
-            parameter: unexpected.name.clone(),
-        })
+        Some(ParameterMismatch::Unexpected { parameter: unexpected.name.clone() })
     }
 }
 

@@ -51,10 +51,8 @@ use std::path::Path;
 pub fn save<M: Model>(model: &M, path: impl AsRef<Path>) -> Result<()> {
     let path = path.as_ref();
     let parameters = model.parameters();
-    let checksums: Vec<u64> = parameters
-        .iter()
-        .map(|parameter| Checksum::of(parameter.values))
-        .collect();
+    let checksums: Vec<u64> =
+        parameters.iter().map(|parameter| Checksum::of(parameter.values)).collect();
     let header = CheckpointMetadata::of_model(model, &checksums).header(path)?;
     replace_file(path, |writer| {
         writer.write_all(&(header.len() as u64).to_le_bytes())?;
@@ -64,11 +62,7 @@ pub fn save<M: Model>(model: &M, path: impl AsRef<Path>) -> Result<()> {
         }
         Ok(())
     })
-    .map_err(|error| CheckpointError::Io {
-        path: path.to_owned(),
-        action: "write",
-        error,
-    })?;
+    .map_err(|error| CheckpointError::Io { path: path.to_owned(), action: "write", error })?;
     Ok(())
 }
 
@@ -121,10 +115,7 @@ pub fn load<M: Model>(model: &mut M, path: impl AsRef<Path>) -> Result<Checkpoin
                 }
             },
         )
-        .map_err(|error| CheckpointError::Interrupted {
-            path: path.to_owned(),
-            error,
-        })?;
+        .map_err(|error| CheckpointError::Interrupted { path: path.to_owned(), error })?;
     }
     Ok(metadata)
 }
@@ -140,23 +131,15 @@ pub fn read_metadata(path: impl AsRef<Path>) -> Result<CheckpointMetadata> {
 
 /// Opens a file and checks its frame: the reader, the metadata, and where the values start.
 fn open(path: &Path) -> Result<(BufReader<File>, CheckpointMetadata, u64), CheckpointError> {
-    let malformed = |problem: String| CheckpointError::Malformed {
-        path: path.to_owned(),
-        problem,
-    };
+    let malformed = |problem: String| CheckpointError::Malformed { path: path.to_owned(), problem };
     let file = File::open(path).map_err(|error| io_error(path, error))?;
-    let file_size = file
-        .metadata()
-        .map_err(|error| io_error(path, error))?
-        .len();
+    let file_size = file.metadata().map_err(|error| io_error(path, error))?.len();
     let mut reader = BufReader::with_capacity(1 << 16, file);
     let mut prefix = [0; 8];
     if file_size < prefix.len() as u64 {
         return Err(malformed(format!("it has {file_size} bytes")));
     }
-    reader
-        .read_exact(&mut prefix)
-        .map_err(|error| io_error(path, error))?;
+    reader.read_exact(&mut prefix).map_err(|error| io_error(path, error))?;
     let header_size = u64::from_le_bytes(prefix);
     let start = header_size.saturating_add(prefix.len() as u64);
     if start > file_size {
@@ -174,9 +157,7 @@ fn open(path: &Path) -> Result<(BufReader<File>, CheckpointMetadata, u64), Check
         .map_err(|error| malformed(format!("its header: {error}")))?;
     let expected = start.saturating_add(header.data_len() as u64);
     if expected != file_size {
-        return Err(malformed(format!(
-            "it should have {expected} bytes, but has {file_size}"
-        )));
+        return Err(malformed(format!("it should have {expected} bytes, but has {file_size}")));
     }
     let metadata = CheckpointMetadata::parse(path, &header)?;
     Ok((reader, metadata, start))
@@ -194,9 +175,5 @@ fn read_values<T: Float>(
 }
 
 fn io_error(path: &Path, error: io::Error) -> CheckpointError {
-    CheckpointError::Io {
-        path: path.to_owned(),
-        action: "read",
-        error,
-    }
+    CheckpointError::Io { path: path.to_owned(), action: "read", error }
 }

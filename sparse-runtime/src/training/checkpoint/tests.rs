@@ -59,8 +59,7 @@ fn refused(path: &Path) -> String {
     assert_eq!(bits(&into), before, "half loaded: {error}");
     let prefix = format!("{}: ", path.display());
     let rest = error.strip_prefix(&prefix);
-    rest.unwrap_or_else(|| panic!("no path in: {error}"))
-        .to_owned()
+    rest.unwrap_or_else(|| panic!("no path in: {error}")).to_owned()
 }
 
 #[test]
@@ -73,21 +72,14 @@ fn what_was_saved_is_loaded_to_the_bit() {
         let metadata = load(&mut loaded, folder.file()).unwrap();
         assert_eq!(bits(&loaded), bits(&saved));
         assert_eq!(metadata, read_metadata(folder.file()).unwrap());
-        assert_eq!(
-            (metadata.model.as_str(), metadata.fingerprint),
-            ("Linear", 1)
-        );
+        assert_eq!((metadata.model.as_str(), metadata.fingerprint), ("Linear", 1));
         assert_eq!(metadata.dims.get("d"), Some(5000));
         let parameters = metadata.parameters.iter();
-        let parameters: Vec<_> = parameters
-            .map(|p| (p.name.as_str(), p.storage, p.element))
-            .collect();
+        let parameters: Vec<_> =
+            parameters.map(|p| (p.name.as_str(), p.storage, p.element)).collect();
         assert_eq!(
             parameters,
-            [
-                ("w", Storage::RowSparse, T::TYPE),
-                ("b", Storage::Dense, T::TYPE)
-            ]
+            [("w", Storage::RowSparse, T::TYPE), ("b", Storage::Dense, T::TYPE)]
         );
     }
     check::<f32>("round-trip-f32");
@@ -108,17 +100,8 @@ fn a_file_is_plain_safetensors_and_deterministic() {
     let w = tensors.tensor("w").unwrap();
     assert_eq!((w.dtype(), w.shape()), (Dtype::F32, &[5000, 1][..]));
     let expected = model::<f32, 1>();
-    let values = w
-        .data()
-        .as_chunks()
-        .0
-        .iter()
-        .map(|bytes| f32::from_le_bytes(*bytes));
-    assert!(
-        values
-            .zip(expected.w.values())
-            .all(|(a, b)| a.to_bits() == b.to_bits())
-    );
+    let values = w.data().as_chunks().0.iter().map(|bytes| f32::from_le_bytes(*bytes));
+    assert!(values.zip(expected.w.values()).all(|(a, b)| a.to_bits() == b.to_bits()));
     assert_eq!(tensors.tensor("b").unwrap().data(), 0.1f32.to_le_bytes());
 }
 
@@ -157,23 +140,10 @@ fn a_file_cut_short_or_grown_is_refused() {
     save(&model::<f32, 1>(), folder.file()).unwrap();
     let bytes = fs::read(folder.file()).unwrap();
     let header = u64::from_le_bytes(bytes[..8].try_into().unwrap()) as usize;
-    for length in [
-        0,
-        1,
-        7,
-        8,
-        9,
-        header / 2,
-        8 + header - 1,
-        8 + header,
-        bytes.len() - 1,
-    ] {
+    for length in [0, 1, 7, 8, 9, header / 2, 8 + header - 1, 8 + header, bytes.len() - 1] {
         fs::write(folder.file(), &bytes[..length]).unwrap();
         let message = refused(&folder.file());
-        assert!(
-            message.starts_with("not a checkpoint: "),
-            "{length}: {message}"
-        );
+        assert!(message.starts_with("not a checkpoint: "), "{length}: {message}");
         assert!(read_metadata(folder.file()).is_err());
     }
     let mut grown = bytes.clone();
@@ -204,10 +174,7 @@ fn garbage_is_refused() {
         with_header(huge, 16),
         with_header(overlapping, 4),
         with_header(r#"{"__metadata__":{"nnz":"{}"}}"#, 0),
-        with_header(
-            r#"{"__metadata__":{"nnz":"{\"format\":1,\"fingerprint\":\"xyz\"}"}}"#,
-            0,
-        ),
+        with_header(r#"{"__metadata__":{"nnz":"{\"format\":1,\"fingerprint\":\"xyz\"}"}}"#, 0),
     ] {
         fs::write(folder.file(), &bytes).unwrap();
         let message = refused(&folder.file());
@@ -238,10 +205,7 @@ fn write_with(path: &Path, entry: &str, tensors: &[(&str, Dtype, &[usize])]) {
     let data = vec![0; 1 << 16];
     let views = tensors.iter().map(|(name, dtype, shape)| {
         let bytes = shape.iter().product::<usize>() * dtype.bitsize() / 8;
-        (
-            *name,
-            TensorView::new(*dtype, shape.to_vec(), &data[..bytes]).unwrap(),
-        )
+        (*name, TensorView::new(*dtype, shape.to_vec(), &data[..bytes]).unwrap())
     });
     let metadata = HashMap::from([("nnz".to_owned(), entry.to_owned())]);
     let bytes = safetensors::serialize(views, Some(metadata)).unwrap();
@@ -264,11 +228,7 @@ fn each_way_in_which_parameters_can_differ_is_named() {
     let w: (&str, Dtype, &[usize]) = ("w", Dtype::F32, &[5000, 1]);
     let b: (&str, Dtype, &[usize]) = ("b", Dtype::F32, &[1]);
     let cases = [
-        (
-            entry(&[("b", "dense")]),
-            vec![b],
-            "parameter `w` is not in the file",
-        ),
+        (entry(&[("b", "dense")]), vec![b], "parameter `w` is not in the file"),
         (
             entry(&[("w", "dense"), ("b", "dense")]),
             vec![w, b],
@@ -294,11 +254,7 @@ fn each_way_in_which_parameters_can_differ_is_named() {
             vec![w],
             "not a checkpoint: parameter `b` has no tensor",
         ),
-        (
-            entry(&[("w", "row_sparse")]),
-            vec![w, b],
-            "not a checkpoint: tensor `b` is no parameter",
-        ),
+        (entry(&[("w", "row_sparse")]), vec![w, b], "not a checkpoint: tensor `b` is no parameter"),
         (
             entry(&[("w", "coo"), ("b", "dense")]),
             vec![w, b],
@@ -341,10 +297,7 @@ fn a_failed_save_leaves_the_old_file() {
     let folder = Folder::new("failed");
     let into = folder.0.join("absent").join("model.safetensors");
     let error = save(&model::<f32, 1>(), &into).unwrap_err().to_string();
-    assert!(
-        error.starts_with(&format!("{}: cannot write: ", into.display())),
-        "{error}"
-    );
+    assert!(error.starts_with(&format!("{}: cannot write: ", into.display())), "{error}");
     assert_eq!(fs::read_dir(&folder.0).unwrap().count(), 0);
 }
 

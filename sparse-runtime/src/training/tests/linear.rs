@@ -99,20 +99,14 @@ impl<T: Float, const GRAPH: u64> Model for Linear<T, GRAPH> {
             shape: &[Extent::Constant(1)],
         },
     ];
-    const OUTPUTS: &'static [OutputInfo] = &[OutputInfo {
-        name: "pred",
-        storage: Storage::Dense,
-    }];
+    const OUTPUTS: &'static [OutputInfo] = &[OutputInfo { name: "pred", storage: Storage::Dense }];
 
     fn dims(&self) -> &Dims {
         &self.dims
     }
 
     fn bind<'a, S: BatchSource<'a, T>>(&self, source: &S) -> Result<Batch<'a, T>> {
-        Ok(Batch {
-            x: source.csr(0)?,
-            y: source.dense(1)?,
-        })
+        Ok(Batch { x: source.csr(0)?, y: source.dense(1)? })
     }
 
     fn forward(&mut self, batch: &Batch<'_, T>) -> Result<&Dense<T>> {

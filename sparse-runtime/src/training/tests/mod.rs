@@ -23,12 +23,9 @@ pub(crate) fn data<T: Float>(n: usize) -> Dataset<T> {
     let (mut rows, mut labels) = (Vec::new(), Vec::new());
     for _ in 0..n {
         let first = random.random_range(0..D - 2);
-        let row: Vec<(usize, T)> = [0, 1, 2]
-            .map(|k| (first + k, T::of(random.random::<f64>() - 0.5)))
-            .to_vec();
-        let terms = row
-            .iter()
-            .map(|(column, value)| (column + 1) as f64 * value.as_f64());
+        let row: Vec<(usize, T)> =
+            [0, 1, 2].map(|k| (first + k, T::of(random.random::<f64>() - 0.5))).to_vec();
+        let terms = row.iter().map(|(column, value)| (column + 1) as f64 * value.as_f64());
         labels.push(T::of(terms.sum::<f64>() + 3.0));
         rows.push(row);
     }
@@ -36,11 +33,7 @@ pub(crate) fn data<T: Float>(n: usize) -> Dataset<T> {
 }
 
 fn sgd(learning_rate: f64, momentum: f64) -> Sgd {
-    Sgd {
-        learning_rate,
-        momentum,
-        ..Sgd::default()
-    }
+    Sgd { learning_rate, momentum, ..Sgd::default() }
 }
 
 fn quiet(rule: Sgd) -> Trainer<'static, Sgd> {
@@ -61,10 +54,7 @@ fn it_learns_the_weights() {
     let mut trainer = quiet(sgd(0.05, 0.9)).epochs(30).metric(Mse).metric(Rmse);
     let (parameters, report) = fitted(&mut trainer, &data);
     for (column, weight) in parameters[..D].iter().enumerate() {
-        assert!(
-            (weight - (column + 1) as f64).abs() < 1e-6,
-            "{column}: {weight}"
-        );
+        assert!((weight - (column + 1) as f64).abs() < 1e-6, "{column}: {weight}");
     }
     assert!((parameters[D] - 3.0).abs() < 1e-6);
     assert_eq!(report.epochs.len(), 30);
@@ -72,10 +62,7 @@ fn it_learns_the_weights() {
     // The progressive loss of this model is half its mean squared error.
     let first = &report.epochs[0];
     assert!((first.metric("mse").unwrap() - 2.0 * first.loss).abs() < 1e-9 * first.loss);
-    assert_eq!(
-        first.metric("rmse").unwrap(),
-        first.metric("mse").unwrap().sqrt()
-    );
+    assert_eq!(first.metric("rmse").unwrap(), first.metric("mse").unwrap().sqrt());
     assert_eq!((first.n_rows, first.epoch, first.epochs), (400, 0, 30));
     assert!(report.seconds() > 0.0 && !report.stopped);
 }
@@ -85,17 +72,10 @@ fn it_learns_the_weights() {
 fn exact_and_dense_are_one_trajectory() {
     let data = data::<f64>(300);
     for batch_size in [1, 32] {
-        let schedule = Schedule::InverseScaling {
-            decay: 0.01,
-            power: 0.5,
-            unit: ScheduleUnit::Step,
-        };
+        let schedule =
+            Schedule::InverseScaling { decay: 0.01, power: 0.5, unit: ScheduleUnit::Step };
         let run = |lazy_update| {
-            let rule = Sgd {
-                weight_decay: 0.01,
-                lazy_update,
-                ..sgd(0.05, 0.9)
-            };
+            let rule = Sgd { weight_decay: 0.01, lazy_update, ..sgd(0.05, 0.9) };
             let mut trainer = quiet(rule).batch_size(batch_size).epochs(3);
             trainer = trainer.schedule(schedule.clone());
             fitted(&mut trainer, &data)
@@ -104,20 +84,12 @@ fn exact_and_dense_are_one_trajectory() {
             (run(LazyUpdate::Exact), run(LazyUpdate::Dense));
         let (touched, _) = run(LazyUpdate::Touched);
         for (exact, dense) in exact.iter().zip(&dense) {
-            assert!(
-                (exact - dense).abs() <= 1e-11 * dense.abs().max(1e-3),
-                "{exact} {dense}"
-            );
+            assert!((exact - dense).abs() <= 1e-11 * dense.abs().max(1e-3), "{exact} {dense}");
         }
         for (exact, dense) in exact_report.epochs.iter().zip(&dense_report.epochs) {
             assert!((exact.loss - dense.loss).abs() <= 1e-11 * dense.loss);
         }
-        assert!(
-            exact
-                .iter()
-                .zip(&touched)
-                .any(|(a, b)| (a - b).abs() > 1e-4)
-        );
+        assert!(exact.iter().zip(&touched).any(|(a, b)| (a - b).abs() > 1e-4));
     }
 }
 
@@ -125,16 +97,9 @@ fn exact_and_dense_are_one_trajectory() {
 fn what_becomes_of_the_last_rows() {
     let data = data::<f64>(10);
     let rows = |last_batch, epochs| {
-        let mut trainer = quiet(sgd(0.01, 0.0))
-            .batch_size(4)
-            .epochs(epochs)
-            .last_batch(last_batch);
+        let mut trainer = quiet(sgd(0.01, 0.0)).batch_size(4).epochs(epochs).last_batch(last_batch);
         let (_, report) = fitted(&mut trainer, &data);
-        report
-            .epochs
-            .iter()
-            .map(|epoch| epoch.n_rows)
-            .collect::<Vec<_>>()
+        report.epochs.iter().map(|epoch| epoch.n_rows).collect::<Vec<_>>()
     };
     assert_eq!(rows(LastBatch::Short, 2), [10, 10]);
     assert_eq!(rows(LastBatch::Discard, 2), [8, 8]);
@@ -148,16 +113,9 @@ fn padding_is_not_measured() {
     let data = data::<f64>(5);
     let mut report = Vec::new();
     for last_batch in [LastBatch::Short, LastBatch::Pad] {
-        let mut trainer = quiet(sgd(1e-300, 0.0))
-            .batch_size(4)
-            .epochs(1)
-            .last_batch(last_batch);
+        let mut trainer = quiet(sgd(1e-300, 0.0)).batch_size(4).epochs(1).last_batch(last_batch);
         trainer = trainer.metric(Mse).shuffle(false);
-        report.push(
-            fitted(&mut trainer, &data).1.epochs[0]
-                .metric("mse")
-                .unwrap(),
-        );
+        report.push(fitted(&mut trainer, &data).1.epochs[0].metric("mse").unwrap());
     }
     assert_eq!(report[0], report[1]);
 }
@@ -166,11 +124,7 @@ fn padding_is_not_measured() {
 fn order_follows_from_the_seed() {
     let data = data::<f64>(50);
     let run = |shuffle, seed| {
-        fitted(
-            &mut quiet(sgd(0.1, 0.0)).epochs(2).shuffle(shuffle).seed(seed),
-            &data,
-        )
-        .0
+        fitted(&mut quiet(sgd(0.1, 0.0)).epochs(2).shuffle(shuffle).seed(seed), &data).0
     };
     assert_eq!(run(true, 3), run(true, 3));
     assert_ne!(run(true, 3), run(true, 4));
@@ -181,21 +135,13 @@ fn order_follows_from_the_seed() {
 #[test]
 fn a_run_can_be_continued() {
     let data = data::<f64>(60);
-    let schedule = Schedule::Exponential {
-        factor: 0.99,
-        unit: ScheduleUnit::Step,
-    };
-    let mut trainer = quiet(sgd(0.1, 0.9))
-        .epochs(4)
-        .batch_size(7)
-        .schedule(schedule);
+    let schedule = Schedule::Exponential { factor: 0.99, unit: ScheduleUnit::Step };
+    let mut trainer = quiet(sgd(0.1, 0.9)).epochs(4).batch_size(7).schedule(schedule);
     let (whole, _) = fitted(&mut trainer, &data);
     let mut model = Linear::<f64>::new(D);
     let mut updater = trainer.updater(&model).unwrap();
     for epochs in [0..1, 1..4] {
-        trainer
-            .fit_epochs(&mut model, &mut updater, &data, epochs)
-            .unwrap();
+        trainer.fit_epochs(&mut model, &mut updater, &data, epochs).unwrap();
     }
     assert_eq!(model.w.values(), &whole[..D]);
 }
@@ -203,36 +149,14 @@ fn a_run_can_be_continued() {
 #[test]
 fn the_rate_follows_the_schedule() {
     let data = data::<f64>(10);
-    let by_epoch = Schedule::Step {
-        every: 1,
-        factor: 0.5,
-        unit: ScheduleUnit::Epoch,
-    };
-    let (_, report) = fitted(
-        &mut quiet(sgd(0.08, 0.0)).epochs(3).schedule(by_epoch),
-        &data,
-    );
-    let rates: Vec<f64> = report
-        .epochs
-        .iter()
-        .map(|epoch| epoch.learning_rate)
-        .collect();
+    let by_epoch = Schedule::Step { every: 1, factor: 0.5, unit: ScheduleUnit::Epoch };
+    let (_, report) = fitted(&mut quiet(sgd(0.08, 0.0)).epochs(3).schedule(by_epoch), &data);
+    let rates: Vec<f64> = report.epochs.iter().map(|epoch| epoch.learning_rate).collect();
     assert_eq!(rates, [0.08, 0.04, 0.02]);
-    let by_step = Schedule::InverseScaling {
-        decay: 1.0,
-        power: 1.0,
-        unit: ScheduleUnit::Step,
-    };
-    let (_, report) = fitted(
-        &mut quiet(sgd(0.08, 0.0)).epochs(2).schedule(by_step),
-        &data,
-    );
+    let by_step = Schedule::InverseScaling { decay: 1.0, power: 1.0, unit: ScheduleUnit::Step };
+    let (_, report) = fitted(&mut quiet(sgd(0.08, 0.0)).epochs(2).schedule(by_step), &data);
     // Steps 9 and 19 are the last of their epochs.
-    let rates: Vec<f64> = report
-        .epochs
-        .iter()
-        .map(|epoch| epoch.learning_rate)
-        .collect();
+    let rates: Vec<f64> = report.epochs.iter().map(|epoch| epoch.learning_rate).collect();
     assert_eq!(rates, [0.08 * (1.0 / 10.0), 0.08 * (1.0 / 20.0)]);
 }
 
@@ -240,17 +164,10 @@ fn the_rate_follows_the_schedule() {
 fn evaluation_and_callbacks_see_every_epoch() {
     let (train, test) = (data::<f64>(100), data::<f64>(30));
     let mut seen = Vec::new();
-    let mut trainer = quiet(sgd(0.1, 0.0))
-        .epochs(10)
-        .metric(Mse)
-        .evaluation(&test)
-        .callback(|report| {
+    let mut trainer =
+        quiet(sgd(0.1, 0.0)).epochs(10).metric(Mse).evaluation(&test).callback(|report| {
             seen.push(report.evaluation.clone().unwrap());
-            if report.epoch == 2 {
-                ControlFlow::Break(())
-            } else {
-                ControlFlow::Continue(())
-            }
+            if report.epoch == 2 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
     let mut model = Linear::<f64>::new(D);
     let report = trainer.fit(&mut model, &train).unwrap();
@@ -261,10 +178,7 @@ fn evaluation_and_callbacks_see_every_epoch() {
     assert_eq!(seen[2], after);
     assert!(seen[2].loss < seen[0].loss);
     let absent: Option<&Dataset<f64>> = None;
-    let report = quiet(sgd(0.1, 0.0))
-        .epochs(1)
-        .evaluation(absent)
-        .fit(&mut model, &train);
+    let report = quiet(sgd(0.1, 0.0)).epochs(1).evaluation(absent).fit(&mut model, &train);
     assert_eq!(report.unwrap().epochs[0].evaluation, None);
 }
 
@@ -273,12 +187,7 @@ fn evaluation_and_callbacks_see_every_epoch() {
 fn scores_and_predictions_do_not_depend_on_batches() {
     let data = data::<f64>(103);
     let mut model = Linear::<f64>::new(D);
-    model
-        .w
-        .values_mut()
-        .iter_mut()
-        .enumerate()
-        .for_each(|(i, w)| *w = (i as f64).sin());
+    model.w.values_mut().iter_mut().enumerate().for_each(|(i, w)| *w = (i as f64).sin());
     let metrics: Vec<Box<dyn Metric>> = vec![Box::new(Mse)];
     let scores = [1, 7, 103, 1000].map(|size| score(&mut model, &data, &metrics, size).unwrap());
     let predictions = [1, 7, 103, 1000].map(|size| predict(&mut model, &data, size).unwrap());
@@ -290,12 +199,7 @@ fn scores_and_predictions_do_not_depend_on_batches() {
         assert_eq!(prediction, &predictions[0]);
     }
     let unlabelled = Dataset::features_only(data.features().unwrap().clone());
-    assert_eq!(
-        quiet(sgd(0.1, 0.0))
-            .predict(&mut model, &unlabelled)
-            .unwrap(),
-        predictions[0]
-    );
+    assert_eq!(quiet(sgd(0.1, 0.0)).predict(&mut model, &unlabelled).unwrap(), predictions[0]);
     assert!(score(&mut model, &unlabelled, &metrics, 10).is_err());
     assert!(predict(&mut model, &data, 0).is_err());
 }
@@ -305,21 +209,13 @@ fn divergence_ends_training_where_it_happens() {
     let data = data::<f64>(50);
     let mut model = Linear::<f64>::new(D);
     let error = quiet(sgd(1e200, 0.0)).fit(&mut model, &data).unwrap_err();
-    let crate::Error::Train(TrainError::Diverged {
-        epoch: 0,
-        batch,
-        loss,
-        learning_rate,
-    }) = error
+    let crate::Error::Train(TrainError::Diverged { epoch: 0, batch, loss, learning_rate }) = error
     else {
         panic!("{error}");
     };
     assert!(batch > 0 && batch < 10 && !loss.is_finite() && learning_rate == 1e200);
     let text = error.to_string();
-    assert!(
-        text.contains(&format!("in epoch 1, batch {}", batch + 1)),
-        "{text}"
-    );
+    assert!(text.contains(&format!("in epoch 1, batch {}", batch + 1)), "{text}");
 }
 
 #[test]
@@ -327,25 +223,13 @@ fn which_parameters_decay() {
     let model = Linear::<f64>::new(D);
     let scales = |trainer: Trainer<'_, Sgd>| -> Vec<f64> {
         let updater = trainer.updater(&model).unwrap();
-        updater
-            .parameters()
-            .map(|spec| spec.weight_decay_scale)
-            .collect()
+        updater.parameters().map(|spec| spec.weight_decay_scale).collect()
     };
     assert_eq!(scales(quiet(sgd(0.1, 0.0))), [1.0, 0.0]);
     assert_eq!(scales(quiet(sgd(0.1, 0.0)).decay_all()), [1.0, 1.0]);
-    assert_eq!(
-        scales(quiet(sgd(0.1, 0.0)).weight_decay_exempt(["w"])),
-        [0.0, 0.0]
-    );
-    let error = quiet(sgd(0.1, 0.0))
-        .weight_decay_exempt(["v"])
-        .updater(&model)
-        .unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "model `Linear` has no parameter `v` (it has: w, b)"
-    );
+    assert_eq!(scales(quiet(sgd(0.1, 0.0)).weight_decay_exempt(["w"])), [0.0, 0.0]);
+    let error = quiet(sgd(0.1, 0.0)).weight_decay_exempt(["v"]).updater(&model).unwrap_err();
+    assert_eq!(error.to_string(), "model `Linear` has no parameter `v` (it has: w, b)");
 }
 
 #[test]
@@ -359,14 +243,9 @@ fn what_does_not_fit_is_refused_before_the_first_step() {
     };
     assert!(refused(quiet(sgd(-1.0, 0.0))).contains("`learning_rate` is -1"));
     assert!(refused(quiet(sgd(1.0, 0.0)).batch_size(0)).contains("batch"));
-    let schedule = Schedule::Exponential {
-        factor: 0.0,
-        unit: ScheduleUnit::Step,
-    };
+    let schedule = Schedule::Exponential { factor: 0.0, unit: ScheduleUnit::Step };
     assert!(refused(quiet(sgd(1.0, 0.0)).schedule(schedule)).contains("`factor` is 0"));
-    let large = quiet(sgd(1.0, 0.0))
-        .batch_size(11)
-        .last_batch(LastBatch::Discard);
+    let large = quiet(sgd(1.0, 0.0)).batch_size(11).last_batch(LastBatch::Discard);
     assert!(refused(large).contains("no batch of rows"));
     let empty = Dataset::new(Csr::<f64>::zeros(0, D), vec![]).unwrap();
     assert!(quiet(sgd(1.0, 0.0)).score(&mut model, &empty).is_err());
@@ -378,10 +257,7 @@ fn what_does_not_fit_is_refused_before_the_first_step() {
 fn an_error_within_an_epoch_leaves_settled_parameters() {
     let data = data::<f64>(40);
     let mut model = Linear::<f64>::new(D);
-    let rule = Sgd {
-        weight_decay: 0.1,
-        ..sgd(0.1, 0.9)
-    };
+    let rule = Sgd { weight_decay: 0.1, ..sgd(0.1, 0.9) };
     let mut updater = crate::optimizer::Updater::for_model(rule, &model).unwrap();
     let options = BatchOptions::default();
     let mut batches = data.batches(Linear::<f64>::INPUTS, &options).unwrap();
@@ -394,11 +270,7 @@ fn an_error_within_an_epoch_leaves_settled_parameters() {
             _: f64,
         ) -> crate::Result<()> {
             self.0 -= 1;
-            if self.0 == 0 {
-                Err(TrainError::NoRows.into())
-            } else {
-                Ok(())
-            }
+            if self.0 == 0 { Err(TrainError::NoRows.into()) } else { Ok(()) }
         }
     }
     let result = fit_epoch(&mut model, &mut updater, &mut batches, 0, &mut After(25));
@@ -412,19 +284,13 @@ fn an_error_within_an_epoch_leaves_settled_parameters() {
 #[test]
 fn single_precision_and_binary_metrics() {
     let mut random = ChaCha8Rng::seed_from_u64(6);
-    let rows: Vec<Vec<(usize, f32)>> = (0..200)
-        .map(|_| vec![(random.random_range(0..D), 1.0)])
-        .collect();
-    let labels = rows
-        .iter()
-        .map(|row| if row[0].0 < D / 2 { 1.0 } else { -1.0 });
+    let rows: Vec<Vec<(usize, f32)>> =
+        (0..200).map(|_| vec![(random.random_range(0..D), 1.0)]).collect();
+    let labels = rows.iter().map(|row| if row[0].0 < D / 2 { 1.0 } else { -1.0 });
     let data = Dataset::new(Csr::from_rows(D, rows.clone()).unwrap(), labels.collect()).unwrap();
     let mut model = Linear::<f32>::new(D);
     let mut trainer = quiet(sgd(0.2, 0.0)).epochs(20).metric(Accuracy).metric(Auc);
     trainer.fit(&mut model, &data).unwrap();
     let report = trainer.score(&mut model, &data).unwrap();
-    assert_eq!(
-        (report.metric("accuracy"), report.metric("auc")),
-        (Some(1.0), Some(1.0))
-    );
+    assert_eq!((report.metric("accuracy"), report.metric("auc")), (Some(1.0), Some(1.0)));
 }
