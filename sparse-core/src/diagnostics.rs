@@ -141,18 +141,31 @@ pub struct Diagnostic {
 impl Diagnostic {
     /// A diagnostic without help.
     pub fn new(code: Code, place: Place, message: impl Into<String>) -> Self {
-        Diagnostic { code, message: message.into(), help: None, place }
+        Diagnostic {
+            code,
+            message: message.into(),
+            help: None,
+            place,
+        }
     }
 
     /// The same with a way out.
     #[must_use]
     pub fn help(self, help: impl Into<String>) -> Self {
-        Diagnostic { help: Some(help.into()), ..self }
+        Diagnostic {
+            help: Some(help.into()),
+            ..self
+        }
     }
 
     /// As printed: `[NNZ0301] message` and the help on a line of its own.
     pub fn text(&self) -> String {
-        let Diagnostic { code, message, help, .. } = self;
+        let Diagnostic {
+            code,
+            message,
+            help,
+            ..
+        } = self;
         match help {
             None => format!("[{}] {message}", code.code()),
             Some(help) => format!("[{}] {message}\nhelp: {help}", code.code()),
@@ -201,15 +214,26 @@ mod tests {
 
     #[test]
     fn codes_are_unique_and_ascending() {
-        assert!(Code::ALL.windows(2).all(|pair| pair[0].code() < pair[1].code()));
-        assert!(Code::ALL.iter().all(|code| !code.page().is_empty() && !code.title().is_empty()));
+        assert!(
+            Code::ALL
+                .windows(2)
+                .all(|pair| pair[0].code() < pair[1].code())
+        );
+        assert!(
+            Code::ALL
+                .iter()
+                .all(|code| !code.page().is_empty() && !code.title().is_empty())
+        );
     }
 
     #[test]
     fn nearest_names() {
         let names = ["dot", "log", "log1p", "tanh", "softmax_cross_entropy"];
         assert_eq!(nearest("dto", names), Some("dot"));
-        assert_eq!(nearest("softmax_crossentropy", names), Some("softmax_cross_entropy"));
+        assert_eq!(
+            nearest("softmax_crossentropy", names),
+            Some("softmax_cross_entropy")
+        );
         assert_eq!(nearest("convolution", names), None);
     }
 }

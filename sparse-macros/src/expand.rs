@@ -13,7 +13,11 @@ pub(crate) fn graph(input: TokenStream) -> TokenStream {
         let before = report.has_errors();
         let graph = resolve::resolve(model, &mut report);
         let broken = report.has_errors() && !before || before;
-        let compiled = if broken { emit::uncompiled(graph) } else { compile(graph) };
+        let compiled = if broken {
+            emit::uncompiled(graph)
+        } else {
+            compile(graph)
+        };
         let broken = broken || compiled.errors().next().is_some();
         report.extend(compiled.diagnostics.iter().cloned());
         tokens.extend(emit::model(model, &compiled, broken));

@@ -13,8 +13,9 @@ use syn::spanned::Spanned;
 use syn::{Attribute, BinOp, Expr, Ident, Lit, Token, UnOp, Visibility, bracketed};
 
 /// The words that begin a declaration, for suggestions.
-const DECLARATIONS: [&str; 9] =
-    ["input", "label", "param", "let", "loss", "output", "fallback", "dtype", "fuse"];
+const DECLARATIONS: [&str; 9] = [
+    "input", "label", "param", "let", "loss", "output", "fallback", "dtype", "fuse",
+];
 
 /// Parses all models of a `graph!`.
 pub(crate) fn models(input: TokenStream, report: &mut Report) -> Vec<Model> {
@@ -24,7 +25,12 @@ pub(crate) fn models(input: TokenStream, report: &mut Report) -> Vec<Model> {
             match model_head(stream) {
                 Ok((docs, visibility, name, body)) => {
                     let declarations = declarations(body.stream(), report);
-                    models.push(Model { docs, visibility, name, declarations });
+                    models.push(Model {
+                        docs,
+                        visibility,
+                        name,
+                        declarations,
+                    });
                 }
                 Err(error) => {
                     report.syntax(&error);
@@ -50,16 +56,23 @@ type Head = (Vec<Attribute>, Visibility, Ident, Group);
 fn model_head(stream: ParseStream<'_>) -> syn::Result<Head> {
     let docs = stream.call(Attribute::parse_outer)?;
     let visibility: Visibility = stream.parse()?;
-    let word: Ident =
-        stream.parse().map_err(|error| syn::Error::new(error.span(), "expected `model`"))?;
+    let word: Ident = stream
+        .parse()
+        .map_err(|error| syn::Error::new(error.span(), "expected `model`"))?;
     if word != "model" {
-        return Err(syn::Error::new(word.span(), format!("expected `model`, found `{word}`")));
+        return Err(syn::Error::new(
+            word.span(),
+            format!("expected `model`, found `{word}`"),
+        ));
     }
     let name = stream.parse()?;
     let body: TokenTree = stream.parse()?;
     match body {
         TokenTree::Group(group) => Ok((docs, visibility, name, group)),
-        other => Err(syn::Error::new(other.span(), "expected `{` and the model's declarations")),
+        other => Err(syn::Error::new(
+            other.span(),
+            "expected `{` and the model's declarations",
+        )),
     }
 }
 
@@ -129,14 +142,22 @@ fn declaration(stream: ParseStream<'_>, notes: &mut Vec<Note>) -> syn::Result<Op
         return let_declaration(stream, notes).map(Some);
     }
     let word: Ident = stream.parse().map_err(|error| {
-        syn::Error::new(error.span(), "expected a declaration, such as `let name = …;`")
+        syn::Error::new(
+            error.span(),
+            "expected a declaration, such as `let name = …;`",
+        )
     })?;
     let parsed = match word.to_string().as_str() {
         "input" | "label" => {
             let name = stream.parse()?;
             stream.parse::<Token![:]>()?;
             let array = array_type(stream)?;
-            Declaration::Input(Input { docs, is_label: word == "label", name, array })
+            Declaration::Input(Input {
+                docs,
+                is_label: word == "label",
+                name,
+                array,
+            })
         }
         "param" => parameter(stream, docs)?,
         "loss" => Declaration::Loss(expression(&stream.parse::<Expr>()?, notes)),
@@ -145,13 +166,19 @@ fn declaration(stream: ParseStream<'_>, notes: &mut Vec<Note>) -> syn::Result<Op
             let value = if stream.parse::<Option<Token![=]>>()?.is_some() {
                 expression(&stream.parse::<Expr>()?, notes)
             } else {
-                Expression { span: name.span(), kind: ExpressionKind::Name(name.clone()) }
+                Expression {
+                    span: name.span(),
+                    kind: ExpressionKind::Name(name.clone()),
+                }
             };
             Declaration::Output { name, value }
         }
         "fallback" | "dtype" | "fuse" => {
             stream.parse::<Token![=]>()?;
-            Declaration::Option { name: word, value: stream.parse()? }
+            Declaration::Option {
+                name: word,
+                value: stream.parse()?,
+            }
         }
         other => {
             notes.push(Note {
@@ -188,7 +215,10 @@ fn let_declaration(stream: ParseStream<'_>, notes: &mut Vec<Note>) -> syn::Resul
             let error = result.err().unwrap_or_else(|| stream.error("expected `;`"));
             notes.push(Note::syntax(&error));
             stream.parse::<TokenStream>()?;
-            Expression { span: error.span(), kind: ExpressionKind::Broken }
+            Expression {
+                span: error.span(),
+                kind: ExpressionKind::Broken,
+            }
         }
     };
     Ok(Declaration::Let(Let { name, array, value }))
@@ -201,7 +231,10 @@ fn parameter(stream: ParseStream<'_>, docs: Vec<Attribute>) -> syn::Result<Decla
         syn::parenthesized!(content in stream);
         let word: Ident = content.parse()?;
         if word != "frozen" {
-            return Err(syn::Error::new(word.span(), format!("expected `frozen`, found `{word}`")));
+            return Err(syn::Error::new(
+                word.span(),
+                format!("expected `frozen`, found `{word}`"),
+            ));
         }
         frozen = true;
     }
@@ -226,7 +259,10 @@ fn parameter(stream: ParseStream<'_>, docs: Vec<Attribute>) -> syn::Result<Decla
             other => return Err(syn::Error::new(other.span(), "expected an initializer")),
         },
         other => {
-            return Err(syn::Error::new(other.span(), "expected an initializer such as `Zeros`"));
+            return Err(syn::Error::new(
+                other.span(),
+                "expected an initializer such as `Zeros`",
+            ));
         }
     };
     let name_of = path
@@ -234,8 +270,17 @@ fn parameter(stream: ParseStream<'_>, docs: Vec<Attribute>) -> syn::Result<Decla
         .last()
         .map(|segment| segment.ident.clone())
         .ok_or_else(|| syn::Error::new(path.span(), "expected an initializer"))?;
-    let initializer = Initializer { name: name_of, tokens: value.to_token_stream() };
-    Ok(Declaration::Parameter(Parameter { docs, frozen, name, array, initializer }))
+    let initializer = Initializer {
+        name: name_of,
+        tokens: value.to_token_stream(),
+    };
+    Ok(Declaration::Parameter(Parameter {
+        docs,
+        frozen,
+        name,
+        array,
+        initializer,
+    }))
 }
 
 fn array_type(stream: ParseStream<'_>) -> syn::Result<ArrayType> {
@@ -258,7 +303,10 @@ fn array_type(stream: ParseStream<'_>) -> syn::Result<ArrayType> {
             Extent::Size(content.parse::<syn::LitInt>()?.base10_parse()?)
         } else {
             Extent::Name(content.parse().map_err(|error| {
-                syn::Error::new(error.span(), "expected a dimension: a name, a number or `_`")
+                syn::Error::new(
+                    error.span(),
+                    "expected a dimension: a name, a number or `_`",
+                )
             })?)
         });
         if !content.is_empty() {
@@ -266,7 +314,12 @@ fn array_type(stream: ParseStream<'_>) -> syn::Result<ArrayType> {
         }
     }
     let span = storage.span();
-    Ok(ArrayType { storage, element, dims, span })
+    Ok(ArrayType {
+        storage,
+        element,
+        dims,
+        span,
+    })
 }
 
 /// A Rust expression as one of ours.
@@ -285,12 +338,14 @@ fn expression(expr: &Expr, notes: &mut Vec<Note>) -> Expression {
             None => broken(notes, span, "expected the name of a value"),
         },
         Expr::Lit(literal) => match &literal.lit {
-            Lit::Int(number) => number
-                .base10_parse()
-                .map_or_else(|_| broken(notes, span, "expected a number"), ExpressionKind::Number),
-            Lit::Float(number) => number
-                .base10_parse()
-                .map_or_else(|_| broken(notes, span, "expected a number"), ExpressionKind::Number),
+            Lit::Int(number) => number.base10_parse().map_or_else(
+                |_| broken(notes, span, "expected a number"),
+                ExpressionKind::Number,
+            ),
+            Lit::Float(number) => number.base10_parse().map_or_else(
+                |_| broken(notes, span, "expected a number"),
+                ExpressionKind::Number,
+            ),
             _ => broken(notes, span, "expected a number"),
         },
         Expr::Unary(unary) if matches!(unary.op, UnOp::Neg(_)) => {
@@ -310,8 +365,10 @@ fn expression(expr: &Expr, notes: &mut Vec<Note>) -> Expression {
             };
             match name {
                 Some(name) => {
-                    let operands =
-                        vec![expression(&binary.left, notes), expression(&binary.right, notes)];
+                    let operands = vec![
+                        expression(&binary.left, notes),
+                        expression(&binary.right, notes),
+                    ];
                     call(name, binary.op.span(), operands)
                 }
                 None => broken(notes, binary.op.span(), "expected `+`, `-`, `*` or `/`"),
@@ -328,7 +385,11 @@ fn expression(expr: &Expr, notes: &mut Vec<Note>) -> Expression {
             let receiver = expression(&call.receiver, notes);
             arguments(call.method.clone(), Some(receiver), call.args.iter(), notes)
         }
-        _ => broken(notes, span, "expected a value: a name, a number, an operator or a call"),
+        _ => broken(
+            notes,
+            span,
+            "expected a value: a name, a number, an operator or a call",
+        ),
     };
     let span = match &kind {
         ExpressionKind::Call { operator, .. } => operator.span(),
@@ -338,7 +399,12 @@ fn expression(expr: &Expr, notes: &mut Vec<Note>) -> Expression {
 }
 
 fn broken(notes: &mut Vec<Note>, span: proc_macro2::Span, message: &str) -> ExpressionKind {
-    notes.push(Note { code: Code::Syntax, span, message: message.into(), help: None });
+    notes.push(Note {
+        code: Code::Syntax,
+        span,
+        message: message.into(),
+        help: None,
+    });
     ExpressionKind::Broken
 }
 
@@ -364,16 +430,20 @@ fn arguments<'a>(
             other => operands.push(expression(other, notes)),
         }
     }
-    ExpressionKind::Call { operator, operands, attributes }
+    ExpressionKind::Call {
+        operator,
+        operands,
+        attributes,
+    }
 }
 
 fn attribute(expr: &Expr) -> AttributeText {
     match expr {
         Expr::Lit(literal) => match &literal.lit {
             Lit::Bool(flag) => AttributeText::Flag(flag.value),
-            Lit::Int(number) => {
-                number.base10_parse().map_or(AttributeText::Other, AttributeText::Integer)
-            }
+            Lit::Int(number) => number
+                .base10_parse()
+                .map_or(AttributeText::Other, AttributeText::Integer),
             _ => AttributeText::Other,
         },
         Expr::Unary(unary) if matches!(unary.op, UnOp::Neg(_)) => match attribute(&unary.expr) {

@@ -40,7 +40,9 @@ impl Report {
 
     /// True once something stops the build.
     pub(crate) fn has_errors(&self) -> bool {
-        self.diagnostics.iter().any(|diagnostic| diagnostic.code.severity() == Severity::Error)
+        self.diagnostics
+            .iter()
+            .any(|diagnostic| diagnostic.code.severity() == Severity::Error)
     }
 
     /// Errors as `compile_error!`, each at its span; warnings as uses of deprecated items, which is how a

@@ -21,7 +21,10 @@ const ADD: Operator = Operator {
         rule("dense scalar -> dense"),
         rule("scalar dense -> dense"),
     ],
-    gradient: &[gradient("lhs", "reduce_to(grad, lhs)"), gradient("rhs", "reduce_to(grad, rhs)")],
+    gradient: &[
+        gradient("lhs", "reduce_to(grad, lhs)"),
+        gradient("rhs", "reduce_to(grad, rhs)"),
+    ],
     kind: Kind::Binary(BinaryFamily::Union, "x + y"),
     alternative: None,
     internal: false,
@@ -44,7 +47,10 @@ const SUBTRACT: Operator = Operator {
         rule("dense scalar -> dense"),
         rule("scalar dense -> dense"),
     ],
-    gradient: &[gradient("lhs", "reduce_to(grad, lhs)"), gradient("rhs", "reduce_to(-grad, rhs)")],
+    gradient: &[
+        gradient("lhs", "reduce_to(grad, lhs)"),
+        gradient("rhs", "reduce_to(-grad, rhs)"),
+    ],
     kind: Kind::Binary(BinaryFamily::Union, "x - y"),
     alternative: None,
     internal: false,

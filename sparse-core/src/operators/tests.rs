@@ -18,10 +18,19 @@ fn every_row_is_well_formed() {
     for operator in all() {
         for rule in operator.storage {
             let signature = rule.signature();
-            assert_eq!(signature.operands.len(), operator.operands.len(), "{}", operator.name);
+            assert_eq!(
+                signature.operands.len(),
+                operator.operands.len(),
+                "{}",
+                operator.name
+            );
         }
         for gradient in operator.gradient {
-            assert!(operator.operand_index(gradient.operand).is_some(), "{}", operator.name);
+            assert!(
+                operator.operand_index(gradient.operand).is_some(),
+                "{}",
+                operator.name
+            );
             if let Ok(formula) = gradient.formula {
                 crate::formula::parse(formula).unwrap();
             }
@@ -112,7 +121,10 @@ fn closed(operator: &'static Operator, rule: &Rule) -> (Graph, Option<ValueId>) 
                     (ValueKind::Input, Storage::Csr, ElementType::F32)
                 }
                 Pattern::Array(storage, _) => (
-                    ValueKind::Parameter { initializer: String::new(), frozen: false },
+                    ValueKind::Parameter {
+                        initializer: String::new(),
+                        frozen: false,
+                    },
                     *storage,
                     ElementType::F32,
                 ),
@@ -127,7 +139,12 @@ fn closed(operator: &'static Operator, rule: &Rule) -> (Graph, Option<ValueId>) 
     let result = graph.apply(operator, operands, attributes, Place(0));
     let loss = match operator.shape.ends_with("-> []") {
         true => result,
-        false => graph.apply(find("sum").unwrap(), vec![result], Attributes::default(), Place(0)),
+        false => graph.apply(
+            find("sum").unwrap(),
+            vec![result],
+            Attributes::default(),
+            Place(0),
+        ),
     };
     graph.losses.push(loss);
     (graph, trained)

@@ -79,7 +79,13 @@ impl ModelError {
         found: usize,
         expected: usize,
     ) -> Self {
-        ModelError::Extent { model, input, axis, found, expected }
+        ModelError::Extent {
+            model,
+            input,
+            axis,
+            found,
+            expected,
+        }
     }
 
     #[cold]
@@ -89,6 +95,11 @@ impl ModelError {
         shape: Shape,
         expected: usize,
     ) -> Self {
-        ModelError::Rank { model, input, shape, expected }
+        ModelError::Rank {
+            model,
+            input,
+            shape,
+            expected,
+        }
     }
 }
