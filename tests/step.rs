@@ -104,3 +104,27 @@ fn a_batch_that_does_not_fit_is_a_typed_error() {
     let error = Fused::new(dims! { e: 6 }, Seed(7)).unwrap_err();
     assert!(error.to_string().contains("needs the dimension `d`"), "{error}");
 }
+
+graph! {
+    /// Names that emitted code might use itself.
+    pub model Names {
+        input batch: csr[n, d];
+        label label: dense[n, 1];
+        param loss: row_sparse[d, 1] = Zeros;
+        param record: dense[1] = Zeros;
+        let context = dot(batch, loss) + record;
+        loss squared_error(context, label);
+        output updater = context;
+    }
+}
+
+#[test]
+fn any_names_will_do() {
+    let (x, y) = data();
+    let mut model = Names::new(dims! { d: 6 }, Seed(1)).unwrap();
+    let mut updater = Updater::for_model(Sgd::default(), &model).unwrap();
+    let batch = NamesBatch { batch: x.view(), label: y.view(), ..Default::default() };
+    let first = model.train_step(&batch, &mut updater).unwrap();
+    let second = model.train_step(&batch, &mut updater).unwrap();
+    assert!(second < first);
+}

@@ -99,3 +99,20 @@ fn the_tables_are_rust() {
     assert!(operators.contains("impl std::ops::Mul<f32> for &Csr<f32>"));
     assert!(!operators.contains("squared_error_gradient"));
 }
+
+/// No local of emitted code has a name that a user could give.
+#[test]
+fn parameters_may_be_called_anything() {
+    let text = pretty(expand::graph(quote! {
+        pub model Names {
+            input batch: csr[n, d];
+            label label: dense[n, 1];
+            param loss: row_sparse[d, 1] = Zeros;
+            param record: dense[1] = Zeros;
+            let context = dot(batch, loss) + record;
+            loss squared_error(context, label);
+            output updater = context;
+        }
+    }));
+    assert!(text.contains("record: __param_record") && text.contains("__out_updater"), "{text}");
+}

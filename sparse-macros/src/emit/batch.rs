@@ -42,7 +42,7 @@ pub(super) fn bind(emit: &Emit<'_>) -> TokenStream {
 /// ```text
 /// fn __check(&self, batch: &LinearRegressionBatch<'_>, labels: bool) -> Result<()> {
 ///     let dim_n = batch.x.n_rows();
-///     check_extent("LinearRegression", "x", 1, batch.x.n_cols(), extents[0])?;
+///     check_extent("LinearRegression", "x", 1, batch.x.n_cols(), __extents[0])?;
 ///     if labels {
 ///         check_rank("LinearRegression", "y", batch.y.shape(), 2)?;
 ///         check_extent("LinearRegression", "y", 0, batch.y.shape()[0], dim_n)?; …
@@ -75,7 +75,7 @@ pub(super) fn check(emit: &Emit<'_>) -> TokenStream {
     quote! {
         #[inline]
         fn __check(&self, batch: &#batch<'_>, labels: bool) -> #rt::Result<()> {
-            let extents = &self.__extents;
+            let __extents = &self.__extents;
             #checks
             if labels {
                 #label_checks

@@ -16,33 +16,32 @@ use std::collections::BTreeSet;
 ///
 /// ```text
 /// let label = batch.y.values();
-/// let b_values = b.values();
-/// gradients.b.reset([1]);
-/// let b_grad = gradients.b.values_mut();
-/// let record = updater.records_outputs();
-/// outputs.pred.reset_for_overwrite([n, 1]);
-/// let pred_out = outputs.pred.values_mut();
-/// let loss = linear::step(batch.x, 0, w.values_mut(), updater, linear::Fixed::<1>, scratch,
+/// let __values_b = __param_b.values();
+/// __gradients.b.reset([1]);
+/// let __grad_b = __gradients.b.values_mut();
+/// if record { __outputs.pred.reset_for_overwrite([n_rows, columns]); }
+/// let __out_pred = __outputs.pred.values_mut();
+/// let loss = linear::step(batch.x, 0, __param_w.values_mut(), updater, linear::Fixed::<1>, __scratch,
 ///     |row, s, saved| {
-///         for j in 0..s.len() {
-///             let v4 = s[j];
-///             let v5 = (v4 + b_values[0]);
-///             if record { pred_out[row * s.len() + j] = v5; }
-///             s[j] = v5;
+///         for j in 0..columns {
+///             let __v4 = s[j];
+///             let __v5 = (__v4 + __values_b[0]);
+///             if record { __out_pred[row * columns + j] = __v5; }
+///             s[j] = __v5;
 ///         }
-///         let loss = squared_error::row(s, &label[row * s.len()..][..s.len()]);
-///         for j in 0..s.len() {
-///             let v8 = s[j] * mean;
-///             b_grad[0] += v8;
-///             s[j] = v8;
+///         let loss = squared_error::cpu::row(s, &label[row * columns..(row + 1) * columns]);
+///         for j in 0..columns {
+///             let __v8 = s[j] * mean;
+///             __grad_b[0] += __v8;
+///             s[j] = __v8;
 ///         }
 ///         loss
 ///     })?;
-/// updater.apply_dense(1, b.values_mut(), gradients.b.values())?;
+/// updater.apply_dense(1, __param_b.values_mut(), __gradients.b.values())?;
 /// ```
 pub(super) fn linear_rows(emit: &Emit<'_>, parts: &LinearRows) -> TokenStream {
     let (rt, element) = (&emit.rt, &emit.element);
-    let (input, weight) = (emit.declared(parts.input), emit.declared(parts.weight));
+    let (input, weight) = (emit.declared(parts.input), emit.parameter_local(parts.weight));
     let position = |id: ValueId| emit.graph.parameters().position(|known| known == id);
     let weight_index = position(parts.weight);
     let width = match &parts.columns {
@@ -59,7 +58,8 @@ pub(super) fn linear_rows(emit: &Emit<'_>, parts: &LinearRows) -> TokenStream {
     let row = row_function(emit, parts);
     let dense_updates = parts.reductions.iter().map(|(parameter, _, _)| {
         let (index, field) = (position(*parameter), emit.declared(*parameter));
-        quote!(updater.apply_dense(#index, #field.values_mut(), gradients.#field.values())?;)
+        let local = emit.parameter_local(*parameter);
+        quote!(updater.apply_dense(#index, #local.values_mut(), __gradients.#field.values())?;)
     });
     let take_apart = take_apart(emit);
     quote! {
@@ -75,7 +75,7 @@ pub(super) fn linear_rows(emit: &Emit<'_>, parts: &LinearRows) -> TokenStream {
         let mean = <T as #rt::Float>::of(1.0 / n_rows as f64);
         #setup
         let loss = #rt::linear::step(
-            batch.#input, #weight_index, #weight.values_mut(), updater, #width, scratch, #row
+            batch.#input, #weight_index, #weight.values_mut(), updater, #width, __scratch, #row
         )?;
         #(#dense_updates)*
         updater.end_step()?;
@@ -89,10 +89,16 @@ fn setup(emit: &Emit<'_>, parts: &LinearRows) -> TokenStream {
     let label = emit.declared(parts.label);
     tokens.extend(quote!(let label = batch.#label.values();));
     for id in indexed(emit, parts) {
-        let (field, variable) = (emit.declared(id), values_of(emit, id));
+        let variable = values_of(emit, id);
         tokens.extend(match emit.graph.value(id).kind {
-            Kind::Parameter { .. } => quote!(let #variable = #field.values();),
-            _ => quote!(let #variable = batch.#field.values();),
+            Kind::Parameter { .. } => {
+                let local = emit.parameter_local(id);
+                quote!(let #variable = #local.values();)
+            }
+            _ => {
+                let field = emit.declared(id);
+                quote!(let #variable = batch.#field.values();)
+            }
         });
     }
     for (parameter, _, _) in &parts.reductions {
@@ -100,17 +106,17 @@ fn setup(emit: &Emit<'_>, parts: &LinearRows) -> TokenStream {
         let shape = emit.graph.shape(*parameter);
         let extents = shape.iter().map(|dim| emit.fixed_extent(dim));
         tokens.extend(quote! {
-            gradients.#field.reset([#(#extents),*]);
-            let #variable = gradients.#field.values_mut();
+            __gradients.#field.reset([#(#extents),*]);
+            let #variable = __gradients.#field.values_mut();
         });
     }
     for output in &emit.graph.outputs {
         let (field, variable) = (emit.output_ident(&output.name), out_of(&output.name));
         tokens.extend(quote! {
             if record {
-                outputs.#field.reset_for_overwrite([n_rows, columns]);
+                __outputs.#field.reset_for_overwrite([n_rows, columns]);
             }
-            let #variable = outputs.#field.values_mut();
+            let #variable = __outputs.#field.values_mut();
         });
     }
     tokens
@@ -275,17 +281,17 @@ fn needs_forward(emit: &Emit<'_>, parts: &LinearRows) -> bool {
 }
 
 fn local(id: ValueId) -> Ident {
-    format_ident!("v{}", id.0)
+    format_ident!("__v{}", id.0)
 }
 
 fn values_of(emit: &Emit<'_>, id: ValueId) -> Ident {
-    format_ident!("{}_values", emit.graph.label(id))
+    format_ident!("__values_{}", emit.graph.label(id))
 }
 
 fn grad_of(emit: &Emit<'_>, id: ValueId) -> Ident {
-    format_ident!("{}_grad", emit.graph.label(id))
+    format_ident!("__grad_{}", emit.graph.label(id))
 }
 
 fn out_of(name: &str) -> Ident {
-    format_ident!("{name}_out")
+    format_ident!("__out_{name}")
 }

@@ -10,8 +10,8 @@ use sparse_core::passes::{Destination, kernel_name};
 use sparse_core::storage::ElementType;
 
 /// ```text
-/// <Cpu as Kernels<f32>>::dot_csr_row_sparse(buffer_0, batch.x, w.view(), context);
-/// <Cpu as Kernels<f32>>::add_dense_dense(&mut outputs.pred, buffer_0.view(), b.view(), context);
+/// <Cpu as Kernels<f32>>::dot_csr_row_sparse(__buffer_0, batch.x, __param_w.view(), __context);
+/// <Cpu as Kernels<f32>>::add_dense_dense(&mut __outputs.pred, __buffer_0.view(), __param_b.view(), __context);
 /// ```
 pub(super) fn calls(emit: &Emit<'_>, values: &[ValueId]) -> TokenStream {
     values.iter().filter_map(|id| call(emit, *id)).collect()
@@ -42,7 +42,7 @@ fn call(emit: &Emit<'_>, id: ValueId) -> Option<TokenStream> {
             }
         });
     Some(quote! {
-        <#rt::Cpu as #rt::Kernels<#element>>::#kernel(#out, #(#operands,)* #(#attributes,)* context);
+        <#rt::Cpu as #rt::Kernels<#element>>::#kernel(#out, #(#operands,)* #(#attributes,)* __context);
     })
 }
 
@@ -55,11 +55,11 @@ fn destination(emit: &Emit<'_>, id: ValueId) -> Option<(TokenStream, bool)> {
         }
         Destination::Output(index) => {
             let field = emit.output_ident(&emit.graph.outputs[index].name);
-            (quote!(outputs.#field), false)
+            (quote!(__outputs.#field), false)
         }
         Destination::Gradient(index) => {
             let field = emit.declared(emit.graph.gradients[index].0);
-            (quote!(gradients.#field), false)
+            (quote!(__gradients.#field), false)
         }
     })
 }
@@ -72,8 +72,8 @@ pub(super) fn operand(emit: &Emit<'_>, id: ValueId) -> TokenStream {
             quote!(batch.#field)
         }
         Kind::Parameter { .. } => {
-            let field = emit.declared(id);
-            quote!(#field.view())
+            let local = emit.parameter_local(id);
+            quote!(#local.view())
         }
         Kind::Constant(number) => number_of(emit, *number),
         Kind::Apply(_) => match destination(emit, id) {
@@ -102,5 +102,5 @@ pub(super) fn number_of(emit: &Emit<'_>, number: f64) -> TokenStream {
 
 /// The name of a buffer of the workspace.
 pub(super) fn buffer(index: usize) -> Ident {
-    format_ident!("buffer_{index}")
+    format_ident!("__buffer_{index}")
 }

@@ -119,6 +119,12 @@ impl<'a> Emit<'a> {
         self.ident(&self.graph.label(id))
     }
 
+    /// A parameter as a local variable of an emitted function. No local has a name of the user's: a parameter may
+    /// be called `batch` or `loss`.
+    fn parameter_local(&self, id: ValueId) -> Ident {
+        format_ident!("__param_{}", self.graph.label(id))
+    }
+
     /// The storage of a parameter's gradient; `None` for a frozen one.
     fn gradient_storage(&self, parameter: ValueId) -> Option<Storage> {
         let frozen =
@@ -157,7 +163,7 @@ impl<'a> Emit<'a> {
         self.fixed.iter().position(|known| known == name)
     }
 
-    /// An extent that is known once the model is made, in terms of `extents`.
+    /// An extent that is known once the model is made, in terms of `__extents`.
     fn fixed_extent(&self, dim: &Dim) -> Option<TokenStream> {
         match dim {
             Dim::Size(size) => {
@@ -166,7 +172,7 @@ impl<'a> Emit<'a> {
             }
             Dim::Named(name) => {
                 let index = self.fixed_index(name)?;
-                Some(quote!(extents[#index]))
+                Some(quote!(__extents[#index]))
             }
             Dim::Unknown(_) => None,
         }

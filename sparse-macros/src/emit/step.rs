@@ -93,21 +93,24 @@ pub(super) fn implementation(emit: &Emit<'_>) -> TokenStream {
 }
 
 /// ```text
-/// let Self { w, b, __workspace: (buffer_0,), __outputs: outputs, __gradients: gradients, __context: context, .. }
+/// let Self { w: __param_w, b: __param_b, __workspace: (buffer_0,), __outputs, __gradients, __context, .. }
 ///     = self;
 /// ```
 pub(super) fn take_apart(emit: &Emit<'_>) -> TokenStream {
-    let parameters = emit.graph.parameters().map(|id| emit.declared(id));
+    let parameters = emit.graph.parameters().map(|id| {
+        let (field, local) = (emit.declared(id), emit.parameter_local(id));
+        quote!(#field: #local)
+    });
     let buffers = (0..emit.compiled.plan.buffers.len()).map(kernels::buffer);
     quote! {
         let Self {
             #(#parameters,)*
             __workspace: (#(#buffers,)*),
-            __outputs: outputs,
-            __gradients: gradients,
-            __scratch: scratch,
-            __context: context,
-            __extents: extents,
+            __outputs,
+            __gradients,
+            __scratch,
+            __context,
+            __extents,
             ..
         } = self;
     }

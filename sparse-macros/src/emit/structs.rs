@@ -137,10 +137,10 @@ pub(super) fn inherent(emit: &Emit<'_>) -> TokenStream {
             #log
             dims.check(#text, &[#(#fixed),*])?;
             #[allow(unused_variables)]
-            let extents = [#(#extents),*];
+            let __extents = [#(#extents),*];
             Ok(#name {
                 #(#parameters,)*
-                __extents: extents,
+                __extents,
                 __workspace: #workspace,
                 __outputs: #outputs::default(),
                 __gradients: #grads::default(),
