@@ -3,14 +3,8 @@
 use sparse_core::diagnostics::Code;
 use std::collections::BTreeSet;
 
-const FOLDERS: [&str; 6] = [
-    "parse",
-    "names",
-    "shapes",
-    "storage",
-    "gradients",
-    "skeleton",
-];
+const FOLDERS: [&str; 7] =
+    ["parse", "names", "shapes", "storage", "gradients", "skeleton", "traits"];
 
 #[test]
 fn errors() {

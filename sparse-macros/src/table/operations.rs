@@ -95,7 +95,10 @@ fn operation(operator: &'static Operator) -> TokenStream {
         }
     };
     let note = match operator.alternative {
-        Some(alternative) => alternative.replace("{}", "x"),
+        // What is `dense(x)` in a graph is a method here.
+        Some(alternative) => {
+            alternative.replace("dense({})", "&x.to_dense()?").replace("{}", "x")
+        }
         None => format!(
             "the rules are: {}; convert an operand with `to_dense()`, `to_csr()` or `to_row_sparse()`",
             rules.join(", ")
