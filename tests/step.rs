@@ -1,5 +1,7 @@
 //! The fused step against the unfused one, and both against arithmetic by hand.
 
+#![allow(clippy::unwrap_used)]
+
 use nnz::optimizer::Updater;
 use nnz::prelude::*;
 

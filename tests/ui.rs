@@ -21,10 +21,7 @@ fn every_code_has_a_case() {
     for folder in FOLDERS {
         for entry in std::fs::read_dir(format!("tests/ui/{folder}")).unwrap() {
             let path = entry.unwrap().path();
-            if path
-                .extension()
-                .is_some_and(|extension| extension == "stderr")
-            {
+            if path.extension().is_some_and(|extension| extension == "stderr") {
                 let text = std::fs::read_to_string(path).unwrap();
                 covered.extend(Code::ALL.iter().filter(|code| text.contains(code.code())));
             }

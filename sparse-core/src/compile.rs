@@ -25,40 +25,26 @@ pub struct Compiled {
 impl Compiled {
     /// The diagnostics that stop the build.
     pub fn errors(&self) -> impl Iterator<Item = &Diagnostic> {
-        self.diagnostics
-            .iter()
-            .filter(|diagnostic| diagnostic.code.severity() == Severity::Error)
+        self.diagnostics.iter().filter(|diagnostic| diagnostic.code.severity() == Severity::Error)
     }
 
     /// A hash of the typed graph (FNV-1a of its text): equal for equal models, on every machine.
     pub fn fingerprint(&self) -> u64 {
-        print(&self.graph)
-            .bytes()
-            .fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-                (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-            })
+        print(&self.graph).bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+        })
     }
 }
 
 /// Runs every pass. All errors of a pass are reported together; then the pipeline stops.
 pub fn compile(mut graph: Graph) -> Compiled {
     let mut diagnostics = Vec::new();
-    let passes: [fn(&mut Graph) -> Vec<Diagnostic>; 5] = [
-        check_model,
-        infer_shapes,
-        infer_storage,
-        separate_outputs,
-        differentiate,
-    ];
+    let passes: [fn(&mut Graph) -> Vec<Diagnostic>; 5] =
+        [check_model, infer_shapes, infer_storage, separate_outputs, differentiate];
     for pass in passes {
         diagnostics.extend(pass(&mut graph));
-        if diagnostics
-            .iter()
-            .any(|diagnostic| diagnostic.code.severity() == Severity::Error)
-        {
-            let fusion = Fusion::None {
-                reason: "the model has errors".into(),
-            };
+        if diagnostics.iter().any(|diagnostic| diagnostic.code.severity() == Severity::Error) {
+            let fusion = Fusion::None { reason: "the model has errors".into() };
             return Compiled {
                 graph,
                 rows: Vec::new(),
@@ -71,41 +57,27 @@ pub fn compile(mut graph: Graph) -> Compiled {
     let rows = rows(&graph);
     let fusion = fuse(&graph);
     let plan = plan(&graph, &fusion, &rows);
-    Compiled {
-        graph,
-        rows,
-        fusion,
-        plan,
-        diagnostics,
-    }
+    Compiled { graph, rows, fusion, plan, diagnostics }
 }
 
 /// What holds of a model as a whole.
 fn check_model(graph: &mut Graph) -> Vec<Diagnostic> {
     let mut diagnostics = Vec::new();
     if graph.outputs.is_empty() && graph.losses.is_empty() {
-        let place = graph
-            .values
-            .last()
-            .map(|value| value.place)
-            .unwrap_or_default();
+        let place = graph.values.last().map(|value| value.place).unwrap_or_default();
         diagnostics.push(
             Diagnostic::new(
                 Code::EmptyModel,
                 place,
-                format!(
-                    "the model `{}` has neither an output nor a loss",
-                    graph.name
-                ),
+                format!("the model `{}` has neither an output nor a loss", graph.name),
             )
             .help("add `output name;` or `loss squared_error(prediction, label);`"),
         );
     }
     for output in &graph.outputs {
         let needed = graph.ancestors([output.value]);
-        let label = graph
-            .ids()
-            .find(|id| needed[id.0] && matches!(graph.value(*id).kind, Kind::Label));
+        let label =
+            graph.ids().find(|id| needed[id.0] && matches!(graph.value(*id).kind, Kind::Label));
         if let Some(label) = label {
             let name = graph.label(label);
             diagnostics.push(

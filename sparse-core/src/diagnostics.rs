@@ -141,31 +141,18 @@ pub struct Diagnostic {
 impl Diagnostic {
     /// A diagnostic without help.
     pub fn new(code: Code, place: Place, message: impl Into<String>) -> Self {
-        Diagnostic {
-            code,
-            message: message.into(),
-            help: None,
-            place,
-        }
+        Diagnostic { code, message: message.into(), help: None, place }
     }
 
     /// The same with a way out.
     #[must_use]
     pub fn help(self, help: impl Into<String>) -> Self {
-        Diagnostic {
-            help: Some(help.into()),
-            ..self
-        }
+        Diagnostic { help: Some(help.into()), ..self }
     }
 
     /// As printed: `[NNZ0301] message` and the help on a line of its own.
     pub fn text(&self) -> String {
-        let Diagnostic {
-            code,
-            message,
-            help,
-            ..
-        } = self;
+        let Diagnostic { code, message, help, .. } = self;
         match help {
             None => format!("[{}] {message}", code.code()),
             Some(help) => format!("[{}] {message}\nhelp: {help}", code.code()),
@@ -192,9 +179,7 @@ fn distance(a: &str, b: &str) -> usize {
     for (i, row) in table.iter_mut().enumerate() {
         row[0] = i;
     }
-    for j in 0..=b.len() {
-        table[0][j] = j;
-    }
+    table[0] = (0..=b.len()).collect();
     for i in 1..=a.len() {
         for j in 1..=b.len() {
             let change = table[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]);
@@ -214,26 +199,15 @@ mod tests {
 
     #[test]
     fn codes_are_unique_and_ascending() {
-        assert!(
-            Code::ALL
-                .windows(2)
-                .all(|pair| pair[0].code() < pair[1].code())
-        );
-        assert!(
-            Code::ALL
-                .iter()
-                .all(|code| !code.page().is_empty() && !code.title().is_empty())
-        );
+        assert!(Code::ALL.windows(2).all(|pair| pair[0].code() < pair[1].code()));
+        assert!(Code::ALL.iter().all(|code| !code.page().is_empty() && !code.title().is_empty()));
     }
 
     #[test]
     fn nearest_names() {
         let names = ["dot", "log", "log1p", "tanh", "softmax_cross_entropy"];
         assert_eq!(nearest("dto", names), Some("dot"));
-        assert_eq!(
-            nearest("softmax_crossentropy", names),
-            Some("softmax_cross_entropy")
-        );
+        assert_eq!(nearest("softmax_crossentropy", names), Some("softmax_cross_entropy"));
         assert_eq!(nearest("convolution", names), None);
     }
 }

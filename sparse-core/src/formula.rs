@@ -150,10 +150,7 @@ impl<'a> Parser<'a> {
         if self.eat(wanted) {
             return Ok(());
         }
-        Err(format!(
-            "`{}`: expected `{wanted}` at {}",
-            self.text, self.at
-        ))
+        Err(format!("`{}`: expected `{wanted}` at {}", self.text, self.at))
     }
 
     fn word(&mut self) -> &'a str {
@@ -200,10 +197,7 @@ impl<'a> Parser<'a> {
         let start = self.at;
         let word = self.word();
         if word.starts_with(|c: char| c.is_ascii_digit()) {
-            return word
-                .parse()
-                .map(Formula::Number)
-                .map_err(|_| self.bad(start, "a number"));
+            return word.parse().map(Formula::Number).map_err(|_| self.bad(start, "a number"));
         }
         if word.is_empty() {
             return Err(self.bad(start, "an expression"));
@@ -273,10 +267,7 @@ mod tests {
 
     #[test]
     fn nonsense_is_refused_with_a_place() {
-        assert_eq!(
-            parse("1 +").unwrap_err(),
-            "`1 +`: expected an expression at 3"
-        );
+        assert_eq!(parse("1 +").unwrap_err(), "`1 +`: expected an expression at 3");
         assert_eq!(parse("f(x").unwrap_err(), "`f(x`: expected `)` at 3");
         assert_eq!(parse("x y").unwrap_err(), "`x y`: unexpected `y` at 2");
     }

@@ -121,11 +121,7 @@ impl ShapeError {
     /// The error in words, the operands by the names given.
     pub fn describe(&self, operands: &[&str]) -> String {
         match self {
-            ShapeError::Rank {
-                operand,
-                expected,
-                found,
-            } => format!(
+            ShapeError::Rank { operand, expected, found } => format!(
                 "`{}` has shape {}, but {expected} dimension{} {} needed",
                 operands[*operand],
                 show(found),
@@ -137,11 +133,7 @@ impl ShapeError {
                 first.2, first.1, operands[first.0], second.2, second.1, operands[second.0],
             ),
             ShapeError::Axis { axis, found } => {
-                format!(
-                    "axis {axis} is beyond the shape {} of `{}`",
-                    show(found),
-                    operands[0]
-                )
+                format!("axis {axis} is beyond the shape {} of `{}`", show(found), operands[0])
             }
         }
     }
@@ -187,10 +179,7 @@ fn broadcast(operands: &[Dims], unify: &mut Substitution) -> Result<Dims, ShapeE
                 Some(first) => {
                     if !unify.unify(&first.2, &dim) {
                         let second = (operand, axis, dim);
-                        return Err(ShapeError::Mismatch {
-                            first: first.clone(),
-                            second,
-                        });
+                        return Err(ShapeError::Mismatch { first: first.clone(), second });
                     }
                 }
             }
@@ -203,17 +192,10 @@ fn broadcast(operands: &[Dims], unify: &mut Substitution) -> Result<Dims, ShapeE
 fn reduce(attributes: &Attributes, dims: &Dims) -> Result<Dims, ShapeError> {
     let keep = attributes.flag("keepdims");
     let Some(axis) = attributes.axis("axis") else {
-        return Ok(if keep {
-            vec![Dim::Size(1); dims.len()]
-        } else {
-            Vec::new()
-        });
+        return Ok(if keep { vec![Dim::Size(1); dims.len()] } else { Vec::new() });
     };
     let Some(place) = place_of(axis, dims.len()) else {
-        return Err(ShapeError::Axis {
-            axis,
-            found: dims.clone(),
-        });
+        return Err(ShapeError::Axis { axis, found: dims.clone() });
     };
     let mut result = dims.clone();
     if keep {
@@ -237,15 +219,9 @@ fn signature(
     operands: &[Dims],
     unify: &mut Substitution,
 ) -> Result<Dims, ShapeError> {
-    let malformed = || -> ! {
-        panic!(
-            "shape rule `{rule}` of `{}` is not well formed",
-            operator.name
-        )
-    };
-    let Some((lhs, result)) = rule.split_once("->") else {
-        malformed()
-    };
+    let malformed =
+        || -> ! { panic!("shape rule `{rule}` of `{}` is not well formed", operator.name) };
+    let Some((lhs, result)) = rule.split_once("->") else { malformed() };
     let patterns = terms(lhs);
     if patterns.len() != operands.len() {
         malformed();
@@ -262,11 +238,7 @@ fn signature(
                     let wanted = &operands[first];
                     if wanted.len() != dims.len() {
                         let (expected, found) = (wanted.len(), dims.clone());
-                        return Err(ShapeError::Rank {
-                            operand,
-                            expected,
-                            found,
-                        });
+                        return Err(ShapeError::Rank { operand, expected, found });
                     }
                     for axis in 0..dims.len() {
                         if !unify.unify(&wanted[axis], &dims[axis]) {
@@ -282,21 +254,12 @@ fn signature(
                 let names = names_of(pattern);
                 if names.len() != dims.len() {
                     let (expected, found) = (names.len(), dims.clone());
-                    return Err(ShapeError::Rank {
-                        operand,
-                        expected,
-                        found,
-                    });
+                    return Err(ShapeError::Rank { operand, expected, found });
                 }
-                let turned = operator
-                    .transpose_flag(operand)
-                    .is_some_and(|flag| attributes.flag(flag));
+                let turned =
+                    operator.transpose_flag(operand).is_some_and(|flag| attributes.flag(flag));
                 for (place, name) in names.iter().enumerate() {
-                    let axis = if turned {
-                        dims.len() - 1 - place
-                    } else {
-                        place
-                    };
+                    let axis = if turned { dims.len() - 1 - place } else { place };
                     let dim = unify.resolve(&dims[axis]);
                     match letters.iter().find(|(letter, _)| letter == name) {
                         None => letters.push((name, (operand, axis, dim))),
@@ -361,11 +324,8 @@ pub fn size_formula(dims: &[Dim]) -> String {
         Dim::Size(size) => product.saturating_mul(*size),
         _ => product,
     });
-    let mut factors: Vec<String> = dims
-        .iter()
-        .filter(|dim| !matches!(dim, Dim::Size(_)))
-        .map(Dim::to_string)
-        .collect();
+    let mut factors: Vec<String> =
+        dims.iter().filter(|dim| !matches!(dim, Dim::Size(_))).map(Dim::to_string).collect();
     if known != 1 || factors.is_empty() {
         factors.push(known.to_string());
     }
@@ -380,10 +340,7 @@ mod tests {
     fn dims(text: &str) -> Dims {
         names_of(text)
             .into_iter()
-            .map(|name| {
-                name.parse()
-                    .map_or_else(|_| Dim::Named(name.into()), Dim::Size)
-            })
+            .map(|name| name.parse().map_or_else(|_| Dim::Named(name.into()), Dim::Size))
             .collect()
     }
 
@@ -410,14 +367,7 @@ mod tests {
     fn products() {
         use crate::ir::AttributeValue::Flag;
         assert_eq!(check("dot", &[], &["[n, d]", "[d, 1]"]), "[n, 1]");
-        assert_eq!(
-            check(
-                "dot",
-                &[("transpose_lhs", Flag(true))],
-                &["[n, d]", "[n, 3]"]
-            ),
-            "[d, 3]"
-        );
+        assert_eq!(check("dot", &[("transpose_lhs", Flag(true))], &["[n, d]", "[n, 3]"]), "[d, 3]");
         assert_eq!(
             check("dot", &[], &["[n, d]", "[e, 1]"]),
             "`d` (dimension 1 of `lhs`) and `e` (dimension 0 of `rhs`) must be equal"
@@ -446,11 +396,7 @@ mod tests {
         assert_eq!(check("sum", &[], &["[n, k]"]), "[]");
         assert_eq!(check("sum", &[("axis", Axis(-1))], &["[n, k]"]), "[n]");
         assert_eq!(
-            check(
-                "mean",
-                &[("axis", Axis(0)), ("keepdims", Flag(true))],
-                &["[n, k]"]
-            ),
+            check("mean", &[("axis", Axis(0)), ("keepdims", Flag(true))], &["[n, k]"]),
             "[1, k]"
         );
         assert_eq!(
@@ -458,10 +404,7 @@ mod tests {
             "axis 2 is beyond the shape [n, k] of `x`"
         );
         assert_eq!(check("squared_error", &[], &["[n, 1]", "[n, 1]"]), "[]");
-        assert_eq!(
-            check("softmax_cross_entropy_gradient", &[], &["[n, 20]", "[n]"]),
-            "[n, 20]"
-        );
+        assert_eq!(check("softmax_cross_entropy_gradient", &[], &["[n, 20]", "[n]"]), "[n, 20]");
         assert_eq!(check("reduce_to", &[], &["[n, k]", "[k]"]), "[k]");
     }
 
@@ -469,16 +412,8 @@ mod tests {
     fn inferred_extents_take_the_first_known_value() {
         let mut unify = Substitution::default();
         let unknown = unify.fresh();
-        let operands = [
-            vec![Dim::Named("n".into()), unknown.clone()],
-            dims("[d, 3]"),
-        ];
-        let result = infer(
-            find("dot").unwrap(),
-            &Attributes::default(),
-            &operands,
-            &mut unify,
-        );
+        let operands = [vec![Dim::Named("n".into()), unknown.clone()], dims("[d, 3]")];
+        let result = infer(find("dot").unwrap(), &Attributes::default(), &operands, &mut unify);
         assert_eq!(show(&result.unwrap()), "[n, 3]");
         assert_eq!(unify.resolve(&unknown), Dim::Named("d".into()));
     }

@@ -43,10 +43,7 @@ impl FromStr for Storage {
     type Err = ();
 
     fn from_str(word: &str) -> Result<Self, ()> {
-        Self::ALL
-            .into_iter()
-            .find(|storage| storage.name() == word)
-            .ok_or(())
+        Self::ALL.into_iter().find(|storage| storage.name() == word).ok_or(())
     }
 }
 
@@ -67,13 +64,8 @@ pub enum ElementType {
 
 impl ElementType {
     /// All element types.
-    pub const ALL: [ElementType; 5] = [
-        ElementType::F32,
-        ElementType::F64,
-        ElementType::U32,
-        ElementType::U64,
-        ElementType::I64,
-    ];
+    pub const ALL: [ElementType; 5] =
+        [ElementType::F32, ElementType::F64, ElementType::U32, ElementType::U64, ElementType::I64];
 
     /// The Rust name of the type.
     pub const fn name(self) -> &'static str {
@@ -110,9 +102,6 @@ impl FromStr for ElementType {
     type Err = ();
 
     fn from_str(word: &str) -> Result<Self, ()> {
-        Self::ALL
-            .into_iter()
-            .find(|element| element.name() == word)
-            .ok_or(())
+        Self::ALL.into_iter().find(|element| element.name() == word).ok_or(())
     }
 }

@@ -1,5 +1,7 @@
 //! The committed pages are what the operator table and the catalogue say. `NNZ_BLESS=1` rewrites them.
 
+#![allow(clippy::unwrap_used)]
+
 use sparse_core::document::{embed, pages, storage_tables};
 use std::collections::BTreeSet;
 use std::fs;
@@ -25,20 +27,14 @@ fn check(path: &str, text: &str) -> Result<(), String> {
     if committed == text {
         return Ok(());
     }
-    let line = 1 + committed
-        .lines()
-        .zip(text.lines())
-        .take_while(|(a, b)| a == b)
-        .count();
+    let line = 1 + committed.lines().zip(text.lines()).take_while(|(a, b)| a == b).count();
     Err(format!("`{path}` is stale from line {line} on"))
 }
 
 #[test]
 fn committed_pages_are_up_to_date() {
-    let stale: Vec<String> = pages()
-        .iter()
-        .filter_map(|page| check(&page.path, &page.text).err())
-        .collect();
+    let stale: Vec<String> =
+        pages().iter().filter_map(|page| check(&page.path, &page.text).err()).collect();
     assert!(
         stale.is_empty(),
         "{}; run `NNZ_BLESS=1 cargo test -p sparse-core --test pages`",
@@ -51,11 +47,7 @@ fn every_committed_operator_page_has_a_family() {
     let known: BTreeSet<PathBuf> = pages().iter().map(|page| root().join(&page.path)).collect();
     for entry in fs::read_dir(root().join("docs/operators")).unwrap() {
         let path = entry.unwrap().path();
-        assert!(
-            known.contains(&path),
-            "`{}` is nobody's page",
-            path.display()
-        );
+        assert!(known.contains(&path), "`{}` is nobody's page", path.display());
     }
 }
 

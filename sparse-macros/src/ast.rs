@@ -9,6 +9,10 @@ pub(crate) struct Model {
     pub(crate) visibility: Visibility,
     pub(crate) name: Ident,
     pub(crate) declarations: Vec<Declaration>,
+    /// The names of declarations that did not parse: known, so that their uses are not errors too.
+    pub(crate) lost: Vec<Ident>,
+    /// True where something did not parse.
+    pub(crate) broken: bool,
 }
 
 /// One line of a model.

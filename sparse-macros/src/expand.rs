@@ -10,15 +10,11 @@ pub(crate) fn graph(input: TokenStream) -> TokenStream {
     let models = parse::models(input, &mut report);
     let mut tokens = TokenStream::new();
     for model in &models {
-        let before = report.has_errors();
+        let before = report.n_errors();
         let graph = resolve::resolve(model, &mut report);
-        let broken = report.has_errors() && !before || before;
-        let compiled = if broken {
-            emit::uncompiled(graph)
-        } else {
-            compile(graph)
-        };
-        let broken = broken || compiled.errors().next().is_some();
+        let resolved = report.n_errors() == before && !model.broken;
+        let compiled = if resolved { compile(graph) } else { emit::uncompiled(graph) };
+        let broken = !resolved || compiled.errors().next().is_some();
         report.extend(compiled.diagnostics.iter().cloned());
         tokens.extend(emit::model(model, &compiled, broken));
     }

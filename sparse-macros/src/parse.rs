@@ -13,9 +13,8 @@ use syn::spanned::Spanned;
 use syn::{Attribute, BinOp, Expr, Ident, Lit, Token, UnOp, Visibility, bracketed};
 
 /// The words that begin a declaration, for suggestions.
-const DECLARATIONS: [&str; 9] = [
-    "input", "label", "param", "let", "loss", "output", "fallback", "dtype", "fuse",
-];
+const DECLARATIONS: [&str; 9] =
+    ["input", "label", "param", "let", "loss", "output", "fallback", "dtype", "fuse"];
 
 /// Parses all models of a `graph!`.
 pub(crate) fn models(input: TokenStream, report: &mut Report) -> Vec<Model> {
@@ -24,13 +23,10 @@ pub(crate) fn models(input: TokenStream, report: &mut Report) -> Vec<Model> {
         while !stream.is_empty() {
             match model_head(stream) {
                 Ok((docs, visibility, name, body)) => {
-                    let declarations = declarations(body.stream(), report);
-                    models.push(Model {
-                        docs,
-                        visibility,
-                        name,
-                        declarations,
-                    });
+                    let before = report.n_errors();
+                    let (declarations, lost) = declarations(body.stream(), report);
+                    let broken = report.n_errors() > before;
+                    models.push(Model { docs, visibility, name, declarations, lost, broken });
                 }
                 Err(error) => {
                     report.syntax(&error);
@@ -45,10 +41,7 @@ pub(crate) fn models(input: TokenStream, report: &mut Report) -> Vec<Model> {
         }
         Ok(models)
     };
-    match parser.parse2(input) {
-        Ok(models) => models,
-        Err(_) => Vec::new(),
-    }
+    parser.parse2(input).unwrap_or_default()
 }
 
 type Head = (Vec<Attribute>, Visibility, Ident, Group);
@@ -56,29 +49,22 @@ type Head = (Vec<Attribute>, Visibility, Ident, Group);
 fn model_head(stream: ParseStream<'_>) -> syn::Result<Head> {
     let docs = stream.call(Attribute::parse_outer)?;
     let visibility: Visibility = stream.parse()?;
-    let word: Ident = stream
-        .parse()
-        .map_err(|error| syn::Error::new(error.span(), "expected `model`"))?;
+    let word: Ident =
+        stream.parse().map_err(|error| syn::Error::new(error.span(), "expected `model`"))?;
     if word != "model" {
-        return Err(syn::Error::new(
-            word.span(),
-            format!("expected `model`, found `{word}`"),
-        ));
+        return Err(syn::Error::new(word.span(), format!("expected `model`, found `{word}`")));
     }
     let name = stream.parse()?;
     let body: TokenTree = stream.parse()?;
     match body {
         TokenTree::Group(group) => Ok((docs, visibility, name, group)),
-        other => Err(syn::Error::new(
-            other.span(),
-            "expected `{` and the model's declarations",
-        )),
+        other => Err(syn::Error::new(other.span(), "expected `{` and the model's declarations")),
     }
 }
 
-/// Splits at semicolons and parses each piece.
-fn declarations(tokens: TokenStream, report: &mut Report) -> Vec<Declaration> {
-    let mut declarations = Vec::new();
+/// Splits at semicolons and parses each piece. Gives also the names of pieces that do not parse.
+fn declarations(tokens: TokenStream, report: &mut Report) -> (Vec<Declaration>, Vec<Ident>) {
+    let (mut declarations, mut lost) = (Vec::new(), Vec::new());
     let mut piece = TokenStream::new();
     let mut pieces = Vec::new();
     for token in tokens {
@@ -93,10 +79,15 @@ fn declarations(tokens: TokenStream, report: &mut Report) -> Vec<Declaration> {
     pieces.extend((!piece.is_empty()).then_some(piece));
     for piece in pieces {
         let end = piece.clone().into_iter().last().map(|token| token.span());
+        let name = declared_name(&piece);
         let mut notes = Vec::new();
         match (|stream: ParseStream<'_>| declaration(stream, &mut notes)).parse2(piece) {
-            Ok(declaration) => declarations.extend(declaration),
-            Err(error) => notes.extend(error.into_iter().map(|part| Note::syntax(&part))),
+            Ok(Some(declaration)) => declarations.push(declaration),
+            Ok(None) => lost.extend(name),
+            Err(error) => {
+                lost.extend(name);
+                notes.extend(error.into_iter().map(|part| Note::syntax(&part)));
+            }
         }
         for Note { code, span, message, help } in notes {
             // An error at the end of a declaration has no token of its own: point at the last one.
@@ -115,7 +106,16 @@ fn declarations(tokens: TokenStream, report: &mut Report) -> Vec<Declaration> {
             Some("add `;` after it".into()),
         );
     }
-    declarations
+    (declarations, lost)
+}
+
+/// What a declaration would have declared: the second word, as in `input x`.
+fn declared_name(piece: &TokenStream) -> Option<Ident> {
+    let words = piece.clone().into_iter().filter_map(|token| match token {
+        TokenTree::Ident(word) => Some(word),
+        _ => None,
+    });
+    words.take(2).nth(1)
 }
 
 /// How `syn` begins an error at the end of its input.
@@ -142,22 +142,14 @@ fn declaration(stream: ParseStream<'_>, notes: &mut Vec<Note>) -> syn::Result<Op
         return let_declaration(stream, notes).map(Some);
     }
     let word: Ident = stream.parse().map_err(|error| {
-        syn::Error::new(
-            error.span(),
-            "expected a declaration, such as `let name = …;`",
-        )
+        syn::Error::new(error.span(), "expected a declaration, such as `let name = …;`")
     })?;
     let parsed = match word.to_string().as_str() {
         "input" | "label" => {
             let name = stream.parse()?;
             stream.parse::<Token![:]>()?;
             let array = array_type(stream)?;
-            Declaration::Input(Input {
-                docs,
-                is_label: word == "label",
-                name,
-                array,
-            })
+            Declaration::Input(Input { docs, is_label: word == "label", name, array })
         }
         "param" => parameter(stream, docs)?,
         "loss" => Declaration::Loss(expression(&stream.parse::<Expr>()?, notes)),
@@ -166,19 +158,13 @@ fn declaration(stream: ParseStream<'_>, notes: &mut Vec<Note>) -> syn::Result<Op
             let value = if stream.parse::<Option<Token![=]>>()?.is_some() {
                 expression(&stream.parse::<Expr>()?, notes)
             } else {
-                Expression {
-                    span: name.span(),
-                    kind: ExpressionKind::Name(name.clone()),
-                }
+                Expression { span: name.span(), kind: ExpressionKind::Name(name.clone()) }
             };
             Declaration::Output { name, value }
         }
         "fallback" | "dtype" | "fuse" => {
             stream.parse::<Token![=]>()?;
-            Declaration::Option {
-                name: word,
-                value: stream.parse()?,
-            }
+            Declaration::Option { name: word, value: stream.parse()? }
         }
         other => {
             notes.push(Note {
@@ -215,10 +201,7 @@ fn let_declaration(stream: ParseStream<'_>, notes: &mut Vec<Note>) -> syn::Resul
             let error = result.err().unwrap_or_else(|| stream.error("expected `;`"));
             notes.push(Note::syntax(&error));
             stream.parse::<TokenStream>()?;
-            Expression {
-                span: error.span(),
-                kind: ExpressionKind::Broken,
-            }
+            Expression { span: error.span(), kind: ExpressionKind::Broken }
         }
     };
     Ok(Declaration::Let(Let { name, array, value }))
@@ -231,10 +214,7 @@ fn parameter(stream: ParseStream<'_>, docs: Vec<Attribute>) -> syn::Result<Decla
         syn::parenthesized!(content in stream);
         let word: Ident = content.parse()?;
         if word != "frozen" {
-            return Err(syn::Error::new(
-                word.span(),
-                format!("expected `frozen`, found `{word}`"),
-            ));
+            return Err(syn::Error::new(word.span(), format!("expected `frozen`, found `{word}`")));
         }
         frozen = true;
     }
@@ -259,10 +239,7 @@ fn parameter(stream: ParseStream<'_>, docs: Vec<Attribute>) -> syn::Result<Decla
             other => return Err(syn::Error::new(other.span(), "expected an initializer")),
         },
         other => {
-            return Err(syn::Error::new(
-                other.span(),
-                "expected an initializer such as `Zeros`",
-            ));
+            return Err(syn::Error::new(other.span(), "expected an initializer such as `Zeros`"));
         }
     };
     let name_of = path
@@ -270,17 +247,8 @@ fn parameter(stream: ParseStream<'_>, docs: Vec<Attribute>) -> syn::Result<Decla
         .last()
         .map(|segment| segment.ident.clone())
         .ok_or_else(|| syn::Error::new(path.span(), "expected an initializer"))?;
-    let initializer = Initializer {
-        name: name_of,
-        tokens: value.to_token_stream(),
-    };
-    Ok(Declaration::Parameter(Parameter {
-        docs,
-        frozen,
-        name,
-        array,
-        initializer,
-    }))
+    let initializer = Initializer { name: name_of, tokens: value.to_token_stream() };
+    Ok(Declaration::Parameter(Parameter { docs, frozen, name, array, initializer }))
 }
 
 fn array_type(stream: ParseStream<'_>) -> syn::Result<ArrayType> {
@@ -303,10 +271,7 @@ fn array_type(stream: ParseStream<'_>) -> syn::Result<ArrayType> {
             Extent::Size(content.parse::<syn::LitInt>()?.base10_parse()?)
         } else {
             Extent::Name(content.parse().map_err(|error| {
-                syn::Error::new(
-                    error.span(),
-                    "expected a dimension: a name, a number or `_`",
-                )
+                syn::Error::new(error.span(), "expected a dimension: a name, a number or `_`")
             })?)
         });
         if !content.is_empty() {
@@ -314,12 +279,7 @@ fn array_type(stream: ParseStream<'_>) -> syn::Result<ArrayType> {
         }
     }
     let span = storage.span();
-    Ok(ArrayType {
-        storage,
-        element,
-        dims,
-        span,
-    })
+    Ok(ArrayType { storage, element, dims, span })
 }
 
 /// A Rust expression as one of ours.
@@ -338,14 +298,12 @@ fn expression(expr: &Expr, notes: &mut Vec<Note>) -> Expression {
             None => broken(notes, span, "expected the name of a value"),
         },
         Expr::Lit(literal) => match &literal.lit {
-            Lit::Int(number) => number.base10_parse().map_or_else(
-                |_| broken(notes, span, "expected a number"),
-                ExpressionKind::Number,
-            ),
-            Lit::Float(number) => number.base10_parse().map_or_else(
-                |_| broken(notes, span, "expected a number"),
-                ExpressionKind::Number,
-            ),
+            Lit::Int(number) => number
+                .base10_parse()
+                .map_or_else(|_| broken(notes, span, "expected a number"), ExpressionKind::Number),
+            Lit::Float(number) => number
+                .base10_parse()
+                .map_or_else(|_| broken(notes, span, "expected a number"), ExpressionKind::Number),
             _ => broken(notes, span, "expected a number"),
         },
         Expr::Unary(unary) if matches!(unary.op, UnOp::Neg(_)) => {
@@ -365,10 +323,8 @@ fn expression(expr: &Expr, notes: &mut Vec<Note>) -> Expression {
             };
             match name {
                 Some(name) => {
-                    let operands = vec![
-                        expression(&binary.left, notes),
-                        expression(&binary.right, notes),
-                    ];
+                    let operands =
+                        vec![expression(&binary.left, notes), expression(&binary.right, notes)];
                     call(name, binary.op.span(), operands)
                 }
                 None => broken(notes, binary.op.span(), "expected `+`, `-`, `*` or `/`"),
@@ -385,11 +341,7 @@ fn expression(expr: &Expr, notes: &mut Vec<Note>) -> Expression {
             let receiver = expression(&call.receiver, notes);
             arguments(call.method.clone(), Some(receiver), call.args.iter(), notes)
         }
-        _ => broken(
-            notes,
-            span,
-            "expected a value: a name, a number, an operator or a call",
-        ),
+        _ => broken(notes, span, "expected a value: a name, a number, an operator or a call"),
     };
     let span = match &kind {
         ExpressionKind::Call { operator, .. } => operator.span(),
@@ -399,12 +351,7 @@ fn expression(expr: &Expr, notes: &mut Vec<Note>) -> Expression {
 }
 
 fn broken(notes: &mut Vec<Note>, span: proc_macro2::Span, message: &str) -> ExpressionKind {
-    notes.push(Note {
-        code: Code::Syntax,
-        span,
-        message: message.into(),
-        help: None,
-    });
+    notes.push(Note { code: Code::Syntax, span, message: message.into(), help: None });
     ExpressionKind::Broken
 }
 
@@ -430,20 +377,16 @@ fn arguments<'a>(
             other => operands.push(expression(other, notes)),
         }
     }
-    ExpressionKind::Call {
-        operator,
-        operands,
-        attributes,
-    }
+    ExpressionKind::Call { operator, operands, attributes }
 }
 
 fn attribute(expr: &Expr) -> AttributeText {
     match expr {
         Expr::Lit(literal) => match &literal.lit {
             Lit::Bool(flag) => AttributeText::Flag(flag.value),
-            Lit::Int(number) => number
-                .base10_parse()
-                .map_or(AttributeText::Other, AttributeText::Integer),
+            Lit::Int(number) => {
+                number.base10_parse().map_or(AttributeText::Other, AttributeText::Integer)
+            }
             _ => AttributeText::Other,
         },
         Expr::Unary(unary) if matches!(unary.op, UnOp::Neg(_)) => match attribute(&unary.expr) {

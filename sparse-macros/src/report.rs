@@ -38,11 +38,10 @@ impl Report {
         self.diagnostics.extend(diagnostics);
     }
 
-    /// True once something stops the build.
-    pub(crate) fn has_errors(&self) -> bool {
-        self.diagnostics
-            .iter()
-            .any(|diagnostic| diagnostic.code.severity() == Severity::Error)
+    /// How many things stop the build so far.
+    pub(crate) fn n_errors(&self) -> usize {
+        let errors = self.diagnostics.iter();
+        errors.filter(|diagnostic| diagnostic.code.severity() == Severity::Error).count()
     }
 
     /// Errors as `compile_error!`, each at its span; warnings as uses of deprecated items, which is how a

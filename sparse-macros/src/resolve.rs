@@ -32,6 +32,10 @@ pub(crate) fn resolve(model: &Model, report: &mut Report) -> Graph {
             resolver.option(name, value);
         }
     }
+    for name in &model.lost {
+        let id = resolver.poison(name.span());
+        resolver.scope.insert(name.to_string(), id);
+    }
     for declaration in &model.declarations {
         resolver.declaration(declaration);
     }
@@ -49,11 +53,7 @@ impl Resolver<'_> {
         match declaration {
             Declaration::Option { .. } => {}
             Declaration::Input(input) => {
-                let kind = if input.is_label {
-                    Kind::Label
-                } else {
-                    Kind::Input
-                };
+                let kind = if input.is_label { Kind::Label } else { Kind::Input };
                 self.declare(kind, &input.name, &input.array);
             }
             Declaration::Parameter(parameter) => {
@@ -91,22 +91,14 @@ impl Resolver<'_> {
             Declaration::Output { name, value } => {
                 let value = self.expression(value);
                 let place = self.report.place(name.span());
-                if let Some(earlier) = self
-                    .graph
-                    .outputs
-                    .iter()
-                    .find(|output| *name == output.name.as_str())
+                if let Some(earlier) =
+                    self.graph.outputs.iter().find(|output| *name == output.name.as_str())
                 {
                     let message = format!("the output `{}` is declared twice", earlier.name);
-                    self.report
-                        .error(Code::DuplicateName, name.span(), message, None);
+                    self.report.error(Code::DuplicateName, name.span(), message, None);
                     return;
                 }
-                self.graph.outputs.push(Output {
-                    name: name.to_string(),
-                    value,
-                    place,
-                });
+                self.graph.outputs.push(Output { name: name.to_string(), value, place });
             }
         }
     }
@@ -132,8 +124,7 @@ impl Resolver<'_> {
         };
         let message = format!("`{name}` cannot be `{word}`");
         let help = format!("write one of `{}`", allowed.join("`, `"));
-        self.report
-            .error(Code::BadOption, value.span(), message, Some(help));
+        self.report.error(Code::BadOption, value.span(), message, Some(help));
     }
 
     fn declare(&mut self, kind: Kind, name: &Ident, array: &ArrayType) {
@@ -147,12 +138,9 @@ impl Resolver<'_> {
             );
             let help =
                 format!("write `dtype = {element};` in the model, or leave the element type out");
-            self.report
-                .error(Code::ElementMismatch, array.span, message, Some(help));
+            self.report.error(Code::ElementMismatch, array.span, message, Some(help));
         }
-        let id = self
-            .graph
-            .declare(kind, &name.to_string(), storage, element, shape, place);
+        let id = self.graph.declare(kind, &name.to_string(), storage, element, shape, place);
         self.define(name, id);
     }
 
@@ -160,8 +148,7 @@ impl Resolver<'_> {
         if self.scope.insert(name.to_string(), id).is_some() {
             let message = format!("`{name}` is declared twice");
             let help = format!("call the second one `{name}_2`");
-            self.report
-                .error(Code::DuplicateName, name.span(), message, Some(help));
+            self.report.error(Code::DuplicateName, name.span(), message, Some(help));
         }
     }
 
@@ -182,12 +169,7 @@ impl Resolver<'_> {
 
     fn annotation(&mut self, array: &ArrayType) -> Annotation {
         let (storage, element, shape) = self.array_type(array);
-        Annotation {
-            storage,
-            shape,
-            element,
-            place: self.report.place(array.span),
-        }
+        Annotation { storage, shape, element, place: self.report.place(array.span) }
     }
 
     fn array_type(&mut self, array: &ArrayType) -> (Storage, Option<ElementType>, Dims) {
@@ -199,12 +181,7 @@ impl Resolver<'_> {
                 None => format!("the storage types are `{}`", names.join("`, `")),
             };
             let message = format!("no storage type is called `{word}`");
-            self.report.error(
-                Code::UnknownStorage,
-                array.storage.span(),
-                message,
-                Some(help),
-            );
+            self.report.error(Code::UnknownStorage, array.storage.span(), message, Some(help));
             Storage::Dense
         });
         let element = array.element.as_ref().and_then(|element| {
@@ -216,8 +193,7 @@ impl Resolver<'_> {
             if parsed.is_none() {
                 let message = format!("no element type is called `{element}`");
                 let help = "write `f32`, `f64`, or `u32` for ids".to_owned();
-                self.report
-                    .error(Code::UnknownElement, element.span(), message, Some(help));
+                self.report.error(Code::UnknownElement, element.span(), message, Some(help));
             }
             parsed
         });
@@ -251,20 +227,13 @@ impl Resolver<'_> {
                             .map(|_| format!("`{word}` is an operator: write `{word}(…)`"))
                     });
                     let message = format!("no value is called `{word}`");
-                    self.report
-                        .error(Code::UnknownName, name.span(), message, help);
+                    self.report.error(Code::UnknownName, name.span(), message, help);
                     self.poison(expression.span)
                 }
             },
-            ExpressionKind::Call {
-                operator,
-                operands,
-                attributes,
-            } => {
-                let operands: Vec<ValueId> = operands
-                    .iter()
-                    .map(|operand| self.expression(operand))
-                    .collect();
+            ExpressionKind::Call { operator, operands, attributes } => {
+                let operands: Vec<ValueId> =
+                    operands.iter().map(|operand| self.expression(operand)).collect();
                 self.call(operator, operands, attributes)
             }
         }
@@ -283,8 +252,7 @@ impl Resolver<'_> {
                 .map(|operator| operator.name);
             let help = nearest(&word, known).map(|known| format!("write `{known}`"));
             let message = format!("no operator is called `{word}`");
-            self.report
-                .error(Code::UnknownOperator, name.span(), message, help);
+            self.report.error(Code::UnknownOperator, name.span(), message, help);
             return self.poison(name.span());
         };
         if operands.len() != operator.operands.len() {
@@ -297,8 +265,7 @@ impl Resolver<'_> {
                     n => format!("{n} are"),
                 }
             );
-            self.report
-                .error(Code::OperandCount, name.span(), message, None);
+            self.report.error(Code::OperandCount, name.span(), message, None);
             return self.poison(name.span());
         }
         let mut attributes = Attributes::default();
@@ -331,8 +298,7 @@ impl Resolver<'_> {
                 }
             };
             let message = format!("`{}` has no attribute `{word}`", operator.name);
-            self.report
-                .error(Code::UnknownAttribute, name.span(), message, Some(help));
+            self.report.error(Code::UnknownAttribute, name.span(), message, Some(help));
             return None;
         };
         let value = match (known.kind, text) {
@@ -351,12 +317,9 @@ impl Resolver<'_> {
                 AttributeKind::Axis => "write a number such as `0` or `-1`",
                 AttributeKind::Storage => "write `dense`, `csr` or `row_sparse`",
             };
-            let message = format!(
-                "the attribute `{word}` of `{}` has another kind of value",
-                operator.name
-            );
-            self.report
-                .error(Code::BadAttribute, name.span(), message, Some(help.into()));
+            let message =
+                format!("the attribute `{word}` of `{}` has another kind of value", operator.name);
+            self.report.error(Code::BadAttribute, name.span(), message, Some(help.into()));
         }
         value.map(|value| (known.name, value))
     }

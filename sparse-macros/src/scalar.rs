@@ -40,9 +40,7 @@ fn tokens(formula: &Formula, variable: &dyn Fn(&str) -> TokenStream) -> TokenStr
             }
         }
         Formula::Call(name, operands, _) => {
-            let Some(known) = function(name) else {
-                panic!("no scalar function `{name}`")
-            };
+            let Some(known) = function(name) else { panic!("no scalar function `{name}`") };
             let method = Ident::new(known.method, proc_macro2::Span::call_site());
             let mut operands = operands.iter().map(|operand| tokens(operand, variable));
             let receiver = operands.next();

@@ -60,14 +60,7 @@ pub fn check_ids(
         None => Ok(()),
         Some(row) => {
             let id = ids.values()[row];
-            Err(ModelError::ClassId {
-                model,
-                input,
-                row,
-                id,
-                classes,
-            }
-            .into())
+            Err(ModelError::ClassId { model, input, row, id, classes }.into())
         }
     }
 }
@@ -75,9 +68,7 @@ pub fn check_ids(
 /// The one element of a loss.
 #[inline]
 pub fn scalar_of<T: Float>(loss: DenseView<'_, T>) -> f64 {
-    loss.values()
-        .first()
-        .map_or(f64::NAN, |value| value.as_f64())
+    loss.values().first().map_or(f64::NAN, |value| value.as_f64())
 }
 
 /// A model's `Debug`: its name, its dimensions, its parameters' shapes.

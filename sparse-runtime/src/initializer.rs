@@ -81,9 +81,7 @@ pub struct Seed(pub u64);
 impl Seed {
     /// The randomness of parameter number `parameter`, counted in the order of declaration.
     pub fn stream(self, parameter: u64) -> Stream {
-        Stream {
-            key: mix(self.0 ^ mix(parameter.wrapping_add(GAMMA))),
-        }
+        Stream { key: mix(self.0 ^ mix(parameter.wrapping_add(GAMMA))) }
     }
 }
 
@@ -245,28 +243,19 @@ fn fill_rows<T: Float>(
         return;
     }
     let rows = (SHARE / row_size).max(1);
-    values
-        .par_chunks_mut(rows * row_size)
-        .enumerate()
-        .for_each(|(share, values)| {
-            for (i, row) in values.chunks_mut(row_size).enumerate() {
-                fill(stream.row(first_row + (share * rows + i) as u64), row);
-            }
-        });
+    values.par_chunks_mut(rows * row_size).enumerate().for_each(|(share, values)| {
+        for (i, row) in values.chunks_mut(row_size).enumerate() {
+            fill(stream.row(first_row + (share * rows + i) as u64), row);
+        }
+    });
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const NORMAL: Initializer = Initializer::Normal {
-        mean: 1.0,
-        std: 2.0,
-    };
-    const UNIFORM: Initializer = Initializer::Uniform {
-        low: -1.0,
-        high: 3.0,
-    };
+    const NORMAL: Initializer = Initializer::Normal { mean: 1.0, std: 2.0 };
+    const UNIFORM: Initializer = Initializer::Uniform { low: -1.0, high: 3.0 };
 
     fn values(
         initializer: Initializer,
@@ -274,9 +263,7 @@ mod tests {
         row_size: usize,
         parameter: u64,
     ) -> Vec<f64> {
-        initializer
-            .values(n_rows, row_size, Seed(7).stream(parameter))
-            .unwrap()
+        initializer.values(n_rows, row_size, Seed(7).stream(parameter)).unwrap()
     }
 
     /// Mean, variance and kurtosis.
@@ -290,27 +277,17 @@ mod tests {
     fn correlation(left: &[f64], right: &[f64]) -> f64 {
         let ((left_mean, left_var, _), (right_mean, right_var, _)) =
             (moments(left), moments(right));
-        let products = left
-            .iter()
-            .zip(right)
-            .map(|(x, y)| (x - left_mean) * (y - right_mean));
+        let products = left.iter().zip(right).map(|(x, y)| (x - left_mean) * (y - right_mean));
         products.sum::<f64>() / left.len() as f64 / (left_var * right_var).sqrt()
     }
 
     #[test]
     fn the_generator_is_splitmix64() {
         // the outputs that are published for seed 1234567
-        let published = [
-            6457827717110365317u64,
-            3203168211198807973,
-            9817491932198370423,
-            4593380528125082431,
-        ];
+        let published =
+            [6457827717110365317u64, 3203168211198807973, 9817491932198370423, 4593380528125082431];
         for (k, bits) in published.into_iter().enumerate() {
-            assert_eq!(
-                uniform(1234567, k as u64),
-                (bits >> 11) as f64 / (1u64 << 53) as f64
-            );
+            assert_eq!(uniform(1234567, k as u64), (bits >> 11) as f64 / (1u64 << 53) as f64);
         }
     }
 
@@ -320,22 +297,14 @@ mod tests {
             let table = values(initializer, 20_000, 3, 0);
             assert_eq!(values(initializer, 20, 3, 0), table[..60]);
             let mut part = vec![0.0; 30];
-            initializer
-                .fill(19_990, 3, &mut part, Seed(7).stream(0))
-                .unwrap();
+            initializer.fill(19_990, 3, &mut part, Seed(7).stream(0)).unwrap();
             assert_eq!(part, table[3 * 19_990..]);
             let wider = values(initializer, 20, 5, 0);
             for row in 0..20 {
                 assert_eq!(wider[5 * row..5 * row + 3], table[3 * row..3 * row + 3]);
             }
-            let one_thread = rayon::ThreadPoolBuilder::new()
-                .num_threads(1)
-                .build()
-                .unwrap();
-            assert_eq!(
-                one_thread.install(|| values(initializer, 20_000, 3, 0)),
-                table
-            );
+            let one_thread = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+            assert_eq!(one_thread.install(|| values(initializer, 20_000, 3, 0)), table);
         }
     }
 
@@ -349,11 +318,9 @@ mod tests {
             assert!((variance - 4.0).abs() < 0.064, "{variance}");
             assert!((kurtosis - 3.0).abs() < 0.055, "{kurtosis}");
         }
-        let within = values(NORMAL, 200_000, 1, 1)
-            .iter()
-            .filter(|&&x| (x - 1.0).abs() < 2.0)
-            .count() as f64
-            / 200_000.0;
+        let within =
+            values(NORMAL, 200_000, 1, 1).iter().filter(|&&x| (x - 1.0).abs() < 2.0).count() as f64
+                / 200_000.0;
         assert!((within - 0.682_689).abs() < 0.0053, "{within}");
     }
 
@@ -366,10 +333,7 @@ mod tests {
             counts[((value + 1.0) * 4.0) as usize] += 1.0;
         }
         let expected = values.len() as f64 / 16.0;
-        let chi_squared: f64 = counts
-            .iter()
-            .map(|n| (n - expected).powi(2) / expected)
-            .sum();
+        let chi_squared: f64 = counts.iter().map(|n| (n - expected).powi(2) / expected).sum();
         // the 0.001 and 0.999 quantiles for 15 degrees of freedom
         assert!((3.48..37.7).contains(&chi_squared), "{chi_squared}");
     }
@@ -398,18 +362,7 @@ mod tests {
         assert_eq!(values(Initializer::Zeros, 2, 2, 0), [0.0; 4]);
         assert_eq!(values(Initializer::Ones, 2, 2, 0), [1.0; 4]);
         assert_eq!(values(Initializer::Constant(0.5), 2, 2, 0), [0.5; 4]);
-        assert_eq!(
-            values(
-                Initializer::Normal {
-                    mean: 3.0,
-                    std: 0.0
-                },
-                2,
-                1,
-                0
-            ),
-            [3.0; 2]
-        );
+        assert_eq!(values(Initializer::Normal { mean: 3.0, std: 0.0 }, 2, 1, 0), [3.0; 2]);
         assert!(values(NORMAL, 5, 0, 0).is_empty());
     }
 
@@ -417,33 +370,15 @@ mod tests {
     fn senseless_numbers_are_errors() {
         let error = |initializer: Initializer| initializer.check().unwrap_err().to_string();
         assert_eq!(
-            error(Initializer::Normal {
-                mean: 0.0,
-                std: -1.0
-            }),
+            error(Initializer::Normal { mean: 0.0, std: -1.0 }),
             "`std` of the initializer `Normal` is -1, but must not be negative"
         );
         assert_eq!(
-            error(Initializer::Uniform {
-                low: 1.0,
-                high: 0.0
-            }),
+            error(Initializer::Uniform { low: 1.0, high: 0.0 }),
             "`low` of the initializer `Uniform` is 1, above `high`, 0: swap them"
         );
-        assert!(
-            error(Initializer::Normal {
-                mean: 0.0,
-                std: f64::NAN
-            })
-            .contains("`std`")
-        );
+        assert!(error(Initializer::Normal { mean: 0.0, std: f64::NAN }).contains("`std`"));
         assert!(error(Initializer::Constant(f64::INFINITY)).contains("finite"));
-        assert!(
-            error(Initializer::Uniform {
-                low: f64::MIN,
-                high: f64::MAX
-            })
-            .contains("finite")
-        );
+        assert!(error(Initializer::Uniform { low: f64::MIN, high: f64::MAX }).contains("finite"));
     }
 }

@@ -153,10 +153,7 @@ fn many_rows<'a, R: UpdateRule, T: Float, W: Width, K: UpdateKind, I: ColumnId>(
 ) -> f64 {
     let (n_rows, columns) = (x.n_rows(), width.columns());
     let large = size_of_val(rows.values()) >= LARGE;
-    let Scratch {
-        rows: row_scratch,
-        gradients,
-    } = scratch;
+    let Scratch { rows: row_scratch, gradients } = scratch;
     gradients.clear();
     let mut total = 0.0;
     for row in 0..n_rows {

@@ -77,31 +77,17 @@ fn check_shapes(
     let Some(row) = sparse_core::operators::find(operator) else {
         return Ok(());
     };
-    let mismatch = |message| {
-        Err(FormatError::Mismatch {
-            operation: operator,
-            message,
-        }
-        .into())
-    };
+    let mismatch = |message| Err(FormatError::Mismatch { operation: operator, message }.into());
     let dims: Vec<Dims> = operands
         .iter()
-        .map(|extents| {
-            extents
-                .iter()
-                .map(|extent| Dim::Size(*extent as u64))
-                .collect()
-        })
+        .map(|extents| extents.iter().map(|extent| Dim::Size(*extent as u64)).collect())
         .collect();
     if let Err(error) = shapes::infer(row, attributes, &dims, &mut Substitution::default()) {
         return mismatch(error.describe(row.operands));
     }
     if same_shape && operands.windows(2).any(|pair| pair[0] != pair[1]) {
         let all: Vec<String> = dims.iter().map(|dims| shapes::show(dims)).collect();
-        return mismatch(format!(
-            "sparse operands must have one shape, not {}",
-            all.join(" and ")
-        ));
+        return mismatch(format!("sparse operands must have one shape, not {}", all.join(" and ")));
     }
     Ok(())
 }

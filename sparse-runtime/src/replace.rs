@@ -46,11 +46,7 @@ fn create_beside(path: &Path) -> io::Result<(PathBuf, fs::File)> {
         let count = COUNTER.fetch_add(1, Ordering::Relaxed);
         beside.push(format!(".{}-{count}.tmp", std::process::id()));
         let beside = path.with_file_name(beside);
-        match OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .open(&beside)
-        {
+        match OpenOptions::new().write(true).create_new(true).open(&beside) {
             Ok(file) => return Ok((beside, file)),
             // Left behind by a process that was killed.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}

@@ -32,10 +32,7 @@ pub(super) fn page() -> Page {
             page.join("\n").trim()
         ));
     }
-    Page {
-        path: "docs/errors.md".into(),
-        text,
-    }
+    Page { path: "docs/errors.md".into(), text }
 }
 
 fn kind(code: Code) -> &'static str {

@@ -37,10 +37,7 @@ pub fn pages() -> Vec<Page> {
 /// assert_eq!(embed(page, "figure", ""), None);
 /// ```
 pub fn embed(page: &str, name: &str, part: &str) -> Option<String> {
-    let (start, end) = (
-        format!("<!-- {name} -->\n"),
-        format!("<!-- end of {name} -->\n"),
-    );
+    let (start, end) = (format!("<!-- {name} -->\n"), format!("<!-- end of {name} -->\n"));
     let (before, rest) = page.split_once(&start)?;
     let (_, after) = rest.split_once(&end)?;
     Some(format!("{before}{start}{part}{end}{after}"))
@@ -69,9 +66,6 @@ fn table(head: &[&str], rows: &[Vec<String>]) -> String {
 
 /// `` `a`, `b` ``.
 fn code_list<S: AsRef<str>>(words: impl IntoIterator<Item = S>) -> String {
-    let words: Vec<String> = words
-        .into_iter()
-        .map(|word| format!("`{}`", word.as_ref()))
-        .collect();
+    let words: Vec<String> = words.into_iter().map(|word| format!("`{}`", word.as_ref())).collect();
     words.join(", ")
 }

@@ -43,17 +43,12 @@ fn index() -> Page {
          [`shapes.rs`](../../sparse-core/src/shapes.rs). Gradients are formulas over these operators, in the operands, the \
          result `out` and the gradient `grad` that arrives at it; they are inferred by the same rules.\n",
     );
-    Page {
-        path: "docs/operators/README.md".into(),
-        text,
-    }
+    Page { path: "docs/operators/README.md".into(), text }
 }
 
 fn family_page(family: &str, rows: &[&'static Operator]) -> String {
     let mut text = generated_from(SOURCE);
-    text.push_str(&format!(
-        "# Operators: {family}\n\n[All operators](README.md)\n"
-    ));
+    text.push_str(&format!("# Operators: {family}\n\n[All operators](README.md)\n"));
     let offered = || rows.iter().copied().filter(|operator| !operator.internal);
     let (unary, others): (Vec<_>, Vec<_>) =
         offered().partition(|operator| matches!(operator.kind, Kind::Unary(_)));
@@ -66,11 +61,7 @@ fn family_page(family: &str, rows: &[&'static Operator]) -> String {
         .filter(|operator| operator.internal && !is_scalar_gradient(operator))
         .map(|operator| {
             let rules = operator.storage.iter().map(|rule| rule.text());
-            vec![
-                code_list([operator.name]),
-                operator.summary.to_owned(),
-                code_list(rules),
-            ]
+            vec![code_list([operator.name]), operator.summary.to_owned(), code_list(rules)]
         })
         .collect();
     if !internal.is_empty() {
@@ -116,10 +107,7 @@ fn unary_tables(unary: &[&Operator]) -> String {
          at 0 keeps the storage of its operand, another one takes dense operands only: an empty cell is a compile error \
          ([NNZ0301](../errors.md#nnz0301)). A kernel has the name of the function and of the operand's storage",
     );
-    if let Some((operator, rule)) = unary
-        .iter()
-        .find_map(|row| Some((row, row.storage.first()?)))
-    {
+    if let Some((operator, rule)) = unary.iter().find_map(|row| Some((row, row.storage.first()?))) {
         let signature = rule.signature();
         let example = kernel(operator, &signature, signature.result);
         text.push_str(&format!(": `{example}`"));
@@ -142,10 +130,7 @@ fn unary_tables(unary: &[&Operator]) -> String {
 
 /// The gradient of a unary operator as a formula in `g`, `x` and `y`.
 fn derivative(operator: &Operator) -> String {
-    let Some(Gradient {
-        formula: Ok(text), ..
-    }) = operator.gradient.first()
-    else {
+    let Some(Gradient { formula: Ok(text), .. }) = operator.gradient.first() else {
         return "none".into();
     };
     let called = match formula::parse(text) {
@@ -207,9 +192,7 @@ fn storage(operator: &Operator) -> String {
             .into_iter()
             .map(|lhs| {
                 let cells = columns.iter().map(|rhs| cell(operator, &[lhs, *rhs]));
-                std::iter::once(code_list([word(lhs)]))
-                    .chain(cells)
-                    .collect()
+                std::iter::once(code_list([word(lhs)])).chain(cells).collect()
             })
             .collect();
         text.push_str(&table(&head, &rows));
@@ -227,14 +210,8 @@ fn storage(operator: &Operator) -> String {
             if let Some(storage) = signature.on_request {
                 note.push(format!("`{storage}` on request"));
             }
-            let kernels = signature
-                .results()
-                .map(|result| kernel(operator, &signature, result));
-            vec![
-                code_list([rule.text()]),
-                note.join(", "),
-                code_list(kernels),
-            ]
+            let kernels = signature.results().map(|result| kernel(operator, &signature, result));
+            vec![code_list([rule.text()]), note.join(", "), code_list(kernels)]
         })
         .collect();
     text.push_str(&table(&["rule", "", "kernel"], &rows));
@@ -251,10 +228,8 @@ fn way_out(operator: &Operator) -> Option<String> {
     let mut combinations = vec![Vec::new()];
     for index in 0..operator.operands.len() {
         let arrays = patterns([operator], index);
-        let arrays: Vec<Pattern> = arrays
-            .into_iter()
-            .filter(|pattern| matches!(pattern, Pattern::Array(..)))
-            .collect();
+        let arrays: Vec<Pattern> =
+            arrays.into_iter().filter(|pattern| matches!(pattern, Pattern::Array(..))).collect();
         combinations = combinations
             .into_iter()
             .flat_map(|start: Vec<Pattern>| {
@@ -266,9 +241,7 @@ fn way_out(operator: &Operator) -> Option<String> {
             })
             .collect();
     }
-    let refused = combinations
-        .iter()
-        .any(|operands| cell(operator, operands).is_empty());
+    let refused = combinations.iter().any(|operands| cell(operator, operands).is_empty());
     refused.then(|| match operator.alternative {
         Some(alternative) => alternative.replace("{}", operator.operands[0]),
         None => "write `dense(…)` around the sparse operand to accept the cost, or `fallback = warn;` in the model".into(),

@@ -22,24 +22,17 @@ pub fn storage_tables() -> String {
     head.extend(arrays.iter().map(String::as_str));
     let mut text = table(&head, &one);
 
-    let binary: Vec<&Vec<&Operator>> = groups
-        .iter()
-        .filter(|group| group[0].operands.len() == 2)
-        .collect();
+    let binary: Vec<&Vec<&Operator>> =
+        groups.iter().filter(|group| group[0].operands.len() == 2).collect();
     let seconds = patterns(binary.iter().map(|group| group[0]), 1);
-    let columns: Vec<String> = seconds
-        .iter()
-        .map(|pattern| code(&word(*pattern)))
-        .collect();
+    let columns: Vec<String> = seconds.iter().map(|pattern| code(&word(*pattern))).collect();
     let mut head = vec!["", "first operand ↓, second →"];
     head.extend(columns.iter().map(String::as_str));
     let mut rows = Vec::new();
     for group in binary {
         let mut name = names(group);
         for first in patterns([group[0]], 0) {
-            let cells = seconds
-                .iter()
-                .map(|second| cell(group[0], &[first, *second]));
+            let cells = seconds.iter().map(|second| cell(group[0], &[first, *second]));
             let cells: Vec<String> = cells.collect();
             if cells.iter().all(String::is_empty) {
                 continue;
@@ -103,9 +96,7 @@ pub(super) fn patterns<'a>(
     operators: impl IntoIterator<Item = &'a Operator>,
     index: usize,
 ) -> Vec<Pattern> {
-    let mut found: Vec<Pattern> = Storage::ALL
-        .map(|storage| Pattern::Array(storage, false))
-        .into();
+    let mut found: Vec<Pattern> = Storage::ALL.map(|storage| Pattern::Array(storage, false)).into();
     for operator in operators {
         for rule in operator.storage {
             found.extend(rule.signature().operands.get(index));

@@ -52,10 +52,7 @@ impl Attributes {
 
     /// Any attribute.
     pub fn get(&self, name: &str) -> Option<AttributeValue> {
-        self.0
-            .iter()
-            .find(|(known, _)| *known == name)
-            .map(|(_, value)| *value)
+        self.0.iter().find(|(known, _)| *known == name).map(|(_, value)| *value)
     }
 
     /// Sets an attribute. A flag set to false is the same as one not given.

@@ -83,12 +83,7 @@ impl Graph {
         let element = self.element();
         let broken = operands.iter().any(|operand| self.value(*operand).broken);
         self.push(Value {
-            kind: Kind::Apply(Apply {
-                operator,
-                operands,
-                attributes,
-                rule: None,
-            }),
+            kind: Kind::Apply(Apply { operator, operands, attributes, rule: None }),
             name: None,
             place,
             element,
@@ -107,10 +102,8 @@ impl Graph {
 
     /// The value of an element-wise operator whose operands are all numbers.
     fn fold(&self, operator: &Operator, operands: &[ValueId]) -> Option<f64> {
-        let numbers: Vec<f64> = operands
-            .iter()
-            .map(|operand| self.constant_of(*operand))
-            .collect::<Option<_>>()?;
+        let numbers: Vec<f64> =
+            operands.iter().map(|operand| self.constant_of(*operand)).collect::<Option<_>>()?;
         let formula = match operator.kind {
             operators::Kind::Unary(formula) | operators::Kind::Binary(_, formula) => formula,
             _ => return None,

@@ -139,11 +139,7 @@ pub struct Output {
 impl Graph {
     /// An empty model.
     pub fn new(name: &str, element: ElementType) -> Self {
-        Graph {
-            name: name.to_owned(),
-            element: Some(element),
-            ..Graph::default()
-        }
+        Graph { name: name.to_owned(), element: Some(element), ..Graph::default() }
     }
 
     /// The element type of arithmetic, `f32` unless said otherwise.
@@ -179,20 +175,17 @@ impl Graph {
 
     /// The parameters, in the order of declaration.
     pub fn parameters(&self) -> impl Iterator<Item = ValueId> {
-        self.ids()
-            .filter(|id| matches!(self.values[id.0].kind, Kind::Parameter { .. }))
+        self.ids().filter(|id| matches!(self.values[id.0].kind, Kind::Parameter { .. }))
     }
 
     /// The inputs and labels, in the order of declaration.
     pub fn inputs(&self) -> impl Iterator<Item = ValueId> {
-        self.ids()
-            .filter(|id| matches!(self.values[id.0].kind, Kind::Input | Kind::Label))
+        self.ids().filter(|id| matches!(self.values[id.0].kind, Kind::Input | Kind::Label))
     }
 
     /// The shape of a value, as far as it is known.
     pub fn shape(&self, id: ValueId) -> Dims {
-        self.unify
-            .resolve_all(self.values[id.0].shape.as_deref().unwrap_or_default())
+        self.unify.resolve_all(self.values[id.0].shape.as_deref().unwrap_or_default())
     }
 
     /// The storage of a value; dense before inference.
@@ -215,11 +208,8 @@ impl Graph {
         let value = self.value(id);
         match (&value.name, &value.kind) {
             (None, Kind::Apply(apply)) => {
-                let operands: Vec<String> = apply
-                    .operands
-                    .iter()
-                    .map(|operand| self.describe(*operand))
-                    .collect();
+                let operands: Vec<String> =
+                    apply.operands.iter().map(|operand| self.describe(*operand)).collect();
                 format!("{}({})", apply.operator.name, operands.join(", "))
             }
             _ => self.label(id),
@@ -232,11 +222,7 @@ impl Graph {
         let mut stack: Vec<ValueId> = roots.into_iter().collect();
         while let Some(id) = stack.pop() {
             if !std::mem::replace(&mut needed[id.0], true) {
-                stack.extend(
-                    self.apply_of(id)
-                        .into_iter()
-                        .flat_map(|apply| &apply.operands),
-                );
+                stack.extend(self.apply_of(id).into_iter().flat_map(|apply| &apply.operands));
             }
         }
         needed

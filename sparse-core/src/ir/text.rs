@@ -29,41 +29,24 @@ pub fn print(graph: &Graph) -> String {
     for id in graph.ids() {
         let value = graph.value(id);
         let label = graph.label(id);
-        let declared = || {
-            format!(
-                "{} {} {}",
-                graph.storage(id),
-                value.element,
-                show(&graph.shape(id))
-            )
-        };
+        let declared =
+            || format!("{} {} {}", graph.storage(id), value.element, show(&graph.shape(id)));
         // Writing to a String cannot fail.
         let _ = match &value.kind {
             Kind::Constant(_) => continue,
             Kind::Input => writeln!(text, "{label} = input {}", declared()),
             Kind::Label => writeln!(text, "{label} = label {}", declared()),
-            Kind::Parameter {
-                initializer,
-                frozen,
-            } => {
+            Kind::Parameter { initializer, frozen } => {
                 let word = if *frozen { "param(frozen)" } else { "param" };
                 writeln!(text, "{label} = {word} {} {initializer:?}", declared())
             }
             Kind::Apply(apply) => {
-                let mut call: Vec<String> = apply
-                    .operands
-                    .iter()
-                    .map(|operand| graph.label(*operand))
-                    .collect();
+                let mut call: Vec<String> =
+                    apply.operands.iter().map(|operand| graph.label(*operand)).collect();
                 for (name, value) in apply.attributes.iter() {
                     call.push(format!("{name} = {value}"));
                 }
-                let _ = write!(
-                    text,
-                    "{label} = {}({})",
-                    apply.operator.name,
-                    call.join(", ")
-                );
+                let _ = write!(text, "{label} = {}({})", apply.operator.name, call.join(", "));
                 match (value.storage, &value.shape) {
                     (Some(storage), _) => {
                         let _ = write!(text, ": {storage} {}", show(&graph.shape(id)));
@@ -81,20 +64,10 @@ pub fn print(graph: &Graph) -> String {
         let _ = writeln!(text, "loss {}", graph.label(*loss));
     }
     for output in &graph.outputs {
-        let _ = writeln!(
-            text,
-            "output {} = {}",
-            output.name,
-            graph.label(output.value)
-        );
+        let _ = writeln!(text, "output {} = {}", output.name, graph.label(output.value));
     }
     for (parameter, gradient) in &graph.gradients {
-        let _ = writeln!(
-            text,
-            "grad {} = {}",
-            graph.label(*parameter),
-            graph.label(*gradient)
-        );
+        let _ = writeln!(text, "grad {} = {}", graph.label(*parameter), graph.label(*gradient));
     }
     text
 }
@@ -139,52 +112,33 @@ fn parse_line(graph: &mut Graph, line: &str, place: Place) -> Result<(), String>
         "output" => {
             let (name, value) = rest.split_once('=').ok_or("expected `=`")?;
             let value = reference(graph, value.trim(), place)?;
-            graph.outputs.push(Output {
-                name: name.trim().to_owned(),
-                value,
-                place,
-            });
+            graph.outputs.push(Output { name: name.trim().to_owned(), value, place });
             return Ok(());
         }
         _ => {}
     }
-    let rest = rest
-        .trim_start()
-        .strip_prefix('=')
-        .ok_or("expected `=`")?
-        .trim();
+    let rest = rest.trim_start().strip_prefix('=').ok_or("expected `=`")?.trim();
     let (head, tail) = rest.split_once([' ', '(']).ok_or("expected a value")?;
     let kind = match head {
         "input" => Kind::Input,
         "label" => Kind::Label,
-        "param" if rest.starts_with("param(frozen)") => Kind::Parameter {
-            initializer: String::new(),
-            frozen: true,
-        },
-        "param" => Kind::Parameter {
-            initializer: String::new(),
-            frozen: false,
-        },
+        "param" if rest.starts_with("param(frozen)") => {
+            Kind::Parameter { initializer: String::new(), frozen: true }
+        }
+        "param" => Kind::Parameter { initializer: String::new(), frozen: false },
         _ => return parse_apply(graph, word, rest, place),
     };
     let tail = tail.trim_start_matches("frozen) ");
     let (types, tail) = tail.split_once('[').ok_or("expected a shape")?;
     let (shape, tail) = tail.split_once(']').ok_or("expected `]`")?;
     let mut types = types.split_whitespace();
-    let storage = types
-        .next()
-        .and_then(|word| word.parse().ok())
-        .ok_or("unknown storage")?;
-    let element = types
-        .next()
-        .and_then(|word| word.parse().ok())
-        .ok_or("unknown element type")?;
+    let storage = types.next().and_then(|word| word.parse().ok()).ok_or("unknown storage")?;
+    let element = types.next().and_then(|word| word.parse().ok()).ok_or("unknown element type")?;
     let shape = dims(graph, shape);
     let kind = match kind {
-        Kind::Parameter { frozen, .. } => Kind::Parameter {
-            initializer: tail.trim().trim_matches('"').to_owned(),
-            frozen,
-        },
+        Kind::Parameter { frozen, .. } => {
+            Kind::Parameter { initializer: tail.trim().trim_matches('"').to_owned(), frozen }
+        }
         other => other,
     };
     graph.declare(kind, word, storage, element, shape, place);
@@ -197,11 +151,7 @@ fn parse_apply(graph: &mut Graph, name: &str, text: &str, place: Place) -> Resul
     let (arguments, _) = rest.split_once(')').ok_or("expected `)`")?;
     let mut operands = Vec::new();
     let mut attributes = Attributes::default();
-    for argument in arguments
-        .split(',')
-        .map(str::trim)
-        .filter(|argument| !argument.is_empty())
-    {
+    for argument in arguments.split(',').map(str::trim).filter(|argument| !argument.is_empty()) {
         let Some((name, value)) = argument.split_once('=') else {
             operands.push(reference(graph, argument, place)?);
             continue;
@@ -220,11 +170,7 @@ fn parse_apply(graph: &mut Graph, name: &str, text: &str, place: Place) -> Resul
         attributes.set(known.name, value);
     }
     if operands.len() != operator.operands.len() {
-        return Err(format!(
-            "`{}` takes {} operands",
-            operator.name,
-            operator.operands.len()
-        ));
+        return Err(format!("`{}` takes {} operands", operator.name, operator.operands.len()));
     }
     let id = graph.apply(operator, operands, attributes, place);
     if graph.values[id.0].name.is_none() {
@@ -237,10 +183,7 @@ fn reference(graph: &mut Graph, word: &str, place: Place) -> Result<ValueId, Str
     if let Ok(number) = word.parse::<f64>() {
         return Ok(graph.constant(number, place));
     }
-    graph
-        .ids()
-        .rfind(|id| graph.label(*id) == word)
-        .ok_or_else(|| format!("no value `{word}`"))
+    graph.ids().rfind(|id| graph.label(*id) == word).ok_or_else(|| format!("no value `{word}`"))
 }
 
 fn dims(graph: &mut Graph, text: &str) -> Dims {
@@ -282,11 +225,7 @@ output logits = logits
     fn errors_name_the_line() {
         let error = parse("model M f32\nx = input csc f32 [n, d]").unwrap_err();
         assert_eq!(error, "line 2: unknown storage: `x = input csc f32 [n, d]`");
-        assert!(
-            parse("y = lgo(x)")
-                .unwrap_err()
-                .contains("no operator `lgo`")
-        );
+        assert!(parse("y = lgo(x)").unwrap_err().contains("no operator `lgo`"));
         assert!(parse("y = log(x)").unwrap_err().contains("no value `x`"));
     }
 
@@ -295,10 +234,7 @@ output logits = logits
         let text = "model M f32\na = input csr f32 [n, d]\ng = input dense f32 [n, 2]\n\
                     t = transpose(a)\nu = dot(t, g)\nz = add(g, g)\n";
         let printed = print(&parse(text).unwrap());
-        assert!(
-            printed.contains("u = dot(a, g, transpose_lhs = true)"),
-            "{printed}"
-        );
+        assert!(printed.contains("u = dot(a, g, transpose_lhs = true)"), "{printed}");
         assert!(printed.contains("z = add(g, g)"), "{printed}");
     }
 }

@@ -21,21 +21,13 @@ const DOT: Operator = Operator {
         rule("dense csr' -> dense"),
     ],
     gradient: &[
-        gradient_when(
-            "!transpose_lhs",
-            "lhs",
-            "dot(grad, rhs, transpose_rhs = !transpose_rhs)",
-        ),
+        gradient_when("!transpose_lhs", "lhs", "dot(grad, rhs, transpose_rhs = !transpose_rhs)"),
         gradient_when(
             "transpose_lhs",
             "lhs",
             "dot(rhs, grad, transpose_lhs = transpose_rhs, transpose_rhs = true)",
         ),
-        gradient_when(
-            "!transpose_rhs",
-            "rhs",
-            "dot(lhs, grad, transpose_lhs = !transpose_lhs)",
-        ),
+        gradient_when("!transpose_rhs", "rhs", "dot(lhs, grad, transpose_lhs = !transpose_lhs)"),
         gradient_when(
             "transpose_rhs",
             "rhs",

@@ -21,10 +21,7 @@ const ADD: Operator = Operator {
         rule("dense scalar -> dense"),
         rule("scalar dense -> dense"),
     ],
-    gradient: &[
-        gradient("lhs", "reduce_to(grad, lhs)"),
-        gradient("rhs", "reduce_to(grad, rhs)"),
-    ],
+    gradient: &[gradient("lhs", "reduce_to(grad, lhs)"), gradient("rhs", "reduce_to(grad, rhs)")],
     kind: Kind::Binary(BinaryFamily::Union, "x + y"),
     alternative: None,
     internal: false,
@@ -47,10 +44,7 @@ const SUBTRACT: Operator = Operator {
         rule("dense scalar -> dense"),
         rule("scalar dense -> dense"),
     ],
-    gradient: &[
-        gradient("lhs", "reduce_to(grad, lhs)"),
-        gradient("rhs", "reduce_to(-grad, rhs)"),
-    ],
+    gradient: &[gradient("lhs", "reduce_to(grad, lhs)"), gradient("rhs", "reduce_to(-grad, rhs)")],
     kind: Kind::Binary(BinaryFamily::Union, "x - y"),
     alternative: None,
     internal: false,

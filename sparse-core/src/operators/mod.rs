@@ -169,9 +169,7 @@ impl Operator {
 
     /// The attribute of a name.
     pub fn attribute(&self, name: &str) -> Option<&'static Attribute> {
-        self.attributes
-            .iter()
-            .find(|attribute| attribute.name == name)
+        self.attributes.iter().find(|attribute| attribute.name == name)
     }
 
     /// The gradients that apply under given flags, parsed.
@@ -196,12 +194,10 @@ impl Operator {
                 },
             })
             .map(|gradient| {
-                gradient
-                    .formula
-                    .map(|text| match crate::formula::parse(text) {
-                        Ok(formula) => formula,
-                        Err(message) => panic!("gradient of `{}`: {message}", self.name),
-                    })
+                gradient.formula.map(|text| match crate::formula::parse(text) {
+                    Ok(formula) => formula,
+                    Err(message) => panic!("gradient of `{}`: {message}", self.name),
+                })
             })
     }
 
@@ -217,26 +213,17 @@ impl Operator {
 
 /// A flag attribute.
 const fn flag(name: &'static str) -> Attribute {
-    Attribute {
-        name,
-        kind: AttributeKind::Flag,
-    }
+    Attribute { name, kind: AttributeKind::Flag }
 }
 
 /// A storage attribute.
 const fn storage(name: &'static str) -> Attribute {
-    Attribute {
-        name,
-        kind: AttributeKind::Storage,
-    }
+    Attribute { name, kind: AttributeKind::Storage }
 }
 
 /// An axis attribute.
 const fn axis(name: &'static str) -> Attribute {
-    Attribute {
-        name,
-        kind: AttributeKind::Axis,
-    }
+    Attribute { name, kind: AttributeKind::Axis }
 }
 
 /// A storage rule.
@@ -246,11 +233,7 @@ const fn rule(signature: &'static str) -> Rule {
 
 /// A gradient formula.
 const fn gradient(operand: &'static str, formula: &'static str) -> Gradient {
-    Gradient {
-        operand,
-        when: None,
-        formula: Ok(formula),
-    }
+    Gradient { operand, when: None, formula: Ok(formula) }
 }
 
 /// A gradient formula under a flag.
@@ -259,20 +242,12 @@ const fn gradient_when(
     operand: &'static str,
     formula: &'static str,
 ) -> Gradient {
-    Gradient {
-        operand,
-        when: Some(when),
-        formula: Ok(formula),
-    }
+    Gradient { operand, when: Some(when), formula: Ok(formula) }
 }
 
 /// An operand that has no gradient, and why.
 const fn no_gradient(operand: &'static str, why: &'static str) -> Gradient {
-    Gradient {
-        operand,
-        when: None,
-        formula: Err(why),
-    }
+    Gradient { operand, when: None, formula: Err(why) }
 }
 
 #[cfg(test)]

@@ -40,27 +40,17 @@ pub enum Pattern {
 
 impl Rule {
     pub(super) const fn new(text: &'static str) -> Self {
-        Rule {
-            text,
-            on_request: None,
-            same_shape: false,
-        }
+        Rule { text, on_request: None, same_shape: false }
     }
 
     /// The result may be asked for in this storage too.
     pub(super) const fn or_on_request(self, storage: Storage) -> Self {
-        Rule {
-            on_request: Some(storage),
-            ..self
-        }
+        Rule { on_request: Some(storage), ..self }
     }
 
     /// The rule covers operands of one shape only.
     pub(super) const fn same_shape(self) -> Self {
-        Rule {
-            same_shape: true,
-            ..self
-        }
+        Rule { same_shape: true, ..self }
     }
 
     /// The rule as written in the row.
@@ -75,12 +65,8 @@ impl Rule {
     /// If the row is not well formed: the table's tests rule it out.
     pub fn signature(&self) -> Signature {
         let malformed = || -> ! { panic!("storage rule `{}` is not well formed", self.text) };
-        let Some((operands, result)) = self.text.split_once("->") else {
-            malformed()
-        };
-        let Ok(result) = result.trim().parse() else {
-            malformed()
-        };
+        let Some((operands, result)) = self.text.split_once("->") else { malformed() };
+        let Ok(result) = result.trim().parse() else { malformed() };
         let operands = operands
             .split_whitespace()
             .map(|word| match word {
@@ -98,12 +84,7 @@ impl Rule {
                 }
             })
             .collect();
-        Signature {
-            operands,
-            result,
-            on_request: self.on_request,
-            same_shape: self.same_shape,
-        }
+        Signature { operands, result, on_request: self.on_request, same_shape: self.same_shape }
     }
 }
 

@@ -20,132 +20,27 @@ pub struct Function {
 
 /// Every function that a scalar formula may call.
 pub const FUNCTIONS: &[Function] = &[
-    Function {
-        name: "abs",
-        arity: 1,
-        method: "abs",
-        value: |x| x[0].abs(),
-    },
-    Function {
-        name: "sign",
-        arity: 1,
-        method: "sign",
-        value: |x| sign(x[0]),
-    },
-    Function {
-        name: "max",
-        arity: 2,
-        method: "at_least",
-        value: |x| at_least(x[0], x[1]),
-    },
-    Function {
-        name: "sqrt",
-        arity: 1,
-        method: "sqrt",
-        value: |x| x[0].sqrt(),
-    },
-    Function {
-        name: "cbrt",
-        arity: 1,
-        method: "cbrt",
-        value: |x| x[0].cbrt(),
-    },
-    Function {
-        name: "exp",
-        arity: 1,
-        method: "exp",
-        value: |x| x[0].exp(),
-    },
-    Function {
-        name: "expm1",
-        arity: 1,
-        method: "exp_m1",
-        value: |x| x[0].exp_m1(),
-    },
-    Function {
-        name: "log",
-        arity: 1,
-        method: "ln",
-        value: |x| x[0].ln(),
-    },
-    Function {
-        name: "log1p",
-        arity: 1,
-        method: "ln_1p",
-        value: |x| x[0].ln_1p(),
-    },
-    Function {
-        name: "sin",
-        arity: 1,
-        method: "sin",
-        value: |x| x[0].sin(),
-    },
-    Function {
-        name: "cos",
-        arity: 1,
-        method: "cos",
-        value: |x| x[0].cos(),
-    },
-    Function {
-        name: "tan",
-        arity: 1,
-        method: "tan",
-        value: |x| x[0].tan(),
-    },
-    Function {
-        name: "arcsin",
-        arity: 1,
-        method: "asin",
-        value: |x| x[0].asin(),
-    },
-    Function {
-        name: "arctan",
-        arity: 1,
-        method: "atan",
-        value: |x| x[0].atan(),
-    },
-    Function {
-        name: "sinh",
-        arity: 1,
-        method: "sinh",
-        value: |x| x[0].sinh(),
-    },
-    Function {
-        name: "cosh",
-        arity: 1,
-        method: "cosh",
-        value: |x| x[0].cosh(),
-    },
-    Function {
-        name: "tanh",
-        arity: 1,
-        method: "tanh",
-        value: |x| x[0].tanh(),
-    },
-    Function {
-        name: "arcsinh",
-        arity: 1,
-        method: "asinh",
-        value: |x| x[0].asinh(),
-    },
-    Function {
-        name: "arctanh",
-        arity: 1,
-        method: "atanh",
-        value: |x| x[0].atanh(),
-    },
-    Function {
-        name: "sigmoid",
-        arity: 1,
-        method: "sigmoid",
-        value: |x| sigmoid(x[0]),
-    },
-    Function {
-        name: "softplus",
-        arity: 1,
-        method: "softplus",
-        value: |x| softplus(x[0]),
-    },
+    Function { name: "abs", arity: 1, method: "abs", value: |x| x[0].abs() },
+    Function { name: "sign", arity: 1, method: "sign", value: |x| sign(x[0]) },
+    Function { name: "max", arity: 2, method: "at_least", value: |x| at_least(x[0], x[1]) },
+    Function { name: "sqrt", arity: 1, method: "sqrt", value: |x| x[0].sqrt() },
+    Function { name: "cbrt", arity: 1, method: "cbrt", value: |x| x[0].cbrt() },
+    Function { name: "exp", arity: 1, method: "exp", value: |x| x[0].exp() },
+    Function { name: "expm1", arity: 1, method: "exp_m1", value: |x| x[0].exp_m1() },
+    Function { name: "log", arity: 1, method: "ln", value: |x| x[0].ln() },
+    Function { name: "log1p", arity: 1, method: "ln_1p", value: |x| x[0].ln_1p() },
+    Function { name: "sin", arity: 1, method: "sin", value: |x| x[0].sin() },
+    Function { name: "cos", arity: 1, method: "cos", value: |x| x[0].cos() },
+    Function { name: "tan", arity: 1, method: "tan", value: |x| x[0].tan() },
+    Function { name: "arcsin", arity: 1, method: "asin", value: |x| x[0].asin() },
+    Function { name: "arctan", arity: 1, method: "atan", value: |x| x[0].atan() },
+    Function { name: "sinh", arity: 1, method: "sinh", value: |x| x[0].sinh() },
+    Function { name: "cosh", arity: 1, method: "cosh", value: |x| x[0].cosh() },
+    Function { name: "tanh", arity: 1, method: "tanh", value: |x| x[0].tanh() },
+    Function { name: "arcsinh", arity: 1, method: "asinh", value: |x| x[0].asinh() },
+    Function { name: "arctanh", arity: 1, method: "atanh", value: |x| x[0].atanh() },
+    Function { name: "sigmoid", arity: 1, method: "sigmoid", value: |x| sigmoid(x[0]) },
+    Function { name: "softplus", arity: 1, method: "softplus", value: |x| softplus(x[0]) },
 ];
 
 /// The function of a name.
@@ -203,11 +98,7 @@ fn at_least(x: f64, bound: f64) -> f64 {
 fn sigmoid(x: f64) -> f64 {
     // exp of a negative number only, so that nothing overflows.
     let e = (-x.abs()).exp();
-    if x >= 0.0 {
-        1.0 / (1.0 + e)
-    } else {
-        e / (1.0 + e)
-    }
+    if x >= 0.0 { 1.0 / (1.0 + e) } else { e / (1.0 + e) }
 }
 
 fn softplus(x: f64) -> f64 {

@@ -18,26 +18,15 @@ fn every_row_is_well_formed() {
     for operator in all() {
         for rule in operator.storage {
             let signature = rule.signature();
-            assert_eq!(
-                signature.operands.len(),
-                operator.operands.len(),
-                "{}",
-                operator.name
-            );
+            assert_eq!(signature.operands.len(), operator.operands.len(), "{}", operator.name);
         }
         for gradient in operator.gradient {
-            assert!(
-                operator.operand_index(gradient.operand).is_some(),
-                "{}",
-                operator.name
-            );
+            assert!(operator.operand_index(gradient.operand).is_some(), "{}", operator.name);
             if let Ok(formula) = gradient.formula {
                 crate::formula::parse(formula).unwrap();
             }
         }
-        // Every operand has a gradient or a reason, under all flags; `like` operands lend their shape only.
-        let shape_only =
-            |index: usize| matches!((operator.name, index), ("reduce_to" | "broadcast_like", 1));
+        // Every operand that is read has a gradient or a reason, under all flags.
         for flags in 0..4u8 {
             let flag = |name: &str| match name {
                 "transpose_lhs" => flags & 1 != 0,
@@ -121,10 +110,7 @@ fn closed(operator: &'static Operator, rule: &Rule) -> (Graph, Option<ValueId>) 
                     (ValueKind::Input, Storage::Csr, ElementType::F32)
                 }
                 Pattern::Array(storage, _) => (
-                    ValueKind::Parameter {
-                        initializer: String::new(),
-                        frozen: false,
-                    },
+                    ValueKind::Parameter { initializer: String::new(), frozen: false },
                     *storage,
                     ElementType::F32,
                 ),
@@ -139,12 +125,7 @@ fn closed(operator: &'static Operator, rule: &Rule) -> (Graph, Option<ValueId>) 
     let result = graph.apply(operator, operands, attributes, Place(0));
     let loss = match operator.shape.ends_with("-> []") {
         true => result,
-        false => graph.apply(
-            find("sum").unwrap(),
-            vec![result],
-            Attributes::default(),
-            Place(0),
-        ),
+        false => graph.apply(find("sum").unwrap(), vec![result], Attributes::default(), Place(0)),
     };
     graph.losses.push(loss);
     (graph, trained)

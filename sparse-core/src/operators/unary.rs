@@ -6,11 +6,8 @@
 
 use super::{BinaryFamily, Kind, Operator, Rule, gradient, no_gradient, rule};
 
-const ZERO_PRESERVING: &[Rule] = &[
-    rule("dense -> dense"),
-    rule("csr -> csr"),
-    rule("row_sparse -> row_sparse"),
-];
+const ZERO_PRESERVING: &[Rule] =
+    &[rule("dense -> dense"), rule("csr -> csr"), rule("row_sparse -> row_sparse")];
 const DENSE_ONLY: &[Rule] = &[rule("dense -> dense")];
 const GRADIENT: &[Rule] = &[
     rule("dense dense -> dense"),

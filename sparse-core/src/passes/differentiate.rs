@@ -31,10 +31,7 @@ pub fn differentiate(graph: &mut Graph) -> Vec<Diagnostic> {
     for loss in graph.losses.clone() {
         let place = graph.value(loss).place;
         let one = graph.constant(1.0, place);
-        contributions[loss.0].push(Contribution {
-            gradient: one,
-            user: loss,
-        });
+        contributions[loss.0].push(Contribution { gradient: one, user: loss });
     }
     for id in (0..forward).rev().map(ValueId) {
         if contributions[id.0].is_empty() || !reaches[id.0] {
@@ -52,16 +49,9 @@ pub fn differentiate(graph: &mut Graph) -> Vec<Diagnostic> {
             if !reaches[operand.0] || apply.operator.lends_shape_only(index) {
                 continue;
             }
-            match apply
-                .operator
-                .gradient_of(index, |flag| apply.attributes.flag(flag))
-            {
+            match apply.operator.gradient_of(index, |flag| apply.attributes.flag(flag)) {
                 Some(Ok(formula)) => {
-                    let scope = Scope {
-                        apply: &apply,
-                        grad: total,
-                        out: id,
-                    };
+                    let scope = Scope { apply: &apply, grad: total, out: id };
                     let place = graph.value(id).place;
                     match instantiate(graph, &formula, &scope, place, &mut diagnostics) {
                         Ok(gradient) => {
@@ -92,9 +82,7 @@ pub fn differentiate(graph: &mut Graph) -> Vec<Diagnostic> {
                     graph.value(parameter).place,
                     format!("no loss depends on the parameter `{name}`"),
                 )
-                .help(format!(
-                    "use `{name}`, remove it, or declare it `param(frozen) {name}`"
-                )),
+                .help(format!("use `{name}`, remove it, or declare it `param(frozen) {name}`")),
             );
         }
     }
@@ -180,10 +168,7 @@ fn no_gradient(graph: &Graph, apply: &Apply, index: usize, id: ValueId, why: &st
     Diagnostic::new(
         Code::NoGradient,
         graph.value(id).place,
-        format!(
-            "`{}` has no gradient with respect to `{operand}`: {why}",
-            apply.operator.name
-        ),
+        format!("`{}` has no gradient with respect to `{operand}`: {why}", apply.operator.name),
     )
     .help(format!(
         "declare the parameters of `{operand}` as `param(frozen)`, or leave it out of the loss"
@@ -212,19 +197,14 @@ fn instantiate(
                     ("grad", _) => Ok(scope.grad),
                     ("out", _) => Ok(scope.out),
                     (_, Some(index)) => Ok(scope.apply.operands[index]),
-                    _ => Err(format!(
-                        "gradient of `{}` names `{name}`",
-                        scope.apply.operator.name
-                    )),
+                    _ => Err(format!("gradient of `{}` names `{name}`", scope.apply.operator.name)),
                 };
             }
             Formula::Negate(inner) => ("negative", vec![inner], &[]),
             Formula::Binary(operator, lhs, rhs) => (operator.operator_name(), vec![lhs, rhs], &[]),
-            Formula::Call(name, operands, attributes) => (
-                name.as_str(),
-                operands.iter().collect(),
-                attributes.as_slice(),
-            ),
+            Formula::Call(name, operands, attributes) => {
+                (name.as_str(), operands.iter().collect(), attributes.as_slice())
+            }
         };
     let operator = operators::find(name)
         .ok_or_else(|| format!("gradient of `{}` calls `{name}`", scope.apply.operator.name))?;
@@ -251,14 +231,7 @@ fn instantiate(
             attributes.set(known.name, value);
         }
     }
-    Ok(derived(
-        graph,
-        name,
-        operands,
-        attributes,
-        place,
-        diagnostics,
-    ))
+    Ok(derived(graph, name, operands, attributes, place, diagnostics))
 }
 
 /// Appends a derived value with its shape and storage, after the rewrites that need shapes.
@@ -274,11 +247,7 @@ fn derived(
         return operands[0];
     }
     let Some(operator) = operators::find(name) else {
-        diagnostics.push(Diagnostic::new(
-            Code::Internal,
-            place,
-            format!("no operator `{name}`"),
-        ));
+        diagnostics.push(Diagnostic::new(Code::Internal, place, format!("no operator `{name}`")));
         return operands[0];
     };
     let before = graph.values.len();
@@ -365,16 +334,12 @@ mod tests {
 
     fn run(text: &str) -> (String, Vec<String>) {
         let mut graph = parse(text).unwrap();
-        for diagnostics in [
-            infer_shapes::infer_shapes(&mut graph),
-            infer_storage::infer_storage(&mut graph),
-        ] {
+        for diagnostics in
+            [infer_shapes::infer_shapes(&mut graph), infer_storage::infer_storage(&mut graph)]
+        {
             assert!(diagnostics.is_empty(), "{diagnostics:?}");
         }
-        let diagnostics = differentiate(&mut graph)
-            .iter()
-            .map(Diagnostic::text)
-            .collect();
+        let diagnostics = differentiate(&mut graph).iter().map(Diagnostic::text).collect();
         (print(&graph), diagnostics)
     }
 
@@ -389,9 +354,8 @@ s = dot(x, w)
 
     #[test]
     fn linear_regression_has_a_row_sparse_gradient() {
-        let (printed, diagnostics) = run(&format!(
-            "{LINEAR}pred = add(s, b)\nl = squared_error(pred, y)\nloss l"
-        ));
+        let (printed, diagnostics) =
+            run(&format!("{LINEAR}pred = add(s, b)\nl = squared_error(pred, y)\nloss l"));
         assert!(diagnostics.is_empty(), "{diagnostics:?}");
         let backward = printed.split_once("l = ").unwrap().1;
         assert_eq!(
@@ -442,13 +406,7 @@ s = dot(x, w)
             "{LINEAR}h = multiply(s, 0.5)\npred = subtract(h, b)\nl = squared_error(pred, y)\nloss l"
         ));
         assert!(diagnostics.is_empty(), "{diagnostics:?}");
-        assert!(
-            printed.contains("= multiply(%10, 0.5): dense [n, 1]"),
-            "{printed}"
-        );
-        assert!(
-            printed.contains("= negative(%10): dense [n, 1]"),
-            "{printed}"
-        );
+        assert!(printed.contains("= multiply(%10, 0.5): dense [n, 1]"), "{printed}");
+        assert!(printed.contains("= negative(%10): dense [n, 1]"), "{printed}");
     }
 }

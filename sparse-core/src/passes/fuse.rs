@@ -55,9 +55,7 @@ pub struct LinearRows {
 /// Finds the family that the training step belongs to.
 pub fn fuse(graph: &Graph) -> Fusion {
     if graph.no_fuse {
-        return Fusion::None {
-            reason: "the model says `fuse = off`".into(),
-        };
+        return Fusion::None { reason: "the model says `fuse = off`".into() };
     }
     match linear_rows(graph) {
         Ok(parts) => Fusion::LinearRows(parts),
@@ -145,16 +143,9 @@ fn linear_rows(graph: &Graph) -> Result<LinearRows, String> {
                 parts.softmax.push((id, apply.operands[0]));
             }
             _ if graph.shape(id) == space && is_element_wise(graph, &parts, id, &space) => {
-                let backward = apply
-                    .operands
-                    .iter()
-                    .any(|operand| in_space(&parts, *operand, true));
-                if backward {
-                    &mut parts.backward
-                } else {
-                    &mut parts.forward
-                }
-                .push(id);
+                let backward =
+                    apply.operands.iter().any(|operand| in_space(&parts, *operand, true));
+                if backward { &mut parts.backward } else { &mut parts.forward }.push(id);
             }
             (name, _) => {
                 return Err(format!(
@@ -195,9 +186,7 @@ fn find_product(graph: &Graph) -> Result<ValueId, String> {
                 )
         })
     });
-    let product = products
-        .next()
-        .ok_or("no product of a csr input with a trained parameter")?;
+    let product = products.next().ok_or("no product of a csr input with a trained parameter")?;
     match products.next() {
         None => Ok(product),
         Some(_) => Err("the model has several products of a csr input with a parameter".into()),
@@ -269,11 +258,7 @@ mod tests {
 
     fn run(text: &str) -> Fusion {
         let compiled = compile(parse(text).unwrap());
-        assert!(
-            compiled.errors().next().is_none(),
-            "{:?}",
-            compiled.diagnostics
-        );
+        assert!(compiled.errors().next().is_none(), "{:?}", compiled.diagnostics);
         compiled.fusion
     }
 
@@ -289,9 +274,9 @@ pred = add(s, b)
 
     #[test]
     fn a_linear_model_is_one_loop() {
-        let Fusion::LinearRows(parts) = run(&format!(
-            "{LINEAR}p = sigmoid(pred)\nl = logistic(pred, y)\nloss l\noutput p = p"
-        )) else {
+        let Fusion::LinearRows(parts) =
+            run(&format!("{LINEAR}p = sigmoid(pred)\nl = logistic(pred, y)\nloss l\noutput p = p"))
+        else {
             panic!("not fused")
         };
         assert_eq!(parts.forward.len(), 2);
@@ -318,9 +303,6 @@ pred = add(s, b)
         )) else {
             panic!("fused")
         };
-        assert_eq!(
-            reason,
-            "the loss is computed by `add`, not by a loss of the table"
-        );
+        assert_eq!(reason, "the loss is computed by `add`, not by a loss of the table");
     }
 }

@@ -32,37 +32,23 @@ pub(super) fn infer_value(graph: &mut Graph, id: ValueId) -> Result<(), Option<D
     let Kind::Apply(apply) = graph.values[id.0].kind.clone() else {
         return Ok(());
     };
-    if apply
-        .operands
-        .iter()
-        .any(|operand| graph.value(*operand).broken)
-    {
+    if apply.operands.iter().any(|operand| graph.value(*operand).broken) {
         return Err(None);
     }
-    let operands: Vec<_> = apply
-        .operands
-        .iter()
-        .map(|operand| graph.shape(*operand))
-        .collect();
+    let operands: Vec<_> = apply.operands.iter().map(|operand| graph.shape(*operand)).collect();
     let mut unify = std::mem::take(&mut graph.unify);
     let inferred = shapes::infer(apply.operator, &apply.attributes, &operands, &mut unify);
     graph.unify = unify;
     let place = graph.value(id).place;
     let shape = inferred.map_err(|error| {
-        let words: Vec<String> = apply
-            .operands
-            .iter()
-            .map(|operand| graph.describe(*operand))
-            .collect();
+        let words: Vec<String> =
+            apply.operands.iter().map(|operand| graph.describe(*operand)).collect();
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         let message = format!("`{}`: {}", apply.operator.name, error.describe(&words));
         Some(match &error {
-            ShapeError::Rank { .. } => {
-                Diagnostic::new(Code::WrongRank, place, message).help(format!(
-                    "`{}` takes the shapes {}",
-                    apply.operator.name, apply.operator.shape
-                ))
-            }
+            ShapeError::Rank { .. } => Diagnostic::new(Code::WrongRank, place, message).help(
+                format!("`{}` takes the shapes {}", apply.operator.name, apply.operator.shape),
+            ),
             ShapeError::Mismatch { first, second } => {
                 let diagnostic = Diagnostic::new(Code::ShapeMismatch, place, message);
                 mismatch_help(diagnostic, &first.2, &second.2)
@@ -77,11 +63,7 @@ pub(super) fn infer_value(graph: &mut Graph, id: ValueId) -> Result<(), Option<D
     })?;
     if let Some(annotation) = graph.values[id.0].annotation.clone() {
         let fits = annotation.shape.len() == shape.len()
-            && annotation
-                .shape
-                .iter()
-                .zip(&shape)
-                .all(|(a, b)| graph.unify.unify(a, b));
+            && annotation.shape.iter().zip(&shape).all(|(a, b)| graph.unify.unify(a, b));
         if !fits {
             let message = format!(
                 "`{}` is annotated {}, but its shape is {}",
@@ -91,9 +73,7 @@ pub(super) fn infer_value(graph: &mut Graph, id: ValueId) -> Result<(), Option<D
             );
             let help = format!("write `{}{}`", annotation.storage, show(&shape));
             let code = Code::AnnotatedShape;
-            return Err(Some(
-                Diagnostic::new(code, annotation.place, message).help(help),
-            ));
+            return Err(Some(Diagnostic::new(code, annotation.place, message).help(help)));
         }
     }
     graph.values[id.0].shape = Some(shape);
@@ -116,16 +96,15 @@ fn check_declaration(graph: &Graph, id: ValueId) -> Result<(), Diagnostic> {
     let rank = value.shape.as_ref().map_or(0, Vec::len);
     let error = |code, message: String| Err(Diagnostic::new(code, value.place, message));
     match (&value.kind, value.storage) {
-        (Kind::Parameter { .. }, Some(Storage::Csr)) => error(
-            Code::CsrParameter,
-            format!("parameter `{}` is declared `csr`", graph.label(id)),
-        )
-        .map_err(|diagnostic| {
-            diagnostic.help(format!(
-                "write `row_sparse{}`: batches read and write its rows",
-                show(&graph.shape(id))
-            ))
-        }),
+        (Kind::Parameter { .. }, Some(Storage::Csr)) => {
+            error(Code::CsrParameter, format!("parameter `{}` is declared `csr`", graph.label(id)))
+                .map_err(|diagnostic| {
+                    diagnostic.help(format!(
+                        "write `row_sparse{}`: batches read and write its rows",
+                        show(&graph.shape(id))
+                    ))
+                })
+        }
         (_, Some(Storage::Csr)) if rank != 2 && is_declared(value) => error(
             Code::StorageRank,
             format!(
@@ -160,10 +139,7 @@ fn check_losses(graph: &Graph, diagnostics: &mut Vec<Diagnostic>) {
                 Diagnostic::new(
                     Code::LossNotScalar,
                     value.place,
-                    format!(
-                        "the loss `{name}` has shape {}, but must be one number",
-                        show(&shape)
-                    ),
+                    format!("the loss `{name}` has shape {}, but must be one number", show(&shape)),
                 )
                 .help(format!("write `loss mean({name});` or `loss sum({name});`")),
             );
@@ -196,10 +172,7 @@ mod tests {
 
     fn run(text: &str) -> (String, Vec<String>) {
         let mut graph = parse(text).unwrap();
-        let diagnostics = infer_shapes(&mut graph)
-            .iter()
-            .map(Diagnostic::text)
-            .collect();
+        let diagnostics = infer_shapes(&mut graph).iter().map(Diagnostic::text).collect();
         (print(&graph), diagnostics)
     }
 
@@ -216,10 +189,7 @@ pred = add(s, b)
 l = squared_error(pred, y)
 loss l");
         assert!(diagnostics.is_empty(), "{diagnostics:?}");
-        assert!(
-            printed.contains("w = param row_sparse f32 [d, 1]"),
-            "{printed}"
-        );
+        assert!(printed.contains("w = param row_sparse f32 [d, 1]"), "{printed}");
         assert!(printed.contains("pred = add(s, b): _ [n, 1]\nl = squared_error(pred, y): _ []"));
     }
 

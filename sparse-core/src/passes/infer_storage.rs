@@ -46,12 +46,7 @@ pub(super) fn push_inferred(
     let Kind::Apply(mut apply) = value.kind.clone() else {
         return graph.push(value);
     };
-    if value.broken
-        || apply
-            .operands
-            .iter()
-            .any(|operand| graph.value(*operand).broken)
-    {
+    if value.broken || apply.operands.iter().any(|operand| graph.value(*operand).broken) {
         value.broken = true;
         return graph.push(value);
     }
@@ -73,10 +68,8 @@ pub(super) fn push_inferred(
     }
     value.element = result_element(graph, &apply);
     value.kind = Kind::Apply(apply);
-    let requested = value
-        .annotation
-        .as_ref()
-        .map(|annotation| (annotation.storage, annotation.place));
+    let requested =
+        value.annotation.as_ref().map(|annotation| (annotation.storage, annotation.place));
     let (found, broken) = (value.storage, value.broken);
     let id = graph.push(value);
     if let (Some((wanted, place)), Some(found), false) = (requested, found, broken)
@@ -91,9 +84,7 @@ pub(super) fn push_inferred(
                     graph.label(id)
                 ),
             )
-            .help(format!(
-                "write `{found}` here, or convert with `{wanted}(…)`"
-            )),
+            .help(format!("write `{found}` here, or convert with `{wanted}(…)`")),
         );
         graph.values[id.0].broken = true;
     }
@@ -103,10 +94,10 @@ pub(super) fn push_inferred(
 /// The first rule that covers the operands, and the storage of its result.
 fn choose(graph: &Graph, apply: &Apply, value: &Value) -> Result<(usize, Storage), Diagnostic> {
     check_elements(graph, apply, value.place)?;
-    let requested = apply.attributes.storage("out").or(value
-        .annotation
-        .as_ref()
-        .map(|annotation| annotation.storage));
+    let requested = apply
+        .attributes
+        .storage("out")
+        .or(value.annotation.as_ref().map(|annotation| annotation.storage));
     for (index, rule) in apply.operator.storage.iter().enumerate() {
         let signature = rule.signature();
         if !covers(graph, apply, &signature) {
@@ -116,10 +107,8 @@ fn choose(graph: &Graph, apply: &Apply, value: &Value) -> Result<(usize, Storage
             Some(wanted) if signature.results().any(|result| result == wanted) => wanted,
             // An annotation that no rule meets is reported by its own code.
             Some(wanted) if apply.attributes.storage("out").is_some() => {
-                let offered: Vec<String> = signature
-                    .results()
-                    .map(|result| format!("`{result}`"))
-                    .collect();
+                let offered: Vec<String> =
+                    signature.results().map(|result| format!("`{result}`")).collect();
                 return Err(Diagnostic::new(
                     Code::NotOnRequest,
                     value.place,
@@ -129,10 +118,7 @@ fn choose(graph: &Graph, apply: &Apply, value: &Value) -> Result<(usize, Storage
                         operand_storages(graph, apply)
                     ),
                 )
-                .help(format!(
-                    "it gives {}; convert with `{wanted}(…)`",
-                    offered.join(" or ")
-                )));
+                .help(format!("it gives {}; convert with `{wanted}(…)`", offered.join(" or "))));
             }
             _ => signature.result,
         };
@@ -165,10 +151,7 @@ fn covers(graph: &Graph, apply: &Apply, signature: &Signature) -> bool {
     });
     operands
         && (!signature.same_shape
-            || apply
-                .operands
-                .windows(2)
-                .all(|pair| graph.shape(pair[0]) == graph.shape(pair[1])))
+            || apply.operands.windows(2).all(|pair| graph.shape(pair[0]) == graph.shape(pair[1])))
 }
 
 /// Ids where numbers are needed, or numbers where ids are: no storage would help.
@@ -199,10 +182,7 @@ fn check_elements(graph: &Graph, apply: &Apply, place: Place) -> Result<(), Diag
                     apply.operator.name, value.element
                 ),
             )
-            .help(format!(
-                "declare `{name}` with the element type `{}`",
-                graph.element()
-            )));
+            .help(format!("declare `{name}` with the element type `{}`", graph.element())));
         }
     }
     Ok(())
@@ -210,15 +190,9 @@ fn check_elements(graph: &Graph, apply: &Apply, place: Place) -> Result<(), Diag
 
 /// What to say where no rule covers the operands.
 fn refusal(graph: &Graph, apply: &Apply, value: &Value) -> Diagnostic {
-    let shape = graph
-        .unify
-        .resolve_all(value.shape.as_deref().unwrap_or_default());
-    let sparse: Vec<ValueId> = apply
-        .operands
-        .iter()
-        .copied()
-        .filter(|id| graph.storage(*id).is_sparse())
-        .collect();
+    let shape = graph.unify.resolve_all(value.shape.as_deref().unwrap_or_default());
+    let sparse: Vec<ValueId> =
+        apply.operands.iter().copied().filter(|id| graph.storage(*id).is_sparse()).collect();
     let now: Vec<String> = sparse
         .iter()
         .map(|id| stored_bytes(graph.storage(*id), graph.element(), &graph.describe(*id)))
@@ -227,20 +201,14 @@ fn refusal(graph: &Graph, apply: &Apply, value: &Value) -> Diagnostic {
         "{} {} instead of {}",
         size_formula(&shape),
         graph.element(),
-        if now.is_empty() {
-            "nothing".to_owned()
-        } else {
-            now.join(" + ")
-        }
+        if now.is_empty() { "nothing".to_owned() } else { now.join(" + ") }
     );
     let message = format!(
         "`{}` of {} would be dense: {cost}",
         apply.operator.name,
         operand_storages(graph, apply)
     );
-    let first = sparse
-        .first()
-        .map_or_else(String::new, |id| graph.describe(*id));
+    let first = sparse.first().map_or_else(String::new, |id| graph.describe(*id));
     let help = match apply.operator.alternative {
         Some(alternative) => alternative.replace("{}", &first),
         None => {
@@ -286,11 +254,7 @@ fn operand_storages(graph: &Graph, apply: &Apply) -> String {
                 .operator
                 .transpose_flag(index)
                 .is_some_and(|flag| apply.attributes.flag(flag));
-            format!(
-                "`{}`{}",
-                graph.storage(*id),
-                if turned { " transposed" } else { "" }
-            )
+            format!("`{}`{}", graph.storage(*id), if turned { " transposed" } else { "" })
         })
         .collect();
     match words.as_slice() {
@@ -377,10 +341,7 @@ mod tests {
         let mut graph = parse(text).unwrap();
         let shapes = infer_shapes(&mut graph);
         assert!(shapes.is_empty(), "{shapes:?}");
-        let diagnostics = infer_storage(&mut graph)
-            .iter()
-            .map(Diagnostic::text)
-            .collect();
+        let diagnostics = infer_storage(&mut graph).iter().map(Diagnostic::text).collect();
         (print(&graph), diagnostics)
     }
 
@@ -389,9 +350,8 @@ mod tests {
 
     #[test]
     fn the_three_storages_of_the_tutorial() {
-        let (printed, diagnostics) = run(&format!(
-            "model M f32\n{THREE}d = add(a, a)\ne = negative(b)\nf = add(c, c)\n"
-        ));
+        let (printed, diagnostics) =
+            run(&format!("model M f32\n{THREE}d = add(a, a)\ne = negative(b)\nf = add(c, c)\n"));
         assert!(diagnostics.is_empty());
         assert!(printed.contains("d = add(a, a): dense [n, d]"));
         assert!(printed.contains("e = negative(b): csr [n, d]"));
@@ -400,9 +360,8 @@ mod tests {
 
     #[test]
     fn densification_is_refused_with_its_cost_and_a_way_out() {
-        let (_, diagnostics) = run(&format!(
-            "model M f32\n{THREE}u = log(b)\nv = add(b, c)\nw = tanh(v)"
-        ));
+        let (_, diagnostics) =
+            run(&format!("model M f32\n{THREE}u = log(b)\nv = add(b, c)\nw = tanh(v)"));
         assert_eq!(
             diagnostics,
             [
@@ -416,9 +375,8 @@ mod tests {
 
     #[test]
     fn a_fallback_inserts_conversions_and_warns_where_told() {
-        let (printed, diagnostics) = run(&format!(
-            "model M f32 fallback = warn\n{THREE}v = add(b, c)\noutput v = v"
-        ));
+        let (printed, diagnostics) =
+            run(&format!("model M f32 fallback = warn\n{THREE}v = add(b, c)\noutput v = v"));
         assert_eq!(diagnostics.len(), 1);
         assert!(diagnostics[0].starts_with("[NNZ0305] fallback: `add` of `csr` and `row_sparse`"));
         assert!(
@@ -428,9 +386,8 @@ mod tests {
             "{printed}"
         );
         assert!(printed.contains("output v = v"));
-        let (_, silent) = run(&format!(
-            "model M f32 fallback = allow\n{THREE}v = add(b, c)\noutput v = v"
-        ));
+        let (_, silent) =
+            run(&format!("model M f32 fallback = allow\n{THREE}v = add(b, c)\noutput v = v"));
         assert!(silent.is_empty());
     }
 
@@ -439,13 +396,9 @@ mod tests {
         let text = "model M f32\nx = input csr f32 [n, d]\ng = input dense f32 [n, 2]\n";
         let (printed, _) = run(&format!("{text}u = dot(x, g, transpose_lhs = true)"));
         assert!(printed.contains("u = dot(x, g, transpose_lhs = true): row_sparse [d, 2]"));
-        let (printed, _) = run(&format!(
-            "{text}u = dot(x, g, transpose_lhs = true, out = dense)"
-        ));
+        let (printed, _) = run(&format!("{text}u = dot(x, g, transpose_lhs = true, out = dense)"));
         assert!(printed.contains(": dense [d, 2]"));
-        let (_, refused) = run(&format!(
-            "{text}u = dot(x, g, transpose_lhs = true, out = csr)"
-        ));
+        let (_, refused) = run(&format!("{text}u = dot(x, g, transpose_lhs = true, out = csr)"));
         assert!(refused[0].starts_with(
             "[NNZ0303] `dot` of `csr` transposed and `dense` cannot give its result as `csr`"
         ));

@@ -50,10 +50,7 @@ pub fn plan(graph: &Graph, fusion: &Fusion, rows: &[Rows]) -> Plan {
     let outputs = || graph.outputs.iter().map(|output| output.value);
     let schedule = |roots: &mut dyn Iterator<Item = ValueId>| -> Vec<ValueId> {
         let needed = graph.ancestors(roots);
-        graph
-            .ids()
-            .filter(|id| needed[id.0] && graph.apply_of(*id).is_some())
-            .collect()
+        graph.ids().filter(|id| needed[id.0] && graph.apply_of(*id).is_some()).collect()
     };
     let mut plan = Plan {
         forward: schedule(&mut outputs()),
@@ -75,11 +72,7 @@ pub fn plan(graph: &Graph, fusion: &Fusion, rows: &[Rows]) -> Plan {
 pub fn kernel_name(graph: &Graph, id: ValueId) -> Option<String> {
     let apply = graph.apply_of(id)?;
     let signature = apply.operator.storage.get(apply.rule?)?.signature();
-    Some(format!(
-        "{}_{}",
-        apply.operator.name,
-        signature.kernel(graph.storage(id))
-    ))
+    Some(format!("{}_{}", apply.operator.name, signature.kernel(graph.storage(id))))
 }
 
 /// Linear scan over the whole order: a buffer is free again after the last use of its value.
@@ -87,11 +80,7 @@ fn assign_buffers(graph: &Graph, plan: &mut Plan) {
     plan.destinations = vec![None; graph.values.len()];
     let mut last_use = vec![0usize; graph.values.len()];
     for (step, id) in plan.all.iter().enumerate() {
-        for operand in graph
-            .apply_of(*id)
-            .into_iter()
-            .flat_map(|apply| &apply.operands)
-        {
+        for operand in graph.apply_of(*id).into_iter().flat_map(|apply| &apply.operands) {
             last_use[operand.0] = step;
         }
     }
@@ -101,18 +90,13 @@ fn assign_buffers(graph: &Graph, plan: &mut Plan) {
     let mut free_from: Vec<usize> = Vec::new();
     for (step, id) in plan.all.iter().enumerate() {
         let output = graph.outputs.iter().position(|output| output.value == *id);
-        let gradient = graph
-            .gradients
-            .iter()
-            .position(|(_, gradient)| gradient == id);
+        let gradient = graph.gradients.iter().position(|(_, gradient)| gradient == id);
         plan.destinations[id.0] = Some(match (output, gradient) {
             (Some(index), _) => Destination::Output(index),
             (None, Some(index)) => Destination::Gradient(index),
             (None, None) => {
-                let wanted = Buffer {
-                    storage: graph.storage(*id),
-                    element: graph.value(*id).element,
-                };
+                let wanted =
+                    Buffer { storage: graph.storage(*id), element: graph.value(*id).element };
                 let reusable = (0..plan.buffers.len())
                     .find(|index| plan.buffers[*index] == wanted && free_from[*index] <= step);
                 let index = reusable.unwrap_or_else(|| {
@@ -135,11 +119,7 @@ fn bytes(graph: &Graph, id: ValueId) -> String {
     match graph.storage(id) {
         Storage::Dense => format!("{element} × {}", size_formula(&shape)),
         Storage::Csr => {
-            format!(
-                "8 × ({} + 1) + {} × nnz",
-                size_formula(&shape[..1]),
-                element + 4
-            )
+            format!("8 × ({} + 1) + {} × nnz", size_formula(&shape[..1]), element + 4)
         }
         Storage::RowSparse => {
             format!("rows × (8 + {element} × {})", size_formula(&shape[1..]))
@@ -148,12 +128,8 @@ fn bytes(graph: &Graph, id: ValueId) -> String {
 }
 
 fn table(graph: &Graph, fusion: &Fusion, rows: &[Rows], plan: &Plan) -> String {
-    let mut lines = vec![
-        [
-            "value", "is", "shape", "storage", "gradient", "bytes", "buffer",
-        ]
-        .map(String::from),
-    ];
+    let mut lines =
+        vec![["value", "is", "shape", "storage", "gradient", "bytes", "buffer"].map(String::from)];
     for id in graph.ids() {
         let value = graph.value(id);
         let (is, bytes) = match &value.kind {
@@ -161,38 +137,23 @@ fn table(graph: &Graph, fusion: &Fusion, rows: &[Rows], plan: &Plan) -> String {
             Kind::Input => ("input".to_owned(), bytes(graph, id)),
             Kind::Label => ("label".to_owned(), bytes(graph, id)),
             Kind::Parameter { frozen, .. } => {
-                let word = if *frozen {
-                    "frozen parameter"
-                } else {
-                    "parameter"
-                };
-                let table = format!(
-                    "{} × {}",
-                    value.element.bytes(),
-                    size_formula(&graph.shape(id))
-                );
+                let word = if *frozen { "frozen parameter" } else { "parameter" };
+                let table =
+                    format!("{} × {}", value.element.bytes(), size_formula(&graph.shape(id)));
                 (word.to_owned(), table)
             }
             Kind::Apply(apply) => {
-                let operands: Vec<String> = apply
-                    .operands
-                    .iter()
-                    .map(|operand| graph.label(*operand))
-                    .collect();
+                let operands: Vec<String> =
+                    apply.operands.iter().map(|operand| graph.label(*operand)).collect();
                 let kernel = kernel_name(graph, id).unwrap_or_default();
-                (
-                    format!("{kernel}({})", operands.join(", ")),
-                    bytes(graph, id),
-                )
+                (format!("{kernel}({})", operands.join(", ")), bytes(graph, id))
             }
         };
         let gradient = graph
             .gradients
             .iter()
             .find(|(parameter, _)| *parameter == id)
-            .map_or(String::new(), |(_, gradient)| {
-                graph.storage(*gradient).to_string()
-            });
+            .map_or(String::new(), |(_, gradient)| graph.storage(*gradient).to_string());
         let buffer = match plan.destinations[id.0] {
             None => String::new(),
             Some(Destination::Buffer(index)) => format!("buffer {index}"),
@@ -205,15 +166,7 @@ fn table(graph: &Graph, fusion: &Fusion, rows: &[Rows], plan: &Plan) -> String {
             true => graph.storage(id).to_string(),
             false => format!("{}<{}>", graph.storage(id), value.element),
         };
-        lines.push([
-            graph.label(id),
-            is,
-            show(&graph.shape(id)),
-            storage,
-            gradient,
-            bytes,
-            buffer,
-        ]);
+        lines.push([graph.label(id), is, show(&graph.shape(id)), storage, gradient, bytes, buffer]);
     }
     let mut widths = [0usize; 7];
     for line in &lines {
@@ -264,10 +217,7 @@ fn table(graph: &Graph, fusion: &Fusion, rows: &[Rows], plan: &Plan) -> String {
 
 /// The graph for Graphviz; colours by storage.
 fn graphviz(graph: &Graph) -> String {
-    let mut text = format!(
-        "digraph {} {{\n  node [shape = box, style = filled];\n",
-        graph.name
-    );
+    let mut text = format!("digraph {} {{\n  node [shape = box, style = filled];\n", graph.name);
     for id in graph.ids() {
         let colour = match graph.storage(id) {
             Storage::Dense => "white",
@@ -285,11 +235,7 @@ fn graphviz(graph: &Graph) -> String {
             id.0,
             graph.storage(id)
         );
-        for operand in graph
-            .apply_of(id)
-            .into_iter()
-            .flat_map(|apply| &apply.operands)
-        {
+        for operand in graph.apply_of(id).into_iter().flat_map(|apply| &apply.operands) {
             let _ = writeln!(text, "  v{} -> v{};", operand.0, id.0);
         }
     }
@@ -313,24 +259,12 @@ mod tests {
             )
             .unwrap(),
         );
-        assert!(
-            compiled.diagnostics.is_empty(),
-            "{:?}",
-            compiled.diagnostics
-        );
+        assert!(compiled.diagnostics.is_empty(), "{:?}", compiled.diagnostics);
         let plan = &compiled.plan;
         // s is not read by the backward pass (tanh' is a formula in t); t, u and the gradients are.
-        let dense = plan
-            .buffers
-            .iter()
-            .filter(|buffer| buffer.storage == Storage::Dense)
-            .count();
+        let dense = plan.buffers.iter().filter(|buffer| buffer.storage == Storage::Dense).count();
         assert!(dense <= 5, "{plan:?}");
-        assert!(
-            plan.text.contains("s      dot_csr_row_sparse(x, w)"),
-            "{}",
-            plan.text
-        );
+        assert!(plan.text.contains("s      dot_csr_row_sparse(x, w)"), "{}", plan.text);
         assert!(
             plan.text
                 .contains("rows of w: a batch reads the columns of x, writes the columns of x")

@@ -50,11 +50,7 @@ pub fn rows(graph: &Graph) -> Vec<Rows> {
                 .iter()
                 .find(|(known, _)| *known == parameter)
                 .map(|(_, gradient)| rows_stored(graph, *gradient));
-            Rows {
-                parameter,
-                reads,
-                writes,
-            }
+            Rows { parameter, reads, writes }
         })
         .collect()
 }
@@ -130,9 +126,6 @@ mod tests {
         let columns = RowSet::Columns(BTreeSet::from([ValueId(0), ValueId(1)]));
         assert_eq!(rows[0].reads, columns);
         assert_eq!(rows[0].writes, Some(columns));
-        assert_eq!(
-            (&rows[1].reads, &rows[1].writes),
-            (&RowSet::All, &Some(RowSet::All))
-        );
+        assert_eq!((&rows[1].reads, &rows[1].writes), (&RowSet::All, &Some(RowSet::All)));
     }
 }

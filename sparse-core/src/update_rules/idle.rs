@@ -113,15 +113,9 @@ impl IdleHistory {
     fn over_runs(&self, from: u64, start: u64) -> IdleMap {
         let mut result = IdleMap::IDENTITY;
         // The run that `from` lies in, from there to its end.
-        let mut run = self
-            .runs
-            .partition_point(|&(_, first)| first <= from)
-            .saturating_sub(1);
+        let mut run = self.runs.partition_point(|&(_, first)| first <= from).saturating_sub(1);
         let end = self.runs[run + 1].1;
-        result = self.runs[run]
-            .0
-            .power(end - from.max(self.runs[run].1))
-            .after(&result);
+        result = self.runs[run].0.power(end - from.max(self.runs[run].1)).after(&result);
         run += 1;
         // Whole finished runs, by the largest aligned blocks.
         let last = self.runs.len() - 1;
@@ -255,9 +249,7 @@ mod tests {
         for (n, step) in maps.iter().enumerate() {
             history.push(*step);
             for from in 0..=n + 1 {
-                let slow = maps[from..=n]
-                    .iter()
-                    .fold(IdleMap::IDENTITY, |acc, m| m.after(&acc));
+                let slow = maps[from..=n].iter().fold(IdleMap::IDENTITY, |acc, m| m.after(&acc));
                 close(history.since(from as u64), slow);
             }
         }
@@ -275,13 +267,8 @@ mod tests {
         for _ in 0..300_000 {
             history.push(map(0.9, 1e-5));
         }
-        for gap in [
-            0, 1, 2, 63, 64, 65, 127, 128, 4095, 4096, 4097, 262_144, 270_000,
-        ] {
-            close(
-                history.since(history.steps() - gap),
-                map(0.9, 1e-5).power(gap),
-            );
+        for gap in [0, 1, 2, 63, 64, 65, 127, 128, 4095, 4096, 4097, 262_144, 270_000] {
+            close(history.since(history.steps() - gap), map(0.9, 1e-5).power(gap));
         }
         let whole = map(0.9, 1e-5).power(300_000).after(&map(0.3, 0.2));
         close(history.since(0), whole);
@@ -306,11 +293,7 @@ mod tests {
 
     #[test]
     fn a_rate_that_changes_at_every_step() {
-        check(
-            &(0..150)
-                .map(|t| map(0.9, 0.1 / (1.0 + t as f64)))
-                .collect::<Vec<_>>(),
-        );
+        check(&(0..150).map(|t| map(0.9, 0.1 / (1.0 + t as f64))).collect::<Vec<_>>());
     }
 
     #[test]

@@ -53,12 +53,7 @@ impl UpdateRule for Sgd {
 
     fn check(&self) -> Result<(), InvalidHyperparameter> {
         let refuse = |name, value, bound| {
-            Err(InvalidHyperparameter {
-                rule: Self::NAME,
-                name,
-                value,
-                bound,
-            })
+            Err(InvalidHyperparameter { rule: Self::NAME, name, value, bound })
         };
         // Written so that NaN is refused.
         if !(self.learning_rate > 0.0 && self.learning_rate.is_finite()) {
@@ -163,12 +158,7 @@ mod tests {
     #[test]
     fn idle_map_is_an_update_with_gradient_zero() {
         for (momentum, weight_decay) in [(0.0, 0.1), (0.9, 0.0), (0.9, 0.1)] {
-            let rule = Sgd {
-                learning_rate: 0.5,
-                momentum,
-                weight_decay,
-                ..Sgd::default()
-            };
+            let rule = Sgd { learning_rate: 0.5, momentum, weight_decay, ..Sgd::default() };
             let step = rule.step::<f64>(0.5, 1.0);
             let (mut w, mut v) = (1.25, [-0.75]);
             if momentum == 0.0 {
@@ -195,22 +185,10 @@ mod tests {
             assert_eq!(updated.to_bits(), (w + factor * g).to_bits());
         }
         for rule in [
-            Sgd {
-                momentum: 0.5,
-                ..Sgd::default()
-            },
-            Sgd {
-                weight_decay: 0.5,
-                ..Sgd::default()
-            },
-            Sgd {
-                clip_gradient: Some(1.0),
-                ..Sgd::default()
-            },
-            Sgd {
-                rescale_grad: 0.5,
-                ..Sgd::default()
-            },
+            Sgd { momentum: 0.5, ..Sgd::default() },
+            Sgd { weight_decay: 0.5, ..Sgd::default() },
+            Sgd { clip_gradient: Some(1.0), ..Sgd::default() },
+            Sgd { rescale_grad: 0.5, ..Sgd::default() },
         ] {
             assert_eq!(rule.step::<f32>(0.1, 1.0).gradient_factor(), None);
         }
@@ -218,11 +196,7 @@ mod tests {
 
     #[test]
     fn clipping_leaves_weight_decay_alone() {
-        let rule = Sgd {
-            weight_decay: 0.5,
-            clip_gradient: Some(1.0),
-            ..Sgd::default()
-        };
+        let rule = Sgd { weight_decay: 0.5, clip_gradient: Some(1.0), ..Sgd::default() };
         let step = rule.step::<f64>(0.1, 1.0);
         let mut w = 2.0;
         step.update(&mut w, &mut [0.0], 100.0);
@@ -231,29 +205,12 @@ mod tests {
 
     #[test]
     fn senseless_hyperparameters_are_refused_by_name() {
-        let bad = Sgd {
-            momentum: 1.0,
-            ..Sgd::default()
-        };
+        let bad = Sgd { momentum: 1.0, ..Sgd::default() };
         assert_eq!(
             bad.check().unwrap_err().to_string(),
             "sgd: `momentum` is 1, but must be in [0, 1)"
         );
-        assert!(
-            Sgd {
-                learning_rate: f64::NAN,
-                ..Sgd::default()
-            }
-            .check()
-            .is_err()
-        );
-        assert!(
-            Sgd {
-                clip_gradient: Some(0.0),
-                ..Sgd::default()
-            }
-            .check()
-            .is_err()
-        );
+        assert!(Sgd { learning_rate: f64::NAN, ..Sgd::default() }.check().is_err());
+        assert!(Sgd { clip_gradient: Some(0.0), ..Sgd::default() }.check().is_err());
     }
 }

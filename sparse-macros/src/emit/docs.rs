@@ -9,10 +9,7 @@ use syn::Attribute;
 
 /// The user's own documentation, or a sentence in its place.
 pub(super) fn documentation(attributes: &[Attribute], otherwise: &str) -> TokenStream {
-    if attributes
-        .iter()
-        .any(|attribute| attribute.path().is_ident("doc"))
-    {
+    if attributes.iter().any(|attribute| attribute.path().is_ident("doc")) {
         return attributes.iter().map(ToTokens::to_token_stream).collect();
     }
     let others = attributes.iter().map(ToTokens::to_token_stream);
@@ -40,11 +37,7 @@ pub(super) fn line(emit: &Emit<'_>, id: ValueId) -> String {
         show(&graph.shape(id)),
         graph.value(id).element
     );
-    if let Some((_, gradient)) = graph
-        .gradients
-        .iter()
-        .find(|(parameter, _)| *parameter == id)
-    {
+    if let Some((_, gradient)) = graph.gradients.iter().find(|(parameter, _)| *parameter == id) {
         line.push_str(&format!(", gradient `{}`", graph.storage(*gradient)));
     }
     line

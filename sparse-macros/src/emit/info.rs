@@ -18,10 +18,8 @@ pub(super) fn constants(emit: &Emit<'_>) -> TokenStream {
     let name = emit.name.to_string();
     let (text, dot) = (&emit.compiled.plan.text, &emit.compiled.plan.dot);
     let fingerprint = emit.compiled.fingerprint();
-    let inputs = graph
-        .inputs()
-        .filter(|id| graph.value(*id).name.is_some())
-        .map(|id| input(emit, id));
+    let inputs =
+        graph.inputs().filter(|id| graph.value(*id).name.is_some()).map(|id| input(emit, id));
     let parameters = graph.parameters().map(|id| parameter(emit, id));
     let outputs = graph.outputs.iter().map(|output| {
         let (name, storage) = (&output.name, storage(emit, graph.storage(output.value)));
@@ -44,10 +42,7 @@ fn input(emit: &Emit<'_>, id: ValueId) -> TokenStream {
         Kind::Label => quote!(Label),
         _ => quote!(Input),
     };
-    let (storage, element) = (
-        storage(emit, emit.graph.storage(id)),
-        element(emit, value.element),
-    );
+    let (storage, element) = (storage(emit, emit.graph.storage(id)), element(emit, value.element));
     let shape = shape(emit, id);
     let label = match label_kind(emit, id) {
         LossLabel::Real => quote!(Real),
@@ -68,10 +63,7 @@ fn input(emit: &Emit<'_>, id: ValueId) -> TokenStream {
 
 /// What the loss that reads a label says of it.
 fn label_kind(emit: &Emit<'_>, id: ValueId) -> LossLabel {
-    let applies = emit
-        .graph
-        .ids()
-        .filter_map(|user| emit.graph.apply_of(user));
+    let applies = emit.graph.ids().filter_map(|user| emit.graph.apply_of(user));
     applies
         .filter(|apply| apply.operands.get(1) == Some(&id))
         .find_map(|apply| match apply.operator.kind {
@@ -107,10 +99,7 @@ fn storage(emit: &Emit<'_>, storage: Storage) -> TokenStream {
 }
 
 fn element(emit: &Emit<'_>, element: ElementType) -> TokenStream {
-    let (rt, name) = (
-        &emit.rt,
-        Ident::new(&element.name().to_uppercase(), Span::call_site()),
-    );
+    let (rt, name) = (&emit.rt, Ident::new(&element.name().to_uppercase(), Span::call_site()));
     quote!(#rt::ElementType::#name)
 }
 

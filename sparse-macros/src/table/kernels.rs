@@ -89,15 +89,12 @@ pub(crate) fn kernels() -> TokenStream {
 
 fn signature(kernel: &Kernel, device: &TokenStream, element: &TokenStream) -> TokenStream {
     let (name, out) = (kernel.name(), array(kernel.result));
-    let operands = kernel
-        .operator
-        .operands
-        .iter()
-        .zip(&kernel.signature.operands)
-        .map(|(operand, pattern)| {
+    let operands = kernel.operator.operands.iter().zip(&kernel.signature.operands).map(
+        |(operand, pattern)| {
             let (operand, view) = (ident(operand), view(*pattern, device, element));
             quote!(#operand: #view)
-        });
+        },
+    );
     let attributes = kernel.attributes();
     let attributes = attributes.iter().map(|(attribute, kind)| {
         let (attribute, kind) = (ident(attribute), attribute_type(*kind));
@@ -116,16 +113,8 @@ fn signature(kernel: &Kernel, device: &TokenStream, element: &TokenStream) -> To
 /// The call of the function that computes the rule on the CPU.
 fn body(kernel: &Kernel) -> TokenStream {
     let operator = kernel.operator;
-    let operands: Vec<_> = operator
-        .operands
-        .iter()
-        .map(|operand| ident(operand))
-        .collect();
-    let attributes: Vec<_> = kernel
-        .attributes()
-        .iter()
-        .map(|(name, _)| ident(name))
-        .collect();
+    let operands: Vec<_> = operator.operands.iter().map(|operand| ident(operand)).collect();
+    let attributes: Vec<_> = kernel.attributes().iter().map(|(name, _)| ident(name)).collect();
     let rule = ident(&kernel.rule_name());
     let family = |module: &str| {
         let module = ident(module);
@@ -134,10 +123,7 @@ fn body(kernel: &Kernel) -> TokenStream {
     match operator.kind {
         Kind::Kernel | Kind::Loss { .. } => family(operator.name),
         Kind::LossGradient(loss) => {
-            let (module, rule) = (
-                ident(loss),
-                ident(&format!("gradient_{}", kernel.rule_name())),
-            );
+            let (module, rule) = (ident(loss), ident(&format!("gradient_{}", kernel.rule_name())));
             quote!(crate::kernels::#module::cpu::#rule(out, #(#operands,)* context))
         }
         Kind::Unary(formula) => {
@@ -156,17 +142,9 @@ fn binary(
     operands: &[syn::Ident],
 ) -> TokenStream {
     // A gradient's formula is in `g` and in `x` or `y`; the others' in `x` and `y`.
-    let first = if family == BinaryFamily::Gradient {
-        "g"
-    } else {
-        "x"
-    };
+    let first = if family == BinaryFamily::Gradient { "g" } else { "x" };
     let formula = scalar::rust(formula, &|name| {
-        if name == first {
-            quote!(first)
-        } else {
-            quote!(second)
-        }
+        if name == first { quote!(first) } else { quote!(second) }
     });
     let patterns = &kernel.signature.operands;
     let storage = |pattern: Pattern| match pattern {
@@ -200,19 +178,14 @@ fn binary(
 fn arm(kernel: &Kernel) -> TokenStream {
     let (name, out) = (kernel.name(), array(kernel.result));
     let text = name.to_string();
-    let operands = kernel
-        .signature
-        .operands
-        .iter()
-        .enumerate()
-        .map(|(index, pattern)| {
-            let accessor = ident(match pattern {
-                Pattern::Scalar => "scalar",
-                Pattern::Ids => "ids",
-                Pattern::Array(storage, _) => storage.name(),
-            });
-            quote!(operands.get(#index)?.#accessor()?)
+    let operands = kernel.signature.operands.iter().enumerate().map(|(index, pattern)| {
+        let accessor = ident(match pattern {
+            Pattern::Scalar => "scalar",
+            Pattern::Ids => "ids",
+            Pattern::Array(storage, _) => storage.name(),
         });
+        quote!(operands.get(#index)?.#accessor()?)
+    });
     let attributes = kernel.attributes();
     let attributes = attributes.iter().map(|(attribute, kind)| match kind {
         AttributeKind::Axis => quote!(attributes.axis(#attribute)),

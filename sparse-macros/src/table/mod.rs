@@ -26,11 +26,7 @@ fn all_kernels() -> Vec<Kernel> {
         for rule in operator.storage {
             let signature = rule.signature();
             for result in signature.results() {
-                kernels.push(Kernel {
-                    operator,
-                    signature: signature.clone(),
-                    result,
-                });
+                kernels.push(Kernel { operator, signature: signature.clone(), result });
             }
         }
     }

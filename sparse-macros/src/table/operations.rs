@@ -19,10 +19,7 @@ use syn::Ident;
 
 /// All traits, functions and implementations.
 pub(crate) fn operators() -> TokenStream {
-    operators::all()
-        .filter(|operator| !operator.internal)
-        .map(operation)
-        .collect()
+    operators::all().filter(|operator| !operator.internal).map(operation).collect()
 }
 
 /// `softmax_cross_entropy` → `SoftmaxCrossEntropy`.
@@ -66,39 +63,25 @@ fn given(operator: &Operator) -> Vec<(Ident, TokenStream, TokenStream)> {
 
 fn operation(operator: &'static Operator) -> TokenStream {
     let (name, tr) = (ident(operator.name), trait_name(operator));
-    let others: Vec<Ident> = operator.operands[1..]
-        .iter()
-        .map(|operand| ident(operand))
-        .collect();
-    let types: Vec<Ident> = operator.operands[1..]
-        .iter()
-        .map(|operand| ident(&capital(operand)))
-        .collect();
+    let others: Vec<Ident> = operator.operands[1..].iter().map(|operand| ident(operand)).collect();
+    let types: Vec<Ident> =
+        operator.operands[1..].iter().map(|operand| ident(&capital(operand))).collect();
     let given = given(operator);
     let (attributes, kinds): (Vec<_>, Vec<_>) = given.iter().map(|(n, k, _)| (n, k)).unzip();
-    let rules: Vec<String> = operator
-        .storage
-        .iter()
-        .map(|rule| format!("`{}`", rule.text()))
-        .collect();
+    let rules: Vec<String> =
+        operator.storage.iter().map(|rule| format!("`{}`", rule.text())).collect();
     let docs = format!("{}\n\nStorage: {}.", operator.summary, rules.join(", "));
     let doc_errors = "# Errors\n\nOperands whose shapes do not fit.";
     let message = match others.is_empty() {
         true => format!("`{}` has no rule for `{{Self}}`", operator.name),
         false => {
             let others: Vec<String> = types.iter().map(|name| format!("`{{{name}}}`")).collect();
-            format!(
-                "`{}` has no rule for `{{Self}}` and {}",
-                operator.name,
-                others.join(" and ")
-            )
+            format!("`{}` has no rule for `{{Self}}` and {}", operator.name, others.join(" and "))
         }
     };
     let note = match operator.alternative {
         // What is `dense(x)` in a graph is a method here.
-        Some(alternative) => {
-            alternative.replace("dense({})", "&x.to_dense()?").replace("{}", "x")
-        }
+        Some(alternative) => alternative.replace("dense({})", "&x.to_dense()?").replace("{}", "x"),
         None => format!(
             "the rules are: {}; convert an operand with `to_dense()`, `to_csr()` or `to_row_sparse()`",
             rules.join(", ")
@@ -133,23 +116,14 @@ fn operation(operator: &'static Operator) -> TokenStream {
     for rule in operator.storage {
         let signature = rule.signature();
         let result = signature.result;
-        tokens.extend(implementations(&Kernel {
-            operator,
-            signature,
-            result,
-        }));
+        tokens.extend(implementations(&Kernel { operator, signature, result }));
     }
     tokens
 }
 
 fn capital(name: &str) -> String {
     let mut letters = name.chars();
-    letters
-        .next()
-        .map(|letter| letter.to_ascii_uppercase())
-        .into_iter()
-        .chain(letters)
-        .collect()
+    letters.next().map(|letter| letter.to_ascii_uppercase()).into_iter().chain(letters).collect()
 }
 
 /// How an operand of a rule may be given: its type, whether it is read transposed, and how the kernel sees it.
@@ -161,24 +135,12 @@ struct Form {
 }
 
 fn forms(kernel: &Kernel, index: usize, element: &TokenStream) -> Vec<Form> {
-    let name = ident(if index == 0 {
-        "self"
-    } else {
-        kernel.operator.operands[index]
-    });
+    let name = ident(if index == 0 { "self" } else { kernel.operator.operands[index] });
     let turns = kernel.operator.transpose_flag(index).is_some();
     let form = |array: TokenStream, transposed: bool| {
-        let inner = if transposed {
-            quote!(#name.0)
-        } else {
-            quote!(#name)
-        };
+        let inner = if transposed { quote!(#name.0) } else { quote!(#name) };
         Form {
-            ty: if transposed {
-                quote!(Transposed<&#array>)
-            } else {
-                quote!(&#array)
-            },
+            ty: if transposed { quote!(Transposed<&#array>) } else { quote!(&#array) },
             transposed,
             view: quote!(#inner.view()),
             shape: quote!(&#inner.extents()),
@@ -206,19 +168,12 @@ fn forms(kernel: &Kernel, index: usize, element: &TokenStream) -> Vec<Form> {
 fn implementations(kernel: &Kernel) -> TokenStream {
     // A number's type is written out: `impl Mul<T> for &Csr<T>` for all `T` would overlap with arrays.
     let scalar = kernel.signature.operands.contains(&Pattern::Scalar);
-    let elements: Vec<TokenStream> = if scalar {
-        vec![quote!(f32), quote!(f64)]
-    } else {
-        vec![quote!(T)]
-    };
+    let elements: Vec<TokenStream> =
+        if scalar { vec![quote!(f32), quote!(f64)] } else { vec![quote!(T)] };
     let mut tokens = TokenStream::new();
     for element in elements {
         let generics = if scalar { quote!() } else { quote!(<T: Float>) };
-        let bound = if scalar {
-            quote!()
-        } else {
-            quote!(where Cpu: Kernels<T>,)
-        };
+        let bound = if scalar { quote!() } else { quote!(where Cpu: Kernels<T>,) };
         let first = forms(kernel, 0, &element);
         let second = if kernel.operator.operands.len() > 1 {
             forms(kernel, 1, &element)
@@ -230,13 +185,7 @@ fn implementations(kernel: &Kernel) -> TokenStream {
                 tokens.extend(implementation(kernel, &[lhs], &element, &generics, &bound));
             }
             for rhs in &second {
-                tokens.extend(implementation(
-                    kernel,
-                    &[lhs, rhs],
-                    &element,
-                    &generics,
-                    &bound,
-                ));
+                tokens.extend(implementation(kernel, &[lhs, rhs], &element, &generics, &bound));
             }
         }
     }
@@ -251,29 +200,17 @@ fn implementation(
     bound: &TokenStream,
 ) -> TokenStream {
     let operator = kernel.operator;
-    let (tr, name, kernel_name, text) = (
-        trait_name(operator),
-        ident(operator.name),
-        kernel.name(),
-        operator.name,
-    );
+    let (tr, name, kernel_name, text) =
+        (trait_name(operator), ident(operator.name), kernel.name(), operator.name);
     let out = array(kernel.result);
-    let (this, others) = (
-        &forms[0].ty,
-        forms[1..].iter().map(|form| &form.ty).collect::<Vec<_>>(),
-    );
-    let other_names: Vec<Ident> = operator.operands[1..]
-        .iter()
-        .map(|operand| ident(operand))
-        .collect();
+    let (this, others) = (&forms[0].ty, forms[1..].iter().map(|form| &form.ty).collect::<Vec<_>>());
+    let other_names: Vec<Ident> =
+        operator.operands[1..].iter().map(|operand| ident(operand)).collect();
     let given = given(operator);
     let (attributes, kinds): (Vec<_>, Vec<_>) = given.iter().map(|(n, k, _)| (n, k)).unzip();
     let set = given.iter().map(|(_, _, set)| set);
-    let turned = forms
-        .iter()
-        .enumerate()
-        .filter(|(_, form)| form.transposed)
-        .filter_map(|(index, _)| {
+    let turned =
+        forms.iter().enumerate().filter(|(_, form)| form.transposed).filter_map(|(index, _)| {
             let flag = operator.transpose_flag(index)?;
             Some(quote!(attributes.set(#flag, AttributeValue::Flag(true));))
         });

@@ -199,22 +199,13 @@ impl<T: Float> Batches<T> for DatasetBatches<'_, T> {
             }
         };
         if let Rows::Gathered(rows) = rows {
-            self.columns
-                .iter_mut()
-                .for_each(|column| column.gather(rows));
+            self.columns.iter_mut().for_each(|column| column.gather(rows));
         }
-        Ok(Some(DatasetBatch {
-            columns: &self.columns,
-            rows,
-            n_padding,
-        }))
+        Ok(Some(DatasetBatch { columns: &self.columns, rows, n_padding }))
     }
 
     fn position(&self) -> Position {
-        Position {
-            epoch: self.epoch,
-            batch: self.next as u64,
-        }
+        Position { epoch: self.epoch, batch: self.next as u64 }
     }
 
     fn n_batches(&self) -> Option<u64> {
@@ -290,19 +281,11 @@ impl<'b, T: Float> BatchSource<'b, T> for DatasetBatch<'b, T> {
     #[inline]
     fn csr(&self, index: usize) -> Result<CsrView<'b, T>> {
         match self.columns.get(index) {
-            Some(BatchColumn {
-                all: Bound::Csr(all),
-                starts,
-                ends,
-                ..
-            }) => Ok(match self.rows {
+            Some(BatchColumn { all: Bound::Csr(all), starts, ends, .. }) => Ok(match self.rows {
                 Rows::Run { first, len } => all.view().rows(first..first + len)?,
                 Rows::Gathered(_) => all.view().with_rows(starts, ends),
             }),
-            Some(BatchColumn {
-                all: Bound::Ignored(_),
-                ..
-            }) => Ok(CsrView::default()),
+            Some(BatchColumn { all: Bound::Ignored(_), .. }) => Ok(CsrView::default()),
             _ => Err(wrong_position(index, "csr array").into()),
         }
     }
@@ -310,15 +293,12 @@ impl<'b, T: Float> BatchSource<'b, T> for DatasetBatch<'b, T> {
     #[inline]
     fn dense(&self, index: usize) -> Result<DenseView<'b, T>> {
         match self.columns.get(index) {
-            Some(BatchColumn {
-                all: Bound::Dense(all),
-                values,
-                ..
-            }) => self.dense_rows(all, values),
-            Some(BatchColumn {
-                all: Bound::Ignored(shape),
-                ..
-            }) => Ok(DenseView::new(*shape, &[])?),
+            Some(BatchColumn { all: Bound::Dense(all), values, .. }) => {
+                self.dense_rows(all, values)
+            }
+            Some(BatchColumn { all: Bound::Ignored(shape), .. }) => {
+                Ok(DenseView::new(*shape, &[])?)
+            }
             _ => Err(wrong_position(index, "dense array of numbers").into()),
         }
     }
@@ -326,15 +306,10 @@ impl<'b, T: Float> BatchSource<'b, T> for DatasetBatch<'b, T> {
     #[inline]
     fn ids(&self, index: usize) -> Result<DenseView<'b, u32>> {
         match self.columns.get(index) {
-            Some(BatchColumn {
-                all: Bound::Ids(all),
-                ids,
-                ..
-            }) => self.dense_rows(all, ids),
-            Some(BatchColumn {
-                all: Bound::Ignored(shape),
-                ..
-            }) => Ok(DenseView::new(*shape, &[])?),
+            Some(BatchColumn { all: Bound::Ids(all), ids, .. }) => self.dense_rows(all, ids),
+            Some(BatchColumn { all: Bound::Ignored(shape), .. }) => {
+                Ok(DenseView::new(*shape, &[])?)
+            }
             _ => Err(wrong_position(index, "array of ids").into()),
         }
     }

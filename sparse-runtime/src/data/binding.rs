@@ -28,11 +28,7 @@ pub(super) struct BoundDense<'s, E> {
 impl<'s, E: Element> BoundDense<'s, E> {
     /// `shape` has as many elements as the array.
     fn new(array: &'s Dense<E>, shape: Shape) -> Self {
-        BoundDense {
-            shape,
-            row_size: shape.row_size(),
-            values: array.values(),
-        }
+        BoundDense { shape, row_size: shape.row_size(), values: array.values() }
     }
 }
 
@@ -62,9 +58,7 @@ fn resolve<T: Float>(
 ) -> Result<Vec<Option<usize>>, DataError> {
     let columns = data.columns();
     let by_name = |declared: &InputInfo| {
-        columns
-            .iter()
-            .position(|column| column.name() == Some(declared.name))
+        columns.iter().position(|column| column.name() == Some(declared.name))
     };
     let needed =
         |declared: &InputInfo| labels == Labels::Required || declared.role == InputRole::Input;
@@ -80,9 +74,8 @@ fn resolve<T: Float>(
             }
             let by_order =
                 || (0..columns.len()).find(|&i| !taken[i] && columns[i].role() == declared.role);
-            let position = by_name(declared)
-                .or_else(by_order)
-                .ok_or_else(|| missing(data, declared))?;
+            let position =
+                by_name(declared).or_else(by_order).ok_or_else(|| missing(data, declared))?;
             taken[position] = true;
             Ok(Some(position))
         })
@@ -90,9 +83,8 @@ fn resolve<T: Float>(
 }
 
 fn missing<T: Float>(data: &Dataset<T>, declared: &InputInfo) -> DataError {
-    let names: Vec<String> = (0..data.columns().len())
-        .map(|position| data.column_name(position).to_string())
-        .collect();
+    let names: Vec<String> =
+        (0..data.columns().len()).map(|position| data.column_name(position).to_string()).collect();
     DataError::Missing {
         role: role_name(declared.role),
         declared: declared.name.to_owned(),
@@ -117,10 +109,7 @@ fn bind_column<'s, T: Float>(
         });
     }
     if declared.label == LabelKind::Class && values.element().is_float() {
-        return Err(DataError::LabelNotClass {
-            column: column(),
-            declared: name(),
-        });
+        return Err(DataError::LabelNotClass { column: column(), declared: name() });
     }
     if values.element() != declared.element {
         return Err(DataError::WrongElement {
@@ -176,12 +165,7 @@ fn fit(found: Shape, declared: &[Extent]) -> Option<Shape> {
         Extent::Constant(expected) => found == expected,
         Extent::Named(_) => true,
     };
-    shape
-        .iter()
-        .zip(declared)
-        .skip(1)
-        .all(agrees)
-        .then_some(shape)
+    shape.iter().zip(declared).skip(1).all(agrees).then_some(shape)
 }
 
 /// The declared shape with no rows, and no elements where an extent is not constant.
@@ -212,37 +196,16 @@ mod tests {
         shape: &'static [Extent],
         label: LabelKind,
     ) -> InputInfo {
-        InputInfo {
-            name,
-            role,
-            storage,
-            element,
-            shape,
-            label,
-        }
+        InputInfo { name, role, storage, element, shape, label }
     }
 
     fn input(name: &'static str) -> InputInfo {
-        declare(
-            name,
-            InputRole::Input,
-            Sparse,
-            F32,
-            &[N, Extent::Named("d")],
-            LabelKind::Real,
-        )
+        declare(name, InputRole::Input, Sparse, F32, &[N, Extent::Named("d")], LabelKind::Real)
     }
 
     fn label(name: &'static str, kind: LabelKind) -> InputInfo {
         let element = if kind == LabelKind::Class { U32 } else { F32 };
-        declare(
-            name,
-            InputRole::Label,
-            Full,
-            element,
-            &[N, Extent::Constant(1)],
-            kind,
-        )
+        declare(name, InputRole::Label, Full, element, &[N, Extent::Constant(1)], kind)
     }
 
     /// A csr input of this many columns, so that it can be told from others.
@@ -281,19 +244,10 @@ mod tests {
             .input("c", csr(3))
             .build()
             .unwrap();
-        assert_eq!(
-            widths(&data, &[input("c"), input("a"), input("b")]),
-            [3, 1, 2]
-        );
-        assert_eq!(
-            widths(&data, &[input("u"), input("v"), input("w")]),
-            [1, 2, 3]
-        );
+        assert_eq!(widths(&data, &[input("c"), input("a"), input("b")]), [3, 1, 2]);
+        assert_eq!(widths(&data, &[input("u"), input("v"), input("w")]), [1, 2, 3]);
         // A column that some declaration names is not taken by order, wherever that declaration stands.
-        assert_eq!(
-            widths(&data, &[input("u"), input("a"), input("v")]),
-            [2, 1, 3]
-        );
+        assert_eq!(widths(&data, &[input("u"), input("a"), input("v")]), [2, 1, 3]);
         assert_eq!(widths(&data, &[input("b")]), [2]);
         let message = refused(&data, &[input("u"), input("v"), input("w"), input("z")]);
         assert_eq!(
@@ -311,14 +265,7 @@ mod tests {
         assert!(matches!(&bound[1], Bound::Ignored(shape) if shape[..] == [0, 1]));
         // An invalid label is not looked at either.
         let data = unnamed([7.0, 8.0]);
-        assert!(
-            bind(
-                &data,
-                &[input("x"), label("y", LabelKind::Binary)],
-                Labels::Ignored
-            )
-            .is_ok()
-        );
+        assert!(bind(&data, &[input("x"), label("y", LabelKind::Binary)], Labels::Ignored).is_ok());
     }
 
     #[test]
@@ -338,11 +285,8 @@ mod tests {
             refused(&data, &[wide]),
             "`x` is declared with elements `f64`, but the input (column 0) has `f32`: convert it, or change the declaration"
         );
-        let ids = Dataset::<f32>::builder()
-            .input("x", csr(3))
-            .label("y", vec![1u32, 0])
-            .build()
-            .unwrap();
+        let ids =
+            Dataset::<f32>::builder().input("x", csr(3)).label("y", vec![1u32, 0]).build().unwrap();
         assert!(refused(&ids, &[label("y", LabelKind::Binary)]).contains("has `u32`"));
         assert!(bind(&ids, &[label("y", LabelKind::Class)], Labels::Required).is_ok());
         assert_eq!(
@@ -367,11 +311,9 @@ mod tests {
     #[test]
     fn one_number_a_row_takes_the_rank_declared() {
         for found in [&[2][..], &[2, 1], &[2, 1, 1]] {
-            for declared in [
-                &[N][..],
-                &[N, Extent::Constant(1)],
-                &[N, Extent::Named("k"), Extent::Constant(1)],
-            ] {
+            for declared in
+                [&[N][..], &[N, Extent::Constant(1)], &[N, Extent::Named("k"), Extent::Constant(1)]]
+            {
                 let shape = fit(Shape::new(found), declared).unwrap();
                 assert_eq!(
                     (shape.rank(), shape.n_rows(), shape.row_size()),
@@ -406,12 +348,7 @@ mod tests {
             );
         }
         assert!(
-            bind(
-                &unnamed([5.0, -7.0]),
-                &[label("y", LabelKind::Real)],
-                Labels::Required
-            )
-            .is_ok()
+            bind(&unnamed([5.0, -7.0]), &[label("y", LabelKind::Real)], Labels::Required).is_ok()
         );
     }
 }

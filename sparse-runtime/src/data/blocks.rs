@@ -26,13 +26,7 @@ impl<R: Read> Blocks<R> {
     }
 
     fn with_size(reader: R, size: usize) -> Self {
-        Blocks {
-            reader,
-            buffer: Vec::new(),
-            filled: 0,
-            taken: 0,
-            size,
-        }
+        Blocks { reader, buffer: Vec::new(), filled: 0, taken: 0, size }
     }
 
     /// The next block, never empty, or `None` at the end.
@@ -56,10 +50,7 @@ impl<R: Read> Blocks<R> {
                 break;
             }
             // Only what is new can hold the first end of a line: what was carried over has none.
-            if let Some(at) = self.buffer[new.clone()]
-                .iter()
-                .rposition(|&byte| byte == b'\n')
-            {
+            if let Some(at) = self.buffer[new.clone()].iter().rposition(|&byte| byte == b'\n') {
                 self.taken = new.start + at + 1;
                 break;
             }
@@ -72,11 +63,7 @@ impl<R: Read> Blocks<R> {
 pub(crate) fn open(path: &Path) -> Result<Box<dyn Read + Send>, ReadError> {
     let name = path.display().to_string();
     let file = File::open(path).map_err(|source| io_error(&name, source))?;
-    if is_gzip(&name) {
-        decompress(name, file)
-    } else {
-        Ok(Box::new(file))
-    }
+    if is_gzip(&name) { decompress(name, file) } else { Ok(Box::new(file)) }
 }
 
 fn is_gzip(name: &str) -> bool {
@@ -90,10 +77,7 @@ fn decompress(_: String, file: File) -> Result<Box<dyn Read + Send>, ReadError> 
 
 #[cfg(not(feature = "gzip"))]
 fn decompress(file: String, _: File) -> Result<Box<dyn Read + Send>, ReadError> {
-    Err(ReadError::FeatureDisabled {
-        file,
-        feature: "gzip",
-    })
+    Err(ReadError::FeatureDisabled { file, feature: "gzip" })
 }
 
 /// The typed error for what reading the file `name` gave.
@@ -103,10 +87,7 @@ pub(crate) fn io_error(name: &str, source: io::Error) -> ReadError {
     match source.kind() {
         io::ErrorKind::UnexpectedEof if is_gzip(name) => ReadError::TruncatedGzip { file },
         io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData if is_gzip(name) => {
-            ReadError::CorruptGzip {
-                file,
-                message: source.to_string(),
-            }
+            ReadError::CorruptGzip { file, message: source.to_string() }
         }
         _ => ReadError::Io { file, source },
     }

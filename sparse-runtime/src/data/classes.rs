@@ -31,9 +31,7 @@ impl Classes {
 
     /// The id of a label. O(log K).
     pub fn id(&self, label: f64) -> Option<u32> {
-        let position = self
-            .0
-            .binary_search_by(|known| known.total_cmp(&(label + 0.0)));
+        let position = self.0.binary_search_by(|known| known.total_cmp(&(label + 0.0)));
         u32::try_from(position.ok()?).ok()
     }
 

@@ -47,11 +47,7 @@ impl<T: Float> Dataset<T> {
     pub fn features_only(features: Csr<T>) -> Self {
         Dataset {
             n_rows: features.n_rows(),
-            columns: vec![Column::new(
-                None,
-                InputRole::Input,
-                ColumnValues::Csr(features),
-            )],
+            columns: vec![Column::new(None, InputRole::Input, ColumnValues::Csr(features))],
             classes: None,
             report: None,
         }
@@ -72,9 +68,7 @@ impl<T: Float> Dataset<T> {
     /// # Ok::<(), sparse_runtime::Error>(())
     /// ```
     pub fn builder() -> DatasetBuilder<T> {
-        DatasetBuilder {
-            columns: Vec::new(),
-        }
+        DatasetBuilder { columns: Vec::new() }
     }
 
     fn from_columns(columns: Vec<Column<T>>) -> Result<Self, DataError> {
@@ -84,12 +78,7 @@ impl<T: Float> Dataset<T> {
             .ok_or(DataError::NoInput)?
             .values()
             .n_rows();
-        let dataset = Dataset {
-            columns,
-            n_rows,
-            classes: None,
-            report: None,
-        };
+        let dataset = Dataset { columns, n_rows, classes: None, report: None };
         dataset.check()?;
         Ok(dataset)
     }
@@ -110,9 +99,7 @@ impl<T: Float> Dataset<T> {
             if let Some(name) = column.name()
                 && before.iter().any(|other| other.name() == Some(name))
             {
-                return Err(DataError::DuplicateName {
-                    name: name.to_owned(),
-                });
+                return Err(DataError::DuplicateName { name: name.to_owned() });
             }
             if let (InputRole::Label, ColumnValues::Dense(labels)) =
                 (column.role(), column.values())
@@ -146,18 +133,15 @@ impl<T: Float> Dataset<T> {
 
     /// The first csr input.
     pub fn features(&self) -> Option<&Csr<T>> {
-        self.columns_of(InputRole::Input)
-            .find_map(|(_, column)| match column.values() {
-                ColumnValues::Csr(features) => Some(features),
-                _ => None,
-            })
+        self.columns_of(InputRole::Input).find_map(|(_, column)| match column.values() {
+            ColumnValues::Csr(features) => Some(features),
+            _ => None,
+        })
     }
 
     /// The first label.
     pub fn labels(&self) -> Option<&ColumnValues<T>> {
-        self.columns_of(InputRole::Label)
-            .map(|(_, column)| column.values())
-            .next()
+        self.columns_of(InputRole::Label).map(|(_, column)| column.values()).next()
     }
 
     /// The classes that the ids of the label stand for, if they were made by
@@ -178,9 +162,7 @@ impl<T: Float> Dataset<T> {
 
     /// The column of a name.
     pub fn column(&self, name: &str) -> Option<&Column<T>> {
-        self.columns
-            .iter()
-            .find(|column| column.name() == Some(name))
+        self.columns.iter().find(|column| column.name() == Some(name))
     }
 
     /// Turns the labels into class ids: 0 for the smallest label, and so on, by the distinct labels that occur.
@@ -221,11 +203,7 @@ impl<T: Float> Dataset<T> {
             .enumerate()
             .map(|(row, label)| {
                 let label = label.as_f64();
-                let unknown = || DataError::UnknownClass {
-                    row,
-                    label,
-                    known: classes.clone(),
-                };
+                let unknown = || DataError::UnknownClass { row, label, known: classes.clone() };
                 classes.id(label).ok_or_else(unknown)
             })
             .collect::<Result<Vec<u32>, _>>()?;
@@ -237,20 +215,16 @@ impl<T: Float> Dataset<T> {
 
     /// The first label of one real number a row, and its position.
     fn real_label(&self) -> Option<(usize, &Dense<T>)> {
-        self.columns_of(InputRole::Label)
-            .find_map(|(position, column)| match column.values() {
-                ColumnValues::Dense(labels) if labels.shape().row_size() == 1 => {
-                    Some((position, labels))
-                }
-                _ => None,
-            })
+        self.columns_of(InputRole::Label).find_map(|(position, column)| match column.values() {
+            ColumnValues::Dense(labels) if labels.shape().row_size() == 1 => {
+                Some((position, labels))
+            }
+            _ => None,
+        })
     }
 
     fn columns_of(&self, role: InputRole) -> impl Iterator<Item = (usize, &Column<T>)> {
-        self.columns
-            .iter()
-            .enumerate()
-            .filter(move |(_, column)| column.role() == role)
+        self.columns.iter().enumerate().filter(move |(_, column)| column.role() == role)
     }
 
     pub(super) fn column_name(&self, position: usize) -> ColumnName {
@@ -279,10 +253,7 @@ impl<T: Float> Dataset<T> {
     }
 
     pub(super) fn with_report(self, report: ReadReport) -> Self {
-        Dataset {
-            report: Some(report),
-            ..self
-        }
+        Dataset { report: Some(report), ..self }
     }
 }
 
@@ -362,10 +333,7 @@ mod tests {
     fn labels_are_finite() {
         for bad in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
             let error = Dataset::new(Csr::zeros(3, 2), vec![1.0, 2.0, bad]).unwrap_err();
-            assert!(
-                matches!(error, DataError::LabelNotFinite { row: 2, .. }),
-                "{error}"
-            );
+            assert!(matches!(error, DataError::LabelNotFinite { row: 2, .. }), "{error}");
         }
         // The row, not the element.
         let labels = Dense::new([2, 3], vec![0.0, 0.0, 0.0, 0.0, f64::NAN, 0.0]).unwrap();
@@ -382,17 +350,10 @@ mod tests {
         let builder = Dataset::<f32>::builder();
         let error = builder.clone().build().unwrap_err();
         assert_eq!(error, DataError::NoInput);
-        let error = builder
-            .clone()
-            .label("y", vec![1.0f32])
-            .build()
-            .unwrap_err();
+        let error = builder.clone().label("y", vec![1.0f32]).build().unwrap_err();
         assert_eq!(error, DataError::NoInput);
-        let error = builder
-            .input("x", Csr::zeros(1, 1))
-            .label("x", vec![1.0f32])
-            .build()
-            .unwrap_err();
+        let error =
+            builder.input("x", Csr::zeros(1, 1)).label("x", vec![1.0f32]).build().unwrap_err();
         assert_eq!(error.to_string(), "two columns are called `x`");
     }
 
@@ -427,8 +388,7 @@ mod tests {
         );
         let (data, _) = data.into_classes().unwrap();
         assert!(
-            data.to_string()
-                .ends_with("\n  label: dense u32 [2] of 2 classes {-1, 3}"),
+            data.to_string().ends_with("\n  label: dense u32 [2] of 2 classes {-1, 3}"),
             "{data}"
         );
         let empty = Dataset::new(Csr::<f32>::zeros(0, 0), vec![]).unwrap();
@@ -440,10 +400,7 @@ mod tests {
         let data =
             |labels: &[f32]| Dataset::new(Csr::zeros(labels.len(), 1), labels.to_vec()).unwrap();
         let (train, classes) = data(&[3.0, -1.0, 0.0, 3.0, -0.0]).into_classes().unwrap();
-        assert_eq!(
-            (classes.labels(), classes.len()),
-            (&[-1.0, 0.0, 3.0][..], 3)
-        );
+        assert_eq!((classes.labels(), classes.len()), (&[-1.0, 0.0, 3.0][..], 3));
         assert_eq!(
             (classes.id(3.0), classes.label(2), classes.id(-0.0)),
             (Some(2), Some(3.0), Some(1))

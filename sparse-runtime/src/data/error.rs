@@ -120,10 +120,7 @@ pub enum DataError {
         found: ElementType,
     },
     /// A column has another shape than the model declares.
-    #[error(
-        "`{declared}` is declared {}, but {column} has the shape {found}",
-        Extents(expected)
-    )]
+    #[error("`{declared}` is declared {}, but {column} has the shape {found}", Extents(expected))]
     WrongShape {
         /// Its name in the model.
         declared: String,

@@ -45,12 +45,7 @@ pub fn read<T: Float>(path: impl AsRef<Path>) -> Result<Csr<T>, ReadError> {
 /// # Ok::<(), sparse_runtime::Error>(())
 /// ```
 pub fn read_from<T: Float>(name: &str, reader: impl Read) -> Result<Csr<T>, ReadError> {
-    let mut text = Text {
-        name,
-        header: Vec::new(),
-        reader: BufReader::new(reader),
-        lines: 0,
-    };
+    let mut text = Text { name, header: Vec::new(), reader: BufReader::new(reader), lines: 0 };
     let header = text.read_header()?;
     let size = text.read_size(&header)?;
     text.header = size.without_shape(&header);
@@ -60,10 +55,8 @@ pub fn read_from<T: Float>(name: &str, reader: impl Read) -> Result<Csr<T>, Read
         (_, ElementType::F32) => text.read_entries(&header, &size, |&v: &f32| T::of(v.into())),
         (_, _) => text.read_entries(&header, &size, |&v: &f64| T::of(v)),
     }?;
-    Csr::from_coo(size.n_rows, size.n_cols, entries).map_err(|source| ReadError::Format {
-        file: name.to_owned(),
-        source,
-    })
+    Csr::from_coo(size.n_rows, size.n_cols, entries)
+        .map_err(|source| ReadError::Format { file: name.to_owned(), source })
 }
 
 /// Writes a matrix as `real general`, each number in the shortest form that is read back to the same bits. The
@@ -76,13 +69,7 @@ pub fn write<T: Float>(path: impl AsRef<Path>, matrix: &Csr<T>) -> Result<(), Re
     let path = path.as_ref();
     replace_file(path, |writer| {
         writeln!(writer, "%%MatrixMarket matrix coordinate real general")?;
-        writeln!(
-            writer,
-            "{} {} {}",
-            matrix.n_rows(),
-            matrix.n_cols(),
-            matrix.nnz()
-        )?;
+        writeln!(writer, "{} {} {}", matrix.n_rows(), matrix.n_cols(), matrix.nnz())?;
         for (i, row) in matrix.iter_rows().enumerate() {
             for (column, value) in row {
                 write!(writer, "{} {} ", i as u64 + 1, column as u64 + 1)?;
@@ -92,10 +79,7 @@ pub fn write<T: Float>(path: impl AsRef<Path>, matrix: &Csr<T>) -> Result<(), Re
         }
         Ok(())
     })
-    .map_err(|source| ReadError::Io {
-        file: path.display().to_string(),
-        source,
-    })
+    .map_err(|source| ReadError::Io { file: path.display().to_string(), source })
 }
 
 /// The two words of the header that vary.
@@ -134,10 +118,8 @@ impl<R: Read> Text<'_, R> {
     fn read_header(&mut self) -> Result<Header, ReadError> {
         let line = self.read_line()?;
         let lower = line.to_ascii_lowercase();
-        let words: Vec<&[u8]> = lower
-            .split(u8::is_ascii_whitespace)
-            .filter(|word| !word.is_empty())
-            .collect();
+        let words: Vec<&[u8]> =
+            lower.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()).collect();
         let known = |word: &[u8], words: &[&'static str]| {
             words.iter().copied().find(|known| known.as_bytes() == word)
         };
@@ -186,11 +168,7 @@ impl<R: Read> Text<'_, R> {
                 "{n_rows} rows with {n_entries} entries need more memory than there is"
             )));
         }
-        Ok(Size {
-            n_rows,
-            n_cols,
-            n_entries,
-        })
+        Ok(Size { n_rows, n_cols, n_entries })
     }
 
     fn read_entries<N, T: Float>(
@@ -211,11 +189,7 @@ impl<R: Read> Text<'_, R> {
             Err(IoError::Io(source)) => return Err(io_error(self.name, source)),
             Err(_) => {
                 return Err(self.syntax(Problem::ExpectedCoordinates {
-                    form: if header.field == "pattern" {
-                        "row column"
-                    } else {
-                        "row column value"
-                    },
+                    form: if header.field == "pattern" { "row column" } else { "row column value" },
                     n_entries: size.n_entries,
                 }));
             }
@@ -249,10 +223,8 @@ impl<R: Read> Text<'_, R> {
                 return Ok(());
             }
             if !line.trim_ascii().is_empty() {
-                return Err(self.expected(
-                    "the end of the file after the declared number of entries",
-                    &line,
-                ));
+                return Err(self
+                    .expected("the end of the file after the declared number of entries", &line));
             }
         }
     }
@@ -270,19 +242,12 @@ impl<R: Read> Text<'_, R> {
     }
 
     fn syntax(&self, problem: Problem) -> ReadError {
-        let place = Place {
-            file: self.name.to_owned(),
-            line: self.lines.max(1),
-            column: 1,
-        };
+        let place = Place { file: self.name.to_owned(), line: self.lines.max(1), column: 1 };
         ReadError::Syntax { place, problem }
     }
 
     fn refuse(&self, message: String) -> ReadError {
-        ReadError::Content {
-            file: self.name.to_owned(),
-            message,
-        }
+        ReadError::Content { file: self.name.to_owned(), message }
     }
 }
 
@@ -296,11 +261,7 @@ impl<R: Read> Read for Text<'_, R> {
 
 impl<R: Read> BufRead for Text<'_, R> {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
-        if self.header.is_empty() {
-            self.reader.fill_buf()
-        } else {
-            Ok(&self.header)
-        }
+        if self.header.is_empty() { self.reader.fill_buf() } else { Ok(&self.header) }
     }
 
     fn consume(&mut self, n: usize) {
@@ -330,16 +291,10 @@ mod tests {
     #[test]
     fn fields_and_symmetries() {
         let text = "%%MatrixMarket matrix coordinate real general\n% a comment\n%\n\n3 4 3\n3 1 -2.5e-1\n\n 1   4 1\n1 2 7\n\n";
-        assert_eq!(
-            parse(text),
-            Ok(csr(3, 4, &[(2, 0, -0.25), (0, 3, 1.0), (0, 1, 7.0)]))
-        );
+        assert_eq!(parse(text), Ok(csr(3, 4, &[(2, 0, -0.25), (0, 3, 1.0), (0, 1, 7.0)])));
         let text =
             "%%MatrixMarket MATRIX Coordinate Integer Symmetric\r\n2 2 2\r\n1 1 3\r\n2 1 -4\r\n";
-        assert_eq!(
-            parse(text),
-            Ok(csr(2, 2, &[(0, 0, 3.0), (1, 0, -4.0), (0, 1, -4.0)]))
-        );
+        assert_eq!(parse(text), Ok(csr(2, 2, &[(0, 0, 3.0), (1, 0, -4.0), (0, 1, -4.0)])));
         let text = "%%MatrixMarket matrix coordinate pattern general\n2 2 1\n2 2";
         assert_eq!(parse(text), Ok(csr(2, 2, &[(1, 1, 1.0)])));
         let text = "%%MatrixMarket matrix coordinate real skew-symmetric\n2 2 1\n2 1 5\n";
@@ -379,32 +334,21 @@ mod tests {
             sized(""),
             "file:2:1: expected the numbers of rows, columns and entries, found nothing"
         );
-        for huge in [
-            "3 3 9999999999999999999",
-            "18446744073709551615 3 1",
-            "3 3 999999999999999999",
-        ] {
-            assert!(
-                sized(huge).ends_with("need more memory than there is"),
-                "{huge}"
-            );
+        for huge in
+            ["3 3 9999999999999999999", "18446744073709551615 3 1", "3 3 999999999999999999"]
+        {
+            assert!(sized(huge).ends_with("need more memory than there is"), "{huge}");
         }
         let error = refused("%%MatrixMarket matrix coordinate real symmetric\n3 2 1\n1 1 1\n");
-        assert!(
-            error.starts_with("file:2:1: expected as many rows as columns"),
-            "{error}"
-        );
+        assert!(error.starts_with("file:2:1: expected as many rows as columns"), "{error}");
         let error = refused(&format!("{GENERAL}3 3 3\n1 1 1\n2 2 x\n3 3 3\n"));
         assert_eq!(
             error,
             "file:4:1: expected `row column value`, both counted from one, and 3 such lines in all"
         );
-        for (entries, line) in [
-            ("1 1 1\n0 2 1\n", 4),
-            ("1 1 1\n2 2\n", 4),
-            ("1 1 1\n", 3),
-            ("1 1 1 1\n2 2 2\n", 3),
-        ] {
+        for (entries, line) in
+            [("1 1 1\n0 2 1\n", 4), ("1 1 1\n2 2\n", 4), ("1 1 1\n", 3), ("1 1 1 1\n2 2 2\n", 3)]
+        {
             let error = refused(&format!("{GENERAL}3 3 2\n{entries}"));
             assert!(
                 error.starts_with(&format!("file:{line}:1: expected `row column value`")),
@@ -435,10 +379,7 @@ mod tests {
             &b"%%MatrixMarket matrix coordinate real general\n1 1 1\n1 1 \xff\n"[..],
         );
         assert!(matches!(error, Err(ReadError::Io { .. })), "{error:?}");
-        assert!(matches!(
-            read::<f32>("no/such/file.mtx"),
-            Err(ReadError::Io { .. })
-        ));
+        assert!(matches!(read::<f32>("no/such/file.mtx"), Err(ReadError::Io { .. })));
         assert!(matches!(
             write("no/such/folder/file.mtx", &csr(1, 1, &[])),
             Err(ReadError::Io { .. })

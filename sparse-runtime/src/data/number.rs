@@ -150,11 +150,7 @@ fn exact<T: Float>(mantissa: u64, exponent: i64) -> Option<T> {
         return None;
     }
     let power = *POWERS_OF_TEN.get(exponent.unsigned_abs() as usize)?;
-    let value = if exponent < 0 {
-        mantissa as f64 / power
-    } else {
-        mantissa as f64 * power
-    };
+    let value = if exponent < 0 { mantissa as f64 / power } else { mantissa as f64 * power };
     // To `f32` there is a second rounding. It goes wrong only where the first ended exactly halfway between two
     // `f32`; all values that come here are zero or normal in `f32`, where halfway shows in the dropped bits.
     const DROPPED: u32 = f64::MANTISSA_DIGITS - f32::MANTISSA_DIGITS;
@@ -182,11 +178,8 @@ fn by_the_standard_library<T: Float>(text: &[u8]) -> Result<T, NotANumber> {
 /// Tells `nan` and `inf` from garbage.
 #[cold]
 fn word(bytes: &[u8]) -> NotANumber {
-    let begins_with = |word: &[u8]| {
-        bytes
-            .get(..word.len())
-            .is_some_and(|head| head.eq_ignore_ascii_case(word))
-    };
+    let begins_with =
+        |word: &[u8]| bytes.get(..word.len()).is_some_and(|head| head.eq_ignore_ascii_case(word));
     if begins_with(b"nan") || begins_with(b"inf") {
         NotANumber::NotFinite
     } else {
@@ -225,11 +218,9 @@ mod tests {
                 assert_eq!(found.to_bits(), expected.to_bits(), "f64 {text}");
                 assert!(rest.is_empty(), "{text}: {} bytes left", rest.len());
             }
-            Ok(_) => assert_eq!(
-                number::<f64>(text.as_bytes()),
-                Err(NotANumber::NotFinite),
-                "{text}"
-            ),
+            Ok(_) => {
+                assert_eq!(number::<f64>(text.as_bytes()), Err(NotANumber::NotFinite), "{text}")
+            }
             Err(_) => assert!(
                 number::<f64>(text.as_bytes()).is_ok_and(|(_, rest)| !rest.is_empty())
                     || number::<f64>(text.as_bytes()) == Err(NotANumber::Syntax),

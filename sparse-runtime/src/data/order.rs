@@ -60,11 +60,6 @@ mod tests {
         }
         assert_eq!(counts.len(), 24);
         // Five standard deviations of a binomial count with mean 1000.
-        assert!(
-            counts
-                .values()
-                .all(|&count: &i32| (count - 1000).abs() < 155),
-            "{counts:?}"
-        );
+        assert!(counts.values().all(|&count: &i32| (count - 1000).abs() < 155), "{counts:?}");
     }
 }

@@ -66,10 +66,7 @@ mod tests {
                     panic!("a row has one entry");
                 };
                 assert_eq!((column as f32, value), (y.values()[i], y.values()[i]));
-                assert_eq!(
-                    z.row(i),
-                    Some(&[2 * column as u32, 2 * column as u32 + 1][..])
-                );
+                assert_eq!(z.row(i), Some(&[2 * column as u32, 2 * column as u32 + 1][..]));
                 seen.push(column);
             }
             assert!(y.values().is_sorted());

@@ -54,11 +54,7 @@ pub enum CudaError {
     },
 }
 
-const LIBRARY: &str = if cfg!(windows) {
-    "nvcuda.dll"
-} else {
-    "libcuda.so"
-};
+const LIBRARY: &str = if cfg!(windows) { "nvcuda.dll" } else { "libcuda.so" };
 
 /// Asks the driver which GPUs there are. The first call loads the driver's library, some 100 ms.
 ///

@@ -55,10 +55,7 @@ impl<T: Element> Dense<T> {
     pub fn assign_row_sparse(&mut self, source: RowSparseView<'_, T>) -> Result<(), FormatError> {
         let ids = match source.indices {
             RowIdsView::All => {
-                self.assign_dense(DenseView {
-                    shape: source.shape,
-                    values: source.values,
-                });
+                self.assign_dense(DenseView { shape: source.shape, values: source.values });
                 return Ok(());
             }
             RowIdsView::Listed(ids) => ids,
@@ -176,9 +173,8 @@ impl<T: Element> RowSparse<T> {
     /// [`FormatError::TooLarge`] if the stored rows cannot be addressed.
     pub fn assign_csr(&mut self, source: CsrView<'_, T>) -> Result<(), FormatError> {
         let n_cols = source.n_cols;
-        let stored = (source.starts.iter().zip(source.ends))
-            .filter(|(start, end)| start < end)
-            .count();
+        let stored =
+            (source.starts.iter().zip(source.ends)).filter(|(start, end)| start < end).count();
         let table = Shape::from([stored, n_cols]);
         if table.addressable_size::<T>().is_none() {
             return Err(too_large::<T>(table));
@@ -217,11 +213,7 @@ impl<T: Element> RowSparse<T> {
 }
 
 fn matrix_extents(operation: &'static str, shape: &Shape) -> Result<(usize, usize), FormatError> {
-    shape.matrix().ok_or(FormatError::Rank {
-        operation,
-        expected: 2,
-        shape: *shape,
-    })
+    shape.matrix().ok_or(FormatError::Rank { operation, expected: 2, shape: *shape })
 }
 
 /// The same conversions on all three arrays, each by the `assign_…` of its destination.
@@ -314,10 +306,7 @@ fn cast<T: Float, U: Float>(values: &[T]) -> Vec<U> {
 impl<T: Float> Dense<T> {
     /// The same array with another type of float: `f32` to `f64` is exact, `f64` to `f32` rounds to nearest.
     pub fn cast_elements<U: Float>(&self) -> Dense<U> {
-        Dense {
-            shape: self.shape,
-            values: cast(&self.values),
-        }
+        Dense { shape: self.shape, values: cast(&self.values) }
     }
 }
 
@@ -338,11 +327,7 @@ impl<T: Float> RowSparse<T> {
     /// The same array with another type of float: `f32` to `f64` is exact, `f64` to `f32` rounds to nearest. Which
     /// rows are stored stays.
     pub fn cast_elements<U: Float>(&self) -> RowSparse<U> {
-        RowSparse {
-            shape: self.shape,
-            indices: self.indices.clone(),
-            values: cast(&self.values),
-        }
+        RowSparse { shape: self.shape, indices: self.indices.clone(), values: cast(&self.values) }
     }
 }
 
@@ -366,10 +351,8 @@ mod tests {
             1 => Just(f64::NEG_INFINITY),
         ];
         (0..7usize, 0..6usize).prop_flat_map(move |(n_rows, n_cols)| {
-            let row = prop_oneof![
-                Just(vec![0.0; n_cols]),
-                prop::collection::vec(value.clone(), n_cols),
-            ];
+            let row =
+                prop_oneof![Just(vec![0.0; n_cols]), prop::collection::vec(value.clone(), n_cols),];
             prop::collection::vec(row, n_rows)
                 .prop_map(move |rows| Dense::new([n_rows, n_cols], rows.concat()).unwrap())
         })
@@ -472,10 +455,7 @@ mod tests {
         assert_eq!(rows.indices(), [0, 2]);
         assert_eq!(rows.to_row_sparse().unwrap(), rows);
         assert_eq!(rows.to_csr().unwrap().nnz(), 0);
-        assert_eq!(
-            Dense::from_rows(&[[-0.0f32, 0.0]]).to_csr().unwrap().nnz(),
-            0
-        );
+        assert_eq!(Dense::from_rows(&[[-0.0f32, 0.0]]).to_csr().unwrap().nnz(), 0);
     }
 
     #[test]
@@ -489,10 +469,7 @@ mod tests {
         assert!(cube.to_row_sparse().unwrap().to_csr().is_err());
         let wide = Csr::from_coo(2, usize::MAX, [(1, 7, 1.0f32)]).unwrap();
         assert!(matches!(wide.to_dense(), Err(FormatError::TooLarge { .. })));
-        assert!(matches!(
-            wide.to_row_sparse(),
-            Err(FormatError::TooLarge { .. })
-        ));
+        assert!(matches!(wide.to_row_sparse(), Err(FormatError::TooLarge { .. })));
         let tall = RowSparse::new([usize::MAX, 2], vec![5], vec![1.0f32, 2.0]).unwrap();
         assert!(matches!(tall.to_dense(), Err(FormatError::TooLarge { .. })));
     }
@@ -502,10 +479,7 @@ mod tests {
         let values = [1.0f32, 0.0, 0.0, 0.0];
         let table = RowSparseView::all([2, 2], &values).unwrap();
         assert_eq!(table.to_dense().unwrap().values(), values);
-        assert_eq!(
-            table.to_csr().unwrap(),
-            Csr::from_rows(2, [vec![(0, 1.0)], vec![]]).unwrap()
-        );
+        assert_eq!(table.to_csr().unwrap(), Csr::from_rows(2, [vec![(0, 1.0)], vec![]]).unwrap());
         assert_eq!(table.to_row_sparse().unwrap().indices(), [0, 1]);
     }
 
@@ -513,20 +487,9 @@ mod tests {
     fn elements_are_cast() {
         let wide = Csr::from_rows(3, [[(1, 0.1f64), (2, 1e-60)]]).unwrap();
         let narrow = wide.cast_elements::<f32>();
-        assert_eq!(
-            narrow,
-            Csr::from_rows(3, [[(1, 0.1f32), (2, 0.0)]]).unwrap()
-        );
-        assert_eq!(
-            narrow.cast_elements::<f64>().values(),
-            [f64::from(0.1f32), 0.0]
-        );
-        assert_eq!(
-            Dense::from_rows(&[[0.1f64]])
-                .cast_elements::<f32>()
-                .values(),
-            [0.1f32]
-        );
+        assert_eq!(narrow, Csr::from_rows(3, [[(1, 0.1f32), (2, 0.0)]]).unwrap());
+        assert_eq!(narrow.cast_elements::<f64>().values(), [f64::from(0.1f32), 0.0]);
+        assert_eq!(Dense::from_rows(&[[0.1f64]]).cast_elements::<f32>().values(), [0.1f32]);
         let rows = RowSparse::new([2, 1], vec![1], vec![0.1f64]).unwrap();
         assert_eq!(rows.cast_elements::<f32>().row(1), Some(&[0.1f32][..]));
     }

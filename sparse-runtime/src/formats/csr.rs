@@ -61,12 +61,7 @@ impl<T: Element> Csr<T> {
         values: Vec<T>,
     ) -> Result<Self, FormatError> {
         check(n_cols, &indptr, &columns, values.len())?;
-        Ok(Csr {
-            n_cols,
-            indptr,
-            columns: C::into_column_ids(columns, n_cols),
-            values,
-        })
+        Ok(Csr { n_cols, indptr, columns: C::into_column_ids(columns, n_cols), values })
     }
 
     /// A matrix from what [`into_parts`](Csr::into_parts) gave, checked as by [`new`](Csr::new).
@@ -75,12 +70,7 @@ impl<T: Element> Csr<T> {
     ///
     /// As [`new`](Csr::new).
     pub fn from_parts(parts: CsrParts<T>) -> Result<Self, FormatError> {
-        let CsrParts {
-            n_cols,
-            indptr,
-            columns,
-            values,
-        } = parts;
+        let CsrParts { n_cols, indptr, columns, values } = parts;
         match columns {
             ColumnIds::U32(columns) => Csr::new(n_cols, indptr, columns, values),
             ColumnIds::U64(columns) => Csr::new(n_cols, indptr, columns, values),
@@ -204,11 +194,7 @@ impl<T: Element> Csr<T> {
     /// `n_rows + 1` entries: where each row starts, and where the last one ends.
     #[inline]
     pub fn indptr(&self) -> &[u64] {
-        if self.indptr.is_empty() {
-            NO_ROWS
-        } else {
-            &self.indptr
-        }
+        if self.indptr.is_empty() { NO_ROWS } else { &self.indptr }
     }
 
     /// The columns of all stored entries, row after row.
@@ -315,19 +301,10 @@ impl<T: Element> Csr<T> {
 
         let result = write(&mut buffers);
 
-        let CsrBuffers {
-            indptr,
-            columns,
-            values,
-        } = buffers;
+        let CsrBuffers { indptr, columns, values } = buffers;
         let columns = I::into_ids(columns);
         debug_assert_eq!(
-            with_column_ids!(columns.view(), |ids| check(
-                n_cols,
-                &indptr,
-                ids,
-                values.len()
-            )),
+            with_column_ids!(columns.view(), |ids| check(n_cols, &indptr, ids, values.len())),
             Ok(()),
             "a kernel broke the invariant of csr"
         );
@@ -363,12 +340,7 @@ impl<I, T> CsrBuffers<I, T> {
 /// No rows, no columns, no memory.
 impl<T: Element> Default for Csr<T> {
     fn default() -> Self {
-        Csr {
-            n_cols: 0,
-            indptr: Vec::new(),
-            columns: ColumnIds::default(),
-            values: Vec::new(),
-        }
+        Csr { n_cols: 0, indptr: Vec::new(), columns: ColumnIds::default(), values: Vec::new() }
     }
 }
 
@@ -435,10 +407,7 @@ mod tests {
     #[test]
     fn a_matrix_without_rows_has_an_indptr() {
         let x = Csr::<f32>::default();
-        assert_eq!(
-            (x.n_rows(), x.indptr(), x.view().n_rows()),
-            (0, &[0][..], 0)
-        );
+        assert_eq!((x.n_rows(), x.indptr(), x.view().n_rows()), (0, &[0][..], 0));
         assert_eq!(x, Csr::zeros(0, 0));
         assert_eq!(x.into_parts().indptr, [0]);
     }

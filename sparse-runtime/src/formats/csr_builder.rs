@@ -43,11 +43,7 @@ impl<T: Element> CsrBuilder<T> {
 
     /// A matrix of so many columns: an entry beyond is an error at once.
     pub fn with_n_cols(n_cols: usize) -> Self {
-        CsrBuilder {
-            n_cols: Some(n_cols),
-            columns: ColumnIds::empty(n_cols),
-            ..CsrBuilder::new()
-        }
+        CsrBuilder { n_cols: Some(n_cols), columns: ColumnIds::empty(n_cols), ..CsrBuilder::new() }
     }
 
     /// Makes room for so many more rows and entries.
@@ -179,8 +175,7 @@ impl<T: Element> CsrBuilder<T> {
                 self.largest = Some((column, rows + row, entries + position));
             }
         }
-        self.indptr
-            .extend(other.indptr[1..].iter().map(|end| end + entries as u64));
+        self.indptr.extend(other.indptr[1..].iter().map(|end| end + entries as u64));
         self.values.extend_from_slice(&other.values);
         match (&mut self.columns, other.columns) {
             (ColumnIds::U32(ids), ColumnIds::U32(more)) => ids.extend_from_slice(&more),
@@ -210,12 +205,7 @@ impl<T: Element> CsrBuilder<T> {
         if let Some((column, row, position)) = self.largest
             && column >= n_cols as u64
         {
-            return Err(FormatError::ColumnOutOfRange {
-                row,
-                position,
-                column,
-                n_cols,
-            });
+            return Err(FormatError::ColumnOutOfRange { row, position, column, n_cols });
         }
         Ok(Csr {
             n_cols,
@@ -245,36 +235,19 @@ mod tests {
         builder.push_entry(2, 1.0).unwrap();
         assert_eq!(
             builder.push_entry(2, 1.0),
-            Err(FormatError::ColumnDuplicate {
-                row: 1,
-                position: 2,
-                column: 2
-            })
+            Err(FormatError::ColumnDuplicate { row: 1, position: 2, column: 2 })
         );
         assert_eq!(
             builder.push_entry(1, 1.0),
-            Err(FormatError::ColumnUnsorted {
-                row: 1,
-                position: 2,
-                column: 1,
-                previous: 2
-            })
+            Err(FormatError::ColumnUnsorted { row: 1, position: 2, column: 1, previous: 2 })
         );
         assert_eq!(
             builder.push_entry(4, 1.0),
-            Err(FormatError::ColumnOutOfRange {
-                row: 1,
-                position: 2,
-                column: 4,
-                n_cols: 4
-            })
+            Err(FormatError::ColumnOutOfRange { row: 1, position: 2, column: 4, n_cols: 4 })
         );
         builder.push_entry(3, 5.0).unwrap();
         let x = builder.finish(None).unwrap();
-        assert_eq!(
-            x,
-            Csr::new(4, vec![0, 1, 3], vec![0u32, 2, 3], vec![1.0, 1.0, 5.0]).unwrap()
-        );
+        assert_eq!(x, Csr::new(4, vec![0, 1, 3], vec![0u32, 2, 3], vec![1.0, 1.0, 5.0]).unwrap());
     }
 
     #[test]
@@ -286,19 +259,11 @@ mod tests {
         }
         assert_eq!(
             builder.clone().finish(Some(6)),
-            Err(FormatError::ColumnOutOfRange {
-                row: 0,
-                position: 0,
-                column: 6,
-                n_cols: 6
-            })
+            Err(FormatError::ColumnOutOfRange { row: 0, position: 0, column: 6, n_cols: 6 })
         );
         assert_eq!(builder.clone().finish(Some(9)).unwrap().n_cols(), 9);
         assert_eq!(builder.finish(None).unwrap().n_cols(), 7);
-        assert_eq!(
-            CsrBuilder::<f32>::new().finish(None).unwrap(),
-            Csr::default()
-        );
+        assert_eq!(CsrBuilder::<f32>::new().finish(None).unwrap(), Csr::default());
     }
 
     #[test]
@@ -309,10 +274,7 @@ mod tests {
         builder.push_entry((1 << 40) + 1, 3.0).unwrap();
         let x = builder.finish(None).unwrap();
         assert_eq!(x.n_cols(), (1 << 40) + 2);
-        assert_eq!(
-            x.columns(),
-            ColumnIdsView::U64(&[7, 1 << 40, (1 << 40) + 1])
-        );
+        assert_eq!(x.columns(), ColumnIdsView::U64(&[7, 1 << 40, (1 << 40) + 1]));
         let mut largest = CsrBuilder::new();
         assert!(largest.push_entry(usize::MAX, 1.0f32).is_err());
     }
@@ -327,20 +289,12 @@ mod tests {
         assert!(builder.push_unsorted_row(&mut row).is_err());
         builder.push_unsorted_row(&mut row).unwrap();
         let x = builder.finish(None).unwrap();
-        assert_eq!(
-            x,
-            Csr::new(9, vec![0, 2, 2], vec![0u32, 5], vec![2.0, 1.5]).unwrap()
-        );
+        assert_eq!(x, Csr::new(9, vec![0, 2, 2], vec![0u32, 5], vec![2.0, 1.5]).unwrap());
     }
 
     #[test]
     fn appended_parts_equal_the_whole() {
-        let rows = [
-            vec![(3, 1.0f32)],
-            vec![],
-            vec![(0, 2.0), (1 << 33, 3.0)],
-            vec![(1, 4.0)],
-        ];
+        let rows = [vec![(3, 1.0f32)], vec![], vec![(0, 2.0), (1 << 33, 3.0)], vec![(1, 4.0)]];
         let build = |rows: &[Vec<(usize, f32)>]| {
             let mut builder = CsrBuilder::new();
             for row in rows {
@@ -358,12 +312,7 @@ mod tests {
         narrow.push_unsorted_row(&mut vec![(2, 1.0f32)]).unwrap();
         assert_eq!(
             narrow.append(build(&rows)),
-            Err(FormatError::ColumnOutOfRange {
-                row: 3,
-                position: 3,
-                column: 1 << 33,
-                n_cols: 3
-            })
+            Err(FormatError::ColumnOutOfRange { row: 3, position: 3, column: 1 << 33, n_cols: 3 })
         );
         assert_eq!(narrow.n_rows(), 1);
 

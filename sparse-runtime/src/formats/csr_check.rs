@@ -19,24 +19,14 @@ pub(super) fn check<C: ColumnIndex>(
     // Before the end, so that the first thing wrong is the thing named.
     for (row, bounds) in indptr.windows(2).enumerate() {
         if bounds[0] > bounds[1] {
-            return Err(FormatError::IndptrDecreasing {
-                row,
-                start: bounds[0],
-                end: bounds[1],
-            });
+            return Err(FormatError::IndptrDecreasing { row, start: bounds[0], end: bounds[1] });
         }
     }
     if last != columns.len() as u64 {
-        return Err(FormatError::IndptrEnd {
-            found: last,
-            stored: columns.len(),
-        });
+        return Err(FormatError::IndptrEnd { found: last, stored: columns.len() });
     }
     if columns.len() != n_values {
-        return Err(FormatError::EntryCount {
-            columns: columns.len(),
-            values: n_values,
-        });
+        return Err(FormatError::EntryCount { columns: columns.len(), values: n_values });
     }
     for (row, bounds) in indptr.windows(2).enumerate() {
         let start = bounds[0] as usize;
@@ -72,23 +62,13 @@ pub(super) fn check_column(
         return Ok(());
     }
     Err(match previous {
-        _ if column >= n_cols as u64 => FormatError::ColumnOutOfRange {
-            row,
-            position,
-            column,
-            n_cols,
-        },
-        Some(previous) if previous > column => FormatError::ColumnUnsorted {
-            row,
-            position,
-            column,
-            previous,
-        },
-        _ => FormatError::ColumnDuplicate {
-            row,
-            position,
-            column,
-        },
+        _ if column >= n_cols as u64 => {
+            FormatError::ColumnOutOfRange { row, position, column, n_cols }
+        }
+        Some(previous) if previous > column => {
+            FormatError::ColumnUnsorted { row, position, column, previous }
+        }
+        _ => FormatError::ColumnDuplicate { row, position, column },
     })
 }
 
@@ -99,78 +79,38 @@ mod tests {
     use proptest::prelude::*;
 
     fn error(n_cols: usize, indptr: &[u64], columns: &[u32], n_values: usize) -> FormatError {
-        Csr::new(
-            n_cols,
-            indptr.to_vec(),
-            columns.to_vec(),
-            vec![1.0f32; n_values],
-        )
-        .unwrap_err()
+        Csr::new(n_cols, indptr.to_vec(), columns.to_vec(), vec![1.0f32; n_values]).unwrap_err()
     }
 
     #[test]
     fn every_invariant_has_its_error() {
         assert_eq!(error(3, &[], &[], 0), FormatError::IndptrEmpty);
-        assert_eq!(
-            error(3, &[1, 1], &[0], 1),
-            FormatError::IndptrStart { found: 1 }
-        );
+        assert_eq!(error(3, &[1, 1], &[0], 1), FormatError::IndptrStart { found: 1 });
         assert_eq!(
             error(3, &[0, 2, 1, 2], &[0, 1], 2),
-            FormatError::IndptrDecreasing {
-                row: 1,
-                start: 2,
-                end: 1
-            }
+            FormatError::IndptrDecreasing { row: 1, start: 2, end: 1 }
         );
-        assert_eq!(
-            error(3, &[0, 1], &[0, 1], 2),
-            FormatError::IndptrEnd {
-                found: 1,
-                stored: 2
-            }
-        );
+        assert_eq!(error(3, &[0, 1], &[0, 1], 2), FormatError::IndptrEnd { found: 1, stored: 2 });
         assert_eq!(
             error(3, &[0, 2], &[0, 1], 3),
-            FormatError::EntryCount {
-                columns: 2,
-                values: 3
-            }
+            FormatError::EntryCount { columns: 2, values: 3 }
         );
         assert_eq!(
             error(3, &[0, 1, 3], &[0, 1, 3], 3),
-            FormatError::ColumnOutOfRange {
-                row: 1,
-                position: 2,
-                column: 3,
-                n_cols: 3
-            }
+            FormatError::ColumnOutOfRange { row: 1, position: 2, column: 3, n_cols: 3 }
         );
         assert_eq!(
             error(3, &[0, 1, 3], &[2, 1, 0], 3),
-            FormatError::ColumnUnsorted {
-                row: 1,
-                position: 2,
-                column: 0,
-                previous: 1
-            }
+            FormatError::ColumnUnsorted { row: 1, position: 2, column: 0, previous: 1 }
         );
         assert_eq!(
             error(3, &[0, 0, 2], &[1, 1], 2),
-            FormatError::ColumnDuplicate {
-                row: 1,
-                position: 1,
-                column: 1
-            }
+            FormatError::ColumnDuplicate { row: 1, position: 1, column: 1 }
         );
         // an end beyond every array must not be followed
         assert_eq!(
             error(3, &[0, u64::MAX, 2], &[0, 1], 2),
-            FormatError::IndptrDecreasing {
-                row: 1,
-                start: u64::MAX,
-                end: 2
-            }
+            FormatError::IndptrDecreasing { row: 1, start: u64::MAX, end: 2 }
         );
     }
 

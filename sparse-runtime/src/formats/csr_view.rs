@@ -70,11 +70,7 @@ impl<'a, T: Element> CsrView<'a, T> {
                 .zip(ends)
                 .all(|(&start, &end)| start <= end && end <= self.values.len() as u64)
         );
-        CsrView {
-            starts,
-            ends,
-            ..*self
-        }
+        CsrView { starts, ends, ..*self }
     }
 
     /// The number of rows.
@@ -94,11 +90,7 @@ impl<'a, T: Element> CsrView<'a, T> {
         if self.is_run() {
             return self.entries().len();
         }
-        self.starts
-            .iter()
-            .zip(self.ends)
-            .map(|(&start, &end)| (end - start) as usize)
-            .sum()
+        self.starts.iter().zip(self.ends).map(|(&start, &end)| (end - start) as usize).sum()
     }
 
     /// The columns of all entries, row by row; a column occurs as often as it is stored.
@@ -146,11 +138,7 @@ impl<'a, T: Element> CsrView<'a, T> {
         let view = *self;
         (0..view.n_rows()).map(move |i| {
             let (columns, values) = view.row(i).unwrap_or_default();
-            RowEntries {
-                columns,
-                values,
-                next: 0,
-            }
+            RowEntries { columns, values, next: 0 }
         })
     }
 
@@ -167,11 +155,7 @@ impl<'a, T: Element> CsrView<'a, T> {
     /// Whether each row starts where the one before ends, so that the view's entries are one run of the columns and
     /// values. O(1) for a run of rows of one matrix, else O(n_rows).
     pub fn is_contiguous(&self) -> bool {
-        self.is_run()
-            || self.starts[1..]
-                .iter()
-                .zip(self.ends)
-                .all(|(start, end)| start == end)
+        self.is_run() || self.starts[1..].iter().zip(self.ends).all(|(start, end)| start == end)
     }
 
     /// The entries of a contiguous view, as a run of the columns and values.
@@ -293,10 +277,7 @@ impl RowSelection {
         self.ends.reserve(rows.len());
         for &row in rows {
             let (Some(&start), Some(&end)) = (matrix.starts.get(row), matrix.ends.get(row)) else {
-                return Err(FormatError::RowOutOfRange {
-                    row,
-                    n_rows: matrix.n_rows(),
-                });
+                return Err(FormatError::RowOutOfRange { row, n_rows: matrix.n_rows() });
             };
             self.starts.push(start);
             self.ends.push(end);
@@ -313,13 +294,7 @@ mod tests {
     fn matrix() -> Csr {
         Csr::from_rows(
             5,
-            [
-                vec![],
-                vec![(0, 1.0), (4, 2.0)],
-                vec![(2, 3.0)],
-                vec![],
-                vec![(1, 4.0), (3, 5.0)],
-            ],
+            [vec![], vec![(0, 1.0), (4, 2.0)], vec![(2, 3.0)], vec![], vec![(1, 4.0), (3, 5.0)]],
         )
         .unwrap()
     }
@@ -334,11 +309,7 @@ mod tests {
         assert_eq!(x.view().rows(5..5).unwrap().nnz(), 0);
         assert_eq!(
             run.rows(2..4).map(|_| ()),
-            Err(FormatError::RowRange {
-                start: 2,
-                end: 4,
-                n_rows: 3
-            })
+            Err(FormatError::RowRange { start: 2, end: 4, n_rows: 3 })
         );
         let reversed = Range { start: 2, end: 1 };
         assert!(run.rows(reversed).is_err());

@@ -60,18 +60,12 @@ impl<T: Element> Dense<T> {
     #[track_caller]
     pub fn full(shape: impl Into<Shape>, value: T) -> Self {
         let shape = shape.into();
-        Dense {
-            shape,
-            values: vec![value; addressable::<T>(shape)],
-        }
+        Dense { shape, values: vec![value; addressable::<T>(shape)] }
     }
 
     /// A matrix from its rows, as one writes it in a source file.
     pub fn from_rows<const N: usize>(rows: &[[T; N]]) -> Self {
-        Dense {
-            shape: [rows.len(), N].into(),
-            values: rows.as_flattened().to_vec(),
-        }
+        Dense { shape: [rows.len(), N].into(), values: rows.as_flattened().to_vec() }
     }
 
     /// The extents.
@@ -100,10 +94,7 @@ impl<T: Element> Dense<T> {
     /// Borrowed.
     #[inline]
     pub fn view(&self) -> DenseView<'_, T> {
-        DenseView {
-            shape: self.shape,
-            values: &self.values,
-        }
+        DenseView { shape: self.shape, values: &self.values }
     }
 
     /// Row `i`, all of its elements.
@@ -240,10 +231,7 @@ impl<'a, T: Element> DenseView<'a, T> {
 
     /// A copy that owns its elements.
     pub fn to_owned(&self) -> Dense<T> {
-        Dense {
-            shape: self.shape,
-            values: self.values.to_vec(),
-        }
+        Dense { shape: self.shape, values: self.values.to_vec() }
     }
 }
 
@@ -258,22 +246,14 @@ pub(super) fn check_rows(range: &Range<usize>, n_rows: usize) -> Result<(), Form
     if range.start <= range.end && range.end <= n_rows {
         return Ok(());
     }
-    Err(FormatError::RowRange {
-        start: range.start,
-        end: range.end,
-        n_rows,
-    })
+    Err(FormatError::RowRange { start: range.start, end: range.end, n_rows })
 }
 
 fn check_count(shape: Shape, found: usize) -> Result<(), FormatError> {
     if shape.checked_size() == Some(found) {
         return Ok(());
     }
-    Err(FormatError::ValueCount {
-        shape,
-        expected: shape.size(),
-        found,
-    })
+    Err(FormatError::ValueCount { shape, expected: shape.size(), found })
 }
 
 #[track_caller]
@@ -285,29 +265,20 @@ fn addressable<T: Element>(shape: Shape) -> usize {
 }
 
 pub(super) fn too_large<T: Element>(shape: Shape) -> FormatError {
-    FormatError::TooLarge {
-        shape,
-        element: T::TYPE,
-    }
+    FormatError::TooLarge { shape, element: T::TYPE }
 }
 
 /// No elements, shape `[0]`.
 impl<T: Element> Default for Dense<T> {
     fn default() -> Self {
-        Dense {
-            shape: [0].into(),
-            values: Vec::new(),
-        }
+        Dense { shape: [0].into(), values: Vec::new() }
     }
 }
 
 /// No elements, shape `[0]`.
 impl<T: Element> Default for DenseView<'_, T> {
     fn default() -> Self {
-        DenseView {
-            shape: [0].into(),
-            values: &[],
-        }
+        DenseView { shape: [0].into(), values: &[] }
     }
 }
 
@@ -320,10 +291,7 @@ impl<'a, T: Element> From<&'a Dense<T>> for DenseView<'a, T> {
 /// Rank 1.
 impl<T: Element> From<Vec<T>> for Dense<T> {
     fn from(values: Vec<T>) -> Self {
-        Dense {
-            shape: [values.len()].into(),
-            values,
-        }
+        Dense { shape: [values.len()].into(), values }
     }
 }
 
@@ -357,11 +325,7 @@ mod tests {
         assert_eq!(x.view().rows(2..2).unwrap().values().len(), 0);
         assert_eq!(
             x.view().rows(1..3).unwrap_err(),
-            FormatError::RowRange {
-                start: 1,
-                end: 3,
-                n_rows: 2
-            }
+            FormatError::RowRange { start: 1, end: 3, n_rows: 2 }
         );
     }
 
@@ -381,10 +345,7 @@ mod tests {
         assert!(Dense::<f32>::new(shape, vec![]).is_err());
         assert!(DenseView::<f32>::new([0, usize::MAX], &[]).is_ok());
         let wrong = Dense::from_rows(&[[1.0f32, 2.0]]).reshape([3]).unwrap_err();
-        assert_eq!(
-            wrong.to_string(),
-            "shape [3] has 3 elements, but 2 values were given"
-        );
+        assert_eq!(wrong.to_string(), "shape [3] has 3 elements, but 2 values were given");
     }
 
     #[test]

@@ -16,10 +16,7 @@ fn shown(n: usize) -> impl Iterator<Item = Option<usize>> {
     let all = n <= 2 * EDGE + 1;
     let head = if all { n } else { EDGE };
     let tail = if all { n } else { n - EDGE };
-    (0..head)
-        .map(Some)
-        .chain((!all).then_some(None))
-        .chain((tail..n).map(Some))
+    (0..head).map(Some).chain((!all).then_some(None)).chain((tail..n).map(Some))
 }
 
 /// The items separated by commas, the middle left out.
@@ -88,15 +85,9 @@ fn write_dense<T: Element>(
 
 fn write_csr<T: Element>(x: CsrView<'_, T>, f: &mut Formatter<'_>, one_line: bool) -> fmt::Result {
     let (n_rows, n_cols, nnz) = (x.n_rows(), x.n_cols, x.nnz());
-    let share = Share {
-        stored: nnz,
-        of: n_rows as f64 * n_cols as f64,
-    };
-    let header = format_args!(
-        "{} [{n_rows}, {n_cols}] {}, {nnz} stored{share}",
-        Storage::Csr,
-        T::TYPE
-    );
+    let share = Share { stored: nnz, of: n_rows as f64 * n_cols as f64 };
+    let header =
+        format_args!("{} [{n_rows}, {n_cols}] {}, {nnz} stored{share}", Storage::Csr, T::TYPE);
     write_array(f, one_line, header, n_rows, |f, i| {
         write!(f, "{i}:")?;
         let (columns, values) = x.row(i).unwrap_or_default();
@@ -114,10 +105,7 @@ fn write_row_sparse<T: Element>(
     one_line: bool,
 ) -> fmt::Result {
     let n_stored = x.n_stored();
-    let share = Share {
-        stored: n_stored,
-        of: x.shape.n_rows() as f64,
-    };
+    let share = Share { stored: n_stored, of: x.shape.n_rows() as f64 };
     let rows = if n_stored == 1 { "row" } else { "rows" };
     let header = format_args!(
         "{} {} {}, {n_stored} {rows} stored{share}",
@@ -198,30 +186,18 @@ mod tests {
             format!("{x:?}"),
             "csr [2, 4] f32, 3 stored (37.5 %) {0: (1) 2.0, (3) 1.5; 1: (0) 0.25}"
         );
-        assert_eq!(
-            Csr::<f64>::zeros(1, 0).to_string(),
-            "csr [1, 0] f64, 0 stored\n  0:"
-        );
+        assert_eq!(Csr::<f64>::zeros(1, 0).to_string(), "csr [1, 0] f64, 0 stored\n  0:");
         let thin = Csr::from_coo(1, 1 << 30, [(0, 5, 1.0f32)]).unwrap();
-        assert!(
-            thin.to_string()
-                .starts_with("csr [1, 1073741824] f32, 1 stored (9.3e-8 %)")
-        );
+        assert!(thin.to_string().starts_with("csr [1, 1073741824] f32, 1 stored (9.3e-8 %)"));
     }
 
     #[test]
     fn long_arrays_lose_their_middle() {
         let x = Dense::new([20], (0..20u32).collect()).unwrap();
-        assert_eq!(
-            x.to_string(),
-            "dense [20] u32\n  0, 1, 2, 3, …, 16, 17, 18, 19"
-        );
+        assert_eq!(x.to_string(), "dense [20] u32\n  0, 1, 2, 3, …, 16, 17, 18, 19");
         let x = Dense::<f32>::zeros([1000, 1000]);
         assert_eq!(x.to_string().lines().count(), 1 + 9);
-        assert_eq!(
-            Dense::<f32>::zeros([9, 1]).to_string().lines().count(),
-            1 + 9
-        );
+        assert_eq!(Dense::<f32>::zeros([9, 1]).to_string().lines().count(), 1 + 9);
     }
 
     #[test]

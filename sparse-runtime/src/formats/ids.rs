@@ -92,11 +92,7 @@ impl ColumnIndex for u32 {
     }
 
     fn into_column_ids(ids: Vec<u32>, n_cols: usize) -> ColumnIds {
-        if fits_u32(n_cols) {
-            ColumnIds::U32(ids)
-        } else {
-            ColumnIds::U64(u32::into_u64(ids))
-        }
+        if fits_u32(n_cols) { ColumnIds::U32(ids) } else { ColumnIds::U64(u32::into_u64(ids)) }
     }
 
     fn into_u64(numbers: Vec<u32>) -> Vec<u64> {
@@ -162,11 +158,7 @@ pub enum ColumnIds {
 impl ColumnIds {
     /// No ids, of the width that `n_cols` asks for.
     pub fn empty(n_cols: usize) -> Self {
-        if fits_u32(n_cols) {
-            ColumnIds::U32(Vec::new())
-        } else {
-            ColumnIds::U64(Vec::new())
-        }
+        if fits_u32(n_cols) { ColumnIds::U32(Vec::new()) } else { ColumnIds::U64(Vec::new()) }
     }
 
     /// The number of ids.
@@ -255,9 +247,7 @@ impl<'a> ColumnIdsView<'a> {
     /// The position of a column among ascending ids, in O(log n).
     #[inline]
     pub fn find(&self, column: usize) -> Option<usize> {
-        with_column_ids!(self, |ids| ids
-            .binary_search_by(|id| id.at().cmp(&column))
-            .ok())
+        with_column_ids!(self, |ids| ids.binary_search_by(|id| id.at().cmp(&column)).ok())
     }
 
     /// All ids, as indices.

@@ -89,10 +89,7 @@ mod tests {
         let theirs = matrix();
         let buffer = theirs.as_ptr();
         let ours = Dense::try_from(theirs).unwrap();
-        assert_eq!(
-            (ours.shape()[..].to_vec(), ours.values().as_ptr()),
-            (vec![3, 4], buffer)
-        );
+        assert_eq!((ours.shape()[..].to_vec(), ours.values().as_ptr()), (vec![3, 4], buffer));
         let back = ArrayD::try_from(ours).unwrap();
         assert_eq!((back.as_ptr(), back), (buffer, matrix().into_dyn()));
     }
@@ -109,20 +106,14 @@ mod tests {
         assert_eq!(ours.row(1), Some(&[1.0, 5.0, 9.0][..]));
         // in standard layout, but a part of its buffer
         let tail = matrix().slice_move(s![1..2, ..]);
-        assert_eq!(
-            Dense::try_from(tail).unwrap(),
-            Dense::from_rows(&[[4.0, 5.0, 6.0, 7.0]])
-        );
+        assert_eq!(Dense::try_from(tail).unwrap(), Dense::from_rows(&[[4.0, 5.0, 6.0, 7.0]]));
     }
 
     #[test]
     fn views_share_memory() {
         let theirs = matrix();
         let rows = DenseView::try_from(theirs.slice(s![1.., ..])).unwrap();
-        assert_eq!(
-            (rows.shape()[0], rows.values().as_ptr()),
-            (2, theirs.row(1).as_ptr())
-        );
+        assert_eq!((rows.shape()[0], rows.values().as_ptr()), (2, theirs.row(1).as_ptr()));
         let back = ArrayViewD::try_from(rows).unwrap();
         assert_eq!(back, theirs.slice(s![1.., ..]).into_dyn());
     }
@@ -130,14 +121,8 @@ mod tests {
     #[test]
     fn extents_beyond_either_side_are_errors() {
         let deep = ArrayD::<f32>::zeros(IxDyn(&[1; 7]));
-        assert_eq!(
-            Dense::try_from(deep),
-            Err(FormatError::RankTooHigh { rank: 7 })
-        );
+        assert_eq!(Dense::try_from(deep), Err(FormatError::RankTooHigh { rank: 7 }));
         let wide = DenseView::<f32>::new([0, usize::MAX], &[]).unwrap();
-        assert!(matches!(
-            ArrayViewD::try_from(wide),
-            Err(FormatError::TooLarge { .. })
-        ));
+        assert!(matches!(ArrayViewD::try_from(wide), Err(FormatError::TooLarge { .. })));
     }
 }

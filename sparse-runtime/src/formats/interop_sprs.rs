@@ -39,10 +39,7 @@ const COLUMN_MAJOR: FormatError = FormatError::Layout {
 };
 
 fn refused(error: StructureError) -> FormatError {
-    FormatError::Mismatch {
-        operation: "an exchange with `sprs`",
-        message: error.to_string(),
-    }
+    FormatError::Mismatch { operation: "an exchange with `sprs`", message: error.to_string() }
 }
 
 /// What a conversion of ids gives where their width or the machine's is in the way.
@@ -191,26 +188,17 @@ mod tests {
     #[test]
     fn owned_matrices_move_their_arrays() {
         let matrix = theirs();
-        let (values, indptr) = (
-            matrix.data().as_ptr(),
-            matrix.indptr().raw_storage().as_ptr(),
-        );
+        let (values, indptr) = (matrix.data().as_ptr(), matrix.indptr().raw_storage().as_ptr());
         let moved = Csr::try_from(matrix).unwrap();
         assert_eq!(moved, ours());
-        assert_eq!(
-            (moved.values().as_ptr(), moved.indptr().as_ptr().cast()),
-            (values, indptr)
-        );
+        assert_eq!((moved.values().as_ptr(), moved.indptr().as_ptr().cast()), (values, indptr));
 
         let ids = match moved.columns() {
             ColumnIdsView::U32(ids) => ids.as_ptr(),
             ColumnIdsView::U64(_) => panic!("4 columns have narrow ids"),
         };
         let narrow = CsMatI::<f32, u32, u64>::try_from(moved).unwrap();
-        assert_eq!(
-            (narrow.indices().as_ptr(), narrow.data().as_ptr()),
-            (ids, values)
-        );
+        assert_eq!((narrow.indices().as_ptr(), narrow.data().as_ptr()), (ids, values));
         assert_eq!(Csr::try_from(narrow), Ok(ours()));
 
         assert_eq!(CsMat::try_from(ours()).unwrap(), theirs());
@@ -222,23 +210,14 @@ mod tests {
     fn views_share_memory() {
         let matrix = theirs();
         let view = CsrView::try_from(matrix.view()).unwrap();
-        assert_eq!(
-            (view, view.values().as_ptr()),
-            (ours().view(), matrix.data().as_ptr())
-        );
+        assert_eq!((view, view.values().as_ptr()), (ours().view(), matrix.data().as_ptr()));
 
         let matrix = ours();
         let view = CsMatViewI::<f32, u32, u64>::try_from(&matrix).unwrap();
-        assert_eq!(
-            (view.get(2, 1), view.data().as_ptr()),
-            (Some(&3.0), matrix.values().as_ptr())
-        );
+        assert_eq!((view.get(2, 1), view.data().as_ptr()), (Some(&3.0), matrix.values().as_ptr()));
         assert!(CsMatView::try_from(&matrix).is_err());
         let wide = Csr::from_rows(1 << 33, [[(1 << 32, 1.0f32)]]).unwrap();
-        assert_eq!(
-            CsMatView::try_from(&wide).unwrap().get(0, 1 << 32),
-            Some(&1.0)
-        );
+        assert_eq!(CsMatView::try_from(&wide).unwrap().get(0, 1 << 32), Some(&1.0));
         assert!(CsMatI::<f32, u32, u64>::try_from(wide).is_err());
     }
 
@@ -246,25 +225,14 @@ mod tests {
     fn what_cannot_be_taken_is_an_error() {
         let columns = theirs().to_csc();
         let error = CsrView::try_from(columns.view()).unwrap_err();
-        assert!(
-            error
-                .to_string()
-                .ends_with("convert it with `.to_csr()` first"),
-            "{error}"
-        );
+        assert!(error.to_string().ends_with("convert it with `.to_csr()` first"), "{error}");
         assert_eq!(Csr::try_from(columns), Err(COLUMN_MAJOR));
         let matrix = theirs();
         let view = matrix.view();
         let error = CsrView::try_from(view.slice_outer(1..3)).unwrap_err();
-        assert!(
-            error.to_string().contains("does not start at row 0"),
-            "{error}"
-        );
+        assert!(error.to_string().contains("does not start at row 0"), "{error}");
         let head = view.slice_outer(0..2);
-        assert_eq!(
-            CsrView::try_from(head).unwrap(),
-            ours().view().rows(0..2).unwrap()
-        );
+        assert_eq!(CsrView::try_from(head).unwrap(), ours().view().rows(0..2).unwrap());
     }
 
     #[test]
@@ -272,9 +240,6 @@ mod tests {
         let matrix = CsMat::try_from(Csr::<f32>::zeros(0, 3)).unwrap();
         assert_eq!(Csr::try_from(matrix), Ok(Csr::zeros(0, 3)));
         let empty = Csr::<f32>::zeros(2, 0);
-        assert_eq!(
-            CsMatViewI::<f32, u32, u64>::try_from(&empty).map(|view| view.nnz()),
-            Ok(0)
-        );
+        assert_eq!(CsMatViewI::<f32, u32, u64>::try_from(&empty).map(|view| view.nnz()), Ok(0));
     }
 }

@@ -55,11 +55,7 @@ impl<T: Element> RowSparse<T> {
     ) -> Result<Self, FormatError> {
         let shape = shape.into();
         check(shape, &indices, values.len())?;
-        Ok(RowSparse {
-            shape,
-            indices,
-            values,
-        })
+        Ok(RowSparse { shape, indices, values })
     }
 
     /// An array from row ids in any order and one row of values for each; rows of the same id are added in the order
@@ -113,11 +109,7 @@ impl<T: Element> RowSparse<T> {
 
     /// An array that stores no rows.
     pub fn zeros(shape: impl Into<Shape>) -> Self {
-        RowSparse {
-            shape: shape.into(),
-            indices: Vec::new(),
-            values: Vec::new(),
-        }
+        RowSparse { shape: shape.into(), indices: Vec::new(), values: Vec::new() }
     }
 
     /// The extents, those of rows that are not stored included.
@@ -220,11 +212,7 @@ impl<'a, T: Element> RowSparseView<'a, T> {
     ) -> Result<Self, FormatError> {
         let shape = shape.into();
         check(shape, indices, values.len())?;
-        Ok(RowSparseView {
-            shape,
-            indices: RowIdsView::Listed(indices),
-            values,
-        })
+        Ok(RowSparseView { shape, indices: RowIdsView::Listed(indices), values })
     }
 
     /// A view of a table of all rows.
@@ -241,11 +229,7 @@ impl<'a, T: Element> RowSparseView<'a, T> {
     #[inline]
     pub(crate) fn table(shape: Shape, values: &'a [T]) -> Self {
         debug_assert_eq!(shape.size(), values.len());
-        RowSparseView {
-            shape,
-            indices: RowIdsView::All,
-            values,
-        }
+        RowSparseView { shape, indices: RowIdsView::All, values }
     }
 
     /// The extents, those of rows that are not stored included.
@@ -346,12 +330,7 @@ fn check_count(shape: Shape, stored: usize, found: usize) -> Result<(), FormatEr
     if stored.checked_mul(row_size) == Some(found) {
         return Ok(());
     }
-    Err(FormatError::StoredValueCount {
-        shape,
-        stored,
-        row_size,
-        found,
-    })
+    Err(FormatError::StoredValueCount { shape, stored, row_size, found })
 }
 
 fn check_row_id(
@@ -361,16 +340,10 @@ fn check_row_id(
     row: u64,
 ) -> Result<(), FormatError> {
     match previous {
-        _ if row >= n_rows as u64 => Err(FormatError::RowIdOutOfRange {
-            position,
-            row,
-            n_rows,
-        }),
-        Some(previous) if previous > row => Err(FormatError::RowIdUnsorted {
-            position,
-            row,
-            previous,
-        }),
+        _ if row >= n_rows as u64 => Err(FormatError::RowIdOutOfRange { position, row, n_rows }),
+        Some(previous) if previous > row => {
+            Err(FormatError::RowIdUnsorted { position, row, previous })
+        }
         Some(previous) if previous == row => Err(FormatError::RowIdDuplicate { position, row }),
         _ => Ok(()),
     }
@@ -386,11 +359,7 @@ impl<T: Element> Default for RowSparse<T> {
 /// No rows, shape `[0]`.
 impl<T: Element> Default for RowSparseView<'_, T> {
     fn default() -> Self {
-        RowSparseView {
-            shape: [0].into(),
-            indices: RowIdsView::All,
-            values: &[],
-        }
+        RowSparseView { shape: [0].into(), indices: RowIdsView::All, values: &[] }
     }
 }
 
@@ -429,27 +398,13 @@ mod tests {
     fn every_invariant_has_its_error() {
         assert_eq!(
             error(&[1, 5], 4),
-            FormatError::RowIdOutOfRange {
-                position: 1,
-                row: 5,
-                n_rows: 5
-            }
+            FormatError::RowIdOutOfRange { position: 1, row: 5, n_rows: 5 }
         );
         assert_eq!(
             error(&[3, 1], 4),
-            FormatError::RowIdUnsorted {
-                position: 1,
-                row: 1,
-                previous: 3
-            }
+            FormatError::RowIdUnsorted { position: 1, row: 1, previous: 3 }
         );
-        assert_eq!(
-            error(&[3, 3], 4),
-            FormatError::RowIdDuplicate {
-                position: 1,
-                row: 3
-            }
-        );
+        assert_eq!(error(&[3, 3], 4), FormatError::RowIdDuplicate { position: 1, row: 3 });
         assert_eq!(
             error(&[3], 3),
             FormatError::StoredValueCount {
@@ -467,10 +422,7 @@ mod tests {
     fn a_table_of_all_rows_is_a_view() {
         let values = [1.0f32, 2.0, 3.0, 4.0];
         let table = RowSparseView::all([2, 2], &values).unwrap();
-        assert_eq!(
-            (table.n_stored(), table.row_id(1), table.find(2)),
-            (2, Some(1), None)
-        );
+        assert_eq!((table.n_stored(), table.row_id(1), table.find(2)), (2, Some(1), None));
         assert_eq!(table.row(1), Some(&[3.0, 4.0][..]));
         let owned = table.to_owned();
         assert_eq!((owned.indices(), owned.view()), (&[0, 1][..], table));

@@ -30,11 +30,7 @@ impl Shape {
     #[track_caller]
     #[inline]
     pub fn new(dims: &[usize]) -> Self {
-        assert!(
-            dims.len() <= MAX_RANK,
-            "rank {} is above the largest, {MAX_RANK}",
-            dims.len()
-        );
+        assert!(dims.len() <= MAX_RANK, "rank {} is above the largest, {MAX_RANK}", dims.len());
         Shape::from_checked(dims)
     }
 
@@ -52,10 +48,7 @@ impl Shape {
 
     #[inline]
     fn from_checked(dims: &[usize]) -> Self {
-        let mut shape = Shape {
-            dims: [0; MAX_RANK],
-            rank: dims.len(),
-        };
+        let mut shape = Shape { dims: [0; MAX_RANK], rank: dims.len() };
         shape.dims[..dims.len()].copy_from_slice(dims);
         shape
     }
@@ -71,15 +64,13 @@ impl Shape {
         if self.contains(&0) {
             return Some(0);
         }
-        self.iter()
-            .try_fold(1usize, |size, &dim| size.checked_mul(dim))
+        self.iter().try_fold(1usize, |size, &dim| size.checked_mul(dim))
     }
 
     /// The number of elements if an array of them can be addressed: at most `isize::MAX` bytes.
     pub fn addressable_size<T>(&self) -> Option<usize> {
         self.checked_size().filter(|size| {
-            size.checked_mul(size_of::<T>())
-                .is_some_and(|bytes| bytes <= isize::MAX as usize)
+            size.checked_mul(size_of::<T>()).is_some_and(|bytes| bytes <= isize::MAX as usize)
         })
     }
 
@@ -122,8 +113,7 @@ impl Shape {
 
 #[inline]
 fn saturating_product(dims: &[usize]) -> usize {
-    dims.iter()
-        .fold(1, |size: usize, &dim| size.saturating_mul(dim))
+    dims.iter().fold(1, |size: usize, &dim| size.saturating_mul(dim))
 }
 
 impl Deref for Shape {

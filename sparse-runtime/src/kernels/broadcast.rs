@@ -51,11 +51,7 @@ impl<const N: usize> Walk<N> {
     /// Walks through `shape`.
     pub(crate) fn new(shape: &Shape, arrays: [&Shape; N]) -> Self {
         let given = arrays.map(|array| strides(array, shape));
-        let mut walk = Walk {
-            extents: [1; MAX_RANK],
-            strides: [[0; MAX_RANK]; N],
-            rank: 0,
-        };
+        let mut walk = Walk { extents: [1; MAX_RANK], strides: [[0; MAX_RANK]; N], rank: 0 };
         for axis in 0..shape.rank() {
             let extent = shape[axis];
             if extent == 1 {
@@ -157,14 +153,8 @@ mod tests {
         assert_eq!(positions(&[2, 3], &[3]), (2, vec![0, 1, 2, 0, 1, 2]));
         assert_eq!(positions(&[2, 3], &[2, 1]), (2, vec![0, 0, 0, 1, 1, 1]));
         assert_eq!(positions(&[3, 1], &[3, 1]), (1, vec![0, 1, 2]));
-        assert_eq!(
-            positions(&[2, 2, 2], &[2, 1, 2]),
-            (4, vec![0, 1, 0, 1, 2, 3, 2, 3])
-        );
-        assert_eq!(
-            positions(&[2, 2, 2], &[2, 1]),
-            (4, vec![0, 0, 1, 1, 0, 0, 1, 1])
-        );
+        assert_eq!(positions(&[2, 2, 2], &[2, 1, 2]), (4, vec![0, 1, 0, 1, 2, 3, 2, 3]));
+        assert_eq!(positions(&[2, 2, 2], &[2, 1]), (4, vec![0, 0, 1, 1, 0, 0, 1, 1]));
         assert_eq!(positions(&[], &[]), (1, vec![0]));
         assert_eq!(positions(&[2, 0, 3], &[1]), (0, vec![]));
     }

@@ -38,10 +38,7 @@ impl IndexSet {
     pub(crate) fn begin(&mut self, width: usize) {
         if std::mem::replace(&mut self.filling, true) {
             // Somebody panicked between `begin` and `finish`.
-            *self = IndexSet {
-                filling: true,
-                ..IndexSet::default()
-            };
+            *self = IndexSet { filling: true, ..IndexSet::default() };
         }
         for word in self.occupied.drain(..) {
             self.words[word] = Word::default();

@@ -12,10 +12,8 @@ pub(super) fn mean_loss<'a, T: Float, L>(
     loss: impl Fn(&'a [T], L) -> T,
 ) {
     let n_rows = score.shape().n_rows();
-    let total: f64 = rows(score)
-        .zip(labels)
-        .map(|(scores, label)| loss(scores, label).as_f64())
-        .sum();
+    let total: f64 =
+        rows(score).zip(labels).map(|(scores, label)| loss(scores, label).as_f64()).sum();
     out.reset_for_overwrite([]);
     out.fill(T::of(total / n_rows.max(1) as f64));
 }
@@ -30,11 +28,7 @@ pub(super) fn mean_gradient<T: Float, L>(
     out.assign_dense(score);
     let share = T::one() / T::of(score.shape().n_rows() as f64);
     let row_size = score.shape().row_size();
-    for (scores, label) in out
-        .values_mut()
-        .chunks_exact_mut(row_size.max(1))
-        .zip(labels)
-    {
+    for (scores, label) in out.values_mut().chunks_exact_mut(row_size.max(1)).zip(labels) {
         gradient(scores, label);
         scores.iter_mut().for_each(|score| *score *= share);
     }

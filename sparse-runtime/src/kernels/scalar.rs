@@ -124,18 +124,7 @@ mod tests {
     #[test]
     fn methods_are_the_functions_of_formulas() {
         for function in sparse_core::operators::scalar::FUNCTIONS {
-            for x in [
-                -40.0,
-                -1.5,
-                -0.25,
-                -0.0,
-                0.0,
-                1e-9,
-                0.75,
-                3.0,
-                90.0,
-                f64::NAN,
-            ] {
+            for x in [-40.0, -1.5, -0.25, -0.0, 0.0, 1e-9, 0.75, 3.0, 90.0, f64::NAN] {
                 let expected = (function.value)(&[x, 0.5]);
                 let exact = method(function.method, &[x, 0.5]).expect(function.name);
                 let single = method(function.method, &[x as f32, 0.5]).expect(function.name);
@@ -163,10 +152,7 @@ mod tests {
     fn nothing_overflows() {
         for x in [-1e30f32, -200.0, 200.0, 1e30] {
             let (sigmoid, softplus) = sigmoid_and_softplus(x);
-            assert_eq!(
-                (sigmoid, softplus),
-                (f32::from(u8::from(x > 0.0)), x.max(0.0))
-            );
+            assert_eq!((sigmoid, softplus), (f32::from(u8::from(x > 0.0)), x.max(0.0)));
             assert_eq!((x.sigmoid(), x.softplus()), (sigmoid, softplus));
         }
     }

@@ -59,43 +59,23 @@ impl<T: Float> Array<T> {
 
 impl<'a, T: Float> Operand<'a, T> {
     fn dense(self) -> Option<DenseView<'a, T>> {
-        if let Operand::Dense(view) = self {
-            Some(view)
-        } else {
-            None
-        }
+        if let Operand::Dense(view) = self { Some(view) } else { None }
     }
 
     fn csr(self) -> Option<CsrView<'a, T>> {
-        if let Operand::Csr(view) = self {
-            Some(view)
-        } else {
-            None
-        }
+        if let Operand::Csr(view) = self { Some(view) } else { None }
     }
 
     fn row_sparse(self) -> Option<RowSparseView<'a, T>> {
-        if let Operand::RowSparse(view) = self {
-            Some(view)
-        } else {
-            None
-        }
+        if let Operand::RowSparse(view) = self { Some(view) } else { None }
     }
 
     fn ids(self) -> Option<DenseView<'a, u32>> {
-        if let Operand::Ids(view) = self {
-            Some(view)
-        } else {
-            None
-        }
+        if let Operand::Ids(view) = self { Some(view) } else { None }
     }
 
     fn scalar(self) -> Option<T> {
-        if let Operand::Scalar(number) = self {
-            Some(number)
-        } else {
-            None
-        }
+        if let Operand::Scalar(number) = self { Some(number) } else { None }
     }
 }
 

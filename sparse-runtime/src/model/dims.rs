@@ -68,10 +68,7 @@ impl Dims {
 
     /// The extent of a name.
     pub fn get(&self, name: &str) -> Option<usize> {
-        self.0
-            .iter()
-            .find(|(known, _)| known == name)
-            .map(|(_, extent)| *extent)
+        self.0.iter().find(|(known, _)| known == name).map(|(_, extent)| *extent)
     }
 
     /// Names and extents in the order given.
@@ -95,11 +92,7 @@ impl Dims {
             Some((name, _)) => Err(DimsError::Unknown {
                 model,
                 name: name.to_owned(),
-                known: if needed.is_empty() {
-                    "none".into()
-                } else {
-                    needed.join(", ")
-                },
+                known: if needed.is_empty() { "none".into() } else { needed.join(", ") },
             }),
         }
     }

@@ -79,13 +79,7 @@ impl ModelError {
         found: usize,
         expected: usize,
     ) -> Self {
-        ModelError::Extent {
-            model,
-            input,
-            axis,
-            found,
-            expected,
-        }
+        ModelError::Extent { model, input, axis, found, expected }
     }
 
     #[cold]
@@ -95,11 +89,6 @@ impl ModelError {
         shape: Shape,
         expected: usize,
     ) -> Self {
-        ModelError::Rank {
-            model,
-            input,
-            shape,
-            expected,
-        }
+        ModelError::Rank { model, input, shape, expected }
     }
 }

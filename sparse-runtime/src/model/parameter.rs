@@ -93,11 +93,7 @@ impl<T: Float, S: Array<Element = T>, G: Array<Element = T>> Parameter<S, G> {
     ) -> Result<Self> {
         let shape = shape.into();
         let Some(size) = shape.addressable_size::<T>() else {
-            return Err(DimsError::TooLarge {
-                parameter: name,
-                shape: shape.to_string(),
-            }
-            .into());
+            return Err(DimsError::TooLarge { parameter: name, shape: shape.to_string() }.into());
         };
         // Asked for and given back first, because a zeroed allocation cannot fail softly.
         if Vec::<T>::new().try_reserve_exact(size).is_err() {
@@ -204,20 +200,12 @@ impl<T: Float, S: Array<Element = T>, G: Array<Element = T>> Parameter<S, G> {
 
     /// Name, shape and values, without the storage types.
     pub fn as_ref(&self) -> ParameterRef<'_, T> {
-        ParameterRef {
-            name: self.name,
-            shape: self.shape,
-            values: &self.values,
-        }
+        ParameterRef { name: self.name, shape: self.shape, values: &self.values }
     }
 
     /// Name, shape and values to be written, without the storage types.
     pub fn as_mut(&mut self) -> ParameterMut<'_, T> {
-        ParameterMut {
-            name: self.name,
-            shape: self.shape,
-            values: &mut self.values,
-        }
+        ParameterMut { name: self.name, shape: self.shape, values: &mut self.values }
     }
 }
 
@@ -295,10 +283,7 @@ mod tests {
         for shape in [[usize::MAX, 2], [1 << 61, 1]] {
             let error = Table::<Dense>::new("w", shape, &Initializer::Zeros, Seed(1).stream(0));
             assert!(
-                matches!(
-                    error,
-                    Err(Error::Dims(DimsError::TooLarge { parameter: "w", .. }))
-                ),
+                matches!(error, Err(Error::Dims(DimsError::TooLarge { parameter: "w", .. }))),
                 "{error:?}"
             );
         }

@@ -9,13 +9,7 @@ const INPUTS: &[InputInfo] = &[
     declare("x", InputRole::Input, Storage::Csr, ElementType::F32, 2),
     declare("two", InputRole::Input, Storage::Dense, ElementType::F32, 2),
     declare("y", InputRole::Label, Storage::Dense, ElementType::F32, 1),
-    declare(
-        "class",
-        InputRole::Label,
-        Storage::Dense,
-        ElementType::U32,
-        2,
-    ),
+    declare("class", InputRole::Label, Storage::Dense, ElementType::U32, 2),
 ];
 
 const fn declare(
@@ -25,19 +19,9 @@ const fn declare(
     element: ElementType,
     rank: usize,
 ) -> InputInfo {
-    const SHAPES: [&[Extent]; 3] = [
-        &[],
-        &[Extent::Named("n")],
-        &[Extent::Named("n"), Extent::Named("d")],
-    ];
-    InputInfo {
-        name,
-        role,
-        storage,
-        element,
-        shape: SHAPES[rank],
-        label: LabelKind::Real,
-    }
+    const SHAPES: [&[Extent]; 3] =
+        [&[], &[Extent::Named("n")], &[Extent::Named("n"), Extent::Named("d")]];
+    InputInfo { name, role, storage, element, shape: SHAPES[rank], label: LabelKind::Real }
 }
 
 /// Data in which everything tells the number of its row; row `i` has `i % 3` entries.
@@ -60,10 +44,7 @@ fn rows_of(data: &Dataset, batch: &DatasetBatch<'_, f32>) -> Vec<usize> {
     let (x, two) = (batch.csr(0).unwrap(), batch.dense(1).unwrap());
     let (y, class) = (batch.dense(2).unwrap(), batch.ids(3).unwrap());
     assert_eq!((x.n_rows(), &two.shape()[..]), (n, &[n, 2][..]));
-    assert_eq!(
-        (&y.shape()[..], &class.shape()[..]),
-        (&[n][..], &[n, 1][..])
-    );
+    assert_eq!((&y.shape()[..], &class.shape()[..]), (&[n][..], &[n, 1][..]));
     let row = |i: usize| {
         let row = class.values()[i] as usize;
         assert_eq!(batch.row_id(i), Some(row as u64));
@@ -77,12 +58,7 @@ fn rows_of(data: &Dataset, batch: &DatasetBatch<'_, f32>) -> Vec<usize> {
 }
 
 fn options(batch_size: usize, order: Order, last_batch: LastBatch) -> BatchOptions {
-    BatchOptions {
-        batch_size,
-        order,
-        last_batch,
-        labels: Labels::Required,
-    }
+    BatchOptions { batch_size, order, last_batch, labels: Labels::Required }
 }
 
 /// The batches of an epoch and the padding of the last.
@@ -100,37 +76,23 @@ fn epoch(
         n_padding = batch.n_padding();
     }
     assert_eq!(found.len() as u64, n_batches);
-    assert_eq!(
-        batches.position(),
-        Position {
-            epoch,
-            batch: n_batches
-        }
-    );
+    assert_eq!(batches.position(), Position { epoch, batch: n_batches });
     (found, n_padding)
 }
 
 fn epochs(n_rows: usize, options: BatchOptions, n_epochs: u64) -> Vec<(Vec<Vec<usize>>, usize)> {
     let data = data(n_rows);
     let mut batches = data.batches(INPUTS, &options).unwrap();
-    (0..n_epochs)
-        .map(|i| epoch(&data, &mut batches, i))
-        .collect()
+    (0..n_epochs).map(|i| epoch(&data, &mut batches, i)).collect()
 }
 
 #[test]
 fn last_batches() {
     let sequential = |last_batch| epochs(5, options(2, Order::Sequential, last_batch), 3);
     let short = (vec![vec![0, 1], vec![2, 3], vec![4]], 0);
-    assert_eq!(
-        sequential(LastBatch::Short),
-        [short.clone(), short.clone(), short]
-    );
+    assert_eq!(sequential(LastBatch::Short), [short.clone(), short.clone(), short]);
     let discard = (vec![vec![0, 1], vec![2, 3]], 0);
-    assert_eq!(
-        sequential(LastBatch::Discard),
-        [discard.clone(), discard.clone(), discard]
-    );
+    assert_eq!(sequential(LastBatch::Discard), [discard.clone(), discard.clone(), discard]);
     let pad = (vec![vec![0, 1], vec![2, 3], vec![4, 0]], 1);
     assert_eq!(sequential(LastBatch::Pad), [pad.clone(), pad.clone(), pad]);
     assert_eq!(
@@ -148,40 +110,22 @@ fn batches_larger_than_the_data() {
     let sequential = |last_batch| epochs(2, options(5, Order::Sequential, last_batch), 4);
     assert_eq!(sequential(LastBatch::Short)[0], (vec![vec![0, 1]], 0));
     assert_eq!(sequential(LastBatch::Discard)[0], (vec![], 0));
-    assert_eq!(
-        sequential(LastBatch::Pad)[0],
-        (vec![vec![0, 1, 0, 1, 0]], 3)
-    );
+    assert_eq!(sequential(LastBatch::Pad)[0], (vec![vec![0, 1, 0, 1, 0]], 3));
     assert_eq!(
         sequential(LastBatch::RollOver),
-        [
-            (vec![], 0),
-            (vec![], 0),
-            (vec![vec![0, 1, 0, 1, 0]], 0),
-            (vec![], 0),
-        ]
+        [(vec![], 0), (vec![], 0), (vec![vec![0, 1, 0, 1, 0]], 0), (vec![], 0),]
     );
-    let huge = epochs(
-        2,
-        options(usize::MAX, Order::Sequential, LastBatch::Short),
-        1,
-    );
+    let huge = epochs(2, options(usize::MAX, Order::Sequential, LastBatch::Short), 1);
     assert_eq!(huge[0].0, [[0, 1]]);
 }
 
 #[test]
 fn no_rows_no_batches() {
     for order in [Order::Sequential, Order::Shuffled { seed: 1 }] {
-        for last_batch in [
-            LastBatch::Short,
-            LastBatch::Discard,
-            LastBatch::Pad,
-            LastBatch::RollOver,
-        ] {
-            assert_eq!(
-                epochs(0, options(3, order, last_batch), 2),
-                [(vec![], 0), (vec![], 0)]
-            );
+        for last_batch in
+            [LastBatch::Short, LastBatch::Discard, LastBatch::Pad, LastBatch::RollOver]
+        {
+            assert_eq!(epochs(0, options(3, order, last_batch), 2), [(vec![], 0), (vec![], 0)]);
         }
     }
 }
@@ -190,10 +134,8 @@ fn no_rows_no_batches() {
 fn what_a_batch_does_not_hold() {
     let data = data(3);
     for order in [Order::Sequential, Order::Shuffled { seed: 1 }] {
-        let ignoring = BatchOptions {
-            labels: Labels::Ignored,
-            ..options(2, order, LastBatch::Short)
-        };
+        let ignoring =
+            BatchOptions { labels: Labels::Ignored, ..options(2, order, LastBatch::Short) };
         let mut batches = data.batches(INPUTS, &ignoring).unwrap();
         let batch = batches.next_batch().unwrap().unwrap();
         assert_eq!((batch.n_rows(), batch.csr(0).unwrap().n_rows()), (2, 2));
@@ -214,31 +156,19 @@ fn what_a_batch_does_not_hold() {
 #[test]
 fn senseless_options_and_positions() {
     let data = data(3);
-    let error = data
-        .batches(INPUTS, &options(0, Order::Sequential, LastBatch::Short))
-        .err()
-        .unwrap();
-    assert_eq!(
-        error.to_string(),
-        "the batch size is 0: a batch has at least one row"
-    );
-    let mut batches = data
-        .batches(INPUTS, &options(2, Order::Sequential, LastBatch::Short))
-        .unwrap();
+    let error =
+        data.batches(INPUTS, &options(0, Order::Sequential, LastBatch::Short)).err().unwrap();
+    assert_eq!(error.to_string(), "the batch size is 0: a batch has at least one row");
+    let mut batches =
+        data.batches(INPUTS, &options(2, Order::Sequential, LastBatch::Short)).unwrap();
     batches.seek(Position { epoch: 4, batch: 2 }).unwrap();
     assert!(batches.next_batch().unwrap().is_none());
     let error = batches.seek(Position { epoch: 4, batch: 3 }).unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "epoch 4 has 2 batches: there is no batch 3"
-    );
+    assert_eq!(error.to_string(), "epoch 4 has 2 batches: there is no batch 3");
 }
 
 fn any_order() -> impl Strategy<Value = Order> {
-    prop_oneof![
-        Just(Order::Sequential),
-        any::<u64>().prop_map(|seed| Order::Shuffled { seed })
-    ]
+    prop_oneof![Just(Order::Sequential), any::<u64>().prop_map(|seed| Order::Shuffled { seed })]
 }
 
 fn any_last_batch() -> impl Strategy<Value = LastBatch> {

@@ -137,10 +137,9 @@ impl<T: Float> Rows<T> {
         }
         // The first index of a row is its smallest and the last its largest: no other need be looked at.
         let (first, last) = match &self.indices {
-            ColumnIds::U32(indices) => (
-                u64::from(indices[start]),
-                u64::from(indices[indices.len() - 1]),
-            ),
+            ColumnIds::U32(indices) => {
+                (u64::from(indices[start]), u64::from(indices[indices.len() - 1]))
+            }
             ColumnIds::U64(indices) => (indices[start], indices[indices.len() - 1]),
         };
         self.has_zero |= first == 0;
@@ -203,11 +202,7 @@ fn beyond_declared(row: &[u8], base: IndexBase, n_features: u64, last: u64) -> (
         }
     };
     let base = largest_base(base);
-    let problem = Problem::BeyondDeclared {
-        index,
-        n_features,
-        base,
-    };
+    let problem = Problem::BeyondDeclared { index, n_features, base };
     (rest.len(), problem)
 }
 
@@ -280,9 +275,9 @@ fn bad_value(index: u64, text: &[u8], error: Option<NotANumber>) -> Problem {
 #[cold]
 fn bad_index(entry: &[u8], index: u64, n_digits: usize, previous: Option<u64>) -> Problem {
     match previous {
-        _ if n_digits > MAX_DIGITS || index >= 1 << 63 => Problem::IndexTooLarge {
-            found: Excerpt::word(entry),
-        },
+        _ if n_digits > MAX_DIGITS || index >= 1 << 63 => {
+            Problem::IndexTooLarge { found: Excerpt::word(entry) }
+        }
         None => Problem::IndexZero,
         Some(previous) if index == previous => Problem::DuplicateIndex { index },
         Some(previous) => Problem::DescendingIndex { index, previous },

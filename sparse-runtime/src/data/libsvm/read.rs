@@ -70,11 +70,7 @@ pub struct Reader<T: Float = f32> {
 impl Reader {
     /// A reader of `f32` that detects the index base and the number of features.
     pub fn new() -> Self {
-        Reader {
-            index_base: IndexBase::Detect,
-            n_features: None,
-            element: PhantomData,
-        }
+        Reader { index_base: IndexBase::Detect, n_features: None, element: PhantomData }
     }
 }
 
@@ -102,11 +98,7 @@ impl<T: Float> Reader<T> {
     /// Reads labels and values as another element type.
     #[must_use]
     pub fn element<U: Float>(self) -> Reader<U> {
-        Reader {
-            index_base: self.index_base,
-            n_features: self.n_features,
-            element: PhantomData,
-        }
+        Reader { index_base: self.index_base, n_features: self.n_features, element: PhantomData }
     }
 
     /// Reads a file; one whose name ends in `.gz` is decompressed (feature `gzip`), of any number of members.
@@ -192,10 +184,7 @@ impl<'a, T: Float> Parsing<'a, T> {
 
     fn place(&self, block: &[u8], offset: usize) -> Place {
         let before = &block[..offset];
-        let line_start = before
-            .iter()
-            .rposition(|&byte| byte == b'\n')
-            .map_or(0, |at| at + 1);
+        let line_start = before.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
         Place {
             file: self.name.to_owned(),
             line: self.lines + count_lines(before) + 1,
@@ -218,11 +207,7 @@ impl<'a, T: Float> Parsing<'a, T> {
         if let (IndexBase::Zero, Some(place), Some(n_features)) =
             (base, self.needs_base_one, self.rules.n_features)
         {
-            let problem = Problem::BeyondDeclared {
-                index: n_features,
-                n_features,
-                base: 0,
-            };
+            let problem = Problem::BeyondDeclared { index: n_features, n_features, base: 0 };
             return Err(ReadError::Syntax { place, problem });
         }
         let first = u64::from(base == IndexBase::One);
@@ -235,10 +220,7 @@ impl<'a, T: Float> Parsing<'a, T> {
             file: file(),
             message: format!("{n_columns} features are more than this machine can address"),
         })?;
-        let format = |source| ReadError::Format {
-            file: file(),
-            source,
-        };
+        let format = |source| ReadError::Format { file: file(), source };
         let features = match rows.indices {
             ColumnIds::U32(mut indices) => {
                 indices.iter_mut().for_each(|index| *index -= first as u32);
@@ -250,10 +232,8 @@ impl<'a, T: Float> Parsing<'a, T> {
             }
         }
         .map_err(format)?;
-        let dataset = Dataset::new(features, rows.labels).map_err(|source| ReadError::Data {
-            file: file(),
-            source: Box::new(source),
-        })?;
+        let dataset = Dataset::new(features, rows.labels)
+            .map_err(|source| ReadError::Data { file: file(), source: Box::new(source) })?;
         Ok(dataset.with_report(ReadReport {
             file: file(),
             index_base: base,

@@ -6,9 +6,7 @@ use sparse_core::element::Float;
 use std::path::PathBuf;
 
 fn parse(text: &str, base: IndexBase) -> Result<Dataset, ReadError> {
-    Reader::new()
-        .index_base(base)
-        .read_bytes("file", text.as_bytes())
+    Reader::new().index_base(base).read_bytes("file", text.as_bytes())
 }
 
 fn labels<T: Float>(data: &Dataset<T>) -> &[T] {
@@ -75,15 +73,8 @@ fn everything_that_is_allowed() {
 #[test]
 fn the_base_is_detected_and_told() {
     let data = parse("1 1:1 4:1\n", IndexBase::Detect).unwrap();
-    assert_eq!(
-        (data.n_features(), rows(&data)),
-        (4, vec![vec![(0, 1.0), (3, 1.0)]])
-    );
-    assert!(
-        data.to_string()
-            .contains("file, indices from one (detected)"),
-        "{data}"
-    );
+    assert_eq!((data.n_features(), rows(&data)), (4, vec![vec![(0, 1.0), (3, 1.0)]]));
+    assert!(data.to_string().contains("file, indices from one (detected)"), "{data}");
     let report = data.report().unwrap();
     assert_eq!((report.index_base, report.detected), (IndexBase::One, true));
 
@@ -102,24 +93,15 @@ fn indices_beyond_32_bits() {
     let text = format!("1 5:1 {}:2\n0 7:3\n", 1u64 << 40);
     let data = parse(&text, IndexBase::Zero).unwrap();
     assert_eq!(data.n_features(), (1 << 40) + 1);
-    assert_eq!(
-        rows(&data),
-        [vec![(5, 1.0), (1 << 40, 2.0)], vec![(7, 3.0)]]
-    );
-    assert!(matches!(
-        data.features().unwrap().columns(),
-        ColumnIdsView::U64(_)
-    ));
+    assert_eq!(rows(&data), [vec![(5, 1.0), (1 << 40, 2.0)], vec![(7, 3.0)]]);
+    assert!(matches!(data.features().unwrap().columns(), ColumnIdsView::U64(_)));
 
     // The largest width whose ids fit 32 bits, with indices that do not.
     let text = format!("1 {}:1\n", 1u64 << 32);
     let data = parse(&text, IndexBase::One).unwrap();
     assert_eq!(data.n_features(), 1 << 32);
     assert_eq!(rows(&data), [[((1 << 32) - 1, 1.0)]]);
-    assert!(matches!(
-        data.features().unwrap().columns(),
-        ColumnIdsView::U32(_)
-    ));
+    assert!(matches!(data.features().unwrap().columns(), ColumnIdsView::U32(_)));
 
     let largest = (1u64 << 63) - 1;
     let data = parse(&format!("1 {largest}:1\n"), IndexBase::One).unwrap();
@@ -129,12 +111,8 @@ fn indices_beyond_32_bits() {
 #[test]
 fn a_declared_width_is_the_width() {
     let reader = Reader::new().n_features(6);
-    let read = |base, text: &str| {
-        reader
-            .clone()
-            .index_base(base)
-            .read_bytes("file", text.as_bytes())
-    };
+    let read =
+        |base, text: &str| reader.clone().index_base(base).read_bytes("file", text.as_bytes());
     assert_eq!(read(IndexBase::One, "1 6:1\n").unwrap().n_features(), 6);
     assert_eq!(read(IndexBase::Zero, "1 5:1\n").unwrap().n_features(), 6);
     assert_eq!(read(IndexBase::Detect, "1 6:1\n").unwrap().n_features(), 6);
@@ -143,20 +121,11 @@ fn a_declared_width_is_the_width() {
     };
     let text = "1 1:1\n1 qid:7 2:1 7:1 9:1\n";
     assert_eq!(fault_of(read(IndexBase::One, text)), (2, 13, message(7, 1)));
-    assert_eq!(
-        fault_of(read(IndexBase::Detect, text)),
-        (2, 13, message(7, 1))
-    );
-    assert_eq!(
-        fault_of(read(IndexBase::Zero, "1 6:1\n")),
-        (1, 3, message(6, 0))
-    );
+    assert_eq!(fault_of(read(IndexBase::Detect, text)), (2, 13, message(7, 1)));
+    assert_eq!(fault_of(read(IndexBase::Zero, "1 6:1\n")), (1, 3, message(6, 0)));
     // Valid if indices count from one, which the last row refutes.
     let text = "# comment\n1 1:1\n1 2:1 6:1\n0 6:1\n1 0:1\n";
-    assert_eq!(
-        fault_of(read(IndexBase::Detect, text)),
-        (3, 1, message(6, 0))
-    );
+    assert_eq!(fault_of(read(IndexBase::Detect, text)), (3, 1, message(6, 0)));
 }
 
 #[test]
@@ -179,51 +148,16 @@ fn faults_name_place_and_problem() {
     expect("1 abc", 1, 3, "expected `index:value`, found `abc`");
     expect("1 -3:1", 1, 3, "expected `index:value`, found `-3:1`");
     expect("1 1:1 :1", 1, 7, "expected `index:value`, found `:1`");
-    expect(
-        "1 7",
-        1,
-        4,
-        "expected `:` after the index 7, found the end of the line",
-    );
-    expect(
-        "1 7 :2",
-        1,
-        4,
-        "expected `:` after the index 7, found a blank",
-    );
+    expect("1 7", 1, 4, "expected `:` after the index 7, found the end of the line");
+    expect("1 7 :2", 1, 4, "expected `:` after the index 7, found a blank");
     expect("1 7=2", 1, 4, "expected `:` after the index 7, found `=2`");
     expect("1 7:", 1, 5, "the entry of index 7 has no value after `:`");
-    expect(
-        "1 7: 3",
-        1,
-        5,
-        "the entry of index 7 has no value after `:`",
-    );
+    expect("1 7: 3", 1, 5, "the entry of index 7 has no value after `:`");
     expect("1 7:#", 1, 5, "the entry of index 7 has no value after `:`");
-    expect(
-        "1 7:x",
-        1,
-        5,
-        "expected a number as the value of index 7, found `x`",
-    );
-    expect(
-        "1 7:1x 8:1",
-        1,
-        5,
-        "expected a number as the value of index 7, found `1x`",
-    );
-    expect(
-        "1 7:1:2",
-        1,
-        5,
-        "expected a number as the value of index 7, found `1:2`",
-    );
-    expect(
-        "1 7:1,8:2",
-        1,
-        5,
-        "expected a number as the value of index 7, found `1,8:2`",
-    );
+    expect("1 7:x", 1, 5, "expected a number as the value of index 7, found `x`");
+    expect("1 7:1x 8:1", 1, 5, "expected a number as the value of index 7, found `1x`");
+    expect("1 7:1:2", 1, 5, "expected a number as the value of index 7, found `1:2`");
+    expect("1 7:1,8:2", 1, 5, "expected a number as the value of index 7, found `1,8:2`");
     for value in ["nan", "NaN", "inf", "-Infinity", "1e40"] {
         let message = format!(
             "the value `{value}` of index 7 is not a finite number; leave the entry out where a value is missing"
@@ -231,12 +165,7 @@ fn faults_name_place_and_problem() {
         expect(&format!("1 7:{value} 8:1"), 1, 5, &message);
     }
     expect("1 3:1 3:2", 1, 7, "index 3 occurs twice in the row");
-    expect(
-        "1 5:1 3:2",
-        1,
-        7,
-        "index 3 follows 5: the indices of a row must ascend",
-    );
+    expect("1 5:1 3:2", 1, 7, "index 3 follows 5: the indices of a row must ascend");
     expect(
         "1 0:1",
         1,
@@ -244,58 +173,31 @@ fn faults_name_place_and_problem() {
         "index 0 in a file read with `IndexBase::One`; read it with `IndexBase::Zero` or `Detect`",
     );
     let too_large = |found: &str| format!("index {found} is too large: indices must be below 2^63");
-    expect(
-        "1 9223372036854775808:1",
-        1,
-        3,
-        &too_large("`9223372036854775808:1`"),
-    );
-    expect(
-        "1 99999999999999999999:1",
-        1,
-        3,
-        &too_large("`99999999999999999999:1`"),
-    );
-    expect(
-        "1 1:2\0",
-        1,
-        5,
-        "expected a number as the value of index 1, found `2\\x00`",
-    );
+    expect("1 9223372036854775808:1", 1, 3, &too_large("`9223372036854775808:1`"));
+    expect("1 99999999999999999999:1", 1, 3, &too_large("`99999999999999999999:1`"));
+    expect("1 1:2\0", 1, 5, "expected a number as the value of index 1, found `2\\x00`");
     expect("\0", 1, 1, "expected a label, found `\\x00`");
     expect(
         &format!("1 {}", "é".repeat(100)),
         1,
         3,
-        &format!(
-            "expected `index:value`, found `{}`…",
-            "\\xc3\\xa9".repeat(12)
-        ),
+        &format!("expected `index:value`, found `{}`…", "\\xc3\\xa9".repeat(12)),
     );
     // Without the rule of base one, a row can begin with index 0, but not twice.
-    assert_eq!(
-        fault("1 0:1 0:2", IndexBase::Zero).2,
-        "index 0 occurs twice in the row"
-    );
+    assert_eq!(fault("1 0:1 0:2", IndexBase::Zero).2, "index 0 occurs twice in the row");
     assert_eq!(
         fault("1 1:1 0:2", IndexBase::Detect).2,
         "index 0 follows 1: the indices of a row must ascend"
     );
     // An old Macintosh's line ends are blanks here.
-    assert_eq!(
-        one("1 1:1\r5 2:1\r").2,
-        "expected `:` after the index 5, found a blank"
-    );
+    assert_eq!(one("1 1:1\r5 2:1\r").2, "expected `:` after the index 5, found a blank");
 }
 
 #[test]
 fn no_rows_is_an_error() {
     for text in ["", "\n\n", "# nothing\n", "  \r\n"] {
         let error = parse(text, IndexBase::One).unwrap_err();
-        assert!(
-            matches!(error, ReadError::Empty { .. }),
-            "{text:?}: {error}"
-        );
+        assert!(matches!(error, ReadError::Empty { .. }), "{text:?}: {error}");
         assert_eq!(error.to_string(), "`file` has no rows");
     }
     assert_eq!(parse("1\n", IndexBase::One).unwrap().n_features(), 0);
@@ -305,10 +207,7 @@ fn no_rows_is_an_error() {
 fn a_missing_file_is_an_error() {
     let error = read("no/such/file.svm", IndexBase::One).unwrap_err();
     assert!(matches!(error, ReadError::Io { .. }));
-    assert!(
-        error.to_string().starts_with("`no/such/file.svm`: "),
-        "{error}"
-    );
+    assert!(error.to_string().starts_with("`no/such/file.svm`: "), "{error}");
 }
 
 #[test]
@@ -316,22 +215,11 @@ fn values_are_rounded_once() {
     // As f64 and then f32 this is one unit off.
     let text = "1 1:1.00000005960464477540\n";
     let expected: f32 = "1.00000005960464477540".parse().unwrap();
-    assert_eq!(
-        rows(&parse(text, IndexBase::One).unwrap())[0][0].1,
-        expected
-    );
-    let wide = Reader::new()
-        .element::<f64>()
-        .read_bytes("file", b"0.1 1:0.1\n")
-        .unwrap();
+    assert_eq!(rows(&parse(text, IndexBase::One).unwrap())[0][0].1, expected);
+    let wide = Reader::new().element::<f64>().read_bytes("file", b"0.1 1:0.1\n").unwrap();
     assert_eq!((labels(&wide)[0], rows(&wide)[0][0].1), (0.1, 0.1));
     // Beyond the range of f32, but not of f64.
-    assert!(
-        Reader::new()
-            .element::<f64>()
-            .read_bytes("file", b"1 1:1e40\n")
-            .is_ok()
-    );
+    assert!(Reader::new().element::<f64>().read_bytes("file", b"1 1:1e40\n").is_ok());
 }
 
 #[test]
@@ -375,10 +263,7 @@ mod gzip {
         let whole = compress("1 1:0.5 2:0.25\n".repeat(100).as_bytes());
         for end in 1..whole.len() {
             let error = read_bytes(&whole[..end]).unwrap_err();
-            assert!(
-                matches!(error, ReadError::TruncatedGzip { .. }),
-                "{end}: {error}"
-            );
+            assert!(matches!(error, ReadError::TruncatedGzip { .. }), "{end}: {error}");
         }
         let error = read_bytes(b"1 1:1 2:1 3:1\n").unwrap_err();
         assert!(matches!(error, ReadError::CorruptGzip { .. }), "{error}");
@@ -411,28 +296,10 @@ fn without_the_feature_gzip_files_are_refused_by_name() {
     let path = folder.join("data.svm.gz");
     std::fs::write(&path, b"anything").unwrap();
     let error = read(&path, IndexBase::One).unwrap_err();
-    assert!(
-        matches!(
-            error,
-            ReadError::FeatureDisabled {
-                feature: "gzip",
-                ..
-            }
-        ),
-        "{error}"
-    );
+    assert!(matches!(error, ReadError::FeatureDisabled { feature: "gzip", .. }), "{error}");
     let data = parse("1 1:1\n", IndexBase::One).unwrap();
     let error = write(&path, &data).unwrap_err();
-    assert!(
-        matches!(
-            error,
-            ReadError::FeatureDisabled {
-                feature: "gzip",
-                ..
-            }
-        ),
-        "{error}"
-    );
+    assert!(matches!(error, ReadError::FeatureDisabled { feature: "gzip", .. }), "{error}");
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
@@ -454,9 +321,7 @@ fn what_cannot_be_written() {
     let unlabelled = Dataset::<f32>::features_only(Csr::zeros(2, 2));
     let error = write(&path, &unlabelled).unwrap_err();
     assert!(
-        error
-            .to_string()
-            .contains("there is no label of one number a row to write"),
+        error.to_string().contains("there is no label of one number a row to write"),
         "{error}"
     );
     assert!(!path.exists());
@@ -468,22 +333,12 @@ fn what_cannot_be_written() {
 #[test]
 fn errors_read_well() {
     let error = parse("1 1:1\n1 3:x\n", IndexBase::One).unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "file:2:5: expected a number as the value of index 3, found `x`"
-    );
+    assert_eq!(error.to_string(), "file:2:5: expected a number as the value of index 3, found `x`");
     let ReadError::Syntax { place, problem } = error else {
         panic!("a syntax error");
     };
     let file = "file".to_owned();
-    assert_eq!(
-        place,
-        Place {
-            file,
-            line: 2,
-            column: 5
-        }
-    );
+    assert_eq!(place, Place { file, line: 2, column: 5 });
     assert!(matches!(problem, Problem::ExpectedValue { index: 3, .. }));
 }
 
@@ -492,10 +347,7 @@ fn any_rows() -> impl Strategy<Value = Vec<(f32, Vec<(u64, f32)>)>> {
     let number = any::<f32>().prop_filter("finite", |value| value.is_finite());
     let index = prop_oneof![0u64..40, 0u64..1 << 40];
     let entries = proptest::collection::btree_map(index, number.clone(), 0..6);
-    let row = (
-        number,
-        entries.prop_map(|entries| entries.into_iter().collect()),
-    );
+    let row = (number, entries.prop_map(|entries| entries.into_iter().collect()));
     proptest::collection::vec(row, 1..8)
 }
 

@@ -35,19 +35,14 @@ use std::path::Path;
 pub fn write<T: Float>(path: impl AsRef<Path>, dataset: &Dataset<T>) -> Result<(), ReadError> {
     let path = path.as_ref();
     let file = || path.display().to_string();
-    let rows = rows_of(dataset).map_err(|source| ReadError::Data {
-        file: file(),
-        source: Box::new(source),
-    })?;
+    let rows = rows_of(dataset)
+        .map_err(|source| ReadError::Data { file: file(), source: Box::new(source) })?;
     let result = if path.extension().is_some_and(|ending| ending == "gz") {
         replace_compressed(path, &rows)?
     } else {
         replace_file(path, |writer| rows.write(writer))
     };
-    result.map_err(|source| ReadError::Io {
-        file: file(),
-        source,
-    })
+    result.map_err(|source| ReadError::Io { file: file(), source })
 }
 
 #[cfg(feature = "gzip")]
@@ -66,10 +61,7 @@ fn replace_compressed<T: Float>(
 
 #[cfg(not(feature = "gzip"))]
 fn replace_compressed<T: Float>(path: &Path, _: &Rows<'_, T>) -> Result<io::Result<()>, ReadError> {
-    Err(ReadError::FeatureDisabled {
-        file: path.display().to_string(),
-        feature: "gzip",
-    })
+    Err(ReadError::FeatureDisabled { file: path.display().to_string(), feature: "gzip" })
 }
 
 /// What is written.
@@ -85,12 +77,8 @@ enum Labels<'a, T: Float> {
 
 fn rows_of<T: Float>(dataset: &Dataset<T>) -> Result<Rows<'_, T>, DataError> {
     let missing = |role| DataError::NotWritable { role };
-    let classes = dataset
-        .classes()
-        .map_or(&[][..], |classes| classes.labels());
-    let labels = dataset
-        .labels()
-        .filter(|labels| labels.shape().row_size() == 1);
+    let classes = dataset.classes().map_or(&[][..], |classes| classes.labels());
+    let labels = dataset.labels().filter(|labels| labels.shape().row_size() == 1);
     Ok(Rows {
         features: dataset.features().ok_or_else(|| missing("csr input"))?,
         labels: match labels.ok_or_else(|| missing("label of one number a row"))? {

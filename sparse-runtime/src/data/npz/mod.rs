@@ -52,10 +52,8 @@ impl NpzCsr {
     pub fn open(path: impl AsRef<Path>) -> Result<Self, ReadError> {
         let path = path.as_ref();
         let file = path.display().to_string();
-        let opened = File::open(path).map_err(|source| ReadError::Io {
-            file: file.clone(),
-            source,
-        })?;
+        let opened =
+            File::open(path).map_err(|source| ReadError::Io { file: file.clone(), source })?;
         let mut archive = Archive::open(file, opened)?;
         let format = archive.array("format")?;
         let format = format.text().map_err(|m| archive.content("format", m))?;
@@ -106,18 +104,8 @@ impl NpzCsr {
     /// [`ReadError::Content`] if the columns of a row do not ascend or repeat (which SciPy allows), if a value is not
     /// finite in `T` or if the arrays disagree on the number of rows; [`ReadError::Format`] if they do not make a matrix.
     pub fn into_csr<T: Float>(self) -> Result<Csr<T>, ReadError> {
-        let NpzCsr {
-            file,
-            n_rows,
-            n_cols,
-            indptr,
-            indices,
-            values,
-        } = self;
-        let refuse = |message| ReadError::Content {
-            file: file.clone(),
-            message,
-        };
+        let NpzCsr { file, n_rows, n_cols, indptr, indices, values } = self;
+        let refuse = |message| ReadError::Content { file: file.clone(), message };
         if indptr.len() as u64 != n_rows.saturating_add(1) {
             return Err(refuse(format!(
                 "`indptr` has {} entries, but a matrix of {n_rows} rows has one more than rows",
@@ -125,21 +113,16 @@ impl NpzCsr {
             )));
         }
         let n_cols = usize::try_from(n_cols).map_err(|_| {
-            refuse(format!(
-                "{n_cols} columns are more than this machine can address"
-            ))
+            refuse(format!("{n_cols} columns are more than this machine can address"))
         })?;
         let values: Vec<T> = match values {
-            Values::F32(values) => values
-                .into_iter()
-                .map(|value| T::of(f64::from(value)))
-                .collect(),
+            Values::F32(values) => {
+                values.into_iter().map(|value| T::of(f64::from(value))).collect()
+            }
             Values::F64(values) => values.into_iter().map(T::of).collect(),
         };
         if let Some(at) = values.iter().position(|value| !value.is_finite()) {
-            let row = indptr
-                .partition_point(|&start| start <= at as u64)
-                .saturating_sub(1);
+            let row = indptr.partition_point(|&start| start <= at as u64).saturating_sub(1);
             return Err(refuse(format!(
                 "the value of entry {at}, in row {row}, is not a finite `{}`: leave the entry out where a value is missing",
                 T::TYPE
@@ -153,10 +136,7 @@ impl NpzCsr {
             FormatError::ColumnUnsorted { .. } | FormatError::ColumnDuplicate { .. } => refuse(
                 format!("{source}; or call `.sum_duplicates()` on the matrix before `save_npz`"),
             ),
-            source => ReadError::Format {
-                file: file.clone(),
-                source,
-            },
+            source => ReadError::Format { file: file.clone(), source },
         })
     }
 }
@@ -180,10 +160,7 @@ impl Archive {
     }
 
     fn refuse(&self, message: String) -> ReadError {
-        ReadError::Content {
-            file: self.file.clone(),
-            message,
-        }
+        ReadError::Content { file: self.file.clone(), message }
     }
 
     fn content(&self, array: &str, message: String) -> ReadError {
@@ -198,13 +175,10 @@ impl Archive {
         };
         let mut bytes = Vec::new();
         let read = match self.zip.by_index(index) {
-            Ok(mut member) => member
-                .read_to_end(&mut bytes)
-                .map_err(|error| error.to_string()),
+            Ok(mut member) => member.read_to_end(&mut bytes).map_err(|error| error.to_string()),
             Err(error) => Err(error.to_string()),
         };
-        read.and_then(|_| Npy::new(bytes))
-            .map_err(|message| self.content(name, message))
+        read.and_then(|_| Npy::new(bytes)).map_err(|message| self.content(name, message))
     }
 }
 

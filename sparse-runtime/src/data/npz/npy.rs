@@ -24,27 +24,13 @@ impl Npy {
             [0x93, b'N', b'U', b'M', b'P', b'Y', 1, _, a, b, rest @ ..] => {
                 (usize::from(u16::from_le_bytes([*a, *b])), rest)
             }
-            [
-                0x93,
-                b'N',
-                b'U',
-                b'M',
-                b'P',
-                b'Y',
-                2 | 3,
-                _,
-                a,
-                b,
-                c,
-                d,
-                rest @ ..,
-            ] => (u32::from_le_bytes([*a, *b, *c, *d]) as usize, rest),
+            [0x93, b'N', b'U', b'M', b'P', b'Y', 2 | 3, _, a, b, c, d, rest @ ..] => {
+                (u32::from_le_bytes([*a, *b, *c, *d]) as usize, rest)
+            }
             _ => return Err(damaged("it does not begin as one")),
         };
         let start = bytes.len() - header.len() + length;
-        let header = header
-            .get(..length)
-            .ok_or_else(|| damaged("the header is cut off"))?;
+        let header = header.get(..length).ok_or_else(|| damaged("the header is cut off"))?;
         let header = String::from_utf8_lossy(header).into_owned();
         let descr = after(&header, "'descr':")
             .and_then(|rest| rest.strip_prefix('\''))
@@ -57,26 +43,17 @@ impl Npy {
             .and_then(|rest| rest.split_once(')'))
             .ok_or_else(|| damaged("the header has no shape"))?
             .0;
-        let extents = shape
-            .split(',')
-            .map(str::trim)
-            .filter(|extent| !extent.is_empty());
+        let extents = shape.split(',').map(str::trim).filter(|extent| !extent.is_empty());
         let n_elements = extents
             .map(|extent| extent.parse::<usize>().ok())
             .try_fold(1usize, |size, extent| size.checked_mul(extent?))
             .ok_or_else(|| damaged("the shape is not one"))?;
-        let npy = Npy {
-            bytes,
-            descr,
-            start,
-        };
+        let npy = Npy { bytes, descr, start };
         let expected = n_elements.checked_mul(npy.element_bytes());
         let found = npy.bytes.len() - start;
         if expected != Some(found) {
-            let message = format!(
-                "the shape ({shape}) of `{}` does not take {found} bytes",
-                npy.descr
-            );
+            let message =
+                format!("the shape ({shape}) of `{}` does not take {found} bytes", npy.descr);
             return Err(damaged(&message));
         }
         Ok(npy)
@@ -90,14 +67,8 @@ impl Npy {
     /// Bytes of an element; 0 for a type that is not understood.
     fn element_bytes(&self) -> usize {
         let width = self.element().get(1..).and_then(|width| width.parse().ok());
-        let unit = if self.element().starts_with('U') {
-            4
-        } else {
-            1
-        };
-        width
-            .and_then(|width: usize| width.checked_mul(unit))
-            .unwrap_or(0)
+        let unit = if self.element().starts_with('U') { 4 } else { 1 };
+        width.and_then(|width: usize| width.checked_mul(unit)).unwrap_or(0)
     }
 
     /// The elements of a one-dimensional array of numbers.
@@ -110,20 +81,13 @@ impl Npy {
     /// The one element of an array of strings: bytes, or characters of four bytes each.
     pub(super) fn text(&self) -> Result<String, String> {
         let bytes = &self.bytes[self.start..];
-        let text: String = match (
-            self.element().as_bytes().first(),
-            self.descr.starts_with('>'),
-        ) {
+        let text: String = match (self.element().as_bytes().first(), self.descr.starts_with('>')) {
             (Some(b'S'), _) => bytes.iter().map(|&byte| char::from(byte)).collect(),
             (Some(b'U'), big) => bytes
                 .chunks_exact(4)
                 .filter_map(|c| {
                     let c = [c[0], c[1], c[2], c[3]];
-                    let code = if big {
-                        u32::from_be_bytes(c)
-                    } else {
-                        u32::from_le_bytes(c)
-                    };
+                    let code = if big { u32::from_be_bytes(c) } else { u32::from_le_bytes(c) };
                     char::from_u32(code)
                 })
                 .collect(),

@@ -6,9 +6,7 @@ use zip::write::{SimpleFileOptions, ZipWriter};
 
 /// A file that SciPy wrote.
 fn scipy(name: &str) -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
-        .join("tests/data")
-        .join(name)
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name)
 }
 
 /// The matrix in both of them.
@@ -60,15 +58,9 @@ fn le<const N: usize, E>(numbers: &[E], bytes: impl Fn(&E) -> [u8; N]) -> Vec<u8
 fn arrays() -> Vec<(&'static str, Vec<u8>)> {
     vec![
         ("indices", npy("<i4", "(1,)", &2i32.to_le_bytes())),
-        (
-            "indptr",
-            npy("<i4", "(3,)", &le(&[0, 0, 1], |i: &i32| i.to_le_bytes())),
-        ),
+        ("indptr", npy("<i4", "(3,)", &le(&[0, 0, 1], |i: &i32| i.to_le_bytes()))),
         ("format", npy("|S3", "()", b"csr")),
-        (
-            "shape",
-            npy("<i8", "(2,)", &le(&[2, 3], |i: &i64| i.to_le_bytes())),
-        ),
+        ("shape", npy("<i8", "(2,)", &le(&[2, 3], |i: &i64| i.to_le_bytes()))),
         ("data", npy("<f4", "(1,)", &7f32.to_le_bytes())),
     ]
 }
@@ -80,8 +72,7 @@ fn read_arrays(arrays: &[(&str, Vec<u8>)]) -> Result<Csr<f32>, ReadError> {
     let path = std::env::temp_dir().join(format!("nnz-npz-{}-{count}.npz", std::process::id()));
     let mut zip = ZipWriter::new(File::create(&path).unwrap());
     for (name, bytes) in arrays {
-        zip.start_file(format!("{name}.npy"), SimpleFileOptions::default())
-            .unwrap();
+        zip.start_file(format!("{name}.npy"), SimpleFileOptions::default()).unwrap();
         zip.write_all(bytes).unwrap();
     }
     zip.finish().unwrap();
@@ -118,18 +109,11 @@ fn other_element_types() {
         ("<i8", 7i64.to_le_bytes().to_vec()),
         ("<u8", 7u64.to_le_bytes().to_vec()),
     ] {
-        assert_eq!(
-            with("data", npy(descr, "(1,)", &bytes)).as_ref(),
-            Ok(&seven),
-            "{descr}"
-        );
+        assert_eq!(with("data", npy(descr, "(1,)", &bytes)).as_ref(), Ok(&seven), "{descr}");
     }
     let one = with("data", npy("|b1", "(1,)", &[1])).unwrap();
     assert_eq!(one.values(), [1.0]);
-    let csr: Vec<u8> = "csr"
-        .chars()
-        .flat_map(|c| u32::from(c).to_le_bytes())
-        .collect();
+    let csr: Vec<u8> = "csr".chars().flat_map(|c| u32::from(c).to_le_bytes()).collect();
     assert_eq!(with("format", npy("<U3", "()", &csr)).as_ref(), Ok(&seven));
 }
 
@@ -140,10 +124,7 @@ fn what_is_wrong_is_named() {
         let mut arrays = arrays();
         arrays.retain(|(other, _)| *other != name);
         let error = read_arrays(&arrays).unwrap_err().to_string();
-        assert!(
-            error.contains(&format!("there is no array `{name}`")),
-            "{error}"
-        );
+        assert!(error.contains(&format!("there is no array `{name}`")), "{error}");
     }
     assert_eq!(
         refused("data", npy("<c8", "(1,)", &[0; 8])),
@@ -166,18 +147,12 @@ fn what_is_wrong_is_named() {
         "the shape has 1 extents: only matrices have rows of features"
     );
     assert_eq!(
-        refused(
-            "shape",
-            npy("<i8", "(2,)", &le(&[3, 3], |i: &i64| i.to_le_bytes()))
-        ),
+        refused("shape", npy("<i8", "(2,)", &le(&[3, 3], |i: &i64| i.to_le_bytes()))),
         "`indptr` has 3 entries, but a matrix of 3 rows has one more than rows"
     );
     assert!(
-        refused(
-            "shape",
-            npy("<i8", "(2,)", &le(&[2, 2], |i: &i64| i.to_le_bytes()))
-        )
-        .starts_with("column 2 in row 1 (entry 0) is out of range")
+        refused("shape", npy("<i8", "(2,)", &le(&[2, 2], |i: &i64| i.to_le_bytes())))
+            .starts_with("column 2 in row 1 (entry 0) is out of range")
     );
     for bad in [f32::NAN, f32::INFINITY] {
         assert!(

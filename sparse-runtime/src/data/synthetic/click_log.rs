@@ -35,11 +35,9 @@ pub fn click_log(
             ),
         });
     }
-    let n_entries = n_rows
-        .checked_mul(n_fields)
-        .ok_or_else(|| DataError::Synthetic {
-            message: format!("{n_rows} rows of {n_fields} entries are too many"),
-        })?;
+    let n_entries = n_rows.checked_mul(n_fields).ok_or_else(|| DataError::Synthetic {
+        message: format!("{n_rows} rows of {n_fields} entries are too many"),
+    })?;
     let mut generator = Stream::ClickLog.generator(seed);
     let mut columns: Vec<u64> = Vec::with_capacity(n_entries);
     let mut scores: Vec<f64> = Vec::with_capacity(n_rows);
@@ -128,10 +126,7 @@ mod tests {
     fn popularity_is_as_documented() {
         let data = click_log(20_000, 1 << 20, 39, 42).unwrap();
         let x = data.features().unwrap();
-        assert_eq!(
-            (x.n_rows(), x.n_cols(), x.nnz()),
-            (20_000, 1 << 20, 20_000 * 39)
-        );
+        assert_eq!((x.n_rows(), x.n_cols(), x.nnz()), (20_000, 1 << 20, 20_000 * 39));
         assert!(x.values().iter().all(|&value| value == 1.0));
         let mut counts = vec![0usize; 1 << 20];
         x.columns().iter().for_each(|column| counts[column] += 1);
@@ -163,10 +158,7 @@ mod tests {
         let x = data.features().unwrap();
         let score = |i: usize| -> f64 {
             let (columns, _) = x.row(i).unwrap();
-            columns
-                .iter()
-                .map(|id| hidden_weight(seed, id as u64))
-                .sum()
+            columns.iter().map(|id| hidden_weight(seed, id as u64)).sum()
         };
         let mean = |clicked: f32| {
             let rows: Vec<usize> = (0..4000).filter(|&i| labels(&data)[i] == clicked).collect();

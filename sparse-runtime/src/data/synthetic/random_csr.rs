@@ -31,9 +31,7 @@ pub fn random_csr<T: Float>(
         return refuse(format!("the density {density} is not between 0 and 1"));
     }
     let Some(n_places) = (n_rows as u64).checked_mul(n_cols as u64) else {
-        return refuse(format!(
-            "{n_rows} × {n_cols} places cannot be counted in 64 bits"
-        ));
+        return refuse(format!("{n_rows} × {n_cols} places cannot be counted in 64 bits"));
     };
     let n_entries = ((density * n_places as f64).round() as u64).min(n_places);
     let mut generator = Stream::RandomCsr.generator(seed);
@@ -41,17 +39,11 @@ pub fn random_csr<T: Float>(
 
     // A matrix that is more than half full is drawn by its empty places.
     let is_full = n_entries > n_places / 2;
-    let n_drawn = if is_full {
-        n_places - n_entries
-    } else {
-        n_entries
-    };
+    let n_drawn = if is_full { n_places - n_entries } else { n_entries };
     let drawn = distinct(n_drawn as usize, &mut draw);
     let places: Vec<u64> = if is_full {
         let mut empty = drawn.into_iter().peekable();
-        (0..n_places)
-            .filter(|place| empty.next_if_eq(place).is_none())
-            .collect()
+        (0..n_places).filter(|place| empty.next_if_eq(place).is_none()).collect()
     } else {
         drawn
     };
@@ -121,11 +113,7 @@ mod tests {
                 assert!((row.len() as f64 - expected).abs() < tolerance);
                 row.for_each(|(column, _)| in_column[column] += 1.0);
             }
-            assert!(
-                in_column
-                    .iter()
-                    .all(|n: &f64| (n - expected).abs() < tolerance)
-            );
+            assert!(in_column.iter().all(|n: &f64| (n - expected).abs() < tolerance));
             let mean = x.values().iter().sum::<f32>() / x.nnz() as f32;
             assert!((mean - 0.5).abs() < 0.05, "{mean}");
         }

@@ -47,9 +47,7 @@ pub fn row<T: Float>(scores: &mut [T], label: &[T]) -> T {
 #[inline(always)]
 pub fn row_loss<T: Float>(scores: &[T], label: &[T]) -> T {
     let losses = scores.iter().zip(label);
-    losses
-        .map(|(&score, &label)| score.softplus() - target(label) * score)
-        .sum()
+    losses.map(|(&score, &label)| score.softplus() - target(label) * score).sum()
 }
 
 /// The probability that a label stands for: -1 is the negative class, as 0 is.

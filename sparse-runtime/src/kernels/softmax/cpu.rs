@@ -21,9 +21,7 @@ pub fn row<T: Float>(scores: &mut [T]) {
 /// Replaces the scores by exp(score - largest); gives the largest and the sum of the exponentials.
 #[inline(always)]
 pub(crate) fn exponentials<T: Float>(scores: &mut [T]) -> (T, T) {
-    let largest = scores
-        .iter()
-        .fold(T::neg_infinity(), |largest, &score| largest.max(score));
+    let largest = scores.iter().fold(T::neg_infinity(), |largest, &score| largest.max(score));
     let mut total = T::zero();
     for score in scores {
         *score = (*score - largest).exp();

@@ -31,14 +31,9 @@ pub fn gradient_dense_ids<T: Float>(
     label: DenseView<'_, u32>,
     _context: &mut Context,
 ) {
-    mean_gradient(
-        out,
-        score,
-        label.values().iter().copied(),
-        |scores, label| {
-            row(scores, label);
-        },
-    );
+    mean_gradient(out, score, label.values().iter().copied(), |scores, label| {
+        row(scores, label);
+    });
 }
 
 /// The loss of one row; replaces the scores by its gradient, softmax(scores) less 1 at the label.
@@ -63,9 +58,7 @@ pub fn row<T: Float>(scores: &mut [T], label: u32) -> T {
 #[inline(always)]
 pub fn row_loss<T: Float>(scores: &[T], label: u32) -> T {
     let labelled = scores[label as usize];
-    let largest = scores
-        .iter()
-        .fold(T::neg_infinity(), |largest, &score| largest.max(score));
+    let largest = scores.iter().fold(T::neg_infinity(), |largest, &score| largest.max(score));
     let total: T = scores.iter().map(|&score| (score - largest).exp()).sum();
     total.ln() - (labelled - largest)
 }

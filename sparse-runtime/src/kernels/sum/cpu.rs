@@ -49,11 +49,7 @@ struct Split {
 fn split(shape: &[usize], axis: Option<usize>) -> Split {
     let product = |dims: &[usize]| dims.iter().product();
     match axis {
-        None => Split {
-            outer: 1,
-            summed: product(shape),
-            inner: 1,
-        },
+        None => Split { outer: 1, summed: product(shape), inner: 1 },
         Some(axis) => Split {
             outer: product(&shape[..axis]),
             summed: shape[axis],
@@ -94,13 +90,7 @@ pub(crate) fn reduce_dense<T: Float>(
     out.reset_for_overwrite(shape);
     let split = split(x.shape(), axis);
     let divisor = divisor(split.summed, mean);
-    reduce_block(
-        out.values_mut(),
-        x.values(),
-        &split,
-        divisor,
-        &mut context.sums,
-    );
+    reduce_block(out.values_mut(), x.values(), &split, divisor, &mut context.sums);
 }
 
 /// Sums of `outer` blocks of `summed` runs of `inner` elements.
@@ -111,11 +101,7 @@ fn reduce_block<T: Float>(
     divisor: f64,
     sums: &mut Vec<f64>,
 ) {
-    let Split {
-        outer,
-        summed,
-        inner,
-    } = *split;
+    let Split { outer, summed, inner } = *split;
     if inner == 1 {
         for (block, out) in out.iter_mut().enumerate() {
             *out = T::of(scalar::sum(&x[block * summed..(block + 1) * summed]) / divisor);
@@ -157,12 +143,8 @@ pub(crate) fn reduce_csr<T: Float>(
     let (axis, result) = reduced(&shape, axis, keepdims);
     out.reset_for_overwrite(result);
     let divisor = divisor(split(&shape, axis).summed, mean);
-    let rows = || {
-        x.starts()
-            .iter()
-            .zip(x.ends())
-            .map(|(&start, &end)| start as usize..end as usize)
-    };
+    let rows =
+        || x.starts().iter().zip(x.ends()).map(|(&start, &end)| start as usize..end as usize);
     let out = out.values_mut();
     match axis {
         None => {

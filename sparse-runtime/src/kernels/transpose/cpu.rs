@@ -36,10 +36,7 @@ pub fn csr<T: Float>(out: &mut Csr<T>, x: CsrView<'_, T>, _context: &mut Context
         let indptr = &mut parts.indptr;
         with_column_ids!(x.columns(), |ids| {
             let rows = || {
-                x.starts()
-                    .iter()
-                    .zip(x.ends())
-                    .map(|(&start, &end)| start as usize..end as usize)
+                x.starts().iter().zip(x.ends()).map(|(&start, &end)| start as usize..end as usize)
             };
             for column in rows().flat_map(|row| &ids[row]) {
                 indptr[column.at() + 1] += 1;

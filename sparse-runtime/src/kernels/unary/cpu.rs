@@ -25,9 +25,7 @@ pub fn csr<T: Float>(
     _context: &mut Context,
 ) {
     out.assign_csr(x);
-    out.values_mut()
-        .iter_mut()
-        .for_each(|value| *value = f(*value));
+    out.values_mut().iter_mut().for_each(|value| *value = f(*value));
 }
 
 /// f of every element of the stored rows.
@@ -38,7 +36,5 @@ pub fn row_sparse<T: Float>(
     _context: &mut Context,
 ) {
     out.assign_row_sparse(x);
-    out.values_mut()
-        .iter_mut()
-        .for_each(|value| *value = f(*value));
+    out.values_mut().iter_mut().for_each(|value| *value = f(*value));
 }

@@ -70,9 +70,7 @@ pub(super) fn csr_with_dense<T: Float>(
             let first = row * row_step;
             if column_step == 0 {
                 let y = dense.get(first).copied().unwrap_or_default();
-                values[entries]
-                    .iter_mut()
-                    .for_each(|value| *value = f(*value, y));
+                values[entries].iter_mut().for_each(|value| *value = f(*value, y));
             } else {
                 for (id, value) in ids[entries.clone()].iter().zip(&mut values[entries]) {
                     *value = f(*value, dense[first + id.at()]);

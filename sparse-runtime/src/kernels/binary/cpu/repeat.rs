@@ -31,9 +31,7 @@ pub(super) fn csr_into_dense<T: Float>(out: &mut Dense<T>, x: CsrView<'_, T>, sh
     let n_cols = shape.last().copied().unwrap_or(1);
     let rows = out.values_mut().chunks_exact_mut(n_cols.max(1));
     for (row, out) in rows.enumerate() {
-        for_each_entry(x, row % x.n_rows(), n_cols, |column, value| {
-            out[column] = value
-        });
+        for_each_entry(x, row % x.n_rows(), n_cols, |column, value| out[column] = value);
     }
 }
 

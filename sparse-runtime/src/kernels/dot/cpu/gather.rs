@@ -96,11 +96,7 @@ pub(super) fn sums_of_stored_rows<T: Float>(
             out.fill(T::zero());
             for (id, &value) in ids.iter().zip(values) {
                 if let Some(position) = find(id.at()) {
-                    add_scaled(
-                        out,
-                        &rhs.values()[position * width..(position + 1) * width],
-                        value,
-                    );
+                    add_scaled(out, &rhs.values()[position * width..(position + 1) * width], value);
                 }
             }
         }
@@ -116,11 +112,7 @@ pub(super) fn products_with_rows<T: Float>(out: &mut [T], lhs: CsrView<'_, T>, r
             let (ids, values) = entries(lhs, ids, row);
             for (column, out) in out.iter_mut().enumerate() {
                 let y = &rhs[column * inner..(column + 1) * inner];
-                *out = ids
-                    .iter()
-                    .zip(values)
-                    .map(|(id, &value)| value * y[id.at()])
-                    .sum();
+                *out = ids.iter().zip(values).map(|(id, &value)| value * y[id.at()]).sum();
             }
         }
     });

@@ -18,20 +18,10 @@ impl<'a, T: Float> Matrix<'a, T> {
         let (n_rows, n_cols) = (array.shape().n_rows(), array.shape().row_size());
         let values = array.values();
         match transposed {
-            false => Matrix {
-                values,
-                n_rows,
-                n_cols,
-                row_step: n_cols,
-                column_step: 1,
-            },
-            true => Matrix {
-                values,
-                n_rows: n_cols,
-                n_cols: n_rows,
-                row_step: 1,
-                column_step: n_cols,
-            },
+            false => Matrix { values, n_rows, n_cols, row_step: n_cols, column_step: 1 },
+            true => {
+                Matrix { values, n_rows: n_cols, n_cols: n_rows, row_step: 1, column_step: n_cols }
+            }
         }
     }
 
@@ -137,12 +127,7 @@ fn product<T: Float>(x: &[T], y: &[T]) -> T {
             *lane += x * y;
         }
     }
-    let rest: T = left
-        .remainder()
-        .iter()
-        .zip(right.remainder())
-        .map(|(&x, &y)| x * y)
-        .sum();
+    let rest: T = left.remainder().iter().zip(right.remainder()).map(|(&x, &y)| x * y).sum();
     let [a, b, c, d, e, f, g, h] = lanes;
     ((a + b) + (c + d)) + ((e + f) + (g + h)) + rest
 }

@@ -21,10 +21,7 @@ pub fn dense_dense<T: Float>(
     transpose_rhs: bool,
     _context: &mut Context,
 ) {
-    let (lhs, rhs) = (
-        Matrix::new(lhs, transpose_lhs),
-        Matrix::new(rhs, transpose_rhs),
-    );
+    let (lhs, rhs) = (Matrix::new(lhs, transpose_lhs), Matrix::new(rhs, transpose_rhs));
     out.reset_for_overwrite([lhs.n_rows, rhs.n_cols]);
     gemm::multiply(out.values_mut(), lhs, rhs);
 }
@@ -61,9 +58,7 @@ pub fn csr_transposed_dense<T: Float>(
         columns.begin(lhs.n_cols());
         with_column_ids!(lhs.columns(), |ids| {
             for (&start, &end) in lhs.starts().iter().zip(lhs.ends()) {
-                ids[start as usize..end as usize]
-                    .iter()
-                    .for_each(|id| columns.insert(id.at()));
+                ids[start as usize..end as usize].iter().for_each(|id| columns.insert(id.at()));
             }
         });
         columns.finish(|column| ids.push(column as u64));
@@ -156,31 +151,24 @@ pub fn dense_csr<T: Float>(
     columns.begin(rhs.n_cols());
     with_column_ids!(rhs.columns(), |ids| {
         for (&start, &end) in rhs.starts().iter().zip(rhs.ends()) {
-            ids[start as usize..end as usize]
-                .iter()
-                .for_each(|id| columns.insert(id.at()));
+            ids[start as usize..end as usize].iter().for_each(|id| columns.insert(id.at()));
         }
     });
-    with_id_type!(rhs.n_cols(), |I| out.rebuild::<I, _>(
-        rhs.n_cols(),
-        |parts| {
-            columns.finish(|column| parts.columns.push(I::from_index(column)));
-            let stored = parts.columns.len();
-            if left.n_rows == 0 {
-                parts.columns.clear();
-            }
-            for row in 0..left.n_rows {
-                if row > 0 {
-                    parts.columns.extend_from_within(..stored);
-                }
-                parts.indptr.push(((row + 1) * stored) as u64);
-            }
-            parts.values.resize(left.n_rows * stored, T::zero());
-            scatter::dense_csr(&mut parts.values, stored, left, rhs, |column| {
-                columns.rank(column)
-            });
+    with_id_type!(rhs.n_cols(), |I| out.rebuild::<I, _>(rhs.n_cols(), |parts| {
+        columns.finish(|column| parts.columns.push(I::from_index(column)));
+        let stored = parts.columns.len();
+        if left.n_rows == 0 {
+            parts.columns.clear();
         }
-    ));
+        for row in 0..left.n_rows {
+            if row > 0 {
+                parts.columns.extend_from_within(..stored);
+            }
+            parts.indptr.push(((row + 1) * stored) as u64);
+        }
+        parts.values.resize(left.n_rows * stored, T::zero());
+        scatter::dense_csr(&mut parts.values, stored, left, rhs, |column| columns.rank(column));
+    }));
 }
 
 /// Dense by csr, as dense.
