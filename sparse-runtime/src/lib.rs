@@ -7,6 +7,8 @@ pub mod emitted;
 pub mod error;
 pub mod formats;
 pub mod initializer;
+#[doc(hidden)]
+pub mod interpreter;
 pub mod kernels;
 #[doc(hidden)]
 pub mod linear;

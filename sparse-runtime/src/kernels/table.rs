@@ -3,7 +3,7 @@
 
 use super::{Context, ScalarFunctions};
 use crate::device::{Cpu, Device};
-use crate::formats::{Csr, CsrView, Dense, DenseView, RowSparse, RowSparseView};
+use crate::formats::{Csr, CsrView, Dense, DenseView, RowSparse, RowSparseView, Shape};
 use sparse_core::element::Float;
 use sparse_core::ir::Attributes;
 use sparse_core::storage::Storage;
@@ -44,6 +44,16 @@ impl<T: Float> Array<T> {
             Array::Csr(array) => Operand::Csr(array.view()),
             Array::RowSparse(array) => Operand::RowSparse(array.view()),
             Array::Ids(array) => Operand::Ids(array.view()),
+        }
+    }
+
+    /// The extents.
+    pub fn shape(&self) -> Shape {
+        match self {
+            Array::Dense(array) => *array.shape(),
+            Array::Csr(array) => [array.n_rows(), array.n_cols()].into(),
+            Array::RowSparse(array) => *array.shape(),
+            Array::Ids(array) => *array.shape(),
         }
     }
 

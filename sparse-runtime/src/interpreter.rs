@@ -1,0 +1,308 @@
+//! Runs a compiled graph value by value, each by its kernel, without a macro and without fusion: the reference that
+//! emitted code is tested against. It checks what kernels leave to their caller, and what inference says of
+//! their results.
+
+use crate::device::Cpu;
+use crate::formats::{RowSparseView, Shape};
+use crate::kernels::{Array, Context, Kernels, Operand, call_kernel};
+use sparse_core::compile::Compiled;
+use sparse_core::element::Float;
+use sparse_core::ir::{Graph, Kind, ValueId};
+use sparse_core::passes::kernel_name;
+use sparse_core::shapes::{Dim, show};
+use sparse_core::storage::Storage;
+use std::collections::HashMap;
+
+/// Why a graph could not be run.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum InterpreterError {
+    /// The graph did not compile.
+    #[error("the model does not compile: {message}")]
+    NotCompiled {
+        /// The first error.
+        message: String,
+    },
+    /// An input, label or parameter was not given.
+    #[error("no array is given for `{name}`; add one to the inputs")]
+    Missing {
+        /// Its name.
+        name: String,
+    },
+    /// An array has another storage than its declaration, or holds ids where numbers are declared.
+    #[error("`{name}` is declared `{declared}`, but the array given is `{found}`")]
+    Storage {
+        /// The declaration's name.
+        name: String,
+        /// The storage declared.
+        declared: String,
+        /// The storage given.
+        found: String,
+    },
+    /// An array's shape is not the one declared or inferred.
+    #[error("`{name}` has shape {found}, but {expected} was declared or inferred")]
+    Shape {
+        /// The value.
+        name: String,
+        /// The shape declared or inferred.
+        expected: String,
+        /// The shape found.
+        found: Shape,
+    },
+    /// A value has no kernel.
+    #[error("`{name}` has no kernel `{kernel}` for its operands")]
+    NoKernel {
+        /// The value.
+        name: String,
+        /// The kernel's name.
+        kernel: String,
+    },
+}
+
+/// What a graph computed.
+#[derive(Clone, Debug)]
+pub struct Values<'a, T: Float> {
+    graph: &'a Graph,
+    arrays: Vec<Option<Array<T>>>,
+}
+
+impl<T: Float> Values<'_, T> {
+    /// Any value that is an array: given or computed.
+    pub fn get(&self, id: ValueId) -> Option<&Array<T>> {
+        self.arrays.get(id.0)?.as_ref()
+    }
+
+    /// An output by its name.
+    pub fn output(&self, name: &str) -> Option<&Array<T>> {
+        let output = self.graph.outputs.iter().find(|output| output.name == name)?;
+        self.get(output.value)
+    }
+
+    /// The gradient of a parameter by its name.
+    pub fn gradient(&self, parameter: &str) -> Option<&Array<T>> {
+        let mut gradients = self.graph.gradients.iter();
+        let (_, gradient) = gradients.find(|(id, _)| self.graph.label(*id) == parameter)?;
+        self.get(*gradient)
+    }
+
+    /// The sum of the losses.
+    pub fn loss(&self) -> f64 {
+        let losses = self.graph.losses.iter().map(|loss| match self.get(*loss) {
+            Some(Array::Dense(loss)) => loss.values().first().map_or(f64::NAN, |loss| loss.as_f64()),
+            _ => f64::NAN,
+        });
+        losses.sum()
+    }
+}
+
+/// Computes outputs, losses and gradients. `inputs` has an array for each input, label and parameter; a dense array for a
+/// value declared `row_sparse` is read as a table of all rows.
+///
+/// # Errors
+///
+/// [`InterpreterError`], naming the value.
+pub fn evaluate<'a, T: Float>(
+    compiled: &'a Compiled,
+    inputs: &HashMap<String, Array<T>>,
+) -> Result<Values<'a, T>, InterpreterError>
+where
+    Cpu: Kernels<T>,
+{
+    if let Some(error) = compiled.errors().next() {
+        let message = error.text();
+        return Err(InterpreterError::NotCompiled { message });
+    }
+    let graph = &compiled.graph;
+    let mut values = Values {
+        graph,
+        arrays: vec![None; graph.values.len()],
+    };
+    let mut extents = HashMap::new();
+    for id in graph.ids() {
+        if matches!(graph.value(id).kind, Kind::Constant(_) | Kind::Apply(_)) {
+            continue;
+        }
+        let name = graph.label(id);
+        let array = inputs.get(&name).ok_or(InterpreterError::Missing { name })?;
+        check_storage(graph, id, array)?;
+        check_shape(graph, id, array, &mut extents)?;
+        values.arrays[id.0] = Some(array.clone());
+    }
+    let mut context = Context::default();
+    for &id in &compiled.plan.all {
+        let array = compute(graph, id, &values, &mut context)?;
+        check_shape(graph, id, &array, &mut extents)?;
+        values.arrays[id.0] = Some(array);
+    }
+    Ok(values)
+}
+
+fn compute<T: Float>(
+    graph: &Graph,
+    id: ValueId,
+    values: &Values<'_, T>,
+    context: &mut Context,
+) -> Result<Array<T>, InterpreterError>
+where
+    Cpu: Kernels<T>,
+{
+    let kernel = kernel_name(graph, id).unwrap_or_default();
+    let computed = graph.apply_of(id).and_then(|apply| {
+        let operands: Option<Vec<_>> = (apply.operands.iter())
+            .map(|operand| operand_of(graph, *operand, values))
+            .collect();
+        call_kernel(&kernel, &operands?, &apply.attributes, context)
+    });
+    computed.ok_or_else(|| InterpreterError::NoKernel {
+        name: graph.label(id),
+        kernel,
+    })
+}
+
+fn operand_of<'a, T: Float>(
+    graph: &Graph,
+    id: ValueId,
+    values: &'a Values<'_, T>,
+) -> Option<Operand<'a, T>> {
+    if let Some(number) = graph.constant_of(id) {
+        return Some(Operand::Scalar(T::of(number)));
+    }
+    match (graph.storage(id), values.get(id)?) {
+        (Storage::RowSparse, Array::Dense(table)) => {
+            let table = RowSparseView::all(*table.shape(), table.values()).ok()?;
+            Some(Operand::RowSparse(table))
+        }
+        (_, array) => Some(array.operand()),
+    }
+}
+
+fn check_storage<T: Float>(
+    graph: &Graph,
+    id: ValueId,
+    array: &Array<T>,
+) -> Result<(), InterpreterError> {
+    let (declared, element) = (graph.storage(id), graph.value(id).element);
+    let fits = match array {
+        Array::Ids(_) => declared == Storage::Dense && !element.is_float(),
+        Array::Dense(_) => declared != Storage::Csr && element.is_float(),
+        _ => declared == array.storage() && element.is_float(),
+    };
+    if fits {
+        return Ok(());
+    }
+    let ids = matches!(array, Array::Ids(_));
+    Err(InterpreterError::Storage {
+        name: graph.label(id),
+        declared: format!("{declared}<{element}>"),
+        found: if ids { "ids".to_owned() } else { array.storage().to_string() },
+    })
+}
+
+/// Compares a shape with the one inferred, where a name stands for the extent that it was first met with.
+fn check_shape<T: Float>(
+    graph: &Graph,
+    id: ValueId,
+    array: &Array<T>,
+    extents: &mut HashMap<String, usize>,
+) -> Result<(), InterpreterError> {
+    let (expected, found) = (graph.shape(id), array.shape());
+    let mut fits = expected.len() == found.rank();
+    for (dim, &extent) in expected.iter().zip(found.iter()) {
+        fits &= match dim {
+            Dim::Size(size) => *size == extent as u64,
+            Dim::Named(name) => *extents.entry(name.clone()).or_insert(extent) == extent,
+            Dim::Unknown(_) => true,
+        };
+    }
+    if fits {
+        return Ok(());
+    }
+    let known = |dim: &Dim| match dim {
+        Dim::Named(name) => extents.get(name).map(|extent| Dim::Size(*extent as u64)),
+        _ => None,
+    };
+    let expected: Vec<Dim> = expected.into_iter().map(|dim| known(&dim).unwrap_or(dim)).collect();
+    Err(InterpreterError::Shape {
+        name: graph.label(id),
+        expected: show(&expected),
+        found,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::formats::{Csr, Dense};
+    use sparse_core::compile::compile;
+    use sparse_core::ir::parse;
+
+    const MODEL: &str = "\
+model M f64
+x = input csr f64 [n, d]
+y = label dense f64 [n, 1]
+w = param row_sparse f64 [d, 1] \"Zeros\"
+b = param dense f64 [1] \"Zeros\"
+s = dot(x, w)
+p = add(s, b)
+l = squared_error(p, y)
+loss l
+output p = p
+";
+
+    fn inputs() -> HashMap<String, Array<f64>> {
+        let x = Csr::from_rows(3, [vec![(0, 1.0), (2, 2.0)], vec![(2, 3.0)]]).unwrap();
+        HashMap::from([
+            ("x".to_owned(), Array::Csr(x)),
+            ("y".to_owned(), Array::Dense(Dense::from_rows(&[[1.0], [0.0]]))),
+            ("w".to_owned(), Array::Dense(Dense::from_rows(&[[1.0], [9.0], [0.5]]))),
+            ("b".to_owned(), Array::Dense(vec![0.25].into())),
+        ])
+    }
+
+    #[test]
+    fn linear_regression_by_hand() {
+        let compiled = compile(parse(MODEL).unwrap());
+        let values = evaluate(&compiled, &inputs()).unwrap();
+        // p = [1 + 1 + 0.25, 1.5 + 0.25]; errors 1.25 and 1.75.
+        let Some(Array::Dense(p)) = values.output("p") else { panic!("dense") };
+        assert_eq!(p.values(), [2.25, 1.75]);
+        assert_eq!(values.loss(), (1.25 * 1.25 + 1.75 * 1.75) / 4.0);
+        let Some(Array::RowSparse(w)) = values.gradient("w") else { panic!("row_sparse") };
+        assert_eq!(w.indices(), [0, 2]);
+        assert_eq!(w.values(), [1.25 / 2.0, (2.0 * 1.25 + 3.0 * 1.75) / 2.0]);
+        let Some(Array::Dense(b)) = values.gradient("b") else { panic!("dense") };
+        assert_eq!(b.values(), [1.5]);
+    }
+
+    #[test]
+    fn what_does_not_fit_is_named() {
+        let compiled = compile(parse(MODEL).unwrap());
+        let error = |change: &dyn Fn(&mut HashMap<String, Array<f64>>)| {
+            let mut inputs = inputs();
+            change(&mut inputs);
+            evaluate(&compiled, &inputs).unwrap_err().to_string()
+        };
+        let insert = |name: &'static str, array: Array<f64>| {
+            error(&move |inputs| drop(inputs.insert(name.into(), array.clone())))
+        };
+        assert_eq!(
+            error(&|inputs| drop(inputs.remove("b"))),
+            "no array is given for `b`; add one to the inputs"
+        );
+        assert_eq!(
+            insert("w", Array::Dense(Dense::zeros([4, 1]))),
+            "`w` has shape [4, 1], but [3, 1] was declared or inferred"
+        );
+        assert_eq!(
+            insert("x", Array::Dense(Dense::zeros([2, 3]))),
+            "`x` is declared `csr<f64>`, but the array given is `dense`"
+        );
+        assert_eq!(
+            insert("y", Array::Ids(Dense::zeros([2, 1]))),
+            "`y` is declared `dense<f64>`, but the array given is `ids`"
+        );
+        let broken = compile(parse("model M f32\nx = input csr f32 [n, d]\ny = log(x)\noutput y = y").unwrap());
+        let error = evaluate::<f32>(&broken, &HashMap::new()).unwrap_err();
+        assert!(error.to_string().starts_with("the model does not compile: [NNZ"), "{error}");
+    }
+}
