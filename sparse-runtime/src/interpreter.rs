@@ -3,7 +3,7 @@
 //! their results.
 
 use crate::device::Cpu;
-use crate::formats::{RowSparseView, Shape};
+use crate::formats::{Dense, RowSparseView, Shape};
 use crate::kernels::{Array, Context, Kernels, Operand, call_kernel};
 use sparse_core::compile::Compiled;
 use sparse_core::element::Float;
@@ -74,7 +74,11 @@ impl<T: Float> Values<'_, T> {
 
     /// An output by its name.
     pub fn output(&self, name: &str) -> Option<&Array<T>> {
-        let output = self.graph.outputs.iter().find(|output| output.name == name)?;
+        let output = self
+            .graph
+            .outputs
+            .iter()
+            .find(|output| output.name == name)?;
         self.get(output.value)
     }
 
@@ -88,7 +92,9 @@ impl<T: Float> Values<'_, T> {
     /// The sum of the losses.
     pub fn loss(&self) -> f64 {
         let losses = self.graph.losses.iter().map(|loss| match self.get(*loss) {
-            Some(Array::Dense(loss)) => loss.values().first().map_or(f64::NAN, |loss| loss.as_f64()),
+            Some(Array::Dense(loss)) => {
+                loss.values().first().map_or(f64::NAN, |loss| loss.as_f64())
+            }
             _ => f64::NAN,
         });
         losses.sum()
@@ -123,26 +129,45 @@ where
             continue;
         }
         let name = graph.label(id);
-        let array = inputs.get(&name).ok_or(InterpreterError::Missing { name })?;
+        let array = inputs
+            .get(&name)
+            .ok_or(InterpreterError::Missing { name })?;
         check_storage(graph, id, array)?;
         check_shape(graph, id, array, &mut extents)?;
         values.arrays[id.0] = Some(array.clone());
     }
     let mut context = Context::default();
     for &id in &compiled.plan.all {
-        let array = compute(graph, id, &values, &mut context)?;
+        let mut array = used(graph, id, &extents);
+        compute(graph, id, &mut array, &values, &mut context)?;
         check_shape(graph, id, &array, &mut extents)?;
         values.arrays[id.0] = Some(array);
     }
     Ok(values)
 }
 
+/// A destination that holds another array, as in a model's second step: what a kernel leaves unwritten is NaN.
+fn used<T: Float>(graph: &Graph, id: ValueId, extents: &HashMap<String, usize>) -> Array<T> {
+    let size = graph.shape(id).into_iter().map(|dim| match dim {
+        Dim::Size(size) => size as usize,
+        Dim::Named(name) => extents.get(&name).copied().unwrap_or(1),
+        Dim::Unknown(_) => 1,
+    });
+    let junk = Dense::full([size.product(), 1], T::nan());
+    match graph.storage(id) {
+        Storage::Dense => Array::Dense(junk),
+        Storage::Csr => Array::Csr(junk.view().to_csr().unwrap_or_default()),
+        Storage::RowSparse => Array::RowSparse(junk.view().to_row_sparse().unwrap_or_default()),
+    }
+}
+
 fn compute<T: Float>(
     graph: &Graph,
     id: ValueId,
+    out: &mut Array<T>,
     values: &Values<'_, T>,
     context: &mut Context,
-) -> Result<Array<T>, InterpreterError>
+) -> Result<(), InterpreterError>
 where
     Cpu: Kernels<T>,
 {
@@ -151,7 +176,7 @@ where
         let operands: Option<Vec<_>> = (apply.operands.iter())
             .map(|operand| operand_of(graph, *operand, values))
             .collect();
-        call_kernel(&kernel, &operands?, &apply.attributes, context)
+        call_kernel(&kernel, out, &operands?, &apply.attributes, context)
     });
     computed.ok_or_else(|| InterpreterError::NoKernel {
         name: graph.label(id),
@@ -194,7 +219,11 @@ fn check_storage<T: Float>(
     Err(InterpreterError::Storage {
         name: graph.label(id),
         declared: format!("{declared}<{element}>"),
-        found: if ids { "ids".to_owned() } else { array.storage().to_string() },
+        found: if ids {
+            "ids".to_owned()
+        } else {
+            array.storage().to_string()
+        },
     })
 }
 
@@ -221,7 +250,10 @@ fn check_shape<T: Float>(
         Dim::Named(name) => extents.get(name).map(|extent| Dim::Size(*extent as u64)),
         _ => None,
     };
-    let expected: Vec<Dim> = expected.into_iter().map(|dim| known(&dim).unwrap_or(dim)).collect();
+    let expected: Vec<Dim> = expected
+        .into_iter()
+        .map(|dim| known(&dim).unwrap_or(dim))
+        .collect();
     Err(InterpreterError::Shape {
         name: graph.label(id),
         expected: show(&expected),
@@ -253,8 +285,14 @@ output p = p
         let x = Csr::from_rows(3, [vec![(0, 1.0), (2, 2.0)], vec![(2, 3.0)]]).unwrap();
         HashMap::from([
             ("x".to_owned(), Array::Csr(x)),
-            ("y".to_owned(), Array::Dense(Dense::from_rows(&[[1.0], [0.0]]))),
-            ("w".to_owned(), Array::Dense(Dense::from_rows(&[[1.0], [9.0], [0.5]]))),
+            (
+                "y".to_owned(),
+                Array::Dense(Dense::from_rows(&[[1.0], [0.0]])),
+            ),
+            (
+                "w".to_owned(),
+                Array::Dense(Dense::from_rows(&[[1.0], [9.0], [0.5]])),
+            ),
             ("b".to_owned(), Array::Dense(vec![0.25].into())),
         ])
     }
@@ -264,20 +302,27 @@ output p = p
         let compiled = compile(parse(MODEL).unwrap());
         let values = evaluate(&compiled, &inputs()).unwrap();
         // p = [1 + 1 + 0.25, 1.5 + 0.25]; errors 1.25 and 1.75.
-        let Some(Array::Dense(p)) = values.output("p") else { panic!("dense") };
+        let Some(Array::Dense(p)) = values.output("p") else {
+            panic!("dense")
+        };
         assert_eq!(p.values(), [2.25, 1.75]);
         assert_eq!(values.loss(), (1.25 * 1.25 + 1.75 * 1.75) / 4.0);
-        let Some(Array::RowSparse(w)) = values.gradient("w") else { panic!("row_sparse") };
+        let Some(Array::RowSparse(w)) = values.gradient("w") else {
+            panic!("row_sparse")
+        };
         assert_eq!(w.indices(), [0, 2]);
         assert_eq!(w.values(), [1.25 / 2.0, (2.0 * 1.25 + 3.0 * 1.75) / 2.0]);
-        let Some(Array::Dense(b)) = values.gradient("b") else { panic!("dense") };
+        let Some(Array::Dense(b)) = values.gradient("b") else {
+            panic!("dense")
+        };
         assert_eq!(b.values(), [1.5]);
     }
 
     #[test]
     fn what_does_not_fit_is_named() {
         let compiled = compile(parse(MODEL).unwrap());
-        let error = |change: &dyn Fn(&mut HashMap<String, Array<f64>>)| {
+        type Inputs = HashMap<String, Array<f64>>;
+        let error = |change: &dyn Fn(&mut Inputs)| {
             let mut inputs = inputs();
             change(&mut inputs);
             evaluate(&compiled, &inputs).unwrap_err().to_string()
@@ -301,8 +346,15 @@ output p = p
             insert("y", Array::Ids(Dense::zeros([2, 1]))),
             "`y` is declared `dense<f64>`, but the array given is `ids`"
         );
-        let broken = compile(parse("model M f32\nx = input csr f32 [n, d]\ny = log(x)\noutput y = y").unwrap());
+        let broken = compile(
+            parse("model M f32\nx = input csr f32 [n, d]\ny = log(x)\noutput y = y").unwrap(),
+        );
         let error = evaluate::<f32>(&broken, &HashMap::new()).unwrap_err();
-        assert!(error.to_string().starts_with("the model does not compile: [NNZ"), "{error}");
+        assert!(
+            error
+                .to_string()
+                .starts_with("the model does not compile: [NNZ"),
+            "{error}"
+        );
     }
 }

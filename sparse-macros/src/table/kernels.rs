@@ -68,14 +68,16 @@ pub(crate) fn kernels() -> TokenStream {
             }
         };
 
-        /// Calls a kernel by name, for executors that know it only at run time. `None` where no kernel has the
-        /// name or an operand is not what the kernel takes.
+        /// Calls a kernel by name, for executors that know it only at run time. The result replaces `out`, in its
+        /// allocations where that has the storage of the result. `None` where no kernel has the name or an operand
+        /// is not what the kernel takes; `out` is then what it was.
         pub fn call_kernel<T: Float>(
             name: &str,
+            out: &mut Array<T>,
             operands: &[Operand<'_, T>],
             attributes: &Attributes,
             context: &mut Context,
-        ) -> Option<Array<T>>
+        ) -> Option<()>
         where
             Cpu: Kernels<T>,
         {
@@ -176,7 +178,7 @@ fn binary(
 
 /// One arm of `call_kernel`.
 fn arm(kernel: &Kernel) -> TokenStream {
-    let (name, out) = (kernel.name(), array(kernel.result));
+    let (name, storage) = (kernel.name(), array(kernel.result));
     let text = name.to_string();
     let operands = kernel.signature.operands.iter().enumerate().map(|(index, pattern)| {
         let accessor = ident(match pattern {
@@ -186,6 +188,7 @@ fn arm(kernel: &Kernel) -> TokenStream {
         });
         quote!(operands.get(#index)?.#accessor()?)
     });
+    let places = (0..kernel.signature.operands.len()).map(syn::Index::from);
     let attributes = kernel.attributes();
     let attributes = attributes.iter().map(|(attribute, kind)| match kind {
         AttributeKind::Axis => quote!(attributes.axis(#attribute)),
@@ -194,9 +197,14 @@ fn arm(kernel: &Kernel) -> TokenStream {
     });
     quote! {
         #text => {
-            let mut out = #out::default();
-            Cpu::#name(&mut out, #(#operands,)* #(#attributes,)* context);
-            Some(Array::#out(out))
+            let operands = (#(#operands,)*);
+            let mut result = match out {
+                Array::#storage(reused) => std::mem::take(reused),
+                _ => #storage::default(),
+            };
+            Cpu::#name(&mut result, #(operands.#places,)* #(#attributes,)* context);
+            *out = Array::#storage(result);
+            Some(())
         }
     }
 }

@@ -120,7 +120,7 @@ fn share<T: Float>(target: usize, source: usize, mean: bool) -> T {
 fn with_axis(source: &Shape, target: &Shape, axis: Option<i64>) -> Shape {
     let axis = axis.and_then(|axis| place_of(axis, target.rank()));
     match axis {
-        Some(axis) if source.rank() < target.rank() => {
+        Some(axis) if source.rank() + 1 == target.rank() => {
             let mut dims = [1; MAX_RANK];
             dims[..axis].copy_from_slice(&source[..axis]);
             dims[axis + 1..=source.rank()].copy_from_slice(&source[axis..]);

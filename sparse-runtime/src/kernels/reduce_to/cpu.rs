@@ -15,32 +15,27 @@ pub fn dense_dense<T: Float>(
     like: DenseView<'_, T>,
     context: &mut Context,
 ) {
-    if x.shape() == like.shape() {
-        return out.assign_dense(x);
-    }
-    sum_to(out, *like.shape(), context, |sums| {
-        add_dense(sums, x, like.shape());
-    });
+    reduce_dense(out, x, *like.shape(), context);
 }
 
-/// Dense to the shape of a csr matrix of the same shape: a copy.
+/// Dense to the shape of a csr matrix.
 pub fn dense_csr<T: Float>(
     out: &mut Dense<T>,
     x: DenseView<'_, T>,
-    _like: CsrView<'_, T>,
-    _context: &mut Context,
+    like: CsrView<'_, T>,
+    context: &mut Context,
 ) {
-    out.assign_dense(x);
+    reduce_dense(out, x, [like.n_rows(), like.n_cols()].into(), context);
 }
 
-/// Dense to the shape of a row_sparse array of the same shape: a copy.
+/// Dense to the shape of a row_sparse array.
 pub fn dense_row_sparse<T: Float>(
     out: &mut Dense<T>,
     x: DenseView<'_, T>,
-    _like: RowSparseView<'_, T>,
-    _context: &mut Context,
+    like: RowSparseView<'_, T>,
+    context: &mut Context,
 ) {
-    out.assign_dense(x);
+    reduce_dense(out, x, *like.shape(), context);
 }
 
 /// Csr to a smaller dense shape.
@@ -136,6 +131,18 @@ pub fn row_sparse_csr<T: Float>(
     _context: &mut Context,
 ) {
     out.assign_row_sparse(x);
+}
+
+fn reduce_dense<T: Float>(
+    out: &mut Dense<T>,
+    x: DenseView<'_, T>,
+    shape: Shape,
+    context: &mut Context,
+) {
+    if *x.shape() == shape {
+        return out.assign_dense(x);
+    }
+    sum_to(out, shape, context, |sums| add_dense(sums, x, &shape));
 }
 
 /// Lets `accumulate` add to sums of a shape, and writes them.

@@ -1,0 +1,294 @@
+//! Applications: for a row of the table, the shapes and attributes that it can be given.
+
+use crate::given::Numbers;
+use sparse_core::ir::{AttributeValue, Attributes};
+use sparse_core::operators::{AttributeKind, Operator, Pattern, Signature};
+use sparse_core::shapes::place_of;
+use sparse_core::storage::Storage;
+use std::collections::HashMap;
+
+/// Shapes and attributes that fit each other and a rule.
+#[derive(Clone, Debug)]
+pub(crate) struct Application {
+    /// The operands' shapes as they are stored.
+    pub(crate) shapes: Vec<Vec<usize>>,
+    pub(crate) attributes: Attributes,
+}
+
+/// Extents of the letters of a shape rule: square and not, one row, one column, none, and the widths that kernels are
+/// compiled for.
+const EXTENTS: [[usize; 3]; 14] = [
+    [5, 4, 3],
+    [3, 3, 3],
+    [1, 6, 2],
+    [6, 1, 1],
+    [7, 5, 1],
+    [2, 3, 4],
+    [4, 3, 8],
+    [9, 11, 16],
+    [3, 2, 32],
+    [5, 9, 21],
+    [21, 18, 5],
+    [0, 3, 2],
+    [3, 0, 2],
+    [3, 4, 0],
+];
+
+const SHAPES: [&[usize]; 10] = [
+    &[5, 4],
+    &[1, 6],
+    &[6, 1],
+    &[1, 1],
+    &[0, 3],
+    &[3, 0],
+    &[5],
+    &[4, 2, 3],
+    &[2, 1, 2, 2],
+    &[],
+];
+
+/// Pairs of shapes that broadcast, none smaller than 1.
+const PAIRS: [(&[usize], &[usize]); 16] = [
+    (&[5, 4], &[5, 4]),
+    (&[5, 4], &[4]),
+    (&[5, 4], &[1]),
+    (&[5, 4], &[]),
+    (&[5, 4], &[1, 4]),
+    (&[5, 4], &[5, 1]),
+    (&[5, 4], &[1, 1]),
+    (&[5, 1], &[1, 4]),
+    (&[5, 1], &[4]),
+    (&[5, 1], &[5, 1]),
+    (&[3, 5, 4], &[5, 4]),
+    (&[3, 5, 4], &[3, 1, 4]),
+    (&[3, 5, 4], &[5, 1]),
+    (&[3, 1, 2], &[4, 1]),
+    (&[6], &[1]),
+    (&[6], &[6]),
+];
+
+/// Everything that a rule can be applied to, in the sizes above.
+pub(crate) fn applications(
+    operator: &'static Operator,
+    signature: &Signature,
+    result: Storage,
+) -> Vec<Application> {
+    let mut applications = Vec::new();
+    for attributes in attributes(operator, signature, result) {
+        for shapes in shapes(operator, &attributes, signature) {
+            let fits =
+                shapes
+                    .iter()
+                    .zip(&signature.operands)
+                    .all(|(shape, pattern)| match pattern {
+                        Pattern::Array(Storage::Csr, _) => shape.len() == 2,
+                        Pattern::Array(Storage::RowSparse, _) => !shape.is_empty(),
+                        Pattern::Scalar => shape.is_empty(),
+                        // Without classes there is no class id.
+                        Pattern::Ids => shapes[0].last() != Some(&0),
+                        _ => true,
+                    });
+            let same = shapes.windows(2).all(|pair| pair[0] == pair[1]);
+            let axes = attributes.axis("axis").is_none_or(|axis| {
+                let largest = shapes.iter().map(Vec::len).max().unwrap_or(0);
+                place_of(axis, largest).is_some()
+            });
+            // A csr result has rank 2, whatever its operands are.
+            let largest = shapes.iter().map(Vec::len).max().unwrap_or(0);
+            let representable = match result {
+                Storage::Csr => largest == 2,
+                Storage::RowSparse => largest > 0,
+                Storage::Dense => true,
+            };
+            if fits && axes && representable && (same || !signature.same_shape) {
+                let attributes = attributes.clone();
+                applications.push(Application { shapes, attributes });
+            }
+        }
+    }
+    applications
+}
+
+/// Every combination of attributes that the rule allows.
+fn attributes(
+    operator: &'static Operator,
+    signature: &Signature,
+    result: Storage,
+) -> Vec<Attributes> {
+    let mut combinations = vec![Attributes::default()];
+    for attribute in operator.attributes {
+        let turned = (0..operator.operands.len())
+            .find(|index| operator.transpose_flag(*index) == Some(attribute.name))
+            .map(|index| signature.operands[index]);
+        let values: Vec<Option<AttributeValue>> = match (attribute.kind, turned) {
+            (AttributeKind::Storage, _) if result == signature.result => vec![None],
+            (AttributeKind::Storage, _) => vec![Some(AttributeValue::Storage(result))],
+            (AttributeKind::Axis, _) => {
+                let axes = [0, 1, 2, -1, -2].map(|axis| Some(AttributeValue::Axis(axis)));
+                [None].into_iter().chain(axes).collect()
+            }
+            (AttributeKind::Flag, Some(Pattern::Array(storage, fixed)))
+                if storage != Storage::Dense =>
+            {
+                vec![Some(AttributeValue::Flag(fixed))]
+            }
+            (AttributeKind::Flag, _) => vec![None, Some(AttributeValue::Flag(true))],
+        };
+        combinations = combinations
+            .into_iter()
+            .flat_map(|combination| {
+                values.clone().into_iter().map(move |value| {
+                    let mut combination = combination.clone();
+                    if let Some(value) = value {
+                        combination.set(attribute.name, value);
+                    }
+                    combination
+                })
+            })
+            .collect();
+    }
+    combinations
+}
+
+fn shapes(
+    operator: &'static Operator,
+    attributes: &Attributes,
+    signature: &Signature,
+) -> Vec<Vec<Vec<usize>>> {
+    let scalar = |index: usize| signature.operands[index] == Pattern::Scalar;
+    let n = operator.operands.len();
+    let rule = operator.shape;
+    if rule == "broadcast" {
+        let both = PAIRS.iter().flat_map(|(a, b)| [[a, b], [b, a]]);
+        let mut pairs: Vec<_> = both
+            .map(|pair| pair.map(|shape| shape.to_vec()).to_vec())
+            .collect();
+        if (0..n).any(scalar) {
+            pairs = SHAPES.map(|shape| vec![shape.to_vec(); n]).to_vec();
+            pairs
+                .iter_mut()
+                .for_each(|pair| (0..n).filter(|i| scalar(*i)).for_each(|i| pair[i].clear()));
+        }
+        pairs.dedup();
+        return pairs;
+    }
+    if rule == "reduce" {
+        return SHAPES.map(|shape| vec![shape.to_vec()]).to_vec();
+    }
+    match operator.name {
+        "reduce_to" => {
+            let smaller = PAIRS
+                .iter()
+                .filter(|(large, small)| broadcasts(small, large));
+            return smaller
+                .map(|(large, small)| vec![large.to_vec(), small.to_vec()])
+                .collect();
+        }
+        "broadcast_like" => {
+            return SHAPES
+                .iter()
+                .flat_map(|like| reductions(like, attributes, scalar(0)))
+                .collect();
+        }
+        _ => {}
+    }
+    if rule.starts_with("same") {
+        let shaped = SHAPES.iter().map(|shape| {
+            let shape_of = |index| {
+                if scalar(index) {
+                    Vec::new()
+                } else {
+                    shape.to_vec()
+                }
+            };
+            (0..n).map(shape_of).collect()
+        });
+        // Numbers have no extents, and neither has what must have the same.
+        let same = |shapes: &Vec<Vec<usize>>| shapes.windows(2).all(|pair| pair[0] == pair[1]);
+        return shaped.filter(same).collect();
+    }
+    EXTENTS
+        .iter()
+        .map(|extents| by_letters(operator, attributes, extents))
+        .collect()
+}
+
+/// `[m, k] [k, n] -> …`: the letters in the order in which they occur, an operand read transposed turned.
+fn by_letters(operator: &Operator, attributes: &Attributes, extents: &[usize]) -> Vec<Vec<usize>> {
+    let operands = operator.shape.split("->").next().unwrap();
+    let mut letters: HashMap<&str, usize> = HashMap::new();
+    let mut shapes = Vec::new();
+    for (index, pattern) in operands.split('[').skip(1).enumerate() {
+        let names = pattern
+            .trim()
+            .trim_end_matches(']')
+            .split(',')
+            .map(str::trim);
+        let mut shape: Vec<usize> = names
+            .map(|name| {
+                let next = extents[letters.len() % extents.len()];
+                *letters.entry(name).or_insert(next)
+            })
+            .collect();
+        if operator
+            .transpose_flag(index)
+            .is_some_and(|flag| attributes.flag(flag))
+        {
+            shape.reverse();
+        }
+        shapes.push(shape);
+    }
+    shapes
+}
+
+fn broadcasts(small: &[usize], large: &[usize]) -> bool {
+    small.len() <= large.len()
+        && small
+            .iter()
+            .rev()
+            .zip(large.iter().rev())
+            .all(|(s, l)| s == l || *s == 1)
+}
+
+/// The shapes that `like` is reduced to: with the axis gone or kept; without an axis, all that broadcast to it.
+fn reductions(like: &[usize], attributes: &Attributes, scalar: bool) -> Vec<Vec<Vec<usize>>> {
+    if scalar {
+        return vec![vec![Vec::new(), like.to_vec()]];
+    }
+    let reduced: Vec<Vec<usize>> = match attributes.axis("axis") {
+        None => {
+            let smaller = PAIRS.iter().filter(|(large, _)| *large == like);
+            let smaller = smaller
+                .map(|(_, small)| small.to_vec())
+                .filter(|small| broadcasts(small, like));
+            smaller
+                .chain([vec![], vec![1; like.len()], like.to_vec()])
+                .collect()
+        }
+        Some(axis) => match place_of(axis, like.len()) {
+            None => Vec::new(),
+            Some(axis) => {
+                let (mut gone, mut kept) = (like.to_vec(), like.to_vec());
+                gone.remove(axis);
+                kept[axis] = 1;
+                vec![gone, kept]
+            }
+        },
+    };
+    reduced
+        .into_iter()
+        .map(|shape| vec![shape, like.to_vec()])
+        .collect()
+}
+
+/// The extent that class ids stay below: the columns of the scores.
+pub(crate) fn classes(shapes: &[Vec<usize>]) -> usize {
+    shapes[0].last().copied().unwrap_or(1).max(1)
+}
+
+/// A seed of its own for each application.
+pub(crate) fn numbers(text: &str) -> Numbers {
+    Numbers(text.bytes().fold(7, |seed: u64, byte| {
+        seed.wrapping_mul(31).wrapping_add(byte.into())
+    }))
+}

@@ -1,0 +1,322 @@
+//! Every gradient of the table against finite differences: the compiled gradient graph, run by the interpreter.
+//!
+//! The operand whose gradient is asked for is a parameter, or the cast of a dense parameter to the operand's storage. The
+//! result becomes a loss in several ways, so that gradients arrive in every storage.
+
+use crate::applications::{Application, applications, classes, numbers};
+use crate::given::{Given, Numbers, operands};
+use sparse_core::compile::{Compiled, compile};
+use sparse_core::diagnostics::Code;
+use sparse_core::ir::{Attributes, Graph, Kind as ValueKind, Place};
+use sparse_core::operators::{self, Kind, Operator, Pattern, Signature};
+use sparse_core::shapes::{Dim, Dims};
+use sparse_core::storage::{ElementType, Storage};
+use sparse_runtime::interpreter::evaluate;
+use sparse_runtime::kernels::Array;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+/// Perturbing one element at a time takes long for large operands.
+const LARGEST: usize = 60;
+
+/// How a result becomes a loss.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Through {
+    /// A sum with dense weights: the gradient that arrives is dense.
+    Weights,
+    /// A sum with csr weights: the gradient that arrives is csr.
+    Pattern,
+    /// A product of a csr with it, as models read their tables: the gradient that arrives is row_sparse. A row_sparse
+    /// operand is a parameter itself.
+    Product,
+}
+
+/// One operand of one application.
+struct Case<'a> {
+    operator: &'static Operator,
+    signature: &'a Signature,
+    result: Storage,
+    application: &'a Application,
+    index: usize,
+    through: Through,
+}
+
+#[test]
+fn every_gradient_is_a_derivative() {
+    // For each operator and operand: how many gradients were checked of each rule.
+    let mut checked: BTreeMap<String, usize> = BTreeMap::new();
+    for operator in operators::all() {
+        for index in 0..operator.operands.len() {
+            if operator.lends_shape_only(index) || !has_gradient(operator, index) {
+                continue;
+            }
+            for rule in operator.storage {
+                let signature = rule.signature();
+                if !matches!(signature.operands[index], Pattern::Array(..)) {
+                    continue;
+                }
+                let operand = operator.operands[index];
+                let name = format!("{} {}, {operand}", operator.name, rule.text());
+                let count = checked.entry(name).or_default();
+                for result in signature.results() {
+                    for application in &applications(operator, &signature, result) {
+                        for through in [Through::Weights, Through::Pattern, Through::Product] {
+                            let signature = &signature;
+                            *count += check(&Case {
+                                operator,
+                                signature,
+                                result,
+                                application,
+                                index,
+                                through,
+                            });
+                        }
+                    }
+                }
+            }
+        }
+    }
+    let unchecked: BTreeSet<&str> = checked
+        .iter()
+        .filter(|(_, count)| **count == 0)
+        .map(|(name, _)| name.as_str())
+        .collect();
+    assert_eq!(
+        unchecked,
+        BTreeSet::from(REFUSED),
+        "the rules that no gradient was checked of"
+    );
+}
+
+/// The gradient of a csr computed from parameters, where the other side is row_sparse, would be the product of a dense
+/// array with it: there is no such rule, and the compiler says so.
+const REFUSED: [&str; 2] = [
+    "dot csr row_sparse -> dense, lhs",
+    "dot csr' row_sparse -> row_sparse, lhs",
+];
+
+fn has_gradient(operator: &Operator, index: usize) -> bool {
+    operator
+        .gradient
+        .iter()
+        .any(|gradient| gradient.operand == operator.operands[index] && gradient.formula.is_ok())
+}
+
+/// Checks a gradient on a few patterns of the other operands. Gives how many were checked.
+fn check(case: &Case<'_>) -> usize {
+    let Case {
+        operator,
+        signature,
+        application,
+        index,
+        ..
+    } = *case;
+    let size: usize = application.shapes[index].iter().product();
+    if size > LARGEST {
+        return 0;
+    }
+    let context = format!(
+        "gradient of {}_{} for `{}`, {:?} {:?} {:?}",
+        operator.name,
+        signature.kernel(case.result),
+        operator.operands[index],
+        application.shapes,
+        application.attributes,
+        case.through
+    );
+    let mut numbers = numbers(&context);
+    let classes = classes(&application.shapes);
+    for round in 0..4 {
+        // Of positive numbers every function has a value; of the others, most.
+        let signed = round % 2 == 1;
+        let mut given = Vec::new();
+        let each = signature.operands.iter().zip(&application.shapes);
+        for (place, (pattern, shape)) in each.enumerate() {
+            let choices = operands(*pattern, shape, classes, signed, &mut numbers);
+            given.push(match place == index {
+                true => Given::Dense(shape.clone(), values(size, signed, &mut numbers)),
+                false => choices[(round + 1) % choices.len()].clone(),
+            });
+        }
+        let Some(compiled) = graph(case, &given) else {
+            return 0;
+        };
+        // A refusal is an answer: a dense gradient of a table, a reason written in the row, or that no rule covers the
+        // storage of the gradient that arrives. What may not be refused is a dense gradient of a dense operand.
+        let errors: Vec<_> = compiled.errors().collect();
+        let sparse = signature.operands[index] != Pattern::Array(Storage::Dense, false);
+        if errors.iter().any(|error| match error.code {
+            Code::DenseGradient | Code::NoGradient => true,
+            Code::WouldBeDense => sparse || case.through != Through::Weights,
+            _ => false,
+        }) {
+            return 0;
+        }
+        assert!(errors.is_empty(), "{context}: {errors:?}");
+        let mut inputs: HashMap<String, Array<f64>> = HashMap::new();
+        for (place, given) in given.iter().enumerate() {
+            inputs.extend(given.array().map(|array| (format!("v{place}"), array)));
+        }
+        let graph = &compiled.graph;
+        for id in graph.inputs().filter(|id| graph.label(*id) == "weights") {
+            let shape: Vec<usize> = graph.shape(id).iter().map(extent).collect();
+            let pattern = Pattern::Array(graph.storage(id), false);
+            // The second choice stores everything.
+            let weights = operands(pattern, &shape, 1, true, &mut numbers).swap_remove(1);
+            inputs.extend(weights.array().map(|array| ("weights".to_owned(), array)));
+        }
+        compare(
+            &compiled,
+            &inputs,
+            index,
+            &format!("{context} on {given:?}"),
+        );
+    }
+    4
+}
+
+/// Different numbers, none of them zero and none twice, so that no function has a corner there.
+fn values(size: usize, signed: bool, numbers: &mut Numbers) -> Vec<f64> {
+    let step = 0.8 / size.max(1) as f64;
+    let each = (0..size).map(|place| {
+        let value = 0.1 + step * (place as f64 + numbers.below(900) as f64 / 1000.0);
+        if signed && numbers.below(2) == 0 {
+            -value
+        } else {
+            value
+        }
+    });
+    each.collect()
+}
+
+fn extent(dim: &Dim) -> usize {
+    match dim {
+        Dim::Size(size) => *size as usize,
+        _ => panic!("all extents are numbers"),
+    }
+}
+
+/// The operator, and its result made a loss; `None` where it cannot be in this way.
+fn graph(case: &Case<'_>, given: &[Given]) -> Option<Compiled> {
+    let Case {
+        operator,
+        signature,
+        application,
+        index,
+        through,
+        ..
+    } = *case;
+    let mut graph = Graph::new("Gradient", ElementType::F64);
+    let apply = |graph: &mut Graph, name: &str, operands| {
+        let operator = operators::find(name).unwrap();
+        graph.apply(operator, operands, Attributes::default(), Place(0))
+    };
+    let mut ids = Vec::new();
+    for (place, pattern) in signature.operands.iter().enumerate() {
+        let name = format!("v{place}");
+        let shape = &application.shapes[place];
+        let dims: Dims = shape
+            .iter()
+            .map(|extent| Dim::Size(*extent as u64))
+            .collect();
+        let (storage, element) = match (pattern, &given[place]) {
+            (_, Given::Scalar(number)) => {
+                ids.push(graph.constant(*number, Place(0)));
+                continue;
+            }
+            (Pattern::Array(storage, _), _) => (*storage, ElementType::F64),
+            _ => (Storage::Dense, ElementType::U32),
+        };
+        if place != index {
+            ids.push(graph.declare(ValueKind::Input, &name, storage, element, dims, Place(0)));
+            continue;
+        }
+        let kind = ValueKind::Parameter {
+            initializer: String::new(),
+            frozen: false,
+        };
+        let direct = storage == Storage::RowSparse && through == Through::Product;
+        let declared = if direct { storage } else { Storage::Dense };
+        let id = graph.declare(kind, &name, declared, element, dims, Place(0));
+        ids.push(match declared == storage {
+            true => id,
+            false => apply(&mut graph, storage.name(), vec![id]),
+        });
+    }
+    let result = graph.apply(operator, ids, application.attributes.clone(), Place(0));
+    // The shape of the result, from a trial.
+    let mut trial = graph.clone();
+    sparse_core::passes::infer_shapes(&mut trial);
+    let shape = trial.shape(result);
+    let weights = |graph: &mut Graph, storage, shape| {
+        graph.declare(
+            ValueKind::Input,
+            "weights",
+            storage,
+            ElementType::F64,
+            shape,
+            Place(0),
+        )
+    };
+    let weighted = match through {
+        Through::Weights if matches!(operator.kind, Kind::Loss { .. }) => {
+            let factor = graph.constant(0.75, Place(0));
+            apply(&mut graph, "multiply", vec![result, factor])
+        }
+        Through::Weights => {
+            let weights = weights(&mut graph, Storage::Dense, shape.clone());
+            apply(&mut graph, "multiply", vec![result, weights])
+        }
+        Through::Pattern if case.result == Storage::Csr => {
+            let weights = weights(&mut graph, Storage::Csr, shape.clone());
+            apply(&mut graph, "multiply", vec![result, weights])
+        }
+        Through::Product if case.result != Storage::Csr && shape.len() == 2 => {
+            let read = vec![Dim::Size(3), shape[0].clone()];
+            let weights = weights(&mut graph, Storage::Csr, read);
+            let product = apply(&mut graph, "dot", vec![weights, result]);
+            // Squared, so that the gradient differs from column to column.
+            apply(&mut graph, "square", vec![product])
+        }
+        _ => return None,
+    };
+    let loss = match shape.is_empty() {
+        true => weighted,
+        false => apply(&mut graph, "sum", vec![weighted]),
+    };
+    graph.losses.push(loss);
+    Some(compile(graph))
+}
+
+/// The gradient that the graph computes, element by element, with the change of the loss.
+fn compare(compiled: &Compiled, inputs: &HashMap<String, Array<f64>>, index: usize, context: &str) {
+    let name = format!("v{index}");
+    let run = |inputs: &HashMap<String, Array<f64>>| match evaluate(compiled, inputs) {
+        Ok(values) => (values.loss(), values.gradient(&name).cloned()),
+        Err(error) => panic!("{context}: {error}"),
+    };
+    let gradient = match run(inputs).1.expect(context) {
+        Array::Dense(gradient) => gradient,
+        Array::Csr(gradient) => gradient.view().to_dense().unwrap(),
+        Array::RowSparse(gradient) => gradient.view().to_dense().unwrap(),
+        Array::Ids(_) => panic!("{context}"),
+    };
+    let Some(Array::Dense(parameter)) = inputs.get(&name) else {
+        panic!("{context}")
+    };
+    for place in 0..parameter.values().len() {
+        let at = |step: f64| {
+            let (mut inputs, mut moved) = (inputs.clone(), parameter.clone());
+            moved.values_mut()[place] += step;
+            inputs.insert(name.clone(), Array::Dense(moved));
+            run(&inputs).0
+        };
+        let numeric = (at(1e-5) - at(-1e-5)) / 2e-5;
+        if numeric.is_finite() {
+            let exact = gradient.values()[place];
+            assert!(
+                (numeric - exact).abs() <= 1e-6 * (1.0 + numeric.abs()),
+                "element {place} is {exact}, not {numeric}: {context}"
+            );
+        }
+    }
+}

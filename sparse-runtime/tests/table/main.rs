@@ -1,0 +1,10 @@
+//! The operator table held to its laws by running it: every rule against an independent oracle, every gradient
+//! against finite differences. Both iterate over the table, so that a new row is tested without a line here.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod applications;
+mod given;
+mod gradients;
+mod naive;
+mod oracle;

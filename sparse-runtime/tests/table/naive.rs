@@ -1,0 +1,408 @@
+//! What operators mean, computed index by index in `f64` from dense arrays with a mark at what is stored. Nothing here
+//! is shared with the kernels but the table's own formulas.
+
+use crate::given::Given;
+use sparse_core::formula::{Formula, parse};
+use sparse_core::ir::Attributes;
+use sparse_core::operators::scalar::value;
+use sparse_core::operators::{BinaryFamily, Kind, Operator};
+use sparse_core::shapes::place_of;
+
+/// An array, and what is stored of it.
+#[derive(Clone, Debug)]
+pub(crate) struct Naive {
+    pub(crate) shape: Vec<usize>,
+    pub(crate) values: Vec<f64>,
+    pub(crate) stored: Vec<bool>,
+    /// Rows repeat as wholes: a row_sparse array stores a repeated first axis everywhere or nowhere.
+    by_rows: bool,
+}
+
+impl Naive {
+    pub(crate) fn dense(shape: &[usize], values: Vec<f64>) -> Self {
+        let stored = vec![true; values.len()];
+        Naive {
+            shape: shape.to_vec(),
+            values,
+            stored,
+            by_rows: false,
+        }
+    }
+
+    pub(crate) fn of(given: &Given) -> Self {
+        match given {
+            Given::Scalar(number) => Naive::dense(&[], vec![*number]),
+            Given::Ids(shape, ids) => {
+                Naive::dense(shape, ids.iter().map(|id| f64::from(*id)).collect())
+            }
+            Given::Dense(shape, values) => Naive::dense(shape, values.clone()),
+            Given::Table(shape, values) => Naive {
+                by_rows: true,
+                ..Naive::dense(shape, values.clone())
+            },
+            Given::Csr(n_cols, rows) => {
+                let shape = vec![rows.len(), *n_cols];
+                let mut array = Naive::nothing(&shape, false);
+                for (row, entries) in rows.iter().enumerate() {
+                    for (column, value) in entries {
+                        array.values[row * n_cols + column] = *value;
+                        array.stored[row * n_cols + column] = true;
+                    }
+                }
+                array
+            }
+            Given::RowSparse(shape, ids, values) => {
+                let mut array = Naive::nothing(shape, true);
+                let row: usize = shape[1..].iter().product();
+                for (position, id) in ids.iter().enumerate() {
+                    let (from, to) = (
+                        position * row..(position + 1) * row,
+                        id * row..(id + 1) * row,
+                    );
+                    array.values[to.clone()].copy_from_slice(&values[from]);
+                    array.stored[to].fill(true);
+                }
+                array
+            }
+        }
+    }
+
+    fn nothing(shape: &[usize], by_rows: bool) -> Self {
+        let size = shape.iter().product();
+        Naive {
+            shape: shape.to_vec(),
+            values: vec![0.0; size],
+            stored: vec![false; size],
+            by_rows,
+        }
+    }
+
+    /// The array repeated to a shape.
+    pub(crate) fn repeated(&self, shape: &[usize]) -> Naive {
+        let places: Vec<usize> = indices(shape)
+            .iter()
+            .map(|index| self.place(index))
+            .collect();
+        let rows_repeat =
+            self.by_rows && (self.shape.len(), self.shape.first()) != (shape.len(), shape.first());
+        let any = self.stored.contains(&true);
+        Naive {
+            shape: shape.to_vec(),
+            values: places.iter().map(|place| self.values[*place]).collect(),
+            stored: places
+                .iter()
+                .map(|place| {
+                    if rows_repeat {
+                        any
+                    } else {
+                        self.stored[*place]
+                    }
+                })
+                .collect(),
+            by_rows: self.by_rows,
+        }
+    }
+
+    /// The place of the element that broadcasts to an index of a larger shape.
+    fn place(&self, index: &[usize]) -> usize {
+        let index = &index[index.len() - self.shape.len()..];
+        self.shape.iter().zip(index).fold(0, |place, (extent, i)| {
+            place * extent + if *extent == 1 { 0 } else { *i }
+        })
+    }
+
+    fn transposed(&self) -> Naive {
+        let (m, n) = (self.shape[0], self.shape[1]);
+        let places: Vec<usize> = (0..m * n).map(|place| place % m * n + place / m).collect();
+        Naive {
+            shape: vec![n, m],
+            values: places.iter().map(|place| self.values[*place]).collect(),
+            stored: places.iter().map(|place| self.stored[*place]).collect(),
+            by_rows: false,
+        }
+    }
+
+    fn rows(&self) -> impl Iterator<Item = &[f64]> {
+        let row: usize = self.shape.iter().skip(1).product();
+        (0..self.shape.first().copied().unwrap_or(1))
+            .map(move |i| &self.values[i * row..(i + 1) * row])
+    }
+}
+
+/// All indices of a shape, row major.
+fn indices(shape: &[usize]) -> Vec<Vec<usize>> {
+    shape.iter().fold(vec![vec![]], |prefixes, extent| {
+        let longer = prefixes.into_iter().flat_map(|prefix: Vec<usize>| {
+            (0..*extent).map(move |i| prefix.iter().copied().chain([i]).collect())
+        });
+        longer.collect()
+    })
+}
+
+fn broadcast(a: &[usize], b: &[usize]) -> Vec<usize> {
+    let rank = a.len().max(b.len());
+    let extent = |shape: &[usize], axis: usize| {
+        (axis + shape.len())
+            .checked_sub(rank)
+            .map_or(1, |axis| shape[axis])
+    };
+    (0..rank)
+        .map(|axis| {
+            if extent(a, axis) == 1 {
+                extent(b, axis)
+            } else {
+                extent(a, axis)
+            }
+        })
+        .collect()
+}
+
+/// What an operator gives; which elements must be stored is meant for sparse results of element-wise operators.
+/// `None` for an operator that is not known here.
+pub(crate) fn evaluate(
+    operator: &Operator,
+    attributes: &Attributes,
+    operands: &[Naive],
+) -> Option<Naive> {
+    let axis = attributes.axis("axis");
+    Some(match operator.kind {
+        Kind::Unary(formula) => {
+            let formula = parse(formula).unwrap();
+            let x = &operands[0];
+            let values = x.values.iter().map(|x| scalar(&formula, *x, *x)).collect();
+            Naive {
+                values,
+                ..x.clone()
+            }
+        }
+        Kind::Binary(family, formula) => {
+            binary(family, &parse(formula).unwrap(), &operands[0], &operands[1])
+        }
+        Kind::Loss { .. } => {
+            let losses = losses(operator.name, &operands[0], &operands[1])?;
+            Naive::dense(
+                &[],
+                vec![losses.iter().sum::<f64>() / losses.len().max(1) as f64],
+            )
+        }
+        Kind::LossGradient(loss) => loss_gradient(loss, &operands[0], &operands[1])?,
+        Kind::Kernel => match operator.name {
+            "dot" => dot(attributes, &operands[0], &operands[1]),
+            "sum" | "mean" => reduce(
+                &operands[0],
+                axis,
+                attributes.flag("keepdims"),
+                operator.name == "mean",
+            ),
+            "reduce_to" => reduce_to(&operands[0], &operands[1].shape),
+            "broadcast_like" => broadcast_like(
+                &operands[0],
+                &operands[1].shape,
+                axis,
+                attributes.flag("mean"),
+            ),
+            "transpose" => operands[0].transposed(),
+            "softmax" => softmax(&operands[0]),
+            "softmax_gradient" => softmax_gradient(&operands[0], &operands[1]),
+            "dense" | "csr" | "row_sparse" => operands[0].clone(),
+            _ => return None,
+        },
+    })
+}
+
+/// A formula whose first variable is called `x` or `g`.
+fn scalar(formula: &Formula, first: f64, second: f64) -> f64 {
+    let uses_g = formula.to_string().contains('g') && contains(formula, "g");
+    let variable = |name: &str| match (name, uses_g) {
+        ("g", _) | ("x", false) => Some(first),
+        ("x" | "y", _) => Some(second),
+        _ => None,
+    };
+    value(formula, &variable).unwrap()
+}
+
+fn contains(formula: &Formula, variable: &str) -> bool {
+    match formula {
+        Formula::Number(_) => false,
+        Formula::Name(name) => name == variable,
+        Formula::Negate(inner) => contains(inner, variable),
+        Formula::Binary(_, lhs, rhs) => contains(lhs, variable) || contains(rhs, variable),
+        Formula::Call(_, operands, _) => operands.iter().any(|operand| contains(operand, variable)),
+    }
+}
+
+fn binary(family: BinaryFamily, formula: &Formula, lhs: &Naive, rhs: &Naive) -> Naive {
+    let shape = broadcast(&lhs.shape, &rhs.shape);
+    let (lhs, rhs) = (lhs.repeated(&shape), rhs.repeated(&shape));
+    let each = lhs.values.iter().zip(&rhs.values);
+    let values: Vec<f64> = each.map(|(x, y)| scalar(formula, *x, *y)).collect();
+    let stored = lhs
+        .stored
+        .iter()
+        .zip(&rhs.stored)
+        .map(|(x, y)| match family {
+            BinaryFamily::Union => x | y,
+            _ => x & y,
+        });
+    Naive {
+        shape,
+        values,
+        stored: stored.collect(),
+        by_rows: false,
+    }
+}
+
+fn dot(attributes: &Attributes, lhs: &Naive, rhs: &Naive) -> Naive {
+    let read = |array: &Naive, flag| {
+        if attributes.flag(flag) {
+            array.transposed()
+        } else {
+            array.clone()
+        }
+    };
+    let (lhs, rhs) = (read(lhs, "transpose_lhs"), read(rhs, "transpose_rhs"));
+    let (m, k, n) = (lhs.shape[0], lhs.shape[1], rhs.shape[1]);
+    let element = |i: usize, j: usize| {
+        (0..k)
+            .map(|l| lhs.values[i * k + l] * rhs.values[l * n + j])
+            .sum()
+    };
+    Naive::dense(
+        &[m, n],
+        indices(&[m, n])
+            .iter()
+            .map(|index| element(index[0], index[1]))
+            .collect(),
+    )
+}
+
+fn reduce(x: &Naive, axis: Option<i64>, keepdims: bool, mean: bool) -> Naive {
+    let axis = axis.map(|axis| place_of(axis, x.shape.len()).unwrap());
+    let gone = |place: usize| axis.is_none_or(|axis| axis == place);
+    let kept: Vec<usize> = (0..x.shape.len())
+        .map(|place| if gone(place) { 1 } else { x.shape[place] })
+        .collect();
+    let mut sums = Naive::dense(&kept, vec![0.0; kept.iter().product()]);
+    for (index, value) in indices(&x.shape).iter().zip(&x.values) {
+        let place = sums.place(index);
+        sums.values[place] += value;
+    }
+    if mean {
+        let summed: usize = (0..x.shape.len())
+            .filter(|place| gone(*place))
+            .map(|place| x.shape[place])
+            .product();
+        sums.values.iter_mut().for_each(|sum| *sum /= summed as f64);
+    }
+    if !keepdims {
+        let places = (0..x.shape.len()).filter(|place| !gone(*place));
+        sums.shape = places.map(|place| x.shape[place]).collect();
+    }
+    sums
+}
+
+fn reduce_to(x: &Naive, shape: &[usize]) -> Naive {
+    let mut sums = Naive::dense(shape, vec![0.0; shape.iter().product()]);
+    for (index, value) in indices(&x.shape).iter().zip(&x.values) {
+        let place = sums.place(index);
+        sums.values[place] += value;
+    }
+    sums
+}
+
+fn broadcast_like(x: &Naive, shape: &[usize], axis: Option<i64>, mean: bool) -> Naive {
+    let mut source = x.clone();
+    if let (Some(axis), true) = (axis, x.shape.len() + 1 == shape.len()) {
+        source.shape.insert(place_of(axis, shape.len()).unwrap(), 1);
+    }
+    let mut result = source.repeated(shape);
+    if mean {
+        let repetitions = result.values.len() as f64 / x.values.len() as f64;
+        result
+            .values
+            .iter_mut()
+            .for_each(|value| *value /= repetitions);
+    }
+    result
+}
+
+fn softmax(x: &Naive) -> Naive {
+    let rows = x.rows().flat_map(|row| {
+        let total: f64 = row.iter().map(|x| x.exp()).sum();
+        row.iter().map(move |x| x.exp() / total)
+    });
+    Naive::dense(&x.shape, rows.collect())
+}
+
+/// The Jacobian of softmax, written out, times the gradient that arrives.
+fn softmax_gradient(grad: &Naive, y: &Naive) -> Naive {
+    let rows = grad.rows().zip(y.rows()).flat_map(|(g, y)| {
+        (0..y.len()).map(move |i| {
+            let column = (0..y.len()).map(|j| {
+                if i == j {
+                    y[i] * (1.0 - y[i])
+                } else {
+                    -y[i] * y[j]
+                }
+            });
+            column.zip(g).map(|(derivative, g)| derivative * g).sum()
+        })
+    });
+    Naive::dense(&grad.shape, rows.collect())
+}
+
+/// The loss of each row, straight from its definition.
+fn losses(loss: &str, score: &Naive, label: &Naive) -> Option<Vec<f64>> {
+    let rows = score.rows().zip(label.rows());
+    Some(match loss {
+        "squared_error" => rows
+            .map(|(score, label)| {
+                score
+                    .iter()
+                    .zip(label)
+                    .map(|(s, t)| (s - t).powi(2) / 2.0)
+                    .sum()
+            })
+            .collect(),
+        "logistic" => rows
+            .map(|(score, label)| {
+                let each = score
+                    .iter()
+                    .zip(label)
+                    .map(|(s, t)| (1.0 + s.exp()).ln() - t.max(0.0) * s);
+                each.sum()
+            })
+            .collect(),
+        "softmax_cross_entropy" => rows
+            .map(|(score, label)| {
+                let total: f64 = score.iter().map(|s| s.exp()).sum();
+                total.ln() - score[label[0] as usize]
+            })
+            .collect(),
+        _ => return None,
+    })
+}
+
+/// The gradient of the mean, element by element.
+fn loss_gradient(loss: &str, score: &Naive, label: &Naive) -> Option<Naive> {
+    let n = score.shape.first().copied().unwrap_or(1) as f64;
+    let each = || score.values.iter().zip(&label.values);
+    let values = match loss {
+        "squared_error" => each().map(|(s, t)| (s - t) / n).collect(),
+        "logistic" => each()
+            .map(|(s, t)| (1.0 / (1.0 + (-s).exp()) - t.max(0.0)) / n)
+            .collect(),
+        "softmax_cross_entropy" => {
+            let mut probabilities = softmax(score).values;
+            let k = score.shape[1];
+            label
+                .values
+                .iter()
+                .enumerate()
+                .for_each(|(i, id)| probabilities[i * k + *id as usize] -= 1.0);
+            probabilities.iter().map(|p| p / n).collect()
+        }
+        _ => return None,
+    };
+    Some(Naive::dense(&score.shape, values))
+}
