@@ -1,5 +1,7 @@
 //! Idle steps in closed form: what a run of steps without gradient does to (weight, state).
 
+use super::suffixes::Suffixes;
+
 /// A linear map on (weight, state): row 0 gives the new weight, row 1 the new state.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct IdleMap(pub [[f64; 2]; 2]);
@@ -17,6 +19,9 @@ impl IdleMap {
 
     /// `self` applied `count` times, in O(log count) products.
     pub fn power(&self, mut count: u64) -> IdleMap {
+        if count == 1 {
+            return *self;
+        }
         let mut result = IdleMap::IDENTITY;
         let mut square = *self;
         while count > 0 {
@@ -33,16 +38,16 @@ impl IdleMap {
 /// The idle maps of all steps so far, so that any interval of steps can be applied as one map.
 ///
 /// Steps with equal maps form a run. A query inside the newest run is one power (with a table for short
-/// ones); a query over several runs combines a tree of run products, O(log runs) products, so that a
-/// learning rate that changes at every step costs O(log steps) and not O(gap).
+/// ones); a query over several runs combines O(log runs) tabulated products, so that a learning rate that
+/// changes at every step costs O(log steps) and not O(gap).
 #[derive(Clone, Debug, Default)]
 pub struct IdleHistory {
     /// Steps recorded.
     steps: u64,
     /// The map and the first step of each run.
     runs: Vec<(IdleMap, u64)>,
-    /// `levels[j][i]` is the product of the finished runs `i · 2^(j+1) .. (i+1) · 2^(j+1)`.
-    levels: Vec<Vec<IdleMap>>,
+    /// The products of the runs before the newest.
+    finished: Suffixes,
     /// `powers[k][d - 1]` is the newest run's map to the power `d · DIGIT^k`, as far as the run is long: any
     /// power is a product of one map a digit.
     powers: Vec<Vec<IdleMap>>,
@@ -67,7 +72,7 @@ impl IdleHistory {
     /// Forgets everything but the number of steps. Only after every row has been brought up to date.
     pub fn forget(&mut self) {
         self.runs.clear();
-        self.levels.clear();
+        self.finished.clear();
         self.powers.clear();
     }
 
@@ -78,9 +83,9 @@ impl IdleHistory {
         }
         let kept = self.runs.partition_point(|&(_, first)| first <= from);
         self.runs.drain(..kept.saturating_sub(1));
-        self.levels.clear();
-        for finished in 1..self.runs.len() {
-            self.finish_run(finished);
+        self.finished.clear();
+        for run in 1..self.runs.len() {
+            self.finished.push(self.run_product(run - 1));
         }
     }
 
@@ -111,32 +116,20 @@ impl IdleHistory {
 
     /// The map of an interval that begins in a finished run.
     fn over_runs(&self, from: u64, start: u64) -> IdleMap {
-        let mut result = IdleMap::IDENTITY;
-        // The run that `from` lies in, from there to its end.
-        let mut run = self.runs.partition_point(|&(_, first)| first <= from).saturating_sub(1);
-        let end = self.runs[run + 1].1;
-        result = self.runs[run].0.power(end - from.max(self.runs[run].1)).after(&result);
-        run += 1;
-        // Whole finished runs, by the largest aligned blocks.
-        let last = self.runs.len() - 1;
-        while run < last {
-            let mut level = 0;
-            while level < self.levels.len()
-                && run.is_multiple_of(2 << level)
-                && run + (2 << level) <= last
-                && run / (2 << level) < self.levels[level].len()
-            {
-                level += 1;
+        // Where every run is one step long, its number is known; elsewhere it is looked for.
+        let guess = from.saturating_sub(self.runs[0].1) as usize;
+        let run = match self.runs.get(guess) {
+            Some(&(_, first)) if first == from => guess,
+            _ => {
+                let after = self.runs.partition_point(|&(_, first)| first <= from);
+                after.saturating_sub(1)
             }
-            let block = if level == 0 {
-                self.run_product(run)
-            } else {
-                self.levels[level - 1][run / (1 << level)]
-            };
-            result = block.after(&result);
-            run += 1 << level;
-        }
-        self.newest_power(self.steps - start).after(&result)
+        };
+        // From `from` to the end of its run, the runs between, the newest run.
+        let (map, first) = self.runs[run];
+        let rest = map.power(self.runs[run + 1].1 - from.max(first));
+        let between = self.finished.since(run + 1);
+        self.newest_power(self.steps - start).after(&between.after(&rest))
     }
 
     /// A power of the newest run's map, not above the run's length.
@@ -166,8 +159,8 @@ impl IdleHistory {
 
     #[inline(never)]
     fn start_run(&mut self, map: IdleMap) {
-        if !self.runs.is_empty() {
-            self.finish_run(self.runs.len());
+        if let Some(newest) = self.runs.len().checked_sub(1) {
+            self.finished.push(self.run_product(newest));
         }
         self.runs.push((map, self.steps));
         // A rate that changes at every step never needs more than the first power.
@@ -206,26 +199,6 @@ impl IdleHistory {
     fn run_product(&self, run: usize) -> IdleMap {
         let (map, start) = self.runs[run];
         map.power(self.runs.get(run + 1).map_or(self.steps, |next| next.1) - start)
-    }
-
-    /// Enters run `finished - 1`, all before which are entered, into the tree.
-    fn finish_run(&mut self, finished: usize) {
-        let mut product = self.run_product(finished - 1);
-        let mut level = 0;
-        while finished.is_multiple_of(2 << level) {
-            let block = finished / (2 << level);
-            let left = if level == 0 {
-                self.run_product(finished - 2)
-            } else {
-                self.levels[level - 1][2 * block - 2]
-            };
-            product = product.after(&left);
-            if self.levels.len() == level {
-                self.levels.push(Vec::new());
-            }
-            self.levels[level].push(product);
-            level += 1;
-        }
     }
 }
 

@@ -6,6 +6,7 @@
 
 mod idle;
 mod sgd;
+mod suffixes;
 
 pub use idle::{IdleHistory, IdleMap};
 pub use sgd::{Sgd, SgdStep};

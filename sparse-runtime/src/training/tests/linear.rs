@@ -22,6 +22,9 @@ pub(crate) struct Linear<T: Float = f64, const GRAPH: u64 = 1> {
     sums: RowAccumulator<T>,
 }
 
+/// The `GRAPH` whose output cannot be read as a dense array.
+pub(crate) const WITHOUT_OUTPUT: u64 = 99;
+
 #[derive(Clone, Copy)]
 pub(crate) struct Batch<'a, T: Float> {
     x: CsrView<'a, T>,
@@ -164,7 +167,7 @@ impl<T: Float, const GRAPH: u64> Model for Linear<T, GRAPH> {
     }
 
     fn dense_output(&self, index: usize) -> Option<DenseView<'_, T>> {
-        (index == 0).then(|| self.pred.view())
+        (index == 0 && GRAPH != WITHOUT_OUTPUT).then(|| self.pred.view())
     }
 
     fn parameters(&self) -> Vec<ParameterRef<'_, T>> {

@@ -252,6 +252,18 @@ fn what_does_not_fit_is_refused_before_the_first_step() {
     assert_eq!(predict(&mut model, &empty, 1).unwrap().shape().n_rows(), 0);
 }
 
+#[test]
+fn predictions_and_metrics_need_a_dense_output() {
+    let data = data::<f64>(10);
+    let mut model = Linear::<f64, { linear::WITHOUT_OUTPUT }>::new(D);
+    let message = |error: crate::Error| error.to_string();
+    let error = message(predict(&mut model, &data, 4).unwrap_err());
+    assert!(error.starts_with("the first output of model `Linear` must be dense for predictions"));
+    let error = message(quiet(sgd(0.1, 0.0)).metric(Mse).fit(&mut model, &data).unwrap_err());
+    assert!(error.contains("must be dense for metrics"), "{error}");
+    quiet(sgd(0.1, 0.0)).fit(&mut model, &data).unwrap();
+}
+
 /// A metric that has no meaning for the outputs ends the epoch; rows that wait are settled all the same.
 #[test]
 fn an_error_within_an_epoch_leaves_settled_parameters() {
