@@ -1,5 +1,4 @@
-//! Sparse machine learning in Rust: a storage-typed language for sparse models, its compiler, and the library that
-//! trains them.
+#![doc = include_str!("../docs/front.md")]
 
 pub use sparse_core as core;
 pub use sparse_macros::graph;
@@ -41,3 +40,8 @@ pub mod __private {
     pub use sparse_core::storage::{ElementType, Storage};
     pub use sparse_core::update_rules::UpdateRule;
 }
+
+/// The README's model compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+pub struct Readme;

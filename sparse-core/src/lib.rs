@@ -1,5 +1,30 @@
-//! What the compiler and the runtime share: storage types, the operator table, the intermediate
-//! representation, its passes and the update rules.
+//! The compiler's middle, and what the compiler and the runtime of `nnz` share: storage types, the operator table, the
+//! intermediate representation with its passes, the diagnostics, and the update rules.
+//!
+//! Nothing here knows tokens, arrays or devices, so that every pass can be run, and tested, on text:
+//!
+//! ```
+//! use sparse_core::{compile::compile, ir, storage::Storage};
+//!
+//! let graph = ir::parse(
+//!     "model LinearRegression f32
+//!      x = input csr f32 [n, d]
+//!      y = label dense f32 [n, 1]
+//!      w = param row_sparse f32 [d, 1] \"Zeros\"
+//!      pred = dot(x, w)
+//!      l = squared_error(pred, y)
+//!      loss l
+//!      output pred = pred",
+//! )?;
+//! let compiled = compile(graph);
+//! assert!(compiled.diagnostics.is_empty());
+//! let (_, gradient) = compiled.graph.gradients[0];
+//! assert_eq!(compiled.graph.storage(gradient), Storage::RowSparse);
+//! println!("{}", compiled.plan.text);
+//! # Ok::<(), String>(())
+//! ```
+//!
+//! [`operators`] is the table and [`compile`](compile::compile) the pipeline: read these two first.
 #![forbid(unsafe_code)]
 
 pub mod compile;

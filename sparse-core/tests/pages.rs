@@ -60,3 +60,14 @@ fn the_storage_table_of_the_readme_is_up_to_date() {
         panic!("{stale}; run `NNZ_BLESS=1 cargo test -p sparse-core --test pages`")
     });
 }
+
+/// The README shows an error in the words that its case records.
+#[test]
+fn the_error_of_the_readme_is_the_recorded_one() {
+    let read = |path: &str| fs::read_to_string(root().join(path)).unwrap();
+    let recorded = read("tests/ui/storage/nnz0301_log_of_csr.stderr");
+    let readme = read("README.md");
+    let shown = readme.split_once("```text\nerror: ").unwrap().1;
+    let words: Vec<&str> = shown.lines().take(2).collect();
+    assert!(recorded.starts_with(&format!("error: {}\n", words.join("\n"))));
+}

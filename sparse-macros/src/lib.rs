@@ -1,5 +1,6 @@
-//! The front and the back of the compiler: `graph!`, and the macros by which the runtime follows the
-//! operator table. Everything between the tree and the tokens is `sparse-core`.
+//! The front and the back of the compiler: [`graph!`], and the macros by which the runtime follows the
+//! operator table. Everything between the tree and the tokens is `sparse-core`. Users depend on `nnz`, which
+//! re-exports the macro: emitted code names `::nnz`.
 #![forbid(unsafe_code)]
 
 mod ast;
@@ -16,7 +17,7 @@ mod tests;
 
 use proc_macro::TokenStream;
 
-/// Declares models; see the documentation of `nnz`.
+#[doc = include_str!("graph.md")]
 #[proc_macro]
 pub fn graph(input: TokenStream) -> TokenStream {
     expand::graph(input.into()).into()

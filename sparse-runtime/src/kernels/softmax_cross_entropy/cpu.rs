@@ -50,7 +50,7 @@ pub fn row<T: Float>(scores: &mut [T], label: u32) -> T {
     total.ln() - (labelled - largest)
 }
 
-/// The loss of one row: log Σ exp(score) - score[label].
+/// The loss of one row: log Σ exp(score) - `score[label]`.
 ///
 /// # Panics
 ///
