@@ -1,8 +1,9 @@
 //! Batches of data in memory.
 //!
-//! Everything that can be settled is settled before the first batch: names, types, labels, ranks, and each epoch's
-//! order. What is left for a batch of consecutive rows, or of one row wherever it lies, is slicing. Any other batch gathers
-//! the bounds of its rows and its labels into buffers that are reused; non-zeros are never copied.
+//! Everything that can be settled is settled before the first batch: names, types, labels, ranks, and each
+//! epoch's order. What is left for a batch of consecutive rows, or of one row wherever it lies, is slicing. Any
+//! other batch gathers the bounds of its rows and its labels into buffers that are reused; non-zeros are never
+//! copied.
 
 use super::binding::{Bound, BoundDense, bind};
 use super::column::append_rows;

@@ -23,8 +23,9 @@ use std::path::Path;
 ///
 /// # Errors
 ///
-/// [`ReadError::Syntax`] with the line for text that is not such a file; [`ReadError::Content`] for entries outside of the
-/// matrix, values that are not finite, and sizes beyond the memory; [`ReadError::Io`], and those of gzip files.
+/// [`ReadError::Syntax`] with the line for text that is not such a file; [`ReadError::Content`] for entries
+/// outside of the matrix, values that are not finite, and sizes beyond the memory; [`ReadError::Io`], and those
+/// of gzip files.
 pub fn read<T: Float>(path: impl AsRef<Path>) -> Result<Csr<T>, ReadError> {
     let path = path.as_ref();
     read_from(&path.display().to_string(), open(path)?)

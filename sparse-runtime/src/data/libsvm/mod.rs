@@ -25,4 +25,6 @@ pub use read::{IndexBase, ReadReport, Reader, read};
 pub use write::write;
 
 #[cfg(test)]
+mod file_tests;
+#[cfg(test)]
 mod tests;

@@ -65,7 +65,7 @@ fn replace_compressed<T: Float>(path: &Path, _: &Rows<'_, T>) -> Result<io::Resu
 }
 
 /// What is written.
-struct Rows<'a, T: Float> {
+pub(super) struct Rows<'a, T: Float> {
     features: &'a Csr<T>,
     labels: Labels<'a, T>,
 }
@@ -75,7 +75,7 @@ enum Labels<'a, T: Float> {
     Ids(&'a Dense<u32>, &'a [f64]),
 }
 
-fn rows_of<T: Float>(dataset: &Dataset<T>) -> Result<Rows<'_, T>, DataError> {
+pub(super) fn rows_of<T: Float>(dataset: &Dataset<T>) -> Result<Rows<'_, T>, DataError> {
     let missing = |role| DataError::NotWritable { role };
     let classes = dataset.classes().map_or(&[][..], |classes| classes.labels());
     let labels = dataset.labels().filter(|labels| labels.shape().row_size() == 1);
@@ -90,7 +90,7 @@ fn rows_of<T: Float>(dataset: &Dataset<T>) -> Result<Rows<'_, T>, DataError> {
 }
 
 impl<T: Float> Rows<'_, T> {
-    fn write(&self, writer: &mut dyn Write) -> io::Result<()> {
+    pub(super) fn write(&self, writer: &mut dyn Write) -> io::Result<()> {
         for (i, row) in self.features.iter_rows().enumerate() {
             match &self.labels {
                 Labels::Numbers(labels) => write_number(writer, labels.values()[i])?,

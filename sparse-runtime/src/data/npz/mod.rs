@@ -8,7 +8,7 @@ use ndarray_npy::ReadableElement;
 use npy::Npy;
 use sparse_core::element::Float;
 use std::fs::File;
-use std::io::{BufReader, Read};
+use std::io::{BufReader, Read, Seek};
 use std::path::Path;
 use zip::ZipArchive;
 use zip::result::ZipError;
@@ -52,9 +52,19 @@ impl NpzCsr {
     pub fn open(path: impl AsRef<Path>) -> Result<Self, ReadError> {
         let path = path.as_ref();
         let file = path.display().to_string();
-        let opened =
-            File::open(path).map_err(|source| ReadError::Io { file: file.clone(), source })?;
-        let mut archive = Archive::open(file, opened)?;
+        match File::open(path) {
+            Ok(opened) => NpzCsr::read_from(&file, BufReader::new(opened)),
+            Err(source) => Err(ReadError::Io { file, source }),
+        }
+    }
+
+    /// Reads the arrays out of a file that is open, or in memory; `name` stands for the file in messages.
+    ///
+    /// # Errors
+    ///
+    /// As [`open`](NpzCsr::open).
+    pub fn read_from(name: &str, reader: impl Read + Seek) -> Result<Self, ReadError> {
+        let mut archive = Archive::open(name.to_owned(), reader)?;
         let format = archive.array("format")?;
         let format = format.text().map_err(|m| archive.content("format", m))?;
         if format != "csr" {
@@ -101,8 +111,9 @@ impl NpzCsr {
     ///
     /// # Errors
     ///
-    /// [`ReadError::Content`] if the columns of a row do not ascend or repeat (which SciPy allows), if a value is not
-    /// finite in `T` or if the arrays disagree on the number of rows; [`ReadError::Format`] if they do not make a matrix.
+    /// [`ReadError::Content`] if the columns of a row do not ascend or repeat (which SciPy allows), if a value
+    /// is not finite in `T` or if the arrays disagree on the number of rows; [`ReadError::Format`] if they do
+    /// not make a matrix.
     pub fn into_csr<T: Float>(self) -> Result<Csr<T>, ReadError> {
         let NpzCsr { file, n_rows, n_cols, indptr, indices, values } = self;
         let refuse = |message| ReadError::Content { file: file.clone(), message };
@@ -142,14 +153,14 @@ impl NpzCsr {
 }
 
 /// An open npz file.
-struct Archive {
+struct Archive<R> {
     file: String,
-    zip: ZipArchive<BufReader<File>>,
+    zip: ZipArchive<R>,
 }
 
-impl Archive {
-    fn open(file: String, opened: File) -> Result<Self, ReadError> {
-        match ZipArchive::new(BufReader::new(opened)) {
+impl<R: Read + Seek> Archive<R> {
+    fn open(file: String, reader: R) -> Result<Self, ReadError> {
+        match ZipArchive::new(reader) {
             Ok(zip) => Ok(Archive { file, zip }),
             Err(ZipError::Io(source)) => Err(ReadError::Io { file, source }),
             Err(error) => Err(ReadError::Content {
@@ -192,7 +203,7 @@ macro_rules! by_element {
     };
 }
 
-fn unsigned(archive: &mut Archive, name: &str) -> Result<Vec<u64>, ReadError> {
+fn unsigned<R: Read + Seek>(archive: &mut Archive<R>, name: &str) -> Result<Vec<u64>, ReadError> {
     let npy = archive.array(name)?;
     by_element!(npy, "indices",
         "i4" => convert::<i32, u64>(&npy),
@@ -201,7 +212,7 @@ fn unsigned(archive: &mut Archive, name: &str) -> Result<Vec<u64>, ReadError> {
     .map_err(|message| archive.content(name, message))
 }
 
-fn column_ids(archive: &mut Archive) -> Result<ColumnIds, ReadError> {
+fn column_ids<R: Read + Seek>(archive: &mut Archive<R>) -> Result<ColumnIds, ReadError> {
     let npy = archive.array("indices")?;
     by_element!(npy, "indices",
         "i4" => convert::<i32, u32>(&npy).map(ColumnIds::U32),
@@ -224,7 +235,7 @@ where
         .collect()
 }
 
-fn values(archive: &mut Archive) -> Result<Values, ReadError> {
+fn values<R: Read + Seek>(archive: &mut Archive<R>) -> Result<Values, ReadError> {
     fn exact<E: ReadableElement + Into<f64>>(npy: &Npy) -> Result<Values, String> {
         let values = npy.numbers::<E>()?;
         Ok(Values::F64(values.into_iter().map(Into::into).collect()))

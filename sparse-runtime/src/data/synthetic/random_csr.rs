@@ -6,8 +6,9 @@ use crate::data::order::below;
 use crate::formats::Csr;
 use sparse_core::element::Float;
 
-/// A random matrix with exactly `round(density * n_rows * n_cols)` stored entries at places drawn uniformly without
-/// repetition, with values uniform in (0, 1). O(m log m) for m entries, or m empty places if those are fewer, plus O(m).
+/// A random matrix with exactly `round(density * n_rows * n_cols)` stored entries at places drawn uniformly
+/// without repetition, with values uniform in (0, 1). O(m log m) for m entries, or m empty places if those are
+/// fewer, plus O(m).
 ///
 /// # Errors
 ///

@@ -1,0 +1,114 @@
+use super::tests::parse;
+use super::{IndexBase, read, write};
+use crate::data::{Dataset, ReadError};
+use crate::formats::Csr;
+use std::path::PathBuf;
+
+/// A folder of this test's own.
+fn folder(test: &str) -> PathBuf {
+    let folder = std::env::temp_dir().join(format!("nnz-libsvm-{test}-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+#[test]
+fn a_missing_file_is_an_error() {
+    let error = read("no/such/file.svm", IndexBase::One).unwrap_err();
+    assert!(matches!(error, ReadError::Io { .. }));
+    assert!(error.to_string().starts_with("`no/such/file.svm`: "), "{error}");
+}
+
+#[cfg(feature = "gzip")]
+mod gzip {
+    use super::super::tests::rows;
+    use super::*;
+    use std::io::Write;
+
+    fn compress(text: &[u8]) -> Vec<u8> {
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        encoder.write_all(text).unwrap();
+        encoder.finish().unwrap()
+    }
+
+    #[test]
+    fn members_truncation_and_damage() {
+        let folder = folder("gzip");
+        let path = folder.join("data.svm.gz");
+        let read_bytes = |bytes: &[u8]| {
+            std::fs::write(&path, bytes).unwrap();
+            read(&path, IndexBase::One)
+        };
+        let mut two_members = compress(b"1 1:1\n-1 2:");
+        two_members.extend(compress(b"0.5\n"));
+        let data = read_bytes(&two_members).unwrap();
+        assert_eq!(rows(&data), [vec![(0, 1.0)], vec![(1, 0.5)]]);
+
+        let whole = compress("1 1:0.5 2:0.25\n".repeat(100).as_bytes());
+        for end in 1..whole.len() {
+            let error = read_bytes(&whole[..end]).unwrap_err();
+            assert!(matches!(error, ReadError::TruncatedGzip { .. }), "{end}: {error}");
+        }
+        let error = read_bytes(b"1 1:1 2:1 3:1\n").unwrap_err();
+        assert!(matches!(error, ReadError::CorruptGzip { .. }), "{error}");
+        let mut damaged = whole.clone();
+        let n = damaged.len();
+        damaged[n - 5] ^= 1;
+        let error = read_bytes(&damaged).unwrap_err();
+        assert!(matches!(error, ReadError::CorruptGzip { .. }), "{error}");
+        // No member at all decompresses to nothing.
+        assert!(read_bytes(b"").is_err());
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn written_and_read_back() {
+        let folder = folder("gzip-write");
+        let path = folder.join("data.svm.gz");
+        let data = parse("1 1:0.5\n-1 3:1\n", IndexBase::One).unwrap();
+        write(&path, &data).unwrap();
+        assert_eq!(std::fs::read(&path).unwrap()[..2], [0x1f, 0x8b]);
+        assert_eq!(rows(&read(&path, IndexBase::One).unwrap()), rows(&data));
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+}
+
+#[cfg(not(feature = "gzip"))]
+#[test]
+fn without_the_feature_gzip_files_are_refused_by_name() {
+    let folder = folder("no-gzip");
+    let path = folder.join("data.svm.gz");
+    std::fs::write(&path, b"anything").unwrap();
+    let error = read(&path, IndexBase::One).unwrap_err();
+    assert!(matches!(error, ReadError::FeatureDisabled { feature: "gzip", .. }), "{error}");
+    let data = parse("1 1:1\n", IndexBase::One).unwrap();
+    let error = write(&path, &data).unwrap_err();
+    assert!(matches!(error, ReadError::FeatureDisabled { feature: "gzip", .. }), "{error}");
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn class_ids_are_written_as_their_labels() {
+    let folder = folder("classes");
+    let path = folder.join("data.svm");
+    let data = parse("7 1:1\n-2 2:1\n7 1:1e-20 2:1e30\n", IndexBase::One).unwrap();
+    let (data, _) = data.into_classes().unwrap();
+    write(&path, &data).unwrap();
+    let text = std::fs::read_to_string(&path).unwrap();
+    assert_eq!(text, "7 1:1\n-2 2:1\n7 1:1e-20 2:1e30\n");
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn what_cannot_be_written() {
+    let path = std::env::temp_dir().join("nnz-never-written.svm");
+    let unlabelled = Dataset::<f32>::features_only(Csr::zeros(2, 2));
+    let error = write(&path, &unlabelled).unwrap_err();
+    assert!(
+        error.to_string().contains("there is no label of one number a row to write"),
+        "{error}"
+    );
+    assert!(!path.exists());
+    let data = parse("1 1:1\n", IndexBase::One).unwrap();
+    let error = write("no/such/folder/file.svm", &data).unwrap_err();
+    assert!(matches!(error, ReadError::Io { .. }), "{error}");
+}
