@@ -74,11 +74,7 @@ impl<T: Float> Values<'_, T> {
 
     /// An output by its name.
     pub fn output(&self, name: &str) -> Option<&Array<T>> {
-        let output = self
-            .graph
-            .outputs
-            .iter()
-            .find(|output| output.name == name)?;
+        let output = self.graph.outputs.iter().find(|output| output.name == name)?;
         self.get(output.value)
     }
 
@@ -119,19 +115,14 @@ where
         return Err(InterpreterError::NotCompiled { message });
     }
     let graph = &compiled.graph;
-    let mut values = Values {
-        graph,
-        arrays: vec![None; graph.values.len()],
-    };
+    let mut values = Values { graph, arrays: vec![None; graph.values.len()] };
     let mut extents = HashMap::new();
     for id in graph.ids() {
         if matches!(graph.value(id).kind, Kind::Constant(_) | Kind::Apply(_)) {
             continue;
         }
         let name = graph.label(id);
-        let array = inputs
-            .get(&name)
-            .ok_or(InterpreterError::Missing { name })?;
+        let array = inputs.get(&name).ok_or(InterpreterError::Missing { name })?;
         check_storage(graph, id, array)?;
         check_shape(graph, id, array, &mut extents)?;
         values.arrays[id.0] = Some(array.clone());
@@ -173,15 +164,11 @@ where
 {
     let kernel = kernel_name(graph, id).unwrap_or_default();
     let computed = graph.apply_of(id).and_then(|apply| {
-        let operands: Option<Vec<_>> = (apply.operands.iter())
-            .map(|operand| operand_of(graph, *operand, values))
-            .collect();
+        let operands: Option<Vec<_>> =
+            (apply.operands.iter()).map(|operand| operand_of(graph, *operand, values)).collect();
         call_kernel(&kernel, out, &operands?, &apply.attributes, context)
     });
-    computed.ok_or_else(|| InterpreterError::NoKernel {
-        name: graph.label(id),
-        kernel,
-    })
+    computed.ok_or_else(|| InterpreterError::NoKernel { name: graph.label(id), kernel })
 }
 
 fn operand_of<'a, T: Float>(
@@ -219,11 +206,7 @@ fn check_storage<T: Float>(
     Err(InterpreterError::Storage {
         name: graph.label(id),
         declared: format!("{declared}<{element}>"),
-        found: if ids {
-            "ids".to_owned()
-        } else {
-            array.storage().to_string()
-        },
+        found: if ids { "ids".to_owned() } else { array.storage().to_string() },
     })
 }
 
@@ -250,15 +233,8 @@ fn check_shape<T: Float>(
         Dim::Named(name) => extents.get(name).map(|extent| Dim::Size(*extent as u64)),
         _ => None,
     };
-    let expected: Vec<Dim> = expected
-        .into_iter()
-        .map(|dim| known(&dim).unwrap_or(dim))
-        .collect();
-    Err(InterpreterError::Shape {
-        name: graph.label(id),
-        expected: show(&expected),
-        found,
-    })
+    let expected: Vec<Dim> = expected.into_iter().map(|dim| known(&dim).unwrap_or(dim)).collect();
+    Err(InterpreterError::Shape { name: graph.label(id), expected: show(&expected), found })
 }
 
 #[cfg(test)]
@@ -285,14 +261,8 @@ output p = p
         let x = Csr::from_rows(3, [vec![(0, 1.0), (2, 2.0)], vec![(2, 3.0)]]).unwrap();
         HashMap::from([
             ("x".to_owned(), Array::Csr(x)),
-            (
-                "y".to_owned(),
-                Array::Dense(Dense::from_rows(&[[1.0], [0.0]])),
-            ),
-            (
-                "w".to_owned(),
-                Array::Dense(Dense::from_rows(&[[1.0], [9.0], [0.5]])),
-            ),
+            ("y".to_owned(), Array::Dense(Dense::from_rows(&[[1.0], [0.0]]))),
+            ("w".to_owned(), Array::Dense(Dense::from_rows(&[[1.0], [9.0], [0.5]]))),
             ("b".to_owned(), Array::Dense(vec![0.25].into())),
         ])
     }
@@ -302,19 +272,13 @@ output p = p
         let compiled = compile(parse(MODEL).unwrap());
         let values = evaluate(&compiled, &inputs()).unwrap();
         // p = [1 + 1 + 0.25, 1.5 + 0.25]; errors 1.25 and 1.75.
-        let Some(Array::Dense(p)) = values.output("p") else {
-            panic!("dense")
-        };
+        let Some(Array::Dense(p)) = values.output("p") else { panic!("dense") };
         assert_eq!(p.values(), [2.25, 1.75]);
         assert_eq!(values.loss(), (1.25 * 1.25 + 1.75 * 1.75) / 4.0);
-        let Some(Array::RowSparse(w)) = values.gradient("w") else {
-            panic!("row_sparse")
-        };
+        let Some(Array::RowSparse(w)) = values.gradient("w") else { panic!("row_sparse") };
         assert_eq!(w.indices(), [0, 2]);
         assert_eq!(w.values(), [1.25 / 2.0, (2.0 * 1.25 + 3.0 * 1.75) / 2.0]);
-        let Some(Array::Dense(b)) = values.gradient("b") else {
-            panic!("dense")
-        };
+        let Some(Array::Dense(b)) = values.gradient("b") else { panic!("dense") };
         assert_eq!(b.values(), [1.5]);
     }
 
@@ -350,11 +314,6 @@ output p = p
             parse("model M f32\nx = input csr f32 [n, d]\ny = log(x)\noutput y = y").unwrap(),
         );
         let error = evaluate::<f32>(&broken, &HashMap::new()).unwrap_err();
-        assert!(
-            error
-                .to_string()
-                .starts_with("the model does not compile: [NNZ"),
-            "{error}"
-        );
+        assert!(error.to_string().starts_with("the model does not compile: [NNZ"), "{error}");
     }
 }

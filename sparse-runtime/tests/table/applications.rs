@@ -34,18 +34,8 @@ const EXTENTS: [[usize; 3]; 14] = [
     [3, 4, 0],
 ];
 
-const SHAPES: [&[usize]; 10] = [
-    &[5, 4],
-    &[1, 6],
-    &[6, 1],
-    &[1, 1],
-    &[0, 3],
-    &[3, 0],
-    &[5],
-    &[4, 2, 3],
-    &[2, 1, 2, 2],
-    &[],
-];
+const SHAPES: [&[usize]; 10] =
+    [&[5, 4], &[1, 6], &[6, 1], &[1, 1], &[0, 3], &[3, 0], &[5], &[4, 2, 3], &[2, 1, 2, 2], &[]];
 
 /// Pairs of shapes that broadcast, none smaller than 1.
 const PAIRS: [(&[usize], &[usize]); 16] = [
@@ -77,17 +67,14 @@ pub(crate) fn applications(
     for attributes in attributes(operator, signature, result) {
         for shapes in shapes(operator, &attributes, signature) {
             let fits =
-                shapes
-                    .iter()
-                    .zip(&signature.operands)
-                    .all(|(shape, pattern)| match pattern {
-                        Pattern::Array(Storage::Csr, _) => shape.len() == 2,
-                        Pattern::Array(Storage::RowSparse, _) => !shape.is_empty(),
-                        Pattern::Scalar => shape.is_empty(),
-                        // Without classes there is no class id.
-                        Pattern::Ids => shapes[0].last() != Some(&0),
-                        _ => true,
-                    });
+                shapes.iter().zip(&signature.operands).all(|(shape, pattern)| match pattern {
+                    Pattern::Array(Storage::Csr, _) => shape.len() == 2,
+                    Pattern::Array(Storage::RowSparse, _) => !shape.is_empty(),
+                    Pattern::Scalar => shape.is_empty(),
+                    // Without classes there is no class id.
+                    Pattern::Ids => shapes[0].last() != Some(&0),
+                    _ => true,
+                });
             let same = shapes.windows(2).all(|pair| pair[0] == pair[1]);
             let axes = attributes.axis("axis").is_none_or(|axis| {
                 let largest = shapes.iter().map(Vec::len).max().unwrap_or(0);
@@ -160,9 +147,8 @@ fn shapes(
     let rule = operator.shape;
     if rule == "broadcast" {
         let both = PAIRS.iter().flat_map(|(a, b)| [[a, b], [b, a]]);
-        let mut pairs: Vec<_> = both
-            .map(|pair| pair.map(|shape| shape.to_vec()).to_vec())
-            .collect();
+        let mut pairs: Vec<_> =
+            both.map(|pair| pair.map(|shape| shape.to_vec()).to_vec()).collect();
         if (0..n).any(scalar) {
             pairs = SHAPES.map(|shape| vec![shape.to_vec(); n]).to_vec();
             pairs
@@ -177,12 +163,8 @@ fn shapes(
     }
     match operator.name {
         "reduce_to" => {
-            let smaller = PAIRS
-                .iter()
-                .filter(|(large, small)| broadcasts(small, large));
-            return smaller
-                .map(|(large, small)| vec![large.to_vec(), small.to_vec()])
-                .collect();
+            let smaller = PAIRS.iter().filter(|(large, small)| broadcasts(small, large));
+            return smaller.map(|(large, small)| vec![large.to_vec(), small.to_vec()]).collect();
         }
         "broadcast_like" => {
             return SHAPES
@@ -195,11 +177,7 @@ fn shapes(
     if rule.starts_with("same") {
         let shaped = SHAPES.iter().map(|shape| {
             let shape_of = |index| {
-                if scalar(index) {
-                    Vec::new()
-                } else {
-                    shape.to_vec()
-                }
+                if scalar(index) { Vec::new() } else { shape.to_vec() }
             };
             (0..n).map(shape_of).collect()
         });
@@ -207,10 +185,7 @@ fn shapes(
         let same = |shapes: &Vec<Vec<usize>>| shapes.windows(2).all(|pair| pair[0] == pair[1]);
         return shaped.filter(same).collect();
     }
-    EXTENTS
-        .iter()
-        .map(|extents| by_letters(operator, attributes, extents))
-        .collect()
+    EXTENTS.iter().map(|extents| by_letters(operator, attributes, extents)).collect()
 }
 
 /// `[m, k] [k, n] -> …`: the letters in the order in which they occur, an operand read transposed turned.
@@ -219,21 +194,14 @@ fn by_letters(operator: &Operator, attributes: &Attributes, extents: &[usize]) -
     let mut letters: HashMap<&str, usize> = HashMap::new();
     let mut shapes = Vec::new();
     for (index, pattern) in operands.split('[').skip(1).enumerate() {
-        let names = pattern
-            .trim()
-            .trim_end_matches(']')
-            .split(',')
-            .map(str::trim);
+        let names = pattern.trim().trim_end_matches(']').split(',').map(str::trim);
         let mut shape: Vec<usize> = names
             .map(|name| {
                 let next = extents[letters.len() % extents.len()];
                 *letters.entry(name).or_insert(next)
             })
             .collect();
-        if operator
-            .transpose_flag(index)
-            .is_some_and(|flag| attributes.flag(flag))
-        {
+        if operator.transpose_flag(index).is_some_and(|flag| attributes.flag(flag)) {
             shape.reverse();
         }
         shapes.push(shape);
@@ -243,11 +211,7 @@ fn by_letters(operator: &Operator, attributes: &Attributes, extents: &[usize]) -
 
 fn broadcasts(small: &[usize], large: &[usize]) -> bool {
     small.len() <= large.len()
-        && small
-            .iter()
-            .rev()
-            .zip(large.iter().rev())
-            .all(|(s, l)| s == l || *s == 1)
+        && small.iter().rev().zip(large.iter().rev()).all(|(s, l)| s == l || *s == 1)
 }
 
 /// The shapes that `like` is reduced to: with the axis gone or kept; without an axis, all that broadcast to it.
@@ -258,12 +222,9 @@ fn reductions(like: &[usize], attributes: &Attributes, scalar: bool) -> Vec<Vec<
     let reduced: Vec<Vec<usize>> = match attributes.axis("axis") {
         None => {
             let smaller = PAIRS.iter().filter(|(large, _)| *large == like);
-            let smaller = smaller
-                .map(|(_, small)| small.to_vec())
-                .filter(|small| broadcasts(small, like));
-            smaller
-                .chain([vec![], vec![1; like.len()], like.to_vec()])
-                .collect()
+            let smaller =
+                smaller.map(|(_, small)| small.to_vec()).filter(|small| broadcasts(small, like));
+            smaller.chain([vec![], vec![1; like.len()], like.to_vec()]).collect()
         }
         Some(axis) => match place_of(axis, like.len()) {
             None => Vec::new(),
@@ -275,10 +236,7 @@ fn reductions(like: &[usize], attributes: &Attributes, scalar: bool) -> Vec<Vec<
             }
         },
     };
-    reduced
-        .into_iter()
-        .map(|shape| vec![shape, like.to_vec()])
-        .collect()
+    reduced.into_iter().map(|shape| vec![shape, like.to_vec()]).collect()
 }
 
 /// The extent that class ids stay below: the columns of the scores.
@@ -288,7 +246,5 @@ pub(crate) fn classes(shapes: &[Vec<usize>]) -> usize {
 
 /// A seed of its own for each application.
 pub(crate) fn numbers(text: &str) -> Numbers {
-    Numbers(text.bytes().fold(7, |seed: u64, byte| {
-        seed.wrapping_mul(31).wrapping_add(byte.into())
-    }))
+    Numbers(text.bytes().fold(7, |seed: u64, byte| seed.wrapping_mul(31).wrapping_add(byte.into())))
 }

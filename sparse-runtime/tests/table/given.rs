@@ -82,11 +82,7 @@ pub(crate) fn operands(
     numbers: &mut Numbers,
 ) -> Vec<Given> {
     let value = |numbers: &mut Numbers| {
-        if signed {
-            numbers.signed()
-        } else {
-            numbers.positive()
-        }
+        if signed { numbers.signed() } else { numbers.positive() }
     };
     let size: usize = shape.iter().product();
     match pattern {
@@ -102,19 +98,13 @@ pub(crate) fn operands(
             let full: Vec<f64> = (0..size).map(|_| value(numbers)).collect();
             let row: usize = shape.iter().skip(1).product();
             // Zeros of both signs here and there, and a whole row of them.
-            let holes = full
-                .iter()
-                .enumerate()
-                .map(|(place, &value)| match place % 3 {
-                    0 => 0.0,
-                    1 if place / row.max(1) == 1 => -0.0,
-                    _ if place / row.max(1) == 1 => 0.0,
-                    _ => value,
-                });
-            vec![
-                Given::Dense(shape.to_vec(), holes.collect()),
-                Given::Dense(shape.to_vec(), full),
-            ]
+            let holes = full.iter().enumerate().map(|(place, &value)| match place % 3 {
+                0 => 0.0,
+                1 if place / row.max(1) == 1 => -0.0,
+                _ if place / row.max(1) == 1 => 0.0,
+                _ => value,
+            });
+            vec![Given::Dense(shape.to_vec(), holes.collect()), Given::Dense(shape.to_vec(), full)]
         }
         Pattern::Array(Storage::Csr, _) => {
             csr(shape[0], shape[1], &mut |numbers| value(numbers), numbers)

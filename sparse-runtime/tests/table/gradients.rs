@@ -75,24 +75,15 @@ fn every_gradient_is_a_derivative() {
             }
         }
     }
-    let unchecked: BTreeSet<&str> = checked
-        .iter()
-        .filter(|(_, count)| **count == 0)
-        .map(|(name, _)| name.as_str())
-        .collect();
-    assert_eq!(
-        unchecked,
-        BTreeSet::from(REFUSED),
-        "the rules that no gradient was checked of"
-    );
+    let unchecked: BTreeSet<&str> =
+        checked.iter().filter(|(_, count)| **count == 0).map(|(name, _)| name.as_str()).collect();
+    assert_eq!(unchecked, BTreeSet::from(REFUSED), "the rules that no gradient was checked of");
 }
 
 /// The gradient of a csr computed from parameters, where the other side is row_sparse, would be the product of a dense
 /// array with it: there is no such rule, and the compiler says so.
-const REFUSED: [&str; 2] = [
-    "dot csr row_sparse -> dense, lhs",
-    "dot csr' row_sparse -> row_sparse, lhs",
-];
+const REFUSED: [&str; 2] =
+    ["dot csr row_sparse -> dense, lhs", "dot csr' row_sparse -> row_sparse, lhs"];
 
 fn has_gradient(operator: &Operator, index: usize) -> bool {
     operator
@@ -103,13 +94,7 @@ fn has_gradient(operator: &Operator, index: usize) -> bool {
 
 /// Checks a gradient on a few patterns of the other operands. Gives how many were checked.
 fn check(case: &Case<'_>) -> usize {
-    let Case {
-        operator,
-        signature,
-        application,
-        index,
-        ..
-    } = *case;
+    let Case { operator, signature, application, index, .. } = *case;
     let size: usize = application.shapes[index].iter().product();
     if size > LARGEST {
         return 0;
@@ -164,12 +149,7 @@ fn check(case: &Case<'_>) -> usize {
             let weights = operands(pattern, &shape, 1, true, &mut numbers).swap_remove(1);
             inputs.extend(weights.array().map(|array| ("weights".to_owned(), array)));
         }
-        compare(
-            &compiled,
-            &inputs,
-            index,
-            &format!("{context} on {given:?}"),
-        );
+        compare(&compiled, &inputs, index, &format!("{context} on {given:?}"));
     }
     4
 }
@@ -179,11 +159,7 @@ fn values(size: usize, signed: bool, numbers: &mut Numbers) -> Vec<f64> {
     let step = 0.8 / size.max(1) as f64;
     let each = (0..size).map(|place| {
         let value = 0.1 + step * (place as f64 + numbers.below(900) as f64 / 1000.0);
-        if signed && numbers.below(2) == 0 {
-            -value
-        } else {
-            value
-        }
+        if signed && numbers.below(2) == 0 { -value } else { value }
     });
     each.collect()
 }
@@ -197,14 +173,7 @@ fn extent(dim: &Dim) -> usize {
 
 /// The operator, and its result made a loss; `None` where it cannot be in this way.
 fn graph(case: &Case<'_>, given: &[Given]) -> Option<Compiled> {
-    let Case {
-        operator,
-        signature,
-        application,
-        index,
-        through,
-        ..
-    } = *case;
+    let Case { operator, signature, application, index, through, .. } = *case;
     let mut graph = Graph::new("Gradient", ElementType::F64);
     let apply = |graph: &mut Graph, name: &str, operands| {
         let operator = operators::find(name).unwrap();
@@ -214,10 +183,7 @@ fn graph(case: &Case<'_>, given: &[Given]) -> Option<Compiled> {
     for (place, pattern) in signature.operands.iter().enumerate() {
         let name = format!("v{place}");
         let shape = &application.shapes[place];
-        let dims: Dims = shape
-            .iter()
-            .map(|extent| Dim::Size(*extent as u64))
-            .collect();
+        let dims: Dims = shape.iter().map(|extent| Dim::Size(*extent as u64)).collect();
         let (storage, element) = match (pattern, &given[place]) {
             (_, Given::Scalar(number)) => {
                 ids.push(graph.constant(*number, Place(0)));
@@ -230,10 +196,7 @@ fn graph(case: &Case<'_>, given: &[Given]) -> Option<Compiled> {
             ids.push(graph.declare(ValueKind::Input, &name, storage, element, dims, Place(0)));
             continue;
         }
-        let kind = ValueKind::Parameter {
-            initializer: String::new(),
-            frozen: false,
-        };
+        let kind = ValueKind::Parameter { initializer: String::new(), frozen: false };
         let direct = storage == Storage::RowSparse && through == Through::Product;
         let declared = if direct { storage } else { Storage::Dense };
         let id = graph.declare(kind, &name, declared, element, dims, Place(0));
@@ -248,14 +211,7 @@ fn graph(case: &Case<'_>, given: &[Given]) -> Option<Compiled> {
     sparse_core::passes::infer_shapes(&mut trial);
     let shape = trial.shape(result);
     let weights = |graph: &mut Graph, storage, shape| {
-        graph.declare(
-            ValueKind::Input,
-            "weights",
-            storage,
-            ElementType::F64,
-            shape,
-            Place(0),
-        )
+        graph.declare(ValueKind::Input, "weights", storage, ElementType::F64, shape, Place(0))
     };
     let weighted = match through {
         Through::Weights if matches!(operator.kind, Kind::Loss { .. }) => {
@@ -300,9 +256,7 @@ fn compare(compiled: &Compiled, inputs: &HashMap<String, Array<f64>>, index: usi
         Array::RowSparse(gradient) => gradient.view().to_dense().unwrap(),
         Array::Ids(_) => panic!("{context}"),
     };
-    let Some(Array::Dense(parameter)) = inputs.get(&name) else {
-        panic!("{context}")
-    };
+    let Some(Array::Dense(parameter)) = inputs.get(&name) else { panic!("{context}") };
     for place in 0..parameter.values().len() {
         let at = |step: f64| {
             let (mut inputs, mut moved) = (inputs.clone(), parameter.clone());

@@ -1,8 +1,10 @@
 //! The operator table held to its laws by running it: every rule against an independent oracle, every gradient
-//! against finite differences. Both iterate over the table, so that a new row is tested without a line here.
+//! against finite differences, every kernel for allocations. All iterate over the table, so that a new row is tested
+//! without a line here.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod allocation;
 mod applications;
 mod given;
 mod gradients;

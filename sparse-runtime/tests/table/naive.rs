@@ -21,12 +21,7 @@ pub(crate) struct Naive {
 impl Naive {
     pub(crate) fn dense(shape: &[usize], values: Vec<f64>) -> Self {
         let stored = vec![true; values.len()];
-        Naive {
-            shape: shape.to_vec(),
-            values,
-            stored,
-            by_rows: false,
-        }
+        Naive { shape: shape.to_vec(), values, stored, by_rows: false }
     }
 
     pub(crate) fn of(given: &Given) -> Self {
@@ -36,10 +31,9 @@ impl Naive {
                 Naive::dense(shape, ids.iter().map(|id| f64::from(*id)).collect())
             }
             Given::Dense(shape, values) => Naive::dense(shape, values.clone()),
-            Given::Table(shape, values) => Naive {
-                by_rows: true,
-                ..Naive::dense(shape, values.clone())
-            },
+            Given::Table(shape, values) => {
+                Naive { by_rows: true, ..Naive::dense(shape, values.clone()) }
+            }
             Given::Csr(n_cols, rows) => {
                 let shape = vec![rows.len(), *n_cols];
                 let mut array = Naive::nothing(&shape, false);
@@ -55,10 +49,8 @@ impl Naive {
                 let mut array = Naive::nothing(shape, true);
                 let row: usize = shape[1..].iter().product();
                 for (position, id) in ids.iter().enumerate() {
-                    let (from, to) = (
-                        position * row..(position + 1) * row,
-                        id * row..(id + 1) * row,
-                    );
+                    let (from, to) =
+                        (position * row..(position + 1) * row, id * row..(id + 1) * row);
                     array.values[to.clone()].copy_from_slice(&values[from]);
                     array.stored[to].fill(true);
                 }
@@ -69,20 +61,12 @@ impl Naive {
 
     fn nothing(shape: &[usize], by_rows: bool) -> Self {
         let size = shape.iter().product();
-        Naive {
-            shape: shape.to_vec(),
-            values: vec![0.0; size],
-            stored: vec![false; size],
-            by_rows,
-        }
+        Naive { shape: shape.to_vec(), values: vec![0.0; size], stored: vec![false; size], by_rows }
     }
 
     /// The array repeated to a shape.
     pub(crate) fn repeated(&self, shape: &[usize]) -> Naive {
-        let places: Vec<usize> = indices(shape)
-            .iter()
-            .map(|index| self.place(index))
-            .collect();
+        let places: Vec<usize> = indices(shape).iter().map(|index| self.place(index)).collect();
         let rows_repeat =
             self.by_rows && (self.shape.len(), self.shape.first()) != (shape.len(), shape.first());
         let any = self.stored.contains(&true);
@@ -91,13 +75,7 @@ impl Naive {
             values: places.iter().map(|place| self.values[*place]).collect(),
             stored: places
                 .iter()
-                .map(|place| {
-                    if rows_repeat {
-                        any
-                    } else {
-                        self.stored[*place]
-                    }
-                })
+                .map(|place| if rows_repeat { any } else { self.stored[*place] })
                 .collect(),
             by_rows: self.by_rows,
         }
@@ -106,9 +84,10 @@ impl Naive {
     /// The place of the element that broadcasts to an index of a larger shape.
     fn place(&self, index: &[usize]) -> usize {
         let index = &index[index.len() - self.shape.len()..];
-        self.shape.iter().zip(index).fold(0, |place, (extent, i)| {
-            place * extent + if *extent == 1 { 0 } else { *i }
-        })
+        self.shape
+            .iter()
+            .zip(index)
+            .fold(0, |place, (extent, i)| place * extent + if *extent == 1 { 0 } else { *i })
     }
 
     fn transposed(&self) -> Naive {
@@ -142,18 +121,10 @@ fn indices(shape: &[usize]) -> Vec<Vec<usize>> {
 fn broadcast(a: &[usize], b: &[usize]) -> Vec<usize> {
     let rank = a.len().max(b.len());
     let extent = |shape: &[usize], axis: usize| {
-        (axis + shape.len())
-            .checked_sub(rank)
-            .map_or(1, |axis| shape[axis])
+        (axis + shape.len()).checked_sub(rank).map_or(1, |axis| shape[axis])
     };
     (0..rank)
-        .map(|axis| {
-            if extent(a, axis) == 1 {
-                extent(b, axis)
-            } else {
-                extent(a, axis)
-            }
-        })
+        .map(|axis| if extent(a, axis) == 1 { extent(b, axis) } else { extent(a, axis) })
         .collect()
 }
 
@@ -170,37 +141,25 @@ pub(crate) fn evaluate(
             let formula = parse(formula).unwrap();
             let x = &operands[0];
             let values = x.values.iter().map(|x| scalar(&formula, *x, *x)).collect();
-            Naive {
-                values,
-                ..x.clone()
-            }
+            Naive { values, ..x.clone() }
         }
         Kind::Binary(family, formula) => {
             binary(family, &parse(formula).unwrap(), &operands[0], &operands[1])
         }
         Kind::Loss { .. } => {
             let losses = losses(operator.name, &operands[0], &operands[1])?;
-            Naive::dense(
-                &[],
-                vec![losses.iter().sum::<f64>() / losses.len().max(1) as f64],
-            )
+            Naive::dense(&[], vec![losses.iter().sum::<f64>() / losses.len().max(1) as f64])
         }
         Kind::LossGradient(loss) => loss_gradient(loss, &operands[0], &operands[1])?,
         Kind::Kernel => match operator.name {
             "dot" => dot(attributes, &operands[0], &operands[1]),
-            "sum" | "mean" => reduce(
-                &operands[0],
-                axis,
-                attributes.flag("keepdims"),
-                operator.name == "mean",
-            ),
+            "sum" | "mean" => {
+                reduce(&operands[0], axis, attributes.flag("keepdims"), operator.name == "mean")
+            }
             "reduce_to" => reduce_to(&operands[0], &operands[1].shape),
-            "broadcast_like" => broadcast_like(
-                &operands[0],
-                &operands[1].shape,
-                axis,
-                attributes.flag("mean"),
-            ),
+            "broadcast_like" => {
+                broadcast_like(&operands[0], &operands[1].shape, axis, attributes.flag("mean"))
+            }
             "transpose" => operands[0].transposed(),
             "softmax" => softmax(&operands[0]),
             "softmax_gradient" => softmax_gradient(&operands[0], &operands[1]),
@@ -236,62 +195,40 @@ fn binary(family: BinaryFamily, formula: &Formula, lhs: &Naive, rhs: &Naive) -> 
     let (lhs, rhs) = (lhs.repeated(&shape), rhs.repeated(&shape));
     let each = lhs.values.iter().zip(&rhs.values);
     let values: Vec<f64> = each.map(|(x, y)| scalar(formula, *x, *y)).collect();
-    let stored = lhs
-        .stored
-        .iter()
-        .zip(&rhs.stored)
-        .map(|(x, y)| match family {
-            BinaryFamily::Union => x | y,
-            _ => x & y,
-        });
-    Naive {
-        shape,
-        values,
-        stored: stored.collect(),
-        by_rows: false,
-    }
+    let stored = lhs.stored.iter().zip(&rhs.stored).map(|(x, y)| match family {
+        BinaryFamily::Union => x | y,
+        _ => x & y,
+    });
+    Naive { shape, values, stored: stored.collect(), by_rows: false }
 }
 
 fn dot(attributes: &Attributes, lhs: &Naive, rhs: &Naive) -> Naive {
     let read = |array: &Naive, flag| {
-        if attributes.flag(flag) {
-            array.transposed()
-        } else {
-            array.clone()
-        }
+        if attributes.flag(flag) { array.transposed() } else { array.clone() }
     };
     let (lhs, rhs) = (read(lhs, "transpose_lhs"), read(rhs, "transpose_rhs"));
     let (m, k, n) = (lhs.shape[0], lhs.shape[1], rhs.shape[1]);
-    let element = |i: usize, j: usize| {
-        (0..k)
-            .map(|l| lhs.values[i * k + l] * rhs.values[l * n + j])
-            .sum()
-    };
+    let element =
+        |i: usize, j: usize| (0..k).map(|l| lhs.values[i * k + l] * rhs.values[l * n + j]).sum();
     Naive::dense(
         &[m, n],
-        indices(&[m, n])
-            .iter()
-            .map(|index| element(index[0], index[1]))
-            .collect(),
+        indices(&[m, n]).iter().map(|index| element(index[0], index[1])).collect(),
     )
 }
 
 fn reduce(x: &Naive, axis: Option<i64>, keepdims: bool, mean: bool) -> Naive {
     let axis = axis.map(|axis| place_of(axis, x.shape.len()).unwrap());
     let gone = |place: usize| axis.is_none_or(|axis| axis == place);
-    let kept: Vec<usize> = (0..x.shape.len())
-        .map(|place| if gone(place) { 1 } else { x.shape[place] })
-        .collect();
+    let kept: Vec<usize> =
+        (0..x.shape.len()).map(|place| if gone(place) { 1 } else { x.shape[place] }).collect();
     let mut sums = Naive::dense(&kept, vec![0.0; kept.iter().product()]);
     for (index, value) in indices(&x.shape).iter().zip(&x.values) {
         let place = sums.place(index);
         sums.values[place] += value;
     }
     if mean {
-        let summed: usize = (0..x.shape.len())
-            .filter(|place| gone(*place))
-            .map(|place| x.shape[place])
-            .product();
+        let summed: usize =
+            (0..x.shape.len()).filter(|place| gone(*place)).map(|place| x.shape[place]).product();
         sums.values.iter_mut().for_each(|sum| *sum /= summed as f64);
     }
     if !keepdims {
@@ -318,10 +255,7 @@ fn broadcast_like(x: &Naive, shape: &[usize], axis: Option<i64>, mean: bool) -> 
     let mut result = source.repeated(shape);
     if mean {
         let repetitions = result.values.len() as f64 / x.values.len() as f64;
-        result
-            .values
-            .iter_mut()
-            .for_each(|value| *value /= repetitions);
+        result.values.iter_mut().for_each(|value| *value /= repetitions);
     }
     result
 }
@@ -338,13 +272,8 @@ fn softmax(x: &Naive) -> Naive {
 fn softmax_gradient(grad: &Naive, y: &Naive) -> Naive {
     let rows = grad.rows().zip(y.rows()).flat_map(|(g, y)| {
         (0..y.len()).map(move |i| {
-            let column = (0..y.len()).map(|j| {
-                if i == j {
-                    y[i] * (1.0 - y[i])
-                } else {
-                    -y[i] * y[j]
-                }
-            });
+            let column =
+                (0..y.len()).map(|j| if i == j { y[i] * (1.0 - y[i]) } else { -y[i] * y[j] });
             column.zip(g).map(|(derivative, g)| derivative * g).sum()
         })
     });
@@ -356,20 +285,12 @@ fn losses(loss: &str, score: &Naive, label: &Naive) -> Option<Vec<f64>> {
     let rows = score.rows().zip(label.rows());
     Some(match loss {
         "squared_error" => rows
-            .map(|(score, label)| {
-                score
-                    .iter()
-                    .zip(label)
-                    .map(|(s, t)| (s - t).powi(2) / 2.0)
-                    .sum()
-            })
+            .map(|(score, label)| score.iter().zip(label).map(|(s, t)| (s - t).powi(2) / 2.0).sum())
             .collect(),
         "logistic" => rows
             .map(|(score, label)| {
-                let each = score
-                    .iter()
-                    .zip(label)
-                    .map(|(s, t)| (1.0 + s.exp()).ln() - t.max(0.0) * s);
+                let each =
+                    score.iter().zip(label).map(|(s, t)| (1.0 + s.exp()).ln() - t.max(0.0) * s);
                 each.sum()
             })
             .collect(),
@@ -389,9 +310,7 @@ fn loss_gradient(loss: &str, score: &Naive, label: &Naive) -> Option<Naive> {
     let each = || score.values.iter().zip(&label.values);
     let values = match loss {
         "squared_error" => each().map(|(s, t)| (s - t) / n).collect(),
-        "logistic" => each()
-            .map(|(s, t)| (1.0 / (1.0 + (-s).exp()) - t.max(0.0)) / n)
-            .collect(),
+        "logistic" => each().map(|(s, t)| (1.0 / (1.0 + (-s).exp()) - t.max(0.0)) / n).collect(),
         "softmax_cross_entropy" => {
             let mut probabilities = softmax(score).values;
             let k = score.shape[1];

@@ -37,13 +37,7 @@ where
             for result in signature.results() {
                 expected.insert(format!("{}_{}", operator.name, signature.kernel(result)));
                 for application in applications(operator, &signature, result) {
-                    run.extend(check::<T>(
-                        operator,
-                        &signature,
-                        result,
-                        &application,
-                        tolerance,
-                    ));
+                    run.extend(check::<T>(operator, &signature, result, &application, tolerance));
                 }
             }
         }
@@ -64,10 +58,7 @@ where
     Cpu: Kernels<T>,
 {
     let name = format!("{}_{}", operator.name, signature.kernel(result));
-    let context = format!(
-        "{name} {:?} {:?}",
-        application.shapes, application.attributes
-    );
+    let context = format!("{name} {:?} {:?}", application.shapes, application.attributes);
     let mut numbers = numbers(&context);
     let classes = classes(&application.shapes);
     // Operands of some functions must not be negative for the result to be a number.
@@ -85,11 +76,8 @@ where
             let errors: Vec<String> = compiled.errors().map(|error| error.text()).collect();
             assert!(errors.is_empty(), "{context}: {errors:?}");
             // An output that is the operand itself is copied: the application is the first operator.
-            let id = *compiled
-                .plan
-                .all
-                .first()
-                .unwrap_or_else(|| panic!("{context} computes nothing"));
+            let id =
+                *compiled.plan.all.first().unwrap_or_else(|| panic!("{context} computes nothing"));
             let kernel = kernel_name(&compiled.graph, id).unwrap();
             if kernel != name {
                 // A rewrite, or an earlier rule that covers these operands too.
@@ -121,38 +109,19 @@ fn graph<T: Float>(
     given: &[Given],
 ) -> Compiled {
     let mut graph = Graph::new("Rule", T::TYPE);
-    let each = signature
-        .operands
-        .iter()
-        .zip(&application.shapes)
-        .zip(given)
-        .enumerate();
+    let each = signature.operands.iter().zip(&application.shapes).zip(given).enumerate();
     let ids = each.map(|(index, ((pattern, shape), given))| {
-        let dims: Dims = shape
-            .iter()
-            .map(|extent| Dim::Size(*extent as u64))
-            .collect();
+        let dims: Dims = shape.iter().map(|extent| Dim::Size(*extent as u64)).collect();
         let (storage, element) = match (pattern, given) {
             (_, Given::Scalar(number)) => return graph.constant(*number, Place(0)),
             (Pattern::Array(storage, _), _) => (*storage, T::TYPE),
             _ => (Storage::Dense, ElementType::U32),
         };
-        graph.declare(
-            ValueKind::Input,
-            &format!("v{index}"),
-            storage,
-            element,
-            dims,
-            Place(0),
-        )
+        graph.declare(ValueKind::Input, &format!("v{index}"), storage, element, dims, Place(0))
     });
     let ids = ids.collect();
     let value = graph.apply(operator, ids, application.attributes.clone(), Place(0));
-    graph.outputs.push(Output {
-        name: "result".into(),
-        value,
-        place: Place(0),
-    });
+    graph.outputs.push(Output { name: "result".into(), value, place: Place(0) });
     compile(graph)
 }
 
@@ -200,10 +169,7 @@ fn compare<T: Float>(
             || (found - value).abs() <= tolerance * (1.0 + value.abs());
         assert!(same, "element {place} is {found}, not {value}: {context}");
         if let Some(must) = must_be_stored {
-            assert_eq!(
-                stored[place], must,
-                "whether element {place} is stored: {context}"
-            );
+            assert_eq!(stored[place], must, "whether element {place} is stored: {context}");
         }
     }
 }

@@ -55,3 +55,39 @@ pub fn row_loss<T: Float>(scores: &[T], label: &[T]) -> T {
 fn target<T: Float>(label: T) -> T {
     label.at_least(T::zero())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn large_scores_are_no_trouble() {
+        for (score, label, loss, gradient) in [
+            (2e4f32, 1.0, 0.0, 0.0),
+            (2e4, 0.0, 2e4, 1.0),
+            (-2e4, 1.0, 2e4, -1.0),
+            (-2e4, 0.0, 0.0, 0.0),
+        ] {
+            let mut scores = [score];
+            assert_eq!(
+                (row(&mut scores, &[label]), scores[0]),
+                (loss, gradient),
+                "{score} {label}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_label_of_minus_one_is_one_of_zero_and_probabilities_are_labels() {
+        let scores = [0.7f64, 0.7, 0.7];
+        let (minus, zero, half) = ([-1.0], [0.0], [0.5]);
+        let loss = |label: &[f64]| row_loss(&scores[..1], label);
+        assert_eq!(loss(&minus), loss(&zero));
+        assert!((loss(&half) - (loss(&zero) + loss(&[1.0])) / 2.0).abs() < 1e-15);
+        let mut gradient = scores;
+        let labels = [-1.0, 0.5, 1.0];
+        assert_eq!(row(&mut gradient, &labels), row_loss(&scores, &labels));
+        let sigmoid = 0.7f64.sigmoid();
+        assert_eq!(gradient, [sigmoid, sigmoid - 0.5, sigmoid - 1.0]);
+    }
+}

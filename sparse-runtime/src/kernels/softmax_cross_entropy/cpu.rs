@@ -62,3 +62,27 @@ pub fn row_loss<T: Float>(scores: &[T], label: u32) -> T {
     let total: T = scores.iter().map(|&score| (score - largest).exp()).sum();
     total.ln() - (labelled - largest)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn large_scores_are_no_trouble() {
+        let mut scores = [3e4f32, 3e4, -3e4];
+        assert_eq!(row_loss(&scores, 0), 2f32.ln());
+        assert_eq!(row_loss(&scores, 2), 6e4 + 2f32.ln());
+        assert_eq!(row(&mut scores, 2), 6e4 + 2f32.ln());
+        assert_eq!(scores, [0.5, 0.5, -1.0]);
+    }
+
+    #[test]
+    fn loss_and_gradient_agree_with_the_loss_alone() {
+        let scores = [0.3f64, -1.2, 2.5, 0.0];
+        for label in 0..4 {
+            let mut gradient = scores;
+            assert_eq!(row(&mut gradient, label), row_loss(&scores, label));
+            assert!(gradient.iter().sum::<f64>().abs() < 1e-15, "a softmax less one");
+        }
+    }
+}

@@ -196,3 +196,106 @@ pub fn dense_csr_transposed<T: Float>(
     out.reset_for_overwrite([left.n_rows, rhs.n_rows()]);
     gather::products_with_csr_rows(out.values_mut(), left, rhs);
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::formats::{CsrView, RowSelection};
+
+    /// A stored zero in column 1, columns 2 and 5 empty, row 1 empty.
+    fn matrix() -> Csr<f64> {
+        Csr::from_rows(6, [vec![(0, 1.0), (1, 0.0)], vec![], vec![(0, 2.0), (3, 3.0), (4, 4.0)]])
+            .unwrap()
+    }
+
+    #[test]
+    fn a_transposed_product_stores_the_columns_that_occur() {
+        let (mut out, mut context) = (RowSparse::default(), Context::default());
+        let g = Dense::from_rows(&[[1.0, 10.0], [7.0, 7.0], [2.0, 20.0]]);
+        csr_transposed_dense(&mut out, matrix().view(), g.view(), false, &mut context);
+        let expected = [5.0, 50.0, 0.0, 0.0, 6.0, 60.0, 8.0, 80.0];
+        assert_eq!((out.indices(), out.values()), (&[0, 1, 3, 4][..], &expected[..]));
+
+        // Only row 0 is stored on the right: only its columns occur.
+        let g = RowSparse::new([3, 1], vec![0, 1], vec![10.0, 7.0]).unwrap();
+        csr_transposed_row_sparse(&mut out, matrix().view(), g.view(), &mut context);
+        assert_eq!((out.indices(), out.values()), (&[0, 1][..], &[10.0, 0.0][..]));
+    }
+
+    #[test]
+    fn every_row_of_dense_by_csr_stores_all_columns_of_the_right_side() {
+        let (mut out, mut context) = (Csr::default(), Context::default());
+        let lhs = Dense::from_rows(&[[0.0, 1.0, 0.0], [1.0, 1.0, 1.0]]);
+        dense_csr(&mut out, lhs.view(), matrix().view(), false, &mut context);
+        let zeros = [(0, 0.0), (1, 0.0), (3, 0.0), (4, 0.0)];
+        let sums = [(0, 3.0), (1, 0.0), (3, 3.0), (4, 4.0)];
+        assert_eq!(out, Csr::from_rows(6, [zeros, sums]).unwrap());
+    }
+
+    #[test]
+    fn only_what_is_stored_is_multiplied() {
+        let mut out = Dense::default();
+        let mut rhs = Dense::full([6, 1], f64::INFINITY);
+        csr_dense(&mut out, matrix().view(), rhs.view(), false, &mut Context::default());
+        assert!(out.values()[0].is_nan(), "a stored zero times infinity");
+        assert_eq!(out.values()[1..], [0.0, f64::INFINITY]);
+        rhs.values_mut()[1] = 1.0;
+        csr_dense(&mut out, matrix().view(), rhs.view(), false, &mut Context::default());
+        assert_eq!(out.values(), [f64::INFINITY, 0.0, f64::INFINITY]);
+    }
+
+    /// All products with a csr, of which the widths differ from call to call.
+    fn products(
+        x: CsrView<'_, f64>,
+        context: &mut Context,
+    ) -> (Vec<Dense<f64>>, Vec<RowSparse<f64>>) {
+        let (n_rows, n_cols) = (x.n_rows(), x.n_cols());
+        let numbers = |shape: [usize; 2]| {
+            let values = (0..shape[0] * shape[1]).map(|i| (i % 7) as f64 - 3.0);
+            Dense::new(shape, values.collect()).unwrap()
+        };
+        let (mut dense, mut rows) = (vec![Dense::default(); 4], vec![RowSparse::default(); 2]);
+        csr_dense(&mut dense[0], x, numbers([n_cols, 3]).view(), false, context);
+        csr_transposed_dense(&mut rows[0], x, numbers([n_rows, 3]).view(), false, context);
+        let some = RowSparse::new([n_cols, 2], vec![0, 3], vec![1.0, 2.0, 3.0, 4.0]).unwrap();
+        csr_row_sparse(&mut dense[1], x, some.view(), context);
+        dense_csr_into_dense(&mut dense[2], numbers([2, n_rows]).view(), x, false, context);
+        dense_csr_transposed(&mut dense[3], numbers([2, n_cols]).view(), x, false, context);
+        let some = RowSparse::new([n_rows, 1], vec![1], vec![2.0]).unwrap();
+        csr_transposed_row_sparse(&mut rows[1], x, some.view(), context);
+        (dense, rows)
+    }
+
+    #[test]
+    fn views_are_read_as_copies_are() {
+        let (x, mut context) = (matrix(), Context::default());
+        let mut selection = RowSelection::new();
+        let picked = selection.gather(&x, &[2, 0, 2]).unwrap();
+        assert_eq!(
+            products(picked, &mut context),
+            products(picked.to_owned().view(), &mut context)
+        );
+        // Ids wider than the matrix needs.
+        let ids: Vec<u64> = x.columns().iter().map(|id| id as u64).collect();
+        let wide = CsrView::new(6, x.indptr(), &ids[..], x.values()).unwrap();
+        assert_eq!(products(wide, &mut context), products(x.view(), &mut Context::default()));
+    }
+
+    #[test]
+    fn no_cost_grows_with_the_width() {
+        let wide = 1 << 40;
+        let x = Csr::from_rows(wide, [vec![(3, 1.0), (wide - 1, 2.0)], vec![(3, 4.0)]]).unwrap();
+        let mut context = Context::default();
+        let mut gradient = RowSparse::default();
+        let g = Dense::from_rows(&[[1.0], [10.0]]);
+        csr_transposed_dense(&mut gradient, x.view(), g.view(), false, &mut context);
+        assert_eq!(gradient.indices(), [3, wide as u64 - 1]);
+        assert_eq!(gradient.values(), [41.0, 2.0]);
+        let mut scores = Dense::default();
+        csr_row_sparse(&mut scores, x.view(), gradient.view(), &mut context);
+        assert_eq!(scores.values(), [45.0, 164.0]);
+        let mut product = Csr::default();
+        dense_csr(&mut product, g.view(), x.view(), true, &mut context);
+        assert_eq!(product, Csr::from_rows(wide, [[(3, 41.0), (wide - 1, 2.0)]]).unwrap());
+    }
+}

@@ -1,0 +1,105 @@
+//! Every kernel of the table allocates nothing when it is called again: the steady state of training.
+
+use crate::applications::{applications, classes, numbers};
+use crate::given::{Given, operands};
+use sparse_core::ir::Attributes;
+use sparse_core::operators::{self, Pattern};
+use sparse_core::storage::Storage;
+use sparse_runtime::formats::{Dense, RowSparseView};
+use sparse_runtime::kernels::{Array, Context, Operand, call_kernel};
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+/// The system's allocator, counting what this thread asks for.
+struct Counting;
+
+thread_local! {
+    static ALLOCATIONS: Cell<usize> = const { Cell::new(0) };
+}
+
+// SAFETY: every call goes to the system's allocator as it came; the counter is not allocated.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        // A thread that ends may have lost its counter.
+        let _ = ALLOCATIONS.try_with(|count| count.set(count.get() + 1));
+        // SAFETY: the caller's promise is passed on.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
+        // SAFETY: the caller's promise is passed on.
+        unsafe { System.dealloc(memory, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+#[test]
+fn no_kernel_allocates_when_it_is_called_again() {
+    let mut context = Context::default();
+    for operator in operators::all() {
+        for rule in operator.storage {
+            let signature = rule.signature();
+            for result in signature.results() {
+                let name = format!("{}_{}", operator.name, signature.kernel(result));
+                for application in applications(operator, &signature, result) {
+                    let given = largest(&signature.operands, &application.shapes);
+                    let call = |out: &mut Array<f32>, context: &mut Context| {
+                        let views: Vec<_> = given.iter().zip(&signature.operands).collect();
+                        let views: Vec<_> = views.into_iter().map(operand).collect();
+                        count(&name, out, &views, &application.attributes, context)
+                    };
+                    let mut out = Array::Dense(Dense::default());
+                    call(&mut out, &mut context);
+                    let allocations = call(&mut out, &mut context);
+                    assert_eq!(allocations, 0, "{name} {application:?}");
+                }
+            }
+        }
+    }
+}
+
+/// The number of allocations of a call.
+fn count(
+    name: &str,
+    out: &mut Array<f32>,
+    operands: &[Operand<'_, f32>],
+    attributes: &Attributes,
+    context: &mut Context,
+) -> usize {
+    let before = ALLOCATIONS.get();
+    let called = call_kernel(name, out, operands, attributes, context);
+    let allocations = ALLOCATIONS.get() - before;
+    assert!(called.is_some(), "{name} cannot be called");
+    allocations
+}
+
+/// Operands that store everything.
+fn largest(patterns: &[Pattern], shapes: &[Vec<usize>]) -> Vec<(Option<Array<f32>>, f32)> {
+    let mut numbers = numbers("largest");
+    let each = patterns.iter().zip(shapes).map(|(pattern, shape)| {
+        let mut choices = operands(*pattern, shape, classes(shapes), true, &mut numbers);
+        let given = match pattern {
+            Pattern::Array(Storage::Csr, _) => choices.swap_remove(1),
+            _ => choices.remove(choices.len() - 1),
+        };
+        match given {
+            Given::Scalar(number) => (None, number as f32),
+            given => (given.array(), 0.0),
+        }
+    });
+    each.collect()
+}
+
+fn operand<'a>(
+    ((array, number), pattern): (&'a (Option<Array<f32>>, f32), &Pattern),
+) -> Operand<'a, f32> {
+    match (array, pattern) {
+        (None, _) => Operand::Scalar(*number),
+        (Some(Array::Dense(table)), Pattern::Array(Storage::RowSparse, _)) => {
+            Operand::RowSparse(RowSparseView::all(*table.shape(), table.values()).unwrap())
+        }
+        (Some(array), _) => array.operand(),
+    }
+}
