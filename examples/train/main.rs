@@ -1,0 +1,212 @@
+//! A general command line: linear, logistic and softmax regression on LibSVM files.
+//!
+//! ```text
+//! cargo run --release --example train -- --model logistic --data a9a.gz --test a9a.t.gz --l2 1e-4
+//! ```
+
+mod arguments;
+mod models;
+
+use arguments::{Arguments, Base, Lazy, ModelKind, OptimizerKind, ScheduleKind};
+use clap::Parser;
+use models::{Linear, LinearNoBias, Logistic, LogisticNoBias, Softmax, SoftmaxNoBias};
+use nnz::data::DataError;
+use nnz::prelude::*;
+use nnz::training::score;
+use serde::Serialize;
+use std::path::Path;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    match run(&arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("train: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// What went wrong: the library's own error, or the thread pool's.
+type Failure = Box<dyn std::error::Error>;
+
+fn run(arguments: &Arguments) -> Result<(), Failure> {
+    if let Some(threads) = arguments.threads {
+        rayon::ThreadPoolBuilder::new().num_threads(threads).build_global()?;
+    }
+    let mut train = read(arguments, &arguments.data, arguments.features)?;
+    let d = train.n_features();
+    let test = arguments.test.as_deref().map(|path| read(arguments, path, Some(d)));
+    let mut test = test.transpose()?;
+    let seed = Seed(arguments.seed);
+    // A model is one entry here and one graph in `models`.
+    match (arguments.model, arguments.no_bias) {
+        (ModelKind::Linear, false) => {
+            let model = Linear::new(dims! { d: d }, seed)?;
+            fit(arguments, model, |model| model.w.values(), &train, test.as_ref())
+        }
+        (ModelKind::Linear, true) => {
+            let model = LinearNoBias::new(dims! { d: d }, seed)?;
+            fit(arguments, model, |model| model.w.values(), &train, test.as_ref())
+        }
+        (ModelKind::Logistic, false) => {
+            let model = Logistic::new(dims! { d: d }, seed)?;
+            fit(arguments, model, |model| model.w.values(), &train, test.as_ref())
+        }
+        (ModelKind::Logistic, true) => {
+            let model = LogisticNoBias::new(dims! { d: d }, seed)?;
+            fit(arguments, model, |model| model.w.values(), &train, test.as_ref())
+        }
+        (ModelKind::Softmax, no_bias) => {
+            let (with_ids, classes) = train.into_classes()?;
+            train = with_ids;
+            test = test.map(|test| test.with_classes(&classes)).transpose()?;
+            let dims = dims! { d: d, k: classes.len() };
+            if no_bias {
+                let model = SoftmaxNoBias::new(dims, seed)?;
+                fit(arguments, model, |model| model.w.values(), &train, test.as_ref())
+            } else {
+                let model = Softmax::new(dims, seed)?;
+                fit(arguments, model, |model| model.w.values(), &train, test.as_ref())
+            }
+        }
+    }
+}
+
+fn read(arguments: &Arguments, path: &Path, n_features: Option<usize>) -> Result<Dataset> {
+    let base = match arguments.index_base {
+        Base::Detect => IndexBase::Detect,
+        Base::Zero => IndexBase::Zero,
+        Base::One => IndexBase::One,
+    };
+    Ok(libsvm::Reader::new().index_base(base).n_features(n_features).read_path(path)?)
+}
+
+/// One epoch, as `--json` prints it. This contract stays; later models add fields.
+#[derive(Debug, Serialize)]
+struct Line {
+    epoch: u64,
+    objective: f64,
+    train_loss: f64,
+    seconds: f64,
+    samples_per_s: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    test_loss: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    test_accuracy: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    test_auc: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    test_rmse: Option<f64>,
+}
+
+fn fit<M: Model<Element = f32>>(
+    arguments: &Arguments,
+    mut model: M,
+    weights: impl Fn(&M) -> &[f32],
+    train: &Dataset,
+    test: Option<&Dataset>,
+) -> Result<(), Failure> {
+    // An optimizer is one entry here.
+    let rule = match arguments.optimizer {
+        OptimizerKind::Sgd => Sgd {
+            learning_rate: arguments.learning_rate,
+            momentum: arguments.momentum,
+            weight_decay: arguments.l2,
+            lazy_update: match arguments.lazy_update {
+                Lazy::Exact => LazyUpdate::Exact,
+                Lazy::Touched => LazyUpdate::Touched,
+                Lazy::Dense => LazyUpdate::Dense,
+            },
+            ..Sgd::default()
+        },
+    };
+    let mut trainer = Trainer::new(rule)
+        .batch_size(arguments.batch_size)
+        .epochs(arguments.epochs)
+        .shuffle(!arguments.no_shuffle)
+        .seed(arguments.seed)
+        .schedule(schedule(arguments, train.n_rows()))
+        .progress(Progress::Silent);
+    let mut updater = trainer.updater(&model)?;
+    let metrics = metrics(arguments.model);
+    for epoch in 0..arguments.epochs {
+        let report = trainer.fit_epochs(&mut model, &mut updater, train, epoch..epoch + 1)?;
+        let trained = report.last().ok_or(DataError::ZeroBatchSize)?;
+        let train_loss = score(&mut model, train, &[], arguments.eval_batch)?.loss;
+        let norm: f64 = weights(&model).iter().map(|w| f64::from(*w) * f64::from(*w)).sum();
+        let tested = match test {
+            Some(test) => Some(score(&mut model, test, &metrics, arguments.eval_batch)?),
+            None => None,
+        };
+        let metric = |name| tested.as_ref().and_then(|report| report.metric(name));
+        print(
+            arguments,
+            &Line {
+                epoch: epoch + 1,
+                objective: train_loss + arguments.l2 / 2.0 * norm,
+                train_loss,
+                seconds: trained.seconds,
+                samples_per_s: trained.samples_per_second(),
+                test_loss: tested.as_ref().map(|report| report.loss),
+                test_accuracy: metric("accuracy"),
+                test_auc: metric("auc"),
+                test_rmse: metric("rmse"),
+            },
+        )?;
+    }
+    if let Some(path) = &arguments.save {
+        checkpoint::save(&model, path)?;
+    }
+    Ok(())
+}
+
+fn schedule(arguments: &Arguments, n_rows: usize) -> Schedule {
+    let unit = ScheduleUnit::Step;
+    match arguments.schedule {
+        ScheduleKind::Constant => Schedule::Constant,
+        ScheduleKind::InverseScaling => {
+            Schedule::InverseScaling { decay: arguments.decay, power: arguments.power, unit }
+        }
+        ScheduleKind::Exponential => {
+            Schedule::Exponential { factor: arguments.decay, unit: ScheduleUnit::Epoch }
+        }
+        ScheduleKind::Cosine => {
+            let steps = n_rows.div_ceil(arguments.batch_size.max(1)) as u64;
+            Schedule::Cosine { total: (steps * arguments.epochs).max(1), end: 0.0, unit }
+        }
+    }
+}
+
+fn metrics(model: ModelKind) -> Vec<Box<dyn Metric>> {
+    match model {
+        ModelKind::Linear => vec![Box::new(Rmse)],
+        ModelKind::Logistic => vec![Box::new(Accuracy), Box::new(Auc)],
+        ModelKind::Softmax => vec![Box::new(Accuracy)],
+    }
+}
+
+fn print(arguments: &Arguments, line: &Line) -> Result<(), Failure> {
+    if arguments.json {
+        println!("{}", serde_json::to_string(line)?);
+        return Ok(());
+    }
+    print!(
+        "epoch {}/{}  objective {:.6}  loss {:.6}",
+        line.epoch, arguments.epochs, line.objective, line.train_loss
+    );
+    let tested = [
+        ("loss", line.test_loss),
+        ("accuracy", line.test_accuracy),
+        ("auc", line.test_auc),
+        ("rmse", line.test_rmse),
+    ];
+    for (name, value) in tested {
+        if let Some(value) = value {
+            print!("  test {name} {value:.5}");
+        }
+    }
+    println!("  {:.2} s  {:.2} M samples/s", line.seconds, line.samples_per_s / 1e6);
+    Ok(())
+}
