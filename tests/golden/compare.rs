@@ -1,0 +1,69 @@
+//! How close is close enough.
+
+/// What two numbers may differ by: `absolute + relative · |expected|`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Tolerance {
+    pub(crate) absolute: f64,
+    pub(crate) relative: f64,
+}
+
+impl Tolerance {
+    /// Parameters after thousands of steps in `f32`.
+    pub(crate) const TRAINED: Tolerance = Tolerance { absolute: 1e-4, relative: 1e-4 };
+
+    /// Compares all numbers, or names the first that differs. Infinities and NaN must be where they are
+    /// expected.
+    pub(crate) fn compare(
+        self,
+        what: &str,
+        found: impl IntoIterator<Item = f64>,
+        expected: &[f64],
+    ) -> Result<(), String> {
+        let mut count = 0;
+        for (at, found) in found.into_iter().enumerate() {
+            count += 1;
+            let Some(&expected) = expected.get(at) else {
+                continue;
+            };
+            if !self.is_close(found, expected) {
+                return Err(format!("{what}: element {at} is {found}, expected {expected}"));
+            }
+        }
+        match count == expected.len() {
+            true => Ok(()),
+            false => Err(format!("{what}: {count} elements, expected {}", expected.len())),
+        }
+    }
+
+    fn is_close(self, found: f64, expected: f64) -> bool {
+        if found.is_nan() || expected.is_nan() {
+            return found.is_nan() && expected.is_nan();
+        }
+        if found.is_infinite() || expected.is_infinite() {
+            return found == expected;
+        }
+        (found - expected).abs() <= self.absolute + self.relative * expected.abs()
+    }
+}
+
+#[test]
+fn what_differs_is_named() {
+    const EXACT: Tolerance = Tolerance { absolute: 1e-6, relative: 1e-5 };
+    let close =
+        |found: &[f64], expected: &[f64]| EXACT.compare("w", found.iter().copied(), expected);
+    let (nan, inf) = (f64::NAN, f64::INFINITY);
+    assert_eq!(close(&[1.0, nan, inf, -0.0], &[1.000001, nan, inf, 0.0]), Ok(()));
+    assert_eq!(close(&[], &[]), Ok(()));
+    let refused = [
+        (&[1.0][..], &[1.1][..], "w: element 0 is 1, expected 1.1"),
+        (&[nan], &[0.0], "w: element 0 is NaN, expected 0"),
+        (&[0.0], &[nan], "w: element 0 is 0, expected NaN"),
+        (&[inf], &[-inf], "w: element 0 is inf, expected -inf"),
+        (&[1e30], &[inf], "w: element 0 is 1000000000000000000000000000000, expected inf"),
+        (&[1.0], &[1.0, 2.0], "w: 1 elements, expected 2"),
+        (&[1.0, 2.0], &[1.0], "w: 2 elements, expected 1"),
+    ];
+    for (found, expected, message) in refused {
+        assert_eq!(close(found, expected), Err(message.to_owned()));
+    }
+}

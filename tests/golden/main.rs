@@ -1,0 +1,15 @@
+//! Recorded results of another implementation: every case of every file of a folder.
+//!
+//! The folder is `NNZ_GOLDEN` (default `../shared/golden` beside the repository), so that the runner can be pointed at
+//! other files of the same form. Without it every test says `SKIPPED`, or fails where `NNZ_REQUIRE_DATA=1`.
+//! A case that the runner does not understand has failed; what is not built yet is in an explicit list
+//! ([`train::NOT_BUILT`]), and printed with its number.
+
+// A case that cannot be read fails the test.
+#![allow(clippy::unwrap_used)]
+
+mod case;
+mod compare;
+mod models;
+mod tally;
+mod train;

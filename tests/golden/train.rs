@@ -1,0 +1,321 @@
+//! Whole training runs: parameters after the first steps and after every epoch, metrics, optimizer state.
+//!
+//! Lazy runs are met by `Touched`; runs that update every row at every step are met by `Dense` and by `Exact`,
+//! which is the same mathematics. Each runs through the fused and the unfused step.
+
+use crate::case::{Tensor, cases, id, numbers};
+use crate::compare::Tolerance;
+use crate::models::{Arrays, Choice, Visit, with_model};
+use crate::tally::{Outcome, Tally};
+use nnz::core::storage::Storage;
+use nnz::data::Dataset;
+use nnz::kernels::Array;
+use nnz::optimizer::Updater;
+use nnz::prelude::*;
+use serde_json::Value;
+
+/// Optimizers that are not built yet. A name that is neither here nor known fails.
+pub(crate) const NOT_BUILT: &[&str] = &["adam", "adagrad", "ftrl", "groupadagrad"];
+
+#[test]
+fn linear() {
+    run_file("train_linear");
+}
+
+#[test]
+fn classify() {
+    run_file("train_classify");
+}
+
+fn run_file(file: &str) {
+    let Some(cases) = cases(file) else { return };
+    let mut tally = Tally::new(file);
+    let mut runs = 0;
+    for case in &cases {
+        let outcome = match case["optimizer"].as_str() {
+            Some("sgd") => run_case(case, &cases, &mut runs).into(),
+            Some(name) if NOT_BUILT.contains(&name) => Outcome::NotBuilt(name.to_owned()),
+            name => Outcome::Failed(format!("unknown optimizer {name:?}")),
+        };
+        tally.add(id(case), outcome);
+    }
+    crate::tally::say(&format!(
+        "golden {file}: {runs} runs of recorded cases (fused and unfused, by each update)"
+    ));
+    tally.finish();
+}
+
+fn run_case(case: &Value, cases: &[Value], runs: &mut usize) -> Result<(), String> {
+    let modes: &[LazyUpdate] = match case["hyper"]["lazy_update"].as_bool() {
+        Some(false) => &[LazyUpdate::Dense, LazyUpdate::Exact],
+        _ => &[LazyUpdate::Touched],
+    };
+    for &mode in modes {
+        for fused in [true, false] {
+            *runs += 1;
+            let mut run = Run::read(case, cases, mode)?;
+            let choice = choose(case, &run, fused)?;
+            run.one_loop = fused && choice.arrays != Arrays::Dense;
+            let step = if fused { "fused" } else { "unfused" };
+            let at = |message| format!("{mode:?}, {step}: {message}");
+            with_model(choice, &mut run).map_err(at)?;
+        }
+    }
+    Ok(())
+}
+
+/// A case, ready to be run.
+struct Run<'a> {
+    case: &'a Value,
+    rule: Sgd,
+    features: Array<f32>,
+    labels: Tensor,
+    /// Initial values, by the model's order: weight, then bias.
+    parameters: Vec<Tensor>,
+    batch_size: usize,
+    /// Whether the model's step is one loop.
+    one_loop: bool,
+}
+
+impl<'a> Run<'a> {
+    fn read(case: &'a Value, cases: &[Value], mode: LazyUpdate) -> Result<Self, String> {
+        let tensor = |name: &str| -> Result<Tensor, String> {
+            let of = |case: &Value| {
+                let list = case["data"].as_array().map_or(&[][..], |list| list);
+                list.iter().find(|tensor| tensor["name"] == name).cloned()
+            };
+            let here = of(case).ok_or(format!("no data called `{name}`"))?;
+            match here["same_as"].as_str() {
+                None => Tensor::read(&here),
+                Some(other) => {
+                    let other = cases.iter().find(|case| case["id"] == other);
+                    let there =
+                        other.and_then(of).ok_or(format!("`{name}` is the same as none"))?;
+                    Tensor::read(&there)
+                }
+            }
+        };
+        let [data_name] = words(&case["data_names"])[..] else {
+            return Err("not one array of data".into());
+        };
+        let label_name = case["label_name"].as_str().ok_or("no label")?;
+        let batch_size = case["batch_size"].as_u64().ok_or("no batch size")? as usize;
+        let parameters: Option<Vec<Tensor>> =
+            Tensor::read_all(&case["params"])?.into_iter().collect();
+        Ok(Run {
+            case,
+            rule: rule(&case["hyper"], mode, batch_size)?,
+            features: tensor(data_name)?.array()?,
+            labels: tensor(label_name)?,
+            parameters: parameters.ok_or("a parameter is null")?,
+            batch_size,
+            one_loop: false,
+        })
+    }
+
+    /// The first `n_rows` rows of the data.
+    fn dataset(&self, n_rows: usize, ids: bool) -> Result<Dataset, String> {
+        let builder = match &self.features {
+            Array::Csr(csr) => {
+                let rows = csr.view().rows(0..n_rows).map_err(text)?;
+                Dataset::builder().input("x", rows.to_owned())
+            }
+            Array::Dense(dense) => {
+                let rows = dense.view().rows(0..n_rows).map_err(text)?;
+                Dataset::builder().input("x", rows.to_owned())
+            }
+            other => return Err(format!("data is {}", other.storage())),
+        };
+        let builder = if ids {
+            let ids = self.labels.ids()?;
+            builder.label("y", ids.view().rows(0..n_rows).map_err(text)?.to_owned())
+        } else {
+            let labels = self.labels.array()?;
+            let Array::Dense(labels) = labels else { return Err("labels are sparse".into()) };
+            builder.label("y", labels.view().rows(0..n_rows).map_err(text)?.to_owned())
+        };
+        builder.build().map_err(text)
+    }
+
+    fn model<M: Model<Element = f32>>(
+        &self,
+        new: &impl Fn(usize, usize) -> nnz::Result<M>,
+    ) -> Result<M, String> {
+        let [d, k] = self.parameters[0].shape[..] else {
+            return Err("the weight is no matrix".into());
+        };
+        let mut model = new(d, k).map_err(text)?;
+        let initial = self.parameters.iter();
+        for (parameter, initial) in model.parameters_mut().into_iter().zip(initial) {
+            if parameter.shape[..] != initial.shape[..] {
+                return Err(format!("`{}` has shape {}", parameter.name, parameter.shape));
+            }
+            for (to, &from) in parameter.values.iter_mut().zip(&initial.data) {
+                *to = from as f32;
+            }
+        }
+        Ok(model)
+    }
+
+    fn trainer(&self) -> Trainer<'static, Sgd> {
+        let trainer = Trainer::new(self.rule.clone())
+            .batch_size(self.batch_size)
+            .epochs(self.case["epochs"].as_u64().unwrap_or(0))
+            .shuffle(false)
+            .last_batch(LastBatch::Discard)
+            .decay_all()
+            .progress(Progress::Silent);
+        match self.case["metric"].as_str() {
+            Some("ce") => trainer.metric(LogLoss),
+            _ => trainer.metric(Mse),
+        }
+    }
+
+    fn compare_parameters<M: Model<Element = f32>>(
+        &self,
+        when: &str,
+        model: &M,
+        expected: &Value,
+    ) -> Result<(), String> {
+        for (found, named) in model.parameters().iter().zip(&self.parameters) {
+            let expected = numbers(&expected[named.name.as_str()])
+                .filter(|list| !list.is_empty())
+                .ok_or_else(|| format!("{when}: `{}` is not recorded", named.name))?;
+            let values = found.values.iter().map(|&value| f64::from(value));
+            Tolerance::TRAINED.compare(&format!("{when}: `{}`", named.name), values, &expected)?;
+        }
+        Ok(())
+    }
+
+    /// One optimizer state for each parameter, where the rule has one.
+    fn compare_states(&self, updater: &Updater<Sgd, f32>) -> Result<(), String> {
+        for (index, named) in self.parameters.iter().enumerate() {
+            let expected = Tensor::read_all(&self.case["final_states"][named.name.as_str()])?;
+            let found = updater.states(index).map_err(text)?;
+            let what = format!("at the end: momentum of `{}`", named.name);
+            match &expected[..] {
+                [] if found.is_empty() => {}
+                [Some(expected)] => {
+                    let found = found.iter().map(|&[momentum]| f64::from(momentum));
+                    Tolerance::TRAINED.compare(&what, found, &expected.expand())?;
+                }
+                _ => return Err(format!("{what}: {} states recorded", expected.len())),
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Visit for Run<'_> {
+    fn visit<M: Model<Element = f32>>(
+        &mut self,
+        new: impl Fn(usize, usize) -> nnz::Result<M>,
+    ) -> Result<(), String> {
+        if M::PLAN.text.contains("step: one loop") != self.one_loop {
+            return Err(format!("the step is not planned as it should be: {}", M::PLAN));
+        }
+        let ids = M::INPUTS.iter().any(|input| !input.element.is_float());
+        for step in self.case["first_steps"].as_array().map_or(&[][..], |list| list) {
+            let number = step["step"].as_u64().ok_or("a step without a number")? as usize;
+            let data = self.dataset(number * self.batch_size, ids)?;
+            let mut model = self.model(&new)?;
+            self.trainer().epochs(1).fit(&mut model, &data).map_err(text)?;
+            let when = format!("after step {number}");
+            self.compare_parameters(&when, &model, &step["params"])?;
+            let output = model.dense_output(0).ok_or("the output is not dense")?;
+            let found = output.values().iter().map(|&value| f64::from(value));
+            let expected = numbers(&step["output"]).ok_or("an output that is no number")?;
+            Tolerance::TRAINED.compare(&format!("output of step {number}"), found, &expected)?;
+        }
+        let data = self.dataset(self.labels.shape[0], ids)?;
+        let mut model = self.model(&new)?;
+        let mut trainer = self.trainer();
+        let mut updater = trainer.updater(&model).map_err(text)?;
+        let history = self.case["history"].as_array().ok_or("no history")?;
+        if history.len() as u64 != self.case["epochs"].as_u64().unwrap_or(0) {
+            return Err(format!("{} epochs are recorded", history.len()));
+        }
+        for (epoch, recorded) in (0..).zip(history) {
+            let report = trainer
+                .fit_epochs(&mut model, &mut updater, &data, epoch..epoch + 1)
+                .map_err(text)?;
+            let when = format!("after epoch {epoch}");
+            self.compare_parameters(&when, &model, &recorded["params"])?;
+            let metrics = &report.epochs[0].metrics;
+            let metric = metrics.iter().map(|(_, value)| *value);
+            let expected = recorded["metric"].as_f64().ok_or("no metric")?;
+            Tolerance::TRAINED.compare(&format!("{when}: metric"), metric, &[expected])?;
+        }
+        self.compare_states(&updater)
+    }
+}
+
+/// Which model the recorded graph is. Everything about it is looked at: a graph that differs in anything
+/// is unknown.
+fn choose(case: &Value, run: &Run<'_>, fused: bool) -> Result<Choice, String> {
+    let nodes = case["graph"]["nodes"].as_array().ok_or("no graph")?;
+    let unknown = || format!("unknown graph {}", case["graph"]);
+    let names: Vec<&str> = run.parameters.iter().map(|tensor| tensor.name.as_str()).collect();
+    let (data, label) = (words(&case["data_names"])[0], case["label_name"].as_str().unwrap_or(""));
+    let mut previous = "";
+    let mut ops = Vec::new();
+    for node in nodes {
+        let (op, inputs) = (node["op"].as_str().unwrap_or(""), words(&node["inputs"]));
+        let wired = match (op, &names[..]) {
+            ("dot", [weight, ..]) => inputs == [data, weight],
+            ("broadcast_add", [_, bias]) => inputs == [previous, bias],
+            _ => inputs == [previous, label],
+        };
+        if !wired || node["attrs"].as_object().is_some_and(|attributes| !attributes.is_empty()) {
+            return Err(unknown());
+        }
+        previous = node["name"].as_str().unwrap_or("");
+        ops.push(op);
+    }
+    let heads = ["LinearRegressionOutput", "LogisticRegressionOutput", "SoftmaxOutput"];
+    let (bias, last) = match (&ops[..], names.len()) {
+        (["dot", "broadcast_add", last], 2) => (true, *last),
+        (["dot", last], 1) => (false, *last),
+        _ => return Err(unknown()),
+    };
+    let head = heads.into_iter().find(|head| *head == last).ok_or_else(unknown)?;
+    match (head, case["metric"].as_str()) {
+        ("SoftmaxOutput", Some("ce")) => {}
+        (head, Some("mse")) if head != "SoftmaxOutput" => {}
+        (_, metric) => return Err(format!("unknown metric {metric:?}")),
+    }
+    let weight = crate::case::storage(&case["params"][0]["param_stype"]);
+    let arrays = match (run.features.storage(), weight) {
+        (Storage::Csr, Some(Storage::RowSparse)) => Arrays::Sparse,
+        (Storage::Csr, Some(Storage::Dense)) => Arrays::DenseWeight,
+        (Storage::Dense, Some(Storage::Dense)) => Arrays::Dense,
+        (data, weight) => return Err(format!("data is {data}, the weight {weight:?}")),
+    };
+    Ok(Choice { head, arrays, bias, fused })
+}
+
+/// The update rule. Recorded gradients are sums over a batch; those of this library are means.
+fn rule(hyper: &Value, lazy_update: LazyUpdate, batch_size: usize) -> Result<Sgd, String> {
+    let mut rule = Sgd { lazy_update, ..Sgd::default() };
+    for (name, value) in hyper.as_object().ok_or("no hyperparameters")? {
+        let number = || value.as_f64().ok_or_else(|| format!("`{name}` is no number"));
+        match name.as_str() {
+            "learning_rate" => rule.learning_rate = number()?,
+            "momentum" => rule.momentum = number()?,
+            "wd" => rule.weight_decay = number()?,
+            "rescale_grad" => rule.rescale_grad = number()? * batch_size as f64,
+            "clip_gradient" => rule.clip_gradient = Some(number()?),
+            "lazy_update" => {}
+            _ => return Err(format!("unknown hyperparameter `{name}`")),
+        }
+    }
+    Ok(rule)
+}
+
+fn words(list: &Value) -> Vec<&str> {
+    list.as_array().map_or(&[][..], |list| list).iter().filter_map(Value::as_str).collect()
+}
+
+fn text(error: impl Into<nnz::Error>) -> String {
+    error.into().to_string()
+}
