@@ -36,6 +36,7 @@
 mod accumulator;
 mod apply;
 mod error;
+mod flush;
 mod rows;
 mod spec;
 #[cfg(test)]

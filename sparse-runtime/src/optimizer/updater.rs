@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::model::Model;
 use sparse_core::element::Float;
 use sparse_core::storage::Storage;
-use sparse_core::update_rules::{IdleHistory, IdleMap, LazyUpdate, StateBlock, Step, UpdateRule};
+use sparse_core::update_rules::{IdleHistory, IdleMap, LazyUpdate, Step, UpdateRule};
 use std::marker::PhantomData;
 
 /// Runs of equal idle maps after which tables are flushed and the history starts afresh: some 80 MB.
@@ -51,7 +51,7 @@ pub(super) struct Group<S> {
     /// True where one of its tables is lazy.
     lazy: bool,
     /// True from the first idle map on: rows have something to catch up with.
-    active: bool,
+    pub(super) active: bool,
     pub(super) history: IdleHistory,
 }
 
@@ -59,10 +59,10 @@ pub(super) struct Group<S> {
 #[derive(Clone, Debug)]
 pub(super) struct Table<T, S> {
     pub(super) spec: ParameterSpec,
-    size: usize,
+    pub(super) size: usize,
     pub(super) group: usize,
     /// Rows are caught up later: mode `Exact` and a row_sparse gradient.
-    lazy: bool,
+    pub(super) lazy: bool,
     pub(super) states: Vec<S>,
     /// See `RowUpdater::last`. Empty is as good as all 0: the pages are asked for when rows are.
     pub(super) last: Vec<u32>,
@@ -333,89 +333,6 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
         }))
     }
 
-    /// Brings every row of a parameter up to date: before the whole table is read (evaluation, saving), and
-    /// at the end of an epoch. O(values) where rows wait, O(1) otherwise.
-    ///
-    /// # Errors
-    ///
-    /// As [`rows`](Self::rows), but frozen parameters are fine.
-    pub fn flush(&mut self, parameter: usize, values: &mut [T]) -> Result<()> {
-        let table = self.table(parameter)?;
-        if table.size != values.len() {
-            return Err(self.wrong_count(parameter, values.len()));
-        }
-        self.settle_all(parameter, values);
-        let index = self.parameters[parameter].group;
-        if self.groups[index].history.n_runs() > 0 {
-            let of_group = |table: &&Table<_, _>| table.lazy && table.group == index;
-            let waiting = self.parameters.iter().filter(of_group);
-            let oldest = waiting.map(|table| table.base).min();
-            let history = &mut self.groups[index].history;
-            history.forget_before(oldest.unwrap_or(self.clock));
-        }
-        Ok(())
-    }
-
-    /// [`flush`](Self::flush) for every parameter of a model.
-    ///
-    /// # Errors
-    ///
-    /// The updater was made for another model.
-    pub fn flush_model<M: Model<Element = T>>(&mut self, model: &mut M) -> Result<()> {
-        let parameters = model.parameters_mut();
-        if parameters.len() != self.parameters.len() {
-            return Err(OptimizerError::OtherModel { model: M::NAME }.into());
-        }
-        for (index, parameter) in parameters.into_iter().enumerate() {
-            self.flush(index, parameter.values)?;
-        }
-        Ok(())
-    }
-
-    /// Settles all rows and moves the base to the clock.
-    pub(super) fn settle_all(&mut self, parameter: usize, values: &mut [T]) {
-        let table = &mut self.parameters[parameter];
-        let group = &self.groups[table.group];
-        if !table.lazy || table.base >= self.clock {
-            return;
-        }
-        let base = std::mem::replace(&mut table.base, self.clock);
-        if !group.active {
-            return;
-        }
-        let row_size = table.spec.row_size;
-        // Most rows wait since the last flush; they share one map.
-        let longest = group.history.since(base);
-        let mut none = StateOf::<R, T>::default();
-        for row in 0..table.spec.n_rows {
-            let mut map = longest;
-            if let Some(last) = table.last.get_mut(row)
-                && *last != 0
-            {
-                // A row that was updated in the present step is a step ahead of the clock.
-                let settled = base + u64::from(*last);
-                *last = settled.saturating_sub(self.clock) as u32;
-                map = group.history.since(settled.min(self.clock));
-            }
-            if map == IdleMap::IDENTITY {
-                continue;
-            }
-            let start = row * row_size;
-            for (column, weight) in values[start..start + row_size].iter_mut().enumerate() {
-                let state = table.states.get_mut(start + column).unwrap_or(&mut none);
-                let (mut new_weight, mut new_state) = (*weight, *state);
-                R::Step::<T>::apply_idle(&map, &mut new_weight, &mut new_state);
-                // Memory that nobody has written is left alone, so that it stays unmapped.
-                if new_weight != *weight {
-                    *weight = new_weight;
-                }
-                if new_state.values() != state.values() {
-                    *state = new_state;
-                }
-            }
-        }
-    }
-
     /// Makes the groups' steps for the current learning rate.
     #[cold]
     fn resolve(&mut self) {
@@ -490,7 +407,7 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
         }
     }
 
-    fn table(&self, parameter: usize) -> Result<&Table<T, StateOf<R, T>>> {
+    pub(super) fn table(&self, parameter: usize) -> Result<&Table<T, StateOf<R, T>>> {
         match self.parameters.get(parameter) {
             Some(table) => Ok(table),
             None => Err(self.refusal(parameter, 0)),
@@ -513,7 +430,7 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
     }
 
     #[cold]
-    fn wrong_count(&self, parameter: usize, n_values: usize) -> crate::Error {
+    pub(super) fn wrong_count(&self, parameter: usize, n_values: usize) -> crate::Error {
         let table = &self.parameters[parameter];
         OptimizerError::ValueCount {
             parameter: table.spec.name.to_string(),

@@ -3,7 +3,9 @@
 use super::report::EpochReport;
 #[cfg(feature = "progress")]
 use indicatif::{ProgressBar, ProgressStyle};
-use std::io::{self, IsTerminal, Write};
+#[cfg(feature = "progress")]
+use std::io::IsTerminal;
+use std::io::{self, Write};
 
 /// What a run of training prints, always to the error stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -20,6 +22,7 @@ pub enum Progress {
 }
 
 /// Batches between two looks at the bar: a step may take 50 ns, a look takes longer.
+#[cfg(feature = "progress")]
 const STRIDE: u64 = 1024;
 
 /// Progress at work.
@@ -27,12 +30,14 @@ pub(super) struct Reporter {
     lines: bool,
     #[cfg(feature = "progress")]
     bar: Option<ProgressBar>,
-    /// Batches since the bar was last moved.
+    /// Batches since the bar was last moved, or `u64::MAX` where there is none.
+    #[cfg(feature = "progress")]
     waiting: u64,
 }
 
 impl Reporter {
     pub(super) fn new(progress: Progress) -> Self {
+        #[cfg(feature = "progress")]
         let is_bar = match progress {
             Progress::Auto => io::stderr().is_terminal(),
             Progress::Bar => true,
@@ -42,6 +47,7 @@ impl Reporter {
             lines: progress != Progress::Silent,
             #[cfg(feature = "progress")]
             bar: is_bar.then(bar),
+            #[cfg(feature = "progress")]
             waiting: if is_bar { 0 } else { u64::MAX },
         }
     }
