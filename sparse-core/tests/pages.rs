@@ -71,3 +71,10 @@ fn the_error_of_the_readme_is_the_recorded_one() {
     let words: Vec<&str> = shown.lines().take(2).collect();
     assert!(recorded.starts_with(&format!("error: {}\n", words.join("\n"))));
 }
+
+#[test]
+fn the_rust_version_of_the_readme_is_the_declared_one() {
+    let readme = fs::read_to_string(root().join("README.md")).unwrap();
+    let declared = format!("Minimum supported Rust version: {}.", env!("CARGO_PKG_RUST_VERSION"));
+    assert!(readme.contains(&declared), "the README does not say `{declared}`");
+}
