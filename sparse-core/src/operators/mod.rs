@@ -106,8 +106,8 @@ pub enum BinaryFamily {
     Intersection,
     /// f(0, y) = 0 for the left operand only (divide).
     Left,
-    /// A function of `g` and `x`, the gradient arriving at a unary function and its operand (or result):
-    /// the result stores what `x` stores.
+    /// A function of `g` and `x`, the gradient arriving at a unary function and its operand (or result), with
+    /// f(0, x) = 0: the result stores what both store. A dense `g` meets a csr `x` on its pattern.
     Gradient,
 }
 

@@ -39,8 +39,8 @@ const REDUCE_TO: Operator = Operator {
     shape: "any any -> like",
     storage: &[
         rule("dense dense -> dense"),
-        rule("dense csr -> dense").same_shape(),
-        rule("dense row_sparse -> dense").same_shape(),
+        rule("dense csr -> dense"),
+        rule("dense row_sparse -> dense"),
         rule("csr dense -> dense"),
         rule("csr csr -> csr").same_shape(),
         rule("row_sparse dense -> dense"),

@@ -55,6 +55,7 @@ pub fn differentiate(graph: &mut Graph) -> Vec<Diagnostic> {
                     let place = graph.value(id).place;
                     match instantiate(graph, &formula, &scope, place, &mut diagnostics) {
                         Ok(gradient) => {
+                            request_dense(graph, gradient, *operand);
                             contributions[operand.0].push(Contribution { gradient, user: id });
                         }
                         Err(message) => {
@@ -89,6 +90,27 @@ pub fn differentiate(graph: &mut Graph) -> Vec<Diagnostic> {
     graph.gradients.sort_by_key(|(parameter, _)| *parameter);
     make_distinct(graph, &mut diagnostics);
     diagnostics
+}
+
+/// The gradient of a dense value that is computed, such as `exp(w)` in `dot(x, exp(w))`, is read by operators that
+/// take it dense: where a kernel offers that, it is asked for. A parameter's gradient stays as sparse as it is.
+fn request_dense(graph: &mut Graph, gradient: ValueId, operand: ValueId) {
+    let computed = graph.apply_of(operand).is_some() && graph.storage(operand) == Storage::Dense;
+    // Just appended, so that nothing relies on its storage yet.
+    let newest = gradient.0 + 1 == graph.values.len();
+    if !computed || !newest || graph.storage(gradient) == Storage::Dense {
+        return;
+    }
+    let value = &mut graph.values[gradient.0];
+    let Kind::Apply(apply) = &mut value.kind else { return };
+    let offered = apply
+        .rule
+        .and_then(|rule| apply.operator.storage.get(rule))
+        .is_some_and(|rule| rule.signature().on_request == Some(Storage::Dense));
+    if offered && apply.operator.attribute("out").is_some() {
+        apply.attributes.set("out", AttributeValue::Storage(Storage::Dense));
+        value.storage = Some(Storage::Dense);
+    }
 }
 
 /// For each value, whether it is computed from one of the given ones.
@@ -288,11 +310,21 @@ pub fn separate_outputs(graph: &mut Graph) -> Vec<Diagnostic> {
 fn make_distinct(graph: &mut Graph, diagnostics: &mut Vec<Diagnostic>) {
     let mut taken: Vec<ValueId> = graph.outputs.iter().map(|output| output.value).collect();
     for index in 0..graph.gradients.len() {
-        let (_, id) = graph.gradients[index];
-        if taken.contains(&id) || graph.apply_of(id).is_none() {
-            let place = graph.value(id).place;
-            let copied = copy(graph, id, place, diagnostics);
-            graph.gradients[index].1 = copied;
+        let (parameter, id) = graph.gradients[index];
+        let place = graph.value(id).place;
+        if graph.constant_of(id).is_some() {
+            // The parameter itself is a loss, or added to one.
+            let operands = vec![id, parameter];
+            graph.gradients[index].1 = derived(
+                graph,
+                "broadcast_like",
+                operands,
+                Attributes::default(),
+                place,
+                diagnostics,
+            );
+        } else if taken.contains(&id) || graph.apply_of(id).is_none() {
+            graph.gradients[index].1 = copy(graph, id, place, diagnostics);
         }
         taken.push(graph.gradients[index].1);
     }
@@ -408,5 +440,28 @@ s = dot(x, w)
         assert!(diagnostics.is_empty(), "{diagnostics:?}");
         assert!(printed.contains("= multiply(%10, 0.5): dense [n, 1]"), "{printed}");
         assert!(printed.contains("= negative(%10): dense [n, 1]"), "{printed}");
+    }
+
+    #[test]
+    fn gradients_of_dense_intermediates_are_dense() {
+        let (printed, diagnostics) = run("\
+model M f32
+x = input csr f32 [n, d]
+y = label dense f32 [n, 1]
+w = param dense f32 [d, 1] \"Zeros\"
+u = exp(w)
+s = dot(x, u)
+l = squared_error(s, y)
+loss l");
+        assert!(diagnostics.is_empty(), "{diagnostics:?}");
+        assert!(printed.contains("transpose_lhs = true): dense [d, 1]"), "{printed}");
+        assert!(printed.contains("exp_gradient("), "{printed}");
+    }
+
+    #[test]
+    fn a_parameter_that_is_a_loss_itself() {
+        let (printed, diagnostics) = run("model M f32\nb = param dense f32 [] \"Zeros\"\nloss b");
+        assert!(diagnostics.is_empty(), "{diagnostics:?}");
+        assert!(printed.contains("= broadcast_like(1, b): dense []"), "{printed}");
     }
 }

@@ -103,6 +103,12 @@ fn choose(graph: &Graph, apply: &Apply, value: &Value) -> Result<(usize, Storage
         if !covers(graph, apply, &signature) {
             continue;
         }
+        // Broadcasting to a third dimension leaves csr behind.
+        if signature.result == Storage::Csr
+            && value.shape.as_ref().is_some_and(|shape| shape.len() != 2)
+        {
+            continue;
+        }
         let result = match requested {
             Some(wanted) if signature.results().any(|result| result == wanted) => wanted,
             // An annotation that no rule meets is reported by its own code.
@@ -412,5 +418,16 @@ mod tests {
         assert!(errors[0].starts_with("[NNZ0304] `softmax_cross_entropy` needs integer ids for its `label`, but `y` holds `f32`"));
         let (_, errors) = run("model M f32\ny = input dense u32 [n]\nu = tanh(y)");
         assert!(errors[0].starts_with("[NNZ0304] `tanh` computes with numbers"));
+    }
+
+    #[test]
+    fn csr_has_two_dimensions_also_after_broadcasting() {
+        let (_, errors) = run(
+            "model M f32\nx = input csr f32 [n, d]\nz = input dense f32 [m, n, d]\nu = multiply(x, z)",
+        );
+        assert!(
+            errors[0].starts_with("[NNZ0301] `multiply` of `csr` and `dense` would be dense"),
+            "{errors:?}"
+        );
     }
 }
