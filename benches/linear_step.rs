@@ -41,14 +41,17 @@ struct Arrays<'a> {
 
 fn main() -> Result<()> {
     let data = synthetic::click_log(ROWS, FEATURES, FIELDS, 42)?;
-    let (Some(x), Some(nnz::data::ColumnValues::Dense(y))) = (data.features(), data.labels()) else {
+    let (Some(x), Some(nnz::data::ColumnValues::Dense(y))) = (data.features(), data.labels())
+    else {
         return Ok(());
     };
     let nnz::formats::ColumnIdsView::U32(columns) = x.columns() else { return Ok(()) };
-    let arrays =
-        Arrays { indptr: x.indptr(), columns, values: x.values(), labels: y.values() };
+    let arrays = Arrays { indptr: x.indptr(), columns, values: x.values(), labels: y.values() };
     println!("{ROWS} × {FEATURES} rows of {FIELDS} non-zeros, logistic, SGD, one thread, f32");
-    println!("{:<26}{:>14}{:>14}{:>9}{:>13}", "batch", "by hand, M/s", "emitted, M/s", "ratio", "loss differs");
+    println!(
+        "{:<26}{:>14}{:>14}{:>9}{:>13}",
+        "batch", "by hand, M/s", "emitted, M/s", "ratio", "loss differs"
+    );
     for batch_size in [1, 32, 1024] {
         compare(&data, &arrays, batch_size)?;
     }
@@ -134,7 +137,12 @@ struct Hand {
 
 impl Hand {
     fn new(n_features: usize) -> Self {
-        Hand { slot_of: vec![0; n_features], touched: Vec::new(), sums: Vec::new(), gradients: Vec::new() }
+        Hand {
+            slot_of: vec![0; n_features],
+            touched: Vec::new(),
+            sums: Vec::new(),
+            gradients: Vec::new(),
+        }
     }
 
     fn batches(&mut self, arrays: &Arrays<'_>, weights: &mut [f32], batch_size: usize) -> f64 {
@@ -149,7 +157,9 @@ impl Hand {
             for row in rows.clone() {
                 let range = arrays.indptr[row] as usize..arrays.indptr[row + 1] as usize;
                 let mut score = 0.0f32;
-                for (column, value) in arrays.columns[range.clone()].iter().zip(&arrays.values[range]) {
+                for (column, value) in
+                    arrays.columns[range.clone()].iter().zip(&arrays.values[range])
+                {
                     // SAFETY: all columns were compared with the table above.
                     score += value * unsafe { *weights.get_unchecked(*column as usize) };
                 }
@@ -159,7 +169,9 @@ impl Hand {
             }
             for (row, gradient) in rows.zip(&self.gradients) {
                 let range = arrays.indptr[row] as usize..arrays.indptr[row + 1] as usize;
-                for (column, value) in arrays.columns[range.clone()].iter().zip(&arrays.values[range]) {
+                for (column, value) in
+                    arrays.columns[range.clone()].iter().zip(&arrays.values[range])
+                {
                     // SAFETY: as above; slots are positions in `sums`.
                     unsafe {
                         let slot = self.slot_of.get_unchecked_mut(*column as usize);

@@ -1,8 +1,21 @@
 //! Element-wise functions of two operands, with broadcasting of dense operands.
 
-use super::{BinaryFamily, Kind, Operator, gradient, rule};
+use super::{BinaryFamily, Kind, Operator, Rule, gradient, rule};
 
 pub(super) const ALL: &[&Operator] = &[&ADD, &SUBTRACT, &MULTIPLY, &DIVIDE];
+
+/// A function with f(0, 0) = 0 that is not 0 elsewhere: two operands of one sparse storage keep it.
+const UNION: &[Rule] = &[
+    rule("dense dense -> dense"),
+    rule("csr csr -> csr").same_shape(),
+    rule("row_sparse row_sparse -> row_sparse").same_shape(),
+    rule("csr dense -> dense"),
+    rule("dense csr -> dense"),
+    rule("row_sparse dense -> dense"),
+    rule("dense row_sparse -> dense"),
+    rule("dense scalar -> dense"),
+    rule("scalar dense -> dense"),
+];
 
 const ADD: Operator = Operator {
     name: "add",
@@ -10,17 +23,7 @@ const ADD: Operator = Operator {
     operands: &["lhs", "rhs"],
     attributes: &[],
     shape: "broadcast",
-    storage: &[
-        rule("dense dense -> dense"),
-        rule("csr csr -> csr").same_shape(),
-        rule("row_sparse row_sparse -> row_sparse").same_shape(),
-        rule("csr dense -> dense"),
-        rule("dense csr -> dense"),
-        rule("row_sparse dense -> dense"),
-        rule("dense row_sparse -> dense"),
-        rule("dense scalar -> dense"),
-        rule("scalar dense -> dense"),
-    ],
+    storage: UNION,
     gradient: &[gradient("lhs", "reduce_to(grad, lhs)"), gradient("rhs", "reduce_to(grad, rhs)")],
     kind: Kind::Binary(BinaryFamily::Union, "x + y"),
     alternative: None,
@@ -33,17 +36,7 @@ const SUBTRACT: Operator = Operator {
     operands: &["lhs", "rhs"],
     attributes: &[],
     shape: "broadcast",
-    storage: &[
-        rule("dense dense -> dense"),
-        rule("csr csr -> csr").same_shape(),
-        rule("row_sparse row_sparse -> row_sparse").same_shape(),
-        rule("csr dense -> dense"),
-        rule("dense csr -> dense"),
-        rule("row_sparse dense -> dense"),
-        rule("dense row_sparse -> dense"),
-        rule("dense scalar -> dense"),
-        rule("scalar dense -> dense"),
-    ],
+    storage: UNION,
     gradient: &[gradient("lhs", "reduce_to(grad, lhs)"), gradient("rhs", "reduce_to(-grad, rhs)")],
     kind: Kind::Binary(BinaryFamily::Union, "x - y"),
     alternative: None,

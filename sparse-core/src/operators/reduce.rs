@@ -1,8 +1,12 @@
 //! Reductions, and their inverse, broadcasting.
 
-use super::{Kind, Operator, axis, flag, gradient, rule};
+use super::{Kind, Operator, Rule, axis, flag, gradient, rule};
 
 pub(super) const ALL: &[&Operator] = &[&SUM, &MEAN, &REDUCE_TO, &BROADCAST_LIKE];
+
+/// Reductions read what is stored and give a dense result.
+const REDUCTION: &[Rule] =
+    &[rule("dense -> dense"), rule("csr -> dense"), rule("row_sparse -> dense")];
 
 const SUM: Operator = Operator {
     name: "sum",
@@ -10,7 +14,7 @@ const SUM: Operator = Operator {
     operands: &["x"],
     attributes: &[axis("axis"), flag("keepdims")],
     shape: "reduce",
-    storage: &[rule("dense -> dense"), rule("csr -> dense"), rule("row_sparse -> dense")],
+    storage: REDUCTION,
     gradient: &[gradient("x", "broadcast_like(grad, x, axis = axis)")],
     kind: Kind::Kernel,
     alternative: None,
@@ -23,7 +27,7 @@ const MEAN: Operator = Operator {
     operands: &["x"],
     attributes: &[axis("axis"), flag("keepdims")],
     shape: "reduce",
-    storage: &[rule("dense -> dense"), rule("csr -> dense"), rule("row_sparse -> dense")],
+    storage: REDUCTION,
     gradient: &[gradient("x", "broadcast_like(grad, x, axis = axis, mean = true)")],
     kind: Kind::Kernel,
     alternative: None,
