@@ -118,6 +118,11 @@ fn one_row<'a, R: UpdateRule, T: Float, W: Width, K: UpdateKind, I: ColumnId>(
     scratch: &mut Scratch<T>,
     mut row_function: impl FnMut(usize, &mut [T], &mut [T]) -> T,
 ) -> f64 {
+    if size_of_val(rows.values()) >= LARGE {
+        for id in ids.get(x.upcoming()).unwrap_or_default() {
+            rows.prefetch(id.at());
+        }
+    }
     let (ids, values) = row_of(x, ids, 0);
     let loss = width.with_rows(&mut scratch.rows, |scores, saved| {
         // SAFETY: a view's columns are below its `n_cols`, which `step` compared with `n_rows`; the
@@ -136,7 +141,8 @@ fn one_row<'a, R: UpdateRule, T: Float, W: Width, K: UpdateKind, I: ColumnId>(
     loss.as_f64()
 }
 
-/// Rows ahead of which a batch's columns are asked for, where the table is larger than a cache.
+/// How many rows ahead the columns of a batch are asked for, where the table is larger than a cache. (In a batch of
+/// one row these are the columns of the batch after it, as far as the view knows them.)
 const AHEAD: usize = 4;
 
 /// Bytes of a table from which on asking ahead pays.

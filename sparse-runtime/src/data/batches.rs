@@ -85,6 +85,8 @@ pub struct DatasetBatch<'b, T: Float> {
     columns: &'b [BatchColumn<'b, T>],
     rows: Rows<'b>,
     n_padding: usize,
+    /// The first row of the batch after this one, where there is one.
+    upcoming: Option<usize>,
 }
 
 /// The rows of a batch.
@@ -180,6 +182,10 @@ impl<T: Float> Batches<T> for DatasetBatches<'_, T> {
         let len = self.options.batch_size.min(sequence.len - start);
         self.next += 1;
         let n_padding = (start + len).saturating_sub(sequence.n_real);
+        let upcoming = match sequence.listed.is_empty() {
+            true => Some(sequence.first + start + len),
+            false => sequence.listed.get(start + len).copied(),
+        };
         let rows = if sequence.listed.is_empty() {
             let first = match start + sequence.first {
                 first if first < self.n_rows => first,
@@ -202,7 +208,7 @@ impl<T: Float> Batches<T> for DatasetBatches<'_, T> {
         if let Rows::Gathered(rows) = rows {
             self.columns.iter_mut().for_each(|column| column.gather(rows));
         }
-        Ok(Some(DatasetBatch { columns: &self.columns, rows, n_padding }))
+        Ok(Some(DatasetBatch { columns: &self.columns, rows, n_padding, upcoming }))
     }
 
     fn position(&self) -> Position {
@@ -283,7 +289,13 @@ impl<'b, T: Float> BatchSource<'b, T> for DatasetBatch<'b, T> {
     fn csr(&self, index: usize) -> Result<CsrView<'b, T>> {
         match self.columns.get(index) {
             Some(BatchColumn { all: Bound::Csr(all), starts, ends, .. }) => Ok(match self.rows {
-                Rows::Run { first, len } => all.view().rows(first..first + len)?,
+                Rows::Run { first, len } => {
+                    let view = all.view().rows(first..first + len)?;
+                    match self.upcoming.and_then(|row| all.indptr().get(row..row + 2)) {
+                        Some(&[start, end]) => view.with_upcoming((start, end)),
+                        _ => view,
+                    }
+                }
                 Rows::Gathered(_) => all.view().with_rows(starts, ends),
             }),
             Some(BatchColumn { all: Bound::Ignored(_), .. }) => Ok(CsrView::default()),

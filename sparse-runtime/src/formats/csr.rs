@@ -234,6 +234,7 @@ impl<T: Element> Csr<T> {
             ends: &indptr[1..],
             columns: self.columns.view(),
             values: &self.values,
+            upcoming: (0, 0),
         }
     }
 

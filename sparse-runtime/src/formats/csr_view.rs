@@ -23,6 +23,8 @@ pub struct CsrView<'a, T: Element = f32, D: Device = Cpu> {
     pub(super) ends: D::Slice<'a, u64>,
     pub(super) columns: ColumnIdsView<'a>,
     pub(super) values: D::Slice<'a, T>,
+    /// Entries that are likely to be read next; a hint, see `with_upcoming`.
+    pub(super) upcoming: (u64, u64),
 }
 
 impl<'a, T: Element> CsrView<'a, T> {
@@ -55,7 +57,21 @@ impl<'a, T: Element> CsrView<'a, T> {
             ends: &indptr[1..],
             columns: columns.into(),
             values,
+            upcoming: (0, 0),
         })
+    }
+
+    /// This view, with a hint: the entries `upcoming` of the arrays are likely to be read next. Loops that are bound
+    /// by memory ask for what those entries name ahead of time. A range outside the arrays hints at nothing.
+    #[inline]
+    pub(crate) fn with_upcoming(&self, upcoming: (u64, u64)) -> CsrView<'a, T> {
+        CsrView { upcoming, ..*self }
+    }
+
+    /// The entries that are likely to be read after this view's.
+    #[inline]
+    pub(crate) fn upcoming(&self) -> Range<usize> {
+        self.upcoming.0 as usize..self.upcoming.1 as usize
     }
 
     /// Rows of this view's matrix, by their bounds.
@@ -217,6 +233,7 @@ impl<T: Element> Default for CsrView<'_, T> {
             ends: &[],
             columns: ColumnIdsView::default(),
             values: &[],
+            upcoming: (0, 0),
         }
     }
 }
