@@ -1,10 +1,10 @@
 //! Cases as the files hold them: JSON lines, tensors, numbers.
 
+use crate::folder::find;
 use nnz::core::storage::Storage;
 use nnz::formats::{Csr, Dense, RowSparse, Shape};
 use nnz::kernels::Array;
 use serde_json::Value;
-use std::path::PathBuf;
 
 /// A tensor of a case: its parts as written, numbers in `f64`.
 #[derive(Clone, Debug, Default)]
@@ -17,38 +17,10 @@ pub(crate) struct Tensor {
     pub(crate) indptr: Vec<u64>,
 }
 
-/// The folder of the cases: `NNZ_GOLDEN`, or where it lies beside a checkout of the repository. `None` where
-/// there is none, which is said aloud, and fails where `NNZ_REQUIRE_DATA=1`.
-pub(crate) fn folder(what: &str) -> Option<PathBuf> {
-    let default = concat!(env!("CARGO_MANIFEST_DIR"), "/../shared/golden");
-    let folder = std::env::var_os("NNZ_GOLDEN").map_or_else(|| default.into(), PathBuf::from);
-    if folder.is_dir() {
-        return Some(folder);
-    }
-    assert!(
-        std::env::var("NNZ_REQUIRE_DATA").as_deref() != Ok("1"),
-        "NNZ_REQUIRE_DATA=1, but {} is not found",
-        folder.display()
-    );
-    crate::tally::say(&format!("SKIPPED golden: {what}: {} not found", folder.display()));
-    None
-}
-
-/// The cases of a file. A folder may leave files out: `None` then, and `NNZ_REQUIRE_DATA=1` says that it may not.
+/// The cases of a file; `None` where it is missing and may be.
 pub(crate) fn cases(file: &str) -> Option<Vec<Value>> {
-    let path = folder(file)?.join(format!("{file}.jsonl"));
-    let text = match std::fs::read_to_string(&path) {
-        Ok(text) => text,
-        Err(error) => {
-            assert!(
-                std::env::var("NNZ_REQUIRE_DATA").as_deref() != Ok("1"),
-                "NNZ_REQUIRE_DATA=1, but {}: {error}",
-                path.display()
-            );
-            crate::tally::say(&format!("SKIPPED golden: {}: {error}", path.display()));
-            return None;
-        }
-    };
+    let path = find("NNZ_GOLDEN", "shared/golden", &format!("{file}.jsonl"))?;
+    let text = std::fs::read_to_string(&path).unwrap();
     let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
     let cases: Vec<Value> = lines
         .map(|(number, line)| {

@@ -10,6 +10,8 @@
 
 mod case;
 mod compare;
+#[path = "../folder/mod.rs"]
+mod folder;
 mod models;
 mod tally;
 mod train;

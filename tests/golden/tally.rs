@@ -1,7 +1,7 @@
 //! What became of the cases of a file, counted.
 
+use crate::folder::say;
 use std::collections::BTreeMap;
-use std::io::Write;
 
 /// What became of one case.
 pub(crate) enum Outcome {
@@ -70,9 +70,4 @@ impl Tally {
             self.file
         );
     }
-}
-
-/// To the error stream itself: the test runner keeps back what a passing test prints.
-pub(crate) fn say(text: &str) {
-    let _ = writeln!(std::io::stderr(), "{text}");
 }

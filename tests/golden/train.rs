@@ -5,6 +5,7 @@
 
 use crate::case::{Tensor, cases, id, numbers};
 use crate::compare::Tolerance;
+use crate::folder::say;
 use crate::models::{Arrays, Choice, Visit, with_model};
 use crate::tally::{Outcome, Tally};
 use nnz::core::storage::Storage;
@@ -39,7 +40,7 @@ fn run_file(file: &str) {
         };
         tally.add(id(case), outcome);
     }
-    crate::tally::say(&format!(
+    say(&format!(
         "golden {file}: {runs} runs of recorded cases (fused and unfused, by each update)"
     ));
     tally.finish();

@@ -1,0 +1,347 @@
+//! Training on real data, against optima and one-pass results that were computed elsewhere (`reference.json` in the
+//! folder of the data: Newton's method in f64, and scikit-learn as a second answer).
+//!
+//! The folder is `NNZ_DATA` (default `../shared/data` beside the repository); without it every test says `SKIPPED`, or
+//! fails where `NNZ_REQUIRE_DATA=1`. Each takes a few seconds in the test profile.
+
+// What cannot be read fails the test.
+#![allow(clippy::unwrap_used)]
+#![cfg(feature = "gzip")]
+
+mod folder;
+
+use folder::{find, missing, say};
+use nnz::data::ColumnValues;
+use nnz::prelude::*;
+use serde_json::Value;
+use std::io::Read;
+use std::path::PathBuf;
+use std::process::Command;
+
+graph! {
+    /// Logistic regression without bias.
+    model Logistic {
+        input x: csr[n, d];
+        label y: dense[n, 1];
+        param w: row_sparse[d, 1] = Zeros;
+        let score = dot(x, w);
+        loss logistic(score, y);
+        output probability = sigmoid(score);
+    }
+
+    /// The same in `f64`.
+    model LogisticF64 {
+        dtype = f64;
+        input x: csr[n, d];
+        label y: dense[n, 1];
+        param w: row_sparse[d, 1] = Zeros;
+        let score = dot(x, w);
+        loss logistic(score, y);
+    }
+
+    /// Softmax regression without bias.
+    model Softmax {
+        input x: csr[n, d];
+        label y: dense<u32>[n];
+        param w: row_sparse[d, k] = Zeros;
+        let score = dot(x, w);
+        loss softmax_cross_entropy(score, y);
+        output probability = softmax(score);
+    }
+
+    /// Least squares without bias.
+    model LeastSquares {
+        input x: csr[n, d];
+        label y: dense[n, 1];
+        param w: row_sparse[d, 1] = Zeros;
+        let prediction = dot(x, w);
+        loss squared_error(prediction, y);
+        output prediction;
+    }
+}
+
+fn data(file: &str) -> Option<PathBuf> {
+    find("NNZ_DATA", "shared/data", file)
+}
+
+/// What is known of a data set.
+fn reference(set: &str) -> Option<Value> {
+    let text = std::fs::read_to_string(data("reference.json")?).unwrap();
+    let reference: Value = serde_json::from_str(&text).unwrap();
+    Some(reference[set].clone())
+}
+
+fn features(reference: &Value) -> usize {
+    reference["stats"]["cols"].as_u64().unwrap() as usize
+}
+
+/// The reference optimum of a family (`logistic`, `softmax`, `ridge`) for a weight of the penalty, without bias.
+fn optimum(reference: &Value, family: &str, l2: f64) -> Value {
+    let optima = reference[family].as_array().unwrap();
+    let found = optima.iter().find(|optimum| {
+        optimum["lam"].as_f64() == Some(l2) && optimum["bias"].as_bool() != Some(true)
+    });
+    found.unwrap_or_else(|| panic!("no {family} optimum for {l2}")).clone()
+}
+
+/// The mean loss over all rows plus (l2 / 2) · |w|².
+fn objective<M: Model<Element = f32>>(model: &mut M, data: &Dataset, l2: f64) -> f64 {
+    let loss = nnz::training::score(model, data, &[], 1024).unwrap().loss;
+    let weights = model.parameters()[0].values;
+    loss + l2 / 2.0 * weights.iter().map(|&w| f64::from(w).powi(2)).sum::<f64>()
+}
+
+/// A trainer whose learning rate falls along half a cosine to 0.
+fn decaying(
+    data: &Dataset,
+    l2: f64,
+    learning_rate: f64,
+    batch_size: usize,
+    epochs: u64,
+) -> Trainer<'static, Sgd> {
+    let steps = data.n_rows().div_ceil(batch_size) as u64 * epochs;
+    Trainer::new(Sgd { learning_rate, weight_decay: l2, ..Sgd::default() })
+        .batch_size(batch_size)
+        .epochs(epochs)
+        .schedule(Schedule::Cosine { total: steps, end: 0.0, unit: ScheduleUnit::Step })
+        .progress(Progress::Silent)
+}
+
+#[track_caller]
+fn assert_within(what: &str, found: f64, expected: f64, difference: f64) {
+    say(&format!("real_data: {what}: {found}, reference {expected}"));
+    assert!(
+        (found - expected).abs() <= difference,
+        "{what} is {found}, which is not within {difference} of {expected}"
+    );
+}
+
+#[test]
+fn logistic_regression_on_a9a_reaches_the_optimum() {
+    let (Some(known), Some(train), Some(test)) =
+        (reference("a9a"), data("a9a.gz"), data("a9a.t.gz"))
+    else {
+        return;
+    };
+    let (l2, d) = (1e-4, features(&known));
+    let known = optimum(&known, "logistic", l2);
+    let reader = libsvm::Reader::new().index_base(IndexBase::One).n_features(d);
+    let (train, test) = (reader.read_path(train).unwrap(), reader.read_path(test).unwrap());
+    let mut model = Logistic::new(dims! { d: d }, Seed(0)).unwrap();
+    let mut trainer = decaying(&train, l2, 0.05, 1, 30).metric(Accuracy).metric(Auc);
+    trainer.fit(&mut model, &train).unwrap();
+    let optimum = known["F"].as_f64().unwrap();
+    let found = objective(&mut model, &train, l2);
+    assert_within("a9a objective", found, optimum, 1e-4 * optimum);
+    assert!(found > optimum - 1e-6 * optimum, "{found} is below the optimum {optimum}");
+    let score = trainer.score(&mut model, &test).unwrap();
+    let metric = |name| score.metric(name).unwrap();
+    let tested = |name: &str| known["test"][name].as_f64().unwrap();
+    assert_within("a9a test accuracy", metric("accuracy"), tested("acc"), 0.003);
+    assert_within("a9a test AUC", metric("auc"), tested("auc"), 0.001);
+    assert_within("a9a test log loss", score.loss, tested("logloss"), 0.001);
+}
+
+#[test]
+fn softmax_regression_on_news_reaches_the_accuracy() {
+    let (Some(set), Some(train), Some(test)) =
+        (reference("news20_bydate"), data("news20_bydate.train.gz"), data("news20_bydate.test.gz"))
+    else {
+        return;
+    };
+    let d = features(&set);
+    let reader = libsvm::Reader::new().index_base(IndexBase::One).n_features(d);
+    let (train, classes) = reader.read_path(train).unwrap().into_classes().unwrap();
+    let test = reader.read_path(test).unwrap().with_classes(&classes).unwrap();
+    for (l2, learning_rate, epochs) in [(1e-4, 2.0, 10), (1e-5, 5.0, 10)] {
+        let known = optimum(&set, "softmax", l2);
+        let mut model = Softmax::new(dims! { d: d, k: classes.len() }, Seed(0)).unwrap();
+        let mut trainer = decaying(&train, l2, learning_rate, 1, epochs).metric(Accuracy);
+        trainer.fit(&mut model, &train).unwrap();
+        let optimum = known["F"].as_f64().unwrap();
+        let found = objective(&mut model, &train, l2);
+        assert_within(&format!("news objective, l2 {l2}"), found, optimum, 0.01 * optimum);
+        let accuracy = trainer.score(&mut model, &test).unwrap().metric("accuracy").unwrap();
+        let tested = known["test"]["acc"].as_f64().unwrap();
+        assert_within(&format!("news test accuracy, l2 {l2}"), accuracy, tested, 0.01);
+    }
+}
+
+#[test]
+fn least_squares_on_abalone_reaches_the_optimum() {
+    let (Some(known), Some(file)) = (reference("abalone_scale"), data("abalone_scale")) else {
+        return;
+    };
+    let (l2, d) = (0.01, features(&known));
+    let known = optimum(&known, "ridge", l2);
+    let train = libsvm::Reader::new().n_features(d).read_path(file).unwrap();
+    let mut model = LeastSquares::new(dims! { d: d }, Seed(0)).unwrap();
+    let mut trainer = decaying(&train, l2, 0.1, 8, 40).metric(Rmse);
+    trainer.fit(&mut model, &train).unwrap();
+    let optimum = known["F"].as_f64().unwrap();
+    let found = objective(&mut model, &train, l2);
+    assert_within("abalone objective", found, optimum, 1e-4 * optimum);
+    assert!(found > optimum - 1e-6 * optimum, "{found} is below the optimum {optimum}");
+    let rmse = trainer.score(&mut model, &train).unwrap().metric("rmse").unwrap();
+    let known = known["train_rmse"].as_f64().unwrap();
+    assert_within("abalone train RMSE", rmse, known, 0.005);
+}
+
+/// A training file in `f64`, with labels -1 and 1.
+fn read_binary(set: &str, d: usize) -> Option<Dataset<f64>> {
+    let reader = libsvm::Reader::new().element::<f64>().n_features(d);
+    let name = match set {
+        "heart_scale" => "heart_scale".to_owned(),
+        "a9a" | "w8a" => format!("{set}.gz"),
+        "imdb_binary" => "imdb_rating.train.gz".to_owned(),
+        "criteo_tiny" => "criteo_tiny.train.ffm.gz".to_owned(),
+        _ => format!("{set}.train.gz"),
+    };
+    let path = data(&name)?;
+    if set == "criteo_tiny" {
+        // `label field:index:value …` from zero; a linear model has no use for the fields.
+        let mut text = String::new();
+        let file = std::fs::File::open(path).unwrap();
+        flate2::read::MultiGzDecoder::new(file).read_to_string(&mut text).unwrap();
+        let words = text.split_inclusive(char::is_whitespace).map(|word| {
+            let field = word.split_once(':').filter(|(_, rest)| rest.contains(':'));
+            field.map_or(word, |(_, rest)| rest)
+        });
+        let text: String = words.collect();
+        let reader = reader.index_base(IndexBase::Zero);
+        return Some(reader.read(&name, text.as_bytes()).unwrap());
+    }
+    let data = reader.index_base(IndexBase::One).read_path(path).unwrap();
+    if set != "imdb_binary" {
+        return Some(data);
+    }
+    let Some(ColumnValues::Dense(ratings)) = data.labels() else { panic!("no ratings") };
+    let labels = ratings.values().iter().map(|&stars| if stars >= 7.0 { 1.0 } else { -1.0 });
+    Some(Dataset::new(data.features().unwrap().clone(), labels.collect()).unwrap())
+}
+
+/// One pass in file order, one row at a time, in `f64`: every digit of the fused step is held to the reference.
+#[test]
+fn one_pass_of_sgd_is_the_reference_to_nine_digits() {
+    for set in
+        ["heart_scale", "a9a", "w8a", "rcv1_small", "imdb_binary", "ipinyou_small", "criteo_tiny"]
+    {
+        let Some(known) = reference(set) else { return };
+        let d = features(&known);
+        let Some(data) = read_binary(set, d) else { return };
+        let known = &known["oracles"]["sgd"];
+        let mut model = LogisticF64::new(dims! { d: d }, Seed(0)).unwrap();
+        assert!(LogisticF64::PLAN.text.contains("step: one loop"), "{}", LogisticF64::PLAN);
+        let mut trainer = Trainer::new(Sgd { learning_rate: 0.1, ..Sgd::default() })
+            .epochs(1)
+            .shuffle(false)
+            .progress(Progress::Silent);
+        let report = trainer.fit(&mut model, &data).unwrap();
+        let check = |what: &str, found: f64, known: &Value| {
+            let expected = known.as_f64().unwrap();
+            assert_within(&format!("{set} {what}"), found, expected, 1e-9 * expected);
+        };
+        check("progressive log loss", report.epochs[0].loss, &known["progressive_logloss"]);
+        let weights = model.w.values();
+        let norm = weights.iter().map(|w| w.abs()).sum();
+        check("L1 norm", norm, &known["w_l1"]);
+        let nonzero = weights.iter().filter(|w| **w != 0.0).count();
+        assert_eq!(Some(nonzero as u64), known["w_nnz"].as_u64(), "{set}");
+        let loss = trainer.score(&mut model, &data).unwrap().loss;
+        check("log loss of the final weights", loss, &known["final_train_logloss"]);
+    }
+}
+
+/// The lines that `examples/train` prints with `--json`.
+fn command_line(arguments: &[&str]) -> Option<Vec<Value>> {
+    // `cargo test` builds the examples; it puts tests into `deps`, beside `examples`.
+    let test = std::env::current_exe().unwrap();
+    let folder = test.parent().and_then(|deps| deps.parent()).unwrap().join("examples");
+    let program = folder.join(format!("train{}", std::env::consts::EXE_SUFFIX));
+    if !program.exists() {
+        missing(&format!("{} is not built (`cargo test` builds it)", program.display()));
+        return None;
+    }
+    let output = Command::new(program).args(arguments).arg("--json").output().unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{arguments:?}: {errors}");
+    let text = String::from_utf8(output.stdout).unwrap();
+    Some(text.lines().map(|line| serde_json::from_str(line).unwrap()).collect())
+}
+
+/// The names in each line, sorted; the numbers are finite, and the epochs count from one.
+#[track_caller]
+fn check_lines(lines: &[Value], epochs: usize, fields: &[&str]) {
+    assert_eq!(lines.len(), epochs);
+    for (line, epoch) in lines.iter().zip(1..) {
+        let names: Vec<&str> = line.as_object().unwrap().keys().map(String::as_str).collect();
+        assert_eq!(names, fields);
+        assert_eq!(line["epoch"].as_u64(), Some(epoch));
+        for name in names {
+            assert!(line[name].as_f64().is_some_and(f64::is_finite), "{line}");
+        }
+        assert!(line["seconds"].as_f64() > Some(0.0), "{line}");
+        assert!(line["objective"].as_f64() >= line["train_loss"].as_f64(), "{line}");
+    }
+}
+
+#[test]
+fn the_command_line_reaches_the_optimum_on_a9a() {
+    let (Some(known), Some(train), Some(test)) =
+        (reference("a9a"), data("a9a.gz"), data("a9a.t.gz"))
+    else {
+        return;
+    };
+    let known = optimum(&known, "logistic", 1e-4);
+    let (train, test) = (train.display().to_string(), test.display().to_string());
+    let arguments = [
+        ["--model", "logistic"],
+        ["--data", &train],
+        ["--test", &test],
+        ["--l2", "1e-4"],
+        ["--learning-rate", "0.05"],
+        ["--schedule", "cosine"],
+        ["--epochs", "30"],
+        ["--threads", "1"],
+    ];
+    let arguments = [arguments.as_flattened(), &["--no-bias"]].concat();
+    let Some(lines) = command_line(&arguments) else { return };
+    let fields = [
+        "epoch",
+        "objective",
+        "samples_per_s",
+        "seconds",
+        "test_accuracy",
+        "test_auc",
+        "test_loss",
+        "train_loss",
+    ];
+    check_lines(&lines, 30, &fields);
+    let last = |name: &str| lines[29][name].as_f64().unwrap();
+    let optimum = known["F"].as_f64().unwrap();
+    assert_within("train: a9a objective", last("objective"), optimum, 1e-4 * optimum);
+    let tested = |name: &str| known["test"][name].as_f64().unwrap();
+    assert_within("train: a9a test accuracy", last("test_accuracy"), tested("acc"), 0.003);
+    assert_within("train: a9a test AUC", last("test_auc"), tested("auc"), 0.001);
+}
+
+#[test]
+fn the_command_line_tells_of_regression_by_its_error() {
+    let Some(file) = data("abalone_scale") else { return };
+    let file = file.display().to_string();
+    let arguments = ["--model", "linear", "--data", &file, "--l2", "0.01", "--epochs", "2"];
+    let Some(lines) = command_line(&arguments) else { return };
+    check_lines(&lines, 2, &["epoch", "objective", "samples_per_s", "seconds", "train_loss"]);
+    let Some(lines) = command_line(&[&arguments[..], &["--test", &file]].concat()) else { return };
+    let fields =
+        ["epoch", "objective", "samples_per_s", "seconds", "test_loss", "test_rmse", "train_loss"];
+    check_lines(&lines, 2, &fields);
+    // The squared error counts half, and the data is the same.
+    let (rmse, loss) = (&lines[1]["test_rmse"], &lines[1]["train_loss"]);
+    assert_within(
+        "train: half the squared RMSE",
+        rmse.as_f64().unwrap().powi(2) / 2.0,
+        loss.as_f64().unwrap(),
+        1e-4,
+    );
+}
