@@ -51,12 +51,18 @@ pub struct IdleHistory {
     /// `powers[k][d - 1]` is the newest run's map to the power `d · DIGIT^k`, as far as the run is long: any
     /// power is a product of one map a digit.
     powers: Vec<Vec<IdleMap>>,
+    /// Tables for later: all that a run can come to need are made with the first one, so that a step in steady
+    /// state allocates nothing.
+    spare: Vec<Vec<IdleMap>>,
     /// The length from which on the newest run needs one more table of powers.
     next_table: u64,
 }
 
 /// Powers are tabulated by the digits of the exponent to this base.
 const DIGIT: u64 = 64;
+
+/// The tables for runs of 2³⁶ steps; longer ones allocate when they get there.
+const TABLES: usize = 6;
 
 impl IdleHistory {
     /// The steps recorded so far.
@@ -73,7 +79,7 @@ impl IdleHistory {
     pub fn forget(&mut self) {
         self.runs.clear();
         self.finished.clear();
-        self.powers.clear();
+        self.clear_tables();
     }
 
     /// Forgets what only intervals that begin before step `from` can ask for. O(runs kept).
@@ -164,15 +170,27 @@ impl IdleHistory {
         }
         self.runs.push((map, self.steps));
         // A rate that changes at every step never needs more than the first power.
-        self.powers.truncate(1);
-        match self.powers.first_mut() {
-            Some(table) => {
-                table.clear();
-                table.push(map);
-            }
-            None => self.powers.push(vec![map]),
-        }
+        self.clear_tables();
+        let mut table = self.new_table();
+        table.push(map);
+        self.powers.push(table);
         self.next_table = 2;
+    }
+
+    /// Lays the tables of powers aside.
+    fn clear_tables(&mut self) {
+        self.spare.append(&mut self.powers);
+    }
+
+    /// An empty table.
+    fn new_table(&mut self) -> Vec<IdleMap> {
+        if self.powers.capacity() == 0 {
+            self.powers.reserve(TABLES);
+            self.spare.extend((0..TABLES).map(|_| Vec::with_capacity(DIGIT as usize - 1)));
+        }
+        let mut table = self.spare.pop().unwrap_or_default();
+        table.clear();
+        table
     }
 
     /// Makes the next table of powers, now that the newest run is long enough to use it.
@@ -181,12 +199,12 @@ impl IdleHistory {
         let unit = match self.powers.last() {
             Some(table) if table.len() > 1 => table[0].after(&table[table.len() - 1]),
             _ => {
-                self.powers.clear();
+                self.clear_tables();
                 self.next_table = 1;
                 map
             }
         };
-        let mut table = Vec::with_capacity(DIGIT as usize - 1);
+        let mut table = self.new_table();
         table.push(unit);
         while table.len() < DIGIT as usize - 1 {
             table.push(unit.after(&table[table.len() - 1]));

@@ -1,0 +1,186 @@
+//! Steady state allocates nothing: counted over 1000 steps, by a global allocator.
+#![allow(clippy::unwrap_used)]
+
+use nnz::data::synthetic;
+use nnz::optimizer::Updater;
+use nnz::prelude::*;
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+thread_local! {
+    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
+}
+
+/// Counts the allocations of each thread: tests run on several.
+struct Counting;
+
+// SAFETY: everything is done by the system's allocator.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        count();
+        // SAFETY: the caller's promises are passed on.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        count();
+        // SAFETY: as above.
+        unsafe { System.alloc_zeroed(layout) }
+    }
+
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        count();
+        // SAFETY: as above.
+        unsafe { System.realloc(pointer, layout, size) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: as above.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+fn count() {
+    // Not while a thread ends and its locals are gone.
+    let _ = ALLOCATIONS.try_with(|count| count.set(count.get() + 1));
+}
+
+fn allocations(body: impl FnOnce()) -> u64 {
+    let before = ALLOCATIONS.get();
+    body();
+    ALLOCATIONS.get() - before
+}
+
+graph! {
+    /// Linear regression.
+    pub model Linear {
+        input x: csr[n, d];
+        label y: dense[n, 1];
+        param w: row_sparse[d, 1] = Zeros;
+        param b: dense[1] = Zeros;
+        let pred = dot(x, w) + b;
+        loss squared_error(pred, y);
+        output pred;
+    }
+
+    /// Logistic regression.
+    pub model Logistic {
+        input x: csr[n, d];
+        label y: dense[n, 1];
+        param w: row_sparse[d, 1] = Zeros;
+        param b: dense[1] = Zeros;
+        let score = dot(x, w) + b;
+        loss logistic(score, y);
+        output p = sigmoid(score);
+    }
+
+    /// Logistic regression, kernel by kernel.
+    pub model Unfused {
+        fuse = off;
+        input x: csr[n, d];
+        label y: dense[n, 1];
+        param w: row_sparse[d, 1] = Zeros;
+        param b: dense[1] = Zeros;
+        let score = dot(x, w) + b;
+        loss logistic(score, y);
+        output p = sigmoid(score);
+    }
+
+    /// Softmax regression.
+    pub model Softmax {
+        input x: csr[n, d];
+        label y: dense<u32>[n];
+        param w: row_sparse[d, k] = Zeros;
+        param b: dense[k] = Zeros;
+        let scores = dot(x, w) + b;
+        loss softmax_cross_entropy(scores, y);
+        output p = softmax(scores);
+    }
+}
+
+const ROWS: usize = 64;
+const FEATURES: usize = 300;
+
+fn features() -> Csr {
+    synthetic::random_csr(ROWS, FEATURES, 0.05, 3).unwrap()
+}
+
+/// Batches of one row and of 32, after one step on all rows.
+macro_rules! steady {
+    ($model:expr, $Batch:ident, $y:expr, $lazy_update:expr) => {{
+        let (x, y) = (features(), $y);
+        let mut model = $model;
+        let rule = Sgd {
+            learning_rate: 0.01,
+            momentum: 0.9,
+            weight_decay: 0.01,
+            lazy_update: $lazy_update,
+            ..Sgd::default()
+        };
+        let mut updater = Updater::for_model(rule, &model).unwrap();
+        let batch = |rows: std::ops::Range<usize>| $Batch {
+            x: x.view().rows(rows.clone()).unwrap(),
+            y: y.view().rows(rows).unwrap(),
+            ..Default::default()
+        };
+        let range = |step: usize| match step % 2 {
+            0 => step % ROWS..step % ROWS + 1,
+            _ => step % 32..step % 32 + 32,
+        };
+        model.train_step(&batch(0..ROWS), &mut updater).unwrap();
+        // Kernels choose between two ways by the size of a batch, each with scratch of its own.
+        model.loss_and_grads(&batch(0..ROWS)).unwrap();
+        model.loss_and_grads(&batch(0..1)).unwrap();
+        let steps = allocations(|| {
+            for step in 0..1000 {
+                model.train_step(&batch(range(step)), &mut updater).unwrap();
+            }
+        });
+        assert_eq!(steps, 0, "train_step");
+        let others = allocations(|| {
+            for step in 0..1000 {
+                model.forward(&batch(range(step))).unwrap();
+                model.loss(&batch(range(step))).unwrap();
+                model.loss_and_grads(&batch(range(step))).unwrap();
+            }
+        });
+        assert_eq!(others, 0, "forward, loss, loss_and_grads");
+        assert!(model.parameters().iter().any(|p| p.values.iter().any(|value| *value != 0.0)));
+    }};
+}
+
+fn real_labels() -> Dense {
+    Dense::new([ROWS, 1], (0..ROWS).map(|row| (row % 2) as f32).collect()).unwrap()
+}
+
+#[test]
+fn linear() {
+    for lazy_update in [LazyUpdate::Exact, LazyUpdate::Touched, LazyUpdate::Dense] {
+        let model = Linear::new(dims! { d: FEATURES }, Seed(0)).unwrap();
+        steady!(model, LinearBatch, real_labels(), lazy_update);
+    }
+}
+
+#[test]
+fn logistic() {
+    let model = Logistic::new(dims! { d: FEATURES }, Seed(0)).unwrap();
+    steady!(model, LogisticBatch, real_labels(), LazyUpdate::Exact);
+}
+
+#[test]
+fn unfused() {
+    for lazy_update in [LazyUpdate::Exact, LazyUpdate::Touched] {
+        let model = Unfused::new(dims! { d: FEATURES }, Seed(0)).unwrap();
+        steady!(model, UnfusedBatch, real_labels(), lazy_update);
+    }
+}
+
+#[test]
+fn softmax() {
+    let labels = Dense::new([ROWS], (0..ROWS as u32).map(|row| row % 5).collect()).unwrap();
+    let model = Softmax::new(dims! { d: FEATURES, k: 5 }, Seed(0)).unwrap();
+    steady!(model, SoftmaxBatch, labels, LazyUpdate::Exact);
+}

@@ -1,0 +1,182 @@
+//! From a graph to a trained, saved and loaded model, through the facade.
+#![allow(clippy::unwrap_used)]
+
+use nnz::data::synthetic;
+use nnz::prelude::*;
+
+graph! {
+    /// Logistic regression.
+    pub model Logistic {
+        input x: csr[n, d];
+        label y: dense[n, 1];
+        param w: row_sparse[d, 1] = Normal { mean: 0.0, std: 0.01 };
+        param b: dense[1] = Zeros;
+        let score = dot(x, w) + b;
+        loss logistic(score, y);
+        output probability = sigmoid(score);
+    }
+
+    /// The same names and shapes, another graph.
+    pub model Squared {
+        input x: csr[n, d];
+        label y: dense[n, 1];
+        param w: row_sparse[d, 1] = Normal { mean: 0.0, std: 0.01 };
+        param b: dense[1] = Zeros;
+        let score = dot(x, w) + b;
+        loss squared_error(score, y);
+        output score;
+    }
+
+    /// Softmax regression.
+    pub model Softmax {
+        input x: csr[n, d];
+        label y: dense<u32>[n];
+        param w: row_sparse[d, k] = Zeros;
+        let scores = dot(x, w);
+        loss softmax_cross_entropy(scores, y);
+        output probabilities = softmax(scores);
+    }
+}
+
+fn data() -> Dataset {
+    synthetic::click_log(400, 500, 6, 1).unwrap()
+}
+
+fn trainer() -> Trainer<'static, Sgd> {
+    let rule = Sgd { learning_rate: 0.1, momentum: 0.5, weight_decay: 1e-4, ..Sgd::default() };
+    Trainer::new(rule).batch_size(7).epochs(5).progress(Progress::Silent)
+}
+
+fn model() -> Logistic {
+    Logistic::new(dims! { d: 500 }, Seed(3)).unwrap()
+}
+
+#[test]
+fn fitting_improves_and_everything_is_reported() {
+    let (train, test) = data().split(0.75, 5).unwrap();
+    let mut model = model();
+    let mut trainer = trainer().metric(LogLoss).metric(Accuracy).metric(Auc).evaluation(&test);
+    let before = trainer.score(&mut model, &train).unwrap();
+    let report = trainer.fit(&mut model, &train).unwrap();
+    let after = trainer.score(&mut model, &train).unwrap();
+    assert_eq!(report.epochs.len(), 5);
+    assert!(after.loss < 0.8 * before.loss, "{} {}", before.loss, after.loss);
+    assert!(after.metric("auc").unwrap() > 0.8, "{after}");
+    // The loss of the scores is the log loss of the probabilities.
+    assert!((after.loss - after.metric("log_loss").unwrap()).abs() < 1e-5);
+    let last = report.last().unwrap();
+    assert!(last.evaluation.as_ref().unwrap().metric("accuracy").is_some());
+    assert_eq!(last.n_rows, 300);
+}
+
+#[test]
+fn predictions_need_no_labels() {
+    let data = data();
+    let mut model = model();
+    let trainer = trainer();
+    let with = trainer.predict(&mut model, &data).unwrap();
+    let features = Dataset::features_only(data.features().unwrap().clone());
+    let without = trainer.predict(&mut model, &features).unwrap();
+    assert_eq!(*with.shape(), [400, 1].into());
+    assert_eq!(with.values(), without.values());
+    assert!(with.values().iter().all(|p| *p > 0.0 && *p < 1.0));
+}
+
+#[test]
+fn the_seed_decides_everything() {
+    let data = data();
+    let run = |order, seed| {
+        let mut model = Logistic::new(dims! { d: 500 }, Seed(seed)).unwrap();
+        trainer().seed(order).fit(&mut model, &data).unwrap();
+        model.w.values().iter().map(|w| w.to_bits()).collect::<Vec<_>>()
+    };
+    assert_eq!(run(1, 1), run(1, 1));
+    assert_ne!(run(1, 1), run(2, 1));
+    assert_ne!(run(1, 1), run(1, 2));
+}
+
+#[test]
+fn last_batches() {
+    let data = data();
+    // 400 rows in batches of 7: 57 and one row.
+    for (last_batch, rows) in
+        [(LastBatch::Short, 400), (LastBatch::Discard, 399), (LastBatch::Pad, 400)]
+    {
+        let mut trainer = trainer().last_batch(last_batch).epochs(1);
+        let report = trainer.fit(&mut model(), &data).unwrap();
+        assert_eq!(report.last().unwrap().n_rows, rows, "{last_batch:?}");
+    }
+}
+
+#[test]
+fn saved_models_are_loaded_and_other_graphs_refused() {
+    let data = data();
+    let path = std::env::temp_dir().join(format!("nnz-{}.safetensors", std::process::id()));
+    let mut trained = model();
+    let mut trainer = trainer();
+    trainer.fit(&mut trained, &data).unwrap();
+    checkpoint::save(&trained, &path).unwrap();
+
+    let mut loaded = Logistic::new(dims! { d: 500 }, Seed(9)).unwrap();
+    assert_ne!(loaded.w.values(), trained.w.values());
+    checkpoint::load(&mut loaded, &path).unwrap();
+    assert_eq!(loaded.w.values(), trained.w.values());
+    assert_eq!(loaded.b.values(), trained.b.values());
+    assert_eq!(
+        trainer.score(&mut loaded, &data).unwrap(),
+        trainer.score(&mut trained, &data).unwrap()
+    );
+
+    let mut other = Squared::new(dims! { d: 500 }, Seed(9)).unwrap();
+    let before = other.w.values().to_vec();
+    let refused = checkpoint::load(&mut other, &path).unwrap_err().to_string();
+    assert!(refused.contains("Logistic") && refused.contains("Squared"), "{refused}");
+    assert_eq!(other.w.values(), before);
+
+    let mut narrow = Logistic::new(dims! { d: 499 }, Seed(9)).unwrap();
+    let refused = checkpoint::load(&mut narrow, &path).unwrap_err().to_string();
+    assert!(
+        refused.contains('w') && refused.contains("499") && refused.contains("500"),
+        "{refused}"
+    );
+    std::fs::remove_file(path).unwrap();
+}
+
+#[test]
+fn classes_are_ids() {
+    let text = b"3 1:1\n1 2:1\n7 3:1\n3 1:2\n1 2:2\n7 3:2\n";
+    let data: Dataset = libsvm::Reader::new().read_bytes("classes", text).unwrap();
+    let (data, classes) = data.into_classes().unwrap();
+    assert_eq!(classes.labels(), [1.0, 3.0, 7.0]);
+    let mut model = Softmax::new(dims! { d: 3, k: classes.len() }, Seed(0)).unwrap();
+    let rule = Sgd { learning_rate: 0.5, ..Sgd::default() };
+    let mut trainer = Trainer::new(rule).epochs(20).metric(Accuracy).progress(Progress::Silent);
+    trainer.fit(&mut model, &data).unwrap();
+    assert_eq!(trainer.score(&mut model, &data).unwrap().metric("accuracy"), Some(1.0));
+    // A model for fewer classes says which one does not fit.
+    let mut small = Softmax::new(dims! { d: 3, k: 2 }, Seed(0)).unwrap();
+    let error = trainer.fit(&mut small, &data).unwrap_err().to_string();
+    assert!(error.contains("holds class 2") && error.contains("there are 2 classes"), "{error}");
+    // Labels that were not seen in training are refused.
+    let unseen: Dataset = libsvm::Reader::new().read_bytes("unseen", b"5 1:1\n").unwrap();
+    let error = unseen.with_classes(&classes).unwrap_err().to_string();
+    assert!(error.contains('5'), "{error}");
+}
+
+#[test]
+fn labels_must_suit_the_loss() {
+    let text = b"2 1:1\n0 2:1\n";
+    let data: Dataset = libsvm::Reader::new().n_features(500).read_bytes("labels", text).unwrap();
+    let error = trainer().fit(&mut model(), &data).unwrap_err().to_string();
+    assert!(error.contains('2'), "{error}");
+}
+
+#[test]
+fn a_rate_that_is_too_large_is_reported_as_divergence() {
+    let data = data();
+    let mut model = Squared::new(dims! { d: 500 }, Seed(0)).unwrap();
+    let rule = Sgd { learning_rate: 1e6, ..Sgd::default() };
+    let mut trainer = Trainer::new(rule).epochs(50).progress(Progress::Silent);
+    let error = trainer.fit(&mut model, &data).unwrap_err().to_string();
+    assert!(error.contains("epoch") && error.contains("batch"), "{error}");
+}
