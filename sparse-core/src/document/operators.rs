@@ -3,7 +3,7 @@
 use super::tables::{cell, patterns, word};
 use super::{Page, code_list, generated_from, storage_tables, table};
 use crate::formula::{self, Formula};
-use crate::operators::{self, AttributeKind, BinaryFamily, Gradient, Kind, Operator, Pattern};
+use crate::operators::{self, AttributeKind, Gradient, Kind, Operator, Pattern};
 use crate::storage::Storage;
 
 const SOURCE: &str = "the operator table (`sparse-core/src/operators`)";
@@ -73,7 +73,7 @@ fn family_page(family: &str, rows: &[&'static Operator]) -> String {
 
 /// The gradient of a unary operator: its page shows the formula in place of it.
 fn is_scalar_gradient(operator: &Operator) -> bool {
-    matches!(operator.kind, Kind::Binary(BinaryFamily::Gradient, _))
+    matches!(operator.kind, Kind::Binary(family, _) if family.is_gradient())
 }
 
 /// All element-wise functions of one operand, a line each.
@@ -138,7 +138,7 @@ fn derivative(operator: &Operator) -> String {
         _ => None,
     };
     match called.map(|row| row.kind) {
-        Some(Kind::Binary(BinaryFamily::Gradient, scalar)) => scalar.to_owned(),
+        Some(Kind::Binary(family, scalar)) if family.is_gradient() => scalar.to_owned(),
         _ => text.replace("grad", "g"),
     }
 }

@@ -44,7 +44,7 @@ impl Graph {
     }
 
     /// Appends an operator application, after the rewrites that need no inference: arithmetic on numbers,
-    /// `transpose` inside `dot`, `transpose(transpose(x))`, multiplication by 1.
+    /// `transpose` inside `dot`, `transpose(transpose(x))`, multiplication by 1, addition of 0.
     pub fn apply(
         &mut self,
         operator: &'static Operator,
@@ -68,6 +68,14 @@ impl Graph {
             if self.constant_of(operands[1]) == Some(1.0) {
                 return operands[0];
             }
+        }
+        if operator.name == "add" && self.constant_of(operands[0]) == Some(0.0) {
+            return operands[1];
+        }
+        if ["add", "subtract"].contains(&operator.name)
+            && self.constant_of(operands[1]) == Some(0.0)
+        {
+            return operands[0];
         }
         for (index, operand) in operands.iter_mut().enumerate() {
             let Some(flag) = operator.transpose_flag(index) else {
@@ -115,5 +123,33 @@ impl Graph {
             _ => None,
         };
         scalar::value(&formula, &variable).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::operators::find;
+
+    #[test]
+    fn operators_that_change_nothing_are_left_out() {
+        let mut graph = Graph::new("M", ElementType::F32);
+        let (place, shape) = (Place(0), vec![crate::shapes::Dim::Size(2); 2]);
+        let x = graph.declare(Kind::Input, "x", Storage::Csr, ElementType::F32, shape, place);
+        let (zero, one) = (graph.constant(0.0, place), graph.constant(1.0, place));
+        let mut apply = |name, operands: [ValueId; 2]| {
+            graph.apply(find(name).unwrap(), operands.to_vec(), Attributes::default(), place)
+        };
+        for (name, operands) in [
+            ("add", [x, zero]),
+            ("add", [zero, x]),
+            ("subtract", [x, zero]),
+            ("multiply", [x, one]),
+            ("multiply", [one, x]),
+        ] {
+            assert_eq!(apply(name, operands), x, "{name}");
+        }
+        assert_ne!(apply("subtract", [zero, x]), x);
+        assert_ne!(apply("add", [x, one]), x);
     }
 }

@@ -107,8 +107,19 @@ pub enum BinaryFamily {
     /// f(0, y) = 0 for the left operand only (divide).
     Left,
     /// A function of `g` and `x`, the gradient arriving at a unary function and its operand (or result), with
-    /// f(0, x) = 0: the result stores what both store. A dense `g` meets a csr `x` on its pattern.
+    /// f(0, x) = 0, where the function's derivative at 0 is 0, or taken as 0: the result stores what both store. A dense
+    /// `g` meets a csr `x` on its pattern.
     Gradient,
+    /// The same where the derivative at 0 is another number: an element that `x` does not store is 0 and has a gradient all
+    /// the same, so that the result stores what `g` stores.
+    SlopedGradient,
+}
+
+impl BinaryFamily {
+    /// Whether the formula is in `g` and `x` or `y`, and not in `x` and `y`.
+    pub fn is_gradient(self) -> bool {
+        matches!(self, BinaryFamily::Gradient | BinaryFamily::SlopedGradient)
+    }
 }
 
 /// What the label of a loss means.

@@ -51,17 +51,33 @@ fn every_row_is_well_formed() {
 /// The formula's value at 0 decides the storage: the row's `at_zero` must be what the formula says.
 #[test]
 fn value_at_zero_is_what_the_row_says() {
-    for (name, formula, _, _, at_zero) in unary::AT_ZERO {
+    for (name, formula, _, _, at_zero, _) in unary::AT_ZERO {
         let parsed = crate::formula::parse(formula).unwrap();
         let value = scalar::value(&parsed, &|_| Some(0.0)).unwrap();
         assert_eq!(value == 0.0, *at_zero == 0.0, "{name} at 0 is {value}");
     }
 }
 
+/// A slope at 0 decides what a gradient stores: it must be what the derivative says, where that is finite.
+#[test]
+fn slope_at_zero_is_what_the_row_says() {
+    for (name, formula, derivative, of, at_zero, slope) in unary::AT_ZERO {
+        if *at_zero != 0.0 {
+            continue;
+        }
+        let value = |formula: &str| {
+            scalar::value(&crate::formula::parse(formula).unwrap(), &|_| Some(0.0)).unwrap()
+        };
+        assert!(*of == "x" || value(formula) == 0.0);
+        let found = value(derivative);
+        assert_eq!(if found.is_finite() { found } else { 0.0 }, *slope, "{name}'(0)");
+    }
+}
+
 /// Each derivative against finite differences of its function.
 #[test]
 fn derivatives_are_derivatives() {
-    for (name, formula, derivative, of, _) in unary::AT_ZERO {
+    for (name, formula, derivative, of, ..) in unary::AT_ZERO {
         let f = crate::formula::parse(formula).unwrap();
         let d = crate::formula::parse(derivative).unwrap();
         let at = |x: f64| scalar::value(&f, &|_| Some(x)).unwrap();

@@ -217,6 +217,7 @@ fn is_element_wise(graph: &Graph, parts: &LinearRows, id: ValueId, space: &Dims)
                     | BinaryFamily::Intersection
                     | BinaryFamily::Left
                     | BinaryFamily::Gradient
+                    | BinaryFamily::SlopedGradient
             )
         }
         _ => false,

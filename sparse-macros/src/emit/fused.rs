@@ -209,7 +209,7 @@ fn chain(emit: &Emit<'_>, parts: &LinearRows, values: &[ValueId]) -> TokenStream
             let apply = emit.graph.apply_of(*id)?;
             let (formula, names): (&str, [&str; 2]) = match apply.operator.kind {
                 operators::Kind::Unary(formula) => (formula, ["x", ""]),
-                operators::Kind::Binary(operators::BinaryFamily::Gradient, formula) => {
+                operators::Kind::Binary(family, formula) if family.is_gradient() => {
                     // The second variable is `x` or `y`, whichever the derivative is a formula in.
                     let second = if apply.operator.operands[1] == "y" { "y" } else { "x" };
                     (formula, ["g", second])

@@ -144,7 +144,7 @@ fn binary(
     operands: &[syn::Ident],
 ) -> TokenStream {
     // A gradient's formula is in `g` and in `x` or `y`; the others' in `x` and `y`.
-    let first = if family == BinaryFamily::Gradient { "g" } else { "x" };
+    let first = if family.is_gradient() { "g" } else { "x" };
     let formula = scalar::rust(formula, &|name| {
         if name == first { quote!(first) } else { quote!(second) }
     });
@@ -172,6 +172,7 @@ fn binary(
         (BinaryFamily::Intersection, _) => ident(&format!("intersection_{rule}")),
         (BinaryFamily::Left, _) => ident(&format!("left_{rule}")),
         (BinaryFamily::Gradient, _) => ident(&format!("gradient_{rule}")),
+        (BinaryFamily::SlopedGradient, _) => ident(&format!("sloped_gradient_{rule}")),
     };
     quote!(crate::kernels::binary::cpu::#rule(out, #lhs, #rhs, |first, second| #formula, context))
 }

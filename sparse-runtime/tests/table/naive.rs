@@ -197,6 +197,7 @@ fn binary(family: BinaryFamily, formula: &Formula, lhs: &Naive, rhs: &Naive) -> 
     let values: Vec<f64> = each.map(|(x, y)| scalar(formula, *x, *y)).collect();
     let stored = lhs.stored.iter().zip(&rhs.stored).map(|(x, y)| match family {
         BinaryFamily::Union => x | y,
+        BinaryFamily::SlopedGradient => *x,
         _ => x & y,
     });
     Naive { shape, values, stored: stored.collect(), by_rows: false }

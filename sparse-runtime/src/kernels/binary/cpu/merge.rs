@@ -58,6 +58,16 @@ pub(super) fn intersection_csr<T: Float>(
     merge_rows(out, lhs, rhs, Intersection(f));
 }
 
+/// What the left matrix stores, results equal to 0 included.
+pub(super) fn left_csr<T: Float>(
+    out: &mut Csr<T>,
+    lhs: CsrView<'_, T>,
+    rhs: CsrView<'_, T>,
+    f: impl Fn(T, T) -> T + Copy,
+) {
+    merge_rows(out, lhs, rhs, Left(f));
+}
+
 /// What becomes of the entries of two rows.
 trait Merge<T>: Copy {
     fn row(self, lhs: (impl Columns, &[T]), rhs: (impl Columns, &[T]), push: impl FnMut(usize, T));
@@ -68,6 +78,9 @@ struct Union<F>(F);
 
 #[derive(Clone, Copy)]
 struct Intersection<F>(F);
+
+#[derive(Clone, Copy)]
+struct Left<F>(F);
 
 impl<T: Float, F: Fn(T, T) -> T + Copy> Merge<T> for Union<F> {
     #[inline]
@@ -116,6 +129,26 @@ impl<T: Float, F: Fn(T, T) -> T + Copy> Merge<T> for Intersection<F> {
             }
             i += usize::from(a <= b);
             j += usize::from(b <= a);
+        }
+    }
+}
+
+impl<T: Float, F: Fn(T, T) -> T + Copy> Merge<T> for Left<F> {
+    #[inline]
+    fn row(
+        self,
+        (left, x): (impl Columns, &[T]),
+        (right, y): (impl Columns, &[T]),
+        mut push: impl FnMut(usize, T),
+    ) {
+        let mut j = 0;
+        for (i, &x) in x.iter().enumerate() {
+            let column = left.at(i);
+            while j < right.len() && right.at(j) < column {
+                j += 1;
+            }
+            let matched = j < right.len() && right.at(j) == column;
+            push(column, (self.0)(x, if matched { y[j] } else { T::zero() }));
         }
     }
 }
@@ -206,6 +239,25 @@ pub(super) fn intersection_row_sparse<T: Float>(
                 if let Some(x) = lhs.row(id) {
                     push(id, x, y);
                 }
+            }
+        }
+    });
+}
+
+/// The rows that the left array stores.
+pub(super) fn left_row_sparse<T: Float>(
+    out: &mut RowSparse<T>,
+    lhs: RowSparseView<'_, T>,
+    rhs: RowSparseView<'_, T>,
+    f: impl Fn(T, T) -> T + Copy,
+) {
+    debug_assert_eq!(lhs.shape(), rhs.shape());
+    out.rebuild(*lhs.shape(), |ids, values| {
+        for (id, x) in lhs.iter_rows() {
+            ids.push(id as u64);
+            match rhs.row(id) {
+                Some(y) => values.extend(x.iter().zip(y).map(|(&x, &y)| f(x, y))),
+                None => values.extend(x.iter().map(|&x| f(x, T::zero()))),
             }
         }
     });

@@ -75,6 +75,16 @@ kernels! {
     /// Dense: where the second operand stores nothing it is 0, and has a gradient.
     gradient_dense_row_sparse(Dense, Dense, RowSparse) =
         |out, lhs, rhs, f| row_sparse_into_dense(out, rhs, lhs, flip(f));
+    /// What the first operand stores.
+    sloped_gradient_csr_csr(Csr, Csr, Csr) = merge::left_csr;
+    /// The rows that the first operand stores.
+    sloped_gradient_row_sparse_row_sparse(RowSparse, RowSparse, RowSparse) = merge::left_row_sparse;
+    /// Dense: where the second operand stores nothing it is 0, and has a gradient.
+    sloped_gradient_dense_csr(Dense, Dense, Csr) =
+        |out, lhs, rhs, f| csr_into_dense(out, rhs, lhs, flip(f));
+    /// Dense: where the second operand stores nothing it is 0, and has a gradient.
+    sloped_gradient_dense_row_sparse(Dense, Dense, RowSparse) =
+        |out, lhs, rhs, f| row_sparse_into_dense(out, rhs, lhs, flip(f));
 }
 
 /// The same function with its operands exchanged.
