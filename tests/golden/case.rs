@@ -127,6 +127,17 @@ impl Tensor {
         dense
     }
 
+    /// The same, stored densely.
+    pub(crate) fn expanded(&self) -> Tensor {
+        Tensor {
+            name: self.name.clone(),
+            storage: Some(Storage::Dense),
+            shape: self.shape.clone(),
+            data: self.expand(),
+            ..Tensor::default()
+        }
+    }
+
     /// The tensor as an array of this library, through the constructors that check.
     pub(crate) fn array(&self) -> Result<Array<f32>, String> {
         let error = |error: nnz::formats::FormatError| format!("`{}`: {error}", self.name);

@@ -7,6 +7,8 @@ use std::collections::BTreeMap;
 pub(crate) enum Outcome {
     /// As recorded.
     Passed,
+    /// Different on purpose: why.
+    Reason(&'static str),
     /// What the case needs is in a list of things that are not built yet: its name.
     NotBuilt(String),
     /// Not as recorded, or not understood.
@@ -27,6 +29,7 @@ impl From<Result<(), String>> for Outcome {
 pub(crate) struct Tally {
     file: String,
     passed: usize,
+    reasons: BTreeMap<&'static str, usize>,
     not_built: BTreeMap<String, usize>,
     failures: Vec<String>,
 }
@@ -40,6 +43,7 @@ impl Tally {
     pub(crate) fn add(&mut self, id: &str, outcome: Outcome) {
         match outcome {
             Outcome::Passed => self.passed += 1,
+            Outcome::Reason(reason) => *self.reasons.entry(reason).or_default() += 1,
             Outcome::NotBuilt(what) => *self.not_built.entry(what).or_default() += 1,
             Outcome::Failed(message) => self.failures.push(format!("{id}: {message}")),
         }
@@ -47,14 +51,18 @@ impl Tally {
 
     /// Prints the counts, and fails if a case did.
     pub(crate) fn finish(self) {
+        let reasons: usize = self.reasons.values().sum();
         let not_built: usize = self.not_built.values().sum();
-        let cases = self.passed + not_built + self.failures.len();
+        let cases = self.passed + reasons + not_built + self.failures.len();
         let mut text = format!(
-            "golden {}: {cases} cases: {} passed, {not_built} not built yet, {} failed",
+            "golden {}: {cases} cases: {} passed, {reasons} different for a reason, {not_built} not built yet, {} failed",
             self.file,
             self.passed,
             self.failures.len()
         );
+        for (reason, count) in &self.reasons {
+            text += &format!("\n  {count} because {reason}");
+        }
         if !self.not_built.is_empty() {
             let list: Vec<String> =
                 self.not_built.iter().map(|(what, count)| format!("{what} {count}")).collect();
