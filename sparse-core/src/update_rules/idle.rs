@@ -109,6 +109,14 @@ impl IdleHistory {
         self.steps += 1;
     }
 
+    /// Counts one more step that changes nothing. Only while no step has been recorded, or after
+    /// [`forget`](Self::forget): an interval that begins before such a step must not be asked for later.
+    #[inline]
+    pub fn skip(&mut self) {
+        debug_assert!(self.runs.is_empty());
+        self.steps += 1;
+    }
+
     /// The map of the steps `from .. self.steps()`.
     #[inline]
     pub fn since(&self, from: u64) -> IdleMap {

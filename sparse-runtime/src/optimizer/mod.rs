@@ -77,6 +77,18 @@ pub use updater::Updater;
 #[doc(hidden)]
 #[macro_export]
 macro_rules! with_rows {
+    ($updater:expr, [$index:expr => $values:expr], |[$rows:ident]| $body:expr) => {{
+        let (updater, index, values) = (&mut $updater, $index, $values);
+        if updater.is_plain(index) {
+            #[allow(unused_mut)]
+            let mut $rows = updater.rows_as::<$crate::optimizer::Plain>(index, values)?;
+            $body
+        } else {
+            #[allow(unused_mut)]
+            let mut $rows = updater.rows_as::<$crate::optimizer::General>(index, values)?;
+            $body
+        }
+    }};
     ($updater:expr, [$($index:expr => $values:expr),+ $(,)?], |[$($rows:ident),+ $(,)?]| $body:expr) => {{
         let updater = &mut $updater;
         if [$($index),+].iter().all(|&index| updater.is_plain(index)) {
