@@ -48,12 +48,9 @@ fn run() -> Result<f64> {
     let data = Dataset::new(x, y.into_values())?;
 
     let mut model = LinearRegression::new(dims! { d: data.n_features() }, Seed(42))?;
-    let sgd = Sgd {
-        learning_rate: 0.05,
-        momentum: 0.9,
-        lazy_update: LazyUpdate::Touched,
-        ..Default::default()
-    };
+    // Rows that a batch does not touch keep their momentum, exactly. `lazy_update: LazyUpdate::Touched` leaves them
+    // alone, as MXNet does: it converges more slowly here, to 0.4 and not to 0.002.
+    let sgd = Sgd { learning_rate: 0.05, momentum: 0.9, ..Default::default() };
     let report = Trainer::new(sgd).batch_size(1).epochs(10).metric(Mse).fit(&mut model, &data)?;
     Ok(report.last().and_then(|epoch| epoch.metric("mse")).unwrap_or(f64::NAN))
 }
