@@ -21,6 +21,7 @@ pub mod metric;
 pub mod model;
 pub mod ops;
 pub mod optimizer;
+mod prefetch;
 mod replace;
 pub mod schedule;
 pub mod training;

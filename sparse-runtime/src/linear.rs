@@ -6,7 +6,7 @@
 //! parameter's row summed in the order of the batch's rows.
 
 use crate::error::Result;
-use crate::formats::{ColumnId, CsrView};
+use crate::formats::{ColumnId, ColumnIdsView, CsrView};
 use crate::model::ModelError;
 use crate::optimizer::{RowUpdater, UpdateKind, Updater};
 use crate::{with_column_ids, with_rows};
@@ -85,7 +85,7 @@ pub struct Scratch<T> {
 /// # Errors
 ///
 /// [`ModelError::Extent`] unless the batch is as wide as the parameter has rows.
-#[inline]
+#[inline(always)]
 pub fn step<R: UpdateRule, T: Float, W: Width>(
     x: CsrView<'_, T>,
     parameter: usize,
@@ -100,12 +100,30 @@ pub fn step<R: UpdateRule, T: Float, W: Width>(
         if rows.n_rows() != x.n_cols() || rows.row_size() != width.columns() {
             return Err(ModelError::extent("linear step", "x", 1, x.n_cols(), rows.n_rows()).into());
         }
-        let loss = with_column_ids!(x.columns(), |ids| if x.n_rows() == 1 {
-            one_row(x, ids, rows, width, scratch, row_function)
-        } else {
-            many_rows(x, ids, rows, width, scratch, row_function)
-        });
+        // The shortest step is inlined into the loop over batches, where a call would cost as much as some rows.
+        let is_short = x.n_rows() == 1 && rows.plain_factor().is_some();
+        let loss = match x.columns() {
+            ColumnIdsView::U32(ids) if is_short => {
+                one_row(x, ids, rows, width, scratch, row_function)
+            }
+            _ => any_rows(x, rows, width, scratch, row_function),
+        };
         Ok(loss)
+    })
+}
+
+#[inline(never)]
+fn any_rows<R: UpdateRule, T: Float, W: Width, K: UpdateKind>(
+    x: CsrView<'_, T>,
+    rows: RowUpdater<'_, R, T, K>,
+    width: W,
+    scratch: &mut Scratch<T>,
+    row_function: impl FnMut(usize, &mut [T], &mut [T]) -> T,
+) -> f64 {
+    with_column_ids!(x.columns(), |ids| if x.n_rows() == 1 {
+        one_row(x, ids, rows, width, scratch, row_function)
+    } else {
+        many_rows(x, ids, rows, width, scratch, row_function)
     })
 }
 
@@ -118,35 +136,51 @@ fn one_row<'a, R: UpdateRule, T: Float, W: Width, K: UpdateKind, I: ColumnId>(
     scratch: &mut Scratch<T>,
     mut row_function: impl FnMut(usize, &mut [T], &mut [T]) -> T,
 ) -> f64 {
-    if size_of_val(rows.values()) >= LARGE {
+    if is_large(&rows) {
         for id in ids.get(x.upcoming()).unwrap_or_default() {
             rows.prefetch(id.at());
         }
     }
     let (ids, values) = row_of(x, ids, 0);
-    let loss = width.with_rows(&mut scratch.rows, |scores, saved| {
-        // SAFETY: a view's columns are below its `n_cols`, which `step` compared with `n_rows`; the
-        // scores are as many as the parameter's columns.
-        unsafe { product(ids, values, &mut rows, scores) };
-        let loss = row_function(0, scores, saved);
-        for (id, value) in ids.iter().zip(values) {
-            for (column, gradient) in scores.iter().enumerate() {
-                // SAFETY: as above.
-                unsafe { rows.update_unchecked(id.at(), column, *value * *gradient) };
+    let loss = width.with_rows(
+        &mut scratch.rows,
+        #[inline(always)]
+        |scores, saved| {
+            // SAFETY: a view's columns are below its `n_cols`, which `step` compared with `n_rows`; the
+            // scores are as many as the parameter's columns.
+            unsafe { product(ids, values, &mut rows, scores) };
+            let loss = row_function(0, scores, saved);
+            if let Some(factor) = rows.plain_factor() {
+                scores.iter_mut().for_each(|gradient| *gradient *= factor);
             }
-        }
-        loss
-    });
+            for (id, value) in ids.iter().zip(values) {
+                for (column, gradient) in scores.iter().enumerate() {
+                    // SAFETY: as above.
+                    unsafe {
+                        match rows.plain_factor() {
+                            Some(_) => rows.add_unchecked(id.at(), column, *value * *gradient),
+                            None => rows.update_unchecked(id.at(), column, *value * *gradient),
+                        }
+                    }
+                }
+            }
+            loss
+        },
+    );
     rows.finish();
     loss.as_f64()
 }
 
-/// How many rows ahead the columns of a batch are asked for, where the table is larger than a cache. (In a batch of
-/// one row these are the columns of the batch after it, as far as the view knows them.)
-const AHEAD: usize = 4;
+/// Rows of data between asking for the rows of a parameter and reading them, and between asking for the data and
+/// reading that.
+pub(crate) const AHEAD: usize = 4;
 
-/// Bytes of a table from which on asking ahead pays.
-const LARGE: usize = 1 << 20;
+/// Whether asking ahead pays: the table is larger than a cache.
+#[inline(always)]
+fn is_large<R: UpdateRule, T: Float, K: UpdateKind>(rows: &RowUpdater<'_, R, T, K>) -> bool {
+    const LARGE: usize = 1 << 20;
+    size_of_val(rows.values()) >= LARGE
+}
 
 #[inline(always)]
 fn many_rows<'a, R: UpdateRule, T: Float, W: Width, K: UpdateKind, I: ColumnId>(
@@ -158,7 +192,7 @@ fn many_rows<'a, R: UpdateRule, T: Float, W: Width, K: UpdateKind, I: ColumnId>(
     mut row_function: impl FnMut(usize, &mut [T], &mut [T]) -> T,
 ) -> f64 {
     let (n_rows, columns) = (x.n_rows(), width.columns());
-    let large = size_of_val(rows.values()) >= LARGE;
+    let large = is_large(&rows);
     let Scratch { rows: row_scratch, gradients } = scratch;
     gradients.clear();
     let mut total = 0.0;

@@ -11,8 +11,10 @@ use super::order::append_shuffled;
 use super::source::{Batch, Batches, DataSource};
 use super::{BatchOptions, DataError, Dataset, LastBatch, Order, Position};
 use crate::error::Result;
-use crate::formats::{CsrView, DenseView};
+use crate::formats::{ColumnIdsView, CsrView, DenseView};
+use crate::linear::AHEAD;
 use crate::model::{BatchSource, InputInfo};
+use crate::prefetch::{prefetch, prefetch_run};
 use sparse_core::element::{Element, Float};
 
 impl<T: Float> DataSource<T> for Dataset<T> {
@@ -85,7 +87,8 @@ pub struct DatasetBatch<'b, T: Float> {
     columns: &'b [BatchColumn<'b, T>],
     rows: Rows<'b>,
     n_padding: usize,
-    /// The first row of the batch after this one, where there is one.
+    /// Of a batch of one row: the row `AHEAD` batches later, if there is one. Loops over larger batches look ahead
+    /// inside of them.
     upcoming: Option<usize>,
 }
 
@@ -182,16 +185,14 @@ impl<T: Float> Batches<T> for DatasetBatches<'_, T> {
         let len = self.options.batch_size.min(sequence.len - start);
         self.next += 1;
         let n_padding = (start + len).saturating_sub(sequence.n_real);
-        let upcoming = match sequence.listed.is_empty() {
-            true => Some(sequence.first + start + len),
-            false => sequence.listed.get(start + len).copied(),
-        };
+        let mut upcoming = None;
         let rows = if sequence.listed.is_empty() {
             let first = match start + sequence.first {
                 first if first < self.n_rows => first,
                 beyond => beyond % self.n_rows,
             };
             if first + len <= self.n_rows {
+                upcoming = (len == 1 && first + AHEAD < self.n_rows).then_some(first + AHEAD);
                 Rows::Run { first, len }
             } else {
                 let wrapped = &mut sequence.wrapped;
@@ -201,7 +202,14 @@ impl<T: Float> Batches<T> for DatasetBatches<'_, T> {
             }
         } else {
             match &sequence.listed[start..start + len] {
-                &[first] => Rows::Run { first, len: 1 },
+                &[first] => {
+                    upcoming = sequence.listed.get(start + AHEAD).copied();
+                    // The processor foresees rows that lie one after the other; not these.
+                    if let Some(&row) = sequence.listed.get(start + 2 * AHEAD) {
+                        self.columns.iter().for_each(|column| column.prefetch(row));
+                    }
+                    Rows::Run { first, len: 1 }
+                }
                 rows => Rows::Gathered(rows),
             }
         };
@@ -228,6 +236,24 @@ impl<'s, T: Float> BatchColumn<'s, T> {
             ends: Vec::new(),
             values: Vec::new(),
             ids: Vec::new(),
+        }
+    }
+
+    /// Asks for the memory of a row.
+    #[inline]
+    fn prefetch(&self, row: usize) {
+        match &self.all {
+            Bound::Csr(csr) => {
+                let (start, end) = (csr.indptr()[row] as usize, csr.indptr()[row + 1] as usize);
+                prefetch_run(csr.values(), start, end);
+                match csr.columns() {
+                    ColumnIdsView::U32(columns) => prefetch_run(columns, start, end),
+                    ColumnIdsView::U64(columns) => prefetch_run(columns, start, end),
+                }
+            }
+            Bound::Dense(dense) => prefetch(dense.values, row * dense.row_size),
+            Bound::Ids(ids) => prefetch(ids.values, row * ids.row_size),
+            Bound::Ignored(_) => {}
         }
     }
 
@@ -291,10 +317,10 @@ impl<'b, T: Float> BatchSource<'b, T> for DatasetBatch<'b, T> {
         match self.columns.get(index) {
             Some(BatchColumn { all: Bound::Csr(all), starts, ends, .. }) => Ok(match self.rows {
                 Rows::Run { first, len } => {
-                    let view = all.view().rows(first..first + len)?;
-                    match self.upcoming.and_then(|row| all.indptr().get(row..row + 2)) {
-                        Some(&[start, end]) => view.with_upcoming((start, end)),
-                        _ => view,
+                    let rows = all.view().rows(first..first + len)?;
+                    match self.upcoming {
+                        Some(row) => rows.with_upcoming((all.indptr()[row], all.indptr()[row + 1])),
+                        None => rows,
                     }
                 }
                 Rows::Gathered(_) => all.view().with_rows(starts, ends),

@@ -23,7 +23,7 @@ pub struct CsrView<'a, T: Element = f32, D: Device = Cpu> {
     pub(super) ends: D::Slice<'a, u64>,
     pub(super) columns: ColumnIdsView<'a>,
     pub(super) values: D::Slice<'a, T>,
-    /// Entries that are likely to be read next; a hint, see `with_upcoming`.
+    /// A hint: bounds of entries that will be read soon. Not part of what the view holds.
     pub(super) upcoming: (u64, u64),
 }
 
@@ -61,19 +61,6 @@ impl<'a, T: Element> CsrView<'a, T> {
         })
     }
 
-    /// This view, with a hint: the entries `upcoming` of the arrays are likely to be read next. Loops that are bound
-    /// by memory ask for what those entries name ahead of time. A range outside the arrays hints at nothing.
-    #[inline]
-    pub(crate) fn with_upcoming(&self, upcoming: (u64, u64)) -> CsrView<'a, T> {
-        CsrView { upcoming, ..*self }
-    }
-
-    /// The entries that are likely to be read after this view's.
-    #[inline]
-    pub(crate) fn upcoming(&self) -> Range<usize> {
-        self.upcoming.0 as usize..self.upcoming.1 as usize
-    }
-
     /// Rows of this view's matrix, by their bounds.
     ///
     /// Invariant, for the caller to keep: both slices are equally long, and `(starts[i], ends[i])` are, for some
@@ -87,6 +74,19 @@ impl<'a, T: Element> CsrView<'a, T> {
                 .all(|(&start, &end)| start <= end && end <= self.values.len() as u64)
         );
         CsrView { starts, ends, ..*self }
+    }
+
+    /// The same view, and word of the entries that a loop over batches will read after it: what they refer to can be
+    /// asked for ahead. Any bounds will do.
+    #[inline]
+    pub(crate) fn with_upcoming(self, upcoming: (u64, u64)) -> Self {
+        CsrView { upcoming, ..self }
+    }
+
+    /// The entries of [`with_upcoming`](CsrView::with_upcoming); maybe none, maybe outside of the matrix.
+    #[inline]
+    pub(crate) fn upcoming(&self) -> Range<usize> {
+        self.upcoming.0 as usize..self.upcoming.1 as usize
     }
 
     /// The number of rows.

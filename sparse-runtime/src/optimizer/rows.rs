@@ -2,6 +2,7 @@
 
 use super::accumulator::RowAccumulator;
 use super::error::OptimizerError;
+use crate::prefetch::prefetch;
 use sparse_core::element::Float;
 use sparse_core::update_rules::{IdleHistory, Step, UpdateRule};
 use std::marker::PhantomData;
@@ -234,6 +235,27 @@ impl<'a, R: UpdateRule, T: Float, K: UpdateKind> RowUpdater<'a, R, T, K> {
         }
     }
 
+    /// Of a [`Plain`] rule, what its updates multiply the gradient with: a loop can do so once for a row of data, and
+    /// then only [add](Self::add_unchecked). `None` of any other.
+    #[inline(always)]
+    pub fn plain_factor(&self) -> Option<T> {
+        K::PLAIN.then_some(self.factor)
+    }
+
+    /// `weight += change` for one element, in place of an update whose gradient, times
+    /// [`plain_factor`](Self::plain_factor), is `change`.
+    ///
+    /// # Safety
+    ///
+    /// `row < self.n_rows()` and `column < self.row_size()`.
+    #[inline(always)]
+    pub unsafe fn add_unchecked(&mut self, row: usize, column: usize, change: T) {
+        debug_assert!(K::PLAIN, "the rule does more than to add");
+        let index = row * self.row_size + column;
+        // SAFETY: `values` has `n_rows * row_size` elements and the caller promises both bounds.
+        unsafe { *self.values.get_unchecked_mut(index) += change };
+    }
+
     /// Updates a whole row that was settled in this step.
     ///
     /// # Panics
@@ -326,11 +348,17 @@ impl<'a, R: UpdateRule, T: Float, K: UpdateKind> RowUpdater<'a, R, T, K> {
     /// Ends the step for this parameter. In
     /// [`LazyUpdate::Dense`](sparse_core::update_rules::LazyUpdate::Dense) this updates all rows that had no
     /// gradient, O(rows); otherwise it does nothing.
+    #[inline(always)]
     pub fn finish(self) {
         *self.finished = true;
-        if !self.sweeps {
-            return;
+        // Nothing that a plain rule does is done to a row without a gradient.
+        if !K::PLAIN && self.sweeps {
+            self.sweep();
         }
+    }
+
+    #[inline(never)]
+    fn sweep(self) {
         for row in 0..self.n_rows {
             if std::mem::take(&mut self.last[row]) != 0 {
                 continue;
@@ -353,17 +381,4 @@ impl<'a, R: UpdateRule, T: Float, K: UpdateKind> RowUpdater<'a, R, T, K> {
         }
         Err(OptimizerError::RowOutOfRange { parameter: name.to_owned(), row, n_rows: self.n_rows })
     }
-}
-
-/// Asks for the cache line of `slice[index]`.
-#[inline(always)]
-fn prefetch<V>(slice: &[V], index: usize) {
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: SSE is part of x86_64; a prefetch reads nothing and faults on no address.
-    unsafe {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        _mm_prefetch::<_MM_HINT_T0>(slice.as_ptr().wrapping_add(index).cast());
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = (slice, index);
 }

@@ -1,0 +1,23 @@
+//! Asking for memory ahead of its use.
+
+/// Asks for the cache line of `slice[index]`, which may lie outside of the slice.
+#[inline(always)]
+pub(crate) fn prefetch<V>(slice: &[V], index: usize) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: SSE is part of x86_64; a prefetch reads nothing and faults on no address.
+    unsafe {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        _mm_prefetch::<_MM_HINT_T0>(slice.as_ptr().wrapping_add(index).cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (slice, index);
+}
+
+/// Asks for the cache lines of a run of elements.
+#[inline(always)]
+pub(crate) fn prefetch_run<V>(slice: &[V], start: usize, end: usize) {
+    const LINE: usize = 64;
+    for index in (start..end).step_by((LINE / size_of::<V>().max(1)).max(1)) {
+        prefetch(slice, index);
+    }
+}
