@@ -136,11 +136,7 @@ fn one_row<'a, R: UpdateRule, T: Float, W: Width, K: UpdateKind, I: ColumnId>(
     scratch: &mut Scratch<T>,
     mut row_function: impl FnMut(usize, &mut [T], &mut [T]) -> T,
 ) -> f64 {
-    if is_large(&rows) {
-        for id in ids.get(x.upcoming()).unwrap_or_default() {
-            rows.prefetch(id.at());
-        }
-    }
+    let upcoming = ids.get(x.upcoming()).filter(|_| is_large(&rows)).unwrap_or_default();
     let (ids, values) = row_of(x, ids, 0);
     let loss = width.with_rows(
         &mut scratch.rows,
@@ -149,6 +145,9 @@ fn one_row<'a, R: UpdateRule, T: Float, W: Width, K: UpdateKind, I: ColumnId>(
             // SAFETY: a view's columns are below its `n_cols`, which `step` compared with `n_rows`; the
             // scores are as many as the parameter's columns.
             unsafe { product(ids, values, &mut rows, scores) };
+            for id in upcoming {
+                rows.prefetch(id.at());
+            }
             let loss = row_function(0, scores, saved);
             if let Some(factor) = rows.plain_factor() {
                 scores.iter_mut().for_each(|gradient| *gradient *= factor);
@@ -173,7 +172,7 @@ fn one_row<'a, R: UpdateRule, T: Float, W: Width, K: UpdateKind, I: ColumnId>(
 
 /// Rows of data between asking for the rows of a parameter and reading them, and between asking for the data and
 /// reading that.
-pub(crate) const AHEAD: usize = 4;
+pub(crate) const AHEAD: usize = 2;
 
 /// Whether asking ahead pays: the table is larger than a cache.
 #[inline(always)]
