@@ -211,17 +211,34 @@ fn many_rows<'a, R: UpdateRule, T: Float, W: Width, K: UpdateKind, I: ColumnId>(
             gradients.extend_from_slice(scores);
         });
     }
-    for (row, gradient) in gradients.chunks_exact(columns.max(1)).enumerate() {
-        let (ids, values) = row_of(x, ids, row);
-        for (id, value) in ids.iter().zip(values) {
-            // SAFETY: as above.
-            let sums = unsafe { rows.accumulate_unchecked(id.at()) };
-            for (sum, gradient) in sums.iter_mut().zip(gradient) {
-                *sum += *value * *gradient;
+    match rows.plain_factor() {
+        // Such a rule only adds: what a row of data contributes is added in its turn, without a sum in between.
+        Some(factor) => {
+            for (row, gradient) in gradients.chunks_exact_mut(columns.max(1)).enumerate() {
+                gradient.iter_mut().for_each(|gradient| *gradient *= factor);
+                let (ids, values) = row_of(x, ids, row);
+                for (id, value) in ids.iter().zip(values) {
+                    for (column, gradient) in gradient.iter().enumerate() {
+                        // SAFETY: as above.
+                        unsafe { rows.add_unchecked(id.at(), column, *value * *gradient) };
+                    }
+                }
             }
         }
+        None => {
+            for (row, gradient) in gradients.chunks_exact(columns.max(1)).enumerate() {
+                let (ids, values) = row_of(x, ids, row);
+                for (id, value) in ids.iter().zip(values) {
+                    // SAFETY: as above.
+                    let sums = unsafe { rows.accumulate_unchecked(id.at()) };
+                    for (sum, gradient) in sums.iter_mut().zip(gradient) {
+                        *sum += *value * *gradient;
+                    }
+                }
+            }
+            rows.apply_accumulated();
+        }
     }
-    rows.apply_accumulated();
     rows.finish();
     total / n_rows.max(1) as f64
 }
