@@ -9,9 +9,11 @@ use crate::error::Result;
 use crate::formats::{ColumnId, ColumnIdsView, CsrView};
 use crate::model::ModelError;
 use crate::optimizer::{RowUpdater, UpdateKind, Updater};
+use crate::prefetch::prefetch_run;
 use crate::{with_column_ids, with_rows};
 use sparse_core::element::Float;
 use sparse_core::update_rules::UpdateRule;
+use std::ops::Range;
 
 /// The columns of the product: known to the compiler or to the model only.
 pub trait Width: Copy {
@@ -192,10 +194,17 @@ fn many_rows<'a, R: UpdateRule, T: Float, W: Width, K: UpdateKind, I: ColumnId>(
 ) -> f64 {
     let (n_rows, columns) = (x.n_rows(), width.columns());
     let large = is_large(&rows);
+    let scattered = !x.is_contiguous();
     let Scratch { rows: row_scratch, gradients } = scratch;
     gradients.clear();
     let mut total = 0.0;
     for row in 0..n_rows {
+        // The processor foresees rows that lie one after the other; not those of a shuffled batch.
+        if scattered && row + 4 * AHEAD < n_rows {
+            let entries = range_of(x, row + 4 * AHEAD);
+            prefetch_run(ids, entries.start, entries.end);
+            prefetch_run(x.values(), entries.start, entries.end);
+        }
         if large && row + AHEAD < n_rows {
             for id in row_of(x, ids, row + AHEAD).0 {
                 rows.prefetch(id.at());
@@ -299,6 +308,12 @@ fn row_of<'a, T: Float, I: ColumnId>(
     ids: &'a [I],
     row: usize,
 ) -> (&'a [I], &'a [T]) {
-    let range = x.starts()[row] as usize..x.ends()[row] as usize;
+    let range = range_of(x, row);
     (&ids[range.clone()], &x.values()[range])
+}
+
+/// Where the entries of one row of a view lie.
+#[inline(always)]
+fn range_of<T: Float>(x: CsrView<'_, T>, row: usize) -> Range<usize> {
+    x.starts()[row] as usize..x.ends()[row] as usize
 }

@@ -204,8 +204,12 @@ impl<T: Float> Batches<T> for DatasetBatches<'_, T> {
             match &sequence.listed[start..start + len] {
                 &[first] => {
                     upcoming = sequence.listed.get(start + AHEAD).copied();
-                    // The processor foresees rows that lie one after the other; not these.
-                    if let Some(&row) = sequence.listed.get(start + 2 * AHEAD) {
+                    // The processor foresees rows that lie one after the other; not these. First where a row lies,
+                    // then the row, then what its entries refer to.
+                    if let Some(&row) = sequence.listed.get(start + 8 * AHEAD) {
+                        self.columns.iter().for_each(|column| column.prefetch_bounds(row));
+                    }
+                    if let Some(&row) = sequence.listed.get(start + 4 * AHEAD) {
                         self.columns.iter().for_each(|column| column.prefetch(row));
                     }
                     Rows::Run { first, len: 1 }
@@ -236,6 +240,14 @@ impl<'s, T: Float> BatchColumn<'s, T> {
             ends: Vec::new(),
             values: Vec::new(),
             ids: Vec::new(),
+        }
+    }
+
+    /// Asks for the memory of a row's bounds.
+    #[inline]
+    fn prefetch_bounds(&self, row: usize) {
+        if let Bound::Csr(csr) = &self.all {
+            prefetch(csr.indptr(), row);
         }
     }
 

@@ -122,7 +122,8 @@ mod tests {
                 worst = worst.max((found - exact).abs() / exact.max(f64::MIN_POSITIVE));
             }
         }
-        assert!(worst < (-22f64).exp2(), "{worst}");
+        // Five roundings.
+        assert!(worst < 5.0 * (-24f64).exp2(), "{worst}");
         assert_eq!(ln_1p_of_unit(0.0f32), 0.0);
         assert_eq!(ln_1p_of_unit(0.5f64), 0.5f64.ln_1p());
         assert!(ln_1p_of_unit(f32::NAN).is_nan());
