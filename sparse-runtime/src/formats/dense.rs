@@ -135,9 +135,10 @@ impl<T: Element> Dense<T> {
     ///
     /// If the array cannot be addressed, as `Vec` does.
     #[track_caller]
+    #[inline]
     pub fn reset(&mut self, shape: impl Into<Shape>) {
-        self.values.clear();
         self.reset_for_overwrite(shape);
+        self.values.fill(T::default());
     }
 
     /// Becomes an array of this shape with whatever values were left in its buffer. Allocates only if the array
@@ -147,8 +148,17 @@ impl<T: Element> Dense<T> {
     ///
     /// If the array cannot be addressed, as `Vec` does.
     #[track_caller]
+    #[inline]
     pub fn reset_for_overwrite(&mut self, shape: impl Into<Shape>) {
         let shape = shape.into();
+        if shape != self.shape {
+            self.take_shape(shape);
+        }
+    }
+
+    #[track_caller]
+    #[inline(never)]
+    fn take_shape(&mut self, shape: Shape) {
         self.values.resize(addressable::<T>(shape), T::default());
         self.shape = shape;
     }

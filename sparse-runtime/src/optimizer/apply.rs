@@ -70,6 +70,7 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
     /// # Errors
     ///
     /// As [`rows`](Self::rows); a gradient with another number of values.
+    #[inline]
     pub fn apply_dense(&mut self, parameter: usize, values: &mut [T], grad: &[T]) -> Result<()> {
         self.check(parameter, values.len())?;
         let spec = &self.parameters[parameter].spec;

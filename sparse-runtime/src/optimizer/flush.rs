@@ -49,12 +49,18 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
     }
 
     /// Settles all rows and moves the base to the clock.
+    #[inline]
     pub(super) fn settle_all(&mut self, parameter: usize, values: &mut [T]) {
+        let table = &self.parameters[parameter];
+        if table.lazy && table.base < self.clock {
+            self.settle_waiting(parameter, values);
+        }
+    }
+
+    #[inline(never)]
+    fn settle_waiting(&mut self, parameter: usize, values: &mut [T]) {
         let table = &mut self.parameters[parameter];
         let group = &self.groups[table.group];
-        if !table.lazy || table.base >= self.clock {
-            return;
-        }
         let base = std::mem::replace(&mut table.base, self.clock);
         if !group.active {
             return;
