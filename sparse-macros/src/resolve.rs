@@ -335,6 +335,7 @@ impl Resolver<'_> {
             shape: Some(Vec::new()),
             storage: Some(Storage::Dense),
             annotation: None,
+            inserted: false,
             broken: true,
         })
     }

@@ -24,6 +24,7 @@ impl Graph {
             shape: Some(shape),
             storage: Some(storage),
             annotation: None,
+            inserted: false,
             broken: false,
         })
     }
@@ -39,6 +40,7 @@ impl Graph {
             shape: Some(Vec::new()),
             storage: Some(Storage::Dense),
             annotation: None,
+            inserted: false,
             broken: false,
         })
     }
@@ -98,6 +100,7 @@ impl Graph {
             shape: None,
             storage: None,
             annotation: None,
+            inserted: false,
             broken,
         })
     }

@@ -75,6 +75,8 @@ pub struct Value {
     pub storage: Option<Storage>,
     /// What the user wrote after a `let` name, to be checked.
     pub annotation: Option<Annotation>,
+    /// True for a conversion that a fallback inserted: the source does not have it.
+    pub inserted: bool,
     /// True for a value that already has an error: its users say nothing more.
     pub broken: bool,
 }

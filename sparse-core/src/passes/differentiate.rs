@@ -354,6 +354,7 @@ fn copy(
         shape: graph.value(id).shape.clone(),
         storage: None,
         annotation: None,
+        inserted: false,
         broken: graph.value(id).broken,
     };
     infer_storage::push_inferred(graph, value, diagnostics)

@@ -310,6 +310,7 @@ fn fall_back(
                 shape,
                 storage: Some(Storage::Dense),
                 annotation: None,
+                inserted: true,
                 broken: false,
             });
         }
