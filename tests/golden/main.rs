@@ -12,6 +12,7 @@ mod case;
 mod compare;
 #[path = "../folder/mod.rs"]
 mod folder;
+mod metrics;
 mod models;
 mod operators;
 mod reasons;

@@ -44,6 +44,32 @@ pub enum MetricError {
         /// The outputs' shape.
         outputs: Shape,
     },
+    /// Scores of no or of more than two classes where there are two.
+    #[error(
+        "metric `{metric}` is of two classes: it needs one probability a row, or two scores, but the outputs have shape {outputs}"
+    )]
+    NotBinary {
+        /// The metric.
+        metric: &'static str,
+        /// The outputs' shape.
+        outputs: Shape,
+    },
+    /// One output a row where scores of classes are needed.
+    #[error(
+        "metric `{metric}` needs scores of two classes or more, one a column, but the outputs have shape {outputs}"
+    )]
+    ScoresNeeded {
+        /// The metric.
+        metric: &'static str,
+        /// The outputs' shape.
+        outputs: Shape,
+    },
+    /// The best 0 classes.
+    #[error("metric `{metric}` with k = 0 counts no class: k is at least 1")]
+    TopNone {
+        /// The metric.
+        metric: &'static str,
+    },
     /// Scores of classes with labels that are no class ids.
     #[error(
         "metric `{metric}`: outputs with {classes} columns are scores of classes, so that the labels must be class ids, not real numbers: declare the label as ids (`label y: dense<u32>[n]`)"

@@ -21,18 +21,35 @@
 
 mod accuracy;
 mod auc;
+mod batch_mean;
+mod confusion;
 mod error;
+mod f1;
 mod log_loss;
+mod loss;
+mod mae;
+mod matthews;
 mod mean;
 mod mse;
+mod pearson;
+mod perplexity;
 mod rmse;
+mod top_k_accuracy;
 
 pub use accuracy::Accuracy;
 pub use auc::Auc;
+pub use batch_mean::BatchMean;
 pub use error::MetricError;
+pub use f1::F1;
 pub use log_loss::LogLoss;
+pub use loss::Loss;
+pub use mae::Mae;
+pub use matthews::Matthews;
 pub use mse::Mse;
+pub use pearson::Pearson;
+pub use perplexity::Perplexity;
 pub use rmse::Rmse;
+pub use top_k_accuracy::TopKAccuracy;
 
 use crate::formats::DenseView;
 use sparse_core::element::Float;
@@ -194,6 +211,69 @@ fn one_label_a_row(metric: &'static str, labels: &LabelsView<'_, f64>) -> Result
         return Ok(());
     }
     Err(MetricError::LabelColumns { metric, columns: labels.row_size() })
+}
+
+/// The outputs beside their labels, where every element is compared.
+fn elements<'o, 'l>(
+    metric: &'static str,
+    outputs: &DenseView<'o, f64>,
+    labels: &LabelsView<'l, f64>,
+) -> Result<impl Iterator<Item = (f64, f64)> + use<'o, 'l>, MetricError> {
+    let n_rows = same_rows(metric, outputs, labels)?;
+    if n_rows > 0 && outputs.shape().row_size() != labels.row_size() {
+        return Err(MetricError::Elements {
+            metric,
+            outputs: *outputs.shape(),
+            labels: labels.row_size(),
+        });
+    }
+    let labels = *labels;
+    let outputs = outputs.values().iter().enumerate();
+    Ok(outputs.map(move |(i, &output)| (output, labels.number(i))))
+}
+
+/// Refuses anything but class ids that all have a column of scores, of which there are two or more.
+fn class_labels<'a>(
+    metric: &'static str,
+    outputs: &DenseView<'_, f64>,
+    labels: &LabelsView<'a, f64>,
+) -> Result<&'a [u32], MetricError> {
+    one_label_a_row(metric, labels)?;
+    let n_classes = outputs.shape().row_size();
+    if labels.n_rows() == 0 {
+        return Ok(&[]);
+    }
+    if n_classes < 2 {
+        return Err(MetricError::ScoresNeeded { metric, outputs: *outputs.shape() });
+    }
+    let LabelsView::Classes(classes) = labels else {
+        return Err(MetricError::LabelsNotClasses { metric, classes: n_classes });
+    };
+    match classes.values().iter().position(|&class| class as usize >= n_classes) {
+        None => Ok(classes.values()),
+        Some(row) => Err(MetricError::ClassOutOfRange {
+            metric,
+            row,
+            class: classes.values()[row],
+            classes: n_classes,
+        }),
+    }
+}
+
+/// The prediction that a probability is.
+fn is_positive(probability: f64) -> bool {
+    probability >= 0.5
+}
+
+/// The position of the largest score, the first of equal ones.
+fn largest(scores: &[f64]) -> usize {
+    let mut best = 0;
+    for (class, score) in scores.iter().enumerate() {
+        if *score > scores[best] {
+            best = class;
+        }
+    }
+    best
 }
 
 #[cfg(test)]

@@ -1,50 +1,36 @@
 //! Root mean squared error.
 
-use super::mean::Mean;
+use super::mean::{OfMean, SeenMean};
 use super::mse::squared_error;
-use super::{Accumulator, LabelsView, Metric, MetricError, same};
+use super::{Accumulator, LabelsView, Metric, MetricError};
 use crate::formats::DenseView;
 
 /// Root mean squared error: the root of the mean over all elements of `(output - label)²`.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Rmse;
-
-#[derive(Default)]
-struct Seen(Mean);
-
-const NAME: &str = "rmse";
 
 impl Metric for Rmse {
     fn name(&self) -> &'static str {
-        NAME
+        Self::NAME
     }
 
     fn start(&self) -> Box<dyn Accumulator> {
-        Box::new(Seen::default())
+        SeenMean::start(*self)
     }
 }
 
-impl Accumulator for Seen {
-    fn update(
-        &mut self,
-        outputs: DenseView<'_, f64>,
-        labels: LabelsView<'_, f64>,
-    ) -> Result<(), MetricError> {
-        let (sum, count) = squared_error(NAME, &outputs, &labels)?;
-        self.0.add(sum, count);
-        Ok(())
+impl OfMean for Rmse {
+    const NAME: &'static str = "rmse";
+
+    fn terms(
+        &self,
+        outputs: &DenseView<'_, f64>,
+        labels: &LabelsView<'_, f64>,
+    ) -> Result<(f64, usize), MetricError> {
+        squared_error(Self::NAME, outputs, labels)
     }
 
-    fn value(&self) -> f64 {
-        self.0.value().sqrt()
-    }
-
-    fn merge(&mut self, other: &dyn Accumulator) -> Result<(), MetricError> {
-        self.0.merge(&same::<Self>(NAME, other)?.0);
-        Ok(())
-    }
-
-    fn reset(&mut self) {
-        *self = Self::default();
+    fn of_mean(mean: f64) -> f64 {
+        mean.sqrt()
     }
 }

@@ -4,7 +4,20 @@ use super::*;
 use crate::formats::Dense;
 use proptest::prelude::*;
 
-const ALL: [&dyn Metric; 5] = [&Mse, &Rmse, &Accuracy, &LogLoss, &Auc];
+/// Metrics that have a meaning for one probability a row.
+const ALL: [&dyn Metric; 11] = [
+    &Mse,
+    &Rmse,
+    &Mae,
+    &Pearson,
+    &Accuracy,
+    &LogLoss,
+    &Perplexity { ignore_label: None },
+    &Auc,
+    &F1,
+    &Matthews,
+    &Loss,
+];
 
 fn dense<T: Float>(shape: &[usize], values: &[f64]) -> Dense<T> {
     let values = values.iter().map(|&value| T::of(value)).collect();
@@ -32,6 +45,9 @@ fn squared_errors() {
     let outputs = [1.5, -2.0, 0.25, 4.0];
     check(&Mse, (&[4], &outputs), &labels, 2.578125);
     check(&Rmse, (&[4, 1], &outputs), &labels, 1.605_654_072_333_141_2);
+    check(&Mae, (&[4], &outputs), &labels, 1.1875);
+    check(&Pearson, (&[4, 1], &outputs), &labels, 0.924_004_812_004_348_7);
+    check(&Loss, (&[4], &outputs), &labels, 0.9375);
     // Several columns: the mean over all elements.
     let (outputs, labels) = (dense(&[2, 2], &outputs), dense(&[2, 2], &labels));
     let labels = LabelsView::Real(labels.view());
@@ -45,6 +61,9 @@ fn binary_metrics_understand_both_labellings() {
         check(&LogLoss, probabilities, &labels, 0.874_811_693_004_941);
         check(&Accuracy, probabilities, &labels, 0.6);
         check(&Auc, probabilities, &labels, 0.5);
+        // Two rightly positive, one wrongly, one missed.
+        check(&F1, probabilities, &labels, 2.0 / 3.0);
+        check(&Matthews, probabilities, &labels, 1.0 / 6.0);
     }
     check_classes(&Accuracy, &dense(&[2], &[0.5, 0.4]), &[1, 1], 0.5);
 }
@@ -59,9 +78,91 @@ fn class_metrics() {
     let scores = dense(&[3, 3], &[0.7, 0.2, 0.1, 0.1, 0.3, 0.6, 0.3, 0.4, 0.3]);
     check_classes(&LogLoss, &scores, &[0, 2, 0], 0.690_491_124_010_219_7);
     check_classes(&Accuracy, &scores, &[0, 2, 0], 2.0 / 3.0);
+    check_classes(&Perplexity::default(), &scores, &[0, 2, 0], 1.994_694_935_295_251_7);
+    // What is ignored need not be a class.
+    check_classes(&Perplexity { ignore_label: Some(0) }, &scores, &[0, 2, 0], 1.0 / 0.6);
+    check_classes(&Perplexity { ignore_label: Some(9) }, &scores, &[9, 2, 9], 1.0 / 0.6);
     // Of equal scores the first is predicted.
     let equal = dense(&[2, 2], &[0.5, 0.5, 0.5, 0.5]);
     check_classes(&Accuracy, &equal, &[0, 1], 0.5);
+}
+
+#[test]
+fn the_best_k_classes() {
+    let scores = dense(&[2, 3], &[0.2, 0.5, 0.3, 0.4, 0.2, 0.4]);
+    for (k, first, second) in [(1, 1, 0), (2, 2, 2), (3, 0, 1)] {
+        check_classes(&TopKAccuracy { k }, &scores, &[first, second], 1.0);
+    }
+    check_classes(&TopKAccuracy { k: 1 }, &scores, &[1, 2], 0.5);
+    check_classes(&TopKAccuracy { k: 2 }, &scores, &[0, 1], 0.0);
+    check_classes(&TopKAccuracy { k: 9 }, &scores, &[0, 1], 1.0);
+    // Of equal scores the first counts, as for accuracy.
+    let equal = dense(&[3, 3], &[0.5; 9]);
+    check_classes(&TopKAccuracy { k: 2 }, &equal, &[0, 1, 2], 2.0 / 3.0);
+    let nan = dense(&[1, 2], &[f64::NAN, 0.0]);
+    check_classes(&TopKAccuracy { k: 1 }, &nan, &[0], 0.0);
+}
+
+#[test]
+fn two_columns_are_scores_of_two_classes() {
+    let scores = [0.1, 0.9, 0.8, 0.2, 0.35, 0.65, 0.5, 0.5, 0.9, 0.1];
+    let (scores, classes) = (dense(&[5, 2], &scores), [1, 0, 0, 0, 1]);
+    // One rightly positive, one wrongly, one missed; equal scores are class 0.
+    check_classes(&F1, &scores, &classes, 0.5);
+    check_classes(&Matthews, &scores, &classes, 1.0 / 6.0);
+}
+
+#[test]
+fn one_class_alone_has_no_correlation() {
+    for (labels, outputs) in [([1.0, 1.0], [0.9, 0.9]), ([0.0, 0.0], [0.1, 0.1])] {
+        check(&Matthews, (&[2], &outputs), &labels, 0.0);
+        let outputs = dense::<f64>(&[2], &outputs);
+        let labels = dense(&[2], &labels);
+        let value = Pearson.evaluate(outputs.view(), LabelsView::Real(labels.view()));
+        assert!(value.unwrap().is_nan());
+    }
+    check(&F1, (&[2], &[0.9, 0.9]), &[1.0, 1.0], 1.0);
+    check(&F1, (&[2], &[0.1, 0.1]), &[0.0, 0.0], 0.0);
+}
+
+#[test]
+fn correlation_survives_large_means_and_numbers() {
+    let labels = dense(&[4], &[1.0, -1.0, 0.0, 7.0]);
+    for (scale, mean) in [(0.125, 1e9), (1e150, 0.0)] {
+        let outputs = [1.5, -2.0, 0.25, 4.0].map(|output: f64| output * scale + mean);
+        let outputs = dense::<f64>(&[4], &outputs);
+        let found = Pearson.evaluate(outputs.view(), LabelsView::Real(labels.view())).unwrap();
+        assert!((found - 0.924_004_812_004_348_7).abs() < 1e-6, "{found}");
+    }
+}
+
+#[test]
+fn the_mean_over_batches_counts_batches_alike() {
+    let mut halves = [BatchMean(Rmse).start(), BatchMean(Rmse).start()];
+    for (half, errors) in halves.iter_mut().zip([&[3.0, 3.0, 3.0][..], &[5.0]]) {
+        let outputs = dense(&[errors.len()], errors);
+        let labels = dense(&[errors.len()], &[0.0; 3][..errors.len()]);
+        half.update(outputs.view(), LabelsView::Real(labels.view())).unwrap();
+        let empty = dense(&[0], &[]);
+        half.update(empty.view(), LabelsView::Real(empty.view())).unwrap();
+    }
+    let [first, second] = &mut halves;
+    first.merge(&**second).unwrap();
+    assert_eq!((first.value(), second.value()), (4.0, 5.0));
+    let refused = first.merge(&*BatchMean(Mse).start()).unwrap_err().to_string();
+    assert!(refused.contains("`rmse` cannot take in"));
+    first.reset();
+    assert!(first.value().is_nan());
+}
+
+#[test]
+fn other_settings_are_other_metrics() {
+    let (two, three) = (TopKAccuracy { k: 2 }, TopKAccuracy { k: 3 });
+    assert!(two.start().merge(&*three.start()).is_err());
+    assert!(two.start().merge(&*two.start()).is_ok());
+    let ignoring = Perplexity { ignore_label: Some(0) };
+    assert!(ignoring.start().merge(&*Perplexity::default().start()).is_err());
+    assert!(F1.start().merge(&*Matthews.start()).is_err());
 }
 
 #[test]
@@ -112,7 +213,23 @@ fn what_does_not_fit_is_refused_by_name() {
             format!("metric `{}`: 2 rows of outputs, but 3 rows of labels", metric.name());
         assert_eq!(refused, expected);
     }
+    let top = TopKAccuracy { k: 1 };
+    let ids = Dense::new([2], vec![0, 3]).unwrap();
+    let classes = || LabelsView::Classes(ids.view());
+    assert!(message(&top, &two, classes()).contains("scores of two classes or more"));
+    assert!(message(&top, &columns, LabelsView::Real(two.view())).contains("class ids"));
+    assert!(message(&top, &columns, classes()).contains("row 1 has class 3"));
+    assert!(message(&TopKAccuracy { k: 0 }, &columns, classes()).contains("k is at least 1"));
+    let pairs = dense(&[2, 2], &[0.5; 4]);
+    for metric in [&F1 as &dyn Metric, &Matthews] {
+        assert!(message(metric, &columns, classes()).contains("is of two classes"));
+        assert!(message(metric, &pairs, classes()).contains("row 1 has class 3"));
+        assert!(message(metric, &pairs, LabelsView::Real(two.view())).contains("class ids"));
+    }
     let labels = LabelsView::Real(two.view());
+    for metric in [&Mae as &dyn Metric, &Pearson] {
+        assert!(message(metric, &columns, labels).contains("shape [2, 3], but labels with 1"));
+    }
     assert!(message(&Mse, &columns, labels).contains("shape [2, 3], but labels with 1 elements"));
     assert!(message(&Auc, &columns, labels).contains("one score a row"));
     assert!(message(&Accuracy, &columns, labels).contains("class ids"));
@@ -178,7 +295,7 @@ proptest! {
             let [whole, first, second] = &mut parts;
             first.merge(&**second).unwrap();
             let (a, b) = (whole.value(), first.value());
-            prop_assert!((a - b).abs() <= 1e-12 * a.abs() || a.is_nan() && b.is_nan(), "{}", metric.name());
+            prop_assert!((a - b).abs() <= 1e-12 * (1.0 + a.abs()) || a.is_nan() && b.is_nan(), "{}", metric.name());
         }
     }
 }

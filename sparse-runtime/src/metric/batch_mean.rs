@@ -1,0 +1,76 @@
+//! A metric of each batch, averaged.
+
+use super::mean::Mean;
+use super::{Accumulator, LabelsView, Metric, MetricError, same};
+use crate::formats::DenseView;
+
+/// The mean over batches of a metric's value on each, all batches counting alike, as some libraries report metrics.
+///
+/// Unlike the metric itself it depends on how the data is cut: the root of a mean is not the mean of roots, and a short last
+/// batch weighs as much as a full one. It is NaN once the metric is on some batch. It goes by the metric's name.
+///
+/// ```
+/// use sparse_runtime::formats::Dense;
+/// use sparse_runtime::metric::{BatchMean, LabelsView, Metric, Rmse};
+///
+/// let (mut exact, mut mean) = (Rmse.start(), BatchMean(Rmse).start());
+/// for error in [3.0, 4.0] {
+///     let (output, label) = (Dense::from_rows(&[[error]]), Dense::from_rows(&[[0.0]]));
+///     exact.update(output.view(), LabelsView::Real(label.view()))?;
+///     mean.update(output.view(), LabelsView::Real(label.view()))?;
+/// }
+/// assert_eq!((exact.value(), mean.value()), (12.5f64.sqrt(), 3.5));
+/// # Ok::<(), sparse_runtime::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct BatchMean<M>(
+    /// The metric of a batch.
+    pub M,
+);
+
+struct Seen {
+    metric: &'static str,
+    batch: Box<dyn Accumulator>,
+    mean: Mean,
+}
+
+impl<M: Metric> Metric for BatchMean<M> {
+    fn name(&self) -> &'static str {
+        self.0.name()
+    }
+
+    fn start(&self) -> Box<dyn Accumulator> {
+        Box::new(Seen { metric: self.name(), batch: self.0.start(), mean: Mean::default() })
+    }
+}
+
+impl Accumulator for Seen {
+    fn update(
+        &mut self,
+        outputs: DenseView<'_, f64>,
+        labels: LabelsView<'_, f64>,
+    ) -> Result<(), MetricError> {
+        self.batch.reset();
+        self.batch.update(outputs, labels)?;
+        if labels.n_rows() > 0 {
+            self.mean.add(self.batch.value(), 1);
+        }
+        Ok(())
+    }
+
+    fn value(&self) -> f64 {
+        self.mean.value()
+    }
+
+    fn merge(&mut self, other: &dyn Accumulator) -> Result<(), MetricError> {
+        let other = same::<Self>(self.metric, other)?;
+        // The batches seen last are of no use any more: merging them tells whether the metrics are the same.
+        self.batch.merge(&*other.batch)?;
+        self.mean.merge(&other.mean);
+        Ok(())
+    }
+
+    fn reset(&mut self) {
+        self.mean = Mean::default();
+    }
+}

@@ -1,0 +1,84 @@
+//! The linear correlation of outputs and labels.
+
+use super::{Accumulator, LabelsView, Metric, MetricError, elements, same};
+use crate::formats::DenseView;
+
+/// Pearson's correlation coefficient over all elements:
+/// `Σ (o - ō) (l - l̄) / √(Σ (o - ō)² Σ (l - l̄)²)` for outputs `o` and labels `l` with means `ō` and `l̄`.
+///
+/// Means and sums are updated together (Welford, Chan), so that it is one pass and nothing cancels. NaN where outputs
+/// or labels are all equal.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Pearson;
+
+/// Means, and sums of products of deviations from them.
+#[derive(Clone, Copy, Default)]
+struct Seen {
+    count: f64,
+    mean_output: f64,
+    mean_label: f64,
+    outputs: f64,
+    labels: f64,
+    both: f64,
+}
+
+const NAME: &str = "pearson";
+
+impl Metric for Pearson {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn start(&self) -> Box<dyn Accumulator> {
+        Box::new(Seen::default())
+    }
+}
+
+impl Seen {
+    /// Takes in what is summed in the same way; one element is the sum of itself.
+    fn add(&mut self, other: &Seen) {
+        let count = self.count + other.count;
+        if count == 0.0 {
+            return;
+        }
+        let output = other.mean_output - self.mean_output;
+        let label = other.mean_label - self.mean_label;
+        let share = other.count / count;
+        let weight = self.count * share;
+        self.outputs += other.outputs + output * output * weight;
+        self.labels += other.labels + label * label * weight;
+        self.both += other.both + output * label * weight;
+        self.mean_output += output * share;
+        self.mean_label += label * share;
+        self.count = count;
+    }
+}
+
+impl Accumulator for Seen {
+    fn update(
+        &mut self,
+        outputs: DenseView<'_, f64>,
+        labels: LabelsView<'_, f64>,
+    ) -> Result<(), MetricError> {
+        for (output, label) in elements(NAME, &outputs, &labels)? {
+            let one =
+                Seen { count: 1.0, mean_output: output, mean_label: label, ..Seen::default() };
+            self.add(&one);
+        }
+        Ok(())
+    }
+
+    fn value(&self) -> f64 {
+        // Two roots: the product of the sums may be beyond the range.
+        self.both / (self.outputs.sqrt() * self.labels.sqrt())
+    }
+
+    fn merge(&mut self, other: &dyn Accumulator) -> Result<(), MetricError> {
+        self.add(same::<Self>(NAME, other)?);
+        Ok(())
+    }
+
+    fn reset(&mut self) {
+        *self = Self::default();
+    }
+}

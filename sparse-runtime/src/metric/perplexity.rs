@@ -1,0 +1,42 @@
+//! How many classes a model hesitates between.
+
+use super::log_loss::negative_logarithms;
+use super::mean::{OfMean, SeenMean};
+use super::{Accumulator, LabelsView, Metric, MetricError};
+use crate::formats::DenseView;
+
+/// The exponential of the mean over rows of `-ln p(label)`: 1 where the model is sure and right, the number of
+/// classes where it guesses.
+///
+/// Outputs and labels are those of [`LogLoss`](super::LogLoss).
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Perplexity {
+    /// Rows with this class id are not counted, such as those that fill up a sequence; it need not be one of the classes.
+    pub ignore_label: Option<u32>,
+}
+
+impl Metric for Perplexity {
+    fn name(&self) -> &'static str {
+        Self::NAME
+    }
+
+    fn start(&self) -> Box<dyn Accumulator> {
+        SeenMean::start(*self)
+    }
+}
+
+impl OfMean for Perplexity {
+    const NAME: &'static str = "perplexity";
+
+    fn terms(
+        &self,
+        outputs: &DenseView<'_, f64>,
+        labels: &LabelsView<'_, f64>,
+    ) -> Result<(f64, usize), MetricError> {
+        negative_logarithms(Self::NAME, outputs, labels, self.ignore_label)
+    }
+
+    fn of_mean(mean: f64) -> f64 {
+        mean.exp()
+    }
+}

@@ -1,0 +1,53 @@
+//! The share of rows whose class is among those with the largest scores.
+
+use super::mean::{OfMean, SeenMean};
+use super::{Accumulator, LabelsView, Metric, MetricError, class_labels, same_rows};
+use crate::formats::DenseView;
+
+/// The share of rows whose label is among the `k` classes with the largest scores, of equal scores the first.
+///
+/// Outputs are scores of two classes or more; labels are class ids. `k` is at least 1, where it is
+/// [`Accuracy`](super::Accuracy). Linear in the number of scores.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TopKAccuracy {
+    /// How many classes count.
+    pub k: usize,
+}
+
+impl Metric for TopKAccuracy {
+    fn name(&self) -> &'static str {
+        Self::NAME
+    }
+
+    fn start(&self) -> Box<dyn Accumulator> {
+        SeenMean::start(*self)
+    }
+}
+
+impl OfMean for TopKAccuracy {
+    const NAME: &'static str = "top_k_accuracy";
+
+    fn terms(
+        &self,
+        outputs: &DenseView<'_, f64>,
+        labels: &LabelsView<'_, f64>,
+    ) -> Result<(f64, usize), MetricError> {
+        if self.k == 0 {
+            return Err(MetricError::TopNone { metric: Self::NAME });
+        }
+        let n_rows = same_rows(Self::NAME, outputs, labels)?;
+        let classes = class_labels(Self::NAME, outputs, labels)?;
+        let rows = outputs.values().chunks_exact(outputs.shape().row_size().max(1));
+        let is_right = |&(scores, &class): &(&[f64], &u32)| {
+            let class = class as usize;
+            // Those that come before it: a score that is larger, or equal and earlier; NaN comes last.
+            let before = |(other, &score): (usize, &f64)| {
+                score > scores[class]
+                    || (score == scores[class] && other < class)
+                    || (scores[class].is_nan() && !score.is_nan())
+            };
+            scores.iter().enumerate().filter(|&entry| before(entry)).count() < self.k
+        };
+        Ok((rows.zip(classes).filter(is_right).count() as f64, n_rows))
+    }
+}
