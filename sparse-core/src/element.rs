@@ -1,15 +1,36 @@
 //! The Rust types that arrays hold.
 
 use crate::storage::ElementType;
+#[cfg(feature = "half")]
+pub use half::{bf16, f16};
 use std::fmt::{Debug, Display};
 
 /// A type that an array can hold.
 pub trait Element: Copy + Default + PartialEq + Debug + Display + Send + Sync + 'static {
     /// The type's name in the language.
     const TYPE: ElementType;
+
+    /// The value, exactly.
+    fn to_number(self) -> Number;
+
+    /// The value of this type nearest to a number, as a cast of an array takes it.
+    ///
+    /// A float is rounded to nearest, ties to even, beyond the largest to infinity; NaN stays NaN. An integer is cut
+    /// towards zero, beyond the smallest and the largest it is that; NaN becomes 0.
+    fn from_number(number: Number) -> Self;
 }
 
-/// An element that arithmetic is defined on: `f32` or `f64`.
+/// A number of any element type, exactly: what a cast goes through. An integer never passes through a float.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Number {
+    /// Of a type of floats: `f64` has all values of all of them.
+    Float(f64),
+    /// Of a type of ids.
+    Integer(i128),
+}
+
+/// An element that arithmetic is defined on: `f32` or `f64`. The halves are not: sums in them would lose all but a few
+/// digits.
 pub trait Float:
     Element + num_traits::Float + num_traits::NumAssign + num_traits::FromPrimitive + std::iter::Sum
 {
@@ -30,6 +51,19 @@ macro_rules! elements {
     ($($float:ident $float_type:ident),*; $($id:ident $id_type:ident),*) => {
         $(impl Element for $float {
             const TYPE: ElementType = ElementType::$float_type;
+
+            #[inline(always)]
+            fn to_number(self) -> Number {
+                Number::Float(self.into())
+            }
+
+            #[inline(always)]
+            fn from_number(number: Number) -> Self {
+                match number {
+                    Number::Float(value) => value as $float,
+                    Number::Integer(value) => value as $float,
+                }
+            }
         }
         impl Float for $float {
             #[inline(always)]
@@ -43,6 +77,22 @@ macro_rules! elements {
         })*
         $(impl Element for $id {
             const TYPE: ElementType = ElementType::$id_type;
+
+            #[inline(always)]
+            fn to_number(self) -> Number {
+                Number::Integer(self.into())
+            }
+
+            #[inline(always)]
+            fn from_number(number: Number) -> Self {
+                match number {
+                    Number::Float(value) => value as $id,
+                    // Within the bounds, so that nothing wraps.
+                    Number::Integer(value) => {
+                        value.clamp($id::MIN.into(), $id::MAX.into()) as $id
+                    }
+                }
+            }
         }
         impl Id for $id {
             #[inline(always)]
@@ -54,3 +104,149 @@ macro_rules! elements {
 }
 
 elements!(f32 F32, f64 F64; u32 U32, u64 U64, i64 I64);
+
+/// Not [`Float`]: halves are held and cast. Sums in them would lose all but a few digits.
+#[cfg(feature = "half")]
+mod halves {
+    use super::{Element, ElementType, Number, bf16, f16};
+
+    macro_rules! halves {
+        ($($half:ident $half_type:ident),*) => {
+            $(impl Element for $half {
+                const TYPE: ElementType = ElementType::$half_type;
+
+                #[inline(always)]
+                fn to_number(self) -> Number {
+                    Number::Float(self.to_f64())
+                }
+
+                #[inline]
+                fn from_number(number: Number) -> Self {
+                    $half::from_f32(to_odd(number))
+                }
+            })*
+        };
+    }
+
+    halves!(f16 F16, bf16 BF16);
+
+    /// The number as `f32`, where it is none with the last bit set: of the two neighbours the odd one.
+    ///
+    /// What is rounded from there to a half is rounded as if at once, since an `f32` has two bits more than either half
+    /// and to spare (Boldo and Melquiond, "Emulation of a FMA and correctly-rounded sums", 2008). `half` itself rounds an
+    /// `f64` twice on some processors.
+    #[inline]
+    fn to_odd(number: Number) -> f32 {
+        let (nearest, exact, away) = match number {
+            Number::Float(value) => {
+                let nearest = value as f32;
+                let back = f64::from(nearest);
+                (nearest, back == value || value.is_nan(), back.abs() > value.abs())
+            }
+            Number::Integer(value) => {
+                let nearest = value as f32;
+                let back = nearest as i128;
+                (nearest, back == value, back.unsigned_abs() > value.unsigned_abs())
+            }
+        };
+        let bits = nearest.to_bits();
+        match bits % 2 == 1 || exact {
+            true => nearest,
+            // The number is between this neighbour and the next one, which is odd.
+            false => f32::from_bits(if away { bits - 1 } else { bits + 1 }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cast<T: Element, U: Element>(value: T) -> U {
+        U::from_number(value.to_number())
+    }
+
+    #[test]
+    fn floats_round_and_integers_are_cut() {
+        assert_eq!(cast::<f64, f32>(0.1), 0.1f32);
+        assert_eq!(cast::<f64, f32>(1e60), f32::INFINITY);
+        assert_eq!(cast::<f64, i64>(-2.9), -2);
+        assert_eq!(cast::<f32, u32>(-2.9), 0);
+        assert_eq!(cast::<f64, u32>(1e20), u32::MAX);
+        assert_eq!(cast::<f32, i64>(f32::NAN), 0);
+        assert!(cast::<f64, f32>(f64::NAN).is_nan());
+        assert_eq!(cast::<f64, f32>(-0.0).to_bits(), (-0.0f32).to_bits());
+    }
+
+    #[test]
+    fn integers_keep_every_digit_or_the_bound() {
+        let large = (1u64 << 63) + 1;
+        assert_eq!(cast::<u64, u64>(large), large);
+        assert_eq!(cast::<u64, i64>(large), i64::MAX);
+        assert_eq!(cast::<i64, u64>(-1), 0);
+        assert_eq!(cast::<i64, i64>(i64::MIN), i64::MIN);
+        assert_eq!(cast::<u64, u32>(1 << 40), u32::MAX);
+        // Rounded once: the nearest f32 to 2²⁴ + 1 is a tie, which goes to even.
+        assert_eq!(cast::<u64, f32>((1 << 24) + 1), 16_777_216.0);
+        assert_eq!(cast::<u64, f64>(large), 2f64.powi(63));
+    }
+
+    #[cfg(feature = "half")]
+    mod halves {
+        use super::*;
+
+        /// All halves that are numbers, ascending, with 0 once.
+        fn ascending<T: Element>(of_bits: fn(u16) -> T, infinity: u16) -> Vec<(f64, T)> {
+            let negative = (1..infinity).rev().map(|bits| of_bits(bits | 0x8000));
+            let values = negative.chain((0..infinity).map(of_bits));
+            values
+                .map(|half| match half.to_number() {
+                    Number::Float(value) => (value, half),
+                    Number::Integer(_) => unreachable!("a half is a float"),
+                })
+                .collect()
+        }
+
+        fn check<T: Element>(of_bits: fn(u16) -> T, infinity: u16) {
+            let halves = ascending(of_bits, infinity);
+            for (index, &(low, below)) in halves.iter().enumerate() {
+                assert_eq!(cast::<f64, T>(low), below);
+                let Some(&(high, above)) = halves.get(index + 1) else { continue };
+                let middle = low / 2.0 + high / 2.0;
+                let even = |value: f64| cast::<T, f64>(cast::<f64, T>(value)) == value;
+                // The even one of two neighbours: every second one, 0 among them.
+                let zero = halves.len() / 2;
+                let tie = if index.abs_diff(zero) % 2 == 0 { below } else { above };
+                assert!(even(low) && even(high));
+                assert_eq!(cast::<f64, T>(middle), tie, "between {low} and {high}");
+                // So little beside the middle that it is lost where f32 comes in between.
+                assert_eq!(cast::<f64, T>(middle.next_down()), below, "below {middle:e}");
+                assert_eq!(cast::<f64, T>(middle.next_up()), above, "above {middle:e}");
+            }
+            let largest = halves.last().unwrap().0;
+            assert_eq!(cast::<f64, T>(largest * 4.0), of_bits(infinity));
+            assert_eq!(cast::<f64, T>(f64::NEG_INFINITY), of_bits(infinity | 0x8000));
+            assert_eq!(cast::<T, f64>(of_bits(infinity)), f64::INFINITY);
+            assert!(cast::<T, f64>(cast::<f64, T>(f64::NAN)).is_nan());
+        }
+
+        #[test]
+        fn every_half_is_the_nearest_to_what_lies_around_it() {
+            check(f16::from_bits, 0x7c00);
+            check(bf16::from_bits, 0x7f80);
+        }
+
+        #[test]
+        fn integers_are_rounded_once() {
+            // 2⁶² + 2⁵⁴ is the middle of two bf16; one more is above it, which neither f64 nor f32 can say.
+            let middle = (1i64 << 62) + (1 << 54);
+            assert_eq!(cast::<i64, bf16>(middle).to_f64(), 2f64.powi(62));
+            let above = 2f64.powi(62) + 2f64.powi(55);
+            assert_eq!(cast::<i64, bf16>(middle + 1).to_f64(), above);
+            assert_eq!(cast::<i64, bf16>(-middle - 1).to_f64(), -above);
+            assert_eq!(cast::<u64, f16>(u64::MAX), f16::INFINITY);
+            assert_eq!(cast::<f16, u32>(f16::from_f32(-3.5)), 0);
+            assert_eq!(cast::<u32, f16>(2049), f16::from_f32(2048.0));
+        }
+    }
+}

@@ -54,6 +54,10 @@ pub enum ElementType {
     F32,
     /// 64-bit float.
     F64,
+    /// 16-bit float of IEEE 754: 11 significant bits, up to 65504. Held and cast; no arithmetic.
+    F16,
+    /// The upper half of an `f32`: 8 significant bits, its range. Held and cast; no arithmetic.
+    BF16,
     /// 32-bit unsigned id (class ids, row ids); never takes part in arithmetic.
     U32,
     /// 64-bit unsigned id.
@@ -64,14 +68,23 @@ pub enum ElementType {
 
 impl ElementType {
     /// All element types.
-    pub const ALL: [ElementType; 5] =
-        [ElementType::F32, ElementType::F64, ElementType::U32, ElementType::U64, ElementType::I64];
+    pub const ALL: [ElementType; 7] = [
+        ElementType::F32,
+        ElementType::F64,
+        ElementType::F16,
+        ElementType::BF16,
+        ElementType::U32,
+        ElementType::U64,
+        ElementType::I64,
+    ];
 
     /// The Rust name of the type.
     pub const fn name(self) -> &'static str {
         match self {
             ElementType::F32 => "f32",
             ElementType::F64 => "f64",
+            ElementType::F16 => "f16",
+            ElementType::BF16 => "bf16",
             ElementType::U32 => "u32",
             ElementType::U64 => "u64",
             ElementType::I64 => "i64",
@@ -81,12 +94,14 @@ impl ElementType {
     /// Bytes of one element.
     pub const fn bytes(self) -> u64 {
         match self {
+            ElementType::F16 | ElementType::BF16 => 2,
             ElementType::F32 | ElementType::U32 => 4,
             ElementType::F64 | ElementType::U64 | ElementType::I64 => 8,
         }
     }
 
-    /// True for the types that arithmetic is defined on.
+    /// True for the types that arithmetic is defined on, those that are [`Float`](crate::element::Float): not for ids,
+    /// nor for the halves `f16` and `bf16`, in which sums would lose all but a few digits.
     pub const fn is_float(self) -> bool {
         matches!(self, ElementType::F32 | ElementType::F64)
     }

@@ -22,6 +22,7 @@ pub mod model;
 pub mod ops;
 pub mod optimizer;
 mod prefetch;
+mod random;
 mod replace;
 pub mod schedule;
 pub mod training;

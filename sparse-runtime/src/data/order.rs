@@ -1,22 +1,6 @@
 //! Random orders that are the same on every machine.
 
-use rand_chacha::ChaCha8Rng;
-use rand_chacha::rand_core::{Rng, SeedableRng};
-
-/// The generator for one purpose: streams of one seed are independent.
-pub(crate) fn generator(seed: u64, stream: u64) -> ChaCha8Rng {
-    let mut key = [0; 32];
-    key[..8].copy_from_slice(&seed.to_le_bytes());
-    let mut generator = ChaCha8Rng::from_seed(key);
-    generator.set_stream(stream);
-    generator
-}
-
-/// A number below `bound`, which is not 0, by multiplication: the bias is below `bound / 2^64`.
-#[inline]
-pub(crate) fn below(generator: &mut ChaCha8Rng, bound: u64) -> u64 {
-    ((u128::from(generator.next_u64()) * u128::from(bound)) >> 64) as u64
-}
+use crate::random::{below, generator};
 
 /// Appends the rows `0..n_rows` in the order of an epoch: Fisher and Yates's shuffle, driven by ChaCha8 with the
 /// seed as its key and the epoch as its stream. O(n_rows).

@@ -1,4 +1,4 @@
-//! Conversions between storage types, and between `f32` and `f64`.
+//! Conversions between storage types.
 //!
 //! Every conversion is an `assign_…` on the destination, which reuses its allocations; the `to_…` methods are those
 //! with a new destination. What is stored is `value != 0`: NaN is stored, and -0.0 is a zero like any other. Where
@@ -7,13 +7,14 @@
 //! them.
 
 use super::dense::too_large;
+use super::memory::{ELEMENTS, ROW_IDS, make_room};
 use super::with_id_type;
 use super::{
     ColumnId, Csr, CsrView, Dense, DenseView, FormatError, RowIdsView, RowSparse, RowSparseView,
     Shape,
 };
 use crate::with_column_ids;
-use sparse_core::element::{Element, Float};
+use sparse_core::element::Element;
 use sparse_core::storage::Storage;
 
 impl<T: Element> Dense<T> {
@@ -28,7 +29,7 @@ impl<T: Element> Dense<T> {
     ///
     /// # Errors
     ///
-    /// [`FormatError::TooLarge`].
+    /// [`FormatError::TooLarge`], [`FormatError::OutOfMemory`].
     pub fn assign_csr(&mut self, source: CsrView<'_, T>) -> Result<(), FormatError> {
         let shape = Shape::from([source.n_rows(), source.n_cols]);
         self.try_reset(shape)?;
@@ -51,7 +52,7 @@ impl<T: Element> Dense<T> {
     ///
     /// # Errors
     ///
-    /// [`FormatError::TooLarge`].
+    /// [`FormatError::TooLarge`], [`FormatError::OutOfMemory`].
     pub fn assign_row_sparse(&mut self, source: RowSparseView<'_, T>) -> Result<(), FormatError> {
         let ids = match source.indices {
             RowIdsView::All => {
@@ -70,14 +71,6 @@ impl<T: Element> Dense<T> {
         }
         Ok(())
     }
-
-    fn try_reset(&mut self, shape: Shape) -> Result<(), FormatError> {
-        if shape.addressable_size::<T>().is_none() {
-            return Err(too_large::<T>(shape));
-        }
-        self.reset(shape);
-        Ok(())
-    }
 }
 
 impl<T: Element> Csr<T> {
@@ -85,9 +78,10 @@ impl<T: Element> Csr<T> {
     ///
     /// # Errors
     ///
-    /// [`FormatError::Rank`] unless the rank is 2.
+    /// [`FormatError::Rank`] unless the rank is 2; [`FormatError::OutOfMemory`] if there are too many rows.
     pub fn assign_dense(&mut self, source: DenseView<'_, T>) -> Result<(), FormatError> {
         let (n_rows, n_cols) = matrix_extents("a conversion to csr", &source.shape)?;
+        self.make_room_for_rows(source.shape)?;
         with_id_type!(n_cols, |I| self.rebuild::<I, _>(n_cols, |parts| {
             for i in 0..n_rows {
                 let row = &source.values[i * n_cols..(i + 1) * n_cols];
@@ -126,9 +120,10 @@ impl<T: Element> Csr<T> {
     ///
     /// # Errors
     ///
-    /// [`FormatError::Rank`] unless the rank is 2.
+    /// [`FormatError::Rank`] unless the rank is 2; [`FormatError::OutOfMemory`] if there are too many rows.
     pub fn assign_row_sparse(&mut self, source: RowSparseView<'_, T>) -> Result<(), FormatError> {
         let (n_rows, n_cols) = matrix_extents("a conversion to csr", &source.shape)?;
+        self.make_room_for_rows(source.shape)?;
         with_id_type!(n_cols, |I| self.rebuild::<I, _>(n_cols, |parts| {
             for (id, row) in source.iter_rows() {
                 while parts.indptr.len() <= id {
@@ -170,7 +165,7 @@ impl<T: Element> RowSparse<T> {
     ///
     /// # Errors
     ///
-    /// [`FormatError::TooLarge`] if the stored rows cannot be addressed.
+    /// [`FormatError::TooLarge`] if the stored rows cannot be addressed, [`FormatError::OutOfMemory`].
     pub fn assign_csr(&mut self, source: CsrView<'_, T>) -> Result<(), FormatError> {
         let n_cols = source.n_cols;
         let stored =
@@ -179,6 +174,7 @@ impl<T: Element> RowSparse<T> {
         if table.addressable_size::<T>().is_none() {
             return Err(too_large::<T>(table));
         }
+        make_room(&mut self.values, stored * n_cols, ELEMENTS, source.shape())?;
         self.rebuild([source.n_rows(), n_cols], |indices, values| {
             indices.reserve(stored);
             values.resize(stored * n_cols, T::default());
@@ -201,7 +197,23 @@ impl<T: Element> RowSparse<T> {
     }
 
     /// Becomes a copy; a table of all rows becomes an array that lists them all.
+    ///
+    /// # Panics
+    ///
+    /// If there is no memory for a list of all rows: rows without elements may be more than that.
+    #[track_caller]
     pub fn assign_row_sparse(&mut self, source: RowSparseView<'_, T>) {
+        if let Err(error) = self.try_assign_row_sparse(source) {
+            panic!("{error}");
+        }
+    }
+
+    /// [`assign_row_sparse`](Self::assign_row_sparse), with an error where that panics; the array is then as before.
+    pub(super) fn try_assign_row_sparse(
+        &mut self,
+        source: RowSparseView<'_, T>,
+    ) -> Result<(), FormatError> {
+        make_room(&mut self.indices, source.n_stored(), ROW_IDS, source.shape)?;
         self.rebuild(source.shape, |ids, values| {
             match source.indices {
                 RowIdsView::All => ids.extend(0..source.shape.n_rows() as u64),
@@ -209,6 +221,7 @@ impl<T: Element> RowSparse<T> {
             }
             values.extend_from_slice(source.values);
         });
+        Ok(())
     }
 }
 
@@ -216,18 +229,18 @@ fn matrix_extents(operation: &'static str, shape: &Shape) -> Result<(usize, usiz
     shape.matrix().ok_or(FormatError::Rank { operation, expected: 2, shape: *shape })
 }
 
-/// The same conversions on all three arrays, each by the `assign_…` of its destination.
+/// The same conversions on all three arrays, to dense, csr and row_sparse, each by the `assign_…` of its destination.
 macro_rules! conversions {
-    ($($array:ident $view:ident: $source:ident => dense $dense:tt csr $csr:tt row_sparse $row_sparse:tt;)*) => {
+    ($($array:ident $view:ident: $dense:ident $d:ident, $csr:ident $c:ident, $row_sparse:ident $r:ident;)*) => {
         $(impl<T: Element> $view<'_, T> {
             /// As a dense array.
             ///
             /// # Errors
             ///
-            /// [`FormatError::TooLarge`] if it cannot be addressed.
+            /// [`FormatError::TooLarge`] if it cannot be addressed, [`FormatError::OutOfMemory`].
             pub fn to_dense(&self) -> Result<Dense<T>, FormatError> {
                 let mut array = Dense::default();
-                conversions!(@call $dense array.$source(*self));
+                conversions!(@call $d array.$dense(*self));
                 Ok(array)
             }
 
@@ -235,10 +248,10 @@ macro_rules! conversions {
             ///
             /// # Errors
             ///
-            /// [`FormatError::Rank`] unless the rank is 2.
+            /// [`FormatError::Rank`] unless the rank is 2, [`FormatError::OutOfMemory`].
             pub fn to_csr(&self) -> Result<Csr<T>, FormatError> {
                 let mut array = Csr::default();
-                conversions!(@call $csr array.$source(*self));
+                conversions!(@call $c array.$csr(*self));
                 Ok(array)
             }
 
@@ -246,10 +259,10 @@ macro_rules! conversions {
             ///
             /// # Errors
             ///
-            /// [`FormatError::TooLarge`] if the stored rows cannot be addressed.
+            /// [`FormatError::TooLarge`] if the stored rows cannot be addressed, [`FormatError::OutOfMemory`].
             pub fn to_row_sparse(&self) -> Result<RowSparse<T>, FormatError> {
                 let mut array = RowSparse::default();
-                conversions!(@call $row_sparse array.$source(*self));
+                conversions!(@call $r array.$row_sparse(*self));
                 Ok(array)
             }
         }
@@ -265,7 +278,7 @@ macro_rules! conversions {
             ///
             /// # Errors
             ///
-            /// [`FormatError::TooLarge`] if it cannot be addressed.
+            /// [`FormatError::TooLarge`] if it cannot be addressed, [`FormatError::OutOfMemory`].
             pub fn to_dense(&self) -> Result<Dense<T>, FormatError> {
                 self.view().to_dense()
             }
@@ -274,7 +287,7 @@ macro_rules! conversions {
             ///
             /// # Errors
             ///
-            /// [`FormatError::Rank`] unless the rank is 2.
+            /// [`FormatError::Rank`] unless the rank is 2, [`FormatError::OutOfMemory`].
             pub fn to_csr(&self) -> Result<Csr<T>, FormatError> {
                 self.view().to_csr()
             }
@@ -283,7 +296,7 @@ macro_rules! conversions {
             ///
             /// # Errors
             ///
-            /// [`FormatError::TooLarge`] if the stored rows cannot be addressed.
+            /// [`FormatError::TooLarge`] if the stored rows cannot be addressed, [`FormatError::OutOfMemory`].
             pub fn to_row_sparse(&self) -> Result<RowSparse<T>, FormatError> {
                 self.view().to_row_sparse()
             }
@@ -294,41 +307,12 @@ macro_rules! conversions {
 }
 
 conversions! {
-    Dense DenseView: assign_dense => dense infallible csr fallible row_sparse infallible;
-    Csr CsrView: assign_csr => dense fallible csr infallible row_sparse fallible;
-    RowSparse RowSparseView: assign_row_sparse => dense fallible csr fallible row_sparse infallible;
-}
-
-fn cast<T: Float, U: Float>(values: &[T]) -> Vec<U> {
-    values.iter().map(|value| U::of(value.as_f64())).collect()
-}
-
-impl<T: Float> Dense<T> {
-    /// The same array with another type of float: `f32` to `f64` is exact, `f64` to `f32` rounds to nearest.
-    pub fn cast_elements<U: Float>(&self) -> Dense<U> {
-        Dense { shape: self.shape, values: cast(&self.values) }
-    }
-}
-
-impl<T: Float> Csr<T> {
-    /// The same matrix with another type of float: `f32` to `f64` is exact, `f64` to `f32` rounds to nearest. The
-    /// pattern stays, also where a value rounds to zero.
-    pub fn cast_elements<U: Float>(&self) -> Csr<U> {
-        Csr {
-            n_cols: self.n_cols,
-            indptr: self.indptr.clone(),
-            columns: self.columns.clone(),
-            values: cast(&self.values),
-        }
-    }
-}
-
-impl<T: Float> RowSparse<T> {
-    /// The same array with another type of float: `f32` to `f64` is exact, `f64` to `f32` rounds to nearest. Which
-    /// rows are stored stays.
-    pub fn cast_elements<U: Float>(&self) -> RowSparse<U> {
-        RowSparse { shape: self.shape, indices: self.indices.clone(), values: cast(&self.values) }
-    }
+    Dense DenseView:
+        assign_dense infallible, assign_dense fallible, assign_dense infallible;
+    Csr CsrView:
+        assign_csr fallible, assign_csr infallible, assign_csr fallible;
+    RowSparse RowSparseView:
+        assign_row_sparse fallible, assign_row_sparse fallible, try_assign_row_sparse fallible;
 }
 
 #[cfg(test)]
@@ -472,6 +456,18 @@ mod tests {
         assert!(matches!(wide.to_row_sparse(), Err(FormatError::TooLarge { .. })));
         let tall = RowSparse::new([usize::MAX, 2], vec![5], vec![1.0f32, 2.0]).unwrap();
         assert!(matches!(tall.to_dense(), Err(FormatError::TooLarge { .. })));
+        assert!(matches!(tall.to_csr(), Err(FormatError::OutOfMemory { .. })));
+        let large = Csr::from_coo(2, 1 << 58, [(1, 7, 1.0f32)]).unwrap();
+        assert!(matches!(large.to_dense(), Err(FormatError::OutOfMemory { .. })));
+        assert!(matches!(large.to_row_sparse(), Err(FormatError::OutOfMemory { .. })));
+        // Rows without elements need no values, but pointers and ids.
+        let thin = Dense::<f32>::new([usize::MAX, 0], vec![]).unwrap();
+        assert!(matches!(thin.to_csr(), Err(FormatError::OutOfMemory { .. })));
+        assert_eq!(thin.to_row_sparse().unwrap().n_stored(), 0);
+        let table = RowSparseView::<f32>::all([usize::MAX, 0], &[]).unwrap();
+        assert!(matches!(table.to_row_sparse(), Err(FormatError::OutOfMemory { .. })));
+        assert!(matches!(table.slice_rows(1..usize::MAX), Err(FormatError::OutOfMemory { .. })));
+        assert_eq!(table, table);
     }
 
     #[test]
@@ -481,16 +477,5 @@ mod tests {
         assert_eq!(table.to_dense().unwrap().values(), values);
         assert_eq!(table.to_csr().unwrap(), Csr::from_rows(2, [vec![(0, 1.0)], vec![]]).unwrap());
         assert_eq!(table.to_row_sparse().unwrap().indices(), [0, 1]);
-    }
-
-    #[test]
-    fn elements_are_cast() {
-        let wide = Csr::from_rows(3, [[(1, 0.1f64), (2, 1e-60)]]).unwrap();
-        let narrow = wide.cast_elements::<f32>();
-        assert_eq!(narrow, Csr::from_rows(3, [[(1, 0.1f32), (2, 0.0)]]).unwrap());
-        assert_eq!(narrow.cast_elements::<f64>().values(), [f64::from(0.1f32), 0.0]);
-        assert_eq!(Dense::from_rows(&[[0.1f64]]).cast_elements::<f32>().values(), [0.1f32]);
-        let rows = RowSparse::new([2, 1], vec![1], vec![0.1f64]).unwrap();
-        assert_eq!(rows.cast_elements::<f32>().row(1), Some(&[0.1f32][..]));
     }
 }

@@ -2,8 +2,11 @@
 
 use super::csr_check::check;
 use super::ids::ColumnIndex;
+use super::memory::{ROW_POINTERS, make_room};
 use super::with_id_type;
-use super::{ColumnId, ColumnIds, ColumnIdsView, CsrBuilder, CsrView, FormatError, RowEntries};
+use super::{
+    ColumnId, ColumnIds, ColumnIdsView, CsrBuilder, CsrView, FormatError, RowEntries, Shape,
+};
 use crate::device::{Cpu, Device};
 use crate::with_column_ids;
 use sparse_core::element::{Element, Float};
@@ -82,7 +85,7 @@ impl<T: Element> Csr<T> {
     ///
     /// # Errors
     ///
-    /// [`FormatError::CoordinateOutOfRange`].
+    /// [`FormatError::CoordinateOutOfRange`]; [`FormatError::OutOfMemory`] if there are too many rows.
     ///
     /// ```
     /// use sparse_runtime::formats::Csr;
@@ -121,6 +124,7 @@ impl<T: Element> Csr<T> {
         });
 
         let mut matrix = Csr::default();
+        matrix.make_room_for_rows([n_rows, n_cols].into())?;
         with_id_type!(n_cols, |I| matrix.rebuild::<I, _>(n_cols, |parts| {
             parts.columns.reserve_exact(entries.len());
             parts.values.reserve_exact(entries.len());
@@ -167,6 +171,11 @@ impl<T: Element> Csr<T> {
     }
 
     /// A matrix that stores nothing.
+    ///
+    /// # Panics
+    ///
+    /// If there is no memory for the row pointers, 8 bytes a row; `from_coo` without entries returns the error.
+    #[track_caller]
     pub fn zeros(n_rows: usize, n_cols: usize) -> Self {
         let mut matrix = Csr::default();
         matrix.reset(n_rows, n_cols);
@@ -198,12 +207,14 @@ impl<T: Element> Csr<T> {
     }
 
     /// The columns of all stored entries, row after row.
+    #[doc(alias = "indices")]
     #[inline]
     pub fn columns(&self) -> ColumnIdsView<'_> {
         self.columns.view()
     }
 
     /// The values of all stored entries, row after row.
+    #[doc(alias = "data")]
     #[inline]
     pub fn values(&self) -> &[T] {
         &self.values
@@ -271,12 +282,29 @@ impl<T: Element> Csr<T> {
     }
 
     /// Becomes a matrix of this size that stores nothing, keeping its allocations.
+    ///
+    /// # Panics
+    ///
+    /// If there is no memory for the row pointers, 8 bytes a row.
+    #[track_caller]
     pub fn reset(&mut self, n_rows: usize, n_cols: usize) {
+        if let Err(error) = self.make_room_for_rows([n_rows, n_cols].into()) {
+            panic!("{error}");
+        }
         self.n_cols = n_cols;
         self.indptr.clear();
         self.indptr.resize(n_rows + 1, 0);
         self.columns.reset(n_cols);
         self.values.clear();
+    }
+
+    /// Makes sure that the rows of a shape neither panic nor end the process.
+    ///
+    /// # Errors
+    ///
+    /// [`FormatError::OutOfMemory`]; the matrix is as before.
+    pub(super) fn make_room_for_rows(&mut self, shape: Shape) -> Result<(), FormatError> {
+        make_room(&mut self.indptr, shape.n_rows().saturating_add(1), ROW_POINTERS, shape)
     }
 
     /// Rewrites the matrix in its own allocations: `write` gets cleared arrays, `indptr` being `[0]`.
@@ -403,6 +431,20 @@ mod tests {
         assert_eq!((x.n_rows(), x.nnz(), x.indptr()), (0, 0, &[0][..]));
         x.rebuild::<u64, _>(5, |parts| parts.finish_row());
         assert!(matches!(x.columns(), ColumnIdsView::U32(_)));
+    }
+
+    #[test]
+    fn rows_beyond_memory_are_errors() {
+        for n_rows in [usize::MAX, usize::MAX / 8, 1 << 58] {
+            let error = Csr::<f32>::from_coo(n_rows, 3, []).unwrap_err();
+            assert!(matches!(error, FormatError::OutOfMemory { what: ROW_POINTERS, .. }));
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "no memory for the row pointers")]
+    fn zeros_panic_where_from_coo_returns_the_error() {
+        let _ = Csr::<f32>::zeros(usize::MAX, 3);
     }
 
     #[test]

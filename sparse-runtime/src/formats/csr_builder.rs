@@ -47,6 +47,11 @@ impl<T: Element> CsrBuilder<T> {
     }
 
     /// Makes room for so many more rows and entries.
+    ///
+    /// # Panics
+    ///
+    /// If they cannot be addressed, as `Vec` does.
+    #[track_caller]
     pub fn reserve(&mut self, rows: usize, entries: usize) {
         self.indptr.reserve(rows);
         match &mut self.columns {
@@ -127,7 +132,9 @@ impl<T: Element> CsrBuilder<T> {
             }
             same
         });
-        if let (Some(n_cols), Some(&(column, _))) = (self.n_cols, entries.last())
+        // As in `push_entry`.
+        let n_cols = self.n_cols.unwrap_or(usize::MAX);
+        if let Some(&(column, _)) = entries.last()
             && column >= n_cols
         {
             let position = self.values.len() + entries.len() - 1;
@@ -288,6 +295,13 @@ mod tests {
         row.extend([(9, 1.0), (1, 1.0)]);
         assert!(builder.push_unsorted_row(&mut row).is_err());
         builder.push_unsorted_row(&mut row).unwrap();
+
+        // the column that no width has leaves nothing of its row behind
+        let mut unbounded = CsrBuilder::new();
+        row.extend([(1, 1.0), (usize::MAX, 1.0)]);
+        assert!(unbounded.push_unsorted_row(&mut row).is_err());
+        assert_eq!((unbounded.nnz(), row.len()), (0, 0));
+        assert_eq!(unbounded.finish(None).unwrap(), Csr::default());
         let x = builder.finish(None).unwrap();
         assert_eq!(x, Csr::new(9, vec![0, 2, 2], vec![0u32, 5], vec![2.0, 1.5]).unwrap());
     }

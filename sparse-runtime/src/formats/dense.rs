@@ -1,5 +1,6 @@
 //! `dense`: every element, row major.
 
+use super::memory::{ELEMENTS, make_room};
 use super::{FormatError, Shape};
 use crate::device::{Cpu, Device};
 use sparse_core::element::Element;
@@ -156,6 +157,20 @@ impl<T: Element> Dense<T> {
         }
     }
 
+    /// Becomes zeros of this shape.
+    ///
+    /// # Errors
+    ///
+    /// [`FormatError::TooLarge`], [`FormatError::OutOfMemory`]; the array is as before.
+    pub(super) fn try_reset(&mut self, shape: Shape) -> Result<(), FormatError> {
+        let Some(size) = shape.addressable_size::<T>() else {
+            return Err(too_large::<T>(shape));
+        };
+        make_room(&mut self.values, size, ELEMENTS, shape)?;
+        self.reset(shape);
+        Ok(())
+    }
+
     #[track_caller]
     #[inline(never)]
     fn take_shape(&mut self, shape: Shape) {
@@ -203,16 +218,12 @@ impl<'a, T: Element> DenseView<'a, T> {
 
     /// The element at an index, one number for each extent; `None` outside of the array or for another rank.
     pub fn get(&self, index: &[usize]) -> Option<T> {
-        if index.len() != self.shape.rank() {
+        let extents = || index.iter().zip(self.shape.iter());
+        if index.len() != self.shape.rank() || extents().any(|(i, extent)| i >= extent) {
             return None;
         }
-        let mut position = 0;
-        for (&i, &extent) in index.iter().zip(self.shape.iter()) {
-            if i >= extent {
-                return None;
-            }
-            position = position * extent + i;
-        }
+        // Every extent has been seen, an extent of 0 included: the position is that of an element.
+        let position = extents().fold(0, |position, (i, extent)| position * extent + i);
         self.values.get(position).copied()
     }
 
@@ -354,6 +365,9 @@ mod tests {
         let shape = Shape::from([usize::MAX, usize::MAX]);
         assert!(Dense::<f32>::new(shape, vec![]).is_err());
         assert!(DenseView::<f32>::new([0, usize::MAX], &[]).is_ok());
+        let none = Dense::<f32>::new([usize::MAX, usize::MAX, 0], vec![]).unwrap();
+        assert_eq!(none.get(&[usize::MAX - 1, usize::MAX - 1, 0]), None);
+        assert_eq!(none.row(usize::MAX - 1), Some(&[][..]));
         let wrong = Dense::from_rows(&[[1.0f32, 2.0]]).reshape([3]).unwrap_err();
         assert_eq!(wrong.to_string(), "shape [3] has 3 elements, but 2 values were given");
     }

@@ -52,6 +52,40 @@ pub enum FormatError {
         /// The type of its elements.
         element: ElementType,
     },
+    /// The system has no memory for an array that takes more than what it was made from.
+    #[error("there is no memory for {what} of an array of shape {shape}, {bytes} bytes")]
+    OutOfMemory {
+        /// Which part of the array.
+        what: &'static str,
+        /// The shape asked for.
+        shape: Shape,
+        /// The bytes of that part; `usize::MAX` where they do not fit it.
+        bytes: usize,
+    },
+    /// The share of what is stored is not a share.
+    #[error("the density {density} is not between 0 and 1")]
+    Density {
+        /// The density given.
+        density: f64,
+    },
+    /// A random array has more places than the generator counts.
+    #[error("the places of shape {shape} cannot be counted in 64 bits")]
+    Uncountable {
+        /// The shape asked for.
+        shape: Shape,
+    },
+    /// A value is none of the type that it was to be cast to.
+    #[error(
+        "the value {value} (position {position}) is not exactly a number of type {element}: `cast` takes the nearest"
+    )]
+    Inexact {
+        /// The position among the stored values.
+        position: usize,
+        /// The value, printed.
+        value: String,
+        /// The type asked for.
+        element: ElementType,
+    },
     /// A row was asked for that the array does not have.
     #[error("row {row} is out of range: the array has {n_rows} rows, numbered from 0")]
     RowOutOfRange {

@@ -4,6 +4,22 @@
 //! Every array is canonical by construction: column and row ids are sorted, unique and in range, lengths
 //! agree. Kernels rely on it and check nothing inside.
 //!
+//! # Casts
+//!
+//! [`cast`](Dense::cast) changes the type of the elements and neither storage nor pattern.
+//!
+//! | from ↓ to → | `f64` | `f32` | `f16`, `bf16` | ids (`u32`, `u64`, `i64`) |
+//! |---|---|---|---|---|
+//! | `f64` | | rounded | rounded | cut towards zero |
+//! | `f32` | exact | | rounded | cut towards zero |
+//! | `f16`, `bf16` | exact | exact | rounded | cut towards zero |
+//! | ids | exact up to 2⁵³ | exact up to 2²⁴ | exact up to 2¹¹, 2⁸ | exact within the bounds |
+//!
+//! Rounded is to nearest, ties to even, once; a float beyond the largest one becomes infinite, a number beyond the bounds
+//! of an id type the bound, NaN as an id 0. [`try_cast`](Dense::try_cast) is the cast that refuses to lose anything.
+//!
+//! The halves are there with the feature `half`. They are held, converted and cast; operators compute in `f32` and `f64`.
+//!
 //! # Exchange with `ndarray`
 //!
 //! By `TryFrom`, both ways. Views copy nothing; owned arrays are moved where their layout is the standard one (row
@@ -40,7 +56,10 @@
 //! # Ok::<(), sparse_runtime::formats::FormatError>(())
 //! ```
 
+mod cast;
 mod convert;
+mod copy;
+mod create;
 mod csr;
 mod csr_builder;
 mod csr_check;
@@ -49,11 +68,16 @@ mod dense;
 mod display;
 mod error;
 mod ids;
+mod inspect;
 mod interop_ndarray;
 mod interop_sprs;
+mod memory;
+mod random;
 mod row_sparse;
+mod select;
 mod shape;
 
+pub use copy::AnyView;
 pub use csr::{Csr, CsrParts};
 pub use csr_builder::CsrBuilder;
 pub use csr_view::{CsrView, RowEntries, RowSelection};
@@ -66,6 +90,8 @@ pub use shape::{MAX_RANK, Shape};
 
 use crate::device::Device;
 use sparse_core::element::Element;
+#[cfg(feature = "half")]
+pub use sparse_core::element::{bf16, f16};
 use sparse_core::storage::Storage;
 
 /// An array type: [`Dense`], [`Csr`] or [`RowSparse`].

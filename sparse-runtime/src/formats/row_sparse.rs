@@ -1,5 +1,6 @@
 //! `row_sparse`: some rows of a larger array.
 
+use super::memory::{ROW_IDS, make_room};
 use super::{DenseView, FormatError, Shape};
 use crate::device::{Cpu, Device};
 use sparse_core::element::{Element, Float};
@@ -303,23 +304,38 @@ impl<'a, T: Element> RowSparseView<'a, T> {
     }
 
     /// A copy that owns its rows; a table of all rows becomes one that lists them all.
+    ///
+    /// # Panics
+    ///
+    /// If there is no memory for a list of all rows: rows without elements may be more than that.
+    /// [`to_row_sparse`](Self::to_row_sparse) returns the error.
+    #[track_caller]
     pub fn to_owned(&self) -> RowSparse<T> {
-        RowSparse {
-            shape: self.shape,
-            indices: match self.indices {
-                RowIdsView::All => (0..self.shape.n_rows() as u64).collect(),
-                RowIdsView::Listed(ids) => ids.to_vec(),
-            },
-            values: self.values.to_vec(),
+        match self.to_row_sparse() {
+            Ok(array) => array,
+            Err(error) => panic!("{error}"),
         }
     }
 }
 
+/// The ids of all rows.
+pub(super) fn all_ids(shape: Shape) -> Result<Vec<u64>, FormatError> {
+    let mut ids = Vec::new();
+    make_room(&mut ids, shape.n_rows(), ROW_IDS, shape)?;
+    ids.extend(0..shape.n_rows() as u64);
+    Ok(ids)
+}
+
 fn check(shape: Shape, indices: &[u64], n_values: usize) -> Result<(), FormatError> {
     check_count(shape, indices.len(), n_values)?;
+    check_row_ids(shape.n_rows(), indices)
+}
+
+/// Checks that row ids ascend and are below the number of rows.
+pub(super) fn check_row_ids(n_rows: usize, ids: &[u64]) -> Result<(), FormatError> {
     let mut previous = None;
-    for (position, &row) in indices.iter().enumerate() {
-        check_row_id(shape.n_rows(), position, previous, row)?;
+    for (position, &row) in ids.iter().enumerate() {
+        check_row_id(n_rows, position, previous, row)?;
         previous = Some(row);
     }
     Ok(())
@@ -379,10 +395,13 @@ impl<T: Element> PartialEq for RowSparse<T> {
 /// The same shape, stored rows and values, whether all rows are listed or not.
 impl<T: Element> PartialEq for RowSparseView<'_, T> {
     fn eq(&self, other: &Self) -> bool {
-        self.shape == other.shape
-            && self.n_stored() == other.n_stored()
-            && (0..self.n_stored()).all(|i| self.row_id(i) == other.row_id(i))
-            && self.values == other.values
+        let same_ids = || match (self.indices, other.indices) {
+            (RowIdsView::All, RowIdsView::All) => true,
+            (RowIdsView::Listed(left), RowIdsView::Listed(right)) => left == right,
+            // Ascending and below the number of rows: as many are all.
+            _ => self.n_stored() == other.n_stored(),
+        };
+        self.shape == other.shape && same_ids() && self.values == other.values
     }
 }
 

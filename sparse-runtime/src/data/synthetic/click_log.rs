@@ -1,8 +1,8 @@
 //! A log of clicks on hashed categorical features.
 
-use super::{Stream, uniform};
 use crate::data::{DataError, Dataset};
 use crate::formats::Csr;
+use crate::random::{Purpose, uniform};
 use rand_chacha::ChaCha8Rng;
 
 /// The values that a field can have.
@@ -40,7 +40,7 @@ pub fn click_log(
     let n_entries = n_rows.checked_mul(n_fields).ok_or_else(|| DataError::Synthetic {
         message: format!("{n_rows} rows of {n_fields} entries are too many"),
     })?;
-    let mut generator = Stream::ClickLog.generator(seed);
+    let mut generator = Purpose::ClickLog.generator(seed);
     let mut columns: Vec<u64> = Vec::with_capacity(n_entries);
     let mut scores: Vec<f64> = Vec::with_capacity(n_rows);
     for _ in 0..n_rows {

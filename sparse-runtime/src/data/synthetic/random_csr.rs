@@ -1,18 +1,15 @@
 //! A matrix of a given density.
 
-use super::{Stream, uniform};
 use crate::data::DataError;
-use crate::data::order::below;
 use crate::formats::Csr;
+use crate::initializer::Seed;
 use sparse_core::element::Float;
 
-/// A random matrix with exactly `round(density * n_rows * n_cols)` stored entries at places drawn uniformly
-/// without repetition, with values uniform in (0, 1). O(m log m) for m entries, or m empty places if those are
-/// fewer, plus O(m).
+/// A random matrix of a given density: [`Csr::random`].
 ///
 /// # Errors
 ///
-/// [`DataError::Synthetic`] unless the density is in [0, 1] and the places can be counted in 64 bits.
+/// [`DataError::Format`], as [`Csr::random`].
 ///
 /// ```
 /// use sparse_runtime::data::synthetic::random_csr;
@@ -27,55 +24,7 @@ pub fn random_csr<T: Float>(
     density: f64,
     seed: u64,
 ) -> Result<Csr<T>, DataError> {
-    let refuse = |message| Err(DataError::Synthetic { message });
-    if !(0.0..=1.0).contains(&density) {
-        return refuse(format!("the density {density} is not between 0 and 1"));
-    }
-    let Some(n_places) = (n_rows as u64).checked_mul(n_cols as u64) else {
-        return refuse(format!("{n_rows} × {n_cols} places cannot be counted in 64 bits"));
-    };
-    let n_entries = ((density * n_places as f64).round() as u64).min(n_places);
-    let mut generator = Stream::RandomCsr.generator(seed);
-    let mut draw = || below(&mut generator, n_places);
-
-    // A matrix that is more than half full is drawn by its empty places.
-    let is_full = n_entries > n_places / 2;
-    let n_drawn = if is_full { n_places - n_entries } else { n_entries };
-    let drawn = distinct(n_drawn as usize, &mut draw);
-    let places: Vec<u64> = if is_full {
-        let mut empty = drawn.into_iter().peekable();
-        (0..n_places).filter(|place| empty.next_if_eq(place).is_none()).collect()
-    } else {
-        drawn
-    };
-
-    let mut indptr = Vec::with_capacity(n_rows + 1);
-    indptr.push(0);
-    let mut stored = 0;
-    for row in 0..n_rows as u64 {
-        let end = (row + 1) * n_cols as u64;
-        while places.get(stored).is_some_and(|&place| place < end) {
-            stored += 1;
-        }
-        indptr.push(stored as u64);
-    }
-    let columns: Vec<u64> = places.iter().map(|place| place % n_cols as u64).collect();
-    let values = places.iter().map(|_| T::of(uniform(&mut generator)));
-    let values = values.collect();
-    Ok(Csr::new(n_cols, indptr, columns, values)?)
-}
-
-/// `n` distinct draws, sorted. Draws that repeat an earlier one are drawn again, so that every set is equally likely.
-fn distinct(n: usize, draw: &mut impl FnMut() -> u64) -> Vec<u64> {
-    let mut drawn = Vec::with_capacity(n);
-    while drawn.len() < n {
-        while drawn.len() < n {
-            drawn.push(draw());
-        }
-        drawn.sort_unstable();
-        drawn.dedup();
-    }
-    drawn
+    Ok(Csr::random(n_rows, n_cols, density, Seed(seed))?)
 }
 
 #[cfg(test)]

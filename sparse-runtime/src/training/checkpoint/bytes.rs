@@ -66,7 +66,7 @@ impl Checksum {
         Checksum(0x6e6e_7a00_0000_0001)
     }
 
-    /// Takes in bytes, a multiple of 4, as all element types are.
+    /// Takes in bytes, a multiple of 4, as the elements of all parameters are.
     pub(super) fn add(&mut self, bytes: &[u8]) {
         for word in bytes.as_chunks().0 {
             let word = u64::from(u32::from_le_bytes(*word));

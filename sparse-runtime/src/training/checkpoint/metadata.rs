@@ -252,9 +252,11 @@ impl CheckpointMetadata {
 }
 
 /// The types that a file and the language have in common, each pair once.
-const TYPES: [(ElementType, Dtype); 5] = [
+const TYPES: [(ElementType, Dtype); 7] = [
     (ElementType::F32, Dtype::F32),
     (ElementType::F64, Dtype::F64),
+    (ElementType::F16, Dtype::F16),
+    (ElementType::BF16, Dtype::BF16),
     (ElementType::U32, Dtype::U32),
     (ElementType::U64, Dtype::U64),
     (ElementType::I64, Dtype::I64),

@@ -247,7 +247,12 @@ fn each_way_in_which_parameters_can_differ_is_named() {
         (
             entry(&[("w", "row_sparse"), ("b", "dense")]),
             vec![w, ("b", Dtype::BF16, &[1])],
-            "not a checkpoint: parameter `b` has elements of type BF16",
+            "parameter `b` has elements of type bf16 in the file and f32 in the model",
+        ),
+        (
+            entry(&[("w", "row_sparse"), ("b", "dense")]),
+            vec![w, ("b", Dtype::I32, &[1])],
+            "not a checkpoint: parameter `b` has elements of type I32",
         ),
         (
             entry(&[("w", "row_sparse"), ("b", "dense")]),

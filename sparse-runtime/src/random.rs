@@ -1,0 +1,39 @@
+//! Random numbers that are the same on every machine: ChaCha8, with the seed as its key and a purpose as its stream.
+
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{Rng, SeedableRng};
+
+/// What random numbers are for, each with its own stream of a seed. Epochs of shuffled rows count from stream 0 up, these
+/// from the last one down.
+#[derive(Clone, Copy)]
+pub(crate) enum Purpose {
+    Csr,
+    ClickLog,
+    RowSparse,
+}
+
+impl Purpose {
+    pub(crate) fn generator(self, seed: u64) -> ChaCha8Rng {
+        generator(seed, u64::MAX - self as u64)
+    }
+}
+
+/// The generator of one stream: those of one seed are independent.
+pub(crate) fn generator(seed: u64, stream: u64) -> ChaCha8Rng {
+    let mut key = [0; 32];
+    key[..8].copy_from_slice(&seed.to_le_bytes());
+    let mut generator = ChaCha8Rng::from_seed(key);
+    generator.set_stream(stream);
+    generator
+}
+
+/// A number below `bound`, which is not 0, by multiplication: the bias is below `bound / 2^64`.
+#[inline]
+pub(crate) fn below(generator: &mut ChaCha8Rng, bound: u64) -> u64 {
+    ((u128::from(generator.next_u64()) * u128::from(bound)) >> 64) as u64
+}
+
+/// Uniform in (0, 1), never 0 or 1, with 23 bits: exact in `f32` and `f64`.
+pub(crate) fn uniform(generator: &mut ChaCha8Rng) -> f64 {
+    (f64::from(generator.next_u32() >> 9) + 0.5) / f64::from(1u32 << 23)
+}
