@@ -150,11 +150,8 @@ impl Tensor {
                     return Err(format!("`{}` is a csr of shape {shape}", self.name));
                 };
                 let (indptr, columns) = (self.indptr.clone(), self.indices.clone());
-                let csr = Csr::new(n_cols, indptr, columns, data).map_err(error)?;
-                if csr.n_rows() != self.shape[0] {
-                    return Err(format!("`{}`: {} row pointers", self.name, self.indptr.len()));
-                }
-                Array::Csr(csr)
+                let size = (self.shape[0], n_cols);
+                Array::Csr(Csr::with_shape(size, indptr, columns, data).map_err(error)?)
             }
             Storage::RowSparse => {
                 Array::RowSparse(RowSparse::new(shape, self.indices.clone(), data).map_err(error)?)

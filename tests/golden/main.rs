@@ -10,10 +10,14 @@
 
 mod case;
 mod compare;
+mod create;
+mod differences;
 #[path = "../folder/mod.rs"]
 mod folder;
+mod libsvm;
 mod metrics;
 mod models;
+mod noncanonical;
 mod operators;
 mod reasons;
 mod recipes;

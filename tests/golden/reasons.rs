@@ -167,7 +167,8 @@ pub(crate) fn judge(id: &str, deviations: Vec<Deviation>) -> Outcome {
     if failures.is_empty() { covered } else { Outcome::Failed(failures.join("; ")) }
 }
 
-fn matches(pattern: &str, id: &str) -> bool {
+/// Whether an id matches a pattern.
+pub(crate) fn matches(pattern: &str, id: &str) -> bool {
     match pattern.split_once('*') {
         None => pattern == id,
         Some((head, tail)) => id.strip_prefix(head).is_some_and(|rest| {

@@ -66,7 +66,8 @@ pub(crate) fn open(path: &Path) -> Result<Box<dyn Read + Send>, ReadError> {
     if is_gzip(&name) { decompress(name, file) } else { Ok(Box::new(file)) }
 }
 
-fn is_gzip(name: &str) -> bool {
+/// Whether a file of this name is compressed.
+pub(crate) fn is_gzip(name: &str) -> bool {
     name.ends_with(".gz")
 }
 

@@ -46,6 +46,11 @@ impl<T: Float> Column<T> {
         &self.values
     }
 
+    /// Its values, without copying.
+    pub(super) fn into_values(self) -> ColumnValues<T> {
+        self.values
+    }
+
     /// The same name and role with other values.
     pub(super) fn with_values(&self, values: ColumnValues<T>) -> Self {
         Column::new(self.name.clone(), self.role, values)
@@ -92,6 +97,24 @@ impl<T: Float> ColumnValues<T> {
             ColumnValues::Dense(dense) => ColumnValues::Dense(gather_rows(dense, rows)?),
             ColumnValues::Ids(ids) => ColumnValues::Ids(gather_rows(ids, rows)?),
         })
+    }
+
+    /// The first value that is `nan` or infinite, and its row.
+    pub(super) fn not_finite(&self) -> Option<(usize, f64)> {
+        let position = |values: &[T]| values.iter().position(|value| !value.is_finite());
+        match self {
+            ColumnValues::Csr(csr) => {
+                let at = position(csr.values())?;
+                // The last row that starts at or before it.
+                let row = csr.indptr().partition_point(|&start| start <= at as u64) - 1;
+                Some((row, csr.values()[at].as_f64()))
+            }
+            ColumnValues::Dense(dense) => {
+                let at = position(dense.values())?;
+                Some((at / dense.shape().row_size().max(1), dense.values()[at].as_f64()))
+            }
+            ColumnValues::Ids(_) => None,
+        }
     }
 }
 

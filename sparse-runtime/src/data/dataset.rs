@@ -101,15 +101,11 @@ impl<T: Float> Dataset<T> {
             {
                 return Err(DataError::DuplicateName { name: name.to_owned() });
             }
-            if let (InputRole::Label, ColumnValues::Dense(labels)) =
-                (column.role(), column.values())
-                && let Some(at) = labels.values().iter().position(|label| !label.is_finite())
+            if column.role() == InputRole::Label
+                && let Some((row, value)) = column.values().not_finite()
             {
-                return Err(DataError::LabelNotFinite {
-                    column: self.column_name(position),
-                    row: at / labels.shape().row_size().max(1),
-                    value: labels.values()[at].as_f64(),
-                });
+                let column = self.column_name(position);
+                return Err(DataError::LabelNotFinite { column, row, value });
             }
         }
         Ok(())
@@ -211,6 +207,28 @@ impl<T: Float> Dataset<T> {
         self.columns[position] = self.columns[position].with_values(ids);
         self.classes = Some(classes.clone());
         Ok(self)
+    }
+
+    /// The same inputs with other labels: the features of `labels`, row by row, as one csr label. For labels that are
+    /// sparse rows, such as tags, which come in a file of their own. What labels there were before is dropped.
+    ///
+    /// # Errors
+    ///
+    /// [`DataError::NoInput`] if `labels` has no csr input, [`DataError::RowCount`] and
+    /// [`DataError::LabelNotFinite`].
+    pub fn with_labels_from(self, labels: Dataset<T>) -> Result<Self, DataError> {
+        let report = self.report;
+        let is_csr = |values: &ColumnValues<T>| matches!(values, ColumnValues::Csr(_));
+        let labels = labels.columns.into_iter();
+        let labels = labels
+            .filter(|column| column.role() == InputRole::Input)
+            .map(Column::into_values)
+            .find(is_csr)
+            .ok_or(DataError::NoInput)?;
+        let mut columns = self.columns;
+        columns.retain(|column| column.role() == InputRole::Input);
+        columns.push(Column::new(None, InputRole::Label, labels));
+        Ok(Dataset { report, ..Dataset::from_columns(columns)? })
     }
 
     /// The first label of one real number a row, and its position.
@@ -343,6 +361,24 @@ mod tests {
             error.to_string(),
             "row 1 of the label `y` is NaN: labels must be finite numbers"
         );
+    }
+
+    #[test]
+    fn labels_from_a_second_file() {
+        let data = Dataset::new(Csr::<f32>::zeros(2, 4), vec![1.0, 2.0]).unwrap();
+        let tags = Csr::from_rows(3, [vec![(2, 1.0)], vec![]]).unwrap();
+        let labels = Dataset::new(tags.clone(), vec![0.0, 0.0]).unwrap();
+        let data = data.with_labels_from(labels).unwrap();
+        assert!(matches!(data.labels(), Some(ColumnValues::Csr(found)) if found == &tags));
+        assert_eq!((data.columns().len(), data.n_features()), (2, 4));
+        let short = Dataset::features_only(Csr::zeros(1, 3));
+        let error = data.clone().with_labels_from(short).unwrap_err();
+        assert!(matches!(error, DataError::RowCount { found: 1, expected: 2, .. }), "{error}");
+        let bad = Csr::from_rows(3, [vec![], vec![(0, 1.0), (2, f32::NAN)]]).unwrap();
+        let error = data.clone().with_labels_from(Dataset::features_only(bad)).unwrap_err();
+        assert!(matches!(error, DataError::LabelNotFinite { row: 1, .. }), "{error}");
+        let dense = Dataset::<f32>::builder().input("x", vec![0.0f32, 1.0]).build().unwrap();
+        assert_eq!(data.with_labels_from(dense).unwrap_err(), DataError::NoInput);
     }
 
     #[test]

@@ -31,6 +31,18 @@ pub enum ReadError {
         /// The file.
         file: String,
     },
+    /// A part of a file that cannot be read.
+    #[error("part {index} of {count} of `{file}`: {reason}")]
+    Part {
+        /// The file.
+        file: String,
+        /// The part asked for, counted from 0.
+        index: usize,
+        /// The number of parts.
+        count: usize,
+        /// What is in the way, and what to do.
+        reason: &'static str,
+    },
     /// The file needs a feature of this crate that is not enabled.
     #[error("`{file}` needs the feature `{feature}` of the crate `nnz`: enable it in Cargo.toml")]
     FeatureDisabled {

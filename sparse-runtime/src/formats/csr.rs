@@ -67,6 +67,24 @@ impl<T: Element> Csr<T> {
         Ok(Csr { n_cols, indptr, columns: C::into_column_ids(columns, n_cols), values })
     }
 
+    /// As [`new`](Csr::new), for a given number of rows: what is read from elsewhere often says both.
+    ///
+    /// # Errors
+    ///
+    /// [`FormatError::IndptrLength`] unless `indptr` has an entry for each row and one more, and as
+    /// [`new`](Csr::new).
+    pub fn with_shape<C: ColumnIndex>(
+        (n_rows, n_cols): (usize, usize),
+        indptr: Vec<u64>,
+        columns: Vec<C>,
+        values: Vec<T>,
+    ) -> Result<Self, FormatError> {
+        if indptr.len().checked_sub(1) != Some(n_rows) {
+            return Err(FormatError::IndptrLength { found: indptr.len(), n_rows });
+        }
+        Csr::new(n_cols, indptr, columns, values)
+    }
+
     /// A matrix from what [`into_parts`](Csr::into_parts) gave, checked as by [`new`](Csr::new).
     ///
     /// # Errors

@@ -107,6 +107,16 @@ mod tests {
             error(3, &[0, 0, 2], &[1, 1], 2),
             FormatError::ColumnDuplicate { row: 1, position: 1, column: 1 }
         );
+        for (n_rows, indptr) in
+            [(3, &[0u64, 1, 2][..]), (1, &[0, 1, 2]), (0, &[]), (usize::MAX, &[])]
+        {
+            let found = indptr.len();
+            assert_eq!(
+                Csr::with_shape((n_rows, 3), indptr.to_vec(), vec![0u32, 1], vec![1.0f32; 2]),
+                Err(FormatError::IndptrLength { found, n_rows })
+            );
+        }
+        assert!(Csr::with_shape((2, 3), vec![0, 1, 2], vec![0u32, 1], vec![1.0f32; 2]).is_ok());
         // an end beyond every array must not be followed
         assert_eq!(
             error(3, &[0, u64::MAX, 2], &[0, 1], 2),

@@ -107,6 +107,16 @@ pub enum FormatError {
     /// `indptr` has no entries.
     #[error("`indptr` is empty: it has one entry more than the matrix has rows, so at least `[0]`")]
     IndptrEmpty,
+    /// `indptr` has not one entry more than there are rows.
+    #[error(
+        "`indptr` has {found} entries, but a matrix of {n_rows} rows needs one more than it has rows"
+    )]
+    IndptrLength {
+        /// The entries given.
+        found: usize,
+        /// The number of rows.
+        n_rows: usize,
+    },
     /// `indptr` does not start at 0.
     #[error("`indptr[0]` is {found}, but must be 0")]
     IndptrStart {
@@ -194,6 +204,14 @@ pub enum FormatError {
         n_rows: usize,
         /// The number of columns.
         n_cols: usize,
+    },
+    /// A number given as an id is negative.
+    #[error("id {id} (position {position}) is negative: ids are numbered from 0")]
+    NegativeId {
+        /// The position in the order given.
+        position: usize,
+        /// The number.
+        id: i64,
     },
     /// A row id is not below the number of rows.
     #[error(

@@ -76,6 +76,7 @@ mod random;
 mod row_sparse;
 mod select;
 mod shape;
+mod signed;
 
 pub use copy::AnyView;
 pub use csr::{Csr, CsrParts};
@@ -87,6 +88,7 @@ pub use ids::{ColumnId, ColumnIds, ColumnIdsView, ColumnIndex};
 pub(crate) use ids::{fits_u32, with_id_type};
 pub use row_sparse::{RowIdsView, RowSparse, RowSparseView};
 pub use shape::{MAX_RANK, Shape};
+pub use signed::ids_from_signed;
 
 use crate::device::Device;
 use sparse_core::element::Element;

@@ -1,5 +1,5 @@
 use super::tests::parse;
-use super::{IndexBase, read, write};
+use super::{IndexBase, Reader, read, write};
 use crate::data::{Dataset, ReadError};
 use crate::formats::Csr;
 use std::path::PathBuf;
@@ -16,6 +16,49 @@ fn a_missing_file_is_an_error() {
     let error = read("no/such/file.svm", IndexBase::One).unwrap_err();
     assert!(matches!(error, ReadError::Io { .. }));
     assert!(error.to_string().starts_with("`no/such/file.svm`: "), "{error}");
+}
+
+#[test]
+fn parts_of_a_file() {
+    let folder = folder("parts");
+    let path = folder.join("data.svm");
+    let lines: Vec<String> = (1..=20).map(|i| format!("{i} {i}:{}\n", i * i)).collect();
+    std::fs::write(&path, lines.concat()).unwrap();
+    let reader = Reader::new().index_base(IndexBase::One).n_features(20);
+    let whole = reader.read_path(&path).unwrap();
+    let whole: Vec<_> = whole.features().unwrap().iter_rows().flatten().collect();
+    for count in [1, 2, 3, 7] {
+        let mut found = Vec::new();
+        for index in 0..count {
+            let part = reader.clone().part(index, count).read_path(&path).unwrap();
+            assert_eq!(part.n_features(), 20);
+            found.extend(part.features().unwrap().iter_rows().flatten());
+        }
+        assert_eq!(found, whole);
+    }
+
+    // A fault is placed in the file, not in the part.
+    std::fs::write(&path, lines.concat() + "21 x\n").unwrap();
+    let error = reader.clone().part(2, 3).read_path(&path).unwrap_err().to_string();
+    assert!(error.contains("data.svm:21:4: expected `index:value`, found `x`"), "{error}");
+    assert!(reader.clone().part(0, 3).read_path(&path).is_ok());
+
+    let refused = |reader: &Reader, index, count| {
+        let error = reader.clone().part(index, count).read_bytes("text", b"1 1:1\n").unwrap_err();
+        error.to_string()
+    };
+    let unnumbered = "of `text`: parts are numbered from 0 and below their number";
+    assert_eq!(refused(&reader, 3, 3), format!("part 3 of 3 {unnumbered}"));
+    assert_eq!(refused(&reader, 0, 0), format!("part 0 of 0 {unnumbered}"));
+    assert!(refused(&Reader::new().n_features(20), 0, 2).contains("declare `index_base`"));
+    let unknown = Reader::new().index_base(IndexBase::One);
+    assert!(refused(&unknown, 0, 2).contains("declare `index_base` and `n_features`"));
+    assert!(refused(&reader, 1, 2).contains("it has no rows"));
+    let error = reader.clone().part(0, 2).read("text", &b"1 1:1\n"[..]).unwrap_err();
+    assert!(error.to_string().contains("a stream cannot be cut"), "{error}");
+    let error = reader.part(0, 2).read_path("data.svm.gz").unwrap_err();
+    assert!(error.to_string().contains("decompress it first"), "{error}");
+    std::fs::remove_dir_all(&folder).unwrap();
 }
 
 #[cfg(feature = "gzip")]

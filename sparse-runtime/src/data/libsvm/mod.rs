@@ -15,9 +15,21 @@
 //!
 //! What is refused, with file, line and column: labels or values that are not finite, indices that do not
 //! ascend or occur twice in a row, indices of 2⁶³ and more or beyond a declared width, anything else that is not
-//! `index:value`. Deliberately absent: several labels a row.
+//! `index:value`. Deliberately absent: several labels a row. Labels that are sparse rows themselves are a second
+//! file, of which the entries are taken and the numbers in front of them are not:
+//!
+//! ```
+//! use sparse_runtime::data::libsvm::{IndexBase, Reader};
+//!
+//! let reader = Reader::new().index_base(IndexBase::Zero);
+//! let tags = reader.clone().n_features(3).read_bytes("tags", b"0 2:1\n0 0:1 1:1\n")?;
+//! let data = reader.read_bytes("texts", b"0 0:0.5\n0 6:1\n")?.with_labels_from(tags)?;
+//! println!("{data}");
+//! # Ok::<(), sparse_runtime::Error>(())
+//! ```
 
 mod parse;
+mod part;
 mod read;
 mod write;
 

@@ -1,13 +1,15 @@
 //! From files and bytes to a dataset.
 
-use super::super::blocks::{Blocks, io_error, open};
+use super::super::blocks::{Blocks, io_error, is_gzip, open};
 use super::super::{Dataset, Place, ReadError};
 use super::parse::{Fault, Rows, Rules};
+use super::part::{Part, lines_before};
 use crate::data::Problem;
 use crate::formats::{ColumnIds, Csr};
 use sparse_core::element::Float;
 use std::fmt;
-use std::io::Read;
+use std::fs::File;
+use std::io::{BufRead, BufReader, Cursor, Read, Seek, SeekFrom};
 use std::marker::PhantomData;
 use std::path::Path;
 
@@ -65,13 +67,14 @@ pub fn read(path: impl AsRef<Path>, index_base: IndexBase) -> Result<Dataset<f32
 pub struct Reader<T: Float = f32> {
     index_base: IndexBase,
     n_features: Option<usize>,
+    part: Option<Part>,
     element: PhantomData<T>,
 }
 
 impl Reader {
     /// A reader of `f32` that detects the index base and the number of features.
     pub fn new() -> Self {
-        Reader { index_base: IndexBase::Detect, n_features: None, element: PhantomData }
+        Reader { index_base: IndexBase::Detect, n_features: None, part: None, element: PhantomData }
     }
 }
 
@@ -96,10 +99,34 @@ impl<T: Float> Reader<T> {
         self
     }
 
+    /// Reads only part `index` of `count`, as one of several processes does: the parts are whole lines, of about as many
+    /// bytes each, and hold every line once. Only that part of the file is read. The index base and the number of
+    /// features have to be declared, because a part does not show what the others hold.
+    ///
+    /// ```
+    /// use sparse_runtime::data::libsvm::{IndexBase, Reader};
+    ///
+    /// let text = b"1 1:0.5\n-1 2:1\n1 1:2\n";
+    /// let reader = Reader::new().index_base(IndexBase::One).n_features(2);
+    /// let parts = [0, 1].map(|index| reader.clone().part(index, 2).read_bytes("inline", text));
+    /// assert_eq!(parts.map(|part| part.map_or(0, |part| part.n_rows())), [2, 1]);
+    /// ```
+    #[must_use]
+    pub fn part(mut self, index: usize, count: usize) -> Self {
+        let part = Part { index, count };
+        self.part = (part != Part { index: 0, count: 1 }).then_some(part);
+        self
+    }
+
     /// Reads labels and values as another element type.
     #[must_use]
     pub fn element<U: Float>(self) -> Reader<U> {
-        Reader { index_base: self.index_base, n_features: self.n_features, element: PhantomData }
+        Reader {
+            index_base: self.index_base,
+            n_features: self.n_features,
+            part: self.part,
+            element: PhantomData,
+        }
     }
 
     /// Reads a file; one whose name ends in `.gz` is decompressed (feature `gzip`), of any number of members.
@@ -107,19 +134,60 @@ impl<T: Float> Reader<T> {
     /// # Errors
     ///
     /// [`ReadError::Io`], [`ReadError::Syntax`], [`ReadError::Empty`]; for gzip files
-    /// [`ReadError::TruncatedGzip`], [`ReadError::CorruptGzip`] and [`ReadError::FeatureDisabled`].
+    /// [`ReadError::TruncatedGzip`], [`ReadError::CorruptGzip`] and [`ReadError::FeatureDisabled`];
+    /// [`ReadError::Part`] for a part of a file that cannot be cut, or that has no rows.
     pub fn read_path(&self, path: impl AsRef<Path>) -> Result<Dataset<T>, ReadError> {
         let path = path.as_ref();
-        self.read(&path.display().to_string(), open(path)?)
+        let name = path.display().to_string();
+        match self.part {
+            None => self.read(&name, open(path)?),
+            Some(part) if is_gzip(&name) => {
+                Err(no_part(&name, part, "a compressed file cannot be cut: decompress it first"))
+            }
+            Some(part) => {
+                let file = File::open(path).map_err(|source| io_error(&name, source))?;
+                self.read_part(&name, part, BufReader::new(file))
+            }
+        }
     }
 
     /// Reads all that a reader yields; `name` stands for the file in messages.
     ///
     /// # Errors
     ///
-    /// As [`read_path`](Reader::read_path).
+    /// As [`read_path`](Reader::read_path); [`ReadError::Part`] if a part was asked for.
     pub fn read(&self, name: &str, reader: impl Read) -> Result<Dataset<T>, ReadError> {
-        let mut parsing = Parsing::new(name, self);
+        match self.part {
+            None => self.read_lines(name, true, reader),
+            Some(part) => Err(no_part(
+                name,
+                part,
+                "a stream cannot be cut: read it from a path or from bytes",
+            )),
+        }
+    }
+
+    /// Reads text in memory; `name` stands for the file in messages.
+    ///
+    /// # Errors
+    ///
+    /// [`ReadError::Syntax`], [`ReadError::Empty`] and [`ReadError::Part`].
+    pub fn read_bytes(&self, name: &str, text: &[u8]) -> Result<Dataset<T>, ReadError> {
+        if let Some(part) = self.part {
+            return self.read_part(name, part, Cursor::new(text));
+        }
+        let mut parsing = Parsing::new(name, self, true);
+        parsing.block(text)?;
+        parsing.finish()
+    }
+
+    fn read_lines(
+        &self,
+        name: &str,
+        at_start: bool,
+        reader: impl Read,
+    ) -> Result<Dataset<T>, ReadError> {
+        let mut parsing = Parsing::new(name, self, at_start);
         let mut blocks = Blocks::new(reader);
         while let Some(block) = blocks.next().map_err(|source| io_error(name, source))? {
             parsing.block(block)?;
@@ -127,16 +195,41 @@ impl<T: Float> Reader<T> {
         parsing.finish()
     }
 
-    /// Reads text in memory; `name` stands for the file in messages.
-    ///
-    /// # Errors
-    ///
-    /// [`ReadError::Syntax`] and [`ReadError::Empty`].
-    pub fn read_bytes(&self, name: &str, text: &[u8]) -> Result<Dataset<T>, ReadError> {
-        let mut parsing = Parsing::new(name, self);
-        parsing.block(text)?;
-        parsing.finish()
+    fn read_part(
+        &self,
+        name: &str,
+        part: Part,
+        mut file: impl BufRead + Seek,
+    ) -> Result<Dataset<T>, ReadError> {
+        if let Some(problem) = part.problem() {
+            return Err(no_part(name, part, problem));
+        }
+        if self.index_base == IndexBase::Detect || self.n_features.is_none() {
+            let reason =
+                "declare `index_base` and `n_features`: a part does not show what the others hold";
+            return Err(no_part(name, part, reason));
+        }
+        let io = |source| io_error(name, source);
+        let bytes = part.bytes(&mut file).map_err(io)?;
+        file.seek(SeekFrom::Start(bytes.start)).map_err(io)?;
+        let lines = (&mut file).take(bytes.end - bytes.start);
+        match self.read_lines(name, bytes.start == 0, lines) {
+            Err(ReadError::Syntax { mut place, problem }) => {
+                place.line += lines_before(&mut file, bytes.start).map_err(io)?;
+                Err(ReadError::Syntax { place, problem })
+            }
+            Err(ReadError::Empty { .. }) => {
+                Err(no_part(name, part, "it has no rows: make fewer parts"))
+            }
+            result => result,
+        }
     }
+}
+
+#[cold]
+fn no_part(file: &str, part: Part, reason: &'static str) -> ReadError {
+    let Part { index, count } = part;
+    ReadError::Part { file: file.to_owned(), index, count, reason }
 }
 
 /// A file on its way: the rows so far and where in the file they end.
@@ -146,12 +239,14 @@ struct Parsing<'a, T: Float> {
     rows: Rows<T>,
     /// Lines before the next block.
     lines: u64,
+    /// Whether the next block begins the file.
+    at_start: bool,
     /// The first row that is within the declared width only if indices count from one.
     needs_base_one: Option<Place>,
 }
 
 impl<'a, T: Float> Parsing<'a, T> {
-    fn new(name: &'a str, reader: &Reader<T>) -> Self {
+    fn new(name: &'a str, reader: &Reader<T>, at_start: bool) -> Self {
         Parsing {
             name,
             rules: Rules {
@@ -160,6 +255,7 @@ impl<'a, T: Float> Parsing<'a, T> {
             },
             rows: Rows::new(),
             lines: 0,
+            at_start,
             needs_base_one: None,
         }
     }
@@ -168,9 +264,10 @@ impl<'a, T: Float> Parsing<'a, T> {
     fn block(&mut self, block: &[u8]) -> Result<(), ReadError> {
         const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
         let text = match block.strip_prefix(BYTE_ORDER_MARK) {
-            Some(text) if self.lines == 0 => text,
+            Some(text) if self.at_start => text,
             _ => block,
         };
+        self.at_start = false;
         let result = self.rows.parse(text, self.rules);
         if let Err(Fault { offset, problem }) = result {
             let place = self.place(text, offset);
