@@ -24,7 +24,8 @@ pub mod prelude {
 pub mod __private {
     pub use crate::device::Cpu;
     pub use crate::emitted::{
-        check_extent, check_ids, check_rank, debug_model, log_fallbacks, scalar_of,
+        check_extent, check_ids, check_rank, debug_model, log_plan, measure_csr, measure_dense,
+        measure_ids, measure_row_sparse, scalar_of, warn_of_fallbacks,
     };
     pub use crate::formats::{Csr, CsrView, Dense, DenseView, RowSparse, RowSparseView};
     pub use crate::initializer::{Initializer, Seed, Stream};
@@ -37,6 +38,7 @@ pub mod __private {
     pub use crate::optimizer::Updater;
     pub use crate::{Error, Result};
     pub use sparse_core::element::Float;
+    pub use sparse_core::inspect;
     pub use sparse_core::storage::{ElementType, Storage};
     pub use sparse_core::update_rules::UpdateRule;
 }

@@ -16,7 +16,7 @@ pub struct Compiled {
     pub rows: Vec<Rows>,
     /// What became of the training step.
     pub fusion: Fusion,
-    /// Order, buffers, costs.
+    /// Order and buffers.
     pub plan: Plan,
     /// Everything to tell the user.
     pub diagnostics: Vec<Diagnostic>,
@@ -56,7 +56,7 @@ pub fn compile(mut graph: Graph) -> Compiled {
     }
     let rows = rows(&graph);
     let fusion = fuse(&graph);
-    let plan = plan(&graph, &fusion, &rows);
+    let plan = plan(&graph);
     Compiled { graph, rows, fusion, plan, diagnostics }
 }
 

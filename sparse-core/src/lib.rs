@@ -20,7 +20,7 @@
 //! assert!(compiled.diagnostics.is_empty());
 //! let (_, gradient) = compiled.graph.gradients[0];
 //! assert_eq!(compiled.graph.storage(gradient), Storage::RowSparse);
-//! println!("{}", compiled.plan.text);
+//! compiled.inspect(|plan| println!("{plan}"));
 //! # Ok::<(), String>(())
 //! ```
 //!
@@ -32,6 +32,7 @@ pub mod diagnostics;
 pub mod document;
 pub mod element;
 pub mod formula;
+pub mod inspect;
 pub mod ir;
 pub mod operators;
 pub mod passes;

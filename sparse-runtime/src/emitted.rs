@@ -2,9 +2,10 @@
 //! the public interface.
 
 use crate::error::Result;
-use crate::formats::{DenseView, Shape};
-use crate::model::{Model, ModelError};
-use sparse_core::element::Float;
+use crate::formats::{CsrView, DenseView, RowSparseView, Shape};
+use crate::model::{Model, ModelError, Plan};
+use sparse_core::element::{Element, Float, Id};
+use sparse_core::inspect::Sizes;
 use std::fmt;
 
 /// Compares one extent of a batch.
@@ -81,9 +82,68 @@ pub fn debug_model<M: Model>(model: &M, f: &mut fmt::Formatter<'_>) -> fmt::Resu
     out.finish()
 }
 
-/// One log line for each conversion that `fallback = warn` inserted.
-pub fn log_fallbacks(model: &str, messages: &[&str]) {
-    for message in messages {
-        tracing::warn!(model, "{message}");
+/// One warning for each conversion that `fallback = warn` inserted: the operator, the operand, storage types and cost.
+pub fn warn_of_fallbacks(plan: &Plan) {
+    for position in 0..plan.values.len() as u32 {
+        if let Some(fallback) = plan.fallback(position) {
+            tracing::warn!(
+                target: "nnz::fallback",
+                model = plan.name,
+                operator = fallback.operators,
+                operand = fallback.operand,
+                from = %fallback.from,
+                to = %fallback.to,
+                bytes = %fallback.bytes,
+                "{fallback}"
+            );
+        }
     }
+}
+
+/// The plan of a new model, where the environment says `NNZ_LOG=plan`: an event of the target `nnz::plan`, or lines on
+/// standard error in a program that has set up no subscriber.
+pub fn log_plan<M: Model>(model: &M) {
+    let asked = std::env::var("NNZ_LOG").is_ok_and(|words| words.split(',').any(is_plan));
+    if !asked {
+        return;
+    }
+    let plan = model.plan();
+    if tracing::dispatcher::has_been_set() {
+        tracing::info!(target: "nnz::plan", model = M::NAME, "{plan}");
+    } else {
+        eprint!("{plan}");
+    }
+}
+
+fn is_plan(word: &str) -> bool {
+    word.trim() == "plan"
+}
+
+/// The size of a csr array of a batch. O(nnz log nnz).
+pub fn measure_csr<T: Element>(sizes: &mut Sizes, name: &str, array: CsrView<'_, T>) {
+    let columns = distinct(array.iter_columns().map(|column| column as u64));
+    sizes.input(name, &[array.n_rows(), array.n_cols()], Some(array.nnz()), Some(columns));
+}
+
+/// The size of a row_sparse array of a batch.
+pub fn measure_row_sparse<T: Element>(sizes: &mut Sizes, name: &str, array: RowSparseView<'_, T>) {
+    sizes.input(name, array.shape(), Some(array.n_stored()), None);
+}
+
+/// The size of a dense array of a batch.
+pub fn measure_dense<T: Element>(sizes: &mut Sizes, name: &str, array: DenseView<'_, T>) {
+    sizes.input(name, array.shape(), None, None);
+}
+
+/// The size of an array of ids of a batch. O(ids log ids).
+pub fn measure_ids<T: Id>(sizes: &mut Sizes, name: &str, array: DenseView<'_, T>) {
+    let ids = distinct(array.values().iter().filter_map(|id| Some(id.index()? as u64)));
+    sizes.input(name, array.shape(), None, Some(ids));
+}
+
+fn distinct(ids: impl Iterator<Item = u64>) -> Vec<u64> {
+    let mut ids: Vec<u64> = ids.collect();
+    ids.sort_unstable();
+    ids.dedup();
+    ids
 }

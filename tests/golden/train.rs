@@ -212,7 +212,7 @@ impl Visit for Run<'_> {
         &mut self,
         new: impl Fn(usize, usize) -> nnz::Result<M>,
     ) -> Result<(), String> {
-        if M::PLAN.text.contains("step: one loop") != self.one_loop {
+        if M::PLAN.is_fused() != self.one_loop {
             return Err(format!("the step is not planned as it should be: {}", M::PLAN));
         }
         let ids = M::INPUTS.iter().any(|input| !input.element.is_float());

@@ -52,6 +52,14 @@ pub struct LinearRows {
     pub softmax: Vec<(ValueId, ValueId)>,
 }
 
+impl Fusion {
+    /// Whether the fused loop computes a value.
+    pub fn computes(&self, graph: &Graph, id: ValueId) -> bool {
+        // A graph with a value that does not fit into the loop is not fused.
+        matches!(self, Fusion::LinearRows(_)) && graph.apply_of(id).is_some()
+    }
+}
+
 /// Finds the family that the training step belongs to.
 pub fn fuse(graph: &Graph) -> Fusion {
     if graph.no_fuse {

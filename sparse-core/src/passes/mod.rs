@@ -13,4 +13,4 @@ pub use fuse::{Fusion, LinearRows, fuse};
 pub use infer_shapes::infer_shapes;
 pub use infer_storage::infer_storage;
 pub use plan::{Buffer, Destination, Plan, kernel_name, plan};
-pub use rows::{RowSet, Rows, rows};
+pub use rows::{RowSet, Rows, rows, rows_stored};

@@ -1,10 +1,7 @@
-//! The plan: the order of computation, the kernel and the buffer of every value, and what it costs.
+//! The plan: the order of computation, the kernel and the buffer of every value.
 
-use super::{Fusion, RowSet, Rows};
-use crate::ir::{Graph, Kind, ValueId};
-use crate::shapes::{show, size_formula};
+use crate::ir::{Graph, ValueId};
 use crate::storage::{ElementType, Storage};
-use std::fmt::Write as _;
 
 /// Where a computed value is written to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,14 +36,10 @@ pub struct Plan {
     pub loss: Vec<ValueId>,
     /// The values to compute for outputs, loss and gradients, in order.
     pub all: Vec<ValueId>,
-    /// The table.
-    pub text: String,
-    /// The graph in Graphviz's language.
-    pub dot: String,
 }
 
 /// Plans a graph that inference and differentiation have gone through.
-pub fn plan(graph: &Graph, fusion: &Fusion, rows: &[Rows]) -> Plan {
+pub fn plan(graph: &Graph) -> Plan {
     let outputs = || graph.outputs.iter().map(|output| output.value);
     let schedule = |roots: &mut dyn Iterator<Item = ValueId>| -> Vec<ValueId> {
         let needed = graph.ancestors(roots);
@@ -63,8 +56,6 @@ pub fn plan(graph: &Graph, fusion: &Fusion, rows: &[Rows]) -> Plan {
         ..Plan::default()
     };
     assign_buffers(graph, &mut plan);
-    plan.text = table(graph, fusion, rows, &plan);
-    plan.dot = graphviz(graph);
     plan
 }
 
@@ -112,137 +103,6 @@ fn assign_buffers(graph: &Graph, plan: &mut Plan) {
     }
 }
 
-/// The bytes of a value as a formula.
-fn bytes(graph: &Graph, id: ValueId) -> String {
-    let shape = graph.shape(id);
-    let element = graph.value(id).element.bytes();
-    match graph.storage(id) {
-        Storage::Dense => format!("{element} × {}", size_formula(&shape)),
-        Storage::Csr => {
-            format!("8 × ({} + 1) + {} × nnz", size_formula(&shape[..1]), element + 4)
-        }
-        Storage::RowSparse => {
-            format!("rows × (8 + {element} × {})", size_formula(&shape[1..]))
-        }
-    }
-}
-
-fn table(graph: &Graph, fusion: &Fusion, rows: &[Rows], plan: &Plan) -> String {
-    let mut lines =
-        vec![["value", "is", "shape", "storage", "gradient", "bytes", "buffer"].map(String::from)];
-    for id in graph.ids() {
-        let value = graph.value(id);
-        let (is, bytes) = match &value.kind {
-            Kind::Constant(_) => continue,
-            Kind::Input => ("input".to_owned(), bytes(graph, id)),
-            Kind::Label => ("label".to_owned(), bytes(graph, id)),
-            Kind::Parameter { frozen, .. } => {
-                let word = if *frozen { "frozen parameter" } else { "parameter" };
-                let table =
-                    format!("{} × {}", value.element.bytes(), size_formula(&graph.shape(id)));
-                (word.to_owned(), table)
-            }
-            Kind::Apply(apply) => {
-                let operands: Vec<String> =
-                    apply.operands.iter().map(|operand| graph.label(*operand)).collect();
-                let kernel = kernel_name(graph, id).unwrap_or_default();
-                (format!("{kernel}({})", operands.join(", ")), bytes(graph, id))
-            }
-        };
-        let gradient = graph
-            .gradients
-            .iter()
-            .find(|(parameter, _)| *parameter == id)
-            .map_or(String::new(), |(_, gradient)| graph.storage(*gradient).to_string());
-        let buffer = match plan.destinations[id.0] {
-            None => String::new(),
-            Some(Destination::Buffer(index)) => format!("buffer {index}"),
-            Some(Destination::Output(index)) => format!("output {}", graph.outputs[index].name),
-            Some(Destination::Gradient(index)) => {
-                format!("gradient of {}", graph.label(graph.gradients[index].0))
-            }
-        };
-        let storage = match value.element == graph.element() {
-            true => graph.storage(id).to_string(),
-            false => format!("{}<{}>", graph.storage(id), value.element),
-        };
-        lines.push([graph.label(id), is, show(&graph.shape(id)), storage, gradient, bytes, buffer]);
-    }
-    let mut widths = [0usize; 7];
-    for line in &lines {
-        for (width, cell) in widths.iter_mut().zip(line) {
-            *width = (*width).max(cell.chars().count());
-        }
-    }
-    let mut text = format!("{} ({})\n", graph.name, graph.element());
-    for line in &lines {
-        let mut row = String::new();
-        for (cell, width) in line.iter().zip(widths) {
-            let pad = width - cell.chars().count();
-            let _ = write!(row, "{cell}{}  ", " ".repeat(pad));
-        }
-        let _ = writeln!(text, "{}", row.trim_end());
-    }
-    for part in rows {
-        let describe = |set: &RowSet| match set {
-            RowSet::All => "all rows".to_owned(),
-            RowSet::Columns(inputs) if inputs.is_empty() => "no rows".to_owned(),
-            RowSet::Columns(inputs) => {
-                let names: Vec<String> = inputs.iter().map(|id| graph.label(*id)).collect();
-                format!("the columns of {}", names.join(" and "))
-            }
-        };
-        let writes = part.writes.as_ref().map_or("nothing".to_owned(), describe);
-        let _ = writeln!(
-            text,
-            "rows of {}: a batch reads {}, writes {writes}",
-            graph.label(part.parameter),
-            describe(&part.reads)
-        );
-    }
-    if !graph.losses.is_empty() {
-        let _ = match fusion {
-            Fusion::None { reason } => writeln!(text, "step: not fused ({reason})"),
-            Fusion::LinearRows(parts) => writeln!(
-                text,
-                "step: one loop over the rows of {} (product, {}, update of {})",
-                graph.label(parts.input),
-                graph.describe(parts.loss),
-                graph.label(parts.weight)
-            ),
-        };
-    }
-    text
-}
-
-/// The graph for Graphviz; colours by storage.
-fn graphviz(graph: &Graph) -> String {
-    let mut text = format!("digraph {} {{\n  node [shape = box, style = filled];\n", graph.name);
-    for id in graph.ids() {
-        let colour = match graph.storage(id) {
-            Storage::Dense => "white",
-            Storage::Csr => "lightblue",
-            Storage::RowSparse => "palegreen",
-        };
-        let what = match graph.apply_of(id) {
-            Some(apply) => format!("{} = {}", graph.label(id), apply.operator.name),
-            None => graph.label(id),
-        };
-        let shape = show(&graph.shape(id));
-        let _ = writeln!(
-            text,
-            "  v{} [label = \"{what}\\n{}{shape}\", fillcolor = {colour}];",
-            id.0,
-            graph.storage(id)
-        );
-        for operand in graph.apply_of(id).into_iter().flat_map(|apply| &apply.operands) {
-            let _ = writeln!(text, "  v{} -> v{};", operand.0, id.0);
-        }
-    }
-    text.push_str("}\n");
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -250,7 +110,7 @@ mod tests {
     use crate::ir::parse;
 
     #[test]
-    fn buffers_are_reused_and_the_table_shows_everything() {
+    fn buffers_are_reused() {
         let compiled = compile(
             parse(
                 "model M f32\nx = input csr f32 [n, d]\ny = label dense f32 [n, 1]\n\
@@ -264,13 +124,6 @@ mod tests {
         // s is not read by the backward pass (tanh' is a formula in t); t, u and the gradients are.
         let dense = plan.buffers.iter().filter(|buffer| buffer.storage == Storage::Dense).count();
         assert!(dense <= 5, "{plan:?}");
-        assert!(plan.text.contains("s      dot_csr_row_sparse(x, w)"), "{}", plan.text);
-        assert!(
-            plan.text
-                .contains("rows of w: a batch reads the columns of x, writes the columns of x")
-        );
-        assert!(plan.text.contains("step: one loop over the rows of x"));
-        assert!(plan.dot.starts_with("digraph M {"));
     }
 
     #[test]

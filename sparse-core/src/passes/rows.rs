@@ -79,8 +79,8 @@ fn rows_read_by(graph: &Graph, id: ValueId, parameter: ValueId) -> Option<RowSet
     })
 }
 
-/// The rows that a value stores.
-fn rows_stored(graph: &Graph, id: ValueId) -> RowSet {
+/// The rows that a value stores: all of a dense one.
+pub fn rows_stored(graph: &Graph, id: ValueId) -> RowSet {
     if graph.storage(id) != Storage::RowSparse {
         return RowSet::All;
     }

@@ -5,6 +5,7 @@ use proc_macro2::TokenStream;
 use quote::{ToTokens, quote};
 use sparse_core::ir::ValueId;
 use sparse_core::shapes::show;
+use sparse_core::storage::Storage;
 use syn::Attribute;
 
 /// The user's own documentation, or a sentence in its place.
@@ -24,12 +25,36 @@ pub(super) fn plan(emit: &Emit<'_>) -> TokenStream {
     if emit.broken {
         return TokenStream::new();
     }
-    let text = format!("\n# Plan\n\n```text\n{}```", emit.compiled.plan.text);
+    let text = format!("\n# Plan\n\n```text\n{}```", emit.plan);
     quote!(#[doc = #text])
 }
 
+/// A sentence on a value, and its line of the plan.
+pub(super) fn row(emit: &Emit<'_>, id: ValueId) -> String {
+    with_line(emit, id, line(emit, id))
+}
+
+/// The same of a parameter's gradient.
+pub(super) fn gradient_row(emit: &Emit<'_>, parameter: ValueId, storage: Storage) -> String {
+    let sentence = format!("The gradient of `{}`: `{storage}`.", emit.graph.label(parameter));
+    let gradients = &emit.graph.gradients;
+    match gradients.iter().find(|(known, _)| *known == parameter) {
+        Some((_, gradient)) => with_line(emit, *gradient, sentence),
+        None => sentence,
+    }
+}
+
+fn with_line(emit: &Emit<'_>, id: ValueId, sentence: String) -> String {
+    match emit.plan.values.iter().position(|value| value.number as usize == id.0) {
+        Some(position) => {
+            format!("{sentence}\n\n```text\n{}```", emit.plan.line(position as u32))
+        }
+        None => sentence,
+    }
+}
+
 /// One line on a value: `` `row_sparse[d, 1]` of `f32`, gradient `row_sparse` ``.
-pub(super) fn line(emit: &Emit<'_>, id: ValueId) -> String {
+fn line(emit: &Emit<'_>, id: ValueId) -> String {
     let graph = emit.graph;
     let mut line = format!(
         "`{}{}` of `{}`",

@@ -16,7 +16,7 @@ use sparse_core::storage::{ElementType, Storage};
 pub(super) fn constants(emit: &Emit<'_>) -> TokenStream {
     let (rt, graph) = (&emit.rt, emit.graph);
     let name = emit.name.to_string();
-    let (text, dot) = (&emit.compiled.plan.text, &emit.compiled.plan.dot);
+    let plan = super::plan::constant(emit);
     let fingerprint = emit.compiled.fingerprint();
     let inputs =
         graph.inputs().filter(|id| graph.value(*id).name.is_some()).map(|id| input(emit, id));
@@ -27,7 +27,7 @@ pub(super) fn constants(emit: &Emit<'_>) -> TokenStream {
     });
     quote! {
         const NAME: &'static str = #name;
-        const PLAN: #rt::Plan = #rt::Plan { text: #text, dot: #dot };
+        const PLAN: #rt::Plan = #plan;
         const FINGERPRINT: u64 = #fingerprint;
         const INPUTS: &'static [#rt::InputInfo] = &[#(#inputs),*];
         const PARAMETERS: &'static [#rt::ParameterInfo] = &[#(#parameters),*];
@@ -89,7 +89,7 @@ fn parameter(emit: &Emit<'_>, id: ValueId) -> TokenStream {
     }
 }
 
-fn storage(emit: &Emit<'_>, storage: Storage) -> TokenStream {
+pub(super) fn storage(emit: &Emit<'_>, storage: Storage) -> TokenStream {
     let rt = &emit.rt;
     match storage {
         Storage::Dense => quote!(#rt::Storage::Dense),
@@ -98,7 +98,7 @@ fn storage(emit: &Emit<'_>, storage: Storage) -> TokenStream {
     }
 }
 
-fn element(emit: &Emit<'_>, element: ElementType) -> TokenStream {
+pub(super) fn element(emit: &Emit<'_>, element: ElementType) -> TokenStream {
     let (rt, name) = (&emit.rt, Ident::new(&element.name().to_uppercase(), Span::call_site()));
     quote!(#rt::ElementType::#name)
 }

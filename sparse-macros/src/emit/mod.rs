@@ -5,6 +5,7 @@ mod docs;
 mod fused;
 mod info;
 mod kernels;
+mod plan;
 mod step;
 mod structs;
 
@@ -13,6 +14,7 @@ use crate::paths;
 use proc_macro2::{Span, TokenStream};
 use quote::{format_ident, quote};
 use sparse_core::compile::Compiled;
+use sparse_core::inspect::PlanTable;
 use sparse_core::ir::{Graph, Kind, ValueId};
 use sparse_core::passes::{Fusion, Plan};
 use sparse_core::shapes::Dim;
@@ -33,11 +35,18 @@ pub(crate) fn uncompiled(graph: Graph) -> Compiled {
 /// All items of one model. A broken model has the same types and signatures; its bodies are never run, because
 /// the build fails.
 pub(crate) fn model(model: &Model, compiled: &Compiled, broken: bool) -> TokenStream {
-    let emit = Emit::new(model, compiled, broken);
-    let structs = structs::structs(&emit);
-    let inherent = structs::inherent(&emit);
-    let implementation = step::implementation(&emit);
-    quote!(#structs #inherent #implementation)
+    let items = |plan: &PlanTable<'_>| {
+        let emit = Emit::new(model, compiled, plan, broken);
+        let structs = structs::structs(&emit);
+        let inherent = structs::inherent(&emit);
+        let implementation = step::implementation(&emit);
+        let measure = plan::measure(&emit);
+        quote!(#structs #inherent #implementation #measure)
+    };
+    match broken {
+        true => items(&PlanTable::empty(&compiled.graph.name)),
+        false => compiled.inspect(items),
+    }
 }
 
 /// What the emitters share.
@@ -45,6 +54,8 @@ struct Emit<'a> {
     model: &'a Model,
     compiled: &'a Compiled,
     graph: &'a Graph,
+    /// The plan as data; empty for a broken model.
+    plan: &'a PlanTable<'a>,
     broken: bool,
     /// The runtime's path.
     rt: TokenStream,
@@ -59,7 +70,12 @@ struct Emit<'a> {
 }
 
 impl<'a> Emit<'a> {
-    fn new(model: &'a Model, compiled: &'a Compiled, broken: bool) -> Self {
+    fn new(
+        model: &'a Model,
+        compiled: &'a Compiled,
+        plan: &'a PlanTable<'a>,
+        broken: bool,
+    ) -> Self {
         let graph = &compiled.graph;
         let mut fixed = Vec::new();
         for parameter in graph.parameters() {
@@ -76,6 +92,7 @@ impl<'a> Emit<'a> {
             model,
             compiled,
             graph,
+            plan,
             broken,
             rt: paths::runtime(),
             element: element_ident(graph.element()),

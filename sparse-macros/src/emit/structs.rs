@@ -1,11 +1,10 @@
 //! The types of a model: itself, its batch, its outputs, its gradients; and how it is made.
 
-use super::docs::{documentation, line, plan};
+use super::docs::{documentation, gradient_row, plan, row};
 use super::{Emit, element_ident};
 use crate::ast::{Declaration, Parameter};
 use proc_macro2::TokenStream;
-use quote::{format_ident, quote, quote_spanned};
-use sparse_core::diagnostics::Code;
+use quote::{quote, quote_spanned};
 use sparse_core::ir::{Kind, ValueId};
 use sparse_core::storage::Storage;
 use syn::Attribute;
@@ -25,7 +24,7 @@ pub(super) fn structs(emit: &Emit<'_>) -> TokenStream {
     let parameters = graph.parameters().map(|id| {
         let (field, ty) = (emit.declared(id), parameter_type(emit, id));
         let docs = documentation(&attributes_of(emit, id), &format!("The parameter `{field}`."));
-        let row = line(emit, id);
+        let row = row(emit, id);
         quote!(#docs #[doc = ""] #[doc = #row] pub #field: #ty)
     });
     let workspace = workspace_type(emit);
@@ -33,18 +32,18 @@ pub(super) fn structs(emit: &Emit<'_>) -> TokenStream {
     let batch_fields = named_inputs(emit).map(|id| {
         let (field, ty) = (emit.declared(id), view_type(emit, id));
         let docs = documentation(&attributes_of(emit, id), &format!("`{field}` of the batch."));
-        let row = line(emit, id);
+        let row = row(emit, id);
         quote!(#docs #[doc = ""] #[doc = #row] pub #field: #ty)
     });
     let output_fields = graph.outputs.iter().map(|output| {
         let field = emit.output_ident(&output.name);
         let ty = emit.array(graph.storage(output.value));
-        let row = line(emit, output.value);
+        let row = row(emit, output.value);
         quote!(#[doc = #row] pub #field: #ty)
     });
     let grad_fields = trained(emit).into_iter().map(|(id, storage)| {
         let (field, ty) = (emit.declared(id), emit.array(storage));
-        let row = format!("The gradient of `{field}`: `{storage}`.");
+        let row = gradient_row(emit, id, storage);
         quote!(#[doc = #row] pub #field: #ty)
     });
     let (batch_doc, outputs_doc, grads_doc) = (
@@ -128,17 +127,16 @@ pub(super) fn inherent(emit: &Emit<'_>) -> TokenStream {
             fixed.iter().map(|dim| format!("{dim}: …")).collect::<Vec<_>>().join(", ")
         ),
     };
-    let log = fallback_log(emit);
+    let log = super::plan::log(emit);
     let workspace = workspace_value(emit);
     let body = if emit.broken {
         quote!(::core::unreachable!("the model has compile errors"))
     } else {
         quote! {
-            #log
             dims.check(#text, &[#(#fixed),*])?;
             #[allow(unused_variables)]
             let __extents = [#(#extents),*];
-            Ok(#name {
+            let __model = #name {
                 #(#parameters,)*
                 __extents,
                 __workspace: #workspace,
@@ -147,7 +145,9 @@ pub(super) fn inherent(emit: &Emit<'_>) -> TokenStream {
                 __scratch: ::core::default::Default::default(),
                 __context: ::core::default::Default::default(),
                 __dims: dims,
-            })
+            };
+            #log
+            Ok(__model)
         }
     };
     quote! {
@@ -242,26 +242,5 @@ fn initializer(emit: &Emit<'_>, id: ValueId) -> TokenStream {
             quote_spanned!(span=> { use #rt::Initializer::*; #tokens })
         }
         _ => quote!(#rt::Initializer::Zeros),
-    }
-}
-
-/// The one line at run time for each conversion that `fallback = warn` inserted.
-fn fallback_log(emit: &Emit<'_>) -> TokenStream {
-    let rt = &emit.rt;
-    let messages: Vec<&String> = emit
-        .compiled
-        .diagnostics
-        .iter()
-        .filter(|diagnostic| diagnostic.code == Code::FallbackInserted)
-        .map(|diagnostic| &diagnostic.message)
-        .collect();
-    if messages.is_empty() {
-        return TokenStream::new();
-    }
-    let name = emit.name.to_string();
-    let once = format_ident!("FALLBACKS");
-    quote! {
-        static #once: ::std::sync::Once = ::std::sync::Once::new();
-        #once.call_once(|| #rt::log_fallbacks(#name, &[#(#messages),*]));
     }
 }

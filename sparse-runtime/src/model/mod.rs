@@ -12,6 +12,7 @@ use crate::error::Result;
 use crate::formats::{CsrView, DenseView, RowSparseView};
 use crate::optimizer::Updater;
 use sparse_core::element::Float;
+use sparse_core::inspect::{BoundPlan, PlanTable, Sizes};
 use sparse_core::storage::{ElementType, Storage};
 use sparse_core::update_rules::UpdateRule;
 
@@ -28,7 +29,7 @@ pub trait Model: Sized {
 
     /// The model's name as declared.
     const NAME: &'static str;
-    /// What the compiler decided.
+    /// What the compiler decided. [`plan`](Model::plan) has the sizes of a model in it.
     const PLAN: Plan;
     /// A hash of the typed graph; a checkpoint of another graph is refused by it.
     const FINGERPRINT: u64;
@@ -41,6 +42,18 @@ pub trait Model: Sized {
 
     /// The dimensions fixed when the model was made, by name.
     fn dims(&self) -> &Dims;
+
+    /// What the compiler decided, with this model's dimensions filled in; those of a batch are added by
+    /// [`bind`](BoundPlan::bind).
+    ///
+    /// `println!("{}", model.plan().bind(&batch))` prints a line for each value with the bytes it takes.
+    fn plan(&self) -> BoundPlan<'static> {
+        let mut sizes = Sizes::default();
+        for (name, extent) in self.dims().iter() {
+            sizes.dim(name, extent);
+        }
+        Self::PLAN.bind(sizes)
+    }
 
     /// Picks this model's inputs and labels out of a batch of some data. Checks types, not extents.
     fn bind<'a, S: BatchSource<'a, Self::Element>>(&self, source: &S) -> Result<Self::Batch<'a>>;
@@ -95,20 +108,12 @@ pub trait BatchSource<'a, T: Float> {
     }
 }
 
-/// What the compiler decided, as text.
-#[derive(Clone, Copy, Debug)]
-pub struct Plan {
-    /// The table: value, shape, storage type, kernel, bytes.
-    pub text: &'static str,
-    /// The graph in Graphviz's language.
-    pub dot: &'static str,
-}
+/// What the compiler decided, as data: a table by `Display`, Graphviz's language by
+/// [`to_dot`](PlanTable::to_dot), a picture by [`to_svg`](PlanTable::to_svg).
+pub type Plan = PlanTable<'static>;
 
-impl std::fmt::Display for Plan {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.text)
-    }
-}
+/// An extent of a declaration.
+pub type Extent = sparse_core::inspect::Extent<'static>;
 
 /// Whether a declaration is needed to predict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -117,15 +122,6 @@ pub enum InputRole {
     Input,
     /// `label`: needed for the loss only.
     Label,
-}
-
-/// One extent of a declaration.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Extent {
-    /// Fixed in the source.
-    Constant(usize),
-    /// A named dimension.
-    Named(&'static str),
 }
 
 /// A declared input or label.

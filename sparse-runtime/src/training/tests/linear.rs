@@ -68,7 +68,7 @@ impl<T: Float, const GRAPH: u64> Model for Linear<T, GRAPH> {
     type Gradients = (RowSparse<T>, Dense<T>);
 
     const NAME: &'static str = "Linear";
-    const PLAN: Plan = Plan { text: "", dot: "" };
+    const PLAN: Plan = Plan::empty("Linear");
     const FINGERPRINT: u64 = GRAPH;
     const INPUTS: &'static [InputInfo] = &[
         InputInfo {

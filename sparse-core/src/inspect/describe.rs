@@ -1,0 +1,243 @@
+//! From a compiled graph to its plan as data.
+
+use super::{
+    Computed, Extent, Operand, Part, PlanRowSet, PlanRows, PlanStep, PlanTable, PlanValue, Stored,
+    Written,
+};
+use crate::compile::Compiled;
+use crate::ir::{Fallback, Graph, Kind, ValueId};
+use crate::operators::{self, BinaryFamily};
+use crate::passes::{Destination, Fusion, RowSet, kernel_name, rows_stored};
+use crate::shapes::{Dim, Dims};
+use crate::storage::Storage;
+use std::collections::BTreeSet;
+
+impl Compiled {
+    /// Shows the plan as data. It borrows what is put together here; hence a closure.
+    ///
+    /// ```
+    /// use sparse_core::{compile::compile, ir};
+    ///
+    /// let graph = ir::parse("model M f32\nx = input csr f32 [n, d]\ny = tanh(x)\noutput y = y")?;
+    /// let text = compile(graph).inspect(|plan| plan.to_string());
+    /// assert!(text.contains("tanh_csr(x)"));
+    /// # Ok::<(), String>(())
+    /// ```
+    pub fn inspect<R>(&self, read: impl FnOnce(&PlanTable<'_>) -> R) -> R {
+        let (graph, parts) = (&self.graph, Parts::new(self));
+        let extents: Vec<Vec<Extent<'_>>> = parts.shapes.iter().map(|dims| extents(dims)).collect();
+        let values: Vec<PlanValue<'_>> = parts
+            .ids
+            .iter()
+            .enumerate()
+            .map(|(index, id)| parts.value(self, *id, index, &extents[index]))
+            .collect();
+        let rows: Vec<PlanRows<'_>> = self
+            .rows
+            .iter()
+            .zip(&parts.rows)
+            .map(|(rows, (reads, writes))| PlanRows {
+                parameter: parts.position(rows.parameter),
+                reads: row_set(&rows.reads, reads),
+                writes: rows.writes.as_ref().map(|set| row_set(set, writes)),
+            })
+            .collect();
+        let step = match &self.fusion {
+            _ if graph.losses.is_empty() => PlanStep::None,
+            Fusion::None { reason } => PlanStep::Unfused { reason },
+            Fusion::LinearRows(linear) => PlanStep::LinearRows {
+                input: parts.position(linear.input),
+                weight: parts.position(linear.weight),
+                loss: &parts.loss,
+            },
+        };
+        read(&PlanTable {
+            name: &graph.name,
+            element: graph.element(),
+            values: &values,
+            rows: &rows,
+            step,
+            warns: graph.fallback == Fallback::Warn,
+        })
+    }
+}
+
+/// What a table borrows and the graph does not hold, value by value.
+struct Parts {
+    /// The values shown: all but numbers.
+    ids: Vec<ValueId>,
+    /// The position of each value of the graph among them.
+    positions: Vec<u32>,
+    shapes: Vec<Dims>,
+    kernels: Vec<String>,
+    operands: Vec<Vec<Operand>>,
+    /// The values whose distinct columns or ids a value's rows are.
+    distinct: Vec<Vec<u32>>,
+    rows: Vec<(Vec<u32>, Vec<u32>)>,
+    loss: String,
+}
+
+impl Parts {
+    fn new(compiled: &Compiled) -> Self {
+        let graph = &compiled.graph;
+        let ids: Vec<ValueId> = graph.ids().filter(|id| graph.constant_of(*id).is_none()).collect();
+        let mut positions = vec![0; graph.values.len()];
+        for (position, id) in ids.iter().enumerate() {
+            positions[id.0] = position as u32;
+        }
+        let of_set = |set: &RowSet| match set {
+            RowSet::All => Vec::new(),
+            RowSet::Columns(inputs) => inputs.iter().map(|id| positions[id.0]).collect(),
+        };
+        let loss = match &compiled.fusion {
+            Fusion::LinearRows(linear) => graph.describe(linear.loss),
+            Fusion::None { .. } => String::new(),
+        };
+        Parts {
+            shapes: ids.iter().map(|id| graph.shape(*id)).collect(),
+            kernels: ids.iter().map(|id| kernel_name(graph, *id).unwrap_or_default()).collect(),
+            operands: ids.iter().map(|id| operands(graph, *id, &positions)).collect(),
+            distinct: ids
+                .iter()
+                .map(|id| {
+                    let patterns = match rows_stored(graph, *id) {
+                        RowSet::All => BTreeSet::new(),
+                        RowSet::Columns(inputs) => {
+                            inputs.iter().map(|input| pattern(graph, *input)).collect()
+                        }
+                    };
+                    patterns.into_iter().map(|id| positions[id.0]).collect()
+                })
+                .collect(),
+            rows: compiled
+                .rows
+                .iter()
+                .map(|rows| {
+                    (of_set(&rows.reads), rows.writes.as_ref().map(of_set).unwrap_or_default())
+                })
+                .collect(),
+            loss,
+            ids,
+            positions,
+        }
+    }
+
+    fn position(&self, id: ValueId) -> u32 {
+        self.positions[id.0]
+    }
+
+    fn value<'a>(
+        &'a self,
+        compiled: &'a Compiled,
+        id: ValueId,
+        index: usize,
+        shape: &'a [Extent<'a>],
+    ) -> PlanValue<'a> {
+        let (graph, value) = (&compiled.graph, compiled.graph.value(id));
+        let gradient = graph.gradients.iter().find(|(parameter, _)| *parameter == id);
+        PlanValue {
+            name: value.name.as_deref().unwrap_or_default(),
+            number: id.0 as u32,
+            part: part(compiled, id),
+            storage: graph.storage(id),
+            element: value.element,
+            shape,
+            stored: self.stored(graph, id, index),
+            gradient: gradient.map(|(_, gradient)| self.position(*gradient)),
+            computed: graph.apply_of(id).map(|apply| Computed {
+                operator: apply.operator.name,
+                kernel: &self.kernels[index],
+                operands: &self.operands[index],
+                fused: compiled.fusion.computes(graph, id),
+                fallback: value.inserted,
+            }),
+            written: compiled.plan.destinations.get(id.0).copied().flatten().map(|destination| {
+                match destination {
+                    Destination::Buffer(index) => Written::Buffer(index as u32),
+                    Destination::Output(index) => Written::Output(&graph.outputs[index].name),
+                    Destination::Gradient(index) => {
+                        Written::Gradient(self.position(graph.gradients[index].0))
+                    }
+                }
+            }),
+        }
+    }
+
+    fn stored<'a>(&'a self, graph: &Graph, id: ValueId, index: usize) -> Stored<'a> {
+        let table = matches!(graph.value(id).kind, Kind::Parameter { .. });
+        if graph.storage(id) == Storage::Dense || table {
+            return Stored::All;
+        }
+        let source = pattern(graph, id);
+        match (self.distinct[index].as_slice(), &graph.value(source).kind) {
+            ([], Kind::Parameter { .. }) => Stored::AllRows,
+            ([], _) => Stored::As(self.position(source)),
+            (inputs, _) => Stored::Distinct(inputs),
+        }
+    }
+}
+
+/// The value whose pattern a value has, as far as the operators say so; else the value itself.
+fn pattern(graph: &Graph, id: ValueId) -> ValueId {
+    let Some(apply) = graph.apply_of(id) else {
+        return id;
+    };
+    let keeps = match apply.operator.kind {
+        operators::Kind::Unary(_) => true,
+        operators::Kind::Binary(family, _) => {
+            matches!(
+                family,
+                BinaryFamily::Intersection | BinaryFamily::Left | BinaryFamily::Gradient
+            )
+        }
+        _ => false,
+    };
+    let sparse: Vec<ValueId> =
+        apply.operands.iter().copied().filter(|id| graph.storage(*id).is_sparse()).collect();
+    match sparse[..] {
+        [one] if keeps && graph.storage(one) == graph.storage(id) => pattern(graph, one),
+        _ => id,
+    }
+}
+
+fn part(compiled: &Compiled, id: ValueId) -> Part {
+    match &compiled.graph.value(id).kind {
+        Kind::Input => Part::Input,
+        Kind::Label => Part::Label,
+        Kind::Parameter { frozen: false, .. } => Part::Parameter,
+        Kind::Parameter { frozen: true, .. } => Part::Frozen,
+        _ if compiled.plan.forward.contains(&id) => Part::Forward,
+        _ if compiled.plan.loss.contains(&id) => Part::Loss,
+        _ if compiled.plan.all.contains(&id) => Part::Gradient,
+        _ => Part::Unused,
+    }
+}
+
+fn operands(graph: &Graph, id: ValueId, positions: &[u32]) -> Vec<Operand> {
+    let Some(apply) = graph.apply_of(id) else {
+        return Vec::new();
+    };
+    let operand = |(index, id): (usize, &ValueId)| match graph.constant_of(*id) {
+        Some(number) => Operand::Number(number),
+        None if apply.operator.lends_shape_only(index) => Operand::Shape(positions[id.0]),
+        None => Operand::Value(positions[id.0]),
+    };
+    apply.operands.iter().enumerate().map(operand).collect()
+}
+
+fn extents(dims: &Dims) -> Vec<Extent<'_>> {
+    dims.iter()
+        .map(|dim| match dim {
+            Dim::Size(size) => Extent::Constant(*size as usize),
+            Dim::Named(name) => Extent::Named(name),
+            Dim::Unknown(_) => Extent::Named("_"),
+        })
+        .collect()
+}
+
+fn row_set<'a>(set: &RowSet, columns: &'a [u32]) -> PlanRowSet<'a> {
+    match set {
+        RowSet::All => PlanRowSet::All,
+        RowSet::Columns(_) => PlanRowSet::Columns(columns),
+    }
+}

@@ -1,0 +1,338 @@
+//! What the compiler decided, as plain data, and the ways to show it: a table, Graphviz's language, SVG.
+//!
+//! `graph!` emits a [`PlanTable`] as a constant: borrowed slices, nothing rendered. Whoever asks for text or a picture
+//! has it made from the constant then. The same code writes the table into the documentation of what is emitted.
+
+mod bind;
+mod bytes;
+mod describe;
+mod dot;
+mod layout;
+mod svg;
+mod text;
+
+pub use bind::{BoundPlan, Measure, Memory, Sizes};
+pub use bytes::Bytes;
+
+use crate::storage::{ElementType, Storage};
+use std::fmt;
+
+/// What the compiler decided of a model: one entry for each value, operands first.
+///
+/// [`Display`](fmt::Display) is the table. [`bind`](PlanTable::bind) fills dimensions in.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PlanTable<'a> {
+    /// The model's name.
+    pub name: &'a str,
+    /// The element type of arithmetic.
+    pub element: ElementType,
+    /// Everything that is declared or computed, numbers in the source left out.
+    pub values: &'a [PlanValue<'a>],
+    /// Which rows of each parameter a batch reads and writes, in the order of declaration.
+    pub rows: &'a [PlanRows<'a>],
+    /// What became of the training step.
+    pub step: PlanStep<'a>,
+    /// True where the model says `fallback = warn`.
+    pub warns: bool,
+}
+
+/// One value of a plan. Other values are named by their position in [`PlanTable::values`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PlanValue<'a> {
+    /// The name in the source, or nothing.
+    pub name: &'a str,
+    /// Its number in the graph, which is the name of what has none: `%7`.
+    pub number: u32,
+    /// What it is needed for.
+    pub part: Part,
+    /// Its storage type.
+    pub storage: Storage,
+    /// The type of its elements.
+    pub element: ElementType,
+    /// Its shape.
+    pub shape: &'a [Extent<'a>],
+    /// How much of it is stored.
+    pub stored: Stored<'a>,
+    /// The gradient of a trained parameter.
+    pub gradient: Option<u32>,
+    /// How it is computed, unless it is declared.
+    pub computed: Option<Computed<'a>>,
+    /// Where it is written to.
+    pub written: Option<Written<'a>>,
+}
+
+/// What a value is needed for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// A batch's data, needed for everything.
+    Input,
+    /// A batch's data, needed for the loss only.
+    Label,
+    /// A trained parameter.
+    Parameter,
+    /// A parameter that is not trained.
+    Frozen,
+    /// Computed for the outputs.
+    Forward,
+    /// Computed for the loss.
+    Loss,
+    /// Computed for the gradients.
+    Gradient,
+    /// Computed for nothing, so that it is not computed.
+    Unused,
+}
+
+/// An extent of a shape.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Extent<'a> {
+    /// Fixed in the source.
+    Constant(usize),
+    /// A named dimension.
+    Named(&'a str),
+}
+
+/// How much of a value is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stored<'a> {
+    /// Every element.
+    All,
+    /// Every row, and its id.
+    AllRows,
+    /// As many entries (csr) or rows (row_sparse) as this value: itself, or the one whose pattern it has.
+    As(u32),
+    /// One row for each column that occurs in these csr values, or each id in these arrays of ids.
+    Distinct(&'a [u32]),
+}
+
+/// How a value is computed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Computed<'a> {
+    /// The operator.
+    pub operator: &'a str,
+    /// The kernel that `forward`, `loss` and `loss_and_grads` call.
+    pub kernel: &'a str,
+    /// The operands, in order.
+    pub operands: &'a [Operand],
+    /// Whether the training step computes it in its one loop instead.
+    pub fused: bool,
+    /// Whether a fallback inserted it: a conversion that the source does not have.
+    pub fallback: bool,
+}
+
+/// An operand.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Operand {
+    /// A value, by position.
+    Value(u32),
+    /// A value that lends its shape only.
+    Shape(u32),
+    /// A number in the source.
+    Number(f64),
+}
+
+/// Where a value is written to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Written<'a> {
+    /// A buffer of the workspace; several values may use it, one after the other.
+    Buffer(u32),
+    /// The output of this name.
+    Output(&'a str),
+    /// The gradient of this parameter.
+    Gradient(u32),
+}
+
+/// Which rows of a parameter a batch reads and writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PlanRows<'a> {
+    /// The parameter.
+    pub parameter: u32,
+    /// The rows that the forward pass reads.
+    pub reads: PlanRowSet<'a>,
+    /// The rows that the gradient stores, if there is one.
+    pub writes: Option<PlanRowSet<'a>>,
+}
+
+/// A set of rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PlanRowSet<'a> {
+    /// Every row.
+    All,
+    /// The columns that occur in these csr values of the batch.
+    Columns(&'a [u32]),
+}
+
+/// What became of the training step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PlanStep<'a> {
+    /// The model has no loss.
+    None,
+    /// Kernels one after the other, and why.
+    Unfused {
+        /// Why it is not fused.
+        reason: &'a str,
+    },
+    /// One loop over the rows of a csr input.
+    LinearRows {
+        /// The input.
+        input: u32,
+        /// The parameter it is multiplied with.
+        weight: u32,
+        /// The loss.
+        loss: &'a str,
+    },
+}
+
+/// A conversion that a fallback inserted.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FallbackNote<'a> {
+    /// The operators that needed it.
+    pub operators: String,
+    /// What is converted.
+    pub operand: String,
+    /// Its storage type.
+    pub from: Storage,
+    /// The storage type it is converted to.
+    pub to: Storage,
+    /// Its shape.
+    pub shape: &'a [Extent<'a>],
+    /// What the result takes.
+    pub bytes: Bytes,
+    /// What the operand takes.
+    pub instead_of: Bytes,
+}
+
+/// ``fallback: `add` converts `b` from csr to dense [n, d]: 4·n·d bytes instead of 8·nnz(b) + 8·n + 8``
+impl fmt::Display for FallbackNote<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "fallback: `{}` converts `{}` from {} to {} {}: {} bytes instead of {}",
+            self.operators,
+            self.operand,
+            self.from,
+            self.to,
+            Sizes::default().shape(self.shape),
+            self.bytes,
+            self.instead_of
+        )
+    }
+}
+
+impl<'a> PlanTable<'a> {
+    /// A plan without values: of a model that no compiler has seen.
+    pub const fn empty(name: &'a str) -> Self {
+        PlanTable {
+            name,
+            element: ElementType::F32,
+            values: &[],
+            rows: &[],
+            step: PlanStep::None,
+            warns: false,
+        }
+    }
+
+    /// How a value is called: by its name, or by its number.
+    pub fn label(&self, position: u32) -> String {
+        match self.values.get(position as usize) {
+            Some(value) if value.name.is_empty() => format!("%{}", value.number),
+            Some(value) => value.name.to_owned(),
+            None => "?".to_owned(),
+        }
+    }
+
+    /// The value of a name.
+    pub fn value(&self, name: &str) -> Option<&'a PlanValue<'a>> {
+        self.values.iter().find(|value| value.name == name)
+    }
+
+    /// The conversions that a fallback inserted.
+    pub fn fallbacks(&self) -> impl Iterator<Item = &'a PlanValue<'a>> + use<'a> {
+        let inserted = |value: &&PlanValue<'_>| value.computed.is_some_and(|how| how.fallback);
+        self.values.iter().filter(inserted)
+    }
+
+    /// Whether the training step is one loop.
+    pub fn is_fused(&self) -> bool {
+        matches!(self.step, PlanStep::LinearRows { .. })
+    }
+
+    /// The plan with some sizes filled in.
+    pub fn bind(self, sizes: Sizes) -> BoundPlan<'a> {
+        BoundPlan::new(self, sizes)
+    }
+
+    /// The graph in Graphviz's language: colours by storage type, gradients outlined in another colour, conversions
+    /// of a fallback dashed.
+    pub fn to_dot(&self) -> String {
+        dot::dot(self, &Sizes::default())
+    }
+
+    /// The graph as a picture: values in layers, operands above their users.
+    pub fn to_svg(&self) -> String {
+        svg::svg(self, &Sizes::default())
+    }
+
+    /// One value's line of the table under its head, columns without an entry left out.
+    pub fn line(&self, position: u32) -> String {
+        text::line(self, position)
+    }
+
+    /// What is to be said of a value that a fallback inserted.
+    pub fn fallback(&self, position: u32) -> Option<FallbackNote<'a>> {
+        let value = self.values.get(position as usize)?;
+        value.computed.filter(|how| how.fallback)?;
+        let source = value.reads().next()?;
+        let users = self.values.iter().filter(|user| user.reads().any(|read| read == position));
+        let operators: Vec<&str> = users.filter_map(|user| Some(user.computed?.operator)).collect();
+        let sizes = Sizes::default();
+        Some(FallbackNote {
+            operators: operators.join(", "),
+            operand: self.label(source),
+            from: self.values.get(source as usize)?.storage,
+            to: value.storage,
+            shape: value.shape,
+            bytes: bytes::bytes(self, position, &sizes),
+            instead_of: bytes::bytes(self, source, &sizes),
+        })
+    }
+
+    fn positions(&self) -> impl Iterator<Item = u32> + use<> {
+        0..self.values.len() as u32
+    }
+}
+
+impl fmt::Display for PlanTable<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&text::table(self, &Sizes::default()))
+    }
+}
+
+impl PlanValue<'_> {
+    /// The values that it is computed from, by position; without those that lend their shape only.
+    pub fn reads(&self) -> impl Iterator<Item = u32> {
+        let operands = self.computed.map_or(&[][..], |how| how.operands);
+        operands.iter().filter_map(|operand| match operand {
+            Operand::Value(position) => Some(*position),
+            Operand::Shape(_) | Operand::Number(_) => None,
+        })
+    }
+
+    /// Whether it belongs to the gradients.
+    pub fn is_gradient(&self) -> bool {
+        self.part == Part::Gradient
+    }
+}
+
+/// The colour of a storage type, one for every picture.
+const fn colour(storage: Storage) -> &'static str {
+    match storage {
+        Storage::Dense => "#f4f4f2",
+        Storage::Csr => "#cfe3f7",
+        Storage::RowSparse => "#d3efd0",
+    }
+}
+
+/// Outlines: of what is declared or computed forward, of gradients, and of conversions by a fallback.
+const FORWARD: &str = "#3f4a54";
+const GRADIENT: &str = "#b4530f";
+const FALLBACK: &str = "#c01c28";

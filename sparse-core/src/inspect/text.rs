@@ -1,0 +1,180 @@
+//! The plan as a table of text, no wider than 100 columns where names allow it.
+
+use super::bytes::bytes;
+use super::{Operand, Part, PlanRowSet, PlanStep, PlanTable, Sizes, Written};
+use std::fmt::Write as _;
+
+const WIDTH: usize = 100;
+const HEAD: [&str; 7] =
+    ["value", "shape", "storage", "gradient", "bytes", "written to", "computed by"];
+/// Where the last cell of a line may be broken.
+const BREAK: char = '\u{0}';
+/// The column of bytes.
+const BYTES: usize = 4;
+
+/// The whole table, and what holds of the model as a whole.
+pub(super) fn table(plan: &PlanTable<'_>, sizes: &Sizes) -> String {
+    let mut text = format!("{} ({})\n", plan.name, plan.element);
+    let lines: Vec<_> = plan.positions().map(|position| cells(plan, position, sizes)).collect();
+    text.push_str(&aligned(&lines));
+    for rows in plan.rows {
+        let describe = |set: &PlanRowSet<'_>| match set {
+            PlanRowSet::All => "all rows".to_owned(),
+            PlanRowSet::Columns([]) => "no rows".to_owned(),
+            PlanRowSet::Columns(inputs) => {
+                let names: Vec<String> = inputs.iter().map(|input| plan.label(*input)).collect();
+                format!("the columns of {}", names.join(" and "))
+            }
+        };
+        let writes = rows.writes.as_ref().map_or("nothing".to_owned(), describe);
+        // Writing to a String cannot fail.
+        let _ = writeln!(
+            text,
+            "rows of {}: a batch reads {}, writes {writes}",
+            plan.label(rows.parameter),
+            describe(&rows.reads)
+        );
+    }
+    let _ = match plan.step {
+        PlanStep::None => Ok(()),
+        PlanStep::Unfused { reason } => writeln!(text, "step: not fused ({reason})"),
+        PlanStep::LinearRows { input, weight, loss } => writeln!(
+            text,
+            "step: one loop over the rows of {} (product, {loss}, update of {}) computes what has a *",
+            plan.label(input),
+            plan.label(weight)
+        ),
+    };
+    text
+}
+
+/// One value under its head, columns without an entry left out.
+pub(super) fn line(plan: &PlanTable<'_>, position: u32) -> String {
+    aligned(&[cells(plan, position, &Sizes::default())])
+}
+
+fn cells(plan: &PlanTable<'_>, position: u32, sizes: &Sizes) -> [String; 7] {
+    let Some(value) = plan.values.get(position as usize) else {
+        return Default::default();
+    };
+    let computed = match (value.part, value.computed) {
+        (Part::Input, _) => "input".to_owned(),
+        (Part::Label, _) => "label".to_owned(),
+        (Part::Parameter, _) => "parameter".to_owned(),
+        (Part::Frozen, _) => "frozen parameter".to_owned(),
+        (part, Some(how)) => {
+            let operands: Vec<String> = how
+                .operands
+                .iter()
+                .map(|operand| match operand {
+                    Operand::Value(position) | Operand::Shape(position) => plan.label(*position),
+                    Operand::Number(number) => number.to_string(),
+                })
+                .collect();
+            let rule = how.kernel.strip_prefix(how.operator).unwrap_or_default();
+            format!(
+                "{}{}{BREAK}{rule}{BREAK}({}){}{}",
+                if how.fallback { "fallback: " } else { "" },
+                how.operator,
+                operands.join(", "),
+                if how.fused { " *" } else { "" },
+                if part == Part::Unused { ", unused" } else { "" },
+            )
+        }
+        (_, None) => String::new(),
+    };
+    let gradient = value.gradient.and_then(|gradient| plan.values.get(gradient as usize));
+    let written = match value.written {
+        None => String::new(),
+        Some(Written::Buffer(index)) => format!("buffer {index}"),
+        Some(Written::Output(name)) => format!("output {name}"),
+        Some(Written::Gradient(parameter)) => format!("grad {}", plan.label(parameter)),
+    };
+    let storage = match value.element == plan.element {
+        true => value.storage.to_string(),
+        false => format!("{}<{}>", value.storage, value.element),
+    };
+    [
+        plan.label(position),
+        sizes.shape(value.shape),
+        storage,
+        gradient.map_or(String::new(), |gradient| gradient.storage.to_string()),
+        bytes(plan, position, sizes).to_string(),
+        written,
+        computed,
+    ]
+}
+
+/// Columns of equal width, empty ones left out; the last one is broken where it would be too wide.
+fn aligned(lines: &[[String; 7]]) -> String {
+    let used: Vec<usize> = (0..HEAD.len())
+        .filter(|column| lines.iter().any(|line| !line[*column].is_empty()))
+        .collect();
+    let Some((&last, columns)) = used.split_last() else {
+        return String::new();
+    };
+    let is_number = |cell: &str| cell.chars().all(|c| c.is_ascii_digit() || c == '_');
+    let numbers = lines.iter().all(|line| is_number(&line[BYTES]));
+    let width_of = |column: usize| {
+        let cells = lines.iter().map(|line| line[column].chars().count());
+        cells.max().unwrap_or(0).max(HEAD[column].len())
+    };
+    let widths: Vec<usize> = columns.iter().map(|column| width_of(*column)).collect();
+    let left: usize = widths.iter().map(|width| width + 2).sum();
+    let room = WIDTH.saturating_sub(left).max(16);
+    let mut text = String::new();
+    let head = HEAD.map(String::from);
+    for line in std::iter::once(&head).chain(lines) {
+        let mut row = String::new();
+        for (column, width) in columns.iter().zip(&widths) {
+            let (cell, width) = (&line[*column], *width);
+            // Writing to a String cannot fail.
+            let _ = match *column == BYTES && numbers {
+                true => write!(row, "{cell:>width$}  "),
+                false => write!(row, "{cell:<width$}  "),
+            };
+        }
+        for (part, piece) in broken(&line[last], room).into_iter().enumerate() {
+            if part > 0 {
+                text.push('\n');
+                row = " ".repeat(left);
+            }
+            row.push_str(&piece);
+            text.push_str(row.trim_end());
+        }
+        text.push('\n');
+    }
+    text
+}
+
+/// A cell in lines of at most `room` characters, broken where it may be, else after `_`; lines after the first are
+/// indented.
+fn broken(cell: &str, room: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for piece in cell.split(BREAK) {
+        let mut rest = piece;
+        loop {
+            let last = lines.len() - 1;
+            let left = room.saturating_sub(lines[last].chars().count());
+            if rest.chars().count() <= left {
+                lines[last].push_str(rest);
+                break;
+            }
+            let is_new = lines[last].trim().is_empty();
+            let end = rest.char_indices().nth(left).map_or(rest.len(), |(end, _)| end);
+            match rest[..end].rfind('_').filter(|_| is_new) {
+                Some(place) => {
+                    lines[last].push_str(&rest[..=place]);
+                    rest = &rest[place + 1..];
+                }
+                None if is_new => {
+                    lines[last].push_str(rest);
+                    break;
+                }
+                None => {}
+            }
+            lines.push("  ".to_owned());
+        }
+    }
+    lines
+}
