@@ -197,7 +197,7 @@ impl<'a> BoundPlan<'a> {
 impl fmt::Display for BoundPlan<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&text::table(&self.plan, &self.sizes))?;
-        writeln!(f, "memory: {}", self.memory())
+        f.write_str(&text::wrapped(&format!("memory: {}", self.memory())))
     }
 }
 

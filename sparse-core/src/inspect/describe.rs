@@ -25,7 +25,7 @@ impl Compiled {
     /// ```
     pub fn inspect<R>(&self, read: impl FnOnce(&PlanTable<'_>) -> R) -> R {
         let (graph, parts) = (&self.graph, Parts::new(self));
-        let extents: Vec<Vec<Extent<'_>>> = parts.shapes.iter().map(|dims| extents(dims)).collect();
+        let extents: Vec<Vec<Extent<'_>>> = parts.shapes.iter().map(extents).collect();
         let values: Vec<PlanValue<'_>> = parts
             .ids
             .iter()

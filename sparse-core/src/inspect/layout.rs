@@ -162,8 +162,11 @@ fn ordered(items: &[Item]) -> Vec<Vec<usize>> {
     let mut best = (crossings(items, &layers), layers.clone());
     for sweep in 0..SWEEPS {
         let down = sweep % 2 == 0;
-        let order: Vec<usize> =
-            if down { (1..n_layers).collect() } else { (0..n_layers - 1).rev().collect() };
+        let order: Vec<usize> = if down {
+            (1..n_layers).collect()
+        } else {
+            (0..n_layers.saturating_sub(1)).rev().collect()
+        };
         for layer in order {
             let next = if down { layer - 1 } else { layer + 1 };
             let mut place = vec![0.0; items.len()];

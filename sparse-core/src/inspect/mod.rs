@@ -9,6 +9,8 @@ mod describe;
 mod dot;
 mod layout;
 mod svg;
+#[cfg(test)]
+mod tests;
 mod text;
 
 pub use bind::{BoundPlan, Measure, Memory, Sizes};

@@ -5,6 +5,8 @@ use super::{Operand, Part, PlanRowSet, PlanStep, PlanTable, Sizes, Written};
 use std::fmt::Write as _;
 
 const WIDTH: usize = 100;
+/// The least room for the last column beside the others.
+const ROOM: usize = 24;
 const HEAD: [&str; 7] =
     ["value", "shape", "storage", "gradient", "bytes", "written to", "computed by"];
 /// Where the last cell of a line may be broken.
@@ -27,24 +29,40 @@ pub(super) fn table(plan: &PlanTable<'_>, sizes: &Sizes) -> String {
             }
         };
         let writes = rows.writes.as_ref().map_or("nothing".to_owned(), describe);
-        // Writing to a String cannot fail.
-        let _ = writeln!(
-            text,
-            "rows of {}: a batch reads {}, writes {writes}",
-            plan.label(rows.parameter),
-            describe(&rows.reads)
-        );
+        let (parameter, reads) = (plan.label(rows.parameter), describe(&rows.reads));
+        text.push_str(&wrapped(&format!(
+            "rows of {parameter}: a batch reads {reads}, writes {writes}"
+        )));
     }
-    let _ = match plan.step {
-        PlanStep::None => Ok(()),
-        PlanStep::Unfused { reason } => writeln!(text, "step: not fused ({reason})"),
-        PlanStep::LinearRows { input, weight, loss } => writeln!(
-            text,
+    text.push_str(&match plan.step {
+        PlanStep::None => String::new(),
+        PlanStep::Unfused { reason } => wrapped(&format!("step: not fused ({reason})")),
+        PlanStep::LinearRows { input, weight, loss } => wrapped(&format!(
             "step: one loop over the rows of {} (product, {loss}, update of {}) computes what has a *",
             plan.label(input),
             plan.label(weight)
-        ),
-    };
+        )),
+    });
+    text
+}
+
+/// A sentence in lines.
+pub(super) fn wrapped(sentence: &str) -> String {
+    let (mut text, mut length) = (String::new(), 0);
+    for word in sentence.split(' ') {
+        let width = word.chars().count();
+        if length > 0 && length + 1 + width > WIDTH {
+            text.push_str("\n ");
+            length = 1;
+        }
+        if length > 0 {
+            text.push(' ');
+            length += 1;
+        }
+        text.push_str(word);
+        length += width;
+    }
+    text.push('\n');
     text
 }
 
@@ -105,7 +123,7 @@ fn cells(plan: &PlanTable<'_>, position: u32, sizes: &Sizes) -> [String; 7] {
     ]
 }
 
-/// Columns of equal width, empty ones left out; the last one is broken where it would be too wide.
+/// Columns of equal width, empty ones left out. The last one is broken where it would be too wide.
 fn aligned(lines: &[[String; 7]]) -> String {
     let used: Vec<usize> = (0..HEAD.len())
         .filter(|column| lines.iter().any(|line| !line[*column].is_empty()))
@@ -121,7 +139,12 @@ fn aligned(lines: &[[String; 7]]) -> String {
     };
     let widths: Vec<usize> = columns.iter().map(|column| width_of(*column)).collect();
     let left: usize = widths.iter().map(|width| width + 2).sum();
-    let room = WIDTH.saturating_sub(left).max(16);
+    // Where the others leave little room, what does not fit goes to the next line.
+    let beside = WIDTH.saturating_sub(left);
+    let (room, indent) = match beside < ROOM {
+        true => (WIDTH - 2, 2),
+        false => (beside, left),
+    };
     let mut text = String::new();
     let head = HEAD.map(String::from);
     for line in std::iter::once(&head).chain(lines) {
@@ -134,14 +157,19 @@ fn aligned(lines: &[[String; 7]]) -> String {
                 false => write!(row, "{cell:<width$}  "),
             };
         }
-        for (part, piece) in broken(&line[last], room).into_iter().enumerate() {
-            if part > 0 {
+        let cell = &line[last];
+        let fits = cell.chars().filter(|c| *c != BREAK).count() <= beside;
+        let (room, mut own_line) = if fits { (beside, false) } else { (room, beside < ROOM) };
+        for piece in broken(cell, room) {
+            if own_line {
+                text.push_str(row.trim_end());
                 text.push('\n');
-                row = " ".repeat(left);
+                row = " ".repeat(indent);
             }
             row.push_str(&piece);
-            text.push_str(row.trim_end());
+            own_line = true;
         }
+        text.push_str(row.trim_end());
         text.push('\n');
     }
     text
