@@ -1,5 +1,7 @@
 #![doc = include_str!("../docs/front.md")]
 
+pub mod tutorial;
+
 pub use sparse_core as core;
 pub use sparse_macros::graph;
 #[doc(inline)]

@@ -1,0 +1,7 @@
+#![doc = include_str!("../docs/tutorial/index.md")]
+
+#[doc = include_str!("../docs/tutorial/csr.md")]
+pub mod csr {}
+
+#[doc = include_str!("../docs/tutorial/row_sparse.md")]
+pub mod row_sparse {}
