@@ -233,12 +233,16 @@ impl<'a> PlanTable<'a> {
         }
     }
 
-    /// How a value is called: by its name, or by its number.
+    /// How a value is called: by its name in the source, as the output or gradient that it is, or by its number.
     pub fn label(&self, position: u32) -> String {
-        match self.values.get(position as usize) {
-            Some(value) if value.name.is_empty() => format!("%{}", value.number),
-            Some(value) => value.name.to_owned(),
-            None => "?".to_owned(),
+        let Some(value) = self.values.get(position as usize) else {
+            return "?".to_owned();
+        };
+        match (value.name, value.written) {
+            ("", Some(Written::Output(name))) if self.value(name).is_none() => name.to_owned(),
+            ("", Some(Written::Gradient(parameter))) => format!("grad {}", self.label(parameter)),
+            ("", _) => format!("%{}", value.number),
+            (name, _) => name.to_owned(),
         }
     }
 

@@ -1,7 +1,7 @@
 //! The plan as a picture.
 
 use super::layout::{Diagram, Line, Point, layout};
-use super::{FALLBACK, FORWARD, GRADIENT, Part, PlanTable, PlanValue, Sizes, Written, colour};
+use super::{FALLBACK, FORWARD, GRADIENT, Part, PlanTable, PlanValue, Sizes, colour};
 use crate::storage::Storage;
 use std::fmt::Write as _;
 
@@ -29,7 +29,7 @@ pub(super) fn svg(plan: &PlanTable<'_>, sizes: &Sizes) -> String {
                 (_, how) => how.map_or("", |how| how.operator),
             };
             let kind = format!("{} {}", value.storage, sizes.shape(value.shape));
-            [name(plan, position, value), what.to_owned(), kind]
+            [plan.label(position), what.to_owned(), kind]
         })
         .collect();
     let placed = layout(&Diagram {
@@ -71,16 +71,6 @@ pub(super) fn svg(plan: &PlanTable<'_>, sizes: &Sizes) -> String {
     }
     text.push_str("</g>\n</svg>\n");
     text
-}
-
-/// A value's name; where it has none, that of the parameter whose gradient it is.
-fn name(plan: &PlanTable<'_>, position: u32, value: &PlanValue<'_>) -> String {
-    match value.written {
-        Some(Written::Gradient(parameter)) if value.name.is_empty() => {
-            format!("grad {}", plan.label(parameter))
-        }
-        _ => plan.label(position),
-    }
 }
 
 /// From operand to user, each pair once.

@@ -69,20 +69,20 @@ fn batch() -> Sizes {
 fn the_table_of_a_linear_model() {
     let expected = "\
 LinearRegression (f32)
-value  shape   storage     gradient    bytes               written to   computed by
-x      [n, d]  csr                     8·nnz(x) + 8·n + 8               input
-y      [n, 1]  dense                   4·n                              label
-w      [d, 1]  row_sparse  row_sparse  4·d                              parameter
-b      [1]     dense       dense       4                                parameter
-s      [n, 1]  dense                   4·n                 buffer 0     dot_csr_row_sparse(x, w) *
-pred   [n, 1]  dense                   4·n                 output pred  add_dense_dense(s, b) *
-l      []      dense                   4                   buffer 0     squared_error_dense_dense
+value   shape   storage     gradient    bytes               written to  computed by
+x       [n, d]  csr                     8·nnz(x) + 8·n + 8              input
+y       [n, 1]  dense                   4·n                             label
+w       [d, 1]  row_sparse  row_sparse  4·d                             parameter
+b       [1]     dense       dense       4                               parameter
+s       [n, 1]  dense                   4·n                 buffer 0    dot_csr_row_sparse(x, w) *
+pred    [n, 1]  dense                   4·n                 output      add_dense_dense(s, b) *
+l       []      dense                   4                   buffer 0    squared_error_dense_dense
                                                                           (pred, y) *
-%8     [n, 1]  dense                   4·n                 buffer 1     squared_error_gradient
+%8      [n, 1]  dense                   4·n                 buffer 1    squared_error_gradient
                                                                           _dense_dense(pred, y) *
-%9     [1]     dense                   4                   grad b       reduce_to_dense_dense
+grad b  [1]     dense                   4                   gradient    reduce_to_dense_dense
                                                                           (%8, b) *
-%10    [d, 1]  row_sparse              12·columns(x)       grad w       dot_csr_transposed_dense
+grad w  [d, 1]  row_sparse              12·columns(x)       gradient    dot_csr_transposed_dense
                                                                           (x, %8) *
 rows of w: a batch reads the columns of x, writes the columns of x
 rows of b: a batch reads all rows, writes all rows
@@ -95,19 +95,19 @@ step: one loop over the rows of x (product, l, update of w) computes what has a 
 fn the_table_of_a_batch_has_numbers() {
     let expected = "\
 LinearRegression (f32)
-value  shape          storage     gradient        bytes  written to   computed by
-x      [32, 1000000]  csr                         8_264               input
-y      [32, 1]        dense                         128               label
-w      [1000000, 1]   row_sparse  row_sparse  4_000_000               parameter
-b      [1]            dense       dense               4               parameter
-s      [32, 1]        dense                         128  buffer 0     dot_csr_row_sparse(x, w) *
-pred   [32, 1]        dense                         128  output pred  add_dense_dense(s, b) *
-l      []             dense                           4  buffer 0     squared_error_dense_dense
+value   shape          storage     gradient        bytes  written to  computed by
+x       [32, 1000000]  csr                         8_264              input
+y       [32, 1]        dense                         128              label
+w       [1000000, 1]   row_sparse  row_sparse  4_000_000              parameter
+b       [1]            dense       dense               4              parameter
+s       [32, 1]        dense                         128  buffer 0    dot_csr_row_sparse(x, w) *
+pred    [32, 1]        dense                         128  output      add_dense_dense(s, b) *
+l       []             dense                           4  buffer 0    squared_error_dense_dense
                                                                         (pred, y) *
-%8     [32, 1]        dense                         128  buffer 1     squared_error_gradient
+%8      [32, 1]        dense                         128  buffer 1    squared_error_gradient
                                                                         _dense_dense(pred, y) *
-%9     [1]            dense                           4  grad b       reduce_to_dense_dense(%8, b) *
-%10    [1000000, 1]   row_sparse                 10_800  grad w       dot_csr_transposed_dense
+grad b  [1]            dense                           4  gradient    reduce_to_dense_dense(%8, b) *
+grad w  [1000000, 1]   row_sparse                 10_800  gradient    dot_csr_transposed_dense
                                                                         (x, %8) *
 rows of w: a batch reads the columns of x, writes the columns of x
 rows of b: a batch reads all rows, writes all rows
@@ -121,14 +121,14 @@ memory: parameters 4_000_004, gradients 10_804, outputs 128, batch 8_392, worksp
 fn conversions_of_a_fallback_are_marked() {
     let expected = "\
 Fallback (f32)
-value      shape   storage     bytes               written to        computed by
-b          [n, d]  csr         8·nnz(b) + 8·n + 8                    input
-c          [n, d]  row_sparse  (4·d + 8)·rows(c)                     input
-%2         [n, d]  dense       4·n·d               buffer 0          fallback: dense_csr(b)
-%3         [n, d]  dense       4·n·d               buffer 1          fallback: dense_row_sparse(c)
-sum        [n, d]  dense       4·n·d               output sum        add_dense_dense(%2, %3)
-%5         [n, d]  dense       4·n·d               buffer 0          fallback: dense_csr(b)
-logarithm  [n, d]  dense       4·n·d               output logarithm  log_dense(%5)
+value      shape   storage     bytes               written to  computed by
+b          [n, d]  csr         8·nnz(b) + 8·n + 8              input
+c          [n, d]  row_sparse  (4·d + 8)·rows(c)               input
+%2         [n, d]  dense       4·n·d               buffer 0    fallback: dense_csr(b)
+%3         [n, d]  dense       4·n·d               buffer 1    fallback: dense_row_sparse(c)
+sum        [n, d]  dense       4·n·d               output      add_dense_dense(%2, %3)
+%5         [n, d]  dense       4·n·d               buffer 0    fallback: dense_csr(b)
+logarithm  [n, d]  dense       4·n·d               output      log_dense(%5)
 ";
     plan(FALLBACK, |plan| {
         assert_eq!(plan.to_string(), expected, "{plan}");

@@ -102,10 +102,13 @@ fn cells(plan: &PlanTable<'_>, position: u32, sizes: &Sizes) -> [String; 7] {
         (_, None) => String::new(),
     };
     let gradient = value.gradient.and_then(|gradient| plan.values.get(gradient as usize));
+    let label = plan.label(position);
     let written = match value.written {
         None => String::new(),
         Some(Written::Buffer(index)) => format!("buffer {index}"),
+        Some(Written::Output(name)) if name == label => "output".to_owned(),
         Some(Written::Output(name)) => format!("output {name}"),
+        Some(Written::Gradient(_)) if value.name.is_empty() => "gradient".to_owned(),
         Some(Written::Gradient(parameter)) => format!("grad {}", plan.label(parameter)),
     };
     let storage = match value.element == plan.element {
@@ -113,7 +116,7 @@ fn cells(plan: &PlanTable<'_>, position: u32, sizes: &Sizes) -> [String; 7] {
         false => format!("{}<{}>", value.storage, value.element),
     };
     [
-        plan.label(position),
+        label,
         sizes.shape(value.shape),
         storage,
         gradient.map_or(String::new(), |gradient| gradient.storage.to_string()),
