@@ -47,6 +47,58 @@ fn a_model_has_the_promised_items() {
     assert!(!text.contains("compile_error"));
 }
 
+/// The documentation of an item has the table, that of a field its line.
+#[test]
+fn what_is_emitted_shows_the_plan() {
+    let text = pretty(expand::graph(linear_regression()));
+    let line_before = |field: &str| {
+        let (before, _) = text.split_once(field).unwrap();
+        let table = before.rsplit_once("```text").unwrap().1;
+        let row = table.split_once("```").unwrap().0.lines().skip(2);
+        row.flat_map(str::split_whitespace).collect::<Vec<_>>().join(" ")
+    };
+    let private = "::nnz::__private";
+    for (field, line) in [
+        (format!("pub w: {private}::Parameter<"), "w [d, 1] row_sparse row_sparse 4·d parameter"),
+        (format!("pub x: {private}::CsrView<"), "x [n, d] csr 8·nnz(x) + 8·n + 8 input"),
+        (
+            format!("pub pred: {private}::Dense<"),
+            "pred [n, 1] dense 4·n output add_dense_dense(%4, b) *",
+        ),
+        (
+            format!("pub w: {private}::RowSparse<"),
+            "grad w [d, 1] row_sparse 12·columns(x) gradient dot_csr_transposed_dense(x, %8) *",
+        ),
+    ] {
+        assert_eq!(line_before(&field), line, "{text}");
+    }
+    let (before, _) = text.split_once("pub struct LinearRegression {").unwrap();
+    assert!(
+        before.contains("\n# Plan\n") && before.contains("\nrows of w: a batch reads"),
+        "{text}"
+    );
+    let constant = text.split_once("const PLAN").unwrap().1;
+    assert!(constant.contains("kernel: \"dot_csr_row_sparse\""), "{text}");
+}
+
+/// A model with a fallback warns once, when it is first made; only under `fallback = warn`.
+#[test]
+fn fallbacks_are_told_once() {
+    let model = |fallback: TokenStream| {
+        pretty(expand::graph(quote! {
+            pub model M {
+                fallback = #fallback;
+                input b: csr[n, d];
+                output logarithm = log(b);
+            }
+        }))
+    };
+    let text = model(quote!(warn));
+    assert!(text.contains("::nnz::__private::warn_of_fallbacks("), "{text}");
+    assert!(text.contains("fallback: dense_csr(b)"), "{text}");
+    assert!(!model(quote!(allow)).contains("warn_of_fallbacks"));
+}
+
 #[test]
 fn expansion_is_the_same_every_time() {
     let once = expand::graph(linear_regression()).to_string();

@@ -86,7 +86,7 @@ grad w  [d, 1]  row_sparse              12·columns(x)       gradient    dot_csr
                                                                           (x, %8) *
 rows of w: a batch reads the columns of x, writes the columns of x
 rows of b: a batch reads all rows, writes all rows
-step: one loop over the rows of x (product, l, update of w) computes what has a *
+step: one loop over the rows of x (product, l, update of w), marked *
 ";
     plan(LINEAR, |plan| assert_eq!(plan.to_string(), expected, "{plan}"));
 }
@@ -111,7 +111,7 @@ grad w  [1000000, 1]   row_sparse                 10_800  gradient    dot_csr_tr
                                                                         (x, %8) *
 rows of w: a batch reads the columns of x, writes the columns of x
 rows of b: a batch reads all rows, writes all rows
-step: one loop over the rows of x (product, l, update of w) computes what has a *
+step: one loop over the rows of x (product, l, update of w), marked *
 memory: parameters 4_000_004, gradients 10_804, outputs 128, batch 8_392, workspace 256 bytes
 ";
     plan(LINEAR, |plan| assert_eq!(plan.bind(batch()).to_string(), expected));

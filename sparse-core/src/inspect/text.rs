@@ -38,7 +38,7 @@ pub(super) fn table(plan: &PlanTable<'_>, sizes: &Sizes) -> String {
         PlanStep::None => String::new(),
         PlanStep::Unfused { reason } => wrapped(&format!("step: not fused ({reason})")),
         PlanStep::LinearRows { input, weight, loss } => wrapped(&format!(
-            "step: one loop over the rows of {} (product, {loss}, update of {}) computes what has a *",
+            "step: one loop over the rows of {} (product, {loss}, update of {}), marked *",
             plan.label(input),
             plan.label(weight)
         )),
