@@ -36,9 +36,44 @@ pub enum BinaryOperator {
     Greater,
     /// `<`
     Less,
+    /// `>=`
+    GreaterEqual,
+    /// `<=`
+    LessEqual,
+    /// `==`
+    Equal,
+    /// `!=`
+    NotEqual,
 }
 
 impl BinaryOperator {
+    /// All signs, the longer before those that they begin with.
+    const ALL: [BinaryOperator; 10] = [
+        BinaryOperator::GreaterEqual,
+        BinaryOperator::LessEqual,
+        BinaryOperator::Equal,
+        BinaryOperator::NotEqual,
+        BinaryOperator::Add,
+        BinaryOperator::Subtract,
+        BinaryOperator::Multiply,
+        BinaryOperator::Divide,
+        BinaryOperator::Greater,
+        BinaryOperator::Less,
+    ];
+
+    /// The comparison of two numbers that the sign is; `None` for arithmetic.
+    pub fn comparison(self) -> Option<fn(f64, f64) -> bool> {
+        Some(match self {
+            BinaryOperator::Greater => |x, y| x > y,
+            BinaryOperator::Less => |x, y| x < y,
+            BinaryOperator::GreaterEqual => |x, y| x >= y,
+            BinaryOperator::LessEqual => |x, y| x <= y,
+            BinaryOperator::Equal => |x, y| x == y,
+            BinaryOperator::NotEqual => |x, y| x != y,
+            _ => return None,
+        })
+    }
+
     /// The sign.
     pub fn symbol(self) -> &'static str {
         match self {
@@ -48,6 +83,10 @@ impl BinaryOperator {
             BinaryOperator::Divide => "/",
             BinaryOperator::Greater => ">",
             BinaryOperator::Less => "<",
+            BinaryOperator::GreaterEqual => ">=",
+            BinaryOperator::LessEqual => "<=",
+            BinaryOperator::Equal => "==",
+            BinaryOperator::NotEqual => "!=",
         }
     }
 
@@ -60,14 +99,18 @@ impl BinaryOperator {
             BinaryOperator::Divide => "divide",
             BinaryOperator::Greater => "greater",
             BinaryOperator::Less => "less",
+            BinaryOperator::GreaterEqual => "greater_equal",
+            BinaryOperator::LessEqual => "less_equal",
+            BinaryOperator::Equal => "equal",
+            BinaryOperator::NotEqual => "not_equal",
         }
     }
 
     fn binding(self) -> u8 {
         match self {
-            BinaryOperator::Greater | BinaryOperator::Less => 1,
+            _ if self.comparison().is_some() => 1,
             BinaryOperator::Add | BinaryOperator::Subtract => 2,
-            BinaryOperator::Multiply | BinaryOperator::Divide => 3,
+            _ => 3,
         }
     }
 }
@@ -170,19 +213,15 @@ impl<'a> Parser<'a> {
             self.atom()?
         };
         loop {
-            let operator = match self.peek() {
-                Some('+') => BinaryOperator::Add,
-                Some('-') => BinaryOperator::Subtract,
-                Some('*') => BinaryOperator::Multiply,
-                Some('/') => BinaryOperator::Divide,
-                Some('>') => BinaryOperator::Greater,
-                Some('<') => BinaryOperator::Less,
-                _ => return Ok(lhs),
-            };
+            self.peek();
+            let rest = &self.text[self.at..];
+            let found =
+                BinaryOperator::ALL.into_iter().find(|sign| rest.starts_with(sign.symbol()));
+            let Some(operator) = found else { return Ok(lhs) };
             if operator.binding() <= least {
                 return Ok(lhs);
             }
-            self.at += 1;
+            self.at += operator.symbol().len();
             let rhs = self.expression(operator.binding())?;
             lhs = Formula::Binary(operator, Box::new(lhs), Box::new(rhs));
         }
@@ -224,19 +263,22 @@ impl<'a> Parser<'a> {
         self.peek();
         let start = self.at;
         let name = self.word();
-        if name.is_empty() || !self.eat('=') {
+        self.peek();
+        let compares = self.text[self.at..].starts_with("==");
+        if name.is_empty() || compares || !self.eat('=') {
             self.at = start;
             return Ok(None);
         }
         let negated = self.eat('!');
+        let minus = if self.eat('-') { -1.0 } else { 1.0 };
         let value_start = self.at;
         let value = match (negated, self.word()) {
             (_, "") => return Err(self.bad(value_start, "a value")),
             (true, flag) => AttributeFormula::Not(flag.to_owned()),
             (false, "true") => AttributeFormula::Flag(true),
             (false, "false") => AttributeFormula::Flag(false),
-            (false, word) => match word.parse() {
-                Ok(number) => AttributeFormula::Number(number),
+            (false, word) => match word.parse::<f64>() {
+                Ok(number) => AttributeFormula::Number(minus * number),
                 Err(_) => AttributeFormula::Same(word.to_owned()),
             },
         };
@@ -263,6 +305,8 @@ mod tests {
             "dot(grad, rhs, transpose_rhs = !transpose_rhs, transpose_lhs = true)"
         );
         assert_eq!(show("1 / (1 + exp(-x))"), "(1 / (1 + exp(-(x))))");
+        assert_eq!(show("x >= 1 - y"), "(x >= (1 - y))");
+        assert_eq!(show("f(x == 1, axis = -1)"), "f((x == 1), axis = -1)");
     }
 
     #[test]

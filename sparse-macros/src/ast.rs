@@ -95,5 +95,8 @@ pub(crate) enum AttributeText {
     Word(Ident),
     Flag(bool),
     Integer(i64),
+    Number(f64),
+    /// `[0, _]`
+    List(Vec<Option<i64>>),
     Other,
 }

@@ -319,6 +319,12 @@ fn expression(expr: &Expr, notes: &mut Vec<Note>) -> Expression {
                 BinOp::Sub(_) => Some("subtract"),
                 BinOp::Mul(_) => Some("multiply"),
                 BinOp::Div(_) => Some("divide"),
+                BinOp::Eq(_) => Some("equal"),
+                BinOp::Ne(_) => Some("not_equal"),
+                BinOp::Gt(_) => Some("greater"),
+                BinOp::Ge(_) => Some("greater_equal"),
+                BinOp::Lt(_) => Some("less"),
+                BinOp::Le(_) => Some("less_equal"),
                 _ => None,
             };
             match name {
@@ -327,7 +333,9 @@ fn expression(expr: &Expr, notes: &mut Vec<Note>) -> Expression {
                         vec![expression(&binary.left, notes), expression(&binary.right, notes)];
                     call(name, binary.op.span(), operands)
                 }
-                None => broken(notes, binary.op.span(), "expected `+`, `-`, `*` or `/`"),
+                None => {
+                    broken(notes, binary.op.span(), "expected `+`, `-`, `*`, `/` or a comparison")
+                }
             }
         }
         Expr::Call(call) => match &*call.func {
@@ -387,12 +395,24 @@ fn attribute(expr: &Expr) -> AttributeText {
             Lit::Int(number) => {
                 number.base10_parse().map_or(AttributeText::Other, AttributeText::Integer)
             }
+            Lit::Float(number) => {
+                number.base10_parse().map_or(AttributeText::Other, AttributeText::Number)
+            }
             _ => AttributeText::Other,
         },
         Expr::Unary(unary) if matches!(unary.op, UnOp::Neg(_)) => match attribute(&unary.expr) {
             AttributeText::Integer(number) => AttributeText::Integer(-number),
+            AttributeText::Number(number) => AttributeText::Number(-number),
             _ => AttributeText::Other,
         },
+        Expr::Array(array) => {
+            let entries = array.elems.iter().map(|entry| match (entry, attribute(entry)) {
+                (Expr::Infer(_), _) => Some(None),
+                (_, AttributeText::Integer(number)) => Some(Some(number)),
+                _ => None,
+            });
+            entries.collect::<Option<_>>().map_or(AttributeText::Other, AttributeText::List)
+        }
         Expr::Path(path) => match path.path.get_ident() {
             Some(word) => AttributeText::Word(word.clone()),
             None => AttributeText::Other,

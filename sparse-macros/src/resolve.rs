@@ -7,7 +7,8 @@ use crate::report::Report;
 use proc_macro2::Span;
 use sparse_core::diagnostics::{Code, nearest};
 use sparse_core::ir::{
-    Annotation, AttributeValue, Attributes, Fallback, Graph, Kind, Output, Place, Value, ValueId,
+    Annotation, AttributeValue, Attributes, Fallback, Graph, Kind, List, Number, Output, Place,
+    Value, ValueId,
 };
 use sparse_core::operators::{self, AttributeKind, Operator};
 use sparse_core::shapes::{Dim, Dims};
@@ -255,10 +256,15 @@ impl Resolver<'_> {
             self.report.error(Code::UnknownOperator, name.span(), message, help);
             return self.poison(name.span());
         };
-        if operands.len() != operator.operands.len() {
+        let arity = operator.required()..=operator.operands.len();
+        let fits = arity.contains(&operands.len());
+        if !fits && (operator.chain.is_none() || operands.is_empty()) {
+            let takes = match operator.optional {
+                0 => count(operator.operands.len(), "operand"),
+                _ => format!("{} to {}", arity.start(), count(*arity.end(), "operand")),
+            };
             let message = format!(
-                "`{word}` takes {} ({}), but {} given",
-                count(operator.operands.len(), "operand"),
+                "`{word}` takes {takes} ({}), but {} given",
                 operator.operands.join(", "),
                 match operands.len() {
                     1 => "1 is".to_owned(),
@@ -273,6 +279,17 @@ impl Resolver<'_> {
             if let Some((known, value)) = self.attribute(operator, attribute, text) {
                 attributes.set(known, value);
             }
+        }
+        let missing = operator.attributes.iter().find(|attribute| {
+            attribute.kind.is_required()
+                && attributes.get(attribute.name).is_none()
+                && !given.iter().any(|(name, _)| name == attribute.name)
+        });
+        if let Some(missing) = missing {
+            let message = format!("`{word}` needs the attribute `{}`", missing.name);
+            let help = format!("write `{word}(…, {} = …)`", missing.name);
+            self.report.error(Code::BadAttribute, name.span(), message, Some(help));
+            return self.poison(name.span());
         }
         let place = self.report.place(name.span());
         self.graph.apply(operator, operands, attributes, place)
@@ -303,8 +320,23 @@ impl Resolver<'_> {
         };
         let value = match (known.kind, text) {
             (AttributeKind::Flag, AttributeText::Flag(flag)) => Some(AttributeValue::Flag(*flag)),
-            (AttributeKind::Axis, AttributeText::Integer(axis)) => {
-                Some(AttributeValue::Axis(*axis))
+            (
+                AttributeKind::Axes | AttributeKind::List | AttributeKind::Integer(_),
+                AttributeText::Integer(integer),
+            ) => Some(AttributeValue::Integer(*integer)),
+            (AttributeKind::Axes, AttributeText::List(entries))
+                if entries.iter().all(Option::is_some) =>
+            {
+                Some(AttributeValue::List(List::new(entries)))
+            }
+            (AttributeKind::List, AttributeText::List(entries)) => {
+                Some(AttributeValue::List(List::new(entries)))
+            }
+            (AttributeKind::Number(_), AttributeText::Integer(integer)) => {
+                Some(AttributeValue::Number(Number(*integer as f64)))
+            }
+            (AttributeKind::Number(_), AttributeText::Number(number)) => {
+                Some(AttributeValue::Number(Number(*number)))
             }
             (AttributeKind::Storage, AttributeText::Word(word)) => {
                 word.to_string().parse().ok().map(AttributeValue::Storage)
@@ -314,7 +346,12 @@ impl Resolver<'_> {
         if value.is_none() {
             let help = match known.kind {
                 AttributeKind::Flag => "write `true` or `false`",
-                AttributeKind::Axis => "write a number such as `0` or `-1`",
+                AttributeKind::Axes => {
+                    "write an axis such as `0` or `-1`, or a list such as `[0, 1]`"
+                }
+                AttributeKind::Integer(_) => "write an integer such as `0` or `-1`",
+                AttributeKind::Number(_) => "write a number such as `0.5`",
+                AttributeKind::List => "write a list such as `[0, 2]`, with `_` for an open end",
                 AttributeKind::Storage => "write `dense`, `csr` or `row_sparse`",
             };
             let message =

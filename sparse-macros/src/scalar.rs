@@ -35,8 +35,13 @@ fn tokens(formula: &Formula, variable: &dyn Fn(&str) -> TokenStream) -> TokenStr
                 BinaryOperator::Subtract => quote!((#lhs - #rhs)),
                 BinaryOperator::Multiply => quote!((#lhs * #rhs)),
                 BinaryOperator::Divide => quote!((#lhs / #rhs)),
-                BinaryOperator::Greater => indicator(quote!(#lhs > #rhs)),
-                BinaryOperator::Less => indicator(quote!(#lhs < #rhs)),
+                compare => {
+                    let sign: TokenStream = match compare.symbol().parse() {
+                        Ok(sign) => sign,
+                        Err(error) => panic!("{error}"),
+                    };
+                    indicator(quote!(#lhs #sign #rhs))
+                }
             }
         }
         Formula::Call(name, operands, _) => {

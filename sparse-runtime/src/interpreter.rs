@@ -307,7 +307,7 @@ output p = p
             "`x` is declared `csr<f64>`, but the array given is `dense`"
         );
         assert_eq!(
-            insert("y", Array::Ids(Dense::zeros([2, 1]))),
+            insert("y", Array::Ids(Dense::<u32>::zeros([2, 1]).into())),
             "`y` is declared `dense<f64>`, but the array given is `ids`"
         );
         let broken = compile(

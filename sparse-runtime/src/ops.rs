@@ -21,10 +21,11 @@
 
 use crate::device::Cpu;
 use crate::error::Result;
-use crate::formats::{Csr, Dense, FormatError, RowSparse, Shape};
+use crate::formats::{Csr, Dense, FormatError, IdsView, RowSparse, Shape};
 use crate::kernels::{Context, Kernels};
 use sparse_core::element::{Element, Float};
-use sparse_core::ir::{AttributeValue, Attributes};
+use sparse_core::ir::{AttributeValue, Attributes, Axes, List, Number};
+use sparse_core::operators::Given;
 use sparse_core::shapes::{self, Dim, Dims, Substitution};
 
 /// An array to be read transposed, from `t()`. Costs nothing: it chooses the kernel.
@@ -67,12 +68,13 @@ impl<T: Element> Extents for RowSparse<T> {
     }
 }
 
-/// The operator's own shape rule, at run time.
-fn check_shapes(
+/// The operator's own shape rule and the condition of its storage rule, at run time.
+fn check(
     operator: &'static str,
+    rule: usize,
     attributes: &Attributes,
     operands: &[&[usize]],
-    same_shape: bool,
+    numbers: &[Option<f64>],
 ) -> Result<()> {
     let Some(row) = sparse_core::operators::find(operator) else {
         return Ok(());
@@ -85,11 +87,50 @@ fn check_shapes(
     if let Err(error) = shapes::infer(row, attributes, &dims, &mut Substitution::default()) {
         return mismatch(error.describe(row.operands));
     }
-    if same_shape && operands.windows(2).any(|pair| pair[0] != pair[1]) {
+    let Some(signature) = row.storage.get(rule).map(|rule| rule.signature()) else {
+        return Ok(());
+    };
+    if signature.same_shape && operands.windows(2).any(|pair| pair[0] != pair[1]) {
         let all: Vec<String> = dims.iter().map(|dims| shapes::show(dims)).collect();
         return mismatch(format!("sparse operands must have one shape, not {}", all.join(" and ")));
     }
+    if let Some(condition) = signature.condition {
+        let ranks: Vec<usize> = operands.iter().map(|extents| extents.len()).collect();
+        let given = Given { operator: row, attributes, numbers, ranks: &ranks };
+        if !(condition.holds)(&given) {
+            let text = row.storage[rule].text();
+            return mismatch(format!(
+                "the rule `{text}` holds {}; convert the operand with `to_dense()` to accept the cost",
+                condition.text
+            ));
+        }
+    }
     Ok(())
+}
+
+/// Ids must be below the extent that the operator's row says.
+fn check_ids(
+    operator: &'static str,
+    attributes: &Attributes,
+    ids: IdsView<'_>,
+    of: &[usize],
+) -> Result<()> {
+    let row = sparse_core::operators::find(operator);
+    let Some((row, below)) = row.and_then(|row| Some((row, row.ids_below?))) else {
+        return Ok(());
+    };
+    let axis = row.integer(attributes, "axis").unwrap_or(below.axis);
+    let Some(bound) = shapes::place_of(axis, of.len()).map(|place| of[place]) else {
+        return Ok(());
+    };
+    match ids.first_beyond(bound) {
+        None => Ok(()),
+        Some((position, id)) => {
+            let message =
+                format!("id {id} at position {position} of `{}` is not below {bound}", below.ids);
+            Err(FormatError::Mismatch { operation: operator, message }.into())
+        }
+    }
 }
 
 sparse_macros::operator_traits!();

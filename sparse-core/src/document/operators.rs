@@ -150,10 +150,22 @@ fn section(operator: &Operator) -> String {
     text.push_str(&format!("- Shape: {}\n", code_list([operator.shape])));
     for attribute in operator.attributes {
         let takes = match attribute.kind {
-            AttributeKind::Flag => "`true` or `false`, which is the default",
-            AttributeKind::Axis => "an axis, negative from the end; all axes where it is not given",
+            AttributeKind::Flag => "`true` or `false`, which is the default".to_owned(),
+            AttributeKind::Axes => {
+                "an axis or a list of axes, negative from the end; all axes where it is not given"
+                    .to_owned()
+            }
+            AttributeKind::Integer(Some(default)) => {
+                format!("an integer, {default} where it is not given")
+            }
+            AttributeKind::Integer(None) => "an integer, which must be given".to_owned(),
+            AttributeKind::Number(Some(default)) => {
+                format!("a number, {default} where it is not given")
+            }
+            AttributeKind::Number(None) => "a number, which must be given".to_owned(),
+            AttributeKind::List => "a list of integers; `_` leaves an entry open".to_owned(),
             AttributeKind::Storage => {
-                "the storage of the result, where the rule offers another on request"
+                "the storage of the result, where the rule offers another on request".to_owned()
             }
         };
         text.push_str(&format!("- `{}`: {takes}\n", attribute.name));
@@ -207,6 +219,7 @@ fn storage(operator: &Operator) -> String {
             if signature.same_shape {
                 note.push("operands of one shape".to_owned());
             }
+            note.extend(signature.condition.map(|condition| condition.text.to_owned()));
             if let Some(storage) = signature.on_request {
                 note.push(format!("`{storage}` on request"));
             }

@@ -1,7 +1,7 @@
 //! Building a graph: values are appended through these functions only.
 
 use super::{Apply, Attributes, Graph, Kind, Place, Value, ValueId};
-use crate::operators::{self, Operator, scalar};
+use crate::operators::{self, Operator};
 use crate::shapes::Dims;
 use crate::storage::{ElementType, Storage};
 
@@ -49,13 +49,31 @@ impl Graph {
     /// `transpose` inside `dot`, `transpose(transpose(x))`, multiplication by 1, addition of 0.
     pub fn apply(
         &mut self,
-        operator: &'static Operator,
+        mut operator: &'static Operator,
         mut operands: Vec<ValueId>,
         mut attributes: Attributes,
         place: Place,
     ) -> ValueId {
-        if let Some(number) = self.fold(operator, &operands) {
+        // Two by two, the results so far on the left.
+        if let Some(join) = operator.chain.filter(|_| operands.len() > 2).and_then(operators::find)
+        {
+            let mut rest = operands.into_iter();
+            let first = rest.next().unwrap_or(ValueId(0));
+            return rest.fold(first, |joined, next| {
+                self.apply(join, vec![joined, next], attributes.clone(), place)
+            });
+        }
+        if operator.chain.is_some() && operands.len() == 1 {
+            return operands[0];
+        }
+        if let Some(number) = self.fold(operator, &operands, &attributes) {
             return self.constant(number, place);
+        }
+        if let Some(mirror) = operator.mirror.and_then(operators::find)
+            && self.constant_of(operands[0]).is_some()
+        {
+            operands.swap(0, 1);
+            operator = mirror;
         }
         if operator.name == "transpose"
             && let Some(inner) = self.apply_of(operands[0])
@@ -112,20 +130,15 @@ impl Graph {
     }
 
     /// The value of an element-wise operator whose operands are all numbers.
-    fn fold(&self, operator: &Operator, operands: &[ValueId]) -> Option<f64> {
+    fn fold(
+        &self,
+        operator: &Operator,
+        operands: &[ValueId],
+        attributes: &Attributes,
+    ) -> Option<f64> {
         let numbers: Vec<f64> =
             operands.iter().map(|operand| self.constant_of(*operand)).collect::<Option<_>>()?;
-        let formula = match operator.kind {
-            operators::Kind::Unary(formula) | operators::Kind::Binary(_, formula) => formula,
-            _ => return None,
-        };
-        let formula = crate::formula::parse(formula).ok()?;
-        let variable = |name: &str| match name {
-            "x" => numbers.first().copied(),
-            "y" => numbers.get(1).copied(),
-            _ => None,
-        };
-        scalar::value(&formula, &variable).ok()
+        operator.elementwise(attributes, &numbers).ok()
     }
 }
 

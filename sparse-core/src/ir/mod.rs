@@ -8,7 +8,7 @@ mod attributes;
 mod build;
 mod text;
 
-pub use attributes::{AttributeValue, Attributes};
+pub use attributes::{AttributeValue, Attributes, Axes, List, Number};
 pub use text::{parse, print};
 
 use crate::operators::Operator;

@@ -12,7 +12,9 @@
 //! grad w = %7
 //! ```
 
-use super::{AttributeValue, Attributes, Fallback, Graph, Kind, Output, Place, ValueId};
+use super::{
+    AttributeValue, Attributes, Fallback, Graph, Kind, List, Number, Output, Place, ValueId,
+};
 use crate::operators::{self, AttributeKind};
 use crate::shapes::{Dim, Dims, show};
 use std::fmt::Write as _;
@@ -151,7 +153,7 @@ fn parse_apply(graph: &mut Graph, name: &str, text: &str, place: Place) -> Resul
     let (arguments, _) = rest.split_once(')').ok_or("expected `)`")?;
     let mut operands = Vec::new();
     let mut attributes = Attributes::default();
-    for argument in arguments.split(',').map(str::trim).filter(|argument| !argument.is_empty()) {
+    for argument in arguments_of(arguments) {
         let Some((name, value)) = argument.split_once('=') else {
             operands.push(reference(graph, argument, place)?);
             continue;
@@ -160,16 +162,22 @@ fn parse_apply(graph: &mut Graph, name: &str, text: &str, place: Place) -> Resul
         let value = value.trim();
         let value = match known.kind {
             AttributeKind::Flag => AttributeValue::Flag(value == "true"),
-            AttributeKind::Axis => {
-                AttributeValue::Axis(value.parse().map_err(|_| "expected an axis")?)
+            AttributeKind::Integer(_) => {
+                AttributeValue::Integer(value.parse().map_err(|_| "expected an integer")?)
             }
+            AttributeKind::Number(_) => {
+                AttributeValue::Number(Number(value.parse().map_err(|_| "expected a number")?))
+            }
+            AttributeKind::Axes | AttributeKind::List => AttributeValue::List(list(value)?),
             AttributeKind::Storage => {
                 AttributeValue::Storage(value.parse().map_err(|()| "expected a storage")?)
             }
         };
         attributes.set(known.name, value);
     }
-    if operands.len() != operator.operands.len() {
+    let fits = operator.chain.is_some()
+        || (operator.required()..=operator.operands.len()).contains(&operands.len());
+    if !fits {
         return Err(format!("`{}` takes {} operands", operator.name, operator.operands.len()));
     }
     let id = graph.apply(operator, operands, attributes, place);
@@ -177,6 +185,31 @@ fn parse_apply(graph: &mut Graph, name: &str, text: &str, place: Place) -> Resul
         graph.values[id.0].name = Some(name.to_owned());
     }
     Ok(())
+}
+
+/// Splits at commas outside of brackets.
+fn arguments_of(text: &str) -> impl Iterator<Item = &str> {
+    let mut depth = 0;
+    let parts = text.split(move |letter| {
+        match letter {
+            '[' => depth += 1,
+            ']' => depth -= 1,
+            _ => {}
+        }
+        letter == ',' && depth == 0
+    });
+    parts.map(str::trim).filter(|argument| !argument.is_empty())
+}
+
+/// `[0, _]`, or one integer.
+fn list(text: &str) -> Result<List, String> {
+    let entries =
+        text.trim_matches(['[', ']']).split(',').map(str::trim).filter(|word| !word.is_empty());
+    let entries = entries.map(|word| match word {
+        "_" => Ok(None),
+        word => word.parse().map(Some).map_err(|_| format!("expected an integer, not `{word}`")),
+    });
+    Ok(List::new(&entries.collect::<Result<Vec<_>, _>>()?))
 }
 
 fn reference(graph: &mut Graph, word: &str, place: Place) -> Result<ValueId, String> {
@@ -219,6 +252,13 @@ output logits = logits
     #[test]
     fn text_survives_a_round_trip() {
         assert_eq!(print(&parse(MODEL).unwrap()), MODEL);
+    }
+
+    #[test]
+    fn attributes_of_every_kind() {
+        let text = "model M f32\nx = input dense f32 [n, 3]\ns = sum(x, axis = [0, 1], keepdims = true)\n\
+                    c = clip(x, lower = -1.5, upper = 2)\nl = norm(x, ord = 1)\noutput s = s\n";
+        assert_eq!(print(&parse(text).unwrap()), text);
     }
 
     #[test]

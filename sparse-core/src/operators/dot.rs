@@ -1,6 +1,6 @@
 //! Matrix products.
 
-use super::{Kind, Operator, flag, gradient_when, rule, storage};
+use super::{Operator, ROW, flag, gradient_when, rule, storage};
 use crate::storage::Storage::Dense;
 
 pub(super) const ALL: &[&Operator] = &[&DOT];
@@ -34,7 +34,5 @@ const DOT: Operator = Operator {
             "dot(grad, lhs, transpose_lhs = true, transpose_rhs = transpose_lhs)",
         ),
     ],
-    kind: Kind::Kernel,
-    alternative: None,
-    internal: false,
+    ..ROW
 };

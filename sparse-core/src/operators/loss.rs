@@ -1,6 +1,14 @@
 //! Losses: the mean over the rows of a batch of a function of a row of scores and its label.
 
-use super::{Kind, LossLabel, Operator, gradient, no_gradient, rule};
+use super::{IdsBelow, Kind, LossLabel, Operator, ROW, gradient, no_gradient, rule};
+
+/// Class ids are positions in a row of scores.
+const fn ids_below(label: LossLabel) -> Option<IdsBelow> {
+    match label {
+        LossLabel::Class => Some(IdsBelow { ids: "label", of: "score", axis: -1 }),
+        _ => None,
+    }
+}
 
 /// The two rows of a loss: the loss and its gradient.
 macro_rules! losses {
@@ -12,7 +20,7 @@ macro_rules! losses {
                 name: $name,
                 summary: $summary,
                 operands: &["score", "label"],
-                attributes: &[],
+                ids_below: ids_below(LossLabel::$label),
                 shape: concat!($shape, " -> []"),
                 storage: $rules,
                 gradient: &[
@@ -23,14 +31,13 @@ macro_rules! losses {
                     gradient: concat!($name, "_gradient"),
                     label: LossLabel::$label,
                 },
-                alternative: None,
-                internal: false,
+                ..ROW
             };
             const $GRADIENT: Operator = Operator {
                 name: concat!($name, "_gradient"),
                 summary: concat!("The gradient of `", $name, "` with respect to the scores."),
                 operands: &["score", "label"],
-                attributes: &[],
+                ids_below: ids_below(LossLabel::$label),
                 shape: concat!($shape, " -> score"),
                 storage: $rules,
                 gradient: &[
@@ -38,8 +45,8 @@ macro_rules! losses {
                     no_gradient("label", "labels are data"),
                 ],
                 kind: Kind::LossGradient($name),
-                alternative: None,
                 internal: true,
+                ..ROW
             };
         )*
     };

@@ -12,12 +12,14 @@ mod structure;
 mod unary;
 
 pub mod scalar;
+pub mod special;
 
 mod rule;
 
-pub use rule::{Pattern, Rule, Signature};
+pub use rule::{Condition, Given, Pattern, Rule, Signature};
 
 use crate::formula::Formula;
+use crate::ir::Attributes;
 
 /// One operator: a row of the table.
 #[derive(Debug)]
@@ -29,6 +31,18 @@ pub struct Operator {
     /// The operands' names, in order. An operand called `like` lends its shape (and pattern) only: it is not
     /// read and has no gradient.
     pub operands: &'static [&'static str],
+    /// How many of the last operands may be left out. Rules are written for each number of operands.
+    pub optional: usize,
+    /// For an operator that takes any number of operands, two by two: the operator that joins the result so far
+    /// with the next operand.
+    pub chain: Option<&'static str>,
+    /// The operator that gives the same with its two operands exchanged (`less` for `greater`): a number is made the right
+    /// operand by it.
+    pub mirror: Option<&'static str>,
+    /// Other names in the language.
+    pub aliases: &'static [&'static str],
+    /// Where an operand holds ids: the operand and axis whose extent they stay below.
+    pub ids_below: Option<IdsBelow>,
     /// The attributes, in order.
     pub attributes: &'static [Attribute],
     /// The shape rule; see [`shapes`](crate::shapes) for the grammar.
@@ -45,6 +59,17 @@ pub struct Operator {
     pub internal: bool,
 }
 
+/// Ids in the operand `ids` are positions along `axis` (negative from the end) of the operand `of`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IdsBelow {
+    /// The operand that holds ids.
+    pub ids: &'static str,
+    /// The operand that they index.
+    pub of: &'static str,
+    /// The axis of that operand.
+    pub axis: i64,
+}
+
 /// An attribute of an operator: a value known at compile time.
 #[derive(Debug)]
 pub struct Attribute {
@@ -55,14 +80,27 @@ pub struct Attribute {
 }
 
 /// What values an attribute takes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum AttributeKind {
     /// `true` or `false`; `false` where it is not given.
     Flag,
-    /// An axis, negative from the end; all axes where it is not given.
-    Axis,
+    /// An axis or a list of axes, negative from the end; all axes where it is not given.
+    Axes,
+    /// An integer, with its default; one without must be given.
+    Integer(Option<i64>),
+    /// A number, with its default; one without must be given.
+    Number(Option<f64>),
+    /// A list of integers, of which some may be left open (`_`); absent where it is not given.
+    List,
     /// A storage type for the result; the rule decides where it is not given.
     Storage,
+}
+
+impl AttributeKind {
+    /// True where a call must give it.
+    pub fn is_required(self) -> bool {
+        matches!(self, AttributeKind::Integer(None) | AttributeKind::Number(None))
+    }
 }
 
 /// The gradient with respect to one operand.
@@ -70,10 +108,13 @@ pub enum AttributeKind {
 pub struct Gradient {
     /// The operand.
     pub operand: &'static str,
-    /// A flag (`transpose_rhs`, `!transpose_rhs`) that must hold, or nothing.
+    /// A flag (`transpose_rhs`, `!transpose_rhs`) or a condition on attributes (`ord == 1`) that must hold, or nothing.
     pub when: Option<&'static str>,
-    /// A formula over operators in `grad`, `out` and the operands, or why there is none.
+    /// A formula over operators in `grad`, `out`, the operands and the attributes that are numbers, or why there is none.
+    /// `0` says that the result does not change with the operand, almost everywhere.
     pub formula: Result<&'static str, &'static str>,
+    /// True where it is not the derivative, but what training is told in place of it.
+    pub is_surrogate: bool,
 }
 
 /// Which kernels carry an operator out.
@@ -81,10 +122,12 @@ pub struct Gradient {
 pub enum Kind {
     /// Its own kernel folder, one kernel a rule.
     Kernel,
-    /// A scalar function of `x`: the unary kernels with this formula.
+    /// A scalar function of `x` and of the attributes that are numbers: the unary kernels with this formula.
     Unary(&'static str),
     /// A scalar function of `x` and `y`: the kernels of a family with this formula.
     Binary(BinaryFamily, &'static str),
+    /// A reduction over axes: the reduction kernels with these formulas.
+    Reduction(Reduction),
     /// A loss: the mean over the rows of a function of a row of scores and a label. The operator
     /// of this name is its gradient.
     Loss {
@@ -97,9 +140,37 @@ pub enum Kind {
     LossGradient(&'static str),
 }
 
+/// What a reduction does: `map` of every element `x`, combined, and `finish` of the result `s` over `n` elements. The formulas
+/// may name attributes that are numbers. Computed in `f64`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Reduction {
+    /// A formula in `x`. Sums are taken over what is stored: it must be 0 at 0.
+    pub map: &'static str,
+    /// How the mapped elements are combined.
+    pub combine: Combine,
+    /// A formula in `s` and `n`.
+    pub finish: &'static str,
+}
+
+/// How a reduction combines elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Combine {
+    /// The sum.
+    Sum,
+    /// The product; an element that is not stored makes it 0.
+    Product,
+    /// The largest; an element that is not stored is a 0. NaN where an element is.
+    Largest,
+    /// The smallest, likewise.
+    Smallest,
+}
+
 /// What a binary function does where an operand stores nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BinaryFamily {
+    /// f(0, 0) is not 0, or f is not defined there: dense operands. With a number, a sparse operand keeps its storage where
+    /// that makes f(0) = 0, as in `power(x, 2)`.
+    Dense,
     /// f(0, 0) = 0: the result stores what either operand stores (add, subtract).
     Union,
     /// f(0, y) = 0: the result stores what the sparse operands all store (multiply).
@@ -135,18 +206,7 @@ pub enum LossLabel {
 
 /// Every operator, family by family, in the order of the documentation.
 pub fn all() -> impl Iterator<Item = &'static Operator> {
-    [
-        dot::ALL,
-        elementwise::ALL,
-        unary::ALL,
-        reduce::ALL,
-        structure::ALL,
-        storage_casts::ALL,
-        loss::ALL,
-    ]
-    .into_iter()
-    .flatten()
-    .copied()
+    families().into_iter().flat_map(|(_, rows)| rows).copied()
 }
 
 /// The families: title and operators, in the order of the documentation.
@@ -162,9 +222,9 @@ pub fn families() -> [(&'static str, &'static [&'static Operator]); 7] {
     ]
 }
 
-/// The operator of a name.
+/// The operator of a name, or of another name of it.
 pub fn find(name: &str) -> Option<&'static Operator> {
-    all().find(|operator| operator.name == name)
+    all().find(|operator| operator.name == name || operator.aliases.contains(&name))
 }
 
 impl Operator {
@@ -178,12 +238,73 @@ impl Operator {
         self.operands[operand] == "like"
     }
 
+    /// How many operands a call must have at least.
+    pub fn required(&self) -> usize {
+        self.operands.len() - self.optional
+    }
+
+    /// The value of a scalar formula of the row, which names attributes that are numbers or flags; `variable` knows the others.
+    ///
+    /// # Errors
+    ///
+    /// The name of a variable or function that is not known, or of a required attribute that is not given.
+    pub fn scalar(
+        &self,
+        formula: &str,
+        attributes: &Attributes,
+        variable: &dyn Fn(&str) -> Option<f64>,
+    ) -> Result<f64, String> {
+        let formula = crate::formula::parse(formula)?;
+        let known = |name: &str| variable(name).or_else(|| self.number(attributes, name));
+        scalar::value(&formula, &known)
+    }
+
+    /// The value of an element-wise operator for one element (of each operand); see [`Operator::scalar`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Operator::scalar`]; for an operator of another kind its name.
+    pub fn elementwise(&self, attributes: &Attributes, elements: &[f64]) -> Result<f64, String> {
+        let (formula, names) = match self.kind {
+            Kind::Unary(formula) => (formula, ["x", ""]),
+            Kind::Binary(family, formula) if family.is_gradient() => {
+                (formula, ["g", self.operands[1]])
+            }
+            Kind::Binary(_, formula) => (formula, ["x", "y"]),
+            _ => return Err(self.name.to_owned()),
+        };
+        let variable = |name: &str| {
+            names.iter().position(|known| *known == name).and_then(|at| elements.get(at).copied())
+        };
+        self.scalar(formula, attributes, &variable)
+    }
+
+    /// An attribute as a number, or its default: an integer or number itself, a flag as 0 or 1.
+    pub fn number(&self, attributes: &Attributes, name: &str) -> Option<f64> {
+        match self.attribute(name)?.kind {
+            AttributeKind::Flag => Some(f64::from(u8::from(attributes.flag(name)))),
+            AttributeKind::Integer(default) => {
+                attributes.number(name).or(default.map(|default| default as f64))
+            }
+            AttributeKind::Number(default) => attributes.number(name).or(default),
+            _ => None,
+        }
+    }
+
+    /// An attribute that is an integer, or its default.
+    pub fn integer(&self, attributes: &Attributes, name: &str) -> Option<i64> {
+        match self.attribute(name)?.kind {
+            AttributeKind::Integer(default) => attributes.integer(name).or(default),
+            _ => None,
+        }
+    }
+
     /// The attribute of a name.
     pub fn attribute(&self, name: &str) -> Option<&'static Attribute> {
         self.attributes.iter().find(|attribute| attribute.name == name)
     }
 
-    /// The gradients that apply under given flags, parsed.
+    /// The gradient that applies under given attributes, parsed.
     ///
     /// # Panics
     ///
@@ -191,19 +312,17 @@ impl Operator {
     pub fn gradient_of(
         &self,
         operand: usize,
-        flag: impl Fn(&str) -> bool,
+        attributes: &Attributes,
     ) -> Option<Result<Formula, &'static str>> {
         let name = self.operands[operand];
+        let holds = |condition: &str| match condition.strip_prefix('!') {
+            Some(negated) => !attributes.flag(negated),
+            None => self.scalar(condition, attributes, &|_| None).is_ok_and(|value| value != 0.0),
+        };
         self.gradient
             .iter()
             .filter(|gradient| gradient.operand == name)
-            .find(|gradient| match gradient.when {
-                None => true,
-                Some(when) => match when.strip_prefix('!') {
-                    Some(negated) => !flag(negated),
-                    None => flag(when),
-                },
-            })
+            .find(|gradient| gradient.when.is_none_or(holds))
             .map(|gradient| {
                 gradient.formula.map(|text| match crate::formula::parse(text) {
                     Ok(formula) => formula,
@@ -222,6 +341,25 @@ impl Operator {
     }
 }
 
+/// What a row is where it does not say otherwise.
+const ROW: Operator = Operator {
+    name: "",
+    summary: "",
+    operands: &["x"],
+    optional: 0,
+    chain: None,
+    mirror: None,
+    aliases: &[],
+    ids_below: None,
+    attributes: &[],
+    shape: "same -> same",
+    storage: &[],
+    gradient: &[],
+    kind: Kind::Kernel,
+    alternative: None,
+    internal: false,
+};
+
 /// A flag attribute.
 const fn flag(name: &'static str) -> Attribute {
     Attribute { name, kind: AttributeKind::Flag }
@@ -232,9 +370,29 @@ const fn storage(name: &'static str) -> Attribute {
     Attribute { name, kind: AttributeKind::Storage }
 }
 
-/// An axis attribute.
-const fn axis(name: &'static str) -> Attribute {
-    Attribute { name, kind: AttributeKind::Axis }
+/// An attribute for axes.
+const fn axes(name: &'static str) -> Attribute {
+    Attribute { name, kind: AttributeKind::Axes }
+}
+
+/// An integer attribute with its default.
+const fn integer(name: &'static str, default: i64) -> Attribute {
+    Attribute { name, kind: AttributeKind::Integer(Some(default)) }
+}
+
+/// A number that must be given.
+const fn number(name: &'static str) -> Attribute {
+    Attribute { name, kind: AttributeKind::Number(None) }
+}
+
+/// A number with its default.
+const fn number_or(name: &'static str, default: f64) -> Attribute {
+    Attribute { name, kind: AttributeKind::Number(Some(default)) }
+}
+
+/// A list attribute.
+const fn list(name: &'static str) -> Attribute {
+    Attribute { name, kind: AttributeKind::List }
 }
 
 /// A storage rule.
@@ -244,7 +402,12 @@ const fn rule(signature: &'static str) -> Rule {
 
 /// A gradient formula.
 const fn gradient(operand: &'static str, formula: &'static str) -> Gradient {
-    Gradient { operand, when: None, formula: Ok(formula) }
+    Gradient { operand, when: None, formula: Ok(formula), is_surrogate: false }
+}
+
+/// A formula that training uses in place of the derivative.
+const fn surrogate(operand: &'static str, formula: &'static str) -> Gradient {
+    Gradient { operand, when: None, formula: Ok(formula), is_surrogate: true }
 }
 
 /// A gradient formula under a flag.
@@ -253,12 +416,12 @@ const fn gradient_when(
     operand: &'static str,
     formula: &'static str,
 ) -> Gradient {
-    Gradient { operand, when: Some(when), formula: Ok(formula) }
+    Gradient { operand, when: Some(when), formula: Ok(formula), is_surrogate: false }
 }
 
 /// An operand that has no gradient, and why.
 const fn no_gradient(operand: &'static str, why: &'static str) -> Gradient {
-    Gradient { operand, when: None, formula: Err(why) }
+    Gradient { operand, when: None, formula: Err(why), is_surrogate: false }
 }
 
 #[cfg(test)]

@@ -1,45 +1,82 @@
 //! Reductions, and their inverse, broadcasting.
 
-use super::{Kind, Operator, Rule, axis, flag, gradient, rule};
+use super::{
+    Combine, Condition, Kind, Operator, ROW, Reduction, Rule, axes, flag, gradient, gradient_when,
+    integer, rule,
+};
 
-pub(super) const ALL: &[&Operator] = &[&SUM, &MEAN, &REDUCE_TO, &BROADCAST_LIKE];
+/// The rows of reductions: constant, name, how elements are combined, the formulas, and the gradient.
+macro_rules! reductions {
+    ($($NAME:ident $name:literal $(($attribute:expr))? = $combine:ident of $map:literal, then $finish:literal, $rules:ident,
+        gradient = $gradient:expr, $summary:literal;)*) => {
+        pub(super) const ALL: &[&Operator] = &[$(&$NAME,)* &REDUCE_TO, &BROADCAST_LIKE];
+
+        $(
+            const $NAME: Operator = Operator {
+                name: $name,
+                summary: $summary,
+                attributes: &[axes("axis"), flag("keepdims"), flag("exclude") $(, $attribute)?],
+                shape: "reduce",
+                storage: $rules,
+                gradient: $gradient,
+                kind: Kind::Reduction(Reduction { map: $map, combine: Combine::$combine, finish: $finish }),
+                ..ROW
+            };
+        )*
+    };
+}
 
 /// Reductions read what is stored and give a dense result.
 const REDUCTION: &[Rule] =
     &[rule("dense -> dense"), rule("csr -> dense"), rule("row_sparse -> dense")];
 
-const SUM: Operator = Operator {
-    name: "sum",
-    summary: "The sum over an axis, or over everything.",
-    operands: &["x"],
-    attributes: &[axis("axis"), flag("keepdims")],
-    shape: "reduce",
-    storage: REDUCTION,
-    gradient: &[gradient("x", "broadcast_like(grad, x, axis = axis)")],
-    kind: Kind::Kernel,
-    alternative: None,
-    internal: false,
-};
+/// The same, but that the rows which a row_sparse array does not store stay so.
+const KEEPS_ROWS: &[Rule] = &[
+    rule("dense -> dense"),
+    rule("csr -> dense"),
+    rule("row_sparse -> row_sparse").only(&Condition::ROWS_STAY),
+    rule("row_sparse -> dense"),
+];
 
-const MEAN: Operator = Operator {
-    name: "mean",
-    summary: "The mean over an axis, or over everything; elements that are not stored count as zeros.",
-    operands: &["x"],
-    attributes: &[axis("axis"), flag("keepdims")],
-    shape: "reduce",
-    storage: REDUCTION,
-    gradient: &[gradient("x", "broadcast_like(grad, x, axis = axis, mean = true)")],
-    kind: Kind::Kernel,
-    alternative: None,
-    internal: false,
-};
+reductions! {
+    SUM "sum" = Sum of "x", then "s", REDUCTION,
+        gradient = &[gradient("x", "broadcast_like(grad, x, axis = axis, exclude = exclude)")],
+        "The sum over axes, or over everything.";
+    MEAN "mean" = Sum of "x", then "s / n", REDUCTION,
+        gradient = &[gradient("x", "broadcast_like(grad, x, axis = axis, exclude = exclude, mean = true)")],
+        "The mean over axes, or over everything; elements that are not stored count as zeros.";
+    SQUARE_SUM "square_sum" = Sum of "x * x", then "s", KEEPS_ROWS,
+        gradient = &[gradient("x", "broadcast_like(grad * 2, x, axis = axis, exclude = exclude) * x")],
+        "The sum of squares over axes, or over everything. Of a row_sparse array, over axes other than the first, it is row_sparse.";
+    NORM "norm" (integer("ord", 2)) =
+        Sum of "select(ord == 1, abs(x), x * x)", then "select(ord == 1, s, sqrt(s))", REDUCTION,
+        gradient = &[
+            gradient_when("ord == 1", "x", "broadcast_like(grad, x, axis = axis, exclude = exclude) * sign(x)"),
+            gradient("x", "broadcast_like(grad / out, x, axis = axis, exclude = exclude) * x"),
+        ],
+        "The norm over axes, or over everything: √Σx², or Σ|x| with `ord = 1`.";
+    PRODUCT "prod" = Product of "x", then "s", REDUCTION,
+        gradient = &[gradient("x", "broadcast_like(grad * out, x, axis = axis, exclude = exclude) / x")],
+        "The product over axes, or over everything. Its gradient is not a number where an element is 0.";
+    NANSUM "nansum" = Sum of "select(x == x, x, 0)", then "s", REDUCTION,
+        gradient = &[gradient("x", "broadcast_like(grad, x, axis = axis, exclude = exclude) \
+            - broadcast_like(grad, x, axis = axis, exclude = exclude) * (x != x)")],
+        "The sum over axes, or over everything, of what is not NaN.";
+    MAX "max" = Largest of "x", then "s", REDUCTION,
+        gradient = &[gradient("x", "broadcast_like(grad, x, axis = axis, exclude = exclude) * \
+            (1 - (x != broadcast_like(out, x, axis = axis, exclude = exclude)))")],
+        "The largest element over axes, or of everything; an element that is not stored is a 0. Equal ones share a gradient: each has all of it.";
+    MIN "min" = Smallest of "x", then "s", REDUCTION,
+        gradient = &[gradient("x", "broadcast_like(grad, x, axis = axis, exclude = exclude) * \
+            (1 - (x != broadcast_like(out, x, axis = axis, exclude = exclude)))")],
+        "The smallest element over axes, or of everything; an element that is not stored is a 0. Equal ones share a gradient: each has all of it.";
+}
 
 const REDUCE_TO: Operator = Operator {
     name: "reduce_to",
     summary: "Sums `x` over the axes along which `like` was broadcast to it: the gradient of \
               broadcasting. The identity where the shapes are equal.",
     operands: &["x", "like"],
-    attributes: &[],
     shape: "any any -> like",
     storage: &[
         rule("dense dense -> dense"),
@@ -53,28 +90,28 @@ const REDUCE_TO: Operator = Operator {
         rule("csr row_sparse -> csr").same_shape(),
     ],
     gradient: &[gradient("x", "broadcast_like(grad, x)")],
-    kind: Kind::Kernel,
-    alternative: None,
     internal: true,
+    ..ROW
 };
 
 const BROADCAST_LIKE: Operator = Operator {
     name: "broadcast_like",
-    summary: "Repeats `x` to the shape of `like`, the reduced `axis` put back: the gradient of a \
-              reduction. With `mean`, divided by the number of repetitions.",
+    summary: "Repeats `x` to the shape of `like`, the reduced axes put back: the gradient of a \
+              reduction. With `mean`, divided by the number of repetitions. A row_sparse `x` has the rows of `like`.",
     operands: &["x", "like"],
-    attributes: &[axis("axis"), flag("mean")],
+    attributes: &[axes("axis"), flag("exclude"), flag("mean")],
     shape: "any any -> like",
     storage: &[
         rule("dense dense -> dense"),
         rule("dense csr -> dense"),
         rule("dense row_sparse -> dense"),
+        rule("row_sparse dense -> row_sparse"),
+        rule("row_sparse row_sparse -> row_sparse"),
         rule("scalar dense -> dense"),
         rule("scalar csr -> dense"),
         rule("scalar row_sparse -> dense"),
     ],
     gradient: &[super::no_gradient("x", "second derivatives of reductions are not offered")],
-    kind: Kind::Kernel,
-    alternative: None,
     internal: true,
+    ..ROW
 };

@@ -1,17 +1,70 @@
 //! Storage rules: `csr' dense -> row_sparse`.
 
+use super::{Kind, Operator};
+use crate::ir::Attributes;
 use crate::storage::Storage;
 
 /// One line of an operator's storage rules, as written in its row.
 ///
 /// Patterns of operands, in order: `dense`, `csr`, `row_sparse`; `csr'` is a csr that the operator reads
 /// transposed; `scalar` a number known at compile time; `ids` a dense array of integer ids. A dense operand may be
-/// transposed or not: its kernel is told.
+/// transposed or not: its kernel is told. A result may be `ids` too: positions or counts, as a dense array of `u64`.
 #[derive(Debug)]
 pub struct Rule {
     text: &'static str,
     on_request: Option<Storage>,
     same_shape: bool,
+    condition: Option<&'static Condition>,
+}
+
+/// When a rule applies, beyond the storage of the operands.
+#[derive(Debug)]
+pub struct Condition {
+    /// In words, to follow the rule: `where f(0) = 0`.
+    pub text: &'static str,
+    /// What the kernel's name ends with, where another rule covers the same operands without the condition.
+    pub suffix: &'static str,
+    /// Whether it holds.
+    pub holds: fn(&Given<'_>) -> bool,
+}
+
+/// What a condition is about.
+#[derive(Clone, Copy, Debug)]
+pub struct Given<'a> {
+    /// The operator.
+    pub operator: &'static Operator,
+    /// The attributes given.
+    pub attributes: &'a Attributes,
+    /// For each operand the number that it is, if it is one.
+    pub numbers: &'a [Option<f64>],
+    /// The operands' ranks.
+    pub ranks: &'a [usize],
+}
+
+impl Condition {
+    /// The element-wise function is 0 where its array operand is 0, with the numbers given.
+    pub const ZERO_STAYS: Condition = Condition {
+        text: "where f(0) = 0",
+        suffix: "",
+        holds: |given| {
+            let elements: Vec<f64> =
+                given.numbers.iter().map(|number| number.unwrap_or(0.0)).collect();
+            given.operator.elementwise(given.attributes, &elements) == Ok(0.0)
+        },
+    };
+
+    /// The reduction leaves the first axis as it is.
+    pub const ROWS_STAY: Condition = Condition {
+        text: "where axis 0 is kept",
+        suffix: "_by_rows",
+        holds: |given| {
+            let rank = given.ranks.first().copied().unwrap_or(0);
+            let named = given.attributes.axes("axis").contain(0, rank);
+            matches!(given.operator.kind, Kind::Reduction(_))
+                && rank > 0
+                && named == given.attributes.flag("exclude")
+        },
+    };
 }
 
 /// What a rule says, parsed.
@@ -23,9 +76,21 @@ pub struct Signature {
     pub result: Storage,
     /// A second storage that may be asked for, with a kernel of its own.
     pub on_request: Option<Storage>,
+    /// True where the result is ids; `result` is then dense.
+    pub gives_ids: bool,
     /// True where the operands must have one shape (no broadcasting).
     pub same_shape: bool,
+    /// When the rule applies, beyond the storage of the operands.
+    pub condition: Option<&'static Condition>,
 }
+
+impl PartialEq for Condition {
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text
+    }
+}
+
+impl Eq for Condition {}
 
 /// What a rule asks of one operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,7 +105,7 @@ pub enum Pattern {
 
 impl Rule {
     pub(super) const fn new(text: &'static str) -> Self {
-        Rule { text, on_request: None, same_shape: false }
+        Rule { text, on_request: None, same_shape: false, condition: None }
     }
 
     /// The result may be asked for in this storage too.
@@ -51,6 +116,11 @@ impl Rule {
     /// The rule covers operands of one shape only.
     pub(super) const fn same_shape(self) -> Self {
         Rule { same_shape: true, ..self }
+    }
+
+    /// The rule applies only where a condition holds.
+    pub(super) const fn only(self, condition: &'static Condition) -> Self {
+        Rule { condition: Some(condition), ..self }
     }
 
     /// The rule as written in the row.
@@ -66,7 +136,9 @@ impl Rule {
     pub fn signature(&self) -> Signature {
         let malformed = || -> ! { panic!("storage rule `{}` is not well formed", self.text) };
         let Some((operands, result)) = self.text.split_once("->") else { malformed() };
-        let Ok(result) = result.trim().parse() else { malformed() };
+        let gives_ids = result.trim() == "ids";
+        let result = if gives_ids { Ok(Storage::Dense) } else { result.trim().parse() };
+        let Ok(result) = result else { malformed() };
         let operands = operands
             .split_whitespace()
             .map(|word| match word {
@@ -84,7 +156,14 @@ impl Rule {
                 }
             })
             .collect();
-        Signature { operands, result, on_request: self.on_request, same_shape: self.same_shape }
+        Signature {
+            operands,
+            result,
+            gives_ids,
+            on_request: self.on_request,
+            same_shape: self.same_shape,
+            condition: self.condition,
+        }
     }
 }
 
@@ -106,6 +185,7 @@ impl Signature {
                 name.push_str("_transposed");
             }
         }
+        name.push_str(self.condition.map_or("", |condition| condition.suffix));
         if result != self.result {
             name.push_str("_into_");
             name.push_str(result.name());

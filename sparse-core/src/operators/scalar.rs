@@ -3,6 +3,7 @@
 //! The value of a formula in `f64` is the oracle of the kernels' tests and of the compiler's constant
 //! folding. The macros crate turns the same formulas into Rust; [`FUNCTIONS`] is the list that both know.
 
+use super::special;
 use crate::formula::{BinaryOperator, Formula};
 
 /// A function that a scalar formula may call.
@@ -23,6 +24,35 @@ pub const FUNCTIONS: &[Function] = &[
     Function { name: "abs", arity: 1, method: "abs", value: |x| x[0].abs() },
     Function { name: "sign", arity: 1, method: "sign", value: |x| sign(x[0]) },
     Function { name: "max", arity: 2, method: "at_least", value: |x| at_least(x[0], x[1]) },
+    Function { name: "min", arity: 2, method: "at_most", value: |x| at_most(x[0], x[1]) },
+    Function {
+        name: "select",
+        arity: 3,
+        method: "select",
+        value: |x| if x[0] != 0.0 { x[1] } else { x[2] },
+    },
+    Function { name: "pow", arity: 2, method: "powf", value: |x| x[0].powf(x[1]) },
+    Function { name: "hypot", arity: 2, method: "hypot", value: |x| x[0].hypot(x[1]) },
+    Function { name: "modulo", arity: 2, method: "modulo", value: |x| modulo(x[0], x[1]) },
+    Function { name: "round", arity: 1, method: "round", value: |x| x[0].round() },
+    Function { name: "rint", arity: 1, method: "rint", value: |x| x[0].round_ties_even() },
+    Function { name: "ceil", arity: 1, method: "ceil", value: |x| x[0].ceil() },
+    Function { name: "floor", arity: 1, method: "floor", value: |x| x[0].floor() },
+    Function { name: "trunc", arity: 1, method: "trunc", value: |x| x[0].trunc() },
+    Function { name: "log2", arity: 1, method: "log2", value: |x| x[0].log2() },
+    Function { name: "log10", arity: 1, method: "log10", value: |x| x[0].log10() },
+    Function { name: "arccos", arity: 1, method: "acos", value: |x| x[0].acos() },
+    Function { name: "arccosh", arity: 1, method: "acosh", value: |x| x[0].acosh() },
+    Function { name: "erf", arity: 1, method: "error_function", value: |x| special::erf(x[0]) },
+    Function {
+        name: "erfinv",
+        arity: 1,
+        method: "inverse_error_function",
+        value: |x| special::erfinv(x[0]),
+    },
+    Function { name: "gamma", arity: 1, method: "gamma_function", value: |x| special::gamma(x[0]) },
+    Function { name: "gammaln", arity: 1, method: "log_gamma", value: |x| special::gammaln(x[0]) },
+    Function { name: "digamma", arity: 1, method: "digamma", value: |x| special::digamma(x[0]) },
     Function { name: "sqrt", arity: 1, method: "sqrt", value: |x| x[0].sqrt() },
     Function { name: "cbrt", arity: 1, method: "cbrt", value: |x| x[0].cbrt() },
     Function { name: "exp", arity: 1, method: "exp", value: |x| x[0].exp() },
@@ -65,8 +95,10 @@ pub fn value(formula: &Formula, variable: &dyn Fn(&str) -> Option<f64>) -> Resul
                 BinaryOperator::Subtract => x - y,
                 BinaryOperator::Multiply => x * y,
                 BinaryOperator::Divide => x / y,
-                BinaryOperator::Greater => f64::from(u8::from(x > y)),
-                BinaryOperator::Less => f64::from(u8::from(x < y)),
+                compare => {
+                    let holds = compare.comparison().is_some_and(|holds| holds(x, y));
+                    f64::from(u8::from(holds))
+                }
             }
         }
         Formula::Call(name, operands, _) => {
@@ -93,6 +125,16 @@ fn sign(x: f64) -> f64 {
 /// The larger one; NaN stays NaN.
 fn at_least(x: f64, bound: f64) -> f64 {
     if x < bound { bound } else { x }
+}
+
+/// The smaller one; NaN stays NaN.
+fn at_most(x: f64, bound: f64) -> f64 {
+    if x > bound { bound } else { x }
+}
+
+/// The remainder with the sign of the divisor; 0 where that is 0.
+fn modulo(x: f64, y: f64) -> f64 {
+    if y == 0.0 { 0.0 } else { x - (x / y).floor() * y }
 }
 
 fn sigmoid(x: f64) -> f64 {

@@ -1,49 +1,35 @@
 //! Changes of storage: the only operators that make a sparse value dense.
 
-use super::{Kind, Operator, gradient, rule};
+use super::{Operator, ROW, gradient, rule};
 
 pub(super) const ALL: &[&Operator] = &[&DENSE, &CSR, &ROW_SPARSE];
 
 const DENSE: Operator = Operator {
     name: "dense",
     summary: "The same values, stored densely: O(rows · columns) memory.",
-    operands: &["x"],
-    attributes: &[],
-    shape: "same -> same",
     storage: &[rule("dense -> dense"), rule("csr -> dense"), rule("row_sparse -> dense")],
     gradient: &[gradient("x", "grad")],
-    kind: Kind::Kernel,
-    alternative: None,
-    internal: false,
+    ..ROW
 };
 
 const CSR: Operator = Operator {
     name: "csr",
     summary: "The same values as csr; a dense operand stores its elements other than zero.",
-    operands: &["x"],
-    attributes: &[],
     shape: "[m, n] -> [m, n]",
     storage: &[rule("dense -> csr"), rule("csr -> csr"), rule("row_sparse -> csr")],
     gradient: &[gradient("x", "grad")],
-    kind: Kind::Kernel,
-    alternative: None,
-    internal: false,
+    ..ROW
 };
 
 const ROW_SPARSE: Operator = Operator {
     name: "row_sparse",
     summary: "The same values as row_sparse; a dense operand stores its rows that have an element other \
               than zero.",
-    operands: &["x"],
-    attributes: &[],
-    shape: "same -> same",
     storage: &[
         rule("dense -> row_sparse"),
         rule("csr -> row_sparse"),
         rule("row_sparse -> row_sparse"),
     ],
     gradient: &[gradient("x", "grad")],
-    kind: Kind::Kernel,
-    alternative: None,
-    internal: false,
+    ..ROW
 };

@@ -1,50 +1,49 @@
 //! Operators that move elements and compute nothing, and row-wise normalisation.
 
-use super::{Kind, Operator, gradient, rule};
+use super::{Operator, ROW, gradient, rule};
 
-pub(super) const ALL: &[&Operator] = &[&TRANSPOSE, &SOFTMAX, &SOFTMAX_GRADIENT];
+pub(super) const ALL: &[&Operator] = &[&TRANSPOSE, &ZEROS_LIKE, &SOFTMAX, &SOFTMAX_GRADIENT];
 
 const TRANSPOSE: Operator = Operator {
     name: "transpose",
     summary: "The matrix with rows and columns exchanged. Inside `dot` it costs nothing: it becomes \
               the flag of the product.",
-    operands: &["x"],
-    attributes: &[],
     shape: "[m, n] -> [n, m]",
     storage: &[rule("dense -> dense"), rule("csr -> csr")],
     gradient: &[gradient("x", "transpose(grad)")],
-    kind: Kind::Kernel,
-    alternative: None,
-    internal: false,
+    ..ROW
+};
+
+const ZEROS_LIKE: Operator = Operator {
+    name: "zeros_like",
+    summary: "Zeros in the shape and storage of the operand: of a sparse one, nothing is stored.",
+    storage: &[rule("dense -> dense"), rule("csr -> csr"), rule("row_sparse -> row_sparse")],
+    gradient: &[gradient("x", "0")],
+    ..ROW
 };
 
 const SOFTMAX: Operator = Operator {
     name: "softmax",
     summary: "The softmax of each row: exp(x) over the row's sum of exp(x), computed without overflow.",
-    operands: &["x"],
-    attributes: &[],
     shape: "[n, k] -> [n, k]",
     storage: &[rule("dense -> dense")],
     gradient: &[gradient("x", "softmax_gradient(grad, out)")],
-    kind: Kind::Kernel,
     alternative: Some(
         "an element that is not stored is a score of 0 and has a probability: accept the cost with `softmax(dense({}))`",
     ),
-    internal: false,
+    ..ROW
 };
 
 const SOFTMAX_GRADIENT: Operator = Operator {
     name: "softmax_gradient",
     summary: "The gradient of softmax: y · (g - Σ g y) in each row.",
     operands: &["grad", "y"],
-    attributes: &[],
     shape: "[n, k] [n, k] -> [n, k]",
     storage: &[rule("dense dense -> dense")],
     gradient: &[
         super::no_gradient("grad", "second derivatives are not offered"),
         super::no_gradient("y", "second derivatives are not offered"),
     ],
-    kind: Kind::Kernel,
-    alternative: None,
     internal: true,
+    ..ROW
 };

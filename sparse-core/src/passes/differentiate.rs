@@ -3,7 +3,7 @@
 use super::{infer_shapes, infer_storage};
 use crate::diagnostics::{Code, Diagnostic};
 use crate::formula::{AttributeFormula, Formula};
-use crate::ir::{Apply, AttributeValue, Attributes, Graph, Kind, Place, Value, ValueId};
+use crate::ir::{Apply, AttributeValue, Attributes, Graph, Kind, Number, Place, Value, ValueId};
 use crate::operators::{self, AttributeKind};
 use crate::shapes::show;
 use crate::storage::Storage;
@@ -49,7 +49,9 @@ pub fn differentiate(graph: &mut Graph) -> Vec<Diagnostic> {
             if !reaches[operand.0] || apply.operator.lends_shape_only(index) {
                 continue;
             }
-            match apply.operator.gradient_of(index, |flag| apply.attributes.flag(flag)) {
+            match apply.operator.gradient_of(index, &apply.attributes) {
+                // The result does not change with the operand.
+                Some(Ok(Formula::Number(0.0))) => {}
                 Some(Ok(formula)) => {
                     let scope = Scope { apply: &apply, grad: total, out: id };
                     let place = graph.value(id).place;
@@ -75,6 +77,14 @@ pub fn differentiate(graph: &mut Graph) -> Vec<Diagnostic> {
     }
     let used = graph.ancestors(graph.losses.iter().copied());
     for parameter in trained {
+        let place = graph.value(parameter).place;
+        let without = contributions[parameter.0].is_empty();
+        if used[parameter.0] && without && diagnostics.is_empty() {
+            // Every use lets nothing through: the gradient is zero, and nothing of it is stored that need not be.
+            let none = Attributes::default();
+            let zero = derived(graph, "zeros_like", vec![parameter], none, place, &mut diagnostics);
+            graph.gradients.push((parameter, zero));
+        }
         if !used[parameter.0] {
             let name = graph.label(parameter);
             diagnostics.push(
@@ -218,8 +228,16 @@ fn instantiate(
                 return match (name.as_str(), scope.apply.operator.operand_index(name)) {
                     ("grad", _) => Ok(scope.grad),
                     ("out", _) => Ok(scope.out),
-                    (_, Some(index)) => Ok(scope.apply.operands[index]),
-                    _ => Err(format!("gradient of `{}` names `{name}`", scope.apply.operator.name)),
+                    (_, Some(index)) if index < scope.apply.operands.len() => {
+                        Ok(scope.apply.operands[index])
+                    }
+                    _ => match scope.apply.operator.number(&scope.apply.attributes, name) {
+                        Some(number) => Ok(graph.constant(number, place)),
+                        None => Err(format!(
+                            "gradient of `{}` names `{name}`",
+                            scope.apply.operator.name
+                        )),
+                    },
                 };
             }
             Formula::Negate(inner) => ("negative", vec![inner], &[]),
@@ -230,8 +248,17 @@ fn instantiate(
         };
     let operator = operators::find(name)
         .ok_or_else(|| format!("gradient of `{}` calls `{name}`", scope.apply.operator.name))?;
+    // An optional operand that the operator was not given is left out of a call.
+    let given_operand = |operand: &&Formula| match operand {
+        Formula::Name(name) => {
+            let index = scope.apply.operator.operand_index(name);
+            index.is_none_or(|index| index < scope.apply.operands.len())
+        }
+        _ => true,
+    };
     let operands = operands
         .into_iter()
+        .filter(given_operand)
         .map(|operand| instantiate(graph, operand, scope, place, diagnostics))
         .collect::<Result<Vec<_>, _>>()?;
     let mut attributes = Attributes::default();
@@ -246,8 +273,23 @@ fn instantiate(
             (AttributeFormula::Same(flag), AttributeKind::Flag) => {
                 Some(AttributeValue::Flag(outer.flag(flag)))
             }
+            (AttributeFormula::Same(source), AttributeKind::Storage) => {
+                outer.get(source).or(source.parse().ok().map(AttributeValue::Storage))
+            }
+            (AttributeFormula::Same(source), AttributeKind::Integer(_)) => {
+                scope.apply.operator.integer(outer, source).map(AttributeValue::Integer)
+            }
+            (AttributeFormula::Same(source), AttributeKind::Number(_)) => {
+                let number = scope.apply.operator.number(outer, source);
+                number.map(|number| AttributeValue::Number(Number(number)))
+            }
             (AttributeFormula::Same(source), _) => outer.get(source),
-            (AttributeFormula::Number(axis), _) => Some(AttributeValue::Axis(*axis as i64)),
+            (AttributeFormula::Number(number), AttributeKind::Number(_)) => {
+                Some(AttributeValue::Number(Number(*number)))
+            }
+            (AttributeFormula::Number(integer), _) => {
+                Some(AttributeValue::Integer(*integer as i64))
+            }
         };
         if let Some(value) = value {
             attributes.set(known.name, value);

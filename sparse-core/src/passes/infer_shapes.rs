@@ -53,6 +53,7 @@ pub(super) fn infer_value(graph: &mut Graph, id: ValueId) -> Result<(), Option<D
                 let diagnostic = Diagnostic::new(Code::ShapeMismatch, place, message);
                 mismatch_help(diagnostic, &first.2, &second.2)
             }
+            ShapeError::Attribute { .. } => Diagnostic::new(Code::BadAttribute, place, message),
             ShapeError::Axis { found, .. } => {
                 Diagnostic::new(Code::BadAxis, place, message).help(format!(
                     "axes are 0 to {}, or negative from the end",

@@ -72,23 +72,52 @@ pub(super) fn push_inferred(
         value.annotation.as_ref().map(|annotation| (annotation.storage, annotation.place));
     let (found, broken) = (value.storage, value.broken);
     let id = graph.push(value);
-    if let (Some((wanted, place)), Some(found), false) = (requested, found, broken)
-        && wanted != found
-    {
-        diagnostics.push(
-            Diagnostic::new(
-                Code::AnnotatedStorage,
-                place,
-                format!(
-                    "`{}` is annotated `{wanted}`, but its storage is `{found}`",
-                    graph.label(id)
-                ),
-            )
-            .help(format!("write `{found}` here, or convert with `{wanted}(…)`")),
-        );
-        graph.values[id.0].broken = true;
+    match (requested, found, broken) {
+        (Some((wanted, place)), Some(found), false) if wanted != found => {
+            convert_back(graph, id, wanted, place, diagnostics)
+        }
+        _ => id,
     }
-    id
+}
+
+/// A value whose annotation asks for another storage than its operator gives: converted where the model allows
+/// fallbacks and the operator's result is dense, an error otherwise. Gives the value that has the name.
+fn convert_back(
+    graph: &mut Graph,
+    id: ValueId,
+    wanted: Storage,
+    place: Place,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> ValueId {
+    let found = graph.storage(id);
+    let message =
+        format!("`{}` is annotated `{wanted}`, but its storage is `{found}`", graph.label(id));
+    let cast = operators::find(wanted.name())
+        .filter(|_| graph.fallback != Fallback::Deny && found == Storage::Dense);
+    let Some(operator) = cast else {
+        let help = format!("write `{found}` here, or convert with `{wanted}(…)`");
+        diagnostics.push(Diagnostic::new(Code::AnnotatedStorage, place, message).help(help));
+        graph.values[id.0].broken = true;
+        return id;
+    };
+    if graph.fallback == Fallback::Warn {
+        let message = format!("fallback: {message}: it is converted");
+        diagnostics.push(Diagnostic::new(Code::FallbackInserted, place, message));
+    }
+    let value = &mut graph.values[id.0];
+    let converted = Value {
+        kind: Kind::Apply(Apply {
+            operator,
+            operands: vec![id],
+            attributes: Attributes::default(),
+            rule: None,
+        }),
+        name: value.name.take(),
+        annotation: value.annotation.take(),
+        storage: None,
+        ..value.clone()
+    };
+    push_inferred(graph, converted, diagnostics)
 }
 
 /// The first rule that covers the operands, and the storage of its result.
@@ -134,6 +163,18 @@ fn choose(graph: &Graph, apply: &Apply, value: &Value) -> Result<(usize, Storage
 }
 
 fn covers(graph: &Graph, apply: &Apply, signature: &Signature) -> bool {
+    if signature.operands.len() != apply.operands.len() {
+        return false;
+    }
+    if let Some(condition) = signature.condition {
+        let numbers: Vec<_> = apply.operands.iter().map(|id| graph.constant_of(*id)).collect();
+        let ranks: Vec<usize> = apply.operands.iter().map(|id| graph.shape(*id).len()).collect();
+        let (operator, attributes) = (apply.operator, &apply.attributes);
+        let given = operators::Given { operator, attributes, numbers: &numbers, ranks: &ranks };
+        if !(condition.holds)(&given) {
+            return false;
+        }
+    }
     let each = signature.operands.iter().zip(&apply.operands).enumerate();
     let operands = each.into_iter().all(|(index, (pattern, id))| {
         let value = graph.value(*id);
@@ -164,8 +205,10 @@ fn covers(graph: &Graph, apply: &Apply, signature: &Signature) -> bool {
 fn check_elements(graph: &Graph, apply: &Apply, place: Place) -> Result<(), Diagnostic> {
     for (index, id) in apply.operands.iter().enumerate() {
         let value = graph.value(*id);
-        let wants_ids = |rule: &operators::Rule| rule.signature().operands[index] == Pattern::Ids;
-        let ids = apply.operator.storage.iter().all(wants_ids);
+        let wants_ids =
+            |rule: &operators::Rule| rule.signature().operands.get(index) == Some(&Pattern::Ids);
+        let reads = |rule: &&operators::Rule| rule.signature().operands.len() > index;
+        let ids = apply.operator.storage.iter().filter(reads).all(wants_ids);
         let numbers = !apply.operator.storage.iter().any(wants_ids);
         let name = graph.describe(*id);
         if ids && value.element.is_float() {
@@ -333,9 +376,13 @@ fn fall_back(
     }
 }
 
-/// All results are numbers of the model's type, but for ids passed through.
-fn result_element(graph: &Graph, _apply: &Apply) -> ElementType {
-    graph.element()
+/// All results are numbers of the model's type, but for positions and counts.
+fn result_element(graph: &Graph, apply: &Apply) -> ElementType {
+    let rule = apply.rule.and_then(|rule| apply.operator.storage.get(rule));
+    match rule.is_some_and(|rule| rule.signature().gives_ids) {
+        true => ElementType::U64,
+        false => graph.element(),
+    }
 }
 
 #[cfg(test)]

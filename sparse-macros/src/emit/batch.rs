@@ -5,8 +5,7 @@ use super::structs::named_inputs;
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 use sparse_core::ir::{Kind, ValueId};
-use sparse_core::operators;
-use sparse_core::shapes::Dim;
+use sparse_core::shapes::{Dim, place_of};
 use sparse_core::storage::Storage;
 use std::collections::BTreeSet;
 
@@ -119,22 +118,27 @@ fn check_value(emit: &Emit<'_>, id: ValueId, known: &mut BTreeSet<String>) -> To
     tokens
 }
 
-/// Class ids must be below the number of scores.
+/// Ids must be below the extent that the operators which read them say.
 fn check_ids(emit: &Emit<'_>, id: ValueId) -> TokenStream {
     let (rt, graph) = (&emit.rt, emit.graph);
     let (model, name, field) = (emit.name.to_string(), graph.label(id), emit.declared(id));
-    let bound = graph.ids().find_map(|user| {
-        let apply = graph.apply_of(user)?;
-        let class = matches!(
-            apply.operator.kind,
-            operators::Kind::Loss { label: operators::LossLabel::Class, .. }
-        );
-        (class && apply.operands.get(1) == Some(&id))
-            .then(|| graph.shape(apply.operands[0]).last().and_then(|dim| emit.fixed_extent(dim)))
-            .flatten()
-    });
-    match bound {
-        Some(bound) => quote!(#rt::check_ids(#model, #name, batch.#field, #bound)?;),
-        None => TokenStream::new(),
+    let mut bounds: Vec<Dim> = Vec::new();
+    for user in graph.ids() {
+        let Some(apply) = graph.apply_of(user) else { continue };
+        let Some(below) = apply.operator.ids_below else { continue };
+        let operand = |name| apply.operands.get(apply.operator.operand_index(name)?).copied();
+        if operand(below.ids) != Some(id) {
+            continue;
+        }
+        let shape = operand(below.of).map(|of| graph.shape(of)).unwrap_or_default();
+        let axis =
+            apply.operator.number(&apply.attributes, "axis").map_or(below.axis, |axis| axis as i64);
+        let dim = place_of(axis, shape.len()).map(|place| shape[place].clone());
+        bounds.extend(dim.filter(|dim| !bounds.contains(dim)));
     }
+    let checks = bounds
+        .iter()
+        .filter_map(|dim| emit.fixed_extent(dim))
+        .map(|bound| quote!(#rt::check_ids(#model, #name, batch.#field, #bound)?;));
+    checks.collect()
 }

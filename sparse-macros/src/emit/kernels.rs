@@ -4,7 +4,7 @@ use super::Emit;
 use crate::table;
 use proc_macro2::{Ident, Literal, Span, TokenStream};
 use quote::{format_ident, quote};
-use sparse_core::ir::{Kind, ValueId};
+use sparse_core::ir::{Apply, Kind, List, ValueId};
 use sparse_core::operators::AttributeKind;
 use sparse_core::passes::{Destination, kernel_name};
 use sparse_core::storage::ElementType;
@@ -27,23 +27,54 @@ fn call(emit: &Emit<'_>, id: ValueId) -> Option<TokenStream> {
     };
     let operands = apply.operands.iter().map(|operand| self::operand(emit, *operand));
     let signature = apply.operator.storage.get(apply.rule?)?.signature();
-    let attributes =
-        table::kernel_attributes(apply.operator, &signature).into_iter().map(|(name, kind)| {
-            match kind {
-                AttributeKind::Flag => {
-                    let flag = apply.attributes.flag(name);
-                    quote!(#flag)
-                }
-                AttributeKind::Axis => match apply.attributes.axis(name) {
-                    Some(axis) => quote!(Some(#axis)),
-                    None => quote!(None),
-                },
-                AttributeKind::Storage => quote!(None),
-            }
-        });
+    let attributes = table::kernel_attributes(apply.operator, &signature)
+        .into_iter()
+        .map(|(name, kind)| attribute(emit, apply, name, kind));
     Some(quote! {
         <#rt::Cpu as #rt::Kernels<#element>>::#kernel(#out, #(#operands,)* #(#attributes,)* __context);
     })
+}
+
+/// The value of an attribute as the kernel takes it.
+fn attribute(emit: &Emit<'_>, apply: &Apply, name: &str, kind: AttributeKind) -> TokenStream {
+    let rt = &emit.rt;
+    let (operator, given) = (apply.operator, &apply.attributes);
+    let list = |list: Option<List>| match list {
+        Some(list) => {
+            let entries = list.entries().iter().map(|entry| match entry {
+                Some(value) => quote!(Some(#value)),
+                None => quote!(None),
+            });
+            quote!(Some(#rt::List::new(&[#(#entries),*])))
+        }
+        None => quote!(None),
+    };
+    match kind {
+        AttributeKind::Flag => {
+            let flag = given.flag(name);
+            quote!(#flag)
+        }
+        AttributeKind::Axes => {
+            let axes = list(given.list(name));
+            quote!(#rt::Axes(#axes))
+        }
+        AttributeKind::List => list(given.list(name)),
+        // What a required attribute lacks was reported.
+        AttributeKind::Integer(_) => {
+            let integer = operator.integer(given, name).unwrap_or_default();
+            quote!(#integer)
+        }
+        AttributeKind::Number(_) => {
+            let number = operator.number(given, name).unwrap_or_default();
+            match (number.is_finite(), number.is_nan(), number > 0.0) {
+                (true, ..) => quote!(#number),
+                (_, true, _) => quote!(f64::NAN),
+                (_, _, true) => quote!(f64::INFINITY),
+                _ => quote!(f64::NEG_INFINITY),
+            }
+        }
+        AttributeKind::Storage => quote!(None),
+    }
 }
 
 /// Where a value is: an expression, and whether it is a reference already.
@@ -69,7 +100,10 @@ pub(super) fn operand(emit: &Emit<'_>, id: ValueId) -> TokenStream {
     match &emit.graph.value(id).kind {
         Kind::Input | Kind::Label => {
             let field = emit.declared(id);
-            quote!(batch.#field)
+            match emit.graph.value(id).element.is_float() {
+                true => quote!(batch.#field),
+                false => quote!(batch.#field.into()),
+            }
         }
         Kind::Parameter { .. } => {
             let local = emit.parameter_local(id);

@@ -13,11 +13,11 @@
 //! }
 //! ```
 
-use super::{Kernel, all_kernels, array, attribute_type, ident, view};
+use super::{Kernel, all_kernels, array, attribute_type, ident, result_type, view};
 use crate::scalar;
 use proc_macro2::TokenStream;
 use quote::quote;
-use sparse_core::operators::{AttributeKind, BinaryFamily, Kind, Pattern};
+use sparse_core::operators::{AttributeKind, BinaryFamily, Kind, Operator, Pattern, Reduction};
 use sparse_core::storage::Storage;
 
 /// The trait, its implementations, and `call_kernel`.
@@ -58,7 +58,14 @@ pub(crate) fn kernels() -> TokenStream {
             #(#declarations)*
         }
 
-        #[allow(clippy::too_many_arguments, clippy::redundant_closure, dead_code)]
+        #[allow(
+            clippy::too_many_arguments,
+            clippy::redundant_closure,
+            clippy::eq_op,
+            clippy::neg_multiply,
+            dead_code,
+            unused_variables
+        )]
         const _: () = {
             impl Kernels<f32> for Cpu {
                 #bodies_f32
@@ -90,7 +97,7 @@ pub(crate) fn kernels() -> TokenStream {
 }
 
 fn signature(kernel: &Kernel, device: &TokenStream, element: &TokenStream) -> TokenStream {
-    let (name, out) = (kernel.name(), array(kernel.result));
+    let (name, out) = (kernel.name(), result_type(kernel, device, element));
     let operands = kernel.operator.operands.iter().zip(&kernel.signature.operands).map(
         |(operand, pattern)| {
             let (operand, view) = (ident(operand), view(*pattern, device, element));
@@ -104,7 +111,7 @@ fn signature(kernel: &Kernel, device: &TokenStream, element: &TokenStream) -> To
     });
     quote! {
         fn #name(
-            out: &mut #out<#element, #device>,
+            out: &mut #out,
             #(#operands,)*
             #(#attributes,)*
             context: &mut Context,
@@ -115,7 +122,8 @@ fn signature(kernel: &Kernel, device: &TokenStream, element: &TokenStream) -> To
 /// The call of the function that computes the rule on the CPU.
 fn body(kernel: &Kernel) -> TokenStream {
     let operator = kernel.operator;
-    let operands: Vec<_> = operator.operands.iter().map(|operand| ident(operand)).collect();
+    let given = &operator.operands[..kernel.signature.operands.len()];
+    let operands: Vec<_> = given.iter().map(|operand| ident(operand)).collect();
     let attributes: Vec<_> = kernel.attributes().iter().map(|(name, _)| ident(name)).collect();
     let rule = ident(&kernel.rule_name());
     let family = |module: &str| {
@@ -129,11 +137,44 @@ fn body(kernel: &Kernel) -> TokenStream {
             quote!(crate::kernels::#module::cpu::#rule(out, #(#operands,)* context))
         }
         Kind::Unary(formula) => {
-            let formula = scalar::rust(formula, &|_| quote!(x));
+            let formula = scalar::rust(formula, &variable(operator, &[("x", quote!(x))]));
             let operand = &operands[0];
             quote!(crate::kernels::unary::cpu::#rule(out, #operand, |x| #formula, context))
         }
+        Kind::Reduction(reduction) => {
+            let Reduction { map, combine, finish } = reduction;
+            let combine = ident(&format!("{combine:?}"));
+            let map = scalar::rust(map, &variable(operator, &[("x", quote!(x))]));
+            let finish =
+                scalar::rust(finish, &variable(operator, &[("s", quote!(s)), ("n", quote!(n))]));
+            let operand = &operands[0];
+            quote! {{
+                // In f64, whatever the elements are.
+                type T = f64;
+                crate::kernels::reduce::cpu::#rule(
+                    out, #operand, crate::kernels::reduce::Over { axis, keepdims, exclude },
+                    crate::kernels::reduce::#combine, |x: f64| #map, |s: f64, n: f64| #finish, context)
+            }}
+        }
         Kind::Binary(family, formula) => binary(kernel, family, formula, &operands),
+    }
+}
+
+/// The variables of a formula as Rust: those given, and the attributes that are numbers.
+fn variable<'a>(
+    operator: &'static Operator,
+    known: &'a [(&'a str, TokenStream)],
+) -> impl Fn(&str) -> TokenStream + 'a {
+    move |name| match known.iter().find(|(variable, _)| *variable == name) {
+        Some((_, tokens)) => tokens.clone(),
+        None => {
+            let attribute = ident(name);
+            match operator.attribute(name).map(|attribute| attribute.kind) {
+                Some(AttributeKind::Number(_)) => quote!(T::of(#attribute)),
+                Some(AttributeKind::Integer(_)) => quote!(T::of(#attribute as f64)),
+                _ => panic!("the formula of `{}` names `{name}`", operator.name),
+            }
+        }
     }
 }
 
@@ -144,10 +185,9 @@ fn binary(
     operands: &[syn::Ident],
 ) -> TokenStream {
     // A gradient's formula is in `g` and in `x` or `y`; the others' in `x` and `y`.
-    let first = if family.is_gradient() { "g" } else { "x" };
-    let formula = scalar::rust(formula, &|name| {
-        if name == first { quote!(first) } else { quote!(second) }
-    });
+    let names = if family.is_gradient() { ["g", kernel.operator.operands[1]] } else { ["x", "y"] };
+    let known = [(names[0], quote!(first)), (names[1], quote!(second))];
+    let formula = scalar::rust(formula, &variable(kernel.operator, &known));
     let patterns = &kernel.signature.operands;
     let storage = |pattern: Pattern| match pattern {
         Pattern::Array(storage, _) => storage.name(),
@@ -168,6 +208,7 @@ fn binary(
     let rule = kernel.rule_name();
     let rule = match (family, patterns.iter().all(|pattern| *pattern == dense)) {
         (_, true) => ident(&rule),
+        (BinaryFamily::Dense, _) => ident(&rule),
         (BinaryFamily::Union, _) => ident(&format!("union_{rule}")),
         (BinaryFamily::Intersection, _) => ident(&format!("intersection_{rule}")),
         (BinaryFamily::Left, _) => ident(&format!("left_{rule}")),
@@ -192,19 +233,44 @@ fn arm(kernel: &Kernel) -> TokenStream {
     let places = (0..kernel.signature.operands.len()).map(syn::Index::from);
     let attributes = kernel.attributes();
     let attributes = attributes.iter().map(|(attribute, kind)| match kind {
-        AttributeKind::Axis => quote!(attributes.axis(#attribute)),
+        AttributeKind::Axes => quote!(attributes.axes(#attribute)),
+        AttributeKind::List => quote!(attributes.list(#attribute)),
+        AttributeKind::Integer(None) => quote!(attributes.integer(#attribute)?),
+        AttributeKind::Integer(Some(default)) => {
+            quote!(attributes.integer(#attribute).unwrap_or(#default))
+        }
+        AttributeKind::Number(None) => quote!(attributes.number(#attribute)?),
+        AttributeKind::Number(Some(default)) => {
+            quote!(attributes.number(#attribute).unwrap_or(#default))
+        }
         AttributeKind::Storage => quote!(attributes.storage(#attribute)),
         AttributeKind::Flag => quote!(attributes.flag(#attribute)),
     });
+    let variant = if kernel.signature.gives_ids { ident("Ids") } else { storage.clone() };
+    let number = kernel.signature.operands.len();
+    if kernel.signature.gives_ids {
+        return quote! {
+            #text if operands.len() == #number => {
+                let operands = (#(#operands,)*);
+                let mut result = match out {
+                    Array::Ids(Ids::U64(reused)) => std::mem::take(reused),
+                    _ => Dense::default(),
+                };
+                Cpu::#name(&mut result, #(operands.#places,)* #(#attributes,)* context);
+                *out = Array::Ids(result.into());
+                Some(())
+            }
+        };
+    }
     quote! {
-        #text => {
+        #text if operands.len() == #number => {
             let operands = (#(#operands,)*);
             let mut result = match out {
-                Array::#storage(reused) => std::mem::take(reused),
+                Array::#variant(reused) => std::mem::take(reused),
                 _ => #storage::default(),
             };
             Cpu::#name(&mut result, #(operands.#places,)* #(#attributes,)* context);
-            *out = Array::#storage(result);
+            *out = Array::#variant(result);
             Some(())
         }
     }

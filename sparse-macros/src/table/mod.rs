@@ -74,6 +74,16 @@ fn ident(name: &str) -> Ident {
     Ident::new(name, Span::call_site())
 }
 
+/// The owned array type of a kernel's result, for a device and an element type.
+fn result_type(kernel: &Kernel, device: &TokenStream, element: &TokenStream) -> TokenStream {
+    let array = array(kernel.result);
+    if kernel.signature.gives_ids {
+        quote!(#array<u64, #device>)
+    } else {
+        quote!(#array<#element, #device>)
+    }
+}
+
 /// The owned array type of a storage.
 fn array(storage: Storage) -> Ident {
     ident(match storage {
@@ -87,7 +97,7 @@ fn array(storage: Storage) -> Ident {
 fn view(pattern: Pattern, device: &TokenStream, element: &TokenStream) -> TokenStream {
     match pattern {
         Pattern::Scalar => quote!(#element),
-        Pattern::Ids => quote!(DenseView<'_, u32, #device>),
+        Pattern::Ids => quote!(IdsView<'_, #device>),
         Pattern::Array(storage, _) => {
             let name = ident(&format!("{}View", array(storage)));
             quote!(#name<'_, #element, #device>)
@@ -99,7 +109,10 @@ fn view(pattern: Pattern, device: &TokenStream, element: &TokenStream) -> TokenS
 fn attribute_type(kind: AttributeKind) -> TokenStream {
     match kind {
         AttributeKind::Flag => quote!(bool),
-        AttributeKind::Axis => quote!(Option<i64>),
+        AttributeKind::Axes => quote!(Axes),
+        AttributeKind::Integer(_) => quote!(i64),
+        AttributeKind::Number(_) => quote!(f64),
+        AttributeKind::List => quote!(Option<List>),
         AttributeKind::Storage => quote!(Option<Storage>),
     }
 }

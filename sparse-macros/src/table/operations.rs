@@ -23,9 +23,9 @@ pub(crate) fn operators() -> TokenStream {
 }
 
 /// `softmax_cross_entropy` → `SoftmaxCrossEntropy`.
-fn trait_name(operator: &Operator) -> Ident {
+fn trait_name(operator: &Operator, function: &str) -> Ident {
     let mut name = String::new();
-    for word in operator.name.split('_') {
+    for word in function.split('_') {
         let mut letters = word.chars();
         name.extend(letters.next().map(|letter| letter.to_ascii_uppercase()));
         name.push_str(letters.as_str());
@@ -37,8 +37,19 @@ fn trait_name(operator: &Operator) -> Ident {
     ident(&name)
 }
 
+/// An attribute that a caller gives.
+struct Given {
+    name: Ident,
+    /// The type that the trait's method takes.
+    ty: TokenStream,
+    /// What the function takes: anything that becomes it.
+    easy: TokenStream,
+    /// How it is put among the attributes that the shape rule reads.
+    set: TokenStream,
+}
+
 /// The attributes that a caller gives: transpositions are part of the operands, storage of another function.
-fn given(operator: &Operator) -> Vec<(Ident, TokenStream, TokenStream)> {
+fn given(operator: &Operator) -> Vec<Given> {
     operator
         .attributes
         .iter()
@@ -50,33 +61,73 @@ fn given(operator: &Operator) -> Vec<(Ident, TokenStream, TokenStream)> {
                 AttributeKind::Flag => quote! {
                     attributes.set(#text, AttributeValue::Flag(#name));
                 },
-                AttributeKind::Axis => quote! {
-                    if let Some(axis) = #name {
-                        attributes.set(#text, AttributeValue::Axis(axis));
+                AttributeKind::Integer(_) => quote! {
+                    attributes.set(#text, AttributeValue::Integer(#name));
+                },
+                AttributeKind::Number(_) => quote! {
+                    attributes.set(#text, AttributeValue::Number(Number(#name)));
+                },
+                AttributeKind::Axes => quote! {
+                    if let Some(list) = #name.0 {
+                        attributes.set(#text, AttributeValue::List(list));
+                    }
+                },
+                AttributeKind::List => quote! {
+                    if let Some(list) = #name {
+                        attributes.set(#text, AttributeValue::List(list));
                     }
                 },
             };
-            Some((name, attribute_type(attribute.kind), set))
+            let ty = attribute_type(attribute.kind);
+            let easy = match attribute.kind {
+                AttributeKind::Axes | AttributeKind::List => quote!(impl Into<#ty>),
+                _ => ty.clone(),
+            };
+            Some(Given { name, ty, easy, set })
         })
         .collect()
 }
 
+/// A trait with its function and implementations: one for each number of operands that an operator takes.
 fn operation(operator: &'static Operator) -> TokenStream {
-    let (name, tr) = (ident(operator.name), trait_name(operator));
-    let others: Vec<Ident> = operator.operands[1..].iter().map(|operand| ident(operand)).collect();
-    let types: Vec<Ident> =
-        operator.operands[1..].iter().map(|operand| ident(&capital(operand))).collect();
+    (operator.required()..=operator.operands.len()).map(|arity| of_arity(operator, arity)).collect()
+}
+
+/// The name of the function for a number of operands: `squared_error`, `squared_error_with_weight`.
+fn function_name(operator: &Operator, arity: usize) -> String {
+    let mut name = operator.name.to_owned();
+    for (index, optional) in operator.operands[operator.required()..arity].iter().enumerate() {
+        name.push_str(if index == 0 { "_with_" } else { "_and_" });
+        name.push_str(optional);
+    }
+    name
+}
+
+fn of_arity(operator: &'static Operator, arity: usize) -> TokenStream {
+    let text = function_name(operator, arity);
+    let (name, tr) = (ident(&text), trait_name(operator, &text));
+    let operands = &operator.operands[..arity];
+    let others: Vec<Ident> = operands[1..].iter().map(|operand| ident(operand)).collect();
+    let types: Vec<Ident> = operands[1..].iter().map(|operand| ident(&capital(operand))).collect();
     let given = given(operator);
-    let (attributes, kinds): (Vec<_>, Vec<_>) = given.iter().map(|(n, k, _)| (n, k)).unzip();
-    let rules: Vec<String> =
-        operator.storage.iter().map(|rule| format!("`{}`", rule.text())).collect();
+    let attributes: Vec<_> = given.iter().map(|given| &given.name).collect();
+    let kinds: Vec<_> = given.iter().map(|given| &given.ty).collect();
+    let easy: Vec<_> = given.iter().map(|given| &given.easy).collect();
+    let of_this_arity =
+        || operator.storage.iter().filter(|rule| rule.signature().operands.len() == arity);
+    let rules: Vec<String> = of_this_arity()
+        .map(|rule| match rule.signature().condition {
+            Some(condition) => format!("`{}` {}", rule.text(), condition.text),
+            None => format!("`{}`", rule.text()),
+        })
+        .collect();
     let docs = format!("{}\n\nStorage: {}.", operator.summary, rules.join(", "));
-    let doc_errors = "# Errors\n\nOperands whose shapes do not fit.";
+    let doc_errors = "# Errors\n\nOperands whose shapes or attributes do not fit, and a condition of the rule that does not hold.";
     let message = match others.is_empty() {
-        true => format!("`{}` has no rule for `{{Self}}`", operator.name),
+        true => format!("`{text}` has no rule for `{{Self}}`"),
         false => {
             let others: Vec<String> = types.iter().map(|name| format!("`{{{name}}}`")).collect();
-            format!("`{}` has no rule for `{{Self}}` and {}", operator.name, others.join(" and "))
+            format!("`{text}` has no rule for `{{Self}}` and {}", others.join(" and "))
         }
     };
     let note = match operator.alternative {
@@ -98,25 +149,35 @@ fn operation(operator: &'static Operator) -> TokenStream {
             #[doc = #docs]
             #[doc = ""]
             #[doc = #doc_errors]
+            #[allow(clippy::too_many_arguments)]
             fn #name(self #(, #others: #types)* #(, #attributes: #kinds)*) -> Result<Self::Output>;
         }
 
         #[doc = #docs]
         #[doc = ""]
         #[doc = #doc_errors]
+        #[allow(clippy::too_many_arguments)]
         pub fn #name<#generics>(
-            #first: Operand #(, #others: #types)* #(, #attributes: #kinds)*
+            #first: Operand #(, #others: #types)* #(, #attributes: #easy)*
         ) -> Result<<Operand as #tr<#(#types),*>>::Output>
         where
             Operand: #tr<#(#types),*>,
         {
-            #tr::#name(#first #(, #others)* #(, #attributes)*)
+            #tr::#name(#first #(, #others)* #(, #attributes.into())*)
         }
     };
-    for rule in operator.storage {
+    for rule in of_this_arity() {
         let signature = rule.signature();
+        // One implementation for each choice of types: a rule with a condition comes before one without, which is it.
+        let covered = operator.storage.iter().any(|other| {
+            let other = other.signature();
+            other.operands == signature.operands && other.condition.is_none()
+        });
+        if signature.condition.is_some() && covered {
+            continue;
+        }
         let result = signature.result;
-        tokens.extend(implementations(&Kernel { operator, signature, result }));
+        tokens.extend(implementations(&Kernel { operator, signature, result }, &text));
     }
     tokens
 }
@@ -127,6 +188,7 @@ fn capital(name: &str) -> String {
 }
 
 /// How an operand of a rule may be given: its type, whether it is read transposed, and how the kernel sees it.
+#[derive(Clone)]
 struct Form {
     ty: TokenStream,
     transposed: bool,
@@ -153,7 +215,12 @@ fn forms(kernel: &Kernel, index: usize, element: &TokenStream) -> Vec<Form> {
             view: quote!(#name),
             shape: quote!(&[]),
         }],
-        Pattern::Ids => vec![form(quote!(Dense<u32>), false)],
+        Pattern::Ids => vec![Form {
+            ty: quote!(IdsView<'_>),
+            transposed: false,
+            view: quote!(#name),
+            shape: quote!(&#name.shape()[..]),
+        }],
         Pattern::Array(storage, transposed) => {
             let array = array(storage);
             let array = quote!(#array<#element>);
@@ -165,7 +232,7 @@ fn forms(kernel: &Kernel, index: usize, element: &TokenStream) -> Vec<Form> {
     }
 }
 
-fn implementations(kernel: &Kernel) -> TokenStream {
+fn implementations(kernel: &Kernel, function: &str) -> TokenStream {
     // A number's type is written out: `impl Mul<T> for &Csr<T>` for all `T` would overlap with arrays.
     let scalar = kernel.signature.operands.contains(&Pattern::Scalar);
     let elements: Vec<TokenStream> =
@@ -174,19 +241,17 @@ fn implementations(kernel: &Kernel) -> TokenStream {
     for element in elements {
         let generics = if scalar { quote!() } else { quote!(<T: Float>) };
         let bound = if scalar { quote!() } else { quote!(where Cpu: Kernels<T>,) };
-        let first = forms(kernel, 0, &element);
-        let second = if kernel.operator.operands.len() > 1 {
-            forms(kernel, 1, &element)
-        } else {
-            Vec::new()
-        };
-        for lhs in &first {
-            if second.is_empty() {
-                tokens.extend(implementation(kernel, &[lhs], &element, &generics, &bound));
-            }
-            for rhs in &second {
-                tokens.extend(implementation(kernel, &[lhs, rhs], &element, &generics, &bound));
-            }
+        // Every choice of a form for each operand.
+        let choices = (0..kernel.signature.operands.len()).fold(vec![vec![]], |starts, index| {
+            let forms = forms(kernel, index, &element);
+            let longer = starts.iter().flat_map(|start: &Vec<Form>| {
+                forms.iter().map(move |form| start.iter().chain([form]).cloned().collect())
+            });
+            longer.collect()
+        });
+        for forms in &choices {
+            let forms: Vec<&Form> = forms.iter().collect();
+            tokens.extend(implementation(kernel, function, &forms, &element, &generics, &bound));
         }
     }
     tokens
@@ -194,6 +259,7 @@ fn implementations(kernel: &Kernel) -> TokenStream {
 
 fn implementation(
     kernel: &Kernel,
+    function: &str,
     forms: &[&Form],
     element: &TokenStream,
     generics: &TokenStream,
@@ -201,14 +267,16 @@ fn implementation(
 ) -> TokenStream {
     let operator = kernel.operator;
     let (tr, name, kernel_name, text) =
-        (trait_name(operator), ident(operator.name), kernel.name(), operator.name);
+        (trait_name(operator, function), ident(function), kernel.name(), operator.name);
     let out = array(kernel.result);
+    let result = if kernel.signature.gives_ids { quote!(u64) } else { element.clone() };
     let (this, others) = (&forms[0].ty, forms[1..].iter().map(|form| &form.ty).collect::<Vec<_>>());
     let other_names: Vec<Ident> =
-        operator.operands[1..].iter().map(|operand| ident(operand)).collect();
+        operator.operands[1..forms.len()].iter().map(|operand| ident(operand)).collect();
     let given = given(operator);
-    let (attributes, kinds): (Vec<_>, Vec<_>) = given.iter().map(|(n, k, _)| (n, k)).unzip();
-    let set = given.iter().map(|(_, _, set)| set);
+    let attributes: Vec<_> = given.iter().map(|given| &given.name).collect();
+    let kinds: Vec<_> = given.iter().map(|given| &given.ty).collect();
+    let set = given.iter().map(|given| &given.set);
     let turned =
         forms.iter().enumerate().filter(|(_, form)| form.transposed).filter_map(|(index, _)| {
             let flag = operator.transpose_flag(index)?;
@@ -216,7 +284,26 @@ fn implementation(
         });
     let shapes = forms.iter().map(|form| &form.shape);
     let views = forms.iter().map(|form| &form.view);
-    let same_shape = kernel.signature.same_shape;
+    let rule = operator
+        .storage
+        .iter()
+        .position(|rule| rule.signature() == kernel.signature)
+        .unwrap_or_default();
+    let numbers = forms.iter().zip(&kernel.signature.operands).map(|(form, pattern)| {
+        let view = &form.view;
+        match pattern {
+            Pattern::Scalar => quote!(Some(#view.as_f64())),
+            _ => quote!(None),
+        }
+    });
+    let ids = operator.ids_below.and_then(|below| {
+        let (ids, of) = (operator.operand_index(below.ids)?, operator.operand_index(below.of)?);
+        let (ids, of) = (&forms.get(ids)?.view, &forms.get(of)?.shape);
+        if !kernel.signature.operands.contains(&Pattern::Ids) {
+            return None;
+        }
+        Some(quote!(check_ids(#text, &attributes, #ids, #of)?;))
+    });
     let passed = kernel.attributes().into_iter().map(|(attribute, _)| {
         let index =
             (0..forms.len()).find(|index| operator.transpose_flag(*index) == Some(attribute));
@@ -234,14 +321,16 @@ fn implementation(
     let sign = sign(kernel, forms, element, generics, bound);
     quote! {
         impl #generics #tr<#(#others),*> for #this #bound {
-            type Output = #out<#element>;
+            type Output = #out<#result>;
 
             #[allow(unused_mut)]
+            #[allow(clippy::too_many_arguments)]
             fn #name(self #(, #other_names: #others)* #(, #attributes: #kinds)*) -> Result<Self::Output> {
                 let mut attributes = Attributes::default();
                 #(#turned)*
                 #(#set)*
-                check_shapes(#text, &attributes, &[#(#shapes),*], #same_shape)?;
+                check(#text, #rule, &attributes, &[#(#shapes),*], &[#(#numbers),*])?;
+                #ids
                 let mut out = #out::default();
                 Cpu::#kernel_name(&mut out, #(#views,)* #(#passed,)* &mut Context::default());
                 Ok(out)
@@ -267,6 +356,9 @@ fn sign(
         "negative" => ("Neg", "neg"),
         _ => return TokenStream::new(),
     };
+    if kernel.signature.condition.is_some() {
+        return TokenStream::new();
+    }
     let (std_trait, method, name) = (ident(std_trait), ident(method), ident(kernel.operator.name));
     let out = array(kernel.result);
     let this = &forms[0].ty;

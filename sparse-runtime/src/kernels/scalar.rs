@@ -5,6 +5,7 @@
 //! `num_traits::Float`; [`ScalarFunctions`] has the others.
 
 use sparse_core::element::Float;
+use sparse_core::operators::special;
 use sparse_core::storage::ElementType;
 
 /// The functions of formulas that `num_traits::Float` does not have. None overflows where its value is finite.
@@ -14,6 +15,33 @@ pub trait ScalarFunctions: Float {
 
     /// The larger one; NaN stays NaN.
     fn at_least(self, bound: Self) -> Self;
+
+    /// The smaller one; NaN stays NaN.
+    fn at_most(self, bound: Self) -> Self;
+
+    /// The first where this is not 0, else the second.
+    fn select(self, first: Self, second: Self) -> Self;
+
+    /// The remainder with the sign of the divisor; 0 where that is 0.
+    fn modulo(self, divisor: Self) -> Self;
+
+    /// The nearest integer, halves to the even one.
+    fn rint(self) -> Self;
+
+    /// The error function.
+    fn error_function(self) -> Self;
+
+    /// The inverse of the error function.
+    fn inverse_error_function(self) -> Self;
+
+    /// The gamma function.
+    fn gamma_function(self) -> Self;
+
+    /// The logarithm of its absolute value.
+    fn log_gamma(self) -> Self;
+
+    /// The derivative of that.
+    fn digamma(self) -> Self;
 
     /// 1 / (1 + exp(-x)).
     fn sigmoid(self) -> Self;
@@ -37,6 +65,52 @@ impl<T: Float> ScalarFunctions for T {
     #[inline(always)]
     fn at_least(self, bound: T) -> T {
         if self < bound { bound } else { self }
+    }
+
+    #[inline(always)]
+    fn at_most(self, bound: T) -> T {
+        if self > bound { bound } else { self }
+    }
+
+    #[inline(always)]
+    fn select(self, first: T, second: T) -> T {
+        if self != T::zero() { first } else { second }
+    }
+
+    #[inline(always)]
+    fn modulo(self, divisor: T) -> T {
+        if divisor == T::zero() { T::zero() } else { self - (self / divisor).floor() * divisor }
+    }
+
+    #[inline(always)]
+    fn rint(self) -> T {
+        let rounded = self.round();
+        if (self - self.trunc()).abs() == T::of(0.5) {
+            // Half way between two integers: twice the nearest integer of half of it is even.
+            T::of(2.0) * (rounded / T::of(2.0)).trunc()
+        } else {
+            rounded
+        }
+    }
+
+    fn error_function(self) -> T {
+        T::of(special::erf(self.as_f64()))
+    }
+
+    fn inverse_error_function(self) -> T {
+        T::of(special::erfinv(self.as_f64()))
+    }
+
+    fn gamma_function(self) -> T {
+        T::of(special::gamma(self.as_f64()))
+    }
+
+    fn log_gamma(self) -> T {
+        T::of(special::gammaln(self.as_f64()))
+    }
+
+    fn digamma(self) -> T {
+        T::of(special::digamma(self.as_f64()))
     }
 
     #[inline(always)]

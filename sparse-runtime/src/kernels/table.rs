@@ -3,9 +3,11 @@
 
 use super::{Context, ScalarFunctions};
 use crate::device::{Cpu, Device};
-use crate::formats::{Csr, CsrView, Dense, DenseView, RowSparse, RowSparseView, Shape};
+use crate::formats::{
+    Csr, CsrView, Dense, DenseView, Ids, IdsView, RowSparse, RowSparseView, Shape,
+};
 use sparse_core::element::Float;
-use sparse_core::ir::Attributes;
+use sparse_core::ir::{Attributes, Axes, List};
 use sparse_core::storage::Storage;
 
 /// An array whose storage is known at run time only.
@@ -18,7 +20,7 @@ pub enum Array<T: Float> {
     /// A row_sparse array.
     RowSparse(RowSparse<T>),
     /// Integer ids.
-    Ids(Dense<u32>),
+    Ids(Ids),
 }
 
 /// An operand of [`call_kernel`].
@@ -31,7 +33,7 @@ pub enum Operand<'a, T: Float> {
     /// A row_sparse array.
     RowSparse(RowSparseView<'a, T>),
     /// Integer ids.
-    Ids(DenseView<'a, u32>),
+    Ids(IdsView<'a>),
     /// A number.
     Scalar(T),
 }
@@ -80,7 +82,7 @@ impl<'a, T: Float> Operand<'a, T> {
         if let Operand::RowSparse(view) = self { Some(view) } else { None }
     }
 
-    fn ids(self) -> Option<DenseView<'a, u32>> {
+    fn ids(self) -> Option<IdsView<'a>> {
         if let Operand::Ids(view) = self { Some(view) } else { None }
     }
 

@@ -1,8 +1,8 @@
 //! Applications: for a row of the table, the shapes and attributes that it can be given.
 
 use crate::given::Numbers;
-use sparse_core::ir::{AttributeValue, Attributes};
-use sparse_core::operators::{AttributeKind, Operator, Pattern, Signature};
+use sparse_core::ir::{AttributeValue, Attributes, List, Number};
+use sparse_core::operators::{AttributeKind, Given, Operator, Pattern, Signature};
 use sparse_core::shapes::place_of;
 use sparse_core::storage::Storage;
 use std::collections::HashMap;
@@ -76,10 +76,16 @@ pub(crate) fn applications(
                     _ => true,
                 });
             let same = shapes.windows(2).all(|pair| pair[0] == pair[1]);
-            let axes = attributes.axis("axis").is_none_or(|axis| {
-                let largest = shapes.iter().map(Vec::len).max().unwrap_or(0);
-                place_of(axis, largest).is_some()
+            let axes = axes_fit(&attributes, shapes.iter().map(Vec::len).max().unwrap_or(0));
+            // What a condition says of attributes; what it says of numbers is tried with each number.
+            let ranks: Vec<usize> = shapes.iter().map(Vec::len).collect();
+            let holds = signature.condition.is_none_or(|condition| {
+                let none = vec![None; shapes.len()];
+                let (attributes, numbers) = (&attributes, &none[..]);
+                signature.operands.contains(&Pattern::Scalar)
+                    || (condition.holds)(&Given { operator, attributes, numbers, ranks: &ranks })
             });
+            let axes = axes && holds;
             // A csr result has rank 2, whatever its operands are.
             let largest = shapes.iter().map(Vec::len).max().unwrap_or(0);
             let representable = match result {
@@ -103,17 +109,27 @@ fn attributes(
     result: Storage,
 ) -> Vec<Attributes> {
     let mut combinations = vec![Attributes::default()];
-    for attribute in operator.attributes {
+    for (place, attribute) in operator.attributes.iter().enumerate() {
         let turned = (0..operator.operands.len())
             .find(|index| operator.transpose_flag(*index) == Some(attribute.name))
             .map(|index| signature.operands[index]);
         let values: Vec<Option<AttributeValue>> = match (attribute.kind, turned) {
             (AttributeKind::Storage, _) if result == signature.result => vec![None],
             (AttributeKind::Storage, _) => vec![Some(AttributeValue::Storage(result))],
-            (AttributeKind::Axis, _) => {
-                let axes = [0, 1, 2, -1, -2].map(|axis| Some(AttributeValue::Axis(axis)));
-                [None].into_iter().chain(axes).collect()
+            (AttributeKind::Axes, _) => {
+                let axes = [0, 1, 2, -1, -2].map(|axis| Some(AttributeValue::Integer(axis)));
+                let lists: [List; 3] = [[0, 1].into(), [2, 0].into(), List::default()];
+                let lists = lists.map(|list| Some(AttributeValue::List(list)));
+                [None].into_iter().chain(axes).chain(lists).collect()
             }
+            (AttributeKind::Integer(_), _) => {
+                integers(attribute.name).map(|value| Some(AttributeValue::Integer(value))).collect()
+            }
+            (AttributeKind::Number(_), _) => {
+                let numbers = NUMBERS[place % NUMBERS.len()];
+                numbers.map(|value| Some(AttributeValue::Number(Number(value)))).to_vec()
+            }
+            (AttributeKind::List, _) => vec![None],
             (AttributeKind::Flag, Some(Pattern::Array(storage, fixed)))
                 if storage != Storage::Dense =>
             {
@@ -137,13 +153,38 @@ fn attributes(
     combinations
 }
 
+/// Numbers for the first attribute that is one, the second, …: some make a function 0 at 0, some do not.
+const NUMBERS: [[f64; 2]; 3] = [[-0.5, 0.0], [0.5, -0.25], [0.0, 0.25]];
+
+/// Integers for an attribute.
+fn integers(name: &str) -> impl Iterator<Item = i64> + use<> {
+    let values: &[i64] = match name {
+        "ord" => &[2, 1],
+        _ => &[0, 1, 2, -1, -2],
+    };
+    values.iter().copied()
+}
+
+/// Whether an axis, or all of a list, are axes of an array of a rank.
+fn axes_fit(attributes: &Attributes, rank: usize) -> bool {
+    match attributes.get("axis") {
+        Some(AttributeValue::Integer(axis)) => place_of(axis, rank).is_some(),
+        Some(AttributeValue::List(list)) => {
+            let mut places: Vec<_> = list.values().map(|axis| place_of(axis, rank)).collect();
+            places.sort_unstable();
+            places.iter().all(Option::is_some) && places.windows(2).all(|pair| pair[0] != pair[1])
+        }
+        _ => true,
+    }
+}
+
 fn shapes(
     operator: &'static Operator,
     attributes: &Attributes,
     signature: &Signature,
 ) -> Vec<Vec<Vec<usize>>> {
     let scalar = |index: usize| signature.operands[index] == Pattern::Scalar;
-    let n = operator.operands.len();
+    let n = signature.operands.len();
     let rule = operator.shape;
     if rule == "broadcast" {
         let both = PAIRS.iter().flat_map(|(a, b)| [[a, b], [b, a]]);
@@ -219,22 +260,19 @@ fn reductions(like: &[usize], attributes: &Attributes, scalar: bool) -> Vec<Vec<
     if scalar {
         return vec![vec![Vec::new(), like.to_vec()]];
     }
-    let reduced: Vec<Vec<usize>> = match attributes.axis("axis") {
-        None => {
-            let smaller = PAIRS.iter().filter(|(large, _)| *large == like);
-            let smaller =
-                smaller.map(|(_, small)| small.to_vec()).filter(|small| broadcasts(small, like));
-            smaller.chain([vec![], vec![1; like.len()], like.to_vec()]).collect()
-        }
-        Some(axis) => match place_of(axis, like.len()) {
-            None => Vec::new(),
-            Some(axis) => {
-                let (mut gone, mut kept) = (like.to_vec(), like.to_vec());
-                gone.remove(axis);
-                kept[axis] = 1;
-                vec![gone, kept]
-            }
-        },
+    let axes = attributes.axes("axis");
+    let reduced: Vec<Vec<usize>> = if axes.0.is_none() && !attributes.flag("exclude") {
+        let smaller = PAIRS.iter().filter(|(large, _)| *large == like);
+        let smaller =
+            smaller.map(|(_, small)| small.to_vec()).filter(|small| broadcasts(small, like));
+        smaller.chain([vec![], vec![1; like.len()], like.to_vec()]).collect()
+    } else if axes_fit(attributes, like.len()) {
+        let gone = |place: &usize| axes.contain(*place, like.len()) != attributes.flag("exclude");
+        let removed = (0..like.len()).filter(|place| !gone(place)).map(|place| like[place]);
+        let kept = (0..like.len()).map(|place| if gone(&place) { 1 } else { like[place] });
+        vec![removed.collect(), kept.collect()]
+    } else {
+        Vec::new()
     };
     reduced.into_iter().map(|shape| vec![shape, like.to_vec()]).collect()
 }

@@ -54,7 +54,7 @@ impl Given {
         Some(match self {
             Given::Scalar(_) => return None,
             Given::Ids(shape, ids) => {
-                Array::Ids(Dense::new(Shape::new(shape), ids.clone()).unwrap())
+                Array::Ids(Dense::new(Shape::new(shape), ids.clone()).unwrap().into())
             }
             Given::Dense(shape, values) | Given::Table(shape, values) => {
                 Array::Dense(Dense::new(Shape::new(shape), convert(values)).unwrap())
@@ -86,7 +86,7 @@ pub(crate) fn operands(
     };
     let size: usize = shape.iter().product();
     match pattern {
-        Pattern::Scalar => vec![Given::Scalar(value(numbers))],
+        Pattern::Scalar => [value(numbers), 0.0, -0.5, 2.0].map(Given::Scalar).to_vec(),
         Pattern::Ids => {
             let ids = (0..size).map(|_| numbers.below(classes) as u32).collect();
             vec![

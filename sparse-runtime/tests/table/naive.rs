@@ -2,11 +2,8 @@
 //! is shared with the kernels but the table's own formulas.
 
 use crate::given::Given;
-use sparse_core::formula::{Formula, parse};
 use sparse_core::ir::Attributes;
-use sparse_core::operators::scalar::value;
-use sparse_core::operators::{BinaryFamily, Kind, Operator};
-use sparse_core::shapes::place_of;
+use sparse_core::operators::{BinaryFamily, Combine, Kind, Operator, Reduction};
 
 /// An array, and what is stored of it.
 #[derive(Clone, Debug)]
@@ -135,17 +132,15 @@ pub(crate) fn evaluate(
     attributes: &Attributes,
     operands: &[Naive],
 ) -> Option<Naive> {
-    let axis = attributes.axis("axis");
+    let element = |elements: &[f64]| operator.elementwise(attributes, elements).unwrap();
     Some(match operator.kind {
-        Kind::Unary(formula) => {
-            let formula = parse(formula).unwrap();
+        Kind::Unary(_) => {
             let x = &operands[0];
-            let values = x.values.iter().map(|x| scalar(&formula, *x, *x)).collect();
+            let values = x.values.iter().map(|x| element(&[*x])).collect();
             Naive { values, ..x.clone() }
         }
-        Kind::Binary(family, formula) => {
-            binary(family, &parse(formula).unwrap(), &operands[0], &operands[1])
-        }
+        Kind::Binary(family, _) => binary(family, &element, &operands[0], &operands[1]),
+        Kind::Reduction(reduction) => reduce(operator, reduction, attributes, &operands[0]),
         Kind::Loss { .. } => {
             let losses = losses(operator.name, &operands[0], &operands[1])?;
             Naive::dense(&[], vec![losses.iter().sum::<f64>() / losses.len().max(1) as f64])
@@ -153,13 +148,9 @@ pub(crate) fn evaluate(
         Kind::LossGradient(loss) => loss_gradient(loss, &operands[0], &operands[1])?,
         Kind::Kernel => match operator.name {
             "dot" => dot(attributes, &operands[0], &operands[1]),
-            "sum" | "mean" => {
-                reduce(&operands[0], axis, attributes.flag("keepdims"), operator.name == "mean")
-            }
             "reduce_to" => reduce_to(&operands[0], &operands[1].shape),
-            "broadcast_like" => {
-                broadcast_like(&operands[0], &operands[1].shape, axis, attributes.flag("mean"))
-            }
+            "broadcast_like" => broadcast_like(&operands[0], &operands[1].shape, attributes),
+            "zeros_like" => Naive::dense(&operands[0].shape, vec![0.0; operands[0].values.len()]),
             "transpose" => operands[0].transposed(),
             "softmax" => softmax(&operands[0]),
             "softmax_gradient" => softmax_gradient(&operands[0], &operands[1]),
@@ -169,35 +160,16 @@ pub(crate) fn evaluate(
     })
 }
 
-/// A formula whose first variable is called `x` or `g`.
-fn scalar(formula: &Formula, first: f64, second: f64) -> f64 {
-    let uses_g = formula.to_string().contains('g') && contains(formula, "g");
-    let variable = |name: &str| match (name, uses_g) {
-        ("g", _) | ("x", false) => Some(first),
-        ("x" | "y", _) => Some(second),
-        _ => None,
-    };
-    value(formula, &variable).unwrap()
-}
-
-fn contains(formula: &Formula, variable: &str) -> bool {
-    match formula {
-        Formula::Number(_) => false,
-        Formula::Name(name) => name == variable,
-        Formula::Negate(inner) => contains(inner, variable),
-        Formula::Binary(_, lhs, rhs) => contains(lhs, variable) || contains(rhs, variable),
-        Formula::Call(_, operands, _) => operands.iter().any(|operand| contains(operand, variable)),
-    }
-}
-
-fn binary(family: BinaryFamily, formula: &Formula, lhs: &Naive, rhs: &Naive) -> Naive {
+fn binary(family: BinaryFamily, f: &dyn Fn(&[f64]) -> f64, lhs: &Naive, rhs: &Naive) -> Naive {
+    let with_number = lhs.shape.is_empty() != rhs.shape.is_empty();
     let shape = broadcast(&lhs.shape, &rhs.shape);
     let (lhs, rhs) = (lhs.repeated(&shape), rhs.repeated(&shape));
     let each = lhs.values.iter().zip(&rhs.values);
-    let values: Vec<f64> = each.map(|(x, y)| scalar(formula, *x, *y)).collect();
+    let values: Vec<f64> = each.map(|(x, y)| f(&[*x, *y])).collect();
     let stored = lhs.stored.iter().zip(&rhs.stored).map(|(x, y)| match family {
-        BinaryFamily::Union => x | y,
-        BinaryFamily::SlopedGradient => *x,
+        // A number is stored nowhere.
+        BinaryFamily::Union if !with_number => x | y,
+        BinaryFamily::SlopedGradient | BinaryFamily::Left => *x,
         _ => x & y,
     });
     Naive { shape, values, stored: stored.collect(), by_rows: false }
@@ -217,26 +189,43 @@ fn dot(attributes: &Attributes, lhs: &Naive, rhs: &Naive) -> Naive {
     )
 }
 
-fn reduce(x: &Naive, axis: Option<i64>, keepdims: bool, mean: bool) -> Naive {
-    let axis = axis.map(|axis| place_of(axis, x.shape.len()).unwrap());
-    let gone = |place: usize| axis.is_none_or(|axis| axis == place);
+fn reduce(operator: &Operator, reduction: Reduction, attributes: &Attributes, x: &Naive) -> Naive {
+    let rank = x.shape.len();
+    let axes = attributes.axes("axis");
+    let gone = |place: usize| axes.contain(place, rank) != attributes.flag("exclude");
     let kept: Vec<usize> =
-        (0..x.shape.len()).map(|place| if gone(place) { 1 } else { x.shape[place] }).collect();
-    let mut sums = Naive::dense(&kept, vec![0.0; kept.iter().product()]);
+        (0..rank).map(|place| if gone(place) { 1 } else { x.shape[place] }).collect();
+    let start = match reduction.combine {
+        Combine::Sum => 0.0,
+        Combine::Product => 1.0,
+        Combine::Largest => f64::NEG_INFINITY,
+        Combine::Smallest => f64::INFINITY,
+    };
+    let formula = |text: &str, names: &[(&str, f64)]| {
+        let variable =
+            |name: &str| names.iter().find(|(known, _)| *known == name).map(|(_, value)| *value);
+        operator.scalar(text, attributes, &variable).unwrap()
+    };
+    let mut results = Naive::dense(&kept, vec![start; kept.iter().product()]);
     for (index, value) in indices(&x.shape).iter().zip(&x.values) {
-        let place = sums.place(index);
-        sums.values[place] += value;
+        let (place, mapped) = (results.place(index), formula(reduction.map, &[("x", *value)]));
+        let result = &mut results.values[place];
+        *result = match reduction.combine {
+            Combine::Sum => *result + mapped,
+            Combine::Product => *result * mapped,
+            Combine::Largest => result.max(mapped),
+            Combine::Smallest => result.min(mapped),
+        };
     }
-    if mean {
-        let summed: usize =
-            (0..x.shape.len()).filter(|place| gone(*place)).map(|place| x.shape[place]).product();
-        sums.values.iter_mut().for_each(|sum| *sum /= summed as f64);
+    let n: usize = (0..rank).filter(|place| gone(*place)).map(|place| x.shape[place]).product();
+    for result in &mut results.values {
+        *result = formula(reduction.finish, &[("s", *result), ("n", n as f64)]);
     }
-    if !keepdims {
-        let places = (0..x.shape.len()).filter(|place| !gone(*place));
-        sums.shape = places.map(|place| x.shape[place]).collect();
+    if !attributes.flag("keepdims") {
+        results.shape =
+            (0..rank).filter(|place| !gone(*place)).map(|place| x.shape[place]).collect();
     }
-    sums
+    results
 }
 
 fn reduce_to(x: &Naive, shape: &[usize]) -> Naive {
@@ -248,13 +237,18 @@ fn reduce_to(x: &Naive, shape: &[usize]) -> Naive {
     sums
 }
 
-fn broadcast_like(x: &Naive, shape: &[usize], axis: Option<i64>, mean: bool) -> Naive {
+fn broadcast_like(x: &Naive, shape: &[usize], attributes: &Attributes) -> Naive {
     let mut source = x.clone();
-    if let (Some(axis), true) = (axis, x.shape.len() + 1 == shape.len()) {
-        source.shape.insert(place_of(axis, shape.len()).unwrap(), 1);
+    let axes = attributes.axes("axis");
+    let gone = |place: usize| axes.contain(place, shape.len()) != attributes.flag("exclude");
+    let removed = (0..shape.len()).filter(|place| gone(*place)).count();
+    if x.shape.len() < shape.len() && x.shape.len() + removed == shape.len() {
+        (0..shape.len())
+            .filter(|place| gone(*place))
+            .for_each(|place| source.shape.insert(place, 1));
     }
     let mut result = source.repeated(shape);
-    if mean {
+    if attributes.flag("mean") {
         let repetitions = result.values.len() as f64 / x.values.len() as f64;
         result.values.iter_mut().for_each(|value| *value /= repetitions);
     }

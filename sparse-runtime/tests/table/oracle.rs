@@ -4,6 +4,7 @@ use crate::applications::{Application, applications, classes, numbers};
 use crate::given::{Given, operands};
 use crate::naive::{Naive, evaluate as naive};
 use sparse_core::compile::{Compiled, compile};
+use sparse_core::diagnostics::Code;
 use sparse_core::element::Float;
 use sparse_core::ir::{Graph, Kind as ValueKind, Output, Place};
 use sparse_core::operators::{self, BinaryFamily, Kind, Operator, Pattern, Signature};
@@ -61,6 +62,7 @@ where
     let context = format!("{name} {:?} {:?}", application.shapes, application.attributes);
     let mut numbers = numbers(&context);
     let classes = classes(&application.shapes);
+    let mut reached = None;
     // Operands of some functions must not be negative for the result to be a number.
     for signed in [true, false] {
         let choices: Vec<Vec<Given>> = signature
@@ -69,20 +71,34 @@ where
             .zip(&application.shapes)
             .map(|(pattern, shape)| operands(*pattern, shape, classes, signed, &mut numbers))
             .collect();
-        let mut compiled: Option<Compiled> = None;
+        // One graph for each choice of numbers.
+        let mut graphs: Vec<(Vec<u64>, Compiled)> = Vec::new();
         for given in combinations(&choices) {
-            let compiled = compiled
-                .get_or_insert_with(|| graph::<T>(operator, signature, application, &given));
-            let errors: Vec<String> = compiled.errors().map(|error| error.text()).collect();
+            let scalars = given.iter().filter_map(|given| match given {
+                Given::Scalar(number) => Some(number.to_bits()),
+                _ => None,
+            });
+            let scalars: Vec<u64> = scalars.collect();
+            let at = graphs.iter().position(|(of, _)| *of == scalars).unwrap_or_else(|| {
+                graphs.push((scalars, graph::<T>(operator, signature, application, &given)));
+                graphs.len() - 1
+            });
+            let compiled = &graphs[at].1;
+            let errors: Vec<_> = compiled.errors().collect();
+            if signature.condition.is_some()
+                && errors.iter().any(|error| error.code == Code::WouldBeDense)
+            {
+                continue;
+            }
             assert!(errors.is_empty(), "{context}: {errors:?}");
             // An output that is the operand itself is copied: the application is the first operator.
-            let id =
-                *compiled.plan.all.first().unwrap_or_else(|| panic!("{context} computes nothing"));
+            let Some(&id) = compiled.plan.all.first() else { continue };
             let kernel = kernel_name(&compiled.graph, id).unwrap();
             if kernel != name {
                 // A rewrite, or an earlier rule that covers these operands too.
-                return None;
+                continue;
             }
+            reached = Some(name.clone());
             let inputs: HashMap<String, Array<T>> = given
                 .iter()
                 .enumerate()
@@ -99,7 +115,7 @@ where
             }
         }
     }
-    Some(name)
+    reached
 }
 
 fn graph<T: Float>(
@@ -151,13 +167,17 @@ fn compare<T: Float>(
     for (place, (&found, &value)) in found.iter().zip(&expected.values).enumerate() {
         // Sparse results of these families are computed where the operands are stored, and nowhere else.
         let (value, must_be_stored) = match operator.kind {
-            Kind::Binary(BinaryFamily::Union, _) if sparse => (
-                value,
-                match signature.result {
-                    Storage::Csr => Some(value != 0.0),
-                    _ => Some(expected.stored[place]),
-                },
-            ),
+            Kind::Binary(BinaryFamily::Union, _)
+                if sparse && !signature.operands.contains(&Pattern::Scalar) =>
+            {
+                (
+                    value,
+                    match signature.result {
+                        Storage::Csr => Some(value != 0.0),
+                        _ => Some(expected.stored[place]),
+                    },
+                )
+            }
             Kind::Binary(..) | Kind::Unary(_) if sparse => match expected.stored[place] {
                 true => (value, Some(true)),
                 false => (0.0, Some(false)),

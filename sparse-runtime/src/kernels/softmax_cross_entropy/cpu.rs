@@ -1,6 +1,6 @@
 //! The cross entropy of a softmax on the CPU.
 
-use crate::formats::{Dense, DenseView};
+use crate::formats::{Dense, DenseView, IdsView};
 use crate::kernels::Context;
 use crate::kernels::rows::{mean_gradient, mean_loss};
 use crate::kernels::softmax::cpu::exponentials;
@@ -14,10 +14,10 @@ use sparse_core::element::Float;
 pub fn dense_ids<T: Float>(
     out: &mut Dense<T>,
     score: DenseView<'_, T>,
-    label: DenseView<'_, u32>,
+    label: IdsView<'_>,
     _context: &mut Context,
 ) {
-    mean_loss(out, score, label.values().iter().copied(), row_loss);
+    mean_loss(out, score, label.iter(), row_loss);
 }
 
 /// The gradient of the mean with respect to the scores.
@@ -28,10 +28,10 @@ pub fn dense_ids<T: Float>(
 pub fn gradient_dense_ids<T: Float>(
     out: &mut Dense<T>,
     score: DenseView<'_, T>,
-    label: DenseView<'_, u32>,
+    label: IdsView<'_>,
     _context: &mut Context,
 ) {
-    mean_gradient(out, score, label.values().iter().copied(), |scores, label| {
+    mean_gradient(out, score, label.iter(), |scores, label| {
         row(scores, label);
     });
 }
@@ -42,11 +42,11 @@ pub fn gradient_dense_ids<T: Float>(
 ///
 /// If the label is not below the number of scores.
 #[inline(always)]
-pub fn row<T: Float>(scores: &mut [T], label: u32) -> T {
-    let labelled = scores[label as usize];
+pub fn row<T: Float>(scores: &mut [T], label: usize) -> T {
+    let labelled = scores[label];
     let (largest, total) = exponentials(scores);
     scores.iter_mut().for_each(|score| *score /= total);
-    scores[label as usize] -= T::one();
+    scores[label] -= T::one();
     total.ln() - (labelled - largest)
 }
 
@@ -56,8 +56,8 @@ pub fn row<T: Float>(scores: &mut [T], label: u32) -> T {
 ///
 /// If the label is not below the number of scores.
 #[inline(always)]
-pub fn row_loss<T: Float>(scores: &[T], label: u32) -> T {
-    let labelled = scores[label as usize];
+pub fn row_loss<T: Float>(scores: &[T], label: usize) -> T {
+    let labelled = scores[label];
     let largest = scores.iter().fold(T::neg_infinity(), |largest, &score| largest.max(score));
     let total: T = scores.iter().map(|&score| (score - largest).exp()).sum();
     total.ln() - (labelled - largest)

@@ -62,6 +62,10 @@ kernels! {
     /// The rows that the row_sparse operand stores.
     intersection_dense_row_sparse(RowSparse, Dense, RowSparse) =
         |out, lhs, rhs, f| row_sparse_pattern(out, rhs, lhs, flip(f));
+    /// What the left operand stores; the right one is 0 where it stores nothing.
+    left_csr_csr(Csr, Csr, Csr) = merge::left_csr;
+    /// The rows that the left operand stores.
+    left_row_sparse_row_sparse(RowSparse, RowSparse, RowSparse) = merge::left_row_sparse;
     /// What the left operand stores.
     left_csr_dense(Csr, Csr, Dense) = csr_pattern;
     /// The rows that the left operand stores.

@@ -3,15 +3,21 @@
 //! A shape rule is one of
 //!
 //! - `[m, k] [k, n] -> [m, n]`: ranks and equal extents by letter; an operand read transposed is
-//!   turned first;
+//!   turned first; where ranks differ, alternatives are separated by `|`;
 //! - `same same -> same`, `same same -> []`: all operands have one shape;
 //! - `any any -> like`: the result has the shape of the operand called `like`;
 //! - `broadcast`: NumPy's rule, extents equal or 1, aligned from the right;
-//! - `reduce`: `axis` removed (or kept as 1 with `keepdims`), everything without an axis.
+//! - `reduce`: the axes of `axis` removed (or kept as 1 with `keepdims`), everything without an axis; with `exclude` all
+//!   others;
+//! - the name of a function of [`structural`]: shapes that depend on attributes.
+//!
+//! Optional operands come last in a rule, and are skipped where they are not given.
 
 use crate::ir::Attributes;
 use crate::operators::Operator;
 use std::fmt;
+
+mod structural;
 
 /// One extent.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -108,6 +114,11 @@ pub enum ShapeError {
         /// The same for the second.
         second: (usize, usize, Dim),
     },
+    /// An attribute does not fit the operands.
+    Attribute {
+        /// What is wrong, in words; operands are written as `{0}`, `{1}`.
+        message: String,
+    },
     /// An axis is beyond the operand's rank.
     Axis {
         /// The axis given.
@@ -132,6 +143,11 @@ impl ShapeError {
                 "`{}` (dimension {} of `{}`) and `{}` (dimension {} of `{}`) must be equal",
                 first.2, first.1, operands[first.0], second.2, second.1, operands[second.0],
             ),
+            ShapeError::Attribute { message } => {
+                operands.iter().enumerate().fold(message.clone(), |text, (index, name)| {
+                    text.replace(&format!("{{{index}}}"), name)
+                })
+            }
             ShapeError::Axis { axis, found } => {
                 format!("axis {axis} is beyond the shape {} of `{}`", show(found), operands[0])
             }
@@ -157,8 +173,27 @@ pub fn infer(
     match operator.shape {
         "broadcast" => broadcast(operands, unify),
         "reduce" => reduce(attributes, &operands[0]),
-        rule => signature(rule, operator, attributes, operands, unify),
+        rule if rule.contains("->") => alternatives(rule, operator, attributes, operands, unify),
+        name => structural::infer(name, operator, attributes, operands, unify),
     }
+}
+
+/// The first of the rules separated by `|` whose ranks fit; the first one where none does.
+fn alternatives(
+    rule: &str,
+    operator: &Operator,
+    attributes: &Attributes,
+    operands: &[Dims],
+    unify: &mut Substitution,
+) -> Result<Dims, ShapeError> {
+    let fits = |rule: &&str| {
+        let patterns = terms(rule.split("->").next().unwrap_or_default());
+        patterns.iter().zip(operands).all(|(pattern, dims)| {
+            !pattern.starts_with('[') || names_of(pattern).len() == dims.len()
+        })
+    };
+    let chosen = rule.split('|').find(fits).or(rule.split('|').next()).unwrap_or(rule);
+    signature(chosen, operator, attributes, operands, unify)
 }
 
 /// NumPy's rule for any number of operands.
@@ -190,20 +225,18 @@ fn broadcast(operands: &[Dims], unify: &mut Substitution) -> Result<Dims, ShapeE
 }
 
 fn reduce(attributes: &Attributes, dims: &Dims) -> Result<Dims, ShapeError> {
-    let keep = attributes.flag("keepdims");
-    let Some(axis) = attributes.axis("axis") else {
-        return Ok(if keep { vec![Dim::Size(1); dims.len()] } else { Vec::new() });
-    };
-    let Some(place) = place_of(axis, dims.len()) else {
+    let axes = attributes.axes("axis");
+    if let Some(list) = &axes.0
+        && let Some(axis) = list.values().find(|axis| place_of(*axis, dims.len()).is_none())
+    {
         return Err(ShapeError::Axis { axis, found: dims.clone() });
-    };
-    let mut result = dims.clone();
-    if keep {
-        result[place] = Dim::Size(1);
-    } else {
-        result.remove(place);
     }
-    Ok(result)
+    let (keep, exclude) = (attributes.flag("keepdims"), attributes.flag("exclude"));
+    let each = dims.iter().enumerate().filter_map(|(place, dim)| {
+        let reduced = axes.contain(place, dims.len()) != exclude;
+        if reduced { keep.then_some(Dim::Size(1)) } else { Some(dim.clone()) }
+    });
+    Ok(each.collect())
 }
 
 /// The position of an axis, counted from the end where it is negative.
@@ -223,7 +256,7 @@ fn signature(
         || -> ! { panic!("shape rule `{rule}` of `{}` is not well formed", operator.name) };
     let Some((lhs, result)) = rule.split_once("->") else { malformed() };
     let patterns = terms(lhs);
-    if patterns.len() != operands.len() {
+    if patterns.len() < operands.len() {
         malformed();
     }
     // What each letter stands for, and where it was first seen.
@@ -392,15 +425,15 @@ mod tests {
 
     #[test]
     fn reductions_and_losses() {
-        use crate::ir::AttributeValue::{Axis, Flag};
+        use crate::ir::AttributeValue::{Flag, Integer};
         assert_eq!(check("sum", &[], &["[n, k]"]), "[]");
-        assert_eq!(check("sum", &[("axis", Axis(-1))], &["[n, k]"]), "[n]");
+        assert_eq!(check("sum", &[("axis", Integer(-1))], &["[n, k]"]), "[n]");
         assert_eq!(
-            check("mean", &[("axis", Axis(0)), ("keepdims", Flag(true))], &["[n, k]"]),
+            check("mean", &[("axis", Integer(0)), ("keepdims", Flag(true))], &["[n, k]"]),
             "[1, k]"
         );
         assert_eq!(
-            check("sum", &[("axis", Axis(2))], &["[n, k]"]),
+            check("sum", &[("axis", Integer(2))], &["[n, k]"]),
             "axis 2 is beyond the shape [n, k] of `x`"
         );
         assert_eq!(check("squared_error", &[], &["[n, 1]", "[n, 1]"]), "[]");
