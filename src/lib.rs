@@ -40,8 +40,8 @@ pub mod __private {
     pub use crate::optimizer::Updater;
     pub use crate::{Error, Result};
     pub use sparse_core::element::Float;
-    pub use sparse_core::ir::{Axes, List};
     pub use sparse_core::inspect;
+    pub use sparse_core::ir::{Axes, List};
     pub use sparse_core::storage::{ElementType, Storage};
     pub use sparse_core::update_rules::UpdateRule;
 }

@@ -157,7 +157,7 @@ fn row_function(emit: &Emit<'_>, parts: &LinearRows) -> TokenStream {
     let label = if graph.value(parts.label).element.is_float() {
         quote!(&label[row * columns..(row + 1) * columns])
     } else {
-        quote!(label[row])
+        quote!(label[row] as usize)
     };
 
     let gradient = local(parts.score_gradient);

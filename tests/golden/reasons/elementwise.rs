@@ -1,59 +1,9 @@
-//! Where the library differs from the reference on purpose, and why.
+//! Element-wise operators, reductions, products and conversions.
 
-use crate::tally::Outcome;
-use Kind::{
-    GradientRule, GradientSparser, GradientStorage, Refused, Rule, Sparser, Storage, ZeroForNan,
-};
+use super::Kind::*;
+use super::Reason;
 
-/// In what a result differs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
-    /// There is a sparse rule where the reference falls back to dense copies.
-    Rule,
-    /// Refused without `fallback`, where the reference makes a dense result without calling it a fallback.
-    Refused,
-    /// A result is sparse where the reference's is dense.
-    Sparser,
-    /// A result has another storage type.
-    Storage,
-    /// A sparse result stores nothing, so that it is 0, where the reference's is NaN.
-    ZeroForNan,
-    /// The values of a result.
-    Values,
-    /// As `Rule`, of a gradient.
-    GradientRule,
-    /// As `Refused`, of a gradient.
-    GradientRefused,
-    /// As `Sparser`, of a gradient.
-    GradientSparser,
-    /// The storage type of a gradient.
-    GradientStorage,
-    /// As `ZeroForNan`, of a gradient.
-    GradientZeroForNan,
-    /// The values of a gradient.
-    GradientValues,
-}
-
-/// One difference.
-pub(crate) struct Deviation {
-    kind: Kind,
-    message: String,
-}
-
-impl Kind {
-    pub(crate) fn because(self, message: impl Into<String>) -> Deviation {
-        Deviation { kind: self, message: message.into() }
-    }
-}
-
-/// A reason for differences of some kinds in the cases whose ids match one of the patterns (`*` is anything).
-struct Reason {
-    patterns: &'static [&'static str],
-    kinds: &'static [Kind],
-    why: &'static str,
-}
-
-const REASONS: &[Reason] = &[
+pub(super) const REASONS: &[Reason] = &[
     Reason {
         patterns: &["dot.dc.*", "dot.cd.*"],
         kinds: &[Rule, GradientRule, Sparser, GradientSparser],
@@ -138,50 +88,3 @@ const REASONS: &[Reason] = &[
         why: "the transpose of a csr is a csr",
     },
 ];
-
-/// Patterns of cases of operators that are built, which need something that is not.
-const NOT_BUILT: &[(&str, &str)] = &[("dot.*.rank1_rhs", "dot with a vector")];
-
-/// What becomes of a case that could not be run.
-pub(crate) fn judge_failure(id: &str, message: String) -> Outcome {
-    match NOT_BUILT.iter().find(|(pattern, _)| matches(pattern, id)) {
-        Some((_, what)) => Outcome::NotBuilt((*what).to_owned()),
-        None => Outcome::Failed(message),
-    }
-}
-
-/// What becomes of a case: every deviation needs a reason.
-pub(crate) fn judge(id: &str, deviations: Vec<Deviation>) -> Outcome {
-    let mut covered = Outcome::Passed;
-    let mut failures = Vec::new();
-    for deviation in deviations {
-        let reason = REASONS.iter().find(|reason| {
-            reason.kinds.contains(&deviation.kind)
-                && reason.patterns.iter().any(|pattern| matches(pattern, id))
-        });
-        match reason {
-            Some(reason) => covered = Outcome::Reason(reason.why),
-            None => failures.push(format!("{:?}: {}", deviation.kind, deviation.message)),
-        }
-    }
-    if failures.is_empty() { covered } else { Outcome::Failed(failures.join("; ")) }
-}
-
-/// Whether an id matches a pattern.
-pub(crate) fn matches(pattern: &str, id: &str) -> bool {
-    match pattern.split_once('*') {
-        None => pattern == id,
-        Some((head, tail)) => id.strip_prefix(head).is_some_and(|rest| {
-            (0..=rest.len())
-                .filter(|&at| rest.is_char_boundary(at))
-                .any(|at| matches(tail, &rest[at..]))
-        }),
-    }
-}
-
-#[test]
-fn patterns() {
-    assert!(matches("dot.*c*.base", "dot.dc.NN.base") && matches("*", "") && matches("a", "a"));
-    assert!(!matches("dot.*c*.base", "dot.dd.NN.base") && !matches("a", "ab"));
-    assert!(!matches("a*a", "a"));
-}

@@ -1,0 +1,5 @@
+//! Layers and losses.
+
+use super::Reason;
+
+pub(super) const REASONS: &[Reason] = &[];

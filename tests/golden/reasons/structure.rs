@@ -1,0 +1,5 @@
+//! Operators that move elements.
+
+use super::Reason;
+
+pub(super) const REASONS: &[Reason] = &[];

@@ -1,0 +1,161 @@
+//! What the reference's operators are in this language: one line each.
+
+use crate::case::{number, storage};
+use nnz::core::ir::{AttributeValue, Attributes, Graph, Place, ValueId};
+use nnz::core::operators::find;
+use nnz::core::storage::Storage;
+use serde_json::{Map, Value};
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+
+mod elementwise;
+mod nn;
+mod structure;
+
+/// Operators of the reference that are not built yet.
+pub(crate) fn not_built() -> impl Iterator<Item = &'static str> {
+    [structure::NOT_BUILT, nn::NOT_BUILT].into_iter().flatten().copied()
+}
+
+/// What becomes of an operator.
+pub(crate) enum Recipe {
+    /// It is built.
+    Built {
+        /// Appends it to a graph.
+        build: Build,
+        /// What the compiler says to write where it refuses that.
+        explicit: Option<Build>,
+    },
+    /// It is in the list; what of it is missing.
+    NotBuilt(String),
+}
+
+impl Recipe {
+    fn built(build: impl Fn(&mut Graph, &[ValueId]) -> ValueId + 'static) -> Self {
+        Recipe::Built { build: Box::new(build), explicit: None }
+    }
+}
+
+/// Appends operators that compute something from operands.
+pub(crate) type Build = Box<dyn Fn(&mut Graph, &[ValueId]) -> ValueId>;
+
+/// The attributes of a case, each of which must be understood.
+pub(crate) struct Given<'a> {
+    attributes: Option<&'a Map<String, Value>>,
+    understood: RefCell<BTreeSet<&'static str>>,
+}
+
+impl<'a> Given<'a> {
+    pub(crate) fn new(attributes: &'a Value) -> Self {
+        Given { attributes: attributes.as_object(), understood: RefCell::default() }
+    }
+
+    fn get(&self, name: &'static str) -> &'a Value {
+        self.understood.borrow_mut().insert(name);
+        self.attributes.and_then(|map| map.get(name)).unwrap_or(&Value::Null)
+    }
+
+    fn flag(&self, name: &'static str) -> bool {
+        self.get(name).as_bool().unwrap_or(false)
+    }
+
+    fn storage(&self, name: &'static str) -> Option<Storage> {
+        storage(self.get(name))
+    }
+
+    fn number(&self, name: &'static str) -> Option<f64> {
+        number(self.get(name))
+    }
+
+    fn integer(&self, name: &'static str) -> Option<i64> {
+        self.get(name).as_i64()
+    }
+
+    /// An axis, several, or all of them.
+    fn axes(&self, name: &'static str) -> Option<Vec<i64>> {
+        match self.get(name) {
+            Value::Array(list) => list.iter().map(Value::as_i64).collect(),
+            value => value.as_i64().map(|axis| vec![axis]),
+        }
+    }
+
+    /// The first attribute that nobody looked at.
+    fn unknown(&self) -> Option<&'a str> {
+        let understood = self.understood.borrow();
+        let mut names = self.attributes.into_iter().flat_map(Map::keys);
+        names.find(|name| !understood.contains(name.as_str())).map(String::as_str)
+    }
+}
+
+/// An operator by the reference's name. An attribute that is not understood is an error, like a name that is
+/// neither known nor in the list.
+pub(crate) fn recipe(op: &str, attributes: &Value) -> Result<Recipe, String> {
+    if not_built().any(|name| name == op) {
+        return Ok(Recipe::NotBuilt(op.to_owned()));
+    }
+    let given = Given::new(attributes);
+    let recipe = known(op, &given).ok_or_else(|| format!("unknown operator `{op}`"))?;
+    match given.unknown() {
+        Some(name) => Err(format!("unknown attribute `{name}` of `{op}`")),
+        None => Ok(recipe),
+    }
+}
+
+fn known(op: &str, given: &Given<'_>) -> Option<Recipe> {
+    if op == "dot" {
+        return Some(dot(given));
+    }
+    if let Some(recipe) = structure::known(op, given).or_else(|| nn::known(op, given)) {
+        return Some(recipe);
+    }
+    let build = elementwise::known(op, given)?;
+    Some(Recipe::Built { build, explicit: None })
+}
+
+fn dot(given: &Given<'_>) -> Recipe {
+    let mut attributes = Attributes::default();
+    for (name, theirs) in [("transpose_lhs", "transpose_a"), ("transpose_rhs", "transpose_b")] {
+        attributes.set(name, AttributeValue::Flag(given.flag(theirs)));
+    }
+    let Some(out) = given.storage("forward_stype") else {
+        return Recipe::built(move |graph, operands| {
+            apply(graph, "dot", operands, attributes.clone())
+        });
+    };
+    let mut requested = attributes.clone();
+    requested.set("out", AttributeValue::Storage(out));
+    Recipe::Built {
+        build: Box::new(move |graph, operands| apply(graph, "dot", operands, requested.clone())),
+        explicit: Some(Box::new(move |graph, operands| {
+            let product = apply(graph, "dot", operands, attributes.clone());
+            apply(graph, out.name(), &[product], Attributes::default())
+        })),
+    }
+}
+
+/// An operator of the table. Operators that are given in the wrong number are left to the compiler.
+fn apply(graph: &mut Graph, name: &str, operands: &[ValueId], attributes: Attributes) -> ValueId {
+    let operator = find(name).unwrap_or_else(|| panic!("no operator `{name}`"));
+    let arity = operator.required()..=operator.operands.len();
+    let fits = operator.chain.is_some() || arity.contains(&operands.len());
+    assert!(fits, "{} operands of `{name}`", operands.len());
+    graph.apply(operator, operands.to_vec(), attributes, Place::default())
+}
+
+fn plain(name: &'static str) -> Build {
+    Box::new(move |graph, operands| apply(graph, name, operands, Attributes::default()))
+}
+
+/// An operator with attributes.
+fn with(name: &'static str, attributes: &[(&'static str, AttributeValue)]) -> Build {
+    let attributes = Attributes::from(attributes);
+    Box::new(move |graph, operands| apply(graph, name, operands, attributes.clone()))
+}
+
+#[test]
+fn the_lists_are_up_to_date() {
+    for op in not_built() {
+        let given = Given::new(&Value::Null);
+        assert!(known(op, &given).is_none(), "`{op}` is built and listed as not built");
+    }
+}
