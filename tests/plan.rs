@@ -4,6 +4,7 @@
 use nnz::core::inspect::{Part, Written};
 use nnz::prelude::*;
 use std::fmt::Write as _;
+use std::path::Path;
 use std::process::{Command, Output};
 use std::sync::{Arc, Mutex};
 use tracing::field::{Field, Visit};
@@ -20,6 +21,20 @@ graph! {
         let logit = dot(x, w) + b;
         loss logistic(logit, y);
         output p = sigmoid(logit);
+    }
+
+    /// Least-squares regression on sparse features, as in the README.
+    pub model LinearRegression {
+        input x: csr[n, d];
+        label y: dense[n, 1];
+
+        param w: row_sparse[d, 1] = Normal { mean: 0.0, std: 0.01 };
+        param b: dense[1] = Zeros;
+
+        let pred = dot(x, w) + b;
+
+        loss squared_error(pred, y);
+        output pred;
     }
 
     pub model Silent {
@@ -84,6 +99,32 @@ fn a_plan_is_data() {
     assert_eq!(gradient.computed.unwrap().kernel, "dot_csr_transposed_dense");
     assert!(plan.to_string().contains("p       [n, 1]  dense "), "{plan}");
     assert!(plan.to_dot().contains("p = sigmoid"));
+}
+
+/// Compares a committed file with what it should be, or writes it under `NNZ_BLESS=1`.
+fn check_file(path: &str, expected: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
+    if std::env::var_os("NNZ_BLESS").is_some() {
+        std::fs::write(&path, expected).unwrap();
+    }
+    let found = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(
+        found == expected,
+        "{} is stale: run `NNZ_BLESS=1 cargo test --test plan`",
+        path.display()
+    );
+}
+
+#[test]
+fn the_readme_shows_the_plan() {
+    let readme = include_str!("../README.md");
+    let (before, rest) = readme.split_once("<!-- plan -->\n").unwrap();
+    let (_, after) = rest.split_once("<!-- end of plan -->").unwrap();
+    let plan = LinearRegression::PLAN;
+    let expected =
+        format!("{before}<!-- plan -->\n```text\n{plan}```\n<!-- end of plan -->{after}");
+    check_file("README.md", &expected);
+    check_file("docs/plan.svg", &plan.to_svg());
 }
 
 /// Remembers what is logged, with its fields.
