@@ -14,7 +14,7 @@ use sparse_core::storage::ElementType;
 use sprs::TriMat;
 use sprs::io::{IoError, read_matrix_market_from_bufread};
 use sprs::num_kinds::Pattern;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::Path;
 
 /// Reads a matrix: fields `real`, `integer` and `pattern` (all values 1), symmetries `general`, `symmetric` and
@@ -68,19 +68,36 @@ pub fn read_from<T: Float>(name: &str, reader: impl Read) -> Result<Csr<T>, Read
 /// [`ReadError::Io`].
 pub fn write<T: Float>(path: impl AsRef<Path>, matrix: &Csr<T>) -> Result<(), ReadError> {
     let path = path.as_ref();
-    replace_file(path, |writer| {
-        writeln!(writer, "%%MatrixMarket matrix coordinate real general")?;
-        writeln!(writer, "{} {} {}", matrix.n_rows(), matrix.n_cols(), matrix.nnz())?;
-        for (i, row) in matrix.iter_rows().enumerate() {
-            for (column, value) in row {
-                write!(writer, "{} {} ", i as u64 + 1, column as u64 + 1)?;
-                write_number(writer, value)?;
-                writeln!(writer)?;
-            }
+    replace_file(path, |writer| write_lines(writer, matrix))
+        .map_err(|source| ReadError::Io { file: path.display().to_string(), source })
+}
+
+/// As [`write()`], to a writer; `name` stands for the file in messages. Writes a number at a time: give a file a
+/// buffer.
+///
+/// # Errors
+///
+/// [`ReadError::Io`].
+pub fn write_to<T: Float>(
+    name: &str,
+    mut writer: impl Write,
+    matrix: &Csr<T>,
+) -> Result<(), ReadError> {
+    write_lines(&mut writer, matrix)
+        .map_err(|source| ReadError::Io { file: name.to_owned(), source })
+}
+
+fn write_lines<T: Float>(writer: &mut dyn Write, matrix: &Csr<T>) -> io::Result<()> {
+    writeln!(writer, "%%MatrixMarket matrix coordinate real general")?;
+    writeln!(writer, "{} {} {}", matrix.n_rows(), matrix.n_cols(), matrix.nnz())?;
+    for (i, row) in matrix.iter_rows().enumerate() {
+        for (column, value) in row {
+            write!(writer, "{} {} ", i as u64 + 1, column as u64 + 1)?;
+            write_number(writer, value)?;
+            writeln!(writer)?;
         }
-        Ok(())
-    })
-    .map_err(|source| ReadError::Io { file: path.display().to_string(), source })
+    }
+    Ok(())
 }
 
 /// The two words of the header that vary.
@@ -280,6 +297,7 @@ impl<R: Read> BufRead for Text<'_, R> {
 mod tests {
     use super::*;
     use crate::data::synthetic::random_csr;
+    use proptest::prelude::*;
 
     fn parse(text: &str) -> Result<Csr<f32>, String> {
         read_from("file", text.as_bytes()).map_err(|error| error.to_string())
@@ -396,5 +414,45 @@ mod tests {
         let again = read::<f64>(&path);
         std::fs::remove_file(&path).unwrap();
         assert_eq!(again.unwrap(), matrix);
+    }
+
+    /// Any finite values, and any pattern, rows and columns of nothing included.
+    fn matrices() -> impl Strategy<Value = Csr<f64>> {
+        let value = any::<f64>().prop_filter("finite", |value| value.is_finite());
+        (0..6usize, 1..6usize).prop_flat_map(move |(n_rows, n_cols)| {
+            let row = prop::collection::btree_map(0..n_cols, value.clone(), 0..=n_cols);
+            prop::collection::vec(row, n_rows)
+                .prop_map(move |rows| Csr::from_rows(n_cols, rows).unwrap())
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn any_matrix_is_read_as_it_was_written(matrix in matrices()) {
+            let mut text = Vec::new();
+            write_to("file", &mut text, &matrix).unwrap();
+            let again: Csr<f64> = read_from("file", &text[..]).unwrap();
+            prop_assert_eq!((again.indptr(), again.columns()), (matrix.indptr(), matrix.columns()));
+            let bits = |csr: &Csr<f64>| csr.values().iter().map(|v| v.to_bits()).collect::<Vec<_>>();
+            prop_assert_eq!(bits(&again), bits(&matrix));
+        }
+
+        #[test]
+        fn a_file_cut_short_is_refused(matrix in matrices(), cut in any::<prop::sample::Index>()) {
+            let mut text = Vec::new();
+            write_to("file", &mut text, &matrix).unwrap();
+            let cut = cut.index(text.len());
+            if let Ok(read) = read_from::<f64>("file", &text[..cut]) {
+                // Nothing but digits of the last number, or the last end of a line, can be missing.
+                prop_assert_eq!(read.columns().len(), matrix.nnz());
+            }
+        }
+
+        #[test]
+        fn any_bytes_are_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..60)) {
+            let header = b"%%MatrixMarket matrix coordinate real general\n";
+            prop_assert!(read_from::<f32>("file", &bytes[..]).is_err());
+            let _ = read_from::<f32>("file", &[&header[..], &b"3 3 2\n"[..], &bytes].concat()[..]);
+        }
     }
 }

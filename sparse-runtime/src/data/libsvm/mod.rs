@@ -34,7 +34,7 @@ mod read;
 mod write;
 
 pub use read::{IndexBase, ReadReport, Reader, read};
-pub use write::write;
+pub use write::{write, write_to};
 
 #[cfg(test)]
 mod file_tests;

@@ -1,5 +1,4 @@
-use super::write::rows_of;
-use super::{IndexBase, Reader};
+use super::{IndexBase, Reader, write_to};
 use crate::data::{ColumnValues, Dataset, Place, Problem, ReadError};
 use crate::formats::ColumnIdsView;
 use proptest::prelude::*;
@@ -281,7 +280,7 @@ proptest! {
     fn our_writer_loses_nothing(rows_in in any_rows()) {
         let data = parse(&text_of(&rows_in), IndexBase::Zero).unwrap();
         let mut text = Vec::new();
-        rows_of(&data).unwrap().write(&mut text).unwrap();
+        write_to("file", &mut text, &data).unwrap();
         let reader = Reader::new().n_features(data.n_features()).index_base(IndexBase::One);
         let again = reader.read_bytes("file", &text).unwrap();
         prop_assert_eq!(again.features(), data.features());

@@ -45,6 +45,24 @@ pub fn write<T: Float>(path: impl AsRef<Path>, dataset: &Dataset<T>) -> Result<(
     result.map_err(|source| ReadError::Io { file: file(), source })
 }
 
+/// As [`write()`], to a writer, uncompressed; `name` stands for the file in messages. Writes a number at a time: give a
+/// file a buffer.
+///
+/// # Errors
+///
+/// [`ReadError::Data`] and [`ReadError::Io`].
+pub fn write_to<T: Float>(
+    name: &str,
+    mut writer: impl Write,
+    dataset: &Dataset<T>,
+) -> Result<(), ReadError> {
+    let file = || name.to_owned();
+    rows_of(dataset)
+        .map_err(|source| ReadError::Data { file: file(), source: Box::new(source) })?
+        .write(&mut writer)
+        .map_err(|source| ReadError::Io { file: file(), source })
+}
+
 #[cfg(feature = "gzip")]
 fn replace_compressed<T: Float>(
     path: &Path,
@@ -65,7 +83,7 @@ fn replace_compressed<T: Float>(path: &Path, _: &Rows<'_, T>) -> Result<io::Resu
 }
 
 /// What is written.
-pub(super) struct Rows<'a, T: Float> {
+struct Rows<'a, T: Float> {
     features: &'a Csr<T>,
     labels: Labels<'a, T>,
 }
@@ -75,7 +93,7 @@ enum Labels<'a, T: Float> {
     Ids(&'a Dense<u32>, &'a [f64]),
 }
 
-pub(super) fn rows_of<T: Float>(dataset: &Dataset<T>) -> Result<Rows<'_, T>, DataError> {
+fn rows_of<T: Float>(dataset: &Dataset<T>) -> Result<Rows<'_, T>, DataError> {
     let missing = |role| DataError::NotWritable { role };
     let classes = dataset.classes().map_or(&[][..], |classes| classes.labels());
     let labels = dataset.labels().filter(|labels| labels.shape().row_size() == 1);
@@ -90,7 +108,7 @@ pub(super) fn rows_of<T: Float>(dataset: &Dataset<T>) -> Result<Rows<'_, T>, Dat
 }
 
 impl<T: Float> Rows<'_, T> {
-    pub(super) fn write(&self, writer: &mut dyn Write) -> io::Result<()> {
+    fn write(&self, writer: &mut dyn Write) -> io::Result<()> {
         for (i, row) in self.features.iter_rows().enumerate() {
             match &self.labels {
                 Labels::Numbers(labels) => write_number(writer, labels.values()[i])?,

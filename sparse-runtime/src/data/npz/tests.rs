@@ -1,5 +1,6 @@
 use super::*;
 use crate::formats::ColumnIdsView;
+use proptest::prelude::*;
 use std::io::{Cursor, Write};
 use std::path::PathBuf;
 use zip::write::{SimpleFileOptions, ZipWriter};
@@ -211,6 +212,80 @@ fn damaged_files_never_panic() {
             if let Ok(csr) = read_bytes(damaged) {
                 assert_eq!(csr, expected(), "{name} with byte {at} changed");
             }
+        }
+    }
+}
+
+/// The file of a matrix, with indices of 32 or 64 bits.
+fn file_of(matrix: &Csr<f64>, wide: bool) -> Vec<u8> {
+    let ids = |ids: &mut dyn Iterator<Item = u64>| {
+        let ids: Vec<i64> = ids.map(|id| id as i64).collect();
+        let shape = format!("({},)", ids.len());
+        match wide {
+            true => npy("<i8", &shape, &le(&ids, |id| id.to_le_bytes())),
+            false => npy("<i4", &shape, &le(&ids, |id| (*id as i32).to_le_bytes())),
+        }
+    };
+    let values = npy(
+        "<f8",
+        &format!("({},)", matrix.nnz()),
+        &le(matrix.values(), |value: &f64| value.to_le_bytes()),
+    );
+    let shape = [matrix.n_rows() as i64, matrix.n_cols() as i64];
+    let mut columns = matrix.iter_rows().flatten().map(|(column, _)| column as u64);
+    let arrays = [
+        ("indices", ids(&mut columns)),
+        ("indptr", ids(&mut matrix.indptr().iter().copied())),
+        ("format", npy("|S3", "()", b"csr")),
+        ("shape", npy("<i8", "(2,)", &le(&shape, |i: &i64| i.to_le_bytes()))),
+        ("data", values),
+    ];
+    let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
+    for (name, bytes) in arrays {
+        zip.start_file(format!("{name}.npy"), SimpleFileOptions::default()).unwrap();
+        zip.write_all(&bytes).unwrap();
+    }
+    zip.finish().unwrap().into_inner()
+}
+
+fn matrices() -> impl Strategy<Value = Csr<f64>> {
+    let value = any::<f64>().prop_filter("finite", |value| value.is_finite());
+    (0..6usize, 0..6usize).prop_flat_map(move |(n_rows, n_cols)| {
+        let row = prop::collection::btree_map(0..n_cols.max(1), value.clone(), 0..=n_cols);
+        prop::collection::vec(row, n_rows)
+            .prop_map(move |rows| Csr::from_rows(n_cols, rows).unwrap())
+    })
+}
+
+proptest! {
+    #[test]
+    fn any_matrix_is_read_as_it_is(matrix in matrices(), wide in any::<bool>()) {
+        let read = NpzCsr::read_from("file", Cursor::new(file_of(&matrix, wide))).unwrap();
+        let read: Csr<f64> = read.into_csr().unwrap();
+        prop_assert_eq!((read.indptr(), read.columns()), (matrix.indptr(), matrix.columns()));
+        let bits = |csr: &Csr<f64>| csr.values().iter().map(|v| v.to_bits()).collect::<Vec<_>>();
+        prop_assert_eq!(bits(&read), bits(&matrix));
+    }
+
+    /// Damage is refused, or leaves a valid matrix; no damage ends the process.
+    #[test]
+    fn damaged_bytes_are_read_or_refused(
+        matrix in matrices(),
+        damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4),
+        cut in prop::option::of(any::<prop::sample::Index>()),
+    ) {
+        let mut bytes = file_of(&matrix, false);
+        for (at, byte) in damage {
+            let at = at.index(bytes.len());
+            bytes[at] = byte;
+        }
+        if let Some(cut) = cut {
+            bytes.truncate(cut.index(bytes.len()));
+        }
+        if let Ok(read) = NpzCsr::read_from("file", Cursor::new(bytes))
+            && let Ok(csr) = read.into_csr::<f32>()
+        {
+            prop_assert!(Csr::from_parts(csr.into_parts()).is_ok());
         }
     }
 }

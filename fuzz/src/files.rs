@@ -1,0 +1,168 @@
+//! Readers of files.
+
+use nnz::data::libsvm::{self as libsvm_file, IndexBase, Reader};
+use nnz::data::npz::NpzCsr;
+use nnz::data::{ColumnValues, Dataset, ReadError, matrix_market as matrix_market_file};
+use nnz::prelude::*;
+use std::io::Cursor;
+
+/// Text as a LibSVM file, with every base. What is read is the same as a stream, in parts, and when it is written and read
+/// again.
+pub fn libsvm(bytes: &[u8]) -> bool {
+    let bases = [IndexBase::Zero, IndexBase::One, IndexBase::Detect];
+    bases.map(|base| libsvm_of_base(bytes, base)).contains(&true)
+}
+
+fn libsvm_of_base(bytes: &[u8], base: IndexBase) -> bool {
+    let reader = Reader::new().index_base(base);
+    let data = match reader.read_bytes("bytes", bytes) {
+        Ok(data) => data,
+        Err(error) => {
+            check_message(&error);
+            return false;
+        }
+    };
+    let known = data.report().unwrap().index_base;
+    if base == IndexBase::Detect {
+        // The ways to read do not depend on the base, and a stream takes a large buffer.
+        assert_eq!(content(&reader.read("stream", bytes).unwrap()), content(&data));
+        let reader = reader.clone().index_base(known).n_features(data.n_features());
+        let mut rows = Vec::new();
+        for index in 0..3 {
+            match reader.clone().part(index, 3).read_bytes("part", bytes) {
+                Ok(part) => rows.extend(content(&part)),
+                Err(ReadError::Part { .. }) => {}
+                Err(error) => panic!("{error}"),
+            }
+        }
+        assert_eq!(rows, content(&data));
+    }
+    // Indices are written from one, whatever was read: the largest that there is has no successor.
+    if data.n_features() as u64 >= 1 << 63 {
+        return true;
+    }
+    let mut text = Vec::new();
+    libsvm_file::write_to("text", &mut text, &data).unwrap();
+    let reader = reader.index_base(IndexBase::One).n_features(data.n_features());
+    let again = reader.read_bytes("again", &text).unwrap();
+    assert_eq!(content(&again), content(&data));
+    true
+}
+
+/// Each row as its label and entries, numbers by their bits.
+fn content(data: &Dataset) -> Vec<(u32, Vec<(usize, u32)>)> {
+    let Some(ColumnValues::Dense(labels)) = data.labels() else { panic!("no labels") };
+    let rows = data.features().unwrap().iter_rows();
+    labels
+        .values()
+        .iter()
+        .zip(rows)
+        .map(|(label, row)| {
+            let entries = row.map(|(column, value)| (column, value.to_bits()));
+            (label.to_bits(), entries.collect())
+        })
+        .collect()
+}
+
+/// Text as a MatrixMarket file; what is read is the same when it is written and read again.
+pub fn matrix_market(bytes: &[u8]) -> bool {
+    // A file can promise any number of rows in a few bytes, and is given the memory for them: that is not what is tested.
+    const DIGITS: usize = 6;
+    if bytes.chunk_by(|a, b| a.is_ascii_digit() && b.is_ascii_digit()).any(|run| run.len() > DIGITS)
+    {
+        return false;
+    }
+    let matrix = match matrix_market_file::read_from::<f32>("bytes", bytes) {
+        Ok(matrix) => matrix,
+        Err(error) => {
+            check_message(&error);
+            return false;
+        }
+    };
+    check(&matrix);
+    let mut text = Vec::new();
+    matrix_market_file::write_to("text", &mut text, &matrix).unwrap();
+    let again = matrix_market_file::read_from::<f32>("again", &text[..]).unwrap();
+    assert_eq!(again, matrix);
+    true
+}
+
+/// Bytes as a file of SciPy's.
+pub fn npz(bytes: &[u8]) -> bool {
+    let read = NpzCsr::read_from("bytes", Cursor::new(bytes));
+    match read.and_then(|file| file.into_csr::<f32>()) {
+        Ok(matrix) => {
+            check(&matrix);
+            true
+        }
+        Err(error) => {
+            check_message(&error);
+            false
+        }
+    }
+}
+
+graph! {
+    /// What a checkpoint is loaded into.
+    pub model Small {
+        input x: csr[n, d];
+        label y: dense[n, 1];
+        param weight: row_sparse[d, 2] = Zeros;
+        param bias: dense[2] = Zeros;
+        param mix: dense[2, 1] = Zeros;
+        loss squared_error(dot(dot(x, weight) + bias, mix), y);
+    }
+}
+
+/// What stands in the kept inputs where a checkpoint has its model's fingerprint, which changes with the compiler.
+const FINGERPRINT: &[u8; 16] = b"feedfacefeedface";
+
+/// Bytes as a checkpoint. What is refused leaves the model as it was; what is loaded is loaded again from what is saved.
+pub fn checkpoint(bytes: &[u8]) -> bool {
+    let mut bytes = bytes.to_vec();
+    if let Some(at) = bytes.windows(FINGERPRINT.len()).position(|found| found == FINGERPRINT) {
+        let fingerprint = format!("{:016x}", Small::FINGERPRINT);
+        bytes[at..at + FINGERPRINT.len()].copy_from_slice(fingerprint.as_bytes());
+    }
+    let name = format!("nnz-fuzz-{}-{:?}", std::process::id(), std::thread::current().id());
+    let path = std::env::temp_dir().join(name);
+    std::fs::write(&path, &bytes).unwrap();
+    let described = nnz::training::checkpoint::read_metadata(&path);
+    let mut model = Small::new(dims! { d: 3 }, Seed(0)).unwrap();
+    let before = values(&model);
+    let loaded = nnz::training::checkpoint::load(&mut model, &path);
+    let accepted = match loaded {
+        Ok(metadata) => {
+            assert_eq!(described.unwrap(), metadata);
+            let mut again = Small::new(dims! { d: 3 }, Seed(0)).unwrap();
+            nnz::training::checkpoint::save(&model, &path).unwrap();
+            nnz::training::checkpoint::load(&mut again, &path).unwrap();
+            assert_eq!(values(&again), values(&model));
+            true
+        }
+        Err(error) => {
+            assert_eq!(values(&model), before, "half loaded: {error}");
+            false
+        }
+    };
+    std::fs::remove_file(&path).unwrap();
+    accepted
+}
+
+/// The bits of every weight.
+fn values(model: &Small) -> Vec<u32> {
+    let parameters = model.parameters();
+    parameters.iter().flat_map(|parameter| parameter.values).map(|value| value.to_bits()).collect()
+}
+
+/// A matrix that was read is canonical, and its values are numbers.
+fn check(matrix: &Csr) {
+    assert!(matrix.values().iter().all(|value| value.is_finite()));
+    assert!(Csr::from_parts(matrix.clone().into_parts()).is_ok());
+}
+
+/// An error can be told, in a line of reasonable length.
+fn check_message(error: &ReadError) {
+    let message = error.to_string();
+    assert!(!message.is_empty() && message.len() < 1000, "{message}");
+}
