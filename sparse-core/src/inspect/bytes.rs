@@ -156,9 +156,7 @@ impl Sizes {
                 if let Some(number) = self.distinct_ids(&names) {
                     return Size::Known(number as u128);
                 }
-                let storage = |input: &u32| plan.values.get(*input as usize).map(|v| v.storage);
-                let csr = inputs.iter().all(|input| storage(input) == Some(Storage::Csr));
-                (if csr { "columns" } else { "ids" }, names)
+                (if plan.are_csr(inputs) { "columns" } else { "ids" }, names)
             }
         };
         Size::Symbol(format!("{word}({})", inputs.join(", ")))

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::compile::Compiled;
 use crate::ir::{Fallback, Graph, Kind, ValueId};
-use crate::operators::{self, BinaryFamily};
+use crate::operators;
 use crate::passes::{Destination, Fusion, RowSet, kernel_name, rows_stored};
 use crate::shapes::{Dim, Dims};
 use crate::storage::Storage;
@@ -177,25 +177,22 @@ impl Parts {
     }
 }
 
-/// The value whose pattern a value has, as far as the operators say so; else the value itself.
+/// The value whose pattern a value has, where the operator is scalar and its sparse operands have one; else the value
+/// itself.
 fn pattern(graph: &Graph, id: ValueId) -> ValueId {
     let Some(apply) = graph.apply_of(id) else {
         return id;
     };
-    let keeps = match apply.operator.kind {
-        operators::Kind::Unary(_) => true,
-        operators::Kind::Binary(family, _) => {
-            matches!(
-                family,
-                BinaryFamily::Intersection | BinaryFamily::Left | BinaryFamily::Gradient
-            )
-        }
-        _ => false,
-    };
-    let sparse: Vec<ValueId> =
-        apply.operands.iter().copied().filter(|id| graph.storage(*id).is_sparse()).collect();
-    match sparse[..] {
-        [one] if keeps && graph.storage(one) == graph.storage(id) => pattern(graph, one),
+    let scalar =
+        matches!(apply.operator.kind, operators::Kind::Unary(_) | operators::Kind::Binary(..));
+    let sparse = || apply.operands.iter().copied().filter(|id| graph.storage(*id).is_sparse());
+    // A repeated operand is stored several times.
+    let alike = sparse().all(|operand| {
+        graph.storage(operand) == graph.storage(id) && graph.shape(operand) == graph.shape(id)
+    });
+    let patterns: BTreeSet<ValueId> = sparse().map(|operand| pattern(graph, operand)).collect();
+    match (patterns.first(), patterns.len()) {
+        (Some(pattern), 1) if scalar && alike && graph.storage(id).is_sparse() => *pattern,
         _ => id,
     }
 }

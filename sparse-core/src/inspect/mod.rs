@@ -159,7 +159,7 @@ pub struct PlanRows<'a> {
 pub enum PlanRowSet<'a> {
     /// Every row.
     All,
-    /// The columns that occur in these csr values of the batch.
+    /// The columns that occur in these csr values of the batch, or the ids in these arrays of ids.
     Columns(&'a [u32]),
 }
 
@@ -300,6 +300,12 @@ impl<'a> PlanTable<'a> {
             bytes: bytes::bytes(self, position, &sizes),
             instead_of: bytes::bytes(self, source, &sizes),
         })
+    }
+
+    /// Whether ids come from the columns of csr values, or else from arrays of ids.
+    fn are_csr(&self, inputs: &[u32]) -> bool {
+        let storage = |input: &u32| self.values.get(*input as usize).map(|value| value.storage);
+        inputs.iter().all(|input| storage(input) == Some(Storage::Csr))
     }
 
     fn positions(&self) -> impl Iterator<Item = u32> + use<> {

@@ -164,6 +164,17 @@ fn bytes_follow_the_pattern_of_an_operand() {
         assert_eq!(memory.parameters.number(), Some(8 * (10 + 1) * 1_000_000 + 8));
         assert_eq!(memory.gradients.number(), Some(900 * (8 + 8) + 900 * (8 + 80)));
     });
+    let text = "model M f32\nx = input csr f32 [n, d]\nz = input csr f32 [n, d]\nr = input csr f32 [1, d]\n\
+                g = input dense f32 [n, d]\ns = square(x)\nt = multiply(x, s)\nu = add(x, z)\nv = multiply(r, g)\n\
+                output s = s\noutput t = t\noutput u = u\noutput v = v";
+    plan(text, |plan| {
+        let bound = plan.bind(Sizes::default());
+        let bytes = |name| bound.bytes(name).unwrap().to_string();
+        assert_eq!(bytes("t"), "8·nnz(x) + 8·n + 8");
+        // What the operators do not say is a size of its own.
+        assert_eq!(bytes("u"), "8·nnz(u) + 8·n + 8");
+        assert_eq!(bytes("v"), "8·nnz(v) + 8·n + 8");
+    });
     let wide = "model M f32\nx = input csr f32 [n, 4294967297]\ny = tanh(x)\noutput y = y";
     plan(wide, |plan| {
         let bytes = plan.bind(Sizes::default()).bytes("y").unwrap();

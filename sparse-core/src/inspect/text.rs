@@ -25,7 +25,8 @@ pub(super) fn table(plan: &PlanTable<'_>, sizes: &Sizes) -> String {
             PlanRowSet::Columns([]) => "no rows".to_owned(),
             PlanRowSet::Columns(inputs) => {
                 let names: Vec<String> = inputs.iter().map(|input| plan.label(*input)).collect();
-                format!("the columns of {}", names.join(" and "))
+                let word = if plan.are_csr(inputs) { "columns of" } else { "ids in" };
+                format!("the {word} {}", names.join(" and "))
             }
         };
         let writes = rows.writes.as_ref().map_or("nothing".to_owned(), describe);
