@@ -58,6 +58,7 @@ const STORED_LEFT: &[Rule] = &[
     rule("dense dense -> dense"),
     rule("csr csr -> csr").same_shape(),
     rule("row_sparse row_sparse -> row_sparse").same_shape(),
+    rule("row_sparse csr -> row_sparse").same_shape(),
     rule("csr dense -> csr"),
     rule("row_sparse dense -> row_sparse"),
 ];

@@ -30,7 +30,10 @@ macro_rules! reductions {
 const REDUCTION: &[Rule] =
     &[rule("dense -> dense"), rule("csr -> dense"), rule("row_sparse -> dense")];
 
-/// The same, but that the rows which a row_sparse array does not store stay so.
+/// An element that is not stored makes a product 0: dense operands only.
+const DENSE: &[Rule] = &[rule("dense -> dense")];
+
+/// As `REDUCTION`, but that the rows which a row_sparse array does not store stay so.
 const KEEPS_ROWS: &[Rule] = &[
     rule("dense -> dense"),
     rule("csr -> dense"),
@@ -55,7 +58,7 @@ reductions! {
             gradient("x", "broadcast_like(grad / out, x, axis = axis, exclude = exclude) * x"),
         ],
         "The norm over axes, or over everything: √Σx², or Σ|x| with `ord = 1`.";
-    PRODUCT "prod" = Product of "x", then "s", REDUCTION,
+    PRODUCT "prod" = Product of "x", then "s", DENSE,
         gradient = &[gradient("x", "broadcast_like(grad * out, x, axis = axis, exclude = exclude) / x")],
         "The product over axes, or over everything. Its gradient is not a number where an element is 0.";
     NANSUM "nansum" = Sum of "select(x == x, x, 0)", then "s", REDUCTION,

@@ -152,9 +152,9 @@ fn closed(operator: &'static Operator, rule: &Rule) -> (Graph, Option<ValueId>) 
     for attribute in operator.attributes.iter().filter(|attribute| attribute.kind.is_required()) {
         attributes.set(attribute.name, AttributeValue::Integer(1));
     }
-    // Conditions on numbers and attributes are met by some: clip(x, 0, 1), maximum(x, -1), power(x, 2), equal(x, 2).
-    if operator.attribute("lower").is_some() {
-        attributes.set("lower", AttributeValue::Integer(0));
+    // Conditions on numbers and attributes are met by some: clip(x, 0, 1), hard_sigmoid with beta = 0, maximum(x, -1), power(x, 2), equal(x, 2).
+    for name in ["lower", "beta"].into_iter().filter_map(|name| operator.attribute(name)) {
+        attributes.set(name.name, AttributeValue::Integer(0));
     }
     let trained = operands
         .iter()

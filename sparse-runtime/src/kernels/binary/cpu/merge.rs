@@ -262,3 +262,23 @@ pub(super) fn left_row_sparse<T: Float>(
         }
     });
 }
+
+/// The rows that the left array stores; the right one is 0 where it stores nothing.
+pub(super) fn left_row_sparse_csr<T: Float>(
+    out: &mut RowSparse<T>,
+    lhs: RowSparseView<'_, T>,
+    rhs: CsrView<'_, T>,
+    f: impl Fn(T, T) -> T + Copy,
+) {
+    out.rebuild(*lhs.shape(), |ids, values| {
+        for (id, x) in lhs.iter_rows() {
+            ids.push(id as u64);
+            let start = values.len();
+            values.extend(x.iter().map(|&x| f(x, T::zero())));
+            let (columns, stored) = rhs.row(id).unwrap_or_default();
+            for (column, &y) in columns.iter().zip(stored) {
+                values[start + column] = f(x[column], y);
+            }
+        }
+    });
+}

@@ -65,6 +65,8 @@ kernels! {
     /// What the left operand stores; the right one is 0 where it stores nothing.
     left_csr_csr(Csr, Csr, Csr) = merge::left_csr;
     /// The rows that the left operand stores.
+    left_row_sparse_csr(RowSparse, RowSparse, Csr) = merge::left_row_sparse_csr;
+    /// The rows that the left operand stores.
     left_row_sparse_row_sparse(RowSparse, RowSparse, RowSparse) = merge::left_row_sparse;
     /// What the left operand stores.
     left_csr_dense(Csr, Csr, Dense) = csr_pattern;
