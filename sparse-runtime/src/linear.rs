@@ -20,7 +20,7 @@ pub trait Width: Copy {
     /// The number of columns.
     fn columns(&self) -> usize;
 
-    /// Runs `body` with two rows of scratch: on the stack where the width is known.
+    /// Runs `body` with two rows of scratch, the first of them zero: on the stack where the width is known.
     fn with_rows<T: Float, O>(
         &self,
         scratch: &mut Vec<T>,
@@ -66,6 +66,8 @@ impl Width for Runtime {
     ) -> O {
         scratch.resize(2 * self.0, T::zero());
         let (scores, saved) = scratch.split_at_mut(self.0);
+        // What the last row of data left there.
+        scores.fill(T::zero());
         body(scores, saved)
     }
 }
@@ -212,7 +214,6 @@ fn many_rows<'a, R: UpdateRule, T: Float, W: Width, K: UpdateKind, I: ColumnId>(
         }
         let (ids, values) = row_of(x, ids, row);
         width.with_rows(row_scratch, |scores, saved| {
-            scores.fill(T::zero());
             // SAFETY: a view's columns are below its `n_cols`, which `step` compared with `n_rows`; the
             // scores are as many as the parameter's columns.
             unsafe { product(ids, values, &mut rows, scores) };

@@ -1,0 +1,239 @@
+//! Every loop without bounds checks, on small input, against the same sums done by hand. What each `unsafe` block relies on
+//! is said there; Miri, run as `CONTRIBUTING.md` says, sees whether it holds.
+
+#![allow(clippy::unwrap_used)]
+
+use sparse_core::storage::Storage;
+use sparse_core::update_rules::{LazyUpdate, Sgd};
+use sparse_runtime::formats::{Csr, CsrView, Dense, RowSelection};
+use sparse_runtime::linear::{Fixed, Runtime, Scratch, Width, step};
+use sparse_runtime::ops;
+use sparse_runtime::optimizer::{ParameterSpec, RowAccumulator, Updater};
+
+const N_FEATURES: usize = 7;
+
+/// Rows of no, one, some and more than four entries: loops work on four at a time.
+fn data() -> Csr<f64> {
+    let rows = [
+        vec![(0, 1.0), (6, -2.0)],
+        vec![],
+        vec![(0, 0.5), (1, 1.5), (2, -1.0), (3, 2.0), (5, 1.0), (6, 0.25)],
+        vec![(6, 3.0)],
+        vec![(1, -1.0), (2, 1.0), (3, 0.5), (4, -0.5)],
+    ];
+    Csr::from_rows(N_FEATURES, rows).unwrap()
+}
+
+fn updater(rule: &Sgd, n_rows: usize, width: usize) -> Updater<Sgd, f64> {
+    let spec = ParameterSpec::new("w", n_rows, width, Some(Storage::RowSparse));
+    Updater::new(rule.clone(), vec![spec]).unwrap()
+}
+
+fn initial(n_rows: usize, width: usize) -> Vec<f64> {
+    (0..n_rows * width).map(|i| (i % 11) as f64 * 0.25 - 1.0).collect()
+}
+
+/// The rules that take different paths: only adding, with state, without state but more than adding.
+fn rules() -> Vec<Sgd> {
+    let plain = Sgd { learning_rate: 0.125, ..Sgd::default() };
+    let mut rules = vec![plain.clone()];
+    for lazy_update in [LazyUpdate::Exact, LazyUpdate::Touched, LazyUpdate::Dense] {
+        rules.push(Sgd { momentum: 0.5, lazy_update, ..plain.clone() });
+        rules.push(Sgd { weight_decay: 0.25, lazy_update, ..plain.clone() });
+    }
+    rules
+}
+
+/// One step by the textbook: the gradient of Σ (score - 1)² / 2 over the batch, then the rule on every row, or on those
+/// touched.
+fn by_hand(rule: &Sgd, x: CsrView<'_, f64>, w: &mut [f64], v: &mut [f64], width: usize) -> f64 {
+    let mut gradient = vec![0.0; w.len()];
+    let mut touched = vec![false; w.len() / width];
+    let mut loss = 0.0;
+    for row in x.iter_rows() {
+        let mut errors = vec![-1.0; width];
+        for (column, value) in row.clone() {
+            for (k, error) in errors.iter_mut().enumerate() {
+                *error += value * w[column * width + k];
+            }
+        }
+        loss += errors.iter().map(|error| error * error / 2.0).sum::<f64>();
+        for (column, value) in row {
+            touched[column] = true;
+            for (k, error) in errors.iter().enumerate() {
+                gradient[column * width + k] += value * error;
+            }
+        }
+    }
+    for (i, (w, v)) in w.iter_mut().zip(v).enumerate() {
+        if touched[i / width] || rule.lazy_update != LazyUpdate::Touched {
+            *v = rule.momentum * *v - rule.learning_rate * (gradient[i] + rule.weight_decay * *w);
+            *w += *v;
+        }
+    }
+    loss / x.n_rows().max(1) as f64
+}
+
+fn fused(
+    x: CsrView<'_, f64>,
+    w: &mut [f64],
+    updater: &mut Updater<Sgd, f64>,
+    width: impl Width,
+    scratch: &mut Scratch<f64>,
+) -> f64 {
+    updater.begin_step().unwrap();
+    let loss = step(x, 0, w, updater, width, scratch, |_, scores, _| {
+        scores.iter_mut().for_each(|score| *score -= 1.0);
+        scores.iter().map(|error| error * error / 2.0).sum()
+    });
+    updater.end_step().unwrap();
+    loss.unwrap()
+}
+
+fn assert_close(found: &[f64], expected: &[f64]) {
+    assert_eq!(found.len(), expected.len());
+    for (found, expected) in found.iter().zip(expected) {
+        assert!((found - expected).abs() <= 1e-12 * (1.0 + expected.abs()), "{found} {expected}");
+    }
+}
+
+/// The same steps fused and by hand: whole batches, single rows, rows in any order, ids of 64 bits.
+fn steps_agree(rule: &Sgd, width: impl Width) {
+    let columns = width.columns();
+    let x = data();
+    let wide: Vec<u64> = x.columns().iter().map(|id| id as u64).collect();
+    let wide = CsrView::new(N_FEATURES, x.indptr(), &wide[..], x.values()).unwrap();
+    let mut selection = RowSelection::new();
+    let shuffled = selection.gather(&x, &[3, 0, 3, 2, 1]).unwrap();
+    let batches = [
+        x.view(),
+        x.rows(3..4).unwrap(),
+        shuffled,
+        wide,
+        wide.rows(2..3).unwrap(),
+        x.rows(1..2).unwrap(),
+        x.rows(2..2).unwrap(),
+    ];
+
+    let (mut updater, mut scratch) = (updater(rule, N_FEATURES, columns), Scratch::default());
+    let mut w = initial(N_FEATURES, columns);
+    let (mut expected, mut v) = (w.clone(), vec![0.0; w.len()]);
+    for batch in batches {
+        let loss = fused(batch, &mut w, &mut updater, width, &mut scratch);
+        let by_hand = by_hand(rule, batch, &mut expected, &mut v, columns);
+        assert_close(&[loss], &[by_hand]);
+    }
+    updater.flush(0, &mut w).unwrap();
+    assert_close(&w, &expected);
+}
+
+#[test]
+fn fused_steps() {
+    for rule in rules() {
+        steps_agree(&rule, Fixed::<1>);
+        steps_agree(&rule, Fixed::<3>);
+        steps_agree(&rule, Runtime(1));
+        steps_agree(&rule, Runtime(2));
+    }
+}
+
+/// A table larger than a cache is asked for ahead.
+#[test]
+fn fused_steps_of_a_large_table() {
+    const N_ROWS: usize = 1 << 17;
+    let rows = (0..9).map(|i| [(i, 1.0), (N_ROWS / 2 + i, 0.5), (N_ROWS - 1, -1.0)]);
+    let x = Csr::from_rows(N_ROWS, rows).unwrap();
+    let mut selection = RowSelection::new();
+    let shuffled = selection.gather(&x, &[8, 1, 7, 2, 6, 3, 5, 4, 0, 8, 2]).unwrap();
+    let rule = Sgd { learning_rate: 0.125, ..Sgd::default() };
+    let (mut updater, mut scratch) = (updater(&rule, N_ROWS, 1), Scratch::default());
+    let mut w = vec![0.0; N_ROWS];
+    let mut expected = vec![0.0; N_ROWS];
+    for batch in [x.view(), shuffled, x.rows(4..5).unwrap()] {
+        fused(batch, &mut w, &mut updater, Fixed::<1>, &mut scratch);
+        // By hand, but on the stored columns only.
+        let errors: Vec<f64> = (batch.iter_rows())
+            .map(|row| row.map(|(column, value)| value * expected[column]).sum::<f64>() - 1.0)
+            .collect();
+        for (row, column, value) in batch.iter() {
+            expected[column] -= 0.125 * value * errors[row];
+        }
+    }
+    assert_close(&w, &expected);
+}
+
+#[test]
+fn rows_of_a_parameter() {
+    for rule in rules() {
+        let mut updater = updater(&rule, N_FEATURES, 2);
+        let mut w = initial(N_FEATURES, 2);
+        let (mut expected, mut v) = (w.clone(), vec![0.0; w.len()]);
+        for round in 0..3 {
+            updater.begin_step().unwrap();
+            let mut rows = updater.rows(0, &mut w).unwrap();
+            let gradients = [(6, [1.0, -1.0]), (round, [0.5, 2.0])];
+            for (row, gradient) in gradients {
+                rows.prefetch(row);
+                rows.settle(row);
+                rows.accumulate(row)[0] += gradient[0];
+                rows.accumulate(row)[1] += gradient[1];
+            }
+            rows.apply_accumulated();
+            rows.settle(5);
+            rows.update(5, 0, 0.25);
+            rows.update(5, 1, -0.25);
+            rows.settle(4);
+            rows.update_row(4, &[1.0, 0.0]);
+            rows.finish();
+            updater.end_step().unwrap();
+
+            let mut gradient = vec![None; 2 * N_FEATURES];
+            for (row, values) in gradients.into_iter().chain([(5, [0.25, -0.25]), (4, [1.0, 0.0])])
+            {
+                gradient[2 * row] = Some(values[0]);
+                gradient[2 * row + 1] = Some(values[1]);
+            }
+            for ((w, v), gradient) in expected.iter_mut().zip(&mut v).zip(gradient) {
+                if gradient.is_none() && rule.lazy_update == LazyUpdate::Touched {
+                    continue;
+                }
+                let gradient = gradient.unwrap_or(0.0) + rule.weight_decay * *w;
+                *v = rule.momentum * *v - rule.learning_rate * gradient;
+                *w += *v;
+            }
+        }
+        updater.flush(0, &mut w).unwrap();
+        assert_close(&w, &expected);
+    }
+}
+
+#[test]
+fn sums_by_row() {
+    let mut sums = RowAccumulator::<f32>::new(5, 2);
+    for round in 1..3 {
+        for (row, value) in [(4, 1.0), (0, 2.0), (4, 0.5)] {
+            sums.row_mut(row)[1] += value * round as f32;
+        }
+        assert_eq!(sums.rows(), [4, 0]);
+        assert_eq!(sums.values(), [0.0, 1.5, 0.0, 2.0].map(|value| value * round as f32));
+        sums.clear();
+    }
+}
+
+#[test]
+fn products_of_every_width() {
+    let x = data();
+    for width in [1, 2, 3, 4, 8, 16, 32] {
+        let w = Dense::new([N_FEATURES, width], initial(N_FEATURES, width)).unwrap();
+        let mut expected = Dense::<f64>::zeros([x.n_rows(), width]);
+        for (row, column, value) in x.iter() {
+            let row = expected.row_mut(row).unwrap();
+            for (sum, weight) in row.iter_mut().zip(w.row(column).unwrap()) {
+                *sum += value * weight;
+            }
+        }
+        let product = ops::dot(&x, &w).unwrap();
+        assert_eq!(product.shape(), expected.shape());
+        assert_close(product.values(), expected.values());
+    }
+}
