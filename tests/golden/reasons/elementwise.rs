@@ -26,6 +26,7 @@ pub(super) const REASONS: &[Reason] = &[
     },
     Reason {
         patterns: &[
+            "add_n.*",
             "broadcast_*",
             "clip.*",
             "elemwise_mul.*",

@@ -26,6 +26,10 @@ pub(super) fn known(op: &str, given: &Given<'_>) -> Option<Build> {
         "_contrib_gradientmultiplier" => {
             with("scale_gradient", &[("factor", number(given, "scalar")?)])
         }
+        "add_n" => {
+            given.get("num_args");
+            plain("add_n")
+        }
         "_copy" => Box::new(|_, operands| operands[0]),
         "BlockGrad" => plain("stop_gradient"),
         "fix" => plain("trunc"),
@@ -60,7 +64,7 @@ fn unary(op: &str) -> Option<&'static str> {
 /// Functions of two operands.
 fn binary(op: &str) -> Option<&'static str> {
     Some(match op {
-        "_grad_add" | "add_n" => "add",
+        "_grad_add" => "add",
         "_scatter_elemwise_div" => "scatter_divide",
         _ => match op
             .strip_prefix("elemwise_")
