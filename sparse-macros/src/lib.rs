@@ -37,3 +37,10 @@ pub fn kernel_table(_: TokenStream) -> TokenStream {
 pub fn operator_traits(_: TokenStream) -> TokenStream {
     table::operators().into()
 }
+
+/// Expands, inside the runtime, to the operators' documentation: a module a family.
+#[doc(hidden)]
+#[proc_macro]
+pub fn operator_pages(_: TokenStream) -> TokenStream {
+    table::pages().into()
+}

@@ -28,3 +28,5 @@ pub mod schedule;
 pub mod training;
 
 pub use error::{Error, Result};
+
+sparse_macros::operator_pages!();

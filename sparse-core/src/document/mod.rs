@@ -25,6 +25,36 @@ pub fn pages() -> Vec<Page> {
     pages
 }
 
+/// The same pages as the documentation of modules, by the path of the module inside `operators`: links to other pages
+/// become links to their modules. The index has the empty path.
+pub fn module_pages() -> Vec<(String, String)> {
+    let pages = pages();
+    let name = |page: &Page| match page.path.rsplit('/').next().unwrap_or_default() {
+        "README.md" => String::new(),
+        file => file.trim_end_matches(".md").to_owned(),
+    };
+    let links: Vec<(String, String)> = pages
+        .iter()
+        .flat_map(|page| {
+            let file = page.path.trim_start_matches("docs/").trim_start_matches("operators/");
+            let module = match name(page) {
+                index if index.is_empty() => "crate::operators".to_owned(),
+                name => format!("crate::operators::{name}"),
+            };
+            ["", "../", "operators/"]
+                .map(|folder| (format!("]({folder}{file}"), format!("]({module}")))
+        })
+        .collect();
+    let module = |page: &Page| {
+        let text =
+            links.iter().fold(page.text.clone(), |text, (file, module)| text.replace(file, module));
+        // A comment says how the file is made; a module has no file.
+        let text = text.split_once("-->").map_or(text.clone(), |(_, rest)| rest.to_owned());
+        (name(page), text.trim_start().to_owned())
+    };
+    pages.iter().map(module).collect()
+}
+
 /// A page with what stands between `<!-- name -->` and `<!-- end of name -->` replaced by `part`; `None` where it has
 /// no such lines.
 ///

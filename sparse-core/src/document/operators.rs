@@ -39,8 +39,8 @@ fn index() -> Page {
     text.push_str(
         "\n## Reading the pages\n\n\
          Storage rules give a pattern for each operand and the storage of the result. Shape rules are letters for extents \
-         that must be equal, or `same`, `broadcast` and `reduce`: see \
-         [`shapes.rs`](../../sparse-core/src/shapes.rs). Gradients are formulas over these operators, in the operands, the \
+         that must be equal, `same`, `broadcast` (as NumPy does), `reduce` (the axes of `axis` removed), or the name of a rule \
+         that depends on attributes. Gradients are formulas over these operators, in the operands, the \
          result `out` and the gradient `grad` that arrives at it; they are inferred by the same rules.\n",
     );
     Page { path: "docs/operators/README.md".into(), text }
@@ -148,6 +148,7 @@ fn section(operator: &Operator) -> String {
     let mut text = format!("\n## `{}`\n\n{}\n\n", operator.name, operator.summary);
     text.push_str(&format!("- Call: {}\n", code_list([call(operator)])));
     text.push_str(&format!("- Shape: {}\n", code_list([operator.shape])));
+    text.push_str(&format!("- Cost: {}\n", operator.cost_in_words()));
     for attribute in operator.attributes {
         let takes = match attribute.kind {
             AttributeKind::Flag => "`true` or `false`, which is the default".to_owned(),

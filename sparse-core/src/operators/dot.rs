@@ -6,6 +6,7 @@ use crate::storage::Storage::Dense;
 pub(super) const ALL: &[&Operator] = &[&DOT];
 
 const DOT: Operator = Operator {
+    cost: "O(size) of a dense product; O(nnz · columns of the other) with a csr, transposed or not: never the width of a table.",
     name: "dot",
     summary: "The matrix product of two matrices, either read transposed on request.",
     operands: &["lhs", "rhs"],

@@ -53,6 +53,8 @@ pub struct Operator {
     pub gradient: &'static [Gradient],
     /// Which kernels carry it out.
     pub kind: Kind,
+    /// The cost in what is stored, for kernels of their own; that of the families follows from their kind.
+    pub cost: &'static str,
     /// What to write instead where a sparse operand is refused; `{}` stands for the operand.
     pub alternative: Option<&'static str>,
     /// True for rows that the language does not offer: gradients of other rows.
@@ -238,6 +240,21 @@ impl Operator {
         self.operands[operand] == "like"
     }
 
+    /// What it costs: the row's word, or that of its kind.
+    pub fn cost_in_words(&self) -> &'static str {
+        match self.kind {
+            Kind::Unary(_) => "O(stored elements).",
+            Kind::Binary(..) => {
+                "O(stored elements of both operands); O(size of the result) where that is dense."
+            }
+            Kind::Reduction(_) => "O(stored elements + size of the result).",
+            Kind::Loss { .. } | Kind::LossGradient(_) if self.cost.is_empty() => {
+                "O(size of the scores)."
+            }
+            _ => self.cost,
+        }
+    }
+
     /// How many operands a call must have at least.
     pub fn required(&self) -> usize {
         self.operands.len() - self.optional
@@ -356,6 +373,7 @@ const ROW: Operator = Operator {
     storage: &[],
     gradient: &[],
     kind: Kind::Kernel,
+    cost: "",
     alternative: None,
     internal: false,
 };

@@ -76,6 +76,7 @@ reductions! {
 }
 
 const REDUCE_TO: Operator = Operator {
+    cost: "O(stored elements + size of the result).",
     name: "reduce_to",
     summary: "Sums `x` over the axes along which `like` was broadcast to it: the gradient of \
               broadcasting. The identity where the shapes are equal.",
@@ -98,6 +99,7 @@ const REDUCE_TO: Operator = Operator {
 };
 
 const BROADCAST_LIKE: Operator = Operator {
+    cost: "O(size of the result), of a row_sparse one its stored rows.",
     name: "broadcast_like",
     summary: "Repeats `x` to the shape of `like`, the reduced axes put back: the gradient of a \
               reduction. With `mean`, divided by the number of repetitions. A row_sparse `x` has the rows of `like`.",

@@ -5,6 +5,7 @@ use super::{Operator, ROW, gradient, rule};
 pub(super) const ALL: &[&Operator] = &[&DENSE, &CSR, &ROW_SPARSE];
 
 const DENSE: Operator = Operator {
+    cost: "O(size of the result).",
     name: "dense",
     summary: "The same values, stored densely: O(rows · columns) memory.",
     storage: &[rule("dense -> dense"), rule("csr -> dense"), rule("row_sparse -> dense")],
@@ -13,6 +14,7 @@ const DENSE: Operator = Operator {
 };
 
 const CSR: Operator = Operator {
+    cost: "O(size) of a dense operand, O(stored elements) of a sparse one.",
     name: "csr",
     summary: "The same values as csr; a dense operand stores its elements other than zero.",
     shape: "[m, n] -> [m, n]",
@@ -22,6 +24,7 @@ const CSR: Operator = Operator {
 };
 
 const ROW_SPARSE: Operator = Operator {
+    cost: "O(size) of a dense operand, O(stored elements) of a sparse one; of a csr O(non-empty rows · columns).",
     name: "row_sparse",
     summary: "The same values as row_sparse; a dense operand stores its rows that have an element other \
               than zero.",

@@ -5,6 +5,7 @@ use super::{Operator, ROW, gradient, rule};
 pub(super) const ALL: &[&Operator] = &[&TRANSPOSE, &ZEROS_LIKE, &SOFTMAX, &SOFTMAX_GRADIENT];
 
 const TRANSPOSE: Operator = Operator {
+    cost: "O(size), of a csr O(nnz + rows + columns).",
     name: "transpose",
     summary: "The matrix with rows and columns exchanged. Inside `dot` it costs nothing: it becomes \
               the flag of the product.",
@@ -15,6 +16,7 @@ const TRANSPOSE: Operator = Operator {
 };
 
 const ZEROS_LIKE: Operator = Operator {
+    cost: "O(size) of a dense operand, O(rows) of a csr, O(1) of a row_sparse one.",
     name: "zeros_like",
     summary: "Zeros in the shape and storage of the operand: of a sparse one, nothing is stored.",
     storage: &[rule("dense -> dense"), rule("csr -> csr"), rule("row_sparse -> row_sparse")],
@@ -23,6 +25,7 @@ const ZEROS_LIKE: Operator = Operator {
 };
 
 const SOFTMAX: Operator = Operator {
+    cost: "O(size).",
     name: "softmax",
     summary: "The softmax of each row: exp(x) over the row's sum of exp(x), computed without overflow.",
     shape: "[n, k] -> [n, k]",
@@ -35,6 +38,7 @@ const SOFTMAX: Operator = Operator {
 };
 
 const SOFTMAX_GRADIENT: Operator = Operator {
+    cost: "O(size).",
     name: "softmax_gradient",
     summary: "The gradient of softmax: y · (g - Σ g y) in each row.",
     operands: &["grad", "y"],

@@ -21,6 +21,7 @@ fn every_row_is_well_formed() {
             let arity = operator.required()..=operator.operands.len();
             assert!(arity.contains(&given), "{}", operator.name);
         }
+        assert!(operator.cost_in_words().ends_with('.'), "{} says no cost", operator.name);
         for gradient in operator.gradient {
             assert!(operator.operand_index(gradient.operand).is_some(), "{}", operator.name);
             if let Ok(formula) = gradient.formula {

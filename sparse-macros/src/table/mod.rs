@@ -2,9 +2,11 @@
 
 mod kernels;
 mod operations;
+mod pages;
 
 pub(crate) use kernels::kernels;
 pub(crate) use operations::operators;
+pub(crate) use pages::pages;
 
 use proc_macro2::{Span, TokenStream};
 use quote::quote;
