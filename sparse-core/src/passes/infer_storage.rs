@@ -115,6 +115,7 @@ fn convert_back(
         name: value.name.take(),
         annotation: value.annotation.take(),
         storage: None,
+        inserted: true,
         ..value.clone()
     };
     push_inferred(graph, converted, diagnostics)
