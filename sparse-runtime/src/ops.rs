@@ -18,6 +18,38 @@
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! Operands are borrowed: `&x`, or `x.t()` for a matrix to be read transposed. A function returns an error where shapes do not
+//! fit; a sign panics there, as an index does.
+//!
+//! # Which storage a result has
+//!
+//! What the rule says, and the compiler knows: the documentation of each function lists its rules. Operands of
+//! different storage types go together where a rule says so. What keeps zero at zero keeps a sparse operand sparse; what does
+//! not is a type error, unless an operand is dense already.
+//!
+//! ```
+//! use sparse_runtime::formats::{Csr, Dense, RowSparse};
+//! use sparse_runtime::ops;
+//!
+//! # fn main() -> sparse_runtime::Result<()> {
+//! let x = RowSparse::from_rows(3, [(1, [1.0f32, 2.0])])?;
+//! let (ones, csr) = (Dense::ones([3, 2]), x.to_csr()?);
+//! let scaled: RowSparse = &x * 0.5;
+//! let product: RowSparse = &x * &ones;
+//! let sum: Dense = &x + &ones;
+//! let both: Csr = &csr + &csr;
+//! // exp(0) is 1: of a dense operand only.
+//! let exponentials: Dense = ops::exp(&x.to_dense()?)?;
+//! # let _ = (scaled, product, sum, both, exponentials);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! ```compile_fail
+//! # let x = sparse_runtime::formats::RowSparse::<f32>::zeros([3, 2]);
+//! let exponentials = sparse_runtime::ops::exp(&x);
+//! ```
 
 use crate::device::Cpu;
 use crate::error::Result;
