@@ -7,7 +7,22 @@ use crate::storage::Storage;
 /// Tables of the operators with one operand and with two, and the rules of those with more; operators with the same
 /// rules share a row.
 pub fn storage_tables() -> String {
-    let groups = groups();
+    tables(&groups(operators::all()), usize::MAX)
+}
+
+/// The same of the products, the element-wise operators, the reductions and the conversions, of each row the first few names.
+pub fn short_storage_tables() -> String {
+    const FAMILIES: [&str; 5] = ["dot", "elementwise", "unary", "reduce", "storage"];
+    let rows = operators::families()
+        .into_iter()
+        .filter(|(family, _)| FAMILIES.contains(family))
+        .flat_map(|(_, rows)| rows.iter().copied());
+    tables(&groups(rows), 5)
+}
+
+/// The tables of groups, of each at most so many names.
+fn tables(groups: &[Vec<&'static Operator>], most: usize) -> String {
+    let names = |group: &[&Operator]| names(group, most);
     let arrays: Vec<String> = Storage::ALL.map(|storage| code(storage.name())).into();
     let one: Vec<Vec<String>> = groups
         .iter()
@@ -65,9 +80,9 @@ pub fn storage_tables() -> String {
 }
 
 /// The operators that the language offers, those with equal rules together, in the order of the table.
-fn groups() -> Vec<Vec<&'static Operator>> {
+fn groups(all: impl Iterator<Item = &'static Operator>) -> Vec<Vec<&'static Operator>> {
     let mut groups: Vec<Vec<&'static Operator>> = Vec::new();
-    for operator in operators::all().filter(|operator| !operator.internal) {
+    for operator in all.filter(|operator| !operator.internal) {
         let same = |other: &&'static Operator| {
             let (mut a, mut b) = (signatures(operator), signatures(other));
             a.sort();
@@ -83,10 +98,11 @@ fn groups() -> Vec<Vec<&'static Operator>> {
 }
 
 /// What distinguishes an operator's rules from another's.
-fn signatures(operator: &Operator) -> Vec<(&'static str, Option<Storage>, bool)> {
+fn signatures(operator: &Operator) -> Vec<(&'static str, Option<Storage>, bool, Option<&str>)> {
     let rules = operator.storage.iter().map(|rule| {
         let signature = rule.signature();
-        (rule.text(), signature.on_request, signature.same_shape)
+        let condition = signature.condition.map(|condition| condition.text);
+        (rule.text(), signature.on_request, signature.same_shape, condition)
     });
     rules.collect()
 }
@@ -113,17 +129,23 @@ pub(super) fn patterns<'a>(
 
 /// The result of an operator for operands of these patterns, or nothing where it is refused.
 pub(super) fn cell(operator: &Operator, operands: &[Pattern]) -> String {
-    let covers = |rule: &&Rule| rule.signature().operands == operands;
-    let Some(rule) = operator.storage.iter().find(covers) else {
-        return String::new();
-    };
-    let signature = rule.signature();
-    let mut text = signature.result.to_string();
-    if signature.same_shape {
-        text.push_str(" (=)");
-    }
-    if let Some(storage) = signature.on_request {
-        text.push_str(&format!(" ({storage})"));
+    let covering = operator.storage.iter().map(Rule::signature);
+    let mut text = String::new();
+    for signature in covering.filter(|signature| signature.operands == operands) {
+        if !text.is_empty() {
+            text.push_str(", else ");
+        }
+        text.push_str(if signature.gives_ids { "ids" } else { signature.result.name() });
+        if signature.same_shape {
+            text.push_str(" (=)");
+        }
+        if let Some(storage) = signature.on_request {
+            text.push_str(&format!(" ({storage})"));
+        }
+        match signature.condition {
+            Some(condition) => text.push_str(&format!(" {}", condition.text)),
+            None => break,
+        }
     }
     text
 }
@@ -143,6 +165,10 @@ fn code(word: &str) -> String {
     format!("`{word}`")
 }
 
-fn names(group: &[&Operator]) -> String {
-    code_list(group.iter().map(|operator| operator.name))
+fn names(group: &[&Operator], most: usize) -> String {
+    let mut text = code_list(group.iter().take(most).map(|operator| operator.name));
+    if group.len() > most {
+        text.push_str(&format!(" and {} others", group.len() - most));
+    }
+    text
 }

@@ -9,7 +9,7 @@ use super::{
 macro_rules! reductions {
     ($($NAME:ident $name:literal $(($attribute:expr))? = $combine:ident of $map:literal, then $finish:literal, $rules:ident,
         gradient = $gradient:expr, $summary:literal;)*) => {
-        pub(super) const ALL: &[&Operator] = &[$(&$NAME,)* &REDUCE_TO, &BROADCAST_LIKE];
+        pub(super) const ALL: &[&Operator] = &[$(&$NAME,)* &LOGSUMEXP, &REDUCE_TO, &BROADCAST_LIKE];
 
         $(
             const $NAME: Operator = Operator {
@@ -74,6 +74,19 @@ reductions! {
             (1 - (x != broadcast_like(out, x, axis = axis, exclude = exclude)))")],
         "The smallest element over axes, or of everything; an element that is not stored is a 0. Equal ones share a gradient: each has all of it.";
 }
+
+const LOGSUMEXP: Operator = Operator {
+    name: "logsumexp",
+    summary: "log Σ exp(x) over each row, without overflow: what the softmax of the row is divided by, as a logarithm.",
+    shape: "[n, k] -> [n]",
+    storage: &[rule("dense -> dense")],
+    gradient: &[gradient("x", "broadcast_like(grad, x, axis = 1) * softmax(x)")],
+    cost: "O(size).",
+    alternative: Some(
+        "an element that is not stored counts as `exp(0)`: accept the cost with `logsumexp(dense({}))`",
+    ),
+    ..ROW
+};
 
 const REDUCE_TO: Operator = Operator {
     cost: "O(stored elements + size of the result).",

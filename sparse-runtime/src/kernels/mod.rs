@@ -23,6 +23,7 @@ pub mod csr;
 pub mod dense;
 pub mod dot;
 pub mod logistic;
+pub mod logsumexp;
 pub mod reduce;
 pub mod reduce_to;
 pub mod row_sparse;

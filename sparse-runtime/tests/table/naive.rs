@@ -152,6 +152,11 @@ pub(crate) fn evaluate(
             "broadcast_like" => broadcast_like(&operands[0], &operands[1].shape, attributes),
             "zeros_like" => Naive::dense(&operands[0].shape, vec![0.0; operands[0].values.len()]),
             "transpose" => operands[0].transposed(),
+            "logsumexp" => {
+                let sums =
+                    operands[0].rows().map(|row| row.iter().map(|x| x.exp()).sum::<f64>().ln());
+                Naive::dense(&operands[0].shape[..1], sums.collect())
+            }
             "softmax" => softmax(&operands[0]),
             "softmax_gradient" => softmax_gradient(&operands[0], &operands[1]),
             "dense" | "csr" | "row_sparse" => operands[0].clone(),
