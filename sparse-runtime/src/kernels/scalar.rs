@@ -209,6 +209,25 @@ mod tests {
             "abs" => x[0].abs(),
             "sign" => x[0].sign(),
             "at_least" => x[0].at_least(x[1]),
+            "at_most" => x[0].at_most(x[1]),
+            "select" => x[0].select(x[1], x[2]),
+            "powf" => x[0].powf(x[1]),
+            "hypot" => x[0].hypot(x[1]),
+            "modulo" => x[0].modulo(x[1]),
+            "round" => x[0].round(),
+            "rint" => x[0].rint(),
+            "ceil" => x[0].ceil(),
+            "floor" => x[0].floor(),
+            "trunc" => x[0].trunc(),
+            "log2" => x[0].log2(),
+            "log10" => x[0].log10(),
+            "acos" => x[0].acos(),
+            "acosh" => x[0].acosh(),
+            "error_function" => x[0].error_function(),
+            "inverse_error_function" => x[0].inverse_error_function(),
+            "gamma_function" => x[0].gamma_function(),
+            "log_gamma" => x[0].log_gamma(),
+            "digamma" => x[0].digamma(),
             "sqrt" => x[0].sqrt(),
             "cbrt" => x[0].cbrt(),
             "exp" => x[0].exp(),
@@ -234,11 +253,11 @@ mod tests {
     #[test]
     fn methods_are_the_functions_of_formulas() {
         for function in sparse_core::operators::scalar::FUNCTIONS {
-            for x in [-40.0, -1.5, -0.25, -0.0, 0.0, 1e-9, 0.75, 3.0, 90.0, f64::NAN] {
-                let expected = (function.value)(&[x, 0.5]);
-                let exact = method(function.method, &[x, 0.5]).expect(function.name);
-                let single = method(function.method, &[x as f32, 0.5]).expect(function.name);
-                let expected_single = (function.value)(&[f64::from(x as f32), 0.5]);
+            for x in [-40.0, -2.5, -1.5, -0.5, -0.25, -0.0, 0.0, 1e-9, 0.5, 0.75, 2.5, 3.0, 90.0, f64::NAN] {
+                let expected = (function.value)(&[x, 0.5, -2.0]);
+                let exact = method(function.method, &[x, 0.5, -2.0]).expect(function.name);
+                let single = method(function.method, &[x as f32, 0.5, -2.0]).expect(function.name);
+                let expected_single = (function.value)(&[f64::from(x as f32), 0.5, -2.0]);
                 assert!(close(exact, expected, 1e-12), "{} {x}", function.name);
                 // An f32 near a pole of tan or below the smallest number of exp is not the question here.
                 if expected_single.abs() < 1e30 && expected_single.abs() > 1e-30 {
