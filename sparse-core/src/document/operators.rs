@@ -1,6 +1,6 @@
 //! One page a family of operators, and their index.
 
-use super::tables::{cell, patterns, word};
+use super::tables::{cell, groups, patterns, word};
 use super::{Page, code_list, generated_from, storage_tables, table};
 use crate::formula::{self, Formula};
 use crate::operators::{self, AttributeKind, Gradient, Kind, Operator, Pattern};
@@ -52,7 +52,10 @@ fn family_page(family: &str, rows: &[&'static Operator]) -> String {
     let offered = || rows.iter().copied().filter(|operator| !operator.internal);
     let (unary, others): (Vec<_>, Vec<_>) =
         offered().partition(|operator| matches!(operator.kind, Kind::Unary(_)));
+    let (binary, others): (Vec<_>, Vec<_>) =
+        others.into_iter().partition(|operator| matches!(operator.kind, Kind::Binary(..)));
     text.push_str(&unary_tables(&unary));
+    text.push_str(&binary_tables(&binary));
     for operator in others {
         text.push_str(&section(operator));
     }
@@ -90,8 +93,12 @@ fn unary_tables(unary: &[&Operator]) -> String {
             };
             let cells =
                 Storage::ALL.map(|storage| cell(operator, &[Pattern::Array(storage, false)]));
+            let name = match operator.attributes.is_empty() {
+                true => operator.name.to_owned(),
+                false => call(operator),
+            };
             let start = [
-                code_list([operator.name]),
+                code_list([name]),
                 operator.summary.to_owned(),
                 value,
                 code_list([derivative(operator)]),
@@ -124,6 +131,42 @@ fn unary_tables(unary: &[&Operator]) -> String {
     if !refused.is_empty() {
         text.push_str("\nWhere a sparse operand is refused:\n\n");
         text.push_str(&table(&["operator", "the way out"], &refused));
+    }
+    text
+}
+
+/// The element-wise functions of two operands: those with the same storage rules together.
+fn binary_tables(binary: &[&'static Operator]) -> String {
+    let mut text = String::new();
+    if binary.is_empty() {
+        return text;
+    }
+    text.push_str(
+        "\nFunctions of an element `x` of the left operand and `y` of the right one; dense operands broadcast as in NumPy. `grad` is the \
+         gradient that arrives, `out` the result; `reduce_to` sums over what was broadcast, and `0` says that nothing passes. Each \
+         costs O(stored elements of both operands), and O(size of the result) where that is dense. An empty cell is a compile error \
+         ([NNZ0301](../errors.md#nnz0301)); (=): both operands have one shape.\n",
+    );
+    for group in groups(binary.iter().copied()) {
+        let names = code_list(group.iter().map(|operator| operator.name));
+        text.push_str(&format!("\n## {names}\n\n"));
+        let [first, second] = [0, 1].map(|index| group[0].operands[index]);
+        text.push_str(&matrix(group[0], first, second));
+        text.push('\n');
+        let rows: Vec<Vec<String>> = group
+            .iter()
+            .map(|operator| {
+                let value = match operator.kind {
+                    Kind::Binary(_, value) => code_list([value]),
+                    _ => String::new(),
+                };
+                let mut row = vec![code_list([operator.name]), operator.summary.to_owned(), value];
+                row.extend(operator.gradient.iter().map(|row| gradient(row).swap_remove(1)));
+                row
+            })
+            .collect();
+        let head = ["operator", "is", "value", "gradient of the left", "of the right"];
+        text.push_str(&table(&head, &rows));
     }
     text
 }
@@ -196,19 +239,7 @@ fn call(operator: &Operator) -> String {
 fn storage(operator: &Operator) -> String {
     let mut text = String::new();
     if let [first, second] = operator.operands {
-        let columns = patterns([operator], 1);
-        let head: Vec<String> = std::iter::once(format!("`{first}` ↓, `{second}` →"))
-            .chain(columns.iter().map(|pattern| code_list([word(*pattern)])))
-            .collect();
-        let head: Vec<&str> = head.iter().map(String::as_str).collect();
-        let rows: Vec<Vec<String>> = patterns([operator], 0)
-            .into_iter()
-            .map(|lhs| {
-                let cells = columns.iter().map(|rhs| cell(operator, &[lhs, *rhs]));
-                std::iter::once(code_list([word(lhs)])).chain(cells).collect()
-            })
-            .collect();
-        text.push_str(&table(&head, &rows));
+        text.push_str(&matrix(operator, first, second));
         text.push('\n');
     }
     let rows: Vec<Vec<String>> = operator
@@ -230,6 +261,23 @@ fn storage(operator: &Operator) -> String {
         .collect();
     text.push_str(&table(&["rule", "", "kernel"], &rows));
     text
+}
+
+/// The result for each pair of operands.
+fn matrix(operator: &Operator, first: &str, second: &str) -> String {
+    let columns = patterns([operator], 1);
+    let head: Vec<String> = std::iter::once(format!("`{first}` ↓, `{second}` →"))
+        .chain(columns.iter().map(|pattern| code_list([word(*pattern)])))
+        .collect();
+    let head: Vec<&str> = head.iter().map(String::as_str).collect();
+    let rows: Vec<Vec<String>> = patterns([operator], 0)
+        .into_iter()
+        .map(|lhs| {
+            let cells = columns.iter().map(|rhs| cell(operator, &[lhs, *rhs]));
+            std::iter::once(code_list([word(lhs)])).chain(cells).collect()
+        })
+        .collect();
+    table(&head, &rows)
 }
 
 /// A kernel's name, as plans show it.

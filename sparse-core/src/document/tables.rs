@@ -80,7 +80,7 @@ fn tables(groups: &[Vec<&'static Operator>], most: usize) -> String {
 }
 
 /// The operators that the language offers, those with equal rules together, in the order of the table.
-fn groups(all: impl Iterator<Item = &'static Operator>) -> Vec<Vec<&'static Operator>> {
+pub(super) fn groups(all: impl Iterator<Item = &'static Operator>) -> Vec<Vec<&'static Operator>> {
     let mut groups: Vec<Vec<&'static Operator>> = Vec::new();
     for operator in all.filter(|operator| !operator.internal) {
         let same = |other: &&'static Operator| {

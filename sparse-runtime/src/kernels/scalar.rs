@@ -253,7 +253,22 @@ mod tests {
     #[test]
     fn methods_are_the_functions_of_formulas() {
         for function in sparse_core::operators::scalar::FUNCTIONS {
-            for x in [-40.0, -2.5, -1.5, -0.5, -0.25, -0.0, 0.0, 1e-9, 0.5, 0.75, 2.5, 3.0, 90.0, f64::NAN] {
+            for x in [
+                -40.0,
+                -2.5,
+                -1.5,
+                -0.5,
+                -0.25,
+                -0.0,
+                0.0,
+                1e-9,
+                0.5,
+                0.75,
+                2.5,
+                3.0,
+                90.0,
+                f64::NAN,
+            ] {
                 let expected = (function.value)(&[x, 0.5, -2.0]);
                 let exact = method(function.method, &[x, 0.5, -2.0]).expect(function.name);
                 let single = method(function.method, &[x as f32, 0.5, -2.0]).expect(function.name);
