@@ -2,7 +2,7 @@
 //! the public interface.
 
 use crate::error::Result;
-use crate::formats::{CsrView, DenseView, RowSparseView, Shape};
+use crate::formats::{CsrView, DenseView, Extents, RowSparseView, Shape};
 use crate::model::{Model, ModelError, Plan};
 use sparse_core::element::{Element, Float, Id};
 use sparse_core::inspect::Sizes;
@@ -64,6 +64,12 @@ pub fn check_ids(
             Err(ModelError::ClassId { model, input, row, id, classes }.into())
         }
     }
+}
+
+/// The extents of a view, whatever its storage.
+#[inline]
+pub fn shape_of(view: &impl Extents) -> Shape {
+    view.extents()
 }
 
 /// The one element of a loss.

@@ -53,7 +53,7 @@
 
 use crate::device::Cpu;
 use crate::error::Result;
-use crate::formats::{Csr, Dense, FormatError, IdsView, RowSparse, Shape};
+use crate::formats::{Csr, Dense, Extents, FormatError, IdsView, RowSparse};
 use crate::kernels::{Context, Kernels};
 use sparse_core::element::{Element, Float};
 use sparse_core::ir::{AttributeValue, Attributes, Axes, Number};
@@ -76,29 +76,6 @@ macro_rules! transposes {
 }
 
 transposes!(Dense, Csr);
-
-/// The extents of an array, whatever its storage.
-trait Extents {
-    fn extents(&self) -> Shape;
-}
-
-impl<T: Element> Extents for Dense<T> {
-    fn extents(&self) -> Shape {
-        *self.shape()
-    }
-}
-
-impl<T: Element> Extents for Csr<T> {
-    fn extents(&self) -> Shape {
-        [self.n_rows(), self.n_cols()].into()
-    }
-}
-
-impl<T: Element> Extents for RowSparse<T> {
-    fn extents(&self) -> Shape {
-        *self.shape()
-    }
-}
 
 /// The operator's own shape rule and the condition of its storage rule, at run time.
 fn check(

@@ -61,7 +61,7 @@ fn tables(groups: &[Vec<&'static Operator>], most: usize) -> String {
     text.push_str(&table(&head, &rows));
     text.push_str(
         "\nAn empty cell is a compile error. `csr'` is a csr that is read transposed, `scalar` a number, `ids` a dense \
-         array of integer ids; (=): both operands have one shape; (dense): `dense` on request, with `out = dense`. A dense operand of a \
+         array of integer ids, `like` any array, of which the shape alone is read; (=): both operands have one shape; (dense): `dense` on request, with `out = dense`. A dense operand of a \
          product is read transposed or not.\n",
     );
     let more: Vec<Vec<String>> = groups
@@ -122,6 +122,7 @@ pub(super) fn patterns<'a>(
         Pattern::Array(storage, transposed) => (0, Some(*storage), *transposed),
         Pattern::Scalar => (1, None, false),
         Pattern::Ids => (2, None, false),
+        Pattern::Like => (3, None, false),
     });
     found.dedup();
     found
@@ -158,6 +159,7 @@ pub(super) fn word(pattern: Pattern) -> String {
         }
         Pattern::Scalar => "scalar".into(),
         Pattern::Ids => "ids".into(),
+        Pattern::Like => "like".into(),
     }
 }
 

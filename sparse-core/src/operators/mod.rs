@@ -6,6 +6,7 @@
 mod dot;
 mod elementwise;
 mod loss;
+mod parts;
 mod reduce;
 mod storage_casts;
 mod structure;
@@ -212,12 +213,13 @@ pub fn all() -> impl Iterator<Item = &'static Operator> {
 }
 
 /// The families: title and operators, in the order of the documentation.
-pub fn families() -> [(&'static str, &'static [&'static Operator]); 7] {
+pub fn families() -> [(&'static str, &'static [&'static Operator]); 8] {
     [
         ("dot", dot::ALL),
         ("elementwise", elementwise::ALL),
         ("unary", unary::ALL),
         ("reduce", reduce::ALL),
+        ("parts", parts::ALL),
         ("structure", structure::ALL),
         ("storage", storage_casts::ALL),
         ("loss", loss::ALL),

@@ -1,14 +1,15 @@
 //! Storage rules: `csr' dense -> row_sparse`.
 
 use super::{Kind, Operator};
-use crate::ir::Attributes;
+use crate::ir::{Attributes, List};
 use crate::storage::Storage;
 
 /// One line of an operator's storage rules, as written in its row.
 ///
 /// Patterns of operands, in order: `dense`, `csr`, `row_sparse`; `csr'` is a csr that the operator reads
 /// transposed; `scalar` a number known at compile time; `ids` a dense array of integer ids. A dense operand may be
-/// transposed or not: its kernel is told. A result may be `ids` too: positions or counts, as a dense array of `u64`.
+/// transposed or not: its kernel is told; `like` any array, of which the shape alone is read. A result may be `ids` too: positions
+/// or counts, as a dense array of `u64`.
 #[derive(Debug)]
 pub struct Rule {
     text: &'static str,
@@ -50,6 +51,24 @@ impl Condition {
             let elements: Vec<f64> =
                 given.numbers.iter().map(|number| number.unwrap_or(0.0)).collect();
             given.operator.elementwise(given.attributes, &elements) == Ok(0.0)
+        },
+    };
+
+    /// A part of an array has not all of its rows.
+    pub const ROWS_CUT: Condition = Condition {
+        text: "where axis 0 is cut",
+        suffix: "_by_rows",
+        holds: |given| {
+            let (operator, attributes) = (given.operator, given.attributes);
+            let rank = given.ranks.last().copied().unwrap_or(0);
+            let entry = |name, axis| attributes.list(name).and_then(|list: List| list.get(axis));
+            match operator.integer(attributes, "axis") {
+                Some(axis) => crate::shapes::place_of(axis, rank) == Some(0),
+                None if operator.attribute("axes").is_some() => {
+                    rank > 0 && attributes.axes("axes").contain(0, rank)
+                }
+                None => entry("begin", 0).unwrap_or(0) != 0 || entry("end", 0).is_some(),
+            }
         },
     };
 
@@ -101,6 +120,8 @@ pub enum Pattern {
     Scalar,
     /// A dense array of integer ids.
     Ids,
+    /// Any array: its shape alone is read.
+    Like,
 }
 
 impl Rule {
@@ -144,6 +165,7 @@ impl Rule {
             .map(|word| match word {
                 "scalar" => Pattern::Scalar,
                 "ids" => Pattern::Ids,
+                "like" => Pattern::Like,
                 _ => {
                     let (name, transposed) = match word.strip_suffix('\'') {
                         Some(name) => (name, true),
@@ -180,6 +202,7 @@ impl Signature {
                 Pattern::Array(storage, _) => storage.name(),
                 Pattern::Scalar => "scalar",
                 Pattern::Ids => "ids",
+                Pattern::Like => "like",
             });
             if matches!(pattern, Pattern::Array(_, true)) {
                 name.push_str("_transposed");

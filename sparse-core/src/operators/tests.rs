@@ -2,9 +2,11 @@
 
 use super::*;
 use crate::compile::compile;
-use crate::ir::{AttributeValue, Attributes, Graph, Kind as ValueKind, Place, ValueId};
+use crate::ir::{AttributeValue, Attributes, Graph, Kind as ValueKind, Output, Place, ValueId};
 use crate::shapes::{Dim, Dims};
 use crate::storage::{ElementType, Storage};
+
+mod examples;
 
 #[test]
 fn names_are_unique() {
@@ -119,6 +121,9 @@ fn closed(operator: &'static Operator, rule: &Rule) -> (Graph, Option<ValueId>) 
     let mut graph = Graph::new("Closure", ElementType::F32);
     let mut attributes = Attributes::default();
     let mut shapes = operand_shapes(operator);
+    if let Some((needed, given)) = examples::of(operator.name, &signature) {
+        (shapes, attributes) = (needed, given);
+    }
     // A number has no extents, and neither has what has its shape.
     if operator.shape.starts_with("same") && signature.operands.contains(&Pattern::Scalar) {
         shapes.iter_mut().for_each(Vec::clear);
@@ -133,6 +138,7 @@ fn closed(operator: &'static Operator, rule: &Rule) -> (Graph, Option<ValueId>) 
             let (kind, storage, element) = match pattern {
                 Pattern::Scalar => return graph.constant(number(operator, &signature), Place(0)),
                 Pattern::Ids => (ValueKind::Input, Storage::Dense, ElementType::U32),
+                Pattern::Like => (ValueKind::Input, Storage::Dense, ElementType::F32),
                 Pattern::Array(Storage::Csr, turned) => {
                     if *turned {
                         shape.reverse();
@@ -151,7 +157,9 @@ fn closed(operator: &'static Operator, rule: &Rule) -> (Graph, Option<ValueId>) 
         })
         .collect();
     for attribute in operator.attributes.iter().filter(|attribute| attribute.kind.is_required()) {
-        attributes.set(attribute.name, AttributeValue::Integer(1));
+        if attributes.get(attribute.name).is_none() {
+            attributes.set(attribute.name, AttributeValue::Integer(1));
+        }
     }
     // Conditions on numbers and attributes are met by some: clip(x, 0, 1), hard_sigmoid with beta = 0, maximum(x, -1), power(x, 2), equal(x, 2).
     for name in ["lower", "beta"].into_iter().filter_map(|name| operator.attribute(name)) {
@@ -162,6 +170,10 @@ fn closed(operator: &'static Operator, rule: &Rule) -> (Graph, Option<ValueId>) 
         .copied()
         .find(|id| matches!(graph.value(*id).kind, ValueKind::Parameter { .. }));
     let result = graph.apply(operator, operands, attributes, Place(0));
+    if signature.gives_ids {
+        graph.outputs.push(Output { name: "o".into(), value: result, place: Place(0) });
+        return (graph, None);
+    }
     let loss = match operator.shape.ends_with("-> []") {
         true => result,
         false => graph.apply(find("sum").unwrap(), vec![result], Attributes::default(), Place(0)),

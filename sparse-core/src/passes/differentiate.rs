@@ -283,7 +283,10 @@ fn instantiate(
                 let number = scope.apply.operator.number(outer, source);
                 number.map(|number| AttributeValue::Number(Number(number)))
             }
-            (AttributeFormula::Same(source), _) => outer.get(source),
+            (AttributeFormula::Same(source), _) => {
+                let integer = scope.apply.operator.integer(outer, source);
+                outer.get(source).or(integer.map(AttributeValue::Integer))
+            }
             (AttributeFormula::Number(number), AttributeKind::Number(_)) => {
                 Some(AttributeValue::Number(Number(*number)))
             }

@@ -182,6 +182,7 @@ fn covers(graph: &Graph, apply: &Apply, signature: &Signature) -> bool {
         let number = matches!(value.kind, Kind::Constant(_));
         match pattern {
             Pattern::Scalar => number,
+            Pattern::Like => !number,
             Pattern::Ids => {
                 !number && graph.storage(*id) == Storage::Dense && !value.element.is_float()
             }
@@ -206,6 +207,9 @@ fn covers(graph: &Graph, apply: &Apply, signature: &Signature) -> bool {
 fn check_elements(graph: &Graph, apply: &Apply, place: Place) -> Result<(), Diagnostic> {
     for (index, id) in apply.operands.iter().enumerate() {
         let value = graph.value(*id);
+        if apply.operator.lends_shape_only(index) {
+            continue;
+        }
         let wants_ids =
             |rule: &operators::Rule| rule.signature().operands.get(index) == Some(&Pattern::Ids);
         let reads = |rule: &&operators::Rule| rule.signature().operands.len() > index;
@@ -335,8 +339,9 @@ fn fall_back(
     }
     let cast = operators::find("dense")?;
     let before = apply.clone();
-    for operand in &mut apply.operands {
-        if graph.storage(*operand).is_sparse() {
+    for (index, operand) in apply.operands.iter_mut().enumerate() {
+        let read = !apply.operator.lends_shape_only(index);
+        if read && graph.storage(*operand).is_sparse() {
             let rule = cast.storage.iter().position(|rule| {
                 rule.signature().operands == [Pattern::Array(graph.storage(*operand), false)]
             });

@@ -1,6 +1,7 @@
 //! Which rows of which parameter a batch reads and writes: what exact updates settle, what stores pull and push.
 
 use crate::ir::{Graph, Kind, ValueId};
+use crate::operators::{self, Operator};
 use crate::storage::Storage;
 use std::collections::BTreeSet;
 
@@ -61,10 +62,8 @@ fn rows_read_by(graph: &Graph, id: ValueId, parameter: ValueId) -> Option<RowSet
     if !apply.operands.contains(&parameter) {
         return None;
     }
-    // Only shapes are read of the second operand.
-    if matches!(apply.operator.name, "reduce_to" | "broadcast_like")
-        && apply.operands[0] != parameter
-    {
+    let mut operands = apply.operands.iter().enumerate();
+    if operands.all(|(at, id)| *id != parameter || apply.operator.lends_shape_only(at)) {
         return None;
     }
     let by_columns = apply.operator.name == "dot"
@@ -93,7 +92,7 @@ pub fn rows_stored(graph: &Graph, id: ValueId) -> RowSet {
             RowSet::Columns(BTreeSet::from([lhs]))
         }
         "add" | "subtract" => rows_stored(graph, lhs).union(rows_stored(graph, apply.operands[1])),
-        // Functions of one row_sparse operand keep its rows.
+        _ if !keeps_rows(apply.operator) => RowSet::All,
         _ => apply
             .operands
             .iter()
@@ -103,6 +102,12 @@ pub fn rows_stored(graph: &Graph, id: ValueId) -> RowSet {
             })
             .map_or(RowSet::All, |operand| rows_stored(graph, *operand)),
     }
+}
+
+/// Whether a row_sparse result has the rows of a row_sparse operand: functions of elements and of rows.
+fn keeps_rows(operator: &Operator) -> bool {
+    !matches!(operator.kind, operators::Kind::Kernel)
+        || ["row_sparse", "reduce_to", "broadcast_like", "zeros_like"].contains(&operator.name)
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@
 //! - `broadcast`: NumPy's rule, extents equal or 1, aligned from the right;
 //! - `reduce`: the axes of `axis` removed (or kept as 1 with `keepdims`), everything without an axis; with `exclude` all
 //!   others;
-//! - the name of a function of [`structural`]: shapes that depend on attributes.
+//! - the name of a function of `structural`: shapes that depend on attributes.
 //!
 //! Optional operands come last in a rule, and are skipped where they are not given.
 
@@ -17,7 +17,10 @@ use crate::ir::Attributes;
 use crate::operators::Operator;
 use std::fmt;
 
-mod structural;
+mod span;
+pub(crate) mod structural;
+
+pub use span::Span;
 
 /// One extent.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -366,7 +369,7 @@ pub fn size_formula(dims: &[Dim]) -> String {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::operators::find;
 
@@ -377,7 +380,8 @@ mod tests {
             .collect()
     }
 
-    fn check(
+    /// The result's shape, or the error in words.
+    pub(crate) fn check(
         operator: &str,
         attributes: &[(&'static str, crate::ir::AttributeValue)],
         operands: &[&str],

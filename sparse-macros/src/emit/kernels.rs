@@ -5,7 +5,7 @@ use crate::table;
 use proc_macro2::{Ident, Literal, Span, TokenStream};
 use quote::{format_ident, quote};
 use sparse_core::ir::{Apply, Kind, List, ValueId};
-use sparse_core::operators::AttributeKind;
+use sparse_core::operators::{AttributeKind, Pattern};
 use sparse_core::passes::{Destination, kernel_name};
 use sparse_core::storage::ElementType;
 
@@ -25,8 +25,20 @@ fn call(emit: &Emit<'_>, id: ValueId) -> Option<TokenStream> {
         (place, true) => place,
         (place, false) => quote!(&mut #place),
     };
-    let operands = apply.operands.iter().map(|operand| self::operand(emit, *operand));
     let signature = apply.operator.storage.get(apply.rule?)?.signature();
+    let operands = apply.operands.iter().zip(&signature.operands);
+    let operands = operands.map(|(operand, pattern)| match pattern {
+        Pattern::Like => {
+            let view = view(emit, *operand);
+            quote!(#rt::shape_of(&#view))
+        }
+        // A view of ids of any type.
+        Pattern::Ids => {
+            let view = view(emit, *operand);
+            quote!(#view.into())
+        }
+        _ => self::operand(emit, *operand),
+    });
     let attributes = table::kernel_attributes(apply.operator, &signature)
         .into_iter()
         .map(|(name, kind)| attribute(emit, apply, name, kind));
@@ -97,19 +109,24 @@ fn destination(emit: &Emit<'_>, id: ValueId) -> Option<(TokenStream, bool)> {
 
 /// A value as an operand: a view, or a number.
 pub(super) fn operand(emit: &Emit<'_>, id: ValueId) -> TokenStream {
+    match emit.graph.constant_of(id) {
+        Some(number) => number_of(emit, number),
+        None => view(emit, id),
+    }
+}
+
+/// A value that is an array, as a view.
+fn view(emit: &Emit<'_>, id: ValueId) -> TokenStream {
     match &emit.graph.value(id).kind {
         Kind::Input | Kind::Label => {
             let field = emit.declared(id);
-            match emit.graph.value(id).element.is_float() {
-                true => quote!(batch.#field),
-                false => quote!(batch.#field.into()),
-            }
+            quote!(batch.#field)
         }
         Kind::Parameter { .. } => {
             let local = emit.parameter_local(id);
             quote!(#local.view())
         }
-        Kind::Constant(number) => number_of(emit, *number),
+        Kind::Constant(_) => quote!(::core::unreachable!()),
         Kind::Apply(_) => match destination(emit, id) {
             Some((place, _)) => quote!(#place.view()),
             None => quote!(::core::unreachable!()),

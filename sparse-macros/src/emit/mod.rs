@@ -163,7 +163,12 @@ impl<'a> Emit<'a> {
 
     /// `Dense<f32>`, `Csr<f32>`, `RowSparse<f32>`.
     fn array(&self, storage: Storage) -> TokenStream {
-        let (rt, element) = (&self.rt, &self.element);
+        self.array_of(storage, self.graph.element())
+    }
+
+    /// The same for any type of elements: `Dense<u64>`.
+    fn array_of(&self, storage: Storage, element: ElementType) -> TokenStream {
+        let (rt, element) = (&self.rt, element_ident(element));
         let name = Ident::new(
             match storage {
                 Storage::Dense => "Dense",

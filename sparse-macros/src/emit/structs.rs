@@ -37,7 +37,7 @@ pub(super) fn structs(emit: &Emit<'_>) -> TokenStream {
     });
     let output_fields = graph.outputs.iter().map(|output| {
         let field = emit.output_ident(&output.name);
-        let ty = emit.array(graph.storage(output.value));
+        let ty = emit.array_of(graph.storage(output.value), graph.value(output.value).element);
         let row = row(emit, output.value);
         quote!(#[doc = #row] pub #field: #ty)
     });
@@ -184,7 +184,8 @@ pub(super) fn named_inputs<'a>(emit: &Emit<'a>) -> impl Iterator<Item = ValueId>
 
 /// `(Dense<f32>, RowSparse<f32>,)`: a tuple, so that no private type needs a name.
 fn workspace_type(emit: &Emit<'_>) -> TokenStream {
-    let buffers = emit.compiled.plan.buffers.iter().map(|buffer| emit.array(buffer.storage));
+    let buffers = &emit.compiled.plan.buffers;
+    let buffers = buffers.iter().map(|buffer| emit.array_of(buffer.storage, buffer.element));
     quote!((#(#buffers,)*))
 }
 

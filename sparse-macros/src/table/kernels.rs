@@ -226,6 +226,7 @@ fn arm(kernel: &Kernel) -> TokenStream {
         let accessor = ident(match pattern {
             Pattern::Scalar => "scalar",
             Pattern::Ids => "ids",
+            Pattern::Like => return quote!(operands.get(#index)?.shape()),
             Pattern::Array(storage, _) => storage.name(),
         });
         quote!(operands.get(#index)?.#accessor()?)

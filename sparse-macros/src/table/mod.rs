@@ -100,6 +100,7 @@ fn view(pattern: Pattern, device: &TokenStream, element: &TokenStream) -> TokenS
     match pattern {
         Pattern::Scalar => quote!(#element),
         Pattern::Ids => quote!(IdsView<'_, #device>),
+        Pattern::Like => quote!(Shape),
         Pattern::Array(storage, _) => {
             let name = ident(&format!("{}View", array(storage)));
             quote!(#name<'_, #element, #device>)

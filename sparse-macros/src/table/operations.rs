@@ -221,6 +221,13 @@ fn forms(kernel: &Kernel, index: usize, element: &TokenStream) -> Vec<Form> {
             view: quote!(#name),
             shape: quote!(&#name.shape()[..]),
         }],
+        // An array of any storage.
+        Pattern::Like => Storage::ALL
+            .map(|storage| {
+                let array = array(storage);
+                Form { view: quote!(#name.extents()), ..form(quote!(#array<#element>), false) }
+            })
+            .into(),
         Pattern::Array(storage, transposed) => {
             let array = array(storage);
             let array = quote!(#array<#element>);

@@ -14,11 +14,14 @@
 pub(crate) mod broadcast;
 mod context;
 mod index_set;
+mod parts;
 mod rows;
 pub mod scalar;
+mod strided;
 
 pub mod binary;
 pub mod broadcast_like;
+pub mod concat;
 pub mod csr;
 pub mod dense;
 pub mod dot;
@@ -27,6 +30,12 @@ pub mod logsumexp;
 pub mod reduce;
 pub mod reduce_to;
 pub mod row_sparse;
+pub mod slice;
+pub mod slice_axis;
+pub mod slice_axis_gradient;
+pub mod slice_gradient;
+pub mod slice_like;
+pub mod slice_like_gradient;
 pub mod softmax;
 pub mod softmax_cross_entropy;
 pub mod softmax_gradient;

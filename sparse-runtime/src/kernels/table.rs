@@ -4,7 +4,7 @@
 use super::{Context, ScalarFunctions};
 use crate::device::{Cpu, Device};
 use crate::formats::{
-    Csr, CsrView, Dense, DenseView, Ids, IdsView, RowSparse, RowSparseView, Shape,
+    Csr, CsrView, Dense, DenseView, Extents, Ids, IdsView, RowSparse, RowSparseView, Shape,
 };
 use sparse_core::element::Float;
 use sparse_core::ir::{Attributes, Axes};
@@ -84,6 +84,17 @@ impl<'a, T: Float> Operand<'a, T> {
 
     fn ids(self) -> Option<IdsView<'a>> {
         if let Operand::Ids(view) = self { Some(view) } else { None }
+    }
+
+    /// The extents; none of a number.
+    fn shape(&self) -> Shape {
+        match self {
+            Operand::Dense(view) => view.extents(),
+            Operand::Csr(view) => view.extents(),
+            Operand::RowSparse(view) => view.extents(),
+            Operand::Ids(view) => view.extents(),
+            Operand::Scalar(_) => Shape::default(),
+        }
     }
 
     fn scalar(self) -> Option<T> {

@@ -1,0 +1,129 @@
+//! Parts of arrays, and arrays joined: elements are moved, nothing is computed.
+//!
+//! The gradient of a part is that part of an array of zeros: what is not in the part stays unstored where the gradient that arrives
+//! is sparse, and also where some rows of a row_sparse array were taken.
+
+use super::{Condition, Operator, ROW, Rule, axes, flag, gradient, integer, list, rule};
+
+pub(super) const ALL: &[&Operator] = &[
+    &SLICE,
+    &SLICE_AXIS,
+    &SLICE_LIKE,
+    &CONCAT,
+    &SLICE_GRADIENT,
+    &SLICE_AXIS_GRADIENT,
+    &SLICE_LIKE_GRADIENT,
+];
+
+const SLICE: Operator = Operator {
+    cost: "O(size of the part); of a csr O(rows of the part · log of a row + entries between its columns), of a row_sparse array O(values of the rows stored in it).",
+    name: "slice",
+    summary: "Part of an array: along each axis the positions from `begin` to before `end`, every `step`-th. Lists have an entry for \
+              each axis, `_` where it is left open; bounds may be negative, from the end, and are cut to the extent. A negative step \
+              goes backwards.",
+    attributes: &[list("begin"), list("end"), list("step")],
+    shape: "slice",
+    storage: &[rule("dense -> dense"), rule("csr -> csr"), rule("row_sparse -> row_sparse")],
+    gradient: &[gradient("x", "slice_gradient(grad, x, begin = begin, end = end, step = step)")],
+    ..ROW
+};
+
+const SLICE_AXIS: Operator = Operator {
+    cost: "As `slice`.",
+    name: "slice_axis",
+    summary: "Part of an array along one axis: the positions from `begin` to before `end`, every `step`-th, as in `slice`.",
+    attributes: &[integer("axis", 0), list("begin"), list("end"), list("step")],
+    shape: "slice_axis",
+    storage: &[rule("dense -> dense"), rule("csr -> csr"), rule("row_sparse -> row_sparse")],
+    gradient: &[gradient(
+        "x",
+        "slice_axis_gradient(grad, x, axis = axis, begin = begin, end = end, step = step)",
+    )],
+    ..ROW
+};
+
+const SLICE_LIKE: Operator = Operator {
+    cost: "As `slice`.",
+    name: "slice_like",
+    summary: "The first elements along some axes, or along all, as many as `like` has there; with `from_end` the last ones.",
+    operands: &["x", "like"],
+    attributes: &[axes("axes"), flag("from_end")],
+    shape: "slice_like",
+    storage: &[
+        rule("dense like -> dense"),
+        rule("csr like -> csr"),
+        rule("row_sparse like -> row_sparse"),
+    ],
+    gradient: &[gradient("x", "slice_like_gradient(grad, x, axes = axes, from_end = from_end)")],
+    ..ROW
+};
+
+const CONCAT: Operator = Operator {
+    cost: "O(size), of csr matrices O(rows + nnz), of row_sparse arrays O(values stored); for each operand after the second, that of the operands before it again.",
+    name: "concat",
+    summary: "Arrays one after the other along an axis.",
+    operands: &["lhs", "rhs"],
+    chain: Some("concat"),
+    attributes: &[integer("axis", 0)],
+    shape: "concat",
+    storage: &[
+        rule("dense dense -> dense"),
+        rule("csr csr -> csr"),
+        rule("row_sparse row_sparse -> row_sparse"),
+    ],
+    gradient: &[
+        gradient("lhs", "slice_like(grad, lhs, axes = axis)"),
+        gradient("rhs", "slice_like(grad, rhs, axes = axis, from_end = true)"),
+    ],
+    ..ROW
+};
+
+/// A part put back among zeros.
+const PLACED: &[Rule] = &[
+    rule("dense row_sparse -> row_sparse").only(&Condition::ROWS_CUT),
+    rule("dense like -> dense"),
+    rule("csr like -> csr"),
+    rule("row_sparse like -> row_sparse"),
+];
+
+const SLICE_GRADIENT: Operator = Operator {
+    cost: "O(size of `like`) where the result is dense, of a csr O(rows of `like` + nnz), else O(values of the rows stored).",
+    name: "slice_gradient",
+    summary: "The gradient of `slice`: zeros in the shape of `like`, with `part` in its place.",
+    operands: &["part", "like"],
+    attributes: &[list("begin"), list("end"), list("step")],
+    shape: "any any -> like",
+    storage: PLACED,
+    gradient: &[gradient("part", "slice(grad, begin = begin, end = end, step = step)")],
+    internal: true,
+    ..ROW
+};
+
+const SLICE_AXIS_GRADIENT: Operator = Operator {
+    cost: "As `slice_gradient`.",
+    name: "slice_axis_gradient",
+    summary: "The gradient of `slice_axis`: zeros in the shape of `like`, with `part` in its place.",
+    operands: &["part", "like"],
+    attributes: &[integer("axis", 0), list("begin"), list("end"), list("step")],
+    shape: "any any -> like",
+    storage: PLACED,
+    gradient: &[gradient(
+        "part",
+        "slice_axis(grad, axis = axis, begin = begin, end = end, step = step)",
+    )],
+    internal: true,
+    ..ROW
+};
+
+const SLICE_LIKE_GRADIENT: Operator = Operator {
+    cost: "As `slice_gradient`.",
+    name: "slice_like_gradient",
+    summary: "The gradient of `slice_like`: zeros in the shape of `like`, with `part` in its place.",
+    operands: &["part", "like"],
+    attributes: &[axes("axes"), flag("from_end")],
+    shape: "any any -> like",
+    storage: PLACED,
+    gradient: &[gradient("part", "slice_like(grad, part, axes = axes, from_end = from_end)")],
+    internal: true,
+    ..ROW
+};

@@ -1,0 +1,30 @@
+//! Shapes and attributes for the rows whose shape rule needs them.
+
+use crate::ir::{AttributeValue, Attributes, List};
+use crate::operators::Signature;
+use crate::shapes::{Dim, Dims};
+
+/// For an operator that cannot be applied to matrices of named extents without attributes: what it can be applied to, under a
+/// rule.
+pub(super) fn of(operator: &str, signature: &Signature) -> Option<(Vec<Dims>, Attributes)> {
+    let list = |entries: &[Option<i64>]| AttributeValue::List(List::new(entries));
+    let by_rows = signature.condition.is_some();
+    let cut = if by_rows { [Some(1), None] } else { [None, Some(1)] };
+    let (shapes, attributes): (&[&[i64]], Vec<_>) = match operator {
+        "slice" => (&[&[5, 4]], vec![("begin", list(&cut))]),
+        "slice_gradient" if by_rows => (&[&[4, 4], &[5, 4]], vec![("begin", list(&cut))]),
+        "slice_gradient" => (&[&[5, 3], &[5, 4]], vec![("begin", list(&cut))]),
+        "slice_axis" => (&[&[5, 4]], vec![("begin", AttributeValue::Integer(1))]),
+        "slice_axis_gradient" => {
+            let axis = AttributeValue::Integer(if by_rows { 0 } else { 1 });
+            let part: &[&[i64]] = if by_rows { &[&[4, 4], &[5, 4]] } else { &[&[5, 3], &[5, 4]] };
+            (part, vec![("axis", axis), ("begin", AttributeValue::Integer(1))])
+        }
+        "slice_like" => (&[&[5, 4], &[3, 4]], vec![]),
+        "slice_like_gradient" => (&[&[3, 4], &[5, 4]], vec![]),
+        "concat" => (&[&[5, 4], &[3, 4]], vec![]),
+        _ => return None,
+    };
+    let dims = |shape: &&[i64]| shape.iter().map(|extent| Dim::Size(*extent as u64)).collect();
+    Some((shapes.iter().map(dims).collect(), Attributes::from(&attributes[..])))
+}

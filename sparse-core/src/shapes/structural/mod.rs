@@ -1,0 +1,99 @@
+//! Shape rules that depend on attributes: one function each, by the name that the operator's row gives.
+
+use super::{Dim, Dims, ShapeError, Substitution, place_of, show};
+use crate::ir::Attributes;
+use crate::operators::Operator;
+
+mod parts;
+
+/// What a rule may read and unify.
+struct Scope<'a> {
+    operator: &'a Operator,
+    attributes: &'a Attributes,
+    operands: &'a [Dims],
+    unify: &'a mut Substitution,
+}
+
+/// A rule: its name, what it says for the documentation, and the function.
+struct Rule {
+    name: &'static str,
+    text: &'static str,
+    shape: fn(&mut Scope<'_>) -> Result<Dims, ShapeError>,
+}
+
+const fn rule(
+    name: &'static str,
+    text: &'static str,
+    shape: fn(&mut Scope<'_>) -> Result<Dims, ShapeError>,
+) -> Rule {
+    Rule { name, text, shape }
+}
+
+/// The rules.
+const RULES: &[Rule] = &[
+    rule(
+        "slice",
+        "every axis cut to its `begin:end:step`, the axes beyond the lists whole",
+        parts::slice,
+    ),
+    rule("slice_axis", "one axis cut to `begin:end:step`", parts::slice_axis),
+    rule("slice_like", "the extents of `like` along `axes`", parts::slice_like),
+    rule("concat", "the extents along `axis` added up, the others equal", parts::concat),
+];
+
+/// The shape by the rule of a name.
+pub(super) fn infer(
+    name: &str,
+    operator: &Operator,
+    attributes: &Attributes,
+    operands: &[Dims],
+    unify: &mut Substitution,
+) -> Result<Dims, ShapeError> {
+    let Some(rule) = RULES.iter().find(|rule| rule.name == name) else {
+        panic!("no shape rule `{name}` of `{}`", operator.name)
+    };
+    (rule.shape)(&mut Scope { operator, attributes, operands, unify })
+}
+
+/// What a rule that has only a name says.
+pub(crate) fn describe(name: &str) -> Option<&'static str> {
+    RULES.iter().find(|rule| rule.name == name).map(|rule| rule.text)
+}
+
+impl Scope<'_> {
+    /// The extents of an operand, as far as they are known.
+    fn dims(&self, operand: usize) -> Dims {
+        self.unify.resolve_all(&self.operands[operand])
+    }
+
+    /// The position of the attribute `axis` among the axes of an operand.
+    fn axis(&self, operand: usize) -> Result<usize, ShapeError> {
+        let axis = self.operator.integer(self.attributes, "axis").unwrap_or_default();
+        self.place(axis, &self.dims(operand))
+    }
+
+    fn place(&self, axis: i64, dims: &Dims) -> Result<usize, ShapeError> {
+        place_of(axis, dims.len()).ok_or_else(|| ShapeError::Axis { axis, found: dims.clone() })
+    }
+
+    /// The operands' rank, which must be one.
+    fn same_rank(&self) -> Result<usize, ShapeError> {
+        let expected = self.operands[0].len();
+        match self.operands.iter().position(|dims| dims.len() != expected) {
+            None => Ok(expected),
+            Some(operand) => Err(ShapeError::Rank { operand, expected, found: self.dims(operand) }),
+        }
+    }
+}
+
+/// An attribute that does not fit the operands.
+fn refuse<T>(message: impl Into<String>) -> Result<T, ShapeError> {
+    Err(ShapeError::Attribute { message: message.into() })
+}
+
+/// What cannot be done with an extent that only a batch knows.
+fn unknown<T>(what: &str, dim: &Dim, operand: usize, axis: usize) -> Result<T, ShapeError> {
+    refuse(format!(
+        "{what} needs to know the extent `{dim}` (dimension {axis} of `{{{operand}}}`): declare it as a number"
+    ))
+}

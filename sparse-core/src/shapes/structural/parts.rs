@@ -1,0 +1,202 @@
+//! Parts of arrays, and arrays joined.
+
+use super::{Dim, Dims, Scope, ShapeError, refuse, show, unknown};
+use crate::shapes::Span;
+
+/// `begin:end:step` of each axis.
+pub(super) fn slice(scope: &mut Scope<'_>) -> Result<Dims, ShapeError> {
+    let dims = scope.dims(0);
+    let lists = ["begin", "end", "step"].map(|name| (name, scope.attributes.list(name)));
+    for (name, list) in &lists {
+        let given = list.map_or(0, |list| list.len());
+        if given > dims.len() {
+            return refuse(format!(
+                "`{name}` has {given} entries, but `{{0}}` has the shape {}",
+                show(&dims)
+            ));
+        }
+    }
+    let [begin, end, step] = lists.map(|(_, list)| list.unwrap_or_default());
+    let axes = dims.iter().enumerate();
+    axes.map(|(axis, dim)| cut(dim, axis, begin.get(axis), end.get(axis), step.get(axis))).collect()
+}
+
+/// `begin:end:step` of one axis.
+pub(super) fn slice_axis(scope: &mut Scope<'_>) -> Result<Dims, ShapeError> {
+    let (mut dims, axis) = (scope.dims(0), scope.axis(0)?);
+    let one = |name: &str| match scope.attributes.list(name).unwrap_or_default() {
+        list if list.len() > 1 => refuse(format!("`{name}` is one integer, not {list}")),
+        list => Ok(list.get(0)),
+    };
+    dims[axis] = cut(&dims[axis], axis, one("begin")?, one("end")?, one("step")?)?;
+    Ok(dims)
+}
+
+/// The extent of a slice of an axis.
+fn cut(
+    dim: &Dim,
+    axis: usize,
+    begin: Option<i64>,
+    end: Option<i64>,
+    step: Option<i64>,
+) -> Result<Dim, ShapeError> {
+    if step == Some(0) {
+        return refuse("a step of 0 does not advance: write a positive or negative one");
+    }
+    match dim {
+        Dim::Size(extent) => {
+            let extent = usize::try_from(*extent).unwrap_or(usize::MAX);
+            Ok(Dim::Size(Span::new(begin, end, step, extent).len as u64))
+        }
+        // All of it, in either direction.
+        dim if begin.unwrap_or(0) == 0 && end.is_none() && step.unwrap_or(1) == 1 => {
+            Ok(dim.clone())
+        }
+        dim if begin.is_none() && end.is_none() && step == Some(-1) => Ok(dim.clone()),
+        dim => unknown("a part of an axis", dim, 0, axis),
+    }
+}
+
+/// The extents of `like` along some axes: no more than there are.
+pub(super) fn slice_like(scope: &mut Scope<'_>) -> Result<Dims, ShapeError> {
+    let (mut dims, like) = (scope.dims(0), scope.dims(1));
+    let axes = scope.attributes.axes("axes");
+    let places: Vec<usize> = match axes.0 {
+        None => (0..scope.same_rank()?).collect(),
+        Some(list) => {
+            // Of both, so that an axis counted from the end is the same one.
+            let places = list
+                .values()
+                .map(|axis| Ok((scope.place(axis, &dims)?, scope.place(axis, &like)?)));
+            let places: Vec<(usize, usize)> = places.collect::<Result<_, ShapeError>>()?;
+            if let Some((a, b)) = places.iter().find(|(a, b)| a != b) {
+                return refuse(format!(
+                    "an axis counted from the end is dimension {a} of `{{0}}` and dimension {b} of `{{1}}`: count from the start"
+                ));
+            }
+            places.into_iter().map(|(place, _)| place).collect()
+        }
+    };
+    for place in places {
+        let (dim, wanted) = (&dims[place], &like[place]);
+        match (dim, wanted) {
+            (dim, wanted) if dim == wanted => {}
+            (Dim::Size(extent), Dim::Size(wanted)) if wanted <= extent => {}
+            (Dim::Size(extent), Dim::Size(wanted)) => {
+                return refuse(format!(
+                    "dimension {place} of `{{1}}` is {wanted}, more than the {extent} of `{{0}}`"
+                ));
+            }
+            (Dim::Size(_), wanted) => return unknown("a part of an axis", wanted, 1, place),
+            (dim, _) => return unknown("a part of an axis", dim, 0, place),
+        }
+        dims[place] = wanted.clone();
+    }
+    Ok(dims)
+}
+
+/// Two arrays one after the other.
+pub(super) fn concat(scope: &mut Scope<'_>) -> Result<Dims, ShapeError> {
+    let rank = scope.same_rank()?;
+    let axis = scope.axis(0)?;
+    let (lhs, rhs) = (scope.dims(0), scope.dims(1));
+    let mut dims = lhs.clone();
+    for place in (0..rank).filter(|place| *place != axis) {
+        if !scope.unify.unify(&lhs[place], &rhs[place]) {
+            let (first, second) = ((0, place, lhs[place].clone()), (1, place, rhs[place].clone()));
+            return Err(ShapeError::Mismatch { first, second });
+        }
+        dims[place] = scope.unify.resolve(&lhs[place]);
+    }
+    dims[axis] = match (&lhs[axis], &rhs[axis]) {
+        (Dim::Size(first), Dim::Size(second)) => match first.checked_add(*second) {
+            Some(sum) => Dim::Size(sum),
+            None => return refuse("the extents add up to more than an array can have"),
+        },
+        (Dim::Size(_), dim) => return unknown("joining along an axis", dim, 1, axis),
+        (dim, _) => return unknown("joining along an axis", dim, 0, axis),
+    };
+    Ok(dims)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::ir::AttributeValue::{Integer, List};
+    use crate::ir::{self, AttributeValue};
+    use crate::shapes::tests::check;
+
+    fn list(entries: &[Option<i64>]) -> AttributeValue {
+        List(ir::List::new(entries))
+    }
+
+    #[test]
+    fn slices() {
+        let begin = |entries: &[Option<i64>]| [("begin", list(entries))];
+        assert_eq!(check("slice", &begin(&[Some(1)]), &["[5, k]"]), "[4, k]");
+        assert_eq!(check("slice", &begin(&[None, Some(-2)]), &["[n, 5]"]), "[n, 2]");
+        assert_eq!(check("slice", &[("step", list(&[Some(-1), Some(2)]))], &["[n, 5]"]), "[n, 3]");
+        assert_eq!(
+            check("slice", &begin(&[Some(1)]), &["[n, 5]"]),
+            "a part of an axis needs to know the extent `n` (dimension 0 of `x`): declare it as a number"
+        );
+        assert_eq!(
+            check("slice", &begin(&[None, None, Some(1)]), &["[n, 5]"]),
+            "`begin` has 3 entries, but `x` has the shape [n, 5]"
+        );
+        assert_eq!(
+            check("slice", &[("step", list(&[Some(0)]))], &["[4]"]),
+            "a step of 0 does not advance: write a positive or negative one"
+        );
+        let axis = |axis| [("axis", Integer(axis)), ("begin", Integer(1)), ("end", Integer(3))];
+        assert_eq!(check("slice_axis", &axis(-1), &["[n, 5]"]), "[n, 2]");
+        assert_eq!(
+            check("slice_axis", &axis(2), &["[n, 5]"]),
+            "axis 2 is beyond the shape [n, 5] of `x`"
+        );
+        assert_eq!(
+            check("slice_axis", &[("begin", list(&[Some(1), None]))], &["[4, 5]"]),
+            "`begin` is one integer, not [1, _]"
+        );
+    }
+
+    #[test]
+    fn as_much_as_another_array() {
+        assert_eq!(check("slice_like", &[], &["[5, n]", "[3, n]"]), "[3, n]");
+        assert_eq!(check("slice_like", &[("axes", Integer(0))], &["[5, n]", "[3]"]), "[3, n]");
+        assert_eq!(
+            check("slice_like", &[], &["[5, n]", "[6, n]"]),
+            "dimension 0 of `like` is 6, more than the 5 of `x`"
+        );
+        assert_eq!(
+            check("slice_like", &[], &["[5, n]", "[3, m]"]),
+            "a part of an axis needs to know the extent `n` (dimension 1 of `x`): declare it as a number"
+        );
+        assert_eq!(
+            check("slice_like", &[("axes", Integer(-1))], &["[5, n]", "[3]"]),
+            "an axis counted from the end is dimension 1 of `x` and dimension 0 of `like`: count from the start"
+        );
+    }
+
+    #[test]
+    fn joined_arrays() {
+        assert_eq!(check("concat", &[], &["[5, k]", "[3, k]"]), "[8, k]");
+        assert_eq!(check("concat", &[("axis", Integer(-1))], &["[n, 5]", "[n, 3]"]), "[n, 8]");
+        assert_eq!(
+            check("concat", &[], &["[5, k]", "[3, l]"]),
+            "`k` (dimension 1 of `lhs`) and `l` (dimension 1 of `rhs`) must be equal"
+        );
+        assert_eq!(
+            check("concat", &[], &["[n, k]", "[3, k]"]),
+            "joining along an axis needs to know the extent `n` (dimension 0 of `lhs`): declare it as a number"
+        );
+        assert_eq!(
+            check("concat", &[], &["[n, k]", "[3]"]),
+            "`rhs` has shape [3], but 2 dimensions are needed"
+        );
+        let most = format!("[{}]", u64::MAX);
+        assert_eq!(
+            check("concat", &[], &[&most, "[1]"]),
+            "the extents add up to more than an array can have"
+        );
+    }
+}

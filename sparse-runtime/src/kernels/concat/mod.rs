@@ -1,0 +1,3 @@
+//! Arrays one after the other along an axis.
+
+pub mod cpu;

@@ -1,0 +1,3 @@
+//! Part of an array, by `begin:end:step` of each axis.
+
+pub mod cpu;

@@ -1,0 +1,3 @@
+//! Part of an array along one axis.
+
+pub mod cpu;

@@ -1,0 +1,3 @@
+//! The gradient of `slice_axis`.
+
+pub mod cpu;

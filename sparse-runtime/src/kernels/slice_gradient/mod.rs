@@ -1,0 +1,3 @@
+//! The gradient of `slice`.
+
+pub mod cpu;

@@ -1,0 +1,3 @@
+//! As much of an array as another one has.
+
+pub mod cpu;

@@ -1,0 +1,3 @@
+//! The gradient of `slice_like`.
+
+pub mod cpu;
