@@ -56,7 +56,7 @@ use crate::error::Result;
 use crate::formats::{Csr, Dense, Extents, FormatError, IdsView, RowSparse};
 use crate::kernels::{Context, Kernels};
 use sparse_core::element::{Element, Float};
-use sparse_core::ir::{AttributeValue, Attributes, Axes, Number};
+use sparse_core::ir::{AttributeValue, Attributes, Axes, List, Number};
 use sparse_core::operators::Given;
 use sparse_core::shapes::{self, Dim, Dims, Substitution};
 

@@ -18,6 +18,7 @@ use nnz::core::ir::{self, Attributes, Fallback, Graph, Output, Place, ValueId};
 use nnz::core::operators::find;
 use nnz::core::shapes::Dim;
 use nnz::core::storage::{ElementType, Storage};
+use nnz::formats::{Csr, Dense, RowSparse, Shape};
 use nnz::interpreter::{Values, evaluate};
 use nnz::kernels::Array;
 use serde_json::Value;
@@ -83,6 +84,10 @@ fn run_file(file: &str) {
     let mut tally = Tally::new(file);
     for case in &cases {
         let op = case["op"].as_str().unwrap_or("(no operator)");
+        if op == "zeros" {
+            tally.add(id(case), zeros(case).into());
+            continue;
+        }
         let outcome = match recipe(op, &case["attrs"]) {
             Ok(Recipe::Built { build, explicit }) => {
                 match run_case(case, &build, explicit.as_ref()) {
@@ -96,6 +101,29 @@ fn run_file(file: &str) {
         tally.add(id(case), outcome);
     }
     tally.finish();
+}
+
+/// Zeros of a shape and storage, which are constructors here.
+fn zeros(case: &Value) -> Result<(), String> {
+    let [expected] = &all(Tensor::read_all(&case["outputs"])?)?[..] else {
+        return Err("not one output".to_owned());
+    };
+    let shape: Option<Vec<usize>> = (case["attrs"]["shape"].as_array().into_iter().flatten())
+        .map(|extent| extent.as_u64().map(|extent| extent as usize))
+        .collect();
+    let shape = Shape::try_new(&shape.ok_or("no shape")?).map_err(|error| error.to_string())?;
+    let found = match crate::case::storage(&case["attrs"]["stype"]).ok_or("no storage type")? {
+        Storage::Dense => Array::Dense(Dense::<f32>::zeros(shape)),
+        Storage::Csr => {
+            let (n_rows, n_cols) = shape.matrix().ok_or("not a matrix")?;
+            Array::Csr(Csr::zeros(n_rows, n_cols))
+        }
+        Storage::RowSparse => Array::RowSparse(RowSparse::zeros(shape)),
+    };
+    check_shape(&found, expected)?;
+    let mut deviations = Vec::new();
+    compare(Tolerance::of_case("", "zeros"), "zeros", &found, expected, FORWARD, &mut deviations)?;
+    if deviations.is_empty() { Ok(()) } else { Err("not these zeros".to_owned()) }
 }
 
 /// What was compiled under which fallback.

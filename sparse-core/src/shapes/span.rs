@@ -130,10 +130,7 @@ mod tests {
             }
         }
         assert_eq!(Span::new(None, None, Some(0), 3).len, 0);
-        assert_eq!(
-            Span::new(Some(0), Some(i64::MAX), None, usize::MAX).len,
-            i64::MAX as usize
-        );
+        assert_eq!(Span::new(Some(0), Some(i64::MAX), None, usize::MAX).len, i64::MAX as usize);
         let wide = Span::all(usize::MAX);
         assert_eq!((wide.find(1 << 63), wide.at(1 << 63)), (Some(1 << 63), 1 << 63));
     }

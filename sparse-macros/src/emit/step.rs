@@ -24,7 +24,8 @@ pub(super) fn implementation(emit: &Emit<'_>) -> TokenStream {
     };
     let dense_outputs = emit.graph.outputs.iter().enumerate().filter_map(|(index, output)| {
         let field = emit.output_ident(&output.name);
-        (emit.graph.storage(output.value) == Storage::Dense)
+        let numbers = emit.graph.value(output.value).element.is_float();
+        (numbers && emit.graph.storage(output.value) == Storage::Dense)
             .then(|| quote!(#index => Some(self.__outputs.#field.view()),))
     });
     let parameters: Vec<_> = emit.graph.parameters().map(|id| emit.declared(id)).collect();

@@ -7,7 +7,7 @@ use crate::formats::{
     Csr, CsrView, Dense, DenseView, Extents, Ids, IdsView, RowSparse, RowSparseView, Shape,
 };
 use sparse_core::element::Float;
-use sparse_core::ir::{Attributes, Axes};
+use sparse_core::ir::{Attributes, Axes, List};
 use sparse_core::storage::Storage;
 
 /// An array whose storage is known at run time only.

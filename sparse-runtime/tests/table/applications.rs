@@ -1,6 +1,7 @@
 //! Applications: for a row of the table, the shapes and attributes that it can be given.
 
 use crate::given::Numbers;
+use crate::moved;
 use sparse_core::ir::{AttributeValue, Attributes, List, Number};
 use sparse_core::operators::{AttributeKind, Given, Operator, Pattern, Signature};
 use sparse_core::shapes::place_of;
@@ -64,8 +65,12 @@ pub(crate) fn applications(
     result: Storage,
 ) -> Vec<Application> {
     let mut applications = Vec::new();
-    for attributes in attributes(operator, signature, result) {
-        for shapes in shapes(operator, &attributes, signature) {
+    let (moved, candidates) = match moved::applications(operator.name) {
+        Some(candidates) => (true, candidates),
+        None => (false, candidates(operator, signature, result)),
+    };
+    for (attributes, choices) in candidates {
+        for shapes in choices {
             let fits =
                 shapes.iter().zip(&signature.operands).all(|(shape, pattern)| match pattern {
                     Pattern::Array(Storage::Csr, _) => shape.len() == 2,
@@ -89,6 +94,7 @@ pub(crate) fn applications(
             // A csr result has rank 2, whatever its operands are.
             let largest = shapes.iter().map(Vec::len).max().unwrap_or(0);
             let representable = match result {
+                _ if moved => true,
                 Storage::Csr => largest == 2,
                 Storage::RowSparse => largest > 0,
                 Storage::Dense => true,
@@ -100,6 +106,21 @@ pub(crate) fn applications(
         }
     }
     applications
+}
+
+/// Every combination of attributes that the rule allows, and the shapes for it.
+fn candidates(
+    operator: &'static Operator,
+    signature: &Signature,
+    result: Storage,
+) -> Vec<(Attributes, Vec<Vec<Vec<usize>>>)> {
+    let attributes = attributes(operator, signature, result).into_iter();
+    attributes
+        .map(|attributes| {
+            let shapes = shapes(operator, &attributes, signature);
+            (attributes, shapes)
+        })
+        .collect()
 }
 
 /// Every combination of attributes that the rule allows.

@@ -94,6 +94,7 @@ pub(crate) fn operands(
                 Given::Ids(shape.to_vec(), vec![classes as u32 - 1; size]),
             ]
         }
+        Pattern::Like => vec![Given::Dense(shape.to_vec(), vec![f64::NAN; size])],
         Pattern::Array(Storage::Dense, _) => {
             let full: Vec<f64> = (0..size).map(|_| value(numbers)).collect();
             let row: usize = shape.iter().skip(1).product();

@@ -214,6 +214,7 @@ fn graph(case: &Case<'_>, given: &[Given]) -> Option<Compiled> {
                 continue;
             }
             (Pattern::Array(storage, _), _) => (*storage, ElementType::F64),
+            (Pattern::Like, _) => (Storage::Dense, ElementType::F64),
             _ => (Storage::Dense, ElementType::U32),
         };
         if place != index {

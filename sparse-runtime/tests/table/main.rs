@@ -8,5 +8,6 @@ mod allocation;
 mod applications;
 mod given;
 mod gradients;
+mod moved;
 mod naive;
 mod oracle;

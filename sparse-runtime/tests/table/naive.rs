@@ -2,6 +2,7 @@
 //! is shared with the kernels but the table's own formulas.
 
 use crate::given::Given;
+use crate::moved;
 use sparse_core::ir::Attributes;
 use sparse_core::operators::{BinaryFamily, Combine, Kind, Operator, Reduction};
 
@@ -78,6 +79,21 @@ impl Naive {
         }
     }
 
+    /// An element.
+    pub(crate) fn at(&self, index: &[usize]) -> f64 {
+        self.values[self.row_major(index)]
+    }
+
+    /// An element, to be written.
+    pub(crate) fn at_mut(&mut self, index: &[usize]) -> &mut f64 {
+        let place = self.row_major(index);
+        &mut self.values[place]
+    }
+
+    fn row_major(&self, index: &[usize]) -> usize {
+        self.shape.iter().zip(index).fold(0, |place, (extent, i)| place * extent + i)
+    }
+
     /// The place of the element that broadcasts to an index of a larger shape.
     fn place(&self, index: &[usize]) -> usize {
         let index = &index[index.len() - self.shape.len()..];
@@ -106,7 +122,7 @@ impl Naive {
 }
 
 /// All indices of a shape, row major.
-fn indices(shape: &[usize]) -> Vec<Vec<usize>> {
+pub(crate) fn indices(shape: &[usize]) -> Vec<Vec<usize>> {
     shape.iter().fold(vec![vec![]], |prefixes, extent| {
         let longer = prefixes.into_iter().flat_map(|prefix: Vec<usize>| {
             (0..*extent).map(move |i| prefix.iter().copied().chain([i]).collect())
@@ -160,7 +176,7 @@ pub(crate) fn evaluate(
             "softmax" => softmax(&operands[0]),
             "softmax_gradient" => softmax_gradient(&operands[0], &operands[1]),
             "dense" | "csr" | "row_sparse" => operands[0].clone(),
-            _ => return None,
+            name => return moved::evaluate(name, attributes, operands),
         },
     })
 }

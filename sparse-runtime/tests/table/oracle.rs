@@ -131,6 +131,7 @@ fn graph<T: Float>(
         let (storage, element) = match (pattern, given) {
             (_, Given::Scalar(number)) => return graph.constant(*number, Place(0)),
             (Pattern::Array(storage, _), _) => (*storage, T::TYPE),
+            (Pattern::Like, _) => (Storage::Dense, T::TYPE),
             _ => (Storage::Dense, ElementType::U32),
         };
         graph.declare(ValueKind::Input, &format!("v{index}"), storage, element, dims, Place(0))

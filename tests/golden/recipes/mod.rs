@@ -1,7 +1,7 @@
 //! What the reference's operators are in this language: one line each.
 
 use crate::case::{number, storage};
-use nnz::core::ir::{AttributeValue, Attributes, Graph, Place, ValueId};
+use nnz::core::ir::{AttributeValue, Attributes, Graph, List, Place, ValueId};
 use nnz::core::operators::find;
 use nnz::core::storage::Storage;
 use serde_json::{Map, Value};
@@ -77,6 +77,24 @@ impl<'a> Given<'a> {
             Value::Array(list) => list.iter().map(Value::as_i64).collect(),
             value => value.as_i64().map(|axis| vec![axis]),
         }
+    }
+
+    /// Lists of integers that are given, of which some may be open, under the same names.
+    fn lists<const N: usize>(
+        &self,
+        names: [&'static str; N],
+    ) -> Vec<(&'static str, AttributeValue)> {
+        let entries = |value: &Value| match value {
+            Value::Array(list) => Some(list.iter().map(Value::as_i64).collect::<Vec<_>>()),
+            Value::Null => None,
+            value => Some(vec![value.as_i64()]),
+        };
+        let given = names.map(|name| Some((name, entries(self.get(name))?)));
+        given
+            .into_iter()
+            .flatten()
+            .map(|(name, entries)| (name, AttributeValue::List(List::new(&entries))))
+            .collect()
     }
 
     /// The first attribute that nobody looked at.

@@ -1,18 +1,16 @@
 //! Operators that move elements.
 
 use super::{Given, Recipe, apply, plain};
-use nnz::core::ir::Attributes;
+use nnz::core::ir::{AttributeValue, Attributes};
 
 /// Operators of the reference that are not built yet.
 pub(super) const NOT_BUILT: &[&str] = &[
-    "Concat",
     "Flatten",
     "Reshape",
     "SliceChannel",
     "SwapAxis",
     "_contrib_edge_id",
     "_contrib_getnnz",
-    "_identity_with_attr_like_rhs",
     "_sparse_retain",
     "argmax",
     "argmin",
@@ -20,20 +18,34 @@ pub(super) const NOT_BUILT: &[&str] = &[
     "pick",
     "repeat",
     "reverse",
-    "slice",
-    "slice_axis",
-    "slice_like",
     "sort",
     "stack",
     "take",
     "tile",
     "topk",
     "where",
-    "zeros",
 ];
 
 pub(super) fn known(op: &str, given: &Given<'_>) -> Option<Recipe> {
     Some(match op {
+        "slice" => with("slice", given.lists(["begin", "end", "step"])),
+        "slice_axis" => {
+            let axis = AttributeValue::Integer(given.integer("axis").unwrap_or(0));
+            let mut attributes = given.lists(["begin", "end"]);
+            attributes.push(("axis", axis));
+            with("slice_axis", attributes)
+        }
+        "slice_like" => with("slice_like", given.lists(["axes"])),
+        "Concat" => {
+            given.get("num_args");
+            let axis = AttributeValue::Integer(given.integer("dim").unwrap_or(1));
+            with("concat", vec![("axis", axis)])
+        }
+        // A conversion to the storage of the second operand.
+        "_identity_with_attr_like_rhs" => Recipe::built(|graph, operands| {
+            let storage = graph.storage(operands[1]).name();
+            apply(graph, storage, &operands[..1], Attributes::default())
+        }),
         "zeros_like" => built(plain("zeros_like")),
         "transpose" => built(plain("transpose")),
         "softmax" => match given.get("axis").as_i64() {
@@ -47,6 +59,11 @@ pub(super) fn known(op: &str, given: &Given<'_>) -> Option<Recipe> {
         },
         _ => return None,
     })
+}
+
+/// An operator with attributes.
+fn with(name: &'static str, attributes: Vec<(&'static str, AttributeValue)>) -> Recipe {
+    built(super::with(name, &attributes))
 }
 
 fn built(build: super::Build) -> Recipe {

@@ -1,0 +1,273 @@
+//! Operators that move elements: what they can be applied to, and what they mean, index by index.
+
+use crate::naive::{Naive, indices};
+use sparse_core::ir::{AttributeValue, Attributes, List};
+use sparse_core::shapes::place_of;
+
+type Shapes = Vec<Vec<usize>>;
+type Given = Vec<(&'static str, AttributeValue)>;
+
+/// Attributes and shapes for an operator whose shape rule needs them.
+pub(crate) fn applications(operator: &str) -> Option<Vec<(Attributes, Vec<Shapes>)>> {
+    let applications: Vec<(Given, Vec<Shapes>)> = match operator {
+        "slice" => slices().into_iter().map(|(given, shapes)| (given, single(&shapes))).collect(),
+        "slice_gradient" => with_part(slices(), slice_spans),
+        "slice_axis" => {
+            axis_slices().into_iter().map(|(given, shapes)| (given, single(&shapes))).collect()
+        }
+        "slice_axis_gradient" => with_part(axis_slices(), axis_spans),
+        "slice_like" => parts_of(),
+        "slice_like_gradient" => {
+            let turned = |mut shapes: Shapes| {
+                shapes.reverse();
+                shapes
+            };
+            let parts = parts_of().into_iter();
+            // With some axes given, `like` may have any extents along the others.
+            let fits = |shapes: &Shapes| {
+                shapes[0].len() == shapes[1].len()
+                    && shapes[0].iter().zip(&shapes[1]).all(|(part, whole)| part <= whole)
+            };
+            parts
+                .map(|(given, shapes)| {
+                    let axes = Attributes::from(&given[..]).axes("axes");
+                    let whole = |shapes: &Shapes| {
+                        (0..shapes[1].len()).all(|at| {
+                            axes.contain(at, shapes[1].len()) || shapes[0][at] == shapes[1][at]
+                        })
+                    };
+                    let shapes = shapes.into_iter().map(turned).filter(fits).filter(whole);
+                    (given, shapes.collect())
+                })
+                .collect()
+        }
+        "concat" => {
+            let pair = |a: &[usize], b: &[usize]| vec![a.to_vec(), b.to_vec()];
+            vec![
+                (vec![], vec![pair(&[5, 4], &[3, 4]), pair(&[2], &[3]), pair(&[0, 3], &[2, 3])]),
+                (at(0), vec![pair(&[1, 2, 3], &[2, 2, 3]), pair(&[3, 0], &[2, 0])]),
+                (
+                    at(1),
+                    vec![
+                        pair(&[5, 4], &[5, 1]),
+                        pair(&[3, 0], &[3, 2]),
+                        pair(&[2, 1, 3], &[2, 2, 3]),
+                    ],
+                ),
+                (
+                    at(-1),
+                    vec![
+                        pair(&[5, 4], &[5, 3]),
+                        pair(&[2, 2, 1], &[2, 2, 3]),
+                        pair(&[4, 2], &[4, 0]),
+                    ],
+                ),
+            ]
+        }
+        _ => return None,
+    };
+    let applications = applications.into_iter();
+    Some(applications.map(|(given, shapes)| (Attributes::from(&given[..]), shapes)).collect())
+}
+
+fn at(axis: i64) -> Given {
+    vec![("axis", AttributeValue::Integer(axis))]
+}
+
+fn single(shapes: &[Vec<usize>]) -> Vec<Shapes> {
+    shapes.iter().map(|shape| vec![shape.clone()]).collect()
+}
+
+fn list(entries: &[Option<i64>]) -> AttributeValue {
+    AttributeValue::List(List::new(entries))
+}
+
+/// Slices by lists, and the shapes that they fit.
+fn slices() -> Vec<(Given, Vec<Vec<usize>>)> {
+    let shapes = || vec![vec![5, 4], vec![6, 1], vec![3, 2, 4], vec![0, 3], vec![3, 0], vec![7]];
+    let matrices = || vec![vec![5, 4], vec![1, 6], vec![4, 2, 3], vec![3, 0]];
+    let (begin, end, step) = ("begin", "end", "step");
+    vec![
+        (vec![], shapes()),
+        (vec![(begin, list(&[Some(1)]))], shapes()),
+        (vec![(begin, list(&[Some(-2)])), (end, list(&[Some(10)]))], shapes()),
+        (vec![(begin, list(&[Some(1)])), (end, list(&[Some(1)]))], shapes()),
+        (vec![(begin, list(&[None, Some(1)])), (end, list(&[None, Some(3)]))], matrices()),
+        (vec![(begin, list(&[Some(1), Some(1)])), (end, list(&[Some(4), None]))], matrices()),
+        (vec![(step, list(&[Some(2), Some(3)]))], matrices()),
+        (vec![(step, list(&[Some(-1)]))], shapes()),
+        (
+            vec![(begin, list(&[Some(3)])), (end, list(&[Some(0)])), (step, list(&[Some(-2)]))],
+            shapes(),
+        ),
+        (vec![(step, list(&[None, Some(-1)]))], matrices()),
+        (vec![(begin, list(&[None, Some(-1)])), (step, list(&[Some(-2), Some(-2)]))], matrices()),
+        (vec![(begin, list(&[None, None, Some(1)]))], vec![vec![2, 3, 4]]),
+    ]
+}
+
+fn axis_slices() -> Vec<(Given, Vec<Vec<usize>>)> {
+    let integer = AttributeValue::Integer;
+    let of = |axis, begin, end, step: Option<i64>| -> Given {
+        let mut given = at(axis);
+        given.extend([("begin", integer(begin)), ("end", integer(end))]);
+        given.extend(step.map(|step| ("step", integer(step))));
+        given
+    };
+    let shapes = || vec![vec![5, 4], vec![1, 6], vec![3, 2, 4], vec![3, 0]];
+    vec![
+        (vec![], vec![vec![4], vec![2, 3]]),
+        (vec![("begin", integer(-2))], shapes()),
+        (of(0, 1, 3, None), shapes()),
+        (of(1, 0, 2, None), shapes()),
+        (of(-1, -3, -1, None), shapes()),
+        (of(0, 0, 5, Some(2)), shapes()),
+        (of(1, 3, 0, Some(-1)), shapes()),
+    ]
+}
+
+/// Shapes with those of parts of them.
+fn parts_of() -> Vec<(Given, Vec<Shapes>)> {
+    let pair = |a: &[usize], b: &[usize]| vec![a.to_vec(), b.to_vec()];
+    let all = || {
+        vec![
+            pair(&[5, 4], &[3, 4]),
+            pair(&[5, 4], &[2, 1]),
+            pair(&[4], &[4]),
+            pair(&[3, 2, 2], &[0, 2, 1]),
+        ]
+    };
+    let (axes, last) =
+        (|axis| ("axes", AttributeValue::Integer(axis)), ("from_end", AttributeValue::Flag(true)));
+    vec![
+        (vec![], all()),
+        (vec![last], all()),
+        (vec![axes(0)], vec![pair(&[5, 4], &[2, 9]), pair(&[5, 4], &[3, 4]), pair(&[5, 4], &[3])]),
+        (
+            vec![axes(1), last],
+            vec![pair(&[5, 4], &[5, 3]), pair(&[2, 4, 3], &[2, 1, 3]), pair(&[3, 2], &[3, 0])],
+        ),
+        (vec![axes(-1)], vec![pair(&[5, 4], &[5, 3])]),
+    ]
+}
+
+/// For gradients: the shape of the part before that of the whole.
+fn with_part(
+    slices: Vec<(Given, Vec<Vec<usize>>)>,
+    spans: fn(&Attributes, &[usize]) -> Vec<Vec<usize>>,
+) -> Vec<(Given, Vec<Shapes>)> {
+    let with_part = |(given, shapes): (Given, Vec<Vec<usize>>)| {
+        let attributes = Attributes::from(&given[..]);
+        let shapes = shapes.into_iter().map(|shape| {
+            let part = spans(&attributes, &shape).iter().map(Vec::len).collect();
+            vec![part, shape]
+        });
+        (given, shapes.collect())
+    };
+    slices.into_iter().map(with_part).collect()
+}
+
+/// The positions of `begin:end:step`, by counting.
+fn positions(begin: Option<i64>, end: Option<i64>, step: Option<i64>, extent: usize) -> Vec<usize> {
+    let (extent, step) = (extent as i64, step.unwrap_or(1));
+    let place = |bound: i64| if bound < 0 { bound + extent } else { bound };
+    let begin = begin.map(place).unwrap_or(if step > 0 { 0 } else { extent - 1 });
+    let end = end.map(place).unwrap_or(if step > 0 { extent } else { -1 });
+    let begin = if step > 0 { begin.max(0) } else { begin.min(extent - 1) };
+    std::iter::successors(Some(begin), |at| Some(at + step))
+        .take_while(|at| (0..extent).contains(at) && if step > 0 { *at < end } else { *at > end })
+        .map(|at| at as usize)
+        .collect()
+}
+
+fn slice_spans(attributes: &Attributes, shape: &[usize]) -> Vec<Vec<usize>> {
+    let [begin, end, step] =
+        ["begin", "end", "step"].map(|name| attributes.list(name).unwrap_or_default());
+    let axes = shape.iter().enumerate();
+    axes.map(|(axis, extent)| positions(begin.get(axis), end.get(axis), step.get(axis), *extent))
+        .collect()
+}
+
+fn axis_spans(attributes: &Attributes, shape: &[usize]) -> Vec<Vec<usize>> {
+    let [begin, end, step] =
+        ["begin", "end", "step"].map(|name| attributes.list(name).and_then(|list| list.get(0)));
+    let cut = axis(attributes, shape);
+    let axes = shape.iter().enumerate();
+    axes.map(|(axis, extent)| match axis == cut {
+        true => positions(begin, end, step, *extent),
+        false => (0..*extent).collect(),
+    })
+    .collect()
+}
+
+fn like_spans(attributes: &Attributes, shape: &[usize], like: &[usize]) -> Vec<Vec<usize>> {
+    let axes = attributes.axes("axes");
+    let each = shape.iter().enumerate().map(|(axis, &extent)| {
+        if !axes.contain(axis, shape.len()) {
+            return (0..extent).collect();
+        }
+        let start = if attributes.flag("from_end") { extent - like[axis] } else { 0 };
+        (start..start + like[axis]).collect()
+    });
+    each.collect()
+}
+
+fn axis(attributes: &Attributes, shape: &[usize]) -> usize {
+    place_of(attributes.integer("axis").unwrap_or(0), shape.len()).unwrap()
+}
+
+/// Where an element of a part comes from.
+fn source(index: &[usize], spans: &[Vec<usize>]) -> Vec<usize> {
+    index.iter().zip(spans).map(|(i, span)| span[*i]).collect()
+}
+
+/// An array from what its element at each index is.
+fn array(shape: &[usize], element: impl Fn(&[usize]) -> f64) -> Naive {
+    Naive::dense(shape, indices(shape).iter().map(|index| element(index)).collect())
+}
+
+fn part(x: &Naive, spans: &[Vec<usize>]) -> Naive {
+    let shape: Vec<usize> = spans.iter().map(Vec::len).collect();
+    array(&shape, |index| x.at(&source(index, spans)))
+}
+
+fn placed(part: &Naive, shape: &[usize], spans: &[Vec<usize>]) -> Naive {
+    let mut whole = Naive::dense(shape, vec![0.0; shape.iter().product()]);
+    for (index, value) in indices(&part.shape).iter().zip(&part.values) {
+        *whole.at_mut(&source(index, spans)) += value;
+    }
+    whole
+}
+
+/// What an operator gives.
+pub(crate) fn evaluate(
+    operator: &str,
+    attributes: &Attributes,
+    operands: &[Naive],
+) -> Option<Naive> {
+    let x = &operands[0];
+    let shape_of = |index: usize| &operands[index].shape[..];
+    Some(match operator {
+        "slice" => part(x, &slice_spans(attributes, &x.shape)),
+        "slice_axis" => part(x, &axis_spans(attributes, &x.shape)),
+        "slice_like" => part(x, &like_spans(attributes, &x.shape, shape_of(1))),
+        "slice_gradient" => placed(x, shape_of(1), &slice_spans(attributes, shape_of(1))),
+        "slice_axis_gradient" => placed(x, shape_of(1), &axis_spans(attributes, shape_of(1))),
+        "slice_like_gradient" => {
+            placed(x, shape_of(1), &like_spans(attributes, shape_of(1), &x.shape))
+        }
+        "concat" => {
+            let (axis, mut shape) = (axis(attributes, &x.shape), x.shape.clone());
+            shape[axis] += shape_of(1)[axis];
+            array(&shape, |index| match index[axis].checked_sub(x.shape[axis]) {
+                None => x.at(index),
+                Some(rest) => {
+                    let mut index = index.to_vec();
+                    index[axis] = rest;
+                    operands[1].at(&index)
+                }
+            })
+        }
+        _ => return None,
+    })
+}
