@@ -9,9 +9,11 @@ graph! {
     pub model Parts {
         input x: csr[n, 6];
         input z: row_sparse[4, 2];
-        output left = slice(x, begin = [_, 0], end = [_, 2]);
+        let left = slice(x, begin = [_, 0], end = [_, 2]);
+        let tail = slice_axis(z, axis = 0, begin = -2);
+        output left;
+        output tail;
         output backwards = slice(x, step = [-1, -2]);
-        output tail = slice_axis(z, axis = 0, begin = -2);
         output wide = concat(x, left, x, axis = 1);
         output both = concat(z, tail, axis = 0);
     }
@@ -29,7 +31,8 @@ graph! {
 
 #[test]
 fn parts_and_joins() {
-    let x = Csr::from_rows(6, [vec![(0, 1.0), (3, 2.0), (5, 3.0)], vec![], vec![(1, 4.0)]]).unwrap();
+    let x =
+        Csr::from_rows(6, [vec![(0, 1.0), (3, 2.0), (5, 3.0)], vec![], vec![(1, 4.0)]]).unwrap();
     let z = RowSparse::new([4, 2], vec![0, 3], vec![1.0, 2.0, 3.0, 4.0]).unwrap();
     let mut model = Parts::new(dims! {}, Seed(1)).unwrap();
     let batch = PartsBatch { x: x.view(), z: z.view(), ..Default::default() };
