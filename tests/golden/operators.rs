@@ -62,7 +62,7 @@ fn storage() {
 /// Files that no test reads yet: their cases are counted, so that nobody takes them for passed.
 #[test]
 fn files_that_are_not_run_yet() {
-    for file in ["graphs", "infer", "kvstore", "refusals"] {
+    for file in ["graphs", "kvstore", "refusals"] {
         if let Some(cases) = cases(file) {
             say(&format!("golden {file}: {} cases, not run yet", cases.len()));
         }
@@ -127,7 +127,7 @@ fn zeros(case: &Value) -> Result<(), String> {
 }
 
 /// What was compiled under which fallback.
-enum Compilation {
+pub(crate) enum Compilation {
     /// As it stands.
     Accepted(Compiled),
     /// Refused as it stands: the message, and what is compiled with conversions allowed.
@@ -137,7 +137,7 @@ enum Compilation {
 impl Compilation {
     /// Compiles what `graph` makes of an operator. Where that is refused with any fallback, what the refusal says to write
     /// instead is compiled, if there is such a thing.
-    fn of(
+    pub(crate) fn of(
         build: &Build,
         explicit: Option<&Build>,
         graph: impl Fn(&Build, Fallback) -> Graph,
@@ -155,14 +155,19 @@ impl Compilation {
         }
     }
 
-    fn compiled(&self) -> &Compiled {
+    pub(crate) fn compiled(&self) -> &Compiled {
         match self {
             Compilation::Accepted(compiled) | Compilation::Refused(_, compiled) => compiled,
         }
     }
 
     /// Whether it was refused where it should have been.
-    fn deviation(&self, fallback: bool, accepted: Kind, refused: Kind) -> Option<Deviation> {
+    pub(crate) fn deviation(
+        &self,
+        fallback: bool,
+        accepted: Kind,
+        refused: Kind,
+    ) -> Option<Deviation> {
         match self {
             Compilation::Accepted(_) if fallback => {
                 Some(accepted.because("it is not refused, and the reference falls back"))
@@ -227,12 +232,12 @@ fn run_case(
     Ok(deviations)
 }
 
-fn operand_name(index: usize) -> String {
+pub(crate) fn operand_name(index: usize) -> String {
     format!("x{index}")
 }
 
 /// The operator as a model's output.
-fn forward(build: &Build, inputs: &[Tensor], fallback: Fallback) -> Graph {
+pub(crate) fn forward(build: &Build, inputs: &[Tensor], fallback: Fallback) -> Graph {
     let mut graph = Graph::new("Case", ElementType::F32);
     graph.fallback = fallback;
     let operands: Vec<ValueId> = inputs
@@ -249,7 +254,7 @@ fn forward(build: &Build, inputs: &[Tensor], fallback: Fallback) -> Graph {
 
 /// The operator in a loss whose gradient with respect to the result is the one recorded: the sum of the product
 /// with it.
-fn backward(
+pub(crate) fn backward(
     build: &Build,
     inputs: &[Tensor],
     asked: &[bool],

@@ -69,7 +69,7 @@ impl Tally {
             text += &format!("\n  not built yet: {}", list.join(", "));
         }
         say(&text);
-        const SHOWN: usize = 40;
+        const SHOWN: usize = 4000;
         let shown = self.failures.iter().take(SHOWN).cloned().collect::<Vec<_>>().join("\n");
         assert!(
             self.failures.is_empty(),

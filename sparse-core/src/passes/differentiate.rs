@@ -1,9 +1,10 @@
 //! Reverse-mode differentiation: gradients are formulas over the same operators, inferred by the same rules.
 
+use super::separate::make_distinct;
 use super::{infer_shapes, infer_storage};
 use crate::diagnostics::{Code, Diagnostic};
 use crate::formula::{AttributeFormula, Formula};
-use crate::ir::{Apply, AttributeValue, Attributes, Graph, Kind, Number, Place, Value, ValueId};
+use crate::ir::{Apply, AttributeValue, Attributes, Graph, Kind, Number, Place, ValueId};
 use crate::operators::{self, AttributeKind};
 use crate::shapes::show;
 use crate::storage::Storage;
@@ -105,7 +106,16 @@ pub fn differentiate(graph: &mut Graph) -> Vec<Diagnostic> {
 /// The gradient of a dense value that is computed, such as `exp(w)` in `dot(x, exp(w))`, is read by operators that
 /// take it dense: where a kernel offers that, it is asked for. A parameter's gradient stays as sparse as it is.
 fn request_dense(graph: &mut Graph, gradient: ValueId, operand: ValueId) {
-    let computed = graph.apply_of(operand).is_some() && graph.storage(operand) == Storage::Dense;
+    // A conversion passes its gradient on as it is: what is converted decides.
+    let mut source = operand;
+    while let Some(apply) = graph.apply_of(source)
+        && apply.operator.name.parse::<Storage>().is_ok()
+    {
+        source = apply.operands[0];
+    }
+    let computed = graph.storage(operand) == Storage::Dense
+        && graph.apply_of(source).is_some()
+        && graph.storage(source) != Storage::RowSparse;
     // Just appended, so that nothing relies on its storage yet.
     let newest = gradient.0 + 1 == graph.values.len();
     if !computed || !newest || graph.storage(gradient) == Storage::Dense {
@@ -143,14 +153,17 @@ fn add_up(
     let mut total = contributions[0].gradient;
     for next in &contributions[1..] {
         let place = graph.value(next.user).place;
-        total = derived(
-            graph,
-            "add",
-            vec![total, next.gradient],
-            Attributes::default(),
-            place,
-            diagnostics,
-        );
+        let mut parts = [total, next.gradient];
+        if parts.iter().any(|part| graph.storage(*part) == Storage::RowSparse) {
+            // Entries are added to rows as rows: nothing becomes dense.
+            for part in &mut parts {
+                if graph.storage(*part) == Storage::Csr {
+                    let (operands, none) = (vec![*part], Attributes::default());
+                    *part = derived(graph, "row_sparse", operands, none, place, diagnostics);
+                }
+            }
+        }
+        total = derived(graph, "add", parts.to_vec(), Attributes::default(), place, diagnostics);
     }
     total
 }
@@ -302,7 +315,7 @@ fn instantiate(
 }
 
 /// Appends a derived value with its shape and storage, after the rewrites that need shapes.
-fn derived(
+pub(super) fn derived(
     graph: &mut Graph,
     name: &str,
     operands: Vec<ValueId>,
@@ -332,77 +345,6 @@ fn derived(
         Some(value) => infer_storage::push_inferred(graph, value, diagnostics),
         None => id,
     }
-}
-
-/// Every output is a value of its own, made by an operator: an output that is an input, a parameter, or another
-/// output's value is copied.
-pub fn separate_outputs(graph: &mut Graph) -> Vec<Diagnostic> {
-    let mut diagnostics = Vec::new();
-    let mut taken: Vec<ValueId> = Vec::new();
-    for index in 0..graph.outputs.len() {
-        let (id, place) = (graph.outputs[index].value, graph.outputs[index].place);
-        if taken.contains(&id) || graph.apply_of(id).is_none() || graph.losses.contains(&id) {
-            let copied = copy(graph, id, place, &mut diagnostics);
-            graph.outputs[index].value = copied;
-        }
-        taken.push(graph.outputs[index].value);
-    }
-    diagnostics
-}
-
-/// Every gradient is a value of its own, made by an operator, different from
-/// outputs and other gradients, so that each has one place to be written to.
-fn make_distinct(graph: &mut Graph, diagnostics: &mut Vec<Diagnostic>) {
-    let mut taken: Vec<ValueId> = graph.outputs.iter().map(|output| output.value).collect();
-    for index in 0..graph.gradients.len() {
-        let (parameter, id) = graph.gradients[index];
-        let place = graph.value(id).place;
-        if graph.constant_of(id).is_some() {
-            // The parameter itself is a loss, or added to one.
-            let operands = vec![id, parameter];
-            graph.gradients[index].1 = derived(
-                graph,
-                "broadcast_like",
-                operands,
-                Attributes::default(),
-                place,
-                diagnostics,
-            );
-        } else if taken.contains(&id) || graph.apply_of(id).is_none() {
-            graph.gradients[index].1 = copy(graph, id, place, diagnostics);
-        }
-        taken.push(graph.gradients[index].1);
-    }
-}
-
-/// Appends a copy of a value, in its own storage.
-fn copy(
-    graph: &mut Graph,
-    id: ValueId,
-    place: Place,
-    diagnostics: &mut Vec<Diagnostic>,
-) -> ValueId {
-    let storage = graph.storage(id).name();
-    let Some(operator) = operators::find(storage) else {
-        return id;
-    };
-    let value = Value {
-        kind: Kind::Apply(Apply {
-            operator,
-            operands: vec![id],
-            attributes: Attributes::default(),
-            rule: None,
-        }),
-        name: None,
-        place,
-        element: graph.element(),
-        shape: graph.value(id).shape.clone(),
-        storage: None,
-        annotation: None,
-        inserted: false,
-        broken: graph.value(id).broken,
-    };
-    infer_storage::push_inferred(graph, value, diagnostics)
 }
 
 #[cfg(test)]
@@ -502,6 +444,50 @@ loss l");
         assert!(diagnostics.is_empty(), "{diagnostics:?}");
         assert!(printed.contains("transpose_lhs = true): dense [d, 1]"), "{printed}");
         assert!(printed.contains("exp_gradient("), "{printed}");
+    }
+
+    /// The gradient of `w`, which is converted before it is multiplied.
+    fn of_converted(lines: &str) -> String {
+        let (printed, diagnostics) = run(&format!(
+            "model M f32\nx = input csr f32 [n, d]\ny = label dense f32 [n, 1]\nw = param dense f32 [d, 1] \"Zeros\"\n\
+             {lines}\nl = squared_error(s, y)\nloss l"
+        ));
+        assert!(diagnostics.is_empty(), "{diagnostics:?}");
+        let (_, gradient) = printed.split_once("grad w = ").unwrap();
+        let definition = format!("{} = ", gradient.trim());
+        printed.lines().find(|line| line.starts_with(&definition)).unwrap().to_owned()
+    }
+
+    #[test]
+    fn conversions_pass_sparse_gradients_on() {
+        for lines in [
+            "u = csr(w)\nv = dense(u)\ns = dot(x, v)",
+            "u = row_sparse(w)\nv = dense(u)\ns = dot(x, v)",
+            "u = row_sparse(w)\nq = square(u)\nv = dense(q)\ns = dot(x, v)",
+        ] {
+            let gradient = of_converted(lines);
+            assert!(gradient.ends_with("row_sparse [d, 1]"), "{lines}: {gradient}");
+        }
+        // What computes the gradient further takes it dense.
+        for lines in ["q = exp(w)\nu = row_sparse(q)\nv = dense(u)\ns = dot(x, v)"] {
+            let gradient = of_converted(lines);
+            assert!(
+                gradient.contains("exp_gradient(") && gradient.ends_with(": dense [d, 1]"),
+                "{gradient}"
+            );
+        }
+    }
+
+    #[test]
+    fn entries_and_rows_of_a_gradient_are_added_as_rows() {
+        let gradient = of_converted(
+            "u = csr(w)\nv = dense(u)\nh = dot(x, v)\nz = square(u)\nr = dot(x, v)\nt = sum(z)\np = add(h, r)\n\
+             s = add(p, t)",
+        );
+        assert!(
+            gradient.contains("= add(") && gradient.ends_with("row_sparse [d, 1]"),
+            "{gradient}"
+        );
     }
 
     #[test]

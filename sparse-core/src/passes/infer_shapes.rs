@@ -94,28 +94,28 @@ fn mismatch_help(diagnostic: Diagnostic, first: &Dim, second: &Dim) -> Diagnosti
 
 fn check_declaration(graph: &Graph, id: ValueId) -> Result<(), Diagnostic> {
     let value = graph.value(id);
-    let rank = value.shape.as_ref().map_or(0, Vec::len);
-    let error = |code, message: String| Err(Diagnostic::new(code, value.place, message));
-    match (&value.kind, value.storage) {
+    let (storage, shape, place) = match &value.annotation {
+        Some(annotation) => (Some(annotation.storage), Some(&annotation.shape), annotation.place),
+        None if is_declared(value) => (value.storage, value.shape.as_ref(), value.place),
+        None => return Ok(()),
+    };
+    let rank = shape.map_or(0, Vec::len);
+    let shape = show(&graph.unify.resolve_all(shape.map_or(&[][..], Vec::as_slice)));
+    let error = |code, message: String| Err(Diagnostic::new(code, place, message));
+    match (&value.kind, storage) {
         (Kind::Parameter { .. }, Some(Storage::Csr)) => {
             error(Code::CsrParameter, format!("parameter `{}` is declared `csr`", graph.label(id)))
                 .map_err(|diagnostic| {
-                    diagnostic.help(format!(
-                        "write `row_sparse{}`: batches read and write its rows",
-                        show(&graph.shape(id))
-                    ))
+                    diagnostic
+                        .help(format!("write `row_sparse{shape}`: batches read and write its rows"))
                 })
         }
-        (_, Some(Storage::Csr)) if rank != 2 && is_declared(value) => error(
+        (_, Some(Storage::Csr)) if rank != 2 => error(
             Code::StorageRank,
-            format!(
-                "`{}` is `csr` with shape {}: csr has rank 2",
-                graph.label(id),
-                show(&graph.shape(id))
-            ),
+            format!("`{}` is `csr` with shape {shape}: csr has rank 2", graph.label(id)),
         )
         .map_err(|diagnostic| diagnostic.help("write `csr[rows, columns]`")),
-        (_, Some(Storage::RowSparse)) if rank == 0 && is_declared(value) => error(
+        (_, Some(Storage::RowSparse)) if rank == 0 => error(
             Code::StorageRank,
             format!(
                 "`{}` is `row_sparse` without a dimension: row_sparse has rank 1 or more",

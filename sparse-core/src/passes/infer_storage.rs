@@ -1,12 +1,12 @@
 //! Storage types of all values, by the operators' storage rules.
 //!
-//! A combination that no rule covers is an error at the operator, unless the model allows a fallback: then
-//! the sparse operands pass through `dense`, an operator of the table like any other, and the plan shows it.
+//! A combination that no rule covers is an error at the operator, unless the model allows a
+//! [fallback](super::fallback).
 
+use super::fallback::{self, NoRule};
 use crate::diagnostics::{Code, Diagnostic};
-use crate::ir::{Apply, Attributes, Fallback, Graph, Kind, Output, Place, Value, ValueId};
-use crate::operators::{self, Operator, Pattern, Signature};
-use crate::shapes::size_formula;
+use crate::ir::{Apply, Graph, Kind, Output, Place, Value, ValueId};
+use crate::operators::{self, Pattern, Signature};
 use crate::storage::{ElementType, Storage};
 
 /// Infers the storage of every operator's result, choosing a rule for each.
@@ -50,21 +50,20 @@ pub(super) fn push_inferred(
         value.broken = true;
         return graph.push(value);
     }
-    match choose(graph, &apply, &value) {
-        Ok((rule, storage)) => {
+    let chosen = match choose(graph, &apply, &value) {
+        Err(NoRule::Covers) => fallback::fall_back(graph, &mut apply, &value, diagnostics),
+        Err(NoRule::Error(error)) => {
+            diagnostics.push(error);
+            None
+        }
+        Ok(chosen) => Some(chosen),
+    };
+    match chosen {
+        Some((rule, storage)) => {
             apply.rule = Some(rule);
             value.storage = Some(storage);
         }
-        Err(refusal) => match fall_back(graph, &mut apply, &value, &refusal, diagnostics) {
-            Some((rule, storage)) => {
-                apply.rule = Some(rule);
-                value.storage = Some(storage);
-            }
-            None => {
-                diagnostics.push(refusal);
-                value.broken = true;
-            }
-        },
+        None => value.broken = true,
     }
     value.element = result_element(graph, &apply);
     value.kind = Kind::Apply(apply);
@@ -74,56 +73,19 @@ pub(super) fn push_inferred(
     let id = graph.push(value);
     match (requested, found, broken) {
         (Some((wanted, place)), Some(found), false) if wanted != found => {
-            convert_back(graph, id, wanted, place, diagnostics)
+            fallback::convert_back(graph, id, wanted, place, diagnostics)
         }
         _ => id,
     }
 }
 
-/// A value whose annotation asks for another storage than its operator gives: converted where the model allows
-/// fallbacks and the operator's result is dense, an error otherwise. Gives the value that has the name.
-fn convert_back(
-    graph: &mut Graph,
-    id: ValueId,
-    wanted: Storage,
-    place: Place,
-    diagnostics: &mut Vec<Diagnostic>,
-) -> ValueId {
-    let found = graph.storage(id);
-    let message =
-        format!("`{}` is annotated `{wanted}`, but its storage is `{found}`", graph.label(id));
-    let cast = operators::find(wanted.name())
-        .filter(|_| graph.fallback != Fallback::Deny && found == Storage::Dense);
-    let Some(operator) = cast else {
-        let help = format!("write `{found}` here, or convert with `{wanted}(…)`");
-        diagnostics.push(Diagnostic::new(Code::AnnotatedStorage, place, message).help(help));
-        graph.values[id.0].broken = true;
-        return id;
-    };
-    if graph.fallback == Fallback::Warn {
-        let message = format!("fallback: {message}: it is converted");
-        diagnostics.push(Diagnostic::new(Code::FallbackInserted, place, message));
-    }
-    let value = &mut graph.values[id.0];
-    let converted = Value {
-        kind: Kind::Apply(Apply {
-            operator,
-            operands: vec![id],
-            attributes: Attributes::default(),
-            rule: None,
-        }),
-        name: value.name.take(),
-        annotation: value.annotation.take(),
-        storage: None,
-        inserted: true,
-        ..value.clone()
-    };
-    push_inferred(graph, converted, diagnostics)
-}
-
 /// The first rule that covers the operands, and the storage of its result.
-fn choose(graph: &Graph, apply: &Apply, value: &Value) -> Result<(usize, Storage), Diagnostic> {
-    check_elements(graph, apply, value.place)?;
+pub(super) fn choose(
+    graph: &Graph,
+    apply: &Apply,
+    value: &Value,
+) -> Result<(usize, Storage), NoRule> {
+    check_elements(graph, apply, value.place).map_err(NoRule::Error)?;
     let requested = apply
         .attributes
         .storage("out")
@@ -145,22 +107,20 @@ fn choose(graph: &Graph, apply: &Apply, value: &Value) -> Result<(usize, Storage
             Some(wanted) if apply.attributes.storage("out").is_some() => {
                 let offered: Vec<String> =
                     signature.results().map(|result| format!("`{result}`")).collect();
-                return Err(Diagnostic::new(
-                    Code::NotOnRequest,
-                    value.place,
-                    format!(
-                        "`{}` of {} cannot give its result as `{wanted}`",
-                        apply.operator.name,
-                        operand_storages(graph, apply)
-                    ),
-                )
-                .help(format!("it gives {}; convert with `{wanted}(…)`", offered.join(" or "))));
+                let storages = fallback::operand_storages(graph, apply);
+                let message = format!(
+                    "`{}` of {storages} cannot give its result as `{wanted}`",
+                    apply.operator.name
+                );
+                let help = format!("it gives {}; convert with `{wanted}(…)`", offered.join(" or "));
+                let error = Diagnostic::new(Code::NotOnRequest, value.place, message).help(help);
+                return Err(NoRule::Error(error));
             }
             _ => signature.result,
         };
         return Ok((index, result));
     }
-    Err(refusal(graph, apply, value))
+    Err(NoRule::Covers)
 }
 
 fn covers(graph: &Graph, apply: &Apply, signature: &Signature) -> bool {
@@ -242,146 +202,6 @@ fn check_elements(graph: &Graph, apply: &Apply, place: Place) -> Result<(), Diag
     Ok(())
 }
 
-/// What to say where no rule covers the operands.
-fn refusal(graph: &Graph, apply: &Apply, value: &Value) -> Diagnostic {
-    let shape = graph.unify.resolve_all(value.shape.as_deref().unwrap_or_default());
-    let sparse: Vec<ValueId> =
-        apply.operands.iter().copied().filter(|id| graph.storage(*id).is_sparse()).collect();
-    let now: Vec<String> = sparse
-        .iter()
-        .map(|id| stored_bytes(graph.storage(*id), graph.element(), &graph.describe(*id)))
-        .collect();
-    let cost = format!(
-        "{} {} instead of {}",
-        size_formula(&shape),
-        graph.element(),
-        if now.is_empty() { "nothing".to_owned() } else { now.join(" + ") }
-    );
-    let message = format!(
-        "`{}` of {} would be dense: {cost}",
-        apply.operator.name,
-        operand_storages(graph, apply)
-    );
-    let first = sparse.first().map_or_else(String::new, |id| graph.describe(*id));
-    let help = match apply.operator.alternative {
-        Some(alternative) => alternative.replace("{}", &first),
-        None => {
-            let operands: Vec<String> = apply
-                .operands
-                .iter()
-                .map(|id| match graph.storage(*id).is_sparse() {
-                    true => format!("dense({})", graph.describe(*id)),
-                    false => graph.describe(*id),
-                })
-                .collect();
-            let call = match infix(apply.operator) {
-                Some(sign) if operands.len() == 2 => operands.join(&format!(" {sign} ")),
-                _ => format!("{}({})", apply.operator.name, operands.join(", ")),
-            };
-            format!("write `{call}` to accept the cost, or `fallback = warn;` in the model")
-        }
-    };
-    Diagnostic::new(Code::WouldBeDense, value.place, message).help(help)
-}
-
-fn infix(operator: &Operator) -> Option<&'static str> {
-    match operator.name {
-        "add" => Some("+"),
-        "subtract" => Some("-"),
-        "multiply" => Some("*"),
-        "divide" => Some("/"),
-        _ => None,
-    }
-}
-
-/// `a \`csr\` value` or `\`csr\` and \`row_sparse\``.
-fn operand_storages(graph: &Graph, apply: &Apply) -> String {
-    let words: Vec<String> = apply
-        .operands
-        .iter()
-        .enumerate()
-        .map(|(index, id)| {
-            if let Some(number) = graph.constant_of(*id) {
-                return format!("the number {number}");
-            }
-            let turned = apply
-                .operator
-                .transpose_flag(index)
-                .is_some_and(|flag| apply.attributes.flag(flag));
-            format!("`{}`{}", graph.storage(*id), if turned { " transposed" } else { "" })
-        })
-        .collect();
-    match words.as_slice() {
-        [one] => format!("a {one} value"),
-        _ => words.join(" and "),
-    }
-}
-
-/// The bytes that a stored value takes, as a formula.
-pub(super) fn stored_bytes(storage: Storage, element: ElementType, name: &str) -> String {
-    match storage {
-        Storage::Dense => format!("{}·size({name})", element.bytes()),
-        Storage::Csr => format!("{}·nnz({name}) bytes", element.bytes() + 4),
-        Storage::RowSparse => format!("{}·rows({name}) bytes", element.bytes()),
-    }
-}
-
-/// Makes the sparse operands dense, where the model allows it and a rule covers the result.
-fn fall_back(
-    graph: &mut Graph,
-    apply: &mut Apply,
-    value: &Value,
-    refusal: &Diagnostic,
-    diagnostics: &mut Vec<Diagnostic>,
-) -> Option<(usize, Storage)> {
-    if graph.fallback == Fallback::Deny || refusal.code != Code::WouldBeDense {
-        return None;
-    }
-    let cast = operators::find("dense")?;
-    let before = apply.clone();
-    for (index, operand) in apply.operands.iter_mut().enumerate() {
-        let read = !apply.operator.lends_shape_only(index);
-        if read && graph.storage(*operand).is_sparse() {
-            let rule = cast.storage.iter().position(|rule| {
-                rule.signature().operands == [Pattern::Array(graph.storage(*operand), false)]
-            });
-            let shape = graph.value(*operand).shape.clone();
-            *operand = graph.push(Value {
-                kind: Kind::Apply(Apply {
-                    operator: cast,
-                    operands: vec![*operand],
-                    attributes: Attributes::default(),
-                    rule,
-                }),
-                name: None,
-                place: value.place,
-                element: graph.element(),
-                shape,
-                storage: Some(Storage::Dense),
-                annotation: None,
-                inserted: true,
-                broken: false,
-            });
-        }
-    }
-    match choose(graph, apply, value) {
-        Ok(chosen) => {
-            if graph.fallback == Fallback::Warn {
-                diagnostics.push(Diagnostic::new(
-                    Code::FallbackInserted,
-                    value.place,
-                    format!("fallback: {}", refusal.message),
-                ));
-            }
-            Some(chosen)
-        }
-        Err(_) => {
-            *apply = before;
-            None
-        }
-    }
-}
-
 /// All results are numbers of the model's type, but for positions and counts.
 fn result_element(graph: &Graph, apply: &Apply) -> ElementType {
     let rule = apply.rule.and_then(|rule| apply.operator.storage.get(rule));
@@ -427,8 +247,8 @@ mod tests {
             [
                 "[NNZ0301] `log` of a `csr` value would be dense: n × d f32 instead of 8·nnz(b) bytes\n\
                  help: `log(0)` is `-inf`; write `log1p(b)` to stay sparse, or `log(dense(b))` to accept the cost",
-                "[NNZ0301] `add` of `csr` and `row_sparse` would be dense: n × d f32 instead of 8·nnz(b) bytes + 4·rows(c) bytes\n\
-                 help: write `dense(b) + dense(c)` to accept the cost, or `fallback = warn;` in the model",
+                "[NNZ0301] `add` of `csr` and `row_sparse` has no kernel: `c` would be dense, n × d f32 instead of 4·d·rows(c) bytes\n\
+                 help: write `b + dense(c)` to accept the cost, or `fallback = warn;` in the model",
             ]
         );
     }
@@ -439,12 +259,7 @@ mod tests {
             run(&format!("model M f32 fallback = warn\n{THREE}v = add(b, c)\noutput v = v"));
         assert_eq!(diagnostics.len(), 1);
         assert!(diagnostics[0].starts_with("[NNZ0305] fallback: `add` of `csr` and `row_sparse`"));
-        assert!(
-            printed.contains(
-                "%3 = dense(b): dense [n, d]\n%4 = dense(c): dense [n, d]\nv = add(%3, %4)"
-            ),
-            "{printed}"
-        );
+        assert!(printed.contains("%3 = dense(c): dense [n, d]\nv = add(b, %3)"), "{printed}");
         assert!(printed.contains("output v = v"));
         let (_, silent) =
             run(&format!("model M f32 fallback = allow\n{THREE}v = add(b, c)\noutput v = v"));

@@ -2,15 +2,18 @@
 //! returns plain data and is tested on text.
 
 mod differentiate;
+mod fallback;
 mod fuse;
 mod infer_shapes;
 mod infer_storage;
 mod plan;
 mod rows;
+mod separate;
 
-pub use differentiate::{differentiate, separate_outputs};
+pub use differentiate::differentiate;
 pub use fuse::{Fusion, LinearRows, fuse};
 pub use infer_shapes::infer_shapes;
 pub use infer_storage::infer_storage;
 pub use plan::{Buffer, Destination, Plan, kernel_name, plan};
 pub use rows::{RowSet, Rows, rows, rows_stored};
+pub use separate::separate_outputs;

@@ -33,6 +33,10 @@ pub(crate) enum Kind {
     GradientZeroForNan,
     /// The values of a gradient.
     GradientValues,
+    /// Accepted as it stands, where the reference refuses it.
+    Accepted,
+    /// Refused as it stands and computed on conversions where they are allowed, where the reference refuses it always.
+    Converted,
 }
 
 /// One difference.

@@ -1,0 +1,426 @@
+//! Operators that no storage rule covers: a refusal that says what it would cost and what to write, or, where the model
+//! allows a fallback, conversions.
+//!
+//! As few operands as possible pass through `dense`, an operator of the table like any other, and the plan shows it: the
+//! other operands keep the kernels that read them sparse, and gradients that sparse kernels give.
+
+use super::infer_storage::{choose, push_inferred};
+use crate::diagnostics::{Code, Diagnostic};
+use crate::ir::{Apply, Attributes, Fallback, Graph, Kind, Place, Value, ValueId};
+use crate::operators::{self, Operator};
+use crate::shapes::{Dim, size_formula};
+use crate::storage::Storage;
+
+/// Why no rule was chosen.
+pub(super) enum NoRule {
+    /// None covers the operands' storage.
+    Covers,
+    /// Something that no conversion helps with.
+    Error(Diagnostic),
+}
+
+/// Makes operands dense, where the model allows it and a rule covers the result, and gives that rule; else says what is
+/// refused.
+pub(super) fn fall_back(
+    graph: &mut Graph,
+    apply: &mut Apply,
+    value: &Value,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Option<(usize, Storage)> {
+    let before = graph.values.len();
+    let conversion = least_conversion(graph, apply, value);
+    let converted = conversion.as_ref().map(|conversion| &conversion.operands[..]);
+    let refusal = refusal(graph, apply, value, converted.unwrap_or_default());
+    match (conversion, graph.fallback) {
+        (None, _) | (_, Fallback::Deny) => {
+            graph.values.truncate(before);
+            diagnostics.push(refusal);
+            None
+        }
+        (Some(conversion), fallback) => {
+            if fallback == Fallback::Warn {
+                let message = format!("fallback: {}", refusal.message);
+                diagnostics.push(Diagnostic::new(Code::FallbackInserted, value.place, message));
+            }
+            *apply = conversion.apply;
+            Some(conversion.chosen)
+        }
+    }
+}
+
+/// What to make dense so that a rule covers an application.
+struct Conversion {
+    /// The positions of the operands that are made dense.
+    operands: Vec<usize>,
+    /// The application of the operands so converted.
+    apply: Apply,
+    /// The rule and the storage of its result.
+    chosen: (usize, Storage),
+}
+
+/// Appends the conversions of as few operands as possible, or nothing where none help. Of two operands the one that saves
+/// less by being sparse is converted, a row_sparse one before a csr one, and a later one before an earlier one: data comes first by
+/// custom, and what it is multiplied with after.
+fn least_conversion(graph: &mut Graph, apply: &Apply, value: &Value) -> Option<Conversion> {
+    let storage = |index: usize| graph.storage(apply.operands[index]);
+    let mut sparse: Vec<usize> =
+        (0..apply.operands.len()).rev().filter(|&index| storage(index).is_sparse()).collect();
+    sparse.sort_by_key(|&index| storage(index) != Storage::RowSparse);
+    let mut choices: Vec<u32> = (1..1_u32 << sparse.len()).collect();
+    choices.sort_by_key(|choice| choice.count_ones());
+    choices.into_iter().find_map(|choice| {
+        let chosen = sparse.iter().enumerate().filter(|(bit, _)| choice >> bit & 1 == 1);
+        let operands: Vec<usize> = chosen.map(|(_, index)| *index).collect();
+        let before = graph.values.len();
+        let mut converted = apply.clone();
+        for &index in &operands {
+            let operand = &mut converted.operands[index];
+            *operand = push_conversion(graph, *operand, Storage::Dense, value.place);
+        }
+        match choose(graph, &converted, value) {
+            Ok(chosen) => Some(Conversion { operands, apply: converted, chosen }),
+            Err(_) => {
+                graph.values.truncate(before);
+                None
+            }
+        }
+    })
+}
+
+/// The conversion of a value, which the source does not have, appended where it is new.
+fn push_conversion(graph: &mut Graph, operand: ValueId, to: Storage, place: Place) -> ValueId {
+    let Some(operator) = operators::find(to.name()) else {
+        return operand;
+    };
+    // One conversion serves all operators that need it.
+    let same = |value: &Value| match &value.kind {
+        Kind::Apply(apply) => {
+            value.inserted && apply.operator.name == operator.name && apply.operands == [operand]
+        }
+        _ => false,
+    };
+    if let Some(earlier) = graph.values.iter().position(same) {
+        return ValueId(earlier);
+    }
+    let value = Value {
+        kind: Kind::Apply(Apply {
+            operator,
+            operands: vec![operand],
+            attributes: Attributes::default(),
+            rule: None,
+        }),
+        name: None,
+        place,
+        element: graph.element(),
+        shape: graph.value(operand).shape.clone(),
+        storage: None,
+        annotation: None,
+        inserted: true,
+        broken: false,
+    };
+    // A conversion has a rule for every storage, and nothing to say.
+    push_inferred(graph, value, &mut Vec::new())
+}
+
+/// A value whose annotation asks for another storage than its operator gives: converted where the model allows
+/// fallbacks and the operator's result is dense, an error otherwise. Gives the value that has the name.
+pub(super) fn convert_back(
+    graph: &mut Graph,
+    id: ValueId,
+    wanted: Storage,
+    place: Place,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> ValueId {
+    let found = graph.storage(id);
+    let message =
+        format!("`{}` is annotated `{wanted}`, but its storage is `{found}`", graph.label(id));
+    if graph.fallback == Fallback::Deny || found != Storage::Dense {
+        let help = format!("write `{found}` here, or convert with `{wanted}(…)`");
+        diagnostics.push(Diagnostic::new(Code::AnnotatedStorage, place, message).help(help));
+        graph.values[id.0].broken = true;
+        return id;
+    }
+    if graph.fallback == Fallback::Warn {
+        let message = format!("fallback: {message}: it is converted");
+        diagnostics.push(Diagnostic::new(Code::FallbackInserted, place, message));
+    }
+    let value = &mut graph.values[id.0];
+    let (name, annotation, place) = (value.name.take(), value.annotation.take(), value.place);
+    let converted = push_conversion(graph, id, wanted, place);
+    let value = &mut graph.values[converted.0];
+    (value.name, value.annotation) = (name, annotation);
+    converted
+}
+
+/// What to say where no rule covers the operands: what would become dense, and how to ask for it.
+fn refusal(graph: &Graph, apply: &Apply, value: &Value, converted: &[usize]) -> Diagnostic {
+    let (operator, storages) = (apply.operator, operand_storages(graph, apply));
+    let sparse: Vec<ValueId> =
+        apply.operands.iter().copied().filter(|id| graph.storage(*id).is_sparse()).collect();
+    let cost = |shape, operands: &[ValueId]| {
+        let now: Vec<String> = operands.iter().map(|id| stored_bytes(graph, *id)).collect();
+        let now = if now.is_empty() { "nothing".to_owned() } else { now.join(" + ") };
+        format!("{} {} instead of {now}", size_formula(shape), graph.element())
+    };
+    let message = match converted {
+        // What is not converted stays as it is, and so may the result.
+        [index] if sparse.len() > 1 => {
+            let operand = apply.operands[*index];
+            format!(
+                "`{}` of {storages} has no kernel: `{}` would be dense, {}",
+                operator.name,
+                graph.describe(operand),
+                cost(&graph.shape(operand), &[operand])
+            )
+        }
+        _ => {
+            let shape = graph.unify.resolve_all(value.shape.as_deref().unwrap_or_default());
+            format!("`{}` of {storages} would be dense: {}", operator.name, cost(&shape, &sparse))
+        }
+    };
+    let first = sparse.first().map_or_else(String::new, |id| graph.describe(*id));
+    let help = match operator.alternative {
+        Some(alternative) => alternative.replace("{}", &first),
+        None => {
+            let spelled = apply.operands.iter().enumerate().map(|(index, id)| {
+                let dense = match converted {
+                    [] => graph.storage(*id).is_sparse(),
+                    _ => converted.contains(&index),
+                };
+                let operand = graph.describe(*id);
+                if dense { format!("dense({operand})") } else { operand }
+            });
+            let mut words: Vec<String> = spelled.collect();
+            let call = match infix(operator) {
+                Some(sign) if words.len() == 2 => words.join(&format!(" {sign} ")),
+                _ => {
+                    let given = apply.attributes.iter();
+                    words.extend(given.map(|(name, value)| format!("{name} = {value}")));
+                    format!("{}({})", operator.name, words.join(", "))
+                }
+            };
+            format!("write `{call}` to accept the cost, or `fallback = warn;` in the model")
+        }
+    };
+    Diagnostic::new(Code::WouldBeDense, value.place, message).help(help)
+}
+
+fn infix(operator: &Operator) -> Option<&'static str> {
+    match operator.name {
+        "add" => Some("+"),
+        "subtract" => Some("-"),
+        "multiply" => Some("*"),
+        "divide" => Some("/"),
+        _ => None,
+    }
+}
+
+/// `a \`csr\` value` or `\`csr\` and \`row_sparse\``.
+pub(super) fn operand_storages(graph: &Graph, apply: &Apply) -> String {
+    let words: Vec<String> = apply
+        .operands
+        .iter()
+        .enumerate()
+        .map(|(index, id)| {
+            if let Some(number) = graph.constant_of(*id) {
+                return format!("the number {number}");
+            }
+            let turned = apply
+                .operator
+                .transpose_flag(index)
+                .is_some_and(|flag| apply.attributes.flag(flag));
+            format!("`{}`{}", graph.storage(*id), if turned { " transposed" } else { "" })
+        })
+        .collect();
+    match words.as_slice() {
+        [one] => format!("a {one} value"),
+        _ => words.join(" and "),
+    }
+}
+
+/// The bytes of what a sparse value stores, as a formula; without row pointers and row ids.
+fn stored_bytes(graph: &Graph, id: ValueId) -> String {
+    let (name, bytes) = (graph.describe(id), graph.element().bytes());
+    if graph.storage(id) == Storage::Csr {
+        return format!("{}·nnz({name}) bytes", bytes + 4);
+    }
+    let shape = graph.shape(id);
+    let row = shape.get(1..).unwrap_or_default();
+    let known = row.iter().fold(bytes as u64, |product, dim| match dim {
+        Dim::Size(size) => product.saturating_mul(*size),
+        _ => product,
+    });
+    let mut factors = vec![known.to_string()];
+    factors.extend(row.iter().filter(|dim| !matches!(dim, Dim::Size(_))).map(Dim::to_string));
+    format!("{}·rows({name}) bytes", factors.join("·"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ir::{Annotation, parse, print};
+    use crate::passes::{infer_shapes, infer_storage};
+
+    const OPERANDS: &str = "x = input csr f32 [n, d]\ny = input csr f32 [d, k]\nz = input csr f32 [n, d]\n\
+                            r = input row_sparse f32 [n, d]\nv = input row_sparse f32 [d, k]\nu = input dense f32 [n, d]\n";
+
+    /// The lines that follow from one call, and what is said.
+    fn run(fallback: &str, call: &str) -> (Vec<String>, Vec<String>) {
+        let text = format!("model M f32 {fallback}\n{OPERANDS}o = {call}\noutput o = o");
+        let mut graph = parse(&text).unwrap();
+        let errors = infer_shapes(&mut graph);
+        assert!(errors.is_empty(), "{errors:?}");
+        let diagnostics = infer_storage(&mut graph).iter().map(Diagnostic::text).collect();
+        let printed = print(&graph);
+        let lines = printed.lines().filter(|line| line.contains("(") && !line.contains("input"));
+        (lines.map(str::to_owned).collect(), diagnostics)
+    }
+
+    #[test]
+    fn as_few_operands_as_possible_become_dense() {
+        for (call, expected) in [
+            ("dot(x, y)", &["%6 = dense(y): dense [d, k]", "o = dot(x, %6): dense [n, k]"][..]),
+            (
+                "dot(x, z, transpose_lhs = true)",
+                &[
+                    "%6 = dense(z): dense [n, d]",
+                    "o = dot(x, %6, transpose_lhs = true): row_sparse [d, d]",
+                ],
+            ),
+            // A row_sparse matrix on the left is read by no kernel: a csr on the right is.
+            ("dot(r, y)", &["%6 = dense(r): dense [n, d]", "o = dot(%6, y): csr [n, k]"]),
+            (
+                "dot(r, v)",
+                &[
+                    "%6 = dense(v): dense [d, k]",
+                    "%7 = dense(r): dense [n, d]",
+                    "o = dot(%7, %6): dense [n, k]",
+                ],
+            ),
+            // Of two storages, the csr is kept.
+            ("multiply(x, r)", &["%6 = dense(r): dense [n, d]", "o = multiply(x, %6): csr [n, d]"]),
+            ("multiply(r, x)", &["%6 = dense(r): dense [n, d]", "o = multiply(%6, x): csr [n, d]"]),
+            ("divide(x, z)", &["%6 = dense(z): dense [n, d]", "o = divide(x, %6): csr [n, d]"]),
+            ("add(x, r)", &["%6 = dense(r): dense [n, d]", "o = add(x, %6): dense [n, d]"]),
+            ("log(x)", &["%6 = dense(x): dense [n, d]", "o = log(%6): dense [n, d]"]),
+        ] {
+            let (lines, said) = run("fallback = allow", call);
+            assert_eq!(said, [""; 0], "{call}");
+            assert_eq!(lines, expected, "{call}");
+        }
+    }
+
+    #[test]
+    fn a_refusal_says_what_would_be_dense_and_how_to_ask_for_no_more() {
+        let (lines, said) = run("", "dot(x, z, transpose_lhs = true)");
+        assert_eq!(
+            said,
+            [
+                "[NNZ0301] `dot` of `csr` transposed and `csr` has no kernel: `z` would be dense, n × d f32 instead of \
+              8·nnz(z) bytes\nhelp: write `dot(x, dense(z), transpose_lhs = true)` to accept the cost, or \
+              `fallback = warn;` in the model"
+            ]
+        );
+        // Nothing that was tried is left behind.
+        assert_eq!(lines, ["o = dot(x, z, transpose_lhs = true): _ [d, d]"]);
+        let (_, said) = run("", "dot(r, v)");
+        assert_eq!(
+            said,
+            [
+                "[NNZ0301] `dot` of `row_sparse` and `row_sparse` would be dense: n × k f32 instead of \
+              4·d·rows(r) bytes + 4·k·rows(v) bytes\nhelp: write `dot(dense(r), dense(v))` to accept the cost, or \
+              `fallback = warn;` in the model"
+            ]
+        );
+        let (_, warned) = run("fallback = warn", "multiply(x, r)");
+        assert_eq!(
+            warned,
+            [
+                "[NNZ0305] fallback: `multiply` of `csr` and `row_sparse` has no kernel: `r` would be dense, \
+              n × d f32 instead of 4·d·rows(r) bytes"
+            ]
+        );
+    }
+
+    /// `o`, annotated as csr.
+    fn annotated(fallback: &str, call: &str, rank: usize) -> (Graph, Vec<String>) {
+        let text = format!(
+            "model M f32 {fallback}\n{OPERANDS}o = {call}\np = tanh(o)\noutput o = o\noutput p = p"
+        );
+        let mut graph = parse(&text).unwrap();
+        let o = graph.values.iter_mut().find(|value| value.name.as_deref() == Some("o")).unwrap();
+        let (shape, place) = (vec![Dim::Named("n".into()); 1], Place(99));
+        let shape = [shape, vec![Dim::Named("d".into()); rank - 1]].concat();
+        o.annotation = Some(Annotation { storage: Storage::Csr, shape, element: None, place });
+        let mut said = infer_shapes(&mut graph);
+        if said.is_empty() {
+            said = infer_storage(&mut graph);
+        }
+        (graph, said.iter().map(Diagnostic::text).collect())
+    }
+
+    #[test]
+    fn a_value_annotated_sparse_is_converted_back() {
+        for (call, lines) in [
+            ("exp(u)", "%6 = exp(u): dense [n, d]\no = csr(%6): csr [n, d]\n"),
+            (
+                "log(x)",
+                "%6 = dense(x): dense [n, d]\n%7 = log(%6): dense [n, d]\no = csr(%7): csr [n, d]\n",
+            ),
+        ] {
+            let (graph, said) = annotated("fallback = allow", call, 2);
+            assert_eq!(said, [""; 0]);
+            let printed = print(&graph);
+            assert!(printed.contains(&format!("{lines}p = tanh(o): csr [n, d]\n")), "{printed}");
+            assert!(printed.ends_with("output o = o\noutput p = p\n"), "{printed}");
+            // The plan and the log show every conversion as one that the source does not have.
+            let inserted = graph.values.iter().filter(|value| value.inserted).count();
+            assert_eq!(inserted, printed.matches("= dense(").count() + 1);
+        }
+        let (_, warned) = annotated("fallback = warn", "log(x)", 2);
+        assert_eq!(
+            warned,
+            [
+                "[NNZ0305] fallback: `log` of a `csr` value would be dense: n × d f32 instead of 8·nnz(x) bytes",
+                "[NNZ0305] fallback: `o` is annotated `csr`, but its storage is `dense`: it is converted",
+            ]
+        );
+    }
+
+    #[test]
+    fn an_annotation_that_does_not_hold_is_refused() {
+        let (_, said) = annotated("", "exp(u)", 2);
+        assert_eq!(
+            said,
+            ["[NNZ0302] `o` is annotated `csr`, but its storage is `dense`\n\
+              help: write `dense` here, or convert with `csr(…)`"]
+        );
+        // The operator's own refusal comes first, and nothing follows from it.
+        let (_, said) = annotated("", "log(x)", 2);
+        assert!(said.len() == 1 && said[0].starts_with("[NNZ0301] `log` of a `csr`"), "{said:?}");
+        let (_, said) = annotated("fallback = allow", "negative(r)", 2);
+        assert_eq!(
+            said,
+            ["[NNZ0302] `o` is annotated `csr`, but its storage is `row_sparse`\n\
+              help: write `row_sparse` here, or convert with `csr(…)`"]
+        );
+        let (_, said) = annotated("fallback = allow", "exp(u)", 3);
+        assert_eq!(
+            said[0],
+            "[NNZ0204] `o` is `csr` with shape [n, d, d]: csr has rank 2\nhelp: write `csr[rows, columns]`"
+        );
+    }
+
+    #[test]
+    fn a_value_is_converted_once() {
+        let text = format!(
+            "model M f32 fallback = allow\n{OPERANDS}o = log(x)\np = exp(x)\noutput o = o\noutput p = p"
+        );
+        let mut graph = parse(&text).unwrap();
+        assert!(infer_shapes(&mut graph).is_empty() && infer_storage(&mut graph).is_empty());
+        let printed = print(&graph);
+        assert!(printed.contains(
+            "%6 = dense(x): dense [n, d]\no = log(%6): dense [n, d]\np = exp(%6): dense [n, d]\n"
+        ), "{printed}");
+    }
+}

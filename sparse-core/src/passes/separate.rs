@@ -1,0 +1,78 @@
+//! One place to be written to for every output and gradient: values that are two of them, or none of their own, are copied.
+
+use super::differentiate::derived;
+use super::infer_storage;
+use crate::diagnostics::Diagnostic;
+use crate::ir::{Apply, Attributes, Graph, Kind, Place, Value, ValueId};
+use crate::operators;
+
+/// Every output is a value of its own, made by an operator: an output that is an input, a parameter, or another
+/// output's value is copied.
+pub fn separate_outputs(graph: &mut Graph) -> Vec<Diagnostic> {
+    let mut diagnostics = Vec::new();
+    let mut taken: Vec<ValueId> = Vec::new();
+    for index in 0..graph.outputs.len() {
+        let (id, place) = (graph.outputs[index].value, graph.outputs[index].place);
+        if taken.contains(&id) || graph.apply_of(id).is_none() || graph.losses.contains(&id) {
+            let copied = copy(graph, id, place, &mut diagnostics);
+            graph.outputs[index].value = copied;
+        }
+        taken.push(graph.outputs[index].value);
+    }
+    diagnostics
+}
+
+/// Every gradient is a value of its own, made by an operator, different from
+/// outputs and other gradients, so that each has one place to be written to.
+pub(super) fn make_distinct(graph: &mut Graph, diagnostics: &mut Vec<Diagnostic>) {
+    let mut taken: Vec<ValueId> = graph.outputs.iter().map(|output| output.value).collect();
+    for index in 0..graph.gradients.len() {
+        let (parameter, id) = graph.gradients[index];
+        let place = graph.value(id).place;
+        if graph.constant_of(id).is_some() {
+            // The parameter itself is a loss, or added to one.
+            let operands = vec![id, parameter];
+            graph.gradients[index].1 = derived(
+                graph,
+                "broadcast_like",
+                operands,
+                Attributes::default(),
+                place,
+                diagnostics,
+            );
+        } else if taken.contains(&id) || graph.apply_of(id).is_none() {
+            graph.gradients[index].1 = copy(graph, id, place, diagnostics);
+        }
+        taken.push(graph.gradients[index].1);
+    }
+}
+
+/// Appends a copy of a value, in its own storage.
+fn copy(
+    graph: &mut Graph,
+    id: ValueId,
+    place: Place,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> ValueId {
+    let storage = graph.storage(id).name();
+    let Some(operator) = operators::find(storage) else {
+        return id;
+    };
+    let value = Value {
+        kind: Kind::Apply(Apply {
+            operator,
+            operands: vec![id],
+            attributes: Attributes::default(),
+            rule: None,
+        }),
+        name: None,
+        place,
+        element: graph.element(),
+        shape: graph.value(id).shape.clone(),
+        storage: None,
+        annotation: None,
+        inserted: false,
+        broken: graph.value(id).broken,
+    };
+    infer_storage::push_inferred(graph, value, diagnostics)
+}

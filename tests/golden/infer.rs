@@ -1,0 +1,125 @@
+//! Storage types alone, through the compiler's own passes: no array, and no kernel is run.
+//!
+//! A case is compiled like a case of an operator, as it stands and with conversions allowed; the storage types that the
+//! compiler infers for its result and for the gradient of each operand must be the recorded ones. What the reference refuses
+//! must be refused with any fallback.
+
+use crate::case::{Tensor, cases, id, storage};
+use crate::operators::{Compilation, backward, forward, operand_name};
+use crate::reasons::{Deviation, Kind, judge, judge_failure};
+use crate::recipes::{Build, Recipe, recipe};
+use crate::tally::{Outcome, Tally};
+use nnz::core::compile::Compiled;
+use nnz::core::shapes::{Dim, Dims};
+use nnz::core::storage::Storage;
+use serde_json::Value;
+
+#[test]
+fn infer() {
+    let Some(cases) = cases("infer") else { return };
+    let mut tally = Tally::new("infer");
+    for case in &cases {
+        let op = case["op"].as_str().unwrap_or("(no operator)");
+        let outcome = match recipe(op, &case["attrs"]) {
+            Ok(Recipe::Built { build, explicit }) => {
+                match run_case(case, &build, explicit.as_ref()) {
+                    Ok(deviations) => judge(id(case), deviations),
+                    Err(message) => judge_failure(id(case), message),
+                }
+            }
+            Ok(Recipe::NotBuilt(what)) => Outcome::NotBuilt(what),
+            Err(message) => Outcome::Failed(message),
+        };
+        tally.add(id(case), outcome);
+    }
+    tally.finish();
+}
+
+fn run_case(
+    case: &Value,
+    build: &Build,
+    explicit: Option<&Build>,
+) -> Result<Vec<Deviation>, String> {
+    let inputs = Tensor::read_all(&case["inputs"])?;
+    let inputs: Vec<Tensor> = inputs.into_iter().collect::<Option<_>>().ok_or("no input")?;
+    let compiled =
+        Compilation::of(build, explicit, |build, fallback| forward(build, &inputs, fallback));
+    if !case["refused"].is_null() {
+        return Ok(match compiled {
+            Ok(Compilation::Accepted(_)) => {
+                vec![Kind::Accepted.because("it is accepted, and the reference refuses it")]
+            }
+            Ok(Compilation::Refused(message, _)) => vec![Kind::Converted.because(message)],
+            Err(_) => Vec::new(),
+        });
+    }
+    let forward = compiled?;
+    let fallback = case["fallback"].as_bool().ok_or("no word about a fallback")?;
+    let mut deviations = Vec::new();
+    deviations.extend(forward.deviation(fallback, Kind::Rule, Kind::Refused));
+    let graph = &forward.compiled().graph;
+    let [output] = &graph.outputs[..] else { return Err("no output".into()) };
+    // The reference counts results that nobody sees, such as the mask of dropout: the first one is the result.
+    let expected = storage(&case["outputs"][0]).ok_or("no storage type of the output")?;
+    let found = graph.storage(output.value);
+    deviations.extend(differ("output", found, expected, Kind::Sparser, Kind::Storage));
+
+    let grads = &case["grads"];
+    let asked: Vec<bool> = inputs.iter().map(|input| grads[&input.name].is_string()).collect();
+    if !asked.contains(&true) {
+        return Ok(deviations);
+    }
+    let head = Tensor {
+        storage: Some(expected),
+        shape: sizes(&graph.shape(output.value))?,
+        ..Tensor::default()
+    };
+    let gradients = Compilation::of(build, explicit, |build, fallback| {
+        backward(build, &inputs, &asked, &head, fallback)
+    })?;
+    // A forward that is refused says nothing about its gradient.
+    if let Compilation::Accepted(_) = forward {
+        let grad_fallback = fallback || case["grad_fallback"].as_bool() == Some(true);
+        deviations.extend(gradients.deviation(
+            grad_fallback,
+            Kind::GradientRule,
+            Kind::GradientRefused,
+        ));
+    }
+    for (index, input) in inputs.iter().enumerate().filter(|(index, _)| asked[*index]) {
+        let expected = storage(&grads[&input.name]).ok_or("a gradient without a storage type")?;
+        let found = gradient(gradients.compiled(), &operand_name(index))
+            .ok_or_else(|| format!("no gradient of `{}`", input.name))?;
+        let what = format!("gradient of `{}`", input.name);
+        let kinds = (Kind::GradientSparser, Kind::GradientStorage);
+        deviations.extend(differ(&what, found, expected, kinds.0, kinds.1));
+    }
+    Ok(deviations)
+}
+
+/// The storage type inferred for a parameter's gradient.
+fn gradient(compiled: &Compiled, parameter: &str) -> Option<Storage> {
+    let graph = &compiled.graph;
+    let mut gradients = graph.gradients.iter();
+    let (_, gradient) = gradients.find(|(id, _)| graph.label(*id) == parameter)?;
+    Some(graph.storage(*gradient))
+}
+
+fn differ(
+    what: &str,
+    found: Storage,
+    expected: Storage,
+    sparser: Kind,
+    other: Kind,
+) -> Option<Deviation> {
+    let kind = if expected == Storage::Dense { sparser } else { other };
+    (found != expected).then(|| kind.because(format!("{what}: {found}, expected {expected}")))
+}
+
+fn sizes(shape: &Dims) -> Result<Vec<usize>, String> {
+    let sizes = shape.iter().map(|dim| match dim {
+        Dim::Size(size) => Ok(*size as usize),
+        dim => Err(format!("the extent {dim} of the output is not known")),
+    });
+    sizes.collect()
+}
