@@ -6,7 +6,7 @@
 
 use crate::case::{Tensor, cases, id, storage};
 use crate::operators::{Compilation, backward, forward, operand_name};
-use crate::reasons::{Deviation, Kind, judge, judge_failure};
+use crate::reasons::{Deviation, Kind, judge, judge_failure, operator_name};
 use crate::recipes::{Build, Recipe, recipe};
 use crate::tally::{Outcome, Tally};
 use nnz::core::compile::Compiled;
@@ -23,7 +23,7 @@ fn infer() {
         let outcome = match recipe(op, &case["attrs"]) {
             Ok(Recipe::Built { build, explicit }) => {
                 match run_case(case, &build, explicit.as_ref()) {
-                    Ok(deviations) => judge(id(case), deviations),
+                    Ok(deviations) => judge(&names(op, case), deviations),
                     Err(message) => judge_failure(id(case), message),
                 }
             }
@@ -33,6 +33,13 @@ fn infer() {
         tally.add(id(case), outcome);
     }
     tally.finish();
+}
+
+/// The id of the case, and the operator with its operands: ids of this file are put together otherwise than those of operators.
+fn names(op: &str, case: &Value) -> Vec<String> {
+    let inputs = case["inputs"].as_array().map_or(&[][..], Vec::as_slice);
+    let stypes = inputs.iter().filter_map(|input| storage(&input["stype"]));
+    vec![format!("{}.", id(case)), operator_name(op, stypes)]
 }
 
 fn run_case(

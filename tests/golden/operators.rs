@@ -91,7 +91,7 @@ fn run_file(file: &str) {
         let outcome = match recipe(op, &case["attrs"]) {
             Ok(Recipe::Built { build, explicit }) => {
                 match run_case(case, &build, explicit.as_ref()) {
-                    Ok(deviations) => judge(id(case), deviations),
+                    Ok(deviations) => judge(&[id(case)], deviations),
                     Err(message) => judge_failure(id(case), message),
                 }
             }

@@ -1,14 +1,15 @@
 //! What became of the cases of a file, counted.
 
 use crate::folder::say;
-use std::collections::BTreeMap;
+use crate::reasons::file_is_done;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What became of one case.
 pub(crate) enum Outcome {
     /// As recorded.
     Passed,
-    /// Different on purpose: why.
-    Reason(&'static str),
+    /// Different on purpose, in one way or several: why.
+    Reasons(BTreeSet<&'static str>),
     /// What the case needs is in a list of things that are not built yet: its name.
     NotBuilt(String),
     /// Not as recorded, or not understood.
@@ -29,6 +30,7 @@ impl From<Result<(), String>> for Outcome {
 pub(crate) struct Tally {
     file: String,
     passed: usize,
+    different: usize,
     reasons: BTreeMap<&'static str, usize>,
     not_built: BTreeMap<String, usize>,
     failures: Vec<String>,
@@ -43,7 +45,12 @@ impl Tally {
     pub(crate) fn add(&mut self, id: &str, outcome: Outcome) {
         match outcome {
             Outcome::Passed => self.passed += 1,
-            Outcome::Reason(reason) => *self.reasons.entry(reason).or_default() += 1,
+            Outcome::Reasons(reasons) => {
+                self.different += 1;
+                for reason in reasons {
+                    *self.reasons.entry(reason).or_default() += 1;
+                }
+            }
             Outcome::NotBuilt(what) => *self.not_built.entry(what).or_default() += 1,
             Outcome::Failed(message) => self.failures.push(format!("{id}: {message}")),
         }
@@ -51,13 +58,14 @@ impl Tally {
 
     /// Prints the counts, and fails if a case did.
     pub(crate) fn finish(self) {
-        let reasons: usize = self.reasons.values().sum();
+        file_is_done(&self.file);
         let not_built: usize = self.not_built.values().sum();
-        let cases = self.passed + reasons + not_built + self.failures.len();
+        let cases = self.passed + self.different + not_built + self.failures.len();
         let mut text = format!(
-            "golden {}: {cases} cases: {} passed, {reasons} different for a reason, {not_built} not built yet, {} failed",
+            "golden {}: {cases} cases: {} passed, {} different for a reason, {not_built} not built yet, {} failed",
             self.file,
             self.passed,
+            self.different,
             self.failures.len()
         );
         for (reason, count) in &self.reasons {
@@ -69,7 +77,7 @@ impl Tally {
             text += &format!("\n  not built yet: {}", list.join(", "));
         }
         say(&text);
-        const SHOWN: usize = 4000;
+        const SHOWN: usize = 40;
         let shown = self.failures.iter().take(SHOWN).cloned().collect::<Vec<_>>().join("\n");
         assert!(
             self.failures.is_empty(),

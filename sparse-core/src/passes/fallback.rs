@@ -78,13 +78,25 @@ fn least_conversion(graph: &mut Graph, apply: &Apply, value: &Value) -> Option<C
             *operand = push_conversion(graph, *operand, Storage::Dense, value.place);
         }
         match choose(graph, &converted, value) {
-            Ok(chosen) => Some(Conversion { operands, apply: converted, chosen }),
-            Err(_) => {
+            Ok(chosen) if says_the_same(graph, apply, chosen.1) => {
+                Some(Conversion { operands, apply: converted, chosen })
+            }
+            _ => {
                 graph.values.truncate(before);
                 None
             }
         }
     })
+}
+
+/// Whether a result of some storage is what dense operands would give: a sparse one is 0 where no operand stores anything,
+/// which a quotient (0/0) is not. That has to be written.
+fn says_the_same(graph: &Graph, apply: &Apply, result: Storage) -> bool {
+    let number = |id: &ValueId| graph.constant_of(*id).unwrap_or(0.0);
+    let zeros: Vec<f64> = apply.operands.iter().map(number).collect();
+    let at_zero = apply.operator.elementwise(&apply.attributes, &zeros);
+    // An operator that is not element-wise has a sparse result only where it is 0.
+    result == Storage::Dense || at_zero.map_or(true, |value| value == 0.0)
 }
 
 /// The conversion of a value, which the source does not have, appended where it is new.
@@ -246,7 +258,7 @@ fn stored_bytes(graph: &Graph, id: ValueId) -> String {
     }
     let shape = graph.shape(id);
     let row = shape.get(1..).unwrap_or_default();
-    let known = row.iter().fold(bytes as u64, |product, dim| match dim {
+    let known = row.iter().fold(bytes, |product, dim| match dim {
         Dim::Size(size) => product.saturating_mul(*size),
         _ => product,
     });
@@ -300,7 +312,16 @@ mod tests {
             // Of two storages, the csr is kept.
             ("multiply(x, r)", &["%6 = dense(r): dense [n, d]", "o = multiply(x, %6): csr [n, d]"]),
             ("multiply(r, x)", &["%6 = dense(r): dense [n, d]", "o = multiply(%6, x): csr [n, d]"]),
-            ("divide(x, z)", &["%6 = dense(z): dense [n, d]", "o = divide(x, %6): csr [n, d]"]),
+            // The quotient of two zeros is not 0, which a csr would say.
+            (
+                "divide(x, z)",
+                &[
+                    "%6 = dense(z): dense [n, d]",
+                    "%7 = dense(x): dense [n, d]",
+                    "o = divide(%7, %6): dense [n, d]",
+                ],
+            ),
+            ("modulo(x, z)", &["%6 = dense(z): dense [n, d]", "o = modulo(x, %6): csr [n, d]"]),
             ("add(x, r)", &["%6 = dense(r): dense [n, d]", "o = add(x, %6): dense [n, d]"]),
             ("log(x)", &["%6 = dense(x): dense [n, d]", "o = log(%6): dense [n, d]"]),
         ] {

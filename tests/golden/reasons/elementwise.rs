@@ -20,11 +20,6 @@ pub(super) const REASONS: &[Reason] = &[
         why: "the product of a dense matrix with a transposed csr is dense; the reference converts it to csr, which saves nothing",
     },
     Reason {
-        patterns: &["dot.cc.*"],
-        kinds: &[GradientStorage],
-        why: "where a product falls back, the conversions are part of the graph, and the gradient of a product of dense is dense",
-    },
-    Reason {
         patterns: &[
             "add_n.*",
             "broadcast_*",

@@ -1,0 +1,15 @@
+//! With `fallback = warn;` a value annotated sparse is converted back, with a warning at the annotation; denied here, so that
+//! it shows.
+#![deny(warnings)]
+use nnz::prelude::*;
+
+graph! {
+    pub model Warned {
+        fallback = warn;
+        input x: csr[n, d];
+        let y: csr[n, d] = log(x);
+        output y;
+    }
+}
+
+fn main() {}
