@@ -63,8 +63,7 @@ struct Conversion {
 /// custom, and what it is multiplied with after.
 fn least_conversion(graph: &mut Graph, apply: &Apply, value: &Value) -> Option<Conversion> {
     let storage = |index: usize| graph.storage(apply.operands[index]);
-    let mut sparse: Vec<usize> =
-        (0..apply.operands.len()).rev().filter(|&index| storage(index).is_sparse()).collect();
+    let mut sparse: Vec<usize> = sparse_operands(graph, apply).rev().collect();
     sparse.sort_by_key(|&index| storage(index) != Storage::RowSparse);
     let mut choices: Vec<u32> = (1..1_u32 << sparse.len()).collect();
     choices.sort_by_key(|choice| choice.count_ones());
@@ -87,6 +86,15 @@ fn least_conversion(graph: &mut Graph, apply: &Apply, value: &Value) -> Option<C
             }
         }
     })
+}
+
+/// The positions of the operands that are sparse and read.
+fn sparse_operands(graph: &Graph, apply: &Apply) -> impl DoubleEndedIterator<Item = usize> {
+    let sparse = |index: &usize| {
+        graph.storage(apply.operands[*index]).is_sparse()
+            && !apply.operator.lends_shape_only(*index)
+    };
+    (0..apply.operands.len()).filter(sparse)
 }
 
 /// Whether a result of some storage is what dense operands would give: a sparse one is 0 where no operand stores anything,
@@ -167,8 +175,8 @@ pub(super) fn convert_back(
 /// What to say where no rule covers the operands: what would become dense, and how to ask for it.
 fn refusal(graph: &Graph, apply: &Apply, value: &Value, converted: &[usize]) -> Diagnostic {
     let (operator, storages) = (apply.operator, operand_storages(graph, apply));
-    let sparse: Vec<ValueId> =
-        apply.operands.iter().copied().filter(|id| graph.storage(*id).is_sparse()).collect();
+    let positions: Vec<usize> = sparse_operands(graph, apply).collect();
+    let sparse: Vec<ValueId> = positions.iter().map(|index| apply.operands[*index]).collect();
     let cost = |shape, operands: &[ValueId]| {
         let now: Vec<String> = operands.iter().map(|id| stored_bytes(graph, *id)).collect();
         let now = if now.is_empty() { "nothing".to_owned() } else { now.join(" + ") };
@@ -195,12 +203,9 @@ fn refusal(graph: &Graph, apply: &Apply, value: &Value, converted: &[usize]) -> 
         Some(alternative) => alternative.replace("{}", &first),
         None => {
             let spelled = apply.operands.iter().enumerate().map(|(index, id)| {
-                let dense = match converted {
-                    [] => graph.storage(*id).is_sparse(),
-                    _ => converted.contains(&index),
-                };
+                let dense = if converted.is_empty() { &positions[..] } else { converted };
                 let operand = graph.describe(*id);
-                if dense { format!("dense({operand})") } else { operand }
+                if dense.contains(&index) { format!("dense({operand})") } else { operand }
             });
             let mut words: Vec<String> = spelled.collect();
             let call = match infix(operator) {
