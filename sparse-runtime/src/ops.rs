@@ -57,7 +57,7 @@ use crate::formats::{Csr, Dense, Extents, FormatError, IdsView, RowSparse};
 use crate::kernels::{Context, Kernels};
 use sparse_core::element::{Element, Float};
 use sparse_core::ir::{AttributeValue, Attributes, Axes, List, Number};
-use sparse_core::operators::Given;
+use sparse_core::operators::{self, Given};
 use sparse_core::shapes::{self, Dim, Dims, Substitution};
 
 /// An array to be read transposed, from `t()`. Costs nothing: it chooses the kernel.
@@ -85,7 +85,7 @@ fn check(
     operands: &[&[usize]],
     numbers: &[Option<f64>],
 ) -> Result<()> {
-    let Some(row) = sparse_core::operators::find(operator) else {
+    let Some(row) = operators::find(operator) else {
         return Ok(());
     };
     let mismatch = |message| Err(FormatError::Mismatch { operation: operator, message }.into());
@@ -108,10 +108,14 @@ fn check(
         let given = Given { operator: row, attributes, numbers, ranks: &ranks };
         if !(condition.holds)(&given) {
             let text = row.storage[rule].text();
-            return mismatch(format!(
-                "the rule `{text}` holds {}; convert the operand with `to_dense()` to accept the cost",
-                condition.text
-            ));
+            let sparse = signature.operands.iter().any(
+                |pattern| matches!(pattern, operators::Pattern::Array(storage, _) if storage.is_sparse()),
+            );
+            let help = match sparse {
+                true => "; convert the operand with `to_dense()` to accept the cost",
+                false => "",
+            };
+            return mismatch(format!("the rule `{text}` holds {}{help}", condition.text));
         }
     }
     Ok(())
@@ -124,7 +128,7 @@ fn check_ids(
     ids: IdsView<'_>,
     of: &[usize],
 ) -> Result<()> {
-    let row = sparse_core::operators::find(operator);
+    let row = operators::find(operator);
     let Some((row, below)) = row.and_then(|row| Some((row, row.ids_below?))) else {
         return Ok(());
     };

@@ -1,6 +1,9 @@
 //! Losses: the mean over the rows of a batch of a function of a row of scores and its label.
 
-use super::{IdsBelow, Kind, LossLabel, Operator, ROW, gradient, no_gradient, rule};
+use super::{
+    Condition, IdsBelow, Kind, LossLabel, Operator, ROW, Rule, gradient, no_gradient, number_or,
+    rule,
+};
 
 /// Class ids are positions in a row of scores.
 const fn ids_below(label: LossLabel) -> Option<IdsBelow> {
@@ -10,22 +13,61 @@ const fn ids_below(label: LossLabel) -> Option<IdsBelow> {
     }
 }
 
-/// The two rows of a loss: the loss and its gradient.
+/// A label for each score, and perhaps a weight for each row.
+const ELEMENTS: &[Rule] = &[
+    rule("dense dense -> dense"),
+    rule("dense csr -> dense"),
+    rule("dense dense dense -> dense"),
+    rule("dense csr dense -> dense"),
+];
+
+/// A label for each row.
+const CLASS: Condition = Condition {
+    text: "where the label has one id for each row",
+    suffix: "",
+    holds: |given| given.ranks.get(1).map(|rank| rank + 1) == given.ranks.first().copied(),
+};
+
+/// A label for each score.
+const TARGETS: Condition = Condition {
+    text: "where the label has a number for each score",
+    suffix: "",
+    holds: |given| given.ranks.get(1) == given.ranks.first(),
+};
+
+/// A class for each row or a number for each score, and perhaps a weight for each row.
+const CLASSES: &[Rule] = &[
+    rule("dense ids -> dense").only(&CLASS),
+    rule("dense dense -> dense").only(&TARGETS),
+    rule("dense csr -> dense").only(&TARGETS),
+    rule("dense ids dense -> dense").only(&CLASS),
+    rule("dense dense dense -> dense").only(&TARGETS),
+    rule("dense csr dense -> dense").only(&TARGETS),
+];
+
+/// The two rows of a loss, the loss and its gradient: their constants, the name, an attribute with how the gradient is given
+/// it and what must hold of it, what the label means, the shapes of the operands, the storage rules, and one sentence.
 macro_rules! losses {
-    ($($LOSS:ident $GRADIENT:ident $name:literal $label:ident $shape:literal $rules:expr,
-        $summary:literal;)*) => {
+    ($($LOSS:ident $GRADIENT:ident $name:literal $([$attribute:expr, $passed:literal, $valid:literal])?
+        $label:ident [$shape:literal $(| $other:literal)*] $rules:ident, $summary:literal;)*) => {
         pub(super) const ALL: &[&Operator] = &[$(&$LOSS, &$GRADIENT),*];
         $(
             const $LOSS: Operator = Operator {
                 name: $name,
-                summary: $summary,
-                operands: &["score", "label"],
+                summary: concat!($summary, " With `weight`, each row's part is multiplied by its weight."),
+                operands: &["score", "label", "weight"],
+                optional: 1,
                 ids_below: ids_below(LossLabel::$label),
-                shape: concat!($shape, " -> []"),
+                attributes: &[$($attribute)?],
+                shape: concat!($shape, " -> []" $(, " | ", $other, " -> []")* $(, " where ", $valid)?),
                 storage: $rules,
                 gradient: &[
-                    gradient("score", concat!("grad * ", $name, "_gradient(score, label)")),
+                    gradient(
+                        "score",
+                        concat!("grad * ", $name, "_gradient(score, label, weight" $(, ", ", $passed)?, ")"),
+                    ),
                     no_gradient("label", "labels are data"),
+                    no_gradient("weight", "the weights of rows are data"),
                 ],
                 kind: Kind::Loss {
                     gradient: concat!($name, "_gradient"),
@@ -36,13 +78,16 @@ macro_rules! losses {
             const $GRADIENT: Operator = Operator {
                 name: concat!($name, "_gradient"),
                 summary: concat!("The gradient of `", $name, "` with respect to the scores."),
-                operands: &["score", "label"],
+                operands: &["score", "label", "weight"],
+                optional: 1,
                 ids_below: ids_below(LossLabel::$label),
-                shape: concat!($shape, " -> score"),
+                attributes: &[$($attribute)?],
+                shape: concat!($shape, " -> score" $(, " | ", $other, " -> score")* $(, " where ", $valid)?),
                 storage: $rules,
                 gradient: &[
                     no_gradient("score", "second derivatives of losses are not offered"),
                     no_gradient("label", "labels are data"),
+                    no_gradient("weight", "the weights of rows are data"),
                 ],
                 kind: Kind::LossGradient($name),
                 internal: true,
@@ -53,16 +98,29 @@ macro_rules! losses {
 }
 
 losses! {
-    SQUARED_ERROR SQUARED_ERROR_GRADIENT "squared_error" Real "same same"
-        &[rule("dense dense -> dense")],
+    SQUARED_ERROR SQUARED_ERROR_GRADIENT "squared_error" Real ["same same rows"] ELEMENTS,
         "Half the squared error, summed over the columns of a row, the mean over the rows: \
          (1/2n) Σ (score - label)².";
-    LOGISTIC LOGISTIC_GRADIENT "logistic" Binary "same same"
-        &[rule("dense dense -> dense")],
+    ABSOLUTE_ERROR ABSOLUTE_ERROR_GRADIENT "absolute_error" Real ["same same rows"] ELEMENTS,
+        "The absolute error, summed over the columns of a row, the mean over the rows: (1/n) Σ |score - label|. Where they are \
+         equal the gradient is 0.";
+    HUBER HUBER_GRADIENT "huber" [number_or("delta", 1.0), "delta = delta", "delta > 0"] Real ["same same rows"] ELEMENTS,
+        "Huber's loss of the error e = score - label, summed over the columns of a row, the mean over the rows: ½e² where \
+         |e| ≤ delta, and delta · (|e| - delta/2) beyond.";
+    LOGISTIC LOGISTIC_GRADIENT "logistic" Binary ["same same rows"] ELEMENTS,
         "The logistic loss (binary cross entropy of a score), the mean over the rows: log(1 + exp(s)) - t·s \
          with t the label in [0, 1]; a label of -1 counts as 0.";
-    SOFTMAX_CROSS_ENTROPY SOFTMAX_CROSS_ENTROPY_GRADIENT "softmax_cross_entropy" Class "[n, k] [n]"
-        &[rule("dense ids -> dense")],
+    HINGE HINGE_GRADIENT "hinge" Binary ["same same rows"] ELEMENTS,
+        "The hinge loss of a support vector machine, summed over the columns of a row, the mean over the rows: max(0, 1 - t·s), with t = 1 \
+         for a label above 0 and t = -1 for any other. At the margin the gradient is 0.";
+    SQUARED_HINGE SQUARED_HINGE_GRADIENT "squared_hinge" Binary ["same same rows"] ELEMENTS,
+        "The squared hinge loss, summed over the columns of a row, the mean over the rows: max(0, 1 - t·s)², with t = 1 \
+         for a label above 0 and t = -1 for any other.";
+    POISSON POISSON_GRADIENT "poisson" Count ["same same rows"] ELEMENTS,
+        "The negative log likelihood of a count t under a Poisson distribution of mean exp(s), without the part that is the same for all scores, \
+         summed over the columns of a row, the mean over the rows: exp(s) - t·s.";
+    SOFTMAX_CROSS_ENTROPY SOFTMAX_CROSS_ENTROPY_GRADIENT "softmax_cross_entropy" Class
+        ["[n, k] [n] rows" | "[n, k] [n, k] rows"] CLASSES,
         "The cross entropy of the softmax of a row of scores with a class id, the mean over the rows: \
-         log Σ exp(s) - s[class].";
+         log Σ exp(s) - s[class]; or with a row of targets q, such as probabilities or counts: Σ q · (log Σ exp(s) - s).";
 }

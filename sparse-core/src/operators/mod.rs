@@ -203,6 +203,8 @@ pub enum LossLabel {
     Real,
     /// -1 or 0, or 1, or a probability.
     Binary,
+    /// A number that is not negative.
+    Count,
     /// A class id.
     Class,
 }

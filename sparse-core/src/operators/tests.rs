@@ -120,7 +120,7 @@ fn closed(operator: &'static Operator, rule: &Rule) -> (Graph, Option<ValueId>) 
     let signature = rule.signature();
     let mut graph = Graph::new("Closure", ElementType::F32);
     let mut attributes = Attributes::default();
-    let mut shapes = operand_shapes(operator);
+    let mut shapes = operand_shapes(operator, &signature);
     if let Some((needed, given)) = examples::of(operator.name, &signature) {
         (shapes, attributes) = (needed, given);
     }
@@ -174,7 +174,7 @@ fn closed(operator: &'static Operator, rule: &Rule) -> (Graph, Option<ValueId>) 
         graph.outputs.push(Output { name: "o".into(), value: result, place: Place(0) });
         return (graph, None);
     }
-    let loss = match operator.shape.ends_with("-> []") {
+    let loss = match operator.shape.contains("-> []") {
         true => result,
         false => graph.apply(find("sum").unwrap(), vec![result], Attributes::default(), Place(0)),
     };
@@ -200,14 +200,21 @@ fn number(operator: &'static Operator, signature: &Signature) -> f64 {
     found.unwrap_or_else(|| panic!("{} has a rule that no number meets", operator.name))
 }
 
-fn operand_shapes(operator: &Operator) -> Vec<Dims> {
+fn operand_shapes(operator: &Operator, signature: &Signature) -> Vec<Dims> {
     let named = |name: &str| Dim::Named(name.into());
     let matrix = || vec![named("m"), named("n")];
-    match operator.name {
-        "dot" => vec![matrix(), vec![named("n"), named("k")]],
-        _ if operator.shape.starts_with("[n, k] [n]") => vec![matrix(), vec![named("m")]],
-        _ => vec![matrix(); operator.operands.len()],
-    }
+    let each = operator.operands.iter().zip(&signature.operands).enumerate();
+    let shape_of = |(index, (name, pattern)): (usize, (&&str, &Pattern))| match (
+        operator.name,
+        *name,
+        pattern,
+    ) {
+        ("dot", "rhs", _) => vec![named("n"), named("k")],
+        // One for each row.
+        (_, "weight", _) | (_, "label", Pattern::Ids) if index > 0 => vec![named("m")],
+        _ => matrix(),
+    };
+    each.map(shape_of).collect()
 }
 
 /// Closure: each rule, and the gradient of each rule, ends in a rule or in a written reason. There is no third

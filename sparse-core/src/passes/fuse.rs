@@ -40,6 +40,8 @@ pub struct LinearRows {
     pub score: ValueId,
     /// The loss's label.
     pub label: ValueId,
+    /// The weights of the rows, where the loss has any.
+    pub row_weight: Option<ValueId>,
     /// The gradient with respect to the scores.
     pub score_gradient: ValueId,
     /// Element-wise values computed from it, in order.
@@ -83,6 +85,7 @@ fn linear_rows(graph: &Graph) -> Result<LinearRows, String> {
         ));
     };
     let (score, label) = (loss_apply.operands[0], loss_apply.operands[1]);
+    let row_weight = loss_apply.operands.get(2).copied();
     let product = find_product(graph)?;
     let Some(product_apply) = graph.apply_of(product) else {
         return Err("no product".into());
@@ -93,12 +96,19 @@ fn linear_rows(graph: &Graph) -> Result<LinearRows, String> {
         .ids()
         .find(|id| {
             graph.apply_of(*id).is_some_and(|apply| {
-                apply.operator.name == gradient && apply.operands == [score, label]
+                apply.operator.name == gradient && apply.operands == loss_apply.operands
             })
         })
         .ok_or("the gradient of the loss is scaled")?;
-    if !matches!(graph.value(label).kind, Kind::Label | Kind::Input) {
+    let is_data = |id: ValueId| matches!(graph.value(id).kind, Kind::Label | Kind::Input);
+    if !is_data(label) {
         return Err("the label is computed".into());
+    }
+    if graph.storage(label) != Storage::Dense {
+        return Err(format!("the label is `{}`", graph.storage(label)));
+    }
+    if row_weight.is_some_and(|weight| !is_data(weight)) {
+        return Err("the weights of the rows are not data".into());
     }
     let mut parts = LinearRows {
         input,
@@ -109,6 +119,7 @@ fn linear_rows(graph: &Graph) -> Result<LinearRows, String> {
         loss,
         score,
         label,
+        row_weight,
         score_gradient,
         backward: Vec::new(),
         product_gradient: score_gradient,
@@ -303,6 +314,26 @@ pred = add(s, b)
         };
         assert_eq!((parts.forward.len(), parts.backward.len()), (3, 2));
         assert!(parts.backward.contains(&parts.product_gradient));
+    }
+
+    #[test]
+    fn weights_of_rows_are_part_of_the_loop_where_they_are_data() {
+        let head = LINEAR.replace("w = param", "v = label dense f32 [n]\nw = param");
+        let Fusion::LinearRows(parts) = run(&format!("{head}l = hinge(pred, y, v)\nloss l")) else {
+            panic!("not fused")
+        };
+        assert_eq!(parts.row_weight, Some(ValueId(2)));
+        let Fusion::None { reason } =
+            run(&format!("{head}u = square(v)\nl = hinge(pred, y, u)\nloss l"))
+        else {
+            panic!("fused")
+        };
+        assert_eq!(reason, "the weights of the rows are not data");
+        let csr = LINEAR.replace("label dense", "label csr");
+        let Fusion::None { reason } = run(&format!("{csr}l = poisson(pred, y)\nloss l")) else {
+            panic!("fused")
+        };
+        assert_eq!(reason, "the label is `csr`");
     }
 
     #[test]

@@ -127,14 +127,8 @@ fn covers(graph: &Graph, apply: &Apply, signature: &Signature) -> bool {
     if signature.operands.len() != apply.operands.len() {
         return false;
     }
-    if let Some(condition) = signature.condition {
-        let numbers: Vec<_> = apply.operands.iter().map(|id| graph.constant_of(*id)).collect();
-        let ranks: Vec<usize> = apply.operands.iter().map(|id| graph.shape(*id).len()).collect();
-        let (operator, attributes) = (apply.operator, &apply.attributes);
-        let given = operators::Given { operator, attributes, numbers: &numbers, ranks: &ranks };
-        if !(condition.holds)(&given) {
-            return false;
-        }
+    if !condition_holds(graph, apply, signature) {
+        return false;
     }
     let each = signature.operands.iter().zip(&apply.operands).enumerate();
     let operands = each.into_iter().all(|(index, (pattern, id))| {
@@ -163,18 +157,32 @@ fn covers(graph: &Graph, apply: &Apply, signature: &Signature) -> bool {
             || apply.operands.windows(2).all(|pair| graph.shape(pair[0]) == graph.shape(pair[1])))
 }
 
+fn condition_holds(graph: &Graph, apply: &Apply, signature: &Signature) -> bool {
+    let Some(condition) = signature.condition else { return true };
+    let numbers: Vec<_> = apply.operands.iter().map(|id| graph.constant_of(*id)).collect();
+    let ranks: Vec<usize> = apply.operands.iter().map(|id| graph.shape(*id).len()).collect();
+    let (operator, attributes) = (apply.operator, &apply.attributes);
+    let given = operators::Given { operator, attributes, numbers: &numbers, ranks: &ranks };
+    (condition.holds)(&given)
+}
+
 /// Ids where numbers are needed, or numbers where ids are: no storage would help.
 fn check_elements(graph: &Graph, apply: &Apply, place: Place) -> Result<(), Diagnostic> {
+    let mut signatures: Vec<Signature> =
+        apply.operator.storage.iter().map(operators::Rule::signature).collect();
+    // What the rules that hold say; where none does, what all of them say.
+    if signatures.iter().any(|signature| condition_holds(graph, apply, signature)) {
+        signatures.retain(|signature| condition_holds(graph, apply, signature));
+    }
     for (index, id) in apply.operands.iter().enumerate() {
         let value = graph.value(*id);
         if apply.operator.lends_shape_only(index) {
             continue;
         }
-        let wants_ids =
-            |rule: &operators::Rule| rule.signature().operands.get(index) == Some(&Pattern::Ids);
-        let reads = |rule: &&operators::Rule| rule.signature().operands.len() > index;
-        let ids = apply.operator.storage.iter().filter(reads).all(wants_ids);
-        let numbers = !apply.operator.storage.iter().any(wants_ids);
+        let mut patterns = signatures.iter().filter_map(|signature| signature.operands.get(index));
+        let ids = patterns.clone().count() > 0
+            && patterns.clone().all(|pattern| *pattern == Pattern::Ids);
+        let numbers = !patterns.any(|pattern| *pattern == Pattern::Ids);
         let name = graph.describe(*id);
         if ids && value.element.is_float() {
             return Err(Diagnostic::new(

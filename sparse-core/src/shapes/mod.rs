@@ -5,13 +5,15 @@
 //! - `[m, k] [k, n] -> [m, n]`: ranks and equal extents by letter; an operand read transposed is
 //!   turned first; where ranks differ, alternatives are separated by `|`;
 //! - `same same -> same`, `same same -> []`: all operands have one shape;
+//! - `same same rows -> []`: the last operand has one element for each row of the first;
 //! - `any any -> like`: the result has the shape of the operand called `like`;
 //! - `broadcast`: NumPy's rule, extents equal or 1, aligned from the right;
 //! - `reduce`: the axes of `axis` removed (or kept as 1 with `keepdims`), everything without an axis; with `exclude` all
 //!   others;
 //! - the name of a function of `structural`: shapes that depend on attributes.
 //!
-//! Optional operands come last in a rule, and are skipped where they are not given.
+//! Optional operands come last in a rule, and are skipped where they are not given. `… where delta > 0` says what must hold
+//! of attributes that are numbers.
 
 use crate::ir::Attributes;
 use crate::operators::Operator;
@@ -173,12 +175,36 @@ pub fn infer(
     operands: &[Dims],
     unify: &mut Substitution,
 ) -> Result<Dims, ShapeError> {
-    match operator.shape {
+    let (rule, condition) = match operator.shape.split_once(" where ") {
+        Some((rule, condition)) => (rule, Some(condition)),
+        None => (operator.shape, None),
+    };
+    if let Some(condition) = condition {
+        check_attributes(condition, operator, attributes)?;
+    }
+    match rule {
         "broadcast" => broadcast(operands, unify),
         "reduce" => reduce(attributes, &operands[0]),
         rule if rule.contains("->") => alternatives(rule, operator, attributes, operands, unify),
         name => structural::infer(name, operator, attributes, operands, unify),
     }
+}
+
+/// What must hold of attributes that are numbers.
+fn check_attributes(
+    condition: &str,
+    operator: &Operator,
+    attributes: &Attributes,
+) -> Result<(), ShapeError> {
+    if operator.scalar(condition, attributes, &|_| None).is_ok_and(|value| value != 0.0) {
+        return Ok(());
+    }
+    let values = operator.attributes.iter().filter_map(|attribute| {
+        let value = operator.number(attributes, attribute.name)?;
+        Some(format!(", and `{}` is {value}", attribute.name))
+    });
+    let values: String = values.collect();
+    Err(ShapeError::Attribute { message: format!("`{condition}` must hold{values}") })
 }
 
 /// The first of the rules separated by `|` whose ranks fit; the first one where none does.
@@ -270,22 +296,13 @@ fn signature(
             "any" => {}
             "same" => match same {
                 None => same = Some(operand),
-                Some(first) => {
-                    let wanted = &operands[first];
-                    if wanted.len() != dims.len() {
-                        let (expected, found) = (wanted.len(), dims.clone());
-                        return Err(ShapeError::Rank { operand, expected, found });
-                    }
-                    for axis in 0..dims.len() {
-                        if !unify.unify(&wanted[axis], &dims[axis]) {
-                            return Err(ShapeError::Mismatch {
-                                first: (first, axis, unify.resolve(&wanted[axis])),
-                                second: (operand, axis, unify.resolve(&dims[axis])),
-                            });
-                        }
-                    }
-                }
+                Some(first) => equal((first, &operands[first]), (operand, dims), unify)?,
             },
+            // The first axis of the first operand; an array without axes is one row.
+            "rows" => {
+                let rows = &operands[0][..operands[0].len().min(1)];
+                equal((0, rows), (operand, dims), unify)?;
+            }
             pattern => {
                 let names = names_of(pattern);
                 if names.len() != dims.len() {
@@ -327,6 +344,27 @@ fn signature(
     };
     let Some(source) = source else { malformed() };
     Ok(unify.resolve_all(&operands[source]))
+}
+
+/// Makes the extents of an operand those that are wanted, which are the first ones of another operand.
+fn equal(
+    (first, wanted): (usize, &[Dim]),
+    (operand, dims): (usize, &Dims),
+    unify: &mut Substitution,
+) -> Result<(), ShapeError> {
+    if wanted.len() != dims.len() {
+        let (expected, found) = (wanted.len(), dims.clone());
+        return Err(ShapeError::Rank { operand, expected, found });
+    }
+    for axis in 0..dims.len() {
+        if !unify.unify(&wanted[axis], &dims[axis]) {
+            return Err(ShapeError::Mismatch {
+                first: (first, axis, unify.resolve(&wanted[axis])),
+                second: (operand, axis, unify.resolve(&dims[axis])),
+            });
+        }
+    }
+    Ok(())
 }
 
 /// `[m, k] same` → `["[m, k]", "same"]`.
@@ -442,6 +480,21 @@ pub(crate) mod tests {
         );
         assert_eq!(check("squared_error", &[], &["[n, 1]", "[n, 1]"]), "[]");
         assert_eq!(check("softmax_cross_entropy_gradient", &[], &["[n, 20]", "[n]"]), "[n, 20]");
+        assert_eq!(check("softmax_cross_entropy", &[], &["[n, k]", "[n, k]", "[n]"]), "[]");
+        assert_eq!(check("logistic", &[], &["[n, 1]", "[n, 1]", "[n]"]), "[]");
+        assert_eq!(check("logistic", &[], &["[]", "[]", "[]"]), "[]");
+        assert_eq!(
+            check("logistic", &[], &["[n, 1]", "[n, 1]", "[n, 1]"]),
+            "`weight` has shape [n, 1], but 1 dimension is needed"
+        );
+        assert_eq!(
+            check("logistic", &[], &["[n, 1]", "[n, 1]", "[m]"]),
+            "`n` (dimension 0 of `score`) and `m` (dimension 0 of `weight`) must be equal"
+        );
+        assert_eq!(
+            check("huber", &[("delta", Integer(0))], &["[n]", "[n]"]),
+            "`delta > 0` must hold, and `delta` is 0"
+        );
         assert_eq!(check("reduce_to", &[], &["[n, k]", "[k]"]), "[k]");
     }
 

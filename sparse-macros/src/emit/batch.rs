@@ -123,6 +123,10 @@ fn check_ids(emit: &Emit<'_>, id: ValueId) -> TokenStream {
     let (rt, graph) = (&emit.rt, emit.graph);
     let (model, name, field) = (emit.name.to_string(), graph.label(id), emit.declared(id));
     let mut bounds: Vec<Dim> = Vec::new();
+    // What an operator reads as ids or as numbers has no bound where it is numbers.
+    if graph.value(id).element.is_float() {
+        return TokenStream::new();
+    }
     for user in graph.ids() {
         let Some(apply) = graph.apply_of(user) else { continue };
         let Some(below) = apply.operator.ids_below else { continue };

@@ -6,8 +6,8 @@ use super::step::take_apart;
 use crate::scalar;
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
-use sparse_core::ir::{Kind, ValueId};
-use sparse_core::operators;
+use sparse_core::ir::{Apply, Kind, ValueId};
+use sparse_core::operators::{self, LossLabel};
 use sparse_core::passes::LinearRows;
 use sparse_core::shapes::{Dim, Dims};
 use std::collections::BTreeSet;
@@ -30,8 +30,9 @@ use std::collections::BTreeSet;
 ///             s[j] = __v5;
 ///         }
 ///         let loss = squared_error::cpu::row(s, &label[row * columns..(row + 1) * columns]);
+///         let share = mean;
 ///         for j in 0..columns {
-///             let __v8 = s[j] * mean;
+///             let __v8 = s[j] * share;
 ///             __grad_b[0] += __v8;
 ///             s[j] = __v8;
 ///         }
@@ -88,6 +89,10 @@ fn setup(emit: &Emit<'_>, parts: &LinearRows) -> TokenStream {
     let mut tokens = TokenStream::new();
     let label = emit.declared(parts.label);
     tokens.extend(quote!(let label = batch.#label.values();));
+    if let Some(weight) = parts.row_weight {
+        let weight = emit.declared(weight);
+        tokens.extend(quote!(let row_weights = batch.#weight.values();));
+    }
     for id in indexed(emit, parts) {
         let variable = values_of(emit, id);
         tokens.extend(match emit.graph.value(id).kind {
@@ -150,14 +155,12 @@ fn row_function(emit: &Emit<'_>, parts: &LinearRows) -> TokenStream {
     let normalise: Vec<_> = normalise.collect();
     let normalise = (!normalise.is_empty()).then(|| quote!(if record { #(#normalise)* }));
 
-    let loss_name = match graph.apply_of(parts.loss) {
-        Some(apply) => Ident::new(apply.operator.name, proc_macro2::Span::call_site()),
-        None => return TokenStream::new(),
-    };
-    let label = if graph.value(parts.label).element.is_float() {
-        quote!(&label[row * columns..(row + 1) * columns])
-    } else {
-        quote!(label[row] as usize)
+    let Some(loss) = graph.apply_of(parts.loss) else { return TokenStream::new() };
+    let call = row_loss(emit, loss, graph.value(parts.label).element.is_float());
+    // Multiplied once for the whole row.
+    let (share, weighted) = match parts.row_weight {
+        Some(_) => (quote!(let share = mean * row_weights[row];), quote!(loss * row_weights[row])),
+        None => (quote!(let share = mean;), quote!(loss)),
     };
 
     let gradient = local(parts.score_gradient);
@@ -188,16 +191,41 @@ fn row_function(emit: &Emit<'_>, parts: &LinearRows) -> TokenStream {
                 s[j] = #score;
             }
             #normalise
-            let loss = #rt::kernels::#loss_name::cpu::row(s, #label);
+            let loss = #call;
+            #share
             for j in 0..columns {
-                let #gradient = s[j] * mean;
+                let #gradient = s[j] * share;
                 #again
                 #backward
                 #(#reductions)*
                 s[j] = #result;
             }
-            loss
+            #weighted
         }
+    }
+}
+
+/// `squared_error::cpu::row(s, &label[…])`: the loss of a row, whose scores become its gradient.
+fn row_loss(emit: &Emit<'_>, loss: &Apply, is_float: bool) -> TokenStream {
+    let rt = &emit.rt;
+    let module = format_ident!("{}", loss.operator.name);
+    let attributes = loss
+        .operator
+        .attributes
+        .iter()
+        .map(|attribute| super::kernels::attribute(emit, loss, attribute.name, attribute.kind));
+    match (is_float, loss.operator.kind) {
+        (false, _) => {
+            quote!(#rt::kernels::#module::cpu::row(s, label[row] as usize #(, #attributes)*))
+        }
+        (true, operators::Kind::Loss { label: LossLabel::Class, .. }) => quote! {
+            #rt::kernels::#module::cpu::row_of_targets(
+                s, label[row * columns..(row + 1) * columns].iter().copied() #(, #attributes)*)
+        },
+        _ => quote! {
+            #rt::kernels::#module::cpu::row(
+                s, &label[row * columns..(row + 1) * columns] #(, #attributes)*)
+        },
     }
 }
 

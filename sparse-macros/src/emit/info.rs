@@ -47,6 +47,7 @@ fn input(emit: &Emit<'_>, id: ValueId) -> TokenStream {
     let label = match label_kind(emit, id) {
         LossLabel::Real => quote!(Real),
         LossLabel::Binary => quote!(Binary),
+        LossLabel::Count => quote!(Count),
         LossLabel::Class => quote!(Class),
     };
     quote! {
@@ -67,6 +68,12 @@ fn label_kind(emit: &Emit<'_>, id: ValueId) -> LossLabel {
     applies
         .filter(|apply| apply.operands.get(1) == Some(&id))
         .find_map(|apply| match apply.operator.kind {
+            // Targets: a number for each class.
+            operators::Kind::Loss { label: LossLabel::Class, .. }
+                if emit.graph.value(id).element.is_float() =>
+            {
+                Some(LossLabel::Count)
+            }
             operators::Kind::Loss { label, .. } => Some(label),
             _ => None,
         })

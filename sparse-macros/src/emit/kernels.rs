@@ -48,7 +48,12 @@ fn call(emit: &Emit<'_>, id: ValueId) -> Option<TokenStream> {
 }
 
 /// The value of an attribute as the kernel takes it.
-fn attribute(emit: &Emit<'_>, apply: &Apply, name: &str, kind: AttributeKind) -> TokenStream {
+pub(super) fn attribute(
+    emit: &Emit<'_>,
+    apply: &Apply,
+    name: &str,
+    kind: AttributeKind,
+) -> TokenStream {
     let rt = &emit.rt;
     let (operator, given) = (apply.operator, &apply.attributes);
     let list = |list: Option<List>| match list {

@@ -134,7 +134,7 @@ fn body(kernel: &Kernel) -> TokenStream {
         Kind::Kernel | Kind::Loss { .. } => family(operator.name),
         Kind::LossGradient(loss) => {
             let (module, rule) = (ident(loss), ident(&format!("gradient_{}", kernel.rule_name())));
-            quote!(crate::kernels::#module::cpu::#rule(out, #(#operands,)* context))
+            quote!(crate::kernels::#module::cpu::#rule(out, #(#operands,)* #(#attributes,)* context))
         }
         Kind::Unary(formula) => {
             let formula = scalar::rust(formula, &variable(operator, &[("x", quote!(x))]));

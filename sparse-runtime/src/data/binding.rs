@@ -1,7 +1,7 @@
 //! Which array of the data serves which declaration of a model: names, types and labels, settled once.
 
 use super::error::role_name;
-use super::{ColumnValues, DataError, Dataset, Labels};
+use super::{ColumnName, ColumnValues, DataError, Dataset, Labels};
 use crate::formats::{Csr, Dense, Shape};
 use crate::model::{Extent, InputInfo, InputRole, LabelKind};
 use sparse_core::element::{Element, Float};
@@ -126,21 +126,41 @@ fn bind_column<'s, T: Float>(
         found: Box::new(values.shape()),
     })?;
     Ok(match values {
-        ColumnValues::Csr(csr) => Bound::Csr(csr),
+        ColumnValues::Csr(csr) => {
+            let entries = csr.iter_rows().enumerate();
+            let labels =
+                entries.flat_map(|(row, entries)| entries.map(move |(_, value)| (row, value)));
+            check_labels(declared, labels, column)?;
+            Bound::Csr(csr)
+        }
         ColumnValues::Ids(ids) => Bound::Ids(BoundDense::new(ids, shape)),
         ColumnValues::Dense(dense) => {
-            if declared.label == LabelKind::Binary
-                && let Some(at) = dense.values().iter().position(|&label| !is_binary(label))
-            {
-                return Err(DataError::LabelNotBinary {
-                    column: column(),
-                    row: at / dense.shape().row_size().max(1),
-                    value: dense.values()[at].as_f64(),
-                    declared: name(),
-                });
-            }
+            let row_size = dense.shape().row_size().max(1);
+            let each = dense.values().iter().enumerate();
+            check_labels(declared, each.map(|(at, &label)| (at / row_size, label)), column)?;
             Bound::Dense(BoundDense::new(dense, shape))
         }
+    })
+}
+
+/// Labels, each with its row, must be what the loss that reads them takes.
+fn check_labels<T: Float>(
+    declared: &InputInfo,
+    mut labels: impl Iterator<Item = (usize, T)>,
+    column: impl Fn() -> ColumnName,
+) -> Result<(), DataError> {
+    let fits: fn(T) -> bool = match declared.label {
+        LabelKind::Binary => is_binary,
+        LabelKind::Count => |label| label >= T::zero(),
+        LabelKind::Real | LabelKind::Class => return Ok(()),
+    };
+    let Some((row, value)) = labels.find(|(_, label)| !fits(*label)) else { return Ok(()) };
+    let (column, declared_name, value) = (column(), declared.name.to_owned(), value.as_f64());
+    Err(match declared.label {
+        LabelKind::Count => {
+            DataError::LabelNotCount { column, row, value, declared: declared_name }
+        }
+        _ => DataError::LabelNotBinary { column, row, value, declared: declared_name },
     })
 }
 
@@ -334,6 +354,20 @@ mod tests {
 
     #[test]
     fn binary_labels_are_checked() {
+        let count = [label("y", LabelKind::Count)];
+        assert!(bind(&unnamed([0.0, 7.5]), &count, Labels::Required).is_ok());
+        assert_eq!(
+            refused(&unnamed([2.0, -1.0]), &count),
+            "row 1 of the label (column 1) is -1: `y` is read by a loss of counts or probabilities, which are not negative"
+        );
+        assert!(
+            refused(&unnamed([f64::NAN as f32, 0.0]), &count).starts_with("row 0 of the label")
+        );
+        let sparse = Csr::from_rows(1, [vec![(0, 1.0f32)], vec![(0, 3.0)]]).unwrap();
+        let data = Dataset::<f32>::builder().label("y", sparse).build().unwrap();
+        let mut declared = label("y", LabelKind::Binary);
+        declared.storage = Sparse;
+        assert!(refused(&data, &[declared]).starts_with("row 1 of the label `y` is 3"));
         let binary = [label("y", LabelKind::Binary)];
         for good in [-1.0, -0.0, 0.0, 0.25, 1.0] {
             assert!(bind(&unnamed([1.0, good]), &binary, Labels::Required).is_ok());

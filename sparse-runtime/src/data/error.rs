@@ -58,6 +58,20 @@ pub enum DataError {
         /// The label's name in the model.
         declared: String,
     },
+    /// A label that should be a count or a probability is negative or not a number.
+    #[error(
+        "row {row} of {column} is {value}: `{declared}` is read by a loss of counts or probabilities, which are not negative"
+    )]
+    LabelNotCount {
+        /// The column.
+        column: ColumnName,
+        /// The row.
+        row: usize,
+        /// The label.
+        value: f64,
+        /// The label's name in the model.
+        declared: String,
+    },
     /// A label that should name a class is a real number.
     #[error(
         "`{declared}` is a class id, but {column} holds real numbers: turn them into ids by `data.into_classes()`"

@@ -148,6 +148,8 @@ pub enum LabelKind {
     Real,
     /// -1 or 0 for the negative class, 1 for the positive one, or a probability in [0, 1].
     Binary,
+    /// A number that is not negative, such as a count.
+    Count,
     /// An integer class id below the number of classes.
     Class,
 }

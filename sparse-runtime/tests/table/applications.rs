@@ -147,7 +147,10 @@ fn attributes(
                 integers(attribute.name).map(|value| Some(AttributeValue::Integer(value))).collect()
             }
             (AttributeKind::Number(_), _) => {
-                let numbers = NUMBERS[place % NUMBERS.len()];
+                let numbers = match attribute.name {
+                    "delta" => [0.5, 1.0],
+                    _ => NUMBERS[place % NUMBERS.len()],
+                };
                 numbers.map(|value| Some(AttributeValue::Number(Number(value)))).to_vec()
             }
             (AttributeKind::List, _) => vec![None],
@@ -206,7 +209,7 @@ fn shapes(
 ) -> Vec<Vec<Vec<usize>>> {
     let scalar = |index: usize| signature.operands[index] == Pattern::Scalar;
     let n = signature.operands.len();
-    let rule = operator.shape;
+    let rule = operator.shape.split(" where ").next().unwrap();
     if rule == "broadcast" {
         let both = PAIRS.iter().flat_map(|(a, b)| [[a, b], [b, a]]);
         let mut pairs: Vec<_> =
@@ -237,26 +240,51 @@ fn shapes(
         _ => {}
     }
     if rule.starts_with("same") {
+        let words: Vec<&str> = rule.split_whitespace().collect();
         let shaped = SHAPES.iter().map(|shape| {
-            let shape_of = |index| {
-                if scalar(index) { Vec::new() } else { shape.to_vec() }
+            let shape_of = |index: usize| match (scalar(index), words[index]) {
+                (true, _) => Vec::new(),
+                // One for each row of the first operand.
+                (_, "rows") => shape[..shape.len().min(1)].to_vec(),
+                _ => shape.to_vec(),
             };
             (0..n).map(shape_of).collect()
         });
         // Numbers have no extents, and neither has what must have the same.
-        let same = |shapes: &Vec<Vec<usize>>| shapes.windows(2).all(|pair| pair[0] == pair[1]);
+        let same = |shapes: &Vec<Vec<usize>>| {
+            (1..n).all(|index| words[index] != "same" || shapes[index] == shapes[0])
+        };
         return shaped.filter(same).collect();
     }
-    EXTENTS.iter().map(|extents| by_letters(operator, attributes, extents)).collect()
+    let each = rule.split('|').flat_map(|rule| {
+        EXTENTS.iter().map(move |extents| by_letters(operator, rule, attributes, extents))
+    });
+    let each = each.map(|mut shapes| {
+        shapes.truncate(n);
+        shapes
+    });
+    each.collect()
 }
 
 /// `[m, k] [k, n] -> …`: the letters in the order in which they occur, an operand read transposed turned.
-fn by_letters(operator: &Operator, attributes: &Attributes, extents: &[usize]) -> Vec<Vec<usize>> {
-    let operands = operator.shape.split("->").next().unwrap();
+fn by_letters(
+    operator: &Operator,
+    rule: &str,
+    attributes: &Attributes,
+    extents: &[usize],
+) -> Vec<Vec<usize>> {
+    let operands = rule.split("->").next().unwrap();
     let mut letters: HashMap<&str, usize> = HashMap::new();
-    let mut shapes = Vec::new();
-    for (index, pattern) in operands.split('[').skip(1).enumerate() {
-        let names = pattern.trim().trim_end_matches(']').split(',').map(str::trim);
+    let mut shapes: Vec<Vec<usize>> = Vec::new();
+    for (index, pattern) in operands.replace("rows", "[rows]").split('[').skip(1).enumerate() {
+        let pattern = pattern.trim().trim_end_matches(']');
+        if pattern == "rows" {
+            shapes.push(shapes[0][..1].to_vec());
+            continue;
+        }
+        let names = pattern.split(',').map(str::trim);
+        let names: Vec<&str> = names.map(|name| letter(rule, name)).collect();
+        let names = names.into_iter();
         let mut shape: Vec<usize> = names
             .map(|name| {
                 let next = extents[letters.len() % extents.len()];
@@ -269,6 +297,12 @@ fn by_letters(operator: &Operator, attributes: &Attributes, extents: &[usize]) -
         shapes.push(shape);
     }
     shapes
+}
+
+/// The letter as a part of the rule, which lives longer than a copy.
+fn letter<'a>(rule: &'a str, name: &str) -> &'a str {
+    let start = rule.find(name).unwrap();
+    &rule[start..start + name.len()]
 }
 
 fn broadcasts(small: &[usize], large: &[usize]) -> bool {

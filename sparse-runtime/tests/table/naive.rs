@@ -158,10 +158,24 @@ pub(crate) fn evaluate(
         Kind::Binary(family, _) => binary(family, &element, &operands[0], &operands[1]),
         Kind::Reduction(reduction) => reduce(operator, reduction, attributes, &operands[0]),
         Kind::Loss { .. } => {
-            let losses = losses(operator.name, &operands[0], &operands[1])?;
-            Naive::dense(&[], vec![losses.iter().sum::<f64>() / losses.len().max(1) as f64])
+            let losses = losses(operator, attributes, &operands[0], &operands[1])?;
+            let weighted = losses
+                .iter()
+                .enumerate()
+                .map(|(row, loss)| loss * operands.get(2).map_or(1.0, |weight| weight.values[row]));
+            Naive::dense(&[], vec![weighted.sum::<f64>() / losses.len().max(1) as f64])
         }
-        Kind::LossGradient(loss) => loss_gradient(loss, &operands[0], &operands[1])?,
+        Kind::LossGradient(loss) => {
+            let mut gradient =
+                loss_gradient(loss, operator, attributes, &operands[0], &operands[1])?;
+            if let Some(weight) = operands.get(2) {
+                let row: usize = gradient.shape.iter().skip(1).product();
+                for (place, value) in gradient.values.iter_mut().enumerate() {
+                    *value *= weight.values[place / row];
+                }
+            }
+            gradient
+        }
         Kind::Kernel => match operator.name {
             "dot" => dot(attributes, &operands[0], &operands[1]),
             "reduce_to" => reduce_to(&operands[0], &operands[1].shape),
@@ -297,47 +311,79 @@ fn softmax_gradient(grad: &Naive, y: &Naive) -> Naive {
 }
 
 /// The loss of each row, straight from its definition.
-fn losses(loss: &str, score: &Naive, label: &Naive) -> Option<Vec<f64>> {
+fn losses(
+    operator: &Operator,
+    attributes: &Attributes,
+    score: &Naive,
+    label: &Naive,
+) -> Option<Vec<f64>> {
     let rows = score.rows().zip(label.rows());
-    Some(match loss {
-        "squared_error" => rows
-            .map(|(score, label)| score.iter().zip(label).map(|(s, t)| (s - t).powi(2) / 2.0).sum())
-            .collect(),
-        "logistic" => rows
-            .map(|(score, label)| {
-                let each =
-                    score.iter().zip(label).map(|(s, t)| (1.0 + s.exp()).ln() - t.max(0.0) * s);
-                each.sum()
-            })
-            .collect(),
-        "softmax_cross_entropy" => rows
-            .map(|(score, label)| {
-                let total: f64 = score.iter().map(|s| s.exp()).sum();
-                total.ln() - score[label[0] as usize]
-            })
-            .collect(),
-        _ => return None,
-    })
+    if operator.name == "softmax_cross_entropy" {
+        let classes = label.shape.len() == 1;
+        let row = |(score, label): (&[f64], &[f64])| {
+            let log_total = score.iter().map(|s| s.exp()).sum::<f64>().ln();
+            match classes {
+                true => log_total - score[label[0] as usize],
+                false => label.iter().zip(score).map(|(t, s)| t * (log_total - s)).sum(),
+            }
+        };
+        return Some(rows.map(row).collect());
+    }
+    let number = |name| operator.number(attributes, name).unwrap();
+    let sign = |t: f64| if t > 0.0 { 1.0 } else { -1.0 };
+    let element = |s: f64, t: f64| match operator.name {
+        "squared_error" => Some((s - t).powi(2) / 2.0),
+        "absolute_error" => Some((s - t).abs()),
+        "huber" => {
+            let (e, delta) = ((s - t).abs(), number("delta"));
+            Some(if e <= delta { e * e / 2.0 } else { delta * (e - delta / 2.0) })
+        }
+        "logistic" => Some((1.0 + s.exp()).ln() - t.max(0.0) * s),
+        "hinge" => Some((1.0 - sign(t) * s).max(0.0)),
+        "squared_hinge" => Some((1.0 - sign(t) * s).max(0.0).powi(2)),
+        "poisson" => Some(s.exp() - t * s),
+        _ => None,
+    };
+    rows.map(|(score, label)| score.iter().zip(label).map(|(s, t)| element(*s, *t)).sum()).collect()
 }
 
 /// The gradient of the mean, element by element.
-fn loss_gradient(loss: &str, score: &Naive, label: &Naive) -> Option<Naive> {
+fn loss_gradient(
+    loss: &str,
+    operator: &Operator,
+    attributes: &Attributes,
+    score: &Naive,
+    label: &Naive,
+) -> Option<Naive> {
     let n = score.shape.first().copied().unwrap_or(1) as f64;
-    let each = || score.values.iter().zip(&label.values);
-    let values = match loss {
-        "squared_error" => each().map(|(s, t)| (s - t) / n).collect(),
-        "logistic" => each().map(|(s, t)| (1.0 / (1.0 + (-s).exp()) - t.max(0.0)) / n).collect(),
-        "softmax_cross_entropy" => {
-            let mut probabilities = softmax(score).values;
-            let k = score.shape[1];
-            label
-                .values
-                .iter()
-                .enumerate()
-                .for_each(|(i, id)| probabilities[i * k + *id as usize] -= 1.0);
-            probabilities.iter().map(|p| p / n).collect()
+    let number = |name| operator.number(attributes, name).unwrap();
+    if loss == "softmax_cross_entropy" {
+        let k = score.shape[1];
+        let (mut values, classes) = (softmax(score).values, label.shape.len() == 1);
+        for (row, probabilities) in values.chunks_exact_mut(k.max(1)).enumerate() {
+            let target = |column: usize| match classes {
+                true => f64::from(u8::from(label.values[row] as usize == column)),
+                false => label.values[row * k + column],
+            };
+            let mass: f64 = (0..k).map(target).sum();
+            for (column, p) in probabilities.iter_mut().enumerate() {
+                *p = (*p * mass - target(column)) / n;
+            }
         }
-        _ => return None,
+        return Some(Naive::dense(&score.shape, values));
+    }
+    let sign = |t: f64| if t > 0.0 { 1.0 } else { -1.0 };
+    let element = |s: f64, t: f64| match loss {
+        "squared_error" => Some(s - t),
+        "absolute_error" => Some(if s == t { 0.0 } else { (s - t).signum() }),
+        "huber" => Some((s - t).clamp(-number("delta"), number("delta"))),
+        "logistic" => Some(1.0 / (1.0 + (-s).exp()) - t.max(0.0)),
+        "hinge" => Some(if sign(t) * s < 1.0 { -sign(t) } else { 0.0 }),
+        "squared_hinge" => Some(-2.0 * sign(t) * (1.0 - sign(t) * s).max(0.0)),
+        "poisson" => Some(s.exp() - t),
+        _ => None,
     };
-    Some(Naive::dense(&score.shape, values))
+    let each = score.values.iter().zip(&label.values);
+    let values = each.map(|(s, t)| element(*s, *t).map(|value| value / n));
+    Some(Naive::dense(&score.shape, values.collect::<Option<_>>()?))
 }

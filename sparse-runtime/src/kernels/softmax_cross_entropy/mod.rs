@@ -1,4 +1,4 @@
-//! The cross entropy of the softmax of a row of scores with a class id, the mean over the rows. O(size), one exponential
-//! an element for loss and gradient together.
+//! The cross entropy of the softmax of a row of scores with a class id or a row of targets, the mean over the rows. O(size), one
+//! exponential an element for loss and gradient with a class together.
 
 pub mod cpu;

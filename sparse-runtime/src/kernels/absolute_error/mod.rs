@@ -1,0 +1,3 @@
+//! The absolute error, summed over the columns of a row, the mean over the rows. O(size).
+
+pub mod cpu;

@@ -1,0 +1,3 @@
+//! Huber's loss, summed over the columns of a row, the mean over the rows. O(size).
+
+pub mod cpu;
