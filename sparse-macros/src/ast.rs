@@ -84,6 +84,7 @@ pub(crate) enum ExpressionKind {
     Call {
         operator: Ident,
         operands: Vec<Expression>,
+        /// `name = value`: attributes, and operands that are given by name.
         attributes: Vec<(Ident, AttributeText)>,
     },
     /// Something that was already reported.
@@ -98,5 +99,7 @@ pub(crate) enum AttributeText {
     Number(f64),
     /// `[0, _]`
     List(Vec<Option<i64>>),
+    /// A value of the model that has no name, for an operand.
+    Expression(Expression),
     Other,
 }

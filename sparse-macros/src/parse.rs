@@ -403,6 +403,9 @@ fn attribute(expr: &Expr) -> AttributeText {
         Expr::Unary(unary) if matches!(unary.op, UnOp::Neg(_)) => match attribute(&unary.expr) {
             AttributeText::Integer(number) => AttributeText::Integer(-number),
             AttributeText::Number(number) => AttributeText::Number(-number),
+            AttributeText::Word(_) | AttributeText::Expression(_) => {
+                AttributeText::Expression(expression(expr, &mut Vec::new()))
+            }
             _ => AttributeText::Other,
         },
         Expr::Array(array) => {
@@ -417,6 +420,10 @@ fn attribute(expr: &Expr) -> AttributeText {
             Some(word) => AttributeText::Word(word.clone()),
             None => AttributeText::Other,
         },
-        _ => AttributeText::Other,
+        other => {
+            let mut notes = Vec::new();
+            let value = expression(other, &mut notes);
+            if notes.is_empty() { AttributeText::Expression(value) } else { AttributeText::Other }
+        }
     }
 }

@@ -217,27 +217,29 @@ impl Resolver<'_> {
                 let place = self.report.place(expression.span);
                 self.graph.constant(*number, place)
             }
-            ExpressionKind::Name(name) => match self.scope.get(&name.to_string()) {
-                Some(id) => *id,
-                None => {
-                    let word = name.to_string();
-                    let help = nearest(&word, self.scope.keys().map(String::as_str))
-                        .map(|known| format!("a value `{known}` is declared above"));
-                    let help = help.or_else(|| {
-                        operators::find(&word)
-                            .map(|_| format!("`{word}` is an operator: write `{word}(…)`"))
-                    });
-                    let message = format!("no value is called `{word}`");
-                    self.report.error(Code::UnknownName, name.span(), message, help);
-                    self.poison(expression.span)
-                }
-            },
+            ExpressionKind::Name(name) => self.name(name),
             ExpressionKind::Call { operator, operands, attributes } => {
                 let operands: Vec<ValueId> =
                     operands.iter().map(|operand| self.expression(operand)).collect();
                 self.call(operator, operands, attributes)
             }
         }
+    }
+
+    /// The value of a name.
+    fn name(&mut self, name: &Ident) -> ValueId {
+        let word = name.to_string();
+        if let Some(id) = self.scope.get(&word) {
+            return *id;
+        }
+        let help = nearest(&word, self.scope.keys().map(String::as_str))
+            .map(|known| format!("a value `{known}` is declared above"));
+        let help = help.or_else(|| {
+            operators::find(&word).map(|_| format!("`{word}` is an operator: write `{word}(…)`"))
+        });
+        let message = format!("no value is called `{word}`");
+        self.report.error(Code::UnknownName, name.span(), message, help);
+        self.poison(name.span())
     }
 
     fn call(
@@ -254,6 +256,15 @@ impl Resolver<'_> {
             let help = nearest(&word, known).map(|known| format!("write `{known}`"));
             let message = format!("no operator is called `{word}`");
             self.report.error(Code::UnknownOperator, name.span(), message, help);
+            return self.poison(name.span());
+        };
+        let is_operand = |name: &Ident| {
+            let word = name.to_string();
+            operator.attribute(&word).is_none() && operator.operand_index(&word).is_some()
+        };
+        let (named, given): (Vec<_>, Vec<_>) =
+            given.iter().partition(|(argument, _)| is_operand(argument));
+        let Some(operands) = self.with_named(operator, name, operands, &named) else {
             return self.poison(name.span());
         };
         let arity = operator.required()..=operator.operands.len();
@@ -275,7 +286,7 @@ impl Resolver<'_> {
             return self.poison(name.span());
         }
         let mut attributes = Attributes::default();
-        for (attribute, text) in given {
+        for (attribute, text) in &given {
             if let Some((known, value)) = self.attribute(operator, attribute, text) {
                 attributes.set(known, value);
             }
@@ -295,6 +306,50 @@ impl Resolver<'_> {
         self.graph.apply(operator, operands, attributes, place)
     }
 
+    /// The operands of a call, those given by name at their places. `None` after an error.
+    fn with_named(
+        &mut self,
+        operator: &Operator,
+        call: &Ident,
+        operands: Vec<ValueId>,
+        named: &[&(Ident, AttributeText)],
+    ) -> Option<Vec<ValueId>> {
+        let mut places: Vec<Option<ValueId>> = operands.into_iter().map(Some).collect();
+        for (name, text) in named {
+            let value = match text {
+                AttributeText::Word(word) => self.name(word),
+                AttributeText::Integer(number) => {
+                    let place = self.report.place(name.span());
+                    self.graph.constant(*number as f64, place)
+                }
+                AttributeText::Number(number) => {
+                    let place = self.report.place(name.span());
+                    self.graph.constant(*number, place)
+                }
+                AttributeText::Expression(value) => self.expression(value),
+                _ => {
+                    let message =
+                        format!("`{name}` is an operand of `{call}`, which must be a value");
+                    let help = format!("write the name of a value: `{name} = x`");
+                    self.report.error(Code::BadAttribute, name.span(), message, Some(help));
+                    self.poison(name.span())
+                }
+            };
+            let place = operator.operand_index(&name.to_string())?;
+            places.resize(places.len().max(place + 1), None);
+            if places[place].replace(value).is_some() {
+                let message = format!("the operand `{name}` of `{call}` is given twice");
+                self.report.error(Code::OperandCount, name.span(), message, None);
+                return None;
+            }
+        }
+        if let Some(missing) = places.iter().position(Option::is_none) {
+            let message = format!("`{call}` lacks its operand `{}`", operator.operands[missing]);
+            self.report.error(Code::OperandCount, call.span(), message, None);
+        }
+        places.into_iter().collect()
+    }
+
     fn attribute(
         &mut self,
         operator: &Operator,
@@ -304,7 +359,8 @@ impl Resolver<'_> {
         let word = name.to_string();
         let Some(known) = operator.attribute(&word) else {
             let names = || operator.attributes.iter().map(|attribute| attribute.name);
-            let help = match nearest(&word, names()) {
+            let optional = operator.operands[operator.required()..].iter().copied();
+            let help = match nearest(&word, names().chain(optional)) {
                 Some(known) => format!("write `{known}`"),
                 None if operator.attributes.is_empty() => {
                     format!("`{}` has no attributes", operator.name)

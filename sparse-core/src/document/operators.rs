@@ -232,7 +232,11 @@ fn section(operator: &Operator) -> String {
 
 /// `dot(lhs, rhs, transpose_lhs = …)`.
 fn call(operator: &Operator) -> String {
-    let operands = operator.operands.iter().map(|name| (*name).to_owned());
+    let operands = operator.operands.iter().enumerate();
+    let operands = operands.map(|(index, name)| match index < operator.required() {
+        true => (*name).to_owned(),
+        false => format!("{name} = …"),
+    });
     let attributes = operator.attributes.iter();
     let attributes = attributes.map(|attribute| format!("{} = …", attribute.name));
     let all: Vec<String> = operands.chain(attributes).collect();

@@ -67,6 +67,11 @@ pub(super) fn sum_and_gradient<T: Float>(
     total
 }
 
+/// The rows of a dense array, also where they have no elements.
+pub(super) fn rows<'a, T: Float>(x: DenseView<'a, T>) -> impl Iterator<Item = &'a [T]> {
+    (0..x.shape().n_rows()).filter_map(move |row| x.row(row))
+}
+
 /// The elements of a row of a dense array.
 #[inline(always)]
 pub(super) fn dense_row<'a, T: Float>(
