@@ -28,6 +28,11 @@ impl Tolerance {
         if id.contains("big") || !exact || layer { Self::ROUNDED } else { Self::EXACT }
     }
 
+    /// The wider of two.
+    pub(crate) fn wider(self, other: Self) -> Self {
+        if self.relative < other.relative { other } else { self }
+    }
+
     /// Compares all numbers, or names the first that differs. Infinities and NaN must be where they are
     /// expected.
     pub(crate) fn compare(

@@ -14,6 +14,7 @@ mod create;
 mod differences;
 #[path = "../folder/mod.rs"]
 mod folder;
+mod graphs;
 mod infer;
 mod libsvm;
 mod metrics;

@@ -76,7 +76,16 @@ pub(super) const REASONS: &[Reason] = &[
         why: "a function that is 0 at 0 keeps the storage of its operand, and its gradient that of the gradient that arrives",
     },
     Reason {
-        patterns: &["sign.*", "r*", "ceil.*", "floor.*", "trunc.*", "fix.*", "BlockGrad.*"],
+        patterns: &[
+            "sign.*",
+            "r*",
+            "ceil.*",
+            "floor.*",
+            "trunc.*",
+            "fix.*",
+            "BlockGrad.*",
+            "graphs/stop_gradient*",
+        ],
         kinds: &[GradientStorage],
         why: "a gradient that is 0 everywhere is not computed: it is the zeros of the parameter's storage, which is dense in these cases",
     },

@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 
 mod elementwise;
+mod graphs;
 mod infer;
 mod nn;
 mod structure;
@@ -65,7 +66,9 @@ struct Reason {
 
 /// The reasons, one file a family of operators.
 fn reasons() -> impl Iterator<Item = &'static Reason> {
-    [elementwise::REASONS, structure::REASONS, nn::REASONS, infer::REASONS].into_iter().flatten()
+    [elementwise::REASONS, structure::REASONS, nn::REASONS, infer::REASONS, graphs::REASONS]
+        .into_iter()
+        .flatten()
 }
 
 /// Patterns of cases of operators that are built, which need something that is not.
@@ -81,9 +84,17 @@ pub(crate) fn judge_failure(id: &str, message: String) -> Outcome {
 
 /// What becomes of a case: every deviation needs a reason that covers its id, or another name that it goes by.
 pub(crate) fn judge(names: &[impl AsRef<str>], deviations: Vec<Deviation>) -> Outcome {
+    judge_each(deviations.into_iter().map(|deviation| (names, deviation)))
+}
+
+/// As [`judge`], each deviation by names of its own.
+pub(crate) fn judge_each<N: AsRef<[S]>, S: AsRef<str>>(
+    deviations: impl IntoIterator<Item = (N, Deviation)>,
+) -> Outcome {
     let mut covered = BTreeSet::new();
     let mut failures = Vec::new();
-    for deviation in deviations {
+    for (names, deviation) in deviations {
+        let names = names.as_ref();
         let reason = reasons().find(|reason| {
             let covers = |pattern: &&str| names.iter().any(|name| matches(pattern, name.as_ref()));
             reason.kinds.contains(&deviation.kind) && reason.patterns.iter().any(covers)
