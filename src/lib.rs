@@ -27,7 +27,7 @@ pub mod __private {
     pub use crate::device::Cpu;
     pub use crate::emitted::{
         check_extent, check_ids, check_rank, debug_model, log_plan, measure_csr, measure_dense,
-        measure_ids, measure_row_sparse, scalar_of, shape_of, warn_of_fallbacks,
+        measure_ids, measure_row_sparse, scalar_of, shape_of, typed_ids, warn_of_fallbacks,
     };
     pub use crate::formats::{Csr, CsrView, Dense, DenseView, RowSparse, RowSparseView};
     pub use crate::initializer::{Initializer, Seed, Stream};
@@ -39,7 +39,7 @@ pub mod __private {
     };
     pub use crate::optimizer::Updater;
     pub use crate::{Error, Result};
-    pub use sparse_core::element::Float;
+    pub use sparse_core::element::{Float, Id};
     pub use sparse_core::inspect;
     pub use sparse_core::ir::{Axes, List};
     pub use sparse_core::storage::{ElementType, Storage};

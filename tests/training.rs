@@ -156,7 +156,7 @@ fn classes_are_ids() {
     // A model for fewer classes says which one does not fit.
     let mut small = Softmax::new(dims! { d: 3, k: 2 }, Seed(0)).unwrap();
     let error = trainer.fit(&mut small, &data).unwrap_err().to_string();
-    assert!(error.contains("holds class 2") && error.contains("there are 2 classes"), "{error}");
+    assert!(error.contains("`y` holds id 2 in row 0") && error.contains("below 2"), "{error}");
     // Labels that were not seen in training are refused.
     let unseen: Dataset = libsvm::Reader::new().read_bytes("unseen", b"5 1:1\n").unwrap();
     let error = unseen.with_classes(&classes).unwrap_err().to_string();

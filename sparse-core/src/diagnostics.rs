@@ -66,7 +66,7 @@ catalogue! {
     UnknownDeclaration = "NNZ0002", Error, "unknown declaration";
     /// The storage types are `dense`, `csr` and `row_sparse`.
     UnknownStorage = "NNZ0003", Error, "unknown storage type";
-    /// The element types are `f32`, `f64` and, for ids, `u32`.
+    /// The element types are `f32` and `f64`; for ids `u32`, `u64` and `i64`.
     UnknownElement = "NNZ0004", Error, "unknown element type";
     /// An option has a value that it does not take.
     BadOption = "NNZ0005", Error, "bad option";

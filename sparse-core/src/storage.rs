@@ -105,6 +105,11 @@ impl ElementType {
     pub const fn is_float(self) -> bool {
         matches!(self, ElementType::F32 | ElementType::F64)
     }
+
+    /// True for the types of ids, those that are [`Id`](crate::element::Id).
+    pub const fn is_id(self) -> bool {
+        matches!(self, ElementType::U32 | ElementType::U64 | ElementType::I64)
+    }
 }
 
 impl fmt::Display for ElementType {

@@ -131,7 +131,7 @@ impl Resolver<'_> {
     fn declare(&mut self, kind: Kind, name: &Ident, array: &ArrayType) {
         let (storage, element, shape) = self.array_type(array);
         let place = self.report.place(name.span());
-        let element = element.unwrap_or_else(|| self.graph.element());
+        let mut element = element.unwrap_or_else(|| self.graph.element());
         if element.is_float() && element != self.graph.element() {
             let message = format!(
                 "`{name}` holds `{element}`, but the model computes in `{}`",
@@ -139,6 +139,20 @@ impl Resolver<'_> {
             );
             let help =
                 format!("write `dtype = {element};` in the model, or leave the element type out");
+            self.report.error(Code::ElementMismatch, array.span, message, Some(help));
+        }
+        let is_parameter = matches!(kind, Kind::Parameter { .. });
+        if element.is_id() && (is_parameter || storage != Storage::Dense) {
+            let message = match is_parameter {
+                true => format!("the parameter `{name}` cannot hold ids: parameters are numbers"),
+                false => format!("`{name}` cannot be a `{storage}` of ids: ids are dense"),
+            };
+            let help = match is_parameter {
+                true => "leave the element type out".to_owned(),
+                false => format!("write `dense<{element}>[…]`, or leave the element type out"),
+            };
+            // What is emitted has the right types in spite of it.
+            element = self.graph.element();
             self.report.error(Code::ElementMismatch, array.span, message, Some(help));
         }
         let id = self.graph.declare(kind, &name.to_string(), storage, element, shape, place);
@@ -190,10 +204,10 @@ impl Resolver<'_> {
                 .to_string()
                 .parse()
                 .ok()
-                .filter(|known: &ElementType| known.is_float() || *known == ElementType::U32);
+                .filter(|known: &ElementType| known.is_float() || known.is_id());
             if parsed.is_none() {
                 let message = format!("no element type is called `{element}`");
-                let help = "write `f32`, `f64`, or `u32` for ids".to_owned();
+                let help = "write `f32` or `f64`; for ids `u32`, `u64` or `i64`".to_owned();
                 self.report.error(Code::UnknownElement, element.span(), message, Some(help));
             }
             parsed

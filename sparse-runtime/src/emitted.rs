@@ -2,7 +2,7 @@
 //! the public interface.
 
 use crate::error::Result;
-use crate::formats::{CsrView, DenseView, Extents, RowSparseView, Shape};
+use crate::formats::{CsrView, DenseView, Extents, IdsView, RowSparseView, Shape, position_beyond};
 use crate::model::{Model, ModelError, Plan};
 use sparse_core::element::{Element, Float, Id};
 use sparse_core::inspect::Sizes;
@@ -45,24 +45,44 @@ pub fn check_rank(
     Err(ModelError::rank(model, input, *shape, expected).into())
 }
 
-/// Checks that class ids are below the number of classes. O(ids).
+/// The ids of a batch in the type that the model declares.
 ///
 /// # Errors
 ///
-/// [`ModelError::ClassId`], naming the first one that is not.
-#[inline]
-pub fn check_ids(
+/// [`ModelError::IdType`].
+#[inline(always)]
+pub fn typed_ids<'a, I: Id>(
     model: &'static str,
     input: &'static str,
-    ids: DenseView<'_, u32>,
-    classes: usize,
-) -> Result<()> {
-    match ids.values().iter().position(|id| *id as usize >= classes) {
+    ids: IdsView<'a>,
+) -> Result<DenseView<'a, I>>
+where
+    DenseView<'a, I>: TryFrom<IdsView<'a>, Error = IdsView<'a>>,
+{
+    ids.try_into().map_err(|ids: IdsView<'_>| {
+        let (declared, found) = (I::TYPE, ids.element());
+        ModelError::IdType { model, input, declared, found }.into()
+    })
+}
+
+/// Checks that ids are below the extent that they are positions in; a negative one is not. O(ids).
+///
+/// # Errors
+///
+/// [`ModelError::Id`], naming the first one that is not.
+#[inline]
+pub fn check_ids<I: Id>(
+    model: &'static str,
+    name: &'static str,
+    ids: DenseView<'_, I>,
+    bound: usize,
+) -> Result<()>
+where
+    for<'a> IdsView<'a>: From<DenseView<'a, I>>,
+{
+    match position_beyond(ids.values(), bound) {
         None => Ok(()),
-        Some(row) => {
-            let id = ids.values()[row];
-            Err(ModelError::ClassId { model, input, row, id, classes }.into())
-        }
+        Some(position) => Err(ModelError::id(model, name, ids.into(), position, bound).into()),
     }
 }
 

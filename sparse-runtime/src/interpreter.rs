@@ -49,6 +49,20 @@ pub enum InterpreterError {
         /// The shape found.
         found: Shape,
     },
+    /// An id is negative, or not below the extent that ids are positions in.
+    #[error(
+        "`{name}` holds id {id} at position {position}, but ids must be 0 or more and below {bound}"
+    )]
+    Id {
+        /// The ids.
+        name: String,
+        /// The position of the first one, row major.
+        position: usize,
+        /// The id.
+        id: i128,
+        /// What ids must be below.
+        bound: usize,
+    },
     /// A value has no kernel.
     #[error("`{name}` has no kernel `{kernel}` for its operands")]
     NoKernel {
@@ -144,8 +158,10 @@ fn used<T: Float>(graph: &Graph, id: ValueId, extents: &HashMap<String, usize>) 
         Dim::Named(name) => extents.get(&name).copied().unwrap_or(1),
         Dim::Unknown(_) => 1,
     });
-    let junk = Dense::full([size.product(), 1], T::nan());
+    let n = size.product();
+    let junk = Dense::full([n, 1], T::nan());
     match graph.storage(id) {
+        _ if graph.value(id).element.is_id() => Array::Ids(Dense::full([n, 1], u64::MAX).into()),
         Storage::Dense => Array::Dense(junk),
         Storage::Csr => Array::Csr(junk.view().to_csr().unwrap_or_default()),
         Storage::RowSparse => Array::RowSparse(junk.view().to_row_sparse().unwrap_or_default()),
@@ -163,6 +179,13 @@ where
     Cpu: Kernels<T>,
 {
     let kernel = kernel_name(graph, id).unwrap_or_default();
+    if let Some((ids, of, axis)) = graph.apply_of(id).and_then(|apply| graph.ids_below(apply))
+        && let (Some(Array::Ids(found)), Some(of)) = (values.get(ids), values.get(of))
+        && let Some(&bound) = of.shape().get(axis)
+        && let Some((position, id)) = found.view().first_beyond(bound)
+    {
+        return Err(InterpreterError::Id { name: graph.label(ids), position, id, bound });
+    }
     let computed = graph.apply_of(id).and_then(|apply| {
         let operands: Option<Vec<_>> =
             (apply.operands.iter()).map(|operand| operand_of(graph, *operand, values)).collect();
@@ -310,6 +333,23 @@ output p = p
             insert("y", Array::Ids(Dense::<u32>::zeros([2, 1]).into())),
             "`y` is declared `dense<f64>`, but the array given is `ids`"
         );
+        let softmax = compile(
+            parse("model M f64\ns = input dense f64 [n, 3]\ny = label dense i64 [n]\nl = softmax_cross_entropy(s, y)\nloss l")
+                .unwrap(),
+        );
+        let classes = |ids: Vec<i64>| {
+            let scores = Array::Dense(Dense::<f64>::zeros([2, 3]));
+            let ids = Array::Ids(Dense::from(ids).into());
+            let inputs = HashMap::from([("s".to_owned(), scores), ("y".to_owned(), ids)]);
+            evaluate(&softmax, &inputs).map(|values| values.loss())
+        };
+        assert!((classes(vec![0, 2]).unwrap() - 3f64.ln()).abs() < 1e-15);
+        for bad in [-1, 3, i64::MIN] {
+            assert_eq!(
+                classes(vec![0, bad]).unwrap_err().to_string(),
+                format!("`y` holds id {bad} at position 1, but ids must be 0 or more and below 3")
+            );
+        }
         let broken = compile(
             parse("model M f32\nx = input csr f32 [n, d]\ny = log(x)\noutput y = y").unwrap(),
         );

@@ -60,7 +60,7 @@ fn metric(name: &str, attributes: &Value) -> Result<(Box<dyn Metric>, bool), Str
         "perplexity" => {
             let ignore_label = match &attributes["ignore_label"] {
                 Value::Null => None,
-                label => Some(label.as_u64().ok_or("`ignore_label` is no class id")? as u32),
+                label => Some(label.as_i64().ok_or("`ignore_label` is no class id")?),
             };
             (Box::new(Perplexity { ignore_label }), true)
         }
@@ -78,7 +78,7 @@ fn run_case(case: &Value) -> Result<(), String> {
         let labels = Tensor::read(&update["label"])?;
         let result = if classes {
             let ids = labels.ids()?;
-            seen.update(outputs.view(), LabelsView::Classes(ids.view()))
+            seen.update(outputs.view(), LabelsView::Classes((&ids).into()))
         } else {
             let labels = numbers_of(&labels)?;
             seen.update(outputs.view(), LabelsView::Real(labels.view()))

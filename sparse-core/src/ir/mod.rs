@@ -12,7 +12,7 @@ pub use attributes::{AttributeValue, Attributes, Axes, List, Number};
 pub use text::{parse, print};
 
 use crate::operators::Operator;
-use crate::shapes::{Dims, Substitution};
+use crate::shapes::{Dims, Substitution, place_of};
 use crate::storage::{ElementType, Storage};
 
 /// A position in [`Graph::values`].
@@ -193,6 +193,17 @@ impl Graph {
     /// The storage of a value; dense before inference.
     pub fn storage(&self, id: ValueId) -> Storage {
         self.values[id.0].storage.unwrap_or(Storage::Dense)
+    }
+
+    /// The ids that an operator reads, the value that they are positions in, and the axis of it.
+    pub fn ids_below(&self, apply: &Apply) -> Option<(ValueId, ValueId, usize)> {
+        let below = apply.operator.ids_below?;
+        let operand = |name| apply.operands.get(apply.operator.operand_index(name)?).copied();
+        // Some operators read ids or numbers, which have no bound.
+        let ids = operand(below.ids).filter(|ids| self.value(*ids).element.is_id())?;
+        let of = operand(below.of)?;
+        let axis = apply.operator.integer(&apply.attributes, "axis").unwrap_or(below.axis);
+        Some((ids, of, place_of(axis, self.shape(of).len())?))
     }
 
     /// How messages and the plan call a value: its name, its number, or `%7`.

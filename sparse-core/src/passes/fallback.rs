@@ -154,8 +154,12 @@ pub(super) fn convert_back(
     let found = graph.storage(id);
     let message =
         format!("`{}` is annotated `{wanted}`, but its storage is `{found}`", graph.label(id));
-    if graph.fallback == Fallback::Deny || found != Storage::Dense {
-        let help = format!("write `{found}` here, or convert with `{wanted}(…)`");
+    let is_id = graph.value(id).element.is_id();
+    if graph.fallback == Fallback::Deny || found != Storage::Dense || is_id {
+        let help = match is_id {
+            true => format!("write `{found}` here: ids are dense"),
+            false => format!("write `{found}` here, or convert with `{wanted}(…)`"),
+        };
         diagnostics.push(Diagnostic::new(Code::AnnotatedStorage, place, message).help(help));
         graph.values[id.0].broken = true;
         return id;

@@ -69,8 +69,23 @@ pub(super) fn push_inferred(
     value.kind = Kind::Apply(apply);
     let requested =
         value.annotation.as_ref().map(|annotation| (annotation.storage, annotation.place));
+    let element = value.annotation.as_ref().and_then(|annotation| annotation.element);
     let (found, broken) = (value.storage, value.broken);
     let id = graph.push(value);
+    let value = graph.value(id);
+    if let (Some(wanted), Some((_, place)), false) = (element, requested, broken)
+        && wanted != value.element
+    {
+        let message = format!(
+            "`{}` is annotated `{wanted}`, but its elements are `{}`",
+            graph.label(id),
+            value.element
+        );
+        let help = format!("write `{}` here, or leave the element type out", value.element);
+        diagnostics.push(Diagnostic::new(Code::ElementMismatch, place, message).help(help));
+        graph.values[id.0].broken = true;
+        return id;
+    }
     match (requested, found, broken) {
         (Some((wanted, place)), Some(found), false) if wanted != found => {
             fallback::convert_back(graph, id, wanted, place, diagnostics)
@@ -193,7 +208,7 @@ fn check_elements(graph: &Graph, apply: &Apply, place: Place) -> Result<(), Diag
                     apply.operator.name, apply.operator.operands[index], value.element
                 ),
             )
-            .help(format!("declare `{name}: dense<u32>[…]`")));
+            .help(format!("declare `{name}: dense<u32>[…]`, or `u64`, or `i64`")));
         }
         if numbers && !value.element.is_float() {
             return Err(Diagnostic::new(

@@ -2,7 +2,7 @@
 
 use super::differentiate::derived;
 use super::infer_storage;
-use crate::diagnostics::Diagnostic;
+use crate::diagnostics::{Code, Diagnostic};
 use crate::ir::{Apply, Attributes, Graph, Kind, Place, Value, ValueId};
 use crate::operators;
 
@@ -13,7 +13,15 @@ pub fn separate_outputs(graph: &mut Graph) -> Vec<Diagnostic> {
     let mut taken: Vec<ValueId> = Vec::new();
     for index in 0..graph.outputs.len() {
         let (id, place) = (graph.outputs[index].value, graph.outputs[index].place);
-        if taken.contains(&id) || graph.apply_of(id).is_none() || graph.losses.contains(&id) {
+        let copies =
+            taken.contains(&id) || graph.apply_of(id).is_none() || graph.losses.contains(&id);
+        if copies && graph.value(id).element.is_id() && !graph.value(id).broken {
+            let message = format!("the output `{}` is a copy of ids", graph.outputs[index].name);
+            diagnostics.push(
+                Diagnostic::new(Code::ElementMismatch, place, message)
+                    .help(format!("leave it out: `{}` is there already", graph.label(id))),
+            );
+        } else if copies {
             let copied = copy(graph, id, place, &mut diagnostics);
             graph.outputs[index].value = copied;
         }

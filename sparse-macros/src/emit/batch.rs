@@ -5,7 +5,7 @@ use super::structs::named_inputs;
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 use sparse_core::ir::{Kind, ValueId};
-use sparse_core::shapes::{Dim, place_of};
+use sparse_core::shapes::Dim;
 use sparse_core::storage::Storage;
 use std::collections::BTreeSet;
 
@@ -21,8 +21,9 @@ pub(super) fn bind(emit: &Emit<'_>) -> TokenStream {
         let source = match emit.graph.storage(id) {
             Storage::Csr => quote!(source.csr(#index)?),
             Storage::RowSparse => quote!(source.row_sparse(#index)?),
-            Storage::Dense if !emit.graph.value(id).element.is_float() => {
-                quote!(source.ids(#index)?)
+            Storage::Dense if emit.graph.value(id).element.is_id() => {
+                let (model, name) = (emit.name.to_string(), emit.graph.label(id));
+                quote!(#rt::typed_ids(#model, #name, source.ids(#index)?)?)
             }
             Storage::Dense => quote!(source.dense(#index)?),
         };
@@ -54,21 +55,22 @@ pub(super) fn check(emit: &Emit<'_>) -> TokenStream {
     if emit.broken {
         return TokenStream::new();
     }
+    // What a batch must have comes first: its dimensions are known to the labels, not the other way round.
     let mut known: BTreeSet<String> = BTreeSet::new();
-    let mut checks = TokenStream::new();
-    let mut label_checks = TokenStream::new();
+    let mut checks = check_values(emit, false, &mut known);
+    let of_inputs = known.clone();
+    let mut label_checks = check_values(emit, true, &mut known);
     for id in named_inputs(emit) {
         let is_label = matches!(emit.graph.value(id).kind, Kind::Label);
-        let mut names = known.clone();
-        let code = check_value(emit, id, &mut names);
-        if is_label {
-            // A dimension that only labels have is not known outside of this block; it is compared there
-            // with the labels that follow.
-            label_checks.extend(code);
-            known.extend(names);
-        } else {
-            checks.extend(code);
-            known = names;
+        for bound in bounds_of_ids(emit, id) {
+            let Some(check) = check_ids(emit, id, &bound, &known) else { continue };
+            // A dimension that only labels have is known where they are.
+            let of_labels = matches!(&bound, Dim::Named(name)
+                if emit.fixed_index(name).is_none() && !of_inputs.contains(name));
+            match is_label || of_labels {
+                true => label_checks.extend(check),
+                false => checks.extend(check),
+            }
         }
     }
     quote! {
@@ -82,6 +84,12 @@ pub(super) fn check(emit: &Emit<'_>) -> TokenStream {
             Ok(())
         }
     }
+}
+
+/// The extents of all labels, or of all inputs.
+fn check_values(emit: &Emit<'_>, labels: bool, known: &mut BTreeSet<String>) -> TokenStream {
+    let kind = |id: &ValueId| matches!(emit.graph.value(*id).kind, Kind::Label) == labels;
+    named_inputs(emit).filter(kind).map(|id| check_value(emit, id, known)).collect()
 }
 
 fn check_value(emit: &Emit<'_>, id: ValueId, known: &mut BTreeSet<String>) -> TokenStream {
@@ -114,35 +122,41 @@ fn check_value(emit: &Emit<'_>, id: ValueId, known: &mut BTreeSet<String>) -> To
         };
         tokens.extend(quote!(#rt::check_extent(#model, #name, #axis, #found, #expected)?;));
     }
-    tokens.extend(check_ids(emit, id));
     tokens
 }
 
-/// Ids must be below the extent that the operators which read them say.
-fn check_ids(emit: &Emit<'_>, id: ValueId) -> TokenStream {
-    let (rt, graph) = (&emit.rt, emit.graph);
-    let (model, name, field) = (emit.name.to_string(), graph.label(id), emit.declared(id));
+/// The extents that ids must stay below, as the operators which read them say.
+fn bounds_of_ids(emit: &Emit<'_>, id: ValueId) -> Vec<Dim> {
+    let graph = emit.graph;
     let mut bounds: Vec<Dim> = Vec::new();
-    // What an operator reads as ids or as numbers has no bound where it is numbers.
-    if graph.value(id).element.is_float() {
-        return TokenStream::new();
-    }
     for user in graph.ids() {
-        let Some(apply) = graph.apply_of(user) else { continue };
-        let Some(below) = apply.operator.ids_below else { continue };
-        let operand = |name| apply.operands.get(apply.operator.operand_index(name)?).copied();
-        if operand(below.ids) != Some(id) {
+        let Some((ids, of, place)) = graph.apply_of(user).and_then(|apply| graph.ids_below(apply))
+        else {
             continue;
+        };
+        if ids == id {
+            let dim = graph.shape(of)[place].clone();
+            bounds.extend(Some(dim).filter(|dim| !bounds.contains(dim)));
         }
-        let shape = operand(below.of).map(|of| graph.shape(of)).unwrap_or_default();
-        let axis =
-            apply.operator.number(&apply.attributes, "axis").map_or(below.axis, |axis| axis as i64);
-        let dim = place_of(axis, shape.len()).map(|place| shape[place].clone());
-        bounds.extend(dim.filter(|dim| !bounds.contains(dim)));
     }
-    let checks = bounds
-        .iter()
-        .filter_map(|dim| emit.fixed_extent(dim))
-        .map(|bound| quote!(#rt::check_ids(#model, #name, batch.#field, #bound)?;));
-    checks.collect()
+    bounds
+}
+
+fn check_ids(
+    emit: &Emit<'_>,
+    id: ValueId,
+    bound: &Dim,
+    known: &BTreeSet<String>,
+) -> Option<TokenStream> {
+    let rt = &emit.rt;
+    let (model, name, field) = (emit.name.to_string(), emit.graph.label(id), emit.declared(id));
+    let bound = match (emit.fixed_extent(bound), bound) {
+        (Some(bound), _) => bound,
+        (None, Dim::Named(dim_name)) if known.contains(dim_name) => {
+            let variable = format_ident!("dim_{dim_name}");
+            quote!(#variable)
+        }
+        _ => return None,
+    };
+    Some(quote!(#rt::check_ids(#model, #name, batch.#field, #bound)?;))
 }

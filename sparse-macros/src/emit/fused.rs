@@ -215,9 +215,11 @@ fn row_loss(emit: &Emit<'_>, loss: &Apply, is_float: bool) -> TokenStream {
         .iter()
         .map(|attribute| super::kernels::attribute(emit, loss, attribute.name, attribute.kind));
     match (is_float, loss.operator.kind) {
-        (false, _) => {
-            quote!(#rt::kernels::#module::cpu::row(s, label[row] as usize #(, #attributes)*))
-        }
+        // Checked when the batch came: every id is a position.
+        (false, _) => quote! {
+            #rt::kernels::#module::cpu::row(
+                s, #rt::Id::index(label[row]).unwrap_or(usize::MAX) #(, #attributes)*)
+        },
         (true, operators::Kind::Loss { label: LossLabel::Class, .. }) => quote! {
             #rt::kernels::#module::cpu::row_of_targets(
                 s, label[row * columns..(row + 1) * columns].iter().copied() #(, #attributes)*)

@@ -23,7 +23,8 @@ pub(super) fn constants(emit: &Emit<'_>) -> TokenStream {
     let parameters = graph.parameters().map(|id| parameter(emit, id));
     let outputs = graph.outputs.iter().map(|output| {
         let (name, storage) = (&output.name, storage(emit, graph.storage(output.value)));
-        quote!(#rt::OutputInfo { name: #name, storage: #storage })
+        let element = element(emit, graph.value(output.value).element);
+        quote!(#rt::OutputInfo { name: #name, storage: #storage, element: #element })
     });
     quote! {
         const NAME: &'static str = #name;

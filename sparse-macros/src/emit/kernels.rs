@@ -7,7 +7,7 @@ use quote::{format_ident, quote};
 use sparse_core::ir::{Apply, Kind, List, ValueId};
 use sparse_core::operators::{AttributeKind, Pattern};
 use sparse_core::passes::{Destination, kernel_name};
-use sparse_core::storage::ElementType;
+use sparse_core::storage::{ElementType, Storage};
 
 /// ```text
 /// <Cpu as Kernels<f32>>::dot_csr_row_sparse(__buffer_0, batch.x, __param_w.view(), __context);
@@ -42,9 +42,29 @@ fn call(emit: &Emit<'_>, id: ValueId) -> Option<TokenStream> {
     let attributes = table::kernel_attributes(apply.operator, &signature)
         .into_iter()
         .map(|(name, kind)| attribute(emit, apply, name, kind));
+    let check = check_ids(emit, apply);
     Some(quote! {
+        #check
         <#rt::Cpu as #rt::Kernels<#element>>::#kernel(#out, #(#operands,)* #(#attributes,)* __context);
     })
+}
+
+/// Ids that the model computes are checked where they are read; those of a batch were when it came.
+///
+/// ```text
+/// check_ids("Nearest", "best", __buffer_0.view(), __param_w.view().shape()[0])?;
+/// ```
+fn check_ids(emit: &Emit<'_>, apply: &Apply) -> Option<TokenStream> {
+    let (rt, model) = (&emit.rt, emit.name.to_string());
+    let (ids, of, axis) = emit.graph.ids_below(apply)?;
+    let (place, _) = destination(emit, ids)?;
+    let (name, table) = (emit.graph.label(ids), operand(emit, of));
+    let bound = match (emit.graph.storage(of), axis) {
+        (Storage::Csr, 0) => quote!(#table.n_rows()),
+        (Storage::Csr, _) => quote!(#table.n_cols()),
+        _ => quote!(#table.shape()[#axis]),
+    };
+    Some(quote!(#rt::check_ids(#model, #name, #place.view(), #bound)?;))
 }
 
 /// The value of an attribute as the kernel takes it.

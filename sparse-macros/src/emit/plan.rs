@@ -158,7 +158,7 @@ pub(super) fn measure(emit: &Emit<'_>) -> TokenStream {
         match emit.graph.storage(id) {
             Storage::Csr => quote!(#rt::measure_csr(sizes, #name, self.#field);),
             Storage::RowSparse => quote!(#rt::measure_row_sparse(sizes, #name, self.#field);),
-            Storage::Dense if !emit.graph.value(id).element.is_float() => {
+            Storage::Dense if emit.graph.value(id).element.is_id() => {
                 quote!(#rt::measure_ids(sizes, #name, self.#field);)
             }
             Storage::Dense => quote!(#rt::measure_dense(sizes, #name, self.#field);),

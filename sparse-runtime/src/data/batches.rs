@@ -11,11 +11,12 @@ use super::order::append_shuffled;
 use super::source::{Batch, Batches, DataSource};
 use super::{BatchOptions, DataError, Dataset, LastBatch, Order, Position};
 use crate::error::Result;
-use crate::formats::{ColumnIdsView, CsrView, DenseView};
+use crate::formats::{ColumnIdsView, Csr, CsrView, DenseView, IdsView, Shape, with_ids};
 use crate::linear::AHEAD;
 use crate::model::{BatchSource, InputInfo};
 use crate::prefetch::{prefetch, prefetch_run};
 use sparse_core::element::{Element, Float};
+use sparse_core::storage::ElementType;
 
 impl<T: Float> DataSource<T> for Dataset<T> {
     type Batches<'s> = DatasetBatches<'s, T>;
@@ -74,12 +75,22 @@ struct Sequence {
 }
 
 /// One bound array, and room for a gathered batch of it.
-struct BatchColumn<'s, T: Float> {
-    all: Bound<'s, T>,
-    starts: Vec<u64>,
-    ends: Vec<u64>,
-    values: Vec<T>,
-    ids: Vec<u32>,
+enum BatchColumn<'s, T: Float> {
+    Csr { all: &'s Csr<T>, starts: Vec<u64>, ends: Vec<u64> },
+    Dense(DenseColumn<'s, T>),
+    Ids(IdsColumn<'s>),
+    Ignored(Shape, ElementType),
+}
+
+struct DenseColumn<'s, E> {
+    all: BoundDense<'s, E>,
+    gathered: Vec<E>,
+}
+
+enum IdsColumn<'s> {
+    U32(DenseColumn<'s, u32>),
+    U64(DenseColumn<'s, u64>),
+    I64(DenseColumn<'s, i64>),
 }
 
 /// A batch of a [`Dataset`].
@@ -234,79 +245,93 @@ impl<T: Float> Batches<T> for DatasetBatches<'_, T> {
 
 impl<'s, T: Float> BatchColumn<'s, T> {
     fn new(all: Bound<'s, T>) -> Self {
-        BatchColumn {
-            all,
-            starts: Vec::new(),
-            ends: Vec::new(),
-            values: Vec::new(),
-            ids: Vec::new(),
+        match all {
+            Bound::Csr(all) => BatchColumn::Csr { all, starts: Vec::new(), ends: Vec::new() },
+            Bound::Dense(all) => BatchColumn::Dense(DenseColumn::new(all)),
+            Bound::Ids(ids, shape) => BatchColumn::Ids(match ids {
+                IdsView::U32(ids) => IdsColumn::U32(DenseColumn::of(ids, shape)),
+                IdsView::U64(ids) => IdsColumn::U64(DenseColumn::of(ids, shape)),
+                IdsView::I64(ids) => IdsColumn::I64(DenseColumn::of(ids, shape)),
+            }),
+            Bound::Ignored(shape, element) => BatchColumn::Ignored(shape, element),
         }
     }
 
     /// Asks for the memory of a row's bounds.
     #[inline]
     fn prefetch_bounds(&self, row: usize) {
-        if let Bound::Csr(csr) = &self.all {
-            prefetch(csr.indptr(), row);
+        if let BatchColumn::Csr { all, .. } = self {
+            prefetch(all.indptr(), row);
         }
     }
 
     /// Asks for the memory of a row.
     #[inline]
     fn prefetch(&self, row: usize) {
-        match &self.all {
-            Bound::Csr(csr) => {
-                let (start, end) = (csr.indptr()[row] as usize, csr.indptr()[row + 1] as usize);
-                prefetch_run(csr.values(), start, end);
-                match csr.columns() {
+        match self {
+            BatchColumn::Csr { all, .. } => {
+                let (start, end) = (all.indptr()[row] as usize, all.indptr()[row + 1] as usize);
+                prefetch_run(all.values(), start, end);
+                match all.columns() {
                     ColumnIdsView::U32(columns) => prefetch_run(columns, start, end),
                     ColumnIdsView::U64(columns) => prefetch_run(columns, start, end),
                 }
             }
-            Bound::Dense(dense) => prefetch(dense.values, row * dense.row_size),
-            Bound::Ids(ids) => prefetch(ids.values, row * ids.row_size),
-            Bound::Ignored(_) => {}
+            BatchColumn::Dense(column) => column.prefetch(row),
+            BatchColumn::Ids(column) => with_ids!(IdsColumn, column, |ids| ids.prefetch(row)),
+            BatchColumn::Ignored(..) => {}
         }
     }
 
     fn gather(&mut self, rows: &[usize]) {
-        match &self.all {
-            Bound::Csr(csr) => {
-                let indptr = csr.indptr();
-                self.starts.clear();
-                self.starts.extend(rows.iter().map(|&row| indptr[row]));
-                self.ends.clear();
-                self.ends.extend(rows.iter().map(|&row| indptr[row + 1]));
+        match self {
+            BatchColumn::Csr { all, starts, ends } => {
+                let indptr = all.indptr();
+                starts.clear();
+                starts.extend(rows.iter().map(|&row| indptr[row]));
+                ends.clear();
+                ends.extend(rows.iter().map(|&row| indptr[row + 1]));
             }
-            Bound::Dense(dense) => {
-                self.values.clear();
-                append_rows(&mut self.values, dense.values, dense.row_size, rows);
-            }
-            Bound::Ids(ids) => {
-                self.ids.clear();
-                append_rows(&mut self.ids, ids.values, ids.row_size, rows);
-            }
-            Bound::Ignored(_) => {}
+            BatchColumn::Dense(column) => column.gather(rows),
+            BatchColumn::Ids(column) => with_ids!(IdsColumn, column, |ids| ids.gather(rows)),
+            BatchColumn::Ignored(..) => {}
         }
     }
 }
 
-impl<'b, T: Float> DatasetBatch<'b, T> {
+impl<'s, E: Element> DenseColumn<'s, E> {
+    fn new(all: BoundDense<'s, E>) -> Self {
+        DenseColumn { all, gathered: Vec::new() }
+    }
+
+    /// `shape` has as many elements as the array.
+    fn of(array: DenseView<'s, E>, shape: Shape) -> Self {
+        DenseColumn::new(BoundDense::new(array.values(), shape))
+    }
+
     #[inline]
-    fn dense_rows<E: Element>(
-        &self,
-        all: &BoundDense<'b, E>,
-        gathered: &'b [E],
-    ) -> Result<DenseView<'b, E>> {
-        let (n_rows, values) = match self.rows {
+    fn prefetch(&self, row: usize) {
+        prefetch(self.all.values, row * self.all.row_size);
+    }
+
+    fn gather(&mut self, rows: &[usize]) {
+        self.gathered.clear();
+        append_rows(&mut self.gathered, self.all.values, self.all.row_size, rows);
+    }
+
+    /// The rows of a batch, which are gathered where they do not lie one after the other.
+    #[inline]
+    fn rows(&self, rows: Rows<'_>) -> DenseView<'_, E> {
+        let all = &self.all;
+        let (n_rows, values) = match rows {
             Rows::Run { first, len } => {
                 let range = first * all.row_size..(first + len) * all.row_size;
                 (len, &all.values[range])
             }
-            Rows::Gathered(rows) => (rows.len(), gathered),
+            Rows::Gathered(rows) => (rows.len(), &self.gathered[..]),
         };
         // As many values as the shape says, by the invariant of `BoundDense`.
-        Ok(DenseView::table(all.shape.with_n_rows(n_rows), values))
+        DenseView::table(all.shape.with_n_rows(n_rows), values)
     }
 }
 
@@ -327,7 +352,7 @@ impl<'b, T: Float> BatchSource<'b, T> for DatasetBatch<'b, T> {
     #[inline]
     fn csr(&self, index: usize) -> Result<CsrView<'b, T>> {
         match self.columns.get(index) {
-            Some(BatchColumn { all: Bound::Csr(all), starts, ends, .. }) => Ok(match self.rows {
+            Some(BatchColumn::Csr { all, starts, ends }) => Ok(match self.rows {
                 Rows::Run { first, len } => {
                     let rows = all.view().rows(first..first + len)?;
                     match self.upcoming {
@@ -337,7 +362,7 @@ impl<'b, T: Float> BatchSource<'b, T> for DatasetBatch<'b, T> {
                 }
                 Rows::Gathered(_) => all.view().with_rows(starts, ends),
             }),
-            Some(BatchColumn { all: Bound::Ignored(_), .. }) => Ok(CsrView::default()),
+            Some(BatchColumn::Ignored(..)) => Ok(CsrView::default()),
             _ => Err(wrong_position(index, "csr array").into()),
         }
     }
@@ -345,23 +370,23 @@ impl<'b, T: Float> BatchSource<'b, T> for DatasetBatch<'b, T> {
     #[inline]
     fn dense(&self, index: usize) -> Result<DenseView<'b, T>> {
         match self.columns.get(index) {
-            Some(BatchColumn { all: Bound::Dense(all), values, .. }) => {
-                self.dense_rows(all, values)
-            }
-            Some(BatchColumn { all: Bound::Ignored(shape), .. }) => {
-                Ok(DenseView::new(*shape, &[])?)
-            }
+            Some(BatchColumn::Dense(column)) => Ok(column.rows(self.rows)),
+            Some(BatchColumn::Ignored(shape, _)) => Ok(DenseView::new(*shape, &[])?),
             _ => Err(wrong_position(index, "dense array of numbers").into()),
         }
     }
 
     #[inline]
-    fn ids(&self, index: usize) -> Result<DenseView<'b, u32>> {
+    fn ids(&self, index: usize) -> Result<IdsView<'b>> {
         match self.columns.get(index) {
-            Some(BatchColumn { all: Bound::Ids(all), ids, .. }) => self.dense_rows(all, ids),
-            Some(BatchColumn { all: Bound::Ignored(shape), .. }) => {
-                Ok(DenseView::new(*shape, &[])?)
+            Some(BatchColumn::Ids(column)) => {
+                Ok(with_ids!(IdsColumn, column, |ids| ids.rows(self.rows).into()))
             }
+            Some(BatchColumn::Ignored(shape, element)) => Ok(match element {
+                ElementType::I64 => IdsView::I64(DenseView::new(*shape, &[])?),
+                ElementType::U64 => IdsView::U64(DenseView::new(*shape, &[])?),
+                _ => IdsView::U32(DenseView::new(*shape, &[])?),
+            }),
             _ => Err(wrong_position(index, "array of ids").into()),
         }
     }

@@ -2,17 +2,19 @@
 
 use super::error::role_name;
 use super::{ColumnName, ColumnValues, DataError, Dataset, Labels};
-use crate::formats::{Csr, Dense, Shape};
+use crate::formats::{Csr, IdsView, Shape};
 use crate::model::{Extent, InputInfo, InputRole, LabelKind};
 use sparse_core::element::{Element, Float};
+use sparse_core::storage::ElementType;
 
 /// All rows of the array that serves one declaration, with the rank declared.
 pub(super) enum Bound<'s, T: Float> {
     Csr(&'s Csr<T>),
     Dense(BoundDense<'s, T>),
-    Ids(BoundDense<'s, u32>),
+    /// Ids, and the shape under which they fit.
+    Ids(IdsView<'s>, Shape),
     /// A label that nobody will read; the shape has no rows.
-    Ignored(Shape),
+    Ignored(Shape, ElementType),
 }
 
 /// The values of a dense array, and the shape under which they fit.
@@ -26,9 +28,9 @@ pub(super) struct BoundDense<'s, E> {
 }
 
 impl<'s, E: Element> BoundDense<'s, E> {
-    /// `shape` has as many elements as the array.
-    fn new(array: &'s Dense<E>, shape: Shape) -> Self {
-        BoundDense { shape, row_size: shape.row_size(), values: array.values() }
+    /// `shape` has as many elements as there are values.
+    pub(super) fn new(values: &'s [E], shape: Shape) -> Self {
+        BoundDense { shape, row_size: shape.row_size(), values }
     }
 }
 
@@ -44,7 +46,7 @@ pub(super) fn bind<'s, T: Float>(
         .zip(positions)
         .map(|(declared, position)| match position {
             Some(position) => bind_column(data, position, declared),
-            None => Ok(Bound::Ignored(without_rows(declared))),
+            None => Ok(Bound::Ignored(without_rows(declared), declared.element)),
         })
         .collect()
 }
@@ -133,12 +135,12 @@ fn bind_column<'s, T: Float>(
             check_labels(declared, labels, column)?;
             Bound::Csr(csr)
         }
-        ColumnValues::Ids(ids) => Bound::Ids(BoundDense::new(ids, shape)),
+        ColumnValues::Ids(ids) => Bound::Ids(ids.view(), shape),
         ColumnValues::Dense(dense) => {
             let row_size = dense.shape().row_size().max(1);
             let each = dense.values().iter().enumerate();
             check_labels(declared, each.map(|(at, &label)| (at / row_size, label)), column)?;
-            Bound::Dense(BoundDense::new(dense, shape))
+            Bound::Dense(BoundDense::new(dense.values(), shape))
         }
     })
 }
@@ -203,7 +205,7 @@ fn without_rows(declared: &InputInfo) -> Shape {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use sparse_core::storage::ElementType::{self, F32, F64, U32};
+    use sparse_core::storage::ElementType::{F32, F64, U32, U64};
     use sparse_core::storage::Storage::{self, Csr as Sparse, Dense as Full, RowSparse};
 
     const N: Extent = Extent::Named("n");
@@ -282,7 +284,7 @@ mod tests {
         let inputs = [input("x"), label("y", LabelKind::Real)];
         assert!(refused(&data, &inputs).starts_with("the model's label `y` has no data"));
         let bound = bind(&data, &inputs, Labels::Ignored).unwrap();
-        assert!(matches!(&bound[1], Bound::Ignored(shape) if shape[..] == [0, 1]));
+        assert!(matches!(&bound[1], Bound::Ignored(shape, F32) if shape[..] == [0, 1]));
         // An invalid label is not looked at either.
         let data = unnamed([7.0, 8.0]);
         assert!(bind(&data, &[input("x"), label("y", LabelKind::Binary)], Labels::Ignored).is_ok());
@@ -309,6 +311,11 @@ mod tests {
             Dataset::<f32>::builder().input("x", csr(3)).label("y", vec![1u32, 0]).build().unwrap();
         assert!(refused(&ids, &[label("y", LabelKind::Binary)]).contains("has `u32`"));
         assert!(bind(&ids, &[label("y", LabelKind::Class)], Labels::Required).is_ok());
+        let wide = InputInfo { element: U64, ..label("y", LabelKind::Class) };
+        assert_eq!(
+            refused(&ids, &[wide]),
+            "`y` is declared with elements `u64`, but the label `y` has `u32`: convert it, or change the declaration"
+        );
         assert_eq!(
             refused(&data, &[label("y", LabelKind::Class)]),
             "`y` is a class id, but the label (column 1) holds real numbers: turn them into ids by `data.into_classes()`"

@@ -1,7 +1,7 @@
 //! The arrays of a dataset.
 
 use super::error::role_name;
-use crate::formats::{Csr, Dense, FormatError, RowSelection, Shape};
+use crate::formats::{Csr, Dense, FormatError, Ids, RowSelection, Shape, with_ids};
 use crate::model::InputRole;
 use sparse_core::element::{Element, Float};
 use sparse_core::storage::{ElementType, Storage};
@@ -22,8 +22,8 @@ pub enum ColumnValues<T: Float = f32> {
     Csr(Csr<T>),
     /// Numbers: the first extent is the rows.
     Dense(Dense<T>),
-    /// Ids of classes or of rows of a table: the first extent is the rows.
-    Ids(Dense<u32>),
+    /// Ids of classes or of rows of a table, of any of the id types: the first extent is the rows.
+    Ids(Ids),
 }
 
 impl<T: Float> Column<T> {
@@ -84,7 +84,7 @@ impl<T: Float> ColumnValues<T> {
     pub fn element(&self) -> ElementType {
         match self {
             ColumnValues::Csr(_) | ColumnValues::Dense(_) => T::TYPE,
-            ColumnValues::Ids(_) => u32::TYPE,
+            ColumnValues::Ids(ids) => ids.element(),
         }
     }
 
@@ -95,7 +95,9 @@ impl<T: Float> ColumnValues<T> {
                 ColumnValues::Csr(RowSelection::new().gather(csr, rows)?.to_owned())
             }
             ColumnValues::Dense(dense) => ColumnValues::Dense(gather_rows(dense, rows)?),
-            ColumnValues::Ids(ids) => ColumnValues::Ids(gather_rows(ids, rows)?),
+            ColumnValues::Ids(ids) => {
+                ColumnValues::Ids(with_ids!(Ids, ids, |ids| gather_rows(ids, rows)?.into()))
+            }
         })
     }
 
@@ -148,20 +150,32 @@ impl<T: Float> From<Csr<T>> for ColumnValues<T> {
     }
 }
 
-impl<T: Float> From<Dense<u32>> for ColumnValues<T> {
-    fn from(values: Dense<u32>) -> Self {
+impl<T: Float> From<Ids> for ColumnValues<T> {
+    fn from(values: Ids) -> Self {
         ColumnValues::Ids(values)
     }
 }
 
-/// One id a row.
-impl<T: Float> From<Vec<u32>> for ColumnValues<T> {
-    fn from(values: Vec<u32>) -> Self {
-        ColumnValues::Ids(values.into())
-    }
+macro_rules! from_ids {
+    ($($id:ident),*) => {
+        $(impl<T: Float> From<Dense<$id>> for ColumnValues<T> {
+            fn from(values: Dense<$id>) -> Self {
+                ColumnValues::Ids(values.into())
+            }
+        }
+
+        /// One id a row.
+        impl<T: Float> From<Vec<$id>> for ColumnValues<T> {
+            fn from(values: Vec<$id>) -> Self {
+                Dense::from(values).into()
+            }
+        })*
+    };
 }
 
-// Not for every `T: Float`: the compiler could not rule out that `u32` becomes one.
+from_ids!(u32, u64, i64);
+
+// Not for every `T: Float`: the compiler could not rule out that an id type becomes one.
 macro_rules! from_floats {
     ($($float:ident),*) => {
         $(impl From<Dense<$float>> for ColumnValues<$float> {

@@ -203,7 +203,7 @@ impl<T: Float> Dataset<T> {
                 classes.id(label).ok_or_else(unknown)
             })
             .collect::<Result<Vec<u32>, _>>()?;
-        let ids = ColumnValues::Ids(Dense::new([ids.len()], ids)?);
+        let ids = ColumnValues::from(ids);
         self.columns[position] = self.columns[position].with_values(ids);
         self.classes = Some(classes.clone());
         Ok(self)
@@ -338,6 +338,7 @@ impl<T: Float> DatasetBuilder<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::formats::Ids;
 
     #[test]
     fn columns_have_the_same_rows() {
@@ -441,14 +442,15 @@ mod tests {
             (classes.id(3.0), classes.label(2), classes.id(-0.0)),
             (Some(2), Some(3.0), Some(1))
         );
-        let Some(ColumnValues::Ids(ids)) = train.labels() else {
-            panic!("the labels are ids");
+        let ids = |data: &Dataset| match data.labels() {
+            Some(ColumnValues::Ids(Ids::U32(ids))) => ids.values().to_vec(),
+            _ => panic!("the labels are ids"),
         };
-        assert_eq!(ids.values(), [2, 0, 1, 2, 1]);
+        assert_eq!(ids(&train), [2, 0, 1, 2, 1]);
         assert_eq!(train.classes(), Some(&classes));
 
         let test = data(&[0.0, 3.0]).with_classes(&classes).unwrap();
-        assert!(matches!(test.labels(), Some(ColumnValues::Ids(ids)) if ids.values() == [1, 2]));
+        assert_eq!(ids(&test), [1, 2]);
         let error = data(&[0.0, 1.5]).with_classes(&classes).unwrap_err();
         assert_eq!(
             error.to_string(),

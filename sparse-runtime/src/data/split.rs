@@ -40,7 +40,8 @@ impl<T: Float> Dataset<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::formats::{Csr, Dense};
+    use crate::data::ColumnValues;
+    use crate::formats::{Csr, Dense, Ids};
 
     #[test]
     fn parts_hold_every_row_once_with_its_label() {
@@ -48,7 +49,7 @@ mod tests {
         let data = Dataset::<f32>::builder()
             .input("x", x)
             .label("y", (0..9).map(|i| i as f32).collect::<Vec<_>>())
-            .label("z", Dense::new([9, 2], (0..18u32).collect()).unwrap())
+            .label("z", Dense::new([9, 2], (0..18i64).collect()).unwrap())
             .build()
             .unwrap();
         let (first, second) = data.split(0.7, 3).unwrap();
@@ -56,7 +57,7 @@ mod tests {
         let mut seen = Vec::new();
         for part in [&first, &second] {
             let values = |name| part.column(name).unwrap().values().clone();
-            let (super::super::ColumnValues::Dense(y), super::super::ColumnValues::Ids(z)) =
+            let (ColumnValues::Dense(y), ColumnValues::Ids(Ids::I64(z))) =
                 (values("y"), values("z"))
             else {
                 panic!("the columns changed their kind");
@@ -66,7 +67,7 @@ mod tests {
                     panic!("a row has one entry");
                 };
                 assert_eq!((column as f32, value), (y.values()[i], y.values()[i]));
-                assert_eq!(z.row(i), Some(&[2 * column as u32, 2 * column as u32 + 1][..]));
+                assert_eq!(z.row(i), Some(&[2 * column as i64, 2 * column as i64 + 1][..]));
                 seen.push(column);
             }
             assert!(y.values().is_sorted());

@@ -1,9 +1,10 @@
 //! Dense arrays of integer ids, of any of the id types.
 
-use super::{Dense, DenseView, Shape};
+use super::{Dense, DenseView, FormatError, Shape};
 use crate::device::{Cpu, Device};
 use sparse_core::element::Id;
 use sparse_core::storage::ElementType;
+use std::ops::Range;
 
 /// Ids: rows of a table, classes, positions, counts.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,32 +28,32 @@ pub enum IdsView<'a, D: Device = Cpu> {
     I64(DenseView<'a, i64, D>),
 }
 
+/// Runs the body with the array of whichever type the ids are.
+macro_rules! with_ids {
+    ($enum:ident, $ids:expr, |$array:ident| $body:expr) => {
+        match $ids {
+            $enum::U32($array) => $body,
+            $enum::U64($array) => $body,
+            $enum::I64($array) => $body,
+        }
+    };
+}
+pub(crate) use with_ids;
+
 impl Ids {
     /// The ids, borrowed.
     pub fn view(&self) -> IdsView<'_> {
-        match self {
-            Ids::U32(ids) => IdsView::U32(ids.view()),
-            Ids::U64(ids) => IdsView::U64(ids.view()),
-            Ids::I64(ids) => IdsView::I64(ids.view()),
-        }
+        with_ids!(Ids, self, |ids| ids.view().into())
     }
 
     /// The extents.
     pub fn shape(&self) -> &Shape {
-        match self {
-            Ids::U32(ids) => ids.shape(),
-            Ids::U64(ids) => ids.shape(),
-            Ids::I64(ids) => ids.shape(),
-        }
+        with_ids!(Ids, self, |ids| ids.shape())
     }
 
     /// The type of an id.
     pub fn element(&self) -> ElementType {
-        match self {
-            Ids::U32(_) => ElementType::U32,
-            Ids::U64(_) => ElementType::U64,
-            Ids::I64(_) => ElementType::I64,
-        }
+        self.view().element()
     }
 }
 
@@ -60,21 +61,21 @@ impl<'a> IdsView<'a> {
     /// The extents.
     #[inline]
     pub fn shape(&self) -> &Shape {
-        match self {
-            IdsView::U32(ids) => ids.shape(),
-            IdsView::U64(ids) => ids.shape(),
-            IdsView::I64(ids) => ids.shape(),
+        with_ids!(IdsView, self, |ids| ids.shape())
+    }
+
+    /// The type of an id.
+    pub fn element(&self) -> ElementType {
+        fn element<I: Id>(_: &DenseView<'_, I>) -> ElementType {
+            I::TYPE
         }
+        with_ids!(IdsView, self, |ids| element(ids))
     }
 
     /// The number of ids.
     #[inline]
     pub fn len(&self) -> usize {
-        match self {
-            IdsView::U32(ids) => ids.values().len(),
-            IdsView::U64(ids) => ids.values().len(),
-            IdsView::I64(ids) => ids.values().len(),
-        }
+        with_ids!(IdsView, self, |ids| ids.values().len())
     }
 
     /// True without ids.
@@ -90,11 +91,18 @@ impl<'a> IdsView<'a> {
     #[inline]
     #[track_caller]
     pub fn get(&self, position: usize) -> Option<usize> {
-        match self {
-            IdsView::U32(ids) => ids.values()[position].index(),
-            IdsView::U64(ids) => ids.values()[position].index(),
-            IdsView::I64(ids) => ids.values()[position].index(),
-        }
+        with_ids!(IdsView, self, |ids| ids.values()[position].index())
+    }
+
+    /// The id at a position, row major, as it is, negative or not.
+    ///
+    /// # Panics
+    ///
+    /// If the position is not below [`len`](IdsView::len).
+    #[inline]
+    #[track_caller]
+    pub fn number(&self, position: usize) -> i128 {
+        with_ids!(IdsView, self, |ids| ids.values()[position].into())
     }
 
     /// The ids as indices, row major; a negative one is an index beyond every array.
@@ -103,25 +111,38 @@ impl<'a> IdsView<'a> {
         (0..self.len()).map(move |position| self.get(position).unwrap_or(usize::MAX))
     }
 
-    /// The position and value, in words, of the first id that is negative or not below `bound`.
-    pub fn first_beyond(&self, bound: usize) -> Option<(usize, String)> {
-        let position = self.iter().position(|id| id >= bound)?;
-        let id = match self {
-            IdsView::U32(ids) => ids.values()[position].to_string(),
-            IdsView::U64(ids) => ids.values()[position].to_string(),
-            IdsView::I64(ids) => ids.values()[position].to_string(),
-        };
-        Some((position, id))
+    /// Some of the rows.
+    ///
+    /// # Errors
+    ///
+    /// As [`DenseView::rows`].
+    pub fn rows(&self, rows: Range<usize>) -> Result<IdsView<'a>, FormatError> {
+        Ok(with_ids!(IdsView, self, |ids| ids.rows(rows)?.into()))
+    }
+
+    /// The position and value of the first id that is negative or not below `bound`.
+    pub fn first_beyond(&self, bound: usize) -> Option<(usize, i128)> {
+        let position = with_ids!(IdsView, self, |ids| position_beyond(ids.values(), bound))?;
+        Some((position, self.number(position)))
+    }
+}
+
+/// The position of the first id that is negative or not below `bound`.
+#[inline]
+pub(crate) fn position_beyond<I: Id>(ids: &[I], bound: usize) -> Option<usize> {
+    ids.iter().position(|id| id.index().is_none_or(|index| index >= bound))
+}
+
+/// No ids.
+impl Default for IdsView<'_> {
+    fn default() -> Self {
+        IdsView::U32(DenseView::default())
     }
 }
 
 impl std::fmt::Debug for IdsView<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            IdsView::U32(ids) => ids.fmt(f),
-            IdsView::U64(ids) => ids.fmt(f),
-            IdsView::I64(ids) => ids.fmt(f),
-        }
+        with_ids!(IdsView, self, |ids| ids.fmt(f))
     }
 }
 
@@ -137,6 +158,19 @@ macro_rules! conversions {
             #[inline]
             fn from(ids: DenseView<'a, $id, D>) -> Self {
                 IdsView::$variant(ids)
+            }
+        }
+
+        /// The array, where it is of this type; else the ids as they were.
+        impl<'a> TryFrom<IdsView<'a>> for DenseView<'a, $id> {
+            type Error = IdsView<'a>;
+
+            #[inline]
+            fn try_from(ids: IdsView<'a>) -> Result<Self, IdsView<'a>> {
+                match ids {
+                    IdsView::$variant(ids) => Ok(ids),
+                    other => Err(other),
+                }
             }
         }
 

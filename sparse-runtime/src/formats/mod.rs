@@ -88,6 +88,7 @@ pub use dense::{Dense, DenseView};
 pub use error::FormatError;
 pub use extents::Extents;
 pub use id_array::{Ids, IdsView};
+pub(crate) use id_array::{position_beyond, with_ids};
 pub use ids::{ColumnId, ColumnIds, ColumnIdsView, ColumnIndex};
 pub(crate) use ids::{fits_u32, with_id_type};
 pub use row_sparse::{RowIdsView, RowSparse, RowSparseView};

@@ -41,10 +41,9 @@ impl OfMean for Accuracy {
                 .enumerate()
                 .filter(|&(row, score)| is_positive(score[0]) == (labels.number(row) > 0.0))
                 .count(),
-            LabelsView::Classes(classes) => rows
-                .zip(classes.values())
-                .filter(|&(scores, &class)| largest(scores) == class as usize)
-                .count(),
+            LabelsView::Classes(classes) => {
+                rows.zip(classes.iter()).filter(|&(scores, class)| largest(scores) == class).count()
+            }
             LabelsView::Real(_) => {
                 return Err(MetricError::LabelsNotClasses {
                     metric: Self::NAME,

@@ -64,7 +64,7 @@ impl Accumulator for SeenConfusion {
             }
             2 => {
                 let classes = class_labels(self.metric, &outputs, &labels)?;
-                for (scores, &class) in outputs.values().chunks_exact(2).zip(classes) {
+                for (scores, class) in outputs.values().chunks_exact(2).zip(classes.iter()) {
                     self.counts.count(largest(scores) == 1, class == 1);
                 }
             }

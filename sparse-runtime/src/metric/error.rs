@@ -90,7 +90,7 @@ pub enum MetricError {
         /// The row of the batch.
         row: usize,
         /// The class id.
-        class: u32,
+        class: i128,
         /// The columns of the outputs.
         classes: usize,
     },

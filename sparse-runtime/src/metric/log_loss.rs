@@ -46,7 +46,7 @@ pub(super) fn negative_logarithms(
     metric: &'static str,
     outputs: &DenseView<'_, f64>,
     labels: &LabelsView<'_, f64>,
-    ignored: Option<u32>,
+    ignored: Option<i64>,
 ) -> Result<(f64, usize), MetricError> {
     same_rows(metric, outputs, labels)?;
     one_label_a_row(metric, labels)?;
@@ -54,7 +54,7 @@ pub(super) fn negative_logarithms(
     let (mut sum, mut count) = (0.0, 0);
     for (row, probabilities) in outputs.values().chunks_exact(n_classes.max(1)).enumerate() {
         if let LabelsView::Classes(classes) = labels
-            && ignored == Some(classes.values()[row])
+            && ignored.is_some_and(|ignored| classes.number(row) == i128::from(ignored))
         {
             continue;
         }
@@ -66,14 +66,13 @@ pub(super) fn negative_logarithms(
                 target * p.ln() + (1.0 - target) * (1.0 - p).ln()
             }
             LabelsView::Classes(classes) => {
-                let class = classes.values()[row];
-                match probabilities.get(class as usize) {
+                match classes.get(row).and_then(|class| probabilities.get(class)) {
                     Some(&p) => clipped(metric, row, p)?.ln(),
                     None => {
                         return Err(MetricError::ClassOutOfRange {
                             metric,
                             row,
-                            class,
+                            class: classes.number(row),
                             classes: n_classes,
                         });
                     }

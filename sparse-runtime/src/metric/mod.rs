@@ -51,7 +51,7 @@ pub use perplexity::Perplexity;
 pub use rmse::Rmse;
 pub use top_k_accuracy::TopKAccuracy;
 
-use crate::formats::DenseView;
+use crate::formats::{DenseView, IdsView, with_ids};
 use sparse_core::element::Float;
 use std::any::Any;
 
@@ -115,8 +115,8 @@ pub trait Accumulator: Any + Send {
 pub enum LabelsView<'a, T: Float> {
     /// Numbers: `[n]` or `[n, k]`.
     Real(DenseView<'a, T>),
-    /// Class ids: `[n]` or `[n, 1]`.
-    Classes(DenseView<'a, u32>),
+    /// Class ids of any type: `[n]` or `[n, 1]`.
+    Classes(IdsView<'a>),
 }
 
 impl<T: Float> LabelsView<'_, T> {
@@ -140,7 +140,7 @@ impl<T: Float> LabelsView<'_, T> {
     fn number(&self, i: usize) -> f64 {
         match self {
             LabelsView::Real(labels) => labels.values()[i].as_f64(),
-            LabelsView::Classes(labels) => f64::from(labels.values()[i]),
+            LabelsView::Classes(labels) => labels.number(i) as f64,
         }
     }
 }
@@ -171,9 +171,9 @@ impl Widened {
                 LabelsView::Real(DenseView::new(*labels.shape(), &self.labels)?)
             }
             // Made anew with the shorter lifetime of the widened values.
-            LabelsView::Classes(labels) => {
-                LabelsView::Classes(DenseView::new(*labels.shape(), labels.values())?)
-            }
+            LabelsView::Classes(labels) => LabelsView::Classes(with_ids!(IdsView, labels, |ids| {
+                DenseView::new(*ids.shape(), ids.values())?.into()
+            })),
         };
         let outputs = DenseView::new(*outputs.shape(), &self.outputs)?;
         for accumulator in accumulators {
@@ -237,11 +237,11 @@ fn class_labels<'a>(
     metric: &'static str,
     outputs: &DenseView<'_, f64>,
     labels: &LabelsView<'a, f64>,
-) -> Result<&'a [u32], MetricError> {
+) -> Result<IdsView<'a>, MetricError> {
     one_label_a_row(metric, labels)?;
     let n_classes = outputs.shape().row_size();
     if labels.n_rows() == 0 {
-        return Ok(&[]);
+        return Ok(IdsView::default());
     }
     if n_classes < 2 {
         return Err(MetricError::ScoresNeeded { metric, outputs: *outputs.shape() });
@@ -249,14 +249,11 @@ fn class_labels<'a>(
     let LabelsView::Classes(classes) = labels else {
         return Err(MetricError::LabelsNotClasses { metric, classes: n_classes });
     };
-    match classes.values().iter().position(|&class| class as usize >= n_classes) {
-        None => Ok(classes.values()),
-        Some(row) => Err(MetricError::ClassOutOfRange {
-            metric,
-            row,
-            class: classes.values()[row],
-            classes: n_classes,
-        }),
+    match classes.first_beyond(n_classes) {
+        None => Ok(*classes),
+        Some((row, class)) => {
+            Err(MetricError::ClassOutOfRange { metric, row, class, classes: n_classes })
+        }
     }
 }
 

@@ -11,8 +11,9 @@ use crate::formats::DenseView;
 /// Outputs and labels are those of [`LogLoss`](super::LogLoss).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Perplexity {
-    /// Rows with this class id are not counted, such as those that fill up a sequence; it need not be one of the classes.
-    pub ignore_label: Option<u32>,
+    /// Rows with this class id are not counted, such as those that fill up a sequence; it need not be one of the classes:
+    /// -1 is common.
+    pub ignore_label: Option<i64>,
 }
 
 impl Metric for Perplexity {

@@ -35,7 +35,7 @@ fn check(metric: &impl Metric, outputs: (&[usize], &[f64]), labels: &[f64], expe
 #[track_caller]
 fn check_classes(metric: &impl Metric, scores: &Dense<f64>, classes: &[u32], expected: f64) {
     let classes = Dense::new([classes.len()], classes.to_vec()).unwrap();
-    let found = metric.evaluate(scores.view(), LabelsView::Classes(classes.view())).unwrap();
+    let found = metric.evaluate(scores.view(), LabelsView::Classes((&classes).into())).unwrap();
     assert!((found - expected).abs() < 1e-14, "{found}");
 }
 
@@ -214,8 +214,8 @@ fn what_does_not_fit_is_refused_by_name() {
         assert_eq!(refused, expected);
     }
     let top = TopKAccuracy { k: 1 };
-    let ids = Dense::new([2], vec![0, 3]).unwrap();
-    let classes = || LabelsView::Classes(ids.view());
+    let ids = Dense::new([2], vec![0i64, 3]).unwrap();
+    let classes = || LabelsView::Classes((&ids).into());
     assert!(message(&top, &two, classes()).contains("scores of two classes or more"));
     assert!(message(&top, &columns, LabelsView::Real(two.view())).contains("class ids"));
     assert!(message(&top, &columns, classes()).contains("row 1 has class 3"));
@@ -236,8 +236,8 @@ fn what_does_not_fit_is_refused_by_name() {
     assert!(message(&LogLoss, &columns, labels).contains("class ids"));
     let wide = LabelsView::Real(columns.view());
     assert!(message(&Accuracy, &two, wide).contains("one label a row, but there are 3"));
-    let classes = Dense::new([2], vec![0, 3]).unwrap();
-    let refused = message(&LogLoss, &columns, LabelsView::Classes(classes.view()));
+    let classes = Dense::new([2], vec![0u64, 3]).unwrap();
+    let refused = message(&LogLoss, &columns, LabelsView::Classes((&classes).into()));
     assert!(refused.contains("row 1 has class 3, but the outputs have 3 columns"));
     let score = dense(&[2], &[0.5, 1.5]);
     assert!(message(&LogLoss, &score, labels).contains("output 1.5 in row 1"));

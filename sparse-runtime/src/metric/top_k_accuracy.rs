@@ -38,8 +38,7 @@ impl OfMean for TopKAccuracy {
         let n_rows = same_rows(Self::NAME, outputs, labels)?;
         let classes = class_labels(Self::NAME, outputs, labels)?;
         let rows = outputs.values().chunks_exact(outputs.shape().row_size().max(1));
-        let is_right = |&(scores, &class): &(&[f64], &u32)| {
-            let class = class as usize;
+        let is_right = |&(scores, class): &(&[f64], usize)| {
             // Those that come before it: a score that is larger, or equal and earlier; NaN comes last.
             let before = |(other, &score): (usize, &f64)| {
                 score > scores[class]
@@ -48,6 +47,6 @@ impl OfMean for TopKAccuracy {
             };
             scores.iter().enumerate().filter(|&entry| before(entry)).count() < self.k
         };
-        Ok((rows.zip(classes).filter(is_right).count() as f64, n_rows))
+        Ok((rows.zip(classes.iter()).filter(is_right).count() as f64, n_rows))
     }
 }

@@ -1,6 +1,7 @@
 //! What can be wrong between a model and a batch.
 
-use crate::formats::Shape;
+use crate::formats::{IdsView, Shape};
+use sparse_core::storage::ElementType;
 
 /// A batch does not fit the model, or the model cannot do what is asked.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -34,22 +35,36 @@ pub enum ModelError {
         /// The rank declared.
         expected: usize,
     },
-    /// A class id is not below the number of classes.
+    /// An id is negative, or not below the number of classes, rows or positions that ids name.
     #[error(
-        "model `{model}`: `{input}` holds class {id} in row {row} of the batch, but there are {classes} classes, \
-         0 to {}", classes.saturating_sub(1)
+        "model `{model}`: `{name}` holds id {id} in row {row} of the batch, but ids must be 0 or more and below {bound} here"
     )]
-    ClassId {
+    Id {
         /// The model.
         model: &'static str,
-        /// The label.
-        input: &'static str,
+        /// The input, label or value.
+        name: &'static str,
         /// The row of the batch.
         row: usize,
-        /// The class id.
-        id: u32,
-        /// The number of classes.
-        classes: usize,
+        /// The id.
+        id: i128,
+        /// What ids must be below.
+        bound: usize,
+    },
+    /// Ids of a batch have another type than declared.
+    #[error(
+        "model `{model}`: `{input}` is declared with ids of type `{declared}`, but the batch has `{found}`: \
+         convert it, or declare `{input}: dense<{found}>[…]`"
+    )]
+    IdType {
+        /// The model.
+        model: &'static str,
+        /// The input or label.
+        input: &'static str,
+        /// The type declared.
+        declared: ElementType,
+        /// The type it has.
+        found: ElementType,
     },
     /// The model declares no loss.
     #[error(
@@ -80,6 +95,18 @@ impl ModelError {
         expected: usize,
     ) -> Self {
         ModelError::Extent { model, input, axis, found, expected }
+    }
+
+    #[cold]
+    pub(crate) fn id(
+        model: &'static str,
+        name: &'static str,
+        ids: IdsView<'_>,
+        position: usize,
+        bound: usize,
+    ) -> Self {
+        let row = position / ids.shape().row_size().max(1);
+        ModelError::Id { model, name, row, id: ids.number(position), bound }
     }
 
     #[cold]

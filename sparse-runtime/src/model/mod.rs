@@ -9,7 +9,7 @@ pub use error::ModelError;
 pub use parameter::{Parameter, ParameterMut, ParameterRef, ParameterStorage, RowSparseGradient};
 
 use crate::error::Result;
-use crate::formats::{CsrView, DenseView, RowSparseView};
+use crate::formats::{CsrView, DenseView, IdsView, RowSparseView};
 use crate::optimizer::Updater;
 use sparse_core::element::Float;
 use sparse_core::inspect::{BoundPlan, PlanTable, Sizes};
@@ -82,7 +82,7 @@ pub trait Model: Sized {
         updater: &mut Updater<R, Self::Element>,
     ) -> Result<f64>;
 
-    /// Output `index` of the last call that computed outputs, if it is dense.
+    /// Output `index` of the last call that computed outputs, if it is dense and holds numbers.
     fn dense_output(&self, index: usize) -> Option<DenseView<'_, Self::Element>>;
 
     /// The parameters, in the order of [`PARAMETERS`](Model::PARAMETERS).
@@ -100,8 +100,8 @@ pub trait BatchSource<'a, T: Float> {
     fn csr(&self, index: usize) -> Result<CsrView<'a, T>>;
     /// Input or label `index` as a dense array with the rank declared.
     fn dense(&self, index: usize) -> Result<DenseView<'a, T>>;
-    /// Input or label `index` as integer ids.
-    fn ids(&self, index: usize) -> Result<DenseView<'a, u32>>;
+    /// Input or label `index` as integer ids, of the type declared.
+    fn ids(&self, index: usize) -> Result<IdsView<'a>>;
     /// Input `index` as row_sparse. Data sets hold none.
     fn row_sparse(&self, index: usize) -> Result<RowSparseView<'a, T>> {
         Err(ModelError::RowSparseInput { index }.into())
@@ -174,4 +174,6 @@ pub struct OutputInfo {
     pub name: &'static str,
     /// Its inferred storage type.
     pub storage: Storage,
+    /// Its element type: the model's, or `u64` for ids.
+    pub element: ElementType,
 }

@@ -88,6 +88,7 @@ pub(super) fn first_output<'m, M: Model>(
         }
         Some(output) => format!("has shape {} for {n_rows} rows", output.shape()),
         None => match M::OUTPUTS.first() {
+            Some(output) if !output.element.is_float() => format!("`{}` holds ids", output.name),
             Some(output) => format!("`{}` is {}", output.name, output.storage),
             None => "there is none".to_owned(),
         },

@@ -9,7 +9,7 @@ const INPUTS: &[InputInfo] = &[
     declare("x", InputRole::Input, Storage::Csr, ElementType::F32, 2),
     declare("two", InputRole::Input, Storage::Dense, ElementType::F32, 2),
     declare("y", InputRole::Label, Storage::Dense, ElementType::F32, 1),
-    declare("class", InputRole::Label, Storage::Dense, ElementType::U32, 2),
+    declare("class", InputRole::Label, Storage::Dense, ElementType::I64, 2),
 ];
 
 const fn declare(
@@ -33,7 +33,7 @@ fn data(n_rows: usize) -> Dataset {
         .input("x", x)
         .input("two", Dense::new([n_rows, 2], two).unwrap())
         .label("y", (0..n_rows).map(|i| i as f32).collect::<Vec<_>>())
-        .label("class", (0..n_rows).map(|i| i as u32).collect::<Vec<_>>())
+        .label("class", (0..n_rows).map(|i| i as i64).collect::<Vec<_>>())
         .build()
         .unwrap()
 }
@@ -46,7 +46,7 @@ fn rows_of(data: &Dataset, batch: &DatasetBatch<'_, f32>) -> Vec<usize> {
     assert_eq!((x.n_rows(), &two.shape()[..]), (n, &[n, 2][..]));
     assert_eq!((&y.shape()[..], &class.shape()[..]), (&[n][..], &[n, 1][..]));
     let row = |i: usize| {
-        let row = class.values()[i] as usize;
+        let row = class.get(i).unwrap();
         assert_eq!(batch.row_id(i), Some(row as u64));
         assert_eq!(y.values()[i], row as f32);
         assert_eq!(two.row(i), Some(&[row as f32, -(row as f32)][..]));
@@ -140,7 +140,8 @@ fn what_a_batch_does_not_hold() {
         let batch = batches.next_batch().unwrap().unwrap();
         assert_eq!((batch.n_rows(), batch.csr(0).unwrap().n_rows()), (2, 2));
         assert_eq!(batch.dense(2).unwrap().shape()[..], [0]);
-        assert_eq!(batch.ids(3).unwrap().shape()[..], [0, 0]);
+        let class = batch.ids(3).unwrap();
+        assert_eq!((&class.shape()[..], class.element()), (&[0, 0][..], ElementType::I64));
         for error in [
             batch.csr(1).map(drop),
             batch.dense(0).map(drop),

@@ -2,7 +2,7 @@
 
 use crate::data::number::write_number;
 use crate::data::{ColumnValues, DataError, Dataset, ReadError};
-use crate::formats::{Csr, Dense};
+use crate::formats::{Csr, Dense, IdsView};
 use crate::replace::replace_file;
 use sparse_core::element::Float;
 use std::io::{self, Write};
@@ -90,7 +90,7 @@ struct Rows<'a, T: Float> {
 
 enum Labels<'a, T: Float> {
     Numbers(&'a Dense<T>),
-    Ids(&'a Dense<u32>, &'a [f64]),
+    Ids(IdsView<'a>, &'a [f64]),
 }
 
 fn rows_of<T: Float>(dataset: &Dataset<T>) -> Result<Rows<'_, T>, DataError> {
@@ -101,7 +101,7 @@ fn rows_of<T: Float>(dataset: &Dataset<T>) -> Result<Rows<'_, T>, DataError> {
         features: dataset.features().ok_or_else(|| missing("csr input"))?,
         labels: match labels.ok_or_else(|| missing("label of one number a row"))? {
             ColumnValues::Dense(labels) => Labels::Numbers(labels),
-            ColumnValues::Ids(ids) => Labels::Ids(ids, classes),
+            ColumnValues::Ids(ids) => Labels::Ids(ids.view(), classes),
             ColumnValues::Csr(_) => return Err(missing("label of one number a row")),
         },
     })
@@ -112,9 +112,9 @@ impl<T: Float> Rows<'_, T> {
         for (i, row) in self.features.iter_rows().enumerate() {
             match &self.labels {
                 Labels::Numbers(labels) => write_number(writer, labels.values()[i])?,
-                Labels::Ids(ids, classes) => match classes.get(ids.values()[i] as usize) {
+                Labels::Ids(ids, classes) => match ids.get(i).and_then(|id| classes.get(id)) {
                     Some(&label) => write_number(writer, label)?,
-                    None => write!(writer, "{}", ids.values()[i])?,
+                    None => write!(writer, "{}", ids.number(i))?,
                 },
             }
             for (column, value) in row {

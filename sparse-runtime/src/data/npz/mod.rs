@@ -1,17 +1,27 @@
-//! SciPy's sparse matrix files, as `scipy.sparse.save_npz` writes them (feature `npz`).
+//! SciPy's sparse matrix files, as `scipy.sparse.save_npz` writes them, and arrays of ids beside them (feature `npz`).
 
 mod npy;
 
 use super::ReadError;
-use crate::formats::{ColumnIds, Csr, FormatError};
+use crate::formats::{ColumnIds, Csr, Dense, FormatError, Ids};
 use ndarray_npy::ReadableElement;
 use npy::Npy;
-use sparse_core::element::Float;
+use sparse_core::element::{Float, Id};
 use std::fs::File;
 use std::io::{BufReader, Read, Seek};
 use std::path::Path;
 use zip::ZipArchive;
 use zip::result::ZipError;
+
+/// The result for the element type that an array has, or the message for one that is not listed.
+macro_rules! by_element {
+    ($npy:expr, $what:literal, $($name:literal => $result:expr),* $(,)?) => {
+        match $npy.element() {
+            $($name => $result,)*
+            other => Err(format!(concat!("elements of type `{}` are not ", $what), other)),
+        }
+    };
+}
 
 /// Reads a csr matrix; [`NpzCsr`] shows what is in the file first.
 ///
@@ -22,9 +32,57 @@ pub fn read<T: Float>(path: impl AsRef<Path>) -> Result<Csr<T>, ReadError> {
     NpzCsr::open(path)?.into_csr()
 }
 
+/// Reads an array of integers, one a row, out of a file of `numpy.savez`: class ids as `numpy.savez("y.npz", y=labels)`
+/// leaves them. 64-bit integers keep their type, unsigned ones of 32 bits too; narrower ones are widened to `u32`, or to
+/// `i64` where they have a sign.
+///
+/// # Errors
+///
+/// [`ReadError::Io`], and [`ReadError::Content`] if the file is not a whole npz file, has no array of this name, or one
+/// that is not of integers or has several dimensions.
+pub fn read_ids(path: impl AsRef<Path>, array: &str) -> Result<Ids, ReadError> {
+    let path = path.as_ref();
+    let file = path.display().to_string();
+    match File::open(path) {
+        Ok(opened) => read_ids_from(&file, BufReader::new(opened), array),
+        Err(source) => Err(ReadError::Io { file, source }),
+    }
+}
+
+/// As [`read_ids`], out of a file that is open, or in memory; `name` stands for the file in messages.
+///
+/// # Errors
+///
+/// As [`read_ids`].
+pub fn read_ids_from(name: &str, reader: impl Read + Seek, array: &str) -> Result<Ids, ReadError> {
+    fn ids<E, I>(npy: &Npy) -> Result<Ids, String>
+    where
+        E: ReadableElement + Into<I>,
+        I: Id,
+        Dense<I>: Into<Ids>,
+    {
+        let ids: Vec<I> = npy.numbers::<E>()?.into_iter().map(Into::into).collect();
+        Ok(Dense::from(ids).into())
+    }
+    let hint = "name one of those that were given to `numpy.savez`";
+    let mut archive = Archive::open(name.to_owned(), reader, hint)?;
+    let npy = archive.array(array)?;
+    by_element!(npy, "ids",
+        "u1" => ids::<u8, u32>(&npy),
+        "u2" => ids::<u16, u32>(&npy),
+        "u4" => ids::<u32, u32>(&npy),
+        "u8" => ids::<u64, u64>(&npy),
+        "i1" => ids::<i8, i64>(&npy),
+        "i2" => ids::<i16, i64>(&npy),
+        "i4" => ids::<i32, i64>(&npy),
+        "i8" => ids::<i64, i64>(&npy),
+    )
+    .map_err(|message| archive.content(array, message))
+}
+
 /// The arrays of a csr matrix in a file of SciPy's, read but not yet checked against each other.
 ///
-/// Indices may be of 32 or 64 bits, values floats or integers of any width or booleans, of either byte order.
+/// Indices may be of 32 or 64 bits, signed or not, values floats or integers of any width or booleans, of either byte order.
 #[derive(Clone, Debug)]
 pub struct NpzCsr {
     file: String,
@@ -64,7 +122,8 @@ impl NpzCsr {
     ///
     /// As [`open`](NpzCsr::open).
     pub fn read_from(name: &str, reader: impl Read + Seek) -> Result<Self, ReadError> {
-        let mut archive = Archive::open(name.to_owned(), reader)?;
+        let hint = "only files of `scipy.sparse.save_npz` can be read";
+        let mut archive = Archive::open(name.to_owned(), reader, hint)?;
         let format = archive.array("format")?;
         let format = format.text().map_err(|m| archive.content("format", m))?;
         if format != "csr" {
@@ -155,13 +214,15 @@ impl NpzCsr {
 /// An open npz file.
 struct Archive<R> {
     file: String,
+    /// What to say of an array that is not there.
+    hint: &'static str,
     zip: ZipArchive<R>,
 }
 
 impl<R: Read + Seek> Archive<R> {
-    fn open(file: String, reader: R) -> Result<Self, ReadError> {
+    fn open(file: String, reader: R, hint: &'static str) -> Result<Self, ReadError> {
         match ZipArchive::new(reader) {
-            Ok(zip) => Ok(Archive { file, zip }),
+            Ok(zip) => Ok(Archive { file, hint, zip }),
             Err(ZipError::Io(source)) => Err(ReadError::Io { file, source }),
             Err(error) => Err(ReadError::Content {
                 file,
@@ -180,9 +241,7 @@ impl<R: Read + Seek> Archive<R> {
 
     fn array(&mut self, name: &str) -> Result<Npy, ReadError> {
         let Some(index) = self.zip.index_for_name(&format!("{name}.npy")) else {
-            return Err(self.refuse(format!(
-                "there is no array `{name}`: only files of `scipy.sparse.save_npz` can be read"
-            )));
+            return Err(self.refuse(format!("there is no array `{name}`: {}", self.hint)));
         };
         let mut bytes = Vec::new();
         let read = match self.zip.by_index(index) {
@@ -193,21 +252,13 @@ impl<R: Read + Seek> Archive<R> {
     }
 }
 
-/// The result for the element type that an array has, or the message for one that is not listed.
-macro_rules! by_element {
-    ($npy:expr, $what:literal, $($name:literal => $result:expr),* $(,)?) => {
-        match $npy.element() {
-            $($name => $result,)*
-            other => Err(format!(concat!("elements of type `{}` are not ", $what), other)),
-        }
-    };
-}
-
 fn unsigned<R: Read + Seek>(archive: &mut Archive<R>, name: &str) -> Result<Vec<u64>, ReadError> {
     let npy = archive.array(name)?;
     by_element!(npy, "indices",
         "i4" => convert::<i32, u64>(&npy),
+        "u4" => convert::<u32, u64>(&npy),
         "i8" => convert::<i64, u64>(&npy),
+        "u8" => npy.numbers(),
     )
     .map_err(|message| archive.content(name, message))
 }
@@ -216,7 +267,9 @@ fn column_ids<R: Read + Seek>(archive: &mut Archive<R>) -> Result<ColumnIds, Rea
     let npy = archive.array("indices")?;
     by_element!(npy, "indices",
         "i4" => convert::<i32, u32>(&npy).map(ColumnIds::U32),
+        "u4" => npy.numbers().map(ColumnIds::U32),
         "i8" => convert::<i64, u64>(&npy).map(ColumnIds::U64),
+        "u8" => npy.numbers().map(ColumnIds::U64),
     )
     .map_err(|message| archive.content("indices", message))
 }

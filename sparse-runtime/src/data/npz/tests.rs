@@ -67,14 +67,19 @@ fn arrays() -> Vec<(&'static str, Vec<u8>)> {
     ]
 }
 
-/// Reads the file of these arrays.
-fn read_arrays(arrays: &[(&str, Vec<u8>)]) -> Result<Csr<f32>, ReadError> {
+/// The file of these arrays.
+fn zipped(arrays: &[(&str, Vec<u8>)]) -> Cursor<Vec<u8>> {
     let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
     for (name, bytes) in arrays {
         zip.start_file(format!("{name}.npy"), SimpleFileOptions::default()).unwrap();
         zip.write_all(bytes).unwrap();
     }
-    NpzCsr::read_from("file", zip.finish().unwrap())?.into_csr()
+    zip.finish().unwrap()
+}
+
+/// Reads the file of these arrays.
+fn read_arrays(arrays: &[(&str, Vec<u8>)]) -> Result<Csr<f32>, ReadError> {
+    NpzCsr::read_from("file", zipped(arrays))?.into_csr()
 }
 
 /// What reading says once one array is another.
@@ -109,8 +114,40 @@ fn other_element_types() {
     }
     let one = with("data", npy("|b1", "(1,)", &[1])).unwrap();
     assert_eq!(one.values(), [1.0]);
+    for (descr, bytes) in [("<u4", vec![2, 0, 0, 0]), (">u8", vec![0, 0, 0, 0, 0, 0, 0, 2])] {
+        assert_eq!(with("indices", npy(descr, "(1,)", &bytes)).as_ref(), Ok(&seven), "{descr}");
+    }
     let csr: Vec<u8> = "csr".chars().flat_map(|c| u32::from(c).to_le_bytes()).collect();
     assert_eq!(with("format", npy("<U3", "()", &csr)).as_ref(), Ok(&seven));
+}
+
+#[test]
+fn integers_as_ids() {
+    let read = |descr, bytes: &[u8], shape| {
+        read_ids_from("file", zipped(&[("y", npy(descr, shape, bytes))]), "y")
+    };
+    // 2⁶³ + 1 is no f64, and -1 stays what it is until something asks for a class.
+    let large = (1u64 << 63) + 1;
+    for (descr, bytes, expected) in [
+        ("<i8", le(&[-1i64, 1 << 40], |id| id.to_le_bytes()), Ids::I64(vec![-1, 1 << 40].into())),
+        ("<u8", le(&[large, 3], |id| id.to_le_bytes()), Ids::U64(vec![large, 3].into())),
+        (">u4", le(&[7u32, u32::MAX], |id| id.to_be_bytes()), Ids::U32(vec![7, u32::MAX].into())),
+        ("<i4", le(&[7i32, -2], |id| id.to_le_bytes()), Ids::I64(vec![7, -2].into())),
+        ("|u1", vec![3, 255], Ids::U32(vec![3, 255].into())),
+        ("|i1", vec![3, 255], Ids::I64(vec![3, -1].into())),
+    ] {
+        assert_eq!(read(descr, &bytes, "(2,)").unwrap(), expected, "{descr}");
+    }
+    let message = |result: Result<Ids, ReadError>| result.unwrap_err().to_string();
+    assert_eq!(
+        message(read("<f4", &[0; 4], "(1,)")),
+        "`file`: array `y`: elements of type `f4` are not ids"
+    );
+    assert!(message(read("<i8", &[0; 16], "(2, 1)")).starts_with("`file`: array `y`: "));
+    assert_eq!(
+        message(read_ids_from("file", zipped(&[]), "y")),
+        "`file`: there is no array `y`: name one of those that were given to `numpy.savez`"
+    );
 }
 
 #[test]
@@ -240,12 +277,7 @@ fn file_of(matrix: &Csr<f64>, wide: bool) -> Vec<u8> {
         ("shape", npy("<i8", "(2,)", &le(&shape, |i: &i64| i.to_le_bytes()))),
         ("data", values),
     ];
-    let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
-    for (name, bytes) in arrays {
-        zip.start_file(format!("{name}.npy"), SimpleFileOptions::default()).unwrap();
-        zip.write_all(&bytes).unwrap();
-    }
-    zip.finish().unwrap().into_inner()
+    zipped(&arrays).into_inner()
 }
 
 fn matrices() -> impl Strategy<Value = Csr<f64>> {

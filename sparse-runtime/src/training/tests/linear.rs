@@ -102,7 +102,8 @@ impl<T: Float, const GRAPH: u64> Model for Linear<T, GRAPH> {
             shape: &[Extent::Constant(1)],
         },
     ];
-    const OUTPUTS: &'static [OutputInfo] = &[OutputInfo { name: "pred", storage: Storage::Dense }];
+    const OUTPUTS: &'static [OutputInfo] =
+        &[OutputInfo { name: "pred", storage: Storage::Dense, element: T::TYPE }];
 
     fn dims(&self) -> &Dims {
         &self.dims
