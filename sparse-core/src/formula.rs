@@ -115,6 +115,12 @@ impl BinaryOperator {
     }
 }
 
+/// The sign that stands for an operator of the table in a formula: `<` for `less`.
+pub fn sign_of(operator: &str) -> Option<&'static str> {
+    let sign = BinaryOperator::ALL.into_iter().find(|sign| sign.operator_name() == operator);
+    sign.map(BinaryOperator::symbol)
+}
+
 /// The value of an attribute in a formula.
 #[derive(Clone, Debug, PartialEq)]
 pub enum AttributeFormula {

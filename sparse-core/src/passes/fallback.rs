@@ -4,10 +4,10 @@
 //! As few operands as possible pass through `dense`, an operator of the table like any other, and the plan shows it: the
 //! other operands keep the kernels that read them sparse, and gradients that sparse kernels give.
 
-use super::infer_storage::{choose, push_inferred};
+use super::infer_storage::{choose, covers, push_inferred};
 use crate::diagnostics::{Code, Diagnostic};
 use crate::ir::{Apply, Attributes, Fallback, Graph, Kind, Place, Value, ValueId};
-use crate::operators::{self, Operator};
+use crate::operators::{self, Operator, Signature};
 use crate::shapes::{Dim, size_formula};
 use crate::storage::Storage;
 
@@ -212,7 +212,7 @@ fn refusal(graph: &Graph, apply: &Apply, value: &Value, converted: &[usize]) -> 
                 if dense.contains(&index) { format!("dense({operand})") } else { operand }
             });
             let mut words: Vec<String> = spelled.collect();
-            let call = match infix(operator) {
+            let call = match crate::formula::sign_of(operator.name) {
                 Some(sign) if words.len() == 2 => words.join(&format!(" {sign} ")),
                 _ => {
                     let given = apply.attributes.iter();
@@ -220,20 +220,19 @@ fn refusal(graph: &Graph, apply: &Apply, value: &Value, converted: &[usize]) -> 
                     format!("{}({})", operator.name, words.join(", "))
                 }
             };
-            format!("write `{call}` to accept the cost, or `fallback = warn;` in the model")
+            // A rule that a number or an attribute rules out says under which condition it holds.
+            let unmet = operator.storage.iter().find_map(|rule| {
+                let signature = rule.signature();
+                let condition = signature.condition?;
+                let without = Signature { condition: None, ..signature };
+                covers(graph, apply, &without)
+                    .then(|| format!("`{}` is a rule {}; ", rule.text(), condition.text))
+            });
+            let unmet = unmet.unwrap_or_default();
+            format!("{unmet}write `{call}` to accept the cost, or `fallback = warn;` in the model")
         }
     };
     Diagnostic::new(Code::WouldBeDense, value.place, message).help(help)
-}
-
-fn infix(operator: &Operator) -> Option<&'static str> {
-    match operator.name {
-        "add" => Some("+"),
-        "subtract" => Some("-"),
-        "multiply" => Some("*"),
-        "divide" => Some("/"),
-        _ => None,
-    }
 }
 
 /// `a \`csr\` value` or `\`csr\` and \`row_sparse\``.

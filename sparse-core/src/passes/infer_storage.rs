@@ -138,7 +138,7 @@ pub(super) fn choose(
     Err(NoRule::Covers)
 }
 
-fn covers(graph: &Graph, apply: &Apply, signature: &Signature) -> bool {
+pub(super) fn covers(graph: &Graph, apply: &Apply, signature: &Signature) -> bool {
     if signature.operands.len() != apply.operands.len() {
         return false;
     }
