@@ -10,6 +10,9 @@
 //! A function with parameters takes them as attributes; whether it is 0 at 0 may depend on them, and so may the storage of its
 //! result: `clip(x, lower = -1, upper = 1)` of a csr is csr, `clip(x, lower = 1, upper = 2)` is refused.
 
+// A slope is the number that its formula spells out.
+#![allow(clippy::approx_constant)]
+
 use super::{
     BinaryFamily, Condition, Kind, Operator, ROW, Rule, gradient, no_gradient, number, number_or,
     rule, surrogate,

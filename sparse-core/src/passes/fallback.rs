@@ -7,7 +7,7 @@
 use super::infer_storage::{choose, covers, push_inferred};
 use crate::diagnostics::{Code, Diagnostic};
 use crate::ir::{Apply, Attributes, Fallback, Graph, Kind, Place, Value, ValueId};
-use crate::operators::{self, Operator, Signature};
+use crate::operators::{self, Signature};
 use crate::shapes::{Dim, size_formula};
 use crate::storage::Storage;
 

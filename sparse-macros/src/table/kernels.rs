@@ -61,6 +61,7 @@ pub(crate) fn kernels() -> TokenStream {
         #[allow(
             clippy::too_many_arguments,
             clippy::redundant_closure,
+            clippy::approx_constant,
             clippy::eq_op,
             clippy::neg_multiply,
             dead_code,

@@ -11,6 +11,9 @@
 //! allocates nothing. Operands are canonical by type, and their shapes were checked by the caller: a kernel that
 //! is called with shapes that the operator refuses panics or gives an array of no meaning.
 
+// The arguments of a kernel are the operands and attributes of its row.
+#![allow(clippy::too_many_arguments)]
+
 pub(crate) mod broadcast;
 mod context;
 mod index_set;
