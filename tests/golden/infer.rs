@@ -8,6 +8,7 @@ use crate::case::{Tensor, cases, id, storage};
 use crate::operators::{Compilation, backward, forward, operand_name};
 use crate::reasons::{Deviation, Kind, judge, judge_failure, operator_name};
 use crate::recipes::{Build, Recipe, recipe};
+use crate::refusals::is_refusal;
 use crate::tally::{Outcome, Tally};
 use nnz::core::compile::Compiled;
 use nnz::core::shapes::{Dim, Dims};
@@ -57,7 +58,7 @@ fn run_case(
                 vec![Kind::Accepted.because("it is accepted, and the reference refuses it")]
             }
             Ok(Compilation::Refused(message, _)) => vec![Kind::Converted.because(message)],
-            Err(_) => Vec::new(),
+            Err(message) => return is_refusal(message).map(|()| Vec::new()),
         });
     }
     let forward = compiled?;

@@ -23,5 +23,6 @@ mod noncanonical;
 mod operators;
 mod reasons;
 mod recipes;
+mod refusals;
 mod tally;
 mod train;

@@ -42,7 +42,7 @@ pub(super) const REASONS: &[Reason] = &[
         why: "a kernel reads a sparse operand as it is, and a result or gradient that is 0 where nothing is stored stays sparse",
     },
     Reason {
-        patterns: &["elemwise_div.cd.*", "elemwise_div.rd.*", "scatter_elemwise_div.*"],
+        patterns: &["*_div.cd.*", "*_div.rd.*", "scatter_elemwise_div.*"],
         kinds: &[Rule, GradientRule, Sparser, GradientSparser, ZeroForNan],
         why: "the quotient of a sparse dividend stores what that stores, as `broadcast_div` does: what is not stored is 0, not 0/0",
     },

@@ -14,14 +14,4 @@ pub(super) const REASONS: &[Reason] = &[
         kinds: &[GradientRefused],
         why: "the reference declares a dense gradient of the csr operand and never computes it; it is computed here, on conversions where they are needed",
     },
-    Reason {
-        patterns: &["square_sum.*", "cast_storage.*"],
-        kinds: &[Accepted],
-        why: "a kernel reads what is stored in any storage, where the reference has one for some of them",
-    },
-    Reason {
-        patterns: &["clip.*"],
-        kinds: &[Converted],
-        why: "limits on one side of 0 make the result dense, which a fallback allows; the reference refuses it",
-    },
 ];

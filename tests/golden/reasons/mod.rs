@@ -10,6 +10,7 @@ mod elementwise;
 mod graphs;
 mod infer;
 mod nn;
+mod refusals;
 mod structure;
 
 /// In what a result differs.
@@ -51,6 +52,12 @@ pub(crate) struct Deviation {
     message: String,
 }
 
+impl Deviation {
+    pub(crate) fn kind(&self) -> Kind {
+        self.kind
+    }
+}
+
 impl Kind {
     pub(crate) fn because(self, message: impl Into<String>) -> Deviation {
         Deviation { kind: self, message: message.into() }
@@ -66,9 +73,9 @@ struct Reason {
 
 /// The reasons, one file a family of operators.
 fn reasons() -> impl Iterator<Item = &'static Reason> {
-    [elementwise::REASONS, structure::REASONS, nn::REASONS, infer::REASONS, graphs::REASONS]
-        .into_iter()
-        .flatten()
+    let families = [elementwise::REASONS, structure::REASONS, nn::REASONS];
+    let files = [infer::REASONS, graphs::REASONS, refusals::REASONS];
+    families.into_iter().chain(files).flatten()
 }
 
 /// Patterns of cases of operators that are built, which need something that is not.

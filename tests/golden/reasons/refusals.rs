@@ -1,0 +1,33 @@
+//! What the reference refuses and this library computes: values are those of dense operands.
+
+use super::Kind::*;
+use super::Reason;
+
+pub(super) const REASONS: &[Reason] = &[
+    Reason {
+        patterns: &[
+            "assign.*",
+            "broadcast_*",
+            "cast_storage.*",
+            "dot.cr.TN.default.*",
+            "square_sum.*",
+        ],
+        kinds: &[Accepted],
+        why: "a kernel reads what is stored, in every storage and also broadcast; the reference has one for some combinations",
+    },
+    Reason {
+        patterns: &["clip.*"],
+        kinds: &[Converted],
+        why: "limits on one side of 0 make the result dense, which a fallback allows; the reference refuses it",
+    },
+    Reason {
+        patterns: &["slice.*"],
+        kinds: &[Accepted],
+        why: "a part without elements is an array without elements",
+    },
+    Reason {
+        patterns: &["sgd.*.rows_missing.*"],
+        kinds: &[Accepted],
+        why: "a parameter is a table of all its rows: those that are not given are zero",
+    },
+];

@@ -1,0 +1,172 @@
+//! What the reference refuses, when storage types are inferred or when it runs.
+//!
+//! An operator is refused by the compiler, with any fallback, or by an error of a constructor or of the interpreter; or it is better on
+//! purpose: then it gives what it gives of dense operands, where storage says nothing, and a [reason](crate::reasons) covers it.
+
+use crate::case::{Tensor, cases, id};
+use crate::compare::Tolerance;
+use crate::libsvm;
+use crate::operators::{Compilation, FORWARD, arrays, compare, forward};
+use crate::reasons::{Deviation, Kind, judge};
+use crate::recipes::{Build, Recipe, recipe};
+use crate::tally::{Outcome, Tally};
+use crate::train;
+use nnz::core::storage::Storage;
+use nnz::formats::Dense;
+use nnz::interpreter::evaluate;
+use nnz::kernels::Array;
+use nnz::optimizer::{ParameterSpec, Updater};
+use nnz::prelude::*;
+use serde_json::Value;
+
+#[test]
+fn refusals() {
+    let Some(cases) = cases("refusals") else { return };
+    let mut tally = Tally::new("refusals");
+    for case in &cases {
+        tally.add(id(case), outcome(case));
+    }
+    tally.finish();
+}
+
+fn outcome(case: &Value) -> Outcome {
+    // A case is called by its file, and by its id there.
+    let name = id(case);
+    let names = [name, name.split_once('/').map_or(name, |(_, id)| id)];
+    let judge = |result| match result {
+        Ok(deviations) => judge(&names, deviations),
+        Err(message) => Outcome::Failed(message),
+    };
+    match (case["op"].as_str(), case["optimizer"].as_str(), case["family"].as_str()) {
+        (Some("LibSVMIter"), ..) => libsvm::run_refusal(case),
+        (Some(op), ..) => match recipe(op, &case["attrs"]) {
+            Ok(Recipe::Built { build, explicit }) => {
+                judge(run_operator(case, &build, explicit.as_ref()))
+            }
+            Ok(Recipe::NotBuilt(what)) => Outcome::NotBuilt(what),
+            Err(message) => Outcome::Failed(message),
+        },
+        (_, Some("sgd"), _) => judge(run_sgd(case)),
+        (_, Some(name), _) if train::NOT_BUILT.contains(&name) => {
+            Outcome::NotBuilt(name.to_owned())
+        }
+        (_, _, Some("train_svrg")) => Outcome::NotBuilt("SVRG".to_owned()),
+        _ => Outcome::Failed("neither an operator nor an optimizer that is known".into()),
+    }
+}
+
+fn run_operator(
+    case: &Value,
+    build: &Build,
+    explicit: Option<&Build>,
+) -> Result<Vec<Deviation>, String> {
+    let inputs = Tensor::read_all(&case["inputs"])?;
+    let inputs: Vec<Tensor> = inputs.into_iter().collect::<Option<_>>().ok_or("no input")?;
+    let compiled =
+        Compilation::of(build, explicit, |build, fallback| forward(build, &inputs, fallback));
+    let compiled = match compiled {
+        Ok(compiled) => compiled,
+        Err(message) => return is_refusal(message).map(|()| Vec::new()),
+    };
+    let Ok(arrays) = arrays(&inputs) else { return Ok(Vec::new()) };
+    let Ok(values) = evaluate(compiled.compiled(), &arrays) else { return Ok(Vec::new()) };
+    let found = values.output("o").ok_or("no output")?;
+
+    let expected = of_dense(&inputs, build, explicit)?;
+    let tolerance = Tolerance::of_case(id(case), case["op"].as_str().unwrap_or_default());
+    let mut deviations = Vec::new();
+    compare(tolerance, "output", found, &expected, FORWARD, &mut deviations)?;
+    // It has the storage that it has; its values must be right.
+    deviations.retain(|deviation| !matches!(deviation.kind(), Kind::Sparser));
+    deviations.push(match &compiled {
+        Compilation::Accepted(_) => Kind::Accepted.because("accepted as it stands"),
+        Compilation::Refused(message, _) => Kind::Converted.because(message),
+    });
+    Ok(deviations)
+}
+
+/// A refusal is a diagnostic of the catalogue, and not a bug of the compiler.
+pub(crate) fn is_refusal(message: String) -> Result<(), String> {
+    match message.contains("[NNZ0") && !message.contains("[NNZ09") {
+        true => Ok(()),
+        false => Err(message),
+    }
+}
+
+/// What an operator gives of dense operands.
+fn of_dense(inputs: &[Tensor], build: &Build, explicit: Option<&Build>) -> Result<Tensor, String> {
+    let inputs: Vec<Tensor> = inputs.iter().map(Tensor::expanded).collect();
+    let compiled =
+        Compilation::of(build, explicit, |build, fallback| forward(build, &inputs, fallback))?;
+    let values =
+        evaluate(compiled.compiled(), &arrays(&inputs)?).map_err(|error| error.to_string())?;
+    let found = values.output("o").ok_or("no output")?;
+    let dense = match found {
+        Array::Dense(dense) => Ok(dense.clone()),
+        Array::Csr(csr) => csr.to_dense(),
+        Array::RowSparse(rows) => rows.to_dense(),
+        Array::Ids(_) => return Err("ids".into()),
+    };
+    let dense = dense.map_err(|error| error.to_string())?;
+    Ok(Tensor {
+        storage: Some(Storage::Dense),
+        shape: dense.shape().to_vec(),
+        data: dense.values().iter().map(|&value| f64::from(value)).collect(),
+        ..Tensor::default()
+    })
+}
+
+/// A weight that does not store all its rows: a table of all of them, of which the others are zero.
+fn run_sgd(case: &Value) -> Result<Vec<Deviation>, String> {
+    let hyper = case["hyper"].as_object().ok_or("no hyperparameters")?;
+    let mut rule = Sgd { lazy_update: LazyUpdate::Touched, ..Sgd::default() };
+    for (name, value) in hyper {
+        match (name.as_str(), value.as_f64(), value.as_bool()) {
+            ("learning_rate", Some(rate), _) => rule.learning_rate = rate,
+            ("momentum", Some(momentum), _) => rule.momentum = momentum,
+            ("lazy_update", _, Some(true)) => {}
+            ("lazy_update", _, Some(false)) => rule.lazy_update = LazyUpdate::Dense,
+            _ => return Err(format!("unknown hyperparameter `{name}`")),
+        }
+    }
+    let weight = Tensor::read(&case["weight"])?;
+    let gradients = Tensor::read_all(&case["grads"])?;
+    let gradients: Vec<Tensor> = gradients.into_iter().collect::<Option<_>>().ok_or("null")?;
+    let expected = textbook(&rule, &weight, &gradients);
+
+    let error = |error: &dyn std::fmt::Display| error.to_string();
+    let Array::Dense(mut table) = weight.expanded().array()? else { return Err("dense".into()) };
+    let (n_rows, row_size) = (weight.shape[0], weight.shape[1..].iter().product());
+    let spec = ParameterSpec::new("weight", n_rows, row_size, Some(Storage::RowSparse));
+    let mut updater = Updater::<Sgd, f32>::new(rule, [spec]).map_err(|e| error(&e))?;
+    for gradient in &gradients {
+        let Array::RowSparse(gradient) = gradient.array()? else {
+            return Err("a gradient that is not row_sparse".into());
+        };
+        updater.begin_step().map_err(|e| error(&e))?;
+        updater.apply_row_sparse(0, table.values_mut(), gradient.view()).map_err(|e| error(&e))?;
+        updater.end_step().map_err(|e| error(&e))?;
+    }
+    let found: &Dense = &table;
+    let numbers = found.values().iter().map(|&value| f64::from(value));
+    Tolerance::of_case(id(case), "").compare("weight", numbers, &expected)?;
+    Ok(vec![Kind::Accepted.because("a weight without some of its rows is updated")])
+}
+
+/// The recurrence, in `f64`: m ← momentum · m - rate · g, w ← w + m, of the rows of the gradient or of all.
+fn textbook(rule: &Sgd, weight: &Tensor, gradients: &[Tensor]) -> Vec<f64> {
+    let row_size = weight.shape[1..].iter().product::<usize>();
+    let mut w = weight.expand();
+    let mut m = vec![0.0; w.len()];
+    for gradient in gradients {
+        let dense = gradient.expand();
+        for at in 0..w.len() {
+            let touched = gradient.indices.contains(&((at / row_size) as u64));
+            if touched || rule.lazy_update == LazyUpdate::Dense {
+                m[at] = rule.momentum * m[at] - rule.learning_rate * dense[at];
+                w[at] += m[at];
+            }
+        }
+    }
+    w
+}
