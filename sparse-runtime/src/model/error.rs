@@ -46,8 +46,8 @@ pub enum ModelError {
         name: &'static str,
         /// The row of the batch.
         row: usize,
-        /// The id.
-        id: i128,
+        /// The id, which may be negative.
+        id: String,
         /// What ids must be below.
         bound: usize,
     },
@@ -106,7 +106,7 @@ impl ModelError {
         bound: usize,
     ) -> Self {
         let row = position / ids.shape().row_size().max(1);
-        ModelError::Id { model, name, row, id: ids.number(position), bound }
+        ModelError::Id { model, name, row, id: ids.number(position).to_string(), bound }
     }
 
     #[cold]
