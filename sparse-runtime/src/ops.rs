@@ -75,7 +75,7 @@ macro_rules! transposes {
     };
 }
 
-transposes!(Dense, Csr);
+transposes!(Dense, Csr, RowSparse);
 
 /// The operator's own shape rule and the condition of its storage rule, at run time.
 fn check(

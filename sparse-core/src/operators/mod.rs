@@ -5,6 +5,7 @@
 
 mod dot;
 mod elementwise;
+mod layers;
 mod loss;
 mod parts;
 mod reduce;
@@ -215,7 +216,7 @@ pub fn all() -> impl Iterator<Item = &'static Operator> {
 }
 
 /// The families: title and operators, in the order of the documentation.
-pub fn families() -> [(&'static str, &'static [&'static Operator]); 8] {
+pub fn families() -> [(&'static str, &'static [&'static Operator]); 9] {
     [
         ("dot", dot::ALL),
         ("elementwise", elementwise::ALL),
@@ -224,6 +225,7 @@ pub fn families() -> [(&'static str, &'static [&'static Operator]); 8] {
         ("parts", parts::ALL),
         ("structure", structure::ALL),
         ("storage", storage_casts::ALL),
+        ("layers", layers::ALL),
         ("loss", loss::ALL),
     ]
 }

@@ -139,19 +139,18 @@ fn closed(operator: &'static Operator, rule: &Rule) -> (Graph, Option<ValueId>) 
                 Pattern::Scalar => return graph.constant(number(operator, &signature), Place(0)),
                 Pattern::Ids => (ValueKind::Input, Storage::Dense, ElementType::U32),
                 Pattern::Like => (ValueKind::Input, Storage::Dense, ElementType::F32),
-                Pattern::Array(Storage::Csr, turned) => {
+                Pattern::Array(storage, turned) => {
                     if *turned {
                         shape.reverse();
                         let flag = operator.transpose_flag(index).unwrap();
                         attributes.set(flag, AttributeValue::Flag(true));
                     }
-                    (ValueKind::Input, Storage::Csr, ElementType::F32)
+                    let kind = match storage {
+                        Storage::Csr => ValueKind::Input,
+                        _ => ValueKind::Parameter { initializer: String::new(), frozen: false },
+                    };
+                    (kind, *storage, ElementType::F32)
                 }
-                Pattern::Array(storage, _) => (
-                    ValueKind::Parameter { initializer: String::new(), frozen: false },
-                    *storage,
-                    ElementType::F32,
-                ),
             };
             graph.declare(kind, &name, storage, element, shape, Place(0))
         })

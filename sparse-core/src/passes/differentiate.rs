@@ -1,7 +1,7 @@
 //! Reverse-mode differentiation: gradients are formulas over the same operators, inferred by the same rules.
 
 use super::separate::make_distinct;
-use super::{infer_shapes, infer_storage};
+use super::{infer_shapes, infer_storage, masked};
 use crate::diagnostics::{Code, Diagnostic};
 use crate::formula::{AttributeFormula, Formula};
 use crate::ir::{Apply, AttributeValue, Attributes, Graph, Kind, Number, Place, ValueId};
@@ -326,6 +326,13 @@ pub(super) fn derived(
     if name == "reduce_to" && graph.shape(operands[0]) == graph.shape(operands[1]) {
         return operands[0];
     }
+    if name == "multiply"
+        && let Some((product, flags)) = masked::product_at_pattern(graph, &operands)
+    {
+        let like = product[2];
+        let sampled = derived(graph, "sampled_dot", product.to_vec(), flags, place, diagnostics);
+        return derived(graph, name, vec![sampled, like], attributes, place, diagnostics);
+    }
     let Some(operator) = operators::find(name) else {
         diagnostics.push(Diagnostic::new(Code::Internal, place, format!("no operator `{name}`")));
         return operands[0];
@@ -418,6 +425,23 @@ s = dot(x, w)
         let (_, diagnostics) = run(&format!("{LINEAR}l = squared_error(s, y)\nloss l"));
         assert_eq!(diagnostics.len(), 1);
         assert!(diagnostics[0].starts_with("[NNZ0403] no loss depends on the parameter `b`"));
+    }
+
+    #[test]
+    fn a_product_that_a_csr_masks_is_made_at_its_pattern() {
+        let (printed, diagnostics) = run("\
+model M f32
+x = input csr f32 [n, d]
+y = label dense f32 [n, 2]
+a = param dense f32 [d] \"Zeros\"
+w = param dense f32 [d, 2] \"Zeros\"
+z = multiply(x, a)
+s = dot(z, w)
+l = squared_error(s, y)
+loss l");
+        assert!(diagnostics.is_empty(), "{diagnostics:?}");
+        let sampled = "sampled_dot(%8, w, x, transpose_rhs = true): csr [n, d]";
+        assert!(printed.contains(sampled), "{printed}");
     }
 
     #[test]

@@ -6,6 +6,7 @@ mod fallback;
 mod fuse;
 mod infer_shapes;
 mod infer_storage;
+mod masked;
 mod plan;
 mod rows;
 mod separate;

@@ -66,15 +66,25 @@ fn rows_read_by(graph: &Graph, id: ValueId, parameter: ValueId) -> Option<RowSet
     if operands.all(|(at, id)| *id != parameter || apply.operator.lends_shape_only(at)) {
         return None;
     }
-    let by_columns = apply.operator.name == "dot"
-        && apply.operands[1] == parameter
-        && graph.storage(apply.operands[0]) == Storage::Csr
-        && !apply.attributes.flag("transpose_lhs")
-        && !apply.attributes.flag("transpose_rhs");
-    Some(if by_columns {
-        RowSet::Columns(BTreeSet::from([apply.operands[0]]))
-    } else {
-        RowSet::All
+    let turned = |flag| apply.attributes.flag(flag);
+    // The operand whose columns or ids name the rows of the second one.
+    let names = match apply.operator.name {
+        "dot" if !turned("transpose_lhs") && !turned("transpose_rhs") => Some(0),
+        "embedding" | "embedding_bag" => Some(0),
+        "pairwise_interaction" | "pairwise_interaction_gradient" | "pairwise_interaction_slope" => {
+            Some(0)
+        }
+        "sampled_dot" if turned("transpose_rhs") => Some(2),
+        _ => None,
+    };
+    let names = names.map(|operand| apply.operands[operand]);
+    let named =
+        |id: &ValueId| graph.storage(*id) == Storage::Csr || !graph.value(*id).element.is_float();
+    Some(match names.filter(named) {
+        Some(names) if apply.operands[1] == parameter && apply.operands[0] != parameter => {
+            RowSet::Columns(BTreeSet::from([names]))
+        }
+        _ => RowSet::All,
     })
 }
 
@@ -91,6 +101,10 @@ pub fn rows_stored(graph: &Graph, id: ValueId) -> RowSet {
         "dot" if apply.attributes.flag("transpose_lhs") && graph.storage(lhs) == Storage::Csr => {
             RowSet::Columns(BTreeSet::from([lhs]))
         }
+        "embedding_bag_gradient" | "pairwise_interaction_gradient" => {
+            RowSet::Columns(BTreeSet::from([lhs]))
+        }
+        "embedding_gradient" => RowSet::Columns(BTreeSet::from([apply.operands[1]])),
         "add" | "subtract" => rows_stored(graph, lhs).union(rows_stored(graph, apply.operands[1])),
         _ if !keeps_rows(apply.operator) => RowSet::All,
         _ => apply

@@ -3,7 +3,7 @@
 //! A shape rule is one of
 //!
 //! - `[m, k] [k, n] -> [m, n]`: ranks and equal extents by letter; an operand read transposed is
-//!   turned first; where ranks differ, alternatives are separated by `|`;
+//!   turned first; a number is that extent; where ranks differ, alternatives are separated by `|`;
 //! - `same same -> same`, `same same -> []`: all operands have one shape;
 //! - `same same rows -> []`: the last operand has one element for each row of the first;
 //! - `any any -> like`: the result has the shape of the operand called `like`;
@@ -314,6 +314,15 @@ fn signature(
                 for (place, name) in names.iter().enumerate() {
                     let axis = if turned { dims.len() - 1 - place } else { place };
                     let dim = unify.resolve(&dims[axis]);
+                    if let Ok(size) = name.parse().map(Dim::Size) {
+                        if !unify.unify(&size, &dim) {
+                            let message = format!(
+                                "`{{{operand}}}` must have extent {size} in dimension {axis}, but has `{dim}`"
+                            );
+                            return Err(ShapeError::Attribute { message });
+                        }
+                        continue;
+                    }
                     match letters.iter().find(|(letter, _)| letter == name) {
                         None => letters.push((name, (operand, axis, dim))),
                         Some((_, first)) => {
@@ -331,6 +340,9 @@ fn signature(
     let result = result.trim();
     if result.starts_with('[') {
         let dims = names_of(result).into_iter().map(|name| {
+            if let Ok(size) = name.parse() {
+                return Dim::Size(size);
+            }
             let Some((_, (_, _, dim))) = letters.iter().find(|(letter, _)| *letter == name) else {
                 malformed()
             };

@@ -231,6 +231,7 @@ fn shapes(
             let smaller = PAIRS.iter().filter(|(large, small)| broadcasts(small, large));
             return smaller.map(|(large, small)| vec![large.to_vec(), small.to_vec()]).collect();
         }
+        "embedding" | "embedding_gradient" => return crate::layers::shapes(operator.name).unwrap(),
         "broadcast_like" => {
             return SHAPES
                 .iter()
@@ -287,6 +288,9 @@ fn by_letters(
         let names = names.into_iter();
         let mut shape: Vec<usize> = names
             .map(|name| {
+                if let Ok(size) = name.parse() {
+                    return size;
+                }
                 let next = extents[letters.len() % extents.len()];
                 *letters.entry(name).or_insert(next)
             })

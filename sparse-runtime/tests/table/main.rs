@@ -8,6 +8,7 @@ mod allocation;
 mod applications;
 mod given;
 mod gradients;
+mod layers;
 mod moved;
 mod naive;
 mod oracle;

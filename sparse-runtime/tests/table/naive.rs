@@ -2,7 +2,7 @@
 //! is shared with the kernels but the table's own formulas.
 
 use crate::given::Given;
-use crate::moved;
+use crate::{layers, moved};
 use sparse_core::ir::Attributes;
 use sparse_core::operators::{BinaryFamily, Combine, Kind, Operator, Reduction};
 
@@ -103,7 +103,7 @@ impl Naive {
             .fold(0, |place, (extent, i)| place * extent + if *extent == 1 { 0 } else { *i })
     }
 
-    fn transposed(&self) -> Naive {
+    pub(crate) fn transposed(&self) -> Naive {
         let (m, n) = (self.shape[0], self.shape[1]);
         let places: Vec<usize> = (0..m * n).map(|place| place % m * n + place / m).collect();
         Naive {
@@ -190,7 +190,10 @@ pub(crate) fn evaluate(
             "softmax" => softmax(&operands[0]),
             "softmax_gradient" => softmax_gradient(&operands[0], &operands[1]),
             "dense" | "csr" | "row_sparse" => operands[0].clone(),
-            name => return moved::evaluate(name, attributes, operands),
+            name => {
+                return layers::evaluate(name, attributes, operands)
+                    .or_else(|| moved::evaluate(name, attributes, operands));
+            }
         },
     })
 }

@@ -23,6 +23,16 @@ pub(super) fn of(operator: &str, signature: &Signature) -> Option<(Vec<Dims>, At
         "slice_like" => (&[&[5, 4], &[3, 4]], vec![]),
         "slice_like_gradient" => (&[&[3, 4], &[5, 4]], vec![]),
         "concat" => (&[&[5, 4], &[3, 4]], vec![]),
+        "fully_connected" => (&[&[5, 4], &[3, 4], &[3]], vec![]),
+        "embedding" => (&[&[5, 2], &[9, 3]], vec![]),
+        "embedding_gradient" => (&[&[5, 2, 3], &[5, 2], &[9, 3]], vec![]),
+        "embedding_bag" => (&[&[5, 9], &[9, 3]], vec![]),
+        "embedding_bag_gradient" => (&[&[5, 9], &[5, 3]], vec![]),
+        "pairwise_interaction" => (&[&[5, 9], &[9, 3]], vec![]),
+        "pairwise_interaction_gradient" | "pairwise_interaction_slope" => {
+            (&[&[5, 9], &[9, 3], &[5, 1]], vec![])
+        }
+        "sampled_dot" => (&[&[5, 2], &[2, 4], &[5, 4]], vec![]),
         _ => return None,
     };
     let dims = |shape: &&[i64]| shape.iter().map(|extent| Dim::Size(*extent as u64)).collect();

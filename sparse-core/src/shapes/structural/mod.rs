@@ -4,6 +4,7 @@ use super::{Dim, Dims, ShapeError, Substitution, place_of, show};
 use crate::ir::Attributes;
 use crate::operators::Operator;
 
+mod layers;
 mod parts;
 
 /// What a rule may read and unify.
@@ -31,6 +32,7 @@ const fn rule(
 
 /// The rules.
 const RULES: &[Rule] = &[
+    rule("embedding", "that of `ids`, then that of a row of `weight`", layers::embedding),
     rule(
         "slice",
         "every axis cut to its `begin:end:step`, the axes beyond the lists whole",

@@ -1,0 +1,3 @@
+//! Rows of a table by ids. O(ids · size of a row).
+
+pub mod cpu;

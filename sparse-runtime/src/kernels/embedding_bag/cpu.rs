@@ -1,0 +1,69 @@
+//! Sums of rows of a table on the CPU.
+
+use crate::formats::{CsrView, Dense, DenseView, RowSparseView};
+use crate::kernels::features::{Entries, Table, add_scaled};
+use crate::kernels::{Context, dot};
+use sparse_core::element::Float;
+
+/// Sums of rows of a dense table.
+pub fn csr_dense<T: Float>(
+    out: &mut Dense<T>,
+    bags: CsrView<'_, T>,
+    table: DenseView<'_, T>,
+    mean: bool,
+    weighted: bool,
+    context: &mut Context,
+) {
+    match weighted && !mean {
+        true => dot::cpu::csr_dense(out, bags, table, false, context),
+        false => sums(out, bags, table, mean, weighted),
+    }
+}
+
+/// Sums of rows of a row_sparse table; one that is not stored is zero.
+pub fn csr_row_sparse<T: Float>(
+    out: &mut Dense<T>,
+    bags: CsrView<'_, T>,
+    table: RowSparseView<'_, T>,
+    mean: bool,
+    weighted: bool,
+    context: &mut Context,
+) {
+    match weighted && !mean {
+        true => dot::cpu::csr_row_sparse(out, bags, table, context),
+        false => sums(out, bags, table, mean, weighted),
+    }
+}
+
+fn sums<T: Float>(
+    out: &mut Dense<T>,
+    bags: CsrView<'_, T>,
+    table: impl Table<T>,
+    mean: bool,
+    weighted: bool,
+) {
+    out.reset([bags.n_rows(), table.width()]);
+    for (bag, out) in out.values_mut().chunks_exact_mut(table.width().max(1)).enumerate() {
+        let share = share(bags, bag, mean, weighted);
+        bags.for_each(bag, |column, value| {
+            if let Some(row) = table.stored(column) {
+                add_scaled(out, row, if weighted { share * value } else { share });
+            }
+        });
+    }
+}
+
+/// What each entry of a bag is multiplied by: 1, or one over the number of entries or the sum of their values.
+pub(in crate::kernels) fn share<T: Float>(
+    bags: CsrView<'_, T>,
+    bag: usize,
+    mean: bool,
+    weighted: bool,
+) -> T {
+    if !mean {
+        return T::one();
+    }
+    let mut total = T::zero();
+    bags.for_each(bag, |_, value| total += if weighted { value } else { T::one() });
+    if total == T::zero() { total } else { T::one() / total }
+}

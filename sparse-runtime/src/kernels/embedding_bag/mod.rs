@@ -1,0 +1,3 @@
+//! Sums of rows of a table, a bag of them for each row of a csr. O(nnz · k).
+
+pub mod cpu;

@@ -1,0 +1,56 @@
+//! The gradient of sums of rows of a table on the CPU.
+
+use crate::formats::{CsrView, Dense, DenseView, RowSparse};
+use crate::kernels::Context;
+use crate::kernels::embedding_bag::cpu::share;
+use crate::kernels::features::{Entries, add_scaled, number_columns};
+use sparse_core::element::Float;
+
+/// The columns that occur in the bags, ascending, and the sum for each.
+pub fn csr_dense<T: Float>(
+    out: &mut RowSparse<T>,
+    bags: CsrView<'_, T>,
+    grad: DenseView<'_, T>,
+    mean: bool,
+    weighted: bool,
+    context: &mut Context,
+) {
+    let (columns, width) = (&mut context.ids, grad.shape().row_size());
+    out.rebuild([bags.n_cols(), width], |rows, values| {
+        number_columns(columns, bags, |column| rows.push(column as u64));
+        values.resize(rows.len() * width, T::zero());
+        scatter(values, bags, grad, mean, weighted, |column| columns.rank(column));
+    });
+}
+
+/// The same as a table of all rows.
+pub fn csr_dense_into_dense<T: Float>(
+    out: &mut Dense<T>,
+    bags: CsrView<'_, T>,
+    grad: DenseView<'_, T>,
+    mean: bool,
+    weighted: bool,
+    _context: &mut Context,
+) {
+    out.reset([bags.n_cols(), grad.shape().row_size()]);
+    scatter(out.values_mut(), bags, grad, mean, weighted, |column| column);
+}
+
+fn scatter<T: Float>(
+    out: &mut [T],
+    bags: CsrView<'_, T>,
+    grad: DenseView<'_, T>,
+    mean: bool,
+    weighted: bool,
+    place: impl Fn(usize) -> usize,
+) {
+    let width = grad.shape().row_size();
+    for (bag, grad) in grad.values().chunks_exact(width.max(1)).enumerate() {
+        let share = share(bags, bag, mean, weighted);
+        bags.for_each(bag, |column, value| {
+            let start = place(column) * width;
+            let factor = if weighted { share * value } else { share };
+            add_scaled(&mut out[start..start + width], grad, factor);
+        });
+    }
+}

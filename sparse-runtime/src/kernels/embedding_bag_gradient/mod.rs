@@ -1,0 +1,3 @@
+//! The gradient of sums of rows of a table. O(nnz · k), and of a dense result its size.
+
+pub mod cpu;

@@ -1,0 +1,97 @@
+//! What layers read: the entries of rows of a matrix, and the rows of a table, whatever their storage.
+
+use super::index_set::IndexSet;
+use crate::formats::{ColumnId, CsrView, DenseView, RowSparseView};
+use crate::with_column_ids;
+use sparse_core::element::Float;
+
+/// A matrix whose rows are read entry by entry.
+pub(super) trait Entries<T: Float>: Copy {
+    /// The number of rows.
+    fn n_rows(&self) -> usize;
+
+    /// Calls `visit` with each entry of a row, its column and value, in order.
+    fn for_each(&self, row: usize, visit: impl FnMut(usize, T));
+}
+
+impl<T: Float> Entries<T> for CsrView<'_, T> {
+    fn n_rows(&self) -> usize {
+        CsrView::n_rows(self)
+    }
+
+    #[inline]
+    fn for_each(&self, row: usize, mut visit: impl FnMut(usize, T)) {
+        let range = self.starts()[row] as usize..self.ends()[row] as usize;
+        let values = &self.values()[range.clone()];
+        with_column_ids!(self.columns(), |ids| {
+            ids[range].iter().zip(values).for_each(|(id, &value)| visit(id.at(), value));
+        });
+    }
+}
+
+/// Every element is an entry.
+impl<T: Float> Entries<T> for DenseView<'_, T> {
+    fn n_rows(&self) -> usize {
+        self.shape().n_rows()
+    }
+
+    #[inline]
+    fn for_each(&self, row: usize, mut visit: impl FnMut(usize, T)) {
+        let elements = self.row(row).unwrap_or_default();
+        elements.iter().enumerate().for_each(|(column, &value)| visit(column, value));
+    }
+}
+
+/// A table that is read by rows.
+pub(super) trait Table<T: Float>: Copy {
+    /// The elements of a row.
+    fn width(&self) -> usize;
+
+    /// A row that is stored; what is not is zero.
+    fn stored(&self, id: usize) -> Option<&[T]>;
+}
+
+impl<T: Float> Table<T> for DenseView<'_, T> {
+    fn width(&self) -> usize {
+        self.shape().row_size()
+    }
+
+    #[inline]
+    fn stored(&self, id: usize) -> Option<&[T]> {
+        self.row(id)
+    }
+}
+
+impl<T: Float> Table<T> for RowSparseView<'_, T> {
+    fn width(&self) -> usize {
+        self.shape().row_size()
+    }
+
+    #[inline]
+    fn stored(&self, id: usize) -> Option<&[T]> {
+        self.row(id)
+    }
+}
+
+/// Numbers the columns that occur in a matrix, ascending; `visit` gets each.
+pub(super) fn number_columns<T: Float>(
+    columns: &mut IndexSet,
+    matrix: CsrView<'_, T>,
+    visit: impl FnMut(usize),
+) {
+    columns.begin(matrix.n_cols());
+    with_column_ids!(matrix.columns(), |ids| {
+        for (&start, &end) in matrix.starts().iter().zip(matrix.ends()) {
+            ids[start as usize..end as usize].iter().for_each(|id| columns.insert(id.at()));
+        }
+    });
+    columns.finish(visit);
+}
+
+/// out += factor · x.
+#[inline(always)]
+pub(super) fn add_scaled<T: Float>(out: &mut [T], x: &[T], factor: T) {
+    for (out, &x) in out.iter_mut().zip(x) {
+        *out += factor * x;
+    }
+}

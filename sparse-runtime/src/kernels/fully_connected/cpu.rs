@@ -1,0 +1,55 @@
+//! Fully connected layers on the CPU.
+
+use crate::formats::{CsrView, Dense, DenseView};
+use crate::kernels::{Context, dot};
+use sparse_core::element::Float;
+
+/// Dense by dense.
+pub fn dense_dense<T: Float>(
+    out: &mut Dense<T>,
+    x: DenseView<'_, T>,
+    weight: DenseView<'_, T>,
+    context: &mut Context,
+) {
+    dot::cpu::dense_dense(out, x, weight, false, true, context);
+}
+
+/// Csr by dense.
+pub fn csr_dense<T: Float>(
+    out: &mut Dense<T>,
+    x: CsrView<'_, T>,
+    weight: DenseView<'_, T>,
+    context: &mut Context,
+) {
+    dot::cpu::csr_dense(out, x, weight, true, context);
+}
+
+/// Dense by dense, with a bias.
+pub fn dense_dense_dense<T: Float>(
+    out: &mut Dense<T>,
+    x: DenseView<'_, T>,
+    weight: DenseView<'_, T>,
+    bias: DenseView<'_, T>,
+    context: &mut Context,
+) {
+    dense_dense(out, x, weight, context);
+    add_to_rows(out, bias);
+}
+
+/// Csr by dense, with a bias.
+pub fn csr_dense_dense<T: Float>(
+    out: &mut Dense<T>,
+    x: CsrView<'_, T>,
+    weight: DenseView<'_, T>,
+    bias: DenseView<'_, T>,
+    context: &mut Context,
+) {
+    csr_dense(out, x, weight, context);
+    add_to_rows(out, bias);
+}
+
+fn add_to_rows<T: Float>(out: &mut Dense<T>, bias: DenseView<'_, T>) {
+    for row in out.values_mut().chunks_exact_mut(bias.values().len().max(1)) {
+        row.iter_mut().zip(bias.values()).for_each(|(out, &bias)| *out += bias);
+    }
+}

@@ -1,0 +1,3 @@
+//! The gradient of pairwise interactions with respect to their table. O(nnz · k), and of a dense result its size.
+
+pub mod cpu;

@@ -1,0 +1,3 @@
+//! The gradient of pairwise interactions with respect to what x stores. O(nnz · k).
+
+pub mod cpu;

@@ -1,0 +1,100 @@
+//! Products at a pattern on the CPU.
+
+use crate::formats::{Csr, CsrView, DenseView, RowSparseView};
+use crate::kernels::Context;
+use crate::kernels::features::Entries;
+use sparse_core::element::Float;
+
+/// Of two dense matrices.
+pub fn dense_dense_csr<T: Float>(
+    out: &mut Csr<T>,
+    lhs: DenseView<'_, T>,
+    rhs: DenseView<'_, T>,
+    like: CsrView<'_, T>,
+    transpose_lhs: bool,
+    transpose_rhs: bool,
+    _context: &mut Context,
+) {
+    let inner = if transpose_lhs { lhs.shape().n_rows() } else { lhs.shape().row_size() };
+    let (lhs, rhs) = (Strided::new(lhs, transpose_lhs), Strided::new(rhs, !transpose_rhs));
+    at_pattern(out, like, |row, column| {
+        if lhs.step == 1 && rhs.step == 1 {
+            let (x, y) = (&lhs.values[row * inner..], &rhs.values[column * inner..]);
+            return x[..inner].iter().zip(y).map(|(&x, &y)| x * y).sum();
+        }
+        (0..inner).map(|at| lhs.at(row, at) * rhs.at(column, at)).sum()
+    });
+}
+
+/// Of a dense matrix and a row_sparse one that is read transposed; a row that is not stored is zero.
+pub fn dense_row_sparse_transposed_csr<T: Float>(
+    out: &mut Csr<T>,
+    lhs: DenseView<'_, T>,
+    rhs: RowSparseView<'_, T>,
+    like: CsrView<'_, T>,
+    _transpose_lhs: bool,
+    _context: &mut Context,
+) {
+    at_pattern(out, like, |row, column| {
+        let (x, y) = (lhs.row(row).unwrap_or_default(), rhs.row(column).unwrap_or_default());
+        x.iter().zip(y).map(|(&x, &y)| x * y).sum()
+    });
+}
+
+/// Writes an element for each entry of `like`.
+fn at_pattern<T: Float>(
+    out: &mut Csr<T>,
+    like: CsrView<'_, T>,
+    element: impl Fn(usize, usize) -> T,
+) {
+    out.assign_csr(like);
+    let mut values = out.values_mut().iter_mut();
+    for row in 0..like.n_rows() {
+        like.for_each(row, |column, _| {
+            if let Some(value) = values.next() {
+                *value = element(row, column);
+            }
+        });
+    }
+}
+
+/// A matrix, read by rows or, transposed, by columns.
+struct Strided<'a, T> {
+    values: &'a [T],
+    row_step: usize,
+    step: usize,
+}
+
+impl<'a, T: Float> Strided<'a, T> {
+    fn new(array: DenseView<'a, T>, by_columns: bool) -> Self {
+        let (values, width) = (array.values(), array.shape().row_size());
+        match by_columns {
+            false => Strided { values, row_step: width, step: 1 },
+            true => Strided { values, row_step: 1, step: width },
+        }
+    }
+
+    #[inline(always)]
+    fn at(&self, row: usize, at: usize) -> T {
+        self.values[row * self.row_step + at * self.step]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::formats::RowSparse;
+
+    #[test]
+    fn no_cost_grows_with_the_width() {
+        let wide = 1 << 40;
+        let like = Csr::from_rows(wide, [vec![(3, 0.0), (wide - 1, 7.0)], vec![]]).unwrap();
+        let lhs = DenseView::new([2, 2], &[1.0, 10.0, 5.0, 5.0]).unwrap();
+        let rhs = RowSparse::new([wide, 2], vec![wide as u64 - 1], vec![2.0, 3.0]).unwrap();
+        let (mut out, mut context) = (Csr::default(), Context::default());
+        let rhs = rhs.view();
+        dense_row_sparse_transposed_csr(&mut out, lhs, rhs, like.view(), false, &mut context);
+        assert_eq!(out.values(), [0.0, 32.0]);
+        assert_eq!(out.n_cols(), wide);
+    }
+}

@@ -1,0 +1,3 @@
+//! The product of two matrices at the places that a csr stores. O(nnz · k).
+
+pub mod cpu;

@@ -1,0 +1,156 @@
+//! Layers: what they can be applied to, and what they mean, index by index.
+
+use crate::naive::Naive;
+use sparse_core::ir::Attributes;
+
+/// Shapes for an operator whose shape rule needs them.
+pub(crate) fn shapes(operator: &str) -> Option<Vec<Vec<Vec<usize>>>> {
+    // The shape of the ids, and of the table.
+    const EMBEDDINGS: [[&[usize]; 2]; 7] = [
+        [&[5, 2], &[9, 3]],
+        [&[7], &[4, 1]],
+        [&[], &[6, 2]],
+        [&[4, 1], &[3]],
+        [&[2, 3], &[5, 2, 2]],
+        [&[0], &[3, 2]],
+        [&[3], &[4, 0]],
+    ];
+    let shapes = EMBEDDINGS.iter().map(|[ids, table]| {
+        let result = [*ids, &table[1..]].concat();
+        match operator {
+            "embedding" => vec![ids.to_vec(), table.to_vec()],
+            _ => vec![result, ids.to_vec(), table.to_vec()],
+        }
+    });
+    ["embedding", "embedding_gradient"].contains(&operator).then(|| shapes.collect())
+}
+
+/// What a layer gives; `None` for another operator.
+pub(crate) fn evaluate(
+    operator: &str,
+    attributes: &Attributes,
+    operands: &[Naive],
+) -> Option<Naive> {
+    let at = |array: &Naive, row: usize, column: usize| array.values[row * array.shape[1] + column];
+    let stored = |row: usize, column: usize| {
+        let bags = &operands[0];
+        bags.stored[row * bags.shape[1] + column]
+    };
+    let first = &operands[0];
+    Some(match operator {
+        "fully_connected" => {
+            let (x, weight) = (first, &operands[1]);
+            let (n, d, h) = (x.shape[0], x.shape[1], weight.shape[0]);
+            grid(n, h, |i, j| {
+                let product: f64 = (0..d).map(|l| at(x, i, l) * at(weight, j, l)).sum();
+                product + operands.get(2).map_or(0.0, |bias| bias.values[j])
+            })
+        }
+        "embedding" => {
+            let (ids, table) = (first, &operands[1]);
+            let row: usize = table.shape[1..].iter().product();
+            let values = ids.values.iter().flat_map(|id| {
+                let start = *id as usize * row;
+                table.values[start..start + row].to_vec()
+            });
+            Naive::dense(&[&ids.shape, &table.shape[1..]].concat(), values.collect())
+        }
+        "embedding_gradient" => {
+            let (ids, table) = (&operands[1], &operands[2]);
+            let row: usize = table.shape[1..].iter().product();
+            let mut sums = vec![0.0; table.values.len()];
+            for (place, id) in ids.values.iter().enumerate() {
+                for column in 0..row {
+                    sums[*id as usize * row + column] += first.values[place * row + column];
+                }
+            }
+            Naive::dense(&table.shape, sums)
+        }
+        "embedding_bag" => {
+            let table = &operands[1];
+            let (n, v, k) = (first.shape[0], first.shape[1], table.shape[1]);
+            grid(n, k, |i, f| {
+                let terms = (0..v).map(|j| share(first, attributes, i, j) * at(table, j, f));
+                terms.sum()
+            })
+        }
+        "embedding_bag_gradient" => {
+            let grad = &operands[1];
+            let (n, v, k) = (first.shape[0], first.shape[1], grad.shape[1]);
+            grid(v, k, |j, f| (0..n).map(|i| share(first, attributes, i, j) * at(grad, i, f)).sum())
+        }
+        "pairwise_interaction" => {
+            let v = &operands[1];
+            let (n, d, k) = (first.shape[0], first.shape[1], v.shape[1]);
+            // Pair by pair.
+            grid(n, 1, |row, _| {
+                let pairs = (0..d).flat_map(|i| (0..i).map(move |j| (i, j)));
+                let terms = pairs.map(|(i, j)| {
+                    let inner: f64 = (0..k).map(|f| at(v, i, f) * at(v, j, f)).sum();
+                    at(first, row, i) * at(first, row, j) * inner
+                });
+                terms.sum()
+            })
+        }
+        "pairwise_interaction_gradient" => {
+            let (v, grad) = (&operands[1], &operands[2]);
+            let (n, d, k) = (first.shape[0], first.shape[1], v.shape[1]);
+            grid(d, k, |i, f| {
+                let others = |row: usize| (0..d).filter(move |j| *j != i).map(move |j| (row, j));
+                let terms = (0..n).flat_map(others).map(|(row, j)| {
+                    grad.values[row] * at(first, row, i) * at(first, row, j) * at(v, j, f)
+                });
+                terms.sum()
+            })
+        }
+        "pairwise_interaction_slope" => {
+            let (v, grad) = (&operands[1], &operands[2]);
+            let (n, d, k) = (first.shape[0], first.shape[1], v.shape[1]);
+            grid(n, d, |row, i| {
+                if !stored(row, i) {
+                    return 0.0;
+                }
+                let terms = (0..d).filter(|j| *j != i).map(|j| {
+                    let inner: f64 = (0..k).map(|f| at(v, i, f) * at(v, j, f)).sum();
+                    grad.values[row] * at(first, row, j) * inner
+                });
+                terms.sum()
+            })
+        }
+        "sampled_dot" => {
+            let read = |array: &Naive, flag| match attributes.flag(flag) {
+                true => array.transposed(),
+                false => array.clone(),
+            };
+            let (lhs, rhs) = (read(first, "transpose_lhs"), read(&operands[1], "transpose_rhs"));
+            let like = &operands[2];
+            grid(lhs.shape[0], rhs.shape[1], |i, j| match like.stored[i * rhs.shape[1] + j] {
+                true => (0..lhs.shape[1]).map(|l| at(&lhs, i, l) * at(&rhs, l, j)).sum(),
+                false => 0.0,
+            })
+        }
+        _ => return None,
+    })
+}
+
+fn grid(n: usize, m: usize, element: impl Fn(usize, usize) -> f64) -> Naive {
+    let values = (0..n * m).map(|place| element(place / m, place % m));
+    Naive::dense(&[n, m], values.collect())
+}
+
+/// What a column is multiplied by in the sum that a bag is.
+fn share(bags: &Naive, attributes: &Attributes, bag: usize, column: usize) -> f64 {
+    let v = bags.shape[1];
+    let weight = |column: usize| match (bags.stored[bag * v + column], attributes.flag("weighted"))
+    {
+        (false, _) => 0.0,
+        (true, true) => bags.values[bag * v + column],
+        (true, false) => 1.0,
+    };
+    let total: f64 = (0..v).map(weight).sum();
+    match attributes.flag("mean") {
+        true if total == 0.0 => 0.0,
+        true => weight(column) / total,
+        false => weight(column),
+    }
+}
