@@ -1,9 +1,9 @@
 //! Every kernel of the table allocates nothing when it is called again: the steady state of training.
 
-use crate::applications::{applications, classes, numbers};
+use crate::applications::{Application, applications, classes, numbers};
 use crate::given::{Given, operands};
 use sparse_core::ir::Attributes;
-use sparse_core::operators::{self, Pattern};
+use sparse_core::operators::{self, Operator, Pattern};
 use sparse_core::storage::Storage;
 use sparse_runtime::formats::{Dense, RowSparseView};
 use sparse_runtime::kernels::{Array, Context, Operand, call_kernel};
@@ -44,7 +44,7 @@ fn no_kernel_allocates_when_it_is_called_again() {
             for result in signature.results() {
                 let name = format!("{}_{}", operator.name, signature.kernel(result));
                 for application in applications(operator, &signature, result) {
-                    let given = largest(&signature.operands, &application.shapes);
+                    let given = largest(operator, &signature.operands, &application);
                     let call = |out: &mut Array<f32>, context: &mut Context| {
                         let views: Vec<_> = given.iter().zip(&signature.operands).collect();
                         let views: Vec<_> = views.into_iter().map(operand).collect();
@@ -76,10 +76,16 @@ fn count(
 }
 
 /// Operands that store everything.
-fn largest(patterns: &[Pattern], shapes: &[Vec<usize>]) -> Vec<(Option<Array<f32>>, f32)> {
+fn largest(
+    operator: &Operator,
+    patterns: &[Pattern],
+    application: &Application,
+) -> Vec<(Option<Array<f32>>, f32)> {
+    let shapes = &application.shapes;
+    let classes = classes(operator, &application.attributes, shapes);
     let mut numbers = numbers("largest");
     let each = patterns.iter().zip(shapes).map(|(pattern, shape)| {
-        let mut choices = operands(*pattern, shape, classes(shapes), true, &mut numbers);
+        let mut choices = operands(*pattern, shape, classes, true, &mut numbers);
         let given = match pattern {
             Pattern::Array(Storage::Csr, _) => choices.swap_remove(1),
             _ => choices.remove(choices.len() - 1),

@@ -77,7 +77,7 @@ pub(crate) fn applications(
                     Pattern::Array(Storage::RowSparse, _) => !shape.is_empty(),
                     Pattern::Scalar => shape.is_empty(),
                     // Without classes there is no class id.
-                    Pattern::Ids => shapes[0].last() != Some(&0),
+                    Pattern::Ids => operator.shape == "embedding" || shapes[0].last() != Some(&0),
                     _ => true,
                 });
             let same = shapes.windows(2).all(|pair| pair[0] == pair[1]);
@@ -337,8 +337,16 @@ fn reductions(like: &[usize], attributes: &Attributes, scalar: bool) -> Vec<Vec<
 }
 
 /// The extent that class ids stay below: the columns of the scores.
-pub(crate) fn classes(shapes: &[Vec<usize>]) -> usize {
-    shapes[0].last().copied().unwrap_or(1).max(1)
+pub(crate) fn classes(
+    operator: &Operator,
+    _attributes: &Attributes,
+    shapes: &[Vec<usize>],
+) -> usize {
+    let below = operator.ids_below.and_then(|below| {
+        let shape = shapes.get(operator.operand_index(below.of)?)?;
+        Some(shape[place_of(below.axis, shape.len())?])
+    });
+    below.unwrap_or_else(|| shapes[0].last().copied().unwrap_or(1)).max(1)
 }
 
 /// A seed of its own for each application.

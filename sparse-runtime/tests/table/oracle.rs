@@ -61,7 +61,7 @@ where
     let name = format!("{}_{}", operator.name, signature.kernel(result));
     let context = format!("{name} {:?} {:?}", application.shapes, application.attributes);
     let mut numbers = numbers(&context);
-    let classes = classes(&application.shapes);
+    let classes = classes(operator, &application.attributes, &application.shapes);
     let mut reached = None;
     // Operands of some functions must not be negative for the result to be a number.
     for signed in [true, false] {
