@@ -53,7 +53,7 @@
 
 use crate::device::Cpu;
 use crate::error::Result;
-use crate::formats::{Csr, Dense, Extents, FormatError, IdsView, RowSparse};
+use crate::formats::{Csr, Dense, Extents, FormatError, Ids, IdsView, RowSparse};
 use crate::kernels::{Context, Kernels};
 use sparse_core::element::{Element, Float};
 use sparse_core::ir::{AttributeValue, Attributes, Axes, List, Number};

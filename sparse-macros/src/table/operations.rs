@@ -215,12 +215,22 @@ fn forms(kernel: &Kernel, index: usize, element: &TokenStream) -> Vec<Form> {
             view: quote!(#name),
             shape: quote!(&[]),
         }],
-        Pattern::Ids => vec![Form {
-            ty: quote!(IdsView<'_>),
+        // Ids of every type.
+        Pattern::Ids => [
+            quote!(IdsView<'_>),
+            quote!(&Ids),
+            quote!(&Dense<u32>),
+            quote!(&Dense<u64>),
+            quote!(&Dense<i64>),
+        ]
+        .into_iter()
+        .map(|ty| Form {
+            ty,
             transposed: false,
-            view: quote!(#name),
-            shape: quote!(&#name.shape()[..]),
-        }],
+            view: quote!(IdsView::from(#name)),
+            shape: quote!(&IdsView::from(#name).shape()[..]),
+        })
+        .collect(),
         // An array of any storage.
         Pattern::Like => Storage::ALL
             .map(|storage| {
