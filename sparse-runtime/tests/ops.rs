@@ -17,7 +17,7 @@ fn conditions_are_checked_with_the_numbers_given() {
     let error = ops::clip(&x(), 0.5, 2.5).unwrap_err().to_string();
     assert_eq!(
         error,
-        "`clip`: the rule `csr -> csr` holds where f(0) = 0; convert the operand with `to_dense()` to accept the cost"
+        "clip: the rule `csr -> csr` holds where f(0) = 0; convert the operand with `to_dense()` to accept the cost"
     );
     let squares: Csr<f64> = ops::power(&x(), 2.0).unwrap();
     assert_eq!(squares.values(), [1.0, 4.0, 9.0]);
