@@ -7,7 +7,7 @@ use crate::formats::{Dense, RowSparseView, Shape};
 use crate::kernels::{Array, Context, Kernels, Operand, call_kernel};
 use sparse_core::compile::Compiled;
 use sparse_core::element::Float;
-use sparse_core::ir::{Graph, Kind, ValueId};
+use sparse_core::ir::{Graph, IdsExtent, Kind, ValueId};
 use sparse_core::passes::kernel_name;
 use sparse_core::shapes::{Dim, show};
 use sparse_core::storage::Storage;
@@ -179,9 +179,14 @@ where
     Cpu: Kernels<T>,
 {
     let kernel = kernel_name(graph, id).unwrap_or_default();
-    if let Some((ids, of, axis)) = graph.apply_of(id).and_then(|apply| graph.ids_below(apply))
-        && let (Some(Array::Ids(found)), Some(of)) = (values.get(ids), values.get(of))
-        && let Some(&bound) = of.shape().get(axis)
+    if let Some((ids, extent)) = graph.apply_of(id).and_then(|apply| graph.ids_below(apply))
+        && let Some(Array::Ids(found)) = values.get(ids)
+        && let Some(bound) = match extent {
+            IdsExtent::Axis(of, axis) => {
+                values.get(of).and_then(|of| of.shape().get(axis).copied())
+            }
+            IdsExtent::Size(size) => usize::try_from(size).ok(),
+        }
         && let Some((position, id)) = found.view().first_beyond(bound)
     {
         return Err(InterpreterError::Id { name: graph.label(ids), position, id, bound });

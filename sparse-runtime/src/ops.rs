@@ -126,19 +126,23 @@ fn check_ids(
     operator: &'static str,
     attributes: &Attributes,
     ids: IdsView<'_>,
-    of: &[usize],
+    operands: &[&[usize]],
 ) -> Result<()> {
-    let row = operators::find(operator);
-    let Some((row, below)) = row.and_then(|row| Some((row, row.ids_below?))) else {
+    let checked =
+        operators::find(operator).and_then(|row| Some((row, row.ids_checked(attributes)?)));
+    let Some((row, below)) = checked else {
         return Ok(());
     };
-    let axis = row.integer(attributes, "axis").unwrap_or(below.axis);
-    let Some(bound) = shapes::place_of(axis, of.len()).map(|place| of[place]) else {
-        return Ok(());
+    let bound = match row.operand_index(below.of) {
+        Some(of) => operands.get(of).and_then(|extents| {
+            let axis = row.integer(attributes, "axis").unwrap_or(below.axis);
+            shapes::place_of(axis, extents.len()).map(|place| extents[place])
+        }),
+        None => row.integer(attributes, below.of).and_then(|size| usize::try_from(size).ok()),
     };
-    match ids.first_beyond(bound) {
+    match bound.and_then(|bound| Some((bound, ids.first_beyond(bound)?))) {
         None => Ok(()),
-        Some((position, id)) => {
+        Some((bound, (position, id))) => {
             let message =
                 format!("id {id} at position {position} of `{}` is not below {bound}", below.ids);
             Err(FormatError::Mismatch { operation: operator, message }.into())

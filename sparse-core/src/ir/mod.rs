@@ -114,6 +114,15 @@ pub struct Apply {
     pub rule: Option<usize>,
 }
 
+/// What ids stay below.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IdsExtent {
+    /// The extent of a value along an axis.
+    Axis(ValueId, usize),
+    /// A number.
+    Size(u64),
+}
+
 /// A declared type of a `let`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Annotation {
@@ -195,15 +204,18 @@ impl Graph {
         self.values[id.0].storage.unwrap_or(Storage::Dense)
     }
 
-    /// The ids that an operator reads, the value that they are positions in, and the axis of it.
-    pub fn ids_below(&self, apply: &Apply) -> Option<(ValueId, ValueId, usize)> {
-        let below = apply.operator.ids_below?;
+    /// The ids that an operator reads, and what they must stay below; `None` where an attribute says what becomes of ids beyond.
+    pub fn ids_below(&self, apply: &Apply) -> Option<(ValueId, IdsExtent)> {
+        let below = apply.operator.ids_checked(&apply.attributes)?;
         let operand = |name| apply.operands.get(apply.operator.operand_index(name)?).copied();
         // Some operators read ids or numbers, which have no bound.
         let ids = operand(below.ids).filter(|ids| self.value(*ids).element.is_id())?;
-        let of = operand(below.of)?;
+        let Some(of) = operand(below.of) else {
+            let size = apply.operator.integer(&apply.attributes, below.of)?;
+            return Some((ids, IdsExtent::Size(u64::try_from(size).ok()?)));
+        };
         let axis = apply.operator.integer(&apply.attributes, "axis").unwrap_or(below.axis);
-        Some((ids, of, place_of(axis, self.shape(of).len())?))
+        Some((ids, IdsExtent::Axis(of, place_of(axis, self.shape(of).len())?)))
     }
 
     /// How messages and the plan call a value: its name, its number, or `%7`.

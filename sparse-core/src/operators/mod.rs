@@ -9,6 +9,7 @@ mod layers;
 mod loss;
 mod parts;
 mod reduce;
+mod selection;
 mod storage_casts;
 mod structure;
 mod unary;
@@ -68,7 +69,7 @@ pub struct Operator {
 pub struct IdsBelow {
     /// The operand that holds ids.
     pub ids: &'static str,
-    /// The operand that they index.
+    /// The operand that they index, or the attribute that is the extent.
     pub of: &'static str,
     /// The axis of that operand.
     pub axis: i64,
@@ -216,13 +217,14 @@ pub fn all() -> impl Iterator<Item = &'static Operator> {
 }
 
 /// The families: title and operators, in the order of the documentation.
-pub fn families() -> [(&'static str, &'static [&'static Operator]); 9] {
-    [
+pub fn families() -> Vec<(&'static str, &'static [&'static Operator])> {
+    vec![
         ("dot", dot::ALL),
         ("elementwise", elementwise::ALL),
         ("unary", unary::ALL),
         ("reduce", reduce::ALL),
         ("parts", parts::ALL),
+        ("selection", selection::ALL),
         ("structure", structure::ALL),
         ("storage", storage_casts::ALL),
         ("layers", layers::ALL),
@@ -322,6 +324,12 @@ impl Operator {
         }
     }
 
+    /// Which ids must stay below what: nothing where a flag (`clip`, `wrap`) says what becomes of ids beyond.
+    pub fn ids_checked(&self, attributes: &Attributes) -> Option<IdsBelow> {
+        let says_otherwise = attributes.flag("clip") || attributes.flag("wrap");
+        self.ids_below.filter(|_| !says_otherwise)
+    }
+
     /// The attribute of a name.
     pub fn attribute(&self, name: &str) -> Option<&'static Attribute> {
         self.attributes.iter().find(|attribute| attribute.name == name)
@@ -402,6 +410,11 @@ const fn axes(name: &'static str) -> Attribute {
 /// An integer attribute with its default.
 const fn integer(name: &'static str, default: i64) -> Attribute {
     Attribute { name, kind: AttributeKind::Integer(Some(default)) }
+}
+
+/// An integer that must be given.
+const fn required_integer(name: &'static str) -> Attribute {
+    Attribute { name, kind: AttributeKind::Integer(None) }
 }
 
 /// A number that must be given.

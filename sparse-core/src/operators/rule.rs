@@ -54,6 +54,19 @@ impl Condition {
         },
     };
 
+    /// Positions are those of rows.
+    pub const ALONG_ROWS: Condition = Condition {
+        text: "along axis 0",
+        suffix: "_by_rows",
+        holds: |given| {
+            let operator = given.operator;
+            let of = operator.operand_index("like").or(operator.operand_index("x")).unwrap_or(0);
+            let rank = given.ranks.get(of).copied().unwrap_or(0);
+            let axis = operator.integer(given.attributes, "axis").unwrap_or(0);
+            crate::shapes::place_of(axis, rank) == Some(0)
+        },
+    };
+
     /// A part of an array has not all of its rows.
     pub const ROWS_CUT: Condition = Condition {
         text: "where axis 0 is cut",

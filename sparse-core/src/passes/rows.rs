@@ -1,6 +1,6 @@
 //! Which rows of which parameter a batch reads and writes: what exact updates settle, what stores pull and push.
 
-use crate::ir::{Graph, Kind, ValueId};
+use crate::ir::{Apply, Graph, Kind, ValueId};
 use crate::operators::{self, Operator};
 use crate::storage::Storage;
 use std::collections::BTreeSet;
@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 pub enum RowSet {
     /// Every row.
     All,
-    /// The columns that occur in these csr values of the batch.
+    /// The columns that occur in these csr values of the batch, or the ids in these arrays of ids.
     Columns(BTreeSet<ValueId>),
 }
 
@@ -66,6 +66,9 @@ fn rows_read_by(graph: &Graph, id: ValueId, parameter: ValueId) -> Option<RowSet
     if operands.all(|(at, id)| *id != parameter || apply.operator.lends_shape_only(at)) {
         return None;
     }
+    if let Some(ids) = ids_of_rows(graph, apply) {
+        return Some(RowSet::Columns(BTreeSet::from([ids])));
+    }
     let turned = |flag| apply.attributes.flag(flag);
     // The operand whose columns or ids name the rows of the second one.
     let names = match apply.operator.name {
@@ -105,6 +108,10 @@ pub fn rows_stored(graph: &Graph, id: ValueId) -> RowSet {
             RowSet::Columns(BTreeSet::from([lhs]))
         }
         "embedding_gradient" => RowSet::Columns(BTreeSet::from([apply.operands[1]])),
+        "take_gradient" => match ids_of_rows(graph, apply) {
+            Some(ids) => RowSet::Columns(BTreeSet::from([ids])),
+            None => RowSet::All,
+        },
         "add" | "subtract" => rows_stored(graph, lhs).union(rows_stored(graph, apply.operands[1])),
         _ if !keeps_rows(apply.operator) => RowSet::All,
         _ => apply
@@ -116,6 +123,20 @@ pub fn rows_stored(graph: &Graph, id: ValueId) -> RowSet {
             })
             .map_or(RowSet::All, |operand| rows_stored(graph, *operand)),
     }
+}
+
+/// The ids of the batch that an operator takes rows by, or adds to rows by.
+fn ids_of_rows(graph: &Graph, apply: &Apply) -> Option<ValueId> {
+    let array = match apply.operator.name {
+        "take" => 0,
+        "take_gradient" => 2,
+        _ => return None,
+    };
+    let (ids, rank) = (apply.operands[1], graph.shape(apply.operands[array]).len());
+    let axis = apply.operator.integer(&apply.attributes, "axis")?;
+    let as_they_are = !apply.attributes.flag("clip") && !apply.attributes.flag("wrap");
+    let given = matches!(graph.value(ids).kind, Kind::Input | Kind::Label);
+    (crate::shapes::place_of(axis, rank) == Some(0) && as_they_are && given).then_some(ids)
 }
 
 /// Whether a row_sparse result has the rows of a row_sparse operand: functions of elements and of rows.

@@ -4,7 +4,7 @@ use super::Emit;
 use super::structs::named_inputs;
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
-use sparse_core::ir::{Kind, ValueId};
+use sparse_core::ir::{IdsExtent, Kind, ValueId};
 use sparse_core::shapes::Dim;
 use sparse_core::storage::Storage;
 use std::collections::BTreeSet;
@@ -130,12 +130,13 @@ fn bounds_of_ids(emit: &Emit<'_>, id: ValueId) -> Vec<Dim> {
     let graph = emit.graph;
     let mut bounds: Vec<Dim> = Vec::new();
     for user in graph.ids() {
-        let Some((ids, of, place)) = graph.apply_of(user).and_then(|apply| graph.ids_below(apply))
-        else {
-            continue;
-        };
+        let below = graph.apply_of(user).and_then(|apply| graph.ids_below(apply));
+        let Some((ids, extent)) = below else { continue };
         if ids == id {
-            let dim = graph.shape(of)[place].clone();
+            let dim = match extent {
+                IdsExtent::Axis(of, place) => graph.shape(of)[place].clone(),
+                IdsExtent::Size(size) => Dim::Size(size),
+            };
             bounds.extend(Some(dim).filter(|dim| !bounds.contains(dim)));
         }
     }

@@ -4,10 +4,10 @@ use super::Emit;
 use crate::table;
 use proc_macro2::{Ident, Literal, Span, TokenStream};
 use quote::{format_ident, quote};
-use sparse_core::ir::{Apply, Kind, List, ValueId};
+use sparse_core::ir::{Apply, IdsExtent, Kind, List, ValueId};
 use sparse_core::operators::{AttributeKind, Pattern};
 use sparse_core::passes::{Destination, kernel_name};
-use sparse_core::storage::{ElementType, Storage};
+use sparse_core::storage::ElementType;
 
 /// ```text
 /// <Cpu as Kernels<f32>>::dot_csr_row_sparse(__buffer_0, batch.x, __param_w.view(), __context);
@@ -56,13 +56,18 @@ fn call(emit: &Emit<'_>, id: ValueId) -> Option<TokenStream> {
 /// ```
 fn check_ids(emit: &Emit<'_>, apply: &Apply) -> Option<TokenStream> {
     let (rt, model) = (&emit.rt, emit.name.to_string());
-    let (ids, of, axis) = emit.graph.ids_below(apply)?;
+    let (ids, extent) = emit.graph.ids_below(apply)?;
     let (place, _) = destination(emit, ids)?;
-    let (name, table) = (emit.graph.label(ids), operand(emit, of));
-    let bound = match (emit.graph.storage(of), axis) {
-        (Storage::Csr, 0) => quote!(#table.n_rows()),
-        (Storage::Csr, _) => quote!(#table.n_cols()),
-        _ => quote!(#table.shape()[#axis]),
+    let name = emit.graph.label(ids);
+    let bound = match extent {
+        IdsExtent::Axis(of, axis) => {
+            let table = view(emit, of);
+            quote!(#rt::shape_of(&#table)[#axis])
+        }
+        IdsExtent::Size(size) => {
+            let size = usize::try_from(size).unwrap_or(usize::MAX);
+            quote!(#size)
+        }
     };
     Some(quote!(#rt::check_ids(#model, #name, #place.view(), #bound)?;))
 }

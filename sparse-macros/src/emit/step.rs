@@ -198,8 +198,13 @@ fn unfused(emit: &Emit<'_>) -> TokenStream {
             RowSet::Columns(inputs) if inputs.iter().all(declared) => inputs
                 .iter()
                 .map(|input| {
+                    let is_csr = emit.graph.storage(*input) == Storage::Csr;
                     let input = emit.declared(*input);
-                    quote!(updater.settle_rows(#index, self.#field.values_mut(), batch.#input.iter_columns())?;)
+                    let rows = match is_csr {
+                        true => quote!(batch.#input.iter_columns()),
+                        false => quote!(batch.#input.values().iter().map(|id| *id as usize)),
+                    };
+                    quote!(updater.settle_rows(#index, self.#field.values_mut(), #rows)?;)
                 })
                 .collect(),
             _ => quote!(updater.flush(#index, self.#field.values_mut())?;),

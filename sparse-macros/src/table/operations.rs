@@ -252,8 +252,15 @@ fn forms(kernel: &Kernel, index: usize, element: &TokenStream) -> Vec<Form> {
 fn implementations(kernel: &Kernel, function: &str) -> TokenStream {
     // A number's type is written out: `impl Mul<T> for &Csr<T>` for all `T` would overlap with arrays.
     let scalar = kernel.signature.operands.contains(&Pattern::Scalar);
-    let elements: Vec<TokenStream> =
-        if scalar { vec![quote!(f32), quote!(f64)] } else { vec![quote!(T)] };
+    let typed = |pattern: &Pattern| matches!(pattern, Pattern::Array(..) | Pattern::Scalar);
+    // What is made of ids alone has numbers of the usual type.
+    let untyped = !kernel.signature.operands.iter().any(typed);
+    let elements: Vec<TokenStream> = match (scalar, untyped) {
+        (true, _) => vec![quote!(f32), quote!(f64)],
+        (_, true) => vec![quote!(f32)],
+        _ => vec![quote!(T)],
+    };
+    let scalar = scalar || untyped;
     let mut tokens = TokenStream::new();
     for element in elements {
         let generics = if scalar { quote!() } else { quote!(<T: Float>) };
@@ -313,13 +320,12 @@ fn implementation(
             _ => quote!(None),
         }
     });
+    let all_shapes: Vec<_> = forms.iter().map(|form| &form.shape).collect();
     let ids = operator.ids_below.and_then(|below| {
-        let (ids, of) = (operator.operand_index(below.ids)?, operator.operand_index(below.of)?);
-        let (ids, of) = (&forms.get(ids)?.view, &forms.get(of)?.shape);
-        if !kernel.signature.operands.contains(&Pattern::Ids) {
-            return None;
-        }
-        Some(quote!(check_ids(#text, &attributes, #ids, #of)?;))
+        let ids = operator.operand_index(below.ids)?;
+        let view = &forms.get(ids)?.view;
+        (kernel.signature.operands[ids] == Pattern::Ids)
+            .then(|| quote!(check_ids(#text, &attributes, #view, &[#(#all_shapes),*])?;))
     });
     let passed = kernel.attributes().into_iter().map(|(attribute, _)| {
         let index =

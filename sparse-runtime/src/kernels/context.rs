@@ -34,4 +34,8 @@ pub struct Context {
     pub(crate) ids: IndexSet,
     /// Sums of any element type.
     pub(crate) sums: Vec<f64>,
+    /// Ids or values in order, and where each came from.
+    pub(crate) order: Vec<(usize, usize)>,
+    /// Entries of a row: column, where from, value.
+    pub(crate) entries: Vec<(usize, usize, f64)>,
 }

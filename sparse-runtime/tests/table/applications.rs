@@ -69,7 +69,10 @@ pub(crate) fn applications(
         Some(candidates) => (true, candidates),
         None => (false, candidates(operator, signature, result)),
     };
-    for (attributes, choices) in candidates {
+    for (mut attributes, choices) in candidates {
+        if moved && result != signature.result {
+            attributes.set("out", AttributeValue::Storage(result));
+        }
         for shapes in choices {
             let fits =
                 shapes.iter().zip(&signature.operands).all(|(shape, pattern)| match pattern {
@@ -77,6 +80,7 @@ pub(crate) fn applications(
                     Pattern::Array(Storage::RowSparse, _) => !shape.is_empty(),
                     Pattern::Scalar => shape.is_empty(),
                     // Without classes there is no class id.
+                    Pattern::Ids if moved => true,
                     Pattern::Ids => operator.shape == "embedding" || shapes[0].last() != Some(&0),
                     _ => true,
                 });
@@ -94,6 +98,12 @@ pub(crate) fn applications(
             // A csr result has rank 2, whatever its operands are.
             let largest = shapes.iter().map(Vec::len).max().unwrap_or(0);
             let representable = match result {
+                // A csr is made of a list of ids.
+                Storage::Csr if moved => signature
+                    .operands
+                    .iter()
+                    .zip(&shapes)
+                    .all(|(pattern, shape)| *pattern != Pattern::Ids || shape.len() == 1),
                 _ if moved => true,
                 Storage::Csr => largest == 2,
                 Storage::RowSparse => largest > 0,
@@ -336,17 +346,20 @@ fn reductions(like: &[usize], attributes: &Attributes, scalar: bool) -> Vec<Vec<
     reduced.into_iter().map(|shape| vec![shape, like.to_vec()]).collect()
 }
 
-/// The extent that class ids stay below: the columns of the scores.
+/// The extent that ids stay below: that which the row says, or the columns of the scores.
 pub(crate) fn classes(
     operator: &Operator,
-    _attributes: &Attributes,
+    attributes: &Attributes,
     shapes: &[Vec<usize>],
 ) -> usize {
     let below = operator.ids_below.and_then(|below| {
         let shape = shapes.get(operator.operand_index(below.of)?)?;
         Some(shape[place_of(below.axis, shape.len())?])
     });
-    below.unwrap_or_else(|| shapes[0].last().copied().unwrap_or(1)).max(1)
+    moved::bound(operator.name, attributes, shapes)
+        .or(below)
+        .unwrap_or_else(|| shapes[0].last().copied().unwrap_or(1))
+        .max(1)
 }
 
 /// A seed of its own for each application.

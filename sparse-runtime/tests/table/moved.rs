@@ -64,6 +64,68 @@ pub(crate) fn applications(operator: &str) -> Option<Vec<(Attributes, Vec<Shapes
                 ),
             ]
         }
+        "retain" => vec![(vec![], chosen(&[&[5, 4], &[6], &[3, 2, 2], &[3, 0]], |_| vec![3]))],
+        "take" => vec![
+            (vec![], chosen(&[&[5, 4], &[6], &[3, 2, 2], &[3, 0], &[1, 1]], |_| vec![4])),
+            (vec![], chosen(&[&[5, 4], &[6]], |_| vec![2, 3])),
+            (vec![], chosen(&[&[5, 4]], |_| vec![])),
+            (at(1), chosen(&[&[5, 4], &[3, 2, 2]], |_| vec![3])),
+            (at(-1), chosen(&[&[5, 4], &[6]], |_| vec![0])),
+            (flag("clip"), chosen(&[&[5, 4]], |_| vec![7])),
+            (flag("wrap"), chosen(&[&[5, 4]], |_| vec![7])),
+        ],
+        "take_gradient" => {
+            let takes = self::applications("take")?.into_iter();
+            let turned = takes.map(|(attributes, shapes)| {
+                let shapes = shapes.into_iter().map(|shapes| {
+                    let axis = axis(&attributes, &shapes[0]);
+                    let mut taken = shapes[0].clone();
+                    taken.splice(axis..=axis, shapes[1].clone());
+                    vec![taken, shapes[1].clone(), shapes[0].clone()]
+                });
+                (attributes.clone(), shapes.collect())
+            });
+            return Some(turned.collect());
+        }
+        "pick" | "pick_gradient" => {
+            let shapes: [&[usize]; 5] = [&[5, 4], &[6], &[3, 2, 4], &[0, 3], &[1, 1]];
+            let without = |axis: usize| {
+                move |shape: &[usize]| {
+                    let mut shape = shape.to_vec();
+                    shape.remove(axis.min(shape.len() - 1));
+                    shape
+                }
+            };
+            let keep = |shape: &[usize]| {
+                let mut shape = shape.to_vec();
+                shape[0] = 1;
+                shape
+            };
+            let mut kept = at(0);
+            kept.push(("keepdims", AttributeValue::Flag(true)));
+            let picks = vec![
+                (vec![], chosen(&shapes, without(9))),
+                (at(0), chosen(&shapes[..3], without(0))),
+                (at(1), chosen(&[&[3, 2, 4], &[4, 5]], without(1))),
+                (kept, chosen(&shapes[..3], keep)),
+            ];
+            if operator == "pick" {
+                picks
+            } else {
+                let turned = |(given, shapes): (Given, Vec<Shapes>)| {
+                    let given = given.into_iter().filter(|(name, _)| *name == "axis").collect();
+                    let turn = |shapes: Shapes| {
+                        vec![shapes[1].clone(), shapes[1].clone(), shapes[0].clone()]
+                    };
+                    (given, shapes.into_iter().map(turn).collect())
+                };
+                picks.into_iter().map(turned).collect()
+            }
+        }
+        "one_hot" => {
+            let depth = |depth| vec![("depth", AttributeValue::Integer(depth))];
+            vec![(depth(3), single(&[vec![4], vec![0]]))]
+        }
         _ => return None,
     };
     let applications = applications.into_iter();
@@ -72,6 +134,32 @@ pub(crate) fn applications(operator: &str) -> Option<Vec<(Attributes, Vec<Shapes
 
 fn at(axis: i64) -> Given {
     vec![("axis", AttributeValue::Integer(axis))]
+}
+
+/// Shapes, each with that of its ids.
+fn chosen(shapes: &[&[usize]], ids: impl Fn(&[usize]) -> Vec<usize>) -> Vec<Shapes> {
+    shapes.iter().map(|shape| vec![shape.to_vec(), ids(shape)]).collect()
+}
+
+fn flag(name: &'static str) -> Given {
+    vec![(name, AttributeValue::Flag(true))]
+}
+
+/// What ids stay below.
+pub(crate) fn bound(
+    operator: &str,
+    attributes: &Attributes,
+    shapes: &[Vec<usize>],
+) -> Option<usize> {
+    Some(match operator {
+        "retain" => shapes[0][0],
+        "take" => shapes[0][axis(attributes, &shapes[0])],
+        "take_gradient" => shapes[2][axis(attributes, &shapes[2])],
+        "pick" => shapes[0][axis_or(attributes, &shapes[0], -1)],
+        "pick_gradient" => shapes[2][axis_or(attributes, &shapes[2], -1)],
+        "one_hot" => attributes.integer("depth").unwrap() as usize,
+        _ => return None,
+    })
 }
 
 fn single(shapes: &[Vec<usize>]) -> Vec<Shapes> {
@@ -213,7 +301,30 @@ fn like_spans(attributes: &Attributes, shape: &[usize], like: &[usize]) -> Vec<V
 }
 
 fn axis(attributes: &Attributes, shape: &[usize]) -> usize {
-    place_of(attributes.integer("axis").unwrap_or(0), shape.len()).unwrap()
+    axis_or(attributes, shape, 0)
+}
+
+fn axis_or(attributes: &Attributes, shape: &[usize], default: i64) -> usize {
+    place_of(attributes.integer("axis").unwrap_or(default), shape.len()).unwrap()
+}
+
+/// The index in an array of the element at an index of what was taken from it.
+fn taken_from(index: &[usize], axis: usize, ids: &Naive) -> Vec<usize> {
+    let rank = ids.shape.len();
+    let mut source = index[..axis].to_vec();
+    source.push(ids.at(&index[axis..axis + rank]) as usize);
+    source.extend(&index[axis + rank..]);
+    source
+}
+
+/// The index in an array of the element that was picked for an index of the ids.
+fn picked_from(index: &[usize], axis: usize, ids: &Naive, rank: usize) -> Vec<usize> {
+    let mut source = index.to_vec();
+    if index.len() < rank {
+        source.insert(axis, 0);
+    }
+    source[axis] = ids.at(index) as usize;
+    source
 }
 
 /// Where an element of a part comes from.
@@ -255,6 +366,52 @@ pub(crate) fn evaluate(
         "slice_axis_gradient" => placed(x, shape_of(1), &axis_spans(attributes, shape_of(1))),
         "slice_like_gradient" => {
             placed(x, shape_of(1), &like_spans(attributes, shape_of(1), &x.shape))
+        }
+        "retain" => array(&x.shape, |index| {
+            let kept = operands[1].values.contains(&(index[0] as f64));
+            if kept { x.at(index) } else { 0.0 }
+        }),
+        "take" => {
+            let (axis, ids) = (axis(attributes, &x.shape), &operands[1]);
+            let mut shape = x.shape.clone();
+            shape.splice(axis..=axis, ids.shape.clone());
+            array(&shape, |index| x.at(&taken_from(index, axis, ids)))
+        }
+        "take_gradient" => {
+            let (axis, ids) = (axis(attributes, shape_of(2)), &operands[1]);
+            let mut sums = array(shape_of(2), |_| 0.0);
+            for (index, value) in indices(&x.shape).iter().zip(&x.values) {
+                *sums.at_mut(&taken_from(index, axis, ids)) += value;
+            }
+            sums
+        }
+        "pick" => {
+            let (axis, ids) = (axis_or(attributes, &x.shape, -1), &operands[1]);
+            let from = |index: &[usize]| x.at(&picked_from(index, axis, ids, x.shape.len()));
+            let found = array(&ids.shape, from);
+            let mut shape = x.shape.clone();
+            match attributes.flag("keepdims") {
+                true => shape[axis] = 1,
+                false => drop(shape.remove(axis)),
+            }
+            Naive::dense(&shape, found.values)
+        }
+        "pick_gradient" => {
+            let (axis, ids) = (axis_or(attributes, shape_of(2), -1), &operands[1]);
+            let mut sums = array(shape_of(2), |_| 0.0);
+            for (index, value) in indices(&x.shape).iter().zip(&x.values) {
+                *sums.at_mut(&picked_from(index, axis, ids, shape_of(2).len())) += value;
+            }
+            sums
+        }
+        "one_hot" => {
+            let depth = attributes.integer("depth").unwrap() as usize;
+            array(&[x.shape[0], depth], |index| f64::from(x.values[index[0]] as usize == index[1]))
+        }
+        "select" => {
+            let each = x.values.iter().zip(&operands[1].values).zip(&operands[2].values);
+            let each = each.map(|((condition, x), y)| if *condition != 0.0 { *x } else { *y });
+            Naive::dense(&x.shape, each.collect())
         }
         "concat" => {
             let (axis, mut shape) = (axis(attributes, &x.shape), x.shape.clone());

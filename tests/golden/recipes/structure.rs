@@ -11,19 +11,15 @@ pub(super) const NOT_BUILT: &[&str] = &[
     "SwapAxis",
     "_contrib_edge_id",
     "_contrib_getnnz",
-    "_sparse_retain",
     "argmax",
     "argmin",
     "expand_dims",
-    "pick",
     "repeat",
     "reverse",
     "sort",
     "stack",
-    "take",
     "tile",
     "topk",
-    "where",
 ];
 
 pub(super) fn known(op: &str, given: &Given<'_>) -> Option<Recipe> {
@@ -46,6 +42,26 @@ pub(super) fn known(op: &str, given: &Given<'_>) -> Option<Recipe> {
             let storage = graph.storage(operands[1]).name();
             apply(graph, storage, &operands[..1], Attributes::default())
         }),
+        "_sparse_retain" => built(plain("retain")),
+        "take" | "pick" => {
+            let name = if op == "take" { "take" } else { "pick" };
+            let mut attributes = Vec::new();
+            if let Some(axis) = given.integer("axis") {
+                attributes.push(("axis", AttributeValue::Integer(axis)));
+            }
+            if given.flag("keepdims") {
+                attributes.push(("keepdims", AttributeValue::Flag(true)));
+            }
+            // Both operators clip where nothing is said.
+            match given.get("mode").as_str() {
+                None | Some("clip") => attributes.push(("clip", AttributeValue::Flag(true))),
+                Some("wrap") => attributes.push(("wrap", AttributeValue::Flag(true))),
+                Some("raise") => {}
+                _ => return None,
+            }
+            with(name, attributes)
+        }
+        "where" => built(plain("select")),
         "zeros_like" => built(plain("zeros_like")),
         "transpose" => built(plain("transpose")),
         "softmax" => match given.get("axis").as_i64() {

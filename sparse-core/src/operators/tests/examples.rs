@@ -22,6 +22,12 @@ pub(super) fn of(operator: &str, signature: &Signature) -> Option<(Vec<Dims>, At
         }
         "slice_like" => (&[&[5, 4], &[3, 4]], vec![]),
         "slice_like_gradient" => (&[&[3, 4], &[5, 4]], vec![]),
+        "take" => (&[&[5, 4], &[3]], vec![]),
+        "take_gradient" if by_rows => (&[&[3, 4], &[3], &[5, 4]], vec![]),
+        "take_gradient" => (&[&[5, 3], &[3], &[5, 4]], vec![("axis", AttributeValue::Integer(1))]),
+        "pick" => (&[&[5, 4], &[5]], vec![]),
+        "pick_gradient" => (&[&[5], &[5], &[5, 4]], vec![]),
+        "one_hot" => (&[&[5]], vec![("depth", AttributeValue::Integer(4))]),
         "concat" => (&[&[5, 4], &[3, 4]], vec![]),
         "fully_connected" => (&[&[5, 4], &[3, 4], &[3]], vec![]),
         "embedding" => (&[&[5, 2], &[9, 3]], vec![]),

@@ -6,6 +6,7 @@ use crate::operators::Operator;
 
 mod layers;
 mod parts;
+mod selection;
 
 /// What a rule may read and unify.
 struct Scope<'a> {
@@ -41,6 +42,9 @@ const RULES: &[Rule] = &[
     rule("slice_axis", "one axis cut to `begin:end:step`", parts::slice_axis),
     rule("slice_like", "the extents of `like` along `axes`", parts::slice_like),
     rule("concat", "the extents along `axis` added up, the others equal", parts::concat),
+    rule("take", "that of `x` with the axis replaced by the axes of `ids`", selection::take),
+    rule("pick", "that of `x` without the axis, or with one element along it", selection::pick),
+    rule("one_hot", "`[n] -> [n, depth]`", selection::one_hot),
 ];
 
 /// The shape by the rule of a name.

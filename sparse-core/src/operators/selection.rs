@@ -1,0 +1,135 @@
+//! Elements and rows chosen by ids or by a condition: they are moved, nothing is computed.
+//!
+//! Ids are data: a result does not change with them in small steps. Ids of a batch are checked against the extent that they index;
+//! `clip` and `wrap` say instead what becomes of ids beyond it.
+
+use super::{
+    Condition, IdsBelow, Operator, ROW, flag, gradient, integer, no_gradient, required_integer,
+    rule, storage,
+};
+use crate::storage::Storage::Dense;
+
+pub(super) const ALL: &[&Operator] =
+    &[&RETAIN, &TAKE, &PICK, &ONE_HOT, &SELECT, &TAKE_GRADIENT, &PICK_GRADIENT];
+
+const RETAIN: Operator = Operator {
+    name: "retain",
+    cost: "O(ids + values kept), of a csr O(rows + entries kept).",
+    summary: "The rows of a list, as they are; the others are not stored. A row that was not stored before is not stored after.",
+    operands: &["x", "ids"],
+    ids_below: Some(IdsBelow { ids: "ids", of: "x", axis: 0 }),
+    shape: "any any -> x",
+    storage: &[
+        rule("dense ids -> row_sparse"),
+        rule("csr ids -> csr"),
+        rule("row_sparse ids -> row_sparse"),
+    ],
+    gradient: &[gradient("x", "retain(grad, ids)"), gradient("ids", "0")],
+    ..ROW
+};
+
+const TAKE: Operator = Operator {
+    name: "take",
+    cost: "O(size of the result); of a csr O(ids + entries of the rows taken).",
+    summary: "The elements at the positions `ids` along an axis, which is replaced by the axes of the ids: the rows of a table. \
+              With `clip` ids beyond the ends are the ends, with `wrap` they count on from the other end.",
+    operands: &["x", "ids"],
+    ids_below: Some(IdsBelow { ids: "ids", of: "x", axis: 0 }),
+    attributes: &[integer("axis", 0), flag("clip"), flag("wrap")],
+    shape: "take",
+    storage: &[
+        rule("dense ids -> dense"),
+        rule("csr ids -> csr").only(&Condition::ALONG_ROWS),
+        rule("row_sparse ids -> dense").only(&Condition::ALONG_ROWS),
+    ],
+    gradient: &[
+        gradient("x", "take_gradient(grad, ids, x, axis = axis, clip = clip, wrap = wrap)"),
+        gradient("ids", "0"),
+    ],
+    ..ROW
+};
+
+const TAKE_GRADIENT: Operator = Operator {
+    name: "take_gradient",
+    cost: "O(size of `grad`); where the result is dense O(size of the result) more; of a csr O(rows of the result + entries · log entries).",
+    summary: "The gradient of `take`: each element is added to where it was taken from. Along the first axis the rows taken are \
+              stored.",
+    operands: &["grad", "ids", "like"],
+    attributes: &[integer("axis", 0), flag("clip"), flag("wrap"), storage("out")],
+    shape: "any any any -> like",
+    storage: &[
+        rule("dense ids like -> row_sparse").only(&Condition::ALONG_ROWS).or_on_request(Dense),
+        rule("dense ids like -> dense"),
+        rule("csr ids like -> csr").only(&Condition::ALONG_ROWS),
+    ],
+    gradient: &[no_gradient("grad", "second derivatives are not offered"), gradient("ids", "0")],
+    internal: true,
+    ..ROW
+};
+
+const PICK: Operator = Operator {
+    name: "pick",
+    cost: "O(ids), of a csr O(ids · log of a row), of a row_sparse array O(ids · log rows stored).",
+    summary: "One element of each row (or along another axis): that at the position which `ids` says, an id for each row. `clip` and \
+              `wrap` are as in `take`.",
+    operands: &["x", "ids"],
+    ids_below: Some(IdsBelow { ids: "ids", of: "x", axis: -1 }),
+    attributes: &[integer("axis", -1), flag("keepdims"), flag("clip"), flag("wrap")],
+    shape: "pick",
+    storage: &[
+        rule("dense ids -> dense"),
+        rule("csr ids -> dense"),
+        rule("row_sparse ids -> dense"),
+    ],
+    gradient: &[
+        gradient("x", "pick_gradient(grad, ids, x, axis = axis, clip = clip, wrap = wrap)"),
+        gradient("ids", "0"),
+    ],
+    ..ROW
+};
+
+const PICK_GRADIENT: Operator = Operator {
+    name: "pick_gradient",
+    cost: "O(size of the result).",
+    summary: "The gradient of `pick`: zeros, and each element where it was picked.",
+    operands: &["grad", "ids", "like"],
+    attributes: &[integer("axis", -1), flag("clip"), flag("wrap")],
+    shape: "any any any -> like",
+    storage: &[rule("dense ids like -> dense")],
+    gradient: &[no_gradient("grad", "second derivatives are not offered"), gradient("ids", "0")],
+    internal: true,
+    ..ROW
+};
+
+const ONE_HOT: Operator = Operator {
+    name: "one_hot",
+    cost: "O(ids); where the result is dense O(ids · depth).",
+    summary: "For each id a row of `depth` columns with a 1 in the column of the id.",
+    operands: &["ids"],
+    ids_below: Some(IdsBelow { ids: "ids", of: "depth", axis: 0 }),
+    attributes: &[required_integer("depth"), storage("out")],
+    shape: "one_hot",
+    storage: &[rule("ids -> csr").or_on_request(Dense)],
+    gradient: &[gradient("ids", "0")],
+    ..ROW
+};
+
+const SELECT: Operator = Operator {
+    name: "select",
+    cost: "O(size).",
+    summary: "`x` where the condition is not 0, else `y` (`where` in other languages). What a sparse condition does not store is 0, \
+              like a stored 0.",
+    operands: &["condition", "x", "y"],
+    shape: "same same same -> same",
+    storage: &[
+        rule("dense dense dense -> dense"),
+        rule("csr dense dense -> dense"),
+        rule("row_sparse dense dense -> dense"),
+    ],
+    gradient: &[
+        gradient("condition", "0"),
+        gradient("x", "grad * (condition != 0)"),
+        gradient("y", "grad - grad * (condition != 0)"),
+    ],
+    ..ROW
+};

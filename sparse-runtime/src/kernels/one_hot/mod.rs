@@ -1,0 +1,3 @@
+//! Ids as rows with a single 1.
+
+pub mod cpu;

@@ -1,0 +1,3 @@
+//! One element of each row.
+
+pub mod cpu;

@@ -1,0 +1,3 @@
+//! The gradient of `pick`.
+
+pub mod cpu;

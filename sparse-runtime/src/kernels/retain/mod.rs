@@ -1,0 +1,3 @@
+//! The rows of a list.
+
+pub mod cpu;

@@ -1,0 +1,3 @@
+//! One of two arrays, by a condition.
+
+pub mod cpu;

@@ -1,0 +1,3 @@
+//! Elements by their positions along an axis.
+
+pub mod cpu;

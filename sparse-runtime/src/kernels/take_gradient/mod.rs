@@ -1,0 +1,3 @@
+//! The gradient of `take`.
+
+pub mod cpu;
