@@ -60,3 +60,75 @@ fn gradients_of_parts_of_a_table() {
     let expected = RowSparse::new([6, 1], vec![0, 2, 5], vec![4.0, 5.5, 7.5]).unwrap();
     assert_eq!(model.gradients().w, expected);
 }
+
+graph! {
+    /// Rows of a table by ids.
+    pub model Table {
+        input ids: dense<u32>[n];
+        input x: csr[n, 4];
+        label y: dense[n, 2];
+        param table: row_sparse[d, 2] = Constant(1.0);
+        let rows = take(table, ids);
+        let chosen = take(x, ids, clip = true);
+        loss squared_error(rows, y);
+        output hot = one_hot(ids, depth = 9);
+        output chosen;
+    }
+}
+
+/// A step reads and writes the rows of the ids, and an id beyond the table or the depth is an error.
+#[test]
+fn rows_of_a_table_by_ids() {
+    let ids = Dense::<u32>::from(vec![3, 0, 3]);
+    let x = Csr::from_rows(4, [vec![(0, 1.0)], vec![(1, 2.0)], vec![]]).unwrap();
+    let y = Dense::zeros([3, 2]);
+    let mut model = Table::new(dims! { d: 5 }, Seed(1)).unwrap();
+    let mut batch = TableBatch { ids: ids.view(), x: x.view(), y: y.view(), ..Default::default() };
+    model.loss_and_grads(&batch).unwrap();
+    let third = 1.0 / 3.0;
+    let expected = [third, third, 2.0 * third, 2.0 * third];
+    let gradient = &model.gradients().table;
+    assert_eq!(gradient.indices(), [0, 3]);
+    let near = |(found, expected): (&f32, f32)| (found - expected).abs() < 1e-6;
+    assert!(gradient.values().iter().zip(expected).all(near), "{gradient:?}");
+    let hot = [vec![(3, 1.0)], vec![(0, 1.0)], vec![(3, 1.0)]];
+    assert_eq!(model.outputs().hot, Csr::from_rows(9, hot).unwrap());
+    let chosen = [vec![], vec![(0, 1.0)], vec![]];
+    assert_eq!(model.outputs().chosen, Csr::from_rows(4, chosen).unwrap());
+
+    let mut updater = nnz::optimizer::Updater::for_model(
+        Sgd { learning_rate: 3.0, momentum: 0.5, ..Sgd::default() },
+        &model,
+    )
+    .unwrap();
+    model.train_step(&batch, &mut updater).unwrap();
+    updater.flush_model(&mut model).unwrap();
+    let table = model.table.view();
+    assert_eq!(table.row(1), Some(&[1.0, 1.0][..]));
+    assert!(table.row(3).unwrap().iter().all(|value| (value + 1.0).abs() < 1e-6));
+
+    let beyond = Dense::<u32>::from(vec![0, 5, 1]);
+    batch.ids = beyond.view();
+    let error = model.loss_and_grads(&batch).unwrap_err().to_string();
+    assert!(error.contains('5'), "{error}");
+}
+
+#[test]
+fn operators_by_ids_on_arrays() {
+    use nnz::formats::IdsView;
+    use nnz::ops;
+    let x = Csr::from_rows(3, [vec![(0, 1.0f32)], vec![(1, 2.0), (2, 3.0)]]).unwrap();
+    let ids = Dense::<u32>::from(vec![1, 1, 0]);
+    let taken = ops::take(&x, (&ids).into(), 0, false, false).unwrap();
+    assert_eq!(taken.indptr(), [0, 2, 4, 5]);
+    let beyond = Dense::<i64>::from(vec![-1, 7]);
+    let error = ops::take(&x, (&beyond).into(), 0, false, false).unwrap_err();
+    assert!(error.to_string().contains("id -1 at position 0 of `ids` is not below 2"), "{error}");
+    let wrapped = ops::take(&x, (&beyond).into(), 0, false, true).unwrap();
+    assert_eq!(wrapped.indptr(), [0, 2, 4]);
+    let picked = ops::pick(&x, (&ids).into(), 0, false, false, false).unwrap();
+    assert_eq!(picked.values(), [0.0, 2.0, 0.0]);
+    let hot = ops::one_hot(IdsView::from(&ids), 2).unwrap();
+    assert_eq!(hot.columns().iter().collect::<Vec<_>>(), [1, 1, 0]);
+    assert!(ops::one_hot(IdsView::from(&ids), 1).is_err());
+}

@@ -15,6 +15,8 @@ pub(crate) struct Tensor {
     pub(crate) data: Vec<f64>,
     pub(crate) indices: Vec<u64>,
     pub(crate) indptr: Vec<u64>,
+    /// Whether an operator reads it as ids, which the reference holds in numbers.
+    pub(crate) holds_ids: bool,
 }
 
 /// The cases of a file; `None` where it is missing and may be.
@@ -79,6 +81,7 @@ impl Tensor {
             indices: integers(&value["indices"]).ok_or_else(|| missing("indices"))?,
             indptr: integers(&value["indptr"]).ok_or_else(|| missing("indptr"))?,
             name: name.clone(),
+            holds_ids: false,
         };
         match tensor.storage {
             Some(_) => Ok(tensor),
@@ -142,6 +145,10 @@ impl Tensor {
     pub(crate) fn array(&self) -> Result<Array<f32>, String> {
         let error = |error: nnz::formats::FormatError| format!("`{}`: {error}", self.name);
         let shape = Shape::try_new(&self.shape).map_err(error)?;
+        if self.holds_ids {
+            let ids = self.data.iter().map(|&id| id as i64).collect();
+            return Ok(Array::Ids(Dense::<i64>::new(shape, ids).map_err(error)?.into()));
+        }
         let data = self.data.iter().map(|&value| value as f32).collect();
         Ok(match self.stype() {
             Storage::Dense => Array::Dense(Dense::new(shape, data).map_err(error)?),

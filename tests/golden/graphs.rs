@@ -9,7 +9,7 @@ use crate::case::{Tensor, cases, id, storage};
 use crate::compare::Tolerance;
 use crate::operators::{BACKWARD, FORWARD, append, check_shape, compare, declare, parameter};
 use crate::reasons::{Deviation, Kind, judge_each, operator_name};
-use crate::recipes::{Build, Recipe, recipe};
+use crate::recipes::{Build, Recipe, ids_of, recipe};
 use crate::tally::{Outcome, Tally};
 use nnz::core::compile::compile;
 use nnz::core::ir::{self, Fallback, Graph, Output, Place, ValueId};
@@ -79,10 +79,17 @@ impl<'a> Case<'a> {
                 Err(what) => return Ok(Err(what)),
             }
         }
+        let mut inputs = tensors("inputs")?;
+        for node in json["graph"]["nodes"].as_array().into_iter().flatten() {
+            let Some(ids) = ids_of(node["op"].as_str().unwrap_or_default()) else { continue };
+            let name = node["inputs"][ids].as_str();
+            let read = inputs.iter_mut().filter(|input| Some(&input.name[..]) == name);
+            read.for_each(|input| input.holds_ids = true);
+        }
         Ok(Ok(Case {
             json,
             nodes,
-            inputs: tensors("inputs")?,
+            inputs,
             outputs: tensors("outputs")?,
             heads: tensors("out_grads")?,
             gradients: Tensor::read_all(&json["grads"])?,

@@ -7,7 +7,7 @@
 use crate::case::{Tensor, cases, id, storage};
 use crate::operators::{Compilation, backward, forward, operand_name};
 use crate::reasons::{Deviation, Kind, judge, judge_failure, operator_name};
-use crate::recipes::{Build, Recipe, recipe};
+use crate::recipes::{Build, Recipe, mark_ids, recipe};
 use crate::refusals::is_refusal;
 use crate::tally::{Outcome, Tally};
 use nnz::core::compile::Compiled;
@@ -49,7 +49,8 @@ fn run_case(
     explicit: Option<&Build>,
 ) -> Result<Vec<Deviation>, String> {
     let inputs = Tensor::read_all(&case["inputs"])?;
-    let inputs: Vec<Tensor> = inputs.into_iter().collect::<Option<_>>().ok_or("no input")?;
+    let mut inputs: Vec<Tensor> = inputs.into_iter().collect::<Option<_>>().ok_or("no input")?;
+    mark_ids(case["op"].as_str().unwrap_or_default(), inputs.iter_mut());
     let compiled =
         Compilation::of(build, explicit, |build, fallback| forward(build, &inputs, fallback));
     if !case["refused"].is_null() {

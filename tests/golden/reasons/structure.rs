@@ -15,6 +15,26 @@ pub(super) const REASONS: &[Reason] = &[
         why: "to take the storage of another array is a conversion, and there is one for each pair of storage types",
     },
     Reason {
+        patterns: &["take.*"],
+        kinds: &[Rule, GradientRule, Sparser, GradientSparser],
+        why: "rows are taken of csr and row_sparse arrays as they are, also where ids are checked, and the gradient stores the rows taken",
+    },
+    Reason {
+        patterns: &["pick.*", "retain.*"],
+        kinds: &[Rule, GradientRule, Sparser, GradientSparser],
+        why: "elements and rows of sparse arrays are looked up in what is stored",
+    },
+    Reason {
+        patterns: &["retain.*"],
+        kinds: &[Accepted],
+        why: "rows of a list are kept of an array of any storage",
+    },
+    Reason {
+        patterns: &["where.*"],
+        kinds: &[Rule, GradientRule, GradientSparser],
+        why: "a row_sparse condition is read as it is, and the gradient of what a sparse condition chooses is as sparse",
+    },
+    Reason {
         patterns: &["transpose.c*"],
         kinds: &[Rule, GradientRule, Sparser],
         why: "the transpose of a csr is a csr",

@@ -1,6 +1,6 @@
 //! What the reference's operators are in this language: one line each.
 
-use crate::case::{number, storage};
+use crate::case::{Tensor, number, storage};
 use nnz::core::ir::{AttributeValue, Attributes, Graph, List, Place, ValueId};
 use nnz::core::operators::find;
 use nnz::core::storage::Storage;
@@ -116,6 +116,23 @@ pub(crate) fn recipe(op: &str, attributes: &Value) -> Result<Recipe, String> {
     match given.unknown() {
         Some(name) => Err(format!("unknown attribute `{name}` of `{op}`")),
         None => Ok(recipe),
+    }
+}
+
+/// The operand that an operator of the reference reads as ids, if one: ids are integers by type here.
+pub(crate) fn ids_of(op: &str) -> Option<usize> {
+    structure::ids_of(op)
+}
+
+/// Marks the inputs of an operator that are ids, which are dense here.
+pub(crate) fn mark_ids<'a>(op: &str, inputs: impl Iterator<Item = &'a mut Tensor>) {
+    for (index, tensor) in inputs.enumerate() {
+        if ids_of(op) == Some(index) {
+            if tensor.stype() != Storage::Dense {
+                *tensor = tensor.expanded();
+            }
+            tensor.holds_ids = true;
+        }
     }
 }
 

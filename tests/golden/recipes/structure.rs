@@ -77,6 +77,11 @@ pub(super) fn known(op: &str, given: &Given<'_>) -> Option<Recipe> {
     })
 }
 
+/// The operand that is ids.
+pub(super) fn ids_of(op: &str) -> Option<usize> {
+    matches!(op, "take" | "pick" | "_sparse_retain").then_some(1)
+}
+
 /// An operator with attributes.
 fn with(name: &'static str, attributes: Vec<(&'static str, AttributeValue)>) -> Recipe {
     built(super::with(name, &attributes))

@@ -1,5 +1,7 @@
 //! One element of each row on the CPU. An id beyond the extent (only a model can compute one) gives NaN.
 
+#![allow(clippy::too_many_arguments, reason = "the attributes of the row, one by one")]
+
 use crate::formats::{CsrView, Dense, DenseView, Extents, IdsView, MAX_RANK, RowSparseView, Shape};
 use crate::kernels::Context;
 use crate::kernels::lookup::Lookup;

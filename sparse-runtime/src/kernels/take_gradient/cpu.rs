@@ -1,5 +1,7 @@
 //! The gradient of `take` on the CPU. Ids beyond the extent have no place to add to.
 
+#![allow(clippy::too_many_arguments, reason = "the attributes of the row, one by one")]
+
 use crate::formats::{
     ColumnId, Csr, CsrView, Dense, DenseView, IdsView, RowSparse, Shape, with_id_type,
 };
