@@ -115,20 +115,19 @@ fn rows_of_a_table_by_ids() {
 
 #[test]
 fn operators_by_ids_on_arrays() {
-    use nnz::formats::IdsView;
     use nnz::ops;
     let x = Csr::from_rows(3, [vec![(0, 1.0f32)], vec![(1, 2.0), (2, 3.0)]]).unwrap();
     let ids = Dense::<u32>::from(vec![1, 1, 0]);
-    let taken = ops::take(&x, (&ids).into(), 0, false, false).unwrap();
+    let taken = ops::take(&x, &ids, 0, false, false).unwrap();
     assert_eq!(taken.indptr(), [0, 2, 4, 5]);
     let beyond = Dense::<i64>::from(vec![-1, 7]);
-    let error = ops::take(&x, (&beyond).into(), 0, false, false).unwrap_err();
+    let error = ops::take(&x, &beyond, 0, false, false).unwrap_err();
     assert!(error.to_string().contains("id -1 at position 0 of `ids` is not below 2"), "{error}");
-    let wrapped = ops::take(&x, (&beyond).into(), 0, false, true).unwrap();
+    let wrapped = ops::take(&x, &beyond, 0, false, true).unwrap();
     assert_eq!(wrapped.indptr(), [0, 2, 4]);
-    let picked = ops::pick(&x, (&ids).into(), 0, false, false, false).unwrap();
+    let picked = ops::pick(&x, &ids, 0, false, false, false).unwrap();
     assert_eq!(picked.values(), [0.0, 2.0, 0.0]);
-    let hot = ops::one_hot(IdsView::from(&ids), 2).unwrap();
+    let hot = ops::one_hot(&ids, 2).unwrap();
     assert_eq!(hot.columns().iter().collect::<Vec<_>>(), [1, 1, 0]);
-    assert!(ops::one_hot(IdsView::from(&ids), 1).is_err());
+    assert!(ops::one_hot(&ids, 1).is_err());
 }
