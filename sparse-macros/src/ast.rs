@@ -21,7 +21,7 @@ pub(crate) enum Declaration {
     Parameter(Parameter),
     Let(Let),
     Loss(Expression),
-    Output { name: Ident, value: Expression },
+    Output { name: Ident, array: Option<ArrayType>, value: Expression },
     Option { name: Ident, value: Ident },
 }
 

@@ -155,12 +155,16 @@ fn declaration(stream: ParseStream<'_>, notes: &mut Vec<Note>) -> syn::Result<Op
         "loss" => Declaration::Loss(expression(&stream.parse::<Expr>()?, notes)),
         "output" => {
             let name: Ident = stream.parse()?;
+            let array = match stream.parse::<Option<Token![:]>>()? {
+                Some(_) => Some(array_type(stream)?),
+                None => None,
+            };
             let value = if stream.parse::<Option<Token![=]>>()?.is_some() {
                 expression(&stream.parse::<Expr>()?, notes)
             } else {
                 Expression { span: name.span(), kind: ExpressionKind::Name(name.clone()) }
             };
-            Declaration::Output { name, value }
+            Declaration::Output { name, array, value }
         }
         "fallback" | "dtype" | "fuse" => {
             stream.parse::<Token![=]>()?;

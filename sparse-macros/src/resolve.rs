@@ -7,8 +7,8 @@ use crate::report::Report;
 use proc_macro2::Span;
 use sparse_core::diagnostics::{Code, nearest};
 use sparse_core::ir::{
-    Annotation, AttributeValue, Attributes, Fallback, Graph, Kind, List, Number, Output, Place,
-    Value, ValueId,
+    Annotation, AttributeValue, Attributes, Claim, Fallback, Graph, Kind, List, Number, Output,
+    Place, Value, ValueId,
 };
 use sparse_core::operators::{self, AttributeKind, Operator};
 use sparse_core::shapes::{Dim, Dims};
@@ -82,14 +82,14 @@ impl Resolver<'_> {
             Declaration::Let(binding) => {
                 let id = self.expression(&binding.value);
                 let annotation = binding.array.as_ref().map(|array| self.annotation(array));
-                let id = self.bind_result(id, &binding.name, annotation);
+                self.bind_result(id, &binding.name, annotation, None);
                 self.define(&binding.name, id);
             }
             Declaration::Loss(value) => {
                 let id = self.expression(value);
                 self.graph.losses.push(id);
             }
-            Declaration::Output { name, value } => {
+            Declaration::Output { name, array, value } => {
                 let value = self.expression(value);
                 let place = self.report.place(name.span());
                 if let Some(earlier) =
@@ -98,6 +98,11 @@ impl Resolver<'_> {
                     let message = format!("the output `{}` is declared twice", earlier.name);
                     self.report.error(Code::DuplicateName, name.span(), message, None);
                     return;
+                }
+                if let Some(array) = array {
+                    let annotation = self.annotation(array);
+                    let output = self.graph.outputs.len();
+                    self.bind_result(value, name, Some(annotation), Some(output));
                 }
                 self.graph.outputs.push(Output { name: name.to_string(), value, place });
             }
@@ -167,19 +172,24 @@ impl Resolver<'_> {
         }
     }
 
-    /// Names a `let`'s value. A value that has a name already (`let a = b;`) keeps it.
+    /// Names the value of a `let`, or of the `output` at a position. A value that has a name already (`let a = b;`) keeps it, and
+    /// what is said of the second name is checked.
     fn bind_result(
         &mut self,
         id: ValueId,
         name: &Ident,
         annotation: Option<Annotation>,
-    ) -> ValueId {
+        output: Option<usize>,
+    ) {
+        let taken = output.is_some() && self.scope.contains_key(&name.to_string());
         let value = &mut self.graph.values[id.0];
-        if value.name.is_none() && matches!(value.kind, Kind::Apply(_)) {
+        if value.name.is_none() && matches!(value.kind, Kind::Apply(_)) && !taken {
             value.name = Some(name.to_string());
             value.annotation = annotation;
+        } else if let Some(annotation) = annotation {
+            let name = name.to_string();
+            self.graph.claims.push(Claim { name, value: id, annotation, output });
         }
-        id
     }
 
     fn annotation(&mut self, array: &ArrayType) -> Annotation {

@@ -52,6 +52,8 @@ pub struct Graph {
     pub losses: Vec<ValueId>,
     /// The outputs.
     pub outputs: Vec<Output>,
+    /// Annotations of names whose value has a name, or a declaration, of its own.
+    pub claims: Vec<Claim>,
     /// The gradient of each parameter that has one, in the order of declaration.
     pub gradients: Vec<(ValueId, ValueId)>,
     /// Extents to be inferred.
@@ -134,6 +136,19 @@ pub struct Annotation {
     pub element: Option<ElementType>,
     /// Where it is written.
     pub place: Place,
+}
+
+/// An annotation of a name whose value is not made for it: of an output, or of a second name.
+#[derive(Clone, Debug)]
+pub struct Claim {
+    /// The name that is annotated.
+    pub name: String,
+    /// The value it stands for.
+    pub value: ValueId,
+    /// What is said of it.
+    pub annotation: Annotation,
+    /// The position of the output that has the name, if one has.
+    pub output: Option<usize>,
 }
 
 /// An output.

@@ -178,6 +178,12 @@ fn finish_parameter(
     if graph.value(total).broken {
         return;
     }
+    let mut total = total;
+    if graph.storage(parameter) == Storage::RowSparse && graph.storage(total) == Storage::Csr {
+        // Entries are rows with zeros in them.
+        let (place, none) = (graph.value(total).place, Attributes::default());
+        total = derived(graph, "row_sparse", vec![total], none, place, diagnostics);
+    }
     let found = graph.storage(total);
     if graph.storage(parameter) == Storage::RowSparse && found != Storage::RowSparse {
         let name = graph.label(parameter);
@@ -510,6 +516,24 @@ loss l");
             gradient.contains("= add(") && gradient.ends_with("row_sparse [d, 1]"),
             "{gradient}"
         );
+    }
+
+    #[test]
+    fn a_gradient_of_entries_is_one_of_rows_where_the_parameter_is() {
+        let (printed, diagnostics) = run("\
+model M f32
+x = input csr f32 [d, k]
+w = param row_sparse f32 [d, k] \"Zeros\"
+u = dense(w)
+v = multiply(x, u)
+q = square(v)
+l = sum(q)
+loss l");
+        assert!(diagnostics.is_empty(), "{diagnostics:?}");
+        let (_, gradient) = printed.split_once("grad w = ").unwrap();
+        let definition = format!("{} = row_sparse(%", gradient.trim());
+        let line = printed.lines().find(|line| line.starts_with(&definition));
+        assert!(line.is_some_and(|line| line.ends_with(": row_sparse [d, k]")), "{printed}");
     }
 
     #[test]

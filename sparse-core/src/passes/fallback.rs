@@ -108,7 +108,12 @@ fn says_the_same(graph: &Graph, apply: &Apply, result: Storage) -> bool {
 }
 
 /// The conversion of a value, which the source does not have, appended where it is new.
-fn push_conversion(graph: &mut Graph, operand: ValueId, to: Storage, place: Place) -> ValueId {
+pub(super) fn push_conversion(
+    graph: &mut Graph,
+    operand: ValueId,
+    to: Storage,
+    place: Place,
+) -> ValueId {
     let Some(operator) = operators::find(to.name()) else {
         return operand;
     };
@@ -140,40 +145,6 @@ fn push_conversion(graph: &mut Graph, operand: ValueId, to: Storage, place: Plac
     };
     // A conversion has a rule for every storage, and nothing to say.
     push_inferred(graph, value, &mut Vec::new())
-}
-
-/// A value whose annotation asks for another storage than its operator gives: converted where the model allows
-/// fallbacks and the operator's result is dense, an error otherwise. Gives the value that has the name.
-pub(super) fn convert_back(
-    graph: &mut Graph,
-    id: ValueId,
-    wanted: Storage,
-    place: Place,
-    diagnostics: &mut Vec<Diagnostic>,
-) -> ValueId {
-    let found = graph.storage(id);
-    let message =
-        format!("`{}` is annotated `{wanted}`, but its storage is `{found}`", graph.label(id));
-    let is_id = graph.value(id).element.is_id();
-    if graph.fallback == Fallback::Deny || found != Storage::Dense || is_id {
-        let help = match is_id {
-            true => format!("write `{found}` here: ids are dense"),
-            false => format!("write `{found}` here, or convert with `{wanted}(…)`"),
-        };
-        diagnostics.push(Diagnostic::new(Code::AnnotatedStorage, place, message).help(help));
-        graph.values[id.0].broken = true;
-        return id;
-    }
-    if graph.fallback == Fallback::Warn {
-        let message = format!("fallback: {message}: it is converted");
-        diagnostics.push(Diagnostic::new(Code::FallbackInserted, place, message));
-    }
-    let value = &mut graph.values[id.0];
-    let (name, annotation, place) = (value.name.take(), value.annotation.take(), value.place);
-    let converted = push_conversion(graph, id, wanted, place);
-    let value = &mut graph.values[converted.0];
-    (value.name, value.annotation) = (name, annotation);
-    converted
 }
 
 /// What to say where no rule covers the operands: what would become dense, and how to ask for it.
@@ -278,7 +249,7 @@ fn stored_bytes(graph: &Graph, id: ValueId) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ir::{Annotation, parse, print};
+    use crate::ir::{parse, print};
     use crate::passes::{infer_shapes, infer_storage};
 
     const OPERANDS: &str = "x = input csr f32 [n, d]\ny = input csr f32 [d, k]\nz = input csr f32 [n, d]\n\
@@ -368,75 +339,6 @@ mod tests {
                 "[NNZ0305] fallback: `multiply` of `csr` and `row_sparse` has no kernel: `r` would be dense, \
               n × d f32 instead of 4·d·rows(r) bytes"
             ]
-        );
-    }
-
-    /// `o`, annotated as csr.
-    fn annotated(fallback: &str, call: &str, rank: usize) -> (Graph, Vec<String>) {
-        let text = format!(
-            "model M f32 {fallback}\n{OPERANDS}o = {call}\np = tanh(o)\noutput o = o\noutput p = p"
-        );
-        let mut graph = parse(&text).unwrap();
-        let o = graph.values.iter_mut().find(|value| value.name.as_deref() == Some("o")).unwrap();
-        let (shape, place) = (vec![Dim::Named("n".into()); 1], Place(99));
-        let shape = [shape, vec![Dim::Named("d".into()); rank - 1]].concat();
-        o.annotation = Some(Annotation { storage: Storage::Csr, shape, element: None, place });
-        let mut said = infer_shapes(&mut graph);
-        if said.is_empty() {
-            said = infer_storage(&mut graph);
-        }
-        (graph, said.iter().map(Diagnostic::text).collect())
-    }
-
-    #[test]
-    fn a_value_annotated_sparse_is_converted_back() {
-        for (call, lines) in [
-            ("exp(u)", "%6 = exp(u): dense [n, d]\no = csr(%6): csr [n, d]\n"),
-            (
-                "log(x)",
-                "%6 = dense(x): dense [n, d]\n%7 = log(%6): dense [n, d]\no = csr(%7): csr [n, d]\n",
-            ),
-        ] {
-            let (graph, said) = annotated("fallback = allow", call, 2);
-            assert_eq!(said, [""; 0]);
-            let printed = print(&graph);
-            assert!(printed.contains(&format!("{lines}p = tanh(o): csr [n, d]\n")), "{printed}");
-            assert!(printed.ends_with("output o = o\noutput p = p\n"), "{printed}");
-            // The plan and the log show every conversion as one that the source does not have.
-            let inserted = graph.values.iter().filter(|value| value.inserted).count();
-            assert_eq!(inserted, printed.matches("= dense(").count() + 1);
-        }
-        let (_, warned) = annotated("fallback = warn", "log(x)", 2);
-        assert_eq!(
-            warned,
-            [
-                "[NNZ0305] fallback: `log` of a `csr` value would be dense: n × d f32 instead of 8·nnz(x) bytes",
-                "[NNZ0305] fallback: `o` is annotated `csr`, but its storage is `dense`: it is converted",
-            ]
-        );
-    }
-
-    #[test]
-    fn an_annotation_that_does_not_hold_is_refused() {
-        let (_, said) = annotated("", "exp(u)", 2);
-        assert_eq!(
-            said,
-            ["[NNZ0302] `o` is annotated `csr`, but its storage is `dense`\n\
-              help: write `dense` here, or convert with `csr(…)`"]
-        );
-        // The operator's own refusal comes first, and nothing follows from it.
-        let (_, said) = annotated("", "log(x)", 2);
-        assert!(said.len() == 1 && said[0].starts_with("[NNZ0301] `log` of a `csr`"), "{said:?}");
-        let (_, said) = annotated("fallback = allow", "negative(r)", 2);
-        assert_eq!(
-            said,
-            ["[NNZ0302] `o` is annotated `csr`, but its storage is `row_sparse`\n\
-              help: write `row_sparse` here, or convert with `csr(…)`"]
-        );
-        let (_, said) = annotated("fallback = allow", "exp(u)", 3);
-        assert_eq!(
-            said[0],
-            "[NNZ0204] `o` is `csr` with shape [n, d, d]: csr has rank 2\nhelp: write `csr[rows, columns]`"
         );
     }
 

@@ -1,5 +1,6 @@
 //! Shapes of all values, by the operators' shape rules.
 
+use super::annotations;
 use crate::diagnostics::{Code, Diagnostic};
 use crate::ir::{Graph, Kind, Value, ValueId};
 use crate::shapes::{self, Dim, ShapeError, show};
@@ -20,6 +21,7 @@ pub fn infer_shapes(graph: &mut Graph) -> Vec<Diagnostic> {
             diagnostics.extend(diagnostic);
         }
     }
+    annotations::check_claimed_shapes(graph, &mut diagnostics);
     check_losses(graph, &mut diagnostics);
     if diagnostics.is_empty() {
         check_extents(graph, &mut diagnostics);
@@ -63,19 +65,8 @@ pub(super) fn infer_value(graph: &mut Graph, id: ValueId) -> Result<(), Option<D
         })
     })?;
     if let Some(annotation) = graph.values[id.0].annotation.clone() {
-        let fits = annotation.shape.len() == shape.len()
-            && annotation.shape.iter().zip(&shape).all(|(a, b)| graph.unify.unify(a, b));
-        if !fits {
-            let message = format!(
-                "`{}` is annotated {}, but its shape is {}",
-                graph.label(id),
-                show(&graph.unify.resolve_all(&annotation.shape)),
-                show(&shape)
-            );
-            let help = format!("write `{}{}`", annotation.storage, show(&shape));
-            let code = Code::AnnotatedShape;
-            return Err(Some(Diagnostic::new(code, annotation.place, message).help(help)));
-        }
+        let name = graph.label(id);
+        annotations::check_shape(graph, &name, &shape, &annotation).map_err(Some)?;
     }
     graph.values[id.0].shape = Some(shape);
     Ok(())
@@ -94,36 +85,23 @@ fn mismatch_help(diagnostic: Diagnostic, first: &Dim, second: &Dim) -> Diagnosti
 
 fn check_declaration(graph: &Graph, id: ValueId) -> Result<(), Diagnostic> {
     let value = graph.value(id);
-    let (storage, shape, place) = match &value.annotation {
-        Some(annotation) => (Some(annotation.storage), Some(&annotation.shape), annotation.place),
-        None if is_declared(value) => (value.storage, value.shape.as_ref(), value.place),
-        None => return Ok(()),
-    };
-    let rank = shape.map_or(0, Vec::len);
-    let shape = show(&graph.unify.resolve_all(shape.map_or(&[][..], Vec::as_slice)));
-    let error = |code, message: String| Err(Diagnostic::new(code, place, message));
-    match (&value.kind, storage) {
-        (Kind::Parameter { .. }, Some(Storage::Csr)) => {
-            error(Code::CsrParameter, format!("parameter `{}` is declared `csr`", graph.label(id)))
-                .map_err(|diagnostic| {
-                    diagnostic
-                        .help(format!("write `row_sparse{shape}`: batches read and write its rows"))
-                })
-        }
-        (_, Some(Storage::Csr)) if rank != 2 => error(
-            Code::StorageRank,
-            format!("`{}` is `csr` with shape {shape}: csr has rank 2", graph.label(id)),
-        )
-        .map_err(|diagnostic| diagnostic.help("write `csr[rows, columns]`")),
-        (_, Some(Storage::RowSparse)) if rank == 0 => error(
-            Code::StorageRank,
-            format!(
-                "`{}` is `row_sparse` without a dimension: row_sparse has rank 1 or more",
-                graph.label(id)
-            ),
-        ),
-        _ => Ok(()),
+    let name = graph.label(id);
+    if let Some(annotation) = &value.annotation {
+        return annotations::check_rank(graph, &name, annotation.storage, &annotation.shape)
+            .map_err(|error| Diagnostic { place: annotation.place, ..error });
     }
+    let (true, Some(storage), Some(shape)) = (is_declared(value), value.storage, &value.shape)
+    else {
+        return Ok(());
+    };
+    if matches!(value.kind, Kind::Parameter { .. }) && storage == Storage::Csr {
+        let message = format!("parameter `{name}` is declared `csr`");
+        let shape = show(&graph.unify.resolve_all(shape));
+        let help = format!("write `row_sparse{shape}`: batches read and write its rows");
+        return Err(Diagnostic::new(Code::CsrParameter, value.place, message).help(help));
+    }
+    annotations::check_rank(graph, &name, storage, shape)
+        .map_err(|error| Diagnostic { place: value.place, ..error })
 }
 
 fn is_declared(value: &Value) -> bool {

@@ -3,6 +3,7 @@
 //! A combination that no rule covers is an error at the operator, unless the model allows a
 //! [fallback](super::fallback).
 
+use super::annotations;
 use super::fallback::{self, NoRule};
 use crate::diagnostics::{Code, Diagnostic};
 use crate::ir::{Apply, Graph, Kind, Output, Place, Value, ValueId};
@@ -33,6 +34,10 @@ pub fn infer_storage(graph: &mut Graph) -> Vec<Diagnostic> {
     for Output { value, .. } in &mut graph.outputs {
         *value = renamed[value.0];
     }
+    for claim in &mut graph.claims {
+        claim.value = renamed[claim.value.0];
+    }
+    annotations::meet_claims(graph, &mut diagnostics);
     diagnostics
 }
 
@@ -67,29 +72,10 @@ pub(super) fn push_inferred(
     }
     value.element = result_element(graph, &apply);
     value.kind = Kind::Apply(apply);
-    let requested =
-        value.annotation.as_ref().map(|annotation| (annotation.storage, annotation.place));
-    let element = value.annotation.as_ref().and_then(|annotation| annotation.element);
-    let (found, broken) = (value.storage, value.broken);
+    let (annotation, broken) = (value.annotation.clone(), value.broken);
     let id = graph.push(value);
-    let value = graph.value(id);
-    if let (Some(wanted), Some((_, place)), false) = (element, requested, broken)
-        && wanted != value.element
-    {
-        let message = format!(
-            "`{}` is annotated `{wanted}`, but its elements are `{}`",
-            graph.label(id),
-            value.element
-        );
-        let help = format!("write `{}` here, or leave the element type out", value.element);
-        diagnostics.push(Diagnostic::new(Code::ElementMismatch, place, message).help(help));
-        graph.values[id.0].broken = true;
-        return id;
-    }
-    match (requested, found, broken) {
-        (Some((wanted, place)), Some(found), false) if wanted != found => {
-            fallback::convert_back(graph, id, wanted, place, diagnostics)
-        }
+    match annotation {
+        Some(annotation) if !broken => annotations::meet(graph, id, &annotation, diagnostics),
         _ => id,
     }
 }

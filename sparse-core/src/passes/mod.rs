@@ -1,6 +1,7 @@
 //! The passes, one a file, in the order in which [`compile`](crate::compile::compile) runs them. Each takes and
 //! returns plain data and is tested on text.
 
+mod annotations;
 mod differentiate;
 mod fallback;
 mod fuse;
