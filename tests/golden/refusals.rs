@@ -8,7 +8,7 @@ use crate::compare::Tolerance;
 use crate::libsvm;
 use crate::operators::{Compilation, FORWARD, arrays, compare, forward};
 use crate::reasons::{Deviation, Kind, judge};
-use crate::recipes::{Build, Recipe, recipe};
+use crate::recipes::{Build, Recipe, ids_of, recipe};
 use crate::tally::{Outcome, Tally};
 use crate::train;
 use nnz::core::storage::Storage;
@@ -61,7 +61,11 @@ fn run_operator(
     explicit: Option<&Build>,
 ) -> Result<Vec<Deviation>, String> {
     let inputs = Tensor::read_all(&case["inputs"])?;
-    let inputs: Vec<Tensor> = inputs.into_iter().collect::<Option<_>>().ok_or("no input")?;
+    let mut inputs: Vec<Tensor> = inputs.into_iter().collect::<Option<_>>().ok_or("no input")?;
+    let ids = ids_of(case["op"].as_str().unwrap_or_default());
+    if let Some(ids) = ids.and_then(|index| inputs.get_mut(index)) {
+        ids.holds_ids = true;
+    }
     let compiled =
         Compilation::of(build, explicit, |build, fallback| forward(build, &inputs, fallback));
     let compiled = match compiled {
@@ -95,7 +99,8 @@ pub(crate) fn is_refusal(message: String) -> Result<(), String> {
 
 /// What an operator gives of dense operands.
 fn of_dense(inputs: &[Tensor], build: &Build, explicit: Option<&Build>) -> Result<Tensor, String> {
-    let inputs: Vec<Tensor> = inputs.iter().map(Tensor::expanded).collect();
+    let dense = |tensor: &Tensor| Tensor { holds_ids: tensor.holds_ids, ..tensor.expanded() };
+    let inputs: Vec<Tensor> = inputs.iter().map(dense).collect();
     let compiled =
         Compilation::of(build, explicit, |build, fallback| forward(build, &inputs, fallback))?;
     let values =
