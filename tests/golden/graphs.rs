@@ -54,6 +54,8 @@ struct Node<'a> {
     op: &'a str,
     operands: Vec<&'a str>,
     build: Build,
+    /// Of a layer whose gradient is that of a loss.
+    loss: Option<Build>,
     /// As recorded.
     storage: Storage,
     fallback: bool,
@@ -201,6 +203,10 @@ impl<'a> Case<'a> {
                 operands.collect::<Option<_>>().ok_or("an operand that is not known")?;
             let before = graph.values.len();
             let id = (node.build)(&mut graph, &operands);
+            if let Some(loss) = node.loss.as_ref().filter(|_| gradients) {
+                let loss = loss(&mut graph, &operands);
+                graph.losses.push(loss);
+            }
             for value in &mut graph.values[before..] {
                 value.place = place(index);
             }
@@ -214,6 +220,9 @@ impl<'a> Case<'a> {
             if !gradients {
                 let name = output_name(index);
                 graph.outputs.push(Output { name, value, place: Place::default() });
+                continue;
+            }
+            if self.nodes.iter().any(|node| node.name == name && node.loss.is_some()) {
                 continue;
             }
             let head = self.heads.get(index).ok_or("no gradient of an output")?;
@@ -263,8 +272,8 @@ impl<'a> Node<'a> {
     fn read(node: &'a Value, stypes: &Value) -> Result<Result<Self, String>, String> {
         let word = |value: &'a Value| value.as_str().ok_or("a word is missing in a node");
         let (name, op) = (word(&node["name"])?, word(&node["op"])?);
-        let build = match recipe(op, &node["attrs"])? {
-            Recipe::Built { build, .. } => build,
+        let (build, loss) = match recipe(op, &node["attrs"])? {
+            Recipe::Built { build, loss, .. } => (build, loss),
             Recipe::NotBuilt(what) => return Ok(Err(what)),
         };
         let operands = node["inputs"].as_array().ok_or("a node without inputs")?;
@@ -274,6 +283,7 @@ impl<'a> Node<'a> {
             name,
             op,
             build,
+            loss,
             operands: operands.iter().map(word).collect::<Result<_, _>>()?,
             storage: storage(&stypes["out"][0]).ok_or("a node without a storage type")?,
             fallback: stypes["fallback"].as_bool().ok_or("a node without a word on fallback")?,

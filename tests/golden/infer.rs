@@ -22,8 +22,8 @@ fn infer() {
     for case in &cases {
         let op = case["op"].as_str().unwrap_or("(no operator)");
         let outcome = match recipe(op, &case["attrs"]) {
-            Ok(Recipe::Built { build, explicit }) => {
-                match run_case(case, &build, explicit.as_ref()) {
+            Ok(Recipe::Built { build, explicit, loss }) => {
+                match run_case(case, &build, explicit.as_ref(), loss.as_ref()) {
                     Ok(deviations) => judge(&names(op, case), deviations),
                     Err(message) => judge_failure(id(case), message),
                 }
@@ -47,6 +47,7 @@ fn run_case(
     case: &Value,
     build: &Build,
     explicit: Option<&Build>,
+    loss: Option<&Build>,
 ) -> Result<Vec<Deviation>, String> {
     let inputs = Tensor::read_all(&case["inputs"])?;
     let mut inputs: Vec<Tensor> = inputs.into_iter().collect::<Option<_>>().ok_or("no input")?;
@@ -83,8 +84,10 @@ fn run_case(
         shape: sizes(&graph.shape(output.value))?,
         ..Tensor::default()
     };
-    let gradients = Compilation::of(build, explicit, |build, fallback| {
-        backward(build, &inputs, &asked, &head, fallback)
+    // A layer that is a loss takes no gradient of its output.
+    let head = loss.is_none().then_some(&head);
+    let gradients = Compilation::of(loss.unwrap_or(build), explicit, |build, fallback| {
+        backward(build, &inputs, &asked, head, fallback)
     })?;
     // A forward that is refused says nothing about its gradient.
     if let Compilation::Accepted(_) = forward {

@@ -89,8 +89,8 @@ fn run_file(file: &str) {
             continue;
         }
         let outcome = match recipe(op, &case["attrs"]) {
-            Ok(Recipe::Built { build, explicit }) => {
-                match run_case(case, &build, explicit.as_ref()) {
+            Ok(Recipe::Built { build, explicit, loss }) => {
+                match run_case(case, &build, explicit.as_ref(), loss.as_ref()) {
                     Ok(deviations) => judge(&[id(case)], deviations),
                     Err(message) => judge_failure(id(case), message),
                 }
@@ -183,6 +183,7 @@ fn run_case(
     case: &Value,
     build: &Build,
     explicit: Option<&Build>,
+    loss: Option<&Build>,
 ) -> Result<Vec<Deviation>, String> {
     let mut inputs = all(Tensor::read_all(&case["inputs"])?)?;
     mark_ids(case["op"].as_str().unwrap_or_default(), inputs.iter_mut());
@@ -205,11 +206,11 @@ fn run_case(
     check_shape(found, expected)?;
     compare(tolerance, "output", found, expected, FORWARD, &mut deviations)?;
 
-    if let [head] = &heads[..]
-        && gradients.iter().any(Option::is_some)
-    {
+    // A layer that is a loss takes no gradient of its output.
+    let head = heads.first();
+    if (head.is_some() || loss.is_some()) && gradients.iter().any(Option::is_some) {
         let asked: Vec<bool> = gradients.iter().map(Option::is_some).collect();
-        let backward = Compilation::of(build, explicit, |build, fallback| {
+        let backward = Compilation::of(loss.unwrap_or(build), explicit, |build, fallback| {
             backward(build, &inputs, &asked, head, fallback)
         })?;
         let expected_refusal = fallback || case["grad_fallback"].as_bool() == Some(true);
@@ -253,13 +254,13 @@ pub(crate) fn forward(build: &Build, inputs: &[Tensor], fallback: Fallback) -> G
     graph
 }
 
-/// The operator in a loss whose gradient with respect to the result is the one recorded: the sum of the product
-/// with it.
+/// The operator in a loss whose gradient with respect to the result is the one recorded, the sum of the product with it; or, without
+/// one, what is a loss itself.
 pub(crate) fn backward(
     build: &Build,
     inputs: &[Tensor],
     asked: &[bool],
-    head: &Tensor,
+    head: Option<&Tensor>,
     fallback: Fallback,
 ) -> Graph {
     let mut graph = Graph::new("Case", ElementType::F32);
@@ -273,10 +274,12 @@ pub(crate) fn backward(
         }
         operands.push(parameter(&mut graph, &name, tensor));
     }
-    let head = declare(&mut graph, ir::Kind::Input, "head", head, head.stype());
-    let value = build(&mut graph, &operands);
-    let product = append(&mut graph, "multiply", &[value, head]);
-    let loss = append(&mut graph, "sum", &[product]);
+    let head = head.map(|head| declare(&mut graph, ir::Kind::Input, "head", head, head.stype()));
+    let mut loss = build(&mut graph, &operands);
+    if let Some(head) = head {
+        let product = append(&mut graph, "multiply", &[loss, head]);
+        loss = append(&mut graph, "sum", &[product]);
+    }
     graph.losses.push(loss);
     graph
 }
@@ -317,13 +320,15 @@ fn evaluate_gradients<'a>(
     backward: &'a Compilation,
     inputs: &[Tensor],
     asked: &[bool],
-    head: &Tensor,
+    head: Option<&Tensor>,
 ) -> Result<Values<'a, f32>, String> {
     let mut arrays = arrays(inputs)?;
     for (index, tensor) in inputs.iter().enumerate().filter(|(index, _)| asked[*index]) {
         arrays.insert(operand_name(index), tensor.expanded().array()?);
     }
-    arrays.insert("head".to_owned(), head.array()?);
+    if let Some(head) = head {
+        arrays.insert("head".to_owned(), head.array()?);
+    }
     evaluate(backward.compiled(), &arrays).map_err(|error| error.to_string())
 }
 

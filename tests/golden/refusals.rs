@@ -40,7 +40,7 @@ fn outcome(case: &Value) -> Outcome {
     match (case["op"].as_str(), case["optimizer"].as_str(), case["family"].as_str()) {
         (Some("LibSVMIter"), ..) => libsvm::run_refusal(case),
         (Some(op), ..) => match recipe(op, &case["attrs"]) {
-            Ok(Recipe::Built { build, explicit }) => {
+            Ok(Recipe::Built { build, explicit, .. }) => {
                 judge(run_operator(case, &build, explicit.as_ref()))
             }
             Ok(Recipe::NotBuilt(what)) => Outcome::NotBuilt(what),

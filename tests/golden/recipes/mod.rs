@@ -25,6 +25,8 @@ pub(crate) enum Recipe {
         build: Build,
         /// What the compiler says to write where it refuses that.
         explicit: Option<Build>,
+        /// Of a layer whose gradient is that of a loss and not of its output: the loss.
+        loss: Option<Build>,
     },
     /// It is in the list; what of it is missing.
     NotBuilt(String),
@@ -32,7 +34,11 @@ pub(crate) enum Recipe {
 
 impl Recipe {
     fn built(build: impl Fn(&mut Graph, &[ValueId]) -> ValueId + 'static) -> Self {
-        Recipe::Built { build: Box::new(build), explicit: None }
+        Recipe::Built { build: Box::new(build), explicit: None, loss: None }
+    }
+
+    fn loss(build: Build, loss: impl Fn(&mut Graph, &[ValueId]) -> ValueId + 'static) -> Self {
+        Recipe::Built { build, explicit: None, loss: Some(Box::new(loss)) }
     }
 }
 
@@ -144,7 +150,7 @@ fn known(op: &str, given: &Given<'_>) -> Option<Recipe> {
         return Some(recipe);
     }
     let build = elementwise::known(op, given)?;
-    Some(Recipe::Built { build, explicit: None })
+    Some(Recipe::Built { build, explicit: None, loss: None })
 }
 
 fn dot(given: &Given<'_>) -> Recipe {
@@ -165,6 +171,7 @@ fn dot(given: &Given<'_>) -> Recipe {
             let product = apply(graph, "dot", operands, attributes.clone());
             apply(graph, out.name(), &[product], Attributes::default())
         })),
+        loss: None,
     }
 }
 

@@ -88,5 +88,5 @@ fn with(name: &'static str, attributes: Vec<(&'static str, AttributeValue)>) -> 
 }
 
 fn built(build: super::Build) -> Recipe {
-    Recipe::Built { build, explicit: None }
+    Recipe::Built { build, explicit: None, loss: None }
 }
