@@ -10,7 +10,6 @@ use crate::storage::Storage::Dense;
 pub(super) const ALL: &[&Operator] = &[
     &FULLY_CONNECTED,
     &EMBEDDING,
-    &EMBEDDING_GRADIENT,
     &EMBEDDING_BAG,
     &EMBEDDING_BAG_GRADIENT,
     &PAIRWISE_INTERACTION,
@@ -55,25 +54,8 @@ const EMBEDDING: Operator = Operator {
     storage: &[rule("ids dense -> dense"), rule("ids row_sparse -> dense")],
     gradient: &[
         no_gradient("ids", "ids are data"),
-        gradient("weight", "embedding_gradient(grad, ids, weight)"),
+        gradient("weight", "take_gradient(grad, ids, weight)"),
     ],
-    ..ROW
-};
-
-const EMBEDDING_GRADIENT: Operator = Operator {
-    cost: "O(ids · size of a row), and of a dense result its size.",
-    name: "embedding_gradient",
-    summary: "The gradient of `embedding` with respect to its table: the rows of `grad` added up by id. It stores the ids that occur.",
-    operands: &["grad", "ids", "like"],
-    attributes: &[storage("out")],
-    ids_below: Some(IdsBelow { ids: "ids", of: "like", axis: 0 }),
-    shape: "any any any -> like",
-    storage: &[rule("dense ids like -> row_sparse").or_on_request(Dense)],
-    gradient: &[
-        no_gradient("grad", "second derivatives are not offered"),
-        no_gradient("ids", "ids are data"),
-    ],
-    internal: true,
     ..ROW
 };
 

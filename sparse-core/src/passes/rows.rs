@@ -70,10 +70,10 @@ fn rows_read_by(graph: &Graph, id: ValueId, parameter: ValueId) -> Option<RowSet
         return Some(RowSet::Columns(BTreeSet::from([ids])));
     }
     let turned = |flag| apply.attributes.flag(flag);
-    // The operand whose columns or ids name the rows of the second one.
+    // The operand whose columns name the rows of the second one.
     let names = match apply.operator.name {
         "dot" if !turned("transpose_lhs") && !turned("transpose_rhs") => Some(0),
-        "embedding" | "embedding_bag" => Some(0),
+        "embedding_bag" => Some(0),
         "pairwise_interaction" | "pairwise_interaction_gradient" | "pairwise_interaction_slope" => {
             Some(0)
         }
@@ -81,8 +81,7 @@ fn rows_read_by(graph: &Graph, id: ValueId, parameter: ValueId) -> Option<RowSet
         _ => None,
     };
     let names = names.map(|operand| apply.operands[operand]);
-    let named =
-        |id: &ValueId| graph.storage(*id) == Storage::Csr || !graph.value(*id).element.is_float();
+    let named = |id: &ValueId| graph.storage(*id) == Storage::Csr;
     Some(match names.filter(named) {
         Some(names) if apply.operands[1] == parameter && apply.operands[0] != parameter => {
             RowSet::Columns(BTreeSet::from([names]))
@@ -107,7 +106,6 @@ pub fn rows_stored(graph: &Graph, id: ValueId) -> RowSet {
         "embedding_bag_gradient" | "pairwise_interaction_gradient" => {
             RowSet::Columns(BTreeSet::from([lhs]))
         }
-        "embedding_gradient" => RowSet::Columns(BTreeSet::from([apply.operands[1]])),
         "take_gradient" => match ids_of_rows(graph, apply) {
             Some(ids) => RowSet::Columns(BTreeSet::from([ids])),
             None => RowSet::All,
@@ -127,13 +125,14 @@ pub fn rows_stored(graph: &Graph, id: ValueId) -> RowSet {
 
 /// The ids of the batch that an operator takes rows by, or adds to rows by.
 fn ids_of_rows(graph: &Graph, apply: &Apply) -> Option<ValueId> {
-    let array = match apply.operator.name {
-        "take" => 0,
-        "take_gradient" => 2,
+    let (array, ids) = match apply.operator.name {
+        "take" => (0, 1),
+        "take_gradient" => (2, 1),
+        "embedding" => (1, 0),
         _ => return None,
     };
-    let (ids, rank) = (apply.operands[1], graph.shape(apply.operands[array]).len());
-    let axis = apply.operator.integer(&apply.attributes, "axis")?;
+    let (ids, rank) = (apply.operands[ids], graph.shape(apply.operands[array]).len());
+    let axis = apply.operator.integer(&apply.attributes, "axis").unwrap_or(0);
     let as_they_are = !apply.attributes.flag("clip") && !apply.attributes.flag("wrap");
     let given = matches!(graph.value(ids).kind, Kind::Input | Kind::Label);
     (crate::shapes::place_of(axis, rank) == Some(0) && as_they_are && given).then_some(ids)

@@ -34,7 +34,6 @@ pub mod dot;
 pub mod embedding;
 pub mod embedding_bag;
 pub mod embedding_bag_gradient;
-pub mod embedding_gradient;
 pub mod fully_connected;
 pub mod hinge;
 pub mod huber;

@@ -241,7 +241,7 @@ fn shapes(
             let smaller = PAIRS.iter().filter(|(large, small)| broadcasts(small, large));
             return smaller.map(|(large, small)| vec![large.to_vec(), small.to_vec()]).collect();
         }
-        "embedding" | "embedding_gradient" => return crate::layers::shapes(operator.name).unwrap(),
+        "embedding" => return crate::layers::shapes(operator.name).unwrap(),
         "broadcast_like" => {
             return SHAPES
                 .iter()

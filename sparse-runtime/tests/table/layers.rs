@@ -15,14 +15,8 @@ pub(crate) fn shapes(operator: &str) -> Option<Vec<Vec<Vec<usize>>>> {
         [&[0], &[3, 2]],
         [&[3], &[4, 0]],
     ];
-    let shapes = EMBEDDINGS.iter().map(|[ids, table]| {
-        let result = [*ids, &table[1..]].concat();
-        match operator {
-            "embedding" => vec![ids.to_vec(), table.to_vec()],
-            _ => vec![result, ids.to_vec(), table.to_vec()],
-        }
-    });
-    ["embedding", "embedding_gradient"].contains(&operator).then(|| shapes.collect())
+    let shapes = EMBEDDINGS.iter().map(|[ids, table]| vec![ids.to_vec(), table.to_vec()]);
+    (operator == "embedding").then(|| shapes.collect())
 }
 
 /// What a layer gives; `None` for another operator.
@@ -54,17 +48,6 @@ pub(crate) fn evaluate(
                 table.values[start..start + row].to_vec()
             });
             Naive::dense(&[&ids.shape, &table.shape[1..]].concat(), values.collect())
-        }
-        "embedding_gradient" => {
-            let (ids, table) = (&operands[1], &operands[2]);
-            let row: usize = table.shape[1..].iter().product();
-            let mut sums = vec![0.0; table.values.len()];
-            for (place, id) in ids.values.iter().enumerate() {
-                for column in 0..row {
-                    sums[*id as usize * row + column] += first.values[place * row + column];
-                }
-            }
-            Naive::dense(&table.shape, sums)
         }
         "embedding_bag" => {
             let table = &operands[1];

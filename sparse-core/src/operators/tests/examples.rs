@@ -31,7 +31,6 @@ pub(super) fn of(operator: &str, signature: &Signature) -> Option<(Vec<Dims>, At
         "concat" => (&[&[5, 4], &[3, 4]], vec![]),
         "fully_connected" => (&[&[5, 4], &[3, 4], &[3]], vec![]),
         "embedding" => (&[&[5, 2], &[9, 3]], vec![]),
-        "embedding_gradient" => (&[&[5, 2, 3], &[5, 2], &[9, 3]], vec![]),
         "embedding_bag" => (&[&[5, 9], &[9, 3]], vec![]),
         "embedding_bag_gradient" => (&[&[5, 9], &[5, 3]], vec![]),
         "pairwise_interaction" => (&[&[5, 9], &[9, 3]], vec![]),
