@@ -56,6 +56,22 @@ fn annotated_values_are_converted_back() {
     );
 }
 
+#[test]
+fn a_conversion_back_is_said_to_be_of_an_annotation() {
+    let positions = 0..Back::PLAN.values.len() as u32;
+    let notes = positions.filter_map(|position| Back::PLAN.fallback(position));
+    let notes: Vec<String> = notes.map(|note| note.to_string()).collect();
+    assert!(notes[0].starts_with("fallback: `subtract` converts `%"), "{notes:?}");
+    assert!(
+        notes[1].starts_with("fallback: the annotation of `y` converts `%")
+            && notes[1]
+                .ends_with(" from dense to csr [n, d]: 8·nnz(y) + 8·n + 8 bytes instead of 4·n·d"),
+        "{notes:?}"
+    );
+    assert!(notes[2].starts_with("fallback: `cos` converts `x`"), "{notes:?}");
+    assert!(notes[3].starts_with("fallback: the annotation of `z` converts `%"), "{notes:?}");
+}
+
 /// The kernels of the conversions that were inserted.
 fn kernels<'a>(values: &'a [nnz::core::inspect::PlanValue<'a>]) -> Vec<&'a str> {
     let computed = values.iter().filter_map(|value| value.computed);

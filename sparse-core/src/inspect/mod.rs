@@ -187,8 +187,10 @@ pub enum PlanStep<'a> {
 /// A conversion that a fallback inserted.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FallbackNote<'a> {
-    /// The operators that needed it.
+    /// The operators that needed it; none where an annotation asked for it.
     pub operators: String,
+    /// What the result is called.
+    pub name: String,
     /// What is converted.
     pub operand: String,
     /// Its storage type.
@@ -206,10 +208,13 @@ pub struct FallbackNote<'a> {
 /// ``fallback: `add` converts `b` from csr to dense [n, d]: 4·n·d bytes instead of 8·nnz(b) + 8·n + 8``
 impl fmt::Display for FallbackNote<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.operators.as_str() {
+            "" => write!(f, "fallback: the annotation of `{}`", self.name)?,
+            operators => write!(f, "fallback: `{operators}`")?,
+        }
         write!(
             f,
-            "fallback: `{}` converts `{}` from {} to {} {}: {} bytes instead of {}",
-            self.operators,
+            " converts `{}` from {} to {} {}: {} bytes instead of {}",
             self.operand,
             self.from,
             self.to,
@@ -289,10 +294,16 @@ impl<'a> PlanTable<'a> {
         value.computed.filter(|how| how.fallback)?;
         let source = value.reads().next()?;
         let users = self.values.iter().filter(|user| user.reads().any(|read| read == position));
-        let operators: Vec<&str> = users.filter_map(|user| Some(user.computed?.operator)).collect();
+        let mut operators: Vec<&str> = Vec::new();
+        for operator in users.filter_map(|user| Some(user.computed?.operator)) {
+            if value.storage == Storage::Dense && !operators.contains(&operator) {
+                operators.push(operator);
+            }
+        }
         let sizes = Sizes::default();
         Some(FallbackNote {
             operators: operators.join(", "),
+            name: self.label(position),
             operand: self.label(source),
             from: self.values.get(source as usize)?.storage,
             to: value.storage,
