@@ -275,6 +275,7 @@ impl<'a> Node<'a> {
         let (build, loss) = match recipe(op, &node["attrs"])? {
             Recipe::Built { build, loss, .. } => (build, loss),
             Recipe::NotBuilt(what) => return Ok(Err(what)),
+            Recipe::NotOffered(why) => return Ok(Err(why.to_owned())),
         };
         let operands = node["inputs"].as_array().ok_or("a node without inputs")?;
         let stypes = &stypes[name];

@@ -29,6 +29,7 @@ fn infer() {
                 }
             }
             Ok(Recipe::NotBuilt(what)) => Outcome::NotBuilt(what),
+            Ok(Recipe::NotOffered(why)) => Outcome::Reasons([why].into()),
             Err(message) => Outcome::Failed(message),
         };
         tally.add(id(case), outcome);

@@ -88,6 +88,14 @@ fn run_file(file: &str) {
             tally.add(id(case), zeros(case).into());
             continue;
         }
+        if op == "Cast" {
+            let outcome = match cast(case) {
+                Ok(deviations) => judge(&[id(case)], deviations),
+                Err(message) => Outcome::Failed(message),
+            };
+            tally.add(id(case), outcome);
+            continue;
+        }
         let outcome = match recipe(op, &case["attrs"]) {
             Ok(Recipe::Built { build, explicit, loss }) => {
                 match run_case(case, &build, explicit.as_ref(), loss.as_ref()) {
@@ -96,6 +104,7 @@ fn run_file(file: &str) {
                 }
             }
             Ok(Recipe::NotBuilt(what)) => Outcome::NotBuilt(what),
+            Ok(Recipe::NotOffered(why)) => Outcome::Reasons([why].into()),
             Err(message) => Outcome::Failed(message),
         };
         tally.add(id(case), outcome);
@@ -124,6 +133,55 @@ fn zeros(case: &Value) -> Result<(), String> {
     let mut deviations = Vec::new();
     compare(Tolerance::of_case("", "zeros"), "zeros", &found, expected, FORWARD, &mut deviations)?;
     if deviations.is_empty() { Ok(()) } else { Err("not these zeros".to_owned()) }
+}
+
+/// Other element types, which arrays are cast to: a model computes in one.
+fn cast(case: &Value) -> Result<Vec<Deviation>, String> {
+    let ([input], [expected]) = (
+        &all(Tensor::read_all(&case["inputs"])?)?[..],
+        &all(Tensor::read_all(&case["outputs"])?)?[..],
+    ) else {
+        return Err("not one tensor".to_owned());
+    };
+    // Every integer of the reference's 32 bits is one of 64.
+    let wide = match case["attrs"]["dtype"].as_str() {
+        Some("float64") => false,
+        Some("int32") => true,
+        _ => return Err("an element type that is not known".to_owned()),
+    };
+    let array = input.array()?;
+    let found: Vec<f64> = match &array {
+        Array::Dense(array) if wide => {
+            array.cast::<i64>().values().iter().map(|x| *x as f64).collect()
+        }
+        Array::Dense(array) => array.cast::<f64>().values().to_vec(),
+        Array::Csr(array) if wide => array
+            .cast::<i64>()
+            .to_dense()
+            .map_err(|error| error.to_string())?
+            .values()
+            .iter()
+            .map(|x| *x as f64)
+            .collect(),
+        Array::Csr(array) => {
+            array.cast::<f64>().to_dense().map_err(|error| error.to_string())?.into_values()
+        }
+        Array::RowSparse(array) if wide => array
+            .cast::<i64>()
+            .to_dense()
+            .map_err(|error| error.to_string())?
+            .values()
+            .iter()
+            .map(|x| *x as f64)
+            .collect(),
+        Array::RowSparse(array) => {
+            array.cast::<f64>().to_dense().map_err(|error| error.to_string())?.into_values()
+        }
+        Array::Ids(_) => return Err("ids".to_owned()),
+    };
+    Tolerance::of_case("", "Cast").compare("cast", found, &expected.expand())?;
+    let sparse = array.storage() != expected.stype();
+    Ok(sparse.then(|| Kind::Sparser.because("a cast keeps the storage")).into_iter().collect())
 }
 
 /// What was compiled under which fallback.

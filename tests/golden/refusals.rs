@@ -44,6 +44,7 @@ fn outcome(case: &Value) -> Outcome {
                 judge(run_operator(case, &build, explicit.as_ref()))
             }
             Ok(Recipe::NotBuilt(what)) => Outcome::NotBuilt(what),
+            Ok(Recipe::NotOffered(why)) => Outcome::Reasons([why].into()),
             Err(message) => Outcome::Failed(message),
         },
         (_, Some("sgd"), _) => judge(run_sgd(case)),

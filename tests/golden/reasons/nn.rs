@@ -66,6 +66,37 @@ pub(super) const REASONS: &[Reason] = &[
         why: "a quotient stores what its dividend stores",
     },
     Reason {
+        patterns: &["Embedding.*"],
+        kinds: &[GradientSparser],
+        why: "the gradient of a table stores the rows of the ids, also where the reference is not asked for that",
+    },
+    Reason {
+        patterns: &["Embedding.dc*", "Embedding.cc*", "Embedding.rc*"],
+        kinds: &[Converted],
+        why: "a table is dense or row_sparse, and a csr is converted where the model allows it",
+    },
+    Reason {
+        patterns: &["Embedding.c*", "Embedding.r*", "SVMOutput.*"],
+        kinds: &[Accepted],
+        why: "ids and classes are dense integers, so that no storage of theirs is refused",
+    },
+    Reason {
+        patterns: &["SoftmaxOutput.dc*", "SoftmaxOutput.dr*", "SVMOutput.dr*"],
+        kinds: &[Rule, GradientRule],
+        why: "the prediction does not read the label; targets are read as csr and classes as integers",
+    },
+    Reason {
+        patterns: &["SVMOutput.c*", "SVMOutput.r*"],
+        kinds: &[Rule, Sparser],
+        why: "a prediction that is what was given keeps its storage",
+    },
+    Reason {
+        patterns: &["SoftmaxOutput.dc*"],
+        kinds: &[GradientValues],
+        why: "the cross entropy with targets that do not add up to 1 has their sum in its gradient: the reference leaves it out",
+    },
+    Reason { patterns: &["Cast.*"], kinds: &[Sparser], why: "a cast keeps the storage" },
+    Reason {
         patterns: &["graphs/factorization_machine*"],
         kinds: &[Sparser, Storage],
         why: "the square of a csr is csr and that of a product dense; the recording has the two exchanged",

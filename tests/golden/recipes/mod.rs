@@ -30,6 +30,8 @@ pub(crate) enum Recipe {
     },
     /// It is in the list; what of it is missing.
     NotBuilt(String),
+    /// It is not offered on purpose: why.
+    NotOffered(&'static str),
 }
 
 impl Recipe {
@@ -117,6 +119,9 @@ pub(crate) fn recipe(op: &str, attributes: &Value) -> Result<Recipe, String> {
     if not_built().any(|name| name == op) {
         return Ok(Recipe::NotBuilt(op.to_owned()));
     }
+    if let Some((_, why)) = nn::NOT_OFFERED.iter().find(|(name, _)| *name == op) {
+        return Ok(Recipe::NotOffered(why));
+    }
     let given = Given::new(attributes);
     let recipe = known(op, &given).ok_or_else(|| format!("unknown operator `{op}`"))?;
     match given.unknown() {
@@ -127,19 +132,22 @@ pub(crate) fn recipe(op: &str, attributes: &Value) -> Result<Recipe, String> {
 
 /// The operand that an operator of the reference reads as ids, if one: ids are integers by type here.
 pub(crate) fn ids_of(op: &str) -> Option<usize> {
-    structure::ids_of(op)
+    structure::ids_of(op).or_else(|| nn::ids_of(op))
 }
 
 /// Marks the inputs of an operator that are ids, which are dense here.
 pub(crate) fn mark_ids<'a>(op: &str, inputs: impl Iterator<Item = &'a mut Tensor>) {
-    for (index, tensor) in inputs.enumerate() {
-        if ids_of(op) == Some(index) {
-            if tensor.stype() != Storage::Dense {
-                *tensor = tensor.expanded();
-            }
-            tensor.holds_ids = true;
-        }
+    let mut inputs: Vec<&mut Tensor> = inputs.collect();
+    let Some(index) = ids_of(op).filter(|index| *index < inputs.len()) else { return };
+    // A label for each score is a target and no class.
+    if op == "SoftmaxOutput" && inputs[0].shape == inputs[index].shape {
+        return;
     }
+    let tensor = &mut inputs[index];
+    if tensor.stype() != Storage::Dense {
+        **tensor = tensor.expanded();
+    }
+    tensor.holds_ids = true;
 }
 
 fn known(op: &str, given: &Given<'_>) -> Option<Recipe> {

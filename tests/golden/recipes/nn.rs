@@ -4,17 +4,25 @@ use super::{Build, Given, Recipe, apply};
 use nnz::core::ir::{AttributeValue, Attributes, Graph, Place, ValueId};
 use nnz::core::passes::infer_shapes;
 use nnz::core::shapes::Dim;
+use nnz::core::storage::Storage;
 
 /// Operators of the reference that are not built yet.
-pub(super) const NOT_BUILT: &[&str] = &[
-    "Cast",
+pub(super) const NOT_BUILT: &[&str] = &[];
+
+/// Operators of the reference that are not offered, and why.
+pub(super) const NOT_OFFERED: &[(&str, &str)] = &[(
     "Dropout",
-    "Embedding",
-    "SVMOutput",
-    "SoftmaxOutput",
-    "_contrib_SparseEmbedding",
-    "softmax_cross_entropy",
-];
+    "a result is a function of the batch and the parameters: nothing in a model is random",
+)];
+
+/// The operand that is ids.
+pub(super) fn ids_of(op: &str) -> Option<usize> {
+    match op {
+        "Embedding" | "_contrib_SparseEmbedding" => Some(0),
+        "SoftmaxOutput" | "SVMOutput" | "softmax_cross_entropy" => Some(1),
+        _ => None,
+    }
+}
 
 pub(super) fn known(op: &str, given: &Given<'_>) -> Option<Recipe> {
     Some(match op {
@@ -52,6 +60,43 @@ pub(super) fn known(op: &str, given: &Given<'_>) -> Option<Recipe> {
         "MAERegressionOutput" => regression(given, "absolute_error", None),
         "LogisticRegressionOutput" => regression(given, "logistic", Some("sigmoid")),
         "MakeLoss" => make_loss(given)?,
+        "Embedding" | "_contrib_SparseEmbedding" => {
+            // The shape of the table says both, and its gradient stores the rows of the ids whatever is asked for.
+            given.integer("input_dim");
+            given.integer("output_dim");
+            given.flag("sparse_grad");
+            let clips = op == "Embedding";
+            Recipe::built(move |graph, operands| {
+                // The reference clips ids for a dense table, and refuses them for a row_sparse one.
+                let mut clip = Attributes::default();
+                clip.set("clip", AttributeValue::Flag(true));
+                match clips && graph.storage(operands[1]) == Storage::Dense {
+                    true => apply(graph, "take", &[operands[1], operands[0]], clip),
+                    false => call(graph, "embedding", operands),
+                }
+            })
+        }
+        "softmax_cross_entropy" => Recipe::built(|graph, operands| {
+            let n = sizes(graph, operands[0])[0];
+            let loss = call(graph, "softmax_cross_entropy", operands);
+            with_number(graph, "multiply", loss, n)
+        }),
+        "SVMOutput" => {
+            let margin = given.number("margin").unwrap_or(1.0);
+            let scale = given.number("regularization_coefficient").unwrap_or(1.0);
+            let (name, power) = match given.flag("use_linear") {
+                true => ("hinge", margin),
+                false => ("squared_hinge", margin * margin),
+            };
+            Recipe::loss(identity(), move |graph, operands| {
+                let shape = sizes(graph, operands[0]);
+                let targets = one_hot(graph, operands[1], shape[1]);
+                let score = with_number(graph, "divide", operands[0], margin);
+                let loss = call(graph, name, &[score, targets]);
+                with_number(graph, "multiply", loss, shape[0] * scale * power)
+            })
+        }
+        "SoftmaxOutput" => softmax_output(given)?,
         _ => return None,
     })
 }
@@ -100,6 +145,93 @@ fn make_loss(given: &Given<'_>) -> Option<Recipe> {
             _ => sum,
         }
     }))
+}
+
+fn softmax_output(given: &Given<'_>) -> Option<Recipe> {
+    let scale = given.number("grad_scale").unwrap_or(1.0);
+    let smooth = given.number("smooth_alpha").unwrap_or(0.0);
+    let class = given.integer("ignore_label").unwrap_or(-1);
+    let ignored = given.flag("use_ignore").then_some(class);
+    let valid = match given.get("normalization").as_str() {
+        None | Some("null") => None,
+        Some("batch") => Some(false),
+        Some("valid") => Some(true),
+        _ => return None,
+    };
+    // Of matrices there is only one way.
+    given.flag("preserve_shape");
+    if given.flag("multi_output") {
+        return Some(softmax_of_positions(scale));
+    }
+    Some(Recipe::loss(of_first("softmax"), move |graph, operands| {
+        let shape = sizes(graph, operands[0]);
+        let (score, mut label) = (operands[0], operands[1]);
+        let weight = ignored.map(|class| {
+            let classes = one_hot(graph, label, shape[1]);
+            let attributes = [
+                ("axis", AttributeValue::Integer(1)),
+                ("begin", AttributeValue::List([class].into())),
+                ("end", AttributeValue::List([class + 1].into())),
+            ];
+            let ignored = apply(graph, "slice_axis", &[classes], Attributes::from(&attributes[..]));
+            let over = Attributes::from(&attributes[..1]);
+            let ignored = apply(graph, "sum", &[ignored], over);
+            let one = graph.constant(1.0, Place::default());
+            call(graph, "subtract", &[one, ignored])
+        });
+        if smooth > 0.0 {
+            let others = smooth / (shape[1] - 1.0);
+            let classes = one_hot(graph, label, shape[1]);
+            let classes = with_number(graph, "multiply", classes, 1.0 - smooth - others);
+            label = with_number(graph, "add", classes, others);
+        }
+        let given: Vec<ValueId> = [score, label].into_iter().chain(weight).collect();
+        let loss = call(graph, "softmax_cross_entropy", &given);
+        // The mean over the rows is that over the batch.
+        let factor = if valid == Some(false) { scale } else { scale * shape[0] };
+        let loss = with_number(graph, "multiply", loss, factor);
+        match (valid, weight) {
+            (Some(true), Some(weight)) => {
+                let valid = call(graph, "sum", &[weight]);
+                call(graph, "divide", &[loss, valid])
+            }
+            (Some(true), None) => with_number(graph, "divide", loss, shape[0]),
+            _ => loss,
+        }
+    }))
+}
+
+/// A softmax along axis 1 of three, and the cross entropy of each position, divided by their number.
+fn softmax_of_positions(scale: f64) -> Recipe {
+    let along = |keep: bool| {
+        let mut along = Attributes::default();
+        along.set("axis", AttributeValue::Integer(1));
+        along.set("keepdims", AttributeValue::Flag(keep));
+        along
+    };
+    let output: Build = Box::new(move |graph, operands| {
+        let exponentials = call(graph, "exp", &operands[..1]);
+        let total = apply(graph, "sum", &[exponentials], along(true));
+        call(graph, "divide", &[exponentials, total])
+    });
+    Recipe::loss(output, move |graph, operands| {
+        let positions = sizes(graph, operands[0])[2];
+        let exponentials = call(graph, "exp", &operands[..1]);
+        let total = apply(graph, "sum", &[exponentials], along(false));
+        let log = call(graph, "log", &[total]);
+        let picked = apply(graph, "pick", operands, along(false));
+        let losses = call(graph, "subtract", &[log, picked]);
+        let loss = call(graph, "sum", &[losses]);
+        with_number(graph, "multiply", loss, scale / positions)
+    })
+}
+
+/// For each class id a row of 0 and 1.
+fn one_hot(graph: &mut Graph, ids: ValueId, depth: f64) -> ValueId {
+    let mut attributes = Attributes::default();
+    attributes.set("depth", AttributeValue::Integer(depth as i64));
+    attributes.set("out", AttributeValue::Storage(Storage::Dense));
+    apply(graph, "one_hot", &[ids], attributes)
 }
 
 fn identity() -> Build {
