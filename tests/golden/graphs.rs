@@ -7,7 +7,9 @@
 
 use crate::case::{Tensor, cases, id, storage};
 use crate::compare::Tolerance;
-use crate::operators::{BACKWARD, FORWARD, append, check_shape, compare, declare, parameter};
+use crate::operators::{
+    BACKWARD, FORWARD, append, arrays, check_shape, compare, declare, forward, parameter,
+};
 use crate::reasons::{Deviation, Kind, judge_each, operator_name};
 use crate::recipes::{Build, Recipe, ids_of, recipe};
 use crate::tally::{Outcome, Tally};
@@ -85,16 +87,22 @@ impl<'a> Case<'a> {
         for node in json["graph"]["nodes"].as_array().into_iter().flatten() {
             let Some(ids) = ids_of(node["op"].as_str().unwrap_or_default()) else { continue };
             let name = node["inputs"][ids].as_str();
+            // A node that gives ids moves data: its result is an input here.
+            if let Some(at) = nodes.iter().position(|node: &Node<'_>| Some(node.name) == name) {
+                inputs.push(nodes.remove(at).result(&inputs)?);
+            }
             let read = inputs.iter_mut().filter(|input| Some(&input.name[..]) == name);
             read.for_each(|input| input.holds_ids = true);
         }
+        let mut gradients = Tensor::read_all(&json["grads"])?;
+        gradients.resize_with(inputs.len(), || None);
         Ok(Ok(Case {
             json,
             nodes,
             inputs,
             outputs: tensors("outputs")?,
             heads: tensors("out_grads")?,
-            gradients: Tensor::read_all(&json["grads"])?,
+            gradients,
         }))
     }
 
@@ -290,6 +298,27 @@ impl<'a> Node<'a> {
             fallback: stypes["fallback"].as_bool().ok_or("a node without a word on fallback")?,
             operand_storage: operand_storage.iter().filter_map(storage).collect(),
         }))
+    }
+}
+
+impl Node<'_> {
+    /// What the node gives of inputs, as a tensor of its name.
+    fn result(&self, inputs: &[Tensor]) -> Result<Tensor, String> {
+        let find = |name: &&str| inputs.iter().find(|input| input.name == **name).cloned();
+        let operands: Option<Vec<Tensor>> = self.operands.iter().map(find).collect();
+        let operands = operands.ok_or("ids that are computed from what is computed")?;
+        let compiled = compile(forward(&self.build, &operands, Fallback::Deny));
+        let values = evaluate(&compiled, &arrays(&operands)?).map_err(|error| error.to_string())?;
+        let Some(Array::Dense(result)) = values.output("o") else {
+            return Err("ids that are not dense".into());
+        };
+        Ok(Tensor {
+            name: self.name.to_owned(),
+            storage: Some(Storage::Dense),
+            shape: result.shape().to_vec(),
+            data: result.values().iter().map(|&value| f64::from(value)).collect(),
+            ..Tensor::default()
+        })
     }
 }
 
