@@ -6,7 +6,9 @@
 mod dot;
 mod elementwise;
 mod layers;
+mod layout;
 mod loss;
+mod order;
 mod parts;
 mod reduce;
 mod selection;
@@ -225,6 +227,8 @@ pub fn families() -> Vec<(&'static str, &'static [&'static Operator])> {
         ("reduce", reduce::ALL),
         ("parts", parts::ALL),
         ("selection", selection::ALL),
+        ("layout", layout::ALL),
+        ("order", order::ALL),
         ("structure", structure::ALL),
         ("storage", storage_casts::ALL),
         ("layers", layers::ALL),

@@ -253,7 +253,7 @@ fn broadcast(operands: &[Dims], unify: &mut Substitution) -> Result<Dims, ShapeE
     Ok(result)
 }
 
-fn reduce(attributes: &Attributes, dims: &Dims) -> Result<Dims, ShapeError> {
+pub(crate) fn reduce(attributes: &Attributes, dims: &Dims) -> Result<Dims, ShapeError> {
     let axes = attributes.axes("axis");
     if let Some(list) = &axes.0
         && let Some(axis) = list.values().find(|axis| place_of(*axis, dims.len()).is_none())

@@ -41,6 +41,49 @@ pub(crate) fn applications(operator: &str) -> Option<Vec<(Attributes, Vec<Shapes
                 })
                 .collect()
         }
+        "reshape" => {
+            let shape = |entries: &[Option<i64>]| vec![("shape", list(entries))];
+            vec![
+                (shape(&[Some(2), None]), single(&[vec![5, 4], vec![6], vec![3, 2, 2]])),
+                (shape(&[Some(0), Some(2), Some(-1)]), single(&[vec![5, 4], vec![3, 2, 2]])),
+            ]
+        }
+        "reshape_like" => {
+            let pair = |a: &[usize], b: &[usize]| vec![a.to_vec(), b.to_vec()];
+            vec![(vec![], vec![pair(&[5, 4], &[4, 5]), pair(&[6], &[1, 6, 1])])]
+        }
+        "flatten" => vec![(vec![], single(&[vec![5, 4], vec![3, 2, 2], vec![4]]))],
+        "expand_dims" => {
+            vec![(vec![], single(&[vec![5, 4], vec![]])), (at(-1), single(&[vec![2, 3]]))]
+        }
+        "squeeze" => vec![(vec![], single(&[vec![5, 1], vec![1, 3, 1], vec![2]]))],
+        "permute" => {
+            let axes = vec![("axes", list(&[Some(2), Some(0), Some(1)]))];
+            let inverse = [&axes[..], &flag("inverse")].concat();
+            vec![(axes, single(&[vec![3, 2, 4]])), (inverse, single(&[vec![3, 2, 4]]))]
+        }
+        "swap_axes" => vec![(vec![], single(&[vec![5, 4], vec![3, 2, 4]]))],
+        "reverse" => vec![
+            (vec![], single(&[vec![5, 4], vec![6], vec![0, 3]])),
+            (at(0), single(&[vec![5, 4], vec![3, 2, 2]])),
+        ],
+        "tile" => {
+            vec![(vec![("reps", list(&[Some(2), Some(3)]))], single(&[vec![5, 4], vec![1, 3]]))]
+        }
+        "tile_gradient" => {
+            let pair = |a: &[usize], b: &[usize]| vec![a.to_vec(), b.to_vec()];
+            vec![(vec![("reps", list(&[Some(2), Some(3)]))], vec![pair(&[10, 12], &[5, 4])])]
+        }
+        "repeat" | "repeat_gradient" => {
+            let repeats = [&at(1)[..], &[("repeats", AttributeValue::Integer(3))]].concat();
+            let sum = vec![vec![5, 12], vec![5, 4]];
+            let shapes = if operator == "repeat" { vec![sum[1..].to_vec()] } else { vec![sum] };
+            vec![(repeats, shapes)]
+        }
+        "argmax" | "argmin" | "count_stored" => {
+            let shapes = || single(&[vec![5, 4], vec![1, 6], vec![6, 1], vec![2, 3, 2]]);
+            vec![(vec![], shapes()), (at(0), shapes()), (at(1), shapes())]
+        }
         "concat" => {
             let pair = |a: &[usize], b: &[usize]| vec![a.to_vec(), b.to_vec()];
             vec![
@@ -366,6 +409,31 @@ pub(crate) fn evaluate(
         "slice_axis_gradient" => placed(x, shape_of(1), &axis_spans(attributes, shape_of(1))),
         "slice_like_gradient" => {
             placed(x, shape_of(1), &like_spans(attributes, shape_of(1), &x.shape))
+        }
+        "argmax" | "argmin" | "count_stored" => {
+            let axes = attributes.axes("axis");
+            let gone = |at: usize| axes.contain(at, x.shape.len());
+            let kept: Vec<usize> =
+                (0..x.shape.len()).map(|at| if gone(at) { 1 } else { x.shape[at] }).collect();
+            // The elements that each result is of, in order.
+            let mut groups: Vec<Vec<usize>> = vec![Vec::new(); kept.iter().product()];
+            for (place, index) in indices(&x.shape).iter().enumerate() {
+                let group = index.iter().zip(&kept).fold(0, |group, (i, extent)| {
+                    group * extent + if *extent == 1 { 0 } else { *i }
+                });
+                groups[group].push(place);
+            }
+            let largest = operator == "argmax";
+            let result = |group: &Vec<usize>| {
+                if operator == "count_stored" {
+                    return group.iter().filter(|place| x.stored[**place]).count() as f64;
+                }
+                let values: Vec<f64> = group.iter().map(|place| x.values[*place]).collect();
+                let extreme =
+                    values.iter().copied().reduce(if largest { f64::max } else { f64::min });
+                values.iter().position(|value| Some(*value) == extreme).unwrap_or(0) as f64
+            };
+            Naive::dense(&kept, groups.iter().map(result).collect())
         }
         "retain" => array(&x.shape, |index| {
             let kept = operands[1].values.contains(&(index[0] as f64));

@@ -224,7 +224,10 @@ fn expand<T: Float>(array: &Array<T>, context: &str) -> (Vec<f64>, Vec<bool>) {
                 }
             }
         }
-        Array::Ids(_) => panic!("no operator gives ids: {context}"),
+        Array::Ids(ids) => {
+            values = ids.view().iter().map(|id| id as f64).collect();
+            stored.fill(true);
+        }
     }
     (values, stored)
 }

@@ -35,6 +35,11 @@ pub(super) const REASONS: &[Reason] = &[
         why: "a row_sparse condition is read as it is, and the gradient of what a sparse condition chooses is as sparse",
     },
     Reason {
+        patterns: &["argmax.*", "argmin.*"],
+        kinds: &[Rule],
+        why: "positions of extremes are found in what is stored",
+    },
+    Reason {
         patterns: &["transpose.c*"],
         kinds: &[Rule, GradientRule, Sparser],
         why: "the transpose of a csr is a csr",

@@ -4,23 +4,7 @@ use super::{Given, Recipe, apply, plain};
 use nnz::core::ir::{AttributeValue, Attributes};
 
 /// Operators of the reference that are not built yet.
-pub(super) const NOT_BUILT: &[&str] = &[
-    "Flatten",
-    "Reshape",
-    "SliceChannel",
-    "SwapAxis",
-    "_contrib_edge_id",
-    "_contrib_getnnz",
-    "argmax",
-    "argmin",
-    "expand_dims",
-    "repeat",
-    "reverse",
-    "sort",
-    "stack",
-    "tile",
-    "topk",
-];
+pub(super) const NOT_BUILT: &[&str] = &["SliceChannel", "_contrib_edge_id", "sort", "topk"];
 
 pub(super) fn known(op: &str, given: &Given<'_>) -> Option<Recipe> {
     Some(match op {
@@ -42,6 +26,27 @@ pub(super) fn known(op: &str, given: &Given<'_>) -> Option<Recipe> {
             let storage = graph.storage(operands[1]).name();
             apply(graph, storage, &operands[..1], Attributes::default())
         }),
+        "Reshape" => with("reshape", given.lists(["shape"])),
+        "Flatten" => built(plain("flatten")),
+        "expand_dims" => with("expand_dims", integers(given, [("axis", "axis")])),
+        "SwapAxis" => with("swap_axes", integers(given, [("dim1", "first"), ("dim2", "second")])),
+        "reverse" => with("reverse", given.lists(["axis"])),
+        "tile" => with("tile", given.lists(["reps"])),
+        "repeat" => with("repeat", integers(given, [("repeats", "repeats"), ("axis", "axis")])),
+        "stack" => {
+            given.get("num_args");
+            let axis = AttributeValue::Integer(given.integer("axis").unwrap_or(0));
+            Recipe::built(move |graph, operands| {
+                let axis = Attributes::from(&[("axis", axis)][..]);
+                let operands: Vec<_> = (operands.iter())
+                    .map(|operand| apply(graph, "expand_dims", &[*operand], axis.clone()))
+                    .collect();
+                apply(graph, "concat", &operands, axis)
+            })
+        }
+        "argmax" => with("argmax", given.lists(["axis"])),
+        "argmin" => with("argmin", given.lists(["axis"])),
+        "_contrib_getnnz" => with("count_stored", given.lists(["axis"])),
         "_sparse_retain" => built(plain("retain")),
         "take" | "pick" => {
             let name = if op == "take" { "take" } else { "pick" };
@@ -75,6 +80,15 @@ pub(super) fn known(op: &str, given: &Given<'_>) -> Option<Recipe> {
         },
         _ => return None,
     })
+}
+
+/// Integers that are given, by the reference's names and ours.
+fn integers<const N: usize>(
+    given: &Given<'_>,
+    names: [(&'static str, &'static str); N],
+) -> Vec<(&'static str, AttributeValue)> {
+    let integer = |(theirs, ours)| Some((ours, AttributeValue::Integer(given.integer(theirs)?)));
+    names.into_iter().filter_map(integer).collect()
 }
 
 /// The operand that is ids.

@@ -5,6 +5,7 @@ use crate::ir::Attributes;
 use crate::operators::Operator;
 
 mod layers;
+mod layout;
 mod parts;
 mod selection;
 
@@ -42,6 +43,20 @@ const RULES: &[Rule] = &[
     rule("slice_axis", "one axis cut to `begin:end:step`", parts::slice_axis),
     rule("slice_like", "the extents of `like` along `axes`", parts::slice_like),
     rule("concat", "the extents along `axis` added up, the others equal", parts::concat),
+    rule("reshape", "`shape`, with as many elements", layout::reshape),
+    rule("flatten", "`[n, …] -> [n, elements of a row]`", layout::flatten),
+    rule("expand_dims", "that of `x` with a 1 at `axis`", layout::expand_dims),
+    rule("squeeze", "that of `x` without axes of extent 1", layout::squeeze),
+    rule("permute", "that of `x` in another order", layout::permute),
+    rule("swap_axes", "that of `x` with two axes exchanged", layout::swap_axes),
+    rule("reverse", "that of `x`", layout::reverse),
+    rule("tile", "that of `x` times `reps`", layout::tile),
+    rule("repeat", "that of `x`, `axis` times `repeats`", layout::repeat),
+    rule(
+        "position",
+        "that of `x` without `axis`, or with one element along it; none without an axis",
+        layout::position,
+    ),
     rule("take", "that of `x` with the axis replaced by the axes of `ids`", selection::take),
     rule("pick", "that of `x` without the axis, or with one element along it", selection::pick),
     rule("one_hot", "`[n] -> [n, depth]`", selection::one_hot),

@@ -1,0 +1,158 @@
+//! The same elements in another shape or order, and repeated.
+
+use super::{Operator, ROW, Rule, axes, flag, gradient, integer, list, required_integer, rule};
+
+pub(super) const ALL: &[&Operator] = &[
+    &RESHAPE,
+    &FLATTEN,
+    &EXPAND_DIMS,
+    &SQUEEZE,
+    &PERMUTE,
+    &SWAP_AXES,
+    &REVERSE,
+    &TILE,
+    &REPEAT,
+    &RESHAPE_LIKE,
+    &TILE_GRADIENT,
+    &REPEAT_GRADIENT,
+];
+
+const DENSE_ONLY: &[Rule] = &[rule("dense -> dense")];
+
+const RESHAPE: Operator = Operator {
+    name: "reshape",
+    cost: "O(size).",
+    summary: "The same elements under another shape, row major. In `shape` a 0 keeps the extent at its place, and one `_` or -1 is what \
+              is left.",
+    attributes: &[list("shape")],
+    shape: "reshape",
+    storage: DENSE_ONLY,
+    gradient: &[gradient("x", "reshape_like(grad, x)")],
+    ..ROW
+};
+
+const FLATTEN: Operator = Operator {
+    name: "flatten",
+    cost: "O(size).",
+    summary: "A matrix with the rows of the operand: all axes but the first become one.",
+    shape: "flatten",
+    storage: DENSE_ONLY,
+    gradient: &[gradient("x", "reshape_like(grad, x)")],
+    ..ROW
+};
+
+const EXPAND_DIMS: Operator = Operator {
+    name: "expand_dims",
+    cost: "O(size).",
+    summary: "One more axis of extent 1, at the place `axis` of the result.",
+    attributes: &[integer("axis", 0)],
+    shape: "expand_dims",
+    storage: DENSE_ONLY,
+    gradient: &[gradient("x", "reshape_like(grad, x)")],
+    ..ROW
+};
+
+const SQUEEZE: Operator = Operator {
+    name: "squeeze",
+    cost: "O(size).",
+    summary: "Axes of extent 1 removed: those of `axis`, or all.",
+    attributes: &[axes("axis")],
+    shape: "squeeze",
+    storage: DENSE_ONLY,
+    gradient: &[gradient("x", "reshape_like(grad, x)")],
+    ..ROW
+};
+
+const RESHAPE_LIKE: Operator = Operator {
+    name: "reshape_like",
+    cost: "O(size).",
+    summary: "The same elements in the shape of `like`: the gradient of a change of shape.",
+    operands: &["x", "like"],
+    shape: "any any -> like",
+    storage: &[rule("dense like -> dense")],
+    gradient: &[gradient("x", "reshape_like(grad, x)")],
+    internal: true,
+    ..ROW
+};
+
+const PERMUTE: Operator = Operator {
+    name: "permute",
+    cost: "O(size).",
+    summary: "The axes in another order: axis i of the result is axis `axes[i]` of the operand, or the other way round with \
+              `inverse`. Of matrices, `transpose` costs less.",
+    attributes: &[list("axes"), flag("inverse")],
+    shape: "permute",
+    storage: DENSE_ONLY,
+    gradient: &[gradient("x", "permute(grad, axes = axes, inverse = !inverse)")],
+    ..ROW
+};
+
+const SWAP_AXES: Operator = Operator {
+    name: "swap_axes",
+    cost: "O(size).",
+    summary: "Two axes exchanged.",
+    attributes: &[integer("first", 0), integer("second", 1)],
+    shape: "swap_axes",
+    storage: DENSE_ONLY,
+    gradient: &[gradient("x", "swap_axes(grad, first = first, second = second)")],
+    ..ROW
+};
+
+const REVERSE: Operator = Operator {
+    name: "reverse",
+    cost: "O(size).",
+    summary: "The elements in the opposite order along some axes, or along all.",
+    attributes: &[axes("axis")],
+    shape: "reverse",
+    storage: DENSE_ONLY,
+    gradient: &[gradient("x", "reverse(grad, axis = axis)")],
+    ..ROW
+};
+
+const TILE: Operator = Operator {
+    name: "tile",
+    cost: "O(size of the result).",
+    summary: "The array repeated as a whole, `reps` times along each axis.",
+    attributes: &[list("reps")],
+    shape: "tile",
+    storage: DENSE_ONLY,
+    gradient: &[gradient("x", "tile_gradient(grad, x, reps = reps)")],
+    ..ROW
+};
+
+const TILE_GRADIENT: Operator = Operator {
+    name: "tile_gradient",
+    cost: "O(size of `grad`).",
+    summary: "The gradient of `tile`: the sum of the repetitions.",
+    operands: &["sum", "like"],
+    attributes: &[list("reps")],
+    shape: "any any -> like",
+    storage: &[rule("dense like -> dense")],
+    gradient: &[gradient("sum", "tile(grad, reps = reps)")],
+    internal: true,
+    ..ROW
+};
+
+const REPEAT: Operator = Operator {
+    name: "repeat",
+    cost: "O(size of the result).",
+    summary: "Each element along an axis repeated `repeats` times, one after the other.",
+    attributes: &[required_integer("repeats"), integer("axis", 0)],
+    shape: "repeat",
+    storage: DENSE_ONLY,
+    gradient: &[gradient("x", "repeat_gradient(grad, x, repeats = repeats, axis = axis)")],
+    ..ROW
+};
+
+const REPEAT_GRADIENT: Operator = Operator {
+    name: "repeat_gradient",
+    cost: "O(size of `grad`).",
+    summary: "The gradient of `repeat`: the sum of the repetitions.",
+    operands: &["sum", "like"],
+    attributes: &[required_integer("repeats"), integer("axis", 0)],
+    shape: "any any -> like",
+    storage: &[rule("dense like -> dense")],
+    gradient: &[gradient("sum", "repeat(grad, repeats = repeats, axis = axis)")],
+    internal: true,
+    ..ROW
+};

@@ -1,0 +1,253 @@
+//! The same elements in another shape or order, and repeated.
+
+use super::{Dim, Dims, Scope, ShapeError, refuse, unknown};
+use crate::ir::List;
+use crate::shapes::{place_of, reduce, show};
+
+/// The extents of `shape`, with 0 for the extent at its place and an open entry for what is left.
+pub(super) fn reshape(scope: &mut Scope<'_>) -> Result<Dims, ShapeError> {
+    let dims = scope.dims(0);
+    let Some(list) = scope.attributes.list("shape") else {
+        return refuse("the attribute `shape` is needed, such as `shape = [0, _]`");
+    };
+    let mut result = Vec::new();
+    let mut open = None;
+    for (place, entry) in list.entries().iter().enumerate() {
+        result.push(match entry {
+            None | Some(-1) if open.is_some() => {
+                return refuse("only one entry of `shape` can be left open");
+            }
+            None | Some(-1) => {
+                open = Some(place);
+                Dim::Size(1)
+            }
+            Some(0) => match dims.get(place) {
+                Some(dim) => dim.clone(),
+                None => {
+                    return refuse(format!(
+                        "entry {place} of `shape` is 0, but `{{0}}` has the shape {}",
+                        show(&dims)
+                    ));
+                }
+            },
+            Some(extent) => match u64::try_from(*extent) {
+                Ok(extent) => Dim::Size(extent),
+                Err(_) => return refuse(format!("{extent} is no extent")),
+            },
+        });
+    }
+    let (size, names) = product(&dims);
+    let (wanted, mut used) = product(&result);
+    let mut left: Vec<Dim> = Vec::new();
+    for name in names {
+        match used.iter().position(|known| *known == name) {
+            Some(at) => drop(used.remove(at)),
+            None => left.push(name),
+        }
+    }
+    let misfit = || {
+        refuse(format!(
+            "{} elements of `{{0}}` do not fit the shape {}",
+            show(&dims),
+            show(&result)
+        ))
+    };
+    let fits = used.is_empty();
+    match (open, &left[..]) {
+        (None, []) if fits && size == wanted => Ok(result),
+        (Some(place), []) if fits && wanted > 0 && size % wanted == 0 => {
+            result[place] = Dim::Size(size / wanted);
+            Ok(result)
+        }
+        (Some(place), [one]) if fits && size == wanted => {
+            result[place] = one.clone();
+            Ok(result)
+        }
+        _ => misfit(),
+    }
+}
+
+/// The product of the extents that are known, and the others.
+fn product(dims: &[Dim]) -> (u64, Vec<Dim>) {
+    dims.iter().fold((1, Vec::new()), |(size, mut names), dim| match dim {
+        Dim::Size(extent) => (size.saturating_mul(*extent), names),
+        dim => {
+            names.push(dim.clone());
+            (size, names)
+        }
+    })
+}
+
+pub(super) fn flatten(scope: &mut Scope<'_>) -> Result<Dims, ShapeError> {
+    let dims = scope.dims(0);
+    let Some((rows, rest)) = dims.split_first() else {
+        return Ok(vec![Dim::Size(1), Dim::Size(1)]);
+    };
+    let columns = match product(rest) {
+        (size, names) if names.is_empty() => Dim::Size(size),
+        (1, names) if names.len() == 1 => names[0].clone(),
+        (_, names) => {
+            let axis = dims.iter().rposition(|dim| *dim == names[0]).unwrap_or(0);
+            return unknown("making one axis of several", &names[0], 0, axis);
+        }
+    };
+    Ok(vec![rows.clone(), columns])
+}
+
+pub(super) fn expand_dims(scope: &mut Scope<'_>) -> Result<Dims, ShapeError> {
+    let mut dims = scope.dims(0);
+    let axis = scope.operator.integer(scope.attributes, "axis").unwrap_or_default();
+    let Some(place) = place_of(axis, dims.len() + 1) else {
+        return Err(ShapeError::Axis { axis, found: dims });
+    };
+    if dims.len() == List::LONGEST {
+        return refuse(format!("an array has at most {} axes", List::LONGEST));
+    }
+    dims.insert(place, Dim::Size(1));
+    Ok(dims)
+}
+
+pub(super) fn squeeze(scope: &mut Scope<'_>) -> Result<Dims, ShapeError> {
+    let (dims, axes) = (scope.dims(0), scope.attributes.axes("axis"));
+    for axis in axes.0.unwrap_or_default().values() {
+        let place = scope.place(axis, &dims)?;
+        if dims[place] != Dim::Size(1) {
+            return refuse(format!("dimension {place} of `{{0}}` is {}, not 1", dims[place]));
+        }
+    }
+    let gone = |place: usize| dims[place] == Dim::Size(1) && axes.contain(place, dims.len());
+    Ok((0..dims.len()).filter(|place| !gone(*place)).map(|place| dims[place].clone()).collect())
+}
+
+pub(super) fn permute(scope: &mut Scope<'_>) -> Result<Dims, ShapeError> {
+    let dims = scope.dims(0);
+    let axes = scope.attributes.list("axes").unwrap_or_default();
+    let places: Option<Vec<usize>> = axes.values().map(|axis| place_of(axis, dims.len())).collect();
+    let mut sorted = places.clone().unwrap_or_default();
+    sorted.sort_unstable();
+    let Some(places) = places.filter(|_| sorted.iter().copied().eq(0..dims.len())) else {
+        return refuse(format!(
+            "`axes` is {axes}, which is not every axis of the shape {} once",
+            show(&dims)
+        ));
+    };
+    let mut result = dims.clone();
+    for (to, from) in places.into_iter().enumerate() {
+        match scope.attributes.flag("inverse") {
+            false => result[to] = dims[from].clone(),
+            true => result[from] = dims[to].clone(),
+        }
+    }
+    Ok(result)
+}
+
+pub(super) fn swap_axes(scope: &mut Scope<'_>) -> Result<Dims, ShapeError> {
+    let mut dims = scope.dims(0);
+    let axis = |name: &str| scope.operator.integer(scope.attributes, name).unwrap_or_default();
+    let (first, second) = (scope.place(axis("first"), &dims)?, scope.place(axis("second"), &dims)?);
+    dims.swap(first, second);
+    Ok(dims)
+}
+
+pub(super) fn reverse(scope: &mut Scope<'_>) -> Result<Dims, ShapeError> {
+    let dims = scope.dims(0);
+    for axis in scope.attributes.axes("axis").0.unwrap_or_default().values() {
+        scope.place(axis, &dims)?;
+    }
+    Ok(dims)
+}
+
+pub(super) fn tile(scope: &mut Scope<'_>) -> Result<Dims, ShapeError> {
+    let dims = scope.dims(0);
+    let reps = scope.attributes.list("reps").unwrap_or_default();
+    if reps.len() != dims.len() {
+        return refuse(format!("`reps` is {reps}, but `{{0}}` has the shape {}", show(&dims)));
+    }
+    let each = dims.iter().enumerate();
+    each.map(|(axis, dim)| times(dim, reps.get(axis).unwrap_or(1), axis)).collect()
+}
+
+pub(super) fn repeat(scope: &mut Scope<'_>) -> Result<Dims, ShapeError> {
+    let (mut dims, axis) = (scope.dims(0), scope.axis(0)?);
+    let repeats = scope.attributes.integer("repeats").unwrap_or(-1);
+    dims[axis] = times(&dims[axis], repeats, axis)?;
+    Ok(dims)
+}
+
+/// An extent, repeated.
+fn times(dim: &Dim, repeats: i64, axis: usize) -> Result<Dim, ShapeError> {
+    match (dim, u64::try_from(repeats)) {
+        (dim, Ok(1)) => Ok(dim.clone()),
+        (Dim::Size(extent), Ok(repeats)) => match extent.checked_mul(repeats) {
+            Some(extent) => Ok(Dim::Size(extent)),
+            None => refuse("the result has more elements than an array can have"),
+        },
+        (dim, Ok(_)) => unknown("repeating", dim, 0, axis),
+        (_, Err(_)) => refuse(format!("an axis cannot be repeated {repeats} times")),
+    }
+}
+
+/// One axis gone, or all.
+pub(super) fn position(scope: &mut Scope<'_>) -> Result<Dims, ShapeError> {
+    let axes = scope.attributes.list("axis");
+    if axes.is_some_and(|axes| axes.len() != 1) {
+        return refuse("positions are along one axis, or in the whole array");
+    }
+    reduce(scope.attributes, &scope.dims(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::ir::AttributeValue::{Flag, Integer, List};
+    use crate::ir::{self, AttributeValue};
+    use crate::shapes::tests::check;
+
+    fn list(entries: &[Option<i64>]) -> AttributeValue {
+        List(ir::List::new(entries))
+    }
+
+    #[test]
+    fn other_shapes() {
+        let reshape =
+            |entries: &[Option<i64>], x: &str| check("reshape", &[("shape", list(entries))], &[x]);
+        assert_eq!(reshape(&[Some(0), None], "[n, 4, 2]"), "[n, 8]");
+        assert_eq!(reshape(&[None, Some(2), Some(2)], "[n, 4]"), "[n, 2, 2]");
+        assert_eq!(reshape(&[Some(4), Some(-1)], "[2, 6]"), "[4, 3]");
+        assert_eq!(reshape(&[None], "[n, 4]"), "[n, 4] elements of `x` do not fit the shape [1]");
+        assert_eq!(
+            reshape(&[Some(5)], "[2, 6]"),
+            "[2, 6] elements of `x` do not fit the shape [5]"
+        );
+        assert_eq!(reshape(&[None, None], "[4]"), "only one entry of `shape` can be left open");
+        assert_eq!(check("flatten", &[], &["[n, 4, 2]"]), "[n, 8]");
+        assert_eq!(check("expand_dims", &[("axis", Integer(-1))], &["[n, k]"]), "[n, k, 1]");
+        assert_eq!(check("squeeze", &[], &["[n, 1, 1]"]), "[n]");
+        assert_eq!(
+            check("squeeze", &[("axis", Integer(0))], &["[n, 1]"]),
+            "dimension 0 of `x` is n, not 1"
+        );
+        let axes = ("axes", list(&[Some(2), Some(0), Some(1)]));
+        assert_eq!(check("permute", &[axes], &["[a, b, c]"]), "[c, a, b]");
+        assert_eq!(check("permute", &[axes, ("inverse", Flag(true))], &["[a, b, c]"]), "[b, c, a]");
+        assert_eq!(
+            check("permute", &[axes], &["[a, b]"]),
+            "`axes` is [2, 0, 1], which is not every axis of the shape [a, b] once"
+        );
+        assert_eq!(check("swap_axes", &[("second", Integer(-1))], &["[a, b, c]"]), "[c, b, a]");
+    }
+
+    #[test]
+    fn repeated() {
+        assert_eq!(check("tile", &[("reps", list(&[None, Some(2)]))], &["[n, 3]"]), "[n, 6]");
+        assert_eq!(check("repeat", &[("repeats", Integer(3))], &["[2, n]"]), "[6, n]");
+        assert_eq!(
+            check("repeat", &[("repeats", Integer(-3))], &["[2]"]),
+            "an axis cannot be repeated -3 times"
+        );
+        assert_eq!(check("argmax", &[("axis", Integer(1))], &["[n, k]"]), "[n]");
+        assert_eq!(
+            check("argmax", &[("axis", list(&[Some(0), Some(1)]))], &["[n, k]"]),
+            "positions are along one axis, or in the whole array"
+        );
+    }
+}

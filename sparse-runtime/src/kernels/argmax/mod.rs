@@ -1,0 +1,3 @@
+//! The position of the largest element.
+
+pub mod cpu;

@@ -1,0 +1,3 @@
+//! The position of the smallest element.
+
+pub mod cpu;

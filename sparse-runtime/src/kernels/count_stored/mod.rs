@@ -1,0 +1,3 @@
+//! How many elements are stored.
+
+pub mod cpu;

@@ -1,0 +1,3 @@
+//! One more axis.
+
+pub mod cpu;

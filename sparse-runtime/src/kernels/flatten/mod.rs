@@ -1,0 +1,3 @@
+//! A matrix with the same rows.
+
+pub mod cpu;

@@ -1,0 +1,3 @@
+//! Axes in another order.
+
+pub mod cpu;

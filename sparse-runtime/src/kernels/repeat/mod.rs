@@ -1,0 +1,3 @@
+//! Elements repeated.
+
+pub mod cpu;

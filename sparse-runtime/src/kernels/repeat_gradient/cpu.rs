@@ -1,0 +1,19 @@
+//! The gradient of `repeat` on the CPU.
+
+use crate::formats::{Dense, DenseView, Shape};
+use crate::kernels::Context;
+use crate::kernels::strided::repeated;
+use sparse_core::element::Float;
+
+/// The sum of the repetitions.
+pub fn dense_like<T: Float>(
+    out: &mut Dense<T>,
+    sum: DenseView<'_, T>,
+    like: Shape,
+    repeats: i64,
+    axis: i64,
+    _context: &mut Context,
+) {
+    out.reset(like);
+    repeated(&like, repeats, axis).scatter(out.values_mut(), sum.values());
+}

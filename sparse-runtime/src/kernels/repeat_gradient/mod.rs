@@ -1,0 +1,3 @@
+//! The gradient of `repeat`.
+
+pub mod cpu;

@@ -1,0 +1,3 @@
+//! The same elements under another shape.
+
+pub mod cpu;

@@ -1,0 +1,3 @@
+//! The gradient of a change of shape.
+
+pub mod cpu;

@@ -1,0 +1,3 @@
+//! The opposite order.
+
+pub mod cpu;

@@ -1,0 +1,3 @@
+//! Axes of extent 1 removed.
+
+pub mod cpu;

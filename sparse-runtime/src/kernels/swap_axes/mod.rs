@@ -1,0 +1,3 @@
+//! Two axes exchanged.
+
+pub mod cpu;

@@ -1,0 +1,3 @@
+//! An array repeated as a whole.
+
+pub mod cpu;

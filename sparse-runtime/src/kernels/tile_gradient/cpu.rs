@@ -1,0 +1,19 @@
+//! The gradient of `tile` on the CPU.
+
+use crate::formats::{Dense, DenseView, Shape};
+use crate::kernels::Context;
+use crate::kernels::strided::tiled;
+use sparse_core::element::Float;
+use sparse_core::ir::List;
+
+/// The sum of the repetitions.
+pub fn dense_like<T: Float>(
+    out: &mut Dense<T>,
+    sum: DenseView<'_, T>,
+    like: Shape,
+    reps: Option<List>,
+    _context: &mut Context,
+) {
+    out.reset(like);
+    tiled(&like, reps.unwrap_or_default()).scatter(out.values_mut(), sum.values());
+}

@@ -1,0 +1,3 @@
+//! The gradient of `tile`.
+
+pub mod cpu;
