@@ -122,5 +122,6 @@ losses! {
     SOFTMAX_CROSS_ENTROPY SOFTMAX_CROSS_ENTROPY_GRADIENT "softmax_cross_entropy" Class
         ["[n, k] [n] rows" | "[n, k] [n, k] rows"] CLASSES,
         "The cross entropy of the softmax of a row of scores with a class id, the mean over the rows: \
-         log Σ exp(s) - s[class]; or with a row of targets q, such as probabilities or counts: Σ q · (log Σ exp(s) - s).";
+         log Σ exp(s) - s[class]; or with a row of targets q, such as probabilities or counts: Σ q · (log Σ exp(s) - s). \
+         Weights of classes are `weight = take(class_weight, label)`.";
 }
