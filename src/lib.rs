@@ -40,6 +40,8 @@ pub mod __private {
     pub use crate::optimizer::Updater;
     pub use crate::{Error, Result};
     pub use sparse_core::element::{Float, Id};
+    #[cfg(feature = "half")]
+    pub use sparse_core::element::{bf16, f16};
     pub use sparse_core::inspect;
     pub use sparse_core::ir::{Axes, List};
     pub use sparse_core::storage::{ElementType, Storage};

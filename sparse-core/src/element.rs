@@ -29,16 +29,35 @@ pub enum Number {
     Integer(i128),
 }
 
-/// An element that arithmetic is defined on: `f32` or `f64`. The halves are not: sums in them would lose all but a few
-/// digits.
+/// An element that arithmetic is defined on: `f32`, `f64` and, with the feature `half`, `f16` and `bf16`.
+///
+/// What an operator computes for one element of its result is computed in the [`Accumulator`](Float::Accumulator) and
+/// rounded once. The halves are for storage: sums in them would lose all but a few digits.
 pub trait Float:
     Element + num_traits::Float + num_traits::NumAssign + num_traits::FromPrimitive + std::iter::Sum
 {
+    /// The type that sums of elements, functions of them and update rules are computed in: itself, for a half `f32`.
+    type Accumulator: Float<Accumulator = Self::Accumulator>;
+
     /// From an `f64`, rounded to the nearest value.
     fn of(value: f64) -> Self;
 
     /// To an `f64`, exactly.
     fn as_f64(self) -> f64;
+
+    /// To the accumulator, exactly.
+    fn widen(self) -> Self::Accumulator;
+
+    /// From the accumulator, rounded to the nearest value.
+    fn narrow(value: Self::Accumulator) -> Self;
+
+    /// Runs `body` on the elements in the accumulator; those of a half lie in `scratch` meanwhile and are rounded at the
+    /// end.
+    fn in_accumulator<R>(
+        elements: &mut [Self],
+        scratch: &mut Vec<f32>,
+        body: impl FnOnce(&mut [Self::Accumulator]) -> R,
+    ) -> R;
 }
 
 /// An element that names a row or a class. Ids are integers by type: a float cannot become one silently.
@@ -66,6 +85,8 @@ macro_rules! elements {
             }
         }
         impl Float for $float {
+            type Accumulator = $float;
+
             #[inline(always)]
             fn of(value: f64) -> Self {
                 value as $float
@@ -73,6 +94,22 @@ macro_rules! elements {
             #[inline(always)]
             fn as_f64(self) -> f64 {
                 self as f64
+            }
+            #[inline(always)]
+            fn widen(self) -> $float {
+                self
+            }
+            #[inline(always)]
+            fn narrow(value: $float) -> Self {
+                value
+            }
+            #[inline(always)]
+            fn in_accumulator<R>(
+                elements: &mut [Self],
+                _: &mut Vec<f32>,
+                body: impl FnOnce(&mut [Self]) -> R,
+            ) -> R {
+                body(elements)
             }
         })*
         $(impl Element for $id {
@@ -105,10 +142,10 @@ macro_rules! elements {
 
 elements!(f32 F32, f64 F64; u32 U32, u64 U64, i64 I64);
 
-/// Not [`Float`]: halves are held and cast. Sums in them would lose all but a few digits.
+/// Halves are held; what is computed of them is computed in `f32`.
 #[cfg(feature = "half")]
 mod halves {
-    use super::{Element, ElementType, Number, bf16, f16};
+    use super::{Element, ElementType, Float, Number, bf16, f16};
 
     macro_rules! halves {
         ($($half:ident $half_type:ident),*) => {
@@ -123,6 +160,41 @@ mod halves {
                 #[inline]
                 fn from_number(number: Number) -> Self {
                     $half::from_f32(to_odd(number))
+                }
+            }
+
+            impl Float for $half {
+                type Accumulator = f32;
+
+                #[inline]
+                fn of(value: f64) -> Self {
+                    Self::from_number(Number::Float(value))
+                }
+                #[inline(always)]
+                fn as_f64(self) -> f64 {
+                    self.to_f64()
+                }
+                #[inline(always)]
+                fn widen(self) -> f32 {
+                    self.to_f32()
+                }
+                #[inline(always)]
+                fn narrow(value: f32) -> Self {
+                    $half::from_f32(value)
+                }
+                #[inline]
+                fn in_accumulator<R>(
+                    elements: &mut [Self],
+                    scratch: &mut Vec<f32>,
+                    body: impl FnOnce(&mut [f32]) -> R,
+                ) -> R {
+                    scratch.clear();
+                    scratch.extend(elements.iter().map(|half| half.to_f32()));
+                    let result = body(scratch);
+                    for (half, &wide) in elements.iter_mut().zip(&*scratch) {
+                        *half = $half::from_f32(wide);
+                    }
+                    result
                 }
             })*
         };

@@ -54,9 +54,9 @@ pub enum ElementType {
     F32,
     /// 64-bit float.
     F64,
-    /// 16-bit float of IEEE 754: 11 significant bits, up to 65504. Held and cast; no arithmetic.
+    /// 16-bit float of IEEE 754: 11 significant bits, up to 65504. For storage: arithmetic on it is in `f32`.
     F16,
-    /// The upper half of an `f32`: 8 significant bits, its range. Held and cast; no arithmetic.
+    /// The upper half of an `f32`: 8 significant bits, its range. For storage: arithmetic on it is in `f32`.
     BF16,
     /// 32-bit unsigned id (class ids, row ids); never takes part in arithmetic.
     U32,
@@ -100,10 +100,14 @@ impl ElementType {
         }
     }
 
-    /// True for the types that arithmetic is defined on, those that are [`Float`](crate::element::Float): not for ids,
-    /// nor for the halves `f16` and `bf16`, in which sums would lose all but a few digits.
+    /// True for the types that arithmetic is defined on, those that are [`Float`](crate::element::Float): not for ids.
     pub const fn is_float(self) -> bool {
-        matches!(self, ElementType::F32 | ElementType::F64)
+        !self.is_id()
+    }
+
+    /// True for `f16` and `bf16`, which need the feature `half`.
+    pub const fn is_half(self) -> bool {
+        matches!(self, ElementType::F16 | ElementType::BF16)
     }
 
     /// True for the types of ids, those that are [`Id`](crate::element::Id).

@@ -119,8 +119,15 @@ impl Resolver<'_> {
                 _ => &["deny", "warn", "allow"],
             },
             "dtype" => match word.parse::<ElementType>() {
+                Ok(element) if element.is_half() && !cfg!(feature = "half") => {
+                    let message = format!("`{name} = {element};` needs the feature `half`");
+                    let help =
+                        "write `nnz = { …, features = [\"half\"] }` in Cargo.toml".to_owned();
+                    self.report.error(Code::BadOption, value.span(), message, Some(help));
+                    return;
+                }
                 Ok(element) if element.is_float() => return self.graph.element = Some(element),
-                _ => &["f32", "f64"],
+                _ => &["f32", "f64", "f16", "bf16"],
             },
             _ => match word.as_str() {
                 "on" => return self.graph.no_fuse = false,
@@ -142,9 +149,13 @@ impl Resolver<'_> {
                 "`{name}` holds `{element}`, but the model computes in `{}`",
                 self.graph.element()
             );
-            let help =
-                format!("write `dtype = {element};` in the model, or leave the element type out");
+            let help = format!(
+                "write `dtype = {element};` in the model, or leave the element type out and give it data of `{0}`: `array.cast::<{0}>()`",
+                self.graph.element()
+            );
             self.report.error(Code::ElementMismatch, array.span, message, Some(help));
+            // What is emitted has the right types in spite of it.
+            element = self.graph.element();
         }
         let is_parameter = matches!(kind, Kind::Parameter { .. });
         if element.is_id() && (is_parameter || storage != Storage::Dense) {
@@ -156,7 +167,6 @@ impl Resolver<'_> {
                 true => "leave the element type out".to_owned(),
                 false => format!("write `dense<{element}>[…]`, or leave the element type out"),
             };
-            // What is emitted has the right types in spite of it.
             element = self.graph.element();
             self.report.error(Code::ElementMismatch, array.span, message, Some(help));
         }
@@ -217,7 +227,8 @@ impl Resolver<'_> {
                 .filter(|known: &ElementType| known.is_float() || known.is_id());
             if parsed.is_none() {
                 let message = format!("no element type is called `{element}`");
-                let help = "write `f32` or `f64`; for ids `u32`, `u64` or `i64`".to_owned();
+                let help =
+                    "write `f32`, `f64`, `f16` or `bf16`; for ids `u32`, `u64` or `i64`".to_owned();
                 self.report.error(Code::UnknownElement, element.span(), message, Some(help));
             }
             parsed

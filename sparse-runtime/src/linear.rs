@@ -96,8 +96,8 @@ pub fn step<R: UpdateRule, T: Float, W: Width>(
     values: &mut [T],
     updater: &mut Updater<R, T>,
     width: W,
-    scratch: &mut Scratch<T>,
-    row_function: impl FnMut(usize, &mut [T], &mut [T]) -> T,
+    scratch: &mut Scratch<T::Accumulator>,
+    row_function: impl FnMut(usize, &mut [T::Accumulator], &mut [T::Accumulator]) -> T::Accumulator,
 ) -> Result<f64> {
     with_rows!(*updater, [parameter => values], |[rows]| {
         // What the unchecked accesses below rely on.
@@ -121,8 +121,8 @@ fn any_rows<R: UpdateRule, T: Float, W: Width, K: UpdateKind>(
     x: CsrView<'_, T>,
     rows: RowUpdater<'_, R, T, K>,
     width: W,
-    scratch: &mut Scratch<T>,
-    row_function: impl FnMut(usize, &mut [T], &mut [T]) -> T,
+    scratch: &mut Scratch<T::Accumulator>,
+    row_function: impl FnMut(usize, &mut [T::Accumulator], &mut [T::Accumulator]) -> T::Accumulator,
 ) -> f64 {
     with_column_ids!(x.columns(), |ids| if x.n_rows() == 1 {
         one_row(x, ids, rows, width, scratch, row_function)
@@ -137,8 +137,8 @@ fn one_row<'a, R: UpdateRule, T: Float, W: Width, K: UpdateKind, I: ColumnId>(
     ids: &'a [I],
     mut rows: RowUpdater<'_, R, T, K>,
     width: W,
-    scratch: &mut Scratch<T>,
-    mut row_function: impl FnMut(usize, &mut [T], &mut [T]) -> T,
+    scratch: &mut Scratch<T::Accumulator>,
+    mut row_function: impl FnMut(usize, &mut [T::Accumulator], &mut [T::Accumulator]) -> T::Accumulator,
 ) -> f64 {
     let upcoming = ids.get(x.upcoming()).filter(|_| is_large(&rows)).unwrap_or_default();
     let (ids, values) = row_of(x, ids, 0);
@@ -161,8 +161,12 @@ fn one_row<'a, R: UpdateRule, T: Float, W: Width, K: UpdateKind, I: ColumnId>(
                     // SAFETY: as above.
                     unsafe {
                         match rows.plain_factor() {
-                            Some(_) => rows.add_unchecked(id.at(), column, *value * *gradient),
-                            None => rows.update_unchecked(id.at(), column, *value * *gradient),
+                            Some(_) => {
+                                rows.add_unchecked(id.at(), column, value.widen() * *gradient)
+                            }
+                            None => {
+                                rows.update_unchecked(id.at(), column, value.widen() * *gradient)
+                            }
                         }
                     }
                 }
@@ -191,8 +195,8 @@ fn many_rows<'a, R: UpdateRule, T: Float, W: Width, K: UpdateKind, I: ColumnId>(
     ids: &'a [I],
     mut rows: RowUpdater<'_, R, T, K>,
     width: W,
-    scratch: &mut Scratch<T>,
-    mut row_function: impl FnMut(usize, &mut [T], &mut [T]) -> T,
+    scratch: &mut Scratch<T::Accumulator>,
+    mut row_function: impl FnMut(usize, &mut [T::Accumulator], &mut [T::Accumulator]) -> T::Accumulator,
 ) -> f64 {
     let (n_rows, columns) = (x.n_rows(), width.columns());
     let large = is_large(&rows);
@@ -230,7 +234,7 @@ fn many_rows<'a, R: UpdateRule, T: Float, W: Width, K: UpdateKind, I: ColumnId>(
                 for (id, value) in ids.iter().zip(values) {
                     for (column, gradient) in gradient.iter().enumerate() {
                         // SAFETY: as above.
-                        unsafe { rows.add_unchecked(id.at(), column, *value * *gradient) };
+                        unsafe { rows.add_unchecked(id.at(), column, value.widen() * *gradient) };
                     }
                 }
             }
@@ -242,7 +246,7 @@ fn many_rows<'a, R: UpdateRule, T: Float, W: Width, K: UpdateKind, I: ColumnId>(
                     // SAFETY: as above.
                     let sums = unsafe { rows.accumulate_unchecked(id.at()) };
                     for (sum, gradient) in sums.iter_mut().zip(gradient) {
-                        *sum += *value * *gradient;
+                        *sum += value.widen() * *gradient;
                     }
                 }
             }
@@ -263,11 +267,11 @@ unsafe fn product<R: UpdateRule, T: Float, K: UpdateKind, I: ColumnId>(
     ids: &[I],
     values: &[T],
     rows: &mut RowUpdater<'_, R, T, K>,
-    scores: &mut [T],
+    scores: &mut [T::Accumulator],
 ) {
     if let [score] = scores {
         // Four sums, so that an addition does not wait for the one before it.
-        let mut sums = [T::zero(); 4];
+        let mut sums = [T::zero().widen(); 4];
         let (id_chunks, id_rest) = ids.as_chunks::<4>();
         let (value_chunks, value_rest) = values.as_chunks::<4>();
         for (ids, values) in id_chunks.iter().zip(value_chunks) {
@@ -276,7 +280,7 @@ unsafe fn product<R: UpdateRule, T: Float, K: UpdateKind, I: ColumnId>(
                 // SAFETY: promised by the caller.
                 unsafe {
                     rows.settle_unchecked(row);
-                    sums[lane] += values[lane] * rows.value_unchecked(row, 0);
+                    sums[lane] += values[lane].widen() * rows.value_unchecked(row, 0).widen();
                 }
             }
         }
@@ -284,7 +288,7 @@ unsafe fn product<R: UpdateRule, T: Float, K: UpdateKind, I: ColumnId>(
             // SAFETY: promised by the caller.
             unsafe {
                 rows.settle_unchecked(id.at());
-                sums[lane] += *value * rows.value_unchecked(id.at(), 0);
+                sums[lane] += value.widen() * rows.value_unchecked(id.at(), 0).widen();
             }
         }
         *score = (sums[0] + sums[1]) + (sums[2] + sums[3]);
@@ -297,7 +301,7 @@ unsafe fn product<R: UpdateRule, T: Float, K: UpdateKind, I: ColumnId>(
             rows.row_unchecked(id.at())
         };
         for (score, weight) in scores.iter_mut().zip(weights) {
-            *score += *value * *weight;
+            *score += value.widen() * weight.widen();
         }
     }
 }

@@ -74,6 +74,12 @@ pub fn fuse(graph: &Graph) -> Fusion {
 }
 
 fn linear_rows(graph: &Graph) -> Result<LinearRows, String> {
+    if graph.element().is_half() {
+        return Err(format!(
+            "the elements are `{}`, whose sums need another type",
+            graph.element()
+        ));
+    }
     let [loss] = graph.losses[..] else {
         return Err(format!("the model has {} losses", graph.losses.len()));
     };

@@ -166,8 +166,8 @@ fn view(emit: &Emit<'_>, id: ValueId) -> TokenStream {
 
 /// A number in the model's element type.
 pub(super) fn number_of(emit: &Emit<'_>, number: f64) -> TokenStream {
+    let (rt, element) = (&emit.rt, &emit.element);
     if !number.is_finite() {
-        let element = &emit.element;
         return match (number.is_nan(), number > 0.0) {
             (true, _) => quote!(#element::NAN),
             (false, true) => quote!(#element::INFINITY),
@@ -175,6 +175,8 @@ pub(super) fn number_of(emit: &Emit<'_>, number: f64) -> TokenStream {
         };
     }
     let magnitude = match emit.graph.element() {
+        // Rounded once, to the half.
+        half if half.is_half() => return quote!(<#element as #rt::Float>::of(#number)),
         ElementType::F64 => Literal::f64_suffixed(number.abs()),
         _ => Literal::f32_suffixed(number.abs() as f32),
     };

@@ -60,7 +60,7 @@ struct Emit<'a> {
     /// The runtime's path.
     rt: TokenStream,
     /// The element type of arithmetic.
-    element: Ident,
+    element: TokenStream,
     name: &'a Ident,
     batch: Ident,
     outputs: Ident,
@@ -95,7 +95,7 @@ impl<'a> Emit<'a> {
             plan,
             broken,
             rt: paths::runtime(),
-            element: element_ident(graph.element()),
+            element: element_type(graph.element()),
             name,
             batch: format_ident!("{name}Batch"),
             outputs: format_ident!("{name}Outputs"),
@@ -168,7 +168,7 @@ impl<'a> Emit<'a> {
 
     /// The same for any type of elements: `Dense<u64>`.
     fn array_of(&self, storage: Storage, element: ElementType) -> TokenStream {
-        let (rt, element) = (&self.rt, element_ident(element));
+        let (rt, element) = (&self.rt, element_type(element));
         let name = Ident::new(
             match storage {
                 Storage::Dense => "Dense",
@@ -201,6 +201,14 @@ impl<'a> Emit<'a> {
     }
 }
 
-fn element_ident(element: ElementType) -> Ident {
-    Ident::new(element.name(), Span::call_site())
+/// The Rust type of an element. A half is not one of Rust's own.
+fn element_type(element: ElementType) -> TokenStream {
+    let name = Ident::new(element.name(), Span::call_site());
+    match element.is_half() {
+        true => {
+            let rt = paths::runtime();
+            quote!(#rt::#name)
+        }
+        false => quote!(#name),
+    }
 }

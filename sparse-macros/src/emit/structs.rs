@@ -1,7 +1,7 @@
 //! The types of a model: itself, its batch, its outputs, its gradients; and how it is made.
 
 use super::docs::{documentation, gradient_row, plan, row};
-use super::{Emit, element_ident};
+use super::{Emit, element_type};
 use crate::ast::{Declaration, Parameter};
 use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
@@ -204,7 +204,7 @@ fn parameter_type(emit: &Emit<'_>, id: ValueId) -> TokenStream {
 
 fn view_type(emit: &Emit<'_>, id: ValueId) -> TokenStream {
     let rt = &emit.rt;
-    let element = element_ident(emit.graph.value(id).element);
+    let element = element_type(emit.graph.value(id).element);
     match emit.graph.storage(id) {
         Storage::Dense => quote!(#rt::DenseView<'a, #element>),
         Storage::Csr => quote!(#rt::CsrView<'a, #element>),

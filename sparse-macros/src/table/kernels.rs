@@ -44,11 +44,14 @@ pub(crate) fn kernels() -> TokenStream {
             .iter()
             .map(|kernel| {
                 let (signature, body) = (signature(kernel, &this, &element), body(kernel));
-                quote!(#signature { type T = #element; #body })
+                quote!(#signature { type E = #element; type T = <E as Float>::Accumulator; #body })
             })
             .collect()
     };
-    let (bodies_f32, bodies_f64) = (bodies(quote!(f32)), bodies(quote!(f64)));
+    let implementations = super::elements().map(|(feature, element)| {
+        let bodies = bodies(quote!(#element));
+        quote!(#feature impl Kernels<#element> for Cpu { #bodies })
+    });
     let arms = kernels.iter().map(arm);
     quote! {
         /// The kernels of a device: one method for each rule of the operator table, called with operands that
@@ -68,12 +71,7 @@ pub(crate) fn kernels() -> TokenStream {
             unused_variables
         )]
         const _: () = {
-            impl Kernels<f32> for Cpu {
-                #bodies_f32
-            }
-            impl Kernels<f64> for Cpu {
-                #bodies_f64
-            }
+            #(#implementations)*
         };
 
         /// Calls a kernel by name, for executors that know it only at run time. The result replaces `out`, in its
@@ -140,7 +138,8 @@ fn body(kernel: &Kernel) -> TokenStream {
         Kind::Unary(formula) => {
             let formula = scalar::rust(formula, &variable(operator, &[("x", quote!(x))]));
             let operand = &operands[0];
-            quote!(crate::kernels::unary::cpu::#rule(out, #operand, |x| #formula, context))
+            let f = rounded(&formula, &["x"], quote!());
+            quote!(crate::kernels::unary::cpu::#rule(out, #operand, #f, context))
         }
         Kind::Reduction(reduction) => {
             let Reduction { map, combine, finish } = reduction;
@@ -197,13 +196,13 @@ fn binary(
     let (lhs, rhs) = (&operands[0], &operands[1]);
     if patterns[0] == Pattern::Scalar {
         let rule = ident(storage(patterns[1]));
-        return quote!(crate::kernels::unary::cpu::#rule(
-            out, #rhs, |second| { let first = #lhs; #formula }, context));
+        let f = rounded(&formula, &["second"], quote!(let first = E::widen(#lhs);));
+        return quote!(crate::kernels::unary::cpu::#rule(out, #rhs, #f, context));
     }
     if patterns[1] == Pattern::Scalar {
         let rule = ident(storage(patterns[0]));
-        return quote!(crate::kernels::unary::cpu::#rule(
-            out, #lhs, |first| { let second = #rhs; #formula }, context));
+        let f = rounded(&formula, &["first"], quote!(let second = E::widen(#rhs);));
+        return quote!(crate::kernels::unary::cpu::#rule(out, #lhs, #f, context));
     }
     let dense = Pattern::Array(Storage::Dense, false);
     let rule = kernel.rule_name();
@@ -216,7 +215,20 @@ fn binary(
         (BinaryFamily::Gradient, _) => ident(&format!("gradient_{rule}")),
         (BinaryFamily::SlopedGradient, _) => ident(&format!("sloped_gradient_{rule}")),
     };
-    quote!(crate::kernels::binary::cpu::#rule(out, #lhs, #rhs, |first, second| #formula, context))
+    let f = rounded(&formula, &["first", "second"], quote!());
+    quote!(crate::kernels::binary::cpu::#rule(out, #lhs, #rhs, #f, context))
+}
+
+/// A formula as a function of elements: computed in their accumulator `T`, rounded once.
+fn rounded(formula: &TokenStream, variables: &[&str], before: TokenStream) -> TokenStream {
+    let variables: Vec<_> = variables.iter().map(|variable| ident(variable)).collect();
+    quote! {
+        |#(#variables: E),*| {
+            #(let #variables = E::widen(#variables);)*
+            #before
+            E::narrow(#formula)
+        }
+    }
 }
 
 /// One arm of `call_kernel`.

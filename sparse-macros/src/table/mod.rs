@@ -72,6 +72,19 @@ pub(crate) fn kernel_attributes(
         .collect()
 }
 
+/// The types of elements that are written out where generic code would not do, each with the condition under which the
+/// runtime has it.
+fn elements() -> impl Iterator<Item = (TokenStream, TokenStream)> {
+    let half = quote!(#[cfg(feature = "half")]);
+    [
+        (quote!(), quote!(f32)),
+        (quote!(), quote!(f64)),
+        (half.clone(), quote!(sparse_core::element::f16)),
+        (half, quote!(sparse_core::element::bf16)),
+    ]
+    .into_iter()
+}
+
 fn ident(name: &str) -> Ident {
     Ident::new(name, Span::call_site())
 }

@@ -255,14 +255,15 @@ fn implementations(kernel: &Kernel, function: &str) -> TokenStream {
     let typed = |pattern: &Pattern| matches!(pattern, Pattern::Array(..) | Pattern::Scalar);
     // What is made of ids alone has numbers of the usual type.
     let untyped = !kernel.signature.operands.iter().any(typed);
-    let elements: Vec<TokenStream> = match (scalar, untyped) {
-        (true, _) => vec![quote!(f32), quote!(f64)],
-        (_, true) => vec![quote!(f32)],
-        _ => vec![quote!(T)],
+    let elements: Vec<_> = match (scalar, untyped) {
+        (true, _) => super::elements().collect(),
+        (_, true) => vec![(quote!(), quote!(f32))],
+        _ => vec![(quote!(), quote!(T))],
     };
     let scalar = scalar || untyped;
     let mut tokens = TokenStream::new();
-    for element in elements {
+    for (condition, element) in elements {
+        let mut implementations = TokenStream::new();
         let generics = if scalar { quote!() } else { quote!(<T: Float>) };
         let bound = if scalar { quote!() } else { quote!(where Cpu: Kernels<T>,) };
         // Every choice of a form for each operand.
@@ -275,8 +276,13 @@ fn implementations(kernel: &Kernel, function: &str) -> TokenStream {
         });
         for forms in &choices {
             let forms: Vec<&Form> = forms.iter().collect();
-            tokens.extend(implementation(kernel, function, &forms, &element, &generics, &bound));
+            implementations
+                .extend(implementation(kernel, function, &forms, &element, &generics, &bound));
         }
+        tokens.extend(match condition.is_empty() {
+            true => implementations,
+            false => quote!(#condition const _: () = { #implementations };),
+        });
     }
     tokens
 }

@@ -177,7 +177,7 @@ from_ids!(u32, u64, i64);
 
 // Not for every `T: Float`: the compiler could not rule out that an id type becomes one.
 macro_rules! from_floats {
-    ($($float:ident),*) => {
+    ($($float:ty),*) => {
         $(impl From<Dense<$float>> for ColumnValues<$float> {
             fn from(values: Dense<$float>) -> Self {
                 ColumnValues::Dense(values)
@@ -194,6 +194,8 @@ macro_rules! from_floats {
 }
 
 from_floats!(f32, f64);
+#[cfg(feature = "half")]
+from_floats!(sparse_core::element::f16, sparse_core::element::bf16);
 
 /// `` label `y`: dense f32 [1000], -1 to 1 ``.
 impl<T: Float> fmt::Display for Column<T> {

@@ -38,4 +38,6 @@ pub struct Context {
     pub(crate) order: Vec<(usize, usize)>,
     /// Entries of a row: column, where from, value.
     pub(crate) entries: Vec<(usize, usize, f64)>,
+    /// Elements of halves, in their accumulator.
+    pub(crate) wide: Vec<f32>,
 }

@@ -1,5 +1,6 @@
 //! Losses: what all of them have in common is the mean over rows, each perhaps with a weight.
 
+use super::Context;
 use crate::formats::{ColumnId, CsrView, Dense, DenseView};
 use sparse_core::element::Float;
 
@@ -10,7 +11,7 @@ pub(super) fn mean_loss<T: Float>(
     out: &mut Dense<T>,
     score: DenseView<'_, T>,
     weight: Option<DenseView<'_, T>>,
-    loss: impl Fn(usize, &[T]) -> T,
+    loss: impl Fn(usize, &[T]) -> T::Accumulator,
 ) {
     let n_rows = score.shape().n_rows();
     let each = (0..n_rows).filter_map(|row| Some((row, loss(row, score.row(row)?).as_f64())));
@@ -28,39 +29,49 @@ pub(super) fn mean_gradient<T: Float>(
     out: &mut Dense<T>,
     score: DenseView<'_, T>,
     weight: Option<DenseView<'_, T>>,
-    gradient: impl Fn(usize, &mut [T]),
+    context: &mut Context,
+    gradient: impl Fn(usize, &mut [T::Accumulator]),
 ) {
     out.assign_dense(score);
-    let share = T::one() / T::of(score.shape().n_rows() as f64);
+    let share = T::one().widen() / T::Accumulator::of(score.shape().n_rows() as f64);
     let row_size = score.shape().row_size();
     let rows = out.values_mut().chunks_exact_mut(row_size.max(1));
     for (row, scores) in rows.enumerate().take(score.shape().n_rows()) {
-        gradient(row, scores);
-        let share = weight.map_or(share, |weight| share * weight.values()[row]);
-        scores.iter_mut().for_each(|score| *score *= share);
+        let share = weight.map_or(share, |weight| share * weight.values()[row].widen());
+        T::in_accumulator(scores, &mut context.wide, |scores| {
+            gradient(row, scores);
+            scores.iter_mut().for_each(|score| *score *= share);
+        });
     }
 }
 
 /// The loss of a row: the sum over its scores of a function of score and label, which also gives its derivative.
 #[inline(always)]
-pub(super) fn sum<T: Float>(
+pub(super) fn sum<T, A: Float>(
     scores: &[T],
     labels: impl Iterator<Item = T>,
-    element: impl Fn(T, T) -> (T, T),
-) -> T {
-    scores.iter().zip(labels).map(|(&score, label)| element(score, label).0).sum()
+    element: impl Fn(A, A) -> (A, A),
+) -> A
+where
+    T: Float<Accumulator = A>,
+{
+    let each = scores.iter().zip(labels);
+    each.map(|(score, label)| element(score.widen(), label.widen()).0).sum()
 }
 
 /// The same, the scores replaced by the derivatives.
 #[inline(always)]
-pub(super) fn sum_and_gradient<T: Float>(
-    scores: &mut [T],
+pub(super) fn sum_and_gradient<T, A: Float>(
+    scores: &mut [A],
     labels: impl Iterator<Item = T>,
-    element: impl Fn(T, T) -> (T, T),
-) -> T {
-    let mut total = T::zero();
+    element: impl Fn(A, A) -> (A, A),
+) -> A
+where
+    T: Float<Accumulator = A>,
+{
+    let mut total = A::zero();
     for (score, label) in scores.iter_mut().zip(labels) {
-        let (loss, gradient) = element(*score, label);
+        let (loss, gradient) = element(*score, label.widen());
         total += loss;
         *score = gradient;
     }
@@ -120,9 +131,13 @@ macro_rules! element_loss {
 
         /// The loss of one row; replaces the scores by its gradient.
         #[inline(always)]
-        pub fn row<T: Float>(scores: &mut [T], label: &[T] $(, $number: f64)?) -> T {
+        pub fn row<T: Float>(
+            scores: &mut [T::Accumulator],
+            label: &[T]
+            $(, $number: f64)?
+        ) -> T::Accumulator {
             $crate::kernels::rows::sum_and_gradient(scores, label.iter().copied(), |score, label| {
-                $element(score, label $(, T::of($number))?)
+                $element(score, label $(, T::Accumulator::of($number))?)
             })
         }
     };
@@ -138,7 +153,7 @@ macro_rules! element_loss {
         ) {
             use $crate::kernels::rows::{dense_row, mean_loss, sum};
             mean_loss(out, score, $given, |row, scores| {
-                sum(scores, dense_row(label, row), |s, t| $element(s, t $(, T::of($number))?))
+                sum(scores, dense_row(label, row), |s, t| $element(s, t $(, T::Accumulator::of($number))?))
             });
         }
 
@@ -149,11 +164,11 @@ macro_rules! element_loss {
             label: DenseView<'_, T>,
             $($weight: DenseView<'_, T>,)?
             $($number: f64,)?
-            _context: &mut Context,
+            context: &mut Context,
         ) {
             use $crate::kernels::rows::{dense_row, mean_gradient, sum_and_gradient};
-            mean_gradient(out, score, $given, |row, scores| {
-                sum_and_gradient(scores, dense_row(label, row), |s, t| $element(s, t $(, T::of($number))?));
+            mean_gradient(out, score, $given, context, |row, scores| {
+                sum_and_gradient(scores, dense_row(label, row), |s, t| $element(s, t $(, T::Accumulator::of($number))?));
             });
         }
     };
@@ -169,7 +184,7 @@ macro_rules! element_loss {
         ) {
             use $crate::kernels::rows::{csr_row, mean_loss, sum};
             $crate::with_column_ids!(label.columns(), |ids| mean_loss(out, score, $given, |row, scores| {
-                sum(scores, csr_row(label, ids, row), |s, t| $element(s, t $(, T::of($number))?))
+                sum(scores, csr_row(label, ids, row), |s, t| $element(s, t $(, T::Accumulator::of($number))?))
             }));
         }
 
@@ -180,11 +195,11 @@ macro_rules! element_loss {
             label: CsrView<'_, T>,
             $($weight: DenseView<'_, T>,)?
             $($number: f64,)?
-            _context: &mut Context,
+            context: &mut Context,
         ) {
             use $crate::kernels::rows::{csr_row, mean_gradient, sum_and_gradient};
-            $crate::with_column_ids!(label.columns(), |ids| mean_gradient(out, score, $given, |row, scores| {
-                sum_and_gradient(scores, csr_row(label, ids, row), |s, t| $element(s, t $(, T::of($number))?));
+            $crate::with_column_ids!(label.columns(), |ids| mean_gradient(out, score, $given, context, |row, scores| {
+                sum_and_gradient(scores, csr_row(label, ids, row), |s, t| $element(s, t $(, T::Accumulator::of($number))?));
             }));
         }
     };

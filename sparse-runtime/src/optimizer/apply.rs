@@ -1,6 +1,7 @@
 //! Whole gradients applied to a parameter: what graphs use whose step is not fused.
 
 use super::error::OptimizerError;
+use super::rows::on_weight;
 use super::updater::Updater;
 use crate::error::Result;
 use crate::formats::RowSparseView;
@@ -88,12 +89,14 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
         let table = &mut self.parameters[parameter];
         let step = self.groups[table.group].step;
         if table.states.is_empty() {
-            for (weight, &grad) in values.iter_mut().zip(grad) {
-                step.update(weight, &mut Default::default(), grad);
+            for (weight, grad) in values.iter_mut().zip(grad) {
+                on_weight(weight, |weight| {
+                    step.update(weight, &mut Default::default(), grad.widen());
+                });
             }
         } else {
-            for ((weight, state), &grad) in values.iter_mut().zip(&mut table.states).zip(grad) {
-                step.update(weight, state, grad);
+            for ((weight, state), grad) in values.iter_mut().zip(&mut table.states).zip(grad) {
+                on_weight(weight, |weight| step.update(weight, state, grad.widen()));
             }
         }
         // Every row is past this step.

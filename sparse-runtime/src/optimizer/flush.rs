@@ -1,7 +1,7 @@
 //! Bringing whole tables up to date.
 
 use super::error::OptimizerError;
-use super::rows::StateOf;
+use super::rows::{StateOf, StepOf, on_weight};
 use super::updater::{Table, Updater};
 use crate::error::Result;
 use crate::model::Model;
@@ -86,7 +86,9 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
             for (column, weight) in values[start..start + row_size].iter_mut().enumerate() {
                 let state = table.states.get_mut(start + column).unwrap_or(&mut none);
                 let (mut new_weight, mut new_state) = (*weight, *state);
-                R::Step::<T>::apply_idle(&map, &mut new_weight, &mut new_state);
+                on_weight(&mut new_weight, |weight| {
+                    StepOf::<R, T>::apply_idle(&map, weight, &mut new_state);
+                });
                 // Memory that nobody has written is left alone, so that it stays unmapped.
                 if new_weight != *weight {
                     *weight = new_weight;

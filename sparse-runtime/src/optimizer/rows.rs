@@ -7,8 +7,19 @@ use sparse_core::element::Float;
 use sparse_core::update_rules::{IdleHistory, Step, UpdateRule};
 use std::marker::PhantomData;
 
-/// What a weight carries from step to step under rule `R`.
-pub type StateOf<R, T> = <<R as UpdateRule>::Step<T> as Step<T>>::State;
+/// What a weight carries from step to step under rule `R`, in the accumulator of `T`.
+pub type StateOf<R, T> = <StepOf<R, T> as Step<<T as Float>::Accumulator>>::State;
+
+/// One step of rule `R` on a weight of type `T`: arithmetic and state are in its accumulator.
+pub(super) type StepOf<R, T> = <R as UpdateRule>::Step<<T as Float>::Accumulator>;
+
+/// `change` on a weight in the accumulator, rounded once.
+#[inline(always)]
+pub(super) fn on_weight<T: Float>(weight: &mut T, change: impl FnOnce(&mut T::Accumulator)) {
+    let mut wide = weight.widen();
+    change(&mut wide);
+    *weight = T::narrow(wide);
+}
 
 /// How much a [`RowUpdater`] can be asked to do, known to the compiler: [`General`] or [`Plain`].
 pub trait UpdateKind: sealed::Sealed + Copy + 'static {
@@ -57,12 +68,12 @@ pub struct RowUpdater<'a, R: UpdateRule, T: Float, K: UpdateKind = General> {
     /// One a row, or empty where nobody asks. Exact: the step up to which the row is settled, counted from
     /// `base`. Dense: 1 for a row updated in this step.
     pub(super) last: &'a mut [u32],
-    pub(super) sums: &'a mut RowAccumulator<T>,
+    pub(super) sums: &'a mut RowAccumulator<T::Accumulator>,
     pub(super) finished: &'a mut bool,
     pub(super) history: &'a IdleHistory,
-    pub(super) step: R::Step<T>,
+    pub(super) step: StepOf<R, T>,
     /// Of a `Plain` rule, else 0.
-    pub(super) factor: T,
+    pub(super) factor: T::Accumulator,
     pub(super) n_rows: usize,
     pub(super) row_size: usize,
     /// The step that `last == 0` stands for.
@@ -179,13 +190,15 @@ impl<'a, R: UpdateRule, T: Float, K: UpdateKind> RowUpdater<'a, R, T, K> {
             let values = unsafe { self.values.get_unchecked_mut(range.clone()) };
             if self.states.is_empty() {
                 for weight in values {
-                    R::Step::<T>::apply_idle(&map, weight, &mut Default::default());
+                    on_weight(weight, |weight| {
+                        StepOf::<R, T>::apply_idle(&map, weight, &mut Default::default());
+                    });
                 }
             } else {
                 // SAFETY: as above.
                 let states = unsafe { self.states.get_unchecked_mut(range) };
                 for (weight, state) in values.iter_mut().zip(states) {
-                    R::Step::<T>::apply_idle(&map, weight, state);
+                    on_weight(weight, |weight| StepOf::<R, T>::apply_idle(&map, weight, state));
                 }
             }
         }
@@ -197,7 +210,7 @@ impl<'a, R: UpdateRule, T: Float, K: UpdateKind> RowUpdater<'a, R, T, K> {
     ///
     /// If there is no such row or column.
     #[inline(always)]
-    pub fn update(&mut self, row: usize, column: usize, grad: T) {
+    pub fn update(&mut self, row: usize, column: usize, grad: T::Accumulator) {
         assert!(
             row < self.n_rows && column < self.row_size,
             "element [{row}, {column}] of [{}, {}]",
@@ -214,20 +227,20 @@ impl<'a, R: UpdateRule, T: Float, K: UpdateKind> RowUpdater<'a, R, T, K> {
     ///
     /// `row < self.n_rows()` and `column < self.row_size()`.
     #[inline(always)]
-    pub unsafe fn update_unchecked(&mut self, row: usize, column: usize, grad: T) {
+    pub unsafe fn update_unchecked(&mut self, row: usize, column: usize, grad: T::Accumulator) {
         let index = row * self.row_size + column;
         // SAFETY: `values` has `n_rows * row_size` elements and the caller promises both bounds.
         let weight = unsafe { self.values.get_unchecked_mut(index) };
         if K::PLAIN {
-            *weight += self.factor * grad;
+            on_weight(weight, |weight| *weight += self.factor * grad);
             return;
         }
         if self.states.is_empty() {
-            self.step.update(weight, &mut Default::default(), grad);
+            on_weight(weight, |weight| self.step.update(weight, &mut Default::default(), grad));
         } else {
             // SAFETY: where not empty, `states` is as long as `values`.
             let state = unsafe { self.states.get_unchecked_mut(index) };
-            self.step.update(weight, state, grad);
+            on_weight(weight, |weight| self.step.update(weight, state, grad));
         }
         if !self.last.is_empty() {
             // SAFETY: where not empty, `last` has `n_rows` entries.
@@ -238,7 +251,7 @@ impl<'a, R: UpdateRule, T: Float, K: UpdateKind> RowUpdater<'a, R, T, K> {
     /// Of a [`Plain`] rule, what its updates multiply the gradient with: a loop can do so once for a row of data, and
     /// then only [add](Self::add_unchecked). `None` of any other.
     #[inline(always)]
-    pub fn plain_factor(&self) -> Option<T> {
+    pub fn plain_factor(&self) -> Option<T::Accumulator> {
         K::PLAIN.then_some(self.factor)
     }
 
@@ -249,11 +262,12 @@ impl<'a, R: UpdateRule, T: Float, K: UpdateKind> RowUpdater<'a, R, T, K> {
     ///
     /// `row < self.n_rows()` and `column < self.row_size()`.
     #[inline(always)]
-    pub unsafe fn add_unchecked(&mut self, row: usize, column: usize, change: T) {
+    pub unsafe fn add_unchecked(&mut self, row: usize, column: usize, change: T::Accumulator) {
         debug_assert!(K::PLAIN, "the rule does more than to add");
         let index = row * self.row_size + column;
         // SAFETY: `values` has `n_rows * row_size` elements and the caller promises both bounds.
-        unsafe { *self.values.get_unchecked_mut(index) += change };
+        let weight = unsafe { self.values.get_unchecked_mut(index) };
+        on_weight(weight, |weight| *weight += change);
     }
 
     /// Updates a whole row that was settled in this step.
@@ -271,34 +285,40 @@ impl<'a, R: UpdateRule, T: Float, K: UpdateKind> RowUpdater<'a, R, T, K> {
             self.row_size
         );
         // SAFETY: checked above.
-        unsafe { self.update_row_unchecked(row, grad) }
+        unsafe { self.update_row_unchecked(row, grad.iter().map(|grad| grad.widen())) }
     }
 
-    /// [`update_row`](Self::update_row) without a check.
+    /// [`update_row`](Self::update_row) without a check, with a gradient of `row_size()` elements in the accumulator.
     ///
     /// # Safety
     ///
-    /// `row < self.n_rows()` and `grad.len() == self.row_size()`.
+    /// `row < self.n_rows()`.
     #[inline(always)]
-    pub unsafe fn update_row_unchecked(&mut self, row: usize, grad: &[T]) {
+    pub unsafe fn update_row_unchecked(
+        &mut self,
+        row: usize,
+        grad: impl Iterator<Item = T::Accumulator>,
+    ) {
         let range = row * self.row_size..(row + 1) * self.row_size;
         // SAFETY: `values` has `n_rows * row_size` elements and the caller promises `row < n_rows`.
         let values = unsafe { self.values.get_unchecked_mut(range.clone()) };
         if K::PLAIN {
-            for (weight, &grad) in values.iter_mut().zip(grad) {
-                *weight += self.factor * grad;
+            for (weight, grad) in values.iter_mut().zip(grad) {
+                on_weight(weight, |weight| *weight += self.factor * grad);
             }
             return;
         }
         if self.states.is_empty() {
-            for (weight, &grad) in values.iter_mut().zip(grad) {
-                self.step.update(weight, &mut Default::default(), grad);
+            for (weight, grad) in values.iter_mut().zip(grad) {
+                on_weight(weight, |weight| {
+                    self.step.update(weight, &mut Default::default(), grad);
+                });
             }
         } else {
             // SAFETY: where not empty, `states` is as long as `values`.
             let states = unsafe { self.states.get_unchecked_mut(range) };
-            for ((weight, state), &grad) in values.iter_mut().zip(states).zip(grad) {
-                self.step.update(weight, state, grad);
+            for ((weight, state), grad) in values.iter_mut().zip(states).zip(grad) {
+                on_weight(weight, |weight| self.step.update(weight, state, grad));
             }
         }
         if !self.last.is_empty() {
@@ -314,7 +334,7 @@ impl<'a, R: UpdateRule, T: Float, K: UpdateKind> RowUpdater<'a, R, T, K> {
     ///
     /// If there is no such row.
     #[inline(always)]
-    pub fn accumulate(&mut self, row: usize) -> &mut [T] {
+    pub fn accumulate(&mut self, row: usize) -> &mut [T::Accumulator] {
         self.sums.row_mut(row)
     }
 
@@ -324,7 +344,7 @@ impl<'a, R: UpdateRule, T: Float, K: UpdateKind> RowUpdater<'a, R, T, K> {
     ///
     /// `row < self.n_rows()`.
     #[inline(always)]
-    pub unsafe fn accumulate_unchecked(&mut self, row: usize) -> &mut [T] {
+    pub unsafe fn accumulate_unchecked(&mut self, row: usize) -> &mut [T::Accumulator] {
         // SAFETY: the accumulator was made for `n_rows` rows.
         unsafe { self.sums.row_mut_unchecked(row) }
     }
@@ -338,7 +358,7 @@ impl<'a, R: UpdateRule, T: Float, K: UpdateKind> RowUpdater<'a, R, T, K> {
             // SAFETY: the accumulator was made for `n_rows` rows, so that its rows are below `n_rows`.
             unsafe {
                 self.settle_unchecked(row);
-                self.update_row_unchecked(row, grad);
+                self.update_row_unchecked(row, grad.iter().copied());
             }
         }
         sums.clear();
@@ -366,10 +386,11 @@ impl<'a, R: UpdateRule, T: Float, K: UpdateKind> RowUpdater<'a, R, T, K> {
             let range = row * self.row_size..(row + 1) * self.row_size;
             for index in range {
                 let weight = &mut self.values[index];
-                match self.states.get_mut(index) {
-                    Some(state) => self.step.update(weight, state, T::zero()),
-                    None => self.step.update(weight, &mut Default::default(), T::zero()),
-                }
+                let (step, none) = (self.step, T::zero().widen());
+                on_weight(weight, |weight| match self.states.get_mut(index) {
+                    Some(state) => step.update(weight, state, none),
+                    None => step.update(weight, &mut Default::default(), none),
+                });
             }
         }
     }

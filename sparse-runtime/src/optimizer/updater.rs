@@ -2,7 +2,7 @@
 
 use super::accumulator::RowAccumulator;
 use super::error::OptimizerError;
-use super::rows::{RowUpdater, StateOf, UpdateKind};
+use super::rows::{RowUpdater, StateOf, StepOf, UpdateKind};
 use super::spec::ParameterSpec;
 use crate::error::Result;
 use crate::model::Model;
@@ -36,8 +36,8 @@ pub struct Updater<R: UpdateRule, T: Float> {
     /// What the groups' steps are made for.
     resolved: f64,
     pub(super) clock: u64,
-    pub(super) groups: Vec<Group<R::Step<T>>>,
-    pub(super) parameters: Vec<Table<T, StateOf<R, T>>>,
+    pub(super) groups: Vec<Group<StepOf<R, T>>>,
+    pub(super) parameters: Vec<Table<T::Accumulator, StateOf<R, T>>>,
     pub(super) max_runs: usize,
     records_outputs: bool,
 }
@@ -83,7 +83,7 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
         rule.check()?;
         let learning_rate = rule.learning_rate();
         let mode = rule.lazy_update();
-        let mut groups: Vec<Group<R::Step<T>>> = Vec::new();
+        let mut groups: Vec<Group<StepOf<R, T>>> = Vec::new();
         let mut tables = Vec::new();
         for spec in parameters.into() {
             let scale = spec.weight_decay_scale;
@@ -409,7 +409,7 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
         }
     }
 
-    pub(super) fn table(&self, parameter: usize) -> Result<&Table<T, StateOf<R, T>>> {
+    pub(super) fn table(&self, parameter: usize) -> Result<&Table<T::Accumulator, StateOf<R, T>>> {
         match self.parameters.get(parameter) {
             Some(table) => Ok(table),
             None => Err(self.refusal(parameter, 0)),
@@ -466,8 +466,8 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
 /// The handle of a table whose values were checked and which is ready.
 #[inline(always)]
 fn lend<'a, R: UpdateRule, T: Float, K: UpdateKind>(
-    table: &'a mut Table<T, StateOf<R, T>>,
-    group: &'a Group<R::Step<T>>,
+    table: &'a mut Table<T::Accumulator, StateOf<R, T>>,
+    group: &'a Group<StepOf<R, T>>,
     values: &'a mut [T],
     clock: u64,
     mode: LazyUpdate,
@@ -487,7 +487,7 @@ fn lend<'a, R: UpdateRule, T: Float, K: UpdateKind>(
         finished: &mut table.finished,
         history: &group.history,
         step: group.step,
-        factor: group.step.gradient_factor().unwrap_or(T::zero()),
+        factor: group.step.gradient_factor().unwrap_or(T::zero().widen()),
         n_rows: table.spec.n_rows,
         row_size: table.spec.row_size,
         base: table.base,

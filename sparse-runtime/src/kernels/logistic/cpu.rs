@@ -24,7 +24,7 @@ mod tests {
     #[test]
     fn large_scores_are_no_trouble() {
         for (score, label, loss, gradient) in [
-            (2e4f32, 1.0, 0.0, 0.0),
+            (2e4f32, 1.0f32, 0.0, 0.0),
             (2e4, 0.0, 2e4, 1.0),
             (-2e4, 1.0, 2e4, -1.0),
             (-2e4, 0.0, 0.0, 0.0),

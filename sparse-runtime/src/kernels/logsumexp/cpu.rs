@@ -10,9 +10,9 @@ pub fn dense<T: Float>(out: &mut Dense<T>, x: DenseView<'_, T>, _context: &mut C
     out.reset_for_overwrite([x.shape().n_rows()]);
     for (out, row) in out.values_mut().iter_mut().zip(rows(x)) {
         let largest = row.iter().copied().fold(T::neg_infinity(), T::max);
-        let total: f64 = row.iter().map(|&x| (x - largest).as_f64().exp()).sum();
+        let total: f64 = row.iter().map(|&x| (x.widen() - largest.widen()).as_f64().exp()).sum();
         *out = match largest.is_finite() {
-            true => largest + T::of(total.ln()),
+            true => T::narrow(largest.widen() + T::Accumulator::of(total.ln())),
             false => largest,
         };
     }

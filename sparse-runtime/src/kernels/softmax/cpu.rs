@@ -5,10 +5,12 @@ use crate::kernels::Context;
 use sparse_core::element::Float;
 
 /// The softmax of each row.
-pub fn dense<T: Float>(out: &mut Dense<T>, x: DenseView<'_, T>, _context: &mut Context) {
+pub fn dense<T: Float>(out: &mut Dense<T>, x: DenseView<'_, T>, context: &mut Context) {
     out.assign_dense(x);
     let row_size = x.shape().row_size().max(1);
-    out.values_mut().chunks_exact_mut(row_size).for_each(row);
+    for scores in out.values_mut().chunks_exact_mut(row_size) {
+        T::in_accumulator(scores, &mut context.wide, row);
+    }
 }
 
 /// Replaces the scores of one row by their probabilities.

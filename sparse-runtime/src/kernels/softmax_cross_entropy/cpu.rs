@@ -89,9 +89,9 @@ pub fn gradient_dense_ids<T: Float>(
     out: &mut Dense<T>,
     score: DenseView<'_, T>,
     label: IdsView<'_>,
-    _context: &mut Context,
+    context: &mut Context,
 ) {
-    gradient_of_classes(out, score, label, None);
+    gradient_of_classes(out, score, label, None, context);
 }
 
 /// The same, with weights of the rows.
@@ -104,9 +104,9 @@ pub fn gradient_dense_ids_dense<T: Float>(
     score: DenseView<'_, T>,
     label: IdsView<'_>,
     weight: DenseView<'_, T>,
-    _context: &mut Context,
+    context: &mut Context,
 ) {
-    gradient_of_classes(out, score, label, Some(weight));
+    gradient_of_classes(out, score, label, Some(weight), context);
 }
 
 /// The gradient of the mean for dense targets with respect to the scores.
@@ -114,9 +114,9 @@ pub fn gradient_dense_dense<T: Float>(
     out: &mut Dense<T>,
     score: DenseView<'_, T>,
     label: DenseView<'_, T>,
-    _context: &mut Context,
+    context: &mut Context,
 ) {
-    gradient_of_dense(out, score, label, None);
+    gradient_of_dense(out, score, label, None, context);
 }
 
 /// The same, with weights of the rows.
@@ -125,9 +125,9 @@ pub fn gradient_dense_dense_dense<T: Float>(
     score: DenseView<'_, T>,
     label: DenseView<'_, T>,
     weight: DenseView<'_, T>,
-    _context: &mut Context,
+    context: &mut Context,
 ) {
-    gradient_of_dense(out, score, label, Some(weight));
+    gradient_of_dense(out, score, label, Some(weight), context);
 }
 
 /// The gradient of the mean for csr targets with respect to the scores.
@@ -135,9 +135,9 @@ pub fn gradient_dense_csr<T: Float>(
     out: &mut Dense<T>,
     score: DenseView<'_, T>,
     label: CsrView<'_, T>,
-    _context: &mut Context,
+    context: &mut Context,
 ) {
-    gradient_of_csr(out, score, label, None);
+    gradient_of_csr(out, score, label, None, context);
 }
 
 /// The same, with weights of the rows.
@@ -146,9 +146,9 @@ pub fn gradient_dense_csr_dense<T: Float>(
     score: DenseView<'_, T>,
     label: CsrView<'_, T>,
     weight: DenseView<'_, T>,
-    _context: &mut Context,
+    context: &mut Context,
 ) {
-    gradient_of_csr(out, score, label, Some(weight));
+    gradient_of_csr(out, score, label, Some(weight), context);
 }
 
 fn of_classes<T: Float>(
@@ -167,9 +167,10 @@ fn gradient_of_classes<T: Float>(
     score: DenseView<'_, T>,
     label: IdsView<'_>,
     weight: Option<DenseView<'_, T>>,
+    context: &mut Context,
 ) {
     let class = |row| label.get(row).unwrap_or(usize::MAX);
-    mean_gradient(out, score, weight, |i, scores| {
+    mean_gradient(out, score, weight, context, |i, scores| {
         row(scores, class(i));
     });
 }
@@ -179,8 +180,9 @@ fn gradient_of_dense<T: Float>(
     score: DenseView<'_, T>,
     label: DenseView<'_, T>,
     weight: Option<DenseView<'_, T>>,
+    context: &mut Context,
 ) {
-    mean_gradient(out, score, weight, |row, scores| {
+    mean_gradient(out, score, weight, context, |row, scores| {
         row_of_targets(scores, dense_row(label, row));
     });
 }
@@ -201,10 +203,17 @@ fn gradient_of_csr<T: Float>(
     score: DenseView<'_, T>,
     label: CsrView<'_, T>,
     weight: Option<DenseView<'_, T>>,
+    context: &mut Context,
 ) {
-    with_column_ids!(label.columns(), |ids| mean_gradient(out, score, weight, |row, scores| {
-        row_of_targets(scores, csr_row(label, ids, row));
-    }));
+    with_column_ids!(label.columns(), |ids| mean_gradient(
+        out,
+        score,
+        weight,
+        context,
+        |row, scores| {
+            row_of_targets(scores, csr_row(label, ids, row));
+        }
+    ));
 }
 
 /// The loss of one row; replaces the scores by its gradient, softmax(scores) less 1 at the label.
@@ -227,18 +236,36 @@ pub fn row<T: Float>(scores: &mut [T], label: usize) -> T {
 ///
 /// If the label is not below the number of scores.
 #[inline(always)]
-pub fn row_loss<T: Float>(scores: &[T], label: usize) -> T {
-    let labelled = scores[label];
-    let largest = scores.iter().fold(T::neg_infinity(), |largest, &score| largest.max(score));
-    let total: T = scores.iter().map(|&score| (score - largest).exp()).sum();
+pub fn row_loss<T, A: Float>(scores: &[T], label: usize) -> A
+where
+    T: Float<Accumulator = A>,
+{
+    let labelled = scores[label].widen();
+    let (largest, total) = sum_of_exponentials(scores);
     total.ln() - (labelled - largest)
+}
+
+/// The largest score, and the sum of exp(score - largest).
+#[inline(always)]
+fn sum_of_exponentials<T, A: Float>(scores: &[T]) -> (A, A)
+where
+    T: Float<Accumulator = A>,
+{
+    let largest = scores.iter().fold(T::neg_infinity(), |largest, &score| largest.max(score));
+    let largest = largest.widen();
+    (largest, scores.iter().map(|score| (score.widen() - largest).exp()).sum())
 }
 
 /// The loss of one row; replaces the scores by its gradient, Σ target · softmax(scores) - target.
 #[inline(always)]
-pub fn row_of_targets<T: Float>(scores: &mut [T], targets: impl Iterator<Item = T> + Clone) -> T {
+pub fn row_of_targets<T, A>(scores: &mut [A], targets: impl Iterator<Item = T> + Clone) -> A
+where
+    T: Float<Accumulator = A>,
+    A: Float<Accumulator = A>,
+{
+    let targets = targets.map(T::widen);
     let loss = row_loss_of_targets(scores, targets.clone());
-    let mass: T = targets.clone().sum();
+    let mass: A = targets.clone().sum();
     let (_, total) = exponentials(scores);
     for (score, target) in scores.iter_mut().zip(targets) {
         *score = mass * (*score / total) - target;
@@ -248,12 +275,15 @@ pub fn row_of_targets<T: Float>(scores: &mut [T], targets: impl Iterator<Item = 
 
 /// The loss of one row: Σ target · (log Σ exp(score) - score).
 #[inline(always)]
-pub fn row_loss_of_targets<T: Float>(scores: &[T], targets: impl Iterator<Item = T> + Clone) -> T {
-    let largest = scores.iter().fold(T::neg_infinity(), |largest, &score| largest.max(score));
-    let total: T = scores.iter().map(|&score| (score - largest).exp()).sum();
-    let each = scores.iter().zip(targets).map(|(&score, target)| {
+pub fn row_loss_of_targets<T, A: Float>(scores: &[T], targets: impl Iterator<Item = T> + Clone) -> A
+where
+    T: Float<Accumulator = A>,
+{
+    let (largest, total) = sum_of_exponentials(scores);
+    let each = scores.iter().zip(targets).map(|(score, target)| {
         // What has no probability costs nothing, whatever its score is.
-        if target == T::zero() { target } else { target * (total.ln() - (score - largest)) }
+        let target = target.widen();
+        if target.is_zero() { target } else { target * (total.ln() - (score.widen() - largest)) }
     });
     each.sum()
 }

@@ -15,9 +15,9 @@ pub fn dense_dense<T: Float>(
     let row_size = y.shape().row_size().max(1);
     let rows = out.values_mut().chunks_exact_mut(row_size);
     for (grad, y) in rows.zip(y.values().chunks_exact(row_size)) {
-        let inner: T = grad.iter().zip(y).map(|(&g, &y)| g * y).sum();
+        let inner: T::Accumulator = grad.iter().zip(y).map(|(&g, &y)| g.widen() * y.widen()).sum();
         for (g, &y) in grad.iter_mut().zip(y) {
-            *g = y * (*g - inner);
+            *g = T::narrow(y.widen() * (g.widen() - inner));
         }
     }
 }

@@ -1,6 +1,8 @@
 //! Values as little-endian bytes, a piece at a time, and their checksum.
 
 use sparse_core::element::Float;
+#[cfg(feature = "half")]
+use sparse_core::element::{bf16, f16};
 use sparse_core::storage::ElementType;
 use std::io::{self, Read};
 
@@ -16,9 +18,19 @@ pub(super) fn encode<T: Float>(
     for piece in values.chunks(PIECE) {
         bytes.clear();
         match T::TYPE {
-            // To `f64` and back is the identity on `f32`.
+            // To `f64` and back is the identity on every narrower type.
             ElementType::F32 => {
                 let narrow = |value: &T| (value.as_f64() as f32).to_le_bytes();
+                bytes.extend(piece.iter().flat_map(narrow));
+            }
+            #[cfg(feature = "half")]
+            ElementType::F16 => {
+                let narrow = |value: &T| f16::of(value.as_f64()).to_le_bytes();
+                bytes.extend(piece.iter().flat_map(narrow));
+            }
+            #[cfg(feature = "half")]
+            ElementType::BF16 => {
+                let narrow = |value: &T| bf16::of(value.as_f64()).to_le_bytes();
                 bytes.extend(piece.iter().flat_map(narrow));
             }
             _ => bytes.extend(piece.iter().flat_map(|value| value.as_f64().to_le_bytes())),
@@ -46,6 +58,12 @@ pub(super) fn decode<T: Float>(
         match T::TYPE {
             ElementType::F32 => (bytes.as_chunks().0.iter())
                 .for_each(|bytes| take(T::of(f64::from(f32::from_le_bytes(*bytes))))),
+            #[cfg(feature = "half")]
+            ElementType::F16 => (bytes.as_chunks().0.iter())
+                .for_each(|bytes| take(T::of(f16::from_le_bytes(*bytes).as_f64()))),
+            #[cfg(feature = "half")]
+            ElementType::BF16 => (bytes.as_chunks().0.iter())
+                .for_each(|bytes| take(T::of(bf16::from_le_bytes(*bytes).as_f64()))),
             _ => (bytes.as_chunks().0.iter())
                 .for_each(|bytes| take(T::of(f64::from_le_bytes(*bytes)))),
         }
@@ -66,9 +84,12 @@ impl Checksum {
         Checksum(0x6e6e_7a00_0000_0001)
     }
 
-    /// Takes in bytes, a multiple of 4, as the elements of all parameters are.
+    /// Takes in bytes. An odd half at the end of a parameter is a word with zeros.
     pub(super) fn add(&mut self, bytes: &[u8]) {
-        for word in bytes.as_chunks().0 {
+        let (words, rest) = bytes.as_chunks();
+        let mut last = [0; 4];
+        last[..rest.len()].copy_from_slice(rest);
+        for word in words.iter().chain((!rest.is_empty()).then_some(&last)) {
             let word = u64::from(u32::from_le_bytes(*word));
             self.0 = (self.0 ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
         }

@@ -6,7 +6,13 @@ use crate::with_column_ids;
 use sparse_core::element::Float;
 
 /// Row i of `out` = Σ value · row(column) over the entries of row i; `rhs` has one row of `width` elements a column.
-pub(super) fn sums_of_rows<T: Float>(out: &mut [T], lhs: CsrView<'_, T>, rhs: &[T], width: usize) {
+pub(super) fn sums_of_rows<T: Float>(
+    out: &mut [T],
+    lhs: CsrView<'_, T>,
+    rhs: &[T],
+    width: usize,
+    scratch: &mut Vec<f32>,
+) {
     // What the loops without checks rely on, together with the invariant of csr.
     assert_eq!(
         lhs.n_cols().checked_mul(width),
@@ -20,7 +26,7 @@ pub(super) fn sums_of_rows<T: Float>(out: &mut [T], lhs: CsrView<'_, T>, rhs: &[
         8 => narrow::<8, _, _>(out, lhs, ids, rhs),
         16 => narrow::<16, _, _>(out, lhs, ids, rhs),
         32 => narrow::<32, _, _>(out, lhs, ids, rhs),
-        _ => any_width(out, lhs, ids, rhs, width),
+        _ => any_width(out, lhs, ids, rhs, width, scratch),
     });
 }
 
@@ -29,17 +35,17 @@ fn single<T: Float, I: ColumnId>(out: &mut [T], lhs: CsrView<'_, T>, ids: &[I], 
     for (row, out) in out.iter_mut().enumerate() {
         let (ids, values) = entries(lhs, ids, row);
         // SAFETY: columns of a csr are below `n_cols`, and `sums_of_rows` checked that `rhs` has as many rows, of 1.
-        let at = |id: I| unsafe { *rhs.get_unchecked(id.at()) };
-        let mut sums = [T::zero(); 4];
+        let at = |id: I| unsafe { rhs.get_unchecked(id.at()).widen() };
+        let mut sums = [T::zero().widen(); 4];
         let (mut ids, mut values) = (ids.chunks_exact(4), values.chunks_exact(4));
         for (ids, values) in (&mut ids).zip(&mut values) {
             for ((sum, &id), &value) in sums.iter_mut().zip(ids).zip(values) {
-                *sum += value * at(id);
+                *sum += value.widen() * at(id);
             }
         }
         let rest = ids.remainder().iter().zip(values.remainder());
-        let rest: T = rest.map(|(&id, &value)| value * at(id)).sum();
-        *out = (sums[0] + sums[1]) + (sums[2] + sums[3]) + rest;
+        let rest: T::Accumulator = rest.map(|(&id, &value)| value.widen() * at(id)).sum();
+        *out = T::narrow((sums[0] + sums[1]) + (sums[2] + sums[3]) + rest);
     }
 }
 
@@ -52,17 +58,19 @@ fn narrow<const WIDTH: usize, T: Float, I: ColumnId>(
 ) {
     for (row, out) in out.chunks_exact_mut(WIDTH).enumerate() {
         let (ids, values) = entries(lhs, ids, row);
-        let mut sums = [T::zero(); WIDTH];
+        let mut sums = [T::zero().widen(); WIDTH];
         for (id, &value) in ids.iter().zip(values) {
             let start = id.at() * WIDTH;
             // SAFETY: columns of a csr are below `n_cols`, and `sums_of_rows` checked that `rhs` has as many rows, of
             // `WIDTH`.
             let y = unsafe { rhs.get_unchecked(start..start + WIDTH) };
             for (sum, &y) in sums.iter_mut().zip(y) {
-                *sum += value * y;
+                *sum += value.widen() * y.widen();
             }
         }
-        out.copy_from_slice(&sums);
+        for (out, sum) in out.iter_mut().zip(sums) {
+            *out = T::narrow(sum);
+        }
     }
 }
 
@@ -72,13 +80,16 @@ fn any_width<T: Float, I: ColumnId>(
     ids: &[I],
     rhs: &[T],
     width: usize,
+    scratch: &mut Vec<f32>,
 ) {
     for (row, out) in out.chunks_exact_mut(width.max(1)).enumerate() {
         let (ids, values) = entries(lhs, ids, row);
         out.fill(T::zero());
-        for (id, &value) in ids.iter().zip(values) {
-            add_scaled(out, &rhs[id.at() * width..(id.at() + 1) * width], value);
-        }
+        T::in_accumulator(out, scratch, |out| {
+            for (id, &value) in ids.iter().zip(values) {
+                add_scaled::<T>(out, &rhs[id.at() * width..(id.at() + 1) * width], value);
+            }
+        });
     }
 }
 
@@ -88,17 +99,21 @@ pub(super) fn sums_of_stored_rows<T: Float>(
     lhs: CsrView<'_, T>,
     rhs: RowSparseView<'_, T>,
     find: impl Fn(usize) -> Option<usize>,
+    scratch: &mut Vec<f32>,
 ) {
     let width = rhs.shape().row_size();
     with_column_ids!(lhs.columns(), |ids| {
         for (row, out) in out.chunks_exact_mut(width.max(1)).enumerate() {
             let (ids, values) = entries(lhs, ids, row);
             out.fill(T::zero());
-            for (id, &value) in ids.iter().zip(values) {
-                if let Some(position) = find(id.at()) {
-                    add_scaled(out, &rhs.values()[position * width..(position + 1) * width], value);
+            T::in_accumulator(out, scratch, |out| {
+                for (id, &value) in ids.iter().zip(values) {
+                    if let Some(position) = find(id.at()) {
+                        let x = &rhs.values()[position * width..(position + 1) * width];
+                        add_scaled::<T>(out, x, value);
+                    }
                 }
-            }
+            });
         }
     });
 }
@@ -112,7 +127,9 @@ pub(super) fn products_with_rows<T: Float>(out: &mut [T], lhs: CsrView<'_, T>, r
             let (ids, values) = entries(lhs, ids, row);
             for (column, out) in out.iter_mut().enumerate() {
                 let y = &rhs[column * inner..(column + 1) * inner];
-                *out = ids.iter().zip(values).map(|(id, &value)| value * y[id.at()]).sum();
+                let terms = ids.iter().zip(values);
+                *out =
+                    T::narrow(terms.map(|(id, &value)| value.widen() * y[id.at()].widen()).sum());
             }
         }
     });
@@ -130,10 +147,12 @@ pub(super) fn products_with_csr_rows<T: Float>(
             for (column, out) in out.iter_mut().enumerate() {
                 let (ids, values) = entries(rhs, ids, column);
                 let terms = ids.iter().zip(values);
-                *out = match lhs.row(row) {
-                    Some(x) => terms.map(|(id, &value)| x[id.at()] * value).sum(),
-                    None => terms.map(|(id, &value)| lhs.at(row, id.at()) * value).sum(),
-                };
+                *out = T::narrow(match lhs.row(row) {
+                    Some(x) => terms.map(|(id, &value)| x[id.at()].widen() * value.widen()).sum(),
+                    None => {
+                        terms.map(|(id, &value)| lhs.at(row, id.at()).widen() * value.widen()).sum()
+                    }
+                });
             }
         }
     });
@@ -152,8 +171,8 @@ pub(super) fn entries<'a, 'b, T: Float, I>(
 
 /// out += value · x.
 #[inline(always)]
-pub(super) fn add_scaled<T: Float>(out: &mut [T], x: &[T], value: T) {
+pub(super) fn add_scaled<T: Float>(out: &mut [T::Accumulator], x: &[T], value: T) {
     for (out, &x) in out.iter_mut().zip(x) {
-        *out += value * x;
+        *out += value.widen() * x.widen();
     }
 }

@@ -101,33 +101,36 @@ fn tile<const R: usize, const C: usize, T: Float>(
     row: usize,
     column: usize,
 ) {
-    let mut sums = [[T::zero(); C]; R];
+    let mut sums = [[T::zero().widen(); C]; R];
     for inner in 0..lhs.n_cols {
         let start = inner * rhs.row_step + column * rhs.column_step;
         let y = &rhs.values[start..start + C];
         for (r, sums) in sums.iter_mut().enumerate() {
-            let x = lhs.at(row + r, inner);
+            let x = lhs.at(row + r, inner).widen();
             for (sum, &y) in sums.iter_mut().zip(y) {
-                *sum += x * y;
+                *sum += x * y.widen();
             }
         }
     }
     for (r, sums) in sums.iter().enumerate() {
         let start = (row + r) * rhs.n_cols + column;
-        out[start..start + C].copy_from_slice(sums);
+        for (out, &sum) in out[start..start + C].iter_mut().zip(sums) {
+            *out = T::narrow(sum);
+        }
     }
 }
 
 /// The inner product, in eight lanes.
 fn product<T: Float>(x: &[T], y: &[T]) -> T {
-    let mut lanes = [T::zero(); 8];
+    let mut lanes = [T::zero().widen(); 8];
     let (mut left, mut right) = (x.chunks_exact(8), y.chunks_exact(8));
     for (x, y) in (&mut left).zip(&mut right) {
         for ((lane, &x), &y) in lanes.iter_mut().zip(x).zip(y) {
-            *lane += x * y;
+            *lane += x.widen() * y.widen();
         }
     }
-    let rest: T = left.remainder().iter().zip(right.remainder()).map(|(&x, &y)| x * y).sum();
+    let rest = left.remainder().iter().zip(right.remainder());
+    let rest: T::Accumulator = rest.map(|(&x, &y)| x.widen() * y.widen()).sum();
     let [a, b, c, d, e, f, g, h] = lanes;
-    ((a + b) + (c + d)) + ((e + f) + (g + h)) + rest
+    T::narrow(((a + b) + (c + d)) + ((e + f) + (g + h)) + rest)
 }

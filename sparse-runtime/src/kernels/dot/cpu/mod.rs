@@ -32,7 +32,7 @@ pub fn csr_dense<T: Float>(
     lhs: CsrView<'_, T>,
     rhs: DenseView<'_, T>,
     transpose_rhs: bool,
-    _context: &mut Context,
+    context: &mut Context,
 ) {
     let right = Matrix::new(rhs, transpose_rhs);
     out.reset_for_overwrite([lhs.n_rows(), right.n_cols]);
@@ -40,7 +40,7 @@ pub fn csr_dense<T: Float>(
     if transpose_rhs && right.n_cols != 1 {
         gather::products_with_rows(out.values_mut(), lhs, rhs.values());
     } else {
-        gather::sums_of_rows(out.values_mut(), lhs, rhs.values(), right.n_cols);
+        gather::sums_of_rows(out.values_mut(), lhs, rhs.values(), right.n_cols, &mut context.wide);
     }
 }
 
@@ -63,7 +63,9 @@ pub fn csr_transposed_dense<T: Float>(
         });
         columns.finish(|column| ids.push(column as u64));
         values.resize(ids.len() * right.n_cols, T::zero());
-        scatter::dense(values, lhs, right, |column| columns.rank(column));
+        T::in_accumulator(values, &mut context.wide, |sums| {
+            scatter::dense(sums, lhs, right, |column| columns.rank(column));
+        });
     });
 }
 
@@ -73,11 +75,13 @@ pub fn csr_transposed_dense_into_dense<T: Float>(
     lhs: CsrView<'_, T>,
     rhs: DenseView<'_, T>,
     transpose_rhs: bool,
-    _context: &mut Context,
+    context: &mut Context,
 ) {
     let right = Matrix::new(rhs, transpose_rhs);
     out.reset([lhs.n_cols(), right.n_cols]);
-    scatter::dense(out.values_mut(), lhs, right, |column| column);
+    T::in_accumulator(out.values_mut(), &mut context.wide, |sums| {
+        scatter::dense(sums, lhs, right, |column| column);
+    });
 }
 
 /// Csr by row_sparse: rows that the right side does not store are zero.
@@ -90,17 +94,24 @@ pub fn csr_row_sparse<T: Float>(
     let n_cols = rhs.shape().row_size();
     out.reset_for_overwrite([lhs.n_rows(), n_cols]);
     let RowIdsView::Listed(ids) = rhs.indices() else {
-        return gather::sums_of_rows(out.values_mut(), lhs, rhs.values(), n_cols);
+        return gather::sums_of_rows(
+            out.values_mut(),
+            lhs,
+            rhs.values(),
+            n_cols,
+            &mut context.wide,
+        );
     };
+    let wide = &mut context.wide;
     // Numbering the rows costs one pass over them, and then a look-up costs O(1).
     if ids.len() <= lhs.nnz() {
         let rows = &mut context.ids;
         rows.begin(lhs.n_cols());
         ids.iter().for_each(|&id| rows.insert(id as usize));
         rows.finish(|_| {});
-        gather::sums_of_stored_rows(out.values_mut(), lhs, rhs, |row| rows.find(row));
+        gather::sums_of_stored_rows(out.values_mut(), lhs, rhs, |row| rows.find(row), wide);
     } else {
-        gather::sums_of_stored_rows(out.values_mut(), lhs, rhs, |row| rhs.find(row));
+        gather::sums_of_stored_rows(out.values_mut(), lhs, rhs, |row| rhs.find(row), wide);
     }
 }
 
@@ -123,7 +134,9 @@ pub fn csr_transposed_row_sparse<T: Float>(
         });
         columns.finish(|column| ids.push(column as u64));
         values.resize(ids.len() * n_cols, T::zero());
-        scatter::stored_rows(values, lhs, rhs, |column| columns.rank(column));
+        T::in_accumulator(values, &mut context.wide, |sums| {
+            scatter::stored_rows(sums, lhs, rhs, |column| columns.rank(column));
+        });
     });
 }
 
@@ -132,10 +145,12 @@ pub fn csr_transposed_row_sparse_into_dense<T: Float>(
     out: &mut Dense<T>,
     lhs: CsrView<'_, T>,
     rhs: RowSparseView<'_, T>,
-    _context: &mut Context,
+    context: &mut Context,
 ) {
     out.reset([lhs.n_cols(), rhs.shape().row_size()]);
-    scatter::stored_rows(out.values_mut(), lhs, rhs, |column| column);
+    T::in_accumulator(out.values_mut(), &mut context.wide, |sums| {
+        scatter::stored_rows(sums, lhs, rhs, |column| column);
+    });
 }
 
 /// Dense by csr: every row stores all columns that occur on the right.
@@ -167,7 +182,9 @@ pub fn dense_csr<T: Float>(
             parts.indptr.push(((row + 1) * stored) as u64);
         }
         parts.values.resize(left.n_rows * stored, T::zero());
-        scatter::dense_csr(&mut parts.values, stored, left, rhs, |column| columns.rank(column));
+        T::in_accumulator(&mut parts.values, &mut context.wide, |sums| {
+            scatter::dense_csr(sums, stored, left, rhs, |column| columns.rank(column));
+        });
     }));
 }
 
@@ -177,11 +194,13 @@ pub fn dense_csr_into_dense<T: Float>(
     lhs: DenseView<'_, T>,
     rhs: CsrView<'_, T>,
     transpose_lhs: bool,
-    _context: &mut Context,
+    context: &mut Context,
 ) {
     let left = Matrix::new(lhs, transpose_lhs);
     out.reset([left.n_rows, rhs.n_cols()]);
-    scatter::dense_csr(out.values_mut(), rhs.n_cols(), left, rhs, |column| column);
+    T::in_accumulator(out.values_mut(), &mut context.wide, |sums| {
+        scatter::dense_csr(sums, rhs.n_cols(), left, rhs, |column| column);
+    });
 }
 
 /// Dense by csr transposed.

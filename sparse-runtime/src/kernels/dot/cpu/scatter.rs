@@ -8,7 +8,7 @@ use sparse_core::element::Float;
 
 /// Row place(column) of `out` += value · rhs.row(i), for each entry of each row i. `out` is zero before.
 pub(super) fn dense<T: Float>(
-    out: &mut [T],
+    out: &mut [T::Accumulator],
     lhs: CsrView<'_, T>,
     rhs: Matrix<'_, T>,
     place: impl Fn(usize) -> usize,
@@ -18,12 +18,12 @@ pub(super) fn dense<T: Float>(
         for row in 0..lhs.n_rows() {
             let (ids, values) = entries(lhs, ids, row);
             match rhs.row(row) {
-                Some(x) => scatter_row(out, ids, values, x, &place),
+                Some(x) => scatter_row::<T, _>(out, ids, values, x, &place),
                 None => {
                     for column in 0..width {
                         let x = rhs.at(row, column);
                         for (id, &value) in ids.iter().zip(values) {
-                            out[place(id.at()) * width + column] += value * x;
+                            out[place(id.at()) * width + column] += value.widen() * x.widen();
                         }
                     }
                 }
@@ -34,7 +34,7 @@ pub(super) fn dense<T: Float>(
 
 /// The same for a right side of which only some rows are stored.
 pub(super) fn stored_rows<T: Float>(
-    out: &mut [T],
+    out: &mut [T::Accumulator],
     lhs: CsrView<'_, T>,
     rhs: RowSparseView<'_, T>,
     place: impl Fn(usize) -> usize,
@@ -42,14 +42,14 @@ pub(super) fn stored_rows<T: Float>(
     with_column_ids!(lhs.columns(), |ids| {
         for (row, x) in rhs.iter_rows() {
             let (ids, values) = entries(lhs, ids, row);
-            scatter_row(out, ids, values, x, &place);
+            scatter_row::<T, _>(out, ids, values, x, &place);
         }
     });
 }
 
 #[inline(always)]
 fn scatter_row<T: Float, I: ColumnId>(
-    out: &mut [T],
+    out: &mut [T::Accumulator],
     ids: &[I],
     values: &[T],
     x: &[T],
@@ -57,15 +57,15 @@ fn scatter_row<T: Float, I: ColumnId>(
 ) {
     // Widths known to the compiler become a few instructions without a loop.
     match x.len() {
-        1 => scatter_width::<1, _, _>(out, ids, values, x, place),
-        2 => scatter_width::<2, _, _>(out, ids, values, x, place),
-        4 => scatter_width::<4, _, _>(out, ids, values, x, place),
-        8 => scatter_width::<8, _, _>(out, ids, values, x, place),
-        16 => scatter_width::<16, _, _>(out, ids, values, x, place),
+        1 => scatter_width::<1, T, _>(out, ids, values, x, place),
+        2 => scatter_width::<2, T, _>(out, ids, values, x, place),
+        4 => scatter_width::<4, T, _>(out, ids, values, x, place),
+        8 => scatter_width::<8, T, _>(out, ids, values, x, place),
+        16 => scatter_width::<16, T, _>(out, ids, values, x, place),
         width => {
             for (id, &value) in ids.iter().zip(values) {
                 let start = place(id.at()) * width;
-                add_scaled(&mut out[start..start + width], x, value);
+                add_scaled::<T>(&mut out[start..start + width], x, value);
             }
         }
     }
@@ -73,7 +73,7 @@ fn scatter_row<T: Float, I: ColumnId>(
 
 #[inline(always)]
 fn scatter_width<const WIDTH: usize, T: Float, I: ColumnId>(
-    out: &mut [T],
+    out: &mut [T::Accumulator],
     ids: &[I],
     values: &[T],
     x: &[T],
@@ -83,14 +83,14 @@ fn scatter_width<const WIDTH: usize, T: Float, I: ColumnId>(
     row.copy_from_slice(x);
     for (id, &value) in ids.iter().zip(values) {
         let start = place(id.at()) * WIDTH;
-        add_scaled(&mut out[start..start + WIDTH], &row, value);
+        add_scaled::<T>(&mut out[start..start + WIDTH], &row, value);
     }
 }
 
 /// Element (i, place(column)) of `out`, whose rows have `width` elements, += lhs[i, l] · value, for each entry of each row
 /// l. `out` is zero before.
 pub(super) fn dense_csr<T: Float>(
-    out: &mut [T],
+    out: &mut [T::Accumulator],
     width: usize,
     lhs: Matrix<'_, T>,
     rhs: CsrView<'_, T>,
@@ -102,7 +102,7 @@ pub(super) fn dense_csr<T: Float>(
                 let x = lhs.at(row, inner);
                 let (ids, values) = entries(rhs, ids, inner);
                 for (id, &value) in ids.iter().zip(values) {
-                    out[place(id.at())] += x * value;
+                    out[place(id.at())] += x.widen() * value.widen();
                 }
             }
         }
