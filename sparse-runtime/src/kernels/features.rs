@@ -90,8 +90,8 @@ pub(super) fn number_columns<T: Float>(
 
 /// out += factor · x.
 #[inline(always)]
-pub(super) fn add_scaled<T: Float>(out: &mut [T], x: &[T], factor: T) {
+pub(super) fn add_scaled<T: Float>(out: &mut [T::Accumulator], x: &[T], factor: T::Accumulator) {
     for (out, &x) in out.iter_mut().zip(x) {
-        *out += factor * x;
+        *out += factor * x.widen();
     }
 }

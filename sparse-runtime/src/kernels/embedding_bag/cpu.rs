@@ -16,7 +16,7 @@ pub fn csr_dense<T: Float>(
 ) {
     match weighted && !mean {
         true => dot::cpu::csr_dense(out, bags, table, false, context),
-        false => sums(out, bags, table, mean, weighted),
+        false => sums(out, bags, table, mean, weighted, &mut context.wide),
     }
 }
 
@@ -31,7 +31,7 @@ pub fn csr_row_sparse<T: Float>(
 ) {
     match weighted && !mean {
         true => dot::cpu::csr_row_sparse(out, bags, table, context),
-        false => sums(out, bags, table, mean, weighted),
+        false => sums(out, bags, table, mean, weighted, &mut context.wide),
     }
 }
 
@@ -41,14 +41,17 @@ fn sums<T: Float>(
     table: impl Table<T>,
     mean: bool,
     weighted: bool,
+    scratch: &mut Vec<f32>,
 ) {
     out.reset([bags.n_rows(), table.width()]);
     for (bag, out) in out.values_mut().chunks_exact_mut(table.width().max(1)).enumerate() {
         let share = share(bags, bag, mean, weighted);
-        bags.for_each(bag, |column, value| {
-            if let Some(row) = table.stored(column) {
-                add_scaled(out, row, if weighted { share * value } else { share });
-            }
+        T::in_accumulator(out, scratch, |out| {
+            bags.for_each(bag, |column, value| {
+                if let Some(row) = table.stored(column) {
+                    add_scaled(out, row, if weighted { share * value.widen() } else { share });
+                }
+            });
         });
     }
 }
@@ -59,11 +62,12 @@ pub(in crate::kernels) fn share<T: Float>(
     bag: usize,
     mean: bool,
     weighted: bool,
-) -> T {
+) -> T::Accumulator {
+    let (zero, one) = (T::zero().widen(), T::one().widen());
     if !mean {
-        return T::one();
+        return one;
     }
-    let mut total = T::zero();
-    bags.for_each(bag, |_, value| total += if weighted { value } else { T::one() });
-    if total == T::zero() { total } else { T::one() / total }
+    let mut total = zero;
+    bags.for_each(bag, |_, value| total += if weighted { value.widen() } else { one });
+    if total == zero { total } else { one / total }
 }

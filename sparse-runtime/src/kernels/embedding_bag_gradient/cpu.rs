@@ -19,7 +19,9 @@ pub fn csr_dense<T: Float>(
     out.rebuild([bags.n_cols(), width], |rows, values| {
         number_columns(columns, bags, |column| rows.push(column as u64));
         values.resize(rows.len() * width, T::zero());
-        scatter(values, bags, grad, mean, weighted, |column| columns.rank(column));
+        T::in_accumulator(values, &mut context.wide, |sums| {
+            scatter(sums, bags, grad, mean, weighted, |column| columns.rank(column));
+        });
     });
 }
 
@@ -30,14 +32,16 @@ pub fn csr_dense_into_dense<T: Float>(
     grad: DenseView<'_, T>,
     mean: bool,
     weighted: bool,
-    _context: &mut Context,
+    context: &mut Context,
 ) {
     out.reset([bags.n_cols(), grad.shape().row_size()]);
-    scatter(out.values_mut(), bags, grad, mean, weighted, |column| column);
+    T::in_accumulator(out.values_mut(), &mut context.wide, |sums| {
+        scatter(sums, bags, grad, mean, weighted, |column| column);
+    });
 }
 
 fn scatter<T: Float>(
-    out: &mut [T],
+    out: &mut [T::Accumulator],
     bags: CsrView<'_, T>,
     grad: DenseView<'_, T>,
     mean: bool,
@@ -49,7 +53,7 @@ fn scatter<T: Float>(
         let share = share(bags, bag, mean, weighted);
         bags.for_each(bag, |column, value| {
             let start = place(column) * width;
-            let factor = if weighted { share * value } else { share };
+            let factor = if weighted { share * value.widen() } else { share };
             add_scaled(&mut out[start..start + width], grad, factor);
         });
     }

@@ -50,6 +50,8 @@ pub fn csr_dense_dense<T: Float>(
 
 fn add_to_rows<T: Float>(out: &mut Dense<T>, bias: DenseView<'_, T>) {
     for row in out.values_mut().chunks_exact_mut(bias.values().len().max(1)) {
-        row.iter_mut().zip(bias.values()).for_each(|(out, &bias)| *out += bias);
+        row.iter_mut()
+            .zip(bias.values())
+            .for_each(|(out, &bias)| *out = T::narrow(out.widen() + bias.widen()));
     }
 }

@@ -37,7 +37,9 @@ pub fn csr_dense_dense_into_dense<T: Float>(
     context: &mut Context,
 ) {
     out.reset(*v.shape());
-    add_up(out.values_mut(), x, v, grad, &mut context.sums, |column| column);
+    T::in_accumulator(out.values_mut(), &mut context.wide, |out| {
+        add_up(out, x, v, grad, &mut context.sums, |column| column);
+    });
 }
 
 /// The same for a row_sparse table.
@@ -49,7 +51,9 @@ pub fn csr_row_sparse_dense_into_dense<T: Float>(
     context: &mut Context,
 ) {
     out.reset(*v.shape());
-    add_up(out.values_mut(), x, v, grad, &mut context.sums, |column| column);
+    T::in_accumulator(out.values_mut(), &mut context.wide, |out| {
+        add_up(out, x, v, grad, &mut context.sums, |column| column);
+    });
 }
 
 /// Of a dense matrix.
@@ -61,7 +65,9 @@ pub fn dense_dense_dense<T: Float>(
     context: &mut Context,
 ) {
     out.reset(*v.shape());
-    add_up(out.values_mut(), x, v, grad, &mut context.sums, |column| column);
+    T::in_accumulator(out.values_mut(), &mut context.wide, |out| {
+        add_up(out, x, v, grad, &mut context.sums, |column| column);
+    });
 }
 
 fn by_columns<T: Float>(
@@ -71,17 +77,19 @@ fn by_columns<T: Float>(
     grad: DenseView<'_, T>,
     context: &mut Context,
 ) {
-    let (columns, sums) = (&mut context.ids, &mut context.sums);
+    let Context { ids: columns, sums, wide, .. } = context;
     out.rebuild([x.n_cols(), v.width()], |rows, values| {
         number_columns(columns, x, |column| rows.push(column as u64));
         values.resize(rows.len() * v.width(), T::zero());
-        add_up(values, x, v, grad, sums, |column| columns.rank(column));
+        T::in_accumulator(values, wide, |out| {
+            add_up(out, x, v, grad, sums, |column| columns.rank(column));
+        });
     });
 }
 
 /// Row place(i) of `out` += grad · x_i · (Σ_j x_j v_j - x_i v_i), for each entry of each row of x.
 fn add_up<T: Float>(
-    out: &mut [T],
+    out: &mut [T::Accumulator],
     x: impl Entries<T>,
     v: impl Table<T>,
     grad: DenseView<'_, T>,
@@ -98,12 +106,12 @@ fn add_up<T: Float>(
             match v.stored(column) {
                 Some(factors) => {
                     for ((out, sum), factor) in out.iter_mut().zip(&*sums).zip(factors) {
-                        *out += T::of(grad * value * (sum - value * factor.as_f64()));
+                        *out += T::Accumulator::of(grad * value * (sum - value * factor.as_f64()));
                     }
                 }
                 None => {
                     for (out, sum) in out.iter_mut().zip(&*sums) {
-                        *out += T::of(grad * value * sum);
+                        *out += T::Accumulator::of(grad * value * sum);
                     }
                 }
             }

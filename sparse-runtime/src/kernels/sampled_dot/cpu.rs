@@ -20,9 +20,9 @@ pub fn dense_dense_csr<T: Float>(
     at_pattern(out, like, |row, column| {
         if lhs.step == 1 && rhs.step == 1 {
             let (x, y) = (&lhs.values[row * inner..], &rhs.values[column * inner..]);
-            return x[..inner].iter().zip(y).map(|(&x, &y)| x * y).sum();
+            return x[..inner].iter().zip(y).map(|(x, y)| x.widen() * y.widen()).sum();
         }
-        (0..inner).map(|at| lhs.at(row, at) * rhs.at(column, at)).sum()
+        (0..inner).map(|at| lhs.at(row, at).widen() * rhs.at(column, at).widen()).sum()
     });
 }
 
@@ -37,7 +37,7 @@ pub fn dense_row_sparse_transposed_csr<T: Float>(
 ) {
     at_pattern(out, like, |row, column| {
         let (x, y) = (lhs.row(row).unwrap_or_default(), rhs.row(column).unwrap_or_default());
-        x.iter().zip(y).map(|(&x, &y)| x * y).sum()
+        x.iter().zip(y).map(|(x, y)| x.widen() * y.widen()).sum()
     });
 }
 
@@ -45,14 +45,14 @@ pub fn dense_row_sparse_transposed_csr<T: Float>(
 fn at_pattern<T: Float>(
     out: &mut Csr<T>,
     like: CsrView<'_, T>,
-    element: impl Fn(usize, usize) -> T,
+    element: impl Fn(usize, usize) -> T::Accumulator,
 ) {
     out.assign_csr(like);
     let mut values = out.values_mut().iter_mut();
     for row in 0..like.n_rows() {
         like.for_each(row, |column, _| {
             if let Some(value) = values.next() {
-                *value = element(row, column);
+                *value = T::narrow(element(row, column));
             }
         });
     }

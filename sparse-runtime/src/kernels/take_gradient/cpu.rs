@@ -28,7 +28,9 @@ pub fn dense_ids_like_by_rows<T: Float>(
     out.rebuild(like, |stored, values| {
         rows.finish(|row| stored.push(row as u64));
         values.resize(stored.len() * lookup.inner, T::zero());
-        scatter(values, grad, &ids, lookup, |row| rows.rank(row));
+        T::in_accumulator(values, &mut context.wide, |sums| {
+            scatter(sums, grad, &ids, lookup, |row| rows.rank(row));
+        });
     });
 }
 
@@ -55,10 +57,12 @@ pub fn dense_ids_like<T: Float>(
     axis: i64,
     clip: bool,
     wrap: bool,
-    _context: &mut Context,
+    context: &mut Context,
 ) {
     out.reset(like);
-    scatter(out.values_mut(), grad, &ids, Lookup::new(&like, axis, clip, wrap), |place| place);
+    T::in_accumulator(out.values_mut(), &mut context.wide, |sums| {
+        scatter(sums, grad, &ids, Lookup::new(&like, axis, clip, wrap), |place| place);
+    });
 }
 
 /// Rows of a csr: what is at one place is added up in the order of the ids.
@@ -103,7 +107,7 @@ pub fn csr_ids_like_by_rows<T: Float>(
 
 /// Adds each row of `grad` to where its element was taken from.
 fn scatter<T: Float>(
-    out: &mut [T],
+    out: &mut [T::Accumulator],
     grad: DenseView<'_, T>,
     ids: &IdsView<'_>,
     lookup: Lookup,
@@ -119,7 +123,7 @@ fn scatter<T: Float>(
             if let Some(place) = lookup.place(ids, index) {
                 let start = (outer * lookup.extent + row_of(place)) * lookup.inner;
                 let out = &mut out[start..start + lookup.inner];
-                out.iter_mut().zip(row).for_each(|(sum, value)| *sum += *value);
+                out.iter_mut().zip(row).for_each(|(sum, value)| *sum += value.widen());
             }
         }
     }
