@@ -72,7 +72,7 @@ pub(crate) fn applications(operator: &str) -> Option<Vec<(Attributes, Vec<Shapes
         }
         "tile_gradient" => {
             let pair = |a: &[usize], b: &[usize]| vec![a.to_vec(), b.to_vec()];
-            vec![(vec![("reps", list(&[Some(2), Some(3)]))], vec![pair(&[10, 12], &[5, 4])])]
+            vec![(vec![("reps", list(&[Some(2), Some(3)]))], vec![pair(&[6, 9], &[3, 3])])]
         }
         "repeat" | "repeat_gradient" => {
             let repeats = [&at(1)[..], &[("repeats", AttributeValue::Integer(3))]].concat();
