@@ -240,6 +240,7 @@ fn timed<T>(work: impl FnOnce() -> T) -> (f64, T) {
 
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 fn processor_seconds() -> Option<f64> {
+    // SAFETY: the signature is that of POSIX, with `timespec` as two numbers of 64 bits.
     unsafe extern "C" {
         fn clock_gettime(clock: i32, time: *mut [i64; 2]) -> i32;
     }
