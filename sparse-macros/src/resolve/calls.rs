@@ -1,0 +1,189 @@
+//! Calls of operators: their operands and attributes.
+
+use super::Resolver;
+use crate::ast::AttributeText;
+use sparse_core::diagnostics::{Code, nearest};
+use sparse_core::ir::{AttributeValue, Attributes, List, Number, ValueId};
+use sparse_core::operators::{self, AttributeKind, Operator};
+use syn::Ident;
+
+impl Resolver<'_> {
+    pub(super) fn call(
+        &mut self,
+        name: &Ident,
+        operands: Vec<ValueId>,
+        given: &[(Ident, AttributeText)],
+    ) -> ValueId {
+        let word = name.to_string();
+        let Some(operator) = operators::find(&word).filter(|operator| !operator.internal) else {
+            let known = operators::all()
+                .filter(|operator| !operator.internal)
+                .map(|operator| operator.name);
+            let help = nearest(&word, known).map(|known| format!("write `{known}`"));
+            let message = format!("no operator is called `{word}`");
+            self.report.error(Code::UnknownOperator, name.span(), message, help);
+            return self.poison(name.span());
+        };
+        let is_operand = |name: &Ident| {
+            let word = name.to_string();
+            operator.attribute(&word).is_none() && operator.operand_index(&word).is_some()
+        };
+        let (named, given): (Vec<_>, Vec<_>) =
+            given.iter().partition(|(argument, _)| is_operand(argument));
+        let Some(operands) = self.with_named(operator, name, operands, &named) else {
+            return self.poison(name.span());
+        };
+        let arity = operator.required()..=operator.operands.len();
+        let fits = arity.contains(&operands.len());
+        if !fits && (operator.chain.is_none() || operands.is_empty()) {
+            let takes = match operator.optional {
+                0 => count(operator.operands.len(), "operand"),
+                _ => format!("{} to {}", arity.start(), count(*arity.end(), "operand")),
+            };
+            let message = format!(
+                "`{word}` takes {takes} ({}), but {} given",
+                operator.operands.join(", "),
+                match operands.len() {
+                    1 => "1 is".to_owned(),
+                    n => format!("{n} are"),
+                }
+            );
+            self.report.error(Code::OperandCount, name.span(), message, None);
+            return self.poison(name.span());
+        }
+        let mut attributes = Attributes::default();
+        for (attribute, text) in &given {
+            if let Some((known, value)) = self.attribute(operator, attribute, text) {
+                attributes.set(known, value);
+            }
+        }
+        let missing = operator.attributes.iter().find(|attribute| {
+            attribute.kind.is_required()
+                && attributes.get(attribute.name).is_none()
+                && !given.iter().any(|(name, _)| name == attribute.name)
+        });
+        if let Some(missing) = missing {
+            let message = format!("`{word}` needs the attribute `{}`", missing.name);
+            let help = format!("write `{word}(…, {} = …)`", missing.name);
+            self.report.error(Code::BadAttribute, name.span(), message, Some(help));
+            return self.poison(name.span());
+        }
+        let place = self.report.place(name.span());
+        self.graph.apply(operator, operands, attributes, place)
+    }
+
+    /// The operands of a call, those given by name at their places. `None` after an error.
+    fn with_named(
+        &mut self,
+        operator: &Operator,
+        call: &Ident,
+        operands: Vec<ValueId>,
+        named: &[&(Ident, AttributeText)],
+    ) -> Option<Vec<ValueId>> {
+        let mut places: Vec<Option<ValueId>> = operands.into_iter().map(Some).collect();
+        for (name, text) in named {
+            let value = match text {
+                AttributeText::Word(word) => self.name(word),
+                AttributeText::Integer(number) => {
+                    let place = self.report.place(name.span());
+                    self.graph.constant(*number as f64, place)
+                }
+                AttributeText::Number(number) => {
+                    let place = self.report.place(name.span());
+                    self.graph.constant(*number, place)
+                }
+                AttributeText::Expression(value) => self.expression(value),
+                _ => {
+                    let message =
+                        format!("`{name}` is an operand of `{call}`, which must be a value");
+                    let help = format!("write the name of a value: `{name} = x`");
+                    self.report.error(Code::BadAttribute, name.span(), message, Some(help));
+                    self.poison(name.span())
+                }
+            };
+            let place = operator.operand_index(&name.to_string())?;
+            places.resize(places.len().max(place + 1), None);
+            if places[place].replace(value).is_some() {
+                let message = format!("the operand `{name}` of `{call}` is given twice");
+                self.report.error(Code::OperandCount, name.span(), message, None);
+                return None;
+            }
+        }
+        if let Some(missing) = places.iter().position(Option::is_none) {
+            let message = format!("`{call}` lacks its operand `{}`", operator.operands[missing]);
+            self.report.error(Code::OperandCount, call.span(), message, None);
+        }
+        places.into_iter().collect()
+    }
+
+    fn attribute(
+        &mut self,
+        operator: &Operator,
+        name: &Ident,
+        text: &AttributeText,
+    ) -> Option<(&'static str, AttributeValue)> {
+        let word = name.to_string();
+        let Some(known) = operator.attribute(&word) else {
+            let names = || operator.attributes.iter().map(|attribute| attribute.name);
+            let optional = operator.operands[operator.required()..].iter().copied();
+            let help = match nearest(&word, names().chain(optional)) {
+                Some(known) => format!("write `{known}`"),
+                None if operator.attributes.is_empty() => {
+                    format!("`{}` has no attributes", operator.name)
+                }
+                None => {
+                    let all: Vec<&str> = names().collect();
+                    format!("its attributes are `{}`", all.join("`, `"))
+                }
+            };
+            let message = format!("`{}` has no attribute `{word}`", operator.name);
+            self.report.error(Code::UnknownAttribute, name.span(), message, Some(help));
+            return None;
+        };
+        let value = match (known.kind, text) {
+            (AttributeKind::Flag, AttributeText::Flag(flag)) => Some(AttributeValue::Flag(*flag)),
+            (
+                AttributeKind::Axes | AttributeKind::List | AttributeKind::Integer(_),
+                AttributeText::Integer(integer),
+            ) => Some(AttributeValue::Integer(*integer)),
+            (AttributeKind::Axes, AttributeText::List(entries))
+                if entries.iter().all(Option::is_some) =>
+            {
+                Some(AttributeValue::List(List::new(entries)))
+            }
+            (AttributeKind::List, AttributeText::List(entries)) => {
+                Some(AttributeValue::List(List::new(entries)))
+            }
+            (AttributeKind::Number(_), AttributeText::Integer(integer)) => {
+                Some(AttributeValue::Number(Number(*integer as f64)))
+            }
+            (AttributeKind::Number(_), AttributeText::Number(number)) => {
+                Some(AttributeValue::Number(Number(*number)))
+            }
+            (AttributeKind::Storage, AttributeText::Word(word)) => {
+                word.to_string().parse().ok().map(AttributeValue::Storage)
+            }
+            _ => None,
+        };
+        if value.is_none() {
+            let help = match known.kind {
+                AttributeKind::Flag => "write `true` or `false`",
+                AttributeKind::Axes => {
+                    "write an axis such as `0` or `-1`, or a list such as `[0, 1]`"
+                }
+                AttributeKind::Integer(_) => "write an integer such as `0` or `-1`",
+                AttributeKind::Number(_) => "write a number such as `0.5`",
+                AttributeKind::List => "write a list such as `[0, 2]`, with `_` for an open end",
+                AttributeKind::Storage => "write `dense`, `csr` or `row_sparse`",
+            };
+            let message =
+                format!("the attribute `{word}` of `{}` has another kind of value", operator.name);
+            self.report.error(Code::BadAttribute, name.span(), message, Some(help.into()));
+        }
+        value.map(|value| (known.name, value))
+    }
+}
+
+fn count(number: usize, noun: &str) -> String {
+    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
+}

@@ -1,0 +1,166 @@
+//! Declarations: what is added to the graph and to the scope.
+
+use super::Resolver;
+use crate::ast::{ArrayType, Declaration};
+use sparse_core::diagnostics::{Code, nearest};
+use sparse_core::ir::{Annotation, Claim, Fallback, Kind, Output, ValueId};
+use sparse_core::storage::{ElementType, Storage};
+use syn::Ident;
+
+/// The initializers of the library, for suggestions. The runtime's enum has the same variants; naming one that it
+/// lacks would not compile.
+const INITIALIZERS: [&str; 5] = ["Zeros", "Ones", "Constant", "Normal", "Uniform"];
+
+impl Resolver<'_> {
+    pub(super) fn declaration(&mut self, declaration: &Declaration) {
+        match declaration {
+            Declaration::Option { .. } => {}
+            Declaration::Input(input) => {
+                let kind = if input.is_label { Kind::Label } else { Kind::Input };
+                self.declare(kind, &input.name, &input.array);
+            }
+            Declaration::Parameter(parameter) => {
+                let initializer = &parameter.initializer;
+                let word = initializer.name.to_string();
+                if !INITIALIZERS.contains(&word.as_str()) {
+                    let help = match nearest(&word, INITIALIZERS) {
+                        Some(known) => format!("write `{known}`"),
+                        None => format!("the initializers are `{}`", INITIALIZERS.join("`, `")),
+                    };
+                    let message = format!("no initializer is called `{word}`");
+                    self.report.error(
+                        Code::UnknownInitializer,
+                        initializer.name.span(),
+                        message,
+                        Some(help),
+                    );
+                }
+                let kind = Kind::Parameter {
+                    initializer: initializer.tokens.to_string(),
+                    frozen: parameter.frozen,
+                };
+                self.declare(kind, &parameter.name, &parameter.array);
+            }
+            Declaration::Let(binding) => {
+                let id = self.expression(&binding.value);
+                let annotation = binding.array.as_ref().map(|array| self.annotation(array));
+                self.bind_result(id, &binding.name, annotation, None);
+                self.define(&binding.name, id);
+            }
+            Declaration::Loss(value) => {
+                let id = self.expression(value);
+                self.graph.losses.push(id);
+            }
+            Declaration::Output { name, array, value } => {
+                let value = self.expression(value);
+                let place = self.report.place(name.span());
+                if let Some(earlier) =
+                    self.graph.outputs.iter().find(|output| *name == output.name.as_str())
+                {
+                    let message = format!("the output `{}` is declared twice", earlier.name);
+                    self.report.error(Code::DuplicateName, name.span(), message, None);
+                    return;
+                }
+                if let Some(array) = array {
+                    let annotation = self.annotation(array);
+                    let output = self.graph.outputs.len();
+                    self.bind_result(value, name, Some(annotation), Some(output));
+                }
+                self.graph.outputs.push(Output { name: name.to_string(), value, place });
+            }
+        }
+    }
+
+    pub(super) fn option(&mut self, name: &Ident, value: &Ident) {
+        let word = value.to_string();
+        let allowed: &[&str] = match name.to_string().as_str() {
+            "fallback" => match word.as_str() {
+                "deny" => return self.graph.fallback = Fallback::Deny,
+                "warn" => return self.graph.fallback = Fallback::Warn,
+                "allow" => return self.graph.fallback = Fallback::Allow,
+                _ => &["deny", "warn", "allow"],
+            },
+            "dtype" => match word.parse::<ElementType>() {
+                Ok(element) if element.is_half() && !cfg!(feature = "half") => {
+                    let message = format!("`{name} = {element};` needs the feature `half`");
+                    let help =
+                        "write `nnz = { …, features = [\"half\"] }` in Cargo.toml".to_owned();
+                    self.report.error(Code::BadOption, value.span(), message, Some(help));
+                    return;
+                }
+                Ok(element) if element.is_float() => return self.graph.element = Some(element),
+                _ => &["f32", "f64", "f16", "bf16"],
+            },
+            _ => match word.as_str() {
+                "on" => return self.graph.no_fuse = false,
+                "off" => return self.graph.no_fuse = true,
+                _ => &["on", "off"],
+            },
+        };
+        let message = format!("`{name}` cannot be `{word}`");
+        let help = format!("write one of `{}`", allowed.join("`, `"));
+        self.report.error(Code::BadOption, value.span(), message, Some(help));
+    }
+
+    fn declare(&mut self, kind: Kind, name: &Ident, array: &ArrayType) {
+        let (storage, element, shape) = self.array_type(array);
+        let place = self.report.place(name.span());
+        let mut element = element.unwrap_or_else(|| self.graph.element());
+        if element.is_float() && element != self.graph.element() {
+            let message = format!(
+                "`{name}` holds `{element}`, but the model computes in `{}`",
+                self.graph.element()
+            );
+            let help = format!(
+                "write `dtype = {element};` in the model, or leave the element type out and give it data of `{0}`: `array.cast::<{0}>()`",
+                self.graph.element()
+            );
+            self.report.error(Code::ElementMismatch, array.span, message, Some(help));
+            // What is emitted has the right types in spite of it.
+            element = self.graph.element();
+        }
+        let is_parameter = matches!(kind, Kind::Parameter { .. });
+        if element.is_id() && (is_parameter || storage != Storage::Dense) {
+            let message = match is_parameter {
+                true => format!("the parameter `{name}` cannot hold ids: parameters are numbers"),
+                false => format!("`{name}` cannot be a `{storage}` of ids: ids are dense"),
+            };
+            let help = match is_parameter {
+                true => "leave the element type out".to_owned(),
+                false => format!("write `dense<{element}>[…]`, or leave the element type out"),
+            };
+            element = self.graph.element();
+            self.report.error(Code::ElementMismatch, array.span, message, Some(help));
+        }
+        let id = self.graph.declare(kind, &name.to_string(), storage, element, shape, place);
+        self.define(name, id);
+    }
+
+    fn define(&mut self, name: &Ident, id: ValueId) {
+        if self.scope.insert(name.to_string(), id).is_some() {
+            let message = format!("`{name}` is declared twice");
+            let help = format!("call the second one `{name}_2`");
+            self.report.error(Code::DuplicateName, name.span(), message, Some(help));
+        }
+    }
+
+    /// Names the value of a `let`, or of the `output` at a position. A value that has a name already (`let a = b;`) keeps it, and
+    /// what is said of the second name is checked.
+    fn bind_result(
+        &mut self,
+        id: ValueId,
+        name: &Ident,
+        annotation: Option<Annotation>,
+        output: Option<usize>,
+    ) {
+        let taken = output.is_some() && self.scope.contains_key(&name.to_string());
+        let value = &mut self.graph.values[id.0];
+        if value.name.is_none() && matches!(value.kind, Kind::Apply(_)) && !taken {
+            value.name = Some(name.to_string());
+            value.annotation = annotation;
+        } else if let Some(annotation) = annotation {
+            let name = name.to_string();
+            self.graph.claims.push(Claim { name, value: id, annotation, output });
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! Types: words to storage and element types, extents to dimensions.
+
+use super::Resolver;
+use crate::ast::{ArrayType, Extent};
+use sparse_core::diagnostics::{Code, nearest};
+use sparse_core::ir::Annotation;
+use sparse_core::shapes::{Dim, Dims};
+use sparse_core::storage::{ElementType, Storage};
+
+impl Resolver<'_> {
+    pub(super) fn annotation(&mut self, array: &ArrayType) -> Annotation {
+        let (storage, element, shape) = self.array_type(array);
+        Annotation { storage, shape, element, place: self.report.place(array.span) }
+    }
+
+    pub(super) fn array_type(&mut self, array: &ArrayType) -> (Storage, Option<ElementType>, Dims) {
+        let word = array.storage.to_string();
+        let storage = word.parse().unwrap_or_else(|()| {
+            let names = Storage::ALL.map(Storage::name);
+            let help = match nearest(&word, names) {
+                Some(known) => format!("write `{known}`"),
+                None => format!("the storage types are `{}`", names.join("`, `")),
+            };
+            let message = format!("no storage type is called `{word}`");
+            self.report.error(Code::UnknownStorage, array.storage.span(), message, Some(help));
+            Storage::Dense
+        });
+        let element = array.element.as_ref().and_then(|element| {
+            let parsed = element
+                .to_string()
+                .parse()
+                .ok()
+                .filter(|known: &ElementType| known.is_float() || known.is_id());
+            if parsed.is_none() {
+                let message = format!("no element type is called `{element}`");
+                let help =
+                    "write `f32`, `f64`, `f16` or `bf16`; for ids `u32`, `u64` or `i64`".to_owned();
+                self.report.error(Code::UnknownElement, element.span(), message, Some(help));
+            }
+            parsed
+        });
+        let shape = array
+            .dims
+            .iter()
+            .map(|extent| match extent {
+                Extent::Name(name) => Dim::Named(name.to_string()),
+                Extent::Size(size) => Dim::Size(*size),
+                Extent::Inferred => self.graph.unify.fresh(),
+            })
+            .collect();
+        (storage, element, shape)
+    }
+}
