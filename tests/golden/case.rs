@@ -141,6 +141,11 @@ impl Tensor {
         }
     }
 
+    /// The same, 1 at each element that is stored.
+    pub(crate) fn pattern(&self) -> Tensor {
+        Tensor { data: vec![1.0; self.data.len()], ..self.clone() }
+    }
+
     /// The tensor as an array of this library, through the constructors that check.
     pub(crate) fn array(&self) -> Result<Array<f32>, String> {
         let error = |error: nnz::formats::FormatError| format!("`{}`: {error}", self.name);

@@ -85,14 +85,15 @@ impl<'a> Case<'a> {
         }
         let mut inputs = tensors("inputs")?;
         for node in json["graph"]["nodes"].as_array().into_iter().flatten() {
-            let Some(ids) = ids_of(node["op"].as_str().unwrap_or_default()) else { continue };
-            let name = node["inputs"][ids].as_str();
-            // A node that gives ids moves data: its result is an input here.
-            if let Some(at) = nodes.iter().position(|node: &Node<'_>| Some(node.name) == name) {
-                inputs.push(nodes.remove(at).result(&inputs)?);
+            let ids = ids_of(node["op"].as_str().unwrap_or_default());
+            for name in ids.iter().map(|&index| node["inputs"][index].as_str()) {
+                // A node that gives ids moves data: its result is an input here.
+                if let Some(at) = nodes.iter().position(|node: &Node<'_>| Some(node.name) == name) {
+                    inputs.push(nodes.remove(at).result(&inputs)?);
+                }
+                let read = inputs.iter_mut().filter(|input| Some(&input.name[..]) == name);
+                read.for_each(|input| input.holds_ids = true);
             }
-            let read = inputs.iter_mut().filter(|input| Some(&input.name[..]) == name);
-            read.for_each(|input| input.holds_ids = true);
         }
         let mut gradients = Tensor::read_all(&json["grads"])?;
         gradients.resize_with(inputs.len(), || None);

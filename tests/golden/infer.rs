@@ -22,7 +22,7 @@ fn infer() {
     for case in &cases {
         let op = case["op"].as_str().unwrap_or("(no operator)");
         let outcome = match recipe(op, &case["attrs"]) {
-            Ok(Recipe::Built { build, explicit, loss }) => {
+            Ok(Recipe::Built { build, explicit, loss, .. }) => {
                 match run_case(case, &build, explicit.as_ref(), loss.as_ref()) {
                     Ok(deviations) => judge(&names(op, case), deviations),
                     Err(message) => judge_failure(id(case), message),

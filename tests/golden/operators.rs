@@ -97,7 +97,7 @@ fn run_file(file: &str) {
             continue;
         }
         let outcome = match recipe(op, &case["attrs"]) {
-            Ok(Recipe::Built { build, explicit, loss }) => {
+            Ok(Recipe::Built { build, explicit, loss, .. }) => {
                 match run_case(case, &build, explicit.as_ref(), loss.as_ref()) {
                     Ok(deviations) => judge(&[id(case)], deviations),
                     Err(message) => judge_failure(id(case), message),

@@ -40,8 +40,8 @@ fn outcome(case: &Value) -> Outcome {
     match (case["op"].as_str(), case["optimizer"].as_str(), case["family"].as_str()) {
         (Some("LibSVMIter"), ..) => libsvm::run_refusal(case),
         (Some(op), ..) => match recipe(op, &case["attrs"]) {
-            Ok(Recipe::Built { build, explicit, .. }) => {
-                judge(run_operator(case, &build, explicit.as_ref()))
+            Ok(Recipe::Built { build, explicit, of_pattern, .. }) => {
+                judge(run_operator(case, &build, explicit.as_ref(), of_pattern.as_ref()))
             }
             Ok(Recipe::NotBuilt(what)) => Outcome::NotBuilt(what),
             Ok(Recipe::NotOffered(why)) => Outcome::Reasons([why].into()),
@@ -60,12 +60,12 @@ fn run_operator(
     case: &Value,
     build: &Build,
     explicit: Option<&Build>,
+    of_pattern: Option<&Build>,
 ) -> Result<Vec<Deviation>, String> {
     let inputs = Tensor::read_all(&case["inputs"])?;
     let mut inputs: Vec<Tensor> = inputs.into_iter().collect::<Option<_>>().ok_or("no input")?;
-    let ids = ids_of(case["op"].as_str().unwrap_or_default());
-    if let Some(ids) = ids.and_then(|index| inputs.get_mut(index)) {
-        ids.holds_ids = true;
+    for &index in ids_of(case["op"].as_str().unwrap_or_default()) {
+        inputs.get_mut(index).ok_or("an operand is missing")?.holds_ids = true;
     }
     let compiled =
         Compilation::of(build, explicit, |build, fallback| forward(build, &inputs, fallback));
@@ -77,7 +77,12 @@ fn run_operator(
     let Ok(values) = evaluate(compiled.compiled(), &arrays) else { return Ok(Vec::new()) };
     let found = values.output("o").ok_or("no output")?;
 
-    let expected = of_dense(&inputs, build, explicit)?;
+    let expected = match of_pattern {
+        Some(build) => {
+            of_dense(&inputs.iter().map(Tensor::pattern).collect::<Vec<_>>(), build, None)
+        }
+        None => of_dense(&inputs, build, explicit),
+    }?;
     let tolerance = Tolerance::of_case(id(case), case["op"].as_str().unwrap_or_default());
     let mut deviations = Vec::new();
     compare(tolerance, "output", found, &expected, FORWARD, &mut deviations)?;

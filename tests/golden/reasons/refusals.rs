@@ -10,6 +10,7 @@ pub(super) const REASONS: &[Reason] = &[
             "broadcast_*",
             "cast_storage.*",
             "dot.cr.TN.default.*",
+            "getnnz.*",
             "square_sum.*",
         ],
         kinds: &[Accepted],

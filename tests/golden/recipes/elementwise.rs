@@ -108,13 +108,16 @@ fn stored_with_number(name: &'static str, given: &Given<'_>) -> Option<Build> {
     }))
 }
 
-fn reduction(name: &'static str, given: &Given<'_>) -> Build {
+/// Over the axes that are given, or all of them.
+pub(super) fn reduction(name: &'static str, given: &Given<'_>) -> Build {
     let mut attributes = Attributes::default();
     if let Some(axes) = given.axes("axis") {
         attributes.set("axis", AttributeValue::List(List::from(&axes[..])));
     }
     for flag in ["keepdims", "exclude"] {
-        attributes.set(flag, AttributeValue::Flag(given.flag(flag)));
+        if given.flag(flag) {
+            attributes.set(flag, AttributeValue::Flag(true));
+        }
     }
     if let Some(ord) = given.integer("ord") {
         attributes.set("ord", AttributeValue::Integer(ord));

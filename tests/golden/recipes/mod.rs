@@ -27,6 +27,8 @@ pub(crate) enum Recipe {
         explicit: Option<Build>,
         /// Of a layer whose gradient is that of a loss and not of its output: the loss.
         loss: Option<Build>,
+        /// Of an operator that reads which elements are stored and not what they are: the same of an array that is 1 there.
+        of_pattern: Option<Build>,
     },
     /// It is in the list; what of it is missing.
     NotBuilt(String),
@@ -36,11 +38,11 @@ pub(crate) enum Recipe {
 
 impl Recipe {
     fn built(build: impl Fn(&mut Graph, &[ValueId]) -> ValueId + 'static) -> Self {
-        Recipe::Built { build: Box::new(build), explicit: None, loss: None }
+        Recipe::Built { build: Box::new(build), explicit: None, loss: None, of_pattern: None }
     }
 
     fn loss(build: Build, loss: impl Fn(&mut Graph, &[ValueId]) -> ValueId + 'static) -> Self {
-        Recipe::Built { build, explicit: None, loss: Some(Box::new(loss)) }
+        Recipe::Built { build, explicit: None, loss: Some(Box::new(loss)), of_pattern: None }
     }
 }
 
@@ -130,24 +132,29 @@ pub(crate) fn recipe(op: &str, attributes: &Value) -> Result<Recipe, String> {
     }
 }
 
-/// The operand that an operator of the reference reads as ids, if one: ids are integers by type here.
-pub(crate) fn ids_of(op: &str) -> Option<usize> {
-    structure::ids_of(op).or_else(|| nn::ids_of(op))
+/// The operands that an operator of the reference reads as ids: ids are integers by type here.
+pub(crate) fn ids_of(op: &str) -> &'static [usize] {
+    match structure::ids_of(op) {
+        [] => nn::ids_of(op),
+        ids => ids,
+    }
 }
 
 /// Marks the inputs of an operator that are ids, which are dense here.
 pub(crate) fn mark_ids<'a>(op: &str, inputs: impl Iterator<Item = &'a mut Tensor>) {
     let mut inputs: Vec<&mut Tensor> = inputs.collect();
-    let Some(index) = ids_of(op).filter(|index| *index < inputs.len()) else { return };
-    // A label for each score is a target and no class.
-    if op == "SoftmaxOutput" && inputs[0].shape == inputs[index].shape {
-        return;
+    for &index in ids_of(op) {
+        let shape = inputs.first().map(|first| first.shape.clone());
+        let Some(tensor) = inputs.get_mut(index) else { return };
+        // A label for each score is a target and no class.
+        if op == "SoftmaxOutput" && shape.as_ref() == Some(&tensor.shape) {
+            return;
+        }
+        if tensor.stype() != Storage::Dense {
+            **tensor = tensor.expanded();
+        }
+        tensor.holds_ids = true;
     }
-    let tensor = &mut inputs[index];
-    if tensor.stype() != Storage::Dense {
-        **tensor = tensor.expanded();
-    }
-    tensor.holds_ids = true;
 }
 
 fn known(op: &str, given: &Given<'_>) -> Option<Recipe> {
@@ -158,7 +165,7 @@ fn known(op: &str, given: &Given<'_>) -> Option<Recipe> {
         return Some(recipe);
     }
     let build = elementwise::known(op, given)?;
-    Some(Recipe::Built { build, explicit: None, loss: None })
+    Some(Recipe::Built { build, explicit: None, loss: None, of_pattern: None })
 }
 
 fn dot(given: &Given<'_>) -> Recipe {
@@ -180,6 +187,7 @@ fn dot(given: &Given<'_>) -> Recipe {
             apply(graph, out.name(), &[product], Attributes::default())
         })),
         loss: None,
+        of_pattern: None,
     }
 }
 

@@ -15,12 +15,12 @@ pub(super) const NOT_OFFERED: &[(&str, &str)] = &[(
     "a result is a function of the batch and the parameters: nothing in a model is random",
 )];
 
-/// The operand that is ids.
-pub(super) fn ids_of(op: &str) -> Option<usize> {
+/// The operands that are ids.
+pub(super) fn ids_of(op: &str) -> &'static [usize] {
     match op {
-        "Embedding" | "_contrib_SparseEmbedding" => Some(0),
-        "SoftmaxOutput" | "SVMOutput" | "softmax_cross_entropy" => Some(1),
-        _ => None,
+        "Embedding" | "_contrib_SparseEmbedding" => &[0],
+        "SoftmaxOutput" | "SVMOutput" | "softmax_cross_entropy" => &[1],
+        _ => &[],
     }
 }
 

@@ -1,11 +1,11 @@
 //! Operators that move elements.
 
+use super::elementwise::reduction;
 use super::{Given, Recipe, apply, plain};
-use nnz::core::ir::{AttributeValue, Attributes};
+use nnz::core::ir::{AttributeValue, Attributes, Graph, Place, ValueId};
 
 /// Operators of the reference that are not built yet.
-pub(super) const NOT_BUILT: &[&str] =
-    &["_contrib_getnnz", "SliceChannel", "_contrib_edge_id", "sort", "topk"];
+pub(super) const NOT_BUILT: &[&str] = &["SliceChannel", "sort", "topk"];
 
 pub(super) fn known(op: &str, given: &Given<'_>) -> Option<Recipe> {
     Some(match op {
@@ -66,6 +66,25 @@ pub(super) fn known(op: &str, given: &Given<'_>) -> Option<Recipe> {
             }
             with(name, attributes)
         }
+        // The element of a row, less 1 where none is stored.
+        "_contrib_edge_id" => Recipe::built(|graph, operands| {
+            let call = |graph: &mut Graph, name: &str, operands: &[ValueId]| {
+                apply(graph, name, operands, Attributes::default())
+            };
+            let rows = call(graph, "take", &operands[..2]);
+            let pattern = call(graph, "pattern", &[rows]);
+            let values = call(graph, "pick", &[rows, operands[2]]);
+            let stored = call(graph, "pick", &[pattern, operands[2]]);
+            let one = graph.constant(1.0, Place::default());
+            let missing = call(graph, "subtract", &[one, stored]);
+            call(graph, "subtract", &[values, missing])
+        }),
+        "_contrib_getnnz" => Recipe::Built {
+            build: reduction("count_stored", given),
+            explicit: None,
+            loss: None,
+            of_pattern: Some(reduction("sum", given)),
+        },
         "where" => built(plain("select")),
         "zeros_like" => built(plain("zeros_like")),
         "transpose" => built(plain("transpose")),
@@ -91,9 +110,13 @@ fn integers<const N: usize>(
     names.into_iter().filter_map(integer).collect()
 }
 
-/// The operand that is ids.
-pub(super) fn ids_of(op: &str) -> Option<usize> {
-    matches!(op, "take" | "pick" | "_sparse_retain").then_some(1)
+/// The operands that are ids.
+pub(super) fn ids_of(op: &str) -> &'static [usize] {
+    match op {
+        "take" | "pick" | "_sparse_retain" => &[1],
+        "_contrib_edge_id" => &[1, 2],
+        _ => &[],
+    }
 }
 
 /// An operator with attributes.
@@ -102,5 +125,5 @@ fn with(name: &'static str, attributes: Vec<(&'static str, AttributeValue)>) -> 
 }
 
 fn built(build: super::Build) -> Recipe {
-    Recipe::Built { build, explicit: None, loss: None }
+    Recipe::Built { build, explicit: None, loss: None, of_pattern: None }
 }
