@@ -1,11 +1,19 @@
 //! `graph!` in one function.
 
-use crate::{emit, parse, report::Report, resolve};
+use crate::report::Report;
+use crate::{emit, parse, resolve};
 use proc_macro2::TokenStream;
 use sparse_core::compile::compile;
 
 /// Expands all models. A model with an error still gives its types, so that code that uses it is checked.
 pub(crate) fn graph(input: TokenStream) -> TokenStream {
+    let (mut tokens, report) = front(input);
+    tokens.extend(report.into_tokens());
+    tokens
+}
+
+/// The items of all models, and what there is to say of them.
+pub(crate) fn front(input: TokenStream) -> (TokenStream, Report) {
     let mut report = Report::default();
     let models = parse::models(input, &mut report);
     let mut tokens = TokenStream::new();
@@ -18,6 +26,5 @@ pub(crate) fn graph(input: TokenStream) -> TokenStream {
         report.extend(compiled.diagnostics.iter().cloned());
         tokens.extend(emit::model(model, &compiled, broken));
     }
-    tokens.extend(report.into_tokens());
-    tokens
+    (tokens, report)
 }

@@ -38,6 +38,12 @@ impl Report {
         self.diagnostics.extend(diagnostics);
     }
 
+    /// What there is to say so far.
+    #[cfg(test)]
+    pub(crate) fn diagnostics(&self) -> &[Diagnostic] {
+        &self.diagnostics
+    }
+
     /// How many things stop the build so far.
     pub(crate) fn n_errors(&self) -> usize {
         let errors = self.diagnostics.iter();
@@ -58,7 +64,7 @@ impl Report {
             tokens.extend(match diagnostic.code.severity() {
                 Severity::Error => quote_spanned! {span=> ::core::compile_error!(#text); },
                 Severity::Warning => {
-                    let name = format_ident!("fallback_{index}", span = span);
+                    let name = format_ident!("warning_{index}", span = span);
                     quote_spanned! {span=>
                         const _: () = {
                             #[deprecated(note = #text)]

@@ -5,11 +5,13 @@ use crate::diagnostics::{Code, Severity};
 
 /// `docs/errors.md`.
 pub(super) fn page() -> Page {
-    let mut text = generated_from("`sparse-core/src/diagnostics.rs`");
+    let mut text = generated_from("`sparse-core/src/diagnostics/`");
     text.push_str(
         "# Errors\n\n\
          What `graph!` can say about a model, by code. All errors of a pass are reported together; the types of a \
-         model with errors still exist, so that code that uses it is not in error for that.\n\n",
+         model with errors still exist, so that code that uses it is not in error for that. Each example is what stands \
+         inside `graph! { … }`: the first one is refused with the code of its section, the second is the same mended. \
+         A test compiles both.\n\n",
     );
     let rows: Vec<Vec<String>> = Code::ALL
         .iter()
@@ -23,13 +25,14 @@ pub(super) fn page() -> Page {
         .collect();
     text.push_str(&table(&["code", "is", "about"], &rows));
     for code in Code::ALL {
-        let page: Vec<&str> = code.page().lines().map(str::trim).collect();
+        let wrong = format!("```graph,{}\n", code.code());
+        let page = code.page().replace(&wrong, "```rust\n").replace("```graph\n", "```rust\n");
         text.push_str(&format!(
-            "\n## {}\n\n{}: **{}**\n\n{}\n",
+            "\n## {}\n\n{}: **{}**\n\n{}",
             code.code(),
             kind(*code),
             code.title(),
-            page.join("\n").trim()
+            page
         ));
     }
     Page { path: "docs/errors.md".into(), text }

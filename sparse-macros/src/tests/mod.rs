@@ -1,5 +1,7 @@
 //! Expansions without a compiler run: what comes out is Rust, with the parts that the design promises.
 
+mod diagnostics;
+
 use crate::{expand, table};
 use proc_macro2::TokenStream;
 use quote::quote;
