@@ -1,0 +1,18 @@
+//! The loops by hand: what ours are measured against. Each is written for AVX-512; other machines run the plain loop that
+//! stands beside it.
+
+mod product;
+
+pub use product::product;
+
+/// Whether the loops with AVX-512 may run.
+#[cfg(target_arch = "x86_64")]
+fn has_avx512() -> bool {
+    is_x86_feature_detected!("avx512f")
+        && is_x86_feature_detected!("avx512bw")
+        && is_x86_feature_detected!("avx512vl")
+        && is_x86_feature_detected!("avx512dq")
+        && is_x86_feature_detected!("popcnt")
+        && is_x86_feature_detected!("bmi1")
+        && is_x86_feature_detected!("bmi2")
+}

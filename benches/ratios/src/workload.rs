@@ -1,0 +1,169 @@
+//! A workload: the same work, done by several contestants in turn.
+
+use crate::clock::Clock;
+
+pub type Error = Box<dyn std::error::Error>;
+
+/// The head of the table that [`Named::measure`] gives the rows of. The ratio is the second contestant's time over ours, and
+/// so is the number in brackets behind each of the others: above 1 ours is faster.
+pub const HEADER: &str = "\
+| workload | unit | ours | against | its rate | ratio | others |
+|---|---|---|---|---|---|---|";
+
+/// A workload by name, which is made only if it is chosen.
+pub struct Named<'a> {
+    pub name: String,
+    make: Box<dyn FnOnce() -> Result<Workload<'a>, Error> + 'a>,
+}
+
+impl<'a> Named<'a> {
+    pub fn new(
+        name: impl Into<String>,
+        make: impl FnOnce() -> Result<Workload<'a>, Error> + 'a,
+    ) -> Self {
+        Named { name: name.into(), make: Box::new(make) }
+    }
+
+    /// Runs it for some rounds; gives its row of the table.
+    pub fn measure(self, rounds: usize) -> Result<String, Error> {
+        let mut workload = (self.make)()?;
+        workload.check()?;
+        Ok(format!("| {} {}", self.name, workload.measure(rounds)))
+    }
+}
+
+/// What is done, how much of it, and by whom.
+pub struct Workload<'a> {
+    unit: &'static str,
+    work: f64,
+    clock: Clock,
+    tolerance: f64,
+    contestants: Vec<Contestant<'a>>,
+}
+
+struct Contestant<'a> {
+    name: &'static str,
+    work: Box<dyn Work + 'a>,
+}
+
+/// What a contestant keeps from round to round, does in each, and has at the end.
+trait Work {
+    fn run(&mut self);
+    fn result(&self) -> f64;
+}
+
+struct Closures<S, R, F> {
+    state: S,
+    run: R,
+    result: F,
+}
+
+impl<S, R: FnMut(&mut S), F: Fn(&S) -> f64> Work for Closures<S, R, F> {
+    fn run(&mut self) {
+        (self.run)(&mut self.state);
+    }
+
+    fn result(&self) -> f64 {
+        (self.result)(&self.state)
+    }
+}
+
+impl<'a> Workload<'a> {
+    /// `work` of `unit · s` a run: `per_second("M samples/s", 0.2)` if it handles 200,000 samples.
+    pub fn per_second(unit: &'static str, work: f64) -> Self {
+        Workload { unit, work, clock: Clock::Thread, tolerance: 1e-4, contestants: Vec::new() }
+    }
+
+    /// Takes the time of the wall: several threads work.
+    pub fn wall(mut self) -> Self {
+        self.clock = Clock::Wall;
+        self
+    }
+
+    /// How far results may differ, relative to the first contestant's; 10⁻⁴ if not said.
+    #[allow(dead_code)] // Sums in another order are closer than that; trained models may not be.
+    pub fn tolerance(mut self, tolerance: f64) -> Self {
+        self.tolerance = tolerance;
+        self
+    }
+
+    /// One more contestant: the first is ours, the second what it is measured against, any others are shown beside.
+    /// `run` does the work once; `result` is some number that all must agree on, whose cost is not measured
+    /// ([`fingerprint`], or a loss).
+    pub fn contestant<S: 'a>(
+        mut self,
+        name: &'static str,
+        state: S,
+        run: impl FnMut(&mut S) + 'a,
+        result: impl Fn(&S) -> f64 + 'a,
+    ) -> Self {
+        self.contestants.push(Contestant { name, work: Box::new(Closures { state, run, result }) });
+        self
+    }
+
+    /// Runs each once, which also warms up, and compares what they have.
+    fn check(&mut self) -> Result<(), Error> {
+        let mut first = None;
+        for contestant in &mut self.contestants {
+            contestant.work.run();
+            let result = contestant.work.result();
+            let expected = *first.get_or_insert(result);
+            // Not `>`, which NaN would pass.
+            if !((result - expected).abs() <= self.tolerance * expected.abs()) {
+                return Err(format!("`{}` has {result}, not {expected}", contestant.name).into());
+            }
+        }
+        Ok(())
+    }
+
+    fn measure(&mut self, rounds: usize) -> String {
+        let mut seconds = vec![Vec::new(); self.contestants.len()];
+        for _ in 0..rounds.max(1) {
+            for (contestant, seconds) in self.contestants.iter_mut().zip(&mut seconds) {
+                seconds.push(self.clock.time(|| contestant.work.run()));
+            }
+        }
+        let rate = |place: usize| show(self.work / median(seconds[place].clone()));
+        let ratio = |place: usize| {
+            let pairs = seconds[place].iter().zip(&seconds[0]);
+            format!("{:.2}", median(pairs.map(|(its, ours)| its / ours).collect()))
+        };
+        let others: Vec<String> = (2..seconds.len())
+            .map(|place| {
+                format!("{} {} ({})", self.contestants[place].name, rate(place), ratio(place))
+            })
+            .collect();
+        format!(
+            "| {} | {} | {} | {} | {} | {} |",
+            self.unit,
+            rate(0),
+            self.contestants[1].name,
+            rate(1),
+            ratio(1),
+            others.join(" · ")
+        )
+    }
+}
+
+/// Three digits.
+fn show(rate: f64) -> String {
+    match rate {
+        100.0.. => format!("{rate:.0}"),
+        10.0.. => format!("{rate:.1}"),
+        _ => format!("{rate:.2}"),
+    }
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_unstable_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+/// A sum that tells arrays apart, and the order of their elements.
+pub fn fingerprint(values: impl IntoIterator<Item = f32>) -> f64 {
+    values
+        .into_iter()
+        .enumerate()
+        .map(|(i, value)| f64::from(value) * (1.0 + (i % 61) as f64))
+        .sum()
+}
