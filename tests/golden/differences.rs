@@ -1,45 +1,46 @@
-//! Reasons for differences in cases that are not operators: each file of tests has its own table of them, and its own
-//! kinds of differences.
+//! Reasons for differences in cases that are not operators: each file of tests has its own table of them.
 
-use crate::reasons::matches;
-use crate::tally::Outcome;
-use std::fmt::Debug;
+use crate::reasons::{Relaxes, matches_any};
+use crate::tally::{Outcome, Reasons};
 
-/// A reason for differences of some kinds in the cases whose ids match one of the patterns (`*` is anything).
-pub(crate) struct Reason<K: 'static> {
+/// Why something is not held of the cases whose ids match one of the patterns (`*` is anything).
+pub(crate) struct Reason {
     pub(crate) patterns: &'static [&'static str],
-    pub(crate) kinds: &'static [K],
+    pub(crate) relaxes: Relaxes,
     pub(crate) why: &'static str,
 }
 
-/// What becomes of a case that is as recorded, or different in one way.
-pub(crate) fn judge<K: PartialEq + Debug>(
-    reasons: &[Reason<K>],
+/// What becomes of a case that is as recorded, or of which something does not hold.
+pub(crate) fn judge(
+    reasons: &[Reason],
     id: &str,
-    difference: Result<Option<K>, String>,
+    differences: Result<Vec<Relaxes>, String>,
 ) -> Outcome {
-    let kind = match difference {
-        Ok(None) => return Outcome::Passed,
-        Ok(Some(kind)) => kind,
+    let differences = match differences {
+        Ok(differences) => differences,
         Err(message) => return Outcome::Failed(message),
     };
-    let covers = |reason: &&Reason<K>| {
-        reason.kinds.contains(&kind) && reason.patterns.iter().any(|pattern| matches(pattern, id))
-    };
-    match reasons.iter().find(covers) {
-        Some(reason) => Outcome::Reasons([reason.why].into()),
-        None => Outcome::Failed(format!("{kind:?}, and there is no reason for it")),
+    let mut covered = Reasons::new();
+    for relaxes in differences {
+        let covers =
+            |reason: &&Reason| reason.relaxes == relaxes && matches_any(reason.patterns, &[id]);
+        match reasons.iter().find(covers) {
+            Some(reason) => covered.entry(reason.why).or_default().insert(relaxes),
+            None => return Outcome::Failed(format!("no reason for its {relaxes}")),
+        };
     }
+    if covered.is_empty() { Outcome::Passed } else { Outcome::Reasons(covered) }
 }
 
 #[test]
 fn a_difference_needs_a_reason_of_its_kind() {
-    const REASONS: &[Reason<u8>] = &[Reason { patterns: &["a.*"], kinds: &[1], why: "so" }];
-    let failed = |id, difference| matches!(judge(REASONS, id, difference), Outcome::Failed(_));
+    use Relaxes::{Refusal, Storage};
+    const REASONS: &[Reason] = &[Reason { patterns: &["a.*"], relaxes: Storage, why: "so" }];
+    let failed = |id, differences| matches!(judge(REASONS, id, differences), Outcome::Failed(_));
     assert!(
-        matches!(judge(REASONS, "a.b", Ok(Some(1))), Outcome::Reasons(reasons) if reasons.contains("so"))
+        matches!(judge(REASONS, "a.b", Ok(vec![Storage])), Outcome::Reasons(reasons) if reasons.contains_key("so"))
     );
-    assert!(matches!(judge(REASONS, "b", Ok(None)), Outcome::Passed));
-    assert!(failed("b", Ok(Some(1))) && failed("a.b", Ok(Some(2))));
+    assert!(matches!(judge(REASONS, "b", Ok(vec![])), Outcome::Passed));
+    assert!(failed("b", Ok(vec![Storage])) && failed("a.b", Ok(vec![Storage, Refusal])));
     assert!(failed("a.b", Err("wrong".into())));
 }

@@ -7,12 +7,12 @@
 
 use crate::case::{Tensor, cases, id, storage};
 use crate::compare::Tolerance;
-use crate::operators::{
-    BACKWARD, FORWARD, append, arrays, check_shape, compare, declare, forward, parameter,
-};
+use crate::compilation::{append, arrays, declare, forward, parameter};
+use crate::corrections::{Part, Recorded, corrected};
+use crate::operators::{BACKWARD, FORWARD, check_shape, compare};
 use crate::reasons::{Deviation, Kind, judge_each, operator_name};
 use crate::recipes::{Build, Recipe, ids_of, recipe};
-use crate::tally::{Outcome, Tally};
+use crate::tally::{Outcome, Tally, finish};
 use nnz::core::compile::compile;
 use nnz::core::ir::{self, Fallback, Graph, Output, Place, ValueId};
 use nnz::core::storage::{ElementType, Storage};
@@ -23,20 +23,28 @@ use std::collections::HashMap;
 
 #[test]
 fn graphs() {
-    let Some(cases) = cases("graphs") else { return };
+    finish(judged());
+}
+
+pub(crate) fn judged() -> Option<Tally> {
     let mut tally = Tally::new("graphs");
-    for case in &cases {
+    for case in &cases("graphs")? {
         let outcome = match Case::read(case) {
             Ok(Ok(case)) => match case.run() {
-                Ok(deviations) => judge_each(deviations),
+                Ok((deviations, falls_back)) => {
+                    if falls_back {
+                        tally.add_fallback();
+                    }
+                    judge_each(deviations)
+                }
                 Err(message) => Outcome::Failed(message),
             },
-            Ok(Err(what)) => Outcome::NotBuilt(what),
+            Ok(Err(other)) => other.outcome(),
             Err(message) => Outcome::Failed(message),
         };
         tally.add(id(case), outcome);
     }
-    tally.finish();
+    Some(tally)
 }
 
 /// A deviation, and the names that reasons may cover it by.
@@ -70,8 +78,8 @@ fn place(node: usize) -> Place {
 }
 
 impl<'a> Case<'a> {
-    /// Reads a case; the inner error names an operator that is not built.
-    fn read(json: &'a Value) -> Result<Result<Self, String>, String> {
+    /// Reads a case; the inner error is an operator that is not built.
+    fn read(json: &'a Value) -> Result<Result<Self, Recipe>, String> {
         let tensors = |name: &str| -> Result<Vec<Tensor>, String> {
             let tensors = Tensor::read_all(&json[name])?;
             tensors.into_iter().collect::<Option<_>>().ok_or(format!("one of `{name}` is null"))
@@ -80,7 +88,7 @@ impl<'a> Case<'a> {
         for node in json["graph"]["nodes"].as_array().ok_or("no nodes")? {
             match Node::read(node, &json["node_stypes"])? {
                 Ok(node) => nodes.push(node),
-                Err(what) => return Ok(Err(what)),
+                Err(other) => return Ok(Err(other)),
             }
         }
         let mut inputs = tensors("inputs")?;
@@ -107,13 +115,20 @@ impl<'a> Case<'a> {
         }))
     }
 
-    fn run(&self) -> Result<Vec<Named>, String> {
+    /// The deviations, and whether the graph was met where a fallback is allowed, and refused where it is not.
+    fn run(&self) -> Result<(Vec<Named>, bool), String> {
         let mut deviations = Vec::new();
         let refused = self.run_forward(&mut deviations)?;
+        let mut falls_back = refused && self.json["fallback"] == true;
         if self.gradients.iter().any(Option::is_some) {
-            self.run_backward(refused, &mut deviations)?;
+            falls_back |= self.run_backward(refused, &mut deviations)?;
         }
-        Ok(deviations)
+        Ok((deviations, falls_back))
+    }
+
+    fn recorded(&self) -> Result<Recorded<'_>, String> {
+        let output = self.outputs.first().ok_or("no output")?;
+        Ok(Recorded { attributes: &Value::Null, inputs: &self.inputs, output })
     }
 
     /// The storage types of all nodes, and the outputs. Gives whether the graph is refused as it stands.
@@ -150,8 +165,10 @@ impl<'a> Case<'a> {
             check_shape(found, expected)?;
             let node = self.nodes.iter().find(|node| node.name == *name);
             let mut found_deviations = Vec::new();
-            compare(self.tolerance(), name, found, expected, FORWARD, &mut found_deviations)?;
             let names = self.names(node);
+            let (recorded, part) = (self.recorded()?, Part::Output);
+            let expected = corrected(&names[..1], recorded, part, expected, &mut found_deviations);
+            compare(self.tolerance(), name, found, &expected, FORWARD, &mut found_deviations)?;
             deviations.extend(found_deviations.into_iter().map(|one| (names.clone(), one)));
         }
         Ok(refused)
@@ -166,7 +183,8 @@ impl<'a> Case<'a> {
         })
     }
 
-    fn run_backward(&self, refused: bool, deviations: &mut Vec<Named>) -> Result<(), String> {
+    /// The gradients. Gives whether they are met where a fallback is allowed, and refused as they stand like those of the reference.
+    fn run_backward(&self, refused: bool, deviations: &mut Vec<Named>) -> Result<bool, String> {
         let strict = compile(self.graph(Fallback::Deny, true)?);
         let free = compile(self.graph(Fallback::Allow, true)?);
         let mut add = |deviation| deviations.push((self.names(None), deviation));
@@ -182,16 +200,19 @@ impl<'a> Case<'a> {
         }
         let arrays = self.arrays(true)?;
         let values = evaluate(&free, &arrays).map_err(|error| error.to_string())?;
-        for (input, expected) in self.inputs.iter().zip(&self.gradients) {
+        for (index, expected) in self.gradients.iter().enumerate() {
             let Some(expected) = expected else { continue };
-            let name = &input.name;
+            let name = &self.inputs[index].name;
             let found = values.gradient(name).ok_or_else(|| format!("no gradient of `{name}`"))?;
             let what = format!("gradient of `{name}`");
             let mut found_deviations = Vec::new();
-            compare(self.tolerance(), &what, found, expected, BACKWARD, &mut found_deviations)?;
+            let (recorded, part) = (self.recorded()?, Part::Gradient(index));
+            let names = self.names(None);
+            let expected = corrected(&names, recorded, part, expected, &mut found_deviations);
+            compare(self.tolerance(), &what, found, &expected, BACKWARD, &mut found_deviations)?;
             found_deviations.into_iter().for_each(&mut add);
         }
-        Ok(())
+        Ok(grad_fallback && strict.errors().next().is_some())
     }
 
     /// The graph of the nodes; with the gradients that the case asks for, or with the outputs.
@@ -278,13 +299,12 @@ impl<'a> Case<'a> {
 }
 
 impl<'a> Node<'a> {
-    fn read(node: &'a Value, stypes: &Value) -> Result<Result<Self, String>, String> {
+    fn read(node: &'a Value, stypes: &Value) -> Result<Result<Self, Recipe>, String> {
         let word = |value: &'a Value| value.as_str().ok_or("a word is missing in a node");
         let (name, op) = (word(&node["name"])?, word(&node["op"])?);
         let (build, loss) = match recipe(op, &node["attrs"])? {
             Recipe::Built { build, loss, .. } => (build, loss),
-            Recipe::NotBuilt(what) => return Ok(Err(what)),
-            Recipe::NotOffered(why) => return Ok(Err(why.to_owned())),
+            other => return Ok(Err(other)),
         };
         let operands = node["inputs"].as_array().ok_or("a node without inputs")?;
         let stypes = &stypes[name];

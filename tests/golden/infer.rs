@@ -5,11 +5,12 @@
 //! must be refused with any fallback.
 
 use crate::case::{Tensor, cases, id, storage};
-use crate::operators::{Compilation, backward, forward, operand_name};
-use crate::reasons::{Deviation, Kind, judge, judge_failure, operator_name};
+use crate::compilation::{Compilation, backward, forward, operand_name};
+use crate::operators::Findings;
+use crate::reasons::{Deviation, Kind, operator_name};
 use crate::recipes::{Build, Recipe, mark_ids, recipe};
 use crate::refusals::is_refusal;
-use crate::tally::{Outcome, Tally};
+use crate::tally::{Outcome, Tally, finish};
 use nnz::core::compile::Compiled;
 use nnz::core::shapes::{Dim, Dims};
 use nnz::core::storage::Storage;
@@ -17,24 +18,23 @@ use serde_json::Value;
 
 #[test]
 fn infer() {
-    let Some(cases) = cases("infer") else { return };
+    finish(judged());
+}
+
+pub(crate) fn judged() -> Option<Tally> {
     let mut tally = Tally::new("infer");
-    for case in &cases {
+    for case in &cases("infer")? {
         let op = case["op"].as_str().unwrap_or("(no operator)");
-        let outcome = match recipe(op, &case["attrs"]) {
+        match recipe(op, &case["attrs"]) {
             Ok(Recipe::Built { build, explicit, loss, .. }) => {
-                match run_case(case, &build, explicit.as_ref(), loss.as_ref()) {
-                    Ok(deviations) => judge(&names(op, case), deviations),
-                    Err(message) => judge_failure(id(case), message),
-                }
+                let found = run_case(case, &build, explicit.as_ref(), loss.as_ref());
+                Findings::add_to(&mut tally, id(case), &names(op, case), found);
             }
-            Ok(Recipe::NotBuilt(what)) => Outcome::NotBuilt(what),
-            Ok(Recipe::NotOffered(why)) => Outcome::Reasons([why].into()),
-            Err(message) => Outcome::Failed(message),
-        };
-        tally.add(id(case), outcome);
+            Ok(other) => tally.add(id(case), other.outcome()),
+            Err(message) => tally.add(id(case), Outcome::Failed(message)),
+        }
     }
-    tally.finish();
+    Some(tally)
 }
 
 /// The id of the case, and the operator with its operands: ids of this file are put together otherwise than those of operators.
@@ -49,20 +49,21 @@ fn run_case(
     build: &Build,
     explicit: Option<&Build>,
     loss: Option<&Build>,
-) -> Result<Vec<Deviation>, String> {
+) -> Result<Findings, String> {
     let inputs = Tensor::read_all(&case["inputs"])?;
     let mut inputs: Vec<Tensor> = inputs.into_iter().collect::<Option<_>>().ok_or("no input")?;
     mark_ids(case["op"].as_str().unwrap_or_default(), inputs.iter_mut());
     let compiled =
         Compilation::of(build, explicit, |build, fallback| forward(build, &inputs, fallback));
     if !case["refused"].is_null() {
-        return Ok(match compiled {
+        let deviations = match compiled {
             Ok(Compilation::Accepted(_)) => {
                 vec![Kind::Accepted.because("it is accepted, and the reference refuses it")]
             }
             Ok(Compilation::Refused(message, _)) => vec![Kind::Converted.because(message)],
-            Err(message) => return is_refusal(message).map(|()| Vec::new()),
-        });
+            Err(message) => return is_refusal(&message).map(|()| Findings::default()),
+        };
+        return Ok(Findings { deviations, falls_back: false });
     }
     let forward = compiled?;
     let fallback = case["fallback"].as_bool().ok_or("no word about a fallback")?;
@@ -77,8 +78,9 @@ fn run_case(
 
     let grads = &case["grads"];
     let asked: Vec<bool> = inputs.iter().map(|input| grads[&input.name].is_string()).collect();
+    let mut falls_back = fallback && forward.is_refused();
     if !asked.contains(&true) {
-        return Ok(deviations);
+        return Ok(Findings { deviations, falls_back });
     }
     let head = Tensor {
         storage: Some(expected),
@@ -90,9 +92,10 @@ fn run_case(
     let gradients = Compilation::of(loss.unwrap_or(build), explicit, |build, fallback| {
         backward(build, &inputs, &asked, head, fallback)
     })?;
+    let grad_fallback = fallback || case["grad_fallback"].as_bool() == Some(true);
+    falls_back |= grad_fallback && gradients.is_refused();
     // A forward that is refused says nothing about its gradient.
     if let Compilation::Accepted(_) = forward {
-        let grad_fallback = fallback || case["grad_fallback"].as_bool() == Some(true);
         deviations.extend(gradients.deviation(
             grad_fallback,
             Kind::GradientRule,
@@ -107,7 +110,7 @@ fn run_case(
         let kinds = (Kind::GradientSparser, Kind::GradientStorage);
         deviations.extend(differ(&what, found, expected, kinds.0, kinds.1));
     }
-    Ok(deviations)
+    Ok(Findings { deviations, falls_back })
 }
 
 /// The storage type inferred for a parameter's gradient.

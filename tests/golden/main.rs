@@ -10,6 +10,9 @@
 
 mod case;
 mod compare;
+mod compilation;
+mod corrections;
+mod coverage;
 mod create;
 mod differences;
 #[path = "../folder/mod.rs"]

@@ -5,11 +5,13 @@
 
 use crate::case::{Tensor, cases, id};
 use crate::compare::Tolerance;
+use crate::compilation::{Compilation, arrays, forward};
+use crate::corrections::{Part, Recorded, corrected};
 use crate::libsvm;
-use crate::operators::{Compilation, FORWARD, arrays, compare, forward};
+use crate::operators::{FORWARD, compare, elements};
 use crate::reasons::{Deviation, Kind, judge};
 use crate::recipes::{Build, Recipe, ids_of, recipe};
-use crate::tally::{Outcome, Tally};
+use crate::tally::{Outcome, Tally, finish};
 use crate::train;
 use nnz::core::storage::Storage;
 use nnz::formats::Dense;
@@ -21,20 +23,20 @@ use serde_json::Value;
 
 #[test]
 fn refusals() {
-    let Some(cases) = cases("refusals") else { return };
+    finish(judged());
+}
+
+pub(crate) fn judged() -> Option<Tally> {
     let mut tally = Tally::new("refusals");
-    for case in &cases {
+    for case in &cases("refusals")? {
         tally.add(id(case), outcome(case));
     }
-    tally.finish();
+    Some(tally)
 }
 
 fn outcome(case: &Value) -> Outcome {
-    // A case is called by its file, and by its id there.
-    let name = id(case);
-    let names = [name, name.split_once('/').map_or(name, |(_, id)| id)];
     let judge = |result| match result {
-        Ok(deviations) => judge(&names, deviations),
+        Ok(deviations) => judge(&names(case), deviations),
         Err(message) => Outcome::Failed(message),
     };
     match (case["op"].as_str(), case["optimizer"].as_str(), case["family"].as_str()) {
@@ -43,8 +45,7 @@ fn outcome(case: &Value) -> Outcome {
             Ok(Recipe::Built { build, explicit, of_pattern, .. }) => {
                 judge(run_operator(case, &build, explicit.as_ref(), of_pattern.as_ref()))
             }
-            Ok(Recipe::NotBuilt(what)) => Outcome::NotBuilt(what),
-            Ok(Recipe::NotOffered(why)) => Outcome::Reasons([why].into()),
+            Ok(other) => other.outcome(),
             Err(message) => Outcome::Failed(message),
         },
         (_, Some("sgd"), _) => judge(run_sgd(case)),
@@ -54,6 +55,12 @@ fn outcome(case: &Value) -> Outcome {
         (_, _, Some("train_svrg")) => Outcome::NotBuilt("SVRG".to_owned()),
         _ => Outcome::Failed("neither an operator nor an optimizer that is known".into()),
     }
+}
+
+/// A case is called by its file, and by its id there.
+fn names(case: &Value) -> [&str; 2] {
+    let name = id(case);
+    [name, name.split_once('/').map_or(name, |(_, id)| id)]
 }
 
 fn run_operator(
@@ -71,7 +78,7 @@ fn run_operator(
         Compilation::of(build, explicit, |build, fallback| forward(build, &inputs, fallback));
     let compiled = match compiled {
         Ok(compiled) => compiled,
-        Err(message) => return is_refusal(message).map(|()| Vec::new()),
+        Err(message) => return is_refusal(&message).map(|()| Vec::new()),
     };
     let Ok(arrays) = arrays(&inputs) else { return Ok(Vec::new()) };
     let Ok(values) = evaluate(compiled.compiled(), &arrays) else { return Ok(Vec::new()) };
@@ -84,10 +91,11 @@ fn run_operator(
         None => of_dense(&inputs, build, explicit),
     }?;
     let tolerance = Tolerance::of_case(id(case), case["op"].as_str().unwrap_or_default());
-    let mut deviations = Vec::new();
-    compare(tolerance, "output", found, &expected, FORWARD, &mut deviations)?;
+    let recorded = Recorded { attributes: &case["attrs"], inputs: &inputs, output: &expected };
+    let (names, mut deviations) = (names(case), Vec::new());
+    let expected = corrected(&names, recorded, Part::Output, &expected, &mut deviations);
     // It has the storage that it has; its values must be right.
-    deviations.retain(|deviation| !matches!(deviation.kind(), Kind::Sparser));
+    compare(tolerance, "output", found, &expected, FORWARD, &mut Vec::new())?;
     deviations.push(match &compiled {
         Compilation::Accepted(_) => Kind::Accepted.because("accepted as it stands"),
         Compilation::Refused(message, _) => Kind::Converted.because(message),
@@ -96,15 +104,19 @@ fn run_operator(
 }
 
 /// A refusal is a diagnostic of the catalogue, and not a bug of the compiler.
-pub(crate) fn is_refusal(message: String) -> Result<(), String> {
+pub(crate) fn is_refusal(message: &str) -> Result<(), String> {
     match message.contains("[NNZ0") && !message.contains("[NNZ09") {
         true => Ok(()),
-        false => Err(message),
+        false => Err(message.to_owned()),
     }
 }
 
 /// What an operator gives of dense operands.
-fn of_dense(inputs: &[Tensor], build: &Build, explicit: Option<&Build>) -> Result<Tensor, String> {
+pub(crate) fn of_dense(
+    inputs: &[Tensor],
+    build: &Build,
+    explicit: Option<&Build>,
+) -> Result<Tensor, String> {
     let dense = |tensor: &Tensor| Tensor { holds_ids: tensor.holds_ids, ..tensor.expanded() };
     let inputs: Vec<Tensor> = inputs.iter().map(dense).collect();
     let compiled =
@@ -112,17 +124,10 @@ fn of_dense(inputs: &[Tensor], build: &Build, explicit: Option<&Build>) -> Resul
     let values =
         evaluate(compiled.compiled(), &arrays(&inputs)?).map_err(|error| error.to_string())?;
     let found = values.output("o").ok_or("no output")?;
-    let dense = match found {
-        Array::Dense(dense) => Ok(dense.clone()),
-        Array::Csr(csr) => csr.to_dense(),
-        Array::RowSparse(rows) => rows.to_dense(),
-        Array::Ids(_) => return Err("ids".into()),
-    };
-    let dense = dense.map_err(|error| error.to_string())?;
     Ok(Tensor {
         storage: Some(Storage::Dense),
-        shape: dense.shape().to_vec(),
-        data: dense.values().iter().map(|&value| f64::from(value)).collect(),
+        shape: found.shape().to_vec(),
+        data: elements(found)?,
         ..Tensor::default()
     })
 }

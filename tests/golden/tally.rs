@@ -1,15 +1,18 @@
 //! What became of the cases of a file, counted.
 
 use crate::folder::say;
-use crate::reasons::file_is_done;
+use crate::reasons::Relaxes;
 use std::collections::{BTreeMap, BTreeSet};
+
+/// Why a case is different, and what is not held of it for that.
+pub(crate) type Reasons = BTreeMap<&'static str, BTreeSet<Relaxes>>;
 
 /// What became of one case.
 pub(crate) enum Outcome {
     /// As recorded.
     Passed,
     /// Different on purpose, in one way or several: why.
-    Reasons(BTreeSet<&'static str>),
+    Reasons(Reasons),
     /// What the case needs is in a list of things that are not built yet: its name.
     NotBuilt(String),
     /// Not as recorded, or not understood.
@@ -31,9 +34,31 @@ pub(crate) struct Tally {
     file: String,
     passed: usize,
     different: usize,
-    reasons: BTreeMap<&'static str, usize>,
+    relaxed: BTreeMap<Relaxes, usize>,
+    reasons: BTreeMap<&'static str, Reason>,
+    fallbacks: usize,
     not_built: BTreeMap<String, usize>,
     failures: Vec<String>,
+}
+
+/// As [`Tally::finish`], where there was a file to judge.
+pub(crate) fn finish(tally: Option<Tally>) {
+    if let Some(tally) = tally {
+        tally.finish();
+    }
+}
+
+/// How many cases a reason covered, and what it relaxed of how many.
+#[derive(Default)]
+struct Reason {
+    cases: usize,
+    relaxed: BTreeMap<Relaxes, usize>,
+}
+
+fn list<K: std::fmt::Display>(counts: &BTreeMap<K, usize>) -> String {
+    let counts: Vec<String> =
+        counts.iter().map(|(what, count)| format!("{what} {count}")).collect();
+    counts.join(", ")
 }
 
 impl Tally {
@@ -47,8 +72,16 @@ impl Tally {
             Outcome::Passed => self.passed += 1,
             Outcome::Reasons(reasons) => {
                 self.different += 1;
-                for reason in reasons {
-                    *self.reasons.entry(reason).or_default() += 1;
+                let all: BTreeSet<Relaxes> = reasons.values().flatten().copied().collect();
+                for relaxes in all {
+                    *self.relaxed.entry(relaxes).or_default() += 1;
+                }
+                for (why, relaxed) in reasons {
+                    let reason = self.reasons.entry(why).or_default();
+                    reason.cases += 1;
+                    for relaxes in relaxed {
+                        *reason.relaxed.entry(relaxes).or_default() += 1;
+                    }
                 }
             }
             Outcome::NotBuilt(what) => *self.not_built.entry(what).or_default() += 1,
@@ -56,9 +89,18 @@ impl Tally {
         }
     }
 
+    /// Counts a case that the reference meets by a fallback: it was refused, and met where a fallback is allowed.
+    pub(crate) fn add_fallback(&mut self) {
+        self.fallbacks += 1;
+    }
+
+    /// The reasons that covered a case.
+    pub(crate) fn reasons(&self) -> impl Iterator<Item = &'static str> {
+        self.reasons.keys().copied()
+    }
+
     /// Prints the counts, and fails if a case did.
     pub(crate) fn finish(self) {
-        file_is_done(&self.file);
         let not_built: usize = self.not_built.values().sum();
         let cases = self.passed + self.different + not_built + self.failures.len();
         let mut text = format!(
@@ -68,13 +110,19 @@ impl Tally {
             self.different,
             self.failures.len()
         );
-        for (reason, count) in &self.reasons {
-            text += &format!("\n  {count} because {reason}");
+        if self.fallbacks > 0 {
+            let count = self.fallbacks;
+            text += &format!("\n  {count} refused as they stand, and met with a fallback allowed");
+        }
+        if !self.relaxed.is_empty() {
+            text += &format!("\n  relaxed of those that are different: {}", list(&self.relaxed));
+        }
+        for (why, reason) in &self.reasons {
+            let (cases, relaxed) = (reason.cases, list(&reason.relaxed));
+            text += &format!("\n  {cases} because {why} ({relaxed})");
         }
         if !self.not_built.is_empty() {
-            let list: Vec<String> =
-                self.not_built.iter().map(|(what, count)| format!("{what} {count}")).collect();
-            text += &format!("\n  not built yet: {}", list.join(", "));
+            text += &format!("\n  not built yet: {}", list(&self.not_built));
         }
         say(&text);
         const SHOWN: usize = 40;

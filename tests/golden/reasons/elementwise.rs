@@ -43,8 +43,8 @@ pub(super) const REASONS: &[Reason] = &[
     },
     Reason {
         patterns: &["*_div.cd.*", "*_div.rd.*", "scatter_elemwise_div.*"],
-        kinds: &[Rule, GradientRule, Sparser, GradientSparser, ZeroForNan],
-        why: "the quotient of a sparse dividend stores what that stores, as `broadcast_div` does: what is not stored is 0, not 0/0",
+        kinds: &[Rule, GradientRule, Sparser, GradientSparser],
+        why: "the quotient of a sparse dividend stores what that stores, as the reference's `broadcast_div` does",
     },
     Reason {
         patterns: &["elemwise_div.rr.*", "power.rr.*"],
@@ -88,11 +88,6 @@ pub(super) const REASONS: &[Reason] = &[
         ],
         kinds: &[GradientStorage],
         why: "a gradient that is 0 everywhere is not computed: it is the zeros of the parameter's storage, which is dense in these cases",
-    },
-    Reason {
-        patterns: &["rint.*"],
-        kinds: &[Values],
-        why: "halves go to the even integer, as IEEE 754 and NumPy have it; the reference rounds them down",
     },
     Reason {
         patterns: &["sum.*", "mean.*", "norm.*", "max.*", "min.*", "nansum.*"],

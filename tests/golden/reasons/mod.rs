@@ -1,10 +1,11 @@
 //! Where the library differs from the reference on purpose, and why.
+//!
+//! A reason relaxes what is said of storage types, fallbacks and refusals, and never values: a recorded value that is not that of
+//! this library has another one in its place, which a [correction](crate::corrections) computes.
 
-use crate::folder::say;
-use crate::tally::Outcome;
+use crate::tally::{Outcome, Reasons};
 use nnz::core::storage::Storage;
-use std::collections::BTreeSet;
-use std::sync::{Mutex, PoisonError};
+use std::fmt;
 
 mod elementwise;
 mod graphs;
@@ -24,10 +25,6 @@ pub(crate) enum Kind {
     Sparser,
     /// A result has another storage type.
     Storage,
-    /// A sparse result stores nothing, so that it is 0, where the reference's is NaN.
-    ZeroForNan,
-    /// The values of a result.
-    Values,
     /// As `Rule`, of a gradient.
     GradientRule,
     /// As `Refused`, of a gradient.
@@ -36,31 +33,62 @@ pub(crate) enum Kind {
     GradientSparser,
     /// The storage type of a gradient.
     GradientStorage,
-    /// As `ZeroForNan`, of a gradient.
-    GradientZeroForNan,
-    /// The values of a gradient.
-    GradientValues,
     /// Accepted as it stands, where the reference refuses it.
     Accepted,
     /// Refused as it stands and computed on conversions where they are allowed, where the reference refuses it always.
     Converted,
 }
 
-/// One difference.
-pub(crate) struct Deviation {
-    kind: Kind,
-    message: String,
+/// What is not held of a case for a reason. All else is, values first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Relaxes {
+    /// That the operator is refused as it stands and takes a fallback, as in the reference: it needs none here.
+    Fallback,
+    /// The storage type of a result or a gradient.
+    Storage,
+    /// That it is accepted as it stands.
+    Acceptance,
+    /// That it is refused: its values are those of dense operands.
+    Refusal,
+    /// The values that are recorded: they are those of a correction.
+    Values,
 }
 
-impl Deviation {
-    pub(crate) fn kind(&self) -> Kind {
-        self.kind
+impl fmt::Display for Relaxes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Relaxes::Fallback => "fallback",
+            Relaxes::Storage => "storage",
+            Relaxes::Acceptance => "acceptance",
+            Relaxes::Refusal => "refusal",
+            Relaxes::Values => "values",
+        })
     }
+}
+
+/// One difference.
+pub(crate) enum Deviation {
+    /// One that needs a reason.
+    Differs(Kind, String),
+    /// Values are those of a correction: why.
+    Corrected(&'static str),
 }
 
 impl Kind {
     pub(crate) fn because(self, message: impl Into<String>) -> Deviation {
-        Deviation { kind: self, message: message.into() }
+        Deviation::Differs(self, message.into())
+    }
+
+    /// What is not held of a case that differs so.
+    pub(crate) fn relaxes(self) -> Relaxes {
+        match self {
+            Kind::Rule | Kind::GradientRule => Relaxes::Fallback,
+            Kind::Refused | Kind::GradientRefused => Relaxes::Acceptance,
+            Kind::Sparser | Kind::Storage | Kind::GradientSparser | Kind::GradientStorage => {
+                Relaxes::Storage
+            }
+            Kind::Accepted | Kind::Converted => Relaxes::Refusal,
+        }
     }
 }
 
@@ -69,6 +97,11 @@ struct Reason {
     patterns: &'static [&'static str],
     kinds: &'static [Kind],
     why: &'static str,
+}
+
+/// Why, of each reason.
+pub(crate) fn whys() -> impl Iterator<Item = &'static str> {
+    reasons().map(|reason| reason.why)
 }
 
 /// The reasons, one file a family of operators.
@@ -98,20 +131,24 @@ pub(crate) fn judge(names: &[impl AsRef<str>], deviations: Vec<Deviation>) -> Ou
 pub(crate) fn judge_each<N: AsRef<[S]>, S: AsRef<str>>(
     deviations: impl IntoIterator<Item = (N, Deviation)>,
 ) -> Outcome {
-    let mut covered = BTreeSet::new();
+    let mut covered = Reasons::new();
     let mut failures = Vec::new();
     for (names, deviation) in deviations {
-        let names = names.as_ref();
-        let reason = reasons().find(|reason| {
-            let covers = |pattern: &&str| names.iter().any(|name| matches(pattern, name.as_ref()));
-            reason.kinds.contains(&deviation.kind) && reason.patterns.iter().any(covers)
-        });
-        match reason {
-            Some(reason) => {
-                USED.lock().unwrap_or_else(PoisonError::into_inner).insert(reason.why);
-                covered.insert(reason.why);
+        let (kind, message) = match deviation {
+            Deviation::Differs(kind, message) => (kind, message),
+            Deviation::Corrected(why) => {
+                covered.entry(why).or_default().insert(Relaxes::Values);
+                continue;
             }
-            None => failures.push(format!("{:?}: {}", deviation.kind, deviation.message)),
+        };
+        let covers = |reason: &&Reason| {
+            reason.kinds.contains(&kind) && matches_any(reason.patterns, names.as_ref())
+        };
+        match reasons().find(covers) {
+            Some(reason) => {
+                covered.entry(reason.why).or_default().insert(kind.relaxes());
+            }
+            None => failures.push(format!("{kind:?}: {message}")),
         }
     }
     match (failures.is_empty(), covered.is_empty()) {
@@ -128,38 +165,9 @@ pub(crate) fn operator_name(op: &str, stypes: impl IntoIterator<Item = Storage>)
     format!("{op}.{letters}.")
 }
 
-/// The reasons that covered a deviation so far, and the files that were run.
-static USED: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
-static RUN: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
-
-/// The files whose cases are judged by the reasons.
-const FILES: [&str; 12] = [
-    "broadcast",
-    "dot",
-    "elemwise",
-    "graphs",
-    "infer",
-    "nn",
-    "reduce",
-    "refusals",
-    "scalar",
-    "storage",
-    "structure",
-    "unary",
-];
-
-/// Notes that all cases of a file were judged. After the last file it is said which reasons covered nothing: they can go,
-/// unless other files of the same form need them.
-pub(crate) fn file_is_done(file: &str) {
-    let mut run = RUN.lock().unwrap_or_else(PoisonError::into_inner);
-    if !FILES.contains(&file) || !run.insert(file.to_owned()) || run.len() < FILES.len() {
-        return;
-    }
-    let used = USED.lock().unwrap_or_else(PoisonError::into_inner);
-    let unused: Vec<&str> =
-        reasons().map(|reason| reason.why).filter(|why| !used.contains(why)).collect();
-    let lines: String = unused.iter().map(|why| format!("\n  {why}")).collect();
-    say(&format!("golden reasons: {} of {} cover no case{lines}", unused.len(), reasons().count()));
+/// Whether one of the names matches one of the patterns.
+pub(crate) fn matches_any(patterns: &[&str], names: &[impl AsRef<str>]) -> bool {
+    patterns.iter().any(|pattern| names.iter().any(|name| matches(pattern, name.as_ref())))
 }
 
 /// Whether an id matches a pattern.

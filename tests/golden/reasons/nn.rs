@@ -44,23 +44,6 @@ pub(super) const REASONS: &[Reason] = &[
         why: "a prediction that is what was given keeps its storage",
     },
     Reason {
-        patterns: &[
-            "LogisticRegressionOutput.*.one_output",
-            "LogisticRegressionOutput.*.label_rank1",
-            "LogisticRegressionOutput.*.rank1",
-            "LogisticRegressionOutput.*.3d",
-            "LogisticRegressionOutput.cd",
-            "graphs/linear.*.LogisticRegressionOutput",
-        ],
-        kinds: &[GradientValues],
-        why: "the labels of a logistic loss are probabilities, and -1 the negative class: other negative numbers count as 0",
-    },
-    Reason {
-        patterns: &["MAERegressionOutput.*"],
-        kinds: &[GradientValues],
-        why: "where prediction and label are equal the slope of the absolute error is 0; the reference takes that of one side",
-    },
-    Reason {
         patterns: &["L2Normalization.*"],
         kinds: &[Rule, GradientRule, Sparser],
         why: "a quotient stores what its dividend stores",
@@ -89,11 +72,6 @@ pub(super) const REASONS: &[Reason] = &[
         patterns: &["SVMOutput.c*", "SVMOutput.r*"],
         kinds: &[Rule, Sparser],
         why: "a prediction that is what was given keeps its storage",
-    },
-    Reason {
-        patterns: &["SoftmaxOutput.dc*"],
-        kinds: &[GradientValues],
-        why: "the cross entropy with targets that do not add up to 1 has their sum in its gradient: the reference leaves it out",
     },
     Reason { patterns: &["Cast.*"], kinds: &[Sparser], why: "a cast keeps the storage" },
     Reason {

@@ -1,58 +1,64 @@
 //! Element-wise operators, reductions and conversions.
 
-use super::{Build, Given, apply, plain, with};
+use super::{Build, Given, Make, Recipe, apply, built, plain, with};
 use nnz::core::ir::{AttributeValue, Attributes, List, Number, Place};
 use nnz::core::operators::{Kind, find};
-use nnz::core::storage::Storage;
 
-pub(super) fn known(op: &str, given: &Given<'_>) -> Option<Build> {
-    Some(match op {
-        "_scatter_plus_scalar" => stored_with_number("add", given)?,
-        "_scatter_minus_scalar" => stored_with_number("subtract", given)?,
-        "_rminus_scalar" => with_number("subtract", given, true)?,
-        "_rdiv_scalar" => with_number("divide", given, true)?,
-        "_rpower_scalar" => with_number("power", given, true)?,
-        _ if op.ends_with("_scalar") => {
-            with_number(binary(op.strip_suffix("_scalar")?)?, given, false)?
-        }
-        "smooth_l1" => with("smooth_l1", &[("scale", number(given, "scalar")?)]),
-        "_contrib_quadratic" => with(
-            "quadratic",
-            &[("a", number(given, "a")?), ("b", number(given, "b")?), ("c", number(given, "c")?)],
-        ),
-        "clip" => {
-            with("clip", &[("lower", number(given, "a_min")?), ("upper", number(given, "a_max")?)])
-        }
-        "_contrib_gradientmultiplier" => {
-            with("scale_gradient", &[("factor", number(given, "scalar")?)])
-        }
-        "add_n" => {
-            given.get("num_args");
-            plain("add_n")
-        }
-        "_copy" => Box::new(|_, operands| operands[0]),
-        "BlockGrad" => plain("stop_gradient"),
-        "fix" => plain("trunc"),
-        "_contrib_round_ste" => plain("round_ste"),
-        "_contrib_sign_ste" => plain("sign_ste"),
-        "_square_sum" => reduction("square_sum", given),
-        "sum" | "mean" | "norm" | "prod" | "nansum" | "max" | "min" => {
-            reduction(find(op)?.name, given)
-        }
-        "cast_storage" | "assign" => match given.storage("stype")? {
-            Storage::Dense => plain("dense"),
-            Storage::Csr => plain("csr"),
-            Storage::RowSparse => plain("row_sparse"),
-        },
-        "Activation" => match given.get("act_type").as_str()? {
-            "softrelu" => plain("softplus"),
-            function => plain(unary(function)?),
-        },
-        _ => match binary(op) {
-            Some(name) => plain(name),
-            None => plain(unary(op)?),
-        },
+/// Operators by the reference's names.
+pub(super) const RECIPES: &[(&str, Make)] = &[
+    ("_scatter_plus_scalar", |given| built(stored_with_number("add", given)?)),
+    ("_scatter_minus_scalar", |given| built(stored_with_number("subtract", given)?)),
+    ("_rminus_scalar", |given| built(with_number("subtract", given, true)?)),
+    ("_rdiv_scalar", |given| built(with_number("divide", given, true)?)),
+    ("_rpower_scalar", |given| built(with_number("power", given, true)?)),
+    ("smooth_l1", |given| built(with("smooth_l1", &[("scale", number(given, "scalar")?)]))),
+    ("_contrib_quadratic", |given| {
+        let [a, b, c] = [number(given, "a")?, number(given, "b")?, number(given, "c")?];
+        built(with("quadratic", &[("a", a), ("b", b), ("c", c)]))
+    }),
+    ("clip", |given| {
+        let limits = [("lower", number(given, "a_min")?), ("upper", number(given, "a_max")?)];
+        built(with("clip", &limits))
+    }),
+    ("_contrib_gradientmultiplier", |given| {
+        built(with("scale_gradient", &[("factor", number(given, "scalar")?)]))
+    }),
+    ("add_n", |given| {
+        given.get("num_args");
+        built(plain("add_n"))
+    }),
+    ("_copy", |_| built(Box::new(|_, operands| operands[0]))),
+    ("BlockGrad", |_| built(plain("stop_gradient"))),
+    ("fix", |_| built(plain("trunc"))),
+    ("_contrib_round_ste", |_| built(plain("round_ste"))),
+    ("_contrib_sign_ste", |_| built(plain("sign_ste"))),
+    ("_square_sum", |given| built(reduction("square_sum", given))),
+    ("sum", |given| built(reduction("sum", given))),
+    ("mean", |given| built(reduction("mean", given))),
+    ("norm", |given| built(reduction("norm", given))),
+    ("prod", |given| built(reduction("prod", given))),
+    ("nansum", |given| built(reduction("nansum", given))),
+    ("max", |given| built(reduction("max", given))),
+    ("min", |given| built(reduction("min", given))),
+    ("cast_storage", cast),
+    ("assign", cast),
+    ("Activation", |given| match given.get("act_type").as_str()? {
+        "softrelu" => built(plain("softplus")),
+        function => built(plain(unary(function)?)),
+    }),
+];
+
+/// Functions whose names here follow from those of the reference.
+pub(super) fn by_name(op: &str, given: &Given<'_>) -> Option<Recipe> {
+    built(match (op.strip_suffix("_scalar"), binary(op)) {
+        (Some(op), _) => with_number(binary(op)?, given, false)?,
+        (_, Some(name)) => plain(name),
+        _ => plain(unary(op)?),
     })
+}
+
+fn cast(given: &Given<'_>) -> Option<Recipe> {
+    built(plain(given.storage("stype")?.name()))
 }
 
 /// Functions of one operand that are called the same.

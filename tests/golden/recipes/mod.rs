@@ -1,6 +1,8 @@
 //! What the reference's operators are in this language: one line each.
 
 use crate::case::{Tensor, number, storage};
+use crate::reasons::Relaxes;
+use crate::tally::Outcome;
 use nnz::core::ir::{AttributeValue, Attributes, Graph, List, Place, ValueId};
 use nnz::core::operators::find;
 use nnz::core::storage::Storage;
@@ -13,7 +15,7 @@ mod nn;
 mod structure;
 
 /// Operators of the reference that are not built yet.
-pub(crate) fn not_built() -> impl Iterator<Item = &'static str> {
+fn not_built() -> impl Iterator<Item = &'static str> {
     [structure::NOT_BUILT, nn::NOT_BUILT].into_iter().flatten().copied()
 }
 
@@ -39,6 +41,17 @@ pub(crate) enum Recipe {
 impl Recipe {
     fn built(build: impl Fn(&mut Graph, &[ValueId]) -> ValueId + 'static) -> Self {
         Recipe::Built { build: Box::new(build), explicit: None, loss: None, of_pattern: None }
+    }
+
+    /// What becomes of a case of an operator that is not built.
+    pub(crate) fn outcome(self) -> Outcome {
+        match self {
+            Recipe::NotOffered(why) => {
+                Outcome::Reasons([(why, [Relaxes::Acceptance].into())].into())
+            }
+            Recipe::NotBuilt(what) => Outcome::NotBuilt(what),
+            Recipe::Built { .. } => Outcome::Failed("a recipe that nobody made".into()),
+        }
     }
 
     fn loss(build: Build, loss: impl Fn(&mut Graph, &[ValueId]) -> ValueId + 'static) -> Self {
@@ -157,30 +170,41 @@ pub(crate) fn mark_ids<'a>(op: &str, inputs: impl Iterator<Item = &'a mut Tensor
     }
 }
 
-fn known(op: &str, given: &Given<'_>) -> Option<Recipe> {
-    if op == "dot" {
-        return Some(dot(given));
-    }
-    if let Some(recipe) = structure::known(op, given).or_else(|| nn::known(op, given)) {
-        return Some(recipe);
-    }
-    let build = elementwise::known(op, given)?;
-    Some(Recipe::Built { build, explicit: None, loss: None, of_pattern: None })
+/// Makes the recipe of an operator from its attributes; `None` where they are not understood.
+type Make = fn(&Given<'_>) -> Option<Recipe>;
+
+/// The operators that are listed, and why some are not offered.
+pub(crate) fn listed() -> impl Iterator<Item = &'static str> {
+    let not_offered = nn::NOT_OFFERED.iter().map(|(op, _)| *op);
+    named().map(|(op, _)| op).chain(not_built()).chain(not_offered)
 }
 
-fn dot(given: &Given<'_>) -> Recipe {
+/// Every operator that has a recipe in a table.
+fn named() -> impl Iterator<Item = (&'static str, Make)> {
+    let tables = [&[("dot", dot as Make)], elementwise::RECIPES, structure::RECIPES, nn::RECIPES];
+    tables.into_iter().flatten().copied()
+}
+
+fn known(op: &str, given: &Given<'_>) -> Option<Recipe> {
+    match named().find(|(name, _)| *name == op) {
+        Some((_, make)) => make(given),
+        None => elementwise::by_name(op, given),
+    }
+}
+
+fn dot(given: &Given<'_>) -> Option<Recipe> {
     let mut attributes = Attributes::default();
     for (name, theirs) in [("transpose_lhs", "transpose_a"), ("transpose_rhs", "transpose_b")] {
         attributes.set(name, AttributeValue::Flag(given.flag(theirs)));
     }
     let Some(out) = given.storage("forward_stype") else {
-        return Recipe::built(move |graph, operands| {
+        return Some(Recipe::built(move |graph, operands| {
             apply(graph, "dot", operands, attributes.clone())
-        });
+        }));
     };
     let mut requested = attributes.clone();
     requested.set("out", AttributeValue::Storage(out));
-    Recipe::Built {
+    Some(Recipe::Built {
         build: Box::new(move |graph, operands| apply(graph, "dot", operands, requested.clone())),
         explicit: Some(Box::new(move |graph, operands| {
             let product = apply(graph, "dot", operands, attributes.clone());
@@ -188,7 +212,7 @@ fn dot(given: &Given<'_>) -> Recipe {
         })),
         loss: None,
         of_pattern: None,
-    }
+    })
 }
 
 /// An operator of the table. Operators that are given in the wrong number are left to the compiler.
@@ -198,6 +222,14 @@ fn apply(graph: &mut Graph, name: &str, operands: &[ValueId], attributes: Attrib
     let fits = operator.chain.is_some() || arity.contains(&operands.len());
     assert!(fits, "{} operands of `{name}`", operands.len());
     graph.apply(operator, operands.to_vec(), attributes, Place::default())
+}
+
+fn call(graph: &mut Graph, name: &str, operands: &[ValueId]) -> ValueId {
+    apply(graph, name, operands, Attributes::default())
+}
+
+fn built(build: Build) -> Option<Recipe> {
+    Some(Recipe::Built { build, explicit: None, loss: None, of_pattern: None })
 }
 
 fn plain(name: &'static str) -> Build {

@@ -1,6 +1,6 @@
 //! Layers and losses.
 
-use super::{Build, Given, Recipe, apply};
+use super::{Build, Given, Make, Recipe, apply, call};
 use nnz::core::ir::{AttributeValue, Attributes, Graph, Place, ValueId};
 use nnz::core::passes::infer_shapes;
 use nnz::core::shapes::Dim;
@@ -24,15 +24,16 @@ pub(super) fn ids_of(op: &str) -> &'static [usize] {
     }
 }
 
-pub(super) fn known(op: &str, given: &Given<'_>) -> Option<Recipe> {
-    Some(match op {
-        "FullyConnected" => {
-            // The shapes of the operands say both.
-            given.integer("num_hidden");
-            given.flag("no_bias");
-            Recipe::built(|graph, operands| call(graph, "fully_connected", operands))
-        }
-        "L2Normalization" => Recipe::built(|graph, operands| {
+/// Operators by the reference's names.
+pub(super) const RECIPES: &[(&str, Make)] = &[
+    ("FullyConnected", |given| {
+        // The shapes of the operands say both.
+        given.integer("num_hidden");
+        given.flag("no_bias");
+        Some(Recipe::built(|graph, operands| call(graph, "fully_connected", operands)))
+    }),
+    ("L2Normalization", |_| {
+        Some(Recipe::built(|graph, operands| {
             let mut by_rows = Attributes::default();
             by_rows.set("axis", AttributeValue::Integer(1));
             by_rows.set("keepdims", AttributeValue::Flag(true));
@@ -40,64 +41,67 @@ pub(super) fn known(op: &str, given: &Given<'_>) -> Option<Recipe> {
             let squares = with_number(graph, "add", squares, 1e-10);
             let norm = call(graph, "sqrt", &[squares]);
             call(graph, "divide", &[operands[0], norm])
-        }),
-        "log_softmax" => match given.integer("axis") {
-            None | Some(-1 | 1) => Recipe::built(|graph, operands| {
-                // One number for each row, which is a column of the transpose.
-                let total = call(graph, "logsumexp", operands);
-                let turned = call(graph, "transpose", operands);
-                let difference = call(graph, "subtract", &[turned, total]);
-                call(graph, "transpose", &[difference])
-            }),
-            Some(0) => Recipe::built(|graph, operands| {
-                let turned = call(graph, "transpose", operands);
-                let total = call(graph, "logsumexp", &[turned]);
-                call(graph, "subtract", &[operands[0], total])
-            }),
-            _ => return None,
-        },
-        "LinearRegressionOutput" => regression(given, "squared_error", None),
-        "MAERegressionOutput" => regression(given, "absolute_error", None),
-        "LogisticRegressionOutput" => regression(given, "logistic", Some("sigmoid")),
-        "MakeLoss" => make_loss(given)?,
-        "Embedding" | "_contrib_SparseEmbedding" => {
-            // The shape of the table says both, and its gradient stores the rows of the ids whatever is asked for.
-            given.integer("input_dim");
-            given.integer("output_dim");
-            given.flag("sparse_grad");
-            let clips = op == "Embedding";
-            Recipe::built(move |graph, operands| {
-                // The reference clips ids for a dense table, and refuses them for a row_sparse one.
-                let mut clip = Attributes::default();
-                clip.set("clip", AttributeValue::Flag(true));
-                match clips && graph.storage(operands[1]) == Storage::Dense {
-                    true => apply(graph, "take", &[operands[1], operands[0]], clip),
-                    false => call(graph, "embedding", operands),
-                }
-            })
-        }
-        "softmax_cross_entropy" => Recipe::built(|graph, operands| {
+        }))
+    }),
+    ("log_softmax", |given| match given.integer("axis") {
+        None | Some(-1 | 1) => Some(Recipe::built(|graph, operands| {
+            // One number for each row, which is a column of the transpose.
+            let total = call(graph, "logsumexp", operands);
+            let turned = call(graph, "transpose", operands);
+            let difference = call(graph, "subtract", &[turned, total]);
+            call(graph, "transpose", &[difference])
+        })),
+        Some(0) => Some(Recipe::built(|graph, operands| {
+            let turned = call(graph, "transpose", operands);
+            let total = call(graph, "logsumexp", &[turned]);
+            call(graph, "subtract", &[operands[0], total])
+        })),
+        _ => None,
+    }),
+    ("LinearRegressionOutput", |given| Some(regression(given, "squared_error", None))),
+    ("MAERegressionOutput", |given| Some(regression(given, "absolute_error", None))),
+    ("LogisticRegressionOutput", |given| Some(regression(given, "logistic", Some("sigmoid")))),
+    ("MakeLoss", make_loss),
+    ("Embedding", |given| Some(embedding(given, true))),
+    ("_contrib_SparseEmbedding", |given| Some(embedding(given, false))),
+    ("softmax_cross_entropy", |_| {
+        Some(Recipe::built(|graph, operands| {
             let n = sizes(graph, operands[0])[0];
             let loss = call(graph, "softmax_cross_entropy", operands);
             with_number(graph, "multiply", loss, n)
-        }),
-        "SVMOutput" => {
-            let margin = given.number("margin").unwrap_or(1.0);
-            let scale = given.number("regularization_coefficient").unwrap_or(1.0);
-            let (name, power) = match given.flag("use_linear") {
-                true => ("hinge", margin),
-                false => ("squared_hinge", margin * margin),
-            };
-            Recipe::loss(identity(), move |graph, operands| {
-                let shape = sizes(graph, operands[0]);
-                let targets = one_hot(graph, operands[1], shape[1]);
-                let score = with_number(graph, "divide", operands[0], margin);
-                let loss = call(graph, name, &[score, targets]);
-                with_number(graph, "multiply", loss, shape[0] * scale * power)
-            })
+        }))
+    }),
+    ("SVMOutput", |given| {
+        let margin = given.number("margin").unwrap_or(1.0);
+        let scale = given.number("regularization_coefficient").unwrap_or(1.0);
+        let (name, power) = match given.flag("use_linear") {
+            true => ("hinge", margin),
+            false => ("squared_hinge", margin * margin),
+        };
+        Some(Recipe::loss(identity(), move |graph, operands| {
+            let shape = sizes(graph, operands[0]);
+            let targets = one_hot(graph, operands[1], shape[1]);
+            let score = with_number(graph, "divide", operands[0], margin);
+            let loss = call(graph, name, &[score, targets]);
+            with_number(graph, "multiply", loss, shape[0] * scale * power)
+        }))
+    }),
+    ("SoftmaxOutput", softmax_output),
+];
+
+/// Rows of a table by ids. The reference clips ids for a dense table where `clips`, and refuses them for a row_sparse one.
+fn embedding(given: &Given<'_>, clips: bool) -> Recipe {
+    // The shape of the table says both, and its gradient stores the rows of the ids whatever is asked for.
+    given.integer("input_dim");
+    given.integer("output_dim");
+    given.flag("sparse_grad");
+    Recipe::built(move |graph, operands| {
+        let mut clip = Attributes::default();
+        clip.set("clip", AttributeValue::Flag(true));
+        match clips && graph.storage(operands[1]) == Storage::Dense {
+            true => apply(graph, "take", &[operands[1], operands[0]], clip),
+            false => call(graph, "embedding", operands),
         }
-        "SoftmaxOutput" => softmax_output(given)?,
-        _ => return None,
     })
 }
 
@@ -241,10 +245,6 @@ fn identity() -> Build {
 /// A function of the first operand.
 fn of_first(name: &'static str) -> Build {
     Box::new(move |graph, operands| call(graph, name, &operands[..1]))
-}
-
-fn call(graph: &mut Graph, name: &str, operands: &[ValueId]) -> ValueId {
-    apply(graph, name, operands, Attributes::default())
 }
 
 fn with_number(graph: &mut Graph, name: &str, value: ValueId, number: f64) -> ValueId {

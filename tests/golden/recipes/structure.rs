@@ -1,76 +1,62 @@
 //! Operators that move elements.
 
 use super::elementwise::reduction;
-use super::{Given, Recipe, apply, plain};
-use nnz::core::ir::{AttributeValue, Attributes, Graph, Place, ValueId};
+use super::{Given, Make, Recipe, apply, built, call, plain};
+use nnz::core::ir::{AttributeValue, Attributes, Place};
 
 /// Operators of the reference that are not built yet.
 pub(super) const NOT_BUILT: &[&str] = &["SliceChannel", "sort", "topk"];
 
-pub(super) fn known(op: &str, given: &Given<'_>) -> Option<Recipe> {
-    Some(match op {
-        "slice" => with("slice", given.lists(["begin", "end", "step"])),
-        "slice_axis" => {
-            let axis = AttributeValue::Integer(given.integer("axis").unwrap_or(0));
-            let mut attributes = given.lists(["begin", "end"]);
-            attributes.push(("axis", axis));
-            with("slice_axis", attributes)
-        }
-        "slice_like" => with("slice_like", given.lists(["axes"])),
-        "Concat" => {
-            given.get("num_args");
-            let axis = AttributeValue::Integer(given.integer("dim").unwrap_or(1));
-            with("concat", vec![("axis", axis)])
-        }
-        // A conversion to the storage of the second operand.
-        "_identity_with_attr_like_rhs" => Recipe::built(|graph, operands| {
+/// Operators by the reference's names.
+pub(super) const RECIPES: &[(&str, Make)] = &[
+    ("slice", |given| with("slice", given.lists(["begin", "end", "step"]))),
+    ("slice_axis", |given| {
+        let axis = AttributeValue::Integer(given.integer("axis").unwrap_or(0));
+        let mut attributes = given.lists(["begin", "end"]);
+        attributes.push(("axis", axis));
+        with("slice_axis", attributes)
+    }),
+    ("slice_like", |given| with("slice_like", given.lists(["axes"]))),
+    ("Concat", |given| {
+        given.get("num_args");
+        let axis = AttributeValue::Integer(given.integer("dim").unwrap_or(1));
+        with("concat", vec![("axis", axis)])
+    }),
+    // A conversion to the storage of the second operand.
+    ("_identity_with_attr_like_rhs", |_| {
+        Some(Recipe::built(|graph, operands| {
             let storage = graph.storage(operands[1]).name();
-            apply(graph, storage, &operands[..1], Attributes::default())
-        }),
-        "Reshape" => with("reshape", given.lists(["shape"])),
-        "Flatten" => built(plain("flatten")),
-        "expand_dims" => with("expand_dims", integers(given, [("axis", "axis")])),
-        "SwapAxis" => with("swap_axes", integers(given, [("dim1", "first"), ("dim2", "second")])),
-        "reverse" => with("reverse", given.lists(["axis"])),
-        "tile" => with("tile", given.lists(["reps"])),
-        "repeat" => with("repeat", integers(given, [("repeats", "repeats"), ("axis", "axis")])),
-        "stack" => {
-            given.get("num_args");
-            let axis = AttributeValue::Integer(given.integer("axis").unwrap_or(0));
-            Recipe::built(move |graph, operands| {
-                let axis = Attributes::from(&[("axis", axis)][..]);
-                let operands: Vec<_> = (operands.iter())
-                    .map(|operand| apply(graph, "expand_dims", &[*operand], axis.clone()))
-                    .collect();
-                apply(graph, "concat", &operands, axis)
-            })
-        }
-        "argmax" => with("argmax", given.lists(["axis"])),
-        "argmin" => with("argmin", given.lists(["axis"])),
-        "_sparse_retain" => built(plain("retain")),
-        "take" | "pick" => {
-            let name = if op == "take" { "take" } else { "pick" };
-            let mut attributes = Vec::new();
-            if let Some(axis) = given.integer("axis") {
-                attributes.push(("axis", AttributeValue::Integer(axis)));
-            }
-            if given.flag("keepdims") {
-                attributes.push(("keepdims", AttributeValue::Flag(true)));
-            }
-            // Both operators clip where nothing is said.
-            match given.get("mode").as_str() {
-                None | Some("clip") => attributes.push(("clip", AttributeValue::Flag(true))),
-                Some("wrap") => attributes.push(("wrap", AttributeValue::Flag(true))),
-                Some("raise") => {}
-                _ => return None,
-            }
-            with(name, attributes)
-        }
-        // The element of a row, less 1 where none is stored.
-        "_contrib_edge_id" => Recipe::built(|graph, operands| {
-            let call = |graph: &mut Graph, name: &str, operands: &[ValueId]| {
-                apply(graph, name, operands, Attributes::default())
-            };
+            call(graph, storage, &operands[..1])
+        }))
+    }),
+    ("Reshape", |given| with("reshape", given.lists(["shape"]))),
+    ("Flatten", |_| built(plain("flatten"))),
+    ("expand_dims", |given| with("expand_dims", integers(given, [("axis", "axis")]))),
+    ("SwapAxis", |given| {
+        with("swap_axes", integers(given, [("dim1", "first"), ("dim2", "second")]))
+    }),
+    ("reverse", |given| with("reverse", given.lists(["axis"]))),
+    ("tile", |given| with("tile", given.lists(["reps"]))),
+    ("repeat", |given| with("repeat", integers(given, [("repeats", "repeats"), ("axis", "axis")]))),
+    ("stack", |given| {
+        given.get("num_args");
+        let axis = AttributeValue::Integer(given.integer("axis").unwrap_or(0));
+        Some(Recipe::built(move |graph, operands| {
+            let axis = Attributes::from(&[("axis", axis)][..]);
+            let operands: Vec<_> = (operands.iter())
+                .map(|operand| apply(graph, "expand_dims", &[*operand], axis.clone()))
+                .collect();
+            apply(graph, "concat", &operands, axis)
+        }))
+    }),
+    ("argmax", |given| with("argmax", given.lists(["axis"]))),
+    ("argmin", |given| with("argmin", given.lists(["axis"]))),
+    ("_sparse_retain", |_| built(plain("retain"))),
+    ("take", |given| lookup("take", given)),
+    ("pick", |given| lookup("pick", given)),
+    // The element of a row, less 1 where none is stored.
+    ("_contrib_edge_id", |_| {
+        Some(Recipe::built(|graph, operands| {
             let rows = call(graph, "take", &operands[..2]);
             let pattern = call(graph, "pattern", &[rows]);
             let values = call(graph, "pick", &[rows, operands[2]]);
@@ -78,27 +64,44 @@ pub(super) fn known(op: &str, given: &Given<'_>) -> Option<Recipe> {
             let one = graph.constant(1.0, Place::default());
             let missing = call(graph, "subtract", &[one, stored]);
             call(graph, "subtract", &[values, missing])
-        }),
-        "_contrib_getnnz" => Recipe::Built {
+        }))
+    }),
+    ("_contrib_getnnz", |given| {
+        Some(Recipe::Built {
             build: reduction("count_stored", given),
             explicit: None,
             loss: None,
             of_pattern: Some(reduction("sum", given)),
-        },
-        "where" => built(plain("select")),
-        "zeros_like" => built(plain("zeros_like")),
-        "transpose" => built(plain("transpose")),
-        "softmax" => match given.get("axis").as_i64() {
-            None | Some(-1 | 1) => built(plain("softmax")),
-            Some(0) => Recipe::built(|graph, operands| {
-                let turned = apply(graph, "transpose", operands, Attributes::default());
-                let softmax = apply(graph, "softmax", &[turned], Attributes::default());
-                apply(graph, "transpose", &[softmax], Attributes::default())
-            }),
-            _ => return None,
-        },
+        })
+    }),
+    ("where", |_| built(plain("select"))),
+    ("zeros_like", |_| built(plain("zeros_like"))),
+    ("transpose", |_| built(plain("transpose"))),
+    ("softmax", |given| match given.get("axis").as_i64() {
+        None | Some(-1 | 1) => built(plain("softmax")),
+        Some(0) => Some(Recipe::built(|graph, operands| {
+            let turned = call(graph, "transpose", operands);
+            let softmax = call(graph, "softmax", &[turned]);
+            call(graph, "transpose", &[softmax])
+        })),
+        _ => None,
+    }),
+];
+
+/// Elements by ids.
+fn lookup(name: &'static str, given: &Given<'_>) -> Option<Recipe> {
+    let mut attributes = integers(given, [("axis", "axis")]);
+    if given.flag("keepdims") {
+        attributes.push(("keepdims", AttributeValue::Flag(true)));
+    }
+    // Both operators clip where nothing is said.
+    match given.get("mode").as_str() {
+        None | Some("clip") => attributes.push(("clip", AttributeValue::Flag(true))),
+        Some("wrap") => attributes.push(("wrap", AttributeValue::Flag(true))),
+        Some("raise") => {}
         _ => return None,
-    })
+    }
+    with(name, attributes)
 }
 
 /// Integers that are given, by the reference's names and ours.
@@ -120,10 +123,6 @@ pub(super) fn ids_of(op: &str) -> &'static [usize] {
 }
 
 /// An operator with attributes.
-fn with(name: &'static str, attributes: Vec<(&'static str, AttributeValue)>) -> Recipe {
+fn with(name: &'static str, attributes: Vec<(&'static str, AttributeValue)>) -> Option<Recipe> {
     built(super::with(name, &attributes))
-}
-
-fn built(build: super::Build) -> Recipe {
-    Recipe::Built { build, explicit: None, loss: None, of_pattern: None }
 }
