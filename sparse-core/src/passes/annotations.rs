@@ -126,7 +126,7 @@ fn check_type(
         let message =
             format!("`{name}` is annotated `{element}`, but its elements are `{}`", value.element);
         let help = format!("write `{}` here, or leave the element type out", value.element);
-        return Err(Diagnostic::new(Code::ElementMismatch, annotation.place, message).help(help));
+        return Err(Diagnostic::new(Code::AnnotatedElement, annotation.place, message).help(help));
     }
     let allowed = graph.fallback != Fallback::Deny && found == Storage::Dense;
     match found == wanted {
@@ -150,7 +150,7 @@ fn warn(graph: &Graph, name: &str, annotation: &Annotation, diagnostics: &mut Ve
         let message = format!(
             "fallback: `{name}` is annotated `{wanted}`, but its storage is `dense`: it is converted"
         );
-        diagnostics.push(Diagnostic::new(Code::FallbackInserted, annotation.place, message));
+        diagnostics.push(Diagnostic::new(Code::ConvertedBack, annotation.place, message));
     }
 }
 
@@ -226,8 +226,8 @@ mod tests {
         assert_eq!(
             warned,
             [
-                "[NNZ0305] fallback: `log` of a `csr` value would be dense: n × d f32 instead of 8·nnz(x) bytes",
-                "[NNZ0305] fallback: `o` is annotated `csr`, but its storage is `dense`: it is converted",
+                "[NNZ0305] fallback: `log` of a `csr` value would be dense: n × d f32, 4·n·d bytes, instead of 8·nnz(x) bytes",
+                "[NNZ0311] fallback: `o` is annotated `csr`, but its storage is `dense`: it is converted",
             ]
         );
     }
@@ -248,7 +248,7 @@ mod tests {
         assert_eq!(
             warned,
             [
-                "[NNZ0305] fallback: `o` is annotated `csr`, but its storage is `dense`: it is converted"
+                "[NNZ0311] fallback: `o` is annotated `csr`, but its storage is `dense`: it is converted"
             ]
         );
         let (_, refused) = claimed("", "exp(u)", 2, Some(0));

@@ -1,19 +1,19 @@
 //! Reverse-mode differentiation: gradients are formulas over the same operators, inferred by the same rules.
 
+use super::dense_gradient::dense_gradient;
 use super::separate::make_distinct;
 use super::{infer_shapes, infer_storage, masked};
 use crate::diagnostics::{Code, Diagnostic};
 use crate::formula::{AttributeFormula, Formula};
 use crate::ir::{Apply, AttributeValue, Attributes, Graph, Kind, Number, Place, ValueId};
 use crate::operators::{self, AttributeKind};
-use crate::shapes::show;
 use crate::storage::Storage;
 
 /// What a use of a value adds to its gradient, and which use it is.
 #[derive(Clone, Copy)]
-struct Contribution {
-    gradient: ValueId,
-    user: ValueId,
+pub(super) struct Contribution {
+    pub(super) gradient: ValueId,
+    pub(super) user: ValueId,
 }
 
 /// Appends the gradient of the sum of the losses with respect to every parameter that is not frozen.
@@ -28,6 +28,8 @@ pub fn differentiate(graph: &mut Graph) -> Vec<Diagnostic> {
         return diagnostics;
     }
     let reaches = reached_from(graph, &trained);
+    // Whether some gradient is missing for an error.
+    let mut stopped = false;
     let mut contributions: Vec<Vec<Contribution>> = vec![Vec::new(); forward];
     for loss in graph.losses.clone() {
         let place = graph.value(loss).place;
@@ -39,8 +41,12 @@ pub fn differentiate(graph: &mut Graph) -> Vec<Diagnostic> {
             continue;
         }
         let total = add_up(graph, &contributions[id.0], &mut diagnostics);
+        if graph.constant_of(total) == Some(0.0) {
+            contributions[id.0].clear();
+            continue;
+        }
         if matches!(graph.value(id).kind, Kind::Parameter { .. }) {
-            finish_parameter(graph, id, total, &contributions[id.0], &mut diagnostics);
+            finish_parameter(graph, id, total, &contributions, &mut diagnostics);
             continue;
         }
         let Some(apply) = graph.apply_of(id).cloned() else {
@@ -63,6 +69,7 @@ pub fn differentiate(graph: &mut Graph) -> Vec<Diagnostic> {
                         }
                         Err(message) => {
                             diagnostics.push(Diagnostic::new(Code::Internal, place, message));
+                            stopped = true;
                         }
                     }
                 }
@@ -72,35 +79,69 @@ pub fn differentiate(graph: &mut Graph) -> Vec<Diagnostic> {
                         _ => "the operator has none",
                     };
                     diagnostics.push(no_gradient(graph, &apply, index, id, why));
+                    stopped = true;
                 }
             }
         }
     }
     let used = graph.ancestors(graph.losses.iter().copied());
+    let constant = check_losses(graph, &trained, &mut diagnostics);
     for parameter in trained {
-        let place = graph.value(parameter).place;
-        let without = contributions[parameter.0].is_empty();
-        if used[parameter.0] && without && diagnostics.is_empty() {
+        let (place, name) = (graph.value(parameter).place, graph.label(parameter));
+        if !used[parameter.0] {
+            let message = format!("no loss depends on the parameter `{name}`");
+            diagnostics
+                .push(Diagnostic::new(Code::UnusedParameter, place, message).help(format!(
+                    "use `{name}`, remove it, or declare it `param(frozen) {name}`"
+                )));
+        } else if contributions[parameter.0].is_empty() && !stopped {
             // Every use lets nothing through: the gradient is zero, and nothing of it is stored that need not be.
             let none = Attributes::default();
             let zero = derived(graph, "zeros_like", vec![parameter], none, place, &mut diagnostics);
             graph.gradients.push((parameter, zero));
-        }
-        if !used[parameter.0] {
-            let name = graph.label(parameter);
-            diagnostics.push(
-                Diagnostic::new(
-                    Code::UnusedParameter,
-                    graph.value(parameter).place,
-                    format!("no loss depends on the parameter `{name}`"),
-                )
-                .help(format!("use `{name}`, remove it, or declare it `param(frozen) {name}`")),
-            );
+            if !constant {
+                let message = format!("the gradient of the parameter `{name}` is always zero");
+                let help = format!(
+                    "each way from `{name}` to a loss passes an operator that is constant in steps, or stops gradients: \
+                     declare it `param(frozen) {name}`, or compute the loss otherwise"
+                );
+                diagnostics.push(Diagnostic::new(Code::ZeroGradient, place, message).help(help));
+            }
         }
     }
     graph.gradients.sort_by_key(|(parameter, _)| *parameter);
     make_distinct(graph, &mut diagnostics);
     diagnostics
+}
+
+/// Losses that no training changes. True where one of them is a number.
+fn check_losses(graph: &Graph, trained: &[ValueId], diagnostics: &mut Vec<Diagnostic>) -> bool {
+    let mut constant = false;
+    for loss in &graph.losses {
+        let place = graph.value(*loss).place;
+        let zero = graph.apply_of(*loss).is_some_and(|apply| {
+            apply.operator.name == "multiply"
+                && apply.operands.iter().any(|operand| graph.constant_of(*operand) == Some(0.0))
+        });
+        let message = match graph.constant_of(*loss) {
+            Some(number) => format!("the loss is the number {number}, whatever the parameters are"),
+            None if zero => "the loss is multiplied by 0".to_owned(),
+            None => continue,
+        };
+        constant = true;
+        diagnostics
+            .push(Diagnostic::new(Code::ConstantLoss, place, message).help("leave the loss out"));
+    }
+    if let (true, Some(loss)) = (trained.is_empty(), graph.losses.first()) {
+        let message = match graph.parameters().next() {
+            Some(_) => "no parameter is trained: all are frozen".to_owned(),
+            None => "the model has a loss, and no parameter to train".to_owned(),
+        };
+        let help = "declare what is to be learnt as `param`, or give the number as an output";
+        let place = graph.value(*loss).place;
+        diagnostics.push(Diagnostic::new(Code::NothingTrained, place, message).help(help));
+    }
+    constant
 }
 
 /// The gradient of a dense value that is computed, such as `exp(w)` in `dot(x, exp(w))`, is read by operators that
@@ -172,7 +213,7 @@ fn finish_parameter(
     graph: &mut Graph,
     parameter: ValueId,
     total: ValueId,
-    contributions: &[Contribution],
+    contributions: &[Vec<Contribution>],
     diagnostics: &mut Vec<Diagnostic>,
 ) {
     if graph.value(total).broken {
@@ -186,29 +227,7 @@ fn finish_parameter(
     }
     let found = graph.storage(total);
     if graph.storage(parameter) == Storage::RowSparse && found != Storage::RowSparse {
-        let name = graph.label(parameter);
-        let responsible = contributions
-            .iter()
-            .find(|part| graph.storage(part.gradient) != Storage::RowSparse)
-            .map_or(parameter, |part| part.user);
-        let element = graph.element();
-        let shape = show(&graph.shape(parameter));
-        diagnostics.push(
-            Diagnostic::new(
-                Code::DenseGradient,
-                graph.value(responsible).place,
-                format!(
-                    "the gradient of `{name}` would be dense: `{}` reads every row of it, so each step would \
-                     write {} {element}",
-                    graph.describe(responsible),
-                    crate::shapes::size_formula(&graph.shape(parameter)),
-                ),
-            )
-            .help(format!(
-                "declare `param {name}: dense{shape}` to accept the cost, or read `{name}` by rows, \
-                 as `dot(x, {name})` with a csr `x` does"
-            )),
-        );
+        diagnostics.push(dense_gradient(graph, parameter, contributions));
         return;
     }
     graph.gradients.push((parameter, total));
@@ -421,7 +440,10 @@ s = dot(x, w)
         assert_eq!(diagnostics.len(), 1, "{diagnostics:?}");
         assert!(
             diagnostics[0]
-                .starts_with("[NNZ0401] the gradient of `w` would be dense: `q` reads every row"),
+                .starts_with(
+                    "[NNZ0401] the gradient of `w` would be dense: each step would write 4·d bytes. From the loss it comes \
+                     through `m` (add), `r` (sum) and `q` (square); `r` (sum) gives every row of `q` a gradient\nhelp: "
+                ),
             "{diagnostics:?}"
         );
     }

@@ -4,11 +4,12 @@
 //! As few operands as possible pass through `dense`, an operator of the table like any other, and the plan shows it: the
 //! other operands keep the kernels that read them sparse, and gradients that sparse kernels give.
 
+use super::bytes::{dense_bytes, stored_bytes};
 use super::infer_storage::{choose, covers, push_inferred};
 use crate::diagnostics::{Code, Diagnostic};
 use crate::ir::{Apply, Attributes, Fallback, Graph, Kind, Place, Value, ValueId};
 use crate::operators::{self, Signature};
-use crate::shapes::{Dim, size_formula};
+use crate::shapes::size_formula;
 use crate::storage::Storage;
 
 /// Why no rule was chosen.
@@ -155,7 +156,8 @@ fn refusal(graph: &Graph, apply: &Apply, value: &Value, converted: &[usize]) -> 
     let cost = |shape, operands: &[ValueId]| {
         let now: Vec<String> = operands.iter().map(|id| stored_bytes(graph, *id)).collect();
         let now = if now.is_empty() { "nothing".to_owned() } else { now.join(" + ") };
-        format!("{} {} instead of {now}", size_formula(shape), graph.element())
+        let (size, element) = (size_formula(shape), graph.element());
+        format!("{size} {element}, {}, instead of {now}", dense_bytes(shape, element))
     };
     let message = match converted {
         // What is not converted stays as it is, and so may the result.
@@ -229,23 +231,6 @@ pub(super) fn operand_storages(graph: &Graph, apply: &Apply) -> String {
     }
 }
 
-/// The bytes of what a sparse value stores, as a formula; without row pointers and row ids.
-fn stored_bytes(graph: &Graph, id: ValueId) -> String {
-    let (name, bytes) = (graph.describe(id), graph.element().bytes());
-    if graph.storage(id) == Storage::Csr {
-        return format!("{}·nnz({name}) bytes", bytes + 4);
-    }
-    let shape = graph.shape(id);
-    let row = shape.get(1..).unwrap_or_default();
-    let known = row.iter().fold(bytes, |product, dim| match dim {
-        Dim::Size(size) => product.saturating_mul(*size),
-        _ => product,
-    });
-    let mut factors = vec![known.to_string()];
-    factors.extend(row.iter().filter(|dim| !matches!(dim, Dim::Size(_))).map(Dim::to_string));
-    format!("{}·rows({name}) bytes", factors.join("·"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -316,7 +301,7 @@ mod tests {
         assert_eq!(
             said,
             [
-                "[NNZ0301] `dot` of `csr` transposed and `csr` has no kernel: `z` would be dense, n × d f32 instead of \
+                "[NNZ0301] `dot` of `csr` transposed and `csr` has no kernel: `z` would be dense, n × d f32, 4·n·d bytes, instead of \
               8·nnz(z) bytes\nhelp: write `dot(x, dense(z), transpose_lhs = true)` to accept the cost, or \
               `fallback = warn;` in the model"
             ]
@@ -327,7 +312,7 @@ mod tests {
         assert_eq!(
             said,
             [
-                "[NNZ0301] `dot` of `row_sparse` and `row_sparse` would be dense: n × k f32 instead of \
+                "[NNZ0301] `dot` of `row_sparse` and `row_sparse` would be dense: n × k f32, 4·n·k bytes, instead of \
               4·d·rows(r) bytes + 4·k·rows(v) bytes\nhelp: write `dot(dense(r), dense(v))` to accept the cost, or \
               `fallback = warn;` in the model"
             ]
@@ -337,7 +322,7 @@ mod tests {
             warned,
             [
                 "[NNZ0305] fallback: `multiply` of `csr` and `row_sparse` has no kernel: `r` would be dense, \
-              n × d f32 instead of 4·d·rows(r) bytes"
+              n × d f32, 4·n·d bytes, instead of 4·d·rows(r) bytes"
             ]
         );
     }

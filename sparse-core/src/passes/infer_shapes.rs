@@ -1,16 +1,17 @@
 //! Shapes of all values, by the operators' shape rules.
 
 use super::annotations;
+use super::misfit::misfit;
 use crate::diagnostics::{Code, Diagnostic};
 use crate::ir::{Graph, Kind, Value, ValueId};
-use crate::shapes::{self, Dim, ShapeError, show};
+use crate::shapes::{self, Dim, show};
 use crate::storage::Storage;
 
 /// Infers the shape of every operator's result and checks declared and annotated ones.
 pub fn infer_shapes(graph: &mut Graph) -> Vec<Diagnostic> {
     let mut diagnostics = Vec::new();
     for id in graph.ids() {
-        if let Err(diagnostic) = check_declaration(graph, id) {
+        if let Err(diagnostic) = check_declaration(graph, id).and_then(|()| check_size(graph, id)) {
             diagnostics.push(diagnostic);
             graph.values[id.0].broken = true;
         }
@@ -42,45 +43,13 @@ pub(super) fn infer_value(graph: &mut Graph, id: ValueId) -> Result<(), Option<D
     let inferred = shapes::infer(apply.operator, &apply.attributes, &operands, &mut unify);
     graph.unify = unify;
     let place = graph.value(id).place;
-    let shape = inferred.map_err(|error| {
-        let words: Vec<String> =
-            apply.operands.iter().map(|operand| graph.describe(*operand)).collect();
-        let words: Vec<&str> = words.iter().map(String::as_str).collect();
-        let message = format!("`{}`: {}", apply.operator.name, error.describe(&words));
-        Some(match &error {
-            ShapeError::Rank { .. } => Diagnostic::new(Code::WrongRank, place, message).help(
-                format!("`{}` takes the shapes {}", apply.operator.name, apply.operator.shape),
-            ),
-            ShapeError::Mismatch { first, second } => {
-                let diagnostic = Diagnostic::new(Code::ShapeMismatch, place, message);
-                mismatch_help(diagnostic, &first.2, &second.2)
-            }
-            ShapeError::Attribute { .. } => Diagnostic::new(Code::BadAttribute, place, message),
-            ShapeError::Axis { found, .. } => {
-                Diagnostic::new(Code::BadAxis, place, message).help(format!(
-                    "axes are 0 to {}, or negative from the end",
-                    found.len().saturating_sub(1)
-                ))
-            }
-        })
-    })?;
+    let shape = inferred.map_err(|error| Some(misfit(graph, &apply, place, &error)))?;
     if let Some(annotation) = graph.values[id.0].annotation.clone() {
         let name = graph.label(id);
         annotations::check_shape(graph, &name, &shape, &annotation).map_err(Some)?;
     }
     graph.values[id.0].shape = Some(shape);
     Ok(())
-}
-
-fn mismatch_help(diagnostic: Diagnostic, first: &Dim, second: &Dim) -> Diagnostic {
-    match (first, second) {
-        (Dim::Named(a), Dim::Named(b)) => diagnostic.help(format!(
-            "different names are different dimensions; if they are the same, write `{a}` for `{b}` in the declarations"
-        )),
-        (Dim::Named(name), Dim::Size(size)) | (Dim::Size(size), Dim::Named(name)) => diagnostic
-            .help(format!("if `{name}` is always {size}, write `{size}` in its declaration")),
-        _ => diagnostic,
-    }
 }
 
 fn check_declaration(graph: &Graph, id: ValueId) -> Result<(), Diagnostic> {
@@ -102,6 +71,29 @@ fn check_declaration(graph: &Graph, id: ValueId) -> Result<(), Diagnostic> {
     }
     annotations::check_rank(graph, &name, storage, shape)
         .map_err(|error| Diagnostic { place: value.place, ..error })
+}
+
+/// What has more bytes than memory can have.
+fn check_size(graph: &Graph, id: ValueId) -> Result<(), Diagnostic> {
+    let value = graph.value(id);
+    let (true, Some(shape)) = (is_declared(value), &value.shape) else { return Ok(()) };
+    let bytes = shape.iter().try_fold(value.element.bytes(), |bytes, dim| match dim {
+        Dim::Size(size) => bytes.checked_mul(*size),
+        _ => Some(bytes),
+    });
+    // A csr of any extents may store little; parameters hold all of their rows.
+    let stored =
+        value.storage == Some(Storage::Dense) || matches!(value.kind, Kind::Parameter { .. });
+    if !stored || bytes.is_some_and(|bytes| bytes <= i64::MAX as u64) {
+        return Ok(());
+    }
+    let message = format!(
+        "`{}` has the shape {}: more than 2⁶³ bytes, which no memory addresses",
+        graph.label(id),
+        show(shape)
+    );
+    Err(Diagnostic::new(Code::TooLarge, value.place, message)
+        .help("make an extent smaller: ids can be hashed into fewer rows"))
 }
 
 fn is_declared(value: &Value) -> bool {

@@ -23,7 +23,10 @@ pub fn infer_storage(graph: &mut Graph) -> Vec<Diagnostic> {
             }
         }
         let id = match value.kind {
-            Kind::Apply(_) => push_inferred(graph, value, &mut diagnostics),
+            Kind::Apply(_) => {
+                diagnostics.extend(nothing_to_convert(graph, &value));
+                push_inferred(graph, value, &mut diagnostics)
+            }
             _ => graph.push(value),
         };
         renamed.push(id);
@@ -39,6 +42,22 @@ pub fn infer_storage(graph: &mut Graph) -> Vec<Diagnostic> {
     }
     annotations::meet_claims(graph, &mut diagnostics);
     diagnostics
+}
+
+/// A conversion that the source writes, of a value that is stored so already.
+fn nothing_to_convert(graph: &Graph, value: &Value) -> Option<Diagnostic> {
+    let Kind::Apply(Apply { operator, operands, .. }) = &value.kind else { return None };
+    let to: Storage = operator.name.parse().ok()?;
+    let operand = *operands.first()?;
+    if value.broken || graph.value(operand).broken || graph.storage(operand) != to {
+        return None;
+    }
+    let name = graph.describe(operand);
+    let message = format!("`{to}({name})` changes nothing: `{name}` is `{to}` already");
+    Some(
+        Diagnostic::new(Code::NothingToConvert, value.place, message)
+            .help(format!("write `{name}`")),
+    )
 }
 
 /// Appends an application whose operands and shape are inferred, choosing its rule. In spite of an error the
@@ -184,28 +203,30 @@ fn check_elements(graph: &Graph, apply: &Apply, place: Place) -> Result<(), Diag
         let ids = patterns.clone().count() > 0
             && patterns.clone().all(|pattern| *pattern == Pattern::Ids);
         let numbers = !patterns.any(|pattern| *pattern == Pattern::Ids);
+        let (operator, role) = (apply.operator.name, apply.operator.operands[index]);
         let name = graph.describe(*id);
+        let of_classes = matches!(
+            apply.operator.kind,
+            operators::Kind::Loss { label: operators::LossLabel::Class, .. }
+        );
         if ids && value.element.is_float() {
-            return Err(Diagnostic::new(
-                Code::ElementMismatch,
-                place,
-                format!(
-                    "`{}` needs integer ids for its `{}`, but `{name}` holds `{}`",
-                    apply.operator.name, apply.operator.operands[index], value.element
-                ),
-            )
-            .help(format!("declare `{name}: dense<u32>[…]`, or `u64`, or `i64`")));
+            let message = format!(
+                "`{operator}` needs integer ids for its `{role}`, but `{name}` holds `{}`",
+                value.element
+            );
+            let code = if of_classes { Code::ClassIds } else { Code::ElementMismatch };
+            return Err(Diagnostic::new(code, place, message)
+                .help(format!("declare `{name}: dense<u32>[…]`, or `u64`, or `i64`")));
         }
         if numbers && !value.element.is_float() {
-            return Err(Diagnostic::new(
-                Code::ElementMismatch,
-                place,
-                format!(
-                    "`{}` computes with numbers, but `{name}` holds ids of type `{}`",
-                    apply.operator.name, value.element
-                ),
-            )
-            .help(format!("declare `{name}` with the element type `{}`", graph.element())));
+            let message = format!(
+                "`{operator}` computes with numbers, but `{name}` holds ids of type `{}`",
+                value.element
+            );
+            let code =
+                if of_classes && index == 1 { Code::ClassIds } else { Code::ElementMismatch };
+            return Err(Diagnostic::new(code, place, message)
+                .help(format!("declare `{name}` with the element type `{}`", graph.element())));
         }
     }
     Ok(())
@@ -254,9 +275,9 @@ mod tests {
         assert_eq!(
             diagnostics,
             [
-                "[NNZ0301] `log` of a `csr` value would be dense: n × d f32 instead of 8·nnz(b) bytes\n\
+                "[NNZ0301] `log` of a `csr` value would be dense: n × d f32, 4·n·d bytes, instead of 8·nnz(b) bytes\n\
                  help: `log(0)` is `-inf`; write `log1p(b)` to stay sparse, or `log(dense(b))` to accept the cost",
-                "[NNZ0301] `add` of `csr` and `row_sparse` has no kernel: `c` would be dense, n × d f32 instead of 4·d·rows(c) bytes\n\
+                "[NNZ0301] `add` of `csr` and `row_sparse` has no kernel: `c` would be dense, n × d f32, 4·n·d bytes, instead of 4·d·rows(c) bytes\n\
                  help: write `b + dense(c)` to accept the cost, or `fallback = warn;` in the model",
             ]
         );
@@ -293,7 +314,7 @@ mod tests {
         let (_, errors) = run(
             "model M f32\ns = input dense f32 [n, 3]\ny = label dense f32 [n]\nl = softmax_cross_entropy(s, y)\nloss l",
         );
-        assert!(errors[0].starts_with("[NNZ0304] `softmax_cross_entropy` needs integer ids for its `label`, but `y` holds `f32`"));
+        assert!(errors[0].starts_with("[NNZ0308] `softmax_cross_entropy` needs integer ids for its `label`, but `y` holds `f32`"));
         let (_, errors) = run("model M f32\ny = input dense u32 [n]\nu = tanh(y)");
         assert!(errors[0].starts_with("[NNZ0304] `tanh` computes with numbers"));
     }

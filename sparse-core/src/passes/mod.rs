@@ -2,12 +2,15 @@
 //! returns plain data and is tested on text.
 
 mod annotations;
+mod bytes;
+mod dense_gradient;
 mod differentiate;
 mod fallback;
 mod fuse;
 mod infer_shapes;
 mod infer_storage;
 mod masked;
+mod misfit;
 mod plan;
 mod rows;
 mod separate;

@@ -18,7 +18,7 @@ pub fn separate_outputs(graph: &mut Graph) -> Vec<Diagnostic> {
         if copies && graph.value(id).element.is_id() && !graph.value(id).broken {
             let message = format!("the output `{}` is a copy of ids", graph.outputs[index].name);
             diagnostics.push(
-                Diagnostic::new(Code::ElementMismatch, place, message)
+                Diagnostic::new(Code::OutputOfIds, place, message)
                     .help(format!("leave it out: `{}` is there already", graph.label(id))),
             );
         } else if copies {

@@ -119,8 +119,21 @@ pub enum ShapeError {
         /// The same for the second.
         second: (usize, usize, Dim),
     },
-    /// An attribute does not fit the operands.
+    /// An extent must be a number that it is not.
+    Extent {
+        /// The operand's position.
+        operand: usize,
+        /// The axis of the operand as declared.
+        axis: usize,
+        /// The number.
+        wanted: u64,
+        /// What it is.
+        found: Dim,
+    },
+    /// Something about an attribute, or about extents that it asks for.
     Attribute {
+        /// What about it.
+        fault: Fault,
         /// What is wrong, in words; operands are written as `{0}`, `{1}`.
         message: String,
     },
@@ -131,6 +144,19 @@ pub enum ShapeError {
         /// The operand's shape.
         found: Dims,
     },
+}
+
+/// What is wrong with an attribute.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// It cannot have this value, whatever the operands are.
+    Value,
+    /// It does not fit the operands.
+    Fit,
+    /// It asks for arithmetic on an extent that has a name, not a number.
+    NamedExtent,
+    /// The result would have more elements than an array can have.
+    TooLarge,
 }
 
 impl ShapeError {
@@ -148,7 +174,11 @@ impl ShapeError {
                 "`{}` (dimension {} of `{}`) and `{}` (dimension {} of `{}`) must be equal",
                 first.2, first.1, operands[first.0], second.2, second.1, operands[second.0],
             ),
-            ShapeError::Attribute { message } => {
+            ShapeError::Extent { operand, axis, wanted, found } => format!(
+                "`{}` must have extent {wanted} in dimension {axis}, but has `{found}`",
+                operands[*operand]
+            ),
+            ShapeError::Attribute { message, .. } => {
                 operands.iter().enumerate().fold(message.clone(), |text, (index, name)| {
                     text.replace(&format!("{{{index}}}"), name)
                 })
@@ -204,7 +234,8 @@ fn check_attributes(
         Some(format!(", and `{}` is {value}", attribute.name))
     });
     let values: String = values.collect();
-    Err(ShapeError::Attribute { message: format!("`{condition}` must hold{values}") })
+    let message = format!("`{condition}` must hold{values}");
+    Err(ShapeError::Attribute { fault: Fault::Value, message })
 }
 
 /// The first of the rules separated by `|` whose ranks fit; the first one where none does.
@@ -314,12 +345,9 @@ fn signature(
                 for (place, name) in names.iter().enumerate() {
                     let axis = if turned { dims.len() - 1 - place } else { place };
                     let dim = unify.resolve(&dims[axis]);
-                    if let Ok(size) = name.parse().map(Dim::Size) {
-                        if !unify.unify(&size, &dim) {
-                            let message = format!(
-                                "`{{{operand}}}` must have extent {size} in dimension {axis}, but has `{dim}`"
-                            );
-                            return Err(ShapeError::Attribute { message });
+                    if let Ok(wanted) = name.parse() {
+                        if !unify.unify(&Dim::Size(wanted), &dim) {
+                            return Err(ShapeError::Extent { operand, axis, wanted, found: dim });
                         }
                         continue;
                     }

@@ -115,7 +115,7 @@ impl Resolver<'_> {
                 "write `dtype = {element};` in the model, or leave the element type out and give it data of `{0}`: `array.cast::<{0}>()`",
                 self.graph.element()
             );
-            self.report.error(Code::ElementMismatch, array.span, message, Some(help));
+            self.report.error(Code::ElementOfModel, array.span, message, Some(help));
             // What is emitted has the right types in spite of it.
             element = self.graph.element();
         }
@@ -130,7 +130,7 @@ impl Resolver<'_> {
                 false => format!("write `dense<{element}>[…]`, or leave the element type out"),
             };
             element = self.graph.element();
-            self.report.error(Code::ElementMismatch, array.span, message, Some(help));
+            self.report.error(Code::IdsNotDense, array.span, message, Some(help));
         }
         let id = self.graph.declare(kind, &name.to_string(), storage, element, shape, place);
         self.define(name, id);

@@ -8,9 +8,7 @@ pub(super) fn embedding(scope: &mut Scope<'_>) -> Result<Dims, ShapeError> {
         return Ok(Dims::new());
     };
     if table.is_empty() {
-        return Err(ShapeError::Attribute {
-            message: "`{1}` has no rows: a table has at least one dimension".into(),
-        });
+        return Err(ShapeError::Rank { operand: 1, expected: 2, found: table.clone() });
     }
     Ok(scope
         .unify

@@ -1,6 +1,6 @@
 //! The same elements in another shape or order, and repeated.
 
-use super::{Dim, Dims, Scope, ShapeError, refuse, unknown};
+use super::{Dim, Dims, Scope, ShapeError, refuse, senseless, too_large, unknown};
 use crate::ir::List;
 use crate::shapes::{place_of, reduce, show};
 
@@ -15,7 +15,7 @@ pub(super) fn reshape(scope: &mut Scope<'_>) -> Result<Dims, ShapeError> {
     for (place, entry) in list.entries().iter().enumerate() {
         result.push(match entry {
             None | Some(-1) if open.is_some() => {
-                return refuse("only one entry of `shape` can be left open");
+                return senseless("only one entry of `shape` can be left open");
             }
             None | Some(-1) => {
                 open = Some(place);
@@ -32,7 +32,7 @@ pub(super) fn reshape(scope: &mut Scope<'_>) -> Result<Dims, ShapeError> {
             },
             Some(extent) => match u64::try_from(*extent) {
                 Ok(extent) => Dim::Size(extent),
-                Err(_) => return refuse(format!("{extent} is no extent")),
+                Err(_) => return senseless(format!("{extent} is no extent")),
             },
         });
     }
@@ -180,10 +180,10 @@ fn times(dim: &Dim, repeats: i64, axis: usize) -> Result<Dim, ShapeError> {
         (dim, Ok(1)) => Ok(dim.clone()),
         (Dim::Size(extent), Ok(repeats)) => match extent.checked_mul(repeats) {
             Some(extent) => Ok(Dim::Size(extent)),
-            None => refuse("the result has more elements than an array can have"),
+            None => too_large("the result has more elements than an array can have"),
         },
         (dim, Ok(_)) => unknown("repeating", dim, 0, axis),
-        (_, Err(_)) => refuse(format!("an axis cannot be repeated {repeats} times")),
+        (_, Err(_)) => senseless(format!("an axis cannot be repeated {repeats} times")),
     }
 }
 
@@ -191,7 +191,7 @@ fn times(dim: &Dim, repeats: i64, axis: usize) -> Result<Dim, ShapeError> {
 pub(super) fn position(scope: &mut Scope<'_>) -> Result<Dims, ShapeError> {
     let axes = scope.attributes.list("axis");
     if axes.is_some_and(|axes| axes.len() != 1) {
-        return refuse("positions are along one axis, or in the whole array");
+        return senseless("positions are along one axis, or in the whole array");
     }
     reduce(scope.attributes, &scope.dims(0))
 }

@@ -1,6 +1,6 @@
 //! Shape rules that depend on attributes: one function each, by the name that the operator's row gives.
 
-use super::{Dim, Dims, ShapeError, Substitution, place_of, show};
+use super::{Dim, Dims, Fault, ShapeError, Substitution, place_of, show};
 use crate::ir::Attributes;
 use crate::operators::Operator;
 
@@ -109,12 +109,23 @@ impl Scope<'_> {
 
 /// An attribute that does not fit the operands.
 fn refuse<T>(message: impl Into<String>) -> Result<T, ShapeError> {
-    Err(ShapeError::Attribute { message: message.into() })
+    Err(ShapeError::Attribute { fault: Fault::Fit, message: message.into() })
+}
+
+/// A value that an attribute cannot have.
+fn senseless<T>(message: impl Into<String>) -> Result<T, ShapeError> {
+    Err(ShapeError::Attribute { fault: Fault::Value, message: message.into() })
+}
+
+/// A result that is no array.
+fn too_large<T>(message: impl Into<String>) -> Result<T, ShapeError> {
+    Err(ShapeError::Attribute { fault: Fault::TooLarge, message: message.into() })
 }
 
 /// What cannot be done with an extent that only a batch knows.
 fn unknown<T>(what: &str, dim: &Dim, operand: usize, axis: usize) -> Result<T, ShapeError> {
-    refuse(format!(
+    let message = format!(
         "{what} needs to know the extent `{dim}` (dimension {axis} of `{{{operand}}}`): declare it as a number"
-    ))
+    );
+    Err(ShapeError::Attribute { fault: Fault::NamedExtent, message })
 }

@@ -1,6 +1,6 @@
 //! Parts of arrays, and arrays joined.
 
-use super::{Dim, Dims, Scope, ShapeError, refuse, show, unknown};
+use super::{Dim, Dims, Scope, ShapeError, refuse, senseless, show, too_large, unknown};
 use crate::shapes::Span;
 
 /// `begin:end:step` of each axis.
@@ -25,7 +25,7 @@ pub(super) fn slice(scope: &mut Scope<'_>) -> Result<Dims, ShapeError> {
 pub(super) fn slice_axis(scope: &mut Scope<'_>) -> Result<Dims, ShapeError> {
     let (mut dims, axis) = (scope.dims(0), scope.axis(0)?);
     let one = |name: &str| match scope.attributes.list(name).unwrap_or_default() {
-        list if list.len() > 1 => refuse(format!("`{name}` is one integer, not {list}")),
+        list if list.len() > 1 => senseless(format!("`{name}` is one integer, not {list}")),
         list => Ok(list.get(0)),
     };
     dims[axis] = cut(&dims[axis], axis, one("begin")?, one("end")?, one("step")?)?;
@@ -41,7 +41,7 @@ fn cut(
     step: Option<i64>,
 ) -> Result<Dim, ShapeError> {
     if step == Some(0) {
-        return refuse("a step of 0 does not advance: write a positive or negative one");
+        return senseless("a step of 0 does not advance: write a positive or negative one");
     }
     match dim {
         Dim::Size(extent) => {
@@ -111,7 +111,7 @@ pub(super) fn concat(scope: &mut Scope<'_>) -> Result<Dims, ShapeError> {
     dims[axis] = match (&lhs[axis], &rhs[axis]) {
         (Dim::Size(first), Dim::Size(second)) => match first.checked_add(*second) {
             Some(sum) => Dim::Size(sum),
-            None => return refuse("the extents add up to more than an array can have"),
+            None => return too_large("the extents add up to more than an array can have"),
         },
         (Dim::Size(_), dim) => return unknown("joining along an axis", dim, 1, axis),
         (dim, _) => return unknown("joining along an axis", dim, 0, axis),

@@ -1,13 +1,13 @@
 //! Elements chosen by ids.
 
-use super::{Dim, Dims, Scope, ShapeError, refuse};
+use super::{Dim, Dims, Scope, ShapeError, refuse, senseless};
 use crate::ir::List;
 
 /// The axis replaced by those of the ids.
 pub(super) fn take(scope: &mut Scope<'_>) -> Result<Dims, ShapeError> {
     let (mut dims, axis, ids) = (scope.dims(0), scope.axis(0)?, scope.dims(1));
     if scope.attributes.flag("clip") && scope.attributes.flag("wrap") {
-        return refuse("ids beyond the ends are clipped or wrapped, not both");
+        return senseless("ids beyond the ends are clipped or wrapped, not both");
     }
     dims.splice(axis..=axis, ids);
     if dims.len() > List::LONGEST {
@@ -52,7 +52,7 @@ pub(super) fn one_hot(scope: &mut Scope<'_>) -> Result<Dims, ShapeError> {
     };
     match scope.attributes.integer("depth").map(u64::try_from) {
         Some(Ok(depth)) => Ok(vec![n.clone(), Dim::Size(depth)]),
-        _ => refuse("`depth` is the number of columns, and cannot be negative"),
+        _ => senseless("`depth` is the number of columns, and cannot be negative"),
     }
 }
 

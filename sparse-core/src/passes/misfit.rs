@@ -1,0 +1,100 @@
+//! Shapes that do not fit an operator, in words.
+
+use crate::diagnostics::{Code, Diagnostic};
+use crate::ir::{Apply, Graph, Kind, Place};
+use crate::operators;
+use crate::shapes::{Dim, Fault, ShapeError, show};
+
+/// What to say where the operands' shapes, or an attribute, do not fit.
+pub(super) fn misfit(graph: &Graph, apply: &Apply, place: Place, error: &ShapeError) -> Diagnostic {
+    let operator = apply.operator;
+    let words: Vec<String> =
+        apply.operands.iter().map(|operand| graph.describe(*operand)).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let message = format!("`{}`: {}", operator.name, error.describe(&words));
+    let say = |code| Diagnostic::new(code, place, message.clone());
+    if let Some(help) = of_label(graph, apply, error) {
+        return say(Code::TargetShape).help(help);
+    }
+    match error {
+        ShapeError::Rank { .. } => say(Code::WrongRank).help(format!(
+            "`{}` takes the shapes {}",
+            operator.name,
+            operator.shape.split(" where ").next().unwrap_or_default()
+        )),
+        ShapeError::Mismatch { first, second } if operator.shape == "broadcast" => {
+            say(Code::NoBroadcast).help(broadcast_help(&first.2, &second.2))
+        }
+        ShapeError::Mismatch { first, second } => match same_extent(&first.2, &second.2) {
+            Some(help) => say(Code::ShapeMismatch).help(help),
+            None => say(Code::ShapeMismatch),
+        },
+        ShapeError::Extent { wanted, found, .. } => match same_extent(&Dim::Size(*wanted), found) {
+            Some(help) => say(Code::ShapeMismatch).help(help),
+            None => say(Code::ShapeMismatch),
+        },
+        ShapeError::Attribute { fault, .. } => say(match fault {
+            Fault::Value => Code::AttributeRange,
+            Fault::Fit => Code::AttributeShape,
+            Fault::NamedExtent => Code::NamedExtent,
+            Fault::TooLarge => Code::TooLarge,
+        }),
+        ShapeError::Axis { found, .. } => say(Code::BadAxis).help(format!(
+            "axes are 0 to {}, or negative from the end",
+            found.len().saturating_sub(1)
+        )),
+    }
+}
+
+/// The way out where a loss compares scores with a label of another shape.
+fn of_label(graph: &Graph, apply: &Apply, error: &ShapeError) -> Option<String> {
+    let operators::Kind::Loss { label: meaning, .. } = &apply.operator.kind else { return None };
+    let of_label = match error {
+        ShapeError::Rank { operand, .. } => *operand == 1,
+        ShapeError::Mismatch { first, second } => first.0.max(second.0) == 1,
+        _ => false,
+    };
+    let (score, label) = (*apply.operands.first()?, *apply.operands.get(1)?);
+    if !of_label {
+        return None;
+    }
+    let shape = graph.shape(score);
+    let name = graph.describe(label);
+    let declared = matches!(graph.value(label).kind, Kind::Input | Kind::Label);
+    Some(match meaning {
+        operators::LossLabel::Class => {
+            let rows = shape.first().map_or_else(|| "n".to_owned(), Dim::to_string);
+            format!(
+                "declare `{name}: dense<u32>[{rows}]`, a class id for each row, or `{name}: dense{}`, a number for each class",
+                show(&shape)
+            )
+        }
+        _ if declared => {
+            format!("declare `{name}: dense{}`, the shape of the scores", show(&shape))
+        }
+        _ => format!(
+            "the scores have the shape {}: bring `{name}` to it with `reshape`",
+            show(&shape)
+        ),
+    })
+}
+
+fn same_extent(first: &Dim, second: &Dim) -> Option<String> {
+    match (first, second) {
+        (Dim::Named(a), Dim::Named(b)) => Some(format!(
+            "different names are different dimensions; if they are the same, write `{a}` for `{b}` in the declarations"
+        )),
+        (Dim::Named(name), Dim::Size(size)) | (Dim::Size(size), Dim::Named(name)) => {
+            Some(format!("if `{name}` is always {size}, write `{size}` in its declaration"))
+        }
+        _ => None,
+    }
+}
+
+fn broadcast_help(first: &Dim, second: &Dim) -> String {
+    let rule = "extents are compared from the last one on, and must be equal, or one of them 1";
+    match same_extent(first, second) {
+        Some(same) => format!("{rule}; {same}"),
+        None => rule.to_owned(),
+    }
+}

@@ -1,0 +1,10 @@
+use nnz::prelude::*;
+
+graph! {
+    pub model ElementOfTheModel {
+        input x: csr<f64>[n, d];
+        output y = tanh(x);
+    }
+}
+
+fn main() {}
