@@ -159,7 +159,7 @@ impl Part {
     /// Zeros, and a dense array as the part. O(size of the whole).
     pub(crate) fn place_dense<T: Float>(&self, out: &mut Dense<T>, part: DenseView<'_, T>) {
         out.reset(self.shape);
-        self.strided(0..self.shape.rank()).scatter(out.values_mut(), part.values());
+        self.strided(0..self.shape.rank()).scatter(out.values_mut(), part.values(), |x| x);
     }
 
     /// A csr matrix as the part of one that stores nothing else. O(rows of the whole + entries).
@@ -204,7 +204,7 @@ impl Part {
                 ids.push(rows.at(id) as u64);
                 let start = values.len();
                 values.resize(start + row_size, T::zero());
-                inner.scatter(&mut values[start..], row);
+                inner.scatter(&mut values[start..], row, |x| x);
             };
             match rows.step < 0 {
                 true => (0..part.n_stored()).rev().for_each(&mut keep),

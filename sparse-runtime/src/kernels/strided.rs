@@ -4,6 +4,7 @@ use crate::formats::{Dense, DenseView, MAX_RANK, Shape};
 use sparse_core::element::Float;
 use sparse_core::ir::List;
 use sparse_core::shapes::place_of;
+use std::ops::AddAssign;
 
 /// The largest number of axes: an axis that is repeated counts twice.
 const AXES: usize = 2 * MAX_RANK;
@@ -106,13 +107,19 @@ impl Strided {
         });
     }
 
-    /// The other way: adds the elements of `result` to where each came from.
-    pub(crate) fn scatter<T: Copy + std::ops::AddAssign>(&self, source: &mut [T], result: &[T]) {
+    /// The other way: adds the elements of `result` to where each came from. One that was repeated is a sum, which belongs into the
+    /// accumulator.
+    pub(crate) fn scatter<T: Copy, S: AddAssign>(
+        &self,
+        source: &mut [S],
+        result: &[T],
+        widen: impl Fn(T) -> S,
+    ) {
         let (run, step) = (self.run(), self.step());
         self.for_each_run(|to, from| {
             let result = &result[to..to + run];
             for (index, value) in result.iter().enumerate() {
-                source[(from + index as isize * step) as usize] += *value;
+                source[(from + index as isize * step) as usize] += widen(*value);
             }
         });
     }
@@ -186,9 +193,9 @@ mod tests {
     #[test]
     fn scattering_adds_what_was_repeated() {
         let mut source = [0; 3];
-        Strided::at(0).axis(2, 0).axis(3, 1).scatter(&mut source, &[1, 2, 3, 10, 20, 30]);
+        Strided::at(0).axis(2, 0).axis(3, 1).scatter(&mut source, &[1, 2, 3, 10, 20, 30], |x| x);
         assert_eq!(source, [11, 22, 33]);
-        Strided::at(2).scatter(&mut source, &[5]);
+        Strided::at(2).scatter(&mut source, &[5], |x| x);
         assert_eq!(source, [11, 22, 38]);
     }
 }

@@ -12,8 +12,11 @@ pub fn dense_like<T: Float>(
     like: Shape,
     repeats: i64,
     axis: i64,
-    _context: &mut Context,
+    context: &mut Context,
 ) {
     out.reset(like);
-    repeated(&like, repeats, axis).scatter(out.values_mut(), sum.values());
+    let strided = repeated(&like, repeats, axis);
+    T::in_accumulator(out.values_mut(), &mut context.wide, |sums| {
+        strided.scatter(sums, sum.values(), T::widen);
+    });
 }

@@ -12,8 +12,11 @@ pub fn dense_like<T: Float>(
     sum: DenseView<'_, T>,
     like: Shape,
     reps: Option<List>,
-    _context: &mut Context,
+    context: &mut Context,
 ) {
     out.reset(like);
-    tiled(&like, reps.unwrap_or_default()).scatter(out.values_mut(), sum.values());
+    let strided = tiled(&like, reps.unwrap_or_default());
+    T::in_accumulator(out.values_mut(), &mut context.wide, |sums| {
+        strided.scatter(sums, sum.values(), T::widen);
+    });
 }
