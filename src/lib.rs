@@ -1,5 +1,6 @@
 #![doc = include_str!("../docs/front.md")]
 
+pub mod blocks;
 pub mod tutorial;
 
 pub use sparse_core as core;

@@ -1,7 +1,71 @@
 //! The tree: what the user wrote, with spans and nothing decided.
 
 use proc_macro2::{Span, TokenStream};
-use syn::{Attribute, Ident, Visibility};
+use syn::{Attribute, Ident, Path, Visibility};
+
+/// Everything in one `graph!`.
+#[derive(Default)]
+pub(crate) struct Source {
+    pub(crate) models: Vec<Model>,
+    pub(crate) blocks: Vec<Block>,
+    /// Blocks of elsewhere that were fetched.
+    pub(crate) packages: Vec<Package>,
+    /// Blocks of elsewhere that are named.
+    pub(crate) imports: Vec<Import>,
+}
+
+impl Source {
+    /// A block of elsewhere whose tokens are not here yet.
+    pub(crate) fn unfetched(&self) -> Option<&Import> {
+        let fetched = |key: &str| self.packages.iter().any(|package| package.key == key);
+        self.imports.iter().find(|import| !fetched(&import.key))
+    }
+}
+
+/// `block linear(x, w, b = 0.0) { dot(x, w) + b }`.
+pub(crate) struct Block {
+    pub(crate) docs: Vec<Attribute>,
+    pub(crate) visibility: Visibility,
+    pub(crate) name: Ident,
+    pub(crate) parameters: Vec<BlockParameter>,
+    pub(crate) body: Vec<Statement>,
+    /// The definition without documentation and visibility, to be kept for other crates.
+    pub(crate) tokens: TokenStream,
+    /// True where something did not parse.
+    pub(crate) broken: bool,
+}
+
+/// A parameter of a block, with its default.
+pub(crate) struct BlockParameter {
+    pub(crate) name: Ident,
+    pub(crate) default: Option<AttributeText>,
+}
+
+/// A line of a block: a `let`, or the value of the block, which is the last.
+pub(crate) struct Statement {
+    pub(crate) binding: Option<(Ident, Option<ArrayType>)>,
+    pub(crate) value: Expression,
+    /// As it is written, for messages.
+    pub(crate) text: String,
+}
+
+/// A block of elsewhere, as its macro gave it: what it needs comes with it.
+pub(crate) struct Package {
+    /// What it is called where it is used: `linear` after `use blocks::linear;`, or `blocks::linear`.
+    pub(crate) key: String,
+    /// Its name in `source`.
+    pub(crate) name: String,
+    pub(crate) source: Source,
+    /// As it came.
+    pub(crate) tokens: TokenStream,
+}
+
+/// `use blocks::linear;`, or `blocks::linear(…)` in an expression.
+#[derive(Clone)]
+pub(crate) struct Import {
+    pub(crate) key: String,
+    pub(crate) path: Path,
+}
 
 /// One `model` of a `graph!`.
 pub(crate) struct Model {
@@ -71,18 +135,20 @@ pub(crate) enum Extent {
 }
 
 /// An expression.
+#[derive(Clone)]
 pub(crate) struct Expression {
     pub(crate) span: Span,
     pub(crate) kind: ExpressionKind,
 }
 
 /// What an expression is.
+#[derive(Clone)]
 pub(crate) enum ExpressionKind {
     Name(Ident),
     Number(f64),
     /// Operators written as signs are calls by their names.
     Call {
-        operator: Ident,
+        callee: Callee,
         operands: Vec<Expression>,
         /// `name = value`: attributes, and operands that are given by name.
         attributes: Vec<(Ident, AttributeText)>,
@@ -91,7 +157,24 @@ pub(crate) enum ExpressionKind {
     Broken,
 }
 
+/// What is called: an operator, a block, or a block by its path.
+#[derive(Clone)]
+pub(crate) struct Callee {
+    /// The name, the last of the path.
+    pub(crate) name: Ident,
+    /// The path of more than a name.
+    pub(crate) path: Option<String>,
+}
+
+impl Callee {
+    /// As the user wrote it.
+    pub(crate) fn key(&self) -> String {
+        self.path.clone().unwrap_or_else(|| self.name.to_string())
+    }
+}
+
 /// The value of an attribute as written.
+#[derive(Clone)]
 pub(crate) enum AttributeText {
     Word(Ident),
     Flag(bool),

@@ -15,11 +15,17 @@ pub(crate) fn graph(input: TokenStream) -> TokenStream {
 /// The items of all models, and what there is to say of them.
 pub(crate) fn front(input: TokenStream) -> (TokenStream, Report) {
     let mut report = Report::default();
-    let models = parse::models(input, &mut report);
-    let mut tokens = TokenStream::new();
-    for model in &models {
+    let source = parse::source(input.clone(), &mut report);
+    if let Some(import) = source.unfetched() {
+        // What there is to say is said when everything is there.
+        return (emit::fetch(import, input), Report::default());
+    }
+    let library = resolve::Library::new(&source, &mut report);
+    resolve::check_blocks(&library, &mut report);
+    let mut tokens: TokenStream = emit::blocks(&source);
+    for model in &source.models {
         let before = report.n_errors();
-        let graph = resolve::resolve(model, &mut report);
+        let graph = resolve::resolve(model, &library, &mut report);
         let resolved = report.n_errors() == before && !model.broken;
         let compiled = if resolved { compile(graph) } else { emit::uncompiled(graph) };
         let broken = !resolved || compiled.errors().next().is_some();

@@ -7,3 +7,8 @@ use quote::quote;
 pub(crate) fn runtime() -> TokenStream {
     quote!(::nnz::__private)
 }
+
+/// The macro by which a block comes to the `graph!` that names it.
+pub(crate) fn graph() -> TokenStream {
+    quote!(::nnz::graph)
+}

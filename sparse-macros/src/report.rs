@@ -8,20 +8,36 @@ use sparse_core::ir::Place;
 /// Collects what there is to say, and which span each place of the graph stands for.
 #[derive(Default)]
 pub(crate) struct Report {
-    spans: Vec<Span>,
+    places: Vec<(Span, String)>,
     diagnostics: Vec<Diagnostic>,
 }
 
 impl Report {
     /// A place that stands for a span.
     pub(crate) fn place(&mut self, span: Span) -> Place {
-        self.spans.push(span);
-        Place(self.spans.len() as u32 - 1)
+        self.place_in(span, "")
+    }
+
+    /// A place that stands for a span, with words on a second place: a macro has one span an error.
+    pub(crate) fn place_in(&mut self, span: Span, words: &str) -> Place {
+        self.places.push((span, words.to_owned()));
+        Place(self.places.len() as u32 - 1)
     }
 
     /// Says something at a span.
     pub(crate) fn error(&mut self, code: Code, span: Span, message: String, help: Option<String>) {
         let place = self.place(span);
+        self.error_at(code, place, message, help);
+    }
+
+    /// Says something at a place.
+    pub(crate) fn error_at(
+        &mut self,
+        code: Code,
+        place: Place,
+        message: String,
+        help: Option<String>,
+    ) {
         let diagnostic = Diagnostic::new(code, place, message);
         self.diagnostics.push(Diagnostic { help, ..diagnostic });
     }
@@ -55,12 +71,17 @@ impl Report {
     pub(crate) fn into_tokens(self) -> TokenStream {
         let mut tokens = TokenStream::new();
         for (index, diagnostic) in self.diagnostics.iter().enumerate() {
-            let span = self
-                .spans
-                .get(diagnostic.place.0 as usize)
-                .copied()
-                .unwrap_or_else(Span::call_site);
-            let text = diagnostic.text();
+            let (span, words) = match self.places.get(diagnostic.place.0 as usize) {
+                Some((span, words)) => (*span, words.as_str()),
+                None => (Span::call_site(), ""),
+            };
+            let text = match words {
+                "" => diagnostic.text(),
+                words => {
+                    let message = format!("{}\n{words}", diagnostic.message);
+                    Diagnostic { message, ..diagnostic.clone() }.text()
+                }
+            };
             tokens.extend(match diagnostic.code.severity() {
                 Severity::Error => quote_spanned! {span=> ::core::compile_error!(#text); },
                 Severity::Warning => {

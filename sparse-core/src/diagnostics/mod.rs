@@ -12,7 +12,7 @@ pub use nearest::nearest;
 macro_rules! catalogue {
     ($($variant:ident = $code:literal, $severity:ident, $title:literal;)*) => {
         /// What is wrong, by kind. The number's hundreds name the pass: 0 parse, 1 names, 2 shapes, 3
-        /// storage, 4 gradients.
+        /// storage, 4 gradients, 5 blocks.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub enum Code {
             $(#[doc = include_str!(concat!("pages/", $code, ".md"))] $variant,)*
@@ -131,6 +131,9 @@ catalogue! {
     ZeroGradient = "NNZ0406", Warning, "a gradient that is always zero";
     ConstantLoss = "NNZ0407", Warning, "a loss that is a number";
     NothingTrained = "NNZ0408", Warning, "a loss and nothing to train";
+    BlockRecursion = "NNZ0501", Error, "a block that calls itself";
+    BlockArguments = "NNZ0502", Error, "wrong arguments of a block";
+    BlockBody = "NNZ0503", Error, "a block without one value";
     Internal = "NNZ0900", Error, "compiler bug";
 }
 

@@ -1,6 +1,7 @@
 //! Graph to tokens, one concern a file. Every emitter shows its output in the comment above it.
 
 mod batch;
+mod blocks;
 mod docs;
 mod fused;
 mod info;
@@ -8,6 +9,8 @@ mod kernels;
 mod plan;
 mod step;
 mod structs;
+
+pub(crate) use blocks::{blocks, fetch};
 
 use crate::ast::{Declaration, Model};
 use crate::paths;

@@ -1,8 +1,8 @@
 //! One declaration.
 
-use super::Note;
 use super::expressions::expression;
 use super::types::array_type;
+use super::{Note, Notes};
 use crate::ast::{Declaration, Expression, ExpressionKind, Initializer, Input, Let, Parameter};
 use proc_macro2::TokenStream;
 use quote::ToTokens;
@@ -18,7 +18,7 @@ const DECLARATIONS: [&str; 9] =
 /// A declaration. `None` after an error that is noted.
 pub(super) fn declaration(
     stream: ParseStream<'_>,
-    notes: &mut Vec<Note>,
+    notes: &mut Notes,
 ) -> syn::Result<Option<Declaration>> {
     let docs = stream.call(Attribute::parse_outer)?;
     if stream.peek(Token![let]) {
@@ -55,7 +55,7 @@ pub(super) fn declaration(
             Declaration::Option { name: word, value: stream.parse()? }
         }
         other => {
-            notes.push(Note {
+            notes.errors.push(Note {
                 code: Code::UnknownDeclaration,
                 span: word.span(),
                 message: format!("`{other}` does not begin a declaration"),
@@ -75,7 +75,7 @@ pub(super) fn declaration(
     Ok(Some(parsed))
 }
 
-fn let_declaration(stream: ParseStream<'_>, notes: &mut Vec<Note>) -> syn::Result<Declaration> {
+fn let_declaration(stream: ParseStream<'_>, notes: &mut Notes) -> syn::Result<Declaration> {
     let name = stream.parse()?;
     let array = match stream.parse::<Option<Token![:]>>()? {
         Some(_) => Some(array_type(stream)?),
@@ -87,7 +87,7 @@ fn let_declaration(stream: ParseStream<'_>, notes: &mut Vec<Note>) -> syn::Resul
         // The name stays known, so that its uses are not errors too.
         result => {
             let error = result.err().unwrap_or_else(|| stream.error("expected `;`"));
-            notes.push(Note::syntax(&error));
+            notes.errors.push(Note::syntax(&error));
             stream.parse::<TokenStream>()?;
             Expression { span: error.span(), kind: ExpressionKind::Broken }
         }

@@ -1,16 +1,16 @@
 //! Expressions: Rust expressions, read as ours.
 
-use super::{Note, broken};
-use crate::ast::{AttributeText, Expression, ExpressionKind};
+use super::{Notes, broken};
+use crate::ast::{AttributeText, Callee, Expression, ExpressionKind, Import};
 use proc_macro2::Ident;
 use syn::spanned::Spanned;
-use syn::{BinOp, Expr, Lit, UnOp};
+use syn::{BinOp, Expr, Lit, Path, UnOp};
 
 /// A Rust expression as one of ours.
-pub(super) fn expression(expr: &Expr, notes: &mut Vec<Note>) -> Expression {
+pub(super) fn expression(expr: &Expr, notes: &mut Notes) -> Expression {
     let span = expr.span();
     let call = |name: &str, span, operands| ExpressionKind::Call {
-        operator: Ident::new(name, span),
+        callee: Callee { name: Ident::new(name, span), path: None },
         operands,
         attributes: Vec::new(),
     };
@@ -64,29 +64,49 @@ pub(super) fn expression(expr: &Expr, notes: &mut Vec<Note>) -> Expression {
         }
         Expr::Call(call) => match &*call.func {
             Expr::Path(path) => match path.path.get_ident() {
-                Some(name) => arguments(name.clone(), None, call.args.iter(), notes),
-                None => broken(notes, span, "expected the name of an operator"),
+                Some(name) => {
+                    let callee = Callee { name: name.clone(), path: None };
+                    arguments(callee, None, call.args.iter(), notes)
+                }
+                None => match by_path(&path.path, notes) {
+                    Some(callee) => arguments(callee, None, call.args.iter(), notes),
+                    None => broken(notes, span, "expected the name of an operator or a block"),
+                },
             },
-            _ => broken(notes, span, "expected the name of an operator"),
+            _ => broken(notes, span, "expected the name of an operator or a block"),
         },
         Expr::MethodCall(call) => {
             let receiver = expression(&call.receiver, notes);
-            arguments(call.method.clone(), Some(receiver), call.args.iter(), notes)
+            let callee = Callee { name: call.method.clone(), path: None };
+            arguments(callee, Some(receiver), call.args.iter(), notes)
         }
         _ => broken(notes, span, "expected a value: a name, a number, an operator or a call"),
     };
     let span = match &kind {
-        ExpressionKind::Call { operator, .. } => operator.span(),
+        ExpressionKind::Call { callee, .. } => callee.name.span(),
         _ => span,
     };
     Expression { span, kind }
 }
 
+/// `blocks::linear`: a block of elsewhere.
+fn by_path(path: &Path, notes: &mut Notes) -> Option<Callee> {
+    let name = path.segments.last()?.ident.clone();
+    if path.segments.iter().any(|segment| !segment.arguments.is_none()) {
+        return None;
+    }
+    let words: Vec<String> =
+        path.segments.iter().map(|segment| segment.ident.to_string()).collect();
+    let key = format!("{}{}", path.leading_colon.map_or("", |_| "::"), words.join("::"));
+    notes.imports.push(Import { key: key.clone(), path: path.clone() });
+    Some(Callee { name, path: Some(key) })
+}
+
 fn arguments<'a>(
-    operator: Ident,
+    callee: Callee,
     receiver: Option<Expression>,
     arguments: impl Iterator<Item = &'a Expr>,
-    notes: &mut Vec<Note>,
+    notes: &mut Notes,
 ) -> ExpressionKind {
     let mut operands: Vec<Expression> = receiver.into_iter().collect();
     let mut attributes = Vec::new();
@@ -104,10 +124,11 @@ fn arguments<'a>(
             other => operands.push(expression(other, notes)),
         }
     }
-    ExpressionKind::Call { operator, operands, attributes }
+    ExpressionKind::Call { callee, operands, attributes }
 }
 
-fn attribute(expr: &Expr) -> AttributeText {
+/// The value of an attribute.
+pub(super) fn attribute(expr: &Expr) -> AttributeText {
     match expr {
         Expr::Lit(literal) => match &literal.lit {
             Lit::Bool(flag) => AttributeText::Flag(flag.value),
@@ -123,7 +144,7 @@ fn attribute(expr: &Expr) -> AttributeText {
             AttributeText::Integer(number) => AttributeText::Integer(-number),
             AttributeText::Number(number) => AttributeText::Number(-number),
             AttributeText::Word(_) | AttributeText::Expression(_) => {
-                AttributeText::Expression(expression(expr, &mut Vec::new()))
+                AttributeText::Expression(expression(expr, &mut Notes::default()))
             }
             _ => AttributeText::Other,
         },
@@ -140,9 +161,13 @@ fn attribute(expr: &Expr) -> AttributeText {
             None => AttributeText::Other,
         },
         other => {
-            let mut notes = Vec::new();
+            let mut notes = Notes::default();
             let value = expression(other, &mut notes);
-            if notes.is_empty() { AttributeText::Expression(value) } else { AttributeText::Other }
+            if notes.errors.is_empty() {
+                AttributeText::Expression(value)
+            } else {
+                AttributeText::Other
+            }
         }
     }
 }

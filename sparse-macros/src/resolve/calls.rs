@@ -1,7 +1,7 @@
-//! Calls of operators: their operands and attributes.
+//! Calls: of blocks by their names, of operators with their operands and attributes.
 
 use super::Resolver;
-use crate::ast::AttributeText;
+use crate::ast::{AttributeText, Callee};
 use sparse_core::diagnostics::{Code, nearest};
 use sparse_core::ir::{AttributeValue, Attributes, List, Number, ValueId};
 use sparse_core::operators::{self, AttributeKind, Operator};
@@ -10,18 +10,22 @@ use syn::Ident;
 impl Resolver<'_> {
     pub(super) fn call(
         &mut self,
-        name: &Ident,
+        callee: &Callee,
         operands: Vec<ValueId>,
         given: &[(Ident, AttributeText)],
     ) -> ValueId {
-        let word = name.to_string();
+        let (name, word) = (&callee.name, callee.key());
+        if let Some(found) = self.library.find(self.frame.room, &word) {
+            return self.block(callee, found, operands, given);
+        }
         let Some(operator) = operators::find(&word).filter(|operator| !operator.internal) else {
             let known = operators::all()
                 .filter(|operator| !operator.internal)
-                .map(|operator| operator.name);
+                .map(|operator| operator.name)
+                .chain(self.library.names(self.frame.room));
             let help = nearest(&word, known).map(|known| format!("write `{known}`"));
-            let message = format!("no operator is called `{word}`");
-            self.report.error(Code::UnknownOperator, name.span(), message, help);
+            let message = format!("no operator or block is called `{word}`");
+            self.error(Code::UnknownOperator, name.span(), message, help);
             return self.poison(name.span());
         };
         let is_operand = |name: &Ident| {
@@ -48,7 +52,7 @@ impl Resolver<'_> {
                     n => format!("{n} are"),
                 }
             );
-            self.report.error(Code::OperandCount, name.span(), message, None);
+            self.error(Code::OperandCount, name.span(), message, None);
             return self.poison(name.span());
         }
         let mut attributes = Attributes::default();
@@ -65,10 +69,10 @@ impl Resolver<'_> {
         if let Some(missing) = missing {
             let message = format!("`{word}` needs the attribute `{}`", missing.name);
             let help = format!("write `{word}(…, {} = …)`", missing.name);
-            self.report.error(Code::BadAttribute, name.span(), message, Some(help));
+            self.error(Code::BadAttribute, name.span(), message, Some(help));
             return self.poison(name.span());
         }
-        let place = self.report.place(name.span());
+        let place = self.place(name.span());
         self.graph.apply(operator, operands, attributes, place)
     }
 
@@ -82,38 +86,38 @@ impl Resolver<'_> {
     ) -> Option<Vec<ValueId>> {
         let mut places: Vec<Option<ValueId>> = operands.into_iter().map(Some).collect();
         for (name, text) in named {
-            let value = match text {
-                AttributeText::Word(word) => self.name(word),
-                AttributeText::Integer(number) => {
-                    let place = self.report.place(name.span());
-                    self.graph.constant(*number as f64, place)
-                }
-                AttributeText::Number(number) => {
-                    let place = self.report.place(name.span());
-                    self.graph.constant(*number, place)
-                }
-                AttributeText::Expression(value) => self.expression(value),
-                _ => {
-                    let message =
-                        format!("`{name}` is an operand of `{call}`, which must be a value");
-                    let help = format!("write the name of a value: `{name} = x`");
-                    self.report.error(Code::BadAttribute, name.span(), message, Some(help));
-                    self.poison(name.span())
-                }
-            };
+            let value = self.argument(name, text).unwrap_or_else(|| {
+                let message = format!("`{name}` is an operand of `{call}`, which must be a value");
+                let help = format!("write the name of a value: `{name} = x`");
+                self.error(Code::BadAttribute, name.span(), message, Some(help));
+                self.poison(name.span())
+            });
             let place = operator.operand_index(&name.to_string())?;
             places.resize(places.len().max(place + 1), None);
             if places[place].replace(value).is_some() {
                 let message = format!("the operand `{name}` of `{call}` is given twice");
-                self.report.error(Code::OperandCount, name.span(), message, None);
+                self.error(Code::OperandCount, name.span(), message, None);
                 return None;
             }
         }
         if let Some(missing) = places.iter().position(Option::is_none) {
             let message = format!("`{call}` lacks its operand `{}`", operator.operands[missing]);
-            self.report.error(Code::OperandCount, call.span(), message, None);
+            self.error(Code::OperandCount, call.span(), message, None);
         }
         places.into_iter().collect()
+    }
+
+    /// What is given by name, as a value. `None` for what is none.
+    pub(super) fn argument(&mut self, name: &Ident, text: &AttributeText) -> Option<ValueId> {
+        let number = match text {
+            AttributeText::Word(word) => return Some(self.name(word)),
+            AttributeText::Expression(value) => return Some(self.expression(value)),
+            AttributeText::Integer(integer) => *integer as f64,
+            AttributeText::Number(number) => *number,
+            _ => return None,
+        };
+        let place = self.place(name.span());
+        Some(self.graph.constant(number, place))
     }
 
     fn attribute(
@@ -137,10 +141,12 @@ impl Resolver<'_> {
                 }
             };
             let message = format!("`{}` has no attribute `{word}`", operator.name);
-            self.report.error(Code::UnknownAttribute, name.span(), message, Some(help));
+            self.error(Code::UnknownAttribute, name.span(), message, Some(help));
             return None;
         };
-        let value = match (known.kind, text) {
+        // `None` while a block is checked: what it is given decides.
+        let text = self.given_to_block(text)?;
+        let value = match (known.kind, &text) {
             (AttributeKind::Flag, AttributeText::Flag(flag)) => Some(AttributeValue::Flag(*flag)),
             (
                 AttributeKind::Axes | AttributeKind::List | AttributeKind::Integer(_),
@@ -178,12 +184,13 @@ impl Resolver<'_> {
             };
             let message =
                 format!("the attribute `{word}` of `{}` has another kind of value", operator.name);
-            self.report.error(Code::BadAttribute, name.span(), message, Some(help.into()));
+            self.error(Code::BadAttribute, name.span(), message, Some(help.into()));
         }
         value.map(|value| (known.name, value))
     }
 }
 
-fn count(number: usize, noun: &str) -> String {
+/// `2 operands`.
+pub(super) fn count(number: usize, noun: &str) -> String {
     format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
 }

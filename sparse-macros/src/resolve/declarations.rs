@@ -28,7 +28,7 @@ impl Resolver<'_> {
                         None => format!("the initializers are `{}`", INITIALIZERS.join("`, `")),
                     };
                     let message = format!("no initializer is called `{word}`");
-                    self.report.error(
+                    self.error(
                         Code::UnknownInitializer,
                         initializer.name.span(),
                         message,
@@ -53,12 +53,12 @@ impl Resolver<'_> {
             }
             Declaration::Output { name, array, value } => {
                 let value = self.expression(value);
-                let place = self.report.place(name.span());
+                let place = self.place(name.span());
                 if let Some(earlier) =
                     self.graph.outputs.iter().find(|output| *name == output.name.as_str())
                 {
                     let message = format!("the output `{}` is declared twice", earlier.name);
-                    self.report.error(Code::DuplicateName, name.span(), message, None);
+                    self.error(Code::DuplicateName, name.span(), message, None);
                     return;
                 }
                 if let Some(array) = array {
@@ -85,7 +85,7 @@ impl Resolver<'_> {
                     let message = format!("`{name} = {element};` needs the feature `half`");
                     let help =
                         "write `nnz = { …, features = [\"half\"] }` in Cargo.toml".to_owned();
-                    self.report.error(Code::BadOption, value.span(), message, Some(help));
+                    self.error(Code::BadOption, value.span(), message, Some(help));
                     return;
                 }
                 Ok(element) if element.is_float() => return self.graph.element = Some(element),
@@ -99,12 +99,12 @@ impl Resolver<'_> {
         };
         let message = format!("`{name}` cannot be `{word}`");
         let help = format!("write one of `{}`", allowed.join("`, `"));
-        self.report.error(Code::BadOption, value.span(), message, Some(help));
+        self.error(Code::BadOption, value.span(), message, Some(help));
     }
 
     fn declare(&mut self, kind: Kind, name: &Ident, array: &ArrayType) {
         let (storage, element, shape) = self.array_type(array);
-        let place = self.report.place(name.span());
+        let place = self.place(name.span());
         let mut element = element.unwrap_or_else(|| self.graph.element());
         if element.is_float() && element != self.graph.element() {
             let message = format!(
@@ -115,7 +115,7 @@ impl Resolver<'_> {
                 "write `dtype = {element};` in the model, or leave the element type out and give it data of `{0}`: `array.cast::<{0}>()`",
                 self.graph.element()
             );
-            self.report.error(Code::ElementOfModel, array.span, message, Some(help));
+            self.error(Code::ElementOfModel, array.span, message, Some(help));
             // What is emitted has the right types in spite of it.
             element = self.graph.element();
         }
@@ -130,37 +130,40 @@ impl Resolver<'_> {
                 false => format!("write `dense<{element}>[…]`, or leave the element type out"),
             };
             element = self.graph.element();
-            self.report.error(Code::IdsNotDense, array.span, message, Some(help));
+            self.error(Code::IdsNotDense, array.span, message, Some(help));
         }
         let id = self.graph.declare(kind, &name.to_string(), storage, element, shape, place);
         self.define(name, id);
     }
 
-    fn define(&mut self, name: &Ident, id: ValueId) {
-        if self.scope.insert(name.to_string(), id).is_some() {
+    pub(super) fn define(&mut self, name: &Ident, id: ValueId) {
+        if self.frame.scope.insert(name.to_string(), id).is_some() {
             let message = format!("`{name}` is declared twice");
             let help = format!("call the second one `{name}_2`");
-            self.report.error(Code::DuplicateName, name.span(), message, Some(help));
+            self.error(Code::DuplicateName, name.span(), message, Some(help));
         }
     }
 
     /// Names the value of a `let`, or of the `output` at a position. A value that has a name already (`let a = b;`) keeps it, and
     /// what is said of the second name is checked.
-    fn bind_result(
+    pub(super) fn bind_result(
         &mut self,
         id: ValueId,
         name: &Ident,
         annotation: Option<Annotation>,
         output: Option<usize>,
     ) {
-        let taken = output.is_some() && self.scope.contains_key(&name.to_string());
+        let full = match &self.frame.block {
+            Some(block) => format!("{block}.{name}"),
+            None => name.to_string(),
+        };
+        let taken = output.is_some() && self.frame.scope.contains_key(&name.to_string());
         let value = &mut self.graph.values[id.0];
         if value.name.is_none() && matches!(value.kind, Kind::Apply(_)) && !taken {
-            value.name = Some(name.to_string());
+            value.name = Some(full);
             value.annotation = annotation;
         } else if let Some(annotation) = annotation {
-            let name = name.to_string();
-            self.graph.claims.push(Claim { name, value: id, annotation, output });
+            self.graph.claims.push(Claim { name: full, value: id, annotation, output });
         }
     }
 }

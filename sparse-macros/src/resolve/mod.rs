@@ -1,26 +1,27 @@
 //! Tree to graph: names, operators, attributes. What the passes of `sparse-core` take over from here.
 
+mod blocks;
 mod calls;
 mod declarations;
+mod library;
 mod types;
+
+pub(crate) use blocks::check as check_blocks;
+pub(crate) use library::{Library, callees};
 
 use crate::ast::{Declaration, Expression, ExpressionKind, Model};
 use crate::report::Report;
+use blocks::Frame;
 use proc_macro2::Span;
 use sparse_core::diagnostics::{Code, nearest};
 use sparse_core::ir::{Graph, Kind, Place, Value, ValueId};
 use sparse_core::operators;
 use sparse_core::storage::{ElementType, Storage};
-use std::collections::BTreeMap;
 use syn::Ident;
 
 /// Resolves a model.
-pub(crate) fn resolve(model: &Model, report: &mut Report) -> Graph {
-    let mut resolver = Resolver {
-        graph: Graph::new(&model.name.to_string(), ElementType::F32),
-        scope: BTreeMap::new(),
-        report,
-    };
+pub(crate) fn resolve(model: &Model, library: &Library<'_>, report: &mut Report) -> Graph {
+    let mut resolver = Resolver::new(&model.name.to_string(), library, report);
     // Options first: they hold for the whole model, wherever they stand.
     for declaration in &model.declarations {
         if let Declaration::Option { name, value } = declaration {
@@ -29,7 +30,7 @@ pub(crate) fn resolve(model: &Model, report: &mut Report) -> Graph {
     }
     for name in &model.lost {
         let id = resolver.poison(name.span());
-        resolver.scope.insert(name.to_string(), id);
+        resolver.frame.scope.insert(name.to_string(), id);
     }
     for declaration in &model.declarations {
         resolver.declaration(declaration);
@@ -39,23 +40,46 @@ pub(crate) fn resolve(model: &Model, report: &mut Report) -> Graph {
 
 struct Resolver<'a> {
     graph: Graph,
-    scope: BTreeMap<String, ValueId>,
+    library: &'a Library<'a>,
+    /// What names mean: of the model, or of the block that is being expanded.
+    frame: Frame,
     report: &'a mut Report,
 }
 
+impl<'a> Resolver<'a> {
+    fn new(name: &str, library: &'a Library<'a>, report: &'a mut Report) -> Self {
+        let graph = Graph::new(name, ElementType::F32);
+        Resolver { graph, library, frame: Frame::default(), report }
+    }
+}
+
 impl Resolver<'_> {
+    /// A place in the source; in a block, where the model uses it.
+    fn place(&mut self, span: Span) -> Place {
+        match &self.frame.site {
+            None => self.report.place(span),
+            Some(site) => self.report.place_in(site.span, &site.words),
+        }
+    }
+
+    /// Says something at a place of the source.
+    fn error(&mut self, code: Code, span: Span, message: String, help: Option<String>) {
+        let place = self.place(span);
+        self.report.error_at(code, place, message, help);
+    }
+
     fn expression(&mut self, expression: &Expression) -> ValueId {
         match &expression.kind {
             ExpressionKind::Broken => self.poison(expression.span),
             ExpressionKind::Number(number) => {
-                let place = self.report.place(expression.span);
+                let place = self.place(expression.span);
                 self.graph.constant(*number, place)
             }
             ExpressionKind::Name(name) => self.name(name),
-            ExpressionKind::Call { operator, operands, attributes } => {
+            ExpressionKind::Call { callee, operands, attributes } => {
                 let operands: Vec<ValueId> =
                     operands.iter().map(|operand| self.expression(operand)).collect();
-                self.call(operator, operands, attributes)
+                self.call(callee, operands, attributes)
             }
         }
     }
@@ -63,22 +87,22 @@ impl Resolver<'_> {
     /// The value of a name.
     fn name(&mut self, name: &Ident) -> ValueId {
         let word = name.to_string();
-        if let Some(id) = self.scope.get(&word) {
+        if let Some(id) = self.frame.scope.get(&word) {
             return *id;
         }
-        let help = nearest(&word, self.scope.keys().map(String::as_str))
+        let help = nearest(&word, self.frame.scope.keys().map(String::as_str))
             .map(|known| format!("a value `{known}` is declared above"));
         let help = help.or_else(|| {
             operators::find(&word).map(|_| format!("`{word}` is an operator: write `{word}(…)`"))
         });
         let message = format!("no value is called `{word}`");
-        self.report.error(Code::UnknownName, name.span(), message, help);
+        self.error(Code::UnknownName, name.span(), message, help);
         self.poison(name.span())
     }
 
     /// A value for what is already reported, so that its users say nothing.
     fn poison(&mut self, span: Span) -> ValueId {
-        let place: Place = self.report.place(span);
+        let place = self.place(span);
         self.graph.push(Value {
             kind: Kind::Input,
             name: None,

@@ -10,7 +10,7 @@ use sparse_core::storage::{ElementType, Storage};
 impl Resolver<'_> {
     pub(super) fn annotation(&mut self, array: &ArrayType) -> Annotation {
         let (storage, element, shape) = self.array_type(array);
-        Annotation { storage, shape, element, place: self.report.place(array.span) }
+        Annotation { storage, shape, element, place: self.place(array.span) }
     }
 
     pub(super) fn array_type(&mut self, array: &ArrayType) -> (Storage, Option<ElementType>, Dims) {
@@ -22,7 +22,7 @@ impl Resolver<'_> {
                 None => format!("the storage types are `{}`", names.join("`, `")),
             };
             let message = format!("no storage type is called `{word}`");
-            self.report.error(Code::UnknownStorage, array.storage.span(), message, Some(help));
+            self.error(Code::UnknownStorage, array.storage.span(), message, Some(help));
             Storage::Dense
         });
         let element = array.element.as_ref().and_then(|element| {
@@ -35,7 +35,7 @@ impl Resolver<'_> {
                 let message = format!("no element type is called `{element}`");
                 let help =
                     "write `f32`, `f64`, `f16` or `bf16`; for ids `u32`, `u64` or `i64`".to_owned();
-                self.report.error(Code::UnknownElement, element.span(), message, Some(help));
+                self.error(Code::UnknownElement, element.span(), message, Some(help));
             }
             parsed
         });
@@ -43,11 +43,20 @@ impl Resolver<'_> {
             .dims
             .iter()
             .map(|extent| match extent {
-                Extent::Name(name) => Dim::Named(name.to_string()),
+                Extent::Name(name) => self.dim(&name.to_string()),
                 Extent::Size(size) => Dim::Size(*size),
                 Extent::Inferred => self.graph.unify.fresh(),
             })
             .collect();
         (storage, element, shape)
+    }
+
+    /// A name is one extent in the whole model; in a block, in one use of it.
+    fn dim(&mut self, name: &str) -> Dim {
+        if self.frame.block.is_none() {
+            return Dim::Named(name.to_owned());
+        }
+        let fresh = || self.graph.unify.fresh();
+        self.frame.dims.entry(name.to_owned()).or_insert_with(fresh).clone()
     }
 }

@@ -1,0 +1,124 @@
+//! Blocks: parameters, `let`s and a value.
+
+use super::expressions::{attribute, expression};
+use super::items::group;
+use super::types::array_type;
+use super::{Notes, parse_piece};
+use crate::ast::{ArrayType, Block, BlockParameter, Expression, Import, Statement};
+use crate::report::Report;
+use proc_macro2::{Delimiter, TokenStream};
+use quote::quote;
+use sparse_core::diagnostics::Code;
+use syn::parse::ParseStream;
+use syn::punctuated::Punctuated;
+use syn::{Attribute, Expr, Ident, Token, Visibility};
+
+/// A block behind its keyword.
+pub(super) fn block(
+    stream: ParseStream<'_>,
+    docs: Vec<Attribute>,
+    visibility: Visibility,
+    imports: &mut Vec<Import>,
+    report: &mut Report,
+) -> syn::Result<Block> {
+    let before = report.n_errors();
+    let name: Ident = stream.parse()?;
+    let list = group(stream, "`(` and the block's parameters")?;
+    if list.delimiter() != Delimiter::Parenthesis {
+        return Err(syn::Error::new(list.span(), "expected `(` and the block's parameters"));
+    }
+    let content = group(stream, "`{` and the block's value")?;
+    let tokens = quote!(block #name #list #content);
+    let parameters = parse_piece(list.stream(), imports, report, |stream, _| {
+        let parse = |stream: ParseStream<'_>| parameter(stream);
+        Punctuated::<_, Token![,]>::parse_terminated_with(stream, parse)
+    });
+    let (pieces, result) = super::pieces(content.stream());
+    let is_empty = result.is_empty();
+    let mut body: Vec<Statement> = pieces
+        .into_iter()
+        .chain((!is_empty).then_some(result))
+        .filter_map(|piece| {
+            let text = text_of(&piece);
+            let (binding, value) = parse_piece(piece, imports, report, statement)?;
+            Some(Statement { binding, value, text })
+        })
+        .collect();
+    let broken = report.n_errors() > before;
+    if !broken {
+        check_body(&name, &body, is_empty, report);
+    }
+    let broken = report.n_errors() > before;
+    if broken {
+        body.clear();
+    }
+    let parameters = parameters.into_iter().flatten().collect();
+    Ok(Block { docs, visibility, name, parameters, body, tokens, broken })
+}
+
+/// A block is `let`s, each ended by `;`, and one value, which is not.
+fn check_body(name: &Ident, body: &[Statement], ended: bool, report: &mut Report) {
+    let (lines, value) = match body.split_last() {
+        Some((value, lines)) if !ended => (lines, Some(value)),
+        _ => (body, None),
+    };
+    let mut unused = lines.iter().filter(|line| line.binding.is_none()).peekable();
+    if value.is_none_or(|value| value.binding.is_some()) && unused.peek().is_none() {
+        let message = format!("the block `{name}` has no value");
+        let help = match body.last().and_then(|line| line.binding.as_ref()) {
+            Some((last, _)) => format!("write `{last}` as its last line, without `;`"),
+            None => "write `{ dot(x, w) + b }`".to_owned(),
+        };
+        report.error(Code::BlockBody, name.span(), message, Some(help));
+    }
+    for line in unused {
+        let message = format!("nothing uses `{}` in the block `{name}`", line.text);
+        let help = "write `let name = …;`; the value of a block is its last line, without `;`";
+        report.error(Code::BlockBody, line.value.span, message, Some(help.to_owned()));
+    }
+}
+
+fn parameter(stream: ParseStream<'_>) -> syn::Result<BlockParameter> {
+    let name = stream.parse()?;
+    let default = match stream.parse::<Option<Token![=]>>()? {
+        Some(_) => Some(attribute(&stream.parse::<Expr>()?)),
+        None => None,
+    };
+    Ok(BlockParameter { name, default })
+}
+
+type Line = (Option<(Ident, Option<ArrayType>)>, Expression);
+
+fn statement(stream: ParseStream<'_>, notes: &mut Notes) -> syn::Result<Line> {
+    let binding = match stream.parse::<Option<Token![let]>>()? {
+        Some(_) => {
+            let name = stream.parse()?;
+            let array = match stream.parse::<Option<Token![:]>>()? {
+                Some(_) => Some(array_type(stream)?),
+                None => None,
+            };
+            stream.parse::<Token![=]>()?;
+            Some((name, array))
+        }
+        None => None,
+    };
+    let fork = stream.fork();
+    // `param w`: what only a model declares.
+    if binding.is_none()
+        && let Ok(word) = fork.parse::<Ident>()
+        && fork.peek(syn::Ident)
+    {
+        let message = format!("expected `let` or the block's value, found `{word}`");
+        return Err(syn::Error::new(word.span(), message));
+    }
+    let value = expression(&stream.parse::<Expr>()?, notes);
+    match stream.is_empty() {
+        true => Ok((binding, value)),
+        false => Err(stream.error("expected `;`")),
+    }
+}
+
+/// Tokens as the compiler writes them, on one line.
+fn text_of(tokens: &TokenStream) -> String {
+    tokens.to_string().split_whitespace().collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,125 @@
+//! What stands side by side in a `graph!`: models, blocks, imports.
+
+use super::blocks;
+use crate::ast::{Import, Model, Package, Source};
+use crate::report::Report;
+use proc_macro2::{Group, TokenStream, TokenTree};
+use quote::ToTokens;
+use sparse_core::diagnostics::nearest;
+use syn::ext::IdentExt;
+use syn::parse::ParseStream;
+use syn::{Attribute, Ident, ItemUse, LitStr, Path, Token, UseTree, Visibility};
+
+/// The words that begin an item, for suggestions.
+const ITEMS: [&str; 3] = ["model", "block", "use"];
+
+/// Parses one item into `source`.
+pub(super) fn item(
+    stream: ParseStream<'_>,
+    source: &mut Source,
+    report: &mut Report,
+) -> syn::Result<()> {
+    if stream.peek(Token![@]) {
+        source.packages.push(package(stream, report)?);
+        return Ok(());
+    }
+    if stream.peek(Token![use]) {
+        return imports(stream, source);
+    }
+    let docs = stream.call(Attribute::parse_outer)?;
+    let visibility: Visibility = stream.parse()?;
+    let expected = format!("expected `{}`", ITEMS.join("`, `"));
+    let word: Ident = stream.parse().map_err(|error| syn::Error::new(error.span(), &expected))?;
+    match word.to_string().as_str() {
+        "model" => {
+            let (name, body) =
+                (stream.parse()?, group(stream, "`{` and the model's declarations")?);
+            let before = report.n_errors();
+            let (declarations, lost) =
+                super::declarations(body.stream(), &mut source.imports, report);
+            let broken = report.n_errors() > before;
+            source.models.push(Model { docs, visibility, name, declarations, lost, broken });
+        }
+        "block" => {
+            let block = blocks::block(stream, docs, visibility, &mut source.imports, report)?;
+            source.blocks.push(block);
+        }
+        other => {
+            let message = match nearest(other, ITEMS) {
+                Some(known) => format!("expected `{known}`, found `{other}`"),
+                None => format!("{expected}, found `{other}`"),
+            };
+            return Err(syn::Error::new(word.span(), message));
+        }
+    }
+    Ok(())
+}
+
+/// To the end of what may have been an item.
+pub(super) fn skip(stream: ParseStream<'_>) -> syn::Result<()> {
+    while !stream.is_empty() {
+        match stream.parse::<TokenTree>()? {
+            TokenTree::Group(group) if group.delimiter() == proc_macro2::Delimiter::Brace => break,
+            TokenTree::Punct(punct) if punct.as_char() == ';' => break,
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// `{ … }`.
+pub(super) fn group(stream: ParseStream<'_>, what: &str) -> syn::Result<Group> {
+    match stream.parse()? {
+        TokenTree::Group(group) => Ok(group),
+        other => Err(syn::Error::new(other.span(), format!("expected {what}"))),
+    }
+}
+
+/// `use blocks::{linear, factorization_machine as fm};`.
+fn imports(stream: ParseStream<'_>, source: &mut Source) -> syn::Result<()> {
+    let item: ItemUse = stream.parse()?;
+    let leading = item.leading_colon;
+    let start = Path { leading_colon: leading, segments: Default::default() };
+    flatten(&item.tree, &start, &mut source.imports)
+}
+
+fn flatten(tree: &UseTree, before: &Path, imports: &mut Vec<Import>) -> syn::Result<()> {
+    let longer = |name: &Ident| {
+        let mut path = before.clone();
+        path.segments.push(name.clone().into());
+        path
+    };
+    match tree {
+        UseTree::Path(tree) => flatten(&tree.tree, &longer(&tree.ident), imports)?,
+        UseTree::Name(tree) => {
+            let key = tree.ident.unraw().to_string();
+            imports.push(Import { key, path: longer(&tree.ident) });
+        }
+        UseTree::Rename(tree) => {
+            let key = tree.rename.unraw().to_string();
+            imports.push(Import { key, path: longer(&tree.ident) });
+        }
+        UseTree::Group(tree) => {
+            for tree in &tree.items {
+                flatten(tree, before, imports)?;
+            }
+        }
+        UseTree::Glob(tree) => {
+            let message = "blocks are imported by name: write `use path::{block, block};`";
+            return Err(syn::Error::new_spanned(tree, message));
+        }
+    }
+    Ok(())
+}
+
+/// `@block "key" name { … }`, which the macro of a block puts in front of the `graph!` that names it.
+fn package(stream: ParseStream<'_>, report: &mut Report) -> syn::Result<Package> {
+    stream.parse::<Token![@]>()?;
+    stream.parse::<Ident>()?;
+    let key: LitStr = stream.parse()?;
+    let name: Ident = stream.parse()?;
+    let body = group(stream, "the blocks of a package")?;
+    let tokens: TokenStream = body.to_token_stream();
+    let source = super::source(body.stream(), report);
+    Ok(Package { key: key.value(), name: name.to_string(), source, tokens })
+}

@@ -1,0 +1,150 @@
+//! Which blocks there are, and which names they have where.
+
+use crate::ast::{AttributeText, Block, Callee, Expression, ExpressionKind, Source};
+use crate::report::Report;
+use sparse_core::diagnostics::Code;
+use sparse_core::operators;
+use std::collections::BTreeMap;
+
+/// The blocks of a `graph!` and of everything it imports.
+pub(crate) struct Library<'a> {
+    entries: Vec<Entry<'a>>,
+    /// For each source, its own first: names to entries. `None` for a block that came broken.
+    rooms: Vec<BTreeMap<String, Option<usize>>>,
+}
+
+/// A block, and where the names in it are looked up.
+pub(super) struct Entry<'a> {
+    pub(super) block: &'a Block,
+    pub(super) room: usize,
+    /// True where it calls itself.
+    recursive: bool,
+}
+
+/// The room of the `graph!` itself.
+const OWN: usize = 0;
+
+impl<'a> Library<'a> {
+    /// Everything that can be called in a source. Reports blocks whose names are taken and blocks that call themselves.
+    pub(crate) fn new(source: &'a Source, report: &mut Report) -> Self {
+        let mut library = Library { entries: Vec::new(), rooms: Vec::new() };
+        library.add(source);
+        for block in &source.blocks {
+            let word = block.name.to_string();
+            let first = library.rooms[OWN].get(&word).copied().flatten();
+            if operators::find(&word).is_some() {
+                let message = format!("`{word}` is an operator, and cannot be a block");
+                let help = format!("call the block `{word}_block`");
+                report.error(Code::DuplicateName, block.name.span(), message, Some(help));
+            } else if first.is_none_or(|first| !std::ptr::eq(library.entries[first].block, block)) {
+                let message = format!("the block `{word}` is declared twice");
+                let help = format!("call the second one `{word}_2`");
+                report.error(Code::DuplicateName, block.name.span(), message, Some(help));
+            }
+        }
+        library.find_recursion(report);
+        library
+    }
+
+    /// The block of a name: its position, or `None` if it came broken.
+    pub(super) fn find(&self, room: usize, key: &str) -> Option<Option<usize>> {
+        self.rooms[room].get(key).copied()
+    }
+
+    /// What can be called in a room.
+    pub(super) fn names(&self, room: usize) -> impl Iterator<Item = &str> {
+        self.rooms[room].keys().map(String::as_str)
+    }
+
+    /// A block that can be expanded.
+    pub(super) fn entry(&self, index: usize) -> Option<&Entry<'a>> {
+        Some(&self.entries[index]).filter(|entry| !entry.recursive && !entry.block.broken)
+    }
+
+    /// The blocks of the `graph!` itself.
+    pub(super) fn own(&self) -> impl Iterator<Item = &Entry<'a>> {
+        self.entries.iter().filter(|entry| entry.room == OWN)
+    }
+
+    fn add(&mut self, source: &'a Source) -> usize {
+        let room = self.rooms.len();
+        self.rooms.push(BTreeMap::new());
+        for package in &source.packages {
+            let inner = self.add(&package.source);
+            let block = self.rooms[inner].get(&package.name).copied().flatten();
+            self.rooms[room].insert(package.key.clone(), block);
+        }
+        for block in &source.blocks {
+            let index = self.entries.len();
+            self.entries.push(Entry { block, room, recursive: false });
+            self.rooms[room].entry(block.name.to_string()).or_insert(Some(index));
+        }
+        room
+    }
+
+    /// A block that calls itself, maybe through others, has no end. Each cycle is reported once.
+    fn find_recursion(&mut self, report: &mut Report) {
+        let mut done = vec![false; self.entries.len()];
+        for start in 0..self.entries.len() {
+            self.follow(start, &mut Vec::new(), &mut done, report);
+        }
+    }
+
+    fn follow(
+        &mut self,
+        index: usize,
+        path: &mut Vec<usize>,
+        done: &mut [bool],
+        report: &mut Report,
+    ) {
+        if done[index] {
+            return;
+        }
+        path.push(index);
+        let (block, room) = (self.entries[index].block, self.entries[index].room);
+        for callee in callees(block) {
+            let Some(Some(next)) = self.find(room, &callee.key()) else { continue };
+            match path.iter().position(|known| *known == next) {
+                None => self.follow(next, path, done, report),
+                Some(first) => {
+                    let cycle = &path[first..];
+                    let names = cycle.iter().chain([&next]);
+                    let names: Vec<String> =
+                        names.map(|at| format!("`{}`", self.entries[*at].block.name)).collect();
+                    let name = &self.entries[next].block.name;
+                    let message = format!("the block `{name}` calls itself: {}", names.join(" → "));
+                    let help = "a block is written out where it is used; write the repetition out, as `let`s";
+                    let span = callee.name.span();
+                    report.error(Code::BlockRecursion, span, message, Some(help.to_owned()));
+                    for at in cycle {
+                        self.entries[*at].recursive = true;
+                    }
+                }
+            }
+        }
+        path.pop();
+        done[index] = true;
+    }
+}
+
+/// What the lines of a block call, in order.
+pub(crate) fn callees(block: &Block) -> Vec<&Callee> {
+    let mut found = Vec::new();
+    for statement in &block.body {
+        visit(&statement.value, &mut found);
+    }
+    found
+}
+
+fn visit<'a>(expression: &'a Expression, found: &mut Vec<&'a Callee>) {
+    let ExpressionKind::Call { callee, operands, attributes } = &expression.kind else { return };
+    found.push(callee);
+    for operand in operands {
+        visit(operand, found);
+    }
+    for (_, text) in attributes {
+        if let AttributeText::Expression(value) = text {
+            visit(value, found);
+        }
+    }
+}
