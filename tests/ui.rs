@@ -3,8 +3,8 @@
 use sparse_core::diagnostics::Code;
 use std::collections::BTreeSet;
 
-const FOLDERS: [&str; 7] =
-    ["parse", "names", "shapes", "storage", "gradients", "skeleton", "traits"];
+const FOLDERS: [&str; 8] =
+    ["parse", "names", "shapes", "storage", "gradients", "blocks", "skeleton", "traits"];
 
 #[test]
 fn errors() {

@@ -20,8 +20,8 @@ pub(crate) fn front(input: TokenStream) -> (TokenStream, Report) {
         // What there is to say is said when everything is there.
         return (emit::fetch(import, input), Report::default());
     }
-    let library = resolve::Library::new(&source, &mut report);
-    resolve::check_blocks(&library, &mut report);
+    let mut library = resolve::Library::new(&source, &mut report);
+    resolve::check_blocks(&mut library, &mut report);
     let mut tokens: TokenStream = emit::blocks(&source);
     for model in &source.models {
         let before = report.n_errors();

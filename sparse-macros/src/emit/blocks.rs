@@ -31,7 +31,10 @@ pub(crate) fn fetch(import: &Import, input: TokenStream) -> TokenStream {
 /// The block has the name, the visibility and the place in the modules that it is written with. The macro's own name is
 /// never written by anyone; a macro that other crates may use is at the root of its crate, where one name is one macro.
 pub(crate) fn blocks(source: &Source) -> TokenStream {
-    source.blocks.iter().map(|block| self::block(source, block)).collect()
+    let mut names = BTreeSet::new();
+    // A second one of a name was reported.
+    let blocks = source.blocks.iter().filter(|block| names.insert(block.name.to_string()));
+    blocks.map(|block| self::block(source, block)).collect()
 }
 
 fn block(source: &Source, block: &Block) -> TokenStream {

@@ -3,8 +3,8 @@
 use super::expressions::{attribute, expression};
 use super::items::group;
 use super::types::array_type;
-use super::{Notes, parse_piece};
-use crate::ast::{ArrayType, Block, BlockParameter, Expression, Import, Statement};
+use super::{Note, Notes, parse_piece};
+use crate::ast::{Block, BlockParameter, Expression, ExpressionKind, Import, Statement};
 use crate::report::Report;
 use proc_macro2::{Delimiter, TokenStream};
 use quote::quote;
@@ -38,11 +38,7 @@ pub(super) fn block(
     let mut body: Vec<Statement> = pieces
         .into_iter()
         .chain((!is_empty).then_some(result))
-        .filter_map(|piece| {
-            let text = text_of(&piece);
-            let (binding, value) = parse_piece(piece, imports, report, statement)?;
-            Some(Statement { binding, value, text })
-        })
+        .filter_map(|piece| parse_piece(piece, imports, report, statement))
         .collect();
     let broken = report.n_errors() > before;
     if !broken {
@@ -87,9 +83,7 @@ fn parameter(stream: ParseStream<'_>) -> syn::Result<BlockParameter> {
     Ok(BlockParameter { name, default })
 }
 
-type Line = (Option<(Ident, Option<ArrayType>)>, Expression);
-
-fn statement(stream: ParseStream<'_>, notes: &mut Notes) -> syn::Result<Line> {
+fn statement(stream: ParseStream<'_>, notes: &mut Notes) -> syn::Result<Statement> {
     let binding = match stream.parse::<Option<Token![let]>>()? {
         Some(_) => {
             let name = stream.parse()?;
@@ -108,12 +102,22 @@ fn statement(stream: ParseStream<'_>, notes: &mut Notes) -> syn::Result<Line> {
         && let Ok(word) = fork.parse::<Ident>()
         && fork.peek(syn::Ident)
     {
-        let message = format!("expected `let` or the block's value, found `{word}`");
-        return Err(syn::Error::new(word.span(), message));
+        let message = format!("a block does not declare `{word}`: it is `let`s and a value");
+        let help = "models declare; a block is given the values that it needs".to_owned();
+        let (code, span) = (Code::BlockBody, word.span());
+        notes.errors.push(Note { code, span, message, help: Some(help) });
+        stream.parse::<TokenStream>()?;
+        let value = Expression { span, kind: ExpressionKind::Broken };
+        return Ok(Statement { binding, value, text: String::new() });
     }
+    let written: TokenStream = stream.fork().parse()?;
     let value = expression(&stream.parse::<Expr>()?, notes);
+    let text = match &binding {
+        Some((name, _)) => format!("let {name} = {}", text_of(&written)),
+        None => text_of(&written),
+    };
     match stream.is_empty() {
-        true => Ok((binding, value)),
+        true => Ok(Statement { binding, value, text }),
         false => Err(stream.error("expected `;`")),
     }
 }

@@ -41,21 +41,27 @@ pub(super) struct Site {
 }
 
 /// Checks the names in every block of a `graph!`, whether it is used or not.
-pub(crate) fn check(library: &Library<'_>, report: &mut Report) {
-    for entry in library.own() {
+pub(crate) fn check(library: &mut Library<'_>, report: &mut Report) {
+    for index in library.own() {
+        let Some(entry) = library.entry(index) else { continue };
+        let before = report.n_errors();
         let mut resolver = Resolver::new("", library, report);
         resolver.frame.block = Some(entry.block.name.to_string());
         for BlockParameter { name, default } in &entry.block.parameters {
             let id = resolver.poison(name.span());
             if default.as_ref().is_some_and(|default| !is_literal(default)) {
                 let message = format!("the default of `{name}` is not a number");
-                let help = format!("write a number, a flag, a list or a storage type: `{name} = 1.0`");
+                let help =
+                    format!("write a number, a flag, a list or a storage type: `{name} = 1.0`");
                 resolver.error(Code::BlockArguments, name.span(), message, Some(help));
             }
             resolver.frame.attributes.insert(name.to_string(), None);
             resolver.define(name, id);
         }
         resolver.body(entry, None);
+        if report.n_errors() > before {
+            library.set_broken(index);
+        }
     }
 }
 

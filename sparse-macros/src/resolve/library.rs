@@ -17,8 +17,8 @@ pub(crate) struct Library<'a> {
 pub(super) struct Entry<'a> {
     pub(super) block: &'a Block,
     pub(super) room: usize,
-    /// True where it calls itself.
-    recursive: bool,
+    /// True where it has an error: its uses say nothing more.
+    broken: bool,
 }
 
 /// The room of the `graph!` itself.
@@ -58,12 +58,19 @@ impl<'a> Library<'a> {
 
     /// A block that can be expanded.
     pub(super) fn entry(&self, index: usize) -> Option<&Entry<'a>> {
-        Some(&self.entries[index]).filter(|entry| !entry.recursive && !entry.block.broken)
+        Some(&self.entries[index]).filter(|entry| !entry.broken)
     }
 
-    /// The blocks of the `graph!` itself.
-    pub(super) fn own(&self) -> impl Iterator<Item = &Entry<'a>> {
-        self.entries.iter().filter(|entry| entry.room == OWN)
+    /// The blocks of the `graph!` itself, to be checked.
+    pub(super) fn own(&self) -> impl Iterator<Item = usize> + use<> {
+        let own: Vec<usize> =
+            (0..self.entries.len()).filter(|index| self.entries[*index].room == OWN).collect();
+        own.into_iter()
+    }
+
+    /// Marks a block that has an error.
+    pub(super) fn set_broken(&mut self, index: usize) {
+        self.entries[index].broken = true;
     }
 
     fn add(&mut self, source: &'a Source) -> usize {
@@ -76,7 +83,7 @@ impl<'a> Library<'a> {
         }
         for block in &source.blocks {
             let index = self.entries.len();
-            self.entries.push(Entry { block, room, recursive: false });
+            self.entries.push(Entry { block, room, broken: block.broken });
             self.rooms[room].entry(block.name.to_string()).or_insert(Some(index));
         }
         room
@@ -117,7 +124,7 @@ impl<'a> Library<'a> {
                     let span = callee.name.span();
                     report.error(Code::BlockRecursion, span, message, Some(help.to_owned()));
                     for at in cycle {
-                        self.entries[*at].recursive = true;
+                        self.entries[*at].broken = true;
                     }
                 }
             }

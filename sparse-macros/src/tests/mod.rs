@@ -1,5 +1,6 @@
 //! Expansions without a compiler run: what comes out is Rust, with the parts that the design promises.
 
+mod blocks;
 mod diagnostics;
 
 use crate::{expand, table};
@@ -120,7 +121,10 @@ fn a_broken_model_keeps_its_types_and_reports_each_error() {
         }
     }));
     assert_eq!(text.matches("compile_error!").count(), 2, "{text}");
-    assert!(text.contains("[NNZ0102] no operator is called `lgo`\\nhelp: write `log`"), "{text}");
+    assert!(
+        text.contains("[NNZ0102] no operator or block is called `lgo`\\nhelp: write `log`"),
+        "{text}"
+    );
     assert!(text.contains("[NNZ0101] no value is called `u`"));
     assert!(text.contains("struct Broken {") && text.contains("fn train_step"));
 }
