@@ -243,13 +243,19 @@ impl Graph {
         }
     }
 
-    /// How messages describe a value: its name, or the expression that makes it.
+    /// How messages describe a value: its name, or the expression that makes it, of which what is nested deeply is left out.
     pub fn describe(&self, id: ValueId) -> String {
+        self.describe_within(id, 3)
+    }
+
+    fn describe_within(&self, id: ValueId, levels: usize) -> String {
         let value = self.value(id);
         match (&value.name, &value.kind) {
+            (None, Kind::Apply(apply)) if levels == 0 => format!("{}(…)", apply.operator.name),
             (None, Kind::Apply(apply)) => {
+                let operands = apply.operands.iter();
                 let operands: Vec<String> =
-                    apply.operands.iter().map(|operand| self.describe(*operand)).collect();
+                    operands.map(|operand| self.describe_within(*operand, levels - 1)).collect();
                 format!("{}({})", apply.operator.name, operands.join(", "))
             }
             _ => self.label(id),
@@ -266,5 +272,25 @@ impl Graph {
             }
         }
         needed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Each value is used twice by the next, so that the whole expression has 2⁶⁰ parts.
+    #[test]
+    fn what_is_nested_deeply_is_left_out_of_descriptions() {
+        let mut text = String::from("model M f32\nx = input dense f32 [n]\n%1 = tanh(x)\n");
+        for line in 2..62 {
+            text += &format!("%{line} = multiply(%{}, %{})\n", line - 1, line - 1);
+        }
+        let mut graph = parse(&text).unwrap();
+        graph.values[1..].iter_mut().for_each(|value| value.name = None);
+        let inner = "multiply(multiply(…), multiply(…))";
+        let two = format!("multiply({inner}, {inner})");
+        assert_eq!(graph.describe(ValueId(61)), format!("multiply({two}, {two})"));
+        assert_eq!(graph.describe(ValueId(1)), "tanh(x)");
     }
 }

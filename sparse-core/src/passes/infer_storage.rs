@@ -203,31 +203,37 @@ fn check_elements(graph: &Graph, apply: &Apply, place: Place) -> Result<(), Diag
         let ids = patterns.clone().count() > 0
             && patterns.clone().all(|pattern| *pattern == Pattern::Ids);
         let numbers = !patterns.any(|pattern| *pattern == Pattern::Ids);
+        let float = value.element.is_float();
+        if (!ids || !float) && (!numbers || float) {
+            continue;
+        }
         let (operator, role) = (apply.operator.name, apply.operator.operands[index]);
         let name = graph.describe(*id);
         let of_classes = matches!(
             apply.operator.kind,
             operators::Kind::Loss { label: operators::LossLabel::Class, .. }
         );
-        if ids && value.element.is_float() {
-            let message = format!(
-                "`{operator}` needs integer ids for its `{role}`, but `{name}` holds `{}`",
-                value.element
-            );
-            let code = if of_classes { Code::ClassIds } else { Code::ElementMismatch };
-            return Err(Diagnostic::new(code, place, message)
-                .help(format!("declare `{name}: dense<u32>[…]`, or `u64`, or `i64`")));
-        }
-        if numbers && !value.element.is_float() {
-            let message = format!(
-                "`{operator}` computes with numbers, but `{name}` holds ids of type `{}`",
-                value.element
-            );
-            let code =
-                if of_classes && index == 1 { Code::ClassIds } else { Code::ElementMismatch };
-            return Err(Diagnostic::new(code, place, message)
-                .help(format!("declare `{name}` with the element type `{}`", graph.element())));
-        }
+        let (message, help) = match ids {
+            true => (
+                format!(
+                    "`{operator}` needs integer ids for its `{role}`, but `{name}` holds `{}`",
+                    value.element
+                ),
+                format!("declare `{name}: dense<u32>[…]`, or `u64`, or `i64`"),
+            ),
+            false => (
+                format!(
+                    "`{operator}` computes with numbers, but `{name}` holds ids of type `{}`",
+                    value.element
+                ),
+                format!("declare `{name}` with the element type `{}`", graph.element()),
+            ),
+        };
+        let code = match of_classes && index == 1 {
+            true => Code::ClassIds,
+            false => Code::ElementMismatch,
+        };
+        return Err(Diagnostic::new(code, place, message).help(help));
     }
     Ok(())
 }

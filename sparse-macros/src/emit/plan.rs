@@ -1,31 +1,31 @@
 //! `PLAN`: what the compiler decided, as a constant of plain data; and what is said of it when a model is made.
 
 use super::Emit;
-use super::info::{element, storage};
 use super::structs::named_inputs;
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::quote;
 use sparse_core::inspect::{
     Extent, Operand, PlanRowSet, PlanRows, PlanStep, PlanTable, PlanValue, Stored, Written,
 };
-use sparse_core::storage::Storage;
+use sparse_core::storage::{ElementType, Storage};
 
 /// ```text
-/// inspect::PlanTable {
+/// use inspect::{PlanTable, PlanValue, …};
+/// PlanTable {
 ///     name: "LinearRegression",
 ///     element: ElementType::F32,
-///     values: &[inspect::PlanValue { name: "x", …, computed: None, written: None }, …],
+///     values: &[PlanValue { name: "x", …, computed: None, written: None }, …],
 ///     rows: &[…],
-///     step: inspect::PlanStep::LinearRows { input: 0, weight: 2, loss: "squared_error(pred, y)" },
+///     step: PlanStep::LinearRows { input: 0, weight: 2, loss: "squared_error(pred, y)" },
 ///     warns: false,
 /// }
 /// ```
 pub(super) fn constant(emit: &Emit<'_>) -> TokenStream {
     let (rt, plan) = (&emit.rt, emit.plan);
     let PlanTable { name, element: _, values, rows, step, warns } = plan;
-    let element = element(emit, plan.element);
-    let values = values.iter().map(|value| self::value(emit, value));
-    let rows = rows.iter().map(|rows| self::rows(emit, rows));
+    let element = element(plan.element);
+    let values = values.iter().map(value);
+    let rows = rows.iter().map(self::rows);
     let step = match step {
         PlanStep::None => quote!(None),
         PlanStep::Unfused { reason } => quote!(Unfused { reason: #reason }),
@@ -33,26 +33,34 @@ pub(super) fn constant(emit: &Emit<'_>) -> TokenStream {
             quote!(LinearRows { input: #input, weight: #weight, loss: #loss })
         }
     };
-    quote! {
-        #rt::inspect::PlanTable {
+    // Names are brought in once: a path before each of them is most of the tokens of an expansion.
+    quote! {{
+        #[allow(unused_imports)]
+        use #rt::inspect::{
+            Computed, Operand, Part, PlanRowSet, PlanRows, PlanStep, PlanTable, PlanValue, Stored, Written,
+        };
+        #[allow(unused_imports)]
+        use #rt::{ElementType, Extent, Storage};
+        #[allow(unused_imports)]
+        use ::core::option::Option::{None, Some};
+        PlanTable {
             name: #name,
             element: #element,
             values: &[#(#values),*],
             rows: &[#(#rows),*],
-            step: #rt::inspect::PlanStep::#step,
+            step: PlanStep::#step,
             warns: #warns,
         }
-    }
+    }}
 }
 
-fn value(emit: &Emit<'_>, value: &PlanValue<'_>) -> TokenStream {
-    let rt = &emit.rt;
+fn value(value: &PlanValue<'_>) -> TokenStream {
     let PlanValue { name, number, .. } = value;
-    let (storage, element) = (storage(emit, value.storage), element(emit, value.element));
-    let part = Ident::new(&format!("{:?}", value.part), Span::call_site());
+    let (element, storage) = (element(value.element), variant(value.storage));
+    let part = variant(value.part);
     let shape = value.shape.iter().map(|extent| match extent {
-        Extent::Constant(size) => quote!(#rt::Extent::Constant(#size)),
-        Extent::Named(name) => quote!(#rt::Extent::Named(#name)),
+        Extent::Constant(size) => quote!(Extent::Constant(#size)),
+        Extent::Named(name) => quote!(Extent::Named(#name)),
     });
     let stored = match value.stored {
         Stored::All => quote!(All),
@@ -65,15 +73,15 @@ fn value(emit: &Emit<'_>, value: &PlanValue<'_>) -> TokenStream {
         let (operator, kernel, fused, fallback) =
             (how.operator, how.kernel, how.fused, how.fallback);
         let operands = how.operands.iter().map(|operand| match operand {
-            Operand::Value(position) => quote!(#rt::inspect::Operand::Value(#position)),
-            Operand::Shape(position) => quote!(#rt::inspect::Operand::Shape(#position)),
+            Operand::Value(position) => quote!(Operand::Value(#position)),
+            Operand::Shape(position) => quote!(Operand::Shape(#position)),
             Operand::Number(number) => {
                 let bits = number.to_bits();
-                quote!(#rt::inspect::Operand::Number(f64::from_bits(#bits)))
+                quote!(Operand::Number(f64::from_bits(#bits)))
             }
         });
         quote! {
-            #rt::inspect::Computed {
+            Computed {
                 operator: #operator,
                 kernel: #kernel,
                 operands: &[#(#operands),*],
@@ -88,17 +96,17 @@ fn value(emit: &Emit<'_>, value: &PlanValue<'_>) -> TokenStream {
             Written::Output(name) => quote!(Output(#name)),
             Written::Gradient(parameter) => quote!(Gradient(#parameter)),
         };
-        quote!(#rt::inspect::Written::#written)
+        quote!(Written::#written)
     }));
     quote! {
-        #rt::inspect::PlanValue {
+        PlanValue {
             name: #name,
             number: #number,
-            part: #rt::inspect::Part::#part,
-            storage: #storage,
+            part: Part::#part,
+            storage: Storage::#storage,
             element: #element,
             shape: &[#(#shape),*],
-            stored: #rt::inspect::Stored::#stored,
+            stored: Stored::#stored,
             gradient: #gradient,
             computed: #computed,
             written: #written,
@@ -106,22 +114,31 @@ fn value(emit: &Emit<'_>, value: &PlanValue<'_>) -> TokenStream {
     }
 }
 
-fn rows(emit: &Emit<'_>, rows: &PlanRows<'_>) -> TokenStream {
-    let rt = &emit.rt;
+fn rows(rows: &PlanRows<'_>) -> TokenStream {
     let set = |set: &PlanRowSet<'_>| match set {
-        PlanRowSet::All => quote!(#rt::inspect::PlanRowSet::All),
-        PlanRowSet::Columns(inputs) => quote!(#rt::inspect::PlanRowSet::Columns(&[#(#inputs),*])),
+        PlanRowSet::All => quote!(PlanRowSet::All),
+        PlanRowSet::Columns(inputs) => quote!(PlanRowSet::Columns(&[#(#inputs),*])),
     };
     let (parameter, reads) = (rows.parameter, set(&rows.reads));
     let writes = option(rows.writes.as_ref().map(set));
-    quote!(#rt::inspect::PlanRows { parameter: #parameter, reads: #reads, writes: #writes })
+    quote!(PlanRows { parameter: #parameter, reads: #reads, writes: #writes })
 }
 
 fn option(tokens: Option<TokenStream>) -> TokenStream {
     match tokens {
-        Some(tokens) => quote!(::core::option::Option::Some(#tokens)),
-        None => quote!(::core::option::Option::None),
+        Some(tokens) => quote!(Some(#tokens)),
+        None => quote!(None),
     }
+}
+
+fn element(element: ElementType) -> TokenStream {
+    let name = Ident::new(&element.name().to_uppercase(), Span::call_site());
+    quote!(ElementType::#name)
+}
+
+/// A variant by its name in Rust.
+fn variant(value: impl std::fmt::Debug) -> Ident {
+    Ident::new(&format!("{value:?}"), Span::call_site())
 }
 
 /// What a new model says of itself: its plan where `NNZ_LOG` asks for it, and once each conversion that
