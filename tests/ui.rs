@@ -14,6 +14,13 @@ fn errors() {
     }
 }
 
+/// What a feature adds is refused without it, and the refusal names the feature.
+#[cfg(not(feature = "half"))]
+#[test]
+fn features_that_are_off() {
+    trybuild::TestCases::new().compile_fail("tests/ui/features/*.rs");
+}
+
 /// The catalogue and the cases hold each other: each code has a case named after it.
 #[test]
 fn every_code_has_a_case() {

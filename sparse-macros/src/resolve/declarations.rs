@@ -81,14 +81,12 @@ impl Resolver<'_> {
                 _ => &["deny", "warn", "allow"],
             },
             "dtype" => match word.parse::<ElementType>() {
-                Ok(element) if element.is_half() && !cfg!(feature = "half") => {
-                    let message = format!("`{name} = {element};` needs the feature `half`");
-                    let help =
-                        "write `nnz = { …, features = [\"half\"] }` in Cargo.toml".to_owned();
-                    self.error(Code::BadOption, value.span(), message, Some(help));
+                Ok(element) if element.is_float() => {
+                    if self.is_compiled(element, Code::BadOption, value) {
+                        self.graph.element = Some(element);
+                    }
                     return;
                 }
-                Ok(element) if element.is_float() => return self.graph.element = Some(element),
                 _ => &["f32", "f64", "f16", "bf16"],
             },
             _ => match word.as_str() {

@@ -6,6 +6,7 @@ use sparse_core::diagnostics::{Code, nearest};
 use sparse_core::ir::Annotation;
 use sparse_core::shapes::{Dim, Dims};
 use sparse_core::storage::{ElementType, Storage};
+use syn::Ident;
 
 impl Resolver<'_> {
     pub(super) fn annotation(&mut self, array: &ArrayType) -> Annotation {
@@ -37,7 +38,7 @@ impl Resolver<'_> {
                     "write `f32`, `f64`, `f16` or `bf16`; for ids `u32`, `u64` or `i64`".to_owned();
                 self.error(Code::UnknownElement, element.span(), message, Some(help));
             }
-            parsed
+            parsed.filter(|parsed| self.is_compiled(*parsed, Code::UnknownElement, element))
         });
         let shape = array
             .dims
@@ -49,6 +50,17 @@ impl Resolver<'_> {
             })
             .collect();
         (storage, element, shape)
+    }
+
+    /// Whether there are kernels for an element type: those of the halves are a feature.
+    pub(super) fn is_compiled(&mut self, element: ElementType, code: Code, word: &Ident) -> bool {
+        let is_compiled = !element.is_half() || cfg!(feature = "half");
+        if !is_compiled {
+            let message = format!("`{element}` needs the feature `half`");
+            let help = "write `nnz = { …, features = [\"half\"] }` in Cargo.toml".to_owned();
+            self.error(code, word.span(), message, Some(help));
+        }
+        is_compiled
     }
 
     /// A name is one extent in the whole model; in a block, in one use of it.
