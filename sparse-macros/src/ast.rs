@@ -85,8 +85,20 @@ pub(crate) enum Declaration {
     Parameter(Parameter),
     Let(Let),
     Loss(Expression),
-    Output { name: Ident, array: Option<ArrayType>, value: Expression },
-    Option { name: Ident, value: Ident },
+    Output {
+        name: Ident,
+        array: Option<ArrayType>,
+        value: Expression,
+    },
+    Option {
+        name: Ident,
+        value: Ident,
+    },
+    /// `const CLASSES;`, a constant in scope, or `const CLASSES: usize = 2 * PAIRS;`.
+    Constant {
+        name: Ident,
+        value: TokenStream,
+    },
 }
 
 /// `input x: csr[n, d]` or `label y: dense[n, 1]`.

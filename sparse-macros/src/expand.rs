@@ -30,7 +30,7 @@ pub(crate) fn front(input: TokenStream) -> (TokenStream, Report) {
         let compiled = if resolved { compile(graph) } else { emit::uncompiled(graph) };
         let broken = !resolved || compiled.errors().next().is_some();
         report.extend(compiled.diagnostics.iter().cloned());
-        tokens.extend(emit::model(model, &compiled, broken));
+        tokens.extend(emit::model(model, &compiled, broken, &report));
     }
     (tokens, report)
 }

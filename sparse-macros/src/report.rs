@@ -60,6 +60,22 @@ impl Report {
         &self.diagnostics
     }
 
+    /// The span that a place stands for.
+    pub(crate) fn span(&self, place: Place) -> Span {
+        self.places.get(place.0 as usize).map_or_else(Span::call_site, |(span, _)| *span)
+    }
+
+    /// A diagnostic as printed, with the words of its place.
+    pub(crate) fn text(&self, diagnostic: &Diagnostic) -> String {
+        match self.places.get(diagnostic.place.0 as usize) {
+            Some((_, words)) if !words.is_empty() => {
+                let message = format!("{}\n{words}", diagnostic.message);
+                Diagnostic { message, ..diagnostic.clone() }.text()
+            }
+            _ => diagnostic.text(),
+        }
+    }
+
     /// How many things stop the build so far.
     pub(crate) fn n_errors(&self) -> usize {
         let errors = self.diagnostics.iter();
@@ -71,17 +87,7 @@ impl Report {
     pub(crate) fn into_tokens(self) -> TokenStream {
         let mut tokens = TokenStream::new();
         for (index, diagnostic) in self.diagnostics.iter().enumerate() {
-            let (span, words) = match self.places.get(diagnostic.place.0 as usize) {
-                Some((span, words)) => (*span, words.as_str()),
-                None => (Span::call_site(), ""),
-            };
-            let text = match words {
-                "" => diagnostic.text(),
-                words => {
-                    let message = format!("{}\n{words}", diagnostic.message);
-                    Diagnostic { message, ..diagnostic.clone() }.text()
-                }
-            };
+            let (span, text) = (self.span(diagnostic.place), self.text(diagnostic));
             tokens.extend(match diagnostic.code.severity() {
                 Severity::Error => quote_spanned! {span=> ::core::compile_error!(#text); },
                 Severity::Warning => {

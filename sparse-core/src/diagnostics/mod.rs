@@ -111,6 +111,7 @@ catalogue! {
     NoBroadcast = "NNZ0209", Error, "shapes that do not broadcast";
     TargetShape = "NNZ0210", Error, "a label of another shape than the scores";
     TooLarge = "NNZ0211", Error, "more elements than an array can have";
+    ConstantDiffers = "NNZ0212", Error, "a constant of another value";
     WouldBeDense = "NNZ0301", Error, "a sparse value would become dense";
     AnnotatedStorage = "NNZ0302", Error, "annotated storage differs";
     NotOnRequest = "NNZ0303", Error, "storage not offered";
@@ -183,7 +184,9 @@ mod tests {
 
     #[test]
     fn pages_show_each_code_and_how_to_mend_it() {
-        for code in Code::ALL.iter().filter(|code| **code != Code::Internal) {
+        // What the compiler's own bugs look like is not known, and values of constants are seen by rustc alone.
+        let unseen = [Code::Internal, Code::ConstantDiffers];
+        for code in Code::ALL.iter().filter(|code| !unseen.contains(code)) {
             let wrong = code.examples().filter(|example| example.is_wrong).count();
             let right = code.examples().filter(|example| !example.is_wrong).count();
             assert!(wrong > 0 && right > 0, "{code:?} lacks an example");

@@ -12,7 +12,7 @@ pub use attributes::{AttributeValue, Attributes, Axes, List, Number};
 pub use text::{parse, print};
 
 use crate::operators::Operator;
-use crate::shapes::{Dims, Substitution, place_of};
+use crate::shapes::{Dim, Dims, Substitution, place_of};
 use crate::storage::{ElementType, Storage};
 
 /// A position in [`Graph::values`].
@@ -58,6 +58,21 @@ pub struct Graph {
     pub gradients: Vec<(ValueId, ValueId)>,
     /// Extents to be inferred.
     pub unify: Substitution,
+    /// What must hold of constants of Rust.
+    pub assumptions: Vec<Assumption>,
+}
+
+/// Two extents that must be equal, of which one at least is a constant of Rust: whoever sees its value checks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Assumption {
+    /// A constant.
+    pub constant: Dim,
+    /// A number, or another constant.
+    pub other: Dim,
+    /// What needs it, in words.
+    pub user: String,
+    /// Where.
+    pub place: Place,
 }
 
 /// One value.
@@ -207,6 +222,18 @@ impl Graph {
     /// The inputs and labels, in the order of declaration.
     pub fn inputs(&self) -> impl Iterator<Item = ValueId> {
         self.ids().filter(|id| matches!(self.values[id.0].kind, Kind::Input | Kind::Label))
+    }
+
+    /// Keeps what was assumed of constants for the sake of `user`.
+    pub fn keep_assumptions(&mut self, user: &str, place: Place) {
+        let assumed = self.unify.take_assumed().into_iter();
+        let user = || user.to_owned();
+        self.assumptions.extend(assumed.map(|(constant, other)| Assumption {
+            constant,
+            other,
+            user: user(),
+            place,
+        }));
     }
 
     /// The shape of a value, as far as it is known.

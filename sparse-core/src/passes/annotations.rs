@@ -40,6 +40,7 @@ pub(super) fn check_shape(
 ) -> Result<(), Diagnostic> {
     let fits = annotation.shape.len() == shape.len()
         && annotation.shape.iter().zip(shape).all(|(a, b)| graph.unify.unify(a, b));
+    graph.keep_assumptions(name, annotation.place);
     if fits {
         return Ok(());
     }

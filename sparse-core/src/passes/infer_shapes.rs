@@ -43,6 +43,7 @@ pub(super) fn infer_value(graph: &mut Graph, id: ValueId) -> Result<(), Option<D
     let inferred = shapes::infer(apply.operator, &apply.attributes, &operands, &mut unify);
     graph.unify = unify;
     let place = graph.value(id).place;
+    graph.keep_assumptions(apply.operator.name, place);
     let shape = inferred.map_err(|error| Some(misfit(graph, &apply, place, &error)))?;
     if let Some(annotation) = graph.values[id.0].annotation.clone() {
         let name = graph.label(id);

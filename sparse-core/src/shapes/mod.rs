@@ -17,6 +17,7 @@
 
 use crate::ir::Attributes;
 use crate::operators::Operator;
+use std::collections::BTreeMap;
 use std::fmt;
 
 mod span;
@@ -58,6 +59,9 @@ pub fn show(dims: &[Dim]) -> String {
 #[derive(Clone, Debug, Default)]
 pub struct Substitution {
     bound: Vec<Option<Dim>>,
+    /// Constants of Rust, whose values the compiler does not see, and what each was assumed to be.
+    constants: BTreeMap<String, Option<Dim>>,
+    assumed: Vec<(Dim, Dim)>,
 }
 
 impl Substitution {
@@ -74,8 +78,28 @@ impl Substitution {
                 Some(bound) => self.resolve(bound),
                 None => dim.clone(),
             },
-            known => known.clone(),
+            Dim::Named(name) => match self.constants.get(name) {
+                Some(Some(assumed)) => self.resolve(assumed),
+                _ => dim.clone(),
+            },
+            Dim::Size(_) => dim.clone(),
         }
+    }
+
+    /// Declares a name to be a constant of Rust: it may equal a number or another constant, which whoever sees its value must
+    /// check.
+    pub fn declare_constant(&mut self, name: &str) {
+        self.constants.insert(name.to_owned(), None);
+    }
+
+    /// Whether a name is a constant of Rust.
+    pub fn is_constant(&self, name: &str) -> bool {
+        self.constants.contains_key(name)
+    }
+
+    /// What was assumed of constants since this was last asked: pairs that must be equal.
+    pub fn take_assumed(&mut self) -> Vec<(Dim, Dim)> {
+        std::mem::take(&mut self.assumed)
     }
 
     /// The shape as far as it is known.
@@ -95,8 +119,30 @@ impl Substitution {
                 self.bound[id] = Some(other);
                 true
             }
+            (Dim::Named(name), other) if self.may_be(&name, &other) => {
+                self.assume(name, other);
+                true
+            }
+            (other, Dim::Named(name)) if self.may_be(&name, &other) => {
+                self.assume(name, other);
+                true
+            }
             _ => false,
         }
+    }
+
+    /// Whether a name is a constant that may equal an extent: a number or another constant.
+    fn may_be(&self, name: &str, other: &Dim) -> bool {
+        self.is_constant(name)
+            && match other {
+                Dim::Named(other) => self.is_constant(other),
+                other => matches!(other, Dim::Size(_)),
+            }
+    }
+
+    fn assume(&mut self, name: String, other: Dim) {
+        self.assumed.push((Dim::Named(name.clone()), other.clone()));
+        self.constants.insert(name, Some(other));
     }
 }
 
@@ -536,6 +582,22 @@ pub(crate) mod tests {
             "`delta > 0` must hold, and `delta` is 0"
         );
         assert_eq!(check("reduce_to", &[], &["[n, k]", "[k]"]), "[k]");
+    }
+
+    #[test]
+    fn constants_may_be_numbers_and_each_other() {
+        let named = |name: &str| Dim::Named(name.into());
+        let mut unify = Substitution::default();
+        for name in ["K", "L"] {
+            unify.declare_constant(name);
+        }
+        assert!(!unify.unify(&named("K"), &named("k")));
+        assert!(unify.unify(&named("K"), &named("K")) && unify.take_assumed().is_empty());
+        assert!(unify.unify(&named("K"), &named("L")) && unify.unify(&Dim::Size(3), &named("K")));
+        let assumed = [(named("K"), named("L")), (named("L"), Dim::Size(3))];
+        assert_eq!(unify.take_assumed(), assumed);
+        assert_eq!(unify.resolve(&named("K")), Dim::Size(3));
+        assert!(!unify.unify(&Dim::Size(4), &named("K")));
     }
 
     #[test]

@@ -45,13 +45,17 @@ pub(super) fn linear_rows(emit: &Emit<'_>, parts: &LinearRows) -> TokenStream {
     let (input, weight) = (emit.declared(parts.input), emit.parameter_local(parts.weight));
     let position = |id: ValueId| emit.graph.parameters().position(|known| known == id);
     let weight_index = position(parts.weight);
-    let width = match &parts.columns {
+    let constant = match &parts.columns {
         Dim::Size(size) => {
             let size = *size as usize;
-            quote!(#rt::linear::Fixed::<#size>)
+            Some(quote!(#size))
         }
-        dim => {
-            let extent = emit.fixed_extent(dim);
+        dim => emit.constant(&dim.to_string()),
+    };
+    let width = match constant {
+        Some(size) => quote!(#rt::linear::Fixed::<{ #size }>),
+        None => {
+            let extent = emit.fixed_extent(&parts.columns);
             quote!(#rt::linear::Runtime(#extent))
         }
     };

@@ -120,7 +120,10 @@ fn shape(emit: &Emit<'_>, id: ValueId) -> TokenStream {
         }
         other => {
             let name = other.to_string();
-            quote!(#rt::Extent::Named(#name))
+            match emit.constant(&name) {
+                Some(value) => quote!(#rt::Extent::Constant(#value)),
+                None => quote!(#rt::Extent::Named(#name)),
+            }
         }
     });
     quote!(&[#(#extents),*])

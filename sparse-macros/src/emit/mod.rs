@@ -1,5 +1,6 @@
 //! Graph to tokens, one concern a file. Every emitter shows its output in the comment above it.
 
+mod assumptions;
 mod batch;
 mod blocks;
 mod docs;
@@ -14,6 +15,7 @@ pub(crate) use blocks::{blocks, fetch};
 
 use crate::ast::{Declaration, Model};
 use crate::paths;
+use crate::report::Report;
 use proc_macro2::{Span, TokenStream};
 use quote::{format_ident, quote};
 use sparse_core::compile::Compiled;
@@ -37,14 +39,20 @@ pub(crate) fn uncompiled(graph: Graph) -> Compiled {
 
 /// All items of one model. A broken model has the same types and signatures; its bodies are never run, because
 /// the build fails.
-pub(crate) fn model(model: &Model, compiled: &Compiled, broken: bool) -> TokenStream {
+pub(crate) fn model(
+    model: &Model,
+    compiled: &Compiled,
+    broken: bool,
+    report: &Report,
+) -> TokenStream {
     let items = |plan: &PlanTable<'_>| {
         let emit = Emit::new(model, compiled, plan, broken);
         let structs = structs::structs(&emit);
         let inherent = structs::inherent(&emit);
         let implementation = step::implementation(&emit);
         let measure = plan::measure(&emit);
-        quote!(#structs #inherent #implementation #measure)
+        let assumptions = assumptions::assumptions(&emit, report);
+        quote!(#assumptions #structs #inherent #implementation #measure)
     };
     match broken {
         true => items(&PlanTable::empty(&compiled.graph.name)),
@@ -84,6 +92,7 @@ impl<'a> Emit<'a> {
         for parameter in graph.parameters() {
             for dim in graph.shape(parameter) {
                 if let Dim::Named(name) = dim
+                    && !graph.unify.is_constant(&name)
                     && !fixed.contains(&name)
                 {
                     fixed.push(name);
@@ -183,6 +192,20 @@ impl<'a> Emit<'a> {
         quote!(#rt::#name<#element>)
     }
 
+    /// A dimension that is a constant of Rust, as an expression at the user's tokens.
+    ///
+    /// ```text
+    /// { const __EXTENT: usize = CLASSES; __EXTENT }
+    /// ```
+    fn constant(&self, wanted: &str) -> Option<TokenStream> {
+        self.model.declarations.iter().find_map(|declaration| match declaration {
+            Declaration::Constant { name, value } if name == wanted => {
+                Some(quote!({ const __EXTENT: usize = #value; __EXTENT }))
+            }
+            _ => None,
+        })
+    }
+
     /// The position of a dimension among the fixed ones.
     fn fixed_index(&self, name: &str) -> Option<usize> {
         self.fixed.iter().position(|known| known == name)
@@ -195,6 +218,7 @@ impl<'a> Emit<'a> {
                 let size = usize::try_from(*size).ok()?;
                 Some(quote!(#size))
             }
+            Dim::Named(name) if self.graph.unify.is_constant(name) => self.constant(name),
             Dim::Named(name) => {
                 let index = self.fixed_index(name)?;
                 Some(quote!(__extents[#index]))

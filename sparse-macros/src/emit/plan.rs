@@ -24,7 +24,7 @@ pub(super) fn constant(emit: &Emit<'_>) -> TokenStream {
     let (rt, plan) = (&emit.rt, emit.plan);
     let PlanTable { name, element: _, values, rows, step, warns } = plan;
     let element = element(plan.element);
-    let values = values.iter().map(value);
+    let values = values.iter().map(|value| self::value(emit, value));
     let rows = rows.iter().map(self::rows);
     let step = match step {
         PlanStep::None => quote!(None),
@@ -54,13 +54,16 @@ pub(super) fn constant(emit: &Emit<'_>) -> TokenStream {
     }}
 }
 
-fn value(value: &PlanValue<'_>) -> TokenStream {
+fn value(emit: &Emit<'_>, value: &PlanValue<'_>) -> TokenStream {
     let PlanValue { name, number, .. } = value;
     let (element, storage) = (element(value.element), variant(value.storage));
     let part = variant(value.part);
     let shape = value.shape.iter().map(|extent| match extent {
         Extent::Constant(size) => quote!(Extent::Constant(#size)),
-        Extent::Named(name) => quote!(Extent::Named(#name)),
+        Extent::Named(name) => match emit.constant(name) {
+            Some(value) => quote!(Extent::Constant(#value)),
+            None => quote!(Extent::Named(#name)),
+        },
     });
     let stored = match value.stored {
         Stored::All => quote!(All),

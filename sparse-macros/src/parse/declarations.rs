@@ -12,8 +12,8 @@ use syn::spanned::Spanned;
 use syn::{Attribute, Expr, Ident, Token};
 
 /// The words that begin a declaration, for suggestions.
-const DECLARATIONS: [&str; 9] =
-    ["input", "label", "param", "let", "loss", "output", "fallback", "dtype", "fuse"];
+const DECLARATIONS: [&str; 10] =
+    ["const", "input", "label", "param", "let", "loss", "output", "fallback", "dtype", "fuse"];
 
 /// A declaration. `None` after an error that is noted.
 pub(super) fn declaration(
@@ -24,6 +24,9 @@ pub(super) fn declaration(
     if stream.peek(Token![let]) {
         stream.parse::<Token![let]>()?;
         return let_declaration(stream, notes).map(Some);
+    }
+    if stream.peek(Token![const]) {
+        return constant(stream).map(Some);
     }
     let word: Ident = stream.parse().map_err(|error| {
         syn::Error::new(error.span(), "expected a declaration, such as `let name = …;`")
@@ -73,6 +76,26 @@ pub(super) fn declaration(
         return Err(stream.error("expected `;`"));
     }
     Ok(Some(parsed))
+}
+
+/// `const CLASSES;` or `const CLASSES: usize = 2 * PAIRS;`.
+fn constant(stream: ParseStream<'_>) -> syn::Result<Declaration> {
+    stream.parse::<Token![const]>()?;
+    let name: Ident = stream.parse()?;
+    if stream.parse::<Option<Token![:]>>()?.is_some() {
+        let ty: Ident = stream.parse()?;
+        if ty != "usize" {
+            return Err(syn::Error::new(ty.span(), "extents are `usize`"));
+        }
+    }
+    let value = match stream.parse::<Option<Token![=]>>()? {
+        Some(_) => stream.parse::<Expr>()?.to_token_stream(),
+        None => name.to_token_stream(),
+    };
+    match stream.is_empty() {
+        true => Ok(Declaration::Constant { name, value }),
+        false => Err(stream.error("expected `;`")),
+    }
 }
 
 fn let_declaration(stream: ParseStream<'_>, notes: &mut Notes) -> syn::Result<Declaration> {

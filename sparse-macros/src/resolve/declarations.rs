@@ -14,7 +14,7 @@ const INITIALIZERS: [&str; 5] = ["Zeros", "Ones", "Constant", "Normal", "Uniform
 impl Resolver<'_> {
     pub(super) fn declaration(&mut self, declaration: &Declaration) {
         match declaration {
-            Declaration::Option { .. } => {}
+            Declaration::Option { .. } | Declaration::Constant { .. } => {}
             Declaration::Input(input) => {
                 let kind = if input.is_label { Kind::Label } else { Kind::Input };
                 self.declare(kind, &input.name, &input.array);
@@ -69,6 +69,16 @@ impl Resolver<'_> {
                 self.graph.outputs.push(Output { name: name.to_string(), value, place });
             }
         }
+    }
+
+    /// A constant is a dimension, and no value.
+    pub(super) fn constant(&mut self, name: &Ident) {
+        let word = name.to_string();
+        if self.graph.unify.is_constant(&word) {
+            let message = format!("`{word}` is declared twice");
+            self.error(Code::DuplicateName, name.span(), message, None);
+        }
+        self.graph.unify.declare_constant(&word);
     }
 
     pub(super) fn option(&mut self, name: &Ident, value: &Ident) {

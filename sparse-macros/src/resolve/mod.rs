@@ -28,6 +28,11 @@ pub(crate) fn resolve(model: &Model, library: &Library<'_>, report: &mut Report)
             resolver.option(name, value);
         }
     }
+    for declaration in &model.declarations {
+        if let Declaration::Constant { name, .. } = declaration {
+            resolver.constant(name);
+        }
+    }
     for name in &model.lost {
         let id = resolver.poison(name.span());
         resolver.frame.scope.insert(name.to_string(), id);
