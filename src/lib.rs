@@ -19,7 +19,7 @@ pub mod prelude {
     pub use crate::schedule::{Schedule, ScheduleUnit};
     pub use crate::training::{Progress, Trainer, checkpoint};
     pub use crate::{Error, Result, dims, graph};
-    pub use sparse_core::update_rules::{LazyUpdate, Sgd};
+    pub use sparse_core::update_rules::{AdaGrad, Adam, Ftrl, LazyUpdate, Sgd};
 }
 
 /// What code emitted by [`graph!`] names. Not part of the public interface.

@@ -41,7 +41,13 @@ pub enum Error {
     /// An initializer has senseless numbers.
     #[error(transparent)]
     Initializer(#[from] crate::initializer::InitializerError),
-    /// An update rule was given a senseless hyperparameter.
+    /// A schedule was given a senseless hyperparameter.
     #[error(transparent)]
     Hyperparameter(#[from] sparse_core::update_rules::InvalidHyperparameter),
+    /// An update rule cannot be used as it stands.
+    #[error(transparent)]
+    Rule(#[from] sparse_core::update_rules::RuleError),
+    /// There is no update rule of that name.
+    #[error(transparent)]
+    UnknownRule(#[from] sparse_core::update_rules::UnknownRule),
 }

@@ -1,59 +1,27 @@
-//! Idle steps in closed form: what a run of steps without gradient does to (weight, state).
+//! The idle steps made so far, any interval of which is one map.
 
+use super::maps::IdleMap;
 use super::suffixes::Suffixes;
-
-/// A linear map on (weight, state): row 0 gives the new weight, row 1 the new state.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct IdleMap(pub [[f64; 2]; 2]);
-
-impl IdleMap {
-    /// The map that changes nothing.
-    pub const IDENTITY: IdleMap = IdleMap([[1.0, 0.0], [0.0, 1.0]]);
-
-    /// `self` after `first`.
-    pub fn after(&self, first: &IdleMap) -> IdleMap {
-        let (a, b) = (&self.0, &first.0);
-        let entry = |i: usize, j: usize| a[i][0] * b[0][j] + a[i][1] * b[1][j];
-        IdleMap([[entry(0, 0), entry(0, 1)], [entry(1, 0), entry(1, 1)]])
-    }
-
-    /// `self` applied `count` times, in O(log count) products.
-    pub fn power(&self, mut count: u64) -> IdleMap {
-        if count == 1 {
-            return *self;
-        }
-        let mut result = IdleMap::IDENTITY;
-        let mut square = *self;
-        while count > 0 {
-            if count & 1 == 1 {
-                result = square.after(&result);
-            }
-            square = square.after(&square);
-            count >>= 1;
-        }
-        result
-    }
-}
 
 /// The idle maps of all steps so far, so that any interval of steps can be applied as one map.
 ///
 /// Steps with equal maps form a run. A query inside the newest run is one power (with a table for short
 /// ones); a query over several runs combines O(log runs) tabulated products, so that a learning rate that
 /// changes at every step costs O(log steps) and not O(gap).
-#[derive(Clone, Debug, Default)]
-pub struct IdleHistory {
+#[derive(Clone, Debug)]
+pub struct IdleHistory<M> {
     /// Steps recorded.
     steps: u64,
     /// The map and the first step of each run.
-    runs: Vec<(IdleMap, u64)>,
+    runs: Vec<(M, u64)>,
     /// The products of the runs before the newest.
-    finished: Suffixes,
+    finished: Suffixes<M>,
     /// `powers[k][d - 1]` is the newest run's map to the power `d · DIGIT^k`, as far as the run is long: any
     /// power is a product of one map a digit.
-    powers: Vec<Vec<IdleMap>>,
+    powers: Vec<Vec<M>>,
     /// Tables for later: all that a run can come to need are made with the first one, so that a step in steady
     /// state allocates nothing.
-    spare: Vec<Vec<IdleMap>>,
+    spare: Vec<Vec<M>>,
     /// The length from which on the newest run needs one more table of powers.
     next_table: u64,
 }
@@ -64,7 +32,20 @@ const DIGIT: u64 = 64;
 /// The tables for runs of 2³⁶ steps; longer ones allocate when they get there.
 const TABLES: usize = 6;
 
-impl IdleHistory {
+impl<M> Default for IdleHistory<M> {
+    fn default() -> Self {
+        IdleHistory {
+            steps: 0,
+            runs: Vec::new(),
+            finished: Suffixes::default(),
+            powers: Vec::new(),
+            spare: Vec::new(),
+            next_table: 0,
+        }
+    }
+}
+
+impl<M: IdleMap> IdleHistory<M> {
     /// The steps recorded so far.
     pub fn steps(&self) -> u64 {
         self.steps
@@ -97,7 +78,7 @@ impl IdleHistory {
 
     /// Records one more step, with its idle map.
     #[inline]
-    pub fn push(&mut self, map: IdleMap) {
+    pub fn push(&mut self, map: M) {
         match self.runs.last() {
             Some((last, start)) if *last == map => {
                 if self.steps - start + 1 >= self.next_table {
@@ -119,17 +100,17 @@ impl IdleHistory {
 
     /// The map of the steps `from .. self.steps()`.
     #[inline]
-    pub fn since(&self, from: u64) -> IdleMap {
+    pub fn since(&self, from: u64) -> M {
         debug_assert!(from <= self.steps);
         match self.runs.last() {
-            None => IdleMap::IDENTITY,
+            None => M::IDENTITY,
             Some(&(_, start)) if from >= start => self.newest_power(self.steps - from),
             Some(&(_, start)) => self.over_runs(from, start),
         }
     }
 
     /// The map of an interval that begins in a finished run.
-    fn over_runs(&self, from: u64, start: u64) -> IdleMap {
+    fn over_runs(&self, from: u64, start: u64) -> M {
         // Where every run is one step long, its number is known; elsewhere it is looked for.
         let guess = from.saturating_sub(self.runs[0].1) as usize;
         let run = match self.runs.get(guess) {
@@ -148,16 +129,16 @@ impl IdleHistory {
 
     /// A power of the newest run's map, not above the run's length.
     #[inline]
-    fn newest_power(&self, count: u64) -> IdleMap {
+    fn newest_power(&self, count: u64) -> M {
         match count {
-            0 => IdleMap::IDENTITY,
+            0 => M::IDENTITY,
             n if n < DIGIT => self.powers[0][n as usize - 1],
             n => self.long_power(n),
         }
     }
 
     #[inline(never)]
-    fn long_power(&self, mut count: u64) -> IdleMap {
+    fn long_power(&self, mut count: u64) -> M {
         let mut result = None;
         for table in &self.powers {
             let digit = (count % DIGIT) as usize;
@@ -168,11 +149,11 @@ impl IdleHistory {
             }
         }
         debug_assert_eq!(count, 0);
-        result.unwrap_or(IdleMap::IDENTITY)
+        result.unwrap_or(M::IDENTITY)
     }
 
     #[inline(never)]
-    fn start_run(&mut self, map: IdleMap) {
+    fn start_run(&mut self, map: M) {
         if let Some(newest) = self.runs.len().checked_sub(1) {
             self.finished.push(self.run_product(newest));
         }
@@ -191,7 +172,7 @@ impl IdleHistory {
     }
 
     /// An empty table.
-    fn new_table(&mut self) -> Vec<IdleMap> {
+    fn new_table(&mut self) -> Vec<M> {
         if self.powers.capacity() == 0 {
             self.powers.reserve(TABLES);
             self.spare.extend((0..TABLES).map(|_| Vec::with_capacity(DIGIT as usize - 1)));
@@ -203,7 +184,7 @@ impl IdleHistory {
 
     /// Makes the next table of powers, now that the newest run is long enough to use it.
     #[cold]
-    fn tabulate(&mut self, map: IdleMap) {
+    fn tabulate(&mut self, map: M) {
         let unit = match self.powers.last() {
             Some(table) if table.len() > 1 => table[0].after(&table[table.len() - 1]),
             _ => {
@@ -222,7 +203,7 @@ impl IdleHistory {
     }
 
     /// The product of a finished run.
-    fn run_product(&self, run: usize) -> IdleMap {
+    fn run_product(&self, run: usize) -> M {
         let (map, start) = self.runs[run];
         map.power(self.runs.get(run + 1).map_or(self.steps, |next| next.1) - start)
     }
@@ -230,25 +211,26 @@ impl IdleHistory {
 
 #[cfg(test)]
 mod tests {
+    use super::super::maps::MatrixMap;
     use super::*;
 
-    fn map(momentum: f64, decay: f64) -> IdleMap {
-        IdleMap([[1.0 - decay, momentum], [-decay, momentum]])
+    fn map(momentum: f64, decay: f64) -> MatrixMap {
+        MatrixMap([[1.0 - decay, momentum], [-decay, momentum]])
     }
 
-    fn close(a: IdleMap, b: IdleMap) {
+    fn close(a: MatrixMap, b: MatrixMap) {
         for (x, y) in a.0.iter().flatten().zip(b.0.iter().flatten()) {
             assert!((x - y).abs() <= 1e-13 * (1.0 + y.abs()), "{a:?} {b:?}");
         }
     }
 
     /// Every interval of a history equals the product of its steps one by one.
-    fn check(maps: &[IdleMap]) {
+    fn check(maps: &[MatrixMap]) {
         let mut history = IdleHistory::default();
         for (n, step) in maps.iter().enumerate() {
             history.push(*step);
             for from in 0..=n + 1 {
-                let slow = maps[from..=n].iter().fold(IdleMap::IDENTITY, |acc, m| m.after(&acc));
+                let slow = maps[from..=n].iter().fold(MatrixMap::IDENTITY, |acc, m| m.after(&acc));
                 close(history.since(from as u64), slow);
             }
         }
@@ -284,7 +266,7 @@ mod tests {
             assert!(history.n_runs() == runs - (from as usize / 3).min(runs) || from >= 39);
             (40..60).for_each(|t| history.push(step(t)));
             for start in from..=60 {
-                let slow = (start..60).fold(IdleMap::IDENTITY, |acc, t| step(t).after(&acc));
+                let slow = (start..60).fold(MatrixMap::IDENTITY, |acc, t| step(t).after(&acc));
                 close(history.since(start), slow);
             }
         }
@@ -310,7 +292,7 @@ mod tests {
             history.push(map(0.9, 0.01 * t as f64));
         }
         history.forget();
-        assert_eq!(history.since(10), IdleMap::IDENTITY);
+        assert_eq!(history.since(10), MatrixMap::IDENTITY);
         history.push(map(0.5, 0.1));
         assert_eq!(history.since(10), map(0.5, 0.1));
         assert_eq!(history.steps(), 11);

@@ -1,14 +1,38 @@
 //! Update rules: what a gradient does to a weight, each stated once.
 //!
-//! A rule gives the recurrence of one step on one weight ([`Step::update`]), the state that the weight
-//! carries ([`Step::State`]) and what a step *without* gradient does ([`Step::idle`]), as a linear map. The
-//! runtime derives the dense, exact and touched-rows updates from these three and from nothing else.
+//! A rule gives its hyperparameters with their bounds ([`UpdateRule::hyperparameters`]), the recurrence of one step
+//! on one weight ([`Step::update`]), the state that the weight carries ([`Step::State`]) and what a step *without*
+//! gradient does ([`Step::idle`]), as a map that composes. The runtime derives the dense, exact and touched-rows
+//! updates from these and from nothing else; checks, command lines and the refusal of `Exact` where there is no closed
+//! form follow too.
+//!
+//! | rule | state of a weight | idle steps |
+//! |---|---|---|
+//! | [`Sgd`] | velocity, with momentum | closed form |
+//! | [`AdaGrad`] | G | closed form |
+//! | [`Ftrl`] | z, n | closed form |
+//! | [`Adam`] | m, v | none |
 
+mod adagrad;
+mod adam;
+mod ftrl;
+mod gradient;
+mod hyperparameters;
 mod idle;
+mod maps;
+mod names;
 mod sgd;
 mod suffixes;
+#[cfg(test)]
+mod tests;
 
-pub use idle::{IdleHistory, IdleMap};
+pub use adagrad::{AdaGrad, AdaGradStep};
+pub use adam::{Adam, AdamStep};
+pub use ftrl::{Ftrl, FtrlStep, LeaderMap};
+pub use hyperparameters::{Bound, Hyperparameter, Setting};
+pub use idle::IdleHistory;
+pub use maps::{IdleMap, MatrixMap, ShrinkMap};
+pub use names::{NAMES, RuleVisitor, UnknownRule, with_rule};
 pub use sgd::{Sgd, SgdStep};
 
 use crate::element::Float;
@@ -42,16 +66,46 @@ pub struct InvalidHyperparameter {
     pub bound: &'static str,
 }
 
+/// A rule cannot be used as it stands.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RuleError {
+    /// A hyperparameter is outside its bound.
+    #[error(transparent)]
+    Hyperparameter(#[from] InvalidHyperparameter),
+    /// `LazyUpdate::Exact` of a rule, or of hyperparameters, whose idle steps have no closed form.
+    #[error(
+        "{rule}: steps without a gradient have no closed form with these hyperparameters, so that `lazy_update` cannot be `LazyUpdate::Exact`: choose `LazyUpdate::Touched`, which changes only the rows of a batch, or `LazyUpdate::Dense`, which changes all rows at every step"
+    )]
+    NoClosedForm {
+        /// The rule's name.
+        rule: &'static str,
+    },
+    /// A hyperparameter that the rule does not have was to be set.
+    #[error("{rule}: there is no hyperparameter `{name}`, but {known}")]
+    UnknownHyperparameter {
+        /// The rule's name.
+        rule: &'static str,
+        /// The name given.
+        name: String,
+        /// The names that there are, each in backticks.
+        known: String,
+    },
+}
+
 /// An update rule with its hyperparameters: what a user passes to a trainer.
-pub trait UpdateRule: Clone + Debug + Send + Sync + 'static {
+pub trait UpdateRule: Clone + Debug + Default + PartialEq + Send + Sync + 'static {
     /// The rule's name on command lines and in checkpoints.
     const NAME: &'static str;
+
+    /// True where a step depends on how many were made before it, so that each is resolved anew.
+    const COUNTS_STEPS: bool = false;
 
     /// One step of the rule with every hyperparameter resolved.
     type Step<T: Float>: Step<T>;
 
-    /// Refuses hyperparameters that make no sense (negative rates, NaN).
-    fn check(&self) -> Result<(), InvalidHyperparameter>;
+    /// The hyperparameters by name, each with what it may be, in the order of the fields.
+    fn hyperparameters(&mut self) -> Vec<Hyperparameter<'_>>;
 
     /// The learning rate before any schedule.
     fn learning_rate(&self) -> f64;
@@ -59,9 +113,77 @@ pub trait UpdateRule: Clone + Debug + Send + Sync + 'static {
     /// How row_sparse gradients are applied.
     fn lazy_update(&self) -> LazyUpdate;
 
-    /// The step at a given learning rate. `weight_decay_scale` multiplies the rule's weight decay (0 for
-    /// parameters that are not decayed, such as biases).
-    fn step<T: Float>(&self, learning_rate: f64, weight_decay_scale: f64) -> Self::Step<T>;
+    /// Chooses how row_sparse gradients are applied.
+    fn set_lazy_update(&mut self, lazy_update: LazyUpdate);
+
+    /// The step at a given learning rate, after `clock` others. `penalty_scale` multiplies the rule's penalties: weight
+    /// decay and L1 (0 for parameters that are not to be shrunk, such as biases).
+    fn step<T: Float>(&self, learning_rate: f64, penalty_scale: f64, clock: u64) -> Self::Step<T>;
+
+    /// Sets a hyperparameter by name; of a choice, what is not 0 means yes. Whether the value makes sense is for
+    /// [`check`](Self::check) to say.
+    ///
+    /// # Errors
+    ///
+    /// [`RuleError::UnknownHyperparameter`], with the names that there are.
+    fn set(&mut self, name: &str, value: f64) -> Result<(), RuleError> {
+        let mut rows = self.hyperparameters();
+        if let Some(row) = rows.iter_mut().find(|row| row.name == name) {
+            row.set(value);
+            return Ok(());
+        }
+        let known: Vec<_> = rows.iter().map(|row| format!("`{}`", row.name)).collect();
+        Err(RuleError::UnknownHyperparameter {
+            rule: Self::NAME,
+            name: name.to_owned(),
+            known: known.join(", "),
+        })
+    }
+
+    /// Refuses hyperparameters that make no sense (negative rates, NaN), and [`LazyUpdate::Exact`] where idle steps
+    /// have no closed form.
+    ///
+    /// # Errors
+    ///
+    /// [`RuleError::Hyperparameter`] for the first outside its bound; [`RuleError::NoClosedForm`].
+    fn check(&self) -> Result<(), RuleError> {
+        let mut rule = self.clone();
+        for row in rule.hyperparameters() {
+            row.check(Self::NAME)?;
+        }
+        let idle = self.step::<f64>(self.learning_rate(), 1.0, 0).idle();
+        if self.lazy_update() == LazyUpdate::Exact && idle == Idle::Open {
+            return Err(RuleError::NoClosedForm { rule: Self::NAME });
+        }
+        Ok(())
+    }
+}
+
+/// What a step with gradient 0 does to a weight and its state.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Idle<M> {
+    /// It changes nothing.
+    Nothing,
+    /// It changes them by a map that composes, so that many steps are one.
+    Closed(M),
+    /// It changes them in a way of which many steps have no closed form.
+    Open,
+}
+
+impl<M: IdleMap> Idle<M> {
+    /// True where anything changes.
+    pub fn changes(&self) -> bool {
+        !matches!(self, Idle::Nothing)
+    }
+
+    /// The map, where there is one to be recorded.
+    pub fn map(&self) -> Option<M> {
+        match self {
+            Idle::Nothing => Some(M::IDENTITY),
+            Idle::Closed(map) => Some(*map),
+            Idle::Open => None,
+        }
+    }
 }
 
 /// One step of an update rule on one weight.
@@ -69,18 +191,25 @@ pub trait Step<T: Float>: Copy + PartialEq + Debug + Send + Sync + 'static {
     /// What a weight carries from step to step. Starts at `Default::default()`.
     type State: StateBlock<T>;
 
+    /// What a run of idle steps does; `()` for a rule whose idle steps change nothing or have no closed form.
+    type Idle: IdleMap;
+
     /// False where the state is never read or written with these hyperparameters (momentum 0), so that it
     /// need not be allocated.
     fn uses_state(&self) -> bool;
 
     /// The recurrence: `weight` and `state` after a step with gradient `grad`.
+    ///
+    /// To be inlined into loops over a row: what does not depend on the weight is computed in [`UpdateRule::step`], and
+    /// choices between values are selects.
     fn update(&self, weight: &mut T, state: &mut Self::State, grad: T);
 
-    /// What a step with gradient 0 does to (weight, state), or `None` where it changes nothing.
-    fn idle(&self) -> Option<IdleMap>;
+    /// What a step with gradient 0 does to (weight, state).
+    fn idle(&self) -> Idle<Self::Idle>;
 
-    /// Applies a (power of an) idle map to a weight and its state.
-    fn apply_idle(map: &IdleMap, weight: &mut T, state: &mut Self::State);
+    /// Applies the map of some idle steps to a weight and its state. `self` is any step of the same rule: what idle steps
+    /// have of their own (the learning rate) is in the map.
+    fn apply_idle(&self, map: &Self::Idle, weight: &mut T, state: &mut Self::State);
 
     /// `Some(c)` where [`update`](Self::update) is `weight += c · grad`, to the bit on finite weights, and
     /// nothing else, so that a loop over weights can be just that. Only a shortcut: `None` is always right.

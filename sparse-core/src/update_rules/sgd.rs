@@ -1,6 +1,7 @@
 //! Stochastic gradient descent with momentum, weight decay, clipping and rescaling.
 
-use super::{IdleMap, InvalidHyperparameter, LazyUpdate, Step, UpdateRule};
+use super::gradient::Preparation;
+use super::{Bound, Hyperparameter, Idle, LazyUpdate, MatrixMap, Step, UpdateRule};
 use crate::element::Float;
 
 /// Stochastic gradient descent.
@@ -51,27 +52,14 @@ impl UpdateRule for Sgd {
 
     type Step<T: Float> = SgdStep<T>;
 
-    fn check(&self) -> Result<(), InvalidHyperparameter> {
-        let refuse = |name, value, bound| {
-            Err(InvalidHyperparameter { rule: Self::NAME, name, value, bound })
-        };
-        // Written so that NaN is refused.
-        if !(self.learning_rate > 0.0 && self.learning_rate.is_finite()) {
-            return refuse("learning_rate", self.learning_rate, "positive and finite");
-        }
-        if !(self.momentum >= 0.0 && self.momentum < 1.0) {
-            return refuse("momentum", self.momentum, "in [0, 1)");
-        }
-        if !(self.weight_decay >= 0.0 && self.weight_decay.is_finite()) {
-            return refuse("weight_decay", self.weight_decay, "at least 0 and finite");
-        }
-        if !self.rescale_grad.is_finite() {
-            return refuse("rescale_grad", self.rescale_grad, "finite");
-        }
-        match self.clip_gradient {
-            Some(clip) if clip <= 0.0 || clip.is_nan() => refuse("clip_gradient", clip, "positive"),
-            _ => Ok(()),
-        }
+    fn hyperparameters(&mut self) -> Vec<Hyperparameter<'_>> {
+        vec![
+            Hyperparameter::number("learning_rate", &mut self.learning_rate, Bound::PositiveFinite),
+            Hyperparameter::number("momentum", &mut self.momentum, Bound::BelowOne),
+            Hyperparameter::number("weight_decay", &mut self.weight_decay, Bound::AtLeastZero),
+            Hyperparameter::optional("clip_gradient", &mut self.clip_gradient, Bound::Positive),
+            Hyperparameter::number("rescale_grad", &mut self.rescale_grad, Bound::Finite),
+        ]
     }
 
     fn learning_rate(&self) -> f64 {
@@ -82,13 +70,16 @@ impl UpdateRule for Sgd {
         self.lazy_update
     }
 
-    fn step<T: Float>(&self, learning_rate: f64, weight_decay_scale: f64) -> SgdStep<T> {
+    fn set_lazy_update(&mut self, lazy_update: LazyUpdate) {
+        self.lazy_update = lazy_update;
+    }
+
+    fn step<T: Float>(&self, learning_rate: f64, penalty_scale: f64, _: u64) -> SgdStep<T> {
         SgdStep {
             learning_rate: T::of(learning_rate),
             momentum: T::of(self.momentum),
-            decay: T::of(learning_rate * self.weight_decay * weight_decay_scale),
-            clip: T::of(self.clip_gradient.unwrap_or(f64::INFINITY)),
-            rescale: T::of(self.rescale_grad),
+            decay: T::of(learning_rate * self.weight_decay * penalty_scale),
+            preparation: Preparation::new(self.rescale_grad, self.clip_gradient),
         }
     }
 }
@@ -100,12 +91,12 @@ pub struct SgdStep<T> {
     momentum: T,
     /// learning_rate · weight_decay.
     decay: T,
-    clip: T,
-    rescale: T,
+    preparation: Preparation<T>,
 }
 
 impl<T: Float> Step<T> for SgdStep<T> {
     type State = [T; 1];
+    type Idle = MatrixMap;
 
     #[inline(always)]
     fn uses_state(&self) -> bool {
@@ -114,10 +105,7 @@ impl<T: Float> Step<T> for SgdStep<T> {
 
     #[inline(always)]
     fn update(&self, weight: &mut T, state: &mut [T; 1], grad: T) {
-        let grad = self.rescale * grad;
-        // Two selects instead of min/max: NaN stays NaN, and an infinite clip costs nothing to predict.
-        let grad = if grad > self.clip { self.clip } else { grad };
-        let grad = if grad < -self.clip { -self.clip } else { grad };
+        let grad = self.preparation.apply(grad);
         let delta = self.learning_rate * grad + self.decay * *weight;
         if self.uses_state() {
             state[0] = self.momentum * state[0] - delta;
@@ -127,14 +115,16 @@ impl<T: Float> Step<T> for SgdStep<T> {
         }
     }
 
-    fn idle(&self) -> Option<IdleMap> {
+    fn idle(&self) -> Idle<MatrixMap> {
         let (momentum, decay) = (self.momentum.as_f64(), self.decay.as_f64());
-        (momentum != 0.0 || decay != 0.0)
-            .then_some(IdleMap([[1.0 - decay, momentum], [-decay, momentum]]))
+        if momentum == 0.0 && decay == 0.0 {
+            return Idle::Nothing;
+        }
+        Idle::Closed(MatrixMap([[1.0 - decay, momentum], [-decay, momentum]]))
     }
 
     #[inline]
-    fn apply_idle(map: &IdleMap, weight: &mut T, state: &mut [T; 1]) {
+    fn apply_idle(&self, map: &MatrixMap, weight: &mut T, state: &mut [T; 1]) {
         let (w, v) = (weight.as_f64(), state[0].as_f64());
         let [[ww, wv], [vw, vv]] = map.0;
         *weight = T::of(ww * w + wv * v);
@@ -143,10 +133,8 @@ impl<T: Float> Step<T> for SgdStep<T> {
 
     #[inline]
     fn gradient_factor(&self) -> Option<T> {
-        let plain = self.momentum.is_zero()
-            && self.decay.is_zero()
-            && self.clip.is_infinite()
-            && self.rescale.is_one();
+        let plain =
+            self.momentum.is_zero() && self.decay.is_zero() && self.preparation.is_identity();
         plain.then(|| -self.learning_rate)
     }
 }
@@ -156,28 +144,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn idle_map_is_an_update_with_gradient_zero() {
-        for (momentum, weight_decay) in [(0.0, 0.1), (0.9, 0.0), (0.9, 0.1)] {
-            let rule = Sgd { learning_rate: 0.5, momentum, weight_decay, ..Sgd::default() };
-            let step = rule.step::<f64>(0.5, 1.0);
-            let (mut w, mut v) = (1.25, [-0.75]);
-            if momentum == 0.0 {
-                v = [0.0];
-            }
-            let (mut w2, mut v2) = (w, v);
-            step.update(&mut w, &mut v, 0.0);
-            SgdStep::apply_idle(&step.idle().unwrap(), &mut w2, &mut v2);
-            assert!((w - w2).abs() < 1e-15, "{w} {w2}");
-            if momentum != 0.0 {
-                assert!((v[0] - v2[0]).abs() < 1e-15);
-            }
-        }
-        assert_eq!(Sgd::default().step::<f64>(0.1, 1.0).idle(), None);
-    }
-
-    #[test]
     fn the_shortcut_is_the_update_to_the_bit() {
-        let step = Sgd::default().step::<f32>(0.37, 1.0);
+        let step = Sgd::default().step::<f32>(0.37, 1.0, 0);
         let factor = step.gradient_factor().unwrap();
         for (w, g) in [(0.1f32, 0.3f32), (-7.3, 1e-8), (0.0, -2.5), (1e20, 3.0)] {
             let mut updated = w;
@@ -190,14 +158,14 @@ mod tests {
             Sgd { clip_gradient: Some(1.0), ..Sgd::default() },
             Sgd { rescale_grad: 0.5, ..Sgd::default() },
         ] {
-            assert_eq!(rule.step::<f32>(0.1, 1.0).gradient_factor(), None);
+            assert_eq!(rule.step::<f32>(0.1, 1.0, 0).gradient_factor(), None);
         }
     }
 
     #[test]
     fn clipping_leaves_weight_decay_alone() {
         let rule = Sgd { weight_decay: 0.5, clip_gradient: Some(1.0), ..Sgd::default() };
-        let step = rule.step::<f64>(0.1, 1.0);
+        let step = rule.step::<f64>(0.1, 1.0, 0);
         let mut w = 2.0;
         step.update(&mut w, &mut [0.0], 100.0);
         assert_eq!(w, 2.0 - 0.1 * (1.0 + 0.5 * 2.0));

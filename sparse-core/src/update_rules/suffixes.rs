@@ -1,6 +1,6 @@
 //! Products of the newest maps of a growing sequence.
 
-use super::IdleMap;
+use super::maps::IdleMap;
 
 /// Maps in one block of the level below.
 const FAN: usize = 16;
@@ -8,17 +8,23 @@ const FAN: usize = 16;
 /// A growing sequence of maps, of which the product of any suffix takes O(log₁₆ length) products: all that a
 /// history is asked for ends at the present.
 ///
-/// Appending costs some 8 products on average, 34 bytes a map.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Suffixes {
+/// Appending costs some 8 products on average and the memory of 16/15 maps.
+#[derive(Clone, Debug)]
+pub(super) struct Suffixes<M> {
     /// `levels[k][i]`, for block `i` of `FAN^k` maps: the product from its start to the end of the block of
     /// `FAN^(k+1)` maps that it is in, or of the level, whichever comes first.
-    levels: Vec<Vec<IdleMap>>,
+    levels: Vec<Vec<M>>,
     /// `tails[k]`: the product of the maps after the last block of level `k`.
-    tails: Vec<IdleMap>,
+    tails: Vec<M>,
 }
 
-impl Suffixes {
+impl<M> Default for Suffixes<M> {
+    fn default() -> Self {
+        Suffixes { levels: Vec::new(), tails: Vec::new() }
+    }
+}
+
+impl<M: IdleMap> Suffixes<M> {
     /// Forgets everything.
     pub(super) fn clear(&mut self) {
         self.levels.clear();
@@ -26,12 +32,12 @@ impl Suffixes {
     }
 
     /// Appends a map.
-    pub(super) fn push(&mut self, map: IdleMap) {
+    pub(super) fn push(&mut self, map: M) {
         let mut block = map;
         for level in 0.. {
             if self.levels.len() == level {
                 self.levels.push(Vec::new());
-                self.tails.push(IdleMap::IDENTITY);
+                self.tails.push(M::IDENTITY);
             }
             let entries = &mut self.levels[level];
             let first = entries.len() - entries.len() % FAN;
@@ -54,8 +60,8 @@ impl Suffixes {
     }
 
     /// The product of all maps from number `first` on, in order.
-    pub(super) fn since(&self, first: usize) -> IdleMap {
-        let mut result = IdleMap::IDENTITY;
+    pub(super) fn since(&self, first: usize) -> M {
+        let mut result = M::IDENTITY;
         let mut index = first;
         for (entries, tail) in self.levels.iter().zip(&self.tails) {
             if let Some(entry) = entries.get(index) {
@@ -73,25 +79,26 @@ impl Suffixes {
 
 #[cfg(test)]
 mod tests {
+    use super::super::maps::MatrixMap;
     use super::*;
 
     /// Maps that do not commute, so that an exchanged pair would show.
-    fn map(i: usize) -> IdleMap {
+    fn map(i: usize) -> MatrixMap {
         let x = (i as f64 * 0.7).sin() * 0.1;
-        IdleMap([[1.0 - x, 0.3 + x], [-x, 0.9 + x * x]])
+        MatrixMap([[1.0 - x, 0.3 + x], [-x, 0.9 + x * x]])
     }
 
     #[test]
     fn every_suffix_is_the_product_one_by_one() {
         let mut suffixes = Suffixes::default();
-        assert_eq!(suffixes.since(0), IdleMap::IDENTITY);
+        assert_eq!(suffixes.since(0), MatrixMap::IDENTITY);
         let lengths = [1, 15, 16, 17, 31, 33, 255, 256, 257, 272, 273, 511, 700, 4096, 4113];
         for length in 1..=4113 {
             suffixes.push(map(length - 1));
             if !lengths.contains(&length) {
                 continue;
             }
-            let mut slow = IdleMap::IDENTITY;
+            let mut slow = MatrixMap::IDENTITY;
             for first in (0..=length).rev() {
                 if first < length {
                     // The product that begins one map earlier.

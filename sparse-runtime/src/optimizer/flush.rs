@@ -1,7 +1,7 @@
 //! Bringing whole tables up to date.
 
 use super::error::OptimizerError;
-use super::rows::{StateOf, StepOf, on_weight};
+use super::rows::{IdleOf, StateOf, on_weight};
 use super::updater::{Table, Updater};
 use crate::error::Result;
 use crate::model::Model;
@@ -79,7 +79,7 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
                 *last = settled.saturating_sub(self.clock) as u32;
                 map = group.history.since(settled.min(self.clock));
             }
-            if map == IdleMap::IDENTITY {
+            if map == IdleOf::<R, T>::IDENTITY {
                 continue;
             }
             let start = row * row_size;
@@ -87,7 +87,7 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
                 let state = table.states.get_mut(start + column).unwrap_or(&mut none);
                 let (mut new_weight, mut new_state) = (*weight, *state);
                 on_weight(&mut new_weight, |weight| {
-                    StepOf::<R, T>::apply_idle(&map, weight, &mut new_state);
+                    group.step.apply_idle(&map, weight, &mut new_state);
                 });
                 // Memory that nobody has written is left alone, so that it stays unmapped.
                 if new_weight != *weight {

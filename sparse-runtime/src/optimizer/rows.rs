@@ -13,6 +13,9 @@ pub type StateOf<R, T> = <StepOf<R, T> as Step<<T as Float>::Accumulator>>::Stat
 /// One step of rule `R` on a weight of type `T`: arithmetic and state are in its accumulator.
 pub(super) type StepOf<R, T> = <R as UpdateRule>::Step<<T as Float>::Accumulator>;
 
+/// What idle steps of rule `R` do to a weight of type `T`.
+pub(super) type IdleOf<R, T> = <StepOf<R, T> as Step<<T as Float>::Accumulator>>::Idle;
+
 /// `change` on a weight in the accumulator, rounded once.
 #[inline(always)]
 pub(super) fn on_weight<T: Float>(weight: &mut T, change: impl FnOnce(&mut T::Accumulator)) {
@@ -70,7 +73,7 @@ pub struct RowUpdater<'a, R: UpdateRule, T: Float, K: UpdateKind = General> {
     pub(super) last: &'a mut [u32],
     pub(super) sums: &'a mut RowAccumulator<T::Accumulator>,
     pub(super) finished: &'a mut bool,
-    pub(super) history: &'a IdleHistory,
+    pub(super) history: &'a IdleHistory<IdleOf<R, T>>,
     pub(super) step: StepOf<R, T>,
     /// Of a `Plain` rule, else 0.
     pub(super) factor: T::Accumulator,
@@ -191,14 +194,14 @@ impl<'a, R: UpdateRule, T: Float, K: UpdateKind> RowUpdater<'a, R, T, K> {
             if self.states.is_empty() {
                 for weight in values {
                     on_weight(weight, |weight| {
-                        StepOf::<R, T>::apply_idle(&map, weight, &mut Default::default());
+                        self.step.apply_idle(&map, weight, &mut Default::default());
                     });
                 }
             } else {
                 // SAFETY: as above.
                 let states = unsafe { self.states.get_unchecked_mut(range) };
                 for (weight, state) in values.iter_mut().zip(states) {
-                    on_weight(weight, |weight| StepOf::<R, T>::apply_idle(&map, weight, state));
+                    on_weight(weight, |weight| self.step.apply_idle(&map, weight, state));
                 }
             }
         }

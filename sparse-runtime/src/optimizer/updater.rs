@@ -2,13 +2,13 @@
 
 use super::accumulator::RowAccumulator;
 use super::error::OptimizerError;
-use super::rows::{RowUpdater, StateOf, StepOf, UpdateKind};
+use super::rows::{IdleOf, RowUpdater, StateOf, StepOf, UpdateKind};
 use super::spec::ParameterSpec;
 use crate::error::Result;
 use crate::model::Model;
 use sparse_core::element::Float;
 use sparse_core::storage::Storage;
-use sparse_core::update_rules::{IdleHistory, IdleMap, LazyUpdate, Step, UpdateRule};
+use sparse_core::update_rules::{Idle, IdleHistory, IdleMap, LazyUpdate, Step, UpdateRule};
 use std::marker::PhantomData;
 
 /// Runs of equal idle maps after which tables are flushed and the history starts afresh: some 80 MB.
@@ -36,7 +36,7 @@ pub struct Updater<R: UpdateRule, T: Float> {
     /// What the groups' steps are made for.
     resolved: f64,
     pub(super) clock: u64,
-    pub(super) groups: Vec<Group<StepOf<R, T>>>,
+    pub(super) groups: Vec<Group<StepOf<R, T>, IdleOf<R, T>>>,
     pub(super) parameters: Vec<Table<T::Accumulator, StateOf<R, T>>>,
     pub(super) max_runs: usize,
     records_outputs: bool,
@@ -44,15 +44,15 @@ pub struct Updater<R: UpdateRule, T: Float> {
 
 /// The parameters with one weight-decay scale: they have one resolved step and one idle history.
 #[derive(Clone, Debug)]
-pub(super) struct Group<S> {
+pub(super) struct Group<S, M> {
     weight_decay_scale: f64,
     pub(super) step: S,
-    idle: Option<IdleMap>,
+    idle: Idle<M>,
     /// True where one of its tables is lazy.
     lazy: bool,
     /// True from the first idle map on: rows have something to catch up with.
     pub(super) active: bool,
-    pub(super) history: IdleHistory,
+    pub(super) history: IdleHistory<M>,
 }
 
 /// What the updater keeps for one parameter.
@@ -78,12 +78,12 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
     ///
     /// # Errors
     ///
-    /// A hyperparameter that makes no sense, a weight-decay scale below 0, a table that cannot be addressed.
+    /// What [`UpdateRule::check`] refuses, a weight-decay scale below 0, a table that cannot be addressed.
     pub fn new(rule: R, parameters: impl Into<Vec<ParameterSpec>>) -> Result<Self> {
         rule.check()?;
         let learning_rate = rule.learning_rate();
         let mode = rule.lazy_update();
-        let mut groups: Vec<Group<StepOf<R, T>>> = Vec::new();
+        let mut groups: Vec<Group<StepOf<R, T>, IdleOf<R, T>>> = Vec::new();
         let mut tables = Vec::new();
         for spec in parameters.into() {
             let scale = spec.weight_decay_scale;
@@ -109,7 +109,7 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
             let lazy = mode == LazyUpdate::Exact && spec.gradient == Some(Storage::RowSparse);
             let known = groups.iter().position(|group| group.weight_decay_scale == scale);
             let group = known.unwrap_or_else(|| {
-                let step = rule.step(learning_rate, scale);
+                let step = rule.step(learning_rate, scale, 0);
                 groups.push(Group {
                     weight_decay_scale: scale,
                     step,
@@ -220,7 +220,7 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
     /// None today; rules that must refuse a step will say so here.
     #[inline]
     pub fn begin_step(&mut self) -> Result<()> {
-        if self.learning_rate != self.resolved {
+        if R::COUNTS_STEPS || self.learning_rate != self.resolved {
             self.resolve();
         }
         Ok(())
@@ -239,7 +239,8 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
         for group in &mut self.groups {
             // Before the first idle map there is nothing to be caught up with, and a count is enough.
             if group.active {
-                group.history.push(group.idle.unwrap_or(IdleMap::IDENTITY));
+                // There is a map: a rule that has none is not lazy.
+                group.history.push(group.idle.map().unwrap_or(IdleMap::IDENTITY));
             } else {
                 group.history.skip();
             }
@@ -256,7 +257,7 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
             return false;
         };
         let group = &self.groups[table.group];
-        !group.active && group.idle.is_none() && group.step.gradient_factor().is_some()
+        !group.active && !group.idle.changes() && group.step.gradient_factor().is_some()
     }
 
     /// The rows of a parameter during this step. O(1), but for the first call and for a flush after 2²⁰
@@ -326,12 +327,12 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
         }))
     }
 
-    /// Makes the groups' steps for the current learning rate.
+    /// Makes the groups' steps for the current learning rate and clock.
     #[cold]
     fn resolve(&mut self) {
         self.resolved = self.learning_rate;
         for group in &mut self.groups {
-            group.step = self.rule.step(self.learning_rate, group.weight_decay_scale);
+            group.step = self.rule.step(self.learning_rate, group.weight_decay_scale, self.clock);
             group.idle = group.step.idle();
         }
         self.prepare();
@@ -340,7 +341,7 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
     /// Allocates what the groups' steps need and the tables do not have yet.
     fn prepare(&mut self) {
         for (index, group) in self.groups.iter_mut().enumerate() {
-            let activated = group.lazy && !group.active && group.idle.is_some();
+            let activated = group.lazy && !group.active && group.idle.changes();
             group.active |= activated;
             for table in &mut self.parameters {
                 if table.group != index || table.spec.gradient.is_none() {
@@ -365,7 +366,7 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
         let needed = match self.mode {
             LazyUpdate::Exact => table.lazy && group.active,
             LazyUpdate::Touched => false,
-            LazyUpdate::Dense => group.idle.is_some(),
+            LazyUpdate::Dense => group.idle.changes(),
         };
         if needed {
             // A table flushed lately is not flushed again because another one keeps the history long.
@@ -467,7 +468,7 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
 #[inline(always)]
 fn lend<'a, R: UpdateRule, T: Float, K: UpdateKind>(
     table: &'a mut Table<T::Accumulator, StateOf<R, T>>,
-    group: &'a Group<StepOf<R, T>>,
+    group: &'a Group<StepOf<R, T>, IdleOf<R, T>>,
     values: &'a mut [T],
     clock: u64,
     mode: LazyUpdate,
@@ -477,7 +478,7 @@ fn lend<'a, R: UpdateRule, T: Float, K: UpdateKind>(
     let now = if settles { (clock - table.base.min(clock)) as u32 } else { 0 };
     let sweeps = mode == LazyUpdate::Dense
         && table.spec.gradient == Some(Storage::RowSparse)
-        && group.idle.is_some();
+        && group.idle.changes();
     let last = if settles || sweeps { &mut table.last[..] } else { &mut [] };
     RowUpdater {
         values,

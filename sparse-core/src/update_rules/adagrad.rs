@@ -1,0 +1,166 @@
+//! AdaGrad: a rate for each weight, by the squares of its gradients so far.
+
+use super::gradient::{Preparation, soft_threshold};
+use super::{Bound, Hyperparameter, Idle, LazyUpdate, ShrinkMap, Step, UpdateRule};
+use crate::element::Float;
+
+/// AdaGrad.
+///
+/// With `g` the gradient, `q = clip(rescale_grad · g)` to ±`clip_gradient`, and `G` a state that starts at 0:
+///
+/// ```text
+/// G ← G + q²
+/// w ← w - learning_rate · (q / √(G + epsilon) + weight_decay · w)
+/// w ← sign(w) · max(0, |w| - learning_rate · l1 / √(G + epsilon))
+/// ```
+///
+/// An idle step (`g = 0`) leaves `G` alone and shrinks `w`; k of them shrink it once, by a product of rates and a sum of
+/// thresholds. Without penalties it changes nothing.
+///
+/// Source: Duchi, Hazan and Singer, "Adaptive subgradient methods for online learning and stochastic optimization", JMLR
+/// 12 (2011), figure 1, with the proximal step of section 5.1 for `l1`. The weight decay is beside the adaptive step and is
+/// not divided by √G.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AdaGrad {
+    /// Step size, > 0.
+    pub learning_rate: f64,
+    /// Keeps the first steps finite, > 0.
+    pub epsilon: f64,
+    /// L2 penalty: the fraction `learning_rate · weight_decay` of a weight is taken off at each step, ≥ 0.
+    pub weight_decay: f64,
+    /// L1 penalty, as a proximal step, ≥ 0: weights become exactly 0.
+    pub l1: f64,
+    /// Clips each element of the rescaled gradient to ±this, > 0.
+    pub clip_gradient: Option<f64>,
+    /// Multiplies the gradient before clipping.
+    pub rescale_grad: f64,
+    /// How row_sparse gradients are applied.
+    pub lazy_update: LazyUpdate,
+}
+
+impl Default for AdaGrad {
+    fn default() -> Self {
+        AdaGrad {
+            learning_rate: 0.05,
+            epsilon: 1e-7,
+            weight_decay: 0.0,
+            l1: 0.0,
+            clip_gradient: None,
+            rescale_grad: 1.0,
+            lazy_update: LazyUpdate::Exact,
+        }
+    }
+}
+
+impl UpdateRule for AdaGrad {
+    const NAME: &'static str = "adagrad";
+
+    type Step<T: Float> = AdaGradStep<T>;
+
+    fn hyperparameters(&mut self) -> Vec<Hyperparameter<'_>> {
+        vec![
+            Hyperparameter::number("learning_rate", &mut self.learning_rate, Bound::PositiveFinite),
+            Hyperparameter::number("epsilon", &mut self.epsilon, Bound::PositiveFinite),
+            Hyperparameter::number("weight_decay", &mut self.weight_decay, Bound::AtLeastZero),
+            Hyperparameter::number("l1", &mut self.l1, Bound::AtLeastZero),
+            Hyperparameter::optional("clip_gradient", &mut self.clip_gradient, Bound::Positive),
+            Hyperparameter::number("rescale_grad", &mut self.rescale_grad, Bound::Finite),
+        ]
+    }
+
+    fn learning_rate(&self) -> f64 {
+        self.learning_rate
+    }
+
+    fn lazy_update(&self) -> LazyUpdate {
+        self.lazy_update
+    }
+
+    fn set_lazy_update(&mut self, lazy_update: LazyUpdate) {
+        self.lazy_update = lazy_update;
+    }
+
+    fn step<T: Float>(&self, learning_rate: f64, penalty_scale: f64, _: u64) -> AdaGradStep<T> {
+        let penalty = learning_rate * penalty_scale;
+        AdaGradStep {
+            learning_rate: T::of(learning_rate),
+            epsilon: T::of(self.epsilon),
+            decay: T::of(penalty * self.weight_decay),
+            threshold: T::of(penalty * self.l1),
+            preparation: Preparation::new(self.rescale_grad, self.clip_gradient),
+        }
+    }
+}
+
+/// [`AdaGrad`] with its hyperparameters resolved for one step.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct AdaGradStep<T> {
+    learning_rate: T,
+    epsilon: T,
+    /// learning_rate · weight_decay.
+    decay: T,
+    /// learning_rate · l1.
+    threshold: T,
+    preparation: Preparation<T>,
+}
+
+impl<T: Float> Step<T> for AdaGradStep<T> {
+    /// G.
+    type State = [T; 1];
+    /// Its threshold is in units of 1 / √(G + epsilon).
+    type Idle = ShrinkMap;
+
+    #[inline(always)]
+    fn uses_state(&self) -> bool {
+        true
+    }
+
+    #[inline(always)]
+    fn update(&self, weight: &mut T, state: &mut [T; 1], grad: T) {
+        let grad = self.preparation.apply(grad);
+        state[0] += grad * grad;
+        let root = (state[0] + self.epsilon).sqrt();
+        let moved = *weight - (self.learning_rate * grad / root + self.decay * *weight);
+        *weight = soft_threshold(moved, self.threshold / root);
+    }
+
+    fn idle(&self) -> Idle<ShrinkMap> {
+        if self.decay.is_zero() && self.threshold.is_zero() {
+            return Idle::Nothing;
+        }
+        let scale = 1.0 - self.decay.as_f64();
+        Idle::Closed(ShrinkMap { scale, threshold: self.threshold.as_f64() })
+    }
+
+    #[inline]
+    fn apply_idle(&self, map: &ShrinkMap, weight: &mut T, state: &mut [T; 1]) {
+        let root = (state[0] + self.epsilon).as_f64().sqrt();
+        *weight = T::of(soft_threshold(map.scale * weight.as_f64(), map.threshold / root));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_steps_by_hand() {
+        let rule = AdaGrad { epsilon: 1.0, weight_decay: 0.5, l1: 0.25, ..AdaGrad::default() };
+        let step = rule.step::<f64>(0.5, 1.0, 0);
+        let (mut w, mut state) = (2.0, [0.0]);
+        step.update(&mut w, &mut state, 3.0f64.sqrt());
+        let first = 2.0 - 0.5 * (3.0f64.sqrt() / 2.0 + 0.5 * 2.0) - 0.5 * 0.25 / 2.0;
+        assert!((w - first).abs() < 1e-15 && (state[0] - 3.0).abs() < 1e-15);
+        step.update(&mut w, &mut state, -12.0f64.sqrt());
+        let second = first - 0.5 * (-(12.0f64.sqrt()) / 4.0 + 0.5 * first) - 0.5 * 0.25 / 4.0;
+        assert!((w - second).abs() < 1e-14 && (state[0] - 15.0).abs() < 1e-14);
+    }
+
+    #[test]
+    fn without_penalties_an_idle_step_changes_nothing() {
+        let step = AdaGrad::default().step::<f32>(0.1, 1.0, 0);
+        assert_eq!(Step::<f32>::idle(&step), Idle::Nothing);
+        let rule = AdaGrad { weight_decay: 0.1, l1: 0.1, ..AdaGrad::default() };
+        assert_eq!(rule.step::<f32>(0.1, 0.0, 0).idle(), Idle::Nothing);
+    }
+}

@@ -1,0 +1,211 @@
+//! FTRL-proximal: follow the regularised leader, with weights that are exactly zero.
+
+use super::gradient::Preparation;
+use super::{Bound, Hyperparameter, Idle, IdleMap, LazyUpdate, Step, UpdateRule};
+use crate::element::Float;
+
+/// FTRL-proximal with a rate for each weight.
+///
+/// With `g` the gradient, `q = clip(rescale_grad · g)` to ±`clip_gradient`, and states `z` and `n` that start at 0:
+///
+/// ```text
+/// z ← z + q - (√(n + q²) - √n) / learning_rate · w
+/// n ← n + q²
+/// w ← 0                                                                  where |z| ≤ l1
+///     (sign(z) · l1 - z) / ((beta + √n) / learning_rate + l2)            elsewhere
+/// ```
+///
+/// The weight follows from `z` and `n`: an idle step (`g = 0`) computes it again, which changes it only if it was not
+/// computed at the present rate. So k idle steps are the last one, and an initial weight is forgotten at the first.
+/// Initialize with zeros.
+///
+/// Source: McMahan et al., "Ad click prediction: a view from the trenches", KDD 2013, algorithm 1; `learning_rate` is its α,
+/// `l1` and `l2` its λ₁ and λ₂. A parameter with weight-decay scale 0 (a bias) has neither penalty.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ftrl {
+    /// Step size (α), > 0.
+    pub learning_rate: f64,
+    /// Keeps the first steps small (β), ≥ 0.
+    pub beta: f64,
+    /// L1 penalty (λ₁), ≥ 0: weights of little use are exactly 0.
+    pub l1: f64,
+    /// L2 penalty (λ₂), ≥ 0.
+    pub l2: f64,
+    /// Clips each element of the rescaled gradient to ±this, > 0.
+    pub clip_gradient: Option<f64>,
+    /// Multiplies the gradient before clipping.
+    pub rescale_grad: f64,
+    /// How row_sparse gradients are applied.
+    pub lazy_update: LazyUpdate,
+}
+
+impl Default for Ftrl {
+    fn default() -> Self {
+        Ftrl {
+            learning_rate: 0.1,
+            beta: 1.0,
+            l1: 0.0,
+            l2: 0.0,
+            clip_gradient: None,
+            rescale_grad: 1.0,
+            lazy_update: LazyUpdate::Exact,
+        }
+    }
+}
+
+impl UpdateRule for Ftrl {
+    const NAME: &'static str = "ftrl";
+
+    type Step<T: Float> = FtrlStep<T>;
+
+    fn hyperparameters(&mut self) -> Vec<Hyperparameter<'_>> {
+        vec![
+            Hyperparameter::number("learning_rate", &mut self.learning_rate, Bound::PositiveFinite),
+            Hyperparameter::number("beta", &mut self.beta, Bound::AtLeastZero),
+            Hyperparameter::number("l1", &mut self.l1, Bound::AtLeastZero),
+            Hyperparameter::number("l2", &mut self.l2, Bound::AtLeastZero),
+            Hyperparameter::optional("clip_gradient", &mut self.clip_gradient, Bound::Positive),
+            Hyperparameter::number("rescale_grad", &mut self.rescale_grad, Bound::Finite),
+        ]
+    }
+
+    fn learning_rate(&self) -> f64 {
+        self.learning_rate
+    }
+
+    fn lazy_update(&self) -> LazyUpdate {
+        self.lazy_update
+    }
+
+    fn set_lazy_update(&mut self, lazy_update: LazyUpdate) {
+        self.lazy_update = lazy_update;
+    }
+
+    fn step<T: Float>(&self, learning_rate: f64, penalty_scale: f64, _: u64) -> FtrlStep<T> {
+        FtrlStep {
+            leader: Leader {
+                // At rate 0 no weight moves, and 1 / 0 is not to be multiplied with.
+                inverse_rate: T::of(if learning_rate > 0.0 { learning_rate.recip() } else { 0.0 }),
+                offset: T::of(self.beta / learning_rate + self.l2 * penalty_scale),
+                l1: T::of(self.l1 * penalty_scale),
+            },
+            preparation: Preparation::new(self.rescale_grad, self.clip_gradient),
+        }
+    }
+}
+
+/// [`Ftrl`] with its hyperparameters resolved for one step.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FtrlStep<T> {
+    leader: Leader<T>,
+    preparation: Preparation<T>,
+}
+
+/// The weight as a function of its state.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Leader<T> {
+    /// 1 / learning_rate, or 0 where that is 0: then nothing moves.
+    inverse_rate: T,
+    /// beta / learning_rate + l2.
+    offset: T,
+    l1: T,
+}
+
+impl<T: Float> Leader<T> {
+    /// The weight with state `z` and `root = √n`.
+    #[inline(always)]
+    fn weight(&self, z: T, root: T) -> T {
+        let weight = (self.l1.copysign(z) - z) / (root * self.inverse_rate + self.offset);
+        // Written so that NaN stays NaN. `z = 0` is within, so that 0 / 0 is never the result.
+        if z.abs() <= self.l1 { T::zero() } else { weight }
+    }
+}
+
+/// The last of some idle steps, or none: each computes the weight anew from a state that they all leave alone.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LeaderMap<T>(Option<Leader<T>>);
+
+impl<T: Float> IdleMap for LeaderMap<T> {
+    const IDENTITY: Self = LeaderMap(None);
+
+    #[inline]
+    fn after(&self, first: &Self) -> Self {
+        LeaderMap(self.0.or(first.0))
+    }
+}
+
+impl<T: Float> Step<T> for FtrlStep<T> {
+    /// z and n.
+    type State = [T; 2];
+    type Idle = LeaderMap<T>;
+
+    #[inline(always)]
+    fn uses_state(&self) -> bool {
+        true
+    }
+
+    #[inline(always)]
+    fn update(&self, weight: &mut T, state: &mut [T; 2], grad: T) {
+        // The same for all weights of a step.
+        if self.leader.inverse_rate.is_zero() {
+            return;
+        }
+        let grad = self.preparation.apply(grad);
+        let [z, n] = *state;
+        let n_after = n + grad * grad;
+        let root = n_after.sqrt();
+        let z_after = z + grad - (root - n.sqrt()) * self.leader.inverse_rate * *weight;
+        *state = [z_after, n_after];
+        *weight = self.leader.weight(z_after, root);
+    }
+
+    fn idle(&self) -> Idle<LeaderMap<T>> {
+        if self.leader.inverse_rate.is_zero() {
+            return Idle::Nothing;
+        }
+        Idle::Closed(LeaderMap(Some(self.leader)))
+    }
+
+    #[inline]
+    fn apply_idle(&self, map: &LeaderMap<T>, weight: &mut T, state: &mut [T; 2]) {
+        if let Some(leader) = map.0 {
+            *weight = leader.weight(state[0], state[1].sqrt());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_steps_by_hand() {
+        let rule = Ftrl { beta: 2.0, l1: 0.5, l2: 0.25, ..Ftrl::default() };
+        let step = rule.step::<f64>(0.5, 1.0, 0);
+        let (mut w, mut state) = (0.0, [0.0; 2]);
+        step.update(&mut w, &mut state, 3.0);
+        assert_eq!(state, [3.0, 9.0]);
+        assert_eq!(w, (0.5 - 3.0) / ((2.0 + 3.0) / 0.5 + 0.25));
+        let before = w;
+        step.update(&mut w, &mut state, -4.0);
+        let z = 3.0 - 4.0 - (5.0 - 3.0) / 0.5 * before;
+        assert_eq!(state, [z, 25.0]);
+        assert!(z.abs() <= 0.5 && w == 0.0, "{z} {w}");
+    }
+
+    #[test]
+    fn at_rate_zero_nothing_moves() {
+        let step = Ftrl::default().step::<f32>(0.0, 1.0, 0);
+        let (mut w, mut state) = (0.5, [1.0, 2.0]);
+        step.update(&mut w, &mut state, 3.0);
+        assert_eq!((w, state, step.idle()), (0.5, [1.0, 2.0], Idle::Nothing));
+    }
+
+    #[test]
+    fn a_gradient_that_is_no_number_shows() {
+        let step = Ftrl { l1: 1.0, ..Ftrl::default() }.step::<f32>(0.1, 1.0, 0);
+        let mut w = 0.5;
+        step.update(&mut w, &mut [0.0; 2], f32::NAN);
+        assert!(w.is_nan());
+    }
+}

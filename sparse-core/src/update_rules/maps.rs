@@ -1,0 +1,113 @@
+//! What a run of steps without gradient does to a weight and its state, as maps that compose.
+
+use std::fmt::Debug;
+
+/// A change of a weight and its state by steps without gradient. Two in a row are one of the same kind, which is
+/// what makes an idle row cheap: k steps are one map.
+///
+/// A map holds what all weights of a parameter have in common; what it does to one weight says
+/// [`Step::apply_idle`](super::Step::apply_idle).
+pub trait IdleMap: Copy + PartialEq + Debug + Send + Sync + 'static {
+    /// The map that changes nothing.
+    const IDENTITY: Self;
+
+    /// `self` after `first`.
+    fn after(&self, first: &Self) -> Self;
+
+    /// `self` applied `count` times, in O(log count) products.
+    fn power(&self, mut count: u64) -> Self {
+        if count == 1 {
+            return *self;
+        }
+        let mut result = Self::IDENTITY;
+        let mut square = *self;
+        while count > 0 {
+            if count & 1 == 1 {
+                result = square.after(&result);
+            }
+            square = square.after(&square);
+            count >>= 1;
+        }
+        result
+    }
+}
+
+/// The map of a rule that has none: its idle steps change nothing, or are [`Idle::Open`](super::Idle::Open).
+impl IdleMap for () {
+    const IDENTITY: Self = ();
+
+    fn after(&self, (): &Self) -> Self {}
+}
+
+/// A linear map on (weight, first value of the state): row 0 gives the new weight, row 1 the new value.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct MatrixMap(pub [[f64; 2]; 2]);
+
+impl IdleMap for MatrixMap {
+    const IDENTITY: MatrixMap = MatrixMap([[1.0, 0.0], [0.0, 1.0]]);
+
+    fn after(&self, first: &MatrixMap) -> MatrixMap {
+        let (a, b) = (&self.0, &first.0);
+        let entry = |i: usize, j: usize| a[i][0] * b[0][j] + a[i][1] * b[1][j];
+        MatrixMap([[entry(0, 0), entry(0, 1)], [entry(1, 0), entry(1, 1)]])
+    }
+}
+
+/// `w ← sign(scale · w) · max(0, |scale · w| - threshold · c)`, with `c ≥ 0` a number of the weight's own that idle
+/// steps leave alone: decay, then the proximal step of an L1 penalty.
+///
+/// Closed under composition, since `max(0, a · max(0, x) - b) = max(0, a · x - b)` for `a, b ≥ 0`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ShrinkMap {
+    /// What the weight is multiplied with.
+    pub scale: f64,
+    /// What its magnitude then loses, in units of `c`, ≥ 0.
+    pub threshold: f64,
+}
+
+impl IdleMap for ShrinkMap {
+    const IDENTITY: ShrinkMap = ShrinkMap { scale: 1.0, threshold: 0.0 };
+
+    fn after(&self, first: &ShrinkMap) -> ShrinkMap {
+        ShrinkMap {
+            scale: self.scale * first.scale,
+            threshold: self.scale.abs() * first.threshold + self.threshold,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_power_is_the_product_one_by_one() {
+        let map = MatrixMap([[0.9, 0.3], [-0.1, 0.8]]);
+        let mut slow = MatrixMap::IDENTITY;
+        for count in 0..40 {
+            let fast = map.power(count);
+            for (a, b) in fast.0.iter().flatten().zip(slow.0.iter().flatten()) {
+                assert!((a - b).abs() < 1e-14, "{count}");
+            }
+            slow = map.after(&slow);
+        }
+    }
+
+    #[test]
+    fn shrinking_composes() {
+        let shrink = |w: f64, map: ShrinkMap| {
+            let w = map.scale * w;
+            w.signum() * (w.abs() - map.threshold).max(0.0)
+        };
+        let maps = [(0.9, 0.1), (1.0, 0.0), (-0.5, 0.2), (0.99, 0.05), (1.2, 0.3)]
+            .map(|(scale, threshold)| ShrinkMap { scale, threshold });
+        for w in [0.0, 0.05, -0.3, 1.0, -4.0] {
+            let (mut slow, mut all) = (w, ShrinkMap::IDENTITY);
+            for map in maps.iter().cycle().take(12) {
+                slow = shrink(slow, *map);
+                all = map.after(&all);
+                assert!((slow - shrink(w, all)).abs() < 1e-14, "{w}");
+            }
+        }
+    }
+}

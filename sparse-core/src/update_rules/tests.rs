@@ -1,0 +1,146 @@
+//! What holds of every rule in the list.
+
+use super::*;
+
+/// Runs `$body` for every rule, with `$rule` at its defaults.
+macro_rules! for_each_rule {
+    (|$rule:ident: $R:ident| $body:expr) => {{
+        struct Each;
+        impl RuleVisitor for Each {
+            type Output = ();
+            fn visit<$R: UpdateRule>(self, $rule: $R) {
+                $body
+            }
+        }
+        NAMES.iter().for_each(|name| with_rule(name, Each).unwrap());
+    }};
+}
+
+#[test]
+fn names_are_unique_and_known() {
+    let mut names = NAMES.to_vec();
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), NAMES.len());
+    let error = with_rule_named("sdg").unwrap_err().to_string();
+    assert!(error.starts_with("there is no update rule `sdg`: the rules are sgd, "), "{error}");
+}
+
+fn with_rule_named(name: &str) -> Result<(), UnknownRule> {
+    struct Nothing;
+    impl RuleVisitor for Nothing {
+        type Output = ();
+        fn visit<R: UpdateRule>(self, rule: R) {
+            assert!(NAMES.contains(&R::NAME), "{rule:?}");
+        }
+    }
+    with_rule(name, Nothing)
+}
+
+#[test]
+fn the_default_is_refused_only_where_there_is_no_closed_form() {
+    for_each_rule!(|rule: R| {
+        let open = rule.step::<f64>(0.1, 1.0, 0).idle() == Idle::Open;
+        let expected = open.then_some(RuleError::NoClosedForm { rule: R::NAME });
+        assert_eq!(rule.check().err(), expected);
+        for lazy_update in [LazyUpdate::Touched, LazyUpdate::Dense] {
+            let mut rule = rule.clone();
+            rule.set_lazy_update(lazy_update);
+            assert_eq!(rule.lazy_update(), lazy_update);
+            rule.check().unwrap();
+        }
+    });
+    let message = Adam::default().check().unwrap_err().to_string();
+    assert!(message.contains("choose `LazyUpdate::Touched`"), "{message}");
+}
+
+#[test]
+fn every_hyperparameter_is_set_by_name_and_held_to_its_bound() {
+    for_each_rule!(|rule: R| {
+        let mut rule = rule;
+        rule.set_lazy_update(LazyUpdate::Touched);
+        let names: Vec<_> = rule.hyperparameters().iter().map(|row| row.name).collect();
+        assert!(names.contains(&"learning_rate") && names.contains(&"clip_gradient"));
+        for (row, name) in names.iter().enumerate() {
+            let mut other = rule.clone();
+            other.set(name, 0.0123).unwrap();
+            assert_ne!(other, rule, "{name}");
+            other.check().unwrap();
+            if other.hyperparameters()[row].bound == Bound::Flag {
+                continue;
+            }
+            other.set(name, f64::NAN).unwrap();
+            let message = other.check().unwrap_err().to_string();
+            let bound = other.hyperparameters()[row].bound.words();
+            assert_eq!(message, format!("{}: `{name}` is NaN, but must be {bound}", R::NAME));
+        }
+        let message = rule.set("momentun", 0.0).unwrap_err().to_string();
+        assert!(message.contains("`momentun`, but `learning_rate`, "), "{message}");
+    });
+}
+
+/// The states that a run of updates leaves, from a weight of 1.25.
+fn trained<S: Step<f64>>(step: &S) -> (f64, S::State) {
+    let (mut w, mut state) = (1.25, S::State::default());
+    for grad in [0.75, -0.5, 0.125] {
+        step.update(&mut w, &mut state, grad);
+    }
+    (w, state)
+}
+
+#[test]
+fn an_idle_map_is_an_update_with_gradient_zero() {
+    for_each_rule!(|rule: R| {
+        for penalty in [0.0, 0.1] {
+            for momentum in [0.0, 0.5] {
+                let mut rule = rule.clone();
+                for (name, value) in [
+                    ("weight_decay", penalty),
+                    ("l1", penalty),
+                    ("l2", penalty),
+                    ("momentum", momentum),
+                ] {
+                    // A rule that has no such hyperparameter is tried without.
+                    let _ = rule.set(name, value);
+                }
+                let step = rule.step::<f64>(0.25, 1.0, 0);
+                let (w, state) = trained(&step);
+                let (mut w_updated, mut updated) = (w, state);
+                step.update(&mut w_updated, &mut updated, 0.0);
+                let (mut w_mapped, mut mapped) = (w, state);
+                match step.idle() {
+                    Idle::Nothing => {}
+                    Idle::Closed(map) => step.apply_idle(&map, &mut w_mapped, &mut mapped),
+                    Idle::Open => {
+                        assert_ne!((w, state.values()), (w_updated, updated.values()));
+                        continue;
+                    }
+                }
+                let mut pairs = vec![(w_updated, w_mapped)];
+                if step.uses_state() {
+                    pairs.extend(
+                        updated.values().iter().zip(mapped.values()).map(|(a, b)| (*a, *b)),
+                    );
+                }
+                for (a, b) in pairs {
+                    assert!((a - b).abs() < 1e-15, "{rule:?}: {a} {b}");
+                }
+            }
+        }
+    });
+}
+
+#[test]
+fn clipping_and_rescaling_come_before_everything() {
+    for_each_rule!(|rule: R| {
+        let mut clipping = rule.clone();
+        clipping.set("clip_gradient", 0.5).unwrap();
+        clipping.set("rescale_grad", 0.25).unwrap();
+        for (grad, prepared) in [(1.0, 0.25), (8.0, 0.5), (-3.0, -0.5)] {
+            let (mut a, mut b) = ((1.0, Default::default()), (1.0, Default::default()));
+            clipping.step::<f64>(0.1, 1.0, 0).update(&mut a.0, &mut a.1, grad);
+            rule.step::<f64>(0.1, 1.0, 0).update(&mut b.0, &mut b.1, prepared);
+            assert_eq!((a.0, a.1.values()), (b.0, b.1.values()), "{}", R::NAME);
+        }
+    });
+}
