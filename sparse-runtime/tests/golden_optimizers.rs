@@ -1,0 +1,291 @@
+//! Recorded steps of update rules: every combination of momentum, weight decay, clipping and rescaling, of dense and
+//! row_sparse weights and gradients, lazy and not.
+//!
+//! The cases are read from the folder that `NNZ_GOLDEN` names (default `../shared/golden` beside the
+//! workspace); without it the tests say that they were skipped, or fail where `NNZ_REQUIRE_DATA=1`.
+
+// A case that cannot be read fails the test.
+#![allow(clippy::unwrap_used)]
+
+use serde_json::Value;
+use sparse_core::storage::Storage;
+use sparse_core::update_rules::{
+    LazyUpdate, RuleError, RuleVisitor, StateBlock, UpdateRule, with_rule,
+};
+use sparse_runtime::formats::{RowSparse, Shape};
+use sparse_runtime::optimizer::{ParameterSpec, Updater};
+use std::io::Write;
+use std::path::PathBuf;
+
+/// Recorded optimizers that there is no rule for. A name that is neither here nor in [`rule_of`] fails.
+const NO_RULE: &[&str] = &[
+    "adadelta",
+    "adamax",
+    "dcasgd",
+    "ftml",
+    "groupadagrad",
+    "lamb",
+    "nadam",
+    "nag",
+    "rmsprop",
+    "signum",
+];
+
+/// Our name of a recorded optimizer, what our hyperparameters are where a case does not say, and our names of its own.
+struct Translation {
+    rule: &'static str,
+    defaults: &'static [(&'static str, f64)],
+    names: &'static [(&'static str, &'static str)],
+}
+
+fn rule_of(optimizer: &str) -> Option<Translation> {
+    const WD: (&str, &str) = ("wd", "weight_decay");
+    Some(match optimizer {
+        "sgd" => Translation { rule: "sgd", defaults: &[], names: &[WD] },
+        "adam" => Translation { rule: "adam", defaults: &[], names: &[WD] },
+        "adagrad" => {
+            Translation { rule: "adagrad", defaults: &[], names: &[WD, ("eps", "epsilon")] }
+        }
+        "ftrl" => Translation {
+            rule: "ftrl",
+            defaults: &[("l1", 0.01)],
+            names: &[("wd", "l2"), ("lamda1", "l1")],
+        },
+        _ => return None,
+    })
+}
+
+/// The modes whose mathematics a case records, without those that the rule refuses.
+fn modes(case: &Value) -> &'static [LazyUpdate] {
+    const ALL_ROWS: &[LazyUpdate] = &[LazyUpdate::Dense, LazyUpdate::Exact];
+    const TOUCHED: &[LazyUpdate] = &[LazyUpdate::Touched];
+    let lazy = match case["optimizer"].as_str().unwrap() {
+        // Its idle steps change nothing where there is no decay, and with decay its gradients are dense.
+        "adagrad" => return &[LazyUpdate::Dense, LazyUpdate::Exact, LazyUpdate::Touched],
+        "ftrl" => case["weight_stype"] == "row_sparse" && case["grad_stype"] == "row_sparse",
+        _ => case["hyper"]["lazy_update"] != false,
+    };
+    if lazy { TOUCHED } else { ALL_ROWS }
+}
+
+/// A tensor of a case.
+struct Tensor {
+    storage: Storage,
+    shape: Vec<usize>,
+    data: Vec<f32>,
+    indices: Vec<u64>,
+}
+
+impl Tensor {
+    fn parse(value: &Value) -> Tensor {
+        let storage = match value["stype"].as_str().unwrap() {
+            "default" => Storage::Dense,
+            word => word.parse().unwrap(),
+        };
+        let integers = |value: &Value| -> Vec<u64> {
+            let numbers = value.as_array().map_or(&[][..], |array| array);
+            numbers.iter().map(|n| n.as_u64().unwrap()).collect()
+        };
+        Tensor {
+            storage,
+            shape: (integers(&value["shape"]).iter().map(|&n| n as usize)).collect(),
+            data: value["data"].as_array().unwrap().iter().map(number).collect(),
+            indices: integers(&value["indices"]),
+        }
+    }
+
+    /// Every element; rows that are not stored are zero.
+    fn dense(&self) -> Vec<f32> {
+        if self.storage == Storage::Dense {
+            return self.data.clone();
+        }
+        let row_size: usize = self.shape[1..].iter().product();
+        let mut dense = vec![0.0; self.shape[0] * row_size];
+        for (row, values) in self.indices.iter().zip(self.data.chunks(row_size)) {
+            dense[*row as usize * row_size..][..row_size].copy_from_slice(values);
+        }
+        dense
+    }
+}
+
+/// To the error stream itself: the test runner keeps back what a passing test prints.
+fn say(line: &str) {
+    let _ = writeln!(std::io::stderr(), "{line}");
+}
+
+fn number(value: &Value) -> f32 {
+    match value.as_str() {
+        Some("nan") => f32::NAN,
+        Some("inf") => f32::INFINITY,
+        Some("-inf") => f32::NEG_INFINITY,
+        Some(word) => panic!("`{word}` is no number"),
+        None => value.as_f64().unwrap() as f32,
+    }
+}
+
+/// A case in one mode, for the rule that its optimizer is called by.
+struct Run<'a> {
+    case: &'a Value,
+    translation: &'a Translation,
+    mode: LazyUpdate,
+}
+
+impl RuleVisitor for Run<'_> {
+    /// False where the rule refuses the mode.
+    type Output = Result<bool, String>;
+
+    fn visit<R: UpdateRule>(self, mut rule: R) -> Result<bool, String> {
+        rule.set_lazy_update(self.mode);
+        for (name, value) in self.translation.defaults {
+            rule.set(name, *value).unwrap();
+        }
+        for (name, value) in self.case["hyper"].as_object().unwrap() {
+            if name == "lazy_update" {
+                continue;
+            }
+            let ours = self.translation.names.iter().find(|(theirs, _)| theirs == name);
+            let value = value.as_f64().or(value.as_bool().map(|flag| f64::from(u8::from(flag))));
+            rule.set(ours.map_or(name.as_str(), |(_, ours)| ours), value.unwrap())
+                .map_err(|error| error.to_string())?;
+        }
+        match rule.check() {
+            Err(RuleError::NoClosedForm { .. }) => Ok(false),
+            Err(error) => Err(error.to_string()),
+            Ok(()) => run(self.case, rule).map(|()| true),
+        }
+    }
+}
+
+/// Compares all values, or names the first that differs by more than `relative` of a number of its size.
+fn compare(relative: f32, found: &[f32], expected: &[f32]) -> Result<(), String> {
+    if found.len() != expected.len() {
+        return Err(format!("{} values for {}", found.len(), expected.len()));
+    }
+    for (i, (a, b)) in found.iter().zip(expected).enumerate() {
+        if (a - b).abs() > relative * (0.1 + b.abs()) || a.is_nan() != b.is_nan() {
+            return Err(format!("element {i} is {a}, expected {b}"));
+        }
+    }
+    Ok(())
+}
+
+fn run<R: UpdateRule>(case: &Value, rule: R) -> Result<(), String> {
+    let weight = Tensor::parse(&case["weight"]);
+    let gradients: Vec<Tensor> =
+        (case["grads"].as_array().unwrap().iter()).map(Tensor::parse).collect();
+    let row_size = weight.shape[1..].iter().product();
+    let spec = ParameterSpec::new("w", weight.shape[0], row_size, Some(gradients[0].storage));
+    let mut updater =
+        Updater::<_, f32>::new(rule, vec![spec]).map_err(|error| error.to_string())?;
+    // Recorded steps of adam have 1 - beta2 computed in f32, of which the root is 2.3e-5 off.
+    let relative = if case["optimizer"] == "adam" { 4e-5 } else { 1e-5 };
+    let mut w = weight.dense();
+    for (t, grad) in gradients.iter().enumerate() {
+        let mut step = || -> sparse_runtime::Result<()> {
+            updater.begin_step()?;
+            if grad.storage == Storage::Dense {
+                updater.apply_dense(0, &mut w, &grad.data)?;
+            } else {
+                let (indices, data) = (grad.indices.clone(), grad.data.clone());
+                let grad = RowSparse::new(Shape::new(&grad.shape), indices, data)?;
+                updater.settle_rows(0, &mut w, grad.indices().iter().map(|&row| row as usize))?;
+                updater.apply_row_sparse(0, &mut w, grad.view())?;
+            }
+            updater.end_step()
+        };
+        step().map_err(|error| error.to_string())?;
+        let after = &case[format!("after{}", t + 1)];
+        if after.is_null() {
+            continue;
+        }
+        // As a reader of the whole table has to.
+        updater.flush(0, &mut w).map_err(|error| error.to_string())?;
+        let place = |what: &str, message| format!("{what} after step {}: {message}", t + 1);
+        compare(relative, &w, &Tensor::parse(&after["weight"]).dense())
+            .map_err(|message| place("weight", message))?;
+        let states = after["states"].as_array().unwrap();
+        let found = updater.states(0).unwrap();
+        let n_states = found.first().map_or(0, |block| block.values().len());
+        if n_states != states.len() {
+            return Err(place("states", format!("{n_states}, but {} recorded", states.len())));
+        }
+        for (number, recorded) in states.iter().enumerate() {
+            let found: Vec<f32> = found.iter().map(|block| block.values()[number]).collect();
+            compare(relative, &found, &Tensor::parse(recorded).dense())
+                .map_err(|message| place(&format!("state {number}"), message))?;
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn opt_sgd() {
+    run_file("opt_sgd");
+}
+
+#[test]
+fn opt_adam() {
+    run_file("opt_adam");
+}
+
+#[test]
+fn opt_adaptive() {
+    run_file("opt_adaptive");
+}
+
+#[test]
+fn opt_dense() {
+    run_file("opt_dense");
+}
+
+fn run_file(file: &str) {
+    let folder = std::env::var_os("NNZ_GOLDEN").map_or_else(
+        || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../shared/golden")),
+        PathBuf::from,
+    );
+    let path = folder.join(format!("{file}.jsonl"));
+    let text = match std::fs::read_to_string(&path) {
+        Ok(text) => text,
+        Err(error) => {
+            assert!(
+                std::env::var("NNZ_REQUIRE_DATA").as_deref() != Ok("1"),
+                "NNZ_REQUIRE_DATA=1, but {}: {error}",
+                path.display()
+            );
+            say(&format!("SKIPPED golden {file}: {}: {error}", path.display()));
+            return;
+        }
+    };
+    let (mut cases, mut runs, mut without, mut failures) = (0, 0, 0, Vec::new());
+    for line in text.lines().filter(|line| !line.trim().is_empty()) {
+        let case: Value = serde_json::from_str(line).unwrap();
+        let id = case["id"].as_str().unwrap_or("?");
+        let optimizer = case["optimizer"].as_str().unwrap_or("(none)");
+        cases += 1;
+        let Some(translation) = rule_of(optimizer) else {
+            match NO_RULE.contains(&optimizer) {
+                true => without += 1,
+                false => failures.push(format!("{id}: unknown optimizer `{optimizer}`")),
+            }
+            continue;
+        };
+        let mut met = 0;
+        for &mode in modes(&case) {
+            let visitor = Run { case: &case, translation: &translation, mode };
+            match with_rule(translation.rule, visitor).unwrap() {
+                Ok(was_run) => met += usize::from(was_run),
+                Err(message) => failures.push(format!("{id} ({mode:?}): {message}")),
+            }
+        }
+        if met == 0 {
+            failures.push(format!("{id}: met in no mode"));
+        }
+        runs += met;
+    }
+    say(&format!(
+        "golden {file}: {cases} cases, {runs} runs, {} failed, {without} of optimizers without a rule",
+        failures.len()
+    ));
+    assert!(cases > 0, "{} has no cases", path.display());
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
