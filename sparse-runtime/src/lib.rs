@@ -15,6 +15,7 @@ pub mod initializer;
 #[doc(hidden)]
 pub mod interpreter;
 pub mod kernels;
+mod lanes;
 #[doc(hidden)]
 pub mod linear;
 pub mod metric;

@@ -21,3 +21,13 @@ pub(crate) fn prefetch_run<V>(slice: &[V], start: usize, end: usize) {
         prefetch(slice, index);
     }
 }
+
+/// Asks for the cache lines of a run of elements whose number the compiler knows, without a loop.
+#[inline(always)]
+pub(crate) fn prefetch_known<V>(slice: &[V], start: usize, len: usize) {
+    const LINE: usize = 64;
+    let step = (LINE / size_of::<V>().max(1)).max(1);
+    for line in 0..len.div_ceil(step) {
+        prefetch(slice, start.wrapping_add(line * step));
+    }
+}

@@ -2,7 +2,7 @@
 
 use crate::workload::Error;
 use nnz::data::synthetic;
-use nnz::formats::{ColumnIdsView, Csr, Dense};
+use nnz::formats::{ColumnIdsView, Csr, Dense, RowSelection};
 use std::cell::OnceCell;
 
 /// What workloads read, made when first asked for.
@@ -49,6 +49,16 @@ fn clicks() -> Result<Csr, Error> {
     let data = synthetic::click_log(200_000, 1 << 20, 39, 42)?;
     let features = data.features().ok_or("the data is csr")?;
     Ok(features.clone())
+}
+
+/// A matrix of the same shape whose rows are those of `x` in reverse, with other values.
+pub fn other(x: &Csr) -> Result<Csr, Error> {
+    let rows: Vec<usize> = (0..x.n_rows()).rev().collect();
+    let mut selection = RowSelection::new();
+    let mut y = selection.gather(x, &rows)?.to_owned();
+    let mut random = Random(4);
+    y.values_mut().iter_mut().for_each(|value| *value = 0.01 + random.uniform() as f32);
+    Ok(y)
 }
 
 /// The probability of the r-th most frequent column is about 1/r; frequent columns lie anywhere.

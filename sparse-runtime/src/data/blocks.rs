@@ -6,7 +6,7 @@ use std::io::{self, Read};
 use std::path::Path;
 
 /// How much is read at once. A line that is longer makes the buffer grow to its length.
-const BLOCK_BYTES: usize = 1 << 20;
+pub(crate) const BLOCK_BYTES: usize = 1 << 20;
 
 /// Yields a reader's bytes in blocks that end at the end of a line (the last one may lack it).
 pub(crate) struct Blocks<R> {
@@ -21,11 +21,8 @@ pub(crate) struct Blocks<R> {
 }
 
 impl<R: Read> Blocks<R> {
-    pub(crate) fn new(reader: R) -> Self {
-        Blocks::with_size(reader, BLOCK_BYTES)
-    }
-
-    fn with_size(reader: R, size: usize) -> Self {
+    /// In blocks of about a given size instead of [`BLOCK_BYTES`].
+    pub(crate) fn with_size(reader: R, size: usize) -> Self {
         Blocks { reader, buffer: Vec::new(), filled: 0, taken: 0, size }
     }
 

@@ -65,8 +65,9 @@ fn digits8(bytes: &[u8]) -> (u64, usize, &[u8]) {
     }
 }
 
+/// Reads the leading digits of eight bytes: their value and number.
 #[inline(always)]
-fn digits_of_chunk(chunk: [u8; 8]) -> (u64, usize) {
+pub(crate) fn digits_of_chunk(chunk: [u8; 8]) -> (u64, usize) {
     const HIGH_BITS: u64 = 0x8080_8080_8080_8080;
     // A digit becomes 0..=9. The sum sets the high bit of every lane above 9; a lane that overflows into the
     // next one is itself no digit, so that the lowest flagged lane is always right.

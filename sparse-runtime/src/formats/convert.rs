@@ -10,9 +10,10 @@ use super::dense::too_large;
 use super::memory::{ELEMENTS, ROW_IDS, make_room};
 use super::with_id_type;
 use super::{
-    ColumnId, Csr, CsrView, Dense, DenseView, FormatError, RowIdsView, RowSparse, RowSparseView,
-    Shape,
+    ColumnId, Csr, CsrBuffers, CsrView, Dense, DenseView, FormatError, RowIdsView, RowSparse,
+    RowSparseView, Shape,
 };
+use crate::lanes::{Lanes, Loop, widest};
 use crate::with_column_ids;
 use sparse_core::element::Element;
 use sparse_core::storage::Storage;
@@ -83,15 +84,7 @@ impl<T: Element> Csr<T> {
         let (n_rows, n_cols) = matrix_extents("a conversion to csr", &source.shape)?;
         self.make_room_for_rows(source.shape)?;
         with_id_type!(n_cols, |I| self.rebuild::<I, _>(n_cols, |parts| {
-            for i in 0..n_rows {
-                let row = &source.values[i * n_cols..(i + 1) * n_cols];
-                for (column, &value) in row.iter().enumerate() {
-                    if value != T::default() {
-                        parts.push(I::from_index(column), value);
-                    }
-                }
-                parts.finish_row();
-            }
+            widest(NotZero { parts, values: source.values, n_rows, n_cols });
         }));
         Ok(())
     }
@@ -222,6 +215,64 @@ impl<T: Element> RowSparse<T> {
             values.extend_from_slice(source.values);
         });
         Ok(())
+    }
+}
+
+/// Appends what is not zero of a dense matrix.
+struct NotZero<'a, I, T> {
+    parts: &'a mut CsrBuffers<I, T>,
+    values: &'a [T],
+    n_rows: usize,
+    n_cols: usize,
+}
+
+/// Of no type of elements: the compiler makes the comparisons of a block into vectors by itself.
+impl<I: ColumnId, T: Element> Loop<f32> for NotZero<'_, I, T> {
+    #[inline(always)]
+    unsafe fn run<L: Lanes<f32>>(self) {
+        let NotZero { parts, values, n_rows, n_cols } = self;
+        for row in 0..n_rows {
+            let row = &values[row * n_cols..(row + 1) * n_cols];
+            let (blocks, rest) = row.as_chunks::<BLOCK>();
+            for (block, elements) in blocks.iter().enumerate() {
+                let mut any = false;
+                for &element in elements {
+                    any |= element != T::default();
+                }
+                if any {
+                    append_block(parts, block * BLOCK, elements);
+                }
+            }
+            for (column, &value) in rest.iter().enumerate() {
+                if value != T::default() {
+                    parts.push(I::from_index(blocks.len() * BLOCK + column), value);
+                }
+            }
+            parts.finish_row();
+        }
+    }
+}
+
+/// As many elements as a word has bits.
+const BLOCK: usize = 64;
+
+/// Appends what is not zero of a block, whose first column is given: a word says where, and its ones are counted off.
+#[inline(always)]
+fn append_block<I: ColumnId, T: Element>(
+    parts: &mut CsrBuffers<I, T>,
+    first: usize,
+    elements: &[T; BLOCK],
+) {
+    let mut places = 0u64;
+    for (at, &element) in elements.iter().enumerate() {
+        places |= u64::from(element != T::default()) << at;
+    }
+    parts.columns.reserve(BLOCK);
+    parts.values.reserve(BLOCK);
+    while places != 0 {
+        let at = places.trailing_zeros() as usize;
+        parts.push(I::from_index(first + at), elements[at]);
+        places &= places - 1;
     }
 }
 

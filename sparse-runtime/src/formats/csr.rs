@@ -67,6 +67,17 @@ impl<T: Element> Csr<T> {
         Ok(Csr { n_cols, indptr, columns: C::into_column_ids(columns, n_cols), values })
     }
 
+    /// A matrix from arrays that are known to keep the invariants; only builds with debug assertions check.
+    pub(crate) fn from_canonical<C: ColumnIndex>(
+        n_cols: usize,
+        indptr: Vec<u64>,
+        columns: Vec<C>,
+        values: Vec<T>,
+    ) -> Self {
+        debug_assert_eq!(check(n_cols, &indptr, &columns, values.len()), Ok(()));
+        Csr { n_cols, indptr, columns: C::into_column_ids(columns, n_cols), values }
+    }
+
     /// As [`new`](Csr::new), for a given number of rows: what is read from elsewhere often says both.
     ///
     /// # Errors

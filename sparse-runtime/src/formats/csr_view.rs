@@ -168,6 +168,14 @@ impl<'a, T: Element> CsrView<'a, T> {
         Ok(self.with_rows(&self.starts[range.clone()], &self.ends[range]))
     }
 
+    /// The rows before a row, and those from it on; all and none where there are not so many.
+    pub(crate) fn split(&self, row: usize) -> (CsrView<'a, T>, CsrView<'a, T>) {
+        let row = row.min(self.n_rows());
+        let (starts, more_starts) = self.starts.split_at(row);
+        let (ends, more_ends) = self.ends.split_at(row);
+        (self.with_rows(starts, ends), self.with_rows(more_starts, more_ends))
+    }
+
     /// Whether each row starts where the one before ends, so that the view's entries are one run of the columns and
     /// values. O(1) for a run of rows of one matrix, else O(n_rows).
     pub fn is_contiguous(&self) -> bool {

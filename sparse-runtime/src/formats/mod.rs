@@ -81,6 +81,7 @@ mod shape;
 mod signed;
 
 pub use copy::AnyView;
+pub(crate) use csr::CsrBuffers;
 pub use csr::{Csr, CsrParts};
 pub use csr_builder::CsrBuilder;
 pub use csr_view::{CsrView, RowEntries, RowSelection};

@@ -142,7 +142,7 @@ impl IndexSet {
 
 /// Calls `visit` with the positions of the ones, ascending.
 #[inline(always)]
-fn for_each_bit(mut bits: u64, mut visit: impl FnMut(usize)) {
+pub(crate) fn for_each_bit(mut bits: u64, mut visit: impl FnMut(usize)) {
     while bits != 0 {
         visit(bits.trailing_zeros() as usize);
         bits &= bits - 1;

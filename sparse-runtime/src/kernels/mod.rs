@@ -19,6 +19,7 @@ mod context;
 mod features;
 mod index_set;
 mod lookup;
+mod parallel;
 mod parts;
 mod position;
 mod rows;

@@ -11,17 +11,23 @@ use nalgebra_sparse::ops::Op;
 use nalgebra_sparse::ops::serial::spmm_csr_dense;
 use ndarray::{ArrayView2, ArrayViewMut2};
 use nnz::formats::{Csr, Dense};
-use nnz::kernels::{Context, dot};
+use nnz::kernels::{Context, Parallel, dot};
 
 pub fn workloads(data: &Data) -> Vec<Named<'_>> {
     let mut list = Vec::new();
     for matrix in Matrix::ALL {
         for width in [1, 16, 64, 256] {
             let name = format!("csr·dense {width}, {}", matrix.name());
-            list.push(Named::new(name, move || product(data.matrix(matrix)?, width)));
+            list.push(Named::new(name.clone(), move || product(data.matrix(matrix)?, width)));
+            let name = format!("2 threads, {name}");
+            list.push(Named::new(name, move || threads(data.matrix(matrix)?, width)));
         }
     }
     list
+}
+
+fn gigaflops(x: &Csr, width: usize) -> Workload<'_> {
+    Workload::per_second("GFLOP/s", 2e-9 * (x.nnz() * width) as f64)
 }
 
 fn product(x: &Csr, width: usize) -> Result<Workload<'_>, Error> {
@@ -36,7 +42,7 @@ fn product(x: &Csr, width: usize) -> Result<Workload<'_>, Error> {
 
     let rows = rhs.clone();
     let ours = (Dense::default(), Context::default());
-    let mut workload = Workload::per_second("GFLOP/s", 2e-9 * (x.nnz() * width) as f64).contestant(
+    let mut workload = gigaflops(x, width).contestant(
         "ours",
         ours,
         move |(out, context)| dot::cpu::csr_dense(out, x.view(), rows.view(), false, context),
@@ -88,6 +94,24 @@ fn product(x: &Csr, width: usize) -> Result<Workload<'_>, Error> {
         },
         of_columns,
     ))
+}
+
+/// Ours with two threads against ours with one.
+fn threads(x: &Csr, width: usize) -> Result<Workload<'_>, Error> {
+    let rhs = dense([x.n_cols(), width], 2)?;
+    let mut workload = gigaflops(x, width).wall().tolerance(0.0);
+    for (name, parallel) in [("ours", Parallel::Threads(2)), ("one thread", Parallel::Sequential)] {
+        let rhs = rhs.clone();
+        let mut context = Context::default();
+        context.parallel = parallel;
+        workload = workload.contestant(
+            name,
+            (Dense::default(), context),
+            move |(out, context)| dot::cpu::csr_dense(out, x.view(), rhs.view(), false, context),
+            |(out, _)| fingerprint(out.values().iter().copied()),
+        );
+    }
+    Ok(workload)
 }
 
 /// The elements by columns, of which there are `width`.

@@ -3,7 +3,7 @@
 //! It knows nothing of files. Lines are not counted: an error carries its offset in the block, from which the
 //! reader counts back. Indices stay as written until the whole file is known, because the base may depend on it.
 
-use super::super::number::{MAX_DIGITS, NotANumber, digits, number};
+use super::super::number::{MAX_DIGITS, NotANumber, digits, digits_of_chunk, number};
 use super::super::{Excerpt, Problem};
 use super::IndexBase;
 use crate::formats::ColumnIds;
@@ -54,6 +54,28 @@ impl<T: Float> Rows<T> {
         }
     }
 
+    /// Appends the rows of others, which are emptied. Indices are as written in both.
+    pub(super) fn append(&mut self, other: &mut Rows<T>) {
+        let before = self.values.len() as u64;
+        self.labels.append(&mut other.labels);
+        self.indptr.extend(other.indptr[1..].iter().map(|end| end + before));
+        other.indptr.truncate(1);
+        self.values.append(&mut other.values);
+        match (&mut self.indices, &mut other.indices) {
+            (ColumnIds::U32(indices), ColumnIds::U32(more)) => indices.append(more),
+            (ColumnIds::U64(indices), ColumnIds::U64(more)) => indices.append(more),
+            (ColumnIds::U64(indices), ColumnIds::U32(more)) => {
+                indices.extend(more.drain(..).map(u64::from));
+            }
+            (ColumnIds::U32(indices), ColumnIds::U64(more)) => {
+                let wide = indices.iter().map(|&index| u64::from(index)).chain(more.drain(..));
+                self.indices = ColumnIds::U64(wide.collect());
+            }
+        }
+        self.largest = self.largest.max(other.largest.take());
+        self.has_zero |= std::mem::take(&mut other.has_zero);
+    }
+
     /// Appends the rows of a block of whole lines. What was appended before a fault is of no use.
     pub(super) fn parse(&mut self, block: &[u8], rules: Rules) -> Result<(), Fault> {
         self.needs_base_one = None;
@@ -88,6 +110,9 @@ impl<T: Float> Rows<T> {
         self.labels.push(label);
         let mut smallest = u64::from(rules.base == IndexBase::One);
         loop {
+            if let ColumnIds::U32(indices) = &mut self.indices {
+                rest = usual_entries(rest, indices, &mut self.values, &mut smallest);
+            }
             rest = skip_blanks(rest);
             let entry = rest;
             let (index, n_digits, after) = digits(entry);
@@ -114,11 +139,6 @@ impl<T: Float> Rows<T> {
             }
             smallest = index + 1;
             let value = match after {
-                // One-hot data is nothing but this.
-                [b':', b'1', b' ', ..] | [b':', b'1', b'\n', ..] => {
-                    rest = &after[2..];
-                    T::one()
-                }
                 [b':', text @ ..] => {
                     let (value, after) = value(index, text)?;
                     rest = after;
@@ -177,6 +197,43 @@ impl<T: Float> Rows<T> {
             indices.push(index);
         }
     }
+}
+
+/// Reads entries as long as they are what almost all are: one blank, up to eight digits above the index before, a colon, and a
+/// number. Returns what follows them; what is not of that form, or wrong, is left to the general loop.
+#[inline(always)]
+fn usual_entries<'a, T: Float>(
+    mut rest: &'a [u8],
+    indices: &mut Vec<u32>,
+    values: &mut Vec<T>,
+    smallest: &mut u64,
+) -> &'a [u8] {
+    // With so many bytes left, nothing that is looked at lies behind the end.
+    while let Some(bytes) = rest.first_chunk::<16>() {
+        let [blank, digits @ ..] = bytes;
+        let Some(digits) = digits.first_chunk::<8>() else { break };
+        let (index, n_digits) = digits_of_chunk(*digits);
+        let colon = 1 + n_digits;
+        if *blank != b' ' || n_digits == 0 || bytes[colon] != b':' || index < *smallest {
+            break;
+        }
+        // One-hot data is nothing but this.
+        if bytes[colon + 1] == b'1' && matches!(bytes[colon + 2], b' ' | b'\n') {
+            values.push(T::one());
+            rest = &rest[colon + 2..];
+        } else {
+            match number(&rest[colon + 1..]) {
+                Ok((value, after)) if ends_here(after) => {
+                    values.push(value);
+                    rest = after;
+                }
+                _ => break,
+            }
+        }
+        indices.push(index as u32);
+        *smallest = index + 1;
+    }
+    rest
 }
 
 /// What the first feature is called; the larger one until that is known.

@@ -1,11 +1,12 @@
 //! From files and bytes to a dataset.
 
-use super::super::blocks::{Blocks, io_error, is_gzip, open};
+use super::super::blocks::{BLOCK_BYTES, Blocks, io_error, is_gzip, open};
 use super::super::{Dataset, Place, ReadError};
 use super::parse::{Fault, Rows, Rules};
 use super::part::{Part, lines_before};
 use crate::data::Problem;
 use crate::formats::{ColumnIds, Csr};
+use crate::kernels::Parallel;
 use sparse_core::element::Float;
 use std::fmt;
 use std::fs::File;
@@ -68,13 +69,20 @@ pub struct Reader<T: Float = f32> {
     index_base: IndexBase,
     n_features: Option<usize>,
     part: Option<Part>,
+    parallel: Parallel,
     element: PhantomData<T>,
 }
 
 impl Reader {
     /// A reader of `f32` that detects the index base and the number of features.
     pub fn new() -> Self {
-        Reader { index_base: IndexBase::Detect, n_features: None, part: None, element: PhantomData }
+        Reader {
+            index_base: IndexBase::Detect,
+            n_features: None,
+            part: None,
+            parallel: Parallel::Sequential,
+            element: PhantomData,
+        }
     }
 }
 
@@ -85,6 +93,13 @@ impl Default for Reader {
 }
 
 impl<T: Float> Reader<T> {
+    fn n_threads(&self) -> usize {
+        match self.parallel {
+            Parallel::Sequential => 1,
+            Parallel::Threads(threads) => threads.max(1),
+        }
+    }
+
     /// What the first feature is called.
     #[must_use]
     pub fn index_base(mut self, index_base: IndexBase) -> Self {
@@ -118,6 +133,13 @@ impl<T: Float> Reader<T> {
         self
     }
 
+    /// How many threads may parse; one if not said. The result does not depend on it, nor does which fault is reported.
+    #[must_use]
+    pub fn parallel(mut self, parallel: Parallel) -> Self {
+        self.parallel = parallel;
+        self
+    }
+
     /// Reads labels and values as another element type.
     #[must_use]
     pub fn element<U: Float>(self) -> Reader<U> {
@@ -125,6 +147,7 @@ impl<T: Float> Reader<T> {
             index_base: self.index_base,
             n_features: self.n_features,
             part: self.part,
+            parallel: self.parallel,
             element: PhantomData,
         }
     }
@@ -188,7 +211,7 @@ impl<T: Float> Reader<T> {
         reader: impl Read,
     ) -> Result<Dataset<T>, ReadError> {
         let mut parsing = Parsing::new(name, self, at_start);
-        let mut blocks = Blocks::new(reader);
+        let mut blocks = Blocks::with_size(reader, BLOCK_BYTES * self.n_threads());
         while let Some(block) = blocks.next().map_err(|source| io_error(name, source))? {
             parsing.block(block)?;
         }
@@ -237,6 +260,8 @@ struct Parsing<'a, T: Float> {
     name: &'a str,
     rules: Rules,
     rows: Rows<T>,
+    /// The rows that other threads read of a block.
+    more: Vec<Rows<T>>,
     /// Lines before the next block.
     lines: u64,
     /// Whether the next block begins the file.
@@ -254,6 +279,7 @@ impl<'a, T: Float> Parsing<'a, T> {
                 n_features: reader.n_features.map(|n| n as u64),
             },
             rows: Rows::new(),
+            more: (1..reader.n_threads()).map(|_| Rows::new()).collect(),
             lines: 0,
             at_start,
             needs_base_one: None,
@@ -268,14 +294,51 @@ impl<'a, T: Float> Parsing<'a, T> {
             _ => block,
         };
         self.at_start = false;
-        let result = self.rows.parse(text, self.rules);
-        if let Err(Fault { offset, problem }) = result {
-            let place = self.place(text, offset);
-            return Err(ReadError::Syntax { place, problem });
+        let mut rest = text;
+        while !rest.is_empty() {
+            let head = lines_up_to(rest, BLOCK_BYTES * (self.more.len() + 1));
+            self.lines_of_threads(head)?;
+            rest = &rest[head.len()..];
         }
-        if let (None, Some(offset)) = (&self.needs_base_one, self.rows.needs_base_one) {
+        Ok(())
+    }
+
+    /// Reads whole lines, as many for each thread.
+    fn lines_of_threads(&mut self, text: &[u8]) -> Result<(), ReadError> {
+        let mut left = text;
+        // Where there is little left, a thread costs more than it saves.
+        let n_parts = (text.len() / (BLOCK_BYTES / 2)).clamp(1, self.more.len() + 1);
+        let parts: Vec<&[u8]> = (0..n_parts)
+            .map(|part| {
+                let (head, rest) =
+                    left.split_at(lines_up_to(left, left.len() / (n_parts - part)).len());
+                left = rest;
+                head
+            })
+            .collect();
+        let rules = self.rules;
+        let mut results: Vec<Result<(), Fault>> = parts.iter().map(|_| Ok(())).collect();
+        let rows = std::iter::once(&mut self.rows).chain(&mut self.more);
+        let work: Vec<_> = rows.zip(&parts).zip(&mut results).collect();
+        in_turn_or_parallel(work, |((rows, part), result)| *result = rows.parse(part, rules));
+
+        let mut start = 0;
+        for (part, result) in parts.iter().zip(results) {
+            if let Err(Fault { offset, problem }) = result {
+                let place = self.place(text, start + offset);
+                return Err(ReadError::Syntax { place, problem });
+            }
+            start += part.len();
+        }
+        let (mut start, mut needs_base_one) = (0, None);
+        for (rows, part) in std::iter::once(&self.rows).chain(&self.more).zip(&parts) {
+            needs_base_one = needs_base_one.or(rows.needs_base_one.map(|offset| start + offset));
+            start += part.len();
+        }
+        if let (None, Some(offset)) = (&self.needs_base_one, needs_base_one) {
             self.needs_base_one = Some(self.place(text, offset));
         }
+        self.more.iter_mut().for_each(|rows| self.rows.append(rows));
         self.lines += count_lines(text);
         Ok(())
     }
@@ -318,18 +381,17 @@ impl<'a, T: Float> Parsing<'a, T> {
             file: file(),
             message: format!("{n_columns} features are more than this machine can address"),
         })?;
-        let format = |source| ReadError::Format { file: file(), source };
+        // The parser saw that indices ascend and are within the width.
         let features = match rows.indices {
             ColumnIds::U32(mut indices) => {
                 indices.iter_mut().for_each(|index| *index -= first as u32);
-                Csr::new(n_columns, rows.indptr, indices, rows.values)
+                Csr::from_canonical(n_columns, rows.indptr, indices, rows.values)
             }
             ColumnIds::U64(mut indices) => {
                 indices.iter_mut().for_each(|index| *index -= first);
-                Csr::new(n_columns, rows.indptr, indices, rows.values)
+                Csr::from_canonical(n_columns, rows.indptr, indices, rows.values)
             }
-        }
-        .map_err(format)?;
+        };
         let dataset = Dataset::new(features, rows.labels)
             .map_err(|source| ReadError::Data { file: file(), source: Box::new(source) })?;
         Ok(dataset.with_report(ReadReport {
@@ -337,6 +399,23 @@ impl<'a, T: Float> Parsing<'a, T> {
             index_base: base,
             detected: self.rules.base == IndexBase::Detect,
         }))
+    }
+}
+
+/// The first lines of a text, `size` bytes or up to the end of the line that is there.
+fn lines_up_to(text: &[u8], size: usize) -> &[u8] {
+    let end = text.iter().skip(size).position(|&byte| byte == b'\n');
+    &text[..end.map_or(text.len(), |end| size + end + 1)]
+}
+
+/// Each on a thread of its own, where there are several.
+fn in_turn_or_parallel<W: Send>(mut work: Vec<W>, run: impl Fn(W) + Sync) {
+    match work.len() {
+        1 => work.drain(..).for_each(run),
+        _ => rayon::scope(|scope| {
+            let run = &run;
+            work.into_iter().for_each(|work| scope.spawn(move |_| run(work)));
+        }),
     }
 }
 

@@ -30,14 +30,28 @@ pub fn csr_ids<T: Float>(
     rows.finish(|_| {});
     with_id_type!(x.n_cols(), |I| out.rebuild::<I, _>(x.n_cols(), |parts| {
         with_column_ids!(x.columns(), |ids| {
-            for row in 0..x.n_rows() {
-                if rows.find(row).is_some() {
-                    let entries = x.starts()[row] as usize..x.ends()[row] as usize;
-                    let columns = ids[entries.clone()].iter().map(|id| I::from_index(id.at()));
-                    parts.columns.extend(columns);
-                    parts.values.extend_from_slice(&x.values()[entries]);
+            let (starts, ends) = (x.starts(), x.ends());
+            parts.indptr.reserve(x.n_rows());
+            let mut row = 0;
+            while row < x.n_rows() {
+                if rows.find(row).is_none() {
+                    parts.finish_row();
+                    row += 1;
+                    continue;
                 }
-                parts.finish_row();
+                // Rows that follow each other are copied as one.
+                let first = row;
+                row += 1;
+                while row < x.n_rows() && starts[row] == ends[row - 1] && rows.find(row).is_some() {
+                    row += 1;
+                }
+                let before = parts.values.len() as u64;
+                let places = ends[first..row].iter().map(|end| end - starts[first] + before);
+                parts.indptr.extend(places);
+                let entries = starts[first] as usize..ends[row - 1] as usize;
+                let columns = ids[entries.clone()].iter().map(|id| I::from_index(id.at()));
+                parts.columns.extend(columns);
+                parts.values.extend_from_slice(&x.values()[entries]);
             }
         });
     }));

@@ -1,9 +1,15 @@
 //! The loops by hand: what ours are measured against. Each is written for AVX-512; other machines run the plain loop that
 //! stands beside it.
 
+mod copy;
+mod merge;
 mod product;
+mod scatter;
 
+pub use copy::{from_dense, retain};
+pub use merge::{Matrix, add};
 pub use product::product;
+pub use scatter::{Rows, scatter};
 
 /// Whether the loops with AVX-512 may run.
 #[cfg(target_arch = "x86_64")]

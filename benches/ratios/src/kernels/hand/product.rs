@@ -10,9 +10,9 @@ pub fn product(out: &mut [f32], x: Arrays<'_>, rhs: &[f32], width: usize) {
         unsafe {
             return match width {
                 1 => avx512::single(out, x, rhs),
-                16 => avx512::wide::<1, 2, 24>(out, x, rhs),
-                64 => avx512::wide::<4, 1, 8>(out, x, rhs),
-                256 => avx512::wide::<16, 1, 2>(out, x, rhs),
+                16 => avx512::wide::<1, 2, 48>(out, x, rhs),
+                64 => avx512::wide::<4, 1, 20>(out, x, rhs),
+                256 => avx512::wide::<16, 1, 8>(out, x, rhs),
                 _ => plain(out, x, rhs, width),
             };
         }
@@ -37,29 +37,31 @@ mod avx512 {
     use crate::data::Arrays;
     use std::arch::x86_64::*;
 
-    /// One column: sixteen sums, gathered.
+    /// One column: eight sums, gathered, which is as fast as sixteen and leaves less over.
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,bmi1,bmi2,popcnt")]
     pub unsafe fn single(out: &mut [f32], x: Arrays<'_>, rhs: &[f32]) {
         let rhs = rhs.as_ptr();
         for (row, out) in out.iter_mut().enumerate() {
             let (mut at, end) = (x.indptr[row] as usize, x.indptr[row + 1] as usize);
-            let mut sums = _mm512_setzero_ps();
+            let mut sums = _mm256_setzero_ps();
             // SAFETY: entries are below `end`, or masked; columns are below the length of `rhs`.
             unsafe {
-                while at + 16 <= end {
-                    let ids = _mm512_loadu_epi32(x.columns.as_ptr().add(at).cast());
-                    let values = _mm512_loadu_ps(x.values.as_ptr().add(at));
-                    let y = _mm512_i32gather_ps::<4>(ids, rhs);
-                    sums = _mm512_add_ps(sums, _mm512_mul_ps(values, y));
-                    at += 16;
+                while at + 8 <= end {
+                    let ids = _mm256_loadu_si256(x.columns.as_ptr().add(at).cast());
+                    let values = _mm256_loadu_ps(x.values.as_ptr().add(at));
+                    let y = _mm256_i32gather_ps::<4>(rhs, ids);
+                    sums = _mm256_add_ps(sums, _mm256_mul_ps(values, y));
+                    at += 8;
                 }
-                let mask = _bzhi_u32(0xffff, (end - at) as u32) as u16;
-                let ids = _mm512_maskz_loadu_epi32(mask, x.columns.as_ptr().add(at).cast());
-                let values = _mm512_maskz_loadu_ps(mask, x.values.as_ptr().add(at));
-                let y = _mm512_mask_i32gather_ps::<4>(_mm512_setzero_ps(), mask, ids, rhs);
-                sums = _mm512_add_ps(sums, _mm512_mul_ps(values, y));
+                let mask = _bzhi_u32(0xff, (end - at) as u32) as u8;
+                let ids = _mm256_maskz_loadu_epi32(mask, x.columns.as_ptr().add(at).cast());
+                let values = _mm256_maskz_loadu_ps(mask, x.values.as_ptr().add(at));
+                let y = _mm256_mmask_i32gather_ps::<4>(_mm256_setzero_ps(), mask, ids, rhs);
+                sums = _mm256_add_ps(sums, _mm256_mul_ps(values, y));
             }
-            *out = _mm512_reduce_add_ps(sums);
+            let sums = _mm_add_ps(_mm256_castps256_ps128(sums), _mm256_extractf128_ps::<1>(sums));
+            let sums = _mm_add_ps(sums, _mm_movehl_ps(sums, sums));
+            *out = _mm_cvtss_f32(_mm_add_ss(sums, _mm_shuffle_ps::<1>(sums, sums)));
         }
     }
 

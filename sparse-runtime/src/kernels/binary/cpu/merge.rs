@@ -1,10 +1,12 @@
 //! Two sparse operands of one shape, merged by their sorted ids.
 
 use crate::formats::{
-    ColumnId, ColumnIdsView, Csr, CsrView, RowSparse, RowSparseView, with_id_type,
+    ColumnId, ColumnIdsView, Csr, CsrBuffers, CsrView, RowSparse, RowSparseView, with_id_type,
 };
+use crate::kernels::{Context, Parallel, parallel};
 use sparse_core::element::Float;
 use std::cmp::Ordering;
+use std::mem::MaybeUninit;
 
 /// Ascending ids of one row. With the usual width they are a slice; otherwise each is looked up by its type, which costs
 /// a branch and saves compiling every function for every pair of types.
@@ -43,9 +45,10 @@ pub(super) fn union_csr<T: Float>(
     out: &mut Csr<T>,
     lhs: CsrView<'_, T>,
     rhs: CsrView<'_, T>,
-    f: impl Fn(T, T) -> T + Copy,
+    f: impl Fn(T, T) -> T + Sync + Copy,
+    context: &mut Context,
 ) {
-    merge_rows(out, lhs, rhs, Union(f));
+    merge_rows(out, lhs, rhs, Union(f), context.parallel);
 }
 
 /// What both matrices store, results equal to 0 included.
@@ -53,9 +56,10 @@ pub(super) fn intersection_csr<T: Float>(
     out: &mut Csr<T>,
     lhs: CsrView<'_, T>,
     rhs: CsrView<'_, T>,
-    f: impl Fn(T, T) -> T + Copy,
+    f: impl Fn(T, T) -> T + Sync + Copy,
+    context: &mut Context,
 ) {
-    merge_rows(out, lhs, rhs, Intersection(f));
+    merge_rows(out, lhs, rhs, Intersection(f), context.parallel);
 }
 
 /// What the left matrix stores, results equal to 0 included.
@@ -63,9 +67,10 @@ pub(super) fn left_csr<T: Float>(
     out: &mut Csr<T>,
     lhs: CsrView<'_, T>,
     rhs: CsrView<'_, T>,
-    f: impl Fn(T, T) -> T + Copy,
+    f: impl Fn(T, T) -> T + Sync + Copy,
+    context: &mut Context,
 ) {
-    merge_rows(out, lhs, rhs, Left(f));
+    merge_rows(out, lhs, rhs, Left(f), context.parallel);
 }
 
 /// What becomes of the entries of two rows.
@@ -96,16 +101,23 @@ impl<T: Float, F: Fn(T, T) -> T + Copy> Merge<T> for Union<F> {
                 push(column, value);
             }
         };
+        let (x, y) = (&x[..left.len()], &y[..right.len()]);
         let (mut i, mut j) = (0, 0);
+        // Branches that the processor guesses: to compute which operand moves on takes longer than a wrong guess now and
+        // then.
         while i < left.len() && j < right.len() {
             let (a, b) = (left.at(i), right.at(j));
-            match a.cmp(&b) {
-                Ordering::Less => push(a, f(x[i], T::zero())),
-                Ordering::Greater => push(b, f(T::zero(), y[j])),
-                Ordering::Equal => push(a, f(x[i], y[j])),
+            if a < b {
+                push(a, f(x[i], T::zero()));
+                i += 1;
+            } else if b < a {
+                push(b, f(T::zero(), y[j]));
+                j += 1;
+            } else {
+                push(a, f(x[i], y[j]));
+                i += 1;
+                j += 1;
             }
-            i += usize::from(a <= b);
-            j += usize::from(b <= a);
         }
         (i..left.len()).for_each(|i| push(left.at(i), f(x[i], T::zero())));
         (j..right.len()).for_each(|j| push(right.at(j), f(T::zero(), y[j])));
@@ -157,24 +169,98 @@ fn merge_rows<T: Float>(
     out: &mut Csr<T>,
     lhs: CsrView<'_, T>,
     rhs: CsrView<'_, T>,
-    merge: impl Merge<T>,
+    merge: impl Merge<T> + Sync,
+    parallel: Parallel,
 ) {
     let n_cols = lhs.n_cols();
     debug_assert_eq!((lhs.n_rows(), n_cols), (rhs.n_rows(), rhs.n_cols()));
+    let most = lhs.nnz() + rhs.nnz();
     with_id_type!(n_cols, |I| out.rebuild::<I, _>(n_cols, |parts| {
-        for row in 0..lhs.n_rows() {
-            let (columns, x) = lhs.row(row).unwrap_or_default();
-            let (others, y) = rhs.row(row).unwrap_or_default();
-            let push = |column, value| parts.push(I::from_index(column), value);
-            match (columns, others) {
-                (ColumnIdsView::U32(columns), ColumnIdsView::U32(others)) => {
-                    merge.row((columns, x), (others, y), push);
-                }
-                _ => merge.row((columns, x), (others, y), push),
-            }
-            parts.finish_row();
+        let CsrBuffers { indptr, columns, values } = parts;
+        indptr.resize(lhs.n_rows() + 1, 0);
+        columns.reserve(most);
+        values.reserve(most);
+        let room = Room {
+            ends: &mut indptr[1..],
+            columns: &mut columns.spare_capacity_mut()[..most],
+            values: &mut values.spare_capacity_mut()[..most],
+        };
+        let n =
+            merge_parts(parallel::parts(parallel, most.saturating_mul(8)), room, lhs, rhs, merge);
+        // SAFETY: `merge_parts` wrote the first `n` of the room after the vectors' ends, which were at 0.
+        unsafe {
+            columns.set_len(n);
+            values.set_len(n);
         }
     }));
+}
+
+/// Where rows are written: as many ends as rows, and room for all entries of both operands.
+struct Room<'a, I, T> {
+    ends: &'a mut [u64],
+    columns: &'a mut [MaybeUninit<I>],
+    values: &'a mut [MaybeUninit<T>],
+}
+
+/// Writes the merged rows; returns how many entries were written, without a gap from the start of the room.
+fn merge_parts<T: Float, I: ColumnId>(
+    parts: usize,
+    room: Room<'_, I, T>,
+    lhs: CsrView<'_, T>,
+    rhs: CsrView<'_, T>,
+    merge: impl Merge<T> + Sync,
+) -> usize {
+    if parts < 2 || lhs.n_rows() < 2 {
+        return merge_all(room, lhs, rhs, merge);
+    }
+    let left = parts / 2;
+    let cut = parallel::cut(lhs, left, parts);
+    let ((lhs, lhs_rest), (rhs, rhs_rest)) = (lhs.split(cut), rhs.split(cut));
+    let most = lhs.nnz() + rhs.nnz();
+    let (ends, more_ends) = room.ends.split_at_mut(cut);
+    let (columns, more_columns) = room.columns.split_at_mut(most);
+    let (values, more_values) = room.values.split_at_mut(most);
+    let rest = Room { ends: more_ends, columns: more_columns, values: more_values };
+    let (n, more) = rayon::join(
+        || merge_parts(left, Room { ends, columns, values }, lhs, rhs, merge),
+        || merge_parts(parts - left, rest, lhs_rest, rhs_rest, merge),
+    );
+    // The second part moves up to where the first ended.
+    room.columns.copy_within(most..most + more, n);
+    room.values.copy_within(most..most + more, n);
+    room.ends[cut..].iter_mut().for_each(|end| *end += n as u64);
+    n + more
+}
+
+fn merge_all<T: Float, I: ColumnId>(
+    room: Room<'_, I, T>,
+    lhs: CsrView<'_, T>,
+    rhs: CsrView<'_, T>,
+    merge: impl Merge<T>,
+) -> usize {
+    let Room { ends, columns, values } = room;
+    let mut n = 0;
+    for (row, end) in ends.iter_mut().enumerate() {
+        let (left, x) = lhs.row(row).unwrap_or_default();
+        let (right, y) = rhs.row(row).unwrap_or_default();
+        let push = |column, value| {
+            // SAFETY: `merge_rows` made room for the entries of both operands, a part has that of its rows, and each entry
+            // that is written takes the place of one or two that were read.
+            unsafe {
+                columns.get_unchecked_mut(n).write(I::from_index(column));
+                values.get_unchecked_mut(n).write(value);
+            }
+            n += 1;
+        };
+        match (left, right) {
+            (ColumnIdsView::U32(left), ColumnIdsView::U32(right)) => {
+                merge.row((left, x), (right, y), push);
+            }
+            _ => merge.row((left, x), (right, y), push),
+        }
+        *end = n as u64;
+    }
+    n
 }
 
 /// The rows that either array stores.

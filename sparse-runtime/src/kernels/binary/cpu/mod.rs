@@ -23,9 +23,9 @@ macro_rules! kernels {
                 lhs: kernels!(@view $lhs),
                 rhs: kernels!(@view $rhs),
                 f: impl Fn(T, T) -> T + Sync + Copy,
-                _context: &mut Context,
+                context: &mut Context,
             ) {
-                $body(out, lhs, rhs, f)
+                $body(out, lhs, rhs, f, context)
             }
         )*
     };
@@ -38,59 +38,58 @@ kernels! {
     /// What either stores, without results equal to 0.
     union_csr_csr(Csr, Csr, Csr) = merge::union_csr;
     /// The rows that either stores.
-    union_row_sparse_row_sparse(RowSparse, RowSparse, RowSparse) = merge::union_row_sparse;
+    union_row_sparse_row_sparse(RowSparse, RowSparse, RowSparse) = |out, lhs, rhs, f, _| merge::union_row_sparse(out, lhs, rhs, f);
     /// Dense.
-    union_csr_dense(Dense, Csr, Dense) = csr_into_dense;
+    union_csr_dense(Dense, Csr, Dense) = |out, lhs, rhs, f, _| csr_into_dense(out, lhs, rhs, f);
     /// Dense.
-    union_dense_csr(Dense, Dense, Csr) = |out, lhs, rhs, f| csr_into_dense(out, rhs, lhs, flip(f));
+    union_dense_csr(Dense, Dense, Csr) = |out, lhs, rhs, f, _| csr_into_dense(out, rhs, lhs, flip(f));
     /// Dense.
-    union_row_sparse_dense(Dense, RowSparse, Dense) = row_sparse_into_dense;
+    union_row_sparse_dense(Dense, RowSparse, Dense) = |out, lhs, rhs, f, _| row_sparse_into_dense(out, lhs, rhs, f);
     /// Dense.
     union_dense_row_sparse(Dense, Dense, RowSparse) =
-        |out, lhs, rhs, f| row_sparse_into_dense(out, rhs, lhs, flip(f));
+        |out, lhs, rhs, f, _| row_sparse_into_dense(out, rhs, lhs, flip(f));
     /// What both store, results equal to 0 included.
     intersection_csr_csr(Csr, Csr, Csr) = merge::intersection_csr;
     /// The rows that both store.
-    intersection_row_sparse_row_sparse(RowSparse, RowSparse, RowSparse) =
-        merge::intersection_row_sparse;
+    intersection_row_sparse_row_sparse(RowSparse, RowSparse, RowSparse) = |out, lhs, rhs, f, _| merge::intersection_row_sparse(out, lhs, rhs, f);
     /// What the csr operand stores.
-    intersection_csr_dense(Csr, Csr, Dense) = csr_pattern;
+    intersection_csr_dense(Csr, Csr, Dense) = |out, lhs, rhs, f, _| csr_pattern(out, lhs, rhs, f);
     /// What the csr operand stores.
-    intersection_dense_csr(Csr, Dense, Csr) = |out, lhs, rhs, f| csr_pattern(out, rhs, lhs, flip(f));
+    intersection_dense_csr(Csr, Dense, Csr) = |out, lhs, rhs, f, _| csr_pattern(out, rhs, lhs, flip(f));
     /// The rows that the row_sparse operand stores.
-    intersection_row_sparse_dense(RowSparse, RowSparse, Dense) = row_sparse_pattern;
+    intersection_row_sparse_dense(RowSparse, RowSparse, Dense) = |out, lhs, rhs, f, _| row_sparse_pattern(out, lhs, rhs, f);
     /// The rows that the row_sparse operand stores.
     intersection_dense_row_sparse(RowSparse, Dense, RowSparse) =
-        |out, lhs, rhs, f| row_sparse_pattern(out, rhs, lhs, flip(f));
+        |out, lhs, rhs, f, _| row_sparse_pattern(out, rhs, lhs, flip(f));
     /// What the left operand stores; the right one is 0 where it stores nothing.
     left_csr_csr(Csr, Csr, Csr) = merge::left_csr;
     /// The rows that the left operand stores.
-    left_row_sparse_csr(RowSparse, RowSparse, Csr) = merge::left_row_sparse_csr;
+    left_row_sparse_csr(RowSparse, RowSparse, Csr) = |out, lhs, rhs, f, _| merge::left_row_sparse_csr(out, lhs, rhs, f);
     /// The rows that the left operand stores.
-    left_row_sparse_row_sparse(RowSparse, RowSparse, RowSparse) = merge::left_row_sparse;
+    left_row_sparse_row_sparse(RowSparse, RowSparse, RowSparse) = |out, lhs, rhs, f, _| merge::left_row_sparse(out, lhs, rhs, f);
     /// What the left operand stores.
-    left_csr_dense(Csr, Csr, Dense) = csr_pattern;
+    left_csr_dense(Csr, Csr, Dense) = |out, lhs, rhs, f, _| csr_pattern(out, lhs, rhs, f);
     /// The rows that the left operand stores.
-    left_row_sparse_dense(RowSparse, RowSparse, Dense) = row_sparse_pattern;
+    left_row_sparse_dense(RowSparse, RowSparse, Dense) = |out, lhs, rhs, f, _| row_sparse_pattern(out, lhs, rhs, f);
     /// What both store.
     gradient_csr_csr(Csr, Csr, Csr) = merge::intersection_csr;
     /// The rows that both store.
-    gradient_row_sparse_row_sparse(RowSparse, RowSparse, RowSparse) = merge::intersection_row_sparse;
+    gradient_row_sparse_row_sparse(RowSparse, RowSparse, RowSparse) = |out, lhs, rhs, f, _| merge::intersection_row_sparse(out, lhs, rhs, f);
     /// What the second operand stores.
-    gradient_dense_csr(Csr, Dense, Csr) = |out, lhs, rhs, f| csr_pattern(out, rhs, lhs, flip(f));
+    gradient_dense_csr(Csr, Dense, Csr) = |out, lhs, rhs, f, _| csr_pattern(out, rhs, lhs, flip(f));
     /// Dense: where the second operand stores nothing it is 0, and has a gradient.
     gradient_dense_row_sparse(Dense, Dense, RowSparse) =
-        |out, lhs, rhs, f| row_sparse_into_dense(out, rhs, lhs, flip(f));
+        |out, lhs, rhs, f, _| row_sparse_into_dense(out, rhs, lhs, flip(f));
     /// What the first operand stores.
     sloped_gradient_csr_csr(Csr, Csr, Csr) = merge::left_csr;
     /// The rows that the first operand stores.
-    sloped_gradient_row_sparse_row_sparse(RowSparse, RowSparse, RowSparse) = merge::left_row_sparse;
+    sloped_gradient_row_sparse_row_sparse(RowSparse, RowSparse, RowSparse) = |out, lhs, rhs, f, _| merge::left_row_sparse(out, lhs, rhs, f);
     /// Dense: where the second operand stores nothing it is 0, and has a gradient.
     sloped_gradient_dense_csr(Dense, Dense, Csr) =
-        |out, lhs, rhs, f| csr_into_dense(out, rhs, lhs, flip(f));
+        |out, lhs, rhs, f, _| csr_into_dense(out, rhs, lhs, flip(f));
     /// Dense: where the second operand stores nothing it is 0, and has a gradient.
     sloped_gradient_dense_row_sparse(Dense, Dense, RowSparse) =
-        |out, lhs, rhs, f| row_sparse_into_dense(out, rhs, lhs, flip(f));
+        |out, lhs, rhs, f, _| row_sparse_into_dense(out, rhs, lhs, flip(f));
 }
 
 /// The same function with its operands exchanged.

@@ -2,16 +2,24 @@
 
 use super::gemm::Matrix;
 use crate::formats::{ColumnId, CsrView, RowSparseView};
+use crate::kernels::Parallel;
+use crate::kernels::parallel::split_rows;
+use crate::lanes::{Lanes, Loop, Plain, widest};
+#[cfg(target_arch = "x86_64")]
+use crate::lanes::{same_type, same_type_mut, x86};
+use crate::prefetch::prefetch_known;
 use crate::with_column_ids;
 use sparse_core::element::Float;
 
 /// Row i of `out` = Σ value · row(column) over the entries of row i; `rhs` has one row of `width` elements a column.
+///
+/// The order of each sum: one column is summed in eight sums that take turns, up to [`NARROW`] columns in two, more in one.
 pub(super) fn sums_of_rows<T: Float>(
     out: &mut [T],
     lhs: CsrView<'_, T>,
     rhs: &[T],
     width: usize,
-    scratch: &mut Vec<f32>,
+    parallel: Parallel,
 ) {
     // What the loops without checks rely on, together with the invariant of csr.
     assert_eq!(
@@ -19,77 +27,255 @@ pub(super) fn sums_of_rows<T: Float>(
         Some(rhs.len()),
         "one row of the right side a column"
     );
-    with_column_ids!(lhs.columns(), |ids| match width {
-        1 => single(out, lhs, ids, rhs),
-        2 => narrow::<2, _, _>(out, lhs, ids, rhs),
-        4 => narrow::<4, _, _>(out, lhs, ids, rhs),
-        8 => narrow::<8, _, _>(out, lhs, ids, rhs),
-        16 => narrow::<16, _, _>(out, lhs, ids, rhs),
-        32 => narrow::<32, _, _>(out, lhs, ids, rhs),
-        _ => any_width(out, lhs, ids, rhs, width, scratch),
+    assert_eq!(lhs.n_rows().checked_mul(width), Some(out.len()), "one row of the result a row");
+    if width == 0 {
+        return;
+    }
+    let work = lhs.nnz().saturating_mul(4 + width / 4);
+    split_rows(parallel, work, lhs, out, width, &|lhs: CsrView<'_, T>, out: &mut [T]| {
+        with_column_ids!(lhs.columns(), |ids| {
+            if width == 1 {
+                single(out, lhs, ids, rhs);
+            } else if width <= NARROW {
+                widest(Rows::<T, _, 2> { out, lhs, ids, rhs, width });
+            } else {
+                widest(Rows::<T, _, 1> { out, lhs, ids, rhs, width });
+            }
+        });
     });
 }
 
-/// One column: four sums, so that additions do not wait for each other.
+/// One column.
 fn single<T: Float, I: ColumnId>(out: &mut [T], lhs: CsrView<'_, T>, ids: &[I], rhs: &[T]) {
+    #[cfg(target_arch = "x86_64")]
+    if x86::gathers_well()
+        && let (Some(ids), Some(values), Some(rhs)) =
+            (same_type(ids), same_type(lhs.values()), same_type(rhs))
+        && let Some(out) = same_type_mut(out)
+        // Ids are signed to the instruction.
+        && lhs.n_cols() <= 1 << 31
+    {
+        // SAFETY: the processor has the instructions; columns of a csr are below `n_cols`, and `sums_of_rows` checked
+        // that `rhs` has as many rows, of 1.
+        return unsafe { gathered(out, lhs.starts(), lhs.ends(), ids, values, rhs) };
+    }
     for (row, out) in out.iter_mut().enumerate() {
         let (ids, values) = entries(lhs, ids, row);
         // SAFETY: columns of a csr are below `n_cols`, and `sums_of_rows` checked that `rhs` has as many rows, of 1.
         let at = |id: I| unsafe { rhs.get_unchecked(id.at()).widen() };
-        let mut sums = [T::zero().widen(); 4];
-        let (mut ids, mut values) = (ids.chunks_exact(4), values.chunks_exact(4));
+        let mut sums = [T::zero().widen(); 8];
+        let (mut ids, mut values) = (ids.chunks_exact(8), values.chunks_exact(8));
         for (ids, values) in (&mut ids).zip(&mut values) {
             for ((sum, &id), &value) in sums.iter_mut().zip(ids).zip(values) {
                 *sum += value.widen() * at(id);
             }
         }
         let rest = ids.remainder().iter().zip(values.remainder());
-        let rest: T::Accumulator = rest.map(|(&id, &value)| value.widen() * at(id)).sum();
-        *out = T::narrow((sums[0] + sums[1]) + (sums[2] + sums[3]) + rest);
+        for (sum, (&id, &value)) in sums.iter_mut().zip(rest) {
+            *sum += value.widen() * at(id);
+        }
+        let [a, b, c, d, e, f, g, h] = sums;
+        *out = T::narrow(((a + e) + (c + g)) + ((b + f) + (d + h)));
     }
 }
 
-/// A width known to the compiler: the sums are registers.
-fn narrow<const WIDTH: usize, T: Float, I: ColumnId>(
-    out: &mut [T],
-    lhs: CsrView<'_, T>,
-    ids: &[I],
-    rhs: &[T],
+/// The same sums in the lanes of a register. A masked lane adds a zero, which changes no sum that began at zero.
+///
+/// # Safety
+///
+/// The processor has AVX-512 with 32-byte vectors and bmi2, `ids` are below the length of `rhs` and 2³¹, and the bounds of
+/// rows are those of a csr with these ids and values.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512vl,bmi2")]
+unsafe fn gathered(
+    out: &mut [f32],
+    starts: &[u64],
+    ends: &[u64],
+    ids: &[u32],
+    values: &[f32],
+    rhs: &[f32],
 ) {
-    for (row, out) in out.chunks_exact_mut(WIDTH).enumerate() {
-        let (ids, values) = entries(lhs, ids, row);
-        let mut sums = [T::zero().widen(); WIDTH];
-        for (id, &value) in ids.iter().zip(values) {
-            let start = id.at() * WIDTH;
-            // SAFETY: columns of a csr are below `n_cols`, and `sums_of_rows` checked that `rhs` has as many rows, of
-            // `WIDTH`.
-            let y = unsafe { rhs.get_unchecked(start..start + WIDTH) };
-            for (sum, &y) in sums.iter_mut().zip(y) {
-                *sum += value.widen() * y.widen();
+    use std::arch::x86_64::*;
+    for ((out, &start), &end) in out.iter_mut().zip(starts).zip(ends) {
+        let (mut at, end) = (start as usize, end as usize);
+        let mut sums = _mm256_setzero_ps();
+        // SAFETY: what is read lies between the bounds of a row, or is masked; columns are below the length of `rhs`.
+        unsafe {
+            while at + 8 <= end {
+                let columns = _mm256_loadu_si256(ids.as_ptr().add(at).cast());
+                let x = _mm256_loadu_ps(values.as_ptr().add(at));
+                let y = _mm256_i32gather_ps::<4>(rhs.as_ptr(), columns);
+                sums = _mm256_add_ps(sums, _mm256_mul_ps(x, y));
+                at += 8;
             }
+            let mask = _bzhi_u32(0xff, (end - at) as u32) as u8;
+            let columns = _mm256_maskz_loadu_epi32(mask, ids.as_ptr().add(at).cast());
+            let x = _mm256_maskz_loadu_ps(mask, values.as_ptr().add(at));
+            let y =
+                _mm256_mmask_i32gather_ps::<4>(_mm256_setzero_ps(), mask, columns, rhs.as_ptr());
+            sums = _mm256_add_ps(sums, _mm256_mul_ps(x, y));
         }
-        for (out, sum) in out.iter_mut().zip(sums) {
-            *out = T::narrow(sum);
-        }
+        let sums = _mm_add_ps(_mm256_castps256_ps128(sums), _mm256_extractf128_ps::<1>(sums));
+        let sums = _mm_add_ps(sums, _mm_movehl_ps(sums, sums));
+        *out = _mm_cvtss_f32(_mm_add_ss(sums, _mm_shuffle_ps::<1>(sums, sums)));
     }
 }
 
-fn any_width<T: Float, I: ColumnId>(
-    out: &mut [T],
-    lhs: CsrView<'_, T>,
-    ids: &[I],
-    rhs: &[T],
+/// Up to so many columns are summed in two sums that take turns, so that additions do not wait for each other; beyond, the
+/// columns themselves do not.
+const NARROW: usize = 32;
+
+/// Columns in panels that registers hold. `WAYS` sums take turns.
+struct Rows<'a, 'm, T: Float, I, const WAYS: usize> {
+    out: &'a mut [T],
+    lhs: CsrView<'m, T>,
+    ids: &'a [I],
+    rhs: &'a [T],
     width: usize,
-    scratch: &mut Vec<f32>,
-) {
-    for (row, out) in out.chunks_exact_mut(width.max(1)).enumerate() {
-        let (ids, values) = entries(lhs, ids, row);
-        out.fill(T::zero());
-        T::in_accumulator(out, scratch, |out| {
-            for (id, &value) in ids.iter().zip(values) {
-                add_scaled::<T>(out, &rhs[id.at() * width..(id.at() + 1) * width], value);
+}
+
+/// Some columns of one row of the result.
+struct Panel<'a, T, I> {
+    ids: &'a [I],
+    values: &'a [T],
+    rhs: &'a [T],
+    width: usize,
+    /// Where the row's entries begin and end, and the next one's begin.
+    bounds: [usize; 3],
+    /// How many entries ahead memory is asked for.
+    ahead: usize,
+}
+
+impl<T: Float, I: ColumnId, const WAYS: usize> Loop<T> for Rows<'_, '_, T, I, WAYS> {
+    #[inline(always)]
+    unsafe fn run<L: Lanes<T>>(self) {
+        let Rows { out, lhs, ids, rhs, width } = self;
+        let (starts, ends) = (lhs.starts(), lhs.ends());
+        // Kibibytes, and not so many rows that they leave the smallest cache before they are used.
+        let ahead = (8192 / (width * size_of::<T>())).clamp(4, 48);
+        for (row, out) in out.chunks_exact_mut(width).enumerate() {
+            let next = starts.get(row + 1).map_or(ids.len(), |&next| next as usize);
+            let bounds = [starts[row] as usize, ends[row] as usize, next];
+            let panel = Panel { ids, values: lhs.values(), rhs, width, bounds, ahead };
+            let mut column = 0;
+            // SAFETY: a panel ends where the row does; rows of `rhs` and bounds of entries were checked by `sums_of_rows`
+            // and the invariant of csr.
+            unsafe {
+                macro_rules! panels {
+                    ($lanes:ty, $n:literal) => {
+                        if WAYS * $n <= <$lanes>::REGISTERS || $n == 1 {
+                            while column + $n * <$lanes>::COUNT <= width {
+                                panel.sum::<$lanes, $n, WAYS>(&mut out[column..], column);
+                                column += $n * <$lanes>::COUNT;
+                            }
+                        }
+                    };
+                }
+                panels!(L, 16);
+                panels!(L, 8);
+                panels!(L, 4);
+                panels!(L, 2);
+                panels!(L, 1);
+                if column < width {
+                    panel.rest::<WAYS>(&mut out[column..], column);
+                }
             }
-        });
+        }
+    }
+}
+
+impl<T: Float, I: ColumnId> Panel<'_, T, I> {
+    /// `N` vectors of columns, from `column` on.
+    ///
+    /// # Safety
+    ///
+    /// The columns are there in `out` and in each row of `rhs`, of which there is one a column id; the bounds are those of a row.
+    #[inline(always)]
+    unsafe fn sum<L: Lanes<T>, const N: usize, const WAYS: usize>(
+        &self,
+        out: &mut [T],
+        column: usize,
+    ) {
+        let [start, end, _] = self.bounds;
+        // SAFETY: as the caller says; what is asked for ahead is looked up with a bound.
+        unsafe {
+            let mut sums = [[L::zero(); N]; WAYS];
+            let mut at = start;
+            while at + WAYS <= end {
+                for (way, sums) in sums.iter_mut().enumerate() {
+                    self.term(sums, at + way, column);
+                }
+                at += WAYS;
+            }
+            if at < end {
+                // Of at most two ways, one is left.
+                self.term(&mut sums[0], at, column);
+            }
+            for (n, &sum) in sums[0].iter().enumerate() {
+                let mut sum = sum;
+                for more in &sums[1..] {
+                    sum = sum.add(more[n]);
+                }
+                sum.store(out.as_mut_ptr().add(n * L::COUNT));
+            }
+        }
+    }
+
+    /// Adds what an entry contributes. Not a closure: that would be compiled without the vectors' instructions.
+    ///
+    /// # Safety
+    ///
+    /// As for [`sum`](Panel::sum), and the entry is one of the row's.
+    #[inline(always)]
+    unsafe fn term<L: Lanes<T>, const N: usize>(
+        &self,
+        sums: &mut [L; N],
+        at: usize,
+        column: usize,
+    ) {
+        let [_, end, next] = self.bounds;
+        let ahead = at + self.ahead;
+        let ahead = if ahead < end { ahead } else { ahead - end + next };
+        if let Some(id) = self.ids.get(ahead) {
+            let start = id.at() * self.width + column;
+            prefetch_known(self.rhs, start, N * L::COUNT);
+        }
+        // SAFETY: as the caller says.
+        unsafe {
+            let start = self.ids.get_unchecked(at).at() * self.width + column;
+            let y = self.rhs.as_ptr().add(start);
+            let x = L::splat(*self.values.get_unchecked(at));
+            for (n, sum) in sums.iter_mut().enumerate() {
+                *sum = sum.add(x.multiply(L::load(y.add(n * L::COUNT))));
+            }
+        }
+    }
+
+    /// The columns that are left, fewer than a vector.
+    ///
+    /// # Safety
+    ///
+    /// As for [`sum`](Panel::sum).
+    #[inline(always)]
+    unsafe fn rest<const WAYS: usize>(&self, out: &mut [T], mut column: usize) {
+        let first = column;
+        macro_rules! panels {
+            ($n:literal) => {
+                while self.width - column >= $n {
+                    // SAFETY: as the caller says.
+                    unsafe {
+                        self.sum::<Plain<T::Accumulator, $n>, 1, WAYS>(
+                            &mut out[column - first..],
+                            column,
+                        )
+                    };
+                    column += $n;
+                }
+            };
+        }
+        panels!(4);
+        panels!(2);
+        panels!(1);
     }
 }
 

@@ -8,6 +8,7 @@ use crate::formats::{
     ColumnId, Csr, CsrView, Dense, DenseView, RowIdsView, RowSparse, RowSparseView, with_id_type,
 };
 use crate::kernels::Context;
+use crate::kernels::index_set::for_each_bit;
 use crate::with_column_ids;
 use gemm::Matrix;
 use sparse_core::element::Float;
@@ -40,7 +41,7 @@ pub fn csr_dense<T: Float>(
     if transpose_rhs && right.n_cols != 1 {
         gather::products_with_rows(out.values_mut(), lhs, rhs.values());
     } else {
-        gather::sums_of_rows(out.values_mut(), lhs, rhs.values(), right.n_cols, &mut context.wide);
+        gather::sums_of_rows(out.values_mut(), lhs, rhs.values(), right.n_cols, context.parallel);
     }
 }
 
@@ -53,8 +54,30 @@ pub fn csr_transposed_dense<T: Float>(
     context: &mut Context,
 ) {
     let right = Matrix::new(rhs, transpose_rhs);
-    let columns = &mut context.ids;
-    out.rebuild([lhs.n_cols(), right.n_cols], |ids, values| {
+    let (width, parallel, columns) = (right.n_cols, context.parallel, &mut context.ids);
+    out.rebuild([lhs.n_cols(), width], |ids, values| {
+        if scatter::parts(lhs, width, parallel) == 1 && fits_by_column(lhs, width) {
+            // Every column has a place until it is known which occur: one pass instead of two.
+            values.resize(lhs.n_cols() * width, T::zero());
+            context.marks.clear();
+            context.marks.resize(lhs.n_cols().div_ceil(64), 0);
+            let marks = &mut context.marks[..];
+            T::in_accumulator(values, &mut context.wide, |sums| {
+                scatter::by_column(sums, lhs, right, |column| {
+                    marks[column / 64] |= 1 << (column % 64)
+                });
+            });
+            for (word, &bits) in marks.iter().enumerate() {
+                for_each_bit(bits, |bit| {
+                    let column = word * 64 + bit;
+                    let row = ids.len() * width;
+                    values.copy_within(column * width..(column + 1) * width, row);
+                    ids.push(column as u64);
+                });
+            }
+            values.truncate(ids.len() * width);
+            return;
+        }
         columns.begin(lhs.n_cols());
         with_column_ids!(lhs.columns(), |ids| {
             for (&start, &end) in lhs.starts().iter().zip(lhs.ends()) {
@@ -62,11 +85,20 @@ pub fn csr_transposed_dense<T: Float>(
             }
         });
         columns.finish(|column| ids.push(column as u64));
-        values.resize(ids.len() * right.n_cols, T::zero());
+        values.resize(ids.len() * width, T::zero());
+        let columns = &*columns;
         T::in_accumulator(values, &mut context.wide, |sums| {
-            scatter::dense(sums, lhs, right, |column| columns.rank(column));
+            scatter::dense(sums, lhs, right, parallel, |column| columns.rank(column));
         });
     });
+}
+
+/// Whether a row of sums for every column, stored or not, costs less than finding the place of each entry: where they fit
+/// a cache and most columns occur anyhow.
+fn fits_by_column<T: Float>(lhs: CsrView<'_, T>, width: usize) -> bool {
+    const LARGEST: usize = 1 << 20;
+    let size = lhs.n_cols().saturating_mul(width);
+    size <= LARGEST && lhs.n_cols() / 4 <= lhs.nnz()
 }
 
 /// Csr, transposed, by dense, as dense.
@@ -79,8 +111,9 @@ pub fn csr_transposed_dense_into_dense<T: Float>(
 ) {
     let right = Matrix::new(rhs, transpose_rhs);
     out.reset([lhs.n_cols(), right.n_cols]);
+    let parallel = context.parallel;
     T::in_accumulator(out.values_mut(), &mut context.wide, |sums| {
-        scatter::dense(sums, lhs, right, |column| column);
+        scatter::dense(sums, lhs, right, parallel, |column| column);
     });
 }
 
@@ -94,13 +127,7 @@ pub fn csr_row_sparse<T: Float>(
     let n_cols = rhs.shape().row_size();
     out.reset_for_overwrite([lhs.n_rows(), n_cols]);
     let RowIdsView::Listed(ids) = rhs.indices() else {
-        return gather::sums_of_rows(
-            out.values_mut(),
-            lhs,
-            rhs.values(),
-            n_cols,
-            &mut context.wide,
-        );
+        return gather::sums_of_rows(out.values_mut(), lhs, rhs.values(), n_cols, context.parallel);
     };
     let wide = &mut context.wide;
     // Numbering the rows costs one pass over them, and then a look-up costs O(1).

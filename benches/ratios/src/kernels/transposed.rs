@@ -1,0 +1,138 @@
+//! csrᵀ · dense → row_sparse: each entry adds a row of the right side to the row of its column.
+
+use super::hand;
+use super::peers;
+use super::product::transposed;
+use crate::data::{Arrays, Data, Matrix, dense};
+use crate::workload::{Error, Named, Workload, fingerprint};
+use faer::sparse::linalg::matmul::sparse_dense_matmul;
+use faer::{Accum, MatMut, MatRef, Par};
+use nalgebra::{DMatrixView, DMatrixViewMut};
+use nalgebra_sparse::ops::Op;
+use nalgebra_sparse::ops::serial::spmm_csr_dense;
+use ndarray::{ArrayView2, ArrayViewMut2};
+use nnz::formats::{Csr, RowSparse};
+use nnz::kernels::{Context, Parallel, dot};
+
+pub fn workloads(data: &Data) -> Vec<Named<'_>> {
+    let mut list = Vec::new();
+    for matrix in Matrix::ALL {
+        for width in [1, 16] {
+            let name = format!("csrᵀ·dense {width}, {}", matrix.name());
+            list.push(Named::new(name.clone(), move || product(data.matrix(matrix)?, width)));
+            let name = format!("2 threads, {name}");
+            list.push(Named::new(name, move || threads(data.matrix(matrix)?, width)));
+        }
+    }
+    list
+}
+
+fn gigaflops(x: &Csr, width: usize) -> Workload<'_> {
+    Workload::per_second("GFLOP/s", 2e-9 * (x.nnz() * width) as f64)
+}
+
+fn product(x: &Csr, width: usize) -> Result<Workload<'_>, Error> {
+    let arrays = Arrays::of(x)?;
+    let (n_rows, n_cols) = (x.n_rows(), x.n_cols());
+    let rhs = dense([n_rows, width], 2)?;
+    let by_columns = transposed(rhs.values(), width);
+    let size = n_cols * width;
+    // Others have a row for every column: those that do not occur are zero, and leave the sum as it is.
+    let of_columns = move |out: &Vec<f32>| {
+        sum(out.iter().enumerate().map(|(i, &value)| (i % n_cols * width + i / n_cols, value)))
+    };
+    let of_rows = |out: &Vec<f32>| sum(out.iter().copied().enumerate());
+
+    let rows = rhs.clone();
+    let mut workload = gigaflops(x, width).contestant(
+        "ours",
+        (RowSparse::default(), Context::default()),
+        move |(out, context)| {
+            dot::cpu::csr_transposed_dense(out, x.view(), rows.view(), false, context);
+        },
+        move |(out, _)| stored(out.indices(), out.values(), width),
+    );
+    let rows = rhs.clone();
+    workload = workload.contestant(
+        "hand",
+        hand::Rows::default(),
+        move |out| hand::scatter(out, arrays, rows.values(), width),
+        move |out| stored(&out.ids, &out.values, width),
+    );
+    let matrix = peers::sprs(arrays);
+    workload = workload.contestant(
+        "sprs",
+        vec![0.0; size],
+        move |out| {
+            out.fill(0.0);
+            if width == 1 {
+                sprs::prod::mul_acc_mat_vec_csc(
+                    matrix.transpose_view(),
+                    rhs.values(),
+                    &mut out[..],
+                );
+            } else if let (Ok(rows), Ok(out)) = (
+                ArrayView2::from_shape((n_rows, width), rhs.values()),
+                ArrayViewMut2::from_shape((n_cols, width), out),
+            ) {
+                sprs::prod::csc_mulacc_dense_rowmaj(matrix.transpose_view(), rows, out);
+            }
+        },
+        of_rows,
+    );
+    let (matrix, columns) = (peers::faer(arrays), by_columns.clone());
+    workload = workload.contestant(
+        "faer",
+        vec![0.0; size],
+        move |out| {
+            let out = MatMut::from_column_major_slice_mut(out, n_cols, width);
+            let columns = MatRef::from_column_major_slice(&columns, n_rows, width);
+            let matrix = matrix.as_ref().transpose();
+            sparse_dense_matmul(out, Accum::Replace, matrix, columns, 1.0, Par::Seq);
+        },
+        of_columns,
+    );
+    let matrix = peers::nalgebra(arrays)?;
+    Ok(workload.contestant(
+        "nalgebra-sparse",
+        vec![0.0; size],
+        move |out| {
+            let out = DMatrixViewMut::from_slice(out, n_cols, width);
+            let columns = DMatrixView::from_slice(&by_columns, n_rows, width);
+            spmm_csr_dense(0.0, out, 1.0, Op::Transpose(&matrix), Op::NoOp(columns));
+        },
+        of_columns,
+    ))
+}
+
+/// Ours with two threads against ours with one.
+fn threads(x: &Csr, width: usize) -> Result<Workload<'_>, Error> {
+    let rhs = dense([x.n_rows(), width], 2)?;
+    let mut workload = gigaflops(x, width).wall().tolerance(0.0);
+    for (name, parallel) in [("ours", Parallel::Threads(2)), ("one thread", Parallel::Sequential)] {
+        let rhs = rhs.clone();
+        let mut context = Context::default();
+        context.parallel = parallel;
+        workload = workload.contestant(
+            name,
+            (RowSparse::default(), context),
+            move |(out, context)| {
+                dot::cpu::csr_transposed_dense(out, x.view(), rhs.view(), false, context);
+            },
+            |(out, _)| fingerprint(out.values().iter().copied()),
+        );
+    }
+    Ok(workload)
+}
+
+/// Of elements by their position among all rows.
+fn sum(elements: impl Iterator<Item = (usize, f32)>) -> f64 {
+    elements.map(|(i, value)| f64::from(value) * (1.0 + (i % 61) as f64)).sum()
+}
+
+fn stored(ids: &[u64], values: &[f32], width: usize) -> f64 {
+    let rows = ids.iter().zip(values.chunks_exact(width));
+    sum(rows.flat_map(|(&id, row)| {
+        row.iter().enumerate().map(move |(column, &value)| (id as usize * width + column, value))
+    }))
+}

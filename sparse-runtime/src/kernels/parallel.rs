@@ -1,0 +1,202 @@
+//! Work in parts: how many, and which rows each has.
+
+use super::Parallel;
+use crate::formats::{ColumnId, CsrView};
+use crate::with_column_ids;
+use sparse_core::element::Element;
+use std::ops::Range;
+
+/// The work, in about a quarter of a nanosecond, that a part must have: two parts make 5 ms. With less, waking a thread that
+/// sleeps takes what is won.
+const WORK_OF_A_PART: usize = 10_000_000;
+
+/// In how many parts to do work of some size, estimated in quarters of a nanosecond.
+pub(crate) fn parts(parallel: Parallel, work: usize) -> usize {
+    match parallel {
+        Parallel::Sequential => 1,
+        Parallel::Threads(threads) => threads.min(work / WORK_OF_A_PART).max(1),
+    }
+}
+
+/// Runs `body` on runs of the rows of a matrix, of about as many entries each, with the rows of `out` that go with them, of
+/// `width` elements.
+pub(crate) fn split_rows<T: Element, U: Send>(
+    parallel: Parallel,
+    work: usize,
+    rows: CsrView<'_, T>,
+    out: &mut [U],
+    width: usize,
+    body: &(impl Fn(CsrView<'_, T>, &mut [U]) + Sync),
+) {
+    split_into(parts(parallel, work), rows, out, width, body);
+}
+
+fn split_into<T: Element, U: Send>(
+    parts: usize,
+    rows: CsrView<'_, T>,
+    out: &mut [U],
+    width: usize,
+    body: &(impl Fn(CsrView<'_, T>, &mut [U]) + Sync),
+) {
+    if parts < 2 || rows.n_rows() < 2 {
+        return body(rows, out);
+    }
+    let left = parts / 2;
+    let (head, tail) = rows.split(cut(rows, left, parts));
+    let (out, rest) = out.split_at_mut(head.n_rows() * width);
+    rayon::join(
+        || split_into(left, head, out, width, body),
+        || split_into(parts - left, tail, rest, width, body),
+    );
+}
+
+/// The row before which `part` of `parts` of the entries lie, or almost. O(n_rows).
+pub(crate) fn cut<T: Element>(rows: CsrView<'_, T>, part: usize, parts: usize) -> usize {
+    let wanted = (rows.nnz() / parts * part) as u64;
+    let mut before = 0;
+    let bounds = rows.starts().iter().zip(rows.ends());
+    let passed = bounds.take_while(|(start, end)| {
+        before += *end - *start;
+        before <= wanted
+    });
+    passed.count()
+}
+
+/// Runs `body` on ranges of the columns of a matrix, of about as many entries each: with the range, the place of its first
+/// column, and the rows of `out` at the places of its columns, of `width` elements. Places ascend with columns.
+pub(crate) fn split_columns<T: Element, U: Send>(
+    parts: usize,
+    matrix: CsrView<'_, T>,
+    out: &mut [U],
+    width: usize,
+    place: &(impl Fn(usize) -> usize + Sync),
+    body: &(impl Fn(Range<usize>, usize, &mut [U]) + Sync),
+) {
+    let mut samples = [0; N_SAMPLES];
+    let all = 0..matrix.n_cols();
+    if parts < 2 || width == 0 || !sample(matrix, &mut samples) {
+        return body(all, 0, out);
+    }
+    ColumnParts { samples: &samples, width, place, body }.run(parts, 0..parts, all, 0, out);
+}
+
+/// Columns of so many entries tell how the entries spread.
+const N_SAMPLES: usize = 256;
+
+/// The columns of entries at equal distances, sorted; false if there are too few entries.
+fn sample<T: Element>(matrix: CsrView<'_, T>, samples: &mut [usize; N_SAMPLES]) -> bool {
+    let step = matrix.nnz() / N_SAMPLES;
+    if step == 0 {
+        return false;
+    }
+    let (mut taken, mut before) = (0, 0);
+    with_column_ids!(matrix.columns(), |ids| {
+        for (&start, &end) in matrix.starts().iter().zip(matrix.ends()) {
+            let len = (end - start) as usize;
+            while taken < N_SAMPLES && taken * step < before + len {
+                samples[taken] = ids[start as usize + taken * step - before].at();
+                taken += 1;
+            }
+            before += len;
+        }
+    });
+    samples.sort_unstable();
+    true
+}
+
+struct ColumnParts<'a, P, B> {
+    samples: &'a [usize; N_SAMPLES],
+    width: usize,
+    place: &'a P,
+    body: &'a B,
+}
+
+impl<P: Fn(usize) -> usize + Sync, B> ColumnParts<'_, P, B> {
+    fn run<U: Send>(
+        &self,
+        of: usize,
+        parts: Range<usize>,
+        columns: Range<usize>,
+        start: usize,
+        out: &mut [U],
+    ) where
+        B: Fn(Range<usize>, usize, &mut [U]) + Sync,
+    {
+        if parts.len() < 2 {
+            return (self.body)(columns, start, out);
+        }
+        let middle = parts.start + parts.len() / 2;
+        let cut = self.samples[middle * N_SAMPLES / of].clamp(columns.start, columns.end);
+        let place = (self.place)(cut).max(start);
+        let (out, rest) = out.split_at_mut((place - start) * self.width);
+        rayon::join(
+            || self.run(of, parts.start..middle, columns.start..cut, start, out),
+            || self.run(of, middle..parts.end, cut..columns.end, place, rest),
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::formats::{Csr, RowSelection};
+    use std::sync::Mutex;
+
+    fn matrix() -> Csr {
+        Csr::from_rows(50, (0..40).map(|row| (0..row).map(|k| (k, 1.0)).collect::<Vec<_>>()))
+            .unwrap()
+    }
+
+    #[test]
+    fn small_work_is_for_one_thread() {
+        assert_eq!(parts(Parallel::Sequential, usize::MAX), 1);
+        assert_eq!(parts(Parallel::Threads(4), 2 * WORK_OF_A_PART - 1), 1);
+        assert_eq!(parts(Parallel::Threads(4), 2 * WORK_OF_A_PART), 2);
+        assert_eq!(parts(Parallel::Threads(4), usize::MAX), 4);
+        assert_eq!(parts(Parallel::Threads(0), usize::MAX), 1);
+    }
+
+    #[test]
+    fn rows_are_cut_by_their_entries() {
+        let x = matrix();
+        let mut selection = RowSelection::new();
+        let backwards: Vec<usize> = (0..40).rev().collect();
+        for view in [x.view(), selection.gather(&x, &backwards).unwrap()] {
+            for parts in 1..9 {
+                let (mut out, sizes) = (vec![0; 80], Mutex::new(Vec::new()));
+                split_into(parts, view, &mut out, 2, &|rows, out| {
+                    assert_eq!(out.len(), 2 * rows.n_rows());
+                    out.iter_mut().for_each(|out| *out += 1);
+                    sizes.lock().unwrap().push(rows.nnz());
+                });
+                assert!(out.iter().all(|&out| out == 1));
+                let sizes = sizes.into_inner().unwrap();
+                assert_eq!(sizes.len(), parts);
+                let share = x.nnz() / parts;
+                assert!(sizes.iter().all(|size| size.abs_diff(share) <= 3 * 40), "{sizes:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn columns_are_cut_once_each() {
+        let x = matrix();
+        for n_parts in 1..6 {
+            let (mut out, ranges) = (vec![0; 150], Mutex::new(Vec::new()));
+            split_columns(
+                n_parts,
+                x.view(),
+                &mut out,
+                3,
+                &|column| column,
+                &|columns, start, out| {
+                    assert_eq!((columns.start, columns.len() * 3), (start, out.len()));
+                    out.iter_mut().for_each(|out| *out += 1);
+                    ranges.lock().unwrap().push(columns);
+                },
+            );
+            assert!(out.iter().all(|&out| out == 1), "{n_parts}");
+            assert_eq!(ranges.into_inner().unwrap().len(), n_parts);
+        }
+    }
+}

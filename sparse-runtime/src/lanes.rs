@@ -1,0 +1,294 @@
+//! Vectors of elements, as wide as the processor that runs them has, chosen at run time.
+//!
+//! A loop is written once, over [`Lanes`], and compiled for AVX-512, for AVX2, and for what every processor of the target
+//! has. Which of them runs does not show in the result: a lane does what scalar code would, multiplication and addition
+//! round one after the other, and the order of sums is that of the loop.
+
+use sparse_core::element::Float;
+use sparse_core::storage::ElementType;
+use std::any::TypeId;
+
+/// Elements side by side, in the accumulator.
+pub(crate) trait Lanes<T>: Copy {
+    /// How many.
+    const COUNT: usize;
+
+    /// The number of vectors that sums may take of the processor's registers.
+    const REGISTERS: usize;
+
+    /// Zeros.
+    ///
+    /// # Safety
+    ///
+    /// As for all that follow: the processor has the instructions of this type, which [`widest`] sees to.
+    unsafe fn zero() -> Self;
+
+    /// An element in every lane.
+    ///
+    /// # Safety
+    ///
+    /// See [`zero`](Lanes::zero).
+    unsafe fn splat(element: T) -> Self;
+
+    /// Elements from memory.
+    ///
+    /// # Safety
+    ///
+    /// There are [`COUNT`](Lanes::COUNT) elements to be read.
+    unsafe fn load(from: *const T) -> Self;
+
+    /// Elements to memory, rounded to their type.
+    ///
+    /// # Safety
+    ///
+    /// There are [`COUNT`](Lanes::COUNT) elements to be written.
+    unsafe fn store(self, to: *mut T);
+
+    /// self + other.
+    ///
+    /// # Safety
+    ///
+    /// See [`zero`](Lanes::zero).
+    unsafe fn add(self, other: Self) -> Self;
+
+    /// self · other.
+    ///
+    /// # Safety
+    ///
+    /// See [`zero`](Lanes::zero).
+    unsafe fn multiply(self, other: Self) -> Self;
+}
+
+/// `N` lanes that the compiler makes what it can of.
+#[derive(Clone, Copy)]
+pub(crate) struct Plain<A, const N: usize>([A; N]);
+
+impl<T: Float, const N: usize> Lanes<T> for Plain<T::Accumulator, N> {
+    const COUNT: usize = N;
+    const REGISTERS: usize = 2;
+
+    #[inline(always)]
+    unsafe fn zero() -> Self {
+        Plain([T::zero().widen(); N])
+    }
+
+    #[inline(always)]
+    unsafe fn splat(element: T) -> Self {
+        Plain([element.widen(); N])
+    }
+
+    #[inline(always)]
+    unsafe fn load(from: *const T) -> Self {
+        // SAFETY: the caller says that there are `N` elements; an array has the alignment of its elements.
+        Plain(unsafe { *from.cast::<[T; N]>() }.map(T::widen))
+    }
+
+    #[inline(always)]
+    unsafe fn store(self, to: *mut T) {
+        // SAFETY: as in `load`.
+        unsafe { *to.cast::<[T; N]>() = self.0.map(T::narrow) };
+    }
+
+    #[inline(always)]
+    unsafe fn add(mut self, other: Self) -> Self {
+        for (x, y) in self.0.iter_mut().zip(other.0) {
+            *x += y;
+        }
+        self
+    }
+
+    #[inline(always)]
+    unsafe fn multiply(mut self, other: Self) -> Self {
+        for (x, y) in self.0.iter_mut().zip(other.0) {
+            *x *= y;
+        }
+        self
+    }
+}
+
+/// A loop over vectors, to be run by [`widest`].
+pub(crate) trait Loop<T> {
+    /// The loop; to be inlined, so that it is compiled for the instructions of `L`.
+    ///
+    /// # Safety
+    ///
+    /// The processor has the instructions of `L`.
+    unsafe fn run<L: Lanes<T>>(self);
+}
+
+/// Runs a loop with the widest vectors that there are.
+#[inline]
+pub(crate) fn widest<T: Float, B: Loop<T>>(body: B) {
+    #[cfg(target_arch = "x86_64")]
+    if let Some(level) = x86::Level::found() {
+        // SAFETY: the level was found, and each type of vector goes with its type of elements.
+        unsafe {
+            match (level, T::TYPE) {
+                (x86::Level::Avx512, ElementType::F32) => {
+                    return x86::avx512::<T, x86::F32x16, B>(body);
+                }
+                (x86::Level::Avx512, ElementType::F64) => {
+                    return x86::avx512::<T, x86::F64x8, B>(body);
+                }
+                (x86::Level::Avx2, ElementType::F32) => return x86::avx2::<T, x86::F32x8, B>(body),
+                (x86::Level::Avx2, ElementType::F64) => return x86::avx2::<T, x86::F64x4, B>(body),
+                _ => {}
+            }
+        }
+    }
+    // SAFETY: plain lanes need no instructions of their own.
+    unsafe { body.run::<Plain<T::Accumulator, 4>>() }
+}
+
+/// The same slice, where the two types are one.
+#[inline(always)]
+pub(crate) fn same_type<T: 'static, U: 'static>(slice: &[T]) -> Option<&[U]> {
+    // SAFETY: the types are equal.
+    (TypeId::of::<T>() == TypeId::of::<U>())
+        .then(|| unsafe { std::slice::from_raw_parts(slice.as_ptr().cast(), slice.len()) })
+}
+
+/// [`same_type`], to be written.
+#[inline(always)]
+pub(crate) fn same_type_mut<T: 'static, U: 'static>(slice: &mut [T]) -> Option<&mut [U]> {
+    // SAFETY: the types are equal.
+    (TypeId::of::<T>() == TypeId::of::<U>())
+        .then(|| unsafe { std::slice::from_raw_parts_mut(slice.as_mut_ptr().cast(), slice.len()) })
+}
+
+#[cfg(target_arch = "x86_64")]
+pub(crate) mod x86 {
+    //! The vectors of x86.
+
+    use super::{Lanes, Loop};
+    use sparse_core::element::Float;
+    use std::arch::x86_64::*;
+    use std::sync::OnceLock;
+
+    /// What the processor has.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub(crate) enum Level {
+        /// Sixteen registers of 32 bytes.
+        Avx2,
+        /// Thirty-two registers of 64 bytes, and masks.
+        Avx512,
+    }
+
+    impl Level {
+        /// The best level, if any.
+        #[inline]
+        pub(crate) fn found() -> Option<Level> {
+            if !is_x86_feature_detected!("avx2")
+                || !is_x86_feature_detected!("bmi1")
+                || !is_x86_feature_detected!("bmi2")
+                || !is_x86_feature_detected!("popcnt")
+            {
+                return None;
+            }
+            let wide = is_x86_feature_detected!("avx512f")
+                && is_x86_feature_detected!("avx512bw")
+                && is_x86_feature_detected!("avx512dq")
+                && is_x86_feature_detected!("avx512vl");
+            Some(if wide { Level::Avx512 } else { Level::Avx2 })
+        }
+    }
+
+    /// Whether elements that lie apart are better loaded by one instruction than one by one: measured so on Intel's
+    /// processors with AVX-512, and the other way round on AMD's.
+    pub(crate) fn gathers_well() -> bool {
+        static ANSWER: OnceLock<bool> = OnceLock::new();
+        *ANSWER.get_or_init(|| {
+            let vendor = __cpuid(0);
+            Level::found() == Some(Level::Avx512)
+                && [vendor.ebx, vendor.edx, vendor.ecx]
+                    == [*b"Genu", *b"ineI", *b"ntel"].map(u32::from_le_bytes)
+        })
+    }
+
+    /// Runs a loop compiled for AVX-512.
+    ///
+    /// # Safety
+    ///
+    /// [`Level::found`] gave it, and the elements are those of `L`.
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,bmi1,bmi2,popcnt")]
+    pub(crate) unsafe fn avx512<T: Float, L: Lanes<T>, B: Loop<T>>(body: B) {
+        // SAFETY: as the caller says.
+        unsafe { body.run::<L>() }
+    }
+
+    /// Runs a loop compiled for AVX2.
+    ///
+    /// # Safety
+    ///
+    /// [`Level::found`] gave it or a better one, and the elements are those of `L`.
+    #[target_feature(enable = "avx2,bmi1,bmi2,popcnt")]
+    pub(crate) unsafe fn avx2<T: Float, L: Lanes<T>, B: Loop<T>>(body: B) {
+        // SAFETY: as the caller says.
+        unsafe { body.run::<L>() }
+    }
+
+    macro_rules! vectors {
+        ($($(#[$doc:meta])* $name:ident($register:ident of $element:ident, $count:literal, $registers:literal):
+            $zero:ident $splat:ident $load:ident $store:ident $add:ident $multiply:ident;)*) => {$(
+            $(#[$doc])*
+            #[derive(Clone, Copy)]
+            pub(crate) struct $name($register);
+
+            impl<T: Float> Lanes<T> for $name {
+                const COUNT: usize = $count;
+                const REGISTERS: usize = $registers;
+
+                #[inline(always)]
+                unsafe fn zero() -> Self {
+                    // SAFETY: `widest` chose this type for a processor that has its instructions, here and below.
+                    $name(unsafe { $zero() })
+                }
+
+                #[inline(always)]
+                unsafe fn splat(element: T) -> Self {
+                    // SAFETY: `widest` chose this type for elements of this type.
+                    $name(unsafe { $splat(std::mem::transmute_copy::<T, $element>(&element)) })
+                }
+
+                #[inline(always)]
+                unsafe fn load(from: *const T) -> Self {
+                    // SAFETY: the caller says that the elements are there.
+                    $name(unsafe { $load(from.cast()) })
+                }
+
+                #[inline(always)]
+                unsafe fn store(self, to: *mut T) {
+                    // SAFETY: the caller says that there is room.
+                    unsafe { $store(to.cast(), self.0) };
+                }
+
+                #[inline(always)]
+                unsafe fn add(self, other: Self) -> Self {
+                    // SAFETY: see `zero`.
+                    $name(unsafe { $add(self.0, other.0) })
+                }
+
+                #[inline(always)]
+                unsafe fn multiply(self, other: Self) -> Self {
+                    // SAFETY: see `zero`.
+                    $name(unsafe { $multiply(self.0, other.0) })
+                }
+            }
+        )*};
+    }
+
+    vectors! {
+        /// A register of AVX-512.
+        F32x16(__m512 of f32, 16, 16): _mm512_setzero_ps _mm512_set1_ps _mm512_loadu_ps _mm512_storeu_ps
+            _mm512_add_ps _mm512_mul_ps;
+        /// A register of AVX-512.
+        F64x8(__m512d of f64, 8, 16): _mm512_setzero_pd _mm512_set1_pd _mm512_loadu_pd _mm512_storeu_pd
+            _mm512_add_pd _mm512_mul_pd;
+        /// A register of AVX2.
+        F32x8(__m256 of f32, 8, 8): _mm256_setzero_ps _mm256_set1_ps _mm256_loadu_ps _mm256_storeu_ps
+            _mm256_add_ps _mm256_mul_ps;
+        /// A register of AVX2.
+        F64x4(__m256d of f64, 4, 8): _mm256_setzero_pd _mm256_set1_pd _mm256_loadu_pd _mm256_storeu_pd
+            _mm256_add_pd _mm256_mul_pd;
+    }
+}

@@ -1,0 +1,114 @@
+//! What several threads compute has the bits of what one does. The work is as large as it must be for kernels to use them.
+
+#![allow(clippy::unwrap_used)]
+
+use sparse_runtime::data::libsvm::{IndexBase, Reader};
+use sparse_runtime::formats::{Csr, Dense, RowSelection, RowSparse};
+use sparse_runtime::kernels::{Context, Parallel, binary, dot};
+
+const ROWS: usize = 4000;
+const COLUMNS: usize = 5000;
+
+/// Rows of 0 to 40 entries; the first columns occur in most rows.
+fn matrix() -> Csr<f32> {
+    let rows = (0..ROWS).map(|row| {
+        let entries =
+            (0..row * 7 % 41).map(|k| (k * k * 3 + row % 3, ((row + k) % 13) as f32 / 7.0));
+        entries.collect::<Vec<_>>()
+    });
+    Csr::from_rows(COLUMNS, rows).unwrap()
+}
+
+fn numbers(n_rows: usize, width: usize) -> Dense<f32> {
+    let values = (0..n_rows * width).map(|i| ((i * 7919 % 1009) as f32 - 500.0) / 300.0);
+    Dense::new([n_rows, width], values.collect()).unwrap()
+}
+
+/// One thread, and more than there may be.
+fn contexts() -> [Context; 2] {
+    [Parallel::Sequential, Parallel::Threads(3)].map(|parallel| {
+        let mut context = Context::default();
+        context.parallel = parallel;
+        context
+    })
+}
+
+#[test]
+fn products() {
+    const WIDTH: usize = 1024;
+    let x = matrix();
+    let mut selection = RowSelection::new();
+    let backwards: Vec<usize> = (0..ROWS).rev().collect();
+    let right = numbers(COLUMNS, WIDTH);
+    for view in [x.view(), selection.gather(&x, &backwards).unwrap()] {
+        let [one, three] = contexts().map(|mut context| {
+            let mut out = Dense::default();
+            dot::cpu::csr_dense(&mut out, view, right.view(), false, &mut context);
+            out
+        });
+        assert!(one == three);
+    }
+    let left = numbers(ROWS, WIDTH);
+    let [one, three] = contexts().map(|mut context| {
+        let (mut rows, mut table) = (RowSparse::default(), Dense::default());
+        dot::cpu::csr_transposed_dense(&mut rows, x.view(), left.view(), false, &mut context);
+        let table_of = dot::cpu::csr_transposed_dense_into_dense;
+        table_of(&mut table, x.view(), left.view(), false, &mut context);
+        assert!(rows.to_dense().unwrap() == table);
+        (rows, table)
+    });
+    assert!(one == three);
+}
+
+#[test]
+fn sums() {
+    let x = matrix();
+    // As many rows as it takes.
+    let mut selection = RowSelection::new();
+    let rows: Vec<usize> = (0..80 * ROWS).map(|row| row * 31 % ROWS).collect();
+    let x = selection.gather(&x, &rows).unwrap().to_owned();
+    let negative = Csr::new(
+        COLUMNS,
+        x.indptr().to_vec(),
+        x.columns().iter().map(|column| column as u32).collect::<Vec<_>>(),
+        x.values()
+            .iter()
+            .enumerate()
+            .map(|(i, value)| if i % 3 == 0 { -value } else { 1.0 })
+            .collect(),
+    );
+    let negative = negative.unwrap();
+    let [one, three] = contexts().map(|mut context| {
+        let mut out = Csr::default();
+        let add = |x, y| x + y;
+        binary::cpu::union_csr_csr(&mut out, x.view(), negative.view(), add, &mut context);
+        out
+    });
+    assert!(one == three);
+    assert!(one.nnz() < x.nnz());
+}
+
+#[test]
+fn text() {
+    let line = |i: usize| format!("{} {}:1 {}:0.{}\n", i % 2, i % 50 + 1, 60 + i % 1000, i % 997);
+    let mut text: String = (0..200_000).map(line).collect();
+    let read = |text: &str, parallel| {
+        let reader = Reader::new().index_base(IndexBase::One).parallel(parallel);
+        reader.read_bytes("text", text.as_bytes())
+    };
+    let [one, three] =
+        [Parallel::Sequential, Parallel::Threads(3)].map(|parallel| read(&text, parallel).unwrap());
+    assert_eq!((three.n_rows(), three.n_features()), (200_000, 1059));
+    assert!(one.features() == three.features());
+
+    // The first of two faults is the one reported, where it is.
+    text.push_str("1 3:x\n");
+    text.insert_str(text.len() * 2 / 3, "\n1 5:1 4:1\n");
+    let line = text[..text.len() * 2 / 3].matches('\n').count();
+    let [one, three] = [Parallel::Sequential, Parallel::Threads(3)]
+        .map(|parallel| read(&text, parallel).unwrap_err().to_string());
+    assert_eq!(one, three);
+    let placed: Vec<&str> = one.splitn(4, ':').collect();
+    let found: usize = placed[1].parse().unwrap();
+    assert!(found.abs_diff(line) < 4, "{one} for line {line}");
+}
