@@ -1,5 +1,7 @@
 //! Every loss in a model: the fused step against the unfused one, with weights of rows and without; what weights mean.
 
+// Not every model weighs its rows: a label that nothing reads is a warning.
+#![allow(deprecated)]
 #![allow(clippy::unwrap_used)]
 
 use nnz::core::inspect::PlanStep;

@@ -8,7 +8,8 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         .filter(|(distance, candidate)| {
             *distance <= 1 + candidate.len().max(word.len()) / 4 && *distance < candidate.len()
         })
-        .min_by_key(|(distance, _)| *distance)
+        // Of equally near ones, the one of the same length: letters are swapped more often than left out.
+        .min_by_key(|(distance, candidate)| (*distance, candidate.len().abs_diff(word.len())))
         .map(|(_, candidate)| candidate)
 }
 
@@ -43,5 +44,6 @@ mod tests {
         assert_eq!(nearest("dto", names), Some("dot"));
         assert_eq!(nearest("softmax_crossentropy", names), Some("softmax_cross_entropy"));
         assert_eq!(nearest("convolution", names), None);
+        assert_eq!(nearest("tahn", ["tan", "tanh"]), Some("tanh"));
     }
 }

@@ -88,7 +88,7 @@ fn statement(stream: ParseStream<'_>, notes: &mut Notes) -> syn::Result<Statemen
         Some(_) => {
             let name = stream.parse()?;
             let array = match stream.parse::<Option<Token![:]>>()? {
-                Some(_) => Some(array_type(stream)?),
+                Some(_) => Some(array_type(stream, notes)?),
                 None => None,
             };
             stream.parse::<Token![=]>()?;

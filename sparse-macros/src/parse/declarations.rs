@@ -2,17 +2,20 @@
 
 use super::expressions::expression;
 use super::types::array_type;
-use super::{Note, Notes};
-use crate::ast::{Declaration, Expression, ExpressionKind, Initializer, Input, Let, Parameter};
+use super::{Note, Notes, initializers};
+use crate::ast::{
+    ArrayType, Declaration, Expression, ExpressionKind, Initializer, Input, Let, Parameter,
+};
 use proc_macro2::TokenStream;
 use quote::ToTokens;
 use sparse_core::diagnostics::{Code, nearest};
+use syn::ext::IdentExt;
 use syn::parse::ParseStream;
 use syn::spanned::Spanned;
 use syn::{Attribute, Expr, Ident, Token};
 
 /// The words that begin a declaration, for suggestions.
-const DECLARATIONS: [&str; 10] =
+pub(super) const DECLARATIONS: [&str; 10] =
     ["const", "input", "label", "param", "let", "loss", "output", "fallback", "dtype", "fuse"];
 
 /// A declaration. `None` after an error that is noted.
@@ -33,17 +36,26 @@ pub(super) fn declaration(
     })?;
     let parsed = match word.to_string().as_str() {
         "input" | "label" => {
-            let name = stream.parse()?;
-            stream.parse::<Token![:]>()?;
-            let array = array_type(stream)?;
+            let name = name(stream, notes)?;
+            let Some(array) = declared_type(stream, &word, &name, notes)? else { return Ok(None) };
             Declaration::Input(Input { docs, is_label: word == "label", name, array })
         }
-        "param" => parameter(stream, docs)?,
+        "param" => match parameter(stream, docs, notes)? {
+            Some(parameter) => parameter,
+            None => return Ok(None),
+        },
         "loss" => Declaration::Loss(expression(&stream.parse::<Expr>()?, notes)),
         "output" => {
-            let name: Ident = stream.parse()?;
+            let name = name(stream, notes)?;
+            if !stream.is_empty() && !stream.peek(Token![:]) && !stream.peek(Token![=]) {
+                let message = "an output that is computed here needs a name".to_owned();
+                let help = "write `output name = …;`";
+                notes.error(Code::UnnamedOutput, name.span(), message, help);
+                stream.parse::<TokenStream>()?;
+                return Ok(None);
+            }
             let array = match stream.parse::<Option<Token![:]>>()? {
-                Some(_) => Some(array_type(stream)?),
+                Some(_) => Some(array_type(stream, notes)?),
                 None => None,
             };
             let value = if stream.parse::<Option<Token![=]>>()?.is_some() {
@@ -99,9 +111,9 @@ fn constant(stream: ParseStream<'_>) -> syn::Result<Declaration> {
 }
 
 fn let_declaration(stream: ParseStream<'_>, notes: &mut Notes) -> syn::Result<Declaration> {
-    let name = stream.parse()?;
+    let name = name(stream, notes)?;
     let array = match stream.parse::<Option<Token![:]>>()? {
-        Some(_) => Some(array_type(stream)?),
+        Some(_) => Some(array_type(stream, notes)?),
         None => None,
     };
     stream.parse::<Token![=]>()?;
@@ -118,27 +130,66 @@ fn let_declaration(stream: ParseStream<'_>, notes: &mut Notes) -> syn::Result<De
     Ok(Declaration::Let(Let { name, array, value }))
 }
 
-fn parameter(stream: ParseStream<'_>, docs: Vec<Attribute>) -> syn::Result<Declaration> {
+/// The name of a declaration: a word of Rust's that is not one of its own.
+fn name(stream: ParseStream<'_>, notes: &mut Notes) -> syn::Result<Ident> {
+    let Some((word, _)) = stream.cursor().ident() else { return stream.parse() };
+    let text = word.to_string();
+    let why = match () {
+        () if text.starts_with("r#") || syn::parse_str::<Ident>(&text).is_err() => {
+            "is a word of Rust"
+        }
+        () if text.starts_with("__") => "begins as the names of emitted code do",
+        () => return stream.parse(),
+    };
+    Ident::parse_any(stream)?;
+    let spelled = text.trim_start_matches("r#").trim_start_matches('_');
+    let message = format!("`{text}` cannot be a name: it {why}");
+    notes.error(Code::ReservedName, word.span(), message, &format!("write `{spelled}_`"));
+    Ok(Ident::new(&format!("{spelled}_"), word.span()))
+}
+
+/// `: csr[n, d]`. `None` where there is none, which is noted.
+fn declared_type(
+    stream: ParseStream<'_>,
+    word: &Ident,
+    name: &Ident,
+    notes: &mut Notes,
+) -> syn::Result<Option<ArrayType>> {
+    if stream.parse::<Option<Token![:]>>()?.is_some() {
+        return array_type(stream, notes).map(Some);
+    }
+    let message = format!("the type of `{name}` is missing");
+    let help = format!("write `{word} {name}: dense[…]`, `csr[…]` or `row_sparse[…]`");
+    notes.error(Code::MissingType, name.span(), message, &help);
+    stream.parse::<TokenStream>()?;
+    Ok(None)
+}
+
+fn parameter(
+    stream: ParseStream<'_>,
+    docs: Vec<Attribute>,
+    notes: &mut Notes,
+) -> syn::Result<Option<Declaration>> {
     let mut frozen = false;
     if stream.peek(syn::token::Paren) {
         let content;
         syn::parenthesized!(content in stream);
         let word: Ident = content.parse()?;
         if word != "frozen" {
-            return Err(syn::Error::new(word.span(), format!("expected `frozen`, found `{word}`")));
+            let message = format!("no kind of parameter is called `{word}`");
+            let help = "write `param(frozen)` for one that is not trained, or `param`";
+            notes.error(Code::UnknownModifier, word.span(), message, help);
         }
         frozen = true;
     }
-    let name: Ident = stream.parse()?;
-    stream.parse::<Token![:]>()?;
-    let array = array_type(stream)?;
-    if !stream.peek(Token![=]) {
-        return Err(syn::Error::new(
-            name.span(),
-            format!(
-                "the parameter `{name}` has no initializer: write `= Zeros` or `= Normal {{ mean: 0.0, std: 0.01 }}`"
-            ),
-        ));
+    let name = name(stream, notes)?;
+    let word = Ident::new("param", name.span());
+    let Some(array) = declared_type(stream, &word, &name, notes)? else { return Ok(None) };
+    if stream.is_empty() {
+        let message = format!("the parameter `{name}` has no initializer");
+        let help = "write `= Zeros` or `= Normal { mean: 0.0, std: 0.01 }`";
+        notes.error(Code::MissingInitializer, name.span(), message, help);
+        return Ok(None);
     }
     stream.parse::<Token![=]>()?;
     let value: Expr = stream.parse()?;
@@ -158,6 +209,7 @@ fn parameter(stream: ParseStream<'_>, docs: Vec<Attribute>) -> syn::Result<Decla
         .last()
         .map(|segment| segment.ident.clone())
         .ok_or_else(|| syn::Error::new(path.span(), "expected an initializer"))?;
+    initializers::check(&name_of, &value, notes);
     let initializer = Initializer { name: name_of, tokens: value.to_token_stream() };
-    Ok(Declaration::Parameter(Parameter { docs, frozen, name, array, initializer }))
+    Ok(Some(Declaration::Parameter(Parameter { docs, frozen, name, array, initializer })))
 }

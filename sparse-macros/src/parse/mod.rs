@@ -3,7 +3,9 @@
 mod blocks;
 mod declarations;
 mod expressions;
+mod initializers;
 mod items;
+mod run_on;
 mod types;
 
 use crate::ast::{Declaration, ExpressionKind, Import, Source};
@@ -53,6 +55,8 @@ fn declarations(
     let (mut pieces, piece) = pieces(tokens);
     let unfinished = (!piece.is_empty()).then(|| piece.clone());
     pieces.extend((!piece.is_empty()).then_some(piece));
+    let pieces: Vec<TokenStream> =
+        pieces.into_iter().flat_map(|piece| run_on::split(piece, report)).collect();
     for piece in pieces {
         let name = declared_name(&piece);
         match parse_piece(piece, imports, report, declarations::declaration) {
@@ -62,7 +66,7 @@ fn declarations(
     }
     if let Some(last) = unfinished.and_then(|piece| piece.into_iter().last()) {
         report.error(
-            Code::Syntax,
+            Code::MissingSemicolon,
             last.span(),
             "the last declaration does not end".into(),
             Some("add `;` after it".into()),
@@ -131,7 +135,14 @@ impl Note {
     }
 }
 
+impl Notes {
+    fn error(&mut self, code: Code, span: Span, message: String, help: &str) {
+        self.errors.push(Note { code, span, message, help: Some(help.to_owned()) });
+    }
+}
+
 fn broken(notes: &mut Notes, span: Span, message: &str) -> ExpressionKind {
-    notes.errors.push(Note { code: Code::Syntax, span, message: message.into(), help: None });
+    let (code, message) = (Code::UnsupportedExpression, message.to_owned());
+    notes.errors.push(Note { code, span, message, help: None });
     ExpressionKind::Broken
 }

@@ -1,11 +1,14 @@
 //! Types: storage, element type and extents.
 
+use super::Notes;
 use crate::ast::{ArrayType, Extent};
+use proc_macro2::{TokenStream, TokenTree};
+use sparse_core::diagnostics::Code;
 use syn::parse::ParseStream;
-use syn::{Ident, Token, bracketed};
+use syn::{Ident, LitInt, Token, bracketed};
 
 /// `csr<f64>[n, d]`.
-pub(super) fn array_type(stream: ParseStream<'_>) -> syn::Result<ArrayType> {
+pub(super) fn array_type(stream: ParseStream<'_>, notes: &mut Notes) -> syn::Result<ArrayType> {
     let storage: Ident = stream.parse()?;
     let element = if stream.parse::<Option<Token![<]>>()?.is_some() {
         let element = stream.parse()?;
@@ -18,20 +21,38 @@ pub(super) fn array_type(stream: ParseStream<'_>) -> syn::Result<ArrayType> {
     bracketed!(content in stream);
     let mut dims = Vec::new();
     while !content.is_empty() {
-        dims.push(if content.peek(Token![_]) {
-            content.parse::<Token![_]>()?;
-            Extent::Inferred
-        } else if content.peek(syn::LitInt) {
-            Extent::Size(content.parse::<syn::LitInt>()?.base10_parse()?)
-        } else {
-            Extent::Name(content.parse().map_err(|error| {
-                syn::Error::new(error.span(), "expected a dimension: a name, a number or `_`")
-            })?)
-        });
+        dims.push(extent(&content, notes)?);
         if !content.is_empty() {
             content.parse::<Token![,]>()?;
         }
     }
     let span = storage.span();
     Ok(ArrayType { storage, element, dims, span })
+}
+
+/// One extent, up to the next comma.
+fn extent(stream: ParseStream<'_>, notes: &mut Notes) -> syn::Result<Extent> {
+    let mut tokens: Vec<TokenTree> = Vec::new();
+    while !stream.is_empty() && !stream.peek(Token![,]) {
+        tokens.push(stream.parse()?);
+    }
+    let known = match &tokens[..] {
+        [TokenTree::Ident(word)] if word == "_" => Some(Extent::Inferred),
+        [TokenTree::Ident(word)] if syn::parse_str::<Ident>(&word.to_string()).is_ok() => {
+            Some(Extent::Name(word.clone()))
+        }
+        [TokenTree::Literal(number)] => {
+            let number = syn::parse_str::<LitInt>(&number.to_string()).ok();
+            number.and_then(|number| number.base10_parse().ok()).map(Extent::Size)
+        }
+        _ => None,
+    };
+    Ok(known.unwrap_or_else(|| {
+        let text: TokenStream = tokens.iter().cloned().collect();
+        let span = tokens.first().map_or_else(|| stream.span(), TokenTree::span);
+        let message = format!("`{text}` is no extent");
+        let help = "write a name, a whole number below 2⁶⁴, or `_` to have it inferred";
+        notes.error(Code::BadExtent, span, message, help);
+        Extent::Inferred
+    }))
 }

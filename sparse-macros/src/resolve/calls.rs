@@ -57,9 +57,13 @@ impl Resolver<'_> {
         }
         let mut attributes = Attributes::default();
         for (attribute, text) in &given {
-            if let Some((known, value)) = self.attribute(operator, attribute, text) {
-                attributes.set(known, value);
+            let Some((known, value)) = self.attribute(operator, attribute, text) else { continue };
+            if attributes.get(known).is_some() {
+                let message = format!("the attribute `{known}` of `{word}` is given twice");
+                let help = Some("leave one of them out".to_owned());
+                self.error(Code::AttributeTwice, attribute.span(), message, help);
             }
+            attributes.set(known, value);
         }
         let missing = operator.attributes.iter().find(|attribute| {
             attribute.kind.is_required()
@@ -69,7 +73,7 @@ impl Resolver<'_> {
         if let Some(missing) = missing {
             let message = format!("`{word}` needs the attribute `{}`", missing.name);
             let help = format!("write `{word}(…, {} = …)`", missing.name);
-            self.error(Code::BadAttribute, name.span(), message, Some(help));
+            self.error(Code::MissingAttribute, name.span(), message, Some(help));
             return self.poison(name.span());
         }
         let place = self.place(name.span());

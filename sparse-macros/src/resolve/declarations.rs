@@ -7,10 +7,6 @@ use sparse_core::ir::{Annotation, Claim, Fallback, Kind, Output, ValueId};
 use sparse_core::storage::{ElementType, Storage};
 use syn::Ident;
 
-/// The initializers of the library, for suggestions. The runtime's enum has the same variants; naming one that it
-/// lacks would not compile.
-const INITIALIZERS: [&str; 5] = ["Zeros", "Ones", "Constant", "Normal", "Uniform"];
-
 impl Resolver<'_> {
     pub(super) fn declaration(&mut self, declaration: &Declaration) {
         match declaration {
@@ -20,23 +16,8 @@ impl Resolver<'_> {
                 self.declare(kind, &input.name, &input.array);
             }
             Declaration::Parameter(parameter) => {
-                let initializer = &parameter.initializer;
-                let word = initializer.name.to_string();
-                if !INITIALIZERS.contains(&word.as_str()) {
-                    let help = match nearest(&word, INITIALIZERS) {
-                        Some(known) => format!("write `{known}`"),
-                        None => format!("the initializers are `{}`", INITIALIZERS.join("`, `")),
-                    };
-                    let message = format!("no initializer is called `{word}`");
-                    self.error(
-                        Code::UnknownInitializer,
-                        initializer.name.span(),
-                        message,
-                        Some(help),
-                    );
-                }
                 let kind = Kind::Parameter {
-                    initializer: initializer.tokens.to_string(),
+                    initializer: parameter.initializer.tokens.to_string(),
                     frozen: parameter.frozen,
                 };
                 self.declare(kind, &parameter.name, &parameter.array);
@@ -58,7 +39,7 @@ impl Resolver<'_> {
                     self.graph.outputs.iter().find(|output| *name == output.name.as_str())
                 {
                     let message = format!("the output `{}` is declared twice", earlier.name);
-                    self.error(Code::DuplicateName, name.span(), message, None);
+                    self.error(Code::DuplicateOutput, name.span(), message, None);
                     return;
                 }
                 if let Some(array) = array {
@@ -106,7 +87,10 @@ impl Resolver<'_> {
             },
         };
         let message = format!("`{name}` cannot be `{word}`");
-        let help = format!("write one of `{}`", allowed.join("`, `"));
+        let help = match nearest(&word, allowed.iter().copied()) {
+            Some(known) => format!("write `{known}`"),
+            None => format!("write one of `{}`", allowed.join("`, `")),
+        };
         self.error(Code::BadOption, value.span(), message, Some(help));
     }
 

@@ -4,6 +4,7 @@ mod blocks;
 mod calls;
 mod declarations;
 mod library;
+mod names;
 mod types;
 
 pub(crate) use blocks::check as check_blocks;
@@ -13,10 +14,10 @@ use crate::ast::{Declaration, Expression, ExpressionKind, Model};
 use crate::report::Report;
 use blocks::Frame;
 use proc_macro2::Span;
-use sparse_core::diagnostics::{Code, nearest};
+use sparse_core::diagnostics::Code;
 use sparse_core::ir::{Graph, Kind, Place, Value, ValueId};
-use sparse_core::operators;
 use sparse_core::storage::{ElementType, Storage};
+use std::collections::BTreeSet;
 use syn::Ident;
 
 /// Resolves a model.
@@ -37,8 +38,15 @@ pub(crate) fn resolve(model: &Model, library: &Library<'_>, report: &mut Report)
         let id = resolver.poison(name.span());
         resolver.frame.scope.insert(name.to_string(), id);
     }
+    resolver.below = names::declared(model).map(Ident::to_string).collect();
+    let before = resolver.report.n_errors();
     for declaration in &model.declarations {
         resolver.declaration(declaration);
+    }
+    let graph = &resolver.graph;
+    let has_result = !graph.outputs.is_empty() || !graph.losses.is_empty();
+    if has_result && resolver.report.n_errors() == before && !model.broken {
+        resolver.check_read(model);
     }
     resolver.graph
 }
@@ -48,13 +56,18 @@ struct Resolver<'a> {
     library: &'a Library<'a>,
     /// What names mean: of the model, or of the block that is being expanded.
     frame: Frame,
+    /// What the model declares.
+    below: BTreeSet<String>,
+    /// What the model has read.
+    read: BTreeSet<String>,
     report: &'a mut Report,
 }
 
 impl<'a> Resolver<'a> {
     fn new(name: &str, library: &'a Library<'a>, report: &'a mut Report) -> Self {
         let graph = Graph::new(name, ElementType::F32);
-        Resolver { graph, library, frame: Frame::default(), report }
+        let (below, read) = (BTreeSet::new(), BTreeSet::new());
+        Resolver { graph, library, frame: Frame::default(), below, read, report }
     }
 }
 
@@ -87,22 +100,6 @@ impl Resolver<'_> {
                 self.call(callee, operands, attributes)
             }
         }
-    }
-
-    /// The value of a name.
-    fn name(&mut self, name: &Ident) -> ValueId {
-        let word = name.to_string();
-        if let Some(id) = self.frame.scope.get(&word) {
-            return *id;
-        }
-        let help = nearest(&word, self.frame.scope.keys().map(String::as_str))
-            .map(|known| format!("a value `{known}` is declared above"));
-        let help = help.or_else(|| {
-            operators::find(&word).map(|_| format!("`{word}` is an operator: write `{word}(…)`"))
-        });
-        let message = format!("no value is called `{word}`");
-        self.error(Code::UnknownName, name.span(), message, help);
-        self.poison(name.span())
     }
 
     /// A value for what is already reported, so that its users say nothing.

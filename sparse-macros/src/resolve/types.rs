@@ -34,8 +34,13 @@ impl Resolver<'_> {
                 .filter(|known: &ElementType| known.is_float() || known.is_id());
             if parsed.is_none() {
                 let message = format!("no element type is called `{element}`");
-                let help =
-                    "write `f32`, `f64`, `f16` or `bf16`; for ids `u32`, `u64` or `i64`".to_owned();
+                let known = ["f32", "f64", "f16", "bf16", "u32", "u64", "i64"];
+                let help = match nearest(&element.to_string(), known) {
+                    Some(known) => format!("write `{known}`"),
+                    None => {
+                        "write `f32`, `f64`, `f16` or `bf16`; for ids `u32`, `u64` or `i64`".into()
+                    }
+                };
                 self.error(Code::UnknownElement, element.span(), message, Some(help));
             }
             parsed.filter(|parsed| self.is_compiled(*parsed, Code::UnknownElement, element))

@@ -27,3 +27,74 @@ fn examples_give_their_code_and_are_mended() {
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
 }
+
+#[test]
+fn independent_errors_of_a_pass_are_all_said_and_followers_are_not() {
+    let codes = |text: &str| said(text).iter().map(|one| one.code.code()).collect::<Vec<_>>();
+    // Parse: each of the lines is wrong by itself; `b` and `w` stay known.
+    let parse = "model M {
+        input x: csr[n, 2 * d];
+        let a = x[0];
+        let b = tanh(a)
+        param w: row_sparse[d, 1];
+        param(fixed) v: row_sparse[d, 1] = Normal { std: 1.0 };
+        output dot(b, w);
+        output c = dot(b, w);
+    }";
+    let mut found = codes(parse);
+    found.sort_unstable();
+    assert_eq!(
+        found,
+        ["NNZ0007", "NNZ0008", "NNZ0009", "NNZ0012", "NNZ0013", "NNZ0014", "NNZ0015"]
+    );
+    let names = "model M {
+        input x: csr[n, d];
+        let a = lgo(x);
+        let b = tanh(a);
+        let c = dot(b, u);
+        let e = clip(c, lower = 0);
+        let f = sum(x, axes = 1);
+        output g = h + e + f;
+        let h = exp(a);
+    }";
+    assert_eq!(codes(names), ["NNZ0102", "NNZ0101", "NNZ0109", "NNZ0105", "NNZ0112"]);
+    let shapes = "model M {
+        input x: csr[n, d];
+        param v: row_sparse[e, 1] = Zeros;
+        param u: dense[d] = Zeros;
+        let a = dot(x, v);
+        let b = tanh(a);
+        output c = dot(x, u) + b;
+        output s = sum(x, axis = 3);
+    }";
+    assert_eq!(codes(shapes), ["NNZ0201", "NNZ0202", "NNZ0205"]);
+    let storage = "model M {
+        input x: csr[n, d];
+        input r: row_sparse[n, d];
+        let a = log(x);
+        let b = a + r;
+        output c = exp(b);
+        output t = x + r;
+    }";
+    assert_eq!(codes(storage), ["NNZ0301", "NNZ0301"]);
+}
+
+/// Suggestions name what is near, wherever a name is looked up.
+#[test]
+fn misspelt_words_are_mended() {
+    for (line, mended) in [
+        ("imput z: csr[n, d];", "input"),
+        ("input z: row_sprase[n, d];", "row_sparse"),
+        ("fallback = wran;", "warn"),
+        ("input z: dense<u23>[n];", "u32"),
+        ("param w: dense[d] = Zerso;", "Zeros"),
+        ("param w: dense[d] = Normal { mena: 0.0, std: 1.0 };", "mean"),
+        ("output z = tahn(x);", "tanh"),
+        ("output z = sum(x, aixs = 0);", "axis"),
+        ("output z = dot(x, x, transpose_rhs = true, out = desne);", "dense"),
+    ] {
+        let text = format!("model M {{ input x: csr[n, d]; {line} output y = tanh(x); }}");
+        let help = said(&text)[0].help.clone().unwrap_or_default();
+        assert!(help.contains(&format!("`{mended}`")), "{line}: {help}");
+    }
+}

@@ -1,0 +1,36 @@
+//! Declarations that run into the next one, because a `;` is missing.
+
+use super::declarations::DECLARATIONS;
+use crate::report::Report;
+use proc_macro2::{TokenStream, TokenTree};
+use sparse_core::diagnostics::Code;
+
+/// Splits what stands between two semicolons where a word that begins a declaration follows the end of another one.
+pub(super) fn split(piece: TokenStream, report: &mut Report) -> Vec<TokenStream> {
+    let tokens: Vec<TokenTree> = piece.into_iter().collect();
+    let begins: Vec<usize> = (2..tokens.len()).filter(|at| begins(&tokens, *at)).collect();
+    for at in &begins {
+        let message = format!("`;` is missing before `{}`", tokens[*at]);
+        let help = Some("end the declaration with `;`".to_owned());
+        report.error(Code::MissingSemicolon, tokens[at - 1].span(), message, help);
+    }
+    let ends = begins.iter().copied().chain([tokens.len()]);
+    let starts = std::iter::once(0).chain(begins.iter().copied());
+    let parts = starts.zip(ends).map(|(start, end)| tokens[start..end].iter().cloned().collect());
+    parts.collect()
+}
+
+/// Whether a declaration begins here: two names follow each other in no expression and in no type.
+fn begins(tokens: &[TokenTree], at: usize) -> bool {
+    let TokenTree::Ident(word) = &tokens[at] else { return false };
+    let ends_before = match &tokens[at - 1] {
+        TokenTree::Punct(_) => false,
+        // The text of a documentation comment.
+        TokenTree::Group(_) => {
+            !matches!(&tokens[at - 2], TokenTree::Punct(sign) if sign.as_char() == '#')
+        }
+        _ => true,
+    };
+    let goes_on = matches!(tokens.get(at + 1), Some(TokenTree::Ident(_)));
+    ends_before && goes_on && DECLARATIONS.iter().any(|known| *word == *known)
+}

@@ -1,0 +1,70 @@
+//! Names: what they mean, and which of them nothing reads.
+
+use super::Resolver;
+use crate::ast::{Declaration, Model};
+use sparse_core::diagnostics::{Code, nearest};
+use sparse_core::ir::ValueId;
+use sparse_core::operators;
+use syn::Ident;
+
+/// The names of values that a model declares.
+pub(super) fn declared(model: &Model) -> impl Iterator<Item = &Ident> {
+    model.declarations.iter().filter_map(|declaration| match declaration {
+        Declaration::Input(input) => Some(&input.name),
+        Declaration::Parameter(parameter) => Some(&parameter.name),
+        Declaration::Let(binding) => Some(&binding.name),
+        _ => None,
+    })
+}
+
+impl Resolver<'_> {
+    /// The value of a name.
+    pub(super) fn name(&mut self, name: &Ident) -> ValueId {
+        let word = name.to_string();
+        if let Some(id) = self.frame.scope.get(&word).copied() {
+            if self.frame.block.is_none() {
+                self.read.insert(word);
+            }
+            return id;
+        }
+        if self.frame.block.is_none() && self.below.contains(&word) {
+            let message = format!("`{word}` is used before it is declared");
+            let help = Some(format!("move the declaration of `{word}` up"));
+            self.error(Code::UsedBefore, name.span(), message, help);
+            return self.poison(name.span());
+        }
+        let help = nearest(&word, self.frame.scope.keys().map(String::as_str))
+            .map(|known| format!("a value `{known}` is declared above"));
+        let help = help.or_else(|| {
+            operators::find(&word).map(|_| format!("`{word}` is an operator: write `{word}(…)`"))
+        });
+        let message = format!("no value is called `{word}`");
+        self.error(Code::UnknownName, name.span(), message, help);
+        self.poison(name.span())
+    }
+
+    /// Says which values nothing reads. As in Rust, a name that begins with `_` is not asked for.
+    pub(super) fn check_read(&mut self, model: &Model) {
+        for declaration in &model.declarations {
+            let (code, name, what) = match declaration {
+                Declaration::Input(input) if input.is_label => {
+                    (Code::UnusedInput, &input.name, "label")
+                }
+                Declaration::Input(input) => (Code::UnusedInput, &input.name, "input"),
+                Declaration::Let(binding) => (Code::UnusedValue, &binding.name, "value"),
+                // With a loss, a parameter that is not read is an error of its own.
+                Declaration::Parameter(parameter) if self.graph.losses.is_empty() => {
+                    (Code::UnusedValue, &parameter.name, "parameter")
+                }
+                _ => continue,
+            };
+            let word = name.to_string();
+            if word.starts_with('_') || self.read.contains(&word) {
+                continue;
+            }
+            let message = format!("nothing reads the {what} `{word}`");
+            let help = format!("remove it, or call it `_{word}` if that is meant");
+            self.report.error(code, name.span(), message, Some(help));
+        }
+    }
+}

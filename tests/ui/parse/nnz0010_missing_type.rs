@@ -1,0 +1,10 @@
+use nnz::prelude::*;
+
+graph! {
+    pub model MissingType {
+        input x = csr[n, d];
+        output y = tanh(x);
+    }
+}
+
+fn main() {}

@@ -1,0 +1,10 @@
+use nnz::prelude::*;
+
+graph! {
+    pub model Index {
+        input x: dense[n, 8];
+        output first = x[0];
+    }
+}
+
+fn main() {}

@@ -1,0 +1,17 @@
+//! What rustc says of the fields that are emitted, it says of the words in the model: they carry its spans, by which editors
+//! find, complete and rename them.
+#![deny(non_snake_case)]
+use nnz::prelude::*;
+
+graph! {
+    pub model Spans {
+        input Features: csr[n, d];
+        label Target: dense[n, 1];
+        param Weights: row_sparse[d, 1] = Zeros;
+        let score = dot(Features, Weights);
+        loss squared_error(score, Target);
+        output Score = score;
+    }
+}
+
+fn main() {}
