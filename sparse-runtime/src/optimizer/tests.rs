@@ -5,7 +5,9 @@ use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use sparse_core::storage::Storage;
-use sparse_core::update_rules::{LazyUpdate, Sgd};
+use sparse_core::update_rules::{
+    LazyUpdate, NAMES, RuleError, RuleVisitor, Sgd, StateBlock, UpdateRule, with_rule,
+};
 
 const N_ROWS: usize = 40;
 const ROW_SIZE: usize = 3;
@@ -56,13 +58,19 @@ fn literal(rule: &Sgd, rates: &[f64], gradients: &[Gradient], only_touched: bool
     w
 }
 
-fn updater(rule: &Sgd, lazy_update: LazyUpdate) -> Updater<Sgd, f64> {
-    let rule = Sgd { lazy_update, ..rule.clone() };
+fn updater<R: UpdateRule>(rule: &R, lazy_update: LazyUpdate) -> Updater<R, f64> {
+    let mut rule = rule.clone();
+    rule.set_lazy_update(lazy_update);
     let spec = ParameterSpec::new("w", N_ROWS, ROW_SIZE, Some(Storage::RowSparse));
     Updater::new(rule, vec![spec]).unwrap()
 }
 
-fn step(updater: &mut Updater<Sgd, f64>, w: &mut [f64], rate: f64, gradient: &Gradient) {
+fn step<R: UpdateRule>(
+    updater: &mut Updater<R, f64>,
+    w: &mut [f64],
+    rate: f64,
+    gradient: &Gradient,
+) {
     updater.set_learning_rate(rate).unwrap();
     updater.begin_step().unwrap();
     let mut rows = updater.rows(0, w).unwrap();
@@ -75,8 +83,8 @@ fn step(updater: &mut Updater<Sgd, f64>, w: &mut [f64], rate: f64, gradient: &Gr
 }
 
 /// Trains in a mode, with flushes after the steps that `flush` names.
-fn train(
-    updater: &mut Updater<Sgd, f64>,
+fn train<R: UpdateRule>(
+    updater: &mut Updater<R, f64>,
     rates: &[f64],
     gradients: &[Gradient],
     flush: impl Fn(usize) -> bool,
@@ -139,6 +147,57 @@ fn exact_is_dense_over_1000_steps() {
                 }
             }
         }
+    }
+}
+
+/// Of every rule, with and without penalties: exact updates are dense ones, weights and states, or are refused.
+struct ExactIsDense;
+
+impl RuleVisitor for ExactIsDense {
+    /// The settings that have a closed form.
+    type Output = usize;
+
+    fn visit<R: UpdateRule>(self, rule: R) -> usize {
+        let gradients = gradients(12, 1000, 0.05);
+        let mut closed = 0;
+        for (decay, l1) in [(0.0, 0.0), (0.01, 0.0), (0.0, 0.002), (0.01, 0.002)] {
+            let mut rule = rule.clone();
+            for (name, value) in
+                [("weight_decay", decay), ("l2", decay), ("l1", l1), ("clip_gradient", 0.4)]
+            {
+                // A rule that has no such hyperparameter is tried without.
+                let _ = rule.set(name, value);
+            }
+            if let Err(error) = rule.check() {
+                assert_eq!(error, RuleError::NoClosedForm { rule: R::NAME });
+                continue;
+            }
+            closed += 1;
+            for kind in ["constant", "every step", "every 100 steps", "down to zero and up"] {
+                let rates = rates(kind, 1000);
+                let mut dense = updater(&rule, LazyUpdate::Dense);
+                let expected = train(&mut dense, &rates, &gradients, |_| false);
+                assert_ne!(expected, initial());
+                for flush in [|_| false, |t| t % 137 == 0] {
+                    let mut exact = updater(&rule, LazyUpdate::Exact);
+                    close(&train(&mut exact, &rates, &gradients, flush), &expected, 1e-12);
+                    let values = |updater: &Updater<R, f64>| -> Vec<f64> {
+                        let states = updater.states(0).unwrap().iter();
+                        states.flat_map(|block| block.values().to_vec()).collect()
+                    };
+                    close(&values(&exact), &values(&dense), 1e-12);
+                }
+            }
+        }
+        closed
+    }
+}
+
+#[test]
+fn exact_is_dense_by_every_rule() {
+    for name in NAMES {
+        let closed = with_rule(name, ExactIsDense).unwrap();
+        assert_eq!(closed, if *name == "adam" { 0 } else { 4 }, "{name}");
     }
 }
 
