@@ -148,7 +148,7 @@ macro_rules! steady {
             }
         });
         assert_eq!(others, 0, "forward, loss, loss_and_grads");
-        assert!(model.parameters().iter().any(|p| p.values.iter().any(|value| *value != 0.0)));
+        assert!(model.parameters().iter().any(|p| p.values().iter().any(|value| *value != 0.0)));
     }};
 }
 

@@ -56,7 +56,7 @@ fn trained<M: Model<Element = f32>>(mut model: M, data: &Dataset) -> nnz::Result
     trainer = trainer.progress(Progress::Silent);
     let report = trainer.fit(&mut model, data)?;
     let accuracy = report.last().unwrap().metrics[0].1;
-    Ok((model.parameters()[0].values.to_vec(), accuracy))
+    Ok((model.parameters()[0].values().to_vec(), accuracy))
 }
 
 #[test]

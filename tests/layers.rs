@@ -91,7 +91,7 @@ fn tables_are_settled_by_columns_and_ids() {
         }
         updater.flush_model(&mut model).unwrap();
         let values: Vec<Vec<f32>> =
-            model.parameters().iter().map(|parameter| parameter.values.to_vec()).collect();
+            model.parameters().iter().map(|parameter| parameter.values().to_vec()).collect();
         ends.push(values);
     }
     for (exact, dense) in ends[0].iter().flatten().zip(ends[1].iter().flatten()) {

@@ -87,7 +87,7 @@ fn optimum(reference: &Value, family: &str, l2: f64) -> Value {
 /// The mean loss over all rows plus (l2 / 2) · |w|².
 fn objective<M: Model<Element = f32>>(model: &mut M, data: &Dataset, l2: f64) -> f64 {
     let loss = nnz::training::score(model, data, &[], 1024).unwrap().loss;
-    let weights = model.parameters()[0].values;
+    let weights = model.parameters()[0].values();
     loss + l2 / 2.0 * weights.iter().map(|&w| f64::from(w).powi(2)).sum::<f64>()
 }
 

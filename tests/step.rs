@@ -72,7 +72,7 @@ fn fused_equals_unfused() {
         a.flush_model(&mut fused).unwrap();
         b.flush_model(&mut unfused).unwrap();
         for (p, q) in fused.parameters().iter().zip(unfused.parameters()) {
-            for (p, q) in p.values.iter().zip(q.values) {
+            for (p, q) in p.values().iter().zip(q.values()) {
                 assert!((p - q).abs() < 1e-6, "{p} {q}");
             }
         }

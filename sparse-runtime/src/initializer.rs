@@ -8,6 +8,7 @@
 //! as a counter: each row is one generator whose starting state is a hash of seed, parameter and row, and its k-th output
 //! is computed without the ones before.
 
+use crate::table::Table;
 use rayon::prelude::*;
 use sparse_core::element::Float;
 use std::f64::consts::TAU;
@@ -187,6 +188,22 @@ impl Initializer {
                 values
             }
         })
+    }
+
+    /// The initial values of a parameter, in the memory that it keeps. As [`values`](Self::values).
+    pub(crate) fn table<T: Float>(
+        &self,
+        n_rows: usize,
+        row_size: usize,
+        stream: Stream,
+    ) -> Result<Table<T>, InitializerError> {
+        let mut table = Table::zeros(n_rows, row_size);
+        match self {
+            // Nothing is written, so that nothing is mapped.
+            Initializer::Zeros => self.check()?,
+            _ => self.fill(0, row_size, table.values_mut(), stream)?,
+        }
+        Ok(table)
     }
 
     /// Fills the rows from `first_row` on, as many as `values` holds.

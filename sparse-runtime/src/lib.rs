@@ -26,6 +26,7 @@ mod prefetch;
 mod random;
 mod replace;
 pub mod schedule;
+pub mod table;
 pub mod training;
 
 pub use error::{Error, Result};

@@ -10,6 +10,7 @@ use crate::formats::{ColumnId, ColumnIdsView, CsrView};
 use crate::model::ModelError;
 use crate::optimizer::{RowUpdater, UpdateKind, Updater};
 use crate::prefetch::prefetch_run;
+use crate::table::Table;
 use crate::{with_column_ids, with_rows};
 use sparse_core::element::Float;
 use sparse_core::update_rules::UpdateRule;
@@ -93,17 +94,18 @@ pub struct Scratch<T> {
 pub fn step<R: UpdateRule, T: Float, W: Width>(
     x: CsrView<'_, T>,
     parameter: usize,
-    values: &mut [T],
+    table: &mut Table<T>,
     updater: &mut Updater<R, T>,
     width: W,
     scratch: &mut Scratch<T::Accumulator>,
     row_function: impl FnMut(usize, &mut [T::Accumulator], &mut [T::Accumulator]) -> T::Accumulator,
 ) -> Result<f64> {
-    with_rows!(*updater, [parameter => values], |[rows]| {
+    with_rows!(*updater, [parameter => table], |[rows]| {
         // What the unchecked accesses below rely on.
         if rows.n_rows() != x.n_cols() || rows.row_size() != width.columns() {
             return Err(ModelError::extent("linear step", "x", 1, x.n_cols(), rows.n_rows()).into());
         }
+        rows.assume_row_size(width.columns());
         // The shortest step is inlined into the loop over batches, where a call would cost as much as some rows.
         let is_short = x.n_rows() == 1 && rows.plain_factor().is_some();
         let loss = match x.columns() {
@@ -119,11 +121,13 @@ pub fn step<R: UpdateRule, T: Float, W: Width>(
 #[inline(never)]
 fn any_rows<R: UpdateRule, T: Float, W: Width, K: UpdateKind>(
     x: CsrView<'_, T>,
-    rows: RowUpdater<'_, R, T, K>,
+    mut rows: RowUpdater<'_, R, T, K>,
     width: W,
     scratch: &mut Scratch<T::Accumulator>,
     row_function: impl FnMut(usize, &mut [T::Accumulator], &mut [T::Accumulator]) -> T::Accumulator,
 ) -> f64 {
+    // Known here as well.
+    rows.assume_row_size(width.columns());
     with_column_ids!(x.columns(), |ids| if x.n_rows() == 1 {
         one_row(x, ids, rows, width, scratch, row_function)
     } else {
@@ -186,7 +190,7 @@ pub(crate) const AHEAD: usize = 2;
 #[inline(always)]
 fn is_large<R: UpdateRule, T: Float, K: UpdateKind>(rows: &RowUpdater<'_, R, T, K>) -> bool {
     const LARGE: usize = 1 << 20;
-    size_of_val(rows.values()) >= LARGE
+    rows.bytes() >= LARGE
 }
 
 #[inline(always)]

@@ -1,16 +1,22 @@
 //! Asking for memory ahead of its use.
 
-/// Asks for the cache line of `slice[index]`, which may lie outside of the slice.
+/// Asks for the cache line of an address, which may be any.
 #[inline(always)]
-pub(crate) fn prefetch<V>(slice: &[V], index: usize) {
+pub(crate) fn prefetch_at<V>(address: *const V) {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: SSE is part of x86_64; a prefetch reads nothing and faults on no address.
     unsafe {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        _mm_prefetch::<_MM_HINT_T0>(slice.as_ptr().wrapping_add(index).cast());
+        _mm_prefetch::<_MM_HINT_T0>(address.cast());
     }
     #[cfg(not(target_arch = "x86_64"))]
-    let _ = (slice, index);
+    let _ = address;
+}
+
+/// Asks for the cache line of `slice[index]`, which may lie outside of the slice.
+#[inline(always)]
+pub(crate) fn prefetch<V>(slice: &[V], index: usize) {
+    prefetch_at(slice.as_ptr().wrapping_add(index));
 }
 
 /// Asks for the cache lines of a run of elements.

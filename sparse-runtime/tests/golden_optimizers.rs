@@ -204,7 +204,7 @@ fn run<R: UpdateRule>(case: &Value, rule: R) -> Result<(), String> {
         compare(relative, &w, &Tensor::parse(&after["weight"]).dense())
             .map_err(|message| place("weight", message))?;
         let states = after["states"].as_array().unwrap();
-        let found = updater.states(0).unwrap();
+        let found = updater.states_apart(0).unwrap();
         let n_states = found.first().map_or(0, |block| block.values().len());
         if n_states != states.len() {
             return Err(place("states", format!("{n_states}, but {} recorded", states.len())));

@@ -11,6 +11,7 @@ use sparse_runtime::kernels::{Context, dot};
 use sparse_runtime::linear::{Fixed, Runtime, Scratch, Width, step};
 use sparse_runtime::ops;
 use sparse_runtime::optimizer::{ParameterSpec, RowAccumulator, Updater};
+use sparse_runtime::table::Table;
 
 const N_FEATURES: usize = 7;
 
@@ -78,7 +79,7 @@ fn by_hand(rule: &Sgd, x: CsrView<'_, f64>, w: &mut [f64], v: &mut [f64], width:
 
 fn fused(
     x: CsrView<'_, f64>,
-    w: &mut [f64],
+    w: &mut Table<f64>,
     updater: &mut Updater<Sgd, f64>,
     width: impl Width,
     scratch: &mut Scratch<f64>,
@@ -118,15 +119,15 @@ fn steps_agree(rule: &Sgd, width: impl Width) {
     ];
 
     let (mut updater, mut scratch) = (updater(rule, N_FEATURES, columns), Scratch::default());
-    let mut w = initial(N_FEATURES, columns);
-    let (mut expected, mut v) = (w.clone(), vec![0.0; w.len()]);
+    let mut expected = initial(N_FEATURES, columns);
+    let (mut w, mut v) = (Table::from_values(columns, &expected), vec![0.0; expected.len()]);
     for batch in batches {
         let loss = fused(batch, &mut w, &mut updater, width, &mut scratch);
         let by_hand = by_hand(rule, batch, &mut expected, &mut v, columns);
         assert_close(&[loss], &[by_hand]);
     }
     updater.flush(0, &mut w).unwrap();
-    assert_close(&w, &expected);
+    assert_close(w.values(), &expected);
 }
 
 #[test]
@@ -149,7 +150,7 @@ fn fused_steps_of_a_large_table() {
     let shuffled = selection.gather(&x, &[8, 1, 7, 2, 6, 3, 5, 4, 0, 8, 2]).unwrap();
     let rule = Sgd { learning_rate: 0.125, ..Sgd::default() };
     let (mut updater, mut scratch) = (updater(&rule, N_ROWS, 1), Scratch::default());
-    let mut w = vec![0.0; N_ROWS];
+    let mut w = Table::zeros(N_ROWS, 1);
     let mut expected = vec![0.0; N_ROWS];
     for batch in [x.view(), shuffled, x.rows(4..5).unwrap()] {
         fused(batch, &mut w, &mut updater, Fixed::<1>, &mut scratch);
@@ -161,7 +162,7 @@ fn fused_steps_of_a_large_table() {
             expected[column] -= 0.125 * value * errors[row];
         }
     }
-    assert_close(&w, &expected);
+    assert_close(w.values(), &expected);
 }
 
 #[test]

@@ -147,11 +147,11 @@ impl<'a> Run<'a> {
         };
         let mut model = new(d, k).map_err(text)?;
         let initial = self.parameters.iter();
-        for (parameter, initial) in model.parameters_mut().into_iter().zip(initial) {
+        for (mut parameter, initial) in model.parameters_mut().into_iter().zip(initial) {
             if parameter.shape[..] != initial.shape[..] {
                 return Err(format!("`{}` has shape {}", parameter.name, parameter.shape));
             }
-            for (to, &from) in parameter.values.iter_mut().zip(&initial.data) {
+            for (to, &from) in parameter.values_mut().iter_mut().zip(&initial.data) {
                 *to = from as f32;
             }
         }
@@ -182,17 +182,22 @@ impl<'a> Run<'a> {
             let expected = numbers(&expected[named.name.as_str()])
                 .filter(|list| !list.is_empty())
                 .ok_or_else(|| format!("{when}: `{}` is not recorded", named.name))?;
-            let values = found.values.iter().map(|&value| f64::from(value));
+            let values = found.values().iter().map(|&value| f64::from(value));
             Tolerance::TRAINED.compare(&format!("{when}: `{}`", named.name), values, &expected)?;
         }
         Ok(())
     }
 
     /// One optimizer state for each parameter, where the rule has one.
-    fn compare_states(&self, updater: &Updater<Sgd, f32>) -> Result<(), String> {
+    fn compare_states<M: Model<Element = f32>>(
+        &self,
+        model: &M,
+        updater: &Updater<Sgd, f32>,
+    ) -> Result<(), String> {
+        let parameters = model.parameters();
         for (index, named) in self.parameters.iter().enumerate() {
             let expected = Tensor::read_all(&self.case["final_states"][named.name.as_str()])?;
-            let found = updater.states(index).map_err(text)?;
+            let found = updater.states(index, parameters[index].table).map_err(text)?;
             let what = format!("at the end: momentum of `{}`", named.name);
             match &expected[..] {
                 [] if found.is_empty() => {}
@@ -247,7 +252,7 @@ impl Visit for Run<'_> {
             let expected = recorded["metric"].as_f64().ok_or("no metric")?;
             Tolerance::TRAINED.compare(&format!("{when}: metric"), metric, &[expected])?;
         }
-        self.compare_states(&updater)
+        self.compare_states(&model, &updater)
     }
 }
 

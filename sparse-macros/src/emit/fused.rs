@@ -21,7 +21,7 @@ use std::collections::BTreeSet;
 /// let __grad_b = __gradients.b.values_mut();
 /// if record { __outputs.pred.reset_for_overwrite([n_rows, columns]); }
 /// let __out_pred = __outputs.pred.values_mut();
-/// let loss = linear::step(batch.x, 0, __param_w.values_mut(), updater, linear::Fixed::<1>, __scratch,
+/// let loss = linear::step(batch.x, 0, __param_w.table_mut(), updater, linear::Fixed::<1>, __scratch,
 ///     |row, s, saved| {
 ///         for j in 0..columns {
 ///             let __v4 = s[j];
@@ -80,7 +80,7 @@ pub(super) fn linear_rows(emit: &Emit<'_>, parts: &LinearRows) -> TokenStream {
         let mean = <T as #rt::Float>::of(1.0 / n_rows as f64);
         #setup
         let loss = #rt::linear::step(
-            batch.#input, #weight_index, #weight.values_mut(), updater, #width, __scratch, #row
+            batch.#input, #weight_index, #weight.table_mut(), updater, #width, __scratch, #row
         )?;
         #(#dense_updates)*
         updater.end_step()?;

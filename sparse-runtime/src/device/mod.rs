@@ -4,6 +4,7 @@
 #[cfg(feature = "cuda")]
 pub mod cuda;
 
+use crate::table::Table;
 use sparse_core::element::Element;
 use std::fmt::Debug;
 
@@ -14,6 +15,9 @@ pub trait Device: Copy + Clone + Debug + Default + Send + Sync + 'static {
 
     /// An owned, growable run of elements.
     type Buffer<T: Element>: Clone + Debug + Default + Send + Sync;
+
+    /// The memory of a parameter.
+    type Table<T: Element>: Clone + Debug + Send + Sync;
 
     /// A borrowed run of elements.
     type Slice<'a, T: Element>: Copy + Debug + Send + Sync;
@@ -26,5 +30,6 @@ pub struct Cpu;
 impl Device for Cpu {
     const NAME: &'static str = "cpu";
     type Buffer<T: Element> = Vec<T>;
+    type Table<T: Element> = Table<T>;
     type Slice<'a, T: Element> = &'a [T];
 }

@@ -5,7 +5,8 @@ use crate::device::{Cpu, Device};
 use crate::error::Result;
 use crate::formats::{Array, Dense, DenseView, FormatError, RowSparse, RowSparseView, Shape};
 use crate::initializer::{Initializer, Stream};
-use sparse_core::element::Float;
+use crate::table::Table;
+use sparse_core::element::{Element, Float};
 use std::fmt;
 use std::marker::PhantomData;
 
@@ -15,7 +16,7 @@ use std::marker::PhantomData;
 /// meet a dense gradient. Physically every parameter is a table of all its rows, row major; `row_sparse` says
 /// that batches read and write it by rows.
 ///
-/// Invariant: the buffer holds exactly `shape.size()` elements.
+/// Invariant: the table holds exactly `shape.size()` elements.
 ///
 /// ```
 /// use sparse_runtime::formats::RowSparse;
@@ -31,7 +32,7 @@ use std::marker::PhantomData;
 pub struct Parameter<S: Array, G: Array<Element = S::Element>, D: Device = Cpu> {
     name: &'static str,
     shape: Shape,
-    values: D::Buffer<S::Element>,
+    table: D::Table<S::Element>,
     types: PhantomData<fn() -> (S, G)>,
 }
 
@@ -107,7 +108,7 @@ impl<T: Float, S: Array<Element = T>, G: Array<Element = T>> Parameter<S, G> {
         Ok(Parameter {
             name,
             shape,
-            values: initializer.values(shape.n_rows(), shape.row_size(), stream)?,
+            table: initializer.table(shape.n_rows(), shape.row_size(), stream)?,
             types: PhantomData,
         })
     }
@@ -136,16 +137,38 @@ impl<T: Float, S: Array<Element = T>, G: Array<Element = T>> Parameter<S, G> {
         self.shape.row_size()
     }
 
-    /// All values, row major.
+    /// All values, row major. O(1), after a fused step of a rule with state O(values).
     #[inline]
     pub fn values(&self) -> &[T] {
-        &self.values
+        self.table.values()
     }
 
-    /// All values, row major, to be written.
+    /// All values, row major, to be written. As [`values`](Self::values).
     #[inline]
     pub fn values_mut(&mut self) -> &mut [T] {
-        &mut self.values
+        self.table.values_mut()
+    }
+
+    /// One row, in O(row).
+    ///
+    /// # Panics
+    ///
+    /// If there is no such row.
+    #[inline]
+    pub fn row(&self, row: usize) -> &[T] {
+        self.table.row(row)
+    }
+
+    /// The memory of the values.
+    #[inline]
+    pub fn table(&self) -> &Table<T> {
+        &self.table
+    }
+
+    /// The memory of the values, to be written: what an [`Updater`](crate::optimizer::Updater) takes.
+    #[inline]
+    pub fn table_mut(&mut self) -> &mut Table<T> {
+        &mut self.table
     }
 
     /// Replaces all values.
@@ -165,20 +188,20 @@ impl<T: Float, S: Array<Element = T>, G: Array<Element = T>> Parameter<S, G> {
                 ),
             });
         }
-        self.values.copy_from_slice(values.values());
+        self.values_mut().copy_from_slice(values.values());
         Ok(())
     }
 
     /// The table as a dense array.
     #[inline]
     pub fn dense_view(&self) -> DenseView<'_, T> {
-        DenseView::table(self.shape, &self.values)
+        DenseView::table(self.shape, self.values())
     }
 
     /// The table as a row_sparse array that stores every row.
     #[inline]
     pub fn row_sparse_view(&self) -> RowSparseView<'_, T> {
-        RowSparseView::table(self.shape, &self.values)
+        RowSparseView::table(self.shape, self.values())
     }
 
     /// The table as an array of the parameter's storage type, borrowed.
@@ -200,12 +223,12 @@ impl<T: Float, S: Array<Element = T>, G: Array<Element = T>> Parameter<S, G> {
 
     /// Name, shape and values, without the storage types.
     pub fn as_ref(&self) -> ParameterRef<'_, T> {
-        ParameterRef { name: self.name, shape: self.shape, values: &self.values }
+        ParameterRef { name: self.name, shape: self.shape, table: &self.table }
     }
 
     /// Name, shape and values to be written, without the storage types.
     pub fn as_mut(&mut self) -> ParameterMut<'_, T> {
-        ParameterMut { name: self.name, shape: self.shape, values: &mut self.values }
+        ParameterMut { name: self.name, shape: self.shape, table: &mut self.table }
     }
 }
 
@@ -235,24 +258,40 @@ impl<S: Array<Element = T>, T: Float> RowSparseGradient for Parameter<S, RowSpar
 
 /// A parameter behind a model's interface: its name, shape and values.
 #[derive(Clone, Copy, Debug)]
-pub struct ParameterRef<'a, T> {
+pub struct ParameterRef<'a, T: Element> {
     /// Its name.
     pub name: &'static str,
     /// Its shape.
     pub shape: Shape,
-    /// Its values, row major.
-    pub values: &'a [T],
+    /// The memory of its values.
+    pub table: &'a Table<T>,
+}
+
+impl<'a, T: Element> ParameterRef<'a, T> {
+    /// Its values, row major. As [`Parameter::values`].
+    #[inline]
+    pub fn values(&self) -> &'a [T] {
+        self.table.values()
+    }
 }
 
 /// A parameter behind a model's interface, to be written.
 #[derive(Debug)]
-pub struct ParameterMut<'a, T> {
+pub struct ParameterMut<'a, T: Element> {
     /// Its name.
     pub name: &'static str,
     /// Its shape.
     pub shape: Shape,
-    /// Its values, row major.
-    pub values: &'a mut [T],
+    /// The memory of its values.
+    pub table: &'a mut Table<T>,
+}
+
+impl<T: Element> ParameterMut<'_, T> {
+    /// Its values, row major, to be written. As [`Parameter::values_mut`].
+    #[inline]
+    pub fn values_mut(&mut self) -> &mut [T] {
+        self.table.values_mut()
+    }
 }
 
 #[cfg(test)]
@@ -261,9 +300,9 @@ mod tests {
     use crate::error::Error;
     use crate::initializer::Seed;
 
-    type Table<S> = Parameter<S, RowSparse>;
+    type Tabled<S> = Parameter<S, RowSparse>;
 
-    fn ones<S: Array<Element = f32>>(shape: [usize; 2]) -> Table<S> {
+    fn ones<S: Array<Element = f32>>(shape: [usize; 2]) -> Tabled<S> {
         Parameter::new("w", shape, &Initializer::Ones, Seed(1).stream(0)).unwrap()
     }
 
@@ -281,7 +320,7 @@ mod tests {
     #[test]
     fn tables_that_cannot_be_addressed_are_refused() {
         for shape in [[usize::MAX, 2], [1 << 61, 1]] {
-            let error = Table::<Dense>::new("w", shape, &Initializer::Zeros, Seed(1).stream(0));
+            let error = Tabled::<Dense>::new("w", shape, &Initializer::Zeros, Seed(1).stream(0));
             assert!(
                 matches!(error, Err(Error::Dims(DimsError::TooLarge { parameter: "w", .. }))),
                 "{error:?}"
@@ -291,7 +330,7 @@ mod tests {
 
     #[test]
     fn a_table_without_memory_is_an_error() {
-        let error = Table::<Dense>::new("w", [1 << 59, 1], &Initializer::Zeros, Seed(1).stream(0));
+        let error = Tabled::<Dense>::new("w", [1 << 59, 1], &Initializer::Zeros, Seed(1).stream(0));
         assert!(
             matches!(error, Err(Error::Dims(DimsError::OutOfMemory { bytes, .. })) if bytes == 1 << 61),
             "{error:?}"
@@ -306,7 +345,7 @@ mod tests {
             statm.split_whitespace().nth(1).unwrap().parse().unwrap()
         };
         let before = resident_pages();
-        let table = Table::<Dense>::new("w", [1 << 28, 1], &Initializer::Zeros, Seed(1).stream(0));
+        let table = Tabled::<Dense>::new("w", [1 << 28, 1], &Initializer::Zeros, Seed(1).stream(0));
         let touched = resident_pages().saturating_sub(before);
         assert_eq!(table.unwrap().values().len(), 1 << 28);
         // a quarter of the table's 2¹⁸ pages of 4 KiB, for what other tests do meanwhile
@@ -322,8 +361,8 @@ mod tests {
             "setting a parameter: parameter `w` has shape [3, 2], but the values given have shape [2, 3]"
         );
         w.set_values(Dense::full([3, 2], 5.0).view()).unwrap();
-        assert_eq!(w.as_ref().values, [5.0; 6]);
-        w.as_mut().values[0] = 1.0;
+        assert_eq!(w.as_ref().values(), [5.0; 6]);
+        w.as_mut().values_mut()[0] = 1.0;
         assert_eq!(
             format!("{w:?}"),
             "w: dense (gradient row_sparse) as dense [3, 2] f32 {0: 1.0, 5.0; 1: 5.0, 5.0; 2: 5.0, 5.0}"

@@ -1,7 +1,8 @@
 //! Whole gradients applied to a parameter: what graphs use whose step is not fused.
 
 use super::error::OptimizerError;
-use super::rows::on_weight;
+use super::memory::Weights;
+use super::rows::{Beside, General, RowUpdater, UpdateKind, on_weight};
 use super::updater::Updater;
 use crate::error::Result;
 use crate::formats::RowSparseView;
@@ -15,20 +16,19 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
     /// # Errors
     ///
     /// As [`rows`](Self::rows); a row outside the table, before which all others were settled.
-    pub fn settle_rows(
-        &mut self,
+    pub fn settle_rows<'a>(
+        &'a mut self,
         parameter: usize,
-        values: &mut [T],
+        weights: impl Into<Weights<'a, T>>,
         ids: impl IntoIterator<Item = usize>,
     ) -> Result<()> {
-        self.check(parameter, values.len())?;
+        let weights = weights.into();
+        self.check(parameter, &weights)?;
         let name = self.parameters[parameter].spec.name.clone();
-        let mut rows = self.rows(parameter, values)?;
-        for row in ids {
-            rows.check_row(&name, row)?;
-            rows.settle(row);
+        match self.parameters[parameter].beside {
+            true => settle(self.rows_as::<Beside>(parameter, weights)?, &name, ids),
+            false => settle(self.rows(parameter, weights)?, &name, ids),
         }
-        Ok(())
     }
 
     /// Applies a row_sparse gradient, in the rule's mode. O(rows of the gradient), in `Dense` O(rows).
@@ -36,13 +36,14 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
     /// # Errors
     ///
     /// As [`rows`](Self::rows); a gradient of another shape; a parameter whose gradient was said to be dense.
-    pub fn apply_row_sparse(
-        &mut self,
+    pub fn apply_row_sparse<'a>(
+        &'a mut self,
         parameter: usize,
-        values: &mut [T],
+        weights: impl Into<Weights<'a, T>>,
         grad: RowSparseView<'_, T>,
     ) -> Result<()> {
-        self.check(parameter, values.len())?;
+        let weights = weights.into();
+        self.check(parameter, &weights)?;
         let spec = &self.parameters[parameter].spec;
         let shape = grad.shape();
         if shape.n_rows() != spec.n_rows || shape.row_size() != spec.row_size {
@@ -57,12 +58,10 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
         if spec.gradient != Some(Storage::RowSparse) {
             return Err(OptimizerError::GradientStorage { parameter: spec.name.to_string() }.into());
         }
-        let mut rows = self.rows(parameter, values)?;
-        for (row, grad) in grad.iter_rows() {
-            rows.settle(row);
-            rows.update_row(row, grad);
+        match self.parameters[parameter].beside {
+            true => update(self.rows_as::<Beside>(parameter, weights)?, grad),
+            false => update(self.rows(parameter, weights)?, grad),
         }
-        rows.finish();
         Ok(())
     }
 
@@ -72,10 +71,16 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
     ///
     /// As [`rows`](Self::rows); a gradient with another number of values.
     #[inline]
-    pub fn apply_dense(&mut self, parameter: usize, values: &mut [T], grad: &[T]) -> Result<()> {
-        self.check(parameter, values.len())?;
+    pub fn apply_dense<'a>(
+        &mut self,
+        parameter: usize,
+        weights: impl Into<Weights<'a, T>>,
+        grad: &[T],
+    ) -> Result<()> {
+        let mut weights = weights.into();
+        self.check(parameter, &weights)?;
         let spec = &self.parameters[parameter].spec;
-        if grad.len() != values.len() {
+        if grad.len() != weights.len() {
             return Err(OptimizerError::GradientShape {
                 parameter: spec.name.to_string(),
                 n_rows: spec.n_rows,
@@ -85,7 +90,12 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
             .into());
         }
         // Rows that wait for idle steps take them first.
-        self.settle_all(parameter, values);
+        self.settle_all(parameter, &mut weights);
+        self.ready::<General>(parameter, &mut weights);
+        let values = match weights {
+            Weights::Values(values) => values,
+            Weights::Table(table) => table.values_mut(),
+        };
         let table = &mut self.parameters[parameter];
         let step = self.groups[table.group].step;
         if table.states.is_empty() {
@@ -104,4 +114,27 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
         table.finished = true;
         Ok(())
     }
+}
+
+fn settle<R: UpdateRule, T: Float, K: UpdateKind>(
+    mut rows: RowUpdater<'_, R, T, K>,
+    name: &str,
+    ids: impl IntoIterator<Item = usize>,
+) -> Result<()> {
+    for row in ids {
+        rows.check_row(name, row)?;
+        rows.settle(row);
+    }
+    Ok(())
+}
+
+fn update<R: UpdateRule, T: Float, K: UpdateKind>(
+    mut rows: RowUpdater<'_, R, T, K>,
+    grad: RowSparseView<'_, T>,
+) {
+    for (row, grad) in grad.iter_rows() {
+        rows.settle(row);
+        rows.update_row(row, grad);
+    }
+    rows.finish();
 }

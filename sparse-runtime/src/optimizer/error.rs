@@ -6,6 +6,24 @@ use crate::formats::Shape;
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum OptimizerError {
+    /// The states of a parameter lie beside its weights, and its weights were lent without them.
+    #[error(
+        "the optimizer's state of parameter `{parameter}` lies in its table: lend `table_mut()`, not `values_mut()`"
+    )]
+    StatesInTable {
+        /// The parameter.
+        parameter: String,
+    },
+    /// States were asked for beside weights of a slice, or of a rule without any.
+    #[error(
+        "`{rule}` keeps no state beside the weights of parameter `{parameter}`: ask for `General` rows"
+    )]
+    NotBeside {
+        /// The parameter.
+        parameter: String,
+        /// The rule.
+        rule: &'static str,
+    },
     /// There is no such parameter.
     #[error("parameter {index} does not exist: the updater has {n_parameters} parameters")]
     NoSuchParameter {

@@ -1,8 +1,9 @@
 //! Bringing whole tables up to date.
 
 use super::error::OptimizerError;
-use super::rows::{IdleOf, StateOf, on_weight};
-use super::updater::{Table, Updater};
+use super::memory::{Memory, Weights};
+use super::rows::{Beside, General, IdleOf, StateOf, UpdateKind, on_weight};
+use super::updater::{Record, Updater};
 use crate::error::Result;
 use crate::model::Model;
 use sparse_core::element::Float;
@@ -15,15 +16,23 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
     /// # Errors
     ///
     /// As [`rows`](Self::rows), but frozen parameters are fine.
-    pub fn flush(&mut self, parameter: usize, values: &mut [T]) -> Result<()> {
-        let table = self.table(parameter)?;
-        if table.size != values.len() {
-            return Err(self.wrong_count(parameter, values.len()));
+    pub fn flush<'a>(
+        &mut self,
+        parameter: usize,
+        weights: impl Into<Weights<'a, T>>,
+    ) -> Result<()> {
+        let mut weights = weights.into();
+        let record = self.record(parameter)?;
+        if record.size != weights.len() {
+            return Err(self.wrong_count(parameter, weights.len()));
         }
-        self.settle_all(parameter, values);
+        if record.beside && matches!(weights, Weights::Values(_)) {
+            return Err(self.states_in_table(parameter));
+        }
+        self.settle_all(parameter, &mut weights);
         let index = self.parameters[parameter].group;
         if self.groups[index].history.n_runs() > 0 {
-            let of_group = |table: &&Table<_, _>| table.lazy && table.group == index;
+            let of_group = |table: &&Record<_, _>| table.lazy && table.group == index;
             let waiting = self.parameters.iter().filter(of_group);
             let oldest = waiting.map(|table| table.base).min();
             let history = &mut self.groups[index].history;
@@ -43,35 +52,40 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
             return Err(OptimizerError::OtherModel { model: M::NAME }.into());
         }
         for (index, parameter) in parameters.into_iter().enumerate() {
-            self.flush(index, parameter.values)?;
+            self.flush(index, parameter.table)?;
         }
         Ok(())
     }
 
     /// Settles all rows and moves the base to the clock.
     #[inline]
-    pub(super) fn settle_all(&mut self, parameter: usize, values: &mut [T]) {
-        let table = &self.parameters[parameter];
-        if table.lazy && table.base < self.clock {
-            self.settle_waiting(parameter, values);
+    pub(super) fn settle_all(&mut self, parameter: usize, weights: &mut Weights<'_, T>) {
+        let record = &self.parameters[parameter];
+        if record.lazy && record.base < self.clock {
+            match record.beside {
+                true => self.settle_waiting::<Beside>(parameter, weights),
+                false => self.settle_waiting::<General>(parameter, weights),
+            }
         }
     }
 
     #[inline(never)]
-    fn settle_waiting(&mut self, parameter: usize, values: &mut [T]) {
-        let table = &mut self.parameters[parameter];
-        let group = &self.groups[table.group];
-        let base = std::mem::replace(&mut table.base, self.clock);
+    fn settle_waiting<K: UpdateKind>(&mut self, parameter: usize, weights: &mut Weights<'_, T>) {
+        let record = &mut self.parameters[parameter];
+        let group = &self.groups[record.group];
+        let base = std::mem::replace(&mut record.base, self.clock);
         if !group.active {
             return;
         }
-        let row_size = table.spec.row_size;
+        let (n_rows, row_size) = (record.spec.n_rows, record.spec.row_size);
+        let mut memory =
+            Memory::<_, _, K>::of(weights.reborrow(), &mut record.states, row_size, &self.tenant);
         // Most rows wait since the last flush; they share one map.
         let longest = group.history.since(base);
         let mut none = StateOf::<R, T>::default();
-        for row in 0..table.spec.n_rows {
+        for row in 0..n_rows {
             let mut map = longest;
-            if let Some(last) = table.last.get_mut(row)
+            if let Some(last) = record.last.get_mut(row)
                 && *last != 0
             {
                 // A row that was updated in the present step is a step ahead of the clock.
@@ -82,9 +96,10 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
             if map == IdleOf::<R, T>::IDENTITY {
                 continue;
             }
-            let start = row * row_size;
-            for (column, weight) in values[start..start + row_size].iter_mut().enumerate() {
-                let state = table.states.get_mut(start + column).unwrap_or(&mut none);
+            // SAFETY: a row of the table, whose size was compared with that of the weights.
+            let (weights, states) = unsafe { memory.parts(row) };
+            for (column, weight) in weights.iter_mut().enumerate() {
+                let state = states.get_mut(column).unwrap_or(&mut none);
                 let (mut new_weight, mut new_state) = (*weight, *state);
                 on_weight(&mut new_weight, |weight| {
                     group.step.apply_idle(&map, weight, &mut new_state);

@@ -37,6 +37,7 @@ mod accumulator;
 mod apply;
 mod error;
 mod flush;
+mod memory;
 mod rows;
 mod spec;
 #[cfg(test)]
@@ -45,12 +46,13 @@ mod updater;
 
 pub use accumulator::RowAccumulator;
 pub use error::OptimizerError;
-pub use rows::{General, Plain, RowUpdater, StateOf, UpdateKind};
+pub use memory::Weights;
+pub use rows::{Beside, General, Plain, RowUpdater, StateOf, UpdateKind};
 pub use spec::ParameterSpec;
 pub use updater::Updater;
 
-/// Runs `$body` with `$rows` bound to the [`RowUpdater`] of a parameter, compiled twice: for a rule that is
-/// just `weight += factor · grad`, and for any other. One branch a call, none inside.
+/// Runs `$body` with `$rows` bound to the [`RowUpdater`] of a parameter, compiled three times: for a rule that is
+/// just `weight += factor · grad`, for one whose state lies beside the weights in a table, and for any other. One branch a call, none inside.
 ///
 /// `$body` is an expression of one type, evaluated in a function that returns a `Result` whose error is made
 /// from [`crate::Error`]. Several parameters: `with_rows!(updater, [0 => &mut w, 1 => &mut v], |[w, v]| …)`.
@@ -78,10 +80,15 @@ pub use updater::Updater;
 #[macro_export]
 macro_rules! with_rows {
     ($updater:expr, [$index:expr => $values:expr], |[$rows:ident]| $body:expr) => {{
-        let (updater, index, values) = (&mut $updater, $index, $values);
+        let (updater, index) = (&mut $updater, $index);
+        let values = $crate::optimizer::Weights::from($values);
         if updater.is_plain(index) {
             #[allow(unused_mut)]
             let mut $rows = updater.rows_as::<$crate::optimizer::Plain>(index, values)?;
+            $body
+        } else if updater.is_beside(index, &values) {
+            #[allow(unused_mut)]
+            let mut $rows = updater.rows_as::<$crate::optimizer::Beside>(index, values)?;
             $body
         } else {
             #[allow(unused_mut)]
@@ -91,15 +98,18 @@ macro_rules! with_rows {
     }};
     ($updater:expr, [$($index:expr => $values:expr),+ $(,)?], |[$($rows:ident),+ $(,)?]| $body:expr) => {{
         let updater = &mut $updater;
-        if [$($index),+].iter().all(|&index| updater.is_plain(index)) {
+        let weights = [$(($index, $crate::optimizer::Weights::from($values))),+];
+        if weights.iter().all(|(index, _)| updater.is_plain(*index)) {
             #[allow(unused_mut)]
-            let [$(mut $rows),+] =
-                updater.rows_of::<$crate::optimizer::Plain, _>([$(($index, $values)),+])?;
+            let [$(mut $rows),+] = updater.rows_of::<$crate::optimizer::Plain, _>(weights)?;
+            $body
+        } else if weights.iter().all(|(index, weights)| updater.is_beside(*index, weights)) {
+            #[allow(unused_mut)]
+            let [$(mut $rows),+] = updater.rows_of::<$crate::optimizer::Beside, _>(weights)?;
             $body
         } else {
             #[allow(unused_mut)]
-            let [$(mut $rows),+] =
-                updater.rows_of::<$crate::optimizer::General, _>([$(($index, $values)),+])?;
+            let [$(mut $rows),+] = updater.rows_of::<$crate::optimizer::General, _>(weights)?;
             $body
         }
     }};

@@ -2,10 +2,10 @@
 
 use super::accumulator::RowAccumulator;
 use super::error::OptimizerError;
+use super::memory::Memory;
 use crate::prefetch::prefetch;
 use sparse_core::element::Float;
 use sparse_core::update_rules::{IdleHistory, Step, UpdateRule};
-use std::marker::PhantomData;
 
 /// What a weight carries from step to step under rule `R`, in the accumulator of `T`.
 pub type StateOf<R, T> = <StepOf<R, T> as Step<<T as Float>::Accumulator>>::State;
@@ -24,15 +24,21 @@ pub(super) fn on_weight<T: Float>(weight: &mut T, change: impl FnOnce(&mut T::Ac
     *weight = T::narrow(wide);
 }
 
-/// How much a [`RowUpdater`] can be asked to do, known to the compiler: [`General`] or [`Plain`].
-pub trait UpdateKind: sealed::Sealed + Copy + 'static {
+/// How much a [`RowUpdater`] can be asked to do, known to the compiler: [`General`], [`Beside`] or [`Plain`].
+pub trait UpdateKind: sealed::Sealed + Copy + std::fmt::Debug + 'static {
     /// True where an update is `weight += factor · grad` and rows never need settling.
     const PLAIN: bool;
+    /// True where the states of a row lie beside its weights.
+    const BESIDE: bool;
 }
 
 /// Any rule: settles rows where that is needed, carries state.
 #[derive(Clone, Copy, Debug)]
 pub struct General;
+
+/// Any rule with state, which lies beside the weights of each row, in a [`Table`](crate::table::Table).
+#[derive(Clone, Copy, Debug)]
+pub struct Beside;
 
 /// A rule that is just `weight += factor · grad` (SGD without momentum, decay and clipping): a load, a
 /// multiplication, an addition and a store for each weight.
@@ -41,14 +47,22 @@ pub struct Plain;
 
 impl UpdateKind for General {
     const PLAIN: bool = false;
+    const BESIDE: bool = false;
+}
+
+impl UpdateKind for Beside {
+    const PLAIN: bool = false;
+    const BESIDE: bool = true;
 }
 
 impl UpdateKind for Plain {
     const PLAIN: bool = true;
+    const BESIDE: bool = false;
 }
 
 mod sealed {
     pub trait Sealed {}
+    impl Sealed for super::Beside {}
     impl Sealed for super::General {}
     impl Sealed for super::Plain {}
 }
@@ -65,9 +79,7 @@ mod sealed {
 /// `n_rows()` beforehand.
 #[derive(Debug)]
 pub struct RowUpdater<'a, R: UpdateRule, T: Float, K: UpdateKind = General> {
-    pub(super) values: &'a mut [T],
-    /// One a value, or empty where the rule uses none.
-    pub(super) states: &'a mut [StateOf<R, T>],
+    pub(super) memory: Memory<'a, T, StateOf<R, T>, K>,
     /// One a row, or empty where nobody asks. Exact: the step up to which the row is settled, counted from
     /// `base`. Dense: 1 for a row updated in this step.
     pub(super) last: &'a mut [u32],
@@ -78,7 +90,6 @@ pub struct RowUpdater<'a, R: UpdateRule, T: Float, K: UpdateKind = General> {
     /// Of a `Plain` rule, else 0.
     pub(super) factor: T::Accumulator,
     pub(super) n_rows: usize,
-    pub(super) row_size: usize,
     /// The step that `last == 0` stands for.
     pub(super) base: u64,
     /// This step, counted from `base`.
@@ -89,7 +100,6 @@ pub struct RowUpdater<'a, R: UpdateRule, T: Float, K: UpdateKind = General> {
     pub(super) settles: bool,
     /// Dense, and idle steps change rows.
     pub(super) sweeps: bool,
-    pub(super) kind: PhantomData<K>,
 }
 
 impl<'a, R: UpdateRule, T: Float, K: UpdateKind> RowUpdater<'a, R, T, K> {
@@ -102,13 +112,24 @@ impl<'a, R: UpdateRule, T: Float, K: UpdateKind> RowUpdater<'a, R, T, K> {
     /// The elements of a row.
     #[inline(always)]
     pub fn row_size(&self) -> usize {
-        self.row_size
+        self.memory.row_size()
     }
 
-    /// All values, row major. Only settled rows are up to date.
+    /// Bytes of the whole table, with the states that lie beside the weights.
     #[inline(always)]
-    pub fn values(&self) -> &[T] {
-        self.values
+    pub fn bytes(&self) -> usize {
+        self.n_rows * self.memory.stride()
+    }
+
+    /// Tells the compiler the row size, so that loops over it are unrolled and rows are found by shifts.
+    ///
+    /// # Panics
+    ///
+    /// If it is another.
+    #[inline(always)]
+    pub fn assume_row_size(&mut self, row_size: usize) {
+        assert!(row_size == self.row_size(), "rows of {}, not {row_size}", self.row_size());
+        self.memory.assume_row_size(row_size);
     }
 
     /// One row.
@@ -118,7 +139,9 @@ impl<'a, R: UpdateRule, T: Float, K: UpdateKind> RowUpdater<'a, R, T, K> {
     /// If there is no such row.
     #[inline(always)]
     pub fn row(&self, row: usize) -> &[T] {
-        &self.values[row * self.row_size..(row + 1) * self.row_size]
+        assert!(row < self.n_rows, "row {row} of {}", self.n_rows);
+        // SAFETY: checked above.
+        unsafe { self.row_unchecked(row) }
     }
 
     /// [`row`](Self::row) without a check.
@@ -128,10 +151,8 @@ impl<'a, R: UpdateRule, T: Float, K: UpdateKind> RowUpdater<'a, R, T, K> {
     /// `row < self.n_rows()`.
     #[inline(always)]
     pub unsafe fn row_unchecked(&self, row: usize) -> &[T] {
-        let start = row * self.row_size;
-        // SAFETY: `values` has `n_rows * row_size` elements (checked when the handle was made) and the
-        // caller promises `row < n_rows`.
-        unsafe { self.values.get_unchecked(start..start + self.row_size) }
+        // SAFETY: promised by the caller.
+        unsafe { self.memory.weights(row) }
     }
 
     /// One value, without a check.
@@ -141,16 +162,15 @@ impl<'a, R: UpdateRule, T: Float, K: UpdateKind> RowUpdater<'a, R, T, K> {
     /// `row < self.n_rows()` and `column < self.row_size()`.
     #[inline(always)]
     pub unsafe fn value_unchecked(&self, row: usize, column: usize) -> T {
-        // SAFETY: as in `row_unchecked`; the caller promises both bounds.
-        unsafe { *self.values.get_unchecked(row * self.row_size + column) }
+        // SAFETY: both promised by the caller; a row has `row_size()` elements.
+        unsafe { *self.row_unchecked(row).get_unchecked(column) }
     }
 
     /// Asks for the memory of a row ahead of its use. Any row will do: one outside is ignored.
     #[inline(always)]
     pub fn prefetch(&self, row: usize) {
-        prefetch(self.values, row * self.row_size);
-        if !K::PLAIN {
-            prefetch(self.states, row * self.row_size);
+        self.memory.prefetch(row);
+        if !K::PLAIN && !self.last.is_empty() {
             prefetch(self.last, row);
         }
     }
@@ -188,19 +208,16 @@ impl<'a, R: UpdateRule, T: Float, K: UpdateKind> RowUpdater<'a, R, T, K> {
         if *last < self.now {
             let map = self.history.since(self.base + u64::from(*last));
             *last = self.now;
-            let range = row * self.row_size..(row + 1) * self.row_size;
-            // SAFETY: `values` has `n_rows * row_size` elements, and so has `states` unless it is empty.
-            let values = unsafe { self.values.get_unchecked_mut(range.clone()) };
-            if self.states.is_empty() {
-                for weight in values {
+            // SAFETY: promised by the caller.
+            let (weights, states) = unsafe { self.memory.parts(row) };
+            if states.is_empty() {
+                for weight in weights {
                     on_weight(weight, |weight| {
                         self.step.apply_idle(&map, weight, &mut Default::default());
                     });
                 }
             } else {
-                // SAFETY: as above.
-                let states = unsafe { self.states.get_unchecked_mut(range) };
-                for (weight, state) in values.iter_mut().zip(states) {
+                for (weight, state) in weights.iter_mut().zip(states) {
                     on_weight(weight, |weight| self.step.apply_idle(&map, weight, state));
                 }
             }
@@ -215,10 +232,10 @@ impl<'a, R: UpdateRule, T: Float, K: UpdateKind> RowUpdater<'a, R, T, K> {
     #[inline(always)]
     pub fn update(&mut self, row: usize, column: usize, grad: T::Accumulator) {
         assert!(
-            row < self.n_rows && column < self.row_size,
+            row < self.n_rows && column < self.row_size(),
             "element [{row}, {column}] of [{}, {}]",
             self.n_rows,
-            self.row_size
+            self.row_size()
         );
         // SAFETY: checked above.
         unsafe { self.update_unchecked(row, column, grad) }
@@ -231,24 +248,23 @@ impl<'a, R: UpdateRule, T: Float, K: UpdateKind> RowUpdater<'a, R, T, K> {
     /// `row < self.n_rows()` and `column < self.row_size()`.
     #[inline(always)]
     pub unsafe fn update_unchecked(&mut self, row: usize, column: usize, grad: T::Accumulator) {
-        let index = row * self.row_size + column;
-        // SAFETY: `values` has `n_rows * row_size` elements and the caller promises both bounds.
-        let weight = unsafe { self.values.get_unchecked_mut(index) };
-        if K::PLAIN {
-            on_weight(weight, |weight| *weight += self.factor * grad);
-            return;
+        let (factor, step) = (self.factor, self.step);
+        // SAFETY: both promised by the caller; states are as many as weights, or none.
+        unsafe {
+            let (weights, states) = self.memory.parts(row);
+            let weight = weights.get_unchecked_mut(column);
+            if K::PLAIN {
+                on_weight(weight, |weight| *weight += factor * grad);
+                return;
+            }
+            if states.is_empty() {
+                on_weight(weight, |weight| step.update(weight, &mut Default::default(), grad));
+            } else {
+                let state = states.get_unchecked_mut(column);
+                on_weight(weight, |weight| step.update(weight, state, grad));
+            }
         }
-        if self.states.is_empty() {
-            on_weight(weight, |weight| self.step.update(weight, &mut Default::default(), grad));
-        } else {
-            // SAFETY: where not empty, `states` is as long as `values`.
-            let state = unsafe { self.states.get_unchecked_mut(index) };
-            on_weight(weight, |weight| self.step.update(weight, state, grad));
-        }
-        if !self.last.is_empty() {
-            // SAFETY: where not empty, `last` has `n_rows` entries.
-            unsafe { *self.last.get_unchecked_mut(row) = self.mark };
-        }
+        self.mark_unchecked(row);
     }
 
     /// Of a [`Plain`] rule, what its updates multiply the gradient with: a loop can do so once for a row of data, and
@@ -267,9 +283,8 @@ impl<'a, R: UpdateRule, T: Float, K: UpdateKind> RowUpdater<'a, R, T, K> {
     #[inline(always)]
     pub unsafe fn add_unchecked(&mut self, row: usize, column: usize, change: T::Accumulator) {
         debug_assert!(K::PLAIN, "the rule does more than to add");
-        let index = row * self.row_size + column;
-        // SAFETY: `values` has `n_rows * row_size` elements and the caller promises both bounds.
-        let weight = unsafe { self.values.get_unchecked_mut(index) };
+        // SAFETY: both promised by the caller.
+        let weight = unsafe { self.memory.parts(row).0.get_unchecked_mut(column) };
         on_weight(weight, |weight| *weight += change);
     }
 
@@ -281,11 +296,11 @@ impl<'a, R: UpdateRule, T: Float, K: UpdateKind> RowUpdater<'a, R, T, K> {
     #[inline(always)]
     pub fn update_row(&mut self, row: usize, grad: &[T]) {
         assert!(
-            row < self.n_rows && grad.len() == self.row_size,
+            row < self.n_rows && grad.len() == self.row_size(),
             "{} elements for row {row} of [{}, {}]",
             grad.len(),
             self.n_rows,
-            self.row_size
+            self.row_size()
         );
         // SAFETY: checked above.
         unsafe { self.update_row_unchecked(row, grad.iter().map(|grad| grad.widen())) }
@@ -302,30 +317,35 @@ impl<'a, R: UpdateRule, T: Float, K: UpdateKind> RowUpdater<'a, R, T, K> {
         row: usize,
         grad: impl Iterator<Item = T::Accumulator>,
     ) {
-        let range = row * self.row_size..(row + 1) * self.row_size;
-        // SAFETY: `values` has `n_rows * row_size` elements and the caller promises `row < n_rows`.
-        let values = unsafe { self.values.get_unchecked_mut(range.clone()) };
+        let (factor, step) = (self.factor, self.step);
+        // SAFETY: promised by the caller.
+        let (weights, states) = unsafe { self.memory.parts(row) };
         if K::PLAIN {
-            for (weight, grad) in values.iter_mut().zip(grad) {
-                on_weight(weight, |weight| *weight += self.factor * grad);
+            for (weight, grad) in weights.iter_mut().zip(grad) {
+                on_weight(weight, |weight| *weight += factor * grad);
             }
             return;
         }
-        if self.states.is_empty() {
-            for (weight, grad) in values.iter_mut().zip(grad) {
+        if states.is_empty() {
+            for (weight, grad) in weights.iter_mut().zip(grad) {
                 on_weight(weight, |weight| {
-                    self.step.update(weight, &mut Default::default(), grad);
+                    step.update(weight, &mut Default::default(), grad);
                 });
             }
         } else {
-            // SAFETY: where not empty, `states` is as long as `values`.
-            let states = unsafe { self.states.get_unchecked_mut(range) };
-            for ((weight, state), grad) in values.iter_mut().zip(states).zip(grad) {
-                on_weight(weight, |weight| self.step.update(weight, state, grad));
+            for ((weight, state), grad) in weights.iter_mut().zip(states).zip(grad) {
+                on_weight(weight, |weight| step.update(weight, state, grad));
             }
         }
+        self.mark_unchecked(row);
+    }
+
+    /// Notes that a row, which is one of the table's, was updated in this step.
+    #[inline(always)]
+    fn mark_unchecked(&mut self, row: usize) {
         if !self.last.is_empty() {
-            // SAFETY: where not empty, `last` has `n_rows` entries.
+            debug_assert!(row < self.last.len());
+            // SAFETY: where not empty, `last` has `n_rows` entries; the two callers promise `row < n_rows`.
             unsafe { *self.last.get_unchecked_mut(row) = self.mark };
         }
     }
@@ -357,7 +377,7 @@ impl<'a, R: UpdateRule, T: Float, K: UpdateKind> RowUpdater<'a, R, T, K> {
         // Out of `self` while its rows are updated; the stand-in allocates nothing.
         let mut sums = std::mem::replace(self.sums, RowAccumulator::new(0, 0));
         for (slot, &row) in sums.rows().iter().enumerate() {
-            let grad = &sums.values()[slot * self.row_size..][..self.row_size];
+            let grad = &sums.values()[slot * self.row_size()..][..self.row_size()];
             // SAFETY: the accumulator was made for `n_rows` rows, so that its rows are below `n_rows`.
             unsafe {
                 self.settle_unchecked(row);
@@ -381,20 +401,16 @@ impl<'a, R: UpdateRule, T: Float, K: UpdateKind> RowUpdater<'a, R, T, K> {
     }
 
     #[inline(never)]
-    fn sweep(self) {
+    fn sweep(mut self) {
         for row in 0..self.n_rows {
             if std::mem::take(&mut self.last[row]) != 0 {
                 continue;
             }
-            let range = row * self.row_size..(row + 1) * self.row_size;
-            for index in range {
-                let weight = &mut self.values[index];
-                let (step, none) = (self.step, T::zero().widen());
-                on_weight(weight, |weight| match self.states.get_mut(index) {
-                    Some(state) => step.update(weight, state, none),
-                    None => step.update(weight, &mut Default::default(), none),
-                });
-            }
+            let none = T::zero().widen();
+            let row_size = self.row_size();
+            // SAFETY: `row < n_rows`.
+            unsafe { self.update_row_unchecked(row, std::iter::repeat_n(none, row_size)) };
+            self.last[row] = 0;
         }
     }
 

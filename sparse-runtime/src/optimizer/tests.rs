@@ -251,7 +251,7 @@ fn a_table_left_out_of_a_step_is_idle() {
         let handles = if b_is_in { 2 } else { 1 };
         let mut tables = [&mut a, &mut b];
         for (index, w) in tables.iter_mut().enumerate().take(handles) {
-            let mut rows = updater.rows(index, w).unwrap();
+            let mut rows = updater.rows(index, &mut **w).unwrap();
             for (row, grad) in gradient {
                 rows.accumulate(*row).copy_from_slice(grad);
             }
@@ -345,7 +345,7 @@ fn weight_decay_is_scaled_by_parameter() {
 #[test]
 fn state_is_kept_only_where_the_rule_has_some() {
     let plain = updater(&Sgd::default(), LazyUpdate::Exact);
-    assert!(plain.states(0).unwrap().is_empty());
+    assert!(plain.states_apart(0).unwrap().is_empty());
     let rule = Sgd { momentum: 0.5, ..Sgd::default() };
     let mut frozen = ParameterSpec::new("frozen", 3, 1, None);
     frozen.weight_decay_scale = 0.5;
@@ -354,14 +354,14 @@ fn state_is_kept_only_where_the_rule_has_some() {
         vec![ParameterSpec::new("w", 2, 1, Some(Storage::Dense)), frozen],
     )
     .unwrap();
-    assert!(updater.states(1).unwrap().is_empty());
+    assert!(updater.states_apart(1).unwrap().is_empty());
     updater.set_learning_rate(1.0).unwrap();
     for _ in 0..2 {
         updater.begin_step().unwrap();
         updater.apply_dense(0, &mut [0.0, 0.0], &[1.0, -2.0]).unwrap();
         updater.end_step().unwrap();
     }
-    assert_eq!(updater.states(0).unwrap(), [[-1.5], [3.0]]);
+    assert_eq!(updater.states_apart(0).unwrap(), [[-1.5], [3.0]]);
     updater.flush(1, &mut [1.0, 2.0, 3.0]).unwrap();
 }
 
@@ -400,7 +400,7 @@ fn what_does_not_fit_is_refused_by_name() {
         "the learning rate is NaN, but must be at least 0 and finite"
     );
     let mut v = [0.0; 8];
-    let twice = updater.rows_of::<General, 2>([(0, &mut w), (0, &mut v)]);
+    let twice = updater.rows_of::<General, 2>([(0, &mut w[..]), (0, &mut v[..])]);
     assert!(message(twice.map(drop)).contains("twice"));
     assert!(Updater::<_, f32>::new(Sgd { learning_rate: -1.0, ..Sgd::default() }, vec![]).is_err());
     let huge = ParameterSpec::new("huge", usize::MAX, 2, Some(Storage::Dense));

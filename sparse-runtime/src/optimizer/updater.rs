@@ -2,14 +2,15 @@
 
 use super::accumulator::RowAccumulator;
 use super::error::OptimizerError;
+use super::memory::{Memory, Weights};
 use super::rows::{IdleOf, RowUpdater, StateOf, StepOf, UpdateKind};
 use super::spec::ParameterSpec;
 use crate::error::Result;
 use crate::model::Model;
+use crate::table::{Table, Tenant};
 use sparse_core::element::Float;
 use sparse_core::storage::Storage;
 use sparse_core::update_rules::{Idle, IdleHistory, IdleMap, LazyUpdate, Step, UpdateRule};
-use std::marker::PhantomData;
 
 /// Runs of equal idle maps after which tables are flushed and the history starts afresh: some 80 MB.
 const MAX_RUNS: usize = 1 << 20;
@@ -37,9 +38,11 @@ pub struct Updater<R: UpdateRule, T: Float> {
     resolved: f64,
     pub(super) clock: u64,
     pub(super) groups: Vec<Group<StepOf<R, T>, IdleOf<R, T>>>,
-    pub(super) parameters: Vec<Table<T::Accumulator, StateOf<R, T>>>,
+    pub(super) parameters: Vec<Record<T::Accumulator, StateOf<R, T>>>,
     pub(super) max_runs: usize,
     records_outputs: bool,
+    /// Names this updater and its copies in the tables that their states lie in.
+    pub(super) tenant: Tenant,
 }
 
 /// The parameters with one weight-decay scale: they have one resolved step and one idle history.
@@ -57,13 +60,16 @@ pub(super) struct Group<S, M> {
 
 /// What the updater keeps for one parameter.
 #[derive(Clone, Debug)]
-pub(super) struct Table<T, S> {
+pub(super) struct Record<T, S> {
     pub(super) spec: ParameterSpec,
     pub(super) size: usize,
     pub(super) group: usize,
     /// Rows are caught up later: mode `Exact` and a row_sparse gradient.
     pub(super) lazy: bool,
+    /// One a weight where the rule uses them and they do not lie in the parameter's table.
     pub(super) states: Vec<S>,
+    /// Whether they do.
+    pub(super) beside: bool,
     /// See `RowUpdater::last`. Empty is as good as all 0: the pages are asked for when rows are.
     pub(super) last: Vec<u32>,
     /// Of a lazy table: the step that `last == 0` stands for, at most `MAX_STEPS` ago whenever rows are lent.
@@ -121,11 +127,12 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
                 groups.len() - 1
             });
             groups[group].lazy |= lazy;
-            tables.push(Table {
+            tables.push(Record {
                 size,
                 group,
                 lazy,
                 states: Vec::new(),
+                beside: false,
                 last: Vec::new(),
                 base: 0,
                 sums: RowAccumulator::new(spec.n_rows, spec.row_size),
@@ -143,6 +150,7 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
             parameters: tables,
             max_runs: MAX_RUNS,
             records_outputs: true,
+            tenant: Tenant::default(),
         };
         updater.prepare();
         Ok(updater)
@@ -203,14 +211,31 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
         self.records_outputs = records;
     }
 
-    /// The state of a parameter: one block a value, row major; empty where the rule keeps none. Up to date
-    /// after [`flush`](Self::flush).
+    /// The states of a parameter, one a value, row major; nothing where the rule keeps none or none was needed yet. Up to
+    /// date after [`flush`](Self::flush). O(values).
     ///
     /// # Errors
     ///
     /// No such parameter.
-    pub fn states(&self, parameter: usize) -> Result<&[StateOf<R, T>]> {
-        Ok(&self.table(parameter)?.states)
+    pub fn states(&self, parameter: usize, table: &Table<T>) -> Result<Vec<StateOf<R, T>>> {
+        let record = self.record(parameter)?;
+        Ok(match record.beside {
+            true => table.states_of(&self.tenant),
+            false => record.states.clone(),
+        })
+    }
+
+    /// The states of a parameter that is lent as a slice of values, as [`states`](Self::states).
+    ///
+    /// # Errors
+    ///
+    /// No such parameter; one whose states lie in its table.
+    pub fn states_apart(&self, parameter: usize) -> Result<&[StateOf<R, T>]> {
+        let record = self.record(parameter)?;
+        match record.beside {
+            true => Err(self.states_in_table(parameter)),
+            false => Ok(&record.states),
+        }
     }
 
     /// Starts a step.
@@ -260,6 +285,18 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
         !group.active && !group.idle.changes() && group.step.gradient_factor().is_some()
     }
 
+    /// True where the states of a parameter are to lie beside its weights: they are lent as a table, and the rule has
+    /// state. Then [`rows_of`](Self::rows_of) gives [`Beside`](super::Beside) handles.
+    #[inline]
+    pub fn is_beside(&self, parameter: usize, weights: &Weights<'_, T>) -> bool {
+        let Some(record) = self.parameters.get(parameter) else {
+            return false;
+        };
+        matches!(weights, Weights::Table(_))
+            && record.spec.gradient == Some(Storage::RowSparse)
+            && self.groups[record.group].step.uses_state()
+    }
+
     /// The rows of a parameter during this step. O(1), but for the first call and for a flush after 2²⁰
     /// changes of the learning rate.
     ///
@@ -270,9 +307,9 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
     pub fn rows<'a>(
         &'a mut self,
         parameter: usize,
-        values: &'a mut [T],
+        weights: impl Into<Weights<'a, T>>,
     ) -> Result<RowUpdater<'a, R, T>> {
-        self.rows_as(parameter, values)
+        self.rows_as(parameter, weights)
     }
 
     /// [`rows`](Self::rows) as a `K`, with the same bounds on it as in [`rows_of`](Self::rows_of): the way of a step
@@ -280,50 +317,54 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
     ///
     /// # Errors
     ///
-    /// As [`rows`](Self::rows); `Plain` for a parameter that is not.
+    /// As [`rows`](Self::rows); `Plain` or `Beside` for a parameter that is not.
     #[inline(always)]
     pub fn rows_as<'a, K: UpdateKind>(
         &'a mut self,
         parameter: usize,
-        values: &'a mut [T],
+        weights: impl Into<Weights<'a, T>>,
     ) -> Result<RowUpdater<'a, R, T, K>> {
-        self.check_kind::<K>(parameter, values.len())?;
-        self.ready(parameter, values);
-        let table = &mut self.parameters[parameter];
-        let group = &self.groups[table.group];
-        Ok(lend(table, group, values, self.clock, self.mode))
+        let mut weights = weights.into();
+        self.check_kind::<K>(parameter, &weights)?;
+        self.ready::<K>(parameter, &mut weights);
+        let record = &mut self.parameters[parameter];
+        let group = &self.groups[record.group];
+        Ok(lend(record, group, weights, &self.tenant, self.clock, self.mode))
     }
 
     /// The rows of several parameters at once. `K` is [`General`](super::General), or [`Plain`](super::Plain) where
-    /// [`is_plain`](Self::is_plain) says so of each; the macro `with_rows!` chooses.
+    /// [`is_plain`](Self::is_plain) says so of each, or [`Beside`](super::Beside) where [`is_beside`](Self::is_beside)
+    /// does; the macro `with_rows!` chooses.
     ///
     /// # Errors
     ///
-    /// As [`rows`](Self::rows); a parameter named twice; `Plain` for one that is not.
+    /// As [`rows`](Self::rows); a parameter named twice; `Plain` or `Beside` for one that is not.
     #[inline]
     pub fn rows_of<'a, K: UpdateKind, const N: usize>(
         &'a mut self,
-        parameters: [(usize, &'a mut [T]); N],
+        parameters: [(usize, impl Into<Weights<'a, T>>); N],
     ) -> Result<[RowUpdater<'a, R, T, K>; N]> {
+        let parameters: [(usize, Weights<'a, T>); N] =
+            parameters.map(|(index, weights)| (index, weights.into()));
         let indices = std::array::from_fn(|i| parameters[i].0);
-        for (index, values) in &parameters {
-            self.check_kind::<K>(*index, values.len())?;
+        for (index, weights) in &parameters {
+            self.check_kind::<K>(*index, weights)?;
         }
-        let mut lent: [Option<&'a mut [T]>; N] = parameters.map(|(_, values)| Some(values));
-        for (&index, values) in indices.iter().zip(&mut lent) {
-            if let Some(values) = values {
-                self.ready(index, values);
+        let mut lent: [Option<Weights<'a, T>>; N] = parameters.map(|(_, weights)| Some(weights));
+        for (&index, weights) in indices.iter().zip(&mut lent) {
+            if let Some(weights) = weights {
+                self.ready::<K>(index, weights);
             }
         }
-        let (groups, clock, mode) = (&self.groups, self.clock, self.mode);
-        let Ok(tables) = self.parameters.get_disjoint_mut(indices) else {
+        let (groups, tenant, clock, mode) = (&self.groups, &self.tenant, self.clock, self.mode);
+        let Ok(records) = self.parameters.get_disjoint_mut(indices) else {
             return Err(OptimizerError::Repeated { indices: indices.to_vec() }.into());
         };
         let mut lent = lent.into_iter();
-        Ok(tables.map(|table| {
-            // There is one for each table.
-            let values = lent.next().flatten().unwrap_or_default();
-            lend(table, &groups[table.group], values, clock, mode)
+        Ok(records.map(|record| {
+            // There is one for each record.
+            let weights = lent.next().flatten().unwrap_or(Weights::Values(&mut []));
+            lend(record, &groups[record.group], weights, tenant, clock, mode)
         }))
     }
 
@@ -351,66 +392,108 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
                     // Idle steps have changed nothing so far.
                     table.base = table.base.max(self.clock);
                 }
-                if group.step.uses_state() && table.states.is_empty() {
-                    table.states = vec![Default::default(); table.size];
-                }
             }
         }
     }
 
-    /// Readies a table whose rows are about to be lent: `last` where it is needed, a flush where one is due.
+    /// Readies a record whose rows are about to be lent as a `K`: `last` where it is needed, a flush where one is due, the
+    /// states where `K` looks for them.
     #[inline]
-    fn ready(&mut self, parameter: usize, values: &mut [T]) {
-        let table = &self.parameters[parameter];
-        let group = &self.groups[table.group];
+    pub(super) fn ready<K: UpdateKind>(&mut self, parameter: usize, weights: &mut Weights<'_, T>) {
+        let record = &self.parameters[parameter];
+        let group = &self.groups[record.group];
+        if !K::PLAIN {
+            let moves = match K::BESIDE {
+                true => !record.beside,
+                false => record.beside || (record.states.is_empty() && group.step.uses_state()),
+            };
+            if moves {
+                self.move_states(K::BESIDE, parameter, weights);
+            }
+        }
+        let record = &self.parameters[parameter];
+        let group = &self.groups[record.group];
         let needed = match self.mode {
-            LazyUpdate::Exact => table.lazy && group.active,
+            LazyUpdate::Exact => record.lazy && group.active,
             LazyUpdate::Touched => false,
             LazyUpdate::Dense => group.idle.changes(),
         };
         if needed {
             // A table flushed lately is not flushed again because another one keeps the history long.
-            let waits = self.clock.saturating_sub(table.base);
-            let due = table.lazy
+            let waits = self.clock.saturating_sub(record.base);
+            let due = record.lazy
                 && (waits >= MAX_STEPS
                     || group.history.n_runs() > self.max_runs
                         && waits as usize > self.max_runs / 2);
-            if due || table.last.is_empty() {
-                self.make_ready(parameter, values, due);
+            if due || record.last.is_empty() {
+                self.make_ready(parameter, weights, due);
             }
         }
     }
 
     #[cold]
-    fn make_ready(&mut self, parameter: usize, values: &mut [T], due: bool) {
-        let table = &mut self.parameters[parameter];
-        if table.last.is_empty() {
-            table.last = vec![0; table.spec.n_rows];
+    fn make_ready(&mut self, parameter: usize, weights: &mut Weights<'_, T>, due: bool) {
+        let record = &mut self.parameters[parameter];
+        if record.last.is_empty() {
+            record.last = vec![0; record.spec.n_rows];
         }
         if due {
             // The lengths were checked before.
-            let _ = self.flush(parameter, values);
+            let _ = self.flush(parameter, weights.reborrow());
+        }
+    }
+
+    /// Brings the states to where they are looked for, zeros where there are none yet. O(values).
+    #[cold]
+    #[inline(never)]
+    fn move_states(&mut self, beside: bool, parameter: usize, weights: &mut Weights<'_, T>) {
+        let record = &mut self.parameters[parameter];
+        match weights {
+            Weights::Table(table) if beside => {
+                table.blocks::<StateOf<R, T>>(&self.tenant);
+                table.set_states(&self.tenant, &std::mem::take(&mut record.states));
+            }
+            Weights::Table(table) if record.beside => {
+                record.states = table.states_of(&self.tenant);
+                table.forget(&self.tenant);
+            }
+            _ => {}
+        }
+        record.beside = beside;
+        let uses_state = self.groups[record.group].step.uses_state();
+        if !beside && record.states.is_empty() && uses_state {
+            record.states = vec![Default::default(); record.size];
         }
     }
 
     #[inline(always)]
-    fn check_kind<K: UpdateKind>(&self, parameter: usize, n_values: usize) -> Result<()> {
-        self.check(parameter, n_values)?;
-        if K::PLAIN && !self.is_plain(parameter) {
-            return Err(self.not_plain(parameter));
+    fn check_kind<K: UpdateKind>(&self, parameter: usize, weights: &Weights<'_, T>) -> Result<()> {
+        self.check(parameter, weights)?;
+        if K::PLAIN && !self.is_plain(parameter) || K::BESIDE && !self.is_beside(parameter, weights)
+        {
+            return Err(self.not_of_kind::<K>(parameter));
         }
         Ok(())
     }
 
     #[inline]
-    pub(super) fn check(&self, parameter: usize, n_values: usize) -> Result<()> {
+    pub(super) fn check(&self, parameter: usize, weights: &Weights<'_, T>) -> Result<()> {
         match self.parameters.get(parameter) {
-            Some(table) if table.size == n_values && table.spec.gradient.is_some() => Ok(()),
-            _ => Err(self.refusal(parameter, n_values)),
+            Some(record)
+                if record.size == weights.len()
+                    && record.spec.gradient.is_some()
+                    && !(record.beside && matches!(weights, Weights::Values(_))) =>
+            {
+                Ok(())
+            }
+            _ => Err(self.refusal(parameter, weights.len())),
         }
     }
 
-    pub(super) fn table(&self, parameter: usize) -> Result<&Table<T::Accumulator, StateOf<R, T>>> {
+    pub(super) fn record(
+        &self,
+        parameter: usize,
+    ) -> Result<&Record<T::Accumulator, StateOf<R, T>>> {
         match self.parameters.get(parameter) {
             Some(table) => Ok(table),
             None => Err(self.refusal(parameter, 0)),
@@ -428,8 +511,15 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
             Some(table) if table.spec.gradient.is_none() => {
                 OptimizerError::Frozen { parameter: table.spec.name.to_string() }.into()
             }
-            Some(_) => self.wrong_count(parameter, n_values),
+            Some(table) if table.size != n_values => self.wrong_count(parameter, n_values),
+            Some(_) => self.states_in_table(parameter),
         }
+    }
+
+    #[cold]
+    pub(super) fn states_in_table(&self, parameter: usize) -> crate::Error {
+        let parameter = self.parameters[parameter].spec.name.to_string();
+        OptimizerError::StatesInTable { parameter }.into()
     }
 
     #[cold]
@@ -444,12 +534,12 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
     }
 
     #[cold]
-    fn not_plain(&self, parameter: usize) -> crate::Error {
-        OptimizerError::NotPlain {
-            parameter: self.parameters[parameter].spec.name.to_string(),
-            rule: R::NAME,
+    fn not_of_kind<K: UpdateKind>(&self, parameter: usize) -> crate::Error {
+        let parameter = self.parameters[parameter].spec.name.to_string();
+        match K::PLAIN {
+            true => OptimizerError::NotPlain { parameter, rule: R::NAME }.into(),
+            false => OptimizerError::NotBeside { parameter, rule: R::NAME }.into(),
         }
-        .into()
     }
 
     fn check_finished(&mut self) -> Result<()> {
@@ -464,38 +554,37 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
     }
 }
 
-/// The handle of a table whose values were checked and which is ready.
+/// The handle of a record whose weights were checked and which is ready.
 #[inline(always)]
-fn lend<'a, R: UpdateRule, T: Float, K: UpdateKind>(
-    table: &'a mut Table<T::Accumulator, StateOf<R, T>>,
+pub(super) fn lend<'a, R: UpdateRule, T: Float, K: UpdateKind>(
+    record: &'a mut Record<T::Accumulator, StateOf<R, T>>,
     group: &'a Group<StepOf<R, T>, IdleOf<R, T>>,
-    values: &'a mut [T],
+    weights: Weights<'a, T>,
+    tenant: &Tenant,
     clock: u64,
     mode: LazyUpdate,
 ) -> RowUpdater<'a, R, T, K> {
-    let settles = table.lazy && group.active;
+    let settles = record.lazy && group.active;
     // Fits: `ready` has flushed a table whose base is further away.
-    let now = if settles { (clock - table.base.min(clock)) as u32 } else { 0 };
+    let now = if settles { (clock - record.base.min(clock)) as u32 } else { 0 };
     let sweeps = mode == LazyUpdate::Dense
-        && table.spec.gradient == Some(Storage::RowSparse)
+        && record.spec.gradient == Some(Storage::RowSparse)
         && group.idle.changes();
-    let last = if settles || sweeps { &mut table.last[..] } else { &mut [] };
+    let last = if settles || sweeps { &mut record.last[..] } else { &mut [] };
+    let memory = Memory::of(weights, &mut record.states, record.spec.row_size, tenant);
     RowUpdater {
-        values,
-        states: &mut table.states,
+        memory,
         last,
-        sums: &mut table.sums,
-        finished: &mut table.finished,
+        sums: &mut record.sums,
+        finished: &mut record.finished,
         history: &group.history,
         step: group.step,
         factor: group.step.gradient_factor().unwrap_or(T::zero().widen()),
-        n_rows: table.spec.n_rows,
-        row_size: table.spec.row_size,
-        base: table.base,
+        n_rows: record.spec.n_rows,
+        base: record.base,
         now,
         mark: now + 1,
         settles,
         sweeps,
-        kind: PhantomData,
     }
 }

@@ -81,7 +81,7 @@ impl CheckpointMetadata {
             .zip(checksums)
             .map(|((parameter, info), &checksum)| {
                 let start = offset;
-                offset += size_of_val(parameter.values) as u64;
+                offset += size_of_val(parameter.values()) as u64;
                 SavedParameter {
                     name: info.name.to_owned(),
                     storage: info.storage,

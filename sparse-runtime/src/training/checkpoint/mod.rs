@@ -52,13 +52,13 @@ pub fn save<M: Model>(model: &M, path: impl AsRef<Path>) -> Result<()> {
     let path = path.as_ref();
     let parameters = model.parameters();
     let checksums: Vec<u64> =
-        parameters.iter().map(|parameter| Checksum::of(parameter.values)).collect();
+        parameters.iter().map(|parameter| Checksum::of(parameter.values())).collect();
     let header = CheckpointMetadata::of_model(model, &checksums).header(path)?;
     replace_file(path, |writer| {
         writer.write_all(&(header.len() as u64).to_le_bytes())?;
         writer.write_all(&header)?;
         for parameter in &parameters {
-            encode(parameter.values, |bytes| writer.write_all(bytes))?;
+            encode(parameter.values(), |bytes| writer.write_all(bytes))?;
         }
         Ok(())
     })
@@ -99,11 +99,11 @@ pub fn load<M: Model>(model: &mut M, path: impl AsRef<Path>) -> Result<Checkpoin
             .into());
         }
     }
-    for parameter in model.parameters_mut() {
+    for mut parameter in model.parameters_mut() {
         let Some(saved) = metadata.parameter(parameter.name) else {
             continue; // `check` has refused a file without it
         };
-        let mut values = parameter.values.iter_mut();
+        let mut values = parameter.values_mut().iter_mut();
         read_values(
             &mut reader,
             start + saved.offset,

@@ -1,0 +1,132 @@
+//! Rows of weights, each with the state of an update rule beside it.
+
+use super::aligned::Aligned;
+use std::ops::Range;
+use std::sync::{Arc, Weak};
+
+/// Who keeps state beside the weights: one an updater, shared by its copies.
+pub(crate) type Tenant = Arc<()>;
+
+/// Where things lie in a row of blocks, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Layout {
+    /// Of the first state; the first weight is at 0.
+    pub(crate) states: usize,
+    /// From one row to the next.
+    pub(crate) stride: usize,
+}
+
+impl Layout {
+    /// Of rows of `row_size` weights `T`, each with a state `S`.
+    ///
+    /// A row is a power of two of bytes where that costs at most a third more, so that it lies in as few cache lines as it
+    /// can.
+    #[inline(always)]
+    pub(crate) const fn of<T, S>(row_size: usize) -> Layout {
+        let states = (row_size * size_of::<T>()).next_multiple_of(align_of::<S>());
+        let used = states + row_size * size_of::<S>();
+        let power = used.next_power_of_two();
+        let unit =
+            if align_of::<S>() > align_of::<T>() { align_of::<S>() } else { align_of::<T>() };
+        let stride = if 3 * power <= 4 * used { power } else { used.next_multiple_of(unit) };
+        Layout { states, stride }
+    }
+}
+
+/// The rows, and whose state lies in them.
+///
+/// Invariant: `memory` has room for `n_rows` strides, rounded up.
+#[derive(Clone, Debug)]
+pub(super) struct Blocks {
+    memory: Aligned<u64>,
+    layout: Layout,
+    tenant: Weak<()>,
+}
+
+impl Blocks {
+    /// Zeros, of which nothing is mapped yet. The caller has seen that `n_rows` strides can be addressed.
+    pub(super) fn new(n_rows: usize, layout: Layout, tenant: &Tenant) -> Self {
+        let bytes = n_rows.saturating_mul(layout.stride);
+        let memory = Aligned::new(0u64, bytes.div_ceil(size_of::<u64>()));
+        Blocks { memory, layout, tenant: Arc::downgrade(tenant) }
+    }
+
+    #[inline(always)]
+    pub(super) fn belong_to(&self, tenant: &Tenant) -> bool {
+        std::ptr::eq(self.tenant.as_ptr(), Arc::as_ptr(tenant))
+    }
+
+    /// False once the updater and its copies are gone.
+    pub(super) fn are_wanted(&self) -> bool {
+        self.tenant.strong_count() > 0
+    }
+
+    pub(super) fn layout(&self) -> Layout {
+        self.layout
+    }
+
+    #[inline(always)]
+    pub(super) fn as_mut_ptr(&mut self) -> *mut u8 {
+        self.memory.as_mut_ptr().cast()
+    }
+
+    /// Whether every bit of some rows is zero. (A weight of -0 is not.)
+    pub(super) fn are_zero(&self, rows: Range<usize>) -> bool {
+        let Range { start, end } = rows;
+        let words = start * self.layout.stride / 8..(end * self.layout.stride).div_ceil(8);
+        self.memory[words].iter().all(|word| *word == 0)
+    }
+
+    /// The weights of a row.
+    pub(super) fn row<T: Copy>(&self, row: usize, row_size: usize) -> &[T] {
+        self.part(row * self.layout.stride, row_size)
+    }
+
+    /// The weights of a row, to be written.
+    pub(super) fn row_mut<T: Copy>(&mut self, row: usize, row_size: usize) -> &mut [T] {
+        self.part_mut(row * self.layout.stride, row_size)
+    }
+
+    /// The states of a row, to be written.
+    pub(super) fn states_mut<S: Copy>(&mut self, row: usize, row_size: usize) -> &mut [S] {
+        self.part_mut(row * self.layout.stride + self.layout.states, row_size)
+    }
+
+    /// The states of a row.
+    pub(super) fn states<S: Copy>(&self, row: usize, row_size: usize) -> &[S] {
+        self.part(row * self.layout.stride + self.layout.states, row_size)
+    }
+
+    fn part<V: Copy>(&self, start: usize, len: usize) -> &[V] {
+        let bytes = size_of_val(&self.memory[..]);
+        assert!(start + len * size_of::<V>() <= bytes, "byte {start} of a table of blocks");
+        let memory = self.memory.as_ptr().cast::<u8>();
+        // SAFETY: inside `memory` (checked above), which is aligned to a line, strides and parts to `V`; `V` is a float or
+        // an array of them, for which all bits are valid; borrowed as `self` is.
+        unsafe { std::slice::from_raw_parts(memory.add(start).cast(), len) }
+    }
+
+    fn part_mut<V: Copy>(&mut self, start: usize, len: usize) -> &mut [V] {
+        let bytes = size_of_val(&self.memory[..]);
+        assert!(start + len * size_of::<V>() <= bytes, "byte {start} of a table of blocks");
+        // SAFETY: as in `part`.
+        unsafe { std::slice::from_raw_parts_mut(self.as_mut_ptr().add(start).cast(), len) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_lie_in_few_lines() {
+        let layout = |states, stride| Layout { states, stride };
+        assert_eq!(Layout::of::<f32, [f32; 1]>(1), layout(4, 8));
+        assert_eq!(Layout::of::<f32, [f32; 2]>(1), layout(4, 16));
+        assert_eq!(Layout::of::<f32, [f32; 1]>(16), layout(64, 128));
+        assert_eq!(Layout::of::<f32, [f32; 1]>(10), layout(40, 80));
+        assert_eq!(Layout::of::<f64, [f64; 2]>(1), layout(8, 32));
+        assert_eq!(Layout::of::<u16, [f32; 1]>(3), layout(8, 20));
+        assert_eq!(Layout::of::<f32, ()>(5), layout(20, 20));
+    }
+}

@@ -1,0 +1,327 @@
+//! The memory of a parameter.
+
+mod aligned;
+mod blocks;
+
+pub(crate) use aligned::Aligned;
+pub(crate) use blocks::{Layout, Tenant};
+
+use blocks::Blocks;
+use sparse_core::element::Element;
+use std::fmt;
+use std::sync::OnceLock;
+
+/// Rows that are looked at together for zeros that nobody has written.
+const ROWS_TOGETHER: usize = 1024;
+
+/// All rows of a parameter, as weights alone or with the state of an update rule beside each row.
+///
+/// A fused training step reads a weight and writes its state a moment later: where they share a cache line, that is one
+/// miss and not two. So a table has two forms. *Values* are the weights, row major. *Blocks* are rows of weights with the
+/// state of one updater beside them. The step asks for blocks and everybody else for values; whichever was written last
+/// is what counts, and the other is made from it when it is asked for, in O(values). Nobody sees a weight that is not the
+/// newest.
+///
+/// Memory that nobody has written is not mapped, in either form.
+pub struct Table<T: Element> {
+    n_rows: usize,
+    row_size: usize,
+    /// Set unless the blocks are newer.
+    values: OnceLock<Aligned<T>>,
+    /// Of the updater that was here last.
+    blocks: Option<Blocks>,
+    /// Of other updaters that are still there: their states count, their weights do not.
+    parked: Vec<Blocks>,
+    /// Whether the weights in `blocks` are the newest: then `values` is unset or equal to them.
+    blocks_count: bool,
+    /// Zeros that nobody has written: there is nothing to be copied.
+    untouched: bool,
+}
+
+impl<T: Element> Table<T> {
+    /// Zeros, of which no page is mapped. O(1).
+    ///
+    /// # Panics
+    ///
+    /// If the table cannot be addressed or had, as `Vec` does.
+    pub fn zeros(n_rows: usize, row_size: usize) -> Self {
+        Table {
+            n_rows,
+            row_size,
+            values: Aligned::new(T::default(), n_rows.saturating_mul(row_size)).into(),
+            blocks: None,
+            parked: Vec::new(),
+            blocks_count: false,
+            untouched: true,
+        }
+    }
+
+    /// The rows of a slice of values, row major; values after the last whole row are left out. O(values).
+    ///
+    /// # Panics
+    ///
+    /// If the table cannot be had, as `Vec` does.
+    pub fn from_values(row_size: usize, values: &[T]) -> Self {
+        let mut table = Table::zeros(values.len() / row_size.max(1), row_size);
+        let len = table.len();
+        table.values_mut().copy_from_slice(&values[..len]);
+        table
+    }
+
+    /// The number of rows.
+    #[inline(always)]
+    pub fn n_rows(&self) -> usize {
+        self.n_rows
+    }
+
+    /// The elements of a row.
+    #[inline(always)]
+    pub fn row_size(&self) -> usize {
+        self.row_size
+    }
+
+    /// The number of weights.
+    #[inline(always)]
+    pub fn len(&self) -> usize {
+        self.n_rows * self.row_size
+    }
+
+    /// True of a table without weights.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The weights, row major. O(1), after a step that wrote blocks O(values).
+    #[inline]
+    pub fn values(&self) -> &[T] {
+        self.values.get_or_init(|| self.gather())
+    }
+
+    /// The weights, row major, to be written. As [`values`](Self::values).
+    pub fn values_mut(&mut self) -> &mut [T] {
+        self.untouched = false;
+        self.values();
+        self.blocks_count = false;
+        self.values.get_mut().map_or(&mut [], |values| &mut values[..])
+    }
+
+    /// The weights of one row, whatever the form: O(row).
+    ///
+    /// # Panics
+    ///
+    /// If there is no such row.
+    pub fn row(&self, row: usize) -> &[T] {
+        assert!(row < self.n_rows, "row {row} of {}", self.n_rows);
+        match (&self.blocks, self.values.get()) {
+            (Some(blocks), None) => blocks.row(row, self.row_size),
+            _ => &self.values()[row * self.row_size..(row + 1) * self.row_size],
+        }
+    }
+
+    /// The weights from the blocks.
+    #[cold]
+    fn gather(&self) -> Aligned<T> {
+        let mut values = Aligned::new(T::default(), self.len());
+        if let (Some(blocks), true) = (&self.blocks, self.row_size > 0) {
+            for first in (0..self.n_rows).step_by(ROWS_TOGETHER) {
+                let rows = first..self.n_rows.min(first + ROWS_TOGETHER);
+                // What nobody has written stays unmapped.
+                if blocks.are_zero(rows.clone()) {
+                    continue;
+                }
+                let weights = &mut values[rows.start * self.row_size..rows.end * self.row_size];
+                for (row, weights) in rows.zip(weights.chunks_exact_mut(self.row_size)) {
+                    weights.copy_from_slice(blocks.row(row, self.row_size));
+                }
+            }
+        }
+        values
+    }
+
+    /// The rows as blocks with the tenant's states, zero at first. O(1), after a change of form or tenant O(values).
+    #[inline(always)]
+    pub(crate) fn blocks<S: Copy>(&mut self, tenant: &Tenant) -> *mut u8 {
+        let ready = self.blocks_count
+            && self.values.get().is_none()
+            && self.blocks.as_ref().is_some_and(|blocks| blocks.belong_to(tenant));
+        if !ready {
+            self.make_blocks(Layout::of::<T, S>(self.row_size), tenant);
+        }
+        self.blocks.as_mut().map_or(std::ptr::null_mut(), Blocks::as_mut_ptr)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn make_blocks(&mut self, layout: Layout, tenant: &Tenant) {
+        let is_here = |blocks: &Blocks| blocks.belong_to(tenant) && blocks.layout() == layout;
+        if !self.blocks.as_ref().is_some_and(is_here) {
+            self.values();
+            self.blocks_count = false;
+            self.parked.extend(self.blocks.take());
+            self.parked.retain(Blocks::are_wanted);
+            let known = self.parked.iter().position(is_here);
+            self.blocks = Some(match known {
+                Some(position) => self.parked.swap_remove(position),
+                None => Blocks::new(self.n_rows, layout, tenant),
+            });
+        }
+        let values = self.values.take();
+        if let (Some(values), Some(blocks), false) = (values, &mut self.blocks, self.blocks_count)
+            && self.row_size > 0
+            && !self.untouched
+        {
+            for (row, newest) in values.chunks_exact(self.row_size).enumerate() {
+                blocks.row_mut(row, self.row_size).copy_from_slice(newest);
+            }
+        }
+        self.blocks_count = true;
+        self.untouched = false;
+    }
+
+    /// Forgets the states that an updater keeps here.
+    pub(crate) fn forget(&mut self, tenant: &Tenant) {
+        if self.blocks.as_ref().is_some_and(|blocks| blocks.belong_to(tenant)) {
+            self.values();
+            self.blocks_count = false;
+            self.blocks = None;
+        }
+        self.parked.retain(|blocks| !blocks.belong_to(tenant));
+    }
+
+    /// The states that an updater keeps here, row major; nothing where it keeps none. O(values).
+    pub(crate) fn states_of<S: Copy>(&self, tenant: &Tenant) -> Vec<S> {
+        let rows = self.blocks_of(tenant).into_iter().flat_map(|blocks| {
+            (0..self.n_rows).flat_map(|row| blocks.states(row, self.row_size).iter().copied())
+        });
+        rows.collect()
+    }
+
+    /// Replaces the states that an updater keeps here, row major. Nothing where it keeps none. O(states given).
+    pub(crate) fn set_states<S: Copy>(&mut self, tenant: &Tenant, states: &[S]) {
+        let blocks = self.blocks.iter_mut().chain(&mut self.parked);
+        let mine = blocks.into_iter().find(|blocks| blocks.belong_to(tenant));
+        if let Some(blocks) = mine.filter(|_| self.row_size > 0) {
+            for (row, states) in states.chunks_exact(self.row_size).enumerate().take(self.n_rows) {
+                blocks.states_mut(row, self.row_size).copy_from_slice(states);
+            }
+        }
+    }
+
+    fn blocks_of(&self, tenant: &Tenant) -> Option<&Blocks> {
+        self.blocks.iter().chain(&self.parked).find(|blocks| blocks.belong_to(tenant))
+    }
+}
+
+impl<T: Element> Clone for Table<T> {
+    fn clone(&self) -> Self {
+        Table {
+            n_rows: self.n_rows,
+            row_size: self.row_size,
+            values: self.values.clone(),
+            blocks: self.blocks.clone(),
+            parked: self.parked.clone(),
+            blocks_count: self.blocks_count,
+            untouched: self.untouched,
+        }
+    }
+}
+
+/// The extents.
+impl<T: Element> fmt::Debug for Table<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Table [{}, {}]", self.n_rows, self.row_size)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    type State = [f32; 2];
+
+    fn counting(n_rows: usize, row_size: usize) -> Table<f32> {
+        let values: Vec<f32> = (0..n_rows * row_size).map(|i| i as f32).collect();
+        Table::from_values(row_size, &values)
+    }
+
+    /// Adds to the first weight of a row and sets its state, as a step would.
+    fn write(table: &mut Table<f32>, tenant: &Tenant, row: usize, change: f32, state: State) {
+        assert!(row < table.n_rows());
+        let layout = Layout::of::<f32, State>(table.row_size());
+        let base = table.blocks::<State>(tenant);
+        // SAFETY: the row is one of the table's, the layout that of its blocks.
+        unsafe {
+            *base.add(row * layout.stride).cast::<f32>() += change;
+            *base.add(row * layout.stride + layout.states).cast::<State>() = state;
+        }
+    }
+
+    #[test]
+    fn whatever_was_written_last_counts() {
+        for row_size in [1, 3] {
+            let tenant = Tenant::default();
+            let mut table = counting(4, row_size);
+            assert!(table.states_of::<State>(&tenant).is_empty());
+            write(&mut table, &tenant, 2, 0.5, [7.0, 8.0]);
+            let second = (2 * row_size) as f32;
+            assert_eq!(table.row(2)[0], second + 0.5);
+            assert_eq!(table.values()[2 * row_size], second + 0.5);
+            assert_eq!(table.row(3)[0], (3 * row_size) as f32);
+            table.values_mut()[2 * row_size] = 100.0;
+            write(&mut table, &tenant, 2, 1.0, [7.0, 9.0]);
+            assert_eq!(table.values()[2 * row_size], 101.0);
+            let states: Vec<State> = table.states_of(&tenant);
+            assert_eq!(states.len(), 4 * row_size);
+            assert_eq!((states[0], states[2 * row_size]), ([0.0; 2], [7.0, 9.0]));
+            let copy = table.clone();
+            assert_eq!(copy.values(), table.values());
+            assert_eq!(copy.states_of::<State>(&tenant), states);
+        }
+    }
+
+    #[test]
+    fn two_updaters_keep_their_own_states() {
+        let (first, second) = (Tenant::default(), Tenant::default());
+        let mut table = counting(3, 1);
+        write(&mut table, &first, 0, 1.0, [1.0, 1.0]);
+        write(&mut table, &second, 0, 1.0, [2.0, 2.0]);
+        assert_eq!(table.values(), [2.0, 1.0, 2.0]);
+        write(&mut table, &first, 1, 1.0, [3.0, 3.0]);
+        assert_eq!(table.values(), [2.0, 2.0, 2.0]);
+        assert_eq!(table.states_of::<State>(&first), [[1.0, 1.0], [3.0, 3.0], [0.0, 0.0]]);
+        assert_eq!(table.states_of::<State>(&second), [[2.0, 2.0], [0.0, 0.0], [0.0, 0.0]]);
+        drop(second);
+        let third = Tenant::default();
+        write(&mut table, &third, 2, 1.0, [4.0, 4.0]);
+        assert_eq!(table.parked.len(), 1);
+        assert_eq!(table.values(), [2.0, 2.0, 3.0]);
+    }
+
+    #[test]
+    fn tables_without_elements() {
+        let tenant = Tenant::default();
+        for (n_rows, row_size) in [(0, 3), (3, 0)] {
+            let mut table = Table::<f32>::zeros(n_rows, row_size);
+            table.blocks::<State>(&tenant);
+            assert!(table.is_empty() && table.values().is_empty() && table.values_mut().is_empty());
+            assert!(table.states_of::<State>(&tenant).is_empty());
+        }
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn blocks_of_zeros_do_not_touch_their_memory() {
+        let resident_pages = || -> usize {
+            let statm = std::fs::read_to_string("/proc/self/statm").unwrap();
+            statm.split_whitespace().nth(1).unwrap().parse().unwrap()
+        };
+        let before = resident_pages();
+        let tenant = Tenant::default();
+        let mut table = Table::zeros(1 << 27, 1);
+        write(&mut table, &tenant, 1 << 26, 1.0, [1.0, 1.0]);
+        let touched = resident_pages().saturating_sub(before);
+        // An eighth of the blocks' 2¹⁹ pages of 4 KiB, for what other tests do meanwhile.
+        assert!(touched < 1 << 16, "{touched} pages became resident");
+        assert_eq!(table.row(1 << 26), [1.0]);
+    }
+}
