@@ -152,7 +152,11 @@ pub fn checkpoint(bytes: &[u8]) -> bool {
 /// The bits of every weight.
 fn values(model: &Small) -> Vec<u32> {
     let parameters = model.parameters();
-    parameters.iter().flat_map(|parameter| parameter.values()).map(|value| value.to_bits()).collect()
+    parameters
+        .iter()
+        .flat_map(|parameter| parameter.values())
+        .map(|value| value.to_bits())
+        .collect()
 }
 
 /// A matrix that was read is canonical, and its values are numbers.

@@ -9,7 +9,7 @@ pub(crate) use blocks::{Layout, Tenant};
 use blocks::Blocks;
 use sparse_core::element::Element;
 use std::fmt;
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// Rows that are looked at together for zeros that nobody has written.
 const ROWS_TOGETHER: usize = 1024;
@@ -28,6 +28,8 @@ pub struct Table<T: Element> {
     row_size: usize,
     /// Set unless the blocks are newer.
     values: OnceLock<Aligned<T>>,
+    /// The memory of `values` while the blocks are newer, so that who alternates between the forms allocates nothing.
+    spare: Mutex<Option<Aligned<T>>>,
     /// Of the updater that was here last.
     blocks: Option<Blocks>,
     /// Of other updaters that are still there: their states count, their weights do not.
@@ -49,6 +51,7 @@ impl<T: Element> Table<T> {
             n_rows,
             row_size,
             values: Aligned::new(T::default(), n_rows.saturating_mul(row_size)).into(),
+            spare: Mutex::default(),
             blocks: None,
             parked: Vec::new(),
             blocks_count: false,
@@ -121,12 +124,14 @@ impl<T: Element> Table<T> {
     /// The weights from the blocks.
     #[cold]
     fn gather(&self) -> Aligned<T> {
-        let mut values = Aligned::new(T::default(), self.len());
+        let spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let is_new = spare.is_none();
+        let mut values = spare.unwrap_or_else(|| Aligned::new(T::default(), self.len()));
         if let (Some(blocks), true) = (&self.blocks, self.row_size > 0) {
             for first in (0..self.n_rows).step_by(ROWS_TOGETHER) {
                 let rows = first..self.n_rows.min(first + ROWS_TOGETHER);
                 // What nobody has written stays unmapped.
-                if blocks.are_zero(rows.clone()) {
+                if is_new && blocks.are_zero(rows.clone()) {
                     continue;
                 }
                 let weights = &mut values[rows.start * self.row_size..rows.end * self.row_size];
@@ -166,13 +171,16 @@ impl<T: Element> Table<T> {
             });
         }
         let values = self.values.take();
-        if let (Some(values), Some(blocks), false) = (values, &mut self.blocks, self.blocks_count)
+        if let (Some(values), Some(blocks), false) = (&values, &mut self.blocks, self.blocks_count)
             && self.row_size > 0
             && !self.untouched
         {
             for (row, newest) in values.chunks_exact(self.row_size).enumerate() {
                 blocks.row_mut(row, self.row_size).copy_from_slice(newest);
             }
+        }
+        if let Some(values) = values.filter(|_| !self.untouched) {
+            *self.spare.get_mut().unwrap_or_else(PoisonError::into_inner) = Some(values);
         }
         self.blocks_count = true;
         self.untouched = false;
@@ -218,6 +226,7 @@ impl<T: Element> Clone for Table<T> {
             n_rows: self.n_rows,
             row_size: self.row_size,
             values: self.values.clone(),
+            spare: Mutex::default(),
             blocks: self.blocks.clone(),
             parked: self.parked.clone(),
             blocks_count: self.blocks_count,
