@@ -32,6 +32,7 @@ pub mod __private {
     };
     pub use crate::formats::{Csr, CsrView, Dense, DenseView, RowSparse, RowSparseView};
     pub use crate::initializer::{Initializer, Seed, Stream};
+    pub use crate::interaction;
     pub use crate::kernels::{self, Context, Kernels, ScalarFunctions};
     pub use crate::linear;
     pub use crate::model::{

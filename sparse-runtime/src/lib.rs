@@ -13,6 +13,8 @@ pub mod error;
 pub mod formats;
 pub mod initializer;
 #[doc(hidden)]
+pub mod interaction;
+#[doc(hidden)]
 pub mod interpreter;
 pub mod kernels;
 mod lanes;

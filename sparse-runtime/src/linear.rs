@@ -8,7 +8,7 @@
 use crate::error::Result;
 use crate::formats::{ColumnId, ColumnIdsView, CsrView};
 use crate::model::ModelError;
-use crate::optimizer::{RowUpdater, UpdateKind, Updater};
+use crate::optimizer::{RowAccumulator, RowUpdater, UpdateKind, Updater};
 use crate::prefetch::prefetch_run;
 use crate::table::Table;
 use crate::{with_column_ids, with_rows};
@@ -79,6 +79,10 @@ pub struct Scratch<T> {
     rows: Vec<T>,
     /// The gradient with respect to the product, row by row.
     gradients: Vec<T>,
+    /// Of an interaction: two rows of factors.
+    pub(crate) factors: Vec<T>,
+    /// Of an interaction: what the rows of both parameters get from a batch.
+    pub(crate) sums: Option<RowAccumulator<T>>,
 }
 
 /// One step on a batch: returns the mean of the rows' losses.
@@ -188,7 +192,9 @@ pub(crate) const AHEAD: usize = 2;
 
 /// Whether asking ahead pays: the table is larger than a cache.
 #[inline(always)]
-fn is_large<R: UpdateRule, T: Float, K: UpdateKind>(rows: &RowUpdater<'_, R, T, K>) -> bool {
+pub(crate) fn is_large<R: UpdateRule, T: Float, K: UpdateKind>(
+    rows: &RowUpdater<'_, R, T, K>,
+) -> bool {
     const LARGE: usize = 1 << 20;
     rows.bytes() >= LARGE
 }
@@ -312,7 +318,7 @@ unsafe fn product<R: UpdateRule, T: Float, K: UpdateKind, I: ColumnId>(
 
 /// Ids and values of one row of a view.
 #[inline(always)]
-fn row_of<'a, T: Float, I: ColumnId>(
+pub(crate) fn row_of<'a, T: Float, I: ColumnId>(
     x: CsrView<'a, T>,
     ids: &'a [I],
     row: usize,
@@ -323,6 +329,6 @@ fn row_of<'a, T: Float, I: ColumnId>(
 
 /// Where the entries of one row of a view lie.
 #[inline(always)]
-fn range_of<T: Float>(x: CsrView<'_, T>, row: usize) -> Range<usize> {
+pub(crate) fn range_of<T: Float>(x: CsrView<'_, T>, row: usize) -> Range<usize> {
     x.starts()[row] as usize..x.ends()[row] as usize
 }

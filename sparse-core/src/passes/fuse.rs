@@ -18,7 +18,7 @@ pub enum Fusion {
         reason: String,
     },
     /// One loop over the rows of a csr input.
-    LinearRows(LinearRows),
+    LinearRows(Box<LinearRows>),
 }
 
 /// The parts of a fused linear step. The *space* is the shape [rows, columns] of the product.
@@ -52,6 +52,21 @@ pub struct LinearRows {
     pub reductions: Vec<(ValueId, ValueId, ValueId)>,
     /// Outputs that are the softmax of a value of the space: the output's value and its operand.
     pub softmax: Vec<(ValueId, ValueId)>,
+    /// The second-order term of a factorization machine over the same input, where the rows have one column.
+    pub interaction: Option<Interaction>,
+}
+
+/// A `pairwise_interaction` in the loop: read and updated in the same pass over the non-zeros as the product.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Interaction {
+    /// Its value, one number a row.
+    pub value: ValueId,
+    /// The parameter of factors.
+    pub factors: ValueId,
+    /// The columns of the parameter.
+    pub size: Dim,
+    /// The gradient with respect to the value: `score_gradient` or one of `backward`.
+    pub gradient: ValueId,
 }
 
 impl Fusion {
@@ -68,7 +83,7 @@ pub fn fuse(graph: &Graph) -> Fusion {
         return Fusion::None { reason: "the model says `fuse = off`".into() };
     }
     match linear_rows(graph) {
-        Ok(parts) => Fusion::LinearRows(parts),
+        Ok(parts) => Fusion::LinearRows(Box::new(parts)),
         Err(reason) => Fusion::None { reason },
     }
 }
@@ -131,13 +146,16 @@ fn linear_rows(graph: &Graph) -> Result<LinearRows, String> {
         product_gradient: score_gradient,
         reductions: Vec::new(),
         softmax: Vec::new(),
+        interaction: find_interaction(graph, input, &space)?,
     };
     let mut weight_gradient = None;
+    let mut factors_gradient = None;
     for id in graph.ids() {
         let Some(apply) = graph.apply_of(id) else {
             continue;
         };
-        if [product, loss, score_gradient].contains(&id) {
+        let is_interaction = parts.interaction.as_ref().is_some_and(|term| term.value == id);
+        if [product, loss, score_gradient].contains(&id) || is_interaction {
             continue;
         }
         let gradient_of = graph.gradients.iter().find(|(_, gradient)| *gradient == id);
@@ -150,6 +168,13 @@ fn linear_rows(graph: &Graph) -> Result<LinearRows, String> {
                     && is_backward(&apply.operands[1]) =>
             {
                 weight_gradient = Some(apply.operands[1]);
+            }
+            ("pairwise_interaction_gradient", Some((parameter, _)))
+                if parts.interaction.as_ref().is_some_and(|term| term.factors == *parameter)
+                    && apply.operands[..2] == [input, *parameter]
+                    && is_backward(&apply.operands[2]) =>
+            {
+                factors_gradient = Some(apply.operands[2]);
             }
             ("reduce_to", Some((parameter, _)))
                 if apply.operands[1] == *parameter && is_backward(&apply.operands[0]) =>
@@ -187,10 +212,19 @@ fn linear_rows(graph: &Graph) -> Result<LinearRows, String> {
             graph.label(input)
         )
     })?;
+    if let Some(term) = &mut parts.interaction {
+        term.gradient = factors_gradient.ok_or_else(|| {
+            format!(
+                "the gradient of `{}` is not that of one interaction",
+                graph.label(term.factors)
+            )
+        })?;
+    }
     if score != product && !parts.forward.contains(&score) {
         return Err("the scores are not computed from the product row by row".into());
     }
-    if parts.reductions.len() + 1 != graph.gradients.len() {
+    let by_rows = 1 + usize::from(parts.interaction.is_some());
+    if parts.reductions.len() + by_rows != graph.gradients.len() {
         return Err("a parameter's gradient is not a sum over the rows".into());
     }
     Ok(parts)
@@ -218,12 +252,42 @@ fn find_product(graph: &Graph) -> Result<ValueId, String> {
     }
 }
 
+/// The second-order term over the same input, if there is one; its gradient is filled in later.
+fn find_interaction(
+    graph: &Graph,
+    input: ValueId,
+    space: &Dims,
+) -> Result<Option<Interaction>, String> {
+    let mut terms = graph.ids().filter_map(|id| {
+        let apply = graph.apply_of(id)?;
+        (apply.operator.name == "pairwise_interaction").then_some((id, apply))
+    });
+    let Some((value, apply)) = terms.next() else {
+        return Ok(None);
+    };
+    if terms.next().is_some() {
+        return Err("the model has several interactions".into());
+    }
+    let factors = apply.operands[1];
+    let is_trained = matches!(graph.value(factors).kind, Kind::Parameter { frozen: false, .. });
+    if apply.operands[0] != input || !is_trained || space[1] != Dim::Size(1) {
+        return Err(format!(
+            "`{}` is not an interaction of the input of the product with a trained parameter",
+            graph.label(value)
+        ));
+    }
+    let size = graph.shape(factors)[1].clone();
+    Ok(Some(Interaction { value, factors, size, gradient: value }))
+}
+
 /// Whether a value is one of the loop's, forward or backward.
 fn in_space(parts: &LinearRows, id: ValueId, backward: bool) -> bool {
     if backward {
         id == parts.score_gradient || parts.backward.contains(&id)
     } else {
-        id == parts.product || parts.forward.contains(&id)
+        id == parts.product
+            || parts.interaction.as_ref().is_some_and(|term| term.value == id)
+            || parts.forward.contains(&id)
     }
 }
 
@@ -340,6 +404,21 @@ pred = add(s, b)
             panic!("fused")
         };
         assert_eq!(reason, "the label is `csr`");
+    }
+
+    #[test]
+    fn an_interaction_is_part_of_the_loop() {
+        let text =
+            LINEAR.replace("b = param", "v = param row_sparse f32 [d, 4] \"\"\nb = param").replace(
+                "pred = add(s, b)",
+                "q = pairwise_interaction(x, v)\nt = add(s, q)\npred = add(t, b)",
+            );
+        let Fusion::LinearRows(parts) = run(&format!("{text}l = logistic(pred, y)\nloss l")) else {
+            panic!("not fused")
+        };
+        let term = parts.interaction.unwrap();
+        assert_eq!((term.size, term.gradient), (Dim::Size(4), parts.score_gradient));
+        assert_eq!((parts.forward.len(), parts.reductions.len()), (2, 1));
     }
 
     #[test]

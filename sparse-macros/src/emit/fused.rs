@@ -29,7 +29,7 @@ use std::collections::BTreeSet;
 ///             if record { __out_pred[row * columns + j] = __v5; }
 ///             s[j] = __v5;
 ///         }
-///         let loss = squared_error::cpu::row(s, &label[row * columns..(row + 1) * columns]);
+///         let loss = squared_error::cpu::row(&mut s[..columns], &label[row * columns..(row + 1) * columns]);
 ///         let share = mean;
 ///         for j in 0..columns {
 ///             let __v8 = s[j] * share;
@@ -45,20 +45,7 @@ pub(super) fn linear_rows(emit: &Emit<'_>, parts: &LinearRows) -> TokenStream {
     let (input, weight) = (emit.declared(parts.input), emit.parameter_local(parts.weight));
     let position = |id: ValueId| emit.graph.parameters().position(|known| known == id);
     let weight_index = position(parts.weight);
-    let constant = match &parts.columns {
-        Dim::Size(size) => {
-            let size = *size as usize;
-            Some(quote!(#size))
-        }
-        dim => emit.constant(&dim.to_string()),
-    };
-    let width = match constant {
-        Some(size) => quote!(#rt::linear::Fixed::<{ #size }>),
-        None => {
-            let extent = emit.fixed_extent(&parts.columns);
-            quote!(#rt::linear::Runtime(#extent))
-        }
-    };
+    let width = width(emit, &parts.columns);
     let setup = setup(emit, parts);
     let row = row_function(emit, parts);
     let dense_updates = parts.reductions.iter().map(|(parameter, _, _)| {
@@ -67,6 +54,28 @@ pub(super) fn linear_rows(emit: &Emit<'_>, parts: &LinearRows) -> TokenStream {
         quote!(updater.apply_dense(#index, #local.values_mut(), __gradients.#field.values())?;)
     });
     let take_apart = take_apart(emit);
+    let step = match &parts.interaction {
+        None => quote! {
+            #rt::linear::step(
+                batch.#input, #weight_index, #weight.table_mut(), updater, #width, __scratch, #row
+            )?
+        },
+        Some(term) => {
+            let (index, factors) = (position(term.factors), emit.parameter_local(term.factors));
+            let size = self::width(emit, &term.size);
+            quote! {
+                #rt::interaction::step(
+                    batch.#input,
+                    (#weight_index, #weight.table_mut()),
+                    (#index, #factors.table_mut()),
+                    updater,
+                    #size,
+                    __scratch,
+                    #row,
+                )?
+            }
+        }
+    };
     quote! {
         #[allow(unused_imports)]
         use #rt::{Float as _, ScalarFunctions as _};
@@ -79,12 +88,29 @@ pub(super) fn linear_rows(emit: &Emit<'_>, parts: &LinearRows) -> TokenStream {
         let record = updater.records_outputs();
         let mean = <T as #rt::Float>::of(1.0 / n_rows as f64);
         #setup
-        let loss = #rt::linear::step(
-            batch.#input, #weight_index, #weight.table_mut(), updater, #width, __scratch, #row
-        )?;
+        let loss = #step;
         #(#dense_updates)*
         updater.end_step()?;
         Ok(loss)
+    }
+}
+
+/// `linear::Fixed::<16>`, or `linear::Runtime(…)` of a width that is known when the model is made.
+fn width(emit: &Emit<'_>, dim: &Dim) -> TokenStream {
+    let rt = &emit.rt;
+    let constant = match dim {
+        Dim::Size(size) => {
+            let size = *size as usize;
+            Some(quote!(#size))
+        }
+        dim => emit.constant(&dim.to_string()),
+    };
+    match constant {
+        Some(size) => quote!(#rt::linear::Fixed::<{ #size }>),
+        None => {
+            let extent = emit.fixed_extent(dim);
+            quote!(#rt::linear::Runtime(#extent))
+        }
     }
 }
 
@@ -137,7 +163,9 @@ fn row_function(emit: &Emit<'_>, parts: &LinearRows) -> TokenStream {
     let product = local(parts.product);
     let score = local(parts.score);
     let is_output = |id: ValueId| graph.outputs.iter().filter(move |output| output.value == id);
-    let element_outputs = std::iter::once(parts.product).chain(parts.forward.iter().copied());
+    let term_value = parts.interaction.iter().map(|term| term.value);
+    let element_outputs =
+        std::iter::once(parts.product).chain(term_value).chain(parts.forward.iter().copied());
     let element_outputs =
         element_outputs.flat_map(|id| is_output(id).map(move |output| (output, id)));
     let softmax_outputs = parts
@@ -172,7 +200,11 @@ fn row_function(emit: &Emit<'_>, parts: &LinearRows) -> TokenStream {
     let (save, again) = if needs_forward {
         (quote!(saved.copy_from_slice(s);), {
             let forward = chain(emit, parts, &parts.forward);
-            quote!(let #product = saved[j]; #forward)
+            let term = parts.interaction.as_ref().map(|term| {
+                let value = local(term.value);
+                quote!(let #value = saved[1];)
+            });
+            quote!(let #product = saved[j]; #term #forward)
         })
     } else {
         (TokenStream::new(), TokenStream::new())
@@ -184,12 +216,22 @@ fn row_function(emit: &Emit<'_>, parts: &LinearRows) -> TokenStream {
         quote!(#variable[#index] += #value;)
     });
     let result = local(parts.product_gradient);
+    // The second number of a row: the interaction, then its gradient.
+    let term = parts.interaction.as_ref().map(|term| {
+        let value = local(term.value);
+        quote!(let #value = s[1];)
+    });
+    let term_result = parts.interaction.as_ref().map(|term| {
+        let gradient = local(term.gradient);
+        quote!(s[1] = #gradient;)
+    });
     quote! {
         #[inline(always)]
         |row: usize, s: &mut [T], saved: &mut [T]| -> T {
             #save
             for j in 0..columns {
                 let #product = s[j];
+                #term
                 #forward
                 #record
                 s[j] = #score;
@@ -202,6 +244,7 @@ fn row_function(emit: &Emit<'_>, parts: &LinearRows) -> TokenStream {
                 #again
                 #backward
                 #(#reductions)*
+                #term_result
                 s[j] = #result;
             }
             #weighted
@@ -222,15 +265,15 @@ fn row_loss(emit: &Emit<'_>, loss: &Apply, is_float: bool) -> TokenStream {
         // Checked when the batch came: every id is a position.
         (false, _) => quote! {
             #rt::kernels::#module::cpu::row(
-                s, #rt::Id::index(label[row]).unwrap_or(usize::MAX) #(, #attributes)*)
+                &mut s[..columns], #rt::Id::index(label[row]).unwrap_or(usize::MAX) #(, #attributes)*)
         },
         (true, operators::Kind::Loss { label: LossLabel::Class, .. }) => quote! {
             #rt::kernels::#module::cpu::row_of_targets(
-                s, label[row * columns..(row + 1) * columns].iter().copied() #(, #attributes)*)
+                &mut s[..columns], label[row * columns..(row + 1) * columns].iter().copied() #(, #attributes)*)
         },
         _ => quote! {
             #rt::kernels::#module::cpu::row(
-                s, &label[row * columns..(row + 1) * columns] #(, #attributes)*)
+                &mut s[..columns], &label[row * columns..(row + 1) * columns] #(, #attributes)*)
         },
     }
 }
@@ -311,7 +354,10 @@ fn needs_forward(emit: &Emit<'_>, parts: &LinearRows) -> bool {
         .iter()
         .flat_map(|id| emit.graph.apply_of(*id))
         .flat_map(|apply| &apply.operands)
-        .any(|operand| *operand == parts.product || parts.forward.contains(operand))
+        .any(|operand| {
+            let is_term = parts.interaction.as_ref().is_some_and(|term| term.value == *operand);
+            *operand == parts.product || is_term || parts.forward.contains(operand)
+        })
 }
 
 fn local(id: ValueId) -> Ident {

@@ -26,6 +26,28 @@ impl<T: Float> RowAccumulator<T> {
         RowAccumulator { slots: Vec::new(), rows: Vec::new(), values: Vec::new(), n_rows, row_size }
     }
 
+    /// The number of rows of the table.
+    #[inline(always)]
+    pub fn n_rows(&self) -> usize {
+        self.n_rows
+    }
+
+    /// The elements of a row.
+    #[inline(always)]
+    pub fn row_size(&self) -> usize {
+        self.row_size
+    }
+
+    /// The sum for the row that was touched as number `slot`, from 0.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such slot.
+    #[inline(always)]
+    pub fn sums(&self, slot: usize) -> &[T] {
+        &self.values[slot * self.row_size..(slot + 1) * self.row_size]
+    }
+
     /// The rows touched since the last [`clear`](Self::clear), in the order of the first touch.
     #[inline]
     pub fn rows(&self) -> &[usize] {

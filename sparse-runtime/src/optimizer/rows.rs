@@ -340,12 +340,53 @@ impl<'a, R: UpdateRule, T: Float, K: UpdateKind> RowUpdater<'a, R, T, K> {
         self.mark_unchecked(row);
     }
 
+    /// Updates a whole row that was settled in this step, with a gradient that depends on the weights: `grad(given,
+    /// weight)` for each element of the row and of `given`.
+    ///
+    /// # Safety
+    ///
+    /// `row < self.n_rows()`, and `given` has `row_size()` elements.
+    #[inline(always)]
+    pub unsafe fn update_row_by<V: Copy>(
+        &mut self,
+        row: usize,
+        given: &[V],
+        mut grad: impl FnMut(V, T::Accumulator) -> T::Accumulator,
+    ) {
+        debug_assert_eq!(given.len(), self.row_size());
+        let (factor, step) = (self.factor, self.step);
+        // SAFETY: promised by the caller.
+        let (weights, states) = unsafe { self.memory.parts(row) };
+        if K::PLAIN {
+            for (weight, given) in weights.iter_mut().zip(given) {
+                on_weight(weight, |weight| *weight += factor * grad(*given, *weight));
+            }
+            return;
+        }
+        if states.is_empty() {
+            for (weight, given) in weights.iter_mut().zip(given) {
+                on_weight(weight, |weight| {
+                    let grad = grad(*given, *weight);
+                    step.update(weight, &mut Default::default(), grad);
+                });
+            }
+        } else {
+            for ((weight, state), given) in weights.iter_mut().zip(states).zip(given) {
+                on_weight(weight, |weight| {
+                    let grad = grad(*given, *weight);
+                    step.update(weight, state, grad);
+                });
+            }
+        }
+        self.mark_unchecked(row);
+    }
+
     /// Notes that a row, which is one of the table's, was updated in this step.
     #[inline(always)]
     fn mark_unchecked(&mut self, row: usize) {
         if !self.last.is_empty() {
             debug_assert!(row < self.last.len());
-            // SAFETY: where not empty, `last` has `n_rows` entries; the two callers promise `row < n_rows`.
+            // SAFETY: where not empty, `last` has `n_rows` entries; the callers promise `row < n_rows`.
             unsafe { *self.last.get_unchecked_mut(row) = self.mark };
         }
     }

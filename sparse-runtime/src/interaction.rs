@@ -1,0 +1,208 @@
+//! The loop of the fused step of a factorization machine: product, interaction, row function, update of both tables.
+//!
+//! The interaction of a row is ½ Σ_f [(Σ_i x_i v_if)² - Σ_i x_i² v_if²] (Rendle, *Factorization Machines*, 2010, eq. 5);
+//! its gradient with respect to v_if is x_i (Σ_j x_j v_jf - x_i v_if). Product and interaction read the non-zeros of a
+//! row in one pass, and so do the two updates.
+
+use crate::error::Result;
+use crate::formats::{ColumnId, CsrView};
+use crate::linear::{AHEAD, Scratch, Width, is_large, range_of, row_of};
+use crate::model::ModelError;
+use crate::optimizer::{RowAccumulator, RowUpdater, UpdateKind, Updater};
+use crate::prefetch::prefetch_run;
+use crate::table::Table;
+use crate::{with_column_ids, with_rows};
+use sparse_core::element::Float;
+use sparse_core::update_rules::UpdateRule;
+
+/// One step on a batch: returns the mean of the rows' losses.
+///
+/// `row_function(row, scores, saved)` gets the product of a row with the weights and its interaction as two `scores`,
+/// replaces them by the gradients of the batch's loss with respect to them, and returns the row's own loss. `saved` is
+/// scratch of the same length. `width` is the number of factors. O(nnz · factors + rows touched · cost of the rule).
+///
+/// # Errors
+///
+/// [`ModelError::Extent`] unless the batch is as wide as both parameters have rows.
+#[inline(always)]
+pub fn step<R: UpdateRule, T: Float<Accumulator = T>, W: Width>(
+    x: CsrView<'_, T>,
+    (weights_index, weights): (usize, &mut Table<T>),
+    (factors_index, factors): (usize, &mut Table<T>),
+    updater: &mut Updater<R, T>,
+    width: W,
+    scratch: &mut Scratch<T>,
+    row_function: impl FnMut(usize, &mut [T], &mut [T]) -> T,
+) -> Result<f64> {
+    with_rows!(*updater, [weights_index => weights, factors_index => factors], |[w, v]| {
+        // What the unchecked accesses below rely on.
+        if w.n_rows() != x.n_cols() || w.row_size() != 1 {
+            return Err(ModelError::extent("interaction", "x", 1, x.n_cols(), w.n_rows()).into());
+        }
+        if v.n_rows() != x.n_cols() || v.row_size() != width.columns() {
+            return Err(ModelError::extent("interaction", "x", 1, x.n_cols(), v.n_rows()).into());
+        }
+        Ok(any_rows(x, w, v, width, scratch, row_function))
+    })
+}
+
+#[inline(never)]
+fn any_rows<R: UpdateRule, T: Float<Accumulator = T>, W: Width, K: UpdateKind>(
+    x: CsrView<'_, T>,
+    mut w: RowUpdater<'_, R, T, K>,
+    mut v: RowUpdater<'_, R, T, K>,
+    width: W,
+    scratch: &mut Scratch<T>,
+    row_function: impl FnMut(usize, &mut [T], &mut [T]) -> T,
+) -> f64 {
+    // Rows of known sizes are found by shifts.
+    w.assume_row_size(1);
+    v.assume_row_size(width.columns());
+    with_column_ids!(x.columns(), |ids| match x.n_rows() {
+        1 => one_row(x, ids, w, v, width, scratch, row_function),
+        _ => many_rows(x, ids, w, v, width, scratch, row_function),
+    })
+}
+
+/// A batch of one row: from the scores to the updates without storing anything.
+#[inline(always)]
+fn one_row<'a, R: UpdateRule, T: Float<Accumulator = T>, W: Width, K: UpdateKind, I: ColumnId>(
+    x: CsrView<'a, T>,
+    ids: &'a [I],
+    mut w: RowUpdater<'_, R, T, K>,
+    mut v: RowUpdater<'_, R, T, K>,
+    width: W,
+    scratch: &mut Scratch<T>,
+    mut row_function: impl FnMut(usize, &mut [T], &mut [T]) -> T,
+) -> f64 {
+    let upcoming = ids.get(x.upcoming()).filter(|_| is_large(&v)).unwrap_or_default();
+    let (ids, values) = row_of(x, ids, 0);
+    let loss = width.with_rows(&mut scratch.factors, |sums, squares| {
+        // SAFETY: a view's columns are below its `n_cols`, which `step` compared with both `n_rows`; a row of `v` has as
+        // many elements as `sums` and `squares`.
+        let mut scores = unsafe { scores(ids, values, &mut w, &mut v, sums, squares) };
+        for id in upcoming {
+            w.prefetch(id.at());
+            v.prefetch(id.at());
+        }
+        let loss = row_function(0, &mut scores, &mut [T::zero(); 2]);
+        for (id, value) in ids.iter().zip(values) {
+            let share = scores[1] * *value;
+            // SAFETY: as above.
+            unsafe {
+                w.update_unchecked(id.at(), 0, scores[0] * *value);
+                v.update_row_by(id.at(), sums, |sum, factor| share * (sum - *value * factor));
+            }
+        }
+        loss
+    });
+    w.finish();
+    v.finish();
+    loss.as_f64()
+}
+
+/// A larger batch: all scores before the first update. What a row of `v` gets is linear in the row, which does not change
+/// meanwhile: Σ g x s - v Σ g x², so that only the two sums are kept, with the sum for `w` beside them.
+#[inline(always)]
+fn many_rows<'a, R: UpdateRule, T: Float<Accumulator = T>, W: Width, K: UpdateKind, I: ColumnId>(
+    x: CsrView<'a, T>,
+    ids: &'a [I],
+    mut w: RowUpdater<'_, R, T, K>,
+    mut v: RowUpdater<'_, R, T, K>,
+    width: W,
+    scratch: &mut Scratch<T>,
+    mut row_function: impl FnMut(usize, &mut [T], &mut [T]) -> T,
+) -> f64 {
+    let (n_rows, size) = (x.n_rows(), width.columns());
+    let Scratch { factors, sums, .. } = scratch;
+    let touched = match sums {
+        Some(sums) if sums.n_rows() == v.n_rows() && sums.row_size() == size + 2 => sums,
+        _ => sums.insert(RowAccumulator::new(v.n_rows(), size + 2)),
+    };
+    let large = is_large(&v);
+    let scattered = !x.is_contiguous();
+    let mut total = 0.0;
+    for row in 0..n_rows {
+        // The processor foresees rows that lie one after the other; not those of a shuffled batch.
+        if scattered && row + 4 * AHEAD < n_rows {
+            let entries = range_of(x, row + 4 * AHEAD);
+            prefetch_run(ids, entries.start, entries.end);
+            prefetch_run(x.values(), entries.start, entries.end);
+        }
+        if large && row + AHEAD < n_rows {
+            for id in row_of(x, ids, row + AHEAD).0 {
+                w.prefetch(id.at());
+                v.prefetch(id.at());
+            }
+        }
+        let (ids, values) = row_of(x, ids, row);
+        width.with_rows(factors, |row_sums, squares| {
+            // SAFETY: as in `one_row`.
+            let mut scores = unsafe { scores(ids, values, &mut w, &mut v, row_sums, squares) };
+            total += row_function(row, &mut scores, &mut [T::zero(); 2]).as_f64();
+            for (id, value) in ids.iter().zip(values) {
+                let share = scores[1] * *value;
+                // SAFETY: a view's columns are below its `n_cols`, for which the accumulator was made.
+                let sums = unsafe { touched.row_mut_unchecked(id.at()) };
+                // SAFETY: it was made for rows of `size + 2`.
+                let (of_factors, others) = unsafe { sums.split_at_mut_unchecked(size) };
+                for (sum, row_sum) in of_factors.iter_mut().zip(&*row_sums) {
+                    *sum += share * *row_sum;
+                }
+                others[0] += share * *value;
+                others[1] += scores[0] * *value;
+            }
+        });
+    }
+    for (slot, &row) in touched.rows().iter().enumerate() {
+        let (of_factors, others) = touched.sums(slot).split_at(size);
+        // SAFETY: the accumulator was made for `n_rows` rows, each of which was settled when it was read.
+        unsafe {
+            w.update_unchecked(row, 0, others[1]);
+            v.update_row_by(row, of_factors, |sum, factor| sum - others[0] * factor);
+        }
+    }
+    touched.clear();
+    w.finish();
+    v.finish();
+    total / n_rows.max(1) as f64
+}
+
+/// The product of a csr row with `w` and its interaction by `v`; `sums` gets Σ x v by factor. Settles the rows it reads.
+///
+/// # Safety
+///
+/// `ids` are below `n_rows()` of both tables; `sums` and `squares` have as many elements as a row of `v`, and `sums` and
+/// `squares` may hold anything.
+#[inline(always)]
+unsafe fn scores<R: UpdateRule, T: Float<Accumulator = T>, K: UpdateKind, I: ColumnId>(
+    ids: &[I],
+    values: &[T],
+    w: &mut RowUpdater<'_, R, T, K>,
+    v: &mut RowUpdater<'_, R, T, K>,
+    sums: &mut [T],
+    squares: &mut [T],
+) -> [T; 2] {
+    sums.fill(T::zero());
+    squares.fill(T::zero());
+    let mut product = T::zero();
+    for (id, value) in ids.iter().zip(values) {
+        // SAFETY: promised by the caller.
+        let factors = unsafe {
+            w.settle_unchecked(id.at());
+            v.settle_unchecked(id.at());
+            product += *value * w.value_unchecked(id.at(), 0);
+            v.row_unchecked(id.at())
+        };
+        for ((sum, square), factor) in sums.iter_mut().zip(&mut *squares).zip(factors) {
+            let term = *value * *factor;
+            *sum += term;
+            *square += term * term;
+        }
+    }
+    let mut interaction = T::zero();
+    for (sum, square) in sums.iter().zip(&*squares) {
+        interaction += *sum * *sum - *square;
+    }
+    [product, interaction * T::of(0.5)]
+}
