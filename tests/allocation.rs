@@ -55,6 +55,20 @@ fn allocations(body: impl FnOnce()) -> u64 {
 }
 
 graph! {
+    /// A factorization machine.
+    pub model Machine {
+        input x: csr[n, d];
+        label y: dense[n, 1];
+        param w: row_sparse[d, 1] = Zeros;
+        param v: row_sparse[d, 4] = Normal { mean: 0.0, std: 0.1 };
+        param b: dense[1] = Zeros;
+        let score = dot(x, w) + pairwise_interaction(x, v) + b;
+        loss logistic(score, y);
+        output score;
+    }
+}
+
+graph! {
     /// Linear regression.
     pub model Linear {
         input x: csr[n, d];
@@ -168,6 +182,14 @@ fn linear() {
 fn logistic() {
     let model = Logistic::new(dims! { d: FEATURES }, Seed(0)).unwrap();
     steady!(model, LogisticBatch, real_labels(), LazyUpdate::Exact);
+}
+
+#[test]
+fn factorization_machine() {
+    for lazy_update in [LazyUpdate::Exact, LazyUpdate::Touched] {
+        let model = Machine::new(dims! { d: FEATURES }, Seed(0)).unwrap();
+        steady!(model, MachineBatch, real_labels(), lazy_update);
+    }
 }
 
 #[test]

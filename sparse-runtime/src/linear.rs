@@ -211,7 +211,7 @@ fn many_rows<'a, R: UpdateRule, T: Float, W: Width, K: UpdateKind, I: ColumnId>(
     let (n_rows, columns) = (x.n_rows(), width.columns());
     let large = is_large(&rows);
     let scattered = !x.is_contiguous();
-    let Scratch { rows: row_scratch, gradients } = scratch;
+    let Scratch { rows: row_scratch, gradients, .. } = scratch;
     gradients.clear();
     let mut total = 0.0;
     for row in 0..n_rows {

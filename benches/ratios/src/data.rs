@@ -3,6 +3,7 @@
 use crate::workload::Error;
 use nnz::data::synthetic;
 use nnz::formats::{ColumnIdsView, Csr, Dense, RowSelection};
+use nnz::prelude::Dataset;
 use std::cell::OnceCell;
 
 /// What workloads read, made when first asked for.
@@ -10,6 +11,7 @@ use std::cell::OnceCell;
 pub struct Data {
     stories: OnceCell<Csr>,
     clicks: OnceCell<Csr>,
+    logs: [OnceCell<Dataset>; 2],
 }
 
 /// A matrix, by the name that workloads show.
@@ -45,8 +47,23 @@ impl Data {
     }
 }
 
+impl Data {
+    /// The log of clicks with its labels, of 2²⁰ or 2²⁴ features.
+    pub fn log(&self, bits: u32) -> Result<&Dataset, Error> {
+        let cell = &self.logs[usize::from(bits > 20)];
+        if cell.get().is_none() {
+            let _ = cell.set(click_log(bits)?);
+        }
+        cell.get().ok_or_else(|| "the log was made".into())
+    }
+}
+
+fn click_log(bits: u32) -> Result<Dataset, Error> {
+    Ok(synthetic::click_log(200_000, 1 << bits, 39, 42)?)
+}
+
 fn clicks() -> Result<Csr, Error> {
-    let data = synthetic::click_log(200_000, 1 << 20, 39, 42)?;
+    let data = click_log(20)?;
     let features = data.features().ok_or("the data is csr")?;
     Ok(features.clone())
 }

@@ -11,6 +11,7 @@
 mod clock;
 mod data;
 mod kernels;
+mod steps;
 mod workload;
 
 use data::Data;
@@ -19,7 +20,7 @@ use workload::Named;
 
 /// Every family. What a workload needs is made when it is its turn.
 fn workloads(data: &Data) -> Vec<Named<'_>> {
-    [kernels::workloads(data)].into_iter().flatten().collect()
+    [kernels::workloads(data), steps::workloads(data)].into_iter().flatten().collect()
 }
 
 fn main() -> ExitCode {

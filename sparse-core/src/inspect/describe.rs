@@ -48,6 +48,7 @@ impl Compiled {
             Fusion::LinearRows(linear) => PlanStep::LinearRows {
                 input: parts.position(linear.input),
                 weight: parts.position(linear.weight),
+                factors: linear.interaction.as_ref().map(|term| parts.position(term.factors)),
                 loss: &parts.loss,
             },
         };

@@ -179,6 +179,8 @@ pub enum PlanStep<'a> {
         input: u32,
         /// The parameter it is multiplied with.
         weight: u32,
+        /// The parameter of the interaction, where there is one.
+        factors: Option<u32>,
         /// The loss.
         loss: &'a str,
     },

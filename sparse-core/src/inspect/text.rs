@@ -38,11 +38,18 @@ pub(super) fn table(plan: &PlanTable<'_>, sizes: &Sizes) -> String {
     text.push_str(&match plan.step {
         PlanStep::None => String::new(),
         PlanStep::Unfused { reason } => wrapped(&format!("step: not fused ({reason})")),
-        PlanStep::LinearRows { input, weight, loss } => wrapped(&format!(
-            "step: one loop over the rows of {} (product, {loss}, update of {}), marked *",
-            plan.label(input),
-            plan.label(weight)
-        )),
+        PlanStep::LinearRows { input, weight, factors, loss } => {
+            let (input, weight) = (plan.label(input), plan.label(weight));
+            let (terms, updated) = match factors {
+                None => ("product", weight.to_string()),
+                Some(factors) => {
+                    ("product, interaction", format!("{weight} and {}", plan.label(factors)))
+                }
+            };
+            wrapped(&format!(
+                "step: one loop over the rows of {input} ({terms}, {loss}, update of {updated}), marked *"
+            ))
+        }
     });
     text
 }

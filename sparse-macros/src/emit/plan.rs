@@ -16,7 +16,7 @@ use sparse_core::storage::{ElementType, Storage};
 ///     element: ElementType::F32,
 ///     values: &[PlanValue { name: "x", …, computed: None, written: None }, …],
 ///     rows: &[…],
-///     step: PlanStep::LinearRows { input: 0, weight: 2, loss: "squared_error(pred, y)" },
+///     step: PlanStep::LinearRows { input: 0, weight: 2, factors: None, loss: "squared_error(pred, y)" },
 ///     warns: false,
 /// }
 /// ```
@@ -29,8 +29,12 @@ pub(super) fn constant(emit: &Emit<'_>) -> TokenStream {
     let step = match step {
         PlanStep::None => quote!(None),
         PlanStep::Unfused { reason } => quote!(Unfused { reason: #reason }),
-        PlanStep::LinearRows { input, weight, loss } => {
-            quote!(LinearRows { input: #input, weight: #weight, loss: #loss })
+        PlanStep::LinearRows { input, weight, factors, loss } => {
+            let factors = match factors {
+                None => quote!(None),
+                Some(position) => quote!(Some(#position)),
+            };
+            quote!(LinearRows { input: #input, weight: #weight, factors: #factors, loss: #loss })
         }
     };
     // Names are brought in once: a path before each of them is most of the tokens of an expansion.

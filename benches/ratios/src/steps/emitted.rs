@@ -1,0 +1,34 @@
+//! An epoch as a user trains it.
+
+use crate::workload::Error;
+use nnz::optimizer::Updater;
+use nnz::prelude::*;
+
+/// A model, its updater, and the number of the epoch.
+pub struct Emitted<M: Model<Element = f32>, R: UpdateRule> {
+    pub model: M,
+    trainer: Trainer<'static, R>,
+    updater: Updater<R, f32>,
+    epoch: u64,
+}
+
+impl<M: Model<Element = f32>, R: UpdateRule> Emitted<M, R> {
+    pub fn new(model: M, rule: R, batch: usize) -> Result<Self, Error> {
+        let trainer =
+            Trainer::new(rule).batch_size(batch).shuffle(false).progress(Progress::Silent);
+        let updater = trainer.updater(&model)?;
+        Ok(Emitted { model, trainer, updater, epoch: 0 })
+    }
+
+    /// Nothing can go wrong in the second epoch that did not in the first; the result is compared.
+    pub fn run(&mut self, data: &Dataset) {
+        let epochs = self.epoch..self.epoch + 1;
+        self.epoch += 1;
+        if let Err(error) =
+            self.trainer.fit_epochs(&mut self.model, &mut self.updater, data, epochs)
+        {
+            eprintln!("{error}");
+            self.epoch = u64::MAX - 1;
+        }
+    }
+}

@@ -1,0 +1,303 @@
+//! The loops that an expert writes for logistic regression: state beside the weight, rows asked for ahead, everything of a row
+//! in one pass.
+
+use nnz::data::ColumnValues;
+use nnz::formats::ColumnIdsView;
+use nnz::prelude::Dataset;
+
+/// What the loops read.
+#[derive(Clone, Copy)]
+pub struct Log<'a> {
+    pub indptr: &'a [u64],
+    pub columns: &'a [u32],
+    pub values: &'a [f32],
+    pub labels: &'a [f32],
+    pub width: usize,
+}
+
+impl<'a> Log<'a> {
+    pub fn of(data: &'a Dataset) -> Option<Self> {
+        let x = data.features()?;
+        match (x.columns(), data.labels()?) {
+            (ColumnIdsView::U32(columns), ColumnValues::Dense(labels)) => Some(Log {
+                indptr: x.indptr(),
+                columns,
+                values: x.values(),
+                labels: labels.values(),
+                width: x.n_cols(),
+            }),
+            _ => None,
+        }
+    }
+
+    pub fn n_rows(&self) -> usize {
+        self.labels.len()
+    }
+
+    #[inline(always)]
+    pub fn row(&self, row: usize) -> (&'a [u32], &'a [f32]) {
+        let range = self.indptr[row] as usize..self.indptr[row + 1] as usize;
+        (&self.columns[range.clone()], &self.values[range])
+    }
+}
+
+/// Rows of data between asking for memory and reading it.
+pub const AHEAD: usize = 3;
+
+/// Elements from a place that starts a cache line.
+pub struct Lines {
+    memory: Vec<f32>,
+    start: usize,
+}
+
+impl Lines {
+    pub fn zeros(len: usize) -> Self {
+        let memory = vec![0.0; len + 16];
+        let start = (64 - memory.as_ptr().addr() % 64) % 64 / 4;
+        Lines { memory, start }
+    }
+
+    pub fn get(&self) -> &[f32] {
+        &self.memory[self.start..]
+    }
+
+    pub fn get_mut(&mut self) -> &mut [f32] {
+        &mut self.memory[self.start..]
+    }
+}
+
+#[inline(always)]
+pub fn prefetch(table: &[f32], index: usize) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: SSE is part of x86_64; a prefetch reads nothing and faults on no address.
+    unsafe {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        _mm_prefetch::<_MM_HINT_T0>(table.as_ptr().wrapping_add(index).cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (table, index);
+}
+
+#[inline(always)]
+pub fn sigmoid(score: f32) -> f32 {
+    1.0 / (1.0 + (-score).exp())
+}
+
+/// A rule at work on a block: the weight first, its state behind it.
+pub trait Rule<const BLOCK: usize>: Copy {
+    fn update(&mut self, block: &mut [f32; BLOCK], grad: f32);
+    /// Before the updates of a batch.
+    #[inline(always)]
+    fn start(&mut self) {}
+}
+
+#[derive(Clone, Copy)]
+pub struct Sgd(pub f32);
+
+impl Rule<1> for Sgd {
+    #[inline(always)]
+    fn update(&mut self, [w]: &mut [f32; 1], grad: f32) {
+        *w -= self.0 * grad;
+    }
+}
+
+#[derive(Clone, Copy)]
+pub struct AdaGrad(pub f32);
+
+impl Rule<2> for AdaGrad {
+    #[inline(always)]
+    fn update(&mut self, [w, sum]: &mut [f32; 2], grad: f32) {
+        *sum += grad * grad;
+        *w -= self.0 * grad / (*sum + 1e-7).sqrt();
+    }
+}
+
+/// The fourth number fills the block up to a power of two.
+#[derive(Clone, Copy)]
+pub struct Ftrl {
+    pub inverse_rate: f32,
+    pub beta: f32,
+    pub l1: f32,
+}
+
+impl Rule<4> for Ftrl {
+    #[inline(always)]
+    fn update(&mut self, [w, z, n, _]: &mut [f32; 4], grad: f32) {
+        let after = *n + grad * grad;
+        let root = after.sqrt();
+        *z += grad - (root - n.sqrt()) * self.inverse_rate * *w;
+        *n = after;
+        let divisor = (self.beta + root) * self.inverse_rate;
+        *w = if z.abs() <= self.l1 { 0.0 } else { (self.l1.copysign(*z) - *z) / divisor };
+    }
+}
+
+#[derive(Clone, Copy)]
+pub struct Adam {
+    pub rate: f32,
+    corrected: f32,
+    powers: [f64; 2],
+}
+
+impl Adam {
+    pub fn new(rate: f32) -> Self {
+        Adam { rate, corrected: 0.0, powers: [1.0; 2] }
+    }
+}
+
+impl Rule<4> for Adam {
+    #[inline(always)]
+    fn start(&mut self) {
+        self.powers[0] *= 0.9;
+        self.powers[1] *= 0.999;
+        let correction = (1.0 - self.powers[1]).sqrt() / (1.0 - self.powers[0]);
+        self.corrected = self.rate * correction as f32;
+    }
+
+    #[inline(always)]
+    fn update(&mut self, [w, m, v, _]: &mut [f32; 4], grad: f32) {
+        *m = 0.9 * *m + 0.1 * grad;
+        *v = 0.999 * *v + 0.001 * grad * grad;
+        *w -= self.corrected * *m / (v.sqrt() + 1e-8);
+    }
+}
+
+/// The block of a column.
+///
+/// # Safety
+///
+/// `column` is below the width for which the table was made.
+#[inline(always)]
+pub unsafe fn block<const BLOCK: usize>(table: &mut [f32], column: u32) -> &mut [f32; BLOCK] {
+    // SAFETY: a table has `BLOCK` elements for each column.
+    unsafe { &mut *table.as_mut_ptr().add(column as usize * BLOCK).cast() }
+}
+
+/// The product of a row with the weights: four sums, so that an addition need not wait for the one before it.
+#[inline(always)]
+pub fn product<const BLOCK: usize>(columns: &[u32], values: &[f32], table: &[f32]) -> f32 {
+    let mut sums = [0.0f32; 4];
+    let (column_chunks, columns) = columns.as_chunks::<4>();
+    let (value_chunks, values) = values.as_chunks::<4>();
+    for (columns, values) in column_chunks.iter().zip(value_chunks) {
+        for lane in 0..4 {
+            // SAFETY: `Csr` holds columns below its width, for which the table was made.
+            sums[lane] +=
+                values[lane] * unsafe { table.get_unchecked(columns[lane] as usize * BLOCK) };
+        }
+    }
+    for ((column, value), sum) in columns.iter().zip(values).zip(&mut sums) {
+        // SAFETY: as above.
+        *sum += value * unsafe { table.get_unchecked(*column as usize * BLOCK) };
+    }
+    (sums[0] + sums[1]) + (sums[2] + sums[3])
+}
+
+/// An epoch of batches of one row.
+#[inline(never)]
+pub fn online<const BLOCK: usize, R: Rule<BLOCK>>(x: Log<'_>, table: &mut [f32], rule: &mut R) {
+    for row in 0..x.n_rows() {
+        if row + AHEAD < x.n_rows() {
+            for &column in x.row(row + AHEAD).0 {
+                prefetch(table, column as usize * BLOCK);
+            }
+        }
+        let (columns, values) = x.row(row);
+        let grad = sigmoid(product::<BLOCK>(columns, values, table)) - x.labels[row];
+        rule.start();
+        for (&column, value) in columns.iter().zip(values) {
+            // SAFETY: as in `product`.
+            rule.update(unsafe { block(table, column) }, grad * value);
+        }
+    }
+}
+
+/// What an epoch of larger batches keeps from batch to batch.
+pub struct Batches {
+    size: usize,
+    grads: Vec<f32>,
+    /// Column → place in `touched`, from 1; 0 of a column that the batch has not touched.
+    slots: Vec<u32>,
+    touched: Vec<(u32, f32)>,
+}
+
+impl Batches {
+    pub fn new(size: usize, width: usize) -> Self {
+        Batches { size, grads: Vec::new(), slots: vec![0; width], touched: Vec::new() }
+    }
+
+    /// All scores of a batch, then its updates; SGD adds what each row of data contributes in its turn.
+    #[inline(never)]
+    pub fn sgd(&mut self, x: Log<'_>, table: &mut [f32], rate: f32) {
+        for first in (0..x.n_rows()).step_by(self.size) {
+            let rows = first..x.n_rows().min(first + self.size);
+            self.score::<1>(x, table, rows.clone());
+            for (row, grad) in rows.zip(&self.grads) {
+                let (columns, values) = x.row(row);
+                let step = rate * grad;
+                for (&column, value) in columns.iter().zip(values) {
+                    // SAFETY: as in `product`.
+                    unsafe { block::<1>(table, column)[0] -= step * value };
+                }
+            }
+        }
+    }
+
+    /// Any rule: the gradient of a column is summed before its one update.
+    #[inline(never)]
+    pub fn any<const BLOCK: usize, R: Rule<BLOCK>>(
+        &mut self,
+        x: Log<'_>,
+        table: &mut [f32],
+        rule: &mut R,
+    ) {
+        for first in (0..x.n_rows()).step_by(self.size) {
+            let rows = first..x.n_rows().min(first + self.size);
+            self.score::<BLOCK>(x, table, rows.clone());
+            self.touched.clear();
+            for (row, grad) in rows.zip(&self.grads) {
+                let (columns, values) = x.row(row);
+                for (&column, value) in columns.iter().zip(values) {
+                    // SAFETY: as in `product`; `slots` is as long as the data are wide.
+                    let slot = unsafe { self.slots.get_unchecked_mut(column as usize) };
+                    if *slot == 0 {
+                        self.touched.push((column, 0.0));
+                        *slot = self.touched.len() as u32;
+                    }
+                    // SAFETY: a slot is at most the number of columns touched.
+                    unsafe { self.touched.get_unchecked_mut(*slot as usize - 1).1 += grad * value };
+                }
+            }
+            rule.start();
+            for (place, &(column, grad)) in self.touched.iter().enumerate() {
+                if let Some((ahead, _)) = self.touched.get(place + 16) {
+                    prefetch(table, *ahead as usize * BLOCK);
+                }
+                self.slots[column as usize] = 0;
+                // SAFETY: as in `product`.
+                rule.update(unsafe { block(table, column) }, grad);
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn score<const BLOCK: usize>(
+        &mut self,
+        x: Log<'_>,
+        table: &[f32],
+        rows: std::ops::Range<usize>,
+    ) {
+        let share = 1.0 / rows.len() as f32;
+        self.grads.clear();
+        for row in rows {
+            if row + AHEAD < x.n_rows() {
+                for &column in x.row(row + AHEAD).0 {
+                    prefetch(table, column as usize * BLOCK);
+                }
+            }
+            let (columns, values) = x.row(row);
+            let grad = sigmoid(product::<BLOCK>(columns, values, table)) - x.labels[row];
+            self.grads.push(share * grad);
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! Logistic regression on a log of clicks, 39 of 2²⁰ or 2²⁴ features a row.
+
+use super::emitted::Emitted;
+use super::hand::{self, Batches, Lines, Log, Rule, product};
+use crate::data::Data;
+use crate::workload::{Named, Workload};
+use nnz::prelude::*;
+
+graph! {
+    /// Without bias, as the loops by hand compute it.
+    pub model Logistic {
+        input x: csr[n, d];
+        label y: dense[n, 1];
+        param w: row_sparse[d, 1] = Zeros;
+        let score = dot(x, w);
+        loss logistic(score, y);
+        output score;
+    }
+}
+
+const RATE: f32 = 0.05;
+
+pub fn workloads(data: &Data) -> Vec<Named<'_>> {
+    let mut all = Vec::new();
+    for bits in [20, 24] {
+        for batch in [1, 1024, 8192] {
+            let lazy_update = LazyUpdate::Touched;
+            let rate = f64::from(RATE);
+            let sgd = Sgd { learning_rate: rate, ..Sgd::default() };
+            all.push(workload(data, bits, batch, sgd, hand::Sgd(RATE)));
+            let adagrad = AdaGrad { learning_rate: rate, ..AdaGrad::default() };
+            all.push(workload(data, bits, batch, adagrad, hand::AdaGrad(RATE)));
+            let ftrl = Ftrl { learning_rate: rate, l1: 1e-4, lazy_update, ..Ftrl::default() };
+            let by_hand = hand::Ftrl { inverse_rate: 1.0 / RATE, beta: 1.0, l1: 1e-4 };
+            all.push(workload(data, bits, batch, ftrl, by_hand));
+            let adam = Adam { learning_rate: 1e-3, lazy_update, ..Adam::default() };
+            all.push(workload(data, bits, batch, adam, hand::Adam::new(1e-3)));
+        }
+    }
+    all
+}
+
+fn workload<'a, const BLOCK: usize, R: UpdateRule, H: Rule<BLOCK> + 'a>(
+    data: &'a Data,
+    bits: u32,
+    batch: usize,
+    rule: R,
+    by_hand: H,
+) -> Named<'a> {
+    let name = format!("logistic 2^{bits} {} batch {batch}", R::NAME);
+    Named::new(name, move || {
+        let log = data.log(bits)?;
+        let arrays = Log::of(log).ok_or("the log is csr with u32 columns")?;
+        let model = Logistic::new(dims! { d: arrays.width }, Seed(0))?;
+        let is_sgd = R::NAME == "sgd";
+        let table = Lines::zeros(arrays.width * BLOCK);
+        let batches = Batches::new(batch, arrays.width);
+        Ok(Workload::per_second("M samples/s", arrays.n_rows() as f64 / 1e6)
+            .tolerance(1e-3)
+            .contestant(
+                "nnz",
+                Emitted::new(model, rule, batch)?,
+                move |emitted| emitted.run(log),
+                move |emitted| loss::<1>(arrays, emitted.model.w.values()),
+            )
+            .contestant(
+                "by hand",
+                (table, batches, by_hand),
+                move |(table, batches, rule)| match (batch, is_sgd) {
+                    (1, _) => hand::online::<BLOCK, H>(arrays, table.get_mut(), rule),
+                    (_, true) => batches.sgd(arrays, table.get_mut(), RATE),
+                    _ => batches.any::<BLOCK, H>(arrays, table.get_mut(), rule),
+                },
+                move |(table, ..)| loss::<BLOCK>(arrays, table.get()),
+            ))
+    })
+}
+
+/// The mean logistic loss, in `f64`.
+fn loss<const BLOCK: usize>(x: Log<'_>, table: &[f32]) -> f64 {
+    let losses = x.labels.iter().enumerate().map(|(row, &label)| {
+        let (columns, values) = x.row(row);
+        let score = f64::from(product::<BLOCK>(columns, values, table));
+        score.max(0.0) + (-score.abs()).exp().ln_1p() - f64::from(label) * score
+    });
+    losses.sum::<f64>() / x.n_rows() as f64
+}
+

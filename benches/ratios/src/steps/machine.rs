@@ -1,0 +1,226 @@
+//! A factorization machine with 16 factors on the log of clicks.
+
+use super::emitted::Emitted;
+use super::hand::{AHEAD, Lines, Log, prefetch, sigmoid};
+use crate::data::Data;
+use crate::workload::{Named, Workload};
+use nnz::prelude::*;
+
+graph! {
+    /// Without bias, as the loops by hand compute it.
+    pub model Machine {
+        input x: csr[n, d];
+        label y: dense[n, 1];
+        param w: row_sparse[d, 1] = Zeros;
+        param v: row_sparse[d, 16] = Normal { mean: 0.0, std: 0.05 };
+        let score = dot(x, w) + pairwise_interaction(x, v);
+        loss logistic(score, y);
+        output score;
+    }
+}
+
+const SIZE: usize = 16;
+const RATE: f32 = 0.02;
+
+pub fn workloads(data: &Data) -> Vec<Named<'_>> {
+    let rate = f64::from(RATE);
+    vec![
+        workload::<1, _>(data, 1, Sgd { learning_rate: rate, ..Sgd::default() }),
+        workload::<2, _>(data, 1, AdaGrad { learning_rate: rate, ..AdaGrad::default() }),
+        workload::<1, _>(data, 1024, Sgd { learning_rate: rate, ..Sgd::default() }),
+        workload::<2, _>(data, 1024, AdaGrad { learning_rate: rate, ..AdaGrad::default() }),
+    ]
+}
+
+fn workload<const PARTS: usize, R: UpdateRule>(
+    data: &Data,
+    batch: usize,
+    rule: R,
+) -> Named<'_> {
+    Named::new(format!("machine k = 16 {} batch {batch}", R::NAME), move || {
+        let log = data.log(20)?;
+        let arrays = Log::of(log).ok_or("the log is csr with u32 columns")?;
+        let model = Machine::new(dims! { d: arrays.width }, Seed(0))?;
+        let by_hand = ByHand::<PARTS>::new(arrays.width, model.v.values(), batch);
+        Ok(Workload::per_second("M samples/s", arrays.n_rows() as f64 / 1e6)
+            .tolerance(2e-3)
+            .contestant(
+                "nnz",
+                Emitted::new(model, rule, batch)?,
+                move |emitted| emitted.run(log),
+                move |emitted| {
+                    loss::<1>(arrays, emitted.model.w.values(), emitted.model.v.values())
+                },
+            )
+            .contestant(
+                "by hand",
+                by_hand,
+                move |by_hand| match batch {
+                    1 => by_hand.online(arrays),
+                    _ => by_hand.batches(arrays),
+                },
+                move |by_hand| loss::<PARTS>(arrays, by_hand.w.get(), by_hand.v.get()),
+            ))
+    })
+}
+
+/// Weights, and factors by rows of cache lines; with two parts, AdaGrad's sums behind each.
+struct ByHand<const PARTS: usize> {
+    w: Lines,
+    v: Lines,
+    batch: usize,
+    slots: Vec<u32>,
+    columns: Vec<u32>,
+    /// For each column touched: Σ g x s by factor, Σ g x², Σ g x.
+    sums: Vec<[f32; SIZE + 2]>,
+}
+
+/// The product and the interaction of a row, and Σ x v by factor.
+#[inline(always)]
+fn scores<const PARTS: usize>(
+    columns: &[u32],
+    values: &[f32],
+    w: &[f32],
+    v: &[f32],
+) -> (f32, [f32; SIZE]) {
+    let (mut sums, mut squares, mut score) = ([0.0f32; SIZE], [0.0f32; SIZE], 0.0);
+    for (&column, value) in columns.iter().zip(values) {
+        let column = column as usize;
+        // SAFETY: `Csr` holds columns below its width, for which both tables were made.
+        let row: &[f32; SIZE] = unsafe {
+            score += value * w.get_unchecked(column * PARTS);
+            &*v.as_ptr().add(column * PARTS * SIZE).cast()
+        };
+        for f in 0..SIZE {
+            let term = value * row[f];
+            sums[f] += term;
+            squares[f] += term * term;
+        }
+    }
+    let interaction: f32 = (0..SIZE).map(|f| sums[f] * sums[f] - squares[f]).sum();
+    (score + 0.5 * interaction, sums)
+}
+
+impl<const PARTS: usize> ByHand<PARTS> {
+    fn new(width: usize, factors: &[f32], batch: usize) -> Self {
+        let mut v = Lines::zeros(width * PARTS * SIZE);
+        for (to, from) in v.get_mut().chunks_exact_mut(PARTS * SIZE).zip(factors.chunks(SIZE)) {
+            to[..SIZE].copy_from_slice(from);
+        }
+        let w = Lines::zeros(width * PARTS);
+        ByHand { w, v, batch, slots: vec![0; width], columns: Vec::new(), sums: Vec::new() }
+    }
+
+    #[inline(always)]
+    fn prefetch(w: &[f32], v: &[f32], columns: &[u32]) {
+        for &column in columns {
+            prefetch(w, column as usize * PARTS);
+            for part in 0..PARTS {
+                prefetch(v, (column as usize * PARTS + part) * SIZE);
+            }
+        }
+    }
+
+    /// One update of the weight and of the row of factors of a column.
+    ///
+    /// # Safety
+    ///
+    /// `column` is below the width for which both tables were made.
+    #[inline(always)]
+    unsafe fn update(w: &mut [f32], v: &mut [f32], column: usize, grad: f32, by: &[f32; SIZE]) {
+        // SAFETY: a table has `PARTS` blocks for each column.
+        let (w, v) = unsafe {
+            let v = v.as_mut_ptr().add(column * PARTS * SIZE).cast::<[[f32; SIZE]; PARTS]>();
+            (&mut *w.as_mut_ptr().add(column * PARTS).cast::<[f32; PARTS]>(), &mut *v)
+        };
+        if PARTS == 1 {
+            w[0] -= RATE * grad;
+            for f in 0..SIZE {
+                v[0][f] -= RATE * by[f];
+            }
+        } else {
+            w[1] += grad * grad;
+            w[0] -= RATE * grad / (w[1] + 1e-7).sqrt();
+            for f in 0..SIZE {
+                v[1][f] += by[f] * by[f];
+                v[0][f] -= RATE * by[f] / (v[1][f] + 1e-7).sqrt();
+            }
+        }
+    }
+
+    #[inline(never)]
+    fn online(&mut self, x: Log<'_>) {
+        let (w, v) = (self.w.get_mut(), self.v.get_mut());
+        for row in 0..x.n_rows() {
+            if row + AHEAD < x.n_rows() {
+                Self::prefetch(w, v, x.row(row + AHEAD).0);
+            }
+            let (columns, values) = x.row(row);
+            let (score, sums) = scores::<PARTS>(columns, values, w, v);
+            let grad = sigmoid(score) - x.labels[row];
+            for (&column, value) in columns.iter().zip(values) {
+                let (column, share) = (column as usize, grad * value);
+                let mut by = [0.0; SIZE];
+                for f in 0..SIZE {
+                    by[f] = share * (sums[f] - value * v[column * PARTS * SIZE + f]);
+                }
+                // SAFETY: as in `scores`.
+                unsafe { Self::update(w, v, column, share, &by) };
+            }
+        }
+    }
+
+    #[inline(never)]
+    fn batches(&mut self, x: Log<'_>) {
+        let (w, v) = (self.w.get_mut(), self.v.get_mut());
+        for first in (0..x.n_rows()).step_by(self.batch) {
+            let rows = first..x.n_rows().min(first + self.batch);
+            let mean = 1.0 / rows.len() as f32;
+            self.columns.clear();
+            self.sums.clear();
+            for row in rows {
+                if row + AHEAD < x.n_rows() {
+                    Self::prefetch(w, v, x.row(row + AHEAD).0);
+                }
+                let (columns, values) = x.row(row);
+                let (score, sums) = scores::<PARTS>(columns, values, w, v);
+                let grad = mean * (sigmoid(score) - x.labels[row]);
+                for (&column, value) in columns.iter().zip(values) {
+                    let share = grad * value;
+                    let slot = &mut self.slots[column as usize];
+                    if *slot == 0 {
+                        self.columns.push(column);
+                        self.sums.push([0.0; SIZE + 2]);
+                        *slot = self.columns.len() as u32;
+                    }
+                    let to = &mut self.sums[*slot as usize - 1];
+                    for f in 0..SIZE {
+                        to[f] += share * sums[f];
+                    }
+                    to[SIZE] += share * value;
+                    to[SIZE + 1] += share;
+                }
+            }
+            for (&column, sums) in self.columns.iter().zip(&self.sums) {
+                let column = column as usize;
+                self.slots[column] = 0;
+                let mut by = [0.0; SIZE];
+                for f in 0..SIZE {
+                    by[f] = sums[f] - sums[SIZE] * v[column * PARTS * SIZE + f];
+                }
+                // SAFETY: as in `scores`.
+                unsafe { Self::update(w, v, column, sums[SIZE + 1], &by) };
+            }
+        }
+    }
+}
+
+/// The mean logistic loss, in `f64`.
+fn loss<const PARTS: usize>(x: Log<'_>, w: &[f32], v: &[f32]) -> f64 {
+    let losses = x.labels.iter().enumerate().map(|(row, &label)| {
+        let (columns, values) = x.row(row);
+        let score = f64::from(scores::<PARTS>(columns, values, w, v).0);
+        score.max(0.0) + (-score.abs()).exp().ln_1p() - f64::from(label) * score
+    });
+    losses.sum::<f64>() / x.n_rows() as f64
+}
