@@ -182,7 +182,7 @@ impl RuleVisitor for ExactIsDense {
                     let mut exact = updater(&rule, LazyUpdate::Exact);
                     close(&train(&mut exact, &rates, &gradients, flush), &expected, 1e-12);
                     let values = |updater: &Updater<R, f64>| -> Vec<f64> {
-                        let states = updater.states(0).unwrap().iter();
+                        let states = updater.states_apart(0).unwrap().iter();
                         states.flat_map(|block| block.values().to_vec()).collect()
                     };
                     close(&values(&exact), &values(&dense), 1e-12);
