@@ -12,7 +12,7 @@ use crate::compare::Tolerance;
 use crate::compilation::{Compilation, arrays, backward, forward, operand_name};
 use crate::corrections::{Expected, Part, Recorded, corrected};
 use crate::folder::say;
-use crate::reasons::{Deviation, Kind, judge, judge_failure};
+use crate::reasons::{Deviation, Kind, judge};
 use crate::recipes::{Build, Recipe, mark_ids, recipe};
 use crate::tally::{Outcome, Tally, finish};
 use nnz::core::storage::Storage;
@@ -198,7 +198,7 @@ impl Findings {
                 }
                 tally.add(id, judge(names, findings.deviations));
             }
-            Err(message) => tally.add(id, judge_failure(id, message)),
+            Err(message) => tally.add(id, Outcome::Failed(message)),
         }
     }
 }

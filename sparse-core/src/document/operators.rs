@@ -321,10 +321,14 @@ fn way_out(operator: &Operator) -> Option<String> {
 fn gradient(row: &Gradient) -> Vec<String> {
     let operand = match row.when {
         None => format!("`{}`", row.operand),
-        Some(when) => match when.strip_prefix('!') {
-            Some(flag) => format!("`{}`, without `{flag}`", row.operand),
-            None => format!("`{}`, with `{when}`", row.operand),
-        },
+        Some(when) => {
+            let conditions =
+                when.split(" and ").map(|condition| match condition.strip_prefix('!') {
+                    Some(flag) => format!("without `{flag}`"),
+                    None => format!("with `{condition}`"),
+                });
+            format!("`{}`, {}", row.operand, conditions.collect::<Vec<_>>().join(" and "))
+        }
     };
     let is = match row.formula {
         Ok(formula) => format!("`{formula}`"),

@@ -57,14 +57,18 @@ impl Graph {
         // Two by two, the results so far on the left.
         if let Some(join) = operator.chain.filter(|_| operands.len() > 2).and_then(operators::find)
         {
-            let mut rest = operands.into_iter();
-            let first = rest.next().unwrap_or(ValueId(0));
-            return rest.fold(first, |joined, next| {
+            let rest = operands.split_off(2);
+            let first = self.apply(operator, operands, attributes.clone(), place);
+            return rest.into_iter().fold(first, |joined, next| {
                 self.apply(join, vec![joined, next], attributes.clone(), place)
             });
         }
         if operator.chain.is_some() && operands.len() == 1 {
-            return operands[0];
+            // A stack of one has the new axis all the same.
+            return match operators::find("expand_dims").filter(|_| operator.name == "stack") {
+                Some(expand) => self.apply(expand, operands, attributes, place),
+                None => operands[0],
+            };
         }
         if let Some(number) = self.fold(operator, &operands, &attributes) {
             return self.constant(number, place);

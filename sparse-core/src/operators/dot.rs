@@ -1,27 +1,50 @@
 //! Matrix products.
 
-use super::{Operator, ROW, flag, gradient_when, rule, storage};
+use super::{Condition, Operator, ROW, flag, gradient, gradient_when, rule, storage};
 use crate::storage::Storage::Dense;
 
-pub(super) const ALL: &[&Operator] = &[&DOT];
+pub(super) const ALL: &[&Operator] = &[&DOT, &OUTER];
+
+/// The rows of the result are those of the left side, which a vector does not have.
+const OF_A_MATRIX: Condition = Condition {
+    text: "where lhs is a matrix",
+    suffix: "",
+    holds: |given| given.ranks.first() == Some(&2),
+};
 
 const DOT: Operator = Operator {
-    cost: "O(size) of a dense product; O(nnz · columns of the other) with a csr, transposed or not: never the width of a table.",
+    cost: "O(m · k · n) of a dense product; O(nnz · columns of the other) with a csr, transposed or not: never the width of a table; \
+           O(values stored · rows or columns of the other) with a row_sparse operand.",
     name: "dot",
-    summary: "The matrix product of two matrices, either read transposed on request.",
+    summary: "The product of two matrices, either read transposed on request; of a matrix and a vector, a vector and a matrix, or the \
+              inner product of two vectors.",
     operands: &["lhs", "rhs"],
     attributes: &[flag("transpose_lhs"), flag("transpose_rhs"), storage("out")],
-    shape: "[m, k] [k, n] -> [m, n]",
+    shape: "[m, k] [k, n] -> [m, n] | [m, k] [k] -> [m] | [k] [k, n] -> [n] | [k] [k] -> []",
     storage: &[
         rule("dense dense -> dense"),
         rule("csr dense -> dense"),
         rule("csr' dense -> row_sparse").or_on_request(Dense),
         rule("csr row_sparse -> dense"),
+        rule("csr row_sparse' -> dense"),
         rule("csr' row_sparse -> row_sparse").or_on_request(Dense),
-        rule("dense csr -> csr").or_on_request(Dense),
+        rule("dense csr -> csr").or_on_request(Dense).only(&OF_A_MATRIX),
         rule("dense csr' -> dense"),
+        rule("dense row_sparse -> dense"),
+        rule("dense row_sparse' -> dense"),
+        rule("row_sparse dense -> row_sparse").only(&OF_A_MATRIX),
+        rule("row_sparse' dense -> dense"),
+        rule("row_sparse' row_sparse -> dense"),
     ],
     gradient: &[
+        gradient_when("lhs_rank == 1 and rhs_rank == 1", "lhs", "rhs * grad"),
+        gradient_when("lhs_rank == 1", "lhs", "dot(rhs, grad, transpose_lhs = transpose_rhs)"),
+        gradient_when("rhs_rank == 1 and transpose_lhs", "lhs", "outer(rhs, grad)"),
+        gradient_when("rhs_rank == 1", "lhs", "outer(grad, rhs)"),
+        gradient_when("lhs_rank == 1 and rhs_rank == 1", "rhs", "lhs * grad"),
+        gradient_when("rhs_rank == 1", "rhs", "dot(lhs, grad, transpose_lhs = !transpose_lhs)"),
+        gradient_when("lhs_rank == 1 and transpose_rhs", "rhs", "outer(grad, lhs)"),
+        gradient_when("lhs_rank == 1", "rhs", "outer(lhs, grad)"),
         gradient_when("!transpose_lhs", "lhs", "dot(grad, rhs, transpose_rhs = !transpose_rhs)"),
         gradient_when(
             "transpose_lhs",
@@ -34,6 +57,25 @@ const DOT: Operator = Operator {
             "rhs",
             "dot(grad, lhs, transpose_lhs = true, transpose_rhs = transpose_lhs)",
         ),
+    ],
+    ..ROW
+};
+
+const OUTER: Operator = Operator {
+    cost: "O(m · n), of a row_sparse lhs O(rows stored · n).",
+    name: "outer",
+    summary: "The products of all elements of a vector with all of another.",
+    operands: &["lhs", "rhs"],
+    shape: "[m] [n] -> [m, n]",
+    storage: &[
+        rule("dense dense -> dense"),
+        rule("dense row_sparse -> dense"),
+        rule("row_sparse dense -> row_sparse"),
+        rule("row_sparse row_sparse -> row_sparse"),
+    ],
+    gradient: &[
+        gradient("lhs", "dot(grad, rhs)"),
+        gradient("rhs", "dot(grad, lhs, transpose_lhs = true)"),
     ],
     ..ROW
 };

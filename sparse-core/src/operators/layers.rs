@@ -19,17 +19,22 @@ pub(super) const ALL: &[&Operator] = &[
 ];
 
 const FULLY_CONNECTED: Operator = Operator {
-    cost: "O(n · d · h) for a dense x, O(nnz · h) for a csr.",
+    cost: "O(n · d · h) for a dense x, O(nnz · h) for a csr; h is the number of rows stored of a row_sparse weight.",
     name: "fully_connected",
-    summary: "A layer of h units: x · weightᵀ, and `bias` added to every row.",
+    summary: "A layer of h units: x · weightᵀ, and `bias` added to every row. A unit whose row a row_sparse weight does not store gives its \
+              bias. The gradient of the weight has a row for every unit: it is dense.",
     operands: &["x", "weight", "bias"],
     optional: 1,
     shape: "[n, d] [h, d] [h] -> [n, h]",
     storage: &[
         rule("dense dense -> dense"),
         rule("csr dense -> dense"),
+        rule("dense row_sparse -> dense"),
+        rule("csr row_sparse -> dense"),
         rule("dense dense dense -> dense"),
         rule("csr dense dense -> dense"),
+        rule("dense row_sparse dense -> dense"),
+        rule("csr row_sparse dense -> dense"),
     ],
     gradient: &[
         gradient("x", "dot(grad, weight)"),
@@ -37,8 +42,8 @@ const FULLY_CONNECTED: Operator = Operator {
         gradient("bias", "sum(grad, axis = 0)"),
     ],
     alternative: Some(
-        "every unit reads every row of the weight: accept the cost with `dense(…)` around the operand, or write \
-         `dot(x, w)` with a row_sparse `w` of shape [d, h], which a csr `x` reads by rows",
+        "accept the cost with `dense(…)` around the operand, or write `dot(x, w)` with a row_sparse `w` of shape [d, h], which a csr \
+         `x` reads by rows",
     ),
     ..ROW
 };
@@ -170,13 +175,20 @@ const SAMPLED: &[Rule] =
 const SAMPLED_DOT: Operator = Operator {
     cost: "O(nnz of `like` · k): the dense product is never made.",
     name: "sampled_dot",
-    summary: "The product of two matrices, either read transposed on request, at the places that the csr `like` stores; its values are not read. \
+    summary: "The product of two matrices, either read transposed on request, or the outer product of two vectors, at the places that the csr \
+              `like` stores; its values are not read. \
               The gradient with respect to a csr is made of it, and the predictions of a matrix factorization at known ratings.",
     operands: &["lhs", "rhs", "like"],
     attributes: &[flag("transpose_lhs"), flag("transpose_rhs")],
-    shape: "[m, k] [k, n] [m, n] -> like",
+    shape: "[m, k] [k, n] [m, n] -> like | [m] [n] [m, n] -> like",
     storage: SAMPLED,
     gradient: &[
+        gradient_when("lhs_rank == 1", "lhs", "dot(grad * pattern(like), rhs)"),
+        gradient_when(
+            "lhs_rank == 1",
+            "rhs",
+            "dot(grad * pattern(like), lhs, transpose_lhs = true)",
+        ),
         gradient_when(
             "!transpose_lhs",
             "lhs",

@@ -38,8 +38,8 @@ pub struct Operator {
     pub operands: &'static [&'static str],
     /// How many of the last operands may be left out. Rules are written for each number of operands.
     pub optional: usize,
-    /// For an operator that takes any number of operands, two by two: the operator that joins the result so far
-    /// with the next operand.
+    /// For an operator that takes any number of operands, two by two: the operator that joins the result of the first two, and then
+    /// each result so far, with the next operand.
     pub chain: Option<&'static str>,
     /// The operator that gives the same with its two operands exchanged (`less` for `greater`): a number is made the right
     /// operand by it.
@@ -115,7 +115,8 @@ impl AttributeKind {
 pub struct Gradient {
     /// The operand.
     pub operand: &'static str,
-    /// A flag (`transpose_rhs`, `!transpose_rhs`) or a condition on attributes (`ord == 1`) that must hold, or nothing.
+    /// What must hold, joined by `and`, or nothing: flags (`transpose_rhs`, `!transpose_rhs`), conditions on attributes (`ord == 1`)
+    /// and on the ranks of operands (`rhs_rank == 1`).
     pub when: Option<&'static str>,
     /// A formula over operators in `grad`, `out`, the operands and the attributes that are numbers, or why there is none.
     /// `0` says that the result does not change with the operand, almost everywhere.
@@ -339,7 +340,7 @@ impl Operator {
         self.attributes.iter().find(|attribute| attribute.name == name)
     }
 
-    /// The gradient that applies under given attributes, parsed.
+    /// The gradient that applies under given attributes and for operands of given ranks, parsed.
     ///
     /// # Panics
     ///
@@ -348,12 +349,18 @@ impl Operator {
         &self,
         operand: usize,
         attributes: &Attributes,
+        ranks: &[usize],
     ) -> Option<Result<Formula, &'static str>> {
         let name = self.operands[operand];
+        let rank = |name: &str| {
+            let of = self.operand_index(name.strip_suffix("_rank")?)?;
+            ranks.get(of).map(|rank| *rank as f64)
+        };
         let holds = |condition: &str| match condition.strip_prefix('!') {
             Some(negated) => !attributes.flag(negated),
-            None => self.scalar(condition, attributes, &|_| None).is_ok_and(|value| value != 0.0),
+            None => self.scalar(condition, attributes, &rank).is_ok_and(|value| value != 0.0),
         };
+        let holds = |conditions: &str| conditions.split(" and ").all(holds);
         self.gradient
             .iter()
             .filter(|gradient| gradient.operand == name)

@@ -1,8 +1,9 @@
-//! Positions and counts: results are ids.
+//! Elements in order, positions and counts: the latter are ids.
 
-use super::{Operator, ROW, Rule, axes, flag, gradient, rule};
+use super::{Operator, ROW, Rule, axes, flag, gradient, integer, no_gradient, rule};
 
-pub(super) const ALL: &[&Operator] = &[&ARGMAX, &ARGMIN, &COUNT_STORED];
+pub(super) const ALL: &[&Operator] =
+    &[&ARGMAX, &ARGMIN, &COUNT_STORED, &SORT, &ARGSORT, &TOPK, &TOPK_IDS, &ORDER_GRADIENT];
 
 const POSITIONS: &[Rule] = &[rule("dense -> ids"), rule("csr -> ids"), rule("row_sparse -> ids")];
 
@@ -34,5 +35,76 @@ const COUNT_STORED: Operator = Operator {
     storage: &[rule("csr -> ids"), rule("row_sparse -> ids")],
     gradient: &[gradient("x", "0")],
     alternative: Some("a dense array stores every element: its size is its shape"),
+    ..ROW
+};
+
+const SORT: Operator = Operator {
+    name: "sort",
+    cost: "O(size · log of the extent of the axis).",
+    summary: "The elements along an axis in ascending order, or with `descending` in descending order. NaN is larger than any number.",
+    attributes: &[integer("axis", -1), flag("descending")],
+    shape: "along",
+    storage: &[rule("dense -> dense")],
+    gradient: &[gradient(
+        "x",
+        "order_gradient(grad, argsort(x, axis = axis, descending = descending), x, axis = axis)",
+    )],
+    alternative: Some(
+        "an element that is not stored is a 0 and has its place in the order: accept the cost with `sort(dense({}))`",
+    ),
+    ..ROW
+};
+
+const ARGSORT: Operator = Operator {
+    name: "argsort",
+    summary: "For each place of the sorted array the position along the axis that its element comes from, as `sort` orders them; equal \
+              ones are in the order of their positions.",
+    storage: &[rule("dense -> ids")],
+    gradient: &[gradient("x", "0")],
+    alternative: Some(
+        "an element that is not stored is a 0 and has its place in the order: accept the cost with `argsort(dense({}))`",
+    ),
+    ..SORT
+};
+
+const TOPK: Operator = Operator {
+    name: "topk",
+    cost: "O(size + size of the result · log k).",
+    summary: "The `k` largest elements along an axis, the largest first, or with `smallest` the smallest ones, the smallest first. NaN \
+              is larger than any number.",
+    attributes: &[integer("k", 1), integer("axis", -1), flag("smallest")],
+    shape: "topk",
+    storage: &[rule("dense -> dense")],
+    gradient: &[gradient(
+        "x",
+        "order_gradient(grad, topk_ids(x, k = k, axis = axis, smallest = smallest), x, axis = axis)",
+    )],
+    alternative: Some(
+        "an element that is not stored is a 0 and has its place in the order: accept the cost with `topk(dense({}))`",
+    ),
+    ..ROW
+};
+
+const TOPK_IDS: Operator = Operator {
+    name: "topk_ids",
+    summary: "The positions along an axis of the elements that `topk` gives; of equal ones the first.",
+    storage: &[rule("dense -> ids")],
+    gradient: &[gradient("x", "0")],
+    alternative: Some(
+        "an element that is not stored is a 0 and has its place in the order: accept the cost with `topk_ids(dense({}))`",
+    ),
+    ..TOPK
+};
+
+const ORDER_GRADIENT: Operator = Operator {
+    name: "order_gradient",
+    cost: "O(size of the result).",
+    summary: "The gradient of `sort` and `topk`: zeros in the shape of `like`, and each element where it came from along the axis.",
+    operands: &["grad", "ids", "like"],
+    attributes: &[integer("axis", -1)],
+    shape: "any any any -> like",
+    storage: &[rule("dense ids like -> dense")],
+    gradient: &[no_gradient("grad", "second derivatives are not offered"), gradient("ids", "0")],
+    internal: true,
     ..ROW
 };

@@ -10,6 +10,8 @@ pub(super) const ALL: &[&Operator] = &[
     &SLICE_AXIS,
     &SLICE_LIKE,
     &CONCAT,
+    &STACK,
+    &STACK_NEXT,
     &SLICE_GRADIENT,
     &SLICE_AXIS_GRADIENT,
     &SLICE_LIKE_GRADIENT,
@@ -75,6 +77,38 @@ const CONCAT: Operator = Operator {
         gradient("lhs", "slice_like(grad, lhs, axes = axis)"),
         gradient("rhs", "slice_like(grad, rhs, axes = axis, from_end = true)"),
     ],
+    ..ROW
+};
+
+const STACK: Operator = Operator {
+    cost: "O(size); for each operand after the second, that of the operands before it again.",
+    name: "stack",
+    summary: "Arrays of one shape one after the other along a new axis, which is at the place `axis` of the result.",
+    operands: &["lhs", "rhs"],
+    chain: Some("stack_next"),
+    attributes: &[integer("axis", 0)],
+    shape: "stack",
+    storage: &[rule("dense dense -> dense")],
+    gradient: &[
+        gradient("lhs", "reshape_like(slice_axis(grad, axis = axis, begin = 0, end = 1), lhs)"),
+        gradient("rhs", "reshape_like(slice_axis(grad, axis = axis, begin = 1, end = 2), rhs)"),
+    ],
+    ..ROW
+};
+
+const STACK_NEXT: Operator = Operator {
+    cost: "O(size).",
+    name: "stack_next",
+    summary: "One more array at the end of a stack.",
+    operands: &["lhs", "rhs"],
+    attributes: &[integer("axis", 0)],
+    shape: "stack_next",
+    storage: &[rule("dense dense -> dense")],
+    gradient: &[
+        gradient("lhs", "slice_like(grad, lhs, axes = axis)"),
+        gradient("rhs", "reshape_like(slice_axis(grad, axis = axis, begin = -1), rhs)"),
+    ],
+    internal: true,
     ..ROW
 };
 

@@ -1,8 +1,9 @@
-//! Operators that move elements and compute nothing, and row-wise normalisation.
+//! Operators that move elements and compute nothing, and normalisation along an axis.
 
-use super::{Operator, ROW, gradient, rule};
+use super::{Operator, ROW, gradient, integer, rule};
 
-pub(super) const ALL: &[&Operator] = &[&TRANSPOSE, &ZEROS_LIKE, &SOFTMAX, &SOFTMAX_GRADIENT];
+pub(super) const ALL: &[&Operator] =
+    &[&TRANSPOSE, &ZEROS_LIKE, &SOFTMAX, &LOG_SOFTMAX, &SOFTMAX_GRADIENT];
 
 const TRANSPOSE: Operator = Operator {
     cost: "O(size), of a csr O(nnz + rows + columns).",
@@ -27,12 +28,28 @@ const ZEROS_LIKE: Operator = Operator {
 const SOFTMAX: Operator = Operator {
     cost: "O(size).",
     name: "softmax",
-    summary: "The softmax of each row: exp(x) over the row's sum of exp(x), computed without overflow.",
-    shape: "[n, k] -> [n, k]",
+    summary: "The softmax along an axis, of a matrix of each row: exp(x) over the sum of exp(x), computed without overflow.",
+    attributes: &[integer("axis", -1)],
+    shape: "along",
     storage: &[rule("dense -> dense")],
-    gradient: &[gradient("x", "softmax_gradient(grad, out)")],
+    gradient: &[gradient("x", "softmax_gradient(grad, out, axis = axis)")],
     alternative: Some(
         "an element that is not stored is a score of 0 and has a probability: accept the cost with `softmax(dense({}))`",
+    ),
+    ..ROW
+};
+
+const LOG_SOFTMAX: Operator = Operator {
+    cost: "O(size).",
+    name: "log_softmax",
+    summary: "The logarithm of the softmax along an axis, of a matrix of each row: x minus the logarithm of the sum of exp(x), computed \
+              without overflow.",
+    attributes: &[integer("axis", -1)],
+    shape: "along",
+    storage: &[rule("dense -> dense")],
+    gradient: &[gradient("x", "grad - exp(out) * sum(grad, axis = axis, keepdims = true)")],
+    alternative: Some(
+        "an element that is not stored is a score of 0 and has a probability: accept the cost with `log_softmax(dense({}))`",
     ),
     ..ROW
 };
@@ -40,9 +57,10 @@ const SOFTMAX: Operator = Operator {
 const SOFTMAX_GRADIENT: Operator = Operator {
     cost: "O(size).",
     name: "softmax_gradient",
-    summary: "The gradient of softmax: y · (g - Σ g y) in each row.",
+    summary: "The gradient of softmax: y · (g - Σ g y) along the axis.",
     operands: &["grad", "y"],
-    shape: "[n, k] [n, k] -> [n, k]",
+    attributes: &[integer("axis", -1)],
+    shape: "same same -> same",
     storage: &[rule("dense dense -> dense")],
     gradient: &[
         super::no_gradient("grad", "second derivatives are not offered"),

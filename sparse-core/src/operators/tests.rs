@@ -42,7 +42,7 @@ fn every_row_is_well_formed() {
             }
             for index in 0..operator.operands.len() {
                 assert!(
-                    operator.gradient_of(index, &attributes).is_some()
+                    operator.gradient_of(index, &attributes, &[2; 3]).is_some()
                         || operator.lends_shape_only(index),
                     "{} has no gradient for {}",
                     operator.name,
@@ -173,7 +173,7 @@ fn closed(operator: &'static Operator, rule: &Rule) -> (Graph, Option<ValueId>) 
         graph.outputs.push(Output { name: "o".into(), value: result, place: Place(0) });
         return (graph, None);
     }
-    let loss = match operator.shape.contains("-> []") {
+    let loss = match operator.shape.split('|').all(|rule| rule.contains("-> []")) {
         true => result,
         false => graph.apply(find("sum").unwrap(), vec![result], Attributes::default(), Place(0)),
     };
@@ -209,6 +209,7 @@ fn operand_shapes(operator: &Operator, signature: &Signature) -> Vec<Dims> {
         pattern,
     ) {
         ("dot", "rhs", _) => vec![named("n"), named("k")],
+        ("outer", _, _) => vec![if index == 0 { named("m") } else { named("n") }],
         // One for each row.
         (_, "weight", _) | (_, "label", Pattern::Ids) if index > 0 => vec![named("m")],
         _ => matrix(),

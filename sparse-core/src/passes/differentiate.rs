@@ -52,11 +52,12 @@ pub fn differentiate(graph: &mut Graph) -> Vec<Diagnostic> {
         let Some(apply) = graph.apply_of(id).cloned() else {
             continue;
         };
+        let ranks: Vec<usize> = apply.operands.iter().map(|id| graph.shape(*id).len()).collect();
         for (index, operand) in apply.operands.iter().enumerate() {
             if !reaches[operand.0] || apply.operator.lends_shape_only(index) {
                 continue;
             }
-            match apply.operator.gradient_of(index, &apply.attributes) {
+            match apply.operator.gradient_of(index, &apply.attributes, &ranks) {
                 // The result does not change with the operand.
                 Some(Ok(Formula::Number(0.0))) => {}
                 Some(Ok(formula)) => {

@@ -113,6 +113,9 @@ fn linear_rows(graph: &Graph) -> Result<LinearRows, String> {
     };
     let (input, weight) = (product_apply.operands[0], product_apply.operands[1]);
     let space = graph.shape(product);
+    let [_, columns] = &space[..] else {
+        return Err(format!("`{}` is a vector", graph.label(product)));
+    };
     let score_gradient = graph
         .ids()
         .find(|id| {
@@ -135,7 +138,7 @@ fn linear_rows(graph: &Graph) -> Result<LinearRows, String> {
         input,
         weight,
         product,
-        columns: space[1].clone(),
+        columns: columns.clone(),
         forward: Vec::new(),
         loss,
         score,
@@ -188,6 +191,7 @@ fn linear_rows(graph: &Graph) -> Result<LinearRows, String> {
             }
             ("softmax", None)
                 if in_space(&parts, apply.operands[0], false)
+                    && apply.operator.integer(&apply.attributes, "axis") != Some(0)
                     && graph.outputs.iter().any(|output| output.value == id) =>
             {
                 parts.softmax.push((id, apply.operands[0]));

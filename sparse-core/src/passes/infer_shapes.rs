@@ -171,7 +171,7 @@ loss l");
 model M f32
 x = input csr f32 [n, d]
 w = param row_sparse f32 [e, 1] \"Zeros\"
-v = param dense f32 [d] \"Zeros\"
+v = param dense f32 [d, 1, 1] \"Zeros\"
 s = dot(x, w)
 t = tanh(s)
 u = dot(x, v)
@@ -182,7 +182,7 @@ loss t");
                 "[NNZ0201] `dot`: `d` (dimension 1 of `x`) and `e` (dimension 0 of `w`)"
             )
         );
-        assert!(diagnostics[1].starts_with("[NNZ0202] `dot`: `v` has shape [d]"));
+        assert!(diagnostics[1].starts_with("[NNZ0202] `dot`: `v` has shape [d, 1, 1]"));
     }
 
     #[test]

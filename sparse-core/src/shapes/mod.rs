@@ -386,10 +386,16 @@ fn signature(
                     let (expected, found) = (names.len(), dims.clone());
                     return Err(ShapeError::Rank { operand, expected, found });
                 }
-                let turned =
-                    operator.transpose_flag(operand).is_some_and(|flag| attributes.flag(flag));
+                let flag = operator.transpose_flag(operand).filter(|flag| attributes.flag(flag));
+                if let Some(flag) = flag.filter(|_| dims.len() < 2) {
+                    let message = format!(
+                        "`{flag}` turns a matrix, but `{{{operand}}}` has the shape {}",
+                        show(dims)
+                    );
+                    return Err(ShapeError::Attribute { fault: Fault::Fit, message });
+                }
                 for (place, name) in names.iter().enumerate() {
-                    let axis = if turned { dims.len() - 1 - place } else { place };
+                    let axis = if flag.is_some() { dims.len() - 1 - place } else { place };
                     let dim = unify.resolve(&dims[axis]);
                     if let Ok(wanted) = name.parse() {
                         if !unify.unify(&Dim::Size(wanted), &dim) {
@@ -533,10 +539,19 @@ pub(crate) mod tests {
             check("dot", &[], &["[n, d]", "[e, 1]"]),
             "`d` (dimension 1 of `lhs`) and `e` (dimension 0 of `rhs`) must be equal"
         );
+        assert_eq!(check("dot", &[], &["[n, d]", "[d]"]), "[n]");
+        assert_eq!(check("dot", &[("transpose_lhs", Flag(true))], &["[n, d]", "[n]"]), "[d]");
+        assert_eq!(check("dot", &[], &["[n]", "[n, d]"]), "[d]");
+        assert_eq!(check("dot", &[], &["[n]", "[n]"]), "[]");
         assert_eq!(
-            check("dot", &[], &["[n, d]", "[d]"]),
-            "`rhs` has shape [d], but 2 dimensions are needed"
+            check("dot", &[("transpose_rhs", Flag(true))], &["[n, d]", "[d]"]),
+            "`transpose_rhs` turns a matrix, but `rhs` has the shape [d]"
         );
+        assert_eq!(
+            check("dot", &[], &["[n, d]", "[d, 1, 1]"]),
+            "`rhs` has shape [d, 1, 1], but 2 dimensions are needed"
+        );
+        assert_eq!(check("outer", &[], &["[n]", "[d]"]), "[n, d]");
     }
 
     #[test]

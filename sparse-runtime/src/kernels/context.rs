@@ -38,6 +38,8 @@ pub struct Context {
     pub(crate) sums: Vec<f64>,
     /// Ids or values in order, and where each came from.
     pub(crate) order: Vec<(usize, usize)>,
+    /// Values along an axis and their positions.
+    pub(crate) ranked: Vec<(f64, usize)>,
     /// Entries of a row: column, where from, value.
     pub(crate) entries: Vec<(usize, usize, f64)>,
     /// Elements of halves, in their accumulator.

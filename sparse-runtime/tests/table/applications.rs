@@ -274,7 +274,10 @@ fn shapes(
         shapes.truncate(n);
         shapes
     });
-    each.collect()
+    // A vector is not read transposed.
+    let turned =
+        |index: usize| operator.transpose_flag(index).is_some_and(|flag| attributes.flag(flag));
+    each.filter(|shapes| (0..n).all(|index| shapes[index].len() > 1 || !turned(index))).collect()
 }
 
 /// `[m, k] [k, n] -> …`: the letters in the order in which they occur, an operand read transposed turned.

@@ -13,7 +13,7 @@ use sparse_core::shapes::{Dim, Dims};
 use sparse_core::storage::{ElementType, Storage};
 use sparse_runtime::interpreter::evaluate;
 use sparse_runtime::kernels::Array;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 
 /// Perturbing one element at a time takes long for large operands.
 const LARGEST: usize = 60;
@@ -78,15 +78,10 @@ fn every_gradient_is_a_derivative() {
             }
         }
     }
-    let unchecked: BTreeSet<&str> =
+    let unchecked: Vec<&str> =
         checked.iter().filter(|(_, count)| **count == 0).map(|(name, _)| name.as_str()).collect();
-    assert_eq!(unchecked, BTreeSet::from(REFUSED), "the rules that no gradient was checked of");
+    assert!(unchecked.is_empty(), "the rules that no gradient was checked of: {unchecked:?}");
 }
-
-/// The gradient of a csr computed from parameters, where the other side is row_sparse, would be the product of a dense
-/// array with it: there is no such rule, and the compiler says so.
-const REFUSED: [&str; 2] =
-    ["dot csr row_sparse -> dense, lhs", "dot csr' row_sparse -> row_sparse, lhs"];
 
 fn has_gradient(operator: &Operator, index: usize) -> bool {
     operator.gradient.iter().any(|gradient| {

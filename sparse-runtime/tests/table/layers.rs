@@ -105,8 +105,14 @@ pub(crate) fn evaluate(
                 true => array.transposed(),
                 false => array.clone(),
             };
-            let (lhs, rhs) = (read(first, "transpose_lhs"), read(&operands[1], "transpose_rhs"));
+            let (mut lhs, mut rhs) =
+                (read(first, "transpose_lhs"), read(&operands[1], "transpose_rhs"));
             let like = &operands[2];
+            // A vector on the left is a column, one on the right a row.
+            if lhs.shape.len() == 1 {
+                lhs.shape.push(1);
+                rhs.shape.insert(0, 1);
+            }
             grid(lhs.shape[0], rhs.shape[1], |i, j| match like.stored[i * rhs.shape[1] + j] {
                 true => (0..lhs.shape[1]).map(|l| at(&lhs, i, l) * at(&rhs, l, j)).sum(),
                 false => 0.0,

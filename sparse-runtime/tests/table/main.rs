@@ -9,6 +9,8 @@ mod applications;
 mod given;
 mod gradients;
 mod layers;
+mod layout;
 mod moved;
 mod naive;
 mod oracle;
+mod order;

@@ -1,11 +1,12 @@
 //! Operators that move elements: what they can be applied to, and what they mean, index by index.
 
 use crate::naive::{Naive, indices};
+use crate::{layout, order};
 use sparse_core::ir::{AttributeValue, Attributes, List};
 use sparse_core::shapes::place_of;
 
-type Shapes = Vec<Vec<usize>>;
-type Given = Vec<(&'static str, AttributeValue)>;
+pub(crate) type Shapes = Vec<Vec<usize>>;
+pub(crate) type Given = Vec<(&'static str, AttributeValue)>;
 
 /// Attributes and shapes for an operator whose shape rule needs them.
 pub(crate) fn applications(operator: &str) -> Option<Vec<(Attributes, Vec<Shapes>)>> {
@@ -40,49 +41,6 @@ pub(crate) fn applications(operator: &str) -> Option<Vec<(Attributes, Vec<Shapes
                     (given, shapes.collect())
                 })
                 .collect()
-        }
-        "reshape" => {
-            let shape = |entries: &[Option<i64>]| vec![("shape", list(entries))];
-            vec![
-                (shape(&[Some(2), None]), single(&[vec![5, 4], vec![6], vec![3, 2, 2]])),
-                (shape(&[Some(0), Some(2), Some(-1)]), single(&[vec![5, 4], vec![3, 2, 2]])),
-            ]
-        }
-        "reshape_like" => {
-            let pair = |a: &[usize], b: &[usize]| vec![a.to_vec(), b.to_vec()];
-            vec![(vec![], vec![pair(&[5, 4], &[4, 5]), pair(&[6], &[1, 6, 1])])]
-        }
-        "flatten" => vec![(vec![], single(&[vec![5, 4], vec![3, 2, 2], vec![4]]))],
-        "expand_dims" => {
-            vec![(vec![], single(&[vec![5, 4], vec![]])), (at(-1), single(&[vec![2, 3]]))]
-        }
-        "squeeze" => vec![(vec![], single(&[vec![5, 1], vec![1, 3, 1], vec![2]]))],
-        "permute" => {
-            let axes = vec![("axes", list(&[Some(2), Some(0), Some(1)]))];
-            let inverse = [&axes[..], &flag("inverse")].concat();
-            vec![(axes, single(&[vec![3, 2, 4]])), (inverse, single(&[vec![3, 2, 4]]))]
-        }
-        "swap_axes" => vec![(vec![], single(&[vec![5, 4], vec![3, 2, 4]]))],
-        "reverse" => vec![
-            (vec![], single(&[vec![5, 4], vec![6], vec![0, 3]])),
-            (at(0), single(&[vec![5, 4], vec![3, 2, 2]])),
-        ],
-        "tile" => {
-            vec![(vec![("reps", list(&[Some(2), Some(3)]))], single(&[vec![5, 4], vec![1, 3]]))]
-        }
-        "tile_gradient" => {
-            let pair = |a: &[usize], b: &[usize]| vec![a.to_vec(), b.to_vec()];
-            vec![(vec![("reps", list(&[Some(2), Some(3)]))], vec![pair(&[6, 9], &[3, 3])])]
-        }
-        "repeat" | "repeat_gradient" => {
-            let repeats = [&at(1)[..], &[("repeats", AttributeValue::Integer(3))]].concat();
-            let sum = vec![vec![5, 12], vec![5, 4]];
-            let shapes = if operator == "repeat" { vec![sum[1..].to_vec()] } else { vec![sum] };
-            vec![(repeats, shapes)]
-        }
-        "argmax" | "argmin" | "count_stored" => {
-            let shapes = || single(&[vec![5, 4], vec![1, 6], vec![6, 1], vec![2, 3, 2]]);
-            vec![(vec![], shapes()), (at(0), shapes()), (at(1), shapes())]
         }
         "concat" => {
             let pair = |a: &[usize], b: &[usize]| vec![a.to_vec(), b.to_vec()];
@@ -169,13 +127,13 @@ pub(crate) fn applications(operator: &str) -> Option<Vec<(Attributes, Vec<Shapes
             let depth = |depth| vec![("depth", AttributeValue::Integer(depth))];
             vec![(depth(3), single(&[vec![4], vec![0]]))]
         }
-        _ => return None,
+        _ => layout::applications(operator).or_else(|| order::applications(operator))?,
     };
     let applications = applications.into_iter();
     Some(applications.map(|(given, shapes)| (Attributes::from(&given[..]), shapes)).collect())
 }
 
-fn at(axis: i64) -> Given {
+pub(crate) fn at(axis: i64) -> Given {
     vec![("axis", AttributeValue::Integer(axis))]
 }
 
@@ -184,7 +142,7 @@ fn chosen(shapes: &[&[usize]], ids: impl Fn(&[usize]) -> Vec<usize>) -> Vec<Shap
     shapes.iter().map(|shape| vec![shape.to_vec(), ids(shape)]).collect()
 }
 
-fn flag(name: &'static str) -> Given {
+pub(crate) fn flag(name: &'static str) -> Given {
     vec![(name, AttributeValue::Flag(true))]
 }
 
@@ -199,17 +157,18 @@ pub(crate) fn bound(
         "take" => shapes[0][axis(attributes, &shapes[0])],
         "take_gradient" => shapes[2][axis(attributes, &shapes[2])],
         "pick" => shapes[0][axis_or(attributes, &shapes[0], -1)],
+        "order_gradient" => shapes[2][axis_or(attributes, &shapes[2], -1)],
         "pick_gradient" => shapes[2][axis_or(attributes, &shapes[2], -1)],
         "one_hot" => attributes.integer("depth").unwrap() as usize,
         _ => return None,
     })
 }
 
-fn single(shapes: &[Vec<usize>]) -> Vec<Shapes> {
+pub(crate) fn single(shapes: &[Vec<usize>]) -> Vec<Shapes> {
     shapes.iter().map(|shape| vec![shape.clone()]).collect()
 }
 
-fn list(entries: &[Option<i64>]) -> AttributeValue {
+pub(crate) fn list(entries: &[Option<i64>]) -> AttributeValue {
     AttributeValue::List(List::new(entries))
 }
 
@@ -343,11 +302,11 @@ fn like_spans(attributes: &Attributes, shape: &[usize], like: &[usize]) -> Vec<V
     each.collect()
 }
 
-fn axis(attributes: &Attributes, shape: &[usize]) -> usize {
+pub(crate) fn axis(attributes: &Attributes, shape: &[usize]) -> usize {
     axis_or(attributes, shape, 0)
 }
 
-fn axis_or(attributes: &Attributes, shape: &[usize], default: i64) -> usize {
+pub(crate) fn axis_or(attributes: &Attributes, shape: &[usize], default: i64) -> usize {
     place_of(attributes.integer("axis").unwrap_or(default), shape.len()).unwrap()
 }
 
@@ -376,7 +335,7 @@ fn source(index: &[usize], spans: &[Vec<usize>]) -> Vec<usize> {
 }
 
 /// An array from what its element at each index is.
-fn array(shape: &[usize], element: impl Fn(&[usize]) -> f64) -> Naive {
+pub(crate) fn array(shape: &[usize], element: impl Fn(&[usize]) -> f64) -> Naive {
     Naive::dense(shape, indices(shape).iter().map(|index| element(index)).collect())
 }
 
@@ -409,31 +368,6 @@ pub(crate) fn evaluate(
         "slice_axis_gradient" => placed(x, shape_of(1), &axis_spans(attributes, shape_of(1))),
         "slice_like_gradient" => {
             placed(x, shape_of(1), &like_spans(attributes, shape_of(1), &x.shape))
-        }
-        "argmax" | "argmin" | "count_stored" => {
-            let axes = attributes.axes("axis");
-            let gone = |at: usize| axes.contain(at, x.shape.len());
-            let kept: Vec<usize> =
-                (0..x.shape.len()).map(|at| if gone(at) { 1 } else { x.shape[at] }).collect();
-            // The elements that each result is of, in order.
-            let mut groups: Vec<Vec<usize>> = vec![Vec::new(); kept.iter().product()];
-            for (place, index) in indices(&x.shape).iter().enumerate() {
-                let group = index.iter().zip(&kept).fold(0, |group, (i, extent)| {
-                    group * extent + if *extent == 1 { 0 } else { *i }
-                });
-                groups[group].push(place);
-            }
-            let largest = operator == "argmax";
-            let result = |group: &Vec<usize>| {
-                if operator == "count_stored" {
-                    return group.iter().filter(|place| x.stored[**place]).count() as f64;
-                }
-                let values: Vec<f64> = group.iter().map(|place| x.values[*place]).collect();
-                let extreme =
-                    values.iter().copied().reduce(if largest { f64::max } else { f64::min });
-                values.iter().position(|value| Some(*value) == extreme).unwrap_or(0) as f64
-            };
-            Naive::dense(&kept, groups.iter().map(result).collect())
         }
         "retain" => array(&x.shape, |index| {
             let kept = operands[1].values.contains(&(index[0] as f64));
@@ -493,6 +427,9 @@ pub(crate) fn evaluate(
                 }
             })
         }
-        _ => return None,
+        _ => {
+            return layout::evaluate(operator, attributes, operands)
+                .or_else(|| order::evaluate(operator, attributes, operands));
+        }
     })
 }

@@ -178,6 +178,7 @@ pub(crate) fn evaluate(
         }
         Kind::Kernel => match operator.name {
             "dot" => dot(attributes, &operands[0], &operands[1]),
+            "outer" => outer(&operands[0], &operands[1]),
             "reduce_to" => reduce_to(&operands[0], &operands[1].shape),
             "broadcast_like" => broadcast_like(&operands[0], &operands[1].shape, attributes),
             "zeros_like" => Naive::dense(&operands[0].shape, vec![0.0; operands[0].values.len()]),
@@ -187,8 +188,6 @@ pub(crate) fn evaluate(
                     operands[0].rows().map(|row| row.iter().map(|x| x.exp()).sum::<f64>().ln());
                 Naive::dense(&operands[0].shape[..1], sums.collect())
             }
-            "softmax" => softmax(&operands[0]),
-            "softmax_gradient" => softmax_gradient(&operands[0], &operands[1]),
             "dense" | "csr" | "row_sparse" => operands[0].clone(),
             name => {
                 return layers::evaluate(name, attributes, operands)
@@ -218,13 +217,21 @@ fn dot(attributes: &Attributes, lhs: &Naive, rhs: &Naive) -> Naive {
         if attributes.flag(flag) { array.transposed() } else { array.clone() }
     };
     let (lhs, rhs) = (read(lhs, "transpose_lhs"), read(rhs, "transpose_rhs"));
-    let (m, k, n) = (lhs.shape[0], lhs.shape[1], rhs.shape[1]);
-    let element =
-        |i: usize, j: usize| (0..k).map(|l| lhs.values[i * k + l] * rhs.values[l * n + j]).sum();
-    Naive::dense(
-        &[m, n],
-        indices(&[m, n]).iter().map(|index| element(index[0], index[1])).collect(),
-    )
+    // Of a vector the inner axis is the only one.
+    let (inner, rest) = (lhs.shape.len() - 1, rhs.shape.get(1..).unwrap());
+    let shape: Vec<usize> = lhs.shape[..inner].iter().chain(rest).copied().collect();
+    let element = |index: &Vec<usize>| {
+        let (row, column) = index.split_at(inner);
+        let term = |l: usize| lhs.at(&[row, &[l]].concat()) * rhs.at(&[&[l], column].concat());
+        (0..rhs.shape[0]).map(term).sum()
+    };
+    Naive::dense(&shape, indices(&shape).iter().map(element).collect())
+}
+
+fn outer(lhs: &Naive, rhs: &Naive) -> Naive {
+    let shape = [lhs.shape[0], rhs.shape[0]];
+    let element = |index: &Vec<usize>| lhs.at(&index[..1]) * rhs.at(&index[1..]);
+    Naive::dense(&shape, indices(&shape).iter().map(element).collect())
 }
 
 fn reduce(operator: &Operator, reduction: Reduction, attributes: &Attributes, x: &Naive) -> Naive {
@@ -293,26 +300,6 @@ fn broadcast_like(x: &Naive, shape: &[usize], attributes: &Attributes) -> Naive 
     result
 }
 
-fn softmax(x: &Naive) -> Naive {
-    let rows = x.rows().flat_map(|row| {
-        let total: f64 = row.iter().map(|x| x.exp()).sum();
-        row.iter().map(move |x| x.exp() / total)
-    });
-    Naive::dense(&x.shape, rows.collect())
-}
-
-/// The Jacobian of softmax, written out, times the gradient that arrives.
-fn softmax_gradient(grad: &Naive, y: &Naive) -> Naive {
-    let rows = grad.rows().zip(y.rows()).flat_map(|(g, y)| {
-        (0..y.len()).map(move |i| {
-            let column =
-                (0..y.len()).map(|j| if i == j { y[i] * (1.0 - y[i]) } else { -y[i] * y[j] });
-            column.zip(g).map(|(derivative, g)| derivative * g).sum()
-        })
-    });
-    Naive::dense(&grad.shape, rows.collect())
-}
-
 /// The loss of each row, straight from its definition.
 fn losses(
     operator: &Operator,
@@ -362,7 +349,12 @@ fn loss_gradient(
     let number = |name| operator.number(attributes, name).unwrap();
     if loss == "softmax_cross_entropy" {
         let k = score.shape[1];
-        let (mut values, classes) = (softmax(score).values, label.shape.len() == 1);
+        let probabilities = score.rows().flat_map(|row| {
+            let total: f64 = row.iter().map(|score| score.exp()).sum();
+            row.iter().map(move |score| score.exp() / total)
+        });
+        let (mut values, classes): (Vec<f64>, _) =
+            (probabilities.collect(), label.shape.len() == 1);
         for (row, probabilities) in values.chunks_exact_mut(k.max(1)).enumerate() {
             let target = |column: usize| match classes {
                 true => f64::from(u8::from(label.values[row] as usize == column)),

@@ -10,6 +10,11 @@ pub(super) const REASONS: &[Reason] = &[
         why: "a kernel reads the csr operand as it is, transposed or not, where the reference multiplies dense copies",
     },
     Reason {
+        patterns: &["dot.dr.*", "dot.rd.*", "dot.rr.*", "dot.cr.NT.*", "dot.rc.*"],
+        kinds: &[Rule, GradientRule, Sparser, GradientSparser],
+        why: "a kernel multiplies the rows that are stored as they are, where the reference multiplies dense copies",
+    },
+    Reason {
         patterns: &["dot.dd.*.csr.*", "dot.rd.*.csr.*"],
         kinds: &[GradientSparser],
         why: "the gradient that arrives at a product made csr is csr, and so is what is computed from it by rows or columns",

@@ -111,17 +111,6 @@ fn reasons() -> impl Iterator<Item = &'static Reason> {
     families.into_iter().chain(files).flatten()
 }
 
-/// Patterns of cases of operators that are built, which need something that is not.
-const NOT_BUILT: &[(&str, &str)] = &[("dot.*.rank1_rhs", "dot with a vector")];
-
-/// What becomes of a case that could not be run.
-pub(crate) fn judge_failure(id: &str, message: String) -> Outcome {
-    match NOT_BUILT.iter().find(|(pattern, _)| matches(pattern, id)) {
-        Some((_, what)) => Outcome::NotBuilt((*what).to_owned()),
-        None => Outcome::Failed(message),
-    }
-}
-
 /// What becomes of a case: every deviation needs a reason that covers its id, or another name that it goes by.
 pub(crate) fn judge(names: &[impl AsRef<str>], deviations: Vec<Deviation>) -> Outcome {
     judge_each(deviations.into_iter().map(|deviation| (names, deviation)))

@@ -5,13 +5,18 @@ use super::Reason;
 
 pub(super) const REASONS: &[Reason] = &[
     Reason {
-        patterns: &["FullyConnected.dr*", "FullyConnected.ddr*"],
+        patterns: &["FullyConnected.ddr*", "FullyConnected.drr*"],
         kinds: &[Refused],
-        why: "a layer reads every row of its weight and bias, so that row_sparse ones are made dense, which the source must ask for",
+        why: "a bias is added to every row, so that a row_sparse one is made dense, which the source must ask for",
+    },
+    Reason {
+        patterns: &["FullyConnected.cr*"],
+        kinds: &[Rule, GradientRule, Accepted],
+        why: "a kernel multiplies the rows that a weight stores",
     },
     Reason {
         patterns: &["FullyConnected.dr*"],
-        kinds: &[Converted],
+        kinds: &[Converted, Accepted],
         why: "rows that a weight does not store are zero here as everywhere",
     },
     Reason {

@@ -5,7 +5,7 @@ use super::Reason;
 
 pub(super) const REASONS: &[Reason] = &[
     Reason {
-        patterns: &["slice.*", "slice_axis.*", "slice_like.*", "concat.*"],
+        patterns: &["slice.*", "slice_axis.*", "slice_like.*", "concat.*", "SliceChannel.*"],
         kinds: &[Rule, GradientRule, Sparser, GradientSparser],
         why: "parts and joins of csr and row_sparse arrays keep the storage, along any axis and with any step, and so do their gradients",
     },

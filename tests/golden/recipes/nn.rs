@@ -43,21 +43,6 @@ pub(super) const RECIPES: &[(&str, Make)] = &[
             call(graph, "divide", &[operands[0], norm])
         }))
     }),
-    ("log_softmax", |given| match given.integer("axis") {
-        None | Some(-1 | 1) => Some(Recipe::built(|graph, operands| {
-            // One number for each row, which is a column of the transpose.
-            let total = call(graph, "logsumexp", operands);
-            let turned = call(graph, "transpose", operands);
-            let difference = call(graph, "subtract", &[turned, total]);
-            call(graph, "transpose", &[difference])
-        })),
-        Some(0) => Some(Recipe::built(|graph, operands| {
-            let turned = call(graph, "transpose", operands);
-            let total = call(graph, "logsumexp", &[turned]);
-            call(graph, "subtract", &[operands[0], total])
-        })),
-        _ => None,
-    }),
     ("LinearRegressionOutput", |given| Some(regression(given, "squared_error", None))),
     ("MAERegressionOutput", |given| Some(regression(given, "absolute_error", None))),
     ("LogisticRegressionOutput", |given| Some(regression(given, "logistic", Some("sigmoid")))),
@@ -207,25 +192,15 @@ fn softmax_output(given: &Given<'_>) -> Option<Recipe> {
 
 /// A softmax along axis 1 of three, and the cross entropy of each position, divided by their number.
 fn softmax_of_positions(scale: f64) -> Recipe {
-    let along = |keep: bool| {
-        let mut along = Attributes::default();
-        along.set("axis", AttributeValue::Integer(1));
-        along.set("keepdims", AttributeValue::Flag(keep));
-        along
-    };
-    let output: Build = Box::new(move |graph, operands| {
-        let exponentials = call(graph, "exp", &operands[..1]);
-        let total = apply(graph, "sum", &[exponentials], along(true));
-        call(graph, "divide", &[exponentials, total])
-    });
+    let along = || Attributes::from(&[("axis", AttributeValue::Integer(1))][..]);
+    let output: Build =
+        Box::new(move |graph, operands| apply(graph, "softmax", &operands[..1], along()));
     Recipe::loss(output, move |graph, operands| {
         let positions = sizes(graph, operands[0])[2];
-        let exponentials = call(graph, "exp", &operands[..1]);
-        let total = apply(graph, "sum", &[exponentials], along(false));
-        let log = call(graph, "log", &[total]);
-        let picked = apply(graph, "pick", operands, along(false));
-        let losses = call(graph, "subtract", &[log, picked]);
-        let loss = call(graph, "sum", &[losses]);
+        let log = apply(graph, "log_softmax", &operands[..1], along());
+        let picked = apply(graph, "pick", &[log, operands[1]], along());
+        let sum = call(graph, "sum", &[picked]);
+        let loss = call(graph, "negative", &[sum]);
         with_number(graph, "multiply", loss, scale / positions)
     })
 }

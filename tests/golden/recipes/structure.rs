@@ -5,7 +5,7 @@ use super::{Given, Make, Recipe, apply, built, call, plain};
 use nnz::core::ir::{AttributeValue, Attributes, Place};
 
 /// Operators of the reference that are not built yet.
-pub(super) const NOT_BUILT: &[&str] = &["SliceChannel", "sort", "topk"];
+pub(super) const NOT_BUILT: &[&str] = &[];
 
 /// Operators by the reference's names.
 pub(super) const RECIPES: &[(&str, Make)] = &[
@@ -40,14 +40,33 @@ pub(super) const RECIPES: &[(&str, Make)] = &[
     ("repeat", |given| with("repeat", integers(given, [("repeats", "repeats"), ("axis", "axis")]))),
     ("stack", |given| {
         given.get("num_args");
-        let axis = AttributeValue::Integer(given.integer("axis").unwrap_or(0));
+        with("stack", integers(given, [("axis", "axis")]))
+    }),
+    ("SliceChannel", |given| {
+        let axis = ("axis", AttributeValue::Integer(given.integer("axis").unwrap_or(1)));
+        let squeezed = given.flag("squeeze_axis");
+        // A split into one part, which is all of the axis: a recipe has one result.
+        given.integer("num_outputs").filter(|parts| *parts == 1)?;
         Some(Recipe::built(move |graph, operands| {
-            let axis = Attributes::from(&[("axis", axis)][..]);
-            let operands: Vec<_> = (operands.iter())
-                .map(|operand| apply(graph, "expand_dims", &[*operand], axis.clone()))
-                .collect();
-            apply(graph, "concat", &operands, axis)
+            let along = Attributes::from(&[axis][..]);
+            let part = apply(graph, "slice_axis", operands, along.clone());
+            if squeezed { apply(graph, "squeeze", &[part], along) } else { part }
         }))
+    }),
+    ("sort", |given| {
+        let mut attributes = integers(given, [("axis", "axis")]);
+        let ascending = given.get("is_ascend").as_bool().unwrap_or(true);
+        attributes.push(("descending", AttributeValue::Flag(!ascending)));
+        with("sort", attributes)
+    }),
+    ("topk", |given| {
+        let mut attributes = integers(given, [("axis", "axis"), ("k", "k")]);
+        attributes.push(("smallest", AttributeValue::Flag(given.flag("is_ascend"))));
+        match given.get("ret_typ").as_str() {
+            Some("value") => with("topk", attributes),
+            None | Some("indices") => with("topk_ids", attributes),
+            _ => None,
+        }
     }),
     ("argmax", |given| with("argmax", given.lists(["axis"]))),
     ("argmin", |given| with("argmin", given.lists(["axis"]))),
@@ -77,15 +96,8 @@ pub(super) const RECIPES: &[(&str, Make)] = &[
     ("where", |_| built(plain("select"))),
     ("zeros_like", |_| built(plain("zeros_like"))),
     ("transpose", |_| built(plain("transpose"))),
-    ("softmax", |given| match given.get("axis").as_i64() {
-        None | Some(-1 | 1) => built(plain("softmax")),
-        Some(0) => Some(Recipe::built(|graph, operands| {
-            let turned = call(graph, "transpose", operands);
-            let softmax = call(graph, "softmax", &[turned]);
-            call(graph, "transpose", &[softmax])
-        })),
-        _ => None,
-    }),
+    ("softmax", |given| with("softmax", integers(given, [("axis", "axis")]))),
+    ("log_softmax", |given| with("log_softmax", integers(given, [("axis", "axis")]))),
 ];
 
 /// Elements by ids.

@@ -3,7 +3,7 @@ use nnz::prelude::*;
 graph! {
     pub model WrongRank {
         input x: csr[n, d];
-        param w: dense[d] = Zeros;
+        param w: dense[d, 1, 1] = Zeros;
         output pred = dot(x, w);
     }
 }

@@ -157,6 +157,29 @@ pub(super) fn reverse(scope: &mut Scope<'_>) -> Result<Dims, ShapeError> {
     Ok(dims)
 }
 
+/// That of the operand, which must have the axis.
+pub(super) fn along(scope: &mut Scope<'_>) -> Result<Dims, ShapeError> {
+    scope.axis(0)?;
+    Ok(scope.dims(0))
+}
+
+/// So many elements along an axis.
+pub(super) fn topk(scope: &mut Scope<'_>) -> Result<Dims, ShapeError> {
+    let (mut dims, axis) = (scope.dims(0), scope.axis(0)?);
+    let k = scope.operator.integer(scope.attributes, "k").unwrap_or_default();
+    match (&dims[axis], u64::try_from(k)) {
+        (_, Err(_) | Ok(0)) => return senseless(format!("`k` is {k}: at least 1 is chosen")),
+        (Dim::Size(extent), Ok(k)) if k > *extent => {
+            return refuse(format!(
+                "`k` is {k}, more than the {extent} of dimension {axis} of `{{0}}`"
+            ));
+        }
+        (Dim::Size(_), Ok(k)) => dims[axis] = Dim::Size(k),
+        (dim, _) => return unknown("choosing some along an axis", dim, 0, axis),
+    }
+    Ok(dims)
+}
+
 pub(super) fn tile(scope: &mut Scope<'_>) -> Result<Dims, ShapeError> {
     let dims = scope.dims(0);
     let reps = scope.attributes.list("reps").unwrap_or_default();
@@ -248,6 +271,26 @@ mod tests {
         assert_eq!(
             check("argmax", &[("axis", list(&[Some(0), Some(1)]))], &["[n, k]"]),
             "positions are along one axis, or in the whole array"
+        );
+    }
+
+    #[test]
+    fn elements_in_order() {
+        assert_eq!(check("sort", &[], &["[n, k]"]), "[n, k]");
+        assert_eq!(
+            check("sort", &[("axis", Integer(2))], &["[n, k]"]),
+            "axis 2 is beyond the shape [n, k] of `x`"
+        );
+        assert_eq!(check("topk", &[("k", Integer(3))], &["[n, 5]"]), "[n, 3]");
+        assert_eq!(check("topk_ids", &[("axis", Integer(0))], &["[5, k]"]), "[1, k]");
+        assert_eq!(
+            check("topk", &[("k", Integer(6))], &["[n, 5]"]),
+            "`k` is 6, more than the 5 of dimension 1 of `x`"
+        );
+        assert_eq!(check("topk", &[("k", Integer(0))], &["[5]"]), "`k` is 0: at least 1 is chosen");
+        assert_eq!(
+            check("topk", &[], &["[n, k]"]),
+            "choosing some along an axis needs to know the extent `k` (dimension 1 of `x`): declare it as a number"
         );
     }
 }

@@ -1,7 +1,8 @@
 //! Parts of arrays, and arrays joined.
 
 use super::{Dim, Dims, Scope, ShapeError, refuse, senseless, show, too_large, unknown};
-use crate::shapes::Span;
+use crate::ir;
+use crate::shapes::{Span, place_of};
 
 /// `begin:end:step` of each axis.
 pub(super) fn slice(scope: &mut Scope<'_>) -> Result<Dims, ShapeError> {
@@ -119,6 +120,52 @@ pub(super) fn concat(scope: &mut Scope<'_>) -> Result<Dims, ShapeError> {
     Ok(dims)
 }
 
+/// Two arrays along a new axis.
+pub(super) fn stack(scope: &mut Scope<'_>) -> Result<Dims, ShapeError> {
+    let axis = scope.operator.integer(scope.attributes, "axis").unwrap_or_default();
+    let rank = scope.same_rank()?;
+    let (lhs, rhs) = (scope.dims(0), scope.dims(1));
+    let Some(place) = place_of(axis, rank + 1) else {
+        return Err(ShapeError::Axis { axis, found: lhs });
+    };
+    if rank == ir::List::LONGEST {
+        return refuse(format!("an array has at most {rank} axes"));
+    }
+    let mut dims = equal(scope, &lhs, &rhs, |at| at)?;
+    dims.insert(place, Dim::Size(2));
+    Ok(dims)
+}
+
+/// One more array at the end of a stack.
+pub(super) fn stack_next(scope: &mut Scope<'_>) -> Result<Dims, ShapeError> {
+    let (axis, mut lhs, rhs) = (scope.axis(0)?, scope.dims(0), scope.dims(1));
+    let Dim::Size(stacked) = lhs.remove(axis) else {
+        return unknown("joining along an axis", &scope.dims(0)[axis], 0, axis);
+    };
+    if lhs.len() != rhs.len() {
+        return Err(ShapeError::Rank { operand: 1, expected: lhs.len(), found: rhs });
+    }
+    let mut dims = equal(scope, &lhs, &rhs, |at| if at < axis { at } else { at + 1 })?;
+    dims.insert(axis, Dim::Size(stacked.saturating_add(1)));
+    Ok(dims)
+}
+
+/// The extents of two operands, which must be the same; `place` is where an extent of the first one stands.
+fn equal(
+    scope: &mut Scope<'_>,
+    lhs: &Dims,
+    rhs: &Dims,
+    place: impl Fn(usize) -> usize,
+) -> Result<Dims, ShapeError> {
+    for at in 0..lhs.len() {
+        if !scope.unify.unify(&lhs[at], &rhs[at]) {
+            let (first, second) = ((0, place(at), lhs[at].clone()), (1, at, rhs[at].clone()));
+            return Err(ShapeError::Mismatch { first, second });
+        }
+    }
+    Ok(scope.unify.resolve_all(lhs))
+}
+
 #[cfg(test)]
 mod tests {
     use crate::ir::AttributeValue::{Integer, List};
@@ -174,6 +221,31 @@ mod tests {
         assert_eq!(
             check("slice_like", &[("axes", Integer(-1))], &["[5, n]", "[3]"]),
             "an axis counted from the end is dimension 1 of `x` and dimension 0 of `like`: count from the start"
+        );
+    }
+
+    #[test]
+    fn stacked_arrays() {
+        assert_eq!(check("stack", &[], &["[n, k]", "[n, k]"]), "[2, n, k]");
+        assert_eq!(check("stack", &[("axis", Integer(-1))], &["[n, k]", "[n, k]"]), "[n, k, 2]");
+        assert_eq!(check("stack", &[], &["[]", "[]"]), "[2]");
+        assert_eq!(
+            check("stack", &[], &["[n, k]", "[n, l]"]),
+            "`k` (dimension 1 of `lhs`) and `l` (dimension 1 of `rhs`) must be equal"
+        );
+        assert_eq!(
+            check("stack", &[("axis", Integer(3))], &["[n, k]", "[n, k]"]),
+            "axis 3 is beyond the shape [n, k] of `lhs`"
+        );
+        assert_eq!(
+            check("stack", &[], &["[1, 1, 1, 1, 1, 1]", "[1, 1, 1, 1, 1, 1]"]),
+            "an array has at most 6 axes"
+        );
+        let middle = [("axis", Integer(1))];
+        assert_eq!(check("stack_next", &middle, &["[n, 2, k]", "[n, k]"]), "[n, 3, k]");
+        assert_eq!(
+            check("stack_next", &middle, &["[n, 2, k]", "[n, l]"]),
+            "`k` (dimension 2 of `lhs`) and `l` (dimension 1 of `rhs`) must be equal"
         );
     }
 

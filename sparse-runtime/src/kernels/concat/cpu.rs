@@ -99,7 +99,7 @@ pub fn row_sparse_row_sparse<T: Float>(
 }
 
 /// The shape of both.
-fn joined(lhs: &Shape, rhs: &Shape, axis: usize) -> Shape {
+pub(crate) fn joined(lhs: &Shape, rhs: &Shape, axis: usize) -> Shape {
     let mut dims = [0; crate::formats::MAX_RANK];
     dims[..lhs.rank()].copy_from_slice(lhs);
     dims[axis] += rhs[axis];
@@ -107,7 +107,7 @@ fn joined(lhs: &Shape, rhs: &Shape, axis: usize) -> Shape {
 }
 
 /// Runs of both in turn. One that is empty leaves zeros where its elements would be.
-fn interleave<T: Float>(
+pub(crate) fn interleave<T: Float>(
     out: &mut [T],
     lhs: &[T],
     rhs: &[T],

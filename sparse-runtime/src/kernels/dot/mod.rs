@@ -7,6 +7,9 @@
 //! | the same into `dense` | O(nnz · k + size of the result) | the rows are those of the result |
 //! | `dense csr` | O(rows · nnz) | every row of the result stores the columns that occur on the right |
 //! | `dense csr'` | O(rows · nnz) | a product of a row of each |
+//! | `dense row_sparse`, `row_sparse' dense` | O(values stored · other extent) | each stored row adds to the result |
+//! | `dense row_sparse'`, `csr row_sparse'` | O(rows · values stored), O(nnz · rows stored) | a product with each stored row |
+//! | `row_sparse dense` | O(values stored · k) | the stored rows as a dense matrix; they are the rows of the result |
 //! | `dense dense` | O(m · n · k) | tiles of the result in registers |
 //!
 //! A row that a `row_sparse` operand does not store is zero. What is stored counts as it is: a stored zero times

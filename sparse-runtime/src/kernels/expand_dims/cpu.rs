@@ -7,13 +7,17 @@ use sparse_core::shapes::place_of;
 
 /// A copy under the other shape.
 pub fn dense<T: Float>(out: &mut Dense<T>, x: DenseView<'_, T>, axis: i64, _context: &mut Context) {
-    let place = place_of(axis, x.shape().rank() + 1).unwrap_or(0);
-    let mut dims = [1; MAX_RANK];
-    let rank = (x.shape().rank() + 1).min(MAX_RANK);
-    for (at, dim) in dims[..rank].iter_mut().enumerate().filter(|(at, _)| *at != place) {
-        *dim = x.shape()[if at < place { at } else { at - 1 }];
-    }
-    let shape = Shape::new(&dims[..rank]);
-    out.reset_for_overwrite(shape);
+    out.reset_for_overwrite(expanded(x.shape(), axis).0);
     out.values_mut().copy_from_slice(x.values());
+}
+
+/// The shape with an axis of extent 1 more, and the place of that.
+pub(crate) fn expanded(shape: &Shape, axis: i64) -> (Shape, usize) {
+    let place = place_of(axis, shape.rank() + 1).unwrap_or(0);
+    let mut dims = [1; MAX_RANK];
+    let rank = (shape.rank() + 1).min(MAX_RANK);
+    for (at, dim) in dims[..rank].iter_mut().enumerate().filter(|(at, _)| *at != place) {
+        *dim = shape[if at < place { at } else { at - 1 }];
+    }
+    (Shape::new(&dims[..rank]), place)
 }

@@ -1,3 +1,3 @@
-//! The softmax of each row. O(size); the largest score is subtracted first, so that nothing overflows.
+//! The softmax along an axis. O(size); the largest score is subtracted first, so that nothing overflows.
 
 pub mod cpu;

@@ -1,6 +1,6 @@
 //! Dense by dense, without packing: operands of models are small or thin, and a product must not allocate.
 
-use crate::formats::DenseView;
+use crate::formats::{DenseView, RowSparseView};
 use sparse_core::element::Float;
 
 /// A dense matrix, read transposed or not.
@@ -23,6 +23,17 @@ impl<'a, T: Float> Matrix<'a, T> {
                 Matrix { values, n_rows: n_cols, n_cols: n_rows, row_step: 1, column_step: n_cols }
             }
         }
+    }
+
+    /// The left side of a product: a vector is one row of it. On the right a vector is one column.
+    pub(super) fn left(array: DenseView<'a, T>, transposed: bool) -> Self {
+        Matrix::new(array, transposed || array.shape().rank() == 1)
+    }
+
+    /// The rows that an array stores, one below the other.
+    pub(super) fn of_stored(array: RowSparseView<'a, T>) -> Self {
+        let (n_rows, n_cols) = (array.n_stored(), array.shape().row_size());
+        Matrix { values: array.values(), n_rows, n_cols, row_step: n_cols, column_step: 1 }
     }
 
     /// The elements of a row, where they lie side by side.

@@ -3,15 +3,37 @@
 mod gather;
 mod gemm;
 mod scatter;
+mod stored;
+
+pub use stored::{
+    csr_row_sparse_transposed, dense_row_sparse, dense_row_sparse_transposed, row_sparse_dense,
+    row_sparse_transposed_dense, row_sparse_transposed_row_sparse,
+};
 
 use crate::formats::{
-    ColumnId, Csr, CsrView, Dense, DenseView, RowIdsView, RowSparse, RowSparseView, with_id_type,
+    ColumnId, Csr, CsrView, Dense, DenseView, RowIdsView, RowSparse, RowSparseView, Shape,
+    with_id_type,
 };
 use crate::kernels::Context;
 use crate::kernels::index_set::for_each_bit;
 use crate::with_column_ids;
 use gemm::Matrix;
 use sparse_core::element::Float;
+
+/// The shape of a product, of which a vector on one side takes the axis away.
+fn product_shape(n_rows: usize, n_cols: usize, lhs: &Shape, rhs: &Shape) -> Shape {
+    match (lhs.rank(), rhs.rank()) {
+        (1, 1) => Shape::from([]),
+        (1, _) => Shape::from([n_cols]),
+        (_, 1) => Shape::from([n_rows]),
+        _ => Shape::from([n_rows, n_cols]),
+    }
+}
+
+/// The same where the left side is a matrix.
+fn by_rows(n_rows: usize, n_cols: usize, rhs: &Shape) -> Shape {
+    if rhs.rank() == 1 { Shape::from([n_rows]) } else { Shape::from([n_rows, n_cols]) }
+}
 
 /// Dense by dense.
 pub fn dense_dense<T: Float>(
@@ -22,9 +44,9 @@ pub fn dense_dense<T: Float>(
     transpose_rhs: bool,
     _context: &mut Context,
 ) {
-    let (lhs, rhs) = (Matrix::new(lhs, transpose_lhs), Matrix::new(rhs, transpose_rhs));
-    out.reset_for_overwrite([lhs.n_rows, rhs.n_cols]);
-    gemm::multiply(out.values_mut(), lhs, rhs);
+    let (left, right) = (Matrix::left(lhs, transpose_lhs), Matrix::new(rhs, transpose_rhs));
+    out.reset_for_overwrite(product_shape(left.n_rows, right.n_cols, lhs.shape(), rhs.shape()));
+    gemm::multiply(out.values_mut(), left, right);
 }
 
 /// Csr by dense.
@@ -36,7 +58,7 @@ pub fn csr_dense<T: Float>(
     context: &mut Context,
 ) {
     let right = Matrix::new(rhs, transpose_rhs);
-    out.reset_for_overwrite([lhs.n_rows(), right.n_cols]);
+    out.reset_for_overwrite(by_rows(lhs.n_rows(), right.n_cols, rhs.shape()));
     // A single column is the same memory either way.
     if transpose_rhs && right.n_cols != 1 {
         gather::products_with_rows(out.values_mut(), lhs, rhs.values());
@@ -55,7 +77,7 @@ pub fn csr_transposed_dense<T: Float>(
 ) {
     let right = Matrix::new(rhs, transpose_rhs);
     let (width, parallel, columns) = (right.n_cols, context.parallel, &mut context.ids);
-    out.rebuild([lhs.n_cols(), width], |ids, values| {
+    out.rebuild(by_rows(lhs.n_cols(), width, rhs.shape()), |ids, values| {
         if scatter::parts(lhs, width, parallel) == 1 && fits_by_column(lhs, width) {
             // Every column has a place until it is known which occur: one pass instead of two.
             values.resize(lhs.n_cols() * width, T::zero());
@@ -110,7 +132,7 @@ pub fn csr_transposed_dense_into_dense<T: Float>(
     context: &mut Context,
 ) {
     let right = Matrix::new(rhs, transpose_rhs);
-    out.reset([lhs.n_cols(), right.n_cols]);
+    out.reset(by_rows(lhs.n_cols(), right.n_cols, rhs.shape()));
     let parallel = context.parallel;
     T::in_accumulator(out.values_mut(), &mut context.wide, |sums| {
         scatter::dense(sums, lhs, right, parallel, |column| column);
@@ -125,7 +147,7 @@ pub fn csr_row_sparse<T: Float>(
     context: &mut Context,
 ) {
     let n_cols = rhs.shape().row_size();
-    out.reset_for_overwrite([lhs.n_rows(), n_cols]);
+    out.reset_for_overwrite(by_rows(lhs.n_rows(), n_cols, rhs.shape()));
     let RowIdsView::Listed(ids) = rhs.indices() else {
         return gather::sums_of_rows(out.values_mut(), lhs, rhs.values(), n_cols, context.parallel);
     };
@@ -151,7 +173,7 @@ pub fn csr_transposed_row_sparse<T: Float>(
 ) {
     let n_cols = rhs.shape().row_size();
     let columns = &mut context.ids;
-    out.rebuild([lhs.n_cols(), n_cols], |ids, values| {
+    out.rebuild(by_rows(lhs.n_cols(), n_cols, rhs.shape()), |ids, values| {
         columns.begin(lhs.n_cols());
         with_column_ids!(lhs.columns(), |ids| {
             for (row, _) in rhs.iter_rows() {
@@ -174,7 +196,7 @@ pub fn csr_transposed_row_sparse_into_dense<T: Float>(
     rhs: RowSparseView<'_, T>,
     context: &mut Context,
 ) {
-    out.reset([lhs.n_cols(), rhs.shape().row_size()]);
+    out.reset(by_rows(lhs.n_cols(), rhs.shape().row_size(), rhs.shape()));
     T::in_accumulator(out.values_mut(), &mut context.wide, |sums| {
         scatter::stored_rows(sums, lhs, rhs, |column| column);
     });
@@ -238,8 +260,9 @@ pub fn dense_csr_transposed<T: Float>(
     transpose_lhs: bool,
     _context: &mut Context,
 ) {
-    let left = Matrix::new(lhs, transpose_lhs);
-    out.reset_for_overwrite([left.n_rows, rhs.n_rows()]);
+    let left = Matrix::left(lhs, transpose_lhs);
+    let matrix = Shape::from([rhs.n_rows(), rhs.n_cols()]);
+    out.reset_for_overwrite(product_shape(left.n_rows, rhs.n_rows(), lhs.shape(), &matrix));
     gather::products_with_csr_rows(out.values_mut(), left, rhs);
 }
 

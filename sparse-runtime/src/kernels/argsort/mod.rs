@@ -1,0 +1,3 @@
+//! The positions of elements in order along an axis: as `sort`.
+
+pub mod cpu;

@@ -1,0 +1,3 @@
+//! The logarithm of the softmax along an axis. O(size); the largest score is subtracted first, so that nothing overflows.
+
+pub mod cpu;

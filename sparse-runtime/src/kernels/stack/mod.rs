@@ -1,0 +1,3 @@
+//! Arrays one after the other along a new axis: O(size).
+
+pub mod cpu;

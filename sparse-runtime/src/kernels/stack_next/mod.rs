@@ -1,0 +1,3 @@
+//! One more array at the end of a stack: O(size).
+
+pub mod cpu;

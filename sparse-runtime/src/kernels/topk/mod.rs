@@ -1,0 +1,3 @@
+//! The first elements in order along an axis: O(size + size of the result · log k).
+
+pub mod cpu;

@@ -1,0 +1,3 @@
+//! The positions of the first elements in order along an axis: as `topk`.
+
+pub mod cpu;
