@@ -130,6 +130,45 @@ fn ids_out_of_range_are_named_and_not_wrapped() {
 }
 
 graph! {
+    /// The classes in the order of their scores, as ids.
+    pub model Winners {
+        input x: csr[n, d];
+        label y: dense<u64>[n];
+        param w: row_sparse[d, 3] = Normal { mean: 0.0, std: 1.0 };
+        let p = dot(x, w);
+        loss softmax_cross_entropy(p, y);
+        output p;
+        output winners = argmax(p, axis = 1);
+        output order = argsort(p, descending = true);
+        output first: dense<u64>[n, 2] = topk_ids(p, k = 2);
+    }
+}
+
+#[test]
+fn positions_are_outputs() {
+    let (x, y) = (features(), Dense::from(CLASSES.map(u64::from).to_vec()));
+    let mut model = Winners::new(dims! { d: 4 }, Seed(1)).unwrap();
+    let batch = WinnersBatch { x: x.view(), y: y.view(), ..Default::default() };
+    // Ids have no gradient, and are no obstacle to one.
+    model.loss_and_grads(&batch).unwrap();
+    model.forward(&batch).unwrap();
+    let outputs = model.outputs();
+    let winners: &Dense<u64> = &outputs.winners;
+    for (row, winner) in winners.values().iter().enumerate() {
+        let scores = outputs.p.row(row).unwrap();
+        let mut order = [0u64, 1, 2];
+        order.sort_by(|a, b| scores[*b as usize].total_cmp(&scores[*a as usize]));
+        assert_eq!(outputs.order.row(row).unwrap(), order);
+        assert_eq!(outputs.first.row(row).unwrap(), &order[..2]);
+        assert_eq!(*winner, order[0]);
+    }
+    // What the model gives is what it can be told.
+    let batch = WinnersBatch { x: x.view(), y: winners.view(), ..Default::default() };
+    let mut told = Winners::new(dims! { d: 4 }, Seed(1)).unwrap();
+    assert!(told.loss(&batch).unwrap() < 3f64.ln());
+}
+
+graph! {
     /// Scores that come with the batch: the number of classes is known then.
     pub model Scored {
         label y: dense<i64>[n];

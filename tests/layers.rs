@@ -23,6 +23,28 @@ graph! {
         output score;
     }
 
+    /// Weights that are a vector, and so scores that are one.
+    pub model Vector {
+        input x: csr[n, d];
+        label y: dense[n];
+        param w: row_sparse[d] = Normal { mean: 0.0, std: 0.3 };
+        param b: dense[] = Zeros;
+        let score = dot(x, w) + b;
+        loss logistic(score, y);
+        output score;
+    }
+
+    /// The same weights as a matrix of one column.
+    pub model Column {
+        input x: csr[n, d];
+        label y: dense[n, 1];
+        param w: row_sparse[d, 1] = Normal { mean: 0.0, std: 0.3 };
+        param b: dense[] = Zeros;
+        let score = dot(x, w) + b;
+        loss logistic(score, y);
+        output score;
+    }
+
     /// Classes weighted by a table that is not trained.
     pub model Weighted {
         input x: csr[n, d];
@@ -110,6 +132,34 @@ fn gradients_store_what_the_batch_names() {
     for table in [&gradients.w, &gradients.v, &gradients.t] {
         assert_eq!(table.indices(), [0, 1, 2, 3, 5, 6]);
     }
+}
+
+#[test]
+fn a_vector_of_weights_trains_as_one_column_does() {
+    let Data { x, y, .. } = data();
+    let labels = y.clone().reshape([4]).unwrap();
+    let sgd = || Sgd { learning_rate: 0.2, momentum: 0.9, weight_decay: 0.05, ..Sgd::default() };
+    let mut vector = Vector::new(dims! { d: 7 }, Seed(3)).unwrap();
+    let mut column = Column::new(dims! { d: 7 }, Seed(3)).unwrap();
+    let mut of_vector = Updater::for_model(sgd(), &vector).unwrap();
+    let mut of_column = Updater::for_model(sgd(), &column).unwrap();
+    for rows in [0..1, 2..4, 2..3, 0..4, 1..2, 0..2] {
+        let x = x.view().rows(rows.clone()).unwrap();
+        let y = y.view().rows(rows.clone()).unwrap();
+        column.train_step(&ColumnBatch { x, y, ..Default::default() }, &mut of_column).unwrap();
+        let y = labels.view().rows(rows).unwrap();
+        vector.train_step(&VectorBatch { x, y, ..Default::default() }, &mut of_vector).unwrap();
+    }
+    of_vector.flush_model(&mut vector).unwrap();
+    of_column.flush_model(&mut column).unwrap();
+    for (found, expected) in vector.parameters().iter().zip(column.parameters()) {
+        for (found, expected) in found.values.iter().zip(expected.values) {
+            assert!((found - expected).abs() < 1e-6, "{found} {expected}");
+        }
+    }
+    let (x, y) = (x.view().rows(2..3).unwrap(), labels.view().rows(2..3).unwrap());
+    vector.loss_and_grads(&VectorBatch { x, y, ..Default::default() }).unwrap();
+    assert_eq!(vector.gradients().w.indices(), [3, 5]);
 }
 
 #[test]

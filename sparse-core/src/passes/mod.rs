@@ -9,6 +9,7 @@ mod fallback;
 mod fuse;
 mod infer_shapes;
 mod infer_storage;
+mod instantiate;
 mod masked;
 mod misfit;
 mod plan;

@@ -1,7 +1,7 @@
 //! One place to be written to for every output and gradient: values that are two of them, or none of their own, are copied.
 
-use super::differentiate::derived;
 use super::infer_storage;
+use super::instantiate::derived;
 use crate::diagnostics::{Code, Diagnostic};
 use crate::ir::{Apply, Attributes, Graph, Kind, Place, Value, ValueId};
 use crate::operators;

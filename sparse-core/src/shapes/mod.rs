@@ -20,9 +20,12 @@ use crate::operators::Operator;
 use std::collections::BTreeMap;
 use std::fmt;
 
+mod error;
+mod letters;
 mod span;
 pub(crate) mod structural;
 
+pub use error::{Fault, ShapeError};
 pub use span::Span;
 
 /// One extent.
@@ -146,96 +149,6 @@ impl Substitution {
     }
 }
 
-/// Operands' shapes do not fit the operator's rule.
-#[derive(Clone, Debug, PartialEq)]
-pub enum ShapeError {
-    /// An operand has the wrong rank.
-    Rank {
-        /// The operand's position.
-        operand: usize,
-        /// The rank that the rule asks for.
-        expected: usize,
-        /// The shape it has.
-        found: Dims,
-    },
-    /// Two extents must be equal and are not.
-    Mismatch {
-        /// Position and axis (of the operand as declared) of the first extent, and the extent.
-        first: (usize, usize, Dim),
-        /// The same for the second.
-        second: (usize, usize, Dim),
-    },
-    /// An extent must be a number that it is not.
-    Extent {
-        /// The operand's position.
-        operand: usize,
-        /// The axis of the operand as declared.
-        axis: usize,
-        /// The number.
-        wanted: u64,
-        /// What it is.
-        found: Dim,
-    },
-    /// Something about an attribute, or about extents that it asks for.
-    Attribute {
-        /// What about it.
-        fault: Fault,
-        /// What is wrong, in words; operands are written as `{0}`, `{1}`.
-        message: String,
-    },
-    /// An axis is beyond the operand's rank.
-    Axis {
-        /// The axis given.
-        axis: i64,
-        /// The operand's shape.
-        found: Dims,
-    },
-}
-
-/// What is wrong with an attribute.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fault {
-    /// It cannot have this value, whatever the operands are.
-    Value,
-    /// It does not fit the operands.
-    Fit,
-    /// It asks for arithmetic on an extent that has a name, not a number.
-    NamedExtent,
-    /// The result would have more elements than an array can have.
-    TooLarge,
-}
-
-impl ShapeError {
-    /// The error in words, the operands by the names given.
-    pub fn describe(&self, operands: &[&str]) -> String {
-        match self {
-            ShapeError::Rank { operand, expected, found } => format!(
-                "`{}` has shape {}, but {expected} dimension{} {} needed",
-                operands[*operand],
-                show(found),
-                if *expected == 1 { "" } else { "s" },
-                if *expected == 1 { "is" } else { "are" },
-            ),
-            ShapeError::Mismatch { first, second } => format!(
-                "`{}` (dimension {} of `{}`) and `{}` (dimension {} of `{}`) must be equal",
-                first.2, first.1, operands[first.0], second.2, second.1, operands[second.0],
-            ),
-            ShapeError::Extent { operand, axis, wanted, found } => format!(
-                "`{}` must have extent {wanted} in dimension {axis}, but has `{found}`",
-                operands[*operand]
-            ),
-            ShapeError::Attribute { message, .. } => {
-                operands.iter().enumerate().fold(message.clone(), |text, (index, name)| {
-                    text.replace(&format!("{{{index}}}"), name)
-                })
-            }
-            ShapeError::Axis { axis, found } => {
-                format!("axis {axis} is beyond the shape {} of `{}`", show(found), operands[0])
-            }
-        }
-    }
-}
-
 /// The shape of an operator's result.
 ///
 /// # Errors
@@ -261,7 +174,9 @@ pub fn infer(
     match rule {
         "broadcast" => broadcast(operands, unify),
         "reduce" => reduce(attributes, &operands[0]),
-        rule if rule.contains("->") => alternatives(rule, operator, attributes, operands, unify),
+        rule if rule.contains("->") => {
+            letters::alternatives(rule, operator, attributes, operands, unify)
+        }
         name => structural::infer(name, operator, attributes, operands, unify),
     }
 }
@@ -282,24 +197,6 @@ fn check_attributes(
     let values: String = values.collect();
     let message = format!("`{condition}` must hold{values}");
     Err(ShapeError::Attribute { fault: Fault::Value, message })
-}
-
-/// The first of the rules separated by `|` whose ranks fit; the first one where none does.
-fn alternatives(
-    rule: &str,
-    operator: &Operator,
-    attributes: &Attributes,
-    operands: &[Dims],
-    unify: &mut Substitution,
-) -> Result<Dims, ShapeError> {
-    let fits = |rule: &&str| {
-        let patterns = terms(rule.split("->").next().unwrap_or_default());
-        patterns.iter().zip(operands).all(|(pattern, dims)| {
-            !pattern.starts_with('[') || names_of(pattern).len() == dims.len()
-        })
-    };
-    let chosen = rule.split('|').find(fits).or(rule.split('|').next()).unwrap_or(rule);
-    signature(chosen, operator, attributes, operands, unify)
 }
 
 /// NumPy's rule for any number of operands.
@@ -351,139 +248,6 @@ pub fn place_of(axis: i64, rank: usize) -> Option<usize> {
     usize::try_from(place).ok().filter(|place| *place < rank)
 }
 
-fn signature(
-    rule: &str,
-    operator: &Operator,
-    attributes: &Attributes,
-    operands: &[Dims],
-    unify: &mut Substitution,
-) -> Result<Dims, ShapeError> {
-    let malformed =
-        || -> ! { panic!("shape rule `{rule}` of `{}` is not well formed", operator.name) };
-    let Some((lhs, result)) = rule.split_once("->") else { malformed() };
-    let patterns = terms(lhs);
-    if patterns.len() < operands.len() {
-        malformed();
-    }
-    // What each letter stands for, and where it was first seen.
-    let mut letters: Vec<(&str, (usize, usize, Dim))> = Vec::new();
-    let mut same: Option<usize> = None;
-    for (operand, (pattern, dims)) in patterns.iter().zip(operands).enumerate() {
-        match *pattern {
-            "any" => {}
-            "same" => match same {
-                None => same = Some(operand),
-                Some(first) => equal((first, &operands[first]), (operand, dims), unify)?,
-            },
-            // The first axis of the first operand; an array without axes is one row.
-            "rows" => {
-                let rows = &operands[0][..operands[0].len().min(1)];
-                equal((0, rows), (operand, dims), unify)?;
-            }
-            pattern => {
-                let names = names_of(pattern);
-                if names.len() != dims.len() {
-                    let (expected, found) = (names.len(), dims.clone());
-                    return Err(ShapeError::Rank { operand, expected, found });
-                }
-                let flag = operator.transpose_flag(operand).filter(|flag| attributes.flag(flag));
-                if let Some(flag) = flag.filter(|_| dims.len() < 2) {
-                    let message = format!(
-                        "`{flag}` turns a matrix, but `{{{operand}}}` has the shape {}",
-                        show(dims)
-                    );
-                    return Err(ShapeError::Attribute { fault: Fault::Fit, message });
-                }
-                for (place, name) in names.iter().enumerate() {
-                    let axis = if flag.is_some() { dims.len() - 1 - place } else { place };
-                    let dim = unify.resolve(&dims[axis]);
-                    if let Ok(wanted) = name.parse() {
-                        if !unify.unify(&Dim::Size(wanted), &dim) {
-                            return Err(ShapeError::Extent { operand, axis, wanted, found: dim });
-                        }
-                        continue;
-                    }
-                    match letters.iter().find(|(letter, _)| letter == name) {
-                        None => letters.push((name, (operand, axis, dim))),
-                        Some((_, first)) => {
-                            if !unify.unify(&first.2, &dim) {
-                                let first = first.clone();
-                                let second = (operand, axis, dim);
-                                return Err(ShapeError::Mismatch { first, second });
-                            }
-                        }
-                    }
-                }
-            }
-        }
-    }
-    let result = result.trim();
-    if result.starts_with('[') {
-        let dims = names_of(result).into_iter().map(|name| {
-            if let Ok(size) = name.parse() {
-                return Dim::Size(size);
-            }
-            let Some((_, (_, _, dim))) = letters.iter().find(|(letter, _)| *letter == name) else {
-                malformed()
-            };
-            unify.resolve(dim)
-        });
-        return Ok(dims.collect());
-    }
-    let source = match result {
-        "same" => same,
-        name => operator.operand_index(name),
-    };
-    let Some(source) = source else { malformed() };
-    Ok(unify.resolve_all(&operands[source]))
-}
-
-/// Makes the extents of an operand those that are wanted, which are the first ones of another operand.
-fn equal(
-    (first, wanted): (usize, &[Dim]),
-    (operand, dims): (usize, &Dims),
-    unify: &mut Substitution,
-) -> Result<(), ShapeError> {
-    if wanted.len() != dims.len() {
-        let (expected, found) = (wanted.len(), dims.clone());
-        return Err(ShapeError::Rank { operand, expected, found });
-    }
-    for axis in 0..dims.len() {
-        if !unify.unify(&wanted[axis], &dims[axis]) {
-            return Err(ShapeError::Mismatch {
-                first: (first, axis, unify.resolve(&wanted[axis])),
-                second: (operand, axis, unify.resolve(&dims[axis])),
-            });
-        }
-    }
-    Ok(())
-}
-
-/// `[m, k] same` → `["[m, k]", "same"]`.
-fn terms(text: &str) -> Vec<&str> {
-    let mut terms = Vec::new();
-    let mut rest = text.trim();
-    while !rest.is_empty() {
-        let end = match rest.find(']') {
-            Some(end) if rest.starts_with('[') => end + 1,
-            _ => rest.find(' ').unwrap_or(rest.len()),
-        };
-        terms.push(&rest[..end]);
-        rest = rest[end..].trim_start();
-    }
-    terms
-}
-
-/// `[m, k]` → `["m", "k"]`.
-fn names_of(pattern: &str) -> Vec<&str> {
-    pattern
-        .trim_matches(['[', ']'])
-        .split(',')
-        .map(str::trim)
-        .filter(|name| !name.is_empty())
-        .collect()
-}
-
 /// `n × 10000`, or `1` for rank 0; known extents are multiplied.
 pub fn size_formula(dims: &[Dim]) -> String {
     let known: u64 = dims.iter().fold(1u64, |product, dim| match dim {
@@ -500,6 +264,7 @@ pub fn size_formula(dims: &[Dim]) -> String {
 
 #[cfg(test)]
 pub(crate) mod tests {
+    use super::letters::names_of;
     use super::*;
     use crate::operators::find;
 

@@ -1,0 +1,142 @@
+//! Gradient formulas made values of the graph, inferred as they are appended.
+
+use super::{infer_shapes, infer_storage, masked};
+use crate::diagnostics::{Code, Diagnostic};
+use crate::formula::{AttributeFormula, Formula};
+use crate::ir::{Apply, AttributeValue, Attributes, Graph, Number, Place, ValueId};
+use crate::operators::{self, AttributeKind};
+
+/// What the names of a gradient formula stand for.
+pub(super) struct Scope<'a> {
+    pub(super) apply: &'a Apply,
+    pub(super) grad: ValueId,
+    pub(super) out: ValueId,
+}
+
+/// Appends the operators of a formula.
+pub(super) fn instantiate(
+    graph: &mut Graph,
+    formula: &Formula,
+    scope: &Scope<'_>,
+    place: Place,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Result<ValueId, String> {
+    let (name, operands, given): (&str, Vec<&Formula>, &[(String, AttributeFormula)]) =
+        match formula {
+            Formula::Number(number) => return Ok(graph.constant(*number, place)),
+            Formula::Name(name) => {
+                return match (name.as_str(), scope.apply.operator.operand_index(name)) {
+                    ("grad", _) => Ok(scope.grad),
+                    ("out", _) => Ok(scope.out),
+                    (_, Some(index)) if index < scope.apply.operands.len() => {
+                        Ok(scope.apply.operands[index])
+                    }
+                    _ => match scope.apply.operator.number(&scope.apply.attributes, name) {
+                        Some(number) => Ok(graph.constant(number, place)),
+                        None => Err(format!(
+                            "gradient of `{}` names `{name}`",
+                            scope.apply.operator.name
+                        )),
+                    },
+                };
+            }
+            Formula::Negate(inner) => ("negative", vec![inner], &[]),
+            Formula::Binary(operator, lhs, rhs) => (operator.operator_name(), vec![lhs, rhs], &[]),
+            Formula::Call(name, operands, attributes) => {
+                (name.as_str(), operands.iter().collect(), attributes.as_slice())
+            }
+        };
+    let operator = operators::find(name)
+        .ok_or_else(|| format!("gradient of `{}` calls `{name}`", scope.apply.operator.name))?;
+    // An optional operand that the operator was not given is left out of a call.
+    let given_operand = |operand: &&Formula| match operand {
+        Formula::Name(name) => {
+            let index = scope.apply.operator.operand_index(name);
+            index.is_none_or(|index| index < scope.apply.operands.len())
+        }
+        _ => true,
+    };
+    let operands = operands
+        .into_iter()
+        .filter(given_operand)
+        .map(|operand| instantiate(graph, operand, scope, place, diagnostics))
+        .collect::<Result<Vec<_>, _>>()?;
+    let mut attributes = Attributes::default();
+    for (attribute, formula) in given {
+        let known = operator
+            .attribute(attribute)
+            .ok_or_else(|| format!("`{name}` has no attribute `{attribute}`"))?;
+        let outer = &scope.apply.attributes;
+        let value = match (formula, known.kind) {
+            (AttributeFormula::Flag(flag), _) => Some(AttributeValue::Flag(*flag)),
+            (AttributeFormula::Not(flag), _) => Some(AttributeValue::Flag(!outer.flag(flag))),
+            (AttributeFormula::Same(flag), AttributeKind::Flag) => {
+                Some(AttributeValue::Flag(outer.flag(flag)))
+            }
+            (AttributeFormula::Same(source), AttributeKind::Storage) => {
+                outer.get(source).or(source.parse().ok().map(AttributeValue::Storage))
+            }
+            (AttributeFormula::Same(source), AttributeKind::Integer(_)) => {
+                scope.apply.operator.integer(outer, source).map(AttributeValue::Integer)
+            }
+            (AttributeFormula::Same(source), AttributeKind::Number(_)) => {
+                let number = scope.apply.operator.number(outer, source);
+                number.map(|number| AttributeValue::Number(Number(number)))
+            }
+            (AttributeFormula::Same(source), _) => {
+                let integer = scope.apply.operator.integer(outer, source);
+                outer.get(source).or(integer.map(AttributeValue::Integer))
+            }
+            (AttributeFormula::Number(number), AttributeKind::Number(_)) => {
+                Some(AttributeValue::Number(Number(*number)))
+            }
+            (AttributeFormula::Number(integer), _) => {
+                Some(AttributeValue::Integer(*integer as i64))
+            }
+        };
+        if let Some(value) = value {
+            attributes.set(known.name, value);
+        }
+    }
+    Ok(derived(graph, name, operands, attributes, place, diagnostics))
+}
+
+/// Appends a derived value with its shape and storage, after the rewrites that need shapes.
+pub(super) fn derived(
+    graph: &mut Graph,
+    name: &str,
+    operands: Vec<ValueId>,
+    attributes: Attributes,
+    place: Place,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> ValueId {
+    if name == "reduce_to" && graph.shape(operands[0]) == graph.shape(operands[1]) {
+        return operands[0];
+    }
+    if name == "multiply"
+        && let Some((product, flags)) = masked::product_at_pattern(graph, &operands)
+    {
+        let like = product[2];
+        let sampled = derived(graph, "sampled_dot", product.to_vec(), flags, place, diagnostics);
+        return derived(graph, name, vec![sampled, like], attributes, place, diagnostics);
+    }
+    let Some(operator) = operators::find(name) else {
+        diagnostics.push(Diagnostic::new(Code::Internal, place, format!("no operator `{name}`")));
+        return operands[0];
+    };
+    let before = graph.values.len();
+    let id = graph.apply(operator, operands, attributes, place);
+    if id.0 < before || graph.apply_of(id).is_none() {
+        // Rewritten to something that exists, or to a number.
+        return id;
+    }
+    if let Err(diagnostic) = infer_shapes::infer_value(graph, id) {
+        diagnostics.extend(diagnostic);
+        graph.values[id.0].broken = true;
+        return id;
+    }
+    match graph.values.pop() {
+        Some(value) => infer_storage::push_inferred(graph, value, diagnostics),
+        None => id,
+    }
+}
