@@ -15,9 +15,9 @@ pub(super) const REASONS: &[Reason] = &[
         why: "a kernel multiplies the rows that are stored as they are, where the reference multiplies dense copies",
     },
     Reason {
-        patterns: &["dot.dd.*.csr.*", "dot.rd.*.csr.*"],
+        patterns: &["dot.dd.*.csr.*", "dot.rd.*.csr.*", "dot.dd.*.row_sparse*"],
         kinds: &[GradientSparser],
-        why: "the gradient that arrives at a product made csr is csr, and so is what is computed from it by rows or columns",
+        why: "the gradient that arrives at a product made sparse is as sparse, and so is what is computed from it by rows or columns",
     },
     Reason {
         patterns: &["dot.dc.NT.auto.*"],

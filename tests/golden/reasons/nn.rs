@@ -10,13 +10,13 @@ pub(super) const REASONS: &[Reason] = &[
         why: "a bias is added to every row, so that a row_sparse one is made dense, which the source must ask for",
     },
     Reason {
-        patterns: &["FullyConnected.cr*"],
-        kinds: &[Rule, GradientRule, Accepted],
+        patterns: &["FullyConnected.cr*", "FullyConnected.dr*"],
+        kinds: &[Rule, GradientRule],
         why: "a kernel multiplies the rows that a weight stores",
     },
     Reason {
         patterns: &["FullyConnected.dr*"],
-        kinds: &[Converted, Accepted],
+        kinds: &[Accepted],
         why: "rows that a weight does not store are zero here as everywhere",
     },
     Reason {

@@ -17,6 +17,11 @@ pub(super) const REASONS: &[Reason] = &[
         why: "a kernel reads what is stored, in every storage and also broadcast; the reference has one for some combinations",
     },
     Reason {
+        patterns: &["*dot.*.rank1_rhs"],
+        kinds: &[Accepted],
+        why: "the product with a vector is a vector, whatever the storage of the matrix",
+    },
+    Reason {
         patterns: &["clip.*"],
         kinds: &[Converted],
         why: "limits on one side of 0 make the result dense, which a fallback allows; the reference refuses it",
