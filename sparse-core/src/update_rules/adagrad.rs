@@ -119,9 +119,9 @@ impl<T: Float> Step<T> for AdaGradStep<T> {
     fn update(&self, weight: &mut T, state: &mut [T; 1], grad: T) {
         let grad = self.preparation.apply(grad);
         state[0] += grad * grad;
-        let root = (state[0] + self.epsilon).sqrt();
-        let moved = *weight - (self.learning_rate * grad / root + self.decay * *weight);
-        *weight = soft_threshold(moved, self.threshold / root);
+        let inverse = (state[0] + self.epsilon).sqrt().recip();
+        let moved = *weight - (self.learning_rate * grad * inverse + self.decay * *weight);
+        *weight = soft_threshold(moved, self.threshold * inverse);
     }
 
     fn idle(&self) -> Idle<ShrinkMap> {
