@@ -153,7 +153,7 @@ fn a_vector_of_weights_trains_as_one_column_does() {
     of_vector.flush_model(&mut vector).unwrap();
     of_column.flush_model(&mut column).unwrap();
     for (found, expected) in vector.parameters().iter().zip(column.parameters()) {
-        for (found, expected) in found.values.iter().zip(expected.values) {
+        for (found, expected) in found.values().iter().zip(expected.values()) {
             assert!((found - expected).abs() < 1e-6, "{found} {expected}");
         }
     }
