@@ -27,5 +27,6 @@ mod operators;
 mod reasons;
 mod recipes;
 mod refusals;
+mod refused_updates;
 mod tally;
 mod train;

@@ -11,14 +11,10 @@ use crate::libsvm;
 use crate::operators::{FORWARD, compare, elements};
 use crate::reasons::{Deviation, Kind, judge};
 use crate::recipes::{Build, Recipe, ids_of, recipe};
+use crate::refused_updates;
 use crate::tally::{Outcome, Tally, finish};
-use crate::train;
 use nnz::core::storage::Storage;
-use nnz::formats::Dense;
 use nnz::interpreter::evaluate;
-use nnz::kernels::Array;
-use nnz::optimizer::{ParameterSpec, Updater};
-use nnz::prelude::*;
 use serde_json::Value;
 
 #[test]
@@ -48,10 +44,7 @@ fn outcome(case: &Value) -> Outcome {
             Ok(other) => other.outcome(),
             Err(message) => Outcome::Failed(message),
         },
-        (_, Some("sgd"), _) => judge(run_sgd(case)),
-        (_, Some(name), _) if train::NOT_BUILT.contains(&name) => {
-            Outcome::NotBuilt(name.to_owned())
-        }
+        (_, Some(_), _) => judge(refused_updates::run(case)),
         (_, _, Some("train_svrg")) => Outcome::NotBuilt("SVRG".to_owned()),
         _ => Outcome::Failed("neither an operator nor an optimizer that is known".into()),
     }
@@ -130,59 +123,4 @@ pub(crate) fn of_dense(
         data: elements(found)?,
         ..Tensor::default()
     })
-}
-
-/// A weight that does not store all its rows: a table of all of them, of which the others are zero.
-fn run_sgd(case: &Value) -> Result<Vec<Deviation>, String> {
-    let hyper = case["hyper"].as_object().ok_or("no hyperparameters")?;
-    let mut rule = Sgd { lazy_update: LazyUpdate::Touched, ..Sgd::default() };
-    for (name, value) in hyper {
-        match (name.as_str(), value.as_f64(), value.as_bool()) {
-            ("learning_rate", Some(rate), _) => rule.learning_rate = rate,
-            ("momentum", Some(momentum), _) => rule.momentum = momentum,
-            ("lazy_update", _, Some(true)) => {}
-            ("lazy_update", _, Some(false)) => rule.lazy_update = LazyUpdate::Dense,
-            _ => return Err(format!("unknown hyperparameter `{name}`")),
-        }
-    }
-    let weight = Tensor::read(&case["weight"])?;
-    let gradients = Tensor::read_all(&case["grads"])?;
-    let gradients: Vec<Tensor> = gradients.into_iter().collect::<Option<_>>().ok_or("null")?;
-    let expected = textbook(&rule, &weight, &gradients);
-
-    let error = |error: &dyn std::fmt::Display| error.to_string();
-    let Array::Dense(mut table) = weight.expanded().array()? else { return Err("dense".into()) };
-    let (n_rows, row_size) = (weight.shape[0], weight.shape[1..].iter().product());
-    let spec = ParameterSpec::new("weight", n_rows, row_size, Some(Storage::RowSparse));
-    let mut updater = Updater::<Sgd, f32>::new(rule, [spec]).map_err(|e| error(&e))?;
-    for gradient in &gradients {
-        let Array::RowSparse(gradient) = gradient.array()? else {
-            return Err("a gradient that is not row_sparse".into());
-        };
-        updater.begin_step().map_err(|e| error(&e))?;
-        updater.apply_row_sparse(0, table.values_mut(), gradient.view()).map_err(|e| error(&e))?;
-        updater.end_step().map_err(|e| error(&e))?;
-    }
-    let found: &Dense = &table;
-    let numbers = found.values().iter().map(|&value| f64::from(value));
-    Tolerance::of_case(id(case), "").compare("weight", numbers, &expected)?;
-    Ok(vec![Kind::Accepted.because("a weight without some of its rows is updated")])
-}
-
-/// The recurrence, in `f64`: m ← momentum · m - rate · g, w ← w + m, of the rows of the gradient or of all.
-fn textbook(rule: &Sgd, weight: &Tensor, gradients: &[Tensor]) -> Vec<f64> {
-    let row_size = weight.shape[1..].iter().product::<usize>();
-    let mut w = weight.expand();
-    let mut m = vec![0.0; w.len()];
-    for gradient in gradients {
-        let dense = gradient.expand();
-        for at in 0..w.len() {
-            let touched = gradient.indices.contains(&((at / row_size) as u64));
-            if touched || rule.lazy_update == LazyUpdate::Dense {
-                m[at] = rule.momentum * m[at] - rule.learning_rate * dense[at];
-                w[at] += m[at];
-            }
-        }
-    }
-    w
 }

@@ -15,8 +15,8 @@ use nnz::optimizer::Updater;
 use nnz::prelude::*;
 use serde_json::Value;
 
-/// Optimizers that are not built yet. A name that is neither here nor known fails.
-pub(crate) const NOT_BUILT: &[&str] = &["adam", "adagrad", "ftrl", "groupadagrad"];
+/// Optimizers whose runs are not met yet. A name that is neither here nor known fails.
+const NOT_BUILT: &[&str] = &["adam", "adagrad", "ftrl", "groupadagrad"];
 
 #[test]
 fn linear() {

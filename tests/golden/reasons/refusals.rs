@@ -36,4 +36,9 @@ pub(super) const REASONS: &[Reason] = &[
         kinds: &[Accepted],
         why: "a parameter is a table of all its rows: those that are not given are zero",
     },
+    Reason {
+        patterns: &["adagrad.*.wd0.1.*"],
+        kinds: &[Accepted],
+        why: "weight decay reaches rows without a gradient too, in closed form; the reference has no lazy form of it",
+    },
 ];
