@@ -1,12 +1,14 @@
 //! The command line.
 
+use clap::builder::PossibleValuesParser;
 use clap::{Parser, ValueEnum};
+use nnz::core::update_rules::NAMES;
 use std::path::PathBuf;
 
 /// Trains a model on a LibSVM file.
 ///
-/// The objective is the mean loss over the training rows plus (l2 / 2) · |w|²; the bias is not in the penalty. The
-/// squared error counts half.
+/// The objective is the mean loss over the training rows plus l1 · |w|₁ + (l2 / 2) · |w|²; the bias is not in the penalty.
+/// The penalties of ftrl are of all steps together, and not in it. The squared error counts half.
 ///
 /// With --json, one object a line and epoch: epoch, objective, train_loss, seconds, samples_per_s and, with --test,
 /// test_loss (without penalty), test_accuracy and test_auc (linear: test_rmse; softmax: no test_auc). `seconds` is
@@ -30,14 +32,17 @@ pub(crate) struct Arguments {
     #[arg(long)]
     pub(crate) features: Option<usize>,
     /// The update rule.
-    #[arg(long, value_enum, default_value = "sgd")]
-    pub(crate) optimizer: OptimizerKind,
-    /// The step size.
-    #[arg(long, default_value_t = 0.1)]
-    pub(crate) learning_rate: f64,
+    #[arg(long, value_parser = PossibleValuesParser::new(NAMES.iter().copied()), default_value = "sgd")]
+    pub(crate) optimizer: String,
+    /// The step size, if not the rule's own.
+    #[arg(long)]
+    pub(crate) learning_rate: Option<f64>,
     /// The fraction of the velocity that is kept from step to step.
-    #[arg(long, default_value_t = 0.0)]
-    pub(crate) momentum: f64,
+    #[arg(long)]
+    pub(crate) momentum: Option<f64>,
+    /// Any other hyperparameter of the update rule, by name: --set epsilon=1e-6.
+    #[arg(long, value_name = "NAME=VALUE", value_parser = setting)]
+    pub(crate) set: Vec<(String, f64)>,
     /// How the step size changes.
     #[arg(long, value_enum, default_value = "constant")]
     pub(crate) schedule: ScheduleKind,
@@ -47,10 +52,13 @@ pub(crate) struct Arguments {
     /// The power of inverse-scaling.
     #[arg(long, default_value_t = 1.0)]
     pub(crate) power: f64,
-    /// The weight of the penalty.
-    #[arg(long, default_value_t = 0.0)]
-    pub(crate) l2: f64,
-    /// How rows that a batch does not touch are updated.
+    /// The weight of the L1 penalty, of rules that have one.
+    #[arg(long)]
+    pub(crate) l1: Option<f64>,
+    /// The weight of the L2 penalty: the rule's weight decay, or its l2.
+    #[arg(long)]
+    pub(crate) l2: Option<f64>,
+    /// How rows that a batch does not touch are updated; adam has no exact form.
     #[arg(long, value_enum, default_value = "exact")]
     pub(crate) lazy_update: Lazy,
     /// Leave the bias out.
@@ -93,12 +101,6 @@ pub(crate) enum ModelKind {
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum OptimizerKind {
-    /// Stochastic gradient descent.
-    Sgd,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum ScheduleKind {
     Constant,
     InverseScaling,
@@ -121,4 +123,11 @@ pub(crate) enum Base {
     Detect,
     Zero,
     One,
+}
+
+/// A hyperparameter as `NAME=VALUE`.
+fn setting(text: &str) -> Result<(String, f64), String> {
+    let (name, value) = text.split_once('=').ok_or("a setting is `NAME=VALUE`")?;
+    let value = value.parse().map_err(|error| format!("`{value}`: {error}"))?;
+    Ok((name.to_owned(), value))
 }

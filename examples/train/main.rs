@@ -6,13 +6,16 @@
 
 mod arguments;
 mod models;
+mod optimizer;
 
-use arguments::{Arguments, Base, Lazy, ModelKind, OptimizerKind, ScheduleKind};
+use arguments::{Arguments, Base, ModelKind, ScheduleKind};
 use clap::Parser;
 use models::{Linear, LinearNoBias, Logistic, LogisticNoBias, Softmax, SoftmaxNoBias};
+use nnz::core::update_rules::{RuleVisitor, UpdateRule, with_rule};
 use nnz::data::DataError;
 use nnz::prelude::*;
 use nnz::training::score;
+use optimizer::Penalty;
 use serde::Serialize;
 use std::path::Path;
 use std::process::ExitCode;
@@ -35,6 +38,7 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
     if let Some(threads) = arguments.threads {
         rayon::ThreadPoolBuilder::new().num_threads(threads).build_global()?;
     }
+    optimizer::check(arguments)??;
     let mut train = read(arguments, &arguments.data, arguments.features)?;
     let d = train.n_features();
     let test = arguments.test.as_deref().map(|path| read(arguments, path, Some(d)));
@@ -103,63 +107,68 @@ struct Line {
 
 fn fit<M: Model<Element = f32>>(
     arguments: &Arguments,
-    mut model: M,
+    model: M,
     weights: impl Fn(&M) -> &[f32],
     train: &Dataset,
     test: Option<&Dataset>,
 ) -> Result<(), Failure> {
-    // An optimizer is one entry here.
-    let rule = match arguments.optimizer {
-        OptimizerKind::Sgd => Sgd {
-            learning_rate: arguments.learning_rate,
-            momentum: arguments.momentum,
-            weight_decay: arguments.l2,
-            lazy_update: match arguments.lazy_update {
-                Lazy::Exact => LazyUpdate::Exact,
-                Lazy::Touched => LazyUpdate::Touched,
-                Lazy::Dense => LazyUpdate::Dense,
-            },
-            ..Sgd::default()
-        },
-    };
-    let mut trainer = Trainer::new(rule)
-        .batch_size(arguments.batch_size)
-        .epochs(arguments.epochs)
-        .shuffle(!arguments.no_shuffle)
-        .seed(arguments.seed)
-        .schedule(schedule(arguments, train.n_rows()))
-        .progress(Progress::Silent);
-    let mut updater = trainer.updater(&model)?;
-    let metrics = metrics(arguments.model);
-    for epoch in 0..arguments.epochs {
-        let report = trainer.fit_epochs(&mut model, &mut updater, train, epoch..epoch + 1)?;
-        let trained = report.last().ok_or(DataError::ZeroBatchSize)?;
-        let train_loss = score(&mut model, train, &[], arguments.eval_batch)?.loss;
-        let norm: f64 = weights(&model).iter().map(|w| f64::from(*w) * f64::from(*w)).sum();
-        let tested = match test {
-            Some(test) => Some(score(&mut model, test, &metrics, arguments.eval_batch)?),
-            None => None,
-        };
-        let metric = |name| tested.as_ref().and_then(|report| report.metric(name));
-        print(
-            arguments,
-            &Line {
-                epoch: epoch + 1,
-                objective: train_loss + arguments.l2 / 2.0 * norm,
-                train_loss,
-                seconds: trained.seconds,
-                samples_per_s: trained.samples_per_second(),
-                test_loss: tested.as_ref().map(|report| report.loss),
-                test_accuracy: metric("accuracy"),
-                test_auc: metric("auc"),
-                test_rmse: metric("rmse"),
-            },
-        )?;
+    with_rule(&arguments.optimizer, Fit { arguments, model, weights, train, test })?
+}
+
+/// Training, for the rule that the command line names.
+struct Fit<'a, M, W> {
+    arguments: &'a Arguments,
+    model: M,
+    weights: W,
+    train: &'a Dataset,
+    test: Option<&'a Dataset>,
+}
+
+impl<M: Model<Element = f32>, W: Fn(&M) -> &[f32]> RuleVisitor for Fit<'_, M, W> {
+    type Output = Result<(), Failure>;
+
+    fn visit<R: UpdateRule>(self, rule: R) -> Result<(), Failure> {
+        let Fit { arguments, mut model, weights, train, test } = self;
+        let rule = optimizer::configured(rule, arguments)?;
+        let penalty = Penalty::of(&rule);
+        let mut trainer = Trainer::new(rule)
+            .batch_size(arguments.batch_size)
+            .epochs(arguments.epochs)
+            .shuffle(!arguments.no_shuffle)
+            .seed(arguments.seed)
+            .schedule(schedule(arguments, train.n_rows()))
+            .progress(Progress::Silent);
+        let mut updater = trainer.updater(&model)?;
+        let metrics = metrics(arguments.model);
+        for epoch in 0..arguments.epochs {
+            let report = trainer.fit_epochs(&mut model, &mut updater, train, epoch..epoch + 1)?;
+            let trained = report.last().ok_or(DataError::ZeroBatchSize)?;
+            let train_loss = score(&mut model, train, &[], arguments.eval_batch)?.loss;
+            let tested = match test {
+                Some(test) => Some(score(&mut model, test, &metrics, arguments.eval_batch)?),
+                None => None,
+            };
+            let metric = |name| tested.as_ref().and_then(|report| report.metric(name));
+            print(
+                arguments,
+                &Line {
+                    epoch: epoch + 1,
+                    objective: train_loss + penalty.at(weights(&model)),
+                    train_loss,
+                    seconds: trained.seconds,
+                    samples_per_s: trained.samples_per_second(),
+                    test_loss: tested.as_ref().map(|report| report.loss),
+                    test_accuracy: metric("accuracy"),
+                    test_auc: metric("auc"),
+                    test_rmse: metric("rmse"),
+                },
+            )?;
+        }
+        if let Some(path) = &arguments.save {
+            checkpoint::save(&model, path)?;
+        }
+        Ok(())
     }
-    if let Some(path) = &arguments.save {
-        checkpoint::save(&model, path)?;
-    }
-    Ok(())
 }
 
 fn schedule(arguments: &Arguments, n_rows: usize) -> Schedule {
