@@ -37,6 +37,7 @@ mod accumulator;
 mod apply;
 mod error;
 mod flush;
+mod lend;
 mod memory;
 mod rows;
 mod spec;
