@@ -35,8 +35,9 @@ sparse_macros::graph! {
     ///         label y: dense[n, 1];
     ///         param w: row_sparse[d, 1] = Zeros;
     ///         param v: row_sparse[d, 8] = Normal { mean: 0.0, std: 0.1 };
-    ///         output rating = nnz::blocks::factorization_machine(x, w, v);
+    ///         let rating = nnz::blocks::factorization_machine(x, w, v);
     ///         loss squared_error(rating, y);
+    ///         output rating;
     ///     }
     /// }
     /// ```

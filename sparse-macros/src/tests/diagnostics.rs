@@ -61,7 +61,7 @@ fn independent_errors_of_a_pass_are_all_said_and_followers_are_not() {
     let shapes = "model M {
         input x: csr[n, d];
         param v: row_sparse[e, 1] = Zeros;
-        param u: dense[d] = Zeros;
+        param u: dense[d, 2, 2] = Zeros;
         let a = dot(x, v);
         let b = tanh(a);
         output c = dot(x, u) + b;

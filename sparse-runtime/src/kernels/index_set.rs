@@ -52,6 +52,9 @@ impl IndexSet {
         if self.words.len() < n_words {
             // All is zero now, so that nothing has to be copied, and new zeros are mapped lazily.
             self.words = vec![Word::default(); n_words];
+            // Addresses and no memory: room for any batch, so that none allocates later.
+            self.occupied = Vec::with_capacity(n_words);
+            self.parents = Vec::with_capacity(n_words);
             self.summaries.clear();
             while n_words > 1 || self.summaries.is_empty() {
                 n_words = n_words.div_ceil(64);
