@@ -1,7 +1,5 @@
 //! Every loss in a model: the fused step against the unfused one, with weights of rows and without; what weights mean.
 
-// Not every model weighs its rows: a label that nothing reads is a warning.
-#![allow(deprecated)]
 #![allow(clippy::unwrap_used)]
 
 use nnz::core::inspect::PlanStep;
@@ -11,13 +9,13 @@ use nnz::prelude::*;
 /// Models of two columns, fused and not, that differ in the loss; each trained a few steps both ways.
 macro_rules! models {
     ($($fused:ident $fused_batch:ident $unfused:ident $unfused_batch:ident $label:ident [$($ty:tt)*]
-        $test:ident [$($loss:tt)*])*) => {
+        $($weights:ident)? => $test:ident [$($loss:tt)*])*) => {
         $(
             graph! {
                 pub model $fused {
                     input x: csr[n, d];
                     label y: $($ty)*;
-                    label v: dense[n];
+                    $(label $weights: dense[n];)?
                     param w: row_sparse[d, 2] = Normal { mean: 0.0, std: 0.5 };
                     param b: dense[2] = Constant(0.25);
                     let p = dot(x, w) + b;
@@ -29,7 +27,7 @@ macro_rules! models {
                     fuse = off;
                     input x: csr[n, d];
                     label y: $($ty)*;
-                    label v: dense[n];
+                    $(label $weights: dense[n];)?
                     param w: row_sparse[d, 2] = Normal { mean: 0.0, std: 0.5 };
                     param b: dense[2] = Constant(0.25);
                     let p = dot(x, w) + b;
@@ -50,11 +48,11 @@ macro_rules! models {
                 for step in 0..9 {
                     let rows = if step % 3 == 0 { 0..4 } else { step % 4..step % 4 + 1 };
                     let x = data.x.view().rows(rows.clone()).unwrap();
-                    let v = data.v.view().rows(rows.clone()).unwrap();
+                    $(let $weights = data.v.view().rows(rows.clone()).unwrap();)?
                     let y = data.$label.view().rows(rows).unwrap();
-                    let batch = $fused_batch { x, y, v, ..Default::default() };
+                    let batch = $fused_batch { x, y, $($weights,)? ..Default::default() };
                     let loss = fused.train_step(&batch, &mut a).unwrap();
-                    let batch = $unfused_batch { x, y, v, ..Default::default() };
+                    let batch = $unfused_batch { x, y, $($weights,)? ..Default::default() };
                     let other = unfused.train_step(&batch, &mut b).unwrap();
                     assert!((loss - other).abs() < 1e-5 * (1.0 + other.abs()), "{loss} {other}");
                 }
@@ -72,25 +70,25 @@ macro_rules! models {
 
 models! {
     Squared SquaredBatch SquaredOff SquaredOffBatch numbers [dense[n, 2]]
-        squared_error [squared_error(p, y, v)]
+        v => squared_error [squared_error(p, y, v)]
     Absolute AbsoluteBatch AbsoluteOff AbsoluteOffBatch numbers [dense[n, 2]]
-        absolute_error [absolute_error(p, y, weight = v)]
+        v => absolute_error [absolute_error(p, y, weight = v)]
     Huber HuberBatch HuberOff HuberOffBatch numbers [dense[n, 2]]
-        huber [huber(p, y, delta = 0.5, weight = v)]
+        v => huber [huber(p, y, delta = 0.5, weight = v)]
     HuberOne HuberOneBatch HuberOneOff HuberOneOffBatch numbers [dense[n, 2]]
-        huber_without_weights [huber(p, y, delta = 2)]
+        => huber_without_weights [huber(p, y, delta = 2)]
     Logistic LogisticBatch LogisticOff LogisticOffBatch numbers [dense[n, 2]]
-        logistic [logistic(p, y, v)]
+        v => logistic [logistic(p, y, v)]
     Hinge HingeBatch HingeOff HingeOffBatch numbers [dense[n, 2]]
-        hinge [hinge(p, y, v)]
+        v => hinge [hinge(p, y, v)]
     SquaredHinge SquaredHingeBatch SquaredHingeOff SquaredHingeOffBatch numbers [dense[n, 2]]
-        squared_hinge [squared_hinge(p, y, v)]
+        v => squared_hinge [squared_hinge(p, y, v)]
     Poisson PoissonBatch PoissonOff PoissonOffBatch numbers [dense[n, 2]]
-        poisson [poisson(p, y, v)]
+        v => poisson [poisson(p, y, v)]
     Classes ClassesBatch ClassesOff ClassesOffBatch classes [dense<u32>[n]]
-        softmax_cross_entropy_of_classes [softmax_cross_entropy(p, y, v)]
+        v => softmax_cross_entropy_of_classes [softmax_cross_entropy(p, y, v)]
     Targets TargetsBatch TargetsOff TargetsOffBatch numbers [dense[n, 2]]
-        softmax_cross_entropy_of_targets [softmax_cross_entropy(p, y, v)]
+        v => softmax_cross_entropy_of_targets [softmax_cross_entropy(p, y, v)]
 }
 
 struct Data {

@@ -1,4 +1,5 @@
-//! The fused step against the unfused one, and both against arithmetic by hand.
+//! The fused step against the unfused one, and both against arithmetic by hand. In f64, where what the orders of sums leave
+//! of a difference stays far below that of a wrong formula.
 
 #![allow(clippy::unwrap_used)]
 
@@ -8,6 +9,7 @@ use nnz::prelude::*;
 graph! {
     /// Fused.
     pub model Fused {
+        dtype = f64;
         input x: csr[n, d];
         label y: dense[n, 1];
         param w: row_sparse[d, 1] = Normal { mean: 0.0, std: 0.5 };
@@ -21,6 +23,7 @@ graph! {
     /// The same, unfused.
     pub model Unfused {
         fuse = off;
+        dtype = f64;
         input x: csr[n, d];
         label y: dense[n, 1];
         param w: row_sparse[d, 1] = Normal { mean: 0.0, std: 0.5 };
@@ -35,6 +38,7 @@ graph! {
 graph! {
     /// A factorization machine, fused.
     pub model Machine {
+        dtype = f64;
         input x: csr[n, d];
         label y: dense[n, 1];
         param w: row_sparse[d, 1] = Normal { mean: 0.0, std: 0.5 };
@@ -50,6 +54,7 @@ graph! {
     /// The same, unfused.
     pub model UnfusedMachine {
         fuse = off;
+        dtype = f64;
         input x: csr[n, d];
         label y: dense[n, 1];
         param w: row_sparse[d, 1] = Normal { mean: 0.0, std: 0.5 };
@@ -63,7 +68,7 @@ graph! {
     }
 }
 
-fn data() -> (Csr, Dense) {
+fn data() -> (Csr<f64>, Dense<f64>) {
     let x = Csr::from_rows(
         6,
         [vec![(0, 1.0), (3, 2.0)], vec![], vec![(3, -1.0), (5, 0.5)], vec![(1, 0.0), (2, 4.0)]],
@@ -88,7 +93,7 @@ macro_rules! twins_agree {
                 fused.train_step(&$fused_batch { x, y, ..Default::default() }, &mut a).unwrap();
             let other =
                 unfused.train_step(&$unfused_batch { x, y, ..Default::default() }, &mut b).unwrap();
-            assert!((loss - other).abs() < 1e-6, "{rule:?}: {loss} {other}");
+            assert!((loss - other).abs() < 1e-12, "{rule:?}: {loss} {other}");
             for index in 0..2 {
                 let (p, q) =
                     (fused.dense_output(index).unwrap(), unfused.dense_output(index).unwrap());
@@ -112,10 +117,10 @@ macro_rules! twins_agree {
 }
 
 #[track_caller]
-fn close(found: &[f32], expected: &[f32]) {
+fn close(found: &[f64], expected: &[f64]) {
     assert_eq!(found.len(), expected.len());
     for (p, q) in found.iter().zip(expected) {
-        assert!((p - q).abs() < 1e-6 + 1e-5 * q.abs(), "{p} {q}");
+        assert!((p - q).abs() < 1e-12, "{p} {q}");
     }
 }
 
@@ -123,10 +128,12 @@ fn close(found: &[f32], expected: &[f32]) {
 fn fused_equals_unfused() {
     for lazy_update in [LazyUpdate::Exact, LazyUpdate::Touched, LazyUpdate::Dense] {
         for (momentum, weight_decay) in [(0.0, 0.0), (0.0, 0.1), (0.9, 0.1)] {
-            let learning_rate = 0.1;
-            let rule = Sgd { learning_rate, momentum, weight_decay, lazy_update, ..Sgd::default() };
-            twins_agree!(Fused, FusedBatch; Unfused, UnfusedBatch; rule.clone());
-            twins_agree!(Machine, MachineBatch; UnfusedMachine, UnfusedMachineBatch; rule);
+            let rule = Sgd { momentum, weight_decay, lazy_update, ..Sgd::default() };
+            let linear = Sgd { learning_rate: 0.3, ..rule.clone() };
+            twins_agree!(Fused, FusedBatch; Unfused, UnfusedBatch; linear.clone());
+            // The loss is of the eighth degree in the factors: larger steps leave for infinity.
+            let machine = Sgd { learning_rate: 0.1, ..rule };
+            twins_agree!(Machine, MachineBatch; UnfusedMachine, UnfusedMachineBatch; machine.clone());
         }
     }
 }
@@ -165,6 +172,7 @@ fn a_batch_that_does_not_fit_is_a_typed_error() {
 graph! {
     /// Names that emitted code might use itself.
     pub model Names {
+        dtype = f64;
         input batch: csr[n, d];
         label label: dense[n, 1];
         param loss: row_sparse[d, 1] = Zeros;
