@@ -69,7 +69,11 @@ fn a_conversion_back_is_said_to_be_of_an_annotation() {
         "{notes:?}"
     );
     assert!(notes[2].starts_with("fallback: `cos` converts `x`"), "{notes:?}");
-    assert!(notes[3].starts_with("fallback: the annotation of `z` converts `%"), "{notes:?}");
+    // Both cosines are one value, which has the name of the output.
+    assert!(
+        notes[3].starts_with("fallback: the annotation of `z` converts `dense_y` from dense"),
+        "{notes:?}"
+    );
 }
 
 /// The kernels of the conversions that were inserted.

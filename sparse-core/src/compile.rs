@@ -4,7 +4,7 @@ use crate::diagnostics::{Code, Diagnostic, Severity};
 use crate::ir::{Graph, Kind, print};
 use crate::passes::{
     Fusion, Plan, Rows, differentiate, fuse, infer_shapes, infer_storage, plan, rows,
-    separate_outputs,
+    separate_outputs, simplify,
 };
 
 /// A model after all passes.
@@ -54,6 +54,7 @@ pub fn compile(mut graph: Graph) -> Compiled {
             };
         }
     }
+    simplify(&mut graph);
     let rows = rows(&graph);
     let fusion = fuse(&graph);
     let plan = plan(&graph);

@@ -78,12 +78,12 @@ s       [n, 1]  dense                   4·n                 buffer 0    dot_csr
 pred    [n, 1]  dense                   4·n                 output      add_dense_dense(s, b) *
 l       []      dense                   4                   buffer 0    squared_error_dense_dense
                                                                           (pred, y) *
-%8      [n, 1]  dense                   4·n                 buffer 1    squared_error_gradient
+%7      [n, 1]  dense                   4·n                 buffer 1    squared_error_gradient
                                                                           _dense_dense(pred, y) *
 grad b  [1]     dense                   4                   gradient    reduce_to_dense_dense
-                                                                          (%8, b) *
+                                                                          (%7, b) *
 grad w  [d, 1]  row_sparse              12·columns(x)       gradient    dot_csr_transposed_dense
-                                                                          (x, %8) *
+                                                                          (x, %7) *
 rows of w: a batch reads the columns of x, writes the columns of x
 rows of b: a batch reads all rows, writes all rows
 step: one loop over the rows of x (product, l, update of w), marked *
@@ -104,11 +104,11 @@ s       [32, 1]        dense                         128  buffer 0    dot_csr_ro
 pred    [32, 1]        dense                         128  output      add_dense_dense(s, b) *
 l       []             dense                           4  buffer 0    squared_error_dense_dense
                                                                         (pred, y) *
-%8      [32, 1]        dense                         128  buffer 1    squared_error_gradient
+%7      [32, 1]        dense                         128  buffer 1    squared_error_gradient
                                                                         _dense_dense(pred, y) *
-grad b  [1]            dense                           4  gradient    reduce_to_dense_dense(%8, b) *
+grad b  [1]            dense                           4  gradient    reduce_to_dense_dense(%7, b) *
 grad w  [1000000, 1]   row_sparse                 10_800  gradient    dot_csr_transposed_dense
-                                                                        (x, %8) *
+                                                                        (x, %7) *
 rows of w: a batch reads the columns of x, writes the columns of x
 rows of b: a batch reads all rows, writes all rows
 step: one loop over the rows of x (product, l, update of w), marked *

@@ -188,7 +188,7 @@ impl fmt::Display for AttributeValue {
 }
 
 /// The attributes given, by name. One that is not given has the default that its row states.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Attributes(Vec<(&'static str, AttributeValue)>);
 
 impl Attributes {

@@ -15,6 +15,7 @@ mod misfit;
 mod plan;
 mod rows;
 mod separate;
+mod simplify;
 
 pub use differentiate::differentiate;
 pub use fuse::{Fusion, LinearRows, fuse};
@@ -23,3 +24,4 @@ pub use infer_storage::infer_storage;
 pub use plan::{Buffer, Destination, Plan, kernel_name, plan};
 pub use rows::{RowSet, Rows, rows, rows_stored};
 pub use separate::separate_outputs;
+pub use simplify::{Bits, REWRITES, Rewrite, Uses, simplify};

@@ -70,7 +70,7 @@ fn what_is_emitted_shows_the_plan() {
         ),
         (
             format!("pub w: {private}::RowSparse<"),
-            "grad w [d, 1] row_sparse 12·columns(x) gradient dot_csr_transposed_dense(x, %8) *",
+            "grad w [d, 1] row_sparse 12·columns(x) gradient dot_csr_transposed_dense(x, %7) *",
         ),
     ] {
         assert_eq!(line_before(&field), line, "{text}");

@@ -14,3 +14,4 @@ mod moved;
 mod naive;
 mod oracle;
 mod order;
+mod simplified;

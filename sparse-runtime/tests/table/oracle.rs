@@ -204,7 +204,7 @@ fn compare<T: Float>(
 }
 
 /// All elements, and which are stored; the array's parts pass through the constructor that checks them.
-fn expand<T: Float>(array: &Array<T>, context: &str) -> (Vec<f64>, Vec<bool>) {
+pub(crate) fn expand<T: Float>(array: &Array<T>, context: &str) -> (Vec<f64>, Vec<bool>) {
     let size = array.shape().size();
     let (mut values, mut stored) = (vec![0.0; size], vec![false; size]);
     match array.clone() {
