@@ -2,6 +2,7 @@
 
 use sparse_core::diagnostics::Code;
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 
 const FOLDERS: [&str; 8] =
     ["parse", "names", "shapes", "storage", "gradients", "blocks", "skeleton", "traits"];
@@ -41,4 +42,33 @@ fn every_code_has_a_case() {
         .map(|code| code.code())
         .collect();
     assert!(missing.is_empty(), "no UI case shows {missing:?}");
+}
+
+/// A type that is not what a trait bound asks for is told what is, in our words.
+#[test]
+fn every_public_trait_says_what_it_wants() {
+    let mut folders: Vec<_> = ["sparse-core/src", "sparse-runtime/src"].map(PathBuf::from).into();
+    let (mut found, mut silent) = (0, Vec::new());
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            let text = std::fs::read_to_string(&path).unwrap();
+            // Traits inside a module that is not public begin further right.
+            for (at, _) in text.match_indices("\npub trait ") {
+                let before = &text[..at];
+                let item = before.rfind("\n\n").map_or(before, |start| &before[start..]);
+                found += 1;
+                if !item.contains("#[diagnostic::on_unimplemented(") {
+                    let name = text[at + 11..].split(|c: char| !c.is_alphanumeric()).next();
+                    silent.push(format!("{}: {}", path.display(), name.unwrap_or_default()));
+                }
+            }
+        }
+    }
+    assert!(found > 20, "{found} public traits");
+    assert!(silent.is_empty(), "no `#[diagnostic::on_unimplemented]`: {silent:#?}");
 }

@@ -6,6 +6,10 @@ pub use half::{bf16, f16};
 use std::fmt::{Debug, Display};
 
 /// A type that an array can hold.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be an element of an array",
+    note = "arrays hold floats, and ids, which are integers of 32 or 64 bits"
+)]
 pub trait Element: Copy + Default + PartialEq + Debug + Display + Send + Sync + 'static {
     /// The type's name in the language.
     const TYPE: ElementType;
@@ -33,6 +37,11 @@ pub enum Number {
 ///
 /// What an operator computes for one element of its result is computed in the [`Accumulator`](Float::Accumulator) and
 /// rounded once. The halves are for storage: sums in them would lose all but a few digits.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a type of floats",
+    note = "models, operators and metrics compute in floats: `array.cast::<f32>()` makes them of \
+            ids"
+)]
 pub trait Float:
     Element + num_traits::Float + num_traits::NumAssign + num_traits::FromPrimitive + std::iter::Sum
 {
@@ -61,6 +70,11 @@ pub trait Float:
 }
 
 /// An element that names a row or a class. Ids are integers by type: a float cannot become one silently.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a type of ids",
+    note = "ids are integers by type, so that none loses digits in a float: `array.cast::<u32>()` \
+            makes them of whole numbers"
+)]
 pub trait Id: Element + Ord {
     /// The id as an index, or `None` where it is negative or does not fit.
     fn index(self) -> Option<usize>;

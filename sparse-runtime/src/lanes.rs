@@ -166,7 +166,7 @@ pub(crate) mod x86 {
     use std::sync::OnceLock;
 
     /// What the processor has.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
     pub(crate) enum Level {
         /// Sixteen registers of 32 bytes.
         Avx2,
@@ -178,6 +178,14 @@ pub(crate) mod x86 {
         /// The best level, if any.
         #[inline]
         pub(crate) fn found() -> Option<Level> {
+            let level = Level::of_the_processor();
+            #[cfg(test)]
+            let level = level.min(super::tests::HIGHEST.get());
+            level
+        }
+
+        #[inline]
+        fn of_the_processor() -> Option<Level> {
             if !is_x86_feature_detected!("avx2")
                 || !is_x86_feature_detected!("bmi1")
                 || !is_x86_feature_detected!("bmi2")
@@ -196,13 +204,13 @@ pub(crate) mod x86 {
     /// Whether elements that lie apart are better loaded by one instruction than one by one: measured so on Intel's
     /// processors with AVX-512, and the other way round on AMD's.
     pub(crate) fn gathers_well() -> bool {
-        static ANSWER: OnceLock<bool> = OnceLock::new();
-        *ANSWER.get_or_init(|| {
+        static INTEL: OnceLock<bool> = OnceLock::new();
+        let of_intel = || {
             let vendor = __cpuid(0);
-            Level::found() == Some(Level::Avx512)
-                && [vendor.ebx, vendor.edx, vendor.ecx]
-                    == [*b"Genu", *b"ineI", *b"ntel"].map(u32::from_le_bytes)
-        })
+            [vendor.ebx, vendor.edx, vendor.ecx]
+                == [*b"Genu", *b"ineI", *b"ntel"].map(u32::from_le_bytes)
+        };
+        Level::found() == Some(Level::Avx512) && *INTEL.get_or_init(of_intel)
     }
 
     /// Runs a loop compiled for AVX-512.
@@ -290,5 +298,99 @@ pub(crate) mod x86 {
         /// A register of AVX2.
         F64x4(__m256d of f64, 4, 8): _mm256_setzero_pd _mm256_set1_pd _mm256_loadu_pd _mm256_storeu_pd
             _mm256_add_pd _mm256_mul_pd;
+    }
+}
+
+#[cfg(test)]
+#[cfg(target_arch = "x86_64")]
+mod tests {
+    //! The loops of kernels give the same bits with any instructions, as far as this processor has them.
+
+    use super::x86::Level;
+    use crate::formats::{Csr, Dense, RowSparse};
+    use crate::kernels::dot::cpu;
+    use crate::kernels::{Context, Parallel};
+    use sparse_core::element::Float;
+    use std::cell::{Cell, RefCell};
+
+    thread_local! {
+        /// The best level that loops on this thread may use.
+        pub(super) static HIGHEST: Cell<Option<Level>> = const { Cell::new(Some(Level::Avx512)) };
+    }
+
+    const ROWS: usize = 40;
+    const COLUMNS: usize = 90;
+
+    /// Numbers whose sums round differently in another order.
+    fn numbers<T: Float>(n_rows: usize, n_cols: usize) -> Dense<T> {
+        let number = |i: usize| T::of(((i * 7919 % 1009) as f64 - 500.0) / 300.0);
+        Dense::new([n_rows, n_cols], (0..n_rows * n_cols).map(number).collect()).unwrap()
+    }
+
+    /// Rows of 0 to 40 entries.
+    fn matrix<T: Float>() -> Csr<T> {
+        let rows = (0..ROWS).map(|row| {
+            let entry = |k| (k * 2 + row % 3, T::of(((row * 41 + k) % 13) as f64 / 7.0));
+            (0..row * 7 % 41).map(entry).collect::<Vec<_>>()
+        });
+        Csr::from_rows(COLUMNS, rows).unwrap()
+    }
+
+    fn bits<T: Float>(values: &[T]) -> Vec<u64> {
+        values.iter().map(|value| value.as_f64().to_bits()).collect()
+    }
+
+    /// What `run` gives without instructions for vectors, and with more and more of them.
+    fn any_level_gives_the_same<R: PartialEq + std::fmt::Debug>(what: &str, run: impl Fn() -> R) {
+        let at = |level| {
+            HIGHEST.set(level);
+            run()
+        };
+        let plain = at(None);
+        for level in [Level::Avx2, Level::Avx512] {
+            assert_eq!(at(Some(level)), plain, "{what}: {level:?}");
+        }
+    }
+
+    fn products<T: Float>() {
+        let x = matrix::<T>();
+        let parallel = Parallel::Sequential;
+        let context = RefCell::new(Context { parallel, ..Context::default() });
+        for width in [1, 2, 3, 4, 7, 8, 15, 16, 17, 31, 32, 33, 64, 75, 150] {
+            let (right, left) = (numbers::<T>(COLUMNS, width), numbers::<T>(ROWS, width));
+            any_level_gives_the_same(&format!("csr · dense of {width}"), || {
+                let mut out = Dense::default();
+                let context = &mut context.borrow_mut();
+                cpu::csr_dense(&mut out, x.view(), right.view(), false, context);
+                bits(out.values())
+            });
+            any_level_gives_the_same(&format!("csrᵀ · dense of {width}"), || {
+                let (mut table, mut rows) = (Dense::default(), RowSparse::default());
+                let context = &mut context.borrow_mut();
+                let into_table = cpu::csr_transposed_dense_into_dense;
+                into_table(&mut table, x.view(), left.view(), false, context);
+                cpu::csr_transposed_dense(&mut rows, x.view(), left.view(), false, context);
+                (bits(table.values()), bits(rows.values()))
+            });
+        }
+    }
+
+    #[test]
+    fn products_of_f32() {
+        products::<f32>();
+    }
+
+    #[test]
+    fn products_of_f64() {
+        products::<f64>();
+    }
+
+    #[test]
+    fn the_csr_form_of_a_dense_matrix() {
+        let dense = matrix::<f32>().to_dense().unwrap();
+        any_level_gives_the_same("dense → csr", || {
+            let csr = dense.to_csr().unwrap();
+            (csr.indptr().to_vec(), bits(csr.values()))
+        });
     }
 }

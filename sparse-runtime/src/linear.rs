@@ -17,6 +17,10 @@ use sparse_core::update_rules::UpdateRule;
 use std::ops::Range;
 
 /// The columns of the product: known to the compiler or to the model only.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a number of columns",
+    note = "`graph!` chooses it: `Fixed` where the source has a number, else `Runtime`"
+)]
 pub trait Width: Copy {
     /// The number of columns.
     fn columns(&self) -> usize;

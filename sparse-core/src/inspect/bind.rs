@@ -21,6 +21,11 @@ struct InputSize {
 }
 
 /// A batch that tells its sizes. `graph!` implements it for the batch of a model.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a batch of a model",
+    note = "`graph!` writes a batch beside each model: for `model Linear`, `LinearBatch {{ x, y, \
+            ..Default::default() }}`"
+)]
 pub trait Measure {
     /// Adds the size of each input and label.
     fn measure(&self, sizes: &mut Sizes);

@@ -7,6 +7,12 @@ use std::fmt::Debug;
 ///
 /// A map holds what all weights of a parameter have in common; what it does to one weight says
 /// [`Step::apply_idle`](super::Step::apply_idle).
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a map of idle steps",
+    note = "it says what a run of steps without gradient does to a weight: `()` where that is \
+            nothing or has no closed form, else a map that composes with its like, such as \
+            `MatrixMap`"
+)]
 pub trait IdleMap: Copy + PartialEq + Debug + Send + Sync + 'static {
     /// The map that changes nothing.
     const IDENTITY: Self;

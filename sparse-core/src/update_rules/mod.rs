@@ -94,6 +94,11 @@ pub enum RuleError {
 }
 
 /// An update rule with its hyperparameters: what a user passes to a trainer.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not an update rule",
+    note = "give a rule with its hyperparameters, such as `Sgd {{ learning_rate: 0.1, \
+            ..Sgd::default() }}`, or implement `UpdateRule` for your own"
+)]
 pub trait UpdateRule: Clone + Debug + Default + PartialEq + Send + Sync + 'static {
     /// The rule's name on command lines and in checkpoints.
     const NAME: &'static str;
@@ -187,6 +192,11 @@ impl<M: IdleMap> Idle<M> {
 }
 
 /// One step of an update rule on one weight.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a step of an update rule on weights of `{T}`",
+    note = "implement `Step` for it: the recurrence on one weight, the state of a weight, and what \
+            a step without gradient does"
+)]
 pub trait Step<T: Float>: Copy + PartialEq + Debug + Send + Sync + 'static {
     /// What a weight carries from step to step. Starts at `Default::default()`.
     type State: StateBlock<T>;
@@ -219,6 +229,10 @@ pub trait Step<T: Float>: Copy + PartialEq + Debug + Send + Sync + 'static {
 }
 
 /// A fixed number of values that a weight carries: `()`, one value, or an array.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be the state of a weight of `{T}`",
+    note = "a weight carries nothing, `()`, or a fixed number of values: `[{T}; 2]`"
+)]
 pub trait StateBlock<T>: Copy + Default + Debug + Send + Sync + 'static {
     /// The names of the values, in order, as checkpoints write them.
     fn values(&self) -> &[T];

@@ -3,6 +3,11 @@
 use super::{AdaGrad, Adam, Ftrl, Sgd, UpdateRule};
 
 /// Something that is done with a rule whose name is known only when the program runs.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` says nothing to be done with an update rule",
+    note = "implement `RuleVisitor` for it: `visit` is generic in the rule, which a closure cannot \
+            be"
+)]
 pub trait RuleVisitor {
     /// What comes of it.
     type Output;

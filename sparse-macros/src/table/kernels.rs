@@ -3,6 +3,7 @@
 //! Emits, for `dot`'s second rule:
 //!
 //! ```text
+//! #[diagnostic::on_unimplemented(message = "…", note = "…")]
 //! pub trait Kernels<T: Float>: Device {
 //!     /// `dot`: `csr dense -> dense`.
 //!     fn dot_csr_dense(out: &mut Dense<T, Self>, lhs: CsrView<'_, T, Self>, rhs: DenseView<'_, T, Self>,
@@ -56,6 +57,10 @@ pub(crate) fn kernels() -> TokenStream {
     quote! {
         /// The kernels of a device: one method for each rule of the operator table, called with operands that
         /// fit the rule and each other. Not generic in the user's crate: kernels are compiled here.
+        #[diagnostic::on_unimplemented(
+            message = "there are no kernels for elements of `{T}` on `{Self}`",
+            note = "operators compute in floats, on the device `Cpu`; the halves need the feature `half`"
+        )]
         #[allow(clippy::too_many_arguments)]
         pub trait Kernels<T: Float>: Device {
             #(#declarations)*

@@ -30,6 +30,11 @@ use crate::model::{BatchSource, InputInfo};
 use sparse_core::element::Float;
 
 /// Data that a model can be trained on.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not data for a model of `{T}`",
+    note = "a `Dataset` of the same element type is: read one, `libsvm::read(path, \
+            IndexBase::Zero)?`, or make one, `Dataset::new(features, labels)?`"
+)]
 pub trait DataSource<T: Float> {
     /// The batches of this source.
     type Batches<'s>: Batches<T>
@@ -56,6 +61,10 @@ pub trait DataSource<T: Float> {
 
 /// The batches of a source, epoch after epoch. An epoch and a batch in it are determined by the options alone,
 /// whatever was read before: training can resume anywhere.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not give batches for a model of `{T}`",
+    note = "`DataSource::batches` of a data set of the same element type does"
+)]
 pub trait Batches<T: Float> {
     /// One batch, valid until the next one.
     type Batch<'b>: Batch<'b, T>
@@ -85,6 +94,10 @@ pub trait Batches<T: Float> {
 }
 
 /// A batch of a source.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a batch for a model of `{T}`",
+    note = "batches come from a data set of the same element type: `batches.next_batch()?`"
+)]
 pub trait Batch<'b, T: Float>: BatchSource<'b, T> {
     /// How many rows at the end repeat earlier rows of the epoch ([`LastBatch::Pad`]): they are not to be
     /// counted in a sum over the data.

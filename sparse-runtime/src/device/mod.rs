@@ -9,6 +9,10 @@ use sparse_core::element::Element;
 use std::fmt::Debug;
 
 /// A place where arrays live and kernels run.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a device",
+    note = "arrays live on `Cpu`, which need not be written"
+)]
 pub trait Device: Copy + Clone + Debug + Default + Send + Sync + 'static {
     /// The device's name in plans and messages.
     const NAME: &'static str;

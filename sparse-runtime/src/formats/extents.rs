@@ -4,6 +4,10 @@ use super::{Csr, CsrView, Dense, DenseView, Ids, IdsView, RowSparse, RowSparseVi
 use sparse_core::element::Element;
 
 /// An array or a view of one.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` has no extents",
+    note = "arrays, their views and ids have: `Dense`, `Csr`, `RowSparse`"
+)]
 pub trait Extents {
     /// The extents.
     fn extents(&self) -> Shape;

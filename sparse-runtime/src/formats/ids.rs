@@ -5,6 +5,10 @@ use sparse_core::element::Id;
 use std::ops::Range;
 
 /// An integer type for column ids.
+#[diagnostic::on_unimplemented(
+    message = "arrays do not hold columns as `{Self}`",
+    note = "they hold `u32` where the number of columns allows it, else `u64`"
+)]
 pub trait ColumnId: Id {
     /// As an index. Lossless: an array's ids are below its width, which is a `usize`.
     fn at(self) -> usize;
@@ -65,6 +69,11 @@ macro_rules! column_ids {
 column_ids!(u32 U32, u64 U64);
 
 /// An integer type that columns may be given in: `u32`, `u64` or `usize`.
+#[diagnostic::on_unimplemented(
+    message = "columns cannot be given as `{Self}`",
+    note = "columns are numbered from 0 without a sign: `ids_from_signed` makes ids of `i64` and \
+            refuses what is negative"
+)]
 pub trait ColumnIndex: Copy + sealed::Sealed {
     #[doc(hidden)]
     fn to_u64(self) -> u64;

@@ -103,6 +103,10 @@ pub use sparse_core::element::{bf16, f16};
 use sparse_core::storage::Storage;
 
 /// An array type: [`Dense`], [`Csr`] or [`RowSparse`].
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not an array",
+    note = "arrays own what they hold: of a view, `to_owned` makes one"
+)]
 pub trait Array {
     /// The type of its elements.
     type Element: Element;

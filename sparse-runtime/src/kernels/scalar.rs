@@ -9,6 +9,10 @@ use sparse_core::operators::special;
 use sparse_core::storage::ElementType;
 
 /// The functions of formulas that `num_traits::Float` does not have. None overflows where its value is finite.
+#[diagnostic::on_unimplemented(
+    message = "formulas of operators cannot be computed in `{Self}`",
+    note = "they are computed in the accumulator of an element: `f32` or `f64`"
+)]
 pub trait ScalarFunctions: Float {
     /// -1, 0 or 1; 0 for NaN.
     fn sign(self) -> Self;

@@ -56,6 +56,11 @@ use sparse_core::element::Float;
 use std::any::Any;
 
 /// A measure of outputs against labels.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a metric",
+    note = "`nnz::metric` has them, such as `Mse` and `Auc`; for your own, implement `Metric` and \
+            its `Accumulator`"
+)]
 pub trait Metric: Send + Sync + 'static {
     /// The name in reports: `mse`, `accuracy`.
     fn name(&self) -> &'static str;
@@ -83,6 +88,11 @@ pub trait Metric: Send + Sync + 'static {
 }
 
 /// What a metric has seen so far.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not accumulate a metric",
+    note = "implement `Accumulator` for it: what it takes from a batch, how two are merged, and \
+            the value so far"
+)]
 pub trait Accumulator: Any + Send {
     /// Takes in one batch: `outputs` of shape `[n]` or `[n, k]`, one row for each row of the labels. Rows of
     /// padding are not in it.

@@ -17,6 +17,11 @@ use sparse_core::storage::{ElementType, Storage};
 use sparse_core::update_rules::UpdateRule;
 
 /// A model that `graph!` compiled (or that somebody wrote by hand in the same form).
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a model",
+    note = "`graph!` writes a model, and `new` makes one: `Linear::new(dims! {{ d: 10 }}, \
+            Seed(1))?`"
+)]
 pub trait Model: Sized {
     /// The element type of parameters and arithmetic.
     type Element: Float;
@@ -93,6 +98,11 @@ pub trait Model: Sized {
 }
 
 /// Where a model finds the arrays of a batch: by the position of the declaration in [`Model::INPUTS`].
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` has no arrays for a model of `{T}`",
+    note = "batches of a data set of the same element type have them: write `dtype = f64;` in the \
+            model or `cast` the data"
+)]
 pub trait BatchSource<'a, T: Float> {
     /// The rows of the batch.
     fn n_rows(&self) -> usize;

@@ -25,6 +25,10 @@ pub(super) fn on_weight<T: Float>(weight: &mut T, change: impl FnOnce(&mut T::Ac
 }
 
 /// How much a [`RowUpdater`] can be asked to do, known to the compiler: [`General`], [`Beside`] or [`Plain`].
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a kind of update",
+    note = "the kinds are `Plain`, `Beside` and `General`, which the updater chooses"
+)]
 pub trait UpdateKind: sealed::Sealed + Copy + std::fmt::Debug + 'static {
     /// True where an update is `weight += factor · grad` and rows never need settling.
     const PLAIN: bool;

@@ -36,6 +36,10 @@ impl EpochTotals {
 }
 
 /// What is done around each step of an epoch. `()` does nothing and costs nothing.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is nothing that can be done around the steps of `{M}`",
+    note = "give `&mut ()` to do nothing, or implement `BatchHook` for a type of your own"
+)]
 pub trait BatchHook<M: Model> {
     /// The learning rate for the step that follows `step` steps; `None` leaves it as it is.
     #[inline(always)]

@@ -362,6 +362,10 @@ impl<R: UpdateRule, E> fmt::Debug for Trainer<'_, R, E> {
 }
 
 /// What a [`Trainer`] evaluates on after every epoch: nothing, a source, or perhaps a source.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no data to evaluate a model of `{T}` on",
+    note = "give a reference to a data set of the element type of the model: `.evaluation(&data)`"
+)]
 pub trait Evaluation<T: Float> {
     /// The source.
     type Source: DataSource<T>;

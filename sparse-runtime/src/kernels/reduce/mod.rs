@@ -26,6 +26,11 @@ impl Over {
 }
 
 /// How elements are combined.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not combine the elements of a reduction",
+    note = "a reduction has one of the ways in this module, which its row in the operator table \
+            names"
+)]
 pub trait Combine: Copy {
     /// What nothing gives.
     const START: f64;
