@@ -49,6 +49,7 @@ pub use accumulator::RowAccumulator;
 pub use error::OptimizerError;
 pub use memory::Weights;
 pub use rows::{Beside, General, Plain, RowUpdater, StateOf, UpdateKind};
+pub use sparse_core::update_rules::UpdateRule;
 pub use spec::ParameterSpec;
 pub use updater::Updater;
 

@@ -1,7 +1,7 @@
 //! An epoch as a user trains it.
 
 use crate::workload::Error;
-use nnz::optimizer::Updater;
+use nnz::optimizer::{UpdateRule, Updater};
 use nnz::prelude::*;
 
 /// A model, its updater, and the number of the epoch.

@@ -4,6 +4,7 @@ use super::emitted::Emitted;
 use super::hand::{AHEAD, Lines, Log, prefetch, sigmoid};
 use crate::data::Data;
 use crate::workload::{Named, Workload};
+use nnz::optimizer::UpdateRule;
 use nnz::prelude::*;
 
 graph! {
