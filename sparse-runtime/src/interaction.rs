@@ -6,9 +6,10 @@
 
 use crate::error::Result;
 use crate::formats::{ColumnId, CsrView};
+use crate::lanes;
 use crate::linear::{AHEAD, Scratch, Width, is_large, range_of, row_of};
 use crate::model::ModelError;
-use crate::optimizer::{RowAccumulator, RowUpdater, UpdateKind, Updater};
+use crate::optimizer::{RowAccumulator, RowCursor, RowUpdater, UpdateKind, Updater};
 use crate::prefetch::prefetch_run;
 use crate::table::Table;
 use crate::{with_column_ids, with_rows};
@@ -49,19 +50,19 @@ pub fn step<R: UpdateRule, T: Float<Accumulator = T>, W: Width>(
 #[inline(never)]
 fn any_rows<R: UpdateRule, T: Float<Accumulator = T>, W: Width, K: UpdateKind>(
     x: CsrView<'_, T>,
-    mut w: RowUpdater<'_, R, T, K>,
-    mut v: RowUpdater<'_, R, T, K>,
+    w: RowUpdater<'_, R, T, K>,
+    v: RowUpdater<'_, R, T, K>,
     width: W,
     scratch: &mut Scratch<T>,
     row_function: impl FnMut(usize, &mut [T], &mut [T]) -> T,
 ) -> f64 {
-    // Rows of known sizes are found by shifts.
-    w.assume_row_size(1);
-    v.assume_row_size(width.columns());
-    with_column_ids!(x.columns(), |ids| match x.n_rows() {
-        1 => one_row(x, ids, w, v, width, scratch, row_function),
-        _ => many_rows(x, ids, w, v, width, scratch, row_function),
-    })
+    with_column_ids!(x.columns(), |ids| lanes::wide(
+        #[inline(always)]
+        || match x.n_rows() {
+            1 => one_row(x, ids, w, v, width, scratch, row_function),
+            _ => many_rows(x, ids, w, v, width, scratch, row_function),
+        }
+    ))
 }
 
 /// A batch of one row: from the scores to the updates without storing anything.
@@ -77,25 +78,41 @@ fn one_row<'a, R: UpdateRule, T: Float<Accumulator = T>, W: Width, K: UpdateKind
 ) -> f64 {
     let upcoming = ids.get(x.upcoming()).filter(|_| is_large(&v)).unwrap_or_default();
     let (ids, values) = row_of(x, ids, 0);
-    let loss = width.with_rows(&mut scratch.factors, |sums, squares| {
-        // SAFETY: a view's columns are below its `n_cols`, which `step` compared with both `n_rows`; a row of `v` has as
-        // many elements as `sums` and `squares`.
-        let mut scores = unsafe { scores(ids, values, &mut w, &mut v, sums, squares) };
-        for id in upcoming {
-            w.prefetch(id.at());
-            v.prefetch(id.at());
-        }
-        let loss = row_function(0, &mut scores, &mut [T::zero(); 2]);
-        for (id, value) in ids.iter().zip(values) {
-            let share = scores[1] * *value;
-            // SAFETY: as above.
-            unsafe {
-                w.update_unchecked(id.at(), 0, scores[0] * *value);
-                v.update_row_by(id.at(), sums, |sum, factor| share * (sum - *value * factor));
+    // SAFETY: a view's columns are below its `n_cols`, which `step` compared with both `n_rows`.
+    unsafe {
+        w.settle_each(ids);
+        v.settle_each(ids);
+    }
+    let size = width.columns();
+    let loss = width.with_rows(
+        &mut scratch.factors,
+        #[inline(always)]
+        |sums, squares| {
+            let (weights, factors) = (w.cursor(1), v.cursor(size));
+            // SAFETY: as above; a row of `v` has as many elements as `sums` and `squares`.
+            let mut scores = unsafe { scores(ids, values, weights, factors, sums, squares) };
+            w.prefetch_each(1, upcoming);
+            v.prefetch_each(size, upcoming);
+            let loss = row_function(0, &mut scores, &mut [T::zero(); 2]);
+            let (weights, factors) = (w.cursor(1), v.cursor(size));
+            let sums = &*sums;
+            for (id, value) in ids.iter().zip(values) {
+                let (value, share) = (*value, scores[1] * *value);
+                // SAFETY: as above.
+                unsafe {
+                    weights.update(id.at(), 0, scores[0] * value);
+                    factors
+                        .update_row_by(id.at(), sums, |sum, factor| share * (sum - value * factor));
+                }
             }
-        }
-        loss
-    });
+            loss
+        },
+    );
+    // SAFETY: as above.
+    unsafe {
+        w.mark_each(ids);
+        v.mark_each(ids);
+    }
     w.finish();
     v.finish();
     loss.as_f64()
@@ -130,37 +147,63 @@ fn many_rows<'a, R: UpdateRule, T: Float<Accumulator = T>, W: Width, K: UpdateKi
             prefetch_run(x.values(), entries.start, entries.end);
         }
         if large && row + AHEAD < n_rows {
-            for id in row_of(x, ids, row + AHEAD).0 {
-                w.prefetch(id.at());
-                v.prefetch(id.at());
-            }
+            let (ids, _) = row_of(x, ids, row + AHEAD);
+            w.prefetch_each(1, ids);
+            v.prefetch_each(size, ids);
+            touched.prefetch_each(ids);
         }
         let (ids, values) = row_of(x, ids, row);
-        width.with_rows(factors, |row_sums, squares| {
-            // SAFETY: as in `one_row`.
-            let mut scores = unsafe { scores(ids, values, &mut w, &mut v, row_sums, squares) };
-            total += row_function(row, &mut scores, &mut [T::zero(); 2]).as_f64();
-            for (id, value) in ids.iter().zip(values) {
-                let share = scores[1] * *value;
-                // SAFETY: a view's columns are below its `n_cols`, for which the accumulator was made.
-                let sums = unsafe { touched.row_mut_unchecked(id.at()) };
-                // SAFETY: it was made for rows of `size + 2`.
-                let (of_factors, others) = unsafe { sums.split_at_mut_unchecked(size) };
-                for (sum, row_sum) in of_factors.iter_mut().zip(&*row_sums) {
-                    *sum += share * *row_sum;
-                }
-                others[0] += share * *value;
-                others[1] += scores[0] * *value;
-            }
-        });
-    }
-    for (slot, &row) in touched.rows().iter().enumerate() {
-        let (of_factors, others) = touched.sums(slot).split_at(size);
-        // SAFETY: the accumulator was made for `n_rows` rows, each of which was settled when it was read.
+        // SAFETY: a view's columns are below its `n_cols`, which `step` compared with both `n_rows`.
         unsafe {
-            w.update_unchecked(row, 0, others[1]);
-            v.update_row_by(row, of_factors, |sum, factor| sum - others[0] * factor);
+            w.settle_each(ids);
+            v.settle_each(ids);
         }
+        let (weights_of, factors_of) = (w.cursor(1), v.cursor(size));
+        width.with_rows(
+            factors,
+            #[inline(always)]
+            |row_sums, squares| {
+                // SAFETY: as above; a row of `v` has as many elements as `row_sums` and `squares`.
+                let mut scores =
+                    unsafe { scores(ids, values, weights_of, factors_of, row_sums, squares) };
+                total += row_function(row, &mut scores, &mut [T::zero(); 2]).as_f64();
+                // SAFETY: as above; the accumulator was made for `n_rows` rows of `size + 2`.
+                unsafe {
+                    touched.add_each(ids, values, size + 2, |to, value| {
+                        let share = scores[1] * value;
+                        let (of_factors, others) = to.split_at_mut_unchecked(size);
+                        for (sum, row_sum) in of_factors.iter_mut().zip(&*row_sums) {
+                            *sum += share * *row_sum;
+                        }
+                        others[0] += share * value;
+                        others[1] += scores[0] * value;
+                    });
+                }
+            },
+        );
+    }
+    {
+        let (weights, factors) = (w.cursor(1), v.cursor(size));
+        let rows = touched.rows();
+        for (slot, (&row, sums)) in
+            rows.iter().zip(touched.values().chunks_exact(size + 2)).enumerate()
+        {
+            if let Some(ahead) = rows.get(slot + 8 * AHEAD) {
+                weights.prefetch(*ahead);
+                factors.prefetch(*ahead);
+            }
+            // SAFETY: the accumulator was made for `n_rows` rows of `size + 2`.
+            unsafe {
+                let (of_factors, others) = sums.split_at_unchecked(size);
+                weights.update(row, 0, others[1]);
+                factors.update_row_by(row, of_factors, |sum, factor| sum - others[0] * factor);
+            }
+        }
+    }
+    // SAFETY: as above.
+    unsafe {
+        w.mark_rows(touched.rows());
+        v.mark_rows(touched.rows());
     }
     touched.clear();
     w.finish();
@@ -168,18 +211,18 @@ fn many_rows<'a, R: UpdateRule, T: Float<Accumulator = T>, W: Width, K: UpdateKi
     total / n_rows.max(1) as f64
 }
 
-/// The product of a csr row with `w` and its interaction by `v`; `sums` gets Σ x v by factor. Settles the rows it reads.
+/// The product of a csr row with `w` and its interaction by `v`; `sums` gets Σ x v by factor.
 ///
 /// # Safety
 ///
-/// `ids` are below `n_rows()` of both tables; `sums` and `squares` have as many elements as a row of `v`, and `sums` and
-/// `squares` may hold anything.
+/// `ids` are below the rows of both tables; `sums` and `squares` have as many elements as a row of `v`, and may hold
+/// anything.
 #[inline(always)]
 unsafe fn scores<R: UpdateRule, T: Float<Accumulator = T>, K: UpdateKind, I: ColumnId>(
     ids: &[I],
     values: &[T],
-    w: &mut RowUpdater<'_, R, T, K>,
-    v: &mut RowUpdater<'_, R, T, K>,
+    w: RowCursor<'_, R, T, K>,
+    v: RowCursor<'_, R, T, K>,
     sums: &mut [T],
     squares: &mut [T],
 ) -> [T; 2] {
@@ -189,10 +232,8 @@ unsafe fn scores<R: UpdateRule, T: Float<Accumulator = T>, K: UpdateKind, I: Col
     for (id, value) in ids.iter().zip(values) {
         // SAFETY: promised by the caller.
         let factors = unsafe {
-            w.settle_unchecked(id.at());
-            v.settle_unchecked(id.at());
-            product += *value * w.value_unchecked(id.at(), 0);
-            v.row_unchecked(id.at())
+            product += *value * w.value(id.at(), 0);
+            v.row(id.at())
         };
         for ((sum, square), factor) in sums.iter_mut().zip(&mut *squares).zip(factors) {
             let term = *value * *factor;

@@ -140,6 +140,19 @@ pub(crate) fn widest<T: Float, B: Loop<T>>(body: B) {
     unsafe { body.run::<Plain<T::Accumulator, 4>>() }
 }
 
+/// Runs a loop that the compiler turns into vectors by itself, compiled for AVX2 where the processor has it. `body` is to be
+/// inlined (`#[inline(always)]`), and so is what it calls. No third copy for AVX-512: such loops run over short rows that lie
+/// anywhere, and wait for memory.
+#[inline(always)]
+pub(crate) fn wide<O>(body: impl FnOnce() -> O) -> O {
+    #[cfg(target_arch = "x86_64")]
+    if x86::Level::found().is_some() {
+        // SAFETY: found; every level has AVX2.
+        return unsafe { x86::with_avx2(body) };
+    }
+    body()
+}
+
 /// The same slice, where the two types are one.
 #[inline(always)]
 pub(crate) fn same_type<T: 'static, U: 'static>(slice: &[T]) -> Option<&[U]> {
@@ -164,6 +177,7 @@ pub(crate) mod x86 {
     use sparse_core::element::Float;
     use std::arch::x86_64::*;
     use std::sync::OnceLock;
+    use std::sync::atomic::{AtomicU8, Ordering};
 
     /// What the processor has.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -175,7 +189,7 @@ pub(crate) mod x86 {
     }
 
     impl Level {
-        /// The best level, if any.
+        /// The best level, if any; found once.
         #[inline]
         pub(crate) fn found() -> Option<Level> {
             let level = Level::of_the_processor();
@@ -186,6 +200,23 @@ pub(crate) mod x86 {
 
         #[inline]
         fn of_the_processor() -> Option<Level> {
+            /// What [`KNOWN`] is before anybody has looked.
+            const UNKNOWN: u8 = u8::MAX;
+            static KNOWN: AtomicU8 = AtomicU8::new(UNKNOWN);
+            match KNOWN.load(Ordering::Relaxed) {
+                0 => None,
+                1 => Some(Level::Avx2),
+                2 => Some(Level::Avx512),
+                _ => {
+                    let level = Level::find();
+                    KNOWN.store(level.map_or(0, |level| 1 + level as u8), Ordering::Relaxed);
+                    level
+                }
+            }
+        }
+
+        #[cold]
+        fn find() -> Option<Level> {
             if !is_x86_feature_detected!("avx2")
                 || !is_x86_feature_detected!("bmi1")
                 || !is_x86_feature_detected!("bmi2")
@@ -211,6 +242,16 @@ pub(crate) mod x86 {
                 == [*b"Genu", *b"ineI", *b"ntel"].map(u32::from_le_bytes)
         };
         Level::found() == Some(Level::Avx512) && *INTEL.get_or_init(of_intel)
+    }
+
+    /// Runs what inlines here, compiled for AVX2.
+    ///
+    /// # Safety
+    ///
+    /// [`Level::found`] gave some level.
+    #[target_feature(enable = "avx2,bmi1,bmi2,popcnt")]
+    pub(crate) unsafe fn with_avx2<O>(body: impl FnOnce() -> O) -> O {
+        body()
     }
 
     /// Runs a loop compiled for AVX-512.

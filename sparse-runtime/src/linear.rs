@@ -7,8 +7,9 @@
 
 use crate::error::Result;
 use crate::formats::{ColumnId, ColumnIdsView, CsrView};
+use crate::lanes;
 use crate::model::ModelError;
-use crate::optimizer::{RowAccumulator, RowUpdater, UpdateKind, Updater};
+use crate::optimizer::{RowAccumulator, RowCursor, RowUpdater, UpdateKind, Updater};
 use crate::prefetch::prefetch_run;
 use crate::table::Table;
 use crate::{with_column_ids, with_rows};
@@ -89,6 +90,13 @@ pub struct Scratch<T> {
     pub(crate) sums: Option<RowAccumulator<T>>,
 }
 
+/// What a row's loss counts in the mean over a batch: 1 / n_rows.
+#[inline(always)]
+pub fn share<T: Float>(n_rows: usize) -> T {
+    // A division that the shortest batches need not wait for.
+    if n_rows == 1 { T::one() } else { T::of(1.0 / n_rows as f64) }
+}
+
 /// One step on a batch: returns the mean of the rows' losses.
 ///
 /// `row_function(row, scores, saved)` gets a row of the product in `scores`, replaces it by the gradient of the
@@ -113,9 +121,8 @@ pub fn step<R: UpdateRule, T: Float, W: Width>(
         if rows.n_rows() != x.n_cols() || rows.row_size() != width.columns() {
             return Err(ModelError::extent("linear step", "x", 1, x.n_cols(), rows.n_rows()).into());
         }
-        rows.assume_row_size(width.columns());
         // The shortest step is inlined into the loop over batches, where a call would cost as much as some rows.
-        let is_short = x.n_rows() == 1 && rows.plain_factor().is_some();
+        let is_short = x.n_rows() == 1 && rows.is_plain();
         let loss = match x.columns() {
             ColumnIdsView::U32(ids) if is_short => {
                 one_row(x, ids, rows, width, scratch, row_function)
@@ -129,13 +136,29 @@ pub fn step<R: UpdateRule, T: Float, W: Width>(
 #[inline(never)]
 fn any_rows<R: UpdateRule, T: Float, W: Width, K: UpdateKind>(
     x: CsrView<'_, T>,
-    mut rows: RowUpdater<'_, R, T, K>,
+    rows: RowUpdater<'_, R, T, K>,
     width: W,
     scratch: &mut Scratch<T::Accumulator>,
     row_function: impl FnMut(usize, &mut [T::Accumulator], &mut [T::Accumulator]) -> T::Accumulator,
 ) -> f64 {
-    // Known here as well.
-    rows.assume_row_size(width.columns());
+    // Rows of a few elements are too short for vectors, and elements that lie apart are better loaded one by one.
+    if width.columns() < 4 {
+        return loops(x, rows, width, scratch, row_function);
+    }
+    lanes::wide(
+        #[inline(always)]
+        || loops(x, rows, width, scratch, row_function),
+    )
+}
+
+#[inline(always)]
+fn loops<R: UpdateRule, T: Float, W: Width, K: UpdateKind>(
+    x: CsrView<'_, T>,
+    rows: RowUpdater<'_, R, T, K>,
+    width: W,
+    scratch: &mut Scratch<T::Accumulator>,
+    row_function: impl FnMut(usize, &mut [T::Accumulator], &mut [T::Accumulator]) -> T::Accumulator,
+) -> f64 {
     with_column_ids!(x.columns(), |ids| if x.n_rows() == 1 {
         one_row(x, ids, rows, width, scratch, row_function)
     } else {
@@ -154,38 +177,24 @@ fn one_row<'a, R: UpdateRule, T: Float, W: Width, K: UpdateKind, I: ColumnId>(
 ) -> f64 {
     let upcoming = ids.get(x.upcoming()).filter(|_| is_large(&rows)).unwrap_or_default();
     let (ids, values) = row_of(x, ids, 0);
+    // SAFETY: a view's columns are below its `n_cols`, which `step` compared with `n_rows`.
+    unsafe { rows.settle_each(ids) };
     let loss = width.with_rows(
         &mut scratch.rows,
         #[inline(always)]
         |scores, saved| {
-            // SAFETY: a view's columns are below its `n_cols`, which `step` compared with `n_rows`; the
-            // scores are as many as the parameter's columns.
-            unsafe { product(ids, values, &mut rows, scores) };
-            for id in upcoming {
-                rows.prefetch(id.at());
-            }
+            let cursor = rows.cursor(width.columns());
+            // SAFETY: as above; the scores are as many as the parameter's columns.
+            unsafe { product(ids, values, cursor, scores) };
+            rows.prefetch_each(width.columns(), upcoming);
             let loss = row_function(0, scores, saved);
-            if let Some(factor) = rows.plain_factor() {
-                scores.iter_mut().for_each(|gradient| *gradient *= factor);
-            }
-            for (id, value) in ids.iter().zip(values) {
-                for (column, gradient) in scores.iter().enumerate() {
-                    // SAFETY: as above.
-                    unsafe {
-                        match rows.plain_factor() {
-                            Some(_) => {
-                                rows.add_unchecked(id.at(), column, value.widen() * *gradient)
-                            }
-                            None => {
-                                rows.update_unchecked(id.at(), column, value.widen() * *gradient)
-                            }
-                        }
-                    }
-                }
-            }
+            // SAFETY: as above.
+            unsafe { scatter(ids, values, rows.cursor(width.columns()), scores) };
             loss
         },
     );
+    // SAFETY: as above.
+    unsafe { rows.mark_each(ids) };
     rows.finish();
     loss.as_f64()
 }
@@ -226,61 +235,53 @@ fn many_rows<'a, R: UpdateRule, T: Float, W: Width, K: UpdateKind, I: ColumnId>(
             prefetch_run(x.values(), entries.start, entries.end);
         }
         if large && row + AHEAD < n_rows {
-            for id in row_of(x, ids, row + AHEAD).0 {
-                rows.prefetch(id.at());
-            }
+            rows.prefetch_each(columns, row_of(x, ids, row + AHEAD).0);
         }
         let (ids, values) = row_of(x, ids, row);
+        // SAFETY: a view's columns are below its `n_cols`, which `step` compared with `n_rows`.
+        unsafe { rows.settle_each(ids) };
+        let cursor = rows.cursor(columns);
         width.with_rows(row_scratch, |scores, saved| {
-            // SAFETY: a view's columns are below its `n_cols`, which `step` compared with `n_rows`; the
-            // scores are as many as the parameter's columns.
-            unsafe { product(ids, values, &mut rows, scores) };
+            // SAFETY: as above; the scores are as many as the parameter's columns.
+            unsafe { product(ids, values, cursor, scores) };
             total += row_function(row, scores, saved).as_f64();
             gradients.extend_from_slice(scores);
         });
     }
-    match rows.plain_factor() {
+    if K::PLAIN {
         // Such a rule only adds: what a row of data contributes is added in its turn, without a sum in between.
-        Some(factor) => {
-            for (row, gradient) in gradients.chunks_exact_mut(columns.max(1)).enumerate() {
-                gradient.iter_mut().for_each(|gradient| *gradient *= factor);
-                let (ids, values) = row_of(x, ids, row);
-                for (id, value) in ids.iter().zip(values) {
-                    for (column, gradient) in gradient.iter().enumerate() {
-                        // SAFETY: as above.
-                        unsafe { rows.add_unchecked(id.at(), column, value.widen() * *gradient) };
-                    }
-                }
-            }
+        let cursor = rows.cursor(columns);
+        for (row, gradient) in gradients.chunks_exact_mut(columns.max(1)).enumerate() {
+            let (ids, values) = row_of(x, ids, row);
+            // SAFETY: as above.
+            unsafe { scatter(ids, values, cursor, gradient) };
         }
-        None => {
-            for (row, gradient) in gradients.chunks_exact(columns.max(1)).enumerate() {
-                let (ids, values) = row_of(x, ids, row);
-                for (id, value) in ids.iter().zip(values) {
-                    // SAFETY: as above.
-                    let sums = unsafe { rows.accumulate_unchecked(id.at()) };
-                    for (sum, gradient) in sums.iter_mut().zip(gradient) {
-                        *sum += value.widen() * *gradient;
-                    }
-                }
+    } else {
+        let sums = rows.sums_mut();
+        for (row, gradient) in gradients.chunks_exact(columns.max(1)).enumerate() {
+            if large && row + AHEAD < n_rows {
+                sums.prefetch_each(row_of(x, ids, row + AHEAD).0);
             }
-            rows.apply_accumulated();
+            let (ids, values) = row_of(x, ids, row);
+            // SAFETY: as above; the sums are for `n_rows` rows.
+            unsafe { sums.add_outer(ids, values, gradient) };
         }
+        rows.apply_accumulated_as(columns);
     }
     rows.finish();
     total / n_rows.max(1) as f64
 }
 
-/// Adds the product of a csr row with the parameter to `scores`, which are zero, settling the rows it reads.
+/// Adds the product of a csr row with the parameter to `scores`, which are zero.
 ///
 /// # Safety
 ///
-/// `ids` are below `rows.n_rows()`; `scores` has `rows.row_size()` elements.
+/// `ids` are below the parameter's rows; `scores` has as many elements as a row.
 #[inline(always)]
 unsafe fn product<R: UpdateRule, T: Float, K: UpdateKind, I: ColumnId>(
     ids: &[I],
     values: &[T],
-    rows: &mut RowUpdater<'_, R, T, K>,
+    rows: RowCursor<'_, R, T, K>,
     scores: &mut [T::Accumulator],
 ) {
     if let [score] = scores {
@@ -290,32 +291,53 @@ unsafe fn product<R: UpdateRule, T: Float, K: UpdateKind, I: ColumnId>(
         let (value_chunks, value_rest) = values.as_chunks::<4>();
         for (ids, values) in id_chunks.iter().zip(value_chunks) {
             for lane in 0..4 {
-                let row = ids[lane].at();
                 // SAFETY: promised by the caller.
-                unsafe {
-                    rows.settle_unchecked(row);
-                    sums[lane] += values[lane].widen() * rows.value_unchecked(row, 0).widen();
-                }
+                let weight = unsafe { rows.value(ids[lane].at(), 0) };
+                sums[lane] += values[lane].widen() * weight.widen();
             }
         }
         for (lane, (id, value)) in id_rest.iter().zip(value_rest).enumerate() {
             // SAFETY: promised by the caller.
-            unsafe {
-                rows.settle_unchecked(id.at());
-                sums[lane] += value.widen() * rows.value_unchecked(id.at(), 0).widen();
-            }
+            sums[lane] += value.widen() * unsafe { rows.value(id.at(), 0) }.widen();
         }
         *score = (sums[0] + sums[1]) + (sums[2] + sums[3]);
         return;
     }
     for (id, value) in ids.iter().zip(values) {
         // SAFETY: promised by the caller.
-        let weights = unsafe {
-            rows.settle_unchecked(id.at());
-            rows.row_unchecked(id.at())
-        };
+        let weights = unsafe { rows.row(id.at()) };
         for (score, weight) in scores.iter_mut().zip(weights) {
             *score += value.widen() * weight.widen();
+        }
+    }
+}
+
+/// Updates the rows that a csr row names, each once, with its value times `gradient`, which may be overwritten.
+///
+/// # Safety
+///
+/// As for [`product`].
+#[inline(always)]
+unsafe fn scatter<R: UpdateRule, T: Float, K: UpdateKind, I: ColumnId>(
+    ids: &[I],
+    values: &[T],
+    rows: RowCursor<'_, R, T, K>,
+    gradient: &mut [T::Accumulator],
+) {
+    if let Some(factor) = rows.plain_factor() {
+        gradient.iter_mut().for_each(|gradient| *gradient *= factor);
+        for (id, value) in ids.iter().zip(values) {
+            for (column, change) in gradient.iter().enumerate() {
+                // SAFETY: promised by the caller.
+                unsafe { rows.add(id.at(), column, value.widen() * *change) };
+            }
+        }
+        return;
+    }
+    for (id, value) in ids.iter().zip(values) {
+        for (column, gradient) in gradient.iter().enumerate() {
+            // SAFETY: promised by the caller.
+            unsafe { rows.update(id.at(), column, value.widen() * *gradient) };
         }
     }
 }

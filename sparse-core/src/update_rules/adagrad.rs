@@ -82,11 +82,13 @@ impl UpdateRule for AdaGrad {
 
     fn step<T: Float>(&self, learning_rate: f64, penalty_scale: f64, _: u64) -> AdaGradStep<T> {
         let penalty = learning_rate * penalty_scale;
+        let (decay, threshold) = (T::of(penalty * self.weight_decay), T::of(penalty * self.l1));
         AdaGradStep {
             learning_rate: T::of(learning_rate),
             epsilon: T::of(self.epsilon),
-            decay: T::of(penalty * self.weight_decay),
-            threshold: T::of(penalty * self.l1),
+            decay,
+            threshold,
+            penalizes: !(decay.is_zero() && threshold.is_zero()),
             preparation: Preparation::new(self.rescale_grad, self.clip_gradient),
         }
     }
@@ -101,6 +103,8 @@ pub struct AdaGradStep<T> {
     decay: T,
     /// learning_rate · l1.
     threshold: T,
+    /// Either of the two is not 0.
+    penalizes: bool,
     preparation: Preparation<T>,
 }
 
@@ -119,13 +123,19 @@ impl<T: Float> Step<T> for AdaGradStep<T> {
     fn update(&self, weight: &mut T, state: &mut [T; 1], grad: T) {
         let grad = self.preparation.apply(grad);
         state[0] += grad * grad;
-        let inverse = (state[0] + self.epsilon).sqrt().recip();
-        let moved = *weight - (self.learning_rate * grad * inverse + self.decay * *weight);
-        *weight = soft_threshold(moved, self.threshold * inverse);
+        let root = (state[0] + self.epsilon).sqrt();
+        let change = self.learning_rate * grad / root;
+        // The same for all weights of a step.
+        if !self.penalizes {
+            *weight -= change;
+            return;
+        }
+        let moved = *weight - (change + self.decay * *weight);
+        *weight = soft_threshold(moved, self.threshold / root);
     }
 
     fn idle(&self) -> Idle<ShrinkMap> {
-        if self.decay.is_zero() && self.threshold.is_zero() {
+        if !self.penalizes {
             return Idle::Nothing;
         }
         let scale = 1.0 - self.decay.as_f64();

@@ -58,8 +58,6 @@ impl Default for Adam {
 
 impl UpdateRule for Adam {
     const NAME: &'static str = "adam";
-    const COUNTS_STEPS: bool = true;
-
     type Step<T: Float> = AdamStep<T>;
 
     fn hyperparameters(&mut self) -> Vec<Hyperparameter<'_>> {
@@ -78,6 +76,11 @@ impl UpdateRule for Adam {
         self.learning_rate
     }
 
+    fn counts_until(&self) -> u64 {
+        // Infinite of a beta of 1, of which `u64` has its largest number.
+        (NOTHING_LEFT / (1.0 - self.beta1.max(self.beta2))).ceil() as u64
+    }
+
     fn lazy_update(&self) -> LazyUpdate {
         self.lazy_update
     }
@@ -87,9 +90,8 @@ impl UpdateRule for Adam {
     }
 
     fn step<T: Float>(&self, learning_rate: f64, penalty_scale: f64, clock: u64) -> AdamStep<T> {
-        // Beyond that many steps the power is 0 for any beta below 1 - 1e-8.
-        let t = i32::try_from(clock.saturating_add(1)).unwrap_or(i32::MAX);
-        let correction = (1.0 - self.beta2.powi(t)).sqrt() / (1.0 - self.beta1.powi(t));
+        let steps = clock.saturating_add(1);
+        let correction = taken_up(self.beta2, steps).sqrt() / taken_up(self.beta1, steps);
         AdamStep {
             rate: T::of(learning_rate * correction),
             keep_mean: T::of(self.beta1),
@@ -101,6 +103,19 @@ impl UpdateRule for Adam {
             preparation: Preparation::new(self.rescale_grad, self.clip_gradient),
         }
     }
+}
+
+/// e^-this is less than half of the last bit of 1.
+const NOTHING_LEFT: f64 = 38.0;
+
+/// 1 - beta^steps: what a mean that starts at 0 has taken up. 1 after [`NOTHING_LEFT`] / (1 - beta) steps, as beta^steps <
+/// e^-((1 - beta) steps).
+fn taken_up(beta: f64, steps: u64) -> f64 {
+    if (1.0 - beta) * steps as f64 >= NOTHING_LEFT {
+        return 1.0;
+    }
+    // Beyond that many steps the power is 0 for any beta below 1 - 1e-8.
+    1.0 - beta.powi(i32::try_from(steps).unwrap_or(i32::MAX))
 }
 
 /// [`Adam`] with its hyperparameters resolved for one step.
@@ -166,6 +181,19 @@ mod tests {
         for clock in 0..1000 {
             rule.step::<f64>(0.01, 1.0, clock).update(&mut w, &mut state, 0.37);
             assert!((w + 0.01 * (clock + 1) as f64).abs() < 1e-10, "{clock}: {w}");
+        }
+    }
+
+    #[test]
+    fn the_count_ends_where_nothing_is_left_to_correct() {
+        let rule = Adam::default();
+        let until = rule.counts_until();
+        assert!((30_000..50_000).contains(&until), "{until}");
+        let step = |clock| rule.step::<f64>(0.25, 1.0, clock);
+        assert_eq!(step(until), step(u64::MAX));
+        assert_ne!(step(until / 2), step(u64::MAX));
+        for steps in [1, 1000, until - 2, until - 1, until, until + 1] {
+            assert_eq!(taken_up(0.999, steps), 1.0 - 0.999f64.powi(steps as i32), "{steps}");
         }
     }
 

@@ -7,17 +7,20 @@ use crate::element::Float;
 pub(super) struct Preparation<T> {
     rescale: T,
     clip: T,
+    /// Neither changes anything: the same for all weights of a step, so that a loop over them decides it once.
+    is_identity: bool,
 }
 
 impl<T: Float> Preparation<T> {
     /// With the hyperparameters `rescale_grad` and `clip_gradient`.
     pub(super) fn new(rescale: f64, clip: Option<f64>) -> Self {
-        Preparation { rescale: T::of(rescale), clip: T::of(clip.unwrap_or(f64::INFINITY)) }
+        let (rescale, clip) = (T::of(rescale), T::of(clip.unwrap_or(f64::INFINITY)));
+        Preparation { rescale, clip, is_identity: clip.is_infinite() && rescale.is_one() }
     }
 
     /// True where a gradient is left as it is.
     pub(super) fn is_identity(&self) -> bool {
-        self.clip.is_infinite() && self.rescale.is_one()
+        self.is_identity
     }
 
     /// `clip(rescale · g)`.
@@ -29,13 +32,16 @@ impl<T: Float> Preparation<T> {
     /// `rescale · g`: of rules that clip what they have added to it.
     #[inline(always)]
     pub(super) fn rescaled(&self, grad: T) -> T {
-        self.rescale * grad
+        if self.is_identity { grad } else { self.rescale * grad }
     }
 
     /// `value`, at most `clip` in magnitude.
     #[inline(always)]
     pub(super) fn clipped(&self, value: T) -> T {
-        // Two selects instead of min/max: NaN stays NaN, and an infinite clip costs nothing to predict.
+        if self.is_identity {
+            return value;
+        }
+        // Two selects instead of min/max: NaN stays NaN.
         let value = if value > self.clip { self.clip } else { value };
         if value < -self.clip { -self.clip } else { value }
     }

@@ -103,9 +103,6 @@ pub trait UpdateRule: Clone + Debug + Default + PartialEq + Send + Sync + 'stati
     /// The rule's name on command lines and in checkpoints.
     const NAME: &'static str;
 
-    /// True where a step depends on how many were made before it, so that each is resolved anew.
-    const COUNTS_STEPS: bool = false;
-
     /// One step of the rule with every hyperparameter resolved.
     type Step<T: Float>: Step<T>;
 
@@ -114,6 +111,12 @@ pub trait UpdateRule: Clone + Debug + Default + PartialEq + Send + Sync + 'stati
 
     /// The learning rate before any schedule.
     fn learning_rate(&self) -> f64;
+
+    /// Where a step depends on how many were made before it: the number of steps after which it no longer does. 0 where a
+    /// step is like any other.
+    fn counts_until(&self) -> u64 {
+        0
+    }
 
     /// How row_sparse gradients are applied.
     fn lazy_update(&self) -> LazyUpdate;

@@ -30,7 +30,7 @@ pub(super) fn bind(emit: &Emit<'_>) -> TokenStream {
         quote!(#field: #source)
     });
     quote! {
-        #[inline]
+        #[inline(always)]
         fn bind<'a, S: #rt::BatchSource<'a, #element>>(&self, source: &S) -> #rt::Result<#batch<'a>> {
             Ok(#batch { #(#fields,)* __lifetime: ::core::marker::PhantomData })
         }

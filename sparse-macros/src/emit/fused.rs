@@ -86,7 +86,7 @@ pub(super) fn linear_rows(emit: &Emit<'_>, parts: &LinearRows) -> TokenStream {
         let n_rows = batch.#input.n_rows();
         let columns = #rt::linear::Width::columns(&#width);
         let record = updater.records_outputs();
-        let mean = <T as #rt::Float>::of(1.0 / n_rows as f64);
+        let mean = #rt::linear::share::<T>(n_rows);
         #setup
         let loss = #step;
         #(#dense_updates)*

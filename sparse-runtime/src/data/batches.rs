@@ -186,7 +186,7 @@ impl<T: Float> Batches<T> for DatasetBatches<'_, T> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn next_batch(&mut self) -> Result<Option<DatasetBatch<'_, T>>> {
         let sequence = &mut self.sequence;
         if self.next == sequence.n_batches {
@@ -206,10 +206,8 @@ impl<T: Float> Batches<T> for DatasetBatches<'_, T> {
                 upcoming = (len == 1 && first + AHEAD < self.n_rows).then_some(first + AHEAD);
                 Rows::Run { first, len }
             } else {
-                let wrapped = &mut sequence.wrapped;
-                wrapped.clear();
-                wrapped.extend((first..first + len).map(|row| row % self.n_rows));
-                Rows::Gathered(wrapped)
+                let rows = sequence.wrap(first, len, self.n_rows);
+                gather(&mut self.columns, rows)
             }
         } else {
             match &sequence.listed[start..start + len] {
@@ -225,12 +223,9 @@ impl<T: Float> Batches<T> for DatasetBatches<'_, T> {
                     }
                     Rows::Run { first, len: 1 }
                 }
-                rows => Rows::Gathered(rows),
+                rows => gather(&mut self.columns, rows),
             }
         };
-        if let Rows::Gathered(rows) = rows {
-            self.columns.iter_mut().for_each(|column| column.gather(rows));
-        }
         Ok(Some(DatasetBatch { columns: &self.columns, rows, n_padding, upcoming }))
     }
 
@@ -240,6 +235,16 @@ impl<T: Float> Batches<T> for DatasetBatches<'_, T> {
 
     fn n_batches(&self) -> Option<u64> {
         Some(self.sequence.n_batches as u64)
+    }
+}
+
+impl Sequence {
+    /// The rows of a batch that goes past the last row and on with the first.
+    #[inline(never)]
+    fn wrap(&mut self, first: usize, len: usize, n_rows: usize) -> &[usize] {
+        self.wrapped.clear();
+        self.wrapped.extend((first..first + len).map(|row| row % n_rows));
+        &self.wrapped
     }
 }
 
@@ -320,7 +325,7 @@ impl<'s, E: Element> DenseColumn<'s, E> {
     }
 
     /// The rows of a batch, which are gathered where they do not lie one after the other.
-    #[inline]
+    #[inline(always)]
     fn rows(&self, rows: Rows<'_>) -> DenseView<'_, E> {
         let all = &self.all;
         let (n_rows, values) = match rows {
@@ -335,13 +340,20 @@ impl<'s, E: Element> DenseColumn<'s, E> {
     }
 }
 
+/// Gathers the rows of every column. Out of the way of batches that lie where they are, which are the shortest steps.
+#[inline(never)]
+fn gather<'r, T: Float>(columns: &mut [BatchColumn<'_, T>], rows: &'r [usize]) -> Rows<'r> {
+    columns.iter_mut().for_each(|column| column.gather(rows));
+    Rows::Gathered(rows)
+}
+
 #[cold]
 fn wrong_position(index: usize, asked: &'static str) -> DataError {
     DataError::WrongPosition { index, asked }
 }
 
 impl<'b, T: Float> BatchSource<'b, T> for DatasetBatch<'b, T> {
-    #[inline]
+    #[inline(always)]
     fn n_rows(&self) -> usize {
         match self.rows {
             Rows::Run { len, .. } => len,
@@ -349,7 +361,7 @@ impl<'b, T: Float> BatchSource<'b, T> for DatasetBatch<'b, T> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn csr(&self, index: usize) -> Result<CsrView<'b, T>> {
         match self.columns.get(index) {
             Some(BatchColumn::Csr { all, starts, ends }) => Ok(match self.rows {
@@ -367,7 +379,7 @@ impl<'b, T: Float> BatchSource<'b, T> for DatasetBatch<'b, T> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn dense(&self, index: usize) -> Result<DenseView<'b, T>> {
         match self.columns.get(index) {
             Some(BatchColumn::Dense(column)) => Ok(column.rows(self.rows)),

@@ -163,6 +163,7 @@ impl<'a, T: Element> CsrView<'a, T> {
     /// # Errors
     ///
     /// [`FormatError::RowRange`] if the view does not have them.
+    #[inline]
     pub fn rows(&self, range: Range<usize>) -> Result<CsrView<'a, T>, FormatError> {
         check_rows(&range, self.n_rows())?;
         Ok(self.with_rows(&self.starts[range.clone()], &self.ends[range]))

@@ -1,5 +1,8 @@
 //! The gradient of a batch by rows: a persistent map from rows to slots, no sorting, no hashing.
 
+use crate::formats::ColumnId;
+use crate::prefetch::prefetch;
+use crate::table::Aligned;
 use sparse_core::element::Float;
 
 /// Sums the gradient of a `row_sparse` parameter over a batch.
@@ -11,7 +14,7 @@ use sparse_core::element::Float;
 pub struct RowAccumulator<T> {
     /// Row → slot + 1, or 0 where the batch has not touched the row. Invariant: `slots[row]` is 0 or at
     /// most `rows.len()`.
-    slots: Vec<u32>,
+    slots: Aligned<u32>,
     /// The rows touched, in the order of their slots. Invariant: each is below `slots.len()`.
     rows: Vec<usize>,
     /// Invariant: `rows.len() * row_size` values.
@@ -23,7 +26,13 @@ pub struct RowAccumulator<T> {
 impl<T: Float> RowAccumulator<T> {
     /// For a table of `n_rows` rows of `row_size` elements. Allocates the map at the first use.
     pub fn new(n_rows: usize, row_size: usize) -> Self {
-        RowAccumulator { slots: Vec::new(), rows: Vec::new(), values: Vec::new(), n_rows, row_size }
+        RowAccumulator {
+            slots: Aligned::new(0, 0),
+            rows: Vec::new(),
+            values: Vec::new(),
+            n_rows,
+            row_size,
+        }
     }
 
     /// The number of rows of the table.
@@ -101,10 +110,110 @@ impl<T: Float> RowAccumulator<T> {
         self.values.clear();
     }
 
+    /// Asks for the slots of some rows ahead of their use. Any will do: those outside are ignored.
+    #[inline(always)]
+    pub(crate) fn prefetch_each<I: ColumnId>(&self, ids: &[I]) {
+        for id in ids {
+            prefetch(&self.slots, id.at());
+        }
+    }
+
+    /// Adds the value of each id times `gradient` to the row of that id. O(ids · row size).
+    ///
+    /// # Safety
+    ///
+    /// The ids are below `n_rows`, as many as `values`, and `gradient` has `row_size` elements.
+    #[inline(always)]
+    pub(crate) unsafe fn add_outer<I: ColumnId, V: Float<Accumulator = T>>(
+        &mut self,
+        ids: &[I],
+        values: &[V],
+        gradient: &[T],
+    ) {
+        // SAFETY: promised by the caller.
+        unsafe {
+            self.add_each(ids, values, gradient.len(), |sums, value| {
+                for (sum, gradient) in sums.iter_mut().zip(gradient) {
+                    *sum += value.widen() * *gradient;
+                }
+            });
+        }
+    }
+
+    /// Calls `add` with the sums of each id, zeros at the first touch of its row, and its value. O(ids · row size).
+    ///
+    /// # Safety
+    ///
+    /// The ids are below `n_rows`, as many as `values`, and `row_size` is that of the sums: given again, so that the
+    /// compiler may know it.
+    #[inline(always)]
+    pub(crate) unsafe fn add_each<I: ColumnId, V: Copy>(
+        &mut self,
+        ids: &[I],
+        values: &[V],
+        row_size: usize,
+        mut add: impl FnMut(&mut [T], V),
+    ) {
+        debug_assert_eq!(row_size, self.row_size);
+        if self.slots.is_empty() {
+            self.allocate();
+        }
+        self.make_room(ids.len());
+        let slots = self.slots.as_mut_ptr();
+        let (rows, sums) = (self.rows.as_mut_ptr(), self.values.as_mut_ptr());
+        let mut len = self.rows.len();
+        for (id, value) in ids.iter().zip(values) {
+            // SAFETY: `slots` has `n_rows` entries, and the caller promises that ids are below it; a slot in use is at
+            // most `len`, and there is room for as many rows more as there are ids. What a new row's sums point to is
+            // written before it is read.
+            unsafe {
+                let slot = &mut *slots.add(id.at());
+                if *slot == 0 {
+                    *rows.add(len) = id.at();
+                    sums.add(len * row_size).write_bytes(0, row_size);
+                    len += 1;
+                    // Fits: `make_room` has seen to it.
+                    *slot = len as u32;
+                }
+                let first = sums.add((*slot as usize - 1) * row_size);
+                add(std::slice::from_raw_parts_mut(first, row_size), *value);
+            }
+        }
+        // SAFETY: written above, within the room that was made.
+        unsafe {
+            self.rows.set_len(len);
+            self.values.set_len(len * row_size);
+        }
+    }
+
+    /// Room for some rows more.
+    #[inline(always)]
+    fn make_room(&mut self, rows: usize) {
+        let size = self.row_size;
+        if self.rows.capacity() - self.rows.len() < rows
+            || self.values.capacity() - self.values.len() < rows * size
+            || self.rows.len() + rows > u32::MAX as usize
+        {
+            self.grow(rows);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self, rows: usize) {
+        self.rows.reserve(rows);
+        self.values.reserve(rows.saturating_mul(self.row_size));
+        // A batch holds fewer than 2³² rows of a table: their sums alone would take 16 GiB.
+        assert!(
+            u32::try_from(self.rows.len() + rows).is_ok(),
+            "more than 2^32 - 1 rows in one batch"
+        );
+    }
+
     #[cold]
     #[inline(never)]
     fn allocate(&mut self) {
-        self.slots = vec![0; self.n_rows];
+        self.slots = Aligned::new(0, self.n_rows);
     }
 
     #[inline(never)]

@@ -1,7 +1,6 @@
 //! Where the weights and states of a parameter's rows lie during a step.
 
 use super::rows::UpdateKind;
-use crate::prefetch::prefetch_at;
 use crate::table::{Layout, Table, Tenant};
 use sparse_core::element::Element;
 use std::marker::PhantomData;
@@ -121,6 +120,29 @@ impl<'a, T: Element, S: Copy + 'static, K: UpdateKind> Memory<'a, T, S, K> {
         self.row_size
     }
 
+    /// Where everything lies, of rows of `row_size` elements, which the caller has compared with
+    /// [`row_size`](Self::row_size).
+    #[inline(always)]
+    pub(super) fn places(&mut self, row_size: usize) -> Places<T, S> {
+        debug_assert_eq!(row_size, self.row_size);
+        let of = PhantomData;
+        if K::BESIDE {
+            let Layout { states, stride } = Layout::of::<T, S>(row_size);
+            let (first, first_state) = (self.blocks, self.blocks.wrapping_add(states));
+            let (state_stride, has_states) = (stride, true);
+            return Places { first, stride, first_state, state_stride, row_size, has_states, of };
+        }
+        Places {
+            first: self.values.as_mut_ptr().cast(),
+            stride: row_size * size_of::<T>(),
+            first_state: self.states.as_mut_ptr().cast(),
+            state_stride: row_size * size_of::<S>(),
+            row_size,
+            has_states: !self.states.is_empty(),
+            of,
+        }
+    }
+
     /// Bytes from one row to the next.
     #[inline(always)]
     pub(super) fn stride(&self) -> usize {
@@ -128,13 +150,6 @@ impl<'a, T: Element, S: Copy + 'static, K: UpdateKind> Memory<'a, T, S, K> {
             true => Layout::of::<T, S>(self.row_size).stride,
             false => self.row_size * size_of::<T>(),
         }
-    }
-
-    /// Tells the compiler the row size, which the caller has compared with the real one.
-    #[inline(always)]
-    pub(super) fn assume_row_size(&mut self, row_size: usize) {
-        debug_assert_eq!(self.row_size, row_size);
-        self.row_size = row_size;
     }
 
     /// The weights of a row.
@@ -198,23 +213,64 @@ impl<'a, T: Element, S: Copy + 'static, K: UpdateKind> Memory<'a, T, S, K> {
             (start.cast(), start.add(layout.states).cast())
         }
     }
+}
 
-    /// Asks for the first line of a row's weights and states. Any row will do.
+/// Addresses of weights and states.
+///
+/// Invariant, of those that [`Memory::places`] gives: for `row < n_rows`, `weights(row)` and, where `has_states`,
+/// `states(row)` have `row_size` elements each.
+#[derive(Debug)]
+pub(super) struct Places<T, S> {
+    first: *mut u8,
+    pub(super) stride: usize,
+    first_state: *mut u8,
+    state_stride: usize,
+    pub(super) row_size: usize,
+    pub(super) has_states: bool,
+    of: PhantomData<(T, S)>,
+}
+
+impl<T, S> Clone for Places<T, S> {
     #[inline(always)]
-    pub(super) fn prefetch(&self, row: usize) {
-        if K::BESIDE {
-            let stride = self.stride();
-            let start = self.blocks.wrapping_add(row.wrapping_mul(stride));
-            prefetch_at(start);
-            if stride > 64 {
-                prefetch_at(start.wrapping_add(Layout::of::<T, S>(self.row_size).states));
-            }
-        } else {
-            let first = row.wrapping_mul(self.row_size);
-            prefetch_at(self.values.as_ptr().wrapping_add(first));
-            if !K::PLAIN && !self.states.is_empty() {
-                prefetch_at(self.states.as_ptr().wrapping_add(first));
-            }
-        }
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T, S> Copy for Places<T, S> {}
+
+impl<T, S> Places<T, S> {
+    /// The weights of a row.
+    ///
+    /// # Safety
+    ///
+    /// `row < n_rows`.
+    #[inline(always)]
+    pub(super) unsafe fn weights(self, row: usize) -> *mut T {
+        // SAFETY: inside the memory, which starts at a multiple of `T`'s alignment, as every stride is one.
+        unsafe { self.first.add(row * self.stride).cast() }
+    }
+
+    /// The states of a row.
+    ///
+    /// # Safety
+    ///
+    /// `row < n_rows`, and `has_states`.
+    #[inline(always)]
+    pub(super) unsafe fn states(self, row: usize) -> *mut S {
+        // SAFETY: as in `weights`.
+        unsafe { self.first_state.add(row * self.state_stride).cast() }
+    }
+
+    /// Where the weights of a row would be, of any row.
+    #[inline(always)]
+    pub(super) fn weights_wrapping(self, row: usize) -> *const u8 {
+        self.first.wrapping_add(row.wrapping_mul(self.stride))
+    }
+
+    /// Where the states of a row would be, of any row.
+    #[inline(always)]
+    pub(super) fn states_wrapping(self, row: usize) -> *const u8 {
+        self.first_state.wrapping_add(row.wrapping_mul(self.state_stride))
     }
 }

@@ -35,6 +35,7 @@
 
 mod accumulator;
 mod apply;
+mod cursor;
 mod error;
 mod flush;
 mod lend;
@@ -46,6 +47,7 @@ mod tests;
 mod updater;
 
 pub use accumulator::RowAccumulator;
+pub(crate) use cursor::RowCursor;
 pub use error::OptimizerError;
 pub use memory::Weights;
 pub use rows::{Beside, General, Plain, RowUpdater, StateOf, UpdateKind};

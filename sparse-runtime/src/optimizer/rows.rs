@@ -1,11 +1,14 @@
 //! A step's access to the rows of one parameter: what fused loops call for every non-zero.
 
 use super::accumulator::RowAccumulator;
+use super::cursor::RowCursor;
 use super::error::OptimizerError;
 use super::memory::Memory;
+use crate::formats::ColumnId;
 use crate::prefetch::prefetch;
 use sparse_core::element::Float;
 use sparse_core::update_rules::{IdleHistory, Step, UpdateRule};
+use std::marker::PhantomData;
 
 /// What a weight carries from step to step under rule `R`, in the accumulator of `T`.
 pub type StateOf<R, T> = <StepOf<R, T> as Step<<T as Float>::Accumulator>>::State;
@@ -119,21 +122,16 @@ impl<'a, R: UpdateRule, T: Float, K: UpdateKind> RowUpdater<'a, R, T, K> {
         self.memory.row_size()
     }
 
+    /// True where an update is `weight += factor · grad`.
+    #[inline(always)]
+    pub(crate) fn is_plain(&self) -> bool {
+        K::PLAIN
+    }
+
     /// Bytes of the whole table, with the states that lie beside the weights.
     #[inline(always)]
     pub fn bytes(&self) -> usize {
         self.n_rows * self.memory.stride()
-    }
-
-    /// Tells the compiler the row size, so that loops over it are unrolled and rows are found by shifts.
-    ///
-    /// # Panics
-    ///
-    /// If it is another.
-    #[inline(always)]
-    pub fn assume_row_size(&mut self, row_size: usize) {
-        assert!(row_size == self.row_size(), "rows of {}, not {row_size}", self.row_size());
-        self.memory.assume_row_size(row_size);
     }
 
     /// One row.
@@ -159,24 +157,90 @@ impl<'a, R: UpdateRule, T: Float, K: UpdateKind> RowUpdater<'a, R, T, K> {
         unsafe { self.memory.weights(row) }
     }
 
-    /// One value, without a check.
+    /// The same rows for an innermost loop, whose row size the compiler knows if it knows `row_size`.
     ///
-    /// # Safety
+    /// # Panics
     ///
-    /// `row < self.n_rows()` and `column < self.row_size()`.
+    /// If `row_size` is not that of the parameter.
     #[inline(always)]
-    pub unsafe fn value_unchecked(&self, row: usize, column: usize) -> T {
-        // SAFETY: both promised by the caller; a row has `row_size()` elements.
-        unsafe { *self.row_unchecked(row).get_unchecked(column) }
+    pub(crate) fn cursor(&mut self, row_size: usize) -> RowCursor<'_, R, T, K> {
+        assert!(row_size == self.row_size(), "rows of {}, not {row_size}", self.row_size());
+        RowCursor {
+            places: self.memory.places(row_size),
+            step: self.step,
+            factor: self.factor,
+            rows: PhantomData,
+        }
     }
 
     /// Asks for the memory of a row ahead of its use. Any row will do: one outside is ignored.
     #[inline(always)]
-    pub fn prefetch(&self, row: usize) {
-        self.memory.prefetch(row);
+    pub fn prefetch(&mut self, row: usize) {
+        self.cursor(self.row_size()).prefetch(row);
         if !K::PLAIN && !self.last.is_empty() {
             prefetch(self.last, row);
         }
+    }
+
+    /// Asks for the memory of some rows ahead of their use. Any will do: those outside are ignored.
+    #[inline(always)]
+    pub(crate) fn prefetch_each<I: ColumnId>(&mut self, row_size: usize, ids: &[I]) {
+        let cursor = self.cursor(row_size);
+        for id in ids {
+            cursor.prefetch(id.at());
+        }
+        if !K::PLAIN && !self.last.is_empty() {
+            for id in ids {
+                prefetch(self.last, id.at());
+            }
+        }
+    }
+
+    /// [Settles](Self::settle) some rows, without a check.
+    ///
+    /// # Safety
+    ///
+    /// Each is below `self.n_rows()`.
+    #[inline(always)]
+    pub(crate) unsafe fn settle_each<I: ColumnId>(&mut self, ids: &[I]) {
+        if !K::PLAIN && self.settles {
+            for id in ids {
+                // SAFETY: promised by the caller.
+                unsafe { self.settle_unchecked(id.at()) };
+            }
+        }
+    }
+
+    /// Notes that some rows were updated in this step, through a [cursor](Self::cursor).
+    ///
+    /// # Safety
+    ///
+    /// Each is below `self.n_rows()`.
+    #[inline(always)]
+    pub(crate) unsafe fn mark_each<I: ColumnId>(&mut self, ids: &[I]) {
+        if !K::PLAIN && !self.last.is_empty() {
+            for id in ids {
+                self.mark_unchecked(id.at());
+            }
+        }
+    }
+
+    /// [`mark_each`](Self::mark_each) of rows that are given as they are.
+    ///
+    /// # Safety
+    ///
+    /// Each is below `self.n_rows()`.
+    #[inline(always)]
+    pub(crate) unsafe fn mark_rows(&mut self, rows: &[usize]) {
+        if !K::PLAIN && !self.last.is_empty() {
+            rows.iter().for_each(|row| self.mark_unchecked(*row));
+        }
+    }
+
+    /// The sums of the batch's gradients by rows.
+    #[inline(always)]
+    pub(crate) fn sums_mut(&mut self) -> &mut RowAccumulator<T::Accumulator> {
+        self.sums
     }
 
     /// Brings a row up to date: the steps that it missed, in closed form. To be called before the row is
@@ -252,44 +316,9 @@ impl<'a, R: UpdateRule, T: Float, K: UpdateKind> RowUpdater<'a, R, T, K> {
     /// `row < self.n_rows()` and `column < self.row_size()`.
     #[inline(always)]
     pub unsafe fn update_unchecked(&mut self, row: usize, column: usize, grad: T::Accumulator) {
-        let (factor, step) = (self.factor, self.step);
-        // SAFETY: both promised by the caller; states are as many as weights, or none.
-        unsafe {
-            let (weights, states) = self.memory.parts(row);
-            let weight = weights.get_unchecked_mut(column);
-            if K::PLAIN {
-                on_weight(weight, |weight| *weight += factor * grad);
-                return;
-            }
-            if states.is_empty() {
-                on_weight(weight, |weight| step.update(weight, &mut Default::default(), grad));
-            } else {
-                let state = states.get_unchecked_mut(column);
-                on_weight(weight, |weight| step.update(weight, state, grad));
-            }
-        }
-        self.mark_unchecked(row);
-    }
-
-    /// Of a [`Plain`] rule, what its updates multiply the gradient with: a loop can do so once for a row of data, and
-    /// then only [add](Self::add_unchecked). `None` of any other.
-    #[inline(always)]
-    pub fn plain_factor(&self) -> Option<T::Accumulator> {
-        K::PLAIN.then_some(self.factor)
-    }
-
-    /// `weight += change` for one element, in place of an update whose gradient, times
-    /// [`plain_factor`](Self::plain_factor), is `change`.
-    ///
-    /// # Safety
-    ///
-    /// `row < self.n_rows()` and `column < self.row_size()`.
-    #[inline(always)]
-    pub unsafe fn add_unchecked(&mut self, row: usize, column: usize, change: T::Accumulator) {
-        debug_assert!(K::PLAIN, "the rule does more than to add");
         // SAFETY: both promised by the caller.
-        let weight = unsafe { self.memory.parts(row).0.get_unchecked_mut(column) };
-        on_weight(weight, |weight| *weight += change);
+        unsafe { self.cursor(self.row_size()).update(row, column, grad) };
+        self.mark_unchecked(row);
     }
 
     /// Updates a whole row that was settled in this step.
@@ -307,7 +336,7 @@ impl<'a, R: UpdateRule, T: Float, K: UpdateKind> RowUpdater<'a, R, T, K> {
             self.row_size()
         );
         // SAFETY: checked above.
-        unsafe { self.update_row_unchecked(row, grad.iter().map(|grad| grad.widen())) }
+        unsafe { self.update_row_unchecked(row, grad) }
     }
 
     /// [`update_row`](Self::update_row) without a check, with a gradient of `row_size()` elements in the accumulator.
@@ -316,31 +345,13 @@ impl<'a, R: UpdateRule, T: Float, K: UpdateKind> RowUpdater<'a, R, T, K> {
     ///
     /// `row < self.n_rows()`.
     #[inline(always)]
-    pub unsafe fn update_row_unchecked(
+    pub unsafe fn update_row_unchecked<V: Float<Accumulator = T::Accumulator>>(
         &mut self,
         row: usize,
-        grad: impl Iterator<Item = T::Accumulator>,
+        grad: &[V],
     ) {
-        let (factor, step) = (self.factor, self.step);
         // SAFETY: promised by the caller.
-        let (weights, states) = unsafe { self.memory.parts(row) };
-        if K::PLAIN {
-            for (weight, grad) in weights.iter_mut().zip(grad) {
-                on_weight(weight, |weight| *weight += factor * grad);
-            }
-            return;
-        }
-        if states.is_empty() {
-            for (weight, grad) in weights.iter_mut().zip(grad) {
-                on_weight(weight, |weight| {
-                    step.update(weight, &mut Default::default(), grad);
-                });
-            }
-        } else {
-            for ((weight, state), grad) in weights.iter_mut().zip(states).zip(grad) {
-                on_weight(weight, |weight| step.update(weight, state, grad));
-            }
-        }
+        unsafe { self.cursor(self.row_size()).update_row_by(row, grad, |grad, _| grad.widen()) };
         self.mark_unchecked(row);
     }
 
@@ -355,33 +366,10 @@ impl<'a, R: UpdateRule, T: Float, K: UpdateKind> RowUpdater<'a, R, T, K> {
         &mut self,
         row: usize,
         given: &[V],
-        mut grad: impl FnMut(V, T::Accumulator) -> T::Accumulator,
+        grad: impl FnMut(V, T::Accumulator) -> T::Accumulator,
     ) {
-        debug_assert_eq!(given.len(), self.row_size());
-        let (factor, step) = (self.factor, self.step);
         // SAFETY: promised by the caller.
-        let (weights, states) = unsafe { self.memory.parts(row) };
-        if K::PLAIN {
-            for (weight, given) in weights.iter_mut().zip(given) {
-                on_weight(weight, |weight| *weight += factor * grad(*given, *weight));
-            }
-            return;
-        }
-        if states.is_empty() {
-            for (weight, given) in weights.iter_mut().zip(given) {
-                on_weight(weight, |weight| {
-                    let grad = grad(*given, *weight);
-                    step.update(weight, &mut Default::default(), grad);
-                });
-            }
-        } else {
-            for ((weight, state), given) in weights.iter_mut().zip(states).zip(given) {
-                on_weight(weight, |weight| {
-                    let grad = grad(*given, *weight);
-                    step.update(weight, state, grad);
-                });
-            }
-        }
+        unsafe { self.cursor(self.row_size()).update_row_by(row, given, grad) };
         self.mark_unchecked(row);
     }
 
@@ -419,16 +407,36 @@ impl<'a, R: UpdateRule, T: Float, K: UpdateKind> RowUpdater<'a, R, T, K> {
 
     /// Settles and updates each accumulated row once, with its sum, and forgets the sums.
     pub fn apply_accumulated(&mut self) {
+        self.apply_accumulated_as(self.row_size());
+    }
+
+    /// [`apply_accumulated`](Self::apply_accumulated) with a row size that the compiler may know.
+    #[inline(always)]
+    pub(crate) fn apply_accumulated_as(&mut self, row_size: usize) {
+        /// Rows that are updated while the memory of as many more is asked for.
+        const TOGETHER: usize = 32;
         // Out of `self` while its rows are updated; the stand-in allocates nothing.
         let mut sums = std::mem::replace(self.sums, RowAccumulator::new(0, 0));
-        for (slot, &row) in sums.rows().iter().enumerate() {
-            let grad = &sums.values()[slot * self.row_size()..][..self.row_size()];
+        if !K::PLAIN && self.settles {
             // SAFETY: the accumulator was made for `n_rows` rows, so that its rows are below `n_rows`.
-            unsafe {
-                self.settle_unchecked(row);
-                self.update_row_unchecked(row, grad.iter().copied());
+            sums.rows().iter().for_each(|row| unsafe { self.settle_unchecked(*row) });
+        }
+        let cursor = self.cursor(row_size);
+        let rows = sums.rows();
+        for chunk in (0..rows.len()).step_by(TOGETHER) {
+            let end = rows.len().min(chunk + TOGETHER);
+            let ahead = &rows[end..rows.len().min(end + TOGETHER)];
+            ahead.iter().for_each(|row| cursor.prefetch(*row));
+            let (rows, grads) =
+                (&rows[chunk..end], &sums.values()[chunk * row_size..end * row_size]);
+            for (place, row) in rows.iter().enumerate() {
+                let grad = &grads[place * row_size..(place + 1) * row_size];
+                // SAFETY: as above.
+                unsafe { cursor.update_row_by(*row, grad, |grad, _| grad) };
             }
         }
+        // SAFETY: as above.
+        unsafe { self.mark_rows(rows) };
         sums.clear();
         *self.sums = sums;
     }
@@ -453,8 +461,9 @@ impl<'a, R: UpdateRule, T: Float, K: UpdateKind> RowUpdater<'a, R, T, K> {
             }
             let none = T::zero().widen();
             let row_size = self.row_size();
+            let cursor = self.cursor(row_size);
             // SAFETY: `row < n_rows`.
-            unsafe { self.update_row_unchecked(row, std::iter::repeat_n(none, row_size)) };
+            (0..row_size).for_each(|column| unsafe { cursor.update(row, column, none) });
             self.last[row] = 0;
         }
     }

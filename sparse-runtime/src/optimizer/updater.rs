@@ -33,6 +33,8 @@ pub struct Updater<R: UpdateRule, T: Float> {
     learning_rate: f64,
     /// What the groups' steps are made for.
     resolved: f64,
+    /// [`UpdateRule::counts_until`]: until then, each step is resolved anew.
+    counts_until: u64,
     pub(super) clock: u64,
     pub(super) groups: Vec<Group<StepOf<R, T>, IdleOf<R, T>>>,
     pub(super) parameters: Vec<Record<T::Accumulator, StateOf<R, T>>>,
@@ -138,10 +140,11 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
             });
         }
         let mut updater = Updater {
-            rule,
             mode,
             learning_rate,
             resolved: learning_rate,
+            counts_until: rule.counts_until(),
+            rule,
             clock: 0,
             groups,
             parameters: tables,
@@ -242,7 +245,7 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
     /// None today; rules that must refuse a step will say so here.
     #[inline]
     pub fn begin_step(&mut self) -> Result<()> {
-        if R::COUNTS_STEPS || self.learning_rate != self.resolved {
+        if self.clock <= self.counts_until || self.learning_rate != self.resolved {
             self.resolve();
         }
         Ok(())

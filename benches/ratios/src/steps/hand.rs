@@ -1,6 +1,7 @@
 //! The loops that an expert writes for logistic regression: state beside the weight, rows asked for ahead, everything of a row
 //! in one pass.
 
+use crate::workload::Error;
 use nnz::data::ColumnValues;
 use nnz::formats::ColumnIdsView;
 use nnz::prelude::Dataset;
@@ -44,30 +45,40 @@ impl<'a> Log<'a> {
 /// Rows of data between asking for memory and reading it.
 pub const AHEAD: usize = 3;
 
-/// Elements from a place that starts a cache line.
+/// Bytes of a large page.
+const LARGE_PAGE: usize = 2 << 20;
+
+/// Elements on large pages, where the system has them.
 pub struct Lines {
-    memory: Vec<f32>,
+    memory: memmap2::MmapMut,
     start: usize,
+    len: usize,
 }
 
 impl Lines {
-    pub fn zeros(len: usize) -> Self {
-        let memory = vec![0.0; len + 16];
-        let start = (64 - memory.as_ptr().addr() % 64) % 64 / 4;
-        Lines { memory, start }
+    pub fn zeros(len: usize) -> Result<Self, Error> {
+        let memory = memmap2::MmapMut::map_anon(len * size_of::<f32>() + LARGE_PAGE)?;
+        #[cfg(target_os = "linux")]
+        memory.advise(memmap2::Advice::HugePage)?;
+        let start = memory.as_ptr().addr().next_multiple_of(LARGE_PAGE) - memory.as_ptr().addr();
+        Ok(Lines { memory, start, len })
     }
 
     pub fn get(&self) -> &[f32] {
-        &self.memory[self.start..]
+        let bytes = &self.memory[self.start..][..self.len * size_of::<f32>()];
+        // SAFETY: `len` floats, aligned to a page.
+        unsafe { std::slice::from_raw_parts(bytes.as_ptr().cast(), self.len) }
     }
 
     pub fn get_mut(&mut self) -> &mut [f32] {
-        &mut self.memory[self.start..]
+        let bytes = &mut self.memory[self.start..][..self.len * size_of::<f32>()];
+        // SAFETY: as in `get`.
+        unsafe { std::slice::from_raw_parts_mut(bytes.as_mut_ptr().cast(), self.len) }
     }
 }
 
 #[inline(always)]
-pub fn prefetch(table: &[f32], index: usize) {
+pub fn prefetch<V>(table: &[V], index: usize) {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: SSE is part of x86_64; a prefetch reads nothing and faults on no address.
     unsafe {
@@ -256,6 +267,11 @@ impl Batches {
             self.score::<BLOCK>(x, table, rows.clone());
             self.touched.clear();
             for (row, grad) in rows.zip(&self.grads) {
+                if row + AHEAD < x.n_rows() {
+                    for &column in x.row(row + AHEAD).0 {
+                        prefetch(&self.slots, column as usize);
+                    }
+                }
                 let (columns, values) = x.row(row);
                 for (&column, value) in columns.iter().zip(values) {
                     // SAFETY: as in `product`; `slots` is as long as the data are wide.

@@ -54,7 +54,7 @@ fn workload<'a, const BLOCK: usize, R: UpdateRule, H: Rule<BLOCK> + 'a>(
         let arrays = Log::of(log).ok_or("the log is csr with u32 columns")?;
         let model = Logistic::new(dims! { d: arrays.width }, Seed(0))?;
         let is_sgd = R::NAME == "sgd";
-        let table = Lines::zeros(arrays.width * BLOCK);
+        let table = Lines::zeros(arrays.width * BLOCK)?;
         let batches = Batches::new(batch, arrays.width);
         Ok(Workload::per_second("M samples/s", arrays.n_rows() as f64 / 1e6)
             .tolerance(1e-3)
@@ -86,4 +86,3 @@ fn loss<const BLOCK: usize>(x: Log<'_>, table: &[f32]) -> f64 {
     });
     losses.sum::<f64>() / x.n_rows() as f64
 }
-

@@ -3,7 +3,7 @@
 use super::emitted::Emitted;
 use super::hand::{AHEAD, Lines, Log, prefetch, sigmoid};
 use crate::data::Data;
-use crate::workload::{Named, Workload};
+use crate::workload::{Error, Named, Workload};
 use nnz::optimizer::UpdateRule;
 use nnz::prelude::*;
 
@@ -33,16 +33,12 @@ pub fn workloads(data: &Data) -> Vec<Named<'_>> {
     ]
 }
 
-fn workload<const PARTS: usize, R: UpdateRule>(
-    data: &Data,
-    batch: usize,
-    rule: R,
-) -> Named<'_> {
+fn workload<const PARTS: usize, R: UpdateRule>(data: &Data, batch: usize, rule: R) -> Named<'_> {
     Named::new(format!("machine k = 16 {} batch {batch}", R::NAME), move || {
         let log = data.log(20)?;
         let arrays = Log::of(log).ok_or("the log is csr with u32 columns")?;
         let model = Machine::new(dims! { d: arrays.width }, Seed(0))?;
-        let by_hand = ByHand::<PARTS>::new(arrays.width, model.v.values(), batch);
+        let by_hand = ByHand::<PARTS>::new(arrays.width, model.v.values(), batch)?;
         Ok(Workload::per_second("M samples/s", arrays.n_rows() as f64 / 1e6)
             .tolerance(2e-3)
             .contestant(
@@ -56,10 +52,7 @@ fn workload<const PARTS: usize, R: UpdateRule>(
             .contestant(
                 "by hand",
                 by_hand,
-                move |by_hand| match batch {
-                    1 => by_hand.online(arrays),
-                    _ => by_hand.batches(arrays),
-                },
+                move |by_hand| by_hand.run(arrays),
                 move |by_hand| loss::<PARTS>(arrays, by_hand.w.get(), by_hand.v.get()),
             ))
     })
@@ -103,13 +96,38 @@ fn scores<const PARTS: usize>(
 }
 
 impl<const PARTS: usize> ByHand<PARTS> {
-    fn new(width: usize, factors: &[f32], batch: usize) -> Self {
-        let mut v = Lines::zeros(width * PARTS * SIZE);
+    fn new(width: usize, factors: &[f32], batch: usize) -> Result<Self, Error> {
+        let mut v = Lines::zeros(width * PARTS * SIZE)?;
         for (to, from) in v.get_mut().chunks_exact_mut(PARTS * SIZE).zip(factors.chunks(SIZE)) {
             to[..SIZE].copy_from_slice(from);
         }
-        let w = Lines::zeros(width * PARTS);
-        ByHand { w, v, batch, slots: vec![0; width], columns: Vec::new(), sums: Vec::new() }
+        let w = Lines::zeros(width * PARTS)?;
+        let slots = vec![0; width];
+        Ok(ByHand { w, v, batch, slots, columns: Vec::new(), sums: Vec::new() })
+    }
+
+    /// Compiled for the processor.
+    fn run(&mut self, x: Log<'_>) {
+        #[cfg(target_arch = "x86_64")]
+        if is_x86_feature_detected!("avx512f") {
+            // SAFETY: asked.
+            return unsafe { self.run_on_avx512(x) };
+        }
+        self.run_anywhere(x);
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+    unsafe fn run_on_avx512(&mut self, x: Log<'_>) {
+        self.run_anywhere(x);
+    }
+
+    #[inline(always)]
+    fn run_anywhere(&mut self, x: Log<'_>) {
+        match self.batch {
+            1 => self.online(x),
+            _ => self.batches(x),
+        }
     }
 
     #[inline(always)]
@@ -149,7 +167,7 @@ impl<const PARTS: usize> ByHand<PARTS> {
         }
     }
 
-    #[inline(never)]
+    #[inline(always)]
     fn online(&mut self, x: Log<'_>) {
         let (w, v) = (self.w.get_mut(), self.v.get_mut());
         for row in 0..x.n_rows() {
@@ -171,7 +189,7 @@ impl<const PARTS: usize> ByHand<PARTS> {
         }
     }
 
-    #[inline(never)]
+    #[inline(always)]
     fn batches(&mut self, x: Log<'_>) {
         let (w, v) = (self.w.get_mut(), self.v.get_mut());
         for first in (0..x.n_rows()).step_by(self.batch) {
@@ -181,7 +199,9 @@ impl<const PARTS: usize> ByHand<PARTS> {
             self.sums.clear();
             for row in rows {
                 if row + AHEAD < x.n_rows() {
-                    Self::prefetch(w, v, x.row(row + AHEAD).0);
+                    let (columns, _) = x.row(row + AHEAD);
+                    Self::prefetch(w, v, columns);
+                    columns.iter().for_each(|column| prefetch(&self.slots, *column as usize));
                 }
                 let (columns, values) = x.row(row);
                 let (score, sums) = scores::<PARTS>(columns, values, w, v);
@@ -202,7 +222,10 @@ impl<const PARTS: usize> ByHand<PARTS> {
                     to[SIZE + 1] += share;
                 }
             }
-            for (&column, sums) in self.columns.iter().zip(&self.sums) {
+            for (place, (&column, sums)) in self.columns.iter().zip(&self.sums).enumerate() {
+                if let Some(ahead) = self.columns.get(place + 16) {
+                    Self::prefetch(w, v, std::slice::from_ref(ahead));
+                }
                 let column = column as usize;
                 self.slots[column] = 0;
                 let mut by = [0.0; SIZE];

@@ -1,0 +1,172 @@
+//! The rows of a parameter as the innermost loops see them.
+
+use super::memory::Places;
+use super::rows::{StateOf, StepOf, UpdateKind, on_weight};
+use crate::prefetch::prefetch_at;
+use sparse_core::element::Float;
+use sparse_core::update_rules::{Step, UpdateRule};
+use std::marker::PhantomData;
+use std::slice;
+
+/// Addresses and a step, by value: nothing here has an address of its own that a store to a weight might change, so that a
+/// loop over rows keeps all of it in registers. It neither settles rows nor notes that they were updated: that is its
+/// [`RowUpdater`](super::RowUpdater)'s to do, before and after the loop.
+///
+/// Invariant: `places` are those of `n_rows` rows which the `RowUpdater` that gave this has borrowed for `'a`.
+pub(crate) struct RowCursor<'a, R: UpdateRule, T: Float, K> {
+    pub(super) places: Places<T, StateOf<R, T>>,
+    pub(super) step: StepOf<R, T>,
+    pub(super) factor: T::Accumulator,
+    pub(super) rows: PhantomData<(&'a mut [T], K)>,
+}
+
+impl<R: UpdateRule, T: Float, K> Clone for RowCursor<'_, R, T, K> {
+    #[inline(always)]
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<R: UpdateRule, T: Float, K> Copy for RowCursor<'_, R, T, K> {}
+
+impl<'a, R: UpdateRule, T: Float, K: UpdateKind> RowCursor<'a, R, T, K> {
+    /// The weights of a row, until it is written.
+    ///
+    /// # Safety
+    ///
+    /// `row < n_rows`, and the row is not written while the slice is there.
+    #[inline(always)]
+    pub(crate) unsafe fn row(self, row: usize) -> &'a [T] {
+        // SAFETY: promised by the caller; the invariant.
+        unsafe { slice::from_raw_parts(self.places.weights(row), self.places.row_size) }
+    }
+
+    /// One weight.
+    ///
+    /// # Safety
+    ///
+    /// `row < n_rows` and `column < row_size`.
+    #[inline(always)]
+    pub(crate) unsafe fn value(self, row: usize, column: usize) -> T {
+        // SAFETY: promised by the caller; the invariant.
+        unsafe { *self.places.weights(row).add(column) }
+    }
+
+    /// Asks for the memory of a row ahead of its use. Any row will do: one outside is ignored.
+    #[inline(always)]
+    pub(crate) fn prefetch(self, row: usize) {
+        prefetch_at(self.places.weights_wrapping(row));
+        if K::PLAIN {
+            return;
+        }
+        // A block that fits a line needs no more.
+        if !K::BESIDE && self.places.has_states || K::BESIDE && self.places.stride > 64 {
+            prefetch_at(self.places.states_wrapping(row));
+        }
+    }
+
+    /// Of a [`Plain`](super::Plain) rule, what its updates multiply the gradient with: a loop can do so once for a row of
+    /// data, and then only [add](Self::add). `None` of any other.
+    #[inline(always)]
+    pub(crate) fn plain_factor(self) -> Option<T::Accumulator> {
+        K::PLAIN.then_some(self.factor)
+    }
+
+    /// `weight += change` for one element, in place of an update whose gradient, times
+    /// [`plain_factor`](Self::plain_factor), is `change`.
+    ///
+    /// # Safety
+    ///
+    /// `row < n_rows` and `column < row_size`.
+    #[inline(always)]
+    pub(crate) unsafe fn add(self, row: usize, column: usize, change: T::Accumulator) {
+        debug_assert!(K::PLAIN, "the rule does more than to add");
+        // SAFETY: promised by the caller; the invariant. The only reference to this weight, for the length of this line.
+        let weight = unsafe { &mut *self.places.weights(row).add(column) };
+        on_weight(weight, |weight| *weight += change);
+    }
+
+    /// One update of one element.
+    ///
+    /// # Safety
+    ///
+    /// `row < n_rows` and `column < row_size`.
+    #[inline(always)]
+    pub(crate) unsafe fn update(self, row: usize, column: usize, grad: T::Accumulator) {
+        // SAFETY: promised by the caller.
+        unsafe { self.update_by(row, column, |_| grad) };
+    }
+
+    /// [`update`](Self::update) of one element with a gradient that depends on the weight.
+    ///
+    /// # Safety
+    ///
+    /// `row < n_rows` and `column < row_size`.
+    #[inline(always)]
+    pub(crate) unsafe fn update_by(
+        self,
+        row: usize,
+        column: usize,
+        grad: impl FnOnce(T::Accumulator) -> T::Accumulator,
+    ) {
+        // SAFETY: promised by the caller; the invariant. The only references to these two, for the length of this call.
+        unsafe {
+            let weight = &mut *self.places.weights(row).add(column);
+            if K::PLAIN {
+                on_weight(weight, |weight| *weight += self.factor * grad(*weight));
+            } else if K::BESIDE || self.places.has_states {
+                let state = &mut *self.places.states(row).add(column);
+                on_weight(weight, |weight| {
+                    let grad = grad(*weight);
+                    self.step.update(weight, state, grad);
+                });
+            } else {
+                on_weight(weight, |weight| {
+                    let grad = grad(*weight);
+                    self.step.update(weight, &mut Default::default(), grad);
+                });
+            }
+        }
+    }
+
+    /// Updates a whole row, with `grad(given, weight)` for each element of the row and of `given`.
+    ///
+    /// # Safety
+    ///
+    /// `row < n_rows`, and `given` has `row_size` elements.
+    #[inline(always)]
+    pub(crate) unsafe fn update_row_by<V: Copy>(
+        self,
+        row: usize,
+        given: &[V],
+        mut grad: impl FnMut(V, T::Accumulator) -> T::Accumulator,
+    ) {
+        let size = self.places.row_size;
+        debug_assert_eq!(given.len(), size);
+        // SAFETY: promised by the caller; the invariant. Weights and states do not overlap, and nothing else refers to
+        // them for the length of this call.
+        unsafe {
+            let weights = slice::from_raw_parts_mut(self.places.weights(row), size);
+            if K::PLAIN {
+                for (weight, given) in weights.iter_mut().zip(given) {
+                    on_weight(weight, |weight| *weight += self.factor * grad(*given, *weight));
+                }
+            } else if K::BESIDE || self.places.has_states {
+                let states = slice::from_raw_parts_mut(self.places.states(row), size);
+                for ((weight, state), given) in weights.iter_mut().zip(states).zip(given) {
+                    on_weight(weight, |weight| {
+                        let grad = grad(*given, *weight);
+                        self.step.update(weight, state, grad);
+                    });
+                }
+            } else {
+                for (weight, given) in weights.iter_mut().zip(given) {
+                    on_weight(weight, |weight| {
+                        let grad = grad(*given, *weight);
+                        self.step.update(weight, &mut Default::default(), grad);
+                    });
+                }
+            }
+        }
+    }
+}
