@@ -445,7 +445,7 @@ impl<'a, R: UpdateRule, T: Float, K: UpdateKind> RowUpdater<'a, R, T, K> {
     /// [`LazyUpdate::Dense`](sparse_core::update_rules::LazyUpdate::Dense) this updates all rows that had no
     /// gradient, O(rows); otherwise it does nothing.
     #[inline(always)]
-    pub fn finish(self) {
+    pub fn finish(mut self) {
         *self.finished = true;
         // Nothing that a plain rule does is done to a row without a gradient.
         if !K::PLAIN && self.sweeps {
@@ -453,8 +453,9 @@ impl<'a, R: UpdateRule, T: Float, K: UpdateKind> RowUpdater<'a, R, T, K> {
         }
     }
 
+    #[cold]
     #[inline(never)]
-    fn sweep(mut self) {
+    fn sweep(&mut self) {
         for row in 0..self.n_rows {
             if std::mem::take(&mut self.last[row]) != 0 {
                 continue;

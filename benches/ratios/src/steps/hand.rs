@@ -89,9 +89,35 @@ pub fn prefetch<V>(table: &[V], index: usize) {
     let _ = (table, index);
 }
 
-#[inline(always)]
-pub fn sigmoid(score: f32) -> f32 {
-    1.0 / (1.0 + (-score).exp())
+/// The losses that an epoch saw before it learnt from the rows, as trainers report them: ln(1 + e^-|s|) of many rows is the
+/// logarithm of a product, taken now and then.
+pub struct Losses {
+    product: f64,
+    sum: f64,
+}
+
+impl Losses {
+    pub fn new() -> Self {
+        Losses { product: 1.0, sum: 0.0 }
+    }
+
+    /// Takes in the logistic loss of a row; gives its derivative.
+    #[inline(always)]
+    pub fn gradient(&mut self, score: f32, label: f32) -> f32 {
+        let small = (-score.abs()).exp();
+        let rest = 1.0 / (1.0 + small);
+        self.product *= f64::from(1.0 + small);
+        self.sum += f64::from(score.max(0.0) - label * score);
+        if self.product > 1e200 {
+            self.sum += self.product.ln();
+            self.product = 1.0;
+        }
+        (if score >= 0.0 { rest } else { small * rest }) - label
+    }
+
+    pub fn total(&self) -> f64 {
+        self.sum + self.product.ln()
+    }
 }
 
 /// A rule at work on a block: the weight first, its state behind it.
@@ -206,7 +232,12 @@ pub fn product<const BLOCK: usize>(columns: &[u32], values: &[f32], table: &[f32
 
 /// An epoch of batches of one row.
 #[inline(never)]
-pub fn online<const BLOCK: usize, R: Rule<BLOCK>>(x: Log<'_>, table: &mut [f32], rule: &mut R) {
+pub fn online<const BLOCK: usize, R: Rule<BLOCK>>(
+    x: Log<'_>,
+    table: &mut [f32],
+    rule: &mut R,
+) -> f64 {
+    let mut losses = Losses::new();
     for row in 0..x.n_rows() {
         if row + AHEAD < x.n_rows() {
             for &column in x.row(row + AHEAD).0 {
@@ -214,13 +245,14 @@ pub fn online<const BLOCK: usize, R: Rule<BLOCK>>(x: Log<'_>, table: &mut [f32],
             }
         }
         let (columns, values) = x.row(row);
-        let grad = sigmoid(product::<BLOCK>(columns, values, table)) - x.labels[row];
+        let grad = losses.gradient(product::<BLOCK>(columns, values, table), x.labels[row]);
         rule.start();
         for (&column, value) in columns.iter().zip(values) {
             // SAFETY: as in `product`.
             rule.update(unsafe { block(table, column) }, grad * value);
         }
     }
+    losses.total()
 }
 
 /// What an epoch of larger batches keeps from batch to batch.
@@ -239,10 +271,11 @@ impl Batches {
 
     /// All scores of a batch, then its updates; SGD adds what each row of data contributes in its turn.
     #[inline(never)]
-    pub fn sgd(&mut self, x: Log<'_>, table: &mut [f32], rate: f32) {
+    pub fn sgd(&mut self, x: Log<'_>, table: &mut [f32], rate: f32) -> f64 {
+        let mut losses = Losses::new();
         for first in (0..x.n_rows()).step_by(self.size) {
             let rows = first..x.n_rows().min(first + self.size);
-            self.score::<1>(x, table, rows.clone());
+            self.score::<1>(x, table, rows.clone(), &mut losses);
             for (row, grad) in rows.zip(&self.grads) {
                 let (columns, values) = x.row(row);
                 let step = rate * grad;
@@ -252,6 +285,7 @@ impl Batches {
                 }
             }
         }
+        losses.total()
     }
 
     /// Any rule: the gradient of a column is summed before its one update.
@@ -261,10 +295,11 @@ impl Batches {
         x: Log<'_>,
         table: &mut [f32],
         rule: &mut R,
-    ) {
+    ) -> f64 {
+        let mut losses = Losses::new();
         for first in (0..x.n_rows()).step_by(self.size) {
             let rows = first..x.n_rows().min(first + self.size);
-            self.score::<BLOCK>(x, table, rows.clone());
+            self.score::<BLOCK>(x, table, rows.clone(), &mut losses);
             self.touched.clear();
             for (row, grad) in rows.zip(&self.grads) {
                 if row + AHEAD < x.n_rows() {
@@ -294,6 +329,7 @@ impl Batches {
                 rule.update(unsafe { block(table, column) }, grad);
             }
         }
+        losses.total()
     }
 
     #[inline(always)]
@@ -302,6 +338,7 @@ impl Batches {
         x: Log<'_>,
         table: &[f32],
         rows: std::ops::Range<usize>,
+        losses: &mut Losses,
     ) {
         let share = 1.0 / rows.len() as f32;
         self.grads.clear();
@@ -312,7 +349,7 @@ impl Batches {
                 }
             }
             let (columns, values) = x.row(row);
-            let grad = sigmoid(product::<BLOCK>(columns, values, table)) - x.labels[row];
+            let grad = losses.gradient(product::<BLOCK>(columns, values, table), x.labels[row]);
             self.grads.push(share * grad);
         }
     }

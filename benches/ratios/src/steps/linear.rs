@@ -66,11 +66,13 @@ fn workload<'a, const BLOCK: usize, R: UpdateRule, H: Rule<BLOCK> + 'a>(
             )
             .contestant(
                 "by hand",
-                (table, batches, by_hand),
-                move |(table, batches, rule)| match (batch, is_sgd) {
-                    (1, _) => hand::online::<BLOCK, H>(arrays, table.get_mut(), rule),
-                    (_, true) => batches.sgd(arrays, table.get_mut(), RATE),
-                    _ => batches.any::<BLOCK, H>(arrays, table.get_mut(), rule),
+                (table, batches, by_hand, 0.0),
+                move |(table, batches, rule, total)| {
+                    *total = match (batch, is_sgd) {
+                        (1, _) => hand::online::<BLOCK, H>(arrays, table.get_mut(), rule),
+                        (_, true) => batches.sgd(arrays, table.get_mut(), RATE),
+                        _ => batches.any::<BLOCK, H>(arrays, table.get_mut(), rule),
+                    };
                 },
                 move |(table, ..)| loss::<BLOCK>(arrays, table.get()),
             ))

@@ -1,7 +1,7 @@
 //! A factorization machine with 16 factors on the log of clicks.
 
 use super::emitted::Emitted;
-use super::hand::{AHEAD, Lines, Log, prefetch, sigmoid};
+use super::hand::{AHEAD, Lines, Log, Losses, prefetch};
 use crate::data::Data;
 use crate::workload::{Error, Named, Workload};
 use nnz::optimizer::UpdateRule;
@@ -52,7 +52,7 @@ fn workload<const PARTS: usize, R: UpdateRule>(data: &Data, batch: usize, rule: 
             .contestant(
                 "by hand",
                 by_hand,
-                move |by_hand| by_hand.run(arrays),
+                move |by_hand| by_hand.total = by_hand.run(arrays),
                 move |by_hand| loss::<PARTS>(arrays, by_hand.w.get(), by_hand.v.get()),
             ))
     })
@@ -63,6 +63,8 @@ struct ByHand<const PARTS: usize> {
     w: Lines,
     v: Lines,
     batch: usize,
+    /// The losses of the last epoch.
+    total: f64,
     slots: Vec<u32>,
     columns: Vec<u32>,
     /// For each column touched: Σ g x s by factor, Σ g x², Σ g x.
@@ -103,27 +105,27 @@ impl<const PARTS: usize> ByHand<PARTS> {
         }
         let w = Lines::zeros(width * PARTS)?;
         let slots = vec![0; width];
-        Ok(ByHand { w, v, batch, slots, columns: Vec::new(), sums: Vec::new() })
+        Ok(ByHand { w, v, batch, total: 0.0, slots, columns: Vec::new(), sums: Vec::new() })
     }
 
     /// Compiled for the processor.
-    fn run(&mut self, x: Log<'_>) {
+    fn run(&mut self, x: Log<'_>) -> f64 {
         #[cfg(target_arch = "x86_64")]
         if is_x86_feature_detected!("avx512f") {
             // SAFETY: asked.
             return unsafe { self.run_on_avx512(x) };
         }
-        self.run_anywhere(x);
+        self.run_anywhere(x)
     }
 
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
-    unsafe fn run_on_avx512(&mut self, x: Log<'_>) {
-        self.run_anywhere(x);
+    unsafe fn run_on_avx512(&mut self, x: Log<'_>) -> f64 {
+        self.run_anywhere(x)
     }
 
     #[inline(always)]
-    fn run_anywhere(&mut self, x: Log<'_>) {
+    fn run_anywhere(&mut self, x: Log<'_>) -> f64 {
         match self.batch {
             1 => self.online(x),
             _ => self.batches(x),
@@ -168,7 +170,8 @@ impl<const PARTS: usize> ByHand<PARTS> {
     }
 
     #[inline(always)]
-    fn online(&mut self, x: Log<'_>) {
+    fn online(&mut self, x: Log<'_>) -> f64 {
+        let mut losses = Losses::new();
         let (w, v) = (self.w.get_mut(), self.v.get_mut());
         for row in 0..x.n_rows() {
             if row + AHEAD < x.n_rows() {
@@ -176,7 +179,7 @@ impl<const PARTS: usize> ByHand<PARTS> {
             }
             let (columns, values) = x.row(row);
             let (score, sums) = scores::<PARTS>(columns, values, w, v);
-            let grad = sigmoid(score) - x.labels[row];
+            let grad = losses.gradient(score, x.labels[row]);
             for (&column, value) in columns.iter().zip(values) {
                 let (column, share) = (column as usize, grad * value);
                 let mut by = [0.0; SIZE];
@@ -187,10 +190,12 @@ impl<const PARTS: usize> ByHand<PARTS> {
                 unsafe { Self::update(w, v, column, share, &by) };
             }
         }
+        losses.total()
     }
 
     #[inline(always)]
-    fn batches(&mut self, x: Log<'_>) {
+    fn batches(&mut self, x: Log<'_>) -> f64 {
+        let mut losses = Losses::new();
         let (w, v) = (self.w.get_mut(), self.v.get_mut());
         for first in (0..x.n_rows()).step_by(self.batch) {
             let rows = first..x.n_rows().min(first + self.batch);
@@ -205,7 +210,7 @@ impl<const PARTS: usize> ByHand<PARTS> {
                 }
                 let (columns, values) = x.row(row);
                 let (score, sums) = scores::<PARTS>(columns, values, w, v);
-                let grad = mean * (sigmoid(score) - x.labels[row]);
+                let grad = mean * losses.gradient(score, x.labels[row]);
                 for (&column, value) in columns.iter().zip(values) {
                     let share = grad * value;
                     let slot = &mut self.slots[column as usize];
@@ -236,6 +241,7 @@ impl<const PARTS: usize> ByHand<PARTS> {
                 unsafe { Self::update(w, v, column, sums[SIZE + 1], &by) };
             }
         }
+        losses.total()
     }
 }
 
