@@ -4,8 +4,17 @@ use sparse_core::diagnostics::Code;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-const FOLDERS: [&str; 8] =
-    ["parse", "names", "shapes", "storage", "gradients", "blocks", "skeleton", "traits"];
+const FOLDERS: [&str; 9] = [
+    "parse",
+    "names",
+    "shapes",
+    "storage",
+    "gradients",
+    "blocks",
+    "alternatives",
+    "skeleton",
+    "traits",
+];
 
 #[test]
 fn errors() {

@@ -27,6 +27,7 @@
 //! [`operators`] is the table and [`compile`](compile::compile) the pipeline: read these two first.
 #![forbid(unsafe_code)]
 
+pub mod alternatives;
 pub mod compile;
 pub mod diagnostics;
 pub mod document;

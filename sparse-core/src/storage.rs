@@ -33,6 +33,11 @@ impl Storage {
     }
 }
 
+/// Several storage types in one line: `csr | dense`.
+pub fn join(storages: &[Storage], separator: &str) -> String {
+    storages.iter().map(|storage| storage.name()).collect::<Vec<_>>().join(separator)
+}
+
 impl fmt::Display for Storage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())

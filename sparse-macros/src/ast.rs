@@ -131,9 +131,11 @@ pub(crate) struct Let {
     pub(crate) value: Expression,
 }
 
-/// `csr<f64>[n, d]`.
+/// `csr<f64>[n, d]`, or of an input `csr | dense[n, d]`.
 pub(crate) struct ArrayType {
     pub(crate) storage: Ident,
+    /// What the storage may be instead.
+    pub(crate) alternatives: Vec<Ident>,
     pub(crate) element: Option<Ident>,
     pub(crate) dims: Vec<Extent>,
     pub(crate) span: Span,

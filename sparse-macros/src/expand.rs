@@ -3,7 +3,7 @@
 use crate::report::Report;
 use crate::{emit, parse, resolve};
 use proc_macro2::TokenStream;
-use sparse_core::compile::compile;
+use sparse_core::alternatives::compile_variants;
 
 /// Expands all models. A model with an error still gives its types, so that code that uses it is checked.
 pub(crate) fn graph(input: TokenStream) -> TokenStream {
@@ -27,9 +27,12 @@ pub(crate) fn front(input: TokenStream) -> (TokenStream, Report) {
         let before = report.n_errors();
         let graph = resolve::resolve(model, &library, &mut report);
         let resolved = report.n_errors() == before && !model.broken;
-        let compiled = if resolved { compile(graph) } else { emit::uncompiled(graph) };
-        let broken = !resolved || compiled.errors().next().is_some();
+        let compiled = match resolved {
+            true => compile_variants(graph),
+            false => emit::uncompiled(&graph),
+        };
         report.extend(compiled.diagnostics.iter().cloned());
+        let broken = !resolved || report.n_errors() > before;
         tokens.extend(emit::model(model, &compiled, broken, &report));
     }
     (tokens, report)

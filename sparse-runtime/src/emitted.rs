@@ -2,8 +2,10 @@
 //! the public interface.
 
 use crate::error::Result;
-use crate::formats::{CsrView, DenseView, Extents, IdsView, RowSparseView, Shape, position_beyond};
-use crate::model::{Model, ModelError, Plan};
+use crate::formats::{
+    Array, CsrView, DenseView, Extents, IdsView, RowSparseView, Shape, position_beyond,
+};
+use crate::model::{Model, ModelError, Parameter, Plan};
 use sparse_core::element::{Element, Float, Id};
 use sparse_core::inspect::Sizes;
 use std::fmt;
@@ -43,6 +45,17 @@ pub fn check_rank(
         return Ok(());
     }
     Err(ModelError::rank(model, input, *shape, expected).into())
+}
+
+/// A parameter of one variant of a model as that of another: they differ in the storage type of the gradient.
+#[inline]
+pub fn same_parameter<T: Float, S, G, H>(parameter: Parameter<S, G>) -> Parameter<S, H>
+where
+    S: Array<Element = T>,
+    G: Array<Element = T>,
+    H: Array<Element = T>,
+{
+    parameter.for_gradient()
 }
 
 /// The ids of a batch in the type that the model declares.

@@ -100,6 +100,7 @@ catalogue! {
     BadExtent = "NNZ0013", Error, "an extent that is neither a name nor a number";
     UnknownModifier = "NNZ0014", Error, "unknown kind of parameter";
     UnnamedOutput = "NNZ0015", Error, "an output without name";
+    BadAlternatives = "NNZ0016", Error, "alternatives where there can be none";
     UnknownName = "NNZ0101", Error, "unknown name";
     UnknownOperator = "NNZ0102", Error, "unknown operator";
     DuplicateName = "NNZ0103", Error, "name declared twice";
@@ -139,6 +140,7 @@ catalogue! {
     AnnotatedElement = "NNZ0310", Error, "annotated element type differs";
     ConvertedBack = "NNZ0311", Warning, "a dense value is made sparse";
     OutputOfIds = "NNZ0312", Error, "an output that is a copy of ids";
+    TooManyVariants = "NNZ0313", Error, "too many combinations of storage types";
     DenseGradient = "NNZ0401", Error, "a row_sparse parameter with a dense gradient";
     NoGradient = "NNZ0402", Error, "no gradient";
     UnusedParameter = "NNZ0403", Error, "a parameter that no loss depends on";

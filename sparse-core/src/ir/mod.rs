@@ -48,6 +48,9 @@ pub struct Graph {
     pub no_fuse: bool,
     /// The values, operands first.
     pub values: Vec<Value>,
+    /// Inputs and labels that may have one of several storage types; until a
+    /// [variant](crate::alternatives) is chosen they have the first.
+    pub alternatives: Vec<Alternatives>,
     /// The losses, added up.
     pub losses: Vec<ValueId>,
     /// The outputs.
@@ -96,6 +99,15 @@ pub struct Value {
     pub inserted: bool,
     /// True for a value that already has an error: its users say nothing more.
     pub broken: bool,
+}
+
+/// The storage types that an input may have: `csr | dense[n, d]`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Alternatives {
+    /// The input or label.
+    pub value: ValueId,
+    /// More than one, in the order of the source.
+    pub storages: Vec<Storage>,
 }
 
 /// What a value is.

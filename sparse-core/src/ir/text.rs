@@ -13,10 +13,12 @@
 //! ```
 
 use super::{
-    AttributeValue, Attributes, Fallback, Graph, Kind, List, Number, Output, Place, ValueId,
+    Alternatives, AttributeValue, Attributes, Fallback, Graph, Kind, List, Number, Output, Place,
+    ValueId,
 };
 use crate::operators::{self, AttributeKind};
 use crate::shapes::{Dim, Dims, show};
+use crate::storage::{Storage, join};
 use std::fmt::Write as _;
 
 /// The graph as text.
@@ -31,8 +33,11 @@ pub fn print(graph: &Graph) -> String {
     for id in graph.ids() {
         let value = graph.value(id);
         let label = graph.label(id);
-        let declared =
-            || format!("{} {} {}", graph.storage(id), value.element, show(&graph.shape(id)));
+        let storage = || match graph.alternatives.iter().find(|known| known.value == id) {
+            Some(known) => join(&known.storages, " | "),
+            None => graph.storage(id).to_string(),
+        };
+        let declared = || format!("{} {} {}", storage(), value.element, show(&graph.shape(id)));
         // Writing to a String cannot fail.
         let _ = match &value.kind {
             Kind::Constant(_) => continue,
@@ -133,9 +138,13 @@ fn parse_line(graph: &mut Graph, line: &str, place: Place) -> Result<(), String>
     let tail = tail.trim_start_matches("frozen) ");
     let (types, tail) = tail.split_once('[').ok_or("expected a shape")?;
     let (shape, tail) = tail.split_once(']').ok_or("expected `]`")?;
-    let mut types = types.split_whitespace();
-    let storage = types.next().and_then(|word| word.parse().ok()).ok_or("unknown storage")?;
-    let element = types.next().and_then(|word| word.parse().ok()).ok_or("unknown element type")?;
+    let (storages, element) =
+        types.trim().rsplit_once(' ').ok_or("expected a storage and an element type")?;
+    let storages: Vec<Storage> = storages
+        .split('|')
+        .map(|word| word.trim().parse().map_err(|()| "unknown storage"))
+        .collect::<Result<_, _>>()?;
+    let element = element.parse().map_err(|_| "unknown element type")?;
     let shape = dims(graph, shape);
     let kind = match kind {
         Kind::Parameter { frozen, .. } => {
@@ -143,7 +152,10 @@ fn parse_line(graph: &mut Graph, line: &str, place: Place) -> Result<(), String>
         }
         other => other,
     };
-    graph.declare(kind, word, storage, element, shape, place);
+    let value = graph.declare(kind, word, storages[0], element, shape, place);
+    if storages.len() > 1 {
+        graph.alternatives.push(Alternatives { value, storages });
+    }
     Ok(())
 }
 
@@ -237,7 +249,7 @@ mod tests {
 
     const MODEL: &str = "\
 model M f32 fallback = warn
-x = input csr f32 [n, d]
+x = input csr | dense f32 [n, d]
 y = label dense u32 [n]
 w = param row_sparse f32 [d, 3] \"Normal { mean: 0.0, std: 0.01 }\"
 c = param(frozen) dense f32 [3] \"Zeros\"

@@ -13,8 +13,12 @@ use sparse_core::shapes::Dim;
 /// ```text
 /// const _: () = assert!({ const __EXTENT: usize = CLASSES; __EXTENT } == 12, "[NNZ0212] `add` needs …");
 /// ```
-pub(super) fn assumptions(emit: &Emit<'_>, report: &Report) -> TokenStream {
-    let assumptions = emit.graph.assumptions.iter();
+pub(super) fn assumptions(
+    emit: &Emit<'_>,
+    assumptions: &[&Assumption],
+    report: &Report,
+) -> TokenStream {
+    let assumptions = assumptions.iter();
     assumptions.filter_map(|assumption| self::assumption(emit, assumption, report)).collect()
 }
 

@@ -17,7 +17,7 @@ pub(super) fn constants(emit: &Emit<'_>) -> TokenStream {
     let (rt, graph) = (&emit.rt, emit.graph);
     let name = emit.name.to_string();
     let plan = super::plan::constant(emit);
-    let fingerprint = emit.compiled.fingerprint();
+    let fingerprint = emit.fingerprint;
     let inputs =
         graph.inputs().filter(|id| graph.value(*id).name.is_some()).map(|id| input(emit, id));
     let parameters = graph.parameters().map(|id| parameter(emit, id));

@@ -10,6 +10,7 @@ mod kernels;
 mod plan;
 mod step;
 mod structs;
+mod variants;
 
 pub(crate) use blocks::{blocks, fetch};
 
@@ -18,40 +19,69 @@ use crate::paths;
 use crate::report::Report;
 use proc_macro2::{Span, TokenStream};
 use quote::{format_ident, quote};
+use sparse_core::alternatives::{Variant, Variants, in_words, split, variant_name};
 use sparse_core::compile::Compiled;
 use sparse_core::inspect::PlanTable;
-use sparse_core::ir::{Graph, Kind, ValueId};
+use sparse_core::ir::{Assumption, Graph, Kind, ValueId};
 use sparse_core::passes::{Fusion, Plan};
 use sparse_core::shapes::Dim;
 use sparse_core::storage::{ElementType, Storage};
 use syn::Ident;
 
 /// A graph that the passes have not seen, because its names do not resolve: good for its types.
-pub(crate) fn uncompiled(graph: Graph) -> Compiled {
-    Compiled {
+pub(crate) fn uncompiled(graph: &Graph) -> Variants {
+    let compiled = |graph| Compiled {
         graph,
         rows: Vec::new(),
         fusion: Fusion::None { reason: String::new() },
         plan: Plan::default(),
         diagnostics: Vec::new(),
-    }
+    };
+    let variants = split(graph).into_iter().map(|Variant { storages, mut model }| {
+        model.name = variant_name(graph, &storages);
+        Variant { storages, model: compiled(model) }
+    });
+    Variants { variants: variants.collect(), fingerprint: 0, diagnostics: Vec::new() }
 }
 
-/// All items of one model. A broken model has the same types and signatures; its bodies are never run, because
-/// the build fails.
+/// All items of one model, and what its variants have in common. A broken model has the same types and signatures; its bodies
+/// are never run, because the build fails.
 pub(crate) fn model(
     model: &Model,
-    compiled: &Compiled,
+    compiled: &Variants,
     broken: bool,
     report: &Report,
 ) -> TokenStream {
+    let fingerprint = compiled.fingerprint;
+    let mut assumed: Vec<&Assumption> = Vec::new();
+    let mut tokens = TokenStream::new();
+    for variant in &compiled.variants {
+        let assumptions = variant.model.graph.assumptions.iter();
+        let new: Vec<_> = assumptions.filter(|assumption| !assumed.contains(assumption)).collect();
+        tokens.extend(items(model, variant, &new, fingerprint, broken, report));
+        assumed.extend(new);
+    }
+    tokens.extend(variants::variants(model, compiled, broken));
+    tokens
+}
+
+/// The items of a model that has one storage type for each input.
+fn items(
+    model: &Model,
+    variant: &Variant<Compiled>,
+    assumptions: &[&Assumption],
+    fingerprint: u64,
+    broken: bool,
+    report: &Report,
+) -> TokenStream {
+    let compiled = &variant.model;
     let items = |plan: &PlanTable<'_>| {
-        let emit = Emit::new(model, compiled, plan, broken);
+        let emit = Emit::new(model, variant, plan, fingerprint, broken);
         let structs = structs::structs(&emit);
         let inherent = structs::inherent(&emit);
         let implementation = step::implementation(&emit);
         let measure = plan::measure(&emit);
-        let assumptions = assumptions::assumptions(&emit, report);
+        let assumptions = assumptions::assumptions(&emit, assumptions, report);
         quote!(#assumptions #structs #inherent #implementation #measure)
     };
     match broken {
@@ -64,6 +94,10 @@ pub(crate) fn model(
 struct Emit<'a> {
     model: &'a Model,
     compiled: &'a Compiled,
+    /// Which variant of the model it is, in words.
+    variant: Option<String>,
+    /// What checkpoints of the model have.
+    fingerprint: u64,
     graph: &'a Graph,
     /// The plan as data; empty for a broken model.
     plan: &'a PlanTable<'a>,
@@ -72,7 +106,8 @@ struct Emit<'a> {
     rt: TokenStream,
     /// The element type of arithmetic.
     element: TokenStream,
-    name: &'a Ident,
+    /// Of the model or of its variant, at the user's token.
+    name: Ident,
     batch: Ident,
     outputs: Ident,
     grads: Ident,
@@ -83,10 +118,12 @@ struct Emit<'a> {
 impl<'a> Emit<'a> {
     fn new(
         model: &'a Model,
-        compiled: &'a Compiled,
+        variant: &'a Variant<Compiled>,
         plan: &'a PlanTable<'a>,
+        fingerprint: u64,
         broken: bool,
     ) -> Self {
+        let compiled = &variant.model;
         let graph = &compiled.graph;
         let mut fixed = Vec::new();
         for parameter in graph.parameters() {
@@ -99,19 +136,25 @@ impl<'a> Emit<'a> {
                 }
             }
         }
-        let name = &model.name;
+        let is_variant = !variant.storages.is_empty();
+        let name = match is_variant {
+            true => Ident::new(&graph.name, model.name.span()),
+            false => model.name.clone(),
+        };
         Emit {
             model,
             compiled,
+            variant: is_variant.then(|| in_words(graph, &variant.storages)),
+            fingerprint,
             graph,
             plan,
             broken,
             rt: paths::runtime(),
             element: element_type(graph.element()),
-            name,
             batch: format_ident!("{name}Batch"),
             outputs: format_ident!("{name}Outputs"),
             grads: format_ident!("{name}Grads"),
+            name,
             fixed,
         }
     }
@@ -180,15 +223,7 @@ impl<'a> Emit<'a> {
 
     /// The same for any type of elements: `Dense<u64>`.
     fn array_of(&self, storage: Storage, element: ElementType) -> TokenStream {
-        let (rt, element) = (&self.rt, element_type(element));
-        let name = Ident::new(
-            match storage {
-                Storage::Dense => "Dense",
-                Storage::Csr => "Csr",
-                Storage::RowSparse => "RowSparse",
-            },
-            Span::call_site(),
-        );
+        let (rt, element, name) = (&self.rt, element_type(element), array_name(storage));
         quote!(#rt::#name<#element>)
     }
 
@@ -226,6 +261,16 @@ impl<'a> Emit<'a> {
             Dim::Unknown(_) => None,
         }
     }
+}
+
+/// The arrays of a storage type, by their name in Rust.
+fn array_name(storage: Storage) -> Ident {
+    let name = match storage {
+        Storage::Dense => "Dense",
+        Storage::Csr => "Csr",
+        Storage::RowSparse => "RowSparse",
+    };
+    Ident::new(name, Span::call_site())
 }
 
 /// The Rust type of an element. A half is not one of Rust's own.

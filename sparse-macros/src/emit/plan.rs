@@ -157,7 +157,7 @@ fn variant(value: impl std::fmt::Debug) -> Ident {
 /// log_plan(&model);
 /// ```
 pub(super) fn log(emit: &Emit<'_>) -> TokenStream {
-    let (rt, name) = (&emit.rt, emit.name);
+    let (rt, name) = (&emit.rt, &emit.name);
     let warn = (emit.plan.warns && emit.plan.fallbacks().next().is_some()).then(|| {
         quote! {
             static FALLBACKS: ::std::sync::Once = ::std::sync::Once::new();

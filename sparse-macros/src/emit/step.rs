@@ -12,7 +12,7 @@ use sparse_core::storage::Storage;
 /// impl Model for LinearRegression { … }
 /// ```
 pub(super) fn implementation(emit: &Emit<'_>) -> TokenStream {
-    let (rt, element, name) = (&emit.rt, &emit.element, emit.name);
+    let (rt, element, name) = (&emit.rt, &emit.element, &emit.name);
     let (batch_type, outputs, grads) = (&emit.batch, &emit.outputs, &emit.grads);
     let constants = info::constants(emit);
     let bind = batch::bind(emit);

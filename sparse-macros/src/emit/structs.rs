@@ -1,6 +1,7 @@
 //! The types of a model: itself, its batch, its outputs, its gradients; and how it is made.
 
 use super::docs::{documentation, gradient_row, plan, row};
+use super::variants::which;
 use super::{Emit, element_type};
 use crate::ast::{Declaration, Parameter};
 use proc_macro2::TokenStream;
@@ -17,10 +18,10 @@ use syn::Attribute;
 /// ```
 pub(super) fn structs(emit: &Emit<'_>) -> TokenStream {
     let (rt, element, graph) = (&emit.rt, &emit.element, emit.graph);
-    let (name, batch, outputs, grads) = (emit.name, &emit.batch, &emit.outputs, &emit.grads);
+    let (name, batch, outputs, grads) = (&emit.name, &emit.batch, &emit.outputs, &emit.grads);
     let visibility = &emit.model.visibility;
     let docs = documentation(&emit.model.docs, &format!("The model `{name}`."));
-    let plan = plan(emit);
+    let (plan, which) = (plan(emit), which(emit));
     let parameters = graph.parameters().map(|id| {
         let (field, ty) = (emit.declared(id), parameter_type(emit, id));
         let docs = documentation(&attributes_of(emit, id), &format!("The parameter `{field}`."));
@@ -55,6 +56,7 @@ pub(super) fn structs(emit: &Emit<'_>) -> TokenStream {
     );
     quote! {
         #docs
+        #which
         #plan
         #visibility struct #name {
             #(#parameters,)*
@@ -100,7 +102,7 @@ pub(super) fn structs(emit: &Emit<'_>) -> TokenStream {
 /// }
 /// ```
 pub(super) fn inherent(emit: &Emit<'_>) -> TokenStream {
-    let (rt, name, outputs, grads) = (&emit.rt, emit.name, &emit.outputs, &emit.grads);
+    let (rt, name, outputs, grads) = (&emit.rt, &emit.name, &emit.outputs, &emit.grads);
     let visibility = &emit.model.visibility;
     let text = name.to_string();
     let fixed = &emit.fixed;

@@ -1,7 +1,7 @@
 //! One declaration.
 
 use super::expressions::expression;
-use super::types::array_type;
+use super::types::{array_type, input_type};
 use super::{Note, Notes, initializers};
 use crate::ast::{
     ArrayType, Declaration, Expression, ExpressionKind, Initializer, Input, Let, Parameter,
@@ -156,7 +156,10 @@ fn declared_type(
     notes: &mut Notes,
 ) -> syn::Result<Option<ArrayType>> {
     if stream.parse::<Option<Token![:]>>()?.is_some() {
-        return array_type(stream, notes).map(Some);
+        return match word == "param" {
+            true => array_type(stream, notes).map(Some),
+            false => input_type(stream, notes).map(Some),
+        };
     }
     let message = format!("the type of `{name}` is missing");
     let help = format!("write `{word} {name}: dense[…]`, `csr[…]` or `row_sparse[…]`");

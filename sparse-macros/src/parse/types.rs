@@ -7,9 +7,34 @@ use sparse_core::diagnostics::Code;
 use syn::parse::ParseStream;
 use syn::{Ident, LitInt, Token, bracketed};
 
-/// `csr<f64>[n, d]`.
+/// `csr<f64>[n, d]`, of what is computed or trained.
 pub(super) fn array_type(stream: ParseStream<'_>, notes: &mut Notes) -> syn::Result<ArrayType> {
+    let mut array = input_type(stream, notes)?;
+    if let Some(second) = array.alternatives.first() {
+        let message = "only an input or a label may have one of several storage types".to_owned();
+        let help = format!(
+            "write one, `{}` or `{second}`: a parameter has one whatever a batch has, and that of a value is inferred",
+            array.storage
+        );
+        notes.error(Code::BadAlternatives, second.span(), message, &help);
+        array.alternatives.clear();
+    }
+    Ok(array)
+}
+
+/// `csr<f64>[n, d]` or `csr | dense[n, d]`.
+pub(super) fn input_type(stream: ParseStream<'_>, notes: &mut Notes) -> syn::Result<ArrayType> {
     let storage: Ident = stream.parse()?;
+    let mut alternatives: Vec<Ident> = Vec::new();
+    while stream.parse::<Option<Token![|]>>()?.is_some() {
+        let next: Ident = stream.parse()?;
+        if next == storage || alternatives.contains(&next) {
+            let message = format!("the alternative `{next}` is given twice");
+            notes.error(Code::BadAlternatives, next.span(), message, "leave one of them out");
+        } else {
+            alternatives.push(next);
+        }
+    }
     let element = if stream.parse::<Option<Token![<]>>()?.is_some() {
         let element = stream.parse()?;
         stream.parse::<Token![>]>()?;
@@ -27,7 +52,7 @@ pub(super) fn array_type(stream: ParseStream<'_>, notes: &mut Notes) -> syn::Res
         }
     }
     let span = storage.span();
-    Ok(ArrayType { storage, element, dims, span })
+    Ok(ArrayType { storage, alternatives, element, dims, span })
 }
 
 /// One extent, up to the next comma.

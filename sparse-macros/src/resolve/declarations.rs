@@ -3,7 +3,7 @@
 use super::Resolver;
 use crate::ast::{ArrayType, Declaration};
 use sparse_core::diagnostics::{Code, nearest};
-use sparse_core::ir::{Annotation, Claim, Fallback, Kind, Output, ValueId};
+use sparse_core::ir::{Alternatives, Annotation, Claim, Fallback, Kind, Output, ValueId};
 use sparse_core::storage::{ElementType, Storage};
 use syn::Ident;
 
@@ -96,6 +96,7 @@ impl Resolver<'_> {
 
     fn declare(&mut self, kind: Kind, name: &Ident, array: &ArrayType) {
         let (storage, element, shape) = self.array_type(array);
+        let storages = self.alternatives(name, storage, array);
         let place = self.place(name.span());
         let mut element = element.unwrap_or_else(|| self.graph.element());
         if element.is_float() && element != self.graph.element() {
@@ -112,7 +113,10 @@ impl Resolver<'_> {
             element = self.graph.element();
         }
         let is_parameter = matches!(kind, Kind::Parameter { .. });
-        if element.is_id() && (is_parameter || storage != Storage::Dense) {
+        let sparse = storages.iter().find(|storage| **storage != Storage::Dense).copied();
+        if let Some(storage) = sparse.or(is_parameter.then_some(storage))
+            && element.is_id()
+        {
             let message = match is_parameter {
                 true => format!("the parameter `{name}` cannot hold ids: parameters are numbers"),
                 false => format!("`{name}` cannot be a `{storage}` of ids: ids are dense"),
@@ -125,6 +129,9 @@ impl Resolver<'_> {
             self.error(Code::IdsNotDense, array.span, message, Some(help));
         }
         let id = self.graph.declare(kind, &name.to_string(), storage, element, shape, place);
+        if storages.len() > 1 {
+            self.graph.alternatives.push(Alternatives { value: id, storages });
+        }
         self.define(name, id);
     }
 

@@ -2,6 +2,7 @@
 
 use super::Resolver;
 use crate::ast::{ArrayType, Extent};
+use sparse_core::alternatives::MOST_VARIANTS;
 use sparse_core::diagnostics::{Code, nearest};
 use sparse_core::ir::Annotation;
 use sparse_core::shapes::{Dim, Dims};
@@ -15,17 +16,7 @@ impl Resolver<'_> {
     }
 
     pub(super) fn array_type(&mut self, array: &ArrayType) -> (Storage, Option<ElementType>, Dims) {
-        let word = array.storage.to_string();
-        let storage = word.parse().unwrap_or_else(|()| {
-            let names = Storage::ALL.map(Storage::name);
-            let help = match nearest(&word, names) {
-                Some(known) => format!("write `{known}`"),
-                None => format!("the storage types are `{}`", names.join("`, `")),
-            };
-            let message = format!("no storage type is called `{word}`");
-            self.error(Code::UnknownStorage, array.storage.span(), message, Some(help));
-            Storage::Dense
-        });
+        let storage = self.storage(&array.storage);
         let element = array.element.as_ref().and_then(|element| {
             let parsed = element
                 .to_string()
@@ -55,6 +46,42 @@ impl Resolver<'_> {
             })
             .collect();
         (storage, element, shape)
+    }
+
+    fn storage(&mut self, name: &Ident) -> Storage {
+        let word = name.to_string();
+        word.parse().unwrap_or_else(|()| {
+            let names = Storage::ALL.map(Storage::name);
+            let help = match nearest(&word, names) {
+                Some(known) => format!("write `{known}`"),
+                None => format!("the storage types are `{}`", names.join("`, `")),
+            };
+            let message = format!("no storage type is called `{word}`");
+            self.error(Code::UnknownStorage, name.span(), message, Some(help));
+            Storage::Dense
+        })
+    }
+
+    /// The storage types that an input may have. What makes too many combinations is reported, and has its first.
+    pub(super) fn alternatives(
+        &mut self,
+        name: &Ident,
+        first: Storage,
+        array: &ArrayType,
+    ) -> Vec<Storage> {
+        let mut storages = vec![first];
+        storages.extend(array.alternatives.iter().map(|other| self.storage(other)));
+        let earlier = self.graph.alternatives.iter().map(|known| known.storages.len());
+        let variants: usize = earlier.product::<usize>() * storages.len();
+        if variants > MOST_VARIANTS {
+            let message = format!(
+                "with the alternatives of `{name}` the model has {variants} variants, which are more than {MOST_VARIANTS}"
+            );
+            let help = "each variant is a model of its own to compile: leave out alternatives that no data has";
+            self.error(Code::TooManyVariants, name.span(), message, Some(help.to_owned()));
+            storages.truncate(1);
+        }
+        storages
     }
 
     /// Whether there are kernels for an element type: those of the halves are a feature.

@@ -113,6 +113,12 @@ impl<T: Float, S: Array<Element = T>, G: Array<Element = T>> Parameter<S, G> {
         })
     }
 
+    /// The same parameter, for a model that derives its gradient in another storage type.
+    pub(crate) fn for_gradient<H: Array<Element = T>>(self) -> Parameter<S, H> {
+        let Parameter { name, shape, table, .. } = self;
+        Parameter { name, shape, table, types: PhantomData }
+    }
+
     /// Its name in the model.
     #[inline]
     pub fn name(&self) -> &'static str {
