@@ -11,7 +11,7 @@ graph! {
         let b: csr[n, d] = tanh(x);
         output c = x + z;
         output e = tempered(z) + a;
-        output f = sum(b);
+        output f = dot(x, z) + sum(b);
     }
 
     pub model Trained {
