@@ -93,8 +93,12 @@ pub struct Scratch<T> {
 /// What a row's loss counts in the mean over a batch: 1 / n_rows.
 #[inline(always)]
 pub fn share<T: Float>(n_rows: usize) -> T {
-    // A division that the shortest batches need not wait for.
-    if n_rows == 1 { T::one() } else { T::of(1.0 / n_rows as f64) }
+    /// Kept from being computed for the shortest batches, which would wait for it.
+    #[inline(never)]
+    fn of_many(n_rows: usize) -> f64 {
+        1.0 / n_rows as f64
+    }
+    if n_rows == 1 { T::one() } else { T::of(of_many(n_rows)) }
 }
 
 /// One step on a batch: returns the mean of the rows' losses.
