@@ -37,8 +37,8 @@ pub mod __private {
     pub use crate::kernels::{self, Context, Kernels, ScalarFunctions};
     pub use crate::linear;
     pub use crate::model::{
-        BatchSource, Dims, Extent, InputInfo, InputRole, LabelKind, Model, ModelError, OutputInfo,
-        Parameter, ParameterInfo, ParameterMut, ParameterRef, Plan,
+        BatchSource, Dims, Extent, InputInfo, InputRole, InputView, LabelKind, Model, ModelError,
+        OutputInfo, Parameter, ParameterInfo, ParameterMut, ParameterRef, Plan, RowSet,
     };
     pub use crate::optimizer::Updater;
     pub use crate::{Error, Result};

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use nnz::data::synthetic;
+use nnz::model::RowIds;
 use nnz::optimizer::Updater;
 use nnz::prelude::*;
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -162,6 +163,15 @@ macro_rules! steady {
             }
         });
         assert_eq!(others, 0, "forward, loss, loss_and_grads");
+        let mut rows = RowIds::new();
+        model.rows_read(&batch(0..ROWS), 0, &mut rows).unwrap();
+        let named = allocations(|| {
+            for step in 0..1000 {
+                model.rows_read(&batch(range(step)), 0, &mut rows).unwrap();
+                model.rows_written(&batch(range(step)), 0, &mut rows).unwrap();
+            }
+        });
+        assert_eq!(named, 0, "rows_read, rows_written");
         assert!(model.parameters().iter().any(|p| p.values().iter().any(|value| *value != 0.0)));
     }};
 }

@@ -90,6 +90,7 @@ impl Parts {
             RowSet::All => Vec::new(),
             RowSet::Columns(inputs) => inputs.iter().map(|id| positions[id.0]).collect(),
         };
+        let stored = rows_stored(graph);
         let loss = match &compiled.fusion {
             Fusion::LinearRows(linear) => graph.describe(linear.loss),
             Fusion::None { .. } => String::new(),
@@ -101,7 +102,7 @@ impl Parts {
             distinct: ids
                 .iter()
                 .map(|id| {
-                    let patterns = match rows_stored(graph, *id) {
+                    let patterns = match &stored[id.0] {
                         RowSet::All => BTreeSet::new(),
                         RowSet::Columns(inputs) => {
                             inputs.iter().map(|input| pattern(graph, *input)).collect()

@@ -1,7 +1,7 @@
 //! Which rows of which parameter a batch reads and writes: what exact updates settle, what stores pull and push.
 
 use crate::ir::{Apply, Graph, Kind, ValueId};
-use crate::operators::{self, Operator};
+use crate::operators::{self, BinaryFamily, Operator};
 use crate::storage::Storage;
 use std::collections::BTreeSet;
 
@@ -24,44 +24,55 @@ impl RowSet {
             _ => RowSet::All,
         }
     }
+
+    /// One of two sets that a third lies in: the one of fewer sources.
+    fn fewer(self, other: RowSet) -> RowSet {
+        match (&self, &other) {
+            (RowSet::All, _) => other,
+            (RowSet::Columns(a), RowSet::Columns(b)) if b.len() < a.len() => other,
+            _ => self,
+        }
+    }
 }
 
-/// The rows that a batch reads and writes, for each parameter in the order of declaration.
+/// The rows that a batch reads and writes, for each parameter in the order of declaration. Columns and ids are those of
+/// declared inputs, so that they are known before anything is computed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rows {
     /// The parameter.
     pub parameter: ValueId,
-    /// The rows that the forward pass reads. Empty where nothing does.
+    /// The rows that a step reads. Empty where nothing does.
     pub reads: RowSet,
-    /// The rows that the gradient stores; `None` without a gradient.
+    /// The rows that the gradient stores, or some more; `None` without a gradient.
     pub writes: Option<RowSet>,
 }
 
 /// Derives the rows from the graph.
 pub fn rows(graph: &Graph) -> Vec<Rows> {
-    graph
-        .parameters()
-        .map(|parameter| {
-            let reads = graph
-                .ids()
-                .filter_map(|id| rows_read_by(graph, id, parameter))
-                .fold(RowSet::Columns(BTreeSet::new()), RowSet::union);
-            let writes = graph
-                .gradients
-                .iter()
-                .find(|(known, _)| *known == parameter)
-                .map(|(_, gradient)| rows_stored(graph, *gradient));
-            Rows { parameter, reads, writes }
-        })
-        .collect()
+    let stored = rows_stored(graph);
+    let mut reads = vec![RowSet::Columns(BTreeSet::new()); graph.values.len()];
+    for apply in graph.ids().filter_map(|id| graph.apply_of(id)) {
+        for operand in apply.operands.iter().copied().collect::<BTreeSet<_>>() {
+            if matches!(graph.value(operand).kind, Kind::Parameter { .. })
+                && let Some(rows) = rows_read_by(graph, apply, operand)
+            {
+                let before = std::mem::replace(&mut reads[operand.0], RowSet::All);
+                reads[operand.0] = before.union(rows);
+            }
+        }
+    }
+    let rows_of = |parameter: ValueId| {
+        let gradient = graph.gradients.binary_search_by_key(&parameter, |(known, _)| *known).ok();
+        let writes = gradient.map(|index| stored[graph.gradients[index].1.0].clone());
+        let of_inputs = |set| of_inputs(graph, set);
+        let reads = std::mem::replace(&mut reads[parameter.0], RowSet::All);
+        Rows { parameter, reads: of_inputs(reads), writes: writes.map(of_inputs) }
+    };
+    graph.parameters().map(rows_of).collect()
 }
 
 /// The rows of a parameter that one operator reads.
-fn rows_read_by(graph: &Graph, id: ValueId, parameter: ValueId) -> Option<RowSet> {
-    let apply = graph.apply_of(id)?;
-    if !apply.operands.contains(&parameter) {
-        return None;
-    }
+fn rows_read_by(graph: &Graph, apply: &Apply, parameter: ValueId) -> Option<RowSet> {
     let mut operands = apply.operands.iter().enumerate();
     if operands.all(|(at, id)| *id != parameter || apply.operator.lends_shape_only(at)) {
         return None;
@@ -90,37 +101,84 @@ fn rows_read_by(graph: &Graph, id: ValueId, parameter: ValueId) -> Option<RowSet
     })
 }
 
-/// The rows that a value stores: all of a dense one.
-pub fn rows_stored(graph: &Graph, id: ValueId) -> RowSet {
-    if graph.storage(id) != Storage::RowSparse {
-        return RowSet::All;
+/// The rows that each value stores: all of a dense one.
+pub fn rows_stored(graph: &Graph) -> Vec<RowSet> {
+    let mut sets = Vec::with_capacity(graph.values.len());
+    for id in graph.ids() {
+        let set = match graph.apply_of(id) {
+            Some(apply) if graph.storage(id) == Storage::RowSparse => {
+                rows_stored_by(graph, apply, &sets)
+            }
+            _ => RowSet::All,
+        };
+        sets.push(set);
     }
-    let Some(apply) = graph.apply_of(id) else {
-        return RowSet::All;
-    };
+    sets
+}
+
+/// The rows that a row_sparse result stores, from those of the values before.
+fn rows_stored_by(graph: &Graph, apply: &Apply, before: &[RowSet]) -> RowSet {
+    let of = |id: ValueId| RowSet::Columns(BTreeSet::from([id]));
     let lhs = apply.operands[0];
     match apply.operator.name {
         "dot" if apply.attributes.flag("transpose_lhs") && graph.storage(lhs) == Storage::Csr => {
-            RowSet::Columns(BTreeSet::from([lhs]))
+            of(lhs)
         }
-        "embedding_bag_gradient" | "pairwise_interaction_gradient" => {
-            RowSet::Columns(BTreeSet::from([lhs]))
+        "embedding_bag_gradient" | "pairwise_interaction_gradient" => of(lhs),
+        "take_gradient" => ids_of_rows(graph, apply).map_or(RowSet::All, of),
+        "zeros_like" => RowSet::Columns(BTreeSet::new()),
+        _ if keeps_rows(apply.operator) => {
+            let sparse = |id: &&ValueId| graph.storage(**id) == Storage::RowSparse;
+            let mut stored = apply.operands.iter().filter(sparse).map(|id| before[id.0].clone());
+            let stored = match apply.operator.kind {
+                operators::Kind::Binary(BinaryFamily::Union, _) => stored.reduce(RowSet::union),
+                operators::Kind::Binary(BinaryFamily::Intersection | BinaryFamily::Gradient, _) => {
+                    stored.reduce(RowSet::fewer)
+                }
+                _ => stored.next(),
+            };
+            stored.unwrap_or(RowSet::All)
         }
-        "take_gradient" => match ids_of_rows(graph, apply) {
-            Some(ids) => RowSet::Columns(BTreeSet::from([ids])),
-            None => RowSet::All,
-        },
-        "add" | "subtract" => rows_stored(graph, lhs).union(rows_stored(graph, apply.operands[1])),
-        _ if !keeps_rows(apply.operator) => RowSet::All,
-        _ => apply
-            .operands
-            .iter()
-            .find(|operand| {
-                graph.storage(**operand) == Storage::RowSparse
-                    && !matches!(graph.value(**operand).kind, Kind::Parameter { .. })
-            })
-            .map_or(RowSet::All, |operand| rows_stored(graph, *operand)),
+        _ => RowSet::All,
     }
+}
+
+/// The same set by declared inputs; all rows where those do not tell.
+fn of_inputs(graph: &Graph, set: RowSet) -> RowSet {
+    let RowSet::Columns(values) = set else {
+        return RowSet::All;
+    };
+    let (mut inputs, mut seen) = (BTreeSet::new(), values.clone());
+    let mut stack: Vec<ValueId> = values.into_iter().collect();
+    while let Some(id) = stack.pop() {
+        let Some(apply) = graph.apply_of(id) else {
+            inputs.insert(id);
+            continue;
+        };
+        let Some(sources) = columns_from(graph, id, apply) else {
+            return RowSet::All;
+        };
+        stack.extend(sources.into_iter().filter(|source| seen.insert(*source)));
+    }
+    RowSet::Columns(inputs)
+}
+
+/// The values among whose columns, or ids, the columns of a computed csr are.
+fn columns_from(graph: &Graph, id: ValueId, apply: &Apply) -> Option<Vec<ValueId>> {
+    let is_csr = |id: &ValueId| graph.storage(*id) == Storage::Csr;
+    if apply.operator.name == "one_hot" {
+        let (ids, _) = graph.ids_below(apply)?;
+        return graph.apply_of(ids).is_none().then(|| vec![ids]);
+    }
+    let of_elements =
+        matches!(apply.operator.kind, operators::Kind::Unary(_) | operators::Kind::Binary(..));
+    if !is_csr(&id) || !(of_elements || ["csr", "sampled_dot"].contains(&apply.operator.name)) {
+        return None;
+    }
+    let sources: Vec<ValueId> = apply.operands.iter().copied().filter(is_csr).collect();
+    let width = |id: ValueId| graph.shape(id).last().cloned();
+    let as_wide = sources.iter().all(|source| width(*source) == width(id));
+    (!sources.is_empty() && as_wide).then_some(sources)
 }
 
 /// The ids of the batch that an operator takes rows by, or adds to rows by.
@@ -141,7 +199,7 @@ fn ids_of_rows(graph: &Graph, apply: &Apply) -> Option<ValueId> {
 /// Whether a row_sparse result has the rows of a row_sparse operand: functions of elements and of rows.
 fn keeps_rows(operator: &Operator) -> bool {
     !matches!(operator.kind, operators::Kind::Kernel)
-        || ["row_sparse", "reduce_to", "broadcast_like", "zeros_like"].contains(&operator.name)
+        || ["row_sparse", "reduce_to", "broadcast_like"].contains(&operator.name)
 }
 
 #[cfg(test)]
@@ -150,21 +208,74 @@ mod tests {
     use crate::ir::parse;
     use crate::passes::{differentiate, infer_shapes, infer_storage};
 
+    const DECLARED: &str = "model M f32\nx = input csr f32 [n, 9]\nz = input csr f32 [n, 9]\nids = input dense u64 [n]\n\
+        y = label dense f32 [n, 1]\nw = param row_sparse f32 [9, 1] \"\"\n";
+
+    /// The rows of `w`, and of what else is declared.
+    fn rows_of(lines: &str) -> Vec<Rows> {
+        let mut graph = parse(&format!("{DECLARED}{lines}")).unwrap();
+        for pass in [infer_shapes, infer_storage, differentiate] {
+            let found = pass(&mut graph);
+            let error = |found: &crate::diagnostics::Diagnostic| {
+                found.code.severity() == crate::diagnostics::Severity::Error
+            };
+            assert!(!found.iter().any(error), "{found:?}");
+        }
+        rows(&graph)
+    }
+
+    fn columns<const N: usize>(inputs: [usize; N]) -> RowSet {
+        RowSet::Columns(inputs.map(ValueId).into())
+    }
+
     #[test]
     fn linear_models_read_and_write_the_columns_of_the_batch() {
-        let mut graph = parse(
-            "model M f32\nx = input csr f32 [n, d]\nz = input csr f32 [n, d]\ny = label dense f32 [n, 1]\n\
-             w = param row_sparse f32 [d, 1] \"\"\nb = param dense f32 [1] \"\"\n\
-             s = dot(x, w)\nt = dot(z, w)\nu = add(s, t)\np = add(u, b)\nl = squared_error(p, y)\nloss l",
-        )
-        .unwrap();
-        infer_shapes(&mut graph);
-        infer_storage(&mut graph);
-        differentiate(&mut graph);
-        let rows = rows(&graph);
-        let columns = RowSet::Columns(BTreeSet::from([ValueId(0), ValueId(1)]));
-        assert_eq!(rows[0].reads, columns);
-        assert_eq!(rows[0].writes, Some(columns));
+        let rows = rows_of(
+            "b = param dense f32 [1] \"\"\ns = dot(x, w)\nt = dot(z, w)\nu = add(s, t)\np = add(u, b)\n\
+             l = squared_error(p, y)\nloss l",
+        );
+        assert_eq!((&rows[0].reads, &rows[0].writes), (&columns([0, 1]), &Some(columns([0, 1]))));
         assert_eq!((&rows[1].reads, &rows[1].writes), (&RowSet::All, &Some(RowSet::All)));
+    }
+
+    #[test]
+    fn columns_of_computed_values_are_known_by_inputs_where_these_tell() {
+        for (line, expected) in [
+            ("u = tanh(x)", columns([0])),
+            ("u = subtract(x, z)", columns([0, 1])),
+            ("u = divide(x, 3)", columns([0])),
+            ("u = one_hot(ids, depth = 9)", columns([2])),
+            // What a dense value gives is known when it is there.
+            ("v = dense(x)\nu = csr(v)", RowSet::All),
+        ] {
+            let rows = rows_of(&format!("{line}\ns = dot(u, w)\nl = squared_error(s, y)\nloss l"));
+            assert_eq!((&rows[0].reads, &rows[0].writes), (&expected, &Some(expected.clone())));
+        }
+    }
+
+    #[test]
+    fn gradients_through_functions_of_a_table_keep_their_rows_and_zeros_have_none() {
+        for (function, writes) in [
+            ("sin(w)", columns([0])),
+            ("square(w)", columns([0])),
+            ("stop_gradient(w)", columns([])),
+        ] {
+            let lines = format!("u = {function}\ns = dot(x, u)\nl = squared_error(s, y)\nloss l");
+            let rows = rows_of(&lines);
+            assert_eq!((&rows[0].reads, &rows[0].writes), (&RowSet::All, &Some(writes)));
+        }
+    }
+
+    /// Each value is used twice by the next.
+    #[test]
+    fn a_chain_takes_as_long_as_it_is() {
+        let mut lines = String::from("h0 = tanh(x)\ng0 = tanh(w)\n");
+        for line in 1..60 {
+            let before = line - 1;
+            lines += &format!("h{line} = multiply(h{before}, h{before})\n");
+            lines += &format!("g{line} = add(g{before}, g{before})\n");
+        }
+        let rows = rows_of(&format!("{lines}s = dot(h59, w)\nl = squared_error(s, y)\nloss l"));
+        assert_eq!(rows[0].writes, Some(columns([0])));
     }
 }

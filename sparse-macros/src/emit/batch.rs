@@ -37,6 +37,40 @@ pub(super) fn bind(emit: &Emit<'_>) -> TokenStream {
     }
 }
 
+/// ```text
+/// fn input<'a>(batch: &Self::Batch<'a>, index: usize) -> Option<InputView<'a, f32>> {
+///     match index {
+///         0 => Some(InputView::Csr(batch.x)),
+///         1 => Some(InputView::Dense(batch.y)),
+///         _ => None,
+///     }
+/// }
+/// ```
+pub(super) fn input(emit: &Emit<'_>) -> TokenStream {
+    let (rt, element) = (&emit.rt, &emit.element);
+    let arms = named_inputs(emit).enumerate().map(|(index, id)| {
+        let field = emit.declared(id);
+        let view = match emit.graph.storage(id) {
+            Storage::Csr => quote!(#rt::InputView::Csr(batch.#field)),
+            Storage::RowSparse => quote!(#rt::InputView::RowSparse(batch.#field)),
+            Storage::Dense if emit.graph.value(id).element.is_id() => {
+                quote!(#rt::InputView::Ids(batch.#field.into()))
+            }
+            Storage::Dense => quote!(#rt::InputView::Dense(batch.#field)),
+        };
+        quote!(#index => Some(#view),)
+    });
+    quote! {
+        #[inline]
+        fn input<'a>(batch: &Self::Batch<'a>, index: usize) -> Option<#rt::InputView<'a, #element>> {
+            match index {
+                #(#arms)*
+                _ => None,
+            }
+        }
+    }
+}
+
 /// The extents of a batch, compared once: with the model's dimensions, with numbers, and with each other.
 ///
 /// ```text

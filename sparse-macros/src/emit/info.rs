@@ -1,10 +1,12 @@
 //! The constants of the `Model` trait: inputs, parameters and outputs as data.
 
 use super::Emit;
+use super::structs::named_inputs;
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::quote;
 use sparse_core::ir::{Kind, ValueId};
 use sparse_core::operators::{self, LossLabel};
+use sparse_core::passes::RowSet;
 use sparse_core::shapes::Dim;
 use sparse_core::storage::{ElementType, Storage};
 
@@ -18,8 +20,7 @@ pub(super) fn constants(emit: &Emit<'_>) -> TokenStream {
     let name = emit.name.to_string();
     let plan = super::plan::constant(emit);
     let fingerprint = emit.fingerprint;
-    let inputs =
-        graph.inputs().filter(|id| graph.value(*id).name.is_some()).map(|id| input(emit, id));
+    let inputs = named_inputs(emit).map(|id| input(emit, id));
     let parameters = graph.parameters().map(|id| parameter(emit, id));
     let outputs = graph.outputs.iter().map(|output| {
         let (name, storage) = (&output.name, storage(emit, graph.storage(output.value)));
@@ -92,8 +93,36 @@ fn parameter(emit: &Emit<'_>, id: ValueId) -> TokenStream {
         None => quote!(None),
     };
     let (storage, shape) = (storage(emit, emit.graph.storage(id)), shape(emit, id));
+    let rows = emit.compiled.rows.iter().find(|rows| rows.parameter == id);
+    let reads = rows.map_or(quote!(#rt::RowSet::All), |rows| row_set(emit, &rows.reads));
+    let writes = match rows.and_then(|rows| rows.writes.as_ref()) {
+        Some(writes) => row_set(emit, writes),
+        None => quote!(#rt::RowSet::Of(&[])),
+    };
     quote! {
-        #rt::ParameterInfo { name: #name, storage: #storage, gradient: #gradient, shape: #shape }
+        #rt::ParameterInfo {
+            name: #name,
+            storage: #storage,
+            gradient: #gradient,
+            shape: #shape,
+            reads: #reads,
+            writes: #writes,
+        }
+    }
+}
+
+/// ```text
+/// RowSet::Of(&[0])
+/// ```
+fn row_set(emit: &Emit<'_>, set: &RowSet) -> TokenStream {
+    let rt = &emit.rt;
+    match set {
+        RowSet::All => quote!(#rt::RowSet::All),
+        RowSet::Columns(inputs) => {
+            let positions = named_inputs(emit).enumerate();
+            let positions = positions.filter(|(_, id)| inputs.contains(id)).map(|(at, _)| at);
+            quote!(#rt::RowSet::Of(&[#(#positions),*]))
+        }
     }
 }
 

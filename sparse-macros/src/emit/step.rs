@@ -4,8 +4,8 @@ use super::structs::trained;
 use super::{Emit, batch, fused, info, kernels};
 use proc_macro2::TokenStream;
 use quote::quote;
-use sparse_core::ir::{Kind, ValueId};
-use sparse_core::passes::{Fusion, RowSet};
+use sparse_core::ir::ValueId;
+use sparse_core::passes::Fusion;
 use sparse_core::storage::Storage;
 
 /// ```text
@@ -15,7 +15,7 @@ pub(super) fn implementation(emit: &Emit<'_>) -> TokenStream {
     let (rt, element, name) = (&emit.rt, &emit.element, &emit.name);
     let (batch_type, outputs, grads) = (&emit.batch, &emit.outputs, &emit.grads);
     let constants = info::constants(emit);
-    let bind = batch::bind(emit);
+    let (bind, input) = (batch::bind(emit), batch::input(emit));
     let (forward, loss, loss_and_grads, train_step) = if emit.broken {
         let never = quote!(::core::unreachable!("the model has compile errors"));
         (never.clone(), never.clone(), never.clone(), never)
@@ -45,6 +45,8 @@ pub(super) fn implementation(emit: &Emit<'_>) -> TokenStream {
             }
 
             #bind
+
+            #input
 
             fn forward(&mut self, batch: &#batch_type<'_>) -> #rt::Result<&#outputs> {
                 #forward
@@ -177,7 +179,7 @@ fn train_step(emit: &Emit<'_>) -> TokenStream {
 
 /// ```text
 /// updater.begin_step()?;
-/// updater.settle_rows(0, self.w.values_mut(), batch.x.columns_of_rows())?;
+/// updater.settle_read::<Self>(0, self.w.values_mut(), batch)?;
 /// let loss = self.loss_and_grads(batch)?;
 /// updater.apply_row_sparse(0, self.w.values_mut(), self.__gradients.w.view())?;
 /// updater.apply_dense(1, self.b.values_mut(), self.__gradients.b.values())?;
@@ -187,28 +189,11 @@ fn train_step(emit: &Emit<'_>) -> TokenStream {
 fn unfused(emit: &Emit<'_>) -> TokenStream {
     let parameters: Vec<ValueId> = emit.graph.parameters().collect();
     let index_of = |id: ValueId| parameters.iter().position(|known| *known == id);
-    let settle = emit.compiled.rows.iter().filter_map(|rows| {
-        // Dense gradients leave nothing to settle.
-        if emit.gradient_storage(rows.parameter) != Some(Storage::RowSparse) {
-            return None;
-        }
-        let (index, field) = (index_of(rows.parameter)?, emit.declared(rows.parameter));
-        let declared = |id: &ValueId| matches!(emit.graph.value(*id).kind, Kind::Input);
-        Some(match &rows.reads {
-            RowSet::Columns(inputs) if inputs.iter().all(declared) => inputs
-                .iter()
-                .map(|input| {
-                    let is_csr = emit.graph.storage(*input) == Storage::Csr;
-                    let input = emit.declared(*input);
-                    let rows = match is_csr {
-                        true => quote!(batch.#input.iter_columns()),
-                        false => quote!(batch.#input.values().iter().map(|id| *id as usize)),
-                    };
-                    quote!(updater.settle_rows(#index, self.#field.values_mut(), #rows)?;)
-                })
-                .collect(),
-            _ => quote!(updater.flush(#index, self.#field.values_mut())?;),
-        })
+    // Dense gradients leave nothing to settle.
+    let by_rows = trained(emit).into_iter().filter(|(_, storage)| *storage == Storage::RowSparse);
+    let settle = by_rows.filter_map(|(id, _)| {
+        let (index, field) = (index_of(id)?, emit.declared(id));
+        Some(quote!(updater.settle_read::<Self>(#index, self.#field.values_mut(), batch)?;))
     });
     let apply = trained(emit).into_iter().filter_map(|(id, storage)| {
         let (index, field) = (index_of(id)?, emit.declared(id));

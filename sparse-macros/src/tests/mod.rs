@@ -140,8 +140,13 @@ fn an_unfused_step_settles_computes_and_applies() {
             loss squared_error(dot(x, w), y);
         }
     }));
-    let order =
-        ["begin_step", "settle_rows", "loss_and_grads(batch)", "apply_row_sparse", "end_step"];
+    let order = [
+        "begin_step",
+        "settle_read::<Self>",
+        "loss_and_grads(batch)",
+        "apply_row_sparse",
+        "end_step",
+    ];
     let train = text.split_once("fn train_step").unwrap().1;
     let places: Vec<_> = order.iter().map(|part| train.find(part).unwrap()).collect();
     assert!(places.is_sorted(), "{train}");

@@ -17,7 +17,7 @@
 pub(crate) mod broadcast;
 mod context;
 mod features;
-mod index_set;
+pub(crate) mod index_set;
 mod lookup;
 mod order;
 mod parallel;

@@ -66,6 +66,16 @@ pub enum ModelError {
         /// The type it has.
         found: ElementType,
     },
+    /// The model has fewer parameters.
+    #[error("model `{model}` has {known} parameters, but parameter {index} is asked for")]
+    NoParameter {
+        /// The model.
+        model: &'static str,
+        /// The position asked for.
+        index: usize,
+        /// How many there are.
+        known: usize,
+    },
     /// The model declares no loss.
     #[error(
         "model `{model}` has no loss: add `loss squared_error(prediction, label);` to train it"

@@ -3,13 +3,15 @@
 mod dims;
 mod error;
 mod parameter;
+mod rows;
 
 pub use dims::{Dims, DimsError};
 pub use error::ModelError;
 pub use parameter::{Parameter, ParameterMut, ParameterRef, ParameterStorage, RowSparseGradient};
+pub use rows::{InputView, RowIds, RowSet};
 
 use crate::error::Result;
-use crate::formats::{CsrView, DenseView, IdsView, RowSparseView};
+use crate::formats::{CsrView, DenseView, IdsView, RowIdsView, RowSparseView};
 use crate::optimizer::Updater;
 use sparse_core::element::Float;
 use sparse_core::inspect::{BoundPlan, PlanTable, Sizes};
@@ -62,6 +64,60 @@ pub trait Model: Sized {
 
     /// Picks this model's inputs and labels out of a batch of some data. Checks types, not extents.
     fn bind<'a, S: BatchSource<'a, Self::Element>>(&self, source: &S) -> Result<Self::Batch<'a>>;
+
+    /// Input or label `index` of a batch, by its position in [`INPUTS`](Model::INPUTS).
+    fn input<'a>(batch: &Self::Batch<'a>, index: usize) -> Option<InputView<'a, Self::Element>>;
+
+    /// The rows of parameter `index` that a step on this batch reads, ascending and each once: what must be there, and up to
+    /// date, before the step. Nothing is computed and no parameter is read, so that a store can fetch the rows of the next batch
+    /// during this one. O(entries of the inputs that name rows), and no allocation once `rows` has seen the largest batch.
+    ///
+    /// ```
+    /// use sparse_runtime::formats::RowIdsView;
+    /// use sparse_runtime::model::{Model, RowIds};
+    ///
+    /// /// How many rows of each parameter a worker fetches for a batch.
+    /// fn rows_fetched<M: Model>(model: &M, batch: &M::Batch<'_>) -> sparse_runtime::Result<Vec<usize>> {
+    ///     let (mut rows, parameters) = (RowIds::new(), model.parameters());
+    ///     let count = |index: usize| {
+    ///         Ok(match model.rows_read(batch, index, &mut rows)? {
+    ///             RowIdsView::All => parameters[index].shape.n_rows(),
+    ///             RowIdsView::Listed(ids) => ids.len(),
+    ///         })
+    ///     };
+    ///     (0..parameters.len()).map(count).collect()
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`ModelError::Id`] and [`ModelError::Extent`] for ids and columns beyond the parameter's rows,
+    /// [`ModelError::NoParameter`].
+    fn rows_read<'r>(
+        &self,
+        batch: &Self::Batch<'_>,
+        index: usize,
+        rows: &'r mut RowIds,
+    ) -> Result<RowIdsView<'r>> {
+        let n_rows = rows::n_rows(self, index)?;
+        rows.of::<Self>(Self::PARAMETERS[index].reads, batch, n_rows)
+    }
+
+    /// The rows of parameter `index` that the gradient of this batch stores, and perhaps some more: what a step pushes to a
+    /// store. Otherwise as [`rows_read`](Model::rows_read).
+    ///
+    /// # Errors
+    ///
+    /// As [`rows_read`](Model::rows_read).
+    fn rows_written<'r>(
+        &self,
+        batch: &Self::Batch<'_>,
+        index: usize,
+        rows: &'r mut RowIds,
+    ) -> Result<RowIdsView<'r>> {
+        let n_rows = rows::n_rows(self, index)?;
+        rows.of::<Self>(Self::PARAMETERS[index].writes, batch, n_rows)
+    }
 
     /// The outputs for a batch, valid until the next call. Allocates nothing after the largest batch.
     fn forward(&mut self, batch: &Self::Batch<'_>) -> Result<&Self::Outputs>;
@@ -175,6 +231,10 @@ pub struct ParameterInfo {
     pub gradient: Option<Storage>,
     /// Its declared shape.
     pub shape: &'static [Extent],
+    /// The rows that a step reads of it. [`Model::rows_read`] has those of a batch.
+    pub reads: RowSet,
+    /// The rows that its gradient stores, none of a frozen one. [`Model::rows_written`] has those of a batch.
+    pub writes: RowSet,
 }
 
 /// A declared output.

@@ -6,6 +6,7 @@ use super::rows::{Beside, General, RowUpdater, UpdateKind, on_weight};
 use super::updater::Updater;
 use crate::error::Result;
 use crate::formats::RowSparseView;
+use crate::model::{Model, RowSet};
 use sparse_core::element::Float;
 use sparse_core::storage::Storage;
 use sparse_core::update_rules::{Step, UpdateRule};
@@ -25,9 +26,47 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
         let weights = weights.into();
         self.check(parameter, &weights)?;
         let name = self.parameters[parameter].spec.name.clone();
+        let mut ids = ids.into_iter();
         match self.parameters[parameter].beside {
-            true => settle(self.rows_as::<Beside>(parameter, weights)?, &name, ids),
-            false => settle(self.rows(parameter, weights)?, &name, ids),
+            true => {
+                let mut rows = self.rows_as::<Beside>(parameter, weights)?;
+                ids.try_for_each(|row| settle(&mut rows, &name, row))
+            }
+            false => {
+                let mut rows = self.rows(parameter, weights)?;
+                ids.try_for_each(|row| settle(&mut rows, &name, row))
+            }
+        }
+    }
+
+    /// Brings the rows that a batch reads up to date, as the model's [`PARAMETERS`](Model::PARAMETERS) say. O(rows read, as often as
+    /// they occur) in `Exact`.
+    ///
+    /// # Errors
+    ///
+    /// As [`settle_rows`](Self::settle_rows).
+    pub fn settle_read<'a, M: Model<Element = T>>(
+        &'a mut self,
+        parameter: usize,
+        weights: impl Into<Weights<'a, T>>,
+        batch: &M::Batch<'_>,
+    ) -> Result<()> {
+        let weights = weights.into();
+        self.check(parameter, &weights)?;
+        let reads = M::PARAMETERS.get(parameter).map_or(RowSet::All, |info| info.reads);
+        if reads == RowSet::All {
+            return self.flush(parameter, weights);
+        }
+        let name = self.parameters[parameter].spec.name.clone();
+        match self.parameters[parameter].beside {
+            true => {
+                let mut rows = self.rows_as::<Beside>(parameter, weights)?;
+                reads.visit::<M>(batch, |row| settle(&mut rows, &name, row))
+            }
+            false => {
+                let mut rows = self.rows(parameter, weights)?;
+                reads.visit::<M>(batch, |row| settle(&mut rows, &name, row))
+            }
         }
     }
 
@@ -116,15 +155,14 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
     }
 }
 
+#[inline]
 fn settle<R: UpdateRule, T: Float, K: UpdateKind>(
-    mut rows: RowUpdater<'_, R, T, K>,
+    rows: &mut RowUpdater<'_, R, T, K>,
     name: &str,
-    ids: impl IntoIterator<Item = usize>,
+    row: usize,
 ) -> Result<()> {
-    for row in ids {
-        rows.check_row(name, row)?;
-        rows.settle(row);
-    }
+    rows.check_row(name, row)?;
+    rows.settle(row);
     Ok(())
 }
 

@@ -4,8 +4,8 @@ use crate::error::Result;
 use crate::formats::{CsrView, Dense, DenseView, RowSparse};
 use crate::initializer::{Initializer, Seed};
 use crate::model::{
-    BatchSource, Dims, Extent, InputInfo, InputRole, LabelKind, Model, OutputInfo, Parameter,
-    ParameterInfo, ParameterMut, ParameterRef, Plan,
+    BatchSource, Dims, Extent, InputInfo, InputRole, InputView, LabelKind, Model, OutputInfo,
+    Parameter, ParameterInfo, ParameterMut, ParameterRef, Plan, RowSet,
 };
 use crate::optimizer::{RowAccumulator, Updater};
 use sparse_core::element::Float;
@@ -94,12 +94,16 @@ impl<T: Float, const GRAPH: u64> Model for Linear<T, GRAPH> {
             storage: Storage::RowSparse,
             gradient: Some(Storage::RowSparse),
             shape: &[Extent::Named("d"), Extent::Constant(1)],
+            reads: RowSet::Of(&[0]),
+            writes: RowSet::Of(&[0]),
         },
         ParameterInfo {
             name: "b",
             storage: Storage::Dense,
             gradient: Some(Storage::Dense),
             shape: &[Extent::Constant(1)],
+            reads: RowSet::All,
+            writes: RowSet::All,
         },
     ];
     const OUTPUTS: &'static [OutputInfo] =
@@ -111,6 +115,14 @@ impl<T: Float, const GRAPH: u64> Model for Linear<T, GRAPH> {
 
     fn bind<'a, S: BatchSource<'a, T>>(&self, source: &S) -> Result<Batch<'a, T>> {
         Ok(Batch { x: source.csr(0)?, y: source.dense(1)? })
+    }
+
+    fn input<'a>(batch: &Self::Batch<'a>, index: usize) -> Option<InputView<'a, T>> {
+        match index {
+            0 => Some(InputView::Csr(batch.x)),
+            1 => Some(InputView::Dense(batch.y)),
+            _ => None,
+        }
     }
 
     fn forward(&mut self, batch: &Batch<'_, T>) -> Result<&Dense<T>> {
@@ -158,8 +170,7 @@ impl<T: Float, const GRAPH: u64> Model for Linear<T, GRAPH> {
         updater: &mut Updater<R, T>,
     ) -> Result<f64> {
         updater.begin_step()?;
-        let columns = batch.x.iter_rows().flatten().map(|(column, _)| column);
-        updater.settle_rows(0, self.w.values_mut(), columns)?;
+        updater.settle_read::<Self>(0, self.w.values_mut(), batch)?;
         let loss = self.loss_and_grads(batch)?;
         updater.apply_row_sparse(0, self.w.values_mut(), self.gradients.0.view())?;
         updater.apply_dense(1, self.b.values_mut(), self.gradients.1.values())?;

@@ -1,0 +1,130 @@
+//! Which rows of a parameter a batch reads and writes, known before a step runs.
+
+use super::{Extent, Model, ModelError};
+use crate::error::Result;
+use crate::formats::{CsrView, DenseView, IdsView, RowIdsView, RowSparseView};
+use crate::kernels::index_set::IndexSet;
+use sparse_core::element::Float;
+
+/// An input or label of a batch, by [`Model::input`].
+#[derive(Clone, Copy, Debug)]
+pub enum InputView<'a, T: Float> {
+    /// A csr array.
+    Csr(CsrView<'a, T>),
+    /// A dense array of numbers.
+    Dense(DenseView<'a, T>),
+    /// A dense array of ids.
+    Ids(IdsView<'a>),
+    /// A row_sparse array.
+    RowSparse(RowSparseView<'a, T>),
+}
+
+/// A set of rows of a parameter, by where a batch has their ids. The compiler derives it from the model's operators.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RowSet {
+    /// Every row, whatever the batch.
+    All,
+    /// The columns that occur in these csr inputs, and the ids in these arrays of ids: positions in
+    /// [`Model::INPUTS`]. Without any, no row.
+    Of(&'static [usize]),
+}
+
+impl RowSet {
+    /// Visits the rows that a batch names, where those are not all: once for each time they occur, in the order of the
+    /// inputs; an id that is negative as `usize::MAX`. O(entries of the inputs).
+    ///
+    /// # Errors
+    ///
+    /// The first one of `visit`.
+    #[inline]
+    pub(crate) fn visit<M: Model>(
+        self,
+        batch: &M::Batch<'_>,
+        mut visit: impl FnMut(usize) -> Result<()>,
+    ) -> Result<()> {
+        let RowSet::Of(inputs) = self else {
+            return Ok(());
+        };
+        for input in inputs {
+            match M::input(batch, *input) {
+                Some(InputView::Csr(array)) => array.iter_columns().try_for_each(&mut visit)?,
+                Some(InputView::Ids(ids)) => ids.iter().try_for_each(&mut visit)?,
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// The first id of a batch that is not below the number of rows.
+    fn beyond<M: Model>(self, batch: &M::Batch<'_>, n_rows: usize) -> Option<ModelError> {
+        let RowSet::Of(inputs) = self else {
+            return None;
+        };
+        inputs.iter().find_map(|input| {
+            let name = M::INPUTS[*input].name;
+            match M::input(batch, *input)? {
+                InputView::Csr(array) => (array.n_cols() != n_rows)
+                    .then(|| ModelError::extent(M::NAME, name, 1, array.n_cols(), n_rows)),
+                InputView::Ids(ids) => {
+                    let (position, _) = ids.first_beyond(n_rows)?;
+                    Some(ModelError::id(M::NAME, name, ids, position, n_rows))
+                }
+                _ => None,
+            }
+        })
+    }
+}
+
+/// Room for the rows of one batch after the other: [`Model::rows_read`] and [`Model::rows_written`] write into it, and allocate
+/// nothing once it has seen the widest parameter and the largest batch.
+///
+/// Memory: 8 bytes for each row of the largest batch, and a quarter of a byte for each row of the widest parameter, mapped where
+/// batches touch it.
+#[derive(Clone, Debug, Default)]
+pub struct RowIds {
+    set: IndexSet,
+    ids: Vec<u64>,
+}
+
+impl RowIds {
+    /// Without rows.
+    pub fn new() -> Self {
+        RowIds::default()
+    }
+
+    /// The rows of a set, ascending and each once.
+    pub(super) fn of<M: Model>(
+        &mut self,
+        rows: RowSet,
+        batch: &M::Batch<'_>,
+        n_rows: usize,
+    ) -> Result<RowIdsView<'_>> {
+        self.ids.clear();
+        if rows == RowSet::All {
+            return Ok(RowIdsView::All);
+        }
+        if let Some(error) = rows.beyond::<M>(batch, n_rows) {
+            return Err(error.into());
+        }
+        self.set.begin(n_rows);
+        rows.visit::<M>(batch, |row| {
+            self.set.insert(row);
+            Ok(())
+        })?;
+        self.set.finish(|row| self.ids.push(row as u64));
+        Ok(RowIdsView::Listed(self.ids.as_slice()))
+    }
+}
+
+/// The rows of a parameter, by its declared shape and the model's dimensions.
+pub(super) fn n_rows<M: Model>(model: &M, parameter: usize) -> Result<usize> {
+    let Some(info) = M::PARAMETERS.get(parameter) else {
+        let known = M::PARAMETERS.len();
+        return Err(ModelError::NoParameter { model: M::NAME, index: parameter, known }.into());
+    };
+    Ok(match info.shape.first() {
+        None => 1,
+        Some(Extent::Constant(extent)) => *extent,
+        Some(Extent::Named(name)) => model.dims().get(name).unwrap_or(0),
+    })
+}
