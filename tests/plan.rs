@@ -37,6 +37,18 @@ graph! {
         output pred;
     }
 
+    /// One product, stored as each annotation asks for it.
+    pub model Annotated {
+        input x: csr[n, d];
+        input r: dense[n, 2];
+        let rows: row_sparse[d, 2] = dot(x, r, transpose_lhs = true);
+        let table: dense[d, 2] = dot(x, r, transpose_lhs = true);
+        let claimed = dot(x, -r, transpose_lhs = true);
+        output rows;
+        output table;
+        output claimed: dense[d, 2];
+    }
+
     pub model Silent {
         fallback = allow;
         input b: csr[n, d];
@@ -61,6 +73,31 @@ mod warned {
 fn three_rows() -> (Csr, Dense) {
     let rows = [vec![(0, 1.0), (4, 2.0)], vec![(4, 1.0), (7, 3.0), (9, 1.0)], vec![]];
     (Csr::from_rows(10, rows).unwrap(), Dense::new([3, 1], vec![1.0, 0.0, 1.0]).unwrap())
+}
+
+#[test]
+fn an_annotation_chooses_the_kernel() {
+    let r = Dense::new([3, 2], vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.0]).unwrap();
+    let (x, _) = three_rows();
+    let mut model = Annotated::new(dims! {}, Seed(0)).unwrap();
+    let batch = AnnotatedBatch { x: x.view(), r: r.view(), ..Default::default() };
+    let outputs = model.forward(&batch).unwrap();
+    let (rows, table, claimed): (&RowSparse, &Dense, &Dense) =
+        (&outputs.rows, &outputs.table, &outputs.claimed);
+    assert_eq!((rows.indices(), rows.row(4)), (&[0, 4, 7, 9][..], Some(&[5.0, 8.0][..])));
+    assert_eq!(rows.to_dense().unwrap().values(), table.values());
+    assert!(table.values().iter().zip(claimed.values()).all(|(table, claimed)| *table == -claimed));
+    let computed = Annotated::PLAN.values.iter().filter_map(|value| value.computed);
+    let kernels: Vec<&str> = computed.map(|how| how.kernel).collect();
+    assert_eq!(
+        kernels,
+        [
+            "dot_csr_transposed_dense",
+            "dot_csr_transposed_dense_into_dense",
+            "negative_dense",
+            "dot_csr_transposed_dense_into_dense"
+        ]
+    );
 }
 
 #[test]

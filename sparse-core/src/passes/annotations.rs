@@ -9,6 +9,7 @@ use crate::diagnostics::{Code, Diagnostic};
 use crate::ir::{Annotation, Fallback, Graph, Place, ValueId};
 use crate::shapes::{Dim, show};
 use crate::storage::Storage;
+use std::collections::HashMap;
 
 /// A storage type must have room for a shape. The place of an error is the caller's.
 pub(super) fn check_rank(
@@ -91,6 +92,21 @@ pub(super) fn meet(
             id
         }
     }
+}
+
+/// The values that other names are annotated for, and the storage these agree on: where a rule offers it, the value is made so.
+pub(super) fn claimed(graph: &Graph) -> HashMap<ValueId, Storage> {
+    let mut asked: HashMap<ValueId, Option<Storage>> = HashMap::new();
+    for claim in &graph.claims {
+        let wanted = claim.annotation.storage;
+        let known = asked.entry(claim.value).or_insert(Some(wanted));
+        *known = known.filter(|known| *known == wanted);
+    }
+    let one = |(id, storage): (ValueId, Option<Storage>)| Some((id, storage?));
+    let mut asked: HashMap<ValueId, Storage> = asked.into_iter().filter_map(one).collect();
+    // An annotation of its own comes first.
+    asked.retain(|id, _| graph.value(*id).annotation.is_none());
+    asked
 }
 
 /// As [`meet`], for names whose values are not made for them: only an output is converted.

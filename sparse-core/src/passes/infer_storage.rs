@@ -6,20 +6,24 @@
 use super::annotations;
 use super::fallback::{self, NoRule};
 use crate::diagnostics::{Code, Diagnostic};
-use crate::ir::{Apply, Graph, Kind, Output, Place, Value, ValueId};
+use crate::ir::{Apply, AttributeValue, Graph, Kind, Output, Place, Value, ValueId};
 use crate::operators::{self, Pattern, Signature};
 use crate::storage::{ElementType, Storage};
 
 /// Infers the storage of every operator's result, choosing a rule for each.
 pub fn infer_storage(graph: &mut Graph) -> Vec<Diagnostic> {
     let mut diagnostics = Vec::new();
+    let claimed = annotations::claimed(graph);
     let values = std::mem::take(&mut graph.values);
     // The list is rebuilt, because a fallback inserts values.
     let mut renamed: Vec<ValueId> = Vec::with_capacity(values.len());
-    for mut value in values {
+    for (index, mut value) in values.into_iter().enumerate() {
         if let Kind::Apply(apply) = &mut value.kind {
             for operand in &mut apply.operands {
                 *operand = renamed[operand.0];
+            }
+            if let Some(storage) = claimed.get(&ValueId(index)) {
+                request(graph, apply, *storage);
             }
         }
         let id = match value.kind {
@@ -96,6 +100,22 @@ pub(super) fn push_inferred(
     match annotation {
         Some(annotation) if !broken => annotations::meet(graph, id, &annotation, diagnostics),
         _ => id,
+    }
+}
+
+/// Asks for the result as `storage`, where the rule that covers the operands offers it besides another.
+fn request(graph: &Graph, apply: &mut Apply, storage: Storage) {
+    let offers = |rule: &operators::Rule| {
+        let signature = rule.signature();
+        signature.result != storage
+            && signature.results().any(|result| result == storage)
+            && covers(graph, apply, &signature)
+    };
+    if apply.attributes.storage("out").is_none()
+        && let Some(out) = apply.operator.attribute("out")
+        && apply.operator.storage.iter().any(offers)
+    {
+        apply.attributes.set(out.name, AttributeValue::Storage(storage));
     }
 }
 
@@ -250,8 +270,9 @@ fn result_element(graph: &Graph, apply: &Apply) -> ElementType {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ir::{parse, print};
+    use crate::ir::{Annotation, Claim, parse, print};
     use crate::passes::infer_shapes;
+    use crate::shapes::Dim;
 
     fn run(text: &str) -> (String, Vec<String>) {
         let mut graph = parse(text).unwrap();
@@ -313,6 +334,53 @@ mod tests {
         assert!(refused[0].starts_with(
             "[NNZ0303] `dot` of `csr` transposed and `dense` cannot give its result as `csr`"
         ));
+    }
+
+    /// `let u: … = x'g`, `let u = x'g; output u: …`, and several claims.
+    #[test]
+    fn an_annotation_chooses_among_the_results_of_a_rule() {
+        let text = "model M f32\nx = input csr f32 [n, d]\ng = input dense f32 [n, 2]\n\
+                    u = dot(x, g, transpose_lhs = true)\nv = negative(u)\noutput u = u\noutput v = v";
+        let annotation = |storage| Annotation {
+            storage,
+            shape: vec![Dim::Named("d".into()), Dim::Size(2)],
+            element: None,
+            place: Place(9),
+        };
+        let claim = |storage| Claim {
+            name: "u".into(),
+            value: ValueId(2),
+            annotation: annotation(storage),
+            output: Some(0),
+        };
+        let run = |annotated: Option<Storage>, claims: &[Storage]| {
+            let mut graph = parse(text).unwrap();
+            graph.values[2].annotation = annotated.map(annotation);
+            graph.claims = claims.iter().copied().map(claim).collect();
+            assert!(infer_shapes(&mut graph).is_empty());
+            let said: Vec<_> = infer_storage(&mut graph).iter().map(Diagnostic::text).collect();
+            (graph.storage(ValueId(2)), graph.storage(ValueId(3)), said)
+        };
+        use Storage::{Csr, Dense, RowSparse};
+        for (annotated, claims, storage) in [
+            (None, &[][..], RowSparse),
+            (Some(Dense), &[], Dense),
+            (None, &[Dense], Dense),
+            (None, &[Dense, Dense], Dense),
+            (None, &[RowSparse], RowSparse),
+        ] {
+            assert_eq!(run(annotated, claims), (storage, storage, vec![]));
+        }
+        // Who asks for both is told, and what no rule offers is not made.
+        for (annotated, claims, refused) in [
+            (None, &[Dense, RowSparse][..], "`u` is annotated `dense`"),
+            (Some(RowSparse), &[Dense], "`u` is annotated `dense`"),
+            (None, &[Csr], "`u` is annotated `csr`"),
+        ] {
+            let (storage, _, said) = run(annotated, claims);
+            assert!(storage == RowSparse && said.len() == 1, "{said:?}");
+            assert!(said[0].starts_with(&format!("[NNZ0302] {refused}")), "{said:?}");
+        }
     }
 
     #[test]
