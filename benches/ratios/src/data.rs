@@ -1,7 +1,7 @@
 //! The matrices: one like the news stories of rcv1, one like a log of clicks.
 
 use crate::workload::Error;
-use nnz::data::synthetic;
+use nnz::data::{ColumnValues, synthetic};
 use nnz::formats::{ColumnIdsView, Csr, Dense, RowSelection};
 use nnz::prelude::Dataset;
 use std::cell::OnceCell;
@@ -55,6 +55,20 @@ impl Data {
             let _ = cell.set(click_log(bits)?);
         }
         cell.get().ok_or_else(|| "the log was made".into())
+    }
+}
+
+impl Data {
+    /// A log of clicks of 2^`bits` features, as one of 2^`width`.
+    pub fn widened(&self, bits: u32, width: u32) -> Result<Dataset, Error> {
+        let log = click_log(bits)?;
+        let (Some(features), Some(labels)) = (log.features(), log.labels()) else {
+            return Err("the log has features and labels".into());
+        };
+        let ColumnValues::Dense(labels) = labels else { return Err("labels are numbers".into()) };
+        let mut parts = features.clone().into_parts();
+        parts.n_cols = 1 << width;
+        Ok(Dataset::new(Csr::from_parts(parts)?, labels.values().to_vec())?)
     }
 }
 

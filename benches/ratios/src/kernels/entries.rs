@@ -132,7 +132,7 @@ fn from_dense(x: &Csr) -> Result<Workload<'_>, Error> {
     let dense = x.view().rows(0..n_rows)?.to_dense()?;
     let matrix = DMatrix::from_row_slice(n_rows, n_cols, dense.values());
     let (ours, rows): (Dense, Dense) = (dense.clone(), dense.clone());
-    let work = 1e-9 * (dense.values().len() * size_of::<f32>()) as f64;
+    let work = 1e-9 * size_of_val(dense.values()) as f64;
     Ok(Workload::per_second("GB/s", work)
         .contestant(
             "ours",

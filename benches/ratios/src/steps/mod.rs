@@ -4,10 +4,12 @@ mod emitted;
 mod hand;
 mod linear;
 mod machine;
+mod width;
 
 use crate::data::Data;
 use crate::workload::Named;
 
 pub fn workloads(data: &Data) -> Vec<Named<'_>> {
-    linear::workloads(data).into_iter().chain(machine::workloads(data)).collect()
+    let all = [linear::workloads(data), machine::workloads(data), width::workloads(data)];
+    all.into_iter().flatten().collect()
 }
