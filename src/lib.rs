@@ -28,7 +28,7 @@ pub mod __private {
     pub use crate::device::Cpu;
     pub use crate::emitted::{
         check_extent, check_ids, check_rank, debug_model, log_plan, measure_csr, measure_dense,
-        measure_ids, measure_row_sparse, same_parameter, scalar_of, shape_of, typed_ids,
+        measure_ids, measure_row_sparse, plan, same_parameter, scalar_of, shape_of, typed_ids,
         warn_of_fallbacks,
     };
     pub use crate::formats::{Csr, CsrView, Dense, DenseView, RowSparse, RowSparseView};

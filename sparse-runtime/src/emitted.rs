@@ -1,6 +1,8 @@
 //! What code emitted by `graph!` calls beside kernels: checks of a batch, and small conveniences. Not part of
 //! the public interface.
 
+pub mod plan;
+
 use crate::error::Result;
 use crate::formats::{
     Array, CsrView, DenseView, Extents, IdsView, RowSparseView, Shape, position_beyond,

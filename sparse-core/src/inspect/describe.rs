@@ -200,14 +200,16 @@ fn pattern(graph: &Graph, id: ValueId) -> ValueId {
 }
 
 fn part(compiled: &Compiled, id: ValueId) -> Part {
+    // Operands come first, so that schedules are sorted.
+    let is_in = |values: &[ValueId]| values.binary_search(&id).is_ok();
     match &compiled.graph.value(id).kind {
         Kind::Input => Part::Input,
         Kind::Label => Part::Label,
         Kind::Parameter { frozen: false, .. } => Part::Parameter,
         Kind::Parameter { frozen: true, .. } => Part::Frozen,
-        _ if compiled.plan.forward.contains(&id) => Part::Forward,
-        _ if compiled.plan.loss.contains(&id) => Part::Loss,
-        _ if compiled.plan.all.contains(&id) => Part::Gradient,
+        _ if is_in(&compiled.plan.forward) => Part::Forward,
+        _ if is_in(&compiled.plan.loss) => Part::Loss,
+        _ if is_in(&compiled.plan.all) => Part::Gradient,
         _ => Part::Unused,
     }
 }

@@ -162,6 +162,9 @@ fn check_value(emit: &Emit<'_>, id: ValueId, known: &mut BTreeSet<String>) -> To
 /// The extents that ids must stay below, as the operators which read them say.
 fn bounds_of_ids(emit: &Emit<'_>, id: ValueId) -> Vec<Dim> {
     let graph = emit.graph;
+    if !graph.value(id).element.is_id() {
+        return Vec::new();
+    }
     let mut bounds: Vec<Dim> = Vec::new();
     for user in graph.ids() {
         let below = graph.apply_of(user).and_then(|apply| graph.ids_below(apply));

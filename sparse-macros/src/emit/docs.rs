@@ -45,11 +45,12 @@ pub(super) fn gradient_row(emit: &Emit<'_>, parameter: ValueId, storage: Storage
 }
 
 fn with_line(emit: &Emit<'_>, id: ValueId, sentence: String) -> String {
-    match emit.plan.values.iter().position(|value| value.number as usize == id.0) {
-        Some(position) => {
+    // Values are in the order of their numbers.
+    match emit.plan.values.binary_search_by_key(&id.0, |value| value.number as usize) {
+        Ok(position) => {
             format!("{sentence}\n\n```text\n{}```", emit.plan.line(position as u32))
         }
-        None => sentence,
+        Err(_) => sentence,
     }
 }
 

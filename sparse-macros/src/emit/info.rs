@@ -4,7 +4,7 @@ use super::Emit;
 use super::structs::named_inputs;
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::quote;
-use sparse_core::ir::{Kind, ValueId};
+use sparse_core::ir::{Apply, Kind, ValueId};
 use sparse_core::operators::{self, LossLabel};
 use sparse_core::passes::RowSet;
 use sparse_core::shapes::Dim;
@@ -20,7 +20,11 @@ pub(super) fn constants(emit: &Emit<'_>) -> TokenStream {
     let name = emit.name.to_string();
     let plan = super::plan::constant(emit);
     let fingerprint = emit.fingerprint;
-    let inputs = named_inputs(emit).map(|id| input(emit, id));
+    let applies = graph.ids().filter_map(|id| graph.apply_of(id));
+    let losses: Vec<&Apply> = applies
+        .filter(|apply| matches!(apply.operator.kind, operators::Kind::Loss { .. }))
+        .collect();
+    let inputs = named_inputs(emit).map(|id| input(emit, id, &losses));
     let parameters = graph.parameters().map(|id| parameter(emit, id));
     let outputs = graph.outputs.iter().map(|output| {
         let (name, storage) = (&output.name, storage(emit, graph.storage(output.value)));
@@ -37,7 +41,7 @@ pub(super) fn constants(emit: &Emit<'_>) -> TokenStream {
     }
 }
 
-fn input(emit: &Emit<'_>, id: ValueId) -> TokenStream {
+fn input(emit: &Emit<'_>, id: ValueId, losses: &[&Apply]) -> TokenStream {
     let (rt, value) = (&emit.rt, emit.graph.value(id));
     let name = emit.graph.label(id);
     let role = match value.kind {
@@ -46,7 +50,7 @@ fn input(emit: &Emit<'_>, id: ValueId) -> TokenStream {
     };
     let (storage, element) = (storage(emit, emit.graph.storage(id)), element(emit, value.element));
     let shape = shape(emit, id);
-    let label = match label_kind(emit, id) {
+    let label = match label_kind(emit, id, losses) {
         LossLabel::Real => quote!(Real),
         LossLabel::Binary => quote!(Binary),
         LossLabel::Count => quote!(Count),
@@ -65,9 +69,9 @@ fn input(emit: &Emit<'_>, id: ValueId) -> TokenStream {
 }
 
 /// What the loss that reads a label says of it.
-fn label_kind(emit: &Emit<'_>, id: ValueId) -> LossLabel {
-    let applies = emit.graph.ids().filter_map(|user| emit.graph.apply_of(user));
-    applies
+fn label_kind(emit: &Emit<'_>, id: ValueId, losses: &[&Apply]) -> LossLabel {
+    losses
+        .iter()
         .filter(|apply| apply.operands.get(1) == Some(&id))
         .find_map(|apply| match apply.operator.kind {
             // Targets: a number for each class.

@@ -9,16 +9,40 @@ use sparse_core::operators::{AttributeKind, Pattern};
 use sparse_core::passes::{Destination, kernel_name};
 use sparse_core::storage::ElementType;
 
-/// ```text
-/// <Cpu as Kernels<f32>>::dot_csr_row_sparse(__buffer_0, batch.x, __param_w.view(), __context);
-/// <Cpu as Kernels<f32>>::add_dense_dense(&mut __outputs.pred, __buffer_0.view(), __param_b.view(), __context);
-/// ```
-pub(super) fn calls(emit: &Emit<'_>, values: &[ValueId]) -> TokenStream {
-    values.iter().filter_map(|id| call(emit, *id)).collect()
+/// The call of each value's kernel, made once for the three functions that have it.
+pub(super) struct Calls<'a> {
+    rt: &'a TokenStream,
+    /// By value; nothing for what is declared.
+    calls: Vec<TokenStream>,
+}
+
+impl<'a> Calls<'a> {
+    pub(super) fn new(emit: &'a Emit<'_>) -> Self {
+        let calls = emit.graph.ids().map(|id| call(emit, id).unwrap_or_default());
+        Calls { rt: &emit.rt, calls: calls.collect() }
+    }
+
+    /// The calls of these values, in order. Names are brought in once: a path before each of them is most of the
+    /// tokens of a call.
+    ///
+    /// ```text
+    /// use {Cpu, Kernels, …};
+    /// <Cpu as Kernels<f32>>::dot_csr_row_sparse(__buffer_0, batch.x, __param_w.view(), __context);
+    /// <Cpu as Kernels<f32>>::add_dense_dense(&mut __outputs.pred, __buffer_0.view(), __param_b.view(), __context);
+    /// ```
+    pub(super) fn of(&self, values: &[ValueId]) -> TokenStream {
+        let rt = self.rt;
+        let mut tokens = quote! {
+            #[allow(unused_imports)]
+            use #rt::{Cpu, Kernels, check_ids, shape_of};
+        };
+        tokens.extend(values.iter().map(|id| self.calls[id.0].clone()));
+        tokens
+    }
 }
 
 fn call(emit: &Emit<'_>, id: ValueId) -> Option<TokenStream> {
-    let (rt, element) = (&emit.rt, &emit.element);
+    let element = &emit.element;
     let apply = emit.graph.apply_of(id)?;
     let kernel = Ident::new(&kernel_name(emit.graph, id)?, Span::call_site());
     let out = match destination(emit, id)? {
@@ -30,7 +54,7 @@ fn call(emit: &Emit<'_>, id: ValueId) -> Option<TokenStream> {
     let operands = operands.map(|(operand, pattern)| match pattern {
         Pattern::Like => {
             let view = view(emit, *operand);
-            quote!(#rt::shape_of(&#view))
+            quote!(shape_of(&#view))
         }
         // A view of ids of any type.
         Pattern::Ids => {
@@ -45,7 +69,7 @@ fn call(emit: &Emit<'_>, id: ValueId) -> Option<TokenStream> {
     let check = check_ids(emit, apply);
     Some(quote! {
         #check
-        <#rt::Cpu as #rt::Kernels<#element>>::#kernel(#out, #(#operands,)* #(#attributes,)* __context);
+        <Cpu as Kernels<#element>>::#kernel(#out, #(#operands,)* #(#attributes,)* __context);
     })
 }
 
@@ -55,21 +79,21 @@ fn call(emit: &Emit<'_>, id: ValueId) -> Option<TokenStream> {
 /// check_ids("Nearest", "best", __buffer_0.view(), __param_w.view().shape()[0])?;
 /// ```
 fn check_ids(emit: &Emit<'_>, apply: &Apply) -> Option<TokenStream> {
-    let (rt, model) = (&emit.rt, emit.name.to_string());
+    let model = emit.name.to_string();
     let (ids, extent) = emit.graph.ids_below(apply)?;
     let (place, _) = destination(emit, ids)?;
     let name = emit.graph.label(ids);
     let bound = match extent {
         IdsExtent::Axis(of, axis) => {
             let table = view(emit, of);
-            quote!(#rt::shape_of(&#table)[#axis])
+            quote!(shape_of(&#table)[#axis])
         }
         IdsExtent::Size(size) => {
             let size = usize::try_from(size).unwrap_or(usize::MAX);
             quote!(#size)
         }
     };
-    Some(quote!(#rt::check_ids(#model, #name, #place.view(), #bound)?;))
+    Some(quote!(check_ids(#model, #name, #place.view(), #bound)?;))
 }
 
 /// The value of an attribute as the kernel takes it.

@@ -4,6 +4,7 @@ mod assumptions;
 mod batch;
 mod blocks;
 mod docs;
+mod editor;
 mod fused;
 mod info;
 mod kernels;
@@ -26,6 +27,7 @@ use sparse_core::ir::{Assumption, Graph, Kind, ValueId};
 use sparse_core::passes::{Fusion, Plan};
 use sparse_core::shapes::Dim;
 use sparse_core::storage::{ElementType, Storage};
+use std::collections::BTreeMap;
 use syn::Ident;
 
 /// A graph that the passes have not seen, because its names do not resolve: good for its types.
@@ -82,7 +84,8 @@ fn items(
         let implementation = step::implementation(&emit);
         let measure = plan::measure(&emit);
         let assumptions = assumptions::assumptions(&emit, assumptions, report);
-        quote!(#assumptions #structs #inherent #implementation #measure)
+        let names = editor::names(&emit);
+        quote!(#assumptions #structs #inherent #implementation #measure #names)
     };
     match broken {
         true => items(&PlanTable::empty(&compiled.graph.name)),
@@ -111,6 +114,8 @@ struct Emit<'a> {
     batch: Ident,
     outputs: Ident,
     grads: Ident,
+    /// The inputs and parameters by name: comparing an identifier makes a string of it.
+    declarations: BTreeMap<String, &'a Declaration>,
     /// The dimensions that parameters fix, in order of first use.
     fixed: Vec<String>,
 }
@@ -136,6 +141,11 @@ impl<'a> Emit<'a> {
                 }
             }
         }
+        let declarations = model.declarations.iter().filter_map(|declaration| match declaration {
+            Declaration::Input(input) => Some((input.name.to_string(), declaration)),
+            Declaration::Parameter(parameter) => Some((parameter.name.to_string(), declaration)),
+            _ => None,
+        });
         let is_variant = !variant.storages.is_empty();
         let name = match is_variant {
             true => Ident::new(&graph.name, model.name.span()),
@@ -155,23 +165,19 @@ impl<'a> Emit<'a> {
             outputs: format_ident!("{name}Outputs"),
             grads: format_ident!("{name}Grads"),
             name,
+            // Of a name that is declared twice the first one counts.
+            declarations: declarations.rev().collect(),
             fixed,
         }
     }
 
     /// The user's own token of a declared name: its span carries hovering and renaming.
     fn ident(&self, name: &str) -> Ident {
-        self.model
-            .declarations
-            .iter()
-            .find_map(|declaration| match declaration {
-                Declaration::Input(input) if input.name == name => Some(input.name.clone()),
-                Declaration::Parameter(parameter) if parameter.name == name => {
-                    Some(parameter.name.clone())
-                }
-                _ => None,
-            })
-            .unwrap_or_else(|| Ident::new(name, Span::call_site()))
+        match self.declarations.get(name) {
+            Some(Declaration::Input(input)) => input.name.clone(),
+            Some(Declaration::Parameter(parameter)) => parameter.name.clone(),
+            _ => Ident::new(name, Span::call_site()),
+        }
     }
 
     /// The user's own token of an output.

@@ -2,71 +2,96 @@
 
 use super::Emit;
 use super::structs::named_inputs;
+use crate::ast::Declaration;
 use proc_macro2::{Ident, Span, TokenStream};
-use quote::quote;
+use quote::{format_ident, quote};
 use sparse_core::inspect::{
-    Extent, Operand, PlanRowSet, PlanRows, PlanStep, PlanTable, PlanValue, Stored, Written,
+    Computed, Extent, Operand, PlanRowSet, PlanRows, PlanStep, PlanTable, PlanValue, Stored,
+    Written,
 };
 use sparse_core::storage::{ElementType, Storage};
 
+/// Constructors and variants come from one module of the runtime, so that a value is a line of a table. Constants of
+/// the user are named outside of the block that imports them: none of theirs is shadowed.
+///
 /// ```text
-/// use inspect::{PlanTable, PlanValue, …};
-/// PlanTable {
-///     name: "LinearRegression",
-///     element: ElementType::F32,
-///     values: &[PlanValue { name: "x", …, computed: None, written: None }, …],
-///     rows: &[…],
-///     step: PlanStep::LinearRows { input: 0, weight: 2, factors: None, loss: "squared_error(pred, y)" },
-///     warns: false,
+/// const __EXTENT_0: usize = CLASSES;
+/// {
+///     use plan::*;
+///     PlanTable {
+///         name: "LinearRegression",
+///         element: F32,
+///         values: &[declared("x", 0, Input, Csr, F32, &[Named("n"), Named("d")], As(0), None), …],
+///         rows: &[…],
+///         step: PlanStep::LinearRows { input: 0, weight: 2, factors: None, loss: "squared_error(pred, y)" },
+///         warns: false,
+///     }
 /// }
 /// ```
 pub(super) fn constant(emit: &Emit<'_>) -> TokenStream {
     let (rt, plan) = (&emit.rt, emit.plan);
     let PlanTable { name, element: _, values, rows, step, warns } = plan;
     let element = element(plan.element);
-    let values = values.iter().map(|value| self::value(emit, value));
+    let constants = Constants::of(emit);
+    let values = values.iter().map(|value| self::value(&constants, value));
     let rows = rows.iter().map(self::rows);
     let step = match step {
         PlanStep::None => quote!(None),
         PlanStep::Unfused { reason } => quote!(Unfused { reason: #reason }),
         PlanStep::LinearRows { input, weight, factors, loss } => {
-            let factors = match factors {
-                None => quote!(None),
-                Some(position) => quote!(Some(#position)),
-            };
+            let factors = option(factors.map(|position| quote!(#position)));
             quote!(LinearRows { input: #input, weight: #weight, factors: #factors, loss: #loss })
         }
     };
-    // Names are brought in once: a path before each of them is most of the tokens of an expansion.
+    let extents =
+        constants.0.iter().map(|(_, extent, value)| quote!(const #extent: usize = #value;));
     quote! {{
-        #[allow(unused_imports)]
-        use #rt::inspect::{
-            Computed, Operand, Part, PlanRowSet, PlanRows, PlanStep, PlanTable, PlanValue, Stored, Written,
-        };
-        #[allow(unused_imports)]
-        use #rt::{ElementType, Extent, Storage};
-        #[allow(unused_imports)]
-        use ::core::option::Option::{None, Some};
-        PlanTable {
-            name: #name,
-            element: #element,
-            values: &[#(#values),*],
-            rows: &[#(#rows),*],
-            step: PlanStep::#step,
-            warns: #warns,
+        #(#extents)*
+        {
+            #[allow(unused_imports)]
+            use #rt::plan::*;
+            PlanTable {
+                name: #name,
+                element: #element,
+                values: &[#(#values),*],
+                rows: &[#(#rows),*],
+                step: PlanStep::#step,
+                warns: #warns,
+            }
         }
     }}
 }
 
-fn value(emit: &Emit<'_>, value: &PlanValue<'_>) -> TokenStream {
+/// The constants of Rust that are dimensions: the name, the constant that stands for it in the plan, and its value.
+struct Constants<'a>(Vec<(&'a Ident, Ident, &'a TokenStream)>);
+
+impl<'a> Constants<'a> {
+    fn of(emit: &Emit<'a>) -> Self {
+        let declarations = emit.model.declarations.iter();
+        let constants = declarations.filter_map(|declaration| match declaration {
+            Declaration::Constant { name, value } => Some((name, value)),
+            _ => None,
+        });
+        let named = constants
+            .enumerate()
+            .map(|(index, (name, value))| (name, format_ident!("__EXTENT_{index}"), value));
+        Constants(named.collect())
+    }
+
+    fn extent(&self, wanted: &str) -> Option<&Ident> {
+        self.0.iter().find(|(name, ..)| *name == wanted).map(|(_, extent, _)| extent)
+    }
+}
+
+fn value(constants: &Constants<'_>, value: &PlanValue<'_>) -> TokenStream {
     let PlanValue { name, number, .. } = value;
     let (element, storage) = (element(value.element), variant(value.storage));
     let part = variant(value.part);
     let shape = value.shape.iter().map(|extent| match extent {
-        Extent::Constant(size) => quote!(Extent::Constant(#size)),
-        Extent::Named(name) => match emit.constant(name) {
-            Some(value) => quote!(Extent::Constant(#value)),
-            None => quote!(Extent::Named(#name)),
+        Extent::Constant(size) => quote!(Constant(#size)),
+        Extent::Named(name) => match constants.extent(name) {
+            Some(extent) => quote!(Constant(#extent)),
+            None => quote!(Named(#name)),
         },
     });
     let stored = match value.stored {
@@ -75,56 +100,32 @@ fn value(emit: &Emit<'_>, value: &PlanValue<'_>) -> TokenStream {
         Stored::As(source) => quote!(As(#source)),
         Stored::Distinct(inputs) => quote!(Distinct(&[#(#inputs),*])),
     };
-    let gradient = option(value.gradient.map(|gradient| quote!(#gradient)));
-    let computed = option(value.computed.map(|how| {
-        let (operator, kernel, fused, fallback) =
-            (how.operator, how.kernel, how.fused, how.fallback);
-        let operands = how.operands.iter().map(|operand| match operand {
-            Operand::Value(position) => quote!(Operand::Value(#position)),
-            Operand::Shape(position) => quote!(Operand::Shape(#position)),
-            Operand::Number(number) => {
-                let bits = number.to_bits();
-                quote!(Operand::Number(f64::from_bits(#bits)))
-            }
-        });
-        quote! {
-            Computed {
-                operator: #operator,
-                kernel: #kernel,
-                operands: &[#(#operands),*],
-                fused: #fused,
-                fallback: #fallback,
-            }
+    let what = quote!(#name, #number, #part, #storage, #element, &[#(#shape),*], #stored);
+    let Some(how) = value.computed else {
+        let gradient = option(value.gradient.map(|gradient| quote!(#gradient)));
+        return quote!(declared(#what, #gradient));
+    };
+    let Computed { operator, kernel, operands, fused, fallback } = how;
+    let operands = operands.iter().map(|operand| match operand {
+        Operand::Value(position) => quote!(Value(#position)),
+        Operand::Shape(position) => quote!(Shape(#position)),
+        Operand::Number(number) => {
+            let bits = number.to_bits();
+            quote!(number(#bits))
         }
+    });
+    let written = option(value.written.map(|written| match written {
+        Written::Buffer(index) => quote!(Buffer(#index)),
+        Written::Output(name) => quote!(Output(#name)),
+        Written::Gradient(parameter) => quote!(Written::Gradient(#parameter)),
     }));
-    let written = option(value.written.map(|written| {
-        let written = match written {
-            Written::Buffer(index) => quote!(Buffer(#index)),
-            Written::Output(name) => quote!(Output(#name)),
-            Written::Gradient(parameter) => quote!(Gradient(#parameter)),
-        };
-        quote!(Written::#written)
-    }));
-    quote! {
-        PlanValue {
-            name: #name,
-            number: #number,
-            part: Part::#part,
-            storage: Storage::#storage,
-            element: #element,
-            shape: &[#(#shape),*],
-            stored: Stored::#stored,
-            gradient: #gradient,
-            computed: #computed,
-            written: #written,
-        }
-    }
+    quote!(computed(#what, #operator, #kernel, &[#(#operands),*], #fused, #fallback, #written))
 }
 
 fn rows(rows: &PlanRows<'_>) -> TokenStream {
     let set = |set: &PlanRowSet<'_>| match set {
         PlanRowSet::All => quote!(PlanRowSet::All),
-        PlanRowSet::Columns(inputs) => quote!(PlanRowSet::Columns(&[#(#inputs),*])),
+        PlanRowSet::Columns(inputs) => quote!(Columns(&[#(#inputs),*])),
     };
     let (parameter, reads) = (rows.parameter, set(&rows.reads));
     let writes = option(rows.writes.as_ref().map(set));
@@ -138,9 +139,8 @@ fn option(tokens: Option<TokenStream>) -> TokenStream {
     }
 }
 
-fn element(element: ElementType) -> TokenStream {
-    let name = Ident::new(&element.name().to_uppercase(), Span::call_site());
-    quote!(ElementType::#name)
+fn element(element: ElementType) -> Ident {
+    Ident::new(&element.name().to_uppercase(), Span::call_site())
 }
 
 /// A variant by its name in Rust.

@@ -1,7 +1,8 @@
 //! `impl Model`: forward, loss, gradients, the training step, parameters by name.
 
+use super::kernels::{self, Calls};
 use super::structs::trained;
-use super::{Emit, batch, fused, info, kernels};
+use super::{Emit, batch, fused, info};
 use proc_macro2::TokenStream;
 use quote::quote;
 use sparse_core::ir::ValueId;
@@ -20,7 +21,14 @@ pub(super) fn implementation(emit: &Emit<'_>) -> TokenStream {
         let never = quote!(::core::unreachable!("the model has compile errors"));
         (never.clone(), never.clone(), never.clone(), never)
     } else {
-        (forward(emit), loss(emit), loss_and_grads(emit), train_step(emit))
+        let calls = Calls::new(emit);
+        let plan = &emit.compiled.plan;
+        (
+            forward(emit, &calls),
+            with_loss(emit, &calls, &plan.loss),
+            with_loss(emit, &calls, &plan.all),
+            train_step(emit),
+        )
     };
     let dense_outputs = emit.graph.outputs.iter().enumerate().filter_map(|(index, output)| {
         let field = emit.output_ident(&output.name);
@@ -119,8 +127,8 @@ pub(super) fn take_apart(emit: &Emit<'_>) -> TokenStream {
     }
 }
 
-fn forward(emit: &Emit<'_>) -> TokenStream {
-    let calls = kernels::calls(emit, &emit.compiled.plan.forward);
+fn forward(emit: &Emit<'_>, calls: &Calls<'_>) -> TokenStream {
+    let calls = calls.of(&emit.compiled.plan.forward);
     let take_apart = take_apart(emit);
     quote! {
         self.__check(batch, false)?;
@@ -132,20 +140,12 @@ fn forward(emit: &Emit<'_>) -> TokenStream {
     }
 }
 
-fn loss(emit: &Emit<'_>) -> TokenStream {
-    with_loss(emit, &emit.compiled.plan.loss)
-}
-
-fn loss_and_grads(emit: &Emit<'_>) -> TokenStream {
-    with_loss(emit, &emit.compiled.plan.all)
-}
-
-fn with_loss(emit: &Emit<'_>, values: &[ValueId]) -> TokenStream {
+fn with_loss(emit: &Emit<'_>, calls: &Calls<'_>, values: &[ValueId]) -> TokenStream {
     if emit.graph.losses.is_empty() {
         return no_loss(emit);
     }
     let rt = &emit.rt;
-    let calls = kernels::calls(emit, values);
+    let calls = calls.of(values);
     let take_apart = take_apart(emit);
     let losses = emit.graph.losses.iter().map(|loss| {
         let operand = kernels::operand(emit, *loss);

@@ -3,7 +3,7 @@
 use super::docs::{documentation, gradient_row, plan, row};
 use super::variants::which;
 use super::{Emit, element_type};
-use crate::ast::{Declaration, Parameter};
+use crate::ast::Declaration;
 use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
 use sparse_core::ir::{Kind, ValueId};
@@ -24,7 +24,7 @@ pub(super) fn structs(emit: &Emit<'_>) -> TokenStream {
     let (plan, which) = (plan(emit), which(emit));
     let parameters = graph.parameters().map(|id| {
         let (field, ty) = (emit.declared(id), parameter_type(emit, id));
-        let docs = documentation(&attributes_of(emit, id), &format!("The parameter `{field}`."));
+        let docs = documentation(attributes_of(emit, id), &format!("The parameter `{field}`."));
         let row = row(emit, id);
         quote!(#docs #[doc = ""] #[doc = #row] pub #field: #ty)
     });
@@ -32,7 +32,7 @@ pub(super) fn structs(emit: &Emit<'_>) -> TokenStream {
     let n_fixed = emit.fixed.len();
     let batch_fields = named_inputs(emit).map(|id| {
         let (field, ty) = (emit.declared(id), view_type(emit, id));
-        let docs = documentation(&attributes_of(emit, id), &format!("`{field}` of the batch."));
+        let docs = documentation(attributes_of(emit, id), &format!("`{field}` of the batch."));
         let row = row(emit, id);
         quote!(#docs #[doc = ""] #[doc = #row] pub #field: #ty)
     });
@@ -214,31 +214,21 @@ fn view_type(emit: &Emit<'_>, id: ValueId) -> TokenStream {
     }
 }
 
-fn attributes_of(emit: &Emit<'_>, id: ValueId) -> Vec<Attribute> {
-    let name = emit.graph.label(id);
-    emit.model
-        .declarations
-        .iter()
-        .find_map(|declaration| match declaration {
-            Declaration::Input(input) if input.name == name => Some(input.docs.clone()),
-            Declaration::Parameter(parameter) if parameter.name == name => {
-                Some(parameter.docs.clone())
-            }
-            _ => None,
-        })
-        .unwrap_or_default()
+fn attributes_of<'a>(emit: &Emit<'a>, id: ValueId) -> &'a [Attribute] {
+    match emit.declarations.get(&emit.graph.label(id)) {
+        Some(Declaration::Input(input)) => &input.docs,
+        Some(Declaration::Parameter(parameter)) => &parameter.docs,
+        _ => &[],
+    }
 }
 
 /// `Initializer::Normal { mean: 0.0, std: 0.01 }`, at the user's span.
 fn initializer(emit: &Emit<'_>, id: ValueId) -> TokenStream {
     let rt = &emit.rt;
-    let name = emit.graph.label(id);
-    let written = emit.model.declarations.iter().find_map(|declaration| match declaration {
-        Declaration::Parameter(Parameter { name: known, initializer, .. }) if *known == name => {
-            Some(initializer)
-        }
+    let written = match emit.declarations.get(&emit.graph.label(id)) {
+        Some(Declaration::Parameter(parameter)) => Some(&parameter.initializer),
         _ => None,
-    });
+    };
     match written {
         Some(initializer) if matches!(emit.graph.value(id).kind, Kind::Parameter { .. }) => {
             let (tokens, span) = (&initializer.tokens, initializer.name.span());

@@ -8,7 +8,8 @@ use syn::{BinOp, Expr, Lit, Path, UnOp};
 
 /// A Rust expression as one of ours.
 pub(super) fn expression(expr: &Expr, notes: &mut Notes) -> Expression {
-    let span = expr.span();
+    // The span of an expression is found by writing it out: not to be asked for at every level of a nest.
+    let span = || expr.span();
     let call = |name: &str, span, operands| ExpressionKind::Call {
         callee: Callee { name: Ident::new(name, span), path: None },
         operands,
@@ -19,16 +20,18 @@ pub(super) fn expression(expr: &Expr, notes: &mut Notes) -> Expression {
         Expr::Group(inner) => return expression(&inner.expr, notes),
         Expr::Path(path) => match path.path.get_ident() {
             Some(name) => ExpressionKind::Name(name.clone()),
-            None => broken(notes, span, "expected the name of a value"),
+            None => broken(notes, span(), "expected the name of a value"),
         },
         Expr::Lit(literal) => match &literal.lit {
-            Lit::Int(number) => number
-                .base10_parse()
-                .map_or_else(|_| broken(notes, span, "expected a number"), ExpressionKind::Number),
-            Lit::Float(number) => number
-                .base10_parse()
-                .map_or_else(|_| broken(notes, span, "expected a number"), ExpressionKind::Number),
-            _ => broken(notes, span, "expected a number"),
+            Lit::Int(number) => number.base10_parse().map_or_else(
+                |_| broken(notes, span(), "expected a number"),
+                ExpressionKind::Number,
+            ),
+            Lit::Float(number) => number.base10_parse().map_or_else(
+                |_| broken(notes, span(), "expected a number"),
+                ExpressionKind::Number,
+            ),
+            _ => broken(notes, span(), "expected a number"),
         },
         Expr::Unary(unary) if matches!(unary.op, UnOp::Neg(_)) => {
             let operand = expression(&unary.expr, notes);
@@ -70,21 +73,22 @@ pub(super) fn expression(expr: &Expr, notes: &mut Notes) -> Expression {
                 }
                 None => match by_path(&path.path, notes) {
                     Some(callee) => arguments(callee, None, call.args.iter(), notes),
-                    None => broken(notes, span, "expected the name of an operator or a block"),
+                    None => broken(notes, span(), "expected the name of an operator or a block"),
                 },
             },
-            _ => broken(notes, span, "expected the name of an operator or a block"),
+            _ => broken(notes, span(), "expected the name of an operator or a block"),
         },
         Expr::MethodCall(call) => {
             let receiver = expression(&call.receiver, notes);
             let callee = Callee { name: call.method.clone(), path: None };
             arguments(callee, Some(receiver), call.args.iter(), notes)
         }
-        _ => broken(notes, span, "expected a value: a name, a number, an operator or a call"),
+        _ => broken(notes, span(), "expected a value: a name, a number, an operator or a call"),
     };
     let span = match &kind {
         ExpressionKind::Call { callee, .. } => callee.name.span(),
-        _ => span,
+        ExpressionKind::Name(name) => name.span(),
+        ExpressionKind::Number(_) | ExpressionKind::Broken => span(),
     };
     Expression { span, kind }
 }

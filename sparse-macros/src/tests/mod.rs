@@ -81,7 +81,7 @@ fn what_is_emitted_shows_the_plan() {
         "{text}"
     );
     let constant = text.split_once("const PLAN").unwrap().1;
-    assert!(constant.contains("kernel: \"dot_csr_row_sparse\""), "{text}");
+    assert!(constant.contains("\"dot_csr_row_sparse\""), "{text}");
 }
 
 /// A model with a fallback warns once, when it is first made; only under `fallback = warn`.
@@ -178,4 +178,37 @@ fn parameters_may_be_called_anything() {
         }
     }));
     assert!(text.contains("record: __param_record") && text.contains("__out_updater"), "{text}");
+}
+
+/// For an editor, each name in an expression is a use of the field that it names.
+#[test]
+fn an_editor_is_told_of_every_use() {
+    let text = pretty(expand::graph(quote! {
+        pub model Names {
+            input x: csr[n, d];
+            label y: dense[n, 1];
+            label v: dense[n];
+            param w: row_sparse[d, 1] = Zeros;
+            param(frozen) scale: dense[1] = Ones;
+            let score = dot(x, w) * scale;
+            let pred = score;
+            loss squared_error(pred, y, weight = v);
+            output pred;
+        }
+    }));
+    let (_, names) = text.split_once("#[cfg(rust_analyzer)]").unwrap();
+    for part in [
+        "score: (),",
+        "&__batch.x;",
+        "&__model.w;",
+        "&__grads.w;",
+        "&__model.scale;",
+        "&__names.score;",
+        "&__outputs.pred;",
+        "&__batch.y;",
+        "&__batch.v;",
+    ] {
+        assert!(names.contains(part), "no `{part}`: {names}");
+    }
+    assert!(!names.contains("__grads.scale"), "{names}");
 }

@@ -1,0 +1,128 @@
+//! What an editor reads and the compiler does not: each use of a name in the model as a use of the field that it names, so
+//! that hovering, finding uses and renaming work on it.
+
+use super::Emit;
+use super::structs::trained;
+use crate::ast::{AttributeText, Declaration, Expression, ExpressionKind};
+use proc_macro2::{Ident, TokenStream};
+use quote::quote;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// rust-analyzer sets `rust_analyzer`; rustc drops the items before it looks into them. A `let` that is no output is a field
+/// of `__Names`.
+///
+/// ```text
+/// #[allow(unexpected_cfgs)]
+/// const _: () = {
+///     #[cfg(rust_analyzer)]
+///     struct __Names { score: () }
+///     #[cfg(rust_analyzer)]
+///     fn __uses(__names: &__Names, __model: &LinearRegression, __batch: &LinearRegressionBatch<'_>, …) {
+///         &__batch.x; &__model.w; &__grads.w; &__names.score; &__outputs.pred;
+///     }
+/// };
+/// ```
+pub(super) fn names(emit: &Emit<'_>) -> TokenStream {
+    let (model, batch, outputs, grads) = (&emit.name, &emit.batch, &emit.outputs, &emit.grads);
+    let uses = Uses::of(emit);
+    let (fields, tokens) = (uses.fields.values(), &uses.tokens);
+    quote! {
+        #[allow(unexpected_cfgs)]
+        const _: () = {
+            #[cfg(rust_analyzer)]
+            struct __Names { #(#fields: (),)* }
+            #[cfg(rust_analyzer)]
+            fn __uses(
+                __names: &__Names,
+                __model: &#model,
+                __batch: &#batch<'_>,
+                __outputs: &#outputs,
+                __grads: &#grads,
+            ) {
+                #tokens
+            }
+        };
+    }
+}
+
+struct Uses<'a> {
+    emit: &'a Emit<'a>,
+    trained: BTreeSet<String>,
+    outputs: BTreeSet<&'a str>,
+    /// The names that no other field has.
+    fields: BTreeMap<String, &'a Ident>,
+    tokens: TokenStream,
+}
+
+impl<'a> Uses<'a> {
+    fn of(emit: &'a Emit<'a>) -> Self {
+        let mut uses = Uses {
+            emit,
+            trained: trained(emit).iter().map(|(id, _)| emit.graph.label(*id)).collect(),
+            outputs: emit.graph.outputs.iter().map(|output| output.name.as_str()).collect(),
+            fields: BTreeMap::new(),
+            tokens: TokenStream::new(),
+        };
+        for declaration in &emit.model.declarations {
+            uses.declare(declaration);
+        }
+        for declaration in &emit.model.declarations {
+            match declaration {
+                Declaration::Let(binding) => uses.expression(&binding.value),
+                Declaration::Loss(value) | Declaration::Output { value, .. } => {
+                    uses.expression(value);
+                }
+                _ => {}
+            }
+        }
+        uses
+    }
+
+    fn declare(&mut self, declaration: &'a Declaration) {
+        let Declaration::Let(binding) = declaration else { return };
+        let word = binding.name.to_string();
+        if self.is_output(&word) {
+            self.name(&binding.name);
+        } else {
+            self.fields.insert(word, &binding.name);
+        }
+    }
+
+    fn is_output(&self, word: &str) -> bool {
+        self.outputs.contains(word)
+    }
+
+    fn name(&mut self, name: &Ident) {
+        let word = name.to_string();
+        self.tokens.extend(match self.emit.declarations.get(&word) {
+            Some(Declaration::Parameter(_)) if self.trained.contains(&word) => {
+                quote!(&__model.#name; &__grads.#name;)
+            }
+            Some(Declaration::Parameter(_)) => quote!(&__model.#name;),
+            Some(_) => quote!(&__batch.#name;),
+            None if self.is_output(&word) => quote!(&__outputs.#name;),
+            None if self.fields.contains_key(&word) => quote!(&__names.#name;),
+            // It means nothing, or is a word of an operator.
+            None => TokenStream::new(),
+        });
+    }
+
+    fn expression(&mut self, expression: &Expression) {
+        match &expression.kind {
+            ExpressionKind::Name(name) => self.name(name),
+            ExpressionKind::Call { operands, attributes, .. } => {
+                for operand in operands {
+                    self.expression(operand);
+                }
+                for (_, value) in attributes {
+                    match value {
+                        AttributeText::Expression(value) => self.expression(value),
+                        AttributeText::Word(word) => self.name(word),
+                        _ => {}
+                    }
+                }
+            }
+            ExpressionKind::Number(_) | ExpressionKind::Broken => {}
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! What the constant `PLAN` of a model is written with: one function a kind of value, and the variants under their own
+//! names. All of it is the table of [`sparse_core::inspect`].
+
+pub use core::option::Option::{None, Some};
+pub use sparse_core::inspect::Extent::{Constant, Named};
+pub use sparse_core::inspect::Operand::{Shape, Value};
+pub use sparse_core::inspect::Part::{
+    Forward, Frozen, Gradient, Input, Label, Loss, Parameter, Unused,
+};
+pub use sparse_core::inspect::PlanRowSet::Columns;
+pub use sparse_core::inspect::Stored::{All, AllRows, As, Distinct};
+pub use sparse_core::inspect::Written::{Buffer, Output};
+pub use sparse_core::inspect::{PlanRowSet, PlanRows, PlanStep, PlanTable, Written};
+pub use sparse_core::storage::ElementType::{BF16, F16, F32, F64, I64, U32, U64};
+pub use sparse_core::storage::Storage::{Csr, Dense, RowSparse};
+
+use sparse_core::inspect::{Computed, Extent, Operand, Part, PlanValue, Stored};
+use sparse_core::storage::{ElementType, Storage};
+
+/// An input, a label or a parameter, and the position of its gradient.
+#[expect(clippy::too_many_arguments, reason = "a line of a table, written by the macro")]
+pub const fn declared(
+    name: &'static str,
+    number: u32,
+    part: Part,
+    storage: Storage,
+    element: ElementType,
+    shape: &'static [Extent<'static>],
+    stored: Stored<'static>,
+    gradient: Option<u32>,
+) -> PlanValue<'static> {
+    PlanValue {
+        name,
+        number,
+        part,
+        storage,
+        element,
+        shape,
+        stored,
+        gradient,
+        computed: None,
+        written: None,
+    }
+}
+
+/// A value that a kernel computes.
+#[expect(clippy::too_many_arguments, reason = "a line of a table, written by the macro")]
+pub const fn computed(
+    name: &'static str,
+    number: u32,
+    part: Part,
+    storage: Storage,
+    element: ElementType,
+    shape: &'static [Extent<'static>],
+    stored: Stored<'static>,
+    operator: &'static str,
+    kernel: &'static str,
+    operands: &'static [Operand],
+    fused: bool,
+    fallback: bool,
+    written: Option<Written<'static>>,
+) -> PlanValue<'static> {
+    let computed = Some(Computed { operator, kernel, operands, fused, fallback });
+    PlanValue {
+        name,
+        number,
+        part,
+        storage,
+        element,
+        shape,
+        stored,
+        gradient: None,
+        computed,
+        written,
+    }
+}
+
+/// A number by its bits: not every one has a literal.
+pub const fn number(bits: u64) -> Operand {
+    Operand::Number(f64::from_bits(bits))
+}
