@@ -32,6 +32,7 @@ pub mod __private {
         warn_of_fallbacks,
     };
     pub use crate::formats::{Csr, CsrView, Dense, DenseView, RowSparse, RowSparseView};
+    pub use crate::gather;
     pub use crate::initializer::{Initializer, Seed, Stream};
     pub use crate::interaction;
     pub use crate::kernels::{self, Context, Kernels, ScalarFunctions};
@@ -41,6 +42,7 @@ pub mod __private {
         OutputInfo, Parameter, ParameterInfo, ParameterMut, ParameterRef, Plan, RowSet,
     };
     pub use crate::optimizer::Updater;
+    pub use crate::scatter;
     pub use crate::{Error, Result};
     pub use sparse_core::element::{Float, Id};
     #[cfg(feature = "half")]

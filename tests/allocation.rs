@@ -116,6 +116,34 @@ graph! {
     }
 }
 
+graph! {
+    /// Wide and deep.
+    pub model WideDeep {
+        input x: csr[n, d];
+        label y: dense[n, 1];
+        param w: row_sparse[d, 1] = Zeros;
+        param t: row_sparse[d, 4] = Normal { mean: 0.0, std: 0.1 };
+        param h: dense[4, 3] = Normal { mean: 0.0, std: 0.1 };
+        param g: dense[3, 1] = Normal { mean: 0.0, std: 0.1 };
+        let hidden = relu(dot(embedding_bag(x, t, mean = true), h));
+        let score = dot(x, w) + dot(hidden, g);
+        loss logistic(score, y);
+        output score;
+    }
+
+    /// Matrix factorization.
+    pub model Factors {
+        input user: dense<u32>[n];
+        input item: dense<u32>[n];
+        label y: dense[n];
+        param p: row_sparse[users, 4] = Normal { mean: 0.0, std: 0.1 };
+        param q: row_sparse[items, 4] = Normal { mean: 0.0, std: 0.1 };
+        let score = sum(take(p, user) * take(q, item), axis = 1);
+        loss squared_error(score, y);
+        output score;
+    }
+}
+
 const ROWS: usize = 64;
 const FEATURES: usize = 300;
 
@@ -127,6 +155,9 @@ fn features() -> Csr {
 macro_rules! steady {
     ($model:expr, $Batch:ident, $y:expr, $lazy_update:expr) => {{
         let (x, y) = (features(), $y);
+        steady!($model, $Batch { x, y }, $lazy_update)
+    }};
+    ($model:expr, $Batch:ident { $($input:ident),* }, $lazy_update:expr) => {{
         let mut model = $model;
         let rule = Sgd {
             learning_rate: 0.01,
@@ -137,8 +168,7 @@ macro_rules! steady {
         };
         let mut updater = Updater::for_model(rule, &model).unwrap();
         let batch = |rows: std::ops::Range<usize>| $Batch {
-            x: x.view().rows(rows.clone()).unwrap(),
-            y: y.view().rows(rows).unwrap(),
+            $($input: $input.view().rows(rows.clone()).unwrap(),)*
             ..Default::default()
         };
         let range = |step: usize| match step % 2 {
@@ -199,6 +229,25 @@ fn factorization_machine() {
     for lazy_update in [LazyUpdate::Exact, LazyUpdate::Touched] {
         let model = Machine::new(dims! { d: FEATURES }, Seed(0)).unwrap();
         steady!(model, MachineBatch, real_labels(), lazy_update);
+    }
+}
+
+#[test]
+fn wide_and_deep() {
+    for lazy_update in [LazyUpdate::Exact, LazyUpdate::Touched] {
+        let model = WideDeep::new(dims! { d: FEATURES }, Seed(0)).unwrap();
+        steady!(model, WideDeepBatch, real_labels(), lazy_update);
+    }
+}
+
+#[test]
+fn matrix_factorization() {
+    let ids = |step: u32| Dense::new([ROWS], (0..ROWS as u32).map(|row| row * step % 50).collect());
+    for lazy_update in [LazyUpdate::Exact, LazyUpdate::Touched] {
+        let (user, item) = (ids(7).unwrap(), ids(31).unwrap());
+        let y = Dense::new([ROWS], (0..ROWS).map(|row| (row % 5) as f32).collect()).unwrap();
+        let model = Factors::new(dims! { users: 50, items: 50 }, Seed(0)).unwrap();
+        steady!(model, FactorsBatch { user, item, y }, lazy_update);
     }
 }
 

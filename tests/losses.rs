@@ -42,7 +42,7 @@ macro_rules! models {
                 let sgd = || Sgd { learning_rate: 0.3, momentum: 0.9, ..Sgd::default() };
                 let mut fused = $fused::new(dims! { d: 6 }, Seed(7)).unwrap();
                 let mut unfused = $unfused::new(dims! { d: 6 }, Seed(7)).unwrap();
-                assert!(!matches!($fused::PLAN.step, PlanStep::Unfused { .. }));
+                assert!($fused::PLAN.is_fused());
                 let mut a = Updater::for_model(sgd(), &fused).unwrap();
                 let mut b = Updater::for_model(sgd(), &unfused).unwrap();
                 for step in 0..9 {
@@ -126,7 +126,9 @@ graph! {
 
 #[test]
 fn a_weight_of_two_is_a_row_twice() {
-    assert!(matches!(Weighted::PLAN.step, PlanStep::Unfused { reason } if reason.contains("csr")));
+    assert!(
+        matches!(Weighted::PLAN.step, PlanStep::Scattered { reason, .. } if reason.contains("csr"))
+    );
     let mut model = Weighted::new(dims! { d: 3 }, Seed(1)).unwrap();
     let once = [vec![(0, 1.0)], vec![(1, -2.0), (2, 1.0)]];
     let twice = [once[0].clone(), once[1].clone(), once[1].clone()];

@@ -57,7 +57,7 @@ pub fn compile(mut graph: Graph) -> Compiled {
     simplify(&mut graph);
     let rows = rows(&graph);
     let fusion = fuse(&graph);
-    let plan = plan(&graph);
+    let plan = plan(&graph, &fusion);
     Compiled { graph, rows, fusion, plan, diagnostics }
 }
 

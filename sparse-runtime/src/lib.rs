@@ -11,6 +11,8 @@ pub mod device;
 pub mod emitted;
 pub mod error;
 pub mod formats;
+#[doc(hidden)]
+pub mod gather;
 pub mod initializer;
 #[doc(hidden)]
 pub mod interaction;
@@ -27,6 +29,8 @@ pub mod optimizer;
 mod prefetch;
 mod random;
 mod replace;
+#[doc(hidden)]
+pub mod scatter;
 pub mod schedule;
 pub mod table;
 pub mod training;

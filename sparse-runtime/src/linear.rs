@@ -282,7 +282,7 @@ fn many_rows<'a, R: UpdateRule, T: Float, W: Width, K: UpdateKind, I: ColumnId>(
 ///
 /// `ids` are below the parameter's rows; `scores` has as many elements as a row.
 #[inline(always)]
-unsafe fn product<R: UpdateRule, T: Float, K: UpdateKind, I: ColumnId>(
+pub(crate) unsafe fn product<R: UpdateRule, T: Float, K: UpdateKind, I: ColumnId>(
     ids: &[I],
     values: &[T],
     rows: RowCursor<'_, R, T, K>,

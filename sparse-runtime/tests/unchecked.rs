@@ -6,12 +6,12 @@
 use sparse_core::element::Float;
 use sparse_core::storage::Storage;
 use sparse_core::update_rules::{LazyUpdate, Sgd};
-use sparse_runtime::formats::{Csr, CsrView, Dense, RowSelection, RowSparse};
+use sparse_runtime::formats::{Csr, CsrView, Dense, RowSelection, RowSparse, Shape};
 use sparse_runtime::kernels::{Context, dot};
 use sparse_runtime::linear::{Fixed, Runtime, Scratch, Width, step};
-use sparse_runtime::ops;
 use sparse_runtime::optimizer::{ParameterSpec, RowAccumulator, Updater};
 use sparse_runtime::table::Table;
+use sparse_runtime::{gather, ops, scatter};
 
 const N_FEATURES: usize = 7;
 
@@ -163,6 +163,135 @@ fn fused_steps_of_a_large_table() {
         }
     }
     assert_close(w.values(), &expected);
+}
+
+/// How the rows of a batch are named.
+#[derive(Clone, Copy, Debug)]
+enum Named {
+    Product,
+    Bags { mean: bool, weighted: bool },
+    Ids,
+    Twice,
+}
+
+/// The csr whose product with the parameter is what is read.
+fn as_product(x: CsrView<'_, f64>, named: Named) -> Csr<f64> {
+    let rows = x.iter_rows().map(|row| {
+        let entries: Vec<(usize, f64)> = row.collect();
+        let sum: f64 = entries.iter().map(|(_, value)| value).sum();
+        let (count, last) = (entries.len() as f64, entries.last().copied());
+        let factor = |value: f64| match named {
+            Named::Product | Named::Ids => value,
+            Named::Twice => 2.0 * value,
+            Named::Bags { mean: false, weighted: true } => value,
+            Named::Bags { mean: false, weighted: false } => 1.0,
+            Named::Bags { mean: true, weighted: true } => {
+                if sum == 0.0 {
+                    0.0
+                } else {
+                    value / sum
+                }
+            }
+            Named::Bags { mean: true, weighted: false } => 1.0 / count,
+        };
+        match named {
+            Named::Ids => vec![(last.map_or(0, |(column, _)| column), 1.0)],
+            _ => entries.iter().map(|(column, value)| (*column, factor(*value))).collect(),
+        }
+    });
+    Csr::from_rows(x.n_cols(), rows).unwrap()
+}
+
+/// A step in three parts, rows read, errors made of them, and terms of the gradient scattered; gives the loss.
+fn in_parts(
+    x: CsrView<'_, f64>,
+    named: Named,
+    table: &mut Table<f64>,
+    updater: &mut Updater<Sgd, f64>,
+) -> f64 {
+    let (mut out, mut context) = (Dense::default(), Context::default());
+    let ids: Vec<i64> = x.iter_columns().map(|column| column as i64).collect();
+    let ids = Dense::new([ids.len()], ids).unwrap();
+    updater.begin_step().unwrap();
+    let shape = Shape::from([table.n_rows(), table.row_size()]);
+    let lent = gather::Lent { parameter: 0, shape, table: &mut *table, updater: &mut *updater };
+    match named {
+        Named::Product | Named::Twice => gather::product(&mut out, x, lent, &mut context),
+        Named::Bags { mean, weighted } => {
+            gather::bags(&mut out, x, lent, mean, weighted, &mut context)
+        }
+        Named::Ids => gather::taken(&mut out, ids.view(), lent, &mut context),
+    }
+    .unwrap();
+    let doubled = if matches!(named, Named::Twice) { 2.0 } else { 1.0 };
+    out.values_mut().iter_mut().for_each(|score| *score = doubled * *score - 1.0);
+    let added = out.view();
+    let csr = x;
+    match named {
+        Named::Product => scatter::update(0, table, updater, scatter::Product { csr, added }),
+        Named::Bags { mean, weighted } => {
+            let terms = scatter::Bags { bags: x, added, mean, weighted };
+            scatter::update(0, table, updater, terms)
+        }
+        Named::Ids => scatter::update(0, table, updater, scatter::Taken { ids: ids.view(), added }),
+        Named::Twice => {
+            let terms = scatter::Product { csr, added };
+            scatter::update(0, table, updater, scatter::Both(terms, terms))
+        }
+    }
+    .unwrap();
+    updater.end_step().unwrap();
+    out.values().iter().map(|error| error * error / 2.0).sum::<f64>() / x.n_rows().max(1) as f64
+}
+
+#[test]
+fn rows_gathered_and_scattered() {
+    let kinds = [(false, false), (false, true), (true, false), (true, true)];
+    let bags = kinds.map(|(mean, weighted)| Named::Bags { mean, weighted });
+    for named in [Named::Product, Named::Ids, Named::Twice].into_iter().chain(bags) {
+        let x = match named {
+            Named::Ids => as_product(data().view(), named),
+            _ => data(),
+        };
+        for (rule, columns) in rules().iter().flat_map(|rule| [(rule, 1), (rule, 3)]) {
+            let mut updater = updater(rule, N_FEATURES, columns);
+            let mut expected = initial(N_FEATURES, columns);
+            let mut table = Table::from_values(columns, &expected);
+            let mut states = vec![0.0; expected.len()];
+            for rows in [0..5, 2..3, 1..4, 3..4, 2..2] {
+                let x = x.rows(rows).unwrap();
+                let loss = in_parts(x, named, &mut table, &mut updater);
+                let x = as_product(x, named);
+                let by_hand = by_hand(rule, x.view(), &mut expected, &mut states, columns);
+                assert_close(&[loss], &[by_hand]);
+            }
+            updater.flush(0, &mut table).unwrap();
+            assert_close(table.values(), &expected);
+        }
+    }
+}
+
+/// A row that the table does not have is read as NaN and not written.
+#[test]
+fn rows_beyond_the_table() {
+    for rule in rules() {
+        let (mut updater, mut context) = (updater(&rule, 3, 2), Context::default());
+        let mut table = Table::from_values(2, &[1.0; 6]);
+        let ids = Dense::new([2], vec![3i64, -1]).unwrap();
+        let mut out = Dense::default();
+        updater.begin_step().unwrap();
+        let shape = Shape::from([3, 2]);
+        let lent = gather::Lent { parameter: 0, shape, table: &mut table, updater: &mut updater };
+        gather::taken(&mut out, ids.view(), lent, &mut context).unwrap();
+        assert!(out.values().iter().all(|value| value.is_nan()) && out.values().len() == 4);
+        let added = Dense::new([2, 2], vec![1.0; 4]).unwrap();
+        let terms = scatter::Taken { ids: ids.view(), added: added.view() };
+        scatter::update(0, &mut table, &mut updater, terms).unwrap();
+        updater.end_step().unwrap();
+        if rule.lazy_update == LazyUpdate::Touched || rule.weight_decay == 0.0 {
+            assert_eq!(table.values(), [1.0; 6]);
+        }
+    }
 }
 
 #[test]

@@ -45,6 +45,9 @@ impl Compiled {
         let step = match &self.fusion {
             _ if graph.losses.is_empty() => PlanStep::None,
             Fusion::None { reason } => PlanStep::Unfused { reason },
+            Fusion::Scattered { reason, .. } => {
+                PlanStep::Scattered { reason, parameters: &parts.scattered }
+            }
             Fusion::LinearRows(linear) => PlanStep::LinearRows {
                 input: parts.position(linear.input),
                 weight: parts.position(linear.weight),
@@ -76,6 +79,8 @@ struct Parts {
     distinct: Vec<Vec<u32>>,
     rows: Vec<(Vec<u32>, Vec<u32>)>,
     loss: String,
+    /// The parameters whose gradients are scattered.
+    scattered: Vec<u32>,
 }
 
 impl Parts {
@@ -93,8 +98,10 @@ impl Parts {
         let stored = rows_stored(graph);
         let loss = match &compiled.fusion {
             Fusion::LinearRows(linear) => graph.describe(linear.loss),
-            Fusion::None { .. } => String::new(),
+            Fusion::None { .. } | Fusion::Scattered { .. } => String::new(),
         };
+        let scattered = compiled.fusion.scattered().iter();
+        let scattered = scattered.map(|scatter| positions[scatter.parameter.0]).collect();
         Parts {
             shapes: ids.iter().map(|id| graph.shape(*id)).collect(),
             kernels: ids.iter().map(|id| kernel_name(graph, *id).unwrap_or_default()).collect(),
@@ -119,6 +126,7 @@ impl Parts {
                 })
                 .collect(),
             loss,
+            scattered,
             ids,
             positions,
         }

@@ -173,6 +173,13 @@ pub enum PlanStep<'a> {
         /// Why it is not fused.
         reason: &'a str,
     },
+    /// Kernels one after the other, but gradients of rows go straight into the update.
+    Scattered {
+        /// Why it is not one loop.
+        reason: &'a str,
+        /// The parameters whose gradients do.
+        parameters: &'a [u32],
+    },
     /// One loop over the rows of a csr input.
     LinearRows {
         /// The input.

@@ -38,6 +38,14 @@ pub(super) fn table(plan: &PlanTable<'_>, sizes: &Sizes) -> String {
     text.push_str(&match plan.step {
         PlanStep::None => String::new(),
         PlanStep::Unfused { reason } => wrapped(&format!("step: not fused ({reason})")),
+        PlanStep::Scattered { reason, parameters } => {
+            let names: Vec<String> = parameters.iter().map(|id| plan.label(*id)).collect();
+            let (word, verb) = if names.len() == 1 { ("gradient", "is") } else { ("gradients", "are") };
+            wrapped(&format!(
+                "step: not fused ({reason}); the {word} of {} {verb} scattered into the update, marked *",
+                enumerated(&names)
+            ))
+        }
         PlanStep::LinearRows { input, weight, factors, loss } => {
             let (input, weight) = (plan.label(input), plan.label(weight));
             let (terms, updated) = match factors {
@@ -52,6 +60,14 @@ pub(super) fn table(plan: &PlanTable<'_>, sizes: &Sizes) -> String {
         }
     });
     text
+}
+
+/// `a, b and c`.
+fn enumerated(names: &[String]) -> String {
+    match names {
+        [first @ .., last] if !first.is_empty() => format!("{} and {last}", first.join(", ")),
+        _ => names.concat(),
+    }
 }
 
 /// A sentence in lines.

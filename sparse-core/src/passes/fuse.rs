@@ -1,9 +1,11 @@
 //! Fusion: which part of the training step becomes one loop.
 //!
-//! One family so far: *linear rows*. A product of a csr input with a parameter, then element-wise functions of
+//! *Linear rows*: a product of a csr input with a parameter, then element-wise functions of
 //! its rows, then a loss, is computed row by row: forward, loss gradient and (for a batch of one row)
-//! update without a value of the batch's size in between. What does not fit says why, and trains unfused.
+//! update without a value of the batch's size in between. What does not fit says why, and runs kernels one after the
+//! other, but for gradients of rows, which are [scattered](super::Scatter) into the update.
 
+use super::scatter::{Scatter, scatter};
 use crate::ir::{Graph, Kind, ValueId};
 use crate::operators::{self, BinaryFamily};
 use crate::shapes::{Dim, Dims};
@@ -16,6 +18,13 @@ pub enum Fusion {
     None {
         /// Why it is not fused.
         reason: String,
+    },
+    /// Kernels one after the other, but gradients of rows go straight into the update.
+    Scattered {
+        /// Why it is not one loop.
+        reason: String,
+        /// The parameters whose gradients do.
+        parameters: Vec<Scatter>,
     },
     /// One loop over the rows of a csr input.
     LinearRows(Box<LinearRows>),
@@ -70,10 +79,31 @@ pub struct Interaction {
 }
 
 impl Fusion {
-    /// Whether the fused loop computes a value.
+    /// Whether the training step has something else than the value's kernel for it.
     pub fn computes(&self, graph: &Graph, id: ValueId) -> bool {
         // A graph with a value that does not fit into the loop is not fused.
-        matches!(self, Fusion::LinearRows(_)) && graph.apply_of(id).is_some()
+        let in_loop = matches!(self, Fusion::LinearRows(_)) && graph.apply_of(id).is_some();
+        in_loop
+            || self.scattered().iter().any(|scatter| {
+                scatter.skipped.contains(&id)
+                    || scatter.lookups.iter().flatten().any(|it| *it == id)
+            })
+    }
+
+    /// The parameters whose gradients are scattered into the update by a step that is not one loop.
+    pub fn scattered(&self) -> &[Scatter] {
+        match self {
+            Fusion::Scattered { parameters, .. } => parameters,
+            Fusion::None { .. } | Fusion::LinearRows(_) => &[],
+        }
+    }
+
+    /// Why the training step is not one loop, if it is not.
+    pub fn reason(&self) -> Option<&str> {
+        match self {
+            Fusion::None { reason } | Fusion::Scattered { reason, .. } => Some(reason),
+            Fusion::LinearRows(_) => None,
+        }
     }
 }
 
@@ -84,7 +114,10 @@ pub fn fuse(graph: &Graph) -> Fusion {
     }
     match linear_rows(graph) {
         Ok(parts) => Fusion::LinearRows(Box::new(parts)),
-        Err(reason) => Fusion::None { reason },
+        Err(reason) => match scatter(graph) {
+            parameters if parameters.is_empty() => Fusion::None { reason },
+            parameters => Fusion::Scattered { reason, parameters },
+        },
     }
 }
 
@@ -397,17 +430,11 @@ pred = add(s, b)
             panic!("not fused")
         };
         assert_eq!(parts.row_weight, Some(ValueId(2)));
-        let Fusion::None { reason } =
-            run(&format!("{head}u = square(v)\nl = hinge(pred, y, u)\nloss l"))
-        else {
-            panic!("fused")
-        };
-        assert_eq!(reason, "the weights of the rows are not data");
+        let unfused = run(&format!("{head}u = square(v)\nl = hinge(pred, y, u)\nloss l"));
+        assert_eq!(unfused.reason(), Some("the weights of the rows are not data"));
         let csr = LINEAR.replace("label dense", "label csr");
-        let Fusion::None { reason } = run(&format!("{csr}l = poisson(pred, y)\nloss l")) else {
-            panic!("fused")
-        };
-        assert_eq!(reason, "the label is `csr`");
+        let unfused = run(&format!("{csr}l = poisson(pred, y)\nloss l"));
+        assert_eq!(unfused.reason(), Some("the label is `csr`"));
     }
 
     #[test]
@@ -427,11 +454,16 @@ pred = add(s, b)
 
     #[test]
     fn what_is_not_fused_says_why() {
-        let Fusion::None { reason } = run(&format!(
-            "{LINEAR}l = squared_error(pred, y)\nm = mean(pred)\nt = add(l, m)\nloss t"
-        )) else {
-            panic!("fused")
-        };
-        assert_eq!(reason, "the loss is computed by `add`, not by a loss of the table");
+        let text =
+            format!("{LINEAR}l = squared_error(pred, y)\nm = mean(pred)\nt = add(l, m)\nloss t");
+        let because = "the loss is computed by `add`, not by a loss of the table";
+        assert_eq!(run(&text).reason(), Some(because));
+        assert!(matches!(run(&text), Fusion::Scattered { .. }));
+        let mut off = parse(&text).unwrap();
+        off.no_fuse = true;
+        assert_eq!(
+            compile(off).fusion,
+            Fusion::None { reason: "the model says `fuse = off`".into() }
+        );
     }
 }

@@ -14,6 +14,7 @@ mod masked;
 mod misfit;
 mod plan;
 mod rows;
+mod scatter;
 mod separate;
 mod simplify;
 
@@ -23,5 +24,6 @@ pub use infer_shapes::infer_shapes;
 pub use infer_storage::infer_storage;
 pub use plan::{Buffer, Destination, Plan, kernel_name, plan};
 pub use rows::{RowSet, Rows, rows, rows_stored};
+pub use scatter::{NamedRows, Scatter};
 pub use separate::separate_outputs;
 pub use simplify::{Bits, REWRITES, Rewrite, Uses, simplify};

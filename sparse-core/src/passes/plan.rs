@@ -1,5 +1,6 @@
 //! The plan: the order of computation, the kernel and the buffer of every value.
 
+use super::fuse::Fusion;
 use crate::ir::{Graph, ValueId};
 use crate::storage::{ElementType, Storage};
 
@@ -38,8 +39,8 @@ pub struct Plan {
     pub all: Vec<ValueId>,
 }
 
-/// Plans a graph that inference and differentiation have gone through.
-pub fn plan(graph: &Graph) -> Plan {
+/// Plans a graph that inference and differentiation have gone through, and whose step was fused as `fusion` says.
+pub fn plan(graph: &Graph, fusion: &Fusion) -> Plan {
     let outputs = || graph.outputs.iter().map(|output| output.value);
     let schedule = |roots: &mut dyn Iterator<Item = ValueId>| -> Vec<ValueId> {
         let needed = graph.ancestors(roots);
@@ -55,7 +56,7 @@ pub fn plan(graph: &Graph) -> Plan {
         ),
         ..Plan::default()
     };
-    assign_buffers(graph, &mut plan);
+    assign_buffers(graph, fusion, &mut plan);
     plan
 }
 
@@ -67,7 +68,7 @@ pub fn kernel_name(graph: &Graph, id: ValueId) -> Option<String> {
 }
 
 /// Linear scan over the whole order: a buffer is free again after the last use of its value.
-fn assign_buffers(graph: &Graph, plan: &mut Plan) {
+fn assign_buffers(graph: &Graph, fusion: &Fusion, plan: &mut Plan) {
     plan.destinations = vec![None; graph.values.len()];
     let mut last_use = vec![0usize; graph.values.len()];
     for (step, id) in plan.all.iter().enumerate() {
@@ -75,8 +76,11 @@ fn assign_buffers(graph: &Graph, plan: &mut Plan) {
             last_use[operand.0] = step;
         }
     }
-    for loss in &graph.losses {
-        last_use[loss.0] = usize::MAX;
+    // What the update reads, after everything else.
+    let terms = fusion.scattered().iter().flat_map(|scatter| &scatter.terms);
+    let operands = terms.filter_map(|term| graph.apply_of(*term)).flat_map(|apply| &apply.operands);
+    for id in graph.losses.iter().chain(operands) {
+        last_use[id.0] = usize::MAX;
     }
     let mut free_from: Vec<usize> = Vec::new();
     for (step, id) in plan.all.iter().enumerate() {
@@ -124,6 +128,29 @@ mod tests {
         // s is not read by the backward pass (tanh' is a formula in t); t, u and the gradients are.
         let dense = plan.buffers.iter().filter(|buffer| buffer.storage == Storage::Dense).count();
         assert!(dense <= 5, "{plan:?}");
+    }
+
+    #[test]
+    fn what_is_scattered_is_kept_until_the_update() {
+        let compiled = compile(
+            parse(
+                "model M f32\nx = input csr f32 [n, d]\ny = label dense f32 [n, 2]\n\
+                 t = param row_sparse f32 [d, 2] \"Zeros\"\nw = param row_sparse f32 [d, 2] \"Zeros\"\n\
+                 s = embedding_bag(x, t)\nr = tanh(s)\nu = dot(x, w)\nv = add(r, u)\n\
+                 l = squared_error(v, y)\nloss l",
+            )
+            .unwrap(),
+        );
+        let (plan, graph) = (&compiled.plan, &compiled.graph);
+        let scattered = compiled.fusion.scattered();
+        assert_eq!(scattered.len(), 2);
+        for (term, step) in scattered.iter().flat_map(|scatter| &scatter.terms).map(|term| {
+            (graph.apply_of(*term).unwrap(), plan.all.iter().position(|id| id == term).unwrap())
+        }) {
+            let kept = plan.destinations[term.operands[1].0];
+            let later = plan.all[step..].iter().map(|id| plan.destinations[id.0]);
+            assert!(later.into_iter().all(|written| written != kept), "{kept:?}");
+        }
     }
 
     #[test]

@@ -182,7 +182,7 @@ fn columns_from(graph: &Graph, id: ValueId, apply: &Apply) -> Option<Vec<ValueId
 }
 
 /// The ids of the batch that an operator takes rows by, or adds to rows by.
-fn ids_of_rows(graph: &Graph, apply: &Apply) -> Option<ValueId> {
+pub(super) fn ids_of_rows(graph: &Graph, apply: &Apply) -> Option<ValueId> {
     let (array, ids) = match apply.operator.name {
         "take" => (0, 1),
         "take_gradient" => (2, 1),

@@ -31,13 +31,23 @@ impl<'a> Calls<'a> {
     /// <Cpu as Kernels<f32>>::add_dense_dense(&mut __outputs.pred, __buffer_0.view(), __param_b.view(), __context);
     /// ```
     pub(super) fn of(&self, values: &[ValueId]) -> TokenStream {
-        let rt = self.rt;
-        let mut tokens = quote! {
-            #[allow(unused_imports)]
-            use #rt::{Cpu, Kernels, check_ids, shape_of};
-        };
+        let mut tokens = self.names();
         tokens.extend(values.iter().map(|id| self.calls[id.0].clone()));
         tokens
+    }
+
+    /// The names that calls have.
+    pub(super) fn names(&self) -> TokenStream {
+        let rt = self.rt;
+        quote! {
+            #[allow(unused_imports)]
+            use #rt::{Cpu, Kernels, check_ids, shape_of};
+        }
+    }
+
+    /// The call of one value's kernel, in terms of [`names`](Self::names).
+    pub(super) fn one(&self, id: ValueId) -> &TokenStream {
+        &self.calls[id.0]
     }
 }
 
@@ -45,10 +55,7 @@ fn call(emit: &Emit<'_>, id: ValueId) -> Option<TokenStream> {
     let element = &emit.element;
     let apply = emit.graph.apply_of(id)?;
     let kernel = Ident::new(&kernel_name(emit.graph, id)?, Span::call_site());
-    let out = match destination(emit, id)? {
-        (place, true) => place,
-        (place, false) => quote!(&mut #place),
-    };
+    let out = written(emit, id)?;
     let signature = apply.operator.storage.get(apply.rule?)?.signature();
     let operands = apply.operands.iter().zip(&signature.operands);
     let operands = operands.map(|(operand, pattern)| match pattern {
@@ -143,6 +150,14 @@ pub(super) fn attribute(
     }
 }
 
+/// The array that a value is written to, as a reference.
+pub(super) fn written(emit: &Emit<'_>, id: ValueId) -> Option<TokenStream> {
+    Some(match destination(emit, id)? {
+        (place, true) => place,
+        (place, false) => quote!(&mut #place),
+    })
+}
+
 /// Where a value is: an expression, and whether it is a reference already.
 fn destination(emit: &Emit<'_>, id: ValueId) -> Option<(TokenStream, bool)> {
     Some(match emit.compiled.plan.destinations[id.0]? {
@@ -170,7 +185,7 @@ pub(super) fn operand(emit: &Emit<'_>, id: ValueId) -> TokenStream {
 }
 
 /// A value that is an array, as a view.
-fn view(emit: &Emit<'_>, id: ValueId) -> TokenStream {
+pub(super) fn view(emit: &Emit<'_>, id: ValueId) -> TokenStream {
     match &emit.graph.value(id).kind {
         Kind::Input | Kind::Label => {
             let field = emit.declared(id);

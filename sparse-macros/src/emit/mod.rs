@@ -9,6 +9,7 @@ mod fused;
 mod info;
 mod kernels;
 mod plan;
+mod scattered;
 mod step;
 mod structs;
 mod variants;
@@ -201,6 +202,11 @@ impl<'a> Emit<'a> {
     /// be called `batch` or `loss`.
     fn parameter_local(&self, id: ValueId) -> Ident {
         format_ident!("__param_{}", self.graph.label(id))
+    }
+
+    /// The number of a parameter, by which the updater knows it.
+    fn index_of(&self, parameter: ValueId) -> Option<usize> {
+        self.graph.parameters().position(|known| known == parameter)
     }
 
     /// The storage of a parameter's gradient; `None` for a frozen one.

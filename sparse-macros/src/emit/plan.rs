@@ -38,6 +38,9 @@ pub(super) fn constant(emit: &Emit<'_>) -> TokenStream {
     let step = match step {
         PlanStep::None => quote!(None),
         PlanStep::Unfused { reason } => quote!(Unfused { reason: #reason }),
+        PlanStep::Scattered { reason, parameters } => {
+            quote!(Scattered { reason: #reason, parameters: &[#(#parameters),*] })
+        }
         PlanStep::LinearRows { input, weight, factors, loss } => {
             let factors = option(factors.map(|position| quote!(#position)));
             quote!(LinearRows { input: #input, weight: #weight, factors: #factors, loss: #loss })

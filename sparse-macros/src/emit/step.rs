@@ -2,7 +2,7 @@
 
 use super::kernels::{self, Calls};
 use super::structs::trained;
-use super::{Emit, batch, fused, info};
+use super::{Emit, batch, fused, info, scattered};
 use proc_macro2::TokenStream;
 use quote::quote;
 use sparse_core::ir::ValueId;
@@ -27,7 +27,7 @@ pub(super) fn implementation(emit: &Emit<'_>) -> TokenStream {
             forward(emit, &calls),
             with_loss(emit, &calls, &plan.loss),
             with_loss(emit, &calls, &plan.all),
-            train_step(emit),
+            train_step(emit, &calls),
         )
     };
     let dense_outputs = emit.graph.outputs.iter().enumerate().filter_map(|(index, output)| {
@@ -144,9 +144,20 @@ fn with_loss(emit: &Emit<'_>, calls: &Calls<'_>, values: &[ValueId]) -> TokenStr
     if emit.graph.losses.is_empty() {
         return no_loss(emit);
     }
-    let rt = &emit.rt;
     let calls = calls.of(values);
     let take_apart = take_apart(emit);
+    let losses = sum_of_losses(emit);
+    quote! {
+        self.__check(batch, true)?;
+        #take_apart
+        #calls
+        Ok(#losses)
+    }
+}
+
+/// `0.0 + scalar_of(__buffer_3.view())`, once the losses are computed.
+pub(super) fn sum_of_losses(emit: &Emit<'_>) -> TokenStream {
+    let rt = &emit.rt;
     let losses = emit.graph.losses.iter().map(|loss| {
         let operand = kernels::operand(emit, *loss);
         match emit.graph.constant_of(*loss) {
@@ -154,12 +165,7 @@ fn with_loss(emit: &Emit<'_>, calls: &Calls<'_>, values: &[ValueId]) -> TokenStr
             None => quote!(#rt::scalar_of(#operand)),
         }
     });
-    quote! {
-        self.__check(batch, true)?;
-        #take_apart
-        #calls
-        Ok(0.0 #(+ #losses)*)
-    }
+    quote!(0.0 #(+ #losses)*)
 }
 
 fn no_loss(emit: &Emit<'_>) -> TokenStream {
@@ -167,52 +173,73 @@ fn no_loss(emit: &Emit<'_>) -> TokenStream {
     quote!(Err(#rt::ModelError::NoLoss { model: #name }.into()))
 }
 
-fn train_step(emit: &Emit<'_>) -> TokenStream {
+fn train_step(emit: &Emit<'_>, calls: &Calls<'_>) -> TokenStream {
     if emit.graph.losses.is_empty() {
         return no_loss(emit);
     }
     match &emit.compiled.fusion {
         Fusion::LinearRows(parts) => fused::linear_rows(emit, parts),
+        Fusion::Scattered { parameters, .. } => scattered::step(emit, calls, parameters),
         Fusion::None { .. } => unfused(emit),
     }
 }
 
 /// ```text
 /// updater.begin_step()?;
-/// updater.settle_read::<Self>(0, self.w.values_mut(), batch)?;
+/// updater.settle_read::<Self>(0, __param_w.values_mut(), batch)?;
 /// let loss = self.loss_and_grads(batch)?;
-/// updater.apply_row_sparse(0, self.w.values_mut(), self.__gradients.w.view())?;
-/// updater.apply_dense(1, self.b.values_mut(), self.__gradients.b.values())?;
+/// updater.apply_row_sparse(0, __param_w.values_mut(), __gradients.w.view())?;
+/// updater.apply_dense(1, __param_b.values_mut(), __gradients.b.values())?;
 /// updater.end_step()?;
 /// Ok(loss)
 /// ```
 fn unfused(emit: &Emit<'_>) -> TokenStream {
-    let parameters: Vec<ValueId> = emit.graph.parameters().collect();
-    let index_of = |id: ValueId| parameters.iter().position(|known| *known == id);
-    // Dense gradients leave nothing to settle.
-    let by_rows = trained(emit).into_iter().filter(|(_, storage)| *storage == Storage::RowSparse);
-    let settle = by_rows.filter_map(|(id, _)| {
-        let (index, field) = (index_of(id)?, emit.declared(id));
-        Some(quote!(updater.settle_read::<Self>(#index, self.#field.values_mut(), batch)?;))
-    });
-    let apply = trained(emit).into_iter().filter_map(|(id, storage)| {
-        let (index, field) = (index_of(id)?, emit.declared(id));
-        Some(match storage {
-            Storage::RowSparse => quote! {
-                updater.apply_row_sparse(#index, self.#field.values_mut(), self.__gradients.#field.view())?;
-            },
-            _ => quote! {
-                updater.apply_dense(#index, self.#field.values_mut(), self.__gradients.#field.values())?;
-            },
-        })
-    });
+    let settle = trained(emit).into_iter().map(|(id, storage)| settle(emit, id, storage));
+    let apply = trained(emit).into_iter().map(|(id, storage)| apply(emit, id, storage));
+    let take_apart = take_apart(emit);
     quote! {
         self.__check(batch, true)?;
         updater.begin_step()?;
-        #(#settle)*
+        {
+            #take_apart
+            #(#settle)*
+        }
         let loss = self.loss_and_grads(batch)?;
+        #take_apart
         #(#apply)*
         updater.end_step()?;
         Ok(loss)
     }
+}
+
+/// What brings the rows of a parameter that a batch reads up to date.
+///
+/// ```text
+/// updater.settle_read::<Self>(0, __param_w.values_mut(), batch)?;
+/// ```
+pub(super) fn settle(emit: &Emit<'_>, id: ValueId, storage: Storage) -> Option<TokenStream> {
+    // Dense gradients leave nothing to settle.
+    if storage != Storage::RowSparse {
+        return None;
+    }
+    let (index, local) = (emit.index_of(id)?, emit.parameter_local(id));
+    Some(quote!(updater.settle_read::<Self>(#index, #local.values_mut(), batch)?;))
+}
+
+/// The update of a parameter by its whole gradient.
+///
+/// ```text
+/// updater.apply_dense(1, __param_b.values_mut(), __gradients.b.values())?;
+/// ```
+pub(super) fn apply(emit: &Emit<'_>, id: ValueId, storage: Storage) -> Option<TokenStream> {
+    let (index, field) = (emit.index_of(id)?, emit.declared(id));
+    let local = emit.parameter_local(id);
+    Some(match storage {
+        Storage::RowSparse => quote! {
+            updater.apply_row_sparse(#index, #local.values_mut(), __gradients.#field.view())?;
+        },
+        _ => quote! {
+            updater.apply_dense(#index, #local.values_mut(), __gradients.#field.values())?;
+        },
+    })
 }

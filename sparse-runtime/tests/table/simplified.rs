@@ -153,7 +153,8 @@ fn compile_plain(text: &str) -> Option<Compiled> {
 }
 
 fn finish(graph: Graph) -> Compiled {
-    let (rows, fusion, plan) = (rows(&graph), fuse(&graph), plan(&graph));
+    let (rows, fusion) = (rows(&graph), fuse(&graph));
+    let plan = plan(&graph, &fusion);
     Compiled { graph, rows, fusion, plan, diagnostics: Vec::new() }
 }
 

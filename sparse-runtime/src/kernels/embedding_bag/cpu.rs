@@ -57,7 +57,7 @@ fn sums<T: Float>(
 }
 
 /// What each entry of a bag is multiplied by: 1, or one over the number of entries or the sum of their values.
-pub(in crate::kernels) fn share<T: Float>(
+pub(crate) fn share<T: Float>(
     bags: CsrView<'_, T>,
     bag: usize,
     mean: bool,

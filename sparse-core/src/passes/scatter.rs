@@ -1,0 +1,205 @@
+//! Gradients of rows that are never made: what they would sum goes straight into the update.
+//!
+//! A `row_sparse` gradient is a sum of rows, each of which the batch names: by the columns of a csr, or by ids. Where nothing
+//! else reads it, a training step need not bring those rows in order first. Where moreover the forward pass reads the
+//! parameter by nothing but such rows, it reads them where the update writes them, with the states of the rule beside.
+
+use super::rows::ids_of_rows;
+use crate::ir::{Apply, Graph, ValueId};
+use crate::storage::Storage;
+
+/// A parameter whose gradient is scattered into the update.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Scatter {
+    /// The parameter.
+    pub parameter: ValueId,
+    /// What its gradient is the sum of, in order: values whose [`NamedRows`] are known.
+    pub terms: Vec<ValueId>,
+    /// The values that the step does not compute: the terms, and the sums of them.
+    pub skipped: Vec<ValueId>,
+    /// The values that read the parameter, if each of them reads rows that the batch names and nothing else does.
+    pub lookups: Option<Vec<ValueId>>,
+}
+
+/// How a value names rows of a parameter, to read them or to add to them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NamedRows {
+    /// The columns of each row of a csr, each with its value: `dot(x, w)` and `dot(xᵀ, g)`.
+    Product {
+        /// The csr.
+        csr: ValueId,
+    },
+    /// The columns of each row of a csr: `embedding_bag` and its gradient, with their attributes.
+    Bags {
+        /// The csr.
+        bags: ValueId,
+    },
+    /// Ids of the batch: `embedding`, `take` and its gradient.
+    Ids {
+        /// The ids.
+        ids: ValueId,
+    },
+}
+
+impl NamedRows {
+    /// The rows that a value adds to as a term of a gradient, and what it adds.
+    pub fn added(graph: &Graph, apply: &Apply) -> Option<(NamedRows, ValueId)> {
+        let (first, second) = (*apply.operands.first()?, *apply.operands.get(1)?);
+        let is_csr = graph.storage(first) == Storage::Csr;
+        let (rows, added) = match apply.operator.name {
+            "dot"
+                if is_csr
+                    && apply.attributes.flag("transpose_lhs")
+                    && !apply.attributes.flag("transpose_rhs") =>
+            {
+                (NamedRows::Product { csr: first }, second)
+            }
+            "embedding_bag_gradient" if is_csr => (NamedRows::Bags { bags: first }, second),
+            "take_gradient" => (NamedRows::Ids { ids: ids_of_rows(graph, apply)? }, first),
+            _ => return None,
+        };
+        (graph.storage(added) == Storage::Dense).then_some((rows, added))
+    }
+
+    /// The rows of a parameter that a value reads, where it reads it in no other way.
+    pub fn read(graph: &Graph, apply: &Apply, parameter: ValueId) -> Option<NamedRows> {
+        if apply.operands.iter().filter(|operand| **operand == parameter).count() != 1 {
+            return None;
+        }
+        let first = *apply.operands.first()?;
+        let turned =
+            apply.attributes.flag("transpose_lhs") || apply.attributes.flag("transpose_rhs");
+        let by_columns = graph.storage(first) == Storage::Csr && apply.operands[1] == parameter;
+        match apply.operator.name {
+            "dot" if by_columns && !turned => Some(NamedRows::Product { csr: first }),
+            "embedding_bag" if by_columns => Some(NamedRows::Bags { bags: first }),
+            _ => Some(NamedRows::Ids { ids: ids_of_rows(graph, apply)? }),
+        }
+    }
+}
+
+/// The parameters whose gradients are scattered, in the order of the gradients.
+pub(super) fn scatter(graph: &Graph) -> Vec<Scatter> {
+    // Sums of halves are rounded where they are stored.
+    if graph.element().is_half() {
+        return Vec::new();
+    }
+    let gradients = graph.gradients.iter();
+    gradients
+        .filter_map(|(parameter, gradient)| of_gradient(graph, *parameter, *gradient))
+        .collect()
+}
+
+fn of_gradient(graph: &Graph, parameter: ValueId, gradient: ValueId) -> Option<Scatter> {
+    // Weights in a dense declaration are read and updated as a whole.
+    if graph.storage(parameter) != Storage::RowSparse {
+        return None;
+    }
+    let mut scatter = Scatter { parameter, terms: Vec::new(), skipped: Vec::new(), lookups: None };
+    let roots = graph.gradients.iter().filter(|(_, root)| *root == gradient).count();
+    if roots != 1 || !add_terms(graph, gradient, 0, &mut scatter) {
+        return None;
+    }
+    let mut readers = graph.ids().filter(|id| {
+        let reads = graph.apply_of(*id).is_some_and(|apply| apply.operands.contains(&parameter));
+        reads && !scatter.skipped.contains(id)
+    });
+    let lookups = readers.try_fold(Vec::new(), |mut lookups, id| {
+        NamedRows::read(graph, graph.apply_of(id)?, parameter)?;
+        lookups.push(id);
+        Some(lookups)
+    });
+    scatter.lookups = lookups;
+    Some(scatter)
+}
+
+/// Adds the terms of a sum; false where there is something else in it, or where others read it: `users` of it are known.
+fn add_terms(graph: &Graph, id: ValueId, users: usize, scatter: &mut Scatter) -> bool {
+    let Some(apply) = graph.apply_of(id) else {
+        return false;
+    };
+    let is_output = graph.outputs.iter().any(|output| output.value == id);
+    let used = graph.ids().filter_map(|user| graph.apply_of(user));
+    let used: usize =
+        used.map(|user| user.operands.iter().filter(|operand| **operand == id).count()).sum();
+    if graph.storage(id) != Storage::RowSparse
+        || graph.shape(id) != graph.shape(scatter.parameter)
+        || is_output
+        || used != users
+    {
+        return false;
+    }
+    scatter.skipped.push(id);
+    if apply.operator.name == "add" {
+        let operands = apply.operands.clone();
+        return operands.iter().all(|operand| add_terms(graph, *operand, 1, scatter));
+    }
+    scatter.terms.push(id);
+    NamedRows::added(graph, apply).is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compile::compile;
+    use crate::ir::parse;
+
+    fn run(text: &str) -> Vec<(String, Vec<String>, Option<usize>)> {
+        let compiled = compile(parse(text).unwrap());
+        assert!(compiled.errors().next().is_none(), "{:?}", compiled.diagnostics);
+        let graph = &compiled.graph;
+        let named = |scatter: Scatter| {
+            let terms = scatter.terms.iter().filter_map(|term| graph.apply_of(*term));
+            let terms = terms.map(|apply| apply.operator.name.to_owned()).collect();
+            (graph.label(scatter.parameter), terms, scatter.lookups.map(|lookups| lookups.len()))
+        };
+        scatter(graph).into_iter().map(named).collect()
+    }
+
+    const DATA: &str = "\
+model M f32
+x = input csr f32 [n, d]
+z = input csr f32 [n, d]
+u = input dense u32 [n]
+y = label dense f32 [n, 1]
+w = param row_sparse f32 [d, 1] \"\"
+";
+
+    #[test]
+    fn rows_are_named_by_columns_and_ids() {
+        let found = run(&format!(
+            "{DATA}t = param row_sparse f32 [d, 2] \"\"\ne = param row_sparse f32 [m, 2] \"\"\n\
+             h = param dense f32 [2, 1] \"\"\na = dot(x, w)\nb = embedding_bag(x, t)\nc = take(e, u)\n\
+             s = add(b, c)\nk = dot(s, h)\np = add(a, k)\nl = squared_error(p, y)\nloss l"
+        ));
+        let parts = |name: &str, term: &str| (name.to_owned(), vec![term.to_owned()], Some(1));
+        assert_eq!(
+            found,
+            [parts("w", "dot"), parts("t", "embedding_bag_gradient"), parts("e", "take_gradient")]
+        );
+    }
+
+    #[test]
+    fn a_parameter_read_twice_has_two_terms() {
+        let found = run(&format!(
+            "{DATA}a = dot(x, w)\nb = dot(z, w)\np = add(a, b)\nl = squared_error(p, y)\nloss l"
+        ));
+        assert_eq!(found, [("w".to_owned(), vec!["dot".to_owned(); 2], Some(2))]);
+    }
+
+    #[test]
+    fn a_parameter_that_is_read_as_a_whole_has_no_lookups() {
+        let found = run(&format!(
+            "{DATA}a = dot(x, w)\nv = dense(w)\nk = sum(v)\nm = stop_gradient(k)\np = add(a, m)\n\
+             l = squared_error(p, y)\nloss l"
+        ));
+        assert_eq!(found, [("w".to_owned(), vec!["dot".to_owned()], None)]);
+    }
+
+    #[test]
+    fn other_gradients_are_made() {
+        let found =
+            run(&format!("{DATA}k = square(w)\na = dot(x, k)\nl = squared_error(a, y)\nloss l"));
+        assert_eq!(found, []);
+    }
+}

@@ -1,0 +1,137 @@
+//! The step that is not one loop: kernels one after the other, but rows of parameters are read where they are updated, and
+//! their gradients go straight into the update.
+
+use super::Emit;
+use super::kernels::{Calls, attribute, view, written};
+use super::step::{apply, settle, sum_of_losses, take_apart};
+use super::structs::trained;
+use proc_macro2::TokenStream;
+use quote::quote;
+use sparse_core::ir::{Apply, ValueId};
+use sparse_core::passes::{NamedRows, Scatter};
+
+/// For `pred = dot(embedding_bag(x, t), h); loss squared_error(pred, y); output pred`:
+///
+/// ```text
+/// updater.begin_step()?;
+/// gather::bags(__buffer_0, batch.x, gather::Lent { parameter: 0, …, updater }, false, true, __context)?;
+/// <Cpu as Kernels<f32>>::dot_dense_dense(&mut __outputs.pred, __buffer_0.view(), __param_h.view(), …); …
+/// let loss = 0.0 + scalar_of(__buffer_1.view());
+/// scatter::update(0, __param_t.table_mut(), updater, scatter::Bags { bags: batch.x, added: __buffer_2.view(), … })?;
+/// updater.apply_dense(1, __param_h.values_mut(), __gradients.h.values())?;
+/// updater.end_step()?;
+/// ```
+pub(super) fn step(emit: &Emit<'_>, calls: &Calls<'_>, parameters: &[Scatter]) -> TokenStream {
+    let names = calls.names();
+    let graph = emit.graph;
+    let of = |id: ValueId| parameters.iter().find(|scatter| scatter.parameter == id);
+    let settle = trained(emit).into_iter().map(|(id, storage)| match of(id) {
+        Some(Scatter { lookups: Some(_), .. }) => None,
+        _ => settle(emit, id, storage),
+    });
+    let trains = graph.gradients.iter().map(|(_, gradient)| *gradient);
+    let needed = graph.ancestors(graph.losses.iter().copied().chain(trains));
+    let skipped = |id: ValueId| parameters.iter().any(|scatter| scatter.skipped.contains(&id));
+    let calls = emit.compiled.plan.all.iter().filter(|id| !skipped(**id)).map(|id| {
+        let reads = |scatter: &&Scatter| scatter.lookups.iter().flatten().any(|known| known == id);
+        let call = match parameters.iter().find(reads) {
+            Some(scatter) => lookup(emit, *id, scatter.parameter).unwrap_or_default(),
+            None => calls.one(*id).clone(),
+        };
+        match needed[id.0] {
+            true => call,
+            // Of the outputs only.
+            false => quote!(if record { #call }),
+        }
+    });
+    let updates = trained(emit).into_iter().map(|(id, storage)| match of(id) {
+        Some(scatter) => update(emit, scatter),
+        None => apply(emit, id, storage),
+    });
+    let (take_apart, losses) = (take_apart(emit), sum_of_losses(emit));
+    quote! {
+        #names
+        self.__check(batch, true)?;
+        #take_apart
+        updater.begin_step()?;
+        let record = updater.records_outputs();
+        #(#settle)*
+        #(#calls)*
+        let loss = #losses;
+        #(#updates)*
+        updater.end_step()?;
+        Ok(loss)
+    }
+}
+
+/// A value that reads rows of a parameter.
+fn lookup(emit: &Emit<'_>, id: ValueId, parameter: ValueId) -> Option<TokenStream> {
+    let rt = &emit.rt;
+    let apply = emit.graph.apply_of(id)?;
+    let (out, index) = (written(emit, id)?, emit.index_of(parameter)?);
+    let local = emit.parameter_local(parameter);
+    let lent = quote! {
+        #rt::gather::Lent {
+            parameter: #index,
+            shape: *#local.shape(),
+            table: #local.table_mut(),
+            updater: &mut *updater,
+        }
+    };
+    Some(match NamedRows::read(emit.graph, apply, parameter)? {
+        NamedRows::Product { csr } => {
+            let csr = view(emit, csr);
+            quote!(#rt::gather::product(#out, #csr, #lent, __context)?;)
+        }
+        NamedRows::Bags { bags } => {
+            let (bags, [mean, weighted]) = (view(emit, bags), of_bags(emit, apply));
+            quote!(#rt::gather::bags(#out, #bags, #lent, #mean, #weighted, __context)?;)
+        }
+        NamedRows::Ids { ids } => {
+            let ids = view(emit, ids);
+            quote!(#rt::gather::taken(#out, #ids, #lent, __context)?;)
+        }
+    })
+}
+
+/// The update of a parameter by the terms of its gradient.
+fn update(emit: &Emit<'_>, scatter: &Scatter) -> Option<TokenStream> {
+    let rt = &emit.rt;
+    let (index, local) =
+        (emit.index_of(scatter.parameter)?, emit.parameter_local(scatter.parameter));
+    let terms = scatter.terms.iter().filter_map(|id| term(emit, emit.graph.apply_of(*id)?));
+    let terms = terms.reduce(|before, term| quote!(#rt::scatter::Both(#before, #term)))?;
+    Some(match scatter.lookups {
+        Some(_) => quote!(#rt::scatter::update(#index, #local.table_mut(), updater, #terms)?;),
+        None => quote!(#rt::scatter::update_values(#index, #local.values_mut(), updater, #terms)?;),
+    })
+}
+
+/// `scatter::Product { csr: batch.x, added: __buffer_2.view() }`
+fn term(emit: &Emit<'_>, apply: &Apply) -> Option<TokenStream> {
+    let rt = &emit.rt;
+    let (rows, added) = NamedRows::added(emit.graph, apply)?;
+    let added = view(emit, added);
+    Some(match rows {
+        NamedRows::Product { csr } => {
+            let csr = view(emit, csr);
+            quote!(#rt::scatter::Product { csr: #csr, added: #added })
+        }
+        NamedRows::Bags { bags } => {
+            let (bags, [mean, weighted]) = (view(emit, bags), of_bags(emit, apply));
+            quote!(#rt::scatter::Bags { bags: #bags, added: #added, mean: #mean, weighted: #weighted })
+        }
+        NamedRows::Ids { ids } => {
+            let ids = view(emit, ids);
+            quote!(#rt::scatter::Taken { ids: #ids, added: #added })
+        }
+    })
+}
+
+/// The attributes of bags: whether they are means, and whether rows are weighted.
+fn of_bags(emit: &Emit<'_>, apply: &Apply) -> [TokenStream; 2] {
+    ["mean", "weighted"].map(|name| {
+        let known = apply.operator.attributes.iter().find(|attribute| attribute.name == name);
+        known.map_or(TokenStream::new(), |known| attribute(emit, apply, name, known.kind))
+    })
+}
