@@ -27,11 +27,13 @@ pub mod prelude {
 pub mod __private {
     pub use crate::device::Cpu;
     pub use crate::emitted::{
-        check_extent, check_ids, check_rank, debug_model, log_plan, measure_csr, measure_dense,
-        measure_ids, measure_row_sparse, plan, same_parameter, scalar_of, shape_of, typed_ids,
-        warn_of_fallbacks,
+        check_at_zero, check_extent, check_ids, check_rank, check_result, debug_model, log_plan,
+        measure_csr, measure_dense, measure_ids, measure_row_sparse, plan, same_parameter,
+        scalar_of, shape_of, typed_ids, warn_of_fallbacks,
     };
-    pub use crate::formats::{Csr, CsrView, Dense, DenseView, RowSparse, RowSparseView};
+    pub use crate::formats::{
+        Csr, CsrView, Dense, DenseView, IdsView, RowSparse, RowSparseView, Shape,
+    };
     pub use crate::gather;
     pub use crate::initializer::{Initializer, Seed, Stream};
     pub use crate::interaction;

@@ -4,7 +4,7 @@ use sparse_core::diagnostics::Code;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-const FOLDERS: [&str; 9] = [
+const FOLDERS: [&str; 10] = [
     "parse",
     "names",
     "shapes",
@@ -12,6 +12,7 @@ const FOLDERS: [&str; 9] = [
     "gradients",
     "blocks",
     "alternatives",
+    "operators",
     "skeleton",
     "traits",
 ];

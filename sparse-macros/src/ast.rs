@@ -8,14 +8,15 @@ use syn::{Attribute, Ident, Path, Visibility};
 pub(crate) struct Source {
     pub(crate) models: Vec<Model>,
     pub(crate) blocks: Vec<Block>,
-    /// Blocks of elsewhere that were fetched.
+    pub(crate) operators: Vec<Operator>,
+    /// Blocks and operators of elsewhere that were fetched.
     pub(crate) packages: Vec<Package>,
-    /// Blocks of elsewhere that are named.
+    /// Blocks and operators of elsewhere that are named.
     pub(crate) imports: Vec<Import>,
 }
 
 impl Source {
-    /// A block of elsewhere whose tokens are not here yet.
+    /// Something of elsewhere whose tokens are not here yet.
     pub(crate) fn unfetched(&self) -> Option<&Import> {
         let fetched = |key: &str| self.packages.iter().any(|package| package.key == key);
         self.imports.iter().find(|import| !fetched(&import.key))
@@ -33,6 +34,42 @@ pub(crate) struct Block {
     pub(crate) tokens: TokenStream,
     /// True where something did not parse.
     pub(crate) broken: bool,
+}
+
+/// `operator scaled(x, y) { rule dense dense -> dense = crate::scaled; gradient x = grad * y; }`.
+pub(crate) struct Operator {
+    pub(crate) docs: Vec<Attribute>,
+    pub(crate) visibility: Visibility,
+    pub(crate) name: Ident,
+    pub(crate) operands: Vec<Ident>,
+    pub(crate) rules: Vec<OperatorRule>,
+    /// The shape rule, as text, and where it is.
+    pub(crate) shape: Option<(Span, String)>,
+    pub(crate) gradients: Vec<(Ident, Expression)>,
+    /// The function of each element.
+    pub(crate) each: Option<Function>,
+    /// Its derivative.
+    pub(crate) derivative: Option<Function>,
+    pub(crate) at_zero: Option<f64>,
+    pub(crate) slope_at_zero: Option<f64>,
+    /// The definition without documentation and visibility, to be kept for other crates.
+    pub(crate) tokens: TokenStream,
+    /// True where something did not parse.
+    pub(crate) broken: bool,
+}
+
+/// `rule csr dense -> dense = crate::product`.
+pub(crate) struct OperatorRule {
+    pub(crate) span: Span,
+    /// The storage types, as text.
+    pub(crate) signature: String,
+    pub(crate) function: Function,
+}
+
+/// The path of a function in Rust.
+pub(crate) struct Function {
+    pub(crate) span: Span,
+    pub(crate) path: TokenStream,
 }
 
 /// A parameter of a block, with its default.

@@ -23,6 +23,7 @@ pub(crate) fn front(input: TokenStream) -> (TokenStream, Report) {
     let mut library = resolve::Library::new(&source, &mut report);
     resolve::check_blocks(&mut library, &mut report);
     let mut tokens: TokenStream = emit::blocks(&source);
+    let operators = library.operators();
     for model in &source.models {
         let before = report.n_errors();
         let graph = resolve::resolve(model, &library, &mut report);
@@ -33,7 +34,7 @@ pub(crate) fn front(input: TokenStream) -> (TokenStream, Report) {
         };
         report.extend(compiled.diagnostics.iter().cloned());
         let broken = !resolved || report.n_errors() > before;
-        tokens.extend(emit::model(model, &compiled, broken, &report));
+        tokens.extend(emit::model(model, &compiled, &operators, broken, &report));
     }
     (tokens, report)
 }

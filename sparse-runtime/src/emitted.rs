@@ -101,6 +101,44 @@ where
     }
 }
 
+/// Compares the result of a declared operator's function with its shape rule: later kernels rely on it.
+///
+/// # Errors
+///
+/// [`ModelError::ResultShape`].
+#[inline]
+pub fn check_result(
+    model: &'static str,
+    operator: &'static str,
+    result: &impl Extents,
+    expected: &[usize],
+) -> Result<()> {
+    let found = result.extents();
+    if *found == *expected {
+        return Ok(());
+    }
+    let expected = Shape::try_new(expected)?;
+    Err(ModelError::ResultShape { model, operator, found, expected }.into())
+}
+
+/// Compares what a declared operator says of its function at 0 with what the function gives there: sparse results rely on it.
+///
+/// # Errors
+///
+/// [`ModelError::NotZero`].
+pub fn check_at_zero<T: Float>(
+    model: &'static str,
+    operator: &'static str,
+    what: &'static str,
+    found: T,
+) -> Result<()> {
+    let found = found.as_f64();
+    if found == 0.0 {
+        return Ok(());
+    }
+    Err(ModelError::NotZero { model, operator, what, found }.into())
+}
+
 /// The extents of a view, whatever its storage.
 #[inline]
 pub fn shape_of(view: &impl Extents) -> Shape {

@@ -12,7 +12,7 @@ pub use nearest::nearest;
 macro_rules! catalogue {
     ($($variant:ident = $code:literal, $severity:ident, $title:literal;)*) => {
         /// What is wrong, by kind. The number's hundreds name the pass: 0 parse, 1 names, 2 shapes, 3
-        /// storage, 4 gradients, 5 blocks.
+        /// storage, 4 gradients, 5 blocks, 6 declared operators.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub enum Code {
             $(#[doc = include_str!(concat!("pages/", $code, ".md"))] $variant,)*
@@ -152,6 +152,11 @@ catalogue! {
     BlockRecursion = "NNZ0501", Error, "a block that calls itself";
     BlockArguments = "NNZ0502", Error, "wrong arguments of a block";
     BlockBody = "NNZ0503", Error, "a block without one value";
+    OperatorBody = "NNZ0601", Error, "an operator that is not whole";
+    OperatorRule = "NNZ0602", Error, "a storage rule that is none";
+    OperatorShape = "NNZ0603", Error, "a shape rule that is none";
+    OperatorGradient = "NNZ0604", Error, "a gradient that cannot be computed";
+    OperatorPath = "NNZ0605", Error, "a path that others cannot use";
     Internal = "NNZ0900", Error, "compiler bug";
 }
 

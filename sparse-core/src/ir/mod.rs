@@ -11,7 +11,7 @@ mod text;
 pub use attributes::{AttributeValue, Attributes, Axes, List, Number};
 pub use text::{parse, print};
 
-use crate::operators::Operator;
+use crate::operators::{self, Operator};
 use crate::shapes::{Dim, Dims, Substitution, place_of};
 use crate::storage::{ElementType, Storage};
 
@@ -51,6 +51,8 @@ pub struct Graph {
     /// Inputs and labels that may have one of several storage types; until a
     /// [variant](crate::alternatives) is chosen they have the first.
     pub alternatives: Vec<Alternatives>,
+    /// The operators that the user declares, which gradient formulas may call.
+    pub operators: Vec<&'static Operator>,
     /// The losses, added up.
     pub losses: Vec<ValueId>,
     /// The outputs.
@@ -216,6 +218,12 @@ impl Graph {
             Kind::Apply(apply) => Some(apply),
             _ => None,
         }
+    }
+
+    /// The operator of a name: of the table, or declared by the user.
+    pub fn operator(&self, name: &str) -> Option<&'static Operator> {
+        let declared = self.operators.iter().copied().find(|operator| operator.name == name);
+        declared.or_else(|| operators::find(name))
     }
 
     /// The number that a value is.

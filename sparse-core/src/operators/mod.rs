@@ -3,6 +3,7 @@
 //! From a row follow inference, the gradient's storage, the kernel's name, the traits of the macro-free API,
 //! the documentation and the tests. Nothing about an operator is written anywhere else but its kernel.
 
+pub mod declared;
 mod dot;
 mod elementwise;
 mod layers;
@@ -146,6 +147,8 @@ pub enum Kind {
     },
     /// The gradient of a loss: the kernels of the loss of this name.
     LossGradient(&'static str),
+    /// Functions of the user's: which declaration, and what of it.
+    Declared(usize, declared::DeclaredKernel),
 }
 
 /// What a reduction does: `map` of every element `x`, combined, and `finish` of the result `s` over `n` elements. The formulas

@@ -18,9 +18,9 @@ use super::{
     rule, surrogate,
 };
 
-const ZERO_PRESERVING: &[Rule] =
+pub(super) const ZERO_PRESERVING: &[Rule] =
     &[rule("dense -> dense"), rule("csr -> csr"), rule("row_sparse -> row_sparse")];
-const DENSE_ONLY: &[Rule] = &[rule("dense -> dense")];
+pub(super) const DENSE_ONLY: &[Rule] = &[rule("dense -> dense")];
 const WHERE_ZERO_STAYS: &[Rule] = &[
     rule("dense -> dense"),
     rule("csr -> csr").only(&Condition::ZERO_STAYS),
@@ -45,7 +45,7 @@ const SLOPED_GRADIENT: &[Rule] = &[
 const GRADIENT_DENSE_ONLY: &[Rule] = &[rule("dense dense -> dense"), rule("scalar dense -> dense")];
 
 /// The storage rules of a gradient, by the function's value and slope at 0.
-const fn gradient_rules(at_zero: f64, slope: f64) -> &'static [Rule] {
+pub(super) const fn gradient_rules(at_zero: f64, slope: f64) -> &'static [Rule] {
     if at_zero != 0.0 {
         GRADIENT_DENSE_ONLY
     } else if slope != 0.0 {
@@ -55,7 +55,7 @@ const fn gradient_rules(at_zero: f64, slope: f64) -> &'static [Rule] {
     }
 }
 
-const fn gradient_family(slope: f64) -> BinaryFamily {
+pub(super) const fn gradient_family(slope: f64) -> BinaryFamily {
     if slope != 0.0 { BinaryFamily::SlopedGradient } else { BinaryFamily::Gradient }
 }
 

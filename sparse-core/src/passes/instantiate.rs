@@ -4,7 +4,7 @@ use super::{infer_shapes, infer_storage, masked};
 use crate::diagnostics::{Code, Diagnostic};
 use crate::formula::{AttributeFormula, Formula};
 use crate::ir::{Apply, AttributeValue, Attributes, Graph, Number, Place, ValueId};
-use crate::operators::{self, AttributeKind};
+use crate::operators::AttributeKind;
 
 /// What the names of a gradient formula stand for.
 pub(super) struct Scope<'a> {
@@ -46,7 +46,8 @@ pub(super) fn instantiate(
                 (name.as_str(), operands.iter().collect(), attributes.as_slice())
             }
         };
-    let operator = operators::find(name)
+    let operator = graph
+        .operator(name)
         .ok_or_else(|| format!("gradient of `{}` calls `{name}`", scope.apply.operator.name))?;
     // An optional operand that the operator was not given is left out of a call.
     let given_operand = |operand: &&Formula| match operand {
@@ -120,7 +121,7 @@ pub(super) fn derived(
         let sampled = derived(graph, "sampled_dot", product.to_vec(), flags, place, diagnostics);
         return derived(graph, name, vec![sampled, like], attributes, place, diagnostics);
     }
-    let Some(operator) = operators::find(name) else {
+    let Some(operator) = graph.operator(name) else {
         diagnostics.push(Diagnostic::new(Code::Internal, place, format!("no operator `{name}`")));
         return operands[0];
     };

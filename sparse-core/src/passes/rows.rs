@@ -198,7 +198,9 @@ pub(super) fn ids_of_rows(graph: &Graph, apply: &Apply) -> Option<ValueId> {
 
 /// Whether a row_sparse result has the rows of a row_sparse operand: functions of elements and of rows.
 fn keeps_rows(operator: &Operator) -> bool {
+    let own = operators::declared::DeclaredKernel::OfRule;
     !matches!(operator.kind, operators::Kind::Kernel)
+        && !matches!(operator.kind, operators::Kind::Declared(_, kernel) if kernel == own)
         || ["row_sparse", "reduce_to", "broadcast_like"].contains(&operator.name)
 }
 

@@ -131,7 +131,7 @@ fn equal(
 }
 
 /// `[m, k] same` → `["[m, k]", "same"]`.
-fn terms(text: &str) -> Vec<&str> {
+pub(crate) fn terms(text: &str) -> Vec<&str> {
     let mut terms = Vec::new();
     let mut rest = text.trim();
     while !rest.is_empty() {
@@ -146,7 +146,7 @@ fn terms(text: &str) -> Vec<&str> {
 }
 
 /// `[m, k]` → `["m", "k"]`.
-pub(super) fn names_of(pattern: &str) -> Vec<&str> {
+pub(crate) fn names_of(pattern: &str) -> Vec<&str> {
     pattern
         .trim_matches(['[', ']'])
         .split(',')

@@ -26,6 +26,7 @@ mod span;
 pub(crate) mod structural;
 
 pub use error::{Fault, ShapeError};
+pub(crate) use letters::{names_of, terms};
 pub use span::Span;
 
 /// One extent.

@@ -1,14 +1,14 @@
-//! Blocks: their tokens are kept in a macro, which hands them to the `graph!` that names them.
+//! Blocks and operators: their tokens are kept in a macro, which hands them to the `graph!` that names them.
 
-use crate::ast::{Block, Import, Source};
+use crate::ast::{Block, Callee, Import, Operator, Source};
 use crate::paths;
-use crate::resolve::callees;
+use crate::resolve::{callees, callees_of_operator};
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 use std::collections::BTreeSet;
-use syn::Visibility;
+use syn::{Ident, Visibility};
 
-/// Has a block put in front of the `graph!` that names it:
+/// Has a block or an operator put in front of the `graph!` that names it:
 ///
 /// ```text
 /// nnz::blocks::linear! { "linear" use nnz::blocks::linear; pub model … }
@@ -32,19 +32,51 @@ pub(crate) fn fetch(import: &Import, input: TokenStream) -> TokenStream {
 /// never written by anyone; a macro that other crates may use is at the root of its crate, where one name is one macro.
 pub(crate) fn blocks(source: &Source) -> TokenStream {
     let mut names = BTreeSet::new();
+    let blocks = source.blocks.iter().map(Kept::Block);
+    let all = blocks.chain(source.operators.iter().map(Kept::Operator));
     // A second one of a name was reported.
-    let blocks = source.blocks.iter().filter(|block| names.insert(block.name.to_string()));
-    blocks.map(|block| self::block(source, block)).collect()
+    let all = all.filter(|kept| names.insert(kept.name().to_string()));
+    all.map(|item| kept(source, item)).collect()
 }
 
-fn block(source: &Source, block: &Block) -> TokenStream {
-    let Block { docs, visibility, name, .. } = block;
+/// What is kept in a macro.
+#[derive(Clone, Copy)]
+enum Kept<'a> {
+    Block(&'a Block),
+    Operator(&'a Operator),
+}
+
+impl<'a> Kept<'a> {
+    fn name(self) -> &'a Ident {
+        match self {
+            Kept::Block(block) => &block.name,
+            Kept::Operator(operator) => &operator.name,
+        }
+    }
+
+    /// What it calls, by the names that it uses.
+    fn callees(self) -> Vec<String> {
+        let callees = match self {
+            Kept::Block(block) => callees(block),
+            Kept::Operator(operator) => callees_of_operator(operator),
+        };
+        callees.into_iter().map(Callee::key).collect()
+    }
+}
+
+fn kept(source: &Source, item: Kept<'_>) -> TokenStream {
+    let (word, docs, visibility, name) = match item {
+        Kept::Block(Block { docs, visibility, name, .. }) => ("block", docs, visibility, name),
+        Kept::Operator(Operator { docs, visibility, name, .. }) => {
+            ("operator", docs, visibility, name)
+        }
+    };
     let graph = paths::graph();
-    let content = content(source, block);
+    let content = content(source, item);
     let hash = content.to_string().bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     });
-    let kept = format_ident!("__nnz_block_{name}_{hash:016x}");
+    let kept = format_ident!("__nnz_{word}_{name}_{hash:016x}");
     let export = match visibility {
         Visibility::Public(_) => quote!(#[doc(hidden)] #[macro_export]),
         _ => quote!(#[allow(unused_macros)]),
@@ -63,14 +95,16 @@ fn block(source: &Source, block: &Block) -> TokenStream {
     }
 }
 
-/// A block and what it calls, in the order of declaration.
-fn content(source: &Source, block: &Block) -> TokenStream {
+/// A block or an operator and what it calls, in the order of declaration.
+fn content(source: &Source, item: Kept<'_>) -> TokenStream {
     let mut wanted: BTreeSet<String> = BTreeSet::new();
-    let mut open = vec![block];
+    let mut open = vec![item];
     while let Some(next) = open.pop() {
-        if wanted.insert(next.name.to_string()) {
-            for key in callees(next).into_iter().map(|callee| callee.key()) {
-                match source.blocks.iter().find(|known| known.name == key) {
+        if wanted.insert(next.name().to_string()) {
+            for key in next.callees() {
+                let block = source.blocks.iter().find(|known| known.name == key);
+                let operator = source.operators.iter().find(|known| known.name == key);
+                match block.map(Kept::Block).or(operator.map(Kept::Operator)) {
                     Some(called) => open.push(called),
                     None => {
                         wanted.insert(key);
@@ -85,7 +119,10 @@ fn content(source: &Source, block: &Block) -> TokenStream {
             (&package.key, format_ident!("{}", package.name), &package.tokens);
         quote!(@block #key #name #tokens)
     });
-    let blocks = source.blocks.iter().filter(|known| wanted.contains(&known.name.to_string()));
+    let is_wanted = |name: &Ident| wanted.contains(&name.to_string());
+    let operators = source.operators.iter().filter(|known| is_wanted(&known.name));
+    let operators = operators.filter(|known| !known.broken).map(|known| &known.tokens);
+    let blocks = source.blocks.iter().filter(|known| is_wanted(&known.name));
     let blocks = blocks.filter(|block| !block.broken).map(|block| &block.tokens);
-    quote!(#(#packages)* #(#blocks)*)
+    quote!(#(#packages)* #(#operators)* #(#blocks)*)
 }

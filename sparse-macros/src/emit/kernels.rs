@@ -1,6 +1,6 @@
 //! Calls of kernels, one a value: what runs where nothing is fused.
 
-use super::Emit;
+use super::{Emit, declared};
 use crate::table;
 use proc_macro2::{Ident, Literal, Span, TokenStream};
 use quote::{format_ident, quote};
@@ -57,6 +57,9 @@ fn call(emit: &Emit<'_>, id: ValueId) -> Option<TokenStream> {
     let kernel = Ident::new(&kernel_name(emit.graph, id)?, Span::call_site());
     let out = written(emit, id)?;
     let signature = apply.operator.storage.get(apply.rule?)?.signature();
+    if let Some(call) = declared::call(emit, id, apply, &signature, &out) {
+        return Some(call);
+    }
     let operands = apply.operands.iter().zip(&signature.operands);
     let operands = operands.map(|(operand, pattern)| match pattern {
         Pattern::Like => {

@@ -3,6 +3,7 @@
 mod assumptions;
 mod batch;
 mod blocks;
+mod declared;
 mod docs;
 mod editor;
 mod fused;
@@ -16,7 +17,7 @@ mod variants;
 
 pub(crate) use blocks::{blocks, fetch};
 
-use crate::ast::{Declaration, Model};
+use crate::ast::{Declaration, Model, Operator};
 use crate::paths;
 use crate::report::Report;
 use proc_macro2::{Span, TokenStream};
@@ -52,6 +53,7 @@ pub(crate) fn uncompiled(graph: &Graph) -> Variants {
 pub(crate) fn model(
     model: &Model,
     compiled: &Variants,
+    operators: &[&Operator],
     broken: bool,
     report: &Report,
 ) -> TokenStream {
@@ -61,7 +63,7 @@ pub(crate) fn model(
     for variant in &compiled.variants {
         let assumptions = variant.model.graph.assumptions.iter();
         let new: Vec<_> = assumptions.filter(|assumption| !assumed.contains(assumption)).collect();
-        tokens.extend(items(model, variant, &new, fingerprint, broken, report));
+        tokens.extend(items(model, variant, &new, operators, fingerprint, broken, report));
         assumed.extend(new);
     }
     tokens.extend(variants::variants(model, compiled, broken));
@@ -73,13 +75,14 @@ fn items(
     model: &Model,
     variant: &Variant<Compiled>,
     assumptions: &[&Assumption],
+    operators: &[&Operator],
     fingerprint: u64,
     broken: bool,
     report: &Report,
 ) -> TokenStream {
     let compiled = &variant.model;
     let items = |plan: &PlanTable<'_>| {
-        let emit = Emit::new(model, variant, plan, fingerprint, broken);
+        let emit = Emit::new(model, variant, plan, operators, fingerprint, broken);
         let structs = structs::structs(&emit);
         let inherent = structs::inherent(&emit);
         let implementation = step::implementation(&emit);
@@ -100,6 +103,8 @@ struct Emit<'a> {
     compiled: &'a Compiled,
     /// Which variant of the model it is, in words.
     variant: Option<String>,
+    /// The operators that are declared, by the position that their rows have.
+    operators: &'a [&'a Operator],
     /// What checkpoints of the model have.
     fingerprint: u64,
     graph: &'a Graph,
@@ -126,6 +131,7 @@ impl<'a> Emit<'a> {
         model: &'a Model,
         variant: &'a Variant<Compiled>,
         plan: &'a PlanTable<'a>,
+        operators: &'a [&'a Operator],
         fingerprint: u64,
         broken: bool,
     ) -> Self {
@@ -156,6 +162,7 @@ impl<'a> Emit<'a> {
             model,
             compiled,
             variant: is_variant.then(|| in_words(graph, &variant.storages)),
+            operators,
             fingerprint,
             graph,
             plan,

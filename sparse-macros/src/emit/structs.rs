@@ -130,12 +130,14 @@ pub(super) fn inherent(emit: &Emit<'_>) -> TokenStream {
         ),
     };
     let log = super::plan::log(emit);
+    let at_zero = super::declared::checks(emit);
     let workspace = workspace_value(emit);
     let body = if emit.broken {
         quote!(::core::unreachable!("the model has compile errors"))
     } else {
         quote! {
             dims.check(#text, &[#(#fixed),*])?;
+            #at_zero
             #[allow(unused_variables)]
             let __extents = [#(#extents),*];
             let __model = #name {

@@ -1,6 +1,6 @@
-//! What stands side by side in a `graph!`: models, blocks, imports.
+//! What stands side by side in a `graph!`: models, blocks, operators, imports.
 
-use super::blocks;
+use super::{blocks, operators};
 use crate::ast::{Import, Model, Package, Source};
 use crate::report::Report;
 use proc_macro2::{Group, TokenStream, TokenTree};
@@ -11,7 +11,7 @@ use syn::parse::ParseStream;
 use syn::{Attribute, Ident, ItemUse, LitStr, Path, Token, UseTree, Visibility};
 
 /// The words that begin an item, for suggestions.
-const ITEMS: [&str; 3] = ["model", "block", "use"];
+const ITEMS: [&str; 4] = ["model", "block", "operator", "use"];
 
 /// Parses one item into `source`.
 pub(super) fn item(
@@ -43,6 +43,11 @@ pub(super) fn item(
         "block" => {
             let block = blocks::block(stream, docs, visibility, &mut source.imports, report)?;
             source.blocks.push(block);
+        }
+        "operator" => {
+            let imports = &mut source.imports;
+            let operator = operators::operator(stream, docs, visibility, imports, report)?;
+            source.operators.push(operator);
         }
         other => {
             let message = match nearest(other, ITEMS) {
@@ -105,7 +110,8 @@ fn flatten(tree: &UseTree, before: &Path, imports: &mut Vec<Import>) -> syn::Res
             }
         }
         UseTree::Glob(tree) => {
-            let message = "blocks are imported by name: write `use path::{block, block};`";
+            let message =
+                "blocks and operators are imported by name: write `use path::{block, block};`";
             return Err(syn::Error::new_spanned(tree, message));
         }
     }

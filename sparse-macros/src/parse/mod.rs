@@ -5,6 +5,7 @@ mod declarations;
 mod expressions;
 mod initializers;
 mod items;
+mod operators;
 mod run_on;
 mod types;
 

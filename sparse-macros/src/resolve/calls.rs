@@ -1,6 +1,7 @@
 //! Calls: of blocks by their names, of operators with their operands and attributes.
 
 use super::Resolver;
+use super::library::Meaning;
 use crate::ast::{AttributeText, Callee};
 use sparse_core::diagnostics::{Code, nearest};
 use sparse_core::ir::{AttributeValue, Attributes, List, Number, ValueId};
@@ -15,10 +16,20 @@ impl Resolver<'_> {
         given: &[(Ident, AttributeText)],
     ) -> ValueId {
         let (name, word) = (&callee.name, callee.key());
-        if let Some(found) = self.library.find(self.frame.room, &word) {
-            return self.block(callee, found, operands, given);
+        let declared = match self.library.find(self.frame.room, &word) {
+            Some(Some(Meaning::Block(block))) => {
+                return self.block(callee, Some(block), operands, given);
+            }
+            Some(Some(Meaning::Operator(index))) => Some(self.library.row(index)),
+            // What came broken was reported where it is.
+            Some(None) => Some(None),
+            None => None,
+        };
+        if let Some(None) = declared {
+            return self.poison(name.span());
         }
-        let Some(operator) = operators::find(&word).filter(|operator| !operator.internal) else {
+        let known = || operators::find(&word).filter(|operator| !operator.internal);
+        let Some(operator) = declared.flatten().or_else(known) else {
             let known = operators::all()
                 .filter(|operator| !operator.internal)
                 .map(|operator| operator.name)

@@ -1,16 +1,25 @@
-//! Which blocks there are, and which names they have where.
+//! Which blocks and declared operators there are, and which names they have where.
 
-use crate::ast::{AttributeText, Block, Callee, Expression, ExpressionKind, Source};
+use super::operators::{Declared, declare};
+use crate::ast::{AttributeText, Block, Callee, Expression, ExpressionKind, Operator, Source};
 use crate::report::Report;
 use sparse_core::diagnostics::Code;
 use sparse_core::operators;
 use std::collections::BTreeMap;
 
-/// The blocks of a `graph!` and of everything it imports.
+/// The blocks and operators of a `graph!` and of everything it imports.
 pub(crate) struct Library<'a> {
     entries: Vec<Entry<'a>>,
-    /// For each source, its own first: names to entries. `None` for a block that came broken.
-    rooms: Vec<BTreeMap<String, Option<usize>>>,
+    pub(super) declared: Vec<Declared<'a>>,
+    /// For each source, its own first: what names mean. `None` for what came broken.
+    rooms: Vec<BTreeMap<String, Option<Meaning>>>,
+}
+
+/// What a name stands for, by position.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Meaning {
+    Block(usize),
+    Operator(usize),
 }
 
 /// A block, and where the names in it are looked up.
@@ -27,28 +36,43 @@ const OWN: usize = 0;
 impl<'a> Library<'a> {
     /// Everything that can be called in a source. Reports blocks whose names are taken and blocks that call themselves.
     pub(crate) fn new(source: &'a Source, report: &mut Report) -> Self {
-        let mut library = Library { entries: Vec::new(), rooms: Vec::new() };
+        let mut library = Library { entries: Vec::new(), declared: Vec::new(), rooms: Vec::new() };
         library.add(source);
-        for block in &source.blocks {
-            let word = block.name.to_string();
-            let first = library.rooms[OWN].get(&word).copied().flatten();
+        let blocks = source.blocks.iter().map(|block| ("block", &block.name));
+        let operators = source.operators.iter().map(|operator| ("operator", &operator.name));
+        for (kind, name) in blocks.chain(operators) {
+            let word = name.to_string();
+            let first = match library.rooms[OWN].get(&word).copied().flatten() {
+                Some(Meaning::Block(at)) => Some(&library.entries[at].block.name),
+                Some(Meaning::Operator(at)) => Some(&library.declared[at].operator.name),
+                None => None,
+            };
             if operators::find(&word).is_some() {
-                let message = format!("`{word}` is an operator, and cannot be a block");
-                let help = format!("call the block `{word}_block`");
-                report.error(Code::DuplicateName, block.name.span(), message, Some(help));
-            } else if first.is_none_or(|first| !std::ptr::eq(library.entries[first].block, block)) {
-                let message = format!("the block `{word}` is declared twice");
+                let message = match kind {
+                    "block" => format!("`{word}` is an operator, and cannot be a block"),
+                    _ => format!("`{word}` is an operator already"),
+                };
+                let help = format!("call the {kind} `{word}_{kind}`");
+                report.error(Code::DuplicateName, name.span(), message, Some(help));
+            } else if first.is_none_or(|first| !std::ptr::eq(first, name)) {
+                let message = format!("the {kind} `{word}` is declared twice");
                 let help = format!("call the second one `{word}_2`");
-                report.error(Code::DuplicateName, block.name.span(), message, Some(help));
+                report.error(Code::DuplicateName, name.span(), message, Some(help));
             }
         }
         library.find_recursion(report);
+        declare(&mut library, report);
         library
     }
 
-    /// The block of a name: its position, or `None` if it came broken.
-    pub(super) fn find(&self, room: usize, key: &str) -> Option<Option<usize>> {
+    /// What a name means, or `None` if it came broken.
+    pub(super) fn find(&self, room: usize, key: &str) -> Option<Option<Meaning>> {
         self.rooms[room].get(key).copied()
+    }
+
+    /// The operators that are declared, by the position that their rows have.
+    pub(crate) fn operators(&self) -> Vec<&'a Operator> {
+        self.declared.iter().map(|declared| declared.operator).collect()
     }
 
     /// What can be called in a room.
@@ -78,13 +102,19 @@ impl<'a> Library<'a> {
         self.rooms.push(BTreeMap::new());
         for package in &source.packages {
             let inner = self.add(&package.source);
-            let block = self.rooms[inner].get(&package.name).copied().flatten();
-            self.rooms[room].insert(package.key.clone(), block);
+            let meaning = self.rooms[inner].get(&package.name).copied().flatten();
+            self.rooms[room].insert(package.key.clone(), meaning);
+        }
+        for operator in &source.operators {
+            let index = self.declared.len();
+            self.declared.push(Declared { operator, room, rows: Vec::new() });
+            let meaning = Some(Meaning::Operator(index));
+            self.rooms[room].entry(operator.name.to_string()).or_insert(meaning);
         }
         for block in &source.blocks {
             let index = self.entries.len();
             self.entries.push(Entry { block, room, broken: block.broken });
-            self.rooms[room].entry(block.name.to_string()).or_insert(Some(index));
+            self.rooms[room].entry(block.name.to_string()).or_insert(Some(Meaning::Block(index)));
         }
         room
     }
@@ -110,7 +140,7 @@ impl<'a> Library<'a> {
         path.push(index);
         let (block, room) = (self.entries[index].block, self.entries[index].room);
         for callee in callees(block) {
-            let Some(Some(next)) = self.find(room, &callee.key()) else { continue };
+            let Some(Some(Meaning::Block(next))) = self.find(room, &callee.key()) else { continue };
             match path.iter().position(|known| *known == next) {
                 None => self.follow(next, path, done, report),
                 Some(first) => {
@@ -132,6 +162,15 @@ impl<'a> Library<'a> {
         path.pop();
         done[index] = true;
     }
+}
+
+/// What the gradients of an operator call, in order.
+pub(crate) fn callees_of_operator(operator: &Operator) -> Vec<&Callee> {
+    let mut found = Vec::new();
+    for (_, formula) in &operator.gradients {
+        visit(formula, &mut found);
+    }
+    found
 }
 
 /// What the lines of a block call, in order.

@@ -5,10 +5,11 @@ mod calls;
 mod declarations;
 mod library;
 mod names;
+mod operators;
 mod types;
 
 pub(crate) use blocks::check as check_blocks;
-pub(crate) use library::{Library, callees};
+pub(crate) use library::{Library, callees, callees_of_operator};
 
 use crate::ast::{Declaration, Expression, ExpressionKind, Model};
 use crate::report::Report;
@@ -65,7 +66,8 @@ struct Resolver<'a> {
 
 impl<'a> Resolver<'a> {
     fn new(name: &str, library: &'a Library<'a>, report: &'a mut Report) -> Self {
-        let graph = Graph::new(name, ElementType::F32);
+        let mut graph = Graph::new(name, ElementType::F32);
+        graph.operators = library.rows().collect();
         let (below, read) = (BTreeSet::new(), BTreeSet::new());
         Resolver { graph, library, frame: Frame::default(), below, read, report }
     }

@@ -140,6 +140,7 @@ fn body(kernel: &Kernel) -> TokenStream {
             let (module, rule) = (ident(loss), ident(&format!("gradient_{}", kernel.rule_name())));
             quote!(crate::kernels::#module::cpu::#rule(out, #(#operands,)* #(#attributes,)* context))
         }
+        Kind::Declared(..) => panic!("`{}` is declared, and has no kernel here", operator.name),
         Kind::Unary(formula) => {
             let formula = scalar::rust(formula, &variable(operator, &[("x", quote!(x))]));
             let operand = &operands[0];

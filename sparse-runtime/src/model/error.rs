@@ -76,6 +76,34 @@ pub enum ModelError {
         /// How many there are.
         known: usize,
     },
+    /// The function of a declared operator gave an array of another shape than the operator's shape rule says.
+    #[error(
+        "model `{model}`: the function of the operator `{operator}` gave an array of shape {found}, but its shape rule says {expected}"
+    )]
+    ResultShape {
+        /// The model.
+        model: &'static str,
+        /// The operator.
+        operator: &'static str,
+        /// The shape that the function gave.
+        found: Shape,
+        /// The shape that the rule says.
+        expected: Shape,
+    },
+    /// A declared function is not 0 at 0, though its operator says so.
+    #[error(
+        "model `{model}`: the operator `{operator}` says `{what} = 0`, but its function gives {found} at 0: leave the line out"
+    )]
+    NotZero {
+        /// The model.
+        model: &'static str,
+        /// The operator.
+        operator: &'static str,
+        /// The line that says so: `at_zero` or `slope_at_zero`.
+        what: &'static str,
+        /// What the function gives.
+        found: f64,
+    },
     /// The model declares no loss.
     #[error(
         "model `{model}` has no loss: add `loss squared_error(prediction, label);` to train it"

@@ -1,0 +1,245 @@
+//! Operators that users declare: what a row of the table says, line by line.
+
+use super::expressions::expression;
+use super::items::group;
+use super::{Notes, parse_piece};
+use crate::ast::{Expression, Function, Import, Operator, OperatorRule};
+use crate::report::Report;
+use proc_macro2::{Delimiter, Group, Ident, Punct, Spacing, TokenStream, TokenTree};
+use quote::quote;
+use sparse_core::diagnostics::{Code, nearest};
+use syn::parse::ParseStream;
+use syn::punctuated::Punctuated;
+use syn::{Attribute, Expr, Token, Visibility};
+
+/// The words that begin a line, for suggestions.
+const LINES: [&str; 7] =
+    ["rule", "shape", "gradient", "each", "derivative", "at_zero", "slope_at_zero"];
+
+/// An operator behind its keyword.
+pub(super) fn operator(
+    stream: ParseStream<'_>,
+    docs: Vec<Attribute>,
+    visibility: Visibility,
+    imports: &mut Vec<Import>,
+    report: &mut Report,
+) -> syn::Result<Operator> {
+    let before = report.n_errors();
+    let name: Ident = stream.parse()?;
+    let list = group(stream, "`(` and the operator's operands")?;
+    if list.delimiter() != Delimiter::Parenthesis {
+        return Err(syn::Error::new(list.span(), "expected `(` and the operator's operands"));
+    }
+    let content = group(stream, "`{` and what computes the operator")?;
+    let tokens = elsewhere(quote!(operator #name #list #content));
+    let operands = parse_piece(list.stream(), imports, report, |stream, _| {
+        let parse = |stream: ParseStream<'_>| stream.parse::<Ident>();
+        Punctuated::<_, Token![,]>::parse_terminated_with(stream, parse)
+    });
+    let mut operator = Operator {
+        docs,
+        visibility,
+        name,
+        operands: operands.into_iter().flatten().collect(),
+        rules: Vec::new(),
+        shape: None,
+        gradients: Vec::new(),
+        each: None,
+        derivative: None,
+        at_zero: None,
+        slope_at_zero: None,
+        tokens,
+        broken: false,
+    };
+    let (mut pieces, rest) = super::pieces(content.stream());
+    pieces.extend((!rest.is_empty()).then_some(rest));
+    for piece in pieces {
+        parse_piece(piece, imports, report, |stream, notes| line(stream, &mut operator, notes));
+    }
+    if report.n_errors() == before {
+        check_whole(&operator, report);
+    }
+    operator.broken = report.n_errors() > before;
+    Ok(operator)
+}
+
+/// One line of the body.
+fn line(stream: ParseStream<'_>, operator: &mut Operator, notes: &mut Notes) -> syn::Result<()> {
+    let word: Ident = stream.parse()?;
+    let mut twice = false;
+    match word.to_string().as_str() {
+        "rule" => {
+            let signature = until_equals(stream)?;
+            let function = function(stream, operator, notes)?;
+            operator.rules.push(OperatorRule { span: word.span(), signature, function });
+        }
+        "shape" => {
+            let text = text_of(stream.parse()?);
+            twice = operator.shape.replace((word.span(), text)).is_some();
+        }
+        "gradient" => {
+            let operand: Ident = stream.parse()?;
+            stream.parse::<Token![=]>()?;
+            let formula: Expression = expression(&stream.parse::<Expr>()?, notes);
+            if !operator.operands.contains(&operand) {
+                let message = format!("`{}` has no operand `{operand}`", operator.name);
+                let operands: Vec<String> =
+                    operator.operands.iter().map(Ident::to_string).collect();
+                let help = format!("its operands are `{}`", operands.join("`, `"));
+                notes.error(Code::OperatorGradient, operand.span(), message, &help);
+            }
+            twice = operator.gradients.iter().any(|(known, _)| *known == operand);
+            operator.gradients.push((operand, formula));
+        }
+        "each" | "derivative" => {
+            stream.parse::<Token![=]>()?;
+            let function = function(stream, operator, notes)?;
+            let place = match word == "each" {
+                true => &mut operator.each,
+                false => &mut operator.derivative,
+            };
+            twice = place.replace(function).is_some();
+        }
+        "at_zero" | "slope_at_zero" => {
+            stream.parse::<Token![=]>()?;
+            let minus = stream.parse::<Option<Token![-]>>()?.map_or(1.0, |_| -1.0);
+            let number: syn::Lit = stream.parse()?;
+            let number: f64 = match &number {
+                syn::Lit::Int(number) => number.base10_parse()?,
+                syn::Lit::Float(number) => number.base10_parse()?,
+                other => return Err(syn::Error::new(other.span(), "expected a number")),
+            };
+            let place = match word == "at_zero" {
+                true => &mut operator.at_zero,
+                false => &mut operator.slope_at_zero,
+            };
+            twice = place.replace(minus * number).is_some();
+        }
+        other => {
+            let message = format!("`{other}` does not begin a line of an operator");
+            let help = match nearest(other, LINES) {
+                Some(known) => format!("write `{known}`"),
+                None => format!("lines begin with `{}`", LINES.join("`, `")),
+            };
+            notes.error(Code::OperatorBody, word.span(), message, &help);
+            stream.parse::<TokenStream>()?;
+        }
+    }
+    if twice {
+        let message = format!("`{word}` of `{}` is given twice", operator.name);
+        notes.error(Code::OperatorBody, word.span(), message, "leave one of them out");
+    }
+    match stream.is_empty() {
+        true => Ok(()),
+        false => Err(stream.error("expected `;`")),
+    }
+}
+
+/// What an operator must have, and what does not go together.
+fn check_whole(operator: &Operator, report: &mut Report) {
+    let Operator { name, each, derivative, .. } = operator;
+    let (message, help) = match () {
+        () if operator.operands.is_empty() => (
+            format!("the operator `{name}` has no operand"),
+            format!("write `operator {name}(x) {{ … }}`"),
+        ),
+        () if operator.rules.is_empty() && each.is_none() => (
+            format!("nothing computes the operator `{name}`"),
+            "write `each = crate::function;` for a function of each element, or a line such as \
+             `rule dense -> dense = crate::function;` for each combination of storage types"
+                .to_owned(),
+        ),
+        () if each.is_some() && (!operator.rules.is_empty() || operator.shape.is_some()) => (
+            format!("`{name}` is a function of each element, and has rules or a shape too"),
+            "leave out `each`, or `rule` and `shape`: those of a function of each element are known".to_owned(),
+        ),
+        () if each.is_some() && operator.operands.len() > 1 => (
+            format!("`{name}` is a function of each element of {} operands", operator.operands.len()),
+            "`each` is for one operand; write a `rule` for more".to_owned(),
+        ),
+        () if each.is_none()
+            && (derivative.is_some()
+                || operator.at_zero.is_some()
+                || operator.slope_at_zero.is_some()) =>
+        {
+            (
+                format!("`{name}` is not a function of each element"),
+                "`derivative`, `at_zero` and `slope_at_zero` go with `each`; write `gradient x = …;` here".to_owned(),
+            )
+        }
+        () if derivative.is_some() && !operator.gradients.is_empty() => (
+            format!("`{name}` has a derivative and a gradient"),
+            "leave one of them out: the gradient is `grad` times the derivative".to_owned(),
+        ),
+        () => return,
+    };
+    report.error(Code::OperatorBody, name.span(), message, Some(help));
+}
+
+/// The path of a function: the rest of the line. What other modules may use names it from the root of its crate.
+fn function(
+    stream: ParseStream<'_>,
+    operator: &Operator,
+    notes: &mut Notes,
+) -> syn::Result<Function> {
+    let span = stream.span();
+    let path: TokenStream = stream.parse()?;
+    let Some(first) = path.clone().into_iter().next() else {
+        return Err(syn::Error::new(span, "expected the path of a function"));
+    };
+    let is_absolute = match &first {
+        TokenTree::Ident(word) => word == "crate" || *word == "$crate",
+        TokenTree::Punct(punct) => punct.as_char() == ':' || punct.as_char() == '$',
+        _ => false,
+    };
+    if !is_absolute && !matches!(operator.visibility, Visibility::Inherited) {
+        let name = &operator.name;
+        let message =
+            format!("the path `{}` means something only in this module", text_of(path.clone()));
+        let help = format!(
+            "`{name}` may be used in others: write the path from the root, `crate::…`, or leave out `{}`",
+            text_of(quote::ToTokens::to_token_stream(&operator.visibility))
+        );
+        notes.error(Code::OperatorPath, span, message, &help);
+    }
+    Ok(Function { span, path })
+}
+
+/// The text up to `=`.
+fn until_equals(stream: ParseStream<'_>) -> syn::Result<String> {
+    let mut tokens = TokenStream::new();
+    while !stream.peek(Token![=]) {
+        tokens.extend([stream.parse::<TokenTree>().map_err(|error| {
+            syn::Error::new(error.span(), "expected `=` and the path of a function")
+        })?]);
+    }
+    stream.parse::<Token![=]>()?;
+    Ok(text_of(tokens))
+}
+
+/// Tokens on one line, as rules are written: `[n, k] same -> [n]`.
+fn text_of(tokens: TokenStream) -> String {
+    let text = tokens.to_string().split_whitespace().collect::<Vec<_>>().join(" ");
+    let text = text.replace(" ,", ",").replace("- >", "->").replace(" ::", "::");
+    text.replace(":: ", "::").replace("[ ", "[").replace(" ]", "]")
+}
+
+/// The same tokens for a macro that other crates call: `crate` is the crate that they are written in.
+fn elsewhere(tokens: TokenStream) -> TokenStream {
+    let mut result = TokenStream::new();
+    for token in tokens {
+        match token {
+            TokenTree::Ident(word) if word == "crate" => {
+                let dollar = Punct::new('$', Spacing::Alone);
+                result.extend([TokenTree::Punct(dollar), TokenTree::Ident(word)]);
+            }
+            TokenTree::Group(group) => {
+                let mut inner = Group::new(group.delimiter(), elsewhere(group.stream()));
+                inner.set_span(group.span());
+                result.extend([TokenTree::Group(inner)]);
+            }
+            other => result.extend([other]),
+        }
+    }
+    result
+}

@@ -1,0 +1,218 @@
+//! Declared operators: their rows, and the formulas of their gradients.
+
+use super::library::{Library, Meaning};
+use crate::ast::{AttributeText, Callee, Expression, ExpressionKind, Operator};
+use crate::report::Report;
+use proc_macro2::{Ident, Span};
+use sparse_core::diagnostics::{Code, nearest};
+use sparse_core::operators::declared::{Declaration, DeclaredPart, Each};
+use sparse_core::operators::{self, Operator as Row};
+
+/// An operator, and where the names in it are looked up.
+pub(super) struct Declared<'a> {
+    pub(super) operator: &'a Operator,
+    pub(super) room: usize,
+    /// Its row, and that of its gradient; none where it has an error.
+    pub(super) rows: Vec<&'static Row>,
+}
+
+impl Library<'_> {
+    /// The row of a declared operator, if it has no error.
+    pub(super) fn row(&self, index: usize) -> Option<&'static Row> {
+        self.declared[index].rows.first().copied()
+    }
+
+    /// The rows of all declared operators.
+    pub(super) fn rows(&self) -> impl Iterator<Item = &'static Row> {
+        self.declared.iter().flat_map(|declared| declared.rows.iter().copied())
+    }
+
+    /// What the passes call a declared operator: two of one name, from different modules, are two.
+    fn row_name(&self, index: usize) -> String {
+        let name = self.declared[index].operator.name.to_string();
+        let earlier = self.declared[..index].iter();
+        match earlier.filter(|earlier| earlier.operator.name == name).count() {
+            0 => name,
+            n => format!("{name}_{}", n + 1),
+        }
+    }
+}
+
+/// Makes the rows of all operators; what is wrong with them is reported.
+pub(super) fn declare(library: &mut Library<'_>, report: &mut Report) {
+    for index in 0..library.declared.len() {
+        let Declared { operator, room, .. } = library.declared[index];
+        if operator.broken {
+            continue;
+        }
+        let before = report.n_errors();
+        let gradients = operator.gradients.iter().map(|(operand, formula)| {
+            let formulas = Formulas { library, operator, room };
+            (operand.to_string(), formulas.text(formula, report).unwrap_or_default())
+        });
+        let declaration = Declaration {
+            name: library.row_name(index),
+            operands: operator.operands.iter().map(Ident::to_string).collect(),
+            shape: operator.shape.as_ref().map(|(_, text)| text.clone()),
+            rules: operator.rules.iter().map(|rule| rule.signature.clone()).collect(),
+            gradients: gradients.collect(),
+            each: operator.each.as_ref().map(|_| Each {
+                at_zero: operator.at_zero,
+                has_derivative: operator.derivative.is_some(),
+                slope_at_zero: operator.slope_at_zero,
+            }),
+        };
+        for (part, message, help) in declaration.check() {
+            let (code, span) = match part {
+                DeclaredPart::Rule(rule) => (Code::OperatorRule, operator.rules[rule].span),
+                DeclaredPart::Shape => {
+                    let shape = operator.shape.as_ref();
+                    (Code::OperatorShape, shape.map_or(operator.name.span(), |(span, _)| *span))
+                }
+            };
+            report.error(code, span, message, Some(help));
+        }
+        if report.n_errors() == before {
+            library.declared[index].rows = declaration.rows(index);
+        }
+    }
+}
+
+/// Formulas of one operator: expressions in its operands, `grad` and `out`.
+struct Formulas<'a> {
+    library: &'a Library<'a>,
+    operator: &'a Operator,
+    room: usize,
+}
+
+impl Formulas<'_> {
+    /// A formula in the grammar of the table. `None` after an error.
+    fn text(&self, formula: &Expression, report: &mut Report) -> Option<String> {
+        match &formula.kind {
+            ExpressionKind::Broken => None,
+            ExpressionKind::Number(number) => Some(number_of(*number)),
+            ExpressionKind::Name(name) => self.name(name, report),
+            ExpressionKind::Call { callee, operands, attributes } => {
+                self.call(callee, operands, attributes, report)
+            }
+        }
+    }
+
+    fn name(&self, name: &Ident, report: &mut Report) -> Option<String> {
+        let word = name.to_string();
+        let operands: Vec<String> = self.operator.operands.iter().map(Ident::to_string).collect();
+        let known = || operands.iter().map(String::as_str).chain(["grad", "out"]);
+        if known().any(|known| known == word) {
+            return Some(word);
+        }
+        let help = match nearest(&word, known()) {
+            Some(known) => format!("write `{known}`"),
+            None => format!(
+                "a gradient is computed from the operands, `{}`, from the result, `out`, and from the gradient that arrives, `grad`",
+                operands.join("`, `")
+            ),
+        };
+        let message = format!("`{word}` is no operand of `{}`", self.operator.name);
+        self.error(name.span(), message, help, report)
+    }
+
+    fn call(
+        &self,
+        callee: &Callee,
+        operands: &[Expression],
+        attributes: &[(Ident, AttributeText)],
+        report: &mut Report,
+    ) -> Option<String> {
+        let (span, key) = (callee.name.span(), callee.key());
+        let (name, arity, row) = match self.library.find(self.room, &key) {
+            Some(Some(Meaning::Operator(index))) => {
+                let operator = self.library.declared[index].operator;
+                (
+                    self.library.row_name(index),
+                    operator.operands.len()..=operator.operands.len(),
+                    None,
+                )
+            }
+            Some(None) => return None,
+            Some(Some(Meaning::Block(_))) => {
+                let message =
+                    format!("`{key}` is a block, and a gradient is computed by operators");
+                let help = "write out what the block computes".to_owned();
+                return self.error(span, message, help, report);
+            }
+            None => match operators::find(&key).filter(|row| !row.internal) {
+                Some(row) => (row.name.to_owned(), row.required()..=row.operands.len(), Some(row)),
+                None => {
+                    let known = operators::all().filter(|row| !row.internal).map(|row| row.name);
+                    let help = match nearest(&key, known.chain(self.library.names(self.room))) {
+                        Some(known) => format!("write `{known}`"),
+                        None => {
+                            "gradients are computed by operators of the language and declared ones"
+                                .to_owned()
+                        }
+                    };
+                    return self.error(
+                        span,
+                        format!("no operator is called `{key}`"),
+                        help,
+                        report,
+                    );
+                }
+            },
+        };
+        if !arity.contains(&operands.len()) {
+            let message = format!(
+                "`{key}` takes {}, but {} given",
+                super::calls::count(*arity.end(), "operand"),
+                if operands.len() == 1 {
+                    "1 is".to_owned()
+                } else {
+                    format!("{} are", operands.len())
+                }
+            );
+            let help = "give each operand in its place".to_owned();
+            return self.error(span, message, help, report);
+        }
+        let mut parts = Vec::new();
+        for operand in operands {
+            parts.push(self.text(operand, report)?);
+        }
+        for (attribute, value) in attributes {
+            let known = row.is_some_and(|row| row.attribute(&attribute.to_string()).is_some());
+            let value = match value {
+                AttributeText::Flag(flag) => Some(flag.to_string()),
+                AttributeText::Integer(integer) => Some(integer.to_string()),
+                AttributeText::Number(number) => Some(number.to_string()),
+                AttributeText::Word(word) => Some(word.to_string()),
+                _ => None,
+            };
+            let Some(value) = value.filter(|_| known) else {
+                let message = format!("`{key}` cannot have `{attribute}` so in a gradient");
+                let help = "give operands in their places, and attributes that are flags, numbers or storage types".to_owned();
+                return self.error(attribute.span(), message, help, report);
+            };
+            parts.push(format!("{attribute} = {value}"));
+        }
+        Some(format!("{name}({})", parts.join(", ")))
+    }
+
+    fn error<T>(
+        &self,
+        span: Span,
+        message: String,
+        help: String,
+        report: &mut Report,
+    ) -> Option<T> {
+        let message = format!("{message} (in a gradient of `{}`)", self.operator.name);
+        report.error(Code::OperatorGradient, span, message, Some(help));
+        None
+    }
+}
+
+/// A number in the grammar of formulas, which has no exponents.
+fn number_of(number: f64) -> String {
+    match number < 0.0 {
+        true => format!("-{}", -number),
+        false => number.to_string(),
+    }
+}
