@@ -127,6 +127,11 @@ pub(crate) enum Declaration {
         array: Option<ArrayType>,
         value: Expression,
     },
+    /// `update mean = 0.9 * mean + 0.1 * now`.
+    Update {
+        name: Ident,
+        value: Expression,
+    },
     Option {
         name: Ident,
         value: Ident,
@@ -150,6 +155,8 @@ pub(crate) struct Input {
 pub(crate) struct Parameter {
     pub(crate) docs: Vec<Attribute>,
     pub(crate) frozen: bool,
+    /// True for `state`, which is frozen and has an update.
+    pub(crate) is_state: bool,
     pub(crate) name: Ident,
     pub(crate) array: ArrayType,
     pub(crate) initializer: Initializer,

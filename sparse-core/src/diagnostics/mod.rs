@@ -116,6 +116,7 @@ catalogue! {
     DuplicateOutput = "NNZ0113", Error, "output declared twice";
     UnusedValue = "NNZ0114", Warning, "a value that nothing reads";
     UnusedInput = "NNZ0115", Warning, "an input that nothing reads";
+    BadUpdate = "NNZ0116", Error, "a state without update, or an update without state";
     ShapeMismatch = "NNZ0201", Error, "dimensions that do not unify";
     WrongRank = "NNZ0202", Error, "wrong rank";
     AnnotatedShape = "NNZ0203", Error, "annotated shape differs";

@@ -170,7 +170,9 @@ impl<'a> BoundPlan<'a> {
             let bytes = bytes(&self.plan, position, &self.sizes);
             match (value.part, value.written) {
                 (Part::Input | Part::Label, _) => memory.batch.add_all(&bytes),
-                (Part::Parameter | Part::Frozen, _) => memory.parameters.add_all(&bytes),
+                (Part::Parameter | Part::Frozen | Part::State, _) => {
+                    memory.parameters.add_all(&bytes)
+                }
                 (_, Some(Written::Output(_))) => memory.outputs.add_all(&bytes),
                 (_, Some(Written::Gradient(_))) => memory.gradients.add_all(&bytes),
                 (_, Some(Written::Buffer(index))) => {

@@ -214,12 +214,22 @@ fn part(compiled: &Compiled, id: ValueId) -> Part {
         Kind::Input => Part::Input,
         Kind::Label => Part::Label,
         Kind::Parameter { frozen: false, .. } => Part::Parameter,
-        Kind::Parameter { frozen: true, .. } => Part::Frozen,
+        Kind::Parameter { frozen: true, .. } => {
+            let updates = &compiled.graph.updates;
+            if updates.iter().any(|update| update.state == id) { Part::State } else { Part::Frozen }
+        }
         _ if is_in(&compiled.plan.forward) => Part::Forward,
         _ if is_in(&compiled.plan.loss) => Part::Loss,
+        _ if !compiled.graph.updates.is_empty() && updated(compiled)[id.0] => Part::Update,
         _ if is_in(&compiled.plan.all) => Part::Gradient,
         _ => Part::Unused,
     }
+}
+
+/// What the updates of states are computed from.
+fn updated(compiled: &Compiled) -> Vec<bool> {
+    let graph = &compiled.graph;
+    graph.ancestors(graph.updates.iter().map(|update| update.value))
 }
 
 fn operands(graph: &Graph, id: ValueId, positions: &[u32]) -> Vec<Operand> {

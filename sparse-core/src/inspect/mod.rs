@@ -74,10 +74,14 @@ pub enum Part {
     Parameter,
     /// A parameter that is not trained.
     Frozen,
+    /// A parameter that is not trained, with an update in the source.
+    State,
     /// Computed for the outputs.
     Forward,
     /// Computed for the loss.
     Loss,
+    /// Computed for the updates of states.
+    Update,
     /// Computed for the gradients.
     Gradient,
     /// Computed for nothing, so that it is not computed.

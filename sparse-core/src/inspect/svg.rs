@@ -26,6 +26,7 @@ pub(super) fn svg(plan: &PlanTable<'_>, sizes: &Sizes) -> String {
                 (Part::Label, _) => "label",
                 (Part::Parameter, _) => "parameter",
                 (Part::Frozen, _) => "frozen",
+                (Part::State, _) => "state",
                 (_, how) => how.map_or("", |how| how.operator),
             };
             let kind = format!("{} {}", value.storage, sizes.shape(value.shape));

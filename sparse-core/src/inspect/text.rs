@@ -104,6 +104,7 @@ fn cells(plan: &PlanTable<'_>, position: u32, sizes: &Sizes) -> [String; 7] {
         (Part::Label, _) => "label".to_owned(),
         (Part::Parameter, _) => "parameter".to_owned(),
         (Part::Frozen, _) => "frozen parameter".to_owned(),
+        (Part::State, _) => "state".to_owned(),
         (part, Some(how)) => {
             let operands: Vec<String> = how
                 .operands

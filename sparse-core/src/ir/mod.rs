@@ -57,6 +57,8 @@ pub struct Graph {
     pub losses: Vec<ValueId>,
     /// The outputs.
     pub outputs: Vec<Output>,
+    /// What becomes of states after a training step.
+    pub updates: Vec<Update>,
     /// Annotations of names whose value has a name, or a declaration, of its own.
     pub claims: Vec<Claim>,
     /// The gradient of each parameter that has one, in the order of declaration.
@@ -188,6 +190,17 @@ pub struct Output {
     /// Its value.
     pub value: ValueId,
     /// Where it is declared.
+    pub place: Place,
+}
+
+/// The next value of a state, a parameter that is not trained.
+#[derive(Clone, Copy, Debug)]
+pub struct Update {
+    /// The state.
+    pub state: ValueId,
+    /// What it becomes: computed from the states as they were.
+    pub value: ValueId,
+    /// Where it is written.
     pub place: Place,
 }
 

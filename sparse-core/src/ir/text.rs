@@ -14,7 +14,7 @@
 
 use super::{
     Alternatives, AttributeValue, Attributes, Fallback, Graph, Kind, List, Number, Output, Place,
-    ValueId,
+    Update, ValueId,
 };
 use crate::operators::{self, AttributeKind};
 use crate::shapes::{Dim, Dims, show};
@@ -73,6 +73,10 @@ pub fn print(graph: &Graph) -> String {
     for output in &graph.outputs {
         let _ = writeln!(text, "output {} = {}", output.name, graph.label(output.value));
     }
+    for update in &graph.updates {
+        let (state, value) = (graph.label(update.state), graph.label(update.value));
+        let _ = writeln!(text, "update {state} = {value}");
+    }
     for (parameter, gradient) in &graph.gradients {
         let _ = writeln!(text, "grad {} = {}", graph.label(*parameter), graph.label(*gradient));
     }
@@ -114,6 +118,13 @@ fn parse_line(graph: &mut Graph, line: &str, place: Place) -> Result<(), String>
         "loss" => {
             let value = reference(graph, rest, place)?;
             graph.losses.push(value);
+            return Ok(());
+        }
+        "update" => {
+            let (state, value) = rest.split_once('=').ok_or("expected `=`")?;
+            let state = reference(graph, state.trim(), place)?;
+            let value = reference(graph, value.trim(), place)?;
+            graph.updates.push(Update { state, value, place });
             return Ok(());
         }
         "output" => {
@@ -259,6 +270,7 @@ half = multiply(logits, 0.5)
 %8 = softmax_cross_entropy(half, y)
 loss %8
 output logits = logits
+update c = c
 ";
 
     #[test]

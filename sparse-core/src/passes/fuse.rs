@@ -112,6 +112,10 @@ pub fn fuse(graph: &Graph) -> Fusion {
     if graph.no_fuse {
         return Fusion::None { reason: "the model says `fuse = off`".into() };
     }
+    if let Some(update) = graph.updates.first() {
+        let state = graph.label(update.state);
+        return Fusion::None { reason: format!("it updates the state `{state}`") };
+    }
     match linear_rows(graph) {
         Ok(parts) => Fusion::LinearRows(Box::new(parts)),
         Err(reason) => match scatter(graph) {

@@ -41,6 +41,10 @@ pub fn infer_storage(graph: &mut Graph) -> Vec<Diagnostic> {
     for Output { value, .. } in &mut graph.outputs {
         *value = renamed[value.0];
     }
+    for update in &mut graph.updates {
+        update.state = renamed[update.state.0];
+        update.value = renamed[update.value.0];
+    }
     for claim in &mut graph.claims {
         claim.value = renamed[claim.value.0];
     }

@@ -35,7 +35,7 @@ pub struct Plan {
     pub forward: Vec<ValueId>,
     /// The values to compute for the outputs and the loss, in order.
     pub loss: Vec<ValueId>,
-    /// The values to compute for outputs, loss and gradients, in order.
+    /// The values to compute for outputs, loss, updates of states and gradients, in order.
     pub all: Vec<ValueId>,
 }
 
@@ -52,6 +52,7 @@ pub fn plan(graph: &Graph, fusion: &Fusion) -> Plan {
         all: schedule(
             &mut outputs()
                 .chain(graph.losses.iter().copied())
+                .chain(graph.updates.iter().map(|update| update.value))
                 .chain(graph.gradients.iter().map(|(_, gradient)| *gradient)),
         ),
         ..Plan::default()
@@ -76,10 +77,11 @@ fn assign_buffers(graph: &Graph, fusion: &Fusion, plan: &mut Plan) {
             last_use[operand.0] = step;
         }
     }
-    // What the update reads, after everything else.
+    // What the update of parameters reads, after everything else, and what states become.
     let terms = fusion.scattered().iter().flat_map(|scatter| &scatter.terms);
     let operands = terms.filter_map(|term| graph.apply_of(*term)).flat_map(|apply| &apply.operands);
-    for id in graph.losses.iter().chain(operands) {
+    let updates = graph.updates.iter().map(|update| &update.value);
+    for id in graph.losses.iter().chain(operands).chain(updates) {
         last_use[id.0] = usize::MAX;
     }
     let mut free_from: Vec<usize> = Vec::new();

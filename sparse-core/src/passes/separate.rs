@@ -3,7 +3,7 @@
 use super::infer_storage;
 use super::instantiate::derived;
 use crate::diagnostics::{Code, Diagnostic};
-use crate::ir::{Apply, Attributes, Graph, Kind, Place, Value, ValueId};
+use crate::ir::{Apply, Attributes, Graph, Kind, Place, Update, Value, ValueId};
 use crate::operators;
 
 /// Every output is a value of its own, made by an operator: an output that is an input, a parameter, or another
@@ -26,6 +26,13 @@ pub fn separate_outputs(graph: &mut Graph) -> Vec<Diagnostic> {
             graph.outputs[index].value = copied;
         }
         taken.push(graph.outputs[index].value);
+    }
+    // States are written one after the other, each from what was before.
+    for index in 0..graph.updates.len() {
+        let Update { value, place, .. } = graph.updates[index];
+        if graph.apply_of(value).is_none() {
+            graph.updates[index].value = copy(graph, value, place, &mut diagnostics);
+        }
     }
     diagnostics
 }

@@ -196,6 +196,7 @@ fn train_step(emit: &Emit<'_>, calls: &Calls<'_>) -> TokenStream {
 fn unfused(emit: &Emit<'_>) -> TokenStream {
     let settle = trained(emit).into_iter().map(|(id, storage)| settle(emit, id, storage));
     let apply = trained(emit).into_iter().map(|(id, storage)| apply(emit, id, storage));
+    let updates = updates(emit);
     let take_apart = take_apart(emit);
     quote! {
         self.__check(batch, true)?;
@@ -206,6 +207,7 @@ fn unfused(emit: &Emit<'_>) -> TokenStream {
         }
         let loss = self.loss_and_grads(batch)?;
         #take_apart
+        #updates
         #(#apply)*
         updater.end_step()?;
         Ok(loss)
@@ -242,4 +244,18 @@ pub(super) fn apply(emit: &Emit<'_>, id: ValueId, storage: Storage) -> Option<To
             updater.apply_dense(#index, #local.values_mut(), __gradients.#field.values())?;
         },
     })
+}
+
+/// States become what was computed from the states and parameters as they were.
+///
+/// ```text
+/// __param_mean.values_mut().copy_from_slice(__buffer_3.view().values());
+/// ```
+fn updates(emit: &Emit<'_>) -> TokenStream {
+    let writes = emit.graph.updates.iter().map(|update| {
+        let (state, value) =
+            (emit.parameter_local(update.state), kernels::operand(emit, update.value));
+        quote!(#state.values_mut().copy_from_slice(#value.values());)
+    });
+    quote!(#(#writes)*)
 }

@@ -15,8 +15,10 @@ use syn::spanned::Spanned;
 use syn::{Attribute, Expr, Ident, Token};
 
 /// The words that begin a declaration, for suggestions.
-pub(super) const DECLARATIONS: [&str; 10] =
-    ["const", "input", "label", "param", "let", "loss", "output", "fallback", "dtype", "fuse"];
+pub(super) const DECLARATIONS: [&str; 12] = [
+    "const", "input", "label", "param", "state", "let", "loss", "output", "update", "fallback",
+    "dtype", "fuse",
+];
 
 /// A declaration. `None` after an error that is noted.
 pub(super) fn declaration(
@@ -40,10 +42,15 @@ pub(super) fn declaration(
             let Some(array) = declared_type(stream, &word, &name, notes)? else { return Ok(None) };
             Declaration::Input(Input { docs, is_label: word == "label", name, array })
         }
-        "param" => match parameter(stream, docs, notes)? {
+        "param" | "state" => match parameter(stream, &word, docs, notes)? {
             Some(parameter) => parameter,
             None => return Ok(None),
         },
+        "update" => {
+            let name = name(stream, notes)?;
+            stream.parse::<Token![=]>()?;
+            Declaration::Update { name, value: expression(&stream.parse::<Expr>()?, notes) }
+        }
         "loss" => Declaration::Loss(expression(&stream.parse::<Expr>()?, notes)),
         "output" => {
             let name = name(stream, notes)?;
@@ -156,7 +163,7 @@ fn declared_type(
     notes: &mut Notes,
 ) -> syn::Result<Option<ArrayType>> {
     if stream.parse::<Option<Token![:]>>()?.is_some() {
-        return match word == "param" {
+        return match word == "param" || word == "state" {
             true => array_type(stream, notes).map(Some),
             false => input_type(stream, notes).map(Some),
         };
@@ -170,11 +177,13 @@ fn declared_type(
 
 fn parameter(
     stream: ParseStream<'_>,
+    keyword: &Ident,
     docs: Vec<Attribute>,
     notes: &mut Notes,
 ) -> syn::Result<Option<Declaration>> {
-    let mut frozen = false;
-    if stream.peek(syn::token::Paren) {
+    let is_state = keyword == "state";
+    let mut frozen = is_state;
+    if !is_state && stream.peek(syn::token::Paren) {
         let content;
         syn::parenthesized!(content in stream);
         let word: Ident = content.parse()?;
@@ -186,10 +195,11 @@ fn parameter(
         frozen = true;
     }
     let name = name(stream, notes)?;
-    let word = Ident::new("param", name.span());
+    let word = Ident::new(&keyword.to_string(), name.span());
     let Some(array) = declared_type(stream, &word, &name, notes)? else { return Ok(None) };
     if stream.is_empty() {
-        let message = format!("the parameter `{name}` has no initializer");
+        let what = if is_state { "state" } else { "parameter" };
+        let message = format!("the {what} `{name}` has no initializer");
         let help = "write `= Zeros` or `= Normal { mean: 0.0, std: 0.01 }`";
         notes.error(Code::MissingInitializer, name.span(), message, help);
         return Ok(None);
@@ -214,5 +224,5 @@ fn parameter(
         .ok_or_else(|| syn::Error::new(path.span(), "expected an initializer"))?;
     initializers::check(&name_of, &value, notes);
     let initializer = Initializer { name: name_of, tokens: value.to_token_stream() };
-    Ok(Some(Declaration::Parameter(Parameter { docs, frozen, name, array, initializer })))
+    Ok(Some(Declaration::Parameter(Parameter { docs, frozen, is_state, name, array, initializer })))
 }

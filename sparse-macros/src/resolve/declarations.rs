@@ -21,6 +21,7 @@ impl Resolver<'_> {
                     frozen: parameter.frozen,
                 };
                 self.declare(kind, &parameter.name, &parameter.array);
+                self.state(parameter);
             }
             Declaration::Let(binding) => {
                 let id = self.expression(&binding.value);
@@ -28,6 +29,7 @@ impl Resolver<'_> {
                 self.bind_result(id, &binding.name, annotation, None);
                 self.define(&binding.name, id);
             }
+            Declaration::Update { name, value } => self.update(name, value),
             Declaration::Loss(value) => {
                 let id = self.expression(value);
                 self.graph.losses.push(id);

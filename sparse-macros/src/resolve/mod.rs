@@ -6,6 +6,7 @@ mod declarations;
 mod library;
 mod names;
 mod operators;
+mod states;
 mod types;
 
 pub(crate) use blocks::check as check_blocks;
@@ -44,6 +45,9 @@ pub(crate) fn resolve(model: &Model, library: &Library<'_>, report: &mut Report)
     for declaration in &model.declarations {
         resolver.declaration(declaration);
     }
+    if resolver.report.n_errors() == before {
+        resolver.check_states();
+    }
     let graph = &resolver.graph;
     let has_result = !graph.outputs.is_empty() || !graph.losses.is_empty();
     if has_result && resolver.report.n_errors() == before && !model.broken {
@@ -59,6 +63,8 @@ struct Resolver<'a> {
     frame: Frame,
     /// What the model declares.
     below: BTreeSet<String>,
+    /// What is carried from batch to batch.
+    states: Vec<states::State>,
     /// What the model has read.
     read: BTreeSet<String>,
     report: &'a mut Report,
@@ -69,7 +75,15 @@ impl<'a> Resolver<'a> {
         let mut graph = Graph::new(name, ElementType::F32);
         graph.operators = library.rows().collect();
         let (below, read) = (BTreeSet::new(), BTreeSet::new());
-        Resolver { graph, library, frame: Frame::default(), below, read, report }
+        Resolver {
+            graph,
+            library,
+            frame: Frame::default(),
+            below,
+            states: Vec::new(),
+            read,
+            report,
+        }
     }
 }
 

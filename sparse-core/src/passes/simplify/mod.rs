@@ -1,6 +1,6 @@
 //! Equal values become one, rewrites of the [table](REWRITES) are applied, and what nothing needs is dropped.
 //!
-//! Invariant: a value keeps its shape, its storage type and its element type, and each output, loss and gradient stays a value of its
+//! Invariant: a value keeps its shape, its storage type and its element type, and each output, loss, update and gradient stays a value of its
 //! own. A rewrite that would change one of them is not applied.
 
 mod pattern;
@@ -12,7 +12,7 @@ pub use rewrites::{Bits, REWRITES, Rewrite, Uses};
 
 use super::instantiate::derived;
 use crate::formula::{self, Formula};
-use crate::ir::{Attributes, Graph, Kind, Value, ValueId};
+use crate::ir::{Attributes, Graph, Kind, Update, Value, ValueId};
 use crate::storage::{ElementType, Storage};
 use pattern::{build, find};
 use std::collections::HashMap;
@@ -258,18 +258,22 @@ impl<'a> Round<'a> {
 fn roots(graph: &Graph) -> impl Iterator<Item = ValueId> {
     let outputs = graph.outputs.iter().map(|output| output.value);
     let gradients = graph.gradients.iter().map(|(_, gradient)| *gradient);
-    outputs.chain(graph.losses.iter().copied()).chain(gradients)
+    let updates = graph.updates.iter().map(|update| update.value);
+    outputs.chain(graph.losses.iter().copied()).chain(updates).chain(gradients)
 }
 
 fn rename_roots(graph: &mut Graph, new: impl Fn(ValueId) -> ValueId) {
     graph.outputs.iter_mut().for_each(|output| output.value = new(output.value));
     graph.losses.iter_mut().for_each(|loss| *loss = new(*loss));
+    for Update { state, value, .. } in &mut graph.updates {
+        (*state, *value) = (new(*state), new(*value));
+    }
     for (parameter, gradient) in &mut graph.gradients {
         (*parameter, *gradient) = (new(*parameter), new(*gradient));
     }
 }
 
-/// Drops values that no output, loss or gradient is computed from. Declarations stay: they are the model's interface.
+/// Drops values that no output, loss, update or gradient is computed from. Declarations stay: they are the model's interface.
 fn drop_unneeded(graph: &mut Graph) {
     let mut needed = graph.ancestors(roots(graph));
     for id in graph.inputs().chain(graph.parameters()) {
