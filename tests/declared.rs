@@ -240,7 +240,7 @@ fn what_is_stored_stays_stored() {
     let expected: Vec<f64> = stored.clone().map(|value| (0.5 * value).powi(3)).collect();
     assert_eq!(cubes.values(), expected);
     assert_eq!(smooth.values(), stored.map(|value| functions::mish(*value)).collect::<Vec<_>>());
-    assert_eq!(cubes.indices(), x.indices());
+    assert_eq!(cubes.columns(), x.columns());
     model.loss_and_grads(&batch).unwrap();
     let gradients = model.gradients();
     let gradients = vec![(0, dense_of(&gradients.a)), (1, dense_of(&gradients.b))];

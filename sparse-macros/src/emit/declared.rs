@@ -78,14 +78,11 @@ fn of_rule(
     // A sparse result is made whole by the function; a dense one has its place before.
     let reset = (signature.result == Storage::Dense).then(|| quote!(__out.reset(__shape);));
     let path = &function.path;
-    let typed = quote_spanned! {function.span=>
-        let __function: fn(&mut #result, #(#types),*) = #path;
-    };
     quote! {{
         let __out: &mut #result = #out;
         let __shape: [usize; #rank] = [#(#extents),*];
         #reset
-        #typed
+        let __function: fn(&mut #result, #(#types),*) = #path;
         __function(__out, #(#operands),*);
         #rt::check_result(#model, #name, &__out.view(), &__shape)?;
     }}
