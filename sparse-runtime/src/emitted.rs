@@ -118,6 +118,7 @@ pub fn check_result(
         return Ok(());
     }
     let expected = Shape::try_new(expected)?;
+    let (found, expected) = (Box::new(found), Box::new(expected));
     Err(ModelError::ResultShape { model, operator, found, expected }.into())
 }
 

@@ -86,9 +86,9 @@ pub enum ModelError {
         /// The operator.
         operator: &'static str,
         /// The shape that the function gave.
-        found: Shape,
+        found: Box<Shape>,
         /// The shape that the rule says.
-        expected: Shape,
+        expected: Box<Shape>,
     },
     /// A declared function is not 0 at 0, though its operator says so.
     #[error(
