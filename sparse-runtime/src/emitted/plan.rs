@@ -5,7 +5,7 @@ pub use core::option::Option::{None, Some};
 pub use sparse_core::inspect::Extent::{Constant, Named};
 pub use sparse_core::inspect::Operand::{Shape, Value};
 pub use sparse_core::inspect::Part::{
-    Forward, Frozen, Gradient, Input, Label, Loss, Parameter, Unused,
+    Forward, Frozen, Gradient, Input, Label, Loss, Parameter, State, Unused, Update,
 };
 pub use sparse_core::inspect::PlanRowSet::Columns;
 pub use sparse_core::inspect::Stored::{All, AllRows, As, Distinct};
