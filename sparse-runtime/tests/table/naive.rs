@@ -150,6 +150,8 @@ pub(crate) fn evaluate(
 ) -> Option<Naive> {
     let element = |elements: &[f64]| operator.elementwise(attributes, elements).unwrap();
     Some(match operator.kind {
+        // No row of the table is one.
+        Kind::Declared(..) => return None,
         Kind::Unary(_) => {
             let x = &operands[0];
             let values = x.values.iter().map(|x| element(&[*x])).collect();
