@@ -5,6 +5,7 @@ use crate::workload::Error;
 use nnz::data::ColumnValues;
 use nnz::formats::ColumnIdsView;
 use nnz::prelude::Dataset;
+use std::marker::PhantomData;
 
 /// What the loops read.
 #[derive(Clone, Copy)]
@@ -48,30 +49,37 @@ pub const AHEAD: usize = 3;
 /// Bytes of a large page.
 const LARGE_PAGE: usize = 2 << 20;
 
-/// Elements on large pages, where the system has them.
-pub struct Lines {
+/// Zeros on large pages, where the system has them.
+pub struct Lines<V = f32> {
     memory: memmap2::MmapMut,
     start: usize,
     len: usize,
+    of: PhantomData<V>,
 }
 
-impl Lines {
+/// Of which all bits zero are a value.
+pub trait Number: Copy {}
+
+impl Number for f32 {}
+impl Number for u32 {}
+
+impl<V: Number> Lines<V> {
     pub fn zeros(len: usize) -> Result<Self, Error> {
-        let memory = memmap2::MmapMut::map_anon(len * size_of::<f32>() + LARGE_PAGE)?;
+        let memory = memmap2::MmapMut::map_anon(len * size_of::<V>() + LARGE_PAGE)?;
         #[cfg(target_os = "linux")]
         memory.advise(memmap2::Advice::HugePage)?;
         let start = memory.as_ptr().addr().next_multiple_of(LARGE_PAGE) - memory.as_ptr().addr();
-        Ok(Lines { memory, start, len })
+        Ok(Lines { memory, start, len, of: PhantomData })
     }
 
-    pub fn get(&self) -> &[f32] {
-        let bytes = &self.memory[self.start..][..self.len * size_of::<f32>()];
-        // SAFETY: `len` floats, aligned to a page.
+    pub fn get(&self) -> &[V] {
+        let bytes = &self.memory[self.start..][..self.len * size_of::<V>()];
+        // SAFETY: `len` numbers, aligned to a page.
         unsafe { std::slice::from_raw_parts(bytes.as_ptr().cast(), self.len) }
     }
 
-    pub fn get_mut(&mut self) -> &mut [f32] {
-        let bytes = &mut self.memory[self.start..][..self.len * size_of::<f32>()];
+    pub fn get_mut(&mut self) -> &mut [V] {
+        let bytes = &mut self.memory[self.start..][..self.len * size_of::<V>()];
         // SAFETY: as in `get`.
         unsafe { std::slice::from_raw_parts_mut(bytes.as_mut_ptr().cast(), self.len) }
     }
@@ -260,13 +268,14 @@ pub struct Batches {
     size: usize,
     grads: Vec<f32>,
     /// Column → place in `touched`, from 1; 0 of a column that the batch has not touched.
-    slots: Vec<u32>,
+    slots: Lines<u32>,
     touched: Vec<(u32, f32)>,
 }
 
 impl Batches {
-    pub fn new(size: usize, width: usize) -> Self {
-        Batches { size, grads: Vec::new(), slots: vec![0; width], touched: Vec::new() }
+    pub fn new(size: usize, width: usize) -> Result<Self, Error> {
+        let slots = Lines::zeros(width)?;
+        Ok(Batches { size, grads: Vec::new(), slots, touched: Vec::new() })
     }
 
     /// All scores of a batch, then its updates; SGD adds what each row of data contributes in its turn.
@@ -301,16 +310,17 @@ impl Batches {
             let rows = first..x.n_rows().min(first + self.size);
             self.score::<BLOCK>(x, table, rows.clone(), &mut losses);
             self.touched.clear();
+            let slots = self.slots.get_mut();
             for (row, grad) in rows.zip(&self.grads) {
                 if row + AHEAD < x.n_rows() {
                     for &column in x.row(row + AHEAD).0 {
-                        prefetch(&self.slots, column as usize);
+                        prefetch(slots, column as usize);
                     }
                 }
                 let (columns, values) = x.row(row);
                 for (&column, value) in columns.iter().zip(values) {
                     // SAFETY: as in `product`; `slots` is as long as the data are wide.
-                    let slot = unsafe { self.slots.get_unchecked_mut(column as usize) };
+                    let slot = unsafe { slots.get_unchecked_mut(column as usize) };
                     if *slot == 0 {
                         self.touched.push((column, 0.0));
                         *slot = self.touched.len() as u32;
@@ -324,7 +334,7 @@ impl Batches {
                 if let Some((ahead, _)) = self.touched.get(place + 16) {
                     prefetch(table, *ahead as usize * BLOCK);
                 }
-                self.slots[column as usize] = 0;
+                slots[column as usize] = 0;
                 // SAFETY: as in `product`.
                 rule.update(unsafe { block(table, column) }, grad);
             }

@@ -55,7 +55,7 @@ fn workload<'a, const BLOCK: usize, R: UpdateRule, H: Rule<BLOCK> + 'a>(
         let model = Logistic::new(dims! { d: arrays.width }, Seed(0))?;
         let is_sgd = R::NAME == "sgd";
         let table = Lines::zeros(arrays.width * BLOCK)?;
-        let batches = Batches::new(batch, arrays.width);
+        let batches = Batches::new(batch, arrays.width)?;
         Ok(Workload::per_second("M samples/s", arrays.n_rows() as f64 / 1e6)
             .tolerance(1e-3)
             .contestant(

@@ -65,7 +65,7 @@ struct ByHand<const PARTS: usize> {
     batch: usize,
     /// The losses of the last epoch.
     total: f64,
-    slots: Vec<u32>,
+    slots: Lines<u32>,
     columns: Vec<u32>,
     /// For each column touched: Σ g x s by factor, Σ g x², Σ g x.
     sums: Vec<[f32; SIZE + 2]>,
@@ -104,7 +104,7 @@ impl<const PARTS: usize> ByHand<PARTS> {
             to[..SIZE].copy_from_slice(from);
         }
         let w = Lines::zeros(width * PARTS)?;
-        let slots = vec![0; width];
+        let slots = Lines::zeros(width)?;
         Ok(ByHand { w, v, batch, total: 0.0, slots, columns: Vec::new(), sums: Vec::new() })
     }
 
@@ -196,7 +196,7 @@ impl<const PARTS: usize> ByHand<PARTS> {
     #[inline(always)]
     fn batches(&mut self, x: Log<'_>) -> f64 {
         let mut losses = Losses::new();
-        let (w, v) = (self.w.get_mut(), self.v.get_mut());
+        let (w, v, slots) = (self.w.get_mut(), self.v.get_mut(), self.slots.get_mut());
         for first in (0..x.n_rows()).step_by(self.batch) {
             let rows = first..x.n_rows().min(first + self.batch);
             let mean = 1.0 / rows.len() as f32;
@@ -206,14 +206,14 @@ impl<const PARTS: usize> ByHand<PARTS> {
                 if row + AHEAD < x.n_rows() {
                     let (columns, _) = x.row(row + AHEAD);
                     Self::prefetch(w, v, columns);
-                    columns.iter().for_each(|column| prefetch(&self.slots, *column as usize));
+                    columns.iter().for_each(|column| prefetch(slots, *column as usize));
                 }
                 let (columns, values) = x.row(row);
                 let (score, sums) = scores::<PARTS>(columns, values, w, v);
                 let grad = mean * losses.gradient(score, x.labels[row]);
                 for (&column, value) in columns.iter().zip(values) {
                     let share = grad * value;
-                    let slot = &mut self.slots[column as usize];
+                    let slot = &mut slots[column as usize];
                     if *slot == 0 {
                         self.columns.push(column);
                         self.sums.push([0.0; SIZE + 2]);
@@ -232,7 +232,7 @@ impl<const PARTS: usize> ByHand<PARTS> {
                     Self::prefetch(w, v, std::slice::from_ref(ahead));
                 }
                 let column = column as usize;
-                self.slots[column] = 0;
+                slots[column] = 0;
                 let mut by = [0.0; SIZE];
                 for f in 0..SIZE {
                     by[f] = sums[f] - sums[SIZE] * v[column * PARTS * SIZE + f];
