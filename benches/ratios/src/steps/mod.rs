@@ -1,6 +1,8 @@
 //! Training steps: an epoch by the emitted loop and by loops written by hand for the same model, rule and arrays.
 
+mod deep;
 mod emitted;
+mod factors;
 mod hand;
 mod linear;
 mod machine;
@@ -10,6 +12,12 @@ use crate::data::Data;
 use crate::workload::Named;
 
 pub fn workloads(data: &Data) -> Vec<Named<'_>> {
-    let all = [linear::workloads(data), machine::workloads(data), width::workloads(data)];
+    let all = [
+        linear::workloads(data),
+        machine::workloads(data),
+        deep::workloads(data),
+        factors::workloads(data),
+        width::workloads(data),
+    ];
     all.into_iter().flatten().collect()
 }

@@ -1,0 +1,208 @@
+//! Wide and deep on the log of clicks: a linear part, and bags of 16 numbers a feature through a layer of 32 units.
+
+use super::emitted::Emitted;
+use super::hand::{AHEAD, Lines, Log, Losses, prefetch, product};
+use crate::data::Data;
+use crate::workload::{Error, Named, Workload};
+use nnz::prelude::*;
+
+graph! {
+    /// Two layers over bags, beside a linear model.
+    pub model WideDeep {
+        input x: csr[n, d];
+        label y: dense[n, 1];
+        param w: row_sparse[d, 1] = Zeros;
+        param t: row_sparse[d, 16] = Normal { mean: 0.0, std: 0.05 };
+        param h: dense[16, 32] = Normal { mean: 0.0, std: 0.2 };
+        param b: dense[32] = Zeros;
+        param g: dense[32, 1] = Normal { mean: 0.0, std: 0.2 };
+        let hidden = relu(dot(embedding_bag(x, t), h) + b);
+        let score = dot(x, w) + dot(hidden, g);
+        loss logistic(score, y);
+        output score;
+    }
+}
+
+const SIZE: usize = 16;
+const UNITS: usize = 32;
+const RATE: f32 = 0.01;
+
+pub fn workloads(data: &Data) -> Vec<Named<'_>> {
+    [1, 1024].map(|batch| workload(data, batch)).into()
+}
+
+fn workload(data: &Data, batch: usize) -> Named<'_> {
+    Named::new(format!("wide & deep 16-32 sgd batch {batch}"), move || {
+        let log = data.log(20)?;
+        let arrays = Log::of(log).ok_or("the log is csr with u32 columns")?;
+        let model = WideDeep::new(dims! { d: arrays.width }, Seed(0))?;
+        let by_hand = ByHand::new(&model, arrays.width, batch)?;
+        let rule = Sgd { learning_rate: f64::from(RATE), ..Sgd::default() };
+        Ok(Workload::per_second("M samples/s", arrays.n_rows() as f64 / 1e6)
+            .tolerance(2e-3)
+            .contestant(
+                "nnz",
+                Emitted::new(model, rule, batch)?,
+                move |emitted| emitted.run(log),
+                move |emitted| {
+                    let copy = ByHand::new(&emitted.model, arrays.width, 1);
+                    copy.map_or(f64::NAN, |copy| copy.loss(arrays))
+                },
+            )
+            .contestant(
+                "by hand",
+                by_hand,
+                move |by_hand| {
+                    std::hint::black_box(by_hand.epoch(arrays));
+                },
+                move |by_hand| by_hand.loss(arrays),
+            ))
+    })
+}
+
+struct ByHand {
+    w: Lines,
+    t: Lines,
+    h: [[f32; UNITS]; SIZE],
+    b: [f32; UNITS],
+    g: [f32; UNITS],
+    batch: usize,
+    /// For each row of a batch: the gradients of its score and of its bag.
+    slopes: Vec<(f32, [f32; SIZE])>,
+}
+
+/// What a row of data goes through.
+struct Passed {
+    bag: [f32; SIZE],
+    hidden: [f32; UNITS],
+    score: f32,
+}
+
+/// Sums of the gradients of the layers.
+struct Sums {
+    h: [[f32; UNITS]; SIZE],
+    b: [f32; UNITS],
+    g: [f32; UNITS],
+}
+
+impl ByHand {
+    fn new(model: &WideDeep, width: usize, batch: usize) -> Result<Self, Error> {
+        let mut t = Lines::zeros(width * SIZE)?;
+        t.get_mut()[..width * SIZE].copy_from_slice(model.t.values());
+        let mut w = Lines::zeros(width)?;
+        w.get_mut()[..width].copy_from_slice(model.w.values());
+        let mut h = [[0.0; UNITS]; SIZE];
+        for (to, from) in h.iter_mut().zip(model.h.values().chunks_exact(UNITS)) {
+            to.copy_from_slice(from);
+        }
+        let [mut b, mut g] = [[0.0; UNITS]; 2];
+        b.copy_from_slice(model.b.values());
+        g.copy_from_slice(model.g.values());
+        Ok(ByHand { w, t, h, b, g, batch, slopes: Vec::new() })
+    }
+
+    #[inline(always)]
+    fn forward(&self, columns: &[u32], values: &[f32]) -> Passed {
+        let t = self.t.get();
+        let mut bag = [0.0f32; SIZE];
+        for &column in columns {
+            // SAFETY: `Csr` holds columns below its width, for which the table was made.
+            let row: &[f32; SIZE] = unsafe { &*t.as_ptr().add(column as usize * SIZE).cast() };
+            for f in 0..SIZE {
+                bag[f] += row[f];
+            }
+        }
+        let mut hidden = self.b;
+        for (x, row) in bag.iter().zip(&self.h) {
+            for u in 0..UNITS {
+                hidden[u] += x * row[u];
+            }
+        }
+        let mut lanes = [0.0f32; 8];
+        for u in 0..UNITS {
+            hidden[u] = hidden[u].max(0.0);
+            lanes[u % 8] += hidden[u] * self.g[u];
+        }
+        let deep: f32 = lanes.iter().sum();
+        Passed { bag, hidden, score: product::<1>(columns, values, self.w.get()) + deep }
+    }
+
+    /// Adds to the sums of the layers; gives the gradient of the bag.
+    #[inline(always)]
+    fn backward(&self, passed: &Passed, grad: f32, sums: &mut Sums) -> [f32; SIZE] {
+        let mut units = [0.0f32; UNITS];
+        for u in 0..UNITS {
+            sums.g[u] += grad * passed.hidden[u];
+            units[u] = if passed.hidden[u] > 0.0 { grad * self.g[u] } else { 0.0 };
+            sums.b[u] += units[u];
+        }
+        let mut of_bag = [0.0f32; SIZE];
+        for f in 0..SIZE {
+            let mut lanes = [0.0f32; 8];
+            for u in 0..UNITS {
+                sums.h[f][u] += passed.bag[f] * units[u];
+                lanes[u % 8] += units[u] * self.h[f][u];
+            }
+            of_bag[f] = lanes.iter().sum();
+        }
+        of_bag
+    }
+
+    #[inline(never)]
+    fn epoch(&mut self, x: Log<'_>) -> f64 {
+        let mut losses = Losses::new();
+        for first in (0..x.n_rows()).step_by(self.batch) {
+            let rows = first..x.n_rows().min(first + self.batch);
+            let share = 1.0 / rows.len() as f32;
+            let mut sums = Sums { h: [[0.0; UNITS]; SIZE], b: [0.0; UNITS], g: [0.0; UNITS] };
+            self.slopes.clear();
+            for row in rows.clone() {
+                if row + AHEAD < x.n_rows() {
+                    for &column in x.row(row + AHEAD).0 {
+                        prefetch(self.w.get(), column as usize);
+                        prefetch(self.t.get(), column as usize * SIZE);
+                    }
+                }
+                let (columns, values) = x.row(row);
+                let passed = self.forward(columns, values);
+                let grad = share * losses.gradient(passed.score, x.labels[row]);
+                let of_bag = self.backward(&passed, grad, &mut sums);
+                self.slopes.push((grad, of_bag));
+            }
+            // The rule only adds: what a row of data contributes is added in its turn.
+            let (w, t) = (self.w.get_mut(), self.t.get_mut());
+            for (row, (grad, of_bag)) in rows.zip(&self.slopes) {
+                let (columns, values) = x.row(row);
+                let step = of_bag.map(|slope| RATE * slope);
+                for (&column, value) in columns.iter().zip(values) {
+                    // SAFETY: as in `forward`.
+                    let row: &mut [f32; SIZE] = unsafe {
+                        *w.get_unchecked_mut(column as usize) -= RATE * grad * value;
+                        &mut *t.as_mut_ptr().add(column as usize * SIZE).cast()
+                    };
+                    for f in 0..SIZE {
+                        row[f] -= step[f];
+                    }
+                }
+            }
+            for u in 0..UNITS {
+                self.g[u] -= RATE * sums.g[u];
+                self.b[u] -= RATE * sums.b[u];
+                for f in 0..SIZE {
+                    self.h[f][u] -= RATE * sums.h[f][u];
+                }
+            }
+        }
+        losses.total()
+    }
+
+    /// The mean logistic loss, in `f64`.
+    fn loss(&self, x: Log<'_>) -> f64 {
+        let losses = x.labels.iter().enumerate().map(|(row, &label)| {
+            let (columns, values) = x.row(row);
+            let score = f64::from(self.forward(columns, values).score);
+            score.max(0.0) + (-score.abs()).exp().ln_1p() - f64::from(label) * score
+        });
+        losses.sum::<f64>() / x.n_rows() as f64
+    }
+}
