@@ -141,8 +141,8 @@ pub(crate) fn widest<T: Float, B: Loop<T>>(body: B) {
 }
 
 /// Runs a loop that the compiler turns into vectors by itself, compiled for AVX2 where the processor has it. `body` is to be
-/// inlined (`#[inline(always)]`), and so is what it calls. No third copy for AVX-512: such loops run over short rows that lie
-/// anywhere, and wait for memory.
+/// inlined (`#[inline(always)]`), and so is what it calls. No third copy for AVX-512: each is compiled
+/// anew for every model and rule.
 #[inline(always)]
 pub(crate) fn wide<O>(body: impl FnOnce() -> O) -> O {
     #[cfg(target_arch = "x86_64")]

@@ -81,6 +81,8 @@ struct Parts {
     loss: String,
     /// The parameters whose gradients are scattered.
     scattered: Vec<u32>,
+    /// For each value, whether an update of a state is computed from it.
+    updated: Vec<bool>,
 }
 
 impl Parts {
@@ -127,6 +129,7 @@ impl Parts {
                 .collect(),
             loss,
             scattered,
+            updated: updated(compiled),
             ids,
             positions,
         }
@@ -148,7 +151,7 @@ impl Parts {
         PlanValue {
             name: value.name.as_deref().unwrap_or_default(),
             number: id.0 as u32,
-            part: part(compiled, id),
+            part: part(compiled, &self.updated, id),
             storage: graph.storage(id),
             element: value.element,
             shape,
@@ -207,7 +210,7 @@ fn pattern(graph: &Graph, id: ValueId) -> ValueId {
     }
 }
 
-fn part(compiled: &Compiled, id: ValueId) -> Part {
+fn part(compiled: &Compiled, updated: &[bool], id: ValueId) -> Part {
     // Operands come first, so that schedules are sorted.
     let is_in = |values: &[ValueId]| values.binary_search(&id).is_ok();
     match &compiled.graph.value(id).kind {
@@ -220,7 +223,7 @@ fn part(compiled: &Compiled, id: ValueId) -> Part {
         }
         _ if is_in(&compiled.plan.forward) => Part::Forward,
         _ if is_in(&compiled.plan.loss) => Part::Loss,
-        _ if !compiled.graph.updates.is_empty() && updated(compiled)[id.0] => Part::Update,
+        _ if updated[id.0] => Part::Update,
         _ if is_in(&compiled.plan.all) => Part::Gradient,
         _ => Part::Unused,
     }

@@ -61,18 +61,8 @@ pub const fn computed(
     written: Option<Written<'static>>,
 ) -> PlanValue<'static> {
     let computed = Some(Computed { operator, kernel, operands, fused, fallback });
-    PlanValue {
-        name,
-        number,
-        part,
-        storage,
-        element,
-        shape,
-        stored,
-        gradient: None,
-        computed,
-        written,
-    }
+    let declared = declared(name, number, part, storage, element, shape, stored, None);
+    PlanValue { computed, written, ..declared }
 }
 
 /// A number by its bits: not every one has a literal.

@@ -111,13 +111,20 @@ impl<const PARTS: usize> ByHand<PARTS> {
     /// Compiled for the processor.
     fn run(&mut self, x: Log<'_>) -> f64 {
         #[cfg(target_arch = "x86_64")]
-        if is_x86_feature_detected!("avx512f") {
+        if is_x86_feature_detected!("avx512f")
+            && is_x86_feature_detected!("avx512bw")
+            && is_x86_feature_detected!("avx512dq")
+            && is_x86_feature_detected!("avx512vl")
+        {
             // SAFETY: asked.
             return unsafe { self.run_on_avx512(x) };
         }
         self.run_anywhere(x)
     }
 
+    /// # Safety
+    ///
+    /// The processor has these instructions.
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
     unsafe fn run_on_avx512(&mut self, x: Log<'_>) -> f64 {
