@@ -41,7 +41,7 @@ pub mod __private {
     pub use crate::linear;
     pub use crate::model::{
         BatchSource, Dims, Extent, InputInfo, InputRole, InputView, LabelKind, Model, ModelError,
-        OutputInfo, Parameter, ParameterInfo, ParameterMut, ParameterRef, Plan, RowSet,
+        OutputInfo, Parameter, ParameterInfo, ParameterMut, ParameterRef, Plan, RowSet, RowSteps,
     };
     pub use crate::optimizer::Updater;
     pub use crate::scatter;

@@ -7,14 +7,14 @@
 use crate::error::Result;
 use crate::formats::{ColumnId, CsrView};
 use crate::lanes;
-use crate::linear::{AHEAD, Scratch, Width, is_large, range_of, row_of};
-use crate::model::ModelError;
+use crate::linear::{AHEAD, Scratch, Width, is_large, prefetch_data, row_ahead, row_of};
+use crate::model::{ModelError, RowSteps};
 use crate::optimizer::{RowAccumulator, RowCursor, RowUpdater, UpdateKind, Updater};
-use crate::prefetch::prefetch_run;
 use crate::table::Table;
 use crate::{with_column_ids, with_rows};
 use sparse_core::element::Float;
 use sparse_core::update_rules::UpdateRule;
+use std::ops::Range;
 
 /// One step on a batch: returns the mean of the rows' losses.
 ///
@@ -36,13 +36,7 @@ pub fn step<R: UpdateRule, T: Float<Accumulator = T>, W: Width>(
     row_function: impl FnMut(usize, &mut [T], &mut [T]) -> T,
 ) -> Result<f64> {
     with_rows!(*updater, [weights_index => weights, factors_index => factors], |[w, v]| {
-        // What the unchecked accesses below rely on.
-        if w.n_rows() != x.n_cols() || w.row_size() != 1 {
-            return Err(ModelError::extent("interaction", "x", 1, x.n_cols(), w.n_rows()).into());
-        }
-        if v.n_rows() != x.n_cols() || v.row_size() != width.columns() {
-            return Err(ModelError::extent("interaction", "x", 1, x.n_cols(), v.n_rows()).into());
-        }
+        check(x, &w, &v, width)?;
         Ok(any_rows(x, w, v, width, scratch, row_function))
     })
 }
@@ -65,7 +59,6 @@ fn any_rows<R: UpdateRule, T: Float<Accumulator = T>, W: Width, K: UpdateKind>(
     ))
 }
 
-/// A batch of one row: from the scores to the updates without storing anything.
 #[inline(always)]
 fn one_row<'a, R: UpdateRule, T: Float<Accumulator = T>, W: Width, K: UpdateKind, I: ColumnId>(
     x: CsrView<'a, T>,
@@ -77,23 +70,54 @@ fn one_row<'a, R: UpdateRule, T: Float<Accumulator = T>, W: Width, K: UpdateKind
     mut row_function: impl FnMut(usize, &mut [T], &mut [T]) -> T,
 ) -> f64 {
     let upcoming = ids.get(x.upcoming()).filter(|_| is_large(&v)).unwrap_or_default();
-    let (ids, values) = row_of(x, ids, 0);
-    // SAFETY: a view's columns are below its `n_cols`, which `step` compared with both `n_rows`.
+    let (row, tables) = (row_of(x, ids, 0), (&mut w, &mut v));
+    let loss =
+        // SAFETY: a view's columns are below its `n_cols`, which `step` compared with both `n_rows`.
+        unsafe { row_step(row, upcoming, tables, width, &mut scratch.factors, |scores, saved| {
+            row_function(0, scores, saved)
+        }) };
+    w.finish();
+    v.finish();
+    loss.as_f64()
+}
+
+/// A step of one row of data, `(ids, values)`, from the scores to the updates without storing anything. The rows that
+/// `ahead` names are asked for.
+///
+/// # Safety
+///
+/// The ids are below the rows of both tables, which have 1 and `width.columns()` elements.
+#[inline(always)]
+unsafe fn row_step<
+    R: UpdateRule,
+    T: Float<Accumulator = T>,
+    W: Width,
+    K: UpdateKind,
+    I: ColumnId,
+>(
+    (ids, values): (&[I], &[T]),
+    ahead: &[I],
+    (w, v): (&mut RowUpdater<'_, R, T, K>, &mut RowUpdater<'_, R, T, K>),
+    width: W,
+    scratch: &mut Vec<T>,
+    row_function: impl FnOnce(&mut [T], &mut [T]) -> T,
+) -> T {
+    // SAFETY: promised by the caller.
     unsafe {
         w.settle_each(ids);
         v.settle_each(ids);
     }
     let size = width.columns();
     let loss = width.with_rows(
-        &mut scratch.factors,
+        scratch,
         #[inline(always)]
         |sums, squares| {
             let (weights, factors) = (w.cursor(1), v.cursor(size));
             // SAFETY: as above; a row of `v` has as many elements as `sums` and `squares`.
             let mut scores = unsafe { scores(ids, values, weights, factors, sums, squares) };
-            w.prefetch_each(1, upcoming);
-            v.prefetch_each(size, upcoming);
-            let loss = row_function(0, &mut scores, &mut [T::zero(); 2]);
+            w.prefetch_each(1, ahead);
+            v.prefetch_each(size, ahead);
+            let loss = row_function(&mut scores, &mut [T::zero(); 2]);
             let (weights, factors) = (w.cursor(1), v.cursor(size));
             let sums = &*sums;
             for (id, value) in ids.iter().zip(values) {
@@ -113,9 +137,83 @@ fn one_row<'a, R: UpdateRule, T: Float<Accumulator = T>, W: Width, K: UpdateKind
         w.mark_each(ids);
         v.mark_each(ids);
     }
+    loss
+}
+
+/// As many steps as `range` has rows, each of one row of data, as [`linear::steps`](crate::linear::steps) for this family.
+///
+/// # Errors
+///
+/// As [`step`].
+#[inline(always)]
+#[allow(clippy::too_many_arguments)]
+pub fn steps<R: UpdateRule, T: Float<Accumulator = T>, W: Width>(
+    x: CsrView<'_, T>,
+    range: Range<usize>,
+    (weights_index, weights): (usize, &mut Table<T>),
+    (factors_index, factors): (usize, &mut Table<T>),
+    updater: &mut Updater<R, T>,
+    width: W,
+    scratch: &mut Scratch<T>,
+    row_function: impl FnMut(usize, &mut [T], &mut [T]) -> T,
+) -> Result<RowSteps> {
+    with_rows!(*updater, [weights_index => weights, factors_index => factors], |[w, v]| {
+        check(x, &w, &v, width)?;
+        Ok(each_row(x, range, w, v, width, scratch, row_function))
+    })
+}
+
+/// What the unchecked accesses of this file rely on.
+#[inline(always)]
+fn check<R: UpdateRule, T: Float, W: Width, K: UpdateKind>(
+    x: CsrView<'_, T>,
+    w: &RowUpdater<'_, R, T, K>,
+    v: &RowUpdater<'_, R, T, K>,
+    width: W,
+) -> Result<()> {
+    for (rows, size) in [(w, 1), (v, width.columns())] {
+        if rows.n_rows() != x.n_cols() || rows.row_size() != size {
+            return Err(ModelError::extent("interaction", "x", 1, x.n_cols(), rows.n_rows()).into());
+        }
+    }
+    Ok(())
+}
+
+#[inline(never)]
+fn each_row<R: UpdateRule, T: Float<Accumulator = T>, W: Width, K: UpdateKind>(
+    x: CsrView<'_, T>,
+    range: Range<usize>,
+    mut w: RowUpdater<'_, R, T, K>,
+    mut v: RowUpdater<'_, R, T, K>,
+    width: W,
+    scratch: &mut Scratch<T>,
+    mut row_function: impl FnMut(usize, &mut [T], &mut [T]) -> T,
+) -> RowSteps {
+    let large = is_large(&v);
+    let mut steps = RowSteps::default();
+    with_column_ids!(x.columns(), |ids| lanes::wide(
+        #[inline(always)]
+        || for row in range {
+            prefetch_data(x, ids, row);
+            let ahead = if large { row_ahead(x, ids, row) } else { &[] };
+            let (entries, tables) = (row_of(x, ids, row), (&mut w, &mut v));
+            let factors = &mut scratch.factors;
+            // SAFETY: a view's columns are below its `n_cols`, which `check` compared with both `n_rows`.
+            let loss = unsafe {
+                row_step(entries, ahead, tables, width, factors, |scores, saved| {
+                    row_function(row, scores, saved)
+                })
+            };
+            w.advance();
+            v.advance();
+            if !steps.add(loss.as_f64()) {
+                break;
+            }
+        }
+    ));
     w.finish();
     v.finish();
-    loss.as_f64()
+    steps
 }
 
 /// A larger batch: all scores before the first update. What a row of `v` gets is linear in the row, which does not change
@@ -137,17 +235,11 @@ fn many_rows<'a, R: UpdateRule, T: Float<Accumulator = T>, W: Width, K: UpdateKi
         _ => sums.insert(RowAccumulator::new(v.n_rows(), size + 2)),
     };
     let large = is_large(&v);
-    let scattered = !x.is_contiguous();
     let mut total = 0.0;
     for row in 0..n_rows {
-        // The processor foresees rows that lie one after the other; not those of a shuffled batch.
-        if scattered && row + 4 * AHEAD < n_rows {
-            let entries = range_of(x, row + 4 * AHEAD);
-            prefetch_run(ids, entries.start, entries.end);
-            prefetch_run(x.values(), entries.start, entries.end);
-        }
-        if large && row + AHEAD < n_rows {
-            let (ids, _) = row_of(x, ids, row + AHEAD);
+        prefetch_data(x, ids, row);
+        if large {
+            let ids = row_ahead(x, ids, row);
             w.prefetch_each(1, ids);
             v.prefetch_each(size, ids);
             touched.prefetch_each(ids);

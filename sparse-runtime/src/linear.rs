@@ -8,7 +8,7 @@
 use crate::error::Result;
 use crate::formats::{ColumnId, ColumnIdsView, CsrView};
 use crate::lanes;
-use crate::model::ModelError;
+use crate::model::{ModelError, RowSteps};
 use crate::optimizer::{RowAccumulator, RowCursor, RowUpdater, UpdateKind, Updater};
 use crate::prefetch::prefetch_run;
 use crate::table::Table;
@@ -180,27 +180,151 @@ fn one_row<'a, R: UpdateRule, T: Float, W: Width, K: UpdateKind, I: ColumnId>(
     mut row_function: impl FnMut(usize, &mut [T::Accumulator], &mut [T::Accumulator]) -> T::Accumulator,
 ) -> f64 {
     let upcoming = ids.get(x.upcoming()).filter(|_| is_large(&rows)).unwrap_or_default();
-    let (ids, values) = row_of(x, ids, 0);
+    let row = row_of(x, ids, 0);
     // SAFETY: a view's columns are below its `n_cols`, which `step` compared with `n_rows`.
+    let loss = unsafe {
+        row_step(row, upcoming, &mut rows, width, &mut scratch.rows, |scores, saved| {
+            row_function(0, scores, saved)
+        })
+    };
+    rows.finish();
+    loss.as_f64()
+}
+
+/// A step of one row of data, `(ids, values)`, from the product to the update without storing anything. The rows that
+/// `ahead` names are asked for.
+///
+/// # Safety
+///
+/// The ids are below the parameter's rows, of `width.columns()` elements.
+#[inline(always)]
+unsafe fn row_step<R: UpdateRule, T: Float, W: Width, K: UpdateKind, I: ColumnId>(
+    (ids, values): (&[I], &[T]),
+    ahead: &[I],
+    rows: &mut RowUpdater<'_, R, T, K>,
+    width: W,
+    scratch: &mut Vec<T::Accumulator>,
+    row_function: impl FnOnce(&mut [T::Accumulator], &mut [T::Accumulator]) -> T::Accumulator,
+) -> T::Accumulator {
+    let columns = width.columns();
+    // SAFETY: promised by the caller.
     unsafe { rows.settle_each(ids) };
     let loss = width.with_rows(
-        &mut scratch.rows,
+        scratch,
         #[inline(always)]
         |scores, saved| {
-            let cursor = rows.cursor(width.columns());
-            // SAFETY: as above; the scores are as many as the parameter's columns.
+            let cursor = rows.cursor(columns);
+            // SAFETY: promised by the caller; the scores are as many as the parameter's columns.
             unsafe { product(ids, values, cursor, scores) };
-            rows.prefetch_each(width.columns(), upcoming);
-            let loss = row_function(0, scores, saved);
+            rows.prefetch_each(columns, ahead);
+            let loss = row_function(scores, saved);
             // SAFETY: as above.
-            unsafe { scatter(ids, values, rows.cursor(width.columns()), scores) };
+            unsafe { scatter(ids, values, rows.cursor(columns), scores) };
             loss
         },
     );
-    // SAFETY: as above.
+    // SAFETY: promised by the caller.
     unsafe { rows.mark_each(ids) };
+    loss
+}
+
+/// As many steps as `range` has rows, each of one row of data: what [`step`] does for each of them as a batch of its own, but
+/// what does not depend on the row is done once. Ends early after a loss that is not finite. The updater
+/// [began](Updater::begin_steps) as many steps.
+///
+/// # Errors
+///
+/// As [`step`].
+#[inline(always)]
+#[allow(clippy::too_many_arguments)]
+pub fn steps<R: UpdateRule, T: Float, W: Width>(
+    x: CsrView<'_, T>,
+    range: Range<usize>,
+    parameter: usize,
+    table: &mut Table<T>,
+    updater: &mut Updater<R, T>,
+    width: W,
+    scratch: &mut Scratch<T::Accumulator>,
+    row_function: impl FnMut(usize, &mut [T::Accumulator], &mut [T::Accumulator]) -> T::Accumulator,
+) -> Result<RowSteps> {
+    with_rows!(*updater, [parameter => table], |[rows]| {
+        // What the unchecked accesses below rely on.
+        if rows.n_rows() != x.n_cols() || rows.row_size() != width.columns() {
+            return Err(ModelError::extent("linear step", "x", 1, x.n_cols(), rows.n_rows()).into());
+        }
+        Ok(each_row(x, range, rows, width, scratch, row_function))
+    })
+}
+
+#[inline(never)]
+fn each_row<R: UpdateRule, T: Float, W: Width, K: UpdateKind>(
+    x: CsrView<'_, T>,
+    range: Range<usize>,
+    rows: RowUpdater<'_, R, T, K>,
+    width: W,
+    scratch: &mut Scratch<T::Accumulator>,
+    row_function: impl FnMut(usize, &mut [T::Accumulator], &mut [T::Accumulator]) -> T::Accumulator,
+) -> RowSteps {
+    with_column_ids!(x.columns(), |ids| if width.columns() < 4 {
+        each_row_of(x, ids, range, rows, width, scratch, row_function)
+    } else {
+        lanes::wide(
+            #[inline(always)]
+            || each_row_of(x, ids, range, rows, width, scratch, row_function),
+        )
+    })
+}
+
+#[inline(always)]
+fn each_row_of<'a, R: UpdateRule, T: Float, W: Width, K: UpdateKind, I: ColumnId>(
+    x: CsrView<'a, T>,
+    ids: &'a [I],
+    range: Range<usize>,
+    mut rows: RowUpdater<'_, R, T, K>,
+    width: W,
+    scratch: &mut Scratch<T::Accumulator>,
+    mut row_function: impl FnMut(usize, &mut [T::Accumulator], &mut [T::Accumulator]) -> T::Accumulator,
+) -> RowSteps {
+    let large = is_large(&rows);
+    let mut steps = RowSteps::default();
+    for row in range {
+        prefetch_data(x, ids, row);
+        let ahead = if large { row_ahead(x, ids, row) } else { &[] };
+        let entries = row_of(x, ids, row);
+        // SAFETY: a view's columns are below its `n_cols`, which `steps` compared with `n_rows`.
+        let loss = unsafe {
+            row_step(entries, ahead, &mut rows, width, &mut scratch.rows, |scores, saved| {
+                row_function(row, scores, saved)
+            })
+        };
+        rows.advance();
+        if !steps.add(loss.as_f64()) {
+            break;
+        }
+    }
     rows.finish();
-    loss.as_f64()
+    steps
+}
+
+/// Asks for the entries of a row of data some rows ahead, where they do not lie one after the other: then the processor
+/// foresees them.
+#[inline(always)]
+pub(crate) fn prefetch_data<T: Float, I: ColumnId>(x: CsrView<'_, T>, ids: &[I], row: usize) {
+    if !x.is_contiguous() && row + 4 * AHEAD < x.n_rows() {
+        let entries = range_of(x, row + 4 * AHEAD);
+        prefetch_run(ids, entries.start, entries.end);
+        prefetch_run(x.values(), entries.start, entries.end);
+    }
+}
+
+/// The ids of the row of data whose rows are asked for now.
+#[inline(always)]
+pub(crate) fn row_ahead<'a, T: Float, I: ColumnId>(
+    x: CsrView<'a, T>,
+    ids: &'a [I],
+    row: usize,
+) -> &'a [I] {
+    if row + AHEAD < x.n_rows() { row_of(x, ids, row + AHEAD).0 } else { &[] }
 }
 
 /// Rows of data between asking for the rows of a parameter and reading them, and between asking for the data and
@@ -227,19 +351,13 @@ fn many_rows<'a, R: UpdateRule, T: Float, W: Width, K: UpdateKind, I: ColumnId>(
 ) -> f64 {
     let (n_rows, columns) = (x.n_rows(), width.columns());
     let large = is_large(&rows);
-    let scattered = !x.is_contiguous();
     let Scratch { rows: row_scratch, gradients, .. } = scratch;
     gradients.clear();
     let mut total = 0.0;
     for row in 0..n_rows {
-        // The processor foresees rows that lie one after the other; not those of a shuffled batch.
-        if scattered && row + 4 * AHEAD < n_rows {
-            let entries = range_of(x, row + 4 * AHEAD);
-            prefetch_run(ids, entries.start, entries.end);
-            prefetch_run(x.values(), entries.start, entries.end);
-        }
-        if large && row + AHEAD < n_rows {
-            rows.prefetch_each(columns, row_of(x, ids, row + AHEAD).0);
+        prefetch_data(x, ids, row);
+        if large {
+            rows.prefetch_each(columns, row_ahead(x, ids, row));
         }
         let (ids, values) = row_of(x, ids, row);
         // SAFETY: a view's columns are below its `n_cols`, which `step` compared with `n_rows`.
@@ -263,8 +381,8 @@ fn many_rows<'a, R: UpdateRule, T: Float, W: Width, K: UpdateKind, I: ColumnId>(
     } else {
         let sums = rows.sums_mut();
         for (row, gradient) in gradients.chunks_exact(columns.max(1)).enumerate() {
-            if large && row + AHEAD < n_rows {
-                sums.prefetch_each(row_of(x, ids, row + AHEAD).0);
+            if large {
+                sums.prefetch_each(row_ahead(x, ids, row));
             }
             let (ids, values) = row_of(x, ids, row);
             // SAFETY: as above; the sums are for `n_rows` rows.

@@ -90,27 +90,55 @@ impl<M: IdleMap> IdleHistory<M> {
         self.steps += 1;
     }
 
-    /// Counts one more step that changes nothing. Only while no step has been recorded, or after
+    /// Records some more steps, all with this map.
+    #[inline]
+    pub fn push_many(&mut self, map: M, count: u64) {
+        if count == 0 {
+            return;
+        }
+        self.push(map);
+        self.steps += count - 1;
+        let start = self.runs.last().map_or(0, |(_, start)| *start);
+        while self.steps - start >= self.next_table {
+            self.tabulate(map);
+        }
+    }
+
+    /// Counts some more steps that change nothing. Only while no step has been recorded, or after
     /// [`forget`](Self::forget): an interval that begins before such a step must not be asked for later.
     #[inline]
-    pub fn skip(&mut self) {
+    pub fn skip(&mut self, count: u64) {
         debug_assert!(self.runs.is_empty());
-        self.steps += 1;
+        self.steps += count;
+    }
+
+    /// Takes back what was recorded after the first `steps` steps: all of it at once, by
+    /// [`push_many`](Self::push_many), or skipped at once.
+    pub fn take_back(&mut self, steps: u64) {
+        debug_assert!(steps <= self.steps);
+        debug_assert!(self.runs.last().is_none_or(|(_, start)| *start <= steps));
+        self.steps = steps;
     }
 
     /// The map of the steps `from .. self.steps()`.
     #[inline]
     pub fn since(&self, from: u64) -> M {
-        debug_assert!(from <= self.steps);
+        self.between(from, self.steps)
+    }
+
+    /// The map of the steps `from .. to`, where `to` is not before the newest run of equal maps.
+    #[inline]
+    pub fn between(&self, from: u64, to: u64) -> M {
+        debug_assert!(from <= to && to <= self.steps);
         match self.runs.last() {
             None => M::IDENTITY,
-            Some(&(_, start)) if from >= start => self.newest_power(self.steps - from),
-            Some(&(_, start)) => self.over_runs(from, start),
+            Some(&(_, start)) if from >= start => self.newest_power(to - from),
+            Some(&(_, start)) => self.over_runs(from, to, start),
         }
     }
 
     /// The map of an interval that begins in a finished run.
-    fn over_runs(&self, from: u64, start: u64) -> M {
+    fn over_runs(&self, from: u64, to: u64, start: u64) -> M {
         // Where every run is one step long, its number is known; elsewhere it is looked for.
         let guess = from.saturating_sub(self.runs[0].1) as usize;
         let run = match self.runs.get(guess) {
@@ -124,7 +152,7 @@ impl<M: IdleMap> IdleHistory<M> {
         let (map, first) = self.runs[run];
         let rest = map.power(self.runs[run + 1].1 - from.max(first));
         let between = self.finished.since(run + 1);
-        self.newest_power(self.steps - start).after(&between.after(&rest))
+        self.newest_power(to - start).after(&between.after(&rest))
     }
 
     /// A power of the newest run's map, not above the run's length.
@@ -253,6 +281,35 @@ mod tests {
         }
         let whole = map(0.9, 1e-5).power(300_000).after(&map(0.3, 0.2));
         close(history.since(0), whole);
+    }
+
+    #[test]
+    fn many_steps_at_once_and_some_of_them_taken_back() {
+        let (first, second) = (map(0.9, 0.01), map(0.5, 0.1));
+        for (count, kept) in [(1, 1), (2, 1), (63, 10), (64, 64), (5000, 70), (3, 0)] {
+            let mut history = IdleHistory::default();
+            history.push_many(first, 3);
+            history.push_many(second, count);
+            let end = 3 + count;
+            for from in 0..=end {
+                let slow = (from..end).fold(MatrixMap::IDENTITY, |acc, t| {
+                    if t < 3 { first.after(&acc) } else { second.after(&acc) }
+                });
+                close(history.since(from), slow);
+                // Up to any step of the newest run.
+                if from <= 4 && end > 4 {
+                    let until = (from..4).fold(MatrixMap::IDENTITY, |acc, t| {
+                        if t < 3 { first.after(&acc) } else { second.after(&acc) }
+                    });
+                    close(history.between(from, 4), until);
+                }
+            }
+            history.take_back(3 + kept);
+            assert_eq!(history.steps(), 3 + kept);
+            history.push_many(first, 2);
+            let all = first.power(2).after(&second.power(kept).after(&first.power(3)));
+            close(history.since(0), all);
+        }
     }
 
     #[test]

@@ -42,40 +42,17 @@ use std::collections::BTreeSet;
 /// ```
 pub(super) fn linear_rows(emit: &Emit<'_>, parts: &LinearRows) -> TokenStream {
     let (rt, element) = (&emit.rt, &emit.element);
-    let (input, weight) = (emit.declared(parts.input), emit.parameter_local(parts.weight));
-    let position = |id: ValueId| emit.graph.parameters().position(|known| known == id);
-    let weight_index = position(parts.weight);
+    let input = emit.declared(parts.input);
     let width = width(emit, &parts.columns);
-    let setup = setup(emit, parts);
-    let row = row_function(emit, parts);
+    let (setup, outputs) = (setup(emit, parts, Steps::One), outputs(emit));
+    let gradients = gradients(emit, parts);
     let dense_updates = parts.reductions.iter().map(|(parameter, _, _)| {
-        let (index, field) = (position(*parameter), emit.declared(*parameter));
+        let (index, field) = (emit.index_of(*parameter), emit.declared(*parameter));
         let local = emit.parameter_local(*parameter);
         quote!(updater.apply_dense(#index, #local.values_mut(), __gradients.#field.values())?;)
     });
     let take_apart = take_apart(emit);
-    let step = match &parts.interaction {
-        None => quote! {
-            #rt::linear::step(
-                batch.#input, #weight_index, #weight.table_mut(), updater, #width, __scratch, #row
-            )?
-        },
-        Some(term) => {
-            let (index, factors) = (position(term.factors), emit.parameter_local(term.factors));
-            let size = self::width(emit, &term.size);
-            quote! {
-                #rt::interaction::step(
-                    batch.#input,
-                    (#weight_index, #weight.table_mut()),
-                    (#index, #factors.table_mut()),
-                    updater,
-                    #size,
-                    __scratch,
-                    #row,
-                )?
-            }
-        }
-    };
+    let step = call(emit, parts, Steps::One);
     quote! {
         #[allow(unused_imports)]
         use #rt::{Float as _, ScalarFunctions as _};
@@ -88,10 +65,131 @@ pub(super) fn linear_rows(emit: &Emit<'_>, parts: &LinearRows) -> TokenStream {
         let record = updater.records_outputs();
         let mean = #rt::linear::share::<T>(n_rows);
         #setup
-        let loss = #step;
+        #gradients
+        #outputs
+        let loss = #step?;
         #(#dense_updates)*
         updater.end_step()?;
         Ok(loss)
+    }
+}
+
+/// What the row function is for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Steps {
+    /// One step of all rows of a batch.
+    One,
+    /// A step of each row.
+    EachRow,
+}
+
+/// A step of each row of a batch. The dense parameters are updated by the row function:
+///
+/// ```text
+/// while made.n_steps < n_rows && !made.diverged() {
+///     let first = made.n_steps;
+///     let count = updater.begin_steps(n_rows - first)?;
+///     let mut __dense_b = updater.take_dense(1, __param_b.values_mut())?;
+///     let steps = linear::steps(batch.x, first..first + count, 0, __param_w.table_mut(), updater,
+///         linear::Fixed::<1>, __scratch, |row, s, saved| {
+///             let __values_b = __dense_b.values();
+///             …
+///             __dense_b.update(__grad_b);
+///             loss
+///         });
+///     updater.put_dense(1, __dense_b);
+///     let steps = steps?;
+///     updater.end_steps(steps.n_steps)?;
+///     made.extend(steps);
+/// }
+/// ```
+pub(super) fn each_row(emit: &Emit<'_>, parts: &LinearRows) -> TokenStream {
+    let (rt, element) = (&emit.rt, &emit.element);
+    let input = emit.declared(parts.input);
+    let width = width(emit, &parts.columns);
+    let setup = setup(emit, parts, Steps::EachRow);
+    let gradients = gradients(emit, parts);
+    let take_apart = take_apart(emit);
+    let steps = call(emit, parts, Steps::EachRow);
+    let reduced = || parts.reductions.iter().map(|(parameter, _, _)| *parameter);
+    let take = reduced().map(|id| {
+        let (index, local, dense) =
+            (emit.index_of(id), emit.parameter_local(id), dense_of(emit, id));
+        quote!(let mut #dense = updater.take_dense(#index, #local.values_mut())?;)
+    });
+    let put = reduced().map(|id| {
+        let (index, dense) = (emit.index_of(id), dense_of(emit, id));
+        quote!(updater.put_dense(#index, #dense);)
+    });
+    quote! {
+        #[allow(unused_imports)]
+        use #rt::{Float as _, ScalarFunctions as _};
+        type T = #element;
+        self.__check(batch, true)?;
+        #take_apart
+        let n_rows = batch.#input.n_rows();
+        let columns = #rt::linear::Width::columns(&#width);
+        let mean = #rt::linear::share::<T>(1);
+        #setup
+        #gradients
+        let mut made = #rt::RowSteps::default();
+        while made.n_steps < n_rows && !made.diverged() {
+            let first = made.n_steps;
+            let count = updater.begin_steps(n_rows - first)?;
+            #(#take)*
+            let steps = #steps;
+            #(#put)*
+            let steps = steps?;
+            updater.end_steps(steps.n_steps)?;
+            made.extend(steps);
+        }
+        Ok(made)
+    }
+}
+
+/// The call of the runtime's loop.
+fn call(emit: &Emit<'_>, parts: &LinearRows, steps: Steps) -> TokenStream {
+    let rt = &emit.rt;
+    let (input, weight) = (emit.declared(parts.input), emit.parameter_local(parts.weight));
+    let weight_index = emit.index_of(parts.weight);
+    let row = row_function(emit, parts, steps);
+    let (function, range) = match steps {
+        Steps::One => (format_ident!("step"), None),
+        Steps::EachRow => (format_ident!("steps"), Some(quote!(first..first + count,))),
+    };
+    match &parts.interaction {
+        None => {
+            let width = width(emit, &parts.columns);
+            quote! {
+                #rt::linear::#function(
+                    batch.#input,
+                    #range
+                    #weight_index,
+                    #weight.table_mut(),
+                    updater,
+                    #width,
+                    __scratch,
+                    #row,
+                )
+            }
+        }
+        Some(term) => {
+            let (index, factors) =
+                (emit.index_of(term.factors), emit.parameter_local(term.factors));
+            let size = width(emit, &term.size);
+            quote! {
+                #rt::interaction::#function(
+                    batch.#input,
+                    #range
+                    (#weight_index, #weight.table_mut()),
+                    (#index, #factors.table_mut()),
+                    updater,
+                    #size,
+                    __scratch,
+                    #row,
+                )
+            }
+        }
     }
 }
 
@@ -114,8 +212,8 @@ fn width(emit: &Emit<'_>, dim: &Dim) -> TokenStream {
     }
 }
 
-/// Slices that the row function indexes.
-fn setup(emit: &Emit<'_>, parts: &LinearRows) -> TokenStream {
+/// Slices that the row function indexes: the batch's, and parameters that do not change meanwhile.
+fn setup(emit: &Emit<'_>, parts: &LinearRows, steps: Steps) -> TokenStream {
     let mut tokens = TokenStream::new();
     let label = emit.declared(parts.label);
     tokens.extend(quote!(let label = batch.#label.values();));
@@ -124,6 +222,9 @@ fn setup(emit: &Emit<'_>, parts: &LinearRows) -> TokenStream {
         tokens.extend(quote!(let row_weights = batch.#weight.values();));
     }
     for id in indexed(emit, parts) {
+        if steps == Steps::EachRow && is_reduced(parts, id) {
+            continue;
+        }
         let variable = values_of(emit, id);
         tokens.extend(match emit.graph.value(id).kind {
             Kind::Parameter { .. } => {
@@ -136,6 +237,17 @@ fn setup(emit: &Emit<'_>, parts: &LinearRows) -> TokenStream {
             }
         });
     }
+    tokens
+}
+
+/// Whether a parameter is dense and trained: then it changes with every step.
+fn is_reduced(parts: &LinearRows, id: ValueId) -> bool {
+    parts.reductions.iter().any(|(parameter, _, _)| *parameter == id)
+}
+
+/// The gradients that the row function adds to, zero.
+fn gradients(emit: &Emit<'_>, parts: &LinearRows) -> TokenStream {
+    let mut tokens = TokenStream::new();
     for (parameter, _, _) in &parts.reductions {
         let (field, variable) = (emit.declared(*parameter), grad_of(emit, *parameter));
         let shape = emit.graph.shape(*parameter);
@@ -145,6 +257,12 @@ fn setup(emit: &Emit<'_>, parts: &LinearRows) -> TokenStream {
             let #variable = __gradients.#field.values_mut();
         });
     }
+    tokens
+}
+
+/// The outputs that the row function writes.
+fn outputs(emit: &Emit<'_>) -> TokenStream {
+    let mut tokens = TokenStream::new();
     for output in &emit.graph.outputs {
         let (field, variable) = (emit.output_ident(&output.name), out_of(&output.name));
         tokens.extend(quote! {
@@ -157,7 +275,7 @@ fn setup(emit: &Emit<'_>, parts: &LinearRows) -> TokenStream {
     tokens
 }
 
-fn row_function(emit: &Emit<'_>, parts: &LinearRows) -> TokenStream {
+fn row_function(emit: &Emit<'_>, parts: &LinearRows, steps: Steps) -> TokenStream {
     let (rt, graph) = (&emit.rt, emit.graph);
     let forward = chain(emit, parts, &parts.forward);
     let product = local(parts.product);
@@ -183,9 +301,24 @@ fn row_function(emit: &Emit<'_>, parts: &LinearRows) -> TokenStream {
         let variable = out_of(&output.name);
         quote!(#rt::kernels::softmax::cpu::row(&mut #variable[row * columns..(row + 1) * columns]);)
     });
-    let record = (!record.is_empty()).then(|| quote!(if record { #(#record)* }));
+    let records = steps == Steps::One;
+    let record = (records && !record.is_empty()).then(|| quote!(if record { #(#record)* }));
     let normalise: Vec<_> = normalise.collect();
-    let normalise = (!normalise.is_empty()).then(|| quote!(if record { #(#normalise)* }));
+    let normalise =
+        (records && !normalise.is_empty()).then(|| quote!(if record { #(#normalise)* }));
+    // Dense parameters as the last row left them, and their update by this one.
+    let (read_dense, update_dense): (Vec<_>, Vec<_>) = match steps {
+        Steps::One => Default::default(),
+        Steps::EachRow => parts
+            .reductions
+            .iter()
+            .map(|(id, _, _)| {
+                let (values, dense) = (values_of(emit, *id), dense_of(emit, *id));
+                let gradient = grad_of(emit, *id);
+                (quote!(let #values = #dense.values();), quote!(#dense.update(#gradient);))
+            })
+            .unzip(),
+    };
 
     let Some(loss) = graph.apply_of(parts.loss) else { return TokenStream::new() };
     let call = row_loss(emit, loss, graph.value(parts.label).element.is_float());
@@ -229,6 +362,7 @@ fn row_function(emit: &Emit<'_>, parts: &LinearRows) -> TokenStream {
         #[inline(always)]
         |row: usize, s: &mut [T], saved: &mut [T]| -> T {
             #save
+            #(#read_dense)*
             for j in 0..columns {
                 let #product = s[j];
                 #term
@@ -247,6 +381,7 @@ fn row_function(emit: &Emit<'_>, parts: &LinearRows) -> TokenStream {
                 #term_result
                 s[j] = #result;
             }
+            #(#update_dense)*
             #weighted
         }
     }
@@ -370,6 +505,10 @@ fn values_of(emit: &Emit<'_>, id: ValueId) -> Ident {
 
 fn grad_of(emit: &Emit<'_>, id: ValueId) -> Ident {
     format_ident!("__grad_{}", emit.graph.label(id))
+}
+
+fn dense_of(emit: &Emit<'_>, id: ValueId) -> Ident {
+    format_ident!("__dense_{}", emit.graph.label(id))
 }
 
 fn out_of(name: &str) -> Ident {

@@ -17,6 +17,7 @@ pub(super) fn implementation(emit: &Emit<'_>) -> TokenStream {
     let (batch_type, outputs, grads) = (&emit.batch, &emit.outputs, &emit.grads);
     let constants = info::constants(emit);
     let (bind, input) = (batch::bind(emit), batch::input(emit));
+    let train_rows = train_rows(emit);
     let (forward, loss, loss_and_grads, train_step) = if emit.broken {
         let never = quote!(::core::unreachable!("the model has compile errors"));
         (never.clone(), never.clone(), never.clone(), never)
@@ -84,6 +85,8 @@ pub(super) fn implementation(emit: &Emit<'_>) -> TokenStream {
             ) -> #rt::Result<f64> {
                 #train_step
             }
+
+            #train_rows
 
             fn dense_output(&self, index: usize) -> Option<#rt::DenseView<'_, #element>> {
                 match index {
@@ -182,6 +185,28 @@ fn train_step(emit: &Emit<'_>, calls: &Calls<'_>) -> TokenStream {
         Fusion::Scattered { parameters, .. } => scattered::step(emit, calls, parameters),
         Fusion::None { .. } => unfused(emit),
     }
+}
+
+/// The method that makes a step of each row, where the step is one loop.
+fn train_rows(emit: &Emit<'_>) -> Option<TokenStream> {
+    let (rt, element, batch_type) = (&emit.rt, &emit.element, &emit.batch);
+    let Fusion::LinearRows(parts) = &emit.compiled.fusion else { return None };
+    if emit.broken || emit.graph.losses.is_empty() {
+        return None;
+    }
+    let body = fused::each_row(emit, parts);
+    Some(quote! {
+        const TRAINS_ROWS: bool = true;
+
+        #[inline]
+        fn train_rows<R: #rt::UpdateRule>(
+            &mut self,
+            batch: &#batch_type<'_>,
+            updater: &mut #rt::Updater<R, #element>,
+        ) -> #rt::Result<#rt::RowSteps> {
+            #body
+        }
+    })
 }
 
 /// ```text

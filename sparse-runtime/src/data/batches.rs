@@ -188,13 +188,38 @@ impl<T: Float> Batches<T> for DatasetBatches<'_, T> {
 
     #[inline(always)]
     fn next_batch(&mut self) -> Result<Option<DatasetBatch<'_, T>>> {
+        Ok(self.take(1))
+    }
+
+    fn next_rows(&mut self, at_most: usize) -> Result<Option<DatasetBatch<'_, T>>> {
+        Ok(self.take(if self.options.batch_size == 1 { at_most.max(1) } else { 1 }))
+    }
+
+    fn batch_size(&self) -> Option<usize> {
+        Some(self.options.batch_size)
+    }
+
+    fn position(&self) -> Position {
+        Position { epoch: self.epoch, batch: self.next as u64 }
+    }
+
+    fn n_batches(&self) -> Option<u64> {
+        Some(self.sequence.n_batches as u64)
+    }
+}
+
+impl<T: Float> DatasetBatches<'_, T> {
+    /// Up to `count` batches as one.
+    #[inline(always)]
+    fn take(&mut self, count: usize) -> Option<DatasetBatch<'_, T>> {
         let sequence = &mut self.sequence;
-        if self.next == sequence.n_batches {
-            return Ok(None);
+        let count = count.min(sequence.n_batches - self.next);
+        if count == 0 {
+            return None;
         }
         let start = self.next * self.options.batch_size;
-        let len = self.options.batch_size.min(sequence.len - start);
-        self.next += 1;
+        let len = (count * self.options.batch_size).min(sequence.len - start);
+        self.next += count;
         let n_padding = (start + len).saturating_sub(sequence.n_real);
         let mut upcoming = None;
         let rows = if sequence.listed.is_empty() {
@@ -226,15 +251,7 @@ impl<T: Float> Batches<T> for DatasetBatches<'_, T> {
                 rows => gather(&mut self.columns, rows),
             }
         };
-        Ok(Some(DatasetBatch { columns: &self.columns, rows, n_padding, upcoming }))
-    }
-
-    fn position(&self) -> Position {
-        Position { epoch: self.epoch, batch: self.next as u64 }
-    }
-
-    fn n_batches(&self) -> Option<u64> {
-        Some(self.sequence.n_batches as u64)
+        Some(DatasetBatch { columns: &self.columns, rows, n_padding, upcoming })
     }
 }
 

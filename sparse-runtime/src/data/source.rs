@@ -86,6 +86,23 @@ pub trait Batches<T: Float> {
     /// The next batch of the epoch, or `None` at its end.
     fn next_batch(&mut self) -> Result<Option<Self::Batch<'_>>>;
 
+    /// Where batches have one row: up to `at_most` of them, at least 1, as one batch of as many rows, for
+    /// [`Model::train_rows`](crate::model::Model::train_rows). Sources that do not gather several give one.
+    ///
+    /// # Errors
+    ///
+    /// As [`next_batch`](Self::next_batch).
+    #[inline]
+    fn next_rows(&mut self, at_most: usize) -> Result<Option<Self::Batch<'_>>> {
+        let _ = at_most;
+        self.next_batch()
+    }
+
+    /// The rows of a batch as [`BatchOptions::batch_size`] says, where it is known.
+    fn batch_size(&self) -> Option<usize> {
+        None
+    }
+
     /// Which batch comes next: what a checkpoint stores.
     fn position(&self) -> Position;
 

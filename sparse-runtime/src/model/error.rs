@@ -112,6 +112,14 @@ pub enum ModelError {
         /// The model.
         model: &'static str,
     },
+    /// The step of the model is not one loop over the rows of a batch.
+    #[error(
+        "model `{model}` makes no steps row by row in one call: give `train_step` batches of one row"
+    )]
+    NotByRows {
+        /// The model.
+        model: &'static str,
+    },
     /// A data set has no row_sparse columns: such inputs are put into a batch by hand.
     #[error(
         "input {index} is `row_sparse`, which data sets do not hold: put it into the batch by hand"

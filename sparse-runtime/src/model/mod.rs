@@ -4,11 +4,13 @@ mod dims;
 mod error;
 mod parameter;
 mod rows;
+mod steps;
 
 pub use dims::{Dims, DimsError};
 pub use error::ModelError;
 pub use parameter::{Parameter, ParameterMut, ParameterRef, ParameterStorage, RowSparseGradient};
 pub use rows::{InputView, RowIds, RowSet};
+pub use steps::RowSteps;
 
 use crate::error::Result;
 use crate::formats::{CsrView, DenseView, IdsView, RowIdsView, RowSparseView};
@@ -46,6 +48,8 @@ pub trait Model: Sized {
     const PARAMETERS: &'static [ParameterInfo];
     /// The outputs, in the order of declaration.
     const OUTPUTS: &'static [OutputInfo];
+    /// Whether [`train_rows`](Model::train_rows) is there: the whole step is one loop over the rows of a batch.
+    const TRAINS_ROWS: bool = false;
 
     /// The dimensions fixed when the model was made, by name.
     fn dims(&self) -> &Dims;
@@ -142,6 +146,23 @@ pub trait Model: Sized {
         batch: &Self::Batch<'_>,
         updater: &mut Updater<R, Self::Element>,
     ) -> Result<f64>;
+
+    /// A step for each row of a batch, one after the other: as [`train_step`](Model::train_step) on each row as a batch of
+    /// its own, bit for bit, without what a call costs. Ends early after a loss that is infinite or NaN. Outputs are not
+    /// computed.
+    ///
+    /// # Errors
+    ///
+    /// As [`train_step`](Model::train_step), before the first step; [`ModelError::NotByRows`] unless
+    /// [`TRAINS_ROWS`](Model::TRAINS_ROWS).
+    fn train_rows<R: UpdateRule>(
+        &mut self,
+        batch: &Self::Batch<'_>,
+        updater: &mut Updater<R, Self::Element>,
+    ) -> Result<RowSteps> {
+        let _ = (batch, updater);
+        Err(ModelError::NotByRows { model: Self::NAME }.into())
+    }
 
     /// Output `index` of the last call that computed outputs, if it is dense and holds numbers.
     fn dense_output(&self, index: usize) -> Option<DenseView<'_, Self::Element>>;

@@ -81,7 +81,7 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
         let mut memory =
             Memory::<_, _, K>::of(weights.reborrow(), &mut record.states, row_size, &self.tenant);
         // Most rows wait since the last flush; they share one map.
-        let longest = group.history.since(base);
+        let longest = group.history.between(base, self.clock);
         let mut none = StateOf::<R, T>::default();
         for row in 0..n_rows {
             let mut map = longest;
@@ -91,7 +91,7 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
                 // A row that was updated in the present step is a step ahead of the clock.
                 let settled = base + u64::from(*last);
                 *last = settled.saturating_sub(self.clock) as u32;
-                map = group.history.since(settled.min(self.clock));
+                map = group.history.between(settled.min(self.clock), self.clock);
             }
             if map == IdleOf::<R, T>::IDENTITY {
                 continue;

@@ -36,6 +36,7 @@
 mod accumulator;
 mod apply;
 mod cursor;
+mod dense_steps;
 mod error;
 mod flush;
 mod lend;
@@ -48,6 +49,7 @@ mod updater;
 
 pub use accumulator::RowAccumulator;
 pub(crate) use cursor::RowCursor;
+pub use dense_steps::DenseSteps;
 pub use error::OptimizerError;
 pub use memory::Weights;
 pub use rows::{Beside, General, Plain, RowUpdater, StateOf, UpdateKind};

@@ -274,7 +274,8 @@ impl<'a, R: UpdateRule, T: Float, K: UpdateKind> RowUpdater<'a, R, T, K> {
         // caller promises `row < n_rows`.
         let last = unsafe { self.last.get_unchecked_mut(row) };
         if *last < self.now {
-            let map = self.history.since(self.base + u64::from(*last));
+            let now = self.base + u64::from(self.now);
+            let map = self.history.between(self.base + u64::from(*last), now);
             *last = self.now;
             // SAFETY: promised by the caller.
             let (weights, states) = unsafe { self.memory.parts(row) };
@@ -439,6 +440,16 @@ impl<'a, R: UpdateRule, T: Float, K: UpdateKind> RowUpdater<'a, R, T, K> {
         unsafe { self.mark_rows(rows) };
         sums.clear();
         *self.sums = sums;
+    }
+
+    /// Goes on to the next of several steps that were begun together, by
+    /// [`begin_steps`](super::Updater::begin_steps).
+    #[inline(always)]
+    pub(crate) fn advance(&mut self) {
+        if !K::PLAIN && self.settles {
+            self.now += 1;
+            self.mark += 1;
+        }
     }
 
     /// Ends the step for this parameter. In

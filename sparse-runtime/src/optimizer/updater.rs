@@ -245,6 +245,7 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
     /// None today; rules that must refuse a step will say so here.
     #[inline]
     pub fn begin_step(&mut self) -> Result<()> {
+        self.take_back_steps();
         if self.clock <= self.counts_until || self.learning_rate != self.resolved {
             self.resolve();
         }
@@ -261,17 +262,64 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
         if self.mode == LazyUpdate::Dense {
             self.check_finished()?;
         }
+        self.record_idle(1);
+        self.clock += 1;
+        Ok(())
+    }
+
+    /// Starts as many steps as can be made in one call, with one learning rate: returns how many, from 1 to `at_most`.
+    /// They end by [`end_steps`](Self::end_steps).
+    ///
+    /// # Errors
+    ///
+    /// As [`begin_step`](Self::begin_step).
+    #[inline]
+    pub fn begin_steps(&mut self, at_most: usize) -> Result<usize> {
+        self.begin_step()?;
+        // What each step does to all rows, and rules that count their steps, take them one by one.
+        let alike = self.mode != LazyUpdate::Dense && self.clock > self.counts_until;
+        let count = if alike { at_most.max(1) } else { 1 };
+        self.record_idle(count as u64);
+        Ok(count)
+    }
+
+    /// Ends the steps that were made of those begun together: advances the clock by `made`.
+    ///
+    /// # Errors
+    ///
+    /// As [`end_step`](Self::end_step).
+    #[inline]
+    pub fn end_steps(&mut self, made: usize) -> Result<()> {
+        if self.mode == LazyUpdate::Dense {
+            self.check_finished()?;
+        }
+        self.clock += made as u64;
+        self.take_back_steps();
+        Ok(())
+    }
+
+    /// Forgets steps that were begun and not made.
+    #[inline]
+    fn take_back_steps(&mut self) {
+        for group in &mut self.groups {
+            if group.history.steps() > self.clock {
+                group.history.take_back(self.clock);
+            }
+        }
+    }
+
+    /// Records what some steps, all like the present one, do to a row without a gradient.
+    #[inline]
+    fn record_idle(&mut self, count: u64) {
         for group in &mut self.groups {
             // Before the first idle map there is nothing to be caught up with, and a count is enough.
             if group.active {
                 // There is a map: a rule that has none is not lazy.
-                group.history.push(group.idle.map().unwrap_or(IdleMap::IDENTITY));
+                group.history.push_many(group.idle.map().unwrap_or(IdleMap::IDENTITY), count);
             } else {
-                group.history.skip();
+                group.history.skip(count);
             }
         }
-        self.clock += 1;
-        Ok(())
     }
 
     /// Makes the groups' steps for the current learning rate and clock.

@@ -3,8 +3,9 @@
 use super::TrainError;
 use crate::data::{Batch, Batches};
 use crate::error::Result;
-use crate::model::{BatchSource, Model};
+use crate::model::{BatchSource, Model, RowSteps};
 use crate::optimizer::Updater;
+use sparse_core::element::Float;
 use sparse_core::update_rules::UpdateRule;
 
 /// What an epoch came to.
@@ -33,6 +34,14 @@ impl EpochTotals {
         self.n_rows += n_rows as u64;
         self.n_batches += 1;
     }
+
+    /// Takes in batches of one row.
+    #[inline]
+    pub(super) fn add_rows(&mut self, steps: &RowSteps) {
+        self.loss_sum += steps.loss_sum;
+        self.n_rows += steps.n_steps as u64;
+        self.n_batches += steps.n_steps as u64;
+    }
 }
 
 /// What is done around each step of an epoch. `()` does nothing and costs nothing.
@@ -46,6 +55,24 @@ pub trait BatchHook<M: Model> {
     fn learning_rate(&mut self, step: u64, epoch: u64) -> Option<f64> {
         let _ = (step, epoch);
         None
+    }
+
+    /// Whether something is done around each step. Where this is false, steps of one row may be made
+    /// [many at a time](Model::train_rows), and only [`after_steps`](Self::after_steps) is called.
+    #[inline(always)]
+    fn sees_steps(&self) -> bool {
+        true
+    }
+
+    /// After some steps of one row each, unless it [sees](Self::sees_steps) every one.
+    ///
+    /// # Errors
+    ///
+    /// Any error ends the epoch.
+    #[inline(always)]
+    fn after_steps(&mut self, model: &M, n_steps: u64) -> Result<()> {
+        let _ = (model, n_steps);
+        Ok(())
     }
 
     /// After a step: the model's outputs are those before its update.
@@ -65,7 +92,15 @@ pub trait BatchHook<M: Model> {
     }
 }
 
-impl<M: Model> BatchHook<M> for () {}
+impl<M: Model> BatchHook<M> for () {
+    #[inline(always)]
+    fn sees_steps(&self) -> bool {
+        false
+    }
+}
+
+/// Steps of one row that are made in one call, at most.
+const ROWS_A_CALL: usize = 1024;
 
 /// Trains a model for one epoch: a step for each batch, in order. Afterwards all parameters are up to date.
 ///
@@ -129,6 +164,19 @@ where
 {
     batches.start_epoch(epoch)?;
     let mut totals = EpochTotals::default();
+    let by_rows = M::TRAINS_ROWS && batches.batch_size() == Some(1);
+    if by_rows && !updater.records_outputs() && !hook.sees_steps() {
+        while let Some(batch) = batches.next_rows(ROWS_A_CALL)? {
+            let bound = model.bind(&batch)?;
+            let steps = model.train_rows(&bound, updater)?;
+            totals.add_rows(&steps);
+            if steps.diverged() {
+                return Err(diverged(epoch, totals.n_batches - 1, steps.last_loss, updater));
+            }
+            hook.after_steps(model, steps.n_steps as u64)?;
+        }
+        return Ok(totals);
+    }
     while let Some(batch) = batches.next_batch()? {
         if let Some(learning_rate) = hook.learning_rate(updater.clock(), epoch) {
             updater.set_learning_rate(learning_rate)?;
@@ -136,16 +184,20 @@ where
         let bound = model.bind(&batch)?;
         let loss = model.train_step(&bound, updater)?;
         if !loss.is_finite() {
-            return Err(TrainError::Diverged {
-                epoch,
-                batch: totals.n_batches,
-                loss,
-                learning_rate: updater.learning_rate(),
-            }
-            .into());
+            return Err(diverged(epoch, totals.n_batches, loss, updater));
         }
         totals.add(loss, batch.n_rows(), batch.n_padding());
         hook.after_step(model, &batch, loss)?;
     }
     Ok(totals)
+}
+
+#[cold]
+fn diverged<R: UpdateRule, T: Float>(
+    epoch: u64,
+    batch: u64,
+    loss: f64,
+    updater: &Updater<R, T>,
+) -> crate::Error {
+    TrainError::Diverged { epoch, batch, loss, learning_rate: updater.learning_rate() }.into()
 }

@@ -67,16 +67,18 @@ impl Reporter {
         let _ = (epoch, epochs, n_batches);
     }
 
-    /// After a batch.
+    /// After some batches.
     #[inline(always)]
-    pub(super) fn advance(&mut self) {
+    pub(super) fn advance(&mut self, n_batches: u64) {
         #[cfg(feature = "progress")]
         if self.waiting != u64::MAX {
-            self.waiting += 1;
-            if self.waiting == STRIDE {
+            self.waiting += n_batches;
+            if self.waiting >= STRIDE {
                 self.move_bar();
             }
         }
+        #[cfg(not(feature = "progress"))]
+        let _ = n_batches;
     }
 
     #[cfg(feature = "progress")]

@@ -419,13 +419,23 @@ impl<M: Model> BatchHook<M> for Hook<'_> {
     }
 
     #[inline(always)]
+    fn sees_steps(&self) -> bool {
+        self.schedule.is_some() || !self.measure.is_empty()
+    }
+
+    fn after_steps(&mut self, _: &M, n_steps: u64) -> Result<()> {
+        self.reporter.advance(n_steps);
+        Ok(())
+    }
+
+    #[inline(always)]
     fn after_step<'b, B: Batch<'b, M::Element>>(
         &mut self,
         model: &M,
         batch: &B,
         _loss: f64,
     ) -> Result<()> {
-        self.reporter.advance();
+        self.reporter.advance(1);
         self.measure.update(model, batch)
     }
 }

@@ -1,0 +1,302 @@
+//! Steps of one row that are made in one call, against the same steps one call each: every bit is the same.
+
+#![allow(clippy::unwrap_used)]
+
+use nnz::core::update_rules::{self, RuleVisitor, UpdateRule};
+use nnz::data::{BatchOptions, DataSource, Order, synthetic};
+use nnz::model::RowSteps;
+use nnz::optimizer::Updater;
+use nnz::prelude::*;
+use nnz::training::{BatchHook, fit_epoch};
+
+graph! {
+    /// A bias that is read by the rows and updated by each.
+    pub model Linear {
+        dtype = f64;
+        input x: csr[n, d];
+        label y: dense[n, 1];
+        param w: row_sparse[d, 1] = Normal { mean: 0.0, std: 0.5 };
+        param b: dense[1] = Constant(0.25);
+        param slope: dense[1] = Constant(0.75);
+        let score = slope * tanh(dot(x, w) + b);
+        loss logistic(score, y);
+        output p = sigmoid(score);
+    }
+}
+
+graph! {
+    /// Several columns, weights of rows.
+    pub model Classes {
+        input x: csr[n, d];
+        input weight: dense[n];
+        label y: dense<u32>[n];
+        param w: row_sparse[d, 5] = Zeros;
+        param b: dense[5] = Zeros;
+        param(frozen) scale: dense[5] = Constant(0.5);
+        let scores = dot(x, w) * scale + b;
+        loss softmax_cross_entropy(scores, y, weight);
+        output scores;
+    }
+}
+
+graph! {
+    /// Two tables.
+    pub model Machine {
+        input x: csr[n, d];
+        label y: dense[n, 1];
+        param w: row_sparse[d, 1] = Zeros;
+        param v: row_sparse[d, 4] = Normal { mean: 0.0, std: 0.1 };
+        param b: dense[1] = Zeros;
+        let score = dot(x, w) + pairwise_interaction(x, v) + b;
+        loss logistic(score, y);
+        output score;
+    }
+}
+
+graph! {
+    /// The first, in kernels one after the other.
+    pub model Apart {
+        fuse = off;
+        dtype = f64;
+        input x: csr[n, d];
+        label y: dense[n, 1];
+        param w: row_sparse[d, 1] = Zeros;
+        loss logistic(dot(x, w), y);
+    }
+}
+
+/// A hook that looks at every step, so that each is a call of its own.
+struct Looking(u64);
+
+impl<M: nnz::model::Model> BatchHook<M> for Looking {
+    fn after_step<'b, B: nnz::data::Batch<'b, M::Element>>(
+        &mut self,
+        _: &M,
+        _: &B,
+        _: f64,
+    ) -> nnz::Result<()> {
+        self.0 += 1;
+        Ok(())
+    }
+}
+
+/// Two epochs of one model in both ways, for one rule.
+macro_rules! both_ways {
+    ($model:ident, $rule:expr, $data:expr) => {{
+        let (rule, data) = ($rule, $data);
+        let run = |looks: bool| {
+            let mut model = $model::new(dims! { d: N_FEATURES }, Seed(7)).unwrap();
+            let mut updater = Updater::for_model(rule.clone(), &model).unwrap();
+            updater.set_records_outputs(false);
+            let order = Order::Shuffled { seed: 3 };
+            let options = BatchOptions { order, ..Default::default() };
+            let mut batches = data.batches($model::INPUTS, &options).unwrap();
+            let mut losses = Vec::new();
+            for epoch in 0..2 {
+                let totals = match looks {
+                    true => {
+                        let mut hook = Looking(0);
+                        let totals =
+                            fit_epoch(&mut model, &mut updater, &mut batches, epoch, &mut hook);
+                        assert_eq!(hook.0, data.n_rows() as u64);
+                        totals.unwrap()
+                    }
+                    false => {
+                        fit_epoch(&mut model, &mut updater, &mut batches, epoch, &mut ()).unwrap()
+                    }
+                };
+                losses.push(totals);
+                updater.set_learning_rate(rule.learning_rate() / 2.0).unwrap();
+            }
+            let values: Vec<Vec<_>> =
+                model.parameters().iter().map(|parameter| parameter.values().to_vec()).collect();
+            (losses, values, updater.clock())
+        };
+        let (found, expected) = (run(false), run(true));
+        // The losses are summed call by call.
+        for (a, b) in found.0.iter().zip(&expected.0) {
+            assert_eq!((a.n_rows, a.n_batches), (b.n_rows, b.n_batches));
+            assert!((a.loss_sum - b.loss_sum).abs() < 1e-9 * b.loss_sum, "{a:?} {b:?}");
+        }
+        let same = found.1 == expected.1 && found.2 == expected.2;
+        assert!(same, "{} {rule:?}", stringify!($model));
+        assert!(
+            found.1 != {
+                let model = $model::new(dims! { d: N_FEATURES }, Seed(7)).unwrap();
+                model.parameters().iter().map(|p| p.values().to_vec()).collect::<Vec<_>>()
+            }
+        );
+    }};
+}
+
+const N_FEATURES: usize = 900;
+
+/// More rows than are taken at a time.
+fn features<T: nnz::core::element::Float>() -> Csr<T> {
+    let data = synthetic::click_log(1500, N_FEATURES, 6, 5).unwrap();
+    let x = data.features().unwrap().view();
+    let rows = (0..x.n_rows()).map(|i| {
+        let (columns, values) = x.row(i).unwrap();
+        let columns = (0..columns.len()).filter_map(move |at| columns.get(at));
+        columns.zip(values).map(|(column, value)| (column, T::of(f64::from(*value)))).collect()
+    });
+    Csr::from_rows(N_FEATURES, rows.collect::<Vec<Vec<_>>>()).unwrap()
+}
+
+/// Noise: what is learnt does not matter.
+fn labels(modulus: u32) -> Vec<u32> {
+    (0..1500u32).map(|i| i.wrapping_mul(2_654_435_761) >> 7).map(|i| i % modulus).collect()
+}
+
+fn floats<T: nnz::core::element::Float>(values: &[u32]) -> Dense<T> {
+    let values: Vec<T> = values.iter().map(|value| T::of(f64::from(*value))).collect();
+    Dense::new([values.len(), 1], values).unwrap()
+}
+
+fn linear() -> Dataset<f64> {
+    let labels = floats::<f64>(&labels(2));
+    Dataset::builder().input("x", features::<f64>()).label("y", labels).build().unwrap()
+}
+
+fn machine() -> Dataset<f32> {
+    let labels = floats::<f32>(&labels(2));
+    Dataset::builder().input("x", features::<f32>()).label("y", labels).build().unwrap()
+}
+
+fn classes() -> Dataset<f32> {
+    let weights = floats::<f32>(&labels(3)).into_values();
+    Dataset::builder()
+        .input("x", features::<f32>())
+        .input("weight", weights)
+        .label("y", labels(5))
+        .build()
+        .unwrap()
+}
+
+/// Every rule of the list, in each of its modes.
+struct EveryMode;
+
+impl RuleVisitor for EveryMode {
+    type Output = ();
+
+    fn visit<R: UpdateRule>(self, rule: R) {
+        for lazy_update in [LazyUpdate::Exact, LazyUpdate::Touched, LazyUpdate::Dense] {
+            let mut rule = rule.clone();
+            rule.set_lazy_update(lazy_update);
+            if rule.check().is_ok() {
+                both_ways(&rule);
+            }
+        }
+    }
+}
+
+fn both_ways<R: UpdateRule>(rule: &R) {
+    both_ways!(Linear, rule, linear());
+    both_ways!(Classes, rule, classes());
+    both_ways!(Machine, rule, machine());
+}
+
+#[test]
+fn one_call_or_many() {
+    for name in update_rules::NAMES {
+        update_rules::with_rule(name, EveryMode).unwrap();
+    }
+}
+
+#[test]
+fn rows_that_wait_for_idle_steps() {
+    for lazy_update in [LazyUpdate::Exact, LazyUpdate::Dense] {
+        let rule = Sgd {
+            learning_rate: 0.05,
+            momentum: 0.9,
+            weight_decay: 0.01,
+            lazy_update,
+            ..Sgd::default()
+        };
+        both_ways(&rule);
+    }
+}
+
+/// Whether `Exact` in one call is what `Dense` is step by step.
+#[test]
+fn exact_is_dense() {
+    let rule = Sgd { learning_rate: 0.05, momentum: 0.9, weight_decay: 0.01, ..Sgd::default() };
+    let run = |lazy_update| {
+        let rule = Sgd { lazy_update, ..rule.clone() };
+        let mut model = Linear::new(dims! { d: N_FEATURES }, Seed(7)).unwrap();
+        Trainer::new(rule).batch_size(1).epochs(2).fit(&mut model, &linear()).unwrap();
+        model.w.values().to_vec()
+    };
+    let (exact, dense) = (run(LazyUpdate::Exact), run(LazyUpdate::Dense));
+    for (a, b) in exact.iter().zip(&dense) {
+        assert!((a - b).abs() < 1e-12 * (1.0 + b.abs()), "{a} {b}");
+    }
+}
+
+#[test]
+fn a_loss_that_is_not_finite_ends_the_steps() {
+    let data = linear();
+    let mut bad = labels(2).iter().map(|label| f64::from(*label)).collect::<Vec<_>>();
+    bad[700] = f64::NAN;
+    let bad = Dense::new([1500, 1], bad).unwrap();
+    let x = data.features().unwrap();
+    let mut model = Linear::new(dims! { d: N_FEATURES }, Seed(7)).unwrap();
+    let rule = Sgd { learning_rate: 0.1, momentum: 0.9, ..Sgd::default() };
+    let mut updater = Updater::for_model(rule, &model).unwrap();
+    updater.set_records_outputs(false);
+    let batch = LinearBatch { x: x.view(), y: bad.view(), ..Default::default() };
+    let steps = model.train_rows(&batch, &mut updater).unwrap();
+    assert_eq!((steps.n_steps, steps.diverged()), (701, true));
+    assert_eq!(updater.clock(), 701);
+    // The clock goes on from there.
+    updater.flush_model(&mut model).unwrap();
+    let again = model.train_rows(&batch, &mut updater).unwrap();
+    assert_eq!((again.n_steps, updater.clock()), (1, 702));
+}
+
+#[test]
+fn a_model_that_is_not_one_loop_says_so() {
+    let mut model = Apart::new(dims! { d: N_FEATURES }, Seed(7)).unwrap();
+    assert!(!Apart::TRAINS_ROWS && Linear::TRAINS_ROWS);
+    let mut updater = Updater::for_model(Sgd::default(), &model).unwrap();
+    let (x, y) = (features(), floats(&labels(2)));
+    let batch = ApartBatch { x: x.view(), y: y.view(), ..Default::default() };
+    assert_eq!(
+        model.train_rows(&batch, &mut updater).unwrap_err().to_string(),
+        "model `Apart` makes no steps row by row in one call: give `train_step` batches of one row"
+    );
+}
+
+#[test]
+fn an_error_before_the_first_step_leaves_the_clock() {
+    let data = linear();
+    let (x, y) = (data.features().unwrap().view(), floats(&labels(2)));
+    let rule = Sgd { momentum: 0.9, ..Sgd::default() };
+    let run = |disturbed: bool| {
+        let mut model = Linear::new(dims! { d: N_FEATURES }, Seed(7)).unwrap();
+        let mut updater = Updater::for_model(rule.clone(), &model).unwrap();
+        let batch = LinearBatch { x, y: y.view(), ..Default::default() };
+        model.train_rows(&batch, &mut updater).unwrap();
+        if disturbed {
+            // Begun and not ended.
+            assert_eq!(updater.begin_steps(10).unwrap(), 10);
+        }
+        model.train_step(&batch, &mut updater).unwrap();
+        assert_eq!(updater.begin_steps(10).unwrap(), 10);
+        updater.end_steps(4).unwrap();
+        model.train_rows(&batch, &mut updater).unwrap();
+        updater.flush_model(&mut model).unwrap();
+        (updater.clock(), model.w.values().to_vec())
+    };
+    assert_eq!(run(true), run(false));
+}
+
+#[test]
+fn steps_are_counted() {
+    let mut all = RowSteps::default();
+    assert!(all.add(0.5) && all.add(1.5) && !all.add(f64::NAN));
+    assert!(all.n_steps == 3 && all.diverged());
+    let mut both = RowSteps { n_steps: 2, loss_sum: 1.0, last_loss: 0.5 };
+    both.extend(RowSteps { n_steps: 1, loss_sum: 3.0, last_loss: 3.0 });
+    assert_eq!(both, RowSteps { n_steps: 3, loss_sum: 4.0, last_loss: 3.0 });
+}
