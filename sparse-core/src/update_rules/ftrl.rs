@@ -127,6 +127,7 @@ pub struct LeaderMap<T>(Option<Leader<T>>);
 
 impl<T: Float> IdleMap for LeaderMap<T> {
     const IDENTITY: Self = LeaderMap(None);
+    const FORGETS: bool = true;
 
     #[inline]
     fn after(&self, first: &Self) -> Self {

@@ -7,7 +7,8 @@ use super::suffixes::Suffixes;
 ///
 /// Steps with equal maps form a run. A query inside the newest run is one power (with a table for short
 /// ones); a query over several runs combines O(log runs) tabulated products, so that a learning rate that
-/// changes at every step costs O(log steps) and not O(gap).
+/// changes at every step costs O(log steps) and not O(gap). Of maps that [forget](IdleMap::FORGETS) the newest runs are
+/// kept and nothing is multiplied.
 #[derive(Clone, Debug)]
 pub struct IdleHistory<M> {
     /// Steps recorded.
@@ -58,6 +59,9 @@ impl<M: IdleMap> IdleHistory<M> {
 
     /// Forgets everything but the number of steps. Only after every row has been brought up to date.
     pub fn forget(&mut self) {
+        if M::FORGETS {
+            return;
+        }
         self.runs.clear();
         self.finished.clear();
         self.clear_tables();
@@ -65,7 +69,7 @@ impl<M: IdleMap> IdleHistory<M> {
 
     /// Forgets what only intervals that begin before step `from` can ask for. O(runs kept).
     pub fn forget_before(&mut self, from: u64) {
-        if from >= self.steps {
+        if M::FORGETS || from >= self.steps {
             return self.forget();
         }
         let kept = self.runs.partition_point(|&(_, first)| first <= from);
@@ -79,6 +83,9 @@ impl<M: IdleMap> IdleHistory<M> {
     /// Records one more step, with its idle map.
     #[inline]
     pub fn push(&mut self, map: M) {
+        if M::FORGETS {
+            return self.replace(map);
+        }
         match self.runs.last() {
             Some((last, start)) if *last == map => {
                 if self.steps - start + 1 >= self.next_table {
@@ -98,6 +105,9 @@ impl<M: IdleMap> IdleHistory<M> {
         }
         self.push(map);
         self.steps += count - 1;
+        if M::FORGETS {
+            return;
+        }
         let start = self.runs.last().map_or(0, |(_, start)| *start);
         while self.steps - start >= self.next_table {
             self.tabulate(map);
@@ -118,6 +128,37 @@ impl<M: IdleMap> IdleHistory<M> {
         debug_assert!(steps <= self.steps);
         debug_assert!(self.runs.last().is_none_or(|(_, start)| *start <= steps));
         self.steps = steps;
+        if M::FORGETS {
+            self.runs.pop_if(|run| run.1 >= steps);
+        }
+    }
+
+    /// Records a step of maps of which only the last counts. Two runs are kept: the newest may be steps that are yet to
+    /// come.
+    #[inline]
+    fn replace(&mut self, map: M) {
+        let last = self.runs.last().map(|run| run.0);
+        let newest = last.map_or(map, |last| map.after(&last));
+        if last != Some(newest) {
+            if self.runs.len() > 1 {
+                self.runs.remove(0);
+            }
+            self.runs.push((newest, self.steps));
+        }
+        self.steps += 1;
+    }
+
+    /// The last map of an interval, of maps of which only the last counts.
+    #[inline]
+    fn last_of(&self, from: u64, to: u64) -> M {
+        let before = self.runs.iter().rev().find(|run| run.1 < to);
+        before.filter(|_| from < to).map_or(M::IDENTITY, |run| run.0)
+    }
+
+    /// The first step of the newest run of equal maps; none before the first.
+    #[inline]
+    pub fn newest_run(&self) -> Option<u64> {
+        self.runs.last().map(|run| run.1)
     }
 
     /// The map of the steps `from .. self.steps()`.
@@ -132,6 +173,7 @@ impl<M: IdleMap> IdleHistory<M> {
         debug_assert!(from <= to && to <= self.steps);
         match self.runs.last() {
             None => M::IDENTITY,
+            Some(_) if M::FORGETS => self.last_of(from, to),
             Some(&(_, start)) if from >= start => self.newest_power(to - from),
             Some(&(_, start)) => self.over_runs(from, to, start),
         }
@@ -310,6 +352,43 @@ mod tests {
             let all = first.power(2).after(&second.power(kept).after(&first.power(3)));
             close(history.since(0), all);
         }
+    }
+
+    /// The last of some steps that set a number.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    struct Last(Option<u64>);
+
+    impl IdleMap for Last {
+        const IDENTITY: Self = Last(None);
+        const FORGETS: bool = true;
+
+        fn after(&self, first: &Self) -> Self {
+            Last(self.0.or(first.0))
+        }
+    }
+
+    #[test]
+    fn of_maps_that_forget_the_last_counts() {
+        // Steps 3, 4 and 9 do nothing.
+        let step = |t: u64| Last((t < 3 || t > 4 && t != 9).then_some(t / 2));
+        let mut history = IdleHistory::default();
+        for t in 0..12 {
+            history.push(step(t));
+            history.forget_before(t);
+            assert!(history.n_runs() <= 2);
+            let last = (0..=t).rev().find_map(|t| step(t).0);
+            assert_eq!((history.since(0), history.since(t + 1)), (Last(last), Last(None)));
+        }
+        assert_eq!((history.newest_run(), history.since(8)), (Some(10), Last(Some(5))));
+        // Steps that are yet to come.
+        history.push_many(Last(Some(7)), 3);
+        assert_eq!(history.between(0, 12), Last(Some(5)));
+        assert_eq!(history.between(0, 13), Last(Some(7)));
+        history.take_back(13);
+        assert_eq!((history.steps(), history.since(0)), (13, Last(Some(7))));
+        history.push_many(Last(Some(8)), 2);
+        history.take_back(13);
+        assert_eq!((history.steps(), history.since(0)), (13, Last(Some(7))));
     }
 
     #[test]

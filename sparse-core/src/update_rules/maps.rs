@@ -17,8 +17,18 @@ pub trait IdleMap: Copy + PartialEq + Debug + Send + Sync + 'static {
     /// The map that changes nothing.
     const IDENTITY: Self;
 
+    /// True where of some maps only the last counts that is not the identity, and applying it once more changes nothing:
+    /// then nobody needs to know since when a weight has been idle.
+    const FORGETS: bool = false;
+
     /// `self` after `first`.
     fn after(&self, first: &Self) -> Self;
+
+    /// False where the map may change a weight that has never had a gradient, or its state. False is always right; true
+    /// makes the cost of bringing a whole table up to date grow with the rows that had one.
+    fn spares_fresh(&self) -> bool {
+        *self == Self::IDENTITY
+    }
 
     /// `self` applied `count` times, in O(log count) products.
     fn power(&self, mut count: u64) -> Self {
@@ -56,6 +66,11 @@ impl IdleMap for MatrixMap {
         let (a, b) = (&self.0, &first.0);
         let entry = |i: usize, j: usize| a[i][0] * b[0][j] + a[i][1] * b[1][j];
         MatrixMap([[entry(0, 0), entry(0, 1)], [entry(1, 0), entry(1, 1)]])
+    }
+
+    /// Of a state that is still 0.
+    fn spares_fresh(&self) -> bool {
+        self.0[0][0] == 1.0 && self.0[1][0] == 0.0
     }
 }
 

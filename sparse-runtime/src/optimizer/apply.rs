@@ -150,6 +150,7 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
         }
         // Every row is past this step.
         table.base = self.clock + 1;
+        table.touched.give_up();
         table.finished = true;
         Ok(())
     }

@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::table::Tenant;
 use sparse_core::element::Float;
 use sparse_core::storage::Storage;
-use sparse_core::update_rules::{LazyUpdate, Step, UpdateRule};
+use sparse_core::update_rules::{IdleMap, LazyUpdate, Step, UpdateRule};
 
 /// Steps after which a table is flushed, so that a step counted from the last flush fits 32 bits.
 const MAX_STEPS: u64 = 1 << 31;
@@ -126,7 +126,7 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
         let record = &self.parameters[parameter];
         let group = &self.groups[record.group];
         let needed = match self.mode {
-            LazyUpdate::Exact => record.lazy && group.active,
+            LazyUpdate::Exact => record.lazy && group.active && !IdleOf::<R, T>::FORGETS,
             LazyUpdate::Touched => false,
             LazyUpdate::Dense => group.idle.changes(),
         };
@@ -140,14 +140,23 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
             if due || record.last.is_empty() {
                 self.make_ready(parameter, weights, due);
             }
+        } else if IdleOf::<R, T>::FORGETS && record.lazy && group.settles_since(record.base) {
+            let first_run = group.history.newest_run() == Some(group.activated);
+            if first_run && self.is_fresh_elsewhere(parameter, weights) {
+                // All rows that were ever updated were so in the one run that there is: idle steps of it do not change them.
+                self.parameters[parameter].base = self.clock;
+            } else if self.clock.saturating_sub(record.base) >= MAX_STEPS {
+                self.make_ready(parameter, weights, true);
+            }
         }
     }
 
     #[cold]
     fn make_ready(&mut self, parameter: usize, weights: &mut Weights<'_, T>, due: bool) {
         let record = &mut self.parameters[parameter];
-        if record.last.is_empty() {
+        if record.last.is_empty() && !(record.lazy && IdleOf::<R, T>::FORGETS) {
             record.last = vec![0; record.spec.n_rows];
+            record.touched.reserve(record.spec.n_rows);
         }
         if due {
             // The lengths were checked before.
@@ -208,24 +217,27 @@ pub(super) fn lend<'a, R: UpdateRule, T: Float, K: UpdateKind>(
     clock: u64,
     mode: LazyUpdate,
 ) -> RowUpdater<'a, R, T, K> {
-    let settles = record.lazy && group.active;
+    let settles = record.lazy && group.settles_since(record.base);
+    let base = record.base.min(clock);
     // Fits: `ready` has flushed a table whose base is further away.
-    let now = if settles { (clock - record.base.min(clock)) as u32 } else { 0 };
+    let now = if settles { (clock - base) as u32 + 1 } else { 0 };
     let sweeps = mode == LazyUpdate::Dense
         && record.spec.gradient == Some(Storage::RowSparse)
         && group.idle.changes();
+    // Empty where the rule forgets.
     let last = if settles || sweeps { &mut record.last[..] } else { &mut [] };
     let memory = Memory::of(weights, &mut record.states, record.spec.row_size, tenant);
     RowUpdater {
         memory,
         last,
+        touched: &mut record.touched,
         sums: &mut record.sums,
         finished: &mut record.finished,
         history: &group.history,
         step: group.step,
         factor: group.step.gradient_factor().unwrap_or(T::zero().widen()),
         n_rows: record.spec.n_rows,
-        base: record.base,
+        base,
         now,
         mark: now + 1,
         settles,

@@ -96,7 +96,11 @@ impl<'a, T: Element, S: Copy + 'static, K: UpdateKind> Memory<'a, T, S, K> {
             Weights::Table(table) if K::BESIDE => {
                 Memory::beside(table.blocks::<S>(tenant), row_size)
             }
-            Weights::Table(table) => Memory::apart(table.values_mut(), states, row_size),
+            // Nobody asks what was written by a rule that only adds.
+            Weights::Table(table) if K::PLAIN => {
+                Memory::apart(table.values_mut(), states, row_size)
+            }
+            Weights::Table(table) => Memory::apart(table.values_mut_by(tenant), states, row_size),
             Weights::Values(values) => Memory::apart(values, states, row_size),
         }
     }

@@ -10,7 +10,8 @@
 //! | `Dense` | updated | updated with gradient 0 | O(rows) |
 //!
 //! `Exact` and `Dense` are the same mathematics. In `Exact` a table is up to date only where it was
-//! [settled](Updater::settle_rows); [`Updater::flush`] settles all of it, before it is evaluated or saved.
+//! [settled](Updater::settle_rows); [`Updater::flush`] settles all of it, before it is evaluated or saved, and looks at no
+//! row that no batch has touched unless idle steps change such rows.
 //!
 //! ```
 //! use sparse_core::storage::Storage;
@@ -45,6 +46,7 @@ mod rows;
 mod spec;
 #[cfg(test)]
 mod tests;
+mod touched;
 mod updater;
 
 pub use accumulator::RowAccumulator;

@@ -4,10 +4,11 @@ use super::accumulator::RowAccumulator;
 use super::cursor::RowCursor;
 use super::error::OptimizerError;
 use super::memory::Memory;
+use super::touched::TouchedRows;
 use crate::formats::ColumnId;
 use crate::prefetch::prefetch;
 use sparse_core::element::Float;
-use sparse_core::update_rules::{IdleHistory, Step, UpdateRule};
+use sparse_core::update_rules::{IdleHistory, IdleMap, Step, UpdateRule};
 use std::marker::PhantomData;
 
 /// What a weight carries from step to step under rule `R`, in the accumulator of `T`.
@@ -87,9 +88,11 @@ mod sealed {
 #[derive(Debug)]
 pub struct RowUpdater<'a, R: UpdateRule, T: Float, K: UpdateKind = General> {
     pub(super) memory: Memory<'a, T, StateOf<R, T>, K>,
-    /// One a row, or empty where nobody asks. Exact: the step up to which the row is settled, counted from
-    /// `base`. Dense: 1 for a row updated in this step.
+    /// One a row, or empty where nobody asks. Exact: 0 for a row that no batch has touched, which is settled up to step
+    /// `base`; else 1 more than the steps from there up to which the row is settled. Dense: 1 for a row updated in this step.
     pub(super) last: &'a mut [u32],
+    /// Exact: the rows of which `last` is not 0.
+    pub(super) touched: &'a mut TouchedRows,
     pub(super) sums: &'a mut RowAccumulator<T::Accumulator>,
     pub(super) finished: &'a mut bool,
     pub(super) history: &'a IdleHistory<IdleOf<R, T>>,
@@ -97,9 +100,9 @@ pub struct RowUpdater<'a, R: UpdateRule, T: Float, K: UpdateKind = General> {
     /// Of a `Plain` rule, else 0.
     pub(super) factor: T::Accumulator,
     pub(super) n_rows: usize,
-    /// The step that `last == 0` stands for.
+    /// The step that `last <= 1` stands for.
     pub(super) base: u64,
-    /// This step, counted from `base`.
+    /// What `last` is of a row that is settled up to this step.
     pub(super) now: u32,
     /// What `last` becomes when a row is updated.
     pub(super) mark: u32,
@@ -270,25 +273,45 @@ impl<'a, R: UpdateRule, T: Float, K: UpdateKind> RowUpdater<'a, R, T, K> {
         if K::PLAIN || !self.settles {
             return;
         }
+        if IdleOf::<R, T>::FORGETS {
+            let map = self.history.between(self.base, self.base + u64::from(self.now - 1));
+            // SAFETY: promised by the caller.
+            unsafe { self.apply_idle(row, &map) };
+            return;
+        }
         // SAFETY: where `settles`, `last` has `n_rows` entries (`Updater::rows` allocates them), and the
         // caller promises `row < n_rows`.
         let last = unsafe { self.last.get_unchecked_mut(row) };
         if *last < self.now {
-            let now = self.base + u64::from(self.now);
-            let map = self.history.between(self.base + u64::from(*last), now);
+            if *last == 0 {
+                self.touched.add(row);
+            }
+            let from = self.base + u64::from(last.saturating_sub(1));
+            let map = self.history.between(from, self.base + u64::from(self.now - 1));
             *last = self.now;
             // SAFETY: promised by the caller.
-            let (weights, states) = unsafe { self.memory.parts(row) };
-            if states.is_empty() {
-                for weight in weights {
-                    on_weight(weight, |weight| {
-                        self.step.apply_idle(&map, weight, &mut Default::default());
-                    });
-                }
-            } else {
-                for (weight, state) in weights.iter_mut().zip(states) {
-                    on_weight(weight, |weight| self.step.apply_idle(&map, weight, state));
-                }
+            unsafe { self.apply_idle(row, &map) };
+        }
+    }
+
+    /// The map of some idle steps on a row.
+    ///
+    /// # Safety
+    ///
+    /// `row < self.n_rows()`.
+    #[inline(always)]
+    unsafe fn apply_idle(&mut self, row: usize, map: &IdleOf<R, T>) {
+        // SAFETY: promised by the caller.
+        let (weights, states) = unsafe { self.memory.parts(row) };
+        if states.is_empty() {
+            for weight in weights {
+                on_weight(weight, |weight| {
+                    self.step.apply_idle(map, weight, &mut Default::default());
+                });
+            }
+        } else {
+            for (weight, state) in weights.iter_mut().zip(states) {
+                on_weight(weight, |weight| self.step.apply_idle(map, weight, state));
             }
         }
     }

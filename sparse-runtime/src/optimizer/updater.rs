@@ -5,6 +5,7 @@ use super::error::OptimizerError;
 use super::memory::Weights;
 use super::rows::{IdleOf, StateOf, StepOf};
 use super::spec::ParameterSpec;
+use super::touched::TouchedRows;
 use crate::error::Result;
 use crate::model::Model;
 use crate::table::{Table, Tenant};
@@ -23,7 +24,7 @@ const MAX_RUNS: usize = 1 << 20;
 /// and are lent to each call. A parameter whose gradient is row_sparse may be left out of a step, which is
 /// then an idle one for all its rows; one whose gradient is dense has all its rows updated at every step.
 ///
-/// Memory: the rule's state for each weight, 4 bytes a row where rows are caught up later, 4 bytes a row
+/// Memory: the rule's state for each weight, 4 bytes and a bit a row where rows are caught up later, 4 bytes a row
 /// where batches are accumulated; all of it mapped by the system only where rows are touched.
 #[derive(Clone, Debug)]
 pub struct Updater<R: UpdateRule, T: Float> {
@@ -54,7 +55,17 @@ pub(super) struct Group<S, M> {
     lazy: bool,
     /// True from the first idle map on: rows have something to catch up with.
     pub(super) active: bool,
+    /// The step since which it is.
+    pub(super) activated: u64,
     pub(super) history: IdleHistory<M>,
+}
+
+impl<S, M: IdleMap> Group<S, M> {
+    /// Whether rows of a table that is settled up to step `base` may wait for idle steps, or will.
+    #[inline(always)]
+    pub(super) fn settles_since(&self, base: u64) -> bool {
+        self.active && (!M::FORGETS || self.history.newest_run().is_some_and(|first| base <= first))
+    }
 }
 
 /// What the updater keeps for one parameter.
@@ -71,8 +82,11 @@ pub(super) struct Record<T, S> {
     pub(super) beside: bool,
     /// See `RowUpdater::last`. Empty is as good as all 0: the pages are asked for when rows are.
     pub(super) last: Vec<u32>,
-    /// Of a lazy table: the step that `last == 0` stands for, at most `MAX_STEPS` ago whenever rows are lent.
+    /// Of a lazy table: the step up to which rows are settled of which `last` does not know more, at most `MAX_STEPS` ago
+    /// whenever rows are lent.
     pub(super) base: u64,
+    /// Of a lazy table: see `RowUpdater::touched`. Complete while rows are lent with `last` alone.
+    pub(super) touched: TouchedRows,
     pub(super) sums: RowAccumulator<T>,
     /// Updated in this step (asked for in mode `Dense` only).
     pub(super) finished: bool,
@@ -121,6 +135,7 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
                     idle: step.idle(),
                     lazy: false,
                     active: false,
+                    activated: 0,
                     history: IdleHistory::default(),
                 });
                 groups.len() - 1
@@ -134,6 +149,7 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
                 beside: false,
                 last: Vec::new(),
                 base: 0,
+                touched: TouchedRows::default(),
                 sums: RowAccumulator::new(spec.n_rows, spec.row_size),
                 finished: false,
                 spec,
@@ -338,6 +354,9 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
         for (index, group) in self.groups.iter_mut().enumerate() {
             let activated = group.lazy && !group.active && group.idle.changes();
             group.active |= activated;
+            if activated {
+                group.activated = self.clock;
+            }
             for table in &mut self.parameters {
                 if table.group != index || table.spec.gradient.is_none() {
                     continue;
@@ -345,6 +364,10 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
                 if activated {
                     // Idle steps have changed nothing so far.
                     table.base = table.base.max(self.clock);
+                    if self.clock > 0 {
+                        // Nobody has noted the rows of the steps so far.
+                        table.touched.give_up();
+                    }
                 }
             }
         }

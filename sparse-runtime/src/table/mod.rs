@@ -9,7 +9,7 @@ pub(crate) use blocks::{Layout, Tenant};
 use blocks::Blocks;
 use sparse_core::element::Element;
 use std::fmt;
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 /// Rows that are looked at together for zeros that nobody has written.
 const ROWS_TOGETHER: usize = 1024;
@@ -36,8 +36,18 @@ pub struct Table<T: Element> {
     parked: Vec<Blocks>,
     /// Whether the weights in `blocks` are the newest: then `values` is unset or equal to them.
     blocks_count: bool,
-    /// Zeros that nobody has written: there is nothing to be copied.
-    untouched: bool,
+    written: Written,
+}
+
+/// Who has written a table that was zero.
+#[derive(Clone, Debug)]
+enum Written {
+    /// Nobody: there is nothing to be copied.
+    Nobody,
+    /// One updater, and its copies, alone.
+    By(Weak<()>),
+    /// Anybody.
+    Freely,
 }
 
 impl<T: Element> Table<T> {
@@ -55,7 +65,7 @@ impl<T: Element> Table<T> {
             blocks: None,
             parked: Vec::new(),
             blocks_count: false,
-            untouched: true,
+            written: Written::Nobody,
         }
     }
 
@@ -102,10 +112,51 @@ impl<T: Element> Table<T> {
 
     /// The weights, row major, to be written. As [`values`](Self::values).
     pub fn values_mut(&mut self) -> &mut [T] {
-        self.untouched = false;
+        if !matches!(self.written, Written::Freely) {
+            self.written = Written::Freely;
+        }
+        self.newest_values()
+    }
+
+    /// [`values_mut`](Self::values_mut), for an updater to write.
+    #[inline(always)]
+    pub(crate) fn values_mut_by(&mut self, tenant: &Tenant) -> &mut [T] {
+        self.note_writer(tenant);
+        self.newest_values()
+    }
+
+    #[inline(always)]
+    fn newest_values(&mut self) -> &mut [T] {
         self.values();
         self.blocks_count = false;
         self.values.get_mut().map_or(&mut [], |values| &mut values[..])
+    }
+
+    /// True where all rows are zero but those that this updater has written.
+    pub(crate) fn is_zero_but_for(&self, tenant: &Tenant) -> bool {
+        match &self.written {
+            Written::Nobody => true,
+            Written::By(writer) => std::ptr::eq(writer.as_ptr(), Arc::as_ptr(tenant)),
+            Written::Freely => false,
+        }
+    }
+
+    #[inline(always)]
+    fn note_writer(&mut self, tenant: &Tenant) {
+        match self.written {
+            Written::Freely => {}
+            Written::By(ref writer) if std::ptr::eq(writer.as_ptr(), Arc::as_ptr(tenant)) => {}
+            _ => self.note_new_writer(tenant),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn note_new_writer(&mut self, tenant: &Tenant) {
+        self.written = match self.written {
+            Written::Nobody => Written::By(Arc::downgrade(tenant)),
+            _ => Written::Freely,
+        };
     }
 
     /// The weights of one row, whatever the form: O(row).
@@ -171,19 +222,20 @@ impl<T: Element> Table<T> {
             });
         }
         let values = self.values.take();
+        let has_values = !matches!(self.written, Written::Nobody);
         if let (Some(values), Some(blocks), false) = (&values, &mut self.blocks, self.blocks_count)
             && self.row_size > 0
-            && !self.untouched
+            && has_values
         {
             for (row, newest) in values.chunks_exact(self.row_size).enumerate() {
                 blocks.row_mut(row, self.row_size).copy_from_slice(newest);
             }
         }
-        if let Some(values) = values.filter(|_| !self.untouched) {
+        if let Some(values) = values.filter(|_| has_values) {
             *self.spare.get_mut().unwrap_or_else(PoisonError::into_inner) = Some(values);
         }
         self.blocks_count = true;
-        self.untouched = false;
+        self.note_writer(tenant);
     }
 
     /// Forgets the states that an updater keeps here.
@@ -230,7 +282,7 @@ impl<T: Element> Clone for Table<T> {
             blocks: self.blocks.clone(),
             parked: self.parked.clone(),
             blocks_count: self.blocks_count,
-            untouched: self.untouched,
+            written: self.written.clone(),
         }
     }
 }

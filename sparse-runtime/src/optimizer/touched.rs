@@ -1,0 +1,86 @@
+//! The rows of a table that a rule has ever touched.
+
+/// Rows, or words of rows, in one word.
+const BITS: usize = u64::BITS as usize;
+
+/// A set of rows as a bitmap of two levels: adding costs O(1), going through it O(rows in it + rows of the table / 4096).
+///
+/// A bit a row, mapped by the system only where rows were added.
+#[derive(Clone, Debug, Default)]
+pub(super) struct TouchedRows {
+    /// A bit a row.
+    rows: Vec<u64>,
+    /// A bit a word of `rows` that is not 0.
+    words: Vec<u64>,
+    /// Rows may have been touched that were not added.
+    incomplete: bool,
+}
+
+impl TouchedRows {
+    /// Makes room for rows below `n_rows`.
+    pub(super) fn reserve(&mut self, n_rows: usize) {
+        let n_words = n_rows.div_ceil(BITS);
+        self.rows.resize(n_words, 0);
+        self.words.resize(n_words.div_ceil(BITS), 0);
+    }
+
+    /// Adds a row, of those that there is room for: once in the life of most.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn add(&mut self, row: usize) {
+        let word = row / BITS;
+        self.rows[word] |= 1 << (row % BITS);
+        self.words[word / BITS] |= 1 << (word % BITS);
+    }
+
+    /// From now on the set says nothing.
+    pub(super) fn give_up(&mut self) {
+        self.incomplete = true;
+    }
+
+    /// True where every row that was touched was added.
+    pub(super) fn is_complete(&self) -> bool {
+        !self.incomplete
+    }
+
+    /// Calls `visit` with each row, ascending.
+    pub(super) fn for_each(&self, mut visit: impl FnMut(usize)) {
+        for_each_bit(&self.words, |word| {
+            for_each_bit(&self.rows[word..=word], |bit| visit(word * BITS + bit));
+        });
+    }
+}
+
+/// Calls `visit` with the number of each bit that is set.
+fn for_each_bit(words: &[u64], mut visit: impl FnMut(usize)) {
+    for (index, word) in words.iter().enumerate() {
+        let mut rest = *word;
+        while rest != 0 {
+            visit(index * BITS + rest.trailing_zeros() as usize);
+            rest &= rest - 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_come_back_in_order_and_once() {
+        for n_rows in [1, 63, 64, 65, 4096, 4097, 10_000] {
+            let mut touched = TouchedRows::default();
+            touched.reserve(n_rows);
+            let mut expected: Vec<_> = (0..40).map(|i| i * i * 7919 % n_rows).collect();
+            for row in expected.iter().chain([&0, &(n_rows - 1)]) {
+                touched.add(*row);
+            }
+            expected.extend([0, n_rows - 1]);
+            expected.sort_unstable();
+            expected.dedup();
+            let mut found = Vec::new();
+            touched.for_each(|row| found.push(row));
+            assert_eq!(found, expected, "{n_rows}");
+        }
+    }
+}
