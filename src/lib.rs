@@ -39,6 +39,7 @@ pub mod __private {
     pub use crate::interaction;
     pub use crate::kernels::{self, Context, Kernels, ScalarFunctions};
     pub use crate::linear;
+    pub use crate::lookups;
     pub use crate::model::{
         BatchSource, Dims, Extent, InputInfo, InputRole, InputView, LabelKind, Model, ModelError,
         OutputInfo, Parameter, ParameterInfo, ParameterMut, ParameterRef, Plan, RowSet, RowSteps,

@@ -54,6 +54,22 @@ graph! {
 }
 
 graph! {
+    /// Rows that ids name.
+    pub model Factors {
+        input user: dense<u32>[n];
+        input item: dense<u32>[n];
+        label y: dense[n];
+        param p: row_sparse[d, 4] = Normal { mean: 0.0, std: 0.3 };
+        param q: row_sparse[d, 4] = Normal { mean: 0.0, std: 0.3 };
+        param of_item: row_sparse[d] = Zeros;
+        param b: dense[1] = Zeros;
+        let score = sum(take(p, user) * take(q, item), axis = 1) + take(of_item, item) + b;
+        loss logistic(score, y);
+        output score;
+    }
+}
+
+graph! {
     /// The first, in kernels one after the other.
     pub model Apart {
         fuse = off;
@@ -173,6 +189,20 @@ fn classes() -> Dataset<f32> {
         .unwrap()
 }
 
+/// Users and items of which some have many rows.
+fn ratings() -> Dataset<f32> {
+    let ids = |multiplier: usize| -> Vec<u32> {
+        (0..1500).map(|row| (row * multiplier % (1 + row % 700)) as u32).collect()
+    };
+    let labels = labels(2).iter().map(|label| *label as f32).collect::<Vec<_>>();
+    Dataset::builder()
+        .input("user", ids(7))
+        .input("item", ids(31))
+        .label("y", Dense::new([1500], labels).unwrap())
+        .build()
+        .unwrap()
+}
+
 /// Every rule of the list, in each of its modes.
 struct EveryMode;
 
@@ -194,6 +224,7 @@ fn both_ways<R: UpdateRule>(rule: &R) {
     both_ways!(Linear, rule, linear());
     both_ways!(Classes, rule, classes());
     both_ways!(Machine, rule, machine());
+    both_ways!(Factors, rule, ratings());
 }
 
 #[test]

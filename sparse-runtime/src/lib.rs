@@ -22,6 +22,8 @@ pub mod kernels;
 mod lanes;
 #[doc(hidden)]
 pub mod linear;
+#[doc(hidden)]
+pub mod lookups;
 pub mod metric;
 pub mod model;
 pub mod ops;

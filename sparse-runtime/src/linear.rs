@@ -83,8 +83,8 @@ impl Width for Runtime {
 pub struct Scratch<T> {
     rows: Vec<T>,
     /// The gradient with respect to the product, row by row.
-    gradients: Vec<T>,
-    /// Of an interaction: two rows of factors.
+    pub(crate) gradients: Vec<T>,
+    /// Of an interaction: two rows of factors. Of lookups: rows as they were before the step.
     pub(crate) factors: Vec<T>,
     /// Of an interaction: what the rows of both parameters get from a batch.
     pub(crate) sums: Option<RowAccumulator<T>>,

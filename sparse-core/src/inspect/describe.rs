@@ -7,7 +7,7 @@ use super::{
 use crate::compile::Compiled;
 use crate::ir::{Fallback, Graph, Kind, ValueId};
 use crate::operators;
-use crate::passes::{Destination, Fusion, RowSet, kernel_name, rows_stored};
+use crate::passes::{Destination, Fusion, RowSet, Terms, kernel_name, rows_stored};
 use crate::shapes::{Dim, Dims};
 use crate::storage::Storage;
 use std::collections::BTreeSet;
@@ -46,13 +46,18 @@ impl Compiled {
             _ if graph.losses.is_empty() => PlanStep::None,
             Fusion::None { reason } => PlanStep::Unfused { reason },
             Fusion::Scattered { reason, .. } => {
-                PlanStep::Scattered { reason, parameters: &parts.scattered }
+                PlanStep::Scattered { reason, parameters: &parts.updated_in_place }
             }
-            Fusion::LinearRows(linear) => PlanStep::LinearRows {
-                input: parts.position(linear.input),
-                weight: parts.position(linear.weight),
-                factors: linear.interaction.as_ref().map(|term| parts.position(term.factors)),
-                loss: &parts.loss,
+            Fusion::RowLoop(row_loop) => match &row_loop.terms {
+                Terms::Linear(linear) => PlanStep::LinearRows {
+                    input: parts.position(linear.input),
+                    weight: parts.position(linear.weight),
+                    factors: linear.interaction.as_ref().map(|term| parts.position(term.factors)),
+                    loss: &parts.loss,
+                },
+                Terms::Lookups(_) => {
+                    PlanStep::LookupRows { tables: &parts.updated_in_place, loss: &parts.loss }
+                }
             },
         };
         read(&PlanTable {
@@ -79,8 +84,8 @@ struct Parts {
     distinct: Vec<Vec<u32>>,
     rows: Vec<(Vec<u32>, Vec<u32>)>,
     loss: String,
-    /// The parameters whose gradients are scattered.
-    scattered: Vec<u32>,
+    /// The parameters whose gradients are never made: scattered, or updated in the loop.
+    updated_in_place: Vec<u32>,
     /// For each value, whether an update of a state is computed from it.
     updated: Vec<bool>,
 }
@@ -99,11 +104,11 @@ impl Parts {
         };
         let stored = rows_stored(graph);
         let loss = match &compiled.fusion {
-            Fusion::LinearRows(linear) => graph.describe(linear.loss),
+            Fusion::RowLoop(row_loop) => graph.describe(row_loop.loss),
             Fusion::None { .. } | Fusion::Scattered { .. } => String::new(),
         };
-        let scattered = compiled.fusion.scattered().iter();
-        let scattered = scattered.map(|scatter| positions[scatter.parameter.0]).collect();
+        let in_place = compiled.fusion.updated_in_place();
+        let updated_in_place = in_place.iter().map(|id| positions[id.0]).collect();
         Parts {
             shapes: ids.iter().map(|id| graph.shape(*id)).collect(),
             kernels: ids.iter().map(|id| kernel_name(graph, *id).unwrap_or_default()).collect(),
@@ -128,7 +133,7 @@ impl Parts {
                 })
                 .collect(),
             loss,
-            scattered,
+            updated_in_place,
             updated: updated(compiled),
             ids,
             positions,

@@ -195,6 +195,13 @@ pub enum PlanStep<'a> {
         /// The loss.
         loss: &'a str,
     },
+    /// One loop over rows of data whose ids name the rows that they read.
+    LookupRows {
+        /// The parameters that are read and updated.
+        tables: &'a [u32],
+        /// The loss.
+        loss: &'a str,
+    },
 }
 
 /// A conversion that a fallback inserted.
@@ -277,7 +284,7 @@ impl<'a> PlanTable<'a> {
 
     /// Whether the training step is one loop.
     pub fn is_fused(&self) -> bool {
-        matches!(self.step, PlanStep::LinearRows { .. })
+        matches!(self.step, PlanStep::LinearRows { .. } | PlanStep::LookupRows { .. })
     }
 
     /// The plan with some sizes filled in.

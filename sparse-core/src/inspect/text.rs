@@ -58,6 +58,13 @@ pub(super) fn table(plan: &PlanTable<'_>, sizes: &Sizes) -> String {
                 "step: one loop over the rows of {input} ({terms}, {loss}, update of {updated}), marked *"
             ))
         }
+        PlanStep::LookupRows { tables, loss } => {
+            let names: Vec<String> = tables.iter().map(|id| plan.label(*id)).collect();
+            wrapped(&format!(
+                "step: one loop over the rows of the batch (rows named by ids, {loss}, update of {}), marked *",
+                enumerated(&names)
+            ))
+        }
     });
     text
 }

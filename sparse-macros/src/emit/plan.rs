@@ -45,6 +45,9 @@ pub(super) fn constant(emit: &Emit<'_>) -> TokenStream {
             let factors = option(factors.map(|position| quote!(#position)));
             quote!(LinearRows { input: #input, weight: #weight, factors: #factors, loss: #loss })
         }
+        PlanStep::LookupRows { tables, loss } => {
+            quote!(LookupRows { tables: &[#(#tables),*], loss: #loss })
+        }
     };
     let extents =
         constants.0.iter().map(|(_, extent, value)| quote!(const #extent: usize = #value;));

@@ -181,7 +181,7 @@ fn train_step(emit: &Emit<'_>, calls: &Calls<'_>) -> TokenStream {
         return no_loss(emit);
     }
     match &emit.compiled.fusion {
-        Fusion::LinearRows(parts) => fused::linear_rows(emit, parts),
+        Fusion::RowLoop(parts) => fused::all_rows(emit, parts),
         Fusion::Scattered { parameters, .. } => scattered::step(emit, calls, parameters),
         Fusion::None { .. } => unfused(emit),
     }
@@ -190,7 +190,7 @@ fn train_step(emit: &Emit<'_>, calls: &Calls<'_>) -> TokenStream {
 /// The method that makes a step of each row, where the step is one loop.
 fn train_rows(emit: &Emit<'_>) -> Option<TokenStream> {
     let (rt, element, batch_type) = (&emit.rt, &emit.element, &emit.batch);
-    let Fusion::LinearRows(parts) = &emit.compiled.fusion else { return None };
+    let Fusion::RowLoop(parts) = &emit.compiled.fusion else { return None };
     if emit.broken || emit.graph.losses.is_empty() {
         return None;
     }

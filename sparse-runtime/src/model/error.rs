@@ -51,6 +51,16 @@ pub enum ModelError {
         /// What ids must be below.
         bound: usize,
     },
+    /// An id beyond a table, in a step that is one loop.
+    #[error("row {row} of the batch names row {id} of a parameter that has {n_rows} rows")]
+    Lookup {
+        /// The row of the batch.
+        row: usize,
+        /// The id.
+        id: usize,
+        /// What ids must be below.
+        n_rows: usize,
+    },
     /// Ids of a batch have another type than declared.
     #[error(
         "model `{model}`: `{input}` is declared with ids of type `{declared}`, but the batch has `{found}`: \

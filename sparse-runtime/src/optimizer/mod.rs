@@ -63,7 +63,8 @@ pub use updater::Updater;
 /// just `weight += factor · grad`, for one whose state lies beside the weights in a table, and for any other. One branch a call, none inside.
 ///
 /// `$body` is an expression of one type, evaluated in a function that returns a `Result` whose error is made
-/// from [`crate::Error`]. Several parameters: `with_rows!(updater, [0 => &mut w, 1 => &mut v], |[w, v]| …)`.
+/// from [`crate::Error`]. Several parameters: `with_rows!(updater, [0 => &mut w, 1 => &mut v], |[w, v]| …)`, or
+/// `with_rows!(updater, weights, |rows| …)` for an array of them.
 ///
 /// ```
 /// use sparse_core::{storage::Storage, update_rules::Sgd};
@@ -87,6 +88,22 @@ pub use updater::Updater;
 #[doc(hidden)]
 #[macro_export]
 macro_rules! with_rows {
+    ($updater:expr, $weights:ident, |$rows:ident| $body:expr) => {{
+        let updater = &mut $updater;
+        if $weights.iter().all(|(index, _)| updater.is_plain(*index)) {
+            #[allow(unused_mut)]
+            let mut $rows = updater.rows_of::<$crate::optimizer::Plain, _>($weights)?;
+            $body
+        } else if $weights.iter().all(|(index, weights)| updater.is_beside(*index, weights)) {
+            #[allow(unused_mut)]
+            let mut $rows = updater.rows_of::<$crate::optimizer::Beside, _>($weights)?;
+            $body
+        } else {
+            #[allow(unused_mut)]
+            let mut $rows = updater.rows_of::<$crate::optimizer::General, _>($weights)?;
+            $body
+        }
+    }};
     ($updater:expr, [$index:expr => $values:expr], |[$rows:ident]| $body:expr) => {{
         let (updater, index) = (&mut $updater, $index);
         let values = $crate::optimizer::Weights::from($values);
@@ -105,20 +122,11 @@ macro_rules! with_rows {
         }
     }};
     ($updater:expr, [$($index:expr => $values:expr),+ $(,)?], |[$($rows:ident),+ $(,)?]| $body:expr) => {{
-        let updater = &mut $updater;
         let weights = [$(($index, $crate::optimizer::Weights::from($values))),+];
-        if weights.iter().all(|(index, _)| updater.is_plain(*index)) {
+        $crate::with_rows!($updater, weights, |rows| {
             #[allow(unused_mut)]
-            let [$(mut $rows),+] = updater.rows_of::<$crate::optimizer::Plain, _>(weights)?;
+            let [$(mut $rows),+] = rows;
             $body
-        } else if weights.iter().all(|(index, weights)| updater.is_beside(*index, weights)) {
-            #[allow(unused_mut)]
-            let [$(mut $rows),+] = updater.rows_of::<$crate::optimizer::Beside, _>(weights)?;
-            $body
-        } else {
-            #[allow(unused_mut)]
-            let [$(mut $rows),+] = updater.rows_of::<$crate::optimizer::General, _>(weights)?;
-            $body
-        }
+        })
     }};
 }

@@ -190,7 +190,7 @@ fn a_scaled_table_is_read_by_rows_and_fused() {
                 h = multiply(w, 0.5)\ns = dot(x, h)\nl = squared_error(s, y)\nloss l\noutput s = s";
     let compiled = compile(parse(text).unwrap());
     assert!(compiled.errors().next().is_none(), "{:?}", compiled.diagnostics);
-    assert!(matches!(compiled.fusion, Fusion::LinearRows(_)), "{:?}", compiled.fusion);
+    assert!(matches!(compiled.fusion, Fusion::RowLoop(_)), "{:?}", compiled.fusion);
     let read = crate::passes::RowSet::Columns([ValueId(0)].into());
     assert_eq!(compiled.rows[0].reads, read);
     let gradient = "= dot(x, %8, transpose_lhs = true): row_sparse [d, 1]";
@@ -203,7 +203,7 @@ fn what_is_written_twice_is_fused_as_if_written_once() {
     let text = "model M f32\nx = input csr f32 [n, d]\ny = label dense f32 [n, 1]\nw = param row_sparse f32 [d, 1] \"\"\n\
                 s = dot(x, w)\nt = dot(x, w)\np = sigmoid(t)\nunused = exp(t)\nl = logistic(s, y)\nloss l\noutput p = p";
     let compiled = compile(parse(text).unwrap());
-    assert!(matches!(compiled.fusion, Fusion::LinearRows(_)), "{:?}", compiled.fusion);
+    assert!(matches!(compiled.fusion, Fusion::RowLoop(_)), "{:?}", compiled.fusion);
 }
 
 #[test]

@@ -1,0 +1,191 @@
+//! Fusion: which part of the training step becomes one loop.
+//!
+//! A *loop over rows of data* reads what each row names of the trained parameters (the product of a csr input with one,
+//! rows that ids name), then computes element-wise functions of that, then a loss: forward, loss gradient and (for a
+//! batch of one row) update without a value of the batch's size in between. What does not fit says why, and runs kernels
+//! one after the other, but for gradients of rows, which are [scattered](super::Scatter) into the update.
+
+mod lookups;
+mod row_loop;
+#[cfg(test)]
+mod tests;
+
+pub use lookups::{Lookup, LookupRead, NamedRow};
+
+use self::row_loop::row_loop;
+use super::scatter::{Scatter, scatter};
+use crate::ir::{Graph, ValueId};
+use crate::shapes::Dim;
+
+/// What became of the training step.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Fusion {
+    /// Kernels one after the other, and why.
+    None {
+        /// Why it is not fused.
+        reason: String,
+    },
+    /// Kernels one after the other, but gradients of rows go straight into the update.
+    Scattered {
+        /// Why it is not one loop.
+        reason: String,
+        /// The parameters whose gradients do.
+        parameters: Vec<Scatter>,
+    },
+    /// One loop over the rows of data.
+    RowLoop(Box<RowLoop>),
+}
+
+/// The parts of a step that is one loop. The *space* is the shape of the terms: [rows, columns], or [rows] with one number
+/// a row.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RowLoop {
+    /// What is read of the trained parameters.
+    pub terms: Terms,
+    /// The columns of the space, 1 where it has none.
+    pub columns: Dim,
+    /// Element-wise values computed from the terms, in order.
+    pub forward: Vec<ValueId>,
+    /// The loss.
+    pub loss: ValueId,
+    /// The loss's scores: a term or one of `forward`.
+    pub score: ValueId,
+    /// The loss's label.
+    pub label: ValueId,
+    /// The weights of the rows, where the loss has any.
+    pub row_weight: Option<ValueId>,
+    /// The gradient with respect to the scores.
+    pub score_gradient: ValueId,
+    /// Element-wise values computed from it, in order.
+    pub backward: Vec<ValueId>,
+    /// Dense parameters added to or multiplied with rows: the parameter, its gradient, and what it sums.
+    pub reductions: Vec<(ValueId, ValueId, ValueId)>,
+    /// Outputs that are the softmax of a value of the space: the output's value and its operand.
+    pub softmax: Vec<(ValueId, ValueId)>,
+}
+
+/// A value of the space that is read of trained parameters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Term {
+    /// The value.
+    pub value: ValueId,
+    /// The gradient with respect to it: `score_gradient` or one of `backward`.
+    pub gradient: ValueId,
+}
+
+/// What a row of data reads of the trained parameters.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Terms {
+    /// The product of a csr input with a parameter.
+    Linear(Linear),
+    /// Rows that ids name, with one number each.
+    Lookups(Vec<Lookup>),
+}
+
+impl Terms {
+    /// The terms. Where the space has one column, term `i` is number `i` of a row; else there is one term.
+    pub fn all(&self) -> Vec<Term> {
+        match self {
+            Terms::Linear(linear) => {
+                let interaction = linear.interaction.iter().map(|interaction| interaction.term);
+                std::iter::once(linear.product).chain(interaction).collect()
+            }
+            Terms::Lookups(lookups) => lookups.iter().map(|lookup| lookup.term).collect(),
+        }
+    }
+
+    /// The parameters that are read, each once.
+    pub fn tables(&self) -> Vec<ValueId> {
+        match self {
+            Terms::Linear(linear) => {
+                let factors = linear.interaction.iter().map(|interaction| interaction.factors);
+                std::iter::once(linear.weight).chain(factors).collect()
+            }
+            Terms::Lookups(lookups) => {
+                lookups.iter().flat_map(|lookup| lookup.read.rows()).map(|row| row.table).collect()
+            }
+        }
+    }
+}
+
+/// The product of a csr input with a parameter.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Linear {
+    /// The csr input.
+    pub input: ValueId,
+    /// The parameter it is multiplied with.
+    pub weight: ValueId,
+    /// The product.
+    pub product: Term,
+    /// The second-order term of a factorization machine over the same input, where the rows have one column.
+    pub interaction: Option<Interaction>,
+}
+
+/// A `pairwise_interaction` in the loop: read and updated in the same pass over the non-zeros as the product.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Interaction {
+    /// Its value, one number a row.
+    pub term: Term,
+    /// The parameter of factors.
+    pub factors: ValueId,
+    /// The columns of the parameter.
+    pub size: Dim,
+}
+
+impl Fusion {
+    /// Whether the training step has something else than the value's kernel for it.
+    pub fn computes(&self, graph: &Graph, id: ValueId) -> bool {
+        // A graph with a value that does not fit into the loop is not fused.
+        let in_loop = matches!(self, Fusion::RowLoop(_)) && graph.apply_of(id).is_some();
+        in_loop
+            || self.scattered().iter().any(|scatter| {
+                scatter.skipped.contains(&id)
+                    || scatter.lookups.iter().flatten().any(|it| *it == id)
+            })
+    }
+
+    /// The parameters whose gradients are scattered into the update by a step that is not one loop.
+    pub fn scattered(&self) -> &[Scatter] {
+        match self {
+            Fusion::Scattered { parameters, .. } => parameters,
+            Fusion::None { .. } | Fusion::RowLoop(_) => &[],
+        }
+    }
+
+    /// The parameters whose gradients a training step never makes.
+    pub fn updated_in_place(&self) -> Vec<ValueId> {
+        match self {
+            Fusion::None { .. } => Vec::new(),
+            Fusion::Scattered { parameters, .. } => {
+                parameters.iter().map(|scatter| scatter.parameter).collect()
+            }
+            Fusion::RowLoop(parts) => parts.terms.tables(),
+        }
+    }
+
+    /// Why the training step is not one loop, if it is not.
+    pub fn reason(&self) -> Option<&str> {
+        match self {
+            Fusion::None { reason } | Fusion::Scattered { reason, .. } => Some(reason),
+            Fusion::RowLoop(_) => None,
+        }
+    }
+}
+
+/// Finds the family that the training step belongs to.
+pub fn fuse(graph: &Graph) -> Fusion {
+    if graph.no_fuse {
+        return Fusion::None { reason: "the model says `fuse = off`".into() };
+    }
+    if let Some(update) = graph.updates.first() {
+        let state = graph.label(update.state);
+        return Fusion::None { reason: format!("it updates the state `{state}`") };
+    }
+    match row_loop(graph) {
+        Ok(parts) => Fusion::RowLoop(Box::new(parts)),
+        Err(reason) => match scatter(graph) {
+            parameters if parameters.is_empty() => Fusion::None { reason },
+            parameters => Fusion::Scattered { reason, parameters },
+        },
+    }
+}

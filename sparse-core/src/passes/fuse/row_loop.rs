@@ -1,0 +1,264 @@
+//! The analysis of a step that is one loop over rows of data.
+
+use super::lookups::{Found, find_lookups};
+use super::{Interaction, Linear, RowLoop, Term, Terms};
+use crate::ir::{Graph, Kind, ValueId};
+use crate::operators::{self, BinaryFamily};
+use crate::shapes::{Dim, Dims};
+use crate::storage::Storage;
+
+/// The parts of the loop, or why the step is not one.
+pub(super) fn row_loop(graph: &Graph) -> Result<RowLoop, String> {
+    if graph.element().is_half() {
+        return Err(format!(
+            "the elements are `{}`, whose sums need another type",
+            graph.element()
+        ));
+    }
+    let [loss] = graph.losses[..] else {
+        return Err(format!("the model has {} losses", graph.losses.len()));
+    };
+    let loss_apply = graph.apply_of(loss).ok_or("the loss is not computed")?;
+    let operators::Kind::Loss { gradient, .. } = loss_apply.operator.kind else {
+        return Err(format!(
+            "the loss is computed by `{}`, not by a loss of the table",
+            loss_apply.operator.name
+        ));
+    };
+    let (score, label) = (loss_apply.operands[0], loss_apply.operands[1]);
+    let row_weight = loss_apply.operands.get(2).copied();
+    let found = find_terms(graph)?;
+    let space = graph.shape(found.space);
+    let columns = match (&found.terms, &space[..]) {
+        (_, [_, columns]) => columns.clone(),
+        (Terms::Lookups(_), [_]) => Dim::Size(1),
+        _ => return Err(format!("`{}` is a vector", graph.label(found.space))),
+    };
+    let score_gradient = graph
+        .ids()
+        .find(|id| {
+            graph.apply_of(*id).is_some_and(|apply| {
+                apply.operator.name == gradient && apply.operands == loss_apply.operands
+            })
+        })
+        .ok_or("the gradient of the loss is scaled")?;
+    let is_data = |id: ValueId| matches!(graph.value(id).kind, Kind::Label | Kind::Input);
+    if !is_data(label) {
+        return Err("the label is computed".into());
+    }
+    if graph.storage(label) != Storage::Dense {
+        return Err(format!("the label is `{}`", graph.storage(label)));
+    }
+    if row_weight.is_some_and(|weight| !is_data(weight)) {
+        return Err("the weights of the rows are not data".into());
+    }
+    let mut parts = RowLoop {
+        terms: found.terms,
+        columns,
+        forward: Vec::new(),
+        loss,
+        score,
+        label,
+        row_weight,
+        score_gradient,
+        backward: Vec::new(),
+        reductions: Vec::new(),
+        softmax: Vec::new(),
+    };
+    let terms: Vec<ValueId> = parts.terms.all().iter().map(|term| term.value).collect();
+    for id in graph.ids() {
+        let Some(apply) = graph.apply_of(id) else {
+            continue;
+        };
+        if terms.contains(&id) || [loss, score_gradient].contains(&id) || found.inside.contains(&id)
+        {
+            continue;
+        }
+        let gradient_of = graph.gradients.iter().find(|(_, gradient)| *gradient == id);
+        let is_backward = |id: &ValueId| *id == score_gradient || parts.backward.contains(id);
+        match (apply.operator.name, gradient_of) {
+            ("dot", Some((parameter, _)))
+                if let Terms::Linear(linear) = &mut parts.terms
+                    && *parameter == linear.weight
+                    && apply.operands[0] == linear.input
+                    && apply.attributes.flag("transpose_lhs") =>
+            {
+                linear.product.gradient = apply.operands[1];
+            }
+            ("pairwise_interaction_gradient", Some((parameter, _)))
+                if let Terms::Linear(Linear { input, interaction: Some(term), .. }) =
+                    &mut parts.terms
+                    && term.factors == *parameter
+                    && apply.operands[..2] == [*input, *parameter] =>
+            {
+                term.term.gradient = apply.operands[2];
+            }
+            ("reduce_to", Some((parameter, _)))
+                if apply.operands[1] == *parameter && is_backward(&apply.operands[0]) =>
+            {
+                parts.reductions.push((*parameter, id, apply.operands[0]));
+            }
+            ("dense", Some((parameter, _)))
+                if is_backward(&apply.operands[0]) && graph.shape(*parameter) == space =>
+            {
+                return Err("a parameter has the batch's shape".into());
+            }
+            ("softmax", None)
+                if in_space(&parts, apply.operands[0], false)
+                    && apply.operator.integer(&apply.attributes, "axis") != Some(0)
+                    && graph.outputs.iter().any(|output| output.value == id) =>
+            {
+                parts.softmax.push((id, apply.operands[0]));
+            }
+            _ if graph.shape(id) == space && is_element_wise(graph, &parts, id, &space) => {
+                let backward =
+                    apply.operands.iter().any(|operand| in_space(&parts, *operand, true));
+                if backward { &mut parts.backward } else { &mut parts.forward }.push(id);
+            }
+            (name, _) => {
+                return Err(format!(
+                    "`{}` (`{name}`) is not element-wise over the rows",
+                    graph.label(id)
+                ));
+            }
+        }
+    }
+    for term in parts.terms.all() {
+        // Until it is found, a term's gradient is the term itself.
+        if term.gradient != score_gradient && !parts.backward.contains(&term.gradient) {
+            return Err(format!(
+                "the gradient of `{}` is not computed row by row",
+                graph.label(term.value)
+            ));
+        }
+    }
+    if !terms.contains(&score) && !parts.forward.contains(&score) {
+        return Err("the scores are not computed from the product row by row".into());
+    }
+    if parts.reductions.len() + parts.terms.tables().len() != graph.gradients.len() {
+        return Err("a parameter's gradient is not a sum over the rows".into());
+    }
+    Ok(parts)
+}
+
+/// The terms: of a product, or of lookups where there is no product.
+fn find_terms(graph: &Graph) -> Result<Found, String> {
+    let Some(product) = find_product(graph)? else {
+        return find_lookups(graph);
+    };
+    let operands = graph.apply_of(product).map_or(&[][..], |apply| &apply.operands);
+    let [input, weight, ..] = *operands else {
+        return Err("no product".into());
+    };
+    let interaction = find_interaction(graph, input, &graph.shape(product))?;
+    let product_term = Term { value: product, gradient: product };
+    let terms = Terms::Linear(Linear { input, weight, product: product_term, interaction });
+    Ok(Found { terms, space: product, inside: Vec::new() })
+}
+
+/// The one product of a csr input with a trained parameter, if there is any.
+fn find_product(graph: &Graph) -> Result<Option<ValueId>, String> {
+    let mut products = graph.ids().filter(|id| {
+        graph.apply_of(*id).is_some_and(|apply| {
+            apply.operator.name == "dot"
+                && !apply.attributes.flag("transpose_lhs")
+                && !apply.attributes.flag("transpose_rhs")
+                && graph.storage(apply.operands[0]) == Storage::Csr
+                && matches!(graph.value(apply.operands[0]).kind, Kind::Input)
+                && matches!(
+                    graph.value(apply.operands[1]).kind,
+                    Kind::Parameter { frozen: false, .. }
+                )
+        })
+    });
+    let product = products.next();
+    match products.next() {
+        None => Ok(product),
+        Some(_) => Err("the model has several products of a csr input with a parameter".into()),
+    }
+}
+
+/// The second-order term over the same input, if there is one; its gradient is filled in later.
+fn find_interaction(
+    graph: &Graph,
+    input: ValueId,
+    space: &Dims,
+) -> Result<Option<Interaction>, String> {
+    let mut terms = graph.ids().filter_map(|id| {
+        let apply = graph.apply_of(id)?;
+        (apply.operator.name == "pairwise_interaction").then_some((id, apply))
+    });
+    let Some((value, apply)) = terms.next() else {
+        return Ok(None);
+    };
+    if terms.next().is_some() {
+        return Err("the model has several interactions".into());
+    }
+    let factors = apply.operands[1];
+    let is_trained = matches!(graph.value(factors).kind, Kind::Parameter { frozen: false, .. });
+    if apply.operands[0] != input || !is_trained || space[1] != Dim::Size(1) {
+        return Err(format!(
+            "`{}` is not an interaction of the input of the product with a trained parameter",
+            graph.label(value)
+        ));
+    }
+    let size = graph.shape(factors)[1].clone();
+    Ok(Some(Interaction { term: Term { value, gradient: value }, factors, size }))
+}
+
+/// Whether a value is one of the loop's, forward or backward.
+fn in_space(parts: &RowLoop, id: ValueId, backward: bool) -> bool {
+    if backward {
+        id == parts.score_gradient || parts.backward.contains(&id)
+    } else {
+        parts.terms.all().iter().any(|term| term.value == id) || parts.forward.contains(&id)
+    }
+}
+
+/// Whether a value is a scalar function of values of the space at the same place, numbers, and dense
+/// parameters and inputs that the loop can index.
+fn is_element_wise(graph: &Graph, parts: &RowLoop, id: ValueId, space: &Dims) -> bool {
+    let Some(apply) = graph.apply_of(id) else {
+        return false;
+    };
+    let scalar = match apply.operator.kind {
+        operators::Kind::Unary(_) => true,
+        operators::Kind::Binary(family, _) => {
+            matches!(
+                family,
+                BinaryFamily::Union
+                    | BinaryFamily::Intersection
+                    | BinaryFamily::Left
+                    | BinaryFamily::Gradient
+                    | BinaryFamily::SlopedGradient
+            )
+        }
+        _ => false,
+    };
+    scalar
+        && apply.operands.iter().all(|operand| {
+            in_space(parts, *operand, false)
+                || in_space(parts, *operand, true)
+                || graph.constant_of(*operand).is_some()
+                || is_indexable(graph, *operand, space)
+        })
+}
+
+/// A dense parameter that repeats in every row, or a dense input of the batch's shape.
+fn is_indexable(graph: &Graph, id: ValueId, space: &Dims) -> bool {
+    if graph.storage(id) != Storage::Dense {
+        return false;
+    }
+    let shape = graph.shape(id);
+    let across = |extent: &Dim| *extent == Dim::Size(1) || space.get(1) == Some(extent);
+    match graph.value(id).kind {
+        Kind::Parameter { .. } => match shape.as_slice() {
+            [] => true,
+            [columns] => across(columns),
+            [rows, columns] => *rows == Dim::Size(1) && across(columns),
+            _ => false,
+        },
+        Kind::Input => shape == *space,
+        _ => false,
+    }
+}

@@ -1,0 +1,145 @@
+//! The call of the runtime's loop over rows of data.
+
+use super::row::row_function;
+use super::{Steps, width};
+use crate::emit::Emit;
+use proc_macro2::{Ident, TokenStream};
+use quote::{format_ident, quote};
+use sparse_core::ir::ValueId;
+use sparse_core::passes::{Linear, Lookup, LookupRead, RowLoop, Terms};
+use sparse_core::shapes::Dim;
+
+/// The call of the runtime's loop.
+pub(super) fn call(emit: &Emit<'_>, parts: &RowLoop, steps: Steps) -> TokenStream {
+    let row = row_function(emit, parts, steps);
+    let (function, range) = match steps {
+        Steps::One => (format_ident!("step"), None),
+        Steps::EachRow => (format_ident!("steps"), Some(quote!(first..first + count,))),
+    };
+    match &parts.terms {
+        Terms::Linear(linear) => call_linear(emit, linear, &parts.columns, &function, range, &row),
+        Terms::Lookups(lookups) => call_lookups(emit, lookups, &function, range, &row),
+    }
+}
+
+/// `(0, __param_w.table_mut())`.
+fn table(emit: &Emit<'_>, parameter: ValueId) -> TokenStream {
+    let (index, local) = (emit.index_of(parameter), emit.parameter_local(parameter));
+    quote!((#index, #local.table_mut()))
+}
+
+fn call_linear(
+    emit: &Emit<'_>,
+    linear: &Linear,
+    columns: &Dim,
+    function: &Ident,
+    range: Option<TokenStream>,
+    row: &TokenStream,
+) -> TokenStream {
+    let rt = &emit.rt;
+    let input = emit.declared(linear.input);
+    match &linear.interaction {
+        None => {
+            let (index, weight) =
+                (emit.index_of(linear.weight), emit.parameter_local(linear.weight));
+            let width = width(emit, columns);
+            quote! {
+                #rt::linear::#function(
+                    batch.#input,
+                    #range
+                    #index,
+                    #weight.table_mut(),
+                    updater,
+                    #width,
+                    __scratch,
+                    #row,
+                )
+            }
+        }
+        Some(term) => {
+            let (weights, factors) = (table(emit, linear.weight), table(emit, term.factors));
+            let size = width(emit, &term.size);
+            quote! {
+                #rt::interaction::#function(
+                    batch.#input,
+                    #range
+                    #weights,
+                    #factors,
+                    updater,
+                    #size,
+                    __scratch,
+                    #row,
+                )
+            }
+        }
+    }
+}
+
+/// ```text
+/// {
+///     #[derive(Clone, Copy)]
+///     struct Reads;
+///     impl lookups::Reads<3, 2> for Reads {
+///         const READS: [lookups::Read; 2] = [lookups::Read::Inner(0, 1), lookups::Read::Element(2)];
+///     }
+///     let rows = lookups::Rows {
+///         count: n_rows,
+///         ids: |row: usize| [Id::index(batch.user.values()[row]).unwrap_or(usize::MAX), …],
+///     };
+///     lookups::step(Reads, rows, [(0, __param_p.table_mut()), …], updater, linear::Fixed::<16>, __scratch, |row, s, saved| …)
+/// }
+/// ```
+fn call_lookups(
+    emit: &Emit<'_>,
+    lookups: &[Lookup],
+    function: &Ident,
+    range: Option<TokenStream>,
+    row: &TokenStream,
+) -> TokenStream {
+    let rt = &emit.rt;
+    let mut position = 0usize..;
+    let mut next = || position.next();
+    let reads: Vec<TokenStream> = lookups
+        .iter()
+        .map(|lookup| match &lookup.read {
+            LookupRead::Element(_) => {
+                let table = next();
+                quote!(Element(#table))
+            }
+            LookupRead::Inner { .. } => {
+                let (left, right) = (next(), next());
+                quote!(Inner(#left, #right))
+            }
+        })
+        .collect();
+    let rows: Vec<_> = lookups.iter().flat_map(|lookup| lookup.read.rows()).collect();
+    let (n_tables, n_reads) = (rows.len(), reads.len());
+    let tables = rows.iter().map(|row| table(emit, row.table));
+    let ids = rows.iter().map(|row| {
+        let ids = emit.declared(row.ids);
+        quote!(#rt::Id::index(batch.#ids.values()[row]).unwrap_or(usize::MAX))
+    });
+    let sizes = lookups.iter().find_map(|lookup| match &lookup.read {
+        LookupRead::Inner { size, .. } => Some(size.clone()),
+        LookupRead::Element(_) => None,
+    });
+    let size = width(emit, &sizes.unwrap_or(Dim::Size(1)));
+    quote! {{
+        #[derive(Clone, Copy)]
+        struct Reads;
+        impl #rt::lookups::Reads<#n_tables, #n_reads> for Reads {
+            const READS: [#rt::lookups::Read; #n_reads] = [#(#rt::lookups::Read::#reads),*];
+        }
+        let rows = #rt::lookups::Rows { count: n_rows, ids: |row: usize| [#(#ids),*] };
+        #rt::lookups::#function(
+            Reads,
+            rows,
+            #range
+            [#(#tables),*],
+            updater,
+            #size,
+            __scratch,
+            #row,
+        )
+    }}
+}

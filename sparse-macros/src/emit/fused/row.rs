@@ -1,0 +1,259 @@
+//! The row function: what happens between reading the parameters' rows and updating them.
+
+use super::Steps;
+use crate::emit::{Emit, kernels};
+use crate::scalar;
+use proc_macro2::{Ident, TokenStream};
+use quote::{format_ident, quote};
+use sparse_core::ir::{Apply, Kind, ValueId};
+use sparse_core::operators::{self, LossLabel};
+use sparse_core::passes::{RowLoop, Term};
+use sparse_core::shapes::{Dim, Dims};
+use std::collections::BTreeSet;
+
+/// `|row, s, saved| { … }`: the numbers of a row become the gradients with respect to them; returns the row's loss.
+pub(super) fn row_function(emit: &Emit<'_>, parts: &RowLoop, steps: Steps) -> TokenStream {
+    let (rt, graph) = (&emit.rt, emit.graph);
+    let forward = chain(emit, parts, &parts.forward);
+    let terms = parts.terms.all();
+    let score = local(parts.score);
+    let is_output = |id: ValueId| graph.outputs.iter().filter(move |output| output.value == id);
+    let element_outputs = terms.iter().map(|term| term.value).chain(parts.forward.iter().copied());
+    let element_outputs =
+        element_outputs.flat_map(|id| is_output(id).map(move |output| (output, id)));
+    let softmax_outputs = parts
+        .softmax
+        .iter()
+        .flat_map(|(id, operand)| is_output(*id).map(move |output| (output, *operand)));
+    let record: Vec<_> = element_outputs
+        .chain(softmax_outputs)
+        .map(|(output, id)| {
+            let (variable, value) = (out_of(&output.name), local(id));
+            quote!(#variable[row * columns + j] = #value;)
+        })
+        .collect();
+    let normalise = parts.softmax.iter().flat_map(|(id, _)| is_output(*id)).map(|output| {
+        let variable = out_of(&output.name);
+        quote!(#rt::kernels::softmax::cpu::row(&mut #variable[row * columns..(row + 1) * columns]);)
+    });
+    let records = steps == Steps::One;
+    let record = (records && !record.is_empty()).then(|| quote!(if record { #(#record)* }));
+    let normalise: Vec<_> = normalise.collect();
+    let normalise =
+        (records && !normalise.is_empty()).then(|| quote!(if record { #(#normalise)* }));
+    // Dense parameters as the last row left them, and their update by this one.
+    let (read_dense, update_dense): (Vec<_>, Vec<_>) = match steps {
+        Steps::One => Default::default(),
+        Steps::EachRow => parts
+            .reductions
+            .iter()
+            .map(|(id, _, _)| {
+                let (values, dense) = (values_of(emit, *id), dense_of(emit, *id));
+                let gradient = grad_of(emit, *id);
+                (quote!(let #values = #dense.values();), quote!(#dense.update(#gradient);))
+            })
+            .unzip(),
+    };
+
+    let Some(loss) = graph.apply_of(parts.loss) else { return TokenStream::new() };
+    let call = row_loss(emit, loss, graph.value(parts.label).element.is_float());
+    // Multiplied once for the whole row.
+    let (share, weighted) = match parts.row_weight {
+        Some(_) => (quote!(let share = mean * row_weights[row];), quote!(loss * row_weights[row])),
+        None => (quote!(let share = mean;), quote!(loss)),
+    };
+
+    let gradient = local(parts.score_gradient);
+    let needs_forward = needs_forward(emit, parts);
+    let (save, again) = if needs_forward {
+        (quote!(saved.copy_from_slice(s);), {
+            let forward = chain(emit, parts, &parts.forward);
+            let read = read_terms(&terms, &format_ident!("saved"));
+            quote!(#read #forward)
+        })
+    } else {
+        (TokenStream::new(), TokenStream::new())
+    };
+    let backward = chain(emit, parts, &parts.backward);
+    let reductions = parts.reductions.iter().map(|(parameter, _, summed)| {
+        let (variable, value) = (grad_of(emit, *parameter), local(*summed));
+        let index = index_of(&graph.shape(*parameter), &parts.columns);
+        quote!(#variable[#index] += #value;)
+    });
+    let read = read_terms(&terms, &format_ident!("s"));
+    let write = terms.iter().enumerate().map(|(number, term)| {
+        let (place, gradient) = (place(number), local(term.gradient));
+        quote!(s[#place] = #gradient;)
+    });
+    quote! {
+        #[inline(always)]
+        |row: usize, s: &mut [T], saved: &mut [T]| -> T {
+            #save
+            #(#read_dense)*
+            for j in 0..columns {
+                #read
+                #forward
+                #record
+                s[j] = #score;
+            }
+            #normalise
+            let loss = #call;
+            #share
+            for j in 0..columns {
+                let #gradient = s[j] * share;
+                #again
+                #backward
+                #(#reductions)*
+                #(#write)*
+            }
+            #(#update_dense)*
+            #weighted
+        }
+    }
+}
+
+/// Where term number `number` is among the numbers of a row: a further one than the first is there only where each has one
+/// column.
+fn place(number: usize) -> TokenStream {
+    match number {
+        0 => quote!(j),
+        number => quote!(#number),
+    }
+}
+
+/// `let __v4 = s[j]; let __v5 = s[1];`
+fn read_terms(terms: &[Term], from: &Ident) -> TokenStream {
+    let read = terms.iter().enumerate().map(|(number, term)| {
+        let (place, value) = (place(number), local(term.value));
+        quote!(let #value = #from[#place];)
+    });
+    quote!(#(#read)*)
+}
+
+/// `squared_error::cpu::row(s, &label[…])`: the loss of a row, whose scores become its gradient.
+fn row_loss(emit: &Emit<'_>, loss: &Apply, is_float: bool) -> TokenStream {
+    let rt = &emit.rt;
+    let module = format_ident!("{}", loss.operator.name);
+    let attributes = loss
+        .operator
+        .attributes
+        .iter()
+        .map(|attribute| kernels::attribute(emit, loss, attribute.name, attribute.kind));
+    match (is_float, loss.operator.kind) {
+        // Checked when the batch came: every id is a position.
+        (false, _) => quote! {
+            #rt::kernels::#module::cpu::row(
+                &mut s[..columns], #rt::Id::index(label[row]).unwrap_or(usize::MAX) #(, #attributes)*)
+        },
+        (true, operators::Kind::Loss { label: LossLabel::Class, .. }) => quote! {
+            #rt::kernels::#module::cpu::row_of_targets(
+                &mut s[..columns], label[row * columns..(row + 1) * columns].iter().copied() #(, #attributes)*)
+        },
+        _ => quote! {
+            #rt::kernels::#module::cpu::row(
+                &mut s[..columns], &label[row * columns..(row + 1) * columns] #(, #attributes)*)
+        },
+    }
+}
+
+/// `let v5 = (v4 + b_values[j]);` for each value, in order.
+fn chain(emit: &Emit<'_>, parts: &RowLoop, values: &[ValueId]) -> TokenStream {
+    values
+        .iter()
+        .filter_map(|id| {
+            let apply = emit.graph.apply_of(*id)?;
+            let (formula, names): (&str, [&str; 2]) = match apply.operator.kind {
+                operators::Kind::Unary(formula) => (formula, ["x", ""]),
+                operators::Kind::Binary(family, formula) if family.is_gradient() => {
+                    // The second variable is `x` or `y`, whichever the derivative is a formula in.
+                    let second = if apply.operator.operands[1] == "y" { "y" } else { "x" };
+                    (formula, ["g", second])
+                }
+                operators::Kind::Binary(_, formula) => (formula, ["x", "y"]),
+                _ => return None,
+            };
+            let operands: Vec<TokenStream> =
+                apply.operands.iter().map(|operand| element_of(emit, parts, *operand)).collect();
+            let value = scalar::rust(formula, &|name| {
+                let index = usize::from(name != names[0]);
+                operands.get(index).cloned().unwrap_or_default()
+            });
+            let name = local(*id);
+            Some(quote!(let #name: T = #value;))
+        })
+        .collect()
+}
+
+/// An operand of the chain at column `j` of the row.
+fn element_of(emit: &Emit<'_>, parts: &RowLoop, id: ValueId) -> TokenStream {
+    match &emit.graph.value(id).kind {
+        Kind::Constant(number) => kernels::number_of(emit, *number),
+        Kind::Parameter { .. } => {
+            let values = values_of(emit, id);
+            let index = index_of(&emit.graph.shape(id), &parts.columns);
+            quote!(#values[#index])
+        }
+        Kind::Input | Kind::Label => {
+            let values = values_of(emit, id);
+            quote!(#values[row * columns + j])
+        }
+        Kind::Apply(_) => {
+            let name = local(id);
+            quote!(#name)
+        }
+    }
+}
+
+/// Where column `j` is in a parameter that repeats in every row.
+fn index_of(shape: &Dims, columns: &Dim) -> TokenStream {
+    match shape.last() {
+        Some(dim) if dim == columns => quote!(j),
+        _ => quote!(0),
+    }
+}
+
+/// The declared arrays that the chains index.
+pub(super) fn indexed(emit: &Emit<'_>, parts: &RowLoop) -> BTreeSet<ValueId> {
+    parts
+        .forward
+        .iter()
+        .chain(&parts.backward)
+        .flat_map(|id| emit.graph.apply_of(*id))
+        .flat_map(|apply| apply.operands.iter().copied())
+        .filter(|id| !matches!(emit.graph.value(*id).kind, Kind::Apply(_) | Kind::Constant(_)))
+        .collect()
+}
+
+/// Whether the backward chain reads values of the forward one, which are then computed again from the
+/// saved products: cheaper than keeping them.
+fn needs_forward(emit: &Emit<'_>, parts: &RowLoop) -> bool {
+    parts
+        .backward
+        .iter()
+        .flat_map(|id| emit.graph.apply_of(*id))
+        .flat_map(|apply| &apply.operands)
+        .any(|operand| {
+            let mut terms = parts.terms.all().into_iter();
+            terms.any(|term| term.value == *operand) || parts.forward.contains(operand)
+        })
+}
+
+fn local(id: ValueId) -> Ident {
+    format_ident!("__v{}", id.0)
+}
+
+pub(super) fn values_of(emit: &Emit<'_>, id: ValueId) -> Ident {
+    format_ident!("__values_{}", emit.graph.label(id))
+}
+
+pub(super) fn grad_of(emit: &Emit<'_>, id: ValueId) -> Ident {
+    format_ident!("__grad_{}", emit.graph.label(id))
+}
+
+pub(super) fn dense_of(emit: &Emit<'_>, id: ValueId) -> Ident {
+    format_ident!("__dense_{}", emit.graph.label(id))
+}
+
+pub(super) fn out_of(name: &str) -> Ident {
+    format_ident!("__out_{name}")
+}

@@ -1,0 +1,229 @@
+//! Steps that are one loop over rows named by ids, against the same models unfused, and at what they refuse.
+
+#![allow(clippy::unwrap_used)]
+
+use nnz::core::update_rules::{self, RuleVisitor, UpdateRule};
+use nnz::model::ModelError;
+use nnz::optimizer::Updater;
+use nnz::prelude::*;
+
+/// Each model twice, the second time with `fuse = off`.
+macro_rules! twins {
+    ($($(#[$doc:meta])* $fused:ident, $unfused:ident { $($body:tt)* })*) => {
+        graph! { $(
+            $(#[$doc])*
+            pub model $fused { $($body)* }
+            $(#[$doc])*
+            pub model $unfused { fuse = off; $($body)* }
+        )* }
+    };
+}
+
+twins! {
+    /// Numbers in vectors, every kind of term, a chain that the gradient goes back through.
+    Factors, FactorsUnfused {
+        dtype = f64;
+        input user: dense<u32>[n];
+        input item: dense<u32>[n];
+        input word: dense<u64>[n];
+        input weight: dense[n];
+        label y: dense[n];
+        param p: row_sparse[users, 3] = Normal { mean: 0.0, std: 0.5 };
+        param q: row_sparse[items, 3] = Normal { mean: 0.0, std: 0.5 };
+        param r: row_sparse[items, 3] = Normal { mean: 0.0, std: 0.5 };
+        param s: row_sparse[words, 3] = Normal { mean: 0.0, std: 0.5 };
+        param of_user: row_sparse[users] = Normal { mean: 0.0, std: 0.5 };
+        param of_item: row_sparse[items] = Normal { mean: 0.0, std: 0.5 };
+        param b: dense[1] = Constant(0.25);
+        let first = sum(take(p, user) * take(q, item), axis = 1) + take(of_user, user);
+        let second = sum(take(s, word) * take(r, item), axis = 1) + take(of_item, item);
+        let score = 2.0 * tanh(first + b) + second * second;
+        loss logistic(score, y, weight);
+        output score;
+        output second;
+        output chance = sigmoid(score);
+    }
+
+    /// Columns of one number, a width known when the model is made.
+    Columns, ColumnsUnfused {
+        dtype = f64;
+        input user: dense<u32>[n];
+        input item: dense<i64>[n];
+        label y: dense[n, 1];
+        param p: row_sparse[users, k] = Normal { mean: 0.0, std: 0.5 };
+        param q: row_sparse[items, k] = Normal { mean: 0.0, std: 0.5 };
+        param of_user: row_sparse[users, 1] = Normal { mean: 0.0, std: 0.5 };
+        let score = sum(embedding(user, p) * embedding(item, q), axis = 1, keepdims = true)
+            + embedding(user, of_user);
+        loss squared_error(score, y);
+        output score;
+    }
+
+    /// No inner product: a rating of items against each other.
+    Biases, BiasesUnfused {
+        dtype = f64;
+        input user: dense<u32>[n];
+        label y: dense[n];
+        param of_user: row_sparse[users] = Zeros;
+        loss poisson(take(of_user, user), y);
+    }
+}
+
+const ROWS: usize = 40;
+
+fn ids<I: nnz::core::element::Element>(below: usize, of: impl Fn(usize) -> I) -> Dense<I> {
+    Dense::new([ROWS], (0..ROWS).map(|row| of(row * row % 13 % below)).collect()).unwrap()
+}
+
+fn labels(rank: usize) -> Dense<f64> {
+    let values = (0..ROWS).map(|row| (row % 2) as f64).collect();
+    if rank == 1 { Dense::new([ROWS], values) } else { Dense::new([ROWS, 1], values) }.unwrap()
+}
+
+/// Steps on a whole batch, on one row, on some.
+fn ranges() -> impl Iterator<Item = std::ops::Range<usize>> {
+    (0..9).map(|step| match step % 3 {
+        0 => 0..ROWS,
+        1 => step..step + 1,
+        _ => 2 * step..3 * step,
+    })
+}
+
+#[track_caller]
+fn close(found: &[f64], expected: &[f64], what: &str) {
+    assert_eq!(found.len(), expected.len());
+    for (p, q) in found.iter().zip(expected) {
+        assert!((p - q).abs() < 1e-11, "{what}: {p} {q}");
+    }
+}
+
+fn agree<A, B, R>(
+    mut fused: A,
+    mut unfused: B,
+    rule: &R,
+    mut batches: impl FnMut(
+        &mut A,
+        &mut B,
+        &mut Updater<R, f64>,
+        &mut Updater<R, f64>,
+    ) -> Vec<(f64, f64)>,
+) where
+    A: Model<Element = f64>,
+    B: Model<Element = f64>,
+    R: UpdateRule,
+{
+    let mut a = Updater::for_model(rule.clone(), &fused).unwrap();
+    let mut b = Updater::for_model(rule.clone(), &unfused).unwrap();
+    let what = format!("{} {rule:?}", A::NAME);
+    for (p, q) in batches(&mut fused, &mut unfused, &mut a, &mut b) {
+        close(&[p], &[q], &what);
+    }
+    for index in 0..A::OUTPUTS.len() {
+        let (p, q) = (fused.dense_output(index).unwrap(), unfused.dense_output(index).unwrap());
+        assert_eq!(p.shape(), q.shape());
+        close(p.values(), q.values(), &what);
+    }
+    a.flush_model(&mut fused).unwrap();
+    b.flush_model(&mut unfused).unwrap();
+    for (p, q) in fused.parameters().iter().zip(unfused.parameters()) {
+        close(p.values(), q.values(), &what);
+    }
+}
+
+macro_rules! agree {
+    ($rule:expr, $fused:ident, $unfused:ident, $batch:ident, $unfused_batch:ident, $dims:expr, { $($name:ident: $array:expr),* }) => {{
+        $(let $name = $array;)*
+        let (fused, unfused) = ($fused::new($dims, Seed(7)).unwrap(), $unfused::new($dims, Seed(7)).unwrap());
+        agree(fused, unfused, $rule, |fused, unfused, a, b| {
+            ranges().map(|range| {
+                $(let $name = $name.view().rows(range.clone()).unwrap();)*
+                let loss = fused.train_step(&$batch { $($name,)* ..Default::default() }, a).unwrap();
+                (loss, unfused.train_step(&$unfused_batch { $($name,)* ..Default::default() }, b).unwrap())
+            }).collect()
+        });
+    }};
+}
+
+/// Every rule of the list, in each of its modes.
+struct EveryMode;
+
+impl RuleVisitor for EveryMode {
+    type Output = ();
+
+    fn visit<R: UpdateRule>(self, rule: R) {
+        for lazy_update in [LazyUpdate::Exact, LazyUpdate::Touched, LazyUpdate::Dense] {
+            let mut rule = rule.clone();
+            rule.set_lazy_update(lazy_update);
+            if rule.check().is_ok() {
+                all_agree(&rule);
+            }
+        }
+    }
+}
+
+fn all_agree<R: UpdateRule>(rule: &R) {
+    let weights = || Dense::new([ROWS], (0..ROWS).map(|row| (row % 3) as f64).collect()).unwrap();
+    agree!(rule, Factors, FactorsUnfused, FactorsBatch, FactorsUnfusedBatch, dims! { users: 13, items: 7, words: 5 }, {
+        user: ids(13, |id| id as u32),
+        item: ids(7, |id| id as u32),
+        word: ids(5, |id| id as u64),
+        weight: weights(),
+        y: labels(1)
+    });
+    agree!(rule, Columns, ColumnsUnfused, ColumnsBatch, ColumnsUnfusedBatch, dims! { users: 13, items: 7, k: 11 }, {
+        user: ids(13, |id| id as u32),
+        item: ids(7, |id| id as i64),
+        y: labels(2)
+    });
+    agree!(rule, Biases, BiasesUnfused, BiasesBatch, BiasesUnfusedBatch, dims! { users: 13 }, {
+        user: ids(13, |id| id as u32),
+        y: labels(1)
+    });
+}
+
+#[test]
+fn fused_equals_unfused() {
+    for name in update_rules::NAMES {
+        update_rules::with_rule(name, EveryMode).unwrap();
+    }
+}
+
+#[test]
+fn rows_that_wait_for_idle_steps() {
+    for lazy_update in [LazyUpdate::Exact, LazyUpdate::Dense] {
+        let rule = Sgd { momentum: 0.9, weight_decay: 0.1, lazy_update, ..Sgd::default() };
+        all_agree(&rule);
+    }
+}
+
+#[test]
+fn the_plan_says_what_is_one_loop() {
+    let plan = Columns::PLAN.to_string();
+    let words = plan.split_whitespace().collect::<Vec<_>>().join(" ");
+    let step = "step: one loop over the rows of the batch (rows named by ids, squared_error(score, y), \
+                update of p, q and of_user), marked *";
+    assert!(words.contains(step), "{plan}");
+    assert!(Factors::PLAN.is_fused() && Biases::PLAN.is_fused());
+    assert!(!FactorsUnfused::PLAN.is_fused());
+}
+
+#[test]
+fn ids_beyond_a_table_are_typed_errors() {
+    let mut model = Biases::new(dims! { users: 5 }, Seed(7)).unwrap();
+    let mut updater = Updater::for_model(Sgd::default(), &model).unwrap();
+    let (user, y) = (ids(13, |id| id as u32), labels(1));
+    let batch = BiasesBatch { user: user.view(), y: y.view(), ..Default::default() };
+    let error = model.train_step(&batch, &mut updater).unwrap_err();
+    assert!(matches!(error, nnz::Error::Model(ModelError::Id { bound: 5, .. })), "{error}");
+    let error = model.train_rows(&batch, &mut updater).unwrap_err();
+    assert!(matches!(error, nnz::Error::Model(ModelError::Id { bound: 5, .. })), "{error}");
+    assert_eq!(updater.clock(), 0);
+
+    let mut model = Columns::new(dims! { users: 13, items: 7, k: 2 }, Seed(7)).unwrap();
+    let mut updater = Updater::for_model(Sgd::default(), &model).unwrap();
+    let (item, y) = (ids(7, |id| id as i64 - 1), labels(2));
+    let batch =
+        ColumnsBatch { user: user.view(), item: item.view(), y: y.view(), ..Default::default() };
+    let error = model.train_step(&batch, &mut updater).unwrap_err();
+    assert!(matches!(error, nnz::Error::Model(ModelError::Id { bound: 7, .. })), "{error}");
+}
