@@ -288,7 +288,7 @@ fn a_loss_that_is_not_finite_ends_the_steps() {
 #[test]
 fn a_model_that_is_not_one_loop_says_so() {
     let mut model = Apart::new(dims! { d: N_FEATURES }, Seed(7)).unwrap();
-    assert!(!Apart::TRAINS_ROWS && Linear::TRAINS_ROWS);
+    const { assert!(!Apart::TRAINS_ROWS && Linear::TRAINS_ROWS) };
     let mut updater = Updater::for_model(Sgd::default(), &model).unwrap();
     let (x, y) = (features(), floats(&labels(2)));
     let batch = ApartBatch { x: x.view(), y: y.view(), ..Default::default() };

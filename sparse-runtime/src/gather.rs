@@ -155,7 +155,7 @@ fn products<R: UpdateRule, T: Float<Accumulator = T>, K: UpdateKind>(
             // SAFETY: a view's columns are below its `n_cols`, which `product` compared; `out` is a row of as many elements
             // as one of the parameter.
             unsafe {
-                rows.settle_each(ids);
+                rows.settle_each(row_size, ids);
                 row_product(ids, values, rows.cursor(row_size), out);
             }
         }
@@ -178,7 +178,7 @@ fn sums<R: UpdateRule, T: Float<Accumulator = T>, K: UpdateKind>(
             let share = embedding_bag::cpu::share(bags, bag, mean, weighted);
             let (ids, values) = row_of(bags, ids, bag);
             // SAFETY: a view's columns are below its `n_cols`, which `bags` compared.
-            unsafe { rows.settle_each(ids) };
+            unsafe { rows.settle_each(row_size, ids) };
             for (id, value) in ids.iter().zip(values) {
                 // SAFETY: as above.
                 let row = unsafe { rows.row_unchecked(id.at()) };

@@ -102,12 +102,12 @@ unsafe fn row_step<
     scratch: &mut Vec<T>,
     row_function: impl FnOnce(&mut [T], &mut [T]) -> T,
 ) -> T {
+    let size = width.columns();
     // SAFETY: promised by the caller.
     unsafe {
-        w.settle_each(ids);
-        v.settle_each(ids);
+        w.settle_each(1, ids);
+        v.settle_each(size, ids);
     }
-    let size = width.columns();
     let loss = width.with_rows(
         scratch,
         #[inline(always)]
@@ -247,8 +247,8 @@ fn many_rows<'a, R: UpdateRule, T: Float<Accumulator = T>, W: Width, K: UpdateKi
         let (ids, values) = row_of(x, ids, row);
         // SAFETY: a view's columns are below its `n_cols`, which `step` compared with both `n_rows`.
         unsafe {
-            w.settle_each(ids);
-            v.settle_each(ids);
+            w.settle_each(1, ids);
+            v.settle_each(size, ids);
         }
         let (weights_of, factors_of) = (w.cursor(1), v.cursor(size));
         width.with_rows(

@@ -81,7 +81,7 @@ impl Width for Runtime {
 /// Memory that a model keeps from step to step.
 #[derive(Clone, Debug, Default)]
 pub struct Scratch<T> {
-    rows: Vec<T>,
+    pub(crate) rows: Vec<T>,
     /// The gradient with respect to the product, row by row.
     pub(crate) gradients: Vec<T>,
     /// Of an interaction: two rows of factors. Of lookups: rows as they were before the step.
@@ -208,7 +208,7 @@ unsafe fn row_step<R: UpdateRule, T: Float, W: Width, K: UpdateKind, I: ColumnId
 ) -> T::Accumulator {
     let columns = width.columns();
     // SAFETY: promised by the caller.
-    unsafe { rows.settle_each(ids) };
+    unsafe { rows.settle_each(columns, ids) };
     let loss = width.with_rows(
         scratch,
         #[inline(always)]
@@ -361,7 +361,7 @@ fn many_rows<'a, R: UpdateRule, T: Float, W: Width, K: UpdateKind, I: ColumnId>(
         }
         let (ids, values) = row_of(x, ids, row);
         // SAFETY: a view's columns are below its `n_cols`, which `step` compared with `n_rows`.
-        unsafe { rows.settle_each(ids) };
+        unsafe { rows.settle_each(columns, ids) };
         let cursor = rows.cursor(columns);
         width.with_rows(row_scratch, |scores, saved| {
             // SAFETY: as above; the scores are as many as the parameter's columns.

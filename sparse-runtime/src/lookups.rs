@@ -13,44 +13,26 @@ use crate::table::Table;
 use crate::with_rows;
 use sparse_core::element::Float;
 use sparse_core::update_rules::UpdateRule;
+use std::marker::PhantomData;
+use std::mem::MaybeUninit;
 use std::ops::Range;
-
-/// One number that a row of data reads; tables by their positions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Read {
-    /// A row of one element.
-    Element(usize),
-    /// The inner product of rows of two tables.
-    Inner(usize, usize),
-}
+use std::slice::ChunksExact;
 
 /// The numbers that a row of data reads of `TABLES` tables, each of which is read once.
+///
+/// A type and not a list of them: what is done with each number is then straight code, whose rows lie in registers.
 pub trait Reads<const TABLES: usize, const COUNT: usize>: Copy {
-    /// The numbers, in order.
-    const READS: [Read; COUNT];
+    /// Does something with each of them, in order.
+    fn each<V: Visitor>(visitor: &mut V);
 }
 
-/// Whether the positions are those of `tables` tables, each once: what writing one table while another is read relies on.
-const fn are_apart(reads: &[Read], tables: usize) -> bool {
-    let mut seen = 0u64;
-    let mut at = 0;
-    while at < reads.len() {
-        let (first, second) = match reads[at] {
-            Read::Element(table) => (table, None),
-            Read::Inner(left, right) => (left, Some(right)),
-        };
-        let others = match second {
-            Some(second) if second < 64 => 1 << second,
-            Some(_) => return false,
-            None => 0,
-        };
-        if first >= 64 || seen & (1 << first | others) != 0 || others == 1 << first {
-            return false;
-        }
-        seen |= 1 << first | others;
-        at += 1;
-    }
-    tables < 64 && seen == (1 << tables) - 1
+/// Something that is done with numbers of a row of data: by their positions, and those of the tables.
+pub trait Visitor {
+    /// A row of one element.
+    fn element<const NUMBER: usize, const TABLE: usize>(&mut self);
+
+    /// The inner product of rows of two tables.
+    fn inner<const NUMBER: usize, const LEFT: usize, const RIGHT: usize>(&mut self);
 }
 
 /// What a batch is to the loop.
@@ -91,8 +73,7 @@ where
 {
     let weights = tables.map(|(index, table)| (index, Weights::from(table)));
     with_rows!(*updater, weights, |lent| {
-        let tables = Tables::<P, _, _, _, N, M>::new(lent, width)?;
-        tables.together(rows, width, scratch, row_function)
+        Tables::<P, _, _, _, _, N, M>::new(lent, width)?.together(rows, scratch, row_function)
     })
 }
 
@@ -122,300 +103,208 @@ where
 {
     let weights = tables.map(|(index, table)| (index, Weights::from(table)));
     with_rows!(*updater, weights, |lent| {
-        let tables = Tables::<P, _, _, _, N, M>::new(lent, width)?;
-        tables.one_by_one(rows, range, width, scratch, row_function)
+        let tables = Tables::<P, _, _, _, _, N, M>::new(lent, width)?;
+        tables.one_by_one(rows, range, scratch, row_function)
     })
 }
 
 /// The tables during a call.
 ///
-/// Invariant: those in inner products have rows of `width.columns()` elements, for the width that it was made with, the
-/// others of one.
-struct Tables<'a, P, R: UpdateRule, T: Float, K: UpdateKind, const N: usize, const M: usize> {
+/// Invariants: those in inner products have rows of `width.columns()` elements, the others of one. Each is read by one number,
+/// and an inner product is of two.
+struct Tables<'a, P, R: UpdateRule, T: Float, K: UpdateKind, W, const N: usize, const M: usize> {
     rows: [RowUpdater<'a, R, T, K>; N],
     /// The rows of each.
     bounds: [usize; N],
-    reads: std::marker::PhantomData<P>,
+    width: W,
+    reads: PhantomData<P>,
 }
 
-type Cursors<'a, R, T, K, const N: usize> = [RowCursor<'a, R, T, K>; N];
-
-impl<'a, P, R, T, K, const N: usize, const M: usize> Tables<'a, P, R, T, K, N, M>
+impl<'a, P, R, T, K, W, const N: usize, const M: usize> Tables<'a, P, R, T, K, W, N, M>
 where
     P: Reads<N, M>,
     R: UpdateRule,
     T: Float<Accumulator = T>,
     K: UpdateKind,
+    W: Width,
 {
     #[inline(always)]
-    fn new<W: Width>(rows: [RowUpdater<'a, R, T, K>; N], width: W) -> Result<Self> {
-        const { assert!(are_apart(&P::READS, N), "each table is read once") };
-        let bounds = std::array::from_fn(|table| rows[table].n_rows());
-        let sizes = Self::sizes(width);
-        for (rows, size) in rows.iter().zip(sizes) {
-            if rows.row_size() != size {
-                return Err(ModelError::extent("lookups", "row", 1, rows.row_size(), size).into());
+    fn new(rows: [RowUpdater<'a, R, T, K>; N], width: W) -> Result<Self> {
+        let mut uses = Uses { tables: [0; N], numbers: [0; M] };
+        P::each(&mut uses);
+        // A table that is written while it is read would be undefined behaviour.
+        assert!(uses.tables == [1; N] && uses.numbers == [1; M], "not read once each: {uses:?}");
+        let sizes = Sizes::of::<P, M>(width);
+        let mut bounds = [0; N];
+        for ((bound, rows), size) in bounds.iter_mut().zip(&rows).zip(&sizes) {
+            *bound = rows.n_rows();
+            if rows.row_size() != *size {
+                return Err(ModelError::extent("lookups", "row", 1, rows.row_size(), *size).into());
             }
         }
-        Ok(Tables { rows, bounds, reads: std::marker::PhantomData })
+        Ok(Tables { rows, bounds, width, reads: PhantomData })
     }
 
-    /// The elements of a row of each table.
+    // Loops, here and below, for what arrays have methods for: those are not inlined, and copy their elements.
     #[inline(always)]
-    fn sizes<W: Width>(width: W) -> [usize; N] {
-        let mut sizes = [1; N];
-        for read in P::READS {
-            if let Read::Inner(left, right) = read {
-                sizes[left] = width.columns();
-                sizes[right] = width.columns();
-            }
+    fn cursors(&mut self) -> [RowCursor<'_, R, T, K>; N] {
+        let sizes = Sizes::of::<P, M>(self.width);
+        let mut cursors = [const { MaybeUninit::uninit() }; N];
+        for ((cursor, rows), size) in cursors.iter_mut().zip(&mut self.rows).zip(&sizes) {
+            *cursor = MaybeUninit::new(rows.cursor(*size));
         }
-        sizes
-    }
-
-    #[inline(always)]
-    fn cursors(&mut self, sizes: [usize; N]) -> Cursors<'_, R, T, K, N> {
-        let mut sizes = sizes.into_iter();
-        // There are as many sizes as tables.
-        self.rows.each_mut().map(|rows| rows.cursor(sizes.next().unwrap_or(1)))
+        // SAFETY: each was written, there being as many tables; the types differ in that only.
+        unsafe { std::mem::transmute_copy(&cursors) }
     }
 
     /// The ids of a row of data, each below the rows of its table.
     #[inline(always)]
     fn named<F: Fn(usize) -> [usize; N]>(&self, rows: &Rows<F>, row: usize) -> Result<[usize; N]> {
         let ids = (rows.ids)(row);
-        for table in 0..N {
-            if ids[table] >= self.bounds[table] {
-                return Err(self.refusal(row, ids[table], self.bounds[table]));
+        for (id, bound) in ids.iter().zip(&self.bounds) {
+            if id >= bound {
+                return Err(refusal(row, *id, *bound));
             }
         }
         Ok(ids)
     }
 
-    #[cold]
-    fn refusal(&self, row: usize, id: usize, n_rows: usize) -> crate::Error {
-        ModelError::Lookup { row, id, n_rows }.into()
-    }
-
     /// Brings the rows that a row of data names up to date.
+    ///
+    /// # Safety
+    ///
+    /// The ids are below the rows of their tables.
     #[inline(always)]
-    fn settle(&mut self, ids: [usize; N]) {
+    unsafe fn settle(&mut self, ids: &[usize; N]) {
         for (rows, id) in self.rows.iter_mut().zip(ids) {
-            // SAFETY: `named` has compared it.
-            unsafe { rows.settle_unchecked(id) };
+            // SAFETY: promised by the caller.
+            unsafe { rows.settle_unchecked(*id) };
         }
     }
 
-    /// Asks for the rows that a later row of data names, of the tables that are no cache's size.
+    /// Asks for the rows that a later row of data names.
     #[inline(always)]
-    fn prefetch<F: Fn(usize) -> [usize; N]>(&mut self, rows: &Rows<F>, row: usize, is_large: bool) {
-        if is_large && row + AHEAD < rows.count {
-            for (rows, id) in self.rows.iter_mut().zip((rows.ids)(row + AHEAD)) {
-                rows.prefetch(id);
+    fn prefetch<F: Fn(usize) -> [usize; N]>(&mut self, rows: &Rows<F>, row: usize) {
+        if row + AHEAD < rows.count {
+            for (rows, id) in self.rows.iter_mut().zip(&(rows.ids)(row + AHEAD)) {
+                rows.prefetch(*id);
             }
         }
     }
 
     /// A step of all rows.
     #[inline(never)]
-    fn together<W: Width, F: Fn(usize) -> [usize; N]>(
+    fn together<F: Fn(usize) -> [usize; N]>(
         mut self,
         rows: Rows<F>,
-        width: W,
         scratch: &mut Scratch<T>,
         mut row_function: impl FnMut(usize, &mut [T], &mut [T]) -> T,
     ) -> Result<f64> {
         let total = lanes::wide(
             #[inline(always)]
-            || self.step_together(&rows, width, scratch, &mut row_function),
+            || self.step_together(&rows, scratch, &mut row_function),
         )?;
         self.rows.into_iter().for_each(RowUpdater::finish);
         Ok(total / rows.count.max(1) as f64)
     }
 
     #[inline(always)]
-    fn step_together<W: Width, F: Fn(usize) -> [usize; N]>(
+    fn step_together<F: Fn(usize) -> [usize; N]>(
         &mut self,
         rows: &Rows<F>,
-        width: W,
         scratch: &mut Scratch<T>,
         row_function: &mut impl FnMut(usize, &mut [T], &mut [T]) -> T,
     ) -> Result<f64> {
-        let sizes = Self::sizes(width);
+        let width = self.width;
         let is_large = self.rows.iter().any(is_large);
-        let Scratch { gradients, factors: kept, .. } = scratch;
+        let Scratch { rows: row_scratch, gradients, factors: kept, .. } = scratch;
         gradients.clear();
         kept.clear();
         let mut total = 0.0;
         for row in 0..rows.count {
-            self.prefetch(rows, row, is_large);
+            if is_large {
+                self.prefetch(rows, row);
+            }
             let ids = self.named(rows, row)?;
-            self.settle(ids);
-            let cursors = self.cursors(sizes);
-            // SAFETY: `named` has compared the ids; the cursors are those of `sizes`.
-            let mut numbers: [T; M] = unsafe { read::<P, _, _, _, N, M>(cursors, ids) };
+            // SAFETY: `named` has compared the ids, here and below.
+            unsafe { self.settle(&ids) };
+            let cursors = self.cursors();
+            let mut read = Read { cursors, ids, numbers: [T::zero(); M] };
+            P::each(&mut read);
+            let mut numbers = read.numbers;
             total += row_function(row, &mut numbers, &mut [T::zero(); M]).as_f64();
             gradients.extend_from_slice(&numbers);
             if K::PLAIN {
-                for read in P::READS {
-                    if let Read::Inner(left, right) = read {
-                        // SAFETY: as above.
-                        unsafe {
-                            kept.extend_from_slice(cursors[left].row(ids[left]));
-                            kept.extend_from_slice(cursors[right].row(ids[right]));
-                        }
-                    }
-                }
+                P::each(&mut Keep { cursors, ids, kept });
             }
         }
         if K::PLAIN {
-            self.add_each(rows, width, gradients, kept)?;
+            // Such a rule only adds: what a row of data contributes is added in its turn, made of the rows as they were
+            // before the step.
+            let mut kept = kept.chunks_exact(width.columns().max(1));
+            for (row, numbers) in gradients.as_chunks::<M>().0.iter().enumerate() {
+                let ids = self.named(rows, row)?;
+                let cursors = self.cursors();
+                let (kept, scratch) = (&mut kept, &mut *row_scratch);
+                P::each(&mut AddKept { cursors, ids, numbers, kept, width, scratch });
+            }
         } else {
-            self.sum_each(rows, sizes, gradients)?;
-            for (rows, size) in self.rows.iter_mut().zip(sizes) {
-                rows.apply_accumulated_as(size);
+            for (row, numbers) in gradients.as_chunks::<M>().0.iter().enumerate() {
+                let ids = self.named(rows, row)?;
+                P::each(&mut Sum { rows: &mut self.rows, ids, numbers });
+            }
+            let sizes = Sizes::of::<P, M>(width);
+            for (rows, size) in self.rows.iter_mut().zip(&sizes) {
+                rows.apply_accumulated_as(*size);
             }
         }
         Ok(total)
     }
 
-    /// Such a rule only adds: what a row of data contributes is added in its turn, made of the rows as they were before
-    /// the step.
-    #[inline(always)]
-    fn add_each<W: Width, F: Fn(usize) -> [usize; N]>(
-        &mut self,
-        rows: &Rows<F>,
-        width: W,
-        gradients: &[T],
-        kept: &[T],
-    ) -> Result<()> {
-        let (sizes, size) = (Self::sizes(width), width.columns());
-        // Empty where there is no inner product.
-        let mut kept = kept.chunks_exact(size.max(1));
-        for (row, numbers) in gradients.chunks_exact(M).enumerate() {
-            let ids = self.named(rows, row)?;
-            let cursors = self.cursors(sizes);
-            for (number, read) in numbers.iter().zip(P::READS) {
-                match read {
-                    // SAFETY: `named` has compared the ids; the cursors are those of `sizes`.
-                    Read::Element(table) => unsafe {
-                        cursors[table].update(ids[table], 0, *number);
-                    },
-                    Read::Inner(left, right) => {
-                        let (was_left, was_right) =
-                            (kept.next().unwrap_or_default(), kept.next().unwrap_or_default());
-                        // SAFETY: as above; rows that were kept have the size of the row.
-                        unsafe {
-                            let by = |other: T, _| *number * other;
-                            cursors[left].update_row_by(ids[left], was_right, by);
-                            cursors[right].update_row_by(ids[right], was_left, by);
-                        }
-                    }
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Sums what the rows of data contribute, by the rows that they name.
-    #[inline(always)]
-    fn sum_each<F: Fn(usize) -> [usize; N]>(
-        &mut self,
-        rows: &Rows<F>,
-        sizes: [usize; N],
-        gradients: &[T],
-    ) -> Result<()> {
-        for (row, numbers) in gradients.chunks_exact(M).enumerate() {
-            let ids = self.named(rows, row)?;
-            for (number, read) in numbers.iter().zip(P::READS) {
-                match read {
-                    // SAFETY: `named` has compared the ids.
-                    Read::Element(table) => unsafe {
-                        let sums = self.rows[table].sums_mut().row_mut_unchecked(ids[table]);
-                        sums[0] += *number;
-                    },
-                    Read::Inner(left, right) => {
-                        for (to, from) in [(left, right), (right, left)] {
-                            let other = self.rows[from].cursor(sizes[from]);
-                            // SAFETY: as above; the sums are another memory than the table, which nobody writes here.
-                            unsafe {
-                                let other = other.row(ids[from]);
-                                let other = std::slice::from_raw_parts(other.as_ptr(), other.len());
-                                let sums = self.rows[to].sums_mut().row_mut_unchecked(ids[to]);
-                                for (sum, other) in sums.iter_mut().zip(other) {
-                                    *sum += *number * *other;
-                                }
-                            }
-                        }
-                    }
-                }
-            }
-        }
-        Ok(())
-    }
-
     /// A step of each row.
     #[inline(never)]
-    fn one_by_one<W: Width, F: Fn(usize) -> [usize; N]>(
+    fn one_by_one<F: Fn(usize) -> [usize; N]>(
         mut self,
         rows: Rows<F>,
         range: Range<usize>,
-        width: W,
         scratch: &mut Scratch<T>,
         mut row_function: impl FnMut(usize, &mut [T], &mut [T]) -> T,
     ) -> Result<RowSteps> {
         let steps = lanes::wide(
             #[inline(always)]
-            || self.each(&rows, range, width, scratch, &mut row_function),
+            || self.each(&rows, range, scratch, &mut row_function),
         )?;
         self.rows.into_iter().for_each(RowUpdater::finish);
         Ok(steps)
     }
 
     #[inline(always)]
-    fn each<W: Width, F: Fn(usize) -> [usize; N]>(
+    fn each<F: Fn(usize) -> [usize; N]>(
         &mut self,
         rows: &Rows<F>,
         range: Range<usize>,
-        width: W,
         scratch: &mut Scratch<T>,
         row_function: &mut impl FnMut(usize, &mut [T], &mut [T]) -> T,
     ) -> Result<RowSteps> {
-        let sizes = Self::sizes(width);
+        let width = self.width;
         let is_large = self.rows.iter().any(is_large);
         let mut steps = RowSteps::default();
         for row in range {
-            self.prefetch(rows, row, is_large);
-            let ids = self.named(rows, row)?;
-            self.settle(ids);
-            let cursors = self.cursors(sizes);
-            // SAFETY: `named` has compared the ids; the cursors are those of `sizes`.
-            let mut numbers: [T; M] = unsafe { read::<P, _, _, _, N, M>(cursors, ids) };
-            let loss = row_function(row, &mut numbers, &mut [T::zero(); M]);
-            for (number, read) in numbers.into_iter().zip(P::READS) {
-                match read {
-                    // SAFETY: as above.
-                    Read::Element(table) => unsafe { cursors[table].update(ids[table], 0, number) },
-                    Read::Inner(left, right) => width.with_rows(
-                        &mut scratch.factors,
-                        #[inline(always)]
-                        |was_left, _| {
-                            // SAFETY: as above. `are_apart`: the row that is written is of another table than the one
-                            // that is read.
-                            unsafe {
-                                was_left.copy_from_slice(cursors[left].row(ids[left]));
-                                let by = |other: T, _| number * other;
-                                let other = cursors[right].row(ids[right]);
-                                cursors[left].update_row_by(ids[left], other, by);
-                                cursors[right].update_row_by(ids[right], &*was_left, by);
-                            }
-                        },
-                    ),
-                }
+            if is_large {
+                self.prefetch(rows, row);
             }
-            for (rows, id) in self.rows.iter_mut().zip(ids) {
+            let ids = self.named(rows, row)?;
+            // SAFETY: `named` has compared the ids, here and below.
+            unsafe { self.settle(&ids) };
+            let cursors = self.cursors();
+            let mut read = Read { cursors, ids, numbers: [T::zero(); M] };
+            P::each(&mut read);
+            let mut numbers = read.numbers;
+            let loss = row_function(row, &mut numbers, &mut [T::zero(); M]);
+            P::each(&mut Update { cursors, ids, numbers, width, scratch: &mut scratch.factors });
+            for (rows, id) in self.rows.iter_mut().zip(&ids) {
                 // SAFETY: as above.
-                unsafe { rows.mark_rows(&[id]) };
+                unsafe { rows.mark_rows(&[*id]) };
                 rows.advance();
             }
             if !steps.add(loss.as_f64()) {
@@ -426,31 +315,235 @@ where
     }
 }
 
+/// How often each is named.
+#[derive(Debug)]
+struct Uses<const N: usize, const M: usize> {
+    tables: [u32; N],
+    numbers: [u32; M],
+}
+
+impl<const N: usize, const M: usize> Visitor for Uses<N, M> {
+    #[inline(always)]
+    fn element<const NUMBER: usize, const TABLE: usize>(&mut self) {
+        self.numbers[NUMBER] += 1;
+        self.tables[TABLE] += 1;
+    }
+
+    #[inline(always)]
+    fn inner<const NUMBER: usize, const LEFT: usize, const RIGHT: usize>(&mut self) {
+        self.numbers[NUMBER] += 1;
+        self.tables[LEFT] += 1;
+        self.tables[RIGHT] += 1;
+    }
+}
+
+/// The elements of a row of each table.
+struct Sizes<const N: usize> {
+    sizes: [usize; N],
+    width: usize,
+}
+
+impl<const N: usize> Sizes<N> {
+    #[inline(always)]
+    fn of<P: Reads<N, M>, const M: usize>(width: impl Width) -> [usize; N] {
+        let mut sizes = Sizes { sizes: [1; N], width: width.columns() };
+        P::each(&mut sizes);
+        sizes.sizes
+    }
+}
+
+impl<const N: usize> Visitor for Sizes<N> {
+    #[inline(always)]
+    fn element<const NUMBER: usize, const TABLE: usize>(&mut self) {}
+
+    #[inline(always)]
+    fn inner<const NUMBER: usize, const LEFT: usize, const RIGHT: usize>(&mut self) {
+        self.sizes[LEFT] = self.width;
+        self.sizes[RIGHT] = self.width;
+    }
+}
+
+// Invariant of the visitors below: each id is below the rows of its table, and cursors and tables are those of a `Tables`.
+
 /// The numbers of a row of data.
-///
-/// # Safety
-///
-/// Each id is below the rows of its table, whose cursor has rows of one element, or as many as the other of an inner
-/// product.
-#[inline(always)]
-unsafe fn read<P, R, T, K, const N: usize, const M: usize>(
-    cursors: Cursors<'_, R, T, K, N>,
+struct Read<'c, R: UpdateRule, T: Float, K, const N: usize, const M: usize> {
+    cursors: [RowCursor<'c, R, T, K>; N],
     ids: [usize; N],
-) -> [T; M]
+    numbers: [T; M],
+}
+
+impl<R, T, K, const N: usize, const M: usize> Visitor for Read<'_, R, T, K, N, M>
 where
-    P: Reads<N, M>,
     R: UpdateRule,
     T: Float<Accumulator = T>,
     K: UpdateKind,
 {
-    P::READS.map(|read| match read {
-        // SAFETY: promised by the caller.
-        Read::Element(table) => unsafe { cursors[table].value(ids[table], 0) },
-        // SAFETY: promised by the caller.
-        Read::Inner(left, right) => unsafe {
-            inner(cursors[left].row(ids[left]), cursors[right].row(ids[right]))
-        },
-    })
+    #[inline(always)]
+    fn element<const NUMBER: usize, const TABLE: usize>(&mut self) {
+        // SAFETY: the invariant.
+        self.numbers[NUMBER] = unsafe { self.cursors[TABLE].value(self.ids[TABLE], 0) };
+    }
+
+    #[inline(always)]
+    fn inner<const NUMBER: usize, const LEFT: usize, const RIGHT: usize>(&mut self) {
+        // SAFETY: the invariant.
+        let (left, right) = unsafe {
+            (self.cursors[LEFT].row(self.ids[LEFT]), self.cursors[RIGHT].row(self.ids[RIGHT]))
+        };
+        self.numbers[NUMBER] = inner(left, right);
+    }
+}
+
+/// Copies the rows of inner products.
+struct Keep<'c, R: UpdateRule, T: Float, K, const N: usize> {
+    cursors: [RowCursor<'c, R, T, K>; N],
+    ids: [usize; N],
+    kept: &'c mut Vec<T>,
+}
+
+impl<R: UpdateRule, T: Float, K: UpdateKind, const N: usize> Visitor for Keep<'_, R, T, K, N> {
+    #[inline(always)]
+    fn element<const NUMBER: usize, const TABLE: usize>(&mut self) {}
+
+    #[inline(always)]
+    fn inner<const NUMBER: usize, const LEFT: usize, const RIGHT: usize>(&mut self) {
+        // SAFETY: the invariant.
+        unsafe {
+            self.kept.extend_from_slice(self.cursors[LEFT].row(self.ids[LEFT]));
+            self.kept.extend_from_slice(self.cursors[RIGHT].row(self.ids[RIGHT]));
+        }
+    }
+}
+
+/// Updates by gradients of the numbers that were made of rows kept.
+struct AddKept<'c, 'k, R: UpdateRule, T: Float, K, W, const N: usize, const M: usize> {
+    cursors: [RowCursor<'c, R, T, K>; N],
+    ids: [usize; N],
+    numbers: &'c [T; M],
+    kept: &'c mut ChunksExact<'k, T>,
+    width: W,
+    scratch: &'c mut Vec<T>,
+}
+
+impl<R, T, K, W, const N: usize, const M: usize> Visitor for AddKept<'_, '_, R, T, K, W, N, M>
+where
+    R: UpdateRule,
+    T: Float<Accumulator = T>,
+    K: UpdateKind,
+    W: Width,
+{
+    #[inline(always)]
+    fn element<const NUMBER: usize, const TABLE: usize>(&mut self) {
+        // SAFETY: the invariant.
+        unsafe { self.cursors[TABLE].update(self.ids[TABLE], 0, self.numbers[NUMBER]) };
+    }
+
+    #[inline(always)]
+    fn inner<const NUMBER: usize, const LEFT: usize, const RIGHT: usize>(&mut self) {
+        let number = self.numbers[NUMBER];
+        let by = |other: T, _| number * other;
+        if let (Some(left), Some(right)) = (self.kept.next(), self.kept.next()) {
+            let (cursors, of_left, of_right) = (self.cursors, self.ids[LEFT], self.ids[RIGHT]);
+            self.width.with_rows(
+                self.scratch,
+                #[inline(always)]
+                |was_left, was_right| {
+                    was_left.copy_from_slice(left);
+                    was_right.copy_from_slice(right);
+                    // SAFETY: the invariant; rows were kept whole.
+                    unsafe {
+                        cursors[LEFT].update_row_by(of_left, &*was_right, by);
+                        cursors[RIGHT].update_row_by(of_right, &*was_left, by);
+                    }
+                },
+            );
+        }
+    }
+}
+
+/// Sums what a row of data contributes, by the rows that it names.
+struct Sum<'s, 'a, R: UpdateRule, T: Float, K: UpdateKind, const N: usize, const M: usize> {
+    rows: &'s mut [RowUpdater<'a, R, T, K>; N],
+    ids: [usize; N],
+    numbers: &'s [T; M],
+}
+
+impl<R, T, K, const N: usize, const M: usize> Visitor for Sum<'_, '_, R, T, K, N, M>
+where
+    R: UpdateRule,
+    T: Float<Accumulator = T>,
+    K: UpdateKind,
+{
+    #[inline(always)]
+    fn element<const NUMBER: usize, const TABLE: usize>(&mut self) {
+        // SAFETY: the invariant.
+        let sums = unsafe { self.rows[TABLE].sums_mut().row_mut_unchecked(self.ids[TABLE]) };
+        sums[0] += self.numbers[NUMBER];
+    }
+
+    #[inline(always)]
+    fn inner<const NUMBER: usize, const LEFT: usize, const RIGHT: usize>(&mut self) {
+        let number = self.numbers[NUMBER];
+        // They are two tables.
+        let Ok([left, right]) = self.rows.get_disjoint_mut([LEFT, RIGHT]) else { return };
+        let (of_left, of_right) = (self.ids[LEFT], self.ids[RIGHT]);
+        // SAFETY: the invariant.
+        unsafe {
+            let sums = left.sums_mut().row_mut_unchecked(of_left);
+            sums.iter_mut().zip(right.row_unchecked(of_right)).for_each(|(s, o)| *s += number * *o);
+            let sums = right.sums_mut().row_mut_unchecked(of_right);
+            sums.iter_mut().zip(left.row_unchecked(of_left)).for_each(|(s, o)| *s += number * *o);
+        }
+    }
+}
+
+/// Updates at once.
+struct Update<'c, R: UpdateRule, T: Float, K, W, const N: usize, const M: usize> {
+    cursors: [RowCursor<'c, R, T, K>; N],
+    ids: [usize; N],
+    numbers: [T; M],
+    width: W,
+    scratch: &'c mut Vec<T>,
+}
+
+impl<R, T, K, W, const N: usize, const M: usize> Visitor for Update<'_, R, T, K, W, N, M>
+where
+    R: UpdateRule,
+    T: Float<Accumulator = T>,
+    K: UpdateKind,
+    W: Width,
+{
+    #[inline(always)]
+    fn element<const NUMBER: usize, const TABLE: usize>(&mut self) {
+        // SAFETY: the invariant.
+        unsafe { self.cursors[TABLE].update(self.ids[TABLE], 0, self.numbers[NUMBER]) };
+    }
+
+    #[inline(always)]
+    fn inner<const NUMBER: usize, const LEFT: usize, const RIGHT: usize>(&mut self) {
+        let (number, cursors) = (self.numbers[NUMBER], self.cursors);
+        let (left, right) = (self.ids[LEFT], self.ids[RIGHT]);
+        self.width.with_rows(
+            self.scratch,
+            #[inline(always)]
+            |was_left, was_right| {
+                // Both are copied: then the compiler knows that what is read is not what is written.
+                // SAFETY: the invariant.
+                unsafe {
+                    was_left.copy_from_slice(cursors[LEFT].row(left));
+                    was_right.copy_from_slice(cursors[RIGHT].row(right));
+                    let by = |other: T, _| number * other;
+                    cursors[LEFT].update_row_by(left, &*was_right, by);
+                    cursors[RIGHT].update_row_by(right, &*was_left, by);
+                }
+            },
+        );
+    }
+}
+
+#[cold]
+fn refusal(row: usize, id: usize, n_rows: usize) -> crate::Error {
+    ModelError::Lookup { row, id, n_rows }.into()
 }
 
 /// Σ a b, in eight sums so that an addition does not wait for the one before it.
@@ -468,6 +561,9 @@ fn inner<T: Float<Accumulator = T>>(a: &[T], b: &[T]) -> T {
     for (lane, (a, b)) in a_rest.iter().zip(b_rest).enumerate() {
         sums[lane] += *a * *b;
     }
-    let [a, b, c, d, e, f, g, h] = sums;
-    ((a + e) + (b + f)) + ((c + g) + (d + h))
+    for half in [4, 2, 1] {
+        let (low, high) = sums.split_at_mut(half);
+        low.iter_mut().zip(high).for_each(|(low, high)| *low += *high);
+    }
+    sums[0]
 }

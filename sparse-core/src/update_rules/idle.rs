@@ -23,15 +23,15 @@ pub struct IdleHistory<M> {
     /// Tables for later: all that a run can come to need are made with the first one, so that a step in steady
     /// state allocates nothing.
     spare: Vec<Vec<M>>,
-    /// The length from which on the newest run needs one more table of powers.
-    next_table: u64,
+    /// The power up to which, exclusively, the tables have them: the length from which on the newest run needs more.
+    tabulated: u64,
 }
 
 /// Powers are tabulated by the digits of the exponent to this base.
-const DIGIT: u64 = 64;
+const DIGIT: u64 = 256;
 
-/// The tables for runs of 2³⁶ steps; longer ones allocate when they get there.
-const TABLES: usize = 6;
+/// The tables for runs of 2⁴⁰ steps; longer ones allocate when they get there.
+const TABLES: usize = 5;
 
 impl<M> Default for IdleHistory<M> {
     fn default() -> Self {
@@ -41,7 +41,7 @@ impl<M> Default for IdleHistory<M> {
             finished: Suffixes::default(),
             powers: Vec::new(),
             spare: Vec::new(),
-            next_table: 0,
+            tabulated: 0,
         }
     }
 }
@@ -57,14 +57,17 @@ impl<M: IdleMap> IdleHistory<M> {
         self.runs.len()
     }
 
-    /// Forgets everything but the number of steps. Only after every row has been brought up to date.
+    /// Forgets everything but the number of steps. Only after every row has been brought up to date. The newest run goes on:
+    /// the powers of its map are still good.
     pub fn forget(&mut self) {
         if M::FORGETS {
             return;
         }
-        self.runs.clear();
+        if let Some(&(map, _)) = self.runs.last() {
+            self.runs.clear();
+            self.runs.push((map, self.steps));
+        }
         self.finished.clear();
-        self.clear_tables();
     }
 
     /// Forgets what only intervals that begin before step `from` can ask for. O(runs kept).
@@ -88,7 +91,7 @@ impl<M: IdleMap> IdleHistory<M> {
         }
         match self.runs.last() {
             Some((last, start)) if *last == map => {
-                if self.steps - start + 1 >= self.next_table {
+                if self.steps - start + 1 >= self.tabulated {
                     self.tabulate(map);
                 }
             }
@@ -109,13 +112,13 @@ impl<M: IdleMap> IdleHistory<M> {
             return;
         }
         let start = self.runs.last().map_or(0, |(_, start)| *start);
-        while self.steps - start >= self.next_table {
+        while self.steps - start >= self.tabulated {
             self.tabulate(map);
         }
     }
 
-    /// Counts some more steps that change nothing. Only while no step has been recorded, or after
-    /// [`forget`](Self::forget): an interval that begins before such a step must not be asked for later.
+    /// Counts some more steps that change nothing. Only while no step has been recorded: an interval that begins before such
+    /// a step must not be asked for later.
     #[inline]
     pub fn skip(&mut self, count: u64) {
         debug_assert!(self.runs.is_empty());
@@ -168,7 +171,7 @@ impl<M: IdleMap> IdleHistory<M> {
     }
 
     /// The map of the steps `from .. to`, where `to` is not before the newest run of equal maps.
-    #[inline]
+    #[inline(always)]
     pub fn between(&self, from: u64, to: u64) -> M {
         debug_assert!(from <= to && to <= self.steps);
         match self.runs.last() {
@@ -180,6 +183,7 @@ impl<M: IdleMap> IdleHistory<M> {
     }
 
     /// The map of an interval that begins in a finished run.
+    #[inline(never)]
     fn over_runs(&self, from: u64, to: u64, start: u64) -> M {
         // Where every run is one step long, its number is known; elsewhere it is looked for.
         let guess = from.saturating_sub(self.runs[0].1) as usize;
@@ -198,12 +202,13 @@ impl<M: IdleMap> IdleHistory<M> {
     }
 
     /// A power of the newest run's map, not above the run's length.
-    #[inline]
+    #[inline(always)]
     fn newest_power(&self, count: u64) -> M {
-        match count {
-            0 => M::IDENTITY,
-            n if n < DIGIT => self.powers[0][n as usize - 1],
-            n => self.long_power(n),
+        // Of nothing there is no entry.
+        let entry = (count as usize).wrapping_sub(1);
+        match self.powers.first().and_then(|table| table.get(entry)) {
+            Some(power) => *power,
+            None => self.long_power(count),
         }
     }
 
@@ -229,16 +234,11 @@ impl<M: IdleMap> IdleHistory<M> {
         }
         self.runs.push((map, self.steps));
         // A rate that changes at every step never needs more than the first power.
-        self.clear_tables();
+        self.spare.append(&mut self.powers);
         let mut table = self.new_table();
         table.push(map);
         self.powers.push(table);
-        self.next_table = 2;
-    }
-
-    /// Lays the tables of powers aside.
-    fn clear_tables(&mut self) {
-        self.spare.append(&mut self.powers);
+        self.tabulated = 2;
     }
 
     /// An empty table.
@@ -252,24 +252,31 @@ impl<M: IdleMap> IdleHistory<M> {
         table
     }
 
-    /// Makes the next table of powers, now that the newest run is long enough to use it.
+    /// Tabulates as many powers again as there are, now that the newest run is long enough to use them: in all O(1) a step.
     #[cold]
     fn tabulate(&mut self, map: M) {
-        let unit = match self.powers.last() {
-            Some(table) if table.len() > 1 => table[0].after(&table[table.len() - 1]),
-            _ => {
-                self.clear_tables();
-                self.next_table = 1;
-                map
+        let full = DIGIT as usize - 1;
+        // The power that each entry of the last table is one more of.
+        let (unit, last) = match self.powers.last() {
+            Some(table) if table.len() < full => (table[0], table[table.len() - 1]),
+            Some(table) => {
+                let unit = table[0].after(&table[full - 1]);
+                let table = self.new_table();
+                self.powers.push(table);
+                (unit, M::IDENTITY)
             }
+            None => (map, M::IDENTITY),
         };
-        let mut table = self.new_table();
-        table.push(unit);
-        while table.len() < DIGIT as usize - 1 {
-            table.push(unit.after(&table[table.len() - 1]));
+        let weight = DIGIT.saturating_pow(self.powers.len() as u32 - 1);
+        if let Some(table) = self.powers.last_mut() {
+            let (mut last, count) = (last, table.len().max(1));
+            while table.len() < full.min(2 * count) {
+                last = unit.after(&last);
+                table.push(last);
+            }
+            // Lower digits count up to one more unit.
+            self.tabulated = weight.saturating_mul(table.len() as u64 + 1);
         }
-        self.powers.push(table);
-        self.next_table = self.next_table.saturating_mul(DIGIT);
     }
 
     /// The product of a finished run.

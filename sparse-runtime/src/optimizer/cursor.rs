@@ -1,7 +1,7 @@
 //! The rows of a parameter as the innermost loops see them.
 
 use super::memory::Places;
-use super::rows::{StateOf, StepOf, UpdateKind, on_weight};
+use super::rows::{IdleOf, StateOf, StepOf, UpdateKind, on_weight};
 use crate::prefetch::prefetch_at;
 use sparse_core::element::Float;
 use sparse_core::update_rules::{Step, UpdateRule};
@@ -125,6 +125,33 @@ impl<'a, R: UpdateRule, T: Float, K: UpdateKind> RowCursor<'a, R, T, K> {
                     let grad = grad(*weight);
                     self.step.update(weight, &mut Default::default(), grad);
                 });
+            }
+        }
+    }
+
+    /// What idle steps do to a row, as one map.
+    ///
+    /// # Safety
+    ///
+    /// `row < n_rows`.
+    #[inline(always)]
+    pub(super) unsafe fn idle(self, row: usize, map: &IdleOf<R, T>) {
+        let size = self.places.row_size;
+        // SAFETY: promised by the caller; the invariant. Weights and states do not overlap, and nothing else refers to
+        // them for the length of this call.
+        unsafe {
+            let weights = slice::from_raw_parts_mut(self.places.weights(row), size);
+            if K::BESIDE || self.places.has_states {
+                let states = slice::from_raw_parts_mut(self.places.states(row), size);
+                for (weight, state) in weights.iter_mut().zip(states) {
+                    on_weight(weight, |weight| self.step.apply_idle(map, weight, state));
+                }
+            } else {
+                for weight in weights {
+                    on_weight(weight, |weight| {
+                        self.step.apply_idle(map, weight, &mut Default::default());
+                    });
+                }
             }
         }
     }

@@ -45,7 +45,77 @@ impl<R: UpdateRule, T: Float> DenseSteps<'_, R, T> {
     }
 }
 
+/// [`DenseSteps`] of a parameter of `N` elements, few enough to be kept in registers: copies, written back when it is
+/// [put back](Updater::put_few).
+#[derive(Debug)]
+pub struct FewSteps<R: UpdateRule, T: Float, const N: usize> {
+    values: [T; N],
+    states: [StateOf<R, T>; N],
+    step: StepOf<R, T>,
+}
+
+impl<R: UpdateRule, T: Float, const N: usize> FewSteps<R, T, N> {
+    /// The values as the steps so far left them.
+    #[inline(always)]
+    pub fn values(&self) -> &[T; N] {
+        &self.values
+    }
+
+    /// One step: every value by its gradient, which is then set to zero. O(N).
+    #[inline(always)]
+    pub fn update(&mut self, grad: &mut [T; N]) {
+        let values = self.values.iter_mut().zip(&mut self.states);
+        for ((weight, state), grad) in values.zip(grad) {
+            on_weight(weight, |weight| self.step.update(weight, state, grad.widen()));
+            *grad = T::zero();
+        }
+    }
+}
+
 impl<R: UpdateRule, T: Float> Updater<R, T> {
+    /// [`take_dense`](Self::take_dense) of a parameter of `N` elements.
+    ///
+    /// # Errors
+    ///
+    /// As [`take_dense`](Self::take_dense); another number of elements.
+    #[inline]
+    pub fn take_few<const N: usize>(
+        &mut self,
+        parameter: usize,
+        values: &mut [T],
+    ) -> Result<FewSteps<R, T, N>> {
+        let steps = self.take_dense(parameter, values)?;
+        let few = steps.values.first_chunk::<N>().map(|values| FewSteps {
+            values: *values,
+            states: steps.states.first_chunk().copied().unwrap_or([Default::default(); N]),
+            step: steps.step,
+        });
+        self.put_dense(parameter, steps);
+        match few {
+            Some(few) if values.len() == N => Ok(few),
+            _ => Err(self.wrong_count(parameter, N)),
+        }
+    }
+
+    /// Puts a parameter back that was [taken out](Self::take_few).
+    #[inline]
+    pub fn put_few<const N: usize>(
+        &mut self,
+        parameter: usize,
+        values: &mut [T],
+        steps: &FewSteps<R, T, N>,
+    ) {
+        if let (Some(record), Some(values)) =
+            (self.parameters.get_mut(parameter), values.first_chunk_mut())
+        {
+            *values = steps.values;
+            if let Some(states) = record.states.first_chunk_mut() {
+                *states = steps.states;
+            }
+            record.finished = true;
+        }
+    }
+
     /// Takes a parameter with a dense gradient out for the steps that were [begun together](Self::begin_steps), to be
     /// [put back](Self::put_dense) before they end. O(1).
     ///

@@ -51,7 +51,7 @@ mod updater;
 
 pub use accumulator::RowAccumulator;
 pub(crate) use cursor::RowCursor;
-pub use dense_steps::DenseSteps;
+pub use dense_steps::{DenseSteps, FewSteps};
 pub use error::OptimizerError;
 pub use memory::Weights;
 pub use rows::{Beside, General, Plain, RowUpdater, StateOf, UpdateKind};

@@ -199,17 +199,17 @@ impl<'a, R: UpdateRule, T: Float, K: UpdateKind> RowUpdater<'a, R, T, K> {
         }
     }
 
-    /// [Settles](Self::settle) some rows, without a check.
+    /// [Settles](Self::settle) some rows, of a size that the compiler may know, without a check.
     ///
     /// # Safety
     ///
     /// Each is below `self.n_rows()`.
     #[inline(always)]
-    pub(crate) unsafe fn settle_each<I: ColumnId>(&mut self, ids: &[I]) {
+    pub(crate) unsafe fn settle_each<I: ColumnId>(&mut self, row_size: usize, ids: &[I]) {
         if !K::PLAIN && self.settles {
             for id in ids {
                 // SAFETY: promised by the caller.
-                unsafe { self.settle_unchecked(id.at()) };
+                unsafe { self.settle_of(row_size, id.at()) };
             }
         }
     }
@@ -270,50 +270,37 @@ impl<'a, R: UpdateRule, T: Float, K: UpdateKind> RowUpdater<'a, R, T, K> {
     /// `row < self.n_rows()`.
     #[inline(always)]
     pub unsafe fn settle_unchecked(&mut self, row: usize) {
-        if K::PLAIN || !self.settles {
-            return;
-        }
-        if IdleOf::<R, T>::FORGETS {
-            let map = self.history.between(self.base, self.base + u64::from(self.now - 1));
+        if !K::PLAIN && self.settles {
             // SAFETY: promised by the caller.
-            unsafe { self.apply_idle(row, &map) };
-            return;
-        }
-        // SAFETY: where `settles`, `last` has `n_rows` entries (`Updater::rows` allocates them), and the
-        // caller promises `row < n_rows`.
-        let last = unsafe { self.last.get_unchecked_mut(row) };
-        if *last < self.now {
-            if *last == 0 {
-                self.touched.add(row);
-            }
-            let from = self.base + u64::from(last.saturating_sub(1));
-            let map = self.history.between(from, self.base + u64::from(self.now - 1));
-            *last = self.now;
-            // SAFETY: promised by the caller.
-            unsafe { self.apply_idle(row, &map) };
+            unsafe { self.settle_of(self.row_size(), row) };
         }
     }
 
-    /// The map of some idle steps on a row.
+    /// [`settle_unchecked`](Self::settle_unchecked) of a row of a size that the compiler may know, where rows settle.
     ///
     /// # Safety
     ///
     /// `row < self.n_rows()`.
     #[inline(always)]
-    unsafe fn apply_idle(&mut self, row: usize, map: &IdleOf<R, T>) {
-        // SAFETY: promised by the caller.
-        let (weights, states) = unsafe { self.memory.parts(row) };
-        if states.is_empty() {
-            for weight in weights {
-                on_weight(weight, |weight| {
-                    self.step.apply_idle(map, weight, &mut Default::default());
-                });
-            }
+    unsafe fn settle_of(&mut self, row_size: usize, row: usize) {
+        let now = self.base + u64::from(self.now - 1);
+        let from = if IdleOf::<R, T>::FORGETS {
+            self.base
         } else {
-            for (weight, state) in weights.iter_mut().zip(states) {
-                on_weight(weight, |weight| self.step.apply_idle(map, weight, state));
+            // SAFETY: where `settles`, `last` has `n_rows` entries (`Updater::rows` allocates them), and the caller promises
+            // `row < n_rows`.
+            let last = unsafe { self.last.get_unchecked_mut(row) };
+            if *last >= self.now {
+                return;
             }
-        }
+            if *last == 0 {
+                self.touched.add(row);
+            }
+            self.base + u64::from(std::mem::replace(last, self.now).saturating_sub(1))
+        };
+        let map = self.history.between(from, now);
+        // SAFETY: promised by the caller.
+        unsafe { self.cursor(row_size).idle(row, &map) };
     }
 
     /// Updates one element of a row that was settled in this step. Every element of the row has its turn.

@@ -6,6 +6,7 @@ mod factors;
 mod hand;
 mod linear;
 mod machine;
+mod tutorial;
 mod width;
 
 use crate::data::Data;
@@ -18,6 +19,7 @@ pub fn workloads(data: &Data) -> Vec<Named<'_>> {
         deep::workloads(data),
         factors::workloads(data),
         width::workloads(data),
+        tutorial::workloads(data),
     ];
     all.into_iter().flatten().collect()
 }

@@ -80,7 +80,10 @@ fn call_linear(
 ///     #[derive(Clone, Copy)]
 ///     struct Reads;
 ///     impl lookups::Reads<3, 2> for Reads {
-///         const READS: [lookups::Read; 2] = [lookups::Read::Inner(0, 1), lookups::Read::Element(2)];
+///         fn each<V: lookups::Visitor>(visitor: &mut V) {
+///             visitor.inner::<0, 0, 1>();
+///             visitor.element::<1, 2>();
+///         }
 ///     }
 ///     let rows = lookups::Rows {
 ///         count: n_rows,
@@ -101,14 +104,15 @@ fn call_lookups(
     let mut next = || position.next();
     let reads: Vec<TokenStream> = lookups
         .iter()
-        .map(|lookup| match &lookup.read {
+        .enumerate()
+        .map(|(number, lookup)| match &lookup.read {
             LookupRead::Element(_) => {
                 let table = next();
-                quote!(Element(#table))
+                quote!(element::<#number, #table>)
             }
             LookupRead::Inner { .. } => {
                 let (left, right) = (next(), next());
-                quote!(Inner(#left, #right))
+                quote!(inner::<#number, #left, #right>)
             }
         })
         .collect();
@@ -128,7 +132,10 @@ fn call_lookups(
         #[derive(Clone, Copy)]
         struct Reads;
         impl #rt::lookups::Reads<#n_tables, #n_reads> for Reads {
-            const READS: [#rt::lookups::Read; #n_reads] = [#(#rt::lookups::Read::#reads),*];
+            #[inline(always)]
+            fn each<V: #rt::lookups::Visitor>(visitor: &mut V) {
+                #(visitor.#reads();)*
+            }
         }
         let rows = #rt::lookups::Rows { count: n_rows, ids: |row: usize| [#(#ids),*] };
         #rt::lookups::#function(

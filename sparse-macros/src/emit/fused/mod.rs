@@ -6,6 +6,7 @@ mod row;
 use self::call::call;
 use self::row::{dense_of, grad_of, indexed, out_of, values_of};
 use super::Emit;
+use super::kernels::number_of;
 use super::step::take_apart;
 use proc_macro2::TokenStream;
 use quote::quote;
@@ -46,7 +47,7 @@ pub(super) fn all_rows(emit: &Emit<'_>, parts: &RowLoop) -> TokenStream {
     let n_rows = n_rows(emit, parts);
     let width = width(emit, &parts.columns);
     let (setup, outputs) = (setup(emit, parts, Steps::One), outputs(emit));
-    let gradients = gradients(emit, parts);
+    let gradients = gradients(emit, parts, Steps::One);
     let dense_updates = parts.reductions.iter().map(|(parameter, _, _)| {
         let (index, field) = (emit.index_of(*parameter), emit.declared(*parameter));
         let local = emit.parameter_local(*parameter);
@@ -90,7 +91,7 @@ enum Steps {
 /// while made.n_steps < n_rows && !made.diverged() {
 ///     let first = made.n_steps;
 ///     let count = updater.begin_steps(n_rows - first)?;
-///     let mut __dense_b = updater.take_dense(1, __param_b.values_mut())?;
+///     let mut __dense_b = updater.take_few::<1>(1, __param_b.values_mut())?;
 ///     let steps = linear::steps(batch.x, first..first + count, 0, __param_w.table_mut(), updater,
 ///         linear::Fixed::<1>, __scratch, |row, s, saved| {
 ///             let __values_b = __dense_b.values();
@@ -98,7 +99,7 @@ enum Steps {
 ///             __dense_b.update(__grad_b);
 ///             loss
 ///         });
-///     updater.put_dense(1, __dense_b);
+///     updater.put_few(1, __param_b.values_mut(), &__dense_b);
 ///     let steps = steps?;
 ///     updater.end_steps(steps.n_steps)?;
 ///     made.extend(steps);
@@ -109,18 +110,26 @@ pub(super) fn each_row(emit: &Emit<'_>, parts: &RowLoop) -> TokenStream {
     let n_rows = n_rows(emit, parts);
     let width = width(emit, &parts.columns);
     let setup = setup(emit, parts, Steps::EachRow);
-    let gradients = gradients(emit, parts);
+    let gradients = gradients(emit, parts, Steps::EachRow);
     let take_apart = take_apart(emit);
     let steps = call(emit, parts, Steps::EachRow);
     let reduced = || parts.reductions.iter().map(|(parameter, _, _)| *parameter);
     let take = reduced().map(|id| {
         let (index, local, dense) =
             (emit.index_of(id), emit.parameter_local(id), dense_of(emit, id));
-        quote!(let mut #dense = updater.take_dense(#index, #local.values_mut())?;)
+        let take = match few(emit, id) {
+            Some(count) => quote!(take_few::<#count>),
+            None => quote!(take_dense),
+        };
+        quote!(let mut #dense = updater.#take(#index, #local.values_mut())?;)
     });
     let put = reduced().map(|id| {
-        let (index, dense) = (emit.index_of(id), dense_of(emit, id));
-        quote!(updater.put_dense(#index, #dense);)
+        let (index, local, dense) =
+            (emit.index_of(id), emit.parameter_local(id), dense_of(emit, id));
+        match few(emit, id) {
+            Some(_) => quote!(updater.put_few(#index, #local.values_mut(), &#dense);),
+            None => quote!(updater.put_dense(#index, #dense);),
+        }
     });
     quote! {
         #[allow(unused_imports)]
@@ -214,11 +223,26 @@ fn is_reduced(parts: &RowLoop, id: ValueId) -> bool {
     parts.reductions.iter().any(|(parameter, _, _)| *parameter == id)
 }
 
+/// The elements of a parameter that are few enough to be kept in registers, if it is one of those.
+fn few(emit: &Emit<'_>, parameter: ValueId) -> Option<usize> {
+    const FEW: u64 = 32;
+    let sizes = emit.graph.shape(parameter).iter().try_fold(1u64, |product, dim| match dim {
+        Dim::Size(size) => product.checked_mul(*size),
+        _ => None,
+    });
+    sizes.filter(|size| *size <= FEW).map(|size| size as usize)
+}
+
 /// The gradients that the row function adds to, zero.
-fn gradients(emit: &Emit<'_>, parts: &RowLoop) -> TokenStream {
+fn gradients(emit: &Emit<'_>, parts: &RowLoop, steps: Steps) -> TokenStream {
     let mut tokens = TokenStream::new();
     for (parameter, _, _) in &parts.reductions {
         let (field, variable) = (emit.declared(*parameter), grad_of(emit, *parameter));
+        if let (Steps::EachRow, Some(count)) = (steps, few(emit, *parameter)) {
+            let zero = number_of(emit, 0.0);
+            tokens.extend(quote!(let #variable = &mut [#zero; #count];));
+            continue;
+        }
         let shape = emit.graph.shape(*parameter);
         let extents = shape.iter().map(|dim| emit.fixed_extent(dim));
         tokens.extend(quote! {
