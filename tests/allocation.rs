@@ -265,3 +265,22 @@ fn softmax() {
     let model = Softmax::new(dims! { d: FEATURES, k: 5 }, Seed(0)).unwrap();
     steady!(model, SoftmaxBatch, labels, LazyUpdate::Exact);
 }
+
+/// Steps of one row in one call, of rows that wait for idle steps.
+#[test]
+fn row_by_row() {
+    let (x, y) = (features(), real_labels());
+    let mut model = Linear::new(dims! { d: FEATURES }, Seed(0)).unwrap();
+    for lazy_update in [LazyUpdate::Exact, LazyUpdate::Touched] {
+        let rule = Sgd { momentum: 0.9, weight_decay: 0.01, lazy_update, ..Sgd::default() };
+        let mut updater = Updater::for_model(rule, &model).unwrap();
+        let batch = LinearBatch { x: x.view(), y: y.view(), ..Default::default() };
+        model.train_rows(&batch, &mut updater).unwrap();
+        let steps = allocations(|| {
+            for _ in 0..100 {
+                assert_eq!(model.train_rows(&batch, &mut updater).unwrap().n_steps, ROWS);
+            }
+        });
+        assert_eq!((steps, updater.clock()), (0, 101 * ROWS as u64));
+    }
+}

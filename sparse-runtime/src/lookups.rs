@@ -21,12 +21,20 @@ use std::slice::ChunksExact;
 /// The numbers that a row of data reads of `TABLES` tables, each of which is read once.
 ///
 /// A type and not a list of them: what is done with each number is then straight code, whose rows lie in registers.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not say what a row of data reads of {TABLES} tables",
+    note = "`graph!` writes a type that does, for models of rows that ids name"
+)]
 pub trait Reads<const TABLES: usize, const COUNT: usize>: Copy {
     /// Does something with each of them, in order.
     fn each<V: Visitor>(visitor: &mut V);
 }
 
 /// Something that is done with numbers of a row of data: by their positions, and those of the tables.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does nothing with the numbers of a row of data",
+    note = "the loop over rows of data has a type for each thing that is done with them"
+)]
 pub trait Visitor {
     /// A row of one element.
     fn element<const NUMBER: usize, const TABLE: usize>(&mut self);

@@ -170,8 +170,18 @@ impl<M: IdleMap> IdleHistory<M> {
         self.between(from, self.steps)
     }
 
-    /// The map of the steps `from .. to`, where `to` is not before the newest run of equal maps.
+    /// [`between`](Self::between) where it need not be computed: steps of the newest run, not many.
     #[inline(always)]
+    pub fn known(&self, from: u64, to: u64) -> Option<&M> {
+        let &(_, start) = self.runs.last()?;
+        if from < start {
+            return None;
+        }
+        // Of no steps there is no entry.
+        self.powers.first()?.get((to.wrapping_sub(from) as usize).wrapping_sub(1))
+    }
+
+    /// The map of the steps `from .. to`, where `to` is not before the newest run of equal maps.
     pub fn between(&self, from: u64, to: u64) -> M {
         debug_assert!(from <= to && to <= self.steps);
         match self.runs.last() {
@@ -202,18 +212,8 @@ impl<M: IdleMap> IdleHistory<M> {
     }
 
     /// A power of the newest run's map, not above the run's length.
-    #[inline(always)]
-    fn newest_power(&self, count: u64) -> M {
-        // Of nothing there is no entry.
-        let entry = (count as usize).wrapping_sub(1);
-        match self.powers.first().and_then(|table| table.get(entry)) {
-            Some(power) => *power,
-            None => self.long_power(count),
-        }
-    }
-
     #[inline(never)]
-    fn long_power(&self, mut count: u64) -> M {
+    fn newest_power(&self, mut count: u64) -> M {
         let mut result = None;
         for table in &self.powers {
             let digit = (count % DIGIT) as usize;

@@ -298,9 +298,23 @@ impl<'a, R: UpdateRule, T: Float, K: UpdateKind> RowUpdater<'a, R, T, K> {
             }
             self.base + u64::from(std::mem::replace(last, self.now).saturating_sub(1))
         };
-        let map = self.history.between(from, now);
+        let history = self.history;
+        // The map is used where it lies: a copy would be put together, and waited for.
+        match history.known(from, now).filter(|_| !IdleOf::<R, T>::FORGETS) {
+            // SAFETY: promised by the caller.
+            Some(map) => unsafe { self.cursor(row_size).idle(row, map) },
+            // SAFETY: promised by the caller.
+            None => unsafe { self.settle_by(row, &history.between(from, now)) },
+        }
+    }
+
+    /// # Safety
+    ///
+    /// `row < self.n_rows()`.
+    #[inline(never)]
+    unsafe fn settle_by(&mut self, row: usize, map: &IdleOf<R, T>) {
         // SAFETY: promised by the caller.
-        unsafe { self.cursor(row_size).idle(row, &map) };
+        unsafe { self.cursor(self.row_size()).idle(row, map) };
     }
 
     /// Updates one element of a row that was settled in this step. Every element of the row has its turn.

@@ -133,5 +133,5 @@ fn lookups_that_are_not_one_loop_say_why() {
     assert_eq!(twice.as_deref(), Some("`p` is read in other ways than as `r`"));
     // The mean is no inner product.
     let mean = because("s = mean(m, axis = 1)");
-    assert_eq!(mean.as_deref(), Some("`%10` (`take`) is not element-wise over the rows"));
+    assert_eq!(mean.as_deref(), Some("`pu` (`take`) is not element-wise over the rows"));
 }
