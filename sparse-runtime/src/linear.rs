@@ -457,6 +457,12 @@ unsafe fn scatter<R: UpdateRule, T: Float, K: UpdateKind, I: ColumnId>(
         return;
     }
     for (id, value) in ids.iter().zip(values) {
+        if RowCursor::<R, T, K>::BY_ROW {
+            let value = value.widen();
+            // SAFETY: promised by the caller.
+            unsafe { rows.update_row_by(id.at(), gradient, |gradient, _| value * gradient) };
+            continue;
+        }
         for (column, gradient) in gradient.iter().enumerate() {
             // SAFETY: promised by the caller.
             unsafe { rows.update(id.at(), column, value.widen() * *gradient) };

@@ -10,25 +10,24 @@
 use serde_json::Value;
 use sparse_core::storage::Storage;
 use sparse_core::update_rules::{
-    LazyUpdate, RuleError, RuleVisitor, StateBlock, UpdateRule, with_rule,
+    LazyUpdate, NAMES, RuleError, RuleVisitor, StateBlock, UpdateRule, with_rule,
 };
 use sparse_runtime::formats::{RowSparse, Shape};
 use sparse_runtime::optimizer::{ParameterSpec, Updater};
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::PathBuf;
 
-/// Recorded optimizers that there is no rule for. A name that is neither here nor in [`rule_of`] fails.
-const NO_RULE: &[&str] = &[
-    "adadelta",
-    "adamax",
-    "dcasgd",
-    "ftml",
-    "groupadagrad",
-    "lamb",
-    "nadam",
-    "nag",
-    "rmsprop",
-    "signum",
+/// Recorded optimizers that there is no rule for, and why. A name that is neither here nor in [`rule_of`] fails.
+const NO_RULE: &[(&str, &str)] = &[
+    (
+        "dcasgd",
+        "it makes up for the delay of workers that do not wait for one another; updates here do",
+    ),
+    (
+        "lamb",
+        "a step is divided by norms of the whole parameter, which would be O(rows) for a sparse gradient",
+    ),
 ];
 
 /// Our name of a recorded optimizer, what our hyperparameters are where a case does not say, and our names of its own.
@@ -38,19 +37,34 @@ struct Translation {
     names: &'static [(&'static str, &'static str)],
 }
 
-fn rule_of(optimizer: &str) -> Option<Translation> {
+fn rule_of(case: &Value) -> Option<Translation> {
     const WD: (&str, &str) = ("wd", "weight_decay");
-    Some(match optimizer {
-        "sgd" => Translation { rule: "sgd", defaults: &[], names: &[WD] },
-        "adam" => Translation { rule: "adam", defaults: &[], names: &[WD] },
-        "adagrad" => {
-            Translation { rule: "adagrad", defaults: &[], names: &[WD, ("eps", "epsilon")] }
-        }
+    const EPS: (&str, &str) = ("eps", "epsilon");
+    let plain = |rule| Translation { rule, defaults: &[], names: &[WD, EPS] };
+    Some(match case["optimizer"].as_str()? {
+        "nag" => Translation { defaults: &[("nesterov", 1.0)], ..plain("sgd") },
+        "groupadagrad" => plain("group-adagrad"),
         "ftrl" => Translation {
             rule: "ftrl",
             defaults: &[("l1", 0.01)],
             names: &[("wd", "l2"), ("lamda1", "l1")],
         },
+        "rmsprop" => Translation {
+            rule: match case["hyper"]["centered"] == true {
+                true => "centered-rmsprop",
+                false => "rmsprop",
+            },
+            defaults: &[],
+            names: &[WD, ("gamma1", "rho"), ("gamma2", "momentum")],
+        },
+        "signum" => Translation {
+            rule: "signum",
+            defaults: &[],
+            names: &[WD, ("wd_lh", "decoupled_decay")],
+        },
+        name @ ("sgd" | "adam" | "adagrad" | "adadelta" | "adamax" | "nadam" | "ftml") => {
+            plain(NAMES.iter().find(|known| **known == name)?)
+        }
         _ => return None,
     })
 }
@@ -60,8 +74,13 @@ fn modes(case: &Value) -> &'static [LazyUpdate] {
     const ALL_ROWS: &[LazyUpdate] = &[LazyUpdate::Dense, LazyUpdate::Exact];
     const TOUCHED: &[LazyUpdate] = &[LazyUpdate::Touched];
     let lazy = match case["optimizer"].as_str().unwrap() {
-        // Its idle steps change nothing where there is no decay, and with decay its gradients are dense.
-        "adagrad" => return &[LazyUpdate::Dense, LazyUpdate::Exact, LazyUpdate::Touched],
+        // Their idle steps change nothing where there is no decay, and with decay their gradients are dense.
+        "adagrad" | "groupadagrad" => {
+            return &[LazyUpdate::Dense, LazyUpdate::Exact, LazyUpdate::Touched];
+        }
+        // The reference has no sparse kernel and takes what is missing as zeros.
+        _ if !case["fallback_ops"].is_null() => false,
+        "rmsprop" | "signum" => false,
         "ftrl" => case["weight_stype"] == "row_sparse" && case["grad_stype"] == "row_sparse",
         _ => case["hyper"]["lazy_update"] != false,
     };
@@ -140,7 +159,9 @@ impl RuleVisitor for Run<'_> {
             rule.set(name, *value).unwrap();
         }
         for (name, value) in self.case["hyper"].as_object().unwrap() {
-            if name == "lazy_update" {
+            // Which mode, and which rule; without momentum `gamma2` says nothing.
+            let is_plain = self.translation.rule == "rmsprop";
+            if name == "lazy_update" || name == "centered" || is_plain && name == "gamma2" {
                 continue;
             }
             let ours = self.translation.names.iter().find(|(theirs, _)| theirs == name);
@@ -180,6 +201,31 @@ fn excess_of_adam(case: &Value) -> f64 {
     (f64::from(1.0 - beta2 as f32) / (1.0 - beta2) - 1.0).abs()
 }
 
+/// What sums of recorded steps are rounded by, absolute: those of ftml and nadam are differences of numbers several times as
+/// large as the result.
+fn rounding(case: &Value) -> f32 {
+    match case["optimizer"].as_str() {
+        Some("ftml" | "nadam") => 4e-6,
+        _ => 1e-6,
+    }
+}
+
+/// Recorded weights or states, without the NaN that the reference makes of 0 / 0: adamax divides by the largest gradient so far also where
+/// that is 0. Here such a weight stays as it was; what becomes of it later is not recorded, so that ours is put in its place.
+fn without_bug(
+    case: &Value,
+    step: usize,
+    recorded: Vec<f32>,
+    before: &[f32],
+    found: &[f32],
+) -> Vec<f32> {
+    if case["optimizer"] != "adamax" {
+        return recorded;
+    }
+    let stand_in = if step == 0 { before } else { found };
+    recorded.iter().zip(stand_in).map(|(w, other)| if w.is_nan() { *other } else { *w }).collect()
+}
+
 fn run<R: UpdateRule>(case: &Value, rule: R) -> Result<(), String> {
     let weight = Tensor::parse(&case["weight"]);
     let gradients: Vec<Tensor> =
@@ -214,7 +260,9 @@ fn run<R: UpdateRule>(case: &Value, rule: R) -> Result<(), String> {
         let place = |what: &str, message| format!("{what} after step {}: {message}", t + 1);
         // No step of adam's is much longer than the learning rate.
         let steps = (t + 1) as f32 * learning_rate;
-        compare((1e-6 + steps * excess / 2.0, 1e-5), &w, &Tensor::parse(&after["weight"]).dense())
+        let recorded = Tensor::parse(&after["weight"]).dense();
+        let expected = without_bug(case, t, recorded, &weight.dense(), &w);
+        compare((rounding(case) + steps * excess / 2.0, 1e-5), &w, &expected)
             .map_err(|message| place("weight", message))?;
         let states = after["states"].as_array().unwrap();
         let found = updater.states_apart(0).unwrap();
@@ -224,7 +272,9 @@ fn run<R: UpdateRule>(case: &Value, rule: R) -> Result<(), String> {
         }
         for (number, recorded) in states.iter().enumerate() {
             let found: Vec<f32> = found.iter().map(|block| block.values()[number]).collect();
-            compare((1e-6, 1e-5 + excess), &found, &Tensor::parse(recorded).dense())
+            let recorded = Tensor::parse(recorded).dense();
+            let expected = without_bug(case, t, recorded, &vec![0.0; found.len()], &found);
+            compare((rounding(case), 1e-5 + excess), &found, &expected)
                 .map_err(|message| place(&format!("state {number}"), message))?;
         }
     }
@@ -269,16 +319,17 @@ fn run_file(file: &str) {
             return;
         }
     };
-    let (mut cases, mut runs, mut without, mut failures) = (0, 0, 0, Vec::new());
+    let (mut cases, mut runs, mut failures) = (0, 0, Vec::new());
+    let mut without = BTreeMap::<String, usize>::new();
     for line in text.lines().filter(|line| !line.trim().is_empty()) {
         let case: Value = serde_json::from_str(line).unwrap();
         let id = case["id"].as_str().unwrap_or("?");
         let optimizer = case["optimizer"].as_str().unwrap_or("(none)");
         cases += 1;
-        let Some(translation) = rule_of(optimizer) else {
-            match NO_RULE.contains(&optimizer) {
-                true => without += 1,
-                false => failures.push(format!("{id}: unknown optimizer `{optimizer}`")),
+        let Some(translation) = rule_of(&case) else {
+            match NO_RULE.iter().find(|(name, _)| *name == optimizer) {
+                Some((name, why)) => *without.entry(format!("{name}: {why}")).or_default() += 1,
+                None => failures.push(format!("{id}: unknown optimizer `{optimizer}`")),
             }
             continue;
         };
@@ -295,9 +346,12 @@ fn run_file(file: &str) {
         }
         runs += met;
     }
+    let refused: Vec<String> =
+        without.iter().map(|(why, count)| format!("; {count} not run, {why}")).collect();
     say(&format!(
-        "golden {file}: {cases} cases, {runs} runs, {} failed, {without} of optimizers without a rule",
-        failures.len()
+        "golden {file}: {cases} cases, {runs} runs, {} failed{}",
+        failures.len(),
+        refused.concat()
     ));
     assert!(cases > 0, "{} has no cases", path.display());
     assert!(failures.is_empty(), "{}", failures.join("\n"));

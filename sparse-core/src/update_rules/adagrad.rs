@@ -1,97 +1,39 @@
 //! AdaGrad: a rate for each weight, by the squares of its gradients so far.
 
 use super::gradient::{Preparation, soft_threshold};
-use super::{Bound, Hyperparameter, Idle, LazyUpdate, ShrinkMap, Step, UpdateRule};
+use super::rule::update_rule;
+use super::{Idle, ShrinkMap, Step};
 use crate::element::Float;
 
-/// AdaGrad.
-///
-/// With `g` the gradient, `q = clip(rescale_grad · g)` to ±`clip_gradient`, and `G` a state that starts at 0:
-///
-/// ```text
-/// G ← G + q²
-/// w ← w - learning_rate · (q / √(G + epsilon) + weight_decay · w)
-/// w ← sign(w) · max(0, |w| - learning_rate · l1 / √(G + epsilon))
-/// ```
-///
-/// An idle step (`g = 0`) leaves `G` alone and shrinks `w`; k of them shrink it once, by a product of rates and a sum of
-/// thresholds. Without penalties it changes nothing.
-///
-/// Source: Duchi, Hazan and Singer, "Adaptive subgradient methods for online learning and stochastic optimization", JMLR
-/// 12 (2011), figure 1, with the proximal step of section 5.1 for `l1`. The weight decay is beside the adaptive step and is
-/// not divided by √G.
-#[derive(Clone, Debug, PartialEq)]
-pub struct AdaGrad {
-    /// Step size, > 0.
-    pub learning_rate: f64,
-    /// Keeps the first steps finite, > 0.
-    pub epsilon: f64,
-    /// L2 penalty: the fraction `learning_rate · weight_decay` of a weight is taken off at each step, ≥ 0.
-    pub weight_decay: f64,
-    /// L1 penalty, as a proximal step, ≥ 0: weights become exactly 0.
-    pub l1: f64,
-    /// Clips each element of the rescaled gradient to ±this, > 0.
-    pub clip_gradient: Option<f64>,
-    /// Multiplies the gradient before clipping.
-    pub rescale_grad: f64,
-    /// How row_sparse gradients are applied.
-    pub lazy_update: LazyUpdate,
-}
-
-impl Default for AdaGrad {
-    fn default() -> Self {
-        AdaGrad {
-            learning_rate: 0.05,
-            epsilon: 1e-7,
-            weight_decay: 0.0,
-            l1: 0.0,
-            clip_gradient: None,
-            rescale_grad: 1.0,
-            lazy_update: LazyUpdate::Exact,
-        }
+update_rule! {
+    /// AdaGrad.
+    ///
+    /// With `g` the gradient, `q = clip(rescale_grad · g)` to ±`clip_gradient`, and `G` a state that starts at 0:
+    ///
+    /// ```text
+    /// G ← G + q²
+    /// w ← w - learning_rate · (q / √(G + epsilon) + weight_decay · w)
+    /// w ← sign(w) · max(0, |w| - learning_rate · l1 / √(G + epsilon))
+    /// ```
+    ///
+    /// An idle step (`g = 0`) leaves `G` alone and shrinks `w`; k of them shrink it once, by a product of rates and a sum of
+    /// thresholds. Without penalties it changes nothing.
+    ///
+    /// Source: Duchi, Hazan and Singer, "Adaptive subgradient methods for online learning and stochastic optimization", JMLR
+    /// 12 (2011), figure 1, with the proximal step of section 5.1 for `l1`. The weight decay is beside the adaptive step and is
+    /// not divided by √G.
+    pub struct AdaGrad = "adagrad" {
+        /// Step size.
+        learning_rate: f64 = 0.05, PositiveFinite;
+        /// Keeps the first steps finite.
+        epsilon: f64 = 1e-7, PositiveFinite;
+        /// L2 penalty: the fraction `learning_rate · weight_decay` of a weight is taken off at each step.
+        weight_decay: f64 = 0.0, AtLeastZero;
+        /// L1 penalty, as a proximal step: weights become exactly 0.
+        l1: f64 = 0.0, AtLeastZero;
     }
-}
-
-impl UpdateRule for AdaGrad {
-    const NAME: &'static str = "adagrad";
-
-    type Step<T: Float> = AdaGradStep<T>;
-
-    fn hyperparameters(&mut self) -> Vec<Hyperparameter<'_>> {
-        vec![
-            Hyperparameter::number("learning_rate", &mut self.learning_rate, Bound::PositiveFinite),
-            Hyperparameter::number("epsilon", &mut self.epsilon, Bound::PositiveFinite),
-            Hyperparameter::number("weight_decay", &mut self.weight_decay, Bound::AtLeastZero),
-            Hyperparameter::number("l1", &mut self.l1, Bound::AtLeastZero),
-            Hyperparameter::optional("clip_gradient", &mut self.clip_gradient, Bound::Positive),
-            Hyperparameter::number("rescale_grad", &mut self.rescale_grad, Bound::Finite),
-        ]
-    }
-
-    fn learning_rate(&self) -> f64 {
-        self.learning_rate
-    }
-
-    fn lazy_update(&self) -> LazyUpdate {
-        self.lazy_update
-    }
-
-    fn set_lazy_update(&mut self, lazy_update: LazyUpdate) {
-        self.lazy_update = lazy_update;
-    }
-
-    fn step<T: Float>(&self, learning_rate: f64, penalty_scale: f64, _: u64) -> AdaGradStep<T> {
-        let penalty = learning_rate * penalty_scale;
-        let (decay, threshold) = (T::of(penalty * self.weight_decay), T::of(penalty * self.l1));
-        AdaGradStep {
-            learning_rate: T::of(learning_rate),
-            epsilon: T::of(self.epsilon),
-            decay,
-            threshold,
-            penalizes: !(decay.is_zero() && threshold.is_zero()),
-            preparation: Preparation::new(self.rescale_grad, self.clip_gradient),
-        }
-    }
+    step: AdaGradStep;
+    states: ["G"];
 }
 
 /// [`AdaGrad`] with its hyperparameters resolved for one step.
@@ -106,6 +48,21 @@ pub struct AdaGradStep<T> {
     /// Either of the two is not 0.
     penalizes: bool,
     preparation: Preparation<T>,
+}
+
+impl<T: Float> AdaGradStep<T> {
+    pub(super) fn resolve(rule: &AdaGrad, learning_rate: f64, penalty_scale: f64, _: u64) -> Self {
+        let penalty = learning_rate * penalty_scale;
+        let (decay, threshold) = (T::of(penalty * rule.weight_decay), T::of(penalty * rule.l1));
+        AdaGradStep {
+            learning_rate: T::of(learning_rate),
+            epsilon: T::of(rule.epsilon),
+            decay,
+            threshold,
+            penalizes: !(decay.is_zero() && threshold.is_zero()),
+            preparation: Preparation::new(rule.rescale_grad, rule.clip_gradient),
+        }
+    }
 }
 
 impl<T: Float> Step<T> for AdaGradStep<T> {
@@ -152,6 +109,7 @@ impl<T: Float> Step<T> for AdaGradStep<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::update_rules::UpdateRule;
 
     #[test]
     fn two_steps_by_hand() {

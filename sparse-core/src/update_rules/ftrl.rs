@@ -1,97 +1,40 @@
 //! FTRL-proximal: follow the regularised leader, with weights that are exactly zero.
 
 use super::gradient::Preparation;
-use super::{Bound, Hyperparameter, Idle, IdleMap, LazyUpdate, Step, UpdateRule};
+use super::rule::update_rule;
+use super::{Idle, IdleMap, Step};
 use crate::element::Float;
 
-/// FTRL-proximal with a rate for each weight.
-///
-/// With `g` the gradient, `q = clip(rescale_grad · g)` to ±`clip_gradient`, and states `z` and `n` that start at 0:
-///
-/// ```text
-/// z ← z + q - (√(n + q²) - √n) / learning_rate · w
-/// n ← n + q²
-/// w ← 0                                                                  where |z| ≤ l1
-///     (sign(z) · l1 - z) / ((beta + √n) / learning_rate + l2)            elsewhere
-/// ```
-///
-/// The weight follows from `z` and `n`: an idle step (`g = 0`) computes it again, which changes it only if it was not
-/// computed at the present rate. So k idle steps are the last one, and an initial weight is forgotten at the first.
-/// Initialize with zeros.
-///
-/// Source: McMahan et al., "Ad click prediction: a view from the trenches", KDD 2013, algorithm 1; `learning_rate` is its α,
-/// `l1` and `l2` its λ₁ and λ₂. A parameter with weight-decay scale 0 (a bias) has neither penalty.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Ftrl {
-    /// Step size (α), > 0.
-    pub learning_rate: f64,
-    /// Keeps the first steps small (β), ≥ 0.
-    pub beta: f64,
-    /// L1 penalty (λ₁), ≥ 0: weights of little use are exactly 0.
-    pub l1: f64,
-    /// L2 penalty (λ₂), ≥ 0.
-    pub l2: f64,
-    /// Clips each element of the rescaled gradient to ±this, > 0.
-    pub clip_gradient: Option<f64>,
-    /// Multiplies the gradient before clipping.
-    pub rescale_grad: f64,
-    /// How row_sparse gradients are applied.
-    pub lazy_update: LazyUpdate,
-}
-
-impl Default for Ftrl {
-    fn default() -> Self {
-        Ftrl {
-            learning_rate: 0.1,
-            beta: 1.0,
-            l1: 0.0,
-            l2: 0.0,
-            clip_gradient: None,
-            rescale_grad: 1.0,
-            lazy_update: LazyUpdate::Exact,
-        }
+update_rule! {
+    /// FTRL-proximal with a rate for each weight.
+    ///
+    /// With `g` the gradient, `q = clip(rescale_grad · g)` to ±`clip_gradient`, and states `z` and `n` that start at 0:
+    ///
+    /// ```text
+    /// z ← z + q - (√(n + q²) - √n) / learning_rate · w
+    /// n ← n + q²
+    /// w ← 0                                                                  where |z| ≤ l1
+    ///     (sign(z) · l1 - z) / ((beta + √n) / learning_rate + l2)            elsewhere
+    /// ```
+    ///
+    /// The weight follows from `z` and `n`: an idle step (`g = 0`) computes it again, which changes it only if it was not
+    /// computed at the present rate. So k idle steps are the last one, and an initial weight is forgotten at the first.
+    /// Initialize with zeros.
+    ///
+    /// Source: McMahan et al., "Ad click prediction: a view from the trenches", KDD 2013, algorithm 1; `learning_rate` is its α,
+    /// `l1` and `l2` its λ₁ and λ₂. A parameter with weight-decay scale 0 (a bias) has neither penalty.
+    pub struct Ftrl = "ftrl" {
+        /// Step size (α).
+        learning_rate: f64 = 0.1, PositiveFinite;
+        /// Keeps the first steps small (β).
+        beta: f64 = 1.0, AtLeastZero;
+        /// L1 penalty (λ₁): weights of little use are exactly 0.
+        l1: f64 = 0.0, AtLeastZero;
+        /// L2 penalty (λ₂).
+        l2: f64 = 0.0, AtLeastZero;
     }
-}
-
-impl UpdateRule for Ftrl {
-    const NAME: &'static str = "ftrl";
-
-    type Step<T: Float> = FtrlStep<T>;
-
-    fn hyperparameters(&mut self) -> Vec<Hyperparameter<'_>> {
-        vec![
-            Hyperparameter::number("learning_rate", &mut self.learning_rate, Bound::PositiveFinite),
-            Hyperparameter::number("beta", &mut self.beta, Bound::AtLeastZero),
-            Hyperparameter::number("l1", &mut self.l1, Bound::AtLeastZero),
-            Hyperparameter::number("l2", &mut self.l2, Bound::AtLeastZero),
-            Hyperparameter::optional("clip_gradient", &mut self.clip_gradient, Bound::Positive),
-            Hyperparameter::number("rescale_grad", &mut self.rescale_grad, Bound::Finite),
-        ]
-    }
-
-    fn learning_rate(&self) -> f64 {
-        self.learning_rate
-    }
-
-    fn lazy_update(&self) -> LazyUpdate {
-        self.lazy_update
-    }
-
-    fn set_lazy_update(&mut self, lazy_update: LazyUpdate) {
-        self.lazy_update = lazy_update;
-    }
-
-    fn step<T: Float>(&self, learning_rate: f64, penalty_scale: f64, _: u64) -> FtrlStep<T> {
-        FtrlStep {
-            leader: Leader {
-                // At rate 0 no weight moves, and 1 / 0 is not to be multiplied with.
-                inverse_rate: T::of(if learning_rate > 0.0 { learning_rate.recip() } else { 0.0 }),
-                offset: T::of(self.beta / learning_rate + self.l2 * penalty_scale),
-                l1: T::of(self.l1 * penalty_scale),
-            },
-            preparation: Preparation::new(self.rescale_grad, self.clip_gradient),
-        }
-    }
+    step: FtrlStep;
+    states: ["z", "n"];
 }
 
 /// [`Ftrl`] with its hyperparameters resolved for one step.
@@ -99,6 +42,20 @@ impl UpdateRule for Ftrl {
 pub struct FtrlStep<T> {
     leader: Leader<T>,
     preparation: Preparation<T>,
+}
+
+impl<T: Float> FtrlStep<T> {
+    pub(super) fn resolve(rule: &Ftrl, learning_rate: f64, penalty_scale: f64, _: u64) -> Self {
+        FtrlStep {
+            leader: Leader {
+                // At rate 0 no weight moves, and 1 / 0 is not to be multiplied with.
+                inverse_rate: T::of(if learning_rate > 0.0 { learning_rate.recip() } else { 0.0 }),
+                offset: T::of(rule.beta / learning_rate + rule.l2 * penalty_scale),
+                l1: T::of(rule.l1 * penalty_scale),
+            },
+            preparation: Preparation::new(rule.rescale_grad, rule.clip_gradient),
+        }
+    }
 }
 
 /// The weight as a function of its state.
@@ -178,6 +135,7 @@ impl<T: Float> Step<T> for FtrlStep<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::update_rules::UpdateRule;
 
     #[test]
     fn two_steps_by_hand() {

@@ -38,13 +38,16 @@ impl<T: Float> Preparation<T> {
     /// `value`, at most `clip` in magnitude.
     #[inline(always)]
     pub(super) fn clipped(&self, value: T) -> T {
-        if self.is_identity {
-            return value;
-        }
-        // Two selects instead of min/max: NaN stays NaN.
-        let value = if value > self.clip { self.clip } else { value };
-        if value < -self.clip { -self.clip } else { value }
+        if self.is_identity { value } else { within(value, self.clip) }
     }
+}
+
+/// `value`, at most `bound` in magnitude. NaN stays NaN.
+#[inline(always)]
+pub(super) fn within<T: Float>(value: T, bound: T) -> T {
+    // Two selects instead of min/max.
+    let value = if value > bound { bound } else { value };
+    if value < -bound { -bound } else { value }
 }
 
 /// `sign(value) · max(0, |value| - threshold)`, the proximal step of an L1 penalty. NaN stays NaN.

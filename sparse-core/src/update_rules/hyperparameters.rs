@@ -1,5 +1,6 @@
 //! The hyperparameters of a rule as rows: name, place, bound. Checks and settings by name follow from them.
 
+use super::rule::words_of;
 use super::{InvalidHyperparameter, RuleError};
 
 /// A hyperparameter of a rule: its name, where its value lies, and what it may be.
@@ -7,6 +8,8 @@ use super::{InvalidHyperparameter, RuleError};
 pub struct Hyperparameter<'a> {
     /// The field's name.
     pub name: &'static str,
+    /// What it does, in a sentence of Markdown, for pages and command lines.
+    pub meaning: &'static str,
     /// The field.
     pub value: Setting<'a>,
     /// What it may be.
@@ -22,6 +25,24 @@ pub enum Setting<'a> {
     Optional(&'a mut Option<f64>),
     /// A choice, 0 or 1 where numbers are written.
     Flag(&'a mut bool),
+}
+
+impl<'a> From<&'a mut f64> for Setting<'a> {
+    fn from(value: &'a mut f64) -> Self {
+        Setting::Number(value)
+    }
+}
+
+impl<'a> From<&'a mut Option<f64>> for Setting<'a> {
+    fn from(value: &'a mut Option<f64>) -> Self {
+        Setting::Optional(value)
+    }
+}
+
+impl<'a> From<&'a mut bool> for Setting<'a> {
+    fn from(value: &'a mut bool) -> Self {
+        Setting::Flag(value)
+    }
 }
 
 /// What a hyperparameter may be. NaN is nowhere within.
@@ -45,12 +66,12 @@ impl Bound {
     /// The bound in words, as messages say it after "must be".
     pub fn words(self) -> &'static str {
         match self {
-            Bound::Positive => "positive",
-            Bound::PositiveFinite => "positive and finite",
-            Bound::AtLeastZero => "at least 0 and finite",
-            Bound::BelowOne => "in [0, 1)",
-            Bound::Finite => "finite",
-            Bound::Flag => "0 or 1",
+            Bound::Positive => words_of!(Positive),
+            Bound::PositiveFinite => words_of!(PositiveFinite),
+            Bound::AtLeastZero => words_of!(AtLeastZero),
+            Bound::BelowOne => words_of!(BelowOne),
+            Bound::Finite => words_of!(Finite),
+            Bound::Flag => words_of!(Flag),
         }
     }
 
@@ -67,22 +88,7 @@ impl Bound {
     }
 }
 
-impl<'a> Hyperparameter<'a> {
-    /// A number within `bound`.
-    pub fn number(name: &'static str, value: &'a mut f64, bound: Bound) -> Self {
-        Hyperparameter { name, value: Setting::Number(value), bound }
-    }
-
-    /// A number within `bound`, or none.
-    pub fn optional(name: &'static str, value: &'a mut Option<f64>, bound: Bound) -> Self {
-        Hyperparameter { name, value: Setting::Optional(value), bound }
-    }
-
-    /// A choice.
-    pub fn flag(name: &'static str, value: &'a mut bool) -> Self {
-        Hyperparameter { name, value: Setting::Flag(value), bound: Bound::Flag }
-    }
-
+impl Hyperparameter<'_> {
     /// The value as a number, or `None` where it is left out.
     pub fn get(&self) -> Option<f64> {
         match &self.value {

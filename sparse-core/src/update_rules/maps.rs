@@ -1,5 +1,6 @@
 //! What a run of steps without gradient does to a weight and its state, as maps that compose.
 
+use crate::element::Float;
 use std::fmt::Debug;
 
 /// A change of a weight and its state by steps without gradient. Two in a row are one of the same kind, which is
@@ -94,6 +95,36 @@ impl IdleMap for ShrinkMap {
             scale: self.scale * first.scale,
             threshold: self.scale.abs() * first.threshold + self.threshold,
         }
+    }
+}
+
+/// What the weight and the values of its state are multiplied with.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ScaleMap {
+    /// Of the weight.
+    pub weight: f64,
+    /// Of each value of the state.
+    pub state: f64,
+}
+
+impl ScaleMap {
+    /// The map of a weight and its state.
+    #[inline(always)]
+    pub fn apply<T: Float>(&self, weight: &mut T, state: &mut [T]) {
+        *weight = T::of(self.weight * weight.as_f64());
+        state.iter_mut().for_each(|value| *value = T::of(self.state * value.as_f64()));
+    }
+}
+
+impl IdleMap for ScaleMap {
+    const IDENTITY: ScaleMap = ScaleMap { weight: 1.0, state: 1.0 };
+
+    fn after(&self, first: &ScaleMap) -> ScaleMap {
+        ScaleMap { weight: self.weight * first.weight, state: self.state * first.state }
+    }
+
+    fn spares_fresh(&self) -> bool {
+        self.weight == 1.0
     }
 }
 

@@ -6,34 +6,50 @@
 //! updates from these and from nothing else; checks, command lines and the refusal of `Exact` where there is no closed
 //! form follow too.
 //!
-//! | rule | state of a weight | idle steps |
-//! |---|---|---|
-//! | [`Sgd`] | velocity, with momentum | closed form |
-//! | [`AdaGrad`] | G | closed form |
-//! | [`Ftrl`] | z, n | closed form |
-//! | [`Adam`] | m, v | none |
+//! A rule is one file, which states it once by `update_rule!`, and its name in the list of `names.rs`. The page of all rules with
+//! their formulas and hyperparameters, `docs/optimizers.md`, is made from these statements.
 
+mod adadelta;
 mod adagrad;
 mod adam;
+mod adamax;
+mod adamw;
+mod centered_rmsprop;
+mod ftml;
 mod ftrl;
 mod gradient;
+mod group_adagrad;
 mod hyperparameters;
 mod idle;
 mod maps;
+mod means;
+mod nadam;
 mod names;
+mod rmsprop;
+mod rule;
 mod sgd;
+mod signum;
 mod suffixes;
 #[cfg(test)]
 mod tests;
 
+pub use adadelta::{AdaDelta, AdaDeltaStep};
 pub use adagrad::{AdaGrad, AdaGradStep};
 pub use adam::{Adam, AdamStep};
+pub use adamax::{AdaMax, AdaMaxStep};
+pub use adamw::{AdamW, AdamWStep};
+pub use centered_rmsprop::{CenteredMap, CenteredRmsProp, CenteredRmsPropStep};
+pub use ftml::{Ftml, FtmlStep};
 pub use ftrl::{Ftrl, FtrlStep, LeaderMap};
+pub use group_adagrad::{GroupAdaGrad, GroupAdaGradStep};
 pub use hyperparameters::{Bound, Hyperparameter, Setting};
 pub use idle::IdleHistory;
-pub use maps::{IdleMap, MatrixMap, ShrinkMap};
+pub use maps::{IdleMap, MatrixMap, ScaleMap, ShrinkMap};
+pub use nadam::{Nadam, NadamStep};
 pub use names::{NAMES, RuleVisitor, UnknownRule, with_rule};
-pub use sgd::{Sgd, SgdStep};
+pub use rmsprop::{RmsProp, RmsPropStep};
+pub use sgd::{Sgd, SgdMap, SgdStep};
+pub use signum::{SignMap, Signum, SignumStep};
 
 use crate::element::Float;
 use std::fmt::Debug;
@@ -103,6 +119,12 @@ pub trait UpdateRule: Clone + Debug + Default + PartialEq + Send + Sync + 'stati
     /// The rule's name on command lines and in checkpoints.
     const NAME: &'static str;
 
+    /// What it does, in Markdown: a sentence, the recurrence, what is known of idle steps, the source.
+    const ABOUT: &'static str = "";
+
+    /// The names of what a weight carries, in the order of [`StateBlock::values`].
+    const STATES: &'static [&'static str] = &[];
+
     /// One step of the rule with every hyperparameter resolved.
     type Step<T: Float>: Step<T>;
 
@@ -160,7 +182,9 @@ pub trait UpdateRule: Clone + Debug + Default + PartialEq + Send + Sync + 'stati
             row.check(Self::NAME)?;
         }
         let idle = self.step::<f64>(self.learning_rate(), 1.0, 0).idle();
-        if self.lazy_update() == LazyUpdate::Exact && idle == Idle::Open {
+        let by_row = <<Self::Step<f64> as Step<f64>>::State as StateBlock<f64>>::BY_ROW;
+        let open = idle == Idle::Open || by_row && idle.changes();
+        if self.lazy_update() == LazyUpdate::Exact && open {
             return Err(RuleError::NoClosedForm { rule: Self::NAME });
         }
         Ok(())
@@ -224,6 +248,20 @@ pub trait Step<T: Float>: Copy + PartialEq + Debug + Send + Sync + 'static {
     /// have of their own (the learning rate) is in the map.
     fn apply_idle(&self, map: &Self::Idle, weight: &mut T, state: &mut Self::State);
 
+    /// Of a rule with a state [of the row](OfRow), the term of one gradient in the mean over the row.
+    #[inline(always)]
+    fn row_term(&self, grad: T) -> T {
+        let _ = grad;
+        T::zero()
+    }
+
+    /// Of a rule with a state [of the row](OfRow), what a gradient does to it, before the [updates](Self::update) of the
+    /// weights, which leave it alone: `mean` is that of the [terms](Self::row_term).
+    #[inline(always)]
+    fn begin_row(&self, state: &mut Self::State, mean: T) {
+        let _ = (state, mean);
+    }
+
     /// `Some(c)` where [`update`](Self::update) is `weight += c · grad`, to the bit on finite weights, and
     /// nothing else, so that a loop over weights can be just that. Only a shortcut: `None` is always right.
     fn gradient_factor(&self) -> Option<T> {
@@ -237,10 +275,31 @@ pub trait Step<T: Float>: Copy + PartialEq + Debug + Send + Sync + 'static {
     note = "a weight carries nothing, `()`, or a fixed number of values: `[{T}; 2]`"
 )]
 pub trait StateBlock<T>: Copy + Default + Debug + Send + Sync + 'static {
+    /// True where all weights of a row share one state, see [`OfRow`].
+    const BY_ROW: bool = false;
+
     /// The names of the values, in order, as checkpoints write them.
     fn values(&self) -> &[T];
     /// The values, for loading.
     fn values_mut(&mut self) -> &mut [T];
+}
+
+/// A state that the weights of a row share. A step changes it once, by [`Step::begin_row`]; idle steps of such a rule change
+/// nothing, or have no closed form.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[repr(transparent)]
+pub struct OfRow<S>(pub S);
+
+impl<T, S: StateBlock<T>> StateBlock<T> for OfRow<S> {
+    const BY_ROW: bool = true;
+
+    fn values(&self) -> &[T] {
+        self.0.values()
+    }
+
+    fn values_mut(&mut self) -> &mut [T] {
+        self.0.values_mut()
+    }
 }
 
 impl<T> StateBlock<T> for () {

@@ -1,6 +1,9 @@
 //! The one list of rules, and rules by name.
 
-use super::{AdaGrad, Adam, Ftrl, Sgd, UpdateRule};
+use super::{
+    AdaDelta, AdaGrad, AdaMax, Adam, AdamW, CenteredRmsProp, Ftml, Ftrl, GroupAdaGrad, Nadam,
+    RmsProp, Sgd, Signum, UpdateRule,
+};
 
 /// Something that is done with a rule whose name is known only when the program runs.
 #[diagnostic::on_unimplemented(
@@ -58,4 +61,18 @@ macro_rules! rules {
     };
 }
 
-rules!(Sgd, AdaGrad, Ftrl, Adam);
+rules!(
+    Sgd,
+    AdaGrad,
+    GroupAdaGrad,
+    Ftrl,
+    Adam,
+    AdamW,
+    RmsProp,
+    CenteredRmsProp,
+    AdaDelta,
+    AdaMax,
+    Nadam,
+    Ftml,
+    Signum,
+);

@@ -1,87 +1,45 @@
-//! Stochastic gradient descent with momentum, weight decay, clipping and rescaling.
+//! Stochastic gradient descent with momentum, weight decay and an L1 penalty.
 
-use super::gradient::Preparation;
-use super::{Bound, Hyperparameter, Idle, LazyUpdate, MatrixMap, Step, UpdateRule};
+use super::gradient::{Preparation, soft_threshold};
+use super::rule::update_rule;
+use super::{Idle, IdleMap, MatrixMap, Step};
 use crate::element::Float;
 
-/// Stochastic gradient descent.
-///
-/// With `g` the gradient, `q = clip(rescale_grad · g)` to ±`clip_gradient`:
-///
-/// ```text
-/// momentum = 0:  w ← w - learning_rate · (q + weight_decay · w)
-/// momentum > 0:  v ← momentum · v - learning_rate · (q + weight_decay · w);   w ← w + v
-/// ```
-///
-/// An idle step (`g = 0`) is linear in (w, v), so that k of them are one 2 × 2 matrix power: exact sparse
-/// updates cost O(rows touched).
-///
-/// Of the three formulas for weight decay in circulation this is the one in which clipping leaves the
-/// decay alone and the learning rate scales both.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Sgd {
-    /// Step size, > 0.
-    pub learning_rate: f64,
-    /// Fraction of the velocity kept from step to step, in [0, 1).
-    pub momentum: f64,
-    /// L2 penalty: adds `weight_decay · w` to the gradient, ≥ 0.
-    pub weight_decay: f64,
-    /// Clips each element of the rescaled gradient to ±this, > 0.
-    pub clip_gradient: Option<f64>,
-    /// Multiplies the gradient before clipping. The gradient of a loss is already a mean over the batch.
-    pub rescale_grad: f64,
-    /// How row_sparse gradients are applied.
-    pub lazy_update: LazyUpdate,
-}
-
-impl Default for Sgd {
-    fn default() -> Self {
-        Sgd {
-            learning_rate: 0.01,
-            momentum: 0.0,
-            weight_decay: 0.0,
-            clip_gradient: None,
-            rescale_grad: 1.0,
-            lazy_update: LazyUpdate::Exact,
-        }
+update_rule! {
+    /// Stochastic gradient descent.
+    ///
+    /// With `g` the gradient, `q = clip(rescale_grad · g)` to ±`clip_gradient`, and `v` a state that starts at 0:
+    ///
+    /// ```text
+    /// momentum = 0:  w ← w - learning_rate · (q + weight_decay · w)
+    /// momentum > 0:  v ← momentum · v - learning_rate · (q + weight_decay · w)
+    ///                w ← w + v
+    /// nesterov:      w ← w + momentum · v - learning_rate · (q + weight_decay · w)    with the new v
+    /// l1 > 0, then:  w ← sign(w) · max(0, |w| - learning_rate · l1)
+    /// ```
+    ///
+    /// An idle step (`g = 0`) is linear in (w, v), so that k of them are one 2 × 2 matrix power, and shrinks w without momentum:
+    /// exact sparse updates cost O(rows touched). Momentum and `l1` together have no closed form.
+    ///
+    /// Of the three formulas for weight decay in circulation this is the one in which clipping leaves the
+    /// decay alone and the learning rate scales both.
+    ///
+    /// Source of `nesterov`: Sutskever, Martens, Dahl and Hinton, "On the importance of initialization and momentum in deep learning",
+    /// ICML 2013, with the weight after the look ahead as `w`.
+    pub struct Sgd = "sgd" {
+        /// Step size.
+        learning_rate: f64 = 0.01, PositiveFinite;
+        /// Fraction of the velocity kept from step to step.
+        momentum: f64 = 0.0, BelowOne;
+        /// Whether a step looks ahead along the velocity.
+        nesterov: bool = false, Flag;
+        /// L2 penalty: adds `weight_decay · w` to the gradient.
+        weight_decay: f64 = 0.0, AtLeastZero;
+        /// L1 penalty, as a proximal step: weights become exactly 0.
+        l1: f64 = 0.0, AtLeastZero;
     }
-}
-
-impl UpdateRule for Sgd {
-    const NAME: &'static str = "sgd";
-
-    type Step<T: Float> = SgdStep<T>;
-
-    fn hyperparameters(&mut self) -> Vec<Hyperparameter<'_>> {
-        vec![
-            Hyperparameter::number("learning_rate", &mut self.learning_rate, Bound::PositiveFinite),
-            Hyperparameter::number("momentum", &mut self.momentum, Bound::BelowOne),
-            Hyperparameter::number("weight_decay", &mut self.weight_decay, Bound::AtLeastZero),
-            Hyperparameter::optional("clip_gradient", &mut self.clip_gradient, Bound::Positive),
-            Hyperparameter::number("rescale_grad", &mut self.rescale_grad, Bound::Finite),
-        ]
-    }
-
-    fn learning_rate(&self) -> f64 {
-        self.learning_rate
-    }
-
-    fn lazy_update(&self) -> LazyUpdate {
-        self.lazy_update
-    }
-
-    fn set_lazy_update(&mut self, lazy_update: LazyUpdate) {
-        self.lazy_update = lazy_update;
-    }
-
-    fn step<T: Float>(&self, learning_rate: f64, penalty_scale: f64, _: u64) -> SgdStep<T> {
-        SgdStep {
-            learning_rate: T::of(learning_rate),
-            momentum: T::of(self.momentum),
-            decay: T::of(learning_rate * self.weight_decay * penalty_scale),
-            preparation: Preparation::new(self.rescale_grad, self.clip_gradient),
-        }
-    }
+    step: SgdStep;
+    states: ["velocity"];
 }
 
 /// [`Sgd`] with its hyperparameters resolved for one step.
@@ -89,14 +47,60 @@ impl UpdateRule for Sgd {
 pub struct SgdStep<T> {
     learning_rate: T,
     momentum: T,
+    nesterov: bool,
     /// learning_rate · weight_decay.
     decay: T,
+    /// learning_rate · l1.
+    threshold: T,
     preparation: Preparation<T>,
+}
+
+impl<T: Float> SgdStep<T> {
+    pub(super) fn resolve(rule: &Sgd, learning_rate: f64, penalty_scale: f64, _: u64) -> Self {
+        let penalty = learning_rate * penalty_scale;
+        SgdStep {
+            learning_rate: T::of(learning_rate),
+            momentum: T::of(rule.momentum),
+            nesterov: rule.nesterov,
+            decay: T::of(penalty * rule.weight_decay),
+            threshold: T::of(penalty * rule.l1),
+            preparation: Preparation::new(rule.rescale_grad, rule.clip_gradient),
+        }
+    }
+}
+
+/// What idle steps do to (weight, velocity): a linear map, then the proximal step of an L1 penalty.
+///
+/// Closed under composition where the threshold is 0 or the weight does not depend on the velocity, as
+/// `max(0, a · max(0, x) - b) = max(0, a · x - b)` for `a, b ≥ 0`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SgdMap {
+    /// The linear map.
+    pub matrix: MatrixMap,
+    /// What the magnitude of the weight then loses, ≥ 0.
+    pub threshold: f64,
+}
+
+impl IdleMap for SgdMap {
+    const IDENTITY: SgdMap = SgdMap { matrix: MatrixMap::IDENTITY, threshold: 0.0 };
+
+    #[inline]
+    fn after(&self, first: &SgdMap) -> SgdMap {
+        let scale = self.matrix.0[0][0].abs();
+        SgdMap {
+            matrix: self.matrix.after(&first.matrix),
+            threshold: scale * first.threshold + self.threshold,
+        }
+    }
+
+    fn spares_fresh(&self) -> bool {
+        self.threshold == 0.0 && self.matrix.spares_fresh()
+    }
 }
 
 impl<T: Float> Step<T> for SgdStep<T> {
     type State = [T; 1];
-    type Idle = MatrixMap;
+    type Idle = SgdMap;
 
     #[inline(always)]
     fn uses_state(&self) -> bool {
@@ -109,32 +113,53 @@ impl<T: Float> Step<T> for SgdStep<T> {
         let delta = self.learning_rate * grad + self.decay * *weight;
         if self.uses_state() {
             state[0] = self.momentum * state[0] - delta;
-            *weight += state[0];
+            // The same for all weights of a step, as what follows.
+            *weight += if self.nesterov { self.momentum * state[0] - delta } else { state[0] };
         } else {
             *weight -= delta;
         }
+        if !self.threshold.is_zero() {
+            *weight = soft_threshold(*weight, self.threshold);
+        }
     }
 
-    fn idle(&self) -> Idle<MatrixMap> {
+    fn idle(&self) -> Idle<SgdMap> {
         let (momentum, decay) = (self.momentum.as_f64(), self.decay.as_f64());
-        if momentum == 0.0 && decay == 0.0 {
+        let threshold = self.threshold.as_f64();
+        if momentum == 0.0 && decay == 0.0 && threshold == 0.0 {
             return Idle::Nothing;
         }
-        Idle::Closed(MatrixMap([[1.0 - decay, momentum], [-decay, momentum]]))
+        if momentum != 0.0 && threshold != 0.0 {
+            return Idle::Open;
+        }
+        let weight = match self.nesterov {
+            true => [1.0 - (1.0 + momentum) * decay, momentum * momentum],
+            false => [1.0 - decay, momentum],
+        };
+        let weight = if momentum == 0.0 { [1.0 - decay, 0.0] } else { weight };
+        let matrix = MatrixMap([weight, [-decay, momentum]]);
+        Idle::Closed(SgdMap { matrix, threshold })
     }
 
     #[inline]
-    fn apply_idle(&self, map: &MatrixMap, weight: &mut T, state: &mut [T; 1]) {
+    fn apply_idle(&self, map: &SgdMap, weight: &mut T, state: &mut [T; 1]) {
         let (w, v) = (weight.as_f64(), state[0].as_f64());
-        let [[ww, wv], [vw, vv]] = map.0;
-        *weight = T::of(ww * w + wv * v);
+        let [[ww, wv], [vw, vv]] = map.matrix.0;
+        let moved = ww * w + wv * v;
+        let shrunk = match map.threshold == 0.0 {
+            true => moved,
+            false => soft_threshold(moved, map.threshold),
+        };
+        *weight = T::of(shrunk);
         state[0] = T::of(vw * w + vv * v);
     }
 
     #[inline]
     fn gradient_factor(&self) -> Option<T> {
-        let plain =
-            self.momentum.is_zero() && self.decay.is_zero() && self.preparation.is_identity();
+        let plain = self.momentum.is_zero()
+            && self.decay.is_zero()
+            && self.threshold.is_zero()
+            && self.preparation.is_identity();
         plain.then(|| -self.learning_rate)
     }
 }
@@ -142,6 +167,28 @@ impl<T: Float> Step<T> for SgdStep<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::update_rules::UpdateRule;
+
+    #[test]
+    fn a_look_ahead_by_hand() {
+        let rule = Sgd { momentum: 0.5, nesterov: true, weight_decay: 0.5, ..Sgd::default() };
+        let step = rule.step::<f64>(0.25, 1.0, 0);
+        let (mut w, mut state) = (2.0, [1.0]);
+        step.update(&mut w, &mut state, 3.0);
+        // The change by the gradient is 0.25 · (3 + 0.5 · 2) = 1.
+        assert_eq!((w, state), (2.0 + 0.5 * -0.5 - 1.0, [0.5 * 1.0 - 1.0]));
+    }
+
+    #[test]
+    fn an_l1_penalty_makes_zeros() {
+        let step = Sgd { l1: 0.5, ..Sgd::default() }.step::<f64>(0.5, 1.0, 0);
+        for (mut w, grad, expected) in [(1.0, 1.0, 0.25), (-1.0, 0.0, -0.75), (0.5, 0.75, 0.0)] {
+            step.update(&mut w, &mut [0.0], grad);
+            assert_eq!(w, expected);
+        }
+        let message = Sgd { l1: 0.5, momentum: 0.5, ..Sgd::default() }.check().unwrap_err();
+        assert!(message.to_string().contains("no closed form"), "{message}");
+    }
 
     #[test]
     fn the_shortcut_is_the_update_to_the_bit() {
@@ -155,6 +202,7 @@ mod tests {
         for rule in [
             Sgd { momentum: 0.5, ..Sgd::default() },
             Sgd { weight_decay: 0.5, ..Sgd::default() },
+            Sgd { l1: 0.5, ..Sgd::default() },
             Sgd { clip_gradient: Some(1.0), ..Sgd::default() },
             Sgd { rescale_grad: 0.5, ..Sgd::default() },
         ] {

@@ -130,6 +130,20 @@ fn an_idle_map_is_an_update_with_gradient_zero() {
     });
 }
 
+/// The statement of each rule says what a reader of the page and a command line need.
+#[test]
+fn what_a_rule_carries_has_names_and_what_is_set_has_meanings() {
+    for_each_rule!(|rule: R| {
+        let state = <<R::Step<f64> as Step<f64>>::State as Default>::default();
+        assert_eq!(state.values().len(), R::STATES.len(), "{}", R::NAME);
+        assert!(R::ABOUT.contains("```text") && R::ABOUT.contains("Source"), "{}", R::NAME);
+        let mut rule = rule;
+        for row in rule.hyperparameters() {
+            assert!(row.meaning.trim().ends_with('.'), "{}: {}", R::NAME, row.name);
+        }
+    });
+}
+
 #[test]
 fn clipping_and_rescaling_come_before_everything() {
     for_each_rule!(|rule: R| {

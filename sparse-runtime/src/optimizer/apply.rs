@@ -1,15 +1,16 @@
 //! Whole gradients applied to a parameter: what graphs use whose step is not fused.
 
+use super::dense_steps::update_all;
 use super::error::OptimizerError;
 use super::memory::Weights;
-use super::rows::{Beside, General, RowUpdater, UpdateKind, on_weight};
+use super::rows::{Beside, General, RowUpdater, UpdateKind};
 use super::updater::Updater;
 use crate::error::Result;
 use crate::formats::RowSparseView;
 use crate::model::{Model, RowSet};
 use sparse_core::element::Float;
 use sparse_core::storage::Storage;
-use sparse_core::update_rules::{Step, UpdateRule};
+use sparse_core::update_rules::UpdateRule;
 
 impl<R: UpdateRule, T: Float> Updater<R, T> {
     /// Brings rows up to date before they are read. O(rows given) in `Exact`, nothing otherwise.
@@ -137,17 +138,8 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
         };
         let table = &mut self.parameters[parameter];
         let step = self.groups[table.group].step;
-        if table.states.is_empty() {
-            for (weight, grad) in values.iter_mut().zip(grad) {
-                on_weight(weight, |weight| {
-                    step.update(weight, &mut Default::default(), grad.widen());
-                });
-            }
-        } else {
-            for ((weight, state), grad) in values.iter_mut().zip(&mut table.states).zip(grad) {
-                on_weight(weight, |weight| step.update(weight, state, grad.widen()));
-            }
-        }
+        let row_size = table.spec.row_size;
+        update_all(&step, values, &mut table.states, grad, row_size);
         // Every row is past this step.
         table.base = self.clock + 1;
         table.touched.give_up();

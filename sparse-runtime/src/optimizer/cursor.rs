@@ -4,7 +4,7 @@ use super::memory::Places;
 use super::rows::{IdleOf, StateOf, StepOf, UpdateKind, on_weight};
 use crate::prefetch::prefetch_at;
 use sparse_core::element::Float;
-use sparse_core::update_rules::{Step, UpdateRule};
+use sparse_core::update_rules::{StateBlock, Step, UpdateRule};
 use std::marker::PhantomData;
 use std::slice;
 
@@ -30,6 +30,9 @@ impl<R: UpdateRule, T: Float, K> Clone for RowCursor<'_, R, T, K> {
 impl<R: UpdateRule, T: Float, K> Copy for RowCursor<'_, R, T, K> {}
 
 impl<'a, R: UpdateRule, T: Float, K: UpdateKind> RowCursor<'a, R, T, K> {
+    /// True where a row has one state, so that it is to be updated as a whole.
+    pub(crate) const BY_ROW: bool = <StateOf<R, T> as StateBlock<T::Accumulator>>::BY_ROW;
+
     /// The weights of a row, until it is written.
     ///
     /// # Safety
@@ -97,7 +100,8 @@ impl<'a, R: UpdateRule, T: Float, K: UpdateKind> RowCursor<'a, R, T, K> {
         unsafe { self.update_by(row, column, |_| grad) };
     }
 
-    /// [`update`](Self::update) of one element with a gradient that depends on the weight.
+    /// [`update`](Self::update) of one element with a gradient that depends on the weight. To the state of a row the gradients of
+    /// its other elements count as 0.
     ///
     /// # Safety
     ///
@@ -112,6 +116,15 @@ impl<'a, R: UpdateRule, T: Float, K: UpdateKind> RowCursor<'a, R, T, K> {
         // SAFETY: promised by the caller; the invariant. The only references to these two, for the length of this call.
         unsafe {
             let weight = &mut *self.places.weights(row).add(column);
+            if Self::BY_ROW {
+                let state = &mut *self.places.states(row);
+                let row_size = T::Accumulator::of(self.places.row_size as f64);
+                return on_weight(weight, |weight| {
+                    let grad = grad(*weight);
+                    self.step.begin_row(state, self.step.row_term(grad) / row_size);
+                    self.step.update(weight, state, grad);
+                });
+            }
             if K::PLAIN {
                 on_weight(weight, |weight| *weight += self.factor * grad(*weight));
             } else if K::BESIDE || self.places.has_states {
@@ -174,6 +187,10 @@ impl<'a, R: UpdateRule, T: Float, K: UpdateKind> RowCursor<'a, R, T, K> {
         // them for the length of this call.
         unsafe {
             let weights = slice::from_raw_parts_mut(self.places.weights(row), size);
+            if Self::BY_ROW {
+                let state = &mut *self.places.states(row);
+                return by_row(&self.step, weights, state, given, grad);
+            }
             if K::PLAIN {
                 for (weight, given) in weights.iter_mut().zip(given) {
                     on_weight(weight, |weight| *weight += self.factor * grad(*given, *weight));
@@ -195,5 +212,30 @@ impl<'a, R: UpdateRule, T: Float, K: UpdateKind> RowCursor<'a, R, T, K> {
                 }
             }
         }
+    }
+}
+
+/// A step of a row of weights that have one state, with `grad(given, weight)` for each.
+#[inline(always)]
+pub(super) fn by_row<T: Float, S: Step<T::Accumulator>, V: Copy>(
+    step: &S,
+    weights: &mut [T],
+    state: &mut S::State,
+    given: &[V],
+    mut grad: impl FnMut(V, T::Accumulator) -> T::Accumulator,
+) {
+    let mut sum = T::zero().widen();
+    for (weight, given) in weights.iter().zip(given) {
+        sum += step.row_term(grad(*given, weight.widen()));
+    }
+    // Of a row without elements there is nothing to be had.
+    if !weights.is_empty() {
+        step.begin_row(state, sum / T::Accumulator::of(weights.len() as f64));
+    }
+    for (weight, given) in weights.iter_mut().zip(given) {
+        on_weight(weight, |weight| {
+            let grad = grad(*given, *weight);
+            step.update(weight, state, grad);
+        });
     }
 }

@@ -1,5 +1,6 @@
 //! Parameters with dense gradients during several steps of one call.
 
+use super::cursor::by_row;
 use super::error::OptimizerError;
 use super::memory::Weights;
 use super::rows::{General, StateOf, StepOf, on_weight};
@@ -7,16 +8,17 @@ use super::updater::Updater;
 use crate::error::Result;
 use sparse_core::element::Float;
 use sparse_core::storage::Storage;
-use sparse_core::update_rules::{Step, UpdateRule};
+use sparse_core::update_rules::{StateBlock, Step, UpdateRule};
 
 /// A parameter with a dense gradient during steps that were [begun together](Updater::begin_steps): every element is updated
 /// at each. Its states are the updater's, which lent them.
 #[derive(Debug)]
 pub struct DenseSteps<'a, R: UpdateRule, T: Float> {
     values: &'a mut [T],
-    /// One a value, or none where the rule keeps none.
+    /// One a value or a row, or none where the rule keeps none.
     states: Vec<StateOf<R, T>>,
     step: StepOf<R, T>,
+    row_size: usize,
 }
 
 impl<R: UpdateRule, T: Float> DenseSteps<'_, R, T> {
@@ -29,18 +31,7 @@ impl<R: UpdateRule, T: Float> DenseSteps<'_, R, T> {
     /// One step: every value by its gradient, which is then set to zero. O(values).
     #[inline(always)]
     pub fn update(&mut self, grad: &mut [T]) {
-        if self.states.is_empty() {
-            for (weight, grad) in self.values.iter_mut().zip(&*grad) {
-                on_weight(weight, |weight| {
-                    self.step.update(weight, &mut Default::default(), grad.widen());
-                });
-            }
-        } else {
-            let values = self.values.iter_mut().zip(&mut self.states);
-            for ((weight, state), grad) in values.zip(&*grad) {
-                on_weight(weight, |weight| self.step.update(weight, state, grad.widen()));
-            }
-        }
+        update_all(&self.step, self.values, &mut self.states, grad, self.row_size);
         grad.fill(T::zero());
     }
 }
@@ -50,8 +41,10 @@ impl<R: UpdateRule, T: Float> DenseSteps<'_, R, T> {
 #[derive(Debug)]
 pub struct FewSteps<R: UpdateRule, T: Float, const N: usize> {
     values: [T; N],
+    /// One a value, or the first of them one a row.
     states: [StateOf<R, T>; N],
     step: StepOf<R, T>,
+    row_size: usize,
 }
 
 impl<R: UpdateRule, T: Float, const N: usize> FewSteps<R, T, N> {
@@ -64,10 +57,32 @@ impl<R: UpdateRule, T: Float, const N: usize> FewSteps<R, T, N> {
     /// One step: every value by its gradient, which is then set to zero. O(N).
     #[inline(always)]
     pub fn update(&mut self, grad: &mut [T; N]) {
-        let values = self.values.iter_mut().zip(&mut self.states);
-        for ((weight, state), grad) in values.zip(grad) {
-            on_weight(weight, |weight| self.step.update(weight, state, grad.widen()));
-            *grad = T::zero();
+        update_all(&self.step, &mut self.values, &mut self.states, grad, self.row_size);
+        *grad = [T::zero(); N];
+    }
+}
+
+/// One step of all rows, with a gradient of as many elements. O(values).
+#[inline(always)]
+pub(super) fn update_all<T: Float, S: Step<T::Accumulator>>(
+    step: &S,
+    values: &mut [T],
+    states: &mut [S::State],
+    grad: &[T],
+    row_size: usize,
+) {
+    if S::State::BY_ROW {
+        let rows = values.chunks_exact_mut(row_size.max(1)).zip(grad.chunks_exact(row_size.max(1)));
+        for ((row, grad), state) in rows.zip(states) {
+            by_row(step, row, state, grad, |grad, _| grad.widen());
+        }
+    } else if states.is_empty() {
+        for (weight, grad) in values.iter_mut().zip(grad) {
+            on_weight(weight, |weight| step.update(weight, &mut Default::default(), grad.widen()));
+        }
+    } else {
+        for ((weight, state), grad) in values.iter_mut().zip(states).zip(grad) {
+            on_weight(weight, |weight| step.update(weight, state, grad.widen()));
         }
     }
 }
@@ -85,10 +100,13 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
         values: &mut [T],
     ) -> Result<FewSteps<R, T, N>> {
         let steps = self.take_dense(parameter, values)?;
+        let mut states = [StateOf::<R, T>::default(); N];
+        states.iter_mut().zip(&steps.states).for_each(|(to, from)| *to = *from);
         let few = steps.values.first_chunk::<N>().map(|values| FewSteps {
             values: *values,
-            states: steps.states.first_chunk().copied().unwrap_or([Default::default(); N]),
+            states,
             step: steps.step,
+            row_size: steps.row_size,
         });
         self.put_dense(parameter, steps);
         match few {
@@ -109,9 +127,7 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
             (self.parameters.get_mut(parameter), values.first_chunk_mut())
         {
             *values = steps.values;
-            if let Some(states) = record.states.first_chunk_mut() {
-                *states = steps.states;
-            }
+            record.states.iter_mut().zip(&steps.states).for_each(|(to, from)| *to = *from);
             record.finished = true;
         }
     }
@@ -136,8 +152,8 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
         self.ready::<General>(parameter, &mut Weights::Values(&mut *values));
         let record = &mut self.parameters[parameter];
         let states = std::mem::take(&mut record.states);
-        let step = self.groups[record.group].step;
-        Ok(DenseSteps { values, states, step })
+        let (step, row_size) = (self.groups[record.group].step, record.spec.row_size);
+        Ok(DenseSteps { values, states, step, row_size })
     }
 
     /// Puts a parameter back that was [taken out](Self::take_dense).

@@ -171,7 +171,7 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
         let record = &mut self.parameters[parameter];
         match weights {
             Weights::Table(table) if beside => {
-                table.blocks::<StateOf<R, T>>(&self.tenant);
+                table.blocks::<StateOf<R, T>>(&self.tenant, record.states_of_row());
                 table.set_states(&self.tenant, &std::mem::take(&mut record.states));
             }
             Weights::Table(table) if record.beside => {
@@ -183,7 +183,7 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
         record.beside = beside;
         let uses_state = self.groups[record.group].step.uses_state();
         if !beside && record.states.is_empty() && uses_state {
-            record.states = vec![Default::default(); record.size];
+            record.states = vec![Default::default(); record.spec.n_rows * record.states_of_row()];
         }
     }
 

@@ -2,7 +2,8 @@
 
 use super::rows::UpdateKind;
 use crate::table::{Layout, Table, Tenant};
-use sparse_core::element::Element;
+use sparse_core::element::{Element, Float};
+use sparse_core::update_rules::StateBlock;
 use std::marker::PhantomData;
 
 /// The weights that an [`Updater`](super::Updater) works on: the table of a model's parameter, or any slice of as many
@@ -71,9 +72,9 @@ impl<'a, T: Element> From<&'a mut Table<T>> for Weights<'a, T> {
 
 /// The rows, as `K` says: states beside the weights in blocks, or in an array of their own.
 ///
-/// Invariants: `K::BESIDE`: `blocks` points to `n_rows` rows laid out as [`Layout::of::<T, S>(row_size)`](Layout::of)
+/// Invariants: `K::BESIDE`: `blocks` points to `n_rows` rows laid out as [`layout(row_size)`](Self::layout)
 /// says, borrowed for `'a`, where `n_rows` is that of the handle which holds this. Otherwise `values` has `n_rows ·
-/// row_size` elements and `states` as many or none.
+/// row_size` elements and `states` as many, one for each row where they are of rows, or none.
 #[derive(Debug)]
 pub(super) struct Memory<'a, T, S, K> {
     values: &'a mut [T],
@@ -83,8 +84,14 @@ pub(super) struct Memory<'a, T, S, K> {
     kind: PhantomData<K>,
 }
 
-impl<'a, T: Element, S: Copy + 'static, K: UpdateKind> Memory<'a, T, S, K> {
-    /// Of weights that were found to be as many as `states`, unless these are empty; `K::BESIDE` is for tables.
+/// The states of a row: one for each weight, or one for all.
+#[inline(always)]
+pub(super) const fn states_of_row<A, S: StateBlock<A>>(row_size: usize) -> usize {
+    if S::BY_ROW { 1 } else { row_size }
+}
+
+impl<'a, T: Float, S: StateBlock<T::Accumulator>, K: UpdateKind> Memory<'a, T, S, K> {
+    /// Of weights that have as many rows as `states`, unless these are empty; `K::BESIDE` is for tables.
     #[inline(always)]
     pub(super) fn of(
         weights: Weights<'a, T>,
@@ -94,7 +101,7 @@ impl<'a, T: Element, S: Copy + 'static, K: UpdateKind> Memory<'a, T, S, K> {
     ) -> Self {
         match weights {
             Weights::Table(table) if K::BESIDE => {
-                Memory::beside(table.blocks::<S>(tenant), row_size)
+                Memory::beside(table.blocks::<S>(tenant, Self::n_states(row_size)), row_size)
             }
             // Nobody asks what was written by a rule that only adds.
             Weights::Table(table) if K::PLAIN => {
@@ -108,7 +115,9 @@ impl<'a, T: Element, S: Copy + 'static, K: UpdateKind> Memory<'a, T, S, K> {
     /// Weights and states apart; states may be empty.
     #[inline(always)]
     fn apart(values: &'a mut [T], states: &'a mut [S], row_size: usize) -> Self {
-        debug_assert!(!K::BESIDE && (states.is_empty() || states.len() == values.len()));
+        debug_assert!(
+            !K::BESIDE && (S::BY_ROW || states.is_empty() || states.len() == values.len())
+        );
         Memory { values, states, blocks: std::ptr::null_mut(), row_size, kind: PhantomData }
     }
 
@@ -117,6 +126,16 @@ impl<'a, T: Element, S: Copy + 'static, K: UpdateKind> Memory<'a, T, S, K> {
     fn beside(blocks: *mut u8, row_size: usize) -> Self {
         debug_assert!(K::BESIDE);
         Memory { values: &mut [], states: &mut [], blocks, row_size, kind: PhantomData }
+    }
+
+    #[inline(always)]
+    const fn n_states(row_size: usize) -> usize {
+        states_of_row::<T::Accumulator, S>(row_size)
+    }
+
+    #[inline(always)]
+    const fn layout(row_size: usize) -> Layout {
+        Layout::of::<T, S>(row_size, Self::n_states(row_size))
     }
 
     #[inline(always)]
@@ -131,7 +150,7 @@ impl<'a, T: Element, S: Copy + 'static, K: UpdateKind> Memory<'a, T, S, K> {
         debug_assert_eq!(row_size, self.row_size);
         let of = PhantomData;
         if K::BESIDE {
-            let Layout { states, stride } = Layout::of::<T, S>(row_size);
+            let Layout { states, stride, .. } = Self::layout(row_size);
             let (first, first_state) = (self.blocks, self.blocks.wrapping_add(states));
             let (state_stride, has_states) = (stride, true);
             return Places { first, stride, first_state, state_stride, row_size, has_states, of };
@@ -140,7 +159,7 @@ impl<'a, T: Element, S: Copy + 'static, K: UpdateKind> Memory<'a, T, S, K> {
             first: self.values.as_mut_ptr().cast(),
             stride: row_size * size_of::<T>(),
             first_state: self.states.as_mut_ptr().cast(),
-            state_stride: row_size * size_of::<S>(),
+            state_stride: Self::n_states(row_size) * size_of::<S>(),
             row_size,
             has_states: !self.states.is_empty(),
             of,
@@ -151,7 +170,7 @@ impl<'a, T: Element, S: Copy + 'static, K: UpdateKind> Memory<'a, T, S, K> {
     #[inline(always)]
     pub(super) fn stride(&self) -> usize {
         match K::BESIDE {
-            true => Layout::of::<T, S>(self.row_size).stride,
+            true => Self::layout(self.row_size).stride,
             false => self.row_size * size_of::<T>(),
         }
     }
@@ -187,18 +206,18 @@ impl<'a, T: Element, S: Copy + 'static, K: UpdateKind> Memory<'a, T, S, K> {
                 let (weights, states) = self.block(row);
                 (
                     std::slice::from_raw_parts_mut(weights, self.row_size),
-                    std::slice::from_raw_parts_mut(states, self.row_size),
+                    std::slice::from_raw_parts_mut(states, Self::n_states(self.row_size)),
                 )
             }
         } else {
-            let range = row * self.row_size..(row + 1) * self.row_size;
+            let range = |size: usize| row * size..(row + 1) * size;
             // SAFETY: as above.
             unsafe {
                 let states = match self.states.is_empty() {
                     true => &mut [][..],
-                    false => self.states.get_unchecked_mut(range.clone()),
+                    false => self.states.get_unchecked_mut(range(Self::n_states(self.row_size))),
                 };
-                (self.values.get_unchecked_mut(range), states)
+                (self.values.get_unchecked_mut(range(self.row_size)), states)
             }
         }
     }
@@ -210,7 +229,7 @@ impl<'a, T: Element, S: Copy + 'static, K: UpdateKind> Memory<'a, T, S, K> {
     /// `row < n_rows`, and the rows are blocks.
     #[inline(always)]
     unsafe fn block(&self, row: usize) -> (*mut T, *mut S) {
-        let layout = Layout::of::<T, S>(self.row_size);
+        let layout = Self::layout(self.row_size);
         // SAFETY: the invariant.
         unsafe {
             let start = self.blocks.add(row * layout.stride);
@@ -222,7 +241,7 @@ impl<'a, T: Element, S: Copy + 'static, K: UpdateKind> Memory<'a, T, S, K> {
 /// Addresses of weights and states.
 ///
 /// Invariant, of those that [`Memory::places`] gives: for `row < n_rows`, `weights(row)` and, where `has_states`,
-/// `states(row)` have `row_size` elements each.
+/// `states(row)` have `row_size` elements each, or the latter one where states are of rows.
 #[derive(Debug)]
 pub(super) struct Places<T, S> {
     first: *mut u8,

@@ -2,7 +2,7 @@
 
 use super::accumulator::RowAccumulator;
 use super::error::OptimizerError;
-use super::memory::Weights;
+use super::memory::{Weights, states_of_row};
 use super::rows::{IdleOf, StateOf, StepOf};
 use super::spec::ParameterSpec;
 use super::touched::TouchedRows;
@@ -11,7 +11,9 @@ use crate::model::Model;
 use crate::table::{Table, Tenant};
 use sparse_core::element::Float;
 use sparse_core::storage::Storage;
-use sparse_core::update_rules::{Idle, IdleHistory, IdleMap, LazyUpdate, Step, UpdateRule};
+use sparse_core::update_rules::{
+    Idle, IdleHistory, IdleMap, LazyUpdate, StateBlock, Step, UpdateRule,
+};
 
 /// Runs of equal idle maps after which tables are flushed and the history starts afresh: some 80 MB.
 const MAX_RUNS: usize = 1 << 20;
@@ -76,7 +78,7 @@ pub(super) struct Record<T, S> {
     pub(super) group: usize,
     /// Rows are caught up later: mode `Exact` and a row_sparse gradient.
     pub(super) lazy: bool,
-    /// One a weight where the rule uses them and they do not lie in the parameter's table.
+    /// One a weight or a row, where the rule uses them and they do not lie in the parameter's table.
     pub(super) states: Vec<S>,
     /// Whether they do.
     pub(super) beside: bool,
@@ -90,6 +92,13 @@ pub(super) struct Record<T, S> {
     pub(super) sums: RowAccumulator<T>,
     /// Updated in this step (asked for in mode `Dense` only).
     pub(super) finished: bool,
+}
+
+impl<T, S: StateBlock<T>> Record<T, S> {
+    /// One for each weight of a row, or one for all.
+    pub(super) fn states_of_row(&self) -> usize {
+        states_of_row::<T, S>(self.spec.row_size)
+    }
 }
 
 impl<R: UpdateRule, T: Float> Updater<R, T> {
@@ -227,7 +236,7 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
         self.records_outputs = records;
     }
 
-    /// The states of a parameter, one a value, row major; nothing where the rule keeps none or none was needed yet. Up to
+    /// The states of a parameter, one a value or [a row](sparse_core::update_rules::OfRow), row major; nothing where the rule keeps none or none was needed yet. Up to
     /// date after [`flush`](Self::flush). O(values).
     ///
     /// # Errors

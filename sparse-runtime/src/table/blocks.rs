@@ -14,22 +14,24 @@ pub(crate) struct Layout {
     pub(crate) states: usize,
     /// From one row to the next.
     pub(crate) stride: usize,
+    /// The states of a row, in numbers.
+    pub(crate) n_states: usize,
 }
 
 impl Layout {
-    /// Of rows of `row_size` weights `T`, each with a state `S`.
+    /// Of rows of `row_size` weights `T` with `n_states` states `S`: one for each, or one for all.
     ///
     /// A row is a power of two of bytes where that costs at most a third more, so that it lies in as few cache lines as it
     /// can.
     #[inline(always)]
-    pub(crate) const fn of<T, S>(row_size: usize) -> Layout {
+    pub(crate) const fn of<T, S>(row_size: usize, n_states: usize) -> Layout {
         let states = (row_size * size_of::<T>()).next_multiple_of(align_of::<S>());
-        let used = states + row_size * size_of::<S>();
+        let used = states + n_states * size_of::<S>();
         let power = used.next_power_of_two();
         let unit =
             if align_of::<S>() > align_of::<T>() { align_of::<S>() } else { align_of::<T>() };
         let stride = if 3 * power <= 4 * used { power } else { used.next_multiple_of(unit) };
-        Layout { states, stride }
+        Layout { states, stride, n_states }
     }
 }
 
@@ -88,13 +90,13 @@ impl Blocks {
     }
 
     /// The states of a row, to be written.
-    pub(super) fn states_mut<S: Copy>(&mut self, row: usize, row_size: usize) -> &mut [S] {
-        self.part_mut(row * self.layout.stride + self.layout.states, row_size)
+    pub(super) fn states_mut<S: Copy>(&mut self, row: usize) -> &mut [S] {
+        self.part_mut(row * self.layout.stride + self.layout.states, self.layout.n_states)
     }
 
     /// The states of a row.
-    pub(super) fn states<S: Copy>(&self, row: usize, row_size: usize) -> &[S] {
-        self.part(row * self.layout.stride + self.layout.states, row_size)
+    pub(super) fn states<S: Copy>(&self, row: usize) -> &[S] {
+        self.part(row * self.layout.stride + self.layout.states, self.layout.n_states)
     }
 
     fn part<V: Copy>(&self, start: usize, len: usize) -> &[V] {
@@ -120,13 +122,17 @@ mod tests {
 
     #[test]
     fn rows_lie_in_few_lines() {
-        let layout = |states, stride| Layout { states, stride };
-        assert_eq!(Layout::of::<f32, [f32; 1]>(1), layout(4, 8));
-        assert_eq!(Layout::of::<f32, [f32; 2]>(1), layout(4, 16));
-        assert_eq!(Layout::of::<f32, [f32; 1]>(16), layout(64, 128));
-        assert_eq!(Layout::of::<f32, [f32; 1]>(10), layout(40, 80));
-        assert_eq!(Layout::of::<f64, [f64; 2]>(1), layout(8, 32));
-        assert_eq!(Layout::of::<u16, [f32; 1]>(3), layout(8, 20));
-        assert_eq!(Layout::of::<f32, ()>(5), layout(20, 20));
+        fn check<T, S>(row_size: usize, n_states: usize, (states, stride): (usize, usize)) {
+            let expected = Layout { states, stride, n_states };
+            assert_eq!(Layout::of::<T, S>(row_size, n_states), expected);
+        }
+        check::<f32, [f32; 1]>(1, 1, (4, 8));
+        check::<f32, [f32; 2]>(1, 1, (4, 16));
+        check::<f32, [f32; 1]>(16, 16, (64, 128));
+        check::<f32, [f32; 1]>(10, 10, (40, 80));
+        check::<f64, [f64; 2]>(1, 1, (8, 32));
+        check::<u16, [f32; 1]>(3, 3, (8, 20));
+        check::<f32, ()>(5, 5, (20, 20));
+        check::<f32, [f32; 1]>(15, 1, (60, 64));
     }
 }

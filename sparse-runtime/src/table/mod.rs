@@ -194,14 +194,14 @@ impl<T: Element> Table<T> {
         values
     }
 
-    /// The rows as blocks with the tenant's states, zero at first. O(1), after a change of form or tenant O(values).
+    /// The rows as blocks with the tenant's states, `n_states` a row, zero at first. O(1), after a change of form or tenant O(values).
     #[inline(always)]
-    pub(crate) fn blocks<S: Copy>(&mut self, tenant: &Tenant) -> *mut u8 {
+    pub(crate) fn blocks<S: Copy>(&mut self, tenant: &Tenant, n_states: usize) -> *mut u8 {
         let ready = self.blocks_count
             && self.values.get().is_none()
             && self.blocks.as_ref().is_some_and(|blocks| blocks.belong_to(tenant));
         if !ready {
-            self.make_blocks(Layout::of::<T, S>(self.row_size), tenant);
+            self.make_blocks(Layout::of::<T, S>(self.row_size, n_states), tenant);
         }
         self.blocks.as_mut().map_or(std::ptr::null_mut(), Blocks::as_mut_ptr)
     }
@@ -250,9 +250,10 @@ impl<T: Element> Table<T> {
 
     /// The states that an updater keeps here, row major; nothing where it keeps none. O(values).
     pub(crate) fn states_of<S: Copy>(&self, tenant: &Tenant) -> Vec<S> {
-        let rows = self.blocks_of(tenant).into_iter().flat_map(|blocks| {
-            (0..self.n_rows).flat_map(|row| blocks.states(row, self.row_size).iter().copied())
-        });
+        let rows = self
+            .blocks_of(tenant)
+            .into_iter()
+            .flat_map(|blocks| (0..self.n_rows).flat_map(|row| blocks.states(row).iter().copied()));
         rows.collect()
     }
 
@@ -260,9 +261,10 @@ impl<T: Element> Table<T> {
     pub(crate) fn set_states<S: Copy>(&mut self, tenant: &Tenant, states: &[S]) {
         let blocks = self.blocks.iter_mut().chain(&mut self.parked);
         let mine = blocks.into_iter().find(|blocks| blocks.belong_to(tenant));
-        if let Some(blocks) = mine.filter(|_| self.row_size > 0) {
-            for (row, states) in states.chunks_exact(self.row_size).enumerate().take(self.n_rows) {
-                blocks.states_mut(row, self.row_size).copy_from_slice(states);
+        if let Some(blocks) = mine {
+            let n_states = blocks.layout().n_states.max(1);
+            for (row, states) in states.chunks_exact(n_states).enumerate().take(self.n_rows) {
+                blocks.states_mut(row).copy_from_slice(states);
             }
         }
     }
@@ -308,8 +310,9 @@ mod tests {
     /// Adds to the first weight of a row and sets its state, as a step would.
     fn write(table: &mut Table<f32>, tenant: &Tenant, row: usize, change: f32, state: State) {
         assert!(row < table.n_rows());
-        let layout = Layout::of::<f32, State>(table.row_size());
-        let base = table.blocks::<State>(tenant);
+        let n_states = table.row_size();
+        let layout = Layout::of::<f32, State>(table.row_size(), n_states);
+        let base = table.blocks::<State>(tenant, n_states);
         // SAFETY: the row is one of the table's, the layout that of its blocks.
         unsafe {
             *base.add(row * layout.stride).cast::<f32>() += change;
@@ -363,7 +366,7 @@ mod tests {
         let tenant = Tenant::default();
         for (n_rows, row_size) in [(0, 3), (3, 0)] {
             let mut table = Table::<f32>::zeros(n_rows, row_size);
-            table.blocks::<State>(&tenant);
+            table.blocks::<State>(&tenant, row_size);
             assert!(table.is_empty() && table.values().is_empty() && table.values_mut().is_empty());
             assert!(table.states_of::<State>(&tenant).is_empty());
         }

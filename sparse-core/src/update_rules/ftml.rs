@@ -1,0 +1,130 @@
+//! FTML: follow the moving leader.
+
+use super::gradient::Preparation;
+use super::means::{corrected_after, taken_up};
+use super::rule::update_rule;
+use super::{Idle, Step};
+use crate::element::Float;
+
+update_rule! {
+    /// FTML.
+    ///
+    /// With `g` the gradient, `t = 1, 2, …` the steps made, and states `d`, `v` and `z` that start at 0:
+    ///
+    /// ```text
+    /// q ← clip(rescale_grad · g + weight_decay · w)          to ±clip_gradient
+    /// v ← beta2 · v + (1 - beta2) · q²
+    /// e ← (1 - beta1^t) / learning_rate · (√(v / (1 - beta2^t)) + epsilon)
+    /// z ← beta1 · z + (1 - beta1) · q - (e - beta1 · d) · w
+    /// d ← e
+    /// w ← -z / d
+    /// ```
+    ///
+    /// Idle steps have no closed form; `lazy_update` must be chosen, as of [`Adam`](super::Adam). At learning rate 0 nothing moves.
+    ///
+    /// Source: Zheng and Kwok, "Follow the moving leader in deep learning", ICML 2017, algorithm 1.
+    pub struct Ftml = "ftml" {
+        /// Step size.
+        learning_rate: f64 = 0.0025, PositiveFinite;
+        /// Fraction of the past that the leader keeps from step to step.
+        beta1: f64 = 0.6, BelowOne;
+        /// Fraction of the mean square kept from step to step.
+        beta2: f64 = 0.999, BelowOne;
+        /// Keeps steps finite where gradients vanish.
+        epsilon: f64 = 1e-8, PositiveFinite;
+        /// L2 penalty: adds `weight_decay · w` to the gradient.
+        weight_decay: f64 = 0.0, AtLeastZero;
+    }
+    step: FtmlStep;
+    states: ["d", "v", "z"];
+    counts: until_corrected;
+}
+
+impl Ftml {
+    fn until_corrected(&self) -> u64 {
+        corrected_after(self.beta1.max(self.beta2))
+    }
+}
+
+/// [`Ftml`] with its hyperparameters resolved for one step.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FtmlStep<T> {
+    /// (1 - beta1^t) / learning_rate, or 0 where that is 0: then nothing moves.
+    inverse_rate: T,
+    beta1: T,
+    beta2: T,
+    /// 1 / √(1 - beta2^t).
+    correction: T,
+    epsilon: T,
+    decay: T,
+    preparation: Preparation<T>,
+}
+
+impl<T: Float> FtmlStep<T> {
+    pub(super) fn resolve(rule: &Ftml, learning_rate: f64, penalty_scale: f64, clock: u64) -> Self {
+        let steps = clock.saturating_add(1);
+        let inverse_rate = match learning_rate > 0.0 {
+            true => taken_up(rule.beta1, steps) / learning_rate,
+            false => 0.0,
+        };
+        FtmlStep {
+            inverse_rate: T::of(inverse_rate),
+            beta1: T::of(rule.beta1),
+            beta2: T::of(rule.beta2),
+            correction: T::of(taken_up(rule.beta2, steps).sqrt().recip()),
+            epsilon: T::of(rule.epsilon),
+            decay: T::of(rule.weight_decay * penalty_scale),
+            preparation: Preparation::new(rule.rescale_grad, rule.clip_gradient),
+        }
+    }
+}
+
+impl<T: Float> Step<T> for FtmlStep<T> {
+    /// d, v and z.
+    type State = [T; 3];
+    type Idle = ();
+
+    #[inline(always)]
+    fn uses_state(&self) -> bool {
+        true
+    }
+
+    #[inline(always)]
+    fn update(&self, weight: &mut T, state: &mut [T; 3], grad: T) {
+        // The same for all weights of a step.
+        if self.inverse_rate.is_zero() {
+            return;
+        }
+        let grad = self.preparation.rescaled(grad) + self.decay * *weight;
+        let grad = self.preparation.clipped(grad);
+        let [distance, square, sum] = *state;
+        let square = self.beta2 * square + (T::one() - self.beta2) * grad * grad;
+        let next = self.inverse_rate * (square.sqrt() * self.correction + self.epsilon);
+        let sum = self.beta1 * sum + (T::one() - self.beta1) * grad
+            - (next - self.beta1 * distance) * *weight;
+        *state = [next, square, sum];
+        *weight = -sum / next;
+    }
+
+    fn idle(&self) -> Idle<()> {
+        Idle::Open
+    }
+
+    fn apply_idle(&self, (): &(), _: &mut T, _: &mut [T; 3]) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::update_rules::UpdateRule;
+
+    #[test]
+    fn the_first_step_by_hand() {
+        let rule = Ftml { beta1: 0.5, epsilon: 1.0, ..Ftml::default() };
+        let (mut w, mut state) = (2.0, [0.0; 3]);
+        rule.step::<f64>(0.25, 1.0, 0).update(&mut w, &mut state, 3.0);
+        // e = 0.5 / 0.25 · (3 + 1) = 8; z = 0.5 · 3 - 8 · 2.
+        assert!((state[0] - 8.0).abs() < 1e-12 && (state[2] + 14.5).abs() < 1e-12, "{state:?}");
+        assert!((w - 14.5 / 8.0).abs() < 1e-12, "{w}");
+    }
+}

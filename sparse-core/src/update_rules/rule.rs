@@ -1,0 +1,146 @@
+//! A rule in one statement.
+
+/// The words of a [`Bound`](super::Bound), each once: in messages, and in the documentation of fields.
+macro_rules! words_of {
+    (Positive) => {
+        "positive"
+    };
+    (PositiveFinite) => {
+        "positive and finite"
+    };
+    (AtLeastZero) => {
+        "at least 0 and finite"
+    };
+    (BelowOne) => {
+        "in [0, 1)"
+    };
+    (Finite) => {
+        "finite"
+    };
+    (Flag) => {
+        "0 or 1"
+    };
+}
+
+/// States a rule: what it is, its name, the type of its step, the names of what a weight carries, and its hyperparameters, each with
+/// type, default, bound and meaning. The struct, its defaults, the rows of its hyperparameters, their documentation and the page
+/// of update rules follow.
+///
+/// Every rule has `clip_gradient`, `rescale_grad` and `lazy_update` besides. The step has a function `resolve(rule, learning_rate,
+/// penalty_scale, clock)`; where a step depends on how many were made before, `counts` names the rule's method that says for
+/// how long.
+///
+/// ```text
+/// update_rule! {
+///     /// Stochastic gradient descent.
+///     pub struct Sgd = "sgd" {
+///         /// Step size.
+///         learning_rate: f64 = 0.01, PositiveFinite;
+///     }
+///     step: SgdStep;
+///     states: ["velocity"];
+/// }
+/// ```
+macro_rules! update_rule {
+    (
+        $(#[doc = $about:literal])+
+        pub struct $Rule:ident = $name:literal {
+            $(
+                $(#[doc = $meaning:literal])+
+                $field:ident: $type:ty = $default:expr, $bound:ident;
+            )+
+        }
+        step: $Step:ident;
+        states: [$($state:literal),*];
+        $(counts: $counts:ident;)?
+    ) => {
+        $(#[doc = $about])+
+        #[derive(Clone, Debug, PartialEq)]
+        pub struct $Rule {
+            $(
+                $(#[doc = $meaning])+
+                #[doc = concat!(
+                    "\n\n`", stringify!($default), "` by default; ",
+                    $crate::update_rules::rule::words_of!($bound), "."
+                )]
+                pub $field: $type,
+            )+
+            /// Clips each element of the rescaled gradient to ±this, where the formulas say `clip`.
+            pub clip_gradient: Option<f64>,
+            /// Multiplies the gradient before clipping. The gradient of a loss is already a mean over the batch.
+            pub rescale_grad: f64,
+            /// How row_sparse gradients are applied. `Exact`, the default, is refused where idle steps have no closed form.
+            pub lazy_update: $crate::update_rules::LazyUpdate,
+        }
+
+        impl Default for $Rule {
+            fn default() -> Self {
+                $Rule {
+                    $($field: $default,)+
+                    clip_gradient: None,
+                    rescale_grad: 1.0,
+                    lazy_update: $crate::update_rules::LazyUpdate::Exact,
+                }
+            }
+        }
+
+        impl $crate::update_rules::UpdateRule for $Rule {
+            const NAME: &'static str = $name;
+            const ABOUT: &'static str = concat!($($about, "\n"),+);
+            const STATES: &'static [&'static str] = &[$($state),*];
+
+            type Step<T: $crate::element::Float> = $Step<T>;
+
+            fn hyperparameters(&mut self) -> Vec<$crate::update_rules::Hyperparameter<'_>> {
+                use $crate::update_rules::{Bound, Hyperparameter};
+                vec![
+                    $(Hyperparameter {
+                        name: stringify!($field),
+                        meaning: concat!($($meaning),+),
+                        value: (&mut self.$field).into(),
+                        bound: Bound::$bound,
+                    },)+
+                    Hyperparameter {
+                        name: "clip_gradient",
+                        meaning: " Clips each element of the rescaled gradient to ±this.",
+                        value: (&mut self.clip_gradient).into(),
+                        bound: Bound::Positive,
+                    },
+                    Hyperparameter {
+                        name: "rescale_grad",
+                        meaning: " Multiplies the gradient before clipping.",
+                        value: (&mut self.rescale_grad).into(),
+                        bound: Bound::Finite,
+                    },
+                ]
+            }
+
+            fn learning_rate(&self) -> f64 {
+                self.learning_rate
+            }
+
+            $(fn counts_until(&self) -> u64 {
+                self.$counts()
+            })?
+
+            fn lazy_update(&self) -> $crate::update_rules::LazyUpdate {
+                self.lazy_update
+            }
+
+            fn set_lazy_update(&mut self, lazy_update: $crate::update_rules::LazyUpdate) {
+                self.lazy_update = lazy_update;
+            }
+
+            fn step<T: $crate::element::Float>(
+                &self,
+                learning_rate: f64,
+                penalty_scale: f64,
+                clock: u64,
+            ) -> $Step<T> {
+                $Step::resolve(self, learning_rate, penalty_scale, clock)
+            }
+        }
+    };
+}
+
+pub(crate) use {update_rule, words_of};
