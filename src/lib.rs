@@ -19,7 +19,9 @@ pub mod prelude {
     pub use crate::schedule::{Schedule, ScheduleUnit};
     pub use crate::training::{Progress, Trainer, checkpoint};
     pub use crate::{Error, Result, dims, graph};
-    pub use sparse_core::update_rules::{AdaGrad, Adam, Ftrl, LazyUpdate, Sgd};
+    pub use sparse_core::update_rules::{
+        AdaGrad, Adam, AdamW, Ftrl, GroupAdaGrad, LazyUpdate, RmsProp, Sgd,
+    };
 }
 
 /// What code emitted by [`graph!`] names. Not part of the public interface.
@@ -44,7 +46,7 @@ pub mod __private {
         BatchSource, Dims, Extent, InputInfo, InputRole, InputView, LabelKind, Model, ModelError,
         OutputInfo, Parameter, ParameterInfo, ParameterMut, ParameterRef, Plan, RowSet, RowSteps,
     };
-    pub use crate::optimizer::Updater;
+    pub use crate::optimizer::{Updater, clip};
     pub use crate::scatter;
     pub use crate::{Error, Result};
     pub use sparse_core::element::{Float, Id};

@@ -1,7 +1,8 @@
 //! The command line.
 
+use crate::optimizer;
 use clap::builder::PossibleValuesParser;
-use clap::{Parser, ValueEnum};
+use clap::{Arg, CommandFactory, FromArgMatches, Parser, ValueEnum};
 use nnz::core::update_rules::NAMES;
 use std::path::PathBuf;
 
@@ -34,30 +35,39 @@ pub(crate) struct Arguments {
     /// The update rule.
     #[arg(long, value_parser = PossibleValuesParser::new(NAMES.iter().copied()), default_value = "sgd")]
     pub(crate) optimizer: String,
-    /// The step size, if not the rule's own.
-    #[arg(long)]
-    pub(crate) learning_rate: Option<f64>,
-    /// The fraction of the velocity that is kept from step to step.
-    #[arg(long)]
-    pub(crate) momentum: Option<f64>,
-    /// Any other hyperparameter of the update rule, by name: --set epsilon=1e-6.
+    /// A hyperparameter of the update rule by its name, as the flags below: --set epsilon=1e-6.
     #[arg(long, value_name = "NAME=VALUE", value_parser = setting)]
     pub(crate) set: Vec<(String, f64)>,
+    /// The hyperparameters given by flags of their own, which the update rules say.
+    #[arg(skip)]
+    pub(crate) hyperparameters: Vec<(&'static str, f64)>,
+    /// The largest norm of the gradient of a step, of all parameters together; a longer one is made shorter.
+    #[arg(long, value_name = "NORM")]
+    pub(crate) clip_norm: Option<f64>,
     /// How the step size changes.
     #[arg(long, value_enum, default_value = "constant")]
     pub(crate) schedule: ScheduleKind,
     /// inverse-scaling: learning_rate / (1 + decay · steps)^power. Exponential: the factor of each epoch.
     #[arg(long, default_value_t = 1e-4)]
     pub(crate) decay: f64,
-    /// The power of inverse-scaling.
+    /// The power of inverse-scaling and polynomial.
     #[arg(long, default_value_t = 1.0)]
     pub(crate) power: f64,
-    /// The weight of the L1 penalty, of rules that have one.
-    #[arg(long)]
-    pub(crate) l1: Option<f64>,
-    /// The weight of the L2 penalty: the rule's weight decay, or its l2.
-    #[arg(long)]
-    pub(crate) l2: Option<f64>,
+    /// Step: the epochs after which the step size is multiplied by --factor, again and again.
+    #[arg(long, default_value_t = 1)]
+    pub(crate) every: u64,
+    /// Multi-step: the epochs after which the step size is multiplied by --factor, ascending.
+    #[arg(long, value_delimiter = ',')]
+    pub(crate) milestones: Vec<u64>,
+    /// What step and multi-step multiply with.
+    #[arg(long, default_value_t = 0.5)]
+    pub(crate) factor: f64,
+    /// Cosine and polynomial: the last step size, as a part of the first.
+    #[arg(long, default_value_t = 0.0)]
+    pub(crate) end: f64,
+    /// The steps in which the step size rises to its first value, before the schedule.
+    #[arg(long, default_value_t = 0)]
+    pub(crate) warm_up: u64,
     /// How rows that a batch does not touch are updated; adam has no exact form.
     #[arg(long, value_enum, default_value = "exact")]
     pub(crate) lazy_update: Lazy,
@@ -103,8 +113,11 @@ pub(crate) enum ModelKind {
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum ScheduleKind {
     Constant,
+    Step,
+    MultiStep,
     InverseScaling,
     Exponential,
+    Polynomial,
     Cosine,
 }
 
@@ -123,6 +136,20 @@ pub(crate) enum Base {
     Detect,
     Zero,
     One,
+}
+
+impl Arguments {
+    /// Those of the command line, which has a flag for each hyperparameter that some update rule has.
+    pub(crate) fn read() -> Result<Self, clap::Error> {
+        let flags = optimizer::flags();
+        let names: Vec<&'static str> = flags.iter().map(|flag| flag.name).collect();
+        let command = Arguments::command().args(flags.into_iter().map(Arg::from));
+        let matches = command.get_matches();
+        let mut arguments = Arguments::from_arg_matches(&matches)?;
+        let given = |name| Some((name, *matches.get_one::<f64>(name)?));
+        arguments.hyperparameters = names.into_iter().filter_map(given).collect();
+        Ok(arguments)
+    }
 }
 
 /// A hyperparameter as `NAME=VALUE`.

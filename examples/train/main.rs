@@ -9,7 +9,6 @@ mod models;
 mod optimizer;
 
 use arguments::{Arguments, Base, ModelKind, ScheduleKind};
-use clap::Parser;
 use models::{Linear, LinearNoBias, Logistic, LogisticNoBias, Softmax, SoftmaxNoBias};
 use nnz::core::update_rules::{RuleVisitor, UpdateRule, with_rule};
 use nnz::data::DataError;
@@ -21,7 +20,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
+    let arguments = Arguments::read().unwrap_or_else(|error| error.exit());
     match run(&arguments) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
@@ -137,6 +136,7 @@ impl<M: Model<Element = f32>, W: Fn(&M) -> &[f32]> RuleVisitor for Fit<'_, M, W>
             .shuffle(!arguments.no_shuffle)
             .seed(arguments.seed)
             .schedule(schedule(arguments, train.n_rows()))
+            .clip_norm(arguments.clip_norm)
             .progress(Progress::Silent);
         let mut updater = trainer.updater(&model)?;
         let metrics = metrics(arguments.model);
@@ -173,18 +173,31 @@ impl<M: Model<Element = f32>, W: Fn(&M) -> &[f32]> RuleVisitor for Fit<'_, M, W>
 
 fn schedule(arguments: &Arguments, n_rows: usize) -> Schedule {
     let unit = ScheduleUnit::Step;
-    match arguments.schedule {
+    let total = n_rows.div_ceil(arguments.batch_size.max(1)) as u64 * arguments.epochs;
+    let total = total.saturating_sub(arguments.warm_up).max(1);
+    let (factor, end, power) = (arguments.factor, arguments.end, arguments.power);
+    let schedule = match arguments.schedule {
         ScheduleKind::Constant => Schedule::Constant,
+        ScheduleKind::Step => {
+            Schedule::Step { every: arguments.every, factor, unit: ScheduleUnit::Epoch }
+        }
+        ScheduleKind::MultiStep => Schedule::MultiStep {
+            milestones: arguments.milestones.clone(),
+            factor,
+            unit: ScheduleUnit::Epoch,
+        },
         ScheduleKind::InverseScaling => {
-            Schedule::InverseScaling { decay: arguments.decay, power: arguments.power, unit }
+            Schedule::InverseScaling { decay: arguments.decay, power, unit }
         }
         ScheduleKind::Exponential => {
             Schedule::Exponential { factor: arguments.decay, unit: ScheduleUnit::Epoch }
         }
-        ScheduleKind::Cosine => {
-            let steps = n_rows.div_ceil(arguments.batch_size.max(1)) as u64;
-            Schedule::Cosine { total: (steps * arguments.epochs).max(1), end: 0.0, unit }
-        }
+        ScheduleKind::Polynomial => Schedule::Polynomial { total, power, end, unit },
+        ScheduleKind::Cosine => Schedule::Cosine { total, end, unit },
+    };
+    match arguments.warm_up {
+        0 => schedule,
+        steps => schedule.warm_up(steps, unit),
     }
 }
 

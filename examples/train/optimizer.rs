@@ -1,9 +1,65 @@
 //! The update rule that the command line asks for, and what it penalises.
 
 use crate::arguments::{Arguments, Lazy};
+use clap::{Arg, value_parser};
 use nnz::core::update_rules::{
-    LazyUpdate, RuleError, RuleVisitor, UnknownRule, UpdateRule, with_rule,
+    Bound, LazyUpdate, NAMES, RuleError, RuleVisitor, UnknownRule, UpdateRule, with_rule,
 };
+
+/// The flag of a hyperparameter.
+pub(crate) struct Flag {
+    /// The hyperparameter's name.
+    pub(crate) name: &'static str,
+    /// What it does, by the first rule that has it.
+    meaning: &'static str,
+    /// Whether it is a choice.
+    is_choice: bool,
+    /// The rules that have it.
+    rules: Vec<&'static str>,
+}
+
+/// A flag for each hyperparameter that some rule has, in the order of the rules.
+pub(crate) fn flags() -> Vec<Flag> {
+    struct Collect<'a>(&'a mut Vec<Flag>);
+    impl RuleVisitor for Collect<'_> {
+        type Output = ();
+        fn visit<R: UpdateRule>(self, mut rule: R) {
+            for row in rule.hyperparameters() {
+                match self.0.iter_mut().find(|flag| flag.name == row.name) {
+                    Some(flag) => flag.rules.push(R::NAME),
+                    None => self.0.push(Flag {
+                        name: row.name,
+                        meaning: row.meaning.trim(),
+                        is_choice: row.bound == Bound::Flag,
+                        rules: vec![R::NAME],
+                    }),
+                }
+            }
+        }
+    }
+    let mut flags = Vec::new();
+    for name in NAMES {
+        // Every name in the list is known.
+        let _ = with_rule(name, Collect(&mut flags));
+    }
+    flags
+}
+
+impl From<Flag> for Arg {
+    fn from(flag: Flag) -> Arg {
+        let rules = match flag.rules.len() == NAMES.len() {
+            true => String::new(),
+            false => format!(" ({})", flag.rules.join(", ")),
+        };
+        let arg = Arg::new(flag.name)
+            .long(flag.name.replace('_', "-"))
+            .value_name("NUMBER")
+            .value_parser(value_parser!(f64))
+            .help(format!("{}{rules}", flag.meaning.trim_end_matches('.')))
+            .help_heading("Hyperparameters of the update rule");
+        if flag.is_choice { arg.num_args(0..=1).default_missing_value("1") } else { arg }
+    }
+}
 
 /// The rule with the hyperparameters of the command line, checked.
 pub(crate) fn configured<R: UpdateRule>(
@@ -15,17 +71,10 @@ pub(crate) fn configured<R: UpdateRule>(
         Lazy::Touched => LazyUpdate::Touched,
         Lazy::Dense => LazyUpdate::Dense,
     });
-    let l2 = if value(&mut rule, "l2").is_some() { "l2" } else { "weight_decay" };
-    let options = [
-        ("learning_rate", arguments.learning_rate),
-        ("momentum", arguments.momentum),
-        ("l1", arguments.l1),
-        (l2, arguments.l2),
-    ];
-    for (name, number) in options {
-        if let Some(number) = number {
-            rule.set(name, number)?;
-        }
+    for &(name, number) in &arguments.hyperparameters {
+        // An L2 penalty is the weight decay of most rules.
+        let is_decay = name == "l2" && value(&mut rule, name).is_none();
+        rule.set(if is_decay { "weight_decay" } else { name }, number)?;
     }
     for (name, number) in &arguments.set {
         rule.set(name, *number)?;

@@ -44,6 +44,15 @@ pub enum Schedule {
         /// What `t` counts.
         unit: ScheduleUnit,
     },
+    /// `factor^m`, with `m` the milestones up to `t`.
+    MultiStep {
+        /// When the rate changes, ascending.
+        milestones: Vec<u64>,
+        /// By what it is then multiplied, > 0.
+        factor: f64,
+        /// What `t` counts.
+        unit: ScheduleUnit,
+    },
     /// `1 / (1 + decay · t)^power`. With power 1, `decay = learning_rate · λ` is the classical rate for an
     /// objective of strong convexity λ (Bottou, "Stochastic gradient descent tricks", 2012).
     InverseScaling {
@@ -112,6 +121,10 @@ impl Schedule {
             Schedule::Step { every, factor, unit } => {
                 factor.powf((count(unit) / (*every).max(1)) as f64)
             }
+            Schedule::MultiStep { milestones, factor, unit } => {
+                let passed = milestones.partition_point(|milestone| *milestone <= count(unit));
+                factor.powf(passed as f64)
+            }
             Schedule::InverseScaling { decay, power, unit } => {
                 let base = 1.0 + decay * count(unit) as f64;
                 // The usual exponents are exact and cost no logarithm.
@@ -146,6 +159,7 @@ impl Schedule {
         match self {
             Schedule::Constant => false,
             Schedule::Step { unit, .. }
+            | Schedule::MultiStep { unit, .. }
             | Schedule::InverseScaling { unit, .. }
             | Schedule::Exponential { unit, .. }
             | Schedule::Polynomial { unit, .. }
@@ -174,6 +188,13 @@ impl Schedule {
             Schedule::Constant => Ok(()),
             Schedule::Step { every, factor, .. } => {
                 at_least_one("every", *every)?;
+                positive("factor", *factor)
+            }
+            Schedule::MultiStep { milestones, factor, .. } => {
+                for pair in milestones.windows(2) {
+                    let (name, next) = ("milestones", pair[1] as f64);
+                    demand(pair[0] < pair[1], name, next, "above the one before it")?;
+                }
                 positive("factor", *factor)
             }
             Schedule::InverseScaling { decay, power, .. } => {
@@ -239,6 +260,10 @@ mod tests {
             &[(0, 1.0), (2, 1.0), (3, 0.1), (8, 0.01)],
         );
         check(
+            Schedule::MultiStep { milestones: vec![3, 5], factor: 0.5, unit: BY_STEP },
+            &[(0, 1.0), (2, 1.0), (3, 0.5), (4, 0.5), (5, 0.25), (100, 0.25)],
+        );
+        check(
             Schedule::InverseScaling { decay: 0.5, power: 0.5, unit: BY_STEP },
             &[(0, 1.0), (6, 0.5), (16, 1.0 / 3.0)],
         );
@@ -274,6 +299,10 @@ mod tests {
         let refused = [
             (Schedule::Step { every: 0, factor: 0.5, unit: BY_STEP }, "`every` is 0"),
             (Schedule::Exponential { factor: -1.0, unit: BY_STEP }, "`factor` is -1"),
+            (
+                Schedule::MultiStep { milestones: vec![4, 4], factor: 0.5, unit: BY_STEP },
+                "`milestones` is 4, but must be above the one before it",
+            ),
             (
                 Schedule::InverseScaling { decay: f64::NAN, power: 1.0, unit: BY_STEP },
                 "`decay` is NaN",

@@ -17,6 +17,9 @@ impl Tolerance {
     /// Parameters after thousands of steps in `f32`.
     pub(crate) const TRAINED: Tolerance = Tolerance { absolute: 1e-4, relative: 1e-4 };
 
+    /// The same, where a step is as long for a small gradient as for a large one.
+    pub(crate) const TRAINED_BY_ADAM: Tolerance = Tolerance { absolute: 1e-3, relative: 1e-3 };
+
     /// What an operator's case may differ by.
     pub(crate) fn of_case(id: &str, op: &str) -> Self {
         let exact = find(op).is_none_or(|operator| match operator.kind {

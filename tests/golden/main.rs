@@ -3,7 +3,7 @@
 //! The folder is `NNZ_GOLDEN` (default `../shared/golden` beside the repository), so that the runner can be pointed at
 //! other files of the same form. Without it every test says `SKIPPED`, or fails where `NNZ_REQUIRE_DATA=1`.
 //! A case that the runner does not understand has failed; what is not built yet is in an explicit list
-//! ([`train::NOT_BUILT`], [`recipes::not_built`]), and printed with its number.
+//! ([`recipes::not_built`]), and printed with its number.
 
 // A case that cannot be read fails the test.
 #![allow(clippy::unwrap_used)]
@@ -28,5 +28,6 @@ mod reasons;
 mod recipes;
 mod refusals;
 mod refused_updates;
+mod rules;
 mod tally;
 mod train;

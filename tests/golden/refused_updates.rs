@@ -6,20 +6,12 @@
 use crate::case::{Tensor, id};
 use crate::compare::Tolerance;
 use crate::reasons::{Deviation, Kind};
+use crate::rules::configured;
 use nnz::core::storage::Storage;
 use nnz::core::update_rules::{LazyUpdate, RuleVisitor, UpdateRule, with_rule};
 use nnz::kernels::Array;
 use nnz::optimizer::{ParameterSpec, Updater};
 use serde_json::Value;
-
-/// Our name of a hyperparameter that the reference calls otherwise.
-fn our_name(theirs: &str) -> &str {
-    match theirs {
-        "wd" => "weight_decay",
-        "eps" => "epsilon",
-        same => same,
-    }
-}
 
 /// Runs a case in every mode that it says.
 pub(crate) fn run(case: &Value) -> Result<Vec<Deviation>, String> {
@@ -59,13 +51,7 @@ impl RuleVisitor for Run<'_> {
 
     fn visit<R: UpdateRule>(self, mut rule: R) -> Result<Vec<f32>, String> {
         rule.set_lazy_update(self.mode);
-        for (name, value) in self.case["hyper"].as_object().ok_or("no hyperparameters")? {
-            if name == "lazy_update" {
-                continue;
-            }
-            let value = value.as_f64().ok_or_else(|| format!("`{name}` is no number"))?;
-            rule.set(our_name(name), value).map_err(|error| error.to_string())?;
-        }
+        let rule = configured(rule, self.case)?;
         let mut table: Vec<f32> = self.weight.expand().iter().map(|&w| w as f32).collect();
         let (n_rows, row_size) = (self.weight.shape[0], self.weight.shape[1..].iter().product());
         let spec = ParameterSpec::new("weight", n_rows, row_size, Some(Storage::RowSparse));

@@ -1,10 +1,11 @@
-//! Pages made from the operator table and from the catalogue of diagnostics.
+//! Pages made from the operator table, the catalogue of diagnostics and the update rules.
 //!
 //! Everything here is text from data: nothing is read or written. The test `pages` compares the result with the
 //! committed pages, and rewrites them where `NNZ_BLESS=1` is set.
 
 mod errors;
 mod operators;
+mod optimizers;
 mod tables;
 
 pub use tables::{short_storage_tables, storage_tables};
@@ -18,17 +19,24 @@ pub struct Page {
     pub text: String,
 }
 
-/// Every generated page: one a family of operators, their index, and the page of errors.
+/// Every generated page: one a family of operators, their index, the page of errors and that of update rules.
 pub fn pages() -> Vec<Page> {
+    let mut pages = language_pages();
+    pages.push(optimizers::page());
+    pages
+}
+
+/// The pages of the language: operators and errors.
+fn language_pages() -> Vec<Page> {
     let mut pages = operators::pages();
     pages.push(errors::page());
     pages
 }
 
-/// The same pages as the documentation of modules, by the path of the module inside `operators`: links to other pages
+/// The pages of the language as the documentation of modules, by the path of the module inside `operators`: links to other pages
 /// become links to their modules. The index has the empty path.
 pub fn module_pages() -> Vec<(String, String)> {
-    let pages = pages();
+    let pages = language_pages();
     let name = |page: &Page| match page.path.rsplit('/').next().unwrap_or_default() {
         "README.md" => String::new(),
         file => file.trim_end_matches(".md").to_owned(),

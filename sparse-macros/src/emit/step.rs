@@ -18,9 +18,9 @@ pub(super) fn implementation(emit: &Emit<'_>) -> TokenStream {
     let constants = info::constants(emit);
     let (bind, input) = (batch::bind(emit), batch::input(emit));
     let train_rows = train_rows(emit);
-    let (forward, loss, loss_and_grads, train_step) = if emit.broken {
+    let (forward, loss, loss_and_grads, train_step, clipped_step) = if emit.broken {
         let never = quote!(::core::unreachable!("the model has compile errors"));
-        (never.clone(), never.clone(), never.clone(), never)
+        (never.clone(), never.clone(), never.clone(), never.clone(), never)
     } else {
         let calls = Calls::new(emit);
         let plan = &emit.compiled.plan;
@@ -29,6 +29,7 @@ pub(super) fn implementation(emit: &Emit<'_>) -> TokenStream {
             with_loss(emit, &calls, &plan.loss),
             with_loss(emit, &calls, &plan.all),
             train_step(emit, &calls),
+            clipped_step(emit),
         )
     };
     let dense_outputs = emit.graph.outputs.iter().enumerate().filter_map(|(index, output)| {
@@ -84,6 +85,15 @@ pub(super) fn implementation(emit: &Emit<'_>) -> TokenStream {
                 updater: &mut #rt::Updater<R, #element>,
             ) -> #rt::Result<f64> {
                 #train_step
+            }
+
+            fn clipped_step<R: #rt::UpdateRule>(
+                &mut self,
+                batch: &#batch_type<'_>,
+                updater: &mut #rt::Updater<R, #element>,
+                max_norm: f64,
+            ) -> #rt::Result<f64> {
+                #clipped_step
             }
 
             #train_rows
@@ -183,7 +193,7 @@ fn train_step(emit: &Emit<'_>, calls: &Calls<'_>) -> TokenStream {
     match &emit.compiled.fusion {
         Fusion::RowLoop(parts) => fused::all_rows(emit, parts),
         Fusion::Scattered { parameters, .. } => scattered::step(emit, calls, parameters),
-        Fusion::None { .. } => unfused(emit),
+        Fusion::None { .. } => unfused(emit, None),
     }
 }
 
@@ -209,6 +219,32 @@ fn train_rows(emit: &Emit<'_>) -> Option<TokenStream> {
     })
 }
 
+/// A step whose gradients are made shorter together, whatever the fusion.
+///
+/// ```text
+/// let __factor = clip::factor(max_norm, &[clip::sum_of_squares(__gradients.w.values()), …]);
+/// clip::scale(__gradients.w.values_mut(), __factor);
+/// ```
+fn clipped_step(emit: &Emit<'_>) -> TokenStream {
+    if emit.graph.losses.is_empty() {
+        return no_loss(emit);
+    }
+    let rt = &emit.rt;
+    let fields: Vec<_> = trained(emit).into_iter().map(|(id, _)| emit.declared(id)).collect();
+    unfused(
+        emit,
+        Some(quote! {
+            let __factor = #rt::clip::factor(
+                max_norm,
+                &[#(#rt::clip::sum_of_squares(__gradients.#fields.values())),*],
+            );
+            #(#rt::clip::scale(__gradients.#fields.values_mut(), __factor);)*
+        }),
+    )
+}
+
+/// `clip` stands between the gradients and the updates.
+///
 /// ```text
 /// updater.begin_step()?;
 /// updater.settle_read::<Self>(0, __param_w.values_mut(), batch)?;
@@ -218,7 +254,7 @@ fn train_rows(emit: &Emit<'_>) -> Option<TokenStream> {
 /// updater.end_step()?;
 /// Ok(loss)
 /// ```
-fn unfused(emit: &Emit<'_>) -> TokenStream {
+fn unfused(emit: &Emit<'_>, clip: Option<TokenStream>) -> TokenStream {
     let settle = trained(emit).into_iter().map(|(id, storage)| settle(emit, id, storage));
     let apply = trained(emit).into_iter().map(|(id, storage)| apply(emit, id, storage));
     let updates = updates(emit);
@@ -233,6 +269,7 @@ fn unfused(emit: &Emit<'_>) -> TokenStream {
         let loss = self.loss_and_grads(batch)?;
         #take_apart
         #updates
+        #clip
         #(#apply)*
         updater.end_step()?;
         Ok(loss)

@@ -122,6 +122,14 @@ pub enum ModelError {
         /// The model.
         model: &'static str,
     },
+    /// The model was written by hand without a step that clips gradients by their norm.
+    #[error(
+        "model `{model}` has no `clipped_step`: implement it, or clip each element by the rule's `clip_gradient`"
+    )]
+    NoClippedStep {
+        /// The model.
+        model: &'static str,
+    },
     /// The step of the model is not one loop over the rows of a batch.
     #[error(
         "model `{model}` makes no steps row by row in one call: give `train_step` batches of one row"

@@ -164,6 +164,23 @@ pub trait Model: Sized {
         Err(ModelError::NotByRows { model: Self::NAME }.into())
     }
 
+    /// One step as [`train_step`](Model::train_step), with the gradients of all parameters, dense and row_sparse, multiplied by
+    /// one factor so that the norm of all their elements together is at most `max_norm`. Whole gradients are made for that: nothing
+    /// is fused. The norm is that of the gradient of the loss, before a rule rescales or clips its elements.
+    ///
+    /// # Errors
+    ///
+    /// As [`train_step`](Model::train_step); [`ModelError::NoClippedStep`] of a model written by hand without such a step.
+    fn clipped_step<R: UpdateRule>(
+        &mut self,
+        batch: &Self::Batch<'_>,
+        updater: &mut Updater<R, Self::Element>,
+        max_norm: f64,
+    ) -> Result<f64> {
+        let _ = (batch, updater, max_norm);
+        Err(ModelError::NoClippedStep { model: Self::NAME }.into())
+    }
+
     /// Output `index` of the last call that computed outputs, if it is dense and holds numbers.
     fn dense_output(&self, index: usize) -> Option<DenseView<'_, Self::Element>>;
 

@@ -128,13 +128,15 @@ pub enum OptimizerError {
         /// The rate.
         value: f64,
     },
-    /// A weight-decay scale that makes no sense.
+    /// A scale of a parameter's learning rate or weight decay that makes no sense.
     #[error(
-        "parameter `{parameter}`: `weight_decay_scale` is {value}, but must be at least 0 and finite"
+        "parameter `{parameter}`: the scale of its {what} is {value}, but must be at least 0 and finite"
     )]
-    WeightDecayScale {
+    Scale {
         /// The parameter.
         parameter: String,
+        /// What it scales.
+        what: &'static str,
         /// The scale.
         value: f64,
     },

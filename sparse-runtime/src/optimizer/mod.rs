@@ -36,6 +36,7 @@
 
 mod accumulator;
 mod apply;
+pub mod clip;
 mod cursor;
 mod dense_steps;
 mod error;

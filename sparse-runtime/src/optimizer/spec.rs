@@ -16,19 +16,28 @@ pub struct ParameterSpec {
     pub row_size: usize,
     /// The storage type of the gradient, or `None` for a frozen parameter.
     pub gradient: Option<Storage>,
-    /// Multiplies the rule's weight decay; 0 for a parameter that is not decayed.
+    /// Multiplies the rule's penalties, weight decay and L1; 0 for a parameter that is not decayed.
     pub weight_decay_scale: f64,
+    /// Multiplies the learning rate, ≥ 0.
+    pub learning_rate_scale: f64,
 }
 
 impl ParameterSpec {
-    /// A parameter of `n_rows × row_size` elements, decayed in full.
+    /// A parameter of `n_rows × row_size` elements, decayed and moved in full.
     pub fn new(
         name: impl Into<Cow<'static, str>>,
         n_rows: usize,
         row_size: usize,
         gradient: Option<Storage>,
     ) -> Self {
-        ParameterSpec { name: name.into(), n_rows, row_size, gradient, weight_decay_scale: 1.0 }
+        ParameterSpec {
+            name: name.into(),
+            n_rows,
+            row_size,
+            gradient,
+            weight_decay_scale: 1.0,
+            learning_rate_scale: 1.0,
+        }
     }
 
     /// The parameters of a model, in the order of [`Model::PARAMETERS`].
@@ -49,6 +58,7 @@ impl ParameterSpec {
                     row_size: parameter.shape.row_size(),
                     gradient: info.gradient,
                     weight_decay_scale: if decayed { 1.0 } else { 0.0 },
+                    learning_rate_scale: 1.0,
                 }
             })
             .collect()

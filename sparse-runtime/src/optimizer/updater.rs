@@ -47,10 +47,11 @@ pub struct Updater<R: UpdateRule, T: Float> {
     pub(super) tenant: Tenant,
 }
 
-/// The parameters with one weight-decay scale: they have one resolved step and one idle history.
+/// The parameters with the same scales: they have one resolved step and one idle history.
 #[derive(Clone, Debug)]
 pub(super) struct Group<S, M> {
     weight_decay_scale: f64,
+    learning_rate_scale: f64,
     pub(super) step: S,
     pub(super) idle: Idle<M>,
     /// True where one of its tables is lazy.
@@ -106,7 +107,7 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
     ///
     /// # Errors
     ///
-    /// What [`UpdateRule::check`] refuses, a weight-decay scale below 0, a table that cannot be addressed.
+    /// What [`UpdateRule::check`] refuses, a scale of a parameter below 0, a table that cannot be addressed.
     pub fn new(rule: R, parameters: impl Into<Vec<ParameterSpec>>) -> Result<Self> {
         rule.check()?;
         let learning_rate = rule.learning_rate();
@@ -114,13 +115,12 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
         let mut groups: Vec<Group<StepOf<R, T>, IdleOf<R, T>>> = Vec::new();
         let mut tables = Vec::new();
         for spec in parameters.into() {
-            let scale = spec.weight_decay_scale;
-            if !(scale >= 0.0 && scale.is_finite()) {
-                return Err(OptimizerError::WeightDecayScale {
-                    parameter: spec.name.into_owned(),
-                    value: scale,
+            let (decay, rate) = (spec.weight_decay_scale, spec.learning_rate_scale);
+            for (what, value) in [("weight decay", decay), ("learning rate", rate)] {
+                if !(value >= 0.0 && value.is_finite()) {
+                    let parameter = spec.name.into_owned();
+                    return Err(OptimizerError::Scale { parameter, what, value }.into());
                 }
-                .into());
             }
             let Some(size) = spec
                 .n_rows
@@ -135,11 +135,14 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
                 .into());
             };
             let lazy = mode == LazyUpdate::Exact && spec.gradient == Some(Storage::RowSparse);
-            let known = groups.iter().position(|group| group.weight_decay_scale == scale);
+            let known = groups.iter().position(|group| {
+                (group.weight_decay_scale, group.learning_rate_scale) == (decay, rate)
+            });
             let group = known.unwrap_or_else(|| {
-                let step = rule.step(learning_rate, scale, 0);
+                let step = rule.step(learning_rate * rate, decay, 0);
                 groups.push(Group {
-                    weight_decay_scale: scale,
+                    weight_decay_scale: decay,
+                    learning_rate_scale: rate,
                     step,
                     idle: step.idle(),
                     lazy: false,
@@ -352,7 +355,8 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
     fn resolve(&mut self) {
         self.resolved = self.learning_rate;
         for group in &mut self.groups {
-            group.step = self.rule.step(self.learning_rate, group.weight_decay_scale, self.clock);
+            let learning_rate = self.learning_rate * group.learning_rate_scale;
+            group.step = self.rule.step(learning_rate, group.weight_decay_scale, self.clock);
             group.idle = group.step.idle();
         }
         self.prepare();

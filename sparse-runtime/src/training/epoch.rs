@@ -57,6 +57,13 @@ pub trait BatchHook<M: Model> {
         None
     }
 
+    /// The largest norm of the gradients of all parameters together, where there is one: steps are then
+    /// [`clipped_step`](Model::clipped_step)s.
+    #[inline(always)]
+    fn max_norm(&self) -> Option<f64> {
+        None
+    }
+
     /// Whether something is done around each step. Where this is false, steps of one row may be made
     /// [many at a time](Model::train_rows), and only [`after_steps`](Self::after_steps) is called.
     #[inline(always)]
@@ -165,7 +172,8 @@ where
     batches.start_epoch(epoch)?;
     let mut totals = EpochTotals::default();
     let by_rows = M::TRAINS_ROWS && batches.batch_size() == Some(1);
-    if by_rows && !updater.records_outputs() && !hook.sees_steps() {
+    let max_norm = hook.max_norm();
+    if by_rows && max_norm.is_none() && !updater.records_outputs() && !hook.sees_steps() {
         while let Some(batch) = batches.next_rows(ROWS_A_CALL)? {
             let bound = model.bind(&batch)?;
             let steps = model.train_rows(&bound, updater)?;
@@ -182,7 +190,10 @@ where
             updater.set_learning_rate(learning_rate)?;
         }
         let bound = model.bind(&batch)?;
-        let loss = model.train_step(&bound, updater)?;
+        let loss = match max_norm {
+            None => model.train_step(&bound, updater)?,
+            Some(max_norm) => clipped(model, &bound, updater, max_norm)?,
+        };
         if !loss.is_finite() {
             return Err(diverged(epoch, totals.n_batches, loss, updater));
         }
@@ -190,6 +201,18 @@ where
         hook.after_step(model, &batch, loss)?;
     }
     Ok(totals)
+}
+
+/// Apart, so that the loop above is that of steps that are not clipped.
+#[cold]
+#[inline(never)]
+fn clipped<M: Model, R: UpdateRule>(
+    model: &mut M,
+    batch: &M::Batch<'_>,
+    updater: &mut Updater<R, M::Element>,
+    max_norm: f64,
+) -> Result<f64> {
+    model.clipped_step(batch, updater, max_norm)
 }
 
 #[cold]

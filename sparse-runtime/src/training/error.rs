@@ -43,6 +43,12 @@ pub enum TrainError {
         /// What it is.
         problem: String,
     },
+    /// A norm that gradients cannot be clipped to.
+    #[error("`clip_norm` is {value}, but must be positive")]
+    ClipNorm {
+        /// The norm.
+        value: f64,
+    },
     /// A parameter was named that the model does not have.
     #[error("model `{model}` has no parameter `{name}` (it has: {known})")]
     UnknownParameter {

@@ -61,7 +61,15 @@ pub struct Trainer<'a, R: UpdateRule, E = NoEvaluation> {
     callbacks: Vec<Callback<'a>>,
     progress: Progress,
     decay_all: bool,
-    exempt: Vec<String>,
+    scales: Vec<(String, Scale)>,
+    clip_norm: Option<f64>,
+}
+
+/// What is multiplied for one parameter, and by how much.
+#[derive(Clone, Copy, Debug)]
+enum Scale {
+    WeightDecay(f64),
+    LearningRate(f64),
 }
 
 type Callback<'a> = Box<dyn FnMut(&EpochReport) -> ControlFlow<()> + 'a>;
@@ -81,7 +89,8 @@ impl<R: UpdateRule> Trainer<'_, R> {
             callbacks: Vec::new(),
             progress: Progress::Auto,
             decay_all: false,
-            exempt: Vec::new(),
+            scales: Vec::new(),
+            clip_norm: None,
         }
     }
 }
@@ -152,7 +161,8 @@ impl<'a, R: UpdateRule, E> Trainer<'a, R, E> {
             callbacks: self.callbacks,
             progress: self.progress,
             decay_all: self.decay_all,
-            exempt: self.exempt,
+            scales: self.scales,
+            clip_norm: self.clip_norm,
         }
     }
 
@@ -176,7 +186,31 @@ impl<'a, R: UpdateRule, E> Trainer<'a, R, E> {
         mut self,
         names: impl IntoIterator<Item = N>,
     ) -> Self {
-        self.exempt.extend(names.into_iter().map(Into::into));
+        let exempt = |name: N| (name.into(), Scale::WeightDecay(0.0));
+        self.scales.extend(names.into_iter().map(exempt));
+        self
+    }
+
+    /// Multiplies the penalties of one parameter, weight decay and L1, by a number of its own in place of 1, or of 0 for a
+    /// dense parameter of rank 0 or 1.
+    #[must_use]
+    pub fn weight_decay_scale(mut self, parameter: impl Into<String>, scale: f64) -> Self {
+        self.scales.push((parameter.into(), Scale::WeightDecay(scale)));
+        self
+    }
+
+    /// Multiplies the learning rate of one parameter.
+    #[must_use]
+    pub fn learning_rate_scale(mut self, parameter: impl Into<String>, scale: f64) -> Self {
+        self.scales.push((parameter.into(), Scale::LearningRate(scale)));
+        self
+    }
+
+    /// Clips the gradient of each step, of all parameters together, to this norm: see
+    /// [`Model::clipped_step`]. `None`, the default, does not.
+    #[must_use]
+    pub fn clip_norm(mut self, max_norm: impl Into<Option<f64>>) -> Self {
+        self.clip_norm = max_norm.into();
         self
     }
 
@@ -192,7 +226,7 @@ impl<'a, R: UpdateRule, E> Trainer<'a, R, E> {
     ///
     /// # Errors
     ///
-    /// A hyperparameter that makes no sense, an exempt parameter that the model does not have.
+    /// A hyperparameter or scale that makes no sense, a scale of a parameter that the model does not have.
     pub fn updater<M: Model>(&self, model: &M) -> Result<Updater<R, M::Element>> {
         let mut specs = ParameterSpec::of_model(model);
         if self.decay_all {
@@ -200,10 +234,11 @@ impl<'a, R: UpdateRule, E> Trainer<'a, R, E> {
                 spec.weight_decay_scale = 1.0;
             }
         }
-        for name in &self.exempt {
-            match specs.iter_mut().find(|spec| spec.name == *name) {
-                Some(spec) => spec.weight_decay_scale = 0.0,
-                None => {
+        for (name, scale) in &self.scales {
+            match (specs.iter_mut().find(|spec| spec.name == *name), scale) {
+                (Some(spec), Scale::WeightDecay(scale)) => spec.weight_decay_scale = *scale,
+                (Some(spec), Scale::LearningRate(scale)) => spec.learning_rate_scale = *scale,
+                (None, _) => {
                     let known: Vec<_> = M::PARAMETERS.iter().map(|info| info.name).collect();
                     return Err(TrainError::UnknownParameter {
                         model: M::NAME,
@@ -253,6 +288,9 @@ impl<'a, R: UpdateRule, E> Trainer<'a, R, E> {
         E: Evaluation<M::Element>,
     {
         self.schedule.check()?;
+        if let Some(value) = self.clip_norm.filter(|norm| norm.is_nan() || *norm <= 0.0) {
+            return Err(TrainError::ClipNorm { value }.into());
+        }
         let order =
             if self.shuffle { Order::Shuffled { seed: self.seed } } else { Order::Sequential };
         let options = BatchOptions { order, labels: Labels::Required, ..self.options };
@@ -263,6 +301,7 @@ impl<'a, R: UpdateRule, E> Trainer<'a, R, E> {
             reporter: Reporter::new(self.progress),
             schedule: self.schedule.changes_by_step().then_some(&self.schedule),
             base_rate,
+            max_norm: self.clip_norm,
         };
         updater.set_records_outputs(!hook.measure.is_empty());
         let mut report = FitReport::default();
@@ -356,7 +395,8 @@ impl<R: UpdateRule, E> fmt::Debug for Trainer<'_, R, E> {
             .field("metrics", &metrics)
             .field("progress", &self.progress)
             .field("decay_all", &self.decay_all)
-            .field("exempt", &self.exempt)
+            .field("scales", &self.scales)
+            .field("clip_norm", &self.clip_norm)
             .finish_non_exhaustive()
     }
 }
@@ -409,6 +449,7 @@ struct Hook<'s> {
     /// Where the rate changes by step.
     schedule: Option<&'s Schedule>,
     base_rate: f64,
+    max_norm: Option<f64>,
 }
 
 impl<M: Model> BatchHook<M> for Hook<'_> {
@@ -416,6 +457,11 @@ impl<M: Model> BatchHook<M> for Hook<'_> {
     fn learning_rate(&mut self, step: u64, epoch: u64) -> Option<f64> {
         let schedule = self.schedule?;
         Some(self.base_rate * schedule.factor(step, epoch))
+    }
+
+    #[inline(always)]
+    fn max_norm(&self) -> Option<f64> {
+        self.max_norm
     }
 
     #[inline(always)]

@@ -1,0 +1,103 @@
+//! The page of update rules.
+
+use super::{Page, generated_from, table};
+use crate::update_rules::{Idle, NAMES, RuleVisitor, Step, UpdateRule, with_rule};
+
+/// `docs/optimizers.md`.
+pub(super) fn page() -> Page {
+    let mut text = generated_from("`sparse-core/src/update_rules/`");
+    text.push_str(
+        "# Update rules\n\n\
+         What a gradient does to a weight, by rule: `Trainer::new(Sgd { learning_rate: 0.1, ..Sgd::default() })`, or \
+         `train --optimizer sgd --learning-rate 0.1`. A row_sparse gradient is applied as `lazy_update` says. `Exact`, the default, is the \
+         mathematics of the dense update at the cost of the rows touched: what idle steps (those of a row without a gradient) do is \
+         made up for in closed form; rules without one refuse it and take `Touched` (only the rows of the gradient change) or `Dense` \
+         (all rows, at every step).\n\n",
+    );
+    text.push_str(&table(&["rule", "state of a weight", "`Exact`"], &each(|| Row)));
+    for section in each(|| Section) {
+        text.push_str(&section);
+    }
+    Page { path: "docs/optimizers.md".into(), text }
+}
+
+/// What a visitor says of each rule, in the order of the list.
+fn each<V: RuleVisitor>(visitor: impl Fn() -> V) -> Vec<V::Output> {
+    NAMES.iter().filter_map(|name| with_rule(name, visitor()).ok()).collect()
+}
+
+/// The line of a rule in the table.
+struct Row;
+
+impl RuleVisitor for Row {
+    type Output = Vec<String>;
+
+    fn visit<R: UpdateRule>(self, rule: R) -> Vec<String> {
+        let states = R::STATES.join(", ");
+        let link = format!("[`{0}`](#{0})", R::NAME);
+        vec![link, states, exact(&rule).to_owned()]
+    }
+}
+
+/// Whether a rule has closed forms with its defaults, and with everything that they leave off.
+fn exact<R: UpdateRule>(rule: &R) -> &'static str {
+    let mut all = rule.clone();
+    for mut row in all.hyperparameters() {
+        if row.get().unwrap_or(0.0) == 0.0 {
+            row.set(0.5);
+        }
+    }
+    match (rule.check().is_ok(), all.check().is_ok()) {
+        (true, true) => "yes",
+        (true, false) => "in part",
+        (false, _) => "no",
+    }
+}
+
+/// The section of a rule.
+struct Section;
+
+impl RuleVisitor for Section {
+    type Output = String;
+
+    fn visit<R: UpdateRule>(self, rule: R) -> String {
+        let about: Vec<&str> =
+            R::ABOUT.lines().map(|line| line.strip_prefix(' ').unwrap_or(line)).collect();
+        let step = rule.step::<f64>(rule.learning_rate(), 1.0, 0);
+        let idle = match step.idle() {
+            Idle::Nothing => "With the defaults an idle step changes nothing.\n\n",
+            Idle::Closed(_) | Idle::Open => "",
+        };
+        let mut rule = rule;
+        let rows: Vec<Vec<String>> = rule
+            .hyperparameters()
+            .iter()
+            .map(|row| {
+                let default = row.get().map_or("none".to_owned(), |value| value.to_string());
+                let meaning = row.meaning.trim().to_owned();
+                vec![format!("`{}`", row.name), default, row.bound.words().to_owned(), meaning]
+            })
+            .collect();
+        format!(
+            "\n## {}\n\n{}\n\n{idle}{}",
+            R::NAME,
+            without_links(&about.join("\n")),
+            table(&["hyperparameter", "default", "must be", "meaning"], &rows)
+        )
+    }
+}
+
+/// Links of the documentation of Rust, `` [`Adam`](super::Adam) ``, as the words alone.
+fn without_links(text: &str) -> String {
+    let mut rest = text;
+    let mut out = String::new();
+    while let Some((before, after)) = rest.split_once("[`") {
+        let Some((word, after)) = after.split_once("`]") else { break };
+        out.push_str(&format!("{before}`{word}`"));
+        rest = match after.strip_prefix('(').and_then(|target| target.split_once(')')) {
+            Some((_, after)) => after,
+            None => after,
+        };
+    }
+    out + rest
+}
