@@ -180,3 +180,63 @@ fn a_rate_that_is_too_large_is_reported_as_divergence() {
     let error = trainer.fit(&mut model, &data).unwrap_err().to_string();
     assert!(error.contains("epoch") && error.contains("batch"), "{error}");
 }
+
+/// The gradients of all parameters are made shorter together: expected by hand from the gradients of the loss.
+#[test]
+fn gradients_are_clipped_by_their_norm_together() {
+    use nnz::data::{BatchOptions, Batches, DataSource};
+    let data = data();
+    let mut batches = data
+        .batches(Logistic::INPUTS, &BatchOptions { batch_size: 7, ..Default::default() })
+        .unwrap();
+    let batch = batches.next_batch().unwrap().unwrap();
+    let rule = Sgd { learning_rate: 0.5, ..Sgd::default() };
+    let values = |model: &Logistic| [model.w.values(), model.b.values()].concat();
+    for max_norm in [1e-3f64, 1e3] {
+        let mut expected = model();
+        let bound = expected.bind(&batch).unwrap();
+        expected.loss_and_grads(&bound).unwrap();
+        let w = expected.gradients().w.to_dense().unwrap();
+        let grads = [w.values(), expected.gradients().b.values()].concat();
+        let norm = grads.iter().map(|g| f64::from(*g).powi(2)).sum::<f64>().sqrt();
+        assert!(norm > 1e-2 && norm < 1e2, "{norm}");
+        let factor = (max_norm / norm).min(1.0);
+        let mut clipped = model();
+        let mut updater = nnz::optimizer::Updater::for_model(rule.clone(), &clipped).unwrap();
+        clipped.clipped_step(&bound, &mut updater, max_norm).unwrap();
+        let (before, after) = (values(&expected), values(&clipped));
+        for ((before, after), grad) in before.iter().zip(&after).zip(&grads) {
+            let by_hand = f64::from(*before) - 0.5 * factor * f64::from(*grad);
+            assert!((f64::from(*after) - by_hand).abs() < 1e-7, "{after} {by_hand}");
+        }
+    }
+    // A norm that nothing reaches changes nothing but the order of additions.
+    let (mut free, mut bounded) = (model(), model());
+    trainer().fit(&mut free, &data).unwrap();
+    trainer().clip_norm(1e6).fit(&mut bounded, &data).unwrap();
+    for (a, b) in values(&free).iter().zip(&values(&bounded)) {
+        assert!((a - b).abs() < 1e-5);
+    }
+    let error = trainer().clip_norm(0.0).fit(&mut bounded, &data).unwrap_err();
+    assert_eq!(error.to_string(), "`clip_norm` is 0, but must be positive");
+}
+
+#[test]
+fn a_parameter_has_scales_of_its_own() {
+    let data = data();
+    let fitted = |trainer: Trainer<'_, Sgd>| {
+        let mut model = model();
+        trainer.epochs(1).fit(&mut model, &data).map(|_| model)
+    };
+    let still = fitted(trainer().learning_rate_scale("b", 0.0)).unwrap();
+    assert_eq!(still.b.values(), [0.0]);
+    assert_ne!(fitted(trainer()).unwrap().b.values(), [0.0]);
+    let refused = |trainer| fitted(trainer).map(drop).unwrap_err().to_string();
+    let message = refused(trainer().learning_rate_scale("b", f64::NAN));
+    assert_eq!(
+        message,
+        "parameter `b`: the scale of its learning rate is NaN, but must be at least 0 and finite"
+    );
+    let message = refused(trainer().weight_decay_scale("v", 0.5));
+    assert!(message.contains("no parameter `v`"), "{message}");
+}
