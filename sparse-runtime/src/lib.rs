@@ -20,6 +20,7 @@ pub mod interaction;
 pub mod interpreter;
 pub mod kernels;
 mod lanes;
+mod large_pages;
 #[doc(hidden)]
 pub mod linear;
 #[doc(hidden)]

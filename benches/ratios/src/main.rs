@@ -11,6 +11,7 @@
 mod clock;
 mod data;
 mod kernels;
+mod libsvm;
 mod steps;
 mod workload;
 
@@ -20,7 +21,8 @@ use workload::Named;
 
 /// Every family. What a workload needs is made when it is its turn.
 fn workloads(data: &Data) -> Vec<Named<'_>> {
-    [kernels::workloads(data), steps::workloads(data)].into_iter().flatten().collect()
+    let families = [kernels::workloads(data), libsvm::workloads(data), steps::workloads(data)];
+    families.into_iter().flatten().collect()
 }
 
 fn main() -> ExitCode {

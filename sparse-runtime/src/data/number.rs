@@ -67,23 +67,82 @@ fn digits8(bytes: &[u8]) -> (u64, usize, &[u8]) {
 
 /// Reads the leading digits of eight bytes: their value and number.
 #[inline(always)]
-pub(crate) fn digits_of_chunk(chunk: [u8; 8]) -> (u64, usize) {
-    const HIGH_BITS: u64 = 0x8080_8080_8080_8080;
-    // A digit becomes 0..=9. The sum sets the high bit of every lane above 9; a lane that overflows into the
-    // next one is itself no digit, so that the lowest flagged lane is always right.
-    let lanes = u64::from_le_bytes(chunk) ^ 0x3030_3030_3030_3030;
-    let others = (lanes.wrapping_add(0x7676_7676_7676_7676) | lanes) & HIGH_BITS;
-    let count = (others.trailing_zeros() / 8) as usize;
-    if count == 0 {
-        return (0, 0);
-    }
+fn digits_of_chunk(chunk: [u8; 8]) -> (u64, usize) {
+    let lanes = u64::from_le_bytes(chunk) ^ ZEROS;
+    let count = others(lanes).trailing_zeros() / 8;
     // The digits move to the end, zeros come in front.
-    let lanes = lanes << (64 - 8 * count);
+    (value_of(lanes.unbounded_shl(64 - 8 * count)), count as usize)
+}
+
+/// Reads the digits in front of a colon: their value and number, one to eight. `None` where it sees that other bytes stand
+/// there; the byte behind eight digits is not seen.
+#[inline(always)]
+pub(crate) fn digits_before_colon(chunk: [u8; 8]) -> Option<(u64, usize)> {
+    // What a reader's next step waits for is the number of digits alone, so that it is found in as few operations as can be:
+    // six more than a digit, unlike six more than a colon, has bit 4. What else has it is refused afterwards.
+    let word = u64::from_le_bytes(chunk);
+    let count = (!word.wrapping_add(0x0606_0606_0606_0606) & BIT_4).trailing_zeros() / 8;
+    let lanes = (word ^ ZEROS).unbounded_shl(64 - 8 * count);
+    (count > 0 && others(lanes) == 0).then(|| (value_of(lanes), count as usize))
+}
+
+/// The character `0` in each of eight bytes: a digit less that is 0 to 9.
+const ZEROS: u64 = 0x3030_3030_3030_3030;
+
+/// The bit that digits have, and blanks, line ends, signs, points and `e` do not.
+const BIT_4: u64 = 0x1010_1010_1010_1010;
+
+/// Sets the high bit of the lowest lane above 9. Lanes above that may be wrong: a lane that overflows is itself no digit.
+#[inline(always)]
+fn others(lanes: u64) -> u64 {
+    (lanes.wrapping_add(0x7676_7676_7676_7676) | lanes) & 0x8080_8080_8080_8080
+}
+
+/// The number whose digits the lanes are, the lowest lane first.
+#[inline(always)]
+fn value_of(lanes: u64) -> u64 {
     let pairs = lanes.wrapping_mul(10).wrapping_add(lanes >> 8);
     const EVERY_FOURTH: u64 = 0x0000_00ff_0000_00ff;
     let high = (pairs & EVERY_FOURTH).wrapping_mul(0x000f_4240_0000_0064);
     let low = ((pairs >> 16) & EVERY_FOURTH).wrapping_mul(0x0000_2710_0000_0001);
-    (high.wrapping_add(low) >> 32, count)
+    high.wrapping_add(low) >> 32
+}
+
+/// How many bytes [`short_decimal`] looks at, and may.
+pub(crate) const SHORT_DECIMAL: usize = 24;
+
+/// Reads a number of the form that most values in files have: a digit, a point, one to fifteen digits, perhaps a minus in
+/// front. Returns it and its length. `None` for anything else, which may be a number as well.
+#[inline(always)]
+pub(crate) fn short_decimal<T: Float>(bytes: &[u8; SHORT_DECIMAL]) -> Option<(T, usize)> {
+    // Two loops in effect: to add the sign's length would make all that follows wait for it.
+    if bytes[0] == b'-' {
+        let (value, len) = short_unsigned::<T>(bytes[1..].first_chunk()?)?;
+        return Some((-value, 1 + len));
+    }
+    short_unsigned(bytes.first_chunk()?)
+}
+
+#[inline(always)]
+fn short_unsigned<T: Float>(bytes: &[u8; SHORT_DECIMAL - 1]) -> Option<(T, usize)> {
+    let digit = bytes[0].wrapping_sub(b'0');
+    if digit > 9 || bytes[1] != b'.' {
+        return None;
+    }
+    let word = |at: usize| Some(u64::from_le_bytes(*bytes[at..].first_chunk()?));
+    let words = [word(2)?, word(10)?];
+    let counts = words.map(|word| (!word & BIT_4).trailing_zeros() / 8);
+    // Without a branch on whether there are more than eight, which nothing foretells: then all ones, else 0.
+    let more = (counts[0] / 8).wrapping_neg();
+    let counts = [counts[0], counts[1] & more];
+    let [high, low] = [0, 1].map(|n| (words[n] ^ ZEROS).unbounded_shl(64 - 8 * counts[n]));
+    let count = (counts[0] + counts[1]) as usize;
+    if others(high) | others(low) != 0 || !(1..16).contains(&count) {
+        return None;
+    }
+    let [above, below] = counts.map(|count| SHIFT[count as usize]);
+    let mantissa = (u64::from(digit) * above + value_of(high)) * below + value_of(low);
+    Some((exact(mantissa, -(count as i64))?, 2 + count))
 }
 
 /// Why bytes are not a finite number.
@@ -151,7 +210,9 @@ fn exact<T: Float>(mantissa: u64, exponent: i64) -> Option<T> {
         return None;
     }
     let power = *POWERS_OF_TEN.get(exponent.unsigned_abs() as usize)?;
-    let value = if exponent < 0 { mantissa as f64 / power } else { mantissa as f64 * power };
+    // Of a signed number the conversion is one instruction.
+    let mantissa = mantissa as i64 as f64;
+    let value = if exponent < 0 { mantissa / power } else { mantissa * power };
     // To `f32` there is a second rounding. It goes wrong only where the first ended exactly halfway between two
     // `f32`; all values that come here are zero or normal in `f32`, where halfway shows in the dropped bits.
     const DROPPED: u32 = f64::MANTISSA_DIGITS - f32::MANTISSA_DIGITS;
@@ -227,6 +288,20 @@ mod tests {
                     || number::<f64>(text.as_bytes()) == Err(NotANumber::Syntax),
                 "{text}"
             ),
+        }
+        // The fast path says what the general one does, or nothing; an exponent is not for it.
+        let mantissa = text.split(['e', 'E']).next().unwrap_or_default();
+        for tail in [" 77:7777777777777777777777", "\n1 1:1 2:1                 "] {
+            let bytes = format!("{text}{tail}");
+            let Some(chunk) = bytes.as_bytes().first_chunk() else { continue };
+            if let Some((value, len)) = short_decimal::<f32>(chunk) {
+                let expected: f32 = mantissa.parse().unwrap();
+                assert_eq!((len, value.to_bits()), (mantissa.len(), expected.to_bits()), "{text}");
+            }
+            if let Some((value, len)) = short_decimal::<f64>(chunk) {
+                let expected: f64 = mantissa.parse().unwrap();
+                assert_eq!((len, value.to_bits()), (mantissa.len(), expected.to_bits()), "{text}");
+            }
         }
         if let Ok(expected) = text.parse::<f32>() {
             match number::<f32>(text.as_bytes()) {
@@ -319,6 +394,44 @@ mod tests {
         assert_eq!((value, rest), (0.25, &b" 7:1"[..]));
         let (value, rest) = number::<f32>(b"1:1").unwrap();
         assert_eq!((value, rest), (1.0, &b":1"[..]));
+    }
+
+    #[test]
+    fn the_usual_numbers_are_short() {
+        let chunk = |text: &str| *format!("{text:<30}").as_bytes().first_chunk().unwrap();
+        assert_eq!(short_decimal(&chunk("0.25")), Some((0.25f32, 4)));
+        assert_eq!(short_decimal(&chunk("-7.123456789")), Some((-7.123456789, 12)));
+        assert_eq!(short_decimal(&chunk("0.123456789012345")), Some((0.123456789012345, 17)));
+        for other in
+            ["1", ".5", "1.", "10.5", "+0.5", "1.5x", "1.5e3", "0.1234567890123456", "", "-"]
+        {
+            let found = short_decimal::<f64>(&chunk(other));
+            // What follows the number is for the caller to look at.
+            assert_eq!(found, (other == "1.5e3").then_some((1.5, 3)), "{other}");
+        }
+    }
+
+    #[test]
+    fn digits_in_front_of_a_colon() {
+        let all = "12345678";
+        for n in 0..=8 {
+            let text = format!("{}:12345678", &all[..n]);
+            let chunk = text.as_bytes().first_chunk().copied().unwrap();
+            assert_eq!(digits_before_colon(chunk), all[..n].parse().ok().map(|value| (value, n)));
+        }
+        // Any byte in any place: digits are counted rightly, or nothing is said.
+        for (place, byte) in (0..8).flat_map(|place| (0..=u8::MAX).map(move |byte| (place, byte))) {
+            let mut chunk = *b"12345678";
+            chunk[place] = byte;
+            let leading = chunk.iter().take_while(|byte| byte.is_ascii_digit()).count();
+            let expected = digits_of_chunk(chunk);
+            assert_eq!(expected.1, leading);
+            if let Some(found) = digits_before_colon(chunk) {
+                assert_eq!(found, expected);
+            } else {
+                assert!(byte != b':' || place == 0, "{place} {byte}");
+            }
+        }
     }
 
     #[test]

@@ -32,8 +32,6 @@ pub struct Context {
     pub parallel: Parallel,
     /// Which rows or columns occur, and their positions.
     pub(crate) ids: IndexSet,
-    /// A bit for each column that occurs.
-    pub(crate) marks: Vec<u64>,
     /// Sums of any element type.
     pub(crate) sums: Vec<f64>,
     /// Ids or values in order, and where each came from.

@@ -72,66 +72,77 @@ pub(crate) fn split_columns<T: Element, U: Send>(
     place: &(impl Fn(usize) -> usize + Sync),
     body: &(impl Fn(Range<usize>, usize, &mut [U]) + Sync),
 ) {
-    let mut samples = [0; N_SAMPLES];
     let all = 0..matrix.n_cols();
-    if parts < 2 || width == 0 || !sample(matrix, &mut samples) {
-        return body(all, 0, out);
+    let samples = if parts < 2 || width == 0 { None } else { ColumnSamples::of(matrix) };
+    match samples {
+        None => body(all, 0, out),
+        Some(samples) => {
+            ColumnParts { samples, of: parts, width, place, body }.run(0..parts, all, 0, out);
+        }
     }
-    ColumnParts { samples: &samples, width, place, body }.run(parts, 0..parts, all, 0, out);
 }
 
 /// Columns of so many entries tell how the entries spread.
 const N_SAMPLES: usize = 256;
 
-/// The columns of entries at equal distances, sorted; false if there are too few entries.
-fn sample<T: Element>(matrix: CsrView<'_, T>, samples: &mut [usize; N_SAMPLES]) -> bool {
-    let step = matrix.nnz() / N_SAMPLES;
-    if step == 0 {
-        return false;
-    }
-    let (mut taken, mut before) = (0, 0);
-    with_column_ids!(matrix.columns(), |ids| {
-        for (&start, &end) in matrix.starts().iter().zip(matrix.ends()) {
-            let len = (end - start) as usize;
-            while taken < N_SAMPLES && taken * step < before + len {
-                samples[taken] = ids[start as usize + taken * step - before].at();
-                taken += 1;
-            }
-            before += len;
+/// The columns of entries at equal distances, sorted.
+pub(crate) struct ColumnSamples([usize; N_SAMPLES]);
+
+impl ColumnSamples {
+    /// Of a matrix; `None` if it has too few entries.
+    pub(crate) fn of<T: Element>(matrix: CsrView<'_, T>) -> Option<Self> {
+        let mut samples = [0; N_SAMPLES];
+        let step = matrix.nnz() / N_SAMPLES;
+        if step == 0 {
+            return None;
         }
-    });
-    samples.sort_unstable();
-    true
+        let (mut taken, mut before) = (0, 0);
+        with_column_ids!(matrix.columns(), |ids| {
+            for (&start, &end) in matrix.starts().iter().zip(matrix.ends()) {
+                let len = (end - start) as usize;
+                while taken < N_SAMPLES && taken * step < before + len {
+                    samples[taken] = ids[start as usize + taken * step - before].at();
+                    taken += 1;
+                }
+                before += len;
+            }
+        });
+        samples.sort_unstable();
+        Some(ColumnSamples(samples))
+    }
+
+    /// The column, one of some, before which `part` of `of` of the entries lie, or about as many.
+    pub(crate) fn cut(&self, part: usize, of: usize, columns: &Range<usize>) -> usize {
+        // A little before: the column of a sample is likely one of many entries, and sums that two threads write in one line of
+        // the cache cost both.
+        const LINE: usize = 16;
+        (self.0[part * N_SAMPLES / of] / LINE * LINE).clamp(columns.start, columns.end)
+    }
 }
 
 struct ColumnParts<'a, P, B> {
-    samples: &'a [usize; N_SAMPLES],
+    samples: ColumnSamples,
+    of: usize,
     width: usize,
     place: &'a P,
     body: &'a B,
 }
 
 impl<P: Fn(usize) -> usize + Sync, B> ColumnParts<'_, P, B> {
-    fn run<U: Send>(
-        &self,
-        of: usize,
-        parts: Range<usize>,
-        columns: Range<usize>,
-        start: usize,
-        out: &mut [U],
-    ) where
+    fn run<U: Send>(&self, parts: Range<usize>, columns: Range<usize>, start: usize, out: &mut [U])
+    where
         B: Fn(Range<usize>, usize, &mut [U]) + Sync,
     {
         if parts.len() < 2 {
             return (self.body)(columns, start, out);
         }
         let middle = parts.start + parts.len() / 2;
-        let cut = self.samples[middle * N_SAMPLES / of].clamp(columns.start, columns.end);
+        let cut = self.samples.cut(middle, self.of, &columns);
         let place = (self.place)(cut).max(start);
         let (out, rest) = out.split_at_mut((place - start) * self.width);
         rayon::join(
-            || self.run(of, parts.start..middle, columns.start..cut, start, out),
-            || self.run(of, middle..parts.end, cut..columns.end, place, rest),
+            || self.run(parts.start..middle, columns.start..cut, start, out),
+            || self.run(middle..parts.end, cut..columns.end, place, rest),
         );
     }
 }

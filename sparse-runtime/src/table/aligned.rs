@@ -1,21 +1,18 @@
 //! Zeroed memory whose first element starts a cache line.
 
+#[cfg(target_os = "linux")]
+use crate::large_pages::LARGE_PAGE;
 use std::ops::{Deref, DerefMut};
 
 /// Bytes of a cache line.
 const LINE: usize = 64;
 
-/// Bytes of the large pages of x86-64 and of most Arm systems.
-#[cfg(target_os = "linux")]
-const LARGE_PAGE: usize = 2 << 20;
-
 /// A run of elements that starts at a multiple of 64 bytes, so that a row of 64 bytes is one cache line and not parts
 /// of two.
 ///
 /// Made from zero pages of the system, like a zeroed `Vec`: memory that nobody has written is not there yet. (An
-/// allocation with the alignment in its layout would be written with zeros.) On Linux a large run asks for large pages:
-/// a processor knows the places of a few thousand pages at a time, and rows that lie anywhere in a table of many small
-/// pages cost a walk through the page table each. What is written first in such a page makes all of its 2 MiB resident.
+/// allocation with the alignment in its layout would be written with zeros.) On Linux a large run asks for
+/// [large pages](crate::large_pages). What is written first in such a page makes all of its 2 MiB resident.
 ///
 /// Invariants: `start + len` elements lie in `memory`, which starts at a multiple of `T`'s alignment; `T` is a number, of which
 /// all bits zero are one.

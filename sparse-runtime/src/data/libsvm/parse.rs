@@ -1,12 +1,15 @@
 //! The parser: bytes in, labels and raw csr arrays out.
 //!
-//! It knows nothing of files. Lines are not counted: an error carries its offset in the block, from which the
-//! reader counts back. Indices stay as written until the whole file is known, because the base may depend on it.
+//! It knows nothing of files. An error carries its offset in the block, from which the reader counts lines back. Where the base
+//! depends on the whole file, indices are taken to count from one until it is known.
 
-use super::super::number::{MAX_DIGITS, NotANumber, digits, digits_of_chunk, number};
+use super::super::number::{
+    MAX_DIGITS, NotANumber, SHORT_DECIMAL, digits, digits_before_colon, number, short_decimal,
+};
 use super::super::{Excerpt, Problem};
 use super::IndexBase;
 use crate::formats::ColumnIds;
+use crate::large_pages::reserve_large;
 use sparse_core::element::Float;
 
 /// What the text must obey.
@@ -18,14 +21,19 @@ pub(super) struct Rules {
     pub(super) n_features: Option<u64>,
 }
 
-/// The rows read so far, with indices as written.
+/// The rows read so far.
 #[derive(Debug)]
 pub(super) struct Rows<T> {
     pub(super) labels: Vec<T>,
     pub(super) indptr: Vec<u64>,
-    pub(super) indices: ColumnIds,
+    /// Indices as written, less `first`: index 0 of a file that was taken to count from one wraps around.
+    pub(super) columns: ColumnIds,
     pub(super) values: Vec<T>,
-    /// The largest index.
+    /// What the first feature is called, or taken to be.
+    first: u64,
+    /// The line ends passed.
+    pub(super) lines: u64,
+    /// The largest index as written.
     pub(super) largest: Option<u64>,
     /// Whether index 0 occurs.
     pub(super) has_zero: bool,
@@ -42,38 +50,81 @@ pub(super) struct Fault {
 }
 
 impl<T: Float> Rows<T> {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(base: IndexBase) -> Self {
         Rows {
             labels: Vec::new(),
             indptr: vec![0],
-            indices: ColumnIds::U32(Vec::new()),
+            columns: ColumnIds::U32(Vec::new()),
             values: Vec::new(),
+            first: largest_base(base),
+            lines: 0,
             largest: None,
             has_zero: false,
             needs_base_one: None,
         }
     }
 
-    /// Appends the rows of others, which are emptied. Indices are as written in both.
+    /// Makes room for so many times the rows that there are.
+    pub(super) fn reserve(&mut self, times: f64) {
+        let [rows, entries] =
+            [self.labels.len(), self.values.len()].map(|len| (len as f64 * times) as usize);
+        reserve_large(&mut self.labels, rows);
+        reserve_large(&mut self.indptr, rows);
+        reserve_large(&mut self.values, entries);
+        match &mut self.columns {
+            ColumnIds::U32(columns) => reserve_large(columns, entries),
+            ColumnIds::U64(columns) => reserve_large(columns, entries),
+        }
+    }
+
+    /// Gives back the room that was not needed.
+    pub(super) fn shrink(&mut self) {
+        self.labels.shrink_to_fit();
+        self.indptr.shrink_to_fit();
+        self.values.shrink_to_fit();
+        match &mut self.columns {
+            ColumnIds::U32(columns) => columns.shrink_to_fit(),
+            ColumnIds::U64(columns) => columns.shrink_to_fit(),
+        }
+    }
+
+    /// Appends the rows of others, which are emptied, on two threads.
     pub(super) fn append(&mut self, other: &mut Rows<T>) {
         let before = self.values.len() as u64;
+        let first = self.first;
         self.labels.append(&mut other.labels);
         self.indptr.extend(other.indptr[1..].iter().map(|end| end + before));
         other.indptr.truncate(1);
-        self.values.append(&mut other.values);
-        match (&mut self.indices, &mut other.indices) {
-            (ColumnIds::U32(indices), ColumnIds::U32(more)) => indices.append(more),
-            (ColumnIds::U64(indices), ColumnIds::U64(more)) => indices.append(more),
-            (ColumnIds::U64(indices), ColumnIds::U32(more)) => {
-                indices.extend(more.drain(..).map(u64::from));
-            }
-            (ColumnIds::U32(indices), ColumnIds::U64(more)) => {
-                let wide = indices.iter().map(|&index| u64::from(index)).chain(more.drain(..));
-                self.indices = ColumnIds::U64(wide.collect());
-            }
-        }
+        rayon::join(
+            || self.values.append(&mut other.values),
+            || match (&mut self.columns, &mut other.columns) {
+                (ColumnIds::U32(columns), ColumnIds::U32(more)) => columns.append(more),
+                (ColumnIds::U64(columns), ColumnIds::U64(more)) => columns.append(more),
+                (ColumnIds::U64(columns), ColumnIds::U32(more)) => {
+                    columns.extend(more.drain(..).map(|column| widened(column, first)));
+                }
+                (ColumnIds::U32(columns), ColumnIds::U64(more)) => {
+                    let columns = columns.iter().map(|&column| widened(column, first));
+                    self.columns = ColumnIds::U64(columns.chain(more.drain(..)).collect());
+                }
+            },
+        );
+        self.lines += std::mem::take(&mut other.lines);
         self.largest = self.largest.max(other.largest.take());
         self.has_zero |= std::mem::take(&mut other.has_zero);
+    }
+
+    /// Indices count from zero after all.
+    pub(super) fn count_from_zero(&mut self) {
+        let first = std::mem::take(&mut self.first);
+        match &mut self.columns {
+            ColumnIds::U32(columns) => {
+                columns.iter_mut().for_each(|column| *column = column.wrapping_add(first as u32))
+            }
+            ColumnIds::U64(columns) => {
+                columns.iter_mut().for_each(|column| *column = column.wrapping_add(first));
+            }
+        }
     }
 
     /// Appends the rows of a block of whole lines. What was appended before a fault is of no use.
@@ -84,7 +135,10 @@ impl<T: Float> Rows<T> {
             rest = skip_blanks(rest);
             match rest {
                 [] => return Ok(()),
-                [b'\n', after @ ..] => rest = after,
+                [b'\n', after @ ..] => {
+                    self.lines += 1;
+                    rest = after;
+                }
                 [b'#', ..] => rest = skip_line(rest),
                 _ => match self.row(rest, block.len(), rules) {
                     Ok(after) => rest = after,
@@ -110,8 +164,9 @@ impl<T: Float> Rows<T> {
         self.labels.push(label);
         let mut smallest = u64::from(rules.base == IndexBase::One);
         loop {
-            if let ColumnIds::U32(indices) = &mut self.indices {
-                rest = usual_entries(rest, indices, &mut self.values, &mut smallest);
+            if let ColumnIds::U32(columns) = &mut self.columns {
+                let first = self.first as u32;
+                rest = usual_entries(rest, columns, &mut self.values, &mut smallest, first);
             }
             rest = skip_blanks(rest);
             let entry = rest;
@@ -120,6 +175,7 @@ impl<T: Float> Rows<T> {
                 match entry {
                     [] => break,
                     [b'\n', after @ ..] => {
+                        self.lines += 1;
                         rest = after;
                         break;
                     }
@@ -156,12 +212,10 @@ impl<T: Float> Rows<T> {
             return Ok(rest);
         }
         // The first index of a row is its smallest and the last its largest: no other need be looked at.
-        let (first, last) = match &self.indices {
-            ColumnIds::U32(indices) => {
-                (u64::from(indices[start]), u64::from(indices[indices.len() - 1]))
-            }
-            ColumnIds::U64(indices) => (indices[start], indices[indices.len() - 1]),
-        };
+        let [first, last] = [start, self.values.len() - 1].map(|at| match &self.columns {
+            ColumnIds::U32(columns) => u64::from(columns[at].wrapping_add(self.first as u32)),
+            ColumnIds::U64(columns) => columns[at].wrapping_add(self.first),
+        });
         self.has_zero |= first == 0;
         self.largest = self.largest.max(Some(last));
         if let Some(n_features) = rules.n_features
@@ -180,9 +234,11 @@ impl<T: Float> Rows<T> {
     #[inline(always)]
     fn push(&mut self, index: u64, value: T) {
         self.values.push(value);
-        match (&mut self.indices, u32::try_from(index)) {
-            (ColumnIds::U32(indices), Ok(index)) => indices.push(index),
-            (ColumnIds::U64(indices), _) => indices.push(index),
+        match (&mut self.columns, u32::try_from(index)) {
+            (ColumnIds::U32(columns), Ok(index)) => {
+                columns.push(index.wrapping_sub(self.first as u32));
+            }
+            (ColumnIds::U64(columns), _) => columns.push(index.wrapping_sub(self.first)),
             (ColumnIds::U32(_), Err(_)) => self.push_wide(index),
         }
     }
@@ -190,13 +246,19 @@ impl<T: Float> Rows<T> {
     /// The first index above 32 bits makes all of them 64 bits wide.
     #[cold]
     fn push_wide(&mut self, index: u64) {
-        if let ColumnIds::U32(narrow) = &self.indices {
-            self.indices = ColumnIds::U64(narrow.iter().map(|&index| u64::from(index)).collect());
+        if let ColumnIds::U32(narrow) = &self.columns {
+            let columns = narrow.iter().map(|&column| widened(column, self.first));
+            self.columns = ColumnIds::U64(columns.collect());
         }
-        if let ColumnIds::U64(indices) = &mut self.indices {
-            indices.push(index);
+        if let ColumnIds::U64(columns) = &mut self.columns {
+            columns.push(index.wrapping_sub(self.first));
         }
     }
+}
+
+/// An index less the first, in 64 bits: one that wrapped around does so again.
+fn widened(column: u32, first: u64) -> u64 {
+    u64::from(column.wrapping_add(first as u32)).wrapping_sub(first)
 }
 
 /// Reads entries as long as they are what almost all are: one blank, up to eight digits above the index before, a colon, and a
@@ -204,36 +266,48 @@ impl<T: Float> Rows<T> {
 #[inline(always)]
 fn usual_entries<'a, T: Float>(
     mut rest: &'a [u8],
-    indices: &mut Vec<u32>,
+    columns: &mut Vec<u32>,
     values: &mut Vec<T>,
     smallest: &mut u64,
+    first: u32,
 ) -> &'a [u8] {
     // With so many bytes left, nothing that is looked at lies behind the end.
-    while let Some(bytes) = rest.first_chunk::<16>() {
-        let [blank, digits @ ..] = bytes;
-        let Some(digits) = digits.first_chunk::<8>() else { break };
-        let (index, n_digits) = digits_of_chunk(*digits);
+    while let Some(bytes) = rest.first_chunk::<{ 10 + SHORT_DECIMAL }>() {
+        let [blank, word @ ..] = bytes;
+        let Some((index, n_digits)) =
+            word.first_chunk().and_then(|word| digits_before_colon(*word))
+        else {
+            break;
+        };
         let colon = 1 + n_digits;
-        if *blank != b' ' || n_digits == 0 || bytes[colon] != b':' || index < *smallest {
+        if *blank != b' ' || bytes[colon] != b':' || index < *smallest {
             break;
         }
+        let is_single = matches!(bytes[colon + 2], b' ' | b'\n');
         // One-hot data is nothing but this.
-        if bytes[colon + 1] == b'1' && matches!(bytes[colon + 2], b' ' | b'\n') {
-            values.push(T::one());
-            rest = &rest[colon + 2..];
+        let (value, after) = if bytes[colon + 1] == b'1' && is_single {
+            (T::one(), &rest[colon + 2..])
+        } else if let Some((value, len)) = bytes[colon + 1..].first_chunk().and_then(short_decimal)
+            && matches!(rest[colon + 1 + len], b' ' | b'\n')
+        {
+            (value, &rest[colon + 1 + len..])
+        } else if let Some(found) = any_number(&rest[colon + 1..]) {
+            found
         } else {
-            match number(&rest[colon + 1..]) {
-                Ok((value, after)) if ends_here(after) => {
-                    values.push(value);
-                    rest = after;
-                }
-                _ => break,
-            }
-        }
-        indices.push(index as u32);
+            break;
+        };
+        rest = after;
+        values.push(value);
+        columns.push((index as u32).wrapping_sub(first));
         *smallest = index + 1;
     }
     rest
+}
+
+/// A number of any form. Not inlined, so that the loop over the usual ones keeps its registers.
+#[inline(never)]
+fn any_number<T: Float>(text: &[u8]) -> Option<(T, &[u8])> {
+    number(text).ok().filter(|(_, after)| ends_here(after))
 }
 
 /// What the first feature is called; the larger one until that is known.

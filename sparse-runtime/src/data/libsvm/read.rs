@@ -163,7 +163,11 @@ impl<T: Float> Reader<T> {
         let path = path.as_ref();
         let name = path.display().to_string();
         match self.part {
-            None => self.read(&name, open(path)?),
+            None => {
+                let reader = open(path)?;
+                let bytes = std::fs::metadata(path).map_or(0, |metadata| metadata.len());
+                self.read_lines(&name, true, reader, if is_gzip(&name) { 0 } else { bytes })
+            }
             Some(part) if is_gzip(&name) => {
                 Err(no_part(&name, part, "a compressed file cannot be cut: decompress it first"))
             }
@@ -181,7 +185,7 @@ impl<T: Float> Reader<T> {
     /// As [`read_path`](Reader::read_path); [`ReadError::Part`] if a part was asked for.
     pub fn read(&self, name: &str, reader: impl Read) -> Result<Dataset<T>, ReadError> {
         match self.part {
-            None => self.read_lines(name, true, reader),
+            None => self.read_lines(name, true, reader, 0),
             Some(part) => Err(no_part(
                 name,
                 part,
@@ -199,19 +203,29 @@ impl<T: Float> Reader<T> {
         if let Some(part) = self.part {
             return self.read_part(name, part, Cursor::new(text));
         }
-        let mut parsing = Parsing::new(name, self, true);
-        parsing.block(text)?;
-        parsing.finish()
+        let read = || {
+            let mut parsing = Parsing::new(name, self, true, text.len());
+            parsing.block(text)?;
+            parsing.finish()
+        };
+        match self.parallel {
+            Parallel::Sequential => read(),
+            // On a thread of the pool, which waits for the others of a block without falling asleep.
+            Parallel::Threads(_) => rayon::join(read, || ()).0,
+        }
     }
 
+    /// `bytes` is how many there will be, if that is known.
     fn read_lines(
         &self,
         name: &str,
         at_start: bool,
         reader: impl Read,
+        bytes: u64,
     ) -> Result<Dataset<T>, ReadError> {
-        let mut parsing = Parsing::new(name, self, at_start);
-        let mut blocks = Blocks::with_size(reader, BLOCK_BYTES * self.n_threads());
+        let bytes = usize::try_from(bytes).unwrap_or(0);
+        let mut parsing = Parsing::new(name, self, at_start, bytes);
+        let mut blocks = Blocks::with_size(reader, parsing.block_bytes());
         while let Some(block) = blocks.next().map_err(|source| io_error(name, source))? {
             parsing.block(block)?;
         }
@@ -236,7 +250,7 @@ impl<T: Float> Reader<T> {
         let bytes = part.bytes(&mut file).map_err(io)?;
         file.seek(SeekFrom::Start(bytes.start)).map_err(io)?;
         let lines = (&mut file).take(bytes.end - bytes.start);
-        match self.read_lines(name, bytes.start == 0, lines) {
+        match self.read_lines(name, bytes.start == 0, lines, bytes.end - bytes.start) {
             Err(ReadError::Syntax { mut place, problem }) => {
                 place.line += lines_before(&mut file, bytes.start).map_err(io)?;
                 Err(ReadError::Syntax { place, problem })
@@ -262,27 +276,35 @@ struct Parsing<'a, T: Float> {
     rows: Rows<T>,
     /// The rows that other threads read of a block.
     more: Vec<Rows<T>>,
-    /// Lines before the next block.
-    lines: u64,
     /// Whether the next block begins the file.
     at_start: bool,
+    /// The bytes of the file, if that is known and no room has been made for them yet.
+    bytes: usize,
     /// The first row that is within the declared width only if indices count from one.
     needs_base_one: Option<Place>,
 }
 
 impl<'a, T: Float> Parsing<'a, T> {
-    fn new(name: &'a str, reader: &Reader<T>, at_start: bool) -> Self {
+    fn new(name: &'a str, reader: &Reader<T>, at_start: bool, bytes: usize) -> Self {
         Parsing {
             name,
             rules: Rules {
                 base: reader.index_base,
                 n_features: reader.n_features.map(|n| n as u64),
             },
-            rows: Rows::new(),
-            more: (1..reader.n_threads()).map(|_| Rows::new()).collect(),
-            lines: 0,
+            rows: Rows::new(reader.index_base),
+            more: (1..reader.n_threads()).map(|_| Rows::new(reader.index_base)).collect(),
             at_start,
+            bytes,
             needs_base_one: None,
+        }
+    }
+
+    /// How much is read before its rows are put together: for several threads so much that waking them costs little.
+    fn block_bytes(&self) -> usize {
+        match self.more.len() {
+            0 => BLOCK_BYTES,
+            more => 4 * BLOCK_BYTES * (more + 1),
         }
     }
 
@@ -296,9 +318,14 @@ impl<'a, T: Float> Parsing<'a, T> {
         self.at_start = false;
         let mut rest = text;
         while !rest.is_empty() {
-            let head = lines_up_to(rest, BLOCK_BYTES * (self.more.len() + 1));
+            let head = lines_up_to(rest, self.block_bytes());
             self.lines_of_threads(head)?;
             rest = &rest[head.len()..];
+            // The first lines tell how many more there will be.
+            let left = std::mem::take(&mut self.bytes).saturating_sub(head.len());
+            if left > 0 {
+                self.rows.reserve(1.02 * left as f64 / head.len() as f64);
+            }
         }
         Ok(())
     }
@@ -316,7 +343,7 @@ impl<'a, T: Float> Parsing<'a, T> {
                 head
             })
             .collect();
-        let rules = self.rules;
+        let (rules, lines) = (self.rules, self.rows.lines);
         let mut results: Vec<Result<(), Fault>> = parts.iter().map(|_| Ok(())).collect();
         let rows = std::iter::once(&mut self.rows).chain(&mut self.more);
         let work: Vec<_> = rows.zip(&parts).zip(&mut results).collect();
@@ -325,7 +352,7 @@ impl<'a, T: Float> Parsing<'a, T> {
         let mut start = 0;
         for (part, result) in parts.iter().zip(results) {
             if let Err(Fault { offset, problem }) = result {
-                let place = self.place(text, start + offset);
+                let place = self.place(lines, text, start + offset);
                 return Err(ReadError::Syntax { place, problem });
             }
             start += part.len();
@@ -336,19 +363,19 @@ impl<'a, T: Float> Parsing<'a, T> {
             start += part.len();
         }
         if let (None, Some(offset)) = (&self.needs_base_one, needs_base_one) {
-            self.needs_base_one = Some(self.place(text, offset));
+            self.needs_base_one = Some(self.place(lines, text, offset));
         }
-        self.more.iter_mut().for_each(|rows| self.rows.append(rows));
-        self.lines += count_lines(text);
+        self.more.iter_mut().take(n_parts - 1).for_each(|rows| self.rows.append(rows));
         Ok(())
     }
 
-    fn place(&self, block: &[u8], offset: usize) -> Place {
+    /// `lines` are those before the block.
+    fn place(&self, lines: u64, block: &[u8], offset: usize) -> Place {
         let before = &block[..offset];
         let line_start = before.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
         Place {
             file: self.name.to_owned(),
-            line: self.lines + count_lines(before) + 1,
+            line: lines + count_lines(before) + 1,
             column: (offset - line_start + 1) as u64,
         }
     }
@@ -356,7 +383,7 @@ impl<'a, T: Float> Parsing<'a, T> {
     /// Settles the base and the width.
     fn finish(self) -> Result<Dataset<T>, ReadError> {
         let file = || self.name.to_owned();
-        let rows = self.rows;
+        let mut rows = self.rows;
         if rows.labels.is_empty() {
             return Err(ReadError::Empty { file: file() });
         }
@@ -381,15 +408,17 @@ impl<'a, T: Float> Parsing<'a, T> {
             file: file(),
             message: format!("{n_columns} features are more than this machine can address"),
         })?;
+        if self.rules.base == IndexBase::Detect && base == IndexBase::Zero {
+            rows.count_from_zero();
+        }
+        rows.shrink();
         // The parser saw that indices ascend and are within the width.
-        let features = match rows.indices {
-            ColumnIds::U32(mut indices) => {
-                indices.iter_mut().for_each(|index| *index -= first as u32);
-                Csr::from_canonical(n_columns, rows.indptr, indices, rows.values)
+        let features = match rows.columns {
+            ColumnIds::U32(columns) => {
+                Csr::from_canonical(n_columns, rows.indptr, columns, rows.values)
             }
-            ColumnIds::U64(mut indices) => {
-                indices.iter_mut().for_each(|index| *index -= first);
-                Csr::from_canonical(n_columns, rows.indptr, indices, rows.values)
+            ColumnIds::U64(columns) => {
+                Csr::from_canonical(n_columns, rows.indptr, columns, rows.values)
             }
         };
         let dataset = Dataset::new(features, rows.labels)

@@ -1,6 +1,7 @@
 use super::{IndexBase, Reader, write_to};
 use crate::data::{ColumnValues, Dataset, Place, Problem, ReadError};
 use crate::formats::ColumnIdsView;
+use crate::kernels::Parallel;
 use proptest::prelude::*;
 use sparse_core::element::Float;
 
@@ -98,6 +99,32 @@ fn indices_beyond_32_bits() {
     let largest = (1u64 << 63) - 1;
     let data = parse(&format!("1 {largest}:1\n"), IndexBase::One).unwrap();
     assert_eq!(data.n_features() as u64, largest);
+}
+
+#[test]
+fn a_base_found_late_holds_for_all() {
+    // Several blocks for several threads; the index that tells comes in one of them, the wide one in another.
+    const WIDE: u64 = 1 << 33;
+    let n_lines = 3 << 20 >> 2;
+    for (zero, wide) in [(0, None), (n_lines - 1, Some(1)), (n_lines / 2, Some(n_lines - 1))] {
+        let column = |line: usize| match line {
+            _ if line == zero => 0,
+            _ if Some(line) == wide => WIDE,
+            _ => 1 + line as u64 % 9,
+        };
+        let text: String = (0..n_lines).map(|line| format!("1 {}:1\n", column(line))).collect();
+        for threads in [1, 3] {
+            let reader = Reader::new().parallel(Parallel::Threads(threads));
+            let data = reader.read_bytes("file", text.as_bytes()).unwrap();
+            assert_eq!(data.report().unwrap().index_base, IndexBase::Zero);
+            assert_eq!(data.n_features() as u64, if wide.is_some() { WIDE + 1 } else { 10 });
+            let columns = data.features().unwrap().columns();
+            assert_eq!(columns.len(), n_lines);
+            for (line, found) in columns.iter().enumerate() {
+                assert_eq!(found as u64, column(line), "line {line} with {threads} threads");
+            }
+        }
+    }
 }
 
 #[test]

@@ -4,8 +4,10 @@ use crate::formats::{
     ColumnId, Csr, CsrView, DenseView, IdsView, RowSparse, RowSparseView, with_id_type,
 };
 use crate::kernels::Context;
+use crate::lanes::same_type;
 use crate::with_column_ids;
 use sparse_core::element::Float;
+use std::ops::Range;
 
 /// Of a dense array: the rows are stored.
 pub fn dense_ids<T: Float>(
@@ -27,32 +29,41 @@ pub fn csr_ids<T: Float>(
     let rows = &mut context.ids;
     rows.begin(x.n_rows());
     ids.iter().filter(|id| *id < x.n_rows()).for_each(|id| rows.insert(id));
-    rows.finish(|_| {});
     with_id_type!(x.n_cols(), |I| out.rebuild::<I, _>(x.n_cols(), |parts| {
         with_column_ids!(x.columns(), |ids| {
             let (starts, ends) = (x.starts(), x.ends());
             parts.indptr.reserve(x.n_rows());
-            let mut row = 0;
-            while row < x.n_rows() {
-                if rows.find(row).is_none() {
-                    parts.finish_row();
-                    row += 1;
-                    continue;
-                }
-                // Rows that follow each other are copied as one.
-                let first = row;
-                row += 1;
-                while row < x.n_rows() && starts[row] == ends[row - 1] && rows.find(row).is_some() {
-                    row += 1;
+            let mut copy = |rows: Range<usize>| {
+                if rows.is_empty() {
+                    return;
                 }
                 let before = parts.values.len() as u64;
-                let places = ends[first..row].iter().map(|end| end - starts[first] + before);
-                parts.indptr.extend(places);
-                let entries = starts[first] as usize..ends[row - 1] as usize;
-                let columns = ids[entries.clone()].iter().map(|id| I::from_index(id.at()));
-                parts.columns.extend(columns);
+                // Those in between are empty.
+                parts.indptr.resize(rows.start + 1, before);
+                let start = starts[rows.start];
+                parts.indptr.extend(ends[rows.clone()].iter().map(|end| end - start + before));
+                let entries = start as usize..ends[rows.end - 1] as usize;
+                match same_type(&ids[entries.clone()]) {
+                    Some(ids) => parts.columns.extend_from_slice(ids),
+                    None => {
+                        let ids = ids[entries.clone()].iter();
+                        parts.columns.extend(ids.map(|id| I::from_index(id.at())));
+                    }
+                }
                 parts.values.extend_from_slice(&x.values()[entries]);
-            }
+            };
+            // Rows that follow each other are copied as one.
+            let mut run = 0..0;
+            rows.finish(|row| {
+                if !run.is_empty() && row == run.end && starts[row] == ends[row - 1] {
+                    run.end += 1;
+                } else {
+                    copy(std::mem::replace(&mut run, row..row + 1));
+                }
+            });
+            copy(run);
+            let end = parts.values.len() as u64;
+            parts.indptr.resize(x.n_rows() + 1, end);
         });
     }));
 }

@@ -1,5 +1,6 @@
 //! Matrix products on the CPU.
 
+mod by_column;
 mod gather;
 mod gemm;
 mod scatter;
@@ -15,7 +16,6 @@ use crate::formats::{
     with_id_type,
 };
 use crate::kernels::Context;
-use crate::kernels::index_set::for_each_bit;
 use crate::with_column_ids;
 use gemm::Matrix;
 use sparse_core::element::Float;
@@ -78,27 +78,8 @@ pub fn csr_transposed_dense<T: Float>(
     let right = Matrix::new(rhs, transpose_rhs);
     let (width, parallel, columns) = (right.n_cols, context.parallel, &mut context.ids);
     out.rebuild(by_rows(lhs.n_cols(), width, rhs.shape()), |ids, values| {
-        if scatter::parts(lhs, width, parallel) == 1 && fits_by_column(lhs, width) {
-            // Every column has a place until it is known which occur: one pass instead of two.
-            values.resize(lhs.n_cols() * width, T::zero());
-            context.marks.clear();
-            context.marks.resize(lhs.n_cols().div_ceil(64), 0);
-            let marks = &mut context.marks[..];
-            T::in_accumulator(values, &mut context.wide, |sums| {
-                scatter::by_column(sums, lhs, right, |column| {
-                    marks[column / 64] |= 1 << (column % 64)
-                });
-            });
-            for (word, &bits) in marks.iter().enumerate() {
-                for_each_bit(bits, |bit| {
-                    let column = word * 64 + bit;
-                    let row = ids.len() * width;
-                    values.copy_within(column * width..(column + 1) * width, row);
-                    ids.push(column as u64);
-                });
-            }
-            values.truncate(ids.len() * width);
-            return;
+        if by_column::fits(lhs, width) {
+            return by_column::product(ids, values, lhs, right, parallel, &mut context.wide);
         }
         columns.begin(lhs.n_cols());
         with_column_ids!(lhs.columns(), |ids| {
@@ -110,17 +91,10 @@ pub fn csr_transposed_dense<T: Float>(
         values.resize(ids.len() * width, T::zero());
         let columns = &*columns;
         T::in_accumulator(values, &mut context.wide, |sums| {
-            scatter::dense(sums, lhs, right, parallel, |column| columns.rank(column));
+            // SAFETY: there is a row of sums for each column that was inserted, which all that occur were.
+            unsafe { scatter::dense(sums, lhs, right, parallel, |column| columns.rank(column)) };
         });
     });
-}
-
-/// Whether a row of sums for every column, stored or not, costs less than finding the place of each entry: where they fit
-/// a cache and most columns occur anyhow.
-fn fits_by_column<T: Float>(lhs: CsrView<'_, T>, width: usize) -> bool {
-    const LARGEST: usize = 1 << 20;
-    let size = lhs.n_cols().saturating_mul(width);
-    size <= LARGEST && lhs.n_cols() / 4 <= lhs.nnz()
 }
 
 /// Csr, transposed, by dense, as dense.
@@ -135,7 +109,8 @@ pub fn csr_transposed_dense_into_dense<T: Float>(
     out.reset(by_rows(lhs.n_cols(), right.n_cols, rhs.shape()));
     let parallel = context.parallel;
     T::in_accumulator(out.values_mut(), &mut context.wide, |sums| {
-        scatter::dense(sums, lhs, right, parallel, |column| column);
+        // SAFETY: there is a row of sums for every column.
+        unsafe { scatter::dense(sums, lhs, right, parallel, |column| column) };
     });
 }
 

@@ -6,14 +6,18 @@ use crate::formats::{ColumnId, CsrView, RowSparseView};
 use crate::kernels::parallel::split_columns;
 use crate::kernels::{Parallel, parallel};
 use crate::lanes::{Lanes, Loop, Plain, same_type, widest};
-use crate::prefetch::prefetch_known;
+use crate::prefetch::{prefetch, prefetch_known};
 use crate::with_column_ids;
 use sparse_core::element::Float;
 use std::ops::Range;
 
 /// Row place(column) of `out` += value · rhs.row(i), for each entry of each row i. `out` is zero before, and places ascend
 /// with columns.
-pub(super) fn dense<T: Float>(
+///
+/// # Safety
+///
+/// For each column that occurs in `lhs`, `out` has the row at its place.
+pub(super) unsafe fn dense<T: Float>(
     out: &mut [T::Accumulator],
     lhs: CsrView<'_, T>,
     rhs: Matrix<'_, T>,
@@ -27,10 +31,9 @@ pub(super) fn dense<T: Float>(
         rhs.n_cols,
         &place,
         &|columns, start, out| {
-            with_column_ids!(lhs.columns(), |ids| {
-                let place = |column| place(column) - start;
-                widest(Scatter { out, lhs, ids, rhs, columns, place, visit: |_| {} });
-            });
+            let place = |column| place(column).wrapping_sub(start);
+            // SAFETY: as the caller says, and `out` begins at the place of the first of these columns.
+            unsafe { some_columns::<T, false>(out, lhs, rhs, columns, place) };
         },
     );
 }
@@ -40,78 +43,102 @@ pub(super) fn parts<T: Float>(lhs: CsrView<'_, T>, width: usize, parallel: Paral
     parallel::parts(parallel, lhs.nnz().saturating_mul(8 + width / 2))
 }
 
-/// The same with the place of a column being the column, and a visit of each entry's column.
-pub(super) fn by_column<T: Float>(
+/// The entries in some columns. With `NEVER_MINUS_ZERO` a term that is -0 counts as 0, which adds the same to any sum but -0.
+///
+/// # Safety
+///
+/// For each of the columns that occurs in `lhs`, `out` has the row at its place.
+pub(super) unsafe fn some_columns<T: Float, const NEVER_MINUS_ZERO: bool>(
     out: &mut [T::Accumulator],
     lhs: CsrView<'_, T>,
     rhs: Matrix<'_, T>,
-    visit: impl FnMut(usize),
+    columns: Range<usize>,
+    place: impl Fn(usize) -> usize,
 ) {
-    let columns = 0..lhs.n_cols();
     with_column_ids!(lhs.columns(), |ids| {
-        widest(Scatter { out, lhs, ids, rhs, columns, place: |column| column, visit });
+        let scatter = Scatter::<_, _, _, NEVER_MINUS_ZERO> { out, lhs, ids, rhs, columns, place };
+        match rhs.n_cols {
+            // SAFETY: as the caller says.
+            1 if size_of_val(scatter.out) > SMALL => unsafe { scatter.single::<true>() },
+            // SAFETY: as the caller says.
+            1 => unsafe { scatter.single::<false>() },
+            _ => widest(scatter),
+        }
     });
 }
 
-/// The entries in some columns, each at its place in `out`.
-struct Scatter<'a, 'm, T: Float, I, P, V> {
+/// The bytes that stay in a cache near the processor, in which nothing need be asked for ahead.
+const SMALL: usize = 1 << 20;
+
+/// The entries in some columns, each at its place in `out`: made in [`some_columns`] alone, whose caller says that rows are there.
+struct Scatter<'a, 'm, T: Float, I, P, const NEVER_MINUS_ZERO: bool> {
     out: &'a mut [T::Accumulator],
     lhs: CsrView<'m, T>,
     ids: &'a [I],
     rhs: Matrix<'a, T>,
     columns: Range<usize>,
     place: P,
-    visit: V,
 }
 
-impl<T, I, P, V> Loop<T::Accumulator> for Scatter<'_, '_, T, I, P, V>
+impl<T, I, P, const NEVER_MINUS_ZERO: bool> Scatter<'_, '_, T, I, P, NEVER_MINUS_ZERO>
 where
     T: Float,
     I: ColumnId,
     P: Fn(usize) -> usize,
-    V: FnMut(usize),
 {
+    /// The entries of a row that are in the columns, in two runs, with how far ahead of each memory is asked for: the first asks
+    /// for entries of the same row, the second for those of the next one.
     #[inline(always)]
-    unsafe fn run<L: Lanes<T::Accumulator>>(self) {
-        let Scatter { out, lhs, ids, rhs, columns, place, mut visit } = self;
-        let width = rhs.n_cols;
-        let whole = columns == (0..lhs.n_cols());
-        for row in 0..lhs.n_rows() {
-            let (mut start, mut end) = (lhs.starts()[row] as usize, lhs.ends()[row] as usize);
-            if !whole {
-                let row = &ids[start..end];
-                end = start + row.partition_point(|id| id.at() < columns.end);
-                start += row.partition_point(|id| id.at() < columns.start);
-            }
-            let (some, values) = (&ids[start..end], &lhs.values()[start..end]);
-            some.iter().for_each(|id| visit(id.at()));
-            match rhs.row(row) {
-                Some(&[x]) => {
-                    for (id, &value) in some.iter().zip(values) {
-                        out[place(id.at())] += value.widen() * x.widen();
-                    }
-                }
-                Some(x) => {
-                    let next = lhs.starts().get(row + 1).map_or(ids.len(), |&next| next as usize);
-                    let row =
-                        Row { ids, some, values, end, next, columns: &columns, place: &place };
-                    match same_type::<T, T::Accumulator>(x) {
-                        // SAFETY: the processor has the instructions of `L`, as the caller says.
-                        Some(x) => unsafe { row.add::<L>(out, x) },
-                        None => {
-                            for (id, &value) in some.iter().zip(values) {
-                                let start = place(id.at()) * width;
-                                add_scaled::<T>(&mut out[start..start + width], x, value);
-                            }
+    fn runs(&self, row: usize) -> [(Range<usize>, usize); 2] {
+        let (starts, ends) = (self.lhs.starts(), self.lhs.ends());
+        let (mut start, mut end) = (starts[row] as usize, ends[row] as usize);
+        let mut next = starts.get(row + 1).map_or(self.ids.len(), |&next| next as usize);
+        let ids = &self.ids[start..end];
+        if self.columns.end < self.lhs.n_cols() {
+            end = start + below(ids, self.columns.end);
+        }
+        if self.columns.start > 0 {
+            let before = below(ids, self.columns.start);
+            start += before;
+            // As if the next row had as many.
+            next += before;
+        }
+        let middle = end.saturating_sub(AHEAD).max(start);
+        // Rows of a view lie anywhere: the next one may come before, so that the distance wraps around.
+        let is_there = next + AHEAD <= self.ids.len();
+        let ahead = if is_there { (next + AHEAD).wrapping_sub(end) } else { 0 };
+        [(start..middle, AHEAD), (middle..end, ahead)]
+    }
+
+    #[inline(always)]
+    fn term(&self, value: T, x: T) -> T::Accumulator {
+        let term = value.widen() * x.widen();
+        if NEVER_MINUS_ZERO { term + T::zero().widen() } else { term }
+    }
+
+    /// A right side of one column.
+    ///
+    /// # Safety
+    ///
+    /// As for [`some_columns`].
+    #[inline(always)]
+    unsafe fn single<const ASK: bool>(self) {
+        // Nothing is asked for beyond: another thread may be writing there.
+        let n_places = self.out.len();
+        for row in 0..self.lhs.n_rows() {
+            let x = self.rhs.at(row, 0);
+            for (entries, distance) in self.runs(row) {
+                for at in entries {
+                    // SAFETY: the runs are of entries of a csr; `out` has the place, as the caller says.
+                    unsafe {
+                        let place = (self.place)(self.ids.get_unchecked(at).at());
+                        if ASK {
+                            let ahead = self.ids.get_unchecked(at.wrapping_add(distance));
+                            let ahead = (self.place)(ahead.at());
+                            prefetch(self.out, if ahead < n_places { ahead } else { place });
                         }
-                    }
-                }
-                None => {
-                    for column in 0..width {
-                        let x = rhs.at(row, column);
-                        for (id, &value) in some.iter().zip(values) {
-                            out[place(id.at()) * width + column] += value.widen() * x.widen();
-                        }
+                        let term = self.term(*self.lhs.values().get_unchecked(at), x);
+                        *self.out.get_unchecked_mut(place) += term;
                     }
                 }
             }
@@ -119,29 +146,80 @@ where
     }
 }
 
+/// How many ids of a row are below a bound, which is an id.
+#[inline(always)]
+fn below<I: ColumnId>(row: &[I], bound: usize) -> usize {
+    /// So many are compared faster than they are searched, a step of which is a branch that nothing foretells.
+    const FEW: usize = 128;
+    let bound = I::from_index(bound);
+    match row.len() {
+        0..FEW => row.iter().map(|id| u32::from(*id < bound)).sum::<u32>() as usize,
+        _ => row.partition_point(|id| *id < bound),
+    }
+}
+
+impl<T, I, P, const NEVER_MINUS_ZERO: bool> Loop<T::Accumulator>
+    for Scatter<'_, '_, T, I, P, NEVER_MINUS_ZERO>
+where
+    T: Float,
+    I: ColumnId,
+    P: Fn(usize) -> usize,
+{
+    #[inline(always)]
+    unsafe fn run<L: Lanes<T::Accumulator>>(self) {
+        let width = self.rhs.n_cols;
+        let n_places = self.out.len() / width.max(1);
+        for row in 0..self.lhs.n_rows() {
+            let runs = self.runs(row);
+            let contiguous = self.rhs.row(row).and_then(same_type::<T, T::Accumulator>);
+            if let Some(x) = contiguous {
+                let row = Row::<_, _, _, NEVER_MINUS_ZERO> {
+                    ids: self.ids,
+                    values: self.lhs.values(),
+                    runs,
+                    place: &self.place,
+                    n_places,
+                };
+                // SAFETY: the processor has the instructions of `L`, as the caller says; the runs are of entries of a csr, and `out` has the places, as the caller of `some_columns` says.
+                unsafe { row.add::<L>(self.out, x) };
+                continue;
+            }
+            let entries = runs[0].0.start..runs[1].0.end;
+            let (ids, values) = (&self.ids[entries.clone()], &self.lhs.values()[entries]);
+            for column in 0..width {
+                let x = self.rhs.at(row, column);
+                for (id, &value) in ids.iter().zip(values) {
+                    let term = self.term(value, x);
+                    self.out[(self.place)(id.at()) * width + column] += term;
+                }
+            }
+        }
+    }
+}
+
 /// Some entries of a row.
-struct Row<'a, T, I, P> {
+struct Row<'a, T, I, P, const NEVER_MINUS_ZERO: bool> {
     /// Of all rows.
     ids: &'a [I],
-    some: &'a [I],
     values: &'a [T],
-    /// Where the entries end, and those of the next row begin.
-    end: usize,
-    next: usize,
-    /// Those that have places.
-    columns: &'a Range<usize>,
+    /// The entries, and how far ahead of them memory is asked for.
+    runs: [(Range<usize>, usize); 2],
     place: &'a P,
+    /// The number of places. Nothing is asked for beyond: another thread may be writing there.
+    n_places: usize,
 }
 
 /// So many entries ahead memory is asked for.
 const AHEAD: usize = 48;
 
-impl<T: Float, I: ColumnId, P: Fn(usize) -> usize> Row<'_, T, I, P> {
+impl<T: Float, I: ColumnId, P: Fn(usize) -> usize, const NEVER_MINUS_ZERO: bool>
+    Row<'_, T, I, P, NEVER_MINUS_ZERO>
+{
     /// Adds value · x to the place of each entry, in panels of columns that registers hold.
     ///
     /// # Safety
     ///
-    /// The processor has the instructions of `L`.
+    /// The processor has the instructions of `L`, the runs are of entries, and so is what is asked for, and `out` has the places.
     #[inline(always)]
     unsafe fn add<L: Lanes<T::Accumulator>>(
         &self,
@@ -168,7 +246,7 @@ impl<T: Float, I: ColumnId, P: Fn(usize) -> usize> Row<'_, T, I, P> {
     ///
     /// # Safety
     ///
-    /// The processor has the instructions of `L`.
+    /// As for [`add`](Row::add).
     #[inline(always)]
     unsafe fn panel<L: Lanes<T::Accumulator>, const N: usize>(
         &self,
@@ -178,26 +256,29 @@ impl<T: Float, I: ColumnId, P: Fn(usize) -> usize> Row<'_, T, I, P> {
     ) {
         let (width, size) = (x.len(), N * L::COUNT);
         let x = &x[column..column + size];
-        let first = self.end - self.some.len();
-        // SAFETY: `x` has `size` elements, and so has each run of `out`.
+        // SAFETY: `x` has `size` elements, and so has each run of `out`, as the caller says.
         unsafe {
             let mut factors = [L::zero(); N];
             for (n, factor) in factors.iter_mut().enumerate() {
                 *factor = L::load(x.as_ptr().add(n * L::COUNT));
             }
-            for (at, (id, &value)) in self.some.iter().zip(self.values).enumerate() {
-                let ahead = first + at + AHEAD;
-                let ahead = if ahead < self.end { ahead } else { ahead - self.end + self.next };
-                if let Some(id) = self.ids.get(ahead).filter(|id| self.columns.contains(&id.at())) {
-                    let start = (self.place)(id.at()) * width + column;
-                    prefetch_known(out, start, size);
-                }
-                let start = (self.place)(id.at()) * width + column;
-                let out = out[start..start + size].as_mut_ptr();
-                let value = L::splat(value.widen());
-                for (n, factor) in factors.iter().enumerate() {
-                    let out = out.add(n * L::COUNT);
-                    L::load(out).add(value.multiply(*factor)).store(out);
+            for (entries, distance) in &self.runs {
+                for at in entries.clone() {
+                    let place = (self.place)(self.ids.get_unchecked(at).at());
+                    let ahead = self.ids.get_unchecked(at.wrapping_add(*distance)).at();
+                    let ahead = (self.place)(ahead);
+                    let ahead = if ahead < self.n_places { ahead } else { place };
+                    prefetch_known(out, ahead * width + column, size);
+                    let out = out.as_mut_ptr().add(place * width + column);
+                    let value = L::splat(self.values.get_unchecked(at).widen());
+                    for (n, factor) in factors.iter().enumerate() {
+                        let out = out.add(n * L::COUNT);
+                        let mut term = value.multiply(*factor);
+                        if NEVER_MINUS_ZERO {
+                            term = term.add(L::zero());
+                        }
+                        L::load(out).add(term).store(out);
+                    }
                 }
             }
         }

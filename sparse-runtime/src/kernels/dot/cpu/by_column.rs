@@ -1,0 +1,150 @@
+//! csrᵀ · dense with a row of sums for every column, where columns are not more than entries. Which of them occur shows in the
+//! sums, so that nothing is noted entry by entry: a sum begins at -0, no term is -0, and so a sum is -0 until something is added.
+
+use super::gemm::Matrix;
+use super::scatter;
+use crate::formats::CsrView;
+use crate::kernels::Parallel;
+use crate::kernels::index_set::for_each_bit;
+use crate::kernels::parallel::ColumnSamples;
+use crate::lanes::{Lanes, Loop, widest};
+use crate::large_pages::reserve_large;
+use sparse_core::element::Float;
+use std::mem::MaybeUninit;
+use std::ops::Range;
+
+/// Whether this costs less than finding the columns first, then the place of each entry.
+pub(super) fn fits<T: Float>(lhs: CsrView<'_, T>, width: usize) -> bool {
+    // What fits a cache is gone over quickly, occurring or not; what does not is a matter of memory as well.
+    const CACHED: usize = 1 << 20;
+    const LARGEST: usize = 1 << 24;
+    let (n_cols, nnz) = (lhs.n_cols(), lhs.nnz());
+    let size = n_cols.saturating_mul(width);
+    width > 0 && (size <= CACHED && n_cols / 4 <= nnz || size <= LARGEST && n_cols <= nnz)
+}
+
+/// Appends the columns that occur to `ids`, and makes `values` their rows.
+pub(super) fn product<T: Float>(
+    ids: &mut Vec<u64>,
+    values: &mut Vec<T>,
+    lhs: CsrView<'_, T>,
+    rhs: Matrix<'_, T>,
+    parallel: Parallel,
+    wide: &mut Vec<f32>,
+) {
+    let (n_cols, width) = (lhs.n_cols(), rhs.n_cols);
+    values.clear();
+    reserve_large(values, n_cols * width);
+    values.resize(n_cols * width, -T::zero());
+    ids.clear();
+    ids.reserve(n_cols);
+    let room = &mut ids.spare_capacity_mut()[..n_cols];
+    let parts = scatter::parts(lhs, width, parallel);
+    let samples = if parts > 1 { ColumnSamples::of(lhs) } else { None };
+    let found = T::in_accumulator(values, wide, |sums| match samples {
+        None => some_columns(room, sums, lhs, rhs, 0..n_cols),
+        Some(samples) => {
+            Parts { samples, of: parts, lhs, rhs }.run(room, sums, 0..parts, 0..n_cols)
+        }
+    });
+    // SAFETY: there is room for `n_cols`, of which so many were written.
+    unsafe { ids.set_len(found) };
+    values.truncate(found * width);
+}
+
+/// Several runs of columns, each on a thread.
+struct Parts<'a, 'm, T: Float> {
+    samples: ColumnSamples,
+    of: usize,
+    lhs: CsrView<'m, T>,
+    rhs: Matrix<'a, T>,
+}
+
+impl<T: Float> Parts<'_, '_, T> {
+    /// As [`some_columns`].
+    fn run(
+        &self,
+        ids: &mut [MaybeUninit<u64>],
+        sums: &mut [T::Accumulator],
+        parts: Range<usize>,
+        columns: Range<usize>,
+    ) -> usize {
+        let width = self.rhs.n_cols;
+        if parts.len() < 2 {
+            return some_columns(ids, sums, self.lhs, self.rhs, columns);
+        }
+        let middle = parts.start + parts.len() / 2;
+        let cut = self.samples.cut(middle, self.of, &columns);
+        let before = cut - columns.start;
+        let (left_ids, right_ids) = ids.split_at_mut(before);
+        let (left_sums, right_sums) = sums.split_at_mut(before * width);
+        let (left, right) = rayon::join(
+            || self.run(left_ids, left_sums, parts.start..middle, columns.start..cut),
+            || self.run(right_ids, right_sums, middle..parts.end, cut..columns.end),
+        );
+        ids.copy_within(before..before + right, left);
+        sums.copy_within(before * width..(before + right) * width, left * width);
+        left + right
+    }
+}
+
+/// Sums the rows of some columns; moves those that occur to the front, and says how many. Their columns are written to `ids`.
+fn some_columns<T: Float>(
+    ids: &mut [MaybeUninit<u64>],
+    sums: &mut [T::Accumulator],
+    lhs: CsrView<'_, T>,
+    rhs: Matrix<'_, T>,
+    columns: Range<usize>,
+) -> usize {
+    let first = columns.start;
+    // SAFETY: `sums` has a row for each of the columns.
+    unsafe {
+        let place = |column: usize| column.wrapping_sub(first);
+        scatter::some_columns::<T, true>(sums, lhs, rhs, columns, place);
+    }
+    let mut found = 0;
+    widest(Occurring { ids, sums, width: rhs.n_cols, first, found: &mut found });
+    found
+}
+
+/// Moves to the front what is not -0 in its first element.
+struct Occurring<'a, A> {
+    ids: &'a mut [MaybeUninit<u64>],
+    sums: &'a mut [A],
+    width: usize,
+    /// The first column.
+    first: usize,
+    found: &'a mut usize,
+}
+
+/// The compiler makes the comparisons into vectors by itself.
+impl<A: Float> Loop<A> for Occurring<'_, A> {
+    #[inline(always)]
+    unsafe fn run<L: Lanes<A>>(self) {
+        let Occurring { ids, sums, width, first, found } = self;
+        let is_sum = |sum: A| sum.as_f64().to_bits() != (-0.0f64).to_bits();
+        let n_rows = ids.len();
+        for start in (0..n_rows).step_by(64) {
+            let mut places = 0u64;
+            if width == 1 {
+                for (at, &sum) in sums[start..n_rows.min(start + 64)].iter().enumerate() {
+                    places |= u64::from(is_sum(sum)) << at;
+                }
+            } else {
+                for at in 0..(n_rows - start).min(64) {
+                    places |= u64::from(is_sum(sums[(start + at) * width])) << at;
+                }
+            }
+            for_each_bit(places, |at| {
+                let row = start + at;
+                ids[*found].write((first + row) as u64);
+                if width == 1 {
+                    sums[*found] = sums[row];
+                } else {
+                    sums.copy_within(row * width..(row + 1) * width, *found * width);
+                }
+                *found += 1;
+            });
+        }
+    }
+}

@@ -1,0 +1,49 @@
+//! Asking the system for large pages. A processor knows the places of a few thousand pages at a time, so that rows anywhere in a
+//! table of many small pages cost a walk through the page table each; and the first write to each page costs a fault.
+
+/// Bytes of the large pages of x86-64 and of most Arm systems.
+pub(crate) const LARGE_PAGE: usize = 2 << 20;
+
+/// Makes room for so many more elements, on large pages where that is worth it. Where there is no memory, nothing happens: if the
+/// elements do come, growing for them says so.
+pub(crate) fn reserve_large<T>(run: &mut Vec<T>, more: usize) {
+    let has_room = run.capacity() - run.len() >= more;
+    if !has_room && run.try_reserve_exact(more).is_ok() {
+        advise(run);
+    }
+}
+
+#[cfg(all(target_os = "linux", not(miri)))]
+fn advise<T>(run: &Vec<T>) {
+    /// Pages of other sizes make the call an error, which changes nothing.
+    const PAGE: usize = 4096;
+    let bytes = run.capacity().saturating_mul(size_of::<T>());
+    if bytes < 2 * LARGE_PAGE {
+        return;
+    }
+    let address = run.as_ptr().addr();
+    let start = address / PAGE * PAGE;
+    let len = (address + bytes - start).next_multiple_of(PAGE);
+    // SAFETY: advice on which pages to use changes neither what memory holds nor whether it is there.
+    unsafe {
+        libc::madvise(run.as_ptr().cast_mut().with_addr(start).cast(), len, libc::MADV_HUGEPAGE);
+    }
+}
+
+#[cfg(not(all(target_os = "linux", not(miri))))]
+fn advise<T>(_: &Vec<T>) {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_there_stays_and_more_fits() {
+        for more in [0, 10, LARGE_PAGE, usize::MAX] {
+            let mut run = vec![1u32, 2, 3];
+            reserve_large(&mut run, more);
+            assert_eq!(run, [1, 2, 3]);
+            assert!(run.capacity() >= 3 && (more == usize::MAX || run.capacity() >= 3 + more));
+        }
+    }
+}
