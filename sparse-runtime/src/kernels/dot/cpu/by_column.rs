@@ -148,3 +148,46 @@ impl<A: Float> Loop<A> for Occurring<'_, A> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::formats::{Csr, Dense, RowSparse};
+    use crate::kernels::Context;
+    use crate::kernels::dot::cpu::csr_transposed_dense;
+
+    #[test]
+    fn columns_occur_whatever_their_sums() {
+        // Column 1: a term of -0; 4: a stored zero; 69: beyond the first word of marks.
+        let mut rows = vec![
+            vec![(1, -1.0f32), (2, 1.0), (69, 3.0)],
+            vec![(2, -1.0), (4, 0.0)],
+            vec![(6, 1.0), (7, 1.0), (8, 1.0), (9, 1.0), (10, 1.0), (11, 1.0)],
+        ];
+        rows.resize(6, (12..20).map(|column| (column, 1.0)).collect());
+        for width in [1, 3, 20] {
+            let found = [70, 1 << 30].map(|n_cols| {
+                let x = Csr::from_rows(n_cols, rows.clone()).unwrap();
+                assert_eq!(fits(x.view(), width), n_cols == 70);
+                let y = [[0.0, 0.0], [5.0, 5.0], [0.0, -0.0], [1.0, -0.0], [1.0, -1.0], [0.0, 0.0]];
+                let y = y.map(|[first, others]| {
+                    let mut row = vec![others; width];
+                    row[0] = first;
+                    row
+                });
+                let y = Dense::new([6, width], y.concat()).unwrap();
+                let mut out = RowSparse::default();
+                csr_transposed_dense(&mut out, x.view(), y.view(), false, &mut Context::default());
+                let bits: Vec<u32> = out.values().iter().map(|value| value.to_bits()).collect();
+                (out.indices().to_vec(), bits)
+            });
+            let [few, many] = found;
+            assert_eq!(few, many, "width {width}");
+            let expected: Vec<u64> = [1, 2, 4].into_iter().chain(6..20).chain([69]).collect();
+            assert_eq!(few.0, expected);
+            // Sums begin at 0: a term of -0 leaves that.
+            assert_eq!(few.1[..width], vec![0; width]);
+            assert_eq!(f32::from_bits(few.1[width]), -5.0);
+        }
+    }
+}

@@ -40,6 +40,11 @@ pub(super) unsafe fn dense<T: Float>(
 
 /// In how many parts [`dense`] does its work.
 pub(super) fn parts<T: Float>(lhs: CsrView<'_, T>, width: usize, parallel: Parallel) -> usize {
+    // Each part looks for its columns in every row: that takes a thread as long as a narrow product does.
+    const NARROW: usize = 16;
+    if width < NARROW {
+        return 1;
+    }
     parallel::parts(parallel, lhs.nnz().saturating_mul(8 + width / 2))
 }
 
@@ -123,8 +128,6 @@ where
     /// As for [`some_columns`].
     #[inline(always)]
     unsafe fn single<const ASK: bool>(self) {
-        // Nothing is asked for beyond: another thread may be writing there.
-        let n_places = self.out.len();
         for row in 0..self.lhs.n_rows() {
             let x = self.rhs.at(row, 0);
             for (entries, distance) in self.runs(row) {
@@ -134,8 +137,7 @@ where
                         let place = (self.place)(self.ids.get_unchecked(at).at());
                         if ASK {
                             let ahead = self.ids.get_unchecked(at.wrapping_add(distance));
-                            let ahead = (self.place)(ahead.at());
-                            prefetch(self.out, if ahead < n_places { ahead } else { place });
+                            prefetch(self.out, (self.place)(ahead.at()));
                         }
                         let term = self.term(*self.lhs.values().get_unchecked(at), x);
                         *self.out.get_unchecked_mut(place) += term;
