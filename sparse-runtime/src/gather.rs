@@ -5,9 +5,9 @@
 
 use crate::error::Result;
 use crate::formats::{ColumnId, CsrView, Dense, DenseView, IdsView, MAX_RANK, Shape};
-use crate::kernels::{Context, dot, embedding_bag, take};
+use crate::kernels::{Context, Parallel, dot, embedding_bag, take};
 use crate::lanes;
-use crate::linear::{AHEAD, is_large, product as row_product, row_of};
+use crate::linear::{LARGE, is_large, product as row_product, row_ahead, row_of};
 use crate::model::ModelError;
 use crate::optimizer::{RowUpdater, UpdateKind, Updater};
 use crate::table::Table;
@@ -35,6 +35,14 @@ impl<R: UpdateRule, T: Float> Lent<'_, R, T> {
         is_plain.then(|| DenseView::table(self.shape, self.table.values()))
     }
 
+    /// [`plain_values`](Self::plain_values) where a kernel reads them as fast as a loop that asks for rows ahead: they fit a
+    /// cache, or several threads read them.
+    fn near_values(&self, context: &Context) -> Option<DenseView<'_, T>> {
+        let is_near =
+            self.table.len() * size_of::<T>() < LARGE || context.parallel != Parallel::Sequential;
+        self.plain_values().filter(|_| is_near)
+    }
+
     /// The shape of so many rows, of which each is one of the parameter.
     fn rows_shape(&self, rows: &[usize]) -> Shape {
         let mut dims = [0; MAX_RANK];
@@ -56,7 +64,7 @@ pub fn product<R: UpdateRule, T: Float<Accumulator = T>>(
     from: Lent<'_, R, T>,
     context: &mut Context,
 ) -> Result<()> {
-    if let Some(values) = from.plain_values() {
+    if let Some(values) = from.near_values(context) {
         dot::cpu::csr_dense(out, x, values, false, context);
         return Ok(());
     }
@@ -85,7 +93,7 @@ pub fn bags<R: UpdateRule, T: Float<Accumulator = T>>(
     weighted: bool,
     context: &mut Context,
 ) -> Result<()> {
-    if let Some(values) = from.plain_values() {
+    if let Some(values) = from.near_values(context) {
         embedding_bag::cpu::csr_dense(out, bags, values, mean, weighted, context);
         return Ok(());
     }
@@ -138,6 +146,15 @@ fn check_width<T: Float>(x: CsrView<'_, T>, n_rows: usize) -> Result<()> {
     Err(ModelError::extent("rows of a parameter", "x", 1, x.n_cols(), n_rows).into())
 }
 
+/// The ids of the row of data whose rows are asked for now: of a batch of one row, of a later batch.
+#[inline(always)]
+fn ahead<'a, T: Float, I: ColumnId>(x: CsrView<'a, T>, ids: &'a [I], row: usize) -> &'a [I] {
+    match x.n_rows() {
+        1 => ids.get(x.upcoming()).unwrap_or_default(),
+        _ => row_ahead(x, ids, row),
+    }
+}
+
 /// To be compiled for vectors, as the loops below.
 #[inline(always)]
 fn products<R: UpdateRule, T: Float<Accumulator = T>, K: UpdateKind>(
@@ -148,8 +165,8 @@ fn products<R: UpdateRule, T: Float<Accumulator = T>, K: UpdateKind>(
     let (large, row_size) = (is_large(&rows), rows.row_size());
     with_column_ids!(x.columns(), |ids| {
         for (row, out) in out.chunks_exact_mut(row_size.max(1)).enumerate() {
-            if large && row + AHEAD < x.n_rows() {
-                rows.prefetch_each(row_size, row_of(x, ids, row + AHEAD).0);
+            if large {
+                rows.prefetch_each(row_size, ahead(x, ids, row));
             }
             let (ids, values) = row_of(x, ids, row);
             // SAFETY: a view's columns are below its `n_cols`, which `product` compared; `out` is a row of as many elements
@@ -172,8 +189,8 @@ fn sums<R: UpdateRule, T: Float<Accumulator = T>, K: UpdateKind>(
     let (large, row_size) = (is_large(&rows), rows.row_size());
     with_column_ids!(bags.columns(), |ids| {
         for (bag, out) in out.chunks_exact_mut(row_size.max(1)).enumerate() {
-            if large && bag + AHEAD < bags.n_rows() {
-                rows.prefetch_each(row_size, row_of(bags, ids, bag + AHEAD).0);
+            if large {
+                rows.prefetch_each(row_size, ahead(bags, ids, bag));
             }
             let share = embedding_bag::cpu::share(bags, bag, mean, weighted);
             let (ids, values) = row_of(bags, ids, bag);

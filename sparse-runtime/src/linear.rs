@@ -331,12 +331,14 @@ pub(crate) fn row_ahead<'a, T: Float, I: ColumnId>(
 /// reading that.
 pub(crate) const AHEAD: usize = 2;
 
+/// Bytes of a table that is larger than a cache.
+pub(crate) const LARGE: usize = 1 << 20;
+
 /// Whether asking ahead pays: the table is larger than a cache.
 #[inline(always)]
 pub(crate) fn is_large<R: UpdateRule, T: Float, K: UpdateKind>(
     rows: &RowUpdater<'_, R, T, K>,
 ) -> bool {
-    const LARGE: usize = 1 << 20;
     rows.bytes() >= LARGE
 }
 
