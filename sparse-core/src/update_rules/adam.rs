@@ -19,8 +19,8 @@ update_rule! {
     /// ```
     ///
     /// Idle steps (`g = 0`) have no closed form: a weight moves on by a series of `m / (√v + epsilon)`. So `lazy_update` must
-    /// be chosen: [`LazyUpdate::Touched`] changes the rows of a batch only, [`LazyUpdate::Dense`] all rows at every step.
-    /// `t` counts steps, not the updates of a row.
+    /// be chosen: [`LazyUpdate::Touched`](super::LazyUpdate::Touched) changes the rows of a batch only,
+    /// [`LazyUpdate::Dense`](super::LazyUpdate::Dense) all rows at every step. `t` counts steps, not the updates of a row.
     ///
     /// Source: Kingma and Ba, "Adam: a method for stochastic optimization", ICLR 2015, algorithm 1 in the order of computation
     /// at the end of its section 2 (where `epsilon` is called ε̂).
