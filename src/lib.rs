@@ -58,6 +58,11 @@ pub mod __private {
     pub use sparse_core::update_rules::UpdateRule;
 }
 
+/// The examples of the page on data run.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/data.md")]
+pub struct DataPage;
+
 /// The README's model compiles.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

@@ -4,9 +4,9 @@ use crate::optimizer;
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, CommandFactory, FromArgMatches, Parser, ValueEnum};
 use nnz::core::update_rules::NAMES;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-/// Trains a model on a LibSVM file.
+/// Trains a model on a file of text, in memory or streamed.
 ///
 /// The objective is the mean loss over the training rows plus l1 · |w|₁ + (l2 / 2) · |w|²; the bias is not in the penalty.
 /// The penalties of ftrl are of all steps together, and not in it. The squared error counts half.
@@ -20,12 +20,36 @@ pub(crate) struct Arguments {
     /// The model.
     #[arg(long, value_enum)]
     pub(crate) model: ModelKind,
-    /// The training data: a LibSVM file, gzip if it ends in .gz.
+    /// The training data; decompressed if its name ends in .gz or .zst.
     #[arg(long)]
     pub(crate) data: PathBuf,
     /// Data to test on after every epoch.
     #[arg(long)]
     pub(crate) test: Option<PathBuf>,
+    /// What the files are; by their ending if not said: .ffm, .tsv (criteo), .csv, .txt (words), else libsvm.
+    #[arg(long, value_enum)]
+    pub(crate) format: Option<Format>,
+    /// csv: the columns in order, name:kind; kinds are label, weight, numeric, count, buckets, categorical and ignore.
+    #[arg(long)]
+    pub(crate) schema: Option<String>,
+    /// csv: the first line has the names of the columns.
+    #[arg(long)]
+    pub(crate) header: bool,
+    /// criteo, csv and words: hash into 2^BITS columns.
+    #[arg(long, value_name = "BITS", default_value_t = 20)]
+    pub(crate) hash_bits: u32,
+    /// The seed of that hash.
+    #[arg(long, default_value_t = 0)]
+    pub(crate) hash_seed: u64,
+    /// words: runs of up to so many words.
+    #[arg(long, default_value_t = 1)]
+    pub(crate) ngrams: usize,
+    /// Read the files in every epoch, with a buffer of so many bytes, instead of once into memory.
+    #[arg(long, value_name = "BYTES")]
+    pub(crate) stream: Option<usize>,
+    /// Leave out up to so many rows that cannot be read, and say how many they were.
+    #[arg(long, value_name = "ROWS")]
+    pub(crate) skip: Option<u64>,
     /// Whether columns are counted from zero or one; found out by default.
     #[arg(long, value_enum, default_value = "detect")]
     pub(crate) index_base: Base,
@@ -108,6 +132,35 @@ pub(crate) enum ModelKind {
     Logistic,
     /// Classification into any number of classes.
     Softmax,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum Format {
+    /// `label index:value …`
+    Libsvm,
+    /// `label field:index:value …`
+    Libffm,
+    /// Label, 13 counts and 26 categories, tab separated.
+    Criteo,
+    /// Comma separated, with a schema.
+    Csv,
+    /// A label, a tab and a text.
+    Words,
+}
+
+impl Format {
+    /// By the ending of a name, that of compression left out.
+    pub(crate) fn of(path: &Path) -> Self {
+        let name = path.to_string_lossy();
+        let name = name.trim_end_matches(".gz").trim_end_matches(".zst");
+        match name.rsplit('.').next() {
+            Some("ffm") => Format::Libffm,
+            Some("tsv") => Format::Criteo,
+            Some("csv") => Format::Csv,
+            Some("txt") => Format::Words,
+            _ => Format::Libsvm,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]

@@ -1,22 +1,24 @@
-//! A general command line: linear, logistic and softmax regression on LibSVM files.
+//! A general command line: linear, logistic and softmax regression on files of text, in memory or streamed.
 //!
 //! ```text
 //! cargo run --release --example train -- --model logistic --data a9a.gz --test a9a.t.gz --l2 1e-4
+//! cargo run --release --example train -- --model logistic --data clicks.tsv --hash-bits 22 --stream 268435456 --threads 4
 //! ```
 
 mod arguments;
+mod data;
 mod models;
 mod optimizer;
 
-use arguments::{Arguments, Base, ModelKind, ScheduleKind};
+use arguments::{Arguments, ModelKind, ScheduleKind};
+use data::{Data, Mode, Opened, open};
 use models::{Linear, LinearNoBias, Logistic, LogisticNoBias, Softmax, SoftmaxNoBias};
 use nnz::core::update_rules::{RuleVisitor, UpdateRule, with_rule};
-use nnz::data::DataError;
+use nnz::data::{Classes, DataError, DataSource};
 use nnz::prelude::*;
 use nnz::training::score;
 use optimizer::Penalty;
 use serde::Serialize;
-use std::path::Path;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -38,52 +40,65 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
         rayon::ThreadPoolBuilder::new().num_threads(threads).build_global()?;
     }
     optimizer::check(arguments)??;
-    let mut train = read(arguments, &arguments.data, arguments.features)?;
-    let d = train.n_features();
-    let test = arguments.test.as_deref().map(|path| read(arguments, path, Some(d)));
-    let mut test = test.transpose()?;
-    let seed = Seed(arguments.seed);
-    // A model is one entry here and one graph in `models`.
-    match (arguments.model, arguments.no_bias) {
-        (ModelKind::Linear, false) => {
-            let model = Linear::new(dims! { d: d }, seed)?;
-            fit(arguments, model, |model| model.w.values(), &train, test.as_ref())
+    let classifies = matches!(arguments.model, ModelKind::Softmax);
+    let train = open(arguments, &arguments.data, Mode::Train { classifies })?;
+    let (n_features, classes) = (train.n_features, train.classes.as_ref());
+    let mode = Mode::Test { n_features, classes };
+    let test = arguments.test.as_deref().map(|path| open(arguments, path, mode)).transpose()?;
+    match (&train.data, test.as_ref().map(|test| &test.data)) {
+        (Data::Memory(data), None) => fit_model(arguments, &train, data, None::<&Dataset>),
+        (Data::Memory(data), Some(Data::Memory(test))) => {
+            fit_model(arguments, &train, data, Some(test))
         }
-        (ModelKind::Linear, true) => {
-            let model = LinearNoBias::new(dims! { d: d }, seed)?;
-            fit(arguments, model, |model| model.w.values(), &train, test.as_ref())
+        (Data::Memory(data), Some(Data::Stream(test))) => {
+            fit_model(arguments, &train, data, Some(test))
         }
-        (ModelKind::Logistic, false) => {
-            let model = Logistic::new(dims! { d: d }, seed)?;
-            fit(arguments, model, |model| model.w.values(), &train, test.as_ref())
+        (Data::Stream(data), None) => fit_model(arguments, &train, data, None::<&Dataset>),
+        (Data::Stream(data), Some(Data::Memory(test))) => {
+            fit_model(arguments, &train, data, Some(test))
         }
-        (ModelKind::Logistic, true) => {
-            let model = LogisticNoBias::new(dims! { d: d }, seed)?;
-            fit(arguments, model, |model| model.w.values(), &train, test.as_ref())
-        }
-        (ModelKind::Softmax, no_bias) => {
-            let (with_ids, classes) = train.into_classes()?;
-            train = with_ids;
-            test = test.map(|test| test.with_classes(&classes)).transpose()?;
-            let dims = dims! { d: d, k: classes.len() };
-            if no_bias {
-                let model = SoftmaxNoBias::new(dims, seed)?;
-                fit(arguments, model, |model| model.w.values(), &train, test.as_ref())
-            } else {
-                let model = Softmax::new(dims, seed)?;
-                fit(arguments, model, |model| model.w.values(), &train, test.as_ref())
-            }
+        (Data::Stream(data), Some(Data::Stream(test))) => {
+            fit_model(arguments, &train, data, Some(test))
         }
     }
 }
 
-fn read(arguments: &Arguments, path: &Path, n_features: Option<usize>) -> Result<Dataset> {
-    let base = match arguments.index_base {
-        Base::Detect => IndexBase::Detect,
-        Base::Zero => IndexBase::Zero,
-        Base::One => IndexBase::One,
-    };
-    Ok(libsvm::Reader::new().index_base(base).n_features(n_features).read_path(path)?)
+/// A model is one entry here and one graph in `models`.
+fn fit_model<S: DataSource<f32>, E: DataSource<f32>>(
+    arguments: &Arguments,
+    opened: &Opened,
+    train: &S,
+    test: Option<&E>,
+) -> Result<(), Failure> {
+    let (d, seed) = (opened.n_features, Seed(arguments.seed));
+    match (arguments.model, arguments.no_bias) {
+        (ModelKind::Linear, false) => {
+            let model = Linear::new(dims! { d: d }, seed)?;
+            fit(arguments, model, |model| model.w.values(), train, test)
+        }
+        (ModelKind::Linear, true) => {
+            let model = LinearNoBias::new(dims! { d: d }, seed)?;
+            fit(arguments, model, |model| model.w.values(), train, test)
+        }
+        (ModelKind::Logistic, false) => {
+            let model = Logistic::new(dims! { d: d }, seed)?;
+            fit(arguments, model, |model| model.w.values(), train, test)
+        }
+        (ModelKind::Logistic, true) => {
+            let model = LogisticNoBias::new(dims! { d: d }, seed)?;
+            fit(arguments, model, |model| model.w.values(), train, test)
+        }
+        (ModelKind::Softmax, no_bias) => {
+            let dims = dims! { d: d, k: opened.classes.as_ref().map_or(0, Classes::len) };
+            if no_bias {
+                let model = SoftmaxNoBias::new(dims, seed)?;
+                fit(arguments, model, |model| model.w.values(), train, test)
+            } else {
+                let model = Softmax::new(dims, seed)?;
+                fit(arguments, model, |model| model.w.values(), train, test)
+            }
+        }
+    }
 }
 
 /// One epoch, as `--json` prints it. This contract stays; later models add fields.
@@ -104,26 +119,32 @@ struct Line {
     test_rmse: Option<f64>,
 }
 
-fn fit<M: Model<Element = f32>>(
+fn fit<M: Model<Element = f32>, S: DataSource<f32>, E: DataSource<f32>>(
     arguments: &Arguments,
     model: M,
     weights: impl Fn(&M) -> &[f32],
-    train: &Dataset,
-    test: Option<&Dataset>,
+    train: &S,
+    test: Option<&E>,
 ) -> Result<(), Failure> {
     with_rule(&arguments.optimizer, Fit { arguments, model, weights, train, test })?
 }
 
 /// Training, for the rule that the command line names.
-struct Fit<'a, M, W> {
+struct Fit<'a, M, W, S, E> {
     arguments: &'a Arguments,
     model: M,
     weights: W,
-    train: &'a Dataset,
-    test: Option<&'a Dataset>,
+    train: &'a S,
+    test: Option<&'a E>,
 }
 
-impl<M: Model<Element = f32>, W: Fn(&M) -> &[f32]> RuleVisitor for Fit<'_, M, W> {
+impl<M, W, S, E> RuleVisitor for Fit<'_, M, W, S, E>
+where
+    M: Model<Element = f32>,
+    W: Fn(&M) -> &[f32],
+    S: DataSource<f32>,
+    E: DataSource<f32>,
+{
     type Output = Result<(), Failure>;
 
     fn visit<R: UpdateRule>(self, rule: R) -> Result<(), Failure> {
@@ -135,7 +156,7 @@ impl<M: Model<Element = f32>, W: Fn(&M) -> &[f32]> RuleVisitor for Fit<'_, M, W>
             .epochs(arguments.epochs)
             .shuffle(!arguments.no_shuffle)
             .seed(arguments.seed)
-            .schedule(schedule(arguments, train.n_rows()))
+            .schedule(schedule(arguments, train.n_rows())?)
             .clip_norm(arguments.clip_norm)
             .progress(Progress::Silent);
         let mut updater = trainer.updater(&model)?;
@@ -171,10 +192,13 @@ impl<M: Model<Element = f32>, W: Fn(&M) -> &[f32]> RuleVisitor for Fit<'_, M, W>
     }
 }
 
-fn schedule(arguments: &Arguments, n_rows: usize) -> Schedule {
+fn schedule(arguments: &Arguments, n_rows: Option<usize>) -> Result<Schedule, Failure> {
     let unit = ScheduleUnit::Step;
-    let total = n_rows.div_ceil(arguments.batch_size.max(1)) as u64 * arguments.epochs;
-    let total = total.saturating_sub(arguments.warm_up).max(1);
+    let total = || -> Result<u64, Failure> {
+        let unknown = "the number of rows of a stream is not known before its first epoch, and this --schedule needs it";
+        let steps = n_rows.ok_or(unknown)?.div_ceil(arguments.batch_size.max(1)) as u64;
+        Ok((steps * arguments.epochs).saturating_sub(arguments.warm_up).max(1))
+    };
     let (factor, end, power) = (arguments.factor, arguments.end, arguments.power);
     let schedule = match arguments.schedule {
         ScheduleKind::Constant => Schedule::Constant,
@@ -192,13 +216,13 @@ fn schedule(arguments: &Arguments, n_rows: usize) -> Schedule {
         ScheduleKind::Exponential => {
             Schedule::Exponential { factor: arguments.decay, unit: ScheduleUnit::Epoch }
         }
-        ScheduleKind::Polynomial => Schedule::Polynomial { total, power, end, unit },
-        ScheduleKind::Cosine => Schedule::Cosine { total, end, unit },
+        ScheduleKind::Polynomial => Schedule::Polynomial { total: total()?, power, end, unit },
+        ScheduleKind::Cosine => Schedule::Cosine { total: total()?, end, unit },
     };
-    match arguments.warm_up {
+    Ok(match arguments.warm_up {
         0 => schedule,
         steps => schedule.warm_up(steps, unit),
-    }
+    })
 }
 
 fn metrics(model: ModelKind) -> Vec<Box<dyn Metric>> {

@@ -2,7 +2,10 @@
 
 use nnz::data::libsvm::{self as libsvm_file, IndexBase, Reader};
 use nnz::data::npz::NpzCsr;
-use nnz::data::{ColumnValues, Dataset, ReadError, matrix_market as matrix_market_file};
+use nnz::data::{
+    ColumnValues, Dataset, Delimited, Hashing, LibFfm, Numbers, OnError, Ratings, ReadError,
+    TextReader, WholeFormat, Words, matrix_market as matrix_market_file,
+};
 use nnz::prelude::*;
 use std::io::Cursor;
 
@@ -22,7 +25,7 @@ fn libsvm_of_base(bytes: &[u8], base: IndexBase) -> bool {
             return false;
         }
     };
-    let known = data.report().unwrap().index_base;
+    let known = data.report().unwrap().index_base.unwrap();
     if base == IndexBase::Detect {
         // The ways to read do not depend on the base, and a stream takes a large buffer.
         assert_eq!(content(&reader.read("stream", bytes).unwrap()), content(&data));
@@ -62,6 +65,79 @@ fn content(data: &Dataset) -> Vec<(u32, Vec<(usize, u32)>)> {
             (label.to_bits(), entries.collect())
         })
         .collect()
+}
+
+/// Text as a table of every kind of column, with and without quotes and a header.
+pub fn delimited(bytes: &[u8]) -> bool {
+    let columns = |format: Delimited| {
+        format
+            .label("y")
+            .numeric("a")
+            .count("b")
+            .number("c", Numbers::Buckets)
+            .categorical("d")
+            .weight("w")
+            .ignore("z")
+    };
+    let hashing = Hashing::new(6).unwrap();
+    let formats = [
+        columns(Delimited::csv(hashing)),
+        columns(Delimited::csv(hashing).header(true)).numbers_apart().ids(),
+        columns(Delimited::tsv(hashing)),
+    ];
+    formats.map(|format| text_of_format(format, bytes)).contains(&true)
+}
+
+/// Text as ratings.
+pub fn ratings(bytes: &[u8]) -> bool {
+    text_of_format(Ratings::new(), bytes)
+}
+
+/// Text of libFFM.
+pub fn libffm(bytes: &[u8]) -> bool {
+    [LibFfm::new(), LibFfm::new().n_features(100).add_repeated()]
+        .map(|format| text_of_format(format, bytes))
+        .contains(&true)
+}
+
+/// Text as documents.
+pub fn words(bytes: &[u8]) -> bool {
+    let words = Words::new(Hashing::new(6).unwrap());
+    let pairs = words.clone().ngrams(1..=2).unwrap().signed().unit_norm();
+    [words, pairs].map(|format| text_of_format(format, bytes)).contains(&true)
+}
+
+/// What is read without an error is read the same where rows may be skipped, and then none is; where there is an error, rows are
+/// skipped, and what is left is valid.
+fn text_of_format<F: WholeFormat<f32> + Clone>(format: F, bytes: &[u8]) -> bool {
+    let strict = TextReader::new(format.clone()).read_bytes("bytes", bytes);
+    let tolerant = TextReader::new(format).on_error(OnError::Skip(u64::MAX));
+    let tolerant = tolerant.read_bytes("bytes", bytes);
+    for data in strict.iter().chain(&tolerant) {
+        for column in data.columns() {
+            match column.values() {
+                ColumnValues::Csr(csr) => check(csr),
+                ColumnValues::Dense(dense) => assert!(dense.values().iter().all(|v| v.is_finite())),
+                ColumnValues::Ids(_) => {}
+            }
+        }
+    }
+    match (&strict, &tolerant) {
+        (Ok(strict), Ok(tolerant)) => {
+            assert_eq!(tolerant.report().unwrap().n_skipped, 0);
+            assert_eq!(tolerant.to_string(), strict.to_string());
+        }
+        (Err(error), Ok(tolerant)) => {
+            check_message(error);
+            assert!(tolerant.report().unwrap().n_skipped > 0, "{error}");
+        }
+        (Err(error), Err(tolerant)) => {
+            check_message(error);
+            check_message(tolerant);
+        }
+        (Ok(_), Err(error)) => panic!("{error}"),
+    }
+    strict.is_ok()
 }
 
 /// Text as a MatrixMarket file; what is read is the same when it is written and read again.

@@ -9,7 +9,7 @@ mod arrays;
 mod files;
 
 pub use arrays::{csr, row_sparse};
-pub use files::{checkpoint, libsvm, matrix_market, npz};
+pub use files::{checkpoint, delimited, libffm, libsvm, matrix_market, npz, ratings, words};
 
 /// A target by name.
 pub type Target = (&'static str, fn(&[u8]) -> bool);
@@ -22,4 +22,8 @@ pub const TARGETS: &[Target] = &[
     ("checkpoint", checkpoint),
     ("csr", csr),
     ("row_sparse", row_sparse),
+    ("delimited", delimited),
+    ("ratings", ratings),
+    ("libffm", libffm),
+    ("words", words),
 ];

@@ -76,7 +76,7 @@ fn real_files_have_their_known_statistics() {
             .read_path(folder.join(file))
             .unwrap_or_else(|error| panic!("{error}"));
         let report = data.report().expect("a report");
-        assert_eq!(report.index_base, IndexBase::One, "{file}");
+        assert_eq!(report.index_base, Some(IndexBase::One), "{file}");
         let features = data.features().expect("features");
         assert_eq!(data.n_rows() as f64, number("rows"), "{file}: rows");
         assert_eq!(features.nnz() as f64, number("nnz"), "{file}: nnz");

@@ -411,11 +411,7 @@ impl<'b, T: Float> BatchSource<'b, T> for DatasetBatch<'b, T> {
             Some(BatchColumn::Ids(column)) => {
                 Ok(with_ids!(IdsColumn, column, |ids| ids.rows(self.rows).into()))
             }
-            Some(BatchColumn::Ignored(shape, element)) => Ok(match element {
-                ElementType::I64 => IdsView::I64(DenseView::new(*shape, &[])?),
-                ElementType::U64 => IdsView::U64(DenseView::new(*shape, &[])?),
-                _ => IdsView::U32(DenseView::new(*shape, &[])?),
-            }),
+            Some(BatchColumn::Ignored(shape, element)) => Ok(IdsView::none(*shape, *element)?),
             _ => Err(wrong_position(index, "array of ids").into()),
         }
     }

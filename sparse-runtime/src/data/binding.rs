@@ -53,7 +53,7 @@ pub(super) fn bind<'s, T: Float>(
 
 /// The column of each declaration: by name, else by role and order among the columns that no declaration names.
 /// `None` for a label that is not needed.
-fn resolve<T: Float>(
+pub(super) fn resolve<T: Float>(
     data: &Dataset<T>,
     inputs: &[InputInfo],
     labels: Labels,
@@ -151,12 +151,11 @@ fn check_labels<T: Float>(
     mut labels: impl Iterator<Item = (usize, T)>,
     column: impl Fn() -> ColumnName,
 ) -> Result<(), DataError> {
-    let fits: fn(T) -> bool = match declared.label {
-        LabelKind::Binary => is_binary,
-        LabelKind::Count => |label| label >= T::zero(),
-        LabelKind::Real | LabelKind::Class => return Ok(()),
-    };
-    let Some((row, value)) = labels.find(|(_, label)| !fits(*label)) else { return Ok(()) };
+    if let LabelKind::Real | LabelKind::Class = declared.label {
+        return Ok(());
+    }
+    let misfit = labels.find(|(_, label)| !declared.label.fits(*label));
+    let Some((row, value)) = misfit else { return Ok(()) };
     let (column, declared_name, value) = (column(), declared.name.to_owned(), value.as_f64());
     Err(match declared.label {
         LabelKind::Count => {
@@ -164,10 +163,6 @@ fn check_labels<T: Float>(
         }
         _ => DataError::LabelNotBinary { column, row, value, declared: declared_name },
     })
-}
-
-fn is_binary<T: Float>(label: T) -> bool {
-    label == -T::one() || (label >= T::zero() && label <= T::one())
 }
 
 /// The shape under which an array fits a declaration. The number of rows is free; one element a row may be

@@ -1,9 +1,11 @@
-//! Files as blocks of whole lines: bounded memory for text of any size, plain or gzip.
+//! Files as blocks of whole lines: bounded memory for text of any size, plain or compressed.
 
 use super::ReadError;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// How much is read at once. A line that is longer makes the buffer grow to its length.
 pub(crate) const BLOCK_BYTES: usize = 1 << 20;
@@ -56,36 +58,106 @@ impl<R: Read> Blocks<R> {
     }
 }
 
-/// Opens a file for reading; a name that ends in `.gz` is decompressed on the way.
+/// Opens a file for reading; a name that ends in `.gz` or `.zst` is decompressed on the way.
 pub(crate) fn open(path: &Path) -> Result<Box<dyn Read + Send>, ReadError> {
-    let name = path.display().to_string();
-    let file = File::open(path).map_err(|source| io_error(&name, source))?;
-    if is_gzip(&name) { decompress(name, file) } else { Ok(Box::new(file)) }
+    Ok(open_counted(path)?.0)
 }
 
-/// Whether a file of this name is compressed.
-pub(crate) fn is_gzip(name: &str) -> bool {
-    name.ends_with(".gz")
+/// As [`open`], with the bytes of the file as they lie on the disk.
+pub(crate) fn open_counted(path: &Path) -> Result<(Box<dyn Read + Send>, ByteCount), ReadError> {
+    let name = path.display().to_string();
+    let file = File::open(path).map_err(|source| io_error(&name, source))?;
+    let total = file.metadata().map_err(|source| io_error(&name, source))?.len();
+    let count = ByteCount { bytes: Arc::default(), total };
+    let file = Counted { file, bytes: Arc::clone(&count.bytes) };
+    let reader = match Compression::of(&name) {
+        None => Box::new(file),
+        Some(Compression::Gzip) => gunzip(name, file)?,
+        Some(Compression::Zstd) => unzstd(name, file)?,
+    };
+    Ok((reader, count))
+}
+
+/// How far a file has been read.
+pub(crate) struct ByteCount {
+    bytes: Arc<AtomicU64>,
+    total: u64,
+}
+
+impl ByteCount {
+    /// The bytes read so far.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// The bytes of the file.
+    pub(crate) fn total(&self) -> u64 {
+        self.total
+    }
+}
+
+struct Counted {
+    file: File,
+    bytes: Arc<AtomicU64>,
+}
+
+impl Read for Counted {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let n = self.file.read(buffer)?;
+        self.bytes.fetch_add(n as u64, Ordering::Relaxed);
+        Ok(n)
+    }
+}
+
+/// How a file is compressed, by the ending of its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Compression {
+    Gzip,
+    Zstd,
+}
+
+impl Compression {
+    pub(crate) fn of(name: &str) -> Option<Self> {
+        match name {
+            name if name.ends_with(".gz") => Some(Compression::Gzip),
+            name if name.ends_with(".zst") => Some(Compression::Zstd),
+            _ => None,
+        }
+    }
 }
 
 #[cfg(feature = "gzip")]
-fn decompress(_: String, file: File) -> Result<Box<dyn Read + Send>, ReadError> {
+fn gunzip(_: String, file: Counted) -> Result<Box<dyn Read + Send>, ReadError> {
     Ok(Box::new(flate2::read::MultiGzDecoder::new(file)))
 }
 
 #[cfg(not(feature = "gzip"))]
-fn decompress(file: String, _: File) -> Result<Box<dyn Read + Send>, ReadError> {
+fn gunzip(file: String, _: Counted) -> Result<Box<dyn Read + Send>, ReadError> {
     Err(ReadError::FeatureDisabled { file, feature: "gzip" })
+}
+
+#[cfg(feature = "zstd")]
+fn unzstd(_: String, file: Counted) -> Result<Box<dyn Read + Send>, ReadError> {
+    Ok(Box::new(super::zstd::Frames::new(file)))
+}
+
+#[cfg(not(feature = "zstd"))]
+fn unzstd(file: String, _: Counted) -> Result<Box<dyn Read + Send>, ReadError> {
+    Err(ReadError::FeatureDisabled { file, feature: "zstd" })
 }
 
 /// The typed error for what reading the file `name` gave.
 pub(crate) fn io_error(name: &str, source: io::Error) -> ReadError {
+    use io::ErrorKind::{InvalidData, InvalidInput, UnexpectedEof};
     let file = name.to_owned();
-    // The decoder has no error type of its own: it tells by the kind.
-    match source.kind() {
-        io::ErrorKind::UnexpectedEof if is_gzip(name) => ReadError::TruncatedGzip { file },
-        io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData if is_gzip(name) => {
+    // The decoders have no error type of their own, or tell theirs by the kind.
+    match (Compression::of(name), source.kind()) {
+        (Some(Compression::Gzip), UnexpectedEof) => ReadError::TruncatedGzip { file },
+        (Some(Compression::Gzip), InvalidInput | InvalidData) => {
             ReadError::CorruptGzip { file, message: source.to_string() }
+        }
+        (Some(Compression::Zstd), InvalidData | UnexpectedEof) => {
+            ReadError::CorruptZstd { file, message: source.to_string() }
         }
         _ => ReadError::Io { file, source },
     }

@@ -1,7 +1,6 @@
 //! Data in memory: named columns with one value, or one row of values, for each row.
 
-use super::libsvm::ReadReport;
-use super::{Classes, Column, ColumnName, ColumnValues, DataError};
+use super::{Classes, Column, ColumnName, ColumnValues, DataError, IdMap, ReadReport};
 use crate::formats::{Csr, Dense};
 use crate::model::InputRole;
 use sparse_core::element::Float;
@@ -27,6 +26,8 @@ pub struct Dataset<T: Float = f32> {
     n_rows: usize,
     classes: Option<Classes>,
     report: Option<ReadReport>,
+    /// By the name of the column.
+    id_maps: Vec<(String, IdMap)>,
 }
 
 impl<T: Float> Dataset<T> {
@@ -50,6 +51,7 @@ impl<T: Float> Dataset<T> {
             columns: vec![Column::new(None, InputRole::Input, ColumnValues::Csr(features))],
             classes: None,
             report: None,
+            id_maps: Vec::new(),
         }
     }
 
@@ -71,14 +73,14 @@ impl<T: Float> Dataset<T> {
         DatasetBuilder { columns: Vec::new() }
     }
 
-    fn from_columns(columns: Vec<Column<T>>) -> Result<Self, DataError> {
+    pub(super) fn from_columns(columns: Vec<Column<T>>) -> Result<Self, DataError> {
         let n_rows = columns
             .iter()
             .find(|column| column.role() == InputRole::Input)
             .ok_or(DataError::NoInput)?
             .values()
             .n_rows();
-        let dataset = Dataset { columns, n_rows, classes: None, report: None };
+        let dataset = Dataset { columns, n_rows, classes: None, report: None, id_maps: Vec::new() };
         dataset.check()?;
         Ok(dataset)
     }
@@ -149,6 +151,11 @@ impl<T: Float> Dataset<T> {
     /// What the reader found out about the file that this was read from.
     pub fn report(&self) -> Option<&ReadReport> {
         self.report.as_ref()
+    }
+
+    /// What the ids of a column stand for, if a reader numbered them.
+    pub fn id_map(&self, column: &str) -> Option<&IdMap> {
+        self.id_maps.iter().find(|(name, _)| name == column).map(|(_, map)| map)
     }
 
     /// All columns, in the order given.
@@ -267,11 +274,17 @@ impl<T: Float> Dataset<T> {
             columns,
             classes: self.classes.clone(),
             report: self.report.clone(),
+            id_maps: self.id_maps.clone(),
         })
     }
 
     pub(super) fn with_report(self, report: ReadReport) -> Self {
         Dataset { report: Some(report), ..self }
+    }
+
+    pub(super) fn with_id_maps(self, maps: Vec<(&'static str, IdMap)>) -> Self {
+        let id_maps = maps.into_iter().map(|(name, map)| (name.to_owned(), map)).collect();
+        Dataset { id_maps, ..self }
     }
 }
 

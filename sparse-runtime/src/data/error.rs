@@ -158,6 +158,11 @@ pub enum DataError {
     /// Batches of no rows.
     #[error("the batch size is 0: a batch has at least one row")]
     ZeroBatchSize,
+    /// Rows of a stream that should come first in the next epoch.
+    #[error(
+        "a stream cannot roll rows over into the next epoch, which may be the first to be read: use `LastBatch::Short`, `Discard` or `Pad`"
+    )]
+    StreamRollsOver,
     /// A batch beyond the end of its epoch.
     #[error("epoch {epoch} has {n_batches} batches: there is no batch {batch}")]
     BatchOutOfRange {
@@ -173,6 +178,26 @@ pub enum DataError {
     Fraction {
         /// The fraction.
         fraction: f64,
+    },
+    /// Hashing into no columns, or into more than ids can name.
+    #[error("{bits} hash bits: between 1 and 32 bits make 2 to 2^32 columns")]
+    HashBits {
+        /// The bits.
+        bits: u32,
+    },
+    /// A column of the data was asked for by a name that it does not have.
+    #[error("there is no column `{name}`: the data has {available}")]
+    UnknownColumn {
+        /// The name.
+        name: String,
+        /// The columns that there are.
+        available: String,
+    },
+    /// A description of data that makes no sense.
+    #[error("{message}")]
+    Schema {
+        /// What is wrong and what to do.
+        message: String,
     },
     /// The data lacks what a file format stores.
     #[error(

@@ -1,7 +1,8 @@
 //! Data: datasets in memory, batches for a training loop, and readers for the formats that sparse data comes in.
 //!
 //! [`Dataset`] holds named columns; [`DataSource`] is what a training loop asks of it, or of a reader that streams.
-//! [`libsvm`], [`npz`] and [`matrix_market`] read files, [`synthetic`] makes data up.
+//! [`libsvm`], [`npz`] and [`matrix_market`] read files, [`TextReader`] those of any [`RowFormat`] ([`Delimited`],
+//! [`Ratings`], [`LibFfm`], [`Words`]), [`stream`] files that are larger than memory; [`synthetic`] makes data up.
 
 mod batches;
 mod binding;
@@ -9,22 +10,42 @@ mod blocks;
 mod classes;
 mod column;
 mod dataset;
+mod delimited;
 mod error;
+mod hashing;
+mod libffm;
 pub mod libsvm;
 pub mod matrix_market;
 #[cfg(feature = "npz")]
 pub mod npz;
 mod number;
 mod order;
+mod ratings;
 mod read_error;
+mod report;
 mod source;
 mod split;
+pub mod stream;
 pub mod synthetic;
+#[doc(hidden)]
+pub mod text;
+mod words;
+#[cfg(feature = "zstd")]
+mod zstd;
 
 pub use batches::{DatasetBatch, DatasetBatches};
 pub use classes::Classes;
 pub use column::{Column, ColumnValues};
 pub use dataset::{Dataset, DatasetBuilder};
+pub use delimited::{Delimited, Numbers};
 pub use error::{ColumnName, DataError};
+pub use hashing::Hashing;
+pub use libffm::LibFfm;
+pub use ratings::{Ratings, Separator};
 pub use read_error::{Excerpt, Place, Problem, ReadError};
+pub use report::ReadReport;
 pub use source::{Batch, BatchOptions, Batches, DataSource, Labels, LastBatch, Order, Position};
+pub use text::{
+    IdMap, OnError, ReadOptions, ReadProgress, RowFormat, SkippedRow, TextReader, WholeFormat,
+};
+pub use words::{TermWeight, Words};

@@ -25,6 +25,22 @@ pub enum ReadError {
         /// What.
         problem: Problem,
     },
+    /// More rows could not be read than may be skipped.
+    #[error("{place}: {problem} (the {limit} rows that may be skipped were skipped before)")]
+    TooManySkipped {
+        /// Where the first row is that was not skipped.
+        place: Place,
+        /// What is wrong with it.
+        problem: Box<Problem>,
+        /// How many may be skipped.
+        limit: u64,
+    },
+    /// A stream that makes no sense.
+    #[error("the stream cannot be opened: {reason}")]
+    Stream {
+        /// What is in the way, and what to do.
+        reason: String,
+    },
     /// There is no row in the file.
     #[error("`{file}` has no rows")]
     Empty {
@@ -56,6 +72,14 @@ pub enum ReadError {
     TruncatedGzip {
         /// The file.
         file: String,
+    },
+    /// A zstd file that ends early or is damaged.
+    #[error("`{file}` is not a valid zstd file: {message}")]
+    CorruptZstd {
+        /// The file.
+        file: String,
+        /// What the decoder says.
+        message: String,
     },
     /// A file whose name ends in `.gz` and whose bytes are not gzip, or are damaged.
     #[error("`{file}` is not a valid gzip file: {message}")]
@@ -208,6 +232,84 @@ pub enum Problem {
         /// What the first feature is called.
         base: u64,
     },
+    /// A row has more or fewer fields than the schema has columns.
+    #[error("the row has {found} fields, but the schema has {expected} columns")]
+    FieldCount {
+        /// The fields of the row.
+        found: usize,
+        /// The columns of the schema.
+        expected: usize,
+    },
+    /// A field does not hold what its column is declared to hold.
+    #[error("expected {expected} in the column `{column}`, found {found}")]
+    Field {
+        /// The column.
+        column: String,
+        /// What is declared.
+        expected: &'static str,
+        /// What stands there.
+        found: Excerpt,
+    },
+    /// The header of a file names other columns than the schema.
+    #[error("the header has {found} where the schema has the column `{expected}`")]
+    Header {
+        /// The column of the schema.
+        expected: String,
+        /// What stands there.
+        found: Excerpt,
+    },
+    /// A quoted field that does not end in its line, or after which something else follows.
+    #[error("a quoted field must end with `\"` before the next separator and in the same line")]
+    Quote,
+    /// A byte 0: the file is not text, or in UTF-16.
+    #[error("a NUL byte: the file is not text in UTF-8 or ASCII")]
+    NulByte,
+    /// Text that is not UTF-8.
+    #[error("expected text in UTF-8, found {found}")]
+    NotUtf8 {
+        /// What stands there.
+        found: Excerpt,
+    },
+    /// An id that does not occur in the map that was given.
+    #[error("the {column} {found} is not among the {n_known} that are known")]
+    UnknownId {
+        /// The column.
+        column: String,
+        /// What stands there.
+        found: Excerpt,
+        /// The number of known ids.
+        n_known: usize,
+    },
+    /// More different ids than can be numbered.
+    #[error("the column `{column}` has more than 2^32 different ids")]
+    TooManyIds {
+        /// The column.
+        column: String,
+    },
+    /// A label is not one of the classes declared.
+    #[error("the label {label} is not among the {} classes {known}", known.len())]
+    UnknownClass {
+        /// The label.
+        label: f64,
+        /// The classes.
+        known: super::Classes,
+    },
+    /// A label is not what the loss that reads it takes.
+    #[error("the label {label} is not what `{declared}` is read as: {expected}")]
+    Label {
+        /// The label.
+        label: f64,
+        /// The label's name in the model.
+        declared: String,
+        /// What the loss takes.
+        expected: &'static str,
+    },
+    /// A line that is longer than a stream may hold.
+    #[error("a line of more than {limit} bytes: give the stream a larger buffer")]
+    LineTooLong {
+        /// The most bytes of a line.
+        limit: usize,
+    },
     /// Something else stands where the format asks for one thing.
     #[error("expected {expected}, found {found}")]
     Expected {
@@ -224,6 +326,13 @@ pub enum Problem {
         /// The number of entries that the file declares.
         n_entries: usize,
     },
+}
+
+/// A fault at an offset of a piece of text, before it is known where in the file that is.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Fault {
+    pub(crate) offset: usize,
+    pub(crate) problem: Problem,
 }
 
 /// A piece of a file, escaped and cut to a length that fits a message.

@@ -58,6 +58,15 @@ impl Ids {
 }
 
 impl<'a> IdsView<'a> {
+    /// No ids, of a type and with a shape without elements.
+    pub(crate) fn none(shape: Shape, element: ElementType) -> Result<Self, FormatError> {
+        Ok(match element {
+            ElementType::I64 => IdsView::I64(DenseView::new(shape, &[])?),
+            ElementType::U64 => IdsView::U64(DenseView::new(shape, &[])?),
+            _ => IdsView::U32(DenseView::new(shape, &[])?),
+        })
+    }
+
     /// The extents.
     #[inline]
     pub fn shape(&self) -> &Shape {

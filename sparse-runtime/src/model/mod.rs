@@ -258,6 +258,30 @@ pub enum LabelKind {
     Class,
 }
 
+impl LabelKind {
+    /// Whether a label that is a number may be read so.
+    #[inline]
+    pub(crate) fn fits<T: Float>(self, label: T) -> bool {
+        match self {
+            LabelKind::Binary => label == -T::one() || (label >= T::zero() && label <= T::one()),
+            LabelKind::Count => label >= T::zero(),
+            LabelKind::Real | LabelKind::Class => true,
+        }
+    }
+
+    /// What a label must be, in words.
+    pub(crate) fn expectation(self) -> &'static str {
+        match self {
+            LabelKind::Binary => {
+                "a label of a binary loss, -1 or 0, and 1, or a probability in [0, 1]"
+            }
+            LabelKind::Count => "a count or a probability, which are not negative",
+            LabelKind::Real => "any finite number",
+            LabelKind::Class => "the id of a class",
+        }
+    }
+}
+
 /// A declared parameter.
 #[derive(Clone, Copy, Debug)]
 pub struct ParameterInfo {

@@ -28,12 +28,14 @@
 //! # Ok::<(), sparse_runtime::Error>(())
 //! ```
 
+mod format;
 mod parse;
 mod part;
 mod read;
 mod write;
 
-pub use read::{IndexBase, ReadReport, Reader, read};
+pub(super) use part::lines_before;
+pub use read::{IndexBase, Reader, read};
 pub use write::{write, write_to};
 
 #[cfg(test)]

@@ -6,6 +6,7 @@
 use super::super::number::{
     MAX_DIGITS, NotANumber, SHORT_DECIMAL, digits, digits_before_colon, number, short_decimal,
 };
+use super::super::read_error::Fault;
 use super::super::{Excerpt, Problem};
 use super::IndexBase;
 use crate::formats::ColumnIds;
@@ -40,13 +41,6 @@ pub(super) struct Rows<T> {
     /// The offset, in the block parsed last, of the first row whose largest index is valid only if indices
     /// count from one, which is not known yet.
     pub(super) needs_base_one: Option<usize>,
-}
-
-/// A fault at an offset of the block.
-#[derive(Debug)]
-pub(super) struct Fault {
-    pub(super) offset: usize,
-    pub(super) problem: Problem,
 }
 
 impl<T: Float> Rows<T> {
@@ -127,7 +121,18 @@ impl<T: Float> Rows<T> {
         }
     }
 
-    /// Appends the rows of a block of whole lines. What was appended before a fault is of no use.
+    /// Drops what was read of a row that has a fault.
+    pub(super) fn discard_partial(&mut self) {
+        self.labels.truncate(self.indptr.len() - 1);
+        let nnz = self.indptr[self.indptr.len() - 1] as usize;
+        self.values.truncate(nnz);
+        match &mut self.columns {
+            ColumnIds::U32(columns) => columns.truncate(nnz),
+            ColumnIds::U64(columns) => columns.truncate(nnz),
+        }
+    }
+
+    /// Appends the rows of a block of whole lines, up to a fault: then those before it, and something of the row that has it.
     pub(super) fn parse(&mut self, block: &[u8], rules: Rules) -> Result<(), Fault> {
         self.needs_base_one = None;
         let mut rest = block;
@@ -216,18 +221,19 @@ impl<T: Float> Rows<T> {
             ColumnIds::U32(columns) => u64::from(columns[at].wrapping_add(self.first as u32)),
             ColumnIds::U64(columns) => columns[at].wrapping_add(self.first),
         });
-        self.has_zero |= first == 0;
-        self.largest = self.largest.max(Some(last));
         if let Some(n_features) = rules.n_features
             && last >= n_features
         {
             if !within(rules.base, n_features, last) {
+                self.indptr.pop();
                 return Err(beyond_declared(text, rules.base, n_features, last));
             }
             if rules.base == IndexBase::Detect && self.needs_base_one.is_none() {
                 self.needs_base_one = Some(block_len - text.len());
             }
         }
+        self.has_zero |= first == 0;
+        self.largest = self.largest.max(Some(last));
         Ok(rest)
     }
 

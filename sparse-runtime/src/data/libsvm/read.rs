@@ -1,14 +1,15 @@
 //! From files and bytes to a dataset.
 
-use super::super::blocks::{BLOCK_BYTES, Blocks, io_error, is_gzip, open};
-use super::super::{Dataset, Place, ReadError};
-use super::parse::{Fault, Rows, Rules};
+use super::super::blocks::{BLOCK_BYTES, Blocks, Compression, io_error, open};
+use super::super::read_error::Fault;
+use super::super::text::{Skips, skip_faults};
+use super::super::{Dataset, OnError, Place, ReadError, ReadReport};
+use super::parse::{Rows, Rules};
 use super::part::{Part, lines_before};
 use crate::data::Problem;
 use crate::formats::{ColumnIds, Csr};
 use crate::kernels::Parallel;
 use sparse_core::element::Float;
-use std::fmt;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Cursor, Read, Seek, SeekFrom};
 use std::marker::PhantomData;
@@ -22,33 +23,9 @@ pub enum IndexBase {
     /// Features are counted from one, as LIBSVM itself does.
     One,
     /// From one, unless an index 0 occurs. A test file can lack the index that its training file has: read both
-    /// with the base that [`ReadReport`] tells of the training file.
+    /// with the base that [`ReadReport`](super::super::ReadReport) tells of the training file.
     #[default]
     Detect,
-}
-
-/// What a reader found out about a file.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct ReadReport {
-    /// The file.
-    pub file: String,
-    /// The index base, never [`IndexBase::Detect`].
-    pub index_base: IndexBase,
-    /// Whether the base was detected.
-    pub detected: bool,
-}
-
-/// `train.svm, indices from one (detected)`.
-impl fmt::Display for ReadReport {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let base = match self.index_base {
-            IndexBase::Zero => "zero",
-            IndexBase::One | IndexBase::Detect => "one",
-        };
-        let detected = if self.detected { " (detected)" } else { "" };
-        write!(f, "{}, indices from {base}{detected}", self.file)
-    }
 }
 
 /// Reads a LibSVM file of `f32`; see [`Reader`] for more control.
@@ -66,10 +43,11 @@ pub fn read(path: impl AsRef<Path>, index_base: IndexBase) -> Result<Dataset<f32
 /// Reads LibSVM text.
 #[derive(Clone, Debug)]
 pub struct Reader<T: Float = f32> {
-    index_base: IndexBase,
-    n_features: Option<usize>,
-    part: Option<Part>,
+    pub(super) index_base: IndexBase,
+    pub(super) n_features: Option<usize>,
+    pub(super) part: Option<Part>,
     parallel: Parallel,
+    on_error: OnError,
     element: PhantomData<T>,
 }
 
@@ -81,6 +59,7 @@ impl Reader {
             n_features: None,
             part: None,
             parallel: Parallel::Sequential,
+            on_error: OnError::Fail,
             element: PhantomData,
         }
     }
@@ -140,6 +119,13 @@ impl<T: Float> Reader<T> {
         self
     }
 
+    /// What becomes of rows that cannot be read; reading ends with the first if not said.
+    #[must_use]
+    pub fn on_error(mut self, on_error: OnError) -> Self {
+        self.on_error = on_error;
+        self
+    }
+
     /// Reads labels and values as another element type.
     #[must_use]
     pub fn element<U: Float>(self) -> Reader<U> {
@@ -148,6 +134,7 @@ impl<T: Float> Reader<T> {
             n_features: self.n_features,
             part: self.part,
             parallel: self.parallel,
+            on_error: self.on_error,
             element: PhantomData,
         }
     }
@@ -165,10 +152,13 @@ impl<T: Float> Reader<T> {
         match self.part {
             None => {
                 let reader = open(path)?;
-                let bytes = std::fs::metadata(path).map_or(0, |metadata| metadata.len());
-                self.read_lines(&name, true, reader, if is_gzip(&name) { 0 } else { bytes })
+                let bytes = match Compression::of(&name) {
+                    None => std::fs::metadata(path).map_or(0, |metadata| metadata.len()),
+                    Some(_) => 0,
+                };
+                self.read_lines(&name, true, reader, bytes)
             }
-            Some(part) if is_gzip(&name) => {
+            Some(part) if Compression::of(&name).is_some() => {
                 Err(no_part(&name, part, "a compressed file cannot be cut: decompress it first"))
             }
             Some(part) => {
@@ -255,6 +245,10 @@ impl<T: Float> Reader<T> {
                 place.line += lines_before(&mut file, bytes.start).map_err(io)?;
                 Err(ReadError::Syntax { place, problem })
             }
+            Err(ReadError::TooManySkipped { mut place, problem, limit }) => {
+                place.line += lines_before(&mut file, bytes.start).map_err(io)?;
+                Err(ReadError::TooManySkipped { place, problem, limit })
+            }
             Err(ReadError::Empty { .. }) => {
                 Err(no_part(name, part, "it has no rows: make fewer parts"))
             }
@@ -282,6 +276,8 @@ struct Parsing<'a, T: Float> {
     bytes: usize,
     /// The first row that is within the declared width only if indices count from one.
     needs_base_one: Option<Place>,
+    on_error: OnError,
+    skips: Skips,
 }
 
 impl<'a, T: Float> Parsing<'a, T> {
@@ -297,6 +293,8 @@ impl<'a, T: Float> Parsing<'a, T> {
             at_start,
             bytes,
             needs_base_one: None,
+            on_error: reader.on_error,
+            skips: Skips::new(reader.on_error),
         }
     }
 
@@ -343,17 +341,19 @@ impl<'a, T: Float> Parsing<'a, T> {
                 head
             })
             .collect();
-        let (rules, lines) = (self.rules, self.rows.lines);
-        let mut results: Vec<Result<(), Fault>> = parts.iter().map(|_| Ok(())).collect();
+        let (rules, lines, on_error) = (self.rules, self.rows.lines, self.on_error);
+        let mut faults: Vec<Vec<Fault>> = parts.iter().map(|_| Vec::new()).collect();
         let rows = std::iter::once(&mut self.rows).chain(&mut self.more);
-        let work: Vec<_> = rows.zip(&parts).zip(&mut results).collect();
-        in_turn_or_parallel(work, |((rows, part), result)| *result = rows.parse(part, rules));
+        let work: Vec<_> = rows.zip(&parts).zip(&mut faults).collect();
+        in_turn_or_parallel(work, |((rows, part), faults)| {
+            *faults = parse_part(rows, part, rules, on_error);
+        });
 
         let mut start = 0;
-        for (part, result) in parts.iter().zip(results) {
-            if let Err(Fault { offset, problem }) = result {
+        for (part, faults) in parts.iter().zip(faults) {
+            for Fault { offset, problem } in faults {
                 let place = self.place(lines, text, start + offset);
-                return Err(ReadError::Syntax { place, problem });
+                self.skips.add(place, problem)?;
             }
             start += part.len();
         }
@@ -424,11 +424,38 @@ impl<'a, T: Float> Parsing<'a, T> {
         let dataset = Dataset::new(features, rows.labels)
             .map_err(|source| ReadError::Data { file: file(), source: Box::new(source) })?;
         Ok(dataset.with_report(ReadReport {
-            file: file(),
-            index_base: base,
+            index_base: Some(base),
             detected: self.rules.base == IndexBase::Detect,
+            n_skipped: self.skips.count,
+            first_skipped: self.skips.first,
+            ..ReadReport::of_file(file())
         }))
     }
+}
+
+/// Parses whole lines; the faults of rows that may be skipped, and one more where there is one.
+fn parse_part<T: Float>(
+    rows: &mut Rows<T>,
+    part: &[u8],
+    rules: Rules,
+    on_error: OnError,
+) -> Vec<Fault> {
+    let (mut needs_base_one, lines) = (None, rows.lines);
+    let faults = skip_faults(part, on_error, |text| {
+        let result = rows.parse(text, rules);
+        let start = part.len() - text.len();
+        needs_base_one = needs_base_one.or(rows.needs_base_one.map(|offset| start + offset));
+        if result.is_err() {
+            rows.discard_partial();
+        }
+        result
+    });
+    rows.needs_base_one = needs_base_one;
+    if !faults.is_empty() {
+        // The end of a line that was skipped was not passed.
+        rows.lines = lines + count_lines(part);
+    }
+    faults
 }
 
 /// The first lines of a text, `size` bytes or up to the end of the line that is there.

@@ -1,5 +1,5 @@
 use super::{IndexBase, Reader, write_to};
-use crate::data::{ColumnValues, Dataset, Place, Problem, ReadError};
+use crate::data::{ColumnValues, Dataset, OnError, Place, Problem, ReadError};
 use crate::formats::ColumnIdsView;
 use crate::kernels::Parallel;
 use proptest::prelude::*;
@@ -69,12 +69,12 @@ fn the_base_is_detected_and_told() {
     assert_eq!((data.n_features(), rows(&data)), (4, vec![vec![(0, 1.0), (3, 1.0)]]));
     assert!(data.to_string().contains("file, indices from one (detected)"), "{data}");
     let report = data.report().unwrap();
-    assert_eq!((report.index_base, report.detected), (IndexBase::One, true));
+    assert_eq!((report.index_base, report.detected), (Some(IndexBase::One), true));
 
     let data = parse("1 1:1 4:1\n0\n-1 0:2\n", IndexBase::Detect).unwrap();
     assert_eq!(data.n_features(), 5);
     assert_eq!(rows(&data)[0], [(1, 1.0), (4, 1.0)]);
-    assert_eq!(data.report().unwrap().index_base, IndexBase::Zero);
+    assert_eq!(data.report().unwrap().index_base, Some(IndexBase::Zero));
 
     let data = parse("1 1:1 4:1\n", IndexBase::Zero).unwrap();
     assert_eq!(data.n_features(), 5);
@@ -116,7 +116,7 @@ fn a_base_found_late_holds_for_all() {
         for threads in [1, 3] {
             let reader = Reader::new().parallel(Parallel::Threads(threads));
             let data = reader.read_bytes("file", text.as_bytes()).unwrap();
-            assert_eq!(data.report().unwrap().index_base, IndexBase::Zero);
+            assert_eq!(data.report().unwrap().index_base, Some(IndexBase::Zero));
             assert_eq!(data.n_features() as u64, if wide.is_some() { WIDE + 1 } else { 10 });
             let columns = data.features().unwrap().columns();
             assert_eq!(columns.len(), n_lines);
@@ -346,4 +346,26 @@ proptest! {
             }
         }
     }
+}
+
+#[test]
+fn rows_are_skipped_and_leave_nothing_behind() {
+    let text = "1 1:1 2:2\n2 0:1 9:1\n3 2:x\nx\n4 3:1\n";
+    let reader = Reader::new().n_features(3);
+    for parallel in [Parallel::Sequential, Parallel::Threads(2)] {
+        let reader = reader.clone().parallel(parallel).on_error(OnError::Skip(3));
+        let data = reader.read_bytes("file", text.as_bytes()).unwrap();
+        assert_eq!(labels(&data), [1.0, 4.0]);
+        assert_eq!(rows(&data), [vec![(0, 1.0), (1, 2.0)], vec![(2, 1.0)]]);
+        // The index 0 was in a row that is not there.
+        assert_eq!(data.report().unwrap().index_base, Some(IndexBase::One));
+        let places: Vec<_> =
+            data.report().unwrap().first_skipped.iter().map(|row| row.place.line).collect();
+        assert_eq!((data.report().unwrap().n_skipped, &places[..]), (3, &[2, 3, 4][..]));
+    }
+    let error = reader.on_error(OnError::Skip(2)).read_bytes("file", text.as_bytes()).unwrap_err();
+    assert!(
+        error.to_string().starts_with("file:4:1: expected a label, found `x` (the 2 rows"),
+        "{error}"
+    );
 }

@@ -1,0 +1,275 @@
+//! Tables as text, comma or tab separated, with categorical columns hashed.
+
+mod parse;
+#[cfg(test)]
+mod tests;
+
+use super::text::{ColumnKind, ColumnLayout, RowFormat, WholeFormat, sealed::Sealed};
+use super::{DataError, Hashing};
+use crate::model::InputRole;
+use parse::Parser;
+use sparse_core::element::Float;
+
+/// Tables as text, a row a line, with a schema: what each column is, in the order of the file.
+///
+/// The data has the inputs and labels
+///
+/// | name | what | type |
+/// |---|---|---|
+/// | `x` | all categorical and numeric columns, side by side in one hashed space | `csr[n, 2^bits]` |
+/// | `numbers` | with [`numbers_apart`](Delimited::numbers_apart): the numeric columns, which are then not in `x` | `dense[n, k]` |
+/// | `ids` | with [`ids`](Delimited::ids): the hashed ids of the categorical columns once more, as embeddings take them | `dense<u32>[n, k]` |
+/// | the column's own | each column declared [`label`](Delimited::label) or [`weight`](Delimited::weight) | `dense[n]` |
+///
+/// A categorical value is 1 at the column of `x` that [`Hashing::column`] gives to its text; the empty text is a value. A
+/// number stands at the column that the empty text of its column would have; where the field is empty there is no entry, and a 0
+/// among `numbers`. Values that meet in a column of `x` are added.
+///
+/// ```
+/// use sparse_runtime::data::{Delimited, Hashing, TextReader};
+///
+/// let format = Delimited::csv(Hashing::new(16)?)
+///     .header(true)
+///     .label("sold")
+///     .categorical("colour")
+///     .count("views")
+///     .ignore("remark");
+/// let text = b"sold,colour,views,remark\n1,red,120,\"in Paris, 2019\"\n0,,3,\n";
+/// let data = TextReader::new(format).read_bytes("inline", text)?;
+/// let x = data.features().unwrap();
+/// assert_eq!((x.n_rows(), x.n_cols(), x.nnz()), (2, 1 << 16, 4));
+/// # Ok::<(), sparse_runtime::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Delimited {
+    separator: u8,
+    quotes: bool,
+    header: bool,
+    hashing: Hashing,
+    columns: Vec<(String, Kind)>,
+    numbers_apart: bool,
+    ids: bool,
+}
+
+/// How a numeric column becomes features.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Numbers {
+    /// As it is.
+    #[default]
+    Value,
+    /// `sign(v) · ln(1 + |v|)`: for counts, which are spread over orders of magnitude.
+    Log,
+    /// As a category: `NA` where the field is empty, the number itself up to 2, above that `b` and `⌊ln(v)²⌋`. What libFFM's
+    /// Criteo scripts do with counts.
+    Buckets,
+}
+
+/// What a column is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Label,
+    Weight,
+    Numeric(Numbers),
+    Categorical,
+    Ignore,
+}
+
+impl Kind {
+    /// Whether it is hashed by what stands in a row.
+    fn is_category(self) -> bool {
+        matches!(self, Kind::Categorical | Kind::Numeric(Numbers::Buckets))
+    }
+
+    /// Whether it is a number in a row.
+    fn is_number(self) -> bool {
+        matches!(self, Kind::Numeric(Numbers::Value | Numbers::Log))
+    }
+}
+
+impl Delimited {
+    /// Comma separated, fields in `"` where they need it. Columns are declared in the order of the file.
+    pub fn csv(hashing: Hashing) -> Self {
+        Delimited {
+            separator: b',',
+            quotes: true,
+            header: false,
+            hashing,
+            columns: Vec::new(),
+            numbers_apart: false,
+            ids: false,
+        }
+    }
+
+    /// Tab separated, without quotes.
+    pub fn tsv(hashing: Hashing) -> Self {
+        Delimited { separator: b'\t', quotes: false, ..Delimited::csv(hashing) }
+    }
+
+    /// The log of Criteo's display advertising challenge: the label `click`, the counts `I1` to `I13` in
+    /// [buckets](Numbers::Buckets), and the categories `C1` to `C26`; tab separated, without header.
+    pub fn criteo(hashing: Hashing) -> Self {
+        Delimited::criteo_with(hashing, Numbers::Buckets)
+    }
+
+    /// As [`criteo`](Delimited::criteo), with another treatment of the counts.
+    pub fn criteo_with(hashing: Hashing, counts: Numbers) -> Self {
+        let mut format = Delimited::tsv(hashing).label("click");
+        for i in 1..=13 {
+            format = format.number(&format!("I{i}"), counts);
+        }
+        for i in 1..=26 {
+            format = format.categorical(&format!("C{i}"));
+        }
+        format
+    }
+
+    /// Another separator: one byte, no line end.
+    #[must_use]
+    pub fn separator(self, separator: u8) -> Self {
+        Delimited { separator, ..self }
+    }
+
+    /// Whether fields may be quoted by `"`, a quote inside doubled. A field does not go over the end of a line.
+    #[must_use]
+    pub fn quotes(self, quotes: bool) -> Self {
+        Delimited { quotes, ..self }
+    }
+
+    /// Whether the first line of each file has the names of the columns, which must be those of the schema.
+    #[must_use]
+    pub fn header(self, header: bool) -> Self {
+        Delimited { header, ..self }
+    }
+
+    /// The next column is a label: a finite number.
+    #[must_use]
+    pub fn label(self, name: &str) -> Self {
+        self.column(name, Kind::Label)
+    }
+
+    /// The next column is the weight of the row: a finite number, an input of the column's own name.
+    #[must_use]
+    pub fn weight(self, name: &str) -> Self {
+        self.column(name, Kind::Weight)
+    }
+
+    /// The next column is a number, taken as it is.
+    #[must_use]
+    pub fn numeric(self, name: &str) -> Self {
+        self.number(name, Numbers::Value)
+    }
+
+    /// The next column is a count, of which the logarithm is taken ([`Numbers::Log`]).
+    #[must_use]
+    pub fn count(self, name: &str) -> Self {
+        self.number(name, Numbers::Log)
+    }
+
+    /// The next column is a number.
+    #[must_use]
+    pub fn number(self, name: &str, numbers: Numbers) -> Self {
+        self.column(name, Kind::Numeric(numbers))
+    }
+
+    /// The next column is text, which is hashed.
+    #[must_use]
+    pub fn categorical(self, name: &str) -> Self {
+        self.column(name, Kind::Categorical)
+    }
+
+    /// The next column is not read.
+    #[must_use]
+    pub fn ignore(self, name: &str) -> Self {
+        self.column(name, Kind::Ignore)
+    }
+
+    /// Numeric columns become the dense input `numbers`, instead of being in `x`.
+    #[must_use]
+    pub fn numbers_apart(self) -> Self {
+        Delimited { numbers_apart: true, ..self }
+    }
+
+    /// Categorical columns, in their order, become the input `ids` as well.
+    #[must_use]
+    pub fn ids(self) -> Self {
+        Delimited { ids: true, ..self }
+    }
+
+    /// A schema as text: the kinds of the columns in order, separated by commas, each perhaps with a name in front:
+    /// `click:label, price:count, shop:categorical, ignore`. The kinds are `label`, `weight`, `numeric`, `count`, `buckets`,
+    /// `categorical` and `ignore`; a column without a name is called by its position, `3`.
+    ///
+    /// # Errors
+    ///
+    /// [`DataError::Schema`] for a kind that there is not.
+    pub fn with_schema(mut self, schema: &str) -> Result<Self, DataError> {
+        for column in schema.split(',') {
+            let (name, kind) = match column.trim().split_once(':') {
+                Some((name, kind)) => (name.trim().to_owned(), kind.trim()),
+                None => ((self.columns.len() + 1).to_string(), column.trim()),
+            };
+            let kind = match kind {
+                "label" => Kind::Label,
+                "weight" => Kind::Weight,
+                "numeric" => Kind::Numeric(Numbers::Value),
+                "count" => Kind::Numeric(Numbers::Log),
+                "buckets" => Kind::Numeric(Numbers::Buckets),
+                "categorical" => Kind::Categorical,
+                "ignore" => Kind::Ignore,
+                other => {
+                    return Err(DataError::Schema {
+                        message: format!(
+                            "`{other}` is no kind of column: label, weight, numeric, count, buckets, categorical or ignore"
+                        ),
+                    });
+                }
+            };
+            self = self.column(&name, kind);
+        }
+        Ok(self)
+    }
+
+    fn column(mut self, name: &str, kind: Kind) -> Self {
+        self.columns.push((name.to_owned(), kind));
+        self
+    }
+
+    /// The number of columns of a kind.
+    fn count_of(&self, is: impl Fn(Kind) -> bool) -> usize {
+        self.columns.iter().filter(|(_, kind)| is(*kind)).count()
+    }
+}
+
+impl Sealed for Delimited {}
+
+impl<T: Float> WholeFormat<T> for Delimited {}
+
+impl<T: Float> RowFormat<T> for Delimited {
+    type Parser = Parser;
+
+    fn columns(&self) -> Vec<ColumnLayout> {
+        let layout = |name: &str, role, kind| ColumnLayout { name: Some(name.into()), role, kind };
+        let x = ColumnKind::Csr(Some(self.hashing.n_columns()));
+        let mut columns = vec![layout("x", InputRole::Input, x)];
+        if self.numbers_apart {
+            let kind = ColumnKind::Dense(self.count_of(Kind::is_number));
+            columns.push(layout("numbers", InputRole::Input, kind));
+        }
+        if self.ids {
+            let kind = ColumnKind::Ids(self.count_of(Kind::is_category));
+            columns.push(layout("ids", InputRole::Input, kind));
+        }
+        for (name, kind) in &self.columns {
+            match kind {
+                Kind::Weight => columns.push(layout(name, InputRole::Input, ColumnKind::Dense(1))),
+                Kind::Label => columns.push(layout(name, InputRole::Label, ColumnKind::Dense(1))),
+                Kind::Numeric(_) | Kind::Categorical | Kind::Ignore => {}
+            }
+        }
+        columns
+    }
+
+    fn parser(&self, _: &[u8]) -> Parser {
+        Parser::new(self)
+    }
+}

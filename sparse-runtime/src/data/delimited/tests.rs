@@ -1,0 +1,148 @@
+use super::*;
+use crate::data::{ColumnValues, Dataset, OnError, ReadError, TextReader};
+use crate::formats::Ids;
+
+fn small() -> Delimited {
+    Delimited::csv(Hashing::new(20).unwrap())
+        .label("y")
+        .numeric("age")
+        .categorical("city")
+        .weight("w")
+}
+
+fn read(format: Delimited, text: &str) -> Result<Dataset, ReadError> {
+    TextReader::new(format).read_bytes("file", text.as_bytes())
+}
+
+#[track_caller]
+fn refused(format: Delimited, text: &str) -> String {
+    read(format, text).unwrap_err().to_string()
+}
+
+fn numbers(data: &Dataset, name: &str) -> Vec<f32> {
+    match data.column(name).unwrap().values() {
+        ColumnValues::Dense(values) => values.values().to_vec(),
+        _ => panic!("`{name}` is dense"),
+    }
+}
+
+fn row(data: &Dataset, i: usize) -> Vec<(usize, f32)> {
+    data.features().unwrap().iter_rows().nth(i).unwrap().collect()
+}
+
+fn sorted(mut entries: Vec<(u64, f32)>) -> Vec<(usize, f32)> {
+    entries.sort_by_key(|entry| entry.0);
+    entries.into_iter().map(|(column, value)| (column as usize, value)).collect()
+}
+
+#[test]
+fn columns_become_inputs_and_labels() {
+    let data = read(small(), "1,34,Bern,0.5\r\n\n-1,,\"Oslo, \"\"N\"\"\",2\n0,0,,1").unwrap();
+    let hashing = Hashing::new(20).unwrap();
+    let (age, city) =
+        (hashing.column("age", b""), |name: &str| hashing.column("city", name.as_bytes()));
+    assert_eq!(row(&data, 0), sorted(vec![(age, 34.0), (city("Bern"), 1.0)]));
+    assert_eq!(row(&data, 1), sorted(vec![(city("Oslo, \"N\""), 1.0)]));
+    // A number that is 0 stores nothing; an empty category is one.
+    assert_eq!(row(&data, 2), sorted(vec![(city(""), 1.0)]));
+    assert_eq!(numbers(&data, "y"), [1.0, -1.0, 0.0]);
+    assert_eq!(numbers(&data, "w"), [0.5, 2.0, 1.0]);
+    assert_eq!(data.column("w").unwrap().role(), InputRole::Input);
+}
+
+#[test]
+fn parts_of_wide_and_deep() {
+    let format = Delimited::tsv(Hashing::new(8).unwrap())
+        .label("y")
+        .count("n")
+        .categorical("a")
+        .ignore("z")
+        .number("k", Numbers::Buckets)
+        .numbers_apart()
+        .ids();
+    let data = read(format, "0\t-3\tu\t?\t100\n1\t\tv\t\t\n0\t0\tu\t\t-1\n").unwrap();
+    let n = numbers(&data, "numbers");
+    assert_eq!(n, [-(4f64.ln()) as f32, 0.0, 0.0]);
+    let hashing = Hashing::new(8).unwrap();
+    let column = |name: &str, token: &str| hashing.column(name, token.as_bytes()) as u32;
+    let expected = [
+        [column("a", "u"), column("k", "b21")],
+        [column("a", "v"), column("k", "NA")],
+        [column("a", "u"), column("k", "-1")],
+    ];
+    match data.column("ids").unwrap().values() {
+        ColumnValues::Ids(Ids::U32(ids)) => assert_eq!(ids.values(), expected.concat()),
+        _ => panic!("ids are u32"),
+    }
+    assert_eq!(data.features().unwrap().nnz(), 6);
+}
+
+#[test]
+fn collisions_are_added() {
+    let format = Delimited::csv(Hashing::new(1).unwrap());
+    let format = (0..5).fold(format.label("y"), |format, i| format.categorical(&i.to_string()));
+    let data = read(format, "1,a,b,c,d,e\n").unwrap();
+    assert_eq!(row(&data, 0).iter().map(|entry| entry.1).sum::<f32>(), 5.0);
+}
+
+#[test]
+fn what_is_wrong_is_named() {
+    let cases = [
+        ("1,2,x\n", "file:1:1: the row has 3 fields, but the schema has 4 columns"),
+        ("1,2,x,1,9\n", "file:1:1: the row has 5 fields, but the schema has 4 columns"),
+        ("1,2,x,1\n\nq,2,x,1\n", "file:3:1: expected a number in the column `y`, found `q`"),
+        (",2,x,1\n", "file:1:1: expected a number in the column `y`, found nothing"),
+        ("1,inf,x,1\n", "file:1:3: expected a finite number in the column `age`, found `inf`"),
+        (
+            "1,1e300,x,1\n",
+            "file:1:3: expected a number within the range of the element type in the column `age`, found `1e300`",
+        ),
+        ("1,2,\"x,1\n", "file:1:5: a quoted field must end"),
+        ("1,2,\"x\"y,1\n", "file:1:8: a quoted field must end"),
+        ("1,2,x\0,1\n", "file:1:6: a NUL byte"),
+        ("", "`file` has no rows"),
+    ];
+    for (text, message) in cases {
+        let found = refused(small(), text);
+        assert!(found.starts_with(message), "{found}");
+    }
+    let header = small().header(true);
+    assert_eq!(read(header.clone(), "y,age,city,w\n1,2,x,1\n").unwrap().n_rows(), 1);
+    assert_eq!(
+        refused(header.clone(), "y,city,age,w\n1,2,x,1\n"),
+        "file:1:3: the header has `city` where the schema has the column `age`"
+    );
+    assert!(refused(header.clone(), "y,age\n").contains("has 2 fields, but"));
+    assert_eq!(refused(header, "y,age,city,w\n"), "`file` has no rows");
+}
+
+#[test]
+fn rows_are_skipped_up_to_a_limit() {
+    let text = "1,2,x,1\nq,2,x,1\n0,2\n1,2,y,1\n";
+    let reader = |limit| TextReader::new(small()).on_error(OnError::Skip(limit));
+    let data = reader(2).read_bytes("file", text.as_bytes()).unwrap();
+    assert_eq!(numbers(&data, "y"), [1.0, 1.0]);
+    let report = data.report().unwrap();
+    assert_eq!((report.n_skipped, report.first_skipped.len()), (2, 2));
+    assert_eq!(report.to_string(), "file, 2 rows skipped");
+    assert_eq!(
+        report.first_skipped[1].to_string(),
+        "file:3:1: the row has 2 fields, but the schema has 4 columns"
+    );
+    let error = reader(1).read_bytes("file", text.as_bytes()).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "file:3:1: the row has 2 fields, but the schema has 4 columns (the 1 rows that may be skipped were skipped before)"
+    );
+}
+
+#[test]
+fn schemas_as_text() {
+    let hashing = Hashing::new(4).unwrap();
+    let format =
+        Delimited::csv(hashing).with_schema("y:label, numeric,ignore , city:categorical").unwrap();
+    let same = Delimited::csv(hashing).label("y").numeric("2").ignore("3").categorical("city");
+    assert_eq!(format, same);
+    let error = Delimited::csv(hashing).with_schema("y:labels").unwrap_err();
+    assert!(error.to_string().starts_with("`labels` is no kind of column"), "{error}");
+}

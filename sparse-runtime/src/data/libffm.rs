@@ -1,0 +1,280 @@
+//! LibFFM text: `label field:index:value …`, one row a line.
+
+use super::number::{MAX_DIGITS, NotANumber, digits, number};
+use super::read_error::Fault;
+use super::text::{
+    Chunk, ColumnKind, ColumnLayout, Lines, RowFormat, RowParser, Survey, WholeFormat, check_text,
+    sealed::Sealed,
+};
+use super::{Excerpt, Problem};
+use crate::model::InputRole;
+use sparse_core::element::Float;
+
+/// The text of libFFM, for field-aware models: `label field:index:value …`, fields and indices counted from zero, entries in any
+/// order.
+///
+/// The data has the inputs `x`, `csr[n, d]`, and `field`, a csr of the same pattern that has the number of the field where `x` has the
+/// value; and the label `y`, `dense[n]`. The number of features is the largest index and one more, unless it is
+/// [declared](LibFfm::n_features).
+///
+/// ```
+/// use sparse_runtime::data::{LibFfm, TextReader};
+///
+/// let data = TextReader::new(LibFfm::new()).read_bytes("inline", b"1 0:3:0.5 2:7:1\n0 1:4:1\n")?;
+/// assert_eq!((data.n_rows(), data.n_features(), data.columns().len()), (2, 8, 3));
+/// # Ok::<(), sparse_runtime::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LibFfm {
+    n_features: Option<usize>,
+    add_repeated: bool,
+}
+
+/// Fields are small numbers, which every element type holds exactly.
+const MAX_FIELD: u64 = 255;
+
+impl LibFfm {
+    /// As many features as occur; an index that occurs twice in a row is an error.
+    pub fn new() -> Self {
+        LibFfm::default()
+    }
+
+    /// Declares the number of features: an index beyond it is an error.
+    #[must_use]
+    pub fn n_features(self, n_features: impl Into<Option<usize>>) -> Self {
+        LibFfm { n_features: n_features.into(), ..self }
+    }
+
+    /// Adds the values of an index that occurs more than once in a row, as indices that were hashed do; the field is that of the first.
+    #[must_use]
+    pub fn add_repeated(self) -> Self {
+        LibFfm { add_repeated: true, ..self }
+    }
+}
+
+impl Sealed for LibFfm {}
+
+impl<T: Float> WholeFormat<T> for LibFfm {}
+
+/// The positions of the columns.
+const X: usize = 0;
+const FIELD: usize = 1;
+const LABEL: usize = 2;
+
+impl<T: Float> RowFormat<T> for LibFfm {
+    type Parser = Parser;
+
+    fn columns(&self) -> Vec<ColumnLayout> {
+        let column = |name: &str, role, kind| ColumnLayout { name: Some(name.into()), role, kind };
+        let csr = ColumnKind::Csr(self.n_features);
+        vec![
+            column("x", InputRole::Input, csr),
+            column("field", InputRole::Input, csr),
+            column("y", InputRole::Label, ColumnKind::Dense(1)),
+        ]
+    }
+
+    fn parser(&self, _: &[u8]) -> Parser {
+        Parser { format: *self, entries: Vec::new() }
+    }
+
+    fn survey_format(&self) -> Option<Self> {
+        self.n_features.is_none().then_some(*self)
+    }
+
+    fn settle(self, survey: &Survey) -> Self {
+        let found = survey.largest.map_or(0, |largest| largest as usize + 1);
+        LibFfm { n_features: self.n_features.or(Some(found)), ..self }
+    }
+}
+
+/// Lines into columns.
+#[derive(Debug)]
+pub struct Parser {
+    format: LibFfm,
+    entries: Vec<Entry>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    index: u64,
+    field: u64,
+    value: f64,
+    /// Where in the line it stands.
+    offset: usize,
+}
+
+impl Parser {
+    fn row<T: Float>(&mut self, line: &[u8], rows: &mut Chunk<T>) -> Result<(), Fault> {
+        let at = |rest: &[u8]| line.len() - rest.len();
+        let start = skip_blanks(line);
+        let (label, mut rest) = match number::<T>(start) {
+            Ok((label, rest)) if ends_here(rest) => (label, rest),
+            other => {
+                let found = Excerpt::word(start);
+                let problem = match other {
+                    Err(NotANumber::NotFinite) => Problem::LabelNotFinite { found },
+                    _ => Problem::ExpectedLabel { found },
+                };
+                return Err(Fault { offset: at(start), problem });
+            }
+        };
+        self.entries.clear();
+        loop {
+            rest = skip_blanks(rest);
+            if rest.is_empty() || rest[0] == b'#' {
+                break;
+            }
+            let offset = at(rest);
+            let fault = |problem| Fault { offset, problem };
+            let expected = || {
+                fault(Problem::Expected {
+                    expected: "`field:index:value`",
+                    found: Excerpt::word(rest),
+                })
+            };
+            let (field, n_digits, after) = digits(rest);
+            let ([b':', after @ ..], 1..) = (after, n_digits) else { return Err(expected()) };
+            if field > MAX_FIELD || n_digits > MAX_DIGITS {
+                return Err(fault(Problem::Expected {
+                    expected: "a field from 0 to 255",
+                    found: Excerpt::word(rest),
+                }));
+            }
+            let (index, n_digits, value) = digits(after);
+            let ([b':', value @ ..], 1..) = (value, n_digits) else { return Err(expected()) };
+            if n_digits > MAX_DIGITS || index >= 1 << 63 {
+                return Err(fault(Problem::IndexTooLarge { found: Excerpt::word(after) }));
+            }
+            if let Some(n_features) = self.format.n_features
+                && index >= n_features as u64
+            {
+                let n_features = n_features as u64;
+                return Err(fault(Problem::BeyondDeclared { index, n_features, base: 0 }));
+            }
+            match number::<T>(value) {
+                Ok((number, next)) if ends_here(next) => {
+                    self.entries.push(Entry { index, field, value: number.as_f64(), offset });
+                    rest = next;
+                }
+                other => {
+                    let found = Excerpt::word(value);
+                    let problem = match other {
+                        _ if ends_here(value) => Problem::MissingValue { index },
+                        Err(NotANumber::NotFinite) => Problem::ValueNotFinite { index, found },
+                        _ => Problem::ExpectedValue { index, found },
+                    };
+                    return Err(Fault { offset: at(value), problem });
+                }
+            }
+        }
+        // Stable: repeated indices are added in the order of the line.
+        self.entries.sort_by_key(|entry| entry.index);
+        let repeated = self.entries.windows(2).find(|pair| pair[0].index == pair[1].index);
+        if let (Some(&[_, second]), false) = (repeated, self.format.add_repeated) {
+            let problem = Problem::DuplicateIndex { index: second.index };
+            return Err(Fault { offset: second.offset, problem });
+        }
+        let mut entries = self.entries.iter().peekable();
+        while let Some(first) = entries.next() {
+            let mut value = first.value;
+            while let Some(more) = entries.next_if(|next| next.index == first.index) {
+                value += more.value;
+            }
+            rows.csr(X).push(first.index, T::of(value));
+            rows.csr(FIELD).push(first.index, T::of(first.field as f64));
+        }
+        rows.dense(LABEL).push(label);
+        rows.finish_row();
+        Ok(())
+    }
+}
+
+impl<T: Float> RowParser<T> for Parser {
+    fn parse(&mut self, text: &[u8], rows: &mut Chunk<T>) -> Result<(), Fault> {
+        for (start, line) in Lines::new(text) {
+            if skip_blanks(line).first().is_none_or(|&byte| byte == b'#') {
+                continue;
+            }
+            check_text(line, start)?;
+            self.row(line, rows)
+                .map_err(|fault| Fault { offset: start + fault.offset, ..fault })?;
+        }
+        Ok(())
+    }
+}
+
+/// True where a number may end.
+fn ends_here(rest: &[u8]) -> bool {
+    matches!(rest, [] | [b' ' | b'\t' | b'\r' | b'#', ..])
+}
+
+fn skip_blanks(mut rest: &[u8]) -> &[u8] {
+    while let [b' ' | b'\t' | b'\r', after @ ..] = rest {
+        rest = after;
+    }
+    rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::{ColumnValues, Dataset, ReadError, TextReader};
+
+    fn read(format: LibFfm, text: &str) -> Result<Dataset, ReadError> {
+        TextReader::new(format).read_bytes("file", text.as_bytes())
+    }
+
+    /// The rows of a csr column.
+    fn rows(data: &Dataset, name: &str) -> Vec<Vec<(usize, f32)>> {
+        match data.column(name).unwrap().values() {
+            ColumnValues::Csr(csr) => csr.iter_rows().map(Iterator::collect).collect(),
+            _ => panic!("`{name}` is csr"),
+        }
+    }
+
+    #[test]
+    fn entries_are_sorted_and_fields_kept() {
+        let data =
+            read(LibFfm::new(), "1 2:7:1.5 0:3:-1 \r\n\n# nothing\n0\n0 1:4:2 # x\n").unwrap();
+        assert_eq!(rows(&data, "x"), [vec![(3, -1.0), (7, 1.5)], vec![], vec![(4, 2.0)]]);
+        assert_eq!(rows(&data, "field"), [vec![(3, 0.0), (7, 2.0)], vec![], vec![(4, 1.0)]]);
+        assert_eq!(data.n_features(), 8);
+        assert_eq!(read(LibFfm::new().n_features(20), "1 2:7:1\n").unwrap().n_features(), 20);
+    }
+
+    #[test]
+    fn repeated_indices_are_refused_or_added() {
+        let text = "1 0:5:1 1:5:0.5 2:6:1\n";
+        let error = read(LibFfm::new(), text).unwrap_err();
+        assert_eq!(error.to_string(), "file:1:9: index 5 occurs twice in the row");
+        let data = read(LibFfm::new().add_repeated(), text).unwrap();
+        assert_eq!(rows(&data, "x"), [[(5, 1.5), (6, 1.0)]]);
+        assert_eq!(rows(&data, "field"), [[(5, 0.0), (6, 2.0)]]);
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        for (text, message) in [
+            ("x 0:1:1\n", "file:1:1: expected a label, found `x`"),
+            ("nan 0:1:1\n", "file:1:1: label `nan` is not a finite number"),
+            ("1 0:1:1\n0 1:1\n", "file:2:3: expected `field:index:value`, found `1:1`"),
+            ("1 a:1:1\n", "file:1:3: expected `field:index:value`, found `a:1:1`"),
+            ("1 256:1:1\n", "file:1:3: expected a field from 0 to 255, found `256:1:1`"),
+            ("1 0:9223372036854775808:1\n", "file:1:3: index `9223372036854775808:1` is too large"),
+            ("1 0:1:\n", "file:1:7: the entry of index 1 has no value"),
+            ("1 0:1:z\n", "file:1:7: expected a number as the value of index 1, found `z`"),
+            ("1 0:1:inf\n", "file:1:7: the value `inf` of index 1 is not a finite number"),
+            ("1 0:1:1\0\n", "file:1:8: a NUL byte"),
+            ("", "`file` has no rows"),
+        ] {
+            let error = read(LibFfm::new(), text).unwrap_err().to_string();
+            assert!(error.starts_with(message), "{error}");
+        }
+        let error = read(LibFfm::new().n_features(3), "1 0:3:1\n").unwrap_err().to_string();
+        assert!(
+            error.starts_with("file:1:3: index 3 is beyond the 3 features declared"),
+            "{error}"
+        );
+    }
+}

@@ -1,0 +1,89 @@
+//! LibSVM text as one of the formats with a row a line, for streams.
+
+use super::super::read_error::Fault;
+use super::super::text::{
+    Chunk, ColumnKind, ColumnLayout, RowFormat, RowParser, Survey, sealed::Sealed,
+};
+use super::parse::{Rows, Rules};
+use super::{IndexBase, Reader};
+use crate::model::InputRole;
+use sparse_core::element::Float;
+
+impl<T: Float> Sealed for Reader<T> {}
+
+/// The positions of the columns.
+const FEATURES: usize = 0;
+const LABEL: usize = 1;
+
+impl<T: Float> RowFormat<T> for Reader<T> {
+    type Parser = Parser<T>;
+
+    fn columns(&self) -> Vec<ColumnLayout> {
+        let column = |role, kind| ColumnLayout { name: None, role, kind };
+        vec![
+            column(InputRole::Input, ColumnKind::Csr(self.n_features)),
+            column(InputRole::Label, ColumnKind::Dense(1)),
+        ]
+    }
+
+    /// Where the base is not known, columns are as written.
+    fn parser(&self, _: &[u8]) -> Parser<T> {
+        let n_features = self.n_features.map(|n_features| n_features as u64);
+        Parser {
+            rules: Rules { base: self.index_base, n_features },
+            rows: Rows::new(self.index_base),
+        }
+    }
+
+    fn survey_format(&self) -> Option<Self> {
+        let is_known = self.index_base != IndexBase::Detect && self.n_features.is_some();
+        (!is_known).then(|| self.clone().index_base(IndexBase::Zero).n_features(None))
+    }
+
+    fn settle(self, survey: &Survey) -> Self {
+        let index_base = match self.index_base {
+            IndexBase::Detect if survey.has_zero => IndexBase::Zero,
+            IndexBase::Detect => IndexBase::One,
+            known => known,
+        };
+        let first = usize::from(index_base == IndexBase::One);
+        let found =
+            survey.largest.map_or(0, |largest| (largest as usize + 1).saturating_sub(first));
+        let n_features = self.n_features.or(Some(found));
+        self.index_base(index_base).n_features(n_features)
+    }
+
+    fn independent_rows(&self) -> Result<(), &'static str> {
+        match self.part {
+            None => Ok(()),
+            Some(_) => Err("a stream reads whole files: leave `.part(…)` out"),
+        }
+    }
+}
+
+/// Lines into columns, by the parser that reads files into memory.
+#[derive(Debug)]
+pub struct Parser<T: Float> {
+    rules: Rules,
+    rows: Rows<T>,
+}
+
+impl<T: Float> RowParser<T> for Parser<T> {
+    fn parse(&mut self, text: &[u8], chunk: &mut Chunk<T>) -> Result<(), Fault> {
+        let rows = &mut self.rows;
+        let n_rows = chunk.n_rows;
+        let csr = chunk.csr(FEATURES);
+        std::mem::swap(&mut rows.indptr, &mut csr.indptr);
+        std::mem::swap(&mut rows.columns, &mut csr.ids);
+        std::mem::swap(&mut rows.values, &mut csr.values);
+        std::mem::swap(&mut rows.labels, chunk.dense(LABEL));
+        let result = rows.parse(text, self.rules);
+        std::mem::swap(&mut rows.labels, chunk.dense(LABEL));
+        let csr = chunk.csr(FEATURES);
+        std::mem::swap(&mut rows.indptr, &mut csr.indptr);
+        std::mem::swap(&mut rows.columns, &mut csr.ids);
+        std::mem::swap(&mut rows.values, &mut csr.values);
+        chunk.n_rows = n_rows.max(csr.indptr.len() - 1);
+        result
+    }
+}

@@ -1,0 +1,346 @@
+//! Ratings: `user item value` a line.
+
+use super::number::number;
+use super::read_error::Fault;
+use super::text::{
+    Chunk, ColumnKind, ColumnLayout, IdMap, Lines, RowFormat, RowParser, WholeFormat, check_text,
+    sealed::Sealed,
+};
+use super::{Excerpt, Problem};
+use crate::model::InputRole;
+use sparse_core::element::Float;
+
+/// Ratings as text: a user, an item and a value a line, and perhaps more, which is ignored (a time, most often).
+///
+/// The data has the inputs `user` and `item`, ids of `dense<u32>[n]`, and the label `rating`, `dense[n]`. Ids are any text; they are
+/// numbered densely in the order in which they first occur, and [`Dataset::id_map`](super::Dataset::id_map) keeps what each
+/// number stands for. Test data is read with the maps of the training data.
+///
+/// ```
+/// use sparse_runtime::data::{Ratings, TextReader};
+///
+/// let train = TextReader::new(Ratings::new()).read_bytes("train", b"196::242::3.5\n186::302::3\n")?;
+/// let (users, items) = (train.id_map("user").unwrap(), train.id_map("item").unwrap());
+/// let known = Ratings::new().users(users.clone()).items(items.clone());
+/// let test = TextReader::new(known).read_bytes("test", b"186::242::5\n")?;
+/// assert_eq!(test.n_rows(), 1);
+/// # Ok::<(), sparse_runtime::Error>(())
+/// ```
+///
+/// The first line is a header if its third field is not a number, as in `userId,movieId,rating,timestamp`.
+#[derive(Clone, Debug, Default)]
+pub struct Ratings {
+    separator: Separator,
+    users: Option<IdMap>,
+    items: Option<IdMap>,
+}
+
+/// What stands between the fields of a rating.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Separator {
+    /// The first of these that the first line of the file has: `::`, tab, comma, blanks.
+    #[default]
+    Detect,
+    /// `,`.
+    Comma,
+    /// A tab.
+    Tab,
+    /// One or more blanks.
+    Blanks,
+    /// `::`.
+    Colons,
+}
+
+impl Ratings {
+    /// Ratings with ids that are not known yet.
+    pub fn new() -> Self {
+        Ratings::default()
+    }
+
+    /// What stands between the fields.
+    #[must_use]
+    pub fn separator(self, separator: Separator) -> Self {
+        Ratings { separator, ..self }
+    }
+
+    /// The users that there are: any other is an error, which names the line.
+    #[must_use]
+    pub fn users(self, users: IdMap) -> Self {
+        Ratings { users: Some(users), ..self }
+    }
+
+    /// The items that there are: any other is an error, which names the line.
+    #[must_use]
+    pub fn items(self, items: IdMap) -> Self {
+        Ratings { items: Some(items), ..self }
+    }
+}
+
+impl Separator {
+    fn detect(line: &[u8]) -> Self {
+        let has = |byte| memchr::memchr(byte, line).is_some();
+        match () {
+            () if memchr::memmem::find(line, b"::").is_some() => Separator::Colons,
+            () if has(b'\t') => Separator::Tab,
+            () if has(b',') => Separator::Comma,
+            () => Separator::Blanks,
+        }
+    }
+
+    /// The first field of a text: where it begins and ends, and where the next one begins.
+    fn split(self, text: &[u8]) -> (usize, usize, usize) {
+        let find = |byte| memchr::memchr(byte, text);
+        let (end, width) = match self {
+            Separator::Comma => (find(b','), 1),
+            Separator::Tab => (find(b'\t'), 1),
+            Separator::Colons => (memchr::memmem::find(text, b"::"), 2),
+            Separator::Blanks | Separator::Detect => {
+                let blank = |byte: &u8| matches!(byte, b' ' | b'\t');
+                let start = text.iter().position(|byte| !blank(byte)).unwrap_or(text.len());
+                let end =
+                    text[start..].iter().position(blank).map_or(text.len(), |end| start + end);
+                return (start, end, end);
+            }
+        };
+        (0, end.unwrap_or(text.len()), end.map_or(text.len(), |end| end + width))
+    }
+}
+
+impl Sealed for Ratings {}
+
+impl<T: Float> WholeFormat<T> for Ratings {}
+
+/// The positions of the columns.
+const USER: usize = 0;
+const ITEM: usize = 1;
+const RATING: usize = 2;
+
+impl<T: Float> RowFormat<T> for Ratings {
+    type Parser = Parser;
+
+    fn columns(&self) -> Vec<ColumnLayout> {
+        let column = |name: &str, role, kind| ColumnLayout { name: Some(name.into()), role, kind };
+        vec![
+            column("user", InputRole::Input, ColumnKind::Ids(1)),
+            column("item", InputRole::Input, ColumnKind::Ids(1)),
+            column("rating", InputRole::Label, ColumnKind::Dense(1)),
+        ]
+    }
+
+    fn parser(&self, head: &[u8]) -> Parser {
+        let separator = match self.separator {
+            Separator::Detect => {
+                let lines = Lines::new(head).map(|(_, line)| line);
+                Separator::detect(
+                    lines.into_iter().find(|line| !line.is_empty()).unwrap_or_default(),
+                )
+            }
+            known => known,
+        };
+        let ids = |name, known: &Option<IdMap>| Ids {
+            name,
+            is_known: known.is_some(),
+            map: known.clone().unwrap_or_default(),
+        };
+        Parser { separator, ids: [ids("user", &self.users), ids("item", &self.items)] }
+    }
+
+    fn independent_rows(&self) -> Result<(), &'static str> {
+        match (&self.users, &self.items) {
+            (Some(_), Some(_)) => Ok(()),
+            _ => Err(
+                "ids are numbered in the order of the file: give the ids that there are, `Ratings::users` and `Ratings::items`",
+            ),
+        }
+    }
+}
+
+/// Lines of ratings into columns.
+#[derive(Debug)]
+pub struct Parser {
+    separator: Separator,
+    ids: [Ids; 2],
+}
+
+#[derive(Debug)]
+struct Ids {
+    name: &'static str,
+    is_known: bool,
+    map: IdMap,
+}
+
+impl Ids {
+    /// The id in a field, if it is one that may stand there.
+    fn check<'a>(&self, text: &'a [u8]) -> Result<&'a str, Problem> {
+        let (column, found) = (|| self.name.to_owned(), || Excerpt::line(text));
+        if text.is_empty() {
+            return Err(Problem::Field { column: column(), expected: "an id", found: found() });
+        }
+        let id = str::from_utf8(text).map_err(|_| Problem::NotUtf8 { found: found() })?;
+        if self.is_known && self.map.number(id).is_none() {
+            let n_known = self.map.len();
+            return Err(Problem::UnknownId { column: column(), found: found(), n_known });
+        }
+        Ok(id)
+    }
+}
+
+impl Parser {
+    /// The first three fields of a line, each with its offset.
+    fn fields<'a>(&self, line: &'a [u8]) -> [(usize, &'a [u8]); 3] {
+        let mut at = 0;
+        [(); 3].map(|()| {
+            let (start, end, next) = self.separator.split(&line[at..]);
+            let field = &line[at + start..at + end];
+            let blanks = field.len() - field.trim_ascii_start().len();
+            let found = (at + start + blanks, field.trim_ascii());
+            at += next;
+            found
+        })
+    }
+
+    fn row<T: Float>(&mut self, line: &[u8], rows: &mut Chunk<T>) -> Result<(), Fault> {
+        let [user, item, (offset, text)] = self.fields(line);
+        // All is checked before an id is numbered: a line that is refused must not number any.
+        let value = match number::<T>(text) {
+            Ok((value, [])) => value,
+            Err(super::number::NotANumber::NotFinite) => {
+                let problem = Problem::LabelNotFinite { found: Excerpt::line(text) };
+                return Err(Fault { offset, problem });
+            }
+            _ => {
+                let (column, found) = ("rating".to_owned(), Excerpt::line(text));
+                let problem = Problem::Field { column, expected: "a number", found };
+                return Err(Fault { offset, problem });
+            }
+        };
+        let [users, items] = &self.ids;
+        let user_id = users.check(user.1).map_err(|problem| Fault { offset: user.0, problem })?;
+        let item_id = items.check(item.1).map_err(|problem| Fault { offset: item.0, problem })?;
+        for (position, id) in [(USER, user_id), (ITEM, item_id)] {
+            let Ids { name, map, .. } = &mut self.ids[position];
+            let number = map.insert(id).ok_or_else(|| {
+                let offset = [user.0, item.0][position];
+                Fault { offset, problem: Problem::TooManyIds { column: (*name).to_owned() } }
+            })?;
+            rows.ids(position).push(number);
+        }
+        rows.dense(RATING).push(value);
+        rows.finish_row();
+        Ok(())
+    }
+}
+
+impl<T: Float> RowParser<T> for Parser {
+    fn header(&mut self, text: &[u8]) -> Result<usize, Fault> {
+        let mut lines = Lines::new(text);
+        let Some((_, line)) = lines.next() else { return Ok(0) };
+        let [.., (_, value)] = self.fields(line);
+        let is_number = matches!(number::<f64>(value), Ok((_, [])));
+        let is_word = value.first().is_some_and(u8::is_ascii_alphabetic);
+        let second = lines.next().map_or(text.len(), |(start, _)| start);
+        Ok(if is_word && !is_number { second } else { 0 })
+    }
+
+    fn parse(&mut self, text: &[u8], rows: &mut Chunk<T>) -> Result<(), Fault> {
+        for (start, line) in Lines::new(text) {
+            if line.trim_ascii().is_empty() {
+                continue;
+            }
+            check_text(line, start)?;
+            self.row(line, rows)
+                .map_err(|fault| Fault { offset: start + fault.offset, ..fault })?;
+        }
+        Ok(())
+    }
+
+    fn id_maps(self) -> Vec<(&'static str, IdMap)> {
+        self.ids.into_iter().map(|ids| (ids.name, ids.map)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::{ColumnValues, Dataset, OnError, ReadError, TextReader};
+    use crate::formats;
+
+    fn read(format: Ratings, text: &str) -> Result<Dataset, ReadError> {
+        TextReader::new(format).read_bytes("file", text.as_bytes())
+    }
+
+    /// Users, items and ratings.
+    fn content(data: &Dataset) -> (Vec<u32>, Vec<u32>, Vec<f32>) {
+        let ids = |name| match data.column(name).unwrap().values() {
+            ColumnValues::Ids(formats::Ids::U32(ids)) => ids.values().to_vec(),
+            _ => panic!("ids are u32"),
+        };
+        let Some(ColumnValues::Dense(ratings)) = data.labels() else {
+            panic!("ratings are numbers")
+        };
+        (ids("user"), ids("item"), ratings.values().to_vec())
+    }
+
+    #[test]
+    fn separators_and_headers() {
+        let expected = (vec![0, 1, 0], vec![0, 0, 1], vec![5.0, 3.5, -1.0]);
+        for text in [
+            "u,i,5\nv,i,3.5\nu,j,-1\n",
+            "user,item,rating\r\nu,i,5\r\nv,i,3.5\r\nu,j,-1",
+            "u\ti\t5\t0\nv\ti\t3.5\t1\n\nu\tj\t-1\n",
+            "u::i::5::0\nv::i::3.5::1\nu::j::-1::2\n",
+            " u  i 5 977\nv i\t3.5\nu j -1\n",
+            "userId movieId rating\nu i 5\nv i 3.5\nu j -1\n",
+        ] {
+            let data = read(Ratings::new(), text).unwrap();
+            assert_eq!(content(&data), expected, "{text}");
+            assert_eq!(data.id_map("user").unwrap().ids().collect::<Vec<_>>(), ["u", "v"]);
+            assert_eq!(data.id_map("item").unwrap().ids().collect::<Vec<_>>(), ["i", "j"]);
+        }
+        let text = "a b,c::d,4\n";
+        let data = read(Ratings::new().separator(Separator::Comma), text).unwrap();
+        assert_eq!(data.id_map("user").unwrap().id(0), Some("a b"));
+        assert_eq!(data.id_map("item").unwrap().id(0), Some("c::d"));
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        let refused = |text: &str| read(Ratings::new(), text).unwrap_err().to_string();
+        for (text, message) in [
+            ("u,i,5\nu,i\n", "file:2:4: expected a number in the column `rating`, found nothing"),
+            ("u,i,5\nu,,x\n", "file:2:4: expected a number in the column `rating`, found `x`"),
+            ("u,i,5\nu,,5\n", "file:2:3: expected an id in the column `item`, found nothing"),
+            ("u,i,nan\n", "`file` has no rows"),
+            ("u,i,5\nu,i,nan\n", "file:2:5: label `nan` is not a finite number"),
+            ("u\0,i,5\n", "file:1:2: a NUL byte"),
+            ("\n\n", "`file` has no rows"),
+        ] {
+            assert!(refused(text).starts_with(message), "{}", refused(text));
+        }
+        let error = TextReader::new(Ratings::new()).read_bytes("file", b"\xffu,i,5\n").unwrap_err();
+        assert!(error.to_string().starts_with("file:1:1: expected text in UTF-8"), "{error}");
+    }
+
+    #[test]
+    fn test_data_has_the_ids_of_the_training_data() {
+        let train = read(Ratings::new(), "u,i,5\nv,j,3\n").unwrap();
+        let map = |name| train.id_map(name).unwrap().clone();
+        let known = Ratings::new().users(map("user")).items(map("item"));
+        let test = read(known.clone(), "v,i,1\n").unwrap();
+        assert_eq!(content(&test), (vec![1], vec![0], vec![1.0]));
+        let error = read(known.clone(), "v,i,1\nw,i,1\n").unwrap_err();
+        assert_eq!(error.to_string(), "file:2:1: the user `w` is not among the 2 that are known");
+        let reader = TextReader::new(known).on_error(OnError::Skip(9));
+        let test = reader.read_bytes("file", b"w,i,1\nv,k,1\nu,j,2\n").unwrap();
+        assert_eq!(content(&test), (vec![0], vec![1], vec![2.0]));
+        assert_eq!(test.report().unwrap().n_skipped, 2);
+    }
+
+    #[test]
+    fn a_skipped_line_numbers_no_ids() {
+        let reader = TextReader::new(Ratings::new()).on_error(OnError::Skip(9));
+        let data = reader.read_bytes("file", b"u,i,5\nv,j,?\nw,,1\nx,i,1\n").unwrap();
+        assert_eq!(data.id_map("user").unwrap().ids().collect::<Vec<_>>(), ["u", "x"]);
+        assert_eq!(data.id_map("item").unwrap().len(), 1);
+    }
+}

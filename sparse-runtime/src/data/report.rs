@@ -1,0 +1,54 @@
+//! What a reader tells about a file.
+
+use super::SkippedRow;
+use super::libsvm::IndexBase;
+use std::fmt;
+
+/// What a reader found out about a file.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct ReadReport {
+    /// The file.
+    pub file: String,
+    /// Of formats that have one: the index base, never [`IndexBase::Detect`].
+    pub index_base: Option<IndexBase>,
+    /// Whether the base was detected.
+    pub detected: bool,
+    /// The rows that were skipped, where [`OnError::Skip`](super::OnError::Skip) allows it.
+    pub n_skipped: u64,
+    /// The first few of them, and what is wrong with each.
+    pub first_skipped: Vec<SkippedRow>,
+}
+
+impl ReadReport {
+    /// Of a file of which all rows were read.
+    pub(super) fn of_file(file: String) -> Self {
+        ReadReport {
+            file,
+            index_base: None,
+            detected: false,
+            n_skipped: 0,
+            first_skipped: Vec::new(),
+        }
+    }
+}
+
+/// `train.svm, indices from one (detected), 3 rows skipped`.
+impl fmt::Display for ReadReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.file)?;
+        match self.index_base {
+            Some(IndexBase::Zero) => f.write_str(", indices from zero")?,
+            Some(IndexBase::One | IndexBase::Detect) => f.write_str(", indices from one")?,
+            None => {}
+        }
+        if self.detected {
+            f.write_str(" (detected)")?;
+        }
+        match self.n_skipped {
+            0 => Ok(()),
+            1 => f.write_str(", 1 row skipped"),
+            n => write!(f, ", {n} rows skipped"),
+        }
+    }
+}

@@ -1,0 +1,319 @@
+//! The threads of a stream: one reads blocks, some parse them, and blocks come out in the order in which they went in.
+
+use super::super::blocks::{Blocks, Compression, io_error, open_counted};
+use super::super::classes::Classes;
+use super::super::libsvm::lines_before;
+use super::super::read_error::Fault;
+use super::super::text::{Chunk, ChunkColumn, RowParser, count_lines, parse_part, place_in};
+use super::super::{Place, Problem, ReadError};
+use super::blocks::{BlockFault, Unit, read_lines};
+use super::{Source, lost_thread};
+use crate::model::LabelKind;
+use sparse_core::element::Float;
+use std::fs::File;
+use std::io::BufReader;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::JoinHandle;
+
+/// A block on its way to a parser.
+enum Job {
+    Text(Block),
+    Failed(ReadError),
+    /// There are no more: whoever does not see this has lost a thread.
+    End,
+}
+
+struct Block {
+    unit: usize,
+    /// Whether it is the last of its unit.
+    is_last: bool,
+    text: Vec<u8>,
+    /// Where it begins in the file; of compressed files in the text.
+    start: u64,
+    /// Lines before it, where they are known.
+    lines: Option<u64>,
+}
+
+/// The rows of a block.
+pub(super) struct Parsed<T: Float> {
+    pub(super) unit: usize,
+    pub(super) is_last: bool,
+    pub(super) rows: Chunk<T>,
+    pub(super) faults: Vec<(Place, Problem)>,
+}
+
+/// What a label must be for the model that reads it.
+#[derive(Clone, Debug)]
+pub(super) struct LabelCheck {
+    pub(super) column: usize,
+    pub(super) declared: &'static str,
+    pub(super) kind: LabelKind,
+}
+
+/// Blocks of rows, in order. Its threads end when it is dropped.
+pub(super) struct Feed<T: Float> {
+    results: Vec<Receiver<Result<Option<Parsed<T>>, ReadError>>>,
+    next: usize,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl<T: Float> Feed<T> {
+    /// Starts to read the units of an order.
+    pub(super) fn start(
+        source: &Arc<Source<T>>,
+        order: Vec<usize>,
+        checks: Vec<LabelCheck>,
+    ) -> Self {
+        let n_parsers = source.options.n_threads().min(source.sizes.max_parsers);
+        let mut feed = Feed { results: Vec::new(), next: 0, threads: Vec::new() };
+        let mut jobs = Vec::new();
+        for _ in 0..n_parsers {
+            let (job, blocks) = sync_channel(1);
+            let (rows, result) = sync_channel(1);
+            jobs.push(job);
+            feed.results.push(result);
+            let (source, checks) = (Arc::clone(source), checks.clone());
+            feed.threads.push(std::thread::spawn(move || parse(&source, &checks, &blocks, &rows)));
+        }
+        let source = Arc::clone(source);
+        feed.threads.push(std::thread::spawn(move || {
+            let mut next = 0;
+            let mut send = |job| {
+                let sent = jobs[next % jobs.len()].send(job).is_ok();
+                next += 1;
+                sent
+            };
+            // Whoever stops to listen does not want to know more.
+            let last = match read_units(&source, &order, &mut send) {
+                Ok(()) => Job::End,
+                Err(error) => Job::Failed(error),
+            };
+            send(last);
+        }));
+        feed
+    }
+
+    /// The next block, or `None` after the last.
+    pub(super) fn next(&mut self) -> Result<Option<Parsed<T>>, ReadError> {
+        let result = self.results[self.next % self.results.len()].recv();
+        self.next += 1;
+        result.unwrap_or_else(|_| Err(lost_thread()))
+    }
+}
+
+impl<T: Float> Drop for Feed<T> {
+    fn drop(&mut self) {
+        self.results.clear();
+        for thread in self.threads.drain(..) {
+            // One that panicked has been told of by `next`.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Reads units in order; ends early if nobody listens.
+fn read_units<T: Float>(
+    source: &Source<T>,
+    order: &[usize],
+    send: &mut impl FnMut(Job) -> bool,
+) -> Result<(), ReadError> {
+    let mut open: Option<(usize, File)> = None;
+    let total = source.files.iter().map(|file| file.len).sum();
+    let mut bytes = 0;
+    for &unit in order {
+        let index = source.units[unit].file();
+        let file = &source.files[index];
+        match source.units[unit] {
+            Unit::Lines { start, end, .. } => {
+                if open.as_ref().is_none_or(|(known, _)| *known != index) {
+                    let opened = File::open(&file.path).map_err(|e| io_error(&file.name, e))?;
+                    open = Some((index, opened));
+                }
+                let Some((_, reader)) = &mut open else { continue };
+                let mut text = Vec::with_capacity((end - start) as usize + 4096);
+                let limit = source.sizes.line;
+                let start = match read_lines(&file.name, reader, (start, end), limit, &mut text) {
+                    Ok(start) => start,
+                    Err(BlockFault::Read(error)) => return Err(error),
+                    Err(BlockFault::LongLine(start)) => {
+                        let problem = Problem::LineTooLong { limit };
+                        let lines = lines_in(&file.path, &file.name, start)?;
+                        let place = Place { file: file.name.clone(), line: lines + 1, column: 1 };
+                        return Err(ReadError::Syntax { place, problem });
+                    }
+                };
+                bytes += end - start.min(end);
+                let lines = (start == 0).then_some(0);
+                if !send(Job::Text(Block { unit, is_last: true, text, start, lines })) {
+                    return Ok(());
+                }
+                source.options.tell(&file.name, bytes, Some(total));
+            }
+            Unit::Whole { .. } => {
+                let (reader, count) = open_counted(&file.path)?;
+                let mut blocks = Blocks::with_size(reader, source.sizes.block);
+                let (mut start, mut lines) = (0, 0);
+                let mut next =
+                    blocks.next().map_err(|e| io_error(&file.name, e))?.map(<[u8]>::to_vec);
+                while let Some(text) = next {
+                    if text.len() > source.sizes.line + source.sizes.block {
+                        let problem = Problem::LineTooLong { limit: source.sizes.line };
+                        let place = Place { file: file.name.clone(), line: lines + 1, column: 1 };
+                        return Err(ReadError::Syntax { place, problem });
+                    }
+                    next = blocks.next().map_err(|e| io_error(&file.name, e))?.map(<[u8]>::to_vec);
+                    let is_last = next.is_none();
+                    let (len, ends) = (text.len() as u64, count_lines(&text));
+                    let block = Block { unit, is_last, text, start, lines: Some(lines) };
+                    if !send(Job::Text(block)) {
+                        return Ok(());
+                    }
+                    start += len;
+                    lines += ends;
+                    source.options.tell(&file.name, bytes + count.bytes(), Some(total));
+                }
+                bytes += file.len;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Parses blocks until there are no more, or nobody listens.
+fn parse<T: Float>(
+    source: &Source<T>,
+    checks: &[LabelCheck],
+    blocks: &Receiver<Job>,
+    rows: &SyncSender<Result<Option<Parsed<T>>, ReadError>>,
+) {
+    let mut parser: Option<(usize, Box<dyn RowParser<T>>)> = None;
+    while let Ok(job) = blocks.recv() {
+        let result = match job {
+            Job::End => Ok(None),
+            Job::Failed(error) => Err(error),
+            Job::Text(block) => {
+                let file = source.units[block.unit].file();
+                if parser.as_ref().is_none_or(|(known, _)| *known != file) {
+                    parser = Some((file, source.format.parser(&source.files[file].head)));
+                }
+                let Some((_, parser)) = &mut parser else { continue };
+                parse_block(source, checks, parser, &block).map(Some)
+            }
+        };
+        let is_end = !matches!(result, Ok(Some(_)));
+        if rows.send(result).is_err() || is_end {
+            return;
+        }
+    }
+}
+
+fn parse_block<T: Float>(
+    source: &Source<T>,
+    checks: &[LabelCheck],
+    parser: &mut Box<dyn RowParser<T>>,
+    block: &Block,
+) -> Result<Parsed<T>, ReadError> {
+    let file = &source.files[source.units[block.unit].file()];
+    let text = &block.text[..];
+    let place = |offset| -> Result<Place, ReadError> {
+        let lines = match block.lines {
+            Some(lines) => lines,
+            None => lines_in(&file.path, &file.name, block.start)?,
+        };
+        Ok(place_in(&file.name, lines, text, offset))
+    };
+    let mut first = 0;
+    if block.start == 0 {
+        let mark = super::super::text::BYTE_ORDER_MARK;
+        first = if text.starts_with(mark) { mark.len() } else { 0 };
+        match parser.header(&text[first..]) {
+            Ok(header) => first += header,
+            Err(Fault { offset, problem }) => {
+                return Err(ReadError::Syntax { place: place(first + offset)?, problem });
+            }
+        }
+    }
+    let mut rows = Chunk::new(&source.parsed_layout);
+    let faults = parse_part(parser, &text[first..], &mut rows, source.on_error());
+    let faults = faults
+        .into_iter()
+        .map(|fault| Ok((place(first + fault.offset)?, fault.problem)))
+        .collect::<Result<Vec<_>, ReadError>>()?;
+    if let Some((row, problem)) = misfit(&rows, checks, source.classes.as_ref()) {
+        let offset = first + offset_of_row(parser, &text[first..], source, row);
+        return Err(ReadError::Syntax { place: place(offset)?, problem });
+    }
+    if let Some(classes) = &source.classes {
+        into_classes(&mut rows, source, classes);
+    }
+    rows.shrink_to_fit();
+    Ok(Parsed { unit: block.unit, is_last: block.is_last, rows, faults })
+}
+
+/// The first label that is not what the model or the classes say, by its row.
+fn misfit<T: Float>(
+    rows: &Chunk<T>,
+    checks: &[LabelCheck],
+    classes: Option<&Classes>,
+) -> Option<(usize, Problem)> {
+    checks.iter().find_map(|check| {
+        if check.kind == LabelKind::Class {
+            let ChunkColumn::Dense { values, width: 1 } = &rows.columns[check.column] else {
+                return None;
+            };
+            let known = classes?;
+            let row = values.iter().position(|label| known.id(label.as_f64()).is_none())?;
+            let problem =
+                Problem::UnknownClass { label: values[row].as_f64(), known: known.clone() };
+            return Some((row, problem));
+        }
+        let (row, label) = rows.find_label(check.column, |label| !check.kind.fits(label))?;
+        let problem = Problem::Label {
+            label: label.as_f64(),
+            declared: check.declared.to_owned(),
+            expected: check.kind.expectation(),
+        };
+        Some((row, problem))
+    })
+}
+
+/// Labels of one number a row become ids; all of them are classes.
+fn into_classes<T: Float>(rows: &mut Chunk<T>, source: &Source<T>, classes: &Classes) {
+    let changed = source.parsed_layout.iter().zip(&source.layout).position(|(a, b)| a != b);
+    if let Some(column) = changed
+        && let ChunkColumn::Dense { values, width } = &rows.columns[column]
+    {
+        let id = |label: &T| classes.id(label.as_f64()).unwrap_or_default();
+        let values = values.iter().map(id).collect();
+        rows.columns[column] = ChunkColumn::Ids { width: *width, values };
+    }
+}
+
+/// Where the line of a row begins: found by parsing line after line, for an error only.
+#[cold]
+fn offset_of_row<T: Float>(
+    parser: &mut Box<dyn RowParser<T>>,
+    text: &[u8],
+    source: &Source<T>,
+    row: usize,
+) -> usize {
+    let mut rows = Chunk::new(&source.parsed_layout);
+    let mut start = 0;
+    for line in text.split_inclusive(|&byte| byte == b'\n') {
+        parse_part(parser, line, &mut rows, source.on_error());
+        if rows.n_rows > row {
+            break;
+        }
+        start += line.len();
+    }
+    start
+}
+
+/// The lines before a place of a file that is not compressed.
+#[cold]
+fn lines_in(path: &std::path::Path, name: &str, start: u64) -> Result<u64, ReadError> {
+    debug_assert!(Compression::of(name).is_none());
+    let file = File::open(path).map_err(|source| io_error(name, source))?;
+    lines_before(&mut BufReader::new(file), start).map_err(|source| io_error(name, source))
+}

@@ -1,0 +1,131 @@
+//! Data that streams past: files of any size, read again in every epoch, in bounded memory.
+//!
+//! ```text
+//!  feeder ──▶ block ──▶ parser ─┐
+//!    │                          ├──▶ pool builder ──▶ pool of rows ──▶ batches
+//!    └──────▶ block ──▶ parser ─┘    (in order)        (in the order of the epoch)
+//! ```
+//!
+//! A *block* is the lines that begin in a run of bytes of a file: it is found without reading what is before it. Blocks come in the
+//! order of the epoch, which seed and epoch determine; parsers get them in turn and hand them on in turn, so that their number
+//! changes nothing. A *pool* is as many rows as the buffer allows; its rows are shuffled once more, and laid out one after the
+//! other in the order in which they are learnt from, so that a batch is a run of them. What does not fill a batch comes first in
+//! the next pool.
+//!
+//! Where files cannot be read from the middle, because they are compressed, a file is one unit of the order, and what is near in it
+//! stays near, up to the size of a pool.
+
+mod batches;
+mod blocks;
+mod feed;
+mod open;
+mod pool;
+#[cfg(test)]
+mod tests;
+
+pub use batches::{StreamBatch, StreamBatches};
+pub use open::{Stream, StreamedDataset};
+
+use super::text::{ColumnLayout, OnError, ReadOptions, RowFormat, RowParser};
+use super::{Classes, ReadError};
+use blocks::Unit;
+use sparse_core::element::Float;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// What the threads of a stream share.
+pub(super) struct Source<T: Float> {
+    pub(super) format: Arc<dyn AnyFormat<T>>,
+    pub(super) files: Vec<SourceFile>,
+    /// What can be read by itself, in the order of the files.
+    pub(super) units: Vec<Unit>,
+    pub(super) sizes: Sizes,
+    pub(super) options: ReadOptions,
+    pub(super) classes: Option<Classes>,
+    /// As the format gives it, and as the model sees it.
+    pub(super) parsed_layout: Vec<ColumnLayout>,
+    pub(super) layout: Vec<ColumnLayout>,
+    pub(super) known: Mutex<Known>,
+}
+
+/// A file of a stream.
+pub(super) struct SourceFile {
+    pub(super) path: PathBuf,
+    pub(super) name: String,
+    pub(super) len: u64,
+    /// Its beginning, from which a parser sees what kind of file it is.
+    pub(super) head: Vec<u8>,
+}
+
+/// What the buffer is divided into. A quarter each for blocks that are read and parsed, for parsed rows of which a pool is made, for
+/// the pool that is made of them, and for the pool that is learnt from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Sizes {
+    /// The bytes of text of a block.
+    pub(super) block: usize,
+    /// The bytes of the rows of a pool; the block that reaches it is the last of the pool.
+    pub(super) pool: usize,
+    /// The longest line.
+    pub(super) line: usize,
+    /// Parsers that may be at work at once.
+    pub(super) max_parsers: usize,
+}
+
+/// The smallest buffer of a stream.
+const MIN_BUFFER: usize = 1 << 20;
+
+impl Sizes {
+    /// Determined by the size of the buffer alone: the order of an epoch follows from them.
+    fn of_buffer(bytes: usize) -> Self {
+        let block = (bytes / 256).clamp(4 << 10, 1 << 20);
+        // Of each parser there may be two blocks of text and two of rows, which may take three times the bytes.
+        let max_parsers = (bytes / 4 / (8 * block)).max(1);
+        Sizes { block, pool: bytes / 4, line: bytes / 8, max_parsers }
+    }
+}
+
+/// What has been found out so far.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Known {
+    /// The rows and the bytes of rows of each unit, where it has been read.
+    pub(super) units: Vec<Option<UnitSize>>,
+    /// The number of rows, once all have been read.
+    pub(super) n_rows: Option<u64>,
+    /// The rows skipped in the epoch read last, so far.
+    pub(super) skipped: super::text::Skips,
+}
+
+/// The size of a unit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct UnitSize {
+    pub(super) rows: u64,
+    pub(super) bytes: usize,
+}
+
+impl<T: Float> Source<T> {
+    /// Whoever held it before has left nothing half done: each change is one assignment.
+    pub(super) fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn on_error(&self) -> OnError {
+        self.options.on_error
+    }
+}
+
+/// A format without its type.
+pub(super) trait AnyFormat<T: Float>: Send + Sync {
+    fn parser(&self, head: &[u8]) -> Box<dyn RowParser<T>>;
+}
+
+impl<T: Float, F: RowFormat<T>> AnyFormat<T> for F {
+    fn parser(&self, head: &[u8]) -> Box<dyn RowParser<T>> {
+        Box::new(RowFormat::parser(self, head))
+    }
+}
+
+/// The error for a thread that ended without saying so.
+pub(super) fn lost_thread() -> ReadError {
+    let message = "a thread that reads it ended early".to_owned();
+    ReadError::Content { file: "the stream".to_owned(), message }
+}

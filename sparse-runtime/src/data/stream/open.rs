@@ -1,0 +1,328 @@
+//! Opening a stream: what is read, with how much memory, and what has to be known before the first epoch.
+
+use super::super::blocks::{io_error, open as open_file};
+use super::super::text::{
+    Chunk, ChunkColumn, ColumnKind, ColumnLayout, OnError, ReadOptions, ReadProgress, RowFormat,
+    SkippedRow, Survey,
+};
+use super::super::{Classes, ReadError, ReadReport};
+use super::blocks::units;
+use super::feed::Feed;
+use super::{AnyFormat, Known, MIN_BUFFER, Sizes, Source, SourceFile};
+use crate::kernels::Parallel;
+use crate::model::InputRole;
+use sparse_core::element::Float;
+use std::fmt;
+use std::io::Read;
+use std::marker::PhantomData;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+/// Data that streams from files of text, of any size and number, in bounded memory.
+///
+/// | | default |
+/// |---|---|
+/// | [`buffer`](Stream::buffer) | 256 MiB: what blocks and rows take, all together |
+/// | [`parallel`](Stream::parallel) | one thread parses, another reads, a third lays rows out |
+/// | [`on_error`](Stream::on_error) | [`OnError::Fail`] |
+///
+/// ```
+/// use sparse_runtime::data::libsvm::{IndexBase, Reader};
+/// use sparse_runtime::data::stream::Stream;
+/// use sparse_runtime::data::{Batches, BatchOptions, DataSource};
+/// # let path = std::env::temp_dir().join(format!("nnz-stream-doc-{}.svm", std::process::id()));
+/// # std::fs::write(&path, "1 1:0.5\n-1 2:1\n1 1:2\n")?;
+///
+/// let format = Reader::new().index_base(IndexBase::One).n_features(2);
+/// let data = Stream::new(format).file(&path).buffer(1 << 20).open()?;
+/// // A trainer takes it as it takes a `Dataset`: `trainer.fit(&mut model, &data)?`.
+/// let mut batches = data.batches(&[], &BatchOptions::default())?;
+/// batches.start_epoch(0)?;
+/// let mut n_batches = 0;
+/// while batches.next_batch()?.is_some() {
+///     n_batches += 1;
+/// }
+/// assert_eq!((n_batches, data.n_rows()), (3, Some(3)));
+/// # std::fs::remove_file(&path)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # The order of an epoch
+///
+/// Shuffled, it is random in two steps: blocks of text come in a random order, and the rows of a pool of blocks in a random order once
+/// more. A row meets the rows of its pool, about a quarter of the buffer, which are other blocks in every epoch. The order follows from
+/// the seed, the epoch, the files and the size of the buffer; the number of threads changes nothing. A compressed file is one unit of
+/// the order: give several, or decompress it.
+#[derive(Clone, Debug)]
+pub struct Stream<F, T: Float = f32> {
+    format: F,
+    files: Vec<PathBuf>,
+    buffer: usize,
+    options: ReadOptions,
+    classes: Wanted,
+    element: PhantomData<T>,
+}
+
+/// Whether labels become the ids of classes.
+#[derive(Clone, Debug)]
+enum Wanted {
+    Numbers,
+    Classes(Classes),
+    FoundClasses,
+}
+
+impl<F: RowFormat<f32>> Stream<F> {
+    /// A stream of `f32` without files.
+    pub fn new(format: F) -> Self {
+        Stream {
+            format,
+            files: Vec::new(),
+            buffer: 256 << 20,
+            options: ReadOptions::default(),
+            classes: Wanted::Numbers,
+            element: PhantomData,
+        }
+    }
+}
+
+impl<T: Float, F> Stream<F, T> {
+    /// Reads numbers as another element type.
+    #[must_use]
+    pub fn element<U: Float>(self) -> Stream<F, U> {
+        let Stream { format, files, buffer, options, classes, .. } = self;
+        Stream { format, files, buffer, options, classes, element: PhantomData }
+    }
+
+    /// One more file, after those before it.
+    #[must_use]
+    pub fn file(mut self, path: impl Into<PathBuf>) -> Self {
+        self.files.push(path.into());
+        self
+    }
+
+    /// More files, after those before them.
+    #[must_use]
+    pub fn files<P: Into<PathBuf>>(mut self, paths: impl IntoIterator<Item = P>) -> Self {
+        self.files.extend(paths.into_iter().map(Into::into));
+        self
+    }
+
+    /// How many bytes text and rows may take, all together, at least 1 MiB. A line may have an eighth of them. Stacks of threads and what
+    /// a decompressor needs come on top, and so does a batch that is larger than a pool.
+    #[must_use]
+    pub fn buffer(mut self, bytes: usize) -> Self {
+        self.buffer = bytes;
+        self
+    }
+
+    /// How many threads may parse. The result does not depend on it.
+    #[must_use]
+    pub fn parallel(mut self, parallel: Parallel) -> Self {
+        self.options.parallel = parallel;
+        self
+    }
+
+    /// What becomes of rows that cannot be read, in each epoch.
+    #[must_use]
+    pub fn on_error(mut self, on_error: OnError) -> Self {
+        self.options.on_error = on_error;
+        self
+    }
+
+    /// Whom to tell how far an epoch has come, in bytes of all files.
+    #[must_use]
+    pub fn progress(mut self, tell: impl Fn(&ReadProgress<'_>) + Send + Sync + 'static) -> Self {
+        self.options.progress = Some(Arc::new(tell));
+        self
+    }
+
+    /// Labels become the ids of these classes; another label is an error that names the line.
+    #[must_use]
+    pub fn classes(mut self, classes: Classes) -> Self {
+        self.classes = Wanted::Classes(classes);
+        self
+    }
+
+    /// Labels become the ids of the classes that occur, for which all files are read once before the first epoch.
+    #[must_use]
+    pub fn find_classes(mut self) -> Self {
+        self.classes = Wanted::FoundClasses;
+        self
+    }
+}
+
+impl<T: Float, F: RowFormat<T> + Clone> Stream<F, T> {
+    /// Opens the files. All of them are read once where that is needed to know the width of the data: declare index base and number of
+    /// features, and it is not.
+    ///
+    /// # Errors
+    ///
+    /// [`ReadError::Io`]; [`ReadError::Stream`] without files, for a buffer of less than 1 MiB, for a format whose rows cannot be
+    /// read by themselves, and for classes without a label; where files are read, what is wrong with them.
+    pub fn open(self) -> Result<StreamedDataset<T>, ReadError> {
+        let refuse = |reason: &str| Err(ReadError::Stream { reason: reason.to_owned() });
+        if self.files.is_empty() {
+            return refuse("it has no files: name one with `.file(path)`");
+        }
+        if self.buffer < MIN_BUFFER {
+            return refuse("its buffer is too small: give it 1 MiB at least");
+        }
+        if let Err(reason) = self.format.independent_rows() {
+            return refuse(reason);
+        }
+        let mut format = self.format.clone();
+        let mut classes = match &self.classes {
+            Wanted::Classes(classes) => Some(classes.clone()),
+            Wanted::Numbers | Wanted::FoundClasses => None,
+        };
+        let finds_classes = matches!(self.classes, Wanted::FoundClasses);
+        let mut n_rows = None;
+        let survey_format = format.survey_format();
+        if survey_format.is_some() || finds_classes {
+            let source = self.source(survey_format.unwrap_or_else(|| format.clone()), None)?;
+            let survey = survey(&Arc::new(source), finds_classes)?;
+            n_rows = Some(survey.n_rows);
+            format = format.settle(&survey);
+            if finds_classes {
+                classes = Some(Classes::of(survey.labels));
+            }
+        }
+        let mut source = self.source(format, classes)?;
+        if source.classes.is_some() && source.layout == source.parsed_layout {
+            return refuse(
+                "there is no label of one number a row that could be turned into class ids",
+            );
+        }
+        if let Ok(known) = source.known.get_mut() {
+            known.n_rows = n_rows;
+        }
+        Ok(StreamedDataset { source: Arc::new(source) })
+    }
+
+    fn source(&self, format: F, classes: Option<Classes>) -> Result<Source<T>, ReadError> {
+        let files = self.files.iter().map(|path| source_file(path.clone()));
+        let files = files.collect::<Result<Vec<_>, _>>()?;
+        let sizes = Sizes::of_buffer(self.buffer);
+        let units = units(&files, sizes.block);
+        let parsed_layout = format.columns();
+        let mut layout = parsed_layout.clone();
+        let is_label = |column: &&mut ColumnLayout| {
+            column.role == InputRole::Label && column.kind == ColumnKind::Dense(1)
+        };
+        if let (Some(_), Some(label)) = (&classes, layout.iter_mut().find(is_label)) {
+            label.kind = ColumnKind::Ids(1);
+        }
+        let known = Known { units: vec![None; units.len()], ..Known::default() };
+        Ok(Source {
+            format: Arc::new(format) as Arc<dyn AnyFormat<T>>,
+            files,
+            units,
+            sizes,
+            options: self.options.clone(),
+            classes,
+            parsed_layout,
+            layout,
+            known: Mutex::new(known),
+        })
+    }
+}
+
+fn source_file(path: PathBuf) -> Result<SourceFile, ReadError> {
+    /// Enough for the first line of most files.
+    const HEAD: u64 = 1 << 16;
+    let name = path.display().to_string();
+    let io = |source| io_error(&name, source);
+    let len = std::fs::metadata(&path).map_err(io)?.len();
+    let mut head = Vec::new();
+    open_file(&path)?.take(HEAD).read_to_end(&mut head).map_err(io)?;
+    Ok(SourceFile { path, len, head, name })
+}
+
+/// Reads everything once.
+fn survey<T: Float>(source: &Arc<Source<T>>, labels: bool) -> Result<Survey, ReadError> {
+    let mut survey = Survey::default();
+    let mut found = std::collections::BTreeSet::new();
+    let mut skips = super::super::text::Skips::new(source.on_error());
+    let mut feed = Feed::start(source, (0..source.units.len()).collect(), Vec::new());
+    while let Some(block) = feed.next()? {
+        for (place, problem) in block.faults {
+            skips.add(place, problem)?;
+        }
+        survey.n_rows += block.rows.n_rows as u64;
+        survey.widen(&block.rows);
+        if labels {
+            let columns = source.parsed_layout.iter().zip(&block.rows.columns);
+            let mut labels = columns.filter(|(layout, _)| layout.role == InputRole::Label);
+            if let Some((_, ChunkColumn::Dense { values, width: 1 })) = labels.next() {
+                // Ordered as their bits are: which order that is does not matter here.
+                found.extend(values.iter().map(|value| value.as_f64().to_bits()));
+            }
+        }
+    }
+    if survey.n_rows == 0 {
+        let names: Vec<&str> = source.files.iter().map(|file| &file.name[..]).collect();
+        return Err(ReadError::Empty { file: names.join(", ") });
+    }
+    survey.labels = found.into_iter().map(f64::from_bits).collect();
+    Ok(survey)
+}
+
+/// Data that streams past; see [`Stream`]. A [`DataSource`](crate::data::DataSource): what trains on a
+/// [`Dataset`](crate::data::Dataset) trains on this.
+#[derive(Clone)]
+pub struct StreamedDataset<T: Float = f32> {
+    pub(super) source: Arc<Source<T>>,
+}
+
+impl<T: Float> StreamedDataset<T> {
+    /// The number of rows, once all of them have been read.
+    pub fn n_rows(&self) -> Option<usize> {
+        self.source.known().n_rows.and_then(|n_rows| usize::try_from(n_rows).ok())
+    }
+
+    /// The number of features: the width of the first csr input, or 0 without one.
+    pub fn n_features(&self) -> usize {
+        let width = |column: &ColumnLayout| match column.kind {
+            ColumnKind::Csr(width) if column.role == InputRole::Input => width,
+            _ => None,
+        };
+        self.source.layout.iter().find_map(width).unwrap_or_default()
+    }
+
+    /// The classes that the ids of the label stand for.
+    pub fn classes(&self) -> Option<&Classes> {
+        self.source.classes.as_ref()
+    }
+
+    /// What the epoch that was read last, or is being read, tells about the files: the rows skipped.
+    pub fn report(&self) -> ReadReport {
+        let names: Vec<&str> = self.source.files.iter().map(|file| &file.name[..]).collect();
+        let skipped = self.source.known().skipped.clone();
+        let first_skipped: Vec<SkippedRow> = skipped.first;
+        ReadReport {
+            n_skipped: skipped.count,
+            first_skipped,
+            ..ReadReport::of_file(names.join(", "))
+        }
+    }
+}
+
+/// What it holds, one line a column.
+impl<T: Float> fmt::Display for StreamedDataset<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.n_rows() {
+            Some(n_rows) => write!(f, "{n_rows} rows streamed from {}", self.report())?,
+            None => write!(f, "rows streamed from {}", self.report())?,
+        }
+        match Chunk::<T>::new(&self.source.layout).into_dataset(&self.source.layout) {
+            Ok(empty) => empty.columns().iter().try_for_each(|column| write!(f, "\n  {column}")),
+            Err(_) => Ok(()),
+        }
+    }
+}
+
+impl<T: Float> fmt::Debug for StreamedDataset<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}

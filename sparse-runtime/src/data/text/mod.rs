@@ -1,0 +1,138 @@
+//! Files of text with a row a line: what is common to their formats, and the reader for all of them.
+//!
+//! A format is a value that says which [columns](RowFormat::columns) it gives and makes [parsers](RowFormat::parser). A parser
+//! appends the rows of a run of whole lines to a [`Chunk`]; it knows nothing of files, threads and what becomes of faults. So
+//! the same parser serves data in memory ([`TextReader`]) and data that streams past ([`Stream`](super::stream::Stream)).
+
+mod chunk;
+mod id_map;
+mod lines;
+mod on_error;
+mod reader;
+#[cfg(test)]
+mod tests;
+
+pub use chunk::{Chunk, ChunkColumn, ColumnKind, ColumnLayout, CsrChunk};
+pub use id_map::IdMap;
+pub(crate) use lines::{Lines, check_text, count_lines, place_in};
+pub use on_error::{OnError, SkippedRow};
+pub(crate) use on_error::{Skips, parse_part, skip_faults};
+pub(crate) use reader::BYTE_ORDER_MARK;
+pub use reader::{Listener, ReadOptions, ReadProgress, TextReader};
+
+use super::read_error::Fault;
+use sparse_core::element::Float;
+
+/// A format of text with a row a line: [`Delimited`](super::Delimited), [`Ratings`](super::Ratings),
+/// [`LibFfm`](super::LibFfm), [`Words`](super::Words), and [`libsvm::Reader`](super::libsvm::Reader).
+///
+/// The methods are for readers and may change.
+pub trait RowFormat<T: Float>: Send + Sync + sealed::Sealed + 'static {
+    /// Parses runs of lines.
+    #[doc(hidden)]
+    type Parser: RowParser<T>;
+
+    /// The columns of the data, in order.
+    #[doc(hidden)]
+    fn columns(&self) -> Vec<ColumnLayout>;
+
+    /// A parser; `head` is the beginning of the file, enough for its first line if that is not very long.
+    #[doc(hidden)]
+    fn parser(&self, head: &[u8]) -> Self::Parser;
+
+    /// The format to parse with, once, to find out what cannot be known before ([`Survey`]); none where all is known.
+    #[doc(hidden)]
+    fn survey_format(&self) -> Option<Self>
+    where
+        Self: Sized,
+    {
+        None
+    }
+
+    /// With what was found out.
+    #[doc(hidden)]
+    #[must_use]
+    fn settle(self, survey: &Survey) -> Self
+    where
+        Self: Sized,
+    {
+        let _ = survey;
+        self
+    }
+
+    /// Whether a row can be understood without the rows before it, so that runs of lines may be parsed in any order. If not, why
+    /// not and what to do.
+    #[doc(hidden)]
+    fn independent_rows(&self) -> Result<(), &'static str> {
+        Ok(())
+    }
+}
+
+/// A [`RowFormat`] that [`TextReader`](super::TextReader) reads.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a format that `TextReader` reads",
+    note = "it reads `Delimited`, `Ratings`, `LibFfm` and `Words`; a `libsvm::Reader` reads files itself: `.read_path(path)`"
+)]
+pub trait WholeFormat<T: Float>: RowFormat<T> {}
+
+/// Parses runs of whole lines.
+#[doc(hidden)]
+pub trait RowParser<T: Float>: Send + 'static {
+    /// How many bytes at the beginning of a file are no rows: a header, of one line.
+    fn header(&mut self, text: &[u8]) -> Result<usize, Fault> {
+        let _ = text;
+        Ok(0)
+    }
+
+    /// Appends the rows of whole lines, in order. After a fault the rows before it are complete, and something of the row with the
+    /// fault may be there as well.
+    fn parse(&mut self, text: &[u8], rows: &mut Chunk<T>) -> Result<(), Fault>;
+
+    /// What is to be known of the ids that were read, by the name of their column.
+    fn id_maps(self) -> Vec<(&'static str, IdMap)>
+    where
+        Self: Sized,
+    {
+        Vec::new()
+    }
+}
+
+impl<T: Float> RowParser<T> for Box<dyn RowParser<T>> {
+    fn header(&mut self, text: &[u8]) -> Result<usize, Fault> {
+        (**self).header(text)
+    }
+
+    fn parse(&mut self, text: &[u8], rows: &mut Chunk<T>) -> Result<(), Fault> {
+        (**self).parse(text, rows)
+    }
+}
+
+/// What reading everything once shows.
+#[doc(hidden)]
+#[derive(Clone, Debug, Default)]
+pub struct Survey {
+    pub(crate) n_rows: u64,
+    /// The largest column of any sparse array, as written.
+    pub(crate) largest: Option<u64>,
+    /// Whether column 0 occurs.
+    pub(crate) has_zero: bool,
+    /// The distinct labels, if they were asked for.
+    pub(crate) labels: Vec<f64>,
+}
+
+impl Survey {
+    /// Takes in some rows.
+    pub(crate) fn widen<T: Float>(&mut self, rows: &Chunk<T>) {
+        for column in &rows.columns {
+            if let ChunkColumn::Csr(csr) = column {
+                self.largest = self.largest.max(csr.largest());
+                self.has_zero |= csr.has_zero();
+            }
+        }
+    }
+}
+
+pub(crate) mod sealed {
+    /// Only formats of this library: what a parser must keep is not checked.
+    pub trait Sealed {}
+}

@@ -1,0 +1,347 @@
+//! Plain text, a document a line, as hashed n-grams of words.
+
+use super::hashing::xxh64;
+use super::number::{NotANumber, number};
+use super::read_error::Fault;
+use super::text::{
+    Chunk, ColumnKind, ColumnLayout, Lines, RowFormat, RowParser, WholeFormat, check_text,
+    sealed::Sealed,
+};
+use super::{DataError, Excerpt, Hashing, Problem};
+use crate::model::InputRole;
+use sparse_core::element::Float;
+use std::ops::RangeInclusive;
+
+/// Text as bags of hashed words and n-grams: a document a line, a label and a tab in front of it.
+///
+/// The data has the input `x`, `csr[n, 2^bits]`, and the label `y`, `dense[n]`. A word is a run of letters, digits and apostrophes, in
+/// lower case unless [`keep_case`](Words::keep_case) says otherwise. An n-gram is n words with one blank between them; its column is
+/// [`Hashing::column`] of the name `text`.
+///
+/// ```
+/// use sparse_runtime::data::{Hashing, TextReader, Words};
+///
+/// let format = Words::new(Hashing::new(20)?).ngrams(1..=2)?;
+/// let data = TextReader::new(format).read_bytes("inline", b"1\tA bag of words\n-1\tno words\n")?;
+/// // 4 words and 3 pairs; 2 words and 1 pair.
+/// assert_eq!((data.n_rows(), data.features().unwrap().nnz()), (2, 10));
+/// # Ok::<(), sparse_runtime::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Words {
+    hashing: Hashing,
+    ngrams: (usize, usize),
+    weight: TermWeight,
+    keep_case: bool,
+    signed: bool,
+    unit_norm: bool,
+    labels: bool,
+}
+
+/// What a term counts for in a document.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TermWeight {
+    /// How often it occurs.
+    #[default]
+    Count,
+    /// `1 + ln(count)`.
+    Log,
+    /// 1, however often it occurs.
+    Binary,
+}
+
+impl Words {
+    /// Single words, counted.
+    pub fn new(hashing: Hashing) -> Self {
+        Words {
+            hashing,
+            ngrams: (1, 1),
+            weight: TermWeight::Count,
+            keep_case: false,
+            signed: false,
+            unit_norm: false,
+            labels: true,
+        }
+    }
+
+    /// Runs of this many words.
+    ///
+    /// # Errors
+    ///
+    /// [`DataError::Schema`] unless they are from 1 to at most 8 words.
+    pub fn ngrams(self, lengths: RangeInclusive<usize>) -> Result<Self, DataError> {
+        let (shortest, longest) = lengths.into_inner();
+        if shortest == 0 || longest < shortest || longest > 8 {
+            let message =
+                format!("n-grams of {shortest} to {longest} words: from at least 1 to at most 8");
+            return Err(DataError::Schema { message });
+        }
+        Ok(Words { ngrams: (shortest, longest), ..self })
+    }
+
+    /// What a term counts for.
+    #[must_use]
+    pub fn weight(self, weight: TermWeight) -> Self {
+        Words { weight, ..self }
+    }
+
+    /// Upper and lower case are different.
+    #[must_use]
+    pub fn keep_case(self) -> Self {
+        Words { keep_case: true, ..self }
+    }
+
+    /// Bit 63 of the hash is a sign, so that what collides cancels on average (Weinberger et al., *Feature hashing for large scale
+    /// multitask learning*, ICML 2009).
+    #[must_use]
+    pub fn signed(self) -> Self {
+        Words { signed: true, ..self }
+    }
+
+    /// Rows are divided by their Euclidean norm.
+    #[must_use]
+    pub fn unit_norm(self) -> Self {
+        Words { unit_norm: true, ..self }
+    }
+
+    /// Lines are documents and nothing else: enough to predict.
+    #[must_use]
+    pub fn without_labels(self) -> Self {
+        Words { labels: false, ..self }
+    }
+}
+
+impl Sealed for Words {}
+
+impl<T: Float> WholeFormat<T> for Words {}
+
+impl<T: Float> RowFormat<T> for Words {
+    type Parser = Parser;
+
+    fn columns(&self) -> Vec<ColumnLayout> {
+        let column = |name: &str, role, kind| ColumnLayout { name: Some(name.into()), role, kind };
+        let x = ColumnKind::Csr(Some(self.hashing.n_columns()));
+        let mut columns = vec![column("x", InputRole::Input, x)];
+        if self.labels {
+            columns.push(column("y", InputRole::Label, ColumnKind::Dense(1)));
+        }
+        columns
+    }
+
+    fn parser(&self, _: &[u8]) -> Parser {
+        let seed = self.hashing.seed_of("text");
+        Parser {
+            format: self.clone(),
+            seed,
+            text: String::new(),
+            words: Vec::new(),
+            terms: Vec::new(),
+        }
+    }
+}
+
+/// Lines into rows.
+#[derive(Debug)]
+pub struct Parser {
+    format: Words,
+    seed: u64,
+    /// The words of a line with one blank between them.
+    text: String,
+    /// Where each begins and ends in it.
+    words: Vec<(usize, usize)>,
+    /// The hashes of the terms of a line.
+    terms: Vec<u64>,
+}
+
+impl Parser {
+    fn row<T: Float>(&mut self, line: &[u8], rows: &mut Chunk<T>) -> Result<(), Fault> {
+        let mut document = line;
+        if self.format.labels {
+            let (label, rest) = match number::<T>(line) {
+                Ok((label, [])) => (label, &[][..]),
+                Ok((label, [b'\t', rest @ ..])) => (label, rest),
+                Err(NotANumber::NotFinite) => {
+                    let problem = Problem::LabelNotFinite { found: Excerpt::word(line) };
+                    return Err(Fault { offset: 0, problem });
+                }
+                _ => {
+                    let found = Excerpt::word(line);
+                    let problem = Problem::Expected { expected: "a label and a tab", found };
+                    return Err(Fault { offset: 0, problem });
+                }
+            };
+            rows.dense(1).push(label);
+            document = rest;
+        }
+        let document = str::from_utf8(document).map_err(|error| {
+            let at = error.valid_up_to();
+            let problem = Problem::NotUtf8 { found: Excerpt::line(&document[at..]) };
+            Fault { offset: line.len() - document.len() + at, problem }
+        })?;
+        self.split(document);
+        self.hash_terms();
+        self.push_terms(rows);
+        rows.finish_row();
+        Ok(())
+    }
+
+    fn split(&mut self, document: &str) {
+        self.text.clear();
+        self.words.clear();
+        let is_word = |c: char| c.is_alphanumeric() || c == '\'';
+        for word in document.split(|c| !is_word(c)).filter(|word| !word.is_empty()) {
+            if !self.text.is_empty() {
+                self.text.push(' ');
+            }
+            let start = self.text.len();
+            match (self.format.keep_case, word.is_ascii()) {
+                (true, _) => self.text.push_str(word),
+                (false, true) => {
+                    self.text.push_str(word);
+                    self.text[start..].make_ascii_lowercase();
+                }
+                (false, false) => self.text.extend(word.chars().flat_map(char::to_lowercase)),
+            }
+            self.words.push((start, self.text.len()));
+        }
+    }
+
+    fn hash_terms(&mut self) {
+        self.terms.clear();
+        let (shortest, longest) = self.format.ngrams;
+        for n in shortest..=longest {
+            for words in self.words.windows(n) {
+                let (start, end) = (words[0].0, words[n - 1].1);
+                self.terms.push(xxh64(&self.text.as_bytes()[start..end], self.seed));
+            }
+        }
+    }
+
+    fn push_terms<T: Float>(&mut self, rows: &mut Chunk<T>) {
+        let Words { hashing, weight, signed, unit_norm, .. } = self.format;
+        // By column, and in it by term.
+        self.terms.sort_unstable_by_key(|&term| (hashing.low(term), term));
+        let x = rows.csr(0);
+        let first = x.values.len();
+        let columns = self.terms.chunk_by(|a, b| hashing.low(*a) == hashing.low(*b));
+        let mut squares = 0.0;
+        for column in columns {
+            let mut sum = 0.0;
+            for term in column.chunk_by(|a, b| a == b) {
+                let count = term.len() as f64;
+                let value = match weight {
+                    TermWeight::Count => count,
+                    TermWeight::Log => 1.0 + count.ln(),
+                    TermWeight::Binary => 1.0,
+                };
+                sum += if signed && term[0] >> 63 == 1 { -value } else { value };
+            }
+            squares += sum * sum;
+            x.push(hashing.low(column[0]), T::of(sum));
+        }
+        if unit_norm && squares > 0.0 {
+            let norm = squares.sqrt();
+            for value in &mut x.values[first..] {
+                *value = T::of(value.as_f64() / norm);
+            }
+        }
+    }
+}
+
+impl<T: Float> RowParser<T> for Parser {
+    fn parse(&mut self, text: &[u8], rows: &mut Chunk<T>) -> Result<(), Fault> {
+        for (start, line) in Lines::new(text) {
+            // Of lines that are nothing but text, each is a row: predictions are told by their line.
+            if line.is_empty() && self.format.labels {
+                continue;
+            }
+            check_text(line, start)?;
+            self.row(line, rows)
+                .map_err(|fault| Fault { offset: start + fault.offset, ..fault })?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::{Dataset, ReadError, TextReader};
+
+    fn hashing() -> Hashing {
+        Hashing::new(24).unwrap()
+    }
+
+    fn read(format: Words, text: &str) -> Result<Dataset, ReadError> {
+        TextReader::new(format).read_bytes("file", text.as_bytes())
+    }
+
+    fn rows(data: &Dataset) -> Vec<Vec<(usize, f32)>> {
+        data.features().unwrap().iter_rows().map(Iterator::collect).collect()
+    }
+
+    /// A row of these terms.
+    fn row(terms: &[(&str, f32)]) -> Vec<(usize, f32)> {
+        let entry = |&(term, value): &(&str, f32)| {
+            (hashing().column("text", term.as_bytes()) as usize, value)
+        };
+        let mut row: Vec<_> = terms.iter().map(entry).collect();
+        row.sort_by_key(|entry| entry.0);
+        row
+    }
+
+    #[test]
+    fn terms_are_counted() {
+        let words = Words::new(hashing());
+        let text = "1\tThe cat, the HAT; don't!\r\n\n0\tÉTÉ 2024\n-1\t\n0";
+        let data = read(words.clone(), text).unwrap();
+        let first = row(&[("the", 2.0), ("cat", 1.0), ("hat", 1.0), ("don't", 1.0)]);
+        assert_eq!(rows(&data), [first, row(&[("été", 1.0), ("2024", 1.0)]), vec![], vec![]]);
+        let pairs = words.clone().ngrams(2..=3).unwrap();
+        let data = read(pairs, "1\ta b a b\n").unwrap();
+        let expected = row(&[("a b", 2.0), ("b a", 1.0), ("a b a", 1.0), ("b a b", 1.0)]);
+        assert_eq!(rows(&data), [expected]);
+        let data = read(words.clone().keep_case(), "1\ta A\n").unwrap();
+        assert_eq!(rows(&data), [row(&[("a", 1.0), ("A", 1.0)])]);
+        let data = read(words.without_labels(), "a\n\nb\n").unwrap();
+        assert_eq!(rows(&data), [row(&[("a", 1.0)]), vec![], row(&[("b", 1.0)])]);
+        assert!(data.labels().is_none());
+    }
+
+    #[test]
+    fn weights() {
+        let words = Words::new(hashing());
+        let text = "1\ta a a b\n";
+        let of = |format: Words| rows(&read(format, text).unwrap());
+        let log = (1.0 + 3f64.ln()) as f32;
+        assert_eq!(of(words.clone().weight(TermWeight::Log)), [row(&[("a", log), ("b", 1.0)])]);
+        assert_eq!(of(words.clone().weight(TermWeight::Binary)), [row(&[("a", 1.0), ("b", 1.0)])]);
+        let norm = 10f64.sqrt();
+        let (a, b) = ((3.0 / norm) as f32, (1.0 / norm) as f32);
+        assert_eq!(of(words.clone().unit_norm()), [row(&[("a", a), ("b", b)])]);
+        // The sign of a term is bit 63 of its hash.
+        let seed = hashing().seed_of("text");
+        let sign = |term: &[u8]| if xxh64(term, seed) >> 63 == 1 { -1.0 } else { 1.0 };
+        let expected = row(&[("a", 3.0 * sign(b"a")), ("b", sign(b"b"))]);
+        assert_eq!(of(words.signed()), [expected]);
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        for (text, message) in [
+            ("1\ta\nwords\n", "file:2:1: expected a label and a tab, found `words`"),
+            ("inf\ta\n", "file:1:1: label `inf` is not a finite number"),
+            ("1\ta\0b\n", "file:1:4: a NUL byte"),
+            ("\n", "`file` has no rows"),
+        ] {
+            let error = read(Words::new(hashing()), text).unwrap_err().to_string();
+            assert!(error.starts_with(message), "{error}");
+        }
+        let bytes = TextReader::new(Words::new(hashing())).read_bytes("file", b"1\tab\xff\n");
+        let error = bytes.unwrap_err().to_string();
+        assert!(error.starts_with("file:1:5: expected text in UTF-8"), "{error}");
+        for bad in [0..=1, std::ops::RangeInclusive::new(2, 1), 1..=9] {
+            assert!(matches!(Words::new(hashing()).ngrams(bad), Err(DataError::Schema { .. })));
+        }
+    }
+}
