@@ -49,7 +49,7 @@ pub mod __private {
     pub use crate::optimizer::{Updater, clip};
     pub use crate::scatter;
     pub use crate::{Error, Result};
-    pub use sparse_core::element::{Float, Id};
+    pub use sparse_core::element::{Float, Id, Unit};
     #[cfg(feature = "half")]
     pub use sparse_core::element::{bf16, f16};
     pub use sparse_core::inspect;

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use nnz::data::synthetic;
+use nnz::formats::Unit;
 use nnz::model::RowIds;
 use nnz::optimizer::Updater;
 use nnz::prelude::*;
@@ -84,6 +85,17 @@ graph! {
     /// Logistic regression.
     pub model Logistic {
         input x: csr[n, d];
+        label y: dense[n, 1];
+        param w: row_sparse[d, 1] = Zeros;
+        param b: dense[1] = Zeros;
+        let score = dot(x, w) + b;
+        loss logistic(score, y);
+        output p = sigmoid(score);
+    }
+
+    /// Logistic regression on patterns.
+    pub model Units {
+        input x: csr<unit>[n, d];
         label y: dense[n, 1];
         param w: row_sparse[d, 1] = Zeros;
         param b: dense[1] = Zeros;
@@ -222,6 +234,13 @@ fn linear() {
 fn logistic() {
     let model = Logistic::new(dims! { d: FEATURES }, Seed(0)).unwrap();
     steady!(model, LogisticBatch, real_labels(), LazyUpdate::Exact);
+}
+
+#[test]
+fn logistic_on_patterns() {
+    let (x, y) = (features().cast::<Unit>(), real_labels());
+    let model = Units::new(dims! { d: FEATURES }, Seed(0)).unwrap();
+    steady!(model, UnitsBatch { x, y }, LazyUpdate::Exact);
 }
 
 #[test]

@@ -3,14 +3,14 @@
 use crate::storage::ElementType;
 #[cfg(feature = "half")]
 pub use half::{bf16, f16};
-use std::fmt::{Debug, Display};
+use std::fmt::{self, Debug, Display};
 
-/// A type that an array can hold.
+/// A type of what a csr stores: an [`Element`], or [`Unit`].
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be an element of an array",
     note = "arrays hold floats, and ids, which are integers of 32 or 64 bits"
 )]
-pub trait Element: Copy + Default + PartialEq + Debug + Display + Send + Sync + 'static {
+pub trait Stored: Copy + PartialEq + Debug + Display + Send + Sync + 'static {
     /// The type's name in the language.
     const TYPE: ElementType;
 
@@ -20,8 +20,94 @@ pub trait Element: Copy + Default + PartialEq + Debug + Display + Send + Sync + 
     /// The value of this type nearest to a number, as a cast of an array takes it.
     ///
     /// A float is rounded to nearest, ties to even, beyond the largest to infinity; NaN stays NaN. An integer is cut
-    /// towards zero, beyond the smallest and the largest it is that; NaN becomes 0.
+    /// towards zero, beyond the smallest and the largest it is that; NaN becomes 0. A unit is 1, whatever the number.
     fn from_number(number: Number) -> Self;
+}
+
+/// A type that an array of any storage can hold: it has a zero, its default, for what is not stored.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be an element of an array",
+    note = "arrays hold floats, and ids, which are integers of 32 or 64 bits"
+)]
+pub trait Element: Stored + Default {}
+
+/// The number 1, in no memory: what a `csr<unit>` stores, whose pattern is all that it holds.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Unit;
+
+/// `1`, as a number of an array is printed.
+impl Display for Unit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Display::fmt(&1, f)
+    }
+}
+
+/// `1`.
+impl Debug for Unit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Display::fmt(self, f)
+    }
+}
+
+impl Stored for Unit {
+    const TYPE: ElementType = ElementType::Unit;
+
+    #[inline(always)]
+    fn to_number(self) -> Number {
+        Number::Integer(1)
+    }
+
+    #[inline(always)]
+    fn from_number(_: Number) -> Self {
+        Unit
+    }
+}
+
+/// A stored value as a factor of numbers of a model: a number of its own type, or a [`Unit`], with which loops are
+/// compiled that neither read values nor multiply.
+///
+/// Multiplying by 1 changes no bit, so that the results are those of a csr whose values are 1.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not what a csr of a model of `{T}` stores",
+    note = "it stores numbers of the model's type, or `Unit`"
+)]
+pub trait Factor<T: Float>: Stored {
+    /// True where every value is 1.
+    const IS_UNIT: bool;
+
+    /// The value as a number.
+    fn number(self) -> T;
+
+    /// The product of value and `factor`.
+    fn times(self, factor: T::Accumulator) -> T::Accumulator;
+}
+
+impl<T: Float> Factor<T> for T {
+    const IS_UNIT: bool = false;
+
+    #[inline(always)]
+    fn number(self) -> T {
+        self
+    }
+
+    #[inline(always)]
+    fn times(self, factor: T::Accumulator) -> T::Accumulator {
+        self.widen() * factor
+    }
+}
+
+impl<T: Float> Factor<T> for Unit {
+    const IS_UNIT: bool = true;
+
+    #[inline(always)]
+    fn number(self) -> T {
+        T::one()
+    }
+
+    #[inline(always)]
+    fn times(self, factor: T::Accumulator) -> T::Accumulator {
+        factor
+    }
 }
 
 /// A number of any element type, exactly: what a cast goes through. An integer never passes through a float.
@@ -82,7 +168,8 @@ pub trait Id: Element + Ord {
 
 macro_rules! elements {
     ($($float:ident $float_type:ident),*; $($id:ident $id_type:ident),*) => {
-        $(impl Element for $float {
+        $(impl Element for $float {}
+        impl Stored for $float {
             const TYPE: ElementType = ElementType::$float_type;
 
             #[inline(always)]
@@ -126,7 +213,8 @@ macro_rules! elements {
                 body(elements)
             }
         })*
-        $(impl Element for $id {
+        $(impl Element for $id {}
+        impl Stored for $id {
             const TYPE: ElementType = ElementType::$id_type;
 
             #[inline(always)]
@@ -159,11 +247,12 @@ elements!(f32 F32, f64 F64; u32 U32, u64 U64, i64 I64);
 /// Halves are held; what is computed of them is computed in `f32`.
 #[cfg(feature = "half")]
 mod halves {
-    use super::{Element, ElementType, Float, Number, bf16, f16};
+    use super::{Element, ElementType, Float, Number, Stored, bf16, f16};
 
     macro_rules! halves {
         ($($half:ident $half_type:ident),*) => {
-            $(impl Element for $half {
+            $(impl Element for $half {}
+            impl Stored for $half {
                 const TYPE: ElementType = ElementType::$half_type;
 
                 #[inline(always)]

@@ -69,11 +69,13 @@ pub enum ElementType {
     U64,
     /// 64-bit signed id, as other frameworks write them.
     I64,
+    /// The number 1, in no memory: of a csr that holds a pattern only.
+    Unit,
 }
 
 impl ElementType {
     /// All element types.
-    pub const ALL: [ElementType; 7] = [
+    pub const ALL: [ElementType; 8] = [
         ElementType::F32,
         ElementType::F64,
         ElementType::F16,
@@ -81,6 +83,7 @@ impl ElementType {
         ElementType::U32,
         ElementType::U64,
         ElementType::I64,
+        ElementType::Unit,
     ];
 
     /// The Rust name of the type.
@@ -93,20 +96,27 @@ impl ElementType {
             ElementType::U32 => "u32",
             ElementType::U64 => "u64",
             ElementType::I64 => "i64",
+            ElementType::Unit => "unit",
         }
     }
 
     /// Bytes of one element.
     pub const fn bytes(self) -> u64 {
         match self {
+            ElementType::Unit => 0,
             ElementType::F16 | ElementType::BF16 => 2,
             ElementType::F32 | ElementType::U32 => 4,
             ElementType::F64 | ElementType::U64 | ElementType::I64 => 8,
         }
     }
 
-    /// True for the types that arithmetic is defined on, those that are [`Float`](crate::element::Float): not for ids.
+    /// True for the types that arithmetic is defined on, those that are [`Float`](crate::element::Float).
     pub const fn is_float(self) -> bool {
+        self.is_number() && !matches!(self, ElementType::Unit)
+    }
+
+    /// True for the types whose values operators compute with, floats and `unit`: not for ids.
+    pub const fn is_number(self) -> bool {
         !self.is_id()
     }
 

@@ -8,7 +8,7 @@ use crate::formats::{
     Array, CsrView, DenseView, Extents, IdsView, RowSparseView, Shape, position_beyond,
 };
 use crate::model::{Model, ModelError, Parameter, Plan};
-use sparse_core::element::{Element, Float, Id};
+use sparse_core::element::{Element, Float, Id, Stored};
 use sparse_core::inspect::Sizes;
 use std::fmt;
 
@@ -200,7 +200,7 @@ fn is_plan(word: &str) -> bool {
 }
 
 /// The size of a csr array of a batch. O(nnz log nnz).
-pub fn measure_csr<T: Element>(sizes: &mut Sizes, name: &str, array: CsrView<'_, T>) {
+pub fn measure_csr<T: Stored>(sizes: &mut Sizes, name: &str, array: CsrView<'_, T>) {
     let columns = distinct(array.iter_columns().map(|column| column as u64));
     sizes.input(name, &[array.n_rows(), array.n_cols()], Some(array.nnz()), Some(columns));
 }

@@ -12,7 +12,7 @@ use crate::model::ModelError;
 use crate::optimizer::{RowUpdater, UpdateKind, Updater};
 use crate::table::Table;
 use crate::{with_column_ids, with_rows};
-use sparse_core::element::{Float, Id};
+use sparse_core::element::{Factor, Float, Id, Stored};
 use sparse_core::update_rules::UpdateRule;
 
 /// A trained parameter during a step.
@@ -58,9 +58,9 @@ impl<R: UpdateRule, T: Float> Lent<'_, R, T> {
 /// # Errors
 ///
 /// As [`Updater::rows`]; [`ModelError::Extent`] unless the csr is as wide as the parameter has rows.
-pub fn product<R: UpdateRule, T: Float<Accumulator = T>>(
+pub fn product<R: UpdateRule, T: Float<Accumulator = T>, V: Factor<T>>(
     out: &mut Dense<T>,
-    x: CsrView<'_, T>,
+    x: CsrView<'_, V>,
     from: Lent<'_, R, T>,
     context: &mut Context,
 ) -> Result<()> {
@@ -85,9 +85,9 @@ pub fn product<R: UpdateRule, T: Float<Accumulator = T>>(
 /// # Errors
 ///
 /// As [`product`].
-pub fn bags<R: UpdateRule, T: Float<Accumulator = T>>(
+pub fn bags<R: UpdateRule, T: Float<Accumulator = T>, V: Factor<T>>(
     out: &mut Dense<T>,
-    bags: CsrView<'_, T>,
+    bags: CsrView<'_, V>,
     from: Lent<'_, R, T>,
     mean: bool,
     weighted: bool,
@@ -139,7 +139,7 @@ where
 }
 
 /// What the unchecked accesses below rely on.
-fn check_width<T: Float>(x: CsrView<'_, T>, n_rows: usize) -> Result<()> {
+fn check_width<V: Stored>(x: CsrView<'_, V>, n_rows: usize) -> Result<()> {
     if x.n_cols() == n_rows {
         return Ok(());
     }
@@ -148,7 +148,7 @@ fn check_width<T: Float>(x: CsrView<'_, T>, n_rows: usize) -> Result<()> {
 
 /// The ids of the row of data whose rows are asked for now: of a batch of one row, of a later batch.
 #[inline(always)]
-fn ahead<'a, T: Float, I: ColumnId>(x: CsrView<'a, T>, ids: &'a [I], row: usize) -> &'a [I] {
+fn ahead<'a, V: Stored, I: ColumnId>(x: CsrView<'a, V>, ids: &'a [I], row: usize) -> &'a [I] {
     match x.n_rows() {
         1 => ids.get(x.upcoming()).unwrap_or_default(),
         _ => row_ahead(x, ids, row),
@@ -157,9 +157,9 @@ fn ahead<'a, T: Float, I: ColumnId>(x: CsrView<'a, T>, ids: &'a [I], row: usize)
 
 /// To be compiled for vectors, as the loops below.
 #[inline(always)]
-fn products<R: UpdateRule, T: Float<Accumulator = T>, K: UpdateKind>(
+fn products<R: UpdateRule, T: Float<Accumulator = T>, V: Factor<T>, K: UpdateKind>(
     out: &mut [T],
-    x: CsrView<'_, T>,
+    x: CsrView<'_, V>,
     mut rows: RowUpdater<'_, R, T, K>,
 ) {
     let (large, row_size) = (is_large(&rows), rows.row_size());
@@ -180,9 +180,9 @@ fn products<R: UpdateRule, T: Float<Accumulator = T>, K: UpdateKind>(
 }
 
 #[inline(always)]
-fn sums<R: UpdateRule, T: Float<Accumulator = T>, K: UpdateKind>(
+fn sums<R: UpdateRule, T: Float<Accumulator = T>, V: Factor<T>, K: UpdateKind>(
     out: &mut [T],
-    bags: CsrView<'_, T>,
+    bags: CsrView<'_, V>,
     (mean, weighted): (bool, bool),
     mut rows: RowUpdater<'_, R, T, K>,
 ) {
@@ -192,14 +192,14 @@ fn sums<R: UpdateRule, T: Float<Accumulator = T>, K: UpdateKind>(
             if large {
                 rows.prefetch_each(row_size, ahead(bags, ids, bag));
             }
-            let share = embedding_bag::cpu::share(bags, bag, mean, weighted);
+            let share = embedding_bag::cpu::share::<T, V>(bags, bag, mean, weighted);
             let (ids, values) = row_of(bags, ids, bag);
             // SAFETY: a view's columns are below its `n_cols`, which `bags` compared.
             unsafe { rows.settle_each(row_size, ids) };
             for (id, value) in ids.iter().zip(values) {
                 // SAFETY: as above.
                 let row = unsafe { rows.row_unchecked(id.at()) };
-                let factor = if weighted { share * *value } else { share };
+                let factor = if weighted { value.times(share) } else { share };
                 for (out, x) in out.iter_mut().zip(row) {
                     *out += factor * *x;
                 }

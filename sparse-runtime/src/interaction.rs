@@ -12,7 +12,7 @@ use crate::model::{ModelError, RowSteps};
 use crate::optimizer::{RowAccumulator, RowCursor, RowUpdater, UpdateKind, Updater};
 use crate::table::Table;
 use crate::{with_column_ids, with_rows};
-use sparse_core::element::Float;
+use sparse_core::element::{Factor, Float, Stored};
 use sparse_core::update_rules::UpdateRule;
 use std::ops::Range;
 
@@ -26,8 +26,8 @@ use std::ops::Range;
 ///
 /// [`ModelError::Extent`] unless the batch is as wide as both parameters have rows.
 #[inline(always)]
-pub fn step<R: UpdateRule, T: Float<Accumulator = T>, W: Width>(
-    x: CsrView<'_, T>,
+pub fn step<R: UpdateRule, T: Float<Accumulator = T>, V: Factor<T>, W: Width>(
+    x: CsrView<'_, V>,
     (weights_index, weights): (usize, &mut Table<T>),
     (factors_index, factors): (usize, &mut Table<T>),
     updater: &mut Updater<R, T>,
@@ -42,8 +42,8 @@ pub fn step<R: UpdateRule, T: Float<Accumulator = T>, W: Width>(
 }
 
 #[inline(never)]
-fn any_rows<R: UpdateRule, T: Float<Accumulator = T>, W: Width, K: UpdateKind>(
-    x: CsrView<'_, T>,
+fn any_rows<R: UpdateRule, T: Float<Accumulator = T>, V: Factor<T>, W: Width, K: UpdateKind>(
+    x: CsrView<'_, V>,
     w: RowUpdater<'_, R, T, K>,
     v: RowUpdater<'_, R, T, K>,
     width: W,
@@ -60,8 +60,16 @@ fn any_rows<R: UpdateRule, T: Float<Accumulator = T>, W: Width, K: UpdateKind>(
 }
 
 #[inline(always)]
-fn one_row<'a, R: UpdateRule, T: Float<Accumulator = T>, W: Width, K: UpdateKind, I: ColumnId>(
-    x: CsrView<'a, T>,
+fn one_row<
+    'a,
+    R: UpdateRule,
+    T: Float<Accumulator = T>,
+    V: Factor<T>,
+    W: Width,
+    K: UpdateKind,
+    I: ColumnId,
+>(
+    x: CsrView<'a, V>,
     ids: &'a [I],
     mut w: RowUpdater<'_, R, T, K>,
     mut v: RowUpdater<'_, R, T, K>,
@@ -91,11 +99,12 @@ fn one_row<'a, R: UpdateRule, T: Float<Accumulator = T>, W: Width, K: UpdateKind
 unsafe fn row_step<
     R: UpdateRule,
     T: Float<Accumulator = T>,
+    V: Factor<T>,
     W: Width,
     K: UpdateKind,
     I: ColumnId,
 >(
-    (ids, values): (&[I], &[T]),
+    (ids, values): (&[I], &[V]),
     ahead: &[I],
     (w, v): (&mut RowUpdater<'_, R, T, K>, &mut RowUpdater<'_, R, T, K>),
     width: W,
@@ -121,12 +130,13 @@ unsafe fn row_step<
             let (weights, factors) = (w.cursor(1), v.cursor(size));
             let sums = &*sums;
             for (id, value) in ids.iter().zip(values) {
-                let (value, share) = (*value, scores[1] * *value);
+                let share = value.times(scores[1]);
                 // SAFETY: as above.
                 unsafe {
-                    weights.update(id.at(), 0, scores[0] * value);
-                    factors
-                        .update_row_by(id.at(), sums, |sum, factor| share * (sum - value * factor));
+                    weights.update(id.at(), 0, value.times(scores[0]));
+                    factors.update_row_by(id.at(), sums, |sum, factor| {
+                        share * (sum - value.times(factor))
+                    });
                 }
             }
             loss
@@ -147,8 +157,8 @@ unsafe fn row_step<
 /// As [`step`].
 #[inline(always)]
 #[allow(clippy::too_many_arguments)]
-pub fn steps<R: UpdateRule, T: Float<Accumulator = T>, W: Width>(
-    x: CsrView<'_, T>,
+pub fn steps<R: UpdateRule, T: Float<Accumulator = T>, V: Factor<T>, W: Width>(
+    x: CsrView<'_, V>,
     range: Range<usize>,
     (weights_index, weights): (usize, &mut Table<T>),
     (factors_index, factors): (usize, &mut Table<T>),
@@ -165,8 +175,8 @@ pub fn steps<R: UpdateRule, T: Float<Accumulator = T>, W: Width>(
 
 /// What the unchecked accesses of this file rely on.
 #[inline(always)]
-fn check<R: UpdateRule, T: Float, W: Width, K: UpdateKind>(
-    x: CsrView<'_, T>,
+fn check<R: UpdateRule, T: Float, V: Stored, W: Width, K: UpdateKind>(
+    x: CsrView<'_, V>,
     w: &RowUpdater<'_, R, T, K>,
     v: &RowUpdater<'_, R, T, K>,
     width: W,
@@ -180,8 +190,8 @@ fn check<R: UpdateRule, T: Float, W: Width, K: UpdateKind>(
 }
 
 #[inline(never)]
-fn each_row<R: UpdateRule, T: Float<Accumulator = T>, W: Width, K: UpdateKind>(
-    x: CsrView<'_, T>,
+fn each_row<R: UpdateRule, T: Float<Accumulator = T>, V: Factor<T>, W: Width, K: UpdateKind>(
+    x: CsrView<'_, V>,
     range: Range<usize>,
     mut w: RowUpdater<'_, R, T, K>,
     mut v: RowUpdater<'_, R, T, K>,
@@ -219,8 +229,16 @@ fn each_row<R: UpdateRule, T: Float<Accumulator = T>, W: Width, K: UpdateKind>(
 /// A larger batch: all scores before the first update. What a row of `v` gets is linear in the row, which does not change
 /// meanwhile: Σ g x s - v Σ g x², so that only the two sums are kept, with the sum for `w` beside them.
 #[inline(always)]
-fn many_rows<'a, R: UpdateRule, T: Float<Accumulator = T>, W: Width, K: UpdateKind, I: ColumnId>(
-    x: CsrView<'a, T>,
+fn many_rows<
+    'a,
+    R: UpdateRule,
+    T: Float<Accumulator = T>,
+    V: Factor<T>,
+    W: Width,
+    K: UpdateKind,
+    I: ColumnId,
+>(
+    x: CsrView<'a, V>,
     ids: &'a [I],
     mut w: RowUpdater<'_, R, T, K>,
     mut v: RowUpdater<'_, R, T, K>,
@@ -262,13 +280,13 @@ fn many_rows<'a, R: UpdateRule, T: Float<Accumulator = T>, W: Width, K: UpdateKi
                 // SAFETY: as above; the accumulator was made for `n_rows` rows of `size + 2`.
                 unsafe {
                     touched.add_each(ids, values, size + 2, |to, value| {
-                        let share = scores[1] * value;
+                        let share = value.times(scores[1]);
                         let (of_factors, others) = to.split_at_mut_unchecked(size);
                         for (sum, row_sum) in of_factors.iter_mut().zip(&*row_sums) {
                             *sum += share * *row_sum;
                         }
-                        others[0] += share * value;
-                        others[1] += scores[0] * value;
+                        others[0] += value.times(share);
+                        others[1] += value.times(scores[0]);
                     });
                 }
             },
@@ -310,9 +328,15 @@ fn many_rows<'a, R: UpdateRule, T: Float<Accumulator = T>, W: Width, K: UpdateKi
 /// `ids` are below the rows of both tables; `sums` and `squares` have as many elements as a row of `v`, and may hold
 /// anything.
 #[inline(always)]
-unsafe fn scores<R: UpdateRule, T: Float<Accumulator = T>, K: UpdateKind, I: ColumnId>(
+unsafe fn scores<
+    R: UpdateRule,
+    T: Float<Accumulator = T>,
+    V: Factor<T>,
+    K: UpdateKind,
+    I: ColumnId,
+>(
     ids: &[I],
-    values: &[T],
+    values: &[V],
     w: RowCursor<'_, R, T, K>,
     v: RowCursor<'_, R, T, K>,
     sums: &mut [T],
@@ -324,11 +348,11 @@ unsafe fn scores<R: UpdateRule, T: Float<Accumulator = T>, K: UpdateKind, I: Col
     for (id, value) in ids.iter().zip(values) {
         // SAFETY: promised by the caller.
         let factors = unsafe {
-            product += *value * w.value(id.at(), 0);
+            product += value.times(w.value(id.at(), 0));
             v.row(id.at())
         };
         for ((sum, square), factor) in sums.iter_mut().zip(&mut *squares).zip(factors) {
-            let term = *value * *factor;
+            let term = value.times(*factor);
             *sum += term;
             *square += term * term;
         }

@@ -10,7 +10,7 @@ use sparse_core::element::Float;
 use sparse_core::ir::{Graph, IdsExtent, Kind, ValueId};
 use sparse_core::passes::kernel_name;
 use sparse_core::shapes::{Dim, show};
-use sparse_core::storage::Storage;
+use sparse_core::storage::{ElementType, Storage};
 use std::collections::HashMap;
 
 /// Why a graph could not be run.
@@ -223,18 +223,22 @@ fn check_storage<T: Float>(
 ) -> Result<(), InterpreterError> {
     let (declared, element) = (graph.storage(id), graph.value(id).element);
     let fits = match array {
-        Array::Ids(_) => declared == Storage::Dense && !element.is_float(),
+        Array::Ids(_) => declared == Storage::Dense && element.is_id(),
+        Array::Unit(_) => declared == Storage::Csr && element == ElementType::Unit,
         Array::Dense(_) => declared != Storage::Csr && element.is_float(),
         _ => declared == array.storage() && element.is_float(),
     };
     if fits {
         return Ok(());
     }
-    let ids = matches!(array, Array::Ids(_));
     Err(InterpreterError::Storage {
         name: graph.label(id),
         declared: format!("{declared}<{element}>"),
-        found: if ids { "ids".to_owned() } else { array.storage().to_string() },
+        found: match array {
+            Array::Ids(_) => "ids".to_owned(),
+            Array::Unit(_) => "csr<unit>".to_owned(),
+            _ => array.storage().to_string(),
+        },
     })
 }
 

@@ -13,7 +13,7 @@ use crate::optimizer::{RowAccumulator, RowCursor, RowUpdater, UpdateKind, Update
 use crate::prefetch::prefetch_run;
 use crate::table::Table;
 use crate::{with_column_ids, with_rows};
-use sparse_core::element::Float;
+use sparse_core::element::{Factor, Float, Stored};
 use sparse_core::update_rules::UpdateRule;
 use std::ops::Range;
 
@@ -105,14 +105,14 @@ pub fn share<T: Float>(n_rows: usize) -> T {
 ///
 /// `row_function(row, scores, saved)` gets a row of the product in `scores`, replaces it by the gradient of the
 /// batch's loss with respect to it, and returns the row's own loss. `saved` is scratch of the same length. O(nnz ·
-/// columns + rows touched · cost of the rule).
+/// columns + rows touched · cost of the rule). A pattern is read without values, and nothing is multiplied with them.
 ///
 /// # Errors
 ///
 /// [`ModelError::Extent`] unless the batch is as wide as the parameter has rows.
 #[inline(always)]
-pub fn step<R: UpdateRule, T: Float, W: Width>(
-    x: CsrView<'_, T>,
+pub fn step<R: UpdateRule, T: Float, V: Factor<T>, W: Width>(
+    x: CsrView<'_, V>,
     parameter: usize,
     table: &mut Table<T>,
     updater: &mut Updater<R, T>,
@@ -138,8 +138,8 @@ pub fn step<R: UpdateRule, T: Float, W: Width>(
 }
 
 #[inline(never)]
-fn any_rows<R: UpdateRule, T: Float, W: Width, K: UpdateKind>(
-    x: CsrView<'_, T>,
+fn any_rows<R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKind>(
+    x: CsrView<'_, V>,
     rows: RowUpdater<'_, R, T, K>,
     width: W,
     scratch: &mut Scratch<T::Accumulator>,
@@ -156,8 +156,8 @@ fn any_rows<R: UpdateRule, T: Float, W: Width, K: UpdateKind>(
 }
 
 #[inline(always)]
-fn loops<R: UpdateRule, T: Float, W: Width, K: UpdateKind>(
-    x: CsrView<'_, T>,
+fn loops<R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKind>(
+    x: CsrView<'_, V>,
     rows: RowUpdater<'_, R, T, K>,
     width: W,
     scratch: &mut Scratch<T::Accumulator>,
@@ -171,8 +171,8 @@ fn loops<R: UpdateRule, T: Float, W: Width, K: UpdateKind>(
 }
 
 #[inline(always)]
-fn one_row<'a, R: UpdateRule, T: Float, W: Width, K: UpdateKind, I: ColumnId>(
-    x: CsrView<'a, T>,
+fn one_row<'a, R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKind, I: ColumnId>(
+    x: CsrView<'a, V>,
     ids: &'a [I],
     mut rows: RowUpdater<'_, R, T, K>,
     width: W,
@@ -198,8 +198,8 @@ fn one_row<'a, R: UpdateRule, T: Float, W: Width, K: UpdateKind, I: ColumnId>(
 ///
 /// The ids are below the parameter's rows, of `width.columns()` elements.
 #[inline(always)]
-unsafe fn row_step<R: UpdateRule, T: Float, W: Width, K: UpdateKind, I: ColumnId>(
-    (ids, values): (&[I], &[T]),
+unsafe fn row_step<R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKind, I: ColumnId>(
+    (ids, values): (&[I], &[V]),
     ahead: &[I],
     rows: &mut RowUpdater<'_, R, T, K>,
     width: W,
@@ -237,8 +237,8 @@ unsafe fn row_step<R: UpdateRule, T: Float, W: Width, K: UpdateKind, I: ColumnId
 /// As [`step`].
 #[inline(always)]
 #[allow(clippy::too_many_arguments)]
-pub fn steps<R: UpdateRule, T: Float, W: Width>(
-    x: CsrView<'_, T>,
+pub fn steps<R: UpdateRule, T: Float, V: Factor<T>, W: Width>(
+    x: CsrView<'_, V>,
     range: Range<usize>,
     parameter: usize,
     table: &mut Table<T>,
@@ -257,8 +257,8 @@ pub fn steps<R: UpdateRule, T: Float, W: Width>(
 }
 
 #[inline(never)]
-fn each_row<R: UpdateRule, T: Float, W: Width, K: UpdateKind>(
-    x: CsrView<'_, T>,
+fn each_row<R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKind>(
+    x: CsrView<'_, V>,
     range: Range<usize>,
     rows: RowUpdater<'_, R, T, K>,
     width: W,
@@ -276,8 +276,8 @@ fn each_row<R: UpdateRule, T: Float, W: Width, K: UpdateKind>(
 }
 
 #[inline(always)]
-fn each_row_of<'a, R: UpdateRule, T: Float, W: Width, K: UpdateKind, I: ColumnId>(
-    x: CsrView<'a, T>,
+fn each_row_of<'a, R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKind, I: ColumnId>(
+    x: CsrView<'a, V>,
     ids: &'a [I],
     range: Range<usize>,
     mut rows: RowUpdater<'_, R, T, K>,
@@ -309,7 +309,7 @@ fn each_row_of<'a, R: UpdateRule, T: Float, W: Width, K: UpdateKind, I: ColumnId
 /// Asks for the entries of a row of data some rows ahead, where they do not lie one after the other: then the processor
 /// foresees them.
 #[inline(always)]
-pub(crate) fn prefetch_data<T: Float, I: ColumnId>(x: CsrView<'_, T>, ids: &[I], row: usize) {
+pub(crate) fn prefetch_data<V: Stored, I: ColumnId>(x: CsrView<'_, V>, ids: &[I], row: usize) {
     if !x.is_contiguous() && row + 4 * AHEAD < x.n_rows() {
         let entries = range_of(x, row + 4 * AHEAD);
         prefetch_run(ids, entries.start, entries.end);
@@ -319,8 +319,8 @@ pub(crate) fn prefetch_data<T: Float, I: ColumnId>(x: CsrView<'_, T>, ids: &[I],
 
 /// The ids of the row of data whose rows are asked for now.
 #[inline(always)]
-pub(crate) fn row_ahead<'a, T: Float, I: ColumnId>(
-    x: CsrView<'a, T>,
+pub(crate) fn row_ahead<'a, V: Stored, I: ColumnId>(
+    x: CsrView<'a, V>,
     ids: &'a [I],
     row: usize,
 ) -> &'a [I] {
@@ -343,8 +343,8 @@ pub(crate) fn is_large<R: UpdateRule, T: Float, K: UpdateKind>(
 }
 
 #[inline(always)]
-fn many_rows<'a, R: UpdateRule, T: Float, W: Width, K: UpdateKind, I: ColumnId>(
-    x: CsrView<'a, T>,
+fn many_rows<'a, R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKind, I: ColumnId>(
+    x: CsrView<'a, V>,
     ids: &'a [I],
     mut rows: RowUpdater<'_, R, T, K>,
     width: W,
@@ -388,7 +388,7 @@ fn many_rows<'a, R: UpdateRule, T: Float, W: Width, K: UpdateKind, I: ColumnId>(
             }
             let (ids, values) = row_of(x, ids, row);
             // SAFETY: as above; the sums are for `n_rows` rows.
-            unsafe { sums.add_outer(ids, values, gradient) };
+            unsafe { sums.add_outer::<_, T, _>(ids, values, gradient) };
         }
         rows.apply_accumulated_as(columns);
     }
@@ -402,9 +402,9 @@ fn many_rows<'a, R: UpdateRule, T: Float, W: Width, K: UpdateKind, I: ColumnId>(
 ///
 /// `ids` are below the parameter's rows; `scores` has as many elements as a row.
 #[inline(always)]
-pub(crate) unsafe fn product<R: UpdateRule, T: Float, K: UpdateKind, I: ColumnId>(
+pub(crate) unsafe fn product<R: UpdateRule, T: Float, V: Factor<T>, K: UpdateKind, I: ColumnId>(
     ids: &[I],
-    values: &[T],
+    values: &[V],
     rows: RowCursor<'_, R, T, K>,
     scores: &mut [T::Accumulator],
 ) {
@@ -417,12 +417,12 @@ pub(crate) unsafe fn product<R: UpdateRule, T: Float, K: UpdateKind, I: ColumnId
             for lane in 0..4 {
                 // SAFETY: promised by the caller.
                 let weight = unsafe { rows.value(ids[lane].at(), 0) };
-                sums[lane] += values[lane].widen() * weight.widen();
+                sums[lane] += values[lane].times(weight.widen());
             }
         }
         for (lane, (id, value)) in id_rest.iter().zip(value_rest).enumerate() {
             // SAFETY: promised by the caller.
-            sums[lane] += value.widen() * unsafe { rows.value(id.at(), 0) }.widen();
+            sums[lane] += value.times(unsafe { rows.value(id.at(), 0) }.widen());
         }
         *score = (sums[0] + sums[1]) + (sums[2] + sums[3]);
         return;
@@ -431,7 +431,7 @@ pub(crate) unsafe fn product<R: UpdateRule, T: Float, K: UpdateKind, I: ColumnId
         // SAFETY: promised by the caller.
         let weights = unsafe { rows.row(id.at()) };
         for (score, weight) in scores.iter_mut().zip(weights) {
-            *score += value.widen() * weight.widen();
+            *score += value.times(weight.widen());
         }
     }
 }
@@ -442,9 +442,9 @@ pub(crate) unsafe fn product<R: UpdateRule, T: Float, K: UpdateKind, I: ColumnId
 ///
 /// As for [`product`].
 #[inline(always)]
-unsafe fn scatter<R: UpdateRule, T: Float, K: UpdateKind, I: ColumnId>(
+unsafe fn scatter<R: UpdateRule, T: Float, V: Factor<T>, K: UpdateKind, I: ColumnId>(
     ids: &[I],
-    values: &[T],
+    values: &[V],
     rows: RowCursor<'_, R, T, K>,
     gradient: &mut [T::Accumulator],
 ) {
@@ -453,38 +453,37 @@ unsafe fn scatter<R: UpdateRule, T: Float, K: UpdateKind, I: ColumnId>(
         for (id, value) in ids.iter().zip(values) {
             for (column, change) in gradient.iter().enumerate() {
                 // SAFETY: promised by the caller.
-                unsafe { rows.add(id.at(), column, value.widen() * *change) };
+                unsafe { rows.add(id.at(), column, value.times(*change)) };
             }
         }
         return;
     }
     for (id, value) in ids.iter().zip(values) {
         if RowCursor::<R, T, K>::BY_ROW {
-            let value = value.widen();
             // SAFETY: promised by the caller.
-            unsafe { rows.update_row_by(id.at(), gradient, |gradient, _| value * gradient) };
+            unsafe { rows.update_row_by(id.at(), gradient, |gradient, _| value.times(gradient)) };
             continue;
         }
         for (column, gradient) in gradient.iter().enumerate() {
             // SAFETY: promised by the caller.
-            unsafe { rows.update(id.at(), column, value.widen() * *gradient) };
+            unsafe { rows.update(id.at(), column, value.times(*gradient)) };
         }
     }
 }
 
 /// Ids and values of one row of a view.
 #[inline(always)]
-pub(crate) fn row_of<'a, T: Float, I: ColumnId>(
-    x: CsrView<'a, T>,
+pub(crate) fn row_of<'a, V: Stored, I: ColumnId>(
+    x: CsrView<'a, V>,
     ids: &'a [I],
     row: usize,
-) -> (&'a [I], &'a [T]) {
+) -> (&'a [I], &'a [V]) {
     let range = range_of(x, row);
     (&ids[range.clone()], &x.values()[range])
 }
 
 /// Where the entries of one row of a view lie.
 #[inline(always)]
-pub(crate) fn range_of<T: Float>(x: CsrView<'_, T>, row: usize) -> Range<usize> {
+pub(crate) fn range_of<V: Stored>(x: CsrView<'_, V>, row: usize) -> Range<usize> {
     x.starts()[row] as usize..x.ends()[row] as usize
 }

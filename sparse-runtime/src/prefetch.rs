@@ -23,6 +23,9 @@ pub(crate) fn prefetch<V>(slice: &[V], index: usize) {
 #[inline(always)]
 pub(crate) fn prefetch_run<V>(slice: &[V], start: usize, end: usize) {
     const LINE: usize = 64;
+    if size_of::<V>() == 0 {
+        return;
+    }
     for index in (start..end).step_by((LINE / size_of::<V>().max(1)).max(1)) {
         prefetch(slice, index);
     }

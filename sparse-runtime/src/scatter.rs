@@ -12,7 +12,7 @@ use crate::lanes;
 use crate::optimizer::{RowUpdater, UpdateKind, Updater};
 use crate::table::Table;
 use crate::{with_column_ids, with_rows};
-use sparse_core::element::{Float, Id};
+use sparse_core::element::{Factor, Float, Id, Stored};
 use sparse_core::update_rules::UpdateRule;
 
 /// What a gradient of rows is the sum of.
@@ -30,18 +30,18 @@ pub trait Terms<T: Float>: Copy {
 
 /// Terms of `csrᵀ · added`: each entry of row i of the csr adds its value · `added[i]` to the row that its column names.
 #[derive(Clone, Copy, Debug)]
-pub struct Product<'m, 'a, T: Float> {
+pub struct Product<'m, 'a, T: Float, V: Stored = T> {
     /// The csr.
-    pub csr: CsrView<'m, T>,
+    pub csr: CsrView<'m, V>,
     /// A row for each row of it.
     pub added: DenseView<'a, T>,
 }
 
 /// Terms of the gradient of bags: each entry of bag i adds its share of `added[i]`.
 #[derive(Clone, Copy, Debug)]
-pub struct Bags<'m, 'a, T: Float> {
+pub struct Bags<'m, 'a, T: Float, V: Stored = T> {
     /// The bags.
-    pub bags: CsrView<'m, T>,
+    pub bags: CsrView<'m, V>,
     /// A row for each bag.
     pub added: DenseView<'a, T>,
     /// Whether they are means of rows.
@@ -63,7 +63,7 @@ pub struct Taken<'m, 'a, T: Float, I: Id> {
 #[derive(Clone, Copy, Debug)]
 pub struct Both<A, B>(pub A, pub B);
 
-impl<T: Float<Accumulator = T>> Terms<T> for Product<'_, '_, T> {
+impl<T: Float<Accumulator = T>, V: Factor<T>> Terms<T> for Product<'_, '_, T, V> {
     #[inline(always)]
     fn are_distinct(&self) -> bool {
         self.csr.n_rows() == 1
@@ -77,14 +77,14 @@ impl<T: Float<Accumulator = T>> Terms<T> for Product<'_, '_, T> {
             for ((&start, &end), added) in starts.iter().zip(ends).zip(added) {
                 let range = start as usize..end as usize;
                 for (id, &value) in ids[range.clone()].iter().zip(&values[range]) {
-                    visit(id.at(), value, added);
+                    visit(id.at(), value.number(), added);
                 }
             }
         });
     }
 }
 
-impl<T: Float<Accumulator = T>> Terms<T> for Bags<'_, '_, T> {
+impl<T: Float<Accumulator = T>, V: Factor<T>> Terms<T> for Bags<'_, '_, T, V> {
     #[inline(always)]
     fn are_distinct(&self) -> bool {
         self.bags.n_rows() == 1
@@ -96,10 +96,11 @@ impl<T: Float<Accumulator = T>> Terms<T> for Bags<'_, '_, T> {
         let added = self.added.values().chunks_exact(row_size.max(1));
         with_column_ids!(self.bags.columns(), |ids| {
             for (bag, added) in added.enumerate() {
-                let share = embedding_bag::cpu::share(self.bags, bag, self.mean, self.weighted);
+                let share =
+                    embedding_bag::cpu::share::<T, V>(self.bags, bag, self.mean, self.weighted);
                 let range = starts[bag] as usize..ends[bag] as usize;
                 for (id, &value) in ids[range.clone()].iter().zip(&values[range]) {
-                    visit(id.at(), if self.weighted { share * value } else { share }, added);
+                    visit(id.at(), if self.weighted { value.times(share) } else { share }, added);
                 }
             }
         });

@@ -167,7 +167,7 @@ fn cast(case: &Value) -> Result<Findings, String> {
         Array::RowSparse(array) => {
             array.cast::<f64>().to_dense().map_err(|error| error.to_string())?.into_values()
         }
-        Array::Ids(_) => return Err("ids".to_owned()),
+        Array::Ids(_) | Array::Unit(_) => return Err("no numbers".to_owned()),
     };
     Tolerance::of_case("", "Cast").compare("cast", found, &expected.expand())?;
     let sparse = array.storage() != expected.stype();
@@ -325,6 +325,7 @@ pub(crate) fn elements(array: &Array<f32>) -> Result<Vec<f64>, String> {
         Array::Dense(dense) => Ok(dense.clone()),
         Array::Csr(csr) => csr.to_dense(),
         Array::RowSparse(rows) => rows.to_dense(),
+        Array::Unit(csr) => csr.cast::<f32>().to_dense(),
         Array::Ids(ids) => {
             let ids = ids.view();
             return Ok((0..ids.len()).map(|at| ids.number(at) as f64).collect());

@@ -142,6 +142,7 @@ catalogue! {
     ConvertedBack = "NNZ0311", Warning, "a dense value is made sparse";
     OutputOfIds = "NNZ0312", Error, "an output that is a copy of ids";
     TooManyVariants = "NNZ0313", Error, "too many combinations of storage types";
+    UnitNotCsr = "NNZ0314", Error, "a pattern that is not a csr of the batch";
     DenseGradient = "NNZ0401", Error, "a row_sparse parameter with a dense gradient";
     NoGradient = "NNZ0402", Error, "no gradient";
     UnusedParameter = "NNZ0403", Error, "a parameter that no loss depends on";

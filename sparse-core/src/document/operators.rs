@@ -263,7 +263,10 @@ fn storage(operator: &Operator) -> String {
             if let Some(storage) = signature.on_request {
                 note.push(format!("`{storage}` on request"));
             }
-            let kernels = signature.results().map(|result| kernel(operator, &signature, result));
+            let kernels = rule.signatures().flat_map(|signature| {
+                let name = |result| kernel(operator, &signature, result);
+                signature.results().map(name).collect::<Vec<_>>()
+            });
             vec![code_list([rule.text()]), note.join(", "), code_list(kernels)]
         })
         .collect();

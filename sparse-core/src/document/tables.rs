@@ -123,6 +123,7 @@ pub(super) fn patterns<'a>(
         Pattern::Scalar => (1, None, false),
         Pattern::Ids => (2, None, false),
         Pattern::Like => (3, None, false),
+        Pattern::Unit(transposed) => (4, None, *transposed),
     });
     found.dedup();
     found
@@ -160,6 +161,7 @@ pub(super) fn word(pattern: Pattern) -> String {
         Pattern::Scalar => "scalar".into(),
         Pattern::Ids => "ids".into(),
         Pattern::Like => "like".into(),
+        Pattern::Unit(transposed) => format!("csr<unit>{}", if transposed { "'" } else { "" }),
     }
 }
 

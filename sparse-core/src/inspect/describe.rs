@@ -201,8 +201,10 @@ fn pattern(graph: &Graph, id: ValueId) -> ValueId {
     let Some(apply) = graph.apply_of(id) else {
         return id;
     };
+    // A copy as csr, of a `csr<unit>` with its ones, has the pattern too.
     let scalar =
-        matches!(apply.operator.kind, operators::Kind::Unary(_) | operators::Kind::Binary(..));
+        matches!(apply.operator.kind, operators::Kind::Unary(_) | operators::Kind::Binary(..))
+            || apply.operator.name == Storage::Csr.name();
     let sparse = || apply.operands.iter().copied().filter(|id| graph.storage(*id).is_sparse());
     // A repeated operand is stored several times.
     let alike = sparse().all(|operand| {

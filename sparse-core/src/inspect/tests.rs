@@ -180,6 +180,27 @@ fn bytes_follow_the_pattern_of_an_operand() {
     });
 }
 
+/// A pattern has no values to take memory; where they are written out, the plan says what that takes.
+#[test]
+fn patterns_take_their_columns_only() {
+    let text = MACHINE.replace("input csr f64", "input csr unit");
+    plan(&text, |plan| {
+        let bytes = |name: &str| {
+            let position = plan.values.iter().position(|value| plan.label(value.number) == name);
+            super::bytes::bytes(plan, position.unwrap() as u32, &Sizes::default()).to_string()
+        };
+        assert_eq!(bytes("x"), "4·nnz(x) + 8·n + 8");
+        let line = |end: &str| {
+            let lines = (0..plan.values.len() as u32).map(|position| plan.line(position));
+            lines.into_iter().find(|line| line.trim_end().ends_with(end)).unwrap()
+        };
+        assert!(line("input").contains("csr<unit>"), "{}", line("input"));
+        assert!(line("dot_unit_row_sparse(x, v)").contains("xv "));
+        let ones = line(" csr_unit(x)");
+        assert!(ones.contains(" 12·nnz(x) + 8·n + 8 "), "{ones}");
+    });
+}
+
 #[test]
 fn the_rows_of_two_inputs_are_counted_once() {
     let text = "model M f32\nx = input csr f32 [n, d]\nz = input csr f32 [n, d]\ny = label dense f32 [n, 2]\n\

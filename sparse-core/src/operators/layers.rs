@@ -28,13 +28,13 @@ const FULLY_CONNECTED: Operator = Operator {
     shape: "[n, d] [h, d] [h] -> [n, h]",
     storage: &[
         rule("dense dense -> dense"),
-        rule("csr dense -> dense"),
+        rule("csr dense -> dense").of_units(),
         rule("dense row_sparse -> dense"),
-        rule("csr row_sparse -> dense"),
+        rule("csr row_sparse -> dense").of_units(),
         rule("dense dense dense -> dense"),
-        rule("csr dense dense -> dense"),
+        rule("csr dense dense -> dense").of_units(),
         rule("dense row_sparse dense -> dense"),
-        rule("csr row_sparse dense -> dense"),
+        rule("csr row_sparse dense -> dense").of_units(),
     ],
     gradient: &[
         gradient("x", "dot(grad, weight)"),
@@ -73,7 +73,7 @@ const EMBEDDING_BAG: Operator = Operator {
     operands: &["bags", "table"],
     attributes: &[flag("mean"), flag("weighted")],
     shape: "[n, v] [v, k] -> [n, k]",
-    storage: &[rule("csr dense -> dense"), rule("csr row_sparse -> dense")],
+    storage: &[rule("csr dense -> dense").of_units(), rule("csr row_sparse -> dense").of_units()],
     gradient: &[
         gradient_when(
             "weighted > mean",
@@ -94,7 +94,7 @@ const EMBEDDING_BAG_GRADIENT: Operator = Operator {
     operands: &["bags", "grad"],
     attributes: &[flag("mean"), flag("weighted"), storage("out")],
     shape: "[n, v] [n, k] -> [v, k]",
-    storage: &[rule("csr dense -> row_sparse").or_on_request(Dense)],
+    storage: &[rule("csr dense -> row_sparse").or_on_request(Dense).of_units()],
     gradient: &[
         no_gradient("bags", "second derivatives are not offered"),
         no_gradient("grad", "second derivatives are not offered"),
@@ -111,8 +111,8 @@ const PAIRWISE_INTERACTION: Operator = Operator {
     operands: &["x", "v"],
     shape: "[n, d] [d, k] -> [n, 1]",
     storage: &[
-        rule("csr dense -> dense"),
-        rule("csr row_sparse -> dense"),
+        rule("csr dense -> dense").of_units(),
+        rule("csr row_sparse -> dense").of_units(),
         rule("dense dense -> dense"),
     ],
     gradient: &[
@@ -131,8 +131,8 @@ const PAIRWISE_INTERACTION_GRADIENT: Operator = Operator {
     attributes: &[storage("out")],
     shape: "[n, d] [d, k] [n, 1] -> v",
     storage: &[
-        rule("csr dense dense -> row_sparse").or_on_request(Dense),
-        rule("csr row_sparse dense -> row_sparse").or_on_request(Dense),
+        rule("csr dense dense -> row_sparse").or_on_request(Dense).of_units(),
+        rule("csr row_sparse dense -> row_sparse").or_on_request(Dense).of_units(),
         rule("dense dense dense -> dense"),
     ],
     gradient: SECOND,

@@ -32,7 +32,7 @@ const COUNT_STORED: Operator = Operator {
     summary: "How many elements are stored, stored zeros among them, along an axis or in the whole array.",
     attributes: &[axes("axis"), flag("keepdims")],
     shape: "position",
-    storage: &[rule("csr -> ids"), rule("row_sparse -> ids")],
+    storage: &[rule("csr -> ids").of_units(), rule("row_sparse -> ids")],
     gradient: &[gradient("x", "0")],
     alternative: Some("a dense array stores every element: its size is its shape"),
     ..ROW

@@ -15,6 +15,7 @@ pub struct Rule {
     text: &'static str,
     on_request: Option<Storage>,
     same_shape: bool,
+    of_units: bool,
     condition: Option<&'static Condition>,
 }
 
@@ -112,6 +113,9 @@ pub struct Signature {
     pub gives_ids: bool,
     /// True where the operands must have one shape (no broadcasting).
     pub same_shape: bool,
+    /// True where a csr operand may be a `csr<unit>`, which a kernel of its own reads without values. Elsewhere its ones are
+    /// written out first, by `csr`.
+    pub of_units: bool,
     /// When the rule applies, beyond the storage of the operands.
     pub condition: Option<&'static Condition>,
 }
@@ -129,6 +133,8 @@ impl Eq for Condition {}
 pub enum Pattern {
     /// An array of this storage, read transposed or not.
     Array(Storage, bool),
+    /// A csr that holds a pattern only, read transposed or not: of [kernels](Signature::of_units), not of rules.
+    Unit(bool),
     /// A number known at compile time.
     Scalar,
     /// A dense array of integer ids.
@@ -139,7 +145,7 @@ pub enum Pattern {
 
 impl Rule {
     pub(super) const fn new(text: &'static str) -> Self {
-        Rule { text, on_request: None, same_shape: false, condition: None }
+        Rule { text, on_request: None, same_shape: false, of_units: false, condition: None }
     }
 
     /// The result may be asked for in this storage too.
@@ -152,6 +158,11 @@ impl Rule {
         Rule { same_shape: true, ..self }
     }
 
+    /// There is a kernel that reads a csr operand which is a pattern.
+    pub(super) const fn of_units(self) -> Self {
+        Rule { of_units: true, ..self }
+    }
+
     /// The rule applies only where a condition holds.
     pub(super) const fn only(self, condition: &'static Condition) -> Self {
         Rule { condition: Some(condition), ..self }
@@ -160,6 +171,13 @@ impl Rule {
     /// The rule as written in the row.
     pub fn text(&self) -> &'static str {
         self.text
+    }
+
+    /// The signatures of the rule's kernels: its own, and that of the kernels for patterns, if there are such.
+    pub fn signatures(&self) -> impl Iterator<Item = Signature> {
+        let own = self.signature();
+        let for_units = own.for_units();
+        std::iter::once(own).chain(for_units)
     }
 
     /// The rule, parsed.
@@ -197,6 +215,7 @@ impl Rule {
             gives_ids,
             on_request: self.on_request,
             same_shape: self.same_shape,
+            of_units: self.of_units,
             condition: self.condition,
         }
     }
@@ -204,7 +223,8 @@ impl Rule {
 
 impl Signature {
     /// The name of the kernel that carries the rule out: `csr_transposed_dense`, and
-    /// `csr_transposed_dense_into_dense` for a result on request.
+    /// `csr_transposed_dense_into_dense` for a result on request; `unit_transposed_dense` of the same
+    /// [for patterns](Signature::for_units).
     pub fn kernel(&self, result: Storage) -> String {
         let mut name = String::new();
         for pattern in &self.operands {
@@ -216,8 +236,9 @@ impl Signature {
                 Pattern::Scalar => "scalar",
                 Pattern::Ids => "ids",
                 Pattern::Like => "like",
+                Pattern::Unit(_) => "unit",
             });
-            if matches!(pattern, Pattern::Array(_, true)) {
+            if matches!(pattern, Pattern::Array(_, true) | Pattern::Unit(true)) {
                 name.push_str("_transposed");
             }
         }
@@ -227,6 +248,16 @@ impl Signature {
             name.push_str(result.name());
         }
         name
+    }
+
+    /// The signature of the kernels that read patterns in place of csr operands, if there are such.
+    pub fn for_units(&self) -> Option<Signature> {
+        let unit = |pattern: &Pattern| match pattern {
+            Pattern::Array(Storage::Csr, transposed) => Pattern::Unit(*transposed),
+            other => *other,
+        };
+        let operands = self.operands.iter().map(unit).collect();
+        self.of_units.then(|| Signature { operands, ..self.clone() })
     }
 
     /// The results that the rule can give: its own, and the one on request.

@@ -8,7 +8,11 @@ const DENSE: Operator = Operator {
     cost: "O(size of the result).",
     name: "dense",
     summary: "The same values, stored densely: O(rows · columns) memory.",
-    storage: &[rule("dense -> dense"), rule("csr -> dense"), rule("row_sparse -> dense")],
+    storage: &[
+        rule("dense -> dense"),
+        rule("csr -> dense").of_units(),
+        rule("row_sparse -> dense"),
+    ],
     gradient: &[gradient("x", "grad")],
     ..ROW
 };
@@ -16,9 +20,10 @@ const DENSE: Operator = Operator {
 const CSR: Operator = Operator {
     cost: "O(size) of a dense operand, O(stored elements) of a sparse one.",
     name: "csr",
-    summary: "The same values as csr; a dense operand stores its elements other than zero.",
+    summary: "The same values as csr; a dense operand stores its elements other than zero. The ones of a `csr<unit>` are written out, for \
+              operators that have no kernel for a pattern.",
     shape: "[m, n] -> [m, n]",
-    storage: &[rule("dense -> csr"), rule("csr -> csr"), rule("row_sparse -> csr")],
+    storage: &[rule("dense -> csr"), rule("csr -> csr").of_units(), rule("row_sparse -> csr")],
     gradient: &[gradient("x", "grad")],
     ..ROW
 };

@@ -116,12 +116,11 @@ fn derivatives_are_derivatives() {
 
 /// A graph that applies one operator to operands that match a rule, all of them computed from parameters
 /// where that is possible, so that every gradient formula is instantiated.
-fn closed(operator: &'static Operator, rule: &Rule) -> (Graph, Option<ValueId>) {
-    let signature = rule.signature();
+fn closed(operator: &'static Operator, signature: &Signature) -> (Graph, Option<ValueId>) {
     let mut graph = Graph::new("Closure", ElementType::F32);
     let mut attributes = Attributes::default();
-    let mut shapes = operand_shapes(operator, &signature);
-    if let Some((needed, given)) = examples::of(operator.name, &signature) {
+    let mut shapes = operand_shapes(operator, signature);
+    if let Some((needed, given)) = examples::of(operator.name, signature) {
         (shapes, attributes) = (needed, given);
     }
     // A number has no extents, and neither has what has its shape.
@@ -136,20 +135,24 @@ fn closed(operator: &'static Operator, rule: &Rule) -> (Graph, Option<ValueId>) 
         .map(|(index, (pattern, mut shape))| {
             let name = format!("v{index}");
             let (kind, storage, element) = match pattern {
-                Pattern::Scalar => return graph.constant(number(operator, &signature), Place(0)),
+                Pattern::Scalar => return graph.constant(number(operator, signature), Place(0)),
                 Pattern::Ids => (ValueKind::Input, Storage::Dense, ElementType::U32),
                 Pattern::Like => (ValueKind::Input, Storage::Dense, ElementType::F32),
-                Pattern::Array(storage, turned) => {
+                Pattern::Array(_, turned) | Pattern::Unit(turned) => {
                     if *turned {
                         shape.reverse();
                         let flag = operator.transpose_flag(index).unwrap();
                         attributes.set(flag, AttributeValue::Flag(true));
                     }
-                    let kind = match storage {
-                        Storage::Csr => ValueKind::Input,
-                        _ => ValueKind::Parameter { initializer: String::new(), frozen: false },
-                    };
-                    (kind, *storage, ElementType::F32)
+                    let trained =
+                        ValueKind::Parameter { initializer: String::new(), frozen: false };
+                    match pattern {
+                        Pattern::Array(storage, _) if *storage != Storage::Csr => {
+                            (trained, *storage, ElementType::F32)
+                        }
+                        Pattern::Unit(_) => (ValueKind::Input, Storage::Csr, ElementType::Unit),
+                        _ => (ValueKind::Input, Storage::Csr, ElementType::F32),
+                    }
                 }
             };
             graph.declare(kind, &name, storage, element, shape, Place(0))
@@ -223,9 +226,20 @@ fn operand_shapes(operator: &Operator, signature: &Signature) -> Vec<Dims> {
 fn every_rule_and_every_gradient_ends_in_a_rule_or_a_reason() {
     use crate::diagnostics::Code;
     for operator in all() {
-        for rule in operator.storage {
-            let (graph, trained) = closed(operator, rule);
+        let signatures = |rule: &'static Rule| rule.signatures().map(move |each| (rule, each));
+        for (rule, signature) in operator.storage.iter().flat_map(signatures) {
+            let (graph, trained) = closed(operator, &signature);
             let compiled = compile(graph);
+            // A kernel for patterns is the one that is called.
+            let is_unit = |pattern: &Pattern| matches!(pattern, Pattern::Unit(_));
+            let graph = &compiled.graph;
+            let kernels = graph.ids().filter_map(|id| crate::passes::kernel_name(graph, id));
+            let wanted = format!("{}_{}", operator.name, signature.kernel(signature.result));
+            assert!(
+                !signature.operands.iter().any(is_unit)
+                    || kernels.into_iter().any(|name| name == wanted),
+                "{wanted} is not called"
+            );
             for diagnostic in compiled.errors() {
                 let allowed = match diagnostic.code {
                     // A reason written in the row, or the user's own declaration.

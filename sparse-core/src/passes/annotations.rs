@@ -81,7 +81,7 @@ pub(super) fn meet(
             let value = &mut graph.values[id.0];
             let (name, annotation, place) =
                 (value.name.take(), value.annotation.take(), value.place);
-            let converted = push_conversion(graph, id, storage, place);
+            let converted = push_conversion(graph, id, storage, place, true);
             let value = &mut graph.values[converted.0];
             (value.name, value.annotation) = (name, annotation);
             converted
@@ -120,7 +120,8 @@ pub(super) fn meet_claims(graph: &mut Graph, diagnostics: &mut Vec<Diagnostic>) 
             Ok(None) => {}
             Ok(Some(storage)) => {
                 warn(graph, name, annotation, diagnostics);
-                let converted = push_conversion(graph, claim.value, storage, annotation.place);
+                let converted =
+                    push_conversion(graph, claim.value, storage, annotation.place, true);
                 if let Some(output) = claim.output {
                     graph.outputs[output].value = converted;
                 }

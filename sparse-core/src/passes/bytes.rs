@@ -11,7 +11,7 @@ pub(super) fn dense_bytes(shape: &[Dim], element: ElementType) -> String {
 
 /// The bytes of what a sparse value stores, without row pointers and row ids: `8·nnz(x) bytes`.
 pub(super) fn stored_bytes(graph: &Graph, id: ValueId) -> String {
-    let (name, bytes) = (graph.describe(id), graph.element().bytes());
+    let (name, bytes) = (graph.describe(id), graph.value(id).element.bytes());
     if graph.storage(id) == Storage::Csr {
         return format!("{}·nnz({name}) bytes", bytes + 4);
     }

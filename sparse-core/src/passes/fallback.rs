@@ -75,7 +75,7 @@ fn least_conversion(graph: &mut Graph, apply: &Apply, value: &Value) -> Option<C
         let mut converted = apply.clone();
         for &index in &operands {
             let operand = &mut converted.operands[index];
-            *operand = push_conversion(graph, *operand, Storage::Dense, value.place);
+            *operand = push_conversion(graph, *operand, Storage::Dense, value.place, true);
         }
         match choose(graph, &converted, value) {
             Ok(chosen) if says_the_same(graph, apply, chosen.1) => {
@@ -108,12 +108,13 @@ fn says_the_same(graph: &Graph, apply: &Apply, result: Storage) -> bool {
     result == Storage::Dense || at_zero.map_or(true, |value| value == 0.0)
 }
 
-/// The conversion of a value, which the source does not have, appended where it is new.
+/// The conversion of a value, which the source does not have, appended where it is new. Of a `fallback` the plan says so.
 pub(super) fn push_conversion(
     graph: &mut Graph,
     operand: ValueId,
     to: Storage,
     place: Place,
+    fallback: bool,
 ) -> ValueId {
     let Some(operator) = operators::find(to.name()) else {
         return operand;
@@ -121,7 +122,8 @@ pub(super) fn push_conversion(
     // One conversion serves all operators that need it.
     let same = |value: &Value| match &value.kind {
         Kind::Apply(apply) => {
-            value.inserted && apply.operator.name == operator.name && apply.operands == [operand]
+            let alike = apply.operator.name == operator.name && apply.operands == [operand];
+            alike && value.inserted == fallback && value.name.is_none()
         }
         _ => false,
     };
@@ -141,7 +143,7 @@ pub(super) fn push_conversion(
         shape: graph.value(operand).shape.clone(),
         storage: None,
         annotation: None,
-        inserted: true,
+        inserted: fallback,
         broken: false,
     };
     // A conversion has a rule for every storage, and nothing to say.

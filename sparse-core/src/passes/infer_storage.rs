@@ -57,7 +57,9 @@ fn nothing_to_convert(graph: &Graph, value: &Value) -> Option<Diagnostic> {
     let Kind::Apply(Apply { operator, operands, .. }) = &value.kind else { return None };
     let to: Storage = operator.name.parse().ok()?;
     let operand = *operands.first()?;
-    if value.broken || graph.value(operand).broken || graph.storage(operand) != to {
+    // The ones of a pattern are written out.
+    let changes = graph.storage(operand) != to || graph.value(operand).element == ElementType::Unit;
+    if value.broken || graph.value(operand).broken || changes {
         return None;
     }
     let name = graph.describe(operand);
@@ -92,6 +94,7 @@ pub(super) fn push_inferred(
     };
     match chosen {
         Some((rule, storage)) => {
+            write_out_units(graph, &mut apply, rule, value.place);
             apply.rule = Some(rule);
             value.storage = Some(storage);
         }
@@ -104,6 +107,21 @@ pub(super) fn push_inferred(
     match annotation {
         Some(annotation) if !broken => annotations::meet(graph, id, &annotation, diagnostics),
         _ => id,
+    }
+}
+
+/// Where a rule has no kernel for patterns, the ones of a `csr<unit>` are written out first: the conversion is an operator like
+/// any other, and the plan shows what it costs.
+fn write_out_units(graph: &mut Graph, apply: &mut Apply, rule: usize, place: Place) {
+    let signature = apply.operator.storage[rule].signature();
+    if signature.of_units {
+        return;
+    }
+    for (operand, pattern) in apply.operands.iter_mut().zip(&signature.operands) {
+        let is_read = matches!(pattern, Pattern::Array(..));
+        if is_read && graph.value(*operand).element == ElementType::Unit {
+            *operand = fallback::push_conversion(graph, *operand, Storage::Csr, place, false);
+        }
     }
 }
 
@@ -181,8 +199,10 @@ pub(super) fn covers(graph: &Graph, apply: &Apply, signature: &Signature) -> boo
         match pattern {
             Pattern::Scalar => number,
             Pattern::Like => !number,
+            // Of kernels only.
+            Pattern::Unit(_) => false,
             Pattern::Ids => {
-                !number && graph.storage(*id) == Storage::Dense && !value.element.is_float()
+                !number && graph.storage(*id) == Storage::Dense && value.element.is_id()
             }
             Pattern::Array(storage, transposed) => {
                 let turned = apply
@@ -190,7 +210,7 @@ pub(super) fn covers(graph: &Graph, apply: &Apply, signature: &Signature) -> boo
                     .transpose_flag(index)
                     .is_some_and(|flag| apply.attributes.flag(flag));
                 !number
-                    && value.element.is_float()
+                    && value.element.is_number()
                     && graph.storage(*id) == *storage
                     && (*storage == Storage::Dense || turned == *transposed)
             }
@@ -227,8 +247,8 @@ fn check_elements(graph: &Graph, apply: &Apply, place: Place) -> Result<(), Diag
         let ids = patterns.clone().count() > 0
             && patterns.clone().all(|pattern| *pattern == Pattern::Ids);
         let numbers = !patterns.any(|pattern| *pattern == Pattern::Ids);
-        let float = value.element.is_float();
-        if (!ids || !float) && (!numbers || float) {
+        let is_number = value.element.is_number();
+        if (!ids || !is_number) && (!numbers || is_number) {
             continue;
         }
         let (operator, role) = (apply.operator.name, apply.operator.operands[index]);
@@ -297,6 +317,38 @@ mod tests {
         assert!(printed.contains("d = add(a, a): dense [n, d]"));
         assert!(printed.contains("e = negative(b): csr [n, d]"));
         assert!(printed.contains("f = add(c, c): row_sparse [n, d]"));
+    }
+
+    /// Kernels for patterns read a `csr<unit>`; what has none reads one copy with ones, which is no conversion of a fallback.
+    #[test]
+    fn the_ones_of_a_pattern_are_written_out_where_no_kernel_reads_it() {
+        let head = "model M f32\nx = input csr unit [n, d]\nw = param row_sparse f32 [d, 1] \"\"\n";
+        let (printed, diagnostics) = run(&format!(
+            "{head}s = dot(x, w)\nu = multiply(x, 2)\nv = add(x, x)\nc = count_stored(x)\nb = embedding_bag(x, w)\n"
+        ));
+        assert!(diagnostics.is_empty(), "{diagnostics:?}");
+        assert_eq!(printed.matches("csr(x)").count(), 1, "{printed}");
+        for line in [
+            "s = dot(x, w): dense [n, 1]",
+            "%4 = csr(x): csr [n, d]\nu = multiply(%4, 2): csr [n, d]",
+            "v = add(%4, %4): csr [n, d]",
+            "c = count_stored(x): dense []",
+            "b = embedding_bag(x, w): dense [n, 1]",
+        ] {
+            assert!(printed.contains(line), "{line} in\n{printed}");
+        }
+        // Written by hand it is not a conversion that changes nothing, and a value of it may be annotated.
+        assert!(run(&format!("{head}u = csr(x)\nv = tanh(u)")).1.is_empty());
+        let (_, refused) = run(&format!("{head}u = log(x)"));
+        assert!(
+            refused[0].starts_with(
+                "[NNZ0301] `log` of a `csr` value would be dense: n × d f32, 4·n·d bytes, instead of 4·nnz(x) bytes"
+            ),
+            "{refused:?}"
+        );
+        let (printed, _) =
+            run(&format!("{}u = log(x)", head.replace("f32\nx", "f32 fallback = allow\nx")));
+        assert!(printed.contains("= dense(x): dense [n, d]"), "{printed}");
     }
 
     #[test]

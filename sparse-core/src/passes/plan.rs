@@ -61,10 +61,13 @@ pub fn plan(graph: &Graph, fusion: &Fusion) -> Plan {
     plan
 }
 
-/// The name of the kernel that computes a value: operator and rule, `dot_csr_dense`.
+/// The name of the kernel that computes a value: operator and rule, `dot_csr_dense`; `dot_unit_dense` of a `csr<unit>`.
 pub fn kernel_name(graph: &Graph, id: ValueId) -> Option<String> {
     let apply = graph.apply_of(id)?;
     let signature = apply.operator.storage.get(apply.rule?)?.signature();
+    let is_unit = |operand: &ValueId| graph.value(*operand).element == ElementType::Unit;
+    let for_units = apply.operands.iter().any(is_unit).then(|| signature.for_units()).flatten();
+    let signature = for_units.unwrap_or(signature);
     Some(format!("{}_{}", apply.operator.name, signature.kernel(graph.storage(id))))
 }
 

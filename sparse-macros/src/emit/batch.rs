@@ -6,7 +6,7 @@ use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 use sparse_core::ir::{IdsExtent, Kind, ValueId};
 use sparse_core::shapes::Dim;
-use sparse_core::storage::Storage;
+use sparse_core::storage::{ElementType, Storage};
 use std::collections::BTreeSet;
 
 /// ```text
@@ -19,6 +19,9 @@ pub(super) fn bind(emit: &Emit<'_>) -> TokenStream {
     let fields = named_inputs(emit).enumerate().map(|(index, id)| {
         let field = emit.declared(id);
         let source = match emit.graph.storage(id) {
+            Storage::Csr if emit.graph.value(id).element == ElementType::Unit => {
+                quote!(source.unit(#index)?)
+            }
             Storage::Csr => quote!(source.csr(#index)?),
             Storage::RowSparse => quote!(source.row_sparse(#index)?),
             Storage::Dense if emit.graph.value(id).element.is_id() => {
@@ -51,6 +54,9 @@ pub(super) fn input(emit: &Emit<'_>) -> TokenStream {
     let arms = named_inputs(emit).enumerate().map(|(index, id)| {
         let field = emit.declared(id);
         let view = match emit.graph.storage(id) {
+            Storage::Csr if emit.graph.value(id).element == ElementType::Unit => {
+                quote!(#rt::InputView::Unit(batch.#field))
+            }
             Storage::Csr => quote!(#rt::InputView::Csr(batch.#field)),
             Storage::RowSparse => quote!(#rt::InputView::RowSparse(batch.#field)),
             Storage::Dense if emit.graph.value(id).element.is_id() => {

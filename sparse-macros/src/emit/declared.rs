@@ -64,6 +64,7 @@ fn of_rule(
         Pattern::Scalar => element.clone(),
         Pattern::Ids => quote!(#rt::IdsView<'_>),
         Pattern::Like => quote!(#rt::Shape),
+        Pattern::Unit(_) => quote!(#rt::CsrView<'_, #rt::Unit>),
     });
     let operands = apply.operands.iter().zip(&signature.operands).map(|(operand, pattern)| {
         let operand = kernels::operand(emit, *operand);

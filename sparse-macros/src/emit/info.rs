@@ -2,7 +2,7 @@
 
 use super::Emit;
 use super::structs::named_inputs;
-use proc_macro2::{Ident, Span, TokenStream};
+use proc_macro2::TokenStream;
 use quote::quote;
 use sparse_core::ir::{Apply, Kind, ValueId};
 use sparse_core::operators::{self, LossLabel};
@@ -140,8 +140,8 @@ pub(super) fn storage(emit: &Emit<'_>, storage: Storage) -> TokenStream {
 }
 
 pub(super) fn element(emit: &Emit<'_>, element: ElementType) -> TokenStream {
-    let (rt, name) = (&emit.rt, Ident::new(&element.name().to_uppercase(), Span::call_site()));
-    quote!(#rt::ElementType::#name)
+    let (rt, variant) = (&emit.rt, super::plan::variant(element));
+    quote!(#rt::ElementType::#variant)
 }
 
 fn shape(emit: &Emit<'_>, id: ValueId) -> TokenStream {

@@ -292,14 +292,12 @@ fn array_name(storage: Storage) -> Ident {
     Ident::new(name, Span::call_site())
 }
 
-/// The Rust type of an element. A half is not one of Rust's own.
+/// The Rust type of an element. A half and a unit are not of Rust's own.
 fn element_type(element: ElementType) -> TokenStream {
-    let name = Ident::new(element.name(), Span::call_site());
-    match element.is_half() {
-        true => {
-            let rt = paths::runtime();
-            quote!(#rt::#name)
-        }
-        false => quote!(#name),
+    let (rt, name) = (paths::runtime(), Ident::new(element.name(), Span::call_site()));
+    match element {
+        ElementType::Unit => quote!(#rt::Unit),
+        half if half.is_half() => quote!(#rt::#name),
+        _ => quote!(#name),
     }
 }

@@ -9,7 +9,7 @@ use sparse_core::inspect::{
     Computed, Extent, Operand, PlanRowSet, PlanRows, PlanStep, PlanTable, PlanValue, Stored,
     Written,
 };
-use sparse_core::storage::{ElementType, Storage};
+use sparse_core::storage::Storage;
 
 /// Constructors and variants come from one module of the runtime, so that a value is a line of a table. Constants of
 /// the user are named outside of the block that imports them: none of theirs is shadowed.
@@ -31,7 +31,7 @@ use sparse_core::storage::{ElementType, Storage};
 pub(super) fn constant(emit: &Emit<'_>) -> TokenStream {
     let (rt, plan) = (&emit.rt, emit.plan);
     let PlanTable { name, element: _, values, rows, step, warns } = plan;
-    let element = element(plan.element);
+    let element = variant(plan.element);
     let constants = Constants::of(emit);
     let values = values.iter().map(|value| self::value(&constants, value));
     let rows = rows.iter().map(self::rows);
@@ -91,7 +91,7 @@ impl<'a> Constants<'a> {
 
 fn value(constants: &Constants<'_>, value: &PlanValue<'_>) -> TokenStream {
     let PlanValue { name, number, .. } = value;
-    let (element, storage) = (element(value.element), variant(value.storage));
+    let (element, storage) = (variant(value.element), variant(value.storage));
     let part = variant(value.part);
     let shape = value.shape.iter().map(|extent| match extent {
         Extent::Constant(size) => quote!(Constant(#size)),
@@ -145,12 +145,8 @@ fn option(tokens: Option<TokenStream>) -> TokenStream {
     }
 }
 
-fn element(element: ElementType) -> Ident {
-    Ident::new(&element.name().to_uppercase(), Span::call_site())
-}
-
 /// A variant by its name in Rust.
-fn variant(value: impl std::fmt::Debug) -> Ident {
+pub(super) fn variant(value: impl std::fmt::Debug) -> Ident {
     Ident::new(&format!("{value:?}"), Span::call_site())
 }
 

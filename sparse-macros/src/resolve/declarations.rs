@@ -4,7 +4,7 @@ use super::Resolver;
 use crate::ast::{ArrayType, Declaration};
 use sparse_core::diagnostics::{Code, nearest};
 use sparse_core::ir::{Alternatives, Annotation, Claim, Fallback, Kind, Output, ValueId};
-use sparse_core::storage::{ElementType, Storage};
+use sparse_core::storage::{ElementType, Storage, join};
 use syn::Ident;
 
 impl Resolver<'_> {
@@ -129,6 +129,25 @@ impl Resolver<'_> {
             };
             element = self.graph.element();
             self.error(Code::IdsNotDense, array.span, message, Some(help));
+        }
+        if element == ElementType::Unit && (is_parameter || storages != [Storage::Csr]) {
+            let message = match is_parameter {
+                true => {
+                    format!("the parameter `{name}` cannot be a pattern: parameters are numbers")
+                }
+                false => {
+                    let storages = join(&storages, " | ");
+                    format!(
+                        "`{name}` cannot be `{storages}` with elements `unit`: a pattern is `csr`"
+                    )
+                }
+            };
+            let help = match is_parameter {
+                true => "leave the element type out",
+                false => "write `csr<unit>[…]`, or leave the element type out",
+            };
+            element = self.graph.element();
+            self.error(Code::UnitNotCsr, array.span, message, Some(help.to_owned()));
         }
         let id = self.graph.declare(kind, &name.to_string(), storage, element, shape, place);
         if storages.len() > 1 {

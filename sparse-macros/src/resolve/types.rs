@@ -18,18 +18,14 @@ impl Resolver<'_> {
     pub(super) fn array_type(&mut self, array: &ArrayType) -> (Storage, Option<ElementType>, Dims) {
         let storage = self.storage(&array.storage);
         let element = array.element.as_ref().and_then(|element| {
-            let parsed = element
-                .to_string()
-                .parse()
-                .ok()
-                .filter(|known: &ElementType| known.is_float() || known.is_id());
+            let parsed = element.to_string().parse().ok();
             if parsed.is_none() {
                 let message = format!("no element type is called `{element}`");
-                let known = ["f32", "f64", "f16", "bf16", "u32", "u64", "i64"];
+                let known = ElementType::ALL.map(ElementType::name);
                 let help = match nearest(&element.to_string(), known) {
                     Some(known) => format!("write `{known}`"),
                     None => {
-                        "write `f32`, `f64`, `f16` or `bf16`; for ids `u32`, `u64` or `i64`".into()
+                        "write `f32`, `f64`, `f16` or `bf16`; for ids `u32`, `u64` or `i64`; `unit` for a csr of ones".into()
                     }
                 };
                 self.error(Code::UnknownElement, element.span(), message, Some(help));

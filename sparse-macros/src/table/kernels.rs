@@ -129,7 +129,7 @@ fn body(kernel: &Kernel) -> TokenStream {
     let given = &operator.operands[..kernel.signature.operands.len()];
     let operands: Vec<_> = given.iter().map(|operand| ident(operand)).collect();
     let attributes: Vec<_> = kernel.attributes().iter().map(|(name, _)| ident(name)).collect();
-    let rule = ident(&kernel.rule_name());
+    let rule = ident(&kernel.function);
     let family = |module: &str| {
         let module = ident(module);
         quote!(crate::kernels::#module::cpu::#rule(out, #(#operands,)* #(#attributes,)* context))
@@ -137,7 +137,7 @@ fn body(kernel: &Kernel) -> TokenStream {
     match operator.kind {
         Kind::Kernel | Kind::Loss { .. } => family(operator.name),
         Kind::LossGradient(loss) => {
-            let (module, rule) = (ident(loss), ident(&format!("gradient_{}", kernel.rule_name())));
+            let (module, rule) = (ident(loss), ident(&format!("gradient_{}", kernel.function)));
             quote!(crate::kernels::#module::cpu::#rule(out, #(#operands,)* #(#attributes,)* context))
         }
         Kind::Declared(..) => panic!("`{}` is declared, and has no kernel here", operator.name),
@@ -211,10 +211,10 @@ fn binary(
         return quote!(crate::kernels::unary::cpu::#rule(out, #lhs, #f, context));
     }
     let dense = Pattern::Array(Storage::Dense, false);
-    let rule = kernel.rule_name();
+    let rule = &kernel.function;
     let rule = match (family, patterns.iter().all(|pattern| *pattern == dense)) {
-        (_, true) => ident(&rule),
-        (BinaryFamily::Dense, _) => ident(&rule),
+        (_, true) => ident(rule),
+        (BinaryFamily::Dense, _) => ident(rule),
         (BinaryFamily::Union, _) => ident(&format!("union_{rule}")),
         (BinaryFamily::Intersection, _) => ident(&format!("intersection_{rule}")),
         (BinaryFamily::Left, _) => ident(&format!("left_{rule}")),
@@ -245,6 +245,7 @@ fn arm(kernel: &Kernel) -> TokenStream {
         let accessor = ident(match pattern {
             Pattern::Scalar => "scalar",
             Pattern::Ids => "ids",
+            Pattern::Unit(_) => "unit",
             Pattern::Like => return quote!(operands.get(#index)?.shape()),
             Pattern::Array(storage, _) => storage.name(),
         });

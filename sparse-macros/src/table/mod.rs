@@ -17,8 +17,11 @@ use syn::Ident;
 /// One kernel: an operator, one of its rules, and one of the rule's results.
 struct Kernel {
     operator: &'static Operator,
+    /// That of the rule, or of the same for patterns.
     signature: Signature,
     result: Storage,
+    /// The name of the function: that of a rule serves patterns too, and is generic in what a csr stores.
+    function: String,
 }
 
 /// Every kernel of the table.
@@ -26,9 +29,12 @@ fn all_kernels() -> Vec<Kernel> {
     let mut kernels = Vec::new();
     for operator in sparse_core::operators::all() {
         for rule in operator.storage {
-            let signature = rule.signature();
-            for result in signature.results() {
-                kernels.push(Kernel { operator, signature: signature.clone(), result });
+            let of_rule = rule.signature();
+            for signature in rule.signatures() {
+                for result in signature.results() {
+                    let (signature, function) = (signature.clone(), of_rule.kernel(result));
+                    kernels.push(Kernel { operator, signature, result, function });
+                }
             }
         }
     }
@@ -114,6 +120,7 @@ fn view(pattern: Pattern, device: &TokenStream, element: &TokenStream) -> TokenS
         Pattern::Scalar => quote!(#element),
         Pattern::Ids => quote!(IdsView<'_, #device>),
         Pattern::Like => quote!(Shape),
+        Pattern::Unit(_) => quote!(CsrView<'_, Unit, #device>),
         Pattern::Array(storage, _) => {
             let name = ident(&format!("{}View", array(storage)));
             quote!(#name<'_, #element, #device>)

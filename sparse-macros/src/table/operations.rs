@@ -177,7 +177,9 @@ fn of_arity(operator: &'static Operator, arity: usize) -> TokenStream {
             continue;
         }
         let result = signature.result;
-        tokens.extend(implementations(&Kernel { operator, signature, result }, &text));
+        let function = signature.kernel(result);
+        let kernel = Kernel { operator, signature, result, function };
+        tokens.extend(implementations(&kernel, &text));
     }
     tokens
 }
@@ -238,6 +240,8 @@ fn forms(kernel: &Kernel, index: usize, element: &TokenStream) -> Vec<Form> {
                 Form { view: quote!(#name.extents()), ..form(quote!(#array<#element>), false) }
             })
             .into(),
+        // Of the same rule as numbers: coherence allows no implementation for them beside that for any float.
+        Pattern::Unit(_) => Vec::new(),
         Pattern::Array(storage, transposed) => {
             let array = array(storage);
             let array = quote!(#array<#element>);

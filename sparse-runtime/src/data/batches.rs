@@ -11,11 +11,11 @@ use super::order::append_shuffled;
 use super::source::{Batch, Batches, DataSource};
 use super::{BatchOptions, DataError, Dataset, LastBatch, Order, Position};
 use crate::error::Result;
-use crate::formats::{ColumnIdsView, Csr, CsrView, DenseView, IdsView, Shape, with_ids};
+use crate::formats::{ColumnIdsView, CsrArrays, CsrView, DenseView, IdsView, Shape, with_ids};
 use crate::linear::AHEAD;
 use crate::model::{BatchSource, InputInfo};
 use crate::prefetch::{prefetch, prefetch_run};
-use sparse_core::element::{Element, Float};
+use sparse_core::element::{Element, Float, Stored, Unit};
 use sparse_core::storage::ElementType;
 
 impl<T: Float> DataSource<T> for Dataset<T> {
@@ -76,10 +76,18 @@ struct Sequence {
 
 /// One bound array, and room for a gathered batch of it.
 enum BatchColumn<'s, T: Float> {
-    Csr { all: &'s Csr<T>, starts: Vec<u64>, ends: Vec<u64> },
+    Csr(CsrColumn<'s, T>),
+    Unit(CsrColumn<'s, Unit>),
     Dense(DenseColumn<'s, T>),
     Ids(IdsColumn<'s>),
     Ignored(Shape, ElementType),
+}
+
+struct CsrColumn<'s, V: Stored> {
+    all: CsrArrays<'s, V>,
+    /// The bounds of gathered rows.
+    starts: Vec<u64>,
+    ends: Vec<u64>,
 }
 
 struct DenseColumn<'s, E> {
@@ -268,7 +276,8 @@ impl Sequence {
 impl<'s, T: Float> BatchColumn<'s, T> {
     fn new(all: Bound<'s, T>) -> Self {
         match all {
-            Bound::Csr(all) => BatchColumn::Csr { all, starts: Vec::new(), ends: Vec::new() },
+            Bound::Csr(all) => BatchColumn::Csr(CsrColumn::new(all)),
+            Bound::Unit(all) => BatchColumn::Unit(CsrColumn::new(all)),
             Bound::Dense(all) => BatchColumn::Dense(DenseColumn::new(all)),
             Bound::Ids(ids, shape) => BatchColumn::Ids(match ids {
                 IdsView::U32(ids) => IdsColumn::U32(DenseColumn::of(ids, shape)),
@@ -282,8 +291,10 @@ impl<'s, T: Float> BatchColumn<'s, T> {
     /// Asks for the memory of a row's bounds.
     #[inline]
     fn prefetch_bounds(&self, row: usize) {
-        if let BatchColumn::Csr { all, .. } = self {
-            prefetch(all.indptr(), row);
+        match self {
+            BatchColumn::Csr(column) => prefetch(column.all.starts, row),
+            BatchColumn::Unit(column) => prefetch(column.all.starts, row),
+            _ => {}
         }
     }
 
@@ -291,14 +302,8 @@ impl<'s, T: Float> BatchColumn<'s, T> {
     #[inline]
     fn prefetch(&self, row: usize) {
         match self {
-            BatchColumn::Csr { all, .. } => {
-                let (start, end) = (all.indptr()[row] as usize, all.indptr()[row + 1] as usize);
-                prefetch_run(all.values(), start, end);
-                match all.columns() {
-                    ColumnIdsView::U32(columns) => prefetch_run(columns, start, end),
-                    ColumnIdsView::U64(columns) => prefetch_run(columns, start, end),
-                }
-            }
+            BatchColumn::Csr(column) => column.prefetch(row),
+            BatchColumn::Unit(column) => column.prefetch(row),
             BatchColumn::Dense(column) => column.prefetch(row),
             BatchColumn::Ids(column) => with_ids!(IdsColumn, column, |ids| ids.prefetch(row)),
             BatchColumn::Ignored(..) => {}
@@ -307,17 +312,50 @@ impl<'s, T: Float> BatchColumn<'s, T> {
 
     fn gather(&mut self, rows: &[usize]) {
         match self {
-            BatchColumn::Csr { all, starts, ends } => {
-                let indptr = all.indptr();
-                starts.clear();
-                starts.extend(rows.iter().map(|&row| indptr[row]));
-                ends.clear();
-                ends.extend(rows.iter().map(|&row| indptr[row + 1]));
-            }
+            BatchColumn::Csr(column) => column.gather(rows),
+            BatchColumn::Unit(column) => column.gather(rows),
             BatchColumn::Dense(column) => column.gather(rows),
             BatchColumn::Ids(column) => with_ids!(IdsColumn, column, |ids| ids.gather(rows)),
             BatchColumn::Ignored(..) => {}
         }
+    }
+}
+
+impl<'s, V: Stored> CsrColumn<'s, V> {
+    fn new(all: CsrView<'s, V>) -> Self {
+        CsrColumn { all: all.arrays(), starts: Vec::new(), ends: Vec::new() }
+    }
+
+    #[inline]
+    fn prefetch(&self, row: usize) {
+        let (start, end) = (self.all.starts[row] as usize, self.all.ends[row] as usize);
+        prefetch_run(self.all.values, start, end);
+        match self.all.columns {
+            ColumnIdsView::U32(columns) => prefetch_run(columns, start, end),
+            ColumnIdsView::U64(columns) => prefetch_run(columns, start, end),
+        }
+    }
+
+    fn gather(&mut self, rows: &[usize]) {
+        self.starts.clear();
+        self.starts.extend(rows.iter().map(|&row| self.all.starts[row]));
+        self.ends.clear();
+        self.ends.extend(rows.iter().map(|&row| self.all.ends[row]));
+    }
+
+    /// The rows of a batch, and word of the row that is read after it.
+    #[inline(always)]
+    fn rows(&self, rows: Rows<'_>, upcoming: Option<usize>) -> Result<CsrView<'_, V>> {
+        let arrays: CsrArrays<'_, V> = self.all;
+        let all = arrays.view();
+        let Rows::Run { first, len } = rows else {
+            return Ok(all.with_rows(&self.starts, &self.ends));
+        };
+        let rows = all.rows(first..first + len)?;
+        Ok(match upcoming {
+            Some(row) => rows.with_upcoming((arrays.starts[row], arrays.ends[row])),
+            None => rows,
+        })
     }
 }
 
@@ -381,18 +419,18 @@ impl<'b, T: Float> BatchSource<'b, T> for DatasetBatch<'b, T> {
     #[inline(always)]
     fn csr(&self, index: usize) -> Result<CsrView<'b, T>> {
         match self.columns.get(index) {
-            Some(BatchColumn::Csr { all, starts, ends }) => Ok(match self.rows {
-                Rows::Run { first, len } => {
-                    let rows = all.view().rows(first..first + len)?;
-                    match self.upcoming {
-                        Some(row) => rows.with_upcoming((all.indptr()[row], all.indptr()[row + 1])),
-                        None => rows,
-                    }
-                }
-                Rows::Gathered(_) => all.view().with_rows(starts, ends),
-            }),
+            Some(BatchColumn::Csr(column)) => column.rows(self.rows, self.upcoming),
             Some(BatchColumn::Ignored(..)) => Ok(CsrView::default()),
             _ => Err(wrong_position(index, "csr array").into()),
+        }
+    }
+
+    #[inline(always)]
+    fn unit(&self, index: usize) -> Result<CsrView<'b, Unit>> {
+        match self.columns.get(index) {
+            Some(BatchColumn::Unit(column)) => column.rows(self.rows, self.upcoming),
+            Some(BatchColumn::Ignored(..)) => Ok(CsrView::default()),
+            _ => Err(wrong_position(index, "csr array of units").into()),
         }
     }
 

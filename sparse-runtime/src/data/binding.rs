@@ -2,14 +2,15 @@
 
 use super::error::role_name;
 use super::{ColumnName, ColumnValues, DataError, Dataset, Labels};
-use crate::formats::{Csr, IdsView, Shape};
+use crate::formats::{CsrView, IdsView, Shape};
 use crate::model::{Extent, InputInfo, InputRole, LabelKind};
-use sparse_core::element::{Element, Float};
+use sparse_core::element::{Element, Float, Unit};
 use sparse_core::storage::ElementType;
 
 /// All rows of the array that serves one declaration, with the rank declared.
 pub(super) enum Bound<'s, T: Float> {
-    Csr(&'s Csr<T>),
+    Csr(CsrView<'s, T>),
+    Unit(CsrView<'s, Unit>),
     Dense(BoundDense<'s, T>),
     /// Ids, and the shape under which they fit.
     Ids(IdsView<'s>, Shape),
@@ -113,7 +114,10 @@ fn bind_column<'s, T: Float>(
     if declared.label == LabelKind::Class && values.element().is_float() {
         return Err(DataError::LabelNotClass { column: column(), declared: name() });
     }
-    if values.element() != declared.element {
+    // Values that are all 1 are a pattern.
+    let is_pattern =
+        declared.element == ElementType::Unit && matches!(values, ColumnValues::Csr(_));
+    if values.element() != declared.element && !is_pattern {
         return Err(DataError::WrongElement {
             declared: name(),
             expected: declared.element,
@@ -128,12 +132,17 @@ fn bind_column<'s, T: Float>(
         found: Box::new(values.shape()),
     })?;
     Ok(match values {
+        ColumnValues::Unit(csr) => Bound::Unit(csr.view()),
+        ColumnValues::Csr(csr) if is_pattern => {
+            let units = csr.view().units();
+            Bound::Unit(units.map_err(|error| DataError::not_unit(error, column(), declared.name))?)
+        }
         ColumnValues::Csr(csr) => {
             let entries = csr.iter_rows().enumerate();
             let labels =
                 entries.flat_map(|(row, entries)| entries.map(move |(_, value)| (row, value)));
             check_labels(declared, labels, column)?;
-            Bound::Csr(csr)
+            Bound::Csr(csr.view())
         }
         ColumnValues::Ids(ids) => Bound::Ids(ids.view(), shape),
         ColumnValues::Dense(dense) => {
@@ -200,6 +209,7 @@ fn without_rows(declared: &InputInfo) -> Shape {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::formats::Csr;
     use sparse_core::storage::ElementType::{F32, F64, U32, U64};
     use sparse_core::storage::Storage::{self, Csr as Sparse, Dense as Full, RowSparse};
 

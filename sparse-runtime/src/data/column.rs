@@ -3,7 +3,7 @@
 use super::error::role_name;
 use crate::formats::{Csr, Dense, FormatError, Ids, RowSelection, Shape, with_ids};
 use crate::model::InputRole;
-use sparse_core::element::{Element, Float};
+use sparse_core::element::{Element, Float, Stored, Unit};
 use sparse_core::storage::{ElementType, Storage};
 use std::fmt;
 
@@ -20,6 +20,8 @@ pub struct Column<T: Float = f32> {
 pub enum ColumnValues<T: Float = f32> {
     /// Sparse rows.
     Csr(Csr<T>),
+    /// Sparse rows whose values are all 1, and take no memory.
+    Unit(Csr<Unit>),
     /// Numbers: the first extent is the rows.
     Dense(Dense<T>),
     /// Ids of classes or of rows of a table, of any of the id types: the first extent is the rows.
@@ -66,7 +68,8 @@ impl<T: Float> ColumnValues<T> {
     /// The shape; the first extent is the rows.
     pub fn shape(&self) -> Shape {
         match self {
-            ColumnValues::Csr(csr) => [csr.n_rows(), csr.n_cols()].into(),
+            ColumnValues::Csr(csr) => csr.shape(),
+            ColumnValues::Unit(csr) => csr.shape(),
             ColumnValues::Dense(dense) => *dense.shape(),
             ColumnValues::Ids(ids) => *ids.shape(),
         }
@@ -75,7 +78,7 @@ impl<T: Float> ColumnValues<T> {
     /// The storage type.
     pub fn storage(&self) -> Storage {
         match self {
-            ColumnValues::Csr(_) => Storage::Csr,
+            ColumnValues::Csr(_) | ColumnValues::Unit(_) => Storage::Csr,
             ColumnValues::Dense(_) | ColumnValues::Ids(_) => Storage::Dense,
         }
     }
@@ -84,6 +87,7 @@ impl<T: Float> ColumnValues<T> {
     pub fn element(&self) -> ElementType {
         match self {
             ColumnValues::Csr(_) | ColumnValues::Dense(_) => T::TYPE,
+            ColumnValues::Unit(_) => Unit::TYPE,
             ColumnValues::Ids(ids) => ids.element(),
         }
     }
@@ -93,6 +97,9 @@ impl<T: Float> ColumnValues<T> {
         Ok(match self {
             ColumnValues::Csr(csr) => {
                 ColumnValues::Csr(RowSelection::new().gather(csr, rows)?.to_owned())
+            }
+            ColumnValues::Unit(csr) => {
+                ColumnValues::Unit(RowSelection::new().gather(csr, rows)?.to_owned())
             }
             ColumnValues::Dense(dense) => ColumnValues::Dense(gather_rows(dense, rows)?),
             ColumnValues::Ids(ids) => {
@@ -115,7 +122,7 @@ impl<T: Float> ColumnValues<T> {
                 let at = position(dense.values())?;
                 Some((at / dense.shape().row_size().max(1), dense.values()[at].as_f64()))
             }
-            ColumnValues::Ids(_) => None,
+            ColumnValues::Ids(_) | ColumnValues::Unit(_) => None,
         }
     }
 }
@@ -184,6 +191,12 @@ macro_rules! from_floats {
             }
         }
 
+        impl From<Csr<Unit>> for ColumnValues<$float> {
+            fn from(values: Csr<Unit>) -> Self {
+                ColumnValues::Unit(values)
+            }
+        }
+
         /// One number a row.
         impl From<Vec<$float>> for ColumnValues<$float> {
             fn from(values: Vec<$float>) -> Self {
@@ -207,11 +220,13 @@ impl<T: Float> fmt::Display for Column<T> {
         }
         let (storage, element) = (values.storage(), values.element());
         write!(f, ": {storage} {element} {}", values.shape())?;
+        let mut non_zeros = |nnz: usize| {
+            let a_row = nnz as f64 / values.n_rows().max(1) as f64;
+            write!(f, ", {nnz} non-zeros ({a_row:.1} a row)")
+        };
         match values {
-            ColumnValues::Csr(csr) => {
-                let a_row = csr.nnz() as f64 / csr.n_rows().max(1) as f64;
-                write!(f, ", {} non-zeros ({a_row:.1} a row)", csr.nnz())
-            }
+            ColumnValues::Csr(csr) => non_zeros(csr.nnz()),
+            ColumnValues::Unit(csr) => non_zeros(csr.nnz()),
             ColumnValues::Dense(dense) => {
                 let values = dense.values().iter().copied();
                 match (values.clone().reduce(T::min), values.reduce(T::max)) {

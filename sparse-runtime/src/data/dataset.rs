@@ -4,6 +4,7 @@ use super::{Classes, Column, ColumnName, ColumnValues, DataError, IdMap, ReadRep
 use crate::formats::{Csr, Dense};
 use crate::model::InputRole;
 use sparse_core::element::Float;
+use sparse_core::storage::Storage;
 use std::fmt;
 
 /// Data in memory, with elements of type `T`.
@@ -121,15 +122,17 @@ impl<T: Float> Dataset<T> {
     /// The number of features: the width of the first csr input or, without one, the elements that a row of the first
     /// input has.
     pub fn n_features(&self) -> usize {
-        let inputs = || self.columns_of(InputRole::Input);
-        match (self.features(), inputs().next()) {
-            (Some(features), _) => features.n_cols(),
-            (None, Some((_, input))) => input.values().shape().row_size(),
-            (None, None) => 0,
-        }
+        let first = || self.columns_of(InputRole::Input).map(|(_, column)| column.values()).next();
+        self.csr_input().or_else(first).map_or(0, |values| values.shape().row_size())
     }
 
-    /// The first csr input.
+    /// The first csr input, with values or without.
+    pub(super) fn csr_input(&self) -> Option<&ColumnValues<T>> {
+        let mut inputs = self.columns_of(InputRole::Input).map(|(_, column)| column.values());
+        inputs.find(|values| values.storage() == Storage::Csr)
+    }
+
+    /// The first csr input of numbers.
     pub fn features(&self) -> Option<&Csr<T>> {
         self.columns_of(InputRole::Input).find_map(|(_, column)| match column.values() {
             ColumnValues::Csr(features) => Some(features),
@@ -216,6 +219,35 @@ impl<T: Float> Dataset<T> {
         Ok(self)
     }
 
+    /// The same data with csr inputs as patterns, without the memory of their values: what a model reads as `csr<unit>`. O(nnz).
+    ///
+    /// # Errors
+    ///
+    /// [`DataError::NotUnit`] for the first value that is not 1.
+    ///
+    /// ```
+    /// use sparse_runtime::data::Dataset;
+    /// use sparse_runtime::formats::Csr;
+    ///
+    /// let x = Csr::from_rows(1000, [vec![(3, 1.0f32), (70, 1.0)], vec![(999, 1.0)]])?;
+    /// let data = Dataset::new(x, vec![1.0, 0.0])?.into_units()?;
+    /// assert!(data.to_string().contains("csr unit [2, 1000], 3 non-zeros"));
+    /// # Ok::<(), sparse_runtime::Error>(())
+    /// ```
+    pub fn into_units(mut self) -> Result<Self, DataError> {
+        for position in 0..self.columns.len() {
+            let column = &self.columns[position];
+            if let (InputRole::Input, ColumnValues::Csr(csr)) = (column.role(), column.values()) {
+                let name = || self.column_name(position);
+                let declared = column.name().unwrap_or("x");
+                let units = csr.view().units();
+                let units = units.map_err(|error| DataError::not_unit(error, name(), declared))?;
+                self.columns[position] = column.with_values(ColumnValues::Unit(units.to_owned()));
+            }
+        }
+        Ok(self)
+    }
+
     /// The same inputs with other labels: the features of `labels`, row by row, as one csr label. For labels that are
     /// sparse rows, such as tags, which come in a file of their own. What labels there were before is dropped.
     ///
@@ -225,7 +257,7 @@ impl<T: Float> Dataset<T> {
     /// [`DataError::LabelNotFinite`].
     pub fn with_labels_from(self, labels: Dataset<T>) -> Result<Self, DataError> {
         let report = self.report;
-        let is_csr = |values: &ColumnValues<T>| matches!(values, ColumnValues::Csr(_));
+        let is_csr = |values: &ColumnValues<T>| values.storage() == Storage::Csr;
         let labels = labels.columns.into_iter();
         let labels = labels
             .filter(|column| column.role() == InputRole::Input)
@@ -369,7 +401,7 @@ mod tests {
         }
         // The row, not the element.
         let labels = Dense::new([2, 3], vec![0.0, 0.0, 0.0, 0.0, f64::NAN, 0.0]).unwrap();
-        let data = Dataset::<f64>::builder().input("x", Csr::zeros(2, 2));
+        let data = Dataset::<f64>::builder().input("x", Csr::<f64>::zeros(2, 2));
         let error = data.label("y", labels).build().unwrap_err();
         assert_eq!(
             error.to_string(),
@@ -402,8 +434,11 @@ mod tests {
         assert_eq!(error, DataError::NoInput);
         let error = builder.clone().label("y", vec![1.0f32]).build().unwrap_err();
         assert_eq!(error, DataError::NoInput);
-        let error =
-            builder.input("x", Csr::zeros(1, 1)).label("x", vec![1.0f32]).build().unwrap_err();
+        let error = builder
+            .input("x", Csr::<f32>::zeros(1, 1))
+            .label("x", vec![1.0f32])
+            .build()
+            .unwrap_err();
         assert_eq!(error.to_string(), "two columns are called `x`");
     }
 
@@ -411,7 +446,7 @@ mod tests {
     fn accessors() {
         let data = Dataset::<f32>::builder()
             .input("dense", Dense::new([2, 7], vec![0.0f32; 14]).unwrap())
-            .input("sparse", Csr::zeros(2, 5))
+            .input("sparse", Csr::<f32>::zeros(2, 5))
             .label("y", vec![3u32, 4])
             .build()
             .unwrap();

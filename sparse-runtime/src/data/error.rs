@@ -133,6 +133,22 @@ pub enum DataError {
         /// Its element type.
         found: ElementType,
     },
+    /// A column of what a model declares a pattern stores something else than 1.
+    #[error(
+        "row {row} of {column} stores {value} in column {position} (numbered from 0), but `{declared}` is declared `csr<unit>`, whose values are all 1: leave `<unit>` out, or make every stored value 1 by `csr.cast::<Unit>()`"
+    )]
+    NotUnit {
+        /// The column of the data.
+        column: ColumnName,
+        /// The row.
+        row: usize,
+        /// The column in the row, the feature.
+        position: usize,
+        /// The value, printed.
+        value: String,
+        /// Its name in the model.
+        declared: String,
+    },
     /// A column has another shape than the model declares.
     #[error("`{declared}` is declared {}, but {column} has the shape {found}", Extents(expected))]
     WrongShape {
@@ -213,6 +229,18 @@ pub enum DataError {
         /// What does not fit.
         message: String,
     },
+}
+
+impl DataError {
+    /// What is wrong with a column that is to be a pattern.
+    pub(super) fn not_unit(error: FormatError, column: ColumnName, declared: &str) -> Self {
+        match error {
+            FormatError::NotUnit { row, column: position, value } => {
+                DataError::NotUnit { column, row, position, value, declared: declared.to_owned() }
+            }
+            other => other.into(),
+        }
+    }
 }
 
 /// A column in a message: its name, or its role and position where it has none.

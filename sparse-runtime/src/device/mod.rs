@@ -5,7 +5,7 @@
 pub mod cuda;
 
 use crate::table::Table;
-use sparse_core::element::Element;
+use sparse_core::element::{Element, Stored};
 use std::fmt::Debug;
 
 /// A place where arrays live and kernels run.
@@ -18,13 +18,13 @@ pub trait Device: Copy + Clone + Debug + Default + Send + Sync + 'static {
     const NAME: &'static str;
 
     /// An owned, growable run of elements.
-    type Buffer<T: Element>: Clone + Debug + Default + Send + Sync;
+    type Buffer<T: Stored>: Clone + Debug + Default + Send + Sync;
 
     /// The memory of a parameter.
     type Table<T: Element>: Clone + Debug + Send + Sync;
 
     /// A borrowed run of elements.
-    type Slice<'a, T: Element>: Copy + Debug + Send + Sync;
+    type Slice<'a, T: Stored>: Copy + Debug + Send + Sync;
 }
 
 /// The host: buffers are `Vec`s, slices are slices.
@@ -33,7 +33,7 @@ pub struct Cpu;
 
 impl Device for Cpu {
     const NAME: &'static str = "cpu";
-    type Buffer<T: Element> = Vec<T>;
+    type Buffer<T: Stored> = Vec<T>;
     type Table<T: Element> = Table<T>;
-    type Slice<'a, T: Element> = &'a [T];
+    type Slice<'a, T: Stored> = &'a [T];
 }

@@ -1,16 +1,16 @@
 //! Casts of the elements, whatever the storage; what they do is in the documentation of [`formats`](super).
 
 use super::{Csr, Dense, FormatError, RowSparse};
-use sparse_core::element::{Element, Float, Number};
+use sparse_core::element::{Element, Float, Number, Stored};
 
 macro_rules! casts {
-    ($($array:ident $source:ident => $rebuilt:expr;)*) => {
-        $(impl<T: Element> $array<T> {
+    ($($array:ident of $held:ident: $source:ident => $rebuilt:expr;)*) => {
+        $(impl<T: $held> $array<T> {
             /// The same array with another type of element, each value the nearest of that type, as the
             /// [table](crate::formats#casts) says. What is stored stays stored, also where a value becomes zero.
             /// O(stored values).
             #[must_use]
-            pub fn cast<U: Element>(&self) -> $array<U> {
+            pub fn cast<U: $held>(&self) -> $array<U> {
                 let ($source, values) = (self, cast(&self.values));
                 $rebuilt(values)
             }
@@ -21,7 +21,7 @@ macro_rules! casts {
             /// # Errors
             ///
             /// [`FormatError::Inexact`], with the position among the stored values, for the first that is not.
-            pub fn try_cast<U: Element>(&self) -> Result<$array<U>, FormatError> {
+            pub fn try_cast<U: $held>(&self) -> Result<$array<U>, FormatError> {
                 let ($source, values) = (self, try_cast(&self.values)?);
                 Ok($rebuilt(values))
             }
@@ -38,25 +38,25 @@ macro_rules! casts {
 }
 
 casts! {
-    Dense source => |values| Dense { shape: source.shape, values };
-    Csr source => |values| Csr {
+    Dense of Element: source => |values| Dense { shape: source.shape, values };
+    Csr of Stored: source => |values| Csr {
         n_cols: source.n_cols,
         indptr: source.indptr.clone(),
         columns: source.columns.clone(),
         values,
     };
-    RowSparse source => |values| RowSparse {
+    RowSparse of Element: source => |values| RowSparse {
         shape: source.shape,
         indices: source.indices.clone(),
         values,
     };
 }
 
-fn cast<T: Element, U: Element>(values: &[T]) -> Vec<U> {
+fn cast<T: Stored, U: Stored>(values: &[T]) -> Vec<U> {
     values.iter().map(|value| U::from_number(value.to_number())).collect()
 }
 
-fn try_cast<T: Element, U: Element>(values: &[T]) -> Result<Vec<U>, FormatError> {
+fn try_cast<T: Stored, U: Stored>(values: &[T]) -> Result<Vec<U>, FormatError> {
     let convert = |(position, value): (usize, &T)| {
         let number = value.to_number();
         let result = U::from_number(number);

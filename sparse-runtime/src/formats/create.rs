@@ -2,7 +2,7 @@
 
 use super::ids::ColumnIndex;
 use super::{Csr, Dense, FormatError, RowSparse, Shape};
-use sparse_core::element::{Element, Number};
+use sparse_core::element::{Element, Number, Stored};
 
 impl<T: Element> Dense<T> {
     /// 1 everywhere.
@@ -27,7 +27,7 @@ impl<T: Element> Dense<T> {
     }
 }
 
-impl<T: Element> Csr<T> {
+impl<T: Stored> Csr<T> {
     /// A matrix from its three arrays in the order in which SciPy's `csr_matrix((data, indices, indptr))` takes them,
     /// checked as by [`new`](Csr::new). The number of columns is the one given, or one past the largest column. O(n_rows +
     /// nnz).

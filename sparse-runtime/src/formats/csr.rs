@@ -9,7 +9,7 @@ use super::{
 };
 use crate::device::{Cpu, Device};
 use crate::with_column_ids;
-use sparse_core::element::{Element, Float};
+use sparse_core::element::{Float, Stored};
 
 /// A matrix in compressed sparse rows.
 ///
@@ -27,7 +27,7 @@ use sparse_core::element::{Element, Float};
 /// # Ok::<(), sparse_runtime::formats::FormatError>(())
 /// ```
 #[derive(Clone)]
-pub struct Csr<T: Element = f32, D: Device = Cpu> {
+pub struct Csr<T: Stored = f32, D: Device = Cpu> {
     pub(super) n_cols: usize,
     pub(super) indptr: D::Buffer<u64>,
     pub(super) columns: ColumnIds,
@@ -50,7 +50,7 @@ pub struct CsrParts<T> {
 /// What a matrix without rows shows as its `indptr`: an empty matrix owns no memory.
 const NO_ROWS: &[u64] = &[0];
 
-impl<T: Element> Csr<T> {
+impl<T: Stored> Csr<T> {
     /// A matrix from its arrays, every invariant checked, in O(n_rows + nnz). Columns are kept as `u32` where
     /// `n_cols` ≤ 2³², else as `u64`; the arrays are moved, not copied, where they are given so.
     ///
@@ -396,14 +396,14 @@ impl<I, T> CsrBuffers<I, T> {
 }
 
 /// No rows, no columns, no memory.
-impl<T: Element> Default for Csr<T> {
+impl<T: Stored> Default for Csr<T> {
     fn default() -> Self {
         Csr { n_cols: 0, indptr: Vec::new(), columns: ColumnIds::default(), values: Vec::new() }
     }
 }
 
 /// The same size, pattern and values (so that a stored zero differs from none, and NaN from itself).
-impl<T: Element> PartialEq for Csr<T> {
+impl<T: Stored> PartialEq for Csr<T> {
     fn eq(&self, other: &Self) -> bool {
         self.n_cols == other.n_cols
             && self.indptr() == other.indptr()

@@ -2,7 +2,7 @@
 
 use super::csr_check::check_column;
 use super::{ColumnIds, Csr, FormatError};
-use sparse_core::element::{Element, Float};
+use sparse_core::element::{Float, Stored};
 
 /// Builds a [`Csr`] entry by entry; the number of columns need not be known before the end.
 ///
@@ -28,7 +28,7 @@ pub struct CsrBuilder<T> {
     largest: Option<(u64, usize, usize)>,
 }
 
-impl<T: Element> CsrBuilder<T> {
+impl<T: Stored> CsrBuilder<T> {
     /// A matrix whose number of columns is given at the end, or found.
     pub fn new() -> Self {
         CsrBuilder {
@@ -223,7 +223,7 @@ impl<T: Element> CsrBuilder<T> {
     }
 }
 
-impl<T: Element> Default for CsrBuilder<T> {
+impl<T: Stored> Default for CsrBuilder<T> {
     fn default() -> Self {
         CsrBuilder::new()
     }

@@ -5,7 +5,7 @@ use super::dense::check_rows;
 use super::ids::ColumnIndex;
 use super::{ColumnIdsView, Csr, FormatError};
 use crate::device::{Cpu, Device};
-use sparse_core::element::Element;
+use sparse_core::element::Stored;
 use std::iter::FusedIterator;
 use std::ops::Range;
 
@@ -17,7 +17,7 @@ use std::ops::Range;
 /// Invariant: as [`Csr`], row by row; `starts[i] <= ends[i] <= columns.len()`. The ids of a view may be of either
 /// width, whatever `n_cols` is.
 #[derive(Clone, Copy)]
-pub struct CsrView<'a, T: Element = f32, D: Device = Cpu> {
+pub struct CsrView<'a, T: Stored = f32, D: Device = Cpu> {
     pub(super) n_cols: usize,
     pub(super) starts: D::Slice<'a, u64>,
     pub(super) ends: D::Slice<'a, u64>,
@@ -27,7 +27,7 @@ pub struct CsrView<'a, T: Element = f32, D: Device = Cpu> {
     pub(super) upcoming: (u64, u64),
 }
 
-impl<'a, T: Element> CsrView<'a, T> {
+impl<'a, T: Stored> CsrView<'a, T> {
     /// A view of arrays that somebody else owns, every invariant checked, in O(n_rows + nnz).
     ///
     /// # Errors
@@ -59,6 +59,17 @@ impl<'a, T: Element> CsrView<'a, T> {
             values,
             upcoming: (0, 0),
         })
+    }
+
+    /// The arrays, as a borrow that may become shorter.
+    pub(crate) fn arrays(self) -> CsrArrays<'a, T> {
+        CsrArrays {
+            n_cols: self.n_cols,
+            starts: self.starts,
+            ends: self.ends,
+            columns: self.columns,
+            values: self.values,
+        }
     }
 
     /// Rows of this view's matrix, by their bounds.
@@ -205,6 +216,34 @@ impl<'a, T: Element> CsrView<'a, T> {
     }
 }
 
+/// The arrays of a view. A view is tied to its lifetime, because the arrays of some device could be; these are not, so that what
+/// holds them can be lent for less.
+///
+/// Invariant: as [`CsrView`].
+#[derive(Clone, Copy)]
+pub(crate) struct CsrArrays<'a, T> {
+    n_cols: usize,
+    pub(crate) starts: &'a [u64],
+    pub(crate) ends: &'a [u64],
+    pub(crate) columns: ColumnIdsView<'a>,
+    pub(crate) values: &'a [T],
+}
+
+impl<'a, T: Stored> CsrArrays<'a, T> {
+    /// The view that they are of.
+    #[inline(always)]
+    pub(crate) fn view(self) -> CsrView<'a, T> {
+        CsrView {
+            n_cols: self.n_cols,
+            starts: self.starts,
+            ends: self.ends,
+            columns: self.columns,
+            values: self.values,
+            upcoming: (0, 0),
+        }
+    }
+}
+
 /// The `(column, value)` of one row.
 #[derive(Clone, Debug)]
 pub struct RowEntries<'a, T> {
@@ -234,7 +273,7 @@ impl<T: Copy> ExactSizeIterator for RowEntries<'_, T> {}
 impl<T: Copy> FusedIterator for RowEntries<'_, T> {}
 
 /// No rows, no columns.
-impl<T: Element> Default for CsrView<'_, T> {
+impl<T: Stored> Default for CsrView<'_, T> {
     fn default() -> Self {
         CsrView {
             n_cols: 0,
@@ -247,14 +286,14 @@ impl<T: Element> Default for CsrView<'_, T> {
     }
 }
 
-impl<'a, T: Element> From<&'a Csr<T>> for CsrView<'a, T> {
+impl<'a, T: Stored> From<&'a Csr<T>> for CsrView<'a, T> {
     fn from(matrix: &'a Csr<T>) -> Self {
         matrix.view()
     }
 }
 
 /// The same size, pattern and values, row by row, wherever they lie.
-impl<T: Element> PartialEq for CsrView<'_, T> {
+impl<T: Stored> PartialEq for CsrView<'_, T> {
     fn eq(&self, other: &Self) -> bool {
         self.n_cols == other.n_cols
             && self.n_rows() == other.n_rows()
@@ -291,7 +330,7 @@ impl RowSelection {
     /// # Errors
     ///
     /// [`FormatError::RowOutOfRange`].
-    pub fn gather<'a, T: Element>(
+    pub fn gather<'a, T: Stored>(
         &'a mut self,
         matrix: impl Into<CsrView<'a, T>>,
         rows: &[usize],

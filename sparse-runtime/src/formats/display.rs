@@ -4,7 +4,7 @@
 //! of long rows. A precision is passed on to the elements: `{:.2}`.
 
 use super::{Csr, CsrView, Dense, DenseView, RowSparse, RowSparseView};
-use sparse_core::element::Element;
+use sparse_core::element::{Element, Stored};
 use sparse_core::storage::Storage;
 use std::fmt::{self, Debug, Display, Formatter};
 
@@ -83,7 +83,7 @@ fn write_dense<T: Element>(
     })
 }
 
-fn write_csr<T: Element>(x: CsrView<'_, T>, f: &mut Formatter<'_>, one_line: bool) -> fmt::Result {
+fn write_csr<T: Stored>(x: CsrView<'_, T>, f: &mut Formatter<'_>, one_line: bool) -> fmt::Result {
     let (n_rows, n_cols, nnz) = (x.n_rows(), x.n_cols, x.nnz());
     let share = Share { stored: nnz, of: n_rows as f64 * n_cols as f64 };
     let header =
@@ -138,26 +138,26 @@ impl Display for Share {
 }
 
 macro_rules! printed {
-    ($($write:ident: $array:ident $view:ident;)*) => {
-        $(impl<T: Element> Display for $array<T> {
+    ($($write:ident: $array:ident $view:ident of $held:ident;)*) => {
+        $(impl<T: $held> Display for $array<T> {
             fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
                 $write(self.view(), f, false)
             }
         }
 
-        impl<T: Element> Debug for $array<T> {
+        impl<T: $held> Debug for $array<T> {
             fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
                 $write(self.view(), f, true)
             }
         }
 
-        impl<T: Element> Display for $view<'_, T> {
+        impl<T: $held> Display for $view<'_, T> {
             fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
                 $write(*self, f, false)
             }
         }
 
-        impl<T: Element> Debug for $view<'_, T> {
+        impl<T: $held> Debug for $view<'_, T> {
             fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
                 $write(*self, f, true)
             }
@@ -166,9 +166,9 @@ macro_rules! printed {
 }
 
 printed! {
-    write_dense: Dense DenseView;
-    write_csr: Csr CsrView;
-    write_row_sparse: RowSparse RowSparseView;
+    write_dense: Dense DenseView of Element;
+    write_csr: Csr CsrView of Stored;
+    write_row_sparse: RowSparse RowSparseView of Element;
 }
 
 #[cfg(test)]

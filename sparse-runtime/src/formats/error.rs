@@ -86,6 +86,18 @@ pub enum FormatError {
         /// The type asked for.
         element: ElementType,
     },
+    /// A value of what should be a pattern is not 1.
+    #[error(
+        "row {row} stores {value} in column {column} (numbered from 0): every value of a pattern is 1"
+    )]
+    NotUnit {
+        /// The row.
+        row: usize,
+        /// The column.
+        column: usize,
+        /// The value, printed.
+        value: String,
+    },
     /// A row was asked for that the array does not have.
     #[error("row {row} is out of range: the array has {n_rows} rows, numbered from 0")]
     RowOutOfRange {

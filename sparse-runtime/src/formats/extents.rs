@@ -1,7 +1,7 @@
 //! The extents of an array, whatever its storage.
 
 use super::{Csr, CsrView, Dense, DenseView, Ids, IdsView, RowSparse, RowSparseView, Shape};
-use sparse_core::element::Element;
+use sparse_core::element::{Element, Stored};
 
 /// An array or a view of one.
 #[diagnostic::on_unimplemented(
@@ -21,7 +21,7 @@ macro_rules! extents {
                 *self.shape()
             }
         })*
-        $(impl<T: Element> Extents for $matrix {
+        $(impl<T: Stored> Extents for $matrix {
             #[inline]
             fn extents(&self) -> Shape {
                 [self.n_rows(), self.n_cols()].into()

@@ -1,9 +1,9 @@
 //! What one asks of an array: its shape, how much it stores, an element, all that is stored.
 
 use super::{Csr, CsrView, Dense, DenseView, RowSparse, RowSparseView, Shape};
-use sparse_core::element::Element;
+use sparse_core::element::{Element, Stored};
 
-impl<'a, T: Element> CsrView<'a, T> {
+impl<'a, T: Stored> CsrView<'a, T> {
     /// The extents.
     #[inline]
     pub fn shape(&self) -> Shape {
@@ -15,6 +15,14 @@ impl<'a, T: Element> CsrView<'a, T> {
         share(self.nnz(), self.n_rows() as f64 * self.n_cols as f64)
     }
 
+    /// The stored entries, row by row: `(row, column, value)`.
+    pub fn iter(&self) -> impl Iterator<Item = (usize, usize, T)> + use<'a, T> {
+        let rows = self.iter_rows().enumerate();
+        rows.flat_map(|(row, entries)| entries.map(move |(column, value)| (row, column, value)))
+    }
+}
+
+impl<T: Element> CsrView<'_, T> {
     /// The element at a row and a column, 0 where none is stored; `None` outside of the matrix. O(log of the row's
     /// entries).
     pub fn get(&self, row: usize, column: usize) -> Option<T> {
@@ -30,15 +38,9 @@ impl<'a, T: Element> CsrView<'a, T> {
                 .unwrap_or_default(),
         )
     }
-
-    /// The stored entries, row by row: `(row, column, value)`.
-    pub fn iter(&self) -> impl Iterator<Item = (usize, usize, T)> + use<'a, T> {
-        let rows = self.iter_rows().enumerate();
-        rows.flat_map(|(row, entries)| entries.map(move |(column, value)| (row, column, value)))
-    }
 }
 
-impl<T: Element> Csr<T> {
+impl<T: Stored> Csr<T> {
     /// The extents.
     #[inline]
     pub fn shape(&self) -> Shape {
@@ -57,12 +59,6 @@ impl<T: Element> Csr<T> {
         self.view().density()
     }
 
-    /// The element at a row and a column, 0 where none is stored; `None` outside of the matrix. O(log of the row's
-    /// entries).
-    pub fn get(&self, row: usize, column: usize) -> Option<T> {
-        self.view().get(row, column)
-    }
-
     /// The stored entries, row by row: `(row, column, value)`.
     ///
     /// ```
@@ -73,6 +69,14 @@ impl<T: Element> Csr<T> {
     /// ```
     pub fn iter(&self) -> impl Iterator<Item = (usize, usize, T)> {
         self.view().iter()
+    }
+}
+
+impl<T: Element> Csr<T> {
+    /// The element at a row and a column, 0 where none is stored; `None` outside of the matrix. O(log of the row's
+    /// entries).
+    pub fn get(&self, row: usize, column: usize) -> Option<T> {
+        self.view().get(row, column)
     }
 
     /// Leaves out the entries whose value is 0. O(n_rows + nnz), in the matrix's own memory.

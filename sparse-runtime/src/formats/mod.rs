@@ -14,9 +14,10 @@
 //! | `f32` | exact | | rounded | cut towards zero |
 //! | `f16`, `bf16` | exact | exact | rounded | cut towards zero |
 //! | ids | exact up to 2⁵³ | exact up to 2²⁴ | exact up to 2¹¹, 2⁸ | exact within the bounds |
+//! | [`Unit`] | 1 | 1 | 1 | 1 |
 //!
 //! Rounded is to nearest, ties to even, once; a float beyond the largest one becomes infinite, a number beyond the bounds
-//! of an id type the bound, NaN as an id 0. [`try_cast`](Dense::try_cast) is the cast that refuses to lose anything.
+//! of an id type the bound, NaN as an id 0. Any number is 1 as a [`Unit`], which only a csr stores. [`try_cast`](Dense::try_cast) is the cast that refuses to lose anything.
 //!
 //! The halves are there with the feature `half`. They are held, converted and cast; operators compute in `f32` and `f64`.
 //!
@@ -63,6 +64,7 @@ mod create;
 mod csr;
 mod csr_builder;
 mod csr_check;
+mod csr_unit;
 mod csr_view;
 mod dense;
 mod display;
@@ -84,6 +86,7 @@ pub use copy::AnyView;
 pub(crate) use csr::CsrBuffers;
 pub use csr::{Csr, CsrParts};
 pub use csr_builder::CsrBuilder;
+pub(crate) use csr_view::CsrArrays;
 pub use csr_view::{CsrView, RowEntries, RowSelection};
 pub use dense::{Dense, DenseView};
 pub use error::FormatError;
@@ -98,6 +101,7 @@ pub use signed::ids_from_signed;
 
 use crate::device::Device;
 use sparse_core::element::Element;
+pub use sparse_core::element::Unit;
 #[cfg(feature = "half")]
 pub use sparse_core::element::{bf16, f16};
 use sparse_core::storage::Storage;

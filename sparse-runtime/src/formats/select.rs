@@ -4,7 +4,7 @@ use super::dense::check_rows;
 use super::memory::{ELEMENTS, ROW_IDS, make_room};
 use super::row_sparse::{all_ids, check_row_ids};
 use super::{Csr, CsrView, Dense, DenseView, FormatError, RowIdsView, RowSparse, RowSparseView};
-use sparse_core::element::Element;
+use sparse_core::element::{Element, Stored};
 use std::ops::Range;
 
 impl<T: Element> Dense<T> {
@@ -18,7 +18,7 @@ impl<T: Element> Dense<T> {
     }
 }
 
-impl<T: Element> Csr<T> {
+impl<T: Stored> Csr<T> {
     /// A run of rows, in O(1). [`to_owned`](CsrView::to_owned) makes a matrix of them.
     ///
     /// # Errors

@@ -3,7 +3,7 @@
 use super::index_set::IndexSet;
 use crate::formats::{ColumnId, CsrView, DenseView, RowSparseView};
 use crate::with_column_ids;
-use sparse_core::element::Float;
+use sparse_core::element::{Factor, Float, Stored};
 
 /// A matrix whose rows are read entry by entry.
 pub(super) trait Entries<T: Float>: Copy {
@@ -14,7 +14,7 @@ pub(super) trait Entries<T: Float>: Copy {
     fn for_each(&self, row: usize, visit: impl FnMut(usize, T));
 }
 
-impl<T: Float> Entries<T> for CsrView<'_, T> {
+impl<T: Float, V: Factor<T>> Entries<T> for CsrView<'_, V> {
     fn n_rows(&self) -> usize {
         CsrView::n_rows(self)
     }
@@ -24,7 +24,7 @@ impl<T: Float> Entries<T> for CsrView<'_, T> {
         let range = self.starts()[row] as usize..self.ends()[row] as usize;
         let values = &self.values()[range.clone()];
         with_column_ids!(self.columns(), |ids| {
-            ids[range].iter().zip(values).for_each(|(id, &value)| visit(id.at(), value));
+            ids[range].iter().zip(values).for_each(|(id, value)| visit(id.at(), value.number()));
         });
     }
 }
@@ -74,9 +74,9 @@ impl<T: Float> Table<T> for RowSparseView<'_, T> {
 }
 
 /// Numbers the columns that occur in a matrix, ascending; `visit` gets each.
-pub(super) fn number_columns<T: Float>(
+pub(super) fn number_columns<V: Stored>(
     columns: &mut IndexSet,
-    matrix: CsrView<'_, T>,
+    matrix: CsrView<'_, V>,
     visit: impl FnMut(usize),
 ) {
     columns.begin(matrix.n_cols());

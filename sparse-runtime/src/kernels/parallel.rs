@@ -3,7 +3,7 @@
 use super::Parallel;
 use crate::formats::{ColumnId, CsrView};
 use crate::with_column_ids;
-use sparse_core::element::Element;
+use sparse_core::element::Stored;
 use std::ops::Range;
 
 /// The work, in about a quarter of a nanosecond, that a part must have: two parts make 5 ms. With less, waking a thread that
@@ -20,7 +20,7 @@ pub(crate) fn parts(parallel: Parallel, work: usize) -> usize {
 
 /// Runs `body` on runs of the rows of a matrix, of about as many entries each, with the rows of `out` that go with them, of
 /// `width` elements.
-pub(crate) fn split_rows<T: Element, U: Send>(
+pub(crate) fn split_rows<T: Stored, U: Send>(
     parallel: Parallel,
     work: usize,
     rows: CsrView<'_, T>,
@@ -31,7 +31,7 @@ pub(crate) fn split_rows<T: Element, U: Send>(
     split_into(parts(parallel, work), rows, out, width, body);
 }
 
-fn split_into<T: Element, U: Send>(
+fn split_into<T: Stored, U: Send>(
     parts: usize,
     rows: CsrView<'_, T>,
     out: &mut [U],
@@ -51,7 +51,7 @@ fn split_into<T: Element, U: Send>(
 }
 
 /// The row before which `part` of `parts` of the entries lie, or almost. O(n_rows).
-pub(crate) fn cut<T: Element>(rows: CsrView<'_, T>, part: usize, parts: usize) -> usize {
+pub(crate) fn cut<T: Stored>(rows: CsrView<'_, T>, part: usize, parts: usize) -> usize {
     let wanted = (rows.nnz() / parts * part) as u64;
     let mut before = 0;
     let bounds = rows.starts().iter().zip(rows.ends());
@@ -64,7 +64,7 @@ pub(crate) fn cut<T: Element>(rows: CsrView<'_, T>, part: usize, parts: usize) -
 
 /// Runs `body` on ranges of the columns of a matrix, of about as many entries each: with the range, the place of its first
 /// column, and the rows of `out` at the places of its columns, of `width` elements. Places ascend with columns.
-pub(crate) fn split_columns<T: Element, U: Send>(
+pub(crate) fn split_columns<T: Stored, U: Send>(
     parts: usize,
     matrix: CsrView<'_, T>,
     out: &mut [U],
@@ -90,7 +90,7 @@ pub(crate) struct ColumnSamples([usize; N_SAMPLES]);
 
 impl ColumnSamples {
     /// Of a matrix; `None` if it has too few entries.
-    pub(crate) fn of<T: Element>(matrix: CsrView<'_, T>) -> Option<Self> {
+    pub(crate) fn of<T: Stored>(matrix: CsrView<'_, T>) -> Option<Self> {
         let mut samples = [0; N_SAMPLES];
         let step = matrix.nnz() / N_SAMPLES;
         if step == 0 {

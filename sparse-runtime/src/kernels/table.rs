@@ -6,7 +6,7 @@ use crate::device::{Cpu, Device};
 use crate::formats::{
     Csr, CsrView, Dense, DenseView, Extents, Ids, IdsView, RowSparse, RowSparseView, Shape,
 };
-use sparse_core::element::Float;
+use sparse_core::element::{Float, Unit};
 use sparse_core::ir::{Attributes, Axes, List};
 use sparse_core::storage::Storage;
 
@@ -21,6 +21,8 @@ pub enum Array<T: Float> {
     RowSparse(RowSparse<T>),
     /// Integer ids.
     Ids(Ids),
+    /// A csr matrix that holds a pattern only.
+    Unit(Csr<Unit>),
 }
 
 /// An operand of [`call_kernel`].
@@ -34,6 +36,8 @@ pub enum Operand<'a, T: Float> {
     RowSparse(RowSparseView<'a, T>),
     /// Integer ids.
     Ids(IdsView<'a>),
+    /// A csr matrix that holds a pattern only.
+    Unit(CsrView<'a, Unit>),
     /// A number.
     Scalar(T),
 }
@@ -46,6 +50,7 @@ impl<T: Float> Array<T> {
             Array::Csr(array) => Operand::Csr(array.view()),
             Array::RowSparse(array) => Operand::RowSparse(array.view()),
             Array::Ids(array) => Operand::Ids(array.view()),
+            Array::Unit(array) => Operand::Unit(array.view()),
         }
     }
 
@@ -56,6 +61,7 @@ impl<T: Float> Array<T> {
             Array::Csr(array) => [array.n_rows(), array.n_cols()].into(),
             Array::RowSparse(array) => *array.shape(),
             Array::Ids(array) => *array.shape(),
+            Array::Unit(array) => array.shape(),
         }
     }
 
@@ -63,7 +69,7 @@ impl<T: Float> Array<T> {
     pub fn storage(&self) -> Storage {
         match self {
             Array::Dense(_) | Array::Ids(_) => Storage::Dense,
-            Array::Csr(_) => Storage::Csr,
+            Array::Csr(_) | Array::Unit(_) => Storage::Csr,
             Array::RowSparse(_) => Storage::RowSparse,
         }
     }
@@ -86,6 +92,10 @@ impl<'a, T: Float> Operand<'a, T> {
         if let Operand::Ids(view) = self { Some(view) } else { None }
     }
 
+    fn unit(self) -> Option<CsrView<'a, Unit>> {
+        if let Operand::Unit(view) = self { Some(view) } else { None }
+    }
+
     /// The extents; none of a number.
     fn shape(&self) -> Shape {
         match self {
@@ -93,6 +103,7 @@ impl<'a, T: Float> Operand<'a, T> {
             Operand::Csr(view) => view.extents(),
             Operand::RowSparse(view) => view.extents(),
             Operand::Ids(view) => view.extents(),
+            Operand::Unit(view) => view.extents(),
             Operand::Scalar(_) => Shape::default(),
         }
     }

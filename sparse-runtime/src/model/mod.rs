@@ -15,7 +15,7 @@ pub use steps::RowSteps;
 use crate::error::Result;
 use crate::formats::{CsrView, DenseView, IdsView, RowIdsView, RowSparseView};
 use crate::optimizer::Updater;
-use sparse_core::element::Float;
+use sparse_core::element::{Float, Unit};
 use sparse_core::inspect::{BoundPlan, PlanTable, Sizes};
 use sparse_core::storage::{ElementType, Storage};
 use sparse_core::update_rules::UpdateRule;
@@ -202,6 +202,15 @@ pub trait BatchSource<'a, T: Float> {
     fn n_rows(&self) -> usize;
     /// Input `index` as csr.
     fn csr(&self, index: usize) -> Result<CsrView<'a, T>>;
+    /// Input `index` as a csr that holds a pattern only. One that has values is read once for each batch, unless a source
+    /// knows that they are 1.
+    ///
+    /// # Errors
+    ///
+    /// [`FormatError::NotUnit`](crate::formats::FormatError::NotUnit) for the first value that is not 1.
+    fn unit(&self, index: usize) -> Result<CsrView<'a, Unit>> {
+        Ok(self.csr(index)?.units()?)
+    }
     /// Input or label `index` as a dense array with the rank declared.
     fn dense(&self, index: usize) -> Result<DenseView<'a, T>>;
     /// Input or label `index` as integer ids, of the type declared.

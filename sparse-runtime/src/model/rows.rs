@@ -4,13 +4,15 @@ use super::{Extent, Model, ModelError};
 use crate::error::Result;
 use crate::formats::{CsrView, DenseView, IdsView, RowIdsView, RowSparseView};
 use crate::kernels::index_set::IndexSet;
-use sparse_core::element::Float;
+use sparse_core::element::{Float, Unit};
 
 /// An input or label of a batch, by [`Model::input`].
 #[derive(Clone, Copy, Debug)]
 pub enum InputView<'a, T: Float> {
     /// A csr array.
     Csr(CsrView<'a, T>),
+    /// A csr array that holds a pattern only.
+    Unit(CsrView<'a, Unit>),
     /// A dense array of numbers.
     Dense(DenseView<'a, T>),
     /// A dense array of ids.
@@ -48,6 +50,7 @@ impl RowSet {
         for input in inputs {
             match M::input(batch, *input) {
                 Some(InputView::Csr(array)) => array.iter_columns().try_for_each(&mut visit)?,
+                Some(InputView::Unit(array)) => array.iter_columns().try_for_each(&mut visit)?,
                 Some(InputView::Ids(ids)) => ids.iter().try_for_each(&mut visit)?,
                 _ => {}
             }
@@ -62,9 +65,12 @@ impl RowSet {
         };
         inputs.iter().find_map(|input| {
             let name = M::INPUTS[*input].name;
+            let width = |n_cols: usize| {
+                (n_cols != n_rows).then(|| ModelError::extent(M::NAME, name, 1, n_cols, n_rows))
+            };
             match M::input(batch, *input)? {
-                InputView::Csr(array) => (array.n_cols() != n_rows)
-                    .then(|| ModelError::extent(M::NAME, name, 1, array.n_cols(), n_rows)),
+                InputView::Csr(array) => width(array.n_cols()),
+                InputView::Unit(array) => width(array.n_cols()),
                 InputView::Ids(ids) => {
                     let (position, _) = ids.first_beyond(n_rows)?;
                     Some(ModelError::id(M::NAME, name, ids, position, n_rows))

@@ -3,7 +3,7 @@
 use crate::formats::ColumnId;
 use crate::prefetch::prefetch;
 use crate::table::Aligned;
-use sparse_core::element::Float;
+use sparse_core::element::{Factor, Float};
 
 /// Sums the gradient of a `row_sparse` parameter over a batch.
 ///
@@ -124,7 +124,7 @@ impl<T: Float> RowAccumulator<T> {
     ///
     /// The ids are below `n_rows`, as many as `values`, and `gradient` has `row_size` elements.
     #[inline(always)]
-    pub(crate) unsafe fn add_outer<I: ColumnId, V: Float<Accumulator = T>>(
+    pub(crate) unsafe fn add_outer<I: ColumnId, F: Float<Accumulator = T>, V: Factor<F>>(
         &mut self,
         ids: &[I],
         values: &[V],
@@ -134,7 +134,7 @@ impl<T: Float> RowAccumulator<T> {
         unsafe {
             self.add_each(ids, values, gradient.len(), |sums, value| {
                 for (sum, gradient) in sums.iter_mut().zip(gradient) {
-                    *sum += value.widen() * *gradient;
+                    *sum += value.times(*gradient);
                 }
             });
         }

@@ -76,7 +76,7 @@ pub(crate) fn applications(
         for shapes in choices {
             let fits =
                 shapes.iter().zip(&signature.operands).all(|(shape, pattern)| match pattern {
-                    Pattern::Array(Storage::Csr, _) => shape.len() == 2,
+                    Pattern::Array(Storage::Csr, _) | Pattern::Unit(_) => shape.len() == 2,
                     Pattern::Array(Storage::RowSparse, _) => !shape.is_empty(),
                     Pattern::Scalar => shape.is_empty(),
                     // Without classes there is no class id.
@@ -167,6 +167,9 @@ fn attributes(
             (AttributeKind::Flag, Some(Pattern::Array(storage, fixed)))
                 if storage != Storage::Dense =>
             {
+                vec![Some(AttributeValue::Flag(fixed))]
+            }
+            (AttributeKind::Flag, Some(Pattern::Unit(fixed))) => {
                 vec![Some(AttributeValue::Flag(fixed))]
             }
             (AttributeKind::Flag, _) => vec![None, Some(AttributeValue::Flag(true))],

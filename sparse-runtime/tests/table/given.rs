@@ -1,6 +1,6 @@
 //! Operands: arrays of adversarial patterns.
 
-use sparse_core::element::Float;
+use sparse_core::element::{Float, Unit};
 use sparse_core::operators::Pattern;
 use sparse_core::storage::Storage;
 use sparse_runtime::formats::{Csr, Dense, RowSparse, Shape};
@@ -45,6 +45,8 @@ pub(crate) enum Given {
     /// A row_sparse operand that is a table of all rows.
     Table(Vec<usize>, Vec<f64>),
     Csr(usize, Vec<Vec<(usize, f64)>>),
+    /// A csr without values; they are 1 here.
+    Unit(usize, Vec<Vec<(usize, f64)>>),
     RowSparse(Vec<usize>, Vec<usize>, Vec<f64>),
 }
 
@@ -64,6 +66,10 @@ impl Given {
                     .iter()
                     .map(|row| row.iter().map(|&(column, value)| (column, T::of(value))));
                 Array::Csr(Csr::from_rows(*n_cols, rows).unwrap())
+            }
+            Given::Unit(n_cols, rows) => {
+                let rows = rows.iter().map(|row| row.iter().map(|&(column, _)| (column, Unit)));
+                Array::Unit(Csr::from_rows(*n_cols, rows).unwrap())
             }
             Given::RowSparse(shape, ids, values) => {
                 let ids = ids.iter().map(|id| *id as u64).collect();
@@ -109,6 +115,20 @@ pub(crate) fn operands(
         }
         Pattern::Array(Storage::Csr, _) => {
             csr(shape[0], shape[1], &mut |numbers| value(numbers), numbers)
+        }
+        Pattern::Unit(_) => {
+            let units = |given| match given {
+                Given::Csr(n_cols, rows) => Given::Unit(n_cols, rows),
+                other => other,
+            };
+            let mut given: Vec<_> =
+                csr(shape[0], shape[1], &mut |_| 1.0, numbers).into_iter().map(units).collect();
+            for given in &mut given {
+                if let Given::Unit(_, rows) = given {
+                    rows.iter_mut().flatten().for_each(|(_, value)| *value = 1.0);
+                }
+            }
+            given
         }
         Pattern::Array(Storage::RowSparse, _) => {
             row_sparse(shape, &mut |numbers| value(numbers), numbers)

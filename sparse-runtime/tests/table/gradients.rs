@@ -277,7 +277,7 @@ fn compare(compiled: &Compiled, inputs: &HashMap<String, Array<f64>>, index: usi
         Array::Dense(gradient) => gradient,
         Array::Csr(gradient) => gradient.view().to_dense().unwrap(),
         Array::RowSparse(gradient) => gradient.view().to_dense().unwrap(),
-        Array::Ids(_) => panic!("{context}"),
+        Array::Ids(_) | Array::Unit(_) => panic!("{context}"),
     };
     let Some(Array::Dense(parameter)) = inputs.get(&name) else { panic!("{context}") };
     for place in 0..parameter.values().len() {

@@ -32,7 +32,7 @@ impl Naive {
             Given::Table(shape, values) => {
                 Naive { by_rows: true, ..Naive::dense(shape, values.clone()) }
             }
-            Given::Csr(n_cols, rows) => {
+            Given::Csr(n_cols, rows) | Given::Unit(n_cols, rows) => {
                 let shape = vec![rows.len(), *n_cols];
                 let mut array = Naive::nothing(&shape, false);
                 for (row, entries) in rows.iter().enumerate() {

@@ -7,7 +7,7 @@ use sparse_core::compile::{Compiled, compile};
 use sparse_core::diagnostics::Code;
 use sparse_core::element::Float;
 use sparse_core::ir::{Graph, Kind as ValueKind, Output, Place};
-use sparse_core::operators::{self, BinaryFamily, Kind, Operator, Pattern, Signature};
+use sparse_core::operators::{self, BinaryFamily, Kind, Operator, Pattern, Rule, Signature};
 use sparse_core::passes::kernel_name;
 use sparse_core::shapes::{Dim, Dims};
 use sparse_core::storage::{ElementType, Storage};
@@ -41,8 +41,7 @@ where
 {
     let (mut expected, mut run) = (BTreeSet::new(), BTreeSet::new());
     for operator in operators::all() {
-        for rule in operator.storage {
-            let signature = rule.signature();
+        for signature in operator.storage.iter().flat_map(Rule::signatures) {
             for result in signature.results() {
                 expected.insert(format!("{}_{}", operator.name, signature.kernel(result)));
                 for application in applications(operator, &signature, result) {
@@ -139,6 +138,7 @@ fn graph<T: Float>(
         let (storage, element) = match (pattern, given) {
             (_, Given::Scalar(number)) => return graph.constant(*number, Place(0)),
             (Pattern::Array(storage, _), _) => (*storage, T::TYPE),
+            (Pattern::Unit(_), _) => (Storage::Csr, ElementType::Unit),
             (Pattern::Like, _) => (Storage::Dense, T::TYPE),
             _ => (Storage::Dense, ElementType::U32),
         };
@@ -232,6 +232,7 @@ pub(crate) fn expand<T: Float>(array: &Array<T>, context: &str) -> (Vec<f64>, Ve
                 }
             }
         }
+        Array::Unit(_) => panic!("no kernel gives a pattern: {context}"),
         Array::Ids(ids) => {
             values = ids.view().iter().map(|id| id as f64).collect();
             stored.fill(true);

@@ -34,6 +34,13 @@ fn a_linear_model_is_one_loop() {
 }
 
 #[test]
+fn a_pattern_is_read_by_the_same_loop() {
+    let text = LINEAR.replace("csr f32", "csr unit");
+    let fusion = run(&format!("{text}l = logistic(pred, y)\nloss l\noutput pred = pred"));
+    assert!(matches!(fusion, Fusion::RowLoop(_)), "{:?}", fusion.reason());
+}
+
+#[test]
 fn element_wise_chains_are_part_of_the_loop() {
     let Fusion::RowLoop(parts) = run(&format!(
         "{LINEAR}h = tanh(pred)\ng = multiply(h, 2)\nl = squared_error(g, y)\nloss l\noutput g = g"

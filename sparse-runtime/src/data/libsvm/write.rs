@@ -4,7 +4,7 @@ use crate::data::number::write_number;
 use crate::data::{ColumnValues, DataError, Dataset, ReadError};
 use crate::formats::{Csr, Dense, IdsView};
 use crate::replace::replace_file;
-use sparse_core::element::Float;
+use sparse_core::element::{Float, Stored, Unit};
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -84,8 +84,13 @@ fn replace_compressed<T: Float>(path: &Path, _: &Rows<'_, T>) -> Result<io::Resu
 
 /// What is written.
 struct Rows<'a, T: Float> {
-    features: &'a Csr<T>,
+    features: Features<'a, T>,
     labels: Labels<'a, T>,
+}
+
+enum Features<'a, T: Float> {
+    Numbers(&'a Csr<T>),
+    Units(&'a Csr<Unit>),
 }
 
 enum Labels<'a, T: Float> {
@@ -98,18 +103,36 @@ fn rows_of<T: Float>(dataset: &Dataset<T>) -> Result<Rows<'_, T>, DataError> {
     let classes = dataset.classes().map_or(&[][..], |classes| classes.labels());
     let labels = dataset.labels().filter(|labels| labels.shape().row_size() == 1);
     Ok(Rows {
-        features: dataset.features().ok_or_else(|| missing("csr input"))?,
+        features: match dataset.csr_input() {
+            Some(ColumnValues::Csr(features)) => Features::Numbers(features),
+            Some(ColumnValues::Unit(features)) => Features::Units(features),
+            _ => return Err(missing("csr input")),
+        },
         labels: match labels.ok_or_else(|| missing("label of one number a row"))? {
             ColumnValues::Dense(labels) => Labels::Numbers(labels),
             ColumnValues::Ids(ids) => Labels::Ids(ids.view(), classes),
-            ColumnValues::Csr(_) => return Err(missing("label of one number a row")),
+            ColumnValues::Csr(_) | ColumnValues::Unit(_) => {
+                return Err(missing("label of one number a row"));
+            }
         },
     })
 }
 
 impl<T: Float> Rows<'_, T> {
     fn write(&self, writer: &mut dyn Write) -> io::Result<()> {
-        for (i, row) in self.features.iter_rows().enumerate() {
+        match self.features {
+            Features::Numbers(features) => self.write_rows(writer, features, |value| value),
+            Features::Units(features) => self.write_rows(writer, features, |_| T::one()),
+        }
+    }
+
+    fn write_rows<V: Stored>(
+        &self,
+        writer: &mut dyn Write,
+        features: &Csr<V>,
+        number: impl Fn(V) -> T,
+    ) -> io::Result<()> {
+        for (i, row) in features.iter_rows().enumerate() {
             match &self.labels {
                 Labels::Numbers(labels) => write_number(writer, labels.values()[i])?,
                 Labels::Ids(ids, classes) => match ids.get(i).and_then(|id| classes.get(id)) {
@@ -119,7 +142,7 @@ impl<T: Float> Rows<'_, T> {
             }
             for (column, value) in row {
                 write!(writer, " {}:", column as u64 + 1)?;
-                write_number(writer, value)?;
+                write_number(writer, number(value))?;
             }
             writer.write_all(b"\n")?;
         }

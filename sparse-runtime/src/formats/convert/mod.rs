@@ -20,7 +20,7 @@ use super::{
 };
 use crate::lanes::widest;
 use crate::with_column_ids;
-use sparse_core::element::Element;
+use sparse_core::element::{Element, Stored};
 use sparse_core::storage::Storage;
 
 impl<T: Element> Dense<T> {
@@ -37,6 +37,15 @@ impl<T: Element> Dense<T> {
     ///
     /// [`FormatError::TooLarge`], [`FormatError::OutOfMemory`].
     pub fn assign_csr(&mut self, source: CsrView<'_, T>) -> Result<(), FormatError> {
+        self.assign_csr_by(source, |value| value)
+    }
+
+    /// [`assign_csr`](Dense::assign_csr) of a matrix that stores something else.
+    pub(crate) fn assign_csr_by<V: Stored>(
+        &mut self,
+        source: CsrView<'_, V>,
+        element: impl Fn(V) -> T,
+    ) -> Result<(), FormatError> {
         let shape = Shape::from([source.n_rows(), source.n_cols]);
         self.try_reset(shape)?;
         if source.n_cols == 0 {
@@ -47,7 +56,7 @@ impl<T: Element> Dense<T> {
             for ((row, &start), &end) in rows.zip(source.starts).zip(source.ends) {
                 let entries = start as usize..end as usize;
                 for (id, &value) in ids[entries.clone()].iter().zip(&source.values[entries]) {
-                    row[id.at()] = value;
+                    row[id.at()] = element(value);
                 }
             }
         });
@@ -79,6 +88,37 @@ impl<T: Element> Dense<T> {
     }
 }
 
+impl<T: Stored> Csr<T> {
+    /// Becomes a copy of the rows of a view, and of those only. O(n_rows + nnz).
+    pub fn assign_csr(&mut self, source: CsrView<'_, T>) {
+        self.assign_csr_by(source, |value| value);
+    }
+
+    /// [`assign_csr`](Csr::assign_csr) of a matrix that stores something else.
+    pub(crate) fn assign_csr_by<V: Stored>(
+        &mut self,
+        source: CsrView<'_, V>,
+        element: impl Fn(V) -> T,
+    ) {
+        let n_cols = source.n_cols;
+        with_id_type!(n_cols, |I| self.rebuild::<I, _>(n_cols, |parts| {
+            parts.indptr.reserve(source.n_rows());
+            let nnz = source.nnz();
+            parts.columns.reserve(nnz);
+            parts.values.reserve(nnz);
+            with_column_ids!(source.columns, |ids| {
+                for (&start, &end) in source.starts.iter().zip(source.ends) {
+                    let row = start as usize..end as usize;
+                    let columns = ids[row.clone()].iter().map(|id| I::from_index(id.at()));
+                    parts.columns.extend(columns);
+                    parts.values.extend(source.values[row].iter().map(|&value| element(value)));
+                    parts.finish_row();
+                }
+            });
+        }));
+    }
+}
+
 impl<T: Element> Csr<T> {
     /// Becomes the csr form of a dense matrix: what is not zero is stored. O(n_rows · n_cols).
     ///
@@ -92,26 +132,6 @@ impl<T: Element> Csr<T> {
             widest(NotZero { parts, values: source.values, n_rows, n_cols });
         }));
         Ok(())
-    }
-
-    /// Becomes a copy of the rows of a view, and of those only. O(n_rows + nnz).
-    pub fn assign_csr(&mut self, source: CsrView<'_, T>) {
-        let n_cols = source.n_cols;
-        with_id_type!(n_cols, |I| self.rebuild::<I, _>(n_cols, |parts| {
-            parts.indptr.reserve(source.n_rows());
-            let nnz = source.nnz();
-            parts.columns.reserve(nnz);
-            parts.values.reserve(nnz);
-            with_column_ids!(source.columns, |ids| {
-                for (&start, &end) in source.starts.iter().zip(source.ends) {
-                    let row = start as usize..end as usize;
-                    let columns = ids[row.clone()].iter().map(|id| I::from_index(id.at()));
-                    parts.columns.extend(columns);
-                    parts.values.extend_from_slice(&source.values[row]);
-                    parts.finish_row();
-                }
-            });
-        }));
     }
 
     /// Becomes the csr form of a row_sparse matrix: what is not zero is stored. O(n_rows + stored values).

@@ -3,13 +3,13 @@
 use crate::formats::{CsrView, Dense, Extents, RowSparseView};
 use crate::kernels::Context;
 use crate::kernels::position::without;
-use sparse_core::element::Float;
+use sparse_core::element::{Float, Stored};
 use sparse_core::ir::Axes;
 
 /// Of a csr matrix.
-pub fn csr<T: Float>(
+pub fn csr<V: Stored>(
     out: &mut Dense<u64>,
-    x: CsrView<'_, T>,
+    x: CsrView<'_, V>,
     axis: Axes,
     keepdims: bool,
     _context: &mut Context,

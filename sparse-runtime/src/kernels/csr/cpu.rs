@@ -2,16 +2,16 @@
 
 use crate::formats::{Csr, CsrView, DenseView, RowSparseView};
 use crate::kernels::{Context, converted};
-use sparse_core::element::Float;
+use sparse_core::element::{Factor, Float};
 
 /// What is not zero.
 pub fn dense<T: Float>(out: &mut Csr<T>, x: DenseView<'_, T>, _context: &mut Context) {
     converted(out.assign_dense(x));
 }
 
-/// A copy, stored zeros included.
-pub fn csr<T: Float>(out: &mut Csr<T>, x: CsrView<'_, T>, _context: &mut Context) {
-    out.assign_csr(x);
+/// A copy, stored zeros included; of a pattern its ones.
+pub fn csr<T: Float, V: Factor<T>>(out: &mut Csr<T>, x: CsrView<'_, V>, _context: &mut Context) {
+    out.assign_csr_by(x, V::number);
 }
 
 /// What is not zero in the stored rows.

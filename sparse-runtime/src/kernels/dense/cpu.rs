@@ -2,7 +2,7 @@
 
 use crate::formats::{CsrView, Dense, DenseView, RowSparseView};
 use crate::kernels::{Context, converted};
-use sparse_core::element::Float;
+use sparse_core::element::{Factor, Float};
 
 /// A copy.
 pub fn dense<T: Float>(out: &mut Dense<T>, x: DenseView<'_, T>, _context: &mut Context) {
@@ -10,8 +10,8 @@ pub fn dense<T: Float>(out: &mut Dense<T>, x: DenseView<'_, T>, _context: &mut C
 }
 
 /// Zeros and what is stored.
-pub fn csr<T: Float>(out: &mut Dense<T>, x: CsrView<'_, T>, _context: &mut Context) {
-    converted(out.assign_csr(x));
+pub fn csr<T: Float, V: Factor<T>>(out: &mut Dense<T>, x: CsrView<'_, V>, _context: &mut Context) {
+    converted(out.assign_csr_by(x, V::number));
 }
 
 /// Zeros and the stored rows.

@@ -3,12 +3,12 @@
 use crate::formats::{CsrView, Dense, DenseView, RowSparseView};
 use crate::kernels::features::{Entries, Table, add_scaled};
 use crate::kernels::{Context, dot};
-use sparse_core::element::Float;
+use sparse_core::element::{Factor, Float};
 
 /// Sums of rows of a dense table.
-pub fn csr_dense<T: Float>(
+pub fn csr_dense<T: Float, V: Factor<T>>(
     out: &mut Dense<T>,
-    bags: CsrView<'_, T>,
+    bags: CsrView<'_, V>,
     table: DenseView<'_, T>,
     mean: bool,
     weighted: bool,
@@ -21,9 +21,9 @@ pub fn csr_dense<T: Float>(
 }
 
 /// Sums of rows of a row_sparse table; one that is not stored is zero.
-pub fn csr_row_sparse<T: Float>(
+pub fn csr_row_sparse<T: Float, V: Factor<T>>(
     out: &mut Dense<T>,
-    bags: CsrView<'_, T>,
+    bags: CsrView<'_, V>,
     table: RowSparseView<'_, T>,
     mean: bool,
     weighted: bool,
@@ -35,9 +35,9 @@ pub fn csr_row_sparse<T: Float>(
     }
 }
 
-fn sums<T: Float>(
+fn sums<T: Float, V: Factor<T>>(
     out: &mut Dense<T>,
-    bags: CsrView<'_, T>,
+    bags: CsrView<'_, V>,
     table: impl Table<T>,
     mean: bool,
     weighted: bool,
@@ -45,9 +45,9 @@ fn sums<T: Float>(
 ) {
     out.reset([bags.n_rows(), table.width()]);
     for (bag, out) in out.values_mut().chunks_exact_mut(table.width().max(1)).enumerate() {
-        let share = share(bags, bag, mean, weighted);
+        let share = share::<T, V>(bags, bag, mean, weighted);
         T::in_accumulator(out, scratch, |out| {
-            bags.for_each(bag, |column, value| {
+            bags.for_each(bag, |column, value: T| {
                 if let Some(row) = table.stored(column) {
                     add_scaled(out, row, if weighted { share * value.widen() } else { share });
                 }
@@ -57,8 +57,8 @@ fn sums<T: Float>(
 }
 
 /// What each entry of a bag is multiplied by: 1, or one over the number of entries or the sum of their values.
-pub(crate) fn share<T: Float>(
-    bags: CsrView<'_, T>,
+pub(crate) fn share<T: Float, V: Factor<T>>(
+    bags: CsrView<'_, V>,
     bag: usize,
     mean: bool,
     weighted: bool,
@@ -68,6 +68,6 @@ pub(crate) fn share<T: Float>(
         return one;
     }
     let mut total = zero;
-    bags.for_each(bag, |_, value| total += if weighted { value.widen() } else { one });
+    bags.for_each(bag, |_, value: T| total += if weighted { value.widen() } else { one });
     if total == zero { total } else { one / total }
 }

@@ -4,12 +4,12 @@ use crate::formats::{CsrView, Dense, DenseView, RowSparse};
 use crate::kernels::Context;
 use crate::kernels::embedding_bag::cpu::share;
 use crate::kernels::features::{Entries, add_scaled, number_columns};
-use sparse_core::element::Float;
+use sparse_core::element::{Factor, Float};
 
 /// The columns that occur in the bags, ascending, and the sum for each.
-pub fn csr_dense<T: Float>(
+pub fn csr_dense<T: Float, V: Factor<T>>(
     out: &mut RowSparse<T>,
-    bags: CsrView<'_, T>,
+    bags: CsrView<'_, V>,
     grad: DenseView<'_, T>,
     mean: bool,
     weighted: bool,
@@ -26,9 +26,9 @@ pub fn csr_dense<T: Float>(
 }
 
 /// The same as a table of all rows.
-pub fn csr_dense_into_dense<T: Float>(
+pub fn csr_dense_into_dense<T: Float, V: Factor<T>>(
     out: &mut Dense<T>,
-    bags: CsrView<'_, T>,
+    bags: CsrView<'_, V>,
     grad: DenseView<'_, T>,
     mean: bool,
     weighted: bool,
@@ -40,9 +40,9 @@ pub fn csr_dense_into_dense<T: Float>(
     });
 }
 
-fn scatter<T: Float>(
+fn scatter<T: Float, V: Factor<T>>(
     out: &mut [T::Accumulator],
-    bags: CsrView<'_, T>,
+    bags: CsrView<'_, V>,
     grad: DenseView<'_, T>,
     mean: bool,
     weighted: bool,
@@ -50,8 +50,8 @@ fn scatter<T: Float>(
 ) {
     let width = grad.shape().row_size();
     for (bag, grad) in grad.values().chunks_exact(width.max(1)).enumerate() {
-        let share = share(bags, bag, mean, weighted);
-        bags.for_each(bag, |column, value| {
+        let share = share::<T, V>(bags, bag, mean, weighted);
+        bags.for_each(bag, |column, value: T| {
             let start = place(column) * width;
             let factor = if weighted { share * value.widen() } else { share };
             add_scaled(&mut out[start..start + width], grad, factor);

@@ -2,7 +2,7 @@
 
 use crate::formats::{CsrView, Dense, DenseView, RowSparseView};
 use crate::kernels::{Context, dot};
-use sparse_core::element::Float;
+use sparse_core::element::{Factor, Float};
 
 /// Dense by dense.
 pub fn dense_dense<T: Float>(
@@ -15,9 +15,9 @@ pub fn dense_dense<T: Float>(
 }
 
 /// Csr by dense.
-pub fn csr_dense<T: Float>(
+pub fn csr_dense<T: Float, V: Factor<T>>(
     out: &mut Dense<T>,
-    x: CsrView<'_, T>,
+    x: CsrView<'_, V>,
     weight: DenseView<'_, T>,
     context: &mut Context,
 ) {
@@ -35,9 +35,9 @@ pub fn dense_row_sparse<T: Float>(
 }
 
 /// Csr by row_sparse, likewise.
-pub fn csr_row_sparse<T: Float>(
+pub fn csr_row_sparse<T: Float, V: Factor<T>>(
     out: &mut Dense<T>,
-    x: CsrView<'_, T>,
+    x: CsrView<'_, V>,
     weight: RowSparseView<'_, T>,
     context: &mut Context,
 ) {
@@ -57,9 +57,9 @@ pub fn dense_dense_dense<T: Float>(
 }
 
 /// Csr by dense, with a bias.
-pub fn csr_dense_dense<T: Float>(
+pub fn csr_dense_dense<T: Float, V: Factor<T>>(
     out: &mut Dense<T>,
-    x: CsrView<'_, T>,
+    x: CsrView<'_, V>,
     weight: DenseView<'_, T>,
     bias: DenseView<'_, T>,
     context: &mut Context,
@@ -81,9 +81,9 @@ pub fn dense_row_sparse_dense<T: Float>(
 }
 
 /// Csr by row_sparse, with a bias.
-pub fn csr_row_sparse_dense<T: Float>(
+pub fn csr_row_sparse_dense<T: Float, V: Factor<T>>(
     out: &mut Dense<T>,
-    x: CsrView<'_, T>,
+    x: CsrView<'_, V>,
     weight: RowSparseView<'_, T>,
     bias: DenseView<'_, T>,
     context: &mut Context,

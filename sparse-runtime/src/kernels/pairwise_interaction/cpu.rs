@@ -3,12 +3,12 @@
 use crate::formats::{CsrView, Dense, DenseView, RowSparseView};
 use crate::kernels::Context;
 use crate::kernels::features::{Entries, Table};
-use sparse_core::element::Float;
+use sparse_core::element::{Factor, Float};
 
 /// Of a csr with a dense table.
-pub fn csr_dense<T: Float>(
+pub fn csr_dense<T: Float, V: Factor<T>>(
     out: &mut Dense<T>,
-    x: CsrView<'_, T>,
+    x: CsrView<'_, V>,
     v: DenseView<'_, T>,
     context: &mut Context,
 ) {
@@ -16,9 +16,9 @@ pub fn csr_dense<T: Float>(
 }
 
 /// Of a csr with a row_sparse table; a row that is not stored is zero.
-pub fn csr_row_sparse<T: Float>(
+pub fn csr_row_sparse<T: Float, V: Factor<T>>(
     out: &mut Dense<T>,
-    x: CsrView<'_, T>,
+    x: CsrView<'_, V>,
     v: RowSparseView<'_, T>,
     context: &mut Context,
 ) {

@@ -4,12 +4,12 @@ use crate::formats::{CsrView, Dense, DenseView, RowSparse, RowSparseView};
 use crate::kernels::Context;
 use crate::kernels::features::{Entries, Table, number_columns};
 use crate::kernels::pairwise_interaction::cpu::sum_rows;
-use sparse_core::element::Float;
+use sparse_core::element::{Factor, Float};
 
 /// The columns that occur in a csr, ascending, and their rows.
-pub fn csr_dense_dense<T: Float>(
+pub fn csr_dense_dense<T: Float, V: Factor<T>>(
     out: &mut RowSparse<T>,
-    x: CsrView<'_, T>,
+    x: CsrView<'_, V>,
     v: DenseView<'_, T>,
     grad: DenseView<'_, T>,
     context: &mut Context,
@@ -18,9 +18,9 @@ pub fn csr_dense_dense<T: Float>(
 }
 
 /// The same for a row_sparse table.
-pub fn csr_row_sparse_dense<T: Float>(
+pub fn csr_row_sparse_dense<T: Float, V: Factor<T>>(
     out: &mut RowSparse<T>,
-    x: CsrView<'_, T>,
+    x: CsrView<'_, V>,
     v: RowSparseView<'_, T>,
     grad: DenseView<'_, T>,
     context: &mut Context,
@@ -29,9 +29,9 @@ pub fn csr_row_sparse_dense<T: Float>(
 }
 
 /// As a table of all rows.
-pub fn csr_dense_dense_into_dense<T: Float>(
+pub fn csr_dense_dense_into_dense<T: Float, V: Factor<T>>(
     out: &mut Dense<T>,
-    x: CsrView<'_, T>,
+    x: CsrView<'_, V>,
     v: DenseView<'_, T>,
     grad: DenseView<'_, T>,
     context: &mut Context,
@@ -43,9 +43,9 @@ pub fn csr_dense_dense_into_dense<T: Float>(
 }
 
 /// The same for a row_sparse table.
-pub fn csr_row_sparse_dense_into_dense<T: Float>(
+pub fn csr_row_sparse_dense_into_dense<T: Float, V: Factor<T>>(
     out: &mut Dense<T>,
-    x: CsrView<'_, T>,
+    x: CsrView<'_, V>,
     v: RowSparseView<'_, T>,
     grad: DenseView<'_, T>,
     context: &mut Context,
@@ -70,9 +70,9 @@ pub fn dense_dense_dense<T: Float>(
     });
 }
 
-fn by_columns<T: Float>(
+fn by_columns<T: Float, V: Factor<T>>(
     out: &mut RowSparse<T>,
-    x: CsrView<'_, T>,
+    x: CsrView<'_, V>,
     v: impl Table<T>,
     grad: DenseView<'_, T>,
     context: &mut Context,

@@ -9,12 +9,12 @@ use crate::kernels::index_set::for_each_bit;
 use crate::kernels::parallel::ColumnSamples;
 use crate::lanes::{Lanes, Loop, widest};
 use crate::large_pages::reserve_large;
-use sparse_core::element::Float;
+use sparse_core::element::{Factor, Float, Stored};
 use std::mem::MaybeUninit;
 use std::ops::Range;
 
 /// Whether this costs less than finding the columns first, then the place of each entry.
-pub(super) fn fits<T: Float>(lhs: CsrView<'_, T>, width: usize) -> bool {
+pub(super) fn fits<V: Stored>(lhs: CsrView<'_, V>, width: usize) -> bool {
     // What fits a cache is gone over quickly, occurring or not; what does not is a matter of memory as well.
     const CACHED: usize = 1 << 20;
     const LARGEST: usize = 1 << 24;
@@ -24,10 +24,10 @@ pub(super) fn fits<T: Float>(lhs: CsrView<'_, T>, width: usize) -> bool {
 }
 
 /// Appends the columns that occur to `ids`, and makes `values` their rows.
-pub(super) fn product<T: Float>(
+pub(super) fn product<T: Float, V: Factor<T>>(
     ids: &mut Vec<u64>,
     values: &mut Vec<T>,
-    lhs: CsrView<'_, T>,
+    lhs: CsrView<'_, V>,
     rhs: Matrix<'_, T>,
     parallel: Parallel,
     wide: &mut Vec<f32>,
@@ -53,14 +53,14 @@ pub(super) fn product<T: Float>(
 }
 
 /// Several runs of columns, each on a thread.
-struct Parts<'a, 'm, T: Float> {
+struct Parts<'a, 'm, T: Float, V: Stored> {
     samples: ColumnSamples,
     of: usize,
-    lhs: CsrView<'m, T>,
+    lhs: CsrView<'m, V>,
     rhs: Matrix<'a, T>,
 }
 
-impl<T: Float> Parts<'_, '_, T> {
+impl<T: Float, V: Factor<T>> Parts<'_, '_, T, V> {
     /// As [`some_columns`].
     fn run(
         &self,
@@ -89,10 +89,10 @@ impl<T: Float> Parts<'_, '_, T> {
 }
 
 /// Sums the rows of some columns; moves those that occur to the front, and says how many. Their columns are written to `ids`.
-fn some_columns<T: Float>(
+fn some_columns<T: Float, V: Factor<T>>(
     ids: &mut [MaybeUninit<u64>],
     sums: &mut [T::Accumulator],
-    lhs: CsrView<'_, T>,
+    lhs: CsrView<'_, V>,
     rhs: Matrix<'_, T>,
     columns: Range<usize>,
 ) -> usize {
@@ -100,7 +100,7 @@ fn some_columns<T: Float>(
     // SAFETY: `sums` has a row for each of the columns.
     unsafe {
         let place = |column: usize| column.wrapping_sub(first);
-        scatter::some_columns::<T, true>(sums, lhs, rhs, columns, place);
+        scatter::some_columns::<T, V, true>(sums, lhs, rhs, columns, place);
     }
     let mut found = 0;
     widest(Occurring { ids, sums, width: rhs.n_cols, first, found: &mut found });

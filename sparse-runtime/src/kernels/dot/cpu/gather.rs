@@ -9,14 +9,14 @@ use crate::lanes::{Lanes, Loop, Plain, widest};
 use crate::lanes::{same_type, same_type_mut, x86};
 use crate::prefetch::prefetch_known;
 use crate::with_column_ids;
-use sparse_core::element::Float;
+use sparse_core::element::{Factor, Float, Stored};
 
 /// Row i of `out` = Σ value · row(column) over the entries of row i; `rhs` has one row of `width` elements a column.
 ///
 /// The order of each sum: one column is summed in eight sums that take turns, up to [`NARROW`] columns in two, more in one.
-pub(super) fn sums_of_rows<T: Float>(
+pub(super) fn sums_of_rows<T: Float, V: Factor<T>>(
     out: &mut [T],
-    lhs: CsrView<'_, T>,
+    lhs: CsrView<'_, V>,
     rhs: &[T],
     width: usize,
     parallel: Parallel,
@@ -32,32 +32,43 @@ pub(super) fn sums_of_rows<T: Float>(
         return;
     }
     let work = lhs.nnz().saturating_mul(4 + width / 4);
-    split_rows(parallel, work, lhs, out, width, &|lhs: CsrView<'_, T>, out: &mut [T]| {
+    split_rows(parallel, work, lhs, out, width, &|lhs: CsrView<'_, V>, out: &mut [T]| {
         with_column_ids!(lhs.columns(), |ids| {
             if width == 1 {
                 single(out, lhs, ids, rhs);
             } else if width <= NARROW {
-                widest(Rows::<T, _, 2> { out, lhs, ids, rhs, width });
+                widest(Rows::<T, _, _, 2> { out, lhs, ids, rhs, width });
             } else {
-                widest(Rows::<T, _, 1> { out, lhs, ids, rhs, width });
+                widest(Rows::<T, _, _, 1> { out, lhs, ids, rhs, width });
             }
         });
     });
 }
 
 /// One column.
-fn single<T: Float, I: ColumnId>(out: &mut [T], lhs: CsrView<'_, T>, ids: &[I], rhs: &[T]) {
+fn single<T: Float, V: Factor<T>, I: ColumnId>(
+    out: &mut [T],
+    lhs: CsrView<'_, V>,
+    ids: &[I],
+    rhs: &[T],
+) {
     #[cfg(target_arch = "x86_64")]
     if x86::gathers_well()
-        && let (Some(ids), Some(values), Some(rhs)) =
-            (same_type(ids), same_type(lhs.values()), same_type(rhs))
+        && let (Some(ids), Some(rhs)) = (same_type(ids), same_type(rhs))
         && let Some(out) = same_type_mut(out)
+        // Of a pattern they are not read.
+        && let Some(values) = if V::IS_UNIT { Some(&[][..]) } else { same_type(lhs.values()) }
         // Ids are signed to the instruction.
         && lhs.n_cols() <= 1 << 31
     {
         // SAFETY: the processor has the instructions; columns of a csr are below `n_cols`, and `sums_of_rows` checked
         // that `rhs` has as many rows, of 1.
-        return unsafe { gathered(out, lhs.starts(), lhs.ends(), ids, values, rhs) };
+        return unsafe {
+            match V::IS_UNIT {
+                true => gathered::<true>(out, lhs.starts(), lhs.ends(), ids, values, rhs),
+                false => gathered::<false>(out, lhs.starts(), lhs.ends(), ids, values, rhs),
+            }
+        };
     }
     for (row, out) in out.iter_mut().enumerate() {
         let (ids, values) = entries(lhs, ids, row);
@@ -67,12 +78,12 @@ fn single<T: Float, I: ColumnId>(out: &mut [T], lhs: CsrView<'_, T>, ids: &[I], 
         let (mut ids, mut values) = (ids.chunks_exact(8), values.chunks_exact(8));
         for (ids, values) in (&mut ids).zip(&mut values) {
             for ((sum, &id), &value) in sums.iter_mut().zip(ids).zip(values) {
-                *sum += value.widen() * at(id);
+                *sum += value.times(at(id));
             }
         }
         let rest = ids.remainder().iter().zip(values.remainder());
         for (sum, (&id, &value)) in sums.iter_mut().zip(rest) {
-            *sum += value.widen() * at(id);
+            *sum += value.times(at(id));
         }
         let [a, b, c, d, e, f, g, h] = sums;
         *out = T::narrow(((a + e) + (c + g)) + ((b + f) + (d + h)));
@@ -84,10 +95,10 @@ fn single<T: Float, I: ColumnId>(out: &mut [T], lhs: CsrView<'_, T>, ids: &[I], 
 /// # Safety
 ///
 /// The processor has AVX-512 with 32-byte vectors and bmi2, `ids` are below the length of `rhs` and 2³¹, and the bounds of
-/// rows are those of a csr with these ids and values.
+/// rows are those of a csr with these ids and values; there need be no values of `UNITS`.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512vl,bmi2")]
-unsafe fn gathered(
+unsafe fn gathered<const UNITS: bool>(
     out: &mut [f32],
     starts: &[u64],
     ends: &[u64],
@@ -103,17 +114,21 @@ unsafe fn gathered(
         unsafe {
             while at + 8 <= end {
                 let columns = _mm256_loadu_si256(ids.as_ptr().add(at).cast());
-                let x = _mm256_loadu_ps(values.as_ptr().add(at));
-                let y = _mm256_i32gather_ps::<4>(rhs.as_ptr(), columns);
-                sums = _mm256_add_ps(sums, _mm256_mul_ps(x, y));
+                let mut y = _mm256_i32gather_ps::<4>(rhs.as_ptr(), columns);
+                if !UNITS {
+                    y = _mm256_mul_ps(_mm256_loadu_ps(values.as_ptr().add(at)), y);
+                }
+                sums = _mm256_add_ps(sums, y);
                 at += 8;
             }
             let mask = _bzhi_u32(0xff, (end - at) as u32) as u8;
             let columns = _mm256_maskz_loadu_epi32(mask, ids.as_ptr().add(at).cast());
-            let x = _mm256_maskz_loadu_ps(mask, values.as_ptr().add(at));
-            let y =
+            let mut y =
                 _mm256_mmask_i32gather_ps::<4>(_mm256_setzero_ps(), mask, columns, rhs.as_ptr());
-            sums = _mm256_add_ps(sums, _mm256_mul_ps(x, y));
+            if !UNITS {
+                y = _mm256_mul_ps(_mm256_maskz_loadu_ps(mask, values.as_ptr().add(at)), y);
+            }
+            sums = _mm256_add_ps(sums, y);
         }
         let sums = _mm_add_ps(_mm256_castps256_ps128(sums), _mm256_extractf128_ps::<1>(sums));
         let sums = _mm_add_ps(sums, _mm_movehl_ps(sums, sums));
@@ -126,18 +141,18 @@ unsafe fn gathered(
 const NARROW: usize = 32;
 
 /// Columns in panels that registers hold. `WAYS` sums take turns.
-struct Rows<'a, 'm, T: Float, I, const WAYS: usize> {
+struct Rows<'a, 'm, T: Float, V: Stored, I, const WAYS: usize> {
     out: &'a mut [T],
-    lhs: CsrView<'m, T>,
+    lhs: CsrView<'m, V>,
     ids: &'a [I],
     rhs: &'a [T],
     width: usize,
 }
 
 /// Some columns of one row of the result.
-struct Panel<'a, T, I> {
+struct Panel<'a, T, V, I> {
     ids: &'a [I],
-    values: &'a [T],
+    values: &'a [V],
     rhs: &'a [T],
     width: usize,
     /// Where the row's entries begin and end, and the next one's begin.
@@ -146,7 +161,12 @@ struct Panel<'a, T, I> {
     ahead: usize,
 }
 
-impl<T: Float, I: ColumnId, const WAYS: usize> Loop<T> for Rows<'_, '_, T, I, WAYS> {
+impl<T, V, I, const WAYS: usize> Loop<T> for Rows<'_, '_, T, V, I, WAYS>
+where
+    T: Float,
+    V: Factor<T>,
+    I: ColumnId,
+{
     #[inline(always)]
     unsafe fn run<L: Lanes<T>>(self) {
         let Rows { out, lhs, ids, rhs, width } = self;
@@ -184,7 +204,7 @@ impl<T: Float, I: ColumnId, const WAYS: usize> Loop<T> for Rows<'_, '_, T, I, WA
     }
 }
 
-impl<T: Float, I: ColumnId> Panel<'_, T, I> {
+impl<T: Float, V: Factor<T>, I: ColumnId> Panel<'_, T, V, I> {
     /// `N` vectors of columns, from `column` on.
     ///
     /// # Safety
@@ -244,7 +264,13 @@ impl<T: Float, I: ColumnId> Panel<'_, T, I> {
         unsafe {
             let start = self.ids.get_unchecked(at).at() * self.width + column;
             let y = self.rhs.as_ptr().add(start);
-            let x = L::splat(*self.values.get_unchecked(at));
+            if V::IS_UNIT {
+                for (n, sum) in sums.iter_mut().enumerate() {
+                    *sum = sum.add(L::load(y.add(n * L::COUNT)));
+                }
+                return;
+            }
+            let x = L::splat(self.values.get_unchecked(at).number());
             for (n, sum) in sums.iter_mut().enumerate() {
                 *sum = sum.add(x.multiply(L::load(y.add(n * L::COUNT))));
             }
@@ -280,9 +306,9 @@ impl<T: Float, I: ColumnId> Panel<'_, T, I> {
 }
 
 /// Row i of `out` = Σ value · row(column) over the entries whose row `rhs` stores, at the position that `find` gives.
-pub(super) fn sums_of_stored_rows<T: Float>(
+pub(super) fn sums_of_stored_rows<T: Float, V: Factor<T>>(
     out: &mut [T],
-    lhs: CsrView<'_, T>,
+    lhs: CsrView<'_, V>,
     rhs: RowSparseView<'_, T>,
     find: impl Fn(usize) -> Option<usize>,
     scratch: &mut Vec<f32>,
@@ -296,7 +322,7 @@ pub(super) fn sums_of_stored_rows<T: Float>(
                 for (id, &value) in ids.iter().zip(values) {
                     if let Some(position) = find(id.at()) {
                         let x = &rhs.values()[position * width..(position + 1) * width];
-                        add_scaled::<T>(out, x, value);
+                        add_scaled::<T, V>(out, x, value);
                     }
                 }
             });
@@ -305,7 +331,11 @@ pub(super) fn sums_of_stored_rows<T: Float>(
 }
 
 /// Element (i, j) of `out` = Σ value · rhs[j, column] over the entries of row i: the right side is read transposed.
-pub(super) fn products_with_rows<T: Float>(out: &mut [T], lhs: CsrView<'_, T>, rhs: &[T]) {
+pub(super) fn products_with_rows<T: Float, V: Factor<T>>(
+    out: &mut [T],
+    lhs: CsrView<'_, V>,
+    rhs: &[T],
+) {
     let (n_rows, inner) = (lhs.n_rows(), lhs.n_cols());
     let n_cols = out.len().checked_div(n_rows).unwrap_or(0);
     with_column_ids!(lhs.columns(), |ids| {
@@ -314,18 +344,17 @@ pub(super) fn products_with_rows<T: Float>(out: &mut [T], lhs: CsrView<'_, T>, r
             for (column, out) in out.iter_mut().enumerate() {
                 let y = &rhs[column * inner..(column + 1) * inner];
                 let terms = ids.iter().zip(values);
-                *out =
-                    T::narrow(terms.map(|(id, &value)| value.widen() * y[id.at()].widen()).sum());
+                *out = T::narrow(terms.map(|(id, value)| value.times(y[id.at()].widen())).sum());
             }
         }
     });
 }
 
 /// Element (i, j) of `out` = Σ lhs[i, column] · value over the entries of row j.
-pub(super) fn products_with_csr_rows<T: Float>(
+pub(super) fn products_with_csr_rows<T: Float, V: Factor<T>>(
     out: &mut [T],
     lhs: Matrix<'_, T>,
-    rhs: CsrView<'_, T>,
+    rhs: CsrView<'_, V>,
 ) {
     let n_cols = rhs.n_rows();
     with_column_ids!(rhs.columns(), |ids| {
@@ -334,9 +363,9 @@ pub(super) fn products_with_csr_rows<T: Float>(
                 let (ids, values) = entries(rhs, ids, column);
                 let terms = ids.iter().zip(values);
                 *out = T::narrow(match lhs.row(row) {
-                    Some(x) => terms.map(|(id, &value)| x[id.at()].widen() * value.widen()).sum(),
+                    Some(x) => terms.map(|(id, value)| value.times(x[id.at()].widen())).sum(),
                     None => {
-                        terms.map(|(id, &value)| lhs.at(row, id.at()).widen() * value.widen()).sum()
+                        terms.map(|(id, value)| value.times(lhs.at(row, id.at()).widen())).sum()
                     }
                 });
             }
@@ -346,19 +375,19 @@ pub(super) fn products_with_csr_rows<T: Float>(
 
 /// The columns and values of a row.
 #[inline(always)]
-pub(super) fn entries<'a, 'b, T: Float, I>(
-    matrix: CsrView<'a, T>,
+pub(super) fn entries<'a, 'b, V: Stored, I>(
+    matrix: CsrView<'a, V>,
     ids: &'b [I],
     row: usize,
-) -> (&'b [I], &'a [T]) {
+) -> (&'b [I], &'a [V]) {
     let range = matrix.starts()[row] as usize..matrix.ends()[row] as usize;
     (&ids[range.clone()], &matrix.values()[range])
 }
 
 /// out += value · x.
 #[inline(always)]
-pub(super) fn add_scaled<T: Float>(out: &mut [T::Accumulator], x: &[T], value: T) {
+pub(super) fn add_scaled<T: Float, V: Factor<T>>(out: &mut [T::Accumulator], x: &[T], value: V) {
     for (out, &x) in out.iter_mut().zip(x) {
-        *out += value.widen() * x.widen();
+        *out += value.times(x.widen());
     }
 }

@@ -18,7 +18,7 @@ use crate::formats::{
 use crate::kernels::Context;
 use crate::with_column_ids;
 use gemm::Matrix;
-use sparse_core::element::Float;
+use sparse_core::element::{Factor, Float};
 
 /// The shape of a product, of which a vector on one side takes the axis away.
 fn product_shape(n_rows: usize, n_cols: usize, lhs: &Shape, rhs: &Shape) -> Shape {
@@ -50,9 +50,9 @@ pub fn dense_dense<T: Float>(
 }
 
 /// Csr by dense.
-pub fn csr_dense<T: Float>(
+pub fn csr_dense<T: Float, V: Factor<T>>(
     out: &mut Dense<T>,
-    lhs: CsrView<'_, T>,
+    lhs: CsrView<'_, V>,
     rhs: DenseView<'_, T>,
     transpose_rhs: bool,
     context: &mut Context,
@@ -68,9 +68,9 @@ pub fn csr_dense<T: Float>(
 }
 
 /// Csr, transposed, by dense: the rows are the columns that occur.
-pub fn csr_transposed_dense<T: Float>(
+pub fn csr_transposed_dense<T: Float, V: Factor<T>>(
     out: &mut RowSparse<T>,
-    lhs: CsrView<'_, T>,
+    lhs: CsrView<'_, V>,
     rhs: DenseView<'_, T>,
     transpose_rhs: bool,
     context: &mut Context,
@@ -98,9 +98,9 @@ pub fn csr_transposed_dense<T: Float>(
 }
 
 /// Csr, transposed, by dense, as dense.
-pub fn csr_transposed_dense_into_dense<T: Float>(
+pub fn csr_transposed_dense_into_dense<T: Float, V: Factor<T>>(
     out: &mut Dense<T>,
-    lhs: CsrView<'_, T>,
+    lhs: CsrView<'_, V>,
     rhs: DenseView<'_, T>,
     transpose_rhs: bool,
     context: &mut Context,
@@ -115,9 +115,9 @@ pub fn csr_transposed_dense_into_dense<T: Float>(
 }
 
 /// Csr by row_sparse: rows that the right side does not store are zero.
-pub fn csr_row_sparse<T: Float>(
+pub fn csr_row_sparse<T: Float, V: Factor<T>>(
     out: &mut Dense<T>,
-    lhs: CsrView<'_, T>,
+    lhs: CsrView<'_, V>,
     rhs: RowSparseView<'_, T>,
     context: &mut Context,
 ) {
@@ -140,9 +140,9 @@ pub fn csr_row_sparse<T: Float>(
 }
 
 /// Csr, transposed, by row_sparse: the rows are the columns that occur in rows that the right side stores.
-pub fn csr_transposed_row_sparse<T: Float>(
+pub fn csr_transposed_row_sparse<T: Float, V: Factor<T>>(
     out: &mut RowSparse<T>,
-    lhs: CsrView<'_, T>,
+    lhs: CsrView<'_, V>,
     rhs: RowSparseView<'_, T>,
     context: &mut Context,
 ) {
@@ -165,9 +165,9 @@ pub fn csr_transposed_row_sparse<T: Float>(
 }
 
 /// Csr, transposed, by row_sparse, as dense.
-pub fn csr_transposed_row_sparse_into_dense<T: Float>(
+pub fn csr_transposed_row_sparse_into_dense<T: Float, V: Factor<T>>(
     out: &mut Dense<T>,
-    lhs: CsrView<'_, T>,
+    lhs: CsrView<'_, V>,
     rhs: RowSparseView<'_, T>,
     context: &mut Context,
 ) {
@@ -178,10 +178,10 @@ pub fn csr_transposed_row_sparse_into_dense<T: Float>(
 }
 
 /// Dense by csr: every row stores all columns that occur on the right.
-pub fn dense_csr<T: Float>(
+pub fn dense_csr<T: Float, V: Factor<T>>(
     out: &mut Csr<T>,
     lhs: DenseView<'_, T>,
-    rhs: CsrView<'_, T>,
+    rhs: CsrView<'_, V>,
     transpose_lhs: bool,
     context: &mut Context,
 ) {
@@ -213,10 +213,10 @@ pub fn dense_csr<T: Float>(
 }
 
 /// Dense by csr, as dense.
-pub fn dense_csr_into_dense<T: Float>(
+pub fn dense_csr_into_dense<T: Float, V: Factor<T>>(
     out: &mut Dense<T>,
     lhs: DenseView<'_, T>,
-    rhs: CsrView<'_, T>,
+    rhs: CsrView<'_, V>,
     transpose_lhs: bool,
     context: &mut Context,
 ) {
@@ -228,10 +228,10 @@ pub fn dense_csr_into_dense<T: Float>(
 }
 
 /// Dense by csr transposed.
-pub fn dense_csr_transposed<T: Float>(
+pub fn dense_csr_transposed<T: Float, V: Factor<T>>(
     out: &mut Dense<T>,
     lhs: DenseView<'_, T>,
-    rhs: CsrView<'_, T>,
+    rhs: CsrView<'_, V>,
     transpose_lhs: bool,
     _context: &mut Context,
 ) {

@@ -8,7 +8,7 @@ use crate::kernels::{Parallel, parallel};
 use crate::lanes::{Lanes, Loop, Plain, same_type, widest};
 use crate::prefetch::{prefetch, prefetch_known};
 use crate::with_column_ids;
-use sparse_core::element::Float;
+use sparse_core::element::{Factor, Float, Stored};
 use std::ops::Range;
 
 /// Row place(column) of `out` += value · rhs.row(i), for each entry of each row i. `out` is zero before, and places ascend
@@ -17,9 +17,9 @@ use std::ops::Range;
 /// # Safety
 ///
 /// For each column that occurs in `lhs`, `out` has the row at its place.
-pub(super) unsafe fn dense<T: Float>(
+pub(super) unsafe fn dense<T: Float, V: Factor<T>>(
     out: &mut [T::Accumulator],
-    lhs: CsrView<'_, T>,
+    lhs: CsrView<'_, V>,
     rhs: Matrix<'_, T>,
     parallel: Parallel,
     place: impl Fn(usize) -> usize + Copy + Sync,
@@ -33,13 +33,13 @@ pub(super) unsafe fn dense<T: Float>(
         &|columns, start, out| {
             let place = |column| place(column).wrapping_sub(start);
             // SAFETY: as the caller says, and `out` begins at the place of the first of these columns.
-            unsafe { some_columns::<T, false>(out, lhs, rhs, columns, place) };
+            unsafe { some_columns::<T, V, false>(out, lhs, rhs, columns, place) };
         },
     );
 }
 
 /// In how many parts [`dense`] does its work.
-pub(super) fn parts<T: Float>(lhs: CsrView<'_, T>, width: usize, parallel: Parallel) -> usize {
+pub(super) fn parts<V: Stored>(lhs: CsrView<'_, V>, width: usize, parallel: Parallel) -> usize {
     // Each part looks for its columns in every row: that takes a thread as long as a narrow product does.
     const NARROW: usize = 16;
     if width < NARROW {
@@ -53,15 +53,16 @@ pub(super) fn parts<T: Float>(lhs: CsrView<'_, T>, width: usize, parallel: Paral
 /// # Safety
 ///
 /// For each of the columns that occurs in `lhs`, `out` has the row at its place.
-pub(super) unsafe fn some_columns<T: Float, const NEVER_MINUS_ZERO: bool>(
+pub(super) unsafe fn some_columns<T: Float, V: Factor<T>, const NEVER_MINUS_ZERO: bool>(
     out: &mut [T::Accumulator],
-    lhs: CsrView<'_, T>,
+    lhs: CsrView<'_, V>,
     rhs: Matrix<'_, T>,
     columns: Range<usize>,
     place: impl Fn(usize) -> usize,
 ) {
     with_column_ids!(lhs.columns(), |ids| {
-        let scatter = Scatter::<_, _, _, NEVER_MINUS_ZERO> { out, lhs, ids, rhs, columns, place };
+        let scatter =
+            Scatter::<_, _, _, _, NEVER_MINUS_ZERO> { out, lhs, ids, rhs, columns, place };
         match rhs.n_cols {
             // SAFETY: as the caller says.
             1 if size_of_val(scatter.out) > SMALL => unsafe { scatter.single::<true>() },
@@ -76,18 +77,19 @@ pub(super) unsafe fn some_columns<T: Float, const NEVER_MINUS_ZERO: bool>(
 const SMALL: usize = 1 << 20;
 
 /// The entries in some columns, each at its place in `out`: made in [`some_columns`] alone, whose caller says that rows are there.
-struct Scatter<'a, 'm, T: Float, I, P, const NEVER_MINUS_ZERO: bool> {
+struct Scatter<'a, 'm, T: Float, V: Stored, I, P, const NEVER_MINUS_ZERO: bool> {
     out: &'a mut [T::Accumulator],
-    lhs: CsrView<'m, T>,
+    lhs: CsrView<'m, V>,
     ids: &'a [I],
     rhs: Matrix<'a, T>,
     columns: Range<usize>,
     place: P,
 }
 
-impl<T, I, P, const NEVER_MINUS_ZERO: bool> Scatter<'_, '_, T, I, P, NEVER_MINUS_ZERO>
+impl<T, V, I, P, const NEVER_MINUS_ZERO: bool> Scatter<'_, '_, T, V, I, P, NEVER_MINUS_ZERO>
 where
     T: Float,
+    V: Factor<T>,
     I: ColumnId,
     P: Fn(usize) -> usize,
 {
@@ -116,8 +118,8 @@ where
     }
 
     #[inline(always)]
-    fn term(&self, value: T, x: T) -> T::Accumulator {
-        let term = value.widen() * x.widen();
+    fn term(&self, value: V, x: T) -> T::Accumulator {
+        let term = value.times(x.widen());
         if NEVER_MINUS_ZERO { term + T::zero().widen() } else { term }
     }
 
@@ -160,10 +162,11 @@ fn below<I: ColumnId>(row: &[I], bound: usize) -> usize {
     }
 }
 
-impl<T, I, P, const NEVER_MINUS_ZERO: bool> Loop<T::Accumulator>
-    for Scatter<'_, '_, T, I, P, NEVER_MINUS_ZERO>
+impl<T, V, I, P, const NEVER_MINUS_ZERO: bool> Loop<T::Accumulator>
+    for Scatter<'_, '_, T, V, I, P, NEVER_MINUS_ZERO>
 where
     T: Float,
+    V: Factor<T>,
     I: ColumnId,
     P: Fn(usize) -> usize,
 {
@@ -183,7 +186,7 @@ where
                     n_places,
                 };
                 // SAFETY: the processor has the instructions of `L`, as the caller says; the runs are of entries of a csr, and `out` has the places, as the caller of `some_columns` says.
-                unsafe { row.add::<L>(self.out, x) };
+                unsafe { row.add::<T, L>(self.out, x) };
                 continue;
             }
             let entries = runs[0].0.start..runs[1].0.end;
@@ -200,10 +203,10 @@ where
 }
 
 /// Some entries of a row.
-struct Row<'a, T, I, P, const NEVER_MINUS_ZERO: bool> {
+struct Row<'a, V, I, P, const NEVER_MINUS_ZERO: bool> {
     /// Of all rows.
     ids: &'a [I],
-    values: &'a [T],
+    values: &'a [V],
     /// The entries, and how far ahead of them memory is asked for.
     runs: [(Range<usize>, usize); 2],
     place: &'a P,
@@ -214,8 +217,8 @@ struct Row<'a, T, I, P, const NEVER_MINUS_ZERO: bool> {
 /// So many entries ahead memory is asked for.
 const AHEAD: usize = 48;
 
-impl<T: Float, I: ColumnId, P: Fn(usize) -> usize, const NEVER_MINUS_ZERO: bool>
-    Row<'_, T, I, P, NEVER_MINUS_ZERO>
+impl<V: Stored, I: ColumnId, P: Fn(usize) -> usize, const NEVER_MINUS_ZERO: bool>
+    Row<'_, V, I, P, NEVER_MINUS_ZERO>
 {
     /// Adds value · x to the place of each entry, in panels of columns that registers hold.
     ///
@@ -223,17 +226,19 @@ impl<T: Float, I: ColumnId, P: Fn(usize) -> usize, const NEVER_MINUS_ZERO: bool>
     ///
     /// The processor has the instructions of `L`, the runs are of entries, and so is what is asked for, and `out` has the places.
     #[inline(always)]
-    unsafe fn add<L: Lanes<T::Accumulator>>(
+    unsafe fn add<T: Float, L: Lanes<T::Accumulator>>(
         &self,
         out: &mut [T::Accumulator],
         x: &[T::Accumulator],
-    ) {
+    ) where
+        V: Factor<T>,
+    {
         let mut column = 0;
         macro_rules! panels {
             ($lanes:ty, $n:literal) => {
                 while column + $n * <$lanes as Lanes<T::Accumulator>>::COUNT <= x.len() {
                     // SAFETY: as the caller says.
-                    unsafe { self.panel::<$lanes, $n>(out, x, column) };
+                    unsafe { self.panel::<T, $lanes, $n>(out, x, column) };
                     column += $n * <$lanes as Lanes<T::Accumulator>>::COUNT;
                 }
             };
@@ -250,12 +255,14 @@ impl<T: Float, I: ColumnId, P: Fn(usize) -> usize, const NEVER_MINUS_ZERO: bool>
     ///
     /// As for [`add`](Row::add).
     #[inline(always)]
-    unsafe fn panel<L: Lanes<T::Accumulator>, const N: usize>(
+    unsafe fn panel<T: Float, L: Lanes<T::Accumulator>, const N: usize>(
         &self,
         out: &mut [T::Accumulator],
         x: &[T::Accumulator],
         column: usize,
-    ) {
+    ) where
+        V: Factor<T>,
+    {
         let (width, size) = (x.len(), N * L::COUNT);
         let x = &x[column..column + size];
         // SAFETY: `x` has `size` elements, and so has each run of `out`, as the caller says.
@@ -272,10 +279,10 @@ impl<T: Float, I: ColumnId, P: Fn(usize) -> usize, const NEVER_MINUS_ZERO: bool>
                     let ahead = if ahead < self.n_places { ahead } else { place };
                     prefetch_known(out, ahead * width + column, size);
                     let out = out.as_mut_ptr().add(place * width + column);
-                    let value = L::splat(self.values.get_unchecked(at).widen());
+                    let value = L::splat(self.values.get_unchecked(at).number().widen());
                     for (n, factor) in factors.iter().enumerate() {
                         let out = out.add(n * L::COUNT);
-                        let mut term = value.multiply(*factor);
+                        let mut term = if V::IS_UNIT { *factor } else { value.multiply(*factor) };
                         if NEVER_MINUS_ZERO {
                             term = term.add(L::zero());
                         }
@@ -288,9 +295,9 @@ impl<T: Float, I: ColumnId, P: Fn(usize) -> usize, const NEVER_MINUS_ZERO: bool>
 }
 
 /// The same as [`dense`] for a right side of which only some rows are stored.
-pub(super) fn stored_rows<T: Float>(
+pub(super) fn stored_rows<T: Float, V: Factor<T>>(
     out: &mut [T::Accumulator],
-    lhs: CsrView<'_, T>,
+    lhs: CsrView<'_, V>,
     rhs: RowSparseView<'_, T>,
     place: impl Fn(usize) -> usize,
 ) {
@@ -299,7 +306,7 @@ pub(super) fn stored_rows<T: Float>(
             let (ids, values) = entries(lhs, ids, row);
             for (id, &value) in ids.iter().zip(values) {
                 let start = place(id.at()) * x.len();
-                add_scaled::<T>(&mut out[start..start + x.len()], x, value);
+                add_scaled::<T, V>(&mut out[start..start + x.len()], x, value);
             }
         }
     });
@@ -307,11 +314,11 @@ pub(super) fn stored_rows<T: Float>(
 
 /// Element (i, place(column)) of `out`, whose rows have `width` elements, += lhs[i, l] · value, for each entry of each row
 /// l. `out` is zero before.
-pub(super) fn dense_csr<T: Float>(
+pub(super) fn dense_csr<T: Float, V: Factor<T>>(
     out: &mut [T::Accumulator],
     width: usize,
     lhs: Matrix<'_, T>,
-    rhs: CsrView<'_, T>,
+    rhs: CsrView<'_, V>,
     place: impl Fn(usize) -> usize,
 ) {
     with_column_ids!(rhs.columns(), |ids| {
@@ -320,7 +327,7 @@ pub(super) fn dense_csr<T: Float>(
                 let x = lhs.at(row, inner);
                 let (ids, values) = entries(rhs, ids, inner);
                 for (id, &value) in ids.iter().zip(values) {
-                    out[place(id.at())] += x.widen() * value.widen();
+                    out[place(id.at())] += value.times(x.widen());
                 }
             }
         }

@@ -6,7 +6,7 @@ use super::{by_rows, product_shape};
 use crate::formats::{ColumnId, CsrView, Dense, DenseView, RowSparse, RowSparseView};
 use crate::kernels::Context;
 use crate::with_column_ids;
-use sparse_core::element::Float;
+use sparse_core::element::{Factor, Float};
 
 /// Dense by row_sparse.
 pub fn dense_row_sparse<T: Float>(
@@ -20,7 +20,7 @@ pub fn dense_row_sparse<T: Float>(
     out.reset(product_shape(left.n_rows, width, lhs.shape(), rhs.shape()));
     T::in_accumulator(out.values_mut(), &mut context.wide, |sums| {
         for (row, sums) in sums.chunks_exact_mut(width.max(1)).enumerate() {
-            rhs.iter_rows().for_each(|(id, x)| add_scaled::<T>(sums, x, left.at(row, id)));
+            rhs.iter_rows().for_each(|(id, x)| add_scaled::<T, T>(sums, x, left.at(row, id)));
         }
     });
 }
@@ -44,9 +44,9 @@ pub fn dense_row_sparse_transposed<T: Float>(
 }
 
 /// Csr by row_sparse transposed, likewise.
-pub fn csr_row_sparse_transposed<T: Float>(
+pub fn csr_row_sparse_transposed<T: Float, V: Factor<T>>(
     out: &mut Dense<T>,
-    lhs: CsrView<'_, T>,
+    lhs: CsrView<'_, V>,
     rhs: RowSparseView<'_, T>,
     _context: &mut Context,
 ) {
@@ -57,7 +57,7 @@ pub fn csr_row_sparse_transposed<T: Float>(
             let (ids, values) = entries(lhs, ids, row);
             for (id, y) in rhs.iter_rows() {
                 let terms = ids.iter().zip(values);
-                let terms = terms.map(|(column, &value)| value.widen() * y[column.at()].widen());
+                let terms = terms.map(|(column, value)| value.times(y[column.at()].widen()));
                 out[id] = T::narrow(terms.sum());
             }
         }
@@ -95,7 +95,7 @@ pub fn row_sparse_transposed_dense<T: Float>(
         for (id, x) in lhs.iter_rows() {
             for (&x, sums) in x.iter().zip(sums.chunks_exact_mut(right.n_cols.max(1))) {
                 match right.row(id) {
-                    Some(y) => add_scaled::<T>(sums, y, x),
+                    Some(y) => add_scaled::<T, T>(sums, y, x),
                     None => sums.iter_mut().enumerate().for_each(|(column, sum)| {
                         *sum += x.widen() * right.at(id, column).widen();
                     }),
@@ -118,7 +118,7 @@ pub fn row_sparse_transposed_row_sparse<T: Float>(
         for (id, y) in rhs.iter_rows() {
             let x = lhs.row(id).unwrap_or_default();
             for (&x, sums) in x.iter().zip(sums.chunks_exact_mut(width.max(1))) {
-                add_scaled::<T>(sums, y, x);
+                add_scaled::<T, T>(sums, y, x);
             }
         }
     });
