@@ -12,6 +12,7 @@ pub struct Data {
     stories: OnceCell<Csr>,
     clicks: OnceCell<Csr>,
     logs: [OnceCell<Dataset>; 2],
+    units: OnceCell<Dataset>,
 }
 
 /// A matrix, by the name that workloads show.
@@ -55,6 +56,14 @@ impl Data {
             let _ = cell.set(click_log(bits)?);
         }
         cell.get().ok_or_else(|| "the log was made".into())
+    }
+
+    /// That of 2²⁰ features without its values, which are 1.
+    pub fn units(&self) -> Result<&Dataset, Error> {
+        if self.units.get().is_none() {
+            let _ = self.units.set(self.log(20)?.clone().into_units()?);
+        }
+        self.units.get().ok_or_else(|| "the log was made".into())
     }
 }
 

@@ -124,7 +124,7 @@ impl ByHand {
             lanes[u % 8] += hidden[u] * self.g[u];
         }
         let deep: f32 = lanes.iter().sum();
-        Passed { bag, hidden, score: product::<1>(columns, values, self.w.get()) + deep }
+        Passed { bag, hidden, score: product::<1, f32>(columns, values, self.w.get()) + deep }
     }
 
     /// Adds to the sums of the layers; gives the gradient of the bag.

@@ -2,24 +2,56 @@
 //! in one pass.
 
 use crate::workload::Error;
+use nnz::core::element::Stored;
 use nnz::data::ColumnValues;
-use nnz::formats::ColumnIdsView;
-use nnz::prelude::Dataset;
+use nnz::formats::{ColumnIdsView, Unit};
+use nnz::prelude::{Csr, Dataset};
 use std::marker::PhantomData;
 
 /// What the loops read.
 #[derive(Clone, Copy)]
-pub struct Log<'a> {
+pub struct Log<'a, V = f32> {
     pub indptr: &'a [u64],
     pub columns: &'a [u32],
-    pub values: &'a [f32],
+    pub values: &'a [V],
     pub labels: &'a [f32],
     pub width: usize,
 }
 
+/// A value as a factor: of a pattern, whose values are 1 and take no memory, nothing is multiplied.
+pub trait Value: Stored {
+    fn times(self, factor: f32) -> f32;
+}
+
+impl Value for f32 {
+    #[inline(always)]
+    fn times(self, factor: f32) -> f32 {
+        self * factor
+    }
+}
+
+impl Value for Unit {
+    #[inline(always)]
+    fn times(self, factor: f32) -> f32 {
+        factor
+    }
+}
+
 impl<'a> Log<'a> {
     pub fn of(data: &'a Dataset) -> Option<Self> {
-        let x = data.features()?;
+        Log::new(data.features()?, data)
+    }
+}
+
+impl<'a> Log<'a, Unit> {
+    pub fn of_units(data: &'a Dataset) -> Option<Self> {
+        let ColumnValues::Unit(x) = data.columns().first()?.values() else { return None };
+        Log::new(x, data)
+    }
+}
+
+impl<'a, V: Value> Log<'a, V> {
+    fn new(x: &'a Csr<V>, data: &'a Dataset) -> Option<Self> {
         match (x.columns(), data.labels()?) {
             (ColumnIdsView::U32(columns), ColumnValues::Dense(labels)) => Some(Log {
                 indptr: x.indptr(),
@@ -37,7 +69,7 @@ impl<'a> Log<'a> {
     }
 
     #[inline(always)]
-    pub fn row(&self, row: usize) -> (&'a [u32], &'a [f32]) {
+    pub fn row(&self, row: usize) -> (&'a [u32], &'a [V]) {
         let range = self.indptr[row] as usize..self.indptr[row + 1] as usize;
         (&self.columns[range.clone()], &self.values[range])
     }
@@ -220,28 +252,28 @@ pub unsafe fn block<const BLOCK: usize>(table: &mut [f32], column: u32) -> &mut 
 
 /// The product of a row with the weights: four sums, so that an addition need not wait for the one before it.
 #[inline(always)]
-pub fn product<const BLOCK: usize>(columns: &[u32], values: &[f32], table: &[f32]) -> f32 {
+pub fn product<const BLOCK: usize, V: Value>(columns: &[u32], values: &[V], table: &[f32]) -> f32 {
     let mut sums = [0.0f32; 4];
     let (column_chunks, columns) = columns.as_chunks::<4>();
     let (value_chunks, values) = values.as_chunks::<4>();
     for (columns, values) in column_chunks.iter().zip(value_chunks) {
         for lane in 0..4 {
             // SAFETY: `Csr` holds columns below its width, for which the table was made.
-            sums[lane] +=
-                values[lane] * unsafe { table.get_unchecked(columns[lane] as usize * BLOCK) };
+            let weight = unsafe { table.get_unchecked(columns[lane] as usize * BLOCK) };
+            sums[lane] += values[lane].times(*weight);
         }
     }
     for ((column, value), sum) in columns.iter().zip(values).zip(&mut sums) {
         // SAFETY: as above.
-        *sum += value * unsafe { table.get_unchecked(*column as usize * BLOCK) };
+        *sum += value.times(unsafe { *table.get_unchecked(*column as usize * BLOCK) });
     }
     (sums[0] + sums[1]) + (sums[2] + sums[3])
 }
 
 /// An epoch of batches of one row.
 #[inline(never)]
-pub fn online<const BLOCK: usize, R: Rule<BLOCK>>(
-    x: Log<'_>,
+pub fn online<const BLOCK: usize, R: Rule<BLOCK>, V: Value>(
+    x: Log<'_, V>,
     table: &mut [f32],
     rule: &mut R,
 ) -> f64 {
@@ -253,11 +285,11 @@ pub fn online<const BLOCK: usize, R: Rule<BLOCK>>(
             }
         }
         let (columns, values) = x.row(row);
-        let grad = losses.gradient(product::<BLOCK>(columns, values, table), x.labels[row]);
+        let grad = losses.gradient(product::<BLOCK, V>(columns, values, table), x.labels[row]);
         rule.start();
         for (&column, value) in columns.iter().zip(values) {
             // SAFETY: as in `product`.
-            rule.update(unsafe { block(table, column) }, grad * value);
+            rule.update(unsafe { block(table, column) }, value.times(grad));
         }
     }
     losses.total()
@@ -280,17 +312,17 @@ impl Batches {
 
     /// All scores of a batch, then its updates; SGD adds what each row of data contributes in its turn.
     #[inline(never)]
-    pub fn sgd(&mut self, x: Log<'_>, table: &mut [f32], rate: f32) -> f64 {
+    pub fn sgd<V: Value>(&mut self, x: Log<'_, V>, table: &mut [f32], rate: f32) -> f64 {
         let mut losses = Losses::new();
         for first in (0..x.n_rows()).step_by(self.size) {
             let rows = first..x.n_rows().min(first + self.size);
-            self.score::<1>(x, table, rows.clone(), &mut losses);
+            self.score::<1, V>(x, table, rows.clone(), &mut losses);
             for (row, grad) in rows.zip(&self.grads) {
                 let (columns, values) = x.row(row);
                 let step = rate * grad;
                 for (&column, value) in columns.iter().zip(values) {
                     // SAFETY: as in `product`.
-                    unsafe { block::<1>(table, column)[0] -= step * value };
+                    unsafe { block::<1>(table, column)[0] -= value.times(step) };
                 }
             }
         }
@@ -299,16 +331,16 @@ impl Batches {
 
     /// Any rule: the gradient of a column is summed before its one update.
     #[inline(never)]
-    pub fn any<const BLOCK: usize, R: Rule<BLOCK>>(
+    pub fn any<const BLOCK: usize, R: Rule<BLOCK>, V: Value>(
         &mut self,
-        x: Log<'_>,
+        x: Log<'_, V>,
         table: &mut [f32],
         rule: &mut R,
     ) -> f64 {
         let mut losses = Losses::new();
         for first in (0..x.n_rows()).step_by(self.size) {
             let rows = first..x.n_rows().min(first + self.size);
-            self.score::<BLOCK>(x, table, rows.clone(), &mut losses);
+            self.score::<BLOCK, V>(x, table, rows.clone(), &mut losses);
             self.touched.clear();
             let slots = self.slots.get_mut();
             for (row, grad) in rows.zip(&self.grads) {
@@ -326,7 +358,9 @@ impl Batches {
                         *slot = self.touched.len() as u32;
                     }
                     // SAFETY: a slot is at most the number of columns touched.
-                    unsafe { self.touched.get_unchecked_mut(*slot as usize - 1).1 += grad * value };
+                    unsafe {
+                        self.touched.get_unchecked_mut(*slot as usize - 1).1 += value.times(*grad);
+                    }
                 }
             }
             rule.start();
@@ -343,9 +377,9 @@ impl Batches {
     }
 
     #[inline(always)]
-    fn score<const BLOCK: usize>(
+    fn score<const BLOCK: usize, V: Value>(
         &mut self,
-        x: Log<'_>,
+        x: Log<'_, V>,
         table: &[f32],
         rows: std::ops::Range<usize>,
         losses: &mut Losses,
@@ -359,7 +393,7 @@ impl Batches {
                 }
             }
             let (columns, values) = x.row(row);
-            let grad = losses.gradient(product::<BLOCK>(columns, values, table), x.labels[row]);
+            let grad = losses.gradient(product::<BLOCK, V>(columns, values, table), x.labels[row]);
             self.grads.push(share * grad);
         }
     }

@@ -1,7 +1,7 @@
 //! Logistic regression on a log of clicks, 39 of 2²⁰ or 2²⁴ features a row.
 
 use super::emitted::Emitted;
-use super::hand::{self, Batches, Lines, Log, Rule, product};
+use super::hand::{self, Batches, Lines, Log, Rule, Value, product};
 use crate::data::Data;
 use crate::workload::{Named, Workload};
 use nnz::optimizer::UpdateRule;
@@ -19,7 +19,7 @@ graph! {
     }
 }
 
-const RATE: f32 = 0.05;
+pub const RATE: f32 = 0.05;
 
 pub fn workloads(data: &Data) -> Vec<Named<'_>> {
     let mut all = Vec::new();
@@ -62,28 +62,28 @@ fn workload<'a, const BLOCK: usize, R: UpdateRule, H: Rule<BLOCK> + 'a>(
                 "nnz",
                 Emitted::new(model, rule, batch)?,
                 move |emitted| emitted.run(log),
-                move |emitted| loss::<1>(arrays, emitted.model.w.values()),
+                move |emitted| loss::<1, f32>(arrays, emitted.model.w.values()),
             )
             .contestant(
                 "by hand",
                 (table, batches, by_hand, 0.0),
                 move |(table, batches, rule, total)| {
                     *total = match (batch, is_sgd) {
-                        (1, _) => hand::online::<BLOCK, H>(arrays, table.get_mut(), rule),
+                        (1, _) => hand::online::<BLOCK, H, f32>(arrays, table.get_mut(), rule),
                         (_, true) => batches.sgd(arrays, table.get_mut(), RATE),
-                        _ => batches.any::<BLOCK, H>(arrays, table.get_mut(), rule),
+                        _ => batches.any::<BLOCK, H, f32>(arrays, table.get_mut(), rule),
                     };
                 },
-                move |(table, ..)| loss::<BLOCK>(arrays, table.get()),
+                move |(table, ..)| loss::<BLOCK, f32>(arrays, table.get()),
             ))
     })
 }
 
 /// The mean logistic loss, in `f64`.
-fn loss<const BLOCK: usize>(x: Log<'_>, table: &[f32]) -> f64 {
+pub fn loss<const BLOCK: usize, V: Value>(x: Log<'_, V>, table: &[f32]) -> f64 {
     let losses = x.labels.iter().enumerate().map(|(row, &label)| {
         let (columns, values) = x.row(row);
-        let score = f64::from(product::<BLOCK>(columns, values, table));
+        let score = f64::from(product::<BLOCK, V>(columns, values, table));
         score.max(0.0) + (-score.abs()).exp().ln_1p() - f64::from(label) * score
     });
     losses.sum::<f64>() / x.n_rows() as f64

@@ -7,6 +7,7 @@ mod hand;
 mod linear;
 mod machine;
 mod tutorial;
+mod units;
 mod width;
 
 use crate::data::Data;
@@ -15,6 +16,7 @@ use crate::workload::Named;
 pub fn workloads(data: &Data) -> Vec<Named<'_>> {
     let all = [
         linear::workloads(data),
+        units::workloads(data),
         machine::workloads(data),
         deep::workloads(data),
         factors::workloads(data),
