@@ -39,7 +39,10 @@ impl<T: Float> DataSource<T> for StreamedDataset<T> {
         let positions = resolve(&empty, inputs, options.labels)?;
         let bound = bind(&empty, inputs, options.labels)?;
         let columns = bound.into_iter().zip(&positions).map(|(bound, position)| match bound {
-            Bound::Csr(_) => Binding::Column(position.unwrap_or_default(), Shape::default()),
+            // That values are all 1 is found out batch by batch.
+            Bound::Csr(_) | Bound::Unit(_) => {
+                Binding::Column(position.unwrap_or_default(), Shape::default())
+            }
             Bound::Dense(dense) => Binding::Column(position.unwrap_or_default(), dense.shape),
             Bound::Ids(_, shape) => Binding::Column(position.unwrap_or_default(), shape),
             Bound::Ignored(shape, element) => Binding::Ignored(shape, element),
