@@ -27,6 +27,10 @@ use sparse_core::element::Float;
 /// [`LibFfm`](super::LibFfm), [`Words`](super::Words), and [`libsvm::Reader`](super::libsvm::Reader).
 ///
 /// The methods are for readers and may change.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a format of text with a row a line",
+    note = "formats are `Delimited`, `Ratings`, `LibFfm`, `Words` and `libsvm::Reader`"
+)]
 pub trait RowFormat<T: Float>: Send + Sync + sealed::Sealed + 'static {
     /// Parses runs of lines.
     #[doc(hidden)]
@@ -77,6 +81,10 @@ pub trait WholeFormat<T: Float>: RowFormat<T> {}
 
 /// Parses runs of whole lines.
 #[doc(hidden)]
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not parse lines of text into rows of `{T}`",
+    note = "the parsers of this library do: formats of one's own are not supported"
+)]
 pub trait RowParser<T: Float>: Send + 'static {
     /// How many bytes at the beginning of a file are no rows: a header, of one line.
     fn header(&mut self, text: &[u8]) -> Result<usize, Fault> {
