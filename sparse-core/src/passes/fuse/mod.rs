@@ -36,7 +36,7 @@ pub enum Fusion {
     RowLoop(Box<RowLoop>),
 }
 
-/// The parts of a step that is one loop. The *space* is the shape of the terms: [rows, columns], or [rows] with one number
+/// The parts of a step that is one loop. The *space* is the shape of the terms: `[rows, columns]`, or `[rows]` with one number
 /// a row.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RowLoop {
