@@ -58,6 +58,7 @@ fn content(data: &Dataset) -> Vec<String> {
         }
         ColumnValues::Dense(dense) => format!("{:?}", dense.values()),
         ColumnValues::Ids(ids) => format!("{:?}", ids.view().iter().collect::<Vec<_>>()),
+        ColumnValues::Unit(csr) => csr.to_string(),
     };
     data.columns().iter().map(|found| column(found.values())).collect()
 }
