@@ -1,0 +1,264 @@
+//! What is done with the numbers of a row of data.
+
+use super::{Reads, Visitor};
+use crate::linear::Width;
+use crate::optimizer::{RowCursor, RowUpdater, UpdateKind};
+use sparse_core::element::Float;
+use sparse_core::update_rules::UpdateRule;
+use std::slice::ChunksExact;
+
+/// How often each is named.
+#[derive(Debug)]
+pub(super) struct Uses<const N: usize, const M: usize> {
+    pub(super) tables: [u32; N],
+    pub(super) numbers: [u32; M],
+}
+
+impl<const N: usize, const M: usize> Visitor for Uses<N, M> {
+    #[inline(always)]
+    fn element<const NUMBER: usize, const TABLE: usize>(&mut self) {
+        self.numbers[NUMBER] += 1;
+        self.tables[TABLE] += 1;
+    }
+
+    #[inline(always)]
+    fn inner<const NUMBER: usize, const LEFT: usize, const RIGHT: usize>(&mut self) {
+        self.numbers[NUMBER] += 1;
+        self.tables[LEFT] += 1;
+        self.tables[RIGHT] += 1;
+    }
+}
+
+/// The elements of a row of each table.
+pub(super) struct Sizes<const N: usize> {
+    pub(super) sizes: [usize; N],
+    pub(super) width: usize,
+}
+
+impl<const N: usize> Sizes<N> {
+    #[inline(always)]
+    pub(super) fn of<P: Reads<N, M>, const M: usize>(width: impl Width) -> [usize; N] {
+        let mut sizes = Sizes { sizes: [1; N], width: width.columns() };
+        P::each(&mut sizes);
+        sizes.sizes
+    }
+}
+
+impl<const N: usize> Visitor for Sizes<N> {
+    #[inline(always)]
+    fn element<const NUMBER: usize, const TABLE: usize>(&mut self) {}
+
+    #[inline(always)]
+    fn inner<const NUMBER: usize, const LEFT: usize, const RIGHT: usize>(&mut self) {
+        self.sizes[LEFT] = self.width;
+        self.sizes[RIGHT] = self.width;
+    }
+}
+
+// Invariant of the visitors below: each id is below the rows of its table, and cursors and tables are those of a `Tables`.
+
+/// The numbers of a row of data.
+pub(super) struct Read<'c, R: UpdateRule, T: Float, K, const N: usize, const M: usize> {
+    pub(super) cursors: [RowCursor<'c, R, T, K>; N],
+    pub(super) ids: [usize; N],
+    pub(super) numbers: [T; M],
+}
+
+impl<R, T, K, const N: usize, const M: usize> Visitor for Read<'_, R, T, K, N, M>
+where
+    R: UpdateRule,
+    T: Float<Accumulator = T>,
+    K: UpdateKind,
+{
+    #[inline(always)]
+    fn element<const NUMBER: usize, const TABLE: usize>(&mut self) {
+        // SAFETY: the invariant.
+        self.numbers[NUMBER] = unsafe { self.cursors[TABLE].value(self.ids[TABLE], 0) };
+    }
+
+    #[inline(always)]
+    fn inner<const NUMBER: usize, const LEFT: usize, const RIGHT: usize>(&mut self) {
+        // SAFETY: the invariant.
+        let (left, right) = unsafe {
+            (self.cursors[LEFT].row(self.ids[LEFT]), self.cursors[RIGHT].row(self.ids[RIGHT]))
+        };
+        self.numbers[NUMBER] = inner(left, right);
+    }
+}
+
+/// Copies the rows of inner products.
+pub(super) struct Keep<'c, R: UpdateRule, T: Float, K, const N: usize> {
+    pub(super) cursors: [RowCursor<'c, R, T, K>; N],
+    pub(super) ids: [usize; N],
+    pub(super) kept: &'c mut Vec<T>,
+}
+
+impl<R: UpdateRule, T: Float, K: UpdateKind, const N: usize> Visitor for Keep<'_, R, T, K, N> {
+    #[inline(always)]
+    fn element<const NUMBER: usize, const TABLE: usize>(&mut self) {}
+
+    #[inline(always)]
+    fn inner<const NUMBER: usize, const LEFT: usize, const RIGHT: usize>(&mut self) {
+        // SAFETY: the invariant.
+        unsafe {
+            self.kept.extend_from_slice(self.cursors[LEFT].row(self.ids[LEFT]));
+            self.kept.extend_from_slice(self.cursors[RIGHT].row(self.ids[RIGHT]));
+        }
+    }
+}
+
+/// Updates by gradients of the numbers that were made of rows kept.
+pub(super) struct AddKept<'c, 'k, R: UpdateRule, T: Float, K, W, const N: usize, const M: usize> {
+    pub(super) cursors: [RowCursor<'c, R, T, K>; N],
+    pub(super) ids: [usize; N],
+    pub(super) numbers: &'c [T; M],
+    pub(super) kept: &'c mut ChunksExact<'k, T>,
+    pub(super) width: W,
+    pub(super) scratch: &'c mut Vec<T>,
+}
+
+impl<R, T, K, W, const N: usize, const M: usize> Visitor for AddKept<'_, '_, R, T, K, W, N, M>
+where
+    R: UpdateRule,
+    T: Float<Accumulator = T>,
+    K: UpdateKind,
+    W: Width,
+{
+    #[inline(always)]
+    fn element<const NUMBER: usize, const TABLE: usize>(&mut self) {
+        // SAFETY: the invariant.
+        unsafe { self.cursors[TABLE].update(self.ids[TABLE], 0, self.numbers[NUMBER]) };
+    }
+
+    #[inline(always)]
+    fn inner<const NUMBER: usize, const LEFT: usize, const RIGHT: usize>(&mut self) {
+        let number = self.numbers[NUMBER];
+        let by = |other: T, _| number * other;
+        if let (Some(left), Some(right)) = (self.kept.next(), self.kept.next()) {
+            let (cursors, of_left, of_right) = (self.cursors, self.ids[LEFT], self.ids[RIGHT]);
+            self.width.with_rows(
+                self.scratch,
+                #[inline(always)]
+                |was_left, was_right| {
+                    was_left.copy_from_slice(left);
+                    was_right.copy_from_slice(right);
+                    // SAFETY: the invariant; rows were kept whole.
+                    unsafe {
+                        cursors[LEFT].update_row_by(of_left, &*was_right, by);
+                        cursors[RIGHT].update_row_by(of_right, &*was_left, by);
+                    }
+                },
+            );
+        }
+    }
+}
+
+/// Sums what a row of data contributes, by the rows that it names.
+pub(super) struct Sum<
+    's,
+    'a,
+    R: UpdateRule,
+    T: Float,
+    K: UpdateKind,
+    const N: usize,
+    const M: usize,
+> {
+    pub(super) rows: &'s mut [RowUpdater<'a, R, T, K>; N],
+    pub(super) ids: [usize; N],
+    pub(super) numbers: &'s [T; M],
+}
+
+impl<R, T, K, const N: usize, const M: usize> Visitor for Sum<'_, '_, R, T, K, N, M>
+where
+    R: UpdateRule,
+    T: Float<Accumulator = T>,
+    K: UpdateKind,
+{
+    #[inline(always)]
+    fn element<const NUMBER: usize, const TABLE: usize>(&mut self) {
+        // SAFETY: the invariant.
+        let sums = unsafe { self.rows[TABLE].sums_mut().row_mut_unchecked(self.ids[TABLE]) };
+        sums[0] += self.numbers[NUMBER];
+    }
+
+    #[inline(always)]
+    fn inner<const NUMBER: usize, const LEFT: usize, const RIGHT: usize>(&mut self) {
+        let number = self.numbers[NUMBER];
+        // They are two tables.
+        let Ok([left, right]) = self.rows.get_disjoint_mut([LEFT, RIGHT]) else { return };
+        let (of_left, of_right) = (self.ids[LEFT], self.ids[RIGHT]);
+        // SAFETY: the invariant.
+        unsafe {
+            let sums = left.sums_mut().row_mut_unchecked(of_left);
+            sums.iter_mut().zip(right.row_unchecked(of_right)).for_each(|(s, o)| *s += number * *o);
+            let sums = right.sums_mut().row_mut_unchecked(of_right);
+            sums.iter_mut().zip(left.row_unchecked(of_left)).for_each(|(s, o)| *s += number * *o);
+        }
+    }
+}
+
+/// Updates at once.
+pub(super) struct Update<'c, R: UpdateRule, T: Float, K, W, const N: usize, const M: usize> {
+    pub(super) cursors: [RowCursor<'c, R, T, K>; N],
+    pub(super) ids: [usize; N],
+    pub(super) numbers: [T; M],
+    pub(super) width: W,
+    pub(super) scratch: &'c mut Vec<T>,
+}
+
+impl<R, T, K, W, const N: usize, const M: usize> Visitor for Update<'_, R, T, K, W, N, M>
+where
+    R: UpdateRule,
+    T: Float<Accumulator = T>,
+    K: UpdateKind,
+    W: Width,
+{
+    #[inline(always)]
+    fn element<const NUMBER: usize, const TABLE: usize>(&mut self) {
+        // SAFETY: the invariant.
+        unsafe { self.cursors[TABLE].update(self.ids[TABLE], 0, self.numbers[NUMBER]) };
+    }
+
+    #[inline(always)]
+    fn inner<const NUMBER: usize, const LEFT: usize, const RIGHT: usize>(&mut self) {
+        let (number, cursors) = (self.numbers[NUMBER], self.cursors);
+        let (left, right) = (self.ids[LEFT], self.ids[RIGHT]);
+        self.width.with_rows(
+            self.scratch,
+            #[inline(always)]
+            |was_left, was_right| {
+                // Both are copied: then the compiler knows that what is read is not what is written.
+                // SAFETY: the invariant.
+                unsafe {
+                    was_left.copy_from_slice(cursors[LEFT].row(left));
+                    was_right.copy_from_slice(cursors[RIGHT].row(right));
+                    let by = |other: T, _| number * other;
+                    cursors[LEFT].update_row_by(left, &*was_right, by);
+                    cursors[RIGHT].update_row_by(right, &*was_left, by);
+                }
+            },
+        );
+    }
+}
+
+/// Σ a b, in eight sums so that an addition does not wait for the one before it.
+#[inline(always)]
+fn inner<T: Float<Accumulator = T>>(a: &[T], b: &[T]) -> T {
+    const LANES: usize = 8;
+    let mut sums = [T::zero(); LANES];
+    let (a_chunks, a_rest) = a.as_chunks::<LANES>();
+    let (b_chunks, b_rest) = b.as_chunks::<LANES>();
+    for (a, b) in a_chunks.iter().zip(b_chunks) {
+        for lane in 0..LANES {
+            sums[lane] += a[lane] * b[lane];
+        }
+    }
+    for (lane, (a, b)) in a_rest.iter().zip(b_rest).enumerate() {
+        sums[lane] += *a * *b;
+    }
+    for half in [4, 2, 1] {
+        let (low, high) = sums.split_at_mut(half);
+        low.iter_mut().zip(high).for_each(|(low, high)| *low += *high);
+    }
+    sums[0]
+}
