@@ -90,8 +90,7 @@ impl<T: Float> Step<T> for AdamStep<T> {
 
     #[inline(always)]
     fn update(&self, weight: &mut T, state: &mut [T; 2], grad: T) {
-        let grad = self.preparation.rescaled(grad) + self.decay * *weight;
-        let grad = self.preparation.clipped(grad);
+        let grad = self.preparation.with_decay(grad, self.decay * *weight);
         let mean = self.keep_mean * state[0] + self.take_mean * grad;
         let square = self.keep_square * state[1] + self.take_square * grad * grad;
         *state = [mean, square];

@@ -82,8 +82,7 @@ impl<T: Float> Step<T> for AdaMaxStep<T> {
 
     #[inline(always)]
     fn update(&self, weight: &mut T, state: &mut [T; 2], grad: T) {
-        let grad = self.preparation.rescaled(grad) + self.decay * *weight;
-        let grad = self.preparation.clipped(grad);
+        let grad = self.preparation.with_decay(grad, self.decay * *weight);
         let mean = self.beta1 * state[0] + (T::one() - self.beta1) * grad;
         let kept = self.beta2 * state[1];
         // NaN stays NaN.

@@ -104,8 +104,7 @@ impl<T: Float> Step<T> for CenteredRmsPropStep<T> {
 
     #[inline(always)]
     fn update(&self, weight: &mut T, state: &mut [T; 3], grad: T) {
-        let grad = self.preparation.rescaled(grad) + self.decay * *weight;
-        let grad = self.preparation.clipped(grad);
+        let grad = self.preparation.with_decay(grad, self.decay * *weight);
         let [square, mean, velocity] = *state;
         let square = self.rho * square + (T::one() - self.rho) * grad * grad;
         let mean = self.rho * mean + (T::one() - self.rho) * grad;

@@ -95,8 +95,7 @@ impl<T: Float> Step<T> for FtmlStep<T> {
         if self.inverse_rate.is_zero() {
             return;
         }
-        let grad = self.preparation.rescaled(grad) + self.decay * *weight;
-        let grad = self.preparation.clipped(grad);
+        let grad = self.preparation.with_decay(grad, self.decay * *weight);
         let [distance, square, sum] = *state;
         let square = self.beta2 * square + (T::one() - self.beta2) * grad * grad;
         let next = self.inverse_rate * (square.sqrt() * self.correction + self.epsilon);

@@ -29,15 +29,21 @@ impl<T: Float> Preparation<T> {
         self.clipped(self.rescaled(grad))
     }
 
-    /// `rescale · g`: of rules that clip what they have added to it.
+    /// `clip(rescale · g + decay)`: of rules whose weight decay is part of the gradient.
     #[inline(always)]
-    pub(super) fn rescaled(&self, grad: T) -> T {
+    pub(super) fn with_decay(&self, grad: T, decay: T) -> T {
+        self.clipped(self.rescaled(grad) + decay)
+    }
+
+    /// `rescale · g`.
+    #[inline(always)]
+    fn rescaled(&self, grad: T) -> T {
         if self.is_identity { grad } else { self.rescale * grad }
     }
 
     /// `value`, at most `clip` in magnitude.
     #[inline(always)]
-    pub(super) fn clipped(&self, value: T) -> T {
+    fn clipped(&self, value: T) -> T {
         if self.is_identity { value } else { within(value, self.clip) }
     }
 }

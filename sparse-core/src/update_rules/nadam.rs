@@ -120,8 +120,7 @@ impl<T: Float> Step<T> for NadamStep<T> {
 
     #[inline(always)]
     fn update(&self, weight: &mut T, state: &mut [T; 2], grad: T) {
-        let grad = self.preparation.rescaled(grad) + self.decay * *weight;
-        let grad = self.preparation.clipped(grad);
+        let grad = self.preparation.with_decay(grad, self.decay * *weight);
         let mean = self.beta1 * state[0] + (T::one() - self.beta1) * grad;
         let square = self.beta2 * state[1] + (T::one() - self.beta2) * grad * grad;
         *state = [mean, square];

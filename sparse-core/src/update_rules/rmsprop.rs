@@ -70,8 +70,7 @@ impl<T: Float> Step<T> for RmsPropStep<T> {
 
     #[inline(always)]
     fn update(&self, weight: &mut T, state: &mut [T; 1], grad: T) {
-        let grad = self.preparation.rescaled(grad) + self.decay * *weight;
-        let grad = self.preparation.clipped(grad);
+        let grad = self.preparation.with_decay(grad, self.decay * *weight);
         state[0] = self.rho * state[0] + (T::one() - self.rho) * grad * grad;
         let moved = *weight - self.learning_rate * grad / (state[0] + self.epsilon).sqrt();
         *weight = within(moved, self.clip_weights);
