@@ -69,7 +69,7 @@ pub fn product<R: UpdateRule, T: Float<Accumulator = T>, V: Factor<T>>(
         return Ok(());
     }
     out.reset(from.rows_shape(&[x.n_rows()]));
-    with_rows!(*from.updater, [from.parameter => from.table], |[rows]| {
+    with_rows!(R, T; *from.updater, [from.parameter => from.table], |[rows]| {
         check_width(x, rows.n_rows())?;
         let out = out.values_mut();
         lanes::wide(
@@ -98,7 +98,7 @@ pub fn bags<R: UpdateRule, T: Float<Accumulator = T>, V: Factor<T>>(
         return Ok(());
     }
     out.reset(from.rows_shape(&[bags.n_rows()]));
-    with_rows!(*from.updater, [from.parameter => from.table], |[rows]| {
+    with_rows!(R, T; *from.updater, [from.parameter => from.table], |[rows]| {
         check_width(bags, rows.n_rows())?;
         let out = out.values_mut();
         lanes::wide(
@@ -128,7 +128,7 @@ where
         return Ok(());
     }
     out.reset_for_overwrite(from.rows_shape(ids.shape()));
-    with_rows!(*from.updater, [from.parameter => from.table], |[rows]| {
+    with_rows!(R, T; *from.updater, [from.parameter => from.table], |[rows]| {
         let (out, ids) = (out.values_mut(), ids.values());
         lanes::wide(
             #[inline(always)]

@@ -6,12 +6,13 @@
 
 use crate::error::Result;
 use crate::formats::{ColumnId, CsrView};
-use crate::lanes;
-use crate::linear::{AHEAD, Scratch, Width, is_large, prefetch_data, row_ahead, row_of};
+use crate::linear::{
+    AHEAD, Scratch, Width, is_large, prefetch_data, row_ahead, row_of, with_row_loops,
+};
 use crate::model::{ModelError, RowSteps};
 use crate::optimizer::{RowAccumulator, RowCursor, RowUpdater, UpdateKind, Updater};
 use crate::table::Table;
-use crate::{with_column_ids, with_rows};
+use crate::with_rows;
 use sparse_core::element::{Factor, Float, Stored};
 use sparse_core::update_rules::UpdateRule;
 use std::ops::Range;
@@ -35,7 +36,7 @@ pub fn step<R: UpdateRule, T: Float<Accumulator = T>, V: Factor<T>, W: Width>(
     scratch: &mut Scratch<T>,
     row_function: impl FnMut(usize, &mut [T], &mut [T]) -> T,
 ) -> Result<f64> {
-    with_rows!(*updater, [weights_index => weights, factors_index => factors], |[w, v]| {
+    with_rows!(R, T; *updater, [weights_index => weights, factors_index => factors], |[w, v]| {
         check(x, &w, &v, width)?;
         Ok(any_rows(x, w, v, width, scratch, row_function))
     })
@@ -50,13 +51,10 @@ fn any_rows<R: UpdateRule, T: Float<Accumulator = T>, V: Factor<T>, W: Width, K:
     scratch: &mut Scratch<T>,
     row_function: impl FnMut(usize, &mut [T], &mut [T]) -> T,
 ) -> f64 {
-    with_column_ids!(x.columns(), |ids| lanes::wide(
-        #[inline(always)]
-        || match x.n_rows() {
-            1 => one_row(x, ids, w, v, width, scratch, row_function),
-            _ => many_rows(x, ids, w, v, width, scratch, row_function),
-        }
-    ))
+    with_row_loops!(W, x.columns(), |ids| match x.n_rows() {
+        1 => one_row(x, ids, w, v, width, scratch, row_function),
+        _ => many_rows(x, ids, w, v, width, scratch, row_function),
+    })
 }
 
 #[inline(always)]
@@ -167,7 +165,7 @@ pub fn steps<R: UpdateRule, T: Float<Accumulator = T>, V: Factor<T>, W: Width>(
     scratch: &mut Scratch<T>,
     row_function: impl FnMut(usize, &mut [T], &mut [T]) -> T,
 ) -> Result<RowSteps> {
-    with_rows!(*updater, [weights_index => weights, factors_index => factors], |[w, v]| {
+    with_rows!(R, T; *updater, [weights_index => weights, factors_index => factors], |[w, v]| {
         check(x, &w, &v, width)?;
         Ok(each_row(x, range, w, v, width, scratch, row_function))
     })
@@ -201,9 +199,8 @@ fn each_row<R: UpdateRule, T: Float<Accumulator = T>, V: Factor<T>, W: Width, K:
 ) -> RowSteps {
     let large = is_large(&v);
     let mut steps = RowSteps::default();
-    with_column_ids!(x.columns(), |ids| lanes::wide(
-        #[inline(always)]
-        || for row in range {
+    with_row_loops!(W, x.columns(), |ids| {
+        for row in range {
             prefetch_data(x, ids, row);
             let ahead = if large { row_ahead(x, ids, row) } else { &[] };
             let (entries, tables) = (row_of(x, ids, row), (&mut w, &mut v));
@@ -220,7 +217,7 @@ fn each_row<R: UpdateRule, T: Float<Accumulator = T>, V: Factor<T>, W: Width, K:
                 break;
             }
         }
-    ));
+    });
     w.finish();
     v.finish();
     steps

@@ -7,12 +7,11 @@
 
 use crate::error::Result;
 use crate::formats::{ColumnId, ColumnIdsView, CsrView};
-use crate::lanes;
 use crate::model::{ModelError, RowSteps};
 use crate::optimizer::{RowAccumulator, RowCursor, RowUpdater, UpdateKind, Updater};
 use crate::prefetch::prefetch_run;
 use crate::table::Table;
-use crate::{with_column_ids, with_rows};
+use crate::with_rows;
 use sparse_core::element::{Factor, Float, Stored};
 use sparse_core::update_rules::UpdateRule;
 use std::ops::Range;
@@ -23,6 +22,9 @@ use std::ops::Range;
     note = "`graph!` chooses it: `Fixed` where the source has a number, else `Runtime`"
 )]
 pub trait Width: Copy {
+    /// False of rows that are too short for vectors: elements that lie apart are better loaded one by one.
+    const IN_VECTORS: bool;
+
     /// The number of columns.
     fn columns(&self) -> usize;
 
@@ -34,6 +36,28 @@ pub trait Width: Copy {
     ) -> O;
 }
 
+/// Runs a loop over rows of data with their ids, compiled for vectors where rows of the width `$W` are worth it, and the ids have the
+/// type that they have up to 2³² columns.
+macro_rules! with_row_loops {
+    ($W:ty, $columns:expr, |$ids:ident| $body:expr) => {
+        match $columns {
+            $crate::formats::ColumnIdsView::U32($ids) => {
+                if <$W as $crate::linear::Width>::IN_VECTORS {
+                    $crate::lanes::wide(
+                        #[inline(always)]
+                        || $body,
+                    )
+                } else {
+                    $body
+                }
+            }
+            $crate::formats::ColumnIdsView::U64($ids) => $body,
+        }
+    };
+}
+
+pub(crate) use with_row_loops;
+
 /// A width written in the source.
 #[derive(Clone, Copy, Debug)]
 pub struct Fixed<const K: usize>;
@@ -43,6 +67,8 @@ pub struct Fixed<const K: usize>;
 pub struct Runtime(pub usize);
 
 impl<const K: usize> Width for Fixed<K> {
+    const IN_VECTORS: bool = K >= 4;
+
     #[inline(always)]
     fn columns(&self) -> usize {
         K
@@ -59,6 +85,8 @@ impl<const K: usize> Width for Fixed<K> {
 }
 
 impl Width for Runtime {
+    const IN_VECTORS: bool = true;
+
     #[inline(always)]
     fn columns(&self) -> usize {
         self.0
@@ -120,7 +148,7 @@ pub fn step<R: UpdateRule, T: Float, V: Factor<T>, W: Width>(
     scratch: &mut Scratch<T::Accumulator>,
     row_function: impl FnMut(usize, &mut [T::Accumulator], &mut [T::Accumulator]) -> T::Accumulator,
 ) -> Result<f64> {
-    with_rows!(*updater, [parameter => table], |[rows]| {
+    with_rows!(R, T; *updater, [parameter => table], |[rows]| {
         // What the unchecked accesses below rely on.
         if rows.n_rows() != x.n_cols() || rows.row_size() != width.columns() {
             return Err(ModelError::extent("linear step", "x", 1, x.n_cols(), rows.n_rows()).into());
@@ -145,25 +173,7 @@ fn any_rows<R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKind>(
     scratch: &mut Scratch<T::Accumulator>,
     row_function: impl FnMut(usize, &mut [T::Accumulator], &mut [T::Accumulator]) -> T::Accumulator,
 ) -> f64 {
-    // Rows of a few elements are too short for vectors, and elements that lie apart are better loaded one by one.
-    if width.columns() < 4 {
-        return loops(x, rows, width, scratch, row_function);
-    }
-    lanes::wide(
-        #[inline(always)]
-        || loops(x, rows, width, scratch, row_function),
-    )
-}
-
-#[inline(always)]
-fn loops<R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKind>(
-    x: CsrView<'_, V>,
-    rows: RowUpdater<'_, R, T, K>,
-    width: W,
-    scratch: &mut Scratch<T::Accumulator>,
-    row_function: impl FnMut(usize, &mut [T::Accumulator], &mut [T::Accumulator]) -> T::Accumulator,
-) -> f64 {
-    with_column_ids!(x.columns(), |ids| if x.n_rows() == 1 {
+    with_row_loops!(W, x.columns(), |ids| if x.n_rows() == 1 {
         one_row(x, ids, rows, width, scratch, row_function)
     } else {
         many_rows(x, ids, rows, width, scratch, row_function)
@@ -247,7 +257,7 @@ pub fn steps<R: UpdateRule, T: Float, V: Factor<T>, W: Width>(
     scratch: &mut Scratch<T::Accumulator>,
     row_function: impl FnMut(usize, &mut [T::Accumulator], &mut [T::Accumulator]) -> T::Accumulator,
 ) -> Result<RowSteps> {
-    with_rows!(*updater, [parameter => table], |[rows]| {
+    with_rows!(R, T; *updater, [parameter => table], |[rows]| {
         // What the unchecked accesses below rely on.
         if rows.n_rows() != x.n_cols() || rows.row_size() != width.columns() {
             return Err(ModelError::extent("linear step", "x", 1, x.n_cols(), rows.n_rows()).into());
@@ -265,13 +275,8 @@ fn each_row<R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKind>(
     scratch: &mut Scratch<T::Accumulator>,
     row_function: impl FnMut(usize, &mut [T::Accumulator], &mut [T::Accumulator]) -> T::Accumulator,
 ) -> RowSteps {
-    with_column_ids!(x.columns(), |ids| if width.columns() < 4 {
+    with_row_loops!(W, x.columns(), |ids| {
         each_row_of(x, ids, range, rows, width, scratch, row_function)
-    } else {
-        lanes::wide(
-            #[inline(always)]
-            || each_row_of(x, ids, range, rows, width, scratch, row_function),
-        )
     })
 }
 

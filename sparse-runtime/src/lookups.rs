@@ -81,8 +81,8 @@ where
     W: Width,
     F: Fn(usize) -> [usize; N],
 {
-    let weights = tables.map(|(index, table)| (index, Weights::from(table)));
-    with_rows!(*updater, weights, |lent| {
+    let weights = tables.map(|(index, table)| (index, Weights::Table(table)));
+    with_rows!(R, T; *updater, weights, |lent| {
         Tables::<P, _, _, _, _, N, M>::new(lent, width)?.together(rows, scratch, row_function)
     })
 }
@@ -111,8 +111,8 @@ where
     W: Width,
     F: Fn(usize) -> [usize; N],
 {
-    let weights = tables.map(|(index, table)| (index, Weights::from(table)));
-    with_rows!(*updater, weights, |lent| {
+    let weights = tables.map(|(index, table)| (index, Weights::Table(table)));
+    with_rows!(R, T; *updater, weights, |lent| {
         let tables = Tables::<P, _, _, _, _, N, M>::new(lent, width)?;
         tables.one_by_one(rows, range, scratch, row_function)
     })

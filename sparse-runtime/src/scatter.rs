@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::formats::{ColumnId, CsrView, DenseView};
 use crate::kernels::embedding_bag;
 use crate::lanes;
-use crate::optimizer::{RowUpdater, UpdateKind, Updater};
+use crate::optimizer::{General, Plain, RowUpdater, UpdateKind, Updater};
 use crate::table::Table;
 use crate::{with_column_ids, with_rows};
 use sparse_core::element::{Factor, Float, Id, Stored};
@@ -149,11 +149,8 @@ pub fn update<R: UpdateRule, T: Float<Accumulator = T>>(
     updater: &mut Updater<R, T>,
     terms: impl Terms<T>,
 ) -> Result<()> {
-    with_rows!(*updater, [parameter => table], |[rows]| {
-        lanes::wide(
-            #[inline(always)]
-            || apply(rows, terms),
-        );
+    with_rows!(R, T; *updater, [parameter => table], |[rows]| {
+        apply(rows, terms);
         Ok(())
     })
 }
@@ -170,18 +167,27 @@ pub fn update_values<R: UpdateRule, T: Float<Accumulator = T>>(
     updater: &mut Updater<R, T>,
     terms: impl Terms<T>,
 ) -> Result<()> {
-    with_rows!(*updater, [parameter => values], |[rows]| {
-        lanes::wide(
-            #[inline(always)]
-            || apply(rows, terms),
-        );
-        Ok(())
-    })
+    if Updater::<R, T>::OPTIONAL_STATE && updater.is_plain(parameter) {
+        apply(updater.rows_as::<Plain>(parameter, values)?, terms);
+    } else {
+        apply(updater.rows_as::<General>(parameter, values)?, terms);
+    }
+    Ok(())
+}
+
+fn apply<R: UpdateRule, T: Float<Accumulator = T>, K: UpdateKind>(
+    rows: RowUpdater<'_, R, T, K>,
+    terms: impl Terms<T>,
+) {
+    lanes::wide(
+        #[inline(always)]
+        || apply_loops(rows, terms),
+    );
 }
 
 /// The loops, to be compiled for vectors.
 #[inline(always)]
-fn apply<R: UpdateRule, T: Float<Accumulator = T>, K: UpdateKind>(
+fn apply_loops<R: UpdateRule, T: Float<Accumulator = T>, K: UpdateKind>(
     mut rows: RowUpdater<'_, R, T, K>,
     terms: impl Terms<T>,
 ) {

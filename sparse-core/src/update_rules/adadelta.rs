@@ -63,11 +63,6 @@ impl<T: Float> Step<T> for AdaDeltaStep<T> {
     type Idle = ScaleMap;
 
     #[inline(always)]
-    fn uses_state(&self) -> bool {
-        true
-    }
-
-    #[inline(always)]
     fn update(&self, weight: &mut T, state: &mut [T; 2], grad: T) {
         let grad = self.preparation.apply(grad);
         let [squares, changes] = *state;

@@ -72,11 +72,6 @@ impl<T: Float> Step<T> for AdaGradStep<T> {
     type Idle = ShrinkMap;
 
     #[inline(always)]
-    fn uses_state(&self) -> bool {
-        true
-    }
-
-    #[inline(always)]
     fn update(&self, weight: &mut T, state: &mut [T; 1], grad: T) {
         let grad = self.preparation.apply(grad);
         state[0] += grad * grad;

@@ -84,11 +84,6 @@ impl<T: Float> Step<T> for AdamStep<T> {
     type Idle = ();
 
     #[inline(always)]
-    fn uses_state(&self) -> bool {
-        true
-    }
-
-    #[inline(always)]
     fn update(&self, weight: &mut T, state: &mut [T; 2], grad: T) {
         let grad = self.preparation.with_decay(grad, self.decay * *weight);
         let mean = self.keep_mean * state[0] + self.take_mean * grad;

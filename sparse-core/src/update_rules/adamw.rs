@@ -84,11 +84,6 @@ impl<T: Float> Step<T> for AdamWStep<T> {
     type Idle = ();
 
     #[inline(always)]
-    fn uses_state(&self) -> bool {
-        true
-    }
-
-    #[inline(always)]
     fn update(&self, weight: &mut T, state: &mut [T; 2], grad: T) {
         let grad = self.preparation.apply(grad);
         let mean = self.beta1 * state[0] + (T::one() - self.beta1) * grad;

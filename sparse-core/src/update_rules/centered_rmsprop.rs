@@ -98,11 +98,6 @@ impl<T: Float> Step<T> for CenteredRmsPropStep<T> {
     type Idle = CenteredMap;
 
     #[inline(always)]
-    fn uses_state(&self) -> bool {
-        true
-    }
-
-    #[inline(always)]
     fn update(&self, weight: &mut T, state: &mut [T; 3], grad: T) {
         let grad = self.preparation.with_decay(grad, self.decay * *weight);
         let [square, mean, velocity] = *state;

@@ -85,11 +85,6 @@ impl<T: Float> Step<T> for FtmlStep<T> {
     type Idle = ();
 
     #[inline(always)]
-    fn uses_state(&self) -> bool {
-        true
-    }
-
-    #[inline(always)]
     fn update(&self, weight: &mut T, state: &mut [T; 3], grad: T) {
         // The same for all weights of a step.
         if self.inverse_rate.is_zero() {

@@ -98,11 +98,6 @@ impl<T: Float> Step<T> for FtrlStep<T> {
     type Idle = LeaderMap<T>;
 
     #[inline(always)]
-    fn uses_state(&self) -> bool {
-        true
-    }
-
-    #[inline(always)]
     fn update(&self, weight: &mut T, state: &mut [T; 2], grad: T) {
         // The same for all weights of a step.
         if self.leader.inverse_rate.is_zero() {

@@ -53,11 +53,6 @@ impl<T: Float> Step<T> for GroupAdaGradStep<T> {
     type Idle = ();
 
     #[inline(always)]
-    fn uses_state(&self) -> bool {
-        true
-    }
-
-    #[inline(always)]
     fn row_term(&self, grad: T) -> T {
         let grad = self.preparation.apply(grad);
         grad * grad

@@ -231,9 +231,16 @@ pub trait Step<T: Float>: Copy + PartialEq + Debug + Send + Sync + 'static {
     /// What a run of idle steps does; `()` for a rule whose idle steps change nothing or have no closed form.
     type Idle: IdleMap;
 
+    /// True where [`uses_state`](Self::uses_state) depends on the hyperparameters. For other rules no loops are compiled for weights
+    /// without state.
+    const OPTIONAL_STATE: bool = false;
+
     /// False where the state is never read or written with these hyperparameters (momentum 0), so that it
-    /// need not be allocated.
-    fn uses_state(&self) -> bool;
+    /// need not be allocated. Only where the state is [optional](Self::OPTIONAL_STATE).
+    #[inline(always)]
+    fn uses_state(&self) -> bool {
+        true
+    }
 
     /// The recurrence: `weight` and `state` after a step with gradient `grad`.
     ///
@@ -263,7 +270,8 @@ pub trait Step<T: Float>: Copy + PartialEq + Debug + Send + Sync + 'static {
     }
 
     /// `Some(c)` where [`update`](Self::update) is `weight += c · grad`, to the bit on finite weights, and
-    /// nothing else, so that a loop over weights can be just that. Only a shortcut: `None` is always right.
+    /// nothing else, so that a loop over weights can be just that. Only a shortcut: `None` is always right. Asked only where the
+    /// state is [optional](Self::OPTIONAL_STATE), and then not in use.
     fn gradient_factor(&self) -> Option<T> {
         None
     }

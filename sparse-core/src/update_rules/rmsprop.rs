@@ -64,11 +64,6 @@ impl<T: Float> Step<T> for RmsPropStep<T> {
     type Idle = ScaleMap;
 
     #[inline(always)]
-    fn uses_state(&self) -> bool {
-        true
-    }
-
-    #[inline(always)]
     fn update(&self, weight: &mut T, state: &mut [T; 1], grad: T) {
         let grad = self.preparation.with_decay(grad, self.decay * *weight);
         state[0] = self.rho * state[0] + (T::one() - self.rho) * grad * grad;

@@ -102,6 +102,8 @@ impl<T: Float> Step<T> for SgdStep<T> {
     type State = [T; 1];
     type Idle = SgdMap;
 
+    const OPTIONAL_STATE: bool = true;
+
     #[inline(always)]
     fn uses_state(&self) -> bool {
         self.momentum != T::zero()

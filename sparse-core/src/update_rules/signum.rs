@@ -96,6 +96,8 @@ impl<T: Float> Step<T> for SignumStep<T> {
     type State = [T; 1];
     type Idle = SignMap;
 
+    const OPTIONAL_STATE: bool = true;
+
     #[inline(always)]
     fn uses_state(&self) -> bool {
         !self.momentum.is_zero()

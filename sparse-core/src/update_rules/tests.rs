@@ -104,6 +104,9 @@ fn an_idle_map_is_an_update_with_gradient_zero() {
                     let _ = rule.set(name, value);
                 }
                 let step = rule.step::<f64>(0.25, 1.0, 0);
+                let optional = <R::Step<f64> as Step<f64>>::OPTIONAL_STATE;
+                assert!(optional || step.uses_state());
+                assert!(step.gradient_factor().is_none() || !step.uses_state());
                 let (w, state) = trained(&step);
                 let (mut w_updated, mut updated) = (w, state);
                 step.update(&mut w_updated, &mut updated, 0.0);

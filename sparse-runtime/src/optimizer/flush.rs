@@ -181,7 +181,7 @@ mod tests {
         for t in 0..120 {
             updater.set_learning_rate(rate(t)).unwrap();
             updater.begin_step().unwrap();
-            crate::with_rows!(updater, [0 => &mut table], |[rows]| {
+            crate::with_rows!(R, f64; updater, [0 => &mut table], |[rows]| {
                 for row in hit(t) {
                     rows.settle(row);
                     rows.update(row, 0, (t as f64).sin());

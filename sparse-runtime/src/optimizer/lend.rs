@@ -14,6 +14,9 @@ use sparse_core::update_rules::{IdleMap, LazyUpdate, Step, UpdateRule};
 const MAX_STEPS: u64 = 1 << 31;
 
 impl<R: UpdateRule, T: Float> Updater<R, T> {
+    /// True where the rule can do without state.
+    pub const OPTIONAL_STATE: bool = StepOf::<R, T>::OPTIONAL_STATE;
+
     /// True where the updates of a parameter are `weight += factor · grad` and nothing else: then
     /// [`rows_of`](Self::rows_of) gives [`Plain`](super::Plain) handles.
     #[inline]
@@ -22,19 +25,27 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
             return false;
         };
         let group = &self.groups[table.group];
-        !group.active && !group.idle.changes() && group.step.gradient_factor().is_some()
+        Self::OPTIONAL_STATE
+            && !group.active
+            && !group.idle.changes()
+            && group.step.gradient_factor().is_some()
     }
 
     /// True where the states of a parameter are to lie beside its weights: they are lent as a table, and the rule has
     /// state. Then [`rows_of`](Self::rows_of) gives [`Beside`](super::Beside) handles.
     #[inline]
     pub fn is_beside(&self, parameter: usize, weights: &Weights<'_, T>) -> bool {
-        let Some(record) = self.parameters.get(parameter) else {
-            return false;
-        };
-        matches!(weights, Weights::Table(_))
-            && record.spec.gradient == Some(Storage::RowSparse)
-            && self.groups[record.group].step.uses_state()
+        matches!(weights, Weights::Table(_)) && self.uses_state(parameter)
+    }
+
+    /// True where the rule has state for a parameter that there is.
+    #[inline(always)]
+    fn uses_state(&self, parameter: usize) -> bool {
+        !Self::OPTIONAL_STATE
+            || self
+                .parameters
+                .get(parameter)
+                .is_some_and(|record| self.groups[record.group].step.uses_state())
     }
 
     /// The rows of a parameter during this step. O(1), but for the first call and for a flush after 2²⁰
@@ -113,11 +124,10 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
     #[inline]
     pub(super) fn ready<K: UpdateKind>(&mut self, parameter: usize, weights: &mut Weights<'_, T>) {
         let record = &self.parameters[parameter];
-        let group = &self.groups[record.group];
         if !K::PLAIN {
             let moves = match K::BESIDE {
                 true => !record.beside,
-                false => record.beside || (record.states.is_empty() && group.step.uses_state()),
+                false => record.beside || (record.states.is_empty() && self.uses_state(parameter)),
             };
             if moves {
                 self.move_states(K::BESIDE, parameter, weights);
@@ -181,8 +191,9 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
             _ => {}
         }
         record.beside = beside;
-        let uses_state = self.groups[record.group].step.uses_state();
-        if !beside && record.states.is_empty() && uses_state {
+        let is_short = !beside && record.states.is_empty();
+        if is_short && self.uses_state(parameter) {
+            let record = &mut self.parameters[parameter];
             record.states = vec![Default::default(); record.spec.n_rows * record.states_of_row()];
         }
     }

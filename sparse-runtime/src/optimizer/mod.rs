@@ -60,71 +60,80 @@ pub use sparse_core::update_rules::UpdateRule;
 pub use spec::ParameterSpec;
 pub use updater::Updater;
 
-/// Runs `$body` with `$rows` bound to the [`RowUpdater`] of a parameter, compiled three times: for a rule that is
-/// just `weight += factor · grad`, for one whose state lies beside the weights in a table, and for any other. One branch a call, none inside.
+/// Runs `$body` with `$rows` bound to the [`RowUpdater`] of a parameter, whose table is given: compiled for a rule whose state
+/// lies beside the weights, and, of a rule that can do without state, also for one that is just `weight += factor · grad` and for
+/// any other. One branch a call, none inside. `$R` and `$T` are the updater's rule and element type.
 ///
 /// `$body` is an expression of one type, evaluated in a function that returns a `Result` whose error is made
-/// from [`crate::Error`]. Several parameters: `with_rows!(updater, [0 => &mut w, 1 => &mut v], |[w, v]| …)`, or
-/// `with_rows!(updater, weights, |rows| …)` for an array of them.
+/// from [`crate::Error`]. Several parameters: `with_rows!(R, T; updater, [0 => &mut w, 1 => &mut v], |[w, v]| …)`, or
+/// `with_rows!(R, T; updater, weights, |rows| …)` for an array of them.
 ///
 /// ```
 /// use sparse_core::{storage::Storage, update_rules::Sgd};
 /// use sparse_runtime::optimizer::{ParameterSpec, Updater};
+/// use sparse_runtime::table::Table;
 ///
 /// # fn main() -> sparse_runtime::Result<()> {
 /// let spec = ParameterSpec::new("w", 4, 1, Some(Storage::RowSparse));
 /// let mut updater = Updater::<Sgd, f32>::new(Sgd::default(), vec![spec])?;
-/// let mut w = [1.0; 4];
+/// let mut w = Table::from_values(1, &[1.0; 4]);
 /// updater.begin_step()?;
-/// sparse_runtime::with_rows!(updater, [0 => &mut w], |[rows]| {
+/// sparse_runtime::with_rows!(Sgd, f32; updater, [0 => &mut w], |[rows]| {
 ///     rows.settle(2);
 ///     rows.update(2, 0, 1.0);
 ///     rows.finish();
 /// });
 /// updater.end_step()?;
-/// assert_eq!(w[2], 0.99);
+/// assert_eq!(w.values()[2], 0.99);
 /// # Ok(())
 /// # }
 /// ```
 #[doc(hidden)]
 #[macro_export]
 macro_rules! with_rows {
-    ($updater:expr, $weights:ident, |$rows:ident| $body:expr) => {{
+    ($R:ty, $T:ty; $updater:expr, $weights:ident, |$rows:ident| $body:expr) => {{
         let updater = &mut $updater;
-        if $weights.iter().all(|(index, _)| updater.is_plain(*index)) {
+        // The first condition is known to the compiler, which makes nothing of what then cannot happen.
+        if $crate::optimizer::Updater::<$R, $T>::OPTIONAL_STATE
+            && $weights.iter().all(|(index, _)| updater.is_plain(*index))
+        {
             #[allow(unused_mut)]
             let mut $rows = updater.rows_of::<$crate::optimizer::Plain, _>($weights)?;
             $body
-        } else if $weights.iter().all(|(index, weights)| updater.is_beside(*index, weights)) {
-            #[allow(unused_mut)]
-            let mut $rows = updater.rows_of::<$crate::optimizer::Beside, _>($weights)?;
-            $body
-        } else {
+        } else if $crate::optimizer::Updater::<$R, $T>::OPTIONAL_STATE
+            && !$weights.iter().all(|(index, weights)| updater.is_beside(*index, weights))
+        {
             #[allow(unused_mut)]
             let mut $rows = updater.rows_of::<$crate::optimizer::General, _>($weights)?;
             $body
+        } else {
+            #[allow(unused_mut)]
+            let mut $rows = updater.rows_of::<$crate::optimizer::Beside, _>($weights)?;
+            $body
         }
     }};
-    ($updater:expr, [$index:expr => $values:expr], |[$rows:ident]| $body:expr) => {{
+    ($R:ty, $T:ty; $updater:expr, [$index:expr => $table:expr], |[$rows:ident]| $body:expr) => {{
         let (updater, index) = (&mut $updater, $index);
-        let values = $crate::optimizer::Weights::from($values);
-        if updater.is_plain(index) {
+        let weights = $crate::optimizer::Weights::Table($table);
+        if $crate::optimizer::Updater::<$R, $T>::OPTIONAL_STATE && updater.is_plain(index) {
             #[allow(unused_mut)]
-            let mut $rows = updater.rows_as::<$crate::optimizer::Plain>(index, values)?;
+            let mut $rows = updater.rows_as::<$crate::optimizer::Plain>(index, weights)?;
             $body
-        } else if updater.is_beside(index, &values) {
+        } else if $crate::optimizer::Updater::<$R, $T>::OPTIONAL_STATE
+            && !updater.is_beside(index, &weights)
+        {
             #[allow(unused_mut)]
-            let mut $rows = updater.rows_as::<$crate::optimizer::Beside>(index, values)?;
+            let mut $rows = updater.rows_as::<$crate::optimizer::General>(index, weights)?;
             $body
         } else {
             #[allow(unused_mut)]
-            let mut $rows = updater.rows_as::<$crate::optimizer::General>(index, values)?;
+            let mut $rows = updater.rows_as::<$crate::optimizer::Beside>(index, weights)?;
             $body
         }
     }};
-    ($updater:expr, [$($index:expr => $values:expr),+ $(,)?], |[$($rows:ident),+ $(,)?]| $body:expr) => {{
-        let weights = [$(($index, $crate::optimizer::Weights::from($values))),+];
-        $crate::with_rows!($updater, weights, |rows| {
+    ($R:ty, $T:ty; $updater:expr, [$($index:expr => $table:expr),+ $(,)?], |[$($rows:ident),+ $(,)?]| $body:expr) => {{
+        let weights = [$(($index, $crate::optimizer::Weights::Table($table))),+];
+        $crate::with_rows!($R, $T; $updater, weights, |rows| {
             #[allow(unused_mut)]
             let [$(mut $rows),+] = rows;
             $body
