@@ -1,10 +1,11 @@
-//! Logistic regression on a LibSVM file (gzip if it ends in .gz), with an optional test file.
+//! Logistic regression on LibSVM files (gzip if they end in .gz); the model is saved and loaded again.
 //!
 //! ```text
 //! cargo run --release --example logistic_regression -- a9a.gz a9a.t.gz
 //! ```
 
 use nnz::prelude::*;
+use nnz::training::ScoreReport;
 use std::process::ExitCode;
 
 graph! {
@@ -24,45 +25,44 @@ graph! {
 }
 
 fn main() -> ExitCode {
-    let mut paths = std::env::args().skip(1);
-    let Some(train) = paths.next() else {
-        eprintln!("usage: logistic_regression TRAIN [TEST]");
+    let paths: Vec<String> = std::env::args().skip(1).collect();
+    let [train, test] = &paths[..] else {
+        eprintln!("usage: logistic_regression TRAIN TEST");
         return ExitCode::from(2);
     };
-    match run(&train, paths.next().as_deref()) {
-        Ok(()) => ExitCode::SUCCESS,
+    match fit(train, test) {
+        Ok(score) => println!("test {score}"),
         Err(error) => {
             eprintln!("logistic_regression: {error}");
-            ExitCode::FAILURE
+            return ExitCode::FAILURE;
         }
     }
+    ExitCode::SUCCESS
 }
 
-fn run(train: &str, test: Option<&str>) -> Result<()> {
-    let data = libsvm::read(train, IndexBase::Detect)?;
-    println!("{data}");
-    let reader = libsvm::Reader::new().n_features(data.n_features());
-    let test = test.map(|path| reader.read_path(path)).transpose()?;
+/// Log loss, accuracy and AUC on the test file.
+pub fn fit(train: &str, test: &str) -> Result<ScoreReport> {
+    let train = libsvm::read(train, IndexBase::Detect)?;
+    println!("{train}\n{}", LogisticRegression::PLAN);
+    let test = libsvm::Reader::new().n_features(train.n_features()).read_path(test)?;
 
-    let mut model = LogisticRegression::new(dims! { d: data.n_features() }, Seed(42))?;
-    println!("{}", LogisticRegression::PLAN);
-
-    let sgd = Sgd { learning_rate: 0.1, weight_decay: 1e-5, ..Default::default() };
+    let mut model = LogisticRegression::new(dims! { d: train.n_features() }, Seed(42))?;
+    let sgd = Sgd { learning_rate: 0.1, weight_decay: 1e-5, ..Sgd::default() };
     let mut trainer = Trainer::new(sgd)
         .batch_size(8)
         .epochs(5)
-        .schedule(Schedule::InverseScaling { decay: 1e-4, power: 1.0, unit: ScheduleUnit::Step })
-        .metric(LogLoss)
+        .schedule(Schedule::Exponential { factor: 0.5, unit: ScheduleUnit::Epoch })
         .metric(Accuracy)
         .metric(Auc)
-        .evaluation(test.as_ref());
-    trainer.fit(&mut model, &data)?;
+        .evaluation(&test);
+    trainer.fit(&mut model, &train)?;
 
     // Saved beside and renamed; loading refuses a file of another graph.
-    let path = std::env::temp_dir().join("logistic_regression.safetensors");
+    let path = std::env::temp_dir().join(format!("nnz-logistic-{}", std::process::id()));
     checkpoint::save(&model, &path)?;
-    let mut loaded = LogisticRegression::new(dims! { d: data.n_features() }, Seed(0))?;
+    let mut loaded = LogisticRegression::new(dims! { d: train.n_features() }, Seed(0))?;
     checkpoint::load(&mut loaded, &path)?;
-    println!("saved to {}, loaded again: {}", path.display(), trainer.score(&mut loaded, &data)?);
-    Ok(())
+    println!("saved to {}, and loaded again", path.display());
+    let _ = std::fs::remove_file(&path);
+    trainer.score(&mut loaded, &test)
 }

@@ -1,19 +1,21 @@
 //! The command line.
 
+use crate::data::Reading;
+use crate::models::ModelKind;
 use crate::optimizer;
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, CommandFactory, FromArgMatches, Parser, ValueEnum};
 use nnz::core::update_rules::NAMES;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Trains a model on a file of text, in memory or streamed.
 ///
-/// The objective is the mean loss over the training rows plus l1 · |w|₁ + (l2 / 2) · |w|²; the bias is not in the penalty.
+/// The objective is the mean loss over the training rows plus l1 · |w|₁ + (l2 / 2) · |w|², over all parameters but biases.
 /// The penalties of ftrl are of all steps together, and not in it. The squared error counts half.
 ///
 /// With --json, one object a line and epoch: epoch, objective, train_loss, seconds, samples_per_s and, with --test,
-/// test_loss (without penalty), test_accuracy and test_auc (linear: test_rmse; softmax: no test_auc). `seconds` is
-/// that epoch's training alone, without reading and evaluating.
+/// test_loss (without penalty), test_accuracy and test_auc (softmax: no test_auc; models of numbers: test_rmse alone).
+/// `seconds` is that epoch's training alone, without reading and evaluating.
 #[derive(Debug, Parser)]
 #[command(name = "train")]
 pub(crate) struct Arguments {
@@ -26,33 +28,8 @@ pub(crate) struct Arguments {
     /// Data to test on after every epoch.
     #[arg(long)]
     pub(crate) test: Option<PathBuf>,
-    /// What the files are; by their ending if not said: .ffm, .tsv (criteo), .csv, .txt (words), else libsvm.
-    #[arg(long, value_enum)]
-    pub(crate) format: Option<Format>,
-    /// csv: the columns in order, name:kind; kinds are label, weight, numeric, count, buckets, categorical and ignore.
-    #[arg(long)]
-    pub(crate) schema: Option<String>,
-    /// csv: the first line has the names of the columns.
-    #[arg(long)]
-    pub(crate) header: bool,
-    /// criteo, csv and words: hash into 2^BITS columns.
-    #[arg(long, value_name = "BITS", default_value_t = 20)]
-    pub(crate) hash_bits: u32,
-    /// The seed of that hash.
-    #[arg(long, default_value_t = 0)]
-    pub(crate) hash_seed: u64,
-    /// words: runs of up to so many words.
-    #[arg(long, default_value_t = 1)]
-    pub(crate) ngrams: usize,
-    /// Read the files in every epoch, with a buffer of so many bytes, instead of once into memory.
-    #[arg(long, value_name = "BYTES")]
-    pub(crate) stream: Option<usize>,
-    /// Leave out up to so many rows that cannot be read, and say how many they were.
-    #[arg(long, value_name = "ROWS")]
-    pub(crate) skip: Option<u64>,
-    /// Whether columns are counted from zero or one; found out by default.
-    #[arg(long, value_enum, default_value = "detect")]
-    pub(crate) index_base: Base,
+    #[command(flatten)]
+    pub(crate) reading: Reading,
     /// The number of features, if not the largest column of the data.
     #[arg(long)]
     pub(crate) features: Option<usize>,
@@ -95,9 +72,12 @@ pub(crate) struct Arguments {
     /// How rows that a batch does not touch are updated; adam has no exact form.
     #[arg(long, value_enum, default_value = "exact")]
     pub(crate) lazy_update: Lazy,
-    /// Leave the bias out.
+    /// Leave the bias, the parameter `b`, at 0.
     #[arg(long)]
     pub(crate) no_bias: bool,
+    /// factorization-machine, matrix-factorization, wide-deep and multi-task: the columns of their tables.
+    #[arg(long, value_name = "K", default_value_t = 8)]
+    pub(crate) factors: usize,
     /// Rows of a batch.
     #[arg(long, default_value_t = 1)]
     pub(crate) batch_size: usize,
@@ -110,57 +90,15 @@ pub(crate) struct Arguments {
     /// Take the rows as they lie, instead of in a new order every epoch.
     #[arg(long)]
     pub(crate) no_shuffle: bool,
-    /// Threads for reading data; a training step runs on one.
-    #[arg(long)]
-    pub(crate) threads: Option<usize>,
     /// Rows that are evaluated at a time.
     #[arg(long, default_value_t = 1024)]
     pub(crate) eval_batch: usize,
-    /// Where to save the model (safetensors).
+    /// Where to save the model (safetensors); of ratings with files of the ids beside it, .users and .items.
     #[arg(long)]
     pub(crate) save: Option<PathBuf>,
     /// One JSON object a line and epoch instead of text.
     #[arg(long)]
     pub(crate) json: bool,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum ModelKind {
-    /// Least squares.
-    Linear,
-    /// Binary classification.
-    Logistic,
-    /// Classification into any number of classes.
-    Softmax,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum Format {
-    /// `label index:value …`
-    Libsvm,
-    /// `label field:index:value …`
-    Libffm,
-    /// Label, 13 counts and 26 categories, tab separated.
-    Criteo,
-    /// Comma separated, with a schema.
-    Csv,
-    /// A label, a tab and a text.
-    Words,
-}
-
-impl Format {
-    /// By the ending of a name, that of compression left out.
-    pub(crate) fn of(path: &Path) -> Self {
-        let name = path.to_string_lossy();
-        let name = name.trim_end_matches(".gz").trim_end_matches(".zst");
-        match name.rsplit('.').next() {
-            Some("ffm") => Format::Libffm,
-            Some("tsv") => Format::Criteo,
-            Some("csv") => Format::Csv,
-            Some("txt") => Format::Words,
-            _ => Format::Libsvm,
-        }
-    }
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -182,13 +120,6 @@ pub(crate) enum Lazy {
     Touched,
     /// Every row at every step.
     Dense,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum Base {
-    Detect,
-    Zero,
-    One,
 }
 
 impl Arguments {

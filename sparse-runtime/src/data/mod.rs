@@ -4,6 +4,7 @@
 //! [`libsvm`], [`npz`] and [`matrix_market`] read files, [`TextReader`] those of any [`RowFormat`] ([`Delimited`],
 //! [`Ratings`], [`LibFfm`], [`Words`]), [`stream`] files that are larger than memory; [`synthetic`] makes data up.
 
+mod any;
 mod batches;
 mod binding;
 mod blocks;
@@ -33,6 +34,7 @@ mod words;
 #[cfg(feature = "zstd")]
 mod zstd;
 
+pub use any::{AnyBatch, AnyBatches, AnyDataset};
 pub use batches::{DatasetBatch, DatasetBatches};
 pub use classes::Classes;
 pub use column::{Column, ColumnValues};

@@ -43,6 +43,12 @@ pub enum TrainError {
         /// What it is.
         problem: String,
     },
+    /// Predictions cannot be written.
+    #[error("the predictions cannot be written: {problem}")]
+    Write {
+        /// The file and what the system says.
+        problem: String,
+    },
     /// A norm that gradients cannot be clipped to.
     #[error("`clip_norm` is {value}, but must be positive")]
     ClipNorm {

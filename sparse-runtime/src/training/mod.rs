@@ -7,6 +7,7 @@ pub mod checkpoint;
 mod epoch;
 mod error;
 mod measure;
+mod predictions;
 mod progress;
 mod report;
 mod score;
@@ -16,6 +17,7 @@ mod trainer;
 
 pub use epoch::{BatchHook, EpochTotals, fit_epoch};
 pub use error::TrainError;
+pub use predictions::{save_predictions, write_predictions};
 pub use progress::Progress;
 pub use report::{EpochReport, FitReport, ScoreReport};
 pub use score::{predict, score};

@@ -78,6 +78,6 @@ where
 }
 
 /// All rows once, in order.
-fn whole(batch_size: usize, labels: Labels) -> BatchOptions {
+pub(super) fn whole(batch_size: usize, labels: Labels) -> BatchOptions {
     BatchOptions { batch_size, order: Order::Sequential, last_batch: LastBatch::Short, labels }
 }

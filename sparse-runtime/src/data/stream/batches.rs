@@ -108,6 +108,22 @@ pub struct StreamBatch<'b, T: Float> {
 }
 
 impl<T: Float> StreamBatches<T> {
+    /// Up to `count` batches of the pool as one.
+    #[inline]
+    fn take(&mut self, count: usize) -> Result<Option<StreamBatch<'_, T>>> {
+        self.is_fresh = false;
+        if self.next == self.ids.len() && !self.next_pool()? {
+            return Ok(None);
+        }
+        let (first, batch_size) = (self.next, self.options.batch_size);
+        let len = batch_size.saturating_mul(count).min(self.ids.len() - first);
+        self.next += len;
+        self.position.batch += len.div_ceil(batch_size) as u64;
+        let n_padding = if self.next == self.ids.len() { self.n_padding } else { 0 };
+        let StreamBatches { columns, rows, ids, .. } = self;
+        Ok(Some(StreamBatch { columns, rows, ids, first, len, n_padding }))
+    }
+
     fn start(&mut self) {
         let (source, position) = (&self.source, self.position);
         self.pools = Some(Pools::start(source, self.options, position, self.checks.clone()));
@@ -172,17 +188,15 @@ impl<T: Float> Batches<T> for StreamBatches<T> {
 
     #[inline]
     fn next_batch(&mut self) -> Result<Option<StreamBatch<'_, T>>> {
-        self.is_fresh = false;
-        if self.next == self.ids.len() && !self.next_pool()? {
-            return Ok(None);
-        }
-        let first = self.next;
-        let len = self.options.batch_size.min(self.ids.len() - first);
-        self.next += len;
-        self.position.batch += 1;
-        let n_padding = if self.next == self.ids.len() { self.n_padding } else { 0 };
-        let StreamBatches { columns, rows, ids, .. } = self;
-        Ok(Some(StreamBatch { columns, rows, ids, first, len, n_padding }))
+        self.take(1)
+    }
+
+    fn next_rows(&mut self, at_most: usize) -> Result<Option<StreamBatch<'_, T>>> {
+        self.take(if self.options.batch_size == 1 { at_most.max(1) } else { 1 })
+    }
+
+    fn batch_size(&self) -> Option<usize> {
+        Some(self.options.batch_size)
     }
 
     fn position(&self) -> Position {

@@ -1,7 +1,7 @@
 use super::super::libsvm::{IndexBase, Reader};
 use super::super::{
-    Batch, BatchOptions, Batches, Classes, DataSource, Dataset, Delimited, Hashing, Labels,
-    LastBatch, OnError, Order, Position, ReadError,
+    AnyDataset, Batch, BatchOptions, Batches, Classes, DataSource, Dataset, Delimited, Hashing,
+    Labels, LastBatch, OnError, Order, Position, ReadError,
 };
 use super::*;
 use crate::kernels::Parallel;
@@ -67,7 +67,7 @@ fn options(batch_size: usize, order: Order, last_batch: LastBatch) -> BatchOptio
 }
 
 /// The rows of each batch that is left of an epoch, by their labels, and the padding of the last.
-fn rest(batches: &mut StreamBatches<f32>) -> (Vec<Vec<usize>>, usize) {
+fn rest(batches: &mut impl Batches<f32>) -> (Vec<Vec<usize>>, usize) {
     let (mut found, mut n_padding) = (Vec::new(), 0);
     while let Some(batch) = batches.next_batch().unwrap() {
         assert_eq!(n_padding, 0, "only the last batch is padded");
@@ -86,7 +86,7 @@ fn rest(batches: &mut StreamBatches<f32>) -> (Vec<Vec<usize>>, usize) {
     (found, n_padding)
 }
 
-fn epoch(batches: &mut StreamBatches<f32>, epoch: u64) -> (Vec<Vec<usize>>, usize) {
+fn epoch(batches: &mut impl Batches<f32>, epoch: u64) -> (Vec<Vec<usize>>, usize) {
     batches.start_epoch(epoch).unwrap();
     let (found, n_padding) = rest(batches);
     assert_eq!(batches.n_batches(), Some(found.len() as u64));
@@ -382,4 +382,33 @@ fn a_model_trains_on_it_as_on_data_in_memory() {
         assert_eq!(found.dense(1).unwrap().values(), expected.dense(1).unwrap().values());
     }
     assert!(streamed.next_batch().unwrap().is_none());
+}
+
+#[test]
+fn rows_in_memory_and_of_a_stream_are_of_one_type() {
+    const N_ROWS: usize = 5000;
+    let file = TempFile::new("any", text(N_ROWS));
+    let memory = format().read_path(&file.0).unwrap();
+    for data in [AnyDataset::from(memory), AnyDataset::from(open(&[&file], 1))] {
+        assert_eq!(data.n_features(), 2000);
+        for batch_size in [1, 7] {
+            let sequential = options(batch_size, Order::Sequential, LastBatch::Short);
+            let mut batches = data.batches(INPUTS, &sequential).unwrap();
+            assert_eq!(batches.batch_size(), Some(batch_size));
+            let all: Vec<usize> = (0..N_ROWS).collect();
+            assert_eq!(epoch(&mut batches, 0).0.concat(), all);
+            // Batches of one row come many at a time, others one by one.
+            batches.start_epoch(1).unwrap();
+            let (mut n_rows, mut n_calls) = (0, 0);
+            while let Some(batch) = batches.next_rows(1000).unwrap() {
+                assert_eq!(batch.dense(1).unwrap().values()[0], n_rows as f32);
+                n_rows += batch.n_rows();
+                n_calls += 1;
+            }
+            assert_eq!(n_rows, N_ROWS);
+            assert!(if batch_size == 1 { n_calls < 20 } else { n_calls == 715 }, "{n_calls}");
+            let batch = N_ROWS.div_ceil(batch_size) as u64;
+            assert_eq!(batches.position(), Position { epoch: 1, batch });
+        }
+    }
 }

@@ -1,0 +1,118 @@
+//! The models of the command line by name: the graphs of the examples.
+
+#![allow(dead_code, unreachable_pub)]
+
+#[path = "../factorization_machine.rs"]
+mod factorization_machine;
+#[path = "../logistic_regression.rs"]
+mod logistic_regression;
+#[path = "../matrix_factorization.rs"]
+mod matrix_factorization;
+#[path = "../multi_task.rs"]
+mod multi_task;
+#[path = "../poisson_regression.rs"]
+mod poisson_regression;
+#[path = "../softmax_regression.rs"]
+mod softmax_regression;
+#[path = "../wide_deep.rs"]
+mod wide_deep;
+
+use clap::ValueEnum;
+use factorization_machine::FactorizationMachine;
+use logistic_regression::LogisticRegression;
+use matrix_factorization::MatrixFactorization;
+use multi_task::MultiTask;
+use nnz::metric::{Accuracy, Auc, Metric, Rmse};
+use nnz::prelude::*;
+use poisson_regression::PoissonRegression;
+use softmax_regression::SoftmaxRegression;
+use wide_deep::WideDeep;
+
+graph! {
+    /// Least squares: half the squared error.
+    pub model Linear {
+        input x: csr[n, d];
+        label y: dense[n, 1];
+        param w: row_sparse[d, 1] = Zeros;
+        param b: dense[1] = Zeros;
+        let prediction = dot(x, w) + b;
+        loss squared_error(prediction, y);
+        output prediction;
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ModelKind {
+    /// Least squares.
+    Linear,
+    /// Binary classification.
+    Logistic,
+    /// Classification into any number of classes.
+    Softmax,
+    /// Counts.
+    Poisson,
+    /// Binary classification by features and pairs of them.
+    #[value(alias = "fm")]
+    FactorizationMachine,
+    /// Ratings of items by users.
+    #[value(alias = "mf")]
+    MatrixFactorization,
+    /// Binary classification by a linear model and embeddings through two layers.
+    WideDeep,
+    /// A number, the first label, and a binary class, the second, from what they have in common.
+    MultiTask,
+}
+
+/// Something that is done with the model of a kind.
+pub trait ModelVisitor {
+    /// What comes of it.
+    type Output;
+
+    /// Does it; `make` is the model's `new`.
+    fn visit<M: Model<Element = f32>>(self, make: fn(Dims, Seed) -> Result<M>) -> Self::Output;
+}
+
+impl ModelKind {
+    /// The kind of a model by the name that its file has.
+    pub fn of_name(name: &str) -> Option<Self> {
+        struct Name;
+        impl ModelVisitor for Name {
+            type Output = &'static str;
+            fn visit<M: Model<Element = f32>>(
+                self,
+                _: fn(Dims, Seed) -> Result<M>,
+            ) -> &'static str {
+                M::NAME
+            }
+        }
+        ModelKind::value_variants().iter().copied().find(|kind| kind.with(Name) == name)
+    }
+
+    /// Calls the visitor with the model of this kind.
+    pub fn with<V: ModelVisitor>(self, visitor: V) -> V::Output {
+        match self {
+            ModelKind::Linear => visitor.visit(Linear::new),
+            ModelKind::Logistic => visitor.visit(LogisticRegression::new),
+            ModelKind::Softmax => visitor.visit(SoftmaxRegression::new),
+            ModelKind::Poisson => visitor.visit(PoissonRegression::new),
+            ModelKind::FactorizationMachine => visitor.visit(FactorizationMachine::new),
+            ModelKind::MatrixFactorization => visitor.visit(MatrixFactorization::new),
+            ModelKind::WideDeep => visitor.visit(WideDeep::new),
+            ModelKind::MultiTask => visitor.visit(MultiTask::new),
+        }
+    }
+
+    /// What the first output is held to.
+    pub fn metrics(self) -> Vec<Box<dyn Metric>> {
+        match self {
+            ModelKind::Linear
+            | ModelKind::Poisson
+            | ModelKind::MatrixFactorization
+            | ModelKind::MultiTask => vec![Box::new(Rmse)],
+            ModelKind::Logistic | ModelKind::FactorizationMachine | ModelKind::WideDeep => {
+                vec![Box::new(Accuracy), Box::new(Auc)]
+            }
+            ModelKind::Softmax => vec![Box::new(Accuracy)],
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! The outputs of a model that `train --save` wrote, for every row of a file.
+//!
+//! ```text
+//! cargo run --release --example predict -- --model model.safetensors --data clicks.svm --output scores.tsv
+//! ```
+
+#[path = "../command_line/data.rs"]
+mod data;
+#[path = "../command_line/models.rs"]
+mod models;
+
+use clap::Parser;
+use data::{Known, Reading, beside};
+use models::{ModelKind, ModelVisitor};
+use nnz::data::{AnyDataset, IdMap};
+use nnz::prelude::*;
+use nnz::training::{save_predictions, write_predictions};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Writes the outputs of a model that `train --save` wrote, a line for each row of the data, in order.
+///
+/// A line has the numbers of all outputs, separated by tabs: the probabilities of the classes in the order of their labels.
+/// What must be said of the data is what was said to `train`.
+#[derive(Debug, Parser)]
+#[command(name = "predict")]
+struct Arguments {
+    /// The model's file.
+    #[arg(long)]
+    model: PathBuf,
+    /// The data; its labels are not looked at.
+    #[arg(long)]
+    data: PathBuf,
+    #[command(flatten)]
+    reading: Reading,
+    /// Where to write, whole or not at all; to the standard output if not said.
+    #[arg(long)]
+    output: Option<PathBuf>,
+    /// Rows that are evaluated at a time.
+    #[arg(long, default_value_t = 1024)]
+    batch_size: usize,
+}
+
+fn main() -> ExitCode {
+    match run(&Arguments::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("predict: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(arguments: &Arguments) -> Result<(), Box<dyn std::error::Error>> {
+    let path = &arguments.model;
+    let saved = checkpoint::read_metadata(path)?;
+    let kind = ModelKind::of_name(&saved.model).ok_or_else(|| {
+        format!("{}: `{}` is not a model of `train`", path.display(), saved.model)
+    })?;
+    let ids = |ending| IdMap::read(beside(path, ending));
+    let known = Known {
+        n_features: saved.dims.get("d"),
+        classes: None,
+        ids: match kind {
+            ModelKind::MatrixFactorization => Some((ids("users")?, ids("items")?)),
+            _ => None,
+        },
+    };
+    let data = arguments.reading.open(&arguments.data, &known, false)?;
+    kind.with(Predict { arguments, dims: saved.dims, data: &data })?;
+    Ok(())
+}
+
+struct Predict<'a> {
+    arguments: &'a Arguments,
+    dims: Dims,
+    data: &'a AnyDataset,
+}
+
+impl ModelVisitor for Predict<'_> {
+    type Output = Result<()>;
+
+    fn visit<M: Model<Element = f32>>(self, make: fn(Dims, Seed) -> Result<M>) -> Result<()> {
+        let mut model = make(self.dims, Seed(0))?;
+        checkpoint::load(&mut model, &self.arguments.model)?;
+        let rows = self.arguments.batch_size;
+        match &self.arguments.output {
+            Some(path) => save_predictions(&mut model, self.data, rows, path),
+            None => write_predictions(&mut model, self.data, rows, &mut std::io::stdout().lock()),
+        }
+    }
+}

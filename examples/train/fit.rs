@@ -1,0 +1,207 @@
+//! Training, for the model and the rule that the command line names.
+
+use crate::Failure;
+use crate::arguments::{Arguments, ScheduleKind};
+use crate::models::{ModelKind, ModelVisitor};
+use crate::optimizer::{self, Penalty};
+use nnz::core::update_rules::{RuleVisitor, UpdateRule, with_rule};
+use nnz::data::{AnyDataset, Classes, DataError, DataSource, IdMap};
+use nnz::optimizer::ParameterSpec;
+use nnz::prelude::*;
+use nnz::training::{EpochReport, score};
+use serde::Serialize;
+
+/// One epoch, as `--json` prints it. This contract stays; later models add fields.
+#[derive(Debug, Default, Serialize)]
+struct Line {
+    epoch: u64,
+    objective: f64,
+    train_loss: f64,
+    seconds: f64,
+    samples_per_s: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    test_loss: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    test_accuracy: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    test_auc: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    test_rmse: Option<f64>,
+}
+
+/// What a model is trained on and how.
+#[derive(Clone, Copy)]
+pub(crate) struct Run<'a> {
+    pub(crate) arguments: &'a Arguments,
+    pub(crate) train: &'a AnyDataset,
+    pub(crate) test: Option<&'a AnyDataset>,
+}
+
+impl ModelVisitor for Run<'_> {
+    type Output = Result<(), Failure>;
+
+    fn visit<M: Model<Element = f32>>(
+        self,
+        make: fn(Dims, Seed) -> nnz::Result<M>,
+    ) -> Self::Output {
+        let model = make(self.dims(), Seed(self.arguments.seed))?;
+        with_rule(&self.arguments.optimizer, Fit { run: self, model })?
+    }
+}
+
+impl Run<'_> {
+    /// The extents of the parameters.
+    fn dims(&self) -> Dims {
+        let (d, k) = (self.train.n_features(), self.arguments.factors);
+        match self.arguments.model {
+            ModelKind::Linear | ModelKind::Logistic | ModelKind::Poisson => dims! { d: d },
+            ModelKind::Softmax => dims! { d: d, k: self.train.classes().map_or(0, Classes::len) },
+            ModelKind::FactorizationMachine | ModelKind::WideDeep | ModelKind::MultiTask => {
+                dims! { d: d, k: k }
+            }
+            ModelKind::MatrixFactorization => {
+                let n_ids = |column| match self.train {
+                    AnyDataset::Memory(data) => data.id_map(column).map_or(0, IdMap::len),
+                    AnyDataset::Stream(_) => 0,
+                };
+                dims! { users: n_ids("user"), items: n_ids("item"), k: k }
+            }
+        }
+    }
+
+    /// Evaluates and prints; compiled once a model, whatever the rule.
+    #[inline(never)]
+    fn after_epoch<M: Model<Element = f32>>(
+        &self,
+        model: &mut M,
+        trained: &EpochReport,
+        penalty: Penalty,
+    ) -> Result<(), Failure> {
+        let rows = self.arguments.eval_batch;
+        let train_loss = score(model, self.train, &[], rows)?.loss;
+        let mut line = Line {
+            epoch: trained.epoch + 1,
+            objective: train_loss + penalty_of(model, penalty),
+            train_loss,
+            seconds: trained.seconds,
+            samples_per_s: trained.samples_per_second(),
+            ..Line::default()
+        };
+        if let Some(test) = self.test {
+            let tested = score(model, test, &self.arguments.model.metrics(), rows)?;
+            line.test_loss = Some(tested.loss);
+            line.test_accuracy = tested.metric("accuracy");
+            line.test_auc = tested.metric("auc");
+            line.test_rmse = tested.metric("rmse");
+        }
+        print(self.arguments, &line)
+    }
+}
+
+/// The penalty of all parameters that the rule shrinks.
+fn penalty_of<M: Model<Element = f32>>(model: &M, penalty: Penalty) -> f64 {
+    let specs = ParameterSpec::of_model(model);
+    let parameters = model.parameters().into_iter().zip(specs);
+    parameters
+        .map(|(parameter, spec)| match spec.weight_decay_scale {
+            0.0 => 0.0,
+            scale => scale * penalty.at(parameter.values()),
+        })
+        .sum()
+}
+
+/// Training with the rule that the command line names: all that is compiled for each pair of a model and a rule.
+struct Fit<'a, M> {
+    run: Run<'a>,
+    model: M,
+}
+
+impl<M: Model<Element = f32>> RuleVisitor for Fit<'_, M> {
+    type Output = Result<(), Failure>;
+
+    fn visit<R: UpdateRule>(self, rule: R) -> Result<(), Failure> {
+        let Fit { run, mut model } = self;
+        let arguments = run.arguments;
+        let rule = optimizer::configured(rule, arguments)?;
+        let penalty = Penalty::of(&rule);
+        let mut trainer = Trainer::new(rule)
+            .batch_size(arguments.batch_size)
+            .epochs(arguments.epochs)
+            .shuffle(!arguments.no_shuffle)
+            .seed(arguments.seed)
+            .schedule(schedule(arguments, run.train.n_rows())?)
+            .clip_norm(arguments.clip_norm)
+            .progress(Progress::Silent);
+        if arguments.no_bias {
+            trainer = trainer.learning_rate_scale("b", 0.0);
+        }
+        let mut updater = trainer.updater(&model)?;
+        for epoch in 0..arguments.epochs {
+            let report =
+                trainer.fit_epochs(&mut model, &mut updater, run.train, epoch..epoch + 1)?;
+            let trained = report.last().ok_or(DataError::ZeroBatchSize)?;
+            run.after_epoch(&mut model, trained, penalty)?;
+        }
+        if let Some(path) = &arguments.save {
+            checkpoint::save(&model, path)?;
+        }
+        Ok(())
+    }
+}
+
+fn schedule(arguments: &Arguments, n_rows: Option<usize>) -> Result<Schedule, Failure> {
+    let unit = ScheduleUnit::Step;
+    let total = || -> Result<u64, Failure> {
+        let unknown = "the number of rows of a stream is not known before its first epoch, and this --schedule needs it";
+        let steps = n_rows.ok_or(unknown)?.div_ceil(arguments.batch_size.max(1)) as u64;
+        Ok((steps * arguments.epochs).saturating_sub(arguments.warm_up).max(1))
+    };
+    let (factor, end, power) = (arguments.factor, arguments.end, arguments.power);
+    let schedule = match arguments.schedule {
+        ScheduleKind::Constant => Schedule::Constant,
+        ScheduleKind::Step => {
+            Schedule::Step { every: arguments.every, factor, unit: ScheduleUnit::Epoch }
+        }
+        ScheduleKind::MultiStep => Schedule::MultiStep {
+            milestones: arguments.milestones.clone(),
+            factor,
+            unit: ScheduleUnit::Epoch,
+        },
+        ScheduleKind::InverseScaling => {
+            Schedule::InverseScaling { decay: arguments.decay, power, unit }
+        }
+        ScheduleKind::Exponential => {
+            Schedule::Exponential { factor: arguments.decay, unit: ScheduleUnit::Epoch }
+        }
+        ScheduleKind::Polynomial => Schedule::Polynomial { total: total()?, power, end, unit },
+        ScheduleKind::Cosine => Schedule::Cosine { total: total()?, end, unit },
+    };
+    Ok(match arguments.warm_up {
+        0 => schedule,
+        steps => schedule.warm_up(steps, unit),
+    })
+}
+
+fn print(arguments: &Arguments, line: &Line) -> Result<(), Failure> {
+    if arguments.json {
+        println!("{}", serde_json::to_string(line)?);
+        return Ok(());
+    }
+    print!(
+        "epoch {}/{}  objective {:.6}  loss {:.6}",
+        line.epoch, arguments.epochs, line.objective, line.train_loss
+    );
+    let tested = [
+        ("loss", line.test_loss),
+        ("accuracy", line.test_accuracy),
+        ("auc", line.test_auc),
+        ("rmse", line.test_rmse),
+    ];
+    for (name, value) in tested {
+        if let Some(value) = value {
+            print!("  test {name} {value:.5}");
+        }
+    }
+    println!("  {:.2} s  {:.2} M samples/s", line.seconds, line.samples_per_s / 1e6);
+    Ok(())
+}

@@ -1,0 +1,149 @@
+//! The outputs of a model as text.
+
+use super::TrainError;
+use super::score::whole;
+use crate::data::{Batch, Batches, DataSource, Labels};
+use crate::error::Result;
+use crate::model::{BatchSource, Model};
+use crate::replace::replace_file;
+use std::io::{self, Write};
+use std::path::Path;
+
+/// Writes the dense outputs of a model for every row of some data: a line a row, in order, with the numbers of all outputs, in the
+/// order of declaration, separated by tabs. Labels are not needed. Numbers are written with as many digits as tell them apart.
+///
+/// `batch_size` rows are computed at a time. Where data streams, memory is that of a batch.
+///
+/// # Errors
+///
+/// [`TrainError::Write`]; [`TrainError::Output`] if there is no output that is dense and has a row for each row of a batch; and whatever
+/// data and model report.
+pub fn write_predictions<M, S>(
+    model: &mut M,
+    data: &S,
+    batch_size: usize,
+    writer: &mut dyn Write,
+) -> Result<()>
+where
+    M: Model,
+    S: DataSource<M::Element>,
+{
+    write_all(model, data, batch_size, writer)?
+        .map_err(|error| TrainError::Write { problem: error.to_string() }.into())
+}
+
+/// [`write_predictions`] to a file, which is replaced as a whole or not at all.
+///
+/// # Errors
+///
+/// As [`write_predictions`]; then the file is as it was.
+pub fn save_predictions<M, S>(
+    model: &mut M,
+    data: &S,
+    batch_size: usize,
+    path: impl AsRef<Path>,
+) -> Result<()>
+where
+    M: Model,
+    S: DataSource<M::Element>,
+{
+    let (path, mut failed) = (path.as_ref(), None);
+    let written = replace_file(path, |writer| match write_all(model, data, batch_size, writer) {
+        Ok(written) => written,
+        Err(error) => {
+            failed = Some(error);
+            Err(io::ErrorKind::Other.into())
+        }
+    });
+    if let Some(error) = failed {
+        return Err(error);
+    }
+    written.map_err(|error| {
+        TrainError::Write { problem: format!("{}: {error}", path.display()) }.into()
+    })
+}
+
+/// The outer error is that of data and model, the inner one the writer's.
+fn write_all<M, S>(
+    model: &mut M,
+    data: &S,
+    batch_size: usize,
+    writer: &mut dyn Write,
+) -> Result<io::Result<()>>
+where
+    M: Model,
+    S: DataSource<M::Element>,
+{
+    let mut batches = data.batches(M::INPUTS, &whole(batch_size, Labels::Ignored))?;
+    let mut text = String::new();
+    batches.start_epoch(0)?;
+    while let Some(batch) = batches.next_batch()? {
+        let bound = model.bind(&batch)?;
+        model.forward(&bound)?;
+        let n_rows = batch.n_rows();
+        let outputs: Vec<_> = (0..M::OUTPUTS.len())
+            .filter_map(|index| model.dense_output(index))
+            .filter(|output| output.shape().rank() > 0 && output.shape().n_rows() == n_rows)
+            .map(|output| (output.shape().row_size(), output.values()))
+            .collect();
+        if outputs.is_empty() {
+            let problem = "none is dense and has a row for each row of a batch".to_owned();
+            return Err(
+                TrainError::Output { model: M::NAME, purpose: "predictions", problem }.into()
+            );
+        }
+        text.clear();
+        for row in 0..n_rows - batch.n_padding().min(n_rows) {
+            let numbers =
+                outputs.iter().flat_map(|(size, values)| &values[row * size..(row + 1) * size]);
+            for (column, number) in numbers.enumerate() {
+                if column > 0 {
+                    text.push('\t');
+                }
+                text.push_str(&number.to_string());
+            }
+            text.push('\n');
+        }
+        if let Err(error) = writer.write_all(text.as_bytes()) {
+            return Ok(Err(error));
+        }
+    }
+    Ok(writer.flush())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::predict;
+    use super::super::tests::data;
+    use super::super::tests::linear::Linear;
+    use super::*;
+
+    const D: usize = 20;
+
+    #[test]
+    fn a_line_for_each_row() {
+        let data = data::<f64>(5);
+        let mut model = Linear::<f64>::new(D);
+        model.w.values_mut().copy_from_slice(&std::array::from_fn::<f64, D, _>(|i| 0.1 * i as f64));
+        let mut text = Vec::new();
+        write_predictions(&mut model, &data, 2, &mut text).unwrap();
+        let text = String::from_utf8(text).unwrap();
+        let found: Vec<f64> = text.lines().map(|line| line.parse().unwrap()).collect();
+        assert_eq!(found, predict(&mut model, &data, 3).unwrap().values());
+    }
+
+    #[test]
+    fn what_fails_leaves_the_file_as_it_was() {
+        let path = std::env::temp_dir().join(format!("nnz-predictions-{}", std::process::id()));
+        std::fs::write(&path, "old").unwrap();
+        let mut model = Linear::<f64>::new(D);
+        assert!(save_predictions(&mut model, &data::<f64>(5), 0, &path).is_err());
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "old");
+        save_predictions(&mut model, &data::<f64>(5), 2, &path).unwrap();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "0\n0\n0\n0\n0\n");
+        std::fs::remove_file(&path).unwrap();
+        let nowhere = path.join("scores");
+        let error = save_predictions(&mut model, &data::<f64>(5), 2, &nowhere).unwrap_err();
+        assert!(error.to_string().contains(&nowhere.display().to_string()), "{error}");
+    }
+}
