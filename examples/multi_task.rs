@@ -50,9 +50,8 @@ fn main() -> ExitCode {
 
 /// The root of the mean squared error of the stars, and the part of the reviews that are told apart, on the test file.
 pub fn fit(train: &str, test: &str) -> Result<(f64, f64)> {
-    let train = both_labels(&libsvm::read(train, IndexBase::One)?)?;
-    let reader = libsvm::Reader::new().index_base(IndexBase::One).n_features(train.n_features());
-    let test = both_labels(&reader.read_path(test)?)?;
+    let train = read(train, None)?;
+    let test = read(test, Some(train.n_features()))?;
 
     let mut model = MultiTask::new(dims! { d: train.n_features(), k: 4 }, Seed(42))?;
     let rule = AdaGrad { learning_rate: 0.05, weight_decay: 1e-6, ..AdaGrad::default() };
@@ -71,8 +70,10 @@ pub fn fit(train: &str, test: &str) -> Result<(f64, f64)> {
     Ok((rmse, n_right as f64 / test.n_rows() as f64))
 }
 
-/// The stars, and 1 for 7 stars or more.
-fn both_labels(data: &Dataset) -> Result<Dataset> {
+/// Reviews with both labels: the stars, and 1 for 7 stars or more.
+fn read(path: &str, n_features: Option<usize>) -> Result<Dataset> {
+    let reader = libsvm::Reader::new().index_base(IndexBase::One).n_features(n_features);
+    let data: Dataset = reader.read_path(path)?;
     let (Some(x), Some(ColumnValues::Dense(stars))) = (data.features(), data.labels()) else {
         return Err(DataError::NoInput.into());
     };

@@ -8,15 +8,15 @@
 #![allow(clippy::unwrap_used)]
 #![cfg(feature = "gzip")]
 
+mod command_line;
 mod folder;
 
-use folder::{find, missing, say};
+use folder::{find, say};
 use nnz::data::ColumnValues;
 use nnz::prelude::*;
 use serde_json::Value;
 use std::io::Read;
 use std::path::PathBuf;
-use std::process::Command;
 
 graph! {
     /// Logistic regression without bias.
@@ -253,19 +253,8 @@ fn one_pass_of_sgd_is_the_reference_to_nine_digits() {
 }
 
 /// The lines that `examples/train` prints with `--json`.
-fn command_line(arguments: &[&str]) -> Option<Vec<Value>> {
-    // `cargo test` builds the examples; it puts tests into `deps`, beside `examples`.
-    let test = std::env::current_exe().unwrap();
-    let folder = test.parent().and_then(|deps| deps.parent()).unwrap().join("examples");
-    let program = folder.join(format!("train{}", std::env::consts::EXE_SUFFIX));
-    if !program.exists() {
-        missing(&format!("{} is not built (`cargo test` builds it)", program.display()));
-        return None;
-    }
-    let output = Command::new(program).args(arguments).arg("--json").output().unwrap();
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{arguments:?}: {errors}");
-    let text = String::from_utf8(output.stdout).unwrap();
+fn lines_of_train(arguments: &[&str]) -> Option<Vec<Value>> {
+    let text = command_line::run("train", &[arguments, &["--json"]].concat())?;
     Some(text.lines().map(|line| serde_json::from_str(line).unwrap()).collect())
 }
 
@@ -305,7 +294,7 @@ fn the_command_line_reaches_the_optimum_on_a9a() {
         ["--threads", "1"],
     ];
     let arguments = [arguments.as_flattened(), &["--no-bias"]].concat();
-    let Some(lines) = command_line(&arguments) else { return };
+    let Some(lines) = lines_of_train(&arguments) else { return };
     let fields = [
         "epoch",
         "objective",
@@ -330,9 +319,11 @@ fn the_command_line_tells_of_regression_by_its_error() {
     let Some(file) = data("abalone_scale") else { return };
     let file = file.display().to_string();
     let arguments = ["--model", "linear", "--data", &file, "--l2", "0.01", "--epochs", "2"];
-    let Some(lines) = command_line(&arguments) else { return };
+    let Some(lines) = lines_of_train(&arguments) else { return };
     check_lines(&lines, 2, &["epoch", "objective", "samples_per_s", "seconds", "train_loss"]);
-    let Some(lines) = command_line(&[&arguments[..], &["--test", &file]].concat()) else { return };
+    let Some(lines) = lines_of_train(&[&arguments[..], &["--test", &file]].concat()) else {
+        return;
+    };
     let fields =
         ["epoch", "objective", "samples_per_s", "seconds", "test_loss", "test_rmse", "train_loss"];
     check_lines(&lines, 2, &fields);

@@ -1,0 +1,175 @@
+//! The models of the examples on real data, held to results that were computed elsewhere (`README.md` and `reference.json` in the
+//! folder of the data; where another source is named, by it).
+//!
+//! The folder is `NNZ_DATA` (default `../shared/data` beside the repository); without it every test says `SKIPPED`, or
+//! fails where `NNZ_REQUIRE_DATA=1`.
+
+// What cannot be read fails the test; of an example, `main` is not called.
+#![allow(clippy::unwrap_used, dead_code, unreachable_pub)]
+#![cfg(feature = "gzip")]
+
+mod command_line;
+mod folder;
+
+#[path = "../examples/factorization_machine.rs"]
+mod factorization_machine;
+#[path = "../examples/linear_regression.rs"]
+mod linear_regression;
+#[path = "../examples/logistic_regression.rs"]
+mod logistic_regression;
+#[path = "../examples/matrix_factorization.rs"]
+mod matrix_factorization;
+#[path = "../examples/multi_task.rs"]
+mod multi_task;
+#[path = "../examples/poisson_regression.rs"]
+mod poisson_regression;
+#[path = "../examples/softmax_regression.rs"]
+mod softmax_regression;
+#[path = "../examples/wide_deep.rs"]
+mod wide_deep;
+
+use folder::{find, say};
+use logistic_regression::LogisticRegression;
+use nnz::prelude::*;
+
+fn data(file: &str) -> Option<String> {
+    Some(find("NNZ_DATA", "shared/data", file)?.display().to_string())
+}
+
+fn both(train: &str, test: &str) -> Option<(String, String)> {
+    data(train).zip(data(test))
+}
+
+/// A loss or an error is not larger than it should be by more than `slack`.
+#[track_caller]
+fn at_most(what: &str, found: f64, reference: f64, slack: f64) {
+    say(&format!("models: {what}: {found:.5}, reference {reference}"));
+    assert!(found <= reference + slack, "{what} is {found}, the reference {reference}");
+}
+
+/// A score that is the better the larger.
+#[track_caller]
+fn at_least(what: &str, found: f64, reference: f64, slack: f64) {
+    say(&format!("models: {what}: {found:.5}, reference {reference}"));
+    assert!(found >= reference - slack, "{what} is {found}, the reference {reference}");
+}
+
+#[test]
+fn least_squares_on_reviews() {
+    let Some((train, test)) = both("imdb_rating.train.gz", "imdb_rating.test.gz") else { return };
+    let score = linear_regression::fit(&train, &test).unwrap();
+    // Ridge regression, lambda = 1e-4.
+    at_most("linear: RMSE of stars", score.metric("rmse").unwrap(), 2.178258, 0.01);
+}
+
+#[test]
+fn logistic_regression_on_the_census() {
+    let Some((train, test)) = both("a9a.gz", "a9a.t.gz") else { return };
+    let score = logistic_regression::fit(&train, &test).unwrap();
+    // The optimum for lambda = 1e-5.
+    at_most("logistic: log loss", score.loss, 0.324318, 0.002);
+    at_least("logistic: accuracy", score.metric("accuracy").unwrap(), 0.84982, 0.003);
+    at_least("logistic: AUC", score.metric("auc").unwrap(), 0.902042, 0.001);
+}
+
+#[test]
+fn softmax_regression_on_splice_junctions() {
+    let Some((train, test)) = both("dna.scale", "dna.scale.t") else { return };
+    let score = softmax_regression::fit(&train, &test).unwrap();
+    // The optimum for lambda = 1e-3.
+    at_most("softmax: cross entropy", score.loss, 0.160687, 0.01);
+    at_least("softmax: accuracy", score.metric("accuracy").unwrap(), 0.94857, 0.005);
+}
+
+#[test]
+fn poisson_regression_on_rings() {
+    let Some(file) = data("abalone_scale") else { return };
+    let score = poisson_regression::fit(&file, &file).unwrap();
+    // scikit-learn 1.9.1: PoissonRegressor(alpha=0, solver="newton-cholesky", tol=1e-12), on the file it was fitted to.
+    at_most("poisson: loss", score.loss, -13.147291, 0.005);
+    at_most("poisson: RMSE of rings", score.metric("rmse").unwrap(), 2.252679, 0.02);
+}
+
+#[test]
+fn a_factorization_machine_on_clicks() {
+    let Some((train, test)) = both("criteo_tiny.train.ffm.gz", "criteo_tiny.test.ffm.gz") else {
+        return;
+    };
+    let score = factorization_machine::fit(&train, &test, 429_705).unwrap();
+    // A factorization machine of 4 factors by L-BFGS, the best of its penalties.
+    at_most("machine: log loss", score.loss, 0.5304, 0.0);
+    at_least("machine: AUC", score.metric("auc").unwrap(), 0.7198, 0.0);
+}
+
+#[test]
+fn matrix_factorization_on_films() {
+    let Some((train, test)) = both("ml100k.u2.base.gz", "ml100k.u2.test") else { return };
+    let score = matrix_factorization::fit(&train, &test).unwrap();
+    // Alternating least squares with 8 factors, the worst of its three starts.
+    at_most("factorization: RMSE", score.metric("rmse").unwrap(), 0.9122, 0.002);
+}
+
+#[test]
+fn wide_and_deep_on_clicks() {
+    let Some((train, test)) = both("criteo_raw8k.train.tsv.gz", "criteo_raw8k.test.tsv") else {
+        return;
+    };
+    let score = wide_deep::fit(&train, &test).unwrap();
+    // The best of logistic regression over its penalties, on the columns that are hashed here.
+    at_most("wide and deep: log loss", score.loss, 0.483762, 0.0);
+    at_least("wide and deep: AUC", score.metric("auc").unwrap(), 0.717387, 0.0);
+}
+
+#[test]
+fn two_tasks_on_reviews() {
+    let Some((train, test)) = both("imdb_rating.train.gz", "imdb_rating.test.gz") else { return };
+    let (rmse, accuracy) = multi_task::fit(&train, &test).unwrap();
+    // Each task by itself: ridge regression, lambda = 1e-4, and logistic regression, lambda = 1e-5.
+    at_most("two tasks: RMSE of stars", rmse, 2.178258, 0.02);
+    at_least("two tasks: accuracy", accuracy, 0.88268, 0.005);
+}
+
+/// What the reference is held to: a log loss better than that of logistic regression at any of its L2 penalties, of a model whose weights
+/// are zero but for a twentieth.
+#[test]
+fn sparse_weights_on_clicks_by_the_command_line() {
+    let Some((train, test)) = both("criteo_tiny.train.ffm.gz", "criteo_tiny.test.ffm.gz") else {
+        return;
+    };
+    let path = std::env::temp_dir().join(format!("nnz-models-{}.safetensors", std::process::id()));
+    let saved = path.display().to_string();
+    let arguments = [
+        ["--model", "logistic"],
+        ["--data", &train],
+        ["--test", &test],
+        ["--features", "429705"],
+        ["--optimizer", "ftrl"],
+        ["--l1", "1"],
+        ["--epochs", "2"],
+        ["--save", &saved],
+    ];
+    let arguments = [arguments.as_flattened(), &["--json"]].concat();
+    let Some(lines) = command_line::run("train", &arguments) else { return };
+    let last: serde_json::Value = serde_json::from_str(lines.lines().last().unwrap()).unwrap();
+    at_most("train: log loss of FTRL", last["test_loss"].as_f64().unwrap(), 0.497134, 0.0);
+
+    let mut model = LogisticRegression::new(dims! { d: 429_705 }, Seed(0)).unwrap();
+    checkpoint::load(&mut model, &path).unwrap();
+    let n_nonzero = model.w.values().iter().filter(|w| **w != 0.0).count();
+    at_most("train: part of the weights that is not zero", n_nonzero as f64 / 429_705.0, 0.05, 0.0);
+
+    // `predict` and `inspect` know the same model.
+    let scores = path.with_extension("tsv");
+    let output = scores.display().to_string();
+    command_line::run("predict", &["--model", &saved, "--data", &test, "--output", &output]);
+    let written = std::fs::read_to_string(&scores).unwrap();
+    let written: Vec<f32> = written.lines().map(|line| line.parse().unwrap()).collect();
+    let reader = nnz::data::TextReader::new(nnz::data::LibFfm::new().n_features(429_705));
+    let data: Dataset = reader.read_path(&test).unwrap();
+    assert_eq!(written, nnz::training::predict(&mut model, &data, 100).unwrap().values());
+    let shown = command_line::run("inspect", &[&saved, "--top", "1"]).unwrap();
+    assert!(shown.contains(&format!("{n_nonzero} of 429705 not zero")), "{shown}");
+    for file in [path, scores] {
+        std::fs::remove_file(file).unwrap();
+    }
+}
