@@ -155,7 +155,7 @@ unsafe fn row_step<
 /// As [`step`].
 #[inline(always)]
 #[allow(clippy::too_many_arguments)]
-pub fn steps<R: UpdateRule, T: Float<Accumulator = T>, V: Factor<T>, W: Width>(
+pub fn steps<R: UpdateRule, T: Float<Accumulator = T>, V: Factor<T>, W: Width, C: Copy>(
     x: CsrView<'_, V>,
     range: Range<usize>,
     (weights_index, weights): (usize, &mut Table<T>),
@@ -163,11 +163,12 @@ pub fn steps<R: UpdateRule, T: Float<Accumulator = T>, V: Factor<T>, W: Width>(
     updater: &mut Updater<R, T>,
     width: W,
     scratch: &mut Scratch<T>,
-    row_function: impl FnMut(usize, &mut [T], &mut [T]) -> T,
+    kept: &mut C,
+    row_function: impl FnMut(usize, &mut [T], &mut [T], &mut C) -> T,
 ) -> Result<RowSteps> {
     with_rows!(R, T; *updater, [weights_index => weights, factors_index => factors], |[w, v]| {
         check(x, &w, &v, width)?;
-        Ok(each_row(x, range, w, v, width, scratch, row_function))
+        Ok(each_row(x, range, w, v, width, scratch, kept, row_function))
     })
 }
 
@@ -188,18 +189,29 @@ fn check<R: UpdateRule, T: Float, V: Stored, W: Width, K: UpdateKind>(
 }
 
 #[inline(never)]
-fn each_row<R: UpdateRule, T: Float<Accumulator = T>, V: Factor<T>, W: Width, K: UpdateKind>(
+#[allow(clippy::too_many_arguments)]
+fn each_row<R, T, V, W, K, C>(
     x: CsrView<'_, V>,
     range: Range<usize>,
     mut w: RowUpdater<'_, R, T, K>,
     mut v: RowUpdater<'_, R, T, K>,
     width: W,
     scratch: &mut Scratch<T>,
-    mut row_function: impl FnMut(usize, &mut [T], &mut [T]) -> T,
-) -> RowSteps {
+    kept: &mut C,
+    mut row_function: impl FnMut(usize, &mut [T], &mut [T], &mut C) -> T,
+) -> RowSteps
+where
+    R: UpdateRule,
+    T: Float<Accumulator = T>,
+    V: Factor<T>,
+    W: Width,
+    K: UpdateKind,
+    C: Copy,
+{
     let large = is_large(&v);
     let mut steps = RowSteps::default();
     with_row_loops!(W, x.columns(), |ids| {
+        let mut own = *kept;
         for row in range {
             prefetch_data(x, ids, row);
             let ahead = if large { row_ahead(x, ids, row) } else { &[] };
@@ -208,7 +220,7 @@ fn each_row<R: UpdateRule, T: Float<Accumulator = T>, V: Factor<T>, W: Width, K:
             // SAFETY: a view's columns are below its `n_cols`, which `check` compared with both `n_rows`.
             let loss = unsafe {
                 row_step(entries, ahead, tables, width, factors, |scores, saved| {
-                    row_function(row, scores, saved)
+                    row_function(row, scores, saved, &mut own)
                 })
             };
             w.advance();
@@ -217,6 +229,7 @@ fn each_row<R: UpdateRule, T: Float<Accumulator = T>, V: Factor<T>, W: Width, K:
                 break;
             }
         }
+        *kept = own;
     });
     w.finish();
     v.finish();

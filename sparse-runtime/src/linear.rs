@@ -240,14 +240,15 @@ unsafe fn row_step<R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKin
 
 /// As many steps as `range` has rows, each of one row of data: what [`step`] does for each of them as a batch of its own, but
 /// what does not depend on the row is done once. Ends early after a loss that is not finite. The updater
-/// [began](Updater::begin_steps) as many steps.
+/// [began](Updater::begin_steps) as many steps. What `row_function` changes from row to row is in `kept`, which is copied, so that it
+/// can be in registers: each row waits for what the last one left there.
 ///
 /// # Errors
 ///
 /// As [`step`].
 #[inline(always)]
 #[allow(clippy::too_many_arguments)]
-pub fn steps<R: UpdateRule, T: Float, V: Factor<T>, W: Width>(
+pub fn steps<R: UpdateRule, T: Float, V: Factor<T>, W: Width, C: Copy>(
     x: CsrView<'_, V>,
     range: Range<usize>,
     parameter: usize,
@@ -255,41 +256,70 @@ pub fn steps<R: UpdateRule, T: Float, V: Factor<T>, W: Width>(
     updater: &mut Updater<R, T>,
     width: W,
     scratch: &mut Scratch<T::Accumulator>,
-    row_function: impl FnMut(usize, &mut [T::Accumulator], &mut [T::Accumulator]) -> T::Accumulator,
+    kept: &mut C,
+    row_function: impl FnMut(
+        usize,
+        &mut [T::Accumulator],
+        &mut [T::Accumulator],
+        &mut C,
+    ) -> T::Accumulator,
 ) -> Result<RowSteps> {
     with_rows!(R, T; *updater, [parameter => table], |[rows]| {
         // What the unchecked accesses below rely on.
         if rows.n_rows() != x.n_cols() || rows.row_size() != width.columns() {
             return Err(ModelError::extent("linear step", "x", 1, x.n_cols(), rows.n_rows()).into());
         }
-        Ok(each_row(x, range, rows, width, scratch, row_function))
+        Ok(each_row(x, range, rows, width, scratch, kept, row_function))
     })
 }
 
 #[inline(never)]
-fn each_row<R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKind>(
+fn each_row<R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKind, C: Copy>(
     x: CsrView<'_, V>,
     range: Range<usize>,
     rows: RowUpdater<'_, R, T, K>,
     width: W,
     scratch: &mut Scratch<T::Accumulator>,
-    row_function: impl FnMut(usize, &mut [T::Accumulator], &mut [T::Accumulator]) -> T::Accumulator,
+    kept: &mut C,
+    row_function: impl FnMut(
+        usize,
+        &mut [T::Accumulator],
+        &mut [T::Accumulator],
+        &mut C,
+    ) -> T::Accumulator,
 ) -> RowSteps {
     with_row_loops!(W, x.columns(), |ids| {
-        each_row_of(x, ids, range, rows, width, scratch, row_function)
+        each_row_of(x, ids, range, rows, width, scratch, kept, row_function)
     })
 }
 
 #[inline(always)]
-fn each_row_of<'a, R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKind, I: ColumnId>(
+#[allow(clippy::too_many_arguments)]
+fn each_row_of<
+    'a,
+    R: UpdateRule,
+    T: Float,
+    V: Factor<T>,
+    W: Width,
+    K: UpdateKind,
+    I: ColumnId,
+    C: Copy,
+>(
     x: CsrView<'a, V>,
     ids: &'a [I],
     range: Range<usize>,
     mut rows: RowUpdater<'_, R, T, K>,
     width: W,
     scratch: &mut Scratch<T::Accumulator>,
-    mut row_function: impl FnMut(usize, &mut [T::Accumulator], &mut [T::Accumulator]) -> T::Accumulator,
+    kept: &mut C,
+    mut row_function: impl FnMut(
+        usize,
+        &mut [T::Accumulator],
+        &mut [T::Accumulator],
+        &mut C,
+    ) -> T::Accumulator,
 ) -> RowSteps {
+    let mut own = *kept;
     let large = is_large(&rows);
     let mut steps = RowSteps::default();
     for row in range {
@@ -299,7 +329,7 @@ fn each_row_of<'a, R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKin
         // SAFETY: a view's columns are below its `n_cols`, which `steps` compared with `n_rows`.
         let loss = unsafe {
             row_step(entries, ahead, &mut rows, width, &mut scratch.rows, |scores, saved| {
-                row_function(row, scores, saved)
+                row_function(row, scores, saved, &mut own)
             })
         };
         rows.advance();
@@ -307,6 +337,7 @@ fn each_row_of<'a, R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKin
             break;
         }
     }
+    *kept = own;
     rows.finish();
     steps
 }

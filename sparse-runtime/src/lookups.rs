@@ -94,7 +94,7 @@ where
 /// As [`step`].
 #[inline(always)]
 #[allow(clippy::too_many_arguments)]
-pub fn steps<P, R, T, W, F, const N: usize, const M: usize>(
+pub fn steps<P, R, T, W, F, C, const N: usize, const M: usize>(
     _: P,
     rows: Rows<F>,
     range: Range<usize>,
@@ -102,9 +102,11 @@ pub fn steps<P, R, T, W, F, const N: usize, const M: usize>(
     updater: &mut Updater<R, T>,
     width: W,
     scratch: &mut Scratch<T>,
-    row_function: impl FnMut(usize, &mut [T], &mut [T]) -> T,
+    kept: &mut C,
+    row_function: impl FnMut(usize, &mut [T], &mut [T], &mut C) -> T,
 ) -> Result<RowSteps>
 where
+    C: Copy,
     P: Reads<N, M>,
     R: UpdateRule,
     T: Float<Accumulator = T>,
@@ -114,7 +116,7 @@ where
     let weights = tables.map(|(index, table)| (index, Weights::Table(table)));
     with_rows!(R, T; *updater, weights, |lent| {
         let tables = Tables::<P, _, _, _, _, N, M>::new(lent, width)?;
-        tables.one_by_one(rows, range, scratch, row_function)
+        tables.one_by_one(rows, range, scratch, kept, row_function)
     })
 }
 
@@ -273,16 +275,24 @@ where
 
     /// A step of each row.
     #[inline(never)]
-    fn one_by_one<F: Fn(usize) -> [usize; N]>(
+    fn one_by_one<F: Fn(usize) -> [usize; N], C: Copy>(
         mut self,
         rows: Rows<F>,
         range: Range<usize>,
         scratch: &mut Scratch<T>,
-        mut row_function: impl FnMut(usize, &mut [T], &mut [T]) -> T,
+        kept: &mut C,
+        mut row_function: impl FnMut(usize, &mut [T], &mut [T], &mut C) -> T,
     ) -> Result<RowSteps> {
         let steps = lanes::wide(
             #[inline(always)]
-            || self.each(&rows, range, scratch, &mut row_function),
+            || {
+                let mut own = *kept;
+                let steps = self.each(&rows, range, scratch, |row, numbers, saved| {
+                    row_function(row, numbers, saved, &mut own)
+                });
+                *kept = own;
+                steps
+            },
         )?;
         self.rows.into_iter().for_each(RowUpdater::finish);
         Ok(steps)
@@ -294,7 +304,7 @@ where
         rows: &Rows<F>,
         range: Range<usize>,
         scratch: &mut Scratch<T>,
-        row_function: &mut impl FnMut(usize, &mut [T], &mut [T]) -> T,
+        mut row_function: impl FnMut(usize, &mut [T], &mut [T]) -> T,
     ) -> Result<RowSteps> {
         let width = self.width;
         let is_large = self.rows.iter().any(is_large);

@@ -53,18 +53,24 @@ pub struct SgdStep<T> {
     /// learning_rate · l1.
     threshold: T,
     preparation: Preparation<T>,
+    /// Momentum and nothing else: fewer operations between a gradient and its weight, for which the next step may wait.
+    only_momentum: bool,
 }
 
 impl<T: Float> SgdStep<T> {
     pub(super) fn resolve(rule: &Sgd, learning_rate: f64, penalty_scale: f64, _: u64) -> Self {
         let penalty = learning_rate * penalty_scale;
+        let preparation = Preparation::new(rule.rescale_grad, rule.clip_gradient);
+        let penalised = penalty * rule.weight_decay != 0.0 || penalty * rule.l1 != 0.0;
+        let chosen = penalised || rule.nesterov || !preparation.is_identity();
         SgdStep {
+            only_momentum: rule.momentum != 0.0 && !chosen,
             learning_rate: T::of(learning_rate),
             momentum: T::of(rule.momentum),
             nesterov: rule.nesterov,
             decay: T::of(penalty * rule.weight_decay),
             threshold: T::of(penalty * rule.l1),
-            preparation: Preparation::new(rule.rescale_grad, rule.clip_gradient),
+            preparation,
         }
     }
 }
@@ -111,11 +117,16 @@ impl<T: Float> Step<T> for SgdStep<T> {
 
     #[inline(always)]
     fn update(&self, weight: &mut T, state: &mut [T; 1], grad: T) {
+        // The choices are the same for all weights of a step.
+        if self.only_momentum {
+            state[0] = self.momentum * state[0] - self.learning_rate * grad;
+            *weight += state[0];
+            return;
+        }
         let grad = self.preparation.apply(grad);
         let delta = self.learning_rate * grad + self.decay * *weight;
         if self.uses_state() {
             state[0] = self.momentum * state[0] - delta;
-            // The same for all weights of a step, as what follows.
             *weight += if self.nesterov { self.momentum * state[0] - delta } else { state[0] };
         } else {
             *weight -= delta;

@@ -28,11 +28,11 @@ impl<R: UpdateRule, T: Float> DenseSteps<'_, R, T> {
         self.values
     }
 
-    /// One step: every value by its gradient, which is then set to zero. O(values).
+    /// One step: every value by its gradient, which is then set to -0, for sums to begin at. O(values).
     #[inline(always)]
     pub fn update(&mut self, grad: &mut [T]) {
         update_all(&self.step, self.values, &mut self.states, grad, self.row_size);
-        grad.fill(T::zero());
+        grad.fill(-T::zero());
     }
 }
 
@@ -47,6 +47,15 @@ pub struct FewSteps<R: UpdateRule, T: Float, const N: usize> {
     row_size: usize,
 }
 
+impl<R: UpdateRule, T: Float, const N: usize> Clone for FewSteps<R, T, N> {
+    #[inline(always)]
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<R: UpdateRule, T: Float, const N: usize> Copy for FewSteps<R, T, N> {}
+
 impl<R: UpdateRule, T: Float, const N: usize> FewSteps<R, T, N> {
     /// The values as the steps so far left them.
     #[inline(always)]
@@ -54,11 +63,10 @@ impl<R: UpdateRule, T: Float, const N: usize> FewSteps<R, T, N> {
         &self.values
     }
 
-    /// One step: every value by its gradient, which is then set to zero. O(N).
+    /// One step: every value by its gradient. O(N).
     #[inline(always)]
-    pub fn update(&mut self, grad: &mut [T; N]) {
+    pub fn update(&mut self, grad: &[T; N]) {
         update_all(&self.step, &mut self.values, &mut self.states, grad, self.row_size);
-        *grad = [T::zero(); N];
     }
 }
 

@@ -12,6 +12,10 @@ use sparse_core::shapes::Dim;
 /// The call of the runtime's loop.
 pub(super) fn call(emit: &Emit<'_>, parts: &RowLoop, steps: Steps) -> TokenStream {
     let row = row_function(emit, parts, steps);
+    let row = match steps {
+        Steps::One => row,
+        Steps::EachRow => quote!(&mut __few, #row),
+    };
     let (function, range) = match steps {
         Steps::One => (format_ident!("step"), None),
         Steps::EachRow => (format_ident!("steps"), Some(quote!(first..first + count,))),

@@ -8,7 +8,7 @@ use self::row::{dense_of, grad_of, indexed, out_of, values_of};
 use super::Emit;
 use super::kernels::number_of;
 use super::step::take_apart;
-use proc_macro2::TokenStream;
+use proc_macro2::{Ident, TokenStream};
 use quote::quote;
 use sparse_core::ir::{Kind, ValueId};
 use sparse_core::passes::{RowLoop, Terms};
@@ -19,8 +19,9 @@ use sparse_core::shapes::Dim;
 /// ```text
 /// let label = batch.y.values();
 /// let __values_b = __param_b.values();
-/// __gradients.b.reset([1]);
+/// __gradients.b.reset_for_overwrite([1]);
 /// let __grad_b = __gradients.b.values_mut();
+/// __grad_b.fill(-0.0f32);
 /// if record { __outputs.pred.reset_for_overwrite([n_rows, columns]); }
 /// let __out_pred = __outputs.pred.values_mut();
 /// let loss = linear::step(batch.x, 0, __param_w.table_mut(), updater, linear::Fixed::<1>, __scratch,
@@ -92,13 +93,16 @@ enum Steps {
 ///     let first = made.n_steps;
 ///     let count = updater.begin_steps(n_rows - first)?;
 ///     let mut __dense_b = updater.take_few::<1>(1, __param_b.values_mut())?;
+///     let mut __few = (__dense_b,);
 ///     let steps = linear::steps(batch.x, first..first + count, 0, __param_w.table_mut(), updater,
-///         linear::Fixed::<1>, __scratch, |row, s, saved| {
+///         linear::Fixed::<1>, __scratch, &mut __few, |row, s, saved, (__dense_b,)| {
+///             let __grad_b = &mut [-0.0f32; 1];
 ///             let __values_b = __dense_b.values();
 ///             …
 ///             __dense_b.update(__grad_b);
 ///             loss
 ///         });
+///     let (__dense_b,) = __few;
 ///     updater.put_few(1, __param_b.values_mut(), &__dense_b);
 ///     let steps = steps?;
 ///     updater.end_steps(steps.n_steps)?;
@@ -108,20 +112,20 @@ enum Steps {
 pub(super) fn each_row(emit: &Emit<'_>, parts: &RowLoop) -> TokenStream {
     let (rt, element) = (&emit.rt, &emit.element);
     let n_rows = n_rows(emit, parts);
-    let width = width(emit, &parts.columns);
     let setup = setup(emit, parts, Steps::EachRow);
     let gradients = gradients(emit, parts, Steps::EachRow);
     let take_apart = take_apart(emit);
     let steps = call(emit, parts, Steps::EachRow);
+    let few_dense = few_dense(emit, parts);
     let reduced = || parts.reductions.iter().map(|(parameter, _, _)| *parameter);
     let take = reduced().map(|id| {
         let (index, local, dense) =
             (emit.index_of(id), emit.parameter_local(id), dense_of(emit, id));
         let take = match few(emit, id) {
-            Some(count) => quote!(take_few::<#count>),
-            None => quote!(take_dense),
+            Some(count) => quote!(let #dense = updater.take_few::<#count>),
+            None => quote!(let mut #dense = updater.take_dense),
         };
-        quote!(let mut #dense = updater.#take(#index, #local.values_mut())?;)
+        quote!(#take(#index, #local.values_mut())?;)
     });
     let put = reduced().map(|id| {
         let (index, local, dense) =
@@ -138,8 +142,6 @@ pub(super) fn each_row(emit: &Emit<'_>, parts: &RowLoop) -> TokenStream {
         self.__check(batch, true)?;
         #take_apart
         let n_rows = #n_rows;
-        let columns = #rt::linear::Width::columns(&#width);
-        let mean = #rt::linear::share::<T>(1);
         #setup
         #gradients
         let mut made = #rt::RowSteps::default();
@@ -147,7 +149,9 @@ pub(super) fn each_row(emit: &Emit<'_>, parts: &RowLoop) -> TokenStream {
             let first = made.n_steps;
             let count = updater.begin_steps(n_rows - first)?;
             #(#take)*
+            let mut __few = (#(#few_dense,)*);
             let steps = #steps;
+            let (#(#few_dense,)*) = __few;
             #(#put)*
             let steps = steps?;
             updater.end_steps(steps.n_steps)?;
@@ -233,21 +237,32 @@ fn few(emit: &Emit<'_>, parameter: ValueId) -> Option<usize> {
     sizes.filter(|size| *size <= FEW).map(|size| size as usize)
 }
 
-/// The gradients that the row function adds to, zero.
+/// The trained dense parameters that are [few] elements each: what the loop keeps in registers from row to row.
+fn few_dense(emit: &Emit<'_>, parts: &RowLoop) -> Vec<Ident> {
+    let reduced = parts.reductions.iter().map(|(parameter, _, _)| *parameter);
+    reduced.filter(|id| few(emit, *id).is_some()).map(|id| dense_of(emit, id)).collect()
+}
+
+/// What a gradient is before anything is added to it: -0, to which adding is no work where the compiler sees it.
+fn nothing(emit: &Emit<'_>) -> TokenStream {
+    number_of(emit, -0.0)
+}
+
+/// The gradients that the row function adds to, but for those that it makes itself.
 fn gradients(emit: &Emit<'_>, parts: &RowLoop, steps: Steps) -> TokenStream {
     let mut tokens = TokenStream::new();
     for (parameter, _, _) in &parts.reductions {
         let (field, variable) = (emit.declared(*parameter), grad_of(emit, *parameter));
-        if let (Steps::EachRow, Some(count)) = (steps, few(emit, *parameter)) {
-            let zero = number_of(emit, 0.0);
-            tokens.extend(quote!(let #variable = &mut [#zero; #count];));
+        if steps == Steps::EachRow && few(emit, *parameter).is_some() {
             continue;
         }
+        let nothing = nothing(emit);
         let shape = emit.graph.shape(*parameter);
         let extents = shape.iter().map(|dim| emit.fixed_extent(dim));
         tokens.extend(quote! {
-            __gradients.#field.reset([#(#extents),*]);
+            __gradients.#field.reset_for_overwrite([#(#extents),*]);
             let #variable = __gradients.#field.values_mut();
+            #variable.fill(#nothing);
         });
     }
     tokens

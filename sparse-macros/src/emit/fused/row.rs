@@ -1,7 +1,8 @@
 //! The row function: what happens between reading the parameters' rows and updating them.
 
-use super::Steps;
-use crate::emit::{Emit, kernels};
+use super::{Steps, few, few_dense, nothing, width};
+use crate::emit::Emit;
+use crate::emit::kernels::{self, number_of};
 use crate::scalar;
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
@@ -11,7 +12,8 @@ use sparse_core::passes::{RowLoop, Term};
 use sparse_core::shapes::{Dim, Dims};
 use std::collections::BTreeSet;
 
-/// `|row, s, saved| { … }`: the numbers of a row become the gradients with respect to them; returns the row's loss.
+/// `|row, s, saved| { … }`: the numbers of a row become the gradients with respect to them; returns the row's loss. Of steps of each
+/// row, `|row, s, saved, (__dense_b,)|`: what it changes from row to row.
 pub(super) fn row_function(emit: &Emit<'_>, parts: &RowLoop, steps: Steps) -> TokenStream {
     let (rt, graph) = (&emit.rt, emit.graph);
     let forward = chain(emit, parts, &parts.forward);
@@ -50,18 +52,34 @@ pub(super) fn row_function(emit: &Emit<'_>, parts: &RowLoop, steps: Steps) -> To
             .map(|(id, _, _)| {
                 let (values, dense) = (values_of(emit, *id), dense_of(emit, *id));
                 let gradient = grad_of(emit, *id);
-                (quote!(let #values = #dense.values();), quote!(#dense.update(#gradient);))
+                let fresh = few(emit, *id).map(|count| {
+                    let nothing = nothing(emit);
+                    quote!(let #gradient = &mut [#nothing; #count];)
+                });
+                (quote!(#fresh let #values = #dense.values();), quote!(#dense.update(#gradient);))
             })
             .unzip(),
+    };
+    let kept = match steps {
+        Steps::One => None,
+        Steps::EachRow => {
+            let few = few_dense(emit, parts);
+            Some(quote!(, (#(#few,)*)))
+        }
     };
 
     let Some(loss) = graph.apply_of(parts.loss) else { return TokenStream::new() };
     let call = row_loss(emit, loss, graph.value(parts.label).element.is_float());
-    // Multiplied once for the whole row.
-    let (share, weighted) = match parts.row_weight {
-        Some(_) => (quote!(let share = mean * row_weights[row];), quote!(loss * row_weights[row])),
-        None => (quote!(let share = mean;), quote!(loss)),
+    // Multiplied once for the whole row. A row that is all of its batch has all of the mean.
+    let mean = match steps {
+        Steps::One => quote!(mean),
+        Steps::EachRow => number_of(emit, 1.0),
     };
+    let (share, weighted) = match parts.row_weight {
+        Some(_) => (quote!(let share = #mean * row_weights[row];), quote!(loss * row_weights[row])),
+        None => (quote!(let share = #mean;), quote!(loss)),
+    };
+    let width = width(emit, &parts.columns);
 
     let gradient = local(parts.score_gradient);
     let needs_forward = needs_forward(emit, parts);
@@ -87,7 +105,9 @@ pub(super) fn row_function(emit: &Emit<'_>, parts: &RowLoop, steps: Steps) -> To
     });
     quote! {
         #[inline(always)]
-        |row: usize, s: &mut [T], saved: &mut [T]| -> T {
+        |row: usize, s: &mut [T], saved: &mut [T] #kept| -> T {
+            // Where the loop sees it.
+            let columns = #rt::linear::Width::columns(&#width);
             #save
             #(#read_dense)*
             for j in 0..columns {
@@ -187,7 +207,7 @@ fn chain(emit: &Emit<'_>, parts: &RowLoop, values: &[ValueId]) -> TokenStream {
 /// An operand of the chain at column `j` of the row.
 fn element_of(emit: &Emit<'_>, parts: &RowLoop, id: ValueId) -> TokenStream {
     match &emit.graph.value(id).kind {
-        Kind::Constant(number) => kernels::number_of(emit, *number),
+        Kind::Constant(number) => number_of(emit, *number),
         Kind::Parameter { .. } => {
             let values = values_of(emit, id);
             let index = index_of(&emit.graph.shape(id), &parts.columns);
