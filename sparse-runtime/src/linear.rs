@@ -8,7 +8,7 @@
 use crate::error::Result;
 use crate::formats::{ColumnId, ColumnIdsView, CsrView};
 use crate::model::{ModelError, RowSteps};
-use crate::optimizer::{RowAccumulator, RowCursor, RowUpdater, UpdateKind, Updater};
+use crate::optimizer::{RowAccumulator, RowCursor, RowUpdater, Settling, UpdateKind, Updater};
 use crate::prefetch::prefetch_run;
 use crate::table::Table;
 use crate::with_rows;
@@ -193,7 +193,8 @@ fn one_row<'a, R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKind, I
     let row = row_of(x, ids, 0);
     // SAFETY: a view's columns are below its `n_cols`, which `step` compared with `n_rows`.
     let loss = unsafe {
-        row_step(row, upcoming, &mut rows, width, &mut scratch.rows, |scores, saved| {
+        let mut split = rows.split(width.columns());
+        row_step(row, upcoming, &mut split, width, &mut scratch.rows, |scores, saved| {
             row_function(0, scores, saved)
         })
     };
@@ -211,30 +212,32 @@ fn one_row<'a, R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKind, I
 unsafe fn row_step<R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKind, I: ColumnId>(
     (ids, values): (&[I], &[V]),
     ahead: &[I],
-    rows: &mut RowUpdater<'_, R, T, K>,
+    (cursor, settling): &mut (RowCursor<'_, R, T, K>, Settling<'_, R, T>),
     width: W,
     scratch: &mut Vec<T::Accumulator>,
     row_function: impl FnOnce(&mut [T::Accumulator], &mut [T::Accumulator]) -> T::Accumulator,
 ) -> T::Accumulator {
-    let columns = width.columns();
-    // SAFETY: promised by the caller.
-    unsafe { rows.settle_each(columns, ids) };
+    let cursor = *cursor;
+    // SAFETY: promised by the caller. The rows are those that are updated below.
+    unsafe { settling.settle_each(cursor, ids, true) };
     let loss = width.with_rows(
         scratch,
         #[inline(always)]
         |scores, saved| {
-            let cursor = rows.cursor(columns);
             // SAFETY: promised by the caller; the scores are as many as the parameter's columns.
             unsafe { product(ids, values, cursor, scores) };
-            rows.prefetch_each(columns, ahead);
+            for id in ahead {
+                cursor.prefetch(id.at());
+            }
+            settling.prefetch_each::<K, _>(ahead);
             let loss = row_function(scores, saved);
             // SAFETY: as above.
-            unsafe { scatter(ids, values, rows.cursor(columns), scores) };
+            unsafe { scatter(ids, values, cursor, scores) };
             loss
         },
     );
     // SAFETY: promised by the caller.
-    unsafe { rows.mark_each(ids) };
+    unsafe { settling.mark_unsettled::<K, _>(ids) };
     loss
 }
 
@@ -322,17 +325,18 @@ fn each_row_of<
     let mut own = *kept;
     let large = is_large(&rows);
     let mut steps = RowSteps::default();
+    let mut split = rows.split(width.columns());
     for row in range {
         prefetch_data(x, ids, row);
         let ahead = if large { row_ahead(x, ids, row) } else { &[] };
         let entries = row_of(x, ids, row);
         // SAFETY: a view's columns are below its `n_cols`, which `steps` compared with `n_rows`.
         let loss = unsafe {
-            row_step(entries, ahead, &mut rows, width, &mut scratch.rows, |scores, saved| {
+            row_step(entries, ahead, &mut split, width, &mut scratch.rows, |scores, saved| {
                 row_function(row, scores, saved, &mut own)
             })
         };
-        rows.advance();
+        split.1.advance::<K>();
         if !steps.add(loss.as_f64()) {
             break;
         }
@@ -445,22 +449,8 @@ pub(crate) unsafe fn product<R: UpdateRule, T: Float, V: Factor<T>, K: UpdateKin
     scores: &mut [T::Accumulator],
 ) {
     if let [score] = scores {
-        // Four sums, so that an addition does not wait for the one before it.
-        let mut sums = [T::zero().widen(); 4];
-        let (id_chunks, id_rest) = ids.as_chunks::<4>();
-        let (value_chunks, value_rest) = values.as_chunks::<4>();
-        for (ids, values) in id_chunks.iter().zip(value_chunks) {
-            for lane in 0..4 {
-                // SAFETY: promised by the caller.
-                let weight = unsafe { rows.value(ids[lane].at(), 0) };
-                sums[lane] += values[lane].times(weight.widen());
-            }
-        }
-        for (lane, (id, value)) in id_rest.iter().zip(value_rest).enumerate() {
-            // SAFETY: promised by the caller.
-            sums[lane] += value.times(unsafe { rows.value(id.at(), 0) }.widen());
-        }
-        *score = (sums[0] + sums[1]) + (sums[2] + sums[3]);
+        // SAFETY: promised by the caller.
+        *score = unsafe { sum_of_products(ids, values, rows) };
         return;
     }
     for (id, value) in ids.iter().zip(values) {
@@ -470,6 +460,41 @@ pub(crate) unsafe fn product<R: UpdateRule, T: Float, V: Factor<T>, K: UpdateKin
             *score += value.times(weight.widen());
         }
     }
+}
+
+/// [`product`] with a parameter of one column, in four sums, so that an addition does not wait for the one before it.
+///
+/// # Safety
+///
+/// As for [`product`].
+#[inline(always)]
+unsafe fn sum_of_products<R: UpdateRule, T: Float, V: Factor<T>, K: UpdateKind, I: ColumnId>(
+    ids: &[I],
+    values: &[V],
+    rows: RowCursor<'_, R, T, K>,
+) -> T::Accumulator {
+    // SAFETY: promised by the caller.
+    let term = |id: &I, value: &V| value.times(unsafe { rows.value(id.at(), 0) }.widen());
+    let zero = T::zero().widen();
+    // Of the shortest rows, without the sums that stay 0: to the same bits.
+    match (ids, values) {
+        ([], _) => return zero,
+        ([id], [value]) => return zero + term(id, value),
+        ([a, b], [x, y]) => return (zero + term(a, x)) + (zero + term(b, y)),
+        _ => {}
+    }
+    let mut sums = [zero; 4];
+    let (id_chunks, id_rest) = ids.as_chunks::<4>();
+    let (value_chunks, value_rest) = values.as_chunks::<4>();
+    for (ids, values) in id_chunks.iter().zip(value_chunks) {
+        for lane in 0..4 {
+            sums[lane] += term(&ids[lane], &values[lane]);
+        }
+    }
+    for (lane, (id, value)) in id_rest.iter().zip(value_rest).enumerate() {
+        sums[lane] += term(id, value);
+    }
+    (sums[0] + sums[1]) + (sums[2] + sums[3])
 }
 
 /// Updates the rows that a csr row names, each once, with its value times `gradient`, which may be overwritten.
@@ -514,8 +539,14 @@ pub(crate) fn row_of<'a, V: Stored, I: ColumnId>(
     ids: &'a [I],
     row: usize,
 ) -> (&'a [I], &'a [V]) {
-    let range = range_of(x, row);
-    (&ids[range.clone()], &x.values()[range])
+    // All that there is to ask of them, as `CsrView` says.
+    assert!(row < x.n_rows() && ids.len() == x.values().len());
+    // SAFETY: starts and ends are as many as rows, and in order and within the entries.
+    unsafe {
+        let (start, end) = (*x.starts().get_unchecked(row), *x.ends().get_unchecked(row));
+        let range = start as usize..end as usize;
+        (ids.get_unchecked(range.clone()), x.values().get_unchecked(range))
+    }
 }
 
 /// Where the entries of one row of a view lie.

@@ -28,10 +28,10 @@ pub struct IdleHistory<M> {
 }
 
 /// Powers are tabulated by the digits of the exponent to this base.
-const DIGIT: u64 = 256;
+const DIGIT: u64 = 1024;
 
 /// The tables for runs of 2⁴⁰ steps; longer ones allocate when they get there.
-const TABLES: usize = 5;
+const TABLES: usize = 4;
 
 impl<M> Default for IdleHistory<M> {
     fn default() -> Self {
@@ -170,15 +170,12 @@ impl<M: IdleMap> IdleHistory<M> {
         self.between(from, self.steps)
     }
 
-    /// [`between`](Self::between) where it need not be computed: steps of the newest run, not many.
-    #[inline(always)]
-    pub fn known(&self, from: u64, to: u64) -> Option<&M> {
+    /// The first step of the newest run of equal maps, and the first powers of its map, from the first on: the maps of as many
+    /// steps of that run.
+    #[inline]
+    pub fn newest_powers(&self) -> Option<(u64, &[M])> {
         let &(_, start) = self.runs.last()?;
-        if from < start {
-            return None;
-        }
-        // Of no steps there is no entry.
-        self.powers.first()?.get((to.wrapping_sub(from) as usize).wrapping_sub(1))
+        Some((start, self.powers.first()?))
     }
 
     /// The map of the steps `from .. to`, where `to` is not before the newest run of equal maps.

@@ -1,5 +1,6 @@
 //! Bringing whole tables up to date.
 
+use super::cursor::RowCursor;
 use super::error::OptimizerError;
 use super::memory::{Memory, Weights};
 use super::rows::{Beside, General, IdleOf, StateOf, UpdateKind, on_weight};
@@ -8,6 +9,7 @@ use crate::error::Result;
 use crate::model::Model;
 use sparse_core::element::Float;
 use sparse_core::update_rules::{IdleMap, StateBlock, Step, UpdateRule};
+use std::marker::PhantomData;
 
 impl<R: UpdateRule, T: Float> Updater<R, T> {
     /// Brings every row of a parameter up to date: before the whole table is read (evaluation, saving), and
@@ -109,13 +111,46 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
         let (n_rows, row_size) = (record.spec.n_rows, record.spec.row_size);
         let mut memory =
             Memory::<_, _, K>::of(weights.reborrow(), &mut record.states, row_size, &self.tenant);
+        if only_touched {
+            let (history, clock) = (&group.history, self.clock);
+            let (start, known) = history.newest_powers().unwrap_or_default();
+            let cursor = RowCursor::<R, T, K> {
+                places: memory.places(row_size),
+                step: group.step,
+                factor: T::zero().widen(),
+                rows: PhantomData,
+            };
+            let last = &mut record.last;
+            record.touched.for_each(
+                #[inline(always)]
+                |row| {
+                    // A row that was updated in the present step is a step ahead of the clock.
+                    let settled = base + u64::from(last[row].saturating_sub(1));
+                    last[row] = settled.saturating_sub(clock) as u32 + 1;
+                    let missed = clock.saturating_sub(settled) as usize;
+                    let near = known.get(missed.wrapping_sub(1)).filter(|_| settled >= start);
+                    let far;
+                    let map = match near {
+                        Some(map) => map,
+                        None if missed == 0 => return,
+                        None => {
+                            far = history.between(settled, clock);
+                            &far
+                        }
+                    };
+                    // SAFETY: a row of the table, whose size was compared with that of the weights.
+                    unsafe { cursor.idle(row, map) };
+                },
+            );
+            return;
+        }
         let mut none = StateOf::<R, T>::default();
-        let mut settle = |row: usize| {
+        (0..n_rows).for_each(|row| {
             let mut map = longest;
             if let Some(last) = record.last.get_mut(row)
                 && *last != 0
             {
-                // A row that was updated in the present step is a step ahead of the clock.
+                // As above.
                 let settled = base + u64::from(*last) - 1;
                 *last = settled.saturating_sub(self.clock) as u32 + 1;
                 map = group.history.between(settled.min(self.clock), self.clock);
@@ -139,11 +174,7 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
                     *state = new_state;
                 }
             }
-        };
-        match only_touched {
-            true => record.touched.for_each(settle),
-            false => (0..n_rows).for_each(&mut settle),
-        }
+        });
     }
 }
 

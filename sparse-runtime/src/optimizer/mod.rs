@@ -44,6 +44,7 @@ mod flush;
 mod lend;
 mod memory;
 mod rows;
+mod settling;
 mod spec;
 #[cfg(test)]
 mod tests;
@@ -56,6 +57,7 @@ pub use dense_steps::{DenseSteps, FewSteps};
 pub use error::OptimizerError;
 pub use memory::Weights;
 pub use rows::{Beside, General, Plain, RowUpdater, StateOf, UpdateKind};
+pub(crate) use settling::Settling;
 pub use sparse_core::update_rules::UpdateRule;
 pub use spec::ParameterSpec;
 pub use updater::Updater;

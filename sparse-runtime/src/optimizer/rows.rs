@@ -4,11 +4,10 @@ use super::accumulator::RowAccumulator;
 use super::cursor::RowCursor;
 use super::error::OptimizerError;
 use super::memory::Memory;
-use super::touched::TouchedRows;
+use super::settling::Settling;
 use crate::formats::ColumnId;
-use crate::prefetch::prefetch;
 use sparse_core::element::Float;
-use sparse_core::update_rules::{IdleHistory, IdleMap, Step, UpdateRule};
+use sparse_core::update_rules::{Step, UpdateRule};
 use std::marker::PhantomData;
 
 /// What a weight carries from step to step under rule `R`, in the accumulator of `T`.
@@ -88,26 +87,13 @@ mod sealed {
 #[derive(Debug)]
 pub struct RowUpdater<'a, R: UpdateRule, T: Float, K: UpdateKind = General> {
     pub(super) memory: Memory<'a, T, StateOf<R, T>, K>,
-    /// One a row, or empty where nobody asks. Exact: 0 for a row that no batch has touched, which is settled up to step
-    /// `base`; else 1 more than the steps from there up to which the row is settled. Dense: 1 for a row updated in this step.
-    pub(super) last: &'a mut [u32],
-    /// Exact: the rows of which `last` is not 0.
-    pub(super) touched: &'a mut TouchedRows,
+    pub(super) settling: Settling<'a, R, T>,
     pub(super) sums: &'a mut RowAccumulator<T::Accumulator>,
     pub(super) finished: &'a mut bool,
-    pub(super) history: &'a IdleHistory<IdleOf<R, T>>,
     pub(super) step: StepOf<R, T>,
     /// Of a `Plain` rule, else 0.
     pub(super) factor: T::Accumulator,
     pub(super) n_rows: usize,
-    /// The step that `last <= 1` stands for.
-    pub(super) base: u64,
-    /// What `last` is of a row that is settled up to this step.
-    pub(super) now: u32,
-    /// What `last` becomes when a row is updated.
-    pub(super) mark: u32,
-    /// Exact, and idle steps change rows.
-    pub(super) settles: bool,
     /// Dense, and idle steps change rows.
     pub(super) sweeps: bool,
 }
@@ -167,22 +153,29 @@ impl<'a, R: UpdateRule, T: Float, K: UpdateKind> RowUpdater<'a, R, T, K> {
     /// If `row_size` is not that of the parameter.
     #[inline(always)]
     pub(crate) fn cursor(&mut self, row_size: usize) -> RowCursor<'_, R, T, K> {
+        self.split(row_size).0
+    }
+
+    /// All that an innermost loop needs, by value: [the rows](Self::cursor), and up to which step they are settled.
+    ///
+    /// # Panics
+    ///
+    /// As [`cursor`](Self::cursor).
+    #[inline(always)]
+    pub(crate) fn split(
+        &mut self,
+        row_size: usize,
+    ) -> (RowCursor<'_, R, T, K>, Settling<'_, R, T>) {
         assert!(row_size == self.row_size(), "rows of {}, not {row_size}", self.row_size());
-        RowCursor {
-            places: self.memory.places(row_size),
-            step: self.step,
-            factor: self.factor,
-            rows: PhantomData,
-        }
+        let places = self.memory.places(row_size);
+        let cursor = RowCursor { places, step: self.step, factor: self.factor, rows: PhantomData };
+        (cursor, self.settling.reborrow())
     }
 
     /// Asks for the memory of a row ahead of its use. Any row will do: one outside is ignored.
     #[inline(always)]
     pub fn prefetch(&mut self, row: usize) {
-        self.cursor(self.row_size()).prefetch(row);
-        if !K::PLAIN && !self.last.is_empty() {
-            prefetch(self.last, row);
-        }
+        self.prefetch_each(self.row_size(), &[row as u64]);
     }
 
     /// Asks for the memory of some rows ahead of their use. Any will do: those outside are ignored.
@@ -192,11 +185,7 @@ impl<'a, R: UpdateRule, T: Float, K: UpdateKind> RowUpdater<'a, R, T, K> {
         for id in ids {
             cursor.prefetch(id.at());
         }
-        if !K::PLAIN && !self.last.is_empty() {
-            for id in ids {
-                prefetch(self.last, id.at());
-            }
-        }
+        self.settling.prefetch_each::<K, _>(ids);
     }
 
     /// [Settles](Self::settle) some rows, of a size that the compiler may know, without a check.
@@ -206,12 +195,9 @@ impl<'a, R: UpdateRule, T: Float, K: UpdateKind> RowUpdater<'a, R, T, K> {
     /// Each is below `self.n_rows()`.
     #[inline(always)]
     pub(crate) unsafe fn settle_each<I: ColumnId>(&mut self, row_size: usize, ids: &[I]) {
-        if !K::PLAIN && self.settles {
-            for id in ids {
-                // SAFETY: promised by the caller.
-                unsafe { self.settle_of(row_size, id.at()) };
-            }
-        }
+        let (cursor, mut settling) = self.split(row_size);
+        // SAFETY: promised by the caller.
+        unsafe { settling.settle_each(cursor, ids, false) };
     }
 
     /// Notes that some rows were updated in this step, through a [cursor](Self::cursor).
@@ -221,9 +207,10 @@ impl<'a, R: UpdateRule, T: Float, K: UpdateKind> RowUpdater<'a, R, T, K> {
     /// Each is below `self.n_rows()`.
     #[inline(always)]
     pub(crate) unsafe fn mark_each<I: ColumnId>(&mut self, ids: &[I]) {
-        if !K::PLAIN && !self.last.is_empty() {
+        if !K::PLAIN {
             for id in ids {
-                self.mark_unchecked(id.at());
+                // SAFETY: promised by the caller.
+                unsafe { self.settling.mark(id.at()) };
             }
         }
     }
@@ -235,8 +222,11 @@ impl<'a, R: UpdateRule, T: Float, K: UpdateKind> RowUpdater<'a, R, T, K> {
     /// Each is below `self.n_rows()`.
     #[inline(always)]
     pub(crate) unsafe fn mark_rows(&mut self, rows: &[usize]) {
-        if !K::PLAIN && !self.last.is_empty() {
-            rows.iter().for_each(|row| self.mark_unchecked(*row));
+        if !K::PLAIN {
+            for row in rows {
+                // SAFETY: promised by the caller.
+                unsafe { self.settling.mark(*row) };
+            }
         }
     }
 
@@ -270,51 +260,9 @@ impl<'a, R: UpdateRule, T: Float, K: UpdateKind> RowUpdater<'a, R, T, K> {
     /// `row < self.n_rows()`.
     #[inline(always)]
     pub unsafe fn settle_unchecked(&mut self, row: usize) {
-        if !K::PLAIN && self.settles {
-            // SAFETY: promised by the caller.
-            unsafe { self.settle_of(self.row_size(), row) };
-        }
-    }
-
-    /// [`settle_unchecked`](Self::settle_unchecked) of a row of a size that the compiler may know, where rows settle.
-    ///
-    /// # Safety
-    ///
-    /// `row < self.n_rows()`.
-    #[inline(always)]
-    unsafe fn settle_of(&mut self, row_size: usize, row: usize) {
-        let now = self.base + u64::from(self.now - 1);
-        let from = if IdleOf::<R, T>::FORGETS {
-            self.base
-        } else {
-            // SAFETY: where `settles`, `last` has `n_rows` entries (`Updater::rows` allocates them), and the caller promises
-            // `row < n_rows`.
-            let last = unsafe { self.last.get_unchecked_mut(row) };
-            if *last >= self.now {
-                return;
-            }
-            if *last == 0 {
-                self.touched.add(row);
-            }
-            self.base + u64::from(std::mem::replace(last, self.now).saturating_sub(1))
-        };
-        let history = self.history;
-        // The map is used where it lies: a copy would be put together, and waited for.
-        match history.known(from, now).filter(|_| !IdleOf::<R, T>::FORGETS) {
-            // SAFETY: promised by the caller.
-            Some(map) => unsafe { self.cursor(row_size).idle(row, map) },
-            // SAFETY: promised by the caller.
-            None => unsafe { self.settle_by(row, &history.between(from, now)) },
-        }
-    }
-
-    /// # Safety
-    ///
-    /// `row < self.n_rows()`.
-    #[inline(never)]
-    unsafe fn settle_by(&mut self, row: usize, map: &IdleOf<R, T>) {
+        let (cursor, mut settling) = self.split(self.row_size());
         // SAFETY: promised by the caller.
-        unsafe { self.cursor(self.row_size()).idle(row, map) };
+        unsafe { settling.settle(cursor, row, false) };
     }
 
     /// Updates one element of a row that was settled in this step. Every element of the row has its turn.
@@ -343,7 +291,8 @@ impl<'a, R: UpdateRule, T: Float, K: UpdateKind> RowUpdater<'a, R, T, K> {
     pub unsafe fn update_unchecked(&mut self, row: usize, column: usize, grad: T::Accumulator) {
         // SAFETY: both promised by the caller.
         unsafe { self.cursor(self.row_size()).update(row, column, grad) };
-        self.mark_unchecked(row);
+        // SAFETY: as above.
+        unsafe { self.settling.mark(row) };
     }
 
     /// Updates a whole row that was settled in this step.
@@ -377,7 +326,8 @@ impl<'a, R: UpdateRule, T: Float, K: UpdateKind> RowUpdater<'a, R, T, K> {
     ) {
         // SAFETY: promised by the caller.
         unsafe { self.cursor(self.row_size()).update_row_by(row, grad, |grad, _| grad.widen()) };
-        self.mark_unchecked(row);
+        // SAFETY: as above.
+        unsafe { self.settling.mark(row) };
     }
 
     /// Updates a whole row that was settled in this step, with a gradient that depends on the weights: `grad(given,
@@ -395,17 +345,8 @@ impl<'a, R: UpdateRule, T: Float, K: UpdateKind> RowUpdater<'a, R, T, K> {
     ) {
         // SAFETY: promised by the caller.
         unsafe { self.cursor(self.row_size()).update_row_by(row, given, grad) };
-        self.mark_unchecked(row);
-    }
-
-    /// Notes that a row, which is one of the table's, was updated in this step.
-    #[inline(always)]
-    fn mark_unchecked(&mut self, row: usize) {
-        if !self.last.is_empty() {
-            debug_assert!(row < self.last.len());
-            // SAFETY: where not empty, `last` has `n_rows` entries; the callers promise `row < n_rows`.
-            unsafe { *self.last.get_unchecked_mut(row) = self.mark };
-        }
+        // SAFETY: as above.
+        unsafe { self.settling.mark(row) };
     }
 
     /// The gradient of a row summed so far in this step, zero at its first touch, to be added to: for
@@ -442,7 +383,7 @@ impl<'a, R: UpdateRule, T: Float, K: UpdateKind> RowUpdater<'a, R, T, K> {
         const TOGETHER: usize = 32;
         // Out of `self` while its rows are updated; the stand-in allocates nothing.
         let mut sums = std::mem::replace(self.sums, RowAccumulator::new(0, 0));
-        if !K::PLAIN && self.settles {
+        if !K::PLAIN && self.settling.settles {
             // SAFETY: the accumulator was made for `n_rows` rows, so that its rows are below `n_rows`.
             sums.rows().iter().for_each(|row| unsafe { self.settle_unchecked(*row) });
         }
@@ -470,10 +411,7 @@ impl<'a, R: UpdateRule, T: Float, K: UpdateKind> RowUpdater<'a, R, T, K> {
     /// [`begin_steps`](super::Updater::begin_steps).
     #[inline(always)]
     pub(crate) fn advance(&mut self) {
-        if !K::PLAIN && self.settles {
-            self.now += 1;
-            self.mark += 1;
-        }
+        self.settling.advance::<K>();
     }
 
     /// Ends the step for this parameter. In
@@ -492,7 +430,7 @@ impl<'a, R: UpdateRule, T: Float, K: UpdateKind> RowUpdater<'a, R, T, K> {
     #[inline(never)]
     fn sweep(&mut self) {
         for row in 0..self.n_rows {
-            if std::mem::take(&mut self.last[row]) != 0 {
+            if std::mem::take(&mut self.settling.last[row]) != 0 {
                 continue;
             }
             let none = T::zero().widen();
@@ -500,7 +438,7 @@ impl<'a, R: UpdateRule, T: Float, K: UpdateKind> RowUpdater<'a, R, T, K> {
             let cursor = self.cursor(row_size);
             // SAFETY: `row < n_rows`.
             (0..row_size).for_each(|column| unsafe { cursor.update(row, column, none) });
-            self.last[row] = 0;
+            self.settling.last[row] = 0;
         }
     }
 

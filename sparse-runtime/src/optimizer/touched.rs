@@ -44,6 +44,7 @@ impl TouchedRows {
     }
 
     /// Calls `visit` with each row, ascending.
+    #[inline]
     pub(super) fn for_each(&self, mut visit: impl FnMut(usize)) {
         for_each_bit(&self.words, |word| {
             for_each_bit(&self.rows[word..=word], |bit| visit(word * BITS + bit));
