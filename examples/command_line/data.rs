@@ -3,7 +3,7 @@
 use clap::{Args, ValueEnum};
 use nnz::data::stream::Stream;
 use nnz::data::{
-    AnyDataset, Classes, Delimited, Hashing, IdMap, LibFfm, OnError, Ratings, RowFormat,
+    AnyDataset, Classes, Delimited, Hashing, IdMap, LibFfm, OnError, Ratings, ReadError, RowFormat,
     TextReader, WholeFormat, Words,
 };
 use nnz::kernels::Parallel;
@@ -34,6 +34,9 @@ pub(crate) struct Reading {
     /// Read the files in every epoch, with a buffer of so many bytes, instead of once into memory.
     #[arg(long, value_name = "BYTES")]
     stream: Option<usize>,
+    /// Keep what was parsed of FILE as FILE.cache, and read that as long as FILE and how it is read stay the same.
+    #[arg(long, conflicts_with = "stream")]
+    cache: bool,
     /// Leave out up to so many rows that cannot be read, and say how many they were.
     #[arg(long, value_name = "ROWS")]
     skip: Option<u64>,
@@ -110,7 +113,7 @@ impl Reading {
                     return lines.stream(reader, buffer);
                 }
                 let reader = reader.on_error(self.on_error()).parallel(self.parallel());
-                lines.memory(reader.read_path(path)?)
+                lines.memory(|| reader.read_path(path))
             }
             Format::Libffm => lines.open(LibFfm::new().n_features(known.n_features)),
             Format::Criteo => lines.open(Delimited::criteo(hashing)),
@@ -124,6 +127,15 @@ impl Reading {
                 None => Ratings::new(),
             }),
         }
+    }
+
+    /// All that the parsed data depends on, besides the file.
+    fn way(&self, known: &Known) -> String {
+        let Reading {
+            format, schema, header, hash_bits, hash_seed, ngrams, skip, index_base, ..
+        } = self;
+        let hash = (hash_bits, hash_seed, ngrams);
+        format!("{:?}", (format, schema, header, hash, skip, index_base, known.n_features))
     }
 
     fn on_error(&self) -> OnError {
@@ -164,10 +176,19 @@ impl Lines<'_> {
             return self.stream(format, buffer);
         }
         let reader = TextReader::new(format).on_error(self.reading.on_error());
-        self.memory(reader.parallel(self.reading.parallel()).read_path(self.path)?)
+        let reader = reader.parallel(self.reading.parallel());
+        self.memory(|| reader.read_path(self.path))
     }
 
-    fn memory(&self, data: Dataset) -> Result<AnyDataset> {
+    fn memory(&self, read: impl FnOnce() -> Result<Dataset, ReadError>) -> Result<AnyDataset> {
+        // Ids that are known from elsewhere are not kept.
+        let data = match self.reading.cache && self.known.ids.is_none() {
+            true => {
+                let way = self.reading.way(self.known);
+                Dataset::cached(beside(self.path, "cache"), [self.path], &way, read)?
+            }
+            false => read()?,
+        };
         if let Some(report) = data.report().filter(|report| report.n_skipped > 0) {
             eprintln!("{report}");
         }

@@ -2,12 +2,16 @@
 
 use nnz::data::libsvm::{self as libsvm_file, IndexBase, Reader};
 use nnz::data::npz::NpzCsr;
+use nnz::data::stream::Stream;
 use nnz::data::{
-    ColumnValues, Dataset, Delimited, Hashing, LibFfm, Numbers, OnError, Ratings, ReadError,
-    TextReader, WholeFormat, Words, matrix_market as matrix_market_file,
+    BatchOptions, Batches, ColumnValues, DataSource, Dataset, Delimited, Hashing, LibFfm, Numbers,
+    OnError, Ratings, ReadError, TextReader, WholeFormat, Words,
+    matrix_market as matrix_market_file,
 };
+use nnz::model::BatchSource;
 use nnz::prelude::*;
 use std::io::Cursor;
+use std::path::{Path, PathBuf};
 
 /// Text as a LibSVM file, with every base. What is read is the same as a stream, in parts, and when it is written and read
 /// again.
@@ -52,8 +56,11 @@ fn libsvm_of_base(bytes: &[u8], base: IndexBase) -> bool {
     true
 }
 
-/// Each row as its label and entries, numbers by their bits.
-fn content(data: &Dataset) -> Vec<(u32, Vec<(usize, u32)>)> {
+/// A row as its label and entries, numbers by their bits.
+type Row = (u32, Vec<(usize, u32)>);
+
+/// The rows of data.
+fn content(data: &Dataset) -> Vec<Row> {
     let Some(ColumnValues::Dense(labels)) = data.labels() else { panic!("no labels") };
     let rows = data.features().unwrap().iter_rows();
     labels
@@ -201,9 +208,7 @@ pub fn checkpoint(bytes: &[u8]) -> bool {
         let fingerprint = format!("{:016x}", Small::FINGERPRINT);
         bytes[at..at + FINGERPRINT.len()].copy_from_slice(fingerprint.as_bytes());
     }
-    let name = format!("nnz-fuzz-{}-{:?}", std::process::id(), std::thread::current().id());
-    let path = std::env::temp_dir().join(name);
-    std::fs::write(&path, &bytes).unwrap();
+    let path = file(&bytes);
     let described = nnz::training::checkpoint::read_metadata(&path);
     let mut model = Small::new(dims! { d: 3 }, Seed(0)).unwrap();
     let before = values(&model);
@@ -224,6 +229,69 @@ pub fn checkpoint(bytes: &[u8]) -> bool {
     };
     std::fs::remove_file(&path).unwrap();
     accepted
+}
+
+/// Bytes as a file of data. What is loaded is loaded again from what is saved.
+pub fn cache(bytes: &[u8]) -> bool {
+    let path = file(bytes);
+    let loaded = Dataset::<f32>::load(&path);
+    match &loaded {
+        Ok(data) => {
+            data.save(&path).unwrap();
+            let again = Dataset::<f32>::load(&path).unwrap();
+            assert_eq!(again.columns().len(), data.columns().len());
+            for (again, column) in again.columns().iter().zip(data.columns()) {
+                assert_eq!((again.name(), again.role()), (column.name(), column.role()));
+                assert_eq!(again.values().shape(), column.values().shape());
+            }
+        }
+        Err(error) => check_message(error),
+    }
+    std::fs::remove_file(&path).unwrap();
+    loaded.is_ok()
+}
+
+/// Text as a LibSVM file that is streamed: the rows, or an error, as of a reader that has the whole text.
+pub fn stream(bytes: &[u8]) -> bool {
+    let path = file(bytes);
+    let reader = Reader::new().index_base(IndexBase::One).n_features(1000);
+    let streamed = rows_of_stream(&path, reader.clone());
+    let read = reader.read_path(&path);
+    match (&streamed, &read) {
+        (Ok(rows), Ok(data)) => assert_eq!(*rows, content(data)),
+        (Err(streamed), Err(read)) => {
+            check_message(read);
+            assert_eq!(streamed.to_string(), read.to_string());
+        }
+        (Ok(rows), Err(read)) => panic!("{} rows of a stream, but: {read}", rows.len()),
+        (Err(streamed), Ok(_)) => panic!("only a stream says: {streamed}"),
+    }
+    std::fs::remove_file(&path).unwrap();
+    streamed.is_ok()
+}
+
+/// The rows that a stream gives.
+fn rows_of_stream(path: &Path, reader: Reader) -> nnz::Result<Vec<Row>> {
+    let data = Stream::new(reader).file(path).buffer(1 << 20).open()?;
+    let mut batches = data.batches(Small::INPUTS, &BatchOptions::default())?;
+    let mut rows = Vec::new();
+    batches.start_epoch(0)?;
+    while let Some(batch) = batches.next_batch()? {
+        let (x, y) = (batch.csr(0)?, batch.dense(1)?);
+        for (label, row) in y.values().iter().zip(x.iter_rows()) {
+            let entries = row.map(|(column, value)| (column, value.to_bits()));
+            rows.push((label.to_bits(), entries.collect()));
+        }
+    }
+    Ok(rows)
+}
+
+/// A file of these bytes, for this thread.
+fn file(bytes: &[u8]) -> PathBuf {
+    let name = format!("nnz-fuzz-{}-{:?}", std::process::id(), std::thread::current().id());
+    let path = std::env::temp_dir().join(name);
+    std::fs::write(&path, bytes).unwrap();
+    path
 }
 
 /// The bits of every weight.

@@ -9,7 +9,9 @@ mod arrays;
 mod files;
 
 pub use arrays::{csr, row_sparse};
-pub use files::{checkpoint, delimited, libffm, libsvm, matrix_market, npz, ratings, words};
+pub use files::{
+    cache, checkpoint, delimited, libffm, libsvm, matrix_market, npz, ratings, stream, words,
+};
 
 /// A target by name.
 pub type Target = (&'static str, fn(&[u8]) -> bool);
@@ -26,4 +28,6 @@ pub const TARGETS: &[Target] = &[
     ("ratings", ratings),
     ("libffm", libffm),
     ("words", words),
+    ("stream", stream),
+    ("cache", cache),
 ];

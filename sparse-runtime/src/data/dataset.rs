@@ -161,6 +161,11 @@ impl<T: Float> Dataset<T> {
         self.id_maps.iter().find(|(name, _)| name == column).map(|(_, map)| map)
     }
 
+    /// All id maps, by the names of their columns.
+    pub(super) fn id_maps(&self) -> impl Iterator<Item = (&str, &IdMap)> {
+        self.id_maps.iter().map(|(name, map)| (&name[..], map))
+    }
+
     /// All columns, in the order given.
     pub fn columns(&self) -> &[Column<T>] {
         &self.columns
@@ -312,6 +317,14 @@ impl<T: Float> Dataset<T> {
 
     pub(super) fn with_report(self, report: ReadReport) -> Self {
         Dataset { report: Some(report), ..self }
+    }
+
+    pub(super) fn with_saved(
+        self,
+        classes: Option<Classes>,
+        id_maps: Vec<(String, IdMap)>,
+    ) -> Self {
+        Dataset { classes, id_maps, ..self }
     }
 
     pub(super) fn with_id_maps(self, maps: Vec<(&'static str, IdMap)>) -> Self {

@@ -8,6 +8,7 @@ mod any;
 mod batches;
 mod binding;
 mod blocks;
+mod cache;
 mod classes;
 mod column;
 mod dataset;

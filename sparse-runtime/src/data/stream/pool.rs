@@ -144,7 +144,9 @@ impl<'a, T: Float> Epoch<'a, T> {
             while left.next_if(|(next, _)| *next != unit).is_some() {}
             let base = left.peek().map_or(UNKNOWN, |(_, base)| *base);
             let base = if base == UNKNOWN { UNKNOWN } else { base + size.rows };
-            let block = UnitSize { rows: rows.n_rows as u64, bytes: rows.bytes() };
+            // A row of a pool has its number as well.
+            let bytes_of_rows = rows.bytes() + rows.n_rows * size_of::<u64>();
+            let block = UnitSize { rows: rows.n_rows as u64, bytes: bytes_of_rows };
             size = UnitSize { rows: size.rows + block.rows, bytes: size.bytes + block.bytes };
             parts.push((rows, base));
             bytes += block.bytes;

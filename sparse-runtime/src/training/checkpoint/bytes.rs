@@ -10,7 +10,7 @@ use std::io::{self, Read};
 const PIECE: usize = 4096;
 
 /// Hands the bytes of `values` to `take`, in pieces of a few kilobytes.
-pub(super) fn encode<T: Float>(
+pub(crate) fn encode<T: Float>(
     values: &[T],
     mut take: impl FnMut(&[u8]) -> io::Result<()>,
 ) -> io::Result<()> {
@@ -42,7 +42,7 @@ pub(super) fn encode<T: Float>(
 
 /// Reads `count` values of type `T` and hands them to `take`, one by one, with the bytes of each piece to
 /// `look` before.
-pub(super) fn decode<T: Float>(
+pub(crate) fn decode<T: Float>(
     reader: &mut impl Read,
     count: usize,
     mut look: impl FnMut(&[u8]),

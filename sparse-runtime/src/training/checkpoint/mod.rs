@@ -8,7 +8,7 @@
 //! happens, the destination is the old file or the new one, whole. Values are streamed both ways; a copy of a
 //! table is never made. The same parameters give the same bytes.
 
-mod bytes;
+pub(crate) mod bytes;
 mod error;
 mod metadata;
 #[cfg(test)]

@@ -1,0 +1,238 @@
+//! Data as a binary file, which is read at the speed of the disk: what was parsed once need not be parsed again.
+//!
+//! A file is the eight bytes `nnzcache`, the version of the format as a `u32`, and pieces of up to a mebibyte, each with its length and
+//! checksum; the last piece is empty. What the pieces hold is a header in JSON, with its length before it, and the arrays of the columns,
+//! all little-endian.
+//!
+//! A file is read and not mapped: arrays own their memory, a damaged file is an error and not a signal, and what a stream or a budget
+//! counts as memory stays what it is.
+
+mod arrays;
+mod pieces;
+#[cfg(test)]
+mod tests;
+
+use super::blocks::io_error;
+use super::{Classes, Column, ColumnValues, Dataset, IdMap, ReadError, ReadReport};
+use crate::model::InputRole;
+use crate::replace::replace_file;
+use arrays::ArrayHeader;
+use pieces::{PieceReader, PieceWriter};
+use serde::{Deserialize, Serialize};
+use sparse_core::element::Float;
+use std::fs::File;
+use std::io::{self, BufReader, Read, Write};
+use std::path::Path;
+use std::time::UNIX_EPOCH;
+
+const MAGIC: &[u8; 8] = b"nnzcache";
+
+/// The version of the format; a file of another one is made again.
+const VERSION: u32 = 1;
+
+/// What a file says about itself.
+#[derive(Serialize, Deserialize)]
+struct Header {
+    element: String,
+    /// What it was made from.
+    sources: Vec<Stamp>,
+    /// How it was made from them.
+    reading: String,
+    columns: Vec<ColumnHeader>,
+    classes: Option<Classes>,
+    id_maps: Vec<(String, Vec<String>)>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct ColumnHeader {
+    name: Option<String>,
+    is_label: bool,
+    array: ArrayHeader,
+}
+
+/// A file as it was: another length or time of change is another file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Stamp {
+    path: String,
+    bytes: u64,
+    modified_nanoseconds: u128,
+}
+
+impl<T: Float> Dataset<T> {
+    /// Writes the data, with names, roles, classes and id maps, as a binary file; it is replaced as a whole or not at all.
+    ///
+    /// # Errors
+    ///
+    /// [`ReadError::Io`].
+    pub fn save(&self, path: impl AsRef<Path>) -> Result<(), ReadError> {
+        self.save_as(path.as_ref(), Vec::new(), "")
+    }
+
+    /// Reads what [`save`](Dataset::save) wrote. Everything is checked: the checksum of each piece, and the arrays.
+    ///
+    /// ```
+    /// use sparse_runtime::data::Dataset;
+    /// use sparse_runtime::data::synthetic::click_log;
+    ///
+    /// let path = std::env::temp_dir().join(format!("nnz-save-{}.cache", std::process::id()));
+    /// let data = click_log(100, 1 << 10, 5, 1)?;
+    /// data.save(&path)?;
+    /// assert_eq!(Dataset::<f32>::load(&path)?.features(), data.features());
+    /// # std::fs::remove_file(&path).unwrap();
+    /// # Ok::<(), sparse_runtime::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`ReadError::Io`]; [`ReadError::Content`] for a file of another kind, version or element type, and for one that is damaged or
+    /// cut short.
+    pub fn load(path: impl AsRef<Path>) -> Result<Self, ReadError> {
+        Ok(load(path.as_ref())?.data)
+    }
+
+    /// The data that `read` gives, from the file `path` if that was made from the same `sources`, unchanged, in the same way, and else by
+    /// calling `read` and writing the file. `reading` tells ways of reading apart: the settings of the reader, as any text.
+    ///
+    /// A file that is damaged or of an older version is made again.
+    ///
+    /// ```
+    /// use sparse_runtime::data::libsvm::{self, IndexBase};
+    /// use sparse_runtime::data::Dataset;
+    /// # let folder = std::env::temp_dir().join(format!("nnz-cached-{}", std::process::id()));
+    /// # std::fs::create_dir_all(&folder).unwrap();
+    /// # let (text, cache) = (folder.join("train.svm"), folder.join("train.cache"));
+    /// # std::fs::write(&text, "1 1:0.5\n").unwrap();
+    ///
+    /// for _ in 0..2 {
+    ///     // The second time nothing is parsed.
+    ///     let read = || libsvm::read(&text, IndexBase::One);
+    ///     let data = Dataset::cached(&cache, [&text], "one-based", read)?;
+    ///     assert_eq!(data.n_rows(), 1);
+    /// }
+    /// # std::fs::remove_dir_all(&folder).unwrap();
+    /// # Ok::<(), sparse_runtime::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Those of `read`, and [`ReadError::Io`].
+    pub fn cached<P: AsRef<Path>>(
+        path: impl AsRef<Path>,
+        sources: impl IntoIterator<Item = P>,
+        reading: &str,
+        read: impl FnOnce() -> Result<Self, ReadError>,
+    ) -> Result<Self, ReadError> {
+        let path = path.as_ref();
+        let stamps = sources.into_iter().map(|source| Stamp::of(source.as_ref()));
+        let stamps = stamps.collect::<Result<Vec<_>, _>>()?;
+        match load(path) {
+            Ok(saved) if saved.sources == stamps && saved.reading == reading => {
+                return Ok(saved.data);
+            }
+            Ok(_) => tracing::info!(path = %path.display(), "sources or reading have changed"),
+            Err(error) => tracing::info!(%error, "no cache"),
+        }
+        let data = read()?;
+        data.save_as(path, stamps, reading)?;
+        Ok(data)
+    }
+
+    fn save_as(&self, path: &Path, sources: Vec<Stamp>, reading: &str) -> Result<(), ReadError> {
+        let column = |column: &Column<T>| ColumnHeader {
+            name: column.name().map(str::to_owned),
+            is_label: column.role() == InputRole::Label,
+            array: ArrayHeader::of(column.values()),
+        };
+        let header = Header {
+            element: T::TYPE.to_string(),
+            sources,
+            reading: reading.to_owned(),
+            columns: self.columns().iter().map(column).collect(),
+            classes: self.classes().cloned(),
+            id_maps: self
+                .id_maps()
+                .map(|(name, map)| (name.to_owned(), map.ids().map(str::to_owned).collect()))
+                .collect(),
+        };
+        let result = replace_file(path, |writer| {
+            writer.write_all(MAGIC)?;
+            writer.write_all(&VERSION.to_le_bytes())?;
+            let mut pieces = PieceWriter::new(writer);
+            let header = serde_json::to_vec(&header)?;
+            pieces.write_all(&(header.len() as u64).to_le_bytes())?;
+            pieces.write_all(&header)?;
+            for column in self.columns() {
+                arrays::write(&mut pieces, column.values())?;
+            }
+            pieces.finish()
+        });
+        result.map_err(|source| io_error(&path.display().to_string(), source))
+    }
+}
+
+impl Stamp {
+    fn of(path: &Path) -> Result<Self, ReadError> {
+        let name = path.display().to_string();
+        let io = |source| io_error(&name, source);
+        let metadata = std::fs::metadata(path).map_err(io)?;
+        let modified = metadata.modified().map_err(io)?.duration_since(UNIX_EPOCH);
+        let modified_nanoseconds = modified.map_or(0, |time| time.as_nanos());
+        Ok(Stamp { bytes: metadata.len(), modified_nanoseconds, path: name })
+    }
+}
+
+/// The data of a file, and what it was made from and how.
+struct Saved<T: Float> {
+    data: Dataset<T>,
+    sources: Vec<Stamp>,
+    reading: String,
+}
+
+fn load<T: Float>(path: &Path) -> Result<Saved<T>, ReadError> {
+    let name = path.display().to_string();
+    let content = |message: String| ReadError::Content { file: name.clone(), message };
+    let failed = |error: io::Error| match error.kind() {
+        io::ErrorKind::UnexpectedEof => content("the file is cut short".to_owned()),
+        io::ErrorKind::InvalidData => content(error.to_string()),
+        _ => io_error(&name, error),
+    };
+    let file = File::open(path).map_err(|source| io_error(&name, source))?;
+    let mut reader = BufReader::new(file);
+    let mut start = [0; 12];
+    reader.read_exact(&mut start).map_err(failed)?;
+    let (magic, version) = start.split_at(MAGIC.len());
+    if magic != MAGIC {
+        return Err(content("it is not a file that `Dataset::save` wrote".to_owned()));
+    }
+    if version != VERSION.to_le_bytes() {
+        return Err(content(format!("it is not of version {VERSION}: make it again")));
+    }
+    let mut pieces = PieceReader::new(reader);
+    let length = arrays::read_u64(&mut pieces).map_err(failed)?;
+    let mut header = Vec::new();
+    (&mut pieces).take(length).read_to_end(&mut header).map_err(failed)?;
+    let header: Header =
+        serde_json::from_slice(&header).map_err(|error| content(format!("its header: {error}")))?;
+    if header.element != T::TYPE.to_string() {
+        return Err(content(format!("it has elements `{}`, not `{}`", header.element, T::TYPE)));
+    }
+    let data_error = |source| ReadError::Data { file: name.clone(), source: Box::new(source) };
+    let mut columns = Vec::with_capacity(header.columns.len());
+    for column in header.columns {
+        let values: ColumnValues<T> = arrays::read(&mut pieces, &column.array)
+            .map_err(failed)?
+            .map_err(|source| data_error(source.into()))?;
+        let role = if column.is_label { InputRole::Label } else { InputRole::Input };
+        columns.push(Column::new(column.name, role, values));
+    }
+    pieces.finish().map_err(failed)?;
+    let maps = header.id_maps.into_iter().map(|(name, ids)| {
+        let map: IdMap = ids.iter().map(String::as_str).collect();
+        (name, map)
+    });
+    let data = Dataset::from_columns(columns)
+        .map_err(data_error)?
+        .with_saved(header.classes, maps.collect())
+        .with_report(ReadReport::of_file(name.clone()));
+    Ok(Saved { data, sources: header.sources, reading: header.reading })
+}

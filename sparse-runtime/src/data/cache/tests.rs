@@ -1,0 +1,126 @@
+use super::super::{Ratings, TextReader};
+use super::*;
+use crate::formats::{Csr, Dense};
+use std::cell::Cell;
+use std::path::PathBuf;
+
+/// A folder of this test's own.
+fn folder(test: &str) -> PathBuf {
+    let folder = std::env::temp_dir().join(format!("nnz-cache-{test}-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+fn data() -> Dataset<f64> {
+    let narrow = Csr::from_rows(70_000, (0..9000).map(|i| [(i, 0.1), (i + 60_000, -1.5)])).unwrap();
+    let wide = Csr::from_rows(1 << 40, (0..9000).map(|i| [(i << 20, f64::MIN_POSITIVE)])).unwrap();
+    let columns: Vec<u32> = (0..9000).map(|i| i % 10).collect();
+    let pattern = Csr::pattern(10, (0..=9000).collect(), columns).unwrap();
+    Dataset::builder()
+        .input("narrow", narrow)
+        .input("wide", wide)
+        .input("pattern", pattern)
+        .input("table", Dense::new([9000, 3], (0..27_000).map(f64::from).collect()).unwrap())
+        .input("ids", Dense::new([9000, 2], (0..18_000u64).collect()).unwrap())
+        .input("signed", (0..9000i64).map(|i| i - 5).collect::<Vec<_>>())
+        .label("y", (0..9000).map(|i| f64::from(i % 3)).collect::<Vec<_>>())
+        .build()
+        .unwrap()
+}
+
+#[test]
+fn what_is_saved_is_loaded() {
+    let folder = folder("saved");
+    let path = folder.join("data");
+    let (data, classes) = data().into_classes().unwrap();
+    data.save(&path).unwrap();
+    let again = Dataset::<f64>::load(&path).unwrap();
+    assert_eq!(again.classes(), Some(&classes));
+    for (found, expected) in again.columns().iter().zip(data.columns()) {
+        assert_eq!((found.name(), found.role()), (expected.name(), expected.role()));
+        match (found.values(), expected.values()) {
+            (ColumnValues::Csr(found), ColumnValues::Csr(expected)) => assert_eq!(found, expected),
+            (ColumnValues::Unit(found), ColumnValues::Unit(expected)) => {
+                assert_eq!(found, expected);
+            }
+            (ColumnValues::Dense(found), ColumnValues::Dense(expected)) => {
+                assert_eq!(found, expected);
+            }
+            (ColumnValues::Ids(found), ColumnValues::Ids(expected)) => assert_eq!(found, expected),
+            _ => panic!("another kind of array"),
+        }
+    }
+    assert_eq!(again.columns().len(), data.columns().len());
+    let error = Dataset::<f32>::load(&path).unwrap_err().to_string();
+    assert!(error.ends_with("it has elements `f64`, not `f32`"), "{error}");
+
+    let ratings = TextReader::new(Ratings::new()).read_bytes("ratings", b"u,i,5\nv,i,3\n").unwrap();
+    ratings.save(&path).unwrap();
+    let again = Dataset::<f32>::load(&path).unwrap();
+    assert_eq!(again.id_map("user"), ratings.id_map("user"));
+    assert_eq!(again.id_map("item").map(IdMap::len), Some(1));
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn any_damage_is_an_error() {
+    let folder = folder("damaged");
+    let path = folder.join("data");
+    let small =
+        Dataset::new(Csr::from_rows(5, [[(1, 1.0f32)], [(4, 2.0)]]).unwrap(), vec![0.0, 1.0]);
+    small.unwrap().save(&path).unwrap();
+    let bytes = std::fs::read(&path).unwrap();
+    let load = |bytes: &[u8]| {
+        std::fs::write(&path, bytes).unwrap();
+        Dataset::<f32>::load(&path)
+    };
+    assert!(load(&bytes).is_ok());
+    for at in 0..bytes.len() {
+        let mut damaged = bytes.clone();
+        damaged[at] ^= 0x10;
+        assert!(matches!(load(&damaged), Err(ReadError::Content { .. })), "byte {at}");
+        assert!(matches!(load(&bytes[..at]), Err(ReadError::Content { .. })), "cut at {at}");
+    }
+    assert!(load(&[&bytes[..], b"x"].concat()).is_err());
+    let error = load(b"1 1:0.5\n1 1:0.5\n").unwrap_err().to_string();
+    assert!(error.ends_with("it is not a file that `Dataset::save` wrote"), "{error}");
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn a_cache_is_made_again_when_its_sources_change() {
+    let folder = folder("again");
+    let (path, source) = (folder.join("cache"), folder.join("source"));
+    let (calls, way) = (Cell::new(0), Cell::new("from one"));
+    let cached = || {
+        Dataset::cached(&path, [&source], way.get(), || {
+            calls.set(calls.get() + 1);
+            crate::data::libsvm::read(&source, crate::data::libsvm::IndexBase::One)
+        })
+    };
+    assert!(matches!(cached(), Err(ReadError::Io { .. })));
+    std::fs::write(&source, "1 1:1\n").unwrap();
+    for _ in 0..3 {
+        assert_eq!(cached().unwrap().n_rows(), 1);
+    }
+    assert_eq!(calls.get(), 1);
+    std::fs::write(&source, "1 1:1\n2 1:1\n").unwrap();
+    for _ in 0..2 {
+        assert_eq!(cached().unwrap().n_rows(), 2);
+    }
+    assert_eq!(calls.get(), 2);
+    // So is one that was read in another way.
+    way.set("from zero");
+    assert_eq!(cached().unwrap().n_rows(), 2);
+    assert_eq!(calls.get(), 3);
+    // Damage costs time, not the run.
+    std::fs::write(&path, "what is this").unwrap();
+    assert_eq!(cached().unwrap().n_rows(), 2);
+    assert_eq!(calls.get(), 4);
+    // What cannot be read leaves the file as it is.
+    let bytes = std::fs::read(&path).unwrap();
+    std::fs::write(&source, "1 x\n").unwrap();
+    assert!(matches!(cached(), Err(ReadError::Syntax { .. })));
+    assert_eq!(std::fs::read(&path).unwrap(), bytes);
+    std::fs::remove_dir_all(&folder).unwrap();
+}
