@@ -132,6 +132,17 @@ impl<T: Float> Dataset<T> {
         inputs.find(|values| values.storage() == Storage::Csr)
     }
 
+    /// The same data with other entries in place of the [first csr input](Self::csr_input), of as many rows.
+    pub(super) fn with_csr_input(mut self, values: ColumnValues<T>) -> Self {
+        let is_csr = |column: &&mut Column<T>| {
+            column.role() == InputRole::Input && column.values().storage() == Storage::Csr
+        };
+        if let Some(column) = self.columns.iter_mut().find(is_csr) {
+            *column = column.with_values(values);
+        }
+        self
+    }
+
     /// The first csr input of numbers.
     pub fn features(&self) -> Option<&Csr<T>> {
         self.columns_of(InputRole::Input).find_map(|(_, column)| match column.values() {

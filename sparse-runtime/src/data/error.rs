@@ -34,6 +34,16 @@ pub enum DataError {
     /// There is no input.
     #[error("the data has no input: add one with `.input(name, values)`")]
     NoInput,
+    /// A [`FrequencyOrder`](crate::data::FrequencyOrder) of a matrix of another width.
+    #[error(
+        "{found} columns or rows cannot be put in an order of {expected} columns: it was made of other data"
+    )]
+    OrderWidth {
+        /// The columns of the data, or the rows of the parameter.
+        found: usize,
+        /// The columns of the order.
+        expected: usize,
+    },
     /// A label is `nan` or infinite.
     #[error("row {row} of {column} is {value}: labels must be finite numbers")]
     LabelNotFinite {

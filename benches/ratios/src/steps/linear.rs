@@ -4,6 +4,7 @@ use super::emitted::Emitted;
 use super::hand::{self, Batches, Lines, Log, Rule, Value, product};
 use crate::data::Data;
 use crate::workload::{Named, Workload};
+use nnz::data::FrequencyOrder;
 use nnz::optimizer::UpdateRule;
 use nnz::prelude::*;
 
@@ -38,7 +39,43 @@ pub fn workloads(data: &Data) -> Vec<Named<'_>> {
             all.push(workload(data, bits, batch, adam, hand::Adam::new(1e-3)));
         }
     }
+    for bits in [20, 24] {
+        all.push(by_frequency(data, bits));
+    }
     all
+}
+
+/// The same rows with their features by frequency, against features as they come.
+fn by_frequency(data: &Data, bits: u32) -> Named<'_> {
+    Named::new(format!("logistic 2^{bits} sgd batch 1, features by frequency"), move || {
+        let log = data.log(bits)?;
+        let order = FrequencyOrder::of(log)?;
+        let ordered = order.reorder(log.clone())?;
+        let arrays = Log::of(log).ok_or("the log is csr with u32 columns")?;
+        let rule = Sgd { learning_rate: f64::from(RATE), ..Sgd::default() };
+        let model = || Logistic::new(dims! { d: arrays.width }, Seed(0));
+        let (model, unordered) = (model()?, model()?);
+        Ok(Workload::per_second("M samples/s", arrays.n_rows() as f64 / 1e6)
+            .tolerance(1e-3)
+            .contestant(
+                "by frequency",
+                Emitted::new(model, rule.clone(), 1)?,
+                move |emitted| emitted.run(&ordered),
+                move |emitted| {
+                    let mut table = emitted.model.w.table().clone();
+                    match order.restore(&mut table) {
+                        Ok(()) => loss::<1, f32>(arrays, table.values()),
+                        Err(_) => f64::NAN,
+                    }
+                },
+            )
+            .contestant(
+                "as they come",
+                Emitted::new(unordered, rule, 1)?,
+                move |emitted| emitted.run(log),
+                move |emitted| loss::<1, f32>(arrays, emitted.model.w.values()),
+            ))
+    })
 }
 
 fn workload<'a, const BLOCK: usize, R: UpdateRule, H: Rule<BLOCK> + 'a>(
