@@ -215,7 +215,10 @@ fn parse_block<T: Float>(
     block: &Block,
 ) -> Result<Parsed<T>, ReadError> {
     let file = &source.files[source.units[block.unit].file()];
-    let text = &block.text[..];
+    // Columns are counted without the mark.
+    let mark = super::super::text::BYTE_ORDER_MARK;
+    let marked = block.text.strip_prefix(mark).filter(|_| block.start == 0);
+    let text = marked.unwrap_or(&block.text);
     let place = |offset| -> Result<Place, ReadError> {
         let lines = match block.lines {
             Some(lines) => lines,
@@ -225,12 +228,10 @@ fn parse_block<T: Float>(
     };
     let mut first = 0;
     if block.start == 0 {
-        let mark = super::super::text::BYTE_ORDER_MARK;
-        first = if text.starts_with(mark) { mark.len() } else { 0 };
-        match parser.header(&text[first..]) {
-            Ok(header) => first += header,
+        match parser.header(text) {
+            Ok(header) => first = header,
             Err(Fault { offset, problem }) => {
-                return Err(ReadError::Syntax { place: place(first + offset)?, problem });
+                return Err(ReadError::Syntax { place: place(offset)?, problem });
             }
         }
     }
