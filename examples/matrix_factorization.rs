@@ -26,7 +26,7 @@ graph! {
             + take(of_user, user) + take(of_item, item) + mean;
 
         loss squared_error(score, rating);
-        output prediction = minimum(maximum(score, 1), 5);
+        output prediction = clip(score, lower = 1, upper = 5);
     }
 }
 

@@ -37,7 +37,7 @@ twins! {
         param b: dense[1] = Constant(0.25);
         let first = sum(take(p, user) * take(q, item), axis = 1) + take(of_user, user);
         let second = sum(take(s, word) * take(r, item), axis = 1) + take(of_item, item);
-        let score = 2.0 * tanh(first + b) + second * second;
+        let score = 2.0 * tanh(first + b) + clip(second * second, lower = -0.5, upper = 0.25);
         loss logistic(score, y, weight);
         output score;
         output second;

@@ -195,8 +195,14 @@ fn chain(emit: &Emit<'_>, parts: &RowLoop, values: &[ValueId]) -> TokenStream {
             let operands: Vec<TokenStream> =
                 apply.operands.iter().map(|operand| element_of(emit, parts, *operand)).collect();
             let value = scalar::rust(formula, &|name| {
-                let index = usize::from(name != names[0]);
-                operands.get(index).cloned().unwrap_or_default()
+                match names.iter().position(|known| *known == name) {
+                    Some(index) => operands.get(index).cloned().unwrap_or_default(),
+                    // What an attribute lacks was reported.
+                    None => {
+                        let number = apply.operator.number(&apply.attributes, name);
+                        kernels::number_of(emit, number.unwrap_or_default())
+                    }
+                }
             });
             let name = local(*id);
             Some(quote!(let #name: T = #value;))
