@@ -43,8 +43,9 @@ pub mod __private {
     pub use crate::linear;
     pub use crate::lookups;
     pub use crate::model::{
-        BatchSource, Dims, Extent, InputInfo, InputRole, InputView, LabelKind, Model, ModelError,
-        OutputInfo, Parameter, ParameterInfo, ParameterMut, ParameterRef, Plan, RowSet, RowSteps,
+        BatchSource, Dims, Extent, InputInfo, InputRole, InputView, LabelKind, MakeTable, Model,
+        ModelError, OutputInfo, Parameter, ParameterInfo, ParameterMut, ParameterRef, Plan, RowSet,
+        RowSteps,
     };
     pub use crate::optimizer::{Updater, clip};
     pub use crate::scatter;

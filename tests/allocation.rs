@@ -303,3 +303,19 @@ fn row_by_row() {
         assert_eq!((steps, updater.clock()), (0, 101 * ROWS as u64));
     }
 }
+
+#[test]
+fn a_scorer_of_rows_allocates_nothing() {
+    let model = Machine::new(dims! { d: FEATURES }, Seed(1)).unwrap();
+    let mut scorer = nnz::predictor::Predictor::new(model).scorer().unwrap();
+    let rows: Vec<(Vec<u32>, Vec<f32>)> = (features().iter_rows())
+        .map(|row| row.map(|(column, value)| (column as u32, value)).unzip())
+        .collect();
+    let mut score_all = || {
+        for (columns, values) in &rows {
+            scorer.score_row(columns, values).unwrap();
+        }
+    };
+    score_all();
+    assert_eq!(allocations(score_all), 0);
+}

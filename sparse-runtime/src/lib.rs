@@ -29,6 +29,7 @@ pub mod metric;
 pub mod model;
 pub mod ops;
 pub mod optimizer;
+pub mod predictor;
 mod prefetch;
 mod random;
 mod replace;

@@ -1,7 +1,7 @@
 //! `impl Model`: forward, loss, gradients, the training step, parameters by name.
 
 use super::kernels::{self, Calls};
-use super::structs::trained;
+use super::structs::{from_tables, trained};
 use super::{Emit, batch, fused, info, scattered};
 use proc_macro2::TokenStream;
 use quote::quote;
@@ -18,6 +18,7 @@ pub(super) fn implementation(emit: &Emit<'_>) -> TokenStream {
     let constants = info::constants(emit);
     let (bind, input) = (batch::bind(emit), batch::input(emit));
     let train_rows = train_rows(emit);
+    let from_tables = from_tables(emit);
     let (forward, loss, loss_and_grads, train_step, clipped_step) = if emit.broken {
         let never = quote!(::core::unreachable!("the model has compile errors"));
         (never.clone(), never.clone(), never.clone(), never.clone(), never)
@@ -49,6 +50,8 @@ pub(super) fn implementation(emit: &Emit<'_>) -> TokenStream {
             type Gradients = #grads;
 
             #constants
+
+            #from_tables
 
             fn dims(&self) -> &#rt::Dims {
                 &self.__dims

@@ -102,25 +102,17 @@ pub(super) fn structs(emit: &Emit<'_>) -> TokenStream {
 /// }
 /// ```
 pub(super) fn inherent(emit: &Emit<'_>) -> TokenStream {
-    let (rt, name, outputs, grads) = (&emit.rt, &emit.name, &emit.outputs, &emit.grads);
+    let (rt, name, fixed) = (&emit.rt, &emit.name, &emit.fixed);
     let visibility = &emit.model.visibility;
-    let text = name.to_string();
-    let fixed = &emit.fixed;
-    let extents = fixed.iter().map(|name| quote!(dims.get(#name).unwrap_or_default()));
     let parameters = emit.graph.parameters().enumerate().map(|(index, id)| {
         let (field, name, index) = (emit.declared(id), emit.graph.label(id), index as u64);
-        let shape = emit.graph.shape(id);
-        let shape = shape.iter().map(|dim| emit.fixed_extent(dim).unwrap_or_else(|| quote!(0)));
+        let shape = parameter_shape(emit, id);
         let initializer = initializer(emit, id);
         quote! {
-            #field: #rt::Parameter::new(
-                #name,
-                [#(#shape),*],
-                &#initializer,
-                seed.stream(#index),
-            )?
+            #field: #rt::Parameter::new(#name, #shape, &#initializer, seed.stream(#index))?
         }
     });
+    let value = value(emit, parameters);
     let check = super::batch::check(emit);
     let doc = match fixed.is_empty() {
         true => "Makes the model. It has no dimensions: pass `dims! {}`.".to_owned(),
@@ -131,25 +123,12 @@ pub(super) fn inherent(emit: &Emit<'_>) -> TokenStream {
     };
     let log = super::plan::log(emit);
     let at_zero = super::declared::checks(emit);
-    let workspace = workspace_value(emit);
     let body = if emit.broken {
         quote!(::core::unreachable!("the model has compile errors"))
     } else {
         quote! {
-            dims.check(#text, &[#(#fixed),*])?;
             #at_zero
-            #[allow(unused_variables)]
-            let __extents = [#(#extents),*];
-            let __model = #name {
-                #(#parameters,)*
-                __extents,
-                __workspace: #workspace,
-                __outputs: #outputs::default(),
-                __gradients: #grads::default(),
-                __scratch: ::core::default::Default::default(),
-                __context: ::core::default::Default::default(),
-                __dims: dims,
-            };
+            let __model = #value;
             #log
             Ok(__model)
         }
@@ -170,6 +149,67 @@ pub(super) fn inherent(emit: &Emit<'_>) -> TokenStream {
             #check
         }
     }
+}
+
+/// ```text
+/// fn from_tables(dims: Dims, table: &mut MakeTable<'_, f32>) -> Result<Self> {
+///     Ok(LinearRegression { w: Parameter::from_table("w", [dims…, 1], table("w", [dims…, 1].into())?)?, … })
+/// }
+/// ```
+pub(super) fn from_tables(emit: &Emit<'_>) -> TokenStream {
+    let (rt, element) = (&emit.rt, &emit.element);
+    let parameters = emit.graph.parameters().map(|id| {
+        let (field, name) = (emit.declared(id), emit.graph.label(id));
+        let shape = parameter_shape(emit, id);
+        quote! {
+            #field: #rt::Parameter::from_table(#name, #shape, table(#name, #shape.into())?)?
+        }
+    });
+    let body = match emit.broken {
+        true => quote!(::core::unreachable!("the model has compile errors")),
+        false => {
+            let value = value(emit, parameters);
+            quote!(Ok(#value))
+        }
+    };
+    quote! {
+        fn from_tables(
+            dims: #rt::Dims,
+            table: &mut #rt::MakeTable<'_, #element>,
+        ) -> #rt::Result<Self> {
+            #body
+        }
+    }
+}
+
+/// `{ dims.check("LinearRegression", &["d"])?; let __extents = …; LinearRegression { w: …, __extents, … } }`
+fn value(emit: &Emit<'_>, parameters: impl Iterator<Item = TokenStream>) -> TokenStream {
+    let (name, outputs, grads) = (&emit.name, &emit.outputs, &emit.grads);
+    let (text, fixed) = (name.to_string(), &emit.fixed);
+    let extents = fixed.iter().map(|name| quote!(dims.get(#name).unwrap_or_default()));
+    let workspace = workspace_value(emit);
+    quote! {{
+        dims.check(#text, &[#(#fixed),*])?;
+        #[allow(unused_variables)]
+        let __extents = [#(#extents),*];
+        #name {
+            #(#parameters,)*
+            __extents,
+            __workspace: #workspace,
+            __outputs: #outputs::default(),
+            __gradients: #grads::default(),
+            __scratch: ::core::default::Default::default(),
+            __context: ::core::default::Default::default(),
+            __dims: dims,
+        }
+    }}
+}
+
+/// `[__extents[0], 1]`
+fn parameter_shape(emit: &Emit<'_>, id: ValueId) -> TokenStream {
+    let shape = emit.graph.shape(id);
+    let shape = shape.iter().map(|dim| emit.fixed_extent(dim).unwrap_or_else(|| quote!(0)));
+    quote!([#(#shape),*])
 }
 
 /// The trained parameters and the storage of their gradients, in the order of declaration.

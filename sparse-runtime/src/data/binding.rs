@@ -47,7 +47,7 @@ pub(super) fn bind<'s, T: Float>(
         .zip(positions)
         .map(|(declared, position)| match position {
             Some(position) => bind_column(data, position, declared),
-            None => Ok(Bound::Ignored(without_rows(declared), declared.element)),
+            None => Ok(Bound::Ignored(declared.without_rows(), declared.element)),
         })
         .collect()
 }
@@ -195,17 +195,6 @@ fn fit(found: Shape, declared: &[Extent]) -> Option<Shape> {
 }
 
 /// The declared shape with no rows, and no elements where an extent is not constant.
-fn without_rows(declared: &InputInfo) -> Shape {
-    let extents = declared.shape.iter().enumerate();
-    let extents: Vec<usize> = extents
-        .map(|(axis, extent)| match extent {
-            Extent::Constant(extent) if axis > 0 => *extent,
-            _ => 0,
-        })
-        .collect();
-    Shape::try_new(&extents).unwrap_or_default()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -130,6 +130,22 @@ pub enum ModelError {
         /// The model.
         model: &'static str,
     },
+    /// A row of entries is not what the model makes an output of.
+    #[error(
+        "model `{model}` cannot score a row of entries: its one input must be csr and its first output dense; give `forward` a batch"
+    )]
+    NotARow {
+        /// The model.
+        model: &'static str,
+    },
+    /// The model cannot be made of tables that there are.
+    #[error(
+        "model `{model}` cannot be made of tables: implement `Model::from_tables`, as `graph!` does"
+    )]
+    NotFromTables {
+        /// The model.
+        model: &'static str,
+    },
     /// The step of the model is not one loop over the rows of a batch.
     #[error(
         "model `{model}` makes no steps row by row in one call: give `train_step` batches of one row"

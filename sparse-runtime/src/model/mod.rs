@@ -13,8 +13,9 @@ pub use rows::{InputView, RowIds, RowSet};
 pub use steps::RowSteps;
 
 use crate::error::Result;
-use crate::formats::{CsrView, DenseView, IdsView, RowIdsView, RowSparseView};
+use crate::formats::{CsrView, DenseView, IdsView, RowIdsView, RowSparseView, Shape};
 use crate::optimizer::Updater;
+use crate::table::Table;
 use sparse_core::element::{Float, Unit};
 use sparse_core::inspect::{BoundPlan, PlanTable, Sizes};
 use sparse_core::storage::{ElementType, Storage};
@@ -50,6 +51,17 @@ pub trait Model: Sized {
     const OUTPUTS: &'static [OutputInfo];
     /// Whether [`train_rows`](Model::train_rows) is there: the whole step is one loop over the rows of a batch.
     const TRAINS_ROWS: bool = false;
+
+    /// A model whose parameters are tables that there are: `table` gives the one of a name and a shape.
+    ///
+    /// # Errors
+    ///
+    /// As of the model's `new`, what `table` says, a table of another shape; [`ModelError::NotFromTables`] of a model written by hand
+    /// without this.
+    fn from_tables(dims: Dims, table: &mut MakeTable<'_, Self::Element>) -> Result<Self> {
+        let _ = (dims, table);
+        Err(ModelError::NotFromTables { model: Self::NAME }.into())
+    }
 
     /// The dimensions fixed when the model was made, by name.
     fn dims(&self) -> &Dims;
@@ -191,6 +203,9 @@ pub trait Model: Sized {
     fn parameters_mut(&mut self) -> Vec<ParameterMut<'_, Self::Element>>;
 }
 
+/// What gives the table of a parameter, by its name and shape.
+pub type MakeTable<'a, T> = dyn FnMut(&'static str, Shape) -> Result<Table<T>> + 'a;
+
 /// Where a model finds the arrays of a batch: by the position of the declaration in [`Model::INPUTS`].
 #[diagnostic::on_unimplemented(
     message = "`{Self}` has no arrays for a model of `{T}`",
@@ -252,6 +267,20 @@ pub struct InputInfo {
     pub shape: &'static [Extent],
     /// What a label must be for the losses that read it.
     pub label: LabelKind,
+}
+
+impl InputInfo {
+    /// Its shape without rows: that of a label that nobody reads.
+    pub(crate) fn without_rows(&self) -> Shape {
+        let extents = self.shape.iter().enumerate();
+        let extents: Vec<usize> = extents
+            .map(|(axis, extent)| match extent {
+                Extent::Constant(extent) if axis > 0 => *extent,
+                _ => 0,
+            })
+            .collect();
+        Shape::try_new(&extents).unwrap_or_default()
+    }
 }
 
 /// What the values of a label mean, as the loss that reads it says.

@@ -113,6 +113,24 @@ impl<T: Float, S: Array<Element = T>, G: Array<Element = T>> Parameter<S, G> {
         })
     }
 
+    /// A parameter of a table that there is.
+    ///
+    /// # Errors
+    ///
+    /// [`FormatError::Mismatch`] unless the table has as many rows, of the same size, as the shape.
+    pub fn from_table(
+        name: &'static str,
+        shape: impl Into<Shape>,
+        table: Table<T>,
+    ) -> Result<Self> {
+        let shape = shape.into();
+        if (table.n_rows(), table.row_size()) != (shape.n_rows(), shape.row_size()) {
+            let message = format!("parameter `{name}` has shape {shape}, but is given a {table:?}");
+            return Err(FormatError::Mismatch { operation: "making a parameter", message }.into());
+        }
+        Ok(Parameter { name, shape, table, types: PhantomData })
+    }
+
     /// The same parameter, for a model that derives its gradient in another storage type.
     pub(crate) fn for_gradient<H: Array<Element = T>>(self) -> Parameter<S, H> {
         let Parameter { name, shape, table, .. } = self;

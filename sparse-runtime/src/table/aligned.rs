@@ -3,6 +3,7 @@
 #[cfg(target_os = "linux")]
 use crate::large_pages::LARGE_PAGE;
 use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
 
 /// Bytes of a cache line.
 const LINE: usize = 64;
@@ -14,8 +15,10 @@ const LINE: usize = 64;
 /// allocation with the alignment in its layout would be written with zeros.) On Linux a large run asks for
 /// [large pages](crate::large_pages). What is written first in such a page makes all of its 2 MiB resident.
 ///
+/// The memory may be shared with others, or be that of a mapped file: then it is copied before the first write, and clones share it.
+///
 /// Invariants: `start + len` elements lie in `memory`, which starts at a multiple of `T`'s alignment; `T` is a number, of which
-/// all bits zero are one.
+/// all bits zero are one, and all bits are a number.
 #[derive(Debug)]
 pub(crate) struct Aligned<T> {
     memory: Memory<T>,
@@ -25,6 +28,16 @@ pub(crate) struct Aligned<T> {
 
 #[derive(Debug)]
 enum Memory<T> {
+    Own(Owned<T>),
+    /// Read by several runs, written by none.
+    Shared(Arc<Owned<T>>),
+    /// A file that nobody changes while it is mapped: saving a model puts a new file in its place.
+    #[cfg(target_os = "linux")]
+    File(Arc<memmap2::Mmap>),
+}
+
+#[derive(Debug)]
+enum Owned<T> {
     Heap(Vec<T>),
     /// Zeros from the system, which are zeros of `T`.
     #[cfg(target_os = "linux")]
@@ -47,7 +60,7 @@ impl<T: Copy + Default> Aligned<T> {
         let misaligned = memory.as_ptr().addr() % LINE;
         // `Vec` aligns to the element, whose size divides a line.
         let start = ((LINE - misaligned) % LINE / size_of::<T>().max(1)).min(padding);
-        Aligned { memory: Memory::Heap(memory), start, len }
+        Aligned { memory: Memory::Own(Owned::Heap(memory)), start, len }
     }
 
     /// `None` for a run that is too small to gain by it, and where the system has none to give: then `Vec` has its say.
@@ -62,15 +75,65 @@ impl<T: Copy + Default> Aligned<T> {
         let _ = memory.advise(memmap2::Advice::HugePage);
         let misaligned = memory.as_ptr().addr() % LARGE_PAGE;
         let start = (LARGE_PAGE - misaligned) % LARGE_PAGE / size_of::<T>();
-        Some(Aligned { memory: Memory::Pages(memory), start, len })
+        Some(Aligned { memory: Memory::Own(Owned::Pages(memory)), start, len })
+    }
+
+    /// `len` elements of a mapped file, from a byte on; `None` where they do not lie there as they do in memory: past its end, at an
+    /// address that is no multiple of their alignment, or on a machine that has its bytes the other way round.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn of_file(file: &Arc<memmap2::Mmap>, byte: usize, len: usize) -> Option<Self> {
+        let end = len.checked_mul(size_of::<T>())?.checked_add(byte)?;
+        // The mapping starts at a page.
+        let lies_well = byte.is_multiple_of(size_of::<T>()) && cfg!(target_endian = "little");
+        (lies_well && end <= file.len()).then(|| Aligned {
+            memory: Memory::File(Arc::clone(file)),
+            start: byte / size_of::<T>(),
+            len,
+        })
+    }
+
+    /// The same elements, which clones share from now on. O(1).
+    pub(crate) fn into_shared(self) -> Self {
+        let memory = match self.memory {
+            Memory::Own(owned) => Memory::Shared(Arc::new(owned)),
+            shared => shared,
+        };
+        Aligned { memory, ..self }
+    }
+
+    fn copied(&self) -> Self {
+        let mut copy = Aligned::new(T::default(), self.len);
+        copy.copy_from_slice(self);
+        copy
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn make_own(&mut self) {
+        *self = self.copied();
     }
 }
 
 impl<T: Copy + Default> Clone for Aligned<T> {
     fn clone(&self) -> Self {
-        let mut copy = Aligned::new(T::default(), self.len);
-        copy.copy_from_slice(self);
-        copy
+        let memory = match &self.memory {
+            Memory::Own(_) => return self.copied(),
+            Memory::Shared(shared) => Memory::Shared(Arc::clone(shared)),
+            #[cfg(target_os = "linux")]
+            Memory::File(file) => Memory::File(Arc::clone(file)),
+        };
+        Aligned { memory, start: self.start, len: self.len }
+    }
+}
+
+impl<T> Owned<T> {
+    #[inline(always)]
+    fn as_ptr(&self) -> *const T {
+        match self {
+            Owned::Heap(memory) => memory.as_ptr(),
+            #[cfg(target_os = "linux")]
+            Owned::Pages(memory) => memory.as_ptr().cast(),
+        }
     }
 }
 
@@ -80,22 +143,28 @@ impl<T> Deref for Aligned<T> {
     #[inline(always)]
     fn deref(&self) -> &[T] {
         let first = match &self.memory {
-            Memory::Heap(memory) => memory.as_ptr(),
+            Memory::Own(owned) => owned.as_ptr(),
+            Memory::Shared(owned) => owned.as_ptr(),
             #[cfg(target_os = "linux")]
-            Memory::Pages(memory) => memory.as_ptr().cast(),
+            Memory::File(file) => file.as_ptr().cast(),
         };
-        // SAFETY: the invariant, which `new` establishes and nothing changes.
+        // SAFETY: the invariant, which `new` and `of_file` establish and nothing changes.
         unsafe { std::slice::from_raw_parts(first.add(self.start), self.len) }
     }
 }
 
-impl<T> DerefMut for Aligned<T> {
+impl<T: Copy + Default> DerefMut for Aligned<T> {
     #[inline(always)]
     fn deref_mut(&mut self) -> &mut [T] {
+        if !matches!(self.memory, Memory::Own(_)) {
+            self.make_own();
+        }
         let first = match &mut self.memory {
-            Memory::Heap(memory) => memory.as_mut_ptr(),
+            Memory::Own(Owned::Heap(memory)) => memory.as_mut_ptr(),
             #[cfg(target_os = "linux")]
-            Memory::Pages(memory) => memory.as_mut_ptr().cast(),
+            Memory::Own(Owned::Pages(memory)) => memory.as_mut_ptr().cast(),
+            // There is none any more.
+            _ => return &mut [],
         };
         // SAFETY: as in `deref`.
         unsafe { std::slice::from_raw_parts_mut(first.add(self.start), self.len) }
@@ -121,5 +190,19 @@ mod tests {
             }
         }
         assert_eq!(Aligned::new(0u64, 9).as_ptr().addr() % LINE, 0);
+    }
+
+    #[test]
+    fn shared_runs_are_copied_before_they_are_written() {
+        for len in [3, (1 << 20) + 7] {
+            let mut run = Aligned::new(0.0f32, len);
+            run[1] = 5.0;
+            let shared = run.into_shared();
+            let mut other = shared.clone().into_shared();
+            assert_eq!(other.as_ptr(), shared.as_ptr());
+            other[2] = 7.0;
+            assert_ne!(other.as_ptr(), shared.as_ptr());
+            assert_eq!((&shared[..3], &other[..3]), (&[0.0, 5.0, 0.0][..], &[0.0, 5.0, 7.0][..]));
+        }
     }
 }

@@ -81,6 +81,24 @@ impl<T: Element> Table<T> {
         table
     }
 
+    /// A table of values, as many as `n_rows · row_size`.
+    pub(crate) fn of_run(n_rows: usize, row_size: usize, values: Aligned<T>) -> Self {
+        debug_assert_eq!(values.len(), n_rows * row_size);
+        let mut table = Table::zeros(0, row_size);
+        (table.n_rows, table.values, table.written) = (n_rows, values.into(), Written::Freely);
+        table
+    }
+
+    /// The weights alone, in memory that clones share until one of them is written. States are left behind. O(1), after a step that
+    /// wrote blocks O(values).
+    pub(crate) fn take_shared(&mut self) -> Self {
+        self.values();
+        let values = self.values.take().unwrap_or_else(|| Aligned::new(T::default(), 0));
+        let shared = Table::of_run(self.n_rows, self.row_size, values.into_shared());
+        *self = shared.clone();
+        shared
+    }
+
     /// The number of rows.
     #[inline(always)]
     pub fn n_rows(&self) -> usize {

@@ -10,11 +10,13 @@
 
 pub(crate) mod bytes;
 mod error;
+mod map;
 mod metadata;
 #[cfg(test)]
 mod tests;
 
 pub use error::{CheckpointError, ParameterMismatch};
+pub(crate) use map::map;
 pub use metadata::{CheckpointMetadata, SavedParameter};
 
 use crate::error::Result;

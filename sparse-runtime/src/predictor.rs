@@ -1,0 +1,203 @@
+//! Trained models that only predict.
+
+use crate::error::Result;
+use crate::formats::{CsrView, DenseView, FormatError, IdsView, Shape};
+use crate::model::{BatchSource, Dims, Extent, InputRole, Model, ModelError, ParameterInfo};
+use crate::table::Table;
+use crate::training::checkpoint;
+use sparse_core::element::Float;
+use sparse_core::storage::{ElementType, Storage};
+use std::marker::PhantomData;
+use std::path::Path;
+
+/// A trained model that is not trained any more: its parameters without the state of an optimizer, read by any number of threads.
+///
+/// [`open`](Predictor::open) maps the file (on Linux; elsewhere it is read): parameters take memory as rows are read, once for all
+/// processes. Each thread has a [`Scorer`] of its own, which holds the buffers of a forward pass and shares the parameters.
+///
+/// For a table of 16 bits declare the model once more with `dtype = f16;` (feature `half`) and make its predictor by
+/// [`rounded`](Predictor::rounded); arithmetic stays in `f32`.
+///
+/// ```
+/// use sparse_runtime::Result;
+/// use sparse_runtime::model::Model;
+/// use sparse_runtime::predictor::Predictor;
+///
+/// /// The outputs for rows of entries, by as many threads as there are rows.
+/// fn score<M: Model<Element = f32>>(path: &str, rows: &[(&[u32], &[f32])]) -> Result<Vec<f32>> {
+///     let predictor = Predictor::<M>::open(path)?;
+///     std::thread::scope(|scope| {
+///         let scores = rows.iter().map(|&(columns, values)| {
+///             let predictor = &predictor;
+///             scope.spawn(move || Ok(predictor.scorer()?.score_row(columns, values)?[0]))
+///         });
+///         let scores: Vec<_> = scores.collect();
+///         scores.into_iter().map(|score| score.join().expect("it does not panic")).collect()
+///     })
+/// }
+/// ```
+pub struct Predictor<M: Model> {
+    dims: Dims,
+    /// Shared with the scorers, in the order of declaration.
+    tables: Vec<Table<M::Element>>,
+    model: PhantomData<fn() -> M>,
+}
+
+impl<M: Model> Predictor<M> {
+    /// Maps the file of a model. Everything is checked as by [`checkpoint::load`], for which the file is read once.
+    ///
+    /// The file must not be written while it is mapped. [`checkpoint::save`] does not: it puts a new file in the place of the old one,
+    /// which stays what it was for whoever has it mapped.
+    ///
+    /// # Errors
+    ///
+    /// As [`checkpoint::load`], and [`ModelError::NotFromTables`].
+    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
+        let (dims, tables) = checkpoint::map::<M>(path.as_ref())?;
+        Ok(Predictor { dims, tables, model: PhantomData })
+    }
+
+    /// Freezes a model. The states that an updater keeps beside its weights are given back. O(1), after a step that wrote such states
+    /// O(values).
+    pub fn new(mut model: M) -> Self {
+        let parameters = model.parameters_mut().into_iter();
+        let tables = parameters.map(|parameter| parameter.table.take_shared()).collect();
+        Predictor { dims: model.dims().clone(), tables, model: PhantomData }
+    }
+
+    /// The parameters of a model of the same declarations in another element type, each weight rounded to the nearest. O(values).
+    ///
+    /// # Errors
+    ///
+    /// [`FormatError::Mismatch`] for a parameter that the other model has not, or has in another shape.
+    pub fn rounded<N: Model>(model: &N) -> Result<Self> {
+        let parameters = model.parameters();
+        let names = |parameters: &[ParameterInfo]| -> Vec<_> {
+            parameters.iter().map(|parameter| parameter.name).collect()
+        };
+        if names(M::PARAMETERS) != names(N::PARAMETERS) {
+            let message = format!("`{}` and `{}` have other parameters", M::NAME, N::NAME);
+            return Err(FormatError::Mismatch { operation: "rounding a model", message }.into());
+        }
+        let tables = parameters.iter().map(|parameter| {
+            let size = parameter.shape.row_size();
+            let values: Vec<M::Element> =
+                parameter.values().iter().map(|w| M::Element::of(w.as_f64())).collect();
+            Table::from_values(size, &values).take_shared()
+        });
+        let predictor =
+            Predictor { dims: model.dims().clone(), tables: tables.collect(), model: PhantomData };
+        predictor.scorer()?;
+        Ok(predictor)
+    }
+
+    /// What a thread scores with. It shares the parameters: O(parameters), not O(values).
+    ///
+    /// # Errors
+    ///
+    /// [`ModelError::NotFromTables`].
+    pub fn scorer(&self) -> Result<Scorer<M>> {
+        let mut tables = self.tables.iter();
+        let mut next = |_: &'static str, shape: Shape| {
+            // There is one for each parameter, in the order of declaration.
+            let table = tables.next().cloned();
+            Ok(table.unwrap_or_else(|| Table::zeros(shape.n_rows(), shape.row_size())))
+        };
+        let model = M::from_tables(self.dims.clone(), &mut next)?;
+        let mut inputs = M::INPUTS.iter().filter(|input| input.role == InputRole::Input);
+        let width = match (inputs.next(), inputs.next()) {
+            (Some(input), None) if input.storage == Storage::Csr => match input.shape.get(1) {
+                Some(Extent::Constant(extent)) => Some(*extent),
+                Some(Extent::Named(name)) => self.dims.get(name),
+                None => None,
+            },
+            _ => None,
+        };
+        let empty = M::INPUTS.iter().map(|input| (input.without_rows(), input.element));
+        Ok(Scorer { model, width, empty: empty.collect() })
+    }
+}
+
+/// A model that scores with the parameters of a [`Predictor`]. Allocates nothing after the largest batch.
+pub struct Scorer<M: Model> {
+    model: M,
+    /// The columns of its one input, if it has one and that is csr.
+    width: Option<usize>,
+    /// What each input and label is without rows.
+    empty: Vec<(Shape, ElementType)>,
+}
+
+impl<M: Model> Scorer<M> {
+    /// The outputs for a batch.
+    ///
+    /// # Errors
+    ///
+    /// As [`Model::forward`].
+    #[inline]
+    pub fn forward(&mut self, batch: &M::Batch<'_>) -> Result<&M::Outputs> {
+        self.model.forward(batch)
+    }
+
+    /// The first output for one row of entries, of a model whose one input is csr: columns that ascend, and their values.
+    ///
+    /// # Errors
+    ///
+    /// A [`FormatError`] for columns that do not ascend or are not below the model's width, and for numbers that are not as many;
+    /// [`ModelError::NotARow`] where a row of entries is not what the model reads, or its first output is not dense.
+    pub fn score_row(&mut self, columns: &[u32], values: &[M::Element]) -> Result<&[M::Element]> {
+        let Scorer { model, width, empty } = self;
+        let no_row = ModelError::NotARow { model: M::NAME };
+        let Some(width) = *width else { return Err(no_row.into()) };
+        let bounds = [0, columns.len() as u64];
+        let row = Row { x: CsrView::new(width, &bounds, columns, values)?, empty };
+        let batch = model.bind(&row)?;
+        model.forward(&batch)?;
+        match model.dense_output(0) {
+            Some(output) => Ok(output.values()),
+            None => Err(no_row.into()),
+        }
+    }
+
+    /// The model itself: for [`predict`](crate::training::predict), [`score`](crate::training::score()) and the like. Writing a parameter
+    /// copies it first, for this scorer alone.
+    pub fn model(&mut self) -> &mut M {
+        &mut self.model
+    }
+}
+
+/// One row of a csr input, and no labels.
+struct Row<'a, T: Float> {
+    x: CsrView<'a, T>,
+    /// What each input and label is without rows.
+    empty: &'a [(Shape, ElementType)],
+}
+
+impl<T: Float> Row<'_, T> {
+    fn label(&self, index: usize) -> (Shape, ElementType) {
+        // Models ask for what they have declared.
+        self.empty.get(index).copied().unwrap_or((Shape::default(), T::TYPE))
+    }
+}
+
+impl<'a, T: Float> BatchSource<'a, T> for Row<'a, T> {
+    fn n_rows(&self) -> usize {
+        1
+    }
+
+    #[inline]
+    fn csr(&self, _: usize) -> Result<CsrView<'a, T>> {
+        Ok(self.x)
+    }
+
+    #[inline]
+    fn dense(&self, index: usize) -> Result<DenseView<'a, T>> {
+        let (shape, _) = self.label(index);
+        Ok(DenseView::new(shape, &[])?)
+    }
+
+    #[inline]
+    fn ids(&self, index: usize) -> Result<IdsView<'a>> {
+        let (shape, element) = self.label(index);
+        Ok(IdsView::none(shape, element)?)
+    }
+}
