@@ -5,6 +5,7 @@ use nnz::data::{ColumnValues, synthetic};
 use nnz::formats::{ColumnIdsView, Csr, Dense, RowSelection};
 use nnz::prelude::Dataset;
 use std::cell::OnceCell;
+use std::ops::Range;
 
 /// What workloads read, made when first asked for.
 #[derive(Default)]
@@ -13,6 +14,7 @@ pub struct Data {
     clicks: OnceCell<Csr>,
     logs: [OnceCell<Dataset>; 2],
     units: OnceCell<Dataset>,
+    news: OnceCell<Dataset>,
 }
 
 /// A matrix, by the name that workloads show.
@@ -38,7 +40,7 @@ impl Matrix {
 impl Data {
     pub fn matrix(&self, matrix: Matrix) -> Result<&Csr, Error> {
         let (cell, make): (_, fn() -> Result<Csr, Error>) = match matrix {
-            Matrix::Stories => (&self.stories, stories),
+            Matrix::Stories => (&self.stories, || stories(1, 20_000, 47_236, 20..129)),
             Matrix::Clicks => (&self.clicks, clicks),
         };
         if cell.get().is_none() {
@@ -68,6 +70,20 @@ impl Data {
 }
 
 impl Data {
+    /// Stories of 20 classes, made when first asked for: 16,000 × 62,061, 80 to 130 entries a row. A label follows from the columns.
+    pub fn news(&self) -> Result<&Dataset, Error> {
+        if self.news.get().is_none() {
+            let x = stories(3, 16_000, 62_061, 80..131)?;
+            let arrays = Arrays::of(&x)?;
+            let class = |row| arrays.row(row).0[..3].iter().map(|column| column / 7).sum::<u32>() % 20;
+            let classes: Vec<u32> = (0..arrays.n_rows()).map(class).collect();
+            let labels = Dense::new([classes.len()], classes)?;
+            let news = Dataset::builder().input("x", x).label("y", labels).build()?;
+            let _ = self.news.set(news);
+        }
+        self.news.get().ok_or_else(|| "the stories were made".into())
+    }
+
     /// A log of clicks of 2^`bits` features, as one of 2^`width`.
     pub fn widened(&self, bits: u32, width: u32) -> Result<Dataset, Error> {
         let log = click_log(bits)?;
@@ -102,16 +118,15 @@ pub fn other(x: &Csr) -> Result<Csr, Error> {
 }
 
 /// The probability of the r-th most frequent column is about 1/r; frequent columns lie anywhere.
-fn stories() -> Result<Csr, Error> {
-    const N_COLS: usize = 47_236;
-    let mut random = Random(1);
-    let rows = (0..20_000).map(|_| {
-        let nnz = 20 + (random.uniform() * 109.0) as usize;
+fn stories(seed: u64, n_rows: usize, n_cols: usize, nnz: Range<usize>) -> Result<Csr, Error> {
+    let mut random = Random(seed);
+    let rows = (0..n_rows).map(|_| {
+        let nnz = nnz.start + (random.uniform() * nnz.len() as f64) as usize;
         let mut columns = Vec::with_capacity(nnz);
         while columns.len() < nnz {
-            let rank = (N_COLS as f64).powf(random.uniform()) as usize;
-            // A permutation: 7919 has no divisor in common with the width.
-            let column = rank * 7919 % N_COLS;
+            let rank = (n_cols as f64).powf(random.uniform()) as usize;
+            // A permutation: 7919 has no divisor in common with the widths.
+            let column = rank * 7919 % n_cols;
             if !columns.contains(&column) {
                 columns.push(column);
             }
@@ -121,7 +136,7 @@ fn stories() -> Result<Csr, Error> {
             columns.into_iter().map(|column| (column, 0.01 + random.uniform() as f32)).collect();
         row
     });
-    Ok(Csr::from_rows(N_COLS, rows)?)
+    Ok(Csr::from_rows(n_cols, rows)?)
 }
 
 /// Numbers in [-1, 1).
@@ -159,6 +174,12 @@ impl<'a> Arrays<'a> {
 
     pub fn nnz(&self) -> usize {
         self.values.len()
+    }
+
+    #[inline(always)]
+    pub fn row(&self, row: usize) -> (&'a [u32], &'a [f32]) {
+        let range = self.indptr[row] as usize..self.indptr[row + 1] as usize;
+        (&self.columns[range.clone()], &self.values[range])
     }
 }
 

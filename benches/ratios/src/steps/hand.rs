@@ -129,6 +129,29 @@ pub fn prefetch<V>(table: &[V], index: usize) {
     let _ = (table, index);
 }
 
+/// Runs what inlines into it, compiled for AVX-512 where the processor has it.
+#[inline]
+pub fn on_this_processor<O>(body: impl FnOnce() -> O) -> O {
+    /// # Safety
+    ///
+    /// The processor has these instructions.
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+    unsafe fn on_avx512<O>(body: impl FnOnce() -> O) -> O {
+        body()
+    }
+    #[cfg(target_arch = "x86_64")]
+    if is_x86_feature_detected!("avx512f")
+        && is_x86_feature_detected!("avx512bw")
+        && is_x86_feature_detected!("avx512dq")
+        && is_x86_feature_detected!("avx512vl")
+    {
+        // SAFETY: asked.
+        return unsafe { on_avx512(body) };
+    }
+    body()
+}
+
 /// The losses that an epoch saw before it learnt from the rows, as trainers report them: ln(1 + e^-|s|) of many rows is the
 /// logarithm of a product, taken now and then.
 pub struct Losses {

@@ -1,7 +1,7 @@
 //! A factorization machine with 16 factors on the log of clicks.
 
 use super::emitted::Emitted;
-use super::hand::{AHEAD, Lines, Log, Losses, prefetch};
+use super::hand::{AHEAD, Lines, Log, Losses, on_this_processor, prefetch};
 use crate::data::Data;
 use crate::workload::{Error, Named, Workload};
 use nnz::optimizer::UpdateRule;
@@ -52,7 +52,12 @@ fn workload<const PARTS: usize, R: UpdateRule>(data: &Data, batch: usize, rule: 
             .contestant(
                 "by hand",
                 by_hand,
-                move |by_hand| by_hand.total = by_hand.run(arrays),
+                move |by_hand| {
+                    by_hand.total = on_this_processor(
+                        #[inline(always)]
+                        || by_hand.run(arrays),
+                    );
+                },
                 move |by_hand| loss::<PARTS>(arrays, by_hand.w.get(), by_hand.v.get()),
             ))
     })
@@ -108,31 +113,8 @@ impl<const PARTS: usize> ByHand<PARTS> {
         Ok(ByHand { w, v, batch, total: 0.0, slots, columns: Vec::new(), sums: Vec::new() })
     }
 
-    /// Compiled for the processor.
-    fn run(&mut self, x: Log<'_>) -> f64 {
-        #[cfg(target_arch = "x86_64")]
-        if is_x86_feature_detected!("avx512f")
-            && is_x86_feature_detected!("avx512bw")
-            && is_x86_feature_detected!("avx512dq")
-            && is_x86_feature_detected!("avx512vl")
-        {
-            // SAFETY: asked.
-            return unsafe { self.run_on_avx512(x) };
-        }
-        self.run_anywhere(x)
-    }
-
-    /// # Safety
-    ///
-    /// The processor has these instructions.
-    #[cfg(target_arch = "x86_64")]
-    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
-    unsafe fn run_on_avx512(&mut self, x: Log<'_>) -> f64 {
-        self.run_anywhere(x)
-    }
-
     #[inline(always)]
-    fn run_anywhere(&mut self, x: Log<'_>) -> f64 {
+    fn run(&mut self, x: Log<'_>) -> f64 {
         match self.batch {
             1 => self.online(x),
             _ => self.batches(x),

@@ -6,6 +6,7 @@ mod factors;
 mod hand;
 mod linear;
 mod machine;
+mod softmax;
 mod tutorial;
 mod units;
 mod width;
@@ -18,6 +19,7 @@ pub fn workloads(data: &Data) -> Vec<Named<'_>> {
         linear::workloads(data),
         units::workloads(data),
         machine::workloads(data),
+        softmax::workloads(data),
         deep::workloads(data),
         factors::workloads(data),
         width::workloads(data),
