@@ -75,7 +75,8 @@ impl Data {
         if self.news.get().is_none() {
             let x = stories(3, 16_000, 62_061, 80..131)?;
             let arrays = Arrays::of(&x)?;
-            let class = |row| arrays.row(row).0[..3].iter().map(|column| column / 7).sum::<u32>() % 20;
+            let class =
+                |row| arrays.row(row).0[..3].iter().map(|column| column / 7).sum::<u32>() % 20;
             let classes: Vec<u32> = (0..arrays.n_rows()).map(class).collect();
             let labels = Dense::new([classes.len()], classes)?;
             let news = Dataset::builder().input("x", x).label("y", labels).build()?;

@@ -1,7 +1,7 @@
 //! Wide and deep on the log of clicks: a linear part, and bags of 16 numbers a feature through a layer of 32 units.
 
 use super::emitted::Emitted;
-use super::hand::{AHEAD, Lines, Log, Losses, prefetch, product};
+use super::hand::{AHEAD, Lines, Log, Losses, on_this_processor, prefetch, product};
 use crate::data::Data;
 use crate::workload::{Error, Named, Workload};
 use nnz::prelude::*;
@@ -53,7 +53,10 @@ fn workload(data: &Data, batch: usize) -> Named<'_> {
                 "by hand",
                 by_hand,
                 move |by_hand| {
-                    std::hint::black_box(by_hand.epoch(arrays));
+                    std::hint::black_box(on_this_processor(
+                        #[inline(always)]
+                        || by_hand.epoch(arrays),
+                    ));
                 },
                 move |by_hand| by_hand.loss(arrays),
             ))
@@ -148,7 +151,7 @@ impl ByHand {
         of_bag
     }
 
-    #[inline(never)]
+    #[inline(always)]
     fn epoch(&mut self, x: Log<'_>) -> f64 {
         let mut losses = Losses::new();
         for first in (0..x.n_rows()).step_by(self.batch) {

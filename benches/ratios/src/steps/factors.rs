@@ -1,7 +1,7 @@
 //! Matrix factorization with 16 factors and biases, on ratings of which some users and items have many.
 
 use super::emitted::Emitted;
-use super::hand::Lines;
+use super::hand::{Lines, on_this_processor};
 use crate::data::{Data, Random};
 use crate::workload::{Error, Named, Workload};
 use nnz::prelude::*;
@@ -82,7 +82,12 @@ fn workload<'a>(batch: usize) -> Named<'a> {
             .contestant(
                 "by hand",
                 by_hand,
-                move |by_hand| by_hand.epoch(&run),
+                move |by_hand| {
+                    on_this_processor(
+                        #[inline(always)]
+                        || by_hand.epoch(&run),
+                    );
+                },
                 move |by_hand| by_hand.loss(&theirs),
             ))
     })
@@ -153,7 +158,7 @@ impl ByHand {
         (lanes[0] + lanes[1]) + (lanes[2] + lanes[3]) + biases
     }
 
-    #[inline(never)]
+    #[inline(always)]
     fn epoch(&mut self, data: &Ratings) {
         for first in (0..RATINGS).step_by(self.batch) {
             let samples = first..RATINGS.min(first + self.batch);

@@ -88,9 +88,9 @@ fn scores<const PARTS: usize>(
     for (&column, value) in columns.iter().zip(values) {
         let column = column as usize;
         // SAFETY: `Csr` holds columns below its width, for which both tables were made.
-        let row: &[f32; SIZE] = unsafe {
+        let row = unsafe {
             score += value * w.get_unchecked(column * PARTS);
-            &*v.as_ptr().add(column * PARTS * SIZE).cast()
+            factors_of::<PARTS>(v, column)
         };
         for f in 0..SIZE {
             let term = value * row[f];
@@ -100,6 +100,17 @@ fn scores<const PARTS: usize>(
     }
     let interaction: f32 = (0..SIZE).map(|f| sums[f] * sums[f] - squares[f]).sum();
     (score + 0.5 * interaction, sums)
+}
+
+/// The factors of a column.
+///
+/// # Safety
+///
+/// `column` is below the width for which the table was made.
+#[inline(always)]
+unsafe fn factors_of<const PARTS: usize>(v: &[f32], column: usize) -> &[f32; SIZE] {
+    // SAFETY: as the caller says.
+    unsafe { &*v.as_ptr().add(column * PARTS * SIZE).cast() }
 }
 
 impl<const PARTS: usize> ByHand<PARTS> {
@@ -171,9 +182,11 @@ impl<const PARTS: usize> ByHand<PARTS> {
             let grad = losses.gradient(score, x.labels[row]);
             for (&column, value) in columns.iter().zip(values) {
                 let (column, share) = (column as usize, grad * value);
+                // SAFETY: as in `scores`.
+                let factors = unsafe { *factors_of::<PARTS>(v, column) };
                 let mut by = [0.0; SIZE];
                 for f in 0..SIZE {
-                    by[f] = share * (sums[f] - value * v[column * PARTS * SIZE + f]);
+                    by[f] = share * (sums[f] - value * factors[f]);
                 }
                 // SAFETY: as in `scores`.
                 unsafe { Self::update(w, v, column, share, &by) };
@@ -222,9 +235,11 @@ impl<const PARTS: usize> ByHand<PARTS> {
                 }
                 let column = column as usize;
                 slots[column] = 0;
+                // SAFETY: as in `scores`.
+                let factors = unsafe { *factors_of::<PARTS>(v, column) };
                 let mut by = [0.0; SIZE];
                 for f in 0..SIZE {
-                    by[f] = sums[f] - sums[SIZE] * v[column * PARTS * SIZE + f];
+                    by[f] = sums[f] - sums[SIZE] * factors[f];
                 }
                 // SAFETY: as in `scores`.
                 unsafe { Self::update(w, v, column, sums[SIZE + 1], &by) };

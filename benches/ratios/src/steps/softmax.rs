@@ -245,8 +245,7 @@ fn scores<const PARTS: usize>(
     let mut scores = *b;
     for (&column, value) in columns.iter().zip(values) {
         // SAFETY: `Csr` holds columns below its width, for which the table was made.
-        let row: &[f32; ROW] =
-            unsafe { &*w.as_ptr().add(column as usize * PARTS * ROW).cast() };
+        let row: &[f32; ROW] = unsafe { &*w.as_ptr().add(column as usize * PARTS * ROW).cast() };
         for f in 0..ROW {
             scores[f] += value * row[f];
         }
