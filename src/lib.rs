@@ -20,7 +20,7 @@ pub mod prelude {
     pub use crate::training::{Progress, Trainer, checkpoint};
     pub use crate::{Error, Result, dims, graph};
     pub use sparse_core::update_rules::{
-        AdaGrad, Adam, AdamW, Ftrl, GroupAdaGrad, LazyUpdate, RmsProp, Sgd,
+        AdaGrad, Adam, AdamW, Ftrl, GroupAdaGrad, LazyUpdate, RmsProp, Saga, Sgd, Svrg,
     };
 }
 
@@ -43,11 +43,11 @@ pub mod __private {
     pub use crate::linear;
     pub use crate::lookups;
     pub use crate::model::{
-        BatchSource, Dims, Extent, InputInfo, InputRole, InputView, LabelKind, MakeTable, Model,
-        ModelError, OutputInfo, Parameter, ParameterInfo, ParameterMut, ParameterRef, Plan, RowSet,
-        RowSteps,
+        BatchSource, Dims, Extent, GradientMut, InputInfo, InputRole, InputView, LabelKind,
+        MakeTable, Model, ModelError, OutputInfo, Parameter, ParameterInfo, ParameterMut,
+        ParameterRef, Plan, RowSet, RowSteps,
     };
-    pub use crate::optimizer::{Updater, clip};
+    pub use crate::optimizer::{Samples, Updater};
     pub use crate::scatter;
     pub use crate::{Error, Result};
     pub use sparse_core::element::{Float, Id, Unit};
@@ -63,6 +63,11 @@ pub mod __private {
 #[cfg(doctest)]
 #[doc = include_str!("../docs/data.md")]
 pub struct DataPage;
+
+/// The example of the page on variance reduction runs.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/variance_reduction.md")]
+pub struct VarianceReductionPage;
 
 /// The README's model compiles.
 #[cfg(doctest)]

@@ -1,6 +1,8 @@
 //! From a graph to a trained, saved and loaded model, through the facade.
 #![allow(clippy::unwrap_used)]
 
+mod variance_reduction;
+
 use nnz::data::synthetic;
 use nnz::prelude::*;
 

@@ -266,12 +266,13 @@ fn run<R: UpdateRule>(case: &Value, rule: R) -> Result<(), String> {
             .map_err(|message| place("weight", message))?;
         let states = after["states"].as_array().unwrap();
         let found = updater.states_apart(0).unwrap();
-        let n_states = found.first().map_or(0, |block| block.values().len());
+        let n_states = found.first().map_or(0, |block| block.values().count());
         if n_states != states.len() {
             return Err(place("states", format!("{n_states}, but {} recorded", states.len())));
         }
         for (number, recorded) in states.iter().enumerate() {
-            let found: Vec<f32> = found.iter().map(|block| block.values()[number]).collect();
+            let found: Vec<f32> =
+                found.iter().map(|block| block.values().nth(number).unwrap()).collect();
             let recorded = Tensor::parse(recorded).dense();
             let expected = without_bug(case, t, recorded, &vec![0.0; found.len()], &found);
             compare((rounding(case), 1e-5 + excess), &found, &expected)

@@ -29,5 +29,6 @@ mod recipes;
 mod refusals;
 mod refused_updates;
 mod rules;
+mod svrg;
 mod tally;
 mod train;

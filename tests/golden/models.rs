@@ -76,7 +76,7 @@ macro_rules! models {
     (@emit $name:ident ($($option:tt)*) ($columns:tt) ($($label:tt)*) $loss:ident ($($output:tt)*) $x:ident $w:ident bias) => {
         graph! {
             /// A recorded model.
-            model $name {
+            pub(crate) model $name {
                 $($option)*
                 input x: $x[n, d];
                 label y: $($label)*;
@@ -91,7 +91,7 @@ macro_rules! models {
     (@emit $name:ident ($($option:tt)*) ($columns:tt) ($($label:tt)*) $loss:ident ($($output:tt)*) $x:ident $w:ident plain) => {
         graph! {
             /// A recorded model without a bias.
-            model $name {
+            pub(crate) model $name {
                 $($option)*
                 input x: $x[n, d];
                 label y: $($label)*;

@@ -12,6 +12,7 @@ use crate::operators::{FORWARD, compare, elements};
 use crate::reasons::{Deviation, Kind, judge};
 use crate::recipes::{Build, Recipe, ids_of, recipe};
 use crate::refused_updates;
+use crate::svrg;
 use crate::tally::{Outcome, Tally, finish};
 use nnz::core::storage::Storage;
 use nnz::interpreter::evaluate;
@@ -45,7 +46,7 @@ fn outcome(case: &Value) -> Outcome {
             Err(message) => Outcome::Failed(message),
         },
         (_, Some(_), _) => judge(refused_updates::run(case)),
-        (_, _, Some("train_svrg")) => Outcome::NotBuilt("SVRG".to_owned()),
+        (_, _, Some("train_svrg")) => judge(svrg::run_refused(case)),
         _ => Outcome::Failed("neither an operator nor an optimizer that is known".into()),
     }
 }

@@ -49,6 +49,28 @@ fn run_file(file: &str) {
     tally.finish();
 }
 
+/// A case of plain SGD, by every model and update.
+pub(crate) fn run_sgd(case: &Value, cases: &[Value]) -> Result<(), String> {
+    run_case::<Sgd>(case, cases, &mut 0)
+}
+
+/// An array of a case's data, which may be that of another case.
+pub(crate) fn data(case: &Value, cases: &[Value], name: &str) -> Result<Tensor, String> {
+    let of = |case: &Value| {
+        let list = case["data"].as_array().map_or(&[][..], |list| list);
+        list.iter().find(|tensor| tensor["name"] == name).cloned()
+    };
+    let here = of(case).ok_or(format!("no data called `{name}`"))?;
+    match here["same_as"].as_str() {
+        None => Tensor::read(&here),
+        Some(other) => {
+            let other = cases.iter().find(|case| case["id"] == other);
+            let there = other.and_then(of).ok_or(format!("`{name}` is the same as none"))?;
+            Tensor::read(&there)
+        }
+    }
+}
+
 fn run_case<R: UpdateRule>(case: &Value, cases: &[Value], runs: &mut usize) -> Result<(), String> {
     let lazy_update = case["hyper"]["lazy_update"].as_bool();
     let modes: &[LazyUpdate] = match (case["optimizer"].as_str(), lazy_update) {
@@ -90,22 +112,7 @@ struct Run<'a, R> {
 
 impl<'a, R: UpdateRule> Run<'a, R> {
     fn read(case: &'a Value, cases: &[Value], mode: LazyUpdate) -> Result<Self, String> {
-        let tensor = |name: &str| -> Result<Tensor, String> {
-            let of = |case: &Value| {
-                let list = case["data"].as_array().map_or(&[][..], |list| list);
-                list.iter().find(|tensor| tensor["name"] == name).cloned()
-            };
-            let here = of(case).ok_or(format!("no data called `{name}`"))?;
-            match here["same_as"].as_str() {
-                None => Tensor::read(&here),
-                Some(other) => {
-                    let other = cases.iter().find(|case| case["id"] == other);
-                    let there =
-                        other.and_then(of).ok_or(format!("`{name}` is the same as none"))?;
-                    Tensor::read(&there)
-                }
-            }
-        };
+        let tensor = |name: &str| data(case, cases, name);
         let [data_name] = words(&case["data_names"])[..] else {
             return Err("not one array of data".into());
         };
@@ -216,14 +223,15 @@ impl<'a, R: UpdateRule> Run<'a, R> {
         for (index, named) in self.parameters.iter().enumerate() {
             let expected = Tensor::read_all(&self.case["final_states"][named.name.as_str()])?;
             let found = updater.states(index, parameters[index].table).map_err(text)?;
-            let n_states = found.first().map_or(0, |state| state.values().len());
+            let n_states = found.first().map_or(0, |state| state.values().count());
             let what = format!("at the end: states of `{}`", named.name);
             if n_states != expected.len() {
                 return Err(format!("{what}: {} recorded, {n_states} found", expected.len()));
             }
             for (number, expected) in expected.iter().enumerate() {
                 let expected = expected.as_ref().ok_or("a state is null")?.expand();
-                let found = found.iter().map(|state| f64::from(state.values()[number]));
+                let found =
+                    found.iter().map(|state| f64::from(state.values().nth(number).unwrap()));
                 self.tolerance().compare(&format!("{what}, {number}"), found, &expected)?;
             }
         }

@@ -12,6 +12,7 @@ mod clock;
 mod data;
 mod kernels;
 mod libsvm;
+mod reduced;
 mod steps;
 mod workload;
 
@@ -21,7 +22,12 @@ use workload::Named;
 
 /// Every family. What a workload needs is made when it is its turn.
 fn workloads(data: &Data) -> Vec<Named<'_>> {
-    let families = [kernels::workloads(data), libsvm::workloads(data), steps::workloads(data)];
+    let families = [
+        kernels::workloads(data),
+        libsvm::workloads(data),
+        steps::workloads(data),
+        reduced::workloads(data),
+    ];
     families.into_iter().flatten().collect()
 }
 

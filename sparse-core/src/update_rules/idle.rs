@@ -70,6 +70,14 @@ impl<M: IdleMap> IdleHistory<M> {
         self.finished.clear();
     }
 
+    /// Forgets everything and counts on from `steps`, as if nothing had been recorded since. Only after every row has been brought up
+    /// to date.
+    pub fn restart(&mut self, steps: u64) {
+        self.runs.clear();
+        self.finished.clear();
+        self.steps = steps;
+    }
+
     /// Forgets what only intervals that begin before step `from` can ask for. O(runs kept).
     pub fn forget_before(&mut self, from: u64) {
         if M::FORGETS || from >= self.steps {

@@ -75,6 +75,38 @@ impl IdleMap for MatrixMap {
     }
 }
 
+/// An affine map on (weight, first value of the state) under steps that all have the same gradient: [`MatrixMap`], and how far a
+/// gradient of 1 moves each of the two, as far as the rule is linear in what it makes of the gradient first (rescaled and clipped).
+///
+/// k steps of `x ← M · x + d · g` are `x ← Mᵏ · x + (Mᵏ⁻¹ + … + M + 1) · d · g`: the power and the geometric sum are composed together, for any
+/// `g`, so that one map serves all weights of a parameter.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct DriftMap {
+    /// What becomes of the weight and the state.
+    pub matrix: MatrixMap,
+    /// What a gradient of 1 adds to each.
+    pub drift: [f64; 2],
+}
+
+impl IdleMap for DriftMap {
+    const IDENTITY: DriftMap = DriftMap { matrix: MatrixMap::IDENTITY, drift: [0.0; 2] };
+
+    #[inline]
+    fn after(&self, first: &DriftMap) -> DriftMap {
+        let [weight, state] = self.matrix.0;
+        let moved = |row: [f64; 2]| row[0] * first.drift[0] + row[1] * first.drift[1];
+        DriftMap {
+            matrix: self.matrix.after(&first.matrix),
+            drift: [moved(weight) + self.drift[0], moved(state) + self.drift[1]],
+        }
+    }
+
+    /// A weight that never had a gradient has none in the mean either.
+    fn spares_fresh(&self) -> bool {
+        self.matrix.spares_fresh()
+    }
+}
+
 /// `w ← sign(scale · w) · max(0, |scale · w| - threshold · c)`, with `c ≥ 0` a number of the weight's own that idle
 /// steps leave alone: decay, then the proximal step of an L1 penalty.
 ///

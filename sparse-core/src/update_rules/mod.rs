@@ -25,11 +25,14 @@ mod maps;
 mod means;
 mod nadam;
 mod names;
+mod reduced;
 mod rmsprop;
 mod rule;
+mod saga;
 mod sgd;
 mod signum;
 mod suffixes;
+mod svrg;
 #[cfg(test)]
 mod tests;
 
@@ -44,12 +47,15 @@ pub use ftrl::{Ftrl, FtrlStep, LeaderMap};
 pub use group_adagrad::{GroupAdaGrad, GroupAdaGradStep};
 pub use hyperparameters::{Bound, Hyperparameter, Setting};
 pub use idle::IdleHistory;
-pub use maps::{IdleMap, MatrixMap, ScaleMap, ShrinkMap};
+pub use maps::{DriftMap, IdleMap, MatrixMap, ScaleMap, ShrinkMap};
 pub use nadam::{Nadam, NadamStep};
 pub use names::{NAMES, RuleVisitor, UnknownRule, with_rule};
+pub use reduced::{Correction, ReducedState, ReducedStep, VarianceReduction};
 pub use rmsprop::{RmsProp, RmsPropStep};
+pub use saga::Saga;
 pub use sgd::{Sgd, SgdMap, SgdStep};
 pub use signum::{SignMap, Signum, SignumStep};
+pub use svrg::Svrg;
 
 use crate::element::Float;
 use std::fmt::Debug;
@@ -107,6 +113,16 @@ pub enum RuleError {
         /// The names that there are, each in backticks.
         known: String,
     },
+    /// A rule with one state for each row was to be given corrected gradients.
+    #[error(
+        "{rule}: `{inner}` keeps one state for a row, where a mean gradient for each weight is kept beside it: give a rule with a state for each weight, such as `sgd`"
+    )]
+    StateOfRow {
+        /// The rule that corrects gradients.
+        rule: &'static str,
+        /// The rule that they were to be handed to.
+        inner: &'static str,
+    },
 }
 
 /// An update rule with its hyperparameters: what a user passes to a trainer.
@@ -125,6 +141,9 @@ pub trait UpdateRule: Clone + Debug + Default + PartialEq + Send + Sync + 'stati
     /// The names of what a weight carries, in the order of [`StateBlock::values`].
     const STATES: &'static [&'static str] = &[];
 
+    /// True of a rule that corrects gradients by a mean gradient, see [`variance_reduction`](Self::variance_reduction).
+    const CORRECTS: bool = false;
+
     /// One step of the rule with every hyperparameter resolved.
     type Step<T: Float>: Step<T>;
 
@@ -138,6 +157,12 @@ pub trait UpdateRule: Clone + Debug + Default + PartialEq + Send + Sync + 'stati
     /// step is like any other.
     fn counts_until(&self) -> u64 {
         0
+    }
+
+    /// How a rule corrects the gradient of a batch before it uses it, if it does: what a trainer must prepare, in between epochs and
+    /// for each step.
+    fn variance_reduction(&self) -> Option<VarianceReduction> {
+        None
     }
 
     /// How row_sparse gradients are applied.
@@ -177,18 +202,22 @@ pub trait UpdateRule: Clone + Debug + Default + PartialEq + Send + Sync + 'stati
     ///
     /// [`RuleError::Hyperparameter`] for the first outside its bound; [`RuleError::NoClosedForm`].
     fn check(&self) -> Result<(), RuleError> {
-        let mut rule = self.clone();
-        for row in rule.hyperparameters() {
-            row.check(Self::NAME)?;
-        }
-        let idle = self.step::<f64>(self.learning_rate(), 1.0, 0).idle();
-        let by_row = <<Self::Step<f64> as Step<f64>>::State as StateBlock<f64>>::BY_ROW;
-        let open = idle == Idle::Open || by_row && idle.changes();
-        if self.lazy_update() == LazyUpdate::Exact && open {
-            return Err(RuleError::NoClosedForm { rule: Self::NAME });
-        }
-        Ok(())
+        check(self)
     }
+}
+
+/// [`UpdateRule::check`] as far as it follows from what every rule states.
+fn check<R: UpdateRule>(rule: &R) -> Result<(), RuleError> {
+    for row in rule.clone().hyperparameters() {
+        row.check(R::NAME)?;
+    }
+    let idle = rule.step::<f64>(rule.learning_rate(), 1.0, 0).idle();
+    let by_row = <<R::Step<f64> as Step<f64>>::State as StateBlock<f64>>::BY_ROW;
+    let open = idle == Idle::Open || by_row && idle.changes();
+    if rule.lazy_update() == LazyUpdate::Exact && open {
+        return Err(RuleError::NoClosedForm { rule: R::NAME });
+    }
+    Ok(())
 }
 
 /// What a step with gradient 0 does to a weight and its state.
@@ -255,6 +284,29 @@ pub trait Step<T: Float>: Copy + PartialEq + Debug + Send + Sync + 'static {
     /// have of their own (the learning rate) is in the map.
     fn apply_idle(&self, map: &Self::Idle, weight: &mut T, state: &mut Self::State);
 
+    /// What a step does whose gradient is the same each time, as a map that composes: `None` where many have no closed form.
+    fn drift(&self) -> Option<DriftMap> {
+        None
+    }
+
+    /// Applies the map of some steps with the gradient `grad` to a weight and its state. `self` is any step of the same rule.
+    #[inline(always)]
+    fn apply_drift(&self, map: &DriftMap, weight: &mut T, state: &mut Self::State, grad: T) {
+        let _ = (map, weight, state, grad);
+    }
+
+    /// Of a rule that [corrects](UpdateRule::CORRECTS) gradients, the same step with another use of the gradient.
+    fn with_correction(self, correction: Correction) -> Self {
+        let _ = correction;
+        self
+    }
+
+    /// Of such a rule, multiplies the mean gradient of a weight.
+    #[inline(always)]
+    fn scale_mean(state: &mut Self::State, factor: T) {
+        let _ = (state, factor);
+    }
+
     /// Of a rule with a state [of the row](OfRow), the term of one gradient in the mean over the row.
     #[inline(always)]
     fn row_term(&self, grad: T) -> T {
@@ -286,10 +338,12 @@ pub trait StateBlock<T>: Copy + Default + Debug + Send + Sync + 'static {
     /// True where all weights of a row share one state, see [`OfRow`].
     const BY_ROW: bool = false;
 
-    /// The names of the values, in order, as checkpoints write them.
-    fn values(&self) -> &[T];
+    /// The values, in order, as checkpoints write them.
+    fn values(&self) -> impl Iterator<Item = T>;
     /// The values, for loading.
-    fn values_mut(&mut self) -> &mut [T];
+    fn values_mut<'a>(&'a mut self) -> impl Iterator<Item = &'a mut T>
+    where
+        T: 'a;
 }
 
 /// A state that the weights of a row share. A step changes it once, by [`Step::begin_row`]; idle steps of such a rule change
@@ -301,21 +355,28 @@ pub struct OfRow<S>(pub S);
 impl<T, S: StateBlock<T>> StateBlock<T> for OfRow<S> {
     const BY_ROW: bool = true;
 
-    fn values(&self) -> &[T] {
+    fn values(&self) -> impl Iterator<Item = T> {
         self.0.values()
     }
 
-    fn values_mut(&mut self) -> &mut [T] {
+    fn values_mut<'a>(&'a mut self) -> impl Iterator<Item = &'a mut T>
+    where
+        T: 'a,
+    {
         self.0.values_mut()
     }
 }
 
 impl<T> StateBlock<T> for () {
-    fn values(&self) -> &[T] {
-        &[]
+    fn values(&self) -> impl Iterator<Item = T> {
+        std::iter::empty()
     }
-    fn values_mut(&mut self) -> &mut [T] {
-        &mut []
+
+    fn values_mut<'a>(&'a mut self) -> impl Iterator<Item = &'a mut T>
+    where
+        T: 'a,
+    {
+        std::iter::empty()
     }
 }
 
@@ -323,10 +384,14 @@ impl<T: Float, const N: usize> StateBlock<T> for [T; N]
 where
     [T; N]: Default,
 {
-    fn values(&self) -> &[T] {
-        self
+    fn values(&self) -> impl Iterator<Item = T> {
+        self.iter().copied()
     }
-    fn values_mut(&mut self) -> &mut [T] {
-        self
+
+    fn values_mut<'a>(&'a mut self) -> impl Iterator<Item = &'a mut T>
+    where
+        T: 'a,
+    {
+        self.iter_mut()
     }
 }

@@ -2,7 +2,7 @@
 
 use super::gradient::{Preparation, soft_threshold};
 use super::rule::update_rule;
-use super::{Idle, IdleMap, MatrixMap, Step};
+use super::{DriftMap, Idle, IdleMap, MatrixMap, Step};
 use crate::element::Float;
 
 update_rule! {
@@ -73,6 +73,21 @@ impl<T: Float> SgdStep<T> {
             preparation,
         }
     }
+
+    /// The step on (weight, velocity), before the threshold, for a prepared gradient of 0 and of 1: it is linear in the three.
+    fn linear(&self) -> DriftMap {
+        let (momentum, decay) = (self.momentum.as_f64(), self.decay.as_f64());
+        let rate = self.learning_rate.as_f64();
+        let (weight, along) = match (momentum == 0.0, self.nesterov) {
+            (true, _) => ([1.0 - decay, 0.0], -rate),
+            (false, true) => {
+                let ahead = 1.0 + momentum;
+                ([1.0 - ahead * decay, momentum * momentum], -ahead * rate)
+            }
+            (false, false) => ([1.0 - decay, momentum], -rate),
+        };
+        DriftMap { matrix: MatrixMap([weight, [-decay, momentum]]), drift: [along, -rate] }
+    }
 }
 
 /// What idle steps do to (weight, velocity): a linear map, then the proximal step of an L1 penalty.
@@ -137,20 +152,14 @@ impl<T: Float> Step<T> for SgdStep<T> {
     }
 
     fn idle(&self) -> Idle<SgdMap> {
-        let (momentum, decay) = (self.momentum.as_f64(), self.decay.as_f64());
         let threshold = self.threshold.as_f64();
-        if momentum == 0.0 && decay == 0.0 && threshold == 0.0 {
+        if !self.uses_state() && self.decay.is_zero() && threshold == 0.0 {
             return Idle::Nothing;
         }
-        if momentum != 0.0 && threshold != 0.0 {
+        if self.uses_state() && threshold != 0.0 {
             return Idle::Open;
         }
-        let weight = match self.nesterov {
-            true => [1.0 - (1.0 + momentum) * decay, momentum * momentum],
-            false => [1.0 - decay, momentum],
-        };
-        let weight = if momentum == 0.0 { [1.0 - decay, 0.0] } else { weight };
-        let matrix = MatrixMap([weight, [-decay, momentum]]);
+        let matrix = self.linear().matrix;
         Idle::Closed(SgdMap { matrix, threshold })
     }
 
@@ -165,6 +174,25 @@ impl<T: Float> Step<T> for SgdStep<T> {
         };
         *weight = T::of(shrunk);
         state[0] = T::of(vw * w + vv * v);
+    }
+
+    fn drift(&self) -> Option<DriftMap> {
+        // A threshold under a constant force has no closed form of this kind.
+        self.threshold.is_zero().then(|| self.linear())
+    }
+
+    #[inline(always)]
+    fn apply_drift(&self, map: &DriftMap, weight: &mut T, state: &mut [T; 1], grad: T) {
+        let (w, g) = (weight.as_f64(), self.preparation.apply(grad).as_f64());
+        let ([[ww, wv], [vw, vv]], [dw, dv]) = (map.matrix.0, map.drift);
+        // The same for all weights.
+        if self.uses_state() {
+            let v = state[0].as_f64();
+            *weight = T::of(ww * w + wv * v + dw * g);
+            state[0] = T::of(vw * w + vv * v + dv * g);
+        } else {
+            *weight = T::of(ww * w + dw * g);
+        }
     }
 
     #[inline]

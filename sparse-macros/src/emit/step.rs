@@ -19,7 +19,7 @@ pub(super) fn implementation(emit: &Emit<'_>) -> TokenStream {
     let (bind, input) = (batch::bind(emit), batch::input(emit));
     let train_rows = train_rows(emit);
     let from_tables = from_tables(emit);
-    let (forward, loss, loss_and_grads, train_step, clipped_step) = if emit.broken {
+    let (forward, loss, loss_and_grads, train_step, adjusted_step) = if emit.broken {
         let never = quote!(::core::unreachable!("the model has compile errors"));
         (never.clone(), never.clone(), never.clone(), never.clone(), never)
     } else {
@@ -30,7 +30,7 @@ pub(super) fn implementation(emit: &Emit<'_>) -> TokenStream {
             with_loss(emit, &calls, &plan.loss),
             with_loss(emit, &calls, &plan.all),
             train_step(emit, &calls),
-            clipped_step(emit),
+            adjusted_step(emit),
         )
     };
     let dense_outputs = emit.graph.outputs.iter().enumerate().filter_map(|(index, output)| {
@@ -38,6 +38,10 @@ pub(super) fn implementation(emit: &Emit<'_>) -> TokenStream {
         let numbers = emit.graph.value(output.value).element.is_float();
         (numbers && emit.graph.storage(output.value) == Storage::Dense)
             .then(|| quote!(#index => Some(self.__outputs.#field.view()),))
+    });
+    let gradients = trained(emit).into_iter().map(|(id, _)| {
+        let (index, field) = (emit.index_of(id), emit.declared(id));
+        quote!(#index => Some((&mut self.__gradients.#field).into()),)
     });
     let parameters: Vec<_> = emit.graph.parameters().map(|id| emit.declared(id)).collect();
     quote! {
@@ -90,13 +94,20 @@ pub(super) fn implementation(emit: &Emit<'_>) -> TokenStream {
                 #train_step
             }
 
-            fn clipped_step<R: #rt::UpdateRule>(
+            fn adjusted_step<R: #rt::UpdateRule>(
                 &mut self,
                 batch: &#batch_type<'_>,
                 updater: &mut #rt::Updater<R, #element>,
-                max_norm: f64,
+                adjust: impl ::core::ops::FnOnce(&mut Self) -> #rt::Result<()>,
             ) -> #rt::Result<f64> {
-                #clipped_step
+                #adjusted_step
+            }
+
+            fn gradient_mut(&mut self, index: usize) -> Option<#rt::GradientMut<'_, #element>> {
+                match index {
+                    #(#gradients)*
+                    _ => None,
+                }
             }
 
             #train_rows
@@ -200,6 +211,14 @@ fn train_step(emit: &Emit<'_>, calls: &Calls<'_>) -> TokenStream {
     }
 }
 
+/// A step whose gradients are made whole, whatever the fusion.
+fn adjusted_step(emit: &Emit<'_>) -> TokenStream {
+    match emit.graph.losses.is_empty() {
+        true => no_loss(emit),
+        false => unfused(emit, Some(quote!(adjust(self)?;))),
+    }
+}
+
 /// The method that makes a step of each row, where the step is one loop.
 fn train_rows(emit: &Emit<'_>) -> Option<TokenStream> {
     let (rt, element, batch_type) = (&emit.rt, &emit.element, &emit.batch);
@@ -208,8 +227,10 @@ fn train_rows(emit: &Emit<'_>) -> Option<TokenStream> {
         return None;
     }
     let body = fused::each_row(emit, parts);
+    let corrects = fused::corrects_scores(emit, parts);
     Some(quote! {
         const TRAINS_ROWS: bool = true;
+        const CORRECTS_SCORES: bool = #corrects;
 
         #[inline]
         fn train_rows<R: #rt::UpdateRule>(
@@ -222,42 +243,19 @@ fn train_rows(emit: &Emit<'_>) -> Option<TokenStream> {
     })
 }
 
-/// A step whose gradients are made shorter together, whatever the fusion.
-///
-/// ```text
-/// let __factor = clip::factor(max_norm, &[clip::sum_of_squares(__gradients.w.values()), …]);
-/// clip::scale(__gradients.w.values_mut(), __factor);
-/// ```
-fn clipped_step(emit: &Emit<'_>) -> TokenStream {
-    if emit.graph.losses.is_empty() {
-        return no_loss(emit);
-    }
-    let rt = &emit.rt;
-    let fields: Vec<_> = trained(emit).into_iter().map(|(id, _)| emit.declared(id)).collect();
-    unfused(
-        emit,
-        Some(quote! {
-            let __factor = #rt::clip::factor(
-                max_norm,
-                &[#(#rt::clip::sum_of_squares(__gradients.#fields.values())),*],
-            );
-            #(#rt::clip::scale(__gradients.#fields.values_mut(), __factor);)*
-        }),
-    )
-}
-
-/// `clip` stands between the gradients and the updates.
+/// `adjust` stands between the gradients and the updates.
 ///
 /// ```text
 /// updater.begin_step()?;
 /// updater.settle_read::<Self>(0, __param_w.values_mut(), batch)?;
 /// let loss = self.loss_and_grads(batch)?;
+/// adjust(self)?;
 /// updater.apply_row_sparse(0, __param_w.values_mut(), __gradients.w.view())?;
 /// updater.apply_dense(1, __param_b.values_mut(), __gradients.b.values())?;
 /// updater.end_step()?;
 /// Ok(loss)
 /// ```
-fn unfused(emit: &Emit<'_>, clip: Option<TokenStream>) -> TokenStream {
+fn unfused(emit: &Emit<'_>, adjust: Option<TokenStream>) -> TokenStream {
     let settle = trained(emit).into_iter().map(|(id, storage)| settle(emit, id, storage));
     let apply = trained(emit).into_iter().map(|(id, storage)| apply(emit, id, storage));
     let updates = updates(emit);
@@ -270,9 +268,9 @@ fn unfused(emit: &Emit<'_>, clip: Option<TokenStream>) -> TokenStream {
             #(#settle)*
         }
         let loss = self.loss_and_grads(batch)?;
+        #adjust
         #take_apart
         #updates
-        #clip
         #(#apply)*
         updater.end_step()?;
         Ok(loss)

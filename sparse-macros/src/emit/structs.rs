@@ -58,6 +58,7 @@ pub(super) fn structs(emit: &Emit<'_>) -> TokenStream {
         #docs
         #which
         #plan
+        #[derive(Clone)]
         #visibility struct #name {
             #(#parameters,)*
             __dims: #rt::Dims,

@@ -122,11 +122,11 @@ pub enum ModelError {
         /// The model.
         model: &'static str,
     },
-    /// The model was written by hand without a step that clips gradients by their norm.
+    /// The model was written by hand without a step whose gradients can be changed before the update.
     #[error(
-        "model `{model}` has no `clipped_step`: implement it, or clip each element by the rule's `clip_gradient`"
+        "model `{model}` has no `adjusted_step`: implement it, to clip gradients by their norm or to train with a rule that corrects them"
     )]
-    NoClippedStep {
+    NoAdjustedStep {
         /// The model.
         model: &'static str,
     },

@@ -2,19 +2,21 @@
 
 mod dims;
 mod error;
+mod gradient;
 mod parameter;
 mod rows;
 mod steps;
 
 pub use dims::{Dims, DimsError};
 pub use error::ModelError;
+pub use gradient::GradientMut;
 pub use parameter::{Parameter, ParameterMut, ParameterRef, ParameterStorage, RowSparseGradient};
 pub use rows::{InputView, RowIds, RowSet};
 pub use steps::RowSteps;
 
 use crate::error::Result;
 use crate::formats::{CsrView, DenseView, IdsView, RowIdsView, RowSparseView, Shape};
-use crate::optimizer::Updater;
+use crate::optimizer::{Updater, clip};
 use crate::table::Table;
 use sparse_core::element::{Float, Unit};
 use sparse_core::inspect::{BoundPlan, PlanTable, Sizes};
@@ -27,7 +29,7 @@ use sparse_core::update_rules::UpdateRule;
     note = "`graph!` writes a model, and `new` makes one: `Linear::new(dims! {{ d: 10 }}, \
             Seed(1))?`"
 )]
-pub trait Model: Sized {
+pub trait Model: Clone {
     /// The element type of parameters and arithmetic.
     type Element: Float;
     /// One batch: a view for each input and label. Labels are not read by [`forward`](Model::forward).
@@ -51,6 +53,10 @@ pub trait Model: Sized {
     const OUTPUTS: &'static [OutputInfo];
     /// Whether [`train_rows`](Model::train_rows) is there: the whole step is one loop over the rows of a batch.
     const TRAINS_ROWS: bool = false;
+
+    /// Whether training steps correct the derivatives of a row's loss by its scores for rules that [do so](UpdateRule::CORRECTS): the
+    /// model is generalised linear, so that all gradients of a row are these derivatives times what does not depend on parameters.
+    const CORRECTS_SCORES: bool = false;
 
     /// A model whose parameters are tables that there are: `table` gives the one of a name and a shape.
     ///
@@ -176,21 +182,46 @@ pub trait Model: Sized {
         Err(ModelError::NotByRows { model: Self::NAME }.into())
     }
 
-    /// One step as [`train_step`](Model::train_step), with the gradients of all parameters, dense and row_sparse, multiplied by
-    /// one factor so that the norm of all their elements together is at most `max_norm`. Whole gradients are made for that: nothing
-    /// is fused. The norm is that of the gradient of the loss, before a rule rescales or clips its elements.
+    /// One step as [`train_step`](Model::train_step), whose gradients may be changed before the update: `adjust` gets the model as
+    /// [`loss_and_grads`](Model::loss_and_grads) left it. Whole gradients are made for that: nothing is fused.
     ///
     /// # Errors
     ///
-    /// As [`train_step`](Model::train_step); [`ModelError::NoClippedStep`] of a model written by hand without such a step.
+    /// As [`train_step`](Model::train_step); the first one of `adjust`; [`ModelError::NoAdjustedStep`] of a model written by hand without
+    /// such a step.
+    fn adjusted_step<R: UpdateRule>(
+        &mut self,
+        batch: &Self::Batch<'_>,
+        updater: &mut Updater<R, Self::Element>,
+        adjust: impl FnOnce(&mut Self) -> Result<()>,
+    ) -> Result<f64> {
+        let _ = (batch, updater, adjust);
+        Err(ModelError::NoAdjustedStep { model: Self::NAME }.into())
+    }
+
+    /// One step as [`train_step`](Model::train_step), with the gradients of all parameters, dense and row_sparse, multiplied by
+    /// one factor so that the norm of all their elements together is at most `max_norm`. The norm is that of the gradient of the
+    /// loss, before a rule rescales or clips its elements.
+    ///
+    /// # Errors
+    ///
+    /// As [`adjusted_step`](Model::adjusted_step).
     fn clipped_step<R: UpdateRule>(
         &mut self,
         batch: &Self::Batch<'_>,
         updater: &mut Updater<R, Self::Element>,
         max_norm: f64,
     ) -> Result<f64> {
-        let _ = (batch, updater, max_norm);
-        Err(ModelError::NoClippedStep { model: Self::NAME }.into())
+        self.adjusted_step(batch, updater, |model| {
+            clip::gradients(model, max_norm);
+            Ok(())
+        })
+    }
+
+    /// The gradient of parameter `index`, of the last [`loss_and_grads`](Model::loss_and_grads), to be changed. `None` of a frozen one.
+    fn gradient_mut(&mut self, index: usize) -> Option<GradientMut<'_, Self::Element>> {
+        let _ = index;
+        None
     }
 
     /// Output `index` of the last call that computed outputs, if it is dense and holds numbers.

@@ -1,6 +1,25 @@
 //! Gradients of several parameters made shorter together.
 
+use crate::model::{GradientMut, Model};
 use sparse_core::element::Float;
+
+/// Multiplies the gradients of all parameters of a model by one factor, so that the norm of all their elements together is at most
+/// `max_norm`. O(elements stored).
+pub(crate) fn gradients<M: Model>(model: &mut M, max_norm: f64) {
+    let mut squares = 0.0;
+    let mut each = |change: &mut dyn FnMut(&mut [M::Element])| {
+        for index in 0..M::PARAMETERS.len() {
+            match model.gradient_mut(index) {
+                Some(GradientMut::Dense(gradient)) => change(gradient.values_mut()),
+                Some(GradientMut::RowSparse(gradient)) => change(gradient.values_mut()),
+                None => {}
+            }
+        }
+    };
+    each(&mut |values| squares += sum_of_squares(values));
+    let factor = factor(max_norm, &[squares]);
+    each(&mut |values| scale(values, factor));
+}
 
 /// What the gradients of a step are multiplied with, so that the norm of all their elements together is at most `max_norm`: 1
 /// where it is. `squares` are the [sums of squares](sum_of_squares) of the gradients.

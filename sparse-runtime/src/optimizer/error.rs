@@ -24,6 +24,22 @@ pub enum OptimizerError {
         /// The rule.
         rule: &'static str,
     },
+    /// A step of a rule that corrects gradients was begun by hand.
+    #[error(
+        "`{rule}` corrects gradients by a mean gradient, which nobody has prepared for this step: train with `Trainer::fit` or `Trainer::fit_epochs`"
+    )]
+    NotPrepared {
+        /// The rule.
+        rule: &'static str,
+    },
+    /// A batch has a row of which nothing is kept.
+    #[error("row {id} of the data is in a batch, but the data is said to have {n_samples} rows")]
+    NoSuchSample {
+        /// The number of the row.
+        id: usize,
+        /// The rows there are.
+        n_samples: usize,
+    },
     /// There is no such parameter.
     #[error("parameter {index} does not exist: the updater has {n_parameters} parameters")]
     NoSuchParameter {

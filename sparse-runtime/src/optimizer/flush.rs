@@ -93,7 +93,7 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
         let (mut weight, mut state) = (T::zero().widen(), StateOf::<R, T>::default());
         let map = group.history.between(record.base.min(self.clock), self.clock);
         group.step.apply_idle(&map, &mut weight, &mut state);
-        weight == T::zero().widen() && state.values() == StateOf::<R, T>::default().values()
+        weight == T::zero().widen() && state.values().eq(StateOf::<R, T>::default().values())
     }
 
     #[inline(never)]
@@ -103,8 +103,7 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
         // Most rows wait since the last flush; they share one map.
         let longest = group.history.between(record.base, self.clock);
         let only_touched = !IdleOf::<R, T>::FORGETS
-            && record.touched.is_complete()
-            && !record.last.is_empty()
+            && record.knows_touched()
             && (longest.spares_fresh() || self.is_fresh_elsewhere(parameter, weights));
         let record = &mut self.parameters[parameter];
         let base = std::mem::replace(&mut record.base, self.clock);
@@ -170,7 +169,7 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
                 if new_weight != *weight {
                     *weight = new_weight;
                 }
-                if new_state.values() != state.values() {
+                if new_state.values().ne(state.values()) {
                     *state = new_state;
                 }
             }

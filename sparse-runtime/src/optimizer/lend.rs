@@ -178,7 +178,12 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
     /// Brings the states to where they are looked for, zeros where there are none yet. O(values).
     #[cold]
     #[inline(never)]
-    fn move_states(&mut self, beside: bool, parameter: usize, weights: &mut Weights<'_, T>) {
+    pub(super) fn move_states(
+        &mut self,
+        beside: bool,
+        parameter: usize,
+        weights: &mut Weights<'_, T>,
+    ) {
         let record = &mut self.parameters[parameter];
         match weights {
             Weights::Table(table) if beside => {

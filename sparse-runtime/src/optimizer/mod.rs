@@ -43,7 +43,9 @@ mod error;
 mod flush;
 mod lend;
 mod memory;
+mod reduction;
 mod rows;
+mod samples;
 mod settling;
 mod spec;
 #[cfg(test)]
@@ -57,6 +59,8 @@ pub use dense_steps::{DenseSteps, FewSteps};
 pub use error::OptimizerError;
 pub use memory::Weights;
 pub use rows::{Beside, General, Plain, RowUpdater, StateOf, UpdateKind};
+pub use samples::Samples;
+pub(crate) use samples::Usage;
 pub(crate) use settling::Settling;
 pub use sparse_core::update_rules::UpdateRule;
 pub use spec::ParameterSpec;

@@ -212,7 +212,7 @@ impl RuleVisitor for ExactIsDense {
                     close(&train(&mut exact, &rates, &gradients, flush), &expected, 1e-12);
                     let values = |updater: &Updater<R, f64>| -> Vec<f64> {
                         let states = updater.states_apart(0).unwrap().iter();
-                        states.flat_map(|block| block.values().to_vec()).collect()
+                        states.flat_map(|block| block.values()).collect()
                     };
                     close(&values(&exact), &values(&dense), 1e-12);
                 }

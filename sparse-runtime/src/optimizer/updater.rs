@@ -3,6 +3,7 @@
 use super::accumulator::RowAccumulator;
 use super::error::OptimizerError;
 use super::memory::{Weights, states_of_row};
+use super::reduction::Reduction;
 use super::rows::{IdleOf, StateOf, StepOf};
 use super::spec::ParameterSpec;
 use super::touched::TouchedRows;
@@ -45,6 +46,7 @@ pub struct Updater<R: UpdateRule, T: Float> {
     records_outputs: bool,
     /// Names this updater and its copies in the tables that their states lie in.
     pub(super) tenant: Tenant,
+    pub(super) reduction: Reduction<T>,
 }
 
 /// The parameters with the same scales: they have one resolved step and one idle history.
@@ -99,6 +101,11 @@ impl<T, S: StateBlock<T>> Record<T, S> {
     /// One for each weight of a row, or one for all.
     pub(super) fn states_of_row(&self) -> usize {
         states_of_row::<T, S>(self.spec.row_size)
+    }
+
+    /// True where `touched` are all rows that any batch has touched.
+    pub(super) fn knows_touched(&self) -> bool {
+        self.lazy && self.touched.is_complete() && !self.last.is_empty()
     }
 }
 
@@ -179,6 +186,7 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
             max_runs: MAX_RUNS,
             records_outputs: true,
             tenant: Tenant::default(),
+            reduction: Reduction::default(),
         };
         updater.prepare();
         Ok(updater)
@@ -270,9 +278,12 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
     ///
     /// # Errors
     ///
-    /// None today; rules that must refuse a step will say so here.
+    /// [`OptimizerError::NotPrepared`] of a rule that corrects gradients: a trainer prepares its steps.
     #[inline]
     pub fn begin_step(&mut self) -> Result<()> {
+        if R::CORRECTS && !self.reduction.is_prepared {
+            return Err(OptimizerError::NotPrepared { rule: R::NAME }.into());
+        }
         self.take_back_steps();
         if self.clock <= self.counts_until || self.learning_rate != self.resolved {
             self.resolve();
@@ -352,11 +363,12 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
 
     /// Makes the groups' steps for the current learning rate and clock.
     #[cold]
-    fn resolve(&mut self) {
+    pub(super) fn resolve(&mut self) {
         self.resolved = self.learning_rate;
         for group in &mut self.groups {
             let learning_rate = self.learning_rate * group.learning_rate_scale;
-            group.step = self.rule.step(learning_rate, group.weight_decay_scale, self.clock);
+            let step = self.rule.step(learning_rate, group.weight_decay_scale, self.clock);
+            group.step = step.with_correction(self.reduction.correction);
             group.idle = group.step.idle();
         }
         self.prepare();

@@ -287,6 +287,18 @@ impl<T: Element> Table<T> {
         }
     }
 
+    /// The states that an updater keeps here for one row; nothing where it keeps none.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such row.
+    pub(crate) fn states_mut<S: Copy>(&mut self, tenant: &Tenant, row: usize) -> &mut [S] {
+        assert!(row < self.n_rows, "row {row} of {}", self.n_rows);
+        let blocks = self.blocks.iter_mut().chain(&mut self.parked);
+        let mine = blocks.into_iter().find(|blocks| blocks.belong_to(tenant));
+        mine.map_or(&mut [], |blocks| blocks.states_mut(row))
+    }
+
     fn blocks_of(&self, tenant: &Tenant) -> Option<&Blocks> {
         self.blocks.iter().chain(&self.parked).find(|blocks| blocks.belong_to(tenant))
     }

@@ -107,7 +107,7 @@ impl<M: Model> BatchHook<M> for () {
 }
 
 /// Steps of one row that are made in one call, at most.
-const ROWS_A_CALL: usize = 1024;
+pub(super) const ROWS_A_CALL: usize = 1024;
 
 /// Trains a model for one epoch: a step for each batch, in order. Afterwards all parameters are up to date.
 ///
@@ -134,7 +134,8 @@ const ROWS_A_CALL: usize = 1024;
 ///
 /// # Errors
 ///
-/// [`TrainError::Diverged`] as soon as a loss is infinite or NaN, and whatever data, model or hook report.
+/// [`TrainError::Diverged`] as soon as a loss is infinite or NaN, and whatever data, model or hook report. Rules that correct gradients by
+/// a mean gradient are for [`Trainer`](super::Trainer): nobody would prepare it here.
 /// Also then all parameters are as the steps made so far left them.
 #[inline]
 pub fn fit_epoch<M, R, B, H>(
@@ -216,7 +217,7 @@ fn clipped<M: Model, R: UpdateRule>(
 }
 
 #[cold]
-fn diverged<R: UpdateRule, T: Float>(
+pub(super) fn diverged<R: UpdateRule, T: Float>(
     epoch: u64,
     batch: u64,
     loss: f64,

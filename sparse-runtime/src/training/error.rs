@@ -55,6 +55,24 @@ pub enum TrainError {
         /// The norm.
         value: f64,
     },
+    /// Gradients were to be clipped by their norm under a rule that corrects them.
+    #[error(
+        "`clip_norm` cannot be used with `{rule}`: the norm would be that of a gradient before it is corrected; clip each element by `clip_gradient`"
+    )]
+    ClipCorrected {
+        /// The rule.
+        rule: &'static str,
+    },
+    /// A rule keeps derivatives of samples, of a model or data that do not allow it.
+    #[error(
+        "`{rule}` keeps the derivatives of each sample's loss by its scores, for models whose scores are linear in csr features and data whose number of rows is known: `{model}` or the data is not so; use `Svrg`"
+    )]
+    NoDerivatives {
+        /// The rule.
+        rule: &'static str,
+        /// The model.
+        model: &'static str,
+    },
     /// A parameter was named that the model does not have.
     #[error("model `{model}` has no parameter `{name}` (it has: {known})")]
     UnknownParameter {

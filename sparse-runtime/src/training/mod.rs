@@ -9,6 +9,7 @@ mod error;
 mod measure;
 mod predictions;
 mod progress;
+mod reduced;
 mod report;
 mod score;
 #[cfg(test)]

@@ -4,6 +4,7 @@ use super::TrainError;
 use super::epoch::{BatchHook, fit_epoch};
 use super::measure::Measure;
 use super::progress::{Progress, Reporter};
+use super::reduced::Reduced;
 use super::report::{EpochReport, FitReport, ScoreReport};
 use super::score::{ROWS_AT_A_TIME, predict, score};
 use crate::data::{Batch, BatchOptions, Batches, DataSource, Dataset, Labels, LastBatch, Order};
@@ -304,6 +305,7 @@ impl<'a, R: UpdateRule, E> Trainer<'a, R, E> {
             max_norm: self.clip_norm,
         };
         updater.set_records_outputs(!hook.measure.is_empty());
+        let mut reduced = Reduced::new(updater, model, data, &options, self.clip_norm)?;
         let mut report = FitReport::default();
         for epoch in epochs.clone() {
             let span = tracing::info_span!("epoch", number = epoch + 1);
@@ -314,7 +316,12 @@ impl<'a, R: UpdateRule, E> Trainer<'a, R, E> {
             batches.start_epoch(epoch)?;
             hook.reporter.start_epoch(epoch, epochs.end, batches.n_batches());
             let start = Instant::now();
-            let totals = fit_epoch(model, updater, &mut batches, epoch, &mut hook)?;
+            let totals = match &mut reduced {
+                Some(reduced) if R::CORRECTS => {
+                    reduced.fit_epoch(model, updater, &mut batches, epoch, &mut hook)?
+                }
+                _ => fit_epoch(model, updater, &mut batches, epoch, &mut hook)?,
+            };
             let seconds = start.elapsed().as_secs_f64();
             // Rows that roll over may fill no batch yet.
             if totals.n_rows == 0 && options.last_batch != LastBatch::RollOver {
@@ -346,6 +353,9 @@ impl<'a, R: UpdateRule, E> Trainer<'a, R, E> {
                 report.stopped = epoch + 1 < epochs.end;
                 break;
             }
+        }
+        if let Some(reduced) = reduced {
+            reduced.finish(updater);
         }
         Ok(report)
     }

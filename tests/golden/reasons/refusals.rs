@@ -27,6 +27,11 @@ pub(super) const REASONS: &[Reason] = &[
         why: "limits on one side of 0 make the result dense, which a fallback allows; the reference refuses it",
     },
     Reason {
+        patterns: &["svrg.csr_data.*"],
+        kinds: &[Accepted],
+        why: "gradients of rows are corrected like any other, and the mean is applied to a row when it is read",
+    },
+    Reason {
         patterns: &["slice.*"],
         kinds: &[Accepted],
         why: "a part without elements is an array without elements",

@@ -3,8 +3,8 @@
 mod deep;
 mod emitted;
 mod factors;
-mod hand;
-mod linear;
+pub mod hand;
+pub mod linear;
 mod machine;
 mod softmax;
 mod tutorial;

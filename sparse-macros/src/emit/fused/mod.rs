@@ -24,6 +24,7 @@ use sparse_core::shapes::Dim;
 /// __grad_b.fill(-0.0f32);
 /// if record { __outputs.pred.reset_for_overwrite([n_rows, columns]); }
 /// let __out_pred = __outputs.pred.values_mut();
+/// let mut __samples = updater.take_samples();
 /// let loss = linear::step(batch.x, 0, __param_w.table_mut(), updater, linear::Fixed::<1>, __scratch,
 ///     |row, s, saved| {
 ///         for j in 0..columns {
@@ -33,6 +34,7 @@ use sparse_core::shapes::Dim;
 ///             s[j] = __v5;
 ///         }
 ///         let loss = squared_error::cpu::row(&mut s[..columns], &label[row * columns..(row + 1) * columns]);
+///         if R::CORRECTS { __samples.correct(row, &mut s[..columns]); }
 ///         let share = mean;
 ///         for j in 0..columns {
 ///             let __v8 = s[j] * share;
@@ -40,7 +42,9 @@ use sparse_core::shapes::Dim;
 ///             s[j] = __v8;
 ///         }
 ///         loss
-///     })?;
+///     });
+/// updater.put_samples(__samples);
+/// let loss = loss?;
 /// updater.apply_dense(1, __param_b.values_mut(), __gradients.b.values())?;
 /// ```
 pub(super) fn all_rows(emit: &Emit<'_>, parts: &RowLoop) -> TokenStream {
@@ -56,6 +60,7 @@ pub(super) fn all_rows(emit: &Emit<'_>, parts: &RowLoop) -> TokenStream {
     });
     let take_apart = take_apart(emit);
     let step = call(emit, parts, Steps::One);
+    let (take_samples, put_samples) = samples(emit, parts);
     quote! {
         #[allow(unused_imports)]
         use #rt::{Float as _, ScalarFunctions as _};
@@ -70,7 +75,10 @@ pub(super) fn all_rows(emit: &Emit<'_>, parts: &RowLoop) -> TokenStream {
         #setup
         #gradients
         #outputs
-        let loss = #step?;
+        #take_samples
+        let loss = #step;
+        #put_samples
+        let loss = loss?;
         #(#dense_updates)*
         updater.end_step()?;
         Ok(loss)
@@ -117,6 +125,7 @@ pub(super) fn each_row(emit: &Emit<'_>, parts: &RowLoop) -> TokenStream {
     let take_apart = take_apart(emit);
     let steps = call(emit, parts, Steps::EachRow);
     let few_dense = few_dense(emit, parts);
+    let (take_samples, put_samples) = samples(emit, parts);
     let reduced = || parts.reductions.iter().map(|(parameter, _, _)| *parameter);
     let take = reduced().map(|id| {
         let (index, local, dense) =
@@ -149,9 +158,11 @@ pub(super) fn each_row(emit: &Emit<'_>, parts: &RowLoop) -> TokenStream {
             let first = made.n_steps;
             let count = updater.begin_steps(n_rows - first)?;
             #(#take)*
+            #take_samples
             let mut __few = (#(#few_dense,)*);
             let steps = #steps;
             let (#(#few_dense,)*) = __few;
+            #put_samples
             #(#put)*
             let steps = steps?;
             updater.end_steps(steps.n_steps)?;
@@ -159,6 +170,27 @@ pub(super) fn each_row(emit: &Emit<'_>, parts: &RowLoop) -> TokenStream {
         }
         Ok(made)
     }
+}
+
+/// Whether the derivatives of a row's loss by its scores can stand for all gradients of the row: these are a product of the row with
+/// a parameter, and what is between product and scores depends on no parameter. Then a rule that corrects gradients corrects the derivatives.
+pub(super) fn corrects_scores(emit: &Emit<'_>, parts: &RowLoop) -> bool {
+    let Terms::Linear(linear) = &parts.terms else { return false };
+    let reads_parameter = || {
+        let backward = parts.backward.iter().flat_map(|id| emit.graph.apply_of(*id));
+        let mut operands = backward.flat_map(|apply| &apply.operands);
+        operands.any(|id| matches!(emit.graph.value(*id).kind, Kind::Parameter { .. }))
+    };
+    linear.interaction.is_none() && !row::needs_forward(emit, parts) && !reads_parameter()
+}
+
+/// What lends the samples of a rule that corrects gradients to the row function, and takes them back.
+fn samples(emit: &Emit<'_>, parts: &RowLoop) -> (Option<TokenStream>, Option<TokenStream>) {
+    let corrects = corrects_scores(emit, parts);
+    (
+        corrects.then(|| quote!(let mut __samples = updater.take_samples();)),
+        corrects.then(|| quote!(updater.put_samples(__samples);)),
+    )
 }
 
 /// The rows of the batch.

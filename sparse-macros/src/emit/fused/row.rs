@@ -1,6 +1,6 @@
 //! The row function: what happens between reading the parameters' rows and updating them.
 
-use super::{Steps, few, few_dense, nothing, width};
+use super::{Steps, corrects_scores, few, few_dense, nothing, width};
 use crate::emit::Emit;
 use crate::emit::kernels::{self, number_of};
 use crate::scalar;
@@ -81,6 +81,11 @@ pub(super) fn row_function(emit: &Emit<'_>, parts: &RowLoop, steps: Steps) -> To
     };
     let width = width(emit, &parts.columns);
 
+    let correct = corrects_scores(emit, parts).then(|| {
+        quote!(if R::CORRECTS {
+            __samples.correct(row, &mut s[..columns]);
+        })
+    });
     let gradient = local(parts.score_gradient);
     let needs_forward = needs_forward(emit, parts);
     let (save, again) = if needs_forward {
@@ -118,6 +123,7 @@ pub(super) fn row_function(emit: &Emit<'_>, parts: &RowLoop, steps: Steps) -> To
             }
             #normalise
             let loss = #call;
+            #correct
             #share
             for j in 0..columns {
                 let #gradient = s[j] * share;
@@ -252,7 +258,7 @@ pub(super) fn indexed(emit: &Emit<'_>, parts: &RowLoop) -> BTreeSet<ValueId> {
 
 /// Whether the backward chain reads values of the forward one, which are then computed again from the
 /// saved products: cheaper than keeping them.
-fn needs_forward(emit: &Emit<'_>, parts: &RowLoop) -> bool {
+pub(super) fn needs_forward(emit: &Emit<'_>, parts: &RowLoop) -> bool {
     parts
         .backward
         .iter()

@@ -13,6 +13,7 @@ use sparse_core::storage::Storage;
 use sparse_core::update_rules::UpdateRule;
 
 /// `pred = dot(x, w) + b`, loss the mean over rows of `(pred - y)² / 2`. `GRAPH` stands for the graph.
+#[derive(Clone)]
 pub(crate) struct Linear<T: Float = f64, const GRAPH: u64 = 1> {
     pub(crate) w: Parameter<RowSparse<T>, RowSparse<T>>,
     pub(crate) b: Parameter<Dense<T>, Dense<T>>,

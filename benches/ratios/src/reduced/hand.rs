@@ -1,0 +1,152 @@
+//! SVRG and SAGA for L2-regularised logistic regression, one row a step, a column caught up when it is read.
+
+use crate::data::Random;
+use crate::steps::hand::Log;
+
+/// A column: its weight, the mean gradient, and the step up to which the weight is settled.
+#[derive(Clone, Copy, Default)]
+struct Column {
+    weight: f32,
+    mean: f32,
+    settled: u32,
+}
+
+/// What k steps without a gradient make of a weight: `scale · w - drift · mean`.
+#[derive(Clone, Copy)]
+struct Power {
+    scale: f32,
+    drift: f32,
+}
+
+/// The state of a run.
+pub struct ByHand {
+    columns: Vec<Column>,
+    /// The derivative of each row's loss by its score: at the snapshot, or when it was last seen.
+    derivatives: Vec<f32>,
+    order: Vec<u32>,
+    random: Random,
+    powers: Vec<Power>,
+}
+
+impl ByHand {
+    /// At zero.
+    pub fn new(x: Log<'_>) -> Self {
+        ByHand {
+            columns: vec![Column::default(); x.width],
+            derivatives: vec![0.0; x.n_rows()],
+            order: (0..x.n_rows() as u32).collect(),
+            random: Random(3),
+            powers: Vec::new(),
+        }
+    }
+
+    pub fn weights(&self) -> impl Iterator<Item = f32> + Clone {
+        self.columns.iter().map(|column| column.weight)
+    }
+
+    /// The full gradient, and two epochs of corrected steps.
+    #[inline(never)]
+    pub fn svrg_epochs(&mut self, x: Log<'_>, rate: f32, l2: f32) {
+        self.tabulate(x.n_rows(), rate, l2);
+        self.columns.iter_mut().for_each(|column| column.mean = 0.0);
+        let share = 1.0 / x.n_rows() as f32;
+        for row in 0..x.n_rows() {
+            let (ids, values) = x.row(row);
+            let score: f32 = dot(ids, values, |id| self.columns[id].weight);
+            let derivative = sigmoid(score) - x.labels[row];
+            self.derivatives[row] = derivative;
+            for (&id, value) in ids.iter().zip(values) {
+                self.columns[id as usize].mean += share * derivative * value;
+            }
+        }
+        for _ in 0..super::UPDATE_FREQ {
+            self.epoch(x, rate, l2, |new, old| (*old, new - *old), 0.0);
+        }
+    }
+
+    /// An epoch in which derivatives are replaced as rows are seen.
+    #[inline(never)]
+    pub fn saga_epoch(&mut self, x: Log<'_>, rate: f32, l2: f32) {
+        self.tabulate(x.n_rows(), rate, l2);
+        let share = 1.0 / x.n_rows() as f32;
+        self.epoch(x, rate, l2, |new, old| (new, new - *old), share);
+    }
+
+    /// `exchange(new, old)` gives the derivative that is kept and the difference that the step is for.
+    #[inline(always)]
+    fn epoch(
+        &mut self,
+        x: Log<'_>,
+        rate: f32,
+        l2: f32,
+        exchange: impl Fn(f32, &f32) -> (f32, f32),
+        share: f32,
+    ) {
+        for last in (1..self.order.len()).rev() {
+            let other = (self.random.uniform() * (last + 1) as f64) as usize;
+            self.order.swap(last, other);
+        }
+        let scale = 1.0 - rate * l2;
+        let (columns, powers) = (&mut self.columns[..], &self.powers[..]);
+        for (step, &row) in (0..).zip(&self.order) {
+            let (ids, values) = x.row(row as usize);
+            let score = dot(ids, values, |id| {
+                let column = &mut columns[id];
+                let power = powers[(step - column.settled) as usize];
+                column.weight = power.scale * column.weight - power.drift * column.mean;
+                column.weight
+            });
+            let kept = &mut self.derivatives[row as usize];
+            let (new, difference) = exchange(sigmoid(score) - x.labels[row as usize], kept);
+            *kept = new;
+            for (&id, value) in ids.iter().zip(values) {
+                let column = &mut columns[id as usize];
+                let gradient = difference * value;
+                column.weight = scale * column.weight - rate * (gradient + column.mean);
+                column.mean += share * gradient;
+                column.settled = step + 1;
+            }
+        }
+        for column in columns {
+            let power = powers[self.order.len() - column.settled as usize];
+            column.weight = power.scale * column.weight - power.drift * column.mean;
+            column.settled = 0;
+        }
+    }
+
+    /// Powers for as many steps as an epoch has.
+    fn tabulate(&mut self, n_steps: usize, rate: f32, l2: f32) {
+        if !self.powers.is_empty() {
+            return;
+        }
+        let (rate, scale) = (f64::from(rate), 1.0 - f64::from(rate) * f64::from(l2));
+        let (mut power, mut drift) = (1.0, 0.0);
+        for _ in 0..=n_steps {
+            self.powers.push(Power { scale: power as f32, drift: drift as f32 });
+            drift = scale * drift + rate;
+            power *= scale;
+        }
+    }
+}
+
+/// In four sums, so that an addition does not wait for the one before it.
+#[inline(always)]
+fn dot(ids: &[u32], values: &[f32], mut weight: impl FnMut(usize) -> f32) -> f32 {
+    let mut sums = [0.0; 4];
+    let (id_chunks, id_rest) = ids.as_chunks::<4>();
+    let (value_chunks, value_rest) = values.as_chunks::<4>();
+    for (ids, values) in id_chunks.iter().zip(value_chunks) {
+        for lane in 0..4 {
+            sums[lane] += values[lane] * weight(ids[lane] as usize);
+        }
+    }
+    for (lane, (id, value)) in id_rest.iter().zip(value_rest).enumerate() {
+        sums[lane] += value * weight(*id as usize);
+    }
+    (sums[0] + sums[1]) + (sums[2] + sums[3])
+}
+
+#[inline(always)]
+fn sigmoid(score: f32) -> f32 {
+    1.0 / (1.0 + (-score).exp())
+}

@@ -1,0 +1,195 @@
+//! What rules have in common that correct the gradient of a batch by a mean gradient.
+//!
+//! The gradient of a batch is a noisy sample of the gradient over all data, and the noise keeps a constant step size from
+//! converging. Such a rule is given the difference of the gradient and an old gradient of the same samples, adds the mean `μ` of
+//! the old gradients of all samples, and hands the sum to another rule:
+//!
+//! ```text
+//! given    d = gradient of the batch - its old gradient
+//! step     (w, s) ← rule(w, s, d + μ)
+//!          μ ← μ + share · d                 share = 0: the old gradients stay; rows / n: the new ones take their place
+//! ```
+//!
+//! `μ` is not zero where `d` is: a row that a batch does not touch moves as well. It is kept beside the weight, as a state, so that such an
+//! idle step is a step of the other rule with the gradient `μ`, which is the same until the row is touched: the
+//! [drift](Step::drift) of that rule, k steps of which are one affine map. Nothing is approximated, and a step costs
+//! O(rows touched). What touches rows, settles them and flushes them is what does so for every rule.
+
+use super::{DriftMap, Idle, RuleError, StateBlock, Step, UpdateRule};
+use crate::element::Float;
+
+/// How a rule corrects gradients: what it needs beside the step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum VarianceReduction {
+    /// Old gradients are those at a snapshot of the parameters, which is taken, and their mean computed, before every epoch whose
+    /// number is a multiple of `update_freq`.
+    Snapshot {
+        /// Epochs from snapshot to snapshot, at least 1.
+        update_freq: u64,
+    },
+    /// Old gradients are those of the last time that each sample was seen.
+    LastSeen,
+}
+
+/// What a step makes of the gradient that it is given.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Correction {
+    /// The mean gains `share` times the gradient; weights stay as they are.
+    Gather {
+        /// How much the gradient counts in the mean.
+        share: f64,
+    },
+    /// The weight is updated by the gradient plus the mean, which then gains `share` times the gradient.
+    Apply {
+        /// How much the gradient counts in the mean.
+        share: f64,
+    },
+}
+
+/// The state of a weight: that of the rule which gets the corrected gradient, and the mean gradient.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct ReducedState<S, T> {
+    /// Of the other rule.
+    pub inner: S,
+    /// The mean gradient.
+    pub mean: T,
+}
+
+impl<T: Float, S: StateBlock<T>> StateBlock<T> for ReducedState<S, T> {
+    fn values(&self) -> impl Iterator<Item = T> {
+        self.inner.values().chain(std::iter::once(self.mean))
+    }
+
+    fn values_mut<'a>(&'a mut self) -> impl Iterator<Item = &'a mut T>
+    where
+        T: 'a,
+    {
+        self.inner.values_mut().chain(std::iter::once(&mut self.mean))
+    }
+}
+
+/// The step of another rule with a corrected gradient.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ReducedStep<S, T> {
+    inner: S,
+    /// Whether weights stay as they are.
+    gathers: bool,
+    share: T,
+}
+
+impl<S, T: Float> ReducedStep<S, T> {
+    /// A step that applies corrected gradients and leaves the mean alone.
+    pub(super) fn new(inner: S) -> Self {
+        ReducedStep { inner, gathers: false, share: T::zero() }
+    }
+}
+
+impl<T: Float, S: Step<T>> Step<T> for ReducedStep<S, T> {
+    type State = ReducedState<S::State, T>;
+    type Idle = DriftMap;
+
+    #[inline(always)]
+    fn update(&self, weight: &mut T, state: &mut Self::State, grad: T) {
+        // Both the same for all weights of a step.
+        if !self.gathers {
+            self.inner.update(weight, &mut state.inner, grad + state.mean);
+        }
+        if !self.share.is_zero() {
+            state.mean += self.share * grad;
+        }
+    }
+
+    fn idle(&self) -> Idle<DriftMap> {
+        match self.inner.drift() {
+            _ if self.gathers => Idle::Nothing,
+            Some(map) => Idle::Closed(map),
+            None => Idle::Open,
+        }
+    }
+
+    #[inline(always)]
+    fn apply_idle(&self, map: &DriftMap, weight: &mut T, state: &mut Self::State) {
+        self.inner.apply_drift(map, weight, &mut state.inner, state.mean);
+    }
+
+    fn with_correction(self, correction: Correction) -> Self {
+        let (gathers, share) = match correction {
+            Correction::Gather { share } => (true, share),
+            Correction::Apply { share } => (false, share),
+        };
+        ReducedStep { inner: self.inner, gathers, share: T::of(share) }
+    }
+
+    #[inline(always)]
+    fn scale_mean(state: &mut Self::State, factor: T) {
+        state.mean *= factor;
+    }
+}
+
+/// The names of what a weight carries: those of `R`, and the mean gradient.
+pub(super) struct States<R>(R);
+
+impl<R: UpdateRule> States<R> {
+    const ALL: [&'static str; 8] = {
+        let mut names = ["mean gradient"; 8];
+        let mut state = 0;
+        while state < R::STATES.len() {
+            names[state] = R::STATES[state];
+            state += 1;
+        }
+        names
+    };
+
+    pub(super) const NAMES: &'static [&'static str] = Self::ALL.split_at(R::STATES.len() + 1).0;
+}
+
+/// [`UpdateRule::check`] of rule `outer`, which hands corrected gradients to a rule `R`.
+pub(super) fn check<O: UpdateRule, R: UpdateRule>(outer: &O) -> Result<(), RuleError> {
+    if <<R::Step<f64> as Step<f64>>::State as StateBlock<f64>>::BY_ROW {
+        return Err(RuleError::StateOfRow { rule: O::NAME, inner: R::NAME });
+    }
+    super::check(outer)
+}
+
+/// Everything of a rule that corrects gradients which is that of the rule in its field `rule`.
+macro_rules! of_inner_rule {
+    ($name:literal) => {
+        const NAME: &'static str = $name;
+        const STATES: &'static [&'static str] = $crate::update_rules::reduced::States::<R>::NAMES;
+        const CORRECTS: bool = true;
+
+        type Step<T: $crate::element::Float> = $crate::update_rules::ReducedStep<R::Step<T>, T>;
+
+        fn hyperparameters(&mut self) -> Vec<$crate::update_rules::Hyperparameter<'_>> {
+            self.rule.hyperparameters()
+        }
+
+        fn learning_rate(&self) -> f64 {
+            self.rule.learning_rate()
+        }
+
+        fn counts_until(&self) -> u64 {
+            self.rule.counts_until()
+        }
+
+        fn lazy_update(&self) -> $crate::update_rules::LazyUpdate {
+            self.rule.lazy_update()
+        }
+
+        fn set_lazy_update(&mut self, lazy_update: $crate::update_rules::LazyUpdate) {
+            self.rule.set_lazy_update(lazy_update);
+        }
+
+        fn step<T: $crate::element::Float>(
+            &self,
+            learning_rate: f64,
+            penalty_scale: f64,
+            clock: u64,
+        ) -> Self::Step<T> {
+            let inner = self.rule.step(learning_rate, penalty_scale, clock);
+            $crate::update_rules::ReducedStep::new(inner)
+        }
+    };
+}
+
+pub(super) use of_inner_rule;

@@ -1,0 +1,66 @@
+//! The gradient of a parameter, whichever storage type it has.
+
+use crate::error::Result;
+use crate::formats::{Dense, RowSparse};
+use sparse_core::element::Float;
+
+/// The gradient of one parameter, by [`Model::gradient_mut`](super::Model::gradient_mut).
+#[derive(Debug)]
+pub enum GradientMut<'a, T: Float> {
+    /// A dense one.
+    Dense(&'a mut Dense<T>),
+    /// One of rows.
+    RowSparse(&'a mut RowSparse<T>),
+}
+
+impl<'a, T: Float> From<&'a mut Dense<T>> for GradientMut<'a, T> {
+    fn from(gradient: &'a mut Dense<T>) -> Self {
+        GradientMut::Dense(gradient)
+    }
+}
+
+impl<'a, T: Float> From<&'a mut RowSparse<T>> for GradientMut<'a, T> {
+    fn from(gradient: &'a mut RowSparse<T>) -> Self {
+        GradientMut::RowSparse(gradient)
+    }
+}
+
+impl<T: Float> GradientMut<'_, T> {
+    /// Takes another gradient of the same parameter from this one. O(stored elements); allocates only where the two store different rows.
+    pub(crate) fn subtract(self, other: GradientMut<'_, T>) -> Result<()> {
+        match (self, other) {
+            (GradientMut::Dense(gradient), GradientMut::Dense(other)) => {
+                subtract(gradient.values_mut(), other.values());
+            }
+            (GradientMut::RowSparse(gradient), GradientMut::RowSparse(other))
+                if gradient.indices() == other.indices() =>
+            {
+                subtract(gradient.values_mut(), other.values());
+            }
+            (GradientMut::RowSparse(gradient), GradientMut::RowSparse(other)) => {
+                let terms = [&*gradient, other].map(|rows| rows.indices().iter().copied());
+                let ids: std::collections::BTreeSet<u64> = terms.into_iter().flatten().collect();
+                let ids = Vec::from_iter(ids);
+                let row_size = gradient.shape().row_size();
+                let mut values = Vec::with_capacity(ids.len() * row_size);
+                for &id in &ids {
+                    let row = |rows: &RowSparse<T>| -> Vec<T> {
+                        rows.row(id as usize)
+                            .map_or_else(|| vec![T::zero(); row_size], <[T]>::to_vec)
+                    };
+                    let mut new = row(gradient);
+                    subtract(&mut new, &row(other));
+                    values.extend(new);
+                }
+                *gradient = RowSparse::new(*gradient.shape(), ids, values)?;
+            }
+            // Of one parameter both have the type that the compiler derived.
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+fn subtract<T: Float>(values: &mut [T], others: &[T]) {
+    values.iter_mut().zip(others).for_each(|(value, other)| *value -= *other);
+}

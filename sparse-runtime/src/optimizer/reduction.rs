@@ -1,0 +1,166 @@
+//! Rules that correct gradients: what their steps are for, and the mean gradient.
+
+use super::error::OptimizerError;
+use super::memory::Weights;
+use super::rows::StateOf;
+use super::samples::{Samples, Usage};
+use super::updater::Updater;
+use crate::error::Result;
+use crate::model::Model;
+use sparse_core::element::Float;
+use sparse_core::update_rules::{Correction, Step, UpdateRule};
+
+/// What an updater keeps of a rule that corrects gradients, beside the mean in the states of weights.
+#[derive(Clone, Debug)]
+pub(super) struct Reduction<T: Float> {
+    pub(super) correction: Correction,
+    /// The next steps get what they are told to.
+    pub(super) is_prepared: bool,
+    /// The mean gradient is that of some old gradients.
+    has_mean: bool,
+    samples: Samples<T::Accumulator>,
+    /// The parameters at the snapshot, between two runs, where old gradients are computed anew.
+    snapshot: Vec<Vec<T>>,
+}
+
+impl<T: Float> Default for Reduction<T> {
+    fn default() -> Self {
+        Reduction {
+            correction: Correction::Apply { share: 0.0 },
+            is_prepared: false,
+            has_mean: false,
+            samples: Samples::default(),
+            snapshot: Vec::new(),
+        }
+    }
+}
+
+impl<R: UpdateRule, T: Float> Updater<R, T> {
+    /// Lends what is kept for every sample to a fused step, which [puts it back](Self::put_samples). Nothing where the rule does not correct
+    /// gradients.
+    #[inline(always)]
+    pub fn take_samples(&mut self) -> Samples<T::Accumulator> {
+        if !R::CORRECTS {
+            return Samples::default();
+        }
+        std::mem::take(&mut self.reduction.samples)
+    }
+
+    /// Takes back what was [lent](Self::take_samples).
+    #[inline(always)]
+    pub fn put_samples(&mut self, samples: Samples<T::Accumulator>) {
+        if R::CORRECTS {
+            self.reduction.samples = samples;
+        }
+    }
+
+    /// Whether there is a mean gradient, of `n_samples` samples where derivatives are kept for each.
+    pub(crate) fn has_mean(&self, n_samples: Option<usize>) -> bool {
+        let samples = self.reduction.samples.n_samples();
+        self.reduction.has_mean && n_samples.is_none_or(|n_samples| n_samples == samples)
+    }
+
+    /// Says what the next steps make of their gradients and, where derivatives are kept, which samples the rows of their batch are.
+    pub(crate) fn prepare_steps(
+        &mut self,
+        correction: Correction,
+        usage: Usage,
+        ids: impl Iterator<Item = usize>,
+    ) -> Result<()> {
+        self.reduction.is_prepared = true;
+        if correction != self.reduction.correction {
+            self.reduction.correction = correction;
+            self.resolve();
+        }
+        let n_samples = self.reduction.samples.n_samples();
+        let named = self.reduction.samples.name(usage, ids);
+        named.map_err(|id| OptimizerError::NoSuchSample { id, n_samples }.into())
+    }
+
+    /// No further step is made without being prepared.
+    pub(crate) fn end_prepared_steps(&mut self) {
+        self.reduction.is_prepared = false;
+    }
+
+    /// Starts with a mean gradient of 0 and, where derivatives are kept, with those of `n_samples` samples at 0. O(values of rows touched).
+    pub(crate) fn reset_mean<M: Model<Element = T>>(
+        &mut self,
+        model: &mut M,
+        n_samples: Option<usize>,
+    ) -> Result<()> {
+        self.reduction.has_mean = true;
+        self.reduction.samples.reset(n_samples.unwrap_or(0));
+        self.scale_mean(model, 0.0)
+    }
+
+    /// Makes the steps since step `clock`, which gathered gradients of `n_rows` rows, undone but for the sums, which become means. Everything
+    /// was [flushed](Self::flush_model).
+    pub(crate) fn end_gathering<M: Model<Element = T>>(
+        &mut self,
+        model: &mut M,
+        clock: u64,
+        n_rows: u64,
+    ) -> Result<()> {
+        self.clock = clock;
+        for group in &mut self.groups {
+            group.history.restart(clock);
+        }
+        for record in &mut self.parameters {
+            record.base = record.base.min(clock);
+        }
+        self.scale_mean(model, 1.0 / n_rows.max(1) as f64)
+    }
+
+    /// Takes the states of all parameters out of their tables, for steps that are not fused: these read tables as values. O(values) where
+    /// a fused step has put them there.
+    pub(crate) fn take_states_apart<M: Model<Element = T>>(&mut self, model: &mut M) {
+        let parameters = model.parameters_mut().into_iter().enumerate();
+        for (index, parameter) in parameters.take(self.parameters.len()) {
+            if self.parameters[index].beside {
+                self.move_states(false, index, &mut Weights::Table(parameter.table));
+            }
+        }
+    }
+
+    /// There is no mean gradient that could be relied on.
+    pub(crate) fn forget_mean(&mut self) {
+        self.reduction.has_mean = false;
+    }
+
+    /// The parameters at the snapshot, as they were [kept](Self::keep_snapshot), not to be kept any longer.
+    pub(crate) fn take_snapshot(&mut self) -> Vec<Vec<T>> {
+        std::mem::take(&mut self.reduction.snapshot)
+    }
+
+    /// Keeps the parameters at the snapshot for a later run.
+    pub(crate) fn keep_snapshot(&mut self, values: Vec<Vec<T>>) {
+        self.reduction.snapshot = values;
+    }
+
+    /// Multiplies the mean gradient of every weight. O(values of rows touched), where what was touched is known.
+    fn scale_mean<M: Model<Element = T>>(&mut self, model: &mut M, factor: f64) -> Result<()> {
+        let parameters = model.parameters_mut();
+        if parameters.len() != self.parameters.len() {
+            return Err(OptimizerError::OtherModel { model: M::NAME }.into());
+        }
+        let factor = T::Accumulator::of(factor);
+        let scale = |states: &mut [StateOf<R, T>]| {
+            for state in states {
+                <R::Step<T::Accumulator> as Step<T::Accumulator>>::scale_mean(state, factor);
+            }
+        };
+        for (record, parameter) in self.parameters.iter_mut().zip(parameters) {
+            if !record.beside {
+                scale(&mut record.states);
+                continue;
+            }
+            let (n_rows, tenant) = (record.spec.n_rows, &self.tenant);
+            let mut row = |row: usize| scale(parameter.table.states_mut(tenant, row));
+            match record.knows_touched() {
+                true => record.touched.for_each(row),
+                false => (0..n_rows).for_each(&mut row),
+            }
+        }
+        Ok(())
+    }
+}

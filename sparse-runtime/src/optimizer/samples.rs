@@ -1,0 +1,95 @@
+//! What is kept for every sample by rules that correct gradients.
+
+use sparse_core::element::Float;
+
+/// The derivatives of each sample's loss by its scores, as they were once: all that is needed of an old gradient where the gradient of a
+/// sample is its features times such a number.
+///
+/// A fused step lends it to its function of a row, which [corrects](Self::correct) the derivatives of a row of a batch before anything is made of
+/// them. Memory: `columns` numbers a sample.
+#[derive(Clone, Debug, Default)]
+pub struct Samples<T> {
+    usage: Usage,
+    /// The number of each row of the batch among the samples.
+    ids: Vec<usize>,
+    /// `columns` a sample, sample by sample; nothing before the first.
+    derivatives: Vec<T>,
+    n_samples: usize,
+}
+
+/// What becomes of a derivative and the old one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Usage {
+    /// Nothing is kept.
+    #[default]
+    Nothing,
+    /// It is kept, and stays as it is.
+    Keep,
+    /// The old one is taken from it.
+    Subtract,
+    /// The old one is taken from it, and it is kept.
+    Exchange,
+}
+
+impl<T: Float> Samples<T> {
+    /// For a row of the batch: `derivatives` are those of the row's loss by its scores. O(columns); the first call allocates.
+    #[inline]
+    pub fn correct(&mut self, row: usize, derivatives: &mut [T]) {
+        if self.usage == Usage::Nothing {
+            return;
+        }
+        let columns = derivatives.len();
+        if self.derivatives.len() != self.n_samples * columns {
+            self.allocate(columns);
+        }
+        let first = self.ids[row] * columns;
+        let kept = &mut self.derivatives[first..first + columns];
+        match self.usage {
+            Usage::Nothing => {}
+            Usage::Keep => kept.copy_from_slice(derivatives),
+            Usage::Subtract => {
+                derivatives.iter_mut().zip(kept).for_each(|(new, old)| *new -= *old);
+            }
+            Usage::Exchange => {
+                for (new, old) in derivatives.iter_mut().zip(kept) {
+                    let difference = *new - *old;
+                    *old = std::mem::replace(new, difference);
+                }
+            }
+        }
+    }
+
+    #[cold]
+    fn allocate(&mut self, columns: usize) {
+        self.derivatives.clear();
+        self.derivatives.resize(self.n_samples * columns, T::zero());
+    }
+
+    /// Forgets what was kept, and makes ready for so many samples. All derivatives are 0.
+    pub(super) fn reset(&mut self, n_samples: usize) {
+        self.derivatives.clear();
+        self.n_samples = n_samples;
+    }
+
+    /// How many there are.
+    pub(super) fn n_samples(&self) -> usize {
+        self.n_samples
+    }
+
+    /// Which samples the rows of the next batch are, and what is done with them. The number of the first that there is none of.
+    pub(super) fn name(
+        &mut self,
+        usage: Usage,
+        ids: impl Iterator<Item = usize>,
+    ) -> Result<(), usize> {
+        self.usage = usage;
+        self.ids.clear();
+        for id in ids {
+            if id >= self.n_samples {
+                return Err(id);
+            }
+            self.ids.push(id);
+        }
+        Ok(())
+    }
+}

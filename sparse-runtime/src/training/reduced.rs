@@ -1,0 +1,296 @@
+//! Training with rules that correct gradients: snapshots, mean gradients, and epochs of corrected steps.
+//!
+//! A pass that gathers the mean is an epoch like any other, in which a step adds its gradient to the mean beside each weight instead of
+//! updating the weight. Then there are two ways to the difference of the gradient and the old gradient:
+//!
+//! - of a [generalised linear](Model::CORRECTS_SCORES) model on data of known length, the derivatives of each sample's loss by its scores
+//!   are [kept](crate::optimizer::Samples), and the fused step subtracts them;
+//! - of any other, the gradient of each batch is computed twice, at the parameters and at those of the snapshot.
+
+use super::TrainError;
+use super::epoch::{BatchHook, EpochTotals, ROWS_A_CALL, diverged};
+use crate::data::{Batch, BatchOptions, Batches, DataSource, LastBatch, Order};
+use crate::error::Result;
+use crate::model::{BatchSource, Model};
+use crate::optimizer::{Updater, Usage};
+use sparse_core::update_rules::{Correction, UpdateRule, VarianceReduction};
+
+/// What a run with a rule that corrects gradients keeps from epoch to epoch, beside what its updater does.
+pub(super) struct Reduced<'d, M: Model, S> {
+    data: &'d S,
+    options: BatchOptions,
+    /// The samples, where derivatives are kept for each.
+    n_samples: Option<usize>,
+    method: VarianceReduction,
+    /// The model at the snapshot, where old gradients are computed anew.
+    snapshot: Option<M>,
+}
+
+impl<'d, M: Model, S: DataSource<M::Element>> Reduced<'d, M, S> {
+    /// For a run with this rule; `None` where it does not correct gradients.
+    ///
+    /// # Errors
+    ///
+    /// [`TrainError::NoDerivatives`] for SAGA on a model or data for which derivatives cannot be kept; [`TrainError::ClipCorrected`].
+    pub(super) fn new<R: UpdateRule>(
+        updater: &mut Updater<R, M::Element>,
+        model: &M,
+        data: &'d S,
+        options: &BatchOptions,
+        max_norm: Option<f64>,
+    ) -> Result<Option<Self>> {
+        let Some(method) = updater.rule().variance_reduction() else { return Ok(None) };
+        if max_norm.is_some() {
+            return Err(TrainError::ClipCorrected { rule: R::NAME }.into());
+        }
+        let n_samples = data.n_rows().filter(|_| M::CORRECTS_SCORES);
+        if method == VarianceReduction::LastSeen && n_samples.is_none() {
+            return Err(TrainError::NoDerivatives { rule: R::NAME, model: M::NAME }.into());
+        }
+        let kept = updater.take_snapshot();
+        let snapshot = (!kept.is_empty()).then(|| {
+            let mut snapshot = model.clone();
+            for (parameter, values) in snapshot.parameters_mut().into_iter().zip(&kept) {
+                // Of another model: that is reported when its updater is used.
+                if parameter.table.len() == values.len() {
+                    parameter.table.values_mut().copy_from_slice(values);
+                }
+            }
+            snapshot
+        });
+        Ok(Some(Reduced { data, options: *options, n_samples, method, snapshot }))
+    }
+
+    /// Keeps what a later run with the same updater needs. O(parameters) where there is a snapshot.
+    pub(super) fn finish<R: UpdateRule>(self, updater: &mut Updater<R, M::Element>) {
+        if let Some(snapshot) = self.snapshot {
+            let values =
+                snapshot.parameters().into_iter().map(|parameter| parameter.values().to_vec());
+            updater.keep_snapshot(values.collect());
+        }
+    }
+
+    /// One epoch of corrected steps, as [`fit_epoch`](super::fit_epoch). Before it a pass over the data where a mean gradient is due.
+    pub(super) fn fit_epoch<R, B, H>(
+        &mut self,
+        model: &mut M,
+        updater: &mut Updater<R, M::Element>,
+        batches: &mut B,
+        epoch: u64,
+        hook: &mut H,
+    ) -> Result<EpochTotals>
+    where
+        R: UpdateRule,
+        B: Batches<M::Element>,
+        H: BatchHook<M>,
+    {
+        let has_mean = updater.has_mean(self.n_samples)
+            && (self.n_samples.is_some() || self.snapshot.is_some());
+        match self.method {
+            VarianceReduction::Snapshot { update_freq }
+                if has_mean && !epoch.is_multiple_of(update_freq) => {}
+            VarianceReduction::LastSeen if has_mean => {}
+            // Derivatives of 0 are as good as any, as long as nothing was learnt.
+            VarianceReduction::LastSeen if updater.clock() == 0 => {
+                updater.reset_mean(model, self.n_samples)?;
+            }
+            _ => self.gather(model, updater, epoch)?,
+        }
+        let result = self.steps(model, updater, batches, epoch, hook);
+        updater.end_prepared_steps();
+        updater.flush_model(model)?;
+        result
+    }
+
+    /// Takes a snapshot, and computes the mean gradient at it over all rows.
+    fn gather<R: UpdateRule>(
+        &mut self,
+        model: &mut M,
+        updater: &mut Updater<R, M::Element>,
+        epoch: u64,
+    ) -> Result<()> {
+        let span = tracing::debug_span!("full gradient");
+        let _entered = span.enter();
+        updater.flush_model(model)?;
+        updater.reset_mean(model, self.n_samples)?;
+        if self.n_samples.is_none() {
+            self.take_snapshot(model);
+        }
+        let (clock, records) = (updater.clock(), updater.records_outputs());
+        updater.set_records_outputs(false);
+        let gathered = self.sum_gradients(model, updater, epoch);
+        updater.set_records_outputs(records);
+        updater.end_prepared_steps();
+        updater.flush_model(model)?;
+        let n_rows = *gathered.as_ref().unwrap_or(&0);
+        updater.end_gathering(model, clock, n_rows)?;
+        if gathered.is_err() {
+            updater.forget_mean();
+        }
+        if self.n_samples.is_none() {
+            updater.take_states_apart(model);
+            self.restore_frozen(model);
+        }
+        gathered.map(drop)
+    }
+
+    /// Adds the gradients of all rows to the mean; returns the number of rows, without padding.
+    fn sum_gradients<R: UpdateRule>(
+        &self,
+        model: &mut M,
+        updater: &mut Updater<R, M::Element>,
+        epoch: u64,
+    ) -> Result<u64> {
+        let shuffled = matches!(self.options.order, Order::Shuffled { .. });
+        let last_batch = match self.options.last_batch {
+            // Rows that no step ever sees.
+            LastBatch::Discard if !shuffled => LastBatch::Discard,
+            LastBatch::Pad => LastBatch::Pad,
+            _ => LastBatch::Short,
+        };
+        let by_rows = M::TRAINS_ROWS && last_batch == LastBatch::Short;
+        let batch_size = if by_rows { 1 } else { self.options.batch_size };
+        let options =
+            BatchOptions { batch_size, order: Order::Sequential, last_batch, ..self.options };
+        let mut batches = self.data.batches(M::INPUTS, &options)?;
+        let usage = if self.n_samples.is_some() { Usage::Keep } else { Usage::Nothing };
+        let (mut n_rows, mut n_batches) = (0, 0);
+        batches.start_epoch(0)?;
+        while let Some(batch) = batches.next_rows(ROWS_A_CALL)? {
+            let share = if by_rows { 1.0 } else { batch.n_rows() as f64 };
+            self.prepare(updater, Correction::Gather { share }, usage, &batch)?;
+            let bound = model.bind(&batch)?;
+            let loss = match by_rows {
+                true => model.train_rows(&bound, updater)?.last_loss,
+                false => model.train_step(&bound, updater)?,
+            };
+            if !loss.is_finite() {
+                return Err(diverged(epoch, n_batches, loss, updater));
+            }
+            n_rows += (batch.n_rows() - batch.n_padding().min(batch.n_rows())) as u64;
+            n_batches += 1;
+        }
+        match n_rows {
+            0 => Err(TrainError::NoRows.into()),
+            n_rows => Ok(n_rows),
+        }
+    }
+
+    fn steps<R, B, H>(
+        &mut self,
+        model: &mut M,
+        updater: &mut Updater<R, M::Element>,
+        batches: &mut B,
+        epoch: u64,
+        hook: &mut H,
+    ) -> Result<EpochTotals>
+    where
+        R: UpdateRule,
+        B: Batches<M::Element>,
+        H: BatchHook<M>,
+    {
+        batches.start_epoch(epoch)?;
+        let mut totals = EpochTotals::default();
+        let by_rows = self.n_samples.is_some()
+            && M::TRAINS_ROWS
+            && batches.batch_size() == Some(1)
+            && !updater.records_outputs()
+            && !hook.sees_steps();
+        let usage = match (self.n_samples, self.method) {
+            (None, _) => Usage::Nothing,
+            (_, VarianceReduction::Snapshot { .. }) => Usage::Subtract,
+            (_, VarianceReduction::LastSeen) => Usage::Exchange,
+        };
+        if by_rows {
+            while let Some(batch) = batches.next_rows(ROWS_A_CALL)? {
+                self.prepare(updater, self.apply(1), usage, &batch)?;
+                let bound = model.bind(&batch)?;
+                let steps = model.train_rows(&bound, updater)?;
+                totals.add_rows(&steps);
+                if steps.diverged() {
+                    return Err(diverged(epoch, totals.n_batches - 1, steps.last_loss, updater));
+                }
+                hook.after_steps(model, steps.n_steps as u64)?;
+            }
+            return Ok(totals);
+        }
+        while let Some(batch) = batches.next_batch()? {
+            if let Some(learning_rate) = hook.learning_rate(updater.clock(), epoch) {
+                updater.set_learning_rate(learning_rate)?;
+            }
+            self.prepare(updater, self.apply(batch.n_rows()), usage, &batch)?;
+            let bound = model.bind(&batch)?;
+            let loss = match &mut self.snapshot {
+                None => model.train_step(&bound, updater)?,
+                Some(snapshot) => {
+                    snapshot.loss_and_grads(&bound)?;
+                    model.adjusted_step(&bound, updater, |model| subtract(model, snapshot))?
+                }
+            };
+            if !loss.is_finite() {
+                return Err(diverged(epoch, totals.n_batches, loss, updater));
+            }
+            totals.add(loss, batch.n_rows(), batch.n_padding());
+            hook.after_step(model, &batch, loss)?;
+        }
+        Ok(totals)
+    }
+
+    /// What steps of batches of so many rows make of their gradients.
+    fn apply(&self, n_rows: usize) -> Correction {
+        let share = match (self.method, self.n_samples) {
+            (VarianceReduction::LastSeen, Some(n_samples)) => {
+                n_rows as f64 / n_samples.max(1) as f64
+            }
+            _ => 0.0,
+        };
+        Correction::Apply { share }
+    }
+
+    /// Tells the updater what the next steps are for, and which samples the batch has.
+    fn prepare<'b, R: UpdateRule, B: Batch<'b, M::Element>>(
+        &self,
+        updater: &mut Updater<R, M::Element>,
+        correction: Correction,
+        usage: Usage,
+        batch: &B,
+    ) -> Result<()> {
+        let n_rows = if self.n_samples.is_some() { batch.n_rows() } else { 0 };
+        let id = |row| batch.row_id(row).map_or(usize::MAX, |id| id as usize);
+        updater.prepare_steps(correction, usage, (0..n_rows).map(id))
+    }
+
+    /// The first allocates a model, later ones copy its parameters.
+    fn take_snapshot(&mut self, model: &M) {
+        match &mut self.snapshot {
+            None => self.snapshot = Some(model.clone()),
+            Some(snapshot) => {
+                let parameters = model.parameters().into_iter();
+                for (to, from) in snapshot.parameters_mut().into_iter().zip(parameters) {
+                    to.table.values_mut().copy_from_slice(from.values());
+                }
+            }
+        }
+    }
+
+    /// States that the model's own updates have moved while gradients were gathered are put back.
+    fn restore_frozen(&self, model: &mut M) {
+        let Some(snapshot) = &self.snapshot else { return };
+        let parameters = model.parameters_mut().into_iter().zip(snapshot.parameters());
+        for ((to, from), info) in parameters.zip(M::PARAMETERS) {
+            if info.gradient.is_none() {
+                to.table.values_mut().copy_from_slice(from.values());
+            }
+        }
+    }
+}
+
+/// Takes the gradients at a snapshot from those of a model.
+fn subtract<M: Model>(model: &mut M, snapshot: &mut M) -> Result<()> {
+    for index in 0..M::PARAMETERS.len() {
+        if let (Some(new), Some(old)) = (model.gradient_mut(index), snapshot.gradient_mut(index)) {
+            new.subtract(old)?;
+        }
+    }
+    Ok(())
+}
