@@ -12,6 +12,7 @@ mod clock;
 mod data;
 mod kernels;
 mod libsvm;
+mod predict;
 mod reduced;
 mod steps;
 mod workload;
@@ -27,6 +28,7 @@ fn workloads(data: &Data) -> Vec<Named<'_>> {
         libsvm::workloads(data),
         steps::workloads(data),
         reduced::workloads(data),
+        predict::workloads(data),
     ];
     families.into_iter().flatten().collect()
 }
