@@ -20,6 +20,20 @@ graph! {
         output probability = sigmoid(score);
     }
 
+    /// The same in another element type.
+    pub model ClicksF64 {
+        dtype = f64;
+        input x: csr[n, d];
+        label y: dense[n, 1];
+        param w: row_sparse[d, 1] = Zeros;
+        param v: row_sparse[d, 3] = Zeros;
+        param(frozen) offset: dense[1] = Zeros;
+        param b: dense[1] = Zeros;
+        let score = dot(x, w) + pairwise_interaction(x, v) + offset + b;
+        loss logistic(score, y);
+        output probability = sigmoid(score);
+    }
+
     /// An input of another kind.
     pub model OfIds {
         input id: dense<u32>[n];
@@ -92,6 +106,21 @@ fn scorers_share_what_none_of_them_writes() {
     first.model().w.values_mut().fill(0.0);
     assert_eq!(second.score_row(&[3], &[1.0]).unwrap(), before);
     assert_ne!(first.score_row(&[3], &[1.0]).unwrap(), before);
+}
+
+#[test]
+fn weights_are_rounded_to_another_type() {
+    let (mut model, _) = trained();
+    let rounded = Predictor::<ClicksF64>::rounded(&model).unwrap();
+    let mut scorer = rounded.scorer().unwrap();
+    let weights: Vec<f32> = scorer.model().v.values().iter().map(|&w| w as f32).collect();
+    assert_eq!(weights, model.v.values());
+    let x = Csr::from_rows(64, [[(3, 1.0f32), (40, 0.5)]]).unwrap();
+    let expected = model.forward(&ClicksBatch { x: x.view(), ..Default::default() }).unwrap();
+    let found = scorer.score_row(&[3, 40], &[1.0, 0.5]).unwrap()[0];
+    assert!((found - f64::from(expected.probability.values()[0])).abs() < 1e-6, "{found}");
+    let of_ids = OfIds::new(dims! { d: 3 }, Seed(1)).unwrap();
+    assert!(matches!(Predictor::<ClicksF64>::rounded(&of_ids), Err(Error::Format(_))));
 }
 
 #[test]
