@@ -8,7 +8,7 @@ use nnz::core::update_rules::{RuleVisitor, UpdateRule, with_rule};
 use nnz::data::{AnyDataset, Classes, DataError, DataSource, IdMap};
 use nnz::optimizer::ParameterSpec;
 use nnz::prelude::*;
-use nnz::training::{EpochReport, score};
+use nnz::training::{FitReport, score};
 use serde::Serialize;
 
 /// One epoch, as `--json` prints it. This contract stays; later models add fields.
@@ -45,7 +45,11 @@ impl ModelVisitor for Run<'_> {
         make: fn(Dims, Seed) -> nnz::Result<M>,
     ) -> Self::Output {
         let model = make(self.dims(), Seed(self.arguments.seed))?;
-        with_rule(&self.arguments.optimizer, Fit { run: self, model })?
+        let trained = with_rule(&self.arguments.optimizer, Fit { run: self, model })??;
+        if let Some(path) = &self.arguments.save {
+            checkpoint::save(&trained, path)?;
+        }
+        Ok(())
     }
 }
 
@@ -74,9 +78,10 @@ impl Run<'_> {
     fn after_epoch<M: Model<Element = f32>>(
         &self,
         model: &mut M,
-        trained: &EpochReport,
+        report: &FitReport,
         penalty: Penalty,
     ) -> Result<(), Failure> {
+        let trained = report.last().ok_or(DataError::ZeroBatchSize)?;
         let rows = self.arguments.eval_batch;
         let train_loss = score(model, self.train, &[], rows)?.loss;
         let mut line = Line {
@@ -117,36 +122,43 @@ struct Fit<'a, M> {
 }
 
 impl<M: Model<Element = f32>> RuleVisitor for Fit<'_, M> {
-    type Output = Result<(), Failure>;
+    /// The trained model.
+    type Output = Result<M, Failure>;
 
-    fn visit<R: UpdateRule>(self, rule: R) -> Result<(), Failure> {
+    fn visit<R: UpdateRule>(self, rule: R) -> Result<M, Failure> {
         let Fit { run, mut model } = self;
-        let arguments = run.arguments;
-        let rule = optimizer::configured(rule, arguments)?;
-        let penalty = Penalty::of(&rule);
-        let mut trainer = Trainer::new(rule)
-            .batch_size(arguments.batch_size)
-            .epochs(arguments.epochs)
-            .shuffle(!arguments.no_shuffle)
-            .seed(arguments.seed)
-            .schedule(schedule(arguments, run.train.n_rows())?)
-            .clip_norm(arguments.clip_norm)
-            .progress(Progress::Silent);
-        if arguments.no_bias {
-            trainer = trainer.learning_rate_scale("b", 0.0);
-        }
+        let (mut trainer, penalty) = trainer(rule, &run)?;
         let mut updater = trainer.updater(&model)?;
-        for epoch in 0..arguments.epochs {
+        for epoch in 0..run.arguments.epochs {
             let report =
                 trainer.fit_epochs(&mut model, &mut updater, run.train, epoch..epoch + 1)?;
-            let trained = report.last().ok_or(DataError::ZeroBatchSize)?;
-            run.after_epoch(&mut model, trained, penalty)?;
+            run.after_epoch(&mut model, &report, penalty)?;
         }
-        if let Some(path) = &arguments.save {
-            checkpoint::save(&model, path)?;
-        }
-        Ok(())
+        Ok(model)
     }
+}
+
+/// What is the same for every model.
+#[inline(never)]
+fn trainer<R: UpdateRule>(
+    rule: R,
+    run: &Run<'_>,
+) -> Result<(Trainer<'static, R>, Penalty), Failure> {
+    let arguments = run.arguments;
+    let rule = optimizer::configured(rule, arguments)?;
+    let penalty = Penalty::of(&rule);
+    let mut trainer = Trainer::new(rule)
+        .batch_size(arguments.batch_size)
+        .epochs(arguments.epochs)
+        .shuffle(!arguments.no_shuffle)
+        .seed(arguments.seed)
+        .schedule(schedule(arguments, run.train.n_rows())?)
+        .clip_norm(arguments.clip_norm)
+        .progress(Progress::Silent);
+    if arguments.no_bias {
+        trainer = trainer.learning_rate_scale("b", 0.0);
+    }
+    Ok((trainer, penalty))
 }
 
 fn schedule(arguments: &Arguments, n_rows: Option<usize>) -> Result<Schedule, Failure> {
