@@ -295,6 +295,12 @@ pub trait Step<T: Float>: Copy + PartialEq + Debug + Send + Sync + 'static {
         let _ = (map, weight, state, grad);
     }
 
+    /// `Some((keep, rate))` where [`update`](Self::update) is `weight ← keep · weight - rate · grad` up to rounding, without state. Only a
+    /// shortcut for rules around this one: `None` is always right.
+    fn affine_update(&self) -> Option<(T, T)> {
+        None
+    }
+
     /// Of a rule that [corrects](UpdateRule::CORRECTS) gradients, the same step with another use of the gradient.
     fn with_correction(self, correction: Correction) -> Self {
         let _ = correction;

@@ -75,12 +75,15 @@ pub struct ReducedStep<S, T> {
     /// Whether weights stay as they are.
     gathers: bool,
     share: T,
+    /// [`Step::affine_update`] of the other rule, or that of no step while gradients are gathered.
+    affine: Option<(T, T)>,
 }
 
-impl<S, T: Float> ReducedStep<S, T> {
+impl<S: Step<T>, T: Float> ReducedStep<S, T> {
     /// A step that applies corrected gradients and leaves the mean alone.
     pub(super) fn new(inner: S) -> Self {
-        ReducedStep { inner, gathers: false, share: T::zero() }
+        let affine = inner.affine_update();
+        ReducedStep { inner, gathers: false, share: T::zero(), affine }
     }
 }
 
@@ -90,7 +93,12 @@ impl<T: Float, S: Step<T>> Step<T> for ReducedStep<S, T> {
 
     #[inline(always)]
     fn update(&self, weight: &mut T, state: &mut Self::State, grad: T) {
-        // Both the same for all weights of a step.
+        // The choices are the same for all weights of a step.
+        if let Some((keep, rate)) = self.affine {
+            *weight = keep * *weight - rate * (grad + state.mean);
+            state.mean += self.share * grad;
+            return;
+        }
         if !self.gathers {
             self.inner.update(weight, &mut state.inner, grad + state.mean);
         }
@@ -109,6 +117,11 @@ impl<T: Float, S: Step<T>> Step<T> for ReducedStep<S, T> {
 
     #[inline(always)]
     fn apply_idle(&self, map: &DriftMap, weight: &mut T, state: &mut Self::State) {
+        if self.affine.is_some() {
+            let (w, mean) = (weight.as_f64(), state.mean.as_f64());
+            *weight = T::of(map.matrix.0[0][0] * w + map.drift[0] * mean);
+            return;
+        }
         self.inner.apply_drift(map, weight, &mut state.inner, state.mean);
     }
 
@@ -117,7 +130,9 @@ impl<T: Float, S: Step<T>> Step<T> for ReducedStep<S, T> {
             Correction::Gather { share } => (true, share),
             Correction::Apply { share } => (false, share),
         };
-        ReducedStep { inner: self.inner, gathers, share: T::of(share) }
+        let affine = self.inner.affine_update();
+        let affine = affine.map(|of_step| if gathers { (T::one(), T::zero()) } else { of_step });
+        ReducedStep { inner: self.inner, gathers, share: T::of(share), affine }
     }
 
     #[inline(always)]

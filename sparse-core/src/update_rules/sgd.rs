@@ -181,6 +181,12 @@ impl<T: Float> Step<T> for SgdStep<T> {
         self.threshold.is_zero().then(|| self.linear())
     }
 
+    fn affine_update(&self) -> Option<(T, T)> {
+        let affine =
+            !self.uses_state() && self.threshold.is_zero() && self.preparation.is_identity();
+        affine.then(|| (T::one() - self.decay, self.learning_rate))
+    }
+
     #[inline(always)]
     fn apply_drift(&self, map: &DriftMap, weight: &mut T, state: &mut [T; 1], grad: T) {
         let (w, g) = (weight.as_f64(), self.preparation.apply(grad).as_f64());
