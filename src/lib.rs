@@ -14,6 +14,7 @@ pub mod prelude {
     pub use crate::data::{Dataset, LastBatch};
     pub use crate::formats::{Csr, CsrView, Dense, DenseView, RowSparse, RowSparseView};
     pub use crate::initializer::{Initializer, Seed};
+    pub use crate::kernels::Parallel;
     pub use crate::metric::{Accuracy, Auc, LogLoss, Metric, Mse, Rmse};
     pub use crate::model::{Dims, Model};
     pub use crate::schedule::{Schedule, ScheduleUnit};
@@ -39,7 +40,7 @@ pub mod __private {
     pub use crate::gather;
     pub use crate::initializer::{Initializer, Seed, Stream};
     pub use crate::interaction;
-    pub use crate::kernels::{self, Context, Kernels, ScalarFunctions};
+    pub use crate::kernels::{self, Context, Kernels, Parallel, ScalarFunctions};
     pub use crate::linear;
     pub use crate::lookups;
     pub use crate::model::{

@@ -8,10 +8,14 @@ use nnz::optimizer::Updater;
 use nnz::prelude::*;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 thread_local! {
     static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
 }
+
+/// The allocations of all threads.
+static OF_ALL: AtomicU64 = AtomicU64::new(0);
 
 /// Counts the allocations of each thread: tests run on several.
 struct Counting;
@@ -46,6 +50,7 @@ unsafe impl GlobalAlloc for Counting {
 static ALLOCATOR: Counting = Counting;
 
 fn count() {
+    OF_ALL.fetch_add(1, Ordering::SeqCst);
     // Not while a thread ends and its locals are gone.
     let _ = ALLOCATIONS.try_with(|count| count.set(count.get() + 1));
 }
@@ -318,4 +323,29 @@ fn a_scorer_of_rows_allocates_nothing() {
     };
     score_all();
     assert_eq!(allocations(score_all), 0);
+}
+
+/// Steps of a large batch on several threads, none of which allocates.
+#[test]
+fn several_threads() {
+    const MANY: usize = 5000;
+    let data = synthetic::click_log(MANY, 20_000, 30, 1).unwrap();
+    let x = data.features().unwrap();
+    let y = Dense::new([MANY, 1], (0..MANY).map(|row| (row % 2) as f32).collect()).unwrap();
+    let mut model = Linear::new(dims! { d: 20_000 }, Seed(0)).unwrap();
+    model.set_parallel(Parallel::Threads(2));
+    let rule = Sgd { momentum: 0.9, weight_decay: 0.01, ..Sgd::default() };
+    let mut updater = Updater::for_model(rule, &model).unwrap();
+    let batch = LinearBatch { x: x.view(), y: y.view(), ..Default::default() };
+    // Whoever comes first does a part: after some steps each thread has done each.
+    (0..20).for_each(|_| {
+        model.train_step(&batch, &mut updater).unwrap();
+    });
+    // Other tests allocate in between, but not all the time.
+    let quiet = (0..200).any(|_| {
+        let before = OF_ALL.load(Ordering::SeqCst);
+        model.train_step(&batch, &mut updater).unwrap();
+        OF_ALL.load(Ordering::SeqCst) == before
+    });
+    assert!(quiet);
 }

@@ -1,4 +1,5 @@
-//! Steps of one row that are made in one call, against the same steps one call each: every bit is the same.
+//! Steps of one row that are made in one call, against the same steps one call each, and steps of large batches on several
+//! threads, against the same on one: every bit is the same.
 
 #![allow(clippy::unwrap_used)]
 
@@ -149,19 +150,27 @@ const N_FEATURES: usize = 900;
 
 /// More rows than are taken at a time.
 fn features<T: nnz::core::element::Float>() -> Csr<T> {
-    let data = synthetic::click_log(1500, N_FEATURES, 6, 5).unwrap();
+    log(1500, N_FEATURES, 6)
+}
+
+fn log<T: nnz::core::element::Float>(n_rows: usize, n_features: usize, n_fields: usize) -> Csr<T> {
+    let data = synthetic::click_log(n_rows, n_features, n_fields, 5).unwrap();
     let x = data.features().unwrap().view();
     let rows = (0..x.n_rows()).map(|i| {
         let (columns, values) = x.row(i).unwrap();
         let columns = (0..columns.len()).filter_map(move |at| columns.get(at));
         columns.zip(values).map(|(column, value)| (column, T::of(f64::from(*value)))).collect()
     });
-    Csr::from_rows(N_FEATURES, rows.collect::<Vec<Vec<_>>>()).unwrap()
+    Csr::from_rows(n_features, rows.collect::<Vec<Vec<_>>>()).unwrap()
 }
 
 /// Noise: what is learnt does not matter.
 fn labels(modulus: u32) -> Vec<u32> {
-    (0..1500u32).map(|i| i.wrapping_mul(2_654_435_761) >> 7).map(|i| i % modulus).collect()
+    noise(1500, modulus)
+}
+
+fn noise(n_rows: u32, modulus: u32) -> Vec<u32> {
+    (0..n_rows).map(|i| i.wrapping_mul(2_654_435_761) >> 7).map(|i| i % modulus).collect()
 }
 
 fn floats<T: nnz::core::element::Float>(values: &[u32]) -> Dense<T> {
@@ -244,6 +253,70 @@ fn rows_that_wait_for_idle_steps() {
         };
         both_ways(&rule);
     }
+}
+
+/// Rows of data of which half are a batch with enough entries for several threads.
+const MANY_ROWS: u32 = 7000;
+
+/// Features of which many wait for some steps.
+const MANY_FEATURES: usize = 60_000;
+
+/// Two epochs of one model on one thread and on some, for one rule.
+macro_rules! on_threads {
+    ($model:ident, $rule:expr, $data:expr) => {{
+        let run = |parallel| {
+            let mut model = $model::new(dims! { d: MANY_FEATURES }, Seed(7)).unwrap();
+            let mut trainer = Trainer::new($rule.clone())
+                .batch_size(MANY_ROWS as usize / 2)
+                .epochs(2)
+                .progress(Progress::Silent)
+                .parallel(parallel);
+            let report = trainer.fit(&mut model, $data).unwrap();
+            let losses: Vec<_> = report.epochs.iter().map(|epoch| epoch.loss).collect();
+            let values: Vec<Vec<_>> =
+                model.parameters().iter().map(|parameter| parameter.values().to_vec()).collect();
+            (losses, values)
+        };
+        let one = run(Parallel::Sequential);
+        for threads in [2, 3] {
+            let several = run(Parallel::Threads(threads));
+            assert!(one.0 == several.0, "{threads} threads, {:?}", $rule);
+            assert!(one.1 == several.1, "{} {threads} threads, {:?}", stringify!($model), $rule);
+        }
+    }};
+}
+
+#[test]
+fn one_thread_or_several() {
+    let n_rows = MANY_ROWS as usize;
+    let x = log::<f64>(n_rows, MANY_FEATURES, 40);
+    let narrow = x.cast::<f32>();
+    let y = floats::<f64>(&noise(MANY_ROWS, 2));
+    let linear = Dataset::builder().input("x", x).label("y", y).build().unwrap();
+    let y = floats::<f32>(&noise(MANY_ROWS, 2));
+    let machine = Dataset::builder().input("x", narrow).label("y", y).build().unwrap();
+    fn every<R: UpdateRule>(rule: R, linear: &Dataset<f64>, machine: &Dataset<f32>) {
+        on_threads!(Linear, rule, linear);
+        on_threads!(Machine, rule, machine);
+    }
+    let momentum = Sgd { momentum: 0.9, weight_decay: 0.01, ..Sgd::default() };
+    every(Sgd::default(), &linear, &machine);
+    every(momentum, &linear, &machine);
+    every(AdaGrad::default(), &linear, &machine);
+    every(Ftrl::default(), &linear, &machine);
+}
+
+#[test]
+fn several_columns_on_several_threads() {
+    let n_rows = MANY_ROWS as usize;
+    let x = log::<f32>(n_rows, MANY_FEATURES, 40);
+    let weights = floats::<f32>(&noise(MANY_ROWS, 3)).into_values();
+    let y = noise(MANY_ROWS, 5);
+    let classes =
+        Dataset::builder().input("x", x).input("weight", weights).label("y", y).build().unwrap();
+    let momentum = Sgd { momentum: 0.9, weight_decay: 0.01, ..Sgd::default() };
+    on_threads!(Classes, momentum, &classes);
+    on_threads!(Classes, AdaGrad::default(), &classes);
 }
 
 /// Whether `Exact` in one call is what `Dense` is step by step.

@@ -43,7 +43,7 @@ pub(crate) struct Reading {
     /// Whether columns are counted from zero or one; found out by default.
     #[arg(long, value_enum, default_value = "detect")]
     index_base: Base,
-    /// Threads for reading data; a training step runs on one.
+    /// Threads for reading data and for steps of large batches.
     #[arg(long)]
     pub(crate) threads: Option<usize>,
 }
@@ -142,7 +142,8 @@ impl Reading {
         self.skip.map_or(OnError::Fail, OnError::Skip)
     }
 
-    fn parallel(&self) -> Parallel {
+    /// How many threads may be used: the results do not depend on it.
+    pub(crate) fn parallel(&self) -> Parallel {
         self.threads.map_or(Parallel::Sequential, Parallel::Threads)
     }
 }

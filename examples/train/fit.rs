@@ -154,6 +154,7 @@ fn trainer<R: UpdateRule>(
         .seed(arguments.seed)
         .schedule(schedule(arguments, run.train.n_rows())?)
         .clip_norm(arguments.clip_norm)
+        .parallel(arguments.reading.parallel())
         .progress(Progress::Silent);
     if arguments.no_bias {
         trainer = trainer.learning_rate_scale("b", 0.0);

@@ -4,13 +4,17 @@
 //! its gradient with respect to v_if is x_i (Σ_j x_j v_jf - x_i v_if). Product and interaction read the non-zeros of a
 //! row in one pass, and so do the two updates.
 
+mod in_parts;
+
 use crate::error::Result;
 use crate::formats::{ColumnId, CsrView};
+use crate::kernels::Parallel;
 use crate::linear::{
-    AHEAD, Scratch, Width, is_large, prefetch_data, row_ahead, row_of, with_row_loops,
+    AHEAD, Scratch, Width, entries, is_large, prefetch_data, row_ahead, row_of, with_row_loops,
 };
 use crate::model::{ModelError, RowSteps};
-use crate::optimizer::{RowAccumulator, RowCursor, RowUpdater, UpdateKind, Updater};
+use crate::optimizer::{ReadRows, RowAccumulator, RowCursor, RowUpdater, UpdateKind, Updater};
+use crate::row_parts::parts_of_step;
 use crate::table::Table;
 use crate::with_rows;
 use sparse_core::element::{Factor, Float, Stored};
@@ -21,24 +25,32 @@ use std::ops::Range;
 ///
 /// `row_function(row, scores, saved)` gets the product of a row with the weights and its interaction as two `scores`,
 /// replaces them by the gradients of the batch's loss with respect to them, and returns the row's own loss. `saved` is
-/// scratch of the same length. `width` is the number of factors. O(nnz · factors + rows touched · cost of the rule).
+/// scratch of the same length. `width` is the number of factors. O(nnz · factors + rows touched · cost of the rule). `parallel`
+/// threads share the work of a large batch; the bits do not depend on it.
 ///
 /// # Errors
 ///
 /// [`ModelError::Extent`] unless the batch is as wide as both parameters have rows.
 #[inline(always)]
+#[allow(clippy::too_many_arguments)]
 pub fn step<R: UpdateRule, T: Float<Accumulator = T>, V: Factor<T>, W: Width>(
     x: CsrView<'_, V>,
     (weights_index, weights): (usize, &mut Table<T>),
     (factors_index, factors): (usize, &mut Table<T>),
     updater: &mut Updater<R, T>,
     width: W,
+    parallel: Parallel,
     scratch: &mut Scratch<T>,
     row_function: impl FnMut(usize, &mut [T], &mut [T]) -> T,
 ) -> Result<f64> {
     with_rows!(R, T; *updater, [weights_index => weights, factors_index => factors], |[w, v]| {
         check(x, &w, &v, width)?;
-        Ok(any_rows(x, w, v, width, scratch, row_function))
+        let n_parts = parts_of_step(parallel, x, 2 * width.columns());
+        Ok(if n_parts > 1 {
+            in_parts::step(n_parts, x, w, v, width, scratch, row_function)
+        } else {
+            any_rows(x, w, v, width, scratch, row_function)
+        })
     })
 }
 
@@ -288,38 +300,12 @@ fn many_rows<
                     unsafe { scores(ids, values, weights_of, factors_of, row_sums, squares) };
                 total += row_function(row, &mut scores, &mut [T::zero(); 2]).as_f64();
                 // SAFETY: as above; the accumulator was made for `n_rows` rows of `size + 2`.
-                unsafe {
-                    touched.add_each(ids, values, size + 2, |to, value| {
-                        let share = value.times(scores[1]);
-                        let (of_factors, others) = to.split_at_mut_unchecked(size);
-                        for (sum, row_sum) in of_factors.iter_mut().zip(&*row_sums) {
-                            *sum += share * *row_sum;
-                        }
-                        others[0] += value.times(share);
-                        others[1] += value.times(scores[0]);
-                    });
-                }
+                unsafe { add_row(touched, entries(ids, values), scores, row_sums) };
             },
         );
     }
-    {
-        let (weights, factors) = (w.cursor(1), v.cursor(size));
-        let rows = touched.rows();
-        for (slot, (&row, sums)) in
-            rows.iter().zip(touched.values().chunks_exact(size + 2)).enumerate()
-        {
-            if let Some(ahead) = rows.get(slot + 8 * AHEAD) {
-                weights.prefetch(*ahead);
-                factors.prefetch(*ahead);
-            }
-            // SAFETY: the accumulator was made for `n_rows` rows of `size + 2`.
-            unsafe {
-                let (of_factors, others) = sums.split_at_unchecked(size);
-                weights.update(row, 0, others[1]);
-                factors.update_row_by(row, of_factors, |sum, factor| sum - others[0] * factor);
-            }
-        }
-    }
+    // SAFETY: the accumulator was made for `n_rows` rows of `size + 2`.
+    unsafe { update_rows(touched, w.cursor(1), v.cursor(size), size) };
     // SAFETY: as above.
     unsafe {
         w.mark_rows(touched.rows());
@@ -331,6 +317,61 @@ fn many_rows<
     total / n_rows.max(1) as f64
 }
 
+/// Adds what a row of data contributes to the sums of the rows that it names, given the gradients of its `scores` and Σ x v.
+///
+/// # Safety
+///
+/// The ids are below the rows of `touched`, which have two elements more than `row_sums`.
+#[inline(always)]
+unsafe fn add_row<T: Float<Accumulator = T>, V: Factor<T>, I: ColumnId>(
+    touched: &mut RowAccumulator<T>,
+    entries: impl ExactSizeIterator<Item = (I, V)>,
+    scores: [T; 2],
+    row_sums: &[T],
+) {
+    let size = row_sums.len();
+    // SAFETY: promised by the caller.
+    unsafe {
+        touched.add_each(entries, size + 2, |to, value| {
+            let share = value.times(scores[1]);
+            let (of_factors, others) = to.split_at_mut_unchecked(size);
+            for (sum, row_sum) in of_factors.iter_mut().zip(row_sums) {
+                *sum += share * *row_sum;
+            }
+            others[0] += value.times(share);
+            others[1] += value.times(scores[0]);
+        });
+    }
+}
+
+/// Updates the rows of both tables that were summed.
+///
+/// # Safety
+///
+/// `touched` was made for the rows of both tables, with two elements more than `size`, which is that of the factors.
+#[inline(always)]
+unsafe fn update_rows<R: UpdateRule, T: Float<Accumulator = T>, K: UpdateKind>(
+    touched: &RowAccumulator<T>,
+    weights: RowCursor<'_, R, T, K>,
+    factors: RowCursor<'_, R, T, K>,
+    size: usize,
+) {
+    let rows = touched.rows();
+    for (slot, (&row, sums)) in rows.iter().zip(touched.values().chunks_exact(size + 2)).enumerate()
+    {
+        if let Some(ahead) = rows.get(slot + 8 * AHEAD) {
+            weights.prefetch(*ahead);
+            factors.prefetch(*ahead);
+        }
+        // SAFETY: promised by the caller.
+        unsafe {
+            let (of_factors, others) = sums.split_at_unchecked(size);
+            weights.update(row, 0, others[1]);
+            factors.update_row_by(row, of_factors, |sum, factor| sum - others[0] * factor);
+        }
+    }
+}
+
 /// The product of a csr row with `w` and its interaction by `v`; `sums` gets Σ x v by factor.
 ///
 /// # Safety
@@ -338,17 +379,11 @@ fn many_rows<
 /// `ids` are below the rows of both tables; `sums` and `squares` have as many elements as a row of `v`, and may hold
 /// anything.
 #[inline(always)]
-unsafe fn scores<
-    R: UpdateRule,
-    T: Float<Accumulator = T>,
-    V: Factor<T>,
-    K: UpdateKind,
-    I: ColumnId,
->(
+unsafe fn scores<'a, T: Float<Accumulator = T>, V: Factor<T>, I: ColumnId>(
     ids: &[I],
     values: &[V],
-    w: RowCursor<'_, R, T, K>,
-    v: RowCursor<'_, R, T, K>,
+    w: impl ReadRows<'a, T>,
+    v: impl ReadRows<'a, T>,
     sums: &mut [T],
     squares: &mut [T],
 ) -> [T; 2] {

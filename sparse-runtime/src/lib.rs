@@ -33,10 +33,12 @@ pub mod predictor;
 mod prefetch;
 mod random;
 mod replace;
+mod row_parts;
 #[doc(hidden)]
 pub mod scatter;
 pub mod schedule;
 pub mod table;
+mod team;
 pub mod training;
 
 pub use error::{Error, Result};

@@ -5,11 +5,19 @@
 //! the update; a larger one passes over its non-zeros once forward and once backward, the gradient of a
 //! parameter's row summed in the order of the batch's rows.
 
+mod in_parts;
+
+pub(crate) use in_parts::settle;
+
 use crate::error::Result;
 use crate::formats::{ColumnId, ColumnIdsView, CsrView};
+use crate::kernels::Parallel;
 use crate::model::{ModelError, RowSteps};
-use crate::optimizer::{RowAccumulator, RowCursor, RowUpdater, Settling, UpdateKind, Updater};
+use crate::optimizer::{
+    ReadRows, RowAccumulator, RowCursor, RowUpdater, Settling, UpdateKind, Updater,
+};
 use crate::prefetch::prefetch_run;
+use crate::row_parts::{RowPart, parts_of_step};
 use crate::table::Table;
 use crate::with_rows;
 use sparse_core::element::{Factor, Float, Stored};
@@ -21,7 +29,7 @@ use std::ops::Range;
     message = "`{Self}` is not a number of columns",
     note = "`graph!` chooses it: `Fixed` where the source has a number, else `Runtime`"
 )]
-pub trait Width: Copy {
+pub trait Width: Copy + Sync {
     /// False of rows that are too short for vectors: elements that lie apart are better loaded one by one.
     const IN_VECTORS: bool;
 
@@ -116,6 +124,8 @@ pub struct Scratch<T> {
     pub(crate) factors: Vec<T>,
     /// Of an interaction: what the rows of both parameters get from a batch.
     pub(crate) sums: Option<RowAccumulator<T>>,
+    /// Of a step on several threads.
+    pub(crate) parts: Vec<RowPart<T>>,
 }
 
 /// What a row's loss counts in the mean over a batch: 1 / n_rows.
@@ -134,17 +144,20 @@ pub fn share<T: Float>(n_rows: usize) -> T {
 /// `row_function(row, scores, saved)` gets a row of the product in `scores`, replaces it by the gradient of the
 /// batch's loss with respect to it, and returns the row's own loss. `saved` is scratch of the same length. O(nnz ·
 /// columns + rows touched · cost of the rule). A pattern is read without values, and nothing is multiplied with them.
+/// `parallel` threads share the work of a large batch; the bits do not depend on it.
 ///
 /// # Errors
 ///
 /// [`ModelError::Extent`] unless the batch is as wide as the parameter has rows.
 #[inline(always)]
+#[allow(clippy::too_many_arguments)]
 pub fn step<R: UpdateRule, T: Float, V: Factor<T>, W: Width>(
     x: CsrView<'_, V>,
     parameter: usize,
     table: &mut Table<T>,
     updater: &mut Updater<R, T>,
     width: W,
+    parallel: Parallel,
     scratch: &mut Scratch<T::Accumulator>,
     row_function: impl FnMut(usize, &mut [T::Accumulator], &mut [T::Accumulator]) -> T::Accumulator,
 ) -> Result<f64> {
@@ -159,7 +172,7 @@ pub fn step<R: UpdateRule, T: Float, V: Factor<T>, W: Width>(
             ColumnIdsView::U32(ids) if is_short => {
                 one_row(x, ids, rows, width, scratch, row_function)
             }
-            _ => any_rows(x, rows, width, scratch, row_function),
+            _ => any_rows(x, rows, width, parallel, scratch, row_function),
         };
         Ok(loss)
     })
@@ -170,9 +183,14 @@ fn any_rows<R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKind>(
     x: CsrView<'_, V>,
     rows: RowUpdater<'_, R, T, K>,
     width: W,
+    parallel: Parallel,
     scratch: &mut Scratch<T::Accumulator>,
     row_function: impl FnMut(usize, &mut [T::Accumulator], &mut [T::Accumulator]) -> T::Accumulator,
 ) -> f64 {
+    let n_parts = parts_of_step(parallel, x, width.columns());
+    if n_parts > 1 {
+        return in_parts::step(n_parts, x, rows, width, scratch, row_function);
+    }
     with_row_loops!(W, x.columns(), |ids| if x.n_rows() == 1 {
         one_row(x, ids, rows, width, scratch, row_function)
     } else {
@@ -428,7 +446,7 @@ fn many_rows<'a, R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKind,
             }
             let (ids, values) = row_of(x, ids, row);
             // SAFETY: as above; the sums are for `n_rows` rows.
-            unsafe { sums.add_outer::<_, T, _>(ids, values, gradient) };
+            unsafe { sums.add_outer::<_, T, _>(entries(ids, values), gradient) };
         }
         rows.apply_accumulated_as(columns);
     }
@@ -442,10 +460,10 @@ fn many_rows<'a, R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKind,
 ///
 /// `ids` are below the parameter's rows; `scores` has as many elements as a row.
 #[inline(always)]
-pub(crate) unsafe fn product<R: UpdateRule, T: Float, V: Factor<T>, K: UpdateKind, I: ColumnId>(
+pub(crate) unsafe fn product<'a, T: Float, V: Factor<T>, I: ColumnId>(
     ids: &[I],
     values: &[V],
-    rows: RowCursor<'_, R, T, K>,
+    rows: impl ReadRows<'a, T>,
     scores: &mut [T::Accumulator],
 ) {
     if let [score] = scores {
@@ -468,10 +486,10 @@ pub(crate) unsafe fn product<R: UpdateRule, T: Float, V: Factor<T>, K: UpdateKin
 ///
 /// As for [`product`].
 #[inline(always)]
-unsafe fn sum_of_products<R: UpdateRule, T: Float, V: Factor<T>, K: UpdateKind, I: ColumnId>(
+unsafe fn sum_of_products<'a, T: Float, V: Factor<T>, I: ColumnId>(
     ids: &[I],
     values: &[V],
-    rows: RowCursor<'_, R, T, K>,
+    rows: impl ReadRows<'a, T>,
 ) -> T::Accumulator {
     // SAFETY: promised by the caller.
     let term = |id: &I, value: &V| value.times(unsafe { rows.value(id.at(), 0) }.widen());
@@ -530,6 +548,15 @@ unsafe fn scatter<R: UpdateRule, T: Float, V: Factor<T>, K: UpdateKind, I: Colum
             unsafe { rows.update(id.at(), column, value.times(*gradient)) };
         }
     }
+}
+
+/// Ids and values side by side.
+#[inline(always)]
+pub(crate) fn entries<I: ColumnId, V: Stored>(
+    ids: &[I],
+    values: &[V],
+) -> impl ExactSizeIterator<Item = (I, V)> {
+    ids.iter().copied().zip(values.iter().copied())
 }
 
 /// Ids and values of one row of a view.

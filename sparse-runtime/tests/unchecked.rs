@@ -7,7 +7,7 @@ use sparse_core::element::Float;
 use sparse_core::storage::Storage;
 use sparse_core::update_rules::{LazyUpdate, Sgd};
 use sparse_runtime::formats::{Csr, CsrView, Dense, RowSelection, RowSparse, Shape};
-use sparse_runtime::kernels::{Context, dot};
+use sparse_runtime::kernels::{Context, Parallel, dot};
 use sparse_runtime::linear::{Fixed, Runtime, Scratch, Width, step};
 use sparse_runtime::optimizer::{ParameterSpec, RowAccumulator, Updater};
 use sparse_runtime::table::Table;
@@ -85,7 +85,7 @@ fn fused(
     scratch: &mut Scratch<f64>,
 ) -> f64 {
     updater.begin_step().unwrap();
-    let loss = step(x, 0, w, updater, width, scratch, |_, scores, _| {
+    let loss = step(x, 0, w, updater, width, Parallel::Sequential, scratch, |_, scores, _| {
         scores.iter_mut().for_each(|score| *score -= 1.0);
         scores.iter().map(|error| error * error / 2.0).sum()
     });

@@ -112,6 +112,10 @@ pub(super) fn implementation(emit: &Emit<'_>) -> TokenStream {
 
             #train_rows
 
+            fn set_parallel(&mut self, parallel: #rt::Parallel) {
+                self.__context.parallel = parallel;
+            }
+
             fn dense_output(&self, index: usize) -> Option<#rt::DenseView<'_, #element>> {
                 match index {
                     #(#dense_outputs)*

@@ -2,6 +2,7 @@
 
 use super::Parallel;
 use crate::formats::{ColumnId, CsrView};
+use crate::team::{self, MAX_PARTS};
 use crate::with_column_ids;
 use sparse_core::element::Stored;
 use std::ops::Range;
@@ -14,7 +15,7 @@ const WORK_OF_A_PART: usize = 10_000_000;
 pub(crate) fn parts(parallel: Parallel, work: usize) -> usize {
     match parallel {
         Parallel::Sequential => 1,
-        Parallel::Threads(threads) => threads.min(work / WORK_OF_A_PART).max(1),
+        Parallel::Threads(threads) => threads.min(work / WORK_OF_A_PART).clamp(1, MAX_PARTS),
     }
 }
 
@@ -33,21 +34,26 @@ pub(crate) fn split_rows<T: Stored, U: Send>(
 
 fn split_into<T: Stored, U: Send>(
     parts: usize,
-    rows: CsrView<'_, T>,
-    out: &mut [U],
+    mut rows: CsrView<'_, T>,
+    mut out: &mut [U],
     width: usize,
     body: &(impl Fn(CsrView<'_, T>, &mut [U]) + Sync),
 ) {
     if parts < 2 || rows.n_rows() < 2 {
         return body(rows, out);
     }
-    let left = parts / 2;
-    let (head, tail) = rows.split(cut(rows, left, parts));
-    let (out, rest) = out.split_at_mut(head.n_rows() * width);
-    rayon::join(
-        || split_into(left, head, out, width, body),
-        || split_into(parts - left, tail, rest, width, body),
-    );
+    let mut pieces = [const { None }; MAX_PARTS];
+    for (place, piece) in pieces[..parts].iter_mut().enumerate() {
+        let (head, tail) = rows.split(cut(rows, 1, parts - place));
+        let (head_out, tail_out) = out.split_at_mut(head.n_rows() * width);
+        *piece = Some((head, head_out));
+        (rows, out) = (tail, tail_out);
+    }
+    team::each(&mut pieces[..parts], |_, piece| {
+        if let Some((rows, out)) = piece {
+            body(*rows, out);
+        }
+    });
 }
 
 /// The row before which `part` of `parts` of the entries lie, or almost. O(n_rows).
@@ -72,14 +78,25 @@ pub(crate) fn split_columns<T: Stored, U: Send>(
     place: &(impl Fn(usize) -> usize + Sync),
     body: &(impl Fn(Range<usize>, usize, &mut [U]) + Sync),
 ) {
-    let all = 0..matrix.n_cols();
     let samples = if parts < 2 || width == 0 { None } else { ColumnSamples::of(matrix) };
-    match samples {
-        None => body(all, 0, out),
-        Some(samples) => {
-            ColumnParts { samples, of: parts, width, place, body }.run(0..parts, all, 0, out);
-        }
+    let Some(samples) = samples else {
+        return body(0..matrix.n_cols(), 0, out);
+    };
+    let (mut rest, mut start, mut pieces) = (out, 0, [const { None }; MAX_PARTS]);
+    for (piece, columns) in pieces.iter_mut().zip(samples.ranges(parts, matrix.n_cols())) {
+        let end = match columns.end == matrix.n_cols() {
+            true => start + rest.len() / width,
+            false => place(columns.end).max(start),
+        };
+        let (out, after) = rest.split_at_mut((end - start) * width);
+        *piece = Some((columns, start, out));
+        (rest, start) = (after, end);
     }
+    team::each(&mut pieces[..parts], |_, piece| {
+        if let Some((columns, start, out)) = piece {
+            body(columns.clone(), *start, out);
+        }
+    });
 }
 
 /// Columns of so many entries tell how the entries spread.
@@ -111,39 +128,21 @@ impl ColumnSamples {
         Some(ColumnSamples(samples))
     }
 
-    /// The column, one of some, before which `part` of `of` of the entries lie, or about as many.
-    pub(crate) fn cut(&self, part: usize, of: usize, columns: &Range<usize>) -> usize {
+    /// Runs of the columns below `n_cols`, as many as there are to be parts, with about as many entries each.
+    pub(crate) fn ranges(&self, parts: usize, n_cols: usize) -> impl Iterator<Item = Range<usize>> {
         // A little before: the column of a sample is likely one of many entries, and sums that two threads write in one line of
         // the cache cost both.
         const LINE: usize = 16;
-        (self.0[part * N_SAMPLES / of] / LINE * LINE).clamp(columns.start, columns.end)
-    }
-}
-
-struct ColumnParts<'a, P, B> {
-    samples: ColumnSamples,
-    of: usize,
-    width: usize,
-    place: &'a P,
-    body: &'a B,
-}
-
-impl<P: Fn(usize) -> usize + Sync, B> ColumnParts<'_, P, B> {
-    fn run<U: Send>(&self, parts: Range<usize>, columns: Range<usize>, start: usize, out: &mut [U])
-    where
-        B: Fn(Range<usize>, usize, &mut [U]) + Sync,
-    {
-        if parts.len() < 2 {
-            return (self.body)(columns, start, out);
-        }
-        let middle = parts.start + parts.len() / 2;
-        let cut = self.samples.cut(middle, self.of, &columns);
-        let place = (self.place)(cut).max(start);
-        let (out, rest) = out.split_at_mut((place - start) * self.width);
-        rayon::join(
-            || self.run(parts.start..middle, columns.start..cut, start, out),
-            || self.run(middle..parts.end, cut..columns.end, place, rest),
-        );
+        let mut start = 0;
+        (1..=parts).map(move |part| {
+            let end = match part == parts {
+                true => n_cols,
+                false => self.0[part * N_SAMPLES / parts] / LINE * LINE,
+            };
+            let range = start..end.max(start);
+            start = range.end;
+            range
+        })
     }
 }
 

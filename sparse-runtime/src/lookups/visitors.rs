@@ -2,7 +2,7 @@
 
 use super::{Reads, Visitor};
 use crate::linear::Width;
-use crate::optimizer::{RowCursor, RowUpdater, UpdateKind};
+use crate::optimizer::{ReadRows as _, RowCursor, RowUpdater, UpdateKind};
 use sparse_core::element::Float;
 use sparse_core::update_rules::UpdateRule;
 use std::slice::ChunksExact;

@@ -16,6 +16,7 @@ pub use steps::RowSteps;
 
 use crate::error::Result;
 use crate::formats::{CsrView, DenseView, IdsView, RowIdsView, RowSparseView, Shape};
+use crate::kernels::Parallel;
 use crate::optimizer::{Updater, clip};
 use crate::table::Table;
 use sparse_core::element::{Float, Unit};
@@ -222,6 +223,12 @@ pub trait Model: Clone {
     fn gradient_mut(&mut self, index: usize) -> Option<GradientMut<'_, Self::Element>> {
         let _ = index;
         None
+    }
+
+    /// How many threads the calls that follow may use, where their work is worth it: one at first. The results have the same
+    /// bits whatever this says. A model written by hand may do nothing.
+    fn set_parallel(&mut self, parallel: Parallel) {
+        let _ = parallel;
     }
 
     /// Output `index` of the last call that computed outputs, if it is dense and holds numbers.

@@ -113,26 +113,29 @@ impl<T: Float> RowAccumulator<T> {
     /// Asks for the slots of some rows ahead of their use. Any will do: those outside are ignored.
     #[inline(always)]
     pub(crate) fn prefetch_each<I: ColumnId>(&self, ids: &[I]) {
-        for id in ids {
-            prefetch(&self.slots, id.at());
-        }
+        ids.iter().for_each(|id| self.prefetch(id.at()));
+    }
+
+    /// [`prefetch_each`](Self::prefetch_each) of one row.
+    #[inline(always)]
+    pub(crate) fn prefetch(&self, row: usize) {
+        prefetch(&self.slots, row);
     }
 
     /// Adds the value of each id times `gradient` to the row of that id. O(ids · row size).
     ///
     /// # Safety
     ///
-    /// The ids are below `n_rows`, as many as `values`, and `gradient` has `row_size` elements.
+    /// The ids are below `n_rows`, and `gradient` has `row_size` elements.
     #[inline(always)]
     pub(crate) unsafe fn add_outer<I: ColumnId, F: Float<Accumulator = T>, V: Factor<F>>(
         &mut self,
-        ids: &[I],
-        values: &[V],
+        entries: impl ExactSizeIterator<Item = (I, V)>,
         gradient: &[T],
     ) {
         // SAFETY: promised by the caller.
         unsafe {
-            self.add_each(ids, values, gradient.len(), |sums, value| {
+            self.add_each(entries, gradient.len(), |sums, value| {
                 for (sum, gradient) in sums.iter_mut().zip(gradient) {
                     *sum += value.times(*gradient);
                 }
@@ -144,13 +147,12 @@ impl<T: Float> RowAccumulator<T> {
     ///
     /// # Safety
     ///
-    /// The ids are below `n_rows`, as many as `values`, and `row_size` is that of the sums: given again, so that the
-    /// compiler may know it.
+    /// The ids are below `n_rows`, there are no more entries than their iterator says, and `row_size` is that of the sums: given again,
+    /// so that the compiler may know it.
     #[inline(always)]
     pub(crate) unsafe fn add_each<I: ColumnId, V: Copy>(
         &mut self,
-        ids: &[I],
-        values: &[V],
+        entries: impl ExactSizeIterator<Item = (I, V)>,
         row_size: usize,
         mut add: impl FnMut(&mut [T], V),
     ) {
@@ -158,11 +160,11 @@ impl<T: Float> RowAccumulator<T> {
         if self.slots.is_empty() {
             self.allocate();
         }
-        self.make_room(ids.len());
+        self.make_room(entries.len());
         let slots = self.slots.as_mut_ptr();
         let (rows, sums) = (self.rows.as_mut_ptr(), self.values.as_mut_ptr());
         let mut len = self.rows.len();
-        for (id, value) in ids.iter().zip(values) {
+        for (id, value) in entries {
             // SAFETY: `slots` has `n_rows` entries, and the caller promises that ids are below it; a slot in use is at
             // most `len`, and there is room for as many rows more as there are ids. What a new row's sums point to is
             // written before it is read.
@@ -176,7 +178,7 @@ impl<T: Float> RowAccumulator<T> {
                     *slot = len as u32;
                 }
                 let first = sums.add((*slot as usize - 1) * row_size);
-                add(std::slice::from_raw_parts_mut(first, row_size), *value);
+                add(std::slice::from_raw_parts_mut(first, row_size), value);
             }
         }
         // SAFETY: written above, within the room that was made.

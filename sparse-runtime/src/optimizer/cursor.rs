@@ -20,6 +20,23 @@ pub(crate) struct RowCursor<'a, R: UpdateRule, T: Float, K> {
     pub(super) rows: PhantomData<(&'a mut [T], K)>,
 }
 
+/// What a product reads of rows.
+pub(crate) trait ReadRows<'a, T>: Copy {
+    /// The weights of a row, until it is written.
+    ///
+    /// # Safety
+    ///
+    /// `row < n_rows`, and the row is not written while the slice is there.
+    unsafe fn row(self, row: usize) -> &'a [T];
+
+    /// One weight.
+    ///
+    /// # Safety
+    ///
+    /// `row < n_rows` and `column < row_size`.
+    unsafe fn value(self, row: usize, column: usize) -> T;
+}
+
 impl<R: UpdateRule, T: Float, K> Clone for RowCursor<'_, R, T, K> {
     #[inline(always)]
     fn clone(&self) -> Self {
@@ -29,31 +46,23 @@ impl<R: UpdateRule, T: Float, K> Clone for RowCursor<'_, R, T, K> {
 
 impl<R: UpdateRule, T: Float, K> Copy for RowCursor<'_, R, T, K> {}
 
-impl<'a, R: UpdateRule, T: Float, K: UpdateKind> RowCursor<'a, R, T, K> {
-    /// True where a row has one state, so that it is to be updated as a whole.
-    pub(crate) const BY_ROW: bool = <StateOf<R, T> as StateBlock<T::Accumulator>>::BY_ROW;
-
-    /// The weights of a row, until it is written.
-    ///
-    /// # Safety
-    ///
-    /// `row < n_rows`, and the row is not written while the slice is there.
+impl<'a, R: UpdateRule, T: Float, K: UpdateKind> ReadRows<'a, T> for RowCursor<'a, R, T, K> {
     #[inline(always)]
-    pub(crate) unsafe fn row(self, row: usize) -> &'a [T] {
+    unsafe fn row(self, row: usize) -> &'a [T] {
         // SAFETY: promised by the caller; the invariant.
         unsafe { slice::from_raw_parts(self.places.weights(row), self.places.row_size) }
     }
 
-    /// One weight.
-    ///
-    /// # Safety
-    ///
-    /// `row < n_rows` and `column < row_size`.
     #[inline(always)]
-    pub(crate) unsafe fn value(self, row: usize, column: usize) -> T {
+    unsafe fn value(self, row: usize, column: usize) -> T {
         // SAFETY: promised by the caller; the invariant.
         unsafe { *self.places.weights(row).add(column) }
     }
+}
+
+impl<R: UpdateRule, T: Float, K: UpdateKind> RowCursor<'_, R, T, K> {
+    /// True where a row has one state, so that it is to be updated as a whole.
+    pub(crate) const BY_ROW: bool = <StateOf<R, T> as StateBlock<T::Accumulator>>::BY_ROW;
 
     /// Asks for the memory of a row ahead of its use. Any row will do: one outside is ignored.
     #[inline(always)]
@@ -210,6 +219,35 @@ impl<'a, R: UpdateRule, T: Float, K: UpdateKind> RowCursor<'a, R, T, K> {
                         self.step.update(weight, &mut Default::default(), grad);
                     });
                 }
+            }
+        }
+    }
+}
+
+impl<R: UpdateRule, T: Float, K: UpdateKind> RowCursor<'_, R, T, K> {
+    /// Updates some rows, each with its gradient: `row_size` elements of `grads`, which the compiler may know.
+    ///
+    /// # Safety
+    ///
+    /// Each row is below `n_rows`, `row_size` is that of the rows, and there are so many gradients.
+    #[inline(always)]
+    pub(super) unsafe fn update_rows(
+        self,
+        row_size: usize,
+        rows: &[usize],
+        grads: &[T::Accumulator],
+    ) {
+        /// Rows that are updated while the memory of as many more is asked for.
+        const TOGETHER: usize = 32;
+        for chunk in (0..rows.len()).step_by(TOGETHER) {
+            let end = rows.len().min(chunk + TOGETHER);
+            let ahead = &rows[end..rows.len().min(end + TOGETHER)];
+            ahead.iter().for_each(|row| self.prefetch(*row));
+            let (rows, grads) = (&rows[chunk..end], &grads[chunk * row_size..end * row_size]);
+            for (place, row) in rows.iter().enumerate() {
+                let grad = &grads[place * row_size..(place + 1) * row_size];
+                // SAFETY: promised by the caller.
+                unsafe { self.update_row_by(*row, grad, |grad, _| grad) };
             }
         }
     }

@@ -47,6 +47,7 @@ mod reduction;
 mod rows;
 mod samples;
 mod settling;
+mod shared;
 mod spec;
 #[cfg(test)]
 mod tests;
@@ -54,7 +55,7 @@ mod touched;
 mod updater;
 
 pub use accumulator::RowAccumulator;
-pub(crate) use cursor::RowCursor;
+pub(crate) use cursor::{ReadRows, RowCursor};
 pub use dense_steps::{DenseSteps, FewSteps};
 pub use error::OptimizerError;
 pub use memory::Weights;
@@ -62,6 +63,7 @@ pub use rows::{Beside, General, Plain, RowUpdater, StateOf, UpdateKind};
 pub use samples::Samples;
 pub(crate) use samples::Usage;
 pub(crate) use settling::Settling;
+pub(crate) use shared::RowWeights;
 pub use sparse_core::update_rules::UpdateRule;
 pub use spec::ParameterSpec;
 pub use updater::Updater;

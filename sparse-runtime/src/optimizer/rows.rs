@@ -379,30 +379,17 @@ impl<'a, R: UpdateRule, T: Float, K: UpdateKind> RowUpdater<'a, R, T, K> {
     /// [`apply_accumulated`](Self::apply_accumulated) with a row size that the compiler may know.
     #[inline(always)]
     pub(crate) fn apply_accumulated_as(&mut self, row_size: usize) {
-        /// Rows that are updated while the memory of as many more is asked for.
-        const TOGETHER: usize = 32;
         // Out of `self` while its rows are updated; the stand-in allocates nothing.
         let mut sums = std::mem::replace(self.sums, RowAccumulator::new(0, 0));
         if !K::PLAIN && self.settling.settles {
             // SAFETY: the accumulator was made for `n_rows` rows, so that its rows are below `n_rows`.
             sums.rows().iter().for_each(|row| unsafe { self.settle_unchecked(*row) });
         }
-        let cursor = self.cursor(row_size);
-        let rows = sums.rows();
-        for chunk in (0..rows.len()).step_by(TOGETHER) {
-            let end = rows.len().min(chunk + TOGETHER);
-            let ahead = &rows[end..rows.len().min(end + TOGETHER)];
-            ahead.iter().for_each(|row| cursor.prefetch(*row));
-            let (rows, grads) =
-                (&rows[chunk..end], &sums.values()[chunk * row_size..end * row_size]);
-            for (place, row) in rows.iter().enumerate() {
-                let grad = &grads[place * row_size..(place + 1) * row_size];
-                // SAFETY: as above.
-                unsafe { cursor.update_row_by(*row, grad, |grad, _| grad) };
-            }
+        // SAFETY: as above; the sums are of rows of this size, one each.
+        unsafe {
+            self.cursor(row_size).update_rows(row_size, sums.rows(), sums.values());
+            self.mark_rows(sums.rows());
         }
-        // SAFETY: as above.
-        unsafe { self.mark_rows(rows) };
         sums.clear();
         *self.sums = sums;
     }

@@ -161,6 +161,6 @@ impl<R: UpdateRule, T: Float> Settling<'_, R, T> {
 
 /// The map of `steps` idle steps from step `from` on. What calls it keeps its own variables to itself, and so in registers.
 #[inline(never)]
-fn over<M: IdleMap>(history: &IdleHistory<M>, from: u64, steps: u32) -> M {
+pub(super) fn over<M: IdleMap>(history: &IdleHistory<M>, from: u64, steps: u32) -> M {
     history.between(from, from + u64::from(steps))
 }

@@ -10,6 +10,7 @@ use super::score::{ROWS_AT_A_TIME, predict, score};
 use crate::data::{Batch, BatchOptions, Batches, DataSource, Dataset, Labels, LastBatch, Order};
 use crate::error::Result;
 use crate::formats::Dense;
+use crate::kernels::Parallel;
 use crate::metric::Metric;
 use crate::model::Model;
 use crate::optimizer::{ParameterSpec, Updater};
@@ -30,6 +31,7 @@ use std::time::Instant;
 /// | [`last_batch`](Self::last_batch) | [`LastBatch::Short`] |
 /// | [`schedule`](Self::schedule) | [`Schedule::Constant`] |
 /// | weight decay | not on dense parameters of rank 0 and 1, see [`ParameterSpec::of_model`] |
+/// | [`parallel`](Self::parallel) | one thread |
 /// | [`progress`](Self::progress) | a bar on a terminal, else a line an epoch, to the error stream |
 ///
 /// ```
@@ -64,6 +66,7 @@ pub struct Trainer<'a, R: UpdateRule, E = NoEvaluation> {
     decay_all: bool,
     scales: Vec<(String, Scale)>,
     clip_norm: Option<f64>,
+    parallel: Parallel,
 }
 
 /// What is multiplied for one parameter, and by how much.
@@ -92,6 +95,7 @@ impl<R: UpdateRule> Trainer<'_, R> {
             decay_all: false,
             scales: Vec::new(),
             clip_norm: None,
+            parallel: Parallel::Sequential,
         }
     }
 }
@@ -164,6 +168,7 @@ impl<'a, R: UpdateRule, E> Trainer<'a, R, E> {
             decay_all: self.decay_all,
             scales: self.scales,
             clip_norm: self.clip_norm,
+            parallel: self.parallel,
         }
     }
 
@@ -212,6 +217,14 @@ impl<'a, R: UpdateRule, E> Trainer<'a, R, E> {
     #[must_use]
     pub fn clip_norm(mut self, max_norm: impl Into<Option<f64>>) -> Self {
         self.clip_norm = max_norm.into();
+        self
+    }
+
+    /// How many threads the steps of large batches may use, and kernels: [`Model::set_parallel`]. The results have the same bits
+    /// whatever this says.
+    #[must_use]
+    pub fn parallel(mut self, parallel: Parallel) -> Self {
+        self.parallel = parallel;
         self
     }
 
@@ -304,6 +317,7 @@ impl<'a, R: UpdateRule, E> Trainer<'a, R, E> {
             base_rate,
             max_norm: self.clip_norm,
         };
+        model.set_parallel(self.parallel);
         updater.set_records_outputs(!hook.measure.is_empty());
         let mut reduced = Reduced::new(updater, model, data, &options, self.clip_norm)?;
         let mut report = FitReport::default();
@@ -407,6 +421,7 @@ impl<R: UpdateRule, E> fmt::Debug for Trainer<'_, R, E> {
             .field("decay_all", &self.decay_all)
             .field("scales", &self.scales)
             .field("clip_norm", &self.clip_norm)
+            .field("parallel", &self.parallel)
             .finish_non_exhaustive()
     }
 }

@@ -20,6 +20,12 @@ impl<M: Model<Element = f32>, R: UpdateRule> Emitted<M, R> {
         Ok(Emitted { model, trainer, updater, epoch: 0 })
     }
 
+    /// The same on so many threads.
+    pub fn on_threads(mut self, threads: usize) -> Self {
+        self.trainer = self.trainer.parallel(Parallel::Threads(threads));
+        self
+    }
+
     /// Nothing can go wrong in the second epoch that did not in the first; the result is compared.
     pub fn run(&mut self, data: &Dataset) {
         let epochs = self.epoch..self.epoch + 1;

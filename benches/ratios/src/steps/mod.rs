@@ -7,6 +7,7 @@ pub mod hand;
 pub mod linear;
 mod machine;
 mod softmax;
+mod threads;
 mod tutorial;
 mod units;
 mod width;
@@ -24,6 +25,7 @@ pub fn workloads(data: &Data) -> Vec<Named<'_>> {
         factors::workloads(data),
         width::workloads(data),
         tutorial::workloads(data),
+        threads::workloads(data),
     ];
     all.into_iter().flatten().collect()
 }

@@ -21,7 +21,11 @@ pub(super) fn call(emit: &Emit<'_>, parts: &RowLoop, steps: Steps) -> TokenStrea
         Steps::EachRow => (format_ident!("steps"), Some(quote!(first..first + count,))),
     };
     match &parts.terms {
-        Terms::Linear(linear) => call_linear(emit, linear, &parts.columns, &function, range, &row),
+        Terms::Linear(linear) => {
+            // Steps of one row each are made one after the other.
+            let parallel = range.is_none().then(|| quote!(__context.parallel,));
+            call_linear(emit, linear, &parts.columns, &function, range, parallel, &row)
+        }
         Terms::Lookups(lookups) => call_lookups(emit, lookups, &function, range, &row),
     }
 }
@@ -38,6 +42,7 @@ fn call_linear(
     columns: &Dim,
     function: &Ident,
     range: Option<TokenStream>,
+    parallel: Option<TokenStream>,
     row: &TokenStream,
 ) -> TokenStream {
     let rt = &emit.rt;
@@ -55,6 +60,7 @@ fn call_linear(
                     #weight.table_mut(),
                     updater,
                     #width,
+                    #parallel
                     __scratch,
                     #row,
                 )
@@ -71,6 +77,7 @@ fn call_linear(
                     #factors,
                     updater,
                     #size,
+                    #parallel
                     __scratch,
                     #row,
                 )

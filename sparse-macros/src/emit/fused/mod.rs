@@ -25,8 +25,8 @@ use sparse_core::shapes::Dim;
 /// if record { __outputs.pred.reset_for_overwrite([n_rows, columns]); }
 /// let __out_pred = __outputs.pred.values_mut();
 /// let mut __samples = updater.take_samples();
-/// let loss = linear::step(batch.x, 0, __param_w.table_mut(), updater, linear::Fixed::<1>, __scratch,
-///     |row, s, saved| {
+/// let loss = linear::step(batch.x, 0, __param_w.table_mut(), updater, linear::Fixed::<1>,
+///     __context.parallel, __scratch, |row, s, saved| {
 ///         for j in 0..columns {
 ///             let __v4 = s[j];
 ///             let __v5 = (__v4 + __values_b[0]);

@@ -11,6 +11,7 @@ use super::super::{Excerpt, Problem};
 use super::IndexBase;
 use crate::formats::ColumnIds;
 use crate::large_pages::reserve_large;
+use crate::team;
 use sparse_core::element::Float;
 
 /// What the text must obey.
@@ -89,7 +90,7 @@ impl<T: Float> Rows<T> {
         self.labels.append(&mut other.labels);
         self.indptr.extend(other.indptr[1..].iter().map(|end| end + before));
         other.indptr.truncate(1);
-        rayon::join(
+        team::join(
             || self.values.append(&mut other.values),
             || match (&mut self.columns, &mut other.columns) {
                 (ColumnIds::U32(columns), ColumnIds::U32(more)) => columns.append(more),

@@ -9,6 +9,7 @@ use super::part::{Part, lines_before};
 use crate::data::Problem;
 use crate::formats::{ColumnIds, Csr};
 use crate::kernels::Parallel;
+use crate::team::{self, MAX_PARTS};
 use sparse_core::element::Float;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Cursor, Read, Seek, SeekFrom};
@@ -75,7 +76,7 @@ impl<T: Float> Reader<T> {
     fn n_threads(&self) -> usize {
         match self.parallel {
             Parallel::Sequential => 1,
-            Parallel::Threads(threads) => threads.max(1),
+            Parallel::Threads(threads) => threads.clamp(1, MAX_PARTS),
         }
     }
 
@@ -193,16 +194,9 @@ impl<T: Float> Reader<T> {
         if let Some(part) = self.part {
             return self.read_part(name, part, Cursor::new(text));
         }
-        let read = || {
-            let mut parsing = Parsing::new(name, self, true, text.len());
-            parsing.block(text)?;
-            parsing.finish()
-        };
-        match self.parallel {
-            Parallel::Sequential => read(),
-            // On a thread of the pool, which waits for the others of a block without falling asleep.
-            Parallel::Threads(_) => rayon::join(read, || ()).0,
-        }
+        let mut parsing = Parsing::new(name, self, true, text.len());
+        parsing.block(text)?;
+        parsing.finish()
     }
 
     /// `bytes` is how many there will be, if that is known.
@@ -344,9 +338,9 @@ impl<'a, T: Float> Parsing<'a, T> {
         let (rules, lines, on_error) = (self.rules, self.rows.lines, self.on_error);
         let mut faults: Vec<Vec<Fault>> = parts.iter().map(|_| Vec::new()).collect();
         let rows = std::iter::once(&mut self.rows).chain(&mut self.more);
-        let work: Vec<_> = rows.zip(&parts).zip(&mut faults).collect();
-        in_turn_or_parallel(work, |((rows, part), faults)| {
-            *faults = parse_part(rows, part, rules, on_error);
+        let mut work: Vec<_> = rows.zip(&parts).zip(&mut faults).collect();
+        team::each(&mut work, |_, ((rows, part), faults)| {
+            **faults = parse_part(rows, part, rules, on_error);
         });
 
         let mut start = 0;
@@ -462,17 +456,6 @@ fn parse_part<T: Float>(
 fn lines_up_to(text: &[u8], size: usize) -> &[u8] {
     let end = text.iter().skip(size).position(|&byte| byte == b'\n');
     &text[..end.map_or(text.len(), |end| size + end + 1)]
-}
-
-/// Each on a thread of its own, where there are several.
-fn in_turn_or_parallel<W: Send>(mut work: Vec<W>, run: impl Fn(W) + Sync) {
-    match work.len() {
-        1 => work.drain(..).for_each(run),
-        _ => rayon::scope(|scope| {
-            let run = &run;
-            work.into_iter().for_each(|work| scope.spawn(move |_| run(work)));
-        }),
-    }
 }
 
 fn count_lines(text: &[u8]) -> u64 {

@@ -4,6 +4,7 @@ use crate::formats::{
     ColumnId, ColumnIdsView, Csr, CsrBuffers, CsrView, RowSparse, RowSparseView, with_id_type,
 };
 use crate::kernels::{Context, Parallel, parallel};
+use crate::team::{self, MAX_PARTS};
 use sparse_core::element::Float;
 use std::cmp::Ordering;
 use std::mem::MaybeUninit;
@@ -206,30 +207,47 @@ struct Room<'a, I, T> {
 fn merge_parts<T: Float, I: ColumnId>(
     parts: usize,
     room: Room<'_, I, T>,
-    lhs: CsrView<'_, T>,
-    rhs: CsrView<'_, T>,
+    mut lhs: CsrView<'_, T>,
+    mut rhs: CsrView<'_, T>,
     merge: impl Merge<T> + Sync,
 ) -> usize {
     if parts < 2 || lhs.n_rows() < 2 {
         return merge_all(room, lhs, rhs, merge);
     }
-    let left = parts / 2;
-    let cut = parallel::cut(lhs, left, parts);
-    let ((lhs, lhs_rest), (rhs, rhs_rest)) = (lhs.split(cut), rhs.split(cut));
-    let most = lhs.nnz() + rhs.nnz();
-    let (ends, more_ends) = room.ends.split_at_mut(cut);
-    let (columns, more_columns) = room.columns.split_at_mut(most);
-    let (values, more_values) = room.values.split_at_mut(most);
-    let rest = Room { ends: more_ends, columns: more_columns, values: more_values };
-    let (n, more) = rayon::join(
-        || merge_parts(left, Room { ends, columns, values }, lhs, rhs, merge),
-        || merge_parts(parts - left, rest, lhs_rest, rhs_rest, merge),
-    );
-    // The second part moves up to where the first ended.
-    room.columns.copy_within(most..most + more, n);
-    room.values.copy_within(most..most + more, n);
-    room.ends[cut..].iter_mut().for_each(|end| *end += n as u64);
-    n + more
+    let Room { mut ends, columns, values } = room;
+    let mut rest = (&mut *columns, &mut *values);
+    let mut pieces = [const { None }; MAX_PARTS];
+    for (place, piece) in pieces[..parts].iter_mut().enumerate() {
+        let cut = parallel::cut(lhs, 1, parts - place);
+        let ((left, left_rest), (right, right_rest)) = (lhs.split(cut), rhs.split(cut));
+        let most = left.nnz() + right.nnz();
+        let (ends_here, more_ends) = ends.split_at_mut(cut);
+        let (columns, more_columns) = rest.0.split_at_mut(most);
+        let (values, more_values) = rest.1.split_at_mut(most);
+        *piece = Some((Room { ends: ends_here, columns, values }, left, right, 0));
+        (ends, rest) = (more_ends, (more_columns, more_values));
+        (lhs, rhs) = (left_rest, right_rest);
+    }
+    team::each(&mut pieces[..parts], |_, piece| {
+        if let Some((Room { ends, columns, values }, left, right, n)) = piece {
+            *n = merge_all(Room { ends, columns, values }, *left, *right, merge);
+        }
+    });
+    let (mut room_before, mut before) = (0, 0);
+    let written = pieces.map(|piece| {
+        let (Room { ends, columns, .. }, .., n) = piece?;
+        ends.iter_mut().for_each(|end| *end += before as u64);
+        let from = room_before..room_before + n;
+        let to = before;
+        (room_before, before) = (room_before + columns.len(), before + n);
+        Some((from, to))
+    });
+    // Each part moves up to where the one before it ended.
+    for (from, to) in written.into_iter().flatten() {
+        columns.copy_within(from.clone(), to);
+        values.copy_within(from, to);
+    }
+    before
 }
 
 fn merge_all<T: Float, I: ColumnId>(

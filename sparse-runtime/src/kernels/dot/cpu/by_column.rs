@@ -9,6 +9,7 @@ use crate::kernels::index_set::for_each_bit;
 use crate::kernels::parallel::ColumnSamples;
 use crate::lanes::{Lanes, Loop, widest};
 use crate::large_pages::reserve_large;
+use crate::team::{self, MAX_PARTS};
 use sparse_core::element::{Factor, Float, Stored};
 use std::mem::MaybeUninit;
 use std::ops::Range;
@@ -43,49 +44,45 @@ pub(super) fn product<T: Float, V: Factor<T>>(
     let samples = if parts > 1 { ColumnSamples::of(lhs) } else { None };
     let found = T::in_accumulator(values, wide, |sums| match samples {
         None => some_columns(room, sums, lhs, rhs, 0..n_cols),
-        Some(samples) => {
-            Parts { samples, of: parts, lhs, rhs }.run(room, sums, 0..parts, 0..n_cols)
-        }
+        Some(samples) => in_parts(room, sums, lhs, rhs, samples.ranges(parts, n_cols)),
     });
     // SAFETY: there is room for `n_cols`, of which so many were written.
     unsafe { ids.set_len(found) };
     values.truncate(found * width);
 }
 
-/// Several runs of columns, each on a thread.
-struct Parts<'a, 'm, T: Float, V: Stored> {
-    samples: ColumnSamples,
-    of: usize,
-    lhs: CsrView<'m, V>,
-    rhs: Matrix<'a, T>,
-}
-
-impl<T: Float, V: Factor<T>> Parts<'_, '_, T, V> {
-    /// As [`some_columns`].
-    fn run(
-        &self,
-        ids: &mut [MaybeUninit<u64>],
-        sums: &mut [T::Accumulator],
-        parts: Range<usize>,
-        columns: Range<usize>,
-    ) -> usize {
-        let width = self.rhs.n_cols;
-        if parts.len() < 2 {
-            return some_columns(ids, sums, self.lhs, self.rhs, columns);
-        }
-        let middle = parts.start + parts.len() / 2;
-        let cut = self.samples.cut(middle, self.of, &columns);
-        let before = cut - columns.start;
-        let (left_ids, right_ids) = ids.split_at_mut(before);
-        let (left_sums, right_sums) = sums.split_at_mut(before * width);
-        let (left, right) = rayon::join(
-            || self.run(left_ids, left_sums, parts.start..middle, columns.start..cut),
-            || self.run(right_ids, right_sums, middle..parts.end, cut..columns.end),
-        );
-        ids.copy_within(before..before + right, left);
-        sums.copy_within(before * width..(before + right) * width, left * width);
-        left + right
+/// As [`some_columns`], of several runs of columns, each on a thread.
+fn in_parts<T: Float, V: Factor<T>>(
+    ids: &mut [MaybeUninit<u64>],
+    sums: &mut [T::Accumulator],
+    lhs: CsrView<'_, V>,
+    rhs: Matrix<'_, T>,
+    ranges: impl Iterator<Item = Range<usize>>,
+) -> usize {
+    let width = rhs.n_cols;
+    let (mut rest, mut n_parts) = ((&mut *ids, &mut *sums), 0);
+    let mut pieces = [const { None }; MAX_PARTS];
+    for (piece, columns) in pieces.iter_mut().zip(ranges) {
+        let (ids, more_ids) = rest.0.split_at_mut(columns.len());
+        let (sums, more_sums) = rest.1.split_at_mut(columns.len() * width);
+        *piece = Some((columns, ids, sums, 0));
+        (rest, n_parts) = ((more_ids, more_sums), n_parts + 1);
     }
+    team::each(&mut pieces[..n_parts], |_, piece| {
+        if let Some((columns, ids, sums, found)) = piece {
+            *found = some_columns(ids, sums, lhs, rhs, columns.clone());
+        }
+    });
+    let found =
+        pieces.map(|piece| piece.map_or((0, 0), |(columns, .., found)| (columns.start, found)));
+    let mut all = 0;
+    for (start, found) in found {
+        // Up to where the part before it ended.
+        ids.copy_within(start..start + found, all);
+        sums.copy_within(start * width..(start + found) * width, all * width);
+        all += found;
+    }
+    all
 }
 
 /// Sums the rows of some columns; moves those that occur to the front, and says how many. Their columns are written to `ids`.

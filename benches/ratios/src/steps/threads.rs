@@ -1,0 +1,70 @@
+//! Steps of large batches on two threads, against the same on one: the time of the wall.
+
+use super::emitted::Emitted;
+use super::linear::{Logistic, RATE};
+use super::machine::Machine;
+use crate::data::Data;
+use crate::workload::{Error, Named, Workload, fingerprint};
+use nnz::optimizer::UpdateRule;
+use nnz::prelude::*;
+
+pub fn workloads(data: &Data) -> Vec<Named<'_>> {
+    let mut all = Vec::new();
+    let (rate, lazy_update) = (f64::from(RATE), LazyUpdate::Touched);
+    let sgd = Sgd { learning_rate: rate, ..Sgd::default() };
+    let adagrad = AdaGrad { learning_rate: rate, ..AdaGrad::default() };
+    for bits in [20, 24] {
+        for batch in [1024, 8192, 65536] {
+            let ftrl = Ftrl { learning_rate: rate, l1: 1e-4, lazy_update, ..Ftrl::default() };
+            let adam = Adam { learning_rate: 1e-3, lazy_update, ..Adam::default() };
+            all.push(logistic(data, bits, batch, sgd.clone()));
+            all.push(logistic(data, bits, batch, adagrad.clone()));
+            all.push(logistic(data, bits, batch, ftrl));
+            all.push(logistic(data, bits, batch, adam));
+        }
+    }
+    for batch in [1024, 8192] {
+        all.push(machine(data, batch, sgd.clone()));
+        all.push(machine(data, batch, adagrad.clone()));
+    }
+    all
+}
+
+fn logistic<R: UpdateRule>(data: &Data, bits: u32, batch: usize, rule: R) -> Named<'_> {
+    let name = format!("2 threads, logistic 2^{bits} {} batch {batch}", R::NAME);
+    Named::new(name, move || {
+        let make = |width: usize| Ok(Logistic::new(dims! { d: width }, Seed(0))?);
+        compare(data.log(bits)?, batch, rule, make, |model| fingerprint_of(model.w.values()))
+    })
+}
+
+fn machine<R: UpdateRule>(data: &Data, batch: usize, rule: R) -> Named<'_> {
+    let name = format!("2 threads, machine k = 16 {} batch {batch}", R::NAME);
+    Named::new(name, move || {
+        let make = |width: usize| Ok(Machine::new(dims! { d: width }, Seed(0))?);
+        compare(data.log(20)?, batch, rule, make, |model| fingerprint_of(model.v.values()))
+    })
+}
+
+fn fingerprint_of(values: &[f32]) -> f64 {
+    fingerprint(values.iter().copied())
+}
+
+/// Two threads against one. The results have the same bits.
+fn compare<'a, M: Model<Element = f32> + 'a, R: UpdateRule>(
+    log: &'a Dataset,
+    batch: usize,
+    rule: R,
+    make: impl Fn(usize) -> Result<M, Error>,
+    result: impl Fn(&M) -> f64 + Copy + 'a,
+) -> Result<Workload<'a>, Error> {
+    let two = Emitted::new(make(log.n_features())?, rule.clone(), batch)?.on_threads(2);
+    let one = Emitted::new(make(log.n_features())?, rule, batch)?;
+    let run = move |emitted: &mut Emitted<M, R>| emitted.run(log);
+    let result = move |emitted: &Emitted<M, R>| result(&emitted.model);
+    Ok(Workload::per_second("M samples/s", log.n_rows() as f64 / 1e6)
+        .wall()
+        .tolerance(0.0)
+        .contestant("nnz", two, run, result)
+        .contestant("one thread", one, run, result))
+}

@@ -1,0 +1,244 @@
+//! The step of a large batch on several threads, with the bits of one.
+//!
+//! Rows that wait for steps are settled, each by the thread whose it is; rows of data are scored by whoever comes first, and their
+//! row functions are run by the calling thread in order meanwhile; then each thread updates the rows that are its own.
+
+use super::{Scratch, Width, is_large, prefetch_data, product, row_ahead, row_of, with_row_loops};
+use crate::formats::{ColumnId, CsrView};
+use crate::optimizer::{RowUpdater, RowWeights, UpdateKind};
+use crate::row_parts::{RowPart, divide, entries_of, in_order, is_beyond_cache};
+use crate::team;
+use crate::with_column_ids;
+use sparse_core::element::{Factor, Float, Stored};
+use sparse_core::update_rules::UpdateRule;
+use std::ops::Range;
+
+/// As [`step`](super::step), of a batch whose extents were compared with those of the parameter.
+pub(super) fn step<R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKind>(
+    n_parts: usize,
+    x: CsrView<'_, V>,
+    mut rows: RowUpdater<'_, R, T, K>,
+    width: W,
+    scratch: &mut Scratch<T::Accumulator>,
+    mut row_function: impl FnMut(usize, &mut [T::Accumulator], &mut [T::Accumulator]) -> T::Accumulator,
+) -> f64 {
+    let (n_rows, columns) = (x.n_rows(), width.columns());
+    let Scratch { rows: row_scratch, gradients, parts, .. } = scratch;
+    let parts = divide(parts, n_parts, x, columns);
+    settle(x, &mut rows, columns, parts);
+
+    let large = is_large(&rows);
+    let shared = rows.shared(columns);
+    let factor = shared.cursor().plain_factor();
+    gradients.resize(n_rows * columns, T::zero().widen());
+    let mut total = 0.0;
+    in_order(
+        parts,
+        gradients,
+        columns,
+        |_, rows, scores| score(x, rows, shared.weights(), width, large, scores),
+        |row, scores| {
+            width.with_rows(row_scratch, |gradient, saved| {
+                gradient.copy_from_slice(scores);
+                total += row_function(row, gradient, saved).as_f64();
+                if let Some(factor) = factor {
+                    gradient.iter_mut().for_each(|gradient| *gradient *= factor);
+                }
+                scores.copy_from_slice(gradient);
+            });
+        },
+    );
+
+    let gradients = &*gradients;
+    team::each(parts, |_, part| {
+        if K::PLAIN {
+            // SAFETY: the columns of `x` are rows of the parameter, of `columns` elements; each is of one part.
+            return unsafe { add(x, &part.rows, gradients, shared.weights(), width) };
+        }
+        accumulate::<T, V, W>(x, part, gradients, width);
+        // SAFETY: as above.
+        unsafe { shared.update_summed(columns, &part.sums) };
+        part.sums.clear();
+    });
+    rows.finish();
+    total / n_rows as f64
+}
+
+/// Settles the rows that a batch reads, of `row_size` elements, each by the thread whose part it is of.
+pub(crate) fn settle<R: UpdateRule, T: Float, V: Stored, K: UpdateKind, A: Send>(
+    x: CsrView<'_, V>,
+    rows: &mut RowUpdater<'_, R, T, K>,
+    row_size: usize,
+    parts: &mut [RowPart<A>],
+) {
+    if !rows.settles() {
+        return;
+    }
+    let large = is_large(rows);
+    let shared = rows.shared(row_size);
+    team::each(parts, |_, part| {
+        let RowPart { rows, first_settled, .. } = part;
+        first_settled.clear();
+        with_column_ids!(x.columns(), |all| entries_of(
+            x,
+            all,
+            rows,
+            large,
+            first_settled,
+            |_, row| shared.prefetch(row),
+            |first, _, entries| entries.for_each(|(id, _)| {
+                // SAFETY: rows settle; the columns of `x` are rows of the parameter, and each is of one part.
+                unsafe { shared.settle(id.at(), first) };
+            }),
+        ));
+    });
+    for part in parts {
+        rows.add_touched(&part.first_settled);
+    }
+}
+
+/// The product of some rows of data with the weights.
+#[inline(never)]
+fn score<T: Float, V: Factor<T>, W: Width>(
+    x: CsrView<'_, V>,
+    rows: Range<usize>,
+    weights: RowWeights<'_, T>,
+    width: W,
+    large: bool,
+    scores: &mut [T::Accumulator],
+) {
+    let columns = width.columns();
+    with_row_loops!(W, x.columns(), |ids| {
+        for (row, scores) in rows.zip(scores.chunks_exact_mut(columns.max(1))) {
+            prefetch_data(x, ids, row);
+            if large {
+                weights.prefetch_each(row_ahead(x, ids, row));
+            }
+            let (ids, values) = row_of(x, ids, row);
+            scores.fill(T::zero().widen());
+            // SAFETY: the columns of `x` are rows of the parameter, of as many elements as there are scores.
+            unsafe { product(ids, values, weights, scores) };
+        }
+    });
+}
+
+/// Adds what each row of data contributes to the rows of one thread: its value times `changes` of the row of data.
+///
+/// # Safety
+///
+/// The columns of `x` are rows of the parameter, of `width.columns()` elements, and no other thread reads or writes those in `rows`.
+#[inline(never)]
+unsafe fn add<T: Float, V: Factor<T>, W: Width>(
+    x: CsrView<'_, V>,
+    rows: &Range<usize>,
+    changes: &[T::Accumulator],
+    weights: RowWeights<'_, T>,
+    width: W,
+) {
+    let columns = width.columns();
+    with_column_ids!(x.columns(), |all| entries_of(
+        x,
+        all,
+        rows,
+        is_beyond_cache(x.n_cols() * columns * size_of::<T>()),
+        &mut (),
+        |(), row| weights.prefetch(row),
+        |(), row, entries| {
+            let changes = &changes[row * columns..(row + 1) * columns];
+            for (id, value) in entries {
+                for (column, change) in changes.iter().enumerate() {
+                    // SAFETY: promised by the caller.
+                    unsafe { weights.add(id.at(), column, value.times(*change)) };
+                }
+            }
+        },
+    ));
+}
+
+/// Sums the gradients of the rows of one thread, in the order of the rows of data.
+#[inline(never)]
+fn accumulate<T: Float, V: Factor<T>, W: Width>(
+    x: CsrView<'_, V>,
+    part: &mut RowPart<T::Accumulator>,
+    gradients: &[T::Accumulator],
+    width: W,
+) {
+    let columns = width.columns();
+    let RowPart { rows, sums, .. } = part;
+    with_row_loops!(W, x.columns(), |all| entries_of(
+        x,
+        all,
+        rows,
+        is_beyond_cache(x.n_cols() * size_of::<u32>()),
+        sums,
+        #[inline(always)]
+        |sums, row| sums.prefetch(row),
+        #[inline(always)]
+        |sums, row, entries| {
+            let gradient = &gradients[row * columns..(row + 1) * columns];
+            // SAFETY: the sums are for the columns of `x`, of `columns` elements.
+            unsafe { sums.add_outer::<_, T, _>(entries, gradient) };
+        },
+    ));
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::error::Result;
+    use crate::formats::Csr;
+    use crate::kernels::Parallel;
+    use crate::linear::{Fixed, Scratch, any_rows};
+    use crate::optimizer::{ParameterSpec, Updater};
+    use crate::table::Table;
+    use crate::with_rows;
+    use sparse_core::storage::Storage;
+    use sparse_core::update_rules::{AdaGrad, Ftrl, LazyUpdate, Sgd, UpdateRule};
+
+    const COLUMNS: usize = 300;
+
+    /// Some steps on overlapping batches; the losses, and the weights at the end.
+    fn steps<R: UpdateRule>(rule: &R, n_parts: usize) -> Result<(Vec<f64>, Vec<f32>)> {
+        let rows = (0..60usize).map(|row| {
+            let entries = (0..row * 5 % 130).map(|k| (k * 2 + row % 40, (k % 7) as f32 - 2.5));
+            entries.collect::<Vec<_>>()
+        });
+        let x = Csr::from_rows(COLUMNS, rows)?;
+        let spec = ParameterSpec::new("w", COLUMNS, 2, Some(Storage::RowSparse));
+        let mut updater = Updater::<R, f32>::new(rule.clone(), vec![spec])?;
+        let values: Vec<f32> = (0..2 * COLUMNS).map(|i| (i % 11) as f32 / 70.0).collect();
+        let mut table = Table::from_values(2, &values);
+        let (mut scratch, mut losses) = (Scratch::default(), Vec::new());
+        for step in 0..6 {
+            updater.set_learning_rate(0.01 + 0.01 * (step / 3) as f64)?;
+            updater.begin_step()?;
+            let x = x.view().rows(step * 8..step * 8 + 20)?;
+            let row_function = |row: usize, scores: &mut [f32], _: &mut [f32]| {
+                scores.iter_mut().for_each(|score| *score -= (row % 3) as f32);
+                scores[0] * scores[1]
+            };
+            with_rows!(R, f32; updater, [0 => &mut table], |[rows]| losses.push(match n_parts {
+                1 => any_rows(x, rows, Fixed::<2>, Parallel::Sequential, &mut scratch, row_function),
+                _ => super::step(n_parts, x, rows, Fixed::<2>, &mut scratch, row_function),
+            }));
+            updater.end_step()?;
+        }
+        updater.flush(0, &mut table)?;
+        Ok((losses, table.values().to_vec()))
+    }
+
+    #[test]
+    fn parts_have_the_bits_of_one() {
+        fn every<R: UpdateRule>(rule: &R) {
+            let one = steps(rule, 1).unwrap();
+            for n_parts in [2, 3, 7] {
+                assert!(steps(rule, n_parts).unwrap() == one, "{rule:?} in {n_parts}");
+            }
+        }
+        for lazy_update in [LazyUpdate::Exact, LazyUpdate::Touched, LazyUpdate::Dense] {
+            every(&Sgd { lazy_update, ..Sgd::default() });
+            every(&Sgd { momentum: 0.9, weight_decay: 0.01, lazy_update, ..Sgd::default() });
+            every(&AdaGrad { weight_decay: 0.01, lazy_update, ..AdaGrad::default() });
+            every(&Ftrl { lazy_update, ..Ftrl::default() });
+        }
+    }
+}

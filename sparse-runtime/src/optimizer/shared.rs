@@ -1,0 +1,207 @@
+//! The rows of a parameter as several threads have them at once.
+
+use super::accumulator::RowAccumulator;
+use super::cursor::{ReadRows, RowCursor};
+use super::rows::{IdleOf, RowUpdater, UpdateKind};
+use super::settling::{Settling, over};
+use crate::formats::ColumnId;
+use crate::prefetch::prefetch_at;
+use sparse_core::element::Float;
+use sparse_core::update_rules::{IdleHistory, IdleMap, UpdateRule};
+use std::marker::PhantomData;
+use std::slice;
+
+/// What a [`RowUpdater`] does, of rows that the calling thread alone settles and updates meanwhile.
+///
+/// Invariant: `cursor` and `last` are those of `n_rows` rows which the `RowUpdater` that gave this has borrowed for `'a`.
+pub(crate) struct SharedRows<'a, R: UpdateRule, T: Float, K> {
+    pub(super) cursor: RowCursor<'a, R, T, K>,
+    /// As [`Settling::last`]; null where that is empty.
+    pub(super) last: *mut u32,
+    pub(super) history: &'a IdleHistory<IdleOf<R, T>>,
+    pub(super) base: u64,
+    pub(super) now: u32,
+    pub(super) mark: u32,
+}
+
+// SAFETY: what the addresses lead to may be sent to another thread, and whoever calls the methods that read or write there promises
+// that no other thread writes the same row meanwhile.
+unsafe impl<R: UpdateRule, T: Float, K: UpdateKind> Sync for SharedRows<'_, R, T, K> {}
+
+impl<'a, R: UpdateRule, T: Float, K: UpdateKind> RowUpdater<'a, R, T, K> {
+    /// The rows for several threads, of a size that the compiler may know.
+    ///
+    /// # Panics
+    ///
+    /// If `row_size` is not that of the parameter.
+    pub(crate) fn shared(&mut self, row_size: usize) -> SharedRows<'_, R, T, K> {
+        let (cursor, settling) = self.split(row_size);
+        let Settling { last, history, base, now, mark, .. } = settling;
+        let last = match last.is_empty() {
+            true => std::ptr::null_mut(),
+            false => last.as_mut_ptr(),
+        };
+        SharedRows { cursor, last, history, base, now, mark }
+    }
+
+    /// Whether rows must be settled before they are read.
+    pub(crate) fn settles(&self) -> bool {
+        !K::PLAIN && self.settling.settles
+    }
+
+    /// Takes notice of rows that were settled for the first time, by [`SharedRows::settle_each`].
+    ///
+    /// # Panics
+    ///
+    /// If there is no such row.
+    pub(crate) fn add_touched(&mut self, rows: &[usize]) {
+        rows.iter().for_each(|row| self.settling.touched.add(*row));
+    }
+}
+
+impl<'a, R: UpdateRule, T: Float, K: UpdateKind> SharedRows<'a, R, T, K> {
+    /// The weights alone.
+    pub(crate) fn weights(&self) -> RowWeights<'_, T> {
+        let places = self.cursor.places;
+        RowWeights {
+            first: places.weights_wrapping(0).cast_mut(),
+            stride: places.stride,
+            row_size: places.row_size,
+            rows: PhantomData,
+        }
+    }
+
+    /// The rows, of which the calling thread may update its own.
+    pub(crate) fn cursor(&self) -> RowCursor<'_, R, T, K> {
+        self.cursor
+    }
+
+    /// Settles a row. If it is so for the first time in its life, it is added to `first`.
+    ///
+    /// # Safety
+    ///
+    /// The rows [settle](RowUpdater::settles), `row < n_rows`, and no other thread reads or writes it meanwhile.
+    #[inline(always)]
+    pub(crate) unsafe fn settle(&self, row: usize, first: &mut Vec<usize>) {
+        let mut settled = 0;
+        if !IdleOf::<R, T>::FORGETS {
+            // SAFETY: where rows settle and the rule does not forget, `last` has `n_rows` entries; promised by the caller.
+            let last = unsafe { &mut *self.last.add(row) };
+            if *last >= self.now {
+                return;
+            }
+            if *last == 0 {
+                first.push(row);
+            }
+            settled = std::mem::replace(last, self.now).saturating_sub(1);
+        }
+        let steps = self.now - 1 - settled;
+        let map = over(self.history, self.base + u64::from(settled), steps);
+        // SAFETY: promised by the caller.
+        unsafe { self.cursor.idle(row, &map) };
+    }
+
+    /// Asks for what [`settle`](Self::settle) reads of a row. Any will do.
+    pub(crate) fn prefetch(&self, row: usize) {
+        self.cursor.prefetch(row);
+        prefetch_at(self.last.wrapping_add(row));
+    }
+
+    /// Updates each row that was summed with its sum.
+    ///
+    /// # Safety
+    ///
+    /// The sums are of as many rows as the parameter has, of `row_size` elements as its rows are, and no other thread reads or writes
+    /// those that were summed.
+    #[inline(always)]
+    pub(crate) unsafe fn update_summed(
+        &self,
+        row_size: usize,
+        sums: &RowAccumulator<T::Accumulator>,
+    ) {
+        // SAFETY: promised by the caller.
+        unsafe {
+            self.cursor.update_rows(row_size, sums.rows(), sums.values());
+            self.mark_rows(sums.rows());
+        }
+    }
+
+    /// Notes that some rows were updated in this step.
+    ///
+    /// # Safety
+    ///
+    /// Each is below `n_rows`, and no other thread reads or writes it meanwhile.
+    pub(crate) unsafe fn mark_rows(&self, rows: &[usize]) {
+        if !K::PLAIN && !self.last.is_null() {
+            // SAFETY: where not null, `last` has `n_rows` entries; promised by the caller.
+            rows.iter().for_each(|row| unsafe { *self.last.add(*row) = self.mark });
+        }
+    }
+}
+
+/// Weights of rows, whatever the rule: loops over these are compiled once for all rules.
+///
+/// Invariant: from `first` on there are the weights of `n_rows` rows, `row_size` each, `stride` bytes from row to row, borrowed for
+/// `'a`.
+pub(crate) struct RowWeights<'a, T> {
+    first: *mut u8,
+    stride: usize,
+    row_size: usize,
+    rows: PhantomData<&'a mut [T]>,
+}
+
+impl<T> Clone for RowWeights<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for RowWeights<'_, T> {}
+
+// SAFETY: as of `SharedRows`.
+unsafe impl<T: Float> Sync for RowWeights<'_, T> {}
+
+impl<T: Float> RowWeights<'_, T> {
+    #[inline(always)]
+    fn at(self, row: usize) -> *mut T {
+        self.first.wrapping_add(row.wrapping_mul(self.stride)).cast()
+    }
+
+    /// Asks for the memory of some rows ahead of their use. Any will do.
+    #[inline(always)]
+    pub(crate) fn prefetch_each<I: ColumnId>(self, ids: &[I]) {
+        ids.iter().for_each(|id| self.prefetch(id.at()));
+    }
+
+    /// Asks for the memory of a row ahead of its use. Any will do.
+    #[inline(always)]
+    pub(crate) fn prefetch(self, row: usize) {
+        prefetch_at(self.at(row));
+    }
+
+    /// `weight += change` for one element.
+    ///
+    /// # Safety
+    ///
+    /// `row < n_rows`, `column < row_size`, and no other thread reads or writes the row meanwhile.
+    #[inline(always)]
+    pub(crate) unsafe fn add(self, row: usize, column: usize, change: T::Accumulator) {
+        // SAFETY: promised by the caller; the invariant. The only reference to this weight, for the length of this line.
+        let weight = unsafe { &mut *self.at(row).add(column) };
+        super::rows::on_weight(weight, |weight| *weight += change);
+    }
+}
+
+impl<'a, T: Float> ReadRows<'a, T> for RowWeights<'a, T> {
+    #[inline(always)]
+    unsafe fn row(self, row: usize) -> &'a [T] {
+        // SAFETY: promised by the caller; the invariant.
+        unsafe { slice::from_raw_parts(self.at(row), self.row_size) }
+    }
+
+    #[inline(always)]
+    unsafe fn value(self, row: usize, column: usize) -> T {
+        // SAFETY: promised by the caller; the invariant.
+        unsafe { *self.at(row).add(column) }
+    }
+}
