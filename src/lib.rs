@@ -18,7 +18,9 @@ pub mod prelude {
     pub use crate::metric::{Accuracy, Auc, LogLoss, Metric, Mse, Rmse};
     pub use crate::model::{Dims, Model};
     pub use crate::schedule::{Schedule, ScheduleUnit};
-    pub use crate::training::{Progress, Trainer, checkpoint};
+    pub use crate::training::{
+        BestModel, Checkpoints, EarlyStopping, Progress, Trainer, Watch, checkpoint,
+    };
     pub use crate::{Error, Result, dims, graph};
     pub use sparse_core::update_rules::{
         AdaGrad, Adam, AdamW, Ftrl, GroupAdaGrad, LazyUpdate, RmsProp, Saga, Sgd, Svrg,
@@ -63,6 +65,7 @@ pub mod __private {
 /// The examples of the page on data run.
 #[cfg(doctest)]
 #[doc = include_str!("../docs/data.md")]
+#[doc = include_str!("../docs/training.md")]
 pub struct DataPage;
 
 /// The example of the page on variance reduction runs.

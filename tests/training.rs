@@ -3,8 +3,11 @@
 
 mod variance_reduction;
 
-use nnz::data::synthetic;
+use nnz::data::{ClassWeights, synthetic};
+use nnz::metric::PrAuc;
 use nnz::prelude::*;
+use nnz::training::{Callback, Moment};
+use std::ops::ControlFlow;
 
 graph! {
     /// Logistic regression.
@@ -241,4 +244,167 @@ fn a_parameter_has_scales_of_its_own() {
     );
     let message = refused(trainer().weight_decay_scale("v", 0.5));
     assert!(message.contains("no parameter `v`"), "{message}");
+}
+
+/// Runs of fused steps, many a call and one a call, with states beside the weights, ended within an epoch and resumed.
+#[test]
+fn resumed_runs_of_fused_steps_are_the_run_to_the_bit() {
+    let data = data();
+    let path = std::env::temp_dir().join(format!("nnz-resumed-{}.safetensors", std::process::id()));
+    for batch_size in [1, 7] {
+        let rule = Ftrl { l1: 0.05, learning_rate: 0.5, ..Ftrl::default() };
+        let trainer = || {
+            let trainer = Trainer::new(rule.clone()).batch_size(batch_size).epochs(3);
+            trainer.progress(Progress::Silent)
+        };
+        let mut whole = model();
+        let mut expected = trainer().fit(&mut whole, &data).unwrap();
+        let mut batches = 0;
+        let mut resumed = model();
+        // Saved after 90 and 180 rows of each epoch and after it, and ended as often.
+        for part in 0..9 {
+            let mut stop = Stop { path: &path, every: 90 / batch_size as u64, left: 1 };
+            resumed = model();
+            let mut trainer = trainer().callback(&mut stop);
+            let report = match part {
+                0 => trainer.fit(&mut resumed, &data),
+                _ => trainer.resume(&mut resumed, &data, &path),
+            };
+            let mut report = report.unwrap();
+            drop(trainer);
+            batches += 1 - stop.left;
+            for epochs in [&mut report.epochs, &mut expected.epochs] {
+                epochs.iter_mut().for_each(|epoch| epoch.seconds = 0.0);
+            }
+            assert_eq!(report.epochs[..], expected.epochs[..report.epochs.len()]);
+            if !report.stopped && report.epochs.len() == 3 {
+                break;
+            }
+        }
+        assert!(batches > 5, "{batches}");
+        trainer().resume(&mut resumed, &data, &path).unwrap();
+        let bits = |model: &Logistic| {
+            let values = model.w.values().iter().chain(model.b.values());
+            values.map(|value| value.to_bits()).collect::<Vec<_>>()
+        };
+        assert_eq!(bits(&resumed), bits(&whole));
+    }
+    std::fs::remove_file(path).unwrap();
+}
+
+/// Saves a run now and then, and ends it after so many times.
+struct Stop<'p> {
+    path: &'p std::path::Path,
+    every: u64,
+    left: u64,
+}
+
+impl Callback for &mut Stop<'_> {
+    fn next_batch(&self, n_batches: u64) -> Option<u64> {
+        Some((n_batches / self.every + 1) * self.every)
+    }
+
+    fn batch(&mut self, moment: &Moment<'_>) -> nnz::Result<ControlFlow<()>> {
+        moment.save_run(self.path)?;
+        self.left -= 1;
+        Ok(if self.left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+    }
+}
+
+/// The process that [`a_killed_process_leaves_a_whole_checkpoint`] kills: trains, saves at every turn, and goes on where it was.
+#[test]
+fn training_to_be_killed() {
+    let Some(path) = std::env::var_os("NNZ_KILLED_RUN") else {
+        return;
+    };
+    let mut trainer = killed_trainer().callback(Checkpoints::new(&path).every_batches(3));
+    match std::path::Path::new(&path).exists() {
+        true => trainer.resume(&mut model(), &data(), &path).unwrap(),
+        false => trainer.fit(&mut model(), &data()).unwrap(),
+    };
+}
+
+fn killed_trainer() -> Trainer<'static, Sgd> {
+    let schedule = Schedule::InverseScaling { decay: 1e-3, power: 0.5, unit: ScheduleUnit::Step };
+    trainer().epochs(40).schedule(schedule)
+}
+
+/// A hundred processes, each killed after a few milliseconds: the file is always a whole checkpoint, from which the next one goes on, and
+/// what comes of it is what an undisturbed run comes to.
+#[test]
+fn a_killed_process_leaves_a_whole_checkpoint() {
+    let folder = std::env::temp_dir().join(format!("nnz-killed-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let path = folder.join("run.safetensors");
+    let program = std::env::current_exe().unwrap();
+    let mut positions = std::collections::BTreeSet::new();
+    for kill in 0..100u64 {
+        let mut process = std::process::Command::new(&program)
+            .args(["--exact", "training_to_be_killed", "--nocapture"])
+            .env("NNZ_KILLED_RUN", &path)
+            .stdout(std::process::Stdio::null())
+            .stderr(std::process::Stdio::null())
+            .spawn()
+            .unwrap();
+        // The first one is let go on until there is something to be damaged.
+        while kill == 0 && !path.exists() {
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+        std::thread::sleep(std::time::Duration::from_micros(kill * 7919 % 20_000));
+        process.kill().unwrap();
+        process.wait().unwrap();
+        let mut model = model();
+        let mut updater = killed_trainer().updater(&model).unwrap();
+        let run = checkpoint::load_run(&mut model, &mut updater, &path).unwrap();
+        positions.insert(run.position);
+    }
+    assert!(positions.len() > 1, "nothing was learnt between {positions:?}");
+    let mut resumed = model();
+    killed_trainer().resume(&mut resumed, &data(), &path).unwrap();
+    let mut whole = model();
+    killed_trainer().fit(&mut whole, &data()).unwrap();
+    assert_eq!(resumed.w.values(), whole.w.values());
+    assert_eq!(resumed.b.values(), whole.b.values());
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+/// A row of weight 2 is learnt from as two rows are, and measured so.
+#[test]
+fn weights_of_rows_and_classes() {
+    graph! {
+        model Weighted {
+            input x: csr[n, d];
+            label y: dense[n, 1];
+            label weight: dense[n];
+            param w: row_sparse[d, 1] = Zeros;
+            let score = dot(x, w);
+            loss logistic(score, y, weight = weight);
+            output probability = sigmoid(score);
+        }
+    }
+    let text = b"1 1:1 2:1\n-1 2:1 3:1\n-1 1:1 3:1\n";
+    let data: Dataset = libsvm::Reader::new().read_bytes("rows", text).unwrap();
+    let doubled = b"1 1:1 2:1\n1 1:1 2:1\n-1 2:1 3:1\n-1 1:1 3:1\n";
+    let doubled: Dataset = libsvm::Reader::new().read_bytes("rows", doubled).unwrap();
+    let fitted = |data: &Dataset, learning_rate| {
+        let mut model = Weighted::new(dims! { d: 3 }, Seed(1)).unwrap();
+        let rule = Sgd { learning_rate, ..Sgd::default() };
+        let trainer = Trainer::new(rule).batch_size(4).epochs(3).shuffle(false);
+        let mut trainer = trainer.metric(LogLoss).metric(PrAuc).progress(Progress::Silent);
+        trainer.fit(&mut model, data).unwrap();
+        let score = trainer.score(&mut model, data).unwrap();
+        (model.w.values().to_vec(), score)
+    };
+    // The mean is over three rows here and over four there.
+    let classes = ClassWeights::Given(vec![1.0, 2.0]);
+    let (weighted, score) = fitted(&data.with_class_weights(&classes).unwrap(), 0.3);
+    let (expected, same) = fitted(&doubled.with_weights(vec![1.0; 4]).unwrap(), 0.4);
+    for (weighted, expected) in weighted.iter().zip(&expected) {
+        assert!((weighted - expected).abs() < 1e-6, "{weighted} {expected}");
+    }
+    for metric in ["log_loss", "pr_auc"] {
+        let (a, b) = (score.metric(metric).unwrap(), same.metric(metric).unwrap());
+        assert!((a - b).abs() < 1e-6, "{metric} {a} {b}");
+    }
+    assert!((score.loss * 3.0 - same.loss * 4.0).abs() < 1e-5);
 }

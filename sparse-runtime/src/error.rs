@@ -31,6 +31,9 @@ pub enum Error {
     /// A checkpoint cannot be written, read, or loaded into a model.
     #[error(transparent)]
     Checkpoint(#[from] crate::training::checkpoint::CheckpointError),
+    /// The parameters of two models do not go together.
+    #[error(transparent)]
+    Parameter(#[from] Box<crate::training::checkpoint::ParameterMismatch>),
     /// An update does not fit the parameters.
     #[error(transparent)]
     Optimizer(#[from] crate::optimizer::OptimizerError),

@@ -305,7 +305,7 @@ fn metrics_callbacks_and_progressive_loss_are_those_of_any_run() {
         .metric(LogLoss)
         .evaluation(&data)
         .progress(Progress::Silent)
-        .callback(|epoch| {
+        .callback(|epoch: &nnz::training::EpochReport| {
             told.push(epoch.epoch);
             if told.len() == 6 {
                 std::ops::ControlFlow::Break(())

@@ -87,6 +87,16 @@ impl IdleMap for CenteredMap {
         CenteredMap { matrix: self.matrix.after(&first.matrix), means: self.means * first.means }
     }
 
+    fn write(&self, numbers: &mut Vec<f64>) {
+        self.matrix.write(numbers);
+        numbers.push(self.means);
+    }
+
+    fn read(numbers: &[f64]) -> Option<Self> {
+        let (means, matrix) = numbers.split_last()?;
+        Some(CenteredMap { matrix: MatrixMap::read(matrix)?, means: *means })
+    }
+
     fn spares_fresh(&self) -> bool {
         self.matrix.spares_fresh()
     }

@@ -90,6 +90,20 @@ impl<T: Float> IdleMap for LeaderMap<T> {
     fn after(&self, first: &Self) -> Self {
         LeaderMap(self.0.or(first.0))
     }
+
+    /// Whether there is one, then its numbers.
+    fn write(&self, numbers: &mut Vec<f64>) {
+        let parts = |leader: Leader<T>| [leader.inverse_rate, leader.offset, leader.l1];
+        numbers.push(if self.0.is_some() { 1.0 } else { 0.0 });
+        numbers.extend(self.0.map_or([T::zero(); 3], parts).map(T::as_f64));
+    }
+
+    fn read(numbers: &[f64]) -> Option<Self> {
+        let &[is_some, inverse_rate, offset, l1] = numbers else { return None };
+        let leader =
+            Leader { inverse_rate: T::of(inverse_rate), offset: T::of(offset), l1: T::of(l1) };
+        Some(LeaderMap((is_some != 0.0).then_some(leader)))
+    }
 }
 
 impl<T: Float> Step<T> for FtrlStep<T> {

@@ -57,6 +57,36 @@ impl<M: IdleMap> IdleHistory<M> {
         self.runs.len()
     }
 
+    /// The map and the first step of each run that is kept: with the number of steps, all that a history is.
+    pub fn runs(&self) -> &[(M, u64)] {
+        &self.runs
+    }
+
+    /// The history of so many steps with these runs, which gives the same bits as the one that they were
+    /// [taken](Self::runs) from. `None` where steps go back or beyond the last.
+    pub fn of_runs(steps: u64, runs: &[(M, u64)]) -> Option<Self> {
+        let last = runs.last().map_or(0, |run| run.1);
+        if last > steps || !runs.is_sorted_by_key(|run| run.1) || M::FORGETS && runs.len() > 2 {
+            return None;
+        }
+        let mut history = IdleHistory::default();
+        if M::FORGETS {
+            history.runs.extend_from_slice(runs);
+        } else {
+            for &(map, first) in runs {
+                history.steps = first;
+                history.start_run(map);
+            }
+        }
+        history.steps = steps;
+        if let (false, Some((map, start))) = (M::FORGETS, runs.last()) {
+            while steps - start >= history.tabulated {
+                history.tabulate(*map);
+            }
+        }
+        Some(history)
+    }
+
     /// Forgets everything but the number of steps. Only after every row has been brought up to date. The newest run goes on:
     /// the powers of its map are still good.
     pub fn forget(&mut self) {
@@ -377,6 +407,15 @@ mod tests {
         fn after(&self, first: &Self) -> Self {
             Last(self.0.or(first.0))
         }
+
+        fn write(&self, numbers: &mut Vec<f64>) {
+            numbers.push(self.0.map_or(-1.0, |last| last as f64));
+        }
+
+        fn read(numbers: &[f64]) -> Option<Self> {
+            let &[last] = numbers else { return None };
+            Some(Last((last >= 0.0).then_some(last as u64)))
+        }
     }
 
     #[test]
@@ -401,6 +440,35 @@ mod tests {
         history.push_many(Last(Some(8)), 2);
         history.take_back(13);
         assert_eq!((history.steps(), history.since(0)), (13, Last(Some(7))));
+    }
+
+    /// To the bit, in what is asked now and later.
+    #[test]
+    fn a_history_of_the_same_runs_is_the_same_history() {
+        let step = |t: u64| map(0.9, [0.0, 0.01, 0.02][(t / 40) as usize % 3]);
+        for (steps, forgotten) in [(0, 0), (1, 0), (39, 7), (300, 0), (300, 70), (300, 300)] {
+            let mut original = IdleHistory::default();
+            (0..steps).for_each(|t| original.push(step(t)));
+            original.forget_before(forgotten);
+            let mut copy = IdleHistory::of_runs(original.steps(), original.runs()).unwrap();
+            for t in steps..steps + 300 {
+                for from in [forgotten, (forgotten + t) / 2, t] {
+                    assert_eq!(copy.since(from), original.since(from), "{steps} {from}");
+                    let (start, powers) = copy.newest_powers().unwrap_or_default();
+                    let known = powers.get(((t - from) as usize).wrapping_sub(1));
+                    let known = known.filter(|_| from >= start);
+                    assert!(known.is_none_or(|map| *map == original.since(from)));
+                }
+                original.push(step(t));
+                copy.push(step(t));
+            }
+        }
+        let late = |first| (map(0.9, 0.1), first);
+        assert!(IdleHistory::of_runs(4, &[late(5)]).is_none());
+        assert!(IdleHistory::of_runs(9, &[late(5), late(4)]).is_none());
+        assert!(IdleHistory::of_runs(9, &[(Last(None), 1); 3]).is_none());
+        let last = IdleHistory::of_runs(9, &[(Last(Some(2)), 3), (Last(Some(3)), 8)]).unwrap();
+        assert_eq!((last.since(0), last.between(0, 8)), (Last(Some(3)), Last(Some(2))));
     }
 
     #[test]

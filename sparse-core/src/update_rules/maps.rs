@@ -25,6 +25,12 @@ pub trait IdleMap: Copy + PartialEq + Debug + Send + Sync + 'static {
     /// `self` after `first`.
     fn after(&self, first: &Self) -> Self;
 
+    /// Appends the numbers that the map is made of, of every map of a type as many: what a checkpoint keeps.
+    fn write(&self, numbers: &mut Vec<f64>);
+
+    /// The map made of the numbers that [`write`](Self::write) appended; `None` where they make none.
+    fn read(numbers: &[f64]) -> Option<Self>;
+
     /// False where the map may change a weight that has never had a gradient, or its state. False is always right; true
     /// makes the cost of bringing a whole table up to date grow with the rows that had one.
     fn spares_fresh(&self) -> bool {
@@ -54,6 +60,12 @@ impl IdleMap for () {
     const IDENTITY: Self = ();
 
     fn after(&self, (): &Self) -> Self {}
+
+    fn write(&self, _: &mut Vec<f64>) {}
+
+    fn read(numbers: &[f64]) -> Option<Self> {
+        numbers.is_empty().then_some(())
+    }
 }
 
 /// A linear map on (weight, first value of the state): row 0 gives the new weight, row 1 the new value.
@@ -67,6 +79,15 @@ impl IdleMap for MatrixMap {
         let (a, b) = (&self.0, &first.0);
         let entry = |i: usize, j: usize| a[i][0] * b[0][j] + a[i][1] * b[1][j];
         MatrixMap([[entry(0, 0), entry(0, 1)], [entry(1, 0), entry(1, 1)]])
+    }
+
+    fn write(&self, numbers: &mut Vec<f64>) {
+        numbers.extend(self.0.as_flattened());
+    }
+
+    fn read(numbers: &[f64]) -> Option<Self> {
+        let &[a, b, c, d] = numbers else { return None };
+        Some(MatrixMap([[a, b], [c, d]]))
     }
 
     /// Of a state that is still 0.
@@ -101,6 +122,16 @@ impl IdleMap for DriftMap {
         }
     }
 
+    fn write(&self, numbers: &mut Vec<f64>) {
+        self.matrix.write(numbers);
+        numbers.extend(self.drift);
+    }
+
+    fn read(numbers: &[f64]) -> Option<Self> {
+        let (matrix, drift) = numbers.split_last_chunk()?;
+        Some(DriftMap { matrix: MatrixMap::read(matrix)?, drift: *drift })
+    }
+
     /// A weight that never had a gradient has none in the mean either.
     fn spares_fresh(&self) -> bool {
         self.matrix.spares_fresh()
@@ -128,6 +159,15 @@ impl IdleMap for ShrinkMap {
             threshold: self.scale.abs() * first.threshold + self.threshold,
         }
     }
+
+    fn write(&self, numbers: &mut Vec<f64>) {
+        numbers.extend([self.scale, self.threshold]);
+    }
+
+    fn read(numbers: &[f64]) -> Option<Self> {
+        let &[scale, threshold] = numbers else { return None };
+        Some(ShrinkMap { scale, threshold })
+    }
 }
 
 /// What the weight and the values of its state are multiplied with.
@@ -153,6 +193,15 @@ impl IdleMap for ScaleMap {
 
     fn after(&self, first: &ScaleMap) -> ScaleMap {
         ScaleMap { weight: self.weight * first.weight, state: self.state * first.state }
+    }
+
+    fn write(&self, numbers: &mut Vec<f64>) {
+        numbers.extend([self.weight, self.state]);
+    }
+
+    fn read(numbers: &[f64]) -> Option<Self> {
+        let &[weight, state] = numbers else { return None };
+        Some(ScaleMap { weight, state })
     }
 
     fn spares_fresh(&self) -> bool {

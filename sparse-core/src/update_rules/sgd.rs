@@ -114,6 +114,16 @@ impl IdleMap for SgdMap {
         }
     }
 
+    fn write(&self, numbers: &mut Vec<f64>) {
+        self.matrix.write(numbers);
+        numbers.push(self.threshold);
+    }
+
+    fn read(numbers: &[f64]) -> Option<Self> {
+        let (threshold, matrix) = numbers.split_last()?;
+        Some(SgdMap { matrix: MatrixMap::read(matrix)?, threshold: *threshold })
+    }
+
     fn spares_fresh(&self) -> bool {
         self.threshold == 0.0 && self.matrix.spares_fresh()
     }

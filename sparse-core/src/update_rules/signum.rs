@@ -87,6 +87,15 @@ impl IdleMap for SignMap {
         }
     }
 
+    fn write(&self, numbers: &mut Vec<f64>) {
+        numbers.extend([self.scale, self.shift, self.keep]);
+    }
+
+    fn read(numbers: &[f64]) -> Option<Self> {
+        let &[scale, shift, keep] = numbers else { return None };
+        Some(SignMap { scale, shift, keep })
+    }
+
     fn spares_fresh(&self) -> bool {
         self.scale == 1.0
     }

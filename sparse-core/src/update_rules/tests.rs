@@ -113,7 +113,16 @@ fn an_idle_map_is_an_update_with_gradient_zero() {
                 let (mut w_mapped, mut mapped) = (w, state);
                 match step.idle() {
                     Idle::Nothing => {}
-                    Idle::Closed(map) => step.apply_idle(&map, &mut w_mapped, &mut mapped),
+                    Idle::Closed(map) => {
+                        step.apply_idle(&map, &mut w_mapped, &mut mapped);
+                        for map in [map, IdleMap::IDENTITY] {
+                            let mut numbers = Vec::new();
+                            map.write(&mut numbers);
+                            assert_eq!(IdleMap::read(&numbers), Some(map));
+                            numbers.push(1.0);
+                            assert_eq!(<R::Step<f64> as Step<f64>>::Idle::read(&numbers), None);
+                        }
+                    }
                     Idle::Open => {
                         let same = w == w_updated && state.values().eq(updated.values());
                         assert!(!same, "{rule:?}");

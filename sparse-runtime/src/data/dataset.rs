@@ -286,6 +286,14 @@ impl<T: Float> Dataset<T> {
         Ok(Dataset { report, ..Dataset::from_columns(columns)? })
     }
 
+    /// The same data with one more column, in place of one of the same name.
+    pub(super) fn with_column(mut self, column: Column<T>) -> Result<Self, DataError> {
+        self.columns.retain(|known| column.name().is_none() || known.name() != column.name());
+        self.columns.push(column);
+        let Dataset { classes, report, id_maps, .. } = self;
+        Ok(Dataset { classes, report, id_maps, ..Dataset::from_columns(self.columns)? })
+    }
+
     /// The first label of one real number a row, and its position.
     fn real_label(&self) -> Option<(usize, &Dense<T>)> {
         self.columns_of(InputRole::Label).find_map(|(position, column)| match column.values() {

@@ -10,6 +10,24 @@ use std::fmt;
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DataError {
+    /// A weight that no row can have.
+    #[error("the weight of row {row} is {value}, but must be at least 0 and finite")]
+    Weight {
+        /// The row.
+        row: usize,
+        /// The weight.
+        value: f64,
+    },
+    /// A class without a weight.
+    #[error("row {row} has class {class}, but there are weights of {known} classes")]
+    ClassWeight {
+        /// The row.
+        row: usize,
+        /// The class.
+        class: i128,
+        /// The classes that have weights.
+        known: usize,
+    },
     /// An array is not valid.
     #[error(transparent)]
     Format(#[from] FormatError),

@@ -32,6 +32,7 @@ pub mod stream;
 pub mod synthetic;
 #[doc(hidden)]
 pub mod text;
+mod weights;
 mod words;
 #[cfg(feature = "zstd")]
 mod zstd;
@@ -53,4 +54,6 @@ pub use source::{Batch, BatchOptions, Batches, DataSource, Labels, LastBatch, Or
 pub use text::{
     IdMap, OnError, ReadOptions, ReadProgress, RowFormat, SkippedRow, TextReader, WholeFormat,
 };
+pub use weights::ClassWeights;
+pub(crate) use weights::WEIGHT;
 pub use words::{TermWeight, Words};

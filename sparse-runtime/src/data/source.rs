@@ -126,7 +126,18 @@ pub trait Batch<'b, T: Float>: BatchSource<'b, T> {
 }
 
 /// A place between two batches.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    serde::Serialize,
+    serde::Deserialize,
+)]
 pub struct Position {
     /// The epoch, from zero.
     pub epoch: u64,

@@ -31,18 +31,23 @@ impl OfMean for Accuracy {
         &self,
         outputs: &DenseView<'_, f64>,
         labels: &LabelsView<'_, f64>,
-    ) -> Result<(f64, usize), MetricError> {
-        let n_rows = same_rows(Self::NAME, outputs, labels)?;
+        mut add: impl FnMut(usize, f64),
+    ) -> Result<(), MetricError> {
+        same_rows(Self::NAME, outputs, labels)?;
         one_label_a_row(Self::NAME, labels)?;
         let n_classes = outputs.shape().row_size();
         let rows = outputs.values().chunks_exact(n_classes.max(1));
-        let n_right = match labels {
-            _ if n_classes <= 1 => rows
-                .enumerate()
-                .filter(|&(row, score)| is_positive(score[0]) == (labels.number(row) > 0.0))
-                .count(),
+        let mut count = |row, is_right| add(row, f64::from(u8::from(is_right)));
+        match labels {
+            _ if n_classes <= 1 => {
+                for (row, score) in rows.enumerate() {
+                    count(row, is_positive(score[0]) == (labels.number(row) > 0.0));
+                }
+            }
             LabelsView::Classes(classes) => {
-                rows.zip(classes.iter()).filter(|&(scores, class)| largest(scores) == class).count()
+                for (row, (scores, class)) in rows.zip(classes.iter()).enumerate() {
+                    count(row, largest(scores) == class);
+                }
             }
             LabelsView::Real(_) => {
                 return Err(MetricError::LabelsNotClasses {
@@ -50,7 +55,7 @@ impl OfMean for Accuracy {
                     classes: n_classes,
                 });
             }
-        };
-        Ok((n_right as f64, n_rows))
+        }
+        Ok(())
     }
 }

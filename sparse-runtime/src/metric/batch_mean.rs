@@ -1,7 +1,7 @@
 //! A metric of each batch, averaged.
 
 use super::mean::Mean;
-use super::{Accumulator, LabelsView, Metric, MetricError, same};
+use super::{Accumulator, LabelsView, Metric, MetricError, RowWeights, same};
 use crate::formats::DenseView;
 
 /// The mean over batches of a metric's value on each, all batches counting alike, as some libraries report metrics.
@@ -45,15 +45,16 @@ impl<M: Metric> Metric for BatchMean<M> {
 }
 
 impl Accumulator for Seen {
-    fn update(
+    fn update_weighted(
         &mut self,
         outputs: DenseView<'_, f64>,
         labels: LabelsView<'_, f64>,
+        weights: RowWeights<'_>,
     ) -> Result<(), MetricError> {
         self.batch.reset();
-        self.batch.update(outputs, labels)?;
+        self.batch.update_weighted(outputs, labels, weights)?;
         if labels.n_rows() > 0 {
-            self.mean.add(self.batch.value(), 1);
+            self.mean.add(self.batch.value(), 1.0);
         }
         Ok(())
     }
@@ -72,5 +73,15 @@ impl Accumulator for Seen {
 
     fn reset(&mut self) {
         self.mean = Mean::default();
+    }
+
+    fn numbers(&self) -> Vec<f64> {
+        self.mean.numbers()
+    }
+
+    fn set_numbers(&mut self, numbers: &[f64]) -> Result<(), MetricError> {
+        let other = MetricError::OtherMetric { metric: self.metric };
+        self.mean = Mean::of_numbers(numbers).ok_or(other)?;
+        Ok(())
     }
 }

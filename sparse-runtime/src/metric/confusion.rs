@@ -1,32 +1,40 @@
 //! Right and wrong predictions of two classes, counted.
 
+use super::exact_sum::ExactSum;
 use super::{
-    Accumulator, LabelsView, MetricError, class_labels, is_positive, largest, one_label_a_row,
-    same, same_rows,
+    Accumulator, LabelsView, MetricError, RowWeights, class_labels, is_positive, largest,
+    one_label_a_row, same, same_rows,
 };
 use crate::formats::DenseView;
 
-/// The numbers of rows by predicted and true class.
+/// The weights of rows by predicted and true class: without weights, how many there are.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Confusion {
-    pub(super) true_positives: u64,
-    pub(super) false_positives: u64,
-    pub(super) true_negatives: u64,
-    pub(super) false_negatives: u64,
+    pub(super) true_positives: f64,
+    pub(super) false_positives: f64,
+    pub(super) true_negatives: f64,
+    pub(super) false_negatives: f64,
 }
 
-impl Confusion {
-    pub(super) fn is_empty(&self) -> bool {
-        self.true_positives + self.false_positives + self.true_negatives + self.false_negatives == 0
+/// The sums of these weights, in the order of the fields.
+#[derive(Clone, Debug, Default)]
+struct Counts([ExactSum; 4]);
+
+impl Counts {
+    fn count(&mut self, predicted: bool, positive: bool, weight: f64) {
+        let cell = match (predicted, positive) {
+            (true, true) => 0,
+            (true, false) => 1,
+            (false, false) => 2,
+            (false, true) => 3,
+        };
+        self.0[cell].add(weight);
     }
 
-    fn count(&mut self, predicted: bool, positive: bool) {
-        *match (predicted, positive) {
-            (true, true) => &mut self.true_positives,
-            (true, false) => &mut self.false_positives,
-            (false, false) => &mut self.true_negatives,
-            (false, true) => &mut self.false_negatives,
-        } += 1;
+    fn confusion(&self) -> Confusion {
+        let [true_positives, false_positives, true_negatives, false_negatives] =
+            self.0.each_ref().map(ExactSum::value);
+        Confusion { true_positives, false_positives, true_negatives, false_negatives }
     }
 }
 
@@ -34,7 +42,7 @@ impl Confusion {
 pub(super) struct SeenConfusion {
     metric: &'static str,
     value: fn(&Confusion) -> f64,
-    counts: Confusion,
+    counts: Counts,
 }
 
 impl SeenConfusion {
@@ -43,15 +51,16 @@ impl SeenConfusion {
         metric: &'static str,
         value: fn(&Confusion) -> f64,
     ) -> Box<dyn Accumulator> {
-        Box::new(SeenConfusion { metric, value, counts: Confusion::default() })
+        Box::new(SeenConfusion { metric, value, counts: Counts::default() })
     }
 }
 
 impl Accumulator for SeenConfusion {
-    fn update(
+    fn update_weighted(
         &mut self,
         outputs: DenseView<'_, f64>,
         labels: LabelsView<'_, f64>,
+        weights: RowWeights<'_>,
     ) -> Result<(), MetricError> {
         let n_rows = same_rows(self.metric, &outputs, &labels)?;
         one_label_a_row(self.metric, &labels)?;
@@ -59,13 +68,15 @@ impl Accumulator for SeenConfusion {
             _ if n_rows == 0 => {}
             1 => {
                 for (row, &output) in outputs.values().iter().enumerate() {
-                    self.counts.count(is_positive(output), labels.number(row) > 0.0);
+                    let positive = labels.number(row) > 0.0;
+                    self.counts.count(is_positive(output), positive, weights.of(row));
                 }
             }
             2 => {
                 let classes = class_labels(self.metric, &outputs, &labels)?;
-                for (scores, class) in outputs.values().chunks_exact(2).zip(classes.iter()) {
-                    self.counts.count(largest(scores) == 1, class == 1);
+                let scores = outputs.values().chunks_exact(2);
+                for (row, (scores, class)) in scores.zip(classes.iter()).enumerate() {
+                    self.counts.count(largest(scores) == 1, class == 1, weights.of(row));
                 }
             }
             _ => {
@@ -79,7 +90,10 @@ impl Accumulator for SeenConfusion {
     }
 
     fn value(&self) -> f64 {
-        if self.counts.is_empty() { f64::NAN } else { (self.value)(&self.counts) }
+        let counts = self.counts.confusion();
+        let Confusion { true_positives, false_positives, true_negatives, false_negatives } = counts;
+        let total = true_positives + false_positives + true_negatives + false_negatives;
+        if total == 0.0 { f64::NAN } else { (self.value)(&counts) }
     }
 
     fn merge(&mut self, other: &dyn Accumulator) -> Result<(), MetricError> {
@@ -87,14 +101,25 @@ impl Accumulator for SeenConfusion {
         if self.metric != other.metric {
             return Err(MetricError::OtherMetric { metric: self.metric });
         }
-        self.counts.true_positives += other.counts.true_positives;
-        self.counts.false_positives += other.counts.false_positives;
-        self.counts.true_negatives += other.counts.true_negatives;
-        self.counts.false_negatives += other.counts.false_negatives;
+        for (sum, other) in self.counts.0.iter_mut().zip(&other.counts.0) {
+            sum.merge(other);
+        }
         Ok(())
     }
 
     fn reset(&mut self) {
-        self.counts = Confusion::default();
+        self.counts = Counts::default();
+    }
+
+    fn numbers(&self) -> Vec<f64> {
+        self.counts.0.iter().flat_map(ExactSum::numbers).collect()
+    }
+
+    fn set_numbers(&mut self, numbers: &[f64]) -> Result<(), MetricError> {
+        let other = MetricError::OtherMetric { metric: self.metric };
+        let sums = numbers.chunks(ExactSum::N_NUMBERS).map(ExactSum::of_numbers);
+        let sums = sums.collect::<Option<Vec<_>>>().and_then(|sums| sums.try_into().ok());
+        self.counts = Counts(sums.ok_or(other)?);
+        Ok(())
     }
 }

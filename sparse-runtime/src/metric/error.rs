@@ -114,6 +114,22 @@ pub enum MetricError {
         /// The row of the batch.
         row: usize,
     },
+    /// A weight that no row can have.
+    #[error("the weight of row {row} is {value}, but must be at least 0 and finite")]
+    Weight {
+        /// The row of the batch.
+        row: usize,
+        /// The weight.
+        value: f64,
+    },
+    /// Not one weight for each row.
+    #[error("there are {weights} weights for {rows} rows")]
+    WeightCount {
+        /// The weights.
+        weights: usize,
+        /// The rows.
+        rows: usize,
+    },
     /// Two accumulators of different metrics.
     #[error("metric `{metric}` cannot take in what another metric has seen")]
     OtherMetric {

@@ -19,11 +19,11 @@ impl Metric for F1 {
 
     fn start(&self) -> Box<dyn Accumulator> {
         SeenConfusion::start(self.name(), |counts| {
-            if counts.true_positives == 0 {
+            if counts.true_positives == 0.0 {
                 return 0.0;
             }
-            let twice = 2.0 * counts.true_positives as f64;
-            twice / (twice + (counts.false_positives + counts.false_negatives) as f64)
+            let twice = 2.0 * counts.true_positives;
+            twice / (twice + (counts.false_positives + counts.false_negatives))
         })
     }
 }

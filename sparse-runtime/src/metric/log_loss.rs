@@ -36,30 +36,30 @@ impl OfMean for LogLoss {
         &self,
         outputs: &DenseView<'_, f64>,
         labels: &LabelsView<'_, f64>,
-    ) -> Result<(f64, usize), MetricError> {
-        negative_logarithms(Self::NAME, outputs, labels, None)
+        add: impl FnMut(usize, f64),
+    ) -> Result<(), MetricError> {
+        negative_logarithms(Self::NAME, outputs, labels, None, add)
     }
 }
 
-/// The sum over rows of `-ln p(label)`, and the number of rows; rows whose label is the class `ignored` are left out.
+/// `-ln p(label)` of each row of a batch; rows whose label is the class `ignored` are left out.
 pub(super) fn negative_logarithms(
     metric: &'static str,
     outputs: &DenseView<'_, f64>,
     labels: &LabelsView<'_, f64>,
     ignored: Option<i64>,
-) -> Result<(f64, usize), MetricError> {
+    mut add: impl FnMut(usize, f64),
+) -> Result<(), MetricError> {
     same_rows(metric, outputs, labels)?;
     one_label_a_row(metric, labels)?;
     let n_classes = outputs.shape().row_size();
-    let (mut sum, mut count) = (0.0, 0);
     for (row, probabilities) in outputs.values().chunks_exact(n_classes.max(1)).enumerate() {
         if let LabelsView::Classes(classes) = labels
             && ignored.is_some_and(|ignored| classes.number(row) == i128::from(ignored))
         {
             continue;
         }
-        count += 1;
-        sum -= match labels {
+        let logarithm = match labels {
             _ if n_classes <= 1 => {
                 let p = clipped(metric, row, probabilities[0])?;
                 let target = labels.number(row).clamp(0.0, 1.0);
@@ -82,8 +82,9 @@ pub(super) fn negative_logarithms(
                 return Err(MetricError::LabelsNotClasses { metric, classes: n_classes });
             }
         };
+        add(row, -logarithm);
     }
-    Ok((sum, count))
+    Ok(())
 }
 
 /// A probability, a little away from 0 and 1. Rounding may take an honest one a little beyond.

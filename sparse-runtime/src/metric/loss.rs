@@ -26,8 +26,12 @@ impl OfMean for Loss {
         &self,
         outputs: &DenseView<'_, f64>,
         labels: &LabelsView<'_, f64>,
-    ) -> Result<(f64, usize), MetricError> {
+        mut add: impl FnMut(usize, f64),
+    ) -> Result<(), MetricError> {
         same_rows(Self::NAME, outputs, labels)?;
-        Ok((outputs.values().iter().sum(), outputs.values().len()))
+        let row_size = outputs.shape().row_size().max(1);
+        let losses = outputs.values().iter().enumerate();
+        losses.for_each(|(element, loss)| add(element / row_size, *loss));
+        Ok(())
     }
 }

@@ -1,7 +1,7 @@
 //! Mean absolute error.
 
 use super::mean::{OfMean, SeenMean};
-use super::{Accumulator, LabelsView, Metric, MetricError, elements};
+use super::{Accumulator, Element, LabelsView, Metric, MetricError, elements};
 use crate::formats::DenseView;
 
 /// Mean absolute error: the mean over all elements of `|output - label|`.
@@ -25,8 +25,11 @@ impl OfMean for Mae {
         &self,
         outputs: &DenseView<'_, f64>,
         labels: &LabelsView<'_, f64>,
-    ) -> Result<(f64, usize), MetricError> {
-        let pairs = elements(Self::NAME, outputs, labels)?;
-        Ok((pairs.map(|(output, label)| (output - label).abs()).sum(), outputs.values().len()))
+        mut add: impl FnMut(usize, f64),
+    ) -> Result<(), MetricError> {
+        for Element { row, output, label } in elements(Self::NAME, outputs, labels)? {
+            add(row, (output - label).abs());
+        }
+        Ok(())
     }
 }

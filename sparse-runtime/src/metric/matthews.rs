@@ -24,8 +24,7 @@ impl Metric for Matthews {
                 counts.false_positives,
                 counts.true_negatives,
                 counts.false_negatives,
-            ]
-            .map(|count| count as f64);
+            ];
             let product = (tp + fp) * (tp + fn_) * (tn + fp) * (tn + fn_);
             if product == 0.0 { 0.0 } else { (tp * tn - fp * fn_) / product.sqrt() }
         })

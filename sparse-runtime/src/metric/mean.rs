@@ -1,6 +1,7 @@
 //! Metrics that are a mean over everything seen, or a function of one.
 
-use super::{Accumulator, LabelsView, MetricError, same};
+use super::exact_sum::ExactSum;
+use super::{Accumulator, LabelsView, MetricError, RowWeights, same};
 use crate::formats::DenseView;
 
 /// A metric that follows from a mean.
@@ -8,12 +9,13 @@ pub(super) trait OfMean: Copy + PartialEq + Send + 'static {
     /// The metric's name.
     const NAME: &'static str;
 
-    /// The sum of a batch's terms, and how many there are.
+    /// Gives the terms of a batch to `add`, each with its row.
     fn terms(
         &self,
         outputs: &DenseView<'_, f64>,
         labels: &LabelsView<'_, f64>,
-    ) -> Result<(f64, usize), MetricError>;
+        add: impl FnMut(usize, f64),
+    ) -> Result<(), MetricError>;
 
     /// The metric, from the mean of the terms.
     fn of_mean(mean: f64) -> f64 {
@@ -35,13 +37,16 @@ impl<M: OfMean> SeenMean<M> {
 }
 
 impl<M: OfMean> Accumulator for SeenMean<M> {
-    fn update(
+    fn update_weighted(
         &mut self,
         outputs: DenseView<'_, f64>,
         labels: LabelsView<'_, f64>,
+        weights: RowWeights<'_>,
     ) -> Result<(), MetricError> {
-        let (sum, count) = self.metric.terms(&outputs, &labels)?;
-        self.mean.add(sum, count);
+        // A batch that is refused halfway changes nothing.
+        let mut mean = self.mean.clone();
+        self.metric.terms(&outputs, &labels, |row, term| mean.add(term, weights.of(row)))?;
+        self.mean = mean;
         Ok(())
     }
 
@@ -61,30 +66,52 @@ impl<M: OfMean> Accumulator for SeenMean<M> {
     fn reset(&mut self) {
         self.mean = Mean::default();
     }
+
+    fn numbers(&self) -> Vec<f64> {
+        self.mean.numbers()
+    }
+
+    fn set_numbers(&mut self, numbers: &[f64]) -> Result<(), MetricError> {
+        self.mean =
+            Mean::of_numbers(numbers).ok_or(MetricError::OtherMetric { metric: M::NAME })?;
+        Ok(())
+    }
 }
 
-/// A sum in `f64` and what it is divided by.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+/// A weighted sum of terms and that of their weights, both exact.
+#[derive(Clone, Debug, Default)]
 pub(super) struct Mean {
-    sum: f64,
-    count: u64,
+    sum: ExactSum,
+    weight: ExactSum,
 }
 
 impl Mean {
-    /// Takes in the sum of `count` terms.
-    pub(super) fn add(&mut self, sum: f64, count: usize) {
-        self.sum += sum;
-        self.count += count as u64;
+    /// Takes in a term.
+    #[inline]
+    pub(super) fn add(&mut self, term: f64, weight: f64) {
+        self.sum.add(weight * term);
+        self.weight.add(weight);
     }
 
     /// Takes in another mean.
     pub(super) fn merge(&mut self, other: &Mean) {
-        self.sum += other.sum;
-        self.count += other.count;
+        self.sum.merge(&other.sum);
+        self.weight.merge(&other.weight);
+    }
+
+    /// The numbers of the two sums.
+    pub(super) fn numbers(&self) -> Vec<f64> {
+        self.sum.numbers().chain(self.weight.numbers()).collect()
+    }
+
+    /// The mean with these numbers.
+    pub(super) fn of_numbers(numbers: &[f64]) -> Option<Self> {
+        let (sum, weight) = numbers.split_at_checked(ExactSum::N_NUMBERS)?;
+        Some(Mean { sum: ExactSum::of_numbers(sum)?, weight: ExactSum::of_numbers(weight)? })
     }
 
     /// The mean, or NaN over nothing.
     pub(super) fn value(&self) -> f64 {
-        self.sum / self.count as f64
+        self.sum.value() / self.weight.value()
     }
 }

@@ -1,7 +1,8 @@
-//! How good outputs are: sums in `f64`, exact over a whole data set, one metric a file.
+//! How good outputs are, exact over a whole data set, one metric a file.
 //!
 //! A [`Metric`] is what a user names (`Mse`); it starts an [`Accumulator`], which sees the batches one after
-//! the other, in any cut, and can be merged with others that saw other batches.
+//! the other, in any cut, and can be merged with others that saw other batches. Sums are exact and rounded once, so that neither the cut
+//! nor the order changes a bit of the value ([`Pearson`] and [`BatchMean`] alone agree up to rounding). Rows may have weights.
 //!
 //! ```
 //! use sparse_runtime::formats::Dense;
@@ -24,6 +25,7 @@ mod auc;
 mod batch_mean;
 mod confusion;
 mod error;
+mod exact_sum;
 mod f1;
 mod log_loss;
 mod loss;
@@ -33,6 +35,8 @@ mod mean;
 mod mse;
 mod pearson;
 mod perplexity;
+mod pr_auc;
+mod ranked;
 mod rmse;
 mod top_k_accuracy;
 
@@ -48,6 +52,7 @@ pub use matthews::Matthews;
 pub use mse::Mse;
 pub use pearson::Pearson;
 pub use perplexity::Perplexity;
+pub use pr_auc::PrAuc;
 pub use rmse::Rmse;
 pub use top_k_accuracy::TopKAccuracy;
 
@@ -82,7 +87,7 @@ pub trait Metric: Send + Sync + 'static {
         Self: Sized,
     {
         let mut seen = [self.start()];
-        Widened::default().update(outputs, labels, &mut seen)?;
+        Widened::default().update(outputs, labels, None, &mut seen)?;
         Ok(seen[0].value())
     }
 }
@@ -104,6 +109,20 @@ pub trait Accumulator: Any + Send {
         &mut self,
         outputs: DenseView<'_, f64>,
         labels: LabelsView<'_, f64>,
+    ) -> Result<(), MetricError> {
+        self.update_weighted(outputs, labels, RowWeights::ONES)
+    }
+
+    /// [`update`](Self::update) with a weight for each row, as many as there are rows: a row of weight 2 counts as two rows.
+    ///
+    /// # Errors
+    ///
+    /// As [`update`](Self::update).
+    fn update_weighted(
+        &mut self,
+        outputs: DenseView<'_, f64>,
+        labels: LabelsView<'_, f64>,
+        weights: RowWeights<'_>,
     ) -> Result<(), MetricError>;
 
     /// The value over everything seen; NaN where it is not defined, as over no rows.
@@ -118,6 +137,47 @@ pub trait Accumulator: Any + Send {
 
     /// Forgets everything.
     fn reset(&mut self);
+
+    /// All that was seen, as numbers, for a checkpoint within an epoch.
+    fn numbers(&self) -> Vec<f64>;
+
+    /// Has seen what the accumulator of the same metric had that gave these [`numbers`](Self::numbers).
+    ///
+    /// # Errors
+    ///
+    /// [`MetricError::OtherMetric`] for numbers that such an accumulator does not give.
+    fn set_numbers(&mut self, numbers: &[f64]) -> Result<(), MetricError>;
+}
+
+/// The weights of the rows of a batch: at least 0 and finite.
+#[derive(Clone, Copy, Debug)]
+pub struct RowWeights<'a>(Option<&'a [f64]>);
+
+impl<'a> RowWeights<'a> {
+    /// Every row counts once.
+    pub const ONES: RowWeights<'static> = RowWeights(None);
+
+    /// A weight for each row.
+    ///
+    /// # Errors
+    ///
+    /// [`MetricError::Weight`] for the first that is negative, infinite or NaN; another number than there are rows.
+    pub fn new(weights: &'a [f64], n_rows: usize) -> Result<Self, MetricError> {
+        if weights.len() != n_rows {
+            return Err(MetricError::WeightCount { weights: weights.len(), rows: n_rows });
+        }
+        let is_weight = |weight: f64| weight >= 0.0 && weight.is_finite();
+        match weights.iter().position(|weight| !is_weight(*weight)) {
+            Some(row) => Err(MetricError::Weight { row, value: weights[row] }),
+            None => Ok(RowWeights(Some(weights))),
+        }
+    }
+
+    /// The weight of a row; 1 beyond the last.
+    #[inline]
+    pub fn of(&self, row: usize) -> f64 {
+        self.0.and_then(|weights| weights.get(row)).copied().unwrap_or(1.0)
+    }
 }
 
 /// The labels of a batch.
@@ -160,6 +220,7 @@ impl<T: Float> LabelsView<'_, T> {
 pub(crate) struct Widened {
     outputs: Vec<f64>,
     labels: Vec<f64>,
+    weights: Vec<f64>,
 }
 
 impl Widened {
@@ -168,6 +229,7 @@ impl Widened {
         &mut self,
         outputs: DenseView<'_, T>,
         labels: LabelsView<'_, T>,
+        weights: Option<DenseView<'_, T>>,
         accumulators: &mut [Box<dyn Accumulator>],
     ) -> crate::Result<()> {
         let widen = |to: &mut Vec<f64>, from: &[T]| {
@@ -186,8 +248,15 @@ impl Widened {
             })),
         };
         let outputs = DenseView::new(*outputs.shape(), &self.outputs)?;
+        let weights = match weights {
+            Some(weights) => {
+                widen(&mut self.weights, weights.values());
+                RowWeights::new(&self.weights, outputs.shape().n_rows())?
+            }
+            None => RowWeights::ONES,
+        };
         for accumulator in accumulators {
-            accumulator.update(outputs, labels)?;
+            accumulator.update_weighted(outputs, labels, weights)?;
         }
         Ok(())
     }
@@ -223,12 +292,19 @@ fn one_label_a_row(metric: &'static str, labels: &LabelsView<'_, f64>) -> Result
     Err(MetricError::LabelColumns { metric, columns: labels.row_size() })
 }
 
+/// An output beside its label.
+struct Element {
+    row: usize,
+    output: f64,
+    label: f64,
+}
+
 /// The outputs beside their labels, where every element is compared.
 fn elements<'o, 'l>(
     metric: &'static str,
     outputs: &DenseView<'o, f64>,
     labels: &LabelsView<'l, f64>,
-) -> Result<impl Iterator<Item = (f64, f64)> + use<'o, 'l>, MetricError> {
+) -> Result<impl Iterator<Item = Element> + use<'o, 'l>, MetricError> {
     let n_rows = same_rows(metric, outputs, labels)?;
     if n_rows > 0 && outputs.shape().row_size() != labels.row_size() {
         return Err(MetricError::Elements {
@@ -238,8 +314,13 @@ fn elements<'o, 'l>(
         });
     }
     let labels = *labels;
+    let row_size = outputs.shape().row_size().max(1);
     let outputs = outputs.values().iter().enumerate();
-    Ok(outputs.map(move |(i, &output)| (output, labels.number(i))))
+    Ok(outputs.map(move |(i, &output)| Element {
+        row: i / row_size,
+        output,
+        label: labels.number(i),
+    }))
 }
 
 /// Refuses anything but class ids that all have a column of scores, of which there are two or more.

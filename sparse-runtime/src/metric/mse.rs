@@ -1,7 +1,7 @@
 //! Mean squared error.
 
 use super::mean::{OfMean, SeenMean};
-use super::{Accumulator, LabelsView, Metric, MetricError, elements};
+use super::{Accumulator, Element, LabelsView, Metric, MetricError, elements};
 use crate::formats::DenseView;
 
 /// Mean squared error: the mean over all elements of `(output - label)²`.
@@ -25,17 +25,21 @@ impl OfMean for Mse {
         &self,
         outputs: &DenseView<'_, f64>,
         labels: &LabelsView<'_, f64>,
-    ) -> Result<(f64, usize), MetricError> {
-        squared_error(Self::NAME, outputs, labels)
+        add: impl FnMut(usize, f64),
+    ) -> Result<(), MetricError> {
+        squared_errors(Self::NAME, outputs, labels, add)
     }
 }
 
-/// The sum of the squared errors of a batch, and the number of elements.
-pub(super) fn squared_error(
+/// The squared errors of a batch.
+pub(super) fn squared_errors(
     metric: &'static str,
     outputs: &DenseView<'_, f64>,
     labels: &LabelsView<'_, f64>,
-) -> Result<(f64, usize), MetricError> {
-    let pairs = elements(metric, outputs, labels)?;
-    Ok((pairs.map(|(output, label)| (output - label).powi(2)).sum(), outputs.values().len()))
+    mut add: impl FnMut(usize, f64),
+) -> Result<(), MetricError> {
+    for Element { row, output, label } in elements(metric, outputs, labels)? {
+        add(row, (output - label).powi(2));
+    }
+    Ok(())
 }

@@ -1,6 +1,6 @@
 //! The linear correlation of outputs and labels.
 
-use super::{Accumulator, LabelsView, Metric, MetricError, elements, same};
+use super::{Accumulator, Element, LabelsView, Metric, MetricError, RowWeights, elements, same};
 use crate::formats::DenseView;
 
 /// Pearson's correlation coefficient over all elements:
@@ -55,14 +55,15 @@ impl Seen {
 }
 
 impl Accumulator for Seen {
-    fn update(
+    fn update_weighted(
         &mut self,
         outputs: DenseView<'_, f64>,
         labels: LabelsView<'_, f64>,
+        weights: RowWeights<'_>,
     ) -> Result<(), MetricError> {
-        for (output, label) in elements(NAME, &outputs, &labels)? {
-            let one =
-                Seen { count: 1.0, mean_output: output, mean_label: label, ..Seen::default() };
+        for Element { row, output, label } in elements(NAME, &outputs, &labels)? {
+            let count = weights.of(row);
+            let one = Seen { count, mean_output: output, mean_label: label, ..Seen::default() };
             self.add(&one);
         }
         Ok(())
@@ -80,5 +81,18 @@ impl Accumulator for Seen {
 
     fn reset(&mut self) {
         *self = Self::default();
+    }
+
+    fn numbers(&self) -> Vec<f64> {
+        let Seen { count, mean_output, mean_label, outputs, labels, both } = *self;
+        vec![count, mean_output, mean_label, outputs, labels, both]
+    }
+
+    fn set_numbers(&mut self, numbers: &[f64]) -> Result<(), MetricError> {
+        let &[count, mean_output, mean_label, outputs, labels, both] = numbers else {
+            return Err(MetricError::OtherMetric { metric: NAME });
+        };
+        *self = Seen { count, mean_output, mean_label, outputs, labels, both };
+        Ok(())
     }
 }

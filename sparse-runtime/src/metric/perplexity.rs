@@ -33,8 +33,9 @@ impl OfMean for Perplexity {
         &self,
         outputs: &DenseView<'_, f64>,
         labels: &LabelsView<'_, f64>,
-    ) -> Result<(f64, usize), MetricError> {
-        negative_logarithms(Self::NAME, outputs, labels, self.ignore_label)
+        add: impl FnMut(usize, f64),
+    ) -> Result<(), MetricError> {
+        negative_logarithms(Self::NAME, outputs, labels, self.ignore_label, add)
     }
 
     fn of_mean(mean: f64) -> f64 {

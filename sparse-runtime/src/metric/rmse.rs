@@ -1,7 +1,7 @@
 //! Root mean squared error.
 
 use super::mean::{OfMean, SeenMean};
-use super::mse::squared_error;
+use super::mse::squared_errors;
 use super::{Accumulator, LabelsView, Metric, MetricError};
 use crate::formats::DenseView;
 
@@ -26,8 +26,9 @@ impl OfMean for Rmse {
         &self,
         outputs: &DenseView<'_, f64>,
         labels: &LabelsView<'_, f64>,
-    ) -> Result<(f64, usize), MetricError> {
-        squared_error(Self::NAME, outputs, labels)
+        add: impl FnMut(usize, f64),
+    ) -> Result<(), MetricError> {
+        squared_errors(Self::NAME, outputs, labels, add)
     }
 
     fn of_mean(mean: f64) -> f64 {

@@ -31,14 +31,15 @@ impl OfMean for TopKAccuracy {
         &self,
         outputs: &DenseView<'_, f64>,
         labels: &LabelsView<'_, f64>,
-    ) -> Result<(f64, usize), MetricError> {
+        mut add: impl FnMut(usize, f64),
+    ) -> Result<(), MetricError> {
         if self.k == 0 {
             return Err(MetricError::TopNone { metric: Self::NAME });
         }
-        let n_rows = same_rows(Self::NAME, outputs, labels)?;
+        same_rows(Self::NAME, outputs, labels)?;
         let classes = class_labels(Self::NAME, outputs, labels)?;
         let rows = outputs.values().chunks_exact(outputs.shape().row_size().max(1));
-        let is_right = |&(scores, class): &(&[f64], usize)| {
+        let is_right = |scores: &[f64], class: usize| {
             // Those that come before it: a score that is larger, or equal and earlier; NaN comes last.
             let before = |(other, &score): (usize, &f64)| {
                 score > scores[class]
@@ -47,6 +48,9 @@ impl OfMean for TopKAccuracy {
             };
             scores.iter().enumerate().filter(|&entry| before(entry)).count() < self.k
         };
-        Ok((rows.zip(classes.iter()).filter(is_right).count() as f64, n_rows))
+        for (row, (scores, class)) in rows.zip(classes.iter()).enumerate() {
+            add(row, f64::from(u8::from(is_right(scores, class))));
+        }
+        Ok(())
     }
 }

@@ -138,6 +138,12 @@ pub enum OptimizerError {
         /// The parameter.
         parameter: String,
     },
+    /// The state of another updater, or of none.
+    #[error("the optimizer state does not fit: {problem}")]
+    Snapshot {
+        /// What is wrong.
+        problem: String,
+    },
     /// A learning rate that no step can be made with.
     #[error("the learning rate is {value}, but must be at least 0 and finite")]
     LearningRate {

@@ -48,6 +48,7 @@ mod rows;
 mod samples;
 mod settling;
 mod shared;
+mod snapshot;
 mod spec;
 #[cfg(test)]
 mod tests;
@@ -64,6 +65,7 @@ pub use samples::Samples;
 pub(crate) use samples::Usage;
 pub(crate) use settling::Settling;
 pub(crate) use shared::RowWeights;
+pub(crate) use snapshot::Snapshot;
 pub use sparse_core::update_rules::UpdateRule;
 pub use spec::ParameterSpec;
 pub use updater::Updater;

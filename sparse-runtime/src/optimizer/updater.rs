@@ -31,12 +31,12 @@ const MAX_RUNS: usize = 1 << 20;
 /// where batches are accumulated; all of it mapped by the system only where rows are touched.
 #[derive(Clone, Debug)]
 pub struct Updater<R: UpdateRule, T: Float> {
-    rule: R,
+    pub(super) rule: R,
     pub(super) mode: LazyUpdate,
     /// What the next step will use.
-    learning_rate: f64,
+    pub(super) learning_rate: f64,
     /// What the groups' steps are made for.
-    resolved: f64,
+    pub(super) resolved: f64,
     /// [`UpdateRule::counts_until`]: until then, each step is resolved anew.
     counts_until: u64,
     pub(super) clock: u64,

@@ -268,11 +268,16 @@ impl<T: Element> Table<T> {
 
     /// The states that an updater keeps here, row major; nothing where it keeps none. O(values).
     pub(crate) fn states_of<S: Copy>(&self, tenant: &Tenant) -> Vec<S> {
-        let rows = self
-            .blocks_of(tenant)
-            .into_iter()
-            .flat_map(|blocks| (0..self.n_rows).flat_map(|row| blocks.states(row).iter().copied()));
-        rows.collect()
+        let mut states = Vec::new();
+        self.visit_states(tenant, |row| states.extend_from_slice(row));
+        states
+    }
+
+    /// Calls `visit` with the states that an updater keeps beside each row, in order; not at all where it keeps none.
+    pub(crate) fn visit_states<S: Copy>(&self, tenant: &Tenant, mut visit: impl FnMut(&[S])) {
+        if let Some(blocks) = self.blocks_of(tenant) {
+            (0..self.n_rows).for_each(|row| visit(blocks.states(row)));
+        }
     }
 
     /// Replaces the states that an updater keeps here, row major. Nothing where it keeps none. O(states given).

@@ -1,18 +1,21 @@
 //! One epoch: the loop that everything else is built around.
 
-use super::TrainError;
-use crate::data::{Batch, Batches};
+use super::{TrainError, json};
+use crate::data::{Batch, Batches, Position};
 use crate::error::Result;
 use crate::model::{BatchSource, Model, RowSteps};
 use crate::optimizer::Updater;
+use serde::{Deserialize, Serialize};
 use sparse_core::element::Float;
 use sparse_core::update_rules::UpdateRule;
+use std::ops::ControlFlow;
 
 /// What an epoch came to.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct EpochTotals {
     /// The sum over rows of the loss just before the row was learnt from (progressive loss), padding not
     /// counted.
+    #[serde(with = "json")]
     pub loss_sum: f64,
     /// The rows, padding not counted.
     pub n_rows: u64,
@@ -80,6 +83,32 @@ pub trait BatchHook<M: Model> {
     fn after_steps(&mut self, model: &M, n_steps: u64) -> Result<()> {
         let _ = (model, n_steps);
         Ok(())
+    }
+
+    /// After how many more steps [`pause`](Self::pause) is to be called, at least 1. Asked before the first step and after each
+    /// pause; steps in between may be made many at a time.
+    #[inline(always)]
+    fn steps_to_pause(&self, totals: &EpochTotals) -> u64 {
+        let _ = totals;
+        u64::MAX
+    }
+
+    /// Between two steps, as often as [`steps_to_pause`](Self::steps_to_pause) says: `position` is the batch that comes next,
+    /// `totals` what the epoch has come to. Rows may wait for steps that they missed; [`Updater::flush_model`] settles them, and
+    /// training goes on with other bits than without. `Break` ends the epoch.
+    ///
+    /// # Errors
+    ///
+    /// Any error ends the epoch.
+    fn pause<R: UpdateRule>(
+        &mut self,
+        model: &mut M,
+        updater: &mut Updater<R, M::Element>,
+        position: Position,
+        totals: &EpochTotals,
+    ) -> Result<ControlFlow<()>> {
+        let _ = (model, updater, position, totals);
+        Ok(ControlFlow::Continue(()))
     }
 
     /// After a step: the model's outputs are those before its update.
@@ -151,7 +180,31 @@ where
     B: Batches<M::Element>,
     H: BatchHook<M>,
 {
-    let result = steps(model, updater, batches, epoch, hook);
+    let start = Position { epoch, batch: 0 };
+    fit_from(model, updater, batches, start, EpochTotals::default(), hook)
+}
+
+/// [`fit_epoch`] of what is left of an epoch: from a batch of it on, before which it came to `totals`.
+///
+/// # Errors
+///
+/// As [`fit_epoch`]; a batch that the epoch does not have.
+#[inline]
+pub fn fit_from<M, R, B, H>(
+    model: &mut M,
+    updater: &mut Updater<R, M::Element>,
+    batches: &mut B,
+    start: Position,
+    totals: EpochTotals,
+    hook: &mut H,
+) -> Result<EpochTotals>
+where
+    M: Model,
+    R: UpdateRule,
+    B: Batches<M::Element>,
+    H: BatchHook<M>,
+{
+    let result = steps(model, updater, batches, start, totals, hook);
     updater.flush_model(model)?;
     result
 }
@@ -161,7 +214,8 @@ fn steps<M, R, B, H>(
     model: &mut M,
     updater: &mut Updater<R, M::Element>,
     batches: &mut B,
-    epoch: u64,
+    start: Position,
+    mut totals: EpochTotals,
     hook: &mut H,
 ) -> Result<EpochTotals>
 where
@@ -170,12 +224,18 @@ where
     B: Batches<M::Element>,
     H: BatchHook<M>,
 {
-    batches.start_epoch(epoch)?;
-    let mut totals = EpochTotals::default();
+    let epoch = start.epoch;
+    batches.seek(start)?;
+    let first_batch = start.batch.wrapping_sub(totals.n_batches);
+    let position = |totals: &EpochTotals| Position {
+        epoch,
+        batch: first_batch.wrapping_add(totals.n_batches),
+    };
+    let mut to_pause = hook.steps_to_pause(&totals).max(1);
     let by_rows = M::TRAINS_ROWS && batches.batch_size() == Some(1);
     let max_norm = hook.max_norm();
     if by_rows && max_norm.is_none() && !updater.records_outputs() && !hook.sees_steps() {
-        while let Some(batch) = batches.next_rows(ROWS_A_CALL)? {
+        while let Some(batch) = batches.next_rows(to_pause.min(ROWS_A_CALL as u64) as usize)? {
             let bound = model.bind(&batch)?;
             let steps = model.train_rows(&bound, updater)?;
             totals.add_rows(&steps);
@@ -183,6 +243,14 @@ where
                 return Err(diverged(epoch, totals.n_batches - 1, steps.last_loss, updater));
             }
             hook.after_steps(model, steps.n_steps as u64)?;
+            to_pause = to_pause.saturating_sub(steps.n_steps as u64);
+            if to_pause == 0 {
+                let at = position(&totals);
+                if hook.pause(model, updater, at, &totals)?.is_break() {
+                    break;
+                }
+                to_pause = hook.steps_to_pause(&totals).max(1);
+            }
         }
         return Ok(totals);
     }
@@ -200,6 +268,14 @@ where
         }
         totals.add(loss, batch.n_rows(), batch.n_padding());
         hook.after_step(model, &batch, loss)?;
+        to_pause -= 1;
+        if to_pause == 0 {
+            let at = position(&totals);
+            if hook.pause(model, updater, at, &totals)?.is_break() {
+                break;
+            }
+            to_pause = hook.steps_to_pause(&totals).max(1);
+        }
     }
     Ok(totals)
 }

@@ -49,6 +49,33 @@ pub enum TrainError {
         /// The file and what the system says.
         problem: String,
     },
+    /// A run cannot be drawn.
+    #[cfg(feature = "plot")]
+    #[error("the run cannot be drawn: {problem}")]
+    Plot {
+        /// What is in the way.
+        problem: String,
+    },
+    /// A metric was to be watched that is not measured.
+    #[error(
+        "metric `{name}` is watched but not measured (measured: {known}): give it to `Trainer::metric`"
+    )]
+    UnknownMetric {
+        /// The metric.
+        name: String,
+        /// Those that are measured.
+        known: String,
+    },
+    /// A run is to be resumed within an epoch with other metrics than it began it with.
+    #[error(
+        "the epoch was begun with {expected} metrics, but {found} are measured now: resume the run with the same"
+    )]
+    OtherMetrics {
+        /// How many there were.
+        expected: usize,
+        /// How many there are.
+        found: usize,
+    },
     /// A norm that gradients cannot be clipped to.
     #[error("`clip_norm` is {value}, but must be positive")]
     ClipNorm {

@@ -1,26 +1,32 @@
 //! Metrics over the batches that a model sees.
 
 use super::TrainError;
-use crate::data::Batch;
+use crate::data::{Batch, WEIGHT};
 use crate::error::Result;
 use crate::metric::{Accumulator, LabelsView, Metric, Widened};
-use crate::model::{InputRole, Model};
+use crate::model::{InputInfo, InputRole, Model};
+use std::borrow::Cow;
 
-/// Metrics at work: the first output of a model against its first label, without the rows of padding.
+/// Metrics at work: the first output of a model against its first label that is no weight, without the rows of padding.
 pub(super) struct Measure {
     names: Vec<&'static str>,
     accumulators: Vec<Box<dyn Accumulator>>,
     /// The position of the label among the model's inputs, and whether it holds numbers rather than ids.
     label: (usize, bool),
+    /// The position of the label that weighs rows, where the model declares one.
+    weight: Option<usize>,
     widened: Widened,
 }
 
 impl Measure {
     /// For a model; nothing to measure is fine for any.
     pub(super) fn new<M: Model>(metrics: &[Box<dyn Metric>]) -> Result<Self> {
+        let is_label = |input: &InputInfo| input.role == InputRole::Label;
+        let is_weight =
+            |input: &InputInfo| is_label(input) && input.name == WEIGHT && input.element.is_float();
         let label = M::INPUTS
             .iter()
-            .position(|input| input.role == InputRole::Label)
+            .position(|input| is_label(input) && !is_weight(input))
             .map(|position| (position, M::INPUTS[position].element.is_float()));
         if let (None, Some(metric)) = (label, metrics.first()) {
             return Err(TrainError::NoLabel { model: M::NAME, metric: metric.name() }.into());
@@ -29,6 +35,7 @@ impl Measure {
             names: metrics.iter().map(|metric| metric.name()).collect(),
             accumulators: metrics.iter().map(|metric| metric.start()).collect(),
             label: label.unwrap_or_default(),
+            weight: M::INPUTS.iter().position(is_weight),
             widened: Widened::default(),
         })
     }
@@ -58,18 +65,45 @@ impl Measure {
         } else {
             LabelsView::Classes(batch.ids(position)?.rows(0..n_rows)?)
         };
-        self.widened.update(outputs, labels, &mut self.accumulators)
+        let weights = match self.weight {
+            Some(position) => Some(batch.dense(position)?.rows(0..n_rows)?),
+            None => None,
+        };
+        self.widened.update(outputs, labels, weights, &mut self.accumulators)
+    }
+
+    /// What each metric has seen.
+    pub(super) fn states(&self) -> Vec<Vec<f64>> {
+        self.accumulators.iter().map(|accumulator| accumulator.numbers()).collect()
+    }
+
+    /// Goes on from what [`states`](Self::states) gave for the same metrics; from the start where there is nothing.
+    pub(super) fn restore(&mut self, states: &[Vec<f64>]) -> Result<()> {
+        if states.is_empty() {
+            return Ok(());
+        }
+        if states.len() != self.accumulators.len() {
+            return Err(TrainError::OtherMetrics {
+                expected: states.len(),
+                found: self.accumulators.len(),
+            }
+            .into());
+        }
+        for (accumulator, numbers) in self.accumulators.iter_mut().zip(states) {
+            accumulator.set_numbers(numbers)?;
+        }
+        Ok(())
     }
 
     /// Names and values, and a fresh start.
-    pub(super) fn take(&mut self) -> Vec<(&'static str, f64)> {
+    pub(super) fn take(&mut self) -> Vec<(Cow<'static, str>, f64)> {
         let names = self.names.iter().copied();
         names
             .zip(&mut self.accumulators)
             .map(|(name, accumulator)| {
                 let value = accumulator.value();
                 accumulator.reset();
-                (name, value)
+                (Cow::Borrowed(name), value)
             })
             .collect()
     }

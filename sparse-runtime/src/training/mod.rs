@@ -3,23 +3,39 @@
 //! [`Trainer`] is the way in. What it is made of is public as well, for loops of one's own: [`fit_epoch`],
 //! [`score()`], [`predict`]. [`checkpoint`] saves and loads.
 
+mod callback;
 pub mod checkpoint;
 mod epoch;
 mod error;
+mod evaluation;
+mod hook;
+mod json;
 mod measure;
+mod monitor;
+#[cfg(feature = "plot")]
+mod plot;
 mod predictions;
 mod progress;
+mod progressive;
 mod reduced;
 mod report;
+mod save;
 mod score;
 #[cfg(test)]
 mod tests;
 mod trainer;
+mod watch;
 
-pub use epoch::{BatchHook, EpochTotals, fit_epoch};
+pub use callback::{Callback, Moment};
+pub use epoch::{BatchHook, EpochTotals, fit_epoch, fit_from};
 pub use error::TrainError;
+pub use evaluation::{Evaluation, NoEvaluation};
+pub use monitor::{Monitor, ParameterReport};
 pub use predictions::{save_predictions, write_predictions};
 pub use progress::Progress;
+pub use progressive::{ProgressiveLine, ProgressiveLoss};
 pub use report::{EpochReport, FitReport, ScoreReport};
+pub use save::Checkpoints;
 pub use score::{predict, score};
-pub use trainer::{Evaluation, NoEvaluation, Trainer};
+pub use trainer::Trainer;
+pub use watch::{BestModel, EarlyStopping, Watch};

@@ -1,12 +1,15 @@
 //! What training and scoring tell.
 
+use super::json;
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::fmt;
 
 /// One epoch of training.
 ///
 /// `Display` is the line that training prints:
 /// `epoch 1/10  loss 0.4123  mse 0.8240  evaluation: loss 0.4301 mse 0.8602  3.20 M samples/s`.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct EpochReport {
     /// The epoch, from zero.
@@ -14,16 +17,20 @@ pub struct EpochReport {
     /// One after the last epoch of the run.
     pub epochs: u64,
     /// The mean over rows of the loss just before the row was learnt from (progressive loss).
+    #[serde(with = "json")]
     pub loss: f64,
     /// The metrics of the outputs just before they were learnt from, by name.
-    pub metrics: Vec<(&'static str, f64)>,
+    #[serde(with = "json::metrics")]
+    pub metrics: Vec<(Cow<'static, str>, f64)>,
     /// Loss and metrics on the evaluation set, of the parameters after the epoch.
     pub evaluation: Option<ScoreReport>,
     /// The learning rate of the last step.
+    #[serde(with = "json")]
     pub learning_rate: f64,
     /// The rows learnt from.
     pub n_rows: u64,
     /// Seconds of training alone, without evaluation.
+    #[serde(with = "json")]
     pub seconds: f64,
 }
 
@@ -54,7 +61,7 @@ impl fmt::Display for EpochReport {
 }
 
 /// A run of training.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct FitReport {
     /// The epochs, in order.
@@ -69,6 +76,21 @@ impl FitReport {
         self.epochs.last()
     }
 
+    /// The report as JSON. Numbers that are not finite are the words `"NaN"`, `"inf"` and `"-inf"`.
+    pub fn to_json(&self) -> String {
+        // A report has nothing that JSON cannot write.
+        serde_json::to_string(self).unwrap_or_default()
+    }
+
+    /// The report that [`to_json`](Self::to_json) wrote, to the bit.
+    ///
+    /// # Errors
+    ///
+    /// Text that is no such report, with line and column.
+    pub fn from_json(text: &str) -> Result<Self, serde_json::Error> {
+        serde_json::from_str(text)
+    }
+
     /// Seconds of training alone, over all epochs.
     pub fn seconds(&self) -> f64 {
         self.epochs.iter().map(|epoch| epoch.seconds).sum()
@@ -76,13 +98,15 @@ impl FitReport {
 }
 
 /// A model against data with labels.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ScoreReport {
     /// The mean loss over the rows.
+    #[serde(with = "json")]
     pub loss: f64,
     /// The metrics, by name.
-    pub metrics: Vec<(&'static str, f64)>,
+    #[serde(with = "json::metrics")]
+    pub metrics: Vec<(Cow<'static, str>, f64)>,
     /// The rows.
     pub n_rows: u64,
 }
@@ -105,7 +129,7 @@ impl fmt::Display for ScoreReport {
     }
 }
 
-fn find(metrics: &[(&'static str, f64)], name: &str) -> Option<f64> {
+fn find(metrics: &[(Cow<'static, str>, f64)], name: &str) -> Option<f64> {
     let found = metrics.iter().find(|(known, _)| *known == name);
     found.map(|(_, value)| *value)
 }
@@ -149,21 +173,47 @@ mod tests {
             epoch: 0,
             epochs: 10,
             loss: 0.412_34,
-            metrics: vec![("mse", 0.824)],
+            metrics: vec![("mse".into(), 0.824)],
             evaluation: None,
             learning_rate: 0.1,
             n_rows: 6_400_000,
             seconds: 2.0,
         };
         assert_eq!(report.to_string(), "epoch 1/10  loss 0.4123  mse 0.8240  3.20 M samples/s");
-        report.evaluation =
-            Some(ScoreReport { loss: 12.3456, metrics: vec![("accuracy", 0.851)], n_rows: 10 });
+        report.evaluation = Some(ScoreReport {
+            loss: 12.3456,
+            metrics: vec![("accuracy".into(), 0.851)],
+            n_rows: 10,
+        });
         report.seconds = 100.0;
         assert_eq!(
             report.to_string(),
             "epoch 1/10  loss 0.4123  mse 0.8240  evaluation: loss 12.35 accuracy 0.8510  64.0 k samples/s"
         );
         assert_eq!((report.metric("mse"), report.metric("auc")), (Some(0.824), None));
+    }
+
+    #[test]
+    fn reports_come_back_from_json_to_the_bit() {
+        let epoch = EpochReport {
+            epoch: 3,
+            epochs: 10,
+            loss: 0.1 + 0.2,
+            metrics: vec![("auc".into(), f64::NAN), ("mse".into(), f64::INFINITY)],
+            evaluation: None,
+            learning_rate: 5e-324,
+            n_rows: u64::MAX,
+            seconds: 1.0 / 3.0,
+        };
+        let report = FitReport { epochs: vec![epoch], stopped: true };
+        let text = report.to_json();
+        assert!(text.contains(r#""metrics":{"auc":"NaN","mse":"inf"}"#), "{text}");
+        let back = FitReport::from_json(&text).unwrap();
+        assert!(back.epochs[0].metrics[0].1.is_nan());
+        assert_eq!(back.to_json(), text);
+        let epoch = &back.epochs[0];
+        assert_eq!((epoch.loss, epoch.learning_rate, epoch.n_rows), (0.1 + 0.2, 5e-324, u64::MAX));
+        assert!(FitReport::from_json(&text.replace("NaN", "nothing")).is_err());
     }
 
     #[test]

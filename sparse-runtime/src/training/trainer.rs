@@ -1,13 +1,18 @@
 //! The trainer: what to do for how many epochs, and whom to tell.
 
 use super::TrainError;
-use super::epoch::{BatchHook, fit_epoch};
+use super::callback::Callback;
+use super::checkpoint::Run;
+use super::checkpoint::run::{compare_settings, load_run_if};
+use super::epoch::fit_from;
+use super::evaluation::{Evaluation, NoEvaluation};
+use super::hook::Hook;
 use super::measure::Measure;
 use super::progress::{Progress, Reporter};
 use super::reduced::Reduced;
 use super::report::{EpochReport, FitReport, ScoreReport};
 use super::score::{ROWS_AT_A_TIME, predict, score};
-use crate::data::{Batch, BatchOptions, Batches, DataSource, Dataset, Labels, LastBatch, Order};
+use crate::data::{BatchOptions, Batches, DataSource, Labels, LastBatch, Order, Position};
 use crate::error::Result;
 use crate::formats::Dense;
 use crate::kernels::Parallel;
@@ -15,10 +20,10 @@ use crate::metric::Metric;
 use crate::model::Model;
 use crate::optimizer::{ParameterSpec, Updater};
 use crate::schedule::Schedule;
-use sparse_core::element::Float;
 use sparse_core::update_rules::UpdateRule;
 use std::fmt;
-use std::ops::{ControlFlow, Range};
+use std::ops::Range;
+use std::path::Path;
 use std::time::Instant;
 
 /// Trains models: an update rule, and how often, in what order and under whose eyes it is applied.
@@ -61,7 +66,7 @@ pub struct Trainer<'a, R: UpdateRule, E = NoEvaluation> {
     schedule: Schedule,
     metrics: Vec<Box<dyn Metric>>,
     evaluation: E,
-    callbacks: Vec<Callback<'a>>,
+    callbacks: Vec<Box<dyn Callback + 'a>>,
     progress: Progress,
     decay_all: bool,
     scales: Vec<(String, Scale)>,
@@ -75,8 +80,6 @@ enum Scale {
     WeightDecay(f64),
     LearningRate(f64),
 }
-
-type Callback<'a> = Box<dyn FnMut(&EpochReport) -> ControlFlow<()> + 'a>;
 
 impl<R: UpdateRule> Trainer<'_, R> {
     /// A trainer with the defaults.
@@ -172,9 +175,11 @@ impl<'a, R: UpdateRule, E> Trainer<'a, R, E> {
         }
     }
 
-    /// Somebody to tell after every epoch, who may end the run by `ControlFlow::Break(())`.
+    /// Somebody to tell after every epoch, and between batches if asked for, who may end the run: a closure
+    /// `|report: &EpochReport| …`, [`EarlyStopping`](super::EarlyStopping), [`BestModel`](super::BestModel),
+    /// [`Checkpoints`](super::Checkpoints), or a [`Callback`] of your own.
     #[must_use]
-    pub fn callback(mut self, callback: impl FnMut(&EpochReport) -> ControlFlow<()> + 'a) -> Self {
+    pub fn callback(mut self, callback: impl Callback + 'a) -> Self {
         self.callbacks.push(Box::new(callback));
         self
     }
@@ -301,53 +306,177 @@ impl<'a, R: UpdateRule, E> Trainer<'a, R, E> {
         S: DataSource<M::Element>,
         E: Evaluation<M::Element>,
     {
+        let run = Run { position: Position { epoch: epochs.start, batch: 0 }, ..Run::default() };
+        self.go_on(model, updater, data, run, epochs.end)
+    }
+
+    /// Goes on with a run that [`Checkpoints`](super::Checkpoints) saved, up to the trainer's number of epochs, on the same data: what comes of
+    /// it, parameters, optimizer state and report, is to the bit what the run would have come to if it had not been ended.
+    ///
+    /// The model is made as for the run, and its parameters are replaced. Callbacks are told of the epochs before by
+    /// [`replay`](Callback::replay); where one of them had ended the run, nothing is done.
+    ///
+    /// ```
+    /// use sparse_core::update_rules::Ftrl;
+    /// use sparse_runtime::data::Dataset;
+    /// use sparse_runtime::model::Model;
+    /// use sparse_runtime::training::{Checkpoints, FitReport, Trainer};
+    /// use std::path::Path;
+    ///
+    /// /// Trains, and goes on after an interruption when it is called again.
+    /// fn train<M: Model>(
+    ///     model: &mut M,
+    ///     data: &Dataset<M::Element>,
+    ///     path: &Path,
+    /// ) -> sparse_runtime::Result<FitReport> {
+    ///     let mut trainer = Trainer::new(Ftrl::default()).callback(Checkpoints::new(path));
+    ///     match path.exists() {
+    ///         true => trainer.resume(model, data, path),
+    ///         false => trainer.fit(model, data),
+    ///     }
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`fit`](Self::fit) and [`load_run`](super::checkpoint::load_run); [`CheckpointError::Setting`](super::checkpoint::CheckpointError::Setting) where the trainer is not set as it was.
+    pub fn resume<M, S>(
+        &mut self,
+        model: &mut M,
+        data: &S,
+        path: impl AsRef<Path>,
+    ) -> Result<FitReport>
+    where
+        M: Model,
+        S: DataSource<M::Element>,
+        E: Evaluation<M::Element>,
+    {
+        let path = path.as_ref();
+        let mut updater = self.updater(model)?;
+        let settings = self.settings(data.n_rows());
+        let run = load_run_if(model, &mut updater, path, |run| {
+            compare_settings(path, &run.settings, &settings)?;
+            Measure::new::<M>(&self.metrics)?.restore(&run.metrics)
+        })?;
+        self.go_on(model, &mut updater, data, run, self.epochs)
+    }
+
+    /// One pass over some more data, in its order if [`shuffle`](Self::shuffle) is off: learning that goes on for ever, a
+    /// piece of data at a time. The updater, from [`updater`](Self::updater), carries the optimizer's state from call to call;
+    /// schedules count its steps, and the epoch is always the first.
+    ///
+    /// # Errors
+    ///
+    /// As [`fit`](Self::fit).
+    pub fn partial_fit<M, S>(
+        &mut self,
+        model: &mut M,
+        updater: &mut Updater<R, M::Element>,
+        data: &S,
+    ) -> Result<EpochReport>
+    where
+        M: Model,
+        S: DataSource<M::Element>,
+        E: Evaluation<M::Element>,
+    {
+        let report = self.fit_epochs(model, updater, data, 0..1)?;
+        report.epochs.into_iter().next().ok_or(TrainError::NoRows.into())
+    }
+
+    /// What the result of a run depends on besides the updater and the data, by name.
+    fn settings(&self, n_rows: Option<usize>) -> Vec<(String, String)> {
+        let order = self.order();
+        let mut settings = vec![
+            ("batch_size", self.options.batch_size.to_string()),
+            ("last_batch", format!("{:?}", self.options.last_batch)),
+            ("order", format!("{order:?}")),
+            ("schedule", format!("{:?}", self.schedule)),
+            ("clip_norm", format!("{:?}", self.clip_norm)),
+        ];
+        settings.extend(n_rows.map(|n_rows| ("rows of the data", n_rows.to_string())));
+        settings.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+    }
+
+    fn order(&self) -> Order {
+        if self.shuffle { Order::Shuffled { seed: self.seed } } else { Order::Sequential }
+    }
+
+    /// Trains from where a run stands up to an epoch.
+    fn go_on<M, S>(
+        &mut self,
+        model: &mut M,
+        updater: &mut Updater<R, M::Element>,
+        data: &S,
+        mut run: Run,
+        end: u64,
+    ) -> Result<FitReport>
+    where
+        M: Model,
+        S: DataSource<M::Element>,
+        E: Evaluation<M::Element>,
+    {
+        let span = tracing::info_span!("fit", model = M::NAME, rule = R::NAME);
+        let _entered = span.enter();
         self.schedule.check()?;
         if let Some(value) = self.clip_norm.filter(|norm| norm.is_nan() || *norm <= 0.0) {
             return Err(TrainError::ClipNorm { value }.into());
         }
-        let order =
-            if self.shuffle { Order::Shuffled { seed: self.seed } } else { Order::Sequential };
-        let options = BatchOptions { order, labels: Labels::Required, ..self.options };
+        let options =
+            BatchOptions { order: self.order(), labels: Labels::Required, ..self.options };
         let mut batches = data.batches(M::INPUTS, &options)?;
         let base_rate = self.rule.learning_rate();
+        run.settings = self.settings(data.n_rows());
+        let rows_at_a_time = self.rows_at_a_time();
         let mut hook = Hook {
             measure: Measure::new::<M>(&self.metrics)?,
             reporter: Reporter::new(self.progress),
             schedule: self.schedule.changes_by_step().then_some(&self.schedule),
             base_rate,
             max_norm: self.clip_norm,
+            callbacks: &mut self.callbacks,
+            run,
+            is_stopped: false,
         };
         model.set_parallel(self.parallel);
+        hook.measure.restore(&hook.run.metrics)?;
+        hook.replay();
         updater.set_records_outputs(!hook.measure.is_empty());
         let mut reduced = Reduced::new(updater, model, data, &options, self.clip_norm)?;
-        let mut report = FitReport::default();
-        for epoch in epochs.clone() {
+        while hook.run.position.epoch < end && !hook.is_stopped {
+            let (start, totals) = (hook.run.position, hook.run.totals);
+            let epoch = start.epoch;
             let span = tracing::info_span!("epoch", number = epoch + 1);
             let _entered = span.enter();
             // Constant within the epoch, unless the hook sets it at every step.
-            let factor = self.schedule.factor(updater.clock(), epoch);
-            updater.set_learning_rate(base_rate * factor)?;
+            if start.batch == 0 {
+                let factor = self.schedule.factor(updater.clock(), epoch);
+                updater.set_learning_rate(base_rate * factor)?;
+            }
             batches.start_epoch(epoch)?;
-            hook.reporter.start_epoch(epoch, epochs.end, batches.n_batches());
-            let start = Instant::now();
+            hook.reporter.start_epoch(epoch, end, batches.n_batches());
+            hook.reporter.advance(start.batch);
+            let began = Instant::now();
             let totals = match &mut reduced {
                 Some(reduced) if R::CORRECTS => {
                     reduced.fit_epoch(model, updater, &mut batches, epoch, &mut hook)?
                 }
-                _ => fit_epoch(model, updater, &mut batches, epoch, &mut hook)?,
+                _ => fit_from(model, updater, &mut batches, start, totals, &mut hook)?,
             };
-            let seconds = start.elapsed().as_secs_f64();
+            let seconds = began.elapsed().as_secs_f64();
             // Rows that roll over may fill no batch yet.
             if totals.n_rows == 0 && options.last_batch != LastBatch::RollOver {
                 return Err(TrainError::NoRows.into());
             }
             let evaluation = match self.evaluation.source() {
-                Some(data) => Some(score(model, data, &self.metrics, self.rows_at_a_time())?),
+                Some(data) => {
+                    let _entered = tracing::info_span!("evaluation").entered();
+                    Some(score(model, data, &self.metrics, rows_at_a_time)?)
+                }
                 None => None,
             };
-            let epoch_report = EpochReport {
+            let report = EpochReport {
                 epoch,
-                epochs: epochs.end,
+                epochs: end,
                 loss: totals.mean_loss(),
                 metrics: hook.measure.take(),
                 evaluation,
@@ -355,23 +484,18 @@ impl<'a, R: UpdateRule, E> Trainer<'a, R, E> {
                 n_rows: totals.n_rows,
                 seconds,
             };
-            tracing::info!(loss = epoch_report.loss, seconds, "trained");
-            hook.reporter.end_epoch(&epoch_report);
-            let mut stop = false;
-            for callback in &mut self.callbacks {
-                // Everybody is told, whoever ends the run.
-                stop |= callback(&epoch_report).is_break();
-            }
-            report.epochs.push(epoch_report);
-            if stop {
-                report.stopped = epoch + 1 < epochs.end;
-                break;
-            }
+            tracing::info!(loss = report.loss, seconds, "trained");
+            hook.reporter.end_epoch(&report);
+            hook.run.epochs.push(report);
+            hook.run.position = Position { epoch: epoch + 1, batch: 0 };
+            (hook.run.totals, hook.run.metrics) = Default::default();
+            hook.end_epoch(model, updater)?;
         }
         if let Some(reduced) = reduced {
             reduced.finish(updater);
         }
-        Ok(report)
+        let stopped = hook.is_stopped && hook.run.position.epoch < end;
+        Ok(FitReport { epochs: hook.run.epochs, stopped })
     }
 
     /// The mean loss and the metrics of a model over some data.
@@ -423,90 +547,5 @@ impl<R: UpdateRule, E> fmt::Debug for Trainer<'_, R, E> {
             .field("clip_norm", &self.clip_norm)
             .field("parallel", &self.parallel)
             .finish_non_exhaustive()
-    }
-}
-
-/// What a [`Trainer`] evaluates on after every epoch: nothing, a source, or perhaps a source.
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` is no data to evaluate a model of `{T}` on",
-    note = "give a reference to a data set of the element type of the model: `.evaluation(&data)`"
-)]
-pub trait Evaluation<T: Float> {
-    /// The source.
-    type Source: DataSource<T>;
-
-    /// The source, if there is one.
-    fn source(&self) -> Option<&Self::Source>;
-}
-
-/// No evaluation.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct NoEvaluation;
-
-impl<T: Float> Evaluation<T> for NoEvaluation {
-    type Source = Dataset<T>;
-
-    fn source(&self) -> Option<&Dataset<T>> {
-        None
-    }
-}
-
-impl<T: Float, D: DataSource<T>> Evaluation<T> for &D {
-    type Source = D;
-
-    fn source(&self) -> Option<&D> {
-        Some(self)
-    }
-}
-
-impl<T: Float, D: DataSource<T>> Evaluation<T> for Option<&D> {
-    type Source = D;
-
-    fn source(&self) -> Option<&D> {
-        *self
-    }
-}
-
-/// What the trainer does around each step.
-struct Hook<'s> {
-    measure: Measure,
-    reporter: Reporter,
-    /// Where the rate changes by step.
-    schedule: Option<&'s Schedule>,
-    base_rate: f64,
-    max_norm: Option<f64>,
-}
-
-impl<M: Model> BatchHook<M> for Hook<'_> {
-    #[inline(always)]
-    fn learning_rate(&mut self, step: u64, epoch: u64) -> Option<f64> {
-        let schedule = self.schedule?;
-        Some(self.base_rate * schedule.factor(step, epoch))
-    }
-
-    #[inline(always)]
-    fn max_norm(&self) -> Option<f64> {
-        self.max_norm
-    }
-
-    #[inline(always)]
-    fn sees_steps(&self) -> bool {
-        self.schedule.is_some() || !self.measure.is_empty()
-    }
-
-    fn after_steps(&mut self, _: &M, n_steps: u64) -> Result<()> {
-        self.reporter.advance(n_steps);
-        Ok(())
-    }
-
-    #[inline(always)]
-    fn after_step<'b, B: Batch<'b, M::Element>>(
-        &mut self,
-        model: &M,
-        batch: &B,
-        _loss: f64,
-    ) -> Result<()> {
-        self.reporter.advance(1);
-        self.measure.update(model, batch)
     }
 }

@@ -7,7 +7,7 @@ use sparse_core::storage::ElementType;
 use std::io::{self, Read};
 
 /// Elements of one piece: small enough for the cache.
-const PIECE: usize = 4096;
+pub(super) const PIECE: usize = 4096;
 
 /// Hands the bytes of `values` to `take`, in pieces of a few kilobytes.
 pub(crate) fn encode<T: Float>(
@@ -72,6 +72,26 @@ pub(crate) fn decode<T: Float>(
     Ok(())
 }
 
+/// Hands all that is left to read to `look`, in pieces of a few kilobytes, all but the last of them whole words.
+pub(super) fn visit(reader: &mut impl Read, mut look: impl FnMut(&[u8])) -> io::Result<()> {
+    let mut buffer = vec![0; 4 * PIECE];
+    loop {
+        let mut filled = 0;
+        while filled < buffer.len() {
+            match reader.read(&mut buffer[filled..]) {
+                Ok(0) => break,
+                Ok(n) => filled += n,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        if filled == 0 {
+            return Ok(());
+        }
+        look(&buffer[..filled]);
+    }
+}
+
 /// A checksum of values: against damage, not against malice.
 ///
 /// Over the bytes as little-endian words of 32 bits: `h ← rotate((h ⊕ word) · p, 29)`, which is a bijection of `h`
@@ -100,6 +120,7 @@ impl Checksum {
     }
 
     /// Of values in memory.
+    #[cfg(test)]
     pub(super) fn of<T: Float>(values: &[T]) -> u64 {
         let mut sum = Checksum::new();
         let added = encode(values, |bytes| {

@@ -48,13 +48,13 @@ pub enum CheckpointError {
         /// The format known here.
         supported: u32,
     },
-    /// The values of a parameter are not those that were written.
-    #[error("{}: the values of parameter `{parameter}` are damaged: their checksum is {found:016x}, not {expected:016x}", path.display())]
+    /// The values of a parameter, or of the optimizer's state, are not those that were written.
+    #[error("{}: the values of `{name}` are damaged: their checksum is {found:016x}, not {expected:016x}", path.display())]
     Damaged {
         /// The file.
         path: PathBuf,
-        /// The parameter.
-        parameter: String,
+        /// The parameter or state.
+        name: String,
         /// The checksum of the values read.
         found: u64,
         /// The checksum of the values written.
@@ -79,6 +79,38 @@ pub enum CheckpointError {
         expected: u64,
         /// The first parameter that differs, if one does.
         difference: Option<Box<ParameterMismatch>>,
+    },
+    /// The weights in the file wait for steps that they missed.
+    #[error("{}: saved within an epoch, with weights that wait for steps without a gradient: resume the run with `Trainer::resume`, or load a checkpoint from the end of an epoch", path.display())]
+    Unsettled {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Steps are corrected by gradients that a checkpoint does not keep.
+    #[error("{}: a run of `{rule}` cannot be saved or resumed, since its steps are corrected by gradients of earlier parameters: save the model", path.display())]
+    Corrected {
+        /// The file.
+        path: PathBuf,
+        /// The rule.
+        rule: &'static str,
+    },
+    /// The file holds parameters alone.
+    #[error("{}: holds the parameters of a model, but no run of training that could be resumed", path.display())]
+    NoRun {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The run in the file was made with other settings: what would come of going on is neither the one nor the other.
+    #[error("{}: the run was made with `{name}` = {found}, but here it is {expected}: resume it with the same", path.display())]
+    Setting {
+        /// The file.
+        path: PathBuf,
+        /// The option or hyperparameter, the first that differs.
+        name: String,
+        /// In the file.
+        found: String,
+        /// Here.
+        expected: String,
     },
     /// A parameter does not fit.
     #[error("{}: {mismatch}", path.display())]
@@ -105,6 +137,12 @@ pub enum ParameterMismatch {
     Unexpected {
         /// The parameter.
         parameter: String,
+    },
+    /// Of all the parameters of the file the model has none.
+    #[error("the file has no parameter of the model (it has: {found})")]
+    NothingInCommon {
+        /// The parameters of the file.
+        found: String,
     },
     /// The storage types differ.
     #[error("parameter `{parameter}` is {found} in the file and {expected} in the model")]

@@ -2,7 +2,7 @@
 
 use super::bytes::Checksum;
 use super::metadata::SavedParameter;
-use super::{CheckpointError, io_error, load, open};
+use super::{CheckpointError, LoadOptions, io_error, load, open};
 use crate::error::Result;
 use crate::model::{Dims, Model};
 use crate::table::{Aligned, Table};
@@ -16,7 +16,7 @@ pub(crate) fn map<M: Model>(path: &Path) -> Result<(Dims, Vec<Table<M::Element>>
     let mut model = M::from_tables(metadata.dims.clone(), &mut |_, shape| {
         Ok(Table::zeros(shape.n_rows(), shape.row_size()))
     })?;
-    metadata.check(path, &model)?;
+    metadata.check(path, &model, LoadOptions::default())?;
     let saved = M::PARAMETERS.iter().map(|info| metadata.parameter(info.name));
     let Some(tables) = mapped(path, start, saved)? else {
         load(&mut model, path)?;
@@ -52,7 +52,7 @@ fn mapped<'s, T: sparse_core::element::Float>(
         if checksum.value() != saved.checksum {
             return Err(CheckpointError::Damaged {
                 path: path.to_owned(),
-                parameter: saved.name.clone(),
+                name: saved.name.clone(),
                 found: checksum.value(),
                 expected: saved.checksum,
             });

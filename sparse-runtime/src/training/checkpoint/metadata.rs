@@ -1,6 +1,8 @@
 //! What a checkpoint says about itself.
 
+use super::LoadOptions;
 use super::error::{CheckpointError, ParameterMismatch};
+use super::tensor::{Tensor, dtype, element};
 use crate::formats::Shape;
 use crate::model::{Dims, Model};
 use safetensors::tensor::{Dtype, Metadata, TensorInfo};
@@ -8,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use sparse_core::element::Stored;
 use sparse_core::storage::{ElementType, Storage};
 use std::collections::HashMap;
+use std::io;
 use std::path::Path;
 
 /// The format that this version writes and reads.
@@ -29,6 +32,35 @@ pub struct CheckpointMetadata {
     pub dims: Dims,
     /// Its parameters, in the order of declaration.
     pub parameters: Vec<SavedParameter>,
+    /// False of a checkpoint from within an epoch whose weights wait for steps that they missed: such a run can be resumed,
+    /// but the parameters alone are of no use.
+    pub is_settled: bool,
+    /// What is in the file besides: the state of a run of training, or nothing.
+    pub(super) tensors: Vec<SavedTensor>,
+}
+
+impl CheckpointMetadata {
+    /// Whether the file has the state of a run of training, which can be resumed.
+    pub fn has_run(&self) -> bool {
+        !self.tensors.is_empty()
+    }
+}
+
+/// A tensor that is no parameter.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct SavedTensor {
+    pub(super) name: String,
+    pub(super) dtype: Dtype,
+    pub(super) shape: Vec<usize>,
+    pub(super) checksum: u64,
+    /// Where it is, counted from the end of the header.
+    pub(super) offset: u64,
+}
+
+impl SavedTensor {
+    pub(super) fn n_bytes(&self) -> u64 {
+        bytes_of(self.dtype, &self.shape)
+    }
 }
 
 /// A parameter in a checkpoint.
@@ -61,6 +93,18 @@ struct Entry {
     dims: Vec<(String, usize)>,
     #[serde(default)]
     parameters: Vec<EntryParameter>,
+    #[serde(default = "yes", skip_serializing_if = "is_yes")]
+    settled: bool,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    tensors: Vec<EntryTensor>,
+}
+
+fn yes() -> bool {
+    true
+}
+
+fn is_yes(value: &bool) -> bool {
+    *value
 }
 
 #[derive(Serialize, Deserialize)]
@@ -70,34 +114,60 @@ struct EntryParameter {
     checksum: String,
 }
 
+#[derive(Serialize, Deserialize)]
+struct EntryTensor {
+    name: String,
+    checksum: String,
+}
+
 impl CheckpointMetadata {
-    /// Of a model, whose parameters have these checksums.
-    pub(super) fn of_model<M: Model>(model: &M, checksums: &[u64]) -> Self {
-        let mut offset = 0;
-        let parameters = model
-            .parameters()
-            .iter()
-            .zip(M::PARAMETERS)
-            .zip(checksums)
-            .map(|((parameter, info), &checksum)| {
-                let start = offset;
-                offset += size_of_val(parameter.values()) as u64;
-                SavedParameter {
-                    name: info.name.to_owned(),
-                    storage: info.storage,
-                    element: M::Element::TYPE,
-                    shape: parameter.shape,
-                    checksum,
-                    offset: start,
-                }
-            })
-            .collect();
+    /// Of a model, without checksums and places: what its parameters are.
+    pub(super) fn of_model<M: Model>(model: &M) -> Self {
+        let parameters = model.parameters().into_iter().zip(M::PARAMETERS);
+        let parameters = parameters.map(|(parameter, info)| SavedParameter {
+            name: info.name.to_owned(),
+            storage: info.storage,
+            element: M::Element::TYPE,
+            shape: parameter.shape,
+            checksum: 0,
+            offset: 0,
+        });
         CheckpointMetadata {
             model: M::NAME.to_owned(),
             fingerprint: M::FINGERPRINT,
             dims: model.dims().clone(),
-            parameters,
+            parameters: parameters.collect(),
+            is_settled: true,
+            tensors: Vec::new(),
         }
+    }
+
+    /// Of a file with the parameters of a model, in their order, and more tensors.
+    pub(super) fn of_tensors<M: Model>(
+        model: &M,
+        is_settled: bool,
+        parameters: &[Tensor<'_>],
+        more: &[Tensor<'_>],
+    ) -> io::Result<Self> {
+        let mut metadata = CheckpointMetadata::of_model(model);
+        metadata.is_settled = is_settled;
+        let mut offset = 0;
+        for (saved, tensor) in metadata.parameters.iter_mut().zip(parameters) {
+            saved.checksum = tensor.checksum()?;
+            saved.offset = offset;
+            offset += bytes_of(tensor.dtype, &tensor.shape);
+        }
+        for tensor in more {
+            metadata.tensors.push(SavedTensor {
+                name: tensor.name.clone(),
+                dtype: tensor.dtype,
+                shape: tensor.shape.clone(),
+                checksum: tensor.checksum()?,
+                offset,
+            });
+            offset += bytes_of(tensor.dtype, &tensor.shape);
+        }
+        Ok(metadata)
     }
 
     /// The header of the file: a safetensors header, padded to a multiple of 8 bytes.
@@ -116,17 +186,25 @@ impl CheckpointMetadata {
                     checksum: format!("{:016x}", parameter.checksum),
                 })
                 .collect(),
+            settled: self.is_settled,
+            tensors: (self.tensors.iter())
+                .map(|tensor| EntryTensor {
+                    name: tensor.name.clone(),
+                    checksum: format!("{:016x}", tensor.checksum),
+                })
+                .collect(),
         };
         let entry = serde_json::to_string(&entry).map_err(|error| impossible(error.to_string()))?;
-        let tensors = self.parameters.iter().map(|parameter| {
-            let start = parameter.offset as usize;
-            let bytes = parameter.shape.size() * parameter.element.bytes() as usize;
-            let info = TensorInfo {
-                dtype: dtype(parameter.element),
-                shape: parameter.shape.to_vec(),
-                data_offsets: (start, start + bytes),
-            };
-            (parameter.name.clone(), info)
+        let parameters = self.parameters.iter().map(|parameter| {
+            (&parameter.name, dtype(parameter.element), parameter.shape.to_vec(), parameter.offset)
+        });
+        let more = self.tensors.iter();
+        let more =
+            more.map(|tensor| (&tensor.name, tensor.dtype, tensor.shape.clone(), tensor.offset));
+        let tensors = parameters.chain(more).map(|(name, dtype, shape, offset)| {
+            let end = offset + bytes_of(dtype, &shape);
+            let data_offsets = (offset as usize, end as usize);
+            (name.clone(), TensorInfo { dtype, shape, data_offsets })
         });
         let metadata = HashMap::from([(KEY.to_owned(), entry)]);
         let header = Metadata::new(Some(metadata), tensors.collect())
@@ -180,6 +258,18 @@ impl CheckpointMetadata {
                 name,
             });
         }
+        let mut more = Vec::new();
+        for EntryTensor { name, checksum } in entry.tensors {
+            let tensor = (tensors.remove(&name))
+                .ok_or_else(|| malformed(format!("tensor `{name}` is missing")))?;
+            more.push(SavedTensor {
+                dtype: tensor.dtype,
+                shape: tensor.shape.clone(),
+                checksum: hexadecimal(&checksum)?,
+                offset: tensor.data_offsets.0 as u64,
+                name,
+            });
+        }
         if let Some(name) = tensors.keys().min() {
             return Err(malformed(format!("tensor `{name}` is no parameter")));
         }
@@ -189,13 +279,34 @@ impl CheckpointMetadata {
             dims: (entry.dims.iter())
                 .fold(Dims::new(), |dims, (name, extent)| dims.with(name, *extent)),
             parameters,
+            is_settled: entry.settled,
+            tensors: more,
         })
     }
 
-    /// Refuses a file that does not hold exactly the parameters of a model.
-    pub(super) fn check<M: Model>(&self, path: &Path, model: &M) -> Result<(), CheckpointError> {
-        let mismatch = self.first_mismatch(model).map(Box::new);
-        if self.fingerprint != M::FINGERPRINT {
+    /// Refuses a file whose parameters are not those of a model, but for what the options allow, or are not up to date.
+    pub(super) fn check<M: Model>(
+        &self,
+        path: &Path,
+        model: &M,
+        options: LoadOptions,
+    ) -> Result<(), CheckpointError> {
+        self.check_parameters(path, model, options)?;
+        match self.is_settled {
+            true => Ok(()),
+            false => Err(CheckpointError::Unsettled { path: path.to_owned() }),
+        }
+    }
+
+    /// [`check`](Self::check) of parameters that need not be up to date.
+    pub(super) fn check_parameters<M: Model>(
+        &self,
+        path: &Path,
+        model: &M,
+        options: LoadOptions,
+    ) -> Result<(), CheckpointError> {
+        let mismatch = self.first_mismatch(model, options).map(Box::new);
+        if self.fingerprint != M::FINGERPRINT && !options.allows_other_graphs() {
             return Err(CheckpointError::OtherGraph {
                 path: path.to_owned(),
                 saved_model: self.model.clone(),
@@ -206,9 +317,14 @@ impl CheckpointMetadata {
             });
         }
         match mismatch {
-            None => Ok(()),
             Some(mismatch) => Err(CheckpointError::Parameter { path: path.to_owned(), mismatch }),
+            None => Ok(()),
         }
+    }
+
+    /// The tensor of a name that is no parameter.
+    pub(super) fn tensor(&self, name: &str) -> Option<&SavedTensor> {
+        self.tensors.iter().find(|saved| saved.name == name)
     }
 
     /// The saved parameter of a name.
@@ -216,10 +332,18 @@ impl CheckpointMetadata {
         self.parameters.iter().find(|saved| saved.name == name)
     }
 
-    fn first_mismatch<M: Model>(&self, model: &M) -> Option<ParameterMismatch> {
+    /// The first parameter that is not the model's.
+    pub(super) fn first_mismatch<M: Model>(
+        &self,
+        model: &M,
+        options: LoadOptions,
+    ) -> Option<ParameterMismatch> {
         for (parameter, info) in model.parameters().iter().zip(M::PARAMETERS) {
             let name = || info.name.to_owned();
             let Some(saved) = self.parameter(info.name) else {
+                if options.allow_missing {
+                    continue;
+                }
                 return Some(ParameterMismatch::Missing { parameter: name() });
             };
             if saved.storage != info.storage {
@@ -245,44 +369,31 @@ impl CheckpointMetadata {
                 });
             }
         }
-        let known = |name: &str| M::PARAMETERS.iter().any(|info| info.name == name);
-        let unexpected = self.parameters.iter().find(|saved| !known(&saved.name))?;
-        Some(ParameterMismatch::Unexpected { parameter: unexpected.name.clone() })
-    }
-}
-
-/// The types that a file and the language have in common, each pair once.
-const TYPES: [(ElementType, Dtype); 7] = [
-    (ElementType::F32, Dtype::F32),
-    (ElementType::F64, Dtype::F64),
-    (ElementType::F16, Dtype::F16),
-    (ElementType::BF16, Dtype::BF16),
-    (ElementType::U32, Dtype::U32),
-    (ElementType::U64, Dtype::U64),
-    (ElementType::I64, Dtype::I64),
-];
-
-fn dtype(element: ElementType) -> Dtype {
-    let known = TYPES.iter().find(|(known, _)| *known == element);
-    // The table has every type that a parameter can have, as a test checks.
-    known.map_or(Dtype::U8, |(_, dtype)| *dtype)
-}
-
-fn element(dtype: Dtype) -> Option<ElementType> {
-    let known = TYPES.iter().find(|(_, known)| *known == dtype);
-    known.map(|(element, _)| *element)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_element_type_can_be_written() {
-        for element_type in ElementType::ALL.into_iter().filter(|known| known.bytes() > 0) {
-            let dtype = dtype(element_type);
-            assert_eq!(element(dtype), Some(element_type));
-            assert_eq!(dtype.bitsize() as u64, 8 * element_type.bytes());
+        if !self.parameters.is_empty() && self.unexpected::<M>().count() == self.parameters.len() {
+            let names: Vec<_> = self.parameters.iter().map(|saved| saved.name.as_str()).collect();
+            return Some(ParameterMismatch::NothingInCommon { found: names.join(", ") });
         }
+        if options.allow_unexpected {
+            return None;
+        }
+        let unexpected = self.unexpected::<M>().next()?;
+        Some(ParameterMismatch::Unexpected { parameter: unexpected.to_owned() })
     }
+
+    /// The names of the parameters that a model does not have.
+    pub(super) fn unexpected<M: Model>(&self) -> impl Iterator<Item = &str> {
+        let names = self.parameters.iter().map(|saved| saved.name.as_str());
+        names.filter(|name| M::PARAMETERS.iter().all(|info| info.name != *name))
+    }
+
+    /// The names of the parameters of a model that the file does not have.
+    pub(super) fn missing<M: Model>(&self) -> impl Iterator<Item = &'static str> {
+        let names = M::PARAMETERS.iter().map(|info| info.name);
+        names.filter(|name| self.parameter(name).is_none())
+    }
+}
+
+/// The bytes of a tensor.
+fn bytes_of(dtype: Dtype, shape: &[usize]) -> u64 {
+    shape.iter().map(|extent| *extent as u64).product::<u64>() * dtype.bitsize() as u64 / 8
 }

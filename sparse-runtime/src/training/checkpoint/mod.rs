@@ -1,33 +1,39 @@
 //! Saving and loading the parameters of a model, as a [safetensors](https://docs.rs/safetensors) file.
 //!
 //! One tensor a parameter, by its name. The file's metadata has one entry, `nnz`: the model's name, the
-//! fingerprint of its typed graph, its dimensions, and storage type and checksum of each parameter. Optimizer
-//! state is not in it.
+//! fingerprint of its typed graph, its dimensions, and storage type and checksum of each parameter.
+//!
+//! [`save_run`] adds what a run of training needs to go on to the bit: the states of the optimizer as tensors `w.velocity`, where
+//! its rows stand, its position, settings and history. [`load`] reads such a file like any other.
 //!
 //! A file is written beside its destination and renamed onto it when its bytes are on the disk: whatever
-//! happens, the destination is the old file or the new one, whole. Values are streamed both ways; a copy of a
-//! table is never made. The same parameters give the same bytes.
+//! happens, the destination is the old file or the new one, whole. Values are streamed both ways. The same parameters give the
+//! same bytes.
 
 pub(crate) mod bytes;
 mod error;
 mod map;
 mod metadata;
+pub(super) mod run;
+mod tensor;
 #[cfg(test)]
 mod tests;
 
 pub use error::{CheckpointError, ParameterMismatch};
 pub(crate) use map::map;
 pub use metadata::{CheckpointMetadata, SavedParameter};
+pub use run::{Run, load_run, save_run};
 
 use crate::error::Result;
 use crate::model::Model;
 use crate::replace::replace_file;
-use bytes::{Checksum, decode, encode};
+use bytes::{Checksum, decode};
 use safetensors::tensor::Metadata;
 use sparse_core::element::Float;
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
+use tensor::Tensor;
 
 /// Saves the parameters of a model.
 ///
@@ -51,21 +57,55 @@ use std::path::Path;
 ///
 /// [`CheckpointError::Io`]; then the destination is as it was.
 pub fn save<M: Model>(model: &M, path: impl AsRef<Path>) -> Result<()> {
-    let path = path.as_ref();
-    let parameters = model.parameters();
-    let checksums: Vec<u64> =
-        parameters.iter().map(|parameter| Checksum::of(parameter.values())).collect();
-    let header = CheckpointMetadata::of_model(model, &checksums).header(path)?;
+    write(model, path.as_ref(), true, &[])
+}
+
+/// Writes the parameters of a model and more tensors.
+fn write<M: Model>(model: &M, path: &Path, is_settled: bool, more: &[Tensor<'_>]) -> Result<()> {
+    let failed = |error| CheckpointError::Io { path: path.to_owned(), action: "write", error };
+    let parameters = tensor::parameters(model);
+    let metadata =
+        CheckpointMetadata::of_tensors(model, is_settled, &parameters, more).map_err(failed)?;
+    let header = metadata.header(path)?;
     replace_file(path, |writer| {
         writer.write_all(&(header.len() as u64).to_le_bytes())?;
         writer.write_all(&header)?;
-        for parameter in &parameters {
-            encode(parameter.values(), |bytes| writer.write_all(bytes))?;
-        }
-        Ok(())
+        let mut tensors = parameters.iter().chain(more);
+        tensors.try_for_each(|tensor| tensor.visit(&mut |bytes| writer.write_all(bytes)))
     })
-    .map_err(|error| CheckpointError::Io { path: path.to_owned(), action: "write", error })?;
+    .map_err(failed)?;
     Ok(())
+}
+
+/// How far a file and a model may differ. Shape, storage type and element type of what both have must be the same.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LoadOptions {
+    /// The file may lack parameters of the model, which keep their values.
+    pub allow_missing: bool,
+    /// The file may have parameters that the model has not.
+    pub allow_unexpected: bool,
+}
+
+impl LoadOptions {
+    /// Whatever model and file have in common.
+    pub const WARM_START: LoadOptions = LoadOptions { allow_missing: true, allow_unexpected: true };
+
+    /// A graph that has other parameters is another graph.
+    fn allows_other_graphs(self) -> bool {
+        self.allow_missing || self.allow_unexpected
+    }
+}
+
+/// What was loaded, and what was not.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Loaded {
+    /// What the file says about itself.
+    pub metadata: CheckpointMetadata,
+    /// The parameters of the model that the file lacks: they have the values that they had.
+    pub missing: Vec<String>,
+    /// The parameters of the file that the model has not.
+    pub unexpected: Vec<String>,
 }
 
 /// Loads the parameters of a model.
@@ -78,48 +118,136 @@ pub fn save<M: Model>(model: &M, path: impl AsRef<Path>) -> Result<()> {
 /// A [`CheckpointError`] that names the file and the first thing that is wrong with it; then the model is as
 /// it was, but after [`CheckpointError::Interrupted`].
 pub fn load<M: Model>(model: &mut M, path: impl AsRef<Path>) -> Result<CheckpointMetadata> {
+    Ok(load_with(model, path, LoadOptions::default())?.metadata)
+}
+
+/// [`load`] of a file that may have parameters of another model, too few or too many: to go on training after a model has
+/// changed. Where options allow that, fingerprints of graphs are not compared.
+///
+/// ```
+/// use sparse_runtime::model::Model;
+/// use sparse_runtime::training::checkpoint::{self, LoadOptions};
+///
+/// /// Starts from whatever parameters of the same names another model has learnt.
+/// fn warm_start<M: Model>(model: &mut M, path: &str) -> sparse_runtime::Result<()> {
+///     let loaded = checkpoint::load_with(model, path, LoadOptions::WARM_START)?;
+///     println!("from the start: {}", loaded.missing.join(", "));
+///     Ok(())
+/// }
+/// ```
+///
+/// # Errors
+///
+/// As [`load`]; [`ParameterMismatch::NothingInCommon`] where no parameter is to be loaded.
+pub fn load_with<M: Model>(
+    model: &mut M,
+    path: impl AsRef<Path>,
+    options: LoadOptions,
+) -> Result<Loaded> {
     let path = path.as_ref();
     let (mut reader, metadata, start) = open(path)?;
-    metadata.check(path, model)?;
-    for saved in &metadata.parameters {
-        let mut checksum = Checksum::new();
-        read_values(
-            &mut reader,
-            start + saved.offset,
-            saved.shape.size(),
-            |bytes| checksum.add(bytes),
-            |_: M::Element| {},
-        )
-        .map_err(|error| io_error(path, error))?;
-        if checksum.value() != saved.checksum {
-            return Err(CheckpointError::Damaged {
-                path: path.to_owned(),
-                parameter: saved.name.clone(),
-                found: checksum.value(),
-                expected: saved.checksum,
-            }
-            .into());
+    metadata.check(path, model, options)?;
+    check_parameters(path, &mut reader, &metadata, start)?;
+    for mut parameter in model.parameters_mut() {
+        if let Some(saved) = metadata.parameter(parameter.name) {
+            read_into(path, &mut reader, start + saved.offset, parameter.values_mut())?;
         }
     }
-    for mut parameter in model.parameters_mut() {
-        let Some(saved) = metadata.parameter(parameter.name) else {
-            continue; // `check` has refused a file without it
-        };
-        let mut values = parameter.values_mut().iter_mut();
-        read_values(
-            &mut reader,
-            start + saved.offset,
-            saved.shape.size(),
-            |_| {},
-            |value| {
-                if let Some(place) = values.next() {
-                    *place = value;
-                }
-            },
-        )
-        .map_err(|error| CheckpointError::Interrupted { path: path.to_owned(), error })?;
+    Ok(Loaded {
+        missing: metadata.missing::<M>().map(str::to_owned).collect(),
+        unexpected: metadata.unexpected::<M>().map(str::to_owned).collect(),
+        metadata,
+    })
+}
+
+/// Copies the parameters that two models have in common, by name: [`load_with`] without a file, with
+/// [`WARM_START`](LoadOptions::WARM_START). The parameters of `from` must be up to date, as for [`save`].
+///
+/// # Errors
+///
+/// [`ParameterMismatch`] for the first parameter of the same name whose shape, storage type or element type differs; then
+/// `to` is as it was.
+pub fn warm_start<M, N>(to: &mut M, from: &N) -> Result<()>
+where
+    M: Model,
+    N: Model<Element = M::Element>,
+{
+    let known = CheckpointMetadata::of_model(from);
+    if let Some(mismatch) = known.first_mismatch(to, LoadOptions::WARM_START) {
+        return Err(Box::new(mismatch).into());
     }
-    Ok(metadata)
+    let source = from.parameters();
+    for mut parameter in to.parameters_mut() {
+        if let Some(same) = source.iter().find(|source| source.name == parameter.name) {
+            parameter.values_mut().copy_from_slice(same.values());
+        }
+    }
+    Ok(())
+}
+
+/// Compares the checksums of the parameters of a file, which fit the model.
+fn check_parameters(
+    path: &Path,
+    reader: &mut BufReader<File>,
+    metadata: &CheckpointMetadata,
+    start: u64,
+) -> Result<(), CheckpointError> {
+    for saved in &metadata.parameters {
+        let n_bytes = saved.shape.size() as u64 * saved.element.bytes();
+        check_bytes(path, reader, &saved.name, saved.checksum, start + saved.offset, n_bytes)?;
+    }
+    Ok(())
+}
+
+/// Compares the checksum of a tensor.
+fn check_bytes(
+    path: &Path,
+    reader: &mut BufReader<File>,
+    name: &str,
+    expected: u64,
+    offset: u64,
+    n_bytes: u64,
+) -> Result<(), CheckpointError> {
+    let mut checksum = Checksum::new();
+    reader
+        .seek(SeekFrom::Start(offset))
+        .and_then(|_| bytes::visit(&mut reader.take(n_bytes), |bytes| checksum.add(bytes)))
+        .map_err(|error| io_error(path, error))?;
+    match checksum.value() {
+        found if found == expected => Ok(()),
+        found => Err(CheckpointError::Damaged {
+            path: path.to_owned(),
+            name: name.to_owned(),
+            found,
+            expected,
+        }),
+    }
+}
+
+/// Reads the values of a tensor that was checked.
+fn read_into<T: Float>(
+    path: &Path,
+    reader: &mut BufReader<File>,
+    offset: u64,
+    values: &mut [T],
+) -> Result<(), CheckpointError> {
+    let count = values.len();
+    let mut values = values.iter_mut();
+    reader
+        .seek(SeekFrom::Start(offset))
+        .and_then(|_| {
+            decode(
+                reader,
+                count,
+                |_| {},
+                |value| {
+                    if let Some(place) = values.next() {
+                        *place = value;
+                    }
+                },
+            )
+        })
+        .map_err(|error| CheckpointError::Interrupted { path: path.to_owned(), error })
 }
 
 /// What a checkpoint says about itself, without reading its values: enough to make a model that it fits.
@@ -163,17 +291,6 @@ fn open(path: &Path) -> Result<(BufReader<File>, CheckpointMetadata, u64), Check
     }
     let metadata = CheckpointMetadata::parse(path, &header)?;
     Ok((reader, metadata, start))
-}
-
-fn read_values<T: Float>(
-    reader: &mut BufReader<File>,
-    offset: u64,
-    count: usize,
-    look: impl FnMut(&[u8]),
-    take: impl FnMut(T),
-) -> io::Result<()> {
-    reader.seek(SeekFrom::Start(offset))?;
-    decode(reader, count, look, take)
 }
 
 fn io_error(path: &Path, error: io::Error) -> CheckpointError {

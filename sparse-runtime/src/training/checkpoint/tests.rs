@@ -195,7 +195,7 @@ fn one_damaged_bit_is_found() {
         damaged[position] ^= 0x10;
         fs::write(folder.file(), damaged).unwrap();
         let message = refused(&folder.file());
-        let expected = format!("the values of parameter `{parameter}` are damaged");
+        let expected = format!("the values of `{parameter}` are damaged");
         assert!(message.starts_with(&expected), "{message}");
     }
 }

@@ -1,6 +1,7 @@
 //! Trainers on a linear regression written by hand.
 
 pub(crate) mod linear;
+mod resume;
 
 use super::*;
 use crate::data::{BatchOptions, DataSource, Dataset, LastBatch};
@@ -164,11 +165,12 @@ fn the_rate_follows_the_schedule() {
 fn evaluation_and_callbacks_see_every_epoch() {
     let (train, test) = (data::<f64>(100), data::<f64>(30));
     let mut seen = Vec::new();
-    let mut trainer =
-        quiet(sgd(0.1, 0.0)).epochs(10).metric(Mse).evaluation(&test).callback(|report| {
+    let mut trainer = quiet(sgd(0.1, 0.0)).epochs(10).metric(Mse).evaluation(&test).callback(
+        |report: &EpochReport| {
             seen.push(report.evaluation.clone().unwrap());
             if report.epoch == 2 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-        });
+        },
+    );
     let mut model = Linear::<f64>::new(D);
     let report = trainer.fit(&mut model, &train).unwrap();
     assert!(report.stopped);
@@ -180,6 +182,97 @@ fn evaluation_and_callbacks_see_every_epoch() {
     let absent: Option<&Dataset<f64>> = None;
     let report = quiet(sgd(0.1, 0.0)).epochs(1).evaluation(absent).fit(&mut model, &train);
     assert_eq!(report.unwrap().epochs[0].evaluation, None);
+}
+
+/// The epochs of a run whose loss on the evaluation set is as given, and the best of them.
+fn watched(losses: &[f64], patience: u64, min_delta: f64) -> (usize, f64) {
+    let (data, file) = (data::<f64>(5), std::env::temp_dir());
+    let file = file.join(format!("nnz-best-{}-{patience}-{min_delta}", std::process::id()));
+    let mut stopping = EarlyStopping::patience(patience).min_delta(min_delta);
+    let mut best = BestModel::new(&file);
+    /// Puts the losses into the reports that the others see.
+    struct Scripted<'s>(&'s [f64], [&'s mut dyn Callback; 2]);
+    impl Callback for Scripted<'_> {
+        fn epoch(
+            &mut self,
+            report: &EpochReport,
+            at: &Moment<'_>,
+        ) -> crate::Result<ControlFlow<()>> {
+            let loss = self.0[report.epoch as usize];
+            let report = EpochReport { loss, ..report.clone() };
+            let [stopping, best] = &mut self.1;
+            let _ = best.epoch(&report, at)?;
+            stopping.epoch(&report, at)
+        }
+    }
+    let mut model = Linear::<f64>::new(D);
+    // Each epoch moves the bias, so that models of epochs differ.
+    let mut trainer = quiet(sgd(0.1, 0.0)).epochs(losses.len() as u64);
+    trainer = trainer.callback(Scripted(losses, [&mut stopping, &mut best]));
+    let mut biases = Vec::new();
+    let mut trainer =
+        trainer.callback(Monitor::new(|_, parameters| biases.push(parameters[1].norm)));
+    let report = trainer.fit(&mut model, &data).unwrap();
+    drop(trainer);
+    checkpoint::load(&mut model, &file).unwrap();
+    std::fs::remove_file(file).unwrap();
+    let best = biases.iter().position(|bias| *bias == model.b.values()[0].abs()).unwrap();
+    (report.epochs.len(), losses[best])
+}
+
+#[test]
+fn early_stopping_and_the_best_model() {
+    let nan = f64::NAN;
+    assert_eq!(watched(&[5.0, 4.0, 4.5, 4.2, 3.0, 2.0], 2, 0.0), (4, 4.0));
+    assert_eq!(watched(&[5.0, 4.0, 4.5, 3.5, 3.6, 3.7, 1.0], 2, 0.0), (6, 3.5));
+    // Better, but not by as much as is asked for.
+    assert_eq!(watched(&[5.0, 4.9, 4.8, 1.0], 2, 0.5), (3, 4.8));
+    assert_eq!(watched(&[5.0, 4.0, 3.0], 1, 0.0), (3, 3.0));
+    assert_eq!(watched(&[nan, 4.0, nan, nan, 3.0], 2, 0.0), (4, 4.0));
+    let by_metric = |watch| {
+        let stopping = EarlyStopping::patience(1).watch(watch);
+        let mut trainer = quiet(sgd(0.05, 0.0)).epochs(6).metric(Mse).callback(stopping);
+        trainer.fit(&mut Linear::<f64>::new(D), &data::<f64>(50)).map(|report| report.epochs.len())
+    };
+    assert_eq!(by_metric(Watch::smallest("mse")).unwrap(), 6);
+    assert_eq!(by_metric(Watch::largest("mse")).unwrap(), 2);
+    assert_eq!(
+        by_metric(Watch::largest("auc")).unwrap_err().to_string(),
+        "metric `auc` is watched but not measured (measured: `mse`): give it to `Trainer::metric`"
+    );
+}
+
+/// Told after 1, 2, 4, … batches of each epoch, and what is told adds up; nothing that is trained depends on it.
+#[test]
+fn progressive_loss_and_monitor() {
+    let data = data::<f64>(20);
+    let rule = Sgd { weight_decay: 0.01, ..sgd(0.1, 0.5) };
+    let (expected, _) = fitted(&mut quiet(rule.clone()).epochs(2).batch_size(2), &data);
+    let (mut lines, mut seen) = (Vec::new(), Vec::new());
+    let mut trainer = quiet(rule).epochs(2).batch_size(2);
+    trainer = trainer.callback(ProgressiveLoss::doubling().to(|line| lines.push(*line)));
+    let monitor = Monitor::new(|at, parameters| seen.push((at, parameters.to_vec())));
+    let mut trainer = trainer.callback(monitor.every_batches(4));
+    let (parameters, report) = fitted(&mut trainer, &data);
+    drop(trainer);
+    assert_eq!(parameters, expected);
+    let rows: Vec<_> = lines.iter().map(|line| (line.epoch, line.n_rows)).collect();
+    assert_eq!(rows, [(0, 2), (0, 4), (0, 8), (0, 16), (1, 2), (1, 4), (1, 8), (1, 16)]);
+    let first: f64 =
+        lines[..4].iter().zip([2.0, 2.0, 4.0, 8.0]).map(|(l, n)| l.since_last * n).sum();
+    assert!((first - 16.0 * lines[3].loss).abs() < 1e-12 * first);
+    assert!(lines[4].since_last == lines[4].loss && lines[4].loss < report.epochs[0].loss);
+    let line = ProgressiveLine { epoch: 0, n_rows: 8192, loss: 0.412_345, since_last: 0.398_765 };
+    let text = "epoch 1        8192 rows  loss 0.412345  since last 0.398765";
+    assert_eq!(line.to_string(), text);
+    let places: Vec<_> = seen.iter().map(|(at, _)| (at.epoch, at.batch)).collect();
+    assert_eq!(places, [(0, 4), (0, 8), (1, 0), (1, 4), (1, 8), (2, 0)]);
+    let [w, b] = &seen[5].1[..] else { panic!("{seen:?}") };
+    let norm = |values: &[f64]| values.iter().map(|w| w * w).sum::<f64>().sqrt();
+    assert_eq!((w.norm, b.norm), (norm(&parameters[..D]), parameters[D].abs()));
+    let not_zero = parameters[..D].iter().filter(|w| **w != 0.0).count() as u64;
+    assert_eq!((w.name, w.n_rows, w.n_rows_not_zero), ("w", D as u64, not_zero));
+    assert_eq!((w.n_rows_touched, b.n_rows_touched), (Some(not_zero), None));
 }
 
 /// The mean over the data, whatever the batches.

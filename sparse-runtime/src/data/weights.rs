@@ -1,0 +1,166 @@
+//! Weights of rows: of samples, and of classes.
+
+use super::{Column, ColumnValues, DataError, Dataset};
+use crate::formats::Dense;
+use crate::model::InputRole;
+use sparse_core::element::Float;
+
+/// The label of a model whose values weigh rows: `label weight: dense[n]`.
+pub(crate) const WEIGHT: &str = "weight";
+
+/// How much the rows of each class weigh.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ClassWeights {
+    /// `n / (K · n_c)` for a class that `n_c` of the `n` rows have, with K classes that occur: all classes weigh alike, and the mean weight is
+    /// 1 (scikit-learn's `class_weight = "balanced"`).
+    Balanced,
+    /// One for each class: by id; of labels that are numbers, for the rows whose label is not above 0, and for those above.
+    Given(Vec<f64>),
+}
+
+impl<T: Float> Dataset<T> {
+    /// The same data with a weight for each row, as the label `weight`, which a model declares and gives to its loss:
+    ///
+    /// ```text
+    /// label y: dense[n, 1];
+    /// label weight: dense[n];
+    /// loss logistic(score, y, weight = weight);
+    /// ```
+    ///
+    /// A loss is the mean over rows of the weighted losses; [metrics](crate::metric) of such a model weigh rows alike. Weights that
+    /// the data has already are multiplied.
+    ///
+    /// # Errors
+    ///
+    /// [`DataError::Weight`] for one that is negative, infinite or NaN, [`DataError::RowCount`] unless there is one for each row.
+    pub fn with_weights(self, mut weights: Vec<T>) -> Result<Self, DataError> {
+        let bad = |weight: &T| !(weight.as_f64() >= 0.0 && weight.is_finite());
+        if let Some(row) = weights.iter().position(bad) {
+            return Err(DataError::Weight { row, value: weights[row].as_f64() });
+        }
+        if let Some(ColumnValues::Dense(before)) = self.column(WEIGHT).map(Column::values) {
+            weights.iter_mut().zip(before.values()).for_each(|(weight, other)| *weight *= *other);
+        }
+        let values = ColumnValues::Dense(Dense::new([weights.len()], weights)?);
+        self.with_column(Column::new(Some(WEIGHT.to_owned()), InputRole::Label, values))
+    }
+
+    /// The same data with the [weight](Self::with_weights) of each row's class. The class is the first label: an id, or a number that is
+    /// above 0 or not.
+    ///
+    /// ```
+    /// use sparse_runtime::data::{ClassWeights, ColumnValues, Dataset};
+    /// use sparse_runtime::formats::Csr;
+    ///
+    /// let data = Dataset::new(Csr::<f32>::zeros(4, 1), vec![1.0, -1.0, -1.0, -1.0])?;
+    /// let data = data.with_class_weights(&ClassWeights::Balanced)?;
+    /// let Some(ColumnValues::Dense(weights)) = data.column("weight").map(|column| column.values()) else {
+    ///     panic!("no weights");
+    /// };
+    /// assert_eq!(weights.values(), [2.0, 2.0 / 3.0, 2.0 / 3.0, 2.0 / 3.0]);
+    /// # Ok::<(), sparse_runtime::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`DataError::NothingToClassify`] without a label of one number or id a row, [`DataError::ClassWeight`] for a class without a
+    /// weight, and those of [`with_weights`](Self::with_weights).
+    pub fn with_class_weights(self, weights: &ClassWeights) -> Result<Self, DataError> {
+        let classes = self.class_of_rows().ok_or(DataError::NothingToClassify)?;
+        let balanced = match weights {
+            ClassWeights::Balanced => balanced(&classes),
+            ClassWeights::Given(_) => Vec::new(),
+        };
+        let known = match weights {
+            ClassWeights::Balanced => &balanced,
+            ClassWeights::Given(weights) => weights,
+        };
+        let of_rows = classes.iter().enumerate().map(|(row, &class)| {
+            let weight = usize::try_from(class).ok().and_then(|class| known.get(class));
+            let missing = DataError::ClassWeight { row, class, known: known.len() };
+            weight.map(|weight| T::of(*weight)).ok_or(missing)
+        });
+        let of_rows = of_rows.collect::<Result<Vec<T>, _>>()?;
+        self.with_weights(of_rows)
+    }
+
+    /// The class of each row, by the first label that is no weight.
+    fn class_of_rows(&self) -> Option<Vec<i128>> {
+        let labels = self.columns().iter().filter(|column| column.role() == InputRole::Label);
+        let mut labels = labels.filter(|column| column.name() != Some(WEIGHT));
+        let label = labels.find(|column| column.values().shape().row_size() == 1)?;
+        match label.values() {
+            ColumnValues::Dense(labels) => {
+                let is_positive = |label: &T| i128::from(label.as_f64() > 0.0);
+                Some(labels.values().iter().map(is_positive).collect())
+            }
+            ColumnValues::Ids(ids) => {
+                let ids = ids.view();
+                Some((0..self.n_rows()).map(|row| ids.number(row)).collect())
+            }
+            ColumnValues::Csr(_) | ColumnValues::Unit(_) => None,
+        }
+    }
+}
+
+/// Balanced weights, by class: as many as the largest class needs, but not more than there are rows, since a class that is named by a number
+/// beyond them is more likely a mistake.
+fn balanced(classes: &[i128]) -> Vec<f64> {
+    let n_rows = classes.len();
+    let mut counts = Vec::new();
+    for class in classes.iter().filter_map(|class| usize::try_from(*class).ok()) {
+        if class >= counts.len() && class <= n_rows {
+            counts.resize(class + 1, 0usize);
+        }
+        if let Some(count) = counts.get_mut(class) {
+            *count += 1;
+        }
+    }
+    let n_classes = counts.iter().filter(|count| **count > 0).count();
+    let weight = |count: usize| n_rows as f64 / (n_classes * count) as f64;
+    counts.into_iter().map(|count| if count == 0 { 0.0 } else { weight(count) }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::formats::Csr;
+
+    fn labelled(labels: &[f64]) -> Dataset<f64> {
+        Dataset::new(Csr::zeros(labels.len(), 2), labels.to_vec()).unwrap()
+    }
+
+    fn weights(data: &Dataset<f64>) -> Vec<f64> {
+        let Some(ColumnValues::Dense(weights)) = data.column(WEIGHT).map(Column::values) else {
+            panic!("no weights in {data}");
+        };
+        weights.values().to_vec()
+    }
+
+    #[test]
+    fn weights_of_samples_and_classes_are_multiplied() {
+        let data = labelled(&[1.0, 0.0, 1.0]).with_weights(vec![1.0, 2.0, 0.5]).unwrap();
+        let data = data.with_class_weights(&ClassWeights::Given(vec![3.0, 10.0])).unwrap();
+        assert_eq!(weights(&data), [10.0, 6.0, 5.0]);
+    }
+
+    #[test]
+    fn classes_by_id() {
+        let (data, _) = labelled(&[5.0, 2.0, 9.0, 5.0]).into_classes().unwrap();
+        let balanced = data.clone().with_class_weights(&ClassWeights::Balanced).unwrap();
+        assert_eq!(weights(&balanced), [2.0 / 3.0, 4.0 / 3.0, 4.0 / 3.0, 2.0 / 3.0]);
+        assert_eq!(balanced.classes().unwrap().len(), 3);
+        let short = ClassWeights::Given(vec![1.0, 2.0]);
+        let error = data.with_class_weights(&short).unwrap_err().to_string();
+        assert_eq!(error, "row 2 has class 2, but there are weights of 2 classes");
+    }
+
+    #[test]
+    fn bad_weights_are_refused() {
+        let error = labelled(&[1.0]).with_weights(vec![-1.0]).unwrap_err().to_string();
+        assert_eq!(error, "the weight of row 0 is -1, but must be at least 0 and finite");
+        assert!(labelled(&[1.0, 1.0]).with_weights(vec![1.0]).is_err());
+        let unlabelled = Dataset::features_only(Csr::<f64>::zeros(2, 2));
+        assert!(unlabelled.with_class_weights(&ClassWeights::Balanced).is_err());
+    }
+}

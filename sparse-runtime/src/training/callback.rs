@@ -1,0 +1,201 @@
+//! Who is told how training goes, and may end it.
+
+use super::checkpoint::{self, CheckpointError, Run};
+use super::{EpochReport, EpochTotals, ParameterReport};
+use crate::data::Position;
+use crate::error::Result;
+use crate::model::Model;
+use crate::optimizer::Updater;
+use crate::optimizer::clip::sum_of_squares;
+use num_traits::Zero;
+use sparse_core::update_rules::UpdateRule;
+use std::fmt;
+use std::ops::ControlFlow;
+use std::path::Path;
+
+/// Somebody who is told how training goes, and may end it by `ControlFlow::Break(())`.
+///
+/// A closure on an [`EpochReport`] is one that is told after every epoch:
+///
+/// ```
+/// use sparse_core::update_rules::Sgd;
+/// use sparse_runtime::training::{EpochReport, Trainer};
+/// use std::ops::ControlFlow;
+///
+/// let trainer = Trainer::new(Sgd::default()).callback(|report: &EpochReport| {
+///     match report.loss < 0.1 {
+///         true => ControlFlow::Break(()),
+///         false => ControlFlow::Continue(()),
+///     }
+/// });
+/// ```
+///
+/// Callbacks are called in the order in which they were given. Everybody is told, whoever ends the run.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be told how training goes",
+    note = "a closure can: `|report: &EpochReport| ControlFlow::Continue(())`, with the type of its \
+            argument written; or implement `Callback`"
+)]
+pub trait Callback {
+    /// After an epoch: its report is the last of [`epochs`](Moment::epochs), and all parameters are up to date.
+    ///
+    /// # Errors
+    ///
+    /// Any error ends the run.
+    fn epoch(&mut self, report: &EpochReport, moment: &Moment<'_>) -> Result<ControlFlow<()>> {
+        let _ = (report, moment);
+        Ok(ControlFlow::Continue(()))
+    }
+
+    /// After how many batches of an epoch, more than `n_batches`, [`batch`](Self::batch) is to be called next; `None`, the
+    /// default, for not at all. A function of nothing but its argument. Batches in between may be learnt from many at a time.
+    fn next_batch(&self, n_batches: u64) -> Option<u64> {
+        let _ = n_batches;
+        None
+    }
+
+    /// Between two batches of an epoch. Rows may wait for steps that they missed.
+    ///
+    /// # Errors
+    ///
+    /// Any error ends the run.
+    fn batch(&mut self, moment: &Moment<'_>) -> Result<ControlFlow<()>> {
+        let _ = moment;
+        Ok(ControlFlow::Continue(()))
+    }
+
+    /// An epoch of a run that is being resumed, made before: what [`epoch`](Self::epoch) would have learnt from it, without doing
+    /// anything. What it answers to the last one counts.
+    fn replay(&mut self, report: &EpochReport) -> ControlFlow<()> {
+        let _ = report;
+        ControlFlow::Continue(())
+    }
+}
+
+impl<F: FnMut(&EpochReport) -> ControlFlow<()>> Callback for F {
+    fn epoch(&mut self, report: &EpochReport, _: &Moment<'_>) -> Result<ControlFlow<()>> {
+        Ok(self(report))
+    }
+}
+
+/// After how many batches, more than `n_batches`, there is a multiple of `every`, which is at least 1.
+pub(super) fn next_multiple(n_batches: u64, every: u64) -> u64 {
+    (n_batches / every).saturating_add(1).saturating_mul(every)
+}
+
+/// A run of training between two steps: what a [`Callback`] may look at.
+pub struct Moment<'m> {
+    run: &'m Run,
+    state: &'m dyn State,
+}
+
+impl<'m> Moment<'m> {
+    pub(super) fn new(run: &'m Run, state: &'m dyn State) -> Self {
+        Moment { run, state }
+    }
+
+    /// Which batch comes next.
+    pub fn position(&self) -> Position {
+        self.run.position
+    }
+
+    /// What the present epoch has come to.
+    pub fn totals(&self) -> &EpochTotals {
+        &self.run.totals
+    }
+
+    /// The epochs so far.
+    pub fn epochs(&self) -> &[EpochReport] {
+        &self.run.epochs
+    }
+
+    /// The steps made so far, over all epochs.
+    pub fn n_steps(&self) -> u64 {
+        self.state.n_steps()
+    }
+
+    /// The learning rate of the next step, before any schedule that changes it then.
+    pub fn learning_rate(&self) -> f64 {
+        self.state.learning_rate()
+    }
+
+    /// Norms of the parameters, their rows that are not zero, and those that were touched, in the order of their declaration.
+    /// O(values).
+    pub fn parameters(&self) -> Vec<ParameterReport> {
+        self.state.parameters()
+    }
+
+    /// Saves the parameters, as [`checkpoint::save`].
+    ///
+    /// # Errors
+    ///
+    /// As there; [`CheckpointError::Unsettled`] where rows wait, within an epoch: then [`save_run`](Self::save_run) can.
+    pub fn save_model(&self, path: &Path) -> Result<()> {
+        self.state.save_model(path)
+    }
+
+    /// Saves all that it takes to go on from here, as [`checkpoint::save_run`].
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn save_run(&self, path: &Path) -> Result<()> {
+        self.state.save_run(self.run, path)
+    }
+}
+
+impl fmt::Debug for Moment<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Moment")
+            .field("position", &self.position())
+            .field("totals", self.totals())
+            .finish_non_exhaustive()
+    }
+}
+
+/// A model and its updater, whatever their types.
+pub(super) trait State {
+    fn n_steps(&self) -> u64;
+    fn learning_rate(&self) -> f64;
+    fn parameters(&self) -> Vec<ParameterReport>;
+    fn save_model(&self, path: &Path) -> Result<()>;
+    fn save_run(&self, run: &Run, path: &Path) -> Result<()>;
+}
+
+impl<M: Model, R: UpdateRule> State for (&M, &Updater<R, M::Element>) {
+    fn n_steps(&self) -> u64 {
+        self.1.clock()
+    }
+
+    fn learning_rate(&self) -> f64 {
+        self.1.learning_rate()
+    }
+
+    fn parameters(&self) -> Vec<ParameterReport> {
+        let parameters = self.0.parameters().into_iter().enumerate();
+        parameters
+            .map(|(index, parameter)| {
+                let rows = parameter.values().chunks(parameter.shape.row_size().max(1));
+                let is_not_zero = |row: &&[M::Element]| row.iter().any(|value| !value.is_zero());
+                ParameterReport {
+                    name: parameter.name,
+                    norm: sum_of_squares(parameter.values()).sqrt(),
+                    n_rows: parameter.shape.n_rows() as u64,
+                    n_rows_not_zero: rows.filter(is_not_zero).count() as u64,
+                    n_rows_touched: self.1.n_rows_touched(index),
+                }
+            })
+            .collect()
+    }
+
+    fn save_model(&self, path: &Path) -> Result<()> {
+        match self.1.is_settled() {
+            true => checkpoint::save(self.0, path),
+            false => Err(CheckpointError::Unsettled { path: path.to_owned() }.into()),
+        }
+    }
+
+    fn save_run(&self, run: &Run, path: &Path) -> Result<()> {
+        checkpoint::save_run(self.0, self.1, run, path)
+    }
+}

@@ -1,0 +1,114 @@
+//! What the trainer does around each step.
+
+use super::callback::{Callback, Moment};
+use super::checkpoint::Run;
+use super::measure::Measure;
+use super::progress::Reporter;
+use super::{BatchHook, EpochTotals};
+use crate::data::{Batch, Position};
+use crate::error::Result;
+use crate::model::Model;
+use crate::optimizer::Updater;
+use crate::schedule::Schedule;
+use sparse_core::update_rules::UpdateRule;
+use std::ops::ControlFlow;
+
+/// What the trainer does around each step.
+pub(super) struct Hook<'s, 'a> {
+    pub(super) measure: Measure,
+    pub(super) reporter: Reporter,
+    /// Where the rate changes by step.
+    pub(super) schedule: Option<&'s Schedule>,
+    pub(super) base_rate: f64,
+    pub(super) max_norm: Option<f64>,
+    pub(super) callbacks: &'s mut [Box<dyn Callback + 'a>],
+    pub(super) run: Run,
+    /// Whether a callback has ended the run.
+    pub(super) is_stopped: bool,
+}
+
+impl Hook<'_, '_> {
+    /// Tells everybody of the epoch that was reported last.
+    pub(super) fn end_epoch<M: Model, R: UpdateRule>(
+        &mut self,
+        model: &M,
+        updater: &Updater<R, M::Element>,
+    ) -> Result<()> {
+        let state = (model, updater);
+        let Some(report) = self.run.epochs.last() else { return Ok(()) };
+        for callback in &mut *self.callbacks {
+            let moment = Moment::new(&self.run, &state);
+            self.is_stopped |= callback.epoch(report, &moment)?.is_break();
+        }
+        Ok(())
+    }
+
+    /// Tells everybody of the epochs that were made before a run is resumed.
+    pub(super) fn replay(&mut self) {
+        for report in &self.run.epochs {
+            self.is_stopped = false;
+            for callback in &mut *self.callbacks {
+                self.is_stopped |= callback.replay(report).is_break();
+            }
+        }
+    }
+}
+
+impl<M: Model> BatchHook<M> for Hook<'_, '_> {
+    #[inline(always)]
+    fn learning_rate(&mut self, step: u64, epoch: u64) -> Option<f64> {
+        let schedule = self.schedule?;
+        Some(self.base_rate * schedule.factor(step, epoch))
+    }
+
+    #[inline(always)]
+    fn max_norm(&self) -> Option<f64> {
+        self.max_norm
+    }
+
+    #[inline(always)]
+    fn sees_steps(&self) -> bool {
+        self.schedule.is_some() || !self.measure.is_empty()
+    }
+
+    fn after_steps(&mut self, _: &M, n_steps: u64) -> Result<()> {
+        self.reporter.advance(n_steps);
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn after_step<'b, B: Batch<'b, M::Element>>(
+        &mut self,
+        model: &M,
+        batch: &B,
+        _loss: f64,
+    ) -> Result<()> {
+        self.reporter.advance(1);
+        self.measure.update(model, batch)
+    }
+
+    fn steps_to_pause(&self, totals: &EpochTotals) -> u64 {
+        let next =
+            self.callbacks.iter().filter_map(|callback| callback.next_batch(totals.n_batches));
+        next.min().map_or(u64::MAX, |next| next.saturating_sub(totals.n_batches))
+    }
+
+    fn pause<R: UpdateRule>(
+        &mut self,
+        model: &mut M,
+        updater: &mut Updater<R, M::Element>,
+        position: Position,
+        totals: &EpochTotals,
+    ) -> Result<ControlFlow<()>> {
+        (self.run.position, self.run.totals) = (position, *totals);
+        self.run.metrics = self.measure.states();
+        let state = (&*model, &*updater);
+        for callback in &mut *self.callbacks {
+            if callback.next_batch(totals.n_batches - 1) == Some(totals.n_batches) {
+                let moment = Moment::new(&self.run, &state);
+                self.is_stopped |= callback.batch(&moment)?.is_break();
+            }
+        }
+        Ok(if self.is_stopped { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+    }
+}

@@ -1,0 +1,64 @@
+//! Checkpoints of a run while it goes on.
+
+use super::callback::next_multiple;
+use super::{Callback, EpochReport, Moment};
+use crate::error::Result;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+
+/// Saves a run now and then to a file, from which [`Trainer::resume`](super::Trainer::resume) goes on, to the bit as if it had not
+/// been ended. The file is replaced whole: a process that is killed leaves the old one or the new one.
+///
+/// ```
+/// use sparse_core::update_rules::Sgd;
+/// use sparse_runtime::training::{Checkpoints, Trainer};
+///
+/// let trainer = Trainer::new(Sgd::default())
+///     .callback(Checkpoints::new("run.safetensors").every_batches(100_000));
+/// ```
+#[derive(Clone, Debug)]
+pub struct Checkpoints {
+    path: PathBuf,
+    epochs: u64,
+    batches: Option<u64>,
+}
+
+impl Checkpoints {
+    /// After every epoch.
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        Checkpoints { path: path.into(), epochs: 1, batches: None }
+    }
+
+    /// After every so many epochs, at least 1, and after the last one.
+    #[must_use]
+    pub fn every_epochs(mut self, epochs: u64) -> Self {
+        self.epochs = epochs.max(1);
+        self
+    }
+
+    /// After every so many batches of an epoch as well, at least 1. The bits of what is trained do not depend on it.
+    #[must_use]
+    pub fn every_batches(mut self, batches: u64) -> Self {
+        self.batches = Some(batches.max(1));
+        self
+    }
+}
+
+impl Callback for Checkpoints {
+    fn epoch(&mut self, report: &EpochReport, moment: &Moment<'_>) -> Result<ControlFlow<()>> {
+        let n_epochs = report.epoch + 1;
+        if n_epochs.is_multiple_of(self.epochs) || n_epochs == report.epochs {
+            moment.save_run(&self.path)?;
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    fn next_batch(&self, n_batches: u64) -> Option<u64> {
+        self.batches.map(|every| next_multiple(n_batches, every))
+    }
+
+    fn batch(&mut self, moment: &Moment<'_>) -> Result<ControlFlow<()>> {
+        moment.save_run(&self.path)?;
+        Ok(ControlFlow::Continue(()))
+    }
+}

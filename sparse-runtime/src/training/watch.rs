@@ -1,0 +1,183 @@
+//! Callbacks that watch a value: early stopping, the best model.
+
+use super::{Callback, EpochReport, Moment, TrainError};
+use crate::error::Result;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+
+/// A value of each epoch, and whether it is to be small or large.
+///
+/// ```
+/// use sparse_runtime::training::Watch;
+///
+/// let loss = Watch::default();
+/// let auc = Watch::largest("auc");
+/// ```
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Watch {
+    /// A metric, or the loss.
+    metric: Option<String>,
+    is_largest: bool,
+}
+
+impl Watch {
+    /// The metric of this name, the smaller the better: on the evaluation set, without one on the training data.
+    pub fn smallest(metric: impl Into<String>) -> Self {
+        Watch { metric: Some(metric.into()), is_largest: false }
+    }
+
+    /// The metric of this name, the larger the better: on the evaluation set, without one on the training data.
+    pub fn largest(metric: impl Into<String>) -> Self {
+        Watch { metric: Some(metric.into()), is_largest: true }
+    }
+
+    /// The value of an epoch: the loss is that on the evaluation set, without one the progressive loss of the training.
+    ///
+    /// # Errors
+    ///
+    /// [`TrainError::UnknownMetric`].
+    pub fn value(&self, report: &EpochReport) -> Result<f64, TrainError> {
+        let Some(name) = &self.metric else {
+            return Ok(report.evaluation.as_ref().map_or(report.loss, |score| score.loss));
+        };
+        let value = match &report.evaluation {
+            Some(score) => score.metric(name),
+            None => report.metric(name),
+        };
+        value.ok_or_else(|| {
+            let known: Vec<_> =
+                report.metrics.iter().map(|(name, _)| format!("`{name}`")).collect();
+            TrainError::UnknownMetric { name: name.clone(), known: known.join(", ") }
+        })
+    }
+
+    /// Whether `value` is better than `best` by more than `min_delta`. NaN is never better, and anything is better than NaN.
+    fn is_better(&self, value: f64, best: f64, min_delta: f64) -> bool {
+        let gain = if self.is_largest { value - best } else { best - value };
+        gain > min_delta || best.is_nan() && !value.is_nan()
+    }
+}
+
+/// What was best so far.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Best {
+    epoch: u64,
+    value: f64,
+}
+
+/// Ends a run when a value has not become better for some epochs.
+///
+/// ```
+/// use sparse_core::update_rules::Sgd;
+/// use sparse_runtime::training::{EarlyStopping, Trainer, Watch};
+///
+/// let trainer = Trainer::new(Sgd::default())
+///     .epochs(100)
+///     .callback(EarlyStopping::patience(3).min_delta(1e-4))
+///     .callback(EarlyStopping::patience(5).watch(Watch::largest("auc")));
+/// ```
+#[derive(Clone, Debug)]
+pub struct EarlyStopping {
+    patience: u64,
+    min_delta: f64,
+    watch: Watch,
+    best: Option<Best>,
+}
+
+impl EarlyStopping {
+    /// Ends the run after this many epochs in a row that were no better than the best before them: 0 and 1 after the first.
+    pub fn patience(patience: u64) -> Self {
+        EarlyStopping { patience, min_delta: 0.0, watch: Watch::default(), best: None }
+    }
+
+    /// By how much the value must become better for it to count.
+    #[must_use]
+    pub fn min_delta(mut self, min_delta: f64) -> Self {
+        self.min_delta = min_delta;
+        self
+    }
+
+    /// What is watched: the loss, unless told otherwise.
+    #[must_use]
+    pub fn watch(mut self, watch: Watch) -> Self {
+        self.watch = watch;
+        self
+    }
+
+    fn see(&mut self, report: &EpochReport) -> Result<ControlFlow<()>, TrainError> {
+        let (value, epoch) = (self.watch.value(report)?, report.epoch);
+        let best = self.best.get_or_insert(Best { epoch, value });
+        if best.epoch == epoch || self.watch.is_better(value, best.value, self.min_delta) {
+            *best = Best { epoch, value };
+        } else if epoch - best.epoch >= self.patience {
+            tracing::info!(best = best.value, epoch = best.epoch + 1, "stopped early");
+            return Ok(ControlFlow::Break(()));
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+}
+
+impl Callback for EarlyStopping {
+    fn epoch(&mut self, report: &EpochReport, _: &Moment<'_>) -> Result<ControlFlow<()>> {
+        Ok(self.see(report)?)
+    }
+
+    fn replay(&mut self, report: &EpochReport) -> ControlFlow<()> {
+        // A metric that is not there is told by the first epoch that is made.
+        self.see(report).unwrap_or(ControlFlow::Continue(()))
+    }
+}
+
+/// Keeps the best model of a run in a file, which [`checkpoint::load`](super::checkpoint::load) loads.
+///
+/// ```
+/// use sparse_core::update_rules::Sgd;
+/// use sparse_runtime::training::{BestModel, Trainer, Watch};
+///
+/// let best = BestModel::new("best.safetensors").watch(Watch::smallest("log_loss"));
+/// let trainer = Trainer::new(Sgd::default()).callback(best);
+/// ```
+#[derive(Clone, Debug)]
+pub struct BestModel {
+    path: PathBuf,
+    watch: Watch,
+    best: Option<Best>,
+}
+
+impl BestModel {
+    /// Saves the parameters to this file after each epoch that is better than all before.
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        BestModel { path: path.into(), watch: Watch::default(), best: None }
+    }
+
+    /// What is watched: the loss, unless told otherwise.
+    #[must_use]
+    pub fn watch(mut self, watch: Watch) -> Self {
+        self.watch = watch;
+        self
+    }
+
+    /// Whether an epoch is better than all before, from now on including it.
+    fn is_best(&mut self, report: &EpochReport) -> Result<bool, TrainError> {
+        let (value, epoch) = (self.watch.value(report)?, report.epoch);
+        let is_best = self.best.is_none_or(|best| self.watch.is_better(value, best.value, 0.0));
+        if is_best {
+            self.best = Some(Best { epoch, value });
+        }
+        Ok(is_best)
+    }
+}
+
+impl Callback for BestModel {
+    fn epoch(&mut self, report: &EpochReport, moment: &Moment<'_>) -> Result<ControlFlow<()>> {
+        if self.is_best(report)? {
+            moment.save_model(&self.path)?;
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    fn replay(&mut self, report: &EpochReport) -> ControlFlow<()> {
+        let _ = self.is_best(report);
+        ControlFlow::Continue(())
+    }
+}
