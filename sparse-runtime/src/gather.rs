@@ -7,9 +7,9 @@ use crate::error::Result;
 use crate::formats::{ColumnId, CsrView, Dense, DenseView, IdsView, MAX_RANK, Shape};
 use crate::kernels::{Context, Parallel, dot, embedding_bag, take};
 use crate::lanes;
-use crate::linear::{LARGE, is_large, product as row_product, row_ahead, row_of};
+use crate::linear::{LARGE, Runtime, is_large, product as row_product, row_ahead, row_of};
 use crate::model::ModelError;
-use crate::optimizer::{RowUpdater, UpdateKind, Updater};
+use crate::optimizer::{ReadRows, RowCursor, RowUpdater, UpdateKind, Updater};
 use crate::table::Table;
 use crate::{with_column_ids, with_rows};
 use sparse_core::element::{Factor, Float, Id, Stored};
@@ -173,7 +173,7 @@ fn products<R: UpdateRule, T: Float<Accumulator = T>, V: Factor<T>, K: UpdateKin
             // as one of the parameter.
             unsafe {
                 rows.settle_each(row_size, ids);
-                row_product(ids, values, rows.cursor(row_size), out);
+                row_product(ids, values, rows.cursor(row_size), Runtime(row_size), out);
             }
         }
     });
@@ -194,18 +194,62 @@ fn sums<R: UpdateRule, T: Float<Accumulator = T>, V: Factor<T>, K: UpdateKind>(
             }
             let share = embedding_bag::cpu::share::<T, V>(bags, bag, mean, weighted);
             let (ids, values) = row_of(bags, ids, bag);
-            // SAFETY: a view's columns are below its `n_cols`, which `bags` compared.
-            unsafe { rows.settle_each(row_size, ids) };
-            for (id, value) in ids.iter().zip(values) {
-                // SAFETY: as above.
-                let row = unsafe { rows.row_unchecked(id.at()) };
-                let factor = if weighted { value.times(share) } else { share };
-                for (out, x) in out.iter_mut().zip(row) {
-                    *out += factor * *x;
-                }
+            let factor = |value: V| if weighted { value.times(share) } else { share };
+            // SAFETY: a view's columns are below its `n_cols`, which `bags` compared; `out` is a row of as many elements
+            // as one of the parameter.
+            unsafe {
+                rows.settle_each(row_size, ids);
+                add_rows(out, ids, values, factor, rows.cursor(row_size));
             }
         }
     });
+}
+
+/// `out += Σ factor(value) · row` over the rows that ids name, in order: some columns after the others, so that their sums stay in
+/// registers.
+///
+/// # Safety
+///
+/// The ids are below the parameter's rows, of as many elements as `out`.
+#[inline(always)]
+unsafe fn add_rows<
+    R: UpdateRule,
+    T: Float<Accumulator = T>,
+    V: Stored,
+    K: UpdateKind,
+    I: ColumnId,
+>(
+    out: &mut [T],
+    ids: &[I],
+    values: &[V],
+    factor: impl Fn(V) -> T,
+    rows: RowCursor<'_, R, T, K>,
+) {
+    let mut rest = out;
+    let mut start = 0;
+    macro_rules! add_blocks_of {
+        ($size:literal) => {{
+            let (blocks, others) = rest.as_chunks_mut::<$size>();
+            for block in blocks {
+                let mut sums = *block;
+                for (id, value) in ids.iter().zip(values) {
+                    let factor = factor(*value);
+                    // SAFETY: promised by the caller.
+                    let row = unsafe { rows.row(id.at()).get_unchecked(start..start + $size) };
+                    for (sum, x) in sums.iter_mut().zip(row) {
+                        *sum += factor * *x;
+                    }
+                }
+                *block = sums;
+                start += $size;
+            }
+            rest = others;
+        }};
+    }
+    add_blocks_of!(16);
+    add_blocks_of!(4);
+    add_blocks_of!(1);
+    debug_assert!(rest.is_empty());
 }
 
 #[inline(always)]

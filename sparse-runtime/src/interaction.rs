@@ -91,9 +91,15 @@ fn one_row<
     let (row, tables) = (row_of(x, ids, 0), (&mut w, &mut v));
     let loss =
         // SAFETY: a view's columns are below its `n_cols`, which `step` compared with both `n_rows`.
-        unsafe { row_step(row, upcoming, tables, width, &mut scratch.factors, |scores, saved| {
-            row_function(0, scores, saved)
-        }) };
+        unsafe { row_step(
+            row,
+            upcoming,
+            tables,
+            width,
+            &mut scratch.factors,
+            #[inline(always)]
+            |scores, saved| row_function(0, scores, saved),
+        ) };
     w.finish();
     v.finish();
     loss.as_f64()
@@ -231,9 +237,15 @@ where
             let factors = &mut scratch.factors;
             // SAFETY: a view's columns are below its `n_cols`, which `check` compared with both `n_rows`.
             let loss = unsafe {
-                row_step(entries, ahead, tables, width, factors, |scores, saved| {
-                    row_function(row, scores, saved, &mut own)
-                })
+                row_step(
+                    entries,
+                    ahead,
+                    tables,
+                    width,
+                    factors,
+                    #[inline(always)]
+                    |scores, saved| row_function(row, scores, saved, &mut own),
+                )
             };
             w.advance();
             v.advance();

@@ -6,7 +6,9 @@
 //! parameter's row summed in the order of the batch's rows.
 
 mod in_parts;
+mod width;
 
+pub use self::width::{Fixed, Runtime, Width};
 pub(crate) use in_parts::settle;
 
 use crate::error::Result;
@@ -23,26 +25,6 @@ use crate::with_rows;
 use sparse_core::element::{Factor, Float, Stored};
 use sparse_core::update_rules::UpdateRule;
 use std::ops::Range;
-
-/// The columns of the product: known to the compiler or to the model only.
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` is not a number of columns",
-    note = "`graph!` chooses it: `Fixed` where the source has a number, else `Runtime`"
-)]
-pub trait Width: Copy + Sync {
-    /// False of rows that are too short for vectors: elements that lie apart are better loaded one by one.
-    const IN_VECTORS: bool;
-
-    /// The number of columns.
-    fn columns(&self) -> usize;
-
-    /// Runs `body` with two rows of scratch, the first of them zero: on the stack where the width is known.
-    fn with_rows<T: Float, O>(
-        &self,
-        scratch: &mut Vec<T>,
-        body: impl FnOnce(&mut [T], &mut [T]) -> O,
-    ) -> O;
-}
 
 /// Runs a loop over rows of data with their ids, compiled for vectors where rows of the width `$W` are worth it, and the ids have the
 /// type that they have up to 2³² columns.
@@ -65,54 +47,6 @@ macro_rules! with_row_loops {
 }
 
 pub(crate) use with_row_loops;
-
-/// A width written in the source.
-#[derive(Clone, Copy, Debug)]
-pub struct Fixed<const K: usize>;
-
-/// A width given when the model was made.
-#[derive(Clone, Copy, Debug)]
-pub struct Runtime(pub usize);
-
-impl<const K: usize> Width for Fixed<K> {
-    const IN_VECTORS: bool = K >= 4;
-
-    #[inline(always)]
-    fn columns(&self) -> usize {
-        K
-    }
-
-    #[inline(always)]
-    fn with_rows<T: Float, O>(
-        &self,
-        _: &mut Vec<T>,
-        body: impl FnOnce(&mut [T], &mut [T]) -> O,
-    ) -> O {
-        body(&mut [T::zero(); K], &mut [T::zero(); K])
-    }
-}
-
-impl Width for Runtime {
-    const IN_VECTORS: bool = true;
-
-    #[inline(always)]
-    fn columns(&self) -> usize {
-        self.0
-    }
-
-    #[inline(always)]
-    fn with_rows<T: Float, O>(
-        &self,
-        scratch: &mut Vec<T>,
-        body: impl FnOnce(&mut [T], &mut [T]) -> O,
-    ) -> O {
-        scratch.resize(2 * self.0, T::zero());
-        let (scores, saved) = scratch.split_at_mut(self.0);
-        // What the last row of data left there.
-        scores.fill(T::zero());
-        body(scores, saved)
-    }
-}
 
 /// Memory that a model keeps from step to step.
 #[derive(Clone, Debug, Default)]
@@ -212,9 +146,15 @@ fn one_row<'a, R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKind, I
     // SAFETY: a view's columns are below its `n_cols`, which `step` compared with `n_rows`.
     let loss = unsafe {
         let mut split = rows.split(width.columns());
-        row_step(row, upcoming, &mut split, width, &mut scratch.rows, |scores, saved| {
-            row_function(0, scores, saved)
-        })
+        row_step(
+            row,
+            upcoming,
+            &mut split,
+            width,
+            &mut scratch.rows,
+            #[inline(always)]
+            |scores, saved| row_function(0, scores, saved),
+        )
     };
     rows.finish();
     loss.as_f64()
@@ -243,14 +183,14 @@ unsafe fn row_step<R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKin
         #[inline(always)]
         |scores, saved| {
             // SAFETY: promised by the caller; the scores are as many as the parameter's columns.
-            unsafe { product(ids, values, cursor, scores) };
+            unsafe { product(ids, values, cursor, width, scores) };
             for id in ahead {
                 cursor.prefetch(id.at());
             }
             settling.prefetch_each::<K, _>(ahead);
             let loss = row_function(scores, saved);
             // SAFETY: as above.
-            unsafe { scatter(ids, values, cursor, scores) };
+            unsafe { scatter(ids, values, cursor, width, scores) };
             loss
         },
     );
@@ -350,9 +290,15 @@ fn each_row_of<
         let entries = row_of(x, ids, row);
         // SAFETY: a view's columns are below its `n_cols`, which `steps` compared with `n_rows`.
         let loss = unsafe {
-            row_step(entries, ahead, &mut split, width, &mut scratch.rows, |scores, saved| {
-                row_function(row, scores, saved, &mut own)
-            })
+            row_step(
+                entries,
+                ahead,
+                &mut split,
+                width,
+                &mut scratch.rows,
+                #[inline(always)]
+                |scores, saved| row_function(row, scores, saved, &mut own),
+            )
         };
         split.1.advance::<K>();
         if !steps.add(loss.as_f64()) {
@@ -423,12 +369,16 @@ fn many_rows<'a, R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKind,
         // SAFETY: a view's columns are below its `n_cols`, which `step` compared with `n_rows`.
         unsafe { rows.settle_each(columns, ids) };
         let cursor = rows.cursor(columns);
-        width.with_rows(row_scratch, |scores, saved| {
-            // SAFETY: as above; the scores are as many as the parameter's columns.
-            unsafe { product(ids, values, cursor, scores) };
-            total += row_function(row, scores, saved).as_f64();
-            gradients.extend_from_slice(scores);
-        });
+        width.with_rows(
+            row_scratch,
+            #[inline(always)]
+            |scores, saved| {
+                // SAFETY: as above; the scores are as many as the parameter's columns.
+                unsafe { product(ids, values, cursor, width, scores) };
+                total += row_function(row, scores, saved).as_f64();
+                gradients.extend_from_slice(scores);
+            },
+        );
     }
     if K::PLAIN {
         // Such a rule only adds: what a row of data contributes is added in its turn, without a sum in between.
@@ -436,17 +386,21 @@ fn many_rows<'a, R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKind,
         for (row, gradient) in gradients.chunks_exact_mut(columns.max(1)).enumerate() {
             let (ids, values) = row_of(x, ids, row);
             // SAFETY: as above.
-            unsafe { scatter(ids, values, cursor, gradient) };
+            unsafe { scatter(ids, values, cursor, width, gradient) };
         }
     } else {
         let sums = rows.sums_mut();
-        for (row, gradient) in gradients.chunks_exact(columns.max(1)).enumerate() {
+        for (row, gradient) in gradients.chunks_exact_mut(columns.max(1)).enumerate() {
             if large {
                 sums.prefetch_each(row_ahead(x, ids, row));
             }
             let (ids, values) = row_of(x, ids, row);
-            // SAFETY: as above; the sums are for `n_rows` rows.
-            unsafe { sums.add_outer::<_, T, _>(entries(ids, values), gradient) };
+            width.in_registers(
+                gradient,
+                #[inline(always)]
+                // SAFETY: as above; the sums are for `n_rows` rows.
+                |gradient| unsafe { sums.add_outer::<_, T, _>(entries(ids, values), gradient) },
+            );
         }
         rows.apply_accumulated_as(columns);
     }
@@ -460,10 +414,11 @@ fn many_rows<'a, R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKind,
 ///
 /// `ids` are below the parameter's rows; `scores` has as many elements as a row.
 #[inline(always)]
-pub(crate) unsafe fn product<'a, T: Float, V: Factor<T>, I: ColumnId>(
+pub(crate) unsafe fn product<'a, T: Float, V: Factor<T>, W: Width, I: ColumnId>(
     ids: &[I],
     values: &[V],
     rows: impl ReadRows<'a, T>,
+    width: W,
     scores: &mut [T::Accumulator],
 ) {
     if let [score] = scores {
@@ -471,13 +426,19 @@ pub(crate) unsafe fn product<'a, T: Float, V: Factor<T>, I: ColumnId>(
         *score = unsafe { sum_of_products(ids, values, rows) };
         return;
     }
-    for (id, value) in ids.iter().zip(values) {
-        // SAFETY: promised by the caller.
-        let weights = unsafe { rows.row(id.at()) };
-        for (score, weight) in scores.iter_mut().zip(weights) {
-            *score += value.times(weight.widen());
-        }
-    }
+    width.in_registers(
+        scores,
+        #[inline(always)]
+        |scores| {
+            for (id, value) in ids.iter().zip(values) {
+                // SAFETY: promised by the caller.
+                let weights = unsafe { rows.row(id.at()) };
+                for (score, weight) in scores.iter_mut().zip(weights) {
+                    *score += value.times(weight.widen());
+                }
+            }
+        },
+    );
 }
 
 /// [`product`] with a parameter of one column, in four sums, so that an addition does not wait for the one before it.
@@ -521,33 +482,32 @@ unsafe fn sum_of_products<'a, T: Float, V: Factor<T>, I: ColumnId>(
 ///
 /// As for [`product`].
 #[inline(always)]
-unsafe fn scatter<R: UpdateRule, T: Float, V: Factor<T>, K: UpdateKind, I: ColumnId>(
+unsafe fn scatter<R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKind, I: ColumnId>(
     ids: &[I],
     values: &[V],
     rows: RowCursor<'_, R, T, K>,
+    width: W,
     gradient: &mut [T::Accumulator],
 ) {
-    if let Some(factor) = rows.plain_factor() {
-        gradient.iter_mut().for_each(|gradient| *gradient *= factor);
-        for (id, value) in ids.iter().zip(values) {
-            for (column, change) in gradient.iter().enumerate() {
-                // SAFETY: promised by the caller.
-                unsafe { rows.add(id.at(), column, value.times(*change)) };
+    width.in_registers(
+        gradient,
+        #[inline(always)]
+        |gradient| {
+            if let Some(factor) = rows.plain_factor() {
+                gradient.iter_mut().for_each(|gradient| *gradient *= factor);
+                for (id, value) in ids.iter().zip(values) {
+                    // SAFETY: promised by the caller.
+                    unsafe { rows.add_row(id.at(), gradient, |change| value.times(change)) };
+                }
+                return;
             }
-        }
-        return;
-    }
-    for (id, value) in ids.iter().zip(values) {
-        if RowCursor::<R, T, K>::BY_ROW {
-            // SAFETY: promised by the caller.
-            unsafe { rows.update_row_by(id.at(), gradient, |gradient, _| value.times(gradient)) };
-            continue;
-        }
-        for (column, gradient) in gradient.iter().enumerate() {
-            // SAFETY: promised by the caller.
-            unsafe { rows.update(id.at(), column, value.times(*gradient)) };
-        }
-    }
+            for (id, value) in ids.iter().zip(values) {
+                let by = |gradient, _| value.times(gradient);
+                // SAFETY: promised by the caller.
+                unsafe { rows.update_row_by(id.at(), gradient, by) };
+            }
+        },
+    );
 }
 
 /// Ids and values side by side.

@@ -198,8 +198,9 @@ where
     #[inline(always)]
     fn prefetch<F: Fn(usize) -> [usize; N]>(&mut self, rows: &Rows<F>, row: usize) {
         if row + AHEAD < rows.count {
-            for (rows, id) in self.rows.iter_mut().zip(&(rows.ids)(row + AHEAD)) {
-                rows.prefetch(*id);
+            let (ids, sizes) = ((rows.ids)(row + AHEAD), Sizes::of::<P, M>(self.width));
+            for ((rows, id), size) in self.rows.iter_mut().zip(&ids).zip(&sizes) {
+                rows.prefetch_each(*size, &[*id as u64]);
             }
         }
     }

@@ -134,9 +134,9 @@ fn steps_agree(rule: &Sgd, width: impl Width) {
 fn fused_steps() {
     for rule in rules() {
         steps_agree(&rule, Fixed::<1>);
-        steps_agree(&rule, Fixed::<3>);
+        steps_agree(&rule, Fixed::<13>);
         steps_agree(&rule, Runtime(1));
-        steps_agree(&rule, Runtime(2));
+        steps_agree(&rule, Runtime(13));
     }
 }
 
@@ -253,7 +253,7 @@ fn rows_gathered_and_scattered() {
             Named::Ids => as_product(data().view(), named),
             _ => data(),
         };
-        for (rule, columns) in rules().iter().flat_map(|rule| [(rule, 1), (rule, 3)]) {
+        for (rule, columns) in rules().iter().flat_map(|rule| [(rule, 1), (rule, 21)]) {
             let mut updater = updater(rule, N_FEATURES, columns);
             let mut expected = initial(N_FEATURES, columns);
             let mut table = Table::from_values(columns, &expected);

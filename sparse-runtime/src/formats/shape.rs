@@ -2,6 +2,7 @@
 
 use super::FormatError;
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::ops::Deref;
 
 /// The largest rank of an array.
@@ -14,8 +15,9 @@ pub const MAX_RANK: usize = 6;
 /// let shape = Shape::from([3, 4]);
 /// assert_eq!((shape.rank(), shape.n_rows(), shape.row_size(), shape.size()), (2, 3, 4, 12));
 /// ```
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[derive(Clone, Copy, Eq, Default)]
 pub struct Shape {
+    /// Invariant: 0 from `rank` on.
     dims: [usize; MAX_RANK],
     rank: usize,
 }
@@ -125,6 +127,21 @@ impl Deref for Shape {
     }
 }
 
+/// Every kernel compares shapes: here without a call, which comparing arrays would be.
+impl PartialEq for Shape {
+    #[inline]
+    fn eq(&self, other: &Self) -> bool {
+        let differ = |differ, (a, b): (&usize, &usize)| differ | (a ^ b);
+        self.dims.iter().zip(&other.dims).fold(self.rank ^ other.rank, differ) == 0
+    }
+}
+
+impl Hash for Shape {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (**self).hash(state);
+    }
+}
+
 /// More than [`MAX_RANK`] extents do not compile.
 impl<const N: usize> From<[usize; N]> for Shape {
     #[inline]
@@ -169,6 +186,15 @@ mod tests {
         let half = Shape::from([isize::MAX as usize / 4 + 1]);
         assert_eq!(half.addressable_size::<f32>(), None);
         assert_eq!(half.addressable_size::<u8>(), Some(half.size()));
+    }
+
+    #[test]
+    fn shapes_differ_in_any_extent_and_in_rank() {
+        let shape = Shape::from([3, 4, 5]);
+        assert_eq!(shape, Shape::new(&[3, 4, 5]));
+        let others = [&[4, 4, 5][..], &[3, 5, 5], &[3, 4, 4], &[3, 4], &[3, 4, 5, 0], &[]];
+        assert!(others.iter().all(|other| Shape::new(other) != shape));
+        assert_ne!(Shape::new(&[]), Shape::new(&[0]));
     }
 
     #[test]

@@ -117,7 +117,7 @@ fn score<T: Float, V: Factor<T>, W: Width>(
             let (ids, values) = row_of(x, ids, row);
             scores.fill(T::zero().widen());
             // SAFETY: the columns of `x` are rows of the parameter, of as many elements as there are scores.
-            unsafe { product(ids, values, weights, scores) };
+            unsafe { product(ids, values, weights, width, scores) };
         }
     });
 }

@@ -1,16 +1,17 @@
 //! Whole gradients applied to a parameter: what graphs use whose step is not fused.
 
-use super::dense_steps::update_all;
+use super::dense_steps::{add_all, update_all};
 use super::error::OptimizerError;
 use super::memory::Weights;
 use super::rows::{Beside, General, RowUpdater, UpdateKind};
 use super::updater::Updater;
 use crate::error::Result;
 use crate::formats::RowSparseView;
+use crate::lanes;
 use crate::model::{Model, RowSet};
 use sparse_core::element::Float;
 use sparse_core::storage::Storage;
-use sparse_core::update_rules::UpdateRule;
+use sparse_core::update_rules::{Step, UpdateRule};
 
 impl<R: UpdateRule, T: Float> Updater<R, T> {
     /// Brings rows up to date before they are read. O(rows given) in `Exact`, nothing otherwise.
@@ -136,10 +137,17 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
             Weights::Values(values) => values,
             Weights::Table(table) => table.values_mut(),
         };
+        let is_plain = self.is_plain(parameter);
         let table = &mut self.parameters[parameter];
         let step = self.groups[table.group].step;
         let row_size = table.spec.row_size;
-        update_all(&step, values, &mut table.states, grad, row_size);
+        match step.gradient_factor().filter(|_| is_plain) {
+            Some(factor) => lanes::wide(
+                #[inline(always)]
+                || add_all(factor, values, grad),
+            ),
+            None => update_all(&step, values, &mut table.states, grad, row_size),
+        }
         // Every row is past this step.
         table.base = self.clock + 1;
         table.touched.give_up();

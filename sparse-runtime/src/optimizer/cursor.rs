@@ -67,35 +67,40 @@ impl<R: UpdateRule, T: Float, K: UpdateKind> RowCursor<'_, R, T, K> {
     /// Asks for the memory of a row ahead of its use. Any row will do: one outside is ignored.
     #[inline(always)]
     pub(crate) fn prefetch(self, row: usize) {
-        prefetch_at(self.places.weights_wrapping(row));
-        if K::PLAIN {
-            return;
-        }
-        // A block that fits a line needs no more.
-        if !K::BESIDE && self.places.has_states || K::BESIDE && self.places.stride > 64 {
-            prefetch_at(self.places.states_wrapping(row));
+        prefetch_row(self.places.weights_wrapping(row), self.places.stride);
+        if !K::PLAIN && !K::BESIDE && self.places.has_states {
+            prefetch_row(self.places.states_wrapping(row), self.places.state_stride);
         }
     }
 
     /// Of a [`Plain`](super::Plain) rule, what its updates multiply the gradient with: a loop can do so once for a row of
-    /// data, and then only [add](Self::add). `None` of any other.
+    /// data, and then only [add](Self::add_row). `None` of any other.
     #[inline(always)]
     pub(crate) fn plain_factor(self) -> Option<T::Accumulator> {
         K::PLAIN.then_some(self.factor)
     }
 
-    /// `weight += change` for one element, in place of an update whose gradient, times
-    /// [`plain_factor`](Self::plain_factor), is `change`.
+    /// `weight += change(given)` for each element of a row and of `given`, in place of an update whose gradient, times
+    /// [`plain_factor`](Self::plain_factor), is the change.
     ///
     /// # Safety
     ///
-    /// `row < n_rows` and `column < row_size`.
+    /// `row < n_rows`, and `given` has `row_size` elements.
     #[inline(always)]
-    pub(crate) unsafe fn add(self, row: usize, column: usize, change: T::Accumulator) {
+    pub(crate) unsafe fn add_row(
+        self,
+        row: usize,
+        given: &[T::Accumulator],
+        change: impl Fn(T::Accumulator) -> T::Accumulator,
+    ) {
         debug_assert!(K::PLAIN, "the rule does more than to add");
-        // SAFETY: promised by the caller; the invariant. The only reference to this weight, for the length of this line.
-        let weight = unsafe { &mut *self.places.weights(row).add(column) };
-        on_weight(weight, |weight| *weight += change);
+        debug_assert_eq!(given.len(), self.places.row_size);
+        // SAFETY: promised by the caller; the invariant. The only reference to the row, for the length of this call.
+        let weights =
+            unsafe { slice::from_raw_parts_mut(self.places.weights(row), self.places.row_size) };
+        for (weight, given) in weights.iter_mut().zip(given) {
+            on_weight(weight, |weight| *weight += change(*given));
+        }
     }
 
     /// One update of one element.
@@ -250,6 +255,20 @@ impl<R: UpdateRule, T: Float, K: UpdateKind> RowCursor<'_, R, T, K> {
                 unsafe { self.update_row_by(*row, grad, |grad, _| grad) };
             }
         }
+    }
+}
+
+/// Asks for a row of so many bytes, of a table of such rows that starts at a cache line. Of a long row the first lines: the
+/// processor foresees the others.
+#[inline(always)]
+fn prefetch_row(start: *const u8, bytes: usize) {
+    const LINE: usize = 64;
+    const MOST: usize = 4;
+    // Where rows may start within a line.
+    let alignment = 1 << bytes.trailing_zeros().min(LINE.ilog2());
+    let lines = (bytes + LINE - alignment).div_ceil(LINE).min(MOST);
+    for line in 0..lines {
+        prefetch_at(start.wrapping_add((line * LINE).min(bytes - 1)));
     }
 }
 

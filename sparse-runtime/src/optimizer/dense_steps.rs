@@ -95,6 +95,14 @@ pub(super) fn update_all<T: Float, S: Step<T::Accumulator>>(
     }
 }
 
+/// The same of a rule that only adds: `weight += factor · grad`. O(values).
+#[inline(always)]
+pub(super) fn add_all<T: Float>(factor: T::Accumulator, values: &mut [T], grad: &[T]) {
+    for (weight, grad) in values.iter_mut().zip(grad) {
+        on_weight(weight, |weight| *weight += factor * grad.widen());
+    }
+}
+
 impl<R: UpdateRule, T: Float> Updater<R, T> {
     /// [`take_dense`](Self::take_dense) of a parameter of `N` elements.
     ///

@@ -247,7 +247,7 @@ pub(super) struct Places<T, S> {
     first: *mut u8,
     pub(super) stride: usize,
     first_state: *mut u8,
-    state_stride: usize,
+    pub(super) state_stride: usize,
     pub(super) row_size: usize,
     pub(super) has_states: bool,
     of: PhantomData<(T, S)>,
