@@ -24,7 +24,7 @@ pub enum DataError {
         /// The row.
         row: usize,
         /// The class.
-        class: i128,
+        class: String,
         /// The classes that have weights.
         known: usize,
     },

@@ -77,8 +77,9 @@ impl<T: Float> Dataset<T> {
         };
         let of_rows = classes.iter().enumerate().map(|(row, &class)| {
             let weight = usize::try_from(class).ok().and_then(|class| known.get(class));
-            let missing = DataError::ClassWeight { row, class, known: known.len() };
-            weight.map(|weight| T::of(*weight)).ok_or(missing)
+            let missing =
+                || DataError::ClassWeight { row, class: class.to_string(), known: known.len() };
+            weight.map(|weight| T::of(*weight)).ok_or_else(missing)
         });
         let of_rows = of_rows.collect::<Result<Vec<T>, _>>()?;
         self.with_weights(of_rows)
