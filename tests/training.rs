@@ -261,7 +261,7 @@ fn resumed_runs_of_fused_steps_are_the_run_to_the_bit() {
         let mut expected = trainer().fit(&mut whole, &data).unwrap();
         let mut batches = 0;
         let mut resumed = model();
-        // Saved after 90 and 180 rows of each epoch and after it, and ended as often.
+        // Saved and ended after every 90 rows or so.
         for part in 0..9 {
             let mut stop = Stop { path: &path, every: 90 / batch_size as u64, left: 1 };
             resumed = model();

@@ -54,7 +54,7 @@ pub trait Callback {
         None
     }
 
-    /// Between two batches of an epoch. Rows may wait for steps that they missed.
+    /// Between two batches of an epoch. Rows may wait for steps that they missed. Where a run is ended here, the epoch is not reported.
     ///
     /// # Errors
     ///

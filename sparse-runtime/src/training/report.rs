@@ -64,9 +64,9 @@ impl fmt::Display for EpochReport {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct FitReport {
-    /// The epochs, in order.
+    /// The whole epochs, in order.
     pub epochs: Vec<EpochReport>,
-    /// True if a callback ended the run before its last epoch.
+    /// True if a callback ended the run before the end of its last epoch.
     pub stopped: bool,
 }
 

@@ -462,6 +462,10 @@ impl<'a, R: UpdateRule, E> Trainer<'a, R, E> {
                 }
                 _ => fit_from(model, updater, &mut batches, start, totals, &mut hook)?,
             };
+            if hook.is_stopped {
+                // Ended within the epoch: nobody is to take it for a whole one.
+                break;
+            }
             let seconds = began.elapsed().as_secs_f64();
             // Rows that roll over may fill no batch yet.
             if totals.n_rows == 0 && options.last_batch != LastBatch::RollOver {
