@@ -17,6 +17,9 @@ mod targets;
 /// The mutations of all kept inputs of a target together.
 const MUTATIONS: usize = 10_000;
 
+/// Those of targets that write files and start threads for each input.
+const MUTATIONS_IN_FILES: usize = 1_000;
+
 #[test]
 fn kept_inputs_and_mutations_of_them() {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus");
@@ -27,7 +30,8 @@ fn kept_inputs_and_mutations_of_them() {
         assert!(accepted > 0, "no kept input of `{name}` is valid any more");
         assert!(accepted < kept.len(), "no kept input of `{name}` is refused");
         let mut random = ChaCha8Rng::seed_from_u64(seed as u64);
-        for _ in 0..MUTATIONS {
+        let in_files = ["stream", "cache"].contains(name);
+        for _ in 0..if in_files { MUTATIONS_IN_FILES } else { MUTATIONS } {
             run(name, *target, &mutated(&kept, &mut random));
         }
     }
