@@ -31,13 +31,6 @@ pub(crate) fn parts_of_step<V: Stored>(
     threads.min(team::MAX_PARTS).min(work / WORK_OF_A_PART).max(1)
 }
 
-/// Whether asking ahead for rows of a table of so many bytes pays when entries are chosen, which costs as much as reading what is
-/// in a cache.
-pub(crate) fn is_beyond_cache(bytes: usize) -> bool {
-    const CACHE: usize = 16 << 20;
-    bytes >= CACHE
-}
-
 /// What one of several threads keeps of the rows of a parameter that it updates.
 #[derive(Clone, Debug)]
 pub(crate) struct RowPart<A> {

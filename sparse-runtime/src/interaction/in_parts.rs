@@ -4,10 +4,10 @@ use super::{add_row, scores, update_rows};
 use crate::formats::CsrView;
 use crate::lanes;
 use crate::linear::{
-    Scratch, Width, is_large, prefetch_data, row_ahead, row_of, settle, with_row_loops,
+    LARGE, Scratch, Width, is_large, prefetch_data, row_ahead, row_of, settle, with_row_loops,
 };
 use crate::optimizer::{RowUpdater, RowWeights, UpdateKind};
-use crate::row_parts::{RowPart, divide, entries_of, in_order, is_beyond_cache};
+use crate::row_parts::{RowPart, divide, entries_of, in_order};
 use crate::team;
 use sparse_core::element::{Factor, Float};
 use sparse_core::update_rules::UpdateRule;
@@ -123,7 +123,7 @@ fn accumulate<T: Float<Accumulator = T>, V: Factor<T>, W: Width>(
         x,
         all,
         rows,
-        is_beyond_cache(x.n_cols() * size_of::<u32>()),
+        x.n_cols() * size_of::<u32>() >= LARGE,
         sums,
         #[inline(always)]
         |sums, row| sums.prefetch(row),

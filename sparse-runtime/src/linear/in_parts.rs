@@ -3,10 +3,12 @@
 //! Rows that wait for steps are settled, each by the thread whose it is; rows of data are scored by whoever comes first, and their
 //! row functions are run by the calling thread in order meanwhile; then each thread updates the rows that are its own.
 
-use super::{Scratch, Width, is_large, prefetch_data, product, row_ahead, row_of, with_row_loops};
+use super::{
+    LARGE, Scratch, Width, is_large, prefetch_data, product, row_ahead, row_of, with_row_loops,
+};
 use crate::formats::{ColumnId, CsrView};
 use crate::optimizer::{RowUpdater, RowWeights, UpdateKind};
-use crate::row_parts::{RowPart, divide, entries_of, in_order, is_beyond_cache};
+use crate::row_parts::{RowPart, divide, entries_of, in_order};
 use crate::team;
 use crate::with_column_ids;
 use sparse_core::element::{Factor, Float, Stored};
@@ -140,7 +142,7 @@ unsafe fn add<T: Float, V: Factor<T>, W: Width>(
         x,
         all,
         rows,
-        is_beyond_cache(x.n_cols() * columns * size_of::<T>()),
+        x.n_cols() * columns * size_of::<T>() >= LARGE,
         &mut (),
         |(), row| weights.prefetch(row),
         |(), row, entries| {
@@ -169,7 +171,7 @@ fn accumulate<T: Float, V: Factor<T>, W: Width>(
         x,
         all,
         rows,
-        is_beyond_cache(x.n_cols() * size_of::<u32>()),
+        x.n_cols() * size_of::<u32>() >= LARGE,
         sums,
         #[inline(always)]
         |sums, row| sums.prefetch(row),
