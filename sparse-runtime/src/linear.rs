@@ -194,8 +194,7 @@ unsafe fn row_step<R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKin
             loss
         },
     );
-    // SAFETY: promised by the caller.
-    unsafe { settling.mark_unsettled::<K, _>(ids) };
+    settling.mark_unsettled::<K, _>(ids);
     loss
 }
 
@@ -273,6 +272,51 @@ fn each_row_of<
     width: W,
     scratch: &mut Scratch<T::Accumulator>,
     kept: &mut C,
+    row_function: impl FnMut(
+        usize,
+        &mut [T::Accumulator],
+        &mut [T::Accumulator],
+        &mut C,
+    ) -> T::Accumulator,
+) -> RowSteps {
+    let ahead = Ahead { data: !x.is_contiguous(), rows: is_large(&rows) };
+    let (cursor, settling) = rows.split(width.columns());
+    // In a cache a step is so short that each question counts which the loop asks: of the usual case it knows the answers.
+    let usual = if ahead == Ahead::NOTHING { cursor.without_options() } else { None };
+    let steps = match (usual, settling.known_to_settle()) {
+        (Some(cursor), Ok(settling)) => {
+            let (split, ahead) = ((cursor, settling), Ahead::NOTHING);
+            steps_in_turn(x, ids, range, split, ahead, width, scratch, kept, row_function)
+        }
+        (_, Ok(settling) | Err(settling)) => {
+            let split = (cursor, settling);
+            steps_in_turn(x, ids, range, split, ahead, width, scratch, kept, row_function)
+        }
+    };
+    rows.finish();
+    steps
+}
+
+#[inline(always)]
+#[allow(clippy::too_many_arguments)]
+fn steps_in_turn<
+    'a,
+    R: UpdateRule,
+    T: Float,
+    V: Factor<T>,
+    W: Width,
+    K: UpdateKind,
+    I: ColumnId,
+    C: Copy,
+>(
+    x: CsrView<'a, V>,
+    ids: &'a [I],
+    range: Range<usize>,
+    mut split: (RowCursor<'_, R, T, K>, Settling<'_, R, T>),
+    asks: Ahead,
+    width: W,
+    scratch: &mut Scratch<T::Accumulator>,
+    kept: &mut C,
     mut row_function: impl FnMut(
         usize,
         &mut [T::Accumulator],
@@ -281,12 +325,15 @@ fn each_row_of<
     ) -> T::Accumulator,
 ) -> RowSteps {
     let mut own = *kept;
-    let large = is_large(&rows);
+    let (first, mut end) = (range.start, range.end);
     let mut steps = RowSteps::default();
-    let mut split = rows.split(width.columns());
+    // Once for all rows, so that `row_of` need not.
+    assert!(range.end <= x.n_rows() && ids.len() == x.values().len());
     for row in range {
-        prefetch_data(x, ids, row);
-        let ahead = if large { row_ahead(x, ids, row) } else { &[] };
+        if asks.data {
+            prefetch_data(x, ids, row);
+        }
+        let ahead = if asks.rows { row_ahead(x, ids, row) } else { &[] };
         let entries = row_of(x, ids, row);
         // SAFETY: a view's columns are below its `n_cols`, which `steps` compared with `n_rows`.
         let loss = unsafe {
@@ -301,13 +348,29 @@ fn each_row_of<
             )
         };
         split.1.advance::<K>();
-        if !steps.add(loss.as_f64()) {
+        steps.loss_sum += loss.as_f64();
+        steps.last_loss = loss.as_f64();
+        if !num_traits::Float::is_finite(loss) {
+            end = row + 1;
             break;
         }
     }
+    steps.n_steps = end - first;
     *kept = own;
-    rows.finish();
     steps
+}
+
+/// What a loop over rows of data asks for before its turn.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Ahead {
+    /// The data: its rows do not lie one after the other.
+    data: bool,
+    /// The rows of the parameter: its table is larger than a cache.
+    rows: bool,
+}
+
+impl Ahead {
+    const NOTHING: Ahead = Ahead { data: false, rows: false };
 }
 
 /// Asks for the entries of a row of data some rows ahead, where they do not lie one after the other: then the processor

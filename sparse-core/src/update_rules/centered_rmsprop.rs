@@ -124,16 +124,16 @@ impl<T: Float> Step<T> for CenteredRmsPropStep<T> {
             return Idle::Open;
         }
         let momentum = self.momentum.as_f64();
-        let matrix = MatrixMap([[1.0, momentum], [0.0, momentum]]);
+        let matrix = MatrixMap::of_rows([1.0, momentum], [0.0, momentum]);
         Idle::Closed(CenteredMap { matrix, means: self.rho.as_f64() })
     }
 
     #[inline]
     fn apply_idle(&self, map: &CenteredMap, weight: &mut T, state: &mut [T; 3]) {
         let [square, mean, velocity] = state.map(|value| value.as_f64());
-        let (w, [[ww, wv], [vw, vv]]) = (weight.as_f64(), map.matrix.0);
-        *weight = T::of(ww * w + wv * velocity);
-        let states = [map.means * square, map.means * mean, vw * w + vv * velocity];
+        let [moved, velocity] = map.matrix.apply([weight.as_f64(), velocity]);
+        *weight = T::of(moved);
+        let states = [map.means * square, map.means * mean, velocity];
         *state = states.map(T::of);
     }
 }

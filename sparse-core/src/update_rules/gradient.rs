@@ -13,6 +13,7 @@ pub(super) struct Preparation<T> {
 
 impl<T: Float> Preparation<T> {
     /// With the hyperparameters `rescale_grad` and `clip_gradient`.
+    #[inline]
     pub(super) fn new(rescale: f64, clip: Option<f64>) -> Self {
         let (rescale, clip) = (T::of(rescale), T::of(clip.unwrap_or(f64::INFINITY)));
         Preparation { rescale, clip, is_identity: clip.is_infinite() && rescale.is_one() }

@@ -327,7 +327,7 @@ mod tests {
     use super::*;
 
     fn map(momentum: f64, decay: f64) -> MatrixMap {
-        MatrixMap([[1.0 - decay, momentum], [-decay, momentum]])
+        MatrixMap::of_rows([1.0 - decay, momentum], [-decay, momentum])
     }
 
     fn close(a: MatrixMap, b: MatrixMap) {

@@ -68,17 +68,30 @@ impl IdleMap for () {
     }
 }
 
-/// A linear map on (weight, first value of the state): row 0 gives the new weight, row 1 the new value.
+/// A linear map on (weight, first value of the state), by columns: the first is what a weight of 1 becomes, the second what a value of 1
+/// becomes. So a vector holds a column, and both numbers of the result are had at once.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MatrixMap(pub [[f64; 2]; 2]);
+
+impl MatrixMap {
+    /// The map whose first row gives the new weight, and whose second the new value.
+    pub fn of_rows([ww, wv]: [f64; 2], [vw, vv]: [f64; 2]) -> Self {
+        MatrixMap([[ww, vw], [wv, vv]])
+    }
+
+    /// What becomes of a weight and a value.
+    #[inline(always)]
+    pub fn apply(&self, [w, v]: [f64; 2]) -> [f64; 2] {
+        let [of_weight, of_value] = self.0;
+        [of_weight[0] * w + of_value[0] * v, of_weight[1] * w + of_value[1] * v]
+    }
+}
 
 impl IdleMap for MatrixMap {
     const IDENTITY: MatrixMap = MatrixMap([[1.0, 0.0], [0.0, 1.0]]);
 
     fn after(&self, first: &MatrixMap) -> MatrixMap {
-        let (a, b) = (&self.0, &first.0);
-        let entry = |i: usize, j: usize| a[i][0] * b[0][j] + a[i][1] * b[1][j];
-        MatrixMap([[entry(0, 0), entry(0, 1)], [entry(1, 0), entry(1, 1)]])
+        MatrixMap(first.0.map(|column| self.apply(column)))
     }
 
     fn write(&self, numbers: &mut Vec<f64>) {
@@ -92,7 +105,7 @@ impl IdleMap for MatrixMap {
 
     /// Of a state that is still 0.
     fn spares_fresh(&self) -> bool {
-        self.0[0][0] == 1.0 && self.0[1][0] == 0.0
+        self.0[0] == [1.0, 0.0]
     }
 }
 
@@ -114,11 +127,10 @@ impl IdleMap for DriftMap {
 
     #[inline]
     fn after(&self, first: &DriftMap) -> DriftMap {
-        let [weight, state] = self.matrix.0;
-        let moved = |row: [f64; 2]| row[0] * first.drift[0] + row[1] * first.drift[1];
+        let [weight, state] = self.matrix.apply(first.drift);
         DriftMap {
             matrix: self.matrix.after(&first.matrix),
-            drift: [moved(weight) + self.drift[0], moved(state) + self.drift[1]],
+            drift: [weight + self.drift[0], state + self.drift[1]],
         }
     }
 
@@ -215,7 +227,7 @@ mod tests {
 
     #[test]
     fn a_power_is_the_product_one_by_one() {
-        let map = MatrixMap([[0.9, 0.3], [-0.1, 0.8]]);
+        let map = MatrixMap::of_rows([0.9, 0.3], [-0.1, 0.8]);
         let mut slow = MatrixMap::IDENTITY;
         for count in 0..40 {
             let fast = map.power(count);

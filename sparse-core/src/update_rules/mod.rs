@@ -271,6 +271,16 @@ pub trait Step<T: Float>: Copy + PartialEq + Debug + Send + Sync + 'static {
         true
     }
 
+    /// True where [`without_options`](Self::without_options) may give a step: such a rule has its longest loops twice.
+    const HAS_OPTIONS: bool = false;
+
+    /// The same step where it makes use of none of the rule's options, with what they are then written as constants: a loop that is
+    /// inlined asks for none of them.
+    #[inline(always)]
+    fn without_options(self) -> Option<Self> {
+        None
+    }
+
     /// The recurrence: `weight` and `state` after a step with gradient `grad`.
     ///
     /// To be inlined into loops over a row: what does not depend on the weight is computed in [`UpdateRule::step`], and

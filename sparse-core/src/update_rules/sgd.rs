@@ -86,7 +86,7 @@ impl<T: Float> SgdStep<T> {
             }
             (false, false) => ([1.0 - decay, momentum], -rate),
         };
-        DriftMap { matrix: MatrixMap([weight, [-decay, momentum]]), drift: [along, -rate] }
+        DriftMap { matrix: MatrixMap::of_rows(weight, [-decay, momentum]), drift: [along, -rate] }
     }
 }
 
@@ -140,18 +140,34 @@ impl<T: Float> Step<T> for SgdStep<T> {
         self.momentum != T::zero()
     }
 
+    const HAS_OPTIONS: bool = true;
+
+    #[inline(always)]
+    fn without_options(self) -> Option<Self> {
+        self.only_momentum.then_some(SgdStep {
+            nesterov: false,
+            decay: T::zero(),
+            threshold: T::zero(),
+            preparation: Preparation::new(1.0, None),
+            only_momentum: true,
+            ..self
+        })
+    }
+
     #[inline(always)]
     fn update(&self, weight: &mut T, state: &mut [T; 1], grad: T) {
-        // The choices are the same for all weights of a step.
+        // Before the choices, which are the same for all weights of a step: it need not wait for the gradient, and is not put into one
+        // vector with what has to.
+        let kept = self.momentum * state[0];
         if self.only_momentum {
-            state[0] = self.momentum * state[0] - self.learning_rate * grad;
+            state[0] = kept - self.learning_rate * grad;
             *weight += state[0];
             return;
         }
         let grad = self.preparation.apply(grad);
         let delta = self.learning_rate * grad + self.decay * *weight;
         if self.uses_state() {
-            state[0] = self.momentum * state[0] - delta;
+            state[0] = kept - delta;
             *weight += if self.nesterov { self.momentum * state[0] - delta } else { state[0] };
         } else {
             *weight -= delta;
@@ -175,15 +191,14 @@ impl<T: Float> Step<T> for SgdStep<T> {
 
     #[inline]
     fn apply_idle(&self, map: &SgdMap, weight: &mut T, state: &mut [T; 1]) {
-        let (w, v) = (weight.as_f64(), state[0].as_f64());
-        let [[ww, wv], [vw, vv]] = map.matrix.0;
-        let moved = ww * w + wv * v;
-        let shrunk = match map.threshold == 0.0 {
-            true => moved,
-            false => soft_threshold(moved, map.threshold),
-        };
-        *weight = T::of(shrunk);
-        state[0] = T::of(vw * w + vv * v);
+        // The same for all weights. With momentum there is no threshold, see `idle`.
+        if self.only_momentum || self.uses_state() {
+            let [w, v] = map.matrix.apply([weight.as_f64(), state[0].as_f64()]);
+            (*weight, state[0]) = (T::of(w), T::of(v));
+        } else {
+            let moved = map.matrix.0[0][0] * weight.as_f64();
+            *weight = T::of(soft_threshold(moved, map.threshold));
+        }
     }
 
     fn drift(&self) -> Option<DriftMap> {
@@ -200,14 +215,13 @@ impl<T: Float> Step<T> for SgdStep<T> {
     #[inline(always)]
     fn apply_drift(&self, map: &DriftMap, weight: &mut T, state: &mut [T; 1], grad: T) {
         let (w, g) = (weight.as_f64(), self.preparation.apply(grad).as_f64());
-        let ([[ww, wv], [vw, vv]], [dw, dv]) = (map.matrix.0, map.drift);
+        let [dw, dv] = map.drift;
         // The same for all weights.
         if self.uses_state() {
-            let v = state[0].as_f64();
-            *weight = T::of(ww * w + wv * v + dw * g);
-            state[0] = T::of(vw * w + vv * v + dv * g);
+            let [moved, v] = map.matrix.apply([w, state[0].as_f64()]);
+            (*weight, state[0]) = (T::of(moved + dw * g), T::of(v + dv * g));
         } else {
-            *weight = T::of(ww * w + dw * g);
+            *weight = T::of(map.matrix.0[0][0] * w + dw * g);
         }
     }
 
@@ -264,6 +278,31 @@ mod tests {
             Sgd { rescale_grad: 0.5, ..Sgd::default() },
         ] {
             assert_eq!(rule.step::<f32>(0.1, 1.0, 0).gradient_factor(), None);
+        }
+    }
+
+    #[test]
+    fn without_options_is_the_same_to_the_bit() {
+        let rule = Sgd { momentum: 0.9, ..Sgd::default() };
+        let step = rule.step::<f32>(0.37, 1.0, 0);
+        let short = step.without_options().unwrap();
+        let Idle::Closed(map) = step.idle() else { panic!("{:?}", step.idle()) };
+        for (w, v, g) in [(0.1f32, 0.3f32, 2.5f32), (-7.3, 1e-8, -0.1), (0.0, -2.5, 0.0)] {
+            let (mut a, mut b) = ((w, [v]), (w, [v]));
+            step.update(&mut a.0, &mut a.1, g);
+            short.update(&mut b.0, &mut b.1, g);
+            step.apply_idle(&map, &mut a.0, &mut a.1);
+            short.apply_idle(&map, &mut b.0, &mut b.1);
+            assert_eq!((a.0.to_bits(), a.1[0].to_bits()), (b.0.to_bits(), b.1[0].to_bits()));
+        }
+        for rule in [
+            Sgd { nesterov: true, ..rule.clone() },
+            Sgd { weight_decay: 0.5, ..rule.clone() },
+            Sgd { clip_gradient: Some(1.0), ..rule.clone() },
+            Sgd { rescale_grad: 0.5, ..rule.clone() },
+            Sgd::default(),
+        ] {
+            assert_eq!(rule.step::<f32>(0.1, 1.0, 0).without_options(), None);
         }
     }
 

@@ -85,7 +85,7 @@ mod tests {
     /// Maps that do not commute, so that an exchanged pair would show.
     fn map(i: usize) -> MatrixMap {
         let x = (i as f64 * 0.7).sin() * 0.1;
-        MatrixMap([[1.0 - x, 0.3 + x], [-x, 0.9 + x * x]])
+        MatrixMap::of_rows([1.0 - x, 0.3 + x], [-x, 0.9 + x * x])
     }
 
     #[test]

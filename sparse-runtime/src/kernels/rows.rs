@@ -69,7 +69,8 @@ pub(super) fn sum_and_gradient<T, A: Float>(
 where
     T: Float<Accumulator = A>,
 {
-    let mut total = A::zero();
+    // To which adding is no work where the compiler sees it.
+    let mut total = -A::zero();
     for (score, label) in scores.iter_mut().zip(labels) {
         let (loss, gradient) = element(*score, label.widen());
         total += loss;

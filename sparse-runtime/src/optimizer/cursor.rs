@@ -73,6 +73,15 @@ impl<R: UpdateRule, T: Float, K: UpdateKind> RowCursor<'_, R, T, K> {
         }
     }
 
+    /// The same rows for a loop that asks for none of the rule's options, where the step makes use of none.
+    #[inline(always)]
+    pub(crate) fn without_options(self) -> Option<Self> {
+        if !K::BESIDE || !StepOf::<R, T>::HAS_OPTIONS {
+            return None;
+        }
+        Some(RowCursor { step: self.step.without_options()?, ..self })
+    }
+
     /// Of a [`Plain`](super::Plain) rule, what its updates multiply the gradient with: a loop can do so once for a row of
     /// data, and then only [add](Self::add_row). `None` of any other.
     #[inline(always)]

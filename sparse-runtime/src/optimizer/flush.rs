@@ -4,6 +4,8 @@ use super::cursor::RowCursor;
 use super::error::OptimizerError;
 use super::memory::{Memory, Weights};
 use super::rows::{Beside, General, IdleOf, StateOf, UpdateKind, on_weight};
+use super::settling::Missed;
+use super::touched::TouchedRows;
 use super::updater::{Record, Updater};
 use crate::error::Result;
 use crate::model::Model;
@@ -104,6 +106,7 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
         let longest = group.history.between(record.base, self.clock);
         let only_touched = !IdleOf::<R, T>::FORGETS
             && record.knows_touched()
+            && self.clock - record.base < u64::from(u32::MAX)
             && (longest.spares_fresh() || self.is_fresh_elsewhere(parameter, weights));
         let record = &mut self.parameters[parameter];
         let base = std::mem::replace(&mut record.base, self.clock);
@@ -111,37 +114,21 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
         let mut memory =
             Memory::<_, _, K>::of(weights.reborrow(), &mut record.states, row_size, &self.tenant);
         if only_touched {
-            let (history, clock) = (&group.history, self.clock);
-            let (start, known) = history.newest_powers().unwrap_or_default();
-            let cursor = RowCursor::<R, T, K> {
-                places: memory.places(row_size),
-                step: group.step,
+            let step = group.step;
+            let cursor = |places| RowCursor::<R, T, K> {
+                places,
+                step,
                 factor: T::zero().widen(),
                 rows: PhantomData,
             };
-            let last = &mut record.last;
-            record.touched.for_each(
-                #[inline(always)]
-                |row| {
-                    // A row that was updated in the present step is a step ahead of the clock.
-                    let settled = base + u64::from(last[row].saturating_sub(1));
-                    last[row] = settled.saturating_sub(clock) as u32 + 1;
-                    let missed = clock.saturating_sub(settled) as usize;
-                    let near = known.get(missed.wrapping_sub(1)).filter(|_| settled >= start);
-                    let far;
-                    let map = match near {
-                        Some(map) => map,
-                        None if missed == 0 => return,
-                        None => {
-                            far = history.between(settled, clock);
-                            &far
-                        }
-                    };
-                    // SAFETY: a row of the table, whose size was compared with that of the weights.
-                    unsafe { cursor.idle(row, map) };
-                },
-            );
-            return;
+            let now = (self.clock - base) as u32 + 1;
+            let missed = Missed::new(&group.history, base, now);
+            let (last, touched) = (&mut record.last, &record.touched);
+            // The compiler knows the size of the shortest.
+            return match row_size {
+                1 => settle_touched(cursor(memory.places(1)), last, touched, missed),
+                _ => settle_touched(cursor(memory.places(row_size)), last, touched, missed),
+            };
         }
         let mut none = StateOf::<R, T>::default();
         (0..n_rows).for_each(|row| {
@@ -175,6 +162,26 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
             }
         });
     }
+}
+
+/// Settles the rows that were touched, of a table that `cursor` goes over; after that, `last` counts from the present step.
+#[inline(always)]
+fn settle_touched<R: UpdateRule, T: Float, K: UpdateKind>(
+    cursor: RowCursor<'_, R, T, K>,
+    last: &mut [u32],
+    touched: &TouchedRows,
+    missed: Missed<'_, IdleOf<R, T>>,
+) {
+    touched.for_each(
+        #[inline(always)]
+        |row| {
+            let before = last[row];
+            // A row that was updated in the present step is a step ahead of it.
+            last[row] = before.saturating_sub(missed.now) + 1;
+            // SAFETY: a row of the table, whose size was compared with that of the weights.
+            missed.since(before, |map| unsafe { cursor.idle(row, map) });
+        },
+    );
 }
 
 #[cfg(test)]

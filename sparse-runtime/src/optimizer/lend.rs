@@ -3,7 +3,7 @@
 use super::error::OptimizerError;
 use super::memory::{Memory, Weights};
 use super::rows::{IdleOf, RowUpdater, StateOf, StepOf, UpdateKind};
-use super::settling::Settling;
+use super::settling::{Missed, Settling};
 use super::updater::{Group, Record, Updater};
 use crate::error::Result;
 use crate::table::Tenant;
@@ -244,16 +244,10 @@ pub(super) fn lend<'a, R: UpdateRule, T: Float, K: UpdateKind>(
     // Empty where the rule forgets.
     let last = if settles || sweeps { &mut record.last[..] } else { &mut [] };
     let memory = Memory::of(weights, &mut record.states, record.spec.row_size, tenant);
-    let (start, known) = group.history.newest_powers().unwrap_or_default();
     let settling = Settling {
         last,
         touched: &mut record.touched,
-        history: &group.history,
-        known,
-        first: u32::try_from(start.saturating_sub(base)).unwrap_or(u32::MAX),
-        base,
-        now,
-        mark: now + 1,
+        missed: Missed::new(&group.history, base, now),
         settles,
     };
     RowUpdater {

@@ -20,16 +20,7 @@ pub(crate) struct Settling<'a, R: UpdateRule, T: Float> {
     pub(super) last: &'a mut [u32],
     /// Exact: the rows of which `last` is not 0.
     pub(super) touched: &'a mut TouchedRows,
-    pub(super) history: &'a IdleHistory<IdleOf<R, T>>,
-    /// The first powers of the newest run of equal maps, which begins `first` steps after `base`.
-    pub(super) known: &'a [IdleOf<R, T>],
-    pub(super) first: u32,
-    /// The step that `last <= 1` stands for.
-    pub(super) base: u64,
-    /// What `last` is of a row that is settled up to this step.
-    pub(super) now: u32,
-    /// What `last` becomes when a row is updated.
-    pub(super) mark: u32,
+    pub(super) missed: Missed<'a, IdleOf<R, T>>,
     /// Exact, and idle steps change rows.
     pub(super) settles: bool,
 }
@@ -48,45 +39,42 @@ impl<R: UpdateRule, T: Float> Settling<'_, R, T> {
     ///
     /// The row is one of the parameter's, over which `cursor` is.
     #[inline(always)]
-    pub(super) unsafe fn settle<K: UpdateKind>(
+    pub(crate) unsafe fn settle<K: UpdateKind>(
         &mut self,
         cursor: RowCursor<'_, R, T, K>,
         row: usize,
         updated: bool,
     ) {
-        if K::PLAIN || !self.settles {
+        if !self.settles::<K>() {
             return;
         }
-        let steps = self.now - 1;
         if IdleOf::<R, T>::FORGETS {
-            let map = over(self.history, self.base, steps);
             // SAFETY: promised by the caller.
-            return unsafe { cursor.idle(row, &map) };
+            return self.missed.by_all(|map| unsafe { cursor.idle(row, map) });
         }
-        let becomes = if updated { self.mark } else { self.now };
         // SAFETY: the invariant, and what the caller promises.
         let last = unsafe { self.last.get_unchecked_mut(row) };
         let before = *last;
-        if before >= self.now {
-            *last = before.max(becomes);
-            return;
+        *last = self.missed.now + u32::from(updated);
+        // SAFETY: promised by the caller.
+        match self.missed.since(before, |map| unsafe { cursor.idle(row, map) }) {
+            Gap::Short => {}
+            Gap::None => *last = before.max(*last),
+            Gap::Long if before == 0 => self.touched.add(row),
+            Gap::Long => {}
         }
-        *last = becomes;
-        if before == 0 {
-            self.touched.add(row);
-        }
-        let settled = before.saturating_sub(1);
-        let power = (steps.wrapping_sub(settled) as usize).wrapping_sub(1);
-        match self.known.get(power).filter(|_| settled >= self.first) {
-            // The map is used where it lies: a copy would be put together, and waited for.
-            // SAFETY: promised by the caller.
-            Some(map) => unsafe { cursor.idle(row, map) },
-            None => {
-                let map = over(self.history, self.base + u64::from(settled), steps - settled);
-                // SAFETY: promised by the caller.
-                unsafe { cursor.idle(row, &map) };
-            }
-        }
+    }
+
+    /// The same where rows are to be settled, so that the compiler knows it; else what it was.
+    #[inline(always)]
+    pub(crate) fn known_to_settle(self) -> Result<Self, Self> {
+        if self.settles { Ok(Settling { settles: true, ..self }) } else { Err(self) }
+    }
+
+    /// Whether rows are to be settled before they are read.
+    #[inline(always)]
+    pub(crate) fn settles<K: UpdateKind>(&self) -> bool {
+        !K::PLAIN && self.settles
     }
 
     /// [`settle`](Self::settle) of some rows.
@@ -101,11 +89,16 @@ impl<R: UpdateRule, T: Float> Settling<'_, R, T> {
         ids: &[I],
         updated: bool,
     ) {
-        if !K::PLAIN && self.settles {
-            for id in ids {
-                // SAFETY: promised by the caller.
-                unsafe { self.settle(cursor, id.at(), updated) };
-            }
+        if !self.settles::<K>() {
+            return;
+        }
+        if let [id] = ids {
+            // SAFETY: promised by the caller.
+            return unsafe { self.settle(cursor, id.at(), updated) };
+        }
+        for id in ids {
+            // SAFETY: promised by the caller.
+            unsafe { self.settle(cursor, id.at(), updated) };
         }
     }
 
@@ -119,22 +112,25 @@ impl<R: UpdateRule, T: Float> Settling<'_, R, T> {
         if !self.last.is_empty() {
             debug_assert!(row < self.last.len());
             // SAFETY: the invariant, and what the caller promises.
-            unsafe { *self.last.get_unchecked_mut(row) = self.mark };
+            unsafe { *self.last.get_unchecked_mut(row) = self.missed.now + 1 };
         }
     }
 
     /// [`mark`](Self::mark) of rows that were not settled as updated ones.
     ///
-    /// # Safety
+    /// # Panics
     ///
-    /// As there.
+    /// If there is no such row.
     #[inline(always)]
-    pub(crate) unsafe fn mark_unsettled<K: UpdateKind, I: ColumnId>(&mut self, ids: &[I]) {
+    pub(crate) fn mark_unsettled<K: UpdateKind, I: ColumnId>(&mut self, ids: &[I]) {
+        /// Only where each step touches every row anyway.
+        #[cold]
+        #[inline(never)]
+        fn mark_each<I: ColumnId>(last: &mut [u32], mark: u32, ids: &[I]) {
+            ids.iter().for_each(|id| last[id.at()] = mark);
+        }
         if !K::PLAIN && !self.settles && !self.last.is_empty() {
-            for id in ids {
-                // SAFETY: promised by the caller.
-                unsafe { self.mark(id.at()) };
-            }
+            mark_each(self.last, self.missed.now + 1, ids);
         }
     }
 
@@ -152,15 +148,76 @@ impl<R: UpdateRule, T: Float> Settling<'_, R, T> {
     /// [`begin_steps`](super::Updater::begin_steps).
     #[inline(always)]
     pub(crate) fn advance<K: UpdateKind>(&mut self) {
-        if !K::PLAIN && self.settles {
-            self.now += 1;
-            self.mark += 1;
+        if !K::PLAIN {
+            self.missed.now += 1;
         }
     }
 }
 
-/// The map of `steps` idle steps from step `from` on. What calls it keeps its own variables to itself, and so in registers.
-#[inline(never)]
-pub(super) fn over<M: IdleMap>(history: &IdleHistory<M>, from: u64, steps: u32) -> M {
-    history.between(from, from + u64::from(steps))
+/// The idle steps that rows have missed, and the maps of them.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Missed<'a, M> {
+    history: &'a IdleHistory<M>,
+    /// The first powers of the newest run of equal maps, which begins `first` steps after `base`.
+    known: &'a [M],
+    first: u32,
+    /// The step that a `last` of 0 or 1 stands for.
+    base: u64,
+    /// What `last` is of a row that is settled up to this step; at least 1 where rows settle.
+    pub(super) now: u32,
+}
+
+/// How many steps a row has missed.
+pub(super) enum Gap {
+    None,
+    /// So few that their map is tabulated.
+    Short,
+    /// Any number. So is that of a row that was never settled.
+    Long,
+}
+
+impl<'a, M: IdleMap> Missed<'a, M> {
+    #[inline(always)]
+    pub(super) fn new(history: &'a IdleHistory<M>, base: u64, now: u32) -> Self {
+        let (start, known) = history.newest_powers().unwrap_or_default();
+        let first = u32::try_from(start.saturating_sub(base)).unwrap_or(u32::MAX);
+        Missed { history, known, first, base, now }
+    }
+
+    /// Calls `apply` with the map of the steps that a row has missed of which this is `last`, unless it has missed none.
+    #[inline(always)]
+    pub(super) fn since(self, last: u32, apply: impl FnOnce(&M)) -> Gap {
+        // 1 less than the steps missed: no power where there are none.
+        let power = (self.now - 1).wrapping_sub(last) as usize;
+        match self.known.get(power) {
+            // The map is used where it lies: a copy would be put together, and waited for.
+            Some(map) if last > self.first => {
+                apply(map);
+                Gap::Short
+            }
+            _ if last >= self.now => Gap::None,
+            _ => {
+                let settled = last.saturating_sub(1);
+                apply(&self.over(settled, self.now - 1 - settled));
+                Gap::Long
+            }
+        }
+    }
+
+    /// Calls `apply` with the map of all steps, of maps that [forget](IdleMap::FORGETS).
+    #[inline(always)]
+    pub(super) fn by_all(self, apply: impl FnOnce(&M)) {
+        apply(&self.over(0, self.now - 1));
+    }
+
+    /// The map of `steps` idle steps, `settled` steps after `base`.
+    #[inline(always)]
+    fn over(self, settled: u32, steps: u32) -> M {
+        /// What calls it keeps its own variables to itself, and so in registers.
+        #[inline(never)]
+        fn between<M: IdleMap>(history: &IdleHistory<M>, from: u64, steps: u32) -> M {
+            history.between(from, from + u64::from(steps))
+        }
+        between(self.history, self.base + u64::from(settled), steps)
+    }
 }

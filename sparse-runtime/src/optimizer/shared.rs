@@ -3,11 +3,11 @@
 use super::accumulator::RowAccumulator;
 use super::cursor::{ReadRows, RowCursor};
 use super::rows::{IdleOf, RowUpdater, UpdateKind};
-use super::settling::{Settling, over};
+use super::settling::{Gap, Missed, Settling};
 use crate::formats::ColumnId;
 use crate::prefetch::prefetch_at;
 use sparse_core::element::Float;
-use sparse_core::update_rules::{IdleHistory, IdleMap, UpdateRule};
+use sparse_core::update_rules::{IdleMap, UpdateRule};
 use std::marker::PhantomData;
 use std::slice;
 
@@ -18,10 +18,7 @@ pub(crate) struct SharedRows<'a, R: UpdateRule, T: Float, K> {
     pub(super) cursor: RowCursor<'a, R, T, K>,
     /// As [`Settling::last`]; null where that is empty.
     pub(super) last: *mut u32,
-    pub(super) history: &'a IdleHistory<IdleOf<R, T>>,
-    pub(super) base: u64,
-    pub(super) now: u32,
-    pub(super) mark: u32,
+    pub(super) missed: Missed<'a, IdleOf<R, T>>,
 }
 
 // SAFETY: what the addresses lead to may be sent to another thread, and whoever calls the methods that read or write there promises
@@ -36,12 +33,12 @@ impl<'a, R: UpdateRule, T: Float, K: UpdateKind> RowUpdater<'a, R, T, K> {
     /// If `row_size` is not that of the parameter.
     pub(crate) fn shared(&mut self, row_size: usize) -> SharedRows<'_, R, T, K> {
         let (cursor, settling) = self.split(row_size);
-        let Settling { last, history, base, now, mark, .. } = settling;
+        let Settling { last, missed, .. } = settling;
         let last = match last.is_empty() {
             true => std::ptr::null_mut(),
             false => last.as_mut_ptr(),
         };
-        SharedRows { cursor, last, history, base, now, mark }
+        SharedRows { cursor, last, missed }
     }
 
     /// Whether rows must be settled before they are read.
@@ -83,22 +80,20 @@ impl<'a, R: UpdateRule, T: Float, K: UpdateKind> SharedRows<'a, R, T, K> {
     /// The rows [settle](RowUpdater::settles), `row < n_rows`, and no other thread reads or writes it meanwhile.
     #[inline(always)]
     pub(crate) unsafe fn settle(&self, row: usize, first: &mut Vec<usize>) {
-        let mut settled = 0;
-        if !IdleOf::<R, T>::FORGETS {
-            // SAFETY: where rows settle and the rule does not forget, `last` has `n_rows` entries; promised by the caller.
-            let last = unsafe { &mut *self.last.add(row) };
-            if *last >= self.now {
-                return;
-            }
-            if *last == 0 {
-                first.push(row);
-            }
-            settled = std::mem::replace(last, self.now).saturating_sub(1);
-        }
-        let steps = self.now - 1 - settled;
-        let map = over(self.history, self.base + u64::from(settled), steps);
         // SAFETY: promised by the caller.
-        unsafe { self.cursor.idle(row, &map) };
+        let idle = |map: &_| unsafe { self.cursor.idle(row, map) };
+        if IdleOf::<R, T>::FORGETS {
+            return self.missed.by_all(idle);
+        }
+        // SAFETY: where rows settle and the rule does not forget, `last` has `n_rows` entries; promised by the caller.
+        let last = unsafe { &mut *self.last.add(row) };
+        let before = std::mem::replace(last, self.missed.now);
+        match self.missed.since(before, idle) {
+            Gap::Short => {}
+            Gap::None => *last = before,
+            Gap::Long if before == 0 => first.push(row),
+            Gap::Long => {}
+        }
     }
 
     /// Asks for what [`settle`](Self::settle) reads of a row. Any will do.
@@ -134,7 +129,7 @@ impl<'a, R: UpdateRule, T: Float, K: UpdateKind> SharedRows<'a, R, T, K> {
     pub(crate) unsafe fn mark_rows(&self, rows: &[usize]) {
         if !K::PLAIN && !self.last.is_null() {
             // SAFETY: where not null, `last` has `n_rows` entries; promised by the caller.
-            rows.iter().for_each(|row| unsafe { *self.last.add(*row) = self.mark });
+            rows.iter().for_each(|row| unsafe { *self.last.add(*row) = self.missed.now + 1 });
         }
     }
 }
