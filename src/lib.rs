@@ -73,6 +73,11 @@ pub struct DataPage;
 #[doc = include_str!("../docs/variance_reduction.md")]
 pub struct VarianceReductionPage;
 
+/// The example of the page on several workers runs.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/distributed.md")]
+pub struct DistributedPage;
+
 /// The README's model compiles.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod variance_reduction;
+mod workers;
 
 use nnz::data::{ClassWeights, synthetic};
 use nnz::metric::PrAuc;

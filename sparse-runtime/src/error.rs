@@ -37,6 +37,9 @@ pub enum Error {
     /// An update does not fit the parameters.
     #[error(transparent)]
     Optimizer(#[from] crate::optimizer::OptimizerError),
+    /// Workers and their store do not go together.
+    #[error(transparent)]
+    Store(#[from] crate::store::StoreError),
     /// There is no GPU to use.
     #[cfg(feature = "cuda")]
     #[error(transparent)]

@@ -37,6 +37,7 @@ mod row_parts;
 #[doc(hidden)]
 pub mod scatter;
 pub mod schedule;
+pub mod store;
 pub mod table;
 mod team;
 pub mod training;

@@ -29,6 +29,7 @@ mod recipes;
 mod refusals;
 mod refused_updates;
 mod rules;
+mod store;
 mod svrg;
 mod tally;
 mod train;

@@ -11,7 +11,6 @@ use crate::case::{Tensor, cases, id};
 use crate::compare::Tolerance;
 use crate::compilation::{Compilation, arrays, backward, forward, operand_name};
 use crate::corrections::{Expected, Part, Recorded, corrected};
-use crate::folder::say;
 use crate::reasons::{Deviation, Kind, judge};
 use crate::recipes::{Build, Recipe, mark_ids, recipe};
 use crate::tally::{Outcome, Tally, finish};
@@ -64,16 +63,6 @@ fn structure() {
 #[test]
 fn nn() {
     finish(judged("nn"));
-}
-
-/// Files that no test reads yet: their cases are counted, so that nobody takes them for passed.
-#[test]
-fn files_that_are_not_run_yet() {
-    for file in ["kvstore"] {
-        if let Some(cases) = cases(file) {
-            say(&format!("golden {file}: {} cases, not run yet", cases.len()));
-        }
-    }
 }
 
 /// The files of such cases.

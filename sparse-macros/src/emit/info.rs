@@ -31,6 +31,7 @@ pub(super) fn constants(emit: &Emit<'_>) -> TokenStream {
         let element = element(emit, graph.value(output.value).element);
         quote!(#rt::OutputInfo { name: #name, storage: #storage, element: #element })
     });
+    let writes_states = !graph.updates.is_empty();
     quote! {
         const NAME: &'static str = #name;
         const PLAN: #rt::Plan = #plan;
@@ -38,6 +39,7 @@ pub(super) fn constants(emit: &Emit<'_>) -> TokenStream {
         const INPUTS: &'static [#rt::InputInfo] = &[#(#inputs),*];
         const PARAMETERS: &'static [#rt::ParameterInfo] = &[#(#parameters),*];
         const OUTPUTS: &'static [#rt::OutputInfo] = &[#(#outputs),*];
+        const WRITES_STATES: bool = #writes_states;
     }
 }
 

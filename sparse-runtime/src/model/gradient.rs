@@ -1,7 +1,7 @@
 //! The gradient of a parameter, whichever storage type it has.
 
 use crate::error::Result;
-use crate::formats::{Dense, RowSparse};
+use crate::formats::{Dense, RowSparse, RowSparseView};
 use sparse_core::element::Float;
 
 /// The gradient of one parameter, by [`Model::gradient_mut`](super::Model::gradient_mut).
@@ -26,8 +26,18 @@ impl<'a, T: Float> From<&'a mut RowSparse<T>> for GradientMut<'a, T> {
 }
 
 impl<T: Float> GradientMut<'_, T> {
+    /// The rows stored: of a dense one all.
+    pub fn view(&self) -> RowSparseView<'_, T> {
+        match self {
+            GradientMut::Dense(gradient) => {
+                RowSparseView::table(*gradient.shape(), gradient.values())
+            }
+            GradientMut::RowSparse(gradient) => gradient.view(),
+        }
+    }
+
     /// Takes another gradient of the same parameter from this one. O(stored elements); allocates only where the two store different rows.
-    pub(crate) fn subtract(self, other: GradientMut<'_, T>) -> Result<()> {
+    pub(crate) fn subtract(&mut self, other: GradientMut<'_, T>) -> Result<()> {
         match (self, other) {
             (GradientMut::Dense(gradient), GradientMut::Dense(other)) => {
                 subtract(gradient.values_mut(), other.values());
@@ -38,7 +48,7 @@ impl<T: Float> GradientMut<'_, T> {
                 subtract(gradient.values_mut(), other.values());
             }
             (GradientMut::RowSparse(gradient), GradientMut::RowSparse(other)) => {
-                let terms = [&*gradient, other].map(|rows| rows.indices().iter().copied());
+                let terms = [&**gradient, &*other].map(|rows| rows.indices().iter().copied());
                 let ids: std::collections::BTreeSet<u64> = terms.into_iter().flatten().collect();
                 let ids = Vec::from_iter(ids);
                 let row_size = gradient.shape().row_size();
@@ -52,7 +62,7 @@ impl<T: Float> GradientMut<'_, T> {
                     subtract(&mut new, &row(other));
                     values.extend(new);
                 }
-                *gradient = RowSparse::new(*gradient.shape(), ids, values)?;
+                **gradient = RowSparse::new(*gradient.shape(), ids, values)?;
             }
             // Of one parameter both have the type that the compiler derived.
             _ => {}

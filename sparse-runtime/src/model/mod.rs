@@ -59,6 +59,9 @@ pub trait Model: Clone {
     /// model is generalised linear, so that all gradients of a row are these derivatives times what does not depend on parameters.
     const CORRECTS_SCORES: bool = false;
 
+    /// Whether [`train_step`](Model::train_step) writes states, values that are carried over from batch to batch.
+    const WRITES_STATES: bool = false;
+
     /// A model whose parameters are tables that there are: `table` gives the one of a name and a shape.
     ///
     /// # Errors

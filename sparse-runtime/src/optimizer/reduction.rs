@@ -7,6 +7,7 @@ use super::samples::{Samples, Usage};
 use super::updater::Updater;
 use crate::error::Result;
 use crate::model::Model;
+use crate::table::Table;
 use sparse_core::element::Float;
 use sparse_core::update_rules::{Correction, Step, UpdateRule};
 
@@ -82,25 +83,26 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
         self.reduction.is_prepared = false;
     }
 
-    /// Starts with a mean gradient of 0 and, where derivatives are kept, with those of `n_samples` samples at 0. O(values of rows touched).
-    pub(crate) fn reset_mean<M: Model<Element = T>>(
+    /// Starts with a mean gradient of 0 and, where derivatives are kept, with those of `n_samples` samples at 0. `tables` are those of all
+    /// parameters. O(values of rows touched).
+    pub(crate) fn reset_mean<'t>(
         &mut self,
-        model: &mut M,
+        tables: impl IntoIterator<Item = &'t mut Table<T>>,
         n_samples: Option<usize>,
-    ) -> Result<()> {
+    ) {
         self.reduction.has_mean = true;
         self.reduction.samples.reset(n_samples.unwrap_or(0));
-        self.scale_mean(model, 0.0)
+        self.scale_mean(tables, 0.0);
     }
 
     /// Makes the steps since step `clock`, which gathered gradients of `n_rows` rows, undone but for the sums, which become means. Everything
-    /// was [flushed](Self::flush_model).
-    pub(crate) fn end_gathering<M: Model<Element = T>>(
+    /// was [flushed](Self::flush). `tables` are those of all parameters.
+    pub(crate) fn end_gathering<'t>(
         &mut self,
-        model: &mut M,
+        tables: impl IntoIterator<Item = &'t mut Table<T>>,
         clock: u64,
         n_rows: u64,
-    ) -> Result<()> {
+    ) {
         self.clock = clock;
         for group in &mut self.groups {
             group.history.restart(clock);
@@ -108,7 +110,7 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
         for record in &mut self.parameters {
             record.base = record.base.min(clock);
         }
-        self.scale_mean(model, 1.0 / n_rows.max(1) as f64)
+        self.scale_mean(tables, 1.0 / n_rows.max(1) as f64);
     }
 
     /// Takes the states of all parameters out of their tables, for steps that are not fused: these read tables as values. O(values) where
@@ -138,29 +140,24 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
     }
 
     /// Multiplies the mean gradient of every weight. O(values of rows touched), where what was touched is known.
-    fn scale_mean<M: Model<Element = T>>(&mut self, model: &mut M, factor: f64) -> Result<()> {
-        let parameters = model.parameters_mut();
-        if parameters.len() != self.parameters.len() {
-            return Err(OptimizerError::OtherModel { model: M::NAME }.into());
-        }
+    fn scale_mean<'t>(&mut self, tables: impl IntoIterator<Item = &'t mut Table<T>>, factor: f64) {
         let factor = T::Accumulator::of(factor);
         let scale = |states: &mut [StateOf<R, T>]| {
             for state in states {
                 <R::Step<T::Accumulator> as Step<T::Accumulator>>::scale_mean(state, factor);
             }
         };
-        for (record, parameter) in self.parameters.iter_mut().zip(parameters) {
+        for (record, table) in self.parameters.iter_mut().zip(tables) {
             if !record.beside {
                 scale(&mut record.states);
                 continue;
             }
             let (n_rows, tenant) = (record.spec.n_rows, &self.tenant);
-            let mut row = |row: usize| scale(parameter.table.states_mut(tenant, row));
+            let mut row = |row: usize| scale(table.states_mut(tenant, row));
             match record.knows_touched() {
                 true => record.touched.for_each(row),
                 false => (0..n_rows).for_each(&mut row),
             }
         }
-        Ok(())
     }
 }

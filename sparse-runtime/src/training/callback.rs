@@ -172,20 +172,7 @@ impl<M: Model, R: UpdateRule> State for (&M, &Updater<R, M::Element>) {
     }
 
     fn parameters(&self) -> Vec<ParameterReport> {
-        let parameters = self.0.parameters().into_iter().enumerate();
-        parameters
-            .map(|(index, parameter)| {
-                let rows = parameter.values().chunks(parameter.shape.row_size().max(1));
-                let is_not_zero = |row: &&[M::Element]| row.iter().any(|value| !value.is_zero());
-                ParameterReport {
-                    name: parameter.name,
-                    norm: sum_of_squares(parameter.values()).sqrt(),
-                    n_rows: parameter.shape.n_rows() as u64,
-                    n_rows_not_zero: rows.filter(is_not_zero).count() as u64,
-                    n_rows_touched: self.1.n_rows_touched(index),
-                }
-            })
-            .collect()
+        parameter_reports(self.0, |index| self.1.n_rows_touched(index))
     }
 
     fn save_model(&self, path: &Path) -> Result<()> {
@@ -198,4 +185,25 @@ impl<M: Model, R: UpdateRule> State for (&M, &Updater<R, M::Element>) {
     fn save_run(&self, run: &Run, path: &Path) -> Result<()> {
         checkpoint::save_run(self.0, self.1, run, path)
     }
+}
+
+/// The parameters of a model; `n_rows_touched` of each, by position. O(values).
+pub(super) fn parameter_reports<M: Model>(
+    model: &M,
+    n_rows_touched: impl Fn(usize) -> Option<u64>,
+) -> Vec<ParameterReport> {
+    let parameters = model.parameters().into_iter().enumerate();
+    parameters
+        .map(|(index, parameter)| {
+            let rows = parameter.values().chunks(parameter.shape.row_size().max(1));
+            let is_not_zero = |row: &&[M::Element]| row.iter().any(|value| !value.is_zero());
+            ParameterReport {
+                name: parameter.name,
+                norm: sum_of_squares(parameter.values()).sqrt(),
+                n_rows: parameter.shape.n_rows() as u64,
+                n_rows_not_zero: rows.filter(is_not_zero).count() as u64,
+                n_rows_touched: n_rows_touched(index),
+            }
+        })
+        .collect()
 }

@@ -110,4 +110,12 @@ pub enum TrainError {
         /// The parameters that it has.
         known: String,
     },
+    /// Several workers were to do what takes one.
+    #[error("`{what}` cannot be trained or used by several workers: {why}")]
+    NotOnWorkers {
+        /// A setting, a rule or a model.
+        what: &'static str,
+        /// What is in the way.
+        why: &'static str,
+    },
 }

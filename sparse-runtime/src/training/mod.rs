@@ -25,6 +25,7 @@ mod score;
 mod tests;
 mod trainer;
 mod watch;
+mod workers;
 
 pub use callback::{Callback, Moment};
 pub use epoch::{BatchHook, EpochTotals, fit_epoch, fit_from};

@@ -13,6 +13,7 @@ use crate::data::{Batch, BatchOptions, Batches, DataSource, LastBatch, Order};
 use crate::error::Result;
 use crate::model::{BatchSource, Model};
 use crate::optimizer::{Updater, Usage};
+use crate::table::Table;
 use sparse_core::update_rules::{Correction, UpdateRule, VarianceReduction};
 
 /// What a run with a rule that corrects gradients keeps from epoch to epoch, beside what its updater does.
@@ -92,7 +93,7 @@ impl<'d, M: Model, S: DataSource<M::Element>> Reduced<'d, M, S> {
             VarianceReduction::LastSeen if has_mean => {}
             // Derivatives of 0 are as good as any, as long as nothing was learnt.
             VarianceReduction::LastSeen if updater.clock() == 0 => {
-                updater.reset_mean(model, self.n_samples)?;
+                updater.reset_mean(tables(model), self.n_samples);
             }
             _ => self.gather(model, updater, epoch)?,
         }
@@ -112,7 +113,7 @@ impl<'d, M: Model, S: DataSource<M::Element>> Reduced<'d, M, S> {
         let span = tracing::debug_span!("full gradient");
         let _entered = span.enter();
         updater.flush_model(model)?;
-        updater.reset_mean(model, self.n_samples)?;
+        updater.reset_mean(tables(model), self.n_samples);
         if self.n_samples.is_none() {
             self.take_snapshot(model);
         }
@@ -123,7 +124,7 @@ impl<'d, M: Model, S: DataSource<M::Element>> Reduced<'d, M, S> {
         updater.end_prepared_steps();
         updater.flush_model(model)?;
         let n_rows = *gathered.as_ref().unwrap_or(&0);
-        updater.end_gathering(model, clock, n_rows)?;
+        updater.end_gathering(tables(model), clock, n_rows);
         if gathered.is_err() {
             updater.forget_mean();
         }
@@ -141,17 +142,10 @@ impl<'d, M: Model, S: DataSource<M::Element>> Reduced<'d, M, S> {
         updater: &mut Updater<R, M::Element>,
         epoch: u64,
     ) -> Result<u64> {
-        let shuffled = matches!(self.options.order, Order::Shuffled { .. });
-        let last_batch = match self.options.last_batch {
-            // Rows that no step ever sees.
-            LastBatch::Discard if !shuffled => LastBatch::Discard,
-            LastBatch::Pad => LastBatch::Pad,
-            _ => LastBatch::Short,
-        };
-        let by_rows = M::TRAINS_ROWS && last_batch == LastBatch::Short;
-        let batch_size = if by_rows { 1 } else { self.options.batch_size };
-        let options =
-            BatchOptions { batch_size, order: Order::Sequential, last_batch, ..self.options };
+        let options = gathering_options(&self.options);
+        let by_rows = M::TRAINS_ROWS && options.last_batch == LastBatch::Short;
+        let batch_size = if by_rows { 1 } else { options.batch_size };
+        let options = BatchOptions { batch_size, ..options };
         let mut batches = self.data.batches(M::INPUTS, &options)?;
         let usage = if self.n_samples.is_some() { Usage::Keep } else { Usage::Nothing };
         let (mut n_rows, mut n_batches) = (0, 0);
@@ -285,10 +279,28 @@ impl<'d, M: Model, S: DataSource<M::Element>> Reduced<'d, M, S> {
     }
 }
 
+/// How a pass goes over all the rows that steps with these options see.
+pub(super) fn gathering_options(options: &BatchOptions) -> BatchOptions {
+    let shuffled = matches!(options.order, Order::Shuffled { .. });
+    let last_batch = match options.last_batch {
+        // Rows that no step ever sees.
+        LastBatch::Discard if !shuffled => LastBatch::Discard,
+        LastBatch::Pad => LastBatch::Pad,
+        _ => LastBatch::Short,
+    };
+    BatchOptions { order: Order::Sequential, last_batch, ..*options }
+}
+
+fn tables<M: Model>(model: &mut M) -> impl Iterator<Item = &mut Table<M::Element>> {
+    model.parameters_mut().into_iter().map(|parameter| parameter.table)
+}
+
 /// Takes the gradients at a snapshot from those of a model.
 fn subtract<M: Model>(model: &mut M, snapshot: &mut M) -> Result<()> {
     for index in 0..M::PARAMETERS.len() {
-        if let (Some(new), Some(old)) = (model.gradient_mut(index), snapshot.gradient_mut(index)) {
+        if let (Some(mut new), Some(old)) =
+            (model.gradient_mut(index), snapshot.gradient_mut(index))
+        {
             new.subtract(old)?;
         }
     }

@@ -37,6 +37,7 @@ use std::time::Instant;
 /// | [`schedule`](Self::schedule) | [`Schedule::Constant`] |
 /// | weight decay | not on dense parameters of rank 0 and 1, see [`ParameterSpec::of_model`] |
 /// | [`parallel`](Self::parallel) | one thread |
+/// | [`leaves`](Self::leaves) | 8, where workers divide batches |
 /// | [`progress`](Self::progress) | a bar on a terminal, else a line an epoch, to the error stream |
 ///
 /// ```
@@ -58,20 +59,21 @@ use std::time::Instant;
 /// }
 /// ```
 pub struct Trainer<'a, R: UpdateRule, E = NoEvaluation> {
-    rule: R,
-    options: BatchOptions,
-    epochs: u64,
+    pub(super) rule: R,
+    pub(super) options: BatchOptions,
+    pub(super) epochs: u64,
     shuffle: bool,
     seed: u64,
-    schedule: Schedule,
-    metrics: Vec<Box<dyn Metric>>,
-    evaluation: E,
-    callbacks: Vec<Box<dyn Callback + 'a>>,
-    progress: Progress,
+    pub(super) schedule: Schedule,
+    pub(super) metrics: Vec<Box<dyn Metric>>,
+    pub(super) evaluation: E,
+    pub(super) callbacks: Vec<Box<dyn Callback + 'a>>,
+    pub(super) progress: Progress,
     decay_all: bool,
     scales: Vec<(String, Scale)>,
-    clip_norm: Option<f64>,
-    parallel: Parallel,
+    pub(super) clip_norm: Option<f64>,
+    pub(super) parallel: Parallel,
+    pub(super) leaves: usize,
 }
 
 /// What is multiplied for one parameter, and by how much.
@@ -99,6 +101,7 @@ impl<R: UpdateRule> Trainer<'_, R> {
             scales: Vec::new(),
             clip_norm: None,
             parallel: Parallel::Sequential,
+            leaves: 8,
         }
     }
 }
@@ -172,6 +175,7 @@ impl<'a, R: UpdateRule, E> Trainer<'a, R, E> {
             scales: self.scales,
             clip_norm: self.clip_norm,
             parallel: self.parallel,
+            leaves: self.leaves,
         }
     }
 
@@ -230,6 +234,14 @@ impl<'a, R: UpdateRule, E> Trainer<'a, R, E> {
     #[must_use]
     pub fn parallel(mut self, parallel: Parallel) -> Self {
         self.parallel = parallel;
+        self
+    }
+
+    /// Into how many parts each batch is cut that [workers](Self::fit_on_threads) divide among themselves, a power of two: bits of the result
+    /// depend on it, and no more workers than that have something to compute.
+    #[must_use]
+    pub fn leaves(mut self, leaves: usize) -> Self {
+        self.leaves = leaves;
         self
     }
 
@@ -397,7 +409,7 @@ impl<'a, R: UpdateRule, E> Trainer<'a, R, E> {
         settings.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
     }
 
-    fn order(&self) -> Order {
+    pub(super) fn order(&self) -> Order {
         if self.shuffle { Order::Shuffled { seed: self.seed } } else { Order::Sequential }
     }
 
@@ -528,7 +540,7 @@ impl<'a, R: UpdateRule, E> Trainer<'a, R, E> {
         predict(model, data, self.rows_at_a_time())
     }
 
-    fn rows_at_a_time(&self) -> usize {
+    pub(super) fn rows_at_a_time(&self) -> usize {
         self.options.batch_size.max(ROWS_AT_A_TIME)
     }
 }
@@ -550,6 +562,7 @@ impl<R: UpdateRule, E> fmt::Debug for Trainer<'_, R, E> {
             .field("scales", &self.scales)
             .field("clip_norm", &self.clip_norm)
             .field("parallel", &self.parallel)
+            .field("leaves", &self.leaves)
             .finish_non_exhaustive()
     }
 }

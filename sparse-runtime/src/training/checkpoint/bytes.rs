@@ -9,6 +9,45 @@ use std::io::{self, Read};
 /// Elements of one piece: small enough for the cache.
 pub(super) const PIECE: usize = 4096;
 
+/// Appends the bytes of `values`.
+#[inline]
+pub(crate) fn append<T: Float>(values: &[T], bytes: &mut Vec<u8>) {
+    match T::TYPE {
+        // To `f64` and back is the identity on every narrower type.
+        ElementType::F32 => {
+            let narrow = |value: &T| (value.as_f64() as f32).to_le_bytes();
+            bytes.extend(values.iter().flat_map(narrow));
+        }
+        #[cfg(feature = "half")]
+        ElementType::F16 => {
+            let narrow = |value: &T| f16::of(value.as_f64()).to_le_bytes();
+            bytes.extend(values.iter().flat_map(narrow));
+        }
+        #[cfg(feature = "half")]
+        ElementType::BF16 => {
+            let narrow = |value: &T| bf16::of(value.as_f64()).to_le_bytes();
+            bytes.extend(values.iter().flat_map(narrow));
+        }
+        _ => bytes.extend(values.iter().flat_map(|value| value.as_f64().to_le_bytes())),
+    }
+}
+
+/// Hands the values that [`append`] wrote to `take`, one by one; bytes after the last whole one are left out.
+#[inline]
+pub(crate) fn for_each<T: Float>(bytes: &[u8], mut take: impl FnMut(T)) {
+    match T::TYPE {
+        ElementType::F32 => (bytes.as_chunks().0.iter())
+            .for_each(|bytes| take(T::of(f64::from(f32::from_le_bytes(*bytes))))),
+        #[cfg(feature = "half")]
+        ElementType::F16 => (bytes.as_chunks().0.iter())
+            .for_each(|bytes| take(T::of(f16::from_le_bytes(*bytes).as_f64()))),
+        #[cfg(feature = "half")]
+        ElementType::BF16 => (bytes.as_chunks().0.iter())
+            .for_each(|bytes| take(T::of(bf16::from_le_bytes(*bytes).as_f64()))),
+        _ => (bytes.as_chunks().0.iter()).for_each(|bytes| take(T::of(f64::from_le_bytes(*bytes)))),
+    }
+}
+
 /// Hands the bytes of `values` to `take`, in pieces of a few kilobytes.
 pub(crate) fn encode<T: Float>(
     values: &[T],
@@ -17,24 +56,7 @@ pub(crate) fn encode<T: Float>(
     let mut bytes = Vec::with_capacity(PIECE * T::TYPE.bytes() as usize);
     for piece in values.chunks(PIECE) {
         bytes.clear();
-        match T::TYPE {
-            // To `f64` and back is the identity on every narrower type.
-            ElementType::F32 => {
-                let narrow = |value: &T| (value.as_f64() as f32).to_le_bytes();
-                bytes.extend(piece.iter().flat_map(narrow));
-            }
-            #[cfg(feature = "half")]
-            ElementType::F16 => {
-                let narrow = |value: &T| f16::of(value.as_f64()).to_le_bytes();
-                bytes.extend(piece.iter().flat_map(narrow));
-            }
-            #[cfg(feature = "half")]
-            ElementType::BF16 => {
-                let narrow = |value: &T| bf16::of(value.as_f64()).to_le_bytes();
-                bytes.extend(piece.iter().flat_map(narrow));
-            }
-            _ => bytes.extend(piece.iter().flat_map(|value| value.as_f64().to_le_bytes())),
-        }
+        append(piece, &mut bytes);
         take(&bytes)?;
     }
     Ok(())
@@ -55,18 +77,7 @@ pub(crate) fn decode<T: Float>(
         let bytes = &mut buffer[..left.min(PIECE) * width];
         reader.read_exact(bytes)?;
         look(bytes);
-        match T::TYPE {
-            ElementType::F32 => (bytes.as_chunks().0.iter())
-                .for_each(|bytes| take(T::of(f64::from(f32::from_le_bytes(*bytes))))),
-            #[cfg(feature = "half")]
-            ElementType::F16 => (bytes.as_chunks().0.iter())
-                .for_each(|bytes| take(T::of(f16::from_le_bytes(*bytes).as_f64()))),
-            #[cfg(feature = "half")]
-            ElementType::BF16 => (bytes.as_chunks().0.iter())
-                .for_each(|bytes| take(T::of(bf16::from_le_bytes(*bytes).as_f64()))),
-            _ => (bytes.as_chunks().0.iter())
-                .for_each(|bytes| take(T::of(f64::from_le_bytes(*bytes)))),
-        }
+        for_each(bytes, &mut take);
         left -= left.min(PIECE);
     }
     Ok(())

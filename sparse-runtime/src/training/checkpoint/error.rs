@@ -120,6 +120,12 @@ pub enum CheckpointError {
         /// The first one that does not.
         mismatch: Box<ParameterMismatch>,
     },
+    /// The state of the optimizer is spread over workers.
+    #[error("{}: a run on several workers cannot be saved, only its model: the optimizer's state is spread over the workers", path.display())]
+    OnWorkers {
+        /// The file that was to be written.
+        path: PathBuf,
+    },
 }
 
 /// How a parameter in a file differs from the model's.

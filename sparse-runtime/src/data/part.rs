@@ -1,0 +1,44 @@
+//! Some rows of a batch, as a batch.
+
+use crate::error::Result;
+use crate::formats::{CsrView, DenseView, IdsView};
+use crate::model::BatchSource;
+use sparse_core::element::{Float, Unit};
+use std::marker::PhantomData;
+use std::ops::Range;
+
+/// A run of the rows of a batch: every array is sliced, in O(1), when it is asked for.
+pub(crate) struct Part<'s, S, T> {
+    batch: &'s S,
+    rows: Range<usize>,
+    element: PhantomData<T>,
+}
+
+impl<'s, S, T> Part<'s, S, T> {
+    /// Rows that the batch must have: whoever binds the part is told otherwise.
+    pub(crate) fn new(batch: &'s S, rows: Range<usize>) -> Self {
+        Part { batch, rows, element: PhantomData }
+    }
+}
+
+impl<'a, T: Float, S: BatchSource<'a, T>> BatchSource<'a, T> for Part<'_, S, T> {
+    fn n_rows(&self) -> usize {
+        self.rows.len()
+    }
+
+    fn csr(&self, index: usize) -> Result<CsrView<'a, T>> {
+        Ok(self.batch.csr(index)?.rows(self.rows.clone())?)
+    }
+
+    fn unit(&self, index: usize) -> Result<CsrView<'a, Unit>> {
+        Ok(self.batch.unit(index)?.rows(self.rows.clone())?)
+    }
+
+    fn dense(&self, index: usize) -> Result<DenseView<'a, T>> {
+        Ok(self.batch.dense(index)?.rows(self.rows.clone())?)
+    }
+
+    fn ids(&self, index: usize) -> Result<IdsView<'a>> {
+        Ok(self.batch.ids(index)?.rows(self.rows.clone())?)
+    }
+}

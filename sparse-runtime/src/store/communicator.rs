@@ -1,0 +1,114 @@
+//! How workers exchange bytes.
+
+/// One worker's end of a group that exchanges bytes.
+///
+/// One method moves all data, so that another kind of group is little to write: over MPI an exchange is an `MPI_Alltoall` of lengths
+/// and an `MPI_Alltoallv` of bytes.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not connect workers",
+    note = "`OneProcess` is a group of one worker, `Threads::group(n)` gives the ends of `n`"
+)]
+pub trait Communicator {
+    /// This worker's number, below [`size`](Self::size).
+    fn rank(&self) -> usize;
+
+    /// The number of workers, at least 1.
+    fn size(&self) -> usize;
+
+    /// Gives each worker, this one included, its parcel of `outgoing`, and puts what each has for this one into `incoming`. Collective.
+    /// An implementation may take the memory of `outgoing`, whose contents nobody reads afterwards.
+    ///
+    /// # Errors
+    ///
+    /// [`CommunicatorError::PeerLost`] where a worker has ended: an implementation must notice, and not wait for it.
+    fn exchange(
+        &mut self,
+        outgoing: &mut Parcels,
+        incoming: &mut Parcels,
+    ) -> Result<(), CommunicatorError>;
+}
+
+/// Workers cannot exchange anything any more.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum CommunicatorError {
+    /// A worker has ended while others count on it.
+    #[error("worker {rank} has ended while worker {here} waits for it: its own error says why")]
+    PeerLost {
+        /// The worker that has ended.
+        rank: usize,
+        /// The one that noticed.
+        here: usize,
+    },
+    /// The group's own means have failed.
+    #[error("worker {here} cannot exchange data: {problem}")]
+    Failed {
+        /// The worker that noticed.
+        here: usize,
+        /// What is wrong.
+        problem: String,
+    },
+    /// A group of no worker was asked for.
+    #[error("a group has at least one worker, but 0 were asked for")]
+    NoWorkers,
+}
+
+/// Bytes for each worker of a group, or from each. The memory is kept from one exchange to the next.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Parcels {
+    parcels: Vec<Vec<u8>>,
+}
+
+impl Parcels {
+    /// Empty ones, for a group of so many workers.
+    pub fn new(size: usize) -> Self {
+        Parcels { parcels: vec![Vec::new(); size] }
+    }
+
+    /// Empties all of them.
+    pub fn clear(&mut self) {
+        self.parcels.iter_mut().for_each(Vec::clear);
+    }
+
+    /// The number of workers.
+    pub fn size(&self) -> usize {
+        self.parcels.len()
+    }
+
+    /// The parcels, by rank.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &[u8]> {
+        self.parcels.iter().map(Vec::as_slice)
+    }
+
+    /// The parcels, by rank, to be written.
+    pub fn iter_mut(&mut self) -> impl ExactSizeIterator<Item = &mut Vec<u8>> {
+        self.parcels.iter_mut()
+    }
+
+    pub(super) fn of(&self, rank: usize) -> &[u8] {
+        self.parcels.get(rank).map_or(&[], Vec::as_slice)
+    }
+}
+
+/// A group of one worker.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OneProcess;
+
+impl Communicator for OneProcess {
+    fn rank(&self) -> usize {
+        0
+    }
+
+    fn size(&self) -> usize {
+        1
+    }
+
+    fn exchange(
+        &mut self,
+        outgoing: &mut Parcels,
+        incoming: &mut Parcels,
+    ) -> Result<(), CommunicatorError> {
+        std::mem::swap(outgoing, incoming);
+        Ok(())
+    }
+}

@@ -1,0 +1,144 @@
+//! What can be wrong between workers and a store.
+
+use super::communicator::CommunicatorError;
+
+/// A store cannot do what it is asked for.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// A key that was never made.
+    #[error(
+        "the store has no key `{key}` (it has: {known}): make it by `init` before it is pushed or pulled"
+    )]
+    UnknownKey {
+        /// The key.
+        key: String,
+        /// Those that there are.
+        known: String,
+    },
+    /// A key was made twice.
+    #[error("the store has a key `{key}` already")]
+    KeyExists {
+        /// The key.
+        key: String,
+    },
+    /// Values are not as many as a table has.
+    #[error("key `{key}` has {n_rows} rows of {row_size} values, but {found} values were given")]
+    ValueCount {
+        /// The key.
+        key: String,
+        /// Its rows.
+        n_rows: usize,
+        /// The values of a row.
+        row_size: usize,
+        /// The values given.
+        found: usize,
+    },
+    /// A gradient has other extents than its table.
+    #[error(
+        "key `{key}` has {n_rows} rows of {row_size} values, but its gradient has {found_rows} of {found_size}"
+    )]
+    GradientShape {
+        /// The key.
+        key: String,
+        /// Its rows.
+        n_rows: usize,
+        /// The values of a row.
+        row_size: usize,
+        /// The rows of the gradient.
+        found_rows: usize,
+        /// The values of a row of the gradient.
+        found_size: usize,
+    },
+    /// A gradient of rows for a dense key, or the other way round.
+    #[error(
+        "key `{key}` takes {expected} gradients, as its `ParameterSpec` says, but was pushed a {found} one"
+    )]
+    GradientStorage {
+        /// The key.
+        key: String,
+        /// The storage type declared.
+        expected: &'static str,
+        /// The storage type given.
+        found: &'static str,
+    },
+    /// A gradient for a key that has none.
+    #[error("key `{key}` is frozen: it can be pulled, but not pushed")]
+    Frozen {
+        /// The key.
+        key: String,
+    },
+    /// A row that a table does not have.
+    #[error("key `{key}` has {n_rows} rows, but row {row} was asked for")]
+    RowOutOfRange {
+        /// The key.
+        key: String,
+        /// The row.
+        row: u64,
+        /// The rows there are.
+        n_rows: usize,
+    },
+    /// A number of leaves that a binary tree cannot have.
+    #[error(
+        "a step is cut into {found} leaves, but their number must be a power of two, at most 2^31"
+    )]
+    LeafCount {
+        /// The number given.
+        found: usize,
+    },
+    /// A gradient of a leaf that is not this worker's, or out of order.
+    #[error(
+        "a gradient of leaf {leaf} was added, but the leaves expected are {first}..{end}, in ascending order"
+    )]
+    Leaf {
+        /// The leaf.
+        leaf: usize,
+        /// The first that may come.
+        first: usize,
+        /// One after the last that may come.
+        end: usize,
+    },
+    /// Something that only an update rule of some kind can do.
+    #[error("key `{key}` has no update rule that {needed}: give one to `set_optimizer`")]
+    NoOptimizer {
+        /// The key.
+        key: String,
+        /// What the rule would do.
+        needed: &'static str,
+    },
+    /// Rows of a snapshot that nobody has taken.
+    #[error("key `{key}` has no snapshot: call `begin_mean` first")]
+    NoSnapshot {
+        /// The key.
+        key: String,
+    },
+    /// Workers have made different calls.
+    #[error(
+        "worker {rank} made another call than worker {here}: all workers make the same calls in the same order"
+    )]
+    OutOfStep {
+        /// The other worker.
+        rank: usize,
+        /// This one.
+        here: usize,
+    },
+    /// A message that no worker of this library sends.
+    #[error("what worker {rank} sent cannot be read: {problem}")]
+    Message {
+        /// The worker.
+        rank: usize,
+        /// What is wrong with it.
+        problem: &'static str,
+    },
+    /// A worker's thread has panicked.
+    #[error("worker {rank} has panicked: {message}")]
+    Panicked {
+        /// The worker.
+        rank: usize,
+        /// What it said.
+        message: String,
+    },
+    /// Workers cannot exchange anything any more.
+    #[error(transparent)]
+    Communicator(#[from] CommunicatorError),
+}

@@ -1,0 +1,514 @@
+//! One worker's end of a store.
+
+use super::communicator::{Communicator, Parcels};
+use super::error::StoreError;
+use super::leaf_sum::{LeafSum, Leaves};
+use super::message::{Call, Layout, Message, begin, put_id, put_node, put_values};
+use super::shard::{Shard, n_owned};
+use crate::error::Result;
+use crate::formats::{RowIdsView, RowSparse};
+use crate::optimizer::ParameterSpec;
+use crate::training::checkpoint::bytes::for_each;
+use sparse_core::element::Float;
+use sparse_core::storage::Storage;
+use sparse_core::update_rules::{Correction, UpdateRule};
+use std::fmt;
+use std::ops::Range;
+
+/// One worker's end of a store of tables, by name. See the [module](super).
+///
+/// A step is a pull of rows, gradients at them, and a push, which the owners of rows apply: a row that a push does not touch is updated
+/// when it is next pulled, as an [`Updater`](crate::optimizer::Updater) does in its mode.
+///
+/// Per worker and step, with u rows of its own batch and P workers, (1 - 1/P) · u · (s + 2 · b · row size) bytes go to others or come
+/// from them, s for a row id (4, or 8 above 2³² rows) and b for a value; that does not depend on the rows of the table. Memory: the
+/// worker's rows and their states, and the rows of the largest step.
+pub struct KvStore<T: Float, C> {
+    communicator: C,
+    leaves: Leaves,
+    shards: Vec<Shard<T>>,
+    outgoing: Parcels,
+    incoming: Parcels,
+    /// Rows that another worker asks for.
+    asked: Vec<u64>,
+}
+
+impl<T: Float, C: Communicator> KvStore<T, C> {
+    /// A store without keys, of steps that are cut into so many leaves.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::LeafCount`].
+    pub fn new(communicator: C, leaves: usize) -> Result<Self> {
+        let size = communicator.size();
+        Ok(KvStore {
+            communicator,
+            leaves: Leaves::new(leaves)?,
+            shards: Vec::new(),
+            outgoing: Parcels::new(size),
+            incoming: Parcels::new(size),
+            asked: Vec::new(),
+        })
+    }
+
+    /// This worker's number.
+    pub fn rank(&self) -> usize {
+        self.communicator.rank()
+    }
+
+    /// The number of workers.
+    pub fn size(&self) -> usize {
+        self.communicator.size()
+    }
+
+    /// The leaves of a step.
+    pub fn leaves(&self) -> Leaves {
+        self.leaves
+    }
+
+    /// The leaves of a step that are this worker's.
+    pub fn own_leaves(&self) -> Range<usize> {
+        self.leaves.of_worker(self.rank(), self.size())
+    }
+
+    /// Makes a key of the name of `spec`, with the same values, row major, at every worker, which keeps its own rows of them. Of a
+    /// row_sparse gradient rows are pushed, of a dense one all; without a gradient it cannot be pushed. O(values). Not collective, but
+    /// every worker makes the same keys in the same order.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::KeyExists`], [`StoreError::ValueCount`].
+    pub fn init(&mut self, spec: ParameterSpec, values: &[T]) -> Result<()> {
+        let (n_rows, row_size) = (spec.n_rows, spec.row_size);
+        let key = spec.name.to_string();
+        if self.shards.iter().any(|shard| shard.spec.name == spec.name) {
+            return Err(StoreError::KeyExists { key }.into());
+        }
+        if n_rows.checked_mul(row_size) != Some(values.len()) {
+            let found = values.len();
+            return Err(StoreError::ValueCount { key, n_rows, row_size, found }.into());
+        }
+        self.shards.push(Shard::new(spec, values, self.rank(), self.size()));
+        Ok(())
+    }
+
+    /// From now on, what is pushed is the gradient of a step of this rule, with fresh states, on every key that there is and has a gradient.
+    /// Without a rule a push replaces the values. Every worker gives the same.
+    ///
+    /// # Errors
+    ///
+    /// As [`Updater::new`](crate::optimizer::Updater::new).
+    pub fn set_optimizer<R: UpdateRule>(&mut self, rule: R) -> Result<()> {
+        for shard in self.shards.iter_mut().filter(|shard| shard.spec.gradient.is_some()) {
+            shard.optimizer = Some(shard.optimizer(rule.clone())?);
+        }
+        Ok(())
+    }
+
+    /// Sets the learning rate of the steps that follow, of all keys.
+    ///
+    /// # Errors
+    ///
+    /// As [`Updater::set_learning_rate`](crate::optimizer::Updater::set_learning_rate).
+    pub fn set_learning_rate(&mut self, learning_rate: f64) -> Result<()> {
+        let mut optimizers = self.shards.iter_mut().filter_map(|shard| shard.optimizer.as_mut());
+        optimizers.try_for_each(|optimizer| optimizer.set_learning_rate(learning_rate))
+    }
+
+    /// The learning rate of the next step, where there is a rule.
+    pub fn learning_rate(&self) -> Option<f64> {
+        let mut optimizers = self.shards.iter().filter_map(|shard| shard.optimizer.as_ref());
+        optimizers.next().map(|optimizer| optimizer.learning_rate())
+    }
+
+    /// Rows of a key, each once and ascending, whatever the order of `ids`. Collective; a worker may ask for none.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::UnknownKey`], [`StoreError::RowOutOfRange`]; then this worker has called nobody.
+    pub fn row_sparse_pull(&mut self, key: &str, ids: &[u64]) -> Result<RowSparse<T>> {
+        let mut ids = ids.to_vec();
+        ids.sort_unstable();
+        ids.dedup();
+        let index = self.index(key)?;
+        let spec = &self.shards[index].spec;
+        let shape = [spec.n_rows, spec.row_size];
+        let mut values = Vec::with_capacity(ids.len() * spec.row_size);
+        self.fetch(index, Version::Newest, RowIdsView::Listed(ids.as_slice()), |_, row| {
+            for_each(row, |value| values.push(value));
+        })?;
+        Ok(RowSparse::new(shape, ids, values)?)
+    }
+
+    /// Writes rows of a key, ascending and each once, into a table of all its rows, and leaves the others as they are. Collective. No
+    /// allocation once the largest call was seen.
+    ///
+    /// # Errors
+    ///
+    /// As [`row_sparse_pull`](Self::row_sparse_pull); [`StoreError::ValueCount`].
+    pub fn pull_rows(&mut self, key: &str, rows: RowIdsView<'_>, table: &mut [T]) -> Result<()> {
+        let index = self.index(key)?;
+        self.fetch_into(index, Version::Newest, rows, table)
+    }
+
+    /// Writes all values of a key into a table, row major. Collective. O(values).
+    ///
+    /// # Errors
+    ///
+    /// As [`pull_rows`](Self::pull_rows).
+    pub fn pull(&mut self, key: &str, table: &mut [T]) -> Result<()> {
+        self.pull_rows(key, RowIdsView::All, table)
+    }
+
+    /// [`pull_rows`](Self::pull_rows) of the values that were there when [`begin_mean`](Self::begin_mean) was called.
+    ///
+    /// # Errors
+    ///
+    /// As [`pull_rows`](Self::pull_rows); [`StoreError::NoSnapshot`].
+    pub fn pull_snapshot_rows(
+        &mut self,
+        key: &str,
+        rows: RowIdsView<'_>,
+        table: &mut [T],
+    ) -> Result<()> {
+        let index = self.index(key)?;
+        self.fetch_into(index, Version::Snapshot, rows, table)
+    }
+
+    /// Adds the gradients of all workers, each those of its [own leaves](Self::own_leaves), and makes a step by the sum. Empties `sum`.
+    /// Collective. A worker sends O(rows of its sum), an owner adds O(rows of all, once for each level of the tree that joins workers).
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::UnknownKey`], [`StoreError::Frozen`], [`StoreError::GradientShape`], [`StoreError::GradientStorage`],
+    /// [`StoreError::Leaf`] for a leaf of another worker: then this worker has called nobody. What the rule refuses.
+    pub fn push(&mut self, key: &str, sum: &mut LeafSum<T>) -> Result<()> {
+        self.push_as(key, sum, Correction::Apply { share: 0.0 })
+    }
+
+    /// Adds `share` times the gradients of all workers to the mean gradient of a rule that [corrects](UpdateRule::CORRECTS) gradients; weights
+    /// stay as they are. Otherwise as [`push`](Self::push).
+    ///
+    /// # Errors
+    ///
+    /// As [`push`](Self::push); [`StoreError::NoOptimizer`].
+    pub fn push_to_mean(&mut self, key: &str, sum: &mut LeafSum<T>, share: f64) -> Result<()> {
+        let shard = &self.shards[self.index(key)?];
+        if !shard.optimizer.as_ref().is_some_and(|optimizer| optimizer.corrects()) {
+            return Err(no_mean(shard));
+        }
+        self.push_as(key, sum, Correction::Gather { share })
+    }
+
+    /// Takes a snapshot of all keys that have a gradient, and starts with mean gradients of 0. Not collective, but every worker
+    /// does it between the same calls. O(values).
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::NoOptimizer`] of a rule that does not correct gradients.
+    pub fn begin_mean(&mut self) -> Result<()> {
+        for shard in self.shards.iter_mut().filter(|shard| shard.spec.gradient.is_some()) {
+            let Some(optimizer) = shard.optimizer.as_mut().filter(|rule| rule.corrects()) else {
+                return Err(no_mean(shard));
+            };
+            optimizer.flush(&mut shard.table)?;
+            optimizer.begin_mean(&mut shard.table)?;
+            shard.snapshot = Some(shard.table.clone());
+        }
+        Ok(())
+    }
+
+    /// Makes means of what was [pushed](Self::push_to_mean) since [`begin_mean`](Self::begin_mean), of gradients that sum those of `n_rows`
+    /// rows; `clock` is the number of [steps](Self::n_steps) then, to which that is put back. Not collective, as `begin_mean`.
+    ///
+    /// # Errors
+    ///
+    /// As [`begin_mean`](Self::begin_mean).
+    pub fn end_mean(&mut self, clock: u64, n_rows: u64) -> Result<()> {
+        for shard in &mut self.shards {
+            if let Some(optimizer) = &mut shard.optimizer {
+                optimizer.end_mean(&mut shard.table, clock, n_rows)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The steps made so far, by the key that has most.
+    pub fn n_steps(&self) -> u64 {
+        let optimizers = self.shards.iter().filter_map(|shard| shard.optimizer.as_ref());
+        optimizers.map(|optimizer| optimizer.clock()).max().unwrap_or(0)
+    }
+
+    /// Brings all rows that this worker owns up to date, as [`Updater::flush`](crate::optimizer::Updater::flush). Not collective; bits depend
+    /// on it, so that every worker does it between the same calls.
+    ///
+    /// # Errors
+    ///
+    /// None that a store of this library can have.
+    pub fn flush(&mut self) -> Result<()> {
+        self.shards.iter_mut().try_for_each(Shard::flush)
+    }
+
+    /// The numbers of all workers, one list after the other by rank. Collective.
+    ///
+    /// # Errors
+    ///
+    /// Those of the communicator.
+    pub fn gather(&mut self, numbers: &[f64], all: &mut Vec<f64>) -> Result<()> {
+        all.clear();
+        self.outgoing.clear();
+        for parcel in self.outgoing.iter_mut() {
+            begin(parcel, Call::Gather, 0);
+            put_values(parcel, numbers);
+        }
+        self.exchange()?;
+        for rank in 0..self.size() {
+            let mut message = self.message(rank, Call::Gather, 0)?;
+            while !message.is_empty() {
+                all.push(f64::from_bits(message.word()?));
+            }
+        }
+        Ok(())
+    }
+
+    fn push_as(&mut self, key: &str, sum: &mut LeafSum<T>, correction: Correction) -> Result<()> {
+        let index = self.index(key)?;
+        let own = self.own_leaves();
+        sum.complete(own)?;
+        self.check_sum(index, sum)?;
+        self.outgoing.clear();
+        self.outgoing.iter_mut().for_each(|parcel| begin(parcel, Call::Push, index));
+        for node in sum.nodes() {
+            put_node(self.outgoing.iter_mut(), node);
+        }
+        sum.clear();
+        self.exchange()?;
+        let layout = self.layout(index);
+        let mut total = std::mem::take(&mut self.shards[index].sum);
+        for rank in 0..self.size() {
+            let mut message = self.message(rank, Call::Push, index)?;
+            while !message.is_empty() {
+                let mut node = total.room(0, 0);
+                message.node(layout, &mut node)?;
+                total.push(node);
+            }
+        }
+        let shard = &mut self.shards[index];
+        match total.nodes() {
+            [root] if (root.level, root.index) == (self.leaves.height(), 0) => {
+                shard.take(root, correction)?;
+            }
+            _ => {
+                let problem = "its leaves and those of the others are not all leaves";
+                return Err(StoreError::Message { rank: self.rank(), problem }.into());
+            }
+        }
+        total.clear();
+        shard.sum = total;
+        Ok(())
+    }
+
+    /// Refuses gradients that do not fit a key.
+    fn check_sum(&self, index: usize, sum: &LeafSum<T>) -> Result<(), StoreError> {
+        let spec = &self.shards[index].spec;
+        let key = || spec.name.to_string();
+        let Some(expected) = spec.gradient else {
+            return Err(StoreError::Frozen { key: key() });
+        };
+        for node in sum.nodes().iter().filter(|node| !node.values.is_empty()) {
+            if (node.n_rows, node.row_size) != (spec.n_rows, spec.row_size) {
+                return Err(StoreError::GradientShape {
+                    key: key(),
+                    n_rows: spec.n_rows,
+                    row_size: spec.row_size,
+                    found_rows: node.n_rows,
+                    found_size: node.row_size,
+                });
+            }
+            let found = if node.is_listed { Storage::RowSparse } else { Storage::Dense };
+            if found != expected {
+                let (expected, found) = (expected.name(), found.name());
+                return Err(StoreError::GradientStorage { key: key(), expected, found });
+            }
+        }
+        Ok(())
+    }
+
+    fn fetch_into(
+        &mut self,
+        index: usize,
+        version: Version,
+        rows: RowIdsView<'_>,
+        table: &mut [T],
+    ) -> Result<()> {
+        let spec = &self.shards[index].spec;
+        let (n_rows, row_size) = (spec.n_rows, spec.row_size);
+        if table.len() != n_rows * row_size {
+            let (key, found) = (spec.name.to_string(), table.len());
+            return Err(StoreError::ValueCount { key, n_rows, row_size, found }.into());
+        }
+        self.fetch(index, version, rows, |row, bytes| {
+            let mut values = table[row * row_size..(row + 1) * row_size].iter_mut();
+            for_each(bytes, |value| {
+                if let Some(place) = values.next() {
+                    *place = value;
+                }
+            });
+        })
+    }
+
+    /// Hands the rows asked for to `take`, in order, each as bytes.
+    fn fetch(
+        &mut self,
+        index: usize,
+        version: Version,
+        rows: RowIdsView<'_>,
+        mut take: impl FnMut(usize, &[u8]),
+    ) -> Result<()> {
+        let (n_rows, size) = (self.shards[index].spec.n_rows, self.size());
+        if let RowIdsView::Listed(ids) = rows
+            && let Some(row) = ids.iter().copied().find(|id| *id >= n_rows as u64)
+        {
+            let key = self.shards[index].spec.name.to_string();
+            return Err(StoreError::RowOutOfRange { key, row, n_rows }.into());
+        }
+        self.outgoing.clear();
+        for parcel in self.outgoing.iter_mut() {
+            begin(parcel, Call::Request, index);
+            begin_request(parcel, version, rows);
+        }
+        if let RowIdsView::Listed(ids) = rows {
+            let mut parcels: Vec<_> = self.outgoing.iter_mut().collect();
+            for id in ids {
+                put_id(parcels[*id as usize % size], *id / size as u64, n_rows);
+            }
+        }
+        self.exchange()?;
+        self.answer(index)?;
+        self.exchange()?;
+
+        let row_bytes = self.shards[index].spec.row_size * T::TYPE.bytes() as usize;
+        let answers = (0..size).map(|rank| self.message(rank, Call::Rows, index));
+        let mut answers = answers.collect::<Result<Vec<_>, _>>()?;
+        let mut take_row = |row: usize| {
+            take(row, answers[row % size].bytes(row_bytes)?);
+            Ok::<(), StoreError>(())
+        };
+        match rows {
+            RowIdsView::All => (0..n_rows).try_for_each(take_row)?,
+            RowIdsView::Listed(ids) => ids.iter().try_for_each(|id| take_row(*id as usize))?,
+        }
+        Ok(())
+    }
+
+    /// Makes the answers to the requests that have come.
+    fn answer(&mut self, index: usize) -> Result<()> {
+        let (size, layout) = (self.size(), self.layout(index));
+        let mut asked = std::mem::take(&mut self.asked);
+        self.outgoing.clear();
+        for rank in 0..size {
+            let mut message = self.message(rank, Call::Request, index)?;
+            let (version, is_all) = read_request(&mut message)?;
+            asked.clear();
+            while !message.is_empty() {
+                asked.push(message.id(layout)?);
+            }
+            let shard = &mut self.shards[index];
+            let table = match (version, &mut shard.optimizer) {
+                (Version::Newest, Some(optimizer)) => {
+                    match is_all {
+                        true => optimizer.flush(&mut shard.table)?,
+                        false => optimizer.settle(&mut shard.table, &asked)?,
+                    }
+                    &shard.table
+                }
+                (Version::Newest, None) => &shard.table,
+                (Version::Snapshot, _) => shard
+                    .snapshot
+                    .as_ref()
+                    .ok_or_else(|| StoreError::NoSnapshot { key: shard.spec.name.to_string() })?,
+            };
+            let Some(parcel) = self.outgoing.iter_mut().nth(rank) else { continue };
+            begin(parcel, Call::Rows, index);
+            let (values, row_size) = (table.values(), table.row_size());
+            match is_all {
+                true => put_values(parcel, values),
+                false => {
+                    for row in asked.iter().map(|row| *row as usize) {
+                        put_values(parcel, &values[row * row_size..(row + 1) * row_size]);
+                    }
+                }
+            }
+        }
+        self.asked = asked;
+        Ok(())
+    }
+
+    fn exchange(&mut self) -> Result<(), StoreError> {
+        Ok(self.communicator.exchange(&mut self.outgoing, &mut self.incoming)?)
+    }
+
+    fn message(&self, rank: usize, call: Call, key: usize) -> Result<Message<'_>, StoreError> {
+        Message::open(self.incoming.of(rank), rank, self.rank(), call, key)
+    }
+
+    fn layout(&self, index: usize) -> Layout {
+        let spec = &self.shards[index].spec;
+        Layout {
+            n_rows: spec.n_rows,
+            n_owned: n_owned(spec.n_rows, self.rank(), self.size()),
+            row_size: spec.row_size,
+            is_listed: spec.gradient == Some(Storage::RowSparse),
+        }
+    }
+
+    fn index(&self, key: &str) -> Result<usize, StoreError> {
+        let position = self.shards.iter().position(|shard| shard.spec.name == key);
+        position.ok_or_else(|| {
+            let known: Vec<_> =
+                self.shards.iter().map(|shard| format!("`{}`", shard.spec.name)).collect();
+            StoreError::UnknownKey { key: key.to_owned(), known: known.join(", ") }
+        })
+    }
+}
+
+/// Which values of a table are asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Version {
+    Newest,
+    Snapshot,
+}
+
+/// Two bytes: the version, and whether all rows are asked for.
+fn begin_request(parcel: &mut Vec<u8>, version: Version, rows: RowIdsView<'_>) {
+    parcel.extend([version as u8, u8::from(matches!(rows, RowIdsView::All))]);
+}
+
+fn read_request(message: &mut Message<'_>) -> Result<(Version, bool), StoreError> {
+    match message.bytes(2)? {
+        [version, is_all @ (0 | 1)] if *version == Version::Newest as u8 => {
+            Ok((Version::Newest, *is_all == 1))
+        }
+        [version, is_all @ (0 | 1)] if *version == Version::Snapshot as u8 => {
+            Ok((Version::Snapshot, *is_all == 1))
+        }
+        _ => Err(message.problem("it asks for nothing that there is")),
+    }
+}
+
+fn no_mean<T: Float>(shard: &Shard<T>) -> crate::Error {
+    let key = shard.spec.name.to_string();
+    StoreError::NoOptimizer { key, needed: "adds a mean gradient, as `Svrg` does" }.into()
+}
+
+impl<T: Float, C: Communicator> fmt::Debug for KvStore<T, C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let keys: Vec<_> = self.shards.iter().map(|shard| &shard.spec.name).collect();
+        f.debug_struct("KvStore")
+            .field("rank", &self.rank())
+            .field("size", &self.size())
+            .field("leaves", &self.leaves.count())
+            .field("keys", &keys)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,53 @@
+//! Parameters in shards: who owns a row of a table updates it, and workers pull the rows that they read and push gradients.
+//!
+//! A [`KvStore`] is one worker's end of a store that all workers of a [`Communicator`] share: it owns every row whose number is the
+//! worker's rank modulo their number, with the state of the update rule, and asks the others for theirs. One process is a group of one
+//! worker ([`OneProcess`]), threads are a group of several ([`Threads`]); both run the same code, and so would processes of a
+//! communicator of one's own.
+//!
+//! Calls that move data are *collective*: all workers make the same calls in the same order. A worker that ends, by an error or a panic,
+//! ends the calls of the others with [`CommunicatorError::PeerLost`].
+//!
+//! # The same bits for any number of workers
+//!
+//! A step is cut into a fixed number of [`Leaves`], say 8. Whoever computes the gradient of a leaf, a [`LeafSum`] adds the gradients by one
+//! binary tree over all leaves: a worker adds the subtrees that are its own, the owner of a row goes on with these. So the order in which
+//! numbers are added follows from the leaves alone.
+//!
+//! ```
+//! use sparse_core::storage::Storage;
+//! use sparse_core::update_rules::Sgd;
+//! use sparse_runtime::formats::RowSparse;
+//! use sparse_runtime::optimizer::ParameterSpec;
+//! use sparse_runtime::store::{KvStore, LeafSum, OneProcess};
+//!
+//! let mut store = KvStore::new(OneProcess, 2)?;
+//! store.init(ParameterSpec::new("w", 4, 1, Some(Storage::RowSparse)), &[1.0f32; 4])?;
+//! store.set_optimizer(Sgd { learning_rate: 0.5, ..Sgd::default() })?;
+//!
+//! let gradient = RowSparse::new([4, 1], vec![2], vec![1.0f32])?;
+//! let mut sum = LeafSum::new();
+//! sum.add(0, gradient.view(), 1.0)?;
+//! sum.add(1, gradient.view(), 1.0)?;
+//! store.push("w", &mut sum)?;
+//!
+//! let rows = store.row_sparse_pull("w", &[3, 2])?;
+//! assert_eq!((rows.indices(), rows.values()), (&[2, 3][..], &[0.0, 1.0][..]));
+//! # Ok::<(), sparse_runtime::Error>(())
+//! ```
+
+mod communicator;
+mod error;
+mod kv_store;
+mod leaf_sum;
+mod message;
+mod shard;
+#[cfg(test)]
+mod tests;
+mod threads;
+
+pub use communicator::{Communicator, CommunicatorError, OneProcess, Parcels};
+pub use error::StoreError;
+pub use kv_store::KvStore;
+pub use leaf_sum::{LeafSum, Leaves};
+pub use threads::Threads;

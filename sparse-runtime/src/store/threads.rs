@@ -1,0 +1,138 @@
+//! Workers that are threads of one process.
+
+use super::communicator::{Communicator, CommunicatorError, Parcels};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+/// One thread's end of a group of threads: [`group`](Self::group) gives all of them. An end that is dropped, be it because its thread
+/// panics, is a worker that has ended.
+///
+/// ```
+/// use sparse_runtime::store::{Communicator, Parcels, Threads};
+///
+/// let ends = Threads::group(2)?;
+/// std::thread::scope(|scope| {
+///     for mut end in ends {
+///         scope.spawn(move || {
+///             let (mut outgoing, mut incoming) = (Parcels::new(2), Parcels::new(2));
+///             outgoing.iter_mut().for_each(|parcel| parcel.push(end.rank() as u8));
+///             end.exchange(&mut outgoing, &mut incoming)?;
+///             assert!(incoming.iter().eq([[0], [1]]));
+///             Ok::<(), sparse_runtime::store::CommunicatorError>(())
+///         });
+///     }
+/// });
+/// # Ok::<(), sparse_runtime::store::CommunicatorError>(())
+/// ```
+#[derive(Debug)]
+pub struct Threads {
+    rank: usize,
+    group: Arc<Group>,
+}
+
+#[derive(Debug)]
+struct Group {
+    size: usize,
+    /// From each worker to each: `from · size + to`.
+    boxes: Vec<Mailbox>,
+    has_ended: Vec<AtomicBool>,
+}
+
+/// Room for one parcel on its way. The memory of parcels goes round: who puts one in takes that of one before.
+#[derive(Debug, Default)]
+struct Mailbox {
+    slot: Mutex<Slot>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Slot {
+    parcel: Vec<u8>,
+    is_full: bool,
+}
+
+impl Threads {
+    /// The ends of a group, one for each of `size` threads, by rank.
+    ///
+    /// # Errors
+    ///
+    /// [`CommunicatorError::NoWorkers`].
+    pub fn group(size: usize) -> Result<Vec<Threads>, CommunicatorError> {
+        if size == 0 {
+            return Err(CommunicatorError::NoWorkers);
+        }
+        let boxes = (0..size.saturating_mul(size)).map(|_| Mailbox::default()).collect();
+        let has_ended = (0..size).map(|_| AtomicBool::new(false)).collect();
+        let group = Arc::new(Group { size, boxes, has_ended });
+        Ok((0..size).map(|rank| Threads { rank, group: Arc::clone(&group) }).collect())
+    }
+
+    /// Exchanges one parcel with the slot between two workers, when it is full or empty as asked for. `peer` is the other one of them.
+    fn swap(
+        &self,
+        [from, to]: [usize; 2],
+        peer: usize,
+        when_full: bool,
+        parcel: &mut Vec<u8>,
+    ) -> Result<(), CommunicatorError> {
+        let mailbox = &self.group.boxes[from * self.group.size + to];
+        let mut slot = mailbox.lock();
+        while slot.is_full != when_full {
+            // What a worker has sent before it ended is still taken.
+            if self.group.has_ended[peer].load(Ordering::Acquire) {
+                return Err(CommunicatorError::PeerLost { rank: peer, here: self.rank });
+            }
+            slot = mailbox.changed.wait(slot).unwrap_or_else(PoisonError::into_inner);
+        }
+        std::mem::swap(&mut slot.parcel, parcel);
+        slot.is_full = !when_full;
+        mailbox.changed.notify_one();
+        Ok(())
+    }
+}
+
+impl Mailbox {
+    fn lock(&self) -> MutexGuard<'_, Slot> {
+        // Nothing in here panics while it holds the lock.
+        self.slot.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Communicator for Threads {
+    fn rank(&self) -> usize {
+        self.rank
+    }
+
+    fn size(&self) -> usize {
+        self.group.size
+    }
+
+    fn exchange(
+        &mut self,
+        outgoing: &mut Parcels,
+        incoming: &mut Parcels,
+    ) -> Result<(), CommunicatorError> {
+        // A slot is emptied by the exchange that filled it, which depends on no later one: nobody waits in a circle.
+        for (to, parcel) in outgoing.iter_mut().enumerate() {
+            self.swap([self.rank, to], to, false, parcel)?;
+        }
+        for (from, parcel) in incoming.iter_mut().enumerate() {
+            self.swap([from, self.rank], from, true, parcel)?;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Threads {
+    fn drop(&mut self) {
+        self.group.has_ended[self.rank].store(true, Ordering::Release);
+        for peer in 0..self.group.size {
+            for (from, to) in [(self.rank, peer), (peer, self.rank)] {
+                let mailbox = &self.group.boxes[from * self.group.size + to];
+                // Under the lock, so that nobody is between looking and waiting.
+                let _slot = mailbox.lock();
+                mailbox.changed.notify_all();
+            }
+        }
+    }
+}
