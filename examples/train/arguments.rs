@@ -5,7 +5,6 @@ use crate::models::ModelKind;
 use crate::optimizer;
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, CommandFactory, FromArgMatches, Parser, ValueEnum};
-use nnz::core::update_rules::NAMES;
 use std::path::PathBuf;
 
 /// Trains a model on a file of text, in memory or streamed.
@@ -33,8 +32,8 @@ pub(crate) struct Arguments {
     /// The number of features, if not the largest column of the data.
     #[arg(long)]
     pub(crate) features: Option<usize>,
-    /// The update rule.
-    #[arg(long, value_parser = PossibleValuesParser::new(NAMES.iter().copied()), default_value = "sgd")]
+    /// The update rule; svrg has the hyperparameters of sgd, and --set update_freq=2.
+    #[arg(long, value_parser = PossibleValuesParser::new(optimizer::names()), default_value = "sgd")]
     pub(crate) optimizer: String,
     /// A hyperparameter of the update rule by its name, as the flags below: --set epsilon=1e-6.
     #[arg(long, value_name = "NAME=VALUE", value_parser = setting)]

@@ -4,7 +4,7 @@ use crate::Failure;
 use crate::arguments::{Arguments, ScheduleKind};
 use crate::models::{ModelKind, ModelVisitor};
 use crate::optimizer::{self, Penalty};
-use nnz::core::update_rules::{RuleVisitor, UpdateRule, with_rule};
+use nnz::core::update_rules::{RuleVisitor, UpdateRule};
 use nnz::data::{AnyDataset, Classes, DataError, DataSource, IdMap};
 use nnz::optimizer::ParameterSpec;
 use nnz::prelude::*;
@@ -45,7 +45,7 @@ impl ModelVisitor for Run<'_> {
         make: fn(Dims, Seed) -> nnz::Result<M>,
     ) -> Self::Output {
         let model = make(self.dims(), Seed(self.arguments.seed))?;
-        let trained = with_rule(&self.arguments.optimizer, Fit { run: self, model })??;
+        let trained = optimizer::with(&self.arguments.optimizer, Fit { run: self, model })??;
         if let Some(path) = &self.arguments.save {
             checkpoint::save(&trained, path)?;
         }

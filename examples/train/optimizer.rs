@@ -3,7 +3,7 @@
 use crate::arguments::{Arguments, Lazy};
 use clap::{Arg, value_parser};
 use nnz::core::update_rules::{
-    Bound, LazyUpdate, NAMES, RuleError, RuleVisitor, UnknownRule, UpdateRule, with_rule,
+    Bound, LazyUpdate, NAMES, RuleError, RuleVisitor, Sgd, Svrg, UnknownRule, UpdateRule, with_rule,
 };
 
 /// The flag of a hyperparameter.
@@ -83,6 +83,19 @@ pub(crate) fn configured<R: UpdateRule>(
     Ok(rule)
 }
 
+/// The names of the rules: those of the library, and `svrg`, which corrects the gradients that SGD gets.
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+    NAMES.iter().copied().chain([Svrg::<Sgd>::NAME])
+}
+
+/// Calls the visitor with the rule of one of the [`names`].
+pub(crate) fn with<V: RuleVisitor>(name: &str, visitor: V) -> Result<V::Output, UnknownRule> {
+    match name == Svrg::<Sgd>::NAME {
+        true => Ok(visitor.visit(Svrg::<Sgd>::default())),
+        false => with_rule(name, visitor),
+    }
+}
+
 /// Refuses what [`configured`] would refuse, before any data is read.
 pub(crate) fn check(arguments: &Arguments) -> Result<Result<(), RuleError>, UnknownRule> {
     struct Check<'a>(&'a Arguments);
@@ -92,7 +105,7 @@ pub(crate) fn check(arguments: &Arguments) -> Result<Result<(), RuleError>, Unkn
             configured(rule, self.0).map(drop)
         }
     }
-    with_rule(&arguments.optimizer, Check(arguments))
+    with(&arguments.optimizer, Check(arguments))
 }
 
 /// The penalties that a rule applies at every step, as the objective counts them beside the mean loss.

@@ -11,7 +11,7 @@ use crate::reasons::{Deviation, Kind};
 use crate::rules::configured;
 use crate::tally::Tally;
 use crate::train;
-use nnz::core::update_rules::UpdateRule;
+use nnz::core::update_rules::{RuleError, UpdateRule};
 use nnz::kernels::Array;
 use nnz::model::GradientMut;
 use nnz::prelude::*;
@@ -82,6 +82,9 @@ impl<'a, R: UpdateRule> Run<'a, R> {
         rule.set_lazy_update(LazyUpdate::Dense);
         let rescale = case["hyper"]["rescale_grad"].as_f64().ok_or("no rescale_grad")?;
         rule.set("rescale_grad", rescale * batch_size as f64).map_err(text)?;
+        if accumulates {
+            refused_by_name()?;
+        }
         Ok(Run {
             case,
             rule: Svrg { update_freq: case["update_freq"].as_u64().ok_or("no update_freq")?, rule },
@@ -251,6 +254,14 @@ impl<'a, R: UpdateRule> Run<'a, R> {
             }
         }
         Ok(())
+    }
+}
+
+/// The mean of the reference has a name, by which it is refused.
+fn refused_by_name() -> Result<(), String> {
+    match Svrg::<Sgd>::default().set("accumulates", 1.0) {
+        Err(RuleError::AccumulatingMean { .. }) => Ok(()),
+        other => Err(format!("`accumulates` gives {other:?}")),
     }
 }
 

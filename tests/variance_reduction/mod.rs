@@ -1,5 +1,7 @@
 //! Training with corrected gradients equals the same with dense vectors, whichever way the step takes.
 
+mod resume;
+
 use nnz::core::update_rules::UpdateRule;
 use nnz::data::{Batch, BatchOptions, Batches, DataSource, Labels, Order};
 use nnz::model::GradientMut;

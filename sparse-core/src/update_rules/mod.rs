@@ -113,6 +113,14 @@ pub enum RuleError {
         /// The names that there are, each in backticks.
         known: String,
     },
+    /// The mean gradient was to be that of a known bug.
+    #[error(
+        "{rule}: `accumulates` adds the gradient over all samples to what is left of the one before, as MXNet's `SVRGModule` does, so that steps follow no gradient of the loss: leave it out, the mean is that of the last snapshot"
+    )]
+    AccumulatingMean {
+        /// The rule.
+        rule: &'static str,
+    },
     /// A rule with one state for each row was to be given corrected gradients.
     #[error(
         "{rule}: `{inner}` keeps one state for a row, where a mean gradient for each weight is kept beside it: give a rule with a state for each weight, such as `sgd`"

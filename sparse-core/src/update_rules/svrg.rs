@@ -1,7 +1,7 @@
 //! Stochastic variance-reduced gradient.
 
 use super::reduced::{self, VarianceReduction, of_inner_rule};
-use super::{InvalidHyperparameter, RuleError, UpdateRule};
+use super::{InvalidHyperparameter, RuleError, Sgd, UpdateRule};
 
 /// Stochastic variance-reduced gradient (SVRG): any other rule, given gradients whose noise vanishes as training converges, so that a
 /// constant learning rate reaches the optimum.
@@ -16,7 +16,8 @@ use super::{InvalidHyperparameter, RuleError, UpdateRule};
 /// of its batch to `rule`. Weight decay is the rule's own, and not in `g`. An idle step is a step of the rule with gradient `μ`: k of them are
 /// one affine map where the rule is linear (SGD, with momentum and weight decay). With another rule `LazyUpdate::Exact` is refused.
 ///
-/// The mean is computed from zero at every snapshot.
+/// The mean is computed from zero at every snapshot. MXNet's `SVRGModule` adds it to what is left of the one before; that variant has a name, `accumulates`, so
+/// that [`set`](UpdateRule::set) can say why it is refused.
 ///
 /// ```
 /// use sparse_core::update_rules::{Sgd, Svrg, UpdateRule};
@@ -25,7 +26,7 @@ use super::{InvalidHyperparameter, RuleError, UpdateRule};
 /// assert!(rule.check().is_ok());
 ///
 /// let never = Svrg { update_freq: 0, ..rule };
-/// assert_eq!(never.check().unwrap_err().to_string(), "svrg: `update_freq` is 0, but must be at least 1");
+/// assert_eq!(never.check().unwrap_err().to_string(), "svrg: `update_freq` is 0, but must be a whole number, at least 1");
 /// ```
 ///
 /// Source: Johnson and Zhang, "Accelerating stochastic gradient descent using predictive variance reduction", NIPS 2013. How to learn from
@@ -52,18 +53,38 @@ impl<R: UpdateRule> UpdateRule for Svrg<R> {
         Some(VarianceReduction::Snapshot { update_freq: self.update_freq })
     }
 
+    /// `update_freq` by its name as well, a whole number; any other is that of the rule within.
+    ///
+    /// # Errors
+    ///
+    /// [`RuleError::AccumulatingMean`] where `accumulates` is asked for.
+    fn set(&mut self, name: &str, value: f64) -> Result<(), RuleError> {
+        match name {
+            "update_freq" => {
+                // Beyond 2⁶³ epochs there is one snapshot, whatever the number.
+                self.update_freq = value as u64;
+                match self.update_freq as f64 == value {
+                    true => Ok(()),
+                    false => Err(invalid_update_freq(value).into()),
+                }
+            }
+            "accumulates" if value != 0.0 => Err(RuleError::AccumulatingMean { rule: Self::NAME }),
+            "accumulates" => Ok(()),
+            _ => self.rule.set(name, value),
+        }
+    }
+
     fn check(&self) -> Result<(), RuleError> {
         if self.update_freq == 0 {
-            return Err(InvalidHyperparameter {
-                rule: Self::NAME,
-                name: "update_freq",
-                value: 0.0,
-                bound: "at least 1",
-            }
-            .into());
+            return Err(invalid_update_freq(0.0).into());
         }
         reduced::check::<Self, R>(self)
     }
+}
+
+fn invalid_update_freq(value: f64) -> InvalidHyperparameter {
+    let bound = "a whole number, at least 1";
+    InvalidHyperparameter { rule: Svrg::<Sgd>::NAME, name: "update_freq", value, bound }
 }
 
 #[cfg(test)]
@@ -73,6 +94,21 @@ mod tests {
         StateBlock, Step,
     };
     use super::*;
+
+    #[test]
+    fn settings_by_name() {
+        let mut rule = Svrg::<Sgd>::default();
+        rule.set("update_freq", 5.0).unwrap();
+        rule.set("accumulates", 0.0).unwrap();
+        rule.set("momentum", 0.5).unwrap();
+        assert_eq!((rule.update_freq, rule.rule.momentum), (5, 0.5));
+        let refused = rule.set("accumulates", 1.0).unwrap_err();
+        assert_eq!(refused, RuleError::AccumulatingMean { rule: "svrg" });
+        for value in [0.5, -1.0, f64::NAN] {
+            let error = rule.set("update_freq", value).unwrap_err();
+            assert!(matches!(error, RuleError::Hyperparameter(_)), "{error}");
+        }
+    }
 
     #[test]
     fn a_step_by_hand() {

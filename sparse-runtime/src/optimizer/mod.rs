@@ -60,6 +60,7 @@ pub(crate) use cursor::{ReadRows, RowCursor};
 pub use dense_steps::{DenseSteps, FewSteps};
 pub use error::OptimizerError;
 pub use memory::Weights;
+pub(crate) use reduction::ReductionSnapshot;
 pub use rows::{Beside, General, Plain, RowUpdater, StateOf, UpdateKind};
 pub use samples::Samples;
 pub(crate) use samples::Usage;

@@ -8,6 +8,7 @@ use super::updater::Updater;
 use crate::error::Result;
 use crate::model::Model;
 use crate::table::Table;
+use serde::{Deserialize, Serialize};
 use sparse_core::element::Float;
 use sparse_core::update_rules::{Correction, Step, UpdateRule};
 
@@ -20,8 +21,18 @@ pub(super) struct Reduction<T: Float> {
     /// The mean gradient is that of some old gradients.
     has_mean: bool,
     samples: Samples<T::Accumulator>,
-    /// The parameters at the snapshot, between two runs, where old gradients are computed anew.
-    snapshot: Vec<Vec<T>>,
+    /// All parameters at the snapshot, where old gradients are computed anew.
+    snapshot: Vec<Table<T>>,
+}
+
+/// What a checkpoint says of a [`Reduction`] beside its numbers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct ReductionSnapshot {
+    has_mean: bool,
+    /// The samples of which derivatives are kept.
+    pub(crate) n_samples: usize,
+    /// Whether parameters at a snapshot are kept.
+    pub(crate) has_snapshot: bool,
 }
 
 impl<T: Float> Default for Reduction<T> {
@@ -129,14 +140,40 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
         self.reduction.has_mean = false;
     }
 
-    /// The parameters at the snapshot, as they were [kept](Self::keep_snapshot), not to be kept any longer.
-    pub(crate) fn take_snapshot(&mut self) -> Vec<Vec<T>> {
-        std::mem::take(&mut self.reduction.snapshot)
+    /// The parameters at the snapshot, as they were [kept](Self::keep_snapshot).
+    pub(crate) fn kept_snapshot(&self) -> &[Table<T>] {
+        &self.reduction.snapshot
     }
 
-    /// Keeps the parameters at the snapshot for a later run.
-    pub(crate) fn keep_snapshot(&mut self, values: Vec<Vec<T>>) {
-        self.reduction.snapshot = values;
+    /// Keeps the parameters at the snapshot, for checkpoints and for later runs.
+    pub(crate) fn keep_snapshot(&mut self, tables: Vec<Table<T>>) {
+        self.reduction.snapshot = tables;
+    }
+
+    /// What is kept between two steps, without the numbers.
+    pub(crate) fn reduction(&self) -> ReductionSnapshot {
+        let Reduction { has_mean, samples, snapshot, .. } = &self.reduction;
+        ReductionSnapshot {
+            has_mean: *has_mean,
+            n_samples: samples.n_samples(),
+            has_snapshot: !snapshot.is_empty(),
+        }
+    }
+
+    /// The derivatives that are kept, sample by sample.
+    pub(crate) fn derivatives(&self) -> &[T::Accumulator] {
+        self.reduction.samples.derivatives()
+    }
+
+    /// Becomes what [`reduction`](Self::reduction), [`derivatives`](Self::derivatives) and [`kept_snapshot`](Self::kept_snapshot) were.
+    pub(crate) fn restore_reduction(
+        &mut self,
+        saved: &ReductionSnapshot,
+        derivatives: Vec<T::Accumulator>,
+        snapshot: Vec<Table<T>>,
+    ) {
+        self.reduction = Reduction { has_mean: saved.has_mean, snapshot, ..Reduction::default() };
+        self.reduction.samples.restore(saved.n_samples, derivatives);
     }
 
     /// Multiplies the mean gradient of every weight. O(values of rows touched), where what was touched is known.

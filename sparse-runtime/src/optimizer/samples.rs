@@ -71,6 +71,16 @@ impl<T: Float> Samples<T> {
         self.n_samples = n_samples;
     }
 
+    /// What is kept: as many numbers for each sample, or nothing yet.
+    pub(super) fn derivatives(&self) -> &[T] {
+        &self.derivatives
+    }
+
+    /// Goes on from what was kept.
+    pub(super) fn restore(&mut self, n_samples: usize, derivatives: Vec<T>) {
+        *self = Samples { n_samples, derivatives, ..Samples::default() };
+    }
+
     /// How many there are.
     pub(super) fn n_samples(&self) -> usize {
         self.n_samples

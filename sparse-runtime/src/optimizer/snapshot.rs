@@ -80,6 +80,9 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
             ("rule".to_owned(), R::NAME.to_owned()),
             ("lazy_update".to_owned(), format!("{:?}", self.mode)),
         ];
+        if let Some(method) = rule.variance_reduction() {
+            settings.push(("variance_reduction".to_owned(), format!("{method:?}")));
+        }
         settings.extend(rule.hyperparameters().iter().map(|row| {
             let value = row.get().map_or("none".to_owned(), |value| format!("{value:?}"));
             (row.name.to_owned(), value)

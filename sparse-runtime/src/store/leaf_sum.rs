@@ -256,7 +256,7 @@ mod tests {
 
     /// Numbers whose sum depends on the order in which they are added.
     fn gradient(leaf: usize) -> RowSparse {
-        let ids: Vec<u64> = (0..5).filter(|id| (id + leaf as u64) % 3 != 0).collect();
+        let ids: Vec<u64> = (0..5).filter(|id| !(id + leaf as u64).is_multiple_of(3)).collect();
         let values = ids.iter().map(|id| (0.1 + *id as f32) * 1.7f32.powi(leaf as i32)).collect();
         RowSparse::new([5, 1], ids, values).unwrap()
     }

@@ -226,16 +226,11 @@ where
 {
     let epoch = start.epoch;
     batches.seek(start)?;
-    let first_batch = start.batch.wrapping_sub(totals.n_batches);
-    let position = |totals: &EpochTotals| Position {
-        epoch,
-        batch: first_batch.wrapping_add(totals.n_batches),
-    };
-    let mut to_pause = hook.steps_to_pause(&totals).max(1);
+    let mut pauses = Pauses::new(start, &totals, hook);
     let by_rows = M::TRAINS_ROWS && batches.batch_size() == Some(1);
     let max_norm = hook.max_norm();
     if by_rows && max_norm.is_none() && !updater.records_outputs() && !hook.sees_steps() {
-        while let Some(batch) = batches.next_rows(to_pause.min(ROWS_A_CALL as u64) as usize)? {
+        while let Some(batch) = batches.next_rows(pauses.steps_a_call())? {
             let bound = model.bind(&batch)?;
             let steps = model.train_rows(&bound, updater)?;
             totals.add_rows(&steps);
@@ -243,13 +238,8 @@ where
                 return Err(diverged(epoch, totals.n_batches - 1, steps.last_loss, updater));
             }
             hook.after_steps(model, steps.n_steps as u64)?;
-            to_pause = to_pause.saturating_sub(steps.n_steps as u64);
-            if to_pause == 0 {
-                let at = position(&totals);
-                if hook.pause(model, updater, at, &totals)?.is_break() {
-                    break;
-                }
-                to_pause = hook.steps_to_pause(&totals).max(1);
+            if pauses.after(steps.n_steps as u64, model, updater, &totals, hook)?.is_break() {
+                break;
             }
         }
         return Ok(totals);
@@ -268,16 +258,59 @@ where
         }
         totals.add(loss, batch.n_rows(), batch.n_padding());
         hook.after_step(model, &batch, loss)?;
-        to_pause -= 1;
-        if to_pause == 0 {
-            let at = position(&totals);
-            if hook.pause(model, updater, at, &totals)?.is_break() {
-                break;
-            }
-            to_pause = hook.steps_to_pause(&totals).max(1);
+        if pauses.after(1, model, updater, &totals, hook)?.is_break() {
+            break;
         }
     }
     Ok(totals)
+}
+
+/// When a hook wants to look within an epoch.
+pub(super) struct Pauses {
+    epoch: u64,
+    /// The batch that the totals count from.
+    first_batch: u64,
+    /// The steps until then.
+    left: u64,
+}
+
+impl Pauses {
+    /// From a batch on, before which the epoch came to `totals`.
+    #[inline]
+    pub(super) fn new<M: Model>(
+        start: Position,
+        totals: &EpochTotals,
+        hook: &impl BatchHook<M>,
+    ) -> Self {
+        let first_batch = start.batch.wrapping_sub(totals.n_batches);
+        Pauses { epoch: start.epoch, first_batch, left: hook.steps_to_pause(totals).max(1) }
+    }
+
+    /// The steps of one row that one call may make.
+    #[inline]
+    pub(super) fn steps_a_call(&self) -> usize {
+        self.left.min(ROWS_A_CALL as u64) as usize
+    }
+
+    /// After some steps, with what the epoch has come to.
+    #[inline]
+    pub(super) fn after<M: Model, R: UpdateRule>(
+        &mut self,
+        n_steps: u64,
+        model: &mut M,
+        updater: &mut Updater<R, M::Element>,
+        totals: &EpochTotals,
+        hook: &mut impl BatchHook<M>,
+    ) -> Result<ControlFlow<()>> {
+        self.left = self.left.saturating_sub(n_steps);
+        if self.left > 0 {
+            return Ok(ControlFlow::Continue(()));
+        }
+        let batch = self.first_batch.wrapping_add(totals.n_batches);
+        let flow = hook.pause(model, updater, Position { epoch: self.epoch, batch }, totals)?;
+        self.left = hook.steps_to_pause(totals).max(1);
+        Ok(flow)
+    }
 }
 
 /// Apart, so that the loop above is that of steps that are not clipped.

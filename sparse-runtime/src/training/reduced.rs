@@ -8,8 +8,8 @@
 //! - of any other, the gradient of each batch is computed twice, at the parameters and at those of the snapshot.
 
 use super::TrainError;
-use super::epoch::{BatchHook, EpochTotals, ROWS_A_CALL, diverged};
-use crate::data::{Batch, BatchOptions, Batches, DataSource, LastBatch, Order};
+use super::epoch::{BatchHook, EpochTotals, Pauses, ROWS_A_CALL, diverged};
+use crate::data::{Batch, BatchOptions, Batches, DataSource, LastBatch, Order, Position};
 use crate::error::Result;
 use crate::model::{BatchSource, Model};
 use crate::optimizer::{Updater, Usage};
@@ -48,13 +48,13 @@ impl<'d, M: Model, S: DataSource<M::Element>> Reduced<'d, M, S> {
         if method == VarianceReduction::LastSeen && n_samples.is_none() {
             return Err(TrainError::NoDerivatives { rule: R::NAME, model: M::NAME }.into());
         }
-        let kept = updater.take_snapshot();
+        let kept = updater.kept_snapshot();
         let snapshot = (!kept.is_empty()).then(|| {
             let mut snapshot = model.clone();
-            for (parameter, values) in snapshot.parameters_mut().into_iter().zip(&kept) {
+            for (table, kept) in tables(&mut snapshot).zip(kept) {
                 // Of another model: that is reported when its updater is used.
-                if parameter.table.len() == values.len() {
-                    parameter.table.values_mut().copy_from_slice(values);
+                if (table.n_rows(), table.row_size()) == (kept.n_rows(), kept.row_size()) {
+                    *table = kept.clone();
                 }
             }
             snapshot
@@ -62,22 +62,15 @@ impl<'d, M: Model, S: DataSource<M::Element>> Reduced<'d, M, S> {
         Ok(Some(Reduced { data, options: *options, n_samples, method, snapshot }))
     }
 
-    /// Keeps what a later run with the same updater needs. O(parameters) where there is a snapshot.
-    pub(super) fn finish<R: UpdateRule>(self, updater: &mut Updater<R, M::Element>) {
-        if let Some(snapshot) = self.snapshot {
-            let values =
-                snapshot.parameters().into_iter().map(|parameter| parameter.values().to_vec());
-            updater.keep_snapshot(values.collect());
-        }
-    }
-
-    /// One epoch of corrected steps, as [`fit_epoch`](super::fit_epoch). Before it a pass over the data where a mean gradient is due.
+    /// What is left of an epoch of corrected steps, as [`fit_from`](super::fit_from). Before its first step a pass over the data where a mean
+    /// gradient is due.
     pub(super) fn fit_epoch<R, B, H>(
         &mut self,
         model: &mut M,
         updater: &mut Updater<R, M::Element>,
         batches: &mut B,
-        epoch: u64,
+        start: Position,
+        totals: EpochTotals,
         hook: &mut H,
     ) -> Result<EpochTotals>
     where
@@ -89,15 +82,15 @@ impl<'d, M: Model, S: DataSource<M::Element>> Reduced<'d, M, S> {
             && (self.n_samples.is_some() || self.snapshot.is_some());
         match self.method {
             VarianceReduction::Snapshot { update_freq }
-                if has_mean && !epoch.is_multiple_of(update_freq) => {}
+                if has_mean && (start.batch > 0 || !start.epoch.is_multiple_of(update_freq)) => {}
             VarianceReduction::LastSeen if has_mean => {}
             // Derivatives of 0 are as good as any, as long as nothing was learnt.
             VarianceReduction::LastSeen if updater.clock() == 0 => {
                 updater.reset_mean(tables(model), self.n_samples);
             }
-            _ => self.gather(model, updater, epoch)?,
+            _ => self.gather(model, updater, start.epoch)?,
         }
-        let result = self.steps(model, updater, batches, epoch, hook);
+        let result = self.steps(model, updater, batches, start, totals, hook);
         updater.end_prepared_steps();
         updater.flush_model(model)?;
         result
@@ -115,7 +108,7 @@ impl<'d, M: Model, S: DataSource<M::Element>> Reduced<'d, M, S> {
         updater.flush_model(model)?;
         updater.reset_mean(tables(model), self.n_samples);
         if self.n_samples.is_none() {
-            self.take_snapshot(model);
+            self.take_snapshot(model, updater);
         }
         let (clock, records) = (updater.clock(), updater.records_outputs());
         updater.set_records_outputs(false);
@@ -175,7 +168,8 @@ impl<'d, M: Model, S: DataSource<M::Element>> Reduced<'d, M, S> {
         model: &mut M,
         updater: &mut Updater<R, M::Element>,
         batches: &mut B,
-        epoch: u64,
+        start: Position,
+        mut totals: EpochTotals,
         hook: &mut H,
     ) -> Result<EpochTotals>
     where
@@ -183,8 +177,9 @@ impl<'d, M: Model, S: DataSource<M::Element>> Reduced<'d, M, S> {
         B: Batches<M::Element>,
         H: BatchHook<M>,
     {
-        batches.start_epoch(epoch)?;
-        let mut totals = EpochTotals::default();
+        batches.seek(start)?;
+        let epoch = start.epoch;
+        let mut pauses = Pauses::new(start, &totals, hook);
         let by_rows = self.n_samples.is_some()
             && M::TRAINS_ROWS
             && batches.batch_size() == Some(1)
@@ -196,7 +191,7 @@ impl<'d, M: Model, S: DataSource<M::Element>> Reduced<'d, M, S> {
             (_, VarianceReduction::LastSeen) => Usage::Exchange,
         };
         if by_rows {
-            while let Some(batch) = batches.next_rows(ROWS_A_CALL)? {
+            while let Some(batch) = batches.next_rows(pauses.steps_a_call())? {
                 self.prepare(updater, self.apply(1), usage, &batch)?;
                 let bound = model.bind(&batch)?;
                 let steps = model.train_rows(&bound, updater)?;
@@ -205,6 +200,9 @@ impl<'d, M: Model, S: DataSource<M::Element>> Reduced<'d, M, S> {
                     return Err(diverged(epoch, totals.n_batches - 1, steps.last_loss, updater));
                 }
                 hook.after_steps(model, steps.n_steps as u64)?;
+                if pauses.after(steps.n_steps as u64, model, updater, &totals, hook)?.is_break() {
+                    break;
+                }
             }
             return Ok(totals);
         }
@@ -226,6 +224,9 @@ impl<'d, M: Model, S: DataSource<M::Element>> Reduced<'d, M, S> {
             }
             totals.add(loss, batch.n_rows(), batch.n_padding());
             hook.after_step(model, &batch, loss)?;
+            if pauses.after(1, model, updater, &totals, hook)?.is_break() {
+                break;
+            }
         }
         Ok(totals)
     }
@@ -254,17 +255,14 @@ impl<'d, M: Model, S: DataSource<M::Element>> Reduced<'d, M, S> {
         updater.prepare_steps(correction, usage, (0..n_rows).map(id))
     }
 
-    /// The first allocates a model, later ones copy its parameters.
-    fn take_snapshot(&mut self, model: &M) {
-        match &mut self.snapshot {
-            None => self.snapshot = Some(model.clone()),
-            Some(snapshot) => {
-                let parameters = model.parameters().into_iter();
-                for (to, from) in snapshot.parameters_mut().into_iter().zip(parameters) {
-                    to.table.values_mut().copy_from_slice(from.values());
-                }
-            }
-        }
+    /// Copies the parameters. The updater shares them, for checkpoints.
+    fn take_snapshot<R: UpdateRule>(&mut self, model: &M, updater: &mut Updater<R, M::Element>) {
+        let snapshot = self.snapshot.get_or_insert_with(|| model.clone());
+        let kept = tables(snapshot).zip(model.parameters()).map(|(table, parameter)| {
+            *table = Table::from_values(table.row_size(), parameter.values());
+            table.take_shared()
+        });
+        updater.keep_snapshot(kept.collect());
     }
 
     /// States that the model's own updates have moved while gradients were gathered are put back.

@@ -470,7 +470,7 @@ impl<'a, R: UpdateRule, E> Trainer<'a, R, E> {
             let began = Instant::now();
             let totals = match &mut reduced {
                 Some(reduced) if R::CORRECTS => {
-                    reduced.fit_epoch(model, updater, &mut batches, epoch, &mut hook)?
+                    reduced.fit_epoch(model, updater, &mut batches, start, totals, &mut hook)?
                 }
                 _ => fit_from(model, updater, &mut batches, start, totals, &mut hook)?,
             };
@@ -506,9 +506,6 @@ impl<'a, R: UpdateRule, E> Trainer<'a, R, E> {
             hook.run.position = Position { epoch: epoch + 1, batch: 0 };
             (hook.run.totals, hook.run.metrics) = Default::default();
             hook.end_epoch(model, updater)?;
-        }
-        if let Some(reduced) = reduced {
-            reduced.finish(updater);
         }
         let stopped = hook.is_stopped && hook.run.position.epoch < end;
         Ok(FitReport { epochs: hook.run.epochs, stopped })

@@ -86,14 +86,6 @@ pub enum CheckpointError {
         /// The file.
         path: PathBuf,
     },
-    /// Steps are corrected by gradients that a checkpoint does not keep.
-    #[error("{}: a run of `{rule}` cannot be saved or resumed, since its steps are corrected by gradients of earlier parameters: save the model", path.display())]
-    Corrected {
-        /// The file.
-        path: PathBuf,
-        /// The rule.
-        rule: &'static str,
-    },
     /// The file holds parameters alone.
     #[error("{}: holds the parameters of a model, but no run of training that could be resumed", path.display())]
     NoRun {

@@ -8,7 +8,7 @@ use super::{LoadOptions, check_bytes, check_parameters, io_error, open, read_int
 use crate::data::Position;
 use crate::error::Result;
 use crate::model::Model;
-use crate::optimizer::{Snapshot, StateOf, Updater};
+use crate::optimizer::{ReductionSnapshot, Snapshot, StateOf, Updater};
 use crate::table::Table;
 use crate::training::{EpochReport, EpochTotals};
 use safetensors::tensor::Dtype;
@@ -40,11 +40,17 @@ pub struct Run {
 /// The tensor that says how to read the others, as JSON. No parameter has a name with a point.
 const RUN: &str = "run.json";
 
+/// The tensor of the derivatives that a rule keeps for each sample.
+const DERIVATIVES: &str = "samples.derivatives";
+
 /// What that tensor holds.
 #[derive(Serialize, Deserialize)]
 struct RunFile {
     run: Run,
     updater: Snapshot,
+    /// Of a rule that corrects gradients.
+    #[serde(default)]
+    reduction: ReductionSnapshot,
     /// Those of the updater.
     settings: Vec<(String, String)>,
 }
@@ -55,7 +61,8 @@ struct RunFile {
 /// are and the history of these steps. After an epoch no row waits, and the file is good for [`load`](super::load) as well.
 ///
 /// The file has a tensor for each state of the rule, `w.velocity`, `w.settled` with 4 bytes a row where rows are caught up later, and the
-/// history of steps since the last flush, 40 bytes for each change of the learning rate. O(values).
+/// history of steps since the last flush, 40 bytes for each change of the learning rate. Of a rule that corrects gradients it has the mean
+/// gradient as a state, and the derivatives of the samples, `samples.derivatives`, or the parameters at the snapshot, `w.snapshot`. O(values).
 ///
 /// # Errors
 ///
@@ -71,17 +78,18 @@ where
     R: UpdateRule,
 {
     let path = path.as_ref();
-    if R::CORRECTS {
-        return Err(CheckpointError::Corrected { path: path.to_owned(), rule: R::NAME }.into());
-    }
     let parameters = model.parameters();
     if parameters.len() != updater.parameters().len() {
         return Err(crate::optimizer::OptimizerError::OtherModel { model: M::NAME }.into());
     }
     let tables: Vec<_> = parameters.iter().map(|parameter| parameter.table).collect();
     let snapshot = updater.snapshot(&tables);
-    let file =
-        RunFile { run: run.clone(), updater: snapshot.clone(), settings: updater.settings() };
+    let file = RunFile {
+        run: run.clone(),
+        updater: snapshot.clone(),
+        reduction: updater.reduction(),
+        settings: updater.settings(),
+    };
     let text = serde_json::to_vec(&file).map_err(|error| CheckpointError::Malformed {
         path: path.to_owned(),
         problem: error.to_string(),
@@ -111,6 +119,15 @@ where
         let [starts, maps] = history_names(index);
         tensors.push(Tensor::of_integers(starts, Dtype::U64, &group.starts, u64::to_le_bytes));
         tensors.push(Tensor::of_values(maps, vec![group.maps.len()], &group.maps));
+    }
+    for (parameter, kept) in parameters.iter().zip(updater.kept_snapshot()) {
+        let shape = parameter.shape.to_vec();
+        tensors.push(Tensor::of_values(snapshot_name(parameter.name), shape, kept.values()));
+    }
+    let derivatives = updater.derivatives();
+    if !derivatives.is_empty() {
+        let name = DERIVATIVES.to_owned();
+        tensors.push(Tensor::of_values(name, vec![derivatives.len()], derivatives));
     }
     for (index, numbers) in run.metrics.iter().enumerate() {
         tensors.push(Tensor::of_values(metric_name(index), vec![numbers.len()], numbers));
@@ -181,9 +198,6 @@ where
     M: Model,
     R: UpdateRule,
 {
-    if R::CORRECTS {
-        return Err(CheckpointError::Corrected { path: path.to_owned(), rule: R::NAME }.into());
-    }
     let (mut reader, metadata, start) = open(path)?;
     metadata.check_parameters(path, model, LoadOptions::default())?;
     if !metadata.has_run() {
@@ -199,8 +213,9 @@ where
     }
     let mut file = TensorsOf { path, reader, metadata: &metadata, start };
     let text = file.bytes(RUN, Dtype::U8)?;
-    let RunFile { mut run, updater: mut snapshot, settings } = serde_json::from_slice(&text)
-        .map_err(|error| file.malformed(format!("its tensor `{RUN}`: {error}")))?;
+    let RunFile { mut run, updater: mut snapshot, reduction, settings } =
+        serde_json::from_slice(&text)
+            .map_err(|error| file.malformed(format!("its tensor `{RUN}`: {error}")))?;
     compare_settings(path, &settings, &updater.settings())?;
     while metadata.tensor(&metric_name(run.metrics.len())).is_some() {
         let bytes = file.bytes(&metric_name(run.metrics.len()), Dtype::F64)?;
@@ -237,10 +252,27 @@ where
         });
         states.push(offsets.collect::<Result<Vec<_>, _>>()?);
     }
+    let derivatives = file.derivatives(reduction.n_samples)?;
+    let mut kept = Vec::new();
+    if reduction.has_snapshot {
+        for parameter in model.parameters() {
+            let name = snapshot_name(parameter.name);
+            let bytes = file.bytes(&name, dtype(<M::Element as Stored>::TYPE))?;
+            let mut values = Vec::with_capacity(parameter.table.len());
+            bytes::for_each(&bytes, |value| values.push(value));
+            if values.len() != parameter.table.len() {
+                let (found, expected) = (values.len(), parameter.table.len());
+                let problem = format!("tensor `{name}` has {found} elements, not {expected}");
+                return Err(file.malformed(problem).into());
+            }
+            kept.push(Table::from_values(parameter.shape.row_size(), &values));
+        }
+    }
     updater.check_snapshot(&snapshot)?;
 
     let saved_parameters = snapshot.parameters.clone();
     updater.restore(snapshot);
+    updater.restore_reduction(&reduction, derivatives, kept);
     let parameters = model.parameters_mut().into_iter().zip(&saved_parameters).zip(states);
     for (index, ((parameter, saved), states)) in parameters.enumerate() {
         if let Some(values) = metadata.parameter(parameter.name) {
@@ -286,6 +318,10 @@ fn state_names<R: UpdateRule, T: Float>(parameter: &str) -> Vec<String> {
             None => format!("{parameter}.state{component}"),
         })
         .collect()
+}
+
+fn snapshot_name(parameter: &str) -> String {
+    format!("{parameter}.snapshot")
 }
 
 fn settled_name(parameter: &str) -> String {
@@ -365,6 +401,25 @@ impl<'a> TensorsOf<'a> {
             .and_then(|_| (&mut self.reader).take(tensor.n_bytes()).read_to_end(&mut bytes))
             .map_err(|error| io_error(self.path, error))?;
         Ok(bytes)
+    }
+
+    /// The derivatives that are kept for so many samples, as many for each.
+    fn derivatives<A: Float>(&mut self, n_samples: usize) -> Result<Vec<A>, CheckpointError> {
+        let mut derivatives = Vec::new();
+        if self.metadata.tensor(DERIVATIVES).is_some() {
+            bytes::for_each(&self.bytes(DERIVATIVES, dtype(A::TYPE))?, |value| {
+                derivatives.push(value)
+            });
+        }
+        match derivatives.len() {
+            0 => Ok(derivatives),
+            len if n_samples > 0 && len.is_multiple_of(n_samples) => Ok(derivatives),
+            len => {
+                let problem =
+                    format!("tensor `{DERIVATIVES}` has {len} elements for {n_samples} samples");
+                Err(self.malformed(problem))
+            }
+        }
     }
 
     fn read_state<A: Float, S: StateBlock<A>>(
