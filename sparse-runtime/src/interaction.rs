@@ -144,15 +144,17 @@ unsafe fn row_step<
             v.prefetch_each(size, ahead);
             let loss = row_function(&mut scores, &mut [T::zero(); 2]);
             let (weights, factors) = (w.cursor(1), v.cursor(size));
-            let sums = &*sums;
+            let (sums, changes) = (&*sums, squares);
             for (id, value) in ids.iter().zip(values) {
                 let share = value.times(scores[1]);
                 // SAFETY: as above.
                 unsafe {
                     weights.update(id.at(), 0, value.times(scores[0]));
-                    factors.update_row_by(id.at(), sums, |sum, factor| {
-                        share * (sum - value.times(factor))
-                    });
+                    let row = factors.row(id.at());
+                    for ((change, sum), factor) in changes.iter_mut().zip(sums).zip(row) {
+                        *change = share * (*sum - value.times(*factor));
+                    }
+                    factors.update_row_in_eights(id.at(), changes, |change, _| change);
                 }
             }
             loss
@@ -379,7 +381,7 @@ unsafe fn update_rows<R: UpdateRule, T: Float<Accumulator = T>, K: UpdateKind>(
         unsafe {
             let (of_factors, others) = sums.split_at_unchecked(size);
             weights.update(row, 0, others[1]);
-            factors.update_row_by(row, of_factors, |sum, factor| sum - others[0] * factor);
+            factors.update_row_in_eights(row, of_factors, |sum, factor| sum - others[0] * factor);
         }
     }
 }
