@@ -8,14 +8,16 @@ use sparse_core::element::{Factor, Float};
 /// Sums the gradient of a `row_sparse` parameter over a batch.
 ///
 /// A table from row to slot (4 bytes a row, mapped by the system only where batches touch it), the list of
-/// rows touched, and one row of values a slot. Adding costs O(1), clearing costs O(rows touched). Nothing is
-/// allocated once the largest batch has been seen.
+/// rows touched, and one row of values a slot. Adding and clearing cost O(1). Nothing is allocated once
+/// the largest batch has been seen, but for a new map each time that 2³¹ rows were touched.
 #[derive(Clone, Debug)]
 pub struct RowAccumulator<T> {
-    /// Row → slot + 1, or 0 where the batch has not touched the row. Invariant: `slots[row]` is 0 or at
-    /// most `rows.len()`.
+    /// Row → `first` + its slot where the batch has touched the row, else less than `first`: what earlier batches left there, so that
+    /// nobody goes back to take it away.
     slots: Aligned<u32>,
-    /// The rows touched, in the order of their slots. Invariant: each is below `slots.len()`.
+    /// Grows by the number of slots from batch to batch. At least 1.
+    first: u32,
+    /// The rows touched, in the order of their slots, at most `MOST_ROWS`. Invariant: each is below `slots.len()`.
     rows: Vec<usize>,
     /// Invariant: `rows.len() * row_size` values.
     values: Vec<T>,
@@ -23,11 +25,15 @@ pub struct RowAccumulator<T> {
     row_size: usize,
 }
 
+/// The rows that a batch may touch: their sums alone would take 8 GiB.
+const MOST_ROWS: usize = (1 << 31) - 1;
+
 impl<T: Float> RowAccumulator<T> {
     /// For a table of `n_rows` rows of `row_size` elements. Allocates the map at the first use.
     pub fn new(n_rows: usize, row_size: usize) -> Self {
         RowAccumulator {
             slots: Aligned::new(0, 0),
+            first: 1,
             rows: Vec::new(),
             values: Vec::new(),
             n_rows,
@@ -92,19 +98,21 @@ impl<T: Float> RowAccumulator<T> {
             self.allocate();
         }
         // SAFETY: `slots` has `n_rows` entries, and the caller promises `row < n_rows`.
-        let mut slot = unsafe { *self.slots.get_unchecked(row) };
-        if slot == 0 {
+        let mut slot = unsafe { *self.slots.get_unchecked(row) }.wrapping_sub(self.first) as usize;
+        if slot >= self.rows.len() {
             slot = self.new_slot(row);
         }
-        let start = (slot as usize - 1) * self.row_size;
-        // SAFETY: a slot in use is at most `rows.len()`, and `values` has `row_size` elements for each.
+        let start = slot * self.row_size;
+        // SAFETY: a slot in use is below `rows.len()`, and `values` has `row_size` elements for each.
         unsafe { self.values.get_unchecked_mut(start..start + self.row_size) }
     }
 
-    /// Forgets the sums, in O(rows touched).
+    /// Forgets the sums, in O(1).
     pub fn clear(&mut self) {
-        for &row in &self.rows {
-            self.slots[row] = 0;
+        // Fits: `first` was at most, and so many rows are.
+        self.first += self.rows.len() as u32;
+        if self.first as usize > MOST_ROWS {
+            self.start_again();
         }
         self.rows.clear();
         self.values.clear();
@@ -161,24 +169,25 @@ impl<T: Float> RowAccumulator<T> {
             self.allocate();
         }
         self.make_room(entries.len());
-        let slots = self.slots.as_mut_ptr();
+        let (slots, first) = (self.slots.as_mut_ptr(), self.first);
         let (rows, sums) = (self.rows.as_mut_ptr(), self.values.as_mut_ptr());
         let mut len = self.rows.len();
         for (id, value) in entries {
-            // SAFETY: `slots` has `n_rows` entries, and the caller promises that ids are below it; a slot in use is at
-            // most `len`, and there is room for as many rows more as there are ids. What a new row's sums point to is
+            // SAFETY: `slots` has `n_rows` entries, and the caller promises that ids are below it; a slot in use is
+            // below `len`, and there is room for as many rows more as there are ids. What a new row's sums point to is
             // written before it is read.
             unsafe {
-                let slot = &mut *slots.add(id.at());
-                if *slot == 0 {
-                    *rows.add(len) = id.at();
-                    sums.add(len * row_size).write_bytes(0, row_size);
-                    len += 1;
+                let number = &mut *slots.add(id.at());
+                let mut slot = number.wrapping_sub(first) as usize;
+                if slot >= len {
+                    slot = len;
+                    *rows.add(slot) = id.at();
+                    sums.add(slot * row_size).write_bytes(0, row_size);
                     // Fits: `make_room` has seen to it.
-                    *slot = len as u32;
+                    *number = first + slot as u32;
+                    len += 1;
                 }
-                let first = sums.add((*slot as usize - 1) * row_size);
-                add(std::slice::from_raw_parts_mut(first, row_size), value);
+                add(std::slice::from_raw_parts_mut(sums.add(slot * row_size), row_size), value);
             }
         }
         // SAFETY: written above, within the room that was made.
@@ -194,7 +203,7 @@ impl<T: Float> RowAccumulator<T> {
         let size = self.row_size;
         if self.rows.capacity() - self.rows.len() < rows
             || self.values.capacity() - self.values.len() < rows * size
-            || self.rows.len() + rows > u32::MAX as usize
+            || self.rows.len() + rows > MOST_ROWS
         {
             self.grow(rows);
         }
@@ -205,11 +214,7 @@ impl<T: Float> RowAccumulator<T> {
     fn grow(&mut self, rows: usize) {
         self.rows.reserve(rows);
         self.values.reserve(rows.saturating_mul(self.row_size));
-        // A batch holds fewer than 2³² rows of a table: their sums alone would take 16 GiB.
-        assert!(
-            u32::try_from(self.rows.len() + rows).is_ok(),
-            "more than 2^32 - 1 rows in one batch"
-        );
+        assert!(self.rows.len() + rows <= MOST_ROWS, "2^31 rows in one batch");
     }
 
     #[cold]
@@ -218,14 +223,21 @@ impl<T: Float> RowAccumulator<T> {
         self.slots = Aligned::new(0, self.n_rows);
     }
 
+    /// Lets go of the numbers that earlier batches left: once in so many rows touched that it counts for nothing.
+    #[cold]
     #[inline(never)]
-    fn new_slot(&mut self, row: usize) -> u32 {
+    fn start_again(&mut self) {
+        self.slots = Aligned::new(0, 0);
+        self.first = 1;
+    }
+
+    #[inline(never)]
+    fn new_slot(&mut self, row: usize) -> usize {
+        let slot = self.rows.len();
+        assert!(slot < MOST_ROWS, "2^31 rows in one batch");
         self.rows.push(row);
         self.values.resize(self.rows.len() * self.row_size, T::zero());
-        // A batch holds fewer than 2³² rows of a table: their sums alone would take 16 GiB.
-        let slot = self.rows.len() as u32;
-        assert!(slot != 0, "more than 2^32 - 1 rows in one batch");
-        self.slots[row] = slot;
+        self.slots[row] = self.first + slot as u32;
         slot
     }
 }
@@ -248,6 +260,28 @@ mod tests {
         assert!(sums.rows().is_empty() && sums.values().is_empty());
         sums.row_mut(4)[1] += 1.0;
         assert_eq!((sums.rows(), sums.values()), (&[4][..], &[0.0, 1.0][..]));
+    }
+
+    /// Through the batch after which numbers start again.
+    #[test]
+    fn what_earlier_batches_left_is_not_read() {
+        let mut sums = RowAccumulator::<f32>::new(4, 1);
+        sums.first = MOST_ROWS as u32 - 3;
+        for batch in 0..4 {
+            for row in [batch % 4, 3, 3] {
+                // SAFETY: there are 4 rows of 1.
+                unsafe {
+                    sums.add_each(std::iter::once((row as u32, ())), 1, |sum, ()| sum[0] += 1.0)
+                };
+            }
+            let expected: (&[usize], &[f32]) = match batch {
+                3 => (&[3], &[3.0]),
+                batch => (&[batch, 3], &[1.0, 2.0]),
+            };
+            assert_eq!((sums.rows(), sums.values()), expected);
+            sums.clear();
+        }
+        assert!(sums.first < 10);
     }
 
     #[test]

@@ -322,15 +322,16 @@ pub fn online<const BLOCK: usize, R: Rule<BLOCK>, V: Value>(
 pub struct Batches {
     size: usize,
     grads: Vec<f32>,
-    /// Column → place in `touched`, from 1; 0 of a column that the batch has not touched.
+    /// Column → `first` + place in `touched`; less than `first` of a column that the batch has not touched.
     slots: Lines<u32>,
+    first: u32,
     touched: Vec<(u32, f32)>,
 }
 
 impl Batches {
     pub fn new(size: usize, width: usize) -> Result<Self, Error> {
         let slots = Lines::zeros(width)?;
-        Ok(Batches { size, grads: Vec::new(), slots, touched: Vec::new() })
+        Ok(Batches { size, grads: Vec::new(), slots, first: 1, touched: Vec::new() })
     }
 
     /// All scores of a batch, then its updates; SGD adds what each row of data contributes in its turn.
@@ -376,22 +377,22 @@ impl Batches {
                 for (&column, value) in columns.iter().zip(values) {
                     // SAFETY: as in `product`; `slots` is as long as the data are wide.
                     let slot = unsafe { slots.get_unchecked_mut(column as usize) };
-                    if *slot == 0 {
+                    let mut place = slot.wrapping_sub(self.first) as usize;
+                    if place >= self.touched.len() {
+                        place = self.touched.len();
                         self.touched.push((column, 0.0));
-                        *slot = self.touched.len() as u32;
+                        *slot = self.first + place as u32;
                     }
-                    // SAFETY: a slot is at most the number of columns touched.
-                    unsafe {
-                        self.touched.get_unchecked_mut(*slot as usize - 1).1 += value.times(*grad);
-                    }
+                    // SAFETY: a place is below the number of columns touched.
+                    unsafe { self.touched.get_unchecked_mut(place).1 += value.times(*grad) };
                 }
             }
+            self.first += self.touched.len() as u32;
             rule.start();
             for (place, &(column, grad)) in self.touched.iter().enumerate() {
                 if let Some((ahead, _)) = self.touched.get(place + 16) {
                     prefetch(table, *ahead as usize * BLOCK);
                 }
-                slots[column as usize] = 0;
                 // SAFETY: as in `product`.
                 rule.update(unsafe { block(table, column) }, grad);
             }

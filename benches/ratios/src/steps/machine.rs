@@ -70,7 +70,9 @@ struct ByHand<const PARTS: usize> {
     batch: usize,
     /// The losses of the last epoch.
     total: f64,
+    /// Column → `first` + place in `columns`; less than `first` of a column that the batch has not touched.
     slots: Lines<u32>,
+    first: u32,
     columns: Vec<u32>,
     /// For each column touched: Σ g x s by factor, Σ g x², Σ g x.
     sums: Vec<[f32; SIZE + 2]>,
@@ -121,7 +123,7 @@ impl<const PARTS: usize> ByHand<PARTS> {
         }
         let w = Lines::zeros(width * PARTS)?;
         let slots = Lines::zeros(width)?;
-        Ok(ByHand { w, v, batch, total: 0.0, slots, columns: Vec::new(), sums: Vec::new() })
+        Ok(ByHand { w, v, batch, total: 0.0, slots, first: 1, columns: Vec::new(), sums: Vec::new() })
     }
 
     #[inline(always)]
@@ -216,12 +218,14 @@ impl<const PARTS: usize> ByHand<PARTS> {
                 for (&column, value) in columns.iter().zip(values) {
                     let share = grad * value;
                     let slot = &mut slots[column as usize];
-                    if *slot == 0 {
+                    let mut place = slot.wrapping_sub(self.first) as usize;
+                    if place >= self.columns.len() {
+                        place = self.columns.len();
                         self.columns.push(column);
                         self.sums.push([0.0; SIZE + 2]);
-                        *slot = self.columns.len() as u32;
+                        *slot = self.first + place as u32;
                     }
-                    let to = &mut self.sums[*slot as usize - 1];
+                    let to = &mut self.sums[place];
                     for f in 0..SIZE {
                         to[f] += share * sums[f];
                     }
@@ -229,12 +233,12 @@ impl<const PARTS: usize> ByHand<PARTS> {
                     to[SIZE + 1] += share;
                 }
             }
+            self.first += self.columns.len() as u32;
             for (place, (&column, sums)) in self.columns.iter().zip(&self.sums).enumerate() {
                 if let Some(ahead) = self.columns.get(place + 16) {
                     Self::prefetch(w, v, std::slice::from_ref(ahead));
                 }
                 let column = column as usize;
-                slots[column] = 0;
                 // SAFETY: as in `scores`.
                 let factors = unsafe { *factors_of::<PARTS>(v, column) };
                 let mut by = [0.0; SIZE];
