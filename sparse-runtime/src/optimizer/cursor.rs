@@ -254,7 +254,7 @@ impl<R: UpdateRule, T: Float, K: UpdateKind> RowCursor<'_, R, T, K> {
     ) {
         const TOGETHER: usize = 8;
         let size = self.places.row_size;
-        if Self::BY_ROW || !K::BESIDE || size % TOGETHER != 0 {
+        if Self::BY_ROW || !K::BESIDE || !size.is_multiple_of(TOGETHER) {
             // SAFETY: promised by the caller.
             return unsafe { self.update_row_by(row, given, grad) };
         }
