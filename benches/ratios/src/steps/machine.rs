@@ -123,7 +123,16 @@ impl<const PARTS: usize> ByHand<PARTS> {
         }
         let w = Lines::zeros(width * PARTS)?;
         let slots = Lines::zeros(width)?;
-        Ok(ByHand { w, v, batch, total: 0.0, slots, first: 1, columns: Vec::new(), sums: Vec::new() })
+        Ok(ByHand {
+            w,
+            v,
+            batch,
+            total: 0.0,
+            slots,
+            first: 1,
+            columns: Vec::new(),
+            sums: Vec::new(),
+        })
     }
 
     #[inline(always)]
@@ -225,12 +234,14 @@ impl<const PARTS: usize> ByHand<PARTS> {
                         self.sums.push([0.0; SIZE + 2]);
                         *slot = self.first + place as u32;
                     }
-                    let to = &mut self.sums[place];
+                    // In registers: no other pointer leads there.
+                    let mut to = self.sums[place];
                     for f in 0..SIZE {
                         to[f] += share * sums[f];
                     }
                     to[SIZE] += share * value;
                     to[SIZE + 1] += share;
+                    self.sums[place] = to;
                 }
             }
             self.first += self.columns.len() as u32;

@@ -88,7 +88,9 @@ struct ByHand<const PARTS: usize> {
     batch: usize,
     /// The losses of the last epoch.
     total: f64,
+    /// Column → `first` + place in `columns`; less than `first` of a column that the batch has not touched.
     slots: Lines<u32>,
+    first: u32,
     columns: Vec<u32>,
     /// Of a batch: the gradients of the scores of each row of data, those of each column touched.
     slopes: Vec<[f32; ROW]>,
@@ -103,6 +105,7 @@ impl<const PARTS: usize> ByHand<PARTS> {
             batch,
             total: 0.0,
             slots: Lines::zeros(width)?,
+            first: 1,
             columns: Vec::new(),
             slopes: Vec::new(),
             sums: Vec::new(),
@@ -185,22 +188,26 @@ impl<const PARTS: usize> ByHand<PARTS> {
                 let (columns, values) = x.row(row);
                 for (&column, value) in columns.iter().zip(values) {
                     let slot = &mut slots[column as usize];
-                    if *slot == 0 {
+                    let mut place = slot.wrapping_sub(self.first) as usize;
+                    if place >= self.columns.len() {
+                        place = self.columns.len();
                         self.columns.push(column);
                         self.sums.push([0.0; ROW]);
-                        *slot = self.columns.len() as u32;
+                        *slot = self.first + place as u32;
                     }
-                    let sums = &mut self.sums[*slot as usize - 1];
+                    // In registers: no other pointer leads there.
+                    let (mut sums, slopes) = (self.sums[place], *slopes);
                     for f in 0..ROW {
                         sums[f] += value * slopes[f];
                     }
+                    self.sums[place] = sums;
                 }
             }
+            self.first += self.columns.len() as u32;
             for (place, (&column, sums)) in self.columns.iter().zip(&self.sums).enumerate() {
                 if let Some(ahead) = self.columns.get(place + 16) {
                     Self::prefetch(w, std::slice::from_ref(ahead));
                 }
-                slots[column as usize] = 0;
                 // SAFETY: as in `online`.
                 update(unsafe { of_column::<PARTS>(w, column) }, sums);
             }
@@ -222,16 +229,20 @@ unsafe fn of_column<const PARTS: usize>(w: &mut [f32], column: u32) -> &mut Row<
 
 #[inline(always)]
 fn update<const PARTS: usize>(row: &mut Row<PARTS>, grads: &[f32; ROW]) {
+    let mut new = *row;
     if PARTS == 1 {
         for f in 0..ROW {
-            row[0][f] -= RATE * grads[f];
+            new[0][f] -= RATE * grads[f];
         }
     } else {
         for f in 0..ROW {
-            row[1][f] += grads[f] * grads[f];
-            row[0][f] -= RATE * grads[f] / (row[1][f] + 1e-7).sqrt();
+            new[1][f] += grads[f] * grads[f];
+        }
+        for f in 0..ROW {
+            new[0][f] -= RATE * grads[f] / (new[1][f] + 1e-7).sqrt();
         }
     }
+    *row = new;
 }
 
 /// The scores of a row of data, which lie in registers meanwhile.
