@@ -153,6 +153,40 @@ pub(crate) fn wide<O>(body: impl FnOnce() -> O) -> O {
     body()
 }
 
+/// Σ a b, in eight sums so that an addition does not wait for the one before it, and these in halves. The compiler does not make
+/// vectors of the last additions by itself. To be called in a loop that [`wide`] runs.
+#[inline(always)]
+pub(crate) fn inner<T: Float<Accumulator = T>>(a: &[T], b: &[T]) -> T {
+    const LANES: usize = 8;
+    let (a_chunks, a_rest) = a.as_chunks::<LANES>();
+    let (b_chunks, b_rest) = b.as_chunks::<LANES>();
+    #[cfg(target_arch = "x86_64")]
+    if a_rest.is_empty()
+        && x86::Level::found().is_some()
+        && let (Some(a), Some(b)) = (same_type(a_chunks), same_type(b_chunks))
+    {
+        // SAFETY: found; every level has AVX2.
+        let sum = [unsafe { x86::inner(a, b) }];
+        if let Some([sum]) = same_type(&sum) {
+            return *sum;
+        }
+    }
+    let mut sums = [T::zero(); LANES];
+    for (a, b) in a_chunks.iter().zip(b_chunks) {
+        for lane in 0..LANES {
+            sums[lane] += a[lane] * b[lane];
+        }
+    }
+    for (lane, (a, b)) in a_rest.iter().zip(b_rest).enumerate() {
+        sums[lane] += *a * *b;
+    }
+    for half in [4, 2, 1] {
+        let (low, high) = sums.split_at_mut(half);
+        low.iter_mut().zip(high).for_each(|(low, high)| *low += *high);
+    }
+    sums[0]
+}
+
 /// The same slice, where the two types are one.
 #[inline(always)]
 pub(crate) fn same_type<T: 'static, U: 'static>(slice: &[T]) -> Option<&[U]> {
@@ -254,6 +288,25 @@ pub(crate) mod x86 {
         body()
     }
 
+    /// [`inner`](super::inner) of eights.
+    ///
+    /// # Safety
+    ///
+    /// [`Level::found`] gave some level.
+    #[target_feature(enable = "avx2,bmi1,bmi2,popcnt")]
+    #[inline]
+    pub(crate) unsafe fn inner(a: &[[f32; 8]], b: &[[f32; 8]]) -> f32 {
+        let mut sums = _mm256_setzero_ps();
+        for (a, b) in a.iter().zip(b) {
+            // SAFETY: eight elements each.
+            let (a, b) = unsafe { (_mm256_loadu_ps(a.as_ptr()), _mm256_loadu_ps(b.as_ptr())) };
+            sums = _mm256_add_ps(sums, _mm256_mul_ps(a, b));
+        }
+        let four = _mm_add_ps(_mm256_castps256_ps128(sums), _mm256_extractf128_ps::<1>(sums));
+        let two = _mm_add_ps(four, _mm_movehl_ps(four, four));
+        _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)))
+    }
+
     /// Runs a loop compiled for AVX-512.
     ///
     /// # Safety
@@ -347,6 +400,7 @@ pub(crate) mod x86 {
 mod tests {
     //! The loops of kernels give the same bits with any instructions, as far as this processor has them.
 
+    use super::inner;
     use super::x86::Level;
     use crate::formats::{Csr, Dense, RowSparse};
     use crate::kernels::dot::cpu;
@@ -379,6 +433,17 @@ mod tests {
 
     fn bits<T: Float>(values: &[T]) -> Vec<u64> {
         values.iter().map(|value| value.as_f64().to_bits()).collect()
+    }
+
+    #[test]
+    fn inner_products() {
+        for len in [0, 1, 7, 8, 16, 20, 24, 33] {
+            let (a, b) = (numbers::<f32>(1, len), numbers::<f32>(2, len));
+            let (a, b) = (a.values(), &b.values()[len..]);
+            any_level_gives_the_same(&format!("{len} elements"), || inner(a, b).to_bits());
+            let exact: f64 = a.iter().zip(b).map(|(a, b)| f64::from(*a) * f64::from(*b)).sum();
+            assert!((f64::from(inner(a, b)) - exact).abs() < 1e-4, "{len} elements");
+        }
     }
 
     /// What `run` gives without instructions for vectors, and with more and more of them.

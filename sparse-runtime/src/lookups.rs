@@ -6,7 +6,7 @@
 
 mod visitors;
 
-use self::visitors::{AddKept, Keep, Read, Sizes, Sum, Update, Uses};
+use self::visitors::{AddKept, Ask, Keep, KeptSize, Read, Sizes, Sum, Update, Uses};
 use crate::error::Result;
 use crate::lanes;
 use crate::linear::{AHEAD, Scratch, Width, is_large};
@@ -169,18 +169,6 @@ where
         unsafe { std::mem::transmute_copy(&cursors) }
     }
 
-    /// The ids of a row of data, each below the rows of its table.
-    #[inline(always)]
-    fn named<F: Fn(usize) -> [usize; N]>(&self, rows: &Rows<F>, row: usize) -> Result<[usize; N]> {
-        let ids = (rows.ids)(row);
-        for (id, bound) in ids.iter().zip(&self.bounds) {
-            if id >= bound {
-                return Err(refusal(row, *id, *bound));
-            }
-        }
-        Ok(ids)
-    }
-
     /// Brings the rows that a row of data names up to date.
     ///
     /// # Safety
@@ -215,30 +203,77 @@ where
     ) -> Result<f64> {
         let total = lanes::wide(
             #[inline(always)]
-            || self.step_together(&rows, scratch, &mut row_function),
+            || match K::PLAIN {
+                true => self.add_together(&rows, scratch, &mut row_function),
+                false => self.sum_together(&rows, scratch, &mut row_function),
+            },
         )?;
         self.rows.into_iter().for_each(RowUpdater::finish);
         Ok(total / rows.count.max(1) as f64)
     }
 
+    /// Of a rule that only adds: what a row of data contributes is added in its turn, made of the rows as they were before the
+    /// step.
     #[inline(always)]
-    fn step_together<F: Fn(usize) -> [usize; N]>(
+    fn add_together<F: Fn(usize) -> [usize; N]>(
         &mut self,
         rows: &Rows<F>,
         scratch: &mut Scratch<T>,
         row_function: &mut impl FnMut(usize, &mut [T], &mut [T]) -> T,
     ) -> Result<f64> {
-        let width = self.width;
+        let (width, bounds) = (self.width, self.bounds);
+        let mut large = [false; N];
+        large.iter_mut().zip(&self.rows).for_each(|(large, rows)| *large = is_large(rows));
+        // Of each row of data the gradients of its numbers, then the rows of its inner products.
+        let mut kept_size = KeptSize { size: M, width: width.columns() };
+        P::each(&mut kept_size);
+        let kept_size = kept_size.size;
+        let Scratch { rows: row_scratch, factors: kept, .. } = scratch;
+        let needed = rows.count * kept_size;
+        if kept.len() < needed {
+            kept.resize(needed, T::zero());
+        }
+        let kept = &mut kept[..needed];
+        let cursors = self.cursors();
+        let mut total = 0.0;
+        for (row, kept) in kept.chunks_exact_mut(kept_size).enumerate() {
+            if row + AHEAD < rows.count {
+                P::each(&mut Ask { cursors, ids: (rows.ids)(row + AHEAD), large });
+            }
+            let ids = named(rows, row, &bounds)?;
+            let mut read = Read { cursors, ids, numbers: [T::zero(); M] };
+            P::each(&mut read);
+            let mut numbers = read.numbers;
+            total += row_function(row, &mut numbers, &mut [T::zero(); M]).as_f64();
+            let (gradients, kept) = kept.split_at_mut(M);
+            gradients.copy_from_slice(&numbers);
+            P::each(&mut Keep { cursors, ids, kept });
+        }
+        for (row, kept) in kept.chunks_exact(kept_size).enumerate() {
+            let ids = named(rows, row, &bounds)?;
+            let (numbers, kept) = kept.split_at(M);
+            P::each(&mut AddKept { cursors, ids, numbers, kept, width, scratch: row_scratch });
+        }
+        Ok(total)
+    }
+
+    /// Of any other rule: contributions are summed by the rows that they are to.
+    #[inline(always)]
+    fn sum_together<F: Fn(usize) -> [usize; N]>(
+        &mut self,
+        rows: &Rows<F>,
+        scratch: &mut Scratch<T>,
+        row_function: &mut impl FnMut(usize, &mut [T], &mut [T]) -> T,
+    ) -> Result<f64> {
         let is_large = self.rows.iter().any(is_large);
-        let Scratch { rows: row_scratch, gradients, factors: kept, .. } = scratch;
+        let gradients = &mut scratch.gradients;
         gradients.clear();
-        kept.clear();
         let mut total = 0.0;
         for row in 0..rows.count {
             if is_large {
                 self.prefetch(rows, row);
             }
-            let ids = self.named(rows, row)?;
+            let ids = named(rows, row, &self.bounds)?;
             // SAFETY: `named` has compared the ids, here and below.
             unsafe { self.settle(&ids) };
             let cursors = self.cursors();
@@ -247,29 +282,14 @@ where
             let mut numbers = read.numbers;
             total += row_function(row, &mut numbers, &mut [T::zero(); M]).as_f64();
             gradients.extend_from_slice(&numbers);
-            if K::PLAIN {
-                P::each(&mut Keep { cursors, ids, kept });
-            }
         }
-        if K::PLAIN {
-            // Such a rule only adds: what a row of data contributes is added in its turn, made of the rows as they were
-            // before the step.
-            let mut kept = kept.chunks_exact(width.columns().max(1));
-            for (row, numbers) in gradients.as_chunks::<M>().0.iter().enumerate() {
-                let ids = self.named(rows, row)?;
-                let cursors = self.cursors();
-                let (kept, scratch) = (&mut kept, &mut *row_scratch);
-                P::each(&mut AddKept { cursors, ids, numbers, kept, width, scratch });
-            }
-        } else {
-            for (row, numbers) in gradients.as_chunks::<M>().0.iter().enumerate() {
-                let ids = self.named(rows, row)?;
-                P::each(&mut Sum { rows: &mut self.rows, ids, numbers });
-            }
-            let sizes = Sizes::of::<P, M>(width);
-            for (rows, size) in self.rows.iter_mut().zip(&sizes) {
-                rows.apply_accumulated_as(*size);
-            }
+        for (row, numbers) in gradients.as_chunks::<M>().0.iter().enumerate() {
+            let ids = named(rows, row, &self.bounds)?;
+            P::each(&mut Sum { rows: &mut self.rows, ids, numbers });
+        }
+        let sizes = Sizes::of::<P, M>(self.width);
+        for (rows, size) in self.rows.iter_mut().zip(&sizes) {
+            rows.apply_accumulated_as(*size);
         }
         Ok(total)
     }
@@ -314,7 +334,7 @@ where
             if is_large {
                 self.prefetch(rows, row);
             }
-            let ids = self.named(rows, row)?;
+            let ids = named(rows, row, &self.bounds)?;
             // SAFETY: `named` has compared the ids, here and below.
             unsafe { self.settle(&ids) };
             let cursors = self.cursors();
@@ -334,6 +354,22 @@ where
         }
         Ok(steps)
     }
+}
+
+/// The ids of a row of data, each below the rows of its table.
+#[inline(always)]
+fn named<F: Fn(usize) -> [usize; N], const N: usize>(
+    rows: &Rows<F>,
+    row: usize,
+    bounds: &[usize; N],
+) -> Result<[usize; N]> {
+    let ids = (rows.ids)(row);
+    for (id, bound) in ids.iter().zip(bounds) {
+        if id >= bound {
+            return Err(refusal(row, *id, *bound));
+        }
+    }
+    Ok(ids)
 }
 
 #[cold]

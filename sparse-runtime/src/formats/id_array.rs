@@ -2,6 +2,7 @@
 
 use super::{Dense, DenseView, FormatError, Shape};
 use crate::device::{Cpu, Device};
+use crate::lanes;
 use sparse_core::element::Id;
 use sparse_core::storage::ElementType;
 use std::ops::Range;
@@ -139,7 +140,25 @@ impl<'a> IdsView<'a> {
 /// The position of the first id that is negative or not below `bound`.
 #[inline]
 pub(crate) fn position_beyond<I: Id>(ids: &[I], bound: usize) -> Option<usize> {
-    ids.iter().position(|id| id.index().is_none_or(|index| index >= bound))
+    /// Ids that are compared without a choice for each, so that the compiler makes vectors of them.
+    const TOGETHER: usize = 64;
+    let is_beyond = |id: &I| id.index().is_none_or(|index| index >= bound);
+    lanes::wide(
+        #[inline(always)]
+        || {
+            for (chunk, ids) in ids.chunks(TOGETHER).enumerate() {
+                let mut beyond = false;
+                for id in ids {
+                    beyond |= is_beyond(id);
+                }
+                if beyond {
+                    let position = ids.iter().position(is_beyond);
+                    return position.map(|position| chunk * TOGETHER + position);
+                }
+            }
+            None
+        },
+    )
 }
 
 /// No ids.

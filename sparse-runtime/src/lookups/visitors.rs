@@ -1,11 +1,11 @@
 //! What is done with the numbers of a row of data.
 
 use super::{Reads, Visitor};
+use crate::lanes::inner;
 use crate::linear::Width;
 use crate::optimizer::{ReadRows as _, RowCursor, RowUpdater, UpdateKind};
 use sparse_core::element::Float;
 use sparse_core::update_rules::UpdateRule;
-use std::slice::ChunksExact;
 
 /// How often each is named.
 #[derive(Debug)]
@@ -57,6 +57,28 @@ impl<const N: usize> Visitor for Sizes<N> {
 
 // Invariant of the visitors below: each id is below the rows of its table, and cursors and tables are those of a `Tables`.
 
+/// Asks for rows of large tables. The ids may be any.
+pub(super) struct Ask<'c, R: UpdateRule, T: Float, K, const N: usize> {
+    pub(super) cursors: [RowCursor<'c, R, T, K>; N],
+    pub(super) ids: [usize; N],
+    pub(super) large: [bool; N],
+}
+
+impl<R: UpdateRule, T: Float, K: UpdateKind, const N: usize> Visitor for Ask<'_, R, T, K, N> {
+    #[inline(always)]
+    fn element<const NUMBER: usize, const TABLE: usize>(&mut self) {
+        if self.large[TABLE] {
+            self.cursors[TABLE].prefetch(self.ids[TABLE]);
+        }
+    }
+
+    #[inline(always)]
+    fn inner<const NUMBER: usize, const LEFT: usize, const RIGHT: usize>(&mut self) {
+        self.element::<NUMBER, LEFT>();
+        self.element::<NUMBER, RIGHT>();
+    }
+}
+
 /// The numbers of a row of data.
 pub(super) struct Read<'c, R: UpdateRule, T: Float, K, const N: usize, const M: usize> {
     pub(super) cursors: [RowCursor<'c, R, T, K>; N],
@@ -86,38 +108,60 @@ where
     }
 }
 
-/// Copies the rows of inner products.
-pub(super) struct Keep<'c, R: UpdateRule, T: Float, K, const N: usize> {
-    pub(super) cursors: [RowCursor<'c, R, T, K>; N],
-    pub(super) ids: [usize; N],
-    pub(super) kept: &'c mut Vec<T>,
+/// The elements that [`Keep`] copies, beside those that `size` begins with.
+pub(super) struct KeptSize {
+    pub(super) size: usize,
+    pub(super) width: usize,
 }
 
-impl<R: UpdateRule, T: Float, K: UpdateKind, const N: usize> Visitor for Keep<'_, R, T, K, N> {
+impl Visitor for KeptSize {
+    #[inline(always)]
+    fn element<const NUMBER: usize, const TABLE: usize>(&mut self) {}
+
+    #[inline(always)]
+    fn inner<const NUMBER: usize, const LEFT: usize, const RIGHT: usize>(&mut self) {
+        self.size += 2 * self.width;
+    }
+}
+
+/// Copies the rows of inner products.
+pub(super) struct Keep<'c, 'k, R: UpdateRule, T: Float, K, const N: usize> {
+    pub(super) cursors: [RowCursor<'c, R, T, K>; N],
+    pub(super) ids: [usize; N],
+    /// What is left to be written.
+    pub(super) kept: &'k mut [T],
+}
+
+impl<R: UpdateRule, T: Float, K: UpdateKind, const N: usize> Visitor for Keep<'_, '_, R, T, K, N> {
     #[inline(always)]
     fn element<const NUMBER: usize, const TABLE: usize>(&mut self) {}
 
     #[inline(always)]
     fn inner<const NUMBER: usize, const LEFT: usize, const RIGHT: usize>(&mut self) {
         // SAFETY: the invariant.
-        unsafe {
-            self.kept.extend_from_slice(self.cursors[LEFT].row(self.ids[LEFT]));
-            self.kept.extend_from_slice(self.cursors[RIGHT].row(self.ids[RIGHT]));
-        }
+        let (left, right) = unsafe {
+            (self.cursors[LEFT].row(self.ids[LEFT]), self.cursors[RIGHT].row(self.ids[RIGHT]))
+        };
+        let (to_left, rest) = std::mem::take(&mut self.kept).split_at_mut(left.len());
+        let (to_right, rest) = rest.split_at_mut(right.len());
+        to_left.copy_from_slice(left);
+        to_right.copy_from_slice(right);
+        self.kept = rest;
     }
 }
 
-/// Updates by gradients of the numbers that were made of rows kept.
-pub(super) struct AddKept<'c, 'k, R: UpdateRule, T: Float, K, W, const N: usize, const M: usize> {
+/// Updates, by a rule that only adds, with gradients of numbers that were made of rows kept.
+pub(super) struct AddKept<'c, 'k, R: UpdateRule, T: Float, K, W, const N: usize> {
     pub(super) cursors: [RowCursor<'c, R, T, K>; N],
     pub(super) ids: [usize; N],
-    pub(super) numbers: &'c [T; M],
-    pub(super) kept: &'c mut ChunksExact<'k, T>,
+    pub(super) numbers: &'k [T],
+    /// What is left to be read.
+    pub(super) kept: &'k [T],
     pub(super) width: W,
     pub(super) scratch: &'c mut Vec<T>,
 }
 
-impl<R, T, K, W, const N: usize, const M: usize> Visitor for AddKept<'_, '_, R, T, K, W, N, M>
+impl<R, T, K, W, const N: usize> Visitor for AddKept<'_, '_, R, T, K, W, N>
 where
     R: UpdateRule,
     T: Float<Accumulator = T>,
@@ -132,24 +176,26 @@ where
 
     #[inline(always)]
     fn inner<const NUMBER: usize, const LEFT: usize, const RIGHT: usize>(&mut self) {
-        let number = self.numbers[NUMBER];
+        let (number, size) = (self.numbers[NUMBER], self.width.columns());
+        let (left, rest) = self.kept.split_at(size);
+        let (right, rest) = rest.split_at(size);
+        self.kept = rest;
         let by = |other: T, _| number * other;
-        if let (Some(left), Some(right)) = (self.kept.next(), self.kept.next()) {
-            let (cursors, of_left, of_right) = (self.cursors, self.ids[LEFT], self.ids[RIGHT]);
-            self.width.with_rows(
-                self.scratch,
-                #[inline(always)]
-                |was_left, was_right| {
-                    was_left.copy_from_slice(left);
-                    was_right.copy_from_slice(right);
-                    // SAFETY: the invariant; rows were kept whole.
-                    unsafe {
-                        cursors[LEFT].update_row_by(of_left, &*was_right, by);
-                        cursors[RIGHT].update_row_by(of_right, &*was_left, by);
-                    }
-                },
-            );
-        }
+        let (cursors, of_left, of_right) = (self.cursors, self.ids[LEFT], self.ids[RIGHT]);
+        self.width.with_rows(
+            self.scratch,
+            #[inline(always)]
+            |was_left, was_right| {
+                // Copies: then the compiler knows that what is read is not what is written.
+                was_left.copy_from_slice(left);
+                was_right.copy_from_slice(right);
+                // SAFETY: the invariant; rows were kept whole.
+                unsafe {
+                    cursors[LEFT].update_row_by(of_left, &*was_right, by);
+                    cursors[RIGHT].update_row_by(of_right, &*was_left, by);
+                }
+            },
+        );
     }
 }
 
@@ -239,26 +285,4 @@ where
             },
         );
     }
-}
-
-/// Σ a b, in eight sums so that an addition does not wait for the one before it.
-#[inline(always)]
-fn inner<T: Float<Accumulator = T>>(a: &[T], b: &[T]) -> T {
-    const LANES: usize = 8;
-    let mut sums = [T::zero(); LANES];
-    let (a_chunks, a_rest) = a.as_chunks::<LANES>();
-    let (b_chunks, b_rest) = b.as_chunks::<LANES>();
-    for (a, b) in a_chunks.iter().zip(b_chunks) {
-        for lane in 0..LANES {
-            sums[lane] += a[lane] * b[lane];
-        }
-    }
-    for (lane, (a, b)) in a_rest.iter().zip(b_rest).enumerate() {
-        sums[lane] += *a * *b;
-    }
-    for half in [4, 2, 1] {
-        let (low, high) = sums.split_at_mut(half);
-        low.iter_mut().zip(high).for_each(|(low, high)| *low += *high);
-    }
-    sums[0]
 }
