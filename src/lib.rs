@@ -43,6 +43,7 @@ pub mod __private {
     pub use crate::initializer::{Initializer, Seed, Stream};
     pub use crate::interaction;
     pub use crate::kernels::{self, Context, Kernels, Parallel, ScalarFunctions};
+    pub use crate::layers;
     pub use crate::linear;
     pub use crate::lookups;
     pub use crate::model::{

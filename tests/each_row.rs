@@ -71,6 +71,23 @@ graph! {
 }
 
 graph! {
+    /// Bags through dense layers, of which larger batches are kernels' work.
+    pub model Layers {
+        input x: csr[n, d];
+        label y: dense[n, 1];
+        param w: row_sparse[d, 1] = Zeros;
+        param t: row_sparse[d, 4] = Normal { mean: 0.0, std: 0.3 };
+        param h: dense[4, 8] = Normal { mean: 0.0, std: 0.3 };
+        param b: dense[8] = Zeros;
+        param g: dense[8, 1] = Normal { mean: 0.0, std: 0.3 };
+        let hidden = tanh(dot(embedding_bag(x, t), h) + b);
+        let score = dot(x, w) + dot(hidden, g);
+        loss logistic(score, y);
+        output score;
+    }
+}
+
+graph! {
     /// The first, in kernels one after the other.
     pub model Apart {
         fuse = off;
@@ -239,6 +256,13 @@ fn one_call_or_many() {
     every_mode(Ftrl::default());
     every_mode(Adam::default());
     every_mode(GroupAdaGrad::default());
+}
+
+#[test]
+fn layers() {
+    let momentum = Sgd { learning_rate: 0.05, momentum: 0.9, ..Sgd::default() };
+    both_ways!(Layers, &momentum, machine());
+    both_ways!(Layers, &GroupAdaGrad::default(), machine());
 }
 
 #[test]

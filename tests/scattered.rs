@@ -21,26 +21,32 @@ macro_rules! twins {
 }
 
 twins! {
-    /// Wide and deep: a sparse linear part, bags of three kinds, an embedding, dense layers.
+    /// Wide and deep: a sparse linear part, bags of three kinds, an embedding, numbers, dense layers: of one row, one loop.
     WideDeep, WideDeepUnfused {
         input x: csr[n, d];
         input user: dense<u32>[n];
+        input of_user: dense[n, 2];
+        input weight: dense[n];
         label y: dense[n, 1];
         param w: row_sparse[d, 1] = Normal { mean: 0.0, std: 0.5 };
         param sums: row_sparse[d, 3] = Normal { mean: 0.0, std: 0.5 };
         param means: row_sparse[d, 3] = Normal { mean: 0.0, std: 0.5 };
         param weighted: row_sparse[d, 3] = Normal { mean: 0.0, std: 0.5 };
         param users: row_sparse[m, 3] = Normal { mean: 0.0, std: 0.5 };
-        param h: dense[3, 2] = Normal { mean: 0.0, std: 0.5 };
+        param h: dense[5, 2] = Normal { mean: 0.0, std: 0.5 };
+        param a: dense[2] = Constant(0.125);
         param g: dense[2, 1] = Normal { mean: 0.0, std: 0.5 };
         param b: dense[1] = Constant(0.25);
+        param slope: dense[1] = Constant(0.75);
+        param(frozen) scale: dense[2] = Constant(0.5);
         let bags = embedding_bag(x, sums) + embedding_bag(x, means, mean = true)
             + embedding_bag(x, weighted, mean = true, weighted = true);
-        let hidden = tanh(dot(tanh(bags + embedding(user, users)), h));
-        let score = dot(x, w) + dot(hidden, g) + b;
-        loss logistic(score, y);
+        let both = concat(tanh(bags + embedding(user, users)), of_user, axis = 1);
+        let hidden = tanh(dot(both, h) * scale + a);
+        let score = dot(x, w) + dot(slope * hidden, g) + b;
+        loss logistic(score, y, weight);
         output score;
-        output p = sigmoid(score);
+        output p = softmax(hidden);
     }
 
     /// Matrix factorization with biases, and two columns of ids in one table.
@@ -126,8 +132,9 @@ fn agree<A, B, R>(
         }
     }
     same_parameters(&mut fused, &mut unfused, &mut a, &mut b);
-    for (parameter, before) in fused.parameters().iter().zip(&before) {
-        assert_ne!(parameter.values(), before, "`{}` is trained", parameter.name);
+    for (index, (parameter, before)) in fused.parameters().iter().zip(&before).enumerate() {
+        let is_trained = A::PARAMETERS[index].gradient.is_some();
+        assert_eq!(parameter.values() != before, is_trained, "`{}`", parameter.name);
     }
 }
 
@@ -169,6 +176,8 @@ fn all_agree<R: UpdateRule + Debug>(rule: R) {
     let user = Dense::new([ROWS], vec![2u32, 0, 2, 3, 0]).unwrap();
     let items = Dense::new([ROWS, 2], vec![0u32, 3, 5, 5, 3, 1, 0, 4, 2, 2]).unwrap();
     let item = Dense::new([ROWS], vec![3u64, 3, 1, 0, 4]).unwrap();
+    let of_user = Dense::new([ROWS, 2], (0..10).map(|i| i as f32 / 4.0 - 1.0).collect()).unwrap();
+    let weight = Dense::new([ROWS], vec![1.0f32, 0.5, 2.0, 0.25, 1.5]).unwrap();
     let steps = || ranges().enumerate().map(|(step, rows)| (rows, step % 5 == 4));
     let dims = || dims! { d: FEATURES, m: USERS };
     macro_rules! agree {
@@ -182,7 +191,7 @@ fn all_agree<R: UpdateRule + Debug>(rule: R) {
             });
         };
     }
-    agree!(WideDeep WideDeepBatch, WideDeepUnfused WideDeepUnfusedBatch, dims(), x user y);
+    agree!(WideDeep WideDeepBatch, WideDeepUnfused WideDeepUnfusedBatch, dims(), x user of_user weight y);
     agree!(Factors FactorsBatch, FactorsUnfused FactorsUnfusedBatch, dims(), user items y);
     agree!(Shared SharedBatch, SharedUnfused SharedUnfusedBatch, dims! { d: FEATURES }, x z item y);
 }
@@ -217,8 +226,11 @@ fn the_plan_names_the_gradients() {
     let plan = words(WideDeep::PLAN.to_string());
     let names = "the gradients of w, sums, means, weighted and users";
     assert!(plan.contains(&format!("{names} are scattered into the update")), "{plan}");
+    assert!(plan.contains("marked *; a step of one row is one loop"), "{plan}");
     let shared = words(Shared::PLAN.to_string());
     assert!(shared.contains("the gradients of w and v are scattered"), "{shared}");
+    assert!(shared.contains("no loop either (`w` is not read once, by rows)"), "{shared}");
+    const { assert!(WideDeep::TRAINS_ROWS && !Shared::TRAINS_ROWS) };
     let unfused = WideDeepUnfused::PLAN.to_string();
     assert!(unfused.contains("step: not fused (the model says `fuse = off`)\n"), "{unfused}");
 }

@@ -22,6 +22,8 @@ pub mod kernels;
 mod lanes;
 mod large_pages;
 #[doc(hidden)]
+pub mod layers;
+#[doc(hidden)]
 pub mod linear;
 #[doc(hidden)]
 pub mod lookups;

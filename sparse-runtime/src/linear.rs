@@ -545,7 +545,14 @@ unsafe fn sum_of_products<'a, T: Float, V: Factor<T>, I: ColumnId>(
 ///
 /// As for [`product`].
 #[inline(always)]
-unsafe fn scatter<R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKind, I: ColumnId>(
+pub(crate) unsafe fn scatter<
+    R: UpdateRule,
+    T: Float,
+    V: Factor<T>,
+    W: Width,
+    K: UpdateKind,
+    I: ColumnId,
+>(
     ids: &[I],
     values: &[V],
     rows: RowCursor<'_, R, T, K>,

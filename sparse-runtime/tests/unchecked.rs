@@ -9,9 +9,10 @@ use sparse_core::update_rules::{LazyUpdate, Sgd};
 use sparse_runtime::formats::{Csr, CsrView, Dense, RowSelection, RowSparse, Shape};
 use sparse_runtime::kernels::{Context, Parallel, dot};
 use sparse_runtime::linear::{Fixed, Runtime, Scratch, Width, step};
+use sparse_runtime::model::{ModelError, RowSteps};
 use sparse_runtime::optimizer::{ParameterSpec, RowAccumulator, Updater};
 use sparse_runtime::table::Table;
-use sparse_runtime::{gather, ops, scatter};
+use sparse_runtime::{gather, layers, ops, scatter};
 
 const N_FEATURES: usize = 7;
 
@@ -269,6 +270,74 @@ fn rows_gathered_and_scattered() {
             assert_close(table.values(), &expected);
         }
     }
+}
+
+/// Steps of one row through what reads one table: each as [`by_hand`] makes it of the same as a product.
+fn through_layers<P: layers::RowReads<f64, Numbers = [f64; S]>, const S: usize>(
+    reads: P,
+    as_product: &Csr<f64>,
+) {
+    for rule in rules() {
+        let mut updater = updater(&rule, N_FEATURES, S);
+        let mut expected = initial(N_FEATURES, S);
+        let mut table = Table::from_values(S, &expected);
+        let mut states = vec![0.0; expected.len()];
+        let n_rows = as_product.n_rows();
+        let mut made = RowSteps::default();
+        while made.n_steps < n_rows {
+            let first = made.n_steps;
+            let range = first..first + updater.begin_steps(n_rows - first).unwrap();
+            let each = |_, numbers: ([f64; S], ())| {
+                let errors = numbers.0.map(|score| score - 1.0);
+                (errors.iter().map(|error| error * error / 2.0).sum(), (errors, ()))
+            };
+            let tables = [(0, &mut table)];
+            let steps = layers::steps((reads, ()), range, tables, &mut updater, each).unwrap();
+            updater.end_steps(steps.n_steps).unwrap();
+            made.extend(steps);
+        }
+        let loss: f64 = (0..n_rows)
+            .map(|row| {
+                let row = as_product.rows(row..row + 1).unwrap();
+                by_hand(&rule, row, &mut expected, &mut states, S)
+            })
+            .sum();
+        updater.flush(0, &mut table).unwrap();
+        assert_close(table.values(), &expected);
+        assert_close(&[made.loss_sum], &[loss]);
+    }
+}
+
+#[test]
+fn steps_of_one_row_through_layers() {
+    let x = data();
+    through_layers(layers::Product::<_, 0, 1> { csr: x.view() }, &x);
+    through_layers(layers::Product::<_, 0, 5> { csr: x.view() }, &x);
+    for (mean, weighted) in [(false, false), (false, true), (true, false), (true, true)] {
+        let bags = as_product(x.view(), Named::Bags { mean, weighted });
+        through_layers(layers::Bags::<_, 0, 4> { bags: x.view(), mean, weighted }, &bags);
+    }
+    let ids = [6u32, 0, 0, 3, 6];
+    let taken = Csr::from_rows(N_FEATURES, ids.map(|id| vec![(id as usize, 1.0)])).unwrap();
+    through_layers(layers::Taken::<_, 0, 3> { ids: &ids }, &taken);
+}
+
+#[test]
+fn steps_through_layers_refuse_what_a_table_does_not_have() {
+    let (rule, x) = (Sgd::default(), data());
+    let mut updater = updater(&rule, 3, 2);
+    let mut table = Table::from_values(2, &[1.0; 6]);
+    updater.begin_steps(1).unwrap();
+    let wide = layers::Product::<_, 0, 2> { csr: x.view() };
+    let steps = layers::steps(wide, 0..1, [(0, &mut table)], &mut updater, |_, x| (0.0, x));
+    assert!(steps.unwrap_err().to_string().contains("3"));
+    let long = layers::Taken::<u32, 0, 4> { ids: &[0] };
+    let steps = layers::steps(long, 0..1, [(0, &mut table)], &mut updater, |_, x| (0.0, x));
+    assert!(steps.is_err());
+    let beyond = layers::Taken::<i64, 0, 2> { ids: &[2, 3] };
+    let steps = layers::steps(beyond, 0..2, [(0, &mut table)], &mut updater, |_, x| (0.0, x));
+    let expected = ModelError::Lookup { row: 1, id: 3, n_rows: 3 };
+    assert_eq!(steps.unwrap_err().to_string(), expected.to_string());
 }
 
 /// A row that the table does not have is read as NaN and not written.

@@ -45,9 +45,11 @@ impl Compiled {
         let step = match &self.fusion {
             _ if graph.losses.is_empty() => PlanStep::None,
             Fusion::None { reason } => PlanStep::Unfused { reason },
-            Fusion::Scattered { reason, .. } => {
-                PlanStep::Scattered { reason, parameters: &parts.updated_in_place }
-            }
+            Fusion::Scattered { reason, one_row, .. } => PlanStep::Scattered {
+                reason,
+                parameters: &parts.updated_in_place,
+                one_row: one_row.as_ref().err().map(String::as_str),
+            },
             Fusion::RowLoop(row_loop) => match &row_loop.terms {
                 Terms::Linear(linear) => PlanStep::LinearRows {
                     input: parts.position(linear.input),

@@ -183,6 +183,8 @@ pub enum PlanStep<'a> {
         reason: &'a str,
         /// The parameters whose gradients do.
         parameters: &'a [u32],
+        /// Why a step of one row is not one loop; nothing where it is.
+        one_row: Option<&'a str>,
     },
     /// One loop over the rows of a csr input.
     LinearRows {

@@ -38,11 +38,16 @@ pub(super) fn table(plan: &PlanTable<'_>, sizes: &Sizes) -> String {
     text.push_str(&match plan.step {
         PlanStep::None => String::new(),
         PlanStep::Unfused { reason } => wrapped(&format!("step: not fused ({reason})")),
-        PlanStep::Scattered { reason, parameters } => {
+        PlanStep::Scattered { reason, parameters, one_row } => {
             let names: Vec<String> = parameters.iter().map(|id| plan.label(*id)).collect();
             let (word, verb) = if names.len() == 1 { ("gradient", "is") } else { ("gradients", "are") };
+            let of_one_row = match one_row {
+                None => "one loop".to_owned(),
+                Some(reason) => format!("no loop either ({reason})"),
+            };
             wrapped(&format!(
-                "step: not fused ({reason}); the {word} of {} {verb} scattered into the update, marked *",
+                "step: not fused ({reason}); the {word} of {} {verb} scattered into the update, marked *; a step \
+                 of one row is {of_one_row}",
                 enumerated(&names)
             ))
         }

@@ -19,7 +19,10 @@ mod separate;
 mod simplify;
 
 pub use differentiate::differentiate;
-pub use fuse::{Fusion, Linear, Lookup, LookupRead, NamedRow, RowLoop, Term, Terms, fuse};
+pub use fuse::{
+    DenseGradient, Fusion, Layers, Linear, Lookup, LookupRead, NamedRow, RowComputed, RowLoop,
+    RowValue, RowsRead, Term, Terms, fuse,
+};
 pub use infer_shapes::infer_shapes;
 pub use infer_storage::infer_storage;
 pub use plan::{Buffer, Destination, Plan, kernel_name, plan};

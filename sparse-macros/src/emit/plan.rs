@@ -38,8 +38,9 @@ pub(super) fn constant(emit: &Emit<'_>) -> TokenStream {
     let step = match step {
         PlanStep::None => quote!(None),
         PlanStep::Unfused { reason } => quote!(Unfused { reason: #reason }),
-        PlanStep::Scattered { reason, parameters } => {
-            quote!(Scattered { reason: #reason, parameters: &[#(#parameters),*] })
+        PlanStep::Scattered { reason, parameters, one_row } => {
+            let one_row = option(one_row.map(|reason| quote!(#reason)));
+            quote!(Scattered { reason: #reason, parameters: &[#(#parameters),*], one_row: #one_row })
         }
         PlanStep::LinearRows { input, weight, factors, loss } => {
             let factors = option(factors.map(|position| quote!(#position)));

@@ -129,7 +129,7 @@ fn term(emit: &Emit<'_>, apply: &Apply) -> Option<TokenStream> {
 }
 
 /// The attributes of bags: whether they are means, and whether rows are weighted.
-fn of_bags(emit: &Emit<'_>, apply: &Apply) -> [TokenStream; 2] {
+pub(super) fn of_bags(emit: &Emit<'_>, apply: &Apply) -> [TokenStream; 2] {
     ["mean", "weighted"].map(|name| {
         let known = apply.operator.attributes.iter().find(|attribute| attribute.name == name);
         known.map_or(TokenStream::new(), |known| attribute(emit, apply, name, known.kind))

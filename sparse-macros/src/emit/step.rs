@@ -6,7 +6,7 @@ use super::{Emit, batch, fused, info, scattered};
 use proc_macro2::TokenStream;
 use quote::quote;
 use sparse_core::ir::ValueId;
-use sparse_core::passes::Fusion;
+use sparse_core::passes::{Fusion, Layers};
 use sparse_core::storage::Storage;
 
 /// ```text
@@ -210,9 +210,31 @@ fn train_step(emit: &Emit<'_>, calls: &Calls<'_>) -> TokenStream {
     }
     match &emit.compiled.fusion {
         Fusion::RowLoop(parts) => fused::all_rows(emit, parts),
-        Fusion::Scattered { parameters, .. } => scattered::step(emit, calls, parameters),
+        Fusion::Scattered { parameters, one_row, .. } => {
+            let one_row = one_row.as_ref().ok().map(|layers| one_row_as_loop(emit, layers));
+            let step = scattered::step(emit, calls, parameters);
+            quote!(#one_row #step)
+        }
         Fusion::None { .. } => unfused(emit, None),
     }
+}
+
+/// Before a step that is not one loop: that of one row is.
+///
+/// ```text
+/// if batch.y.shape().first() == Some(&1) {
+///     return self.train_rows(batch, updater).map(|made| made.last_loss);
+/// }
+/// ```
+fn one_row_as_loop(emit: &Emit<'_>, layers: &Layers) -> Option<TokenStream> {
+    let rt = &emit.rt;
+    let label = *emit.graph.apply_of(layers.loss)?.operands.get(1)?;
+    let label = emit.declared(label);
+    Some(quote! {
+        if batch.#label.shape().first() == Some(&1) {
+            return #rt::Model::train_rows(self, batch, updater).map(|made| made.last_loss);
+        }
+    })
 }
 
 /// A step whose gradients are made whole, whatever the fusion.
@@ -226,12 +248,18 @@ fn adjusted_step(emit: &Emit<'_>) -> TokenStream {
 /// The method that makes a step of each row, where the step is one loop.
 fn train_rows(emit: &Emit<'_>) -> Option<TokenStream> {
     let (rt, element, batch_type) = (&emit.rt, &emit.element, &emit.batch);
-    let Fusion::RowLoop(parts) = &emit.compiled.fusion else { return None };
     if emit.broken || emit.graph.losses.is_empty() {
         return None;
     }
-    let body = fused::each_row(emit, parts);
-    let corrects = fused::corrects_scores(emit, parts);
+    let (body, corrects) = match &emit.compiled.fusion {
+        Fusion::RowLoop(parts) => {
+            (fused::each_row(emit, parts), fused::corrects_scores(emit, parts))
+        }
+        Fusion::Scattered { one_row: Ok(layers), .. } => {
+            (fused::each_row_through_layers(emit, layers), false)
+        }
+        Fusion::Scattered { one_row: Err(_), .. } | Fusion::None { .. } => return None,
+    };
     Some(quote! {
         const TRAINS_ROWS: bool = true;
         const CORRECTS_SCORES: bool = #corrects;

@@ -52,7 +52,7 @@ pub trait Model: Clone {
     const PARAMETERS: &'static [ParameterInfo];
     /// The outputs, in the order of declaration.
     const OUTPUTS: &'static [OutputInfo];
-    /// Whether [`train_rows`](Model::train_rows) is there: the whole step is one loop over the rows of a batch.
+    /// Whether [`train_rows`](Model::train_rows) is there: a step of one row is one loop.
     const TRAINS_ROWS: bool = false;
 
     /// Whether training steps correct the derivatives of a row's loss by its scores for rules that [do so](UpdateRule::CORRECTS): the
@@ -170,8 +170,8 @@ pub trait Model: Clone {
     ) -> Result<f64>;
 
     /// A step for each row of a batch, one after the other: as [`train_step`](Model::train_step) on each row as a batch of
-    /// its own, bit for bit, without what a call costs. Ends early after a loss that is infinite or NaN. Outputs are not
-    /// computed.
+    /// its own, bit for bit, without what a call costs. Ends early after a loss that is infinite or NaN. Outputs of
+    /// more than one row are not computed.
     ///
     /// # Errors
     ///

@@ -70,6 +70,61 @@ impl<R: UpdateRule, T: Float, const N: usize> FewSteps<R, T, N> {
     }
 }
 
+/// [`DenseSteps`] of a parameter of `N` elements, which stay where they are.
+#[derive(Debug)]
+pub struct FixedSteps<'a, R: UpdateRule, T: Float, const N: usize> {
+    values: &'a mut [T; N],
+    /// As in [`DenseSteps`].
+    states: Vec<StateOf<R, T>>,
+    step: StepOf<R, T>,
+    /// Of a rule that only adds, what it multiplies gradients with.
+    factor: Option<T::Accumulator>,
+    row_size: usize,
+}
+
+impl<R: UpdateRule, T: Float<Accumulator = T>, const N: usize> FixedSteps<'_, R, T, N> {
+    /// The values as the steps so far left them.
+    #[inline(always)]
+    pub fn values(&self) -> &[T; N] {
+        self.values
+    }
+
+    /// One step: every value by its gradient. O(N).
+    #[inline(always)]
+    pub fn update(&mut self, grad: &[T; N]) {
+        match self.factor {
+            Some(factor) => add_all(factor, self.values, grad),
+            None => update_all(&self.step, self.values, &mut self.states, grad, self.row_size),
+        }
+    }
+
+    /// One step of a matrix of `K` rows of `M`, with a gradient that is not made: the products of all elements of `left` with all
+    /// of `right`. O(N).
+    #[inline(always)]
+    pub fn update_outer<const K: usize, const M: usize>(&mut self, left: &[T; K], right: &[T; M]) {
+        let rows = self.values.as_chunks_mut::<M>().0.iter_mut().zip(left);
+        let mut scaled = *right;
+        if let Some(factor) = self.factor {
+            scaled.iter_mut().for_each(|right| *right *= factor);
+            for (row, left) in rows {
+                add_all(*left, row, &scaled);
+            }
+            return;
+        }
+        let by_row = <StateOf<R, T> as StateBlock<T>>::BY_ROW;
+        let states_of_row = if by_row { 1 } else { M };
+        for (place, (row, left)) in rows.enumerate() {
+            for (scaled, right) in scaled.iter_mut().zip(right) {
+                *scaled = *left * *right;
+            }
+            let states = (place * states_of_row)..((place + 1) * states_of_row);
+            // There are none where the rule keeps none.
+            let states = self.states.get_mut(states).unwrap_or_default();
+            update_all(&self.step, row, states, &scaled, M);
+        }
+    }
+}
+
 /// One step of all rows, with a gradient of as many elements. O(values).
 #[inline(always)]
 pub(super) fn update_all<T: Float, S: Step<T::Accumulator>>(
@@ -148,6 +203,35 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
         }
     }
 
+    /// [`take_dense`](Self::take_dense) of a parameter of `N` elements, which the compiler is to know.
+    ///
+    /// # Errors
+    ///
+    /// As [`take_dense`](Self::take_dense); another number of elements.
+    #[inline]
+    pub fn take_fixed<'a, const N: usize>(
+        &mut self,
+        parameter: usize,
+        values: &'a mut [T],
+    ) -> Result<FixedSteps<'a, R, T, N>> {
+        let DenseSteps { values, states, step, row_size } = self.take_dense(parameter, values)?;
+        let factor = step.gradient_factor().filter(|_| self.is_plain(parameter));
+        match values.try_into() {
+            Ok(values) => Ok(FixedSteps { values, states, step, factor, row_size }),
+            Err(_) => {
+                self.parameters[parameter].states = states;
+                Err(self.wrong_count(parameter, N))
+            }
+        }
+    }
+
+    /// Puts a parameter back that was [taken out](Self::take_fixed).
+    #[inline]
+    pub fn put_fixed<const N: usize>(&mut self, parameter: usize, steps: FixedSteps<'_, R, T, N>) {
+        let FixedSteps { values, states, step, row_size, .. } = steps;
+        self.put_dense(parameter, DenseSteps { values, states, step, row_size });
+    }
+
     /// Takes a parameter with a dense gradient out for the steps that were [begun together](Self::begin_steps), to be
     /// [put back](Self::put_dense) before they end. O(1).
     ///
@@ -179,5 +263,64 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
             record.states = steps.states;
             record.finished = true;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::optimizer::ParameterSpec;
+    use sparse_core::update_rules::{AdaGrad, GroupAdaGrad, Sgd};
+
+    fn updater<R: UpdateRule>(rule: &R) -> Updater<R, f64> {
+        let spec = ParameterSpec::new("h", 3, 2, Some(Storage::Dense));
+        Updater::new(rule.clone(), vec![spec]).unwrap()
+    }
+
+    /// Steps by the gradients that are not made, against the same made.
+    fn agree<R: UpdateRule>(rule: &R) {
+        let (mut a, mut b) = (updater(rule), updater(rule));
+        let mut found = [0.5, -0.25, 1.0, 0.0, -1.0, 2.0];
+        let mut expected = found;
+        for step in 0..4u8 {
+            let (left, right) = ([1.0, -0.5, f64::from(step)], [0.25, 2.0 - f64::from(step)]);
+            let mut grad = [0.0; 6];
+            for (place, grad) in grad.iter_mut().enumerate() {
+                *grad = left[place / 2] * right[place % 2];
+            }
+            a.begin_steps(1).unwrap();
+            let mut steps = a.take_fixed(0, &mut found).unwrap();
+            match step % 2 {
+                0 => steps.update_outer(&left, &right),
+                _ => steps.update(&grad),
+            }
+            a.put_fixed::<6>(0, steps);
+            a.end_steps(1).unwrap();
+            b.begin_step().unwrap();
+            b.apply_dense(0, &mut expected, &grad).unwrap();
+            b.end_step().unwrap();
+        }
+        for (found, expected) in found.iter().zip(expected) {
+            assert!((found - expected).abs() < 1e-12, "{rule:?}: {found} {expected}");
+        }
+    }
+
+    #[test]
+    fn outer_products_are_gradients() {
+        agree(&Sgd { learning_rate: 0.1, ..Sgd::default() });
+        agree(&Sgd { learning_rate: 0.1, momentum: 0.9, weight_decay: 0.1, ..Sgd::default() });
+        agree(&Sgd { learning_rate: 0.1, clip_gradient: Some(0.3), ..Sgd::default() });
+        agree(&AdaGrad::default());
+        agree(&GroupAdaGrad::default());
+    }
+
+    #[test]
+    fn another_number_of_elements_is_refused_and_the_states_stay() {
+        let mut updater = updater(&AdaGrad::default());
+        let mut values = [0.5; 6];
+        updater.begin_steps(1).unwrap();
+        assert!(updater.take_fixed::<5>(0, &mut values).is_err());
+        let steps = updater.take_fixed::<6>(0, &mut values).unwrap();
+        assert_eq!(steps.states.len(), 6);
     }
 }

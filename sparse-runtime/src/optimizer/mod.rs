@@ -57,7 +57,7 @@ mod updater;
 
 pub use accumulator::RowAccumulator;
 pub(crate) use cursor::{ReadRows, RowCursor};
-pub use dense_steps::{DenseSteps, FewSteps};
+pub use dense_steps::{DenseSteps, FewSteps, FixedSteps};
 pub use error::OptimizerError;
 pub use memory::Weights;
 pub(crate) use reduction::ReductionSnapshot;

@@ -3,15 +3,19 @@
 //! A *loop over rows of data* reads what each row names of the trained parameters (the product of a csr input with one,
 //! rows that ids name), then computes element-wise functions of that, then a loss: forward, loss gradient and (for a
 //! batch of one row) update without a value of the batch's size in between. What does not fit says why, and runs kernels
-//! one after the other, but for gradients of rows, which are [scattered](super::Scatter) into the update.
+//! one after the other, but for gradients of rows, which are [scattered](super::Scatter) into the update; of those steps
+//! a row of data at a time may be one loop as well, through dense [`Layers`].
 
+mod layers;
 mod lookups;
 mod row_loop;
 #[cfg(test)]
 mod tests;
 
+pub use layers::{DenseGradient, Layers, RowComputed, RowValue, RowsRead};
 pub use lookups::{Lookup, LookupRead, NamedRow};
 
+use self::layers::layers;
 use self::row_loop::row_loop;
 use super::scatter::{Scatter, scatter};
 use crate::ir::{Graph, ValueId};
@@ -31,6 +35,8 @@ pub enum Fusion {
         reason: String,
         /// The parameters whose gradients do.
         parameters: Vec<Scatter>,
+        /// What is one loop where each step is of one row, or why that is not either.
+        one_row: Result<Box<Layers>, String>,
     },
     /// One loop over the rows of data.
     RowLoop(Box<RowLoop>),
@@ -185,7 +191,10 @@ pub fn fuse(graph: &Graph) -> Fusion {
         Ok(parts) => Fusion::RowLoop(Box::new(parts)),
         Err(reason) => match scatter(graph) {
             parameters if parameters.is_empty() => Fusion::None { reason },
-            parameters => Fusion::Scattered { reason, parameters },
+            parameters => {
+                let one_row = layers(graph, &parameters).map(Box::new);
+                Fusion::Scattered { reason, parameters, one_row }
+            }
         },
     }
 }

@@ -2,7 +2,7 @@
 
 use super::lookups::{Found, find_lookups};
 use super::{Interaction, Linear, RowLoop, Term, Terms};
-use crate::ir::{Graph, Kind, ValueId};
+use crate::ir::{Apply, Graph, Kind, ValueId};
 use crate::operators::{self, BinaryFamily};
 use crate::shapes::{Dim, Dims};
 use crate::storage::Storage;
@@ -18,15 +18,10 @@ pub(super) fn row_loop(graph: &Graph) -> Result<RowLoop, String> {
     let [loss] = graph.losses[..] else {
         return Err(format!("the model has {} losses", graph.losses.len()));
     };
-    let loss_apply = graph.apply_of(loss).ok_or("the loss is not computed")?;
-    let operators::Kind::Loss { gradient, .. } = loss_apply.operator.kind else {
-        return Err(format!(
-            "the loss is computed by `{}`, not by a loss of the table",
-            loss_apply.operator.name
-        ));
-    };
-    let (score, label) = (loss_apply.operands[0], loss_apply.operands[1]);
-    let row_weight = loss_apply.operands.get(2).copied();
+    let score_gradient = loss_gradient(graph, loss)?;
+    let operands = graph.apply_of(loss).map_or(&[][..], |apply| &apply.operands);
+    let [score, label, ..] = *operands else { return Err("the loss has no label".into()) };
+    let row_weight = operands.get(2).copied();
     let found = find_terms(graph)?;
     let space = graph.shape(found.space);
     let columns = match (&found.terms, &space[..]) {
@@ -34,24 +29,6 @@ pub(super) fn row_loop(graph: &Graph) -> Result<RowLoop, String> {
         (Terms::Lookups(_), [_]) => Dim::Size(1),
         _ => return Err(format!("`{}` is a vector", graph.label(found.space))),
     };
-    let score_gradient = graph
-        .ids()
-        .find(|id| {
-            graph.apply_of(*id).is_some_and(|apply| {
-                apply.operator.name == gradient && apply.operands == loss_apply.operands
-            })
-        })
-        .ok_or("the gradient of the loss is scaled")?;
-    let is_data = |id: ValueId| matches!(graph.value(id).kind, Kind::Label | Kind::Input);
-    if !is_data(label) {
-        return Err("the label is computed".into());
-    }
-    if graph.storage(label) != Storage::Dense {
-        return Err(format!("the label is `{}`", graph.storage(label)));
-    }
-    if row_weight.is_some_and(|weight| !is_data(weight)) {
-        return Err("the weights of the rows are not data".into());
-    }
     let mut parts = RowLoop {
         terms: found.terms,
         columns,
@@ -141,6 +118,32 @@ pub(super) fn row_loop(graph: &Graph) -> Result<RowLoop, String> {
     Ok(parts)
 }
 
+/// The gradient of a loss of the table with respect to its scores, where labels and weights of rows are data.
+pub(super) fn loss_gradient(graph: &Graph, loss: ValueId) -> Result<ValueId, String> {
+    let apply = graph.apply_of(loss).ok_or("the loss is not computed")?;
+    let operators::Kind::Loss { gradient, .. } = apply.operator.kind else {
+        let name = apply.operator.name;
+        return Err(format!("the loss is computed by `{name}`, not by a loss of the table"));
+    };
+    let is_data = |id: ValueId| matches!(graph.value(id).kind, Kind::Label | Kind::Input);
+    let label = *apply.operands.get(1).ok_or("the loss has no label")?;
+    if !is_data(label) {
+        return Err("the label is computed".into());
+    }
+    if graph.storage(label) != Storage::Dense {
+        return Err(format!("the label is `{}`", graph.storage(label)));
+    }
+    if apply.operands.get(2).is_some_and(|weight| !is_data(*weight)) {
+        return Err("the weights of the rows are not data".into());
+    }
+    let is_gradient =
+        |other: &Apply| other.operator.name == gradient && other.operands == apply.operands;
+    graph
+        .ids()
+        .find(|id| graph.apply_of(*id).is_some_and(is_gradient))
+        .ok_or_else(|| "the gradient of the loss is scaled".into())
+}
+
 /// The terms: of a product, or of lookups where there is no product.
 fn find_terms(graph: &Graph) -> Result<Found, String> {
     let Some(product) = find_product(graph)? else {
@@ -221,7 +224,18 @@ fn is_element_wise(graph: &Graph, parts: &RowLoop, id: ValueId, space: &Dims) ->
     let Some(apply) = graph.apply_of(id) else {
         return false;
     };
-    let scalar = match apply.operator.kind {
+    is_scalar_function(apply)
+        && apply.operands.iter().all(|operand| {
+            in_space(parts, *operand, false)
+                || in_space(parts, *operand, true)
+                || graph.constant_of(*operand).is_some()
+                || is_indexable(graph, *operand, space)
+        })
+}
+
+/// Whether an operator is a function of the elements at one place, given by a formula.
+pub(super) fn is_scalar_function(apply: &Apply) -> bool {
+    match apply.operator.kind {
         operators::Kind::Unary(_) => true,
         operators::Kind::Binary(family, _) => {
             matches!(
@@ -234,14 +248,7 @@ fn is_element_wise(graph: &Graph, parts: &RowLoop, id: ValueId, space: &Dims) ->
             )
         }
         _ => false,
-    };
-    scalar
-        && apply.operands.iter().all(|operand| {
-            in_space(parts, *operand, false)
-                || in_space(parts, *operand, true)
-                || graph.constant_of(*operand).is_some()
-                || is_indexable(graph, *operand, space)
-        })
+    }
 }
 
 /// A dense parameter that repeats in every row, or a dense input of the batch's shape.

@@ -142,3 +142,80 @@ fn lookups_that_are_not_one_loop_say_why() {
     let mean = because("s = mean(m, axis = 1)");
     assert_eq!(mean.as_deref(), Some("`pu` (`take`) is not element-wise over the rows"));
 }
+
+const LAYERS: &str = "\
+model M f32
+x = input csr f32 [n, d]
+u = input dense u32 [n]
+y = label dense f32 [n, 1]
+w = param row_sparse f32 [d, 1] \"\"
+t = param row_sparse f32 [d, 4] \"\"
+e = param row_sparse f32 [m, 2] \"\"
+h = param dense f32 [6, 3] \"\"
+b = param dense f32 [3] \"\"
+g = param dense f32 [3, 1] \"\"
+bags = embedding_bag(x, t)
+of_user = take(e, u)
+both = concat(bags, of_user, axis = 1)
+in = dot(both, h)
+biased = add(in, b)
+hidden = relu(biased)
+deep = dot(hidden, g)
+wide = dot(x, w)
+score = add(wide, deep)
+";
+
+fn one_row(text: &str) -> Result<Layers, String> {
+    match run(text) {
+        Fusion::Scattered { one_row, .. } => one_row.map(|layers| *layers),
+        fusion => panic!("{fusion:?}"),
+    }
+}
+
+#[test]
+fn dense_layers_over_rows_are_one_loop_for_a_row() {
+    let layers = one_row(&format!("{LAYERS}l = logistic(score, y)\nloss l\noutput score = score"));
+    let layers = layers.unwrap();
+    assert_eq!(layers.reads.len(), 3);
+    let gradients: Vec<_> = layers.dense.iter().map(|(_, gradient)| gradient).collect();
+    assert!(
+        matches!(
+            gradients[..],
+            [DenseGradient::Outer(..), DenseGradient::Row(_), DenseGradient::Outer(..)]
+        ),
+        "{gradients:?}"
+    );
+    let count = |is: fn(&RowComputed) -> bool| {
+        layers.values.iter().filter(|value| is(&value.computed)).count()
+    };
+    assert_eq!(count(|it| matches!(it, RowComputed::Product { transposed: false, .. })), 2);
+    assert_eq!(count(|it| matches!(it, RowComputed::Product { transposed: true, .. })), 2);
+    assert_eq!(count(|it| matches!(it, RowComputed::Joined(..))), 1);
+    assert_eq!(count(|it| matches!(it, RowComputed::Part { .. })), 2);
+    assert_eq!(count(|it| *it == RowComputed::Loss), 1);
+}
+
+#[test]
+fn layers_that_are_no_loop_say_why() {
+    let loss = "l = logistic(score, y)\nloss l";
+    let because = |text: &str| one_row(text).unwrap_err();
+    let wide = LAYERS.replace(", 3]", ", k]").replace("[3", "[k");
+    assert_eq!(
+        because(&format!("{wide}{loss}")),
+        "the extent `k` of `in` is no number of the source"
+    );
+    let long = LAYERS.replace(", 3]", ", 3000]").replace("[3", "[3000");
+    assert_eq!(because(&format!("{long}{loss}")), "rows of `in` have more than 1024 elements");
+    let twice = LAYERS
+        .replace("add(wide, deep)", "add(once, wide)\nz = dot(x, w)")
+        .replace("score = add", "again = square(wide)\nonce = add(again, deep)\nscore = add");
+    assert!(one_row(&format!("{twice}{loss}")).is_ok(), "read once, used twice");
+    let twice = LAYERS.replace("add(wide, deep)", "add(wide, other)").replace(
+        "score = add",
+        "v = input csr f32 [n, d]\nmore = dot(v, w)\nother = add(more, deep)\nscore = add",
+    );
+    assert_eq!(because(&format!("{twice}{loss}")), "`w` is not read once, by rows");
+    let normed = LAYERS.replace("relu(biased)", "softmax(biased, axis = 0)");
+    let reason = because(&format!("{normed}{loss}"));
+    assert!(reason.starts_with("`hidden` (`softmax`) is not computed from rows"), "{reason}");
+}

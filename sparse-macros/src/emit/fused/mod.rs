@@ -1,9 +1,11 @@
 //! The fused step: the row function that the runtime's loop over rows of data calls between reading and update.
 
 mod call;
+mod layers;
 mod row;
 
 use self::call::call;
+pub(super) use self::layers::each_row as each_row_through_layers;
 use self::row::{dense_of, grad_of, indexed, out_of, values_of};
 use super::Emit;
 use super::kernels::number_of;

@@ -69,7 +69,7 @@ pub(super) fn row_function(emit: &Emit<'_>, parts: &RowLoop, steps: Steps) -> To
     };
 
     let Some(loss) = graph.apply_of(parts.loss) else { return TokenStream::new() };
-    let call = row_loss(emit, loss, graph.value(parts.label).element.is_float());
+    let call = row_loss(emit, loss, &quote!(s[..columns]));
     // Multiplied once for the whole row. A row that is all of its batch has all of the mean.
     let mean = match steps {
         Steps::One => quote!(mean),
@@ -156,10 +156,12 @@ fn read_terms(terms: &[Term], from: &Ident) -> TokenStream {
     quote!(#(#read)*)
 }
 
-/// `squared_error::cpu::row(s, &label[…])`: the loss of a row, whose scores become its gradient.
-fn row_loss(emit: &Emit<'_>, loss: &Apply, is_float: bool) -> TokenStream {
+/// `squared_error::cpu::row(&mut s[..columns], &label[…])`: the loss of a row, whose `scores` become its gradient.
+pub(super) fn row_loss(emit: &Emit<'_>, loss: &Apply, scores: &TokenStream) -> TokenStream {
     let rt = &emit.rt;
     let module = format_ident!("{}", loss.operator.name);
+    let label = loss.operands.get(1).map(|label| emit.graph.value(*label).element);
+    let is_float = label.is_some_and(|element| element.is_float());
     let attributes = loss
         .operator
         .attributes
@@ -169,15 +171,15 @@ fn row_loss(emit: &Emit<'_>, loss: &Apply, is_float: bool) -> TokenStream {
         // Checked when the batch came: every id is a position.
         (false, _) => quote! {
             #rt::kernels::#module::cpu::row(
-                &mut s[..columns], #rt::Id::index(label[row]).unwrap_or(usize::MAX) #(, #attributes)*)
+                &mut #scores, #rt::Id::index(label[row]).unwrap_or(usize::MAX) #(, #attributes)*)
         },
         (true, operators::Kind::Loss { label: LossLabel::Class, .. }) => quote! {
             #rt::kernels::#module::cpu::row_of_targets(
-                &mut s[..columns], label[row * columns..(row + 1) * columns].iter().copied() #(, #attributes)*)
+                &mut #scores, label[row * columns..(row + 1) * columns].iter().copied() #(, #attributes)*)
         },
         _ => quote! {
             #rt::kernels::#module::cpu::row(
-                &mut s[..columns], &label[row * columns..(row + 1) * columns] #(, #attributes)*)
+                &mut #scores, &label[row * columns..(row + 1) * columns] #(, #attributes)*)
         },
     }
 }
@@ -188,32 +190,41 @@ fn chain(emit: &Emit<'_>, parts: &RowLoop, values: &[ValueId]) -> TokenStream {
         .iter()
         .filter_map(|id| {
             let apply = emit.graph.apply_of(*id)?;
-            let (formula, names): (&str, [&str; 2]) = match apply.operator.kind {
-                operators::Kind::Unary(formula) => (formula, ["x", ""]),
-                operators::Kind::Binary(family, formula) if family.is_gradient() => {
-                    // The second variable is `x` or `y`, whichever the derivative is a formula in.
-                    let second = if apply.operator.operands[1] == "y" { "y" } else { "x" };
-                    (formula, ["g", second])
-                }
-                operators::Kind::Binary(_, formula) => (formula, ["x", "y"]),
-                _ => return None,
-            };
             let operands: Vec<TokenStream> =
                 apply.operands.iter().map(|operand| element_of(emit, parts, *operand)).collect();
-            let value = scalar::rust(formula, &|name| {
-                match names.iter().position(|known| *known == name) {
-                    Some(index) => operands.get(index).cloned().unwrap_or_default(),
-                    // What an attribute lacks was reported.
-                    None => {
-                        let number = apply.operator.number(&apply.attributes, name);
-                        kernels::number_of(emit, number.unwrap_or_default())
-                    }
-                }
-            });
+            let value = formula(emit, apply, &operands)?;
             let name = local(*id);
             Some(quote!(let #name: T = #value;))
         })
         .collect()
+}
+
+/// `(v4 + b_values[j])`: the formula of an element-wise operator, of elements.
+pub(super) fn formula(
+    emit: &Emit<'_>,
+    apply: &Apply,
+    operands: &[TokenStream],
+) -> Option<TokenStream> {
+    let (formula, names): (&str, [&str; 2]) = match apply.operator.kind {
+        operators::Kind::Unary(formula) => (formula, ["x", ""]),
+        operators::Kind::Binary(family, formula) if family.is_gradient() => {
+            // The second variable is `x` or `y`, whichever the derivative is a formula in.
+            let second = if apply.operator.operands[1] == "y" { "y" } else { "x" };
+            (formula, ["g", second])
+        }
+        operators::Kind::Binary(_, formula) => (formula, ["x", "y"]),
+        _ => return None,
+    };
+    Some(scalar::rust(formula, &|name| {
+        match names.iter().position(|known| *known == name) {
+            Some(index) => operands.get(index).cloned().unwrap_or_default(),
+            // What an attribute lacks was reported.
+            None => {
+                let number = apply.operator.number(&apply.attributes, name);
+                kernels::number_of(emit, number.unwrap_or_default())
+            }
+        }
+    }))
 }
 
 /// An operand of the chain at column `j` of the row.
@@ -237,7 +248,7 @@ fn element_of(emit: &Emit<'_>, parts: &RowLoop, id: ValueId) -> TokenStream {
 }
 
 /// Where column `j` is in a parameter that repeats in every row.
-fn index_of(shape: &Dims, columns: &Dim) -> TokenStream {
+pub(super) fn index_of(shape: &Dims, columns: &Dim) -> TokenStream {
     match shape.last() {
         Some(dim) if dim == columns => quote!(j),
         _ => quote!(0),
@@ -270,7 +281,7 @@ pub(super) fn needs_forward(emit: &Emit<'_>, parts: &RowLoop) -> bool {
         })
 }
 
-fn local(id: ValueId) -> Ident {
+pub(super) fn local(id: ValueId) -> Ident {
     format_ident!("__v{}", id.0)
 }
 

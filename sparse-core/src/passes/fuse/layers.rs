@@ -1,0 +1,301 @@
+//! Steps of one row of data through dense layers: a row of every value is an array whose length the source has.
+//!
+//! Rows of parameters that the batch names (products with a csr, bags, embeddings) go through products with dense
+//! parameters and element-wise functions to a loss, and the gradients back to the rows. Of a batch of several rows the
+//! products are kernels' work; of one row they are a few hundred operations, which calls of kernels would outweigh.
+
+use super::super::scatter::{NamedRows, Scatter};
+use super::row_loop::{is_scalar_function, loss_gradient};
+use crate::ir::{Apply, Graph, Kind, ValueId};
+use crate::shapes::Dim;
+use crate::storage::Storage;
+
+/// The parts of a step of one row.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Layers {
+    /// What is read of row_sparse parameters, each of them once.
+    pub reads: Vec<RowsRead>,
+    /// What is computed of that, in order, [`score_gradient`](Self::score_gradient) among it.
+    pub values: Vec<RowValue>,
+    /// The loss.
+    pub loss: ValueId,
+    /// The gradient with respect to the scores.
+    pub score_gradient: ValueId,
+    /// The dense parameters that are trained, and what their gradients are.
+    pub dense: Vec<(ValueId, DenseGradient)>,
+}
+
+/// Rows of a parameter that the batch names, as one value of a row of data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RowsRead {
+    /// The parameter.
+    pub table: ValueId,
+    /// The value.
+    pub value: ValueId,
+    /// The gradient with respect to the value.
+    pub gradient: ValueId,
+}
+
+/// A value of a row of data.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RowValue {
+    /// The value.
+    pub value: ValueId,
+    /// How a row of it is computed.
+    pub computed: RowComputed,
+}
+
+/// How a row of a value is computed from rows of other values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RowComputed {
+    /// Each element by the operator's formula; operands of one column, and parameters of one row, repeat.
+    ElementWise,
+    /// The loss's gradient, with the loss.
+    Loss,
+    /// x · w, or x · wᵀ.
+    Product {
+        /// A row.
+        x: ValueId,
+        /// A dense parameter.
+        w: ValueId,
+        /// Whether it is read transposed.
+        transposed: bool,
+    },
+    /// One row after the other.
+    Joined(ValueId, ValueId),
+    /// The first elements of a row, or the last.
+    Part {
+        /// The row.
+        of: ValueId,
+        /// Whether they are the last.
+        from_end: bool,
+    },
+    /// The sum of a row.
+    Total(ValueId),
+    /// The same.
+    Copy(ValueId),
+    /// The softmax of a row.
+    Softmax(ValueId),
+}
+
+/// What the gradient of a dense parameter is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DenseGradient {
+    /// The products of all elements of two rows.
+    Outer(ValueId, ValueId),
+    /// A row.
+    Row(ValueId),
+    /// The sum of a row.
+    Total(ValueId),
+}
+
+/// The longest row that is kept on the stack.
+const LONGEST: u64 = 1024;
+
+/// The parts of a step of one row, or why it is not one loop. `scattered` are the parameters whose gradients are rows
+/// that the batch names.
+pub(super) fn layers(graph: &Graph, scattered: &[Scatter]) -> Result<Layers, String> {
+    let [loss] = graph.losses[..] else {
+        return Err(format!("the model has {} losses", graph.losses.len()));
+    };
+    let score_gradient = loss_gradient(graph, loss)?;
+    let batch = match graph.shape(score_gradient).first() {
+        Some(Dim::Named(name)) if !graph.unify.is_constant(name) => Dim::Named(name.clone()),
+        _ => return Err("the number of rows is fixed".into()),
+    };
+    let rows = Rows { graph, batch };
+    let reads: Vec<RowsRead> =
+        scattered.iter().map(|scatter| rows.read(scatter)).collect::<Result<_, _>>()?;
+    let mut parts = Layers { reads, values: Vec::new(), loss, score_gradient, dense: Vec::new() };
+    let made_in_update = |id: ValueId| graph.gradients.iter().any(|(_, gradient)| *gradient == id);
+    for id in graph.ids() {
+        let Some(apply) = graph.apply_of(id) else { continue };
+        if id == loss || made_in_update(id) || parts.reads.iter().any(|read| read.value == id) {
+            continue;
+        }
+        let computed = match id == score_gradient {
+            true => RowComputed::Loss,
+            false => rows.computed(id, apply)?,
+        };
+        parts.values.push(RowValue { value: id, computed });
+    }
+    for (parameter, gradient) in &graph.gradients {
+        if !parts.reads.iter().any(|read| read.table == *parameter) {
+            parts.dense.push((*parameter, rows.dense_gradient(*parameter, *gradient)?));
+        }
+    }
+    Ok(parts)
+}
+
+/// The values that are rows of data.
+struct Rows<'a> {
+    graph: &'a Graph,
+    /// The extent that batches have.
+    batch: Dim,
+}
+
+impl Rows<'_> {
+    /// The elements of a row of a dense value, where the source has their number.
+    fn columns(&self, id: ValueId) -> Result<Dim, String> {
+        let shape = self.graph.shape(id);
+        let columns = match &shape[..] {
+            [rows] if *rows == self.batch => &Dim::Size(1),
+            [rows, columns] if *rows == self.batch => columns,
+            _ => return Err(format!("`{}` has no rows of data", self.graph.label(id))),
+        };
+        let is_float = self.graph.value(id).element.is_float();
+        if self.graph.storage(id) != Storage::Dense || !is_float {
+            return Err(format!("rows of `{}` are not dense numbers", self.graph.label(id)));
+        }
+        self.is_constant(columns, id)?;
+        Ok(columns.clone())
+    }
+
+    fn is_constant(&self, dim: &Dim, of: ValueId) -> Result<(), String> {
+        let label = || self.graph.label(of);
+        match dim {
+            Dim::Size(0) => Err(format!("rows of `{}` are empty", label())),
+            Dim::Size(size) if *size > LONGEST => {
+                Err(format!("rows of `{}` have more than {LONGEST} elements", label()))
+            }
+            Dim::Size(_) => Ok(()),
+            Dim::Named(name) if self.graph.unify.is_constant(name) => Ok(()),
+            _ => Err(format!("the extent `{dim}` of `{}` is no number of the source", label())),
+        }
+    }
+
+    /// The one value that reads a parameter by rows, and its gradient.
+    fn read(&self, scatter: &Scatter) -> Result<RowsRead, String> {
+        let (graph, table) = (self.graph, scatter.parameter);
+        let (Some([value]), [term]) = (scatter.lookups.as_deref(), &scatter.terms[..]) else {
+            return Err(format!("`{}` is not read once, by rows", graph.label(table)));
+        };
+        let reads = graph.apply_of(*value).and_then(|apply| NamedRows::read(graph, apply, table));
+        let named_by = match reads.ok_or("rows are not named")? {
+            NamedRows::Product { csr: by }
+            | NamedRows::Bags { bags: by }
+            | NamedRows::Ids { ids: by } => by,
+        };
+        if !matches!(graph.value(named_by).kind, Kind::Input | Kind::Label) {
+            return Err(format!("`{}`, which names rows, is computed", graph.label(named_by)));
+        }
+        let added = graph.apply_of(*term).and_then(|apply| NamedRows::added(graph, apply));
+        let (_, gradient) = added.ok_or("a gradient is not of rows")?;
+        self.columns(*value)?;
+        self.columns(gradient)?;
+        Ok(RowsRead { table, value: *value, gradient })
+    }
+
+    /// Whether a value is a dense parameter of so many elements in all, one after the other.
+    fn is_parameter(&self, id: ValueId, wanted: &[&Dim]) -> bool {
+        let is_parameter = matches!(self.graph.value(id).kind, Kind::Parameter { .. });
+        let shape = self.graph.shape(id);
+        let counted = |dim: &&Dim| **dim != Dim::Size(1);
+        is_parameter
+            && self.graph.storage(id) == Storage::Dense
+            && shape.iter().filter(counted).eq(wanted.iter().copied().filter(counted))
+    }
+
+    fn dense_gradient(&self, parameter: ValueId, id: ValueId) -> Result<DenseGradient, String> {
+        let name = self.graph.label(parameter);
+        let apply = self.graph.apply_of(id).ok_or("a gradient is not computed")?;
+        let refused =
+            || format!("the gradient of `{name}` (`{}`) is none of a row", apply.operator.name);
+        let of = |place: usize| apply.operands.get(place).copied().ok_or_else(refused);
+        let (flag, axis) =
+            (|name| apply.attributes.flag(name), apply.operator.integer(&apply.attributes, "axis"));
+        match apply.operator.name {
+            "dot" if flag("transpose_lhs") && !flag("transpose_rhs") => {
+                let (left, right) = (of(0)?, of(1)?);
+                let (rows, columns) = (self.columns(left)?, self.columns(right)?);
+                match self.graph.shape(parameter) == [rows, columns] {
+                    true => Ok(DenseGradient::Outer(left, right)),
+                    false => Err(refused()),
+                }
+            }
+            "reduce_to" | "sum" => {
+                let (row, columns) = (of(0)?, self.columns(of(0)?)?);
+                let over_rows = apply.operator.name == "reduce_to" || axis == Some(0);
+                if over_rows && self.is_parameter(parameter, &[&columns]) {
+                    Ok(DenseGradient::Row(row))
+                } else if apply.operator.name == "reduce_to" && self.is_parameter(parameter, &[]) {
+                    Ok(DenseGradient::Total(row))
+                } else {
+                    Err(refused())
+                }
+            }
+            _ => Err(refused()),
+        }
+    }
+
+    fn computed(&self, id: ValueId, apply: &Apply) -> Result<RowComputed, String> {
+        let columns = self.columns(id)?;
+        let (name, flag) = (apply.operator.name, |name| apply.attributes.flag(name));
+        let refused = || {
+            let label = self.graph.label(id);
+            Err(format!(
+                "`{label}` (`{name}`) is not computed from rows of data and dense parameters"
+            ))
+        };
+        let &first = apply.operands.first().ok_or("an operator has no operands")?;
+        let second = apply.operands.get(1).copied();
+        if is_scalar_function(apply) {
+            let rank = self.graph.shape(id).len();
+            let fits = |operand: &ValueId| self.is_operand(*operand, rank, &columns);
+            return if apply.operands.iter().all(fits) {
+                Ok(RowComputed::ElementWise)
+            } else {
+                refused()
+            };
+        }
+        let over_columns = |axis| apply.operator.integer(&apply.attributes, axis) != Some(0);
+        match (name, second) {
+            ("dot", Some(w)) if !flag("transpose_lhs") => {
+                let (inner, transposed) = (self.columns(first)?, flag("transpose_rhs"));
+                let extents = if transposed { [columns, inner] } else { [inner, columns] };
+                let is_parameter = matches!(self.graph.value(w).kind, Kind::Parameter { .. });
+                if !is_parameter
+                    || self.graph.storage(w) != Storage::Dense
+                    || self.graph.shape(w) != extents
+                {
+                    return refused();
+                }
+                Ok(RowComputed::Product { x: first, w, transposed })
+            }
+            ("concat", Some(second)) if over_columns("axis") && self.graph.shape(id).len() == 2 => {
+                self.columns(first)?;
+                self.columns(second)?;
+                Ok(RowComputed::Joined(first, second))
+            }
+            ("slice_like", Some(like)) if self.columns(like).as_ref() == Ok(&columns) => {
+                self.columns(first)?;
+                Ok(RowComputed::Part { of: first, from_end: flag("from_end") })
+            }
+            ("reduce_to", Some(_)) => {
+                let of_first = self.columns(first)?;
+                match columns {
+                    _ if of_first == columns => Ok(RowComputed::Copy(first)),
+                    Dim::Size(1) => Ok(RowComputed::Total(first)),
+                    _ => refused(),
+                }
+            }
+            ("softmax", None) if over_columns("axis") && self.graph.shape(id).len() == 2 => {
+                self.columns(first)?;
+                Ok(RowComputed::Softmax(first))
+            }
+            _ => refused(),
+        }
+    }
+
+    /// Whether each element of a row of a value with so many columns, of such a rank, has its element of an operand.
+    fn is_operand(&self, id: ValueId, rank: usize, columns: &Dim) -> bool {
+        let fits = |own: &Dim| own == columns || *own == Dim::Size(1);
+        match self.graph.value(id).kind {
+            Kind::Constant(_) => true,
+            Kind::Parameter { .. } => {
+                self.is_parameter(id, &[]) || self.is_parameter(id, &[columns])
+            }
+            _ => self.graph.shape(id).len() == rank && self.columns(id).is_ok_and(|own| fits(&own)),
+        }
+    }
+}

@@ -1,0 +1,367 @@
+//! Steps of one row through dense layers: the reads of the row, and the row function that goes from what is read to its gradients.
+
+use super::row::{dense_of, formula, index_of, local, out_of, row_loss, values_of};
+use crate::emit::Emit;
+use crate::emit::kernels::number_of;
+use crate::emit::scattered::of_bags;
+use crate::emit::step::take_apart;
+use proc_macro2::TokenStream;
+use quote::quote;
+use sparse_core::ir::{Apply, Kind, ValueId};
+use sparse_core::passes::{DenseGradient, Layers, NamedRows, RowComputed, RowValue, RowsRead};
+use sparse_core::shapes::Dim;
+use std::collections::BTreeSet;
+
+/// For `score = dot(relu(dot(embedding_bag(x, t), h) + b), g); loss logistic(score, y); output score`:
+///
+/// ```text
+/// let label = batch.y.values();
+/// let reads = (layers::Bags::<_, 0, 16> { bags: batch.x, mean: false, weighted: false }, ());
+/// while made.n_steps < n_rows && !made.diverged() {
+///     let first = made.n_steps;
+///     let count = updater.begin_steps(n_rows - first)?;
+///     let mut __dense_h = updater.take_fixed::<{ 16 * 32 }>(1, __param_h.values_mut())?;
+///     …
+///     let steps = layers::steps(reads, first..first + count, [(0, __param_t.table_mut())], updater,
+///         |row, (__v8, ())| {
+///             let __values_h = __dense_h.values();
+///             …
+///             let __v9: [T; 32] = layers::product(&__v8, __values_h);
+///             let mut __v10 = [0.0; 32];
+///             for j in 0..__v10.len() { __v10[j] = (__v9[j] + __values_b[j]); }
+///             …
+///             let mut __v14 = __v12;
+///             let loss = logistic::cpu::row(&mut __v14[..], &label[row * columns..(row + 1) * columns]);
+///             let __v15: [T; 32] = layers::transposed_product(&__v14, __values_g);
+///             …
+///             if record { __out_score.copy_from_slice(&__v12); }
+///             __dense_h.update_outer(&__v8, &__v16);
+///             __dense_b.update(&__v16);
+///             …
+///             (loss, (__v17, ()))
+///         });
+///     updater.put_fixed(1, __dense_h);
+///     …
+///     let steps = steps?;
+///     updater.end_steps(steps.n_steps)?;
+///     made.extend(steps);
+/// }
+/// ```
+pub(in crate::emit) fn each_row(emit: &Emit<'_>, parts: &Layers) -> TokenStream {
+    let (rt, element) = (&emit.rt, &emit.element);
+    let (setup, outputs) = (setup(emit, parts), outputs(emit));
+    let n_rows = n_rows(emit, parts);
+    let reads = parts.reads.iter().enumerate().rev().fold(quote!(()), |rest, (place, read)| {
+        let read = self::read(emit, place, read);
+        quote!((#read, #rest))
+    });
+    let tables = parts.reads.iter().map(|read| {
+        let (index, local) = (emit.index_of(read.table), emit.parameter_local(read.table));
+        quote!((#index, #local.table_mut()))
+    });
+    let dense = || parts.dense.iter().map(|(id, _)| *id);
+    let take = dense().map(|id| {
+        let (index, local) = (emit.index_of(id), emit.parameter_local(id));
+        let (dense, size) = (dense_of(emit, id), size(emit, id));
+        quote!(let mut #dense = updater.take_fixed::<#size>(#index, #local.values_mut())?;)
+    });
+    let put = dense().map(|id| {
+        let (index, dense) = (emit.index_of(id), dense_of(emit, id));
+        quote!(updater.put_fixed(#index, #dense);)
+    });
+    let row_function = row_function(emit, parts);
+    let take_apart = take_apart(emit);
+    quote! {
+        #[allow(unused_imports)]
+        use #rt::{Float as _, ScalarFunctions as _};
+        type T = #element;
+        self.__check(batch, true)?;
+        #take_apart
+        let n_rows = #n_rows;
+        // Of a batch of one row, who wants outputs has them.
+        let record = n_rows == 1 && updater.records_outputs();
+        #setup
+        #outputs
+        let reads = #reads;
+        let mut made = #rt::RowSteps::default();
+        while made.n_steps < n_rows && !made.diverged() {
+            let first = made.n_steps;
+            let count = updater.begin_steps(n_rows - first)?;
+            #(#take)*
+            let steps = #rt::layers::steps(
+                reads,
+                first..first + count,
+                [#(#tables),*],
+                updater,
+                #row_function,
+            );
+            #(#put)*
+            let steps = steps?;
+            updater.end_steps(steps.n_steps)?;
+            made.extend(steps);
+        }
+        Ok(made)
+    }
+}
+
+/// The rows of the batch.
+fn n_rows(emit: &Emit<'_>, parts: &Layers) -> TokenStream {
+    let label = loss_of(emit, parts).map(|loss| emit.declared(loss.operands[1]));
+    quote!(batch.#label.shape()[0])
+}
+
+fn loss_of<'a>(emit: &'a Emit<'_>, parts: &Layers) -> Option<&'a Apply> {
+    emit.graph.apply_of(parts.loss)
+}
+
+/// The elements of a row of a value.
+fn columns(emit: &Emit<'_>, id: ValueId) -> Dim {
+    emit.graph.shape(id).get(1).cloned().unwrap_or(Dim::Size(1))
+}
+
+/// An extent that the source has.
+fn extent(emit: &Emit<'_>, dim: &Dim) -> TokenStream {
+    let extent = emit.fixed_extent(dim);
+    quote!({ #extent })
+}
+
+/// The elements of a parameter.
+fn size(emit: &Emit<'_>, parameter: ValueId) -> TokenStream {
+    let shape = emit.graph.shape(parameter);
+    let extents = shape.iter().map(|dim| extent(emit, dim));
+    quote!({ 1usize #(* #extents)* })
+}
+
+/// What row_sparse parameters are read by.
+fn read(emit: &Emit<'_>, place: usize, read: &RowsRead) -> Option<TokenStream> {
+    let rt = &emit.rt;
+    let apply = emit.graph.apply_of(read.value)?;
+    let size = extent(emit, &columns(emit, read.value));
+    Some(match NamedRows::read(emit.graph, apply, read.table)? {
+        NamedRows::Product { csr } => {
+            let csr = emit.declared(csr);
+            quote!(#rt::layers::Product::<_, #place, #size> { csr: batch.#csr })
+        }
+        NamedRows::Bags { bags } => {
+            let bags = emit.declared(bags);
+            let [mean, weighted] = of_bags(emit, apply);
+            quote! {
+                #rt::layers::Bags::<_, #place, #size> {
+                    bags: batch.#bags,
+                    mean: #mean,
+                    weighted: #weighted,
+                }
+            }
+        }
+        NamedRows::Ids { ids } => {
+            let ids = emit.declared(ids);
+            quote!(#rt::layers::Taken::<_, #place, #size> { ids: batch.#ids.values() })
+        }
+    })
+}
+
+/// What the values computed read that is declared.
+fn declared_operands(emit: &Emit<'_>, parts: &Layers) -> BTreeSet<ValueId> {
+    parts
+        .values
+        .iter()
+        .filter(|value| value.computed != RowComputed::Loss)
+        .flat_map(|value| emit.graph.apply_of(value.value))
+        .flat_map(|apply| apply.operands.iter().copied())
+        .filter(|id| !matches!(emit.graph.value(*id).kind, Kind::Apply(_) | Kind::Constant(_)))
+        .collect()
+}
+
+fn is_trained(parts: &Layers, id: ValueId) -> bool {
+    parts.dense.iter().any(|(parameter, _)| *parameter == id)
+}
+
+/// Arrays that the row function reads and that no step changes.
+fn setup(emit: &Emit<'_>, parts: &Layers) -> TokenStream {
+    let rt = &emit.rt;
+    let operands = loss_of(emit, parts).map_or(&[][..], |loss| &loss.operands);
+    let names = [(1, quote!(label)), (2, quote!(row_weights))];
+    let of_loss = names.iter().filter_map(|(place, name)| {
+        let field = emit.declared(*operands.get(*place)?);
+        Some(quote!(let #name = batch.#field.values();))
+    });
+    let fixed = declared_operands(emit, parts).into_iter().filter(|id| !is_trained(parts, *id));
+    let fixed = fixed.map(|id| {
+        let (variable, field) = (values_of(emit, id), emit.declared(id));
+        match emit.graph.value(id).kind {
+            Kind::Parameter { .. } => {
+                let (local, size) = (emit.parameter_local(id), size(emit, id));
+                let name = emit.graph.label(id);
+                quote!(let #variable = #rt::layers::elements::<T, #size>(#name, #local.values())?;)
+            }
+            _ => quote!(let #variable = batch.#field.values();),
+        }
+    });
+    quote!(#(#of_loss)* #(#fixed)*)
+}
+
+/// The outputs of a batch of one row.
+fn outputs(emit: &Emit<'_>) -> TokenStream {
+    let outputs = emit.graph.outputs.iter().map(|output| {
+        let (field, variable) = (emit.output_ident(&output.name), out_of(&output.name));
+        let columns = emit.graph.shape(output.value).get(1).map(|dim| extent(emit, dim));
+        quote! {
+            if record {
+                __outputs.#field.reset_for_overwrite([1, #columns]);
+            }
+            let #variable = __outputs.#field.values_mut();
+        }
+    });
+    quote!(#(#outputs)*)
+}
+
+/// `|row, (__v8, ())| { … (loss, (__v17, ())) }`
+fn row_function(emit: &Emit<'_>, parts: &Layers) -> TokenStream {
+    let graph = emit.graph;
+    let list = |of: fn(&RowsRead) -> ValueId| {
+        parts.reads.iter().rev().fold(quote!(()), |rest, read| {
+            let name = local(of(read));
+            quote!((#name, #rest))
+        })
+    };
+    let (numbers, gradients) = (list(|read| read.value), list(|read| read.gradient));
+    let declared = declared_operands(emit, parts).into_iter().filter_map(|id| {
+        let variable = values_of(emit, id);
+        match graph.value(id).kind {
+            Kind::Parameter { .. } => is_trained(parts, id).then(|| {
+                let dense = dense_of(emit, id);
+                quote!(let #variable = #dense.values();)
+            }),
+            _ => {
+                let (name, columns) = (local(id), extent(emit, &columns(emit, id)));
+                Some(quote!(let #name = &#variable.as_chunks::<#columns>().0[row];))
+            }
+        }
+    });
+    let needed = graph.ancestors(
+        graph.losses.iter().copied().chain(graph.gradients.iter().map(|(_, gradient)| *gradient)),
+    );
+    let (values, for_outputs): (Vec<_>, Vec<_>) =
+        parts.values.iter().partition(|value| needed[value.value.0]);
+    let values = values.into_iter().map(|value| self::value(emit, parts, value));
+    let for_outputs = for_outputs.into_iter().map(|value| self::value(emit, parts, value));
+    let record = graph.outputs.iter().map(|output| {
+        let (variable, value) = (out_of(&output.name), local(output.value));
+        quote!(#variable.copy_from_slice(&#value);)
+    });
+    let record =
+        (!graph.outputs.is_empty()).then(|| quote!(if record { #(#for_outputs)* #(#record)* }));
+    let updates = parts.dense.iter().map(|(id, gradient)| {
+        let (rt, dense) = (&emit.rt, dense_of(emit, *id));
+        match gradient {
+            DenseGradient::Outer(left, right) => {
+                let (left, right) = (local(*left), local(*right));
+                quote!(#dense.update_outer(&#left, &#right);)
+            }
+            DenseGradient::Row(row) => {
+                let row = local(*row);
+                quote!(#dense.update(&#row);)
+            }
+            DenseGradient::Total(row) => {
+                let row = local(*row);
+                quote!(#dense.update(&#rt::layers::total(&#row));)
+            }
+        }
+    });
+    quote! {
+        #[inline(always)]
+        |row: usize, #numbers| {
+            #(#declared)*
+            #(#values)*
+            #record
+            #(#updates)*
+            (loss, #gradients)
+        }
+    }
+}
+
+/// A row of a value, as an array.
+fn value(emit: &Emit<'_>, parts: &Layers, value: &RowValue) -> Option<TokenStream> {
+    let rt = &emit.rt;
+    let (name, columns) = (local(value.value), columns(emit, value.value));
+    let apply = emit.graph.apply_of(value.value)?;
+    let extent = extent(emit, &columns);
+    let array = |value: TokenStream| quote!(let #name: [T; #extent] = #value;);
+    Some(match value.computed {
+        RowComputed::ElementWise => {
+            let operands: Vec<_> =
+                apply.operands.iter().map(|operand| element_of(emit, *operand, &columns)).collect();
+            let (formula, zero) = (formula(emit, apply, &operands)?, number_of(emit, 0.0));
+            quote! {
+                let mut #name = [#zero; #extent];
+                for j in 0..#name.len() {
+                    #name[j] = #formula;
+                }
+            }
+        }
+        RowComputed::Loss => {
+            let loss = loss_of(emit, parts)?;
+            let score = local(loss.operands[0]);
+            let call = row_loss(emit, loss, &quote!(#name[..]));
+            let weighted = loss.operands.get(2).map(|_| {
+                quote! {
+                    let loss = loss * row_weights[row];
+                    for derivative in &mut #name {
+                        *derivative *= row_weights[row];
+                    }
+                }
+            });
+            quote! {
+                let mut #name = #score;
+                let columns = #extent;
+                let loss = #call;
+                #weighted
+            }
+        }
+        RowComputed::Product { x, w, transposed } => {
+            let (x, w) = (local(x), values_of(emit, w));
+            array(match transposed {
+                false => quote!(#rt::layers::product(&#x, #w)),
+                true => quote!(#rt::layers::transposed_product(&#x, #w)),
+            })
+        }
+        RowComputed::Joined(first, second) => {
+            let (first, second) = (local(first), local(second));
+            array(quote!(#rt::layers::joined(&#first, &#second)))
+        }
+        RowComputed::Part { of, from_end } => {
+            let of = local(of);
+            array(quote!(#rt::layers::part(&#of, #from_end)))
+        }
+        RowComputed::Total(row) => {
+            let row = local(row);
+            array(quote!(#rt::layers::total(&#row)))
+        }
+        RowComputed::Copy(row) => {
+            let row = local(row);
+            array(quote!(#row.clone()))
+        }
+        RowComputed::Softmax(row) => {
+            let row = local(row);
+            quote! {
+                let mut #name = #row.clone();
+                #rt::kernels::softmax::cpu::row(&mut #name);
+            }
+        }
+    })
+}
+
+/// An operand's element that element `j` of a row of so many columns is computed from.
+fn element_of(emit: &Emit<'_>, id: ValueId, wide: &Dim) -> TokenStream {
+    match &emit.graph.value(id).kind {
+        Kind::Constant(number) => number_of(emit, *number),
+        Kind::Parameter { .. } => {
+            let (values, index) = (values_of(emit, id), index_of(&emit.graph.shape(id), wide));
+            quote!(#values[#index])
+        }
+        _ => {
+            let (name, index) = (local(id), index_of(&vec![columns(emit, id)], wide));
+            quote!(#name[#index])
+        }
+    }
+}
