@@ -2,9 +2,11 @@
 //!
 //! ```text
 //! cargo bench --manifest-path benches/ratios/Cargo.toml [-- FILTER… [ROUNDS]]
+//! cargo bench --manifest-path benches/ratios/Cargo.toml -- --record [HEADING]
 //! ```
 //!
-//! Prints one table. A workload is measured if its name contains every filter. In each round its contestants take turns
+//! The first prints one table, the second makes those of `benches/RESULTS.md` anew, by the commands that stand above them; of one section, if
+//! a part of its heading is given. A workload is measured if its name contains every filter, and no `not:FILTER`. In each round its contestants take turns
 //! in one process; rates are medians over the rounds, and so are ratios, each of which is of two runs in the same round.
 //! A family of workloads is a file with a function `workloads`, which is listed here.
 
@@ -13,11 +15,14 @@ mod data;
 mod kernels;
 mod libsvm;
 mod predict;
+mod record;
 mod reduced;
 mod steps;
 mod workload;
 
 use data::Data;
+use record::Arguments;
+use std::path::Path;
 use std::process::ExitCode;
 use workload::Named;
 
@@ -33,31 +38,47 @@ fn workloads(data: &Data) -> Vec<Named<'_>> {
     families.into_iter().flatten().collect()
 }
 
-fn main() -> ExitCode {
-    let mut rounds = 15;
-    let mut filters = Vec::new();
-    // Cargo passes `--bench`.
-    for argument in std::env::args().skip(1).filter(|argument| !argument.starts_with("--")) {
-        match argument.parse() {
-            Ok(number) => rounds = number,
-            Err(_) => filters.push(argument),
-        }
-    }
-    println!("{}", workload::HEADER);
-    let data = Data::default();
-    let chosen = workloads(&data);
-    let mut failed = false;
-    for named in
-        chosen.into_iter().filter(|named| filters.iter().all(|filter| named.name.contains(filter)))
-    {
+/// Runs some workloads; shows each row as soon as it is there. `None` if one failed.
+fn measure(data: &Data, arguments: &Arguments) -> Option<Vec<String>> {
+    let (mut rows, mut failed) = (Vec::new(), false);
+    let is_chosen = |named: &Named<'_>| {
+        arguments.filters.iter().all(|filter| match filter.strip_prefix("not:") {
+            Some(part) => !named.name.contains(part),
+            None => named.name.contains(filter),
+        })
+    };
+    for named in workloads(data).into_iter().filter(is_chosen) {
         let name = named.name.clone();
-        match named.measure(rounds) {
-            Ok(row) => println!("{row}"),
+        match named.measure(arguments.rounds.unwrap_or(15)) {
+            Ok(row) => {
+                println!("{row}");
+                rows.push(row);
+            }
             Err(error) => {
                 eprintln!("{name}: {error}");
                 failed = true;
             }
         }
     }
-    if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+    (!failed).then_some(rows)
+}
+
+fn main() -> ExitCode {
+    // Cargo passes `--bench`.
+    let words = || std::env::args().skip(1).filter(|word| !word.starts_with("--"));
+    let data = Data::default();
+    println!("{}", workload::HEADER);
+    let passed = if std::env::args().any(|word| word == "--record") {
+        let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../RESULTS.md");
+        let chosen = words().next().unwrap_or_default();
+        record::record(&page, &chosen, |arguments| measure(&data, arguments)).unwrap_or_else(
+            |error| {
+                eprintln!("{}: {error}", page.display());
+                false
+            },
+        )
+    } else {
+        measure(&data, &Arguments::of(words())).is_some()
+    };
+    if passed { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
