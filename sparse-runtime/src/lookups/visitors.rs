@@ -180,7 +180,6 @@ where
         let (left, rest) = self.kept.split_at(size);
         let (right, rest) = rest.split_at(size);
         self.kept = rest;
-        let by = |other: T, _| number * other;
         let (cursors, of_left, of_right) = (self.cursors, self.ids[LEFT], self.ids[RIGHT]);
         self.width.with_rows(
             self.scratch,
@@ -191,8 +190,8 @@ where
                 was_right.copy_from_slice(right);
                 // SAFETY: the invariant; rows were kept whole.
                 unsafe {
-                    cursors[LEFT].update_row_by(of_left, &*was_right, by);
-                    cursors[RIGHT].update_row_by(of_right, &*was_left, by);
+                    update_by_other(cursors[LEFT], of_left, number, was_right);
+                    update_by_other(cursors[RIGHT], of_right, number, was_left);
                 }
             },
         );
@@ -278,11 +277,34 @@ where
                 unsafe {
                     was_left.copy_from_slice(cursors[LEFT].row(left));
                     was_right.copy_from_slice(cursors[RIGHT].row(right));
-                    let by = |other: T, _| number * other;
-                    cursors[LEFT].update_row_by(left, &*was_right, by);
-                    cursors[RIGHT].update_row_by(right, &*was_left, by);
+                    update_by_other(cursors[LEFT], left, number, was_right);
+                    update_by_other(cursors[RIGHT], right, number, was_left);
                 }
             },
         );
+    }
+}
+
+/// Updates a row with the gradient that it has of an inner product: the gradient of the product times the other row.
+///
+/// # Safety
+///
+/// The table has the row, of as many elements as the other.
+#[inline(always)]
+unsafe fn update_by_other<R: UpdateRule, T: Float<Accumulator = T>, K: UpdateKind>(
+    rows: RowCursor<'_, R, T, K>,
+    row: usize,
+    gradient: T,
+    other: &[T],
+) {
+    // SAFETY: promised by the caller.
+    unsafe {
+        match rows.plain_factor() {
+            Some(factor) => {
+                let step = factor * gradient;
+                rows.add_row(row, other, |other| step * other);
+            }
+            None => rows.update_row_by(row, other, |other, _| gradient * other),
+        }
     }
 }

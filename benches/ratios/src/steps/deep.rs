@@ -88,6 +88,22 @@ struct Sums {
     g: [f32; UNITS],
 }
 
+/// The inner product in eight lanes, which are then added in halves: in registers.
+#[inline(always)]
+fn inner(a: &[f32; UNITS], b: &[f32; UNITS]) -> f32 {
+    let mut lanes = [0.0f32; 8];
+    for (a, b) in a.as_chunks::<8>().0.iter().zip(b.as_chunks::<8>().0) {
+        for lane in 0..8 {
+            lanes[lane] += a[lane] * b[lane];
+        }
+    }
+    let mut four = [0.0f32; 4];
+    for lane in 0..4 {
+        four[lane] = lanes[lane] + lanes[lane + 4];
+    }
+    (four[0] + four[2]) + (four[1] + four[3])
+}
+
 impl ByHand {
     fn new(model: &WideDeep, width: usize, batch: usize) -> Result<Self, Error> {
         let mut t = Lines::zeros(width * SIZE)?;
@@ -121,12 +137,10 @@ impl ByHand {
                 hidden[u] += x * row[u];
             }
         }
-        let mut lanes = [0.0f32; 8];
         for u in 0..UNITS {
             hidden[u] = hidden[u].max(0.0);
-            lanes[u % 8] += hidden[u] * self.g[u];
         }
-        let deep: f32 = lanes.iter().sum();
+        let deep = inner(&hidden, &self.g);
         Passed { bag, hidden, score: product::<1, f32>(columns, values, self.w.get()) + deep }
     }
 
@@ -141,12 +155,10 @@ impl ByHand {
         }
         let mut of_bag = [0.0f32; SIZE];
         for f in 0..SIZE {
-            let mut lanes = [0.0f32; 8];
             for u in 0..UNITS {
                 sums.h[f][u] += passed.bag[f] * units[u];
-                lanes[u % 8] += units[u] * self.h[f][u];
             }
-            of_bag[f] = lanes.iter().sum();
+            of_bag[f] = inner(&units, &self.h[f]);
         }
         of_bag
     }
@@ -154,18 +166,17 @@ impl ByHand {
     #[inline(always)]
     fn epoch(&mut self, x: Log<'_>) -> f64 {
         let mut losses = Losses::new();
+        if self.batch == 1 {
+            (0..x.n_rows()).for_each(|row| self.step(x, row, &mut losses));
+            return losses.total();
+        }
         for first in (0..x.n_rows()).step_by(self.batch) {
             let rows = first..x.n_rows().min(first + self.batch);
             let share = 1.0 / rows.len() as f32;
             let mut sums = Sums { h: [[0.0; UNITS]; SIZE], b: [0.0; UNITS], g: [0.0; UNITS] };
             self.slopes.clear();
             for row in rows.clone() {
-                if row + AHEAD < x.n_rows() {
-                    for &column in x.row(row + AHEAD).0 {
-                        prefetch(self.w.get(), column as usize);
-                        prefetch(self.t.get(), column as usize * SIZE);
-                    }
-                }
+                self.ask_ahead(x, row);
                 let (columns, values) = x.row(row);
                 let passed = self.forward(columns, values);
                 let grad = share * losses.gradient(passed.score, x.labels[row]);
@@ -173,21 +184,12 @@ impl ByHand {
                 self.slopes.push((grad, of_bag));
             }
             // The rule only adds: what a row of data contributes is added in its turn.
-            let (w, t) = (self.w.get_mut(), self.t.get_mut());
-            for (row, (grad, of_bag)) in rows.zip(&self.slopes) {
+            let slopes = std::mem::take(&mut self.slopes);
+            for (row, (grad, of_bag)) in rows.zip(&slopes) {
                 let (columns, values) = x.row(row);
-                let step = of_bag.map(|slope| RATE * slope);
-                for (&column, value) in columns.iter().zip(values) {
-                    // SAFETY: as in `forward`.
-                    let row: &mut [f32; SIZE] = unsafe {
-                        *w.get_unchecked_mut(column as usize) -= RATE * grad * value;
-                        &mut *t.as_mut_ptr().add(column as usize * SIZE).cast()
-                    };
-                    for f in 0..SIZE {
-                        row[f] -= step[f];
-                    }
-                }
+                self.subtract(columns, values, RATE * grad, &of_bag.map(|slope| RATE * slope));
             }
+            self.slopes = slopes;
             for u in 0..UNITS {
                 self.g[u] -= RATE * sums.g[u];
                 self.b[u] -= RATE * sums.b[u];
@@ -197,6 +199,56 @@ impl ByHand {
             }
         }
         losses.total()
+    }
+
+    /// A step of one row: layers and rows are updated by their gradients as these are computed.
+    #[inline(always)]
+    fn step(&mut self, x: Log<'_>, row: usize, losses: &mut Losses) {
+        self.ask_ahead(x, row);
+        let (columns, values) = x.row(row);
+        let passed = self.forward(columns, values);
+        let step = RATE * losses.gradient(passed.score, x.labels[row]);
+        let mut units = [0.0f32; UNITS];
+        for u in 0..UNITS {
+            units[u] = if passed.hidden[u] > 0.0 { step * self.g[u] } else { 0.0 };
+            self.g[u] -= step * passed.hidden[u];
+            self.b[u] -= units[u];
+        }
+        let mut of_bag = [0.0f32; SIZE];
+        for f in 0..SIZE {
+            of_bag[f] = inner(&units, &self.h[f]);
+            for u in 0..UNITS {
+                self.h[f][u] -= passed.bag[f] * units[u];
+            }
+        }
+        self.subtract(columns, values, step, &of_bag);
+    }
+
+    /// Asks for what a later row of data reads.
+    #[inline(always)]
+    fn ask_ahead(&self, x: Log<'_>, row: usize) {
+        if row + AHEAD < x.n_rows() {
+            for &column in x.row(row + AHEAD).0 {
+                prefetch(self.w.get(), column as usize);
+                prefetch(self.t.get(), column as usize * SIZE);
+            }
+        }
+    }
+
+    /// Takes a row's share from both tables: `of_score` times the values of the linear part, `of_bag` of the bag.
+    #[inline(always)]
+    fn subtract(&mut self, columns: &[u32], values: &[f32], of_score: f32, of_bag: &[f32; SIZE]) {
+        let (w, t) = (self.w.get_mut(), self.t.get_mut());
+        for (&column, value) in columns.iter().zip(values) {
+            // SAFETY: as in `forward`.
+            let row: &mut [f32; SIZE] = unsafe {
+                *w.get_unchecked_mut(column as usize) -= of_score * value;
+                &mut *t.as_mut_ptr().add(column as usize * SIZE).cast()
+            };
+            for f in 0..SIZE {
+                row[f] -= of_bag[f];
+            }
+        }
     }
 
     /// The mean logistic loss, in `f64`.
