@@ -107,10 +107,10 @@ pub(super) fn layers(graph: &Graph, scattered: &[Scatter]) -> Result<Layers, Str
     let reads: Vec<RowsRead> =
         scattered.iter().map(|scatter| rows.read(scatter)).collect::<Result<_, _>>()?;
     let mut parts = Layers { reads, values: Vec::new(), loss, score_gradient, dense: Vec::new() };
-    let made_in_update = |id: ValueId| graph.gradients.iter().any(|(_, gradient)| *gradient == id);
+    let is_gradient = |id: ValueId| graph.gradients.iter().any(|(_, gradient)| *gradient == id);
     for id in graph.ids() {
         let Some(apply) = graph.apply_of(id) else { continue };
-        if id == loss || made_in_update(id) || parts.reads.iter().any(|read| read.value == id) {
+        if id == loss || is_gradient(id) || parts.reads.iter().any(|read| read.value == id) {
             continue;
         }
         let computed = match id == score_gradient {
