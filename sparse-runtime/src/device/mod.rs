@@ -4,6 +4,7 @@
 #[cfg(feature = "cuda")]
 pub mod cuda;
 
+use crate::formats::{ColumnIds, ColumnIdsView};
 use crate::table::Table;
 use sparse_core::element::{Element, Stored};
 use std::fmt::Debug;
@@ -17,14 +18,48 @@ pub trait Device: Copy + Clone + Debug + Default + Send + Sync + 'static {
     /// The device's name in plans and messages.
     const NAME: &'static str;
 
-    /// An owned, growable run of elements.
-    type Buffer<T: Stored>: Clone + Debug + Default + Send + Sync;
+    /// An owned, growable run of elements. Arrays are cloned where it is: memory that may not be there is asked for by a function
+    /// that returns an error.
+    type Buffer<T: Stored>: Debug + Default + Send + Sync;
 
     /// The memory of a parameter.
-    type Table<T: Element>: Clone + Debug + Send + Sync;
+    type Table<T: Element>: Debug + Send + Sync;
 
     /// A borrowed run of elements.
-    type Slice<'a, T: Stored>: Copy + Debug + Send + Sync;
+    type Slice<'a, T: Stored>: Run;
+
+    /// Owned column ids, in the width that the number of columns asks for.
+    type ColumnIds: Debug + Default + Send + Sync;
+
+    /// Borrowed column ids.
+    type ColumnIdsSlice<'a>: Copy + Debug + Send + Sync;
+
+    /// All elements of a buffer, borrowed.
+    fn slice<T: Stored>(buffer: &Self::Buffer<T>) -> Self::Slice<'_, T>;
+
+    /// All column ids, borrowed.
+    fn column_ids(ids: &Self::ColumnIds) -> Self::ColumnIdsSlice<'_>;
+
+    /// Where each row of a csr starts and where it ends, of row pointers of which there may be none.
+    fn bounds(indptr: &Self::Buffer<u64>) -> (Self::Slice<'_, u64>, Self::Slice<'_, u64>);
+}
+
+/// A borrowed run of elements, wherever it is.
+pub trait Run: Copy + Debug + Send + Sync {
+    /// The number of elements.
+    fn len(&self) -> usize;
+
+    /// True if there are none.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+impl<T: Stored> Run for &[T] {
+    #[inline(always)]
+    fn len(&self) -> usize {
+        <[T]>::len(self)
+    }
 }
 
 /// The host: buffers are `Vec`s, slices are slices.
@@ -36,4 +71,24 @@ impl Device for Cpu {
     type Buffer<T: Stored> = Vec<T>;
     type Table<T: Element> = Table<T>;
     type Slice<'a, T: Stored> = &'a [T];
+    type ColumnIds = ColumnIds;
+    type ColumnIdsSlice<'a> = ColumnIdsView<'a>;
+
+    #[inline(always)]
+    fn slice<T: Stored>(buffer: &Vec<T>) -> &[T] {
+        buffer
+    }
+
+    #[inline(always)]
+    fn column_ids(ids: &ColumnIds) -> ColumnIdsView<'_> {
+        ids.view()
+    }
+
+    #[inline(always)]
+    fn bounds(indptr: &Vec<u64>) -> (&[u64], &[u64]) {
+        match indptr.as_slice() {
+            [] => (&[], &[]),
+            indptr => (&indptr[..indptr.len() - 1], &indptr[1..]),
+        }
+    }
 }

@@ -7,7 +7,7 @@ use super::with_id_type;
 use super::{
     ColumnId, ColumnIds, ColumnIdsView, CsrBuilder, CsrView, FormatError, RowEntries, Shape,
 };
-use crate::device::{Cpu, Device};
+use crate::device::{Cpu, Device, Run};
 use crate::with_column_ids;
 use sparse_core::element::{Float, Stored};
 
@@ -30,7 +30,7 @@ use sparse_core::element::{Float, Stored};
 pub struct Csr<T: Stored = f32, D: Device = Cpu> {
     pub(super) n_cols: usize,
     pub(super) indptr: D::Buffer<u64>,
-    pub(super) columns: ColumnIds,
+    pub(super) columns: D::ColumnIds,
     pub(super) values: D::Buffer<T>,
 }
 
@@ -49,6 +49,41 @@ pub struct CsrParts<T> {
 
 /// What a matrix without rows shows as its `indptr`: an empty matrix owns no memory.
 const NO_ROWS: &[u64] = &[0];
+
+/// On any device.
+impl<T: Stored, D: Device> Csr<T, D> {
+    /// The number of rows.
+    #[inline]
+    pub fn n_rows(&self) -> usize {
+        D::bounds(&self.indptr).0.len()
+    }
+
+    /// The number of columns.
+    #[inline]
+    pub fn n_cols(&self) -> usize {
+        self.n_cols
+    }
+
+    /// The number of stored entries (the name says non-zeros, but a stored zero counts).
+    #[inline]
+    pub fn nnz(&self) -> usize {
+        D::slice(&self.values).len()
+    }
+
+    /// Borrowed.
+    #[inline]
+    pub fn view(&self) -> CsrView<'_, T, D> {
+        let (starts, ends) = D::bounds(&self.indptr);
+        CsrView {
+            n_cols: self.n_cols,
+            starts,
+            ends,
+            columns: D::column_ids(&self.columns),
+            values: D::slice(&self.values),
+            upcoming: (0, 0),
+        }
+    }
+}
 
 impl<T: Stored> Csr<T> {
     /// A matrix from its arrays, every invariant checked, in O(n_rows + nnz). Columns are kept as `u32` where
@@ -211,24 +246,6 @@ impl<T: Stored> Csr<T> {
         matrix
     }
 
-    /// The number of rows.
-    #[inline]
-    pub fn n_rows(&self) -> usize {
-        self.indptr().len() - 1
-    }
-
-    /// The number of columns.
-    #[inline]
-    pub fn n_cols(&self) -> usize {
-        self.n_cols
-    }
-
-    /// The number of stored entries (the name says non-zeros, but a stored zero counts).
-    #[inline]
-    pub fn nnz(&self) -> usize {
-        self.values.len()
-    }
-
     /// `n_rows + 1` entries: where each row starts, and where the last one ends.
     #[inline]
     pub fn indptr(&self) -> &[u64] {
@@ -262,20 +279,6 @@ impl<T: Stored> Csr<T> {
             false => &self.indptr,
         };
         (indptr, self.columns.view(), &mut self.values)
-    }
-
-    /// Borrowed.
-    #[inline]
-    pub fn view(&self) -> CsrView<'_, T> {
-        let indptr = self.indptr();
-        CsrView {
-            n_cols: self.n_cols,
-            starts: &indptr[..indptr.len() - 1],
-            ends: &indptr[1..],
-            columns: self.columns.view(),
-            values: &self.values,
-            upcoming: (0, 0),
-        }
     }
 
     /// The columns and values of row `i`.
@@ -396,9 +399,14 @@ impl<I, T> CsrBuffers<I, T> {
 }
 
 /// No rows, no columns, no memory.
-impl<T: Stored> Default for Csr<T> {
+impl<T: Stored, D: Device> Default for Csr<T, D> {
     fn default() -> Self {
-        Csr { n_cols: 0, indptr: Vec::new(), columns: ColumnIds::default(), values: Vec::new() }
+        Csr {
+            n_cols: 0,
+            indptr: D::Buffer::default(),
+            columns: D::ColumnIds::default(),
+            values: D::Buffer::default(),
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use super::csr_check::check;
 use super::dense::check_rows;
 use super::ids::ColumnIndex;
 use super::{ColumnIdsView, Csr, FormatError};
-use crate::device::{Cpu, Device};
+use crate::device::{Cpu, Device, Run};
 use sparse_core::element::Stored;
 use std::iter::FusedIterator;
 use std::ops::Range;
@@ -21,10 +21,49 @@ pub struct CsrView<'a, T: Stored = f32, D: Device = Cpu> {
     pub(super) n_cols: usize,
     pub(super) starts: D::Slice<'a, u64>,
     pub(super) ends: D::Slice<'a, u64>,
-    pub(super) columns: ColumnIdsView<'a>,
+    pub(super) columns: D::ColumnIdsSlice<'a>,
     pub(super) values: D::Slice<'a, T>,
     /// A hint: bounds of entries that will be read soon. Not part of what the view holds.
     pub(super) upcoming: (u64, u64),
+}
+
+/// On any device.
+impl<'a, T: Stored, D: Device> CsrView<'a, T, D> {
+    /// The number of rows.
+    #[inline]
+    pub fn n_rows(&self) -> usize {
+        self.starts.len()
+    }
+
+    /// The number of columns.
+    #[inline]
+    pub fn n_cols(&self) -> usize {
+        self.n_cols
+    }
+
+    /// Where each row starts in [`columns`](CsrView::columns) and [`values`](CsrView::values).
+    #[inline]
+    pub fn starts(&self) -> D::Slice<'a, u64> {
+        self.starts
+    }
+
+    /// Where each row ends in [`columns`](CsrView::columns) and [`values`](CsrView::values).
+    #[inline]
+    pub fn ends(&self) -> D::Slice<'a, u64> {
+        self.ends
+    }
+
+    /// The columns of all stored entries of the matrix behind the view, also of rows that are not in it.
+    #[inline]
+    pub fn columns(&self) -> D::ColumnIdsSlice<'a> {
+        self.columns
+    }
+
+    /// The values of all stored entries of the matrix behind the view, also of rows that are not in it.
+    #[inline]
+    pub fn values(&self) -> D::Slice<'a, T> {
+        self.values
+    }
 }
 
 impl<'a, T: Stored> CsrView<'a, T> {
@@ -100,18 +139,6 @@ impl<'a, T: Stored> CsrView<'a, T> {
         self.upcoming.0 as usize..self.upcoming.1 as usize
     }
 
-    /// The number of rows.
-    #[inline]
-    pub fn n_rows(&self) -> usize {
-        self.starts.len()
-    }
-
-    /// The number of columns.
-    #[inline]
-    pub fn n_cols(&self) -> usize {
-        self.n_cols
-    }
-
     /// The number of stored entries in the rows of this view: O(1) for a run of rows, else O(n_rows).
     pub fn nnz(&self) -> usize {
         if self.is_run() {
@@ -127,30 +154,6 @@ impl<'a, T: Stored> CsrView<'a, T> {
         ranges.flat_map(move |(start, end)| {
             (*start as usize..*end as usize).filter_map(move |position| ids.get(position))
         })
-    }
-
-    /// Where each row starts in [`columns`](CsrView::columns) and [`values`](CsrView::values).
-    #[inline]
-    pub fn starts(&self) -> &'a [u64] {
-        self.starts
-    }
-
-    /// Where each row ends in [`columns`](CsrView::columns) and [`values`](CsrView::values).
-    #[inline]
-    pub fn ends(&self) -> &'a [u64] {
-        self.ends
-    }
-
-    /// The columns of all stored entries of the matrix behind the view, also of rows that are not in it.
-    #[inline]
-    pub fn columns(&self) -> ColumnIdsView<'a> {
-        self.columns
-    }
-
-    /// The values of all stored entries of the matrix behind the view, also of rows that are not in it.
-    #[inline]
-    pub fn values(&self) -> &'a [T] {
-        self.values
     }
 
     /// The columns and values of row `i`.

@@ -31,6 +31,21 @@ pub struct DenseView<'a, T: Element = f32, D: Device = Cpu> {
     pub(super) values: D::Slice<'a, T>,
 }
 
+/// On any device.
+impl<T: Element, D: Device> Dense<T, D> {
+    /// The extents.
+    #[inline]
+    pub fn shape(&self) -> &Shape {
+        &self.shape
+    }
+
+    /// Borrowed.
+    #[inline]
+    pub fn view(&self) -> DenseView<'_, T, D> {
+        DenseView { shape: self.shape, values: D::slice(&self.values) }
+    }
+}
+
 impl<T: Element> Dense<T> {
     /// An array from its values, row major.
     ///
@@ -69,12 +84,6 @@ impl<T: Element> Dense<T> {
         Dense { shape: [rows.len(), N].into(), values: rows.as_flattened().to_vec() }
     }
 
-    /// The extents.
-    #[inline]
-    pub fn shape(&self) -> &Shape {
-        &self.shape
-    }
-
     /// All elements, row major.
     #[inline]
     pub fn values(&self) -> &[T] {
@@ -90,12 +99,6 @@ impl<T: Element> Dense<T> {
     /// The elements, row major, without their shape.
     pub fn into_values(self) -> Vec<T> {
         self.values
-    }
-
-    /// Borrowed.
-    #[inline]
-    pub fn view(&self) -> DenseView<'_, T> {
-        DenseView { shape: self.shape, values: &self.values }
     }
 
     /// Row `i`, all of its elements.
@@ -179,6 +182,21 @@ impl<T: Element> Dense<T> {
     }
 }
 
+/// On any device.
+impl<'a, T: Element, D: Device> DenseView<'a, T, D> {
+    /// The extents.
+    #[inline]
+    pub fn shape(&self) -> &Shape {
+        &self.shape
+    }
+
+    /// All elements, row major.
+    #[inline]
+    pub fn values(&self) -> D::Slice<'a, T> {
+        self.values
+    }
+}
+
 impl<'a, T: Element> DenseView<'a, T> {
     /// A view of values, row major.
     ///
@@ -196,18 +214,6 @@ impl<'a, T: Element> DenseView<'a, T> {
     pub(crate) fn table(shape: Shape, values: &'a [T]) -> Self {
         debug_assert_eq!(shape.size(), values.len());
         DenseView { shape, values }
-    }
-
-    /// The extents.
-    #[inline]
-    pub fn shape(&self) -> &Shape {
-        &self.shape
-    }
-
-    /// All elements, row major.
-    #[inline]
-    pub fn values(&self) -> &'a [T] {
-        self.values
     }
 
     /// Row `i`, all of its elements.
@@ -290,9 +296,9 @@ pub(super) fn too_large<T: Element>(shape: Shape) -> FormatError {
 }
 
 /// No elements, shape `[0]`.
-impl<T: Element> Default for Dense<T> {
+impl<T: Element, D: Device> Default for Dense<T, D> {
     fn default() -> Self {
-        Dense { shape: [0].into(), values: Vec::new() }
+        Dense { shape: [0].into(), values: D::Buffer::default() }
     }
 }
 

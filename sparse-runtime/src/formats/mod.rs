@@ -76,6 +76,8 @@ mod inspect;
 mod interop_ndarray;
 mod interop_sprs;
 mod memory;
+#[cfg(feature = "cuda")]
+mod on_gpu;
 mod random;
 mod row_sparse;
 mod select;

@@ -2,7 +2,7 @@
 
 use super::memory::{ROW_IDS, make_room};
 use super::{DenseView, FormatError, Shape};
-use crate::device::{Cpu, Device};
+use crate::device::{Cpu, Device, Run};
 use sparse_core::element::{Element, Float};
 
 /// Some rows of a larger array; the others are zero.
@@ -40,6 +40,31 @@ pub enum RowIdsView<'a, D: Device = Cpu> {
     All,
     /// These rows are stored.
     Listed(D::Slice<'a, u64>),
+}
+
+/// On any device.
+impl<T: Element, D: Device> RowSparse<T, D> {
+    /// The extents, those of rows that are not stored included.
+    #[inline]
+    pub fn shape(&self) -> &Shape {
+        &self.shape
+    }
+
+    /// The number of stored rows.
+    #[inline]
+    pub fn n_stored(&self) -> usize {
+        D::slice(&self.indices).len()
+    }
+
+    /// Borrowed.
+    #[inline]
+    pub fn view(&self) -> RowSparseView<'_, T, D> {
+        RowSparseView {
+            shape: self.shape,
+            indices: RowIdsView::Listed(D::slice(&self.indices)),
+            values: D::slice(&self.values),
+        }
+    }
 }
 
 impl<T: Element> RowSparse<T> {
@@ -113,12 +138,6 @@ impl<T: Element> RowSparse<T> {
         RowSparse { shape: shape.into(), indices: Vec::new(), values: Vec::new() }
     }
 
-    /// The extents, those of rows that are not stored included.
-    #[inline]
-    pub fn shape(&self) -> &Shape {
-        &self.shape
-    }
-
     /// The ids of the stored rows, ascending.
     #[inline]
     pub fn indices(&self) -> &[u64] {
@@ -142,12 +161,6 @@ impl<T: Element> RowSparse<T> {
         (&self.indices, &mut self.values)
     }
 
-    /// The number of stored rows.
-    #[inline]
-    pub fn n_stored(&self) -> usize {
-        self.indices.len()
-    }
-
     /// Row `id` of the whole array if it is stored, in O(log n_stored).
     #[inline]
     pub fn row(&self, id: usize) -> Option<&[T]> {
@@ -157,16 +170,6 @@ impl<T: Element> RowSparse<T> {
     /// The ids and values of the stored rows, without copying.
     pub fn into_parts(self) -> (Shape, Vec<u64>, Vec<T>) {
         (self.shape, self.indices, self.values)
-    }
-
-    /// Borrowed.
-    #[inline]
-    pub fn view(&self) -> RowSparseView<'_, T> {
-        RowSparseView {
-            shape: self.shape,
-            indices: RowIdsView::Listed(self.indices.as_slice()),
-            values: &self.values,
-        }
     }
 
     /// Becomes an array of this shape that stores no rows, keeping its allocations.
@@ -197,6 +200,36 @@ impl<T: Element> RowSparse<T> {
         self.indices = indices;
         self.values = values;
         result
+    }
+}
+
+/// On any device.
+impl<'a, T: Element, D: Device> RowSparseView<'a, T, D> {
+    /// The extents, those of rows that are not stored included.
+    #[inline]
+    pub fn shape(&self) -> &Shape {
+        &self.shape
+    }
+
+    /// Which rows are stored.
+    #[inline]
+    pub fn indices(&self) -> RowIdsView<'a, D> {
+        self.indices
+    }
+
+    /// The stored rows, one after the other.
+    #[inline]
+    pub fn values(&self) -> D::Slice<'a, T> {
+        self.values
+    }
+
+    /// The number of stored rows.
+    #[inline]
+    pub fn n_stored(&self) -> usize {
+        match self.indices {
+            RowIdsView::All => self.shape.n_rows(),
+            RowIdsView::Listed(ids) => ids.len(),
+        }
     }
 }
 
@@ -231,33 +264,6 @@ impl<'a, T: Element> RowSparseView<'a, T> {
     pub(crate) fn table(shape: Shape, values: &'a [T]) -> Self {
         debug_assert_eq!(shape.size(), values.len());
         RowSparseView { shape, indices: RowIdsView::All, values }
-    }
-
-    /// The extents, those of rows that are not stored included.
-    #[inline]
-    pub fn shape(&self) -> &Shape {
-        &self.shape
-    }
-
-    /// Which rows are stored.
-    #[inline]
-    pub fn indices(&self) -> RowIdsView<'a> {
-        self.indices
-    }
-
-    /// The stored rows, one after the other.
-    #[inline]
-    pub fn values(&self) -> &'a [T] {
-        self.values
-    }
-
-    /// The number of stored rows.
-    #[inline]
-    pub fn n_stored(&self) -> usize {
-        match self.indices {
-            RowIdsView::All => self.shape.n_rows(),
-            RowIdsView::Listed(ids) => ids.len(),
-        }
     }
 
     /// The id of the stored row at a position.
@@ -366,9 +372,9 @@ fn check_row_id(
 }
 
 /// No rows, shape `[0]`.
-impl<T: Element> Default for RowSparse<T> {
+impl<T: Element, D: Device> Default for RowSparse<T, D> {
     fn default() -> Self {
-        RowSparse::zeros([0])
+        RowSparse { shape: [0].into(), indices: D::Buffer::default(), values: D::Buffer::default() }
     }
 }
 

@@ -73,6 +73,18 @@ impl<const N: usize> Walk<N> {
         walk
     }
 
+    /// The extents of the merged axes, at least one.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn extents(&self) -> &[usize] {
+        &self.extents[..self.rank]
+    }
+
+    /// By how much the position in an array grows along each merged axis.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn strides(&self, array: usize) -> &[usize] {
+        &self.strides[array][..self.rank]
+    }
+
     /// The elements of a run.
     #[inline]
     pub(crate) fn run(&self) -> usize {

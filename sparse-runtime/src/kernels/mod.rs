@@ -16,6 +16,8 @@
 
 pub(crate) mod broadcast;
 mod context;
+#[cfg(feature = "cuda")]
+pub mod cuda;
 mod features;
 pub(crate) mod index_set;
 mod lookup;

@@ -16,3 +16,5 @@
 //! the repeated axis is not the first of a row_sparse operand, each of its elements is looked up in O(log rows).
 
 pub mod cpu;
+#[cfg(feature = "cuda")]
+pub mod cuda;

@@ -17,3 +17,5 @@
 //! the entries; a csr times one column is summed in eight sums that take turns, times up to 32 columns in two.
 
 pub mod cpu;
+#[cfg(feature = "cuda")]
+pub mod cuda;

@@ -157,7 +157,7 @@ pub fn row_sparse_by_rows<T: Float, C: Combine>(
 }
 
 /// The shape of the result.
-fn reduced(shape: &Shape, over: Over, keepdims: bool) -> Shape {
+pub(super) fn reduced(shape: &Shape, over: Over, keepdims: bool) -> Shape {
     let (mut dims, mut rank) = ([1; MAX_RANK], 0);
     for (place, &dim) in shape.iter().enumerate() {
         let gone = over.reduces(place, shape.rank());
@@ -170,7 +170,7 @@ fn reduced(shape: &Shape, over: Over, keepdims: bool) -> Shape {
 }
 
 /// How many elements each result is made of.
-fn count(shape: &Shape, over: Over) -> f64 {
+pub(super) fn count(shape: &Shape, over: Over) -> f64 {
     let reduced = |place: &usize| over.reduces(*place, shape.rank());
     (0..shape.rank()).filter(reduced).map(|place| shape[place]).product::<usize>() as f64
 }

@@ -4,6 +4,8 @@
 //! combined with it once.
 
 pub mod cpu;
+#[cfg(feature = "cuda")]
+pub mod cuda;
 
 use sparse_core::ir::Axes;
 

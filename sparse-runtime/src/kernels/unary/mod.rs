@@ -4,3 +4,5 @@
 //! result never depends on values. The table offers the sparse kernels only to functions with f(0) = 0.
 
 pub mod cpu;
+#[cfg(feature = "cuda")]
+pub mod cuda;

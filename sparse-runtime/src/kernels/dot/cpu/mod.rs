@@ -31,7 +31,7 @@ fn product_shape(n_rows: usize, n_cols: usize, lhs: &Shape, rhs: &Shape) -> Shap
 }
 
 /// The same where the left side is a matrix.
-fn by_rows(n_rows: usize, n_cols: usize, rhs: &Shape) -> Shape {
+pub(super) fn by_rows(n_rows: usize, n_cols: usize, rhs: &Shape) -> Shape {
     if rhs.rank() == 1 { Shape::from([n_rows]) } else { Shape::from([n_rows, n_cols]) }
 }
 

@@ -1,8 +1,7 @@
-//! Whether there is an NVIDIA GPU, asked without panicking where there is none.
-//!
-//! The driver is loaded when the program runs; building needs no CUDA. No kernels run on the GPU yet: this answers what
-//! a program would find.
+//! Which GPUs there are, asked without panicking where there is none.
 
+use super::CudaError;
+use super::error::refused;
 use cudarc::driver::{result, sys};
 
 /// What the driver reports.
@@ -24,37 +23,6 @@ pub struct CudaDeviceInfo {
     /// Its memory in bytes.
     pub memory_bytes: u64,
 }
-
-/// Why there is no GPU to use.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum CudaError {
-    /// The driver's library cannot be loaded.
-    #[error(
-        "the CUDA driver library ({}) cannot be loaded: install NVIDIA's driver, or put its folder on the library path; \
-         everything but the GPU works without it",
-        LIBRARY
-    )]
-    LibraryMissing,
-    /// The driver is there, but no GPU.
-    #[error(
-        "the CUDA driver is installed, but it sees no GPU: check `nvidia-smi`, `CUDA_VISIBLE_DEVICES` and, in a \
-         container, that the GPU is passed in"
-    )]
-    NoDevice,
-    /// The driver refused a call.
-    #[error(
-        "the CUDA driver refused `{call}` with {code:?}: check `nvidia-smi`, and that driver and kernel module match"
-    )]
-    Driver {
-        /// The call.
-        call: &'static str,
-        /// What it returned.
-        code: sys::CUresult,
-    },
-}
-
-const LIBRARY: &str = if cfg!(windows) { "nvcuda.dll" } else { "libcuda.so" };
 
 /// Asks the driver which GPUs there are. The first call loads the driver's library, some 100 ms.
 ///
@@ -108,14 +76,6 @@ fn device(ordinal: i32) -> Result<CudaDeviceInfo, CudaError> {
         memory_bytes: unsafe { result::device::total_mem(device) }
             .map_err(refused("cuDeviceTotalMem"))? as u64,
     })
-}
-
-/// The driver's own texts are not asked for: that is one more call which may fail.
-fn refused(call: &'static str) -> impl Fn(result::DriverError) -> CudaError {
-    move |error| match error.0 {
-        sys::CUresult::CUDA_ERROR_NO_DEVICE => CudaError::NoDevice,
-        code => CudaError::Driver { call, code },
-    }
 }
 
 #[cfg(test)]

@@ -1,0 +1,112 @@
+//! Column ids on a GPU, of the width that the number of columns asks for.
+
+use super::{CudaBuffer, CudaError, CudaSlice, Gpu};
+use crate::formats::{ColumnIds, ColumnIdsView};
+
+/// Owned column ids on a GPU.
+#[derive(Debug)]
+pub enum CudaColumnIds {
+    /// For widths up to 2³².
+    U32(CudaBuffer<u32>),
+    /// For wider arrays.
+    U64(CudaBuffer<u64>),
+}
+
+/// Borrowed column ids on a GPU.
+#[derive(Clone, Copy, Debug)]
+pub enum CudaColumnIdsSlice<'a> {
+    /// For widths up to 2³².
+    U32(CudaSlice<'a, u32>),
+    /// For wider arrays.
+    U64(CudaSlice<'a, u64>),
+}
+
+const COLUMN_IDS: &str = "the column ids of a csr";
+
+impl CudaColumnIds {
+    /// A copy of ids of the host.
+    ///
+    /// # Errors
+    ///
+    /// As [`CudaBuffer::from_host`].
+    pub fn from_host(gpu: &Gpu, ids: ColumnIdsView<'_>) -> Result<Self, CudaError> {
+        Ok(match ids {
+            ColumnIdsView::U32(ids) => {
+                CudaColumnIds::U32(CudaBuffer::from_host(gpu, ids, COLUMN_IDS)?)
+            }
+            ColumnIdsView::U64(ids) => {
+                CudaColumnIds::U64(CudaBuffer::from_host(gpu, ids, COLUMN_IDS)?)
+            }
+        })
+    }
+
+    /// A copy on the host, when everything asked for before is done.
+    ///
+    /// # Errors
+    ///
+    /// As [`Gpu::synchronize`].
+    pub fn to_host(&self) -> Result<ColumnIds, CudaError> {
+        Ok(match self {
+            CudaColumnIds::U32(ids) => ColumnIds::U32(ids.to_host()?),
+            CudaColumnIds::U64(ids) => ColumnIds::U64(ids.to_host()?),
+        })
+    }
+
+    /// Borrowed.
+    pub fn as_slice(&self) -> CudaColumnIdsSlice<'_> {
+        match self {
+            CudaColumnIds::U32(ids) => CudaColumnIdsSlice::U32(ids.as_slice()),
+            CudaColumnIds::U64(ids) => CudaColumnIdsSlice::U64(ids.as_slice()),
+        }
+    }
+
+    /// Becomes a copy of ids on the same GPU.
+    pub(crate) fn assign(
+        &mut self,
+        gpu: &Gpu,
+        from: CudaColumnIdsSlice<'_>,
+    ) -> Result<(), CudaError> {
+        match from {
+            CudaColumnIdsSlice::U32(from) => {
+                let mut ids = match std::mem::take(self) {
+                    CudaColumnIds::U32(ids) => ids,
+                    CudaColumnIds::U64(_) => CudaBuffer::default(),
+                };
+                let assigned = ids.assign(gpu, from, COLUMN_IDS);
+                *self = CudaColumnIds::U32(ids);
+                assigned
+            }
+            CudaColumnIdsSlice::U64(from) => {
+                let mut ids = match std::mem::take(self) {
+                    CudaColumnIds::U64(ids) => ids,
+                    CudaColumnIds::U32(_) => CudaBuffer::default(),
+                };
+                let assigned = ids.assign(gpu, from, COLUMN_IDS);
+                *self = CudaColumnIds::U64(ids);
+                assigned
+            }
+        }
+    }
+}
+
+impl CudaColumnIdsSlice<'_> {
+    /// The number of ids.
+    pub fn len(&self) -> usize {
+        match self {
+            CudaColumnIdsSlice::U32(ids) => ids.len(),
+            CudaColumnIdsSlice::U64(ids) => ids.len(),
+        }
+    }
+
+    /// True if there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// None.
+impl Default for CudaColumnIds {
+    fn default() -> Self {
+        CudaColumnIds::U32(CudaBuffer::default())
+    }
+}

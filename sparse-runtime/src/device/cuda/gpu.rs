@@ -1,0 +1,267 @@
+//! One GPU that was opened.
+
+use super::CudaError;
+use super::compile::{Modules, Unit};
+use super::error::refused;
+use super::launch::Kernel;
+use super::probe::{CudaDeviceInfo, probe};
+use cudarc::driver::{result, sys};
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// The oldest CUDA whose driver is used.
+const OLDEST_DRIVER: (u32, u32) = (12, 0);
+
+/// A GPU: its context, the one stream on which everything is done in order, and the kernels compiled for it.
+///
+/// Clones are the same GPU, and arrays on it have one, so that it is closed when the last of all these is dropped. Threads may share it.
+#[derive(Clone)]
+pub struct Gpu {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    /// Before what they were loaded into.
+    modules: Modules,
+    stream: Stream,
+    context: Context,
+    ordinal: usize,
+    info: CudaDeviceInfo,
+    waits: AtomicBool,
+    progress: Mutex<Progress>,
+}
+
+/// What was asked for since the last synchronisation.
+#[derive(Default)]
+struct Progress {
+    launched: Vec<&'static str>,
+    failure: Option<CudaError>,
+}
+
+/// What a kernel writes.
+pub(crate) trait Destination {
+    /// Becomes an array without elements, which is on a GPU.
+    fn store_nothing(&mut self, gpu: &Gpu);
+}
+
+impl Gpu {
+    /// Opens the GPU of a number, from 0, as `nvidia-smi` and `CUDA_VISIBLE_DEVICES` count them.
+    ///
+    /// Kernels are compiled when they are first used, and kept on disk: in the folder that the environment variable
+    /// `NNZ_CUDA_CACHE` names, else in `nnz/cuda` under `XDG_CACHE_HOME` or `~/.cache`. An empty `NNZ_CUDA_CACHE` keeps none.
+    ///
+    /// # Errors
+    ///
+    /// [`CudaError`] where there is no driver, no such GPU, the driver is too old or refuses.
+    pub fn open(ordinal: usize) -> Result<Self, CudaError> {
+        let found = probe()?;
+        let count = found.devices.len();
+        let Some(info) = found.devices.into_iter().nth(ordinal) else {
+            return Err(CudaError::NoSuchDevice { ordinal, count });
+        };
+        if found.driver_version < OLDEST_DRIVER {
+            let needed = OLDEST_DRIVER;
+            return Err(CudaError::DriverTooOld { found: found.driver_version, needed });
+        }
+        let device = result::device::get(ordinal as i32).map_err(refused("cuDeviceGet"))?;
+        let context = Context::open(device)?;
+        keep_freed_memory(device, ordinal)?;
+        let stream = Stream::open()?;
+        let (major, minor) = info.compute_capability;
+        let modules = Modules::new(format!("sm_{major}{minor}"));
+        Ok(Gpu {
+            shared: Arc::new(Shared {
+                modules,
+                stream,
+                context,
+                ordinal,
+                info,
+                waits: AtomicBool::new(false),
+                progress: Mutex::default(),
+            }),
+        })
+    }
+
+    /// Its number.
+    pub fn ordinal(&self) -> usize {
+        self.shared.ordinal
+    }
+
+    /// What the driver says of it.
+    pub fn info(&self) -> &CudaDeviceInfo {
+        &self.shared.info
+    }
+
+    /// Waits until everything that was asked for is done.
+    ///
+    /// # Errors
+    ///
+    /// The first failure since the last synchronisation, of a kernel with its name; what was asked for after it was not done. The GPU can
+    /// be used again after [`CudaError::OutOfMemory`] and whatever else failed before it reached the GPU, and must be opened anew
+    /// after [`CudaError::Kernel`].
+    pub fn synchronize(&self) -> Result<(), CudaError> {
+        self.shared.context.enter()?;
+        let Progress { launched, failure } = std::mem::take(&mut *self.progress());
+        // SAFETY: the stream lives as long as `self`.
+        let done = unsafe { result::stream::synchronize(self.stream()) };
+        match failure {
+            Some(failure) => Err(failure),
+            None => done.map_err(|error| CudaError::Kernel {
+                kernels: launched.into_boxed_slice(),
+                code: error.0,
+            }),
+        }
+    }
+
+    /// Whether each launch of a kernel waits for its end, for a failure to name the one kernel that it is of. Slow; off at first.
+    pub fn wait_for_each_kernel(&self, wait: bool) {
+        self.shared.waits.store(wait, Ordering::Relaxed);
+    }
+
+    /// True where they are the same opened GPU.
+    pub(crate) fn is(&self, other: &Gpu) -> bool {
+        Arc::ptr_eq(&self.shared, &other.shared)
+    }
+
+    /// Does `work` unless something failed before it. Its failure is kept for the next synchronisation, and its destination is left
+    /// storing nothing, which is canonical, as half a result would not be.
+    pub(crate) fn attempt<R: Destination>(
+        &self,
+        out: &mut R,
+        work: impl FnOnce(&mut R) -> Result<(), CudaError>,
+    ) {
+        let failed_before = self.progress().failure.is_some();
+        if !failed_before {
+            match work(out) {
+                Ok(()) => return,
+                Err(failure) => self.progress().failure = Some(failure),
+            }
+        }
+        out.store_nothing(self);
+    }
+
+    /// Makes the calling thread's calls go to this GPU.
+    pub(super) fn enter(&self) -> Result<(), CudaError> {
+        self.shared.context.enter()
+    }
+
+    pub(super) fn stream(&self) -> sys::CUstream {
+        self.shared.stream.handle
+    }
+
+    /// A kernel of a unit, compiled or loaded where it is not there yet.
+    pub(crate) fn kernel(
+        &self,
+        unit: &Unit<'_>,
+        name: &'static str,
+    ) -> Result<Arc<Kernel>, CudaError> {
+        self.enter()?;
+        self.shared.modules.kernel(unit, name)
+    }
+
+    /// Notes a launch, and waits for it where that was asked for.
+    pub(super) fn launched(&self, kernel: &'static str) -> Result<(), CudaError> {
+        if self.shared.waits.load(Ordering::Relaxed) {
+            // SAFETY: the stream lives as long as `self`.
+            return unsafe { result::stream::synchronize(self.stream()) }
+                .map_err(|error| CudaError::Kernel { kernels: [kernel].into(), code: error.0 });
+        }
+        let mut progress = self.progress();
+        if !progress.launched.contains(&kernel) {
+            progress.launched.push(kernel);
+        }
+        Ok(())
+    }
+
+    fn progress(&self) -> MutexGuard<'_, Progress> {
+        // Each access leaves it whole.
+        self.shared.progress.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The name and number.
+impl fmt::Debug for Gpu {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Gpu({}: {})", self.ordinal(), self.info().name)
+    }
+}
+
+/// The driver's context of a device, which all of the process share.
+struct Context {
+    device: sys::CUdevice,
+    handle: sys::CUcontext,
+}
+
+// SAFETY: the driver's contexts may be used from any thread; each call is preceded by `enter` on its thread.
+unsafe impl Send for Context {}
+// SAFETY: as above; the driver has locks of its own.
+unsafe impl Sync for Context {}
+
+impl Context {
+    fn open(device: sys::CUdevice) -> Result<Self, CudaError> {
+        // SAFETY: `device` came from `cuDeviceGet`.
+        let handle = unsafe { result::primary_ctx::retain(device) }
+            .map_err(refused("cuDevicePrimaryCtxRetain"))?;
+        let context = Context { device, handle };
+        context.enter()?;
+        Ok(context)
+    }
+
+    fn enter(&self) -> Result<(), CudaError> {
+        // SAFETY: the context was retained and is released by `drop` only.
+        unsafe { result::ctx::set_current(self.handle) }.map_err(refused("cuCtxSetCurrent"))
+    }
+}
+
+impl Drop for Context {
+    fn drop(&mut self) {
+        // SAFETY: retained once, in `open`. A failure leaves nothing to be done.
+        let _ = unsafe { result::primary_ctx::release(self.device) };
+    }
+}
+
+/// The stream of a GPU.
+struct Stream {
+    handle: sys::CUstream,
+}
+
+// SAFETY: a stream may be used from any thread.
+unsafe impl Send for Stream {}
+// SAFETY: as above; the driver has locks of its own.
+unsafe impl Sync for Stream {}
+
+impl Stream {
+    fn open() -> Result<Self, CudaError> {
+        let handle = result::stream::create(result::stream::StreamKind::NonBlocking)
+            .map_err(refused("cuStreamCreate"))?;
+        Ok(Stream { handle })
+    }
+}
+
+impl Drop for Stream {
+    fn drop(&mut self) {
+        // SAFETY: created by `open`, and nobody has it any more. What was asked for is done before the driver frees it.
+        let _ = unsafe { result::stream::destroy(self.handle) };
+    }
+}
+
+/// The pool that arrays are allocated from gives nothing back to the system, so that a step does not map memory anew.
+fn keep_freed_memory(device: sys::CUdevice, ordinal: usize) -> Result<(), CudaError> {
+    use sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED as SUPPORTED;
+    use sys::CUmemPool_attribute::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD as THRESHOLD;
+
+    // SAFETY: `device` came from `cuDeviceGet`.
+    let supported = unsafe { result::device::get_attribute(device, SUPPORTED) }
+        .map_err(refused("cuDeviceGetAttribute"))?;
+    if supported == 0 {
+        return Err(CudaError::NoMemoryPools { ordinal });
+    }
+    // SAFETY: as above.
+    let pool = unsafe { result::device::get_default_mem_pool(device) }
+        .map_err(refused("cuDeviceGetDefaultMemPool"))?;
+    let mut all = u64::MAX;
+    // SAFETY: the pool is the device's, and the value of this attribute is a `u64`.
+    unsafe { result::mem_pool::set_attribute(pool, THRESHOLD, (&raw mut all).cast()) }
+        .map_err(refused("cuMemPoolSetAttribute"))
+}

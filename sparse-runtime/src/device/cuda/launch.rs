@@ -1,0 +1,155 @@
+//! Launches of kernels, with their arguments held to the kernel's parameters.
+
+use super::compile::Module;
+use super::{CudaError, CudaSlice, Gpu};
+use cudarc::driver::{result, sys};
+use sparse_core::element::Stored;
+use std::ffi::c_void;
+use std::sync::Arc;
+
+/// A kernel on the GPU.
+pub(crate) struct Kernel {
+    pub(super) name: &'static str,
+    /// The types that it takes, words filled in.
+    pub(super) parameters: Vec<String>,
+    pub(super) function: sys::CUfunction,
+    /// What the function is in.
+    pub(super) _module: Arc<Module>,
+}
+
+// SAFETY: a function may be launched from any thread as long as its module is there, which `_module` sees to.
+unsafe impl Send for Kernel {}
+// SAFETY: as above.
+unsafe impl Sync for Kernel {}
+
+/// How many blocks of how many threads.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Blocks {
+    pub(crate) x: usize,
+    pub(crate) y: usize,
+    pub(crate) threads: u32,
+}
+
+impl Blocks {
+    /// As many blocks as `items` take, of which each does so many.
+    pub(crate) fn of(items: usize, each: usize, threads: u32) -> Self {
+        Blocks { x: items.div_ceil(each), y: 1, threads }
+    }
+}
+
+const MOST_ARGUMENTS: usize = 24;
+
+/// What all arguments of a launch take at most, in units of 8 bytes.
+const MOST_BITS: usize = 48;
+
+/// A launch whose arguments are being put together.
+pub(crate) struct Launch<'a> {
+    gpu: &'a Gpu,
+    kernel: Arc<Kernel>,
+    /// The arguments, one after the other; the bits of a number are in its first bytes.
+    bits: [u64; MOST_BITS],
+    used: usize,
+    /// Where each argument is.
+    starts: [usize; MOST_ARGUMENTS],
+    number: usize,
+    /// Why it cannot be launched.
+    refused: Option<CudaError>,
+}
+
+impl<'a> Launch<'a> {
+    pub(crate) fn new(gpu: &'a Gpu, kernel: Arc<Kernel>) -> Self {
+        let (bits, starts) = ([0; MOST_BITS], [0; MOST_ARGUMENTS]);
+        Launch { gpu, kernel, bits, used: 0, starts, number: 0, refused: None }
+    }
+
+    fn argument(mut self, bits: &[u64], fits: impl Fn(&str) -> bool) -> Self {
+        debug_assert!(
+            self.kernel.parameters.get(self.number).is_some_and(|of| fits(of)),
+            "argument {} of `{}` is not a {:?}",
+            self.number,
+            self.kernel.name,
+            self.kernel.parameters.get(self.number),
+        );
+        self.starts[self.number] = self.used;
+        self.bits[self.used..][..bits.len()].copy_from_slice(bits);
+        self.used += bits.len();
+        self.number += 1;
+        self
+    }
+
+    fn slice<T: Stored>(mut self, slice: CudaSlice<'_, T>, qualifier: &str) -> Self {
+        let address = slice.address_on(self.gpu).unwrap_or_else(|error| {
+            self.refused = Some(error);
+            0
+        });
+        self.argument(&[address], |of| {
+            of.strip_prefix(qualifier).and_then(|of| of.strip_suffix(" *")) == Some(T::TYPE.name())
+        })
+    }
+
+    /// Elements that the kernel reads.
+    pub(crate) fn reads<T: Stored>(self, slice: CudaSlice<'_, T>) -> Self {
+        self.slice(slice, "const ")
+    }
+
+    /// Elements that the kernel writes.
+    pub(crate) fn writes<T: Stored>(self, slice: CudaSlice<'_, T>) -> Self {
+        self.slice(slice, "")
+    }
+
+    /// A number of elements, or a position.
+    pub(crate) fn size(self, size: usize) -> Self {
+        self.argument(&[size as u64], |of| of == "u64")
+    }
+
+    /// A number.
+    pub(crate) fn f64(self, number: f64) -> Self {
+        self.argument(&[number.to_bits()], |of| of == "f64")
+    }
+
+    /// Numbers, in a struct of the prelude by the name `of`.
+    pub(crate) fn record(self, of: &str, bits: &[u64]) -> Self {
+        self.argument(bits, |parameter| parameter == of)
+    }
+
+    /// Launches it, unless there are no blocks. What is done happens later.
+    ///
+    /// # Safety
+    ///
+    /// The kernel must stay within the slices that it was given for the sizes that it was given, and nobody but it may have those
+    /// that it writes.
+    pub(crate) unsafe fn launch(mut self, blocks: Blocks) -> Result<(), CudaError> {
+        let Blocks { x, y, threads } = blocks;
+        let kernel = &*self.kernel;
+        if let Some(refused) = self.refused {
+            return Err(refused);
+        }
+        debug_assert_eq!(self.number, kernel.parameters.len(), "arguments of `{}`", kernel.name);
+        if x == 0 || y == 0 {
+            return Ok(());
+        }
+        let failed = |code| CudaError::Launch { kernel: kernel.name, code };
+        let (Ok(x), Ok(y)) = (u32::try_from(x), u32::try_from(y)) else {
+            return Err(failed(sys::CUresult::CUDA_ERROR_INVALID_VALUE));
+        };
+        let mut addresses = [std::ptr::null_mut::<c_void>(); MOST_ARGUMENTS];
+        for (address, &start) in addresses.iter_mut().zip(&self.starts[..self.number]) {
+            *address = (&raw mut self.bits[start]).cast();
+        }
+        self.gpu.enter()?;
+        // SAFETY: the arguments are of the kernel's types, which builds with debug assertions compare, and outlive the call, which
+        // copies them; hosts of CUDA are little-endian, so that the first bytes of each are the number. The rest the caller sees to.
+        unsafe {
+            result::launch_kernel(
+                kernel.function,
+                (x, y, 1),
+                (threads, 1, 1),
+                0,
+                self.gpu.stream(),
+                &mut addresses[..self.number],
+            )
+        }
+        .map_err(|error| failed(error.0))?;
+        self.gpu.launched(kernel.name)
+    }
+}

@@ -1,0 +1,84 @@
+//! NVIDIA GPUs.
+//!
+//! [`Cuda`] is the device in the types of arrays: a `Dense<f32, Cuda>` lies in the memory of a GPU, and nothing that takes
+//! arrays of the host takes it. [`Gpu`] is one GPU that was opened: its stream, its memory, and the kernels that were compiled
+//! for it. Arrays move by name, `to_gpu` and `to_cpu`, and never by themselves.
+//!
+//! Nothing of CUDA is needed to build: the driver is loaded when a GPU is opened, and the compiler of kernels (NVRTC) when the
+//! first kernel is not in the [cache](Gpu::open). Without them the errors of [`CudaError`] say so.
+//!
+//! Work on a GPU is done in the order in which it was asked for, some time later. So a kernel that fails does not say so
+//! itself: [`Gpu::synchronize`] and every `to_cpu` report the first failure since the last of them, with the kernel's name, and
+//! what was asked for after a failure is not done.
+//!
+//! ```
+//! use sparse_runtime::device::cuda::{CudaError, Gpu};
+//! use sparse_runtime::formats::Dense;
+//! # fn main() -> Result<(), sparse_runtime::Error> {
+//! let x = Dense::from_rows(&[[1.0f32, 2.0], [3.0, 4.0]]);
+//! match Gpu::open(0) {
+//!     Ok(gpu) => assert_eq!(x.to_gpu(&gpu)?.to_cpu()?, x),
+//!     Err(CudaError::LibraryMissing | CudaError::NoDevice) => println!("computing on the CPU"),
+//!     Err(other) => return Err(other.into()),
+//! }
+//! # Ok(())
+//! # }
+//! ```
+
+mod column_ids;
+mod compile;
+mod error;
+mod gpu;
+mod launch;
+mod memory;
+mod probe;
+mod signature;
+
+pub use column_ids::{CudaColumnIds, CudaColumnIdsSlice};
+pub use compile::{Compiled, Unit, Word, compile};
+pub use error::CudaError;
+pub(crate) use gpu::Destination;
+pub use gpu::Gpu;
+pub(crate) use launch::{Blocks, Launch};
+pub use memory::{CudaBuffer, CudaSlice};
+pub use probe::{CudaDeviceInfo, CudaInfo, probe};
+
+use super::{Device, Run};
+use sparse_core::element::{Element, Stored};
+
+/// The memory of an NVIDIA GPU, as the device of arrays.
+///
+/// Which GPU is known when the program runs: an array remembers the [`Gpu`] that it was made on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cuda;
+
+impl Device for Cuda {
+    const NAME: &'static str = "cuda";
+    type Buffer<T: Stored> = CudaBuffer<T>;
+    type Table<T: Element> = CudaBuffer<T>;
+    type Slice<'a, T: Stored> = CudaSlice<'a, T>;
+    type ColumnIds = CudaColumnIds;
+    type ColumnIdsSlice<'a> = CudaColumnIdsSlice<'a>;
+
+    fn slice<T: Stored>(buffer: &CudaBuffer<T>) -> CudaSlice<'_, T> {
+        buffer.as_slice()
+    }
+
+    fn column_ids(ids: &CudaColumnIds) -> CudaColumnIdsSlice<'_> {
+        ids.as_slice()
+    }
+
+    fn bounds(indptr: &CudaBuffer<u64>) -> (CudaSlice<'_, u64>, CudaSlice<'_, u64>) {
+        let indptr = indptr.as_slice();
+        match indptr.len().checked_sub(1) {
+            None => (indptr, indptr),
+            Some(n_rows) => (indptr.run(0, n_rows), indptr.run(1, n_rows)),
+        }
+    }
+}
+
+impl<T: Stored> Run for CudaSlice<'_, T> {
+    fn len(&self) -> usize {
+        CudaSlice::len(self)
+    }
+}

@@ -1,0 +1,239 @@
+//! Arrays on a GPU: transfers, and what kernels take of them.
+
+use super::{Csr, CsrView, Dense, DenseView, RowIdsView, RowSparse, RowSparseView, Shape};
+use crate::device::cuda::{
+    Cuda, CudaBuffer, CudaColumnIds, CudaError, CudaSlice, Destination, Gpu,
+};
+use sparse_core::element::{Element, Stored};
+use std::fmt;
+
+const ELEMENTS: &str = "the elements of a dense array";
+const ROW_POINTERS: &str = "the row pointers of a csr";
+const VALUES: &str = "the values of a csr";
+const ROW_IDS: &str = "the row ids of a row_sparse array";
+const ROWS: &str = "the rows of a row_sparse array";
+
+impl<T: Element> Dense<T> {
+    /// A copy on a GPU.
+    ///
+    /// # Errors
+    ///
+    /// [`CudaError::OutOfMemory`].
+    pub fn to_gpu(&self, gpu: &Gpu) -> Result<Dense<T, Cuda>, CudaError> {
+        self.view().to_gpu(gpu)
+    }
+}
+
+impl<T: Element> DenseView<'_, T> {
+    /// A copy on a GPU.
+    ///
+    /// # Errors
+    ///
+    /// [`CudaError::OutOfMemory`].
+    pub fn to_gpu(&self, gpu: &Gpu) -> Result<Dense<T, Cuda>, CudaError> {
+        Ok(Dense {
+            shape: *self.shape(),
+            values: CudaBuffer::from_host(gpu, self.values(), ELEMENTS)?,
+        })
+    }
+}
+
+impl<T: Element> Dense<T, Cuda> {
+    /// A copy on the host, when everything asked for before is done.
+    ///
+    /// # Errors
+    ///
+    /// As [`Gpu::synchronize`].
+    pub fn to_cpu(&self) -> Result<Dense<T>, CudaError> {
+        Ok(Dense { shape: self.shape, values: self.values.to_host()? })
+    }
+
+    /// Becomes an array of this shape with whatever values were left in its memory.
+    pub(crate) fn reset_on(
+        &mut self,
+        gpu: &Gpu,
+        shape: Shape,
+    ) -> Result<CudaSlice<'_, T>, CudaError> {
+        self.values.resize_for_overwrite(gpu, shape.size(), ELEMENTS)?;
+        self.shape = shape;
+        Ok(self.values.as_slice())
+    }
+
+    /// Becomes zeros of this shape.
+    pub(crate) fn zeros_on(
+        &mut self,
+        gpu: &Gpu,
+        shape: Shape,
+    ) -> Result<CudaSlice<'_, T>, CudaError> {
+        self.reset_on(gpu, shape)?;
+        // The zero of every element type has no bits.
+        self.values.fill_bytes(0)?;
+        Ok(self.values.as_slice())
+    }
+}
+
+impl<T: Stored> Csr<T> {
+    /// A copy on a GPU.
+    ///
+    /// # Errors
+    ///
+    /// [`CudaError::OutOfMemory`].
+    pub fn to_gpu(&self, gpu: &Gpu) -> Result<Csr<T, Cuda>, CudaError> {
+        Ok(Csr {
+            n_cols: self.n_cols,
+            indptr: CudaBuffer::from_host(gpu, self.indptr(), ROW_POINTERS)?,
+            columns: CudaColumnIds::from_host(gpu, self.columns())?,
+            values: CudaBuffer::from_host(gpu, self.values(), VALUES)?,
+        })
+    }
+}
+
+impl<T: Stored> CsrView<'_, T> {
+    /// A copy of its rows on a GPU, one after the other, whatever rows of a matrix they are.
+    ///
+    /// # Errors
+    ///
+    /// [`CudaError::OutOfMemory`].
+    pub fn to_gpu(&self, gpu: &Gpu) -> Result<Csr<T, Cuda>, CudaError> {
+        self.to_owned().to_gpu(gpu)
+    }
+}
+
+impl<T: Stored> Csr<T, Cuda> {
+    /// A copy on the host, when everything asked for before is done.
+    ///
+    /// # Errors
+    ///
+    /// As [`Gpu::synchronize`].
+    pub fn to_cpu(&self) -> Result<Csr<T>, CudaError> {
+        Ok(Csr {
+            n_cols: self.n_cols,
+            indptr: self.indptr.to_host()?,
+            columns: self.columns.to_host()?,
+            values: self.values.to_host()?,
+        })
+    }
+
+    /// Takes the size and pattern of a matrix, with whatever values were left in its memory.
+    pub(crate) fn take_pattern<V: Stored>(
+        &mut self,
+        gpu: &Gpu,
+        of: CsrView<'_, V, Cuda>,
+    ) -> Result<CudaSlice<'_, T>, CudaError> {
+        self.values.resize_for_overwrite(gpu, of.values().len(), VALUES)?;
+        self.columns.assign(gpu, of.columns)?;
+        self.indptr.assign(gpu, of.indptr(), ROW_POINTERS)?;
+        self.n_cols = of.n_cols;
+        Ok(self.values.as_slice())
+    }
+}
+
+/// Invariant, beside that of [`CsrView`]: the view is of a whole matrix, whose entries are those of its rows, row after row.
+impl<'a, T: Stored> CsrView<'a, T, Cuda> {
+    /// Where each row starts, and where the last one ends; nothing where there are no rows.
+    pub(crate) fn indptr(&self) -> CudaSlice<'a, u64> {
+        if self.starts.is_empty() { self.starts } else { self.starts.with_next() }
+    }
+}
+
+impl<T: Element> RowSparse<T> {
+    /// A copy on a GPU.
+    ///
+    /// # Errors
+    ///
+    /// [`CudaError::OutOfMemory`].
+    pub fn to_gpu(&self, gpu: &Gpu) -> Result<RowSparse<T, Cuda>, CudaError> {
+        Ok(RowSparse {
+            shape: *self.shape(),
+            indices: CudaBuffer::from_host(gpu, self.indices(), ROW_IDS)?,
+            values: CudaBuffer::from_host(gpu, self.values(), ROWS)?,
+        })
+    }
+}
+
+impl<T: Element> RowSparse<T, Cuda> {
+    /// A copy on the host, when everything asked for before is done.
+    ///
+    /// # Errors
+    ///
+    /// As [`Gpu::synchronize`].
+    pub fn to_cpu(&self) -> Result<RowSparse<T>, CudaError> {
+        Ok(RowSparse {
+            shape: self.shape,
+            indices: self.indices.to_host()?,
+            values: self.values.to_host()?,
+        })
+    }
+
+    /// Takes the shape of an array and the rows that it stores, with whatever values were left in its memory.
+    pub(crate) fn take_rows(
+        &mut self,
+        gpu: &Gpu,
+        of: RowSparseView<'_, T, Cuda>,
+    ) -> Result<CudaSlice<'_, T>, CudaError> {
+        match of.indices() {
+            RowIdsView::Listed(rows) => self.store_rows(gpu, *of.shape(), rows),
+            RowIdsView::All => {
+                let rows: Vec<u64> = (0..of.shape().n_rows() as u64).collect();
+                let rows = CudaBuffer::from_host(gpu, &rows, ROW_IDS)?;
+                self.store_rows(gpu, *of.shape(), rows.as_slice())
+            }
+        }
+    }
+
+    /// Becomes an array of this shape that stores these rows, with whatever values were left in its memory.
+    pub(crate) fn store_rows(
+        &mut self,
+        gpu: &Gpu,
+        shape: Shape,
+        rows: CudaSlice<'_, u64>,
+    ) -> Result<CudaSlice<'_, T>, CudaError> {
+        self.values.resize_for_overwrite(gpu, rows.len().saturating_mul(shape.row_size()), ROWS)?;
+        self.indices.assign(gpu, rows, ROW_IDS)?;
+        self.shape = shape;
+        Ok(self.values.as_slice())
+    }
+}
+
+impl<T: Element> Destination for Dense<T, Cuda> {
+    fn store_nothing(&mut self, gpu: &Gpu) {
+        *self = Dense::default();
+        self.values.clear(gpu);
+    }
+}
+
+impl<T: Stored> Destination for Csr<T, Cuda> {
+    fn store_nothing(&mut self, gpu: &Gpu) {
+        *self = Csr::default();
+        self.indptr.clear(gpu);
+    }
+}
+
+impl<T: Element> Destination for RowSparse<T, Cuda> {
+    fn store_nothing(&mut self, gpu: &Gpu) {
+        *self = RowSparse::default();
+        self.indices.clear(gpu);
+    }
+}
+
+/// Storage, extents and element type: the elements are elsewhere.
+impl<T: Element> fmt::Debug for Dense<T, Cuda> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "dense {} {} on a GPU", self.shape, T::TYPE)
+    }
+}
+
+/// Storage, extents and element type: the entries are elsewhere.
+impl<T: Stored> fmt::Debug for Csr<T, Cuda> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let shape = Shape::from([self.n_rows(), self.n_cols()]);
+        write!(f, "csr {shape} {}, {} stored, on a GPU", T::TYPE, self.nnz())
+    }
+}
+
+/// Storage, extents and element type: the rows are elsewhere.
+impl<T: Element> fmt::Debug for RowSparse<T, Cuda> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "row_sparse {} {}, {} stored, on a GPU", self.shape, T::TYPE, self.n_stored())
+    }
+}

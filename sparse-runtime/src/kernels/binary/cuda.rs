@@ -1,0 +1,128 @@
+//! Element-wise functions of two operands on a GPU: of dense arrays, with broadcasting, and of an array and a number.
+
+use crate::device::cuda::{Blocks, Cuda, CudaError, CudaSlice, Gpu, Launch, Unit, Word};
+use crate::formats::{Csr, CsrView, Dense, DenseView, MAX_RANK, RowSparse, RowSparseView};
+use crate::kernels::broadcast::{Walk, broadcast};
+use crate::kernels::cuda::{CudaContext, ScalarFunction};
+use sparse_core::element::Float;
+
+const THREADS: u32 = 256;
+
+/// The operand of a function of an array and a number that is the number.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Number {
+    /// The first one.
+    First(f64),
+    /// The second one.
+    Second(f64),
+}
+
+/// f of the elements of both.
+pub fn dense_dense<T: Float>(
+    out: &mut Dense<T, Cuda>,
+    lhs: DenseView<'_, T, Cuda>,
+    rhs: DenseView<'_, T, Cuda>,
+    f: ScalarFunction,
+    context: &mut CudaContext,
+) {
+    let gpu = context.gpu();
+    gpu.attempt(out, |out| {
+        let shape = broadcast(lhs.shape(), rhs.shape());
+        let out = out.reset_on(gpu, shape)?;
+        let walk = Walk::new(&shape, [lhs.shape(), rhs.shape()]);
+        let rank = walk.extents().len() as u64;
+        let mut steps = [0; 3 * MAX_RANK];
+        for (place, of) in
+            [walk.extents(), walk.strides(0), walk.strides(1)].into_iter().enumerate()
+        {
+            for (axis, &step) in of.iter().enumerate() {
+                steps[place * MAX_RANK + axis] = step as u64;
+            }
+        }
+        let launch = launch::<T>(gpu, f, rank, "binary")?;
+        let launch = launch.reads(lhs.values()).reads(rhs.values()).record("walk", &steps);
+        let launch = f.read_by(launch).writes(out).size(out.len());
+        // SAFETY: both broadcast to the shape of `out`.
+        unsafe { launch.launch(Blocks::of(out.len(), THREADS as usize, THREADS)) }
+    });
+}
+
+/// f of every element and a number.
+pub fn dense_number<T: Float>(
+    out: &mut Dense<T, Cuda>,
+    x: DenseView<'_, T, Cuda>,
+    number: Number,
+    f: ScalarFunction,
+    context: &mut CudaContext,
+) {
+    let gpu = context.gpu();
+    gpu.attempt(out, |out| {
+        let out = out.reset_on(gpu, *x.shape())?;
+        with_number(gpu, out, x.values(), number, f)
+    });
+}
+
+/// f of every stored element and a number.
+pub fn csr_number<T: Float>(
+    out: &mut Csr<T, Cuda>,
+    x: CsrView<'_, T, Cuda>,
+    number: Number,
+    f: ScalarFunction,
+    context: &mut CudaContext,
+) {
+    let gpu = context.gpu();
+    gpu.attempt(out, |out| {
+        let out = out.take_pattern(gpu, x)?;
+        with_number(gpu, out, x.values(), number, f)
+    });
+}
+
+/// f of every element of the stored rows and a number.
+pub fn row_sparse_number<T: Float>(
+    out: &mut RowSparse<T, Cuda>,
+    x: RowSparseView<'_, T, Cuda>,
+    number: Number,
+    f: ScalarFunction,
+    context: &mut CudaContext,
+) {
+    let gpu = context.gpu();
+    gpu.attempt(out, |out| {
+        let out = out.take_rows(gpu, x)?;
+        with_number(gpu, out, x.values(), number, f)
+    });
+}
+
+fn with_number<T: Float>(
+    gpu: &Gpu,
+    out: CudaSlice<'_, T>,
+    x: CudaSlice<'_, T>,
+    number: Number,
+    f: ScalarFunction,
+) -> Result<(), CudaError> {
+    let launch = match number {
+        Number::First(number) => launch::<T>(gpu, f, 1, "number_and_array")?.f64(number).reads(x),
+        Number::Second(number) => launch::<T>(gpu, f, 1, "array_and_number")?.reads(x).f64(number),
+    };
+    let launch = f.read_by(launch).writes(out).size(x.len());
+    // SAFETY: `out` has as many elements as `x`.
+    unsafe { launch.launch(Blocks::of(x.len(), THREADS as usize, THREADS)) }
+}
+
+fn launch<'a, T: Float>(
+    gpu: &'a Gpu,
+    f: ScalarFunction,
+    rank: u64,
+    name: &'static str,
+) -> Result<Launch<'a>, CudaError> {
+    let [formula, first, second] = f.words();
+    let words = [
+        ("REAL", Word::Name(T::TYPE.name())),
+        ("RANK", Word::Number(rank)),
+        formula,
+        first,
+        second,
+    ];
+    let unit =
+        Unit { file: "kernels/binary/binary.cu", text: include_str!("binary.cu"), words: &words };
+    Ok(Launch::new(gpu, gpu.kernel(&unit, name)?))
+}

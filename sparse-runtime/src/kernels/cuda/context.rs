@@ -1,0 +1,61 @@
+//! What a kernel of a GPU is given besides its operands.
+
+use super::occurrences::Occurrences;
+use crate::device::cuda::{CudaBuffer, CudaError, Gpu};
+
+/// The last argument of every kernel of [`Cuda`](crate::device::cuda::Cuda): the GPU, and scratch memory on it.
+///
+/// A kernel returns before its work is done, and does not say whether it will be. What fails is reported by the next
+/// [`synchronize`](CudaContext::synchronize) or `to_cpu`; until then nothing more is done, and destinations store nothing.
+///
+/// ```
+/// use sparse_runtime::device::cuda::{CudaError, Gpu};
+/// use sparse_runtime::formats::{Csr, Dense};
+/// use sparse_runtime::kernels::{cuda::CudaContext, dot};
+/// # fn main() -> Result<(), CudaError> {
+/// let gpu = match Gpu::open(0) {
+///     Err(CudaError::LibraryMissing | CudaError::NoDevice) => return Ok(()),
+///     gpu => gpu?,
+/// };
+/// let x = Csr::pattern(4, vec![0, 2, 3], vec![1u32, 3, 0]).expect("canonical").to_gpu(&gpu)?;
+/// let w = Dense::from_rows(&[[1.0f32], [2.0], [3.0], [4.0]]).to_gpu(&gpu)?;
+/// let mut context = CudaContext::new(&gpu);
+/// let mut out = Dense::default();
+/// dot::cuda::csr_dense(&mut out, x.view(), w.view(), false, &mut context);
+/// assert_eq!(out.to_cpu()?.values(), [6.0, 1.0]);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct CudaContext {
+    gpu: Gpu,
+    /// Those of the csr that was last read transposed.
+    pub(crate) occurrences: Occurrences,
+    /// Results of parts of a reduction.
+    pub(crate) partial: CudaBuffer<f64>,
+}
+
+impl CudaContext {
+    /// A context without scratch memory.
+    pub fn new(gpu: &Gpu) -> Self {
+        CudaContext {
+            gpu: gpu.clone(),
+            occurrences: Occurrences::default(),
+            partial: CudaBuffer::default(),
+        }
+    }
+
+    /// The GPU.
+    pub fn gpu(&self) -> &Gpu {
+        &self.gpu
+    }
+
+    /// Waits until everything that was asked for is done.
+    ///
+    /// # Errors
+    ///
+    /// As [`Gpu::synchronize`].
+    pub fn synchronize(&self) -> Result<(), CudaError> {
+        self.gpu.synchronize()
+    }
+}

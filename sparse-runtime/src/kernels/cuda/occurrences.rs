@@ -1,0 +1,235 @@
+//! Which columns occur in a csr, and where: what a product with a transposed csr goes over.
+//!
+//! O(nnz · bits of a column id / 4), by a stable sort, so that the entries of a column are in the order of the rows, whatever the GPU
+//! does first. The number of columns that occur is asked for once, for which the host waits.
+
+use crate::device::cuda::{
+    Blocks, Cuda, CudaBuffer, CudaColumnIdsSlice, CudaError, CudaSlice, Gpu, Launch, Unit, Word,
+};
+use crate::formats::CsrView;
+use sparse_core::element::{Id, Stored};
+
+const TEXT: &str = include_str!("occurrences.cu");
+
+// As in the text.
+const DIGIT_BITS: u32 = 4;
+const THREADS: u32 = 256;
+const TILE: usize = 2048;
+
+const SORTED: &str = "the entries of a csr in the order of their columns";
+
+/// The columns that occur in a csr. Kept by a context, so that its memory is used again.
+#[derive(Debug, Default)]
+pub(crate) struct Occurrences {
+    /// The columns, ascending; the first `n_columns` are.
+    columns: CudaBuffer<u64>,
+    /// Where the entries of each are, and where those of the last end.
+    runs: CudaBuffer<u32>,
+    n_columns: usize,
+    /// The numbers of the entries in the order of their columns.
+    entries: CudaBuffer<u32>,
+    /// The row of each entry.
+    rows: CudaBuffer<u32>,
+    narrow: Scratch<u32>,
+    wide: Scratch<u64>,
+    /// Counts, and their sums.
+    counts: CudaBuffer<u32>,
+    totals: Vec<CudaBuffer<u32>>,
+    /// The number of columns.
+    number: CudaBuffer<u32>,
+}
+
+/// The other half of a sort.
+#[derive(Debug)]
+struct Scratch<I: Stored> {
+    ids: [CudaBuffer<I>; 2],
+    entries: CudaBuffer<u32>,
+}
+
+impl<I: Stored> Default for Scratch<I> {
+    fn default() -> Self {
+        Scratch {
+            ids: [CudaBuffer::default(), CudaBuffer::default()],
+            entries: CudaBuffer::default(),
+        }
+    }
+}
+
+impl Occurrences {
+    /// Finds those of a matrix.
+    pub(crate) fn find<V: Stored>(
+        &mut self,
+        gpu: &Gpu,
+        x: CsrView<'_, V, Cuda>,
+    ) -> Result<(), CudaError> {
+        let (n, n_rows) = (x.values().len(), x.n_rows());
+        self.n_columns = 0;
+        if let Some(count) = [n, n_rows].into_iter().find(|&count| u32::try_from(count).is_err()) {
+            return Err(CudaError::TooManyEntries { what: "a csr that is read transposed", count });
+        }
+        if n == 0 {
+            return Ok(());
+        }
+        for buffer in [&mut self.rows, &mut self.entries] {
+            buffer.resize_for_overwrite(gpu, n, SORTED)?;
+        }
+        self.runs.resize_for_overwrite(gpu, n + 1, SORTED)?;
+        self.columns.resize_for_overwrite(gpu, n, SORTED)?;
+        self.number.resize_for_overwrite(gpu, 1, SORTED)?;
+        match x.columns() {
+            CudaColumnIdsSlice::U32(ids) => {
+                let mut scratch = std::mem::take(&mut self.narrow);
+                let found = self.find_in(gpu, x, ids, &mut scratch);
+                self.narrow = scratch;
+                found
+            }
+            CudaColumnIdsSlice::U64(ids) => {
+                let mut scratch = std::mem::take(&mut self.wide);
+                let found = self.find_in(gpu, x, ids, &mut scratch);
+                self.wide = scratch;
+                found
+            }
+        }
+    }
+
+    /// The columns that occur, ascending.
+    pub(crate) fn columns(&self) -> CudaSlice<'_, u64> {
+        self.columns.as_slice().run(0, self.n_columns)
+    }
+
+    /// For each of them where its entries are in [`entries`](Self::entries), and where those of the last end.
+    pub(crate) fn runs(&self) -> CudaSlice<'_, u32> {
+        self.runs.as_slice()
+    }
+
+    /// The numbers of the entries, column by column.
+    pub(crate) fn entries(&self) -> CudaSlice<'_, u32> {
+        self.entries.as_slice()
+    }
+
+    /// The row of each entry.
+    pub(crate) fn rows(&self) -> CudaSlice<'_, u32> {
+        self.rows.as_slice()
+    }
+
+    fn find_in<V: Stored, I: Id>(
+        &mut self,
+        gpu: &Gpu,
+        x: CsrView<'_, V, Cuda>,
+        ids: CudaSlice<'_, I>,
+        scratch: &mut Scratch<I>,
+    ) -> Result<(), CudaError> {
+        let n = ids.len();
+        let words = [("ID", Word::Name(I::TYPE.name()))];
+        let unit = unit(&words);
+        let kernel = |name| Ok::<_, CudaError>(Launch::new(gpu, gpu.kernel(&unit, name)?));
+        let tiles = Blocks::of(n, TILE, THREADS);
+        let each = Blocks::of(n, THREADS as usize, THREADS);
+
+        let Scratch { ids: sorted, entries: other } = scratch;
+        for buffer in &mut *sorted {
+            buffer.resize_for_overwrite(gpu, n, SORTED)?;
+        }
+        other.resize_for_overwrite(gpu, n, SORTED)?;
+
+        let warps = Blocks::of(x.n_rows(), THREADS as usize / 32, THREADS);
+        // SAFETY: there is a row and a number for each entry, and the rows of a view are all of its entries.
+        unsafe {
+            kernel("number_entries")?
+                .reads(x.starts())
+                .reads(x.ends())
+                .writes(self.rows.as_slice())
+                .writes(self.entries.as_slice())
+                .size(x.n_rows())
+                .launch(warps)
+        }?;
+
+        let bits = usize::BITS - x.n_cols().saturating_sub(1).leading_zeros();
+        let mut from = ids;
+        let [to, next] = sorted;
+        let (mut to, mut next) = (&*to, &*next);
+        for shift in (0..bits.max(1)).step_by(DIGIT_BITS as usize) {
+            let n_counts = tiles.x << DIGIT_BITS;
+            self.counts.resize_for_overwrite(gpu, n_counts, SORTED)?;
+            // SAFETY: there is a count for each digit of each tile.
+            unsafe {
+                kernel("count_digits")?
+                    .reads(from)
+                    .size(n)
+                    .size(shift as usize)
+                    .writes(self.counts.as_slice())
+                    .launch(tiles)
+            }?;
+            sum_up(gpu, &unit, self.counts.as_slice(), &mut self.totals, 0)?;
+            // SAFETY: the sums of counts are a place for each entry.
+            unsafe {
+                kernel("move_by_digit")?
+                    .reads(from)
+                    .reads(self.entries.as_slice())
+                    .size(n)
+                    .size(shift as usize)
+                    .reads(self.counts.as_slice())
+                    .writes(to.as_slice())
+                    .writes(other.as_slice())
+                    .launch(tiles)
+            }?;
+            std::mem::swap(&mut self.entries, other);
+            from = to.as_slice();
+            std::mem::swap(&mut to, &mut next);
+        }
+
+        self.counts.resize_for_overwrite(gpu, n, SORTED)?;
+        // SAFETY: there is a mark for each entry.
+        unsafe {
+            kernel("mark_runs")?.reads(from).size(n).writes(self.counts.as_slice()).launch(each)
+        }?;
+        sum_up(gpu, &unit, self.counts.as_slice(), &mut self.totals, 0)?;
+        // SAFETY: there are at most as many runs as entries, and room for one end more.
+        unsafe {
+            kernel("write_runs")?
+                .reads(from)
+                .size(n)
+                .reads(self.counts.as_slice())
+                .writes(self.columns.as_slice())
+                .writes(self.runs.as_slice())
+                .writes(self.number.as_slice())
+                .launch(each)
+        }?;
+        self.n_columns = self.number.to_host()?.first().map_or(0, |&number| number as usize);
+        Ok(())
+    }
+}
+
+/// The unit of these kernels, for ids of a type.
+pub(crate) fn unit<'a>(words: &'a [(&'static str, Word)]) -> Unit<'a> {
+    Unit { file: "kernels/cuda/occurrences.cu", text: TEXT, words }
+}
+
+/// Each value becomes the sum of those before it. `totals` has a buffer for each level of tiles of tiles.
+fn sum_up(
+    gpu: &Gpu,
+    unit: &Unit<'_>,
+    values: CudaSlice<'_, u32>,
+    totals: &mut Vec<CudaBuffer<u32>>,
+    level: usize,
+) -> Result<(), CudaError> {
+    let tiles = Blocks::of(values.len(), TILE, THREADS);
+    if totals.len() == level {
+        totals.push(CudaBuffer::default());
+    }
+    totals[level].resize_for_overwrite(gpu, tiles.x, SORTED)?;
+    let sum = Launch::new(gpu, gpu.kernel(unit, "sum_up")?).writes(values).size(values.len());
+    // SAFETY: there is a total for each tile.
+    unsafe { sum.writes(totals[level].as_slice()).launch(tiles) }?;
+    if tiles.x < 2 {
+        return Ok(());
+    }
+    // The totals of one level are out of `totals` while those of the next are made.
+    let of_tiles = std::mem::take(&mut totals[level]);
+    let summed = sum_up(gpu, unit, of_tiles.as_slice(), totals, level + 1);
+    totals[level] = of_tiles;
+    summed?;
+    let add = Launch::new(gpu, gpu.kernel(unit, "add_totals")?).writes(values).size(values.len());
+    // SAFETY: as above.
+    unsafe { add.reads(totals[level].as_slice()).launch(tiles) }
+}

@@ -1,0 +1,134 @@
+// What the kernels rely on: types, scalar functions of the operator table, and collective operations of a group of lanes.
+//
+// Texts of kernels include nothing. Each is compiled with its words (macros) in front of this file; tests compile the same
+// texts for the CPU, with a header that defines `NNZ_EMULATION`.
+
+typedef unsigned int u32;
+typedef unsigned long long u64;
+typedef long long i64;
+typedef float f32;
+typedef double f64;
+
+// What a csr<unit> stores: the number 1, in no memory.
+struct unit {};
+
+__device__ inline f32 number(const f32 *values, u64 position) { return values[position]; }
+__device__ inline f64 number(const f64 *values, u64 position) { return values[position]; }
+__device__ inline f32 number(const unit *, u64) { return 1; }
+
+// The numbers that are attributes of an operator, in the order of its row.
+struct numbers {
+    f64 at[4];
+};
+
+// How the elements of a result lie in two arrays that broadcast to it: extents, and steps in each, of up to 6 axes.
+struct walk {
+    u64 extents[6], first[6], second[6];
+};
+
+// Some axes of an array: extents, and steps in its memory.
+struct axes {
+    u64 extents[6], steps[6];
+};
+
+// The global thread along x.
+__device__ inline u64 thread_id() { return (u64)blockIdx.x * blockDim.x + threadIdx.x; }
+
+// The lanes of the calling thread's group of `size` lanes of a warp, a power of two.
+__device__ inline u32 group_mask(u32 size) {
+    u32 lane = threadIdx.x % 32;
+    return (u32)(((1ull << size) - 1) << (lane & ~(size - 1)));
+}
+
+// The sum over a group, in an order that depends on nothing but its size. Every lane has it.
+template <class T> __device__ inline T group_sum(T value, u32 size, u32 mask) {
+    for (u32 distance = size / 2; distance > 0; distance /= 2)
+        value += __shfl_xor_sync(mask, value, distance, size);
+    return value;
+}
+
+// The functions that formulas of the operator table call, by the names that the table has for them.
+
+template <class T> __device__ inline T formula_abs(T x) { return fabs(x); }
+template <class T> __device__ inline T formula_sign(T x) { return x > 0 ? T(1) : x < 0 ? T(-1) : T(0); }
+template <class T> __device__ inline T formula_at_least(T x, T bound) { return x < bound ? bound : x; }
+template <class T> __device__ inline T formula_at_most(T x, T bound) { return x > bound ? bound : x; }
+template <class T> __device__ inline T formula_select(T x, T first, T second) { return x != 0 ? first : second; }
+template <class T> __device__ inline T formula_powf(T x, T y) { return pow(x, y); }
+template <class T> __device__ inline T formula_hypot(T x, T y) { return hypot(x, y); }
+template <class T> __device__ inline T formula_modulo(T x, T y) { return y == 0 ? T(0) : x - floor(x / y) * y; }
+template <class T> __device__ inline T formula_round(T x) { return round(x); }
+template <class T> __device__ inline T formula_rint(T x) { return rint(x); }
+template <class T> __device__ inline T formula_ceil(T x) { return ceil(x); }
+template <class T> __device__ inline T formula_floor(T x) { return floor(x); }
+template <class T> __device__ inline T formula_trunc(T x) { return trunc(x); }
+template <class T> __device__ inline T formula_log2(T x) { return log2(x); }
+template <class T> __device__ inline T formula_log10(T x) { return log10(x); }
+template <class T> __device__ inline T formula_acos(T x) { return acos(x); }
+template <class T> __device__ inline T formula_acosh(T x) { return acosh(x); }
+template <class T> __device__ inline T formula_sqrt(T x) { return sqrt(x); }
+template <class T> __device__ inline T formula_cbrt(T x) { return cbrt(x); }
+template <class T> __device__ inline T formula_exp(T x) { return exp(x); }
+template <class T> __device__ inline T formula_exp_m1(T x) { return expm1(x); }
+template <class T> __device__ inline T formula_ln(T x) { return log(x); }
+template <class T> __device__ inline T formula_ln_1p(T x) { return log1p(x); }
+template <class T> __device__ inline T formula_sin(T x) { return sin(x); }
+template <class T> __device__ inline T formula_cos(T x) { return cos(x); }
+template <class T> __device__ inline T formula_tan(T x) { return tan(x); }
+template <class T> __device__ inline T formula_asin(T x) { return asin(x); }
+template <class T> __device__ inline T formula_atan(T x) { return atan(x); }
+template <class T> __device__ inline T formula_sinh(T x) { return sinh(x); }
+template <class T> __device__ inline T formula_cosh(T x) { return cosh(x); }
+template <class T> __device__ inline T formula_tanh(T x) { return tanh(x); }
+template <class T> __device__ inline T formula_asinh(T x) { return asinh(x); }
+template <class T> __device__ inline T formula_atanh(T x) { return atanh(x); }
+
+// exp of what is never positive, so that nothing overflows.
+template <class T> __device__ inline T formula_sigmoid(T x) {
+    T e = exp(-fabs(x));
+    return (x >= 0 ? T(1) : e) / (T(1) + e);
+}
+template <class T> __device__ inline T formula_softplus(T x) {
+    return formula_at_least(x, T(0)) + log1p(exp(-fabs(x)));
+}
+
+// In f64, as on the CPU.
+template <class T> __device__ inline T formula_error_function(T x) { return T(erf((f64)x)); }
+template <class T> __device__ inline T formula_gamma_function(T x) {
+    f64 y = x;
+    return y < 0 && y == floor(y) ? T(y - y) / T(0) : T(tgamma(y));
+}
+template <class T> __device__ inline T formula_log_gamma(T x) { return T(lgamma((f64)x)); }
+
+// A start by Winitzki's formula, then Halley's method, as `special::erfinv` of the operator table.
+template <class T> __device__ inline T formula_inverse_error_function(T x_given) {
+    f64 x = x_given;
+    f64 size = fabs(x);
+    if (!(size < 1)) return T(size == 1 ? x / 0.0 : 0.0 / 0.0);
+    if (size == 0) return x_given;
+    f64 pi = 3.14159265358979323846;
+    f64 tail = 1 - size, a = 0.147;
+    f64 logarithm = log(tail * (1 + size));
+    f64 half = 2 / (pi * a) + logarithm / 2;
+    f64 y = sqrt(sqrt(half * half - logarithm / a) - half);
+    for (int i = 0; i < 4; i++) {
+        f64 step = -(tail - erfc(y)) / (2 / sqrt(pi) * exp(-y * y));
+        y -= -step / (1 + y * step);
+    }
+    return T(x < 0 ? -y : y);
+}
+
+// Reflection, recurrence up to 10, the asymptotic series, as `special::digamma` of the operator table.
+template <class T> __device__ inline T formula_digamma(T x_given) {
+    f64 x = x_given, sum = 0;
+    if (x <= 0 && x == floor(x)) return T(0.0 / 0.0);
+    if (x < 0) {
+        f64 pi = 3.14159265358979323846;
+        sum = -pi / tan(pi * x);
+        x = 1 - x;
+    }
+    for (; x < 10; x += 1) sum -= 1 / x;
+    f64 r = 1 / (x * x);
+    f64 series = r * (1.0 / 12 - r * (1.0 / 120 - r * (1.0 / 252 - r * (1.0 / 240 - r * (1.0 / 132 - r * (691.0 / 32760))))));
+    return T(sum + log(x) - 0.5 / x - series);
+}

@@ -1,0 +1,75 @@
+//! The GPU that the tests run on: an emulated one, or with `NNZ_TEST_GPU=1` a real one.
+//!
+//! The emulation is a `libcuda.so` and a `libnvrtc.so` of C++ beside this file, built by g++ and loaded before the
+//! library asks for them; what the library does is the same.
+
+use sparse_runtime::device::cuda::Gpu;
+use std::collections::hash_map::DefaultHasher;
+use std::ffi::{CStr, CString, c_char};
+use std::fs;
+use std::hash::{Hash, Hasher};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+/// A GPU, opened anew.
+pub(crate) fn gpu() -> Gpu {
+    static READY: OnceLock<()> = OnceLock::new();
+    READY.get_or_init(|| {
+        if !is_real() {
+            emulate();
+        }
+    });
+    Gpu::open(0).expect("a GPU")
+}
+
+/// Whether the GPU is a real one, of which nothing wrong may be asked.
+pub(crate) fn is_real() -> bool {
+    std::env::var_os("NNZ_TEST_GPU").is_some()
+}
+
+fn emulate() {
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cuda/emulation");
+    let mut hasher = DefaultHasher::new();
+    for name in ["cuda_emulation.h", "engine.h", "fake_cuda.cpp", "fake_nvrtc.cpp"] {
+        fs::read(sources.join(name)).expect("a source of the emulation").hash(&mut hasher);
+    }
+    // What was built of other sources is not found.
+    let version = hasher.finish() % 1_000_000;
+    let built = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("emulation-{version}"));
+    fs::create_dir_all(&built).expect("a folder for the emulation");
+    // SAFETY: no other thread of the tests reads the environment before this one call has ended.
+    unsafe { std::env::set_var("NNZ_CUDA_CACHE", built.join("cache")) };
+    for (source, library) in [("fake_cuda.cpp", "libcuda.so"), ("fake_nvrtc.cpp", "libnvrtc.so")] {
+        let path = built.join(library);
+        if !path.exists() {
+            let unfinished = built.join(format!("{library}.{}", std::process::id()));
+            let output = Command::new("g++")
+                .args(["-std=gnu++17", "-O2", "-Wall", "-Wextra", "-fPIC", "-shared", "-o"])
+                .arg(&unfinished)
+                .arg(format!("-Wl,-soname,{library}"))
+                .arg(format!("-DVERSION={version}"))
+                .arg(format!("-DHEADERS=\"{}\"", sources.display()))
+                .arg(sources.join(source))
+                .arg("-ldl")
+                .output()
+                .expect("the tests of CUDA kernels need g++");
+            let words = String::from_utf8_lossy(&output.stderr);
+            assert!(output.status.success(), "{source} does not compile: {words}");
+            fs::rename(&unfinished, &path).expect("the library was built");
+        }
+        load(&path);
+    }
+}
+
+/// Loads a library for the process: one of its name is then taken to be it.
+fn load(path: &Path) {
+    let text = CString::new(path.to_str().expect("a path of UTF-8")).expect("a path without 0");
+    // SAFETY: the library was just built, and loading it runs nothing.
+    let handle = unsafe { libc::dlopen(text.as_ptr(), libc::RTLD_NOW | libc::RTLD_GLOBAL) };
+    if handle.is_null() {
+        // SAFETY: after a failure there is a message, which ends with 0.
+        let message = unsafe { CStr::from_ptr(libc::dlerror() as *const c_char) };
+        panic!("{}: {message:?}", path.display());
+    }
+}
