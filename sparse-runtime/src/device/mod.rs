@@ -45,6 +45,10 @@ pub trait Device: Copy + Clone + Debug + Default + Send + Sync + 'static {
 }
 
 /// A borrowed run of elements, wherever it is.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a run of elements",
+    note = "what a device lends of its buffers is one: on `Cpu` a slice"
+)]
 pub trait Run: Copy + Debug + Send + Sync {
     /// The number of elements.
     fn len(&self) -> usize;

@@ -3,6 +3,7 @@
 mod device;
 mod elementwise;
 mod memory;
+mod nvrtc;
 mod products;
 
 use num_traits::Float;

@@ -1,5 +1,7 @@
 // A function of two elements. Words: REAL; FORMULA, of the table; FIRST and SECOND, its variables; RANK, of the walk, 1 to 6.
 
+__device__ inline REAL f(REAL FIRST, REAL SECOND, const numbers &attributes) { return FORMULA; }
+
 // For the elements of arrays that broadcast to the result.
 extern "C" __global__ void binary(const REAL *__restrict__ first, const REAL *__restrict__ second, walk steps,
                                   numbers attributes, REAL *__restrict__ out, u64 n) {
@@ -13,24 +15,19 @@ extern "C" __global__ void binary(const REAL *__restrict__ first, const REAL *__
         in_first += index * steps.first[axis];
         in_second += index * steps.second[axis];
     }
-    REAL FIRST = first[in_first], SECOND = second[in_second];
-    out[at] = FORMULA;
+    out[at] = f(first[in_first], second[in_second], attributes);
 }
 
 // For an array on the left and a number.
 extern "C" __global__ void array_and_number(const REAL *__restrict__ first, f64 second, numbers attributes,
                                             REAL *__restrict__ out, u64 n) {
     u64 at = thread_id();
-    if (at >= n) return;
-    REAL FIRST = first[at], SECOND = (REAL)second;
-    out[at] = FORMULA;
+    if (at < n) out[at] = f(first[at], (REAL)second, attributes);
 }
 
 // For a number and an array on the right.
 extern "C" __global__ void number_and_array(f64 first, const REAL *__restrict__ second, numbers attributes,
                                             REAL *__restrict__ out, u64 n) {
     u64 at = thread_id();
-    if (at >= n) return;
-    REAL FIRST = (REAL)first, SECOND = second[at];
-    out[at] = FORMULA;
+    if (at < n) out[at] = f((REAL)first, second[at], attributes);
 }

@@ -3,8 +3,7 @@
 use crate::device::cuda::{Blocks, Cuda, CudaError, CudaSlice, Gpu, Launch, Unit, Word};
 use crate::formats::{Csr, CsrView, Dense, DenseView, MAX_RANK, RowSparse, RowSparseView};
 use crate::kernels::broadcast::{Walk, broadcast};
-use crate::kernels::cuda::{CudaContext, ScalarFunction};
-use sparse_core::element::Float;
+use crate::kernels::cuda::{CudaContext, GpuFloat, ScalarFunction};
 
 const THREADS: u32 = 256;
 
@@ -18,7 +17,7 @@ pub enum Number {
 }
 
 /// f of the elements of both.
-pub fn dense_dense<T: Float>(
+pub fn dense_dense<T: GpuFloat>(
     out: &mut Dense<T, Cuda>,
     lhs: DenseView<'_, T, Cuda>,
     rhs: DenseView<'_, T, Cuda>,
@@ -48,7 +47,7 @@ pub fn dense_dense<T: Float>(
 }
 
 /// f of every element and a number.
-pub fn dense_number<T: Float>(
+pub fn dense_number<T: GpuFloat>(
     out: &mut Dense<T, Cuda>,
     x: DenseView<'_, T, Cuda>,
     number: Number,
@@ -63,7 +62,7 @@ pub fn dense_number<T: Float>(
 }
 
 /// f of every stored element and a number.
-pub fn csr_number<T: Float>(
+pub fn csr_number<T: GpuFloat>(
     out: &mut Csr<T, Cuda>,
     x: CsrView<'_, T, Cuda>,
     number: Number,
@@ -78,7 +77,7 @@ pub fn csr_number<T: Float>(
 }
 
 /// f of every element of the stored rows and a number.
-pub fn row_sparse_number<T: Float>(
+pub fn row_sparse_number<T: GpuFloat>(
     out: &mut RowSparse<T, Cuda>,
     x: RowSparseView<'_, T, Cuda>,
     number: Number,
@@ -92,7 +91,7 @@ pub fn row_sparse_number<T: Float>(
     });
 }
 
-fn with_number<T: Float>(
+fn with_number<T: GpuFloat>(
     gpu: &Gpu,
     out: CudaSlice<'_, T>,
     x: CudaSlice<'_, T>,
@@ -108,21 +107,26 @@ fn with_number<T: Float>(
     unsafe { launch.launch(Blocks::of(x.len(), THREADS as usize, THREADS)) }
 }
 
-fn launch<'a, T: Float>(
+fn launch<'a, T: GpuFloat>(
     gpu: &'a Gpu,
     f: ScalarFunction,
     rank: u64,
     name: &'static str,
 ) -> Result<Launch<'a>, CudaError> {
+    let words = words(T::TYPE.name(), f, rank);
+    Ok(Launch::new(gpu, gpu.kernel(&unit(&words), name)?))
+}
+
+fn words(real: &'static str, f: ScalarFunction, rank: u64) -> [(&'static str, Word); 5] {
     let [formula, first, second] = f.words();
-    let words = [
-        ("REAL", Word::Name(T::TYPE.name())),
-        ("RANK", Word::Number(rank)),
-        formula,
-        first,
-        second,
-    ];
-    let unit =
-        Unit { file: "kernels/binary/binary.cu", text: include_str!("binary.cu"), words: &words };
-    Ok(Launch::new(gpu, gpu.kernel(&unit, name)?))
+    [("REAL", Word::Name(real)), ("RANK", Word::Number(rank)), formula, first, second]
+}
+
+fn unit<'a>(words: &'a [(&'static str, Word)]) -> Unit<'a> {
+    Unit { file: "kernels/binary/binary.cu", text: include_str!("binary.cu"), words }
+}
+
+/// The unit of a function of two operands.
+pub(crate) fn with_unit(real: &'static str, f: ScalarFunction, visit: &mut dyn FnMut(&Unit<'_>)) {
+    visit(&unit(&words(real, f, MAX_RANK as u64)));
 }

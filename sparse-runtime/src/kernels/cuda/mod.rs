@@ -4,11 +4,25 @@ mod context;
 mod formula;
 pub(crate) mod occurrences;
 mod scalar_function;
+mod units;
 
 pub use context::CudaContext;
 pub(crate) use formula::formula;
 pub(crate) use scalar_function::Numbers;
 pub use scalar_function::ScalarFunction;
+pub use units::for_each_unit;
+
+use sparse_core::element::Float;
+
+/// An element type that kernels of a GPU compute in.
+#[diagnostic::on_unimplemented(
+    message = "kernels of a GPU do not compute in `{Self}`",
+    note = "they compute in `f32` and `f64`; arrays of other types can be there, and are cast on the host"
+)]
+pub trait GpuFloat: Float {}
+
+impl GpuFloat for f32 {}
+impl GpuFloat for f64 {}
 
 /// In front of every text of kernels.
 pub(crate) const PRELUDE: &str = include_str!("prelude.cuh");

@@ -201,8 +201,15 @@ impl Occurrences {
 }
 
 /// The unit of these kernels, for ids of a type.
-pub(crate) fn unit<'a>(words: &'a [(&'static str, Word)]) -> Unit<'a> {
+fn unit<'a>(words: &'a [(&'static str, Word)]) -> Unit<'a> {
     Unit { file: "kernels/cuda/occurrences.cu", text: TEXT, words }
+}
+
+/// Visits these units.
+pub(super) fn for_each_unit(visit: &mut dyn FnMut(&Unit<'_>)) {
+    for id in ["u32", "u64"] {
+        visit(&unit(&[("ID", Word::Name(id))]));
+    }
 }
 
 /// Each value becomes the sum of those before it. `totals` has a buffer for each level of tiles of tiles.

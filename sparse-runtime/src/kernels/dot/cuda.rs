@@ -9,8 +9,8 @@ use crate::device::cuda::{
     Blocks, Cuda, CudaColumnIdsSlice, CudaError, CudaSlice, Gpu, Launch, Unit, Word,
 };
 use crate::formats::{CsrView, Dense, DenseView, RowSparse};
-use crate::kernels::cuda::CudaContext;
-use sparse_core::element::{Factor, Float};
+use crate::kernels::cuda::{CudaContext, GpuFloat};
+use sparse_core::element::Factor;
 
 const THREADS: u32 = 256;
 
@@ -18,7 +18,7 @@ const THREADS: u32 = 256;
 const MOST_STEPS: usize = 8;
 
 /// Csr by dense.
-pub fn csr_dense<T: Float, V: Factor<T>>(
+pub fn csr_dense<T: GpuFloat, V: Factor<T>>(
     out: &mut Dense<T, Cuda>,
     lhs: CsrView<'_, V, Cuda>,
     rhs: DenseView<'_, T, Cuda>,
@@ -44,7 +44,7 @@ pub fn csr_dense<T: Float, V: Factor<T>>(
 }
 
 /// Csr, transposed, by dense: the rows are the columns that occur.
-pub fn csr_transposed_dense<T: Float, V: Factor<T>>(
+pub fn csr_transposed_dense<T: GpuFloat, V: Factor<T>>(
     out: &mut RowSparse<T, Cuda>,
     lhs: CsrView<'_, V, Cuda>,
     rhs: DenseView<'_, T, Cuda>,
@@ -62,7 +62,7 @@ pub fn csr_transposed_dense<T: Float, V: Factor<T>>(
 }
 
 /// Csr, transposed, by dense, as dense.
-pub fn csr_transposed_dense_into_dense<T: Float, V: Factor<T>>(
+pub fn csr_transposed_dense_into_dense<T: GpuFloat, V: Factor<T>>(
     out: &mut Dense<T, Cuda>,
     lhs: CsrView<'_, V, Cuda>,
     rhs: DenseView<'_, T, Cuda>,
@@ -79,7 +79,7 @@ pub fn csr_transposed_dense_into_dense<T: Float, V: Factor<T>>(
 }
 
 /// The sums of the columns that occur, which were found, in the rows that `targets` says, or one after the other.
-fn transposed<T: Float, V: Factor<T>>(
+fn transposed<T: GpuFloat, V: Factor<T>>(
     gpu: &Gpu,
     context: &CudaContext,
     sums: CudaSlice<'_, T>,
@@ -103,7 +103,7 @@ fn transposed<T: Float, V: Factor<T>>(
 }
 
 /// A product with one column, whose elements lie side by side, read transposed or not.
-fn column<T: Float, V: Factor<T>>(
+fn column<T: GpuFloat, V: Factor<T>>(
     gpu: &Gpu,
     out: CudaSlice<'_, T>,
     lhs: CsrView<'_, V, Cuda>,
@@ -121,7 +121,7 @@ fn column<T: Float, V: Factor<T>>(
 }
 
 /// The launch of a product whose left side stores `V`.
-fn product<'a, T: Float, V: Factor<T>>(
+fn product<'a, T: GpuFloat, V: Factor<T>>(
     gpu: &'a Gpu,
     lhs: CsrView<'_, V, Cuda>,
     groups: Groups,
@@ -154,6 +154,17 @@ fn unit<'a>(words: &'a [(&'static str, Word)]) -> Unit<'a> {
     Unit { file: "kernels/dot/dot.cu", text: include_str!("dot.cu"), words }
 }
 
+/// Visits one of each kind of these units: what is held to compile without spills.
+pub(crate) fn for_each_unit(visit: &mut dyn FnMut(&Unit<'_>)) {
+    for n_cols in [1, 7, 32, 64, 256] {
+        for (real, value, id) in
+            [("f32", "f32", "u32"), ("f32", "unit", "u64"), ("f64", "f64", "u32")]
+        {
+            visit(&unit(&words(real, value, id, Groups::for_columns(n_cols))));
+        }
+    }
+}
+
 fn with_columns<'a>(launch: Launch<'a>, columns: CudaColumnIdsSlice<'_>) -> Launch<'a> {
     match columns {
         CudaColumnIdsSlice::U32(ids) => launch.reads(ids),
@@ -163,14 +174,14 @@ fn with_columns<'a>(launch: Launch<'a>, columns: CudaColumnIdsSlice<'_>) -> Laun
 
 /// The right side of a product: a matrix, read transposed or not. A vector is one column.
 #[derive(Clone, Copy)]
-struct Right<'a, T: Float> {
+struct Right<'a, T: GpuFloat> {
     values: CudaSlice<'a, T>,
     n_cols: usize,
     row_step: usize,
     column_step: usize,
 }
 
-impl<'a, T: Float> Right<'a, T> {
+impl<'a, T: GpuFloat> Right<'a, T> {
     fn new(array: DenseView<'a, T, Cuda>, transposed: bool) -> Self {
         let (n_rows, n_cols) = (array.shape().n_rows(), array.shape().row_size());
         let values = array.values();

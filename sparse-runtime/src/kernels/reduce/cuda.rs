@@ -4,8 +4,7 @@ use super::Over;
 use super::cpu::{count, reduced};
 use crate::device::cuda::{Blocks, Cuda, CudaError, CudaSlice, Gpu, Launch, Unit, Word};
 use crate::formats::{Dense, DenseView, MAX_RANK, Shape};
-use crate::kernels::cuda::{CudaContext, Numbers};
-use sparse_core::element::Float;
+use crate::kernels::cuda::{CudaContext, GpuFloat, Numbers};
 use sparse_core::ir::Attributes;
 use sparse_core::operators::{Combine, Kind, Operator, Reduction};
 
@@ -34,7 +33,7 @@ impl ReduceFunction {
 }
 
 /// Of a dense array.
-pub fn dense<T: Float>(
+pub fn dense<T: GpuFloat>(
     out: &mut Dense<T, Cuda>,
     x: DenseView<'_, T, Cuda>,
     over: Over,
@@ -67,33 +66,37 @@ pub fn dense<T: Float>(
 }
 
 impl ReduceFunction {
-    fn launch<'a, T: Float>(
+    fn launch<'a, T: GpuFloat>(
         &self,
         gpu: &'a Gpu,
         [kept, inner]: [&Axes; 2],
         group: usize,
         name: &'static str,
     ) -> Result<Launch<'a>, CudaError> {
-        let words = [
-            ("ELEMENT", Word::Name(T::TYPE.name())),
+        let words = self.words(T::TYPE.name(), [kept.rank, inner.rank], group);
+        Ok(Launch::new(gpu, gpu.kernel(&unit(&words), name)?))
+    }
+
+    fn words(
+        &self,
+        element: &'static str,
+        [outer, inner]: [usize; 2],
+        group: usize,
+    ) -> [(&'static str, Word); 8] {
+        [
+            ("ELEMENT", Word::Name(element)),
             ("REAL", Word::Name("f64")),
             ("MAP", Word::Formula(self.operator, self.reduction.map)),
             ("FINISH", Word::Formula(self.operator, self.reduction.finish)),
             ("COMBINE", Word::Name(combine(self.reduction.combine))),
-            ("OUTER", Word::Number(kept.rank as u64)),
-            ("INNER", Word::Number(inner.rank as u64)),
+            ("OUTER", Word::Number(outer as u64)),
+            ("INNER", Word::Number(inner as u64)),
             ("GROUP", Word::Number(group as u64)),
-        ];
-        let unit = Unit {
-            file: "kernels/reduce/reduce.cu",
-            text: include_str!("reduce.cu"),
-            words: &words,
-        };
-        Ok(Launch::new(gpu, gpu.kernel(&unit, name)?))
+        ]
     }
 
     #[allow(clippy::too_many_arguments)]
-    fn finish<T: Float>(
+    fn finish<T: GpuFloat>(
         &self,
         gpu: &Gpu,
         out: CudaSlice<'_, T>,
@@ -108,6 +111,21 @@ impl ReduceFunction {
         let launch = launch.writes(out).size(out.len()).size(n_reduced);
         // SAFETY: there is a partial result for each result and part.
         unsafe { launch.launch(Blocks::of(out.len(), THREADS as usize, THREADS)) }
+    }
+}
+
+fn unit<'a>(words: &'a [(&'static str, Word)]) -> Unit<'a> {
+    Unit { file: "kernels/reduce/reduce.cu", text: include_str!("reduce.cu"), words }
+}
+
+/// The units of a reduction.
+pub(crate) fn with_units(
+    element: &'static str,
+    function: ReduceFunction,
+    visit: &mut dyn FnMut(&Unit<'_>),
+) {
+    for group in [1, THREADS as usize] {
+        visit(&unit(&function.words(element, [MAX_RANK; 2], group)));
     }
 }
 

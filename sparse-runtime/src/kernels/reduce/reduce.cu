@@ -24,6 +24,9 @@ struct Smallest {
     static __device__ f64 join(f64 a, f64 b) { return b < a || b != b ? b : a; }
 };
 
+__device__ inline f64 map(f64 x, const numbers &attributes) { return MAP; }
+__device__ inline f64 finish(f64 s, f64 n, const numbers &attributes) { return FINISH; }
+
 // The position of an element of `rank` axes.
 __device__ inline u64 position(const axes &along, int rank, u64 index) {
     u64 position = 0;
@@ -43,7 +46,7 @@ extern "C" __global__ void reduce_parts(const ELEMENT *__restrict__ values, axes
         u64 end = min(n_reduced, (blockIdx.y + 1) * part);
         for (u64 index = blockIdx.y * part + threadIdx.x % GROUP; index < end; index += GROUP) {
             f64 x = values[base + position(reduced, INNER, index)];
-            sum = COMBINE::join(sum, MAP);
+            sum = COMBINE::join(sum, map(x, attributes));
         }
     }
 #if GROUP > 1
@@ -62,8 +65,7 @@ extern "C" __global__ void combine_parts(const f64 *__restrict__ partial, u64 pa
                                          ELEMENT *__restrict__ out, u64 n_results, u64 n_reduced) {
     u64 result = thread_id();
     if (result >= n_results) return;
-    f64 s = COMBINE::start(), n = (f64)n_reduced;
-    for (u64 part = 0; part < parts; part++) s = COMBINE::join(s, partial[part * n_results + result]);
-    (void)n;
-    out[result] = (ELEMENT)(FINISH);
+    f64 sum = COMBINE::start();
+    for (u64 part = 0; part < parts; part++) sum = COMBINE::join(sum, partial[part * n_results + result]);
+    out[result] = (ELEMENT)finish(sum, (f64)n_reduced, attributes);
 }

@@ -1,0 +1,39 @@
+//! What is compiled where there is no GPU, to see that it compiles.
+
+use super::{ScalarFunction, occurrences};
+use crate::device::cuda::Unit;
+use crate::kernels::reduce::cuda::ReduceFunction;
+use crate::kernels::{binary, dot, reduce, unary};
+use sparse_core::ir::{AttributeValue, Attributes, Number};
+use sparse_core::operators::{AttributeKind, Kind, all};
+
+/// Visits every text with one of each kind of words: each element-wise function and reduction of the operator table, and products of
+/// several widths and types. A GPU compiles only what a program uses.
+///
+/// ```
+/// use sparse_runtime::kernels::cuda::for_each_unit;
+/// let mut found = 0;
+/// for_each_unit(&mut |unit| found += usize::from(unit.file.ends_with(".cu")));
+/// assert!(found > 100);
+/// ```
+pub fn for_each_unit(visit: &mut dyn FnMut(&Unit<'_>)) {
+    occurrences::for_each_unit(visit);
+    dot::cuda::for_each_unit(visit);
+    for operator in all() {
+        let mut attributes = Attributes::default();
+        for attribute in operator.attributes {
+            if attribute.kind == AttributeKind::Number(None) {
+                attributes.set(attribute.name, AttributeValue::Number(Number(0.5)));
+            }
+        }
+        if let Some(function) = ScalarFunction::new(operator, &attributes) {
+            match operator.kind {
+                Kind::Unary(_) => unary::cuda::with_unit("f32", function, visit),
+                _ => binary::cuda::with_unit("f32", function, visit),
+            }
+        }
+        if let Some(function) = ReduceFunction::new(operator, &attributes) {
+            reduce::cuda::with_units("f32", function, visit);
+        }
+    }
+}
