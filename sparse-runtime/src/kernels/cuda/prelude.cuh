@@ -96,7 +96,8 @@ template <class T> __device__ inline T formula_softplus(T x) {
 template <class T> __device__ inline T formula_error_function(T x) { return T(erf((f64)x)); }
 template <class T> __device__ inline T formula_gamma_function(T x) {
     f64 y = x;
-    return y < 0 && y == floor(y) ? T(y - y) / T(0) : T(tgamma(y));
+    // Not a number at the negative integers.
+    return T(y < 0 && y == floor(y) ? sqrt(y) : tgamma(y));
 }
 template <class T> __device__ inline T formula_log_gamma(T x) { return T(lgamma((f64)x)); }
 
@@ -104,7 +105,8 @@ template <class T> __device__ inline T formula_log_gamma(T x) { return T(lgamma(
 template <class T> __device__ inline T formula_inverse_error_function(T x_given) {
     f64 x = x_given;
     f64 size = fabs(x);
-    if (!(size < 1)) return T(size == 1 ? x / 0.0 : 0.0 / 0.0);
+    // Infinite at the ends, not a number beyond.
+    if (!(size < 1)) return T(size == 1 ? x / (1 - size) : sqrt(1 - size));
     if (size == 0) return x_given;
     f64 pi = 3.14159265358979323846;
     f64 tail = 1 - size, a = 0.147;
@@ -121,7 +123,8 @@ template <class T> __device__ inline T formula_inverse_error_function(T x_given)
 // Reflection, recurrence up to 10, the asymptotic series, as `special::digamma` of the operator table.
 template <class T> __device__ inline T formula_digamma(T x_given) {
     f64 x = x_given, sum = 0;
-    if (x <= 0 && x == floor(x)) return T(0.0 / 0.0);
+    // Not a number.
+    if (x <= 0 && x == floor(x)) return T(sqrt(x - 1));
     if (x < 0) {
         f64 pi = 3.14159265358979323846;
         sum = -pi / tan(pi * x);
