@@ -4,10 +4,10 @@
 mod variance_reduction;
 mod workers;
 
-use nnz::data::{ClassWeights, synthetic};
+use nnz::data::{BatchOptions, Batches, ClassWeights, DataSource, synthetic};
 use nnz::metric::PrAuc;
 use nnz::prelude::*;
-use nnz::training::{Callback, Moment};
+use nnz::training::{Callback, Moment, Monitor, ParameterReport};
 use std::ops::ControlFlow;
 
 graph! {
@@ -55,6 +55,37 @@ fn trainer() -> Trainer<'static, Sgd> {
 
 fn model() -> Logistic {
     Logistic::new(dims! { d: 500 }, Seed(3)).unwrap()
+}
+
+/// One batch an epoch: what is told within it is the gradient at the parameters that come out.
+#[test]
+fn norms_of_gradients_are_told_and_change_nothing() {
+    let data = data();
+    let rule = Sgd { learning_rate: 0.1, ..Sgd::default() };
+    let trainer =
+        || Trainer::new(rule.clone()).batch_size(400).epochs(3).progress(Progress::Silent);
+    let (mut plain, mut watched, mut told) = (model(), model(), Vec::new());
+    trainer().fit(&mut plain, &data).unwrap();
+    let monitor = Monitor::new(|_, parameters: &[ParameterReport]| {
+        told.push([&parameters[0], &parameters[1]].map(|parameter| parameter.gradient_norm));
+    });
+    let monitor = monitor.every_batches(1).gradients();
+    trainer().callback(monitor).fit(&mut watched, &data).unwrap();
+    assert_eq!((watched.w.values(), watched.b.values()), (plain.w.values(), plain.b.values()));
+
+    let options = BatchOptions { batch_size: 400, ..BatchOptions::default() };
+    let mut batches = data.batches(Logistic::INPUTS, &options).unwrap();
+    let batch = batches.next_batch().unwrap().unwrap();
+    let bound = plain.bind(&batch).unwrap();
+    plain.loss_and_grads(&bound).unwrap();
+    let norm = |values: &[f32]| values.iter().map(|v| f64::from(*v).powi(2)).sum::<f64>().sqrt();
+    let expected = [norm(plain.gradients().w.values()), norm(plain.gradients().b.values())];
+    // Within each epoch, and after it, where there is no batch.
+    assert_eq!((told.len(), told[5]), (6, [None; 2]));
+    for (found, expected) in told[4].iter().zip(expected) {
+        // The batch has another order.
+        assert!((found.unwrap() - expected).abs() < 1e-6 * expected, "{found:?} {expected}");
+    }
 }
 
 #[test]

@@ -1,19 +1,14 @@
 //! MatrixMarket coordinate files: `%%MatrixMarket matrix coordinate real general`.
 //!
-//! Entries and symmetries are read by `sprs::io`. Header and size line are read here first, and the size is kept
-//! from that crate, because it waits forever for a size line that is missing and panics on an entry outside
-//! of the matrix. Writing is a line an entry, from the csr arrays as they are.
+//! A line is read at a time, an entry a line; writing is a line an entry, from the csr arrays as they are.
 
 use super::blocks::{io_error, open};
-use super::number::write_number;
-use super::{Excerpt, Place, Problem, ReadError};
+use super::number::{MAX_DIGITS, NotANumber, digits, number, write_number};
+use super::text::Skips;
+use super::{Excerpt, OnError, Place, Problem, ReadError, ReadReport};
 use crate::formats::Csr;
 use crate::replace::replace_file;
 use sparse_core::element::Float;
-use sparse_core::storage::ElementType;
-use sprs::TriMat;
-use sprs::io::{IoError, read_matrix_market_from_bufread};
-use sprs::num_kinds::Pattern;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::Path;
 
@@ -23,12 +18,24 @@ use std::path::Path;
 ///
 /// # Errors
 ///
-/// [`ReadError::Syntax`] with the line for text that is not such a file; [`ReadError::Content`] for entries
-/// outside of the matrix, values that are not finite, and sizes beyond the memory; [`ReadError::Io`], and those
-/// of gzip files.
+/// [`ReadError::Syntax`] with the line for text that is not such a file, entries outside of the matrix and values that are not
+/// finite; [`ReadError::Content`] for sizes beyond the memory; [`ReadError::Io`], and those of gzip files.
 pub fn read<T: Float>(path: impl AsRef<Path>) -> Result<Csr<T>, ReadError> {
+    read_with(path, OnError::Fail).map(|(matrix, _)| matrix)
+}
+
+/// As [`read`], where lines that are no entry of the matrix may be [left out](OnError::Skip); the report counts them. They are lines of
+/// the number that the file declares.
+///
+/// # Errors
+///
+/// As [`read`]; [`ReadError::TooManySkipped`]. A file that ends early, or goes on after its entries, is never read.
+pub fn read_with<T: Float>(
+    path: impl AsRef<Path>,
+    on_error: OnError,
+) -> Result<(Csr<T>, ReadReport), ReadError> {
     let path = path.as_ref();
-    read_from(&path.display().to_string(), open(path)?)
+    read_from_with(&path.display().to_string(), open(path)?, on_error)
 }
 
 /// Reads what a reader yields; `name` stands for the file in messages.
@@ -46,18 +53,40 @@ pub fn read<T: Float>(path: impl AsRef<Path>) -> Result<Csr<T>, ReadError> {
 /// # Ok::<(), sparse_runtime::Error>(())
 /// ```
 pub fn read_from<T: Float>(name: &str, reader: impl Read) -> Result<Csr<T>, ReadError> {
-    let mut text = Text { name, header: Vec::new(), reader: BufReader::new(reader), lines: 0 };
+    read_from_with(name, reader, OnError::Fail).map(|(matrix, _)| matrix)
+}
+
+/// As [`read_from`], where lines may be left out as [`read_with`] says.
+///
+/// # Errors
+///
+/// As [`read_with`].
+///
+/// ```
+/// use sparse_runtime::data::{OnError, matrix_market};
+///
+/// let text = "%%MatrixMarket matrix coordinate pattern general\n2 3 2\n1 3\n7 7\n";
+/// let skip = OnError::Skip(1);
+/// let (x, report) = matrix_market::read_from_with::<f32>("inline", text.as_bytes(), skip)?;
+/// assert_eq!((x.nnz(), report.n_skipped, report.first_skipped[0].place.line), (1, 1, 4));
+/// # Ok::<(), sparse_runtime::Error>(())
+/// ```
+pub fn read_from_with<T: Float>(
+    name: &str,
+    reader: impl Read,
+    on_error: OnError,
+) -> Result<(Csr<T>, ReadReport), ReadError> {
+    let mut text = Text { name, reader: BufReader::new(reader), line: Vec::new(), lines: 0 };
     let header = text.read_header()?;
     let size = text.read_size(&header)?;
-    text.header = size.without_shape(&header);
-    let entries: Vec<(usize, usize, T)> = match (header.field, T::TYPE) {
-        ("pattern", _) => text.read_entries(&header, &size, |_: &Pattern| T::one()),
-        ("integer", _) => text.read_entries(&header, &size, |&v: &i64| T::of(v as f64)),
-        (_, ElementType::F32) => text.read_entries(&header, &size, |&v: &f32| T::of(v.into())),
-        (_, _) => text.read_entries(&header, &size, |&v: &f64| T::of(v)),
-    }?;
-    Csr::from_coo(size.n_rows, size.n_cols, entries)
-        .map_err(|source| ReadError::Format { file: name.to_owned(), source })
+    let mut skips = Skips::new(on_error);
+    let entries = text.read_entries(&header, &size, &mut skips)?;
+    text.check_end()?;
+    let mut report = ReadReport::of_file(name.to_owned());
+    (report.n_skipped, report.first_skipped) = (skips.count, skips.first);
+    let matrix = Csr::from_coo(size.n_rows, size.n_cols, entries)
+        .map_err(|source| ReadError::Format { file: name.to_owned(), source })?;
+    Ok((matrix, report))
 }
 
 /// Writes a matrix as `real general`, each number in the shortest form that is read back to the same bits. The
@@ -112,32 +141,76 @@ struct Size {
     n_entries: usize,
 }
 
-impl Size {
-    /// The beginning of the same file for a matrix as large as can be.
-    fn without_shape(&self, header: &Header) -> Vec<u8> {
-        let Header { field, symmetry } = header;
-        let (all, n_entries) = (usize::MAX, self.n_entries);
-        format!("%%MatrixMarket matrix coordinate {field} {symmetry}\n{all} {all} {n_entries}\n")
-            .into_bytes()
+impl Header {
+    /// The entry of a line.
+    fn entry<T: Float>(&self, size: &Size, line: &[u8]) -> Result<(usize, usize, T), Problem> {
+        let is_pattern = self.field == "pattern";
+        let expected = || Problem::ExpectedCoordinates {
+            form: if is_pattern { "row column" } else { "row column value" },
+            n_entries: size.n_entries,
+        };
+        let mut words = words(line);
+        let mut next = || words.next();
+        let (Some(row), Some(column)) = (next().and_then(position), next().and_then(position))
+        else {
+            return Err(expected());
+        };
+        let value = match (is_pattern, next()) {
+            (true, None) => Ok(T::one()),
+            (false, Some(word)) if self.field == "integer" => integer(word),
+            (false, Some(word)) => match number(word) {
+                Ok((value, b"")) => Ok(value),
+                Ok(_) => Err(NotANumber::Syntax),
+                Err(error) => Err(error),
+            },
+            _ => Err(NotANumber::Syntax),
+        };
+        let value = match value {
+            Ok(value) if next().is_none() => value,
+            Err(NotANumber::NotFinite) => return Err(Problem::EntryNotFinite { row, column }),
+            _ => return Err(expected()),
+        };
+        let (n_rows, n_cols) = (size.n_rows, size.n_cols);
+        if row > n_rows as u64 || column > n_cols as u64 {
+            return Err(Problem::EntryOutside { row, column, n_rows, n_cols });
+        }
+        Ok((row as usize - 1, column as usize - 1, value))
     }
 }
 
-/// A file, with a count of the lines read.
+fn words(line: &[u8]) -> impl Iterator<Item = &[u8]> {
+    line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty())
+}
+
+/// A row or column, counted from one.
+fn position(word: &[u8]) -> Option<u64> {
+    match digits(word) {
+        (position @ 1.., 1..=MAX_DIGITS, b"") => Some(position),
+        _ => None,
+    }
+}
+
+fn integer<T: Float>(word: &[u8]) -> Result<T, NotANumber> {
+    let text = str::from_utf8(word).map_err(|_| NotANumber::Syntax)?;
+    let value = T::of(text.parse::<i64>().map_err(|_| NotANumber::Syntax)? as f64);
+    if value.is_finite() { Ok(value) } else { Err(NotANumber::NotFinite) }
+}
+
+/// A file, a line at a time.
 struct Text<'a, R> {
     name: &'a str,
-    /// What is read before the rest of the file.
-    header: Vec<u8>,
     reader: BufReader<R>,
-    /// Lines of the file that were read whole or in part.
+    /// The line read last, with its end; empty after the last one.
+    line: Vec<u8>,
+    /// The lines read.
     lines: u64,
 }
 
 impl<R: Read> Text<'_, R> {
     fn read_header(&mut self) -> Result<Header, ReadError> {
-        let line = self.read_line()?;
-        let lower = line.to_ascii_lowercase();
-        let words: Vec<&[u8]> =
-            lower.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()).collect();
+        self.read_line()?;
+        let lower = self.line.to_ascii_lowercase();
+        let words: Vec<&[u8]> = words(&lower).collect();
         let known = |word: &[u8], words: &[&'static str]| {
             words.iter().copied().find(|known| known.as_bytes() == word)
         };
@@ -150,29 +223,25 @@ impl<R: Read> Text<'_, R> {
         }
         Err(self.expected(
             "`%%MatrixMarket matrix coordinate`, `real`, `integer` or `pattern`, and `general`, `symmetric` or `skew-symmetric`",
-            &line,
         ))
     }
 
     /// Skips comments and empty lines.
     fn read_size(&mut self, header: &Header) -> Result<Size, ReadError> {
-        let line = loop {
-            let line = self.read_line()?;
-            let is_blank = line.trim_ascii().is_empty();
-            if !(line.starts_with(b"%") || is_blank && !line.is_empty()) {
-                break line;
+        loop {
+            self.read_line()?;
+            let is_blank = self.line.trim_ascii().is_empty();
+            if !(self.line.starts_with(b"%") || is_blank && !self.line.is_empty()) {
+                break;
             }
-        };
-        let numbers: Option<Vec<usize>> = line
-            .split(u8::is_ascii_whitespace)
-            .filter(|word| !word.is_empty())
-            .map(|word| str::from_utf8(word).ok()?.parse().ok())
-            .collect();
+        }
+        let numbers: Option<Vec<usize>> =
+            words(&self.line).map(|word| str::from_utf8(word).ok()?.parse().ok()).collect();
         let Some(&[n_rows, n_cols, n_entries]) = numbers.as_deref() else {
-            return Err(self.expected("the numbers of rows, columns and entries", &line));
+            return Err(self.expected("the numbers of rows, columns and entries"));
         };
         if header.symmetry != "general" && n_rows != n_cols {
-            return Err(self.expected("as many rows as columns, as symmetry needs", &line));
+            return Err(self.expected("as many rows as columns, as symmetry needs"));
         }
         // A damaged size must not end the process for want of memory.
         let stored = if header.symmetry == "general" { 1 } else { 2 };
@@ -182,114 +251,78 @@ impl<R: Read> Text<'_, R> {
             && n_rows < usize::MAX
             && Vec::<u64>::new().try_reserve(n_rows + 1).is_ok();
         if !fits {
-            return Err(self.refuse(format!(
-                "{n_rows} rows with {n_entries} entries need more memory than there is"
-            )));
+            let message =
+                format!("{n_rows} rows with {n_entries} entries need more memory than there is");
+            return Err(ReadError::Content { file: self.name.to_owned(), message });
         }
         Ok(Size { n_rows, n_cols, n_entries })
     }
 
-    fn read_entries<N, T: Float>(
+    /// Reads as many lines as there are entries, besides blank ones, and mirrors entries of symmetric matrices.
+    fn read_entries<T: Float>(
         &mut self,
         header: &Header,
         size: &Size,
-        convert: impl Fn(&N) -> T,
-    ) -> Result<Vec<(usize, usize, T)>, ReadError>
-    where
-        N: sprs::num_kinds::PrimitiveKind
-            + Clone
-            + std::ops::Neg<Output = N>
-            + sprs::num_matrixmarket::MatrixMarketRead
-            + sprs::num_matrixmarket::MatrixMarketConjugate,
-    {
-        let read: TriMat<N> = match read_matrix_market_from_bufread(self) {
-            Ok(read) => read,
-            Err(IoError::Io(source)) => return Err(io_error(self.name, source)),
-            Err(_) => {
-                return Err(self.syntax(Problem::ExpectedCoordinates {
-                    form: if header.field == "pattern" { "row column" } else { "row column value" },
-                    n_entries: size.n_entries,
-                }));
+        skips: &mut Skips,
+    ) -> Result<Vec<(usize, usize, T)>, ReadError> {
+        let mut entries = Vec::new();
+        let mut n_read = 0;
+        while n_read < size.n_entries {
+            self.read_line()?;
+            if self.line.trim_ascii().is_empty() && !self.line.is_empty() {
+                continue;
             }
-        };
-        self.check_end()?;
-        let places = read.row_inds().iter().zip(read.col_inds());
-        let entries = places.zip(read.data()).map(|((&row, &column), value)| {
-            let value = convert(value);
-            if row >= size.n_rows || column >= size.n_cols {
-                return Err(self.refuse(format!(
-                    "the entry at row {}, column {} (counted from one) lies outside of the matrix of {} rows and {} columns",
-                    row + 1, column + 1, size.n_rows, size.n_cols
-                )));
+            n_read += 1;
+            match header.entry::<T>(size, &self.line) {
+                Ok((row, column, value)) => {
+                    entries.push((row, column, value));
+                    match header.symmetry {
+                        "symmetric" if row != column => entries.push((column, row, value)),
+                        "skew-symmetric" if row != column => entries.push((column, row, -value)),
+                        _ => {}
+                    }
+                }
+                // The file has ended.
+                Err(problem) if self.line.is_empty() => return Err(self.syntax(problem)),
+                Err(problem) => skips.add(self.place(), problem)?,
             }
-            if !value.is_finite() {
-                return Err(self.refuse(format!(
-                    "the value at row {}, column {} (counted from one) is not a finite `{}`",
-                    row + 1, column + 1, T::TYPE
-                )));
-            }
-            Ok((row, column, value))
-        });
-        entries.collect()
+        }
+        Ok(entries)
     }
 
     /// What follows the declared number of entries must be blank.
     fn check_end(&mut self) -> Result<(), ReadError> {
         loop {
-            let line = self.read_line()?;
-            if line.is_empty() {
+            self.read_line()?;
+            if self.line.is_empty() {
                 return Ok(());
             }
-            if !line.trim_ascii().is_empty() {
-                return Err(self
-                    .expected("the end of the file after the declared number of entries", &line));
+            if !self.line.trim_ascii().is_empty() {
+                return Err(
+                    self.expected("the end of the file after the declared number of entries")
+                );
             }
         }
     }
 
-    fn read_line(&mut self) -> Result<Vec<u8>, ReadError> {
-        let mut line = Vec::new();
-        let result = self.read_until(b'\n', &mut line);
-        result.map_err(|source| io_error(self.name, source))?;
-        Ok(line)
+    fn read_line(&mut self) -> Result<(), ReadError> {
+        self.line.clear();
+        let n_bytes = self.reader.read_until(b'\n', &mut self.line);
+        let n_bytes = n_bytes.map_err(|source| io_error(self.name, source))?;
+        self.lines += u64::from(n_bytes > 0);
+        Ok(())
     }
 
-    fn expected(&self, expected: &'static str, line: &[u8]) -> ReadError {
-        let found = Excerpt::line(line);
-        self.syntax(Problem::Expected { expected, found })
+    fn expected(&self, expected: &'static str) -> ReadError {
+        self.syntax(Problem::Expected { expected, found: Excerpt::line(&self.line) })
     }
 
     fn syntax(&self, problem: Problem) -> ReadError {
-        let place = Place { file: self.name.to_owned(), line: self.lines.max(1), column: 1 };
-        ReadError::Syntax { place, problem }
+        ReadError::Syntax { place: self.place(), problem }
     }
 
-    fn refuse(&self, message: String) -> ReadError {
-        ReadError::Content { file: self.name.to_owned(), message }
-    }
-}
-
-impl<R: Read> Read for Text<'_, R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let n = self.fill_buf()?.read(buffer)?;
-        self.consume(n);
-        Ok(n)
-    }
-}
-
-impl<R: Read> BufRead for Text<'_, R> {
-    fn fill_buf(&mut self) -> io::Result<&[u8]> {
-        if self.header.is_empty() { self.reader.fill_buf() } else { Ok(&self.header) }
-    }
-
-    fn consume(&mut self, n: usize) {
-        if self.header.is_empty() {
-            let ends = |bytes: &[u8]| bytes.iter().filter(|&&byte| byte == b'\n').count();
-            self.lines += ends(&self.reader.buffer()[..n]) as u64;
-            self.reader.consume(n);
-        } else {
-            self.header.drain(..n);
-        }
+    fn place(&self) -> Place {
+        Place { file: self.name.to_owned(), line: self.lines.max(1), column: 1 }
     }
 }
 
@@ -378,14 +411,14 @@ mod tests {
         let outside = "lies outside of the matrix of 3 rows and 4 columns";
         assert_eq!(
             error,
-            format!("`file`: the entry at row 4, column 1 (counted from one) {outside}")
+            format!("file:3:1: the entry at row 4, column 1 (counted from one) {outside}")
         );
         assert!(refused(&format!("{GENERAL}3 4 1\n1 5 1\n")).ends_with(outside));
         for bad in ["nan", "inf", "1e39"] {
             let error = refused(&format!("{GENERAL}3 4 1\n1 2 {bad}\n"));
             assert_eq!(
                 error,
-                "`file`: the value at row 1, column 2 (counted from one) is not a finite `f32`"
+                "file:3:1: the value at row 1, column 2 (counted from one) is not finite, or beyond the range of the element type"
             );
         }
         let error = refused(&format!("{GENERAL}3 3 1\n1 1 1\n\n2 2 2\n"));
@@ -397,12 +430,30 @@ mod tests {
             "file",
             &b"%%MatrixMarket matrix coordinate real general\n1 1 1\n1 1 \xff\n"[..],
         );
-        assert!(matches!(error, Err(ReadError::Io { .. })), "{error:?}");
+        assert!(matches!(error, Err(ReadError::Syntax { .. })), "{error:?}");
         assert!(matches!(read::<f32>("no/such/file.mtx"), Err(ReadError::Io { .. })));
         assert!(matches!(
             write("no/such/folder/file.mtx", &csr(1, 1, &[])),
             Err(ReadError::Io { .. })
         ));
+    }
+
+    #[test]
+    fn lines_that_are_no_entries_are_skipped_and_counted() {
+        let text = "%%MatrixMarket matrix coordinate real general\n3 3 5\n1 1 1\n9 1 1\n\n2 2 x\n3 3 3\n1 2 nan\n";
+        let read = |limit| read_from_with::<f32>("file", text.as_bytes(), OnError::Skip(limit));
+        let (matrix, report) = read(3).unwrap();
+        assert_eq!(matrix, csr(3, 3, &[(0, 0, 1.0), (2, 2, 3.0)]));
+        let lines: Vec<u64> = report.first_skipped.iter().map(|row| row.place.line).collect();
+        assert_eq!((report.n_skipped, lines), (3, vec![4, 6, 8]));
+        let error = read(2).unwrap_err();
+        assert!(matches!(error, ReadError::TooManySkipped { limit: 2, .. }), "{error}");
+        // Lines that are missing are not skipped, nor those that are too many.
+        for bad in ["3 3 2\n1 1 1\n", "3 3 1\n1 1 1\n2 2 2\n"] {
+            let text = format!("%%MatrixMarket matrix coordinate real general\n{bad}");
+            let error = read_from_with::<f32>("file", text.as_bytes(), OnError::Skip(9));
+            assert!(matches!(error, Err(ReadError::Syntax { .. })), "{error:?}");
+        }
     }
 
     #[test]

@@ -326,6 +326,30 @@ pub enum Problem {
         /// The number of entries that the file declares.
         n_entries: usize,
     },
+    /// An entry of a MatrixMarket file beyond the size that the file declares.
+    #[error(
+        "the entry at row {row}, column {column} (counted from one) lies outside of the matrix of {n_rows} rows and {n_cols} columns"
+    )]
+    EntryOutside {
+        /// The row, counted from one.
+        row: u64,
+        /// The column, counted from one.
+        column: u64,
+        /// The rows declared.
+        n_rows: usize,
+        /// The columns declared.
+        n_cols: usize,
+    },
+    /// A value of a MatrixMarket file that is `nan`, infinite or too large.
+    #[error(
+        "the value at row {row}, column {column} (counted from one) is not finite, or beyond the range of the element type"
+    )]
+    EntryNotFinite {
+        /// The row, counted from one.
+        row: u64,
+        /// The column, counted from one.
+        column: u64,
+    },
 }
 
 /// A fault at an offset of a piece of text, before it is known where in the file that is.

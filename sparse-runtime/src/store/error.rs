@@ -86,16 +86,26 @@ pub enum StoreError {
         /// The number given.
         found: usize,
     },
-    /// A gradient of a leaf that is not this worker's, or out of order.
+    /// Leaves that do not ascend.
     #[error(
-        "a gradient of leaf {leaf} was added, but the leaves expected are {first}..{end}, in ascending order"
+        "a gradient of leaf {leaf} was added after one of leaf {previous}: leaves come in ascending order, each once"
+    )]
+    LeafOrder {
+        /// The leaf.
+        leaf: usize,
+        /// The one before it.
+        previous: usize,
+    },
+    /// A gradient of a leaf that is not this worker's.
+    #[error(
+        "a gradient of leaf {leaf} was pushed, but the leaves of this worker are {first}..{end}"
     )]
     Leaf {
         /// The leaf.
         leaf: usize,
-        /// The first that may come.
+        /// The first of the worker.
         first: usize,
-        /// One after the last that may come.
+        /// One after its last.
         end: usize,
     },
     /// Something that only an update rule of some kind can do.

@@ -140,8 +140,8 @@ impl<T: Float, C: Communicator> KvStore<T, C> {
         Ok(RowSparse::new(shape, ids, values)?)
     }
 
-    /// Writes rows of a key, ascending and each once, into a table of all its rows, and leaves the others as they are. Collective. No
-    /// allocation once the largest call was seen.
+    /// Writes rows of a key, ascending and each once, into a table of all its rows, and leaves the others as they are. Collective. Once the
+    /// largest call was seen, what is allocated does not grow with the rows.
     ///
     /// # Errors
     ///

@@ -97,7 +97,7 @@ impl<T: Float> LeafSum<T> {
     ///
     /// # Errors
     ///
-    /// [`StoreError::Leaf`] out of order.
+    /// [`StoreError::LeafOrder`].
     pub fn add(
         &mut self,
         leaf: usize,
@@ -105,7 +105,7 @@ impl<T: Float> LeafSum<T> {
         share: f64,
     ) -> Result<(), StoreError> {
         if leaf < self.next {
-            return Err(StoreError::Leaf { leaf, first: self.next, end: usize::MAX });
+            return Err(StoreError::LeafOrder { leaf, previous: self.next - 1 });
         }
         if !self.nodes.is_empty() {
             self.skip_to(leaf);
@@ -307,7 +307,7 @@ mod tests {
         let mut sum = LeafSum::<f32>::new();
         sum.add(2, gradient(2).view(), 1.0).unwrap();
         let error = sum.add(2, gradient(2).view(), 1.0).unwrap_err();
-        assert_eq!(error, StoreError::Leaf { leaf: 2, first: 3, end: usize::MAX });
+        assert_eq!(error, StoreError::LeafOrder { leaf: 2, previous: 2 });
         let error = sum.complete(3..4).unwrap_err();
         assert_eq!(error, StoreError::Leaf { leaf: 2, first: 3, end: 4 });
         let error = sum.complete(0..2).unwrap_err();

@@ -154,8 +154,10 @@ impl<'m> Message<'m> {
         node: &mut Node<A>,
     ) -> Result<(), StoreError> {
         let (level, index, count) = (self.word()?, self.word()?, self.word()?);
-        node.level = u32::try_from(level).map_err(|_| self.problem("a level is out of range"))?;
-        node.index = index as usize;
+        if level >= 32 || index >= 1 << 32 {
+            return Err(self.problem("a node is in no tree"));
+        }
+        (node.level, node.index) = (level as u32, index as usize);
         (node.row_size, node.n_rows) = (layout.row_size, layout.n_owned);
         node.is_listed = layout.is_listed;
         if count > layout.n_owned as u64

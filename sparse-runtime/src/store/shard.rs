@@ -18,8 +18,9 @@ pub(super) struct Shard<T: Float> {
     pub(super) optimizer: Option<Box<dyn Optimizer<T>>>,
     /// The rows as they were when a mean gradient was begun.
     pub(super) snapshot: Option<Table<T>>,
-    /// Gradients on their way to the update.
+    /// Gradients on their way to the update, and the values of their sum.
     pub(super) sum: LeafSum<T>,
+    values: Vec<T>,
 }
 
 /// An [`Updater`] of one table, whatever its rule. A step is made for each gradient.
@@ -117,7 +118,14 @@ impl<T: Float> Shard<T> {
             let own = table.values_mut().chunks_exact_mut(row_size);
             own.zip(rows).for_each(|(own, row)| own.copy_from_slice(row));
         }
-        Shard { spec, table, optimizer: None, snapshot: None, sum: LeafSum::new() }
+        Shard {
+            spec,
+            table,
+            optimizer: None,
+            snapshot: None,
+            sum: LeafSum::new(),
+            values: Vec::new(),
+        }
     }
 
     /// The rule at work on these rows.
@@ -140,16 +148,17 @@ impl<T: Float> Shard<T> {
         root: &Node<T::Accumulator>,
         correction: Correction,
     ) -> Result<()> {
-        let mut values: Vec<T> = root.values.iter().map(|value| T::narrow(*value)).collect();
+        self.values.clear();
+        self.values.extend(root.values.iter().map(|value| T::narrow(*value)));
         let shape = [self.table.n_rows(), self.table.row_size()];
         let is_listed = self.spec.gradient == Some(Storage::RowSparse);
-        if !is_listed && values.is_empty() {
+        if !is_listed && self.values.is_empty() {
             // No leaf had a row.
-            values.resize(self.table.len(), T::zero());
+            self.values.resize(self.table.len(), T::zero());
         }
         let gradient = match is_listed {
-            true => RowSparseView::new(shape, &root.ids, &values)?,
-            false => RowSparseView::all(shape, &values)?,
+            true => RowSparseView::new(shape, &root.ids, &self.values)?,
+            false => RowSparseView::all(shape, &self.values)?,
         };
         match &mut self.optimizer {
             Some(optimizer) => optimizer.apply(&mut self.table, gradient, correction)?,

@@ -54,6 +54,12 @@ pub trait Callback {
         None
     }
 
+    /// Whether [`batch`](Self::batch) asks for [norms of gradients](ParameterReport::gradient_norm), which are computed for it: of the batch that was
+    /// learnt from last.
+    fn sees_gradients(&self) -> bool {
+        false
+    }
+
     /// Between two batches of an epoch. Rows may wait for steps that they missed. Where a run is ended here, the epoch is not reported.
     ///
     /// # Errors
@@ -87,11 +93,17 @@ pub(super) fn next_multiple(n_batches: u64, every: u64) -> u64 {
 pub struct Moment<'m> {
     run: &'m Run,
     state: &'m dyn State,
+    /// By parameter; empty where nobody has asked.
+    gradient_norms: &'m [Option<f64>],
 }
 
 impl<'m> Moment<'m> {
     pub(super) fn new(run: &'m Run, state: &'m dyn State) -> Self {
-        Moment { run, state }
+        Moment { run, state, gradient_norms: &[] }
+    }
+
+    pub(super) fn with_gradients(self, gradient_norms: &'m [Option<f64>]) -> Self {
+        Moment { gradient_norms, ..self }
     }
 
     /// Which batch comes next.
@@ -119,10 +131,14 @@ impl<'m> Moment<'m> {
         self.state.learning_rate()
     }
 
-    /// Norms of the parameters, their rows that are not zero, and those that were touched, in the order of their declaration.
-    /// O(values).
+    /// Norms of the parameters and perhaps of their gradients, their rows that are not zero, and those that were touched, in the order of
+    /// their declaration. O(values).
     pub fn parameters(&self) -> Vec<ParameterReport> {
-        self.state.parameters()
+        let mut reports = self.state.parameters();
+        for (report, norm) in reports.iter_mut().zip(self.gradient_norms) {
+            report.gradient_norm = *norm;
+        }
+        reports
     }
 
     /// Saves the parameters, as [`checkpoint::save`].
@@ -200,6 +216,7 @@ pub(super) fn parameter_reports<M: Model>(
             ParameterReport {
                 name: parameter.name,
                 norm: sum_of_squares(parameter.values()).sqrt(),
+                gradient_norm: None,
                 n_rows: parameter.shape.n_rows() as u64,
                 n_rows_not_zero: rows.filter(is_not_zero).count() as u64,
                 n_rows_touched: n_rows_touched(index),

@@ -93,6 +93,19 @@ pub trait BatchHook<M: Model> {
         u64::MAX
     }
 
+    /// Whether the [pause](Self::pause) that comes looks at [gradients](Self::gradients).
+    #[inline(always)]
+    fn sees_gradients(&self, totals: &EpochTotals) -> bool {
+        let _ = totals;
+        false
+    }
+
+    /// Just before such a pause: [`gradient_mut`](Model::gradient_mut) has the gradients of the batch that was learnt from last, at the parameters
+    /// that came of it. They are computed for this; training goes on with the same bits as without.
+    fn gradients(&mut self, model: &mut M) {
+        let _ = model;
+    }
+
     /// Between two steps, as often as [`steps_to_pause`](Self::steps_to_pause) says: `position` is the batch that comes next,
     /// `totals` what the epoch has come to. Rows may wait for steps that they missed; [`Updater::flush_model`] settles them, and
     /// training goes on with other bits than without. `Break` ends the epoch.
@@ -238,7 +251,8 @@ where
                 return Err(diverged(epoch, totals.n_batches - 1, steps.last_loss, updater));
             }
             hook.after_steps(model, steps.n_steps as u64)?;
-            if pauses.after(steps.n_steps as u64, model, updater, &totals, hook)?.is_break() {
+            if pauses.after(steps.n_steps as u64, &bound, model, updater, &totals, hook)?.is_break()
+            {
                 break;
             }
         }
@@ -258,7 +272,7 @@ where
         }
         totals.add(loss, batch.n_rows(), batch.n_padding());
         hook.after_step(model, &batch, loss)?;
-        if pauses.after(1, model, updater, &totals, hook)?.is_break() {
+        if pauses.after(1, &bound, model, updater, &totals, hook)?.is_break() {
             break;
         }
     }
@@ -292,11 +306,12 @@ impl Pauses {
         self.left.min(ROWS_A_CALL as u64) as usize
     }
 
-    /// After some steps, with what the epoch has come to.
+    /// After some steps, the last of them on `batch`, with what the epoch has come to.
     #[inline]
     pub(super) fn after<M: Model, R: UpdateRule>(
         &mut self,
         n_steps: u64,
+        batch: &M::Batch<'_>,
         model: &mut M,
         updater: &mut Updater<R, M::Element>,
         totals: &EpochTotals,
@@ -305,6 +320,10 @@ impl Pauses {
         self.left = self.left.saturating_sub(n_steps);
         if self.left > 0 {
             return Ok(ControlFlow::Continue(()));
+        }
+        if hook.sees_gradients(totals) {
+            model.loss_and_grads(batch)?;
+            hook.gradients(model);
         }
         let batch = self.first_batch.wrapping_add(totals.n_batches);
         let flow = hook.pause(model, updater, Position { epoch: self.epoch, batch }, totals)?;

@@ -9,6 +9,7 @@ use crate::data::{Batch, Position};
 use crate::error::Result;
 use crate::model::Model;
 use crate::optimizer::Updater;
+use crate::optimizer::clip::sum_of_squares;
 use crate::schedule::Schedule;
 use sparse_core::update_rules::UpdateRule;
 use std::ops::ControlFlow;
@@ -25,6 +26,8 @@ pub(super) struct Hook<'s, 'a> {
     pub(super) run: Run,
     /// Whether a callback has ended the run.
     pub(super) is_stopped: bool,
+    /// Of the gradients at a pause, by parameter, where a callback asks for them.
+    pub(super) gradient_norms: Vec<Option<f64>>,
 }
 
 impl Hook<'_, '_> {
@@ -93,6 +96,20 @@ impl<M: Model> BatchHook<M> for Hook<'_, '_> {
         next.min().map_or(u64::MAX, |next| next.saturating_sub(totals.n_batches))
     }
 
+    fn sees_gradients(&self, totals: &EpochTotals) -> bool {
+        self.callbacks
+            .iter()
+            .any(|callback| callback.sees_gradients() && is_due(&**callback, totals))
+    }
+
+    fn gradients(&mut self, model: &mut M) {
+        let norm = |index| {
+            let gradient = model.gradient_mut(index)?;
+            Some(sum_of_squares(gradient.view().values()).sqrt())
+        };
+        self.gradient_norms.extend((0..M::PARAMETERS.len()).map(norm));
+    }
+
     fn pause<R: UpdateRule>(
         &mut self,
         model: &mut M,
@@ -104,11 +121,17 @@ impl<M: Model> BatchHook<M> for Hook<'_, '_> {
         self.run.metrics = self.measure.states();
         let state = (&*model, &*updater);
         for callback in &mut *self.callbacks {
-            if callback.next_batch(totals.n_batches - 1) == Some(totals.n_batches) {
-                let moment = Moment::new(&self.run, &state);
+            if is_due(&**callback, totals) {
+                let moment = Moment::new(&self.run, &state).with_gradients(&self.gradient_norms);
                 self.is_stopped |= callback.batch(&moment)?.is_break();
             }
         }
+        self.gradient_norms.clear();
         Ok(if self.is_stopped { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     }
+}
+
+/// Whether a callback is to be told after so many batches.
+fn is_due(callback: &dyn Callback, totals: &EpochTotals) -> bool {
+    callback.next_batch(totals.n_batches - 1) == Some(totals.n_batches)
 }

@@ -200,7 +200,10 @@ impl<'d, M: Model, S: DataSource<M::Element>> Reduced<'d, M, S> {
                     return Err(diverged(epoch, totals.n_batches - 1, steps.last_loss, updater));
                 }
                 hook.after_steps(model, steps.n_steps as u64)?;
-                if pauses.after(steps.n_steps as u64, model, updater, &totals, hook)?.is_break() {
+                if pauses
+                    .after(steps.n_steps as u64, &bound, model, updater, &totals, hook)?
+                    .is_break()
+                {
                     break;
                 }
             }
@@ -224,7 +227,7 @@ impl<'d, M: Model, S: DataSource<M::Element>> Reduced<'d, M, S> {
             }
             totals.add(loss, batch.n_rows(), batch.n_padding());
             hook.after_step(model, &batch, loss)?;
-            if pauses.after(1, model, updater, &totals, hook)?.is_break() {
+            if pauses.after(1, &bound, model, updater, &totals, hook)?.is_break() {
                 break;
             }
         }

@@ -448,6 +448,7 @@ impl<'a, R: UpdateRule, E> Trainer<'a, R, E> {
             callbacks: &mut self.callbacks,
             run,
             is_stopped: false,
+            gradient_norms: Vec::new(),
         };
         model.set_parallel(self.parallel);
         hook.measure.restore(&hook.run.metrics)?;

@@ -1,11 +1,15 @@
 //! Runs that are ended and resumed, against runs that are not.
 
 use super::{D, data, linear::Linear};
+use crate::data::DataSource;
+use crate::data::libsvm::{IndexBase, Reader};
+use crate::data::stream::Stream;
 use crate::metric::{Auc, Mse};
 use crate::schedule::{Schedule, ScheduleUnit};
 use crate::training::checkpoint::{self, CheckpointError};
 use crate::training::*;
 use proptest::prelude::*;
+use sparse_core::element::Float;
 use sparse_core::update_rules::{Adam, Ftrl, GroupAdaGrad, LazyUpdate, Sgd, UpdateRule};
 use std::cell::Cell;
 use std::fs;
@@ -65,9 +69,9 @@ fn trainer<'a, R: UpdateRule>(rule: &R, batch_size: usize) -> Trainer<'a, R> {
     if batch_size == 1 { trainer } else { trainer.schedule(by_step) }
 }
 
-fn bits(model: &Linear<f64>) -> Vec<u64> {
+fn bits<T: Float>(model: &Linear<T>) -> Vec<u64> {
     let values = model.w.values().iter().chain(model.b.values());
-    values.map(|value| value.to_bits()).collect()
+    values.map(|value| value.as_f64().to_bits()).collect()
 }
 
 /// All of a report but the time it took.
@@ -76,25 +80,34 @@ fn timeless(mut report: FitReport) -> FitReport {
     report
 }
 
-/// Ends a run after `n_saves` checkpoints of one each `every` batches and resumes it, over and over.
 fn check<R: UpdateRule>(rule: &R, test: &str) {
-    let data = data::<f64>(41);
-    for (batch_size, every, n_saves) in [(1, 17, 1), (1, 50, 2), (7, 2, 1), (7, 4, 3)] {
-        let mut whole = Linear::<f64>::new(D);
-        let expected = trainer(rule, batch_size).fit(&mut whole, &data).unwrap();
+    check_on(&data::<f64>(41), rule, test, &[(1, 17, 1), (1, 50, 2), (7, 2, 1), (7, 4, 3)]);
+}
+
+/// Ends a run after `n_saves` checkpoints of one each `every` batches and resumes it, over and over: of each of `cuts`, after the
+/// batch size.
+fn check_on<T: Float, R: UpdateRule>(
+    data: &impl DataSource<T>,
+    rule: &R,
+    test: &str,
+    cuts: &[(usize, u64, u64)],
+) {
+    for &(batch_size, every, n_saves) in cuts {
+        let mut whole = Linear::<T>::new(D);
+        let expected = trainer(rule, batch_size).fit(&mut whole, data).unwrap();
         let file = File::new(&format!("{test}-{batch_size}-{every}"));
         let mut report = None;
-        let mut resumed = Linear::<f64>::new(D);
+        let mut resumed = Linear::<T>::new(D);
         for part in 0.. {
             assert!(part < 60, "no progress");
             // Another process would begin with a model of its own.
-            resumed = Linear::<f64>::new(D);
+            resumed = Linear::<T>::new(D);
             let left = Cell::new(n_saves);
             let stop = SaveAndStop { path: &file.0, every, left: &left };
             let mut trainer = trainer(rule, batch_size).callback(stop);
             let ended = match part {
-                0 => trainer.fit(&mut resumed, &data),
-                _ => trainer.resume(&mut resumed, &data, &file.0),
+                0 => trainer.fit(&mut resumed, data),
+                _ => trainer.resume(&mut resumed, data, &file.0),
             };
             let ended = ended.unwrap();
             let is_done = ended.epochs.len() == 3 && !ended.stopped && left.get() > 0;
@@ -127,6 +140,24 @@ fn a_resumed_run_is_the_run_to_the_bit() {
     // Steps that count how many there were, and states of rows.
     check(&Adam { lazy_update: LazyUpdate::Touched, ..Adam::default() }, "adam");
     check(&GroupAdaGrad::default(), "group");
+}
+
+/// Of a file that does not fit into the buffer, in an order that follows from seed and epoch.
+#[test]
+fn a_run_on_a_stream_is_resumed_to_the_bit() {
+    let row = |i: usize| {
+        let columns = [1 + i % 3, 4 + i % 5];
+        let entries =
+            columns.map(|column| format!(" {column}:{}", (i * column % 17) as f64 / 16.0));
+        format!("{}{}{}\n", i % 2, entries[0], entries[1])
+    };
+    let text: String = (0..4000).map(row).collect();
+    let path = File(std::env::temp_dir().join(format!("nnz-resume-{}.svm", std::process::id())));
+    fs::write(&path.0, text).unwrap();
+    let format = Reader::new().index_base(IndexBase::One).n_features(D);
+    let stream = Stream::new(format).files([&path.0]).buffer(1 << 20).open().unwrap();
+    let sgd = Sgd { learning_rate: 0.05, momentum: 0.9, weight_decay: 0.01, ..Sgd::default() };
+    check_on(&stream, &sgd, "stream", &[(32, 50, 2)]);
 }
 
 /// After an epoch nothing waits: the file is a model like any other. Within one it is refused as such.

@@ -72,20 +72,22 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
                 .collect();
             let led = self.lead(&job, model, data, own);
             let mut errors = Vec::new();
-            let mut keep = |result: Result<()>| errors.extend(result.err());
             for (rank, other) in (1..).zip(others) {
-                keep(other.join().unwrap_or_else(|panic| {
-                    let message = message_of(&*panic);
-                    Err(StoreError::Panicked { rank, message }.into())
-                }));
+                errors.extend(match other.join() {
+                    Ok(result) => result.err(),
+                    Err(panic) => {
+                        let message = message_of(&*panic);
+                        Some(StoreError::Panicked { rank, message }.into())
+                    }
+                });
             }
             match led {
-                Ok(report) if errors.is_empty() => Ok(report),
-                Ok(_) => Err(root(errors)),
-                Err(error) => {
-                    errors.insert(0, error);
-                    Err(root(errors))
+                // The error that ended the others, not what they say of it.
+                Ok(report) => {
+                    errors.into_iter().find(|error| !is_echo(error)).map_or(Ok(report), Err)
                 }
+                Err(error) if !is_echo(&error) => Err(error),
+                Err(echo) => Err(errors.into_iter().find(|error| !is_echo(error)).unwrap_or(echo)),
             }
         })
     }
@@ -220,17 +222,9 @@ impl<M: Model> State for Lead<'_, M> {
     }
 }
 
-/// The error that ended the others.
-fn root(errors: Vec<Error>) -> Error {
-    let is_echo = |error: &Error| {
-        matches!(error, Error::Store(StoreError::Communicator(CommunicatorError::PeerLost { .. })))
-    };
-    let (echoes, mut roots): (Vec<_>, Vec<_>) = errors.into_iter().partition(is_echo);
-    roots.extend(echoes);
-    roots
-        .into_iter()
-        .next()
-        .unwrap_or_else(|| StoreError::from(CommunicatorError::NoWorkers).into())
+/// Whether a worker was ended by another one.
+fn is_echo(error: &Error) -> bool {
+    matches!(error, Error::Store(StoreError::Communicator(CommunicatorError::PeerLost { .. })))
 }
 
 fn message_of(panic: &(dyn Any + Send)) -> String {
