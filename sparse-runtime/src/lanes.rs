@@ -470,6 +470,13 @@ mod tests {
                 cpu::csr_dense(&mut out, x.view(), right.view(), false, context);
                 bits(out.values())
             });
+            let dense = x.to_dense().unwrap();
+            any_level_gives_the_same(&format!("dense · dense of {width}"), || {
+                let mut out = Dense::default();
+                let context = &mut context.borrow_mut();
+                cpu::dense_dense(&mut out, dense.view(), right.view(), false, false, context);
+                bits(out.values())
+            });
             any_level_gives_the_same(&format!("csrᵀ · dense of {width}"), || {
                 let (mut table, mut rows) = (Dense::default(), RowSparse::default());
                 let context = &mut context.borrow_mut();

@@ -1,6 +1,7 @@
 //! Dense by dense, without packing: operands of models are small or thin, and a product must not allocate.
 
 use crate::formats::{DenseView, RowSparseView};
+use crate::lanes;
 use sparse_core::element::Float;
 
 /// A dense matrix, read transposed or not.
@@ -54,10 +55,19 @@ impl<'a, T: Float> Matrix<'a, T> {
 const TILE_ROWS: usize = 4;
 const TILE_COLUMNS: usize = 16;
 
-/// out = lhs · rhs. Each element is a sum over the inner extent in ascending order, or, where rows of both sides lie side
-/// by side, the sum of eight such sums.
+/// out = lhs · rhs. Each element is a sum over the inner extent in ascending order, or, where rows of the left and columns of the
+/// right side lie in one piece of memory each, the sum of eight such sums.
 pub(super) fn multiply<T: Float>(out: &mut [T], lhs: Matrix<'_, T>, rhs: Matrix<'_, T>) {
     debug_assert_eq!(lhs.n_cols, rhs.n_rows);
+    lanes::wide(
+        #[inline(always)]
+        || blocks(out, lhs, rhs),
+    );
+}
+
+/// To be compiled for vectors, with what it calls.
+#[inline(always)]
+fn blocks<T: Float>(out: &mut [T], lhs: Matrix<'_, T>, rhs: Matrix<'_, T>) {
     let mut row = 0;
     while row < lhs.n_rows {
         let left = lhs.n_rows - row;
@@ -71,6 +81,7 @@ pub(super) fn multiply<T: Float>(out: &mut [T], lhs: Matrix<'_, T>, rhs: Matrix<
     }
 }
 
+#[inline(always)]
 fn row_block<const R: usize, T: Float>(
     out: &mut [T],
     lhs: Matrix<'_, T>,
@@ -78,7 +89,9 @@ fn row_block<const R: usize, T: Float>(
     row: usize,
 ) {
     let n_cols = rhs.n_cols;
-    if rhs.column_step != 1 && lhs.column_step == 1 {
+    // A single column lies in one piece either way.
+    let is_transposed = rhs.column_step != 1 || (n_cols == 1 && rhs.row_step == 1);
+    if is_transposed && lhs.column_step == 1 {
         for row in row..row + R {
             for column in 0..n_cols {
                 let x = &lhs.values[row * lhs.row_step..][..lhs.n_cols];
@@ -132,6 +145,7 @@ fn tile<const R: usize, const C: usize, T: Float>(
 }
 
 /// The inner product, in eight lanes.
+#[inline(always)]
 fn product<T: Float>(x: &[T], y: &[T]) -> T {
     let mut lanes = [T::zero().widen(); 8];
     let (mut left, mut right) = (x.chunks_exact(8), y.chunks_exact(8));
