@@ -4,6 +4,7 @@ use crate::formats::{
     ColumnId, Csr, CsrView, DenseView, IdsView, RowSparse, RowSparseView, with_id_type,
 };
 use crate::kernels::Context;
+use crate::kernels::index_set::IndexSet;
 use crate::lanes::same_type;
 use crate::with_column_ids;
 use sparse_core::element::Float;
@@ -26,9 +27,7 @@ pub fn csr_ids<T: Float>(
     ids: IdsView<'_>,
     context: &mut Context,
 ) {
-    let rows = &mut context.ids;
-    rows.begin(x.n_rows());
-    ids.iter().filter(|id| *id < x.n_rows()).for_each(|id| rows.insert(id));
+    let (n_rows, list) = (x.n_rows(), ids);
     with_id_type!(x.n_cols(), |I| out.rebuild::<I, _>(x.n_cols(), |parts| {
         with_column_ids!(x.columns(), |ids| {
             let (starts, ends) = (x.starts(), x.ends());
@@ -54,7 +53,7 @@ pub fn csr_ids<T: Float>(
             };
             // Rows that follow each other are copied as one.
             let mut run = 0..0;
-            rows.finish(|row| {
+            each_row(n_rows, list, &mut context.ids, |row| {
                 if !run.is_empty() && row == run.end && starts[row] == ends[row - 1] {
                     run.end += 1;
                 } else {
@@ -75,16 +74,26 @@ pub fn row_sparse_ids<T: Float>(
     ids: IdsView<'_>,
     context: &mut Context,
 ) {
-    let n_rows = x.shape().n_rows();
-    let rows = &mut context.ids;
-    rows.begin(n_rows);
-    ids.iter().filter(|id| *id < n_rows).for_each(|id| rows.insert(id));
+    let list = ids;
     out.rebuild(*x.shape(), |ids, values| {
-        rows.finish(|row| {
+        each_row(x.shape().n_rows(), list, &mut context.ids, |row| {
             if let Some(stored) = x.row(row) {
                 ids.push(row as u64);
                 values.extend_from_slice(stored);
             }
         });
     });
+}
+
+/// Calls `visit` with the rows of a list that there are, each once, ascending. O(length of the list).
+#[inline(always)]
+fn each_row(n_rows: usize, list: IdsView<'_>, set: &mut IndexSet, mut visit: impl FnMut(usize)) {
+    if list.iter().is_sorted_by(|row, next| row < next) {
+        // What most lists are: the rows of another array, or those of a batch.
+        list.iter().take_while(|row| *row < n_rows).for_each(visit);
+        return;
+    }
+    set.begin(n_rows);
+    list.iter().filter(|row| *row < n_rows).for_each(|row| set.insert(row));
+    set.finish(&mut visit);
 }
