@@ -9,7 +9,7 @@ mod in_parts;
 mod width;
 
 pub use self::width::{Fixed, Runtime, Width};
-pub(crate) use in_parts::settle;
+pub(crate) use in_parts::{Read, settle};
 
 use crate::error::Result;
 use crate::formats::{ColumnId, ColumnIdsView, CsrView};
@@ -60,6 +60,7 @@ pub struct Scratch<T> {
     pub(crate) sums: Option<RowAccumulator<T>>,
     /// Of a step on several threads.
     pub(crate) parts: Vec<RowPart<T>>,
+    pub(crate) read: Read<T>,
 }
 
 /// What a row's loss counts in the mean over a batch: 1 / n_rows.
@@ -486,7 +487,8 @@ pub(crate) unsafe fn product<'a, T: Float, V: Factor<T>, W: Width, I: ColumnId>(
 ) {
     if let [score] = scores {
         // SAFETY: promised by the caller.
-        *score = unsafe { sum_of_products(ids, values, rows) };
+        let weight = |id: &I| unsafe { rows.value(id.at(), 0) }.widen();
+        *score = sum_of_products::<T, V, I>(ids, values, weight);
         return;
     }
     width.in_registers(
@@ -504,19 +506,15 @@ pub(crate) unsafe fn product<'a, T: Float, V: Factor<T>, W: Width, I: ColumnId>(
     );
 }
 
-/// [`product`] with a parameter of one column, in four sums, so that an addition does not wait for the one before it.
-///
-/// # Safety
-///
-/// As for [`product`].
+/// [`product`] with a parameter of one column, given what leads to the weight of each entry, in four sums, so that an addition does not
+/// wait for the one before it.
 #[inline(always)]
-unsafe fn sum_of_products<'a, T: Float, V: Factor<T>, I: ColumnId>(
+fn sum_of_products<T: Float, V: Factor<T>, I>(
     ids: &[I],
     values: &[V],
-    rows: impl ReadRows<'a, T>,
+    weight: impl Fn(&I) -> T::Accumulator,
 ) -> T::Accumulator {
-    // SAFETY: promised by the caller.
-    let term = |id: &I, value: &V| value.times(unsafe { rows.value(id.at(), 0) }.widen());
+    let term = |id: &I, value: &V| value.times(weight(id));
     let zero = T::zero().widen();
     // Of the shortest rows, without the sums that stay 0: to the same bits.
     match (ids, values) {

@@ -2,11 +2,13 @@
 //!
 //! A step on several threads has the bits of one on one thread. The scores of a row of data are the work of one thread; what is
 //! summed over rows of data in their order is so by the calling thread; and the updates of a row of a parameter are the work of
-//! one thread, which goes over all entries of the batch and takes those of its rows.
+//! one thread. The rows of a thread are neighbours, so that of each row of data, which is sorted, its entries are a run.
 
-use crate::formats::{ColumnId, CsrView};
+use crate::formats::{ColumnId, ColumnIdsView, CsrArrays, CsrView};
 use crate::kernels::Parallel;
-use crate::linear::{range_of, row_of};
+use crate::kernels::parallel::below;
+use crate::lanes;
+use crate::linear::range_of;
 use crate::optimizer::RowAccumulator;
 use crate::team;
 use crate::with_column_ids;
@@ -34,8 +36,8 @@ pub(crate) fn parts_of_step<V: Stored>(
 /// What one of several threads keeps of the rows of a parameter that it updates.
 #[derive(Clone, Debug)]
 pub(crate) struct RowPart<A> {
-    /// The rows: those of the columns of the batch.
-    pub(crate) rows: Range<usize>,
+    /// The entries of the batch that are of its rows.
+    pub(crate) cut: Cut,
     /// The sums of their gradients.
     pub(crate) sums: RowAccumulator<A>,
     /// Those that the last [settling](crate::linear::settle) settled for the first time.
@@ -44,7 +46,61 @@ pub(crate) struct RowPart<A> {
     pub(crate) scratch: Vec<A>,
 }
 
-/// Gives each of some threads rows with about as many entries of `x`, and empty sums of `row_size` elements for them.
+/// Of each row of a batch, the entries that are of some neighbouring columns.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Cut {
+    columns: Range<usize>,
+    /// Where in the batch's arrays they begin and end.
+    starts: Vec<u64>,
+    ends: Vec<u64>,
+}
+
+impl Cut {
+    /// Finds the entries of `x` that are of `self.columns`. O(nnz of `x`), many of which are looked at together.
+    fn find<V: Stored>(&mut self, x: CsrView<'_, V>) {
+        let Cut { columns, starts, ends } = self;
+        starts.clear();
+        starts.extend_from_slice(x.starts());
+        ends.clear();
+        ends.extend_from_slice(x.ends());
+        // To begin before the first column or to end behind the last is to take what there is.
+        if columns.end < x.n_cols() {
+            add_below(ends, x.starts(), x.ends(), x.columns(), columns.end);
+        }
+        if columns.start > 0 {
+            add_below(starts, x.starts(), x.ends(), x.columns(), columns.start);
+        }
+    }
+
+    /// The entries, as rows as many as those of `x`.
+    ///
+    /// Invariant, for the caller to keep: they were found in `x`.
+    pub(crate) fn of<'a, 'x: 'a, V: Stored>(&'a self, x: CsrView<'x, V>) -> CsrView<'a, V> {
+        debug_assert_eq!(self.starts.len(), x.n_rows());
+        let arrays: CsrArrays<'a, V> = x.arrays();
+        arrays.view().with_rows(&self.starts, &self.ends)
+    }
+}
+
+/// Sets each of `bounds` to where in a row the first column is that is not below `bound`.
+fn add_below(
+    bounds: &mut [u64],
+    starts: &[u64],
+    ends: &[u64],
+    columns: ColumnIdsView<'_>,
+    bound: usize,
+) {
+    with_column_ids!(columns, |ids| lanes::wide(
+        #[inline(always)]
+        || {
+            for (at, (start, end)) in bounds.iter_mut().zip(starts.iter().zip(ends)) {
+                *at = start + below(&ids[*start as usize..*end as usize], bound) as u64;
+            }
+        }
+    ));
+}
+
+/// Gives each of some threads rows with about as many entries of `x`, which it finds, and empty sums of `row_size` elements for them.
 pub(crate) fn divide<'p, V: Stored, A: Float>(
     parts: &'p mut Vec<RowPart<A>>,
     n_parts: usize,
@@ -57,7 +113,7 @@ pub(crate) fn divide<'p, V: Stored, A: Float>(
         let sums = RowAccumulator::new(x.n_cols(), row_size);
         parts.clear();
         let (first_settled, scratch) = (Vec::new(), Vec::new());
-        parts.resize(n_parts, RowPart { rows: 0..0, sums, first_settled, scratch });
+        parts.resize(n_parts, RowPart { cut: Cut::default(), sums, first_settled, scratch });
     }
     let samples = samples(x);
     let mut start = 0;
@@ -68,11 +124,12 @@ pub(crate) fn divide<'p, V: Stored, A: Float>(
             true => x.n_cols(),
             false => (samples[(place + 1) * N_SAMPLES / n_parts] / LINE * LINE).max(start),
         };
-        part.rows = start..end;
+        part.cut.columns = start..end;
         // A step that panicked may have left some.
         part.sums.clear();
         start = end;
     }
+    team::each(parts, |_, part| part.cut.find(x));
     parts
 }
 
@@ -94,109 +151,6 @@ fn samples<V: Stored>(x: CsrView<'_, V>) -> [usize; N_SAMPLES] {
     samples.sort_unstable();
     samples
 }
-
-/// Calls `visit` with the number of each row and those of its entries that are of `columns`, in order. A row may come in pieces. Where
-/// `asks_ahead`, `ahead` is called with each of their ids some rows before. Both are given `state`. O(nnz of `x`).
-#[inline(always)]
-pub(crate) fn entries_of<'a, V: Stored, I: ColumnId, S>(
-    x: CsrView<'a, V>,
-    ids: &'a [I],
-    columns: &Range<usize>,
-    asks_ahead: bool,
-    state: &mut S,
-    ahead: impl Fn(&S, usize),
-    visit: impl Fn(&mut S, usize, Chosen<'a, I, V>),
-) {
-    /// Pieces that are chosen from before the first of them is visited.
-    const TOGETHER: usize = 16;
-    if columns.is_empty() {
-        return;
-    }
-    let (first, last) = (I::from_index(columns.start), I::from_index(columns.end - 1));
-    let none = Chosen { ids: &ids[..0], values: &x.values()[..0], places: 0 };
-    let mut pieces = [(0, none); TOGETHER];
-    let (mut next_row, mut rest) = (0, (none.ids, none.values));
-    loop {
-        let mut n_pieces = 0;
-        while n_pieces < TOGETHER {
-            if rest.0.is_empty() {
-                if next_row == x.n_rows() {
-                    break;
-                }
-                rest = row_of(x, ids, next_row);
-                next_row += 1;
-                continue;
-            }
-            let len = rest.0.len().min(u64::BITS as usize);
-            let (ids, more_ids) = rest.0.split_at(len);
-            let (values, more_values) = rest.1.split_at(len);
-            rest = (more_ids, more_values);
-            let chosen = Chosen { ids, values, places: places_between(ids, first, last) };
-            if asks_ahead {
-                chosen.for_each(|(id, _)| ahead(state, id.at()));
-            }
-            pieces[n_pieces] = (next_row - 1, chosen);
-            n_pieces += 1;
-        }
-        for (row, chosen) in &pieces[..n_pieces] {
-            visit(state, *row, *chosen);
-        }
-        if n_pieces < TOGETHER {
-            return;
-        }
-    }
-}
-
-/// A bit for each of at most 64 ids that is neither below `first` nor above `last`.
-#[inline(always)]
-fn places_between<I: ColumnId>(ids: &[I], first: I, last: I) -> u64 {
-    let is_between = |id: &I| (*id >= first) & (*id <= last);
-    // Eight at a time, which the compiler compares as a vector.
-    let (chunks, rest) = ids.as_chunks::<8>();
-    let mut places = 0;
-    for (number, ids) in chunks.iter().enumerate() {
-        let byte =
-            ids.iter().enumerate().fold(0, |bits, (at, id)| bits | u8::from(is_between(id)) << at);
-        places |= u64::from(byte) << (8 * number);
-    }
-    for (at, id) in rest.iter().enumerate() {
-        places |= u64::from(is_between(id)) << (8 * chunks.len() + at);
-    }
-    places
-}
-
-/// Some entries of a run of at most 64, in order.
-///
-/// Invariant: `places` has bits below the number of `ids`, which are as many as `values`.
-#[derive(Clone, Copy)]
-pub(crate) struct Chosen<'a, I, V> {
-    ids: &'a [I],
-    values: &'a [V],
-    places: u64,
-}
-
-impl<I: ColumnId, V: Stored> Iterator for Chosen<'_, I, V> {
-    type Item = (I, V);
-
-    #[inline(always)]
-    fn next(&mut self) -> Option<(I, V)> {
-        if self.places == 0 {
-            return None;
-        }
-        let place = self.places.trailing_zeros() as usize;
-        self.places &= self.places - 1;
-        // SAFETY: the invariant.
-        Some(unsafe { (*self.ids.get_unchecked(place), *self.values.get_unchecked(place)) })
-    }
-
-    #[inline(always)]
-    fn size_hint(&self) -> (usize, Option<usize>) {
-        let len = self.places.count_ones() as usize;
-        (len, Some(len))
-    }
-}
-
-impl<I: ColumnId, V: Stored> ExactSizeIterator for Chosen<'_, I, V> {}
 
 /// Makes runs of rows of `out`, `width` elements each, on as many threads as there are parts: `make(part, rows, out)`, with a part
 /// of that thread. The calling thread takes row by row in order, as soon as they are made: `take(row, out)`. While there is nothing
@@ -293,19 +247,15 @@ mod tests {
             let parts = divide(&mut parts, n_parts, x.view(), 1);
             let mut found = Vec::new();
             for part in parts {
-                with_column_ids!(x.view().columns(), |ids| entries_of(
-                    x.view(),
-                    ids,
-                    &part.rows,
-                    true,
-                    &mut found,
-                    |_, row| assert!(part.rows.contains(&row)),
-                    |found, row, entries| {
-                        let count = entries.len();
-                        found.extend(entries.map(|(id, value)| (row, id.at(), value)));
-                        assert!(found[found.len() - count..].is_sorted_by_key(|entry| entry.1));
-                    },
-                ));
+                let own = part.cut.of(x.view());
+                for row in 0..own.n_rows() {
+                    let (columns, values) = own.row(row).unwrap();
+                    for (at, value) in values.iter().enumerate() {
+                        let column = columns.get(at).unwrap();
+                        assert!(part.cut.columns.contains(&column));
+                        found.push((row, column, *value));
+                    }
+                }
             }
             found.sort_by_key(|entry| (entry.0, entry.1));
             let all = (0..x.n_rows()).flat_map(|row| {

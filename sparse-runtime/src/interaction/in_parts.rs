@@ -4,10 +4,11 @@ use super::{add_row, scores, update_rows};
 use crate::formats::CsrView;
 use crate::lanes;
 use crate::linear::{
-    LARGE, Scratch, Width, is_large, prefetch_data, row_ahead, row_of, settle, with_row_loops,
+    LARGE, Scratch, Width, entries, is_large, prefetch_data, row_ahead, row_of, settle,
+    with_row_loops,
 };
 use crate::optimizer::{RowUpdater, RowWeights, UpdateKind};
-use crate::row_parts::{RowPart, divide, entries_of, in_order};
+use crate::row_parts::{RowPart, divide, in_order};
 use crate::team;
 use sparse_core::element::{Factor, Float};
 use sparse_core::update_rules::UpdateRule;
@@ -118,21 +119,16 @@ fn accumulate<T: Float<Accumulator = T>, V: Factor<T>, W: Width>(
     width: W,
 ) {
     let size = width.columns();
-    let RowPart { rows, sums, .. } = part;
-    with_row_loops!(W, x.columns(), |all| entries_of(
-        x,
-        all,
-        rows,
-        x.n_cols() * size_of::<u32>() >= LARGE,
-        sums,
-        #[inline(always)]
-        |sums, row| sums.prefetch(row),
-        #[inline(always)]
-        |sums, row, entries| {
-            let numbers = &numbers[row * (size + 2)..(row + 1) * (size + 2)];
-            let (scores, row_sums) = ([numbers[0], numbers[1]], &numbers[2..2 + size]);
-            // SAFETY: the sums are for the columns of `x`, of `size + 2` elements.
-            unsafe { add_row::<_, V, _>(sums, entries, scores, row_sums) };
-        },
-    ));
+    let RowPart { cut, sums, .. } = part;
+    let (own, large) = (cut.of(x), x.n_cols() * size_of::<u32>() >= LARGE);
+    with_row_loops!(W, own.columns(), |ids| for row in 0..own.n_rows() {
+        if large {
+            sums.prefetch_each(row_ahead(own, ids, row));
+        }
+        let numbers = &numbers[row * (size + 2)..(row + 1) * (size + 2)];
+        let (scores, row_sums) = ([numbers[0], numbers[1]], &numbers[2..2 + size]);
+        let (ids, values) = row_of(own, ids, row);
+        // SAFETY: the sums are for the columns of `x`, of `size + 2` elements.
+        unsafe { add_row::<_, V, _>(sums, entries(ids, values), scores, row_sums) };
+    });
 }

@@ -22,7 +22,7 @@ mod features;
 pub(crate) mod index_set;
 mod lookup;
 mod order;
-mod parallel;
+pub(crate) mod parallel;
 mod parts;
 mod position;
 mod rows;

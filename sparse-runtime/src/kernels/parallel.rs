@@ -99,6 +99,41 @@ pub(crate) fn split_columns<T: Stored, U: Send>(
     });
 }
 
+/// How many of some ids, which are sorted, are below a bound, which is an id. Of a row of the usual length without a branch that depends
+/// on them; in a loop for vectors ([`wide`](crate::lanes::wide)) as vectors.
+#[inline(always)]
+pub(crate) fn below<I: ColumnId>(ids: &[I], bound: usize) -> usize {
+    /// So many are compared at a time.
+    const TOGETHER: usize = 16;
+    /// So many are compared faster than they are searched, a step of which is a branch that nothing foretells.
+    const FEW: usize = 128;
+    let bound = I::from_index(bound);
+    if ids.len() >= FEW {
+        return ids.partition_point(|id| *id < bound);
+    }
+    let (chunks, rest) = ids.as_chunks::<TOGETHER>();
+    let mut whole = 0;
+    for ids in chunks {
+        whole += count_below(ids, bound);
+    }
+    let Some(last) = ids.last_chunk::<TOGETHER>() else { return count_below(rest, bound) };
+    // If one of the last is below, so is all that comes before them.
+    match count_below(last, bound) {
+        0 => whole,
+        of_last => whole.max(ids.len() - TOGETHER + of_last),
+    }
+}
+
+/// A loop, and not an iterator's sum, which is not always inlined.
+#[inline(always)]
+fn count_below<I: ColumnId>(ids: &[I], bound: I) -> usize {
+    let mut count = 0u32;
+    for id in ids {
+        count += u32::from(*id < bound);
+    }
+    count as usize
+}
+
 /// Columns of so many entries tell how the entries spread.
 const N_SAMPLES: usize = 256;
 
@@ -164,6 +199,16 @@ mod tests {
         assert_eq!(parts(Parallel::Threads(4), 2 * WORK_OF_A_PART), 2);
         assert_eq!(parts(Parallel::Threads(4), usize::MAX), 4);
         assert_eq!(parts(Parallel::Threads(0), usize::MAX), 1);
+    }
+
+    #[test]
+    fn ids_below_a_bound_are_counted() {
+        for len in [0, 1, 15, 16, 17, 31, 39, 127, 128, 300] {
+            let ids: Vec<u32> = (0..len).map(|id| 2 * id + 1).collect();
+            for bound in 0..2 * len + 2 {
+                assert_eq!(below(&ids, bound as usize), (bound / 2) as usize, "{bound} of {len}");
+            }
+        }
     }
 
     #[test]

@@ -1,14 +1,16 @@
 //! The step of a large batch on several threads, with the bits of one.
 //!
-//! Rows that wait for steps are settled, each by the thread whose it is; rows of data are scored by whoever comes first, and their
-//! row functions are run by the calling thread in order meanwhile; then each thread updates the rows that are its own.
+//! Rows that wait for steps are settled, each by the thread whose it is, and rows of one weight are read by it; rows of data are scored
+//! by whoever comes first, and their row functions are run by the calling thread in order meanwhile; then each thread updates the rows
+//! that are its own.
 
 use super::{
-    LARGE, Scratch, Width, is_large, prefetch_data, product, row_ahead, row_of, with_row_loops,
+    LARGE, Scratch, Width, entries, is_large, prefetch_data, product, range_of, row_ahead, row_of,
+    sum_of_products, with_row_loops,
 };
 use crate::formats::{ColumnId, CsrView};
-use crate::optimizer::{RowUpdater, RowWeights, UpdateKind};
-use crate::row_parts::{RowPart, divide, entries_of, in_order};
+use crate::optimizer::{ReadRows, RowUpdater, RowWeights, UpdateKind};
+use crate::row_parts::{RowPart, divide, in_order};
 use crate::team;
 use crate::with_column_ids;
 use sparse_core::element::{Factor, Float, Stored};
@@ -25,7 +27,7 @@ pub(super) fn step<R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKin
     mut row_function: impl FnMut(usize, &mut [T::Accumulator], &mut [T::Accumulator]) -> T::Accumulator,
 ) -> f64 {
     let (n_rows, columns) = (x.n_rows(), width.columns());
-    let Scratch { rows: row_scratch, gradients, parts, .. } = scratch;
+    let Scratch { rows: row_scratch, gradients, parts, read, .. } = scratch;
     let parts = divide(parts, n_parts, x, columns);
     settle(x, &mut rows, columns, parts);
 
@@ -34,28 +36,34 @@ pub(super) fn step<R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKin
     let factor = shared.cursor().plain_factor();
     gradients.resize(n_rows * columns, T::zero().widen());
     let mut total = 0.0;
-    in_order(
-        parts,
-        gradients,
-        columns,
-        |_, rows, scores| score(x, rows, shared.weights(), width, large, scores),
-        |row, scores| {
-            width.with_rows(row_scratch, |gradient, saved| {
-                gradient.copy_from_slice(scores);
-                total += row_function(row, gradient, saved).as_f64();
-                if let Some(factor) = factor {
-                    gradient.iter_mut().for_each(|gradient| *gradient *= factor);
-                }
-                scores.copy_from_slice(gradient);
-            });
-        },
-    );
+    let row_function = |row: usize, scores: &mut [T::Accumulator]| {
+        width.with_rows(row_scratch, |gradient, saved| {
+            gradient.copy_from_slice(scores);
+            total += row_function(row, gradient, saved).as_f64();
+            if let Some(factor) = factor {
+                gradient.iter_mut().for_each(|gradient| *gradient *= factor);
+            }
+            scores.copy_from_slice(gradient);
+        });
+    };
+    if columns == 1 {
+        // A weight is asked of the thread that updates it, in whose cache it is, and comes from there with others.
+        read.fill_from(x, parts, shared.weights());
+        let read = &*read;
+        let score = |_: &mut _, rows, scores: &mut [_]| sum(x, rows, read, scores);
+        in_order(parts, gradients, columns, score, row_function);
+    } else {
+        let weights = shared.weights();
+        let score =
+            |_: &mut _, rows, scores: &mut [_]| score(x, rows, weights, width, large, scores);
+        in_order(parts, gradients, columns, score, row_function);
+    }
 
     let gradients = &*gradients;
     team::each(parts, |_, part| {
         if K::PLAIN {
             // SAFETY: the columns of `x` are rows of the parameter, of `columns` elements; each is of one part.
-            return unsafe { add(x, &part.rows, gradients, shared.weights(), width) };
+            return unsafe { add(part.cut.of(x), gradients, shared.weights(), width) };
         }
         accumulate::<T, V, W>(x, part, gradients, width);
         // SAFETY: as above.
@@ -79,23 +87,104 @@ pub(crate) fn settle<R: UpdateRule, T: Float, V: Stored, K: UpdateKind, A: Send>
     let large = is_large(rows);
     let shared = rows.shared(row_size);
     team::each(parts, |_, part| {
-        let RowPart { rows, first_settled, .. } = part;
+        let RowPart { cut, first_settled, .. } = part;
+        let own = cut.of(x);
         first_settled.clear();
-        with_column_ids!(x.columns(), |all| entries_of(
-            x,
-            all,
-            rows,
-            large,
-            first_settled,
-            |_, row| shared.prefetch(row),
-            |first, _, entries| entries.for_each(|(id, _)| {
+        with_column_ids!(own.columns(), |ids| for row in 0..own.n_rows() {
+            if large {
+                row_ahead(own, ids, row).iter().for_each(|id| shared.prefetch(id.at()));
+            }
+            for id in row_of(own, ids, row).0 {
                 // SAFETY: rows settle; the columns of `x` are rows of the parameter, and each is of one part.
-                unsafe { shared.settle(id.at(), first) };
-            }),
-        ));
+                unsafe { shared.settle(id.at(), first_settled) };
+            }
+        });
     });
     for part in parts {
         rows.add_touched(&part.first_settled);
+    }
+}
+
+/// The weights that the entries of a batch read, of a parameter of one column.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Read<A> {
+    weights: Vec<A>,
+    /// Where those of each row of data begin.
+    starts: Vec<usize>,
+}
+
+impl<A: Float> Read<A> {
+    /// Reads them, each by the thread that has its row.
+    fn fill_from<T: Float<Accumulator = A>, V: Stored>(
+        &mut self,
+        x: CsrView<'_, V>,
+        parts: &mut [RowPart<A>],
+        weights: RowWeights<'_, T>,
+    ) {
+        let mut nnz = 0;
+        self.starts.clear();
+        self.starts.extend(x.starts().iter().zip(x.ends()).map(|(start, end)| {
+            nnz += (end - start) as usize;
+            nnz - (end - start) as usize
+        }));
+        if self.weights.len() < nnz {
+            self.weights.resize(nnz, A::zero());
+        }
+        let (out, starts) = (Out(self.weights.as_mut_ptr()), &*self.starts);
+        team::each(parts, |_, part| {
+            // SAFETY: there is room for every entry; each is of one part; the columns of `x` are rows of the parameter.
+            unsafe { out.read(x, part.cut.of(x), starts, weights) };
+        });
+    }
+}
+
+/// Where several threads write, each its own elements.
+struct Out<A>(*mut A);
+
+// SAFETY: as the method says.
+unsafe impl<A: Send> Sync for Out<A> {}
+
+impl<A> Out<A> {
+    /// Reads the weights of some entries of `x`, given those of each row, to where they are among all.
+    ///
+    /// # Safety
+    ///
+    /// There is room for every entry of `x`, whose rows begin at `starts`, and no other thread reads or writes what is read or
+    /// written here. Columns are rows of the parameter.
+    #[inline(never)]
+    unsafe fn read<T: Float<Accumulator = A>, V: Stored>(
+        &self,
+        x: CsrView<'_, V>,
+        own: CsrView<'_, V>,
+        starts: &[usize],
+        weights: RowWeights<'_, T>,
+    ) {
+        let is_run = x.is_contiguous();
+        with_column_ids!(own.columns(), |ids| for (row, start) in starts.iter().enumerate() {
+            if !is_run {
+                prefetch_data(own, ids, row);
+            }
+            let first = start + (own.starts()[row] - x.starts()[row]) as usize;
+            for (place, id) in row_of(own, ids, row).0.iter().enumerate() {
+                // SAFETY: promised by the caller.
+                unsafe { *self.0.add(first + place) = weights.value(id.at(), 0).widen() };
+            }
+        });
+    }
+}
+
+/// The product of some rows of data with the weights that they read.
+#[inline(never)]
+fn sum<A: Float, T: Float<Accumulator = A>, V: Factor<T>>(
+    x: CsrView<'_, V>,
+    rows: Range<usize>,
+    read: &Read<A>,
+    scores: &mut [A],
+) {
+    for (row, score) in rows.zip(scores) {
+        let values = &x.values()[range_of(x, row)];
+        let weights = &read.weights[read.starts[row]..][..values.len()];
+        *score = sum_of_products::<T, V, A>(weights, values, |weight| *weight);
     }
 }
 
@@ -124,37 +213,30 @@ fn score<T: Float, V: Factor<T>, W: Width>(
     });
 }
 
-/// Adds what each row of data contributes to the rows of one thread: its value times `changes` of the row of data.
+/// Adds what each row of data contributes to the rows of one thread, given its entries of these: its value times `changes` of the row
+/// of data.
 ///
 /// # Safety
 ///
-/// The columns of `x` are rows of the parameter, of `width.columns()` elements, and no other thread reads or writes those in `rows`.
+/// The columns of `own` are rows of the parameter, of `width.columns()` elements, and no other thread reads or writes those.
 #[inline(never)]
 unsafe fn add<T: Float, V: Factor<T>, W: Width>(
-    x: CsrView<'_, V>,
-    rows: &Range<usize>,
+    own: CsrView<'_, V>,
     changes: &[T::Accumulator],
     weights: RowWeights<'_, T>,
     width: W,
 ) {
     let columns = width.columns();
-    with_column_ids!(x.columns(), |all| entries_of(
-        x,
-        all,
-        rows,
-        x.n_cols() * columns * size_of::<T>() >= LARGE,
-        &mut (),
-        |(), row| weights.prefetch(row),
-        |(), row, entries| {
-            let changes = &changes[row * columns..(row + 1) * columns];
-            for (id, value) in entries {
-                for (column, change) in changes.iter().enumerate() {
-                    // SAFETY: promised by the caller.
-                    unsafe { weights.add(id.at(), column, value.times(*change)) };
-                }
+    with_column_ids!(own.columns(), |ids| for row in 0..own.n_rows() {
+        let changes = &changes[row * columns..(row + 1) * columns];
+        let (ids, values) = row_of(own, ids, row);
+        for (id, value) in entries(ids, values) {
+            for (column, change) in changes.iter().enumerate() {
+                // SAFETY: promised by the caller.
+                unsafe { weights.add(id.at(), column, value.times(*change)) };
             }
-        },
-    ));
+        }
+    });
 }
 
 /// Sums the gradients of the rows of one thread, in the order of the rows of data.
@@ -166,22 +248,17 @@ fn accumulate<T: Float, V: Factor<T>, W: Width>(
     width: W,
 ) {
     let columns = width.columns();
-    let RowPart { rows, sums, .. } = part;
-    with_row_loops!(W, x.columns(), |all| entries_of(
-        x,
-        all,
-        rows,
-        x.n_cols() * size_of::<u32>() >= LARGE,
-        sums,
-        #[inline(always)]
-        |sums, row| sums.prefetch(row),
-        #[inline(always)]
-        |sums, row, entries| {
-            let gradient = &gradients[row * columns..(row + 1) * columns];
-            // SAFETY: the sums are for the columns of `x`, of `columns` elements.
-            unsafe { sums.add_outer::<_, T, _>(entries, gradient) };
-        },
-    ));
+    let RowPart { cut, sums, .. } = part;
+    let (own, large) = (cut.of(x), x.n_cols() * size_of::<u32>() >= LARGE);
+    with_row_loops!(W, own.columns(), |ids| for row in 0..own.n_rows() {
+        if large {
+            sums.prefetch_each(row_ahead(own, ids, row));
+        }
+        let gradient = &gradients[row * columns..(row + 1) * columns];
+        let (ids, values) = row_of(own, ids, row);
+        // SAFETY: the sums are for the columns of `x`, of `columns` elements.
+        unsafe { sums.add_outer::<_, T, _>(entries(ids, values), gradient) };
+    });
 }
 
 #[cfg(test)]
@@ -198,17 +275,20 @@ mod tests {
 
     const COLUMNS: usize = 300;
 
-    /// Some steps on overlapping batches; the losses, and the weights at the end.
-    fn steps<R: UpdateRule>(rule: &R, n_parts: usize) -> Result<(Vec<f64>, Vec<f32>)> {
+    /// Some steps on overlapping batches, of a parameter of `K` columns; the losses, and the weights at the end.
+    fn steps<R: UpdateRule, const K: usize>(
+        rule: &R,
+        n_parts: usize,
+    ) -> Result<(Vec<f64>, Vec<f32>)> {
         let rows = (0..60usize).map(|row| {
             let entries = (0..row * 5 % 130).map(|k| (k * 2 + row % 40, (k % 7) as f32 - 2.5));
             entries.collect::<Vec<_>>()
         });
         let x = Csr::from_rows(COLUMNS, rows)?;
-        let spec = ParameterSpec::new("w", COLUMNS, 2, Some(Storage::RowSparse));
+        let spec = ParameterSpec::new("w", COLUMNS, K, Some(Storage::RowSparse));
         let mut updater = Updater::<R, f32>::new(rule.clone(), vec![spec])?;
-        let values: Vec<f32> = (0..2 * COLUMNS).map(|i| (i % 11) as f32 / 70.0).collect();
-        let mut table = Table::from_values(2, &values);
+        let values: Vec<f32> = (0..K * COLUMNS).map(|i| (i % 11) as f32 / 70.0).collect();
+        let mut table = Table::from_values(K, &values);
         let (mut scratch, mut losses) = (Scratch::default(), Vec::new());
         for step in 0..6 {
             updater.set_learning_rate(0.01 + 0.01 * (step / 3) as f64)?;
@@ -216,11 +296,11 @@ mod tests {
             let x = x.view().rows(step * 8..step * 8 + 20)?;
             let row_function = |row: usize, scores: &mut [f32], _: &mut [f32]| {
                 scores.iter_mut().for_each(|score| *score -= (row % 3) as f32);
-                scores[0] * scores[1]
+                scores[0] * scores[K - 1]
             };
             with_rows!(R, f32; updater, [0 => &mut table], |[rows]| losses.push(match n_parts {
-                1 => any_rows(x, rows, Fixed::<2>, Parallel::Sequential, &mut scratch, row_function),
-                _ => super::step(n_parts, x, rows, Fixed::<2>, &mut scratch, row_function),
+                1 => any_rows(x, rows, Fixed::<K>, Parallel::Sequential, &mut scratch, row_function),
+                _ => super::step(n_parts, x, rows, Fixed::<K>, &mut scratch, row_function),
             }));
             updater.end_step()?;
         }
@@ -231,9 +311,14 @@ mod tests {
     #[test]
     fn parts_have_the_bits_of_one() {
         fn every<R: UpdateRule>(rule: &R) {
-            let one = steps(rule, 1).unwrap();
+            of_columns::<R, 1>(rule);
+            of_columns::<R, 2>(rule);
+        }
+        fn of_columns<R: UpdateRule, const K: usize>(rule: &R) {
+            let one = steps::<R, K>(rule, 1).unwrap();
             for n_parts in [2, 3, 7] {
-                assert!(steps(rule, n_parts).unwrap() == one, "{rule:?} in {n_parts}");
+                let several = steps::<R, K>(rule, n_parts).unwrap();
+                assert!(several == one, "{K} columns, {rule:?} in {n_parts}");
             }
         }
         for lazy_update in [LazyUpdate::Exact, LazyUpdate::Touched, LazyUpdate::Dense] {

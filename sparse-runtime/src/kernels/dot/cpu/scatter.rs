@@ -3,7 +3,7 @@
 use super::gather::{add_scaled, entries};
 use super::gemm::Matrix;
 use crate::formats::{ColumnId, CsrView, RowSparseView};
-use crate::kernels::parallel::split_columns;
+use crate::kernels::parallel::{below, split_columns};
 use crate::kernels::{Parallel, parallel};
 use crate::lanes::{Lanes, Loop, Plain, same_type, widest};
 use crate::prefetch::{prefetch, prefetch_known};
@@ -147,18 +147,6 @@ where
                 }
             }
         }
-    }
-}
-
-/// How many ids of a row are below a bound, which is an id.
-#[inline(always)]
-fn below<I: ColumnId>(row: &[I], bound: usize) -> usize {
-    /// So many are compared faster than they are searched, a step of which is a branch that nothing foretells.
-    const FEW: usize = 128;
-    let bound = I::from_index(bound);
-    match row.len() {
-        0..FEW => row.iter().map(|id| u32::from(*id < bound)).sum::<u32>() as usize,
-        _ => row.partition_point(|id| *id < bound),
     }
 }
 
