@@ -1,6 +1,7 @@
 //! A workload: the same work, done by several contestants in turn.
 
 use crate::clock::Clock;
+use crate::data::Random;
 
 pub type Error = Box<dyn std::error::Error>;
 
@@ -118,9 +119,15 @@ impl<'a> Workload<'a> {
 
     fn measure(&mut self, rounds: usize) -> String {
         let mut seconds = vec![Vec::new(); self.contestants.len()];
+        let (mut random, mut order) = (Random(1), Vec::from_iter(0..seconds.len()));
         for _ in 0..rounds.max(1) {
-            for (contestant, seconds) in self.contestants.iter_mut().zip(&mut seconds) {
-                seconds.push(self.clock.time(|| contestant.work.run()));
+            // In another order each time: a contestant finds in the caches what the one before it left there.
+            for place in (1..order.len()).rev() {
+                order.swap(place, (random.bits() % (place as u64 + 1)) as usize);
+            }
+            for &contestant in &order {
+                let work = &mut self.contestants[contestant].work;
+                seconds[contestant].push(self.clock.time(|| work.run()));
             }
         }
         let rate = |place: usize| show(self.work / median(seconds[place].clone()));
