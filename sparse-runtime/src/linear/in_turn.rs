@@ -12,14 +12,14 @@ use sparse_core::element::{Factor, Float};
 use sparse_core::update_rules::UpdateRule;
 use std::ops::Range;
 
-/// As many steps as `range` has rows, each of one row of data: what [`step`] does for each of them as a batch of its own, but
+/// As many steps as `range` has rows, each of one row of data: what [`step`](super::step) does for each of them as a batch of its own, but
 /// what does not depend on the row is done once. Ends early after a loss that is not finite. The updater
 /// [began](Updater::begin_steps) as many steps. What `row_function` changes from row to row is in `kept`, which is copied, so that it
 /// can be in registers: each row waits for what the last one left there.
 ///
 /// # Errors
 ///
-/// As [`step`].
+/// As [`step`](super::step).
 #[inline(always)]
 #[allow(clippy::too_many_arguments)]
 pub fn steps<R: UpdateRule, T: Float, V: Factor<T>, W: Width, C: Copy>(
