@@ -6,7 +6,7 @@ use std::process::Command;
 
 const COMMAND: &str = "cargo bench --manifest-path benches/ratios/Cargo.toml -- ";
 
-/// The line that says when and where, made anew with each record.
+/// The line that says when and where, made anew when all is recorded.
 const RECORDED: &str = "Recorded ";
 
 /// What a command of the page asks for.
@@ -31,7 +31,7 @@ impl Arguments {
 }
 
 /// Runs the commands of the page whose section `chosen` is in, by its heading, and replaces their tables. A section's commands stand in one
-/// block; their rows become one table. A section of which a workload failed stays as it was.
+/// block; their rows become one table. A table of which a workload failed stays as it was.
 pub fn record(
     page: &Path,
     chosen: &str,
@@ -41,8 +41,8 @@ pub fn record(
     let mut lines = text.lines().peekable();
     let (mut written, mut all) = (Vec::new(), true);
     let mut heading = String::new();
-    // Rows that wait for the table that they replace.
-    let mut rows: Vec<String> = Vec::new();
+    // Rows that wait for the table that they replace; none if one of them failed.
+    let mut rows = Some(Vec::new());
     while let Some(line) = lines.next() {
         if line.starts_with("## ") {
             line.clone_into(&mut heading);
@@ -50,19 +50,21 @@ pub fn record(
         if let Some(rest) = line.strip_prefix(COMMAND)
             && heading.contains(chosen)
         {
-            match measure(&Arguments::of(words(rest))) {
-                Some(measured) => rows.extend(measured),
-                None => all = false,
-            }
+            let measured = measure(&Arguments::of(words(rest)));
+            all &= measured.is_some();
+            rows = rows.zip(measured).map(|(rows, more)| [rows, more].concat());
         }
-        if line.starts_with(RECORDED) {
+        if line.starts_with(RECORDED) && chosen.is_empty() {
             written.push(format!("{RECORDED}{}.", circumstances()?));
             continue;
         }
         written.push(line.to_owned());
         let is_rule = HEADER.lines().nth(1) == Some(line);
-        if is_rule && !rows.is_empty() {
-            written.append(&mut rows);
+        if !is_rule {
+            continue;
+        }
+        if let Some(rows) = rows.replace(Vec::new()).filter(|rows| !rows.is_empty()) {
+            written.extend(rows);
             while lines.next_if(|line| line.starts_with('|')).is_some() {}
         }
     }
