@@ -48,6 +48,7 @@ pub fn record(
             line.clone_into(&mut heading);
         }
         if let Some(rest) = line.strip_prefix(COMMAND)
+            && !rest.starts_with("--")
             && heading.contains(chosen)
         {
             let measured = measure(&Arguments::of(words(rest)));
