@@ -24,7 +24,7 @@ use crate::formats::{ColumnId, ColumnIdsView, CsrView};
 use crate::kernels::Parallel;
 use crate::model::ModelError;
 use crate::optimizer::{RowAccumulator, RowCursor, RowUpdater, Settling, UpdateKind, Updater};
-use crate::row_parts::{RowPart, parts_of_step};
+use crate::row_parts::{Parts, parts_of_step};
 use crate::table::Table;
 use crate::with_rows;
 use sparse_core::element::{Factor, Float};
@@ -63,7 +63,7 @@ pub struct Scratch<T> {
     /// Of an interaction: what the rows of both parameters get from a batch.
     pub(crate) sums: Option<RowAccumulator<T>>,
     /// Of a step on several threads.
-    pub(crate) parts: Vec<RowPart<T>>,
+    pub(crate) parts: Parts<T>,
     pub(crate) read: Read<T>,
 }
 

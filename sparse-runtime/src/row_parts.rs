@@ -36,8 +36,6 @@ pub(crate) fn parts_of_step<V: Stored>(
 /// What one of several threads keeps of the rows of a parameter that it updates.
 #[derive(Clone, Debug)]
 pub(crate) struct RowPart<A> {
-    /// The entries of the batch that are of its rows.
-    pub(crate) cut: Cut,
     /// The sums of their gradients.
     pub(crate) sums: RowAccumulator<A>,
     /// Those that the last [settling](crate::linear::settle) settled for the first time.
@@ -46,44 +44,71 @@ pub(crate) struct RowPart<A> {
     pub(crate) scratch: Vec<A>,
 }
 
-/// Of each row of a batch, the entries that are of some neighbouring columns.
+/// Where each row of a batch is cut into runs of entries, one for each part of neighbouring columns.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Cut {
-    columns: Range<usize>,
-    /// Where in the batch's arrays they begin and end.
-    starts: Vec<u64>,
-    ends: Vec<u64>,
+pub(crate) struct Cuts {
+    /// The first column of each part but the first.
+    columns: Vec<usize>,
+    /// For each of them, where in the batch's arrays a row's entries of it and of what follows begin, row by row.
+    bounds: Vec<u64>,
 }
 
-impl Cut {
-    /// Finds the entries of `x` that are of `self.columns`. O(nnz of `x`), many of which are looked at together.
+impl Cuts {
+    /// Cuts the rows of `x` at `self.columns`, as many of them on each thread. O(nnz of `x` · cuts).
     fn find<V: Stored>(&mut self, x: CsrView<'_, V>) {
-        let Cut { columns, starts, ends } = self;
-        starts.clear();
-        starts.extend_from_slice(x.starts());
-        ends.clear();
-        ends.extend_from_slice(x.ends());
-        // To begin before the first column or to end behind the last is to take what there is.
-        if columns.end < x.n_cols() {
-            add_below(ends, x.starts(), x.ends(), x.columns(), columns.end);
+        let Cuts { columns, bounds } = self;
+        let n_parts = columns.len() + 1;
+        bounds.resize(columns.len() * x.n_rows(), 0);
+        let piece = bounds.len().div_ceil(n_parts).max(1);
+        let mut pieces = [const { None }; team::MAX_PARTS];
+        for (slot, bounds) in pieces.iter_mut().zip(bounds.chunks_mut(piece)) {
+            *slot = Some(bounds);
         }
-        if columns.start > 0 {
-            add_below(starts, x.starts(), x.ends(), x.columns(), columns.start);
-        }
+        let columns = &*columns;
+        team::each(&mut pieces[..n_parts], |place, bounds| {
+            let mut first = place * piece;
+            let mut rest = bounds.take().unwrap_or_default();
+            while !rest.is_empty() {
+                let (cut, row) = (first / x.n_rows(), first % x.n_rows());
+                let (bounds, after) = rest.split_at_mut(rest.len().min(x.n_rows() - row));
+                let rows = row..row + bounds.len();
+                put_below(
+                    bounds,
+                    &x.starts()[rows.clone()],
+                    &x.ends()[rows],
+                    x.columns(),
+                    columns[cut],
+                );
+                (first, rest) = (first + bounds.len(), after);
+            }
+        });
     }
 
-    /// The entries, as rows as many as those of `x`.
+    /// The entries of a part, as rows as many as those of `x`.
     ///
-    /// Invariant, for the caller to keep: they were found in `x`.
-    pub(crate) fn of<'a, 'x: 'a, V: Stored>(&'a self, x: CsrView<'x, V>) -> CsrView<'a, V> {
-        debug_assert_eq!(self.starts.len(), x.n_rows());
+    /// Invariant, for the caller to keep: the cuts were found in `x`, and there is such a part.
+    pub(crate) fn of<'a, 'x: 'a, V: Stored>(
+        &'a self,
+        part: usize,
+        x: CsrView<'x, V>,
+    ) -> CsrView<'a, V> {
+        let n_rows = x.n_rows();
+        debug_assert_eq!(self.bounds.len(), self.columns.len() * n_rows);
+        let starts = match part {
+            0 => x.starts(),
+            _ => &self.bounds[(part - 1) * n_rows..part * n_rows],
+        };
+        let ends = match part == self.columns.len() {
+            true => x.ends(),
+            false => &self.bounds[part * n_rows..(part + 1) * n_rows],
+        };
         let arrays: CsrArrays<'a, V> = x.arrays();
-        arrays.view().with_rows(&self.starts, &self.ends)
+        arrays.view().with_rows(starts, ends)
     }
 }
 
-/// Sets each of `bounds` to where in a row the first column is that is not below `bound`.
-fn add_below(
+/// Sets each of `bounds` to where in a row the first column is that is not below `bound`. Many columns are looked at together.
+fn put_below(
     bounds: &mut [u64],
     starts: &[u64],
     ends: &[u64],
@@ -100,37 +125,49 @@ fn add_below(
     ));
 }
 
-/// Gives each of some threads rows with about as many entries of `x`, which it finds, and empty sums of `row_size` elements for them.
-pub(crate) fn divide<'p, V: Stored, A: Float>(
-    parts: &'p mut Vec<RowPart<A>>,
-    n_parts: usize,
-    x: CsrView<'_, V>,
-    row_size: usize,
-) -> &'p mut [RowPart<A>] {
-    let fits =
-        |part: &RowPart<A>| part.sums.n_rows() == x.n_cols() && part.sums.row_size() == row_size;
-    if parts.len() != n_parts || !parts.iter().all(fits) {
-        let sums = RowAccumulator::new(x.n_cols(), row_size);
-        parts.clear();
-        let (first_settled, scratch) = (Vec::new(), Vec::new());
-        parts.resize(n_parts, RowPart { cut: Cut::default(), sums, first_settled, scratch });
+/// A batch in parts.
+#[derive(Clone, Debug)]
+pub(crate) struct Parts<A> {
+    cuts: Cuts,
+    rows: Vec<RowPart<A>>,
+}
+
+impl<A> Default for Parts<A> {
+    fn default() -> Self {
+        Parts { cuts: Cuts::default(), rows: Vec::new() }
     }
-    let samples = samples(x);
-    let mut start = 0;
-    for (place, part) in parts.iter_mut().enumerate() {
+}
+
+impl<A: Float> Parts<A> {
+    /// Gives each of some threads rows with about as many entries of `x`, which are found, and empty sums of `row_size` elements for
+    /// them.
+    pub(crate) fn divide<V: Stored>(
+        &mut self,
+        n_parts: usize,
+        x: CsrView<'_, V>,
+        row_size: usize,
+    ) -> (&Cuts, &mut [RowPart<A>]) {
+        let Parts { cuts, rows } = self;
+        let fits = |part: &RowPart<A>| {
+            part.sums.n_rows() == x.n_cols() && part.sums.row_size() == row_size
+        };
+        if rows.len() != n_parts || !rows.iter().all(fits) {
+            let sums = RowAccumulator::new(x.n_cols(), row_size);
+            rows.clear();
+            let (first_settled, scratch) = (Vec::new(), Vec::new());
+            rows.resize(n_parts, RowPart { sums, first_settled, scratch });
+        }
+        // A step that panicked may have left some.
+        rows.iter_mut().for_each(|part| part.sums.clear());
         // Sums that two threads write in one line of the cache cost both.
         const LINE: usize = 16;
-        let end = match place + 1 == n_parts {
-            true => x.n_cols(),
-            false => (samples[(place + 1) * N_SAMPLES / n_parts] / LINE * LINE).max(start),
-        };
-        part.cut.columns = start..end;
-        // A step that panicked may have left some.
-        part.sums.clear();
-        start = end;
+        let samples = samples(x);
+        cuts.columns.clear();
+        cuts.columns
+            .extend((1..n_parts).map(|part| samples[part * N_SAMPLES / n_parts] / LINE * LINE));
+        cuts.find(x);
+        (cuts, rows)
     }
-    team::each(parts, |_, part| part.cut.find(x));
-    parts
 }
 
 /// Columns of so many entries tell how the entries spread.
@@ -243,16 +280,19 @@ mod tests {
     fn every_entry_is_of_one_part() {
         let x = matrix();
         for n_parts in 1..6 {
-            let mut parts = Vec::<RowPart<f32>>::new();
-            let parts = divide(&mut parts, n_parts, x.view(), 1);
+            let mut parts = Parts::<f32>::default();
+            let (cuts, rows) = parts.divide(n_parts, x.view(), 1);
+            assert_eq!(rows.len(), n_parts);
             let mut found = Vec::new();
-            for part in parts {
-                let own = part.cut.of(x.view());
+            for part in 0..n_parts {
+                let own = cuts.of(part, x.view());
+                let first = if part == 0 { 0 } else { cuts.columns[part - 1] };
+                let columns_of_part = first..cuts.columns.get(part).copied().unwrap_or(x.n_cols());
                 for row in 0..own.n_rows() {
                     let (columns, values) = own.row(row).unwrap();
                     for (at, value) in values.iter().enumerate() {
                         let column = columns.get(at).unwrap();
-                        assert!(part.cut.columns.contains(&column));
+                        assert!(columns_of_part.contains(&column));
                         found.push((row, column, *value));
                     }
                 }

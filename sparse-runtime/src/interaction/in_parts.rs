@@ -7,8 +7,8 @@ use crate::linear::{
     LARGE, Scratch, Width, entries, is_large, prefetch_data, row_ahead, row_of, settle,
     with_row_loops,
 };
-use crate::optimizer::{RowUpdater, RowWeights, UpdateKind};
-use crate::row_parts::{RowPart, divide, in_order};
+use crate::optimizer::{RowAccumulator, RowUpdater, RowWeights, UpdateKind};
+use crate::row_parts::in_order;
 use crate::team;
 use sparse_core::element::{Factor, Float};
 use sparse_core::update_rules::UpdateRule;
@@ -32,9 +32,9 @@ pub(super) fn step<
 ) -> f64 {
     let (n_rows, size) = (x.n_rows(), width.columns());
     let Scratch { gradients, parts, .. } = scratch;
-    let parts = divide(parts, n_parts, x, size + 2);
-    settle(x, &mut w, 1, parts);
-    settle(x, &mut v, size, parts);
+    let (cuts, parts) = parts.divide(n_parts, x, size + 2);
+    settle(x, &mut w, 1, cuts, parts);
+    settle(x, &mut v, size, cuts, parts);
 
     let large = is_large(&v);
     let (of_w, of_v) = (w.shared(1), v.shared(size));
@@ -56,8 +56,8 @@ pub(super) fn step<
     );
 
     let numbers = &*numbers;
-    team::each(parts, |_, part| {
-        accumulate(x, part, numbers, width);
+    team::each(parts, |place, part| {
+        accumulate(cuts.of(place, x), &mut part.sums, numbers, width);
         // SAFETY: the sums are of the columns of `x`, which are rows of both tables; each is of one part.
         unsafe {
             let (of_w, of_v, sums) = (&of_w, &of_v, &part.sums);
@@ -110,17 +110,15 @@ fn score<T: Float<Accumulator = T>, V: Factor<T>, W: Width>(
     });
 }
 
-/// Sums what the rows of one thread get, in the order of the rows of data.
+/// Sums what the rows of one thread get, given its entries of the rows of data, in the order of these.
 #[inline(never)]
 fn accumulate<T: Float<Accumulator = T>, V: Factor<T>, W: Width>(
-    x: CsrView<'_, V>,
-    part: &mut RowPart<T>,
+    own: CsrView<'_, V>,
+    sums: &mut RowAccumulator<T>,
     numbers: &[T],
     width: W,
 ) {
-    let size = width.columns();
-    let RowPart { cut, sums, .. } = part;
-    let (own, large) = (cut.of(x), x.n_cols() * size_of::<u32>() >= LARGE);
+    let (size, large) = (width.columns(), own.n_cols() * size_of::<u32>() >= LARGE);
     with_row_loops!(W, own.columns(), |ids| for row in 0..own.n_rows() {
         if large {
             sums.prefetch_each(row_ahead(own, ids, row));
@@ -128,7 +126,7 @@ fn accumulate<T: Float<Accumulator = T>, V: Factor<T>, W: Width>(
         let numbers = &numbers[row * (size + 2)..(row + 1) * (size + 2)];
         let (scores, row_sums) = ([numbers[0], numbers[1]], &numbers[2..2 + size]);
         let (ids, values) = row_of(own, ids, row);
-        // SAFETY: the sums are for the columns of `x`, of `size + 2` elements.
+        // SAFETY: the sums are for the columns of the batch, of `size + 2` elements.
         unsafe { add_row::<_, V, _>(sums, entries(ids, values), scores, row_sums) };
     });
 }

@@ -9,13 +9,17 @@ use super::{
     sum_of_products, with_row_loops,
 };
 use crate::formats::{ColumnId, CsrView};
-use crate::optimizer::{ReadRows, RowUpdater, RowWeights, UpdateKind};
-use crate::row_parts::{RowPart, divide, in_order};
+use crate::optimizer::{ReadRows, RowAccumulator, RowUpdater, RowWeights, UpdateKind};
+use crate::row_parts::{Cuts, RowPart, in_order};
 use crate::team;
 use crate::with_column_ids;
 use sparse_core::element::{Factor, Float, Stored};
 use sparse_core::update_rules::UpdateRule;
 use std::ops::Range;
+
+/// Bytes of the weights that a batch reads, at most, where they are handed over: what is written by one thread and read by another is to be
+/// in a cache until then. Of a larger batch each weight is read where it lies.
+const MOST_READ: usize = 2 << 20;
 
 /// As [`step`](super::step), of a batch whose extents were compared with those of the parameter.
 pub(super) fn step<R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKind>(
@@ -28,8 +32,8 @@ pub(super) fn step<R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKin
 ) -> f64 {
     let (n_rows, columns) = (x.n_rows(), width.columns());
     let Scratch { rows: row_scratch, gradients, parts, read, .. } = scratch;
-    let parts = divide(parts, n_parts, x, columns);
-    settle(x, &mut rows, columns, parts);
+    let (cuts, parts) = parts.divide(n_parts, x, columns);
+    settle(x, &mut rows, columns, cuts, parts);
 
     let large = is_large(&rows);
     let shared = rows.shared(columns);
@@ -46,9 +50,9 @@ pub(super) fn step<R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKin
             scores.copy_from_slice(gradient);
         });
     };
-    if columns == 1 {
+    if columns == 1 && x.nnz() * size_of::<T::Accumulator>() <= MOST_READ {
         // A weight is asked of the thread that updates it, in whose cache it is, and comes from there with others.
-        read.fill_from(x, parts, shared.weights());
+        read.fill_from(x, cuts, parts, shared.weights());
         let read = &*read;
         let score = |_: &mut _, rows, scores: &mut [_]| sum(x, rows, read, scores);
         in_order(parts, gradients, columns, score, row_function);
@@ -60,12 +64,13 @@ pub(super) fn step<R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKin
     }
 
     let gradients = &*gradients;
-    team::each(parts, |_, part| {
+    team::each(parts, |place, part| {
+        let own = cuts.of(place, x);
         if K::PLAIN {
             // SAFETY: the columns of `x` are rows of the parameter, of `columns` elements; each is of one part.
-            return unsafe { add(part.cut.of(x), gradients, shared.weights(), width) };
+            return unsafe { add(own, gradients, shared.weights(), width) };
         }
-        accumulate::<T, V, W>(x, part, gradients, width);
+        accumulate::<T, V, W>(own, &mut part.sums, gradients, width);
         // SAFETY: as above.
         unsafe { shared.update_summed(columns, &part.sums) };
         part.sums.clear();
@@ -79,6 +84,7 @@ pub(crate) fn settle<R: UpdateRule, T: Float, V: Stored, K: UpdateKind, A: Send>
     x: CsrView<'_, V>,
     rows: &mut RowUpdater<'_, R, T, K>,
     row_size: usize,
+    cuts: &Cuts,
     parts: &mut [RowPart<A>],
 ) {
     if !rows.settles() {
@@ -86,9 +92,8 @@ pub(crate) fn settle<R: UpdateRule, T: Float, V: Stored, K: UpdateKind, A: Send>
     }
     let large = is_large(rows);
     let shared = rows.shared(row_size);
-    team::each(parts, |_, part| {
-        let RowPart { cut, first_settled, .. } = part;
-        let own = cut.of(x);
+    team::each(parts, |place, part| {
+        let (own, first_settled) = (cuts.of(place, x), &mut part.first_settled);
         first_settled.clear();
         with_column_ids!(own.columns(), |ids| for row in 0..own.n_rows() {
             if large {
@@ -118,6 +123,7 @@ impl<A: Float> Read<A> {
     fn fill_from<T: Float<Accumulator = A>, V: Stored>(
         &mut self,
         x: CsrView<'_, V>,
+        cuts: &Cuts,
         parts: &mut [RowPart<A>],
         weights: RowWeights<'_, T>,
     ) {
@@ -131,9 +137,9 @@ impl<A: Float> Read<A> {
             self.weights.resize(nnz, A::zero());
         }
         let (out, starts) = (Out(self.weights.as_mut_ptr()), &*self.starts);
-        team::each(parts, |_, part| {
+        team::each(parts, |place, _| {
             // SAFETY: there is room for every entry; each is of one part; the columns of `x` are rows of the parameter.
-            unsafe { out.read(x, part.cut.of(x), starts, weights) };
+            unsafe { out.read(x, cuts.of(place, x), starts, weights) };
         });
     }
 }
@@ -239,24 +245,22 @@ unsafe fn add<T: Float, V: Factor<T>, W: Width>(
     });
 }
 
-/// Sums the gradients of the rows of one thread, in the order of the rows of data.
+/// Sums the gradients of the rows of one thread, given its entries of the rows of data, in the order of these.
 #[inline(never)]
 fn accumulate<T: Float, V: Factor<T>, W: Width>(
-    x: CsrView<'_, V>,
-    part: &mut RowPart<T::Accumulator>,
+    own: CsrView<'_, V>,
+    sums: &mut RowAccumulator<T::Accumulator>,
     gradients: &[T::Accumulator],
     width: W,
 ) {
-    let columns = width.columns();
-    let RowPart { cut, sums, .. } = part;
-    let (own, large) = (cut.of(x), x.n_cols() * size_of::<u32>() >= LARGE);
+    let (columns, large) = (width.columns(), own.n_cols() * size_of::<u32>() >= LARGE);
     with_row_loops!(W, own.columns(), |ids| for row in 0..own.n_rows() {
         if large {
             sums.prefetch_each(row_ahead(own, ids, row));
         }
         let gradient = &gradients[row * columns..(row + 1) * columns];
         let (ids, values) = row_of(own, ids, row);
-        // SAFETY: the sums are for the columns of `x`, of `columns` elements.
+        // SAFETY: the sums are for the columns of the batch, of `columns` elements.
         unsafe { sums.add_outer::<_, T, _>(entries(ids, values), gradient) };
     });
 }
