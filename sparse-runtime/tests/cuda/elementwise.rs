@@ -77,7 +77,7 @@ fn functions_are_their_formulas() -> Result<(), CudaError> {
         let function = ScalarFunction::new(operator, &attributes).unwrap();
         let mut out = Dense::default();
         match operator.kind {
-            Kind::Unary(_) => unary::cuda::dense(&mut out, lhs.view(), function, &mut context),
+            Kind::Unary(_) => unary::cuda::stored(&mut out, lhs.view(), function, &mut context),
             _ => {
                 binary::cuda::dense_dense(&mut out, lhs.view(), rhs.view(), function, &mut context)
             }
@@ -111,12 +111,12 @@ fn arrays_broadcast_and_patterns_stay() -> Result<(), CudaError> {
 
     let x = Csr::from_coo(3, 9, [(0, 8, -1.0f32), (2, 0, 2.0), (2, 8, 0.0)]).unwrap();
     let (there, mut found) = (x.to_gpu(&gpu)?, Csr::default());
-    unary::cuda::csr(&mut found, there.view(), of("square"), &mut context);
+    unary::cuda::stored(&mut found, there.view(), of("square"), &mut context);
     assert_eq!(
         found.to_cpu()?,
         Csr::from_coo(3, 9, [(0, 8, 1.0), (2, 0, 4.0), (2, 8, 0.0)]).unwrap()
     );
-    binary::cuda::csr_number(
+    binary::cuda::stored_number(
         &mut found,
         there.view(),
         Number::Second(4.0),
@@ -124,7 +124,7 @@ fn arrays_broadcast_and_patterns_stay() -> Result<(), CudaError> {
         &mut context,
     );
     assert_eq!(found.to_cpu()?.values(), [-0.25, 0.5, 0.0]);
-    binary::cuda::csr_number(
+    binary::cuda::stored_number(
         &mut found,
         there.view(),
         Number::First(4.0),
@@ -135,7 +135,7 @@ fn arrays_broadcast_and_patterns_stay() -> Result<(), CudaError> {
 
     let x = RowSparse::new([7, 2], vec![1, 6], vec![1.0f32, -2.0, 3.0, -4.0]).unwrap();
     let (there, mut found) = (x.to_gpu(&gpu)?, RowSparse::default());
-    unary::cuda::row_sparse(&mut found, there.view(), of("abs"), &mut context);
+    unary::cuda::stored(&mut found, there.view(), of("abs"), &mut context);
     assert_eq!(
         found.to_cpu()?,
         RowSparse::new([7, 2], vec![1, 6], vec![1.0, 2.0, 3.0, 4.0]).unwrap()

@@ -114,13 +114,7 @@ fn many_entries_are_sorted_by_column() -> Result<(), CudaError> {
     let (there, right) = (x.to_gpu(&gpu)?, right.to_gpu(&gpu)?);
     let mut found = Dense::default();
     let mut context = CudaContext::new(&gpu);
-    dot::cuda::csr_transposed_dense_into_dense(
-        &mut found,
-        there.view(),
-        right.view(),
-        false,
-        &mut context,
-    );
+    dot::cuda::csr_transposed_dense(&mut found, there.view(), right.view(), false, &mut context);
     near("a product", found.to_cpu()?.values(), expected.values(), 1e-5);
     Ok(())
 }
@@ -191,7 +185,7 @@ fn equal_calls_give_equal_bits() -> Result<(), CudaError> {
     let mut context = CudaContext::new(&gpu);
     let mut results = Vec::new();
     for _ in 0..2 {
-        let mut out = RowSparse::default();
+        let mut out = RowSparse::<f32, Cuda>::default();
         dot::cuda::csr_transposed_dense(&mut out, view, right.view(), false, &mut context);
         results.push(out.to_cpu()?);
     }

@@ -1,9 +1,9 @@
 //! Element-wise functions of two operands on a GPU: of dense arrays, with broadcasting, and of an array and a number.
 
-use crate::device::cuda::{Blocks, Cuda, CudaError, CudaSlice, Gpu, Launch, Unit, Word};
-use crate::formats::{Csr, CsrView, Dense, DenseView, MAX_RANK, RowSparse, RowSparseView};
+use crate::device::cuda::{Blocks, Cuda, CudaError, Gpu, Launch, Unit, Word};
+use crate::formats::{Dense, DenseView, MAX_RANK};
 use crate::kernels::broadcast::{Walk, broadcast};
-use crate::kernels::cuda::{CudaContext, GpuFloat, ScalarFunction};
+use crate::kernels::cuda::{CudaContext, GpuFloat, Pattern, ScalarFunction};
 
 const THREADS: u32 = 256;
 
@@ -46,65 +46,29 @@ pub fn dense_dense<T: GpuFloat>(
     });
 }
 
-/// f of every element and a number.
-pub fn dense_number<T: GpuFloat>(
-    out: &mut Dense<T, Cuda>,
-    x: DenseView<'_, T, Cuda>,
-    number: Number,
-    f: ScalarFunction,
-    context: &mut CudaContext,
-) {
-    let gpu = context.gpu();
-    gpu.attempt(out, |out| {
-        let out = out.reset_on(gpu, *x.shape())?;
-        with_number(gpu, out, x.values(), number, f)
-    });
-}
-
 /// f of every stored element and a number.
-pub fn csr_number<T: GpuFloat>(
-    out: &mut Csr<T, Cuda>,
-    x: CsrView<'_, T, Cuda>,
+pub fn stored_number<T: GpuFloat, X: Pattern<T>>(
+    out: &mut X::Array,
+    x: X,
     number: Number,
     f: ScalarFunction,
     context: &mut CudaContext,
 ) {
     let gpu = context.gpu();
     gpu.attempt(out, |out| {
-        let out = out.take_pattern(gpu, x)?;
-        with_number(gpu, out, x.values(), number, f)
+        let (x, out) = (x.stored(), x.give(gpu, out)?);
+        let launch = match number {
+            Number::First(number) => {
+                launch::<T>(gpu, f, 1, "number_and_array")?.f64(number).reads(x)
+            }
+            Number::Second(number) => {
+                launch::<T>(gpu, f, 1, "array_and_number")?.reads(x).f64(number)
+            }
+        };
+        let launch = f.read_by(launch).writes(out).size(x.len());
+        // SAFETY: `out` has the pattern of `x`, so that it has as many elements.
+        unsafe { launch.launch(Blocks::of(x.len(), THREADS as usize, THREADS)) }
     });
-}
-
-/// f of every element of the stored rows and a number.
-pub fn row_sparse_number<T: GpuFloat>(
-    out: &mut RowSparse<T, Cuda>,
-    x: RowSparseView<'_, T, Cuda>,
-    number: Number,
-    f: ScalarFunction,
-    context: &mut CudaContext,
-) {
-    let gpu = context.gpu();
-    gpu.attempt(out, |out| {
-        let out = out.take_rows(gpu, x)?;
-        with_number(gpu, out, x.values(), number, f)
-    });
-}
-
-fn with_number<T: GpuFloat>(
-    gpu: &Gpu,
-    out: CudaSlice<'_, T>,
-    x: CudaSlice<'_, T>,
-    number: Number,
-    f: ScalarFunction,
-) -> Result<(), CudaError> {
-    let launch = match number {
-        Number::First(number) => launch::<T>(gpu, f, 1, "number_and_array")?.f64(number).reads(x),
-        Number::Second(number) => launch::<T>(gpu, f, 1, "array_and_number")?.reads(x).f64(number),
-    };
-    let launch = f.read_by(launch).writes(out).size(x.len());
-    // SAFETY: `out` has as many elements as `x`.
-    unsafe { launch.launch(Blocks::of(x.len(), THREADS as usize, THREADS)) }
 }
 
 fn launch<'a, T: GpuFloat>(

@@ -3,11 +3,13 @@
 mod context;
 mod formula;
 pub(crate) mod occurrences;
+mod results;
 mod scalar_function;
 mod units;
 
 pub use context::CudaContext;
 pub(crate) use formula::formula;
+pub use results::{Pattern, Rows};
 pub(crate) use scalar_function::Numbers;
 pub use scalar_function::ScalarFunction;
 pub use units::for_each_unit;

@@ -8,8 +8,8 @@ use super::cpu::by_rows;
 use crate::device::cuda::{
     Blocks, Cuda, CudaColumnIdsSlice, CudaError, CudaSlice, Gpu, Launch, Unit, Word,
 };
-use crate::formats::{CsrView, Dense, DenseView, RowSparse};
-use crate::kernels::cuda::{CudaContext, GpuFloat};
+use crate::formats::{CsrView, Dense, DenseView};
+use crate::kernels::cuda::{CudaContext, GpuFloat, Rows};
 use sparse_core::element::Factor;
 
 const THREADS: u32 = 256;
@@ -43,9 +43,9 @@ pub fn csr_dense<T: GpuFloat, V: Factor<T>>(
     });
 }
 
-/// Csr, transposed, by dense: the rows are the columns that occur.
-pub fn csr_transposed_dense<T: GpuFloat, V: Factor<T>>(
-    out: &mut RowSparse<T, Cuda>,
+/// Csr, transposed, by dense: of the rows of the result those are made that are columns which occur.
+pub fn csr_transposed_dense<T: GpuFloat, V: Factor<T>, O: Rows<T>>(
+    out: &mut O,
     lhs: CsrView<'_, V, Cuda>,
     rhs: DenseView<'_, T, Cuda>,
     transpose_rhs: bool,
@@ -54,52 +54,23 @@ pub fn csr_transposed_dense<T: GpuFloat, V: Factor<T>>(
     let gpu = &context.gpu().clone();
     gpu.attempt(out, |out| {
         let right = Right::new(rhs, transpose_rhs);
-        context.occurrences.find(gpu, lhs)?;
-        let shape = by_rows(lhs.n_cols(), right.n_cols, rhs.shape());
-        let sums = out.store_rows(gpu, shape, context.occurrences.columns())?;
-        transposed(gpu, context, sums, CudaSlice::default(), lhs, right)
+        let occurrences = &mut context.occurrences;
+        occurrences.find(gpu, lhs)?;
+        let (columns, n_cols) = (occurrences.columns(), right.n_cols);
+        let shape = by_rows(lhs.n_cols(), n_cols, rhs.shape());
+        let (sums, targets) = out.make_room(gpu, shape, columns)?;
+        let groups = Groups::for_columns(n_cols);
+        let launch = product::<T, V>(gpu, lhs, groups, "csr_transposed_dense")?
+            .reads(occurrences.runs())
+            .reads(occurrences.entries())
+            .reads(occurrences.rows())
+            .reads(targets)
+            .reads(lhs.values());
+        let launch = right.read_by(launch).writes(sums).size(columns.len()).size(n_cols);
+        // SAFETY: runs, entries and rows are those of `lhs`, whose rows are those of the right side, and `sums` has a row for each
+        // column that occurs, where `targets` says.
+        unsafe { launch.launch(groups.blocks(columns.len(), n_cols)) }
     });
-}
-
-/// Csr, transposed, by dense, as dense.
-pub fn csr_transposed_dense_into_dense<T: GpuFloat, V: Factor<T>>(
-    out: &mut Dense<T, Cuda>,
-    lhs: CsrView<'_, V, Cuda>,
-    rhs: DenseView<'_, T, Cuda>,
-    transpose_rhs: bool,
-    context: &mut CudaContext,
-) {
-    let gpu = &context.gpu().clone();
-    gpu.attempt(out, |out| {
-        let right = Right::new(rhs, transpose_rhs);
-        context.occurrences.find(gpu, lhs)?;
-        let sums = out.zeros_on(gpu, by_rows(lhs.n_cols(), right.n_cols, rhs.shape()))?;
-        transposed(gpu, context, sums, context.occurrences.columns(), lhs, right)
-    });
-}
-
-/// The sums of the columns that occur, which were found, in the rows that `targets` says, or one after the other.
-fn transposed<T: GpuFloat, V: Factor<T>>(
-    gpu: &Gpu,
-    context: &CudaContext,
-    sums: CudaSlice<'_, T>,
-    targets: CudaSlice<'_, u64>,
-    lhs: CsrView<'_, V, Cuda>,
-    right: Right<'_, T>,
-) -> Result<(), CudaError> {
-    let occurrences = &context.occurrences;
-    let (n_runs, n_cols) = (occurrences.columns().len(), right.n_cols);
-    let groups = Groups::for_columns(n_cols);
-    let launch = product::<T, V>(gpu, lhs, groups, "csr_transposed_dense")?
-        .reads(occurrences.runs())
-        .reads(occurrences.entries())
-        .reads(occurrences.rows())
-        .reads(targets)
-        .reads(lhs.values());
-    let launch = right.read_by(launch).writes(sums).size(n_runs).size(n_cols);
-    // SAFETY: runs, entries and rows are those of `lhs`, whose rows are those of the right side, and `sums` has a row for each column
-    // that occurs, or for each of which there may be one.
-    unsafe { launch.launch(groups.blocks(n_runs, n_cols)) }
 }
 
 /// A product with one column, whose elements lie side by side, read transposed or not.
