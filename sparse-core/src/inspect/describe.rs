@@ -5,7 +5,7 @@ use super::{
     Written,
 };
 use crate::compile::Compiled;
-use crate::ir::{Fallback, Graph, Kind, ValueId};
+use crate::ir::{AttributeValue, Fallback, Graph, Kind, ValueId};
 use crate::operators;
 use crate::passes::{Destination, Fusion, RowSet, Terms, kernel_name, rows_stored};
 use crate::shapes::{Dim, Dims};
@@ -67,6 +67,7 @@ impl Compiled {
             element: graph.element(),
             values: &values,
             rows: &rows,
+            losses: &parts.losses,
             step,
             warns: graph.fallback == Fallback::Warn,
         })
@@ -82,6 +83,8 @@ struct Parts {
     shapes: Vec<Dims>,
     kernels: Vec<String>,
     operands: Vec<Vec<Operand>>,
+    attributes: Vec<Vec<(&'static str, AttributeValue)>>,
+    losses: Vec<Operand>,
     /// The values whose distinct columns or ids a value's rows are.
     distinct: Vec<Vec<u32>>,
     rows: Vec<(Vec<u32>, Vec<u32>)>,
@@ -115,6 +118,8 @@ impl Parts {
             shapes: ids.iter().map(|id| graph.shape(*id)).collect(),
             kernels: ids.iter().map(|id| kernel_name(graph, *id).unwrap_or_default()).collect(),
             operands: ids.iter().map(|id| operands(graph, *id, &positions)).collect(),
+            attributes: ids.iter().map(|id| attributes(graph, *id)).collect(),
+            losses: graph.losses.iter().map(|id| operand(graph, *id, &positions)).collect(),
             distinct: ids
                 .iter()
                 .map(|id| {
@@ -168,6 +173,7 @@ impl Parts {
                 operator: apply.operator.name,
                 kernel: &self.kernels[index],
                 operands: &self.operands[index],
+                attributes: &self.attributes[index],
                 fused: compiled.fusion.computes(graph, id),
                 fallback: value.inserted,
             }),
@@ -248,12 +254,24 @@ fn operands(graph: &Graph, id: ValueId, positions: &[u32]) -> Vec<Operand> {
     let Some(apply) = graph.apply_of(id) else {
         return Vec::new();
     };
-    let operand = |(index, id): (usize, &ValueId)| match graph.constant_of(*id) {
-        Some(number) => Operand::Number(number),
-        None if apply.operator.lends_shape_only(index) => Operand::Shape(positions[id.0]),
-        None => Operand::Value(positions[id.0]),
+    let operand = |(index, id): (usize, &ValueId)| match operand(graph, *id, positions) {
+        Operand::Value(position) if apply.operator.lends_shape_only(index) => {
+            Operand::Shape(position)
+        }
+        operand => operand,
     };
     apply.operands.iter().enumerate().map(operand).collect()
+}
+
+fn operand(graph: &Graph, id: ValueId, positions: &[u32]) -> Operand {
+    match graph.constant_of(id) {
+        Some(number) => Operand::Number(number),
+        None => Operand::Value(positions[id.0]),
+    }
+}
+
+fn attributes(graph: &Graph, id: ValueId) -> Vec<(&'static str, AttributeValue)> {
+    graph.apply_of(id).map(|apply| apply.attributes.iter().collect()).unwrap_or_default()
 }
 
 fn extents(dims: &Dims) -> Vec<Extent<'_>> {

@@ -16,6 +16,7 @@ mod text;
 pub use bind::{BoundPlan, Measure, Memory, Sizes};
 pub use bytes::Bytes;
 
+use crate::ir::AttributeValue;
 use crate::storage::{ElementType, Storage};
 use std::fmt;
 
@@ -32,6 +33,8 @@ pub struct PlanTable<'a> {
     pub values: &'a [PlanValue<'a>],
     /// Which rows of each parameter a batch reads and writes, in the order of declaration.
     pub rows: &'a [PlanRows<'a>],
+    /// What the loss is the sum of.
+    pub losses: &'a [Operand],
     /// What became of the training step.
     pub step: PlanStep<'a>,
     /// True where the model says `fallback = warn`.
@@ -119,6 +122,8 @@ pub struct Computed<'a> {
     pub kernel: &'a str,
     /// The operands, in order.
     pub operands: &'a [Operand],
+    /// The attributes that the source gives it.
+    pub attributes: &'a [(&'static str, AttributeValue)],
     /// Whether the training step computes it in its one loop instead.
     pub fused: bool,
     /// Whether a fallback inserted it: a conversion that the source does not have.
@@ -255,6 +260,7 @@ impl<'a> PlanTable<'a> {
             element: ElementType::F32,
             values: &[],
             rows: &[],
+            losses: &[],
             step: PlanStep::None,
             warns: false,
         }

@@ -1,14 +1,22 @@
 //! Losses: the mean over the rows of a batch of a function of a row of scores and its label.
 
 use super::{
-    Condition, IdsBelow, Kind, LossLabel, Operator, ROW, Rule, gradient, no_gradient, number_or,
-    rule,
+    Condition, ElementLoss, IdsBelow, Kind, LossLabel, Operator, ROW, Rule, gradient, no_gradient,
+    number_or, rule,
 };
 
 /// Class ids are positions in a row of scores.
 const fn ids_below(label: LossLabel) -> Option<IdsBelow> {
     match label {
         LossLabel::Class => Some(IdsBelow { ids: "label", of: "score", axis: -1 }),
+        _ => None,
+    }
+}
+
+/// The formulas of a loss that has them.
+const fn element_loss(formulas: &[&'static str]) -> Option<ElementLoss> {
+    match formulas {
+        [loss, slope] => Some(ElementLoss { loss, slope }),
         _ => None,
     }
 }
@@ -46,10 +54,12 @@ const CLASSES: &[Rule] = &[
 ];
 
 /// The two rows of a loss, the loss and its gradient: their constants, the name, an attribute with how the gradient is given
-/// it and what must hold of it, what the label means, the shapes of the operands, the storage rules, and one sentence.
+/// it and what must hold of it, what the label means, the shapes of the operands, the storage rules, of a sum over scores the
+/// formulas of a score's loss and its derivative, and one sentence.
 macro_rules! losses {
     ($($LOSS:ident $GRADIENT:ident $name:literal $([$attribute:expr, $passed:literal, $valid:literal])?
-        $label:ident [$shape:literal $(| $other:literal)*] $rules:ident, $summary:literal;)*) => {
+        $label:ident [$shape:literal $(| $other:literal)*] $rules:ident $(($loss:literal, $slope:literal))?,
+        $summary:literal;)*) => {
         pub(super) const ALL: &[&Operator] = &[$(&$LOSS, &$GRADIENT),*];
         $(
             const $LOSS: Operator = Operator {
@@ -72,6 +82,7 @@ macro_rules! losses {
                 kind: Kind::Loss {
                     gradient: concat!($name, "_gradient"),
                     label: LossLabel::$label,
+                    element: element_loss(&[$($loss, $slope)?]),
                 },
                 ..ROW
             };
@@ -98,25 +109,35 @@ macro_rules! losses {
 }
 
 losses! {
-    SQUARED_ERROR SQUARED_ERROR_GRADIENT "squared_error" Real ["same same rows"] ELEMENTS,
+    SQUARED_ERROR SQUARED_ERROR_GRADIENT "squared_error" Real ["same same rows"] ELEMENTS
+        ("0.5 * (s - t) * (s - t)", "s - t"),
         "Half the squared error, summed over the columns of a row, the mean over the rows: \
          (1/2n) Σ (score - label)².";
-    ABSOLUTE_ERROR ABSOLUTE_ERROR_GRADIENT "absolute_error" Real ["same same rows"] ELEMENTS,
+    ABSOLUTE_ERROR ABSOLUTE_ERROR_GRADIENT "absolute_error" Real ["same same rows"] ELEMENTS
+        ("abs(s - t)", "sign(s - t)"),
         "The absolute error, summed over the columns of a row, the mean over the rows: (1/n) Σ |score - label|. Where they are \
          equal the gradient is 0.";
-    HUBER HUBER_GRADIENT "huber" [number_or("delta", 1.0), "delta = delta", "delta > 0"] Real ["same same rows"] ELEMENTS,
+    HUBER HUBER_GRADIENT "huber" [number_or("delta", 1.0), "delta = delta", "delta > 0"] Real ["same same rows"] ELEMENTS
+        ("max(min(s - t, delta), -delta) * (s - t - 0.5 * max(min(s - t, delta), -delta))",
+         "max(min(s - t, delta), -delta)"),
         "Huber's loss of the error e = score - label, summed over the columns of a row, the mean over the rows: ½e² where \
          |e| ≤ delta, and delta · (|e| - delta/2) beyond.";
-    LOGISTIC LOGISTIC_GRADIENT "logistic" Binary ["same same rows"] ELEMENTS,
+    LOGISTIC LOGISTIC_GRADIENT "logistic" Binary ["same same rows"] ELEMENTS
+        ("softplus(s) - max(t, 0) * s", "sigmoid(s) - max(t, 0)"),
         "The logistic loss (binary cross entropy of a score), the mean over the rows: log(1 + exp(s)) - t·s \
          with t the label in [0, 1]; a label of -1 counts as 0.";
-    HINGE HINGE_GRADIENT "hinge" Binary ["same same rows"] ELEMENTS,
+    HINGE HINGE_GRADIENT "hinge" Binary ["same same rows"] ELEMENTS
+        ("max(1 - select(t > 0, 1, -1) * s, 0)",
+         "select(1 - select(t > 0, 1, -1) * s <= 0, 0, -select(t > 0, 1, -1))"),
         "The hinge loss of a support vector machine, summed over the columns of a row, the mean over the rows: max(0, 1 - t·s), with t = 1 \
          for a label above 0 and t = -1 for any other. At the margin the gradient is 0.";
-    SQUARED_HINGE SQUARED_HINGE_GRADIENT "squared_hinge" Binary ["same same rows"] ELEMENTS,
+    SQUARED_HINGE SQUARED_HINGE_GRADIENT "squared_hinge" Binary ["same same rows"] ELEMENTS
+        ("max(1 - select(t > 0, 1, -1) * s, 0) * max(1 - select(t > 0, 1, -1) * s, 0)",
+         "-2 * select(t > 0, 1, -1) * max(1 - select(t > 0, 1, -1) * s, 0)"),
         "The squared hinge loss, summed over the columns of a row, the mean over the rows: max(0, 1 - t·s)², with t = 1 \
          for a label above 0 and t = -1 for any other.";
-    POISSON POISSON_GRADIENT "poisson" Count ["same same rows"] ELEMENTS,
+    POISSON POISSON_GRADIENT "poisson" Count ["same same rows"] ELEMENTS
+        ("exp(s) - t * s", "exp(s) - t"),
         "The negative log likelihood of a count t under a Poisson distribution of mean exp(s), without the part that is the same for all scores, \
          summed over the columns of a row, the mean over the rows: exp(s) - t·s.";
     SOFTMAX_CROSS_ENTROPY SOFTMAX_CROSS_ENTROPY_GRADIENT "softmax_cross_entropy" Class

@@ -144,11 +144,22 @@ pub enum Kind {
         gradient: &'static str,
         /// What the label means.
         label: LossLabel,
+        /// Of a loss that is a sum over the scores of a row, what it is of each.
+        element: Option<ElementLoss>,
     },
     /// The gradient of a loss: the kernels of the loss of this name.
     LossGradient(&'static str),
     /// Functions of the user's: which declaration, and what of it.
     Declared(usize, declared::DeclaredKernel),
+}
+
+/// The loss of one score, as formulas in the score `s`, its label `t` and attributes that are numbers.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ElementLoss {
+    /// The loss.
+    pub loss: &'static str,
+    /// Its derivative by the score.
+    pub slope: &'static str,
 }
 
 /// What a reduction does: `map` of every element `x`, combined, and `finish` of the result `s` over `n` elements. The formulas

@@ -50,8 +50,12 @@ fn every_row_is_well_formed() {
                 );
             }
         }
-        if let Kind::Loss { gradient, .. } = operator.kind {
+        if let Kind::Loss { gradient, element, .. } = operator.kind {
             assert!(find(gradient).is_some());
+            for formula in element.iter().flat_map(|element| [element.loss, element.slope]) {
+                let variable = |name: &str| matches!(name, "s" | "t").then_some(0.5);
+                operator.scalar(formula, &Attributes::default(), &variable).unwrap();
+            }
         }
     }
 }

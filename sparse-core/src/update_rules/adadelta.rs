@@ -2,7 +2,7 @@
 
 use super::gradient::Preparation;
 use super::rule::update_rule;
-use super::{Idle, ScaleMap, Step};
+use super::{Idle, MOST_NUMBERS, ScaleMap, Step};
 use crate::element::Float;
 
 update_rule! {
@@ -32,6 +32,14 @@ update_rule! {
     }
     step: AdaDeltaStep;
     states: ["a", "d"];
+    numbers: |step| [learning_rate: step.learning_rate, rho: step.rho, epsilon: step.epsilon, decay: step.decay];
+    gradient: CLIPPED;
+    recurrence: [
+        a = "rho * a + (1 - rho) * q * q",
+        change = "sqrt((d + epsilon) / (a + epsilon)) * q",
+        d = "rho * d + (1 - rho) * change * change",
+        w = "w - (learning_rate * change + decay * w)",
+    ];
 }
 
 /// [`AdaDelta`] with its hyperparameters resolved for one step.
@@ -70,6 +78,10 @@ impl<T: Float> Step<T> for AdaDeltaStep<T> {
         let change = ((changes + self.epsilon) / (squares + self.epsilon)).sqrt() * grad;
         *state = [squares, self.rho * changes + (T::one() - self.rho) * change * change];
         *weight -= self.learning_rate * change + self.decay * *weight;
+    }
+
+    fn numbers(&self) -> [f64; MOST_NUMBERS] {
+        self.resolved()
     }
 
     fn idle(&self) -> Idle<ScaleMap> {

@@ -2,7 +2,7 @@
 
 use super::gradient::{Preparation, soft_threshold};
 use super::rule::update_rule;
-use super::{Idle, ShrinkMap, Step};
+use super::{Idle, MOST_NUMBERS, ShrinkMap, Step};
 use crate::element::Float;
 
 update_rule! {
@@ -34,6 +34,14 @@ update_rule! {
     }
     step: AdaGradStep;
     states: ["G"];
+    numbers: |step| [learning_rate: step.learning_rate, epsilon: step.epsilon, decay: step.decay, threshold: step.threshold];
+    gradient: CLIPPED;
+    recurrence: [
+        G = "G + q * q",
+        root = "sqrt(G + epsilon)",
+        moved = "w - (learning_rate * q / root + decay * w)",
+        w = "sign(moved) * max(abs(moved) - threshold / root, 0)",
+    ];
 }
 
 /// [`AdaGrad`] with its hyperparameters resolved for one step.
@@ -84,6 +92,10 @@ impl<T: Float> Step<T> for AdaGradStep<T> {
         }
         let moved = *weight - (change + self.decay * *weight);
         *weight = soft_threshold(moved, self.threshold / root);
+    }
+
+    fn numbers(&self) -> [f64; MOST_NUMBERS] {
+        self.resolved()
     }
 
     fn idle(&self) -> Idle<ShrinkMap> {

@@ -3,7 +3,7 @@
 use super::gradient::Preparation;
 use super::means::{corrected_after, taken_up};
 use super::rule::update_rule;
-use super::{Idle, Step};
+use super::{Idle, MOST_NUMBERS, Step};
 use crate::element::Float;
 
 update_rule! {
@@ -38,6 +38,13 @@ update_rule! {
     }
     step: AdamStep;
     states: ["m", "v"];
+    numbers: |step| [rate: step.rate, keep_mean: step.keep_mean, take_mean: step.take_mean, keep_square: step.keep_square, take_square: step.take_square, epsilon: step.epsilon, decay: step.decay];
+    gradient: CLIPPED_WITH_DECAY;
+    recurrence: [
+        m = "keep_mean * m + take_mean * q",
+        v = "keep_square * v + take_square * q * q",
+        w = "w - rate * m / (sqrt(v) + epsilon)",
+    ];
     counts: until_corrected;
 }
 
@@ -90,6 +97,10 @@ impl<T: Float> Step<T> for AdamStep<T> {
         let square = self.keep_square * state[1] + self.take_square * grad * grad;
         *state = [mean, square];
         *weight -= self.rate * mean / (square.sqrt() + self.epsilon);
+    }
+
+    fn numbers(&self) -> [f64; MOST_NUMBERS] {
+        self.resolved()
     }
 
     fn idle(&self) -> Idle<()> {

@@ -3,7 +3,7 @@
 use super::gradient::Preparation;
 use super::means::{corrected_after, taken_up};
 use super::rule::update_rule;
-use super::{Idle, Step};
+use super::{Idle, MOST_NUMBERS, Step};
 use crate::element::Float;
 
 update_rule! {
@@ -33,6 +33,13 @@ update_rule! {
     }
     step: AdaMaxStep;
     states: ["m", "u"];
+    numbers: |step| [rate: step.rate, beta1: step.beta1, beta2: step.beta2, decay: step.decay];
+    gradient: CLIPPED_WITH_DECAY;
+    recurrence: [
+        m = "beta1 * m + (1 - beta1) * q",
+        u = "max(abs(q), beta2 * u)",
+        w = "select(u, w - rate * m / u, w)",
+    ];
     counts: until_corrected;
 }
 
@@ -86,6 +93,10 @@ impl<T: Float> Step<T> for AdaMaxStep<T> {
         if !largest.is_zero() {
             *weight -= self.rate * mean / largest;
         }
+    }
+
+    fn numbers(&self) -> [f64; MOST_NUMBERS] {
+        self.resolved()
     }
 
     fn idle(&self) -> Idle<()> {

@@ -3,7 +3,7 @@
 use super::gradient::Preparation;
 use super::means::{corrected_after, taken_up};
 use super::rule::update_rule;
-use super::{Idle, Step};
+use super::{Idle, MOST_NUMBERS, Step};
 use crate::element::Float;
 
 update_rule! {
@@ -36,6 +36,13 @@ update_rule! {
     }
     step: AdamWStep;
     states: ["m", "v"];
+    numbers: |step| [rate: step.rate, beta1: step.beta1, beta2: step.beta2, epsilon: step.epsilon, decay: step.decay];
+    gradient: CLIPPED;
+    recurrence: [
+        m = "beta1 * m + (1 - beta1) * q",
+        v = "beta2 * v + (1 - beta2) * q * q",
+        w = "w - (rate * m / (sqrt(v) + epsilon) + decay * w)",
+    ];
     counts: until_corrected;
 }
 
@@ -90,6 +97,10 @@ impl<T: Float> Step<T> for AdamWStep<T> {
         let square = self.beta2 * state[1] + (T::one() - self.beta2) * grad * grad;
         *state = [mean, square];
         *weight -= self.rate * mean / (square.sqrt() + self.epsilon) + self.decay * *weight;
+    }
+
+    fn numbers(&self) -> [f64; MOST_NUMBERS] {
+        self.resolved()
     }
 
     fn idle(&self) -> Idle<()> {

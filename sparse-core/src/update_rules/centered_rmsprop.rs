@@ -2,7 +2,7 @@
 
 use super::gradient::{Preparation, within};
 use super::rule::update_rule;
-use super::{Idle, IdleMap, MatrixMap, Step};
+use super::{Idle, IdleMap, MOST_NUMBERS, MatrixMap, Step};
 use crate::element::Float;
 
 update_rule! {
@@ -38,6 +38,14 @@ update_rule! {
     }
     step: CenteredRmsPropStep;
     states: ["n", "m", "v"];
+    numbers: |step| [learning_rate: step.learning_rate, rho: step.rho, momentum: step.momentum, epsilon: step.epsilon, decay: step.decay, clip_weights: step.clip_weights];
+    gradient: CLIPPED_WITH_DECAY;
+    recurrence: [
+        n = "rho * n + (1 - rho) * q * q",
+        m = "rho * m + (1 - rho) * q",
+        v = "momentum * v - learning_rate * q / sqrt(n - m * m + epsilon)",
+        w = "max(min(w + v, clip_weights), -clip_weights)",
+    ];
 }
 
 /// [`CenteredRmsProp`] with its hyperparameters resolved for one step.
@@ -117,6 +125,10 @@ impl<T: Float> Step<T> for CenteredRmsPropStep<T> {
         let velocity = self.momentum * velocity - self.learning_rate * grad / deviation;
         *state = [square, mean, velocity];
         *weight = within(*weight + velocity, self.clip_weights);
+    }
+
+    fn numbers(&self) -> [f64; MOST_NUMBERS] {
+        self.resolved()
     }
 
     fn idle(&self) -> Idle<CenteredMap> {

@@ -3,7 +3,7 @@
 use super::gradient::Preparation;
 use super::means::{corrected_after, taken_up};
 use super::rule::update_rule;
-use super::{Idle, Step};
+use super::{Idle, MOST_NUMBERS, Step};
 use crate::element::Float;
 
 update_rule! {
@@ -37,6 +37,17 @@ update_rule! {
     }
     step: FtmlStep;
     states: ["d", "v", "z"];
+    numbers: |step| [inverse_rate: step.inverse_rate, beta1: step.beta1, beta2: step.beta2, correction: step.correction, epsilon: step.epsilon, decay: step.decay];
+    gradient: CLIPPED_WITH_DECAY;
+    recurrence: [
+        square = "beta2 * v + (1 - beta2) * q * q",
+        next = "inverse_rate * (sqrt(square) * correction + epsilon)",
+        sum = "beta1 * z + (1 - beta1) * q - (next - beta1 * d) * w",
+        d = "select(inverse_rate, next, d)",
+        v = "select(inverse_rate, square, v)",
+        z = "select(inverse_rate, sum, z)",
+        w = "select(inverse_rate, -sum / next, w)",
+    ];
     counts: until_corrected;
 }
 
@@ -98,6 +109,10 @@ impl<T: Float> Step<T> for FtmlStep<T> {
             - (next - self.beta1 * distance) * *weight;
         *state = [next, square, sum];
         *weight = -sum / next;
+    }
+
+    fn numbers(&self) -> [f64; MOST_NUMBERS] {
+        self.resolved()
     }
 
     fn idle(&self) -> Idle<()> {

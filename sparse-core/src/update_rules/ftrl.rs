@@ -2,7 +2,7 @@
 
 use super::gradient::Preparation;
 use super::rule::update_rule;
-use super::{Idle, IdleMap, Step};
+use super::{Idle, IdleMap, MOST_NUMBERS, Step};
 use crate::element::Float;
 
 update_rule! {
@@ -35,6 +35,17 @@ update_rule! {
     }
     step: FtrlStep;
     states: ["z", "n"];
+    numbers: |step| [inverse_rate: step.leader.inverse_rate, offset: step.leader.offset, l1: step.leader.l1];
+    gradient: CLIPPED;
+    recurrence: [
+        squares = "n + q * q",
+        root = "sqrt(squares)",
+        sum = "z + q - (root - sqrt(n)) * inverse_rate * w",
+        leader = "select(abs(sum) <= l1, 0, (sign(sum) * l1 - sum) / (root * inverse_rate + offset))",
+        z = "select(inverse_rate, sum, z)",
+        n = "select(inverse_rate, squares, n)",
+        w = "select(inverse_rate, leader, w)",
+    ];
 }
 
 /// [`Ftrl`] with its hyperparameters resolved for one step.
@@ -124,6 +135,10 @@ impl<T: Float> Step<T> for FtrlStep<T> {
         let z_after = z + grad - (root - n.sqrt()) * self.leader.inverse_rate * *weight;
         *state = [z_after, n_after];
         *weight = self.leader.weight(z_after, root);
+    }
+
+    fn numbers(&self) -> [f64; MOST_NUMBERS] {
+        self.resolved()
     }
 
     fn idle(&self) -> Idle<LeaderMap<T>> {

@@ -19,6 +19,11 @@ impl<T: Float> Preparation<T> {
         Preparation { rescale, clip, is_identity: clip.is_infinite() && rescale.is_one() }
     }
 
+    /// What the gradient is multiplied with, and what it is then clipped to.
+    pub(super) fn numbers(&self) -> [f64; 2] {
+        [self.rescale.as_f64(), self.clip.as_f64()]
+    }
+
     /// True where a gradient is left as it is.
     pub(super) fn is_identity(&self) -> bool {
         self.is_identity

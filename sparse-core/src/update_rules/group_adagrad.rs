@@ -2,7 +2,7 @@
 
 use super::gradient::Preparation;
 use super::rule::update_rule;
-use super::{Idle, OfRow, Step};
+use super::{Idle, MOST_NUMBERS, OfRow, Step};
 use crate::element::Float;
 
 update_rule! {
@@ -27,6 +27,12 @@ update_rule! {
     }
     step: GroupAdaGradStep;
     states: ["h"];
+    numbers: |step| [learning_rate: step.learning_rate, epsilon: step.epsilon];
+    gradient: CLIPPED;
+    row: "q * q", [h = "h + mean"];
+    recurrence: [
+        w = "w - learning_rate * q / sqrt(h + epsilon)",
+    ];
 }
 
 /// [`GroupAdaGrad`] with its hyperparameters resolved for one step.
@@ -67,6 +73,10 @@ impl<T: Float> Step<T> for GroupAdaGradStep<T> {
     fn update(&self, weight: &mut T, state: &mut OfRow<[T; 1]>, grad: T) {
         let grad = self.preparation.apply(grad);
         *weight -= self.learning_rate * grad / (state.0[0] + self.epsilon).sqrt();
+    }
+
+    fn numbers(&self) -> [f64; MOST_NUMBERS] {
+        self.resolved()
     }
 
     fn idle(&self) -> Idle<()> {

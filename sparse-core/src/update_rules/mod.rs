@@ -25,6 +25,7 @@ mod maps;
 mod means;
 mod nadam;
 mod names;
+mod recurrence;
 mod reduced;
 mod rmsprop;
 mod rule;
@@ -50,6 +51,7 @@ pub use idle::IdleHistory;
 pub use maps::{DriftMap, IdleMap, MatrixMap, ScaleMap, ShrinkMap};
 pub use nadam::{Nadam, NadamStep};
 pub use names::{NAMES, RuleVisitor, UnknownRule, with_rule};
+pub use recurrence::{MOST_NUMBERS, Recurrence, RowRecurrence};
 pub use reduced::{Correction, ReducedState, ReducedStep, VarianceReduction};
 pub use rmsprop::{RmsProp, RmsPropStep};
 pub use saga::Saga;
@@ -148,6 +150,9 @@ pub trait UpdateRule: Clone + Debug + Default + PartialEq + Send + Sync + 'stati
 
     /// The names of what a weight carries, in the order of [`StateBlock::values`].
     const STATES: &'static [&'static str] = &[];
+
+    /// The recurrence as formulas, for devices that compile it; a rule without it runs on the host only.
+    const RECURRENCE: Option<Recurrence> = None;
 
     /// True of a rule that corrects gradients by a mean gradient, see [`variance_reduction`](Self::variance_reduction).
     const CORRECTS: bool = false;
@@ -294,6 +299,11 @@ pub trait Step<T: Float>: Copy + PartialEq + Debug + Send + Sync + 'static {
     /// To be inlined into loops over a row: what does not depend on the weight is computed in [`UpdateRule::step`], and
     /// choices between values are selects.
     fn update(&self, weight: &mut T, state: &mut Self::State, grad: T);
+
+    /// The numbers that the rule's [recurrence](UpdateRule::RECURRENCE) names, in its order, then zeros.
+    fn numbers(&self) -> [f64; MOST_NUMBERS] {
+        [0.0; MOST_NUMBERS]
+    }
 
     /// What a step with gradient 0 does to (weight, state).
     fn idle(&self) -> Idle<Self::Idle>;

@@ -3,7 +3,7 @@
 use super::gradient::Preparation;
 use super::means::{corrected_after, taken_up};
 use super::rule::update_rule;
-use super::{Idle, Step};
+use super::{Idle, MOST_NUMBERS, Step};
 use crate::element::Float;
 
 update_rule! {
@@ -39,6 +39,13 @@ update_rule! {
     }
     step: NadamStep;
     states: ["m", "v"];
+    numbers: |step| [beta1: step.beta1, beta2: step.beta2, of_grad: step.of_grad, of_mean: step.of_mean, correction: step.correction, epsilon: step.epsilon, decay: step.decay];
+    gradient: CLIPPED_WITH_DECAY;
+    recurrence: [
+        m = "beta1 * m + (1 - beta1) * q",
+        v = "beta2 * v + (1 - beta2) * q * q",
+        w = "w - (of_grad * q + of_mean * m) / (sqrt(v) * correction + epsilon)",
+    ];
     counts: until_corrected;
 }
 
@@ -121,6 +128,10 @@ impl<T: Float> Step<T> for NadamStep<T> {
         *state = [mean, square];
         let ahead = self.of_grad * grad + self.of_mean * mean;
         *weight -= ahead / (square.sqrt() * self.correction + self.epsilon);
+    }
+
+    fn numbers(&self) -> [f64; MOST_NUMBERS] {
+        self.resolved()
     }
 
     fn idle(&self) -> Idle<()> {

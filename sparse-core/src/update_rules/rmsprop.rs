@@ -2,7 +2,7 @@
 
 use super::gradient::{Preparation, within};
 use super::rule::update_rule;
-use super::{Idle, ScaleMap, Step};
+use super::{Idle, MOST_NUMBERS, ScaleMap, Step};
 use crate::element::Float;
 
 update_rule! {
@@ -33,6 +33,13 @@ update_rule! {
     }
     step: RmsPropStep;
     states: ["n"];
+    numbers: |step| [learning_rate: step.learning_rate, rho: step.rho, epsilon: step.epsilon, decay: step.decay, clip_weights: step.clip_weights];
+    gradient: CLIPPED_WITH_DECAY;
+    recurrence: [
+        n = "rho * n + (1 - rho) * q * q",
+        moved = "w - learning_rate * q / sqrt(n + epsilon)",
+        w = "max(min(moved, clip_weights), -clip_weights)",
+    ];
 }
 
 /// [`RmsProp`] with its hyperparameters resolved for one step.
@@ -69,6 +76,10 @@ impl<T: Float> Step<T> for RmsPropStep<T> {
         state[0] = self.rho * state[0] + (T::one() - self.rho) * grad * grad;
         let moved = *weight - self.learning_rate * grad / (state[0] + self.epsilon).sqrt();
         *weight = within(moved, self.clip_weights);
+    }
+
+    fn numbers(&self) -> [f64; MOST_NUMBERS] {
+        self.resolved()
     }
 
     fn idle(&self) -> Idle<ScaleMap> {

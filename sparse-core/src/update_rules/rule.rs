@@ -26,6 +26,9 @@ macro_rules! words_of {
 /// type, default, bound and meaning. The struct, its defaults, the rows of its hyperparameters, their documentation and the page
 /// of update rules follow.
 ///
+/// The recurrence is that of `Step::update` as [formulas](super::Recurrence): `numbers` are what they name of the resolved step, and
+/// `gradient` is how `q` is made, [`CLIPPED`](super::recurrence::CLIPPED) or with decay.
+///
 /// Every rule has `clip_gradient`, `rescale_grad` and `lazy_update` besides. The step has a function `resolve(rule, learning_rate,
 /// penalty_scale, clock)`; where a step depends on how many were made before, `counts` names the rule's method that says for
 /// how long.
@@ -39,6 +42,9 @@ macro_rules! words_of {
 ///     }
 ///     step: SgdStep;
 ///     states: ["velocity"];
+///     numbers: |step| [learning_rate: step.learning_rate];
+///     gradient: CLIPPED;
+///     recurrence: [w = "w - learning_rate * q"];
 /// }
 /// ```
 macro_rules! update_rule {
@@ -52,6 +58,10 @@ macro_rules! update_rule {
         }
         step: $Step:ident;
         states: [$($state:literal),*];
+        numbers: |$step:ident| [$($number:ident: $value:expr),* $(,)?];
+        gradient: $gradient:ident;
+        $(row: $term:literal, [$($of_row:ident = $row_formula:literal),*];)?
+        recurrence: [$($assigned:ident = $formula:literal),* $(,)?];
         $(counts: $counts:ident;)?
     ) => {
         $(#[doc = $about])+
@@ -84,10 +94,36 @@ macro_rules! update_rule {
             }
         }
 
+        impl<T: $crate::element::Float> $Step<T> {
+            /// As [`RECURRENCE`]($crate::update_rules::UpdateRule::RECURRENCE) names them.
+            fn resolved(&self) -> [f64; $crate::update_rules::MOST_NUMBERS] {
+                use $crate::update_rules::recurrence::Resolved;
+                let $step = self;
+                let [rescale, clip] = self.preparation.numbers();
+                let given = [rescale, clip, $(Resolved::number($value)),*];
+                    std::array::from_fn(|place| given.get(place).copied().unwrap_or(0.0))
+            }
+        }
+
         impl $crate::update_rules::UpdateRule for $Rule {
             const NAME: &'static str = $name;
             const ABOUT: &'static str = concat!($($about, "\n"),+);
             const STATES: &'static [&'static str] = &[$($state),*];
+            const RECURRENCE: Option<$crate::update_rules::Recurrence> =
+                Some($crate::update_rules::Recurrence {
+                    numbers: &["rescale", "clip", $(stringify!($number)),*],
+                    gradient: $crate::update_rules::recurrence::$gradient,
+                    row: {
+                        #[allow(unused_mut, unused_assignments)]
+                        let mut row = None;
+                        $(row = Some($crate::update_rules::RowRecurrence {
+                            term: $term,
+                            assignments: &[$((stringify!($of_row), $row_formula)),*],
+                        });)?
+                        row
+                    },
+                    assignments: &[$((stringify!($assigned), $formula)),*],
+                });
 
             type Step<T: $crate::element::Float> = $Step<T>;
 

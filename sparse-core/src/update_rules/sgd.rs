@@ -2,7 +2,7 @@
 
 use super::gradient::{Preparation, soft_threshold};
 use super::rule::update_rule;
-use super::{DriftMap, Idle, IdleMap, MatrixMap, Step};
+use super::{DriftMap, Idle, IdleMap, MOST_NUMBERS, MatrixMap, Step};
 use crate::element::Float;
 
 update_rule! {
@@ -40,6 +40,14 @@ update_rule! {
     }
     step: SgdStep;
     states: ["velocity"];
+    numbers: |step| [learning_rate: step.learning_rate, momentum: step.momentum, nesterov: step.nesterov, decay: step.decay, threshold: step.threshold];
+    gradient: CLIPPED;
+    recurrence: [
+        delta = "learning_rate * q + decay * w",
+        velocity = "momentum * velocity - delta",
+        moved = "w + select(nesterov, momentum * velocity - delta, velocity)",
+        w = "sign(moved) * max(abs(moved) - threshold, 0)",
+    ];
 }
 
 /// [`Sgd`] with its hyperparameters resolved for one step.
@@ -175,6 +183,10 @@ impl<T: Float> Step<T> for SgdStep<T> {
         if !self.threshold.is_zero() {
             *weight = soft_threshold(*weight, self.threshold);
         }
+    }
+
+    fn numbers(&self) -> [f64; MOST_NUMBERS] {
+        self.resolved()
     }
 
     fn idle(&self) -> Idle<SgdMap> {

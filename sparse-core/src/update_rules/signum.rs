@@ -2,7 +2,7 @@
 
 use super::gradient::Preparation;
 use super::rule::update_rule;
-use super::{Idle, IdleMap, Step};
+use super::{Idle, IdleMap, MOST_NUMBERS, Step};
 use crate::element::Float;
 
 update_rule! {
@@ -32,6 +32,13 @@ update_rule! {
     }
     step: SignumStep;
     states: ["m"];
+    numbers: |step| [learning_rate: step.learning_rate, momentum: step.momentum, weight_decay: step.weight_decay, shrinkage: step.shrinkage];
+    gradient: CLIPPED;
+    recurrence: [
+        m = "momentum * m - (1 - momentum) * (q + weight_decay * w)",
+        direction = "select(momentum, sign(m), -sign(q))",
+        w = "w + (learning_rate * direction - shrinkage * w)",
+    ];
 }
 
 /// [`Signum`] with its hyperparameters resolved for one step.
@@ -123,6 +130,10 @@ impl<T: Float> Step<T> for SignumStep<T> {
             -sign(grad)
         };
         *weight += self.learning_rate * direction - self.shrinkage * *weight;
+    }
+
+    fn numbers(&self) -> [f64; MOST_NUMBERS] {
+        self.resolved()
     }
 
     fn idle(&self) -> Idle<SignMap> {

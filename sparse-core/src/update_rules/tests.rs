@@ -170,3 +170,69 @@ fn clipping_and_rescaling_come_before_everything() {
         }
     });
 }
+
+/// The two statements of a recurrence, in Rust and as formulas, agree wherever a rule's hyperparameters lead.
+#[test]
+fn the_formulas_of_a_rule_are_its_update() {
+    for_each_rule!(|rule: R| {
+        let names: Vec<_> = rule.clone().hyperparameters().iter().map(|row| row.name).collect();
+        // Defaults, each hyperparameter by itself, then all of them.
+        let changed = (0..=names.len() + 1).map(|only| {
+            let mut rule = rule.clone();
+            for (row, name) in names.iter().enumerate() {
+                if only == row || only > names.len() {
+                    rule.set(name, 0.125).unwrap();
+                }
+            }
+            rule
+        });
+        for rule in changed {
+            for (rate, penalty, clock) in [(0.25, 1.0, 0), (0.5, 0.0, 3), (0.0, 1.0, 1)] {
+                hold_formulas::<R>(&rule, &rule.step::<f64>(rate, penalty, clock));
+            }
+        }
+    });
+}
+
+/// Some rows of three weights, several steps each.
+fn hold_formulas<R: UpdateRule>(rule: &R, step: &R::Step<f64>) {
+    let recurrence = R::RECURRENCE.expect("every rule of the list has formulas");
+    let by_row = <<R::Step<f64> as Step<f64>>::State as StateBlock<f64>>::BY_ROW;
+    assert_eq!(recurrence.row.is_some(), by_row, "{}", R::NAME);
+    assert!(recurrence.numbers.len() <= MOST_NUMBERS, "{}", R::NAME);
+    let mut number = 1.0f64;
+    let mut next = || {
+        number = (number * 997.0 + 0.37) % 5.0;
+        number - 2.5
+    };
+    for _ in 0..2 {
+        let mut weights = [next(), 0.0, next()];
+        let mut states = [<R::Step<f64> as Step<f64>>::State::default(); 3];
+        let mut by_formula = weights.map(|weight| (weight, 0.0));
+        let mut kept = vec![vec![0.0; R::STATES.len()]; 3];
+        for step_number in 0..3 {
+            let grads = [next(), 0.0, if step_number == 2 { -40.0 } else { next() }];
+            let terms: f64 = grads.iter().map(|grad| step.row_term(*grad)).sum();
+            if by_row {
+                step.begin_row(&mut states[0], terms / 3.0);
+            }
+            for (place, grad) in grads.iter().enumerate() {
+                let state = &mut states[if by_row { 0 } else { place }];
+                step.update(&mut weights[place], state, *grad);
+                by_formula[place].1 = *grad;
+            }
+            recurrence.step(R::STATES, &step.numbers(), &mut by_formula, &mut kept).unwrap();
+            let mut pairs: Vec<_> =
+                weights.iter().copied().zip(by_formula.map(|of| of.0)).collect();
+            if step.uses_state() {
+                for (state, kept) in states.iter().zip(&kept) {
+                    pairs.extend(state.values().zip(kept.iter().copied()));
+                }
+            }
+            for (found, expected) in pairs {
+                let near = (found - expected).abs() <= 1e-12 * expected.abs().max(1.0);
+                assert!(near || found == expected, "{rule:?}: {found} and {expected}");
+            }
+        }
+    }
+}

@@ -9,6 +9,7 @@ use sparse_core::inspect::{
     Computed, Extent, Operand, PlanRowSet, PlanRows, PlanStep, PlanTable, PlanValue, Stored,
     Written,
 };
+use sparse_core::ir::AttributeValue;
 use sparse_core::storage::Storage;
 
 /// Constructors and variants come from one module of the runtime, so that a value is a line of a table. Constants of
@@ -23,6 +24,7 @@ use sparse_core::storage::Storage;
 ///         element: F32,
 ///         values: &[declared("x", 0, Input, Csr, F32, &[Named("n"), Named("d")], As(0), None), …],
 ///         rows: &[…],
+///         losses: &[Value(5)],
 ///         step: PlanStep::LinearRows { input: 0, weight: 2, factors: None, loss: "squared_error(pred, y)" },
 ///         warns: false,
 ///     }
@@ -30,11 +32,12 @@ use sparse_core::storage::Storage;
 /// ```
 pub(super) fn constant(emit: &Emit<'_>) -> TokenStream {
     let (rt, plan) = (&emit.rt, emit.plan);
-    let PlanTable { name, element: _, values, rows, step, warns } = plan;
+    let PlanTable { name, element: _, values, rows, losses, step, warns } = plan;
     let element = variant(plan.element);
     let constants = Constants::of(emit);
     let values = values.iter().map(|value| self::value(&constants, value));
     let rows = rows.iter().map(self::rows);
+    let losses = losses.iter().map(operand);
     let step = match step {
         PlanStep::None => quote!(None),
         PlanStep::Unfused { reason } => quote!(Unfused { reason: #reason }),
@@ -62,6 +65,7 @@ pub(super) fn constant(emit: &Emit<'_>) -> TokenStream {
                 element: #element,
                 values: &[#(#values),*],
                 rows: &[#(#rows),*],
+                losses: &[#(#losses),*],
                 step: PlanStep::#step,
                 warns: #warns,
             }
@@ -112,21 +116,46 @@ fn value(constants: &Constants<'_>, value: &PlanValue<'_>) -> TokenStream {
         let gradient = option(value.gradient.map(|gradient| quote!(#gradient)));
         return quote!(declared(#what, #gradient));
     };
-    let Computed { operator, kernel, operands, fused, fallback } = how;
-    let operands = operands.iter().map(|operand| match operand {
+    let Computed { operator, kernel, operands, attributes, fused, fallback } = how;
+    let operands = operands.iter().map(operand);
+    let attributes = attributes.iter().map(|(name, value)| attribute(name, value));
+    let written = option(value.written.map(|written| match written {
+        Written::Buffer(index) => quote!(Buffer(#index)),
+        Written::Output(name) => quote!(Output(#name)),
+        Written::Gradient(parameter) => quote!(Written::Gradient(#parameter)),
+    }));
+    quote!(computed(#what, #operator, #kernel, &[#(#operands),*], &[#(#attributes),*], #fused, #fallback, #written))
+}
+
+fn operand(operand: &Operand) -> TokenStream {
+    match operand {
         Operand::Value(position) => quote!(Value(#position)),
         Operand::Shape(position) => quote!(Shape(#position)),
         Operand::Number(number) => {
             let bits = number.to_bits();
             quote!(number(#bits))
         }
-    });
-    let written = option(value.written.map(|written| match written {
-        Written::Buffer(index) => quote!(Buffer(#index)),
-        Written::Output(name) => quote!(Output(#name)),
-        Written::Gradient(parameter) => quote!(Written::Gradient(#parameter)),
-    }));
-    quote!(computed(#what, #operator, #kernel, &[#(#operands),*], #fused, #fallback, #written))
+    }
+}
+
+fn attribute(name: &str, value: &AttributeValue) -> TokenStream {
+    let value = match value {
+        AttributeValue::Flag(flag) => quote!(Flag(#flag)),
+        AttributeValue::Integer(integer) => quote!(Integer(#integer)),
+        AttributeValue::Number(number) => {
+            let bits = number.0.to_bits();
+            quote!(real(#bits))
+        }
+        AttributeValue::List(list) => {
+            let entries = list.entries().iter().map(|entry| option(entry.map(|of| quote!(#of))));
+            quote!(list(&[#(#entries),*]))
+        }
+        AttributeValue::Storage(storage) => {
+            let storage = variant(storage);
+            quote!(AttributeValue::Storage(#storage))
+        }
+    };
+    quote!((#name, #value))
 }
 
 fn rows(rows: &PlanRows<'_>) -> TokenStream {

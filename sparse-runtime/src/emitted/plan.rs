@@ -11,6 +11,7 @@ pub use sparse_core::inspect::PlanRowSet::Columns;
 pub use sparse_core::inspect::Stored::{All, AllRows, As, Distinct};
 pub use sparse_core::inspect::Written::{Buffer, Output};
 pub use sparse_core::inspect::{PlanRowSet, PlanRows, PlanStep, PlanTable, Written};
+pub use sparse_core::ir::AttributeValue::{self, Flag, Integer};
 pub use sparse_core::storage::ElementType::{BF16, F16, F32, F64, I64, U32, U64, Unit};
 pub use sparse_core::storage::Storage::{Csr, Dense, RowSparse};
 
@@ -56,13 +57,24 @@ pub const fn computed(
     operator: &'static str,
     kernel: &'static str,
     operands: &'static [Operand],
+    attributes: &'static [(&'static str, AttributeValue)],
     fused: bool,
     fallback: bool,
     written: Option<Written<'static>>,
 ) -> PlanValue<'static> {
-    let computed = Some(Computed { operator, kernel, operands, fused, fallback });
+    let computed = Some(Computed { operator, kernel, operands, attributes, fused, fallback });
     let declared = declared(name, number, part, storage, element, shape, stored, None);
     PlanValue { computed, written, ..declared }
+}
+
+/// An attribute that is a number, by its bits.
+pub const fn real(bits: u64) -> AttributeValue {
+    AttributeValue::Number(sparse_core::ir::Number(f64::from_bits(bits)))
+}
+
+/// An attribute that is a list.
+pub const fn list(entries: &[Option<i64>]) -> AttributeValue {
+    AttributeValue::List(sparse_core::ir::List::new(entries))
 }
 
 /// A number by its bits: not every one has a literal.

@@ -10,6 +10,7 @@ mod given;
 mod gradients;
 mod layers;
 mod layout;
+mod losses;
 mod moved;
 mod naive;
 mod oracle;

@@ -1,0 +1,136 @@
+//! Recurrences as formulas: what a device that compiles its kernels while the program runs is told of a rule.
+
+use crate::formula::parse;
+use crate::operators::scalar;
+
+/// How many numbers of a step a recurrence may name.
+pub const MOST_NUMBERS: usize = 12;
+
+/// The recurrence of an update rule: scalar formulas in the language of the [operator table](crate::operators::scalar), for one weight.
+///
+/// Formulas name the weight `w`, its gradient `g`, the states by their [names](super::UpdateRule::STATES), the
+/// [numbers of the step](super::Step::numbers) by those in `numbers`, and what was assigned before. [`Step::update`](super::Step::update)
+/// is the same recurrence in Rust; a test holds each rule's to the other.
+///
+/// ```
+/// use sparse_core::update_rules::{AdaGrad, UpdateRule};
+/// let recurrence = AdaGrad::RECURRENCE.expect("a rule of this library");
+/// assert_eq!(recurrence.numbers[..2], ["rescale", "clip"]);
+/// assert_eq!(recurrence.assignments[0], ("G", "G + q * q"));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Recurrence {
+    /// The names of the numbers of a step, at most [`MOST_NUMBERS`].
+    pub numbers: &'static [&'static str],
+    /// The gradient as the rule uses it, `q`.
+    pub gradient: &'static str,
+    /// Of a rule with a state [of the row](super::OfRow): what is done to it before the assignments.
+    pub row: Option<RowRecurrence>,
+    /// Names and the formulas of what they become, in order: states, `w`, and others for later formulas.
+    pub assignments: &'static [(&'static str, &'static str)],
+}
+
+/// What the gradients of a row do to the state of the row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct RowRecurrence {
+    /// The term of one weight in a mean over the row, `mean`.
+    pub term: &'static str,
+    /// Names of states and the formulas of what they become.
+    pub assignments: &'static [(&'static str, &'static str)],
+}
+
+/// `clip(rescale · g)`, see `Preparation::apply`.
+pub(super) const CLIPPED: &str = "max(min(rescale * g, clip), -clip)";
+
+/// `clip(rescale · g + decay · w)`, see `Preparation::with_decay`.
+pub(super) const CLIPPED_WITH_DECAY: &str = "max(min(rescale * g + decay * w, clip), -clip)";
+
+/// A number of a step that was resolved: a choice is 0 or 1.
+pub(super) trait Resolved {
+    fn number(self) -> f64;
+}
+
+impl<T: crate::element::Float> Resolved for T {
+    fn number(self) -> f64 {
+        self.as_f64()
+    }
+}
+
+impl Resolved for bool {
+    fn number(self) -> f64 {
+        f64::from(u8::from(self))
+    }
+}
+
+impl Recurrence {
+    /// Makes a step on the weights of a row by the formulas, in `f64`: what kernels made of them are tested against. `numbers` are
+    /// those of the step, and `weights` have a value and a gradient each.
+    ///
+    /// `states` are those of each weight, in order, or the one block of the row.
+    ///
+    /// # Errors
+    ///
+    /// A formula that is not well formed or names what there is not, in words.
+    pub fn step(
+        &self,
+        names: &[&str],
+        numbers: &[f64],
+        weights: &mut [(f64, f64)],
+        states: &mut [Vec<f64>],
+    ) -> Result<(), String> {
+        let known = |weight: (f64, f64), state: &[f64]| {
+            let mut known = vec![("w", weight.0), ("g", weight.1)];
+            known.extend(self.numbers.iter().copied().zip(numbers.iter().copied()));
+            known.extend(names.iter().copied().zip(state.iter().copied()));
+            known
+        };
+        if let (Some(row), Some(state)) = (&self.row, states.first_mut()) {
+            let mut sum = 0.0;
+            for weight in &*weights {
+                let mut known = known(*weight, state);
+                assign(&mut known, "q", self.gradient)?;
+                sum += value(&known, row.term)?;
+            }
+            let mut known = known((0.0, 0.0), state);
+            known.push(("mean", sum / weights.len().max(1) as f64));
+            for (name, formula) in row.assignments {
+                assign(&mut known, name, formula)?;
+            }
+            keep(&known, names, state);
+        }
+        for (position, weight) in weights.iter_mut().enumerate() {
+            let of_row = self.row.is_some();
+            let Some(state) = states.get_mut(if of_row { 0 } else { position }) else { continue };
+            let mut known = known(*weight, state);
+            assign(&mut known, "q", self.gradient)?;
+            for (name, formula) in self.assignments {
+                assign(&mut known, name, formula)?;
+            }
+            keep(&known, names, state);
+            weight.0 = value(&known, "w")?;
+        }
+        Ok(())
+    }
+}
+
+/// Names that are known, the newest of each counting.
+type Known<'a> = Vec<(&'a str, f64)>;
+
+fn value(known: &Known<'_>, formula: &str) -> Result<f64, String> {
+    let newest = |name: &str| known.iter().rev().find(|(known, _)| *known == name).map(|of| of.1);
+    scalar::value(&parse(formula)?, &newest)
+}
+
+fn assign<'a>(known: &mut Known<'a>, name: &'a str, formula: &str) -> Result<(), String> {
+    let value = value(known, formula)?;
+    known.push((name, value));
+    Ok(())
+}
+
+fn keep(known: &Known<'_>, names: &[&str], state: &mut [f64]) {
+    for (state, name) in state.iter_mut().zip(names) {
+        if let Some((_, value)) = known.iter().rev().find(|(known, _)| known == name) {
+            *state = *value;
+        }
+    }
+}
