@@ -8,9 +8,10 @@ use crate::model::{ModelError, RowSteps};
 use crate::optimizer::{RowCursor, RowUpdater, Settling, UpdateKind, Updater};
 use crate::table::Table;
 use crate::with_rows;
-use sparse_core::element::{Factor, Float};
+use sparse_core::element::{Factor, Float, Stored};
 use sparse_core::update_rules::UpdateRule;
 use std::ops::Range;
+use std::slice;
 
 /// As many steps as `range` has rows, each of one row of data: what [`step`](super::step) does for each of them as a batch of its own, but
 /// what does not depend on the row is done once. Ends early after a loss that is not finite. The updater
@@ -47,6 +48,22 @@ pub fn steps<R: UpdateRule, T: Float, V: Factor<T>, W: Width, C: Copy>(
     })
 }
 
+/// What `graph!` emits between a row of the product and its gradient, as [`steps`] has it.
+trait RowFunction<A, C>: FnMut(usize, &mut [A], &mut [A], &mut C) -> A {}
+
+impl<A, C, F: FnMut(usize, &mut [A], &mut [A], &mut C) -> A> RowFunction<A, C> for F {}
+
+/// The rows of data of one call, with their ids of the type that they have.
+#[derive(Clone, Copy)]
+struct Turns<'a, V: Stored, I, W> {
+    x: CsrView<'a, V>,
+    ids: &'a [I],
+    /// The first row, and one after the last.
+    first: usize,
+    end: usize,
+    width: W,
+}
+
 #[inline(never)]
 fn each_row<R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKind, C: Copy>(
     x: CsrView<'_, V>,
@@ -55,22 +72,16 @@ fn each_row<R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKind, C: C
     width: W,
     scratch: &mut Scratch<T::Accumulator>,
     kept: &mut C,
-    row_function: impl FnMut(
-        usize,
-        &mut [T::Accumulator],
-        &mut [T::Accumulator],
-        &mut C,
-    ) -> T::Accumulator,
+    row_function: impl RowFunction<T::Accumulator, C>,
 ) -> RowSteps {
+    let Range { start: first, end } = range;
     with_row_loops!(W, x.columns(), |ids| {
-        each_row_of(x, ids, range, rows, width, scratch, kept, row_function)
+        each_row_of(Turns { x, ids, first, end, width }, rows, scratch, kept, row_function)
     })
 }
 
 #[inline(always)]
-#[allow(clippy::too_many_arguments)]
 fn each_row_of<
-    'a,
     R: UpdateRule,
     T: Float,
     V: Factor<T>,
@@ -79,42 +90,29 @@ fn each_row_of<
     I: ColumnId,
     C: Copy,
 >(
-    x: CsrView<'a, V>,
-    ids: &'a [I],
-    range: Range<usize>,
+    turns: Turns<'_, V, I, W>,
     mut rows: RowUpdater<'_, R, T, K>,
-    width: W,
     scratch: &mut Scratch<T::Accumulator>,
     kept: &mut C,
-    row_function: impl FnMut(
-        usize,
-        &mut [T::Accumulator],
-        &mut [T::Accumulator],
-        &mut C,
-    ) -> T::Accumulator,
+    mut row_function: impl RowFunction<T::Accumulator, C>,
 ) -> RowSteps {
-    let ahead = Ahead { data: !x.is_contiguous(), rows: is_large(&rows) };
-    let (cursor, settling) = rows.split(width.columns());
-    // In a cache a step is so short that each question counts which the loop asks: of the usual case it knows the answers.
-    let usual = if ahead == Ahead::NOTHING { cursor.without_options() } else { None };
-    let steps = match (usual, settling.known_to_settle()) {
-        (Some(cursor), Ok(settling)) => {
-            let (split, ahead) = ((cursor, settling), Ahead::NOTHING);
-            steps_in_turn(x, ids, range, split, ahead, width, scratch, kept, row_function)
-        }
-        (_, Ok(settling) | Err(settling)) => {
-            let split = (cursor, settling);
-            steps_in_turn(x, ids, range, split, ahead, width, scratch, kept, row_function)
-        }
+    let ahead = Ahead { data: !turns.x.is_contiguous(), rows: is_large(&rows) };
+    let usual = match ahead {
+        Ahead::NOTHING => usual_steps(turns, &mut rows, scratch, kept, &mut row_function),
+        _ => None,
     };
+    let steps = usual.unwrap_or_else(|| {
+        let split = rows.split(turns.width.columns());
+        steps_in_turn(turns, split, ahead, false, scratch, kept, row_function)
+    });
     rows.finish();
     steps
 }
 
-#[inline(always)]
-#[allow(clippy::too_many_arguments)]
-fn steps_in_turn<
-    'a,
+/// [`steps_in_turn`] in the usual case, `None` in any other. In a cache a step is so short that each question counts which the loop
+/// asks: here it knows the answers. A function of its own, so that the registers are its loop's.
+#[inline(never)]
+fn usual_steps<
     R: UpdateRule,
     T: Float,
     V: Factor<T>,
@@ -123,44 +121,76 @@ fn steps_in_turn<
     I: ColumnId,
     C: Copy,
 >(
-    x: CsrView<'a, V>,
-    ids: &'a [I],
-    range: Range<usize>,
-    mut split: (RowCursor<'_, R, T, K>, Settling<'_, R, T>),
-    asks: Ahead,
-    width: W,
+    turns: Turns<'_, V, I, W>,
+    rows: &mut RowUpdater<'_, R, T, K>,
     scratch: &mut Scratch<T::Accumulator>,
     kept: &mut C,
-    mut row_function: impl FnMut(
-        usize,
-        &mut [T::Accumulator],
-        &mut [T::Accumulator],
-        &mut C,
-    ) -> T::Accumulator,
+    row_function: &mut impl RowFunction<T::Accumulator, C>,
+) -> Option<RowSteps> {
+    let (cursor, settling) = rows.split(turns.width.columns());
+    let split = (cursor.without_options()?, settling.known_to_settle()?);
+    Some(steps_in_turn(
+        turns,
+        split,
+        Ahead::NOTHING,
+        true,
+        scratch,
+        kept,
+        #[inline(always)]
+        |row: usize, scores: &mut [_], saved: &mut [_], kept: &mut C| {
+            row_function(row, scores, saved, kept)
+        },
+    ))
+}
+
+/// The rows of data one after the other. `by_length`: see [`of_known_length`].
+#[inline(always)]
+fn steps_in_turn<
+    R: UpdateRule,
+    T: Float,
+    V: Factor<T>,
+    W: Width,
+    K: UpdateKind,
+    I: ColumnId,
+    C: Copy,
+>(
+    Turns { x, ids, first, mut end, width }: Turns<'_, V, I, W>,
+    mut split: (RowCursor<'_, R, T, K>, Settling<'_, R, T>),
+    asks: Ahead,
+    by_length: bool,
+    scratch: &mut Scratch<T::Accumulator>,
+    kept: &mut C,
+    mut row_function: impl RowFunction<T::Accumulator, C>,
 ) -> RowSteps {
     let mut own = *kept;
-    let (first, mut end) = (range.start, range.end);
     let mut steps = RowSteps::default();
     // Once for all rows, so that `row_of` need not.
-    assert!(range.end <= x.n_rows() && ids.len() == x.values().len());
-    for row in range {
+    assert!(end <= x.n_rows() && ids.len() == x.values().len());
+    for row in first..end {
         if asks.data {
             prefetch_data(x, ids, row);
         }
         let ahead = if asks.rows { row_ahead(x, ids, row) } else { &[] };
         let entries = row_of(x, ids, row);
-        // SAFETY: a view's columns are below its `n_cols`, which `steps` compared with `n_rows`.
-        let loss = unsafe {
-            row_step(
-                entries,
-                ahead,
-                &mut split,
-                width,
-                &mut scratch.rows,
-                #[inline(always)]
-                |scores, saved| row_function(row, scores, saved, &mut own),
-            )
-        };
+        let loss = of_known_length(
+            entries,
+            by_length,
+            #[inline(always)]
+            |entries| {
+                // SAFETY: a view's columns are below its `n_cols`, which `steps` compared with `n_rows`.
+                unsafe {
+                    row_step(
+                        entries,
+                        ahead,
+                        &mut split,
+                        width,
+                        &mut scratch.rows,
+                        #[inline(always)]
+                        |scores, saved| row_function(row, scores, saved, &mut own),
+                    )
+                }
+            },
+        );
         split.1.advance::<K>();
         steps.loss_sum += loss.as_f64();
         steps.last_loss = loss.as_f64();
@@ -172,6 +202,22 @@ fn steps_in_turn<
     steps.n_steps = end - first;
     *kept = own;
     steps
+}
+
+/// Calls `step` with the entries of a row. If `wanted`, for each of the smallest numbers of them from a place of its own, so that the
+/// compiler makes straight code of it.
+#[inline(always)]
+fn of_known_length<I, V, Loss>(
+    (ids, values): (&[I], &[V]),
+    wanted: bool,
+    mut step: impl FnMut((&[I], &[V])) -> Loss,
+) -> Loss {
+    match (ids, values) {
+        ([], []) if wanted => step((&[], &[])),
+        ([id], [value]) if wanted => step((slice::from_ref(id), slice::from_ref(value))),
+        ([_, _], [_, _]) if wanted => step((&ids[..2], &values[..2])),
+        entries => step(entries),
+    }
 }
 
 /// What a loop over rows of data asks for before its turn.

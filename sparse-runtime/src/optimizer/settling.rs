@@ -65,10 +65,10 @@ impl<R: UpdateRule, T: Float> Settling<'_, R, T> {
         }
     }
 
-    /// The same where rows are to be settled, so that the compiler knows it; else what it was.
+    /// The same where rows are to be settled, so that the compiler knows it.
     #[inline(always)]
-    pub(crate) fn known_to_settle(self) -> Result<Self, Self> {
-        if self.settles { Ok(Settling { settles: true, ..self }) } else { Err(self) }
+    pub(crate) fn known_to_settle(self) -> Option<Self> {
+        self.settles.then_some(Settling { settles: true, ..self })
     }
 
     /// Whether rows are to be settled before they are read.
