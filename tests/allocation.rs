@@ -148,6 +148,17 @@ graph! {
         output score;
     }
 
+    /// Element-wise operators that are one loop, over what is stored and over dense rows.
+    pub model Chained {
+        input x: csr[n, d];
+        label y: dense[n, 1];
+        param w: row_sparse[d, 1] = Zeros;
+        param b: dense[1] = Zeros;
+        let score = 2.0 * tanh(dot(2.0 * tanh(x), w) + b);
+        loss squared_error(score, y);
+        output score;
+    }
+
     /// Matrix factorization.
     pub model Factors {
         input user: dense<u32>[n];
@@ -262,6 +273,12 @@ fn wide_and_deep() {
         let model = WideDeep::new(dims! { d: FEATURES }, Seed(0)).unwrap();
         steady!(model, WideDeepBatch, real_labels(), lazy_update);
     }
+}
+
+#[test]
+fn chains() {
+    let model = Chained::new(dims! { d: FEATURES }, Seed(0)).unwrap();
+    steady!(model, ChainedBatch, real_labels(), LazyUpdate::Exact);
 }
 
 #[test]

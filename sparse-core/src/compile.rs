@@ -3,8 +3,8 @@
 use crate::diagnostics::{Code, Diagnostic, Severity};
 use crate::ir::{Graph, Kind, print};
 use crate::passes::{
-    Fusion, Plan, Rows, differentiate, fuse, infer_shapes, infer_storage, plan, rows,
-    separate_outputs, simplify,
+    Chains, Fusion, Plan, Rows, chains, differentiate, fuse, infer_shapes, infer_storage, plan,
+    rows, separate_outputs, simplify,
 };
 
 /// A model after all passes.
@@ -16,6 +16,8 @@ pub struct Compiled {
     pub rows: Vec<Rows>,
     /// What became of the training step.
     pub fusion: Fusion,
+    /// Element-wise operators that are one loop.
+    pub chains: Chains,
     /// Order and buffers.
     pub plan: Plan,
     /// Everything to tell the user.
@@ -49,6 +51,7 @@ pub fn compile(mut graph: Graph) -> Compiled {
                 graph,
                 rows: Vec::new(),
                 fusion,
+                chains: Chains::default(),
                 plan: Plan::default(),
                 diagnostics,
             };
@@ -57,8 +60,9 @@ pub fn compile(mut graph: Graph) -> Compiled {
     simplify(&mut graph);
     let rows = rows(&graph);
     let fusion = fuse(&graph);
-    let plan = plan(&graph, &fusion);
-    Compiled { graph, rows, fusion, plan, diagnostics }
+    let chains = chains(&graph, &fusion);
+    let plan = plan(&graph, &fusion, &chains);
+    Compiled { graph, rows, fusion, chains, plan, diagnostics }
 }
 
 /// What holds of a model as a whole.

@@ -3,8 +3,8 @@
 #![allow(clippy::unwrap_used)]
 
 use sparse_runtime::data::libsvm::{IndexBase, Reader};
-use sparse_runtime::formats::{Csr, Dense, RowSelection, RowSparse};
-use sparse_runtime::kernels::{Context, Parallel, binary, dot};
+use sparse_runtime::formats::{Csr, Dense, RowSelection, RowSparse, RowSparseView};
+use sparse_runtime::kernels::{Context, Parallel, binary, chain, dot};
 
 const ROWS: usize = 4000;
 const COLUMNS: usize = 5000;
@@ -58,6 +58,39 @@ fn products() {
         (rows, table)
     });
     assert!(one == three);
+}
+
+/// Runs of any length, and whole rows: one row more than parts of one length have.
+#[test]
+fn chains() {
+    const WIDTH: usize = 1000;
+    let (x, column) = (numbers(7_501, WIDTH), numbers(1, WIDTH));
+    let [one, three] = contexts().map(|mut context| {
+        let (mut runs, mut rows, mut stored) =
+            (Dense::default(), Dense::default(), RowSparse::default());
+        chain::dense(&mut runs, x.view(), &mut context, |at, x, out| {
+            for (i, (x, out)) in x.iter().zip(out).enumerate() {
+                *out = x * (at + i) as f32;
+            }
+        });
+        chain::dense_rows(&mut rows, x.view(), &mut context, |row, x, out| {
+            assert_eq!(out.len(), WIDTH);
+            for ((x, column), out) in x.iter().zip(column.values()).zip(out) {
+                *out = x * column + row as f32;
+            }
+        });
+        let table = RowSparseView::all(*x.shape(), x.values()).unwrap();
+        chain::row_sparse(&mut stored, table, &mut context, |at, x, out| {
+            for (i, (x, out)) in x.iter().zip(out).enumerate() {
+                *out = x * (at + i) as f32;
+            }
+        });
+        assert_eq!(stored.values(), runs.values());
+        (runs, rows)
+    });
+    assert!(one == three);
+    let expected = x.values()[7_500 * WIDTH + 7] * column.values()[7] + 7_500.0;
+    assert_eq!(one.1.values()[7_500 * WIDTH + 7], expected);
 }
 
 #[test]

@@ -10,6 +10,7 @@
 //! in one process, in an order that changes; rates are medians over the rounds, and so are ratios, each of which is of two runs in the same round.
 //! A family of workloads is a file with a function `workloads`, which is listed here.
 
+mod chains;
 mod clock;
 mod data;
 mod kernels;
@@ -30,6 +31,7 @@ use workload::Named;
 fn workloads(data: &Data) -> Vec<Named<'_>> {
     let families = [
         kernels::workloads(data),
+        chains::workloads(data),
         libsvm::workloads(data),
         steps::workloads(data),
         reduced::workloads(data),

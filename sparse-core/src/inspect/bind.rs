@@ -183,7 +183,7 @@ impl<'a> BoundPlan<'a> {
                     let larger = |known: u128| bytes.number().map(|number| known.max(number));
                     buffers[index] = buffers[index].and_then(larger);
                 }
-                (_, None) => {}
+                (_, Some(Written::Within(_)) | None) => {}
             }
         }
         memory.workspace = buffers.into_iter().sum();

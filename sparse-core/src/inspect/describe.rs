@@ -177,16 +177,22 @@ impl Parts {
                 fused: compiled.fusion.computes(graph, id),
                 fallback: value.inserted,
             }),
-            written: compiled.plan.destinations.get(id.0).copied().flatten().map(|destination| {
-                match destination {
-                    Destination::Buffer(index) => Written::Buffer(index as u32),
-                    Destination::Output(index) => Written::Output(&graph.outputs[index].name),
-                    Destination::Gradient(index) => {
-                        Written::Gradient(self.position(graph.gradients[index].0))
-                    }
-                }
-            }),
+            written: self.written(compiled, id),
         }
+    }
+
+    fn written<'a>(&self, compiled: &'a Compiled, id: ValueId) -> Option<Written<'a>> {
+        let graph = &compiled.graph;
+        if let Some(result) = compiled.chains.result_beyond(id) {
+            return Some(Written::Within(self.position(result)));
+        }
+        Some(match compiled.plan.destinations.get(id.0).copied().flatten()? {
+            Destination::Buffer(index) => Written::Buffer(index as u32),
+            Destination::Output(index) => Written::Output(&graph.outputs[index].name),
+            Destination::Gradient(index) => {
+                Written::Gradient(self.position(graph.gradients[index].0))
+            }
+        })
     }
 
     fn stored<'a>(&'a self, graph: &Graph, id: ValueId, index: usize) -> Stored<'a> {

@@ -150,6 +150,8 @@ pub enum Written<'a> {
     Output(&'a str),
     /// The gradient of this parameter.
     Gradient(u32),
+    /// Nowhere: the loop that computes this value has it on the way.
+    Within(u32),
 }
 
 /// Which rows of a parameter a batch reads and writes.

@@ -1,7 +1,8 @@
 //! The plan as a table of text, no wider than 100 columns where names allow it.
 
 use super::bytes::bytes;
-use super::{Operand, Part, PlanRowSet, PlanStep, PlanTable, Sizes, Written};
+use super::{Operand, Part, PlanRowSet, PlanStep, PlanTable, PlanValue, Sizes, Written};
+use crate::storage::Storage;
 use std::fmt::Write as _;
 
 const WIDTH: usize = 100;
@@ -35,6 +36,7 @@ pub(super) fn table(plan: &PlanTable<'_>, sizes: &Sizes) -> String {
             "rows of {parameter}: a batch reads {reads}, writes {writes}"
         )));
     }
+    text.push_str(&loops(plan));
     text.push_str(&match plan.step {
         PlanStep::None => String::new(),
         PlanStep::Unfused { reason } => wrapped(&format!("step: not fused ({reason})")),
@@ -72,6 +74,29 @@ pub(super) fn table(plan: &PlanTable<'_>, sizes: &Sizes) -> String {
         }
     });
     text
+}
+
+/// A line for each result of a loop over elements: `loop: %5, %6 and h over the elements of h`.
+fn loops(plan: &PlanTable<'_>) -> String {
+    let within = |result: u32| {
+        let values = plan.positions().zip(plan.values);
+        values.filter(move |(_, value)| value.written == Some(Written::Within(result)))
+    };
+    let of_result = |(result, value): (u32, &PlanValue<'_>)| {
+        let mut names: Vec<String> = within(result).map(|(id, _)| plan.label(id)).collect();
+        if names.is_empty() {
+            return None;
+        }
+        let name = plan.label(result);
+        names.push(name.clone());
+        let elements = match value.storage {
+            Storage::Dense => "the elements",
+            Storage::Csr => "the stored elements",
+            Storage::RowSparse => "the stored rows",
+        };
+        Some(wrapped(&format!("loop: {} over {elements} of {name}", enumerated(&names))))
+    };
+    plan.positions().zip(plan.values).filter_map(of_result).collect()
 }
 
 /// `a, b and c`.
@@ -147,6 +172,7 @@ fn cells(plan: &PlanTable<'_>, position: u32, sizes: &Sizes) -> [String; 7] {
         Some(Written::Output(name)) => format!("output {name}"),
         Some(Written::Gradient(_)) if value.name.is_empty() => "gradient".to_owned(),
         Some(Written::Gradient(parameter)) => format!("grad {}", plan.label(parameter)),
+        Some(Written::Within(result)) => format!("loop of {}", plan.label(result)),
     };
     let storage = match value.element == plan.element {
         true => value.storage.to_string(),
@@ -157,7 +183,10 @@ fn cells(plan: &PlanTable<'_>, position: u32, sizes: &Sizes) -> [String; 7] {
         sizes.shape(value.shape),
         storage,
         gradient.map_or(String::new(), |gradient| gradient.storage.to_string()),
-        bytes(plan, position, sizes).to_string(),
+        match value.written {
+            Some(Written::Within(_)) => String::new(),
+            _ => bytes(plan, position, sizes).to_string(),
+        },
         written,
         computed,
     ]

@@ -1,6 +1,6 @@
 //! The plan: the order of computation, the kernel and the buffer of every value.
 
-use super::fuse::Fusion;
+use super::fuse::{Chains, Fusion};
 use crate::ir::{Graph, ValueId};
 use crate::storage::{ElementType, Storage};
 
@@ -29,7 +29,7 @@ pub struct Buffer {
 pub struct Plan {
     /// The workspace.
     pub buffers: Vec<Buffer>,
-    /// For each value that is computed, where it is written to.
+    /// For each value that is computed and stored, where it is written to. Those that a loop has on the way are not stored.
     pub destinations: Vec<Option<Destination>>,
     /// The values to compute for the outputs, in order.
     pub forward: Vec<ValueId>,
@@ -39,8 +39,9 @@ pub struct Plan {
     pub all: Vec<ValueId>,
 }
 
-/// Plans a graph that inference and differentiation have gone through, and whose step was fused as `fusion` says.
-pub fn plan(graph: &Graph, fusion: &Fusion) -> Plan {
+/// Plans a graph that inference and differentiation have gone through, and whose step was fused as `fusion` says, its element-wise
+/// operators as `chains` says.
+pub fn plan(graph: &Graph, fusion: &Fusion, chains: &Chains) -> Plan {
     let outputs = || graph.outputs.iter().map(|output| output.value);
     let schedule = |roots: &mut dyn Iterator<Item = ValueId>| -> Vec<ValueId> {
         let needed = graph.ancestors(roots);
@@ -57,7 +58,7 @@ pub fn plan(graph: &Graph, fusion: &Fusion) -> Plan {
         ),
         ..Plan::default()
     };
-    assign_buffers(graph, fusion, &mut plan);
+    assign_buffers(graph, fusion, chains, &mut plan);
     plan
 }
 
@@ -72,12 +73,17 @@ pub fn kernel_name(graph: &Graph, id: ValueId) -> Option<String> {
 }
 
 /// Linear scan over the whole order: a buffer is free again after the last use of its value.
-fn assign_buffers(graph: &Graph, fusion: &Fusion, plan: &mut Plan) {
+fn assign_buffers(graph: &Graph, fusion: &Fusion, chains: &Chains, plan: &mut Plan) {
     plan.destinations = vec![None; graph.values.len()];
     let mut last_use = vec![0usize; graph.values.len()];
-    for (step, id) in plan.all.iter().enumerate() {
+    // Users before their operands: that is how a value which a loop has on the way knows when the loop runs.
+    let mut computed_at = vec![0usize; graph.values.len()];
+    for (step, id) in plan.all.iter().enumerate().rev() {
+        let result = chains.result_beyond(*id);
+        let step = result.map_or(step, |result| computed_at[result.0]);
+        computed_at[id.0] = step;
         for operand in graph.apply_of(*id).into_iter().flat_map(|apply| &apply.operands) {
-            last_use[operand.0] = step;
+            last_use[operand.0] = last_use[operand.0].max(step);
         }
     }
     // What the update of parameters reads, after everything else, and what states become.
@@ -88,7 +94,8 @@ fn assign_buffers(graph: &Graph, fusion: &Fusion, plan: &mut Plan) {
         last_use[id.0] = usize::MAX;
     }
     let mut free_from: Vec<usize> = Vec::new();
-    for (step, id) in plan.all.iter().enumerate() {
+    let stored = plan.all.iter().enumerate().filter(|(_, id)| chains.result_beyond(**id).is_none());
+    for (step, id) in stored {
         let output = graph.outputs.iter().position(|output| output.value == *id);
         let gradient = graph.gradients.iter().position(|(_, gradient)| gradient == id);
         plan.destinations[id.0] = Some(match (output, gradient) {

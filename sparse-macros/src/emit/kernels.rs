@@ -1,6 +1,6 @@
 //! Calls of kernels, one a value: what runs where nothing is fused.
 
-use super::{Emit, declared};
+use super::{Emit, chains, declared};
 use crate::table;
 use proc_macro2::{Ident, Literal, Span, TokenStream};
 use quote::{format_ident, quote};
@@ -9,10 +9,10 @@ use sparse_core::operators::{AttributeKind, Pattern};
 use sparse_core::passes::{Destination, kernel_name};
 use sparse_core::storage::ElementType;
 
-/// The call of each value's kernel, made once for the three functions that have it.
+/// The call of each value's kernel, or of the loop that computes several, made once for the three functions that have it.
 pub(super) struct Calls<'a> {
     rt: &'a TokenStream,
-    /// By value; nothing for what is declared.
+    /// By value; nothing for what is declared, or computed on the way to another value.
     calls: Vec<TokenStream>,
 }
 
@@ -56,6 +56,9 @@ fn call(emit: &Emit<'_>, id: ValueId) -> Option<TokenStream> {
     let apply = emit.graph.apply_of(id)?;
     let kernel = Ident::new(&kernel_name(emit.graph, id)?, Span::call_site());
     let out = written(emit, id)?;
+    if let Some(chain) = emit.compiled.chains.of(id) {
+        return chains::call(emit, chain, &out);
+    }
     let signature = apply.operator.storage.get(apply.rule?)?.signature();
     if let Some(call) = declared::call(emit, id, apply, &signature, &out) {
         return Some(call);

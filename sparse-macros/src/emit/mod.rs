@@ -3,6 +3,7 @@
 mod assumptions;
 mod batch;
 mod blocks;
+mod chains;
 mod declared;
 mod docs;
 mod editor;
@@ -26,7 +27,7 @@ use sparse_core::alternatives::{Variant, Variants, in_words, split, variant_name
 use sparse_core::compile::Compiled;
 use sparse_core::inspect::PlanTable;
 use sparse_core::ir::{Assumption, Graph, Kind, ValueId};
-use sparse_core::passes::{Fusion, Plan};
+use sparse_core::passes::{Chains, Fusion, Plan};
 use sparse_core::shapes::Dim;
 use sparse_core::storage::{ElementType, Storage};
 use std::collections::BTreeMap;
@@ -38,6 +39,7 @@ pub(crate) fn uncompiled(graph: &Graph) -> Variants {
         graph,
         rows: Vec::new(),
         fusion: Fusion::None { reason: String::new() },
+        chains: Chains::default(),
         plan: Plan::default(),
         diagnostics: Vec::new(),
     };

@@ -123,6 +123,7 @@ fn value(constants: &Constants<'_>, value: &PlanValue<'_>) -> TokenStream {
         Written::Buffer(index) => quote!(Buffer(#index)),
         Written::Output(name) => quote!(Output(#name)),
         Written::Gradient(parameter) => quote!(Written::Gradient(#parameter)),
+        Written::Within(result) => quote!(Within(#result)),
     }));
     quote!(computed(#what, #operator, #kernel, &[#(#operands),*], &[#(#attributes),*], #fused, #fallback, #written))
 }

@@ -32,7 +32,8 @@ pub(super) fn step(emit: &Emit<'_>, calls: &Calls<'_>, parameters: &[Scatter]) -
     let trains = graph.gradients.iter().map(|(_, gradient)| *gradient);
     let needed = graph.ancestors(graph.losses.iter().copied().chain(trains));
     let skipped = |id: ValueId| parameters.iter().any(|scatter| scatter.skipped.contains(&id));
-    let calls = emit.compiled.plan.all.iter().filter(|id| !skipped(**id)).map(|id| {
+    let called = |id: ValueId| !skipped(id) && emit.compiled.chains.result_beyond(id).is_none();
+    let calls = emit.compiled.plan.all.iter().filter(|id| called(**id)).map(|id| {
         let reads = |scatter: &&Scatter| scatter.lookups.iter().flatten().any(|known| known == id);
         let call = match parameters.iter().find(reads) {
             Some(scatter) => lookup(emit, *id, scatter.parameter).unwrap_or_default(),

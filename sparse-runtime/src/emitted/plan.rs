@@ -9,7 +9,7 @@ pub use sparse_core::inspect::Part::{
 };
 pub use sparse_core::inspect::PlanRowSet::Columns;
 pub use sparse_core::inspect::Stored::{All, AllRows, As, Distinct};
-pub use sparse_core::inspect::Written::{Buffer, Output};
+pub use sparse_core::inspect::Written::{Buffer, Output, Within};
 pub use sparse_core::inspect::{PlanRowSet, PlanRows, PlanStep, PlanTable, Written};
 pub use sparse_core::ir::AttributeValue::{self, Flag, Integer};
 pub use sparse_core::storage::ElementType::{BF16, F16, F32, F64, I64, U32, U64, Unit};

@@ -35,6 +35,7 @@ pub mod argmin;
 pub mod argsort;
 pub mod binary;
 pub mod broadcast_like;
+pub mod chain;
 pub mod concat;
 pub mod count_stored;
 pub mod csr;

@@ -7,7 +7,7 @@ use sparse_core::diagnostics::Severity;
 use sparse_core::ir::{Graph, Kind, parse, print};
 use sparse_core::operators::Pattern;
 use sparse_core::passes::{
-    Bits, REWRITES, Rewrite, differentiate, fuse, infer_shapes, infer_storage, plan, rows,
+    Bits, REWRITES, Rewrite, chains, differentiate, fuse, infer_shapes, infer_storage, plan, rows,
     separate_outputs, simplify,
 };
 use sparse_core::shapes::Dim;
@@ -154,8 +154,9 @@ fn compile_plain(text: &str) -> Option<Compiled> {
 
 fn finish(graph: Graph) -> Compiled {
     let (rows, fusion) = (rows(&graph), fuse(&graph));
-    let plan = plan(&graph, &fusion);
-    Compiled { graph, rows, fusion, plan, diagnostics: Vec::new() }
+    let chains = chains(&graph, &fusion);
+    let plan = plan(&graph, &fusion, &chains);
+    Compiled { graph, rows, fusion, chains, plan, diagnostics: Vec::new() }
 }
 
 /// Rewrites that say so, and none, leave the bits alone.

@@ -1,4 +1,5 @@
-//! Fusion: which part of the training step becomes one loop.
+//! Fusion: which part of the training step becomes one loop, and which element-wise operators do, in whatever calls kernels
+//! ([`Chains`]).
 //!
 //! A *loop over rows of data* reads what each row names of the trained parameters (the product of a csr input with one,
 //! rows that ids name), then computes element-wise functions of that, then a loss: forward, loss gradient and (for a
@@ -6,12 +7,14 @@
 //! one after the other, but for gradients of rows, which are [scattered](super::Scatter) into the update; of those steps
 //! a row of data at a time may be one loop as well, through dense [`Layers`].
 
+mod chains;
 mod layers;
 mod lookups;
 mod row_loop;
 #[cfg(test)]
 mod tests;
 
+pub use chains::{Chain, ChainRead, Chains, Reach, chains};
 pub use layers::{DenseGradient, Layers, RowComputed, RowValue, RowsRead};
 pub use lookups::{Lookup, LookupRead, NamedRow};
 

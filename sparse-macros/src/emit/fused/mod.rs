@@ -6,6 +6,7 @@ mod row;
 
 use self::call::call;
 pub(super) use self::layers::each_row as each_row_through_layers;
+pub(super) use self::row::formula;
 use self::row::{dense_of, grad_of, indexed, out_of, values_of};
 use super::Emit;
 use super::kernels::number_of;

@@ -200,7 +200,7 @@ fn chain(emit: &Emit<'_>, parts: &RowLoop, values: &[ValueId]) -> TokenStream {
 }
 
 /// `(v4 + b_values[j])`: the formula of an element-wise operator, of elements.
-pub(super) fn formula(
+pub(in crate::emit) fn formula(
     emit: &Emit<'_>,
     apply: &Apply,
     operands: &[TokenStream],

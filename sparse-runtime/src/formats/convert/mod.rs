@@ -15,13 +15,14 @@ use super::dense::too_large;
 use super::memory::{ELEMENTS, ROW_IDS, make_room};
 use super::with_id_type;
 use super::{
-    ColumnId, Csr, CsrView, Dense, DenseView, FormatError, RowIdsView, RowSparse, RowSparseView,
-    Shape,
+    ColumnId, Csr, CsrBuffers, CsrView, Dense, DenseView, FormatError, RowIdsView, RowSparse,
+    RowSparseView, Shape,
 };
 use crate::lanes::widest;
 use crate::with_column_ids;
 use sparse_core::element::{Element, Stored};
 use sparse_core::storage::Storage;
+use std::ops::Range;
 
 impl<T: Element> Dense<T> {
     /// Becomes a copy.
@@ -120,6 +121,35 @@ impl<T: Stored> Csr<T> {
 }
 
 impl<T: Element> Csr<T> {
+    /// Becomes a matrix that stores what the rows of a view store, with whatever values were left in its buffer.
+    /// O(n_rows + nnz).
+    pub(crate) fn take_pattern(&mut self, source: CsrView<'_, T>) {
+        let (n_cols, nnz) = (source.n_cols, source.nnz());
+        let mut values = std::mem::take(&mut self.values);
+        values.resize(nnz, T::default());
+        with_id_type!(n_cols, |I| self.rebuild::<I, _>(n_cols, |parts| {
+            let CsrBuffers { indptr, columns, .. } = parts;
+            indptr.reserve(source.n_rows());
+            columns.reserve(nnz);
+            let mut written = 0;
+            for (start, end) in source.starts.iter().zip(source.ends) {
+                written += end - start;
+                indptr.push(written);
+            }
+            let mut copy = |entries: Range<usize>| {
+                with_column_ids!(source.columns, |ids| {
+                    columns.extend(ids[entries].iter().map(|id| I::from_index(id.at())));
+                });
+            };
+            match source.is_contiguous() {
+                true => copy(source.entries()),
+                false => (source.starts.iter().zip(source.ends))
+                    .for_each(|(&start, &end)| copy(start as usize..end as usize)),
+            }
+            parts.values = values;
+        }));
+    }
+
     /// Becomes the csr form of a dense matrix: what is not zero is stored. O(n_rows · n_cols).
     ///
     /// # Errors
@@ -226,6 +256,24 @@ impl<T: Element> RowSparse<T> {
         }
     }
 
+    /// Becomes an array that stores the rows that a view stores, with whatever values were left in its buffer. O(elements stored).
+    ///
+    /// # Panics
+    ///
+    /// As [`assign_row_sparse`](Self::assign_row_sparse).
+    #[track_caller]
+    pub(crate) fn take_pattern(&mut self, source: RowSparseView<'_, T>) {
+        if let Err(error) = make_room(&mut self.indices, source.n_stored(), ROW_IDS, source.shape) {
+            panic!("{error}");
+        }
+        let mut kept = std::mem::take(&mut self.values);
+        kept.resize(source.values.len(), T::default());
+        self.rebuild(source.shape, |ids, values| {
+            list_rows(ids, source);
+            *values = kept;
+        });
+    }
+
     /// [`assign_row_sparse`](Self::assign_row_sparse), with an error where that panics; the array is then as before.
     pub(super) fn try_assign_row_sparse(
         &mut self,
@@ -233,13 +281,18 @@ impl<T: Element> RowSparse<T> {
     ) -> Result<(), FormatError> {
         make_room(&mut self.indices, source.n_stored(), ROW_IDS, source.shape)?;
         self.rebuild(source.shape, |ids, values| {
-            match source.indices {
-                RowIdsView::All => ids.extend(0..source.shape.n_rows() as u64),
-                RowIdsView::Listed(listed) => ids.extend_from_slice(listed),
-            }
+            list_rows(ids, source);
             values.extend_from_slice(source.values);
         });
         Ok(())
+    }
+}
+
+/// The ids of the rows that a view stores.
+fn list_rows<T: Element>(ids: &mut Vec<u64>, source: RowSparseView<'_, T>) {
+    match source.indices {
+        RowIdsView::All => ids.extend(0..source.shape.n_rows() as u64),
+        RowIdsView::Listed(listed) => ids.extend_from_slice(listed),
     }
 }
 
