@@ -20,6 +20,9 @@ pub struct IdleHistory<M> {
     /// `powers[k][d - 1]` is the newest run's map to the power `d · DIGIT^k`, as far as the run is long: any
     /// power is a product of one map a digit.
     powers: Vec<Vec<M>>,
+    /// The first powers of the newest run's map, from the first on, where it is a [scalar](IdleMap::scalar) one: as many as the run has
+    /// steps, at least, up to [`SCALARS`].
+    scalars: Vec<[f64; 2]>,
     /// Tables for later: all that a run can come to need are made with the first one, so that a step in steady
     /// state allocates nothing.
     spare: Vec<Vec<M>>,
@@ -29,6 +32,9 @@ pub struct IdleHistory<M> {
 
 /// Powers are tabulated by the digits of the exponent to this base.
 const DIGIT: u64 = 1024;
+
+/// The most scalar powers that are tabulated: a megabyte.
+const SCALARS: usize = 1 << 16;
 
 /// The tables for runs of 2⁴⁰ steps; longer ones allocate when they get there.
 const TABLES: usize = 4;
@@ -40,6 +46,7 @@ impl<M> Default for IdleHistory<M> {
             runs: Vec::new(),
             finished: Suffixes::default(),
             powers: Vec::new(),
+            scalars: Vec::new(),
             spare: Vec::new(),
             tabulated: 0,
         }
@@ -80,9 +87,7 @@ impl<M: IdleMap> IdleHistory<M> {
         }
         history.steps = steps;
         if let (false, Some((map, start))) = (M::FORGETS, runs.last()) {
-            while steps - start >= history.tabulated {
-                history.tabulate(*map);
-            }
+            history.tabulate_run(*map, steps - start);
         }
         Some(history)
     }
@@ -129,9 +134,7 @@ impl<M: IdleMap> IdleHistory<M> {
         }
         match self.runs.last() {
             Some((last, start)) if *last == map => {
-                if self.steps - start + 1 >= self.tabulated {
-                    self.tabulate(map);
-                }
+                self.tabulate_run(map, self.steps - start + 1);
             }
             _ => self.start_run(map),
         }
@@ -150,9 +153,7 @@ impl<M: IdleMap> IdleHistory<M> {
             return;
         }
         let start = self.runs.last().map_or(0, |(_, start)| *start);
-        while self.steps - start >= self.tabulated {
-            self.tabulate(map);
-        }
+        self.tabulate_run(map, self.steps - start);
     }
 
     /// Counts some more steps that change nothing. Only while no step has been recorded: an interval that begins before such
@@ -216,6 +217,13 @@ impl<M: IdleMap> IdleHistory<M> {
         Some((start, self.powers.first()?))
     }
 
+    /// The first powers of the newest run's map as [scalars](IdleMap::scalar), from the first on; nothing where it is no such map. Not fewer
+    /// than the steps of that run, up to a limit.
+    #[inline]
+    pub fn newest_scalars(&self) -> &[[f64; 2]] {
+        &self.scalars
+    }
+
     /// The map of the steps `from .. to`, where `to` is not before the newest run of equal maps.
     pub fn between(&self, from: u64, to: u64) -> M {
         debug_assert!(from <= to && to <= self.steps);
@@ -274,6 +282,48 @@ impl<M: IdleMap> IdleHistory<M> {
         table.push(map);
         self.powers.push(table);
         self.tabulated = 2;
+        if M::HAS_SCALARS {
+            self.start_scalars(map);
+        }
+    }
+
+    /// The powers of the map before are kept where it was the same one.
+    fn start_scalars(&mut self, map: M) {
+        let first = map.scalar();
+        if self.scalars.first() == first.as_ref() {
+            return;
+        }
+        self.scalars.clear();
+        if first.is_some() {
+            self.scalars.reserve(SCALARS);
+        }
+        self.scalars.extend(first);
+    }
+
+    /// Tabulates what the newest run needs, now that it is of so many steps.
+    #[inline]
+    fn tabulate_run(&mut self, map: M, steps: u64) {
+        while steps >= self.tabulated {
+            self.tabulate(map);
+        }
+        if M::HAS_SCALARS && !self.scalars.is_empty() {
+            while (self.scalars.len() as u64) < steps.min(SCALARS as u64) {
+                self.double_scalars();
+            }
+        }
+    }
+
+    #[cold]
+    fn double_scalars(&mut self) {
+        let (Some(&[scale, shift]), Some(&last)) = (self.scalars.first(), self.scalars.last())
+        else {
+            return;
+        };
+        let (mut last, len) = (last, self.scalars.len());
+        for _ in len..SCALARS.min(2 * len) {
+            last = [scale * last[0], scale * last[1] + shift];
+            self.scalars.push(last);
+        }
     }
 
     /// An empty table.
@@ -440,6 +490,47 @@ mod tests {
         history.push_many(Last(Some(8)), 2);
         history.take_back(13);
         assert_eq!((history.steps(), history.since(0)), (13, Last(Some(7))));
+    }
+
+    /// As many as the newest run is long, the same as maps: also where a run goes on, is taken back, or follows one of the same map.
+    #[test]
+    fn scalar_powers_are_the_powers() {
+        use super::super::maps::DriftMap;
+        let map = |t: u64| DriftMap::of_scalar([1.0 - 0.01 * (t / 1500) as f64, -0.1]);
+        let mut history = IdleHistory::default();
+        let check = |history: &IdleHistory<DriftMap>| {
+            let start = history.newest_run().unwrap();
+            let scalars = history.newest_scalars();
+            assert!(scalars.len() as u64 >= history.steps() - start);
+            for count in [1, 2, 3, 700, 1023, 1024, 1025, 1400] {
+                if count > history.steps() - start {
+                    break;
+                }
+                let [scale, shift] = history.since(history.steps() - count).scalar().unwrap();
+                let found = scalars[count as usize - 1];
+                assert!((found[0] - scale).abs() < 1e-13, "{count}");
+                assert!((found[1] - shift).abs() < 1e-11 * shift.abs(), "{count}");
+            }
+        };
+        for t in 0..4000 {
+            history.push(map(t));
+            check(&history);
+        }
+        let copy = IdleHistory::of_runs(history.steps(), history.runs()).unwrap();
+        let len = (history.steps() - history.newest_run().unwrap()) as usize;
+        assert_eq!(copy.newest_scalars()[..len], history.newest_scalars()[..len]);
+        history.push_many(map(3999), 900);
+        check(&history);
+        history.take_back(4000);
+        check(&history);
+        history.forget();
+        assert_eq!(history.newest_scalars().first(), Some(&[0.98, -0.1]));
+        // Momentum: a state moves as well, and there is more to know than two numbers.
+        let moving = MatrixMap::of_rows([0.9, 0.5], [-0.1, 0.5]);
+        history.push(DriftMap { matrix: moving, drift: [-0.1; 2] });
+        assert!(history.newest_scalars().is_empty());
+        let decayed = MatrixMap::of_scale(0.9);
+        assert_eq!(DriftMap { matrix: decayed, drift: [-0.1; 2] }.scalar(), None);
     }
 
     /// To the bit, in what is asked now and later.

@@ -31,6 +31,22 @@ pub trait IdleMap: Copy + PartialEq + Debug + Send + Sync + 'static {
     /// The map made of the numbers that [`write`](Self::write) appended; `None` where they make none.
     fn read(numbers: &[f64]) -> Option<Self>;
 
+    /// True where [`scalar`](Self::scalar) may be something.
+    const HAS_SCALARS: bool = false;
+
+    /// `[scale, shift]` where the map takes a weight `w` to `scale · w + shift · c`, with `c` a number of the weight's own, and leaves its
+    /// state alone. Long tables are made of two numbers a power, where a loop over rows finds most of what it needs in a cache.
+    #[inline]
+    fn scalar(&self) -> Option<[f64; 2]> {
+        None
+    }
+
+    /// The map of which [`scalar`](Self::scalar) is this.
+    #[inline(always)]
+    fn of_scalar([_, _]: [f64; 2]) -> Self {
+        Self::IDENTITY
+    }
+
     /// False where the map may change a weight that has never had a gradient, or its state. False is always right; true
     /// makes the cost of bringing a whole table up to date grow with the rows that had one.
     fn spares_fresh(&self) -> bool {
@@ -77,6 +93,19 @@ impl MatrixMap {
     /// The map whose first row gives the new weight, and whose second the new value.
     pub fn of_rows([ww, wv]: [f64; 2], [vw, vv]: [f64; 2]) -> Self {
         MatrixMap([[ww, vw], [wv, vv]])
+    }
+
+    /// What a weight is multiplied with, where that is all that the map does.
+    #[inline]
+    pub(super) fn scale(&self) -> Option<f64> {
+        let [[scale, of_weight], of_value] = self.0;
+        ((of_weight, of_value) == (0.0, [0.0, 1.0])).then_some(scale)
+    }
+
+    /// The map that multiplies a weight, and does nothing else.
+    #[inline(always)]
+    pub(super) fn of_scale(scale: f64) -> Self {
+        MatrixMap([[scale, 0.0], [0.0, 1.0]])
     }
 
     /// What becomes of a weight and a value.
@@ -142,6 +171,19 @@ impl IdleMap for DriftMap {
     fn read(numbers: &[f64]) -> Option<Self> {
         let (matrix, drift) = numbers.split_last_chunk()?;
         Some(DriftMap { matrix: MatrixMap::read(matrix)?, drift: *drift })
+    }
+
+    const HAS_SCALARS: bool = true;
+
+    #[inline]
+    fn scalar(&self) -> Option<[f64; 2]> {
+        let [of_weight, of_state] = self.drift;
+        self.matrix.scale().filter(|_| of_state == 0.0).map(|scale| [scale, of_weight])
+    }
+
+    #[inline(always)]
+    fn of_scalar([scale, shift]: [f64; 2]) -> Self {
+        DriftMap { matrix: MatrixMap::of_scale(scale), drift: [shift, 0.0] }
     }
 
     /// A weight that never had a gradient has none in the mean either.

@@ -82,17 +82,19 @@ impl<T: Float> SgdStep<T> {
         }
     }
 
-    /// The step on (weight, velocity), before the threshold, for a prepared gradient of 0 and of 1: it is linear in the three.
+    /// The step on (weight, velocity), before the threshold, for a prepared gradient of 0 and of 1: it is linear in the three. Without momentum
+    /// there is no velocity, which stays as it is.
     fn linear(&self) -> DriftMap {
         let (momentum, decay) = (self.momentum.as_f64(), self.decay.as_f64());
         let rate = self.learning_rate.as_f64();
-        let (weight, along) = match (momentum == 0.0, self.nesterov) {
-            (true, _) => ([1.0 - decay, 0.0], -rate),
-            (false, true) => {
-                let ahead = 1.0 + momentum;
-                ([1.0 - ahead * decay, momentum * momentum], -ahead * rate)
-            }
-            (false, false) => ([1.0 - decay, momentum], -rate),
+        if momentum == 0.0 {
+            return DriftMap::of_scalar([1.0 - decay, -rate]);
+        }
+        let (weight, along) = if self.nesterov {
+            let ahead = 1.0 + momentum;
+            ([1.0 - ahead * decay, momentum * momentum], -ahead * rate)
+        } else {
+            ([1.0 - decay, momentum], -rate)
         };
         DriftMap { matrix: MatrixMap::of_rows(weight, [-decay, momentum]), drift: [along, -rate] }
     }
@@ -130,6 +132,18 @@ impl IdleMap for SgdMap {
     fn read(numbers: &[f64]) -> Option<Self> {
         let (threshold, matrix) = numbers.split_last()?;
         Some(SgdMap { matrix: MatrixMap::read(matrix)?, threshold: *threshold })
+    }
+
+    const HAS_SCALARS: bool = true;
+
+    #[inline]
+    fn scalar(&self) -> Option<[f64; 2]> {
+        self.matrix.scale().filter(|_| self.threshold == 0.0).map(|scale| [scale, 0.0])
+    }
+
+    #[inline(always)]
+    fn of_scalar([scale, _]: [f64; 2]) -> Self {
+        SgdMap { matrix: MatrixMap::of_scale(scale), threshold: 0.0 }
     }
 
     fn spares_fresh(&self) -> bool {

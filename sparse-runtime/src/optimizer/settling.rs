@@ -48,21 +48,50 @@ impl<R: UpdateRule, T: Float> Settling<'_, R, T> {
         if !self.settles::<K>() {
             return;
         }
+        // SAFETY: promised by the caller.
+        unsafe { self.settle_by(self.missed, cursor, row, updated) };
+    }
+
+    /// [`settle`](Self::settle) where rows settle, by maps that the caller may know more of.
+    ///
+    /// # Safety
+    ///
+    /// As there.
+    #[inline(always)]
+    unsafe fn settle_by<K: UpdateKind>(
+        &mut self,
+        missed: Missed<'_, IdleOf<R, T>>,
+        cursor: RowCursor<'_, R, T, K>,
+        row: usize,
+        updated: bool,
+    ) {
         if IdleOf::<R, T>::FORGETS {
             // SAFETY: promised by the caller.
-            return self.missed.by_all(|map| unsafe { cursor.idle(row, map) });
+            return missed.by_all(|map| unsafe { cursor.idle(row, map) });
         }
         // SAFETY: the invariant, and what the caller promises.
         let last = unsafe { self.last.get_unchecked_mut(row) };
         let before = *last;
-        *last = self.missed.now + u32::from(updated);
-        // SAFETY: promised by the caller.
-        match self.missed.since(before, |map| unsafe { cursor.idle(row, map) }) {
-            Gap::Short => {}
-            Gap::None => *last = before.max(*last),
-            Gap::Long if before == 0 => self.touched.add(row),
-            Gap::Long => {}
+        *last = missed.now + u32::from(updated);
+        let is_short = missed.shortly(
+            before,
+            #[inline(always)]
+            // SAFETY: promised by the caller.
+            |map| unsafe { cursor.idle(row, map) },
+        );
+        if is_short {
+            return;
         }
+        if before >= missed.now {
+            *last = before.max(*last);
+            return;
+        }
+        if before == 0 {
+            self.touched.add(row);
+        }
+        let map = missed.lately(before);
+        // SAFETY: promised by the caller.
+        unsafe { cursor.idle(row, &map) };
     }
 
     /// The same where rows are to be settled, so that the compiler knows it.
@@ -96,9 +125,19 @@ impl<R: UpdateRule, T: Float> Settling<'_, R, T> {
             // SAFETY: promised by the caller.
             return unsafe { self.settle(cursor, id.at(), updated) };
         }
+        if IdleOf::<R, T>::HAS_SCALARS && !self.missed.scalars.is_empty() {
+            // Asked once, and the loop is as short as it can be.
+            let scalars = Missed { known: &[], ..self.missed };
+            for id in ids {
+                // SAFETY: promised by the caller.
+                unsafe { self.settle_by(scalars, cursor, id.at(), updated) };
+            }
+            return;
+        }
+        let known = Missed { scalars: &[], ..self.missed };
         for id in ids {
             // SAFETY: promised by the caller.
-            unsafe { self.settle(cursor, id.at(), updated) };
+            unsafe { self.settle_by(known, cursor, id.at(), updated) };
         }
     }
 
@@ -160,6 +199,10 @@ pub(super) struct Missed<'a, M> {
     history: &'a IdleHistory<M>,
     /// The first powers of the newest run of equal maps, which begins `first` steps after `base`.
     known: &'a [M],
+    /// The same of [scalar](IdleMap::scalar) maps, and then more of them.
+    scalars: &'a [[f64; 2]],
+    /// These change nothing, as where a mean gradient is gathered.
+    rests: bool,
     first: u32,
     /// The step that a `last` of 0 or 1 stands for.
     base: u64,
@@ -180,28 +223,55 @@ impl<'a, M: IdleMap> Missed<'a, M> {
     #[inline(always)]
     pub(super) fn new(history: &'a IdleHistory<M>, base: u64, now: u32) -> Self {
         let (start, known) = history.newest_powers().unwrap_or_default();
+        let scalars = history.newest_scalars();
+        let known = if scalars.is_empty() { known } else { &[] };
         let first = u32::try_from(start.saturating_sub(base)).unwrap_or(u32::MAX);
-        Missed { history, known, first, base, now }
+        let rests = scalars.first().is_some_and(|first| Some(*first) == M::IDENTITY.scalar());
+        Missed { history, known, scalars, rests, first, base, now }
+    }
+
+    /// Calls `apply` with the map of the steps that a row has missed of which this is `last`, where it is tabulated.
+    #[inline(always)]
+    fn shortly(self, last: u32, apply: impl FnOnce(&M)) -> bool {
+        // 1 less than the steps missed: no power where there are none.
+        let power = (self.now - 1).wrapping_sub(last) as usize;
+        if last <= self.first {
+            return false;
+        }
+        // The map is used where it lies: a copy would be put together, and waited for.
+        if let Some(map) = self.known.get(power) {
+            apply(map);
+            return true;
+        }
+        if M::HAS_SCALARS
+            && let Some(scalar) = self.scalars.get(power)
+        {
+            if !self.rests {
+                apply(&M::of_scalar(*scalar));
+            }
+            return true;
+        }
+        false
     }
 
     /// Calls `apply` with the map of the steps that a row has missed of which this is `last`, unless it has missed none.
     #[inline(always)]
-    pub(super) fn since(self, last: u32, apply: impl FnOnce(&M)) -> Gap {
-        // 1 less than the steps missed: no power where there are none.
-        let power = (self.now - 1).wrapping_sub(last) as usize;
-        match self.known.get(power) {
-            // The map is used where it lies: a copy would be put together, and waited for.
-            Some(map) if last > self.first => {
-                apply(map);
-                Gap::Short
-            }
-            _ if last >= self.now => Gap::None,
-            _ => {
-                let settled = last.saturating_sub(1);
-                apply(&self.over(settled, self.now - 1 - settled));
-                Gap::Long
-            }
+    pub(super) fn since(self, last: u32, mut apply: impl FnMut(&M)) -> Gap {
+        if self.shortly(last, &mut apply) {
+            return Gap::Short;
         }
+        if last >= self.now {
+            return Gap::None;
+        }
+        apply(&self.lately(last));
+        Gap::Long
+    }
+
+    /// The map of the steps that a row has missed of which this is `last`, one of them at least.
+    #[inline(always)]
+    fn lately(self, last: u32) -> M {
+        let settled = last.saturating_sub(1);
+        self.over(settled, self.now - 1 - settled)
     }
 
     /// Calls `apply` with the map of all steps, of maps that [forget](IdleMap::FORGETS).

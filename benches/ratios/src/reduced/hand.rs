@@ -1,7 +1,7 @@
-//! SVRG and SAGA for L2-regularised logistic regression, one row a step, a column caught up when it is read.
+//! SVRG and SAGA for L2-regularised logistic regression, one row a step, a column caught up when it is read. Losses are reported, as a trainer does.
 
 use crate::data::Random;
-use crate::steps::hand::Log;
+use crate::steps::hand::{Log, Losses};
 
 /// A column: its weight, the mean gradient, and the step up to which the weight is settled.
 #[derive(Clone, Copy, Default)]
@@ -26,6 +26,8 @@ pub struct ByHand {
     order: Vec<u32>,
     random: Random,
     powers: Vec<Power>,
+    /// Of the last epoch: the losses of rows just before they were learnt from.
+    pub loss: f64,
 }
 
 impl ByHand {
@@ -37,6 +39,7 @@ impl ByHand {
             order: (0..x.n_rows() as u32).collect(),
             random: Random(3),
             powers: Vec::new(),
+            loss: 0.0,
         }
     }
 
@@ -88,6 +91,7 @@ impl ByHand {
         }
         let scale = 1.0 - rate * l2;
         let (columns, powers) = (&mut self.columns[..], &self.powers[..]);
+        let mut losses = Losses::new();
         for (step, &row) in (0..).zip(&self.order) {
             let (ids, values) = x.row(row as usize);
             let score = dot(ids, values, |id| {
@@ -97,7 +101,7 @@ impl ByHand {
                 column.weight
             });
             let kept = &mut self.derivatives[row as usize];
-            let (new, difference) = exchange(sigmoid(score) - x.labels[row as usize], kept);
+            let (new, difference) = exchange(losses.gradient(score, x.labels[row as usize]), kept);
             *kept = new;
             for (&id, value) in ids.iter().zip(values) {
                 let column = &mut columns[id as usize];
@@ -112,6 +116,7 @@ impl ByHand {
             column.weight = power.scale * column.weight - power.drift * column.mean;
             column.settled = 0;
         }
+        self.loss = losses.total();
     }
 
     /// Powers for as many steps as an epoch has.

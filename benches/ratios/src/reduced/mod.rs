@@ -1,7 +1,8 @@
 //! Logistic regression to a relative suboptimality of 10⁻⁶ by variance reduction, from zero, λ = 1/n: whole runs by a trainer and by the
 //! loops that an expert writes for that problem.
 //!
-//! Each makes as many epochs as it needs, which is found out before anything is measured. The rate is that of whole runs.
+//! Each makes as many epochs as it needs, which is found out before anything is measured. The rate is that of whole runs. Rows come in another
+//! order at either side, so that one may be lucky and need an epoch less: where both need as many, the ratio is that of their steps.
 
 mod hand;
 
