@@ -361,6 +361,10 @@ fn killed_trainer() -> Trainer<'static, Sgd> {
     trainer().epochs(40).schedule(schedule)
 }
 
+fn saved_at(path: &std::path::Path) -> Option<std::time::SystemTime> {
+    path.metadata().and_then(|metadata| metadata.modified()).ok()
+}
+
 /// A hundred processes, each killed after a few milliseconds: the file is always a whole checkpoint, from which the next one goes on, and
 /// what comes of it is what an undisturbed run comes to.
 #[test]
@@ -380,6 +384,12 @@ fn a_killed_process_leaves_a_whole_checkpoint() {
             .unwrap();
         // The first one is let go on until there is something to be damaged.
         while kill == 0 && !path.exists() {
+            assert_eq!(process.try_wait().unwrap(), None, "ended without a checkpoint");
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+        // Under load a process may be killed before it trains: every tenth is let go on until it has saved once more, or has ended.
+        let before = saved_at(&path);
+        while kill % 10 == 9 && saved_at(&path) == before && process.try_wait().unwrap().is_none() {
             std::thread::sleep(std::time::Duration::from_millis(1));
         }
         std::thread::sleep(std::time::Duration::from_micros(kill * 7919 % 20_000));
