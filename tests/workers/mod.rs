@@ -5,7 +5,7 @@ use nnz::data::{BatchOptions, DataError, DataSource, DatasetBatches};
 use nnz::model::InputInfo;
 use nnz::prelude::*;
 use nnz::store::{OneProcess, StoreError, Threads};
-use nnz::training::{EpochReport, TrainError};
+use nnz::training::{Checkpoints, EpochReport, TrainError};
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -78,13 +78,18 @@ fn bits(values: &[f64]) -> Vec<u64> {
 }
 
 /// One worker and several, one process, and the trainer without workers.
-fn is_the_same_on_any_number_of_workers<R: UpdateRule>(rule: R, epochs: u64) {
+fn is_the_same_on_any_number_of_workers<R: UpdateRule>(
+    rule: R,
+    epochs: u64,
+    clip_norm: Option<f64>,
+) {
     let data = data();
     let unit = ScheduleUnit::Step;
     let schedule = || Schedule::InverseScaling { decay: 0.1, power: 0.5, unit };
     let run = |fit: &dyn Fn(&mut Trainer<'static, R>, &mut Machine) -> f64| {
         let mut model = machine();
-        let mut trainer = trainer(rule.clone()).epochs(epochs).schedule(schedule());
+        let trainer = trainer(rule.clone()).epochs(epochs).schedule(schedule());
+        let mut trainer = trainer.clip_norm(clip_norm);
         let loss = fit(&mut trainer, &mut model);
         (values(&model), loss)
     };
@@ -113,9 +118,11 @@ fn distances<'a>(found: &'a [f64], expected: &'a [f64]) -> impl Iterator<Item = 
 #[test]
 fn training_is_the_same_on_any_number_of_workers() {
     let rule = Sgd { learning_rate: 0.2, momentum: 0.9, weight_decay: 0.01, ..Sgd::default() };
-    is_the_same_on_any_number_of_workers(rule.clone(), 3);
+    is_the_same_on_any_number_of_workers(rule.clone(), 3, None);
+    // Of some steps the norm is above it, of others below.
+    is_the_same_on_any_number_of_workers(rule.clone(), 3, Some(0.1));
     // Three epochs with one snapshot, then another.
-    is_the_same_on_any_number_of_workers(Svrg { update_freq: 3, rule }, 4);
+    is_the_same_on_any_number_of_workers(Svrg { update_freq: 3, rule }, 4, None);
 }
 
 #[test]
@@ -190,9 +197,15 @@ fn what_workers_cannot_do_is_refused() {
         other => panic!("{other:?}"),
     };
     let mut model = machine();
+    let svrg = Svrg { update_freq: 1, rule: Sgd::default() };
+    let clipped = trainer(svrg).clip_norm(1.0).fit_on_threads(&mut model, &data, 2);
+    assert!(matches!(clipped, Err(Error::Train(TrainError::ClipCorrected { rule: "svrg" }))));
+    let clipped = trainer(Sgd::default()).clip_norm(-1.0).fit_on_threads(&mut model, &data, 2);
+    assert!(matches!(clipped, Err(Error::Train(TrainError::ClipNorm { value: -1.0 }))));
+    let watched = trainer(Sgd::default()).callback(Checkpoints::new("never").every_batches(2));
     assert_eq!(
-        what(trainer(Sgd::default()).clip_norm(1.0).fit_on_threads(&mut model, &data, 2)),
-        "clip_norm"
+        what({ watched }.fit_on_threads(&mut model, &data, 2)),
+        "a callback between batches"
     );
     let saga = Saga { rule: Sgd::default() };
     assert_eq!(what(trainer(saga).fit_as_worker(&mut model, &data, OneProcess)), "saga");

@@ -19,6 +19,7 @@ mod predict;
 mod record;
 mod reduced;
 mod steps;
+mod store;
 mod workload;
 
 use data::Data;
@@ -36,6 +37,7 @@ fn workloads(data: &Data) -> Vec<Named<'_>> {
         steps::workloads(data),
         reduced::workloads(data),
         predict::workloads(data),
+        store::workloads(),
     ];
     families.into_iter().flatten().collect()
 }

@@ -6,7 +6,7 @@
 /// A term is added to three digits of 32 bits each, kept in 64 bits, so that carries may wait (R. M. Neal, "Fast exact summation
 /// using small and large superaccumulators", 2015). 0.5 KB.
 #[derive(Clone, Debug)]
-pub(super) struct ExactSum {
+pub(crate) struct ExactSum {
     /// Digit `i` counts 2^(32 i - 1074). The last ones are for sums beyond the range of a term.
     digits: [i64; DIGITS],
     /// Terms since carries were last taken on.
@@ -34,7 +34,7 @@ impl Default for ExactSum {
 impl ExactSum {
     /// Adds a term.
     #[inline]
-    pub(super) fn add(&mut self, term: f64) {
+    pub(crate) fn add(&mut self, term: f64) {
         if !term.is_finite() {
             self.not_finite += term;
             return;
@@ -58,7 +58,7 @@ impl ExactSum {
     }
 
     /// Adds the terms of another sum.
-    pub(super) fn merge(&mut self, other: &ExactSum) {
+    pub(crate) fn merge(&mut self, other: &ExactSum) {
         let mut other = other.clone();
         other.carry();
         self.carry();
@@ -82,7 +82,7 @@ impl ExactSum {
     }
 
     /// The sum, rounded to the nearest number, of two equally near ones to the even one.
-    pub(super) fn value(&self) -> f64 {
+    pub(crate) fn value(&self) -> f64 {
         if self.not_finite != 0.0 {
             return self.not_finite;
         }
@@ -106,21 +106,21 @@ impl ExactSum {
     }
 
     /// What was summed, as numbers that are exact.
-    pub(super) fn numbers(&self) -> impl Iterator<Item = f64> {
+    pub(crate) fn numbers(&self) -> impl Iterator<Item = f64> {
         let mut sum = self.clone();
         sum.carry();
         sum.digits.into_iter().map(|digit| digit as f64).chain([sum.not_finite])
     }
 
     /// The sum that gave these numbers.
-    pub(super) fn of_numbers(numbers: &[f64]) -> Option<Self> {
+    pub(crate) fn of_numbers(numbers: &[f64]) -> Option<Self> {
         let (not_finite, digits) = numbers.split_last()?;
         let digits = <[f64; DIGITS]>::try_from(digits).ok()?.map(|digit| digit as i64);
         Some(ExactSum { digits, waiting: MAX_WAITING - 1, not_finite: *not_finite })
     }
 
     /// How many numbers there are of a sum.
-    pub(super) const N_NUMBERS: usize = DIGITS + 1;
+    pub(crate) const N_NUMBERS: usize = DIGITS + 1;
 }
 
 /// What a digit counts; infinite beyond the range.

@@ -44,6 +44,7 @@ pub use accuracy::Accuracy;
 pub use auc::Auc;
 pub use batch_mean::BatchMean;
 pub use error::MetricError;
+pub(crate) use exact_sum::ExactSum;
 pub use f1::F1;
 pub use log_loss::LogLoss;
 pub use loss::Loss;

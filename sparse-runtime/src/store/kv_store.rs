@@ -2,8 +2,8 @@
 
 use super::communicator::{Communicator, Parcels};
 use super::error::StoreError;
-use super::leaf_sum::{LeafSum, Leaves};
-use super::message::{Call, Layout, Message, begin, put_id, put_node, put_values};
+use super::leaf_sum::Leaves;
+use super::message::{Call, Layout, Message, begin, put_id, put_values};
 use super::shard::{Shard, n_owned};
 use crate::error::Result;
 use crate::formats::{RowIdsView, RowSparse};
@@ -11,7 +11,7 @@ use crate::optimizer::ParameterSpec;
 use crate::training::checkpoint::bytes::for_each;
 use sparse_core::element::Float;
 use sparse_core::storage::Storage;
-use sparse_core::update_rules::{Correction, UpdateRule};
+use sparse_core::update_rules::UpdateRule;
 use std::fmt;
 use std::ops::Range;
 
@@ -25,9 +25,9 @@ use std::ops::Range;
 /// worker's rows and their states, and the rows of the largest step.
 pub struct KvStore<T: Float, C> {
     communicator: C,
-    leaves: Leaves,
-    shards: Vec<Shard<T>>,
-    outgoing: Parcels,
+    pub(super) leaves: Leaves,
+    pub(super) shards: Vec<Shard<T>>,
+    pub(super) outgoing: Parcels,
     incoming: Parcels,
     /// Rows that another worker asks for.
     asked: Vec<u64>,
@@ -175,31 +175,6 @@ impl<T: Float, C: Communicator> KvStore<T, C> {
         self.fetch_into(index, Version::Snapshot, rows, table)
     }
 
-    /// Adds the gradients of all workers, each those of its [own leaves](Self::own_leaves), and makes a step by the sum. Empties `sum`.
-    /// Collective. A worker sends O(rows of its sum), an owner adds O(rows of all, once for each level of the tree that joins workers).
-    ///
-    /// # Errors
-    ///
-    /// [`StoreError::UnknownKey`], [`StoreError::Frozen`], [`StoreError::GradientShape`], [`StoreError::GradientStorage`],
-    /// [`StoreError::Leaf`] for a leaf of another worker: then this worker has called nobody. What the rule refuses.
-    pub fn push(&mut self, key: &str, sum: &mut LeafSum<T>) -> Result<()> {
-        self.push_as(key, sum, Correction::Apply { share: 0.0 })
-    }
-
-    /// Adds `share` times the gradients of all workers to the mean gradient of a rule that [corrects](UpdateRule::CORRECTS) gradients; weights
-    /// stay as they are. Otherwise as [`push`](Self::push).
-    ///
-    /// # Errors
-    ///
-    /// As [`push`](Self::push); [`StoreError::NoOptimizer`].
-    pub fn push_to_mean(&mut self, key: &str, sum: &mut LeafSum<T>, share: f64) -> Result<()> {
-        let shard = &self.shards[self.index(key)?];
-        if !shard.optimizer.as_ref().is_some_and(|optimizer| optimizer.corrects()) {
-            return Err(no_mean(shard));
-        }
-        self.push_as(key, sum, Correction::Gather { share })
-    }
-
     /// Takes a snapshot of all keys that have a gradient, and starts with mean gradients of 0. Not collective, but every worker
     /// does it between the same calls. O(values).
     ///
@@ -266,69 +241,6 @@ impl<T: Float, C: Communicator> KvStore<T, C> {
             let mut message = self.message(rank, Call::Gather, 0)?;
             while !message.is_empty() {
                 all.push(f64::from_bits(message.word()?));
-            }
-        }
-        Ok(())
-    }
-
-    fn push_as(&mut self, key: &str, sum: &mut LeafSum<T>, correction: Correction) -> Result<()> {
-        let index = self.index(key)?;
-        let own = self.own_leaves();
-        sum.complete(own)?;
-        self.check_sum(index, sum)?;
-        self.outgoing.clear();
-        self.outgoing.iter_mut().for_each(|parcel| begin(parcel, Call::Push, index));
-        for node in sum.nodes() {
-            put_node(self.outgoing.iter_mut(), node);
-        }
-        sum.clear();
-        self.exchange()?;
-        let layout = self.layout(index);
-        let mut total = std::mem::take(&mut self.shards[index].sum);
-        for rank in 0..self.size() {
-            let mut message = self.message(rank, Call::Push, index)?;
-            while !message.is_empty() {
-                let mut node = total.room(0, 0);
-                message.node(layout, &mut node)?;
-                total.push(node);
-            }
-        }
-        let shard = &mut self.shards[index];
-        match total.nodes() {
-            [root] if (root.level, root.index) == (self.leaves.height(), 0) => {
-                shard.take(root, correction)?;
-            }
-            _ => {
-                let problem = "its leaves and those of the others are not all leaves";
-                return Err(StoreError::Message { rank: self.rank(), problem }.into());
-            }
-        }
-        total.clear();
-        shard.sum = total;
-        Ok(())
-    }
-
-    /// Refuses gradients that do not fit a key.
-    fn check_sum(&self, index: usize, sum: &LeafSum<T>) -> Result<(), StoreError> {
-        let spec = &self.shards[index].spec;
-        let key = || spec.name.to_string();
-        let Some(expected) = spec.gradient else {
-            return Err(StoreError::Frozen { key: key() });
-        };
-        for node in sum.nodes().iter().filter(|node| !node.values.is_empty()) {
-            if (node.n_rows, node.row_size) != (spec.n_rows, spec.row_size) {
-                return Err(StoreError::GradientShape {
-                    key: key(),
-                    n_rows: spec.n_rows,
-                    row_size: spec.row_size,
-                    found_rows: node.n_rows,
-                    found_size: node.row_size,
-                });
-            }
-            let found = if node.is_listed { Storage::RowSparse } else { Storage::Dense };
-            if found != expected {
-                let (expected, found) = (expected.name(), found.name());
-                return Err(StoreError::GradientStorage { key: key(), expected, found });
             }
         }
         Ok(())
@@ -444,15 +356,20 @@ impl<T: Float, C: Communicator> KvStore<T, C> {
         Ok(())
     }
 
-    fn exchange(&mut self) -> Result<(), StoreError> {
+    pub(super) fn exchange(&mut self) -> Result<(), StoreError> {
         Ok(self.communicator.exchange(&mut self.outgoing, &mut self.incoming)?)
     }
 
-    fn message(&self, rank: usize, call: Call, key: usize) -> Result<Message<'_>, StoreError> {
+    pub(super) fn message(
+        &self,
+        rank: usize,
+        call: Call,
+        key: usize,
+    ) -> Result<Message<'_>, StoreError> {
         Message::open(self.incoming.of(rank), rank, self.rank(), call, key)
     }
 
-    fn layout(&self, index: usize) -> Layout {
+    pub(super) fn layout(&self, index: usize) -> Layout {
         let spec = &self.shards[index].spec;
         Layout {
             n_rows: spec.n_rows,
@@ -462,7 +379,7 @@ impl<T: Float, C: Communicator> KvStore<T, C> {
         }
     }
 
-    fn index(&self, key: &str) -> Result<usize, StoreError> {
+    pub(super) fn index(&self, key: &str) -> Result<usize, StoreError> {
         let position = self.shards.iter().position(|shard| shard.spec.name == key);
         position.ok_or_else(|| {
             let known: Vec<_> =
@@ -496,7 +413,7 @@ fn read_request(message: &mut Message<'_>) -> Result<(Version, bool), StoreError
     }
 }
 
-fn no_mean<T: Float>(shard: &Shard<T>) -> crate::Error {
+pub(super) fn no_mean<T: Float>(shard: &Shard<T>) -> crate::Error {
     let key = shard.spec.name.to_string();
     StoreError::NoOptimizer { key, needed: "adds a mean gradient, as `Svrg` does" }.into()
 }

@@ -41,6 +41,7 @@ mod error;
 mod kv_store;
 mod leaf_sum;
 mod message;
+mod push;
 mod shard;
 #[cfg(test)]
 mod tests;

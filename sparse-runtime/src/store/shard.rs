@@ -1,9 +1,10 @@
 //! The rows of one table that a worker owns.
 
-use super::leaf_sum::{LeafSum, Node};
+use super::leaf_sum::LeafSum;
 use crate::error::Result;
 use crate::formats::RowSparseView;
-use crate::optimizer::{ParameterSpec, Updater, Usage};
+use crate::metric::ExactSum;
+use crate::optimizer::{ParameterSpec, Updater, Usage, clip};
 use crate::table::Table;
 use sparse_core::element::Float;
 use sparse_core::storage::Storage;
@@ -24,7 +25,7 @@ pub(super) struct Shard<T: Float> {
 }
 
 /// An [`Updater`] of one table, whatever its rule. A step is made for each gradient.
-pub(super) trait Optimizer<T: Float> {
+pub(super) trait Optimizer<T: Float>: Send {
     fn apply(
         &mut self,
         table: &mut Table<T>,
@@ -142,14 +143,16 @@ impl<T: Float> Shard<T> {
         Ok(Box::new(Updater::<R, T>::new(rule, vec![spec])?))
     }
 
-    /// Updates the rows by a gradient or, without a rule, replaces all of them.
-    pub(super) fn take(
-        &mut self,
-        root: &Node<T::Accumulator>,
-        correction: Correction,
-    ) -> Result<()> {
+    /// Updates the rows by `factor` times the gradient that was added up or, without a rule, replaces all of them.
+    pub(super) fn apply_sum(&mut self, correction: Correction, factor: f64) -> Result<()> {
         self.values.clear();
-        self.values.extend(root.values.iter().map(|value| T::narrow(*value)));
+        let no_ids: &[u64] = &[];
+        let (ids, values) = match self.sum.nodes() {
+            [root] => (&root.ids[..], &root.values[..]),
+            _ => (no_ids, &[][..]),
+        };
+        self.values.extend(values.iter().map(|value| T::narrow(*value)));
+        clip::scale(&mut self.values, factor);
         let shape = [self.table.n_rows(), self.table.row_size()];
         let is_listed = self.spec.gradient == Some(Storage::RowSparse);
         if !is_listed && self.values.is_empty() {
@@ -157,7 +160,7 @@ impl<T: Float> Shard<T> {
             self.values.resize(self.table.len(), T::zero());
         }
         let gradient = match is_listed {
-            true => RowSparseView::new(shape, &root.ids, &self.values)?,
+            true => RowSparseView::new(shape, ids, &self.values)?,
             false => RowSparseView::all(shape, &self.values)?,
         };
         match &mut self.optimizer {
@@ -171,7 +174,16 @@ impl<T: Float> Shard<T> {
                 }
             }
         }
+        self.sum.clear();
         Ok(())
+    }
+
+    /// Adds the squares of the elements of the gradient that was added up.
+    pub(super) fn add_squares(&self, squares: &mut ExactSum) {
+        for value in self.sum.nodes().iter().flat_map(|node| &node.values) {
+            let value = T::narrow(*value).as_f64();
+            squares.add(value * value);
+        }
     }
 
     /// Brings all rows up to date.

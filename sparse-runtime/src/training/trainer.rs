@@ -409,8 +409,22 @@ impl<'a, R: UpdateRule, E> Trainer<'a, R, E> {
         settings.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
     }
 
-    pub(super) fn order(&self) -> Order {
+    fn order(&self) -> Order {
         if self.shuffle { Order::Shuffled { seed: self.seed } } else { Order::Sequential }
+    }
+
+    /// How a run goes over its data.
+    pub(super) fn batch_options(&self) -> BatchOptions {
+        BatchOptions { order: self.order(), labels: Labels::Required, ..self.options }
+    }
+
+    /// Refuses a schedule and a norm that make no sense, before the first step.
+    pub(super) fn check_settings(&self) -> Result<()> {
+        self.schedule.check()?;
+        match self.clip_norm.filter(|norm| norm.is_nan() || *norm <= 0.0) {
+            Some(value) => Err(TrainError::ClipNorm { value }.into()),
+            None => Ok(()),
+        }
     }
 
     /// Trains from where a run stands up to an epoch.
@@ -429,12 +443,8 @@ impl<'a, R: UpdateRule, E> Trainer<'a, R, E> {
     {
         let span = tracing::info_span!("fit", model = M::NAME, rule = R::NAME);
         let _entered = span.enter();
-        self.schedule.check()?;
-        if let Some(value) = self.clip_norm.filter(|norm| norm.is_nan() || *norm <= 0.0) {
-            return Err(TrainError::ClipNorm { value }.into());
-        }
-        let options =
-            BatchOptions { order: self.order(), labels: Labels::Required, ..self.options };
+        self.check_settings()?;
+        let options = self.batch_options();
         let mut batches = data.batches(M::INPUTS, &options)?;
         let base_rate = self.rule.learning_rate();
         run.settings = self.settings(data.n_rows());

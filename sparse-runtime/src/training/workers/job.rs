@@ -20,6 +20,8 @@ pub(super) struct Job<R> {
     pub(super) rule: R,
     pub(super) specs: Vec<ParameterSpec>,
     pub(super) options: BatchOptions,
+    /// What the norm of the gradients of each step, of all parameters together, is clipped to.
+    pub(super) clip_norm: Option<f64>,
     pub(super) schedule: Schedule,
     pub(super) epochs: u64,
     pub(super) leaves: usize,

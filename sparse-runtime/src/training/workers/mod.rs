@@ -10,7 +10,7 @@ use super::progress::Reporter;
 use super::report::{EpochReport, FitReport};
 use super::score::score;
 use super::{ParameterReport, TrainError, Trainer};
-use crate::data::{BatchOptions, DataSource, Labels, Position};
+use crate::data::{DataSource, Position};
 use crate::error::{Error, Result};
 use crate::model::Model;
 use crate::store::{Communicator, CommunicatorError, StoreError, Threads};
@@ -44,8 +44,7 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
     ///
     /// # Errors
     ///
-    /// As [`fit`](Self::fit). [`TrainError::NotOnWorkers`] for a norm that gradients are clipped to, callbacks between batches, SAGA, and models
-    /// that write states. [`StoreError::LeafCount`]; [`StoreError::Panicked`] where a worker has. The error of a worker ends all; the model's
+    /// As [`fit`](Self::fit). [`TrainError::NotOnWorkers`] for callbacks between batches, SAGA, and models that write states. [`StoreError::LeafCount`]; [`StoreError::Panicked`] where a worker has. The error of a worker ends all; the model's
     /// parameters are then as they were, or as after some whole epoch.
     pub fn fit_on_threads<M, S>(
         &mut self,
@@ -120,20 +119,20 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
 
     /// What every worker does.
     fn job<M: Model>(&self, model: &M) -> Result<Job<R>> {
-        self.schedule.check()?;
-        let refuse = |what, why| Err(TrainError::NotOnWorkers { what, why }.into());
-        if self.clip_norm.is_some() {
-            return refuse("clip_norm", "no worker has the whole gradient; use `clip_gradient`");
+        self.check_settings()?;
+        if R::CORRECTS && self.clip_norm.is_some() {
+            return Err(TrainError::ClipCorrected { rule: R::NAME }.into());
         }
         if self.callbacks.iter().any(|callback| callback.next_batch(0).is_some()) {
-            return refuse("a callback between batches", "parameters are spread over workers then");
+            let what = "a callback between batches";
+            let why = "parameters are spread over workers then";
+            return Err(TrainError::NotOnWorkers { what, why }.into());
         }
-        let options =
-            BatchOptions { order: self.order(), labels: Labels::Required, ..self.options };
         Ok(Job {
             rule: self.rule.clone(),
             specs: self.updater(model)?.parameters().cloned().collect(),
-            options,
+            options: self.batch_options(),
+            clip_norm: self.clip_norm,
             schedule: self.schedule.clone(),
             epochs: self.epochs,
             leaves: self.leaves,

@@ -29,6 +29,7 @@ pub(super) struct Worker<'m, M: Model, C> {
     snapshot: Option<M>,
     store: KvStore<M::Element, C>,
     sums: Vec<LeafSum<M::Element>>,
+    clip_norm: Option<f64>,
     rows: RowIds,
     /// Of this worker's leaves, times their rows.
     losses: Vec<f64>,
@@ -62,7 +63,8 @@ impl<'m, M: Model, C: Communicator> Worker<'m, M, C> {
         store.set_optimizer(job.rule.clone())?;
         let sums = vec![LeafSum::new(); M::PARAMETERS.len()];
         let (rows, losses, all_losses) = (RowIds::new(), Vec::new(), Vec::new());
-        Ok(Worker { model, snapshot: None, store, sums, rows, losses, all_losses })
+        let clip_norm = job.clip_norm;
+        Ok(Worker { model, snapshot: None, store, sums, clip_norm, rows, losses, all_losses })
     }
 
     pub(super) fn model(&mut self) -> &mut M {
@@ -139,6 +141,15 @@ impl<'m, M: Model, C: Communicator> Worker<'m, M, C> {
             return Err(
                 TrainError::Diverged { epoch, batch: n_batches, loss, learning_rate }.into()
             );
+        }
+        if let (Goal::Step, Some(max_norm)) = (goal, self.clip_norm) {
+            let sums = self.sums.iter_mut().zip(M::PARAMETERS);
+            let mut sums = Vec::from_iter(
+                sums.filter(|(_, info)| info.gradient.is_some())
+                    .map(|(sum, info)| (info.name, sum)),
+            );
+            self.store.push_clipped(&mut sums, max_norm)?;
+            return Ok(loss);
         }
         for (index, name) in trained::<M>() {
             let sum = &mut self.sums[index];
