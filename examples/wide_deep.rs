@@ -16,8 +16,8 @@ graph! {
         label y: dense[n, 1];
 
         param w: row_sparse[d, 1] = Zeros;
-        param t: row_sparse[d, k] = Normal { mean: 0.0, std: 0.05 };
-        param h: dense[k, 32] = Normal { mean: 0.0, std: 0.2 };
+        param t: row_sparse[d, 8] = Normal { mean: 0.0, std: 0.05 };
+        param h: dense[8, 32] = Normal { mean: 0.0, std: 0.2 };
         param a: dense[32] = Zeros;
         param g: dense[32, 1] = Normal { mean: 0.0, std: 0.2 };
         param b: dense[1] = Zeros;
@@ -51,7 +51,7 @@ pub fn fit(train: &str, test: &str) -> Result<ScoreReport> {
     let reader = TextReader::new(Delimited::criteo(Hashing::new(18)?));
     let (train, test): (Dataset, Dataset) = (reader.read_path(train)?, reader.read_path(test)?);
 
-    let mut model = WideDeep::new(dims! { d: train.n_features(), k: 8 }, Seed(42))?;
+    let mut model = WideDeep::new(dims! { d: train.n_features() }, Seed(42))?;
     let rule = AdaGrad { learning_rate: 0.02, ..AdaGrad::default() };
     let mut trainer = Trainer::new(rule).batch_size(16).epochs(1).metric(Auc);
     trainer.fit(&mut model, &train)?;

@@ -114,6 +114,8 @@ fn wide_and_deep_on_clicks() {
     let Some((train, test)) = both("criteo_raw8k.train.tsv.gz", "criteo_raw8k.test.tsv") else {
         return;
     };
+    // A step of one row is one loop.
+    const { assert!(wide_deep::WideDeep::TRAINS_ROWS) };
     let score = wide_deep::fit(&train, &test).unwrap();
     // The best of logistic regression over its penalties, on the columns that are hashed here.
     at_most("wide and deep: log loss", score.loss, 0.483762, 0.0);

@@ -49,6 +49,26 @@ twins! {
         output p = softmax(hidden);
     }
 
+    /// Connected layers, and vectors as weights and scores: of one row, one loop.
+    Vectors, VectorsUnfused {
+        input x: csr[n, d];
+        input user: dense<u32>[n];
+        label y: dense[n];
+        param w: row_sparse[d] = Normal { mean: 0.0, std: 0.5 };
+        param t: row_sparse[d, 3] = Normal { mean: 0.0, std: 0.5 };
+        param users: row_sparse[m, 3] = Normal { mean: 0.0, std: 0.5 };
+        param h: dense[4, 3] = Normal { mean: 0.0, std: 0.5 };
+        param a: dense[4] = Constant(0.125);
+        param g: dense[4] = Normal { mean: 0.0, std: 0.5 };
+        param b: dense[] = Constant(0.25);
+        let both = embedding_bag(x, t) + embedding(user, users);
+        let hidden = tanh(fully_connected(both, h, a));
+        let score = dot(x, w) + dot(hidden, g) + b;
+        loss logistic(score, y);
+        output score;
+        output p = softmax(hidden);
+    }
+
     /// Matrix factorization with biases, and two columns of ids in one table.
     Factors, FactorsUnfused {
         input user: dense<u32>[n];
@@ -194,6 +214,8 @@ fn all_agree<R: UpdateRule + Debug>(rule: R) {
     agree!(WideDeep WideDeepBatch, WideDeepUnfused WideDeepUnfusedBatch, dims(), x user of_user weight y);
     agree!(Factors FactorsBatch, FactorsUnfused FactorsUnfusedBatch, dims(), user items y);
     agree!(Shared SharedBatch, SharedUnfused SharedUnfusedBatch, dims! { d: FEATURES }, x z item y);
+    let y = Dense::new([ROWS], y.into_values()).unwrap();
+    agree!(Vectors VectorsBatch, VectorsUnfused VectorsUnfusedBatch, dims(), x user y);
 }
 
 const MODES: [LazyUpdate; 3] = [LazyUpdate::Exact, LazyUpdate::Touched, LazyUpdate::Dense];
@@ -230,7 +252,7 @@ fn the_plan_names_the_gradients() {
     let shared = words(Shared::PLAN.to_string());
     assert!(shared.contains("the gradients of w and v are scattered"), "{shared}");
     assert!(shared.contains("no loop either (`w` is not read once, by rows)"), "{shared}");
-    const { assert!(WideDeep::TRAINS_ROWS && !Shared::TRAINS_ROWS) };
+    const { assert!(WideDeep::TRAINS_ROWS && Vectors::TRAINS_ROWS && !Shared::TRAINS_ROWS) };
     let unfused = WideDeepUnfused::PLAN.to_string();
     assert!(unfused.contains("step: not fused (the model says `fuse = off`)\n"), "{unfused}");
 }

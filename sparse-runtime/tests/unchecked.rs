@@ -313,10 +313,13 @@ fn steps_of_one_row_through_layers() {
     let x = data();
     through_layers(layers::Product::<_, 0, 1> { csr: x.view() }, &x);
     through_layers(layers::Product::<_, 0, 5> { csr: x.view() }, &x);
-    for (mean, weighted) in [(false, false), (false, true), (true, false), (true, true)] {
-        let bags = as_product(x.view(), Named::Bags { mean, weighted });
-        through_layers(layers::Bags::<_, 0, 4> { bags: x.view(), mean, weighted }, &bags);
+    macro_rules! through_bags {
+        ($($mean:literal $weighted:literal),*) => {$(
+            let bags = as_product(x.view(), Named::Bags { mean: $mean, weighted: $weighted });
+            through_layers(layers::Bags::<_, 0, 4, $mean, $weighted> { csr: x.view() }, &bags);
+        )*};
     }
+    through_bags!(false false, false true, true false, true true);
     let ids = [6u32, 0, 0, 3, 6];
     let taken = Csr::from_rows(N_FEATURES, ids.map(|id| vec![(id as usize, 1.0)])).unwrap();
     through_layers(layers::Taken::<_, 0, 3> { ids: &ids }, &taken);

@@ -134,6 +134,15 @@ pub fn transposed_product<
     out
 }
 
+/// A row and a vector of as many elements.
+#[inline(always)]
+pub fn plus<T: Float, const M: usize>(mut row: [T; M], vector: &[T; M]) -> [T; M] {
+    for (sum, x) in row.iter_mut().zip(vector) {
+        *sum += *x;
+    }
+    row
+}
+
 /// One row after the other.
 #[inline(always)]
 pub fn joined<T: Float, const K: usize, const L: usize, const M: usize>(

@@ -63,23 +63,23 @@ pub trait RowReads<T: Float<Accumulator = T>>: Copy {
     );
 }
 
-/// A row of `csr · table`, whose rows have `S` elements.
+/// The rows, of `S` elements, that the columns of a row of a csr name, as `embedding_bag` adds them up: each with the csr's value where
+/// they are `WEIGHTED`, and divided by their number, or the sum of their weights, where it is the `MEAN` of them.
 #[derive(Clone, Copy, Debug)]
-pub struct Product<'m, V: Stored, const TABLE: usize, const S: usize> {
-    /// The csr.
+pub struct Bags<
+    'm,
+    V: Stored,
+    const TABLE: usize,
+    const S: usize,
+    const MEAN: bool,
+    const WEIGHTED: bool,
+> {
+    /// A bag a row.
     pub csr: CsrView<'m, V>,
 }
 
-/// A bag of rows of `S` elements, as `embedding_bag` has it.
-#[derive(Clone, Copy, Debug)]
-pub struct Bags<'m, V: Stored, const TABLE: usize, const S: usize> {
-    /// The bags.
-    pub bags: CsrView<'m, V>,
-    /// Whether they are means of rows.
-    pub mean: bool,
-    /// Whether rows are weighted by the values of the csr.
-    pub weighted: bool,
-}
+/// A row of `csr · table`, whose rows have `S` elements.
+pub type Product<'m, V, const TABLE: usize, const S: usize> = Bags<'m, V, TABLE, S, false, true>;
 
 /// The row of `S` elements that an id names.
 #[derive(Clone, Copy, Debug)]
@@ -108,20 +108,8 @@ fn check<R: UpdateRule, T: Float, K: UpdateKind>(
     }
 }
 
-/// Asks for the rows of a table that a later row of a csr names.
-#[inline(always)]
-fn prefetch<R: UpdateRule, T: Float, K: UpdateKind, V: Factor<T>>(
-    csr: CsrView<'_, V>,
-    row: usize,
-    rows: &mut RowUpdater<'_, R, T, K>,
-    size: usize,
-) {
-    if is_large(rows) {
-        with_column_ids!(csr.columns(), |ids| rows.prefetch_each(size, row_ahead(csr, ids, row)));
-    }
-}
-
-impl<T, V, const TABLE: usize, const S: usize> RowReads<T> for Product<'_, V, TABLE, S>
+impl<T, V, const TABLE: usize, const S: usize, const MEAN: bool, const WEIGHTED: bool> RowReads<T>
+    for Bags<'_, V, TABLE, S, MEAN, WEIGHTED>
 where
     T: Float<Accumulator = T>,
     V: Factor<T>,
@@ -141,7 +129,10 @@ where
         row: usize,
         tables: &mut [RowUpdater<'_, R, T, K>],
     ) {
-        prefetch(self.csr, row, &mut tables[TABLE], S);
+        let (csr, rows) = (self.csr, &mut tables[TABLE]);
+        if is_large(rows) {
+            with_column_ids!(csr.columns(), |ids| rows.prefetch_each(S, row_ahead(csr, ids, row)));
+        }
     }
 
     #[inline(always)]
@@ -157,9 +148,13 @@ where
             // SAFETY: a view's columns are below its `n_cols`, which `check` compared with the rows. They are updated next.
             unsafe {
                 settling.settle_each(cursor, ids, true);
-                linear::product(ids, values, cursor, Fixed::<S>, &mut numbers);
+                match WEIGHTED {
+                    true => linear::product(ids, values, cursor, Fixed::<S>, &mut numbers),
+                    false => add_alike(ids, cursor, &mut numbers),
+                }
             }
         });
+        self.scale(row, &mut numbers);
         Ok(numbers)
     }
 
@@ -171,84 +166,12 @@ where
         mut gradients: [T; S],
     ) {
         let (cursor, mut settling) = tables[TABLE].split(S);
+        self.scale(row, &mut gradients);
         with_column_ids!(self.csr.columns(), |ids| {
             let (ids, values) = row_of(self.csr, ids, row);
             // SAFETY: as in `read`.
             unsafe {
-                linear::scatter(ids, values, cursor, Fixed::<S>, &mut gradients);
-                settling.mark_unsettled::<K, _>(ids);
-            }
-        });
-    }
-}
-
-impl<T, V, const TABLE: usize, const S: usize> RowReads<T> for Bags<'_, V, TABLE, S>
-where
-    T: Float<Accumulator = T>,
-    V: Factor<T>,
-{
-    type Numbers = [T; S];
-
-    fn check<R: UpdateRule, K: UpdateKind>(
-        &self,
-        tables: &[RowUpdater<'_, R, T, K>],
-    ) -> Result<()> {
-        check(tables, TABLE, S, Some(self.bags.n_cols()))
-    }
-
-    #[inline(always)]
-    fn prefetch<R: UpdateRule, K: UpdateKind>(
-        &self,
-        row: usize,
-        tables: &mut [RowUpdater<'_, R, T, K>],
-    ) {
-        prefetch(self.bags, row, &mut tables[TABLE], S);
-    }
-
-    #[inline(always)]
-    unsafe fn read<R: UpdateRule, K: UpdateKind>(
-        &self,
-        row: usize,
-        tables: &mut [RowUpdater<'_, R, T, K>],
-    ) -> Result<[T; S]> {
-        let (cursor, mut settling) = tables[TABLE].split(S);
-        let mut numbers = [T::zero(); S];
-        with_column_ids!(self.bags.columns(), |ids| {
-            let (ids, values) = row_of(self.bags, ids, row);
-            // SAFETY: a view's columns are below its `n_cols`, which `check` compared with the rows. They are updated next.
-            unsafe { settling.settle_each(cursor, ids, true) };
-            for (id, value) in ids.iter().zip(values) {
-                // SAFETY: as above.
-                let weights = unsafe { cursor.row(id.at()) };
-                for (number, weight) in numbers.iter_mut().zip(weights) {
-                    *number += if self.weighted { value.times(*weight) } else { *weight };
-                }
-            }
-        });
-        if self.mean {
-            let share = self.share(row);
-            numbers.iter_mut().for_each(|number| *number *= share);
-        }
-        Ok(numbers)
-    }
-
-    #[inline(always)]
-    unsafe fn update<R: UpdateRule, K: UpdateKind>(
-        &self,
-        row: usize,
-        tables: &mut [RowUpdater<'_, R, T, K>],
-        mut gradients: [T; S],
-    ) {
-        let (cursor, mut settling) = tables[TABLE].split(S);
-        if self.mean {
-            let share = self.share(row);
-            gradients.iter_mut().for_each(|gradient| *gradient *= share);
-        }
-        with_column_ids!(self.bags.columns(), |ids| {
-            let (ids, values) = row_of(self.bags, ids, row);
-            // SAFETY: as in `read`.
-            unsafe {
-                match self.weighted {
+                match WEIGHTED {
                     true => linear::scatter(ids, values, cursor, Fixed::<S>, &mut gradients),
                     false => scatter_alike(ids, cursor, gradients),
                 }
@@ -258,14 +181,43 @@ where
     }
 }
 
-impl<V: Stored, const TABLE: usize, const S: usize> Bags<'_, V, TABLE, S> {
-    /// What a mean multiplies a sum with.
+impl<V: Stored, const TABLE: usize, const S: usize, const MEAN: bool, const WEIGHTED: bool>
+    Bags<'_, V, TABLE, S, MEAN, WEIGHTED>
+{
+    /// Makes a mean of a sum, and likewise of its gradient.
     #[inline(always)]
-    fn share<T: Float<Accumulator = T>>(&self, row: usize) -> T
+    fn scale<T: Float<Accumulator = T>>(&self, row: usize, numbers: &mut [T; S])
     where
         V: Factor<T>,
     {
-        embedding_bag::cpu::share::<T, V>(self.bags, row, self.mean, self.weighted)
+        if MEAN {
+            let share = embedding_bag::cpu::share::<T, V>(self.csr, row, MEAN, WEIGHTED);
+            for number in numbers {
+                *number *= share;
+            }
+        }
+    }
+}
+
+/// Adds rows up.
+///
+/// # Safety
+///
+/// The ids are below the parameter's rows, of `S` elements.
+#[inline(always)]
+unsafe fn add_alike<R: UpdateRule, T, K: UpdateKind, I: ColumnId, const S: usize>(
+    ids: &[I],
+    rows: RowCursor<'_, R, T, K>,
+    sums: &mut [T; S],
+) where
+    T: Float<Accumulator = T>,
+{
+    for id in ids {
+        // SAFETY: promised by the caller.
+        let weights = unsafe { rows.row(id.at()) };
+        for (sum, weight) in sums.iter_mut().zip(weights) {
+            *sum += *weight;
+        }
     }
 }
 

@@ -52,7 +52,7 @@ pub enum RowComputed {
     ElementWise,
     /// The loss's gradient, with the loss.
     Loss,
-    /// x · w, or x · wᵀ.
+    /// x · w, or x · wᵀ, and a bias.
     Product {
         /// A row.
         x: ValueId,
@@ -60,6 +60,8 @@ pub enum RowComputed {
         w: ValueId,
         /// Whether it is read transposed.
         transposed: bool,
+        /// A dense parameter that is added.
+        bias: Option<ValueId>,
     },
     /// One row after the other.
     Joined(ValueId, ValueId),
@@ -160,7 +162,10 @@ impl Rows<'_> {
             }
             Dim::Size(_) => Ok(()),
             Dim::Named(name) if self.graph.unify.is_constant(name) => Ok(()),
-            _ => Err(format!("the extent `{dim}` of `{}` is no number of the source", label())),
+            _ => Err(format!(
+                "the extent `{dim}` of `{}` is neither a number nor a constant of the source",
+                label()
+            )),
         }
     }
 
@@ -202,20 +207,21 @@ impl Rows<'_> {
         let refused =
             || format!("the gradient of `{name}` (`{}`) is none of a row", apply.operator.name);
         let of = |place: usize| apply.operands.get(place).copied().ok_or_else(refused);
-        let (flag, axis) =
-            (|name| apply.attributes.flag(name), apply.operator.integer(&apply.attributes, "axis"));
+        let flag = |name| apply.attributes.flag(name);
         match apply.operator.name {
             "dot" if flag("transpose_lhs") && !flag("transpose_rhs") => {
                 let (left, right) = (of(0)?, of(1)?);
                 let (rows, columns) = (self.columns(left)?, self.columns(right)?);
-                match self.graph.shape(parameter) == [rows, columns] {
+                match self.is_parameter(parameter, &[&rows, &columns]) {
                     true => Ok(DenseGradient::Outer(left, right)),
                     false => Err(refused()),
                 }
             }
             "reduce_to" | "sum" => {
                 let (row, columns) = (of(0)?, self.columns(of(0)?)?);
-                let over_rows = apply.operator.name == "reduce_to" || axis == Some(0);
+                let axes = apply.attributes.axes("axis").places(self.graph.shape(row).len());
+                let over_rows = apply.operator.name == "reduce_to"
+                    || axes.is_some_and(|axes| axes == [0]) && !flag("exclude");
                 if over_rows && self.is_parameter(parameter, &[&columns]) {
                     Ok(DenseGradient::Row(row))
                 } else if apply.operator.name == "reduce_to" && self.is_parameter(parameter, &[]) {
@@ -252,15 +258,25 @@ impl Rows<'_> {
         match (name, second) {
             ("dot", Some(w)) if !flag("transpose_lhs") => {
                 let (inner, transposed) = (self.columns(first)?, flag("transpose_rhs"));
-                let extents = if transposed { [columns, inner] } else { [inner, columns] };
-                let is_parameter = matches!(self.graph.value(w).kind, Kind::Parameter { .. });
-                if !is_parameter
-                    || self.graph.storage(w) != Storage::Dense
-                    || self.graph.shape(w) != extents
-                {
-                    return refused();
+                let extents = if transposed { [&columns, &inner] } else { [&inner, &columns] };
+                match self.is_parameter(w, &extents) {
+                    true => Ok(RowComputed::Product { x: first, w, transposed, bias: None }),
+                    false => refused(),
                 }
-                Ok(RowComputed::Product { x: first, w, transposed })
+            }
+            // Of a number a row and a vector: the gradient of a product with that.
+            ("outer", Some(w))
+                if self.columns(first)? == Dim::Size(1) && self.is_parameter(w, &[&columns]) =>
+            {
+                Ok(RowComputed::Product { x: first, w, transposed: true, bias: None })
+            }
+            ("fully_connected", Some(w)) => {
+                let (inner, bias) = (self.columns(first)?, apply.operands.get(2).copied());
+                let is_bias = |bias| self.is_parameter(bias, &[&columns]);
+                match self.is_parameter(w, &[&columns, &inner]) && bias.is_none_or(is_bias) {
+                    true => Ok(RowComputed::Product { x: first, w, transposed: true, bias }),
+                    false => refused(),
+                }
             }
             ("concat", Some(second)) if over_columns("axis") && self.graph.shape(id).len() == 2 => {
                 self.columns(first)?;

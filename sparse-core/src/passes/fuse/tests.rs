@@ -196,13 +196,39 @@ fn dense_layers_over_rows_are_one_loop_for_a_row() {
 }
 
 #[test]
+fn connected_layers_and_vectors_are_one_loop_for_a_row() {
+    let text = LAYERS
+        .replace("[n, 1]", "[n]")
+        .replace("w = param row_sparse f32 [d, 1]", "w = param row_sparse f32 [d]")
+        .replace("h = param dense f32 [6, 3]", "h = param dense f32 [3, 6]")
+        .replace("g = param dense f32 [3, 1]", "g = param dense f32 [3]")
+        .replace("in = dot(both, h)\nbiased = add(in, b)", "biased = fully_connected(both, h, b)");
+    let layers = one_row(&format!("{text}l = logistic(score, y)\nloss l")).unwrap();
+    let gradients: Vec<_> = layers.dense.iter().map(|(_, gradient)| gradient).collect();
+    assert!(
+        matches!(
+            gradients[..],
+            [DenseGradient::Outer(..), DenseGradient::Row(_), DenseGradient::Outer(..)]
+        ),
+        "{gradients:?}"
+    );
+    let products = layers.values.iter().filter_map(|value| match value.computed {
+        RowComputed::Product { transposed, bias, .. } => Some((transposed, bias.is_some())),
+        _ => None,
+    });
+    // The layer, the product with a vector, and back.
+    let expected = [(true, true), (false, false), (true, false), (false, false)];
+    assert_eq!(products.collect::<Vec<_>>(), expected);
+}
+
+#[test]
 fn layers_that_are_no_loop_say_why() {
     let loss = "l = logistic(score, y)\nloss l";
     let because = |text: &str| one_row(text).unwrap_err();
     let wide = LAYERS.replace(", 3]", ", k]").replace("[3", "[k");
     assert_eq!(
         because(&format!("{wide}{loss}")),
-        "the extent `k` of `in` is no number of the source"
+        "the extent `k` of `in` is neither a number nor a constant of the source"
     );
     let long = LAYERS.replace(", 3]", ", 3000]").replace("[3", "[3000");
     assert_eq!(because(&format!("{long}{loss}")), "rows of `in` have more than 1024 elements");

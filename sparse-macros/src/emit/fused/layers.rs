@@ -16,7 +16,7 @@ use std::collections::BTreeSet;
 ///
 /// ```text
 /// let label = batch.y.values();
-/// let reads = (layers::Bags::<_, 0, 16> { bags: batch.x, mean: false, weighted: false }, ());
+/// let reads = (layers::Bags::<_, 0, 16, false, false> { csr: batch.x }, ());
 /// while made.n_steps < n_rows && !made.diverged() {
 ///     let first = made.n_steps;
 ///     let count = updater.begin_steps(n_rows - first)?;
@@ -145,13 +145,7 @@ fn read(emit: &Emit<'_>, place: usize, read: &RowsRead) -> Option<TokenStream> {
         NamedRows::Bags { bags } => {
             let bags = emit.declared(bags);
             let [mean, weighted] = of_bags(emit, apply);
-            quote! {
-                #rt::layers::Bags::<_, #place, #size> {
-                    bags: batch.#bags,
-                    mean: #mean,
-                    weighted: #weighted,
-                }
-            }
+            quote!(#rt::layers::Bags::<_, #place, #size, #mean, #weighted> { csr: batch.#bags })
         }
         NamedRows::Ids { ids } => {
             let ids = emit.declared(ids);
@@ -318,11 +312,15 @@ fn value(emit: &Emit<'_>, parts: &Layers, value: &RowValue) -> Option<TokenStrea
                 #weighted
             }
         }
-        RowComputed::Product { x, w, transposed } => {
+        RowComputed::Product { x, w, transposed, bias } => {
             let (x, w) = (local(x), values_of(emit, w));
-            array(match transposed {
+            let product = match transposed {
                 false => quote!(#rt::layers::product(&#x, #w)),
                 true => quote!(#rt::layers::transposed_product(&#x, #w)),
+            };
+            array(match bias.map(|bias| values_of(emit, bias)) {
+                None => product,
+                Some(bias) => quote!(#rt::layers::plus(#product, #bias)),
             })
         }
         RowComputed::Joined(first, second) => {
