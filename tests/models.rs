@@ -13,6 +13,8 @@ mod folder;
 
 #[path = "../examples/factorization_machine.rs"]
 mod factorization_machine;
+#[path = "../examples/field_aware.rs"]
+mod field_aware;
 #[path = "../examples/linear_regression.rs"]
 mod linear_regression;
 #[path = "../examples/logistic_regression.rs"]
@@ -30,6 +32,8 @@ mod wide_deep;
 
 use folder::{find, say};
 use logistic_regression::LogisticRegression;
+use nnz::data::{BatchOptions, Batches, DataSource, LibFfm, TextReader};
+use nnz::model::Model;
 use nnz::prelude::*;
 
 fn data(file: &str) -> Option<String> {
@@ -99,6 +103,47 @@ fn a_factorization_machine_on_clicks() {
     // A factorization machine of 4 factors by L-BFGS, the best of its penalties.
     at_most("machine: log loss", score.loss, 0.5304, 0.0);
     at_least("machine: AUC", score.metric("auc").unwrap(), 0.7198, 0.0);
+}
+
+#[test]
+fn a_field_aware_machine_on_clicks() {
+    let Some((train, test)) = both("criteo_tiny.train.ffm.gz", "criteo_tiny.test.ffm.gz") else {
+        return;
+    };
+    let score = field_aware::fit(&train, &test, 429_705).unwrap();
+    // What knows fields is no worse than the best factorization machine that does not.
+    at_most("field-aware: log loss", score.loss, 0.5304, 0.0);
+    at_least("field-aware: AUC", score.metric("auc").unwrap(), 0.7198, 0.0);
+}
+
+/// Of the interaction that its example declares, by differences.
+#[test]
+fn the_gradient_of_a_field_aware_machine() {
+    let reader = TextReader::new(LibFfm::new().n_features(6));
+    let text = b"1 0:0:1 1:2:0.5 2:5:-1.5\n0 0:1:2 0:3:1 3:5:0.5\n1 4:4:1\n";
+    let data: Dataset = reader.read_bytes("inline", text).unwrap();
+    let mut model = field_aware::FieldAware::new(dims! { d: 6 }, Seed(1)).unwrap();
+    let options = BatchOptions { batch_size: 3, ..BatchOptions::default() };
+    let mut batches = data.batches(field_aware::FieldAware::INPUTS, &options).unwrap();
+    batches.start_epoch(0).unwrap();
+    let batch = batches.next_batch().unwrap().unwrap();
+    let bound = model.bind(&batch).unwrap();
+    model.loss_and_grads(&bound).unwrap();
+    let gradient = model.gradients().v.to_dense().unwrap();
+    // A row for each column of the batch, with one that meets no other.
+    assert_eq!(model.gradients().v.indices(), [0, 1, 2, 3, 4, 5]);
+    // Ten places: six of the pairs of the first row, four of those of the second that are not among them.
+    assert_eq!(gradient.values().iter().filter(|slope| **slope != 0.0).count(), 10 * 2);
+    for (place, found) in gradient.values().iter().enumerate() {
+        let mut loss_at = |change: f32| {
+            model.v.values_mut()[place] += change;
+            let loss = model.loss_and_grads(&bound).unwrap();
+            model.v.values_mut()[place] -= change;
+            loss
+        };
+        let slope = (loss_at(0.125) - loss_at(-0.125)) / 0.25;
+        assert!((f64::from(*found) - slope).abs() < 1e-4, "{place}: {found}, not {slope}");
+    }
 }
 
 #[test]

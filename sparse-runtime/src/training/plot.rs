@@ -52,9 +52,18 @@ impl FitReport {
     ///
     /// # Errors
     ///
-    /// [`TrainError::Plot`].
+    /// [`TrainError::Plot`], also for a file whose name ends as another kind of picture does: there is SVG only.
     pub fn save_svg(&self, path: impl AsRef<Path>) -> Result<(), TrainError> {
-        let (path, text) = (path.as_ref(), self.to_svg()?);
+        let path = path.as_ref();
+        if let Some(ending) = path.extension().filter(|ending| !ending.eq_ignore_ascii_case("svg"))
+        {
+            return Err(failed(format_args!(
+                "`{}` ends in `.{}`, and there is SVG only: name a file that ends in `.svg`, of which a browser or `rsvg-convert` makes other pictures",
+                path.display(),
+                ending.display()
+            )));
+        }
+        let text = self.to_svg()?;
         replace_file(path, |writer| writer.write_all(text.as_bytes()))
             .map_err(|error| failed(format_args!("{}: {error}", path.display())))
     }
@@ -149,6 +158,8 @@ mod tests {
         for name in ["loss", "auc", "mse", "training", "evaluation", "epoch"] {
             assert!(picture.contains(&format!("\n{name}\n")), "{name}: {picture}");
         }
+        let error = report.save_svg("run.png").unwrap_err().to_string();
+        assert!(error.contains("`run.png` ends in `.png`, and there is SVG only"), "{error}");
         let error = FitReport::default().to_svg().unwrap_err().to_string();
         assert_eq!(error, "the run cannot be drawn: there is no epoch with a finite value");
     }
