@@ -1,10 +1,11 @@
 //! What an editor reads and the compiler does not: each use of a name in the model as a use of the field that it names, so
-//! that hovering, finding uses and renaming work on it.
+//! that hovering, finding uses and renaming work on it. A name that means nothing may be one that is being typed: it is a use of a struct
+//! that has every name.
 
 use super::Emit;
 use super::structs::trained;
 use crate::ast::{AttributeText, Declaration, Expression, ExpressionKind};
-use proc_macro2::{Ident, TokenStream};
+use proc_macro2::{Ident, Span, TokenStream};
 use quote::quote;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -26,11 +27,13 @@ pub(super) fn names(emit: &Emit<'_>) -> TokenStream {
     let (model, batch, outputs, grads) = (&emit.name, &emit.batch, &emit.outputs, &emit.grads);
     let uses = Uses::of(emit);
     let (fields, tokens) = (uses.fields.values(), &uses.tokens);
+    let complete = uses.complete();
     quote! {
         #[allow(unexpected_cfgs)]
         const _: () = {
             #[cfg(rust_analyzer)]
             struct __Names { #(#fields: (),)* }
+            #complete
             #[cfg(rust_analyzer)]
             fn __uses(
                 __names: &__Names,
@@ -52,6 +55,8 @@ struct Uses<'a> {
     /// The names that no other field has.
     fields: BTreeMap<String, &'a Ident>,
     tokens: TokenStream,
+    /// The names that mean nothing.
+    unknown: Vec<&'a Ident>,
 }
 
 impl<'a> Uses<'a> {
@@ -62,6 +67,7 @@ impl<'a> Uses<'a> {
             outputs: emit.graph.outputs.iter().map(|output| output.name.as_str()).collect(),
             fields: BTreeMap::new(),
             tokens: TokenStream::new(),
+            unknown: Vec::new(),
         };
         for declaration in &emit.model.declarations {
             uses.declare(declaration);
@@ -107,9 +113,51 @@ impl<'a> Uses<'a> {
         });
     }
 
-    fn expression(&mut self, expression: &Expression) {
+    /// What there is to complete a name that means nothing, where there is one.
+    ///
+    /// ```text
+    /// #[cfg(rust_analyzer)]
+    /// struct __Declared { x: (), y: (), w: (), score: (), pred: () }
+    /// #[cfg(rust_analyzer)]
+    /// fn __completes(__declared: &__Declared) {
+    ///     &__declared.sco;
+    /// }
+    /// ```
+    fn complete(&self) -> Option<TokenStream> {
+        if self.unknown.is_empty() {
+            return None;
+        }
+        let declared = self.emit.declarations.keys().map(|word| self.emit.ident(word));
+        let outputs = self.outputs.iter().map(|word| self.emit.output_ident(word));
+        let computed = self.fields.values().map(|name| (*name).clone());
+        let names: BTreeSet<Ident> = declared.chain(outputs).chain(computed).collect();
+        // Without their places: nothing at a declaration is one of these fields.
+        let fields = names.into_iter().map(|mut name| {
+            name.set_span(Span::call_site());
+            name
+        });
+        let unknown = &self.unknown;
+        Some(quote! {
+            #[cfg(rust_analyzer)]
+            struct __Declared { #(#fields: (),)* }
+            #[cfg(rust_analyzer)]
+            fn __completes(__declared: &__Declared) {
+                #(&__declared.#unknown;)*
+            }
+        })
+    }
+
+    fn is_known(&self, name: &Ident) -> bool {
+        let word = name.to_string();
+        self.emit.declarations.contains_key(&word)
+            || self.is_output(&word)
+            || self.fields.contains_key(&word)
+    }
+
+    fn expression(&mut self, expression: &'a Expression) {
         match &expression.kind {
-            ExpressionKind::Name(name) => self.name(name),
+            ExpressionKind::Name(name) if self.is_known(name) => self.name(name),
+            ExpressionKind::Name(name) => self.unknown.push(name),
             ExpressionKind::Call { operands, attributes, .. } => {
                 for operand in operands {
                     self.expression(operand);

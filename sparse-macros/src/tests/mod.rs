@@ -211,4 +211,25 @@ fn an_editor_is_told_of_every_use() {
         assert!(names.contains(part), "no `{part}`: {names}");
     }
     assert!(!names.contains("__grads.scale"), "{names}");
+    assert!(!names.contains("__Declared"), "{names}");
+}
+
+/// A name that is being typed means nothing yet. The rest of the model has it beside every name that it may become.
+#[test]
+fn an_editor_is_told_of_what_may_be_meant() {
+    let text = pretty(expand::graph(quote! {
+        pub model Names {
+            input x: csr[n, d];
+            label y: dense[n, 1];
+            param weights: row_sparse[d, 1] = Zeros;
+            let score = dot(x, wei) * 2.0;
+            loss squared_error(score, y);
+            output pred = score;
+        }
+    }));
+    let (_, names) = text.split_once("struct __Declared").unwrap();
+    for part in ["weights: (),", "x: (),", "y: (),", "score: (),", "pred: (),", "&__declared.wei;"]
+    {
+        assert!(names.contains(part), "no `{part}`: {names}");
+    }
 }
