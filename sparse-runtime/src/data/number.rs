@@ -18,7 +18,7 @@ const POWERS_OF_TEN: [f64; 23] = [
 pub(crate) const MAX_DIGITS: usize = 19;
 
 /// The powers of ten that fit a `u64`.
-const SHIFT: [u64; MAX_DIGITS + 1] = {
+pub(crate) const SHIFT: [u64; MAX_DIGITS + 1] = {
     let mut powers = [1; MAX_DIGITS + 1];
     let mut i = 1;
     while i < powers.len() {
@@ -205,7 +205,7 @@ pub(crate) fn number<T: Float>(bytes: &[u8]) -> Result<(T, &[u8]), NotANumber> {
 
 /// `mantissa * 10^exponent`, correctly rounded, or `None` where that takes more than one rounding.
 #[inline(always)]
-fn exact<T: Float>(mantissa: u64, exponent: i64) -> Option<T> {
+pub(crate) fn exact<T: Float>(mantissa: u64, exponent: i64) -> Option<T> {
     if mantissa > 1 << f64::MANTISSA_DIGITS {
         return None;
     }

@@ -137,7 +137,8 @@ fn count_below<I: ColumnId>(ids: &[I], bound: I) -> usize {
 /// Columns of so many entries tell how the entries spread.
 const N_SAMPLES: usize = 256;
 
-/// The columns of entries at equal distances, sorted.
+/// The columns of some entries, sorted: one anywhere in each of as many runs of equal length. At equal distances they would all
+/// be of one place in their rows where rows have as many entries each, and of the same columns where rows are sorted.
 pub(crate) struct ColumnSamples([usize; N_SAMPLES]);
 
 impl ColumnSamples {
@@ -148,12 +149,17 @@ impl ColumnSamples {
         if step == 0 {
             return None;
         }
+        // Fibonacci hashing: multiples of the golden ratio spread evenly.
+        let position = |sample: usize| {
+            let spread = (sample as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+            sample * step + spread as usize % step
+        };
         let (mut taken, mut before) = (0, 0);
         with_column_ids!(matrix.columns(), |ids| {
             for (&start, &end) in matrix.starts().iter().zip(matrix.ends()) {
                 let len = (end - start) as usize;
-                while taken < N_SAMPLES && taken * step < before + len {
-                    samples[taken] = ids[start as usize + taken * step - before].at();
+                while taken < N_SAMPLES && position(taken) < before + len {
+                    samples[taken] = ids[start as usize + position(taken) - before].at();
                     taken += 1;
                 }
                 before += len;
@@ -229,6 +235,24 @@ mod tests {
                 assert_eq!(sizes.len(), parts);
                 let share = x.nnz() / parts;
                 assert!(sizes.iter().all(|size| size.abs_diff(share) <= 3 * 40), "{sizes:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn columns_are_cut_by_their_entries() {
+        // As many entries a row, and a power of two of rows.
+        for n_rows in [512, 1024, 8192] {
+            let rows = (0..n_rows).map(|row| (0..8).map(move |k| (1000 * k + row % 1000, 1.0)));
+            let x = Csr::from_rows(8000, rows.map(Vec::from_iter)).unwrap();
+            let samples = ColumnSamples::of(x.view()).unwrap();
+            for parts in 2..5 {
+                for range in samples.ranges(parts, 8000) {
+                    let entries =
+                        x.columns().iter().filter(|column| range.contains(column)).count();
+                    let share = x.nnz() / parts;
+                    assert!(entries.abs_diff(share) < share / 4, "{entries} of {share}");
+                }
             }
         }
     }

@@ -32,6 +32,7 @@ mod format;
 mod parse;
 mod part;
 mod read;
+mod usual;
 mod write;
 
 pub(super) use part::lines_before;

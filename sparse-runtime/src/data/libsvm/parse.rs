@@ -3,13 +3,13 @@
 //! It knows nothing of files. An error carries its offset in the block, from which the reader counts lines back. Where the base
 //! depends on the whole file, indices are taken to count from one until it is known.
 
-use super::super::number::{
-    MAX_DIGITS, NotANumber, SHORT_DECIMAL, digits, digits_before_colon, number, short_decimal,
-};
+use super::super::number::{MAX_DIGITS, NotANumber, digits, number};
 use super::super::read_error::Fault;
 use super::super::{Excerpt, Problem};
 use super::IndexBase;
+use super::usual::usual_entries;
 use crate::formats::ColumnIds;
+use crate::lanes;
 use crate::large_pages::reserve_large;
 use crate::team;
 use sparse_core::element::Float;
@@ -135,6 +135,15 @@ impl<T: Float> Rows<T> {
 
     /// Appends the rows of a block of whole lines, up to a fault: then those before it, and something of the row that has it.
     pub(super) fn parse(&mut self, block: &[u8], rules: Rules) -> Result<(), Fault> {
+        // Not for vectors: for shifts by any number of bits, and for counts of zeros.
+        lanes::wide(
+            #[inline(always)]
+            || self.lines(block, rules),
+        )
+    }
+
+    #[inline(always)]
+    fn lines(&mut self, block: &[u8], rules: Rules) -> Result<(), Fault> {
         self.needs_base_one = None;
         let mut rest = block;
         loop {
@@ -146,7 +155,7 @@ impl<T: Float> Rows<T> {
                     rest = after;
                 }
                 [b'#', ..] => rest = skip_line(rest),
-                _ => match self.row(rest, block.len(), rules) {
+                _ => match self.row(block, rest, rules) {
                     Ok(after) => rest = after,
                     Err((left, problem)) => {
                         let offset = block.len() - left;
@@ -157,12 +166,13 @@ impl<T: Float> Rows<T> {
         }
     }
 
-    /// One row; returns what follows it. An error carries the bytes that are left from where it is.
+    /// One row, at the beginning of `text`, the end of `block`; returns what follows it. An error carries the bytes that are left from
+    /// where it is.
     #[inline(always)]
     fn row<'a>(
         &mut self,
+        block: &'a [u8],
         text: &'a [u8],
-        block_len: usize,
         rules: Rules,
     ) -> Result<&'a [u8], (usize, Problem)> {
         let start = self.values.len();
@@ -172,7 +182,9 @@ impl<T: Float> Rows<T> {
         loop {
             if let ColumnIds::U32(columns) = &mut self.columns {
                 let first = self.first as u32;
-                rest = usual_entries(rest, columns, &mut self.values, &mut smallest, first);
+                let at = block.len() - rest.len();
+                let values = &mut self.values;
+                rest = &block[usual_entries(block, at, (columns, values), &mut smallest, first)..];
             }
             rest = skip_blanks(rest);
             let entry = rest;
@@ -230,7 +242,7 @@ impl<T: Float> Rows<T> {
                 return Err(beyond_declared(text, rules.base, n_features, last));
             }
             if rules.base == IndexBase::Detect && self.needs_base_one.is_none() {
-                self.needs_base_one = Some(block_len - text.len());
+                self.needs_base_one = Some(block.len() - text.len());
             }
         }
         self.has_zero |= first == 0;
@@ -266,55 +278,6 @@ impl<T: Float> Rows<T> {
 /// An index less the first, in 64 bits: one that wrapped around does so again.
 fn widened(column: u32, first: u64) -> u64 {
     u64::from(column.wrapping_add(first as u32)).wrapping_sub(first)
-}
-
-/// Reads entries as long as they are what almost all are: one blank, up to eight digits above the index before, a colon, and a
-/// number. Returns what follows them; what is not of that form, or wrong, is left to the general loop.
-#[inline(always)]
-fn usual_entries<'a, T: Float>(
-    mut rest: &'a [u8],
-    columns: &mut Vec<u32>,
-    values: &mut Vec<T>,
-    smallest: &mut u64,
-    first: u32,
-) -> &'a [u8] {
-    // With so many bytes left, nothing that is looked at lies behind the end.
-    while let Some(bytes) = rest.first_chunk::<{ 10 + SHORT_DECIMAL }>() {
-        let [blank, word @ ..] = bytes;
-        let Some((index, n_digits)) =
-            word.first_chunk().and_then(|word| digits_before_colon(*word))
-        else {
-            break;
-        };
-        let colon = 1 + n_digits;
-        if *blank != b' ' || bytes[colon] != b':' || index < *smallest {
-            break;
-        }
-        let is_single = matches!(bytes[colon + 2], b' ' | b'\n');
-        // One-hot data is nothing but this.
-        let (value, after) = if bytes[colon + 1] == b'1' && is_single {
-            (T::one(), &rest[colon + 2..])
-        } else if let Some((value, len)) = bytes[colon + 1..].first_chunk().and_then(short_decimal)
-            && matches!(rest[colon + 1 + len], b' ' | b'\n')
-        {
-            (value, &rest[colon + 1 + len..])
-        } else if let Some(found) = any_number(&rest[colon + 1..]) {
-            found
-        } else {
-            break;
-        };
-        rest = after;
-        values.push(value);
-        columns.push((index as u32).wrapping_sub(first));
-        *smallest = index + 1;
-    }
-    rest
-}
-
-/// A number of any form. Not inlined, so that the loop over the usual ones keeps its registers.
-#[inline(never)]
-fn any_number<T: Float>(text: &[u8]) -> Option<(T, &[u8])> {
-    number(text).ok().filter(|(_, after)| ends_here(after))
 }
 
 /// What the first feature is called; the larger one until that is known.
@@ -362,7 +325,7 @@ fn value<T: Float>(index: u64, text: &[u8]) -> Result<(T, &[u8]), (usize, Proble
 
 /// True where a number may end.
 #[inline(always)]
-fn ends_here(rest: &[u8]) -> bool {
+pub(super) fn ends_here(rest: &[u8]) -> bool {
     matches!(rest, [] | [b' ' | b'\n' | b'\t' | b'\r' | b'#', ..])
 }
 

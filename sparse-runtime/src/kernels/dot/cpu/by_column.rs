@@ -34,13 +34,11 @@ pub(super) fn product<T: Float, V: Factor<T>>(
     wide: &mut Vec<f32>,
 ) {
     let (n_cols, width) = (lhs.n_cols(), rhs.n_cols);
-    values.clear();
-    reserve_large(values, n_cols * width);
-    values.resize(n_cols * width, -T::zero());
+    let parts = scatter::parts(lhs, width, parallel);
+    fill(values, n_cols * width, -T::zero(), parts);
     ids.clear();
     ids.reserve(n_cols);
     let room = &mut ids.spare_capacity_mut()[..n_cols];
-    let parts = scatter::parts(lhs, width, parallel);
     let samples = if parts > 1 { ColumnSamples::of(lhs) } else { None };
     let found = T::in_accumulator(values, wide, |sums| match samples {
         None => some_columns(room, sums, lhs, rhs, 0..n_cols),
@@ -49,6 +47,23 @@ pub(super) fn product<T: Float, V: Factor<T>>(
     // SAFETY: there is room for `n_cols`, of which so many were written.
     unsafe { ids.set_len(found) };
     values.truncate(found * width);
+}
+
+/// Makes a vector so many times the same element, on as many threads as there are to be parts.
+fn fill<T: Float>(values: &mut Vec<T>, len: usize, element: T, parts: usize) {
+    values.clear();
+    reserve_large(values, len);
+    values.reserve(len);
+    let mut room = values.spare_capacity_mut()[..len].chunks_mut(len.div_ceil(parts).max(1));
+    let mut pieces = [const { None }; MAX_PARTS];
+    pieces.iter_mut().for_each(|piece| *piece = room.next());
+    team::each(&mut pieces[..parts], |_, piece| {
+        if let Some(piece) = piece {
+            piece.fill(MaybeUninit::new(element));
+        }
+    });
+    // SAFETY: the pieces, not more than `parts`, were written, which are the first `len` elements.
+    unsafe { values.set_len(len) };
 }
 
 /// As [`some_columns`], of several runs of columns, each on a thread.
@@ -152,6 +167,48 @@ mod tests {
     use crate::formats::{Csr, Dense, RowSparse};
     use crate::kernels::Context;
     use crate::kernels::dot::cpu::csr_transposed_dense;
+
+    #[test]
+    fn columns_in_parts_have_the_bits_of_all_at_once() {
+        const N_COLS: usize = 150;
+        // Rows that have entries of every part, of the last alone, of the first alone, and none.
+        let rows = (0..90).map(|row| {
+            let entry = |column: usize| (column, 0.1 + (row * 31 + column * 7 % 90) as f32);
+            match row % 9 {
+                0 => vec![],
+                1 => vec![entry(N_COLS - 1)],
+                2 => vec![entry(0)],
+                step => (row % 5..N_COLS).step_by(step).map(entry).collect(),
+            }
+        });
+        let x = Csr::from_rows(N_COLS, rows).unwrap();
+        for width in [1, 3, 20] {
+            let y = (0..90 * width).map(|i| 0.3 - (i % 17) as f32).collect();
+            let y = Dense::new([90, width], y).unwrap();
+            let products = [1, 2, 3, 5].map(|n_parts| {
+                let mut ids = vec![MaybeUninit::new(0); N_COLS];
+                let mut sums = vec![-0.0f32; N_COLS * width];
+                let ranges =
+                    (0..n_parts).map(|part| N_COLS * part / n_parts..N_COLS * (part + 1) / n_parts);
+                let rhs = Matrix::new(y.view(), false);
+                let found = in_parts(&mut ids, &mut sums, x.view(), rhs, ranges);
+                sums.truncate(found * width);
+                sums.iter().map(|sum| sum.to_bits()).collect::<Vec<_>>()
+            });
+            assert!(products.iter().all(|bits| *bits == products[0]), "width {width}");
+            assert_eq!(products[0].len(), N_COLS * width);
+        }
+    }
+
+    #[test]
+    fn vectors_are_filled_in_parts() {
+        let mut values = vec![7.0; 3];
+        for (len, parts) in [(0, 2), (1, 4), (100, 1), (101, 4), (5, MAX_PARTS)] {
+            fill(&mut values, len, -0.0f32, parts);
+            assert!(values.iter().all(|value| value.to_bits() == (-0.0f32).to_bits()));
+            assert_eq!(values.len(), len);
+        }
+    }
 
     #[test]
     fn columns_occur_whatever_their_sums() {

@@ -40,11 +40,6 @@ pub(super) unsafe fn dense<T: Float, V: Factor<T>>(
 
 /// In how many parts [`dense`] does its work.
 pub(super) fn parts<V: Stored>(lhs: CsrView<'_, V>, width: usize, parallel: Parallel) -> usize {
-    // Each part looks for its columns in every row: that takes a thread as long as a narrow product does.
-    const NARROW: usize = 16;
-    if width < NARROW {
-        return 1;
-    }
     parallel::parts(parallel, lhs.nnz().saturating_mul(8 + width / 2))
 }
 
@@ -63,7 +58,10 @@ pub(super) unsafe fn some_columns<T: Float, V: Factor<T>, const NEVER_MINUS_ZERO
     with_column_ids!(lhs.columns(), |ids| {
         let scatter =
             Scatter::<_, _, _, _, NEVER_MINUS_ZERO> { out, lhs, ids, rhs, columns, place };
+        let is_whole = scatter.columns == (0..lhs.n_cols());
         match rhs.n_cols {
+            // SAFETY: as the caller says.
+            1 if !is_whole => unsafe { scatter.single_of_some() },
             // SAFETY: as the caller says.
             1 if size_of_val(scatter.out) > SMALL => unsafe { scatter.single::<true>() },
             // SAFETY: as the caller says.
@@ -121,6 +119,44 @@ where
     fn term(&self, value: V, x: T) -> T::Accumulator {
         let term = value.times(x.widen());
         if NEVER_MINUS_ZERO { term + T::zero().widen() } else { term }
+    }
+
+    /// A right side of one column, of some columns of the left: those that rows begin with, or end with, are gone over up to the first
+    /// other one, which costs less than to look for it.
+    ///
+    /// # Safety
+    ///
+    /// As for [`some_columns`].
+    #[inline(always)]
+    unsafe fn single_of_some(self) {
+        let Range { start: first, end: bound } = self.columns;
+        let reaches_the_end = bound == self.lhs.n_cols();
+        for row in 0..self.lhs.n_rows() {
+            let x = self.rhs.at(row, 0);
+            let (start, end) = (self.lhs.starts()[row] as usize, self.lhs.ends()[row] as usize);
+            let (ids, values) = (&self.ids[start..end], &self.lhs.values()[start..end]);
+            let mut add = |id: I, value: V| {
+                let (place, term) = ((self.place)(id.at()), self.term(value, x));
+                // SAFETY: `out` has the place of each of the columns that occurs, as the caller says.
+                unsafe { *self.out.get_unchecked_mut(place) += term };
+            };
+            if reaches_the_end {
+                for (&id, &value) in ids.iter().zip(values).rev() {
+                    if id.at() < first {
+                        break;
+                    }
+                    add(id, value);
+                }
+            } else {
+                let before = if first > 0 { below(ids, first) } else { 0 };
+                for (&id, &value) in ids[before..].iter().zip(&values[before..]) {
+                    if id.at() >= bound {
+                        break;
+                    }
+                    add(id, value);
+                }
+            }
+        }
     }
 
     /// A right side of one column.
