@@ -14,6 +14,13 @@ use std::mem::MaybeUninit;
 trait Columns: Copy {
     fn len(self) -> usize;
     fn at(self, position: usize) -> usize;
+
+    /// [`at`](Columns::at), where there is such a position.
+    ///
+    /// # Safety
+    ///
+    /// It is below [`len`](Columns::len).
+    unsafe fn at_known(self, position: usize) -> usize;
 }
 
 impl Columns for &[u32] {
@@ -25,6 +32,12 @@ impl Columns for &[u32] {
     #[inline(always)]
     fn at(self, position: usize) -> usize {
         self[position].at()
+    }
+
+    #[inline(always)]
+    unsafe fn at_known(self, position: usize) -> usize {
+        // SAFETY: as the caller says.
+        unsafe { self.get_unchecked(position) }.at()
     }
 }
 
@@ -38,6 +51,11 @@ impl Columns for ColumnIdsView<'_> {
     fn at(self, position: usize) -> usize {
         // Positions are below `len`.
         self.get(position).unwrap_or_default()
+    }
+
+    #[inline(always)]
+    unsafe fn at_known(self, position: usize) -> usize {
+        self.at(position)
     }
 }
 
@@ -74,9 +92,15 @@ pub(super) fn left_csr<T: Float>(
     merge_rows(out, lhs, rhs, Left(f), context.parallel);
 }
 
-/// What becomes of the entries of two rows.
+/// What becomes of the entries of two rows. Not more are pushed than there are, each when one or two more of them have been read; what
+/// is pushed with `false` is not kept.
 trait Merge<T>: Copy {
-    fn row(self, lhs: (impl Columns, &[T]), rhs: (impl Columns, &[T]), push: impl FnMut(usize, T));
+    fn row(
+        self,
+        lhs: (impl Columns, &[T]),
+        rhs: (impl Columns, &[T]),
+        push: impl FnMut(usize, T, bool),
+    );
 }
 
 #[derive(Clone, Copy)]
@@ -94,34 +118,48 @@ impl<T: Float, F: Fn(T, T) -> T + Copy> Merge<T> for Union<F> {
         self,
         (left, x): (impl Columns, &[T]),
         (right, y): (impl Columns, &[T]),
-        mut push: impl FnMut(usize, T),
+        mut push: impl FnMut(usize, T, bool),
     ) {
         let f = self.0;
-        let mut push = |column, value: T| {
-            if value != T::zero() {
-                push(column, value);
-            }
-        };
+        let mut push = |column, value: T| push(column, value, value != T::zero());
         let (x, y) = (&x[..left.len()], &y[..right.len()]);
         let (mut i, mut j) = (0, 0);
-        // Branches that the processor guesses: to compute which operand moves on takes longer than a wrong guess now and
-        // then.
-        while i < left.len() && j < right.len() {
-            let (a, b) = (left.at(i), right.at(j));
-            if a < b {
-                push(a, f(x[i], T::zero()));
-                i += 1;
-            } else if b < a {
-                push(b, f(T::zero(), y[j]));
-                j += 1;
-            } else {
-                push(a, f(x[i], y[j]));
-                i += 1;
-                j += 1;
+        if !x.is_empty() && !y.is_empty() {
+            let (mut a, mut b) = (left.at(0), right.at(0));
+            // Branches that the processor guesses: to compute which operand moves on takes longer than a wrong guess now and
+            // then. But as few as can be, and little to be done between them.
+            loop {
+                // SAFETY: the loop ends where `i` or `j` come to the ends of the operands, of which there are as many columns
+                // as elements.
+                unsafe {
+                    if a < b {
+                        push(a, f(*x.get_unchecked(i), T::zero()));
+                        i += 1;
+                        if i == x.len() {
+                            break;
+                        }
+                        a = left.at_known(i);
+                    } else if b < a {
+                        push(b, f(T::zero(), *y.get_unchecked(j)));
+                        j += 1;
+                        if j == y.len() {
+                            break;
+                        }
+                        b = right.at_known(j);
+                    } else {
+                        push(a, f(*x.get_unchecked(i), *y.get_unchecked(j)));
+                        i += 1;
+                        j += 1;
+                        if i == x.len() || j == y.len() {
+                            break;
+                        }
+                        (a, b) = (left.at_known(i), right.at_known(j));
+                    }
+                }
             }
         }
-        (i..left.len()).for_each(|i| push(left.at(i), f(x[i], T::zero())));
-        (j..right.len()).for_each(|j| push(right.at(j), f(T::zero(), y[j])));
+        (i..x.len()).for_each(|i| push(left.at(i), f(x[i], T::zero())));
+        (j..y.len()).for_each(|j| push(right.at(j), f(T::zero(), y[j])));
     }
 }
 
@@ -131,14 +169,14 @@ impl<T: Float, F: Fn(T, T) -> T + Copy> Merge<T> for Intersection<F> {
         self,
         (left, x): (impl Columns, &[T]),
         (right, y): (impl Columns, &[T]),
-        mut push: impl FnMut(usize, T),
+        mut push: impl FnMut(usize, T, bool),
     ) {
         let f = self.0;
         let (mut i, mut j) = (0, 0);
         while i < left.len() && j < right.len() {
             let (a, b) = (left.at(i), right.at(j));
             if a == b {
-                push(a, f(x[i], y[j]));
+                push(a, f(x[i], y[j]), true);
             }
             i += usize::from(a <= b);
             j += usize::from(b <= a);
@@ -152,7 +190,7 @@ impl<T: Float, F: Fn(T, T) -> T + Copy> Merge<T> for Left<F> {
         self,
         (left, x): (impl Columns, &[T]),
         (right, y): (impl Columns, &[T]),
-        mut push: impl FnMut(usize, T),
+        mut push: impl FnMut(usize, T, bool),
     ) {
         let mut j = 0;
         for (i, &x) in x.iter().enumerate() {
@@ -161,7 +199,7 @@ impl<T: Float, F: Fn(T, T) -> T + Copy> Merge<T> for Left<F> {
                 j += 1;
             }
             let matched = j < right.len() && right.at(j) == column;
-            push(column, (self.0)(x, if matched { y[j] } else { T::zero() }));
+            push(column, (self.0)(x, if matched { y[j] } else { T::zero() }), true);
         }
     }
 }
@@ -261,14 +299,14 @@ fn merge_all<T: Float, I: ColumnId>(
     for (row, end) in ends.iter_mut().enumerate() {
         let (left, x) = lhs.row(row).unwrap_or_default();
         let (right, y) = rhs.row(row).unwrap_or_default();
-        let push = |column, value| {
+        let push = |column, value, keep| {
             // SAFETY: `merge_rows` made room for the entries of both operands, a part has that of its rows, and each entry
             // that is written takes the place of one or two that were read.
             unsafe {
                 columns.get_unchecked_mut(n).write(I::from_index(column));
                 values.get_unchecked_mut(n).write(value);
             }
-            n += 1;
+            n += usize::from(keep);
         };
         match (left, right) {
             (ColumnIdsView::U32(left), ColumnIdsView::U32(right)) => {

@@ -10,6 +10,7 @@ use crate::lanes::{same_type, same_type_mut, x86};
 use crate::prefetch::prefetch_known;
 use crate::with_column_ids;
 use sparse_core::element::{Factor, Float, Stored};
+use std::ops::Range;
 
 /// Row i of `out` = Σ value · row(column) over the entries of row i; `rhs` has one row of `width` elements a column.
 ///
@@ -155,10 +156,9 @@ struct Panel<'a, T, V, I> {
     values: &'a [V],
     rhs: &'a [T],
     width: usize,
-    /// Where the row's entries begin and end, and the next one's begin.
-    bounds: [usize; 3],
-    /// How many entries ahead memory is asked for.
-    ahead: usize,
+    /// The row's entries in two runs, with how far ahead of each memory is asked for: the first, of which each way has as many, asks
+    /// for entries of the same row, the second for those of the next one.
+    runs: [(Range<usize>, usize); 2],
 }
 
 impl<T, V, I, const WAYS: usize> Loop<T> for Rows<'_, '_, T, V, I, WAYS>
@@ -174,9 +174,15 @@ where
         // Kibibytes, and not so many rows that they leave the smallest cache before they are used.
         let ahead = (8192 / (width * size_of::<T>())).clamp(4, 48);
         for (row, out) in out.chunks_exact_mut(width).enumerate() {
+            let (start, end) = (starts[row] as usize, ends[row] as usize);
             let next = starts.get(row + 1).map_or(ids.len(), |&next| next as usize);
-            let bounds = [starts[row] as usize, ends[row] as usize, next];
-            let panel = Panel { ids, values: lhs.values(), rhs, width, bounds, ahead };
+            let middle = start + (end - start).saturating_sub(ahead) / WAYS * WAYS;
+            // Rows of a view lie anywhere: the next one may come before, so that the distance wraps around. The second run may begin
+            // a way before those that the next row is there for.
+            let is_there = next + 1 >= WAYS && next + ahead <= ids.len();
+            let distance = if is_there { (next + ahead).wrapping_sub(end) } else { 0 };
+            let runs = [(start..middle, ahead), (middle..end, distance)];
+            let panel = Panel { ids, values: lhs.values(), rhs, width, runs };
             let mut column = 0;
             // SAFETY: a panel ends where the row does; rows of `rhs` and bounds of entries were checked by `sums_of_rows`
             // and the invariant of csr.
@@ -209,27 +215,29 @@ impl<T: Float, V: Factor<T>, I: ColumnId> Panel<'_, T, V, I> {
     ///
     /// # Safety
     ///
-    /// The columns are there in `out` and in each row of `rhs`, of which there is one a column id; the bounds are those of a row.
+    /// The columns are there in `out` and in each row of `rhs`, of which there is one a column id; the runs are of a row's entries, and
+    /// so is what is asked for.
     #[inline(always)]
     unsafe fn sum<L: Lanes<T>, const N: usize, const WAYS: usize>(
         &self,
         out: &mut [T],
         column: usize,
     ) {
-        let [start, end, _] = self.bounds;
-        // SAFETY: as the caller says; what is asked for ahead is looked up with a bound.
+        // SAFETY: as the caller says.
         unsafe {
             let mut sums = [[L::zero(); N]; WAYS];
-            let mut at = start;
-            while at + WAYS <= end {
-                for (way, sums) in sums.iter_mut().enumerate() {
-                    self.term(sums, at + way, column);
+            for (entries, distance) in &self.runs {
+                let mut at = entries.start;
+                while at + WAYS <= entries.end {
+                    for (way, sums) in sums.iter_mut().enumerate() {
+                        self.term(sums, at + way, *distance, column);
+                    }
+                    at += WAYS;
                 }
-                at += WAYS;
-            }
-            if at < end {
-                // Of at most two ways, one is left.
-                self.term(&mut sums[0], at, column);
+                if at < entries.end {
+                    // Of at most two ways, one is left.
+                    self.term(&mut sums[0], at, *distance, column);
+                }
             }
             for (n, &sum) in sums[0].iter().enumerate() {
                 let mut sum = sum;
@@ -251,17 +259,13 @@ impl<T: Float, V: Factor<T>, I: ColumnId> Panel<'_, T, V, I> {
         &self,
         sums: &mut [L; N],
         at: usize,
+        distance: usize,
         column: usize,
     ) {
-        let [_, end, next] = self.bounds;
-        let ahead = at + self.ahead;
-        let ahead = if ahead < end { ahead } else { ahead - end + next };
-        if let Some(id) = self.ids.get(ahead) {
-            let start = id.at() * self.width + column;
-            prefetch_known(self.rhs, start, N * L::COUNT);
-        }
         // SAFETY: as the caller says.
         unsafe {
+            let ahead = self.ids.get_unchecked(at.wrapping_add(distance)).at();
+            prefetch_known(self.rhs, ahead * self.width + column, N * L::COUNT);
             let start = self.ids.get_unchecked(at).at() * self.width + column;
             let y = self.rhs.as_ptr().add(start);
             if V::IS_UNIT {
