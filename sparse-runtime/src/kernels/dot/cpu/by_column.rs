@@ -182,19 +182,25 @@ mod tests {
             }
         });
         let x = Csr::from_rows(N_COLS, rows).unwrap();
+        let number = |row: usize, column: usize| 0.3 - ((row * 7 + column) % 17) as f32;
         for width in [1, 3, 20] {
-            let y = (0..90 * width).map(|i| 0.3 - (i % 17) as f32).collect();
-            let y = Dense::new([90, width], y).unwrap();
-            let products = [1, 2, 3, 5].map(|n_parts| {
+            let rows = (0..90).flat_map(|row| (0..width).map(move |column| number(row, column)));
+            let rows = Dense::new([90, width], rows.collect()).unwrap();
+            // The same by columns.
+            let columns = (0..width).flat_map(|column| (0..90).map(move |row| number(row, column)));
+            let columns = Dense::new([width, 90], columns.collect()).unwrap();
+            let right = [(&rows, false), (&columns, true)];
+            let cases = right.into_iter().flat_map(|y| [1, 2, 3, 5].map(|n_parts| (n_parts, y)));
+            let products = Vec::from_iter(cases.map(|(n_parts, (y, transpose))| {
                 let mut ids = vec![MaybeUninit::new(0); N_COLS];
                 let mut sums = vec![-0.0f32; N_COLS * width];
                 let ranges =
                     (0..n_parts).map(|part| N_COLS * part / n_parts..N_COLS * (part + 1) / n_parts);
-                let rhs = Matrix::new(y.view(), false);
+                let rhs = Matrix::new(y.view(), transpose);
                 let found = in_parts(&mut ids, &mut sums, x.view(), rhs, ranges);
                 sums.truncate(found * width);
                 sums.iter().map(|sum| sum.to_bits()).collect::<Vec<_>>()
-            });
+            }));
             assert!(products.iter().all(|bits| *bits == products[0]), "width {width}");
             assert_eq!(products[0].len(), N_COLS * width);
         }

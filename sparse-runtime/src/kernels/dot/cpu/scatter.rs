@@ -58,12 +58,11 @@ pub(super) unsafe fn some_columns<T: Float, V: Factor<T>, const NEVER_MINUS_ZERO
     with_column_ids!(lhs.columns(), |ids| {
         let scatter =
             Scatter::<_, _, _, _, NEVER_MINUS_ZERO> { out, lhs, ids, rhs, columns, place };
-        let is_whole = scatter.columns == (0..lhs.n_cols());
+        // Of some columns only, what comes next may be another thread's.
+        let asks = scatter.columns == (0..lhs.n_cols()) && size_of_val(scatter.out) > SMALL;
         match rhs.n_cols {
             // SAFETY: as the caller says.
-            1 if !is_whole => unsafe { scatter.single_of_some() },
-            // SAFETY: as the caller says.
-            1 if size_of_val(scatter.out) > SMALL => unsafe { scatter.single::<true>() },
+            1 if asks => unsafe { scatter.single::<true>() },
             // SAFETY: as the caller says.
             1 => unsafe { scatter.single::<false>() },
             _ => widest(scatter),
@@ -73,6 +72,48 @@ pub(super) unsafe fn some_columns<T: Float, V: Factor<T>, const NEVER_MINUS_ZERO
 
 /// The bytes that stay in a cache near the processor, in which nothing need be asked for ahead.
 const SMALL: usize = 1 << 20;
+
+/// The entries of a row that are in some columns, and how far ahead of each memory is asked for, which is that of an entry as well.
+enum Entries<I> {
+    /// All: the first run asks for entries of the same row, the second for those of the next one.
+    All([(Range<usize>, usize); 2]),
+    /// The first of these, below a column. To go over them up to another one costs less than to look for that.
+    Below { entries: Range<usize>, bound: I, distance: usize },
+    /// The last of these, from a column on: gone over backwards, as they are of different columns.
+    From { entries: Range<usize>, first: I, distance: usize },
+}
+
+/// Does something with each of the [`Entries`], which must be positions of the ids. No closure: that would be compiled without the
+/// instructions of vectors.
+macro_rules! for_each {
+    ($entries:expr, $ids:expr, |$at:ident, $distance:ident| $body:block) => {
+        match $entries {
+            Entries::All(runs) => {
+                for &(ref run, $distance) in runs {
+                    for $at in run.clone() {
+                        $body
+                    }
+                }
+            }
+            &Entries::Below { ref entries, bound, distance: $distance } => {
+                for $at in entries.clone() {
+                    if *$ids.get_unchecked($at) >= bound {
+                        break;
+                    }
+                    $body
+                }
+            }
+            &Entries::From { ref entries, first, distance: $distance } => {
+                for $at in entries.clone().rev() {
+                    if *$ids.get_unchecked($at) < first {
+                        break;
+                    }
+                    $body
+                }
+            }
+        }
+    };
+}
 
 /// The entries in some columns, each at its place in `out`: made in [`some_columns`] alone, whose caller says that rows are there.
 struct Scatter<'a, 'm, T: Float, V: Stored, I, P, const NEVER_MINUS_ZERO: bool> {
@@ -91,72 +132,34 @@ where
     I: ColumnId,
     P: Fn(usize) -> usize,
 {
-    /// The entries of a row that are in the columns, in two runs, with how far ahead of each memory is asked for: the first asks
-    /// for entries of the same row, the second for those of the next one.
+    /// The entries of a row that are in the columns.
     #[inline(always)]
-    fn runs(&self, row: usize) -> [(Range<usize>, usize); 2] {
+    fn entries(&self, row: usize) -> Entries<I> {
         let (starts, ends) = (self.lhs.starts(), self.lhs.ends());
-        let (mut start, mut end) = (starts[row] as usize, ends[row] as usize);
-        let mut next = starts.get(row + 1).map_or(self.ids.len(), |&next| next as usize);
-        let ids = &self.ids[start..end];
-        if self.columns.end < self.lhs.n_cols() {
-            end = start + below(ids, self.columns.end);
+        let (start, end) = (starts[row] as usize, ends[row] as usize);
+        let next = starts.get(row + 1).map_or(self.ids.len(), |&next| next as usize);
+        let Range { start: first, end: bound } = self.columns;
+        // Rows of a view lie anywhere: the next one may come before, so that distances wrap around.
+        if first == 0 && bound == self.lhs.n_cols() {
+            let middle = end.saturating_sub(AHEAD).max(start);
+            let is_there = next + AHEAD <= self.ids.len();
+            let distance = if is_there { (next + AHEAD).wrapping_sub(end) } else { 0 };
+            return Entries::All([(start..middle, AHEAD), (middle..end, distance)]);
         }
-        if self.columns.start > 0 {
-            let before = below(ids, self.columns.start);
-            start += before;
-            // As if the next row had as many.
-            next += before;
+        let is_there = next + (end - start) <= self.ids.len();
+        let distance = if is_there { next.wrapping_sub(start) } else { 0 };
+        if bound == self.lhs.n_cols() {
+            return Entries::From { entries: start..end, first: I::from_index(first), distance };
         }
-        let middle = end.saturating_sub(AHEAD).max(start);
-        // Rows of a view lie anywhere: the next one may come before, so that the distance wraps around.
-        let is_there = next + AHEAD <= self.ids.len();
-        let ahead = if is_there { (next + AHEAD).wrapping_sub(end) } else { 0 };
-        [(start..middle, AHEAD), (middle..end, ahead)]
+        let before = if first > 0 { below(&self.ids[start..end], first) } else { 0 };
+        let entries = start + before..end;
+        Entries::Below { entries, bound: I::from_index(bound), distance }
     }
 
     #[inline(always)]
     fn term(&self, value: V, x: T) -> T::Accumulator {
         let term = value.times(x.widen());
         if NEVER_MINUS_ZERO { term + T::zero().widen() } else { term }
-    }
-
-    /// A right side of one column, of some columns of the left: those that rows begin with, or end with, are gone over up to the first
-    /// other one, which costs less than to look for it.
-    ///
-    /// # Safety
-    ///
-    /// As for [`some_columns`].
-    #[inline(always)]
-    unsafe fn single_of_some(self) {
-        let Range { start: first, end: bound } = self.columns;
-        let reaches_the_end = bound == self.lhs.n_cols();
-        for row in 0..self.lhs.n_rows() {
-            let x = self.rhs.at(row, 0);
-            let (start, end) = (self.lhs.starts()[row] as usize, self.lhs.ends()[row] as usize);
-            let (ids, values) = (&self.ids[start..end], &self.lhs.values()[start..end]);
-            let mut add = |id: I, value: V| {
-                let (place, term) = ((self.place)(id.at()), self.term(value, x));
-                // SAFETY: `out` has the place of each of the columns that occurs, as the caller says.
-                unsafe { *self.out.get_unchecked_mut(place) += term };
-            };
-            if reaches_the_end {
-                for (&id, &value) in ids.iter().zip(values).rev() {
-                    if id.at() < first {
-                        break;
-                    }
-                    add(id, value);
-                }
-            } else {
-                let before = if first > 0 { below(ids, first) } else { 0 };
-                for (&id, &value) in ids[before..].iter().zip(&values[before..]) {
-                    if id.at() >= bound {
-                        break;
-                    }
-                    add(id, value);
-                }
-            }
-        }
     }
 
     /// A right side of one column.
@@ -168,19 +171,17 @@ where
     unsafe fn single<const ASK: bool>(self) {
         for row in 0..self.lhs.n_rows() {
             let x = self.rhs.at(row, 0);
-            for (entries, distance) in self.runs(row) {
-                for at in entries {
-                    // SAFETY: the runs are of entries of a csr; `out` has the place, as the caller says.
-                    unsafe {
-                        let place = (self.place)(self.ids.get_unchecked(at).at());
-                        if ASK {
-                            let ahead = self.ids.get_unchecked(at.wrapping_add(distance));
-                            prefetch(self.out, (self.place)(ahead.at()));
-                        }
-                        let term = self.term(*self.lhs.values().get_unchecked(at), x);
-                        *self.out.get_unchecked_mut(place) += term;
+            // SAFETY: the entries are those of a csr; `out` has the place, as the caller says.
+            unsafe {
+                for_each!(&self.entries(row), self.ids, |at, distance| {
+                    let place = (self.place)(self.ids.get_unchecked(at).at());
+                    if ASK {
+                        let ahead = self.ids.get_unchecked(at.wrapping_add(distance));
+                        prefetch(self.out, (self.place)(ahead.at()));
                     }
-                }
+                    let term = self.term(*self.lhs.values().get_unchecked(at), x);
+                    *self.out.get_unchecked_mut(place) += term;
+                });
             }
         }
     }
@@ -199,27 +200,29 @@ where
         let width = self.rhs.n_cols;
         let n_places = self.out.len() / width.max(1);
         for row in 0..self.lhs.n_rows() {
-            let runs = self.runs(row);
+            let entries = self.entries(row);
             let contiguous = self.rhs.row(row).and_then(same_type::<T, T::Accumulator>);
             if let Some(x) = contiguous {
                 let row = Row::<_, _, _, NEVER_MINUS_ZERO> {
                     ids: self.ids,
                     values: self.lhs.values(),
-                    runs,
+                    entries,
                     place: &self.place,
                     n_places,
                 };
-                // SAFETY: the processor has the instructions of `L`, as the caller says; the runs are of entries of a csr, and `out` has the places, as the caller of `some_columns` says.
+                // SAFETY: the processor has the instructions of `L`, as the caller says; the entries are those of a csr, and `out` has the places, as the caller of `some_columns` says.
                 unsafe { row.add::<T, L>(self.out, x) };
                 continue;
             }
-            let entries = runs[0].0.start..runs[1].0.end;
-            let (ids, values) = (&self.ids[entries.clone()], &self.lhs.values()[entries]);
             for column in 0..width {
                 let x = self.rhs.at(row, column);
-                for (id, &value) in ids.iter().zip(values) {
-                    let term = self.term(value, x);
-                    self.out[(self.place)(id.at()) * width + column] += term;
+                // SAFETY: as above.
+                unsafe {
+                    for_each!(&entries, self.ids, |at, _distance| {
+                        let place = (self.place)(self.ids.get_unchecked(at).at());
+                        let term = self.term(*self.lhs.values().get_unchecked(at), x);
+                        self.out[place * width + column] += term;
+                    });
                 }
             }
         }
@@ -231,8 +234,7 @@ struct Row<'a, V, I, P, const NEVER_MINUS_ZERO: bool> {
     /// Of all rows.
     ids: &'a [I],
     values: &'a [V],
-    /// The entries, and how far ahead of them memory is asked for.
-    runs: [(Range<usize>, usize); 2],
+    entries: Entries<I>,
     place: &'a P,
     /// The number of places. Nothing is asked for beyond: another thread may be writing there.
     n_places: usize,
@@ -248,7 +250,7 @@ impl<V: Stored, I: ColumnId, P: Fn(usize) -> usize, const NEVER_MINUS_ZERO: bool
     ///
     /// # Safety
     ///
-    /// The processor has the instructions of `L`, the runs are of entries, and so is what is asked for, and `out` has the places.
+    /// The processor has the instructions of `L`, the entries are there, and so is what is asked for, and `out` has the places.
     #[inline(always)]
     unsafe fn add<T: Float, L: Lanes<T::Accumulator>>(
         &self,
@@ -295,25 +297,23 @@ impl<V: Stored, I: ColumnId, P: Fn(usize) -> usize, const NEVER_MINUS_ZERO: bool
             for (n, factor) in factors.iter_mut().enumerate() {
                 *factor = L::load(x.as_ptr().add(n * L::COUNT));
             }
-            for (entries, distance) in &self.runs {
-                for at in entries.clone() {
-                    let place = (self.place)(self.ids.get_unchecked(at).at());
-                    let ahead = self.ids.get_unchecked(at.wrapping_add(*distance)).at();
-                    let ahead = (self.place)(ahead);
-                    let ahead = if ahead < self.n_places { ahead } else { place };
-                    prefetch_known(out, ahead * width + column, size);
-                    let out = out.as_mut_ptr().add(place * width + column);
-                    let value = L::splat(self.values.get_unchecked(at).number().widen());
-                    for (n, factor) in factors.iter().enumerate() {
-                        let out = out.add(n * L::COUNT);
-                        let mut term = if V::IS_UNIT { *factor } else { value.multiply(*factor) };
-                        if NEVER_MINUS_ZERO {
-                            term = term.add(L::zero());
-                        }
-                        L::load(out).add(term).store(out);
+            for_each!(&self.entries, self.ids, |at, distance| {
+                let place = (self.place)(self.ids.get_unchecked(at).at());
+                let ahead = self.ids.get_unchecked(at.wrapping_add(distance)).at();
+                let ahead = (self.place)(ahead);
+                let ahead = if ahead < self.n_places { ahead } else { place };
+                prefetch_known(out, ahead * width + column, size);
+                let out = out.as_mut_ptr().add(place * width + column);
+                let value = L::splat(self.values.get_unchecked(at).number().widen());
+                for (n, factor) in factors.iter().enumerate() {
+                    let out = out.add(n * L::COUNT);
+                    let mut term = if V::IS_UNIT { *factor } else { value.multiply(*factor) };
+                    if NEVER_MINUS_ZERO {
+                        term = term.add(L::zero());
                     }
+                    L::load(out).add(term).store(out);
                 }
-            }
+            });
         }
     }
 }
