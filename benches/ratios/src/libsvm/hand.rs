@@ -1,5 +1,5 @@
 //! Text → csr by hand, of two forms of lines: those of one-hot data and those of decimal numbers between 0 and 10. Numbers are read
-//! eight digits at a time. Says that text is wrong, and not where.
+//! eight digits at a time, or a whole entry as one vector. Says that text is wrong, and not where.
 
 /// What a text holds.
 pub struct Rows {
@@ -11,6 +11,21 @@ pub struct Rows {
 
 /// Reads text whose indices count from one.
 pub fn parse(text: &[u8]) -> Option<Rows> {
+    #[cfg(target_arch = "x86_64")]
+    if is_x86_feature_detected!("avx2")
+        && is_x86_feature_detected!("bmi1")
+        && is_x86_feature_detected!("bmi2")
+    {
+        // SAFETY: the features are there.
+        return unsafe { vectors::parse(text) };
+    }
+    // SAFETY: `read` asks for entries where they may be.
+    read(text, |text, at| unsafe { entry(text, at) })
+}
+
+/// Reads text by a function that reads entries, given the place of one behind which there are [`SLACK`] bytes.
+#[inline(always)]
+fn read(text: &[u8], entry: impl Fn(&[u8], usize) -> Option<(u64, f32, usize)>) -> Option<Rows> {
     // The shortest entry has four bytes: with so much room, which is not there before it is written to, no place is looked for.
     let (mut labels, mut indptr) = (Vec::new(), vec![0]);
     let (mut columns, mut values) =
@@ -150,6 +165,93 @@ unsafe fn entry(text: &[u8], at: usize) -> Option<(u64, f32, usize)> {
             return Some((index, value, end));
         }
         Some((index, value as f32, end))
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+mod vectors {
+    //! With AVX2.
+
+    use super::{POWERS_OF_TEN, Rows, read};
+    use std::arch::x86_64::*;
+
+    #[target_feature(enable = "avx2,bmi1,bmi2")]
+    pub unsafe fn parse(text: &[u8]) -> Option<Rows> {
+        read(text, |text, at| {
+            // SAFETY: as `read` says; the features are there.
+            unsafe {
+                let byte = |at: usize| *text.get_unchecked(at);
+                let digits = text.as_ptr().add(at).cast::<u64>().read_unaligned();
+                let colon = (!digits.wrapping_add(0x0606_0606_0606_0606) & super::BIT_4)
+                    .trailing_zeros() as usize
+                    / 8
+                    + at;
+                // The entries of one-hot data wait for less so.
+                let is_one = byte(colon + 1) == b'1' && matches!(byte(colon + 2), b' ' | b'\n');
+                if is_one || at < 16 { super::entry(text, at) } else { decimal(text, at) }
+            }
+        })
+    }
+
+    /// A run of 16 bytes of this that begins at `n` keeps the last `n` bytes of another, less the character `0`.
+    static LAST: [u8; 32] = {
+        let mut masks = [0; 32];
+        let mut n = 16;
+        while n < 32 {
+            masks[n] = 0x0f;
+            n += 1;
+        }
+        masks
+    };
+
+    /// As [`entry`](super::entry), of a decimal number behind at least 16 bytes.
+    #[target_feature(enable = "avx2,bmi1,bmi2")]
+    #[inline]
+    unsafe fn decimal(text: &[u8], at: usize) -> Option<(u64, f32, usize)> {
+        // SAFETY: as the caller says: at most 32 bytes from `at` on are looked at, and 16 before what lies among them.
+        unsafe {
+            let text = text.as_ptr().add(at);
+            let byte = |at: u32| *text.add(at as usize);
+            let lanes = _mm256_xor_si256(_mm256_loadu_si256(text.cast()), _mm256_set1_epi8(0x30));
+            let others = _mm256_cmpeq_epi8(_mm256_max_epu8(lanes, _mm256_set1_epi8(10)), lanes);
+            // The colon, the point, and what follows.
+            let colons = _mm256_movemask_epi8(others) as u32;
+            let points = colons & colons.wrapping_sub(1);
+            let ends = points & points.wrapping_sub(1);
+            let [colon, point, end] = [colons, points, ends].map(u32::trailing_zeros);
+            let count = end.wrapping_sub(point + 1);
+            if end == 32
+                || colon.wrapping_sub(1) > 7
+                || point != colon + 2
+                || count.wrapping_sub(1) > 14
+            {
+                return None;
+            }
+            if byte(colon) != b':' || byte(point) != b'.' || !matches!(byte(end), b' ' | b'\n') {
+                return None;
+            }
+            let last = |end: u32, n: u32| {
+                let mask = _mm_loadu_si128(LAST.as_ptr().add(n as usize).cast());
+                _mm_and_si128(_mm_loadu_si128(text.add(end as usize).sub(16).cast()), mask)
+            };
+            let digits = _mm256_set_m128i(last(end, count), last(colon, colon));
+            let pairs = _mm256_maddubs_epi16(digits, _mm256_set1_epi16(0x010a));
+            let fours = _mm256_madd_epi16(pairs, _mm256_set1_epi32(0x0001_0064));
+            let fours = _mm256_packus_epi32(fours, fours);
+            let eights = _mm256_madd_epi16(fours, _mm256_set1_epi32(0x0001_2710));
+            let index = _mm_cvtsi128_si64(_mm256_castsi256_si128(eights)) as u64 >> 32;
+            let fraction = _mm_cvtsi128_si64(_mm256_extracti128_si256::<1>(eights)) as u64;
+            let fraction = (fraction & u64::from(u32::MAX)) * 100_000_000 + (fraction >> 32);
+            let power = *POWERS_OF_TEN.get_unchecked(count as usize);
+            let mantissa = u64::from(byte(colon + 1) - b'0') * power as u64 + fraction;
+            let value = mantissa as i64 as f64 / power;
+            // As for `entry`.
+            if mantissa > 1 << 53 || value.to_bits() & ((1 << 29) - 1) == 1 << 28 {
+                return super::entry(std::slice::from_raw_parts(text, super::SLACK), 0)
+                    .map(|(index, value, len)| (index, value, at + len));
+            }
+            Some((index, value as f32, at + end as usize))
+        }
     }
 }
 
