@@ -95,7 +95,7 @@ macro_rules! update_rule {
         }
 
         impl<T: $crate::element::Float> $Step<T> {
-            /// As [`RECURRENCE`]($crate::update_rules::UpdateRule::RECURRENCE) names them.
+            /// What the rule's recurrence names, in its order.
             fn resolved(&self) -> [f64; $crate::update_rules::MOST_NUMBERS] {
                 use $crate::update_rules::recurrence::Resolved;
                 let $step = self;

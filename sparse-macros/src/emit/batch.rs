@@ -126,6 +126,23 @@ pub(super) fn check(emit: &Emit<'_>) -> TokenStream {
     }
 }
 
+/// ```text
+/// fn check_batch(&self, batch: &LinearRegressionBatch<'_>, labels: bool) -> Result<()> {
+///     self.__check(batch, labels)
+/// }
+/// ```
+pub(super) fn check_of_trait(emit: &Emit<'_>) -> TokenStream {
+    let (rt, batch) = (&emit.rt, &emit.batch);
+    if emit.broken {
+        return TokenStream::new();
+    }
+    quote! {
+        fn check_batch(&self, batch: &#batch<'_>, labels: bool) -> #rt::Result<()> {
+            self.__check(batch, labels)
+        }
+    }
+}
+
 /// The extents of all labels, or of all inputs.
 fn check_values(emit: &Emit<'_>, labels: bool, known: &mut BTreeSet<String>) -> TokenStream {
     let kind = |id: &ValueId| matches!(emit.graph.value(*id).kind, Kind::Label) == labels;

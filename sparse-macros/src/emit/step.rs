@@ -17,6 +17,7 @@ pub(super) fn implementation(emit: &Emit<'_>) -> TokenStream {
     let (batch_type, outputs, grads) = (&emit.batch, &emit.outputs, &emit.grads);
     let constants = info::constants(emit);
     let (bind, input) = (batch::bind(emit), batch::input(emit));
+    let check = batch::check_of_trait(emit);
     let train_rows = train_rows(emit);
     let from_tables = from_tables(emit);
     let (forward, loss, loss_and_grads, train_step, adjusted_step) = if emit.broken {
@@ -64,6 +65,8 @@ pub(super) fn implementation(emit: &Emit<'_>) -> TokenStream {
             #bind
 
             #input
+
+            #check
 
             fn forward(&mut self, batch: &#batch_type<'_>) -> #rt::Result<&#outputs> {
                 #forward

@@ -59,6 +59,24 @@ impl<T: Element> Dense<T, Cuda> {
         Ok(self.values.as_slice())
     }
 
+    /// Becomes an array of this shape with a copy of these elements.
+    pub(crate) fn assign_on(
+        &mut self,
+        gpu: &Gpu,
+        shape: Shape,
+        values: CudaSlice<'_, T>,
+    ) -> Result<(), CudaError> {
+        self.values.assign(gpu, values, ELEMENTS)?;
+        self.shape = shape;
+        Ok(())
+    }
+
+    /// Takes a shape of as many elements.
+    pub(crate) fn take_shape(&mut self, shape: Shape) {
+        debug_assert_eq!(shape.size(), self.shape.size());
+        self.shape = shape;
+    }
+
     /// Becomes zeros of this shape.
     pub(crate) fn zeros_on(
         &mut self,
@@ -192,6 +210,13 @@ impl<T: Element> RowSparse<T, Cuda> {
         self.indices.assign(gpu, rows, ROW_IDS)?;
         self.shape = shape;
         Ok(self.values.as_slice())
+    }
+}
+
+impl<'a, T: Element> RowSparseView<'a, T, Cuda> {
+    /// The table of a parameter: every row is stored.
+    pub(crate) fn all_on_gpu(table: DenseView<'a, T, Cuda>) -> Self {
+        RowSparseView { shape: *table.shape(), indices: RowIdsView::All, values: table.values() }
     }
 }
 

@@ -23,6 +23,17 @@ pub enum ModelError {
         /// The extent that is needed.
         expected: usize,
     },
+    /// A model has values that no kernel of a GPU computes.
+    #[cfg(feature = "cuda")]
+    #[error(
+        "model `{model}` cannot be moved to a GPU, which has no kernel for `{missing}`: train it on the host"
+    )]
+    NotOnGpu {
+        /// The model.
+        model: &'static str,
+        /// The kernels of its plan, or a value.
+        missing: String,
+    },
     /// An array of a batch has another rank than declared.
     #[error("model `{model}`: `{input}` has shape {shape}, but {expected} dimensions are declared")]
     Rank {

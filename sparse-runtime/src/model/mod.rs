@@ -3,6 +3,8 @@
 mod dims;
 mod error;
 mod gradient;
+#[cfg(feature = "cuda")]
+mod on_gpu;
 mod parameter;
 mod rows;
 mod steps;
@@ -10,6 +12,8 @@ mod steps;
 pub use dims::{Dims, DimsError};
 pub use error::ModelError;
 pub use gradient::GradientMut;
+#[cfg(feature = "cuda")]
+pub use on_gpu::OnGpu;
 pub use parameter::{Parameter, ParameterMut, ParameterRef, ParameterStorage, RowSparseGradient};
 pub use rows::{InputView, RowIds, RowSet};
 pub use steps::RowSteps;
@@ -90,6 +94,17 @@ pub trait Model: Clone {
 
     /// Picks this model's inputs and labels out of a batch of some data. Checks types, not extents.
     fn bind<'a, S: BatchSource<'a, Self::Element>>(&self, source: &S) -> Result<Self::Batch<'a>>;
+
+    /// Holds the extents and ids of a batch to the model's dimensions and to each other, those of labels where they are read: what every call
+    /// that computes does first. A model written by hand may check for itself.
+    ///
+    /// # Errors
+    ///
+    /// [`ModelError::Extent`], [`ModelError::Rank`] and [`ModelError::Id`], naming the input.
+    fn check_batch(&self, batch: &Self::Batch<'_>, labels: bool) -> Result<()> {
+        let _ = (batch, labels);
+        Ok(())
+    }
 
     /// Input or label `index` of a batch, by its position in [`INPUTS`](Model::INPUTS).
     fn input<'a>(batch: &Self::Batch<'a>, index: usize) -> Option<InputView<'a, Self::Element>>;
@@ -220,6 +235,17 @@ pub trait Model: Clone {
             clip::gradients(model, max_norm);
             Ok(())
         })
+    }
+
+    /// Brings parameters, and their states in `updater`, back to the host where the model keeps them elsewhere: nothing where it does not.
+    /// [`Updater::flush_model`] asks for it.
+    ///
+    /// # Errors
+    ///
+    /// What failed where they were.
+    fn to_host<R: UpdateRule>(&mut self, updater: &mut Updater<R, Self::Element>) -> Result<()> {
+        let _ = updater;
+        Ok(())
     }
 
     /// The gradient of parameter `index`, of the last [`loss_and_grads`](Model::loss_and_grads), to be changed. `None` of a frozen one.

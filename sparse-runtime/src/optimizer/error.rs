@@ -24,6 +24,25 @@ pub enum OptimizerError {
         /// The rule.
         rule: &'static str,
     },
+    /// A rule whose recurrence is Rust alone was to be used on a GPU.
+    #[cfg(feature = "cuda")]
+    #[error(
+        "`{rule}` has no recurrence as formulas, of which a kernel of a GPU could be made: train on the host, or by another rule"
+    )]
+    NoRecurrence {
+        /// The rule.
+        rule: &'static str,
+    },
+    /// Rows that wait for idle steps were to be on a GPU.
+    #[cfg(feature = "cuda")]
+    #[error(
+        "{rule}: steps without a gradient change rows, which a GPU does not catch up with later: with these hyperparameters choose \
+         `LazyUpdate::Touched`, which changes only the rows of a batch, or `LazyUpdate::Dense`, which changes all rows at every step"
+    )]
+    IdleStepsOnGpu {
+        /// The rule.
+        rule: &'static str,
+    },
     /// A step of a rule that corrects gradients was begun by hand.
     #[error(
         "`{rule}` corrects gradients by a mean gradient, which nobody has prepared for this step: train with `Trainer::fit` or `Trainer::fit_epochs`"

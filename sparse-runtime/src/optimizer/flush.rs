@@ -50,12 +50,13 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
         Ok(())
     }
 
-    /// [`flush`](Self::flush) for every parameter of a model.
+    /// [`flush`](Self::flush) for every parameter of a model, which are on the host then.
     ///
     /// # Errors
     ///
     /// The updater was made for another model.
     pub fn flush_model<M: Model<Element = T>>(&mut self, model: &mut M) -> Result<()> {
+        model.to_host(self)?;
         let parameters = model.parameters_mut();
         if parameters.len() != self.parameters.len() {
             return Err(OptimizerError::OtherModel { model: M::NAME }.into());

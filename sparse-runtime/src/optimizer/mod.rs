@@ -37,6 +37,8 @@
 mod accumulator;
 mod apply;
 pub mod clip;
+#[cfg(feature = "cuda")]
+pub mod cuda;
 mod cursor;
 mod dense_steps;
 mod error;

@@ -326,6 +326,7 @@ impl Pauses {
             hook.gradients(model);
         }
         let batch = self.first_batch.wrapping_add(totals.n_batches);
+        model.to_host(updater)?;
         let flow = hook.pause(model, updater, Position { epoch: self.epoch, batch }, totals)?;
         self.left = hook.steps_to_pause(totals).max(1);
         Ok(flow)

@@ -12,6 +12,14 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
+/// In the binary, so that it runs wherever it was copied to.
+const SOURCES: [(&str, &str); 4] = [
+    ("cuda_emulation.h", include_str!("emulation/cuda_emulation.h")),
+    ("engine.h", include_str!("emulation/engine.h")),
+    ("fake_cuda.cpp", include_str!("emulation/fake_cuda.cpp")),
+    ("fake_nvrtc.cpp", include_str!("emulation/fake_nvrtc.cpp")),
+];
+
 /// A GPU, opened anew.
 pub(crate) fn gpu() -> Gpu {
     static READY: OnceLock<()> = OnceLock::new();
@@ -29,15 +37,17 @@ pub(crate) fn is_real() -> bool {
 }
 
 fn emulate() {
-    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cuda/emulation");
     let mut hasher = DefaultHasher::new();
-    for name in ["cuda_emulation.h", "engine.h", "fake_cuda.cpp", "fake_nvrtc.cpp"] {
-        fs::read(sources.join(name)).expect("a source of the emulation").hash(&mut hasher);
-    }
+    SOURCES.hash(&mut hasher);
     // What was built of other sources is not found.
     let version = hasher.finish() % 1_000_000;
     let built = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("emulation-{version}"));
     fs::create_dir_all(&built).expect("a folder for the emulation");
+    for (name, text) in SOURCES {
+        let unfinished = built.join(format!("{name}.{}", std::process::id()));
+        fs::write(&unfinished, text).expect("a source of the emulation");
+        fs::rename(&unfinished, built.join(name)).expect("the source was written");
+    }
     // SAFETY: no other thread of the tests reads the environment before this one call has ended.
     unsafe { std::env::set_var("NNZ_CUDA_CACHE", built.join("cache")) };
     for (source, library) in [("fake_cuda.cpp", "libcuda.so"), ("fake_nvrtc.cpp", "libnvrtc.so")] {
@@ -49,8 +59,8 @@ fn emulate() {
                 .arg(&unfinished)
                 .arg(format!("-Wl,-soname,{library}"))
                 .arg(format!("-DVERSION={version}"))
-                .arg(format!("-DHEADERS=\"{}\"", sources.display()))
-                .arg(sources.join(source))
+                .arg(format!("-DHEADERS=\"{}\"", built.display()))
+                .arg(built.join(source))
                 .arg("-ldl")
                 .output()
                 .expect("the tests of CUDA kernels need g++");

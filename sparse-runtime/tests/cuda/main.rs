@@ -2,9 +2,11 @@
 
 mod device;
 mod elementwise;
+mod losses;
 mod memory;
 mod nvrtc;
 mod products;
+mod updates;
 
 use num_traits::Float;
 use std::fmt::Display;

@@ -18,20 +18,26 @@ fn numbers<'a>(log: &'a str, before: &str, after: &str) -> impl Iterator<Item = 
 #[test]
 #[ignore = "needs libnvrtc on the library path"]
 fn every_kernel_compiles_without_spills() {
-    for architecture in ["sm_80", "sm_90"] {
-        let mut registers = BTreeMap::<_, (usize, u32)>::new();
-        for_each_unit(&mut |unit| {
-            let log = compile(unit, architecture, true).expect("a kernel compiles").log;
-            let what = format!("{} for {architecture}: {log}", unit.file);
-            assert!(!log.contains("warning"), "{what}");
-            assert!(numbers(&log, "", " bytes spill stores").all(|bytes| bytes == 0), "{what}");
-            let most = numbers(&log, "Used ", " registers").max().expect(&what);
-            let (units, of_file) = registers.entry(unit.file).or_default();
-            *units += 1;
-            *of_file = most.max(*of_file);
-        });
-        for (file, (units, most)) in registers {
-            println!("{architecture} {file}: {units} units, at most {most} registers, no spills");
+    std::thread::scope(|scope| {
+        for architecture in ["sm_80", "sm_90"] {
+            scope.spawn(move || every_kernel_compiles_for(architecture));
         }
+    });
+}
+
+fn every_kernel_compiles_for(architecture: &str) {
+    let mut registers = BTreeMap::<_, (usize, u32)>::new();
+    for_each_unit(&mut |unit| {
+        let log = compile(unit, architecture, true).expect("a kernel compiles").log;
+        let what = format!("{} for {architecture}: {log}", unit.file);
+        assert!(!log.contains("warning"), "{what}");
+        assert!(numbers(&log, "", " bytes spill stores").all(|bytes| bytes == 0), "{what}");
+        let most = numbers(&log, "Used ", " registers").max().expect(&what);
+        let (units, of_file) = registers.entry(unit.file).or_default();
+        *units += 1;
+        *of_file = most.max(*of_file);
+    });
+    for (file, (units, most)) in registers {
+        println!("{architecture} {file}: {units} units, at most {most} registers, no spills");
     }
 }

@@ -4,10 +4,11 @@ use super::CudaError;
 use super::error::refused;
 use super::launch::Kernel;
 use super::signature::signatures;
-use crate::kernels::cuda::{PRELUDE, formula};
+use crate::kernels::cuda::{PRELUDE, formula, recurrence, row_recurrence};
 use cudarc::driver::{result, sys};
 use cudarc::nvrtc::{result as nvrtc, sys as nvrtc_sys};
 use sparse_core::operators::Operator;
+use sparse_core::update_rules::Recurrence;
 use std::collections::HashMap;
 use std::collections::hash_map::DefaultHasher;
 use std::ffi::{CString, c_char};
@@ -37,6 +38,19 @@ pub enum Word {
     Name(&'static str),
     /// A scalar formula of a row of the operator table.
     Formula(&'static Operator, &'static str),
+    /// A part of the recurrence of an update rule whose states have these names.
+    Recurrence(RecurrencePart, Recurrence, &'static [&'static str]),
+}
+
+/// A part of the recurrence of an update rule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum RecurrencePart {
+    /// What becomes of a weight and its state.
+    Weight,
+    /// The term of a weight in the mean over its row.
+    Term,
+    /// What becomes of the state of a row.
+    Row,
 }
 
 /// What the compiler made of a unit.
@@ -72,6 +86,15 @@ impl Unit<'_> {
                 Word::Formula(operator, text) => {
                     writeln!(source, "#define {name} {}", formula(operator, text))
                 }
+                Word::Recurrence(part, rule, states) => {
+                    let [term, row] = row_recurrence(rule, states);
+                    let text = match part {
+                        RecurrencePart::Weight => recurrence(rule, states),
+                        RecurrencePart::Term => term,
+                        RecurrencePart::Row => row,
+                    };
+                    writeln!(source, "#define {name} {text}")
+                }
             };
         }
         let Unit { file, text, .. } = self;
@@ -97,6 +120,7 @@ impl Unit<'_> {
                 Word::Number(number) => number.hash(&mut hasher),
                 Word::Name(name) => name.hash(&mut hasher),
                 Word::Formula(operator, text) => (operator.name, text).hash(&mut hasher),
+                Word::Recurrence(part, rule, states) => (part, rule, states).hash(&mut hasher),
             }
         }
         hasher.finish()
@@ -111,6 +135,9 @@ impl PartialEq for Word {
             (Word::Name(name), Word::Name(other)) => name == other,
             (Word::Formula(operator, text), Word::Formula(other, other_text)) => {
                 operator.name == other.name && text == other_text
+            }
+            (Word::Recurrence(part, rule, states), Word::Recurrence(of, other, names)) => {
+                (part, rule, states) == (of, other, names)
             }
             _ => false,
         }

@@ -1,7 +1,7 @@
 //! Runs of elements in the memory of a GPU.
 
 use super::error::refused;
-use super::{CudaError, Gpu};
+use super::{CudaError, Destination, Gpu};
 use cudarc::driver::{result, sys};
 use sparse_core::element::{Number, Stored};
 use std::fmt;
@@ -201,6 +201,12 @@ impl<'a, T: Stored> CudaSlice<'a, T> {
                 Err(CudaError::AnotherGpu { found: memory.gpu.ordinal(), expected: gpu.ordinal() })
             }
         }
+    }
+}
+
+impl<T: Stored> Destination for CudaBuffer<T> {
+    fn store_nothing(&mut self, gpu: &Gpu) {
+        self.clear(gpu);
     }
 }
 

@@ -35,7 +35,7 @@ mod probe;
 mod signature;
 
 pub use column_ids::{CudaColumnIds, CudaColumnIdsSlice};
-pub use compile::{Compiled, Unit, Word, compile};
+pub use compile::{Compiled, RecurrencePart, Unit, Word, compile};
 pub use error::CudaError;
 pub(crate) use gpu::Destination;
 pub use gpu::Gpu;

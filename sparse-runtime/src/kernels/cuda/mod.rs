@@ -2,13 +2,16 @@
 
 mod context;
 mod formula;
+pub mod loss;
 pub(crate) mod occurrences;
 mod results;
+pub mod rows;
 mod scalar_function;
 mod units;
 
 pub use context::CudaContext;
-pub(crate) use formula::formula;
+pub(crate) use formula::{formula, recurrence, row_recurrence};
+pub use loss::{LossFunction, LossOperands};
 pub use results::{Pattern, Rows};
 pub(crate) use scalar_function::Numbers;
 pub use scalar_function::ScalarFunction;
@@ -21,7 +24,7 @@ use sparse_core::element::Float;
     message = "kernels of a GPU do not compute in `{Self}`",
     note = "they compute in `f32` and `f64`; arrays of other types can be there, and are cast on the host"
 )]
-pub trait GpuFloat: Float {}
+pub trait GpuFloat: Float<Accumulator = Self> {}
 
 impl GpuFloat for f32 {}
 impl GpuFloat for f64 {}

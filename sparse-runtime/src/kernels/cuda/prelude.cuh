@@ -21,6 +21,11 @@ struct numbers {
     f64 at[4];
 };
 
+// The numbers of a step of an update rule, in the order of its recurrence.
+struct rule_step {
+    f64 at[12];
+};
+
 // How the elements of a result lie in two arrays that broadcast to it: extents, and steps in each, of up to 6 axes.
 struct walk {
     u64 extents[6], first[6], second[6];

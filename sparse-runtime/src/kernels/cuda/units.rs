@@ -1,14 +1,15 @@
 //! What is compiled where there is no GPU, to see that it compiles.
 
-use super::{ScalarFunction, occurrences};
+use super::{LossFunction, ScalarFunction, loss, occurrences, rows};
 use crate::device::cuda::Unit;
 use crate::kernels::reduce::cuda::ReduceFunction;
 use crate::kernels::{binary, dot, reduce, unary};
+use crate::optimizer;
 use sparse_core::ir::{AttributeValue, Attributes, Number};
 use sparse_core::operators::{AttributeKind, Kind, all};
 
-/// Visits every text with one of each kind of words: each element-wise function and reduction of the operator table, and products of
-/// several widths and types. A GPU compiles only what a program uses.
+/// Visits every text with one of each kind of words: each element-wise function, reduction and loss of the operator table, each
+/// update rule, and products of several widths and types. A GPU compiles only what a program uses.
 ///
 /// ```
 /// use sparse_runtime::kernels::cuda::for_each_unit;
@@ -18,6 +19,8 @@ use sparse_core::operators::{AttributeKind, Kind, all};
 /// ```
 pub fn for_each_unit(visit: &mut dyn FnMut(&Unit<'_>)) {
     occurrences::for_each_unit(visit);
+    rows::for_each_unit(visit);
+    optimizer::cuda::for_each_unit(visit);
     dot::cuda::for_each_unit(visit);
     for operator in all() {
         let mut attributes = Attributes::default();
@@ -31,6 +34,11 @@ pub fn for_each_unit(visit: &mut dyn FnMut(&Unit<'_>)) {
                 Kind::Unary(_) => unary::cuda::with_unit("f32", function, visit),
                 _ => binary::cuda::with_unit("f32", function, visit),
             }
+        }
+        if let (Kind::Loss { .. }, Some(function)) =
+            (operator.kind, LossFunction::new(operator, &attributes))
+        {
+            loss::with_unit("f32", function, visit);
         }
         if let Some(function) = ReduceFunction::new(operator, &attributes) {
             reduce::cuda::with_units("f32", function, visit);

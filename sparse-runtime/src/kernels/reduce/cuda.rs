@@ -5,8 +5,8 @@ use super::cpu::{count, reduced};
 use crate::device::cuda::{Blocks, Cuda, CudaError, CudaSlice, Gpu, Launch, Unit, Word};
 use crate::formats::{Dense, DenseView, MAX_RANK, Shape};
 use crate::kernels::cuda::{CudaContext, GpuFloat, Numbers};
-use sparse_core::ir::Attributes;
-use sparse_core::operators::{Combine, Kind, Operator, Reduction};
+use sparse_core::ir::{self, Attributes};
+use sparse_core::operators::{Combine, Kind, Operator, Reduction, find};
 
 const THREADS: u32 = 256;
 
@@ -63,6 +63,30 @@ pub fn dense<T: GpuFloat>(
         unsafe { launch.launch(Blocks { y: parts, ..blocks }) }?;
         function.finish(&gpu, out, partial, parts, n_reduced, [&kept, &inner], group)
     });
+}
+
+/// The sum to a shape that broadcasts to that of the array.
+pub fn sum_to<T: GpuFloat>(
+    out: &mut Dense<T, Cuda>,
+    x: DenseView<'_, T, Cuda>,
+    like: Shape,
+    context: &mut CudaContext,
+) {
+    let Some(sum) = find("sum").and_then(|sum| ReduceFunction::new(sum, &Attributes::default()))
+    else {
+        return;
+    };
+    let shape = x.shape();
+    let missing = shape.rank().saturating_sub(like.rank());
+    let is_summed =
+        |axis: &usize| *axis < missing || (like[axis - missing] == 1 && shape[*axis] != 1);
+    let axes: Vec<i64> = (0..shape.rank()).filter(is_summed).map(|axis| axis as i64).collect();
+    let over = Over { axis: ir::Axes(Some(axes[..].into())), keepdims: true, exclude: false };
+    dense(out, x, over, sum, context);
+    // What failed stores nothing.
+    if out.shape().size() == like.size() {
+        out.take_shape(like);
+    }
 }
 
 impl ReduceFunction {

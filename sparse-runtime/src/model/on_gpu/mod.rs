@@ -1,0 +1,318 @@
+//! Models on a GPU: what `graph!` planned, launched there value by value.
+
+mod arrays;
+mod call;
+mod program;
+
+use super::{
+    BatchSource, Dims, InputInfo, InputView, Model, ModelError, OutputInfo, ParameterInfo,
+    ParameterMut, ParameterRef, Plan,
+};
+use crate::device::cuda::{CudaError, Gpu};
+use crate::error::{Error, Result};
+use crate::formats::{Dense, DenseView};
+use crate::kernels::cuda::{CudaContext, GpuFloat};
+use crate::optimizer::Updater;
+use crate::optimizer::cuda::CudaTable;
+use arrays::GpuArray;
+use program::{Program, Workspace};
+use sparse_core::inspect::Part;
+use sparse_core::update_rules::UpdateRule;
+
+/// A model whose parameters are on a GPU, where its batches are computed: a [`Model`] like that which it was made of, for the same trainer.
+///
+/// A batch is moved there when it is bound to a step. Every value of the [plan](Model::PLAN) is a launch of a kernel, whatever became of the
+/// step on the host: nothing is fused. Each step waits once, for its loss.
+///
+/// Parameters and states come back to the host where training does anyway what costs O(values): at the end of an epoch, and where a
+/// callback looks. [`parameters`](Model::parameters) are those of that time, so that checkpoints are written as of any model.
+///
+/// ```
+/// use sparse_runtime::device::cuda::Gpu;
+/// use sparse_runtime::kernels::cuda::GpuFloat;
+/// use sparse_runtime::model::{Model, OnGpu};
+///
+/// /// The loss of a batch, computed on the first GPU.
+/// fn loss<M: Model<Element: GpuFloat>>(model: &M, batch: &M::Batch<'_>) -> sparse_runtime::Result<f64> {
+///     OnGpu::new(model, &Gpu::open(0)?)?.loss(batch)
+/// }
+/// ```
+#[derive(Debug)]
+pub struct OnGpu<M: Model<Element: GpuFloat>> {
+    host: M,
+    program: Program,
+    workspace: Workspace<M::Element>,
+    context: CudaContext,
+    outputs: Vec<Dense<M::Element>>,
+    newest: Newest,
+    /// Why parameters could not be brought back, for the next call that may say so.
+    failure: Option<Error>,
+}
+
+/// Where the newest weights are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Newest {
+    Host,
+    Gpu,
+    Both,
+}
+
+const FORWARD: &[Part] = &[Part::Forward];
+const LOSS: &[Part] = &[Part::Forward, Part::Loss];
+const ALL: &[Part] = &[Part::Forward, Part::Loss, Part::Gradient];
+
+impl<M: Model<Element: GpuFloat>> OnGpu<M> {
+    /// A copy of a model on a GPU, which has a copy on the host as well. O(values of its parameters).
+    ///
+    /// # Errors
+    ///
+    /// [`ModelError::NotOnGpu`], naming the kernels of its plan that there are none of on a GPU; [`CudaError::OutOfMemory`].
+    pub fn new(model: &M, gpu: &Gpu) -> Result<Self> {
+        let program = Program::of::<M>()?;
+        let tables = model
+            .parameters()
+            .iter()
+            .map(|parameter| {
+                let table = DenseView::new(parameter.shape, parameter.values())?;
+                Ok(CudaTable::new(table.to_gpu(gpu)?))
+            })
+            .collect::<Result<_>>()?;
+        Ok(OnGpu {
+            workspace: Workspace::new(&program, tables),
+            host: model.clone(),
+            program,
+            context: CudaContext::new(gpu),
+            outputs: M::OUTPUTS.iter().map(|_| Dense::default()).collect(),
+            newest: Newest::Both,
+            failure: None,
+        })
+    }
+
+    /// The model on the host again. O(values of its parameters).
+    ///
+    /// # Errors
+    ///
+    /// What failed on the GPU.
+    pub fn into_host(mut self) -> Result<M> {
+        self.weights_to_host()?;
+        Ok(self.host)
+    }
+
+    /// The GPU.
+    pub fn gpu(&self) -> &Gpu {
+        self.context.gpu()
+    }
+
+    /// The kernels of the GPU that compute each value of the plan, a line a value.
+    ///
+    /// ```text
+    /// %4 = dot_csr_row_sparse: csr_dense or csr_column
+    /// pred = add_dense_dense: binary
+    /// ```
+    pub fn kernels(&self) -> String {
+        self.program.describe(&M::PLAN)
+    }
+
+    /// Moves a batch, and parameters that were changed on the host, to the GPU.
+    fn load(&mut self, batch: &M::Batch<'_>, labels: bool) -> Result<()> {
+        if let Some(failure) = self.failure.take() {
+            return Err(failure);
+        }
+        self.host.check_batch(batch, labels)?;
+        let gpu = self.context.gpu().clone();
+        if self.newest == Newest::Host {
+            let parameters = self.host.parameters();
+            for (table, parameter) in self.workspace.tables.iter_mut().zip(&parameters) {
+                table.weights =
+                    DenseView::new(parameter.shape, parameter.values())?.to_gpu(&gpu)?;
+            }
+            self.newest = Newest::Both;
+        }
+        self.workspace.inputs.clear();
+        for index in 0..M::INPUTS.len() {
+            let input = match M::input(batch, index) {
+                Some(input) => GpuArray::of_input(&gpu, input)?,
+                None => None,
+            };
+            self.workspace.inputs.push(input);
+        }
+        Ok(())
+    }
+
+    fn compute(&mut self, batch: &M::Batch<'_>, parts: &[Part]) -> Result<()> {
+        self.load(batch, parts.len() > 1)?;
+        self.program.run::<M, _>(&mut self.workspace, parts, &mut self.context)
+    }
+
+    /// Waits for the loss, so that whatever failed before is said before anything is updated.
+    fn computed_loss(&self) -> Result<f64> {
+        if M::PLAN.losses.is_empty() {
+            return Err(ModelError::NoLoss { model: M::NAME }.into());
+        }
+        Ok(self.program.loss(&M::PLAN, &self.workspace, self.context.gpu())?)
+    }
+
+    fn bring_outputs(&mut self) -> Result<(), CudaError> {
+        for (output, info) in self.outputs.iter_mut().zip(M::OUTPUTS) {
+            if let Some(array) = self.program.output(&M::PLAN, &self.workspace, info.name) {
+                *output = array.to_cpu()?;
+            }
+        }
+        Ok(())
+    }
+
+    fn weights_to_host(&mut self) -> Result<()> {
+        if self.newest == Newest::Gpu {
+            let parameters = self.host.parameters_mut();
+            for (table, mut parameter) in self.workspace.tables.iter().zip(parameters) {
+                parameter.values_mut().copy_from_slice(table.weights.to_cpu()?.values());
+            }
+            self.newest = Newest::Both;
+        }
+        Ok(())
+    }
+}
+
+/// A model of its own, on the same GPU. What cannot be copied there is an error of the clone's next step.
+impl<M: Model<Element: GpuFloat>> Clone for OnGpu<M> {
+    fn clone(&self) -> Self {
+        let gpu = self.context.gpu();
+        let tables = self.workspace.tables.iter().map(|table| table.copy(gpu)).collect();
+        OnGpu {
+            host: self.host.clone(),
+            workspace: Workspace::new(&self.program, tables),
+            program: self.program.clone(),
+            context: CudaContext::new(gpu),
+            outputs: self.outputs.clone(),
+            newest: self.newest,
+            failure: None,
+        }
+    }
+}
+
+impl<M: Model<Element: GpuFloat>> Model for OnGpu<M> {
+    type Element = M::Element;
+    type Batch<'a> = M::Batch<'a>;
+    /// Those that are dense, in the order of [`OUTPUTS`](Model::OUTPUTS), on the host.
+    type Outputs = Vec<Dense<M::Element>>;
+    /// They stay on the GPU.
+    type Gradients = ();
+
+    const NAME: &'static str = M::NAME;
+    const PLAN: Plan = M::PLAN;
+    const FINGERPRINT: u64 = M::FINGERPRINT;
+    const INPUTS: &'static [InputInfo] = M::INPUTS;
+    const PARAMETERS: &'static [ParameterInfo] = M::PARAMETERS;
+    const OUTPUTS: &'static [OutputInfo] = M::OUTPUTS;
+
+    fn dims(&self) -> &Dims {
+        self.host.dims()
+    }
+
+    fn bind<'a, S: BatchSource<'a, M::Element>>(&self, source: &S) -> Result<M::Batch<'a>> {
+        self.host.bind(source)
+    }
+
+    fn input<'a>(batch: &M::Batch<'a>, index: usize) -> Option<InputView<'a, M::Element>> {
+        M::input(batch, index)
+    }
+
+    fn check_batch(&self, batch: &M::Batch<'_>, labels: bool) -> Result<()> {
+        self.host.check_batch(batch, labels)
+    }
+
+    fn forward(&mut self, batch: &M::Batch<'_>) -> Result<&Self::Outputs> {
+        self.compute(batch, FORWARD)?;
+        self.bring_outputs()?;
+        Ok(&self.outputs)
+    }
+
+    fn loss(&mut self, batch: &M::Batch<'_>) -> Result<f64> {
+        self.compute(batch, LOSS)?;
+        let loss = self.computed_loss()?;
+        self.bring_outputs()?;
+        Ok(loss)
+    }
+
+    fn loss_and_grads(&mut self, batch: &M::Batch<'_>) -> Result<f64> {
+        self.compute(batch, ALL)?;
+        let loss = self.computed_loss()?;
+        self.bring_outputs()?;
+        Ok(loss)
+    }
+
+    fn outputs(&self) -> &Self::Outputs {
+        &self.outputs
+    }
+
+    fn gradients(&self) -> &() {
+        &()
+    }
+
+    fn train_step<R: UpdateRule>(
+        &mut self,
+        batch: &M::Batch<'_>,
+        updater: &mut Updater<R, M::Element>,
+    ) -> Result<f64> {
+        updater.begin_step()?;
+        updater.check_for_gpu()?;
+        self.compute(batch, ALL)?;
+        let loss = self.computed_loss()?;
+        if updater.records_outputs() {
+            self.bring_outputs()?;
+        }
+        let parameters = self.host.parameters();
+        for (index, parameter) in parameters.iter().enumerate() {
+            if M::PARAMETERS[index].gradient.is_none() {
+                continue;
+            }
+            // Out of the workspace, which has the gradient.
+            let mut table = std::mem::take(&mut self.workspace.tables[index]);
+            let updated = match self.program.gradient(&M::PLAN, &self.workspace, index) {
+                Some(gradient) => updater.apply_on_gpu(
+                    index,
+                    &mut table,
+                    parameter.table,
+                    gradient,
+                    &mut self.context,
+                ),
+                None => Ok(()),
+            };
+            self.workspace.tables[index] = table;
+            updated?;
+        }
+        self.newest = Newest::Gpu;
+        updater.end_step()?;
+        Ok(loss)
+    }
+
+    fn to_host<R: UpdateRule>(&mut self, updater: &mut Updater<R, M::Element>) -> Result<()> {
+        if self.newest != Newest::Gpu {
+            return Ok(());
+        }
+        self.weights_to_host()?;
+        let parameters = self.host.parameters_mut();
+        for (index, (table, parameter)) in
+            self.workspace.tables.iter_mut().zip(parameters).enumerate()
+        {
+            updater.states_from_gpu(index, table, parameter.table)?;
+        }
+        Ok(())
+    }
+
+    fn dense_output(&self, index: usize) -> Option<DenseView<'_, M::Element>> {
+        self.outputs.get(index).map(Dense::view)
+    }
+
+    /// As of the last flush of the updater that trains it.
+    fn parameters(&self) -> Vec<ParameterRef<'_, M::Element>> {
+        self.host.parameters()
+    }
+
+    /// Brought back first, and moved to the GPU again by the next step.
+    fn parameters_mut(&mut self) -> Vec<ParameterMut<'_, M::Element>> {
+        self.failure = self.weights_to_host().err();
+        self.newest = Newest::Host;
+        self.host.parameters_mut()
+    }
+}

@@ -1,0 +1,242 @@
+//! A plan as launches of kernels: what is computed from what, and where it is kept.
+
+use super::arrays::{GpuArray, GpuOperand};
+use super::call::Call;
+use crate::device::cuda::{Cuda, CudaError, Gpu};
+use crate::error::Result;
+use crate::formats::Dense;
+use crate::kernels::cuda::{CudaContext, GpuFloat};
+use crate::model::{Model, ModelError};
+use crate::optimizer::cuda::{CudaGradient, CudaTable};
+use sparse_core::inspect::{Operand, Part, PlanTable, Written};
+use sparse_core::storage::Storage;
+use std::fmt::Write as _;
+
+/// The launches of a model, in order.
+#[derive(Clone, Debug)]
+pub(super) struct Program {
+    launches: Vec<Planned>,
+    /// For each value of the plan where it is.
+    places: Vec<Place>,
+    n_slots: usize,
+}
+
+/// The launch that computes one value.
+#[derive(Clone, Debug)]
+struct Planned {
+    value: usize,
+    part: Part,
+    call: Call,
+    result: Storage,
+    operands: Vec<Place>,
+    slot: usize,
+}
+
+/// Where a value is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    /// In the batch, by position.
+    Input(usize),
+    /// A parameter, by position.
+    Parameter(usize),
+    /// In the workspace.
+    Slot(usize),
+    /// In the call.
+    Number,
+}
+
+/// The arrays that a program reads and writes.
+#[derive(Debug)]
+pub(super) struct Workspace<T: GpuFloat> {
+    pub(super) inputs: Vec<Option<GpuArray<T>>>,
+    pub(super) tables: Vec<CudaTable<T>>,
+    slots: Vec<GpuArray<T>>,
+}
+
+impl<T: GpuFloat> Workspace<T> {
+    pub(super) fn new(program: &Program, tables: Vec<CudaTable<T>>) -> Self {
+        let slots = (0..program.n_slots).map(|_| GpuArray::default()).collect();
+        Workspace { inputs: Vec::new(), tables, slots }
+    }
+
+    fn operand(&self, place: Place) -> Option<GpuOperand<'_, T>> {
+        match place {
+            Place::Input(index) => self.inputs.get(index)?.as_ref().map(GpuArray::operand),
+            Place::Parameter(index) => {
+                Some(GpuOperand::Dense(self.tables.get(index)?.weights.view()))
+            }
+            Place::Slot(index) => self.slots.get(index).map(GpuArray::operand),
+            Place::Number => Some(GpuOperand::Number),
+        }
+    }
+}
+
+impl Program {
+    /// The launches of a model.
+    ///
+    /// # Errors
+    ///
+    /// [`ModelError::NotOnGpu`], with all kernels that there are none of on a GPU.
+    pub(super) fn of<M: Model>() -> Result<Self> {
+        let plan = &M::PLAN;
+        let buffers = plan.values.iter().filter_map(|value| match value.written {
+            Some(Written::Buffer(index)) => Some(index as usize + 1),
+            _ => None,
+        });
+        let mut n_slots = buffers.max().unwrap_or(0);
+        let mut places = Vec::with_capacity(plan.values.len());
+        for value in plan.values {
+            let input = M::INPUTS.iter().position(|input| input.name == value.name);
+            let parameter = M::PARAMETERS.iter().position(|known| known.name == value.name);
+            places.push(match (value.part, input, parameter, value.written) {
+                (Part::Input | Part::Label, Some(index), ..) => Place::Input(index),
+                (Part::Parameter | Part::Frozen | Part::State, _, Some(index), _) => {
+                    Place::Parameter(index)
+                }
+                (.., Some(Written::Buffer(index))) => Place::Slot(index as usize),
+                _ => {
+                    n_slots += 1;
+                    Place::Slot(n_slots - 1)
+                }
+            });
+        }
+        let mut program = Program { launches: Vec::new(), places, n_slots };
+        let mut missing: Vec<&str> = Vec::new();
+        for (position, value) in plan.values.iter().enumerate() {
+            let (Some(how), Place::Slot(slot)) = (value.computed, program.places[position]) else {
+                continue;
+            };
+            if value.part == Part::Unused {
+                continue;
+            }
+            match Call::of(plan, value) {
+                Some(call) => {
+                    let operands = how.operands.iter().map(|operand| program.place(operand));
+                    let operands = operands.collect();
+                    let (part, result) = (value.part, value.storage);
+                    let planned = Planned { value: position, part, call, result, operands, slot };
+                    program.launches.push(planned);
+                }
+                None if !missing.contains(&how.kernel) => missing.push(how.kernel),
+                None => {}
+            }
+        }
+        if M::WRITES_STATES {
+            missing.push("updates of states");
+        }
+        match missing.is_empty() {
+            true => Ok(program),
+            false => {
+                let missing = missing.join("`, `");
+                Err(ModelError::NotOnGpu { model: M::NAME, missing }.into())
+            }
+        }
+    }
+
+    fn place(&self, operand: &Operand) -> Place {
+        match operand {
+            Operand::Value(position) | Operand::Shape(position) => self.places[*position as usize],
+            Operand::Number(_) => Place::Number,
+        }
+    }
+
+    /// Computes the values that are needed for some parts of a model.
+    ///
+    /// # Errors
+    ///
+    /// [`ModelError::NotOnGpu`] of ids; what fails on the GPU is said by the next synchronisation.
+    pub(super) fn run<M: Model<Element = T>, T: GpuFloat>(
+        &self,
+        workspace: &mut Workspace<T>,
+        parts: &[Part],
+        context: &mut CudaContext,
+    ) -> Result<()> {
+        for planned in self.launches.iter().filter(|planned| parts.contains(&planned.part)) {
+            let mut out = std::mem::take(&mut workspace.slots[planned.slot]);
+            let operands: Option<Vec<_>> =
+                planned.operands.iter().map(|place| workspace.operand(*place)).collect();
+            let launched = operands.and_then(|operands| {
+                planned.call.launch(&mut out, planned.result, &operands, context)
+            });
+            workspace.slots[planned.slot] = out;
+            if launched.is_none() {
+                let missing = M::PLAN.label(planned.value as u32);
+                return Err(ModelError::NotOnGpu { model: M::NAME, missing }.into());
+            }
+        }
+        Ok(())
+    }
+
+    /// The sum of the losses, when they are there.
+    ///
+    /// # Errors
+    ///
+    /// What failed on the GPU so far.
+    pub(super) fn loss<T: GpuFloat>(
+        &self,
+        plan: &PlanTable<'_>,
+        workspace: &Workspace<T>,
+        gpu: &Gpu,
+    ) -> Result<f64, CudaError> {
+        let mut sum = 0.0;
+        for loss in plan.losses {
+            sum += match (loss, self.place(loss)) {
+                (Operand::Number(number), _) => *number,
+                (_, Place::Slot(slot)) => match &workspace.slots[slot] {
+                    GpuArray::Dense(loss) => {
+                        loss.to_cpu()?.values().first().map_or(f64::NAN, |loss| loss.as_f64())
+                    }
+                    _ => f64::NAN,
+                },
+                _ => f64::NAN,
+            };
+        }
+        gpu.synchronize()?;
+        Ok(sum)
+    }
+
+    /// The gradient of a parameter, when it is there.
+    pub(super) fn gradient<'w, T: GpuFloat>(
+        &self,
+        plan: &PlanTable<'_>,
+        workspace: &'w Workspace<T>,
+        parameter: usize,
+    ) -> Option<CudaGradient<'w, T>> {
+        let position = self.places.iter().position(|at| *at == Place::Parameter(parameter))?;
+        let gradient = plan.values[position].gradient?;
+        match workspace.operand(self.places[gradient as usize])? {
+            GpuOperand::Dense(gradient) => Some(CudaGradient::Dense(gradient)),
+            GpuOperand::RowSparse(gradient) => Some(CudaGradient::RowSparse(gradient)),
+            _ => None,
+        }
+    }
+
+    /// An output by its name, if it is dense.
+    pub(super) fn output<'w, T: GpuFloat>(
+        &self,
+        plan: &PlanTable<'_>,
+        workspace: &'w Workspace<T>,
+        name: &str,
+    ) -> Option<&'w Dense<T, Cuda>> {
+        let of_name = |written| written == Some(Written::Output(name));
+        let position = plan.values.iter().position(|value| of_name(value.written))?;
+        let Place::Slot(slot) = self.places[position] else { return None };
+        match &workspace.slots[slot] {
+            GpuArray::Dense(array) => Some(array),
+            _ => None,
+        }
+    }
+
+    /// The kernels that are launched, a line a value.
+    pub(super) fn describe(&self, plan: &PlanTable<'_>) -> String {
+        let mut text = String::new();
+        for planned in &self.launches {
+            let value = plan.values[planned.value];
+            let kernel = value.computed.map_or("", |how| how.kernel);
+            let label = plan.label(planned.value as u32);
+            // Writing to a string does not fail.
+            let _ = writeln!(text, "{label} = {kernel}: {}", planned.call.kernels());
+        }
+        text
+    }
+}

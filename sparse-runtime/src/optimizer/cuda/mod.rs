@@ -1,0 +1,338 @@
+//! Updates of parameters on a GPU: one kernel a rule, made of its recurrence.
+//!
+//! Weights and states lie there in arrays of their own. Which step it is, and at what rate, is the updater's business, as on the host;
+//! the states are the updater's again when the parameter comes back.
+
+use super::error::OptimizerError;
+use super::rows::{IdleOf, StateOf};
+use super::updater::{Record, Updater};
+use crate::device::cuda::{
+    Blocks, Cuda, CudaBuffer, CudaError, CudaSlice, Gpu, Launch, RecurrencePart, Unit, Word,
+};
+use crate::error::Result;
+use crate::formats::{Dense, DenseView, RowIdsView, RowSparseView, Shape};
+use crate::kernels::cuda::{CudaContext, GpuFloat, rows};
+use crate::table::{Table, Tenant};
+use sparse_core::update_rules::{
+    IdleMap, LazyUpdate, MOST_NUMBERS, NAMES, Recurrence, RuleVisitor, StateBlock, Step,
+    UpdateRule, with_rule,
+};
+
+const THREADS: u32 = 256;
+
+const STATES: &str = "the states of an optimizer";
+
+/// The weights of a parameter on a GPU, with the states that an updater left beside them.
+#[derive(Debug)]
+pub struct CudaTable<T: GpuFloat> {
+    /// The weights.
+    pub weights: Dense<T, Cuda>,
+    /// Block after block, in the order of [`StateBlock::values`]; none where no rule has asked for them.
+    states: CudaBuffer<T>,
+    /// Whose states they are.
+    tenant: Option<Tenant>,
+    /// The step that all rows have made, of a rule whose idle steps forget those before.
+    settled: Option<[f64; MOST_NUMBERS]>,
+    /// A gradient of all rows, of a mode that updates all.
+    whole: Dense<T, Cuda>,
+}
+
+/// The gradient of a parameter on a GPU.
+#[derive(Clone, Copy)]
+pub enum CudaGradient<'a, T: GpuFloat> {
+    /// A dense one, of the parameter's shape.
+    Dense(DenseView<'a, T, Cuda>),
+    /// One of rows, of the parameter's shape.
+    RowSparse(RowSparseView<'a, T, Cuda>),
+}
+
+/// No weights.
+impl<T: GpuFloat> Default for CudaTable<T> {
+    fn default() -> Self {
+        CudaTable::new(Dense::default())
+    }
+}
+
+impl<T: GpuFloat> CudaTable<T> {
+    /// A copy. What cannot be copied is reported by the next synchronisation, and stores nothing.
+    pub(crate) fn copy(&self, gpu: &Gpu) -> Self {
+        let mut copy = CudaTable::new(Dense::default());
+        gpu.attempt(&mut copy.weights, |weights| {
+            weights.assign_on(gpu, *self.weights.shape(), self.weights.view().values())
+        });
+        gpu.attempt(&mut copy.states, |states| states.assign(gpu, self.states.as_slice(), STATES));
+        CudaTable { tenant: self.tenant.clone(), settled: self.settled, ..copy }
+    }
+
+    /// These weights, without states.
+    pub fn new(weights: Dense<T, Cuda>) -> Self {
+        CudaTable {
+            weights,
+            states: CudaBuffer::default(),
+            tenant: None,
+            settled: None,
+            whole: Dense::default(),
+        }
+    }
+}
+
+impl<R: UpdateRule, T: GpuFloat> Updater<R, T> {
+    /// Refuses a rule that has no kernel, and a mode that would cost more than it promises.
+    ///
+    /// # Errors
+    ///
+    /// [`OptimizerError::NoRecurrence`]; [`OptimizerError::IdleStepsOnGpu`].
+    pub fn check_for_gpu(&self) -> Result<()> {
+        if R::RECURRENCE.is_none() {
+            return Err(OptimizerError::NoRecurrence { rule: R::NAME }.into());
+        }
+        let waits = |record: &Record<T, StateOf<R, T>>| {
+            record.lazy
+                && self.groups[record.group].idle.changes()
+                && !<IdleOf<R, T> as IdleMap>::FORGETS
+        };
+        match self.parameters.iter().any(waits) {
+            true => Err(OptimizerError::IdleStepsOnGpu { rule: R::NAME }.into()),
+            false => Ok(()),
+        }
+    }
+
+    /// Applies the gradient of a parameter that is on a GPU, in the rule's mode: O(rows of the gradient); O(rows of the table) in mode
+    /// `Dense`, and where idle steps forget those before and the rate has changed.
+    ///
+    /// `host` is the parameter's table there, in which its states may be.
+    ///
+    /// # Errors
+    ///
+    /// [`OptimizerError::NoSuchParameter`]; [`OptimizerError::GradientShape`] unless gradient and weights have the parameter's size;
+    /// [`OptimizerError::NoRecurrence`]; [`CudaError::OutOfMemory`] for the states.
+    pub fn apply_on_gpu(
+        &mut self,
+        parameter: usize,
+        table: &mut CudaTable<T>,
+        host: &Table<T>,
+        gradient: CudaGradient<'_, T>,
+        context: &mut CudaContext,
+    ) -> Result<()> {
+        let gpu = context.gpu().clone();
+        let record = self.record(parameter)?;
+        let (step, row_size) = (self.groups[record.group].step, record.spec.row_size);
+        let found = match gradient {
+            CudaGradient::Dense(of) => *of.shape(),
+            CudaGradient::RowSparse(of) => *of.shape(),
+        };
+        if [&found, table.weights.shape()].map(Shape::size) != [record.size; 2] {
+            return Err(OptimizerError::GradientShape {
+                parameter: record.spec.name.to_string(),
+                n_rows: record.spec.n_rows,
+                row_size,
+                found,
+            }
+            .into());
+        }
+        if table.tenant.as_ref() != Some(&self.tenant) {
+            self.states_to_gpu(parameter, table, host, &gpu)?;
+        }
+        let Some(rule) = R::RECURRENCE else {
+            return Err(OptimizerError::NoRecurrence { rule: R::NAME }.into());
+        };
+        let kernel = StepKernel {
+            words: Words::new::<R, T>(rule, row_size, step.uses_state()),
+            numbers: step.numbers(),
+            row_size,
+            gpu: &gpu,
+        };
+        let (weights, states) = (&table.weights, &table.states);
+        match gradient {
+            CudaGradient::Dense(all) => {
+                kernel.launch(weights, states, None, Some(all.values()))?;
+            }
+            CudaGradient::RowSparse(of) if self.mode == LazyUpdate::Dense => {
+                rows::scatter(&mut table.whole, of, context);
+                kernel.launch(weights, states, None, Some(table.whole.view().values()))?;
+            }
+            CudaGradient::RowSparse(of) => {
+                let ids = match of.indices() {
+                    RowIdsView::All => None,
+                    RowIdsView::Listed(ids) => Some(ids),
+                };
+                kernel.launch(weights, states, ids, Some(of.values()))?;
+                // The others make this step too, which makes up for all before it.
+                let settles = self.mode == LazyUpdate::Exact && step.idle().changes();
+                if settles && table.settled != Some(kernel.numbers) {
+                    kernel.launch(weights, states, None, None)?;
+                    table.settled = Some(kernel.numbers);
+                }
+            }
+        }
+        self.parameters[parameter].finished = true;
+        Ok(())
+    }
+
+    /// Copies the states of a parameter to where its weights are: zeros where it has none yet, nothing where the rule uses none.
+    fn states_to_gpu(
+        &self,
+        parameter: usize,
+        table: &mut CudaTable<T>,
+        host: &Table<T>,
+        gpu: &Gpu,
+    ) -> Result<()> {
+        let record = self.record(parameter)?;
+        let states = self.states(parameter, host)?;
+        let n_values = StateOf::<R, T>::default().values().count();
+        let n_blocks = record.states_of_row() * record.spec.n_rows;
+        if !self.groups[record.group].step.uses_state() {
+            table.states = CudaBuffer::default();
+        } else if states.is_empty() {
+            table.states.resize_for_overwrite(gpu, n_blocks * n_values, STATES)?;
+            // The zero of every float has no bits.
+            table.states.fill_bytes(0)?;
+        } else {
+            let values: Vec<T> = states.iter().flat_map(|state| state.values()).collect();
+            table.states = CudaBuffer::from_host(gpu, &values, STATES)?;
+        }
+        table.tenant = Some(self.tenant.clone());
+        table.settled = None;
+        Ok(())
+    }
+
+    /// Takes the states of a parameter back from a GPU, whose rows are all up to date. O(values).
+    ///
+    /// # Errors
+    ///
+    /// No such parameter; what failed on the GPU.
+    pub(crate) fn states_from_gpu(
+        &mut self,
+        parameter: usize,
+        table: &mut CudaTable<T>,
+        host: &mut Table<T>,
+    ) -> Result<()> {
+        self.record(parameter)?;
+        if table.tenant.as_ref() != Some(&self.tenant) {
+            return Ok(());
+        }
+        // They are taken from here again, since they may be changed meanwhile.
+        table.tenant = None;
+        let mut values = table.states.to_host()?.into_iter();
+        let n_values = StateOf::<R, T>::default().values().count().max(1);
+        let states = (0..values.len() / n_values).map(|_| {
+            let mut state = StateOf::<R, T>::default();
+            state.values_mut().zip(&mut values).for_each(|(place, value)| *place = value);
+            state
+        });
+        let states: Vec<_> = states.collect();
+        let record = &mut self.parameters[parameter];
+        match record.beside {
+            true => host.set_states(&self.tenant, &states),
+            false => record.states = states,
+        }
+        record.base = self.clock;
+        record.touched.give_up();
+        Ok(())
+    }
+}
+
+/// The kernel of a rule, at a step.
+struct StepKernel<'a> {
+    words: Words,
+    numbers: [f64; MOST_NUMBERS],
+    row_size: usize,
+    gpu: &'a Gpu,
+}
+
+impl StepKernel<'_> {
+    /// The step of the rows given, or of all; without a gradient it is 0.
+    fn launch<T: GpuFloat>(
+        &self,
+        weights: &Dense<T, Cuda>,
+        states: &CudaBuffer<T>,
+        rows: Option<CudaSlice<'_, u64>>,
+        gradient: Option<CudaSlice<'_, T>>,
+    ) -> Result<(), CudaError> {
+        let of_row = self.words.of_row;
+        let values = weights.view().values();
+        let row_size = self.row_size.max(1);
+        let n_rows = rows.map_or(values.len() / row_size, |rows| rows.len());
+        let kernel =
+            self.gpu.kernel(&self.words.unit(), if of_row { "update_of_row" } else { "update" })?;
+        let launch = Launch::new(self.gpu, kernel)
+            .reads(rows.unwrap_or_default())
+            .reads(gradient.unwrap_or_default())
+            .record("rule_step", &self.numbers.map(f64::to_bits))
+            .writes(values)
+            .writes(states.as_slice())
+            .size(self.row_size);
+        let (n, each) = match of_row {
+            true => (n_rows, THREADS as usize / self.words.lanes),
+            false => (n_rows * row_size, THREADS as usize),
+        };
+        // SAFETY: rows are below those of the table, each once; there is a gradient for each of their elements, and there are states for
+        // each element or row of the table.
+        unsafe { launch.size(n).launch(Blocks::of(n, each, THREADS)) }
+    }
+}
+
+/// The words of a rule's kernel.
+struct Words {
+    of_row: bool,
+    lanes: usize,
+    words: [(&'static str, Word); 7],
+}
+
+impl Words {
+    fn new<R: UpdateRule, T: GpuFloat>(
+        rule: Recurrence,
+        row_size: usize,
+        uses_state: bool,
+    ) -> Self {
+        let n_states = R::STATES.len();
+        let lanes = row_size.max(1).next_power_of_two().min(32);
+        let part = |part| Word::Recurrence(part, rule, R::STATES);
+        Words {
+            of_row: rule.row.is_some(),
+            lanes,
+            words: [
+                ("REAL", Word::Name(T::TYPE.name())),
+                ("STATES", Word::Number(if uses_state { n_states as u64 } else { 0 })),
+                ("NAMED", Word::Number(n_states.max(1) as u64)),
+                ("RECURRENCE", part(RecurrencePart::Weight)),
+                ("LANES", Word::Number(lanes as u64)),
+                ("TERM", part(RecurrencePart::Term)),
+                ("ROW", part(RecurrencePart::Row)),
+            ],
+        }
+    }
+
+    fn unit(&self) -> Unit<'_> {
+        match self.of_row {
+            true => Unit {
+                file: "optimizer/cuda/update_of_row.cu",
+                text: include_str!("update_of_row.cu"),
+                words: &self.words,
+            },
+            // The last words are about rows.
+            false => Unit {
+                file: "optimizer/cuda/update.cu",
+                text: include_str!("update.cu"),
+                words: &self.words[..4],
+            },
+        }
+    }
+}
+
+/// Visits the unit of each rule that is known by name.
+pub(crate) fn for_each_unit(visit: &mut dyn FnMut(&Unit<'_>)) {
+    struct Visit<'a>(&'a mut dyn FnMut(&Unit<'_>));
+    impl RuleVisitor for Visit<'_> {
+        type Output = ();
+        fn visit<R: UpdateRule>(self, _: R) {
+            if let Some(rule) = R::RECURRENCE {
+                (self.0)(&Words::new::<R, f32>(rule, 16, true).unit());
+            }
+        }
+    }
+    for name in NAMES {
+        // The names are those of rules.
+        let _ = with_rule(name, Visit(visit));
+    }
+}

@@ -1,0 +1,168 @@
+//! Models on a GPU, emulated or with `NNZ_TEST_GPU=1` a real one, against the same on the CPU.
+#![allow(clippy::unwrap_used)]
+
+#[path = "../../sparse-runtime/tests/cuda/device.rs"]
+mod device;
+mod speed;
+
+use device::gpu;
+use nnz::data::{BatchOptions, Batches, DataSource, synthetic};
+use nnz::device::cuda::CudaError;
+use nnz::model::OnGpu;
+use nnz::optimizer::Updater;
+use nnz::prelude::*;
+use nnz::training::checkpoint;
+use nnz::training::fit_epoch;
+
+graph! {
+    /// Logistic regression.
+    model Logistic {
+        input x: csr[n, d];
+        label y: dense[n, 1];
+        param w: row_sparse[d, 1] = Zeros;
+        param b: dense[1] = Zeros;
+        let score = dot(x, w) + b;
+        loss logistic(score, y);
+        output probability = sigmoid(score);
+    }
+
+    /// Several scores for each row, and a weight for each row.
+    model Hidden {
+        input x: csr[n, d];
+        input importance: dense[n];
+        label y: dense[n, 5];
+        param w: row_sparse[d, 5] = Normal { mean: 0.0, std: 0.5 };
+        param scale: dense[5] = Ones;
+        let score = 2 * tanh(dot(x, w)) * scale;
+        loss huber(score, y, importance, delta = 0.5);
+        output score;
+    }
+
+    /// Has a rule that no GPU has.
+    model Sorted {
+        input x: dense[n, 3];
+        output y = sort(x);
+    }
+}
+
+fn near(found: &[f32], expected: &[f32], what: &str) {
+    for (found, expected) in found.iter().zip(expected) {
+        assert!(
+            (found - expected).abs() <= 1e-4 * expected.abs().max(1.0),
+            "{what}: {found} {expected}"
+        );
+    }
+}
+
+/// Trains on both devices, and compares all parameters after each epoch.
+fn hold<R: nnz::core::update_rules::UpdateRule>(rule: R) {
+    let data: Dataset = synthetic::click_log(200, 300, 6, 1).unwrap();
+    let mut host = Logistic::new(dims! { d: 300 }, Seed(3)).unwrap();
+    let mut there = OnGpu::new(&host, &gpu()).unwrap();
+    let mut on_cpu = Updater::for_model(rule.clone(), &host).unwrap();
+    let mut on_gpu = Updater::for_model(rule, &there).unwrap();
+    let options = BatchOptions { batch_size: 64, ..BatchOptions::default() };
+    for epoch in 0..3 {
+        let mut batches = data.batches(Logistic::INPUTS, &options).unwrap();
+        let expected = fit_epoch(&mut host, &mut on_cpu, &mut batches, epoch, &mut ()).unwrap();
+        let mut batches = data.batches(Logistic::INPUTS, &options).unwrap();
+        let found = fit_epoch(&mut there, &mut on_gpu, &mut batches, epoch, &mut ()).unwrap();
+        assert!((found.mean_loss() - expected.mean_loss()).abs() < 1e-4);
+        for (found, expected) in there.parameters().iter().zip(host.parameters()) {
+            near(found.values(), expected.values(), R::NAME);
+        }
+    }
+}
+
+#[test]
+fn a_model_is_trained_as_on_the_cpu() {
+    hold(Sgd { learning_rate: 0.5, ..Sgd::default() });
+    hold(Ftrl { l1: 0.01, ..Ftrl::default() });
+}
+
+#[test]
+fn a_trained_model_is_saved_and_loaded_and_goes_on() {
+    let data: Dataset = synthetic::click_log(100, 50, 6, 1).unwrap();
+    let mut there = OnGpu::new(&Logistic::new(dims! { d: 50 }, Seed(3)).unwrap(), &gpu()).unwrap();
+    let trainer = || {
+        let rule = AdaGrad { learning_rate: 0.1, ..AdaGrad::default() };
+        Trainer::new(rule).batch_size(32).epochs(2).progress(Progress::Silent)
+    };
+    let report = trainer().metric(LogLoss).fit(&mut there, &data).unwrap();
+    assert!(report.epochs[1].loss < report.epochs[0].loss, "{report:?}");
+    let folder = std::env::temp_dir().join(format!("nnz-cuda-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let path = folder.join("model.safetensors");
+    checkpoint::save(&there, &path).unwrap();
+    let mut host = Logistic::new(dims! { d: 50 }, Seed(4)).unwrap();
+    checkpoint::load(&mut host, &path).unwrap();
+    let options = BatchOptions { batch_size: 100, ..BatchOptions::default() };
+    let mut batches = data.batches(Logistic::INPUTS, &options).unwrap();
+    let batch = batches.next_batch().unwrap().unwrap();
+    let batch = host.bind(&batch).unwrap();
+    let expected = host.forward(&batch).unwrap().probability.clone();
+    near(there.forward(&batch).unwrap()[0].values(), expected.values(), "loaded on the host");
+    let other = Logistic::new(dims! { d: 50 }, Seed(5)).unwrap();
+    let mut loaded = OnGpu::new(&other, &gpu()).unwrap();
+    checkpoint::load(&mut loaded, &path).unwrap();
+    near(loaded.forward(&batch).unwrap()[0].values(), expected.values(), "loaded on the GPU");
+    std::fs::remove_dir_all(&folder).unwrap();
+    let mut copy = there.clone();
+    trainer().fit(&mut copy, &data).unwrap();
+    near(there.into_host().unwrap().w.values(), host.w.values(), "the model that was copied");
+}
+
+#[test]
+fn values_of_a_plan_are_those_of_the_cpu() {
+    let mut host = Hidden::new(dims! { d: 40 }, Seed(3)).unwrap();
+    let mut there = OnGpu::new(&host, &gpu()).unwrap();
+    let x =
+        Csr::from_coo(3, 40, [(0, 3, 1.0f32), (0, 8, -2.0), (2, 3, 0.5), (2, 39, 4.0)]).unwrap();
+    let y = Dense::from_rows(&[[1.0f32; 5], [0.0; 5], [-3.0, 0.25, 0.0, 1.0, 2.0]]);
+    let importance = Dense::from(vec![1.0f32, 2.0, 0.5]);
+    let batch = HiddenBatch {
+        x: x.view(),
+        y: y.view(),
+        importance: importance.view(),
+        ..Default::default()
+    };
+    let rule = Sgd { learning_rate: 0.5, ..Sgd::default() };
+    let mut on_cpu = Updater::for_model(rule.clone(), &host).unwrap();
+    let mut on_gpu = Updater::for_model(rule, &there).unwrap();
+    for _ in 0..3 {
+        let expected = host.train_step(&batch, &mut on_cpu).unwrap();
+        let found = there.train_step(&batch, &mut on_gpu).unwrap();
+        assert!((found - expected).abs() < 1e-5, "{found} {expected}");
+        near(there.outputs()[0].values(), host.outputs().score.values(), "score");
+    }
+    let kernels = there.kernels();
+    assert!(kernels.contains(": unary\n") && kernels.contains("loss_gradient"), "{kernels}");
+}
+
+#[test]
+fn what_is_wrong_is_said_before_anything_is_computed() {
+    let sorted = Sorted::new(dims! {}, Seed(1)).unwrap();
+    let error = OnGpu::new(&sorted, &gpu()).unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "model `Sorted` cannot be moved to a GPU, which has no kernel for `sort_dense`: train it on the host"
+    );
+    let mut there = OnGpu::new(&Logistic::new(dims! { d: 5 }, Seed(1)).unwrap(), &gpu()).unwrap();
+    let x = Csr::from_coo(1, 6, [(0, 5, 1.0f32)]).unwrap();
+    let batch = LogisticBatch { x: x.view(), ..Default::default() };
+    let error = there.forward(&batch).unwrap_err().to_string();
+    assert_eq!(error, "model `Logistic`: `x` has extent 6 on axis 1, but 5 is needed");
+    if !device::is_real() {
+        // The emulated GPU has 2³⁰ bytes.
+        let mut large = Logistic::new(dims! { d: 1 << 29 }, Seed(1)).unwrap();
+        let error = OnGpu::new(&large, &gpu()).unwrap_err();
+        assert!(
+            matches!(error, Error::Cuda(CudaError::OutOfMemory { bytes, .. }) if bytes == 1 << 31),
+            "{error}"
+        );
+        // The model is what it was.
+        let x = Csr::from_coo(1, 1 << 29, [(0, 5, 1.0f32)]).unwrap();
+        let batch = LogisticBatch { x: x.view(), ..Default::default() };
+        assert_eq!(large.forward(&batch).unwrap().probability.values(), [0.5]);
+    }
+}
