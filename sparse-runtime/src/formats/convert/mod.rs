@@ -18,7 +18,7 @@ use super::{
     ColumnId, Csr, CsrBuffers, CsrView, Dense, DenseView, FormatError, RowIdsView, RowSparse,
     RowSparseView, Shape,
 };
-use crate::lanes::widest;
+use crate::lanes::{same_type, widest};
 use crate::with_column_ids;
 use sparse_core::element::{Element, Stored};
 use sparse_core::storage::Storage;
@@ -137,8 +137,9 @@ impl<T: Element> Csr<T> {
                 indptr.push(written);
             }
             let mut copy = |entries: Range<usize>| {
-                with_column_ids!(source.columns, |ids| {
-                    columns.extend(ids[entries].iter().map(|id| I::from_index(id.at())));
+                with_column_ids!(source.columns, |ids| match same_type(&ids[entries.clone()]) {
+                    Some(ids) => columns.extend_from_slice(ids),
+                    None => columns.extend(ids[entries].iter().map(|id| I::from_index(id.at()))),
                 });
             };
             match source.is_contiguous() {
