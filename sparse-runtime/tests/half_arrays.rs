@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-use sparse_core::element::{Element, Stored, bf16, f16};
+use sparse_core::element::{Stored, bf16, f16};
 use sparse_runtime::formats::{Csr, Dense, RowSparse};
 
 #[test]
