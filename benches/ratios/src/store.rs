@@ -21,7 +21,7 @@ const STEPS: usize = 8;
 const KEY: &str = "v";
 const RATE: f32 = 0.01;
 
-pub fn workloads() -> Vec<Named<'static>> {
+pub fn workloads<'a>() -> Vec<Named<'a>> {
     let named = |name, pushes| Named::new(name, move || workload(pushes));
     vec![named("store rows pulled", false), named("store rows pulled and pushed", true)]
 }
