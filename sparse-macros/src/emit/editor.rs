@@ -157,6 +157,8 @@ impl<'a> Uses<'a> {
     fn expression(&mut self, expression: &'a Expression) {
         match &expression.kind {
             ExpressionKind::Name(name) if self.is_known(name) => self.name(name),
+            // `self` is a path, but names no field.
+            ExpressionKind::Name(name) if syn::parse_str::<Ident>(&name.to_string()).is_err() => {}
             ExpressionKind::Name(name) => self.unknown.push(name),
             ExpressionKind::Call { operands, attributes, .. } => {
                 for operand in operands {

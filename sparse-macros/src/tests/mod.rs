@@ -222,7 +222,7 @@ fn an_editor_is_told_of_what_may_be_meant() {
             input x: csr[n, d];
             label y: dense[n, 1];
             param weights: row_sparse[d, 1] = Zeros;
-            let score = dot(x, wei) * 2.0;
+            let score = dot(x, wei) * self;
             loss squared_error(score, y);
             output pred = score;
         }
@@ -232,4 +232,5 @@ fn an_editor_is_told_of_what_may_be_meant() {
     {
         assert!(names.contains(part), "no `{part}`: {names}");
     }
+    assert!(!names.contains("__declared.self"), "{names}");
 }
