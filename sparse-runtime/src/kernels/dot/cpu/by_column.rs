@@ -24,6 +24,9 @@ pub(super) fn fits<V: Stored>(lhs: CsrView<'_, V>, width: usize) -> bool {
     width > 0 && (size <= CACHED && n_cols / 4 <= nnz || size <= LARGEST && n_cols <= nnz)
 }
 
+/// The bytes of a line of the cache.
+const LINE: usize = 64;
+
 /// Appends the columns that occur to `ids`, and makes `values` their rows.
 pub(super) fn product<T: Float, V: Factor<T>>(
     ids: &mut Vec<u64>,
@@ -35,14 +38,19 @@ pub(super) fn product<T: Float, V: Factor<T>>(
 ) {
     let (n_cols, width) = (lhs.n_cols(), rhs.n_cols);
     let parts = scatter::parts(lhs, width, parallel);
-    fill(values, n_cols * width, -T::zero(), parts);
+    // A row of sums that lies in two lines of the cache costs twice, and the allocator aligns nothing to lines.
+    let slack = LINE / size_of::<T>();
+    fill(values, n_cols * width + slack, -T::zero(), parts);
     ids.clear();
     ids.reserve(n_cols);
     let room = &mut ids.spare_capacity_mut()[..n_cols];
     let samples = if parts > 1 { ColumnSamples::of(lhs) } else { None };
-    let found = T::in_accumulator(values, wide, |sums| match samples {
-        None => some_columns(room, sums, lhs, rhs, 0..n_cols),
-        Some(samples) => in_parts(room, sums, lhs, rhs, samples.ranges(parts, n_cols)),
+    let found = T::in_accumulator(values, wide, |sums| {
+        let lead = sums.as_ptr().align_offset(LINE).min(slack);
+        match samples {
+            None => some_columns(room, sums, lead, lhs, rhs, 0..n_cols),
+            Some(samples) => in_parts(room, sums, lead, lhs, rhs, samples.ranges(parts, n_cols)),
+        }
     });
     // SAFETY: there is room for `n_cols`, of which so many were written.
     unsafe { ids.set_len(found) };
@@ -70,6 +78,7 @@ fn fill<T: Float>(values: &mut Vec<T>, len: usize, element: T, parts: usize) {
 fn in_parts<T: Float, V: Factor<T>>(
     ids: &mut [MaybeUninit<u64>],
     sums: &mut [T::Accumulator],
+    lead: usize,
     lhs: CsrView<'_, V>,
     rhs: Matrix<'_, T>,
     ranges: impl Iterator<Item = Range<usize>>,
@@ -78,44 +87,51 @@ fn in_parts<T: Float, V: Factor<T>>(
     let (mut rest, mut n_parts) = ((&mut *ids, &mut *sums), 0);
     let mut pieces = [const { None }; MAX_PARTS];
     for (piece, columns) in pieces.iter_mut().zip(ranges) {
+        // The first part has what lies in front of all rows.
+        let lead = if n_parts == 0 { lead } else { 0 };
         let (ids, more_ids) = rest.0.split_at_mut(columns.len());
-        let (sums, more_sums) = rest.1.split_at_mut(columns.len() * width);
-        *piece = Some((columns, ids, sums, 0));
+        let (sums, more_sums) = rest.1.split_at_mut(lead + columns.len() * width);
+        *piece = Some((columns, ids, sums, lead, 0));
         (rest, n_parts) = ((more_ids, more_sums), n_parts + 1);
     }
     team::each(&mut pieces[..n_parts], |_, piece| {
-        if let Some((columns, ids, sums, found)) = piece {
-            *found = some_columns(ids, sums, lhs, rhs, columns.clone());
+        if let Some((columns, ids, sums, lead, found)) = piece {
+            *found = some_columns(ids, sums, *lead, lhs, rhs, columns.clone());
         }
     });
     let found =
         pieces.map(|piece| piece.map_or((0, 0), |(columns, .., found)| (columns.start, found)));
     let mut all = 0;
-    for (start, found) in found {
-        // Up to where the part before it ended.
-        ids.copy_within(start..start + found, all);
-        sums.copy_within(start * width..(start + found) * width, all * width);
+    for (place, (start, found)) in found.into_iter().enumerate() {
+        // The first part is where it belongs, the others move up to where the one before them ended.
+        if place > 0 {
+            let rows = lead + start * width..lead + (start + found) * width;
+            ids.copy_within(start..start + found, all);
+            sums.copy_within(rows, all * width);
+        }
         all += found;
     }
     all
 }
 
-/// Sums the rows of some columns; moves those that occur to the front, and says how many. Their columns are written to `ids`.
+/// Sums the rows of some columns, of which the first is `lead` elements behind the front; moves those that occur to the front, and
+/// says how many. Their columns are written to `ids`.
 fn some_columns<T: Float, V: Factor<T>>(
     ids: &mut [MaybeUninit<u64>],
     sums: &mut [T::Accumulator],
+    lead: usize,
     lhs: CsrView<'_, V>,
     rhs: Matrix<'_, T>,
     columns: Range<usize>,
 ) -> usize {
     let first = columns.start;
-    // SAFETY: `sums` has a row for each of the columns.
+    // SAFETY: behind `lead` there is a row for each of the columns, which all callers see to.
     unsafe {
         let place = |column: usize| column.wrapping_sub(first);
-        scatter::some_columns::<T, V, true>(sums, lhs, rhs, columns, place);
+        scatter::some_columns::<T, V, true>(&mut sums[lead..], lhs, rhs, columns, place);
     }
     let mut found = 0;
-    widest(Occurring { ids, sums, width: rhs.n_cols, first, found: &mut found });
+    widest(Occurring { ids, sums, lead, width: rhs.n_cols, first, found: &mut found });
     found
 }
 
@@ -123,6 +139,8 @@ fn some_columns<T: Float, V: Factor<T>>(
 struct Occurring<'a, A> {
     ids: &'a mut [MaybeUninit<u64>],
     sums: &'a mut [A],
+    /// The elements in front of the first row.
+    lead: usize,
     width: usize,
     /// The first column.
     first: usize,
@@ -133,27 +151,29 @@ struct Occurring<'a, A> {
 impl<A: Float> Loop<A> for Occurring<'_, A> {
     #[inline(always)]
     unsafe fn run<L: Lanes<A>>(self) {
-        let Occurring { ids, sums, width, first, found } = self;
+        let Occurring { ids, sums, lead, width, first, found } = self;
         let is_sum = |sum: A| sum.as_f64().to_bits() != (-0.0f64).to_bits();
         let n_rows = ids.len();
         for start in (0..n_rows).step_by(64) {
             let mut places = 0u64;
             if width == 1 {
-                for (at, &sum) in sums[start..n_rows.min(start + 64)].iter().enumerate() {
+                let rows = lead + start..lead + n_rows.min(start + 64);
+                for (at, &sum) in sums[rows].iter().enumerate() {
                     places |= u64::from(is_sum(sum)) << at;
                 }
             } else {
                 for at in 0..(n_rows - start).min(64) {
-                    places |= u64::from(is_sum(sums[(start + at) * width])) << at;
+                    places |= u64::from(is_sum(sums[lead + (start + at) * width])) << at;
                 }
             }
             for_each_bit(places, |at| {
                 let row = start + at;
                 ids[*found].write((first + row) as u64);
                 if width == 1 {
-                    sums[*found] = sums[row];
+                    sums[*found] = sums[lead + row];
                 } else {
-                    sums.copy_within(row * width..(row + 1) * width, *found * width);
+                    let row = lead + row * width;
+                    sums.copy_within(row..row + width, *found * width);
                 }
                 *found += 1;
             });
@@ -192,12 +212,13 @@ mod tests {
             let right = [(&rows, false), (&columns, true)];
             let cases = right.into_iter().flat_map(|y| [1, 2, 3, 5].map(|n_parts| (n_parts, y)));
             let products = Vec::from_iter(cases.map(|(n_parts, (y, transpose))| {
+                let lead = 3 * n_parts - 3;
                 let mut ids = vec![MaybeUninit::new(0); N_COLS];
-                let mut sums = vec![-0.0f32; N_COLS * width];
+                let mut sums = vec![-0.0f32; lead + N_COLS * width];
                 let ranges =
                     (0..n_parts).map(|part| N_COLS * part / n_parts..N_COLS * (part + 1) / n_parts);
                 let rhs = Matrix::new(y.view(), transpose);
-                let found = in_parts(&mut ids, &mut sums, x.view(), rhs, ranges);
+                let found = in_parts(&mut ids, &mut sums, lead, x.view(), rhs, ranges);
                 sums.truncate(found * width);
                 sums.iter().map(|sum| sum.to_bits()).collect::<Vec<_>>()
             }));
