@@ -19,7 +19,7 @@ pub mod prelude {
     pub use crate::model::{Dims, Model};
     pub use crate::schedule::{Schedule, ScheduleUnit};
     pub use crate::training::{
-        BestModel, Checkpoints, EarlyStopping, Progress, Trainer, Watch, checkpoint,
+        BestModel, Checkpoints, EarlyStopping, Hogwild, Progress, Trainer, Watch, checkpoint,
     };
     pub use crate::{Error, Result, dims, graph};
     pub use sparse_core::update_rules::{

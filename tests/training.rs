@@ -1,6 +1,7 @@
 //! From a graph to a trained, saved and loaded model, through the facade.
 #![allow(clippy::unwrap_used)]
 
+mod hogwild;
 mod variance_reduction;
 mod workers;
 

@@ -8,6 +8,7 @@
 mod in_parts;
 mod in_turn;
 mod products;
+mod racing;
 mod rows;
 mod width;
 

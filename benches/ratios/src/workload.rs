@@ -39,6 +39,8 @@ pub struct Workload<'a> {
     work: f64,
     clock: Clock,
     tolerance: f64,
+    /// What results are, where they are shown.
+    result: Option<&'static str>,
     contestants: Vec<Contestant<'a>>,
 }
 
@@ -72,12 +74,19 @@ impl<S, R: FnMut(&mut S), F: Fn(&S) -> f64> Work for Closures<S, R, F> {
 impl<'a> Workload<'a> {
     /// `work` of `unit · s` a run: `per_second("M samples/s", 0.2)` if it handles 200,000 samples.
     pub fn per_second(unit: &'static str, work: f64) -> Self {
-        Workload { unit, work, clock: Clock::Thread, tolerance: 1e-4, contestants: Vec::new() }
+        let (clock, tolerance) = (Clock::Thread, 1e-4);
+        Workload { unit, work, clock, tolerance, result: None, contestants: Vec::new() }
     }
 
     /// Takes the time of the wall: several threads work.
     pub fn wall(mut self) -> Self {
         self.clock = Clock::Wall;
+        self
+    }
+
+    /// Shows the last result of each contestant in brackets behind its rate, by this name: where they may not be the same.
+    pub fn showing(mut self, result: &'static str) -> Self {
+        self.result = Some(result);
         self
     }
 
@@ -130,7 +139,15 @@ impl<'a> Workload<'a> {
                 seconds[contestant].push(self.clock.time(|| work.run()));
             }
         }
-        let rate = |place: usize| show(self.work / median(seconds[place].clone()));
+        let rate = |place: usize| {
+            let rate = show(self.work / median(seconds[place].clone()));
+            match self.result {
+                Some(name) => {
+                    format!("{rate} ({name} {:.4})", self.contestants[place].work.result())
+                }
+                None => rate,
+            }
+        };
         let ratio = |place: usize| {
             let pairs = seconds[place].iter().zip(&seconds[0]);
             format!("{:.2}", median(pairs.map(|(its, ours)| its / ours).collect()))

@@ -79,6 +79,9 @@ impl<T: Float> Step<T> for AdaGradStep<T> {
     /// Its threshold is in units of 1 / √(G + epsilon).
     type Idle = ShrinkMap;
 
+    /// Of G squares are added up.
+    const CHANGES_ADD: bool = true;
+
     #[inline(always)]
     fn update(&self, weight: &mut T, state: &mut [T; 1], grad: T) {
         let grad = self.preparation.apply(grad);

@@ -122,6 +122,9 @@ impl<T: Float> Step<T> for FtrlStep<T> {
     type State = [T; 2];
     type Idle = LeaderMap<T>;
 
+    /// Both states are sums over gradients, and the weight follows from them.
+    const CHANGES_ADD: bool = true;
+
     #[inline(always)]
     fn update(&self, weight: &mut T, state: &mut [T; 2], grad: T) {
         // The same for all weights of a step.

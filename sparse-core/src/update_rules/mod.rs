@@ -25,6 +25,7 @@ mod maps;
 mod means;
 mod nadam;
 mod names;
+mod racing;
 mod recurrence;
 mod reduced;
 mod rmsprop;
@@ -51,6 +52,7 @@ pub use idle::IdleHistory;
 pub use maps::{DriftMap, IdleMap, MatrixMap, ScaleMap, ShrinkMap};
 pub use nadam::{Nadam, NadamStep};
 pub use names::{NAMES, RuleVisitor, UnknownRule, with_rule};
+pub use racing::Racing;
 pub use recurrence::{MOST_NUMBERS, Recurrence, RowRecurrence};
 pub use reduced::{Correction, ReducedState, ReducedStep, VarianceReduction};
 pub use rmsprop::{RmsProp, RmsPropStep};
@@ -156,6 +158,9 @@ pub trait UpdateRule: Clone + Debug + Default + PartialEq + Send + Sync + 'stati
 
     /// True of a rule that corrects gradients by a mean gradient, see [`variance_reduction`](Self::variance_reduction).
     const CORRECTS: bool = false;
+
+    /// True of [`Racing`] rules, whose steps several threads make at once.
+    const RACES: bool = false;
 
     /// One step of the rule with every hyperparameter resolved.
     type Step<T: Float>: Step<T>;
@@ -293,6 +298,10 @@ pub trait Step<T: Float>: Copy + PartialEq + Debug + Send + Sync + 'static {
     fn without_options(self) -> Option<Self> {
         None
     }
+
+    /// True where what steps add to states, and as good as that to weights, does not depend on what is there: changes that several made
+    /// from the same start can then be added up. Momentum and decaying means are not so.
+    const CHANGES_ADD: bool = false;
 
     /// The recurrence: `weight` and `state` after a step with gradient `grad`.
     ///

@@ -1,7 +1,7 @@
 //! Many steps of one row of data each, in one call.
 
 use super::rows::{is_large, prefetch_data, row_ahead, row_of};
-use super::{Scratch, Width, row_step, with_row_loops};
+use super::{Scratch, Width, racing, row_step, with_row_loops};
 use crate::error::Result;
 use crate::formats::{ColumnId, CsrView};
 use crate::model::{ModelError, RowSteps};
@@ -17,6 +17,8 @@ use std::slice;
 /// what does not depend on the row is done once. Ends early after a loss that is not finite. The updater
 /// [began](Updater::begin_steps) as many steps. What `row_function` changes from row to row is in `kept`, which is copied, so that it
 /// can be in registers: each row waits for what the last one left there.
+///
+/// A rule that [races](UpdateRule::RACES) makes them on the table that its updater shares with others; `table` is then not asked.
 ///
 /// # Errors
 ///
@@ -39,6 +41,13 @@ pub fn steps<R: UpdateRule, T: Float, V: Factor<T>, W: Width, C: Copy>(
         &mut C,
     ) -> T::Accumulator,
 ) -> Result<RowSteps> {
+    if R::RACES {
+        let rows = updater.racing_rows(parameter)?;
+        if rows.n_rows() != x.n_cols() || rows.row_size() != width.columns() {
+            return Err(ModelError::extent("linear step", "x", 1, x.n_cols(), rows.n_rows()).into());
+        }
+        return Ok(racing::steps(x, range, rows, width, scratch, kept, row_function));
+    }
     with_rows!(R, T; *updater, [parameter => table], |[rows]| {
         // What the unchecked accesses below rely on.
         if rows.n_rows() != x.n_cols() || rows.row_size() != width.columns() {

@@ -59,6 +59,16 @@ pub enum OptimizerError {
         /// The rows there are.
         n_samples: usize,
     },
+    /// Steps that threads make at once were to update a parameter that they do not share.
+    #[error(
+        "parameter `{parameter}`: threads share it without locks only where it is multiplied with a csr input in a step that is one loop: train with `{rule}` by `Trainer::fit`"
+    )]
+    NotShared {
+        /// The parameter.
+        parameter: String,
+        /// The rule.
+        rule: &'static str,
+    },
     /// There is no such parameter.
     #[error("parameter {index} does not exist: the updater has {n_parameters} parameters")]
     NoSuchParameter {

@@ -1,12 +1,12 @@
 //! Lending the rows of parameters to a step.
 
 use super::error::OptimizerError;
-use super::memory::{Memory, Weights};
+use super::memory::{Memory, Weights, states_of_row};
 use super::rows::{IdleOf, RowUpdater, StateOf, StepOf, UpdateKind};
 use super::settling::{Missed, Settling};
 use super::updater::{Group, Record, Updater};
 use crate::error::Result;
-use crate::table::Tenant;
+use crate::table::{Table, Tenant};
 use sparse_core::element::Float;
 use sparse_core::storage::Storage;
 use sparse_core::update_rules::{IdleMap, LazyUpdate, Step, UpdateRule};
@@ -47,6 +47,12 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
                 .parameters
                 .get(parameter)
                 .is_some_and(|record| self.groups[record.group].step.uses_state())
+    }
+
+    /// The blocks of a table with this updater's states, zeros at first; `None` where the rule keeps none.
+    pub(super) fn blocks_of(&self, parameter: usize, table: &mut Table<T>) -> Option<*mut u8> {
+        let n_states = states_of_row::<T::Accumulator, StateOf<R, T>>(table.row_size());
+        self.uses_state(parameter).then(|| table.blocks::<StateOf<R, T>>(&self.tenant, n_states))
     }
 
     /// The rows of a parameter during this step. O(1), but for the first call and for a flush after 2²⁰
@@ -207,6 +213,9 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
     #[inline(always)]
     fn check_kind<K: UpdateKind>(&self, parameter: usize, weights: &Weights<'_, T>) -> Result<()> {
         self.check(parameter, weights)?;
+        if R::RACES {
+            return Err(self.not_shared(parameter));
+        }
         if K::PLAIN && !self.is_plain(parameter) || K::BESIDE && !self.is_beside(parameter, weights)
         {
             return Err(self.not_of_kind::<K>(parameter));

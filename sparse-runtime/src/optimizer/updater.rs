@@ -3,6 +3,7 @@
 use super::accumulator::RowAccumulator;
 use super::error::OptimizerError;
 use super::memory::{Weights, states_of_row};
+use super::racing::Racer;
 use super::reduction::Reduction;
 use super::rows::{IdleOf, StateOf, StepOf};
 use super::spec::ParameterSpec;
@@ -47,6 +48,8 @@ pub struct Updater<R: UpdateRule, T: Float> {
     /// Names this updater and its copies in the tables that their states lie in.
     pub(super) tenant: Tenant,
     pub(super) reduction: Reduction<T>,
+    /// Of a rule that [races](UpdateRule::RACES): the part in a table that threads share.
+    pub(super) racer: Option<Racer<T>>,
 }
 
 /// The parameters with the same scales: they have one resolved step and one idle history.
@@ -187,6 +190,7 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
             records_outputs: true,
             tenant: Tenant::default(),
             reduction: Reduction::default(),
+            racer: None,
         };
         updater.prepare();
         Ok(updater)

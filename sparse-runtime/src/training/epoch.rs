@@ -38,6 +38,13 @@ impl EpochTotals {
         self.n_batches += 1;
     }
 
+    /// Takes in what another part of the epoch came to.
+    pub(super) fn extend(&mut self, part: &EpochTotals) {
+        self.loss_sum += part.loss_sum;
+        self.n_rows += part.n_rows;
+        self.n_batches += part.n_batches;
+    }
+
     /// Takes in batches of one row.
     #[inline]
     pub(super) fn add_rows(&mut self, steps: &RowSteps) {

@@ -118,4 +118,12 @@ pub enum TrainError {
         /// What is in the way.
         why: &'static str,
     },
+    /// Threads were to train at once, without locks, what they cannot share so.
+    #[error("`{what}` is not for `fit_hogwild`: {why}")]
+    NotHogwild {
+        /// A setting, a rule, a model or the data.
+        what: &'static str,
+        /// What is in the way, and what to do.
+        why: &'static str,
+    },
 }

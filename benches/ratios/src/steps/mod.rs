@@ -4,6 +4,7 @@ mod deep;
 mod emitted;
 mod factors;
 pub mod hand;
+mod hogwild;
 pub mod linear;
 mod machine;
 mod softmax;
@@ -26,6 +27,7 @@ pub fn workloads(data: &Data) -> Vec<Named<'_>> {
         width::workloads(data),
         tutorial::workloads(data),
         threads::workloads(data),
+        hogwild::workloads(data),
     ];
     all.into_iter().flatten().collect()
 }

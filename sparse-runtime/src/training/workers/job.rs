@@ -29,16 +29,17 @@ pub(super) struct Job<R> {
 }
 
 /// What an epoch came to.
-pub(super) struct Epoch {
-    pub(super) epoch: u64,
-    pub(super) totals: EpochTotals,
-    pub(super) n_steps: u64,
-    pub(super) learning_rate: f64,
-    pub(super) seconds: f64,
+pub(in crate::training) struct Epoch {
+    pub(in crate::training) epoch: u64,
+    pub(in crate::training) totals: EpochTotals,
+    pub(in crate::training) n_steps: u64,
+    pub(in crate::training) learning_rate: f64,
+    pub(in crate::training) seconds: f64,
 }
 
-/// What worker 0 does after an epoch, with all parameters.
-pub(super) type AfterEpoch<'a, M> = &'a mut dyn FnMut(&mut M, Epoch) -> Result<ControlFlow<()>>;
+/// What is done after an epoch, with all parameters: by worker 0, where there are several.
+pub(in crate::training) type AfterEpoch<'a, M> =
+    &'a mut dyn FnMut(&mut M, Epoch) -> Result<ControlFlow<()>>;
 
 impl<R: UpdateRule> Job<R> {
     /// A worker's part of the run. `lead` is there at worker 0.

@@ -14,7 +14,8 @@ use crate::data::{DataSource, Position};
 use crate::error::{Error, Result};
 use crate::model::Model;
 use crate::store::{Communicator, CommunicatorError, StoreError, Threads};
-use job::{Epoch, Job};
+use job::Job;
+pub(super) use job::{AfterEpoch, Epoch};
 use sparse_core::update_rules::UpdateRule;
 use std::any::Any;
 use std::ops::ControlFlow;
@@ -154,11 +155,24 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
         E: Evaluation<M::Element>,
         C: Communicator,
     {
+        self.reporting(|after_epoch| job.run(model, data, communicator, Some(after_epoch)))
+    }
+
+    /// Trains by `run`, which tells of epochs that it has made: these are evaluated and reported, and callbacks are told of them.
+    pub(super) fn reporting<M>(
+        &mut self,
+        run: impl FnOnce(AfterEpoch<'_, M>) -> Result<()>,
+    ) -> Result<FitReport>
+    where
+        M: Model,
+        E: Evaluation<M::Element>,
+    {
         let span = tracing::info_span!("fit", model = M::NAME, rule = R::NAME);
         let _entered = span.enter();
         let rows_at_a_time = self.rows_at_a_time();
+        let epochs = self.epochs;
         let mut reporter = Reporter::new(self.progress);
-        let mut run = Run::default();
+        let mut made = Run::default();
         let mut stopped = false;
         let mut after_epoch = |model: &mut M, done: Epoch| {
             let evaluation = match self.evaluation.source() {
@@ -167,7 +181,7 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
             };
             let report = EpochReport {
                 epoch: done.epoch,
-                epochs: job.epochs,
+                epochs,
                 loss: done.totals.mean_loss(),
                 metrics: Vec::new(),
                 evaluation,
@@ -177,23 +191,23 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
             };
             tracing::info!(loss = report.loss, seconds = report.seconds, "trained");
             reporter.end_epoch(&report);
-            run.position = Position { epoch: done.epoch + 1, batch: 0 };
-            run.epochs.push(report);
+            made.position = Position { epoch: done.epoch + 1, batch: 0 };
+            made.epochs.push(report);
             let state = Lead { model: &*model, done: &done };
             for callback in &mut self.callbacks {
-                if let Some(report) = run.epochs.last() {
-                    stopped |= callback.epoch(report, &Moment::new(&run, &state))?.is_break();
+                if let Some(report) = made.epochs.last() {
+                    stopped |= callback.epoch(report, &Moment::new(&made, &state))?.is_break();
                 }
             }
             Ok(if stopped { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
         };
-        job.run(model, data, communicator, Some(&mut after_epoch))?;
-        let stopped = stopped && run.position.epoch < job.epochs;
-        Ok(FitReport { epochs: run.epochs, stopped })
+        run(&mut after_epoch)?;
+        let stopped = stopped && made.position.epoch < epochs;
+        Ok(FitReport { epochs: made.epochs, stopped })
     }
 }
 
-/// The model of worker 0 after an epoch.
+/// The model after an epoch.
 struct Lead<'m, M> {
     model: &'m M,
     done: &'m Epoch,
@@ -226,7 +240,7 @@ fn is_echo(error: &Error) -> bool {
     matches!(error, Error::Store(StoreError::Communicator(CommunicatorError::PeerLost { .. })))
 }
 
-fn message_of(panic: &(dyn Any + Send)) -> String {
+pub(super) fn message_of(panic: &(dyn Any + Send)) -> String {
     match (panic.downcast_ref::<&str>(), panic.downcast_ref::<String>()) {
         (Some(message), _) => (*message).to_owned(),
         (None, Some(message)) => message.clone(),
