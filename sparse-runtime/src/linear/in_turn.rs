@@ -110,10 +110,14 @@ fn each_row_of<
         Ahead::NOTHING => usual_steps(turns, &mut rows, scratch, kept, &mut row_function),
         _ => None,
     };
-    let steps = usual.unwrap_or_else(|| {
-        let split = rows.split(turns.width.columns());
-        steps_in_turn(turns, split, ahead, false, scratch, kept, row_function)
-    });
+    // Not in a closure: it would be compiled without the vectors that its caller has.
+    let steps = match usual {
+        Some(steps) => steps,
+        None => {
+            let split = rows.split(turns.width.columns());
+            steps_in_turn(turns, split, ahead, false, scratch, kept, row_function)
+        }
+    };
     rows.finish();
     steps
 }
