@@ -6,6 +6,10 @@
 //! cargo run --release --example data_parallel -- a9a.gz 4
 //! ```
 
+#[path = "command_line/run.rs"]
+mod command_line;
+
+use command_line::run;
 use nnz::prelude::*;
 use std::process::ExitCode;
 
@@ -24,23 +28,14 @@ graph! {
 }
 
 fn main() -> ExitCode {
-    let mut arguments = std::env::args().skip(1);
-    let (Some(train), Some(Ok(n_workers))) =
-        (arguments.next(), arguments.next().map(|count| count.parse()))
-    else {
-        eprintln!("usage: data_parallel TRAIN WORKERS");
-        return ExitCode::from(2);
-    };
-    match run(&train, n_workers) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("data_parallel: {error}");
-            ExitCode::FAILURE
-        }
-    }
+    run("data_parallel TRAIN WORKERS", |words| match words {
+        [train, workers] => Some(fit(train, workers.parse().ok()?)),
+        _ => None,
+    })
 }
 
-fn run(train: &str, n_workers: usize) -> Result<()> {
+/// A number that any change of any bit of the model changes.
+fn fit(train: &str, n_workers: usize) -> Result<String> {
     let data = libsvm::read(train, IndexBase::Detect)?;
     let mut model = Machine::new(dims! { d: data.n_features() }, Seed(42))?;
     let rule = AdaGrad { learning_rate: 0.05, ..AdaGrad::default() };
@@ -50,9 +45,7 @@ fn run(train: &str, n_workers: usize) -> Result<()> {
         .metric(LogLoss)
         .evaluation(&data)
         .fit_on_threads(&mut model, &data, n_workers)?;
-    // A number that any change of any bit changes.
     let values = model.v.values().iter().chain(model.w.values());
     let mixed = values.fold(0u64, |sum, v| sum.rotate_left(5) ^ u64::from(v.to_bits()));
-    println!("all bits of the model: {mixed:016x}");
-    Ok(())
+    Ok(format!("all bits of the model: {mixed:016x}"))
 }

@@ -4,6 +4,10 @@
 //! cargo run --release --example factorization_machine -- criteo_tiny.train.ffm.gz criteo_tiny.test.ffm.gz 429705
 //! ```
 
+#[path = "command_line/run.rs"]
+mod command_line;
+
+use command_line::run;
 use nnz::data::{LibFfm, TextReader};
 use nnz::prelude::*;
 use nnz::training::ScoreReport;
@@ -27,27 +31,10 @@ graph! {
 }
 
 fn main() -> ExitCode {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let result = match &arguments[..] {
-        [train, test, features] => match features.parse() {
-            Ok(features) => fit(train, test, features),
-            Err(_) => return usage(),
-        },
-        _ => return usage(),
-    };
-    match result {
-        Ok(score) => println!("test {score}"),
-        Err(error) => {
-            eprintln!("factorization_machine: {error}");
-            return ExitCode::FAILURE;
-        }
-    }
-    ExitCode::SUCCESS
-}
-
-fn usage() -> ExitCode {
-    eprintln!("usage: factorization_machine TRAIN TEST FEATURES");
-    ExitCode::from(2)
+    run("factorization_machine TRAIN TEST FEATURES", |words| match words {
+        [train, test, features] => Some(fit(train, test, features.parse().ok()?)),
+        _ => None,
+    })
 }
 
 /// Log loss and AUC on the test file.

@@ -5,6 +5,10 @@
 //! cargo run --release --example field_aware -- criteo_tiny.train.ffm.gz criteo_tiny.test.ffm.gz 429705
 //! ```
 
+#[path = "command_line/run.rs"]
+mod command_line;
+
+use command_line::run;
 use nnz::data::{LibFfm, TextReader};
 use nnz::prelude::*;
 use nnz::training::ScoreReport;
@@ -103,27 +107,10 @@ fn factors<'a>(v: RowSparseView<'a>, (column, start): (usize, usize)) -> &'a [f3
 }
 
 fn main() -> ExitCode {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let result = match &arguments[..] {
-        [train, test, features] => match features.parse() {
-            Ok(features) => fit(train, test, features),
-            Err(_) => return usage(),
-        },
-        _ => return usage(),
-    };
-    match result {
-        Ok(score) => println!("test {score}"),
-        Err(error) => {
-            eprintln!("field_aware: {error}");
-            return ExitCode::FAILURE;
-        }
-    }
-    ExitCode::SUCCESS
-}
-
-fn usage() -> ExitCode {
-    eprintln!("usage: field_aware TRAIN TEST FEATURES");
-    ExitCode::from(2)
+    run("field_aware TRAIN TEST FEATURES", |words| match words {
+        [train, test, features] => Some(fit(train, test, features.parse().ok()?)),
+        _ => None,
+    })
 }
 
 /// Log loss and AUC on the test file.

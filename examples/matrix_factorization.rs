@@ -4,6 +4,10 @@
 //! cargo run --release --example matrix_factorization -- ml100k.u2.base.gz ml100k.u2.test
 //! ```
 
+#[path = "command_line/run.rs"]
+mod command_line;
+
+use command_line::run;
 use nnz::data::{IdMap, Ratings, TextReader};
 use nnz::prelude::*;
 use nnz::training::ScoreReport;
@@ -31,19 +35,10 @@ graph! {
 }
 
 fn main() -> ExitCode {
-    let paths: Vec<String> = std::env::args().skip(1).collect();
-    let [train, test] = &paths[..] else {
-        eprintln!("usage: matrix_factorization TRAIN TEST");
-        return ExitCode::from(2);
-    };
-    match fit(train, test) {
-        Ok(score) => println!("test {score}"),
-        Err(error) => {
-            eprintln!("matrix_factorization: {error}");
-            return ExitCode::FAILURE;
-        }
-    }
-    ExitCode::SUCCESS
+    run("matrix_factorization TRAIN TEST", |words| match words {
+        [train, test] => Some(fit(train, test)),
+        _ => None,
+    })
 }
 
 /// Half the squared error of the scores on the test file, and the root of the mean squared error of the predictions.

@@ -4,6 +4,10 @@
 //! cargo run --release --example multi_task -- imdb_rating.train.gz imdb_rating.test.gz
 //! ```
 
+#[path = "command_line/run.rs"]
+mod command_line;
+
+use command_line::run;
 use nnz::data::{BatchOptions, Batches, ColumnValues, DataError, DataSource};
 use nnz::prelude::*;
 use std::process::ExitCode;
@@ -33,19 +37,13 @@ graph! {
 }
 
 fn main() -> ExitCode {
-    let paths: Vec<String> = std::env::args().skip(1).collect();
-    let [train, test] = &paths[..] else {
-        eprintln!("usage: multi_task TRAIN TEST");
-        return ExitCode::from(2);
-    };
-    match fit(train, test) {
-        Ok((rmse, accuracy)) => println!("test rmse {rmse:.4} accuracy {accuracy:.4}"),
-        Err(error) => {
-            eprintln!("multi_task: {error}");
-            return ExitCode::FAILURE;
-        }
-    }
-    ExitCode::SUCCESS
+    run("multi_task TRAIN TEST", |words| match words {
+        [train, test] => Some(
+            fit(train, test)
+                .map(|(rmse, accuracy)| format!("rmse {rmse:.4} accuracy {accuracy:.4}")),
+        ),
+        _ => None,
+    })
 }
 
 /// The root of the mean squared error of the stars, and the part of the reviews that are told apart, on the test file.

@@ -4,6 +4,10 @@
 //! cargo run --release --example poisson_regression -- abalone_scale abalone_scale
 //! ```
 
+#[path = "command_line/run.rs"]
+mod command_line;
+
+use command_line::run;
 use nnz::prelude::*;
 use nnz::training::ScoreReport;
 use std::process::ExitCode;
@@ -25,19 +29,10 @@ graph! {
 }
 
 fn main() -> ExitCode {
-    let paths: Vec<String> = std::env::args().skip(1).collect();
-    let [train, test] = &paths[..] else {
-        eprintln!("usage: poisson_regression TRAIN TEST");
-        return ExitCode::from(2);
-    };
-    match fit(train, test) {
-        Ok(score) => println!("test {score}"),
-        Err(error) => {
-            eprintln!("poisson_regression: {error}");
-            return ExitCode::FAILURE;
-        }
-    }
-    ExitCode::SUCCESS
+    run("poisson_regression TRAIN TEST", |words| match words {
+        [train, test] => Some(fit(train, test)),
+        _ => None,
+    })
 }
 
 /// The loss on the test file, exp(s) - count · s, and the root of the mean squared error of the expected counts.

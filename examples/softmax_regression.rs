@@ -4,6 +4,10 @@
 //! cargo run --release --example softmax_regression -- dna.scale dna.scale.t
 //! ```
 
+#[path = "command_line/run.rs"]
+mod command_line;
+
+use command_line::run;
 use nnz::prelude::*;
 use nnz::training::ScoreReport;
 use std::process::ExitCode;
@@ -25,19 +29,10 @@ graph! {
 }
 
 fn main() -> ExitCode {
-    let paths: Vec<String> = std::env::args().skip(1).collect();
-    let [train, test] = &paths[..] else {
-        eprintln!("usage: softmax_regression TRAIN TEST");
-        return ExitCode::from(2);
-    };
-    match fit(train, test) {
-        Ok(score) => println!("test {score}"),
-        Err(error) => {
-            eprintln!("softmax_regression: {error}");
-            return ExitCode::FAILURE;
-        }
-    }
-    ExitCode::SUCCESS
+    run("softmax_regression TRAIN TEST", |words| match words {
+        [train, test] => Some(fit(train, test)),
+        _ => None,
+    })
 }
 
 /// Loss and accuracy on the test file.

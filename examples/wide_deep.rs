@@ -4,6 +4,10 @@
 //! cargo run --release --example wide_deep -- criteo_raw8k.train.tsv.gz criteo_raw8k.test.tsv
 //! ```
 
+#[path = "command_line/run.rs"]
+mod command_line;
+
+use command_line::run;
 use nnz::data::{Delimited, Hashing, TextReader};
 use nnz::prelude::*;
 use nnz::training::ScoreReport;
@@ -31,19 +35,10 @@ graph! {
 }
 
 fn main() -> ExitCode {
-    let paths: Vec<String> = std::env::args().skip(1).collect();
-    let [train, test] = &paths[..] else {
-        eprintln!("usage: wide_deep TRAIN TEST");
-        return ExitCode::from(2);
-    };
-    match fit(train, test) {
-        Ok(score) => println!("test {score}"),
-        Err(error) => {
-            eprintln!("wide_deep: {error}");
-            return ExitCode::FAILURE;
-        }
-    }
-    ExitCode::SUCCESS
+    run("wide_deep TRAIN TEST", |words| match words {
+        [train, test] => Some(fit(train, test)),
+        _ => None,
+    })
 }
 
 /// Log loss and AUC on the test file.

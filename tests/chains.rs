@@ -2,21 +2,12 @@
 
 #![allow(clippy::unwrap_used)]
 
+#[macro_use]
+mod twins;
+
 use nnz::core::inspect::Written;
 use nnz::formats::RowSelection;
 use nnz::prelude::*;
-
-/// Each model twice, the second time with `fuse = off`.
-macro_rules! twins {
-    ($($(#[$doc:meta])* $fused:ident, $unfused:ident { $($body:tt)* })*) => {
-        graph! { $(
-            $(#[$doc])*
-            pub model $fused { $($body)* }
-            $(#[$doc])*
-            pub model $unfused { fuse = off; $($body)* }
-        )* }
-    };
-}
 
 twins! {
     /// Over dense values: operands of the same shape, one for each row, one for each column, a single one, numbers.

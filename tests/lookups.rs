@@ -2,22 +2,13 @@
 
 #![allow(clippy::unwrap_used)]
 
+#[macro_use]
+mod twins;
+
 use nnz::core::update_rules::{GroupAdaGrad, UpdateRule};
 use nnz::model::ModelError;
 use nnz::optimizer::Updater;
 use nnz::prelude::*;
-
-/// Each model twice, the second time with `fuse = off`.
-macro_rules! twins {
-    ($($(#[$doc:meta])* $fused:ident, $unfused:ident { $($body:tt)* })*) => {
-        graph! { $(
-            $(#[$doc])*
-            pub model $fused { $($body)* }
-            $(#[$doc])*
-            pub model $unfused { fuse = off; $($body)* }
-        )* }
-    };
-}
 
 twins! {
     /// Numbers in vectors, every kind of term, a chain that the gradient goes back through.

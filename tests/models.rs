@@ -4,8 +4,8 @@
 //! The folder is `NNZ_DATA` (default `../shared/data` beside the repository); without it every test says `SKIPPED`, or
 //! fails where `NNZ_REQUIRE_DATA=1`.
 
-// What cannot be read fails the test; of an example, `main` is not called.
-#![allow(clippy::unwrap_used, dead_code, unreachable_pub)]
+// What cannot be read fails the test; of an example, `main` is not called, nor what all of them call there.
+#![allow(clippy::unwrap_used, clippy::duplicate_mod, dead_code, unreachable_pub)]
 #![cfg(feature = "gzip")]
 
 mod command_line;

@@ -2,23 +2,14 @@
 
 #![allow(clippy::unwrap_used)]
 
+#[macro_use]
+mod twins;
+
 use nnz::core::update_rules::UpdateRule;
 use nnz::optimizer::Updater;
 use nnz::prelude::*;
 use std::fmt::Debug;
 use std::ops::Range;
-
-/// Each model twice, the second time with `fuse = off`.
-macro_rules! twins {
-    ($($(#[$doc:meta])* $fused:ident, $unfused:ident { $($body:tt)* })*) => {
-        graph! { $(
-            $(#[$doc])*
-            pub model $fused { $($body)* }
-            $(#[$doc])*
-            pub model $unfused { fuse = off; $($body)* }
-        )* }
-    };
-}
 
 twins! {
     /// Wide and deep: a sparse linear part, bags of three kinds, an embedding, numbers, dense layers: of one row, one loop.

@@ -1,6 +1,7 @@
 //! The models of the command line by name: the graphs of the examples.
 
-#![allow(dead_code, unreachable_pub)]
+// Of an example, `main` is not called, nor what all of them call there.
+#![allow(clippy::duplicate_mod, dead_code, unreachable_pub)]
 
 #[path = "../factorization_machine.rs"]
 mod factorization_machine;

@@ -1,22 +1,14 @@
 //! Five element-wise operators, of which the compiler makes one loop: over dense arrays and over what a csr stores, against that loop by
 //! hand and against the same model with `fuse = off`, a kernel for each operator.
 
+#[macro_use]
+#[path = "../../../tests/twins/mod.rs"]
+mod twins;
+
 use crate::data::{Arrays, Data, Matrix, Random};
 use crate::workload::{Error, Named, Workload, fingerprint};
 use nnz::formats::{Csr, Dense};
 use nnz::prelude::*;
-
-/// A model, and the same with a kernel for each operator.
-macro_rules! twins {
-    ($($(#[$doc:meta])* $fused:ident, $unfused:ident { $($body:tt)* })*) => {
-        graph! { $(
-            $(#[$doc])*
-            pub model $fused { $($body)* }
-            $(#[$doc])*
-            pub model $unfused { fuse = off; $($body)* }
-        )* }
-    };
-}
 
 twins! {
     /// Over dense arrays.
