@@ -25,6 +25,7 @@ mod maps;
 mod means;
 mod nadam;
 mod names;
+mod powers;
 mod racing;
 mod recurrence;
 mod reduced;

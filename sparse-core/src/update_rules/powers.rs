@@ -1,0 +1,156 @@
+//! Tabulated powers of one map.
+
+use super::maps::IdleMap;
+
+/// The powers of one map, as far as they were asked for: any of them is a product of one tabulated map a digit of the exponent.
+#[derive(Clone, Debug)]
+pub(super) struct Powers<M> {
+    /// `digits[k][d - 1]` is the power `d · DIGIT^k`.
+    digits: Vec<Vec<M>>,
+    /// The first powers, from the first on, where the map is a [scalar](IdleMap::scalar) one: as many as were asked for, at least, up to
+    /// [`SCALARS`].
+    scalars: Vec<[f64; 2]>,
+    /// Tables for later: all that there can be need of are made with the first one, so that a step in steady state allocates nothing.
+    spare: Vec<Vec<M>>,
+    /// The power up to which, exclusively, the tables have them.
+    tabulated: u64,
+}
+
+/// Powers are tabulated by the digits of the exponent to this base.
+const DIGIT: u64 = 1024;
+
+/// The most scalar powers that are tabulated: a megabyte.
+const SCALARS: usize = 1 << 16;
+
+/// The tables for powers up to 2⁴⁰; higher ones allocate when they get there.
+const TABLES: usize = 4;
+
+impl<M> Default for Powers<M> {
+    fn default() -> Self {
+        Powers { digits: Vec::new(), scalars: Vec::new(), spare: Vec::new(), tabulated: 0 }
+    }
+}
+
+impl<M: IdleMap> Powers<M> {
+    /// Those of another map, of which the first alone is tabulated.
+    pub(super) fn start(&mut self, map: M) {
+        // A rate that changes at every step never needs more than the first power.
+        self.spare.append(&mut self.digits);
+        let mut table = self.new_table();
+        table.push(map);
+        self.digits.push(table);
+        self.tabulated = 2;
+        if M::HAS_SCALARS {
+            self.start_scalars(map);
+        }
+    }
+
+    /// Tabulates what is needed of powers up to `count`.
+    #[inline]
+    pub(super) fn reach(&mut self, count: u64) {
+        while count >= self.tabulated {
+            self.tabulate();
+        }
+        if M::HAS_SCALARS && !self.scalars.is_empty() {
+            while (self.scalars.len() as u64) < count.min(SCALARS as u64) {
+                self.double_scalars();
+            }
+        }
+    }
+
+    /// A power, not above those that were [reached](Self::reach).
+    #[inline(never)]
+    pub(super) fn of(&self, mut count: u64) -> M {
+        let mut result = None;
+        for table in &self.digits {
+            let digit = (count % DIGIT) as usize;
+            count /= DIGIT;
+            if digit > 0 {
+                let power = &table[digit - 1];
+                result = Some(result.map_or(*power, |low| power.after(&low)));
+            }
+        }
+        debug_assert_eq!(count, 0);
+        result.unwrap_or(M::IDENTITY)
+    }
+
+    /// The first powers, from the first on.
+    #[inline]
+    pub(super) fn first(&self) -> Option<&[M]> {
+        self.digits.first().map(Vec::as_slice)
+    }
+
+    /// The first powers as [scalars](IdleMap::scalar), from the first on; nothing where the map is no such one.
+    #[inline]
+    pub(super) fn scalars(&self) -> &[[f64; 2]] {
+        &self.scalars
+    }
+
+    /// What was tabulated of the map before is kept where it was the same one.
+    fn start_scalars(&mut self, map: M) {
+        let first = map.scalar();
+        if self.scalars.first() == first.as_ref() {
+            return;
+        }
+        self.scalars.clear();
+        if first.is_some() {
+            self.scalars.reserve(SCALARS);
+        }
+        self.scalars.extend(first);
+    }
+
+    #[cold]
+    fn double_scalars(&mut self) {
+        let (Some(&[scale, shift]), Some(&last)) = (self.scalars.first(), self.scalars.last())
+        else {
+            return;
+        };
+        let (mut last, len) = (last, self.scalars.len());
+        for _ in len..SCALARS.min(2 * len) {
+            last = [scale * last[0], scale * last[1] + shift];
+            self.scalars.push(last);
+        }
+    }
+
+    /// An empty table.
+    fn new_table(&mut self) -> Vec<M> {
+        if self.digits.capacity() == 0 {
+            self.digits.reserve(TABLES);
+            self.spare.extend((0..TABLES).map(|_| Vec::with_capacity(DIGIT as usize - 1)));
+        }
+        let mut table = self.spare.pop().unwrap_or_default();
+        table.clear();
+        table
+    }
+
+    /// Tabulates as many powers again as there are: in all O(1) a power.
+    #[cold]
+    fn tabulate(&mut self) {
+        let full = DIGIT as usize - 1;
+        // The power that each entry of the last table is one more of.
+        let (unit, last) = match self.digits.last() {
+            Some(table) if table.len() < full => (table[0], table[table.len() - 1]),
+            Some(table) => {
+                let unit = table[0].after(&table[full - 1]);
+                let table = self.new_table();
+                self.digits.push(table);
+                (unit, M::IDENTITY)
+            }
+            // Of no map all powers are tabulated.
+            None => {
+                self.tabulated = u64::MAX;
+                return;
+            }
+        };
+        let weight = DIGIT.saturating_pow(self.digits.len() as u32 - 1);
+        if let Some(table) = self.digits.last_mut() {
+            let (mut last, count) = (last, table.len().max(1));
+            while table.len() < full.min(2 * count) {
+                last = unit.after(&last);
+                table.push(last);
+            }
+            // Lower digits count up to one more unit.
+            self.tabulated = weight.saturating_mul(table.len() as u64 + 1);
+        }
+    }
+}
