@@ -1,0 +1,120 @@
+use super::*;
+use crate::formats::Ids;
+
+#[test]
+fn columns_have_the_same_rows() {
+    let error = Dataset::new(Csr::<f32>::zeros(3, 2), vec![1.0, 2.0]).unwrap_err();
+    let message =
+        "the label (column 1) has 2 rows, but the input (column 0) has 3: every row needs both";
+    assert_eq!(error.to_string(), message);
+}
+
+#[test]
+fn labels_are_finite() {
+    for bad in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
+        let error = Dataset::new(Csr::zeros(3, 2), vec![1.0, 2.0, bad]).unwrap_err();
+        assert!(matches!(error, DataError::LabelNotFinite { row: 2, .. }), "{error}");
+    }
+    // The row, not the element.
+    let labels = Dense::new([2, 3], vec![0.0, 0.0, 0.0, 0.0, f64::NAN, 0.0]).unwrap();
+    let data = Dataset::<f64>::builder().input("x", Csr::<f64>::zeros(2, 2));
+    let error = data.label("y", labels).build().unwrap_err();
+    assert_eq!(error.to_string(), "row 1 of the label `y` is NaN: labels must be finite numbers");
+}
+
+#[test]
+fn labels_from_a_second_file() {
+    let data = Dataset::new(Csr::<f32>::zeros(2, 4), vec![1.0, 2.0]).unwrap();
+    let tags = Csr::from_rows(3, [vec![(2, 1.0)], vec![]]).unwrap();
+    let labels = Dataset::new(tags.clone(), vec![0.0, 0.0]).unwrap();
+    let data = data.with_labels_from(labels).unwrap();
+    assert!(matches!(data.labels(), Some(ColumnValues::Csr(found)) if found == &tags));
+    assert_eq!((data.columns().len(), data.n_features()), (2, 4));
+    let short = Dataset::features_only(Csr::zeros(1, 3));
+    let error = data.clone().with_labels_from(short).unwrap_err();
+    assert!(matches!(error, DataError::RowCount { found: 1, expected: 2, .. }), "{error}");
+    let bad = Csr::from_rows(3, [vec![], vec![(0, 1.0), (2, f32::NAN)]]).unwrap();
+    let error = data.clone().with_labels_from(Dataset::features_only(bad)).unwrap_err();
+    assert!(matches!(error, DataError::LabelNotFinite { row: 1, .. }), "{error}");
+    let dense = Dataset::<f32>::builder().input("x", vec![0.0f32, 1.0]).build().unwrap();
+    assert_eq!(data.with_labels_from(dense).unwrap_err(), DataError::NoInput);
+}
+
+#[test]
+fn names_are_unique_and_there_is_an_input() {
+    let builder = Dataset::<f32>::builder();
+    let error = builder.clone().build().unwrap_err();
+    assert_eq!(error, DataError::NoInput);
+    let error = builder.clone().label("y", vec![1.0f32]).build().unwrap_err();
+    assert_eq!(error, DataError::NoInput);
+    let error =
+        builder.input("x", Csr::<f32>::zeros(1, 1)).label("x", vec![1.0f32]).build().unwrap_err();
+    assert_eq!(error.to_string(), "two columns are called `x`");
+}
+
+#[test]
+fn accessors() {
+    let data = Dataset::<f32>::builder()
+        .input("dense", Dense::new([2, 7], vec![0.0f32; 14]).unwrap())
+        .input("sparse", Csr::<f32>::zeros(2, 5))
+        .label("y", vec![3u32, 4])
+        .build()
+        .unwrap();
+    assert_eq!((data.n_rows(), data.n_features()), (2, 5));
+    assert_eq!(data.features(), Some(&Csr::zeros(2, 5)));
+    assert!(matches!(data.labels(), Some(ColumnValues::Ids(_))));
+    assert_eq!(data.column("y").map(Column::role), Some(InputRole::Label));
+    assert!(data.column("z").is_none());
+    let dense = Dataset::<f32>::builder()
+        .input("dense", Dense::new([2, 7], vec![0.0f32; 14]).unwrap())
+        .build()
+        .unwrap();
+    assert_eq!((dense.n_features(), dense.features()), (7, None));
+    assert!(dense.labels().is_none());
+}
+
+#[test]
+fn display_shows_every_column() {
+    let x = Csr::from_rows(4, [vec![(1, 2.0f32)], vec![(0, 1.0), (3, 1.0)]]).unwrap();
+    let data = Dataset::new(x, vec![3.0, -1.0]).unwrap();
+    assert_eq!(
+        data.to_string(),
+        "2 rows\n  input: csr f32 [2, 4], 3 non-zeros (1.5 a row)\n  label: dense f32 [2], -1 to 3"
+    );
+    let (data, _) = data.into_classes().unwrap();
+    assert!(data.to_string().ends_with("\n  label: dense u32 [2] of 2 classes {-1, 3}"), "{data}");
+    let empty = Dataset::new(Csr::<f32>::zeros(0, 0), vec![]).unwrap();
+    assert!(empty.to_string().starts_with("0 rows\n"), "{empty}");
+}
+
+#[test]
+fn classes_are_the_sorted_distinct_labels() {
+    let data = |labels: &[f32]| Dataset::new(Csr::zeros(labels.len(), 1), labels.to_vec()).unwrap();
+    let (train, classes) = data(&[3.0, -1.0, 0.0, 3.0, -0.0]).into_classes().unwrap();
+    assert_eq!((classes.labels(), classes.len()), (&[-1.0, 0.0, 3.0][..], 3));
+    assert_eq!(
+        (classes.id(3.0), classes.label(2), classes.id(-0.0)),
+        (Some(2), Some(3.0), Some(1))
+    );
+    let ids = |data: &Dataset| match data.labels() {
+        Some(ColumnValues::Ids(Ids::U32(ids))) => ids.values().to_vec(),
+        _ => panic!("the labels are ids"),
+    };
+    assert_eq!(ids(&train), [2, 0, 1, 2, 1]);
+    assert_eq!(train.classes(), Some(&classes));
+
+    let test = data(&[0.0, 3.0]).with_classes(&classes).unwrap();
+    assert_eq!(ids(&test), [1, 2]);
+    let error = data(&[0.0, 1.5]).with_classes(&classes).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "row 1 has the label 1.5, which is not among the 3 classes {-1, 0, 3}"
+    );
+    for nothing in [Dataset::<f32>::features_only(Csr::zeros(1, 1)), train] {
+        let error = nothing.into_classes().unwrap_err();
+        assert_eq!(error, DataError::NothingToClassify);
+    }
+    let many: Vec<f32> = (0..30).map(|i| i as f32).collect();
+    let (_, classes) = data(&many).into_classes().unwrap();
+    assert_eq!(classes.to_string(), "{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, …}");
+}
