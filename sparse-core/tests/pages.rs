@@ -61,6 +61,28 @@ fn the_storage_table_of_the_readme_is_up_to_date() {
     });
 }
 
+/// A row of the README's table of rates is the one that was recorded of the same workload.
+#[test]
+fn the_rates_of_the_readme_are_recorded_ones() {
+    let read = |path: &str| fs::read_to_string(root().join(path)).unwrap();
+    let (recorded, readme) = (read("benches/RESULTS.md"), read("README.md"));
+    let workload = |row: &str| row.split('|').nth(1).map(str::to_owned);
+    let (_, rest) = readme.split_once("<!-- speed -->\n").unwrap();
+    let (shown, _) = rest.split_once("<!-- end of speed -->").unwrap();
+    let rows = shown.lines().map(|row| {
+        let same =
+            recorded.lines().find(|line| line.starts_with('|') && workload(line) == workload(row));
+        format!(
+            "{}\n",
+            same.unwrap_or_else(|| panic!("`{row}` is in no table of benches/RESULTS.md"))
+        )
+    });
+    let new = embed(&readme, "speed", &rows.collect::<String>()).unwrap();
+    check("README.md", &new).unwrap_or_else(|stale| {
+        panic!("{stale}; run `NNZ_BLESS=1 cargo test -p sparse-core --test pages`")
+    });
+}
+
 /// The README shows an error in the words that its case records.
 #[test]
 fn the_error_of_the_readme_is_the_recorded_one() {
