@@ -34,6 +34,15 @@ graph! {
         output score;
     }
 
+    /// Squared error, in `f64`.
+    pub model Wide {
+        dtype = f64;
+        input x: csr[n, d];
+        label y: dense[n, 1];
+        param w: row_sparse[d, 1] = Zeros;
+        loss squared_error(dot(x, w), y);
+    }
+
     /// Softmax regression.
     pub model Softmax {
         input x: csr[n, d];
@@ -248,7 +257,15 @@ fn gradients_are_clipped_by_their_norm_together() {
             assert!((f64::from(*after) - by_hand).abs() < 1e-7, "{after} {by_hand}");
         }
     }
+    // Squares beyond `f64`.
+    let data = Dataset::new(Csr::from_rows(2, [vec![(1, 1e160)]]).unwrap(), vec![1.0]).unwrap();
+    let mut clipped = Wide::new(dims! { d: 2 }, Seed(0)).unwrap();
+    let mut trainer = Trainer::new(Sgd { learning_rate: 0.25, ..Sgd::default() }).epochs(1);
+    trainer = trainer.clip_norm(2.0).progress(Progress::Silent);
+    trainer.fit(&mut clipped, &data).unwrap();
+    assert_eq!(clipped.w.values(), [0.0, 0.5]);
     // A norm that nothing reaches changes nothing but the order of additions.
+    let data = self::data();
     let (mut free, mut bounded) = (model(), model());
     trainer().fit(&mut free, &data).unwrap();
     trainer().clip_norm(1e6).fit(&mut bounded, &data).unwrap();

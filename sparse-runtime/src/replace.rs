@@ -6,15 +6,28 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Writes a file beside `path` and renames it onto `path` once its bytes are on the disk: whatever happens,
-/// `path` is the old file or the new one, whole. After an error nothing is left behind.
+/// `path` is the old file or the new one, whole. After an error nothing is left behind. Of a link the file that it leads to is replaced; the
+/// new file may be read and written by whom the old one could. What is there and no file, such as a pipe or a device, is written to.
 pub(crate) fn replace_file(
     path: &Path,
     write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> io::Result<()> {
+    // Of a path that leads nowhere there is nothing to keep.
+    let there = fs::canonicalize(path).ok();
+    let path = there.as_deref().unwrap_or(path);
+    let before = fs::metadata(path).ok();
+    if before.as_ref().is_some_and(|there| !there.is_file() && !there.is_dir()) {
+        let mut writer = BufWriter::new(OpenOptions::new().write(true).open(path)?);
+        return write(&mut writer).and_then(|()| writer.flush());
+    }
     let (beside, file) = create_beside(path)?;
     let mut writer = BufWriter::with_capacity(1 << 16, file);
     let result = write(&mut writer)
         .and_then(|()| writer.flush())
+        .and_then(|()| match before {
+            Some(before) => writer.get_ref().set_permissions(before.permissions()),
+            None => Ok(()),
+        })
         .and_then(|()| writer.get_ref().sync_all())
         .and_then(|()| fs::rename(&beside, path))
         .and_then(|()| sync_folder(path));
@@ -75,6 +88,19 @@ mod tests {
         replace_file(&path, |writer| writer.write_all(b"new")).unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"new");
         assert!(replace_file(Path::new("/"), |_| Ok(())).is_err());
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::{PermissionsExt, symlink};
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+            let link = folder.join("link");
+            symlink("file", &link).unwrap();
+            replace_file(&link, |writer| writer.write_all(b"by the link")).unwrap();
+            assert_eq!(fs::read(&path).unwrap(), b"by the link");
+            assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+            assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+            replace_file(Path::new("/dev/null"), |writer| writer.write_all(b"gone")).unwrap();
+            assert!(!fs::metadata("/dev/null").unwrap().is_file());
+        }
         fs::remove_dir_all(&folder).unwrap();
     }
 }

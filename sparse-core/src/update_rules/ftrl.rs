@@ -21,6 +21,9 @@ update_rule! {
     /// computed at the present rate. So k idle steps are the last one, and an initial weight is forgotten at the first.
     /// Initialize with zeros.
     ///
+    /// The rate of a weight falls by itself, as `n` grows. Of another `learning_rate` than that of the steps before, `z` would mean another
+    /// weight: a falling one would take all weights to 0. A trainer refuses schedules with it.
+    ///
     /// Source: McMahan et al., "Ad click prediction: a view from the trenches", KDD 2013, algorithm 1; `learning_rate` is its α,
     /// `l1` and `l2` its λ₁ and λ₂. A parameter with weight-decay scale 0 (a bias) has neither penalty.
     pub struct Ftrl = "ftrl" {
@@ -35,6 +38,7 @@ update_rule! {
     }
     step: FtrlStep;
     states: ["z", "n"];
+    one_rate: true;
     numbers: |step| [inverse_rate: step.leader.inverse_rate, offset: step.leader.offset, l1: step.leader.l1];
     gradient: CLIPPED;
     recurrence: [

@@ -163,6 +163,9 @@ pub trait UpdateRule: Clone + Debug + Default + PartialEq + Send + Sync + 'stati
     /// True of [`Racing`] rules, whose steps several threads make at once.
     const RACES: bool = false;
 
+    /// True of a rule whose states hold at one learning rate, so that no schedule may change it.
+    const ONE_RATE: bool = false;
+
     /// One step of the rule with every hyperparameter resolved.
     type Step<T: Float>: Step<T>;
 

@@ -17,6 +17,7 @@ impl<R: UpdateRule> UpdateRule for Racing<R> {
     const STATES: &'static [&'static str] = R::STATES;
     const CORRECTS: bool = R::CORRECTS;
     const RACES: bool = true;
+    const ONE_RATE: bool = R::ONE_RATE;
 
     type Step<T: Float> = R::Step<T>;
 

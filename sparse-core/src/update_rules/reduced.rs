@@ -172,6 +172,7 @@ macro_rules! of_inner_rule {
         const NAME: &'static str = $name;
         const STATES: &'static [&'static str] = $crate::update_rules::reduced::States::<R>::NAMES;
         const CORRECTS: bool = true;
+        const ONE_RATE: bool = R::ONE_RATE;
 
         type Step<T: $crate::element::Float> = $crate::update_rules::ReducedStep<R::Step<T>, T>;
 

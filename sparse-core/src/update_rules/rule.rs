@@ -58,6 +58,7 @@ macro_rules! update_rule {
         }
         step: $Step:ident;
         states: [$($state:literal),*];
+        $(one_rate: $one_rate:literal;)?
         numbers: |$step:ident| [$($number:ident: $value:expr),* $(,)?];
         gradient: $gradient:ident;
         $(row: $term:literal, [$($of_row:ident = $row_formula:literal),*];)?
@@ -109,6 +110,7 @@ macro_rules! update_rule {
             const NAME: &'static str = $name;
             const ABOUT: &'static str = concat!($($about, "\n"),+);
             const STATES: &'static [&'static str] = &[$($state),*];
+            $(const ONE_RATE: bool = $one_rate;)?
             const RECURRENCE: Option<$crate::update_rules::Recurrence> =
                 Some($crate::update_rules::Recurrence {
                     numbers: &["rescale", "clip", $(stringify!($number)),*],

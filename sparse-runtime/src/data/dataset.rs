@@ -1,6 +1,6 @@
 //! Data in memory: named columns with one value, or one row of values, for each row.
 
-use super::{Classes, Column, ColumnName, ColumnValues, DataError, IdMap, ReadReport};
+use super::{Classes, Column, ColumnName, ColumnValues, DataError, IdMap, ReadReport, WEIGHT};
 use crate::formats::{Csr, Dense};
 use crate::model::InputRole;
 use sparse_core::element::Float;
@@ -294,9 +294,11 @@ impl<T: Float> Dataset<T> {
         Ok(Dataset { classes, report, id_maps, ..Dataset::from_columns(self.columns)? })
     }
 
-    /// The first label of one real number a row, and its position.
+    /// The first label of one real number a row that is not the weight of rows, and its position.
     fn real_label(&self) -> Option<(usize, &Dense<T>)> {
-        self.columns_of(InputRole::Label).find_map(|(position, column)| match column.values() {
+        let mut labels =
+            self.columns_of(InputRole::Label).filter(|(_, column)| column.name() != Some(WEIGHT));
+        labels.find_map(|(position, column)| match column.values() {
             ColumnValues::Dense(labels) if labels.shape().row_size() == 1 => {
                 Some((position, labels))
             }

@@ -178,10 +178,17 @@ impl Parser {
         let mut entries = self.entries.iter().peekable();
         while let Some(first) = entries.next() {
             let mut value = first.value;
+            let mut last = first;
             while let Some(more) = entries.next_if(|next| next.index == first.index) {
                 value += more.value;
+                last = more;
             }
-            rows.csr(X).push(first.index, T::of(value));
+            let sum = T::of(value);
+            if !sum.is_finite() {
+                let problem = Problem::SumNotFinite { index: first.index };
+                return Err(Fault { offset: last.offset, problem });
+            }
+            rows.csr(X).push(first.index, sum);
             rows.csr(FIELD).push(first.index, T::of(first.field as f64));
         }
         rows.dense(LABEL).push(label);
@@ -231,6 +238,13 @@ mod tests {
             ColumnValues::Csr(csr) => csr.iter_rows().map(Iterator::collect).collect(),
             _ => panic!("`{name}` is csr"),
         }
+    }
+
+    #[test]
+    fn a_sum_beyond_the_element_type_is_refused() {
+        let error = read(LibFfm::new().add_repeated(), "1 0:1:3e38 0:1:3e38").unwrap_err();
+        let message = "file:1:12: the values of index 1 add up to no finite number";
+        assert_eq!(error.to_string(), message);
     }
 
     #[test]

@@ -86,7 +86,22 @@ pub fn read_from_with<T: Float>(
     (report.n_skipped, report.first_skipped) = (skips.count, skips.first);
     let matrix = Csr::from_coo(size.n_rows, size.n_cols, entries)
         .map_err(|source| ReadError::Format { file: name.to_owned(), source })?;
+    check_sums(name, &matrix)?;
     Ok((matrix, report))
+}
+
+/// Entries of the same row and column were added up.
+fn check_sums<T: Float>(name: &str, matrix: &Csr<T>) -> Result<(), ReadError> {
+    let overflown = (matrix.iter_rows().enumerate())
+        .find_map(|(row, mut entries)| Some((row, entries.find(|(_, sum)| !sum.is_finite())?.0)));
+    overflown.map_or(Ok(()), |(row, column)| {
+        let message = format!(
+            "its entries of row {} and column {} add up to no finite number",
+            row + 1,
+            column + 1
+        );
+        Err(ReadError::Content { file: name.to_owned(), message })
+    })
 }
 
 /// Writes a matrix as `real general`, each number in the shortest form that is read back to the same bits. The

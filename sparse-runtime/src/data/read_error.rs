@@ -195,6 +195,12 @@ pub enum Problem {
         /// What stands there.
         found: Excerpt,
     },
+    /// Values that are added up overflow.
+    #[error("the values of index {index} add up to no finite number")]
+    SumNotFinite {
+        /// The index, of a hashed column the column.
+        index: u64,
+    },
     /// An index occurs twice in a row.
     #[error("index {index} occurs twice in the row")]
     DuplicateIndex {

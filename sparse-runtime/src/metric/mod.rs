@@ -60,6 +60,7 @@ pub use top_k_accuracy::TopKAccuracy;
 use crate::formats::{DenseView, IdsView, with_ids};
 use sparse_core::element::Float;
 use std::any::Any;
+use std::fmt::Debug;
 
 /// A measure of outputs against labels.
 #[diagnostic::on_unimplemented(
@@ -67,7 +68,7 @@ use std::any::Any;
     note = "`nnz::metric` has them, such as `Mse` and `Auc`; for your own, implement `Metric` and \
             its `Accumulator`"
 )]
-pub trait Metric: Send + Sync + 'static {
+pub trait Metric: Debug + Send + Sync + 'static {
     /// The name in reports: `mse`, `accuracy`.
     fn name(&self) -> &'static str;
 

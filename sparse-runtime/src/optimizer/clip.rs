@@ -17,7 +17,19 @@ pub(crate) fn gradients<M: Model>(model: &mut M, max_norm: f64) {
         }
     };
     each(&mut |values| squares += sum_of_squares(values));
-    let factor = factor(max_norm, &[squares]);
+    if squares.is_finite() {
+        let factor = factor(max_norm, &[squares]);
+        return each(&mut |values| scale(values, factor));
+    }
+    // Squares are beyond `f64` before elements are: of elements that are 1 at most they are not.
+    let mut largest = 0.0f64;
+    each(&mut |values| {
+        largest = values.iter().map(|value| value.as_f64().abs()).fold(largest, f64::max)
+    });
+    each(&mut |values| scale(values, largest.recip()));
+    squares = 0.0;
+    each(&mut |values| squares += sum_of_squares(values));
+    let factor = (max_norm / squares.sqrt()).min(largest);
     each(&mut |values| scale(values, factor));
 }
 

@@ -22,6 +22,12 @@ pub enum StoreError {
         /// The key.
         key: String,
     },
+    /// Several gradients of one key in one push.
+    #[error("key `{key}` is pushed twice at once: a leaf adds its gradients up before")]
+    RepeatedKey {
+        /// The key.
+        key: String,
+    },
     /// Values are not as many as a table has.
     #[error("key `{key}` has {n_rows} rows of {row_size} values, but {found} values were given")]
     ValueCount {

@@ -11,6 +11,7 @@ use crate::optimizer::clip;
 use sparse_core::element::Float;
 use sparse_core::storage::Storage;
 use sparse_core::update_rules::Correction;
+use std::collections::BTreeSet;
 
 impl<T: Float, C: Communicator> KvStore<T, C> {
     /// Adds the gradients of all workers, each those of its [own leaves](Self::own_leaves), and makes a step by the sum. Empties `sum`.
@@ -44,7 +45,7 @@ impl<T: Float, C: Communicator> KvStore<T, C> {
     ///
     /// # Errors
     ///
-    /// As [`push`](Self::push); what is wrong with any of the keys is found before anything is sent.
+    /// As [`push`](Self::push), and [`StoreError::RepeatedKey`]; what is wrong with any of the keys is found before anything is sent.
     pub fn push_clipped(
         &mut self,
         sums: &mut [(&str, &mut LeafSum<T>)],
@@ -52,6 +53,10 @@ impl<T: Float, C: Communicator> KvStore<T, C> {
     ) -> Result<()> {
         let checked = sums.iter_mut().map(|(key, sum)| self.check(key, sum));
         let indices = checked.collect::<Result<Vec<_>>>()?;
+        let mut seen = BTreeSet::new();
+        if let Some(place) = indices.iter().position(|index| !seen.insert(index)) {
+            return Err(StoreError::RepeatedKey { key: sums[place].0.to_owned() }.into());
+        }
         let mut squares = ExactSum::default();
         for (&index, (_, sum)) in indices.iter().zip(sums) {
             self.add_up(index, sum)?;

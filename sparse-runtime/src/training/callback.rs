@@ -37,6 +37,12 @@ use std::path::Path;
             argument written; or implement `Callback`"
 )]
 pub trait Callback {
+    /// A run begins, with this epoch: at 0 a new one, or one whose epochs are [told again](Self::replay); above 0 one goes on with the model that
+    /// the epochs before have left.
+    fn begin(&mut self, epoch: u64) {
+        let _ = epoch;
+    }
+
     /// After an epoch: its report is the last of [`epochs`](Moment::epochs), and all parameters are up to date.
     ///
     /// # Errors

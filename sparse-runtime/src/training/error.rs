@@ -90,6 +90,14 @@ pub enum TrainError {
         /// The rule.
         rule: &'static str,
     },
+    /// A schedule was given to a rule whose states hold at one learning rate.
+    #[error(
+        "`{rule}` has no schedule: its states are sums at one learning rate, and it lowers the rate of each weight itself; leave `schedule` at `Constant`"
+    )]
+    OneRate {
+        /// The rule.
+        rule: &'static str,
+    },
     /// A rule keeps derivatives of samples, of a model or data that do not allow it.
     #[error(
         "`{rule}` keeps the derivatives of each sample's loss by its scores, for models whose scores are linear in csr features and data whose number of rows is known: `{model}` or the data is not so; use `Svrg`"

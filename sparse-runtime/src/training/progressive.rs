@@ -74,6 +74,10 @@ fn print(line: &ProgressiveLine) {
 }
 
 impl Callback for ProgressiveLoss<'_> {
+    fn begin(&mut self, _: u64) {
+        self.before = EpochTotals::default();
+    }
+
     fn epoch(&mut self, _: &EpochReport, _: &Moment<'_>) -> Result<ControlFlow<()>> {
         self.before = EpochTotals::default();
         Ok(ControlFlow::Continue(()))

@@ -319,6 +319,7 @@ impl<'a, R: UpdateRule, E> Trainer<'a, R, E> {
         E: Evaluation<M::Element>,
     {
         let run = Run { position: Position { epoch: epochs.start, batch: 0 }, ..Run::default() };
+        self.begin(epochs.start);
         self.go_on(model, updater, data, run, epochs.end)
     }
 
@@ -368,14 +369,18 @@ impl<'a, R: UpdateRule, E> Trainer<'a, R, E> {
         let settings = self.settings(data.n_rows());
         let run = load_run_if(model, &mut updater, path, |run| {
             compare_settings(path, &run.settings, &settings)?;
+            if run.position.batch > 0 {
+                compare_settings(path, &run.settings, &[self.metrics_setting()])?;
+            }
             Measure::new::<M>(&self.metrics)?.restore(&run.metrics)
         })?;
+        self.begin(0);
         self.go_on(model, &mut updater, data, run, self.epochs)
     }
 
     /// One pass over some more data, in its order if [`shuffle`](Self::shuffle) is off: learning that goes on for ever, a
     /// piece of data at a time. The updater, from [`updater`](Self::updater), carries the optimizer's state from call to call;
-    /// schedules count its steps, and the epoch is always the first.
+    /// schedules count its steps, and the epoch is always the first. To callbacks all calls are one run, whose beginning they are not told of.
     ///
     /// # Errors
     ///
@@ -391,7 +396,7 @@ impl<'a, R: UpdateRule, E> Trainer<'a, R, E> {
         S: DataSource<M::Element>,
         E: Evaluation<M::Element>,
     {
-        let report = self.fit_epochs(model, updater, data, 0..1)?;
+        let report = self.go_on(model, updater, data, Run::default(), 1)?;
         report.epochs.into_iter().next().ok_or(TrainError::NoRows.into())
     }
 
@@ -409,6 +414,11 @@ impl<'a, R: UpdateRule, E> Trainer<'a, R, E> {
         settings.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
     }
 
+    /// What counts within an epoch alone: its metrics go on from what they have seen.
+    fn metrics_setting(&self) -> (String, String) {
+        ("metrics".to_owned(), format!("{:?}", self.metrics))
+    }
+
     fn order(&self) -> Order {
         if self.shuffle { Order::Shuffled { seed: self.seed } } else { Order::Sequential }
     }
@@ -421,10 +431,18 @@ impl<'a, R: UpdateRule, E> Trainer<'a, R, E> {
     /// Refuses a schedule and a norm that make no sense, before the first step.
     pub(super) fn check_settings(&self) -> Result<()> {
         self.schedule.check()?;
+        if R::ONE_RATE && self.schedule != Schedule::Constant {
+            return Err(TrainError::OneRate { rule: R::NAME }.into());
+        }
         match self.clip_norm.filter(|norm| norm.is_nan() || *norm <= 0.0) {
             Some(value) => Err(TrainError::ClipNorm { value }.into()),
             None => Ok(()),
         }
+    }
+
+    /// Tells everybody that a run begins.
+    pub(super) fn begin(&mut self, epoch: u64) {
+        self.callbacks.iter_mut().for_each(|callback| callback.begin(epoch));
     }
 
     /// Trains from where a run stands up to an epoch.
@@ -448,6 +466,7 @@ impl<'a, R: UpdateRule, E> Trainer<'a, R, E> {
         let mut batches = data.batches(M::INPUTS, &options)?;
         let base_rate = self.rule.learning_rate();
         run.settings = self.settings(data.n_rows());
+        run.settings.push(self.metrics_setting());
         let rows_at_a_time = self.rows_at_a_time();
         let mut hook = Hook {
             measure: Measure::new::<M>(&self.metrics)?,

@@ -58,13 +58,6 @@ impl Watch {
     }
 }
 
-/// What was best so far.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Best {
-    epoch: u64,
-    value: f64,
-}
-
 /// Ends a run when a value has not become better for some epochs.
 ///
 /// ```
@@ -81,13 +74,16 @@ pub struct EarlyStopping {
     patience: u64,
     min_delta: f64,
     watch: Watch,
-    best: Option<Best>,
+    /// The best value of the run.
+    best: Option<f64>,
+    /// The epochs since.
+    worse: u64,
 }
 
 impl EarlyStopping {
     /// Ends the run after this many epochs in a row that were no better than the best before them: 0 and 1 after the first.
     pub fn patience(patience: u64) -> Self {
-        EarlyStopping { patience, min_delta: 0.0, watch: Watch::default(), best: None }
+        EarlyStopping { patience, min_delta: 0.0, watch: Watch::default(), best: None, worse: 0 }
     }
 
     /// By how much the value must become better for it to count.
@@ -105,19 +101,29 @@ impl EarlyStopping {
     }
 
     fn see(&mut self, report: &EpochReport) -> Result<ControlFlow<()>, TrainError> {
-        let (value, epoch) = (self.watch.value(report)?, report.epoch);
-        let best = self.best.get_or_insert(Best { epoch, value });
-        if best.epoch == epoch || self.watch.is_better(value, best.value, self.min_delta) {
-            *best = Best { epoch, value };
-        } else if epoch - best.epoch >= self.patience {
-            tracing::info!(best = best.value, epoch = best.epoch + 1, "stopped early");
-            return Ok(ControlFlow::Break(()));
+        let value = self.watch.value(report)?;
+        let Some(best) =
+            self.best.filter(|best| !self.watch.is_better(value, *best, self.min_delta))
+        else {
+            (self.best, self.worse) = (Some(value), 0);
+            return Ok(ControlFlow::Continue(()));
+        };
+        self.worse += 1;
+        if self.worse < self.patience {
+            return Ok(ControlFlow::Continue(()));
         }
-        Ok(ControlFlow::Continue(()))
+        tracing::info!(best, epochs_since = self.worse, "stopped early");
+        Ok(ControlFlow::Break(()))
     }
 }
 
 impl Callback for EarlyStopping {
+    fn begin(&mut self, epoch: u64) {
+        if epoch == 0 {
+            (self.best, self.worse) = (None, 0);
+        }
+    }
+
     fn epoch(&mut self, report: &EpochReport, _: &Moment<'_>) -> Result<ControlFlow<()>> {
         Ok(self.see(report)?)
     }
@@ -141,7 +147,7 @@ impl Callback for EarlyStopping {
 pub struct BestModel {
     path: PathBuf,
     watch: Watch,
-    best: Option<Best>,
+    best: Option<f64>,
 }
 
 impl BestModel {
@@ -159,16 +165,22 @@ impl BestModel {
 
     /// Whether an epoch is better than all before, from now on including it.
     fn is_best(&mut self, report: &EpochReport) -> Result<bool, TrainError> {
-        let (value, epoch) = (self.watch.value(report)?, report.epoch);
-        let is_best = self.best.is_none_or(|best| self.watch.is_better(value, best.value, 0.0));
+        let value = self.watch.value(report)?;
+        let is_best = self.best.is_none_or(|best| self.watch.is_better(value, best, 0.0));
         if is_best {
-            self.best = Some(Best { epoch, value });
+            self.best = Some(value);
         }
         Ok(is_best)
     }
 }
 
 impl Callback for BestModel {
+    fn begin(&mut self, epoch: u64) {
+        if epoch == 0 {
+            self.best = None;
+        }
+    }
+
     fn epoch(&mut self, report: &EpochReport, moment: &Moment<'_>) -> Result<ControlFlow<()>> {
         if self.is_best(report)? {
             moment.save_model(&self.path)?;

@@ -39,6 +39,7 @@ impl UpdateRule for Sign {
     }
 }
 
+#[derive(Debug)]
 struct Bias;
 
 impl Metric for Bias {

@@ -13,6 +13,7 @@ mod pieces;
 mod tests;
 
 use super::blocks::io_error;
+use super::libsvm::IndexBase;
 use super::{Classes, Column, ColumnValues, Dataset, IdMap, ReadError, ReadReport};
 use crate::model::InputRole;
 use crate::replace::replace_file;
@@ -38,9 +39,23 @@ struct Header {
     sources: Vec<Stamp>,
     /// How it was made from them.
     reading: String,
+    /// What its reader found out.
+    #[serde(default)]
+    index_base: Option<Base>,
+    #[serde(default)]
+    detected: bool,
+    #[serde(default)]
+    n_skipped: u64,
     columns: Vec<ColumnHeader>,
     classes: Option<Classes>,
     id_maps: Vec<(String, Vec<String>)>,
+}
+
+/// An index base that is known.
+#[derive(Serialize, Deserialize)]
+enum Base {
+    Zero,
+    One,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -59,7 +74,7 @@ struct Stamp {
 }
 
 impl<T: Float> Dataset<T> {
-    /// Writes the data, with names, roles, classes and id maps, as a binary file; it is replaced as a whole or not at all.
+    /// Writes the data, with names, roles, classes, id maps and what its reader found out but for what was wrong with skipped rows, as a binary file; it is replaced as a whole or not at all.
     ///
     /// # Errors
     ///
@@ -143,10 +158,18 @@ impl<T: Float> Dataset<T> {
             is_label: column.role() == InputRole::Label,
             array: ArrayHeader::of(column.values()),
         };
+        let report = self.report();
         let header = Header {
             element: T::TYPE.to_string(),
             sources,
             reading: reading.to_owned(),
+            index_base: match report.and_then(|report| report.index_base) {
+                Some(IndexBase::Zero) => Some(Base::Zero),
+                Some(IndexBase::One) => Some(Base::One),
+                Some(IndexBase::Detect) | None => None,
+            },
+            detected: report.is_some_and(|report| report.detected),
+            n_skipped: report.map_or(0, |report| report.n_skipped),
             columns: self.columns().iter().map(column).collect(),
             classes: self.classes().cloned(),
             id_maps: self
@@ -230,9 +253,18 @@ fn load<T: Float>(path: &Path) -> Result<Saved<T>, ReadError> {
         let map: IdMap = ids.iter().map(String::as_str).collect();
         (name, map)
     });
+    let report = ReadReport {
+        index_base: header.index_base.map(|base| match base {
+            Base::Zero => IndexBase::Zero,
+            Base::One => IndexBase::One,
+        }),
+        detected: header.detected,
+        n_skipped: header.n_skipped,
+        ..ReadReport::of_file(name.clone())
+    };
     let data = Dataset::from_columns(columns)
         .map_err(data_error)?
         .with_saved(header.classes, maps.collect())
-        .with_report(ReadReport::of_file(name.clone()));
+        .with_report(report);
     Ok(Saved { data, sources: header.sources, reading: header.reading })
 }

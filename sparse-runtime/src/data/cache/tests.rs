@@ -1,4 +1,4 @@
-use super::super::{Ratings, TextReader};
+use super::super::{OnError, Ratings, TextReader, libsvm};
 use super::*;
 use crate::formats::{Csr, Dense};
 use std::cell::Cell;
@@ -53,6 +53,14 @@ fn what_is_saved_is_loaded() {
     assert_eq!(again.columns().len(), data.columns().len());
     let error = Dataset::<f32>::load(&path).unwrap_err().to_string();
     assert!(error.ends_with("it has elements `f64`, not `f32`"), "{error}");
+
+    let (reader, text) = (libsvm::Reader::new().on_error(OnError::Skip(1)), b"1 0:1\nx\n");
+    let skipped: Dataset = reader.read_bytes("text", text).unwrap();
+    skipped.save(&path).unwrap();
+    let (again, report) = (Dataset::<f32>::load(&path).unwrap(), skipped.report().unwrap());
+    let found = again.report().unwrap();
+    assert_eq!((found.index_base, found.detected), (Some(IndexBase::Zero), true));
+    assert_eq!((found.n_skipped, report.n_skipped), (1, 1));
 
     let ratings = TextReader::new(Ratings::new()).read_bytes("ratings", b"u,i,5\nv,i,3\n").unwrap();
     ratings.save(&path).unwrap();

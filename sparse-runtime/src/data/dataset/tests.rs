@@ -114,6 +114,11 @@ fn classes_are_the_sorted_distinct_labels() {
         let error = nothing.into_classes().unwrap_err();
         assert_eq!(error, DataError::NothingToClassify);
     }
+    // Weights are labels as well, but no classes.
+    let weighted = Dataset::builder().input("x", Csr::<f32>::zeros(1, 1));
+    let weighted = weighted.label("weight", Dense::new([1], vec![0.5]).unwrap());
+    let weighted = weighted.label("y", Dense::new([1], vec![3.0]).unwrap()).build().unwrap();
+    assert_eq!(weighted.into_classes().unwrap().1.labels(), [3.0]);
     let many: Vec<f32> = (0..30).map(|i| i as f32).collect();
     let (_, classes) = data(&many).into_classes().unwrap();
     assert_eq!(classes.to_string(), "{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, …}");

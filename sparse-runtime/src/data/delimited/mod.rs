@@ -147,7 +147,7 @@ impl Delimited {
         self.column(name, Kind::Label)
     }
 
-    /// The next column is the weight of the row: a finite number, an input of the column's own name.
+    /// The next column is the weight of the row: a finite number of at least 0, an input of the column's own name.
     #[must_use]
     pub fn weight(self, name: &str) -> Self {
         self.column(name, Kind::Weight)

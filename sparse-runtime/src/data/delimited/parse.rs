@@ -126,6 +126,9 @@ impl Parser {
                         Ok(None) => return Err(fault("a number")),
                         Err(expected) => return Err(fault(expected)),
                     };
+                    if field.kind == Kind::Weight && value < T::zero() {
+                        return Err(fault("a weight of at least 0"));
+                    }
                     // Both have a column of their own.
                     if let Some(target) = field.target {
                         rows.dense(target).push(value);
@@ -144,7 +147,11 @@ impl Parser {
             while let Some((_, more)) = entries.next_if(|&(next, _)| next == column) {
                 value += more;
             }
-            x.push(column, T::of(value));
+            let sum = T::of(value);
+            if !sum.is_finite() {
+                return Err(Fault { offset: 0, problem: Problem::SumNotFinite { index: column } });
+            }
+            x.push(column, sum);
         }
         rows.finish_row();
         Ok(())

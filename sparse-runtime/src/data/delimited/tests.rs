@@ -36,6 +36,19 @@ fn sorted(mut entries: Vec<(u64, f32)>) -> Vec<(usize, f32)> {
 }
 
 #[test]
+fn numbers_that_mean_nothing_are_refused() {
+    assert_eq!(
+        refused(small(), "1,34,Bern,-0.5"),
+        "file:1:11: expected a weight of at least 0 in the column `w`, found `-0.5`"
+    );
+    let two_columns = Delimited::csv(Hashing::new(1).unwrap()).label("y").numeric("a");
+    assert_eq!(
+        refused(two_columns.numeric("b").numeric("c"), "1,1,1,1\n1,3e38,3e38,3e38"),
+        "file:2:1: the values of index 0 add up to no finite number"
+    );
+}
+
+#[test]
 fn columns_become_inputs_and_labels() {
     let data = read(small(), "1,34,Bern,0.5\r\n\n-1,,\"Oslo, \"\"N\"\"\",2\n0,0,,1").unwrap();
     let hashing = Hashing::new(20).unwrap();

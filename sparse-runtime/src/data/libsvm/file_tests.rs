@@ -152,6 +152,10 @@ fn what_cannot_be_written() {
     );
     assert!(!path.exists());
     let data = parse("1 1:1\n", IndexBase::One).unwrap();
+    let compressed = path.with_extension("svm.zst");
+    let error = write(&compressed, &data).unwrap_err();
+    assert!(error.to_string().ends_with("compressed as `.gz`, not as `.zst`"), "{error}");
+    assert!(!compressed.exists());
     let error = write("no/such/folder/file.svm", &data).unwrap_err();
     assert!(matches!(error, ReadError::Io { .. }), "{error}");
 }

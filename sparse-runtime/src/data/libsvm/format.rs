@@ -37,7 +37,16 @@ impl<T: Float> RowFormat<T> for Reader<T> {
 
     fn survey_format(&self) -> Option<Self> {
         let is_known = self.index_base != IndexBase::Detect && self.n_features.is_some();
-        (!is_known).then(|| self.clone().index_base(IndexBase::Zero).n_features(None))
+        let survey = self.clone();
+        Some(match self.index_base {
+            _ if is_known => return None,
+            // Whatever the base, no larger index is an entry of a row.
+            IndexBase::Detect => {
+                let beyond = self.n_features.map(|n_features| n_features.saturating_add(1));
+                survey.index_base(IndexBase::Zero).n_features(beyond)
+            }
+            IndexBase::Zero | IndexBase::One => survey,
+        })
     }
 
     fn settle(self, survey: &Survey) -> Self {
@@ -46,11 +55,17 @@ impl<T: Float> RowFormat<T> for Reader<T> {
             IndexBase::Detect => IndexBase::One,
             known => known,
         };
-        let first = usize::from(index_base == IndexBase::One);
+        // What was counted from zero for want of a base.
+        let first =
+            usize::from(self.index_base == IndexBase::Detect && index_base == IndexBase::One);
         let found =
             survey.largest.map_or(0, |largest| (largest as usize + 1).saturating_sub(first));
         let n_features = self.n_features.or(Some(found));
         self.index_base(index_base).n_features(n_features)
+    }
+
+    fn known_base(&self) -> Option<IndexBase> {
+        (self.index_base != IndexBase::Detect).then_some(self.index_base)
     }
 
     fn independent_rows(&self) -> Result<(), &'static str> {

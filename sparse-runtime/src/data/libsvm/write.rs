@@ -9,15 +9,15 @@ use std::io::{self, Write};
 use std::path::Path;
 
 /// Writes the features and the label as LibSVM text, indices counted from one; a name that ends in `.gz` is
-/// compressed (feature `gzip`). Class ids are written as the labels that they stand for.
+/// compressed (feature `gzip`), one that ends in `.zst` is refused: it would be read as what it is not. Class ids are written as the labels that they stand for.
 ///
 /// Numbers are the shortest that are read back to the same bits. The file is written beside its place and
 /// renamed: a file that was there stays whole until the new one is.
 ///
 /// # Errors
 ///
-/// [`ReadError::Data`] unless the data has a csr input and one label a row, [`ReadError::Io`], and
-/// [`ReadError::FeatureDisabled`].
+/// [`ReadError::Data`] unless the data has a csr input and one label a row, [`ReadError::Io`],
+/// [`ReadError::FeatureDisabled`], and [`ReadError::Content`] for the ending `.zst`.
 ///
 /// ```
 /// use sparse_runtime::data::libsvm::{self, IndexBase};
@@ -37,10 +37,13 @@ pub fn write<T: Float>(path: impl AsRef<Path>, dataset: &Dataset<T>) -> Result<(
     let file = || path.display().to_string();
     let rows = rows_of(dataset)
         .map_err(|source| ReadError::Data { file: file(), source: Box::new(source) })?;
-    let result = if path.extension().is_some_and(|ending| ending == "gz") {
-        replace_compressed(path, &rows)?
-    } else {
-        replace_file(path, |writer| rows.write(writer))
+    let result = match path.extension().and_then(|ending| ending.to_str()) {
+        Some("gz") => replace_compressed(path, &rows)?,
+        Some("zst") => {
+            let message = "text is written plain or compressed as `.gz`, not as `.zst`".to_owned();
+            return Err(ReadError::Content { file: file(), message });
+        }
+        _ => replace_file(path, |writer| rows.write(writer)),
     };
     result.map_err(|source| ReadError::Io { file: file(), source })
 }

@@ -29,6 +29,11 @@ fn fields_and_symmetries() {
 #[test]
 fn what_is_wrong_is_named() {
     const GENERAL: &str = "%%MatrixMarket matrix coordinate real general\n";
+    let error = parse(&format!("{GENERAL}2 2 2\n2 1 3e38\n2 1 3e38\n")).unwrap_err();
+    assert!(
+        error.ends_with("its entries of row 2 and column 1 add up to no finite number"),
+        "{error}"
+    );
     let refused = |text: &str| parse(text).unwrap_err();
     for header in [
         "",

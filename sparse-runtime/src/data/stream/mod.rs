@@ -26,6 +26,7 @@ mod tests;
 pub use batches::{StreamBatch, StreamBatches};
 pub use open::{Stream, StreamedDataset};
 
+use super::libsvm::IndexBase;
 use super::text::{ColumnLayout, OnError, ReadOptions, RowFormat, RowParser};
 use super::{Classes, ReadError};
 use blocks::Unit;
@@ -116,11 +117,16 @@ impl<T: Float> Source<T> {
 /// A format without its type.
 pub(super) trait AnyFormat<T: Float>: Send + Sync {
     fn parser(&self, head: &[u8]) -> Box<dyn RowParser<T>>;
+    fn known_base(&self) -> Option<IndexBase>;
 }
 
 impl<T: Float, F: RowFormat<T>> AnyFormat<T> for F {
     fn parser(&self, head: &[u8]) -> Box<dyn RowParser<T>> {
         Box::new(RowFormat::parser(self, head))
+    }
+
+    fn known_base(&self) -> Option<IndexBase> {
+        RowFormat::known_base(self)
     }
 }
 

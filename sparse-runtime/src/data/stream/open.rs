@@ -179,9 +179,12 @@ impl<T: Float, F: RowFormat<T> + Clone> Stream<F, T> {
         let mut n_rows = None;
         let survey_format = format.survey_format();
         if survey_format.is_some() || finds_classes {
+            let is_known = survey_format.is_none();
             let source = self.source(survey_format.unwrap_or_else(|| format.clone()), None)?;
             let survey = survey(&Arc::new(source), finds_classes)?;
-            n_rows = Some(survey.n_rows);
+            // A row that is only found to be wrong once base and width are known would be counted and then skipped.
+            let counts = is_known || self.options.on_error == OnError::Fail;
+            n_rows = counts.then_some(survey.n_rows);
             format = format.settle(&survey);
             if finds_classes {
                 classes = Some(Classes::of(survey.labels));
@@ -294,12 +297,13 @@ impl<T: Float> StreamedDataset<T> {
         self.source.classes.as_ref()
     }
 
-    /// What the epoch that was read last, or is being read, tells about the files: the rows skipped.
+    /// What the epoch that was read last, or is being read, tells about the files: from where indices count, the rows skipped.
     pub fn report(&self) -> ReadReport {
         let names: Vec<&str> = self.source.files.iter().map(|file| &file.name[..]).collect();
         let skipped = self.source.known().skipped.clone();
         let first_skipped: Vec<SkippedRow> = skipped.first;
         ReadReport {
+            index_base: self.source.format.known_base(),
             n_skipped: skipped.count,
             first_skipped,
             ..ReadReport::of_file(names.join(", "))

@@ -133,9 +133,8 @@ impl<'a, T: Float> Epoch<'a, T> {
         let mut parts: Vec<(Chunk<T>, u64)> = Vec::new();
         let mut bytes = 0;
         let mut size = UnitSize { rows: 0, bytes: 0 };
-        if first == 0 {
-            self.source.known().skipped = super::super::text::Skips::new(self.source.on_error());
-        }
+        // What is read again is counted again.
+        self.source.known().skipped = super::super::text::Skips::new(self.source.on_error());
         while let Some(Parsed { unit, is_last, rows, faults }) = feed.next()? {
             for (place, problem) in faults {
                 self.source.known().skipped.add(place, problem)?;

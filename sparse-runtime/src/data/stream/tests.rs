@@ -249,6 +249,13 @@ fn what_is_wrong_is_named_by_its_line() {
     assert_eq!(epoch_len(&mut batches), N - 1);
     assert_eq!(epoch_len(&mut batches), N - 1);
     assert_eq!(data.report().n_skipped, 1);
+    // What was skipped before is not held against a place that is gone to.
+    batches.seek(Position { epoch: 2, batch: 41 }).unwrap();
+    let mut n_rows = 0;
+    while let Some(batch) = batches.next_batch().unwrap() {
+        n_rows += batch.n_rows();
+    }
+    assert_eq!(n_rows, N - 1 - 41_000);
     assert!(data.report().first_skipped[0].to_string().contains("wrong.svm:40001:7"));
 
     let binary = [
@@ -291,6 +298,19 @@ fn epoch_len(batches: &mut StreamBatches<f32>) -> usize {
         n_rows += batch.n_rows();
     }
     n_rows
+}
+
+/// A row that is left out says nothing of where indices count from.
+#[test]
+fn the_base_is_that_of_the_data_in_memory() {
+    let file = TempFile::new("base", "1 1:1\n0 0:1 9:1\n1 3:1\n");
+    let reader = || Reader::new().n_features(3);
+    let memory: Dataset = reader().on_error(OnError::Skip(5)).read_path(&file.0).unwrap();
+    let stream = Stream::new(reader()).file(&file.0).on_error(OnError::Skip(5));
+    let stream: StreamedDataset<f32> = stream.open().unwrap();
+    assert_eq!(stream.report().index_base, Some(IndexBase::One));
+    assert_eq!(stream.report().index_base, memory.report().unwrap().index_base);
+    assert_eq!((stream.n_rows(), memory.n_rows()), (None, 2));
 }
 
 #[test]

@@ -20,6 +20,7 @@ pub(crate) use on_error::{Skips, parse_part, skip_faults};
 pub(crate) use reader::BYTE_ORDER_MARK;
 pub use reader::{Listener, ReadOptions, ReadProgress, TextReader};
 
+use super::libsvm::IndexBase;
 use super::read_error::Fault;
 use sparse_core::element::Float;
 
@@ -62,6 +63,12 @@ pub trait RowFormat<T: Float>: Send + Sync + sealed::Sealed + 'static {
     {
         let _ = survey;
         self
+    }
+
+    /// Where it is known from where indices count.
+    #[doc(hidden)]
+    fn known_base(&self) -> Option<IndexBase> {
+        None
     }
 
     /// Whether a row can be understood without the rows before it, so that runs of lines may be parsed in any order. If not, why

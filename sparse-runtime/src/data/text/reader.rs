@@ -6,6 +6,7 @@ use super::{
     Chunk, OnError, RowFormat, RowParser, Skips, WholeFormat, count_lines, parse_part, place_in,
 };
 use crate::kernels::Parallel;
+use crate::team::MAX_PARTS;
 use sparse_core::element::Float;
 use std::fmt;
 use std::io::Read;
@@ -163,7 +164,7 @@ impl<T: Float, F: WholeFormat<T>> TextReader<F, T> {
         position: &dyn Fn() -> (u64, Option<u64>),
     ) -> Result<Dataset<T>, ReadError> {
         let n_threads = match self.format.independent_rows() {
-            Ok(()) => self.options.n_threads(),
+            Ok(()) => self.options.n_threads().min(MAX_PARTS),
             Err(_) => 1,
         };
         let mut blocks = Blocks::with_size(reader, BLOCK_BYTES * n_threads);

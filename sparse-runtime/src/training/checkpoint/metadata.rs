@@ -1,6 +1,7 @@
 //! What a checkpoint says about itself.
 
 use super::LoadOptions;
+use super::bytes::Checksum;
 use super::error::{CheckpointError, ParameterMismatch};
 use super::tensor::{Tensor, dtype, element};
 use crate::formats::Shape;
@@ -35,6 +36,8 @@ pub struct CheckpointMetadata {
     /// False of a checkpoint from within an epoch whose weights wait for steps that they missed: such a run can be resumed,
     /// but the parameters alone are of no use.
     pub is_settled: bool,
+    /// What [`save_with_notes`](super::save_with_notes) was given.
+    pub notes: Vec<(String, String)>,
     /// What is in the file besides: the state of a run of training, or nothing.
     pub(super) tensors: Vec<SavedTensor>,
 }
@@ -97,6 +100,34 @@ struct Entry {
     settled: bool,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     tensors: Vec<EntryTensor>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    notes: Vec<(String, String)>,
+    /// Of this entry without its checksum.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    checksum: String,
+}
+
+impl Entry {
+    /// The entry as text. `checksum` is empty; in the text it is not.
+    fn to_json(mut self) -> serde_json::Result<String> {
+        self.checksum = checksum_of(&serde_json::to_string(&self)?);
+        serde_json::to_string(&self)
+    }
+
+    /// Whether nothing was changed since the entry was written. What is damaged is known by what it is read as, a name that is
+    /// unknown by what is missing.
+    fn is_whole(&mut self) -> bool {
+        let checksum = std::mem::take(&mut self.checksum);
+        // Files of before have none.
+        checksum.is_empty()
+            || serde_json::to_string(self).is_ok_and(|text| checksum_of(&text) == checksum)
+    }
+}
+
+fn checksum_of(text: &str) -> String {
+    let mut checksum = Checksum::new();
+    checksum.add(text.as_bytes());
+    format!("{:016x}", checksum.value())
 }
 
 fn yes() -> bool {
@@ -138,6 +169,7 @@ impl CheckpointMetadata {
             dims: model.dims().clone(),
             parameters: parameters.collect(),
             is_settled: true,
+            notes: Vec::new(),
             tensors: Vec::new(),
         }
     }
@@ -193,8 +225,10 @@ impl CheckpointMetadata {
                     checksum: format!("{:016x}", tensor.checksum),
                 })
                 .collect(),
+            notes: self.notes.clone(),
+            checksum: String::new(),
         };
-        let entry = serde_json::to_string(&entry).map_err(|error| impossible(error.to_string()))?;
+        let entry = entry.to_json().map_err(|error| impossible(error.to_string()))?;
         let parameters = self.parameters.iter().map(|parameter| {
             (&parameter.name, dtype(parameter.element), parameter.shape.to_vec(), parameter.offset)
         });
@@ -223,7 +257,7 @@ impl CheckpointMetadata {
             (header.metadata().as_ref()).and_then(|metadata| metadata.get(KEY)).ok_or_else(
                 || malformed(format!("it is a safetensors file without the entry `{KEY}`")),
             )?;
-        let entry: Entry = serde_json::from_str(entry)
+        let mut entry: Entry = serde_json::from_str(entry)
             .map_err(|error| malformed(format!("its entry `{KEY}`: {error}")))?;
         if entry.format != FORMAT {
             return Err(CheckpointError::Format {
@@ -231,6 +265,9 @@ impl CheckpointMetadata {
                 found: entry.format,
                 supported: FORMAT,
             });
+        }
+        if !entry.is_whole() {
+            return Err(malformed(format!("its entry `{KEY}` is damaged")));
         }
         let hexadecimal = |text: &str| {
             u64::from_str_radix(text, 16).map_err(|_| {
@@ -280,6 +317,7 @@ impl CheckpointMetadata {
                 .fold(Dims::new(), |dims, (name, extent)| dims.with(name, *extent)),
             parameters,
             is_settled: entry.settled,
+            notes: entry.notes,
             tensors: more,
         })
     }

@@ -1,7 +1,8 @@
 //! Saving and loading the parameters of a model, as a [safetensors](https://docs.rs/safetensors) file.
 //!
 //! One tensor a parameter, by its name. The file's metadata has one entry, `nnz`: the model's name, the
-//! fingerprint of its typed graph, its dimensions, and storage type and checksum of each parameter.
+//! fingerprint of its typed graph, its dimensions, storage type and checksum of each parameter, notes of whoever saved it, and a checksum
+//! of all that.
 //!
 //! [`save_run`] adds what a run of training needs to go on to the bit: the states of the optimizer as tensors `w.velocity`, where
 //! its rows stand, its position, settings and history. [`load`] reads such a file like any other.
@@ -57,15 +58,37 @@ use tensor::Tensor;
 ///
 /// [`CheckpointError::Io`]; then the destination is as it was.
 pub fn save<M: Model>(model: &M, path: impl AsRef<Path>) -> Result<()> {
-    write(model, path.as_ref(), true, &[])
+    save_with_notes(model, path, &[])
+}
+
+/// As [`save`], with notes by name: what a program that loads the model must know besides, such as how data were made into
+/// features. [`CheckpointMetadata::notes`] has them, in their order.
+///
+/// # Errors
+///
+/// As [`save`].
+pub fn save_with_notes<M: Model>(
+    model: &M,
+    path: impl AsRef<Path>,
+    notes: &[(&str, &str)],
+) -> Result<()> {
+    write(model, path.as_ref(), true, &[], notes)
 }
 
 /// Writes the parameters of a model and more tensors.
-fn write<M: Model>(model: &M, path: &Path, is_settled: bool, more: &[Tensor<'_>]) -> Result<()> {
+fn write<M: Model>(
+    model: &M,
+    path: &Path,
+    is_settled: bool,
+    more: &[Tensor<'_>],
+    notes: &[(&str, &str)],
+) -> Result<()> {
     let failed = |error| CheckpointError::Io { path: path.to_owned(), action: "write", error };
     let parameters = tensor::parameters(model);
-    let metadata =
+    let mut metadata =
         CheckpointMetadata::of_tensors(model, is_settled, &parameters, more).map_err(failed)?;
+    let owned = |(name, note): &(&str, &str)| ((*name).to_owned(), (*note).to_owned());
+    metadata.notes = notes.iter().map(owned).collect();
     let header = metadata.header(path)?;
     replace_file(path, |writer| {
         writer.write_all(&(header.len() as u64).to_le_bytes())?;

@@ -133,7 +133,7 @@ where
         tensors.push(Tensor::of_values(metric_name(index), vec![numbers.len()], numbers));
     }
     tensors.push(Tensor::new(RUN.to_owned(), Dtype::U8, vec![text.len()], |take| take(&text)));
-    write(model, path, updater.is_settled(), &tensors)
+    write(model, path, updater.is_settled(), &tensors, &[])
 }
 
 /// Loads what [`save_run`] saved into a model and an updater that were made as they were for the run.

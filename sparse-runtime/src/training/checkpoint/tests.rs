@@ -200,6 +200,28 @@ fn one_damaged_bit_is_found() {
     }
 }
 
+/// Of the header as well: whatever is changed in what it says of the model, the file is refused.
+#[test]
+fn one_damaged_byte_of_the_header_is_found() {
+    let folder = Folder::new("header");
+    let notes = [("index_base", "zero"), ("hash bits", "20")];
+    save_with_notes(&model::<f32, 1>(), folder.file(), &notes).unwrap();
+    let saved = read_metadata(folder.file()).unwrap();
+    let found: Vec<_> = saved.notes.iter().map(|(name, note)| (&name[..], &note[..])).collect();
+    assert_eq!(found, notes);
+    let bytes = fs::read(folder.file()).unwrap();
+    let length = u64::from_le_bytes(bytes[..8].try_into().unwrap()) as usize;
+    for position in 8..8 + length {
+        let mut damaged = bytes.clone();
+        damaged[position] ^= 1;
+        fs::write(folder.file(), damaged).unwrap();
+        // What is not refused says the same: a blank after the header, say.
+        if let Ok(found) = read_metadata(folder.file()) {
+            assert_eq!(found, saved, "byte {position}");
+        }
+    }
+}
+
 /// A file of our form with other contents.
 fn write_with(path: &Path, entry: &str, tensors: &[(&str, Dtype, &[usize])]) {
     let data = vec![0; 1 << 16];

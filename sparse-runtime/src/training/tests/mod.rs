@@ -13,7 +13,7 @@ use linear::Linear;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use sparse_core::element::Float;
-use sparse_core::update_rules::{LazyUpdate, Sgd};
+use sparse_core::update_rules::{Ftrl, LazyUpdate, Sgd};
 use std::ops::ControlFlow;
 
 const D: usize = 20;
@@ -240,6 +240,50 @@ fn early_stopping_and_the_best_model() {
         by_metric(Watch::largest("auc")).unwrap_err().to_string(),
         "metric `auc` is watched but not measured (measured: `mse`): give it to `Trainer::metric`"
     );
+}
+
+/// Callbacks begin anew with each run of a trainer; pieces of data that are learnt from one after the other are one run.
+#[test]
+fn a_trainer_is_used_again() {
+    let (data, largest) = (data::<f64>(50), || Watch::largest("mse"));
+    let file = std::env::temp_dir().join(format!("nnz-again-{}", std::process::id()));
+    let mut trainer = quiet(sgd(0.05, 0.0)).epochs(6).metric(Mse);
+    trainer = trainer.callback(EarlyStopping::patience(3).watch(largest()));
+    trainer = trainer.callback(BestModel::new(&file).watch(largest()));
+    let mut seen = Vec::new();
+    for _ in 0..2 {
+        let (parameters, report) = fitted(&mut trainer, &data);
+        let best = std::fs::read(&file).unwrap();
+        std::fs::remove_file(&file).unwrap();
+        seen.push((parameters, report.epochs.len(), best));
+    }
+    assert_eq!((seen[0].1, &seen[0]), (4, &seen[1]));
+    let mut model = Linear::<f64>::new(D);
+    let mut updater = trainer.updater(&model).unwrap();
+    for _ in 0..2 {
+        trainer.partial_fit(&mut model, &mut updater, &data).unwrap();
+    }
+    // The best was the last of the run before.
+    assert!(!file.exists());
+}
+
+#[test]
+fn a_rule_of_one_rate_refuses_schedules() {
+    let (mut model, data) = (Linear::<f64>::new(D), data::<f64>(5));
+    let mut fit = |schedule| {
+        let mut trainer = Trainer::new(Ftrl::default()).progress(Progress::Silent).epochs(1);
+        trainer = trainer.schedule(schedule);
+        trainer.fit(&mut model, &data).map(|report| report.epochs.len())
+    };
+    assert_eq!(fit(Schedule::Constant).unwrap(), 1);
+    let falling = Schedule::Exponential { factor: 0.5, unit: ScheduleUnit::Epoch };
+    for schedule in [falling, Schedule::Constant.warm_up(10, ScheduleUnit::Step)] {
+        assert_eq!(
+            fit(schedule).unwrap_err().to_string(),
+            "`ftrl` has no schedule: its states are sums at one learning rate, and it lowers the rate of each weight itself; \
+             leave `schedule` at `Constant`"
+        );
+    }
 }
 
 /// Told after 1, 2, 4, … batches of each epoch, and what is told adds up; nothing that is trained depends on it.

@@ -4,7 +4,7 @@ use super::{D, data, linear::Linear};
 use crate::data::DataSource;
 use crate::data::libsvm::{IndexBase, Reader};
 use crate::data::stream::Stream;
-use crate::metric::{Auc, Mse};
+use crate::metric::{Auc, Mse, TopKAccuracy};
 use crate::schedule::{Schedule, ScheduleUnit};
 use crate::training::checkpoint::{self, CheckpointError};
 use crate::training::*;
@@ -66,7 +66,7 @@ fn trainer<'a, R: UpdateRule>(rule: &R, batch_size: usize) -> Trainer<'a, R> {
     let trainer = Trainer::new(rule.clone()).batch_size(batch_size).epochs(3);
     let trainer = trainer.metric(Mse).metric(Auc).progress(Progress::Silent);
     // Rates that change at every step, and rates that do not.
-    if batch_size == 1 { trainer } else { trainer.schedule(by_step) }
+    if batch_size == 1 || R::ONE_RATE { trainer } else { trainer.schedule(by_step) }
 }
 
 fn bits<T: Float>(model: &Linear<T>) -> Vec<u64> {
@@ -219,14 +219,11 @@ fn other_settings_and_other_files_are_refused() {
     assert!(refused(trainer(&rule, 4).shuffle(false), &data).contains("`order` = Shuffled"));
     assert!(refused(trainer(&rule, 4).schedule(Schedule::Constant), &data).contains("`schedule`"));
     assert!(refused(trainer(&rule, 4).decay_all(), &data).contains("`weight_decay_scale of b`"));
-    let unmeasured = Trainer::new(rule.clone()).batch_size(4).schedule(Schedule::InverseScaling {
-        decay: 0.01,
-        power: 0.5,
-        unit: ScheduleUnit::Step,
-    });
+    let by_step = Schedule::InverseScaling { decay: 0.01, power: 0.5, unit: ScheduleUnit::Step };
+    let measured_otherwise = Trainer::new(rule.clone()).batch_size(4).schedule(by_step);
     assert_eq!(
-        refused(unmeasured, &data),
-        "the epoch was begun with 2 metrics, but 0 are measured now: resume the run with the same"
+        refused(measured_otherwise.metric(Mse).metric(TopKAccuracy { k: 2 }), &data),
+        "the run was made with `metrics` = [Mse, Auc], but here it is [Mse, TopKAccuracy { k: 2 }]: resume it with the same"
     );
 
     let mut wide = Linear::<f64>::new(D + 1);

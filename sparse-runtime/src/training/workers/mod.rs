@@ -171,6 +171,7 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
         let _entered = span.enter();
         let rows_at_a_time = self.rows_at_a_time();
         let epochs = self.epochs;
+        self.begin(0);
         let mut reporter = Reporter::new(self.progress);
         let mut made = Run::default();
         let mut stopped = false;
