@@ -31,6 +31,14 @@ pub fn kernel_table(_: TokenStream) -> TokenStream {
     table::kernels().into()
 }
 
+/// Expands, inside the runtime, to the kernels of a GPU by name: those of the rules that are marked `on_gpu`. A rule so marked without a
+/// kernel breaks the runtime's build.
+#[doc(hidden)]
+#[proc_macro]
+pub fn gpu_kernel_table(_: TokenStream) -> TokenStream {
+    table::gpu_kernels().into()
+}
+
 /// Expands, inside the runtime, to the macro-free operators: a trait and its implementations for each operator.
 #[doc(hidden)]
 #[proc_macro]

@@ -4,6 +4,7 @@
 //! committed pages, and rewrites them where `NNZ_BLESS=1` is set.
 
 mod errors;
+mod gpu;
 mod operators;
 mod optimizers;
 mod tables;
@@ -19,10 +20,11 @@ pub struct Page {
     pub text: String,
 }
 
-/// Every generated page: one a family of operators, their index, the page of errors and that of update rules.
+/// Every generated page: one a family of operators, their index, the page of errors, that of update rules and that of GPUs.
 pub fn pages() -> Vec<Page> {
     let mut pages = language_pages();
     pages.push(optimizers::page());
+    pages.push(gpu::page());
     pages
 }
 

@@ -22,10 +22,10 @@ const DOT: Operator = Operator {
     attributes: &[flag("transpose_lhs"), flag("transpose_rhs"), storage("out")],
     shape: "[m, k] [k, n] -> [m, n] | [m, k] [k] -> [m] | [k] [k, n] -> [n] | [k] [k] -> []",
     storage: &[
-        rule("dense dense -> dense"),
-        rule("csr dense -> dense").of_units(),
-        rule("csr' dense -> row_sparse").or_on_request(Dense).of_units(),
-        rule("csr row_sparse -> dense").of_units(),
+        rule("dense dense -> dense").on_gpu(),
+        rule("csr dense -> dense").on_gpu().of_units(),
+        rule("csr' dense -> row_sparse").on_gpu().or_on_request(Dense).of_units(),
+        rule("csr row_sparse -> dense").on_gpu().of_units(),
         rule("csr row_sparse' -> dense").of_units(),
         rule("csr' row_sparse -> row_sparse").or_on_request(Dense).of_units(),
         rule("dense csr -> csr").or_on_request(Dense).only(&OF_A_MATRIX).of_units(),
@@ -68,7 +68,7 @@ const OUTER: Operator = Operator {
     operands: &["lhs", "rhs"],
     shape: "[m] [n] -> [m, n]",
     storage: &[
-        rule("dense dense -> dense"),
+        rule("dense dense -> dense").on_gpu(),
         rule("dense row_sparse -> dense"),
         rule("row_sparse dense -> row_sparse"),
         rule("row_sparse row_sparse -> row_sparse"),

@@ -10,52 +10,52 @@ const ZERO_STAYS: &Condition = &Condition::ZERO_STAYS;
 
 /// f(0, 0) = 0, for sums and differences: a sparse array plus a number is dense, but for plus 0, which is left out.
 const SUM: &[Rule] = &[
-    rule("dense dense -> dense"),
+    rule("dense dense -> dense").on_gpu(),
     rule("csr csr -> csr").same_shape(),
     rule("row_sparse row_sparse -> row_sparse").same_shape(),
     rule("csr dense -> dense"),
     rule("dense csr -> dense"),
     rule("row_sparse dense -> dense"),
     rule("dense row_sparse -> dense"),
-    rule("dense scalar -> dense"),
-    rule("scalar dense -> dense"),
+    rule("dense scalar -> dense").on_gpu(),
+    rule("scalar dense -> dense").on_gpu(),
 ];
 
 /// f(0, 0) = 0, and not 0 elsewhere: two operands of one sparse storage keep it. A number is the right operand: each of
 /// these functions has a mirror.
 const UNION: &[Rule] = &[
-    rule("dense dense -> dense"),
+    rule("dense dense -> dense").on_gpu(),
     rule("csr csr -> csr").same_shape(),
     rule("row_sparse row_sparse -> row_sparse").same_shape(),
     rule("csr dense -> dense"),
     rule("dense csr -> dense"),
     rule("row_sparse dense -> dense"),
     rule("dense row_sparse -> dense"),
-    rule("dense scalar -> dense"),
-    rule("csr scalar -> csr").only(ZERO_STAYS),
-    rule("row_sparse scalar -> row_sparse").only(ZERO_STAYS),
+    rule("dense scalar -> dense").on_gpu(),
+    rule("csr scalar -> csr").on_gpu().only(ZERO_STAYS),
+    rule("row_sparse scalar -> row_sparse").on_gpu().only(ZERO_STAYS),
 ];
 
 /// f(0, y) = f(x, 0) = 0: a sparse operand keeps its pattern.
 const INTERSECTION: &[Rule] = &[
-    rule("dense dense -> dense"),
+    rule("dense dense -> dense").on_gpu(),
     rule("csr csr -> csr").same_shape(),
     rule("row_sparse row_sparse -> row_sparse").same_shape(),
     rule("csr dense -> csr"),
     rule("dense csr -> csr"),
     rule("row_sparse dense -> row_sparse"),
     rule("dense row_sparse -> row_sparse"),
-    rule("dense scalar -> dense"),
-    rule("scalar dense -> dense"),
-    rule("csr scalar -> csr"),
-    rule("scalar csr -> csr"),
-    rule("row_sparse scalar -> row_sparse"),
-    rule("scalar row_sparse -> row_sparse"),
+    rule("dense scalar -> dense").on_gpu(),
+    rule("scalar dense -> dense").on_gpu(),
+    rule("csr scalar -> csr").on_gpu(),
+    rule("scalar csr -> csr").on_gpu(),
+    rule("row_sparse scalar -> row_sparse").on_gpu(),
+    rule("scalar row_sparse -> row_sparse").on_gpu(),
 ];
 
 /// As `LEFT`, but that where the right operand stores nothing it is 0 like any other, whatever comes of it.
 const STORED_LEFT: &[Rule] = &[
-    rule("dense dense -> dense"),
+    rule("dense dense -> dense").on_gpu(),
     rule("csr csr -> csr").same_shape(),
     rule("row_sparse row_sparse -> row_sparse").same_shape(),
     rule("row_sparse csr -> row_sparse").same_shape(),
@@ -65,30 +65,30 @@ const STORED_LEFT: &[Rule] = &[
 
 /// f(0, y) = 0: a sparse left operand keeps its pattern.
 const LEFT: &[Rule] = &[
-    rule("dense dense -> dense"),
+    rule("dense dense -> dense").on_gpu(),
     rule("csr dense -> csr"),
     rule("row_sparse dense -> row_sparse"),
-    rule("dense scalar -> dense"),
-    rule("scalar dense -> dense"),
-    rule("csr scalar -> csr"),
-    rule("row_sparse scalar -> row_sparse"),
+    rule("dense scalar -> dense").on_gpu(),
+    rule("scalar dense -> dense").on_gpu(),
+    rule("csr scalar -> csr").on_gpu(),
+    rule("row_sparse scalar -> row_sparse").on_gpu(),
 ];
 
 /// f(0, 0) is not 0. A number is the right operand.
 const DENSE: &[Rule] = &[
-    rule("dense dense -> dense"),
-    rule("dense scalar -> dense"),
-    rule("csr scalar -> csr").only(ZERO_STAYS),
-    rule("row_sparse scalar -> row_sparse").only(ZERO_STAYS),
+    rule("dense dense -> dense").on_gpu(),
+    rule("dense scalar -> dense").on_gpu(),
+    rule("csr scalar -> csr").on_gpu().only(ZERO_STAYS),
+    rule("row_sparse scalar -> row_sparse").on_gpu().only(ZERO_STAYS),
 ];
 
 /// As `DENSE`, for functions without a mirror.
 const DENSE_EITHER: &[Rule] = &[
-    rule("dense dense -> dense"),
-    rule("dense scalar -> dense"),
-    rule("scalar dense -> dense"),
-    rule("csr scalar -> csr").only(ZERO_STAYS),
-    rule("row_sparse scalar -> row_sparse").only(ZERO_STAYS),
+    rule("dense dense -> dense").on_gpu(),
+    rule("dense scalar -> dense").on_gpu(),
+    rule("scalar dense -> dense").on_gpu(),
+    rule("csr scalar -> csr").on_gpu().only(ZERO_STAYS),
+    rule("row_sparse scalar -> row_sparse").on_gpu().only(ZERO_STAYS),
 ];
 
 const fn rules(family: BinaryFamily, mirrored: bool) -> &'static [Rule] {

@@ -56,7 +56,7 @@ const EMBEDDING: Operator = Operator {
     operands: &["ids", "weight"],
     ids_below: Some(IdsBelow { ids: "ids", of: "weight", axis: 0 }),
     shape: "embedding",
-    storage: &[rule("ids dense -> dense"), rule("ids row_sparse -> dense")],
+    storage: &[rule("ids dense -> dense").on_gpu(), rule("ids row_sparse -> dense").on_gpu()],
     gradient: &[
         no_gradient("ids", "ids are data"),
         gradient("weight", "take_gradient(grad, ids, weight)"),
@@ -73,7 +73,10 @@ const EMBEDDING_BAG: Operator = Operator {
     operands: &["bags", "table"],
     attributes: &[flag("mean"), flag("weighted")],
     shape: "[n, v] [v, k] -> [n, k]",
-    storage: &[rule("csr dense -> dense").of_units(), rule("csr row_sparse -> dense").of_units()],
+    storage: &[
+        rule("csr dense -> dense").on_gpu().of_units(),
+        rule("csr row_sparse -> dense").on_gpu().of_units(),
+    ],
     gradient: &[
         gradient_when(
             "weighted > mean",
@@ -94,7 +97,7 @@ const EMBEDDING_BAG_GRADIENT: Operator = Operator {
     operands: &["bags", "grad"],
     attributes: &[flag("mean"), flag("weighted"), storage("out")],
     shape: "[n, v] [n, k] -> [v, k]",
-    storage: &[rule("csr dense -> row_sparse").or_on_request(Dense).of_units()],
+    storage: &[rule("csr dense -> row_sparse").on_gpu().or_on_request(Dense).of_units()],
     gradient: &[
         no_gradient("bags", "second derivatives are not offered"),
         no_gradient("grad", "second derivatives are not offered"),
@@ -111,8 +114,8 @@ const PAIRWISE_INTERACTION: Operator = Operator {
     operands: &["x", "v"],
     shape: "[n, d] [d, k] -> [n, 1]",
     storage: &[
-        rule("csr dense -> dense").of_units(),
-        rule("csr row_sparse -> dense").of_units(),
+        rule("csr dense -> dense").on_gpu().of_units(),
+        rule("csr row_sparse -> dense").on_gpu().of_units(),
         rule("dense dense -> dense"),
     ],
     gradient: &[
@@ -131,8 +134,8 @@ const PAIRWISE_INTERACTION_GRADIENT: Operator = Operator {
     attributes: &[storage("out")],
     shape: "[n, d] [d, k] [n, 1] -> v",
     storage: &[
-        rule("csr dense dense -> row_sparse").or_on_request(Dense).of_units(),
-        rule("csr row_sparse dense -> row_sparse").or_on_request(Dense).of_units(),
+        rule("csr dense dense -> row_sparse").on_gpu().or_on_request(Dense).of_units(),
+        rule("csr row_sparse dense -> row_sparse").on_gpu().or_on_request(Dense).of_units(),
         rule("dense dense dense -> dense"),
     ],
     gradient: SECOND,

@@ -23,10 +23,10 @@ const fn element_loss(formulas: &[&'static str]) -> Option<ElementLoss> {
 
 /// A label for each score, and perhaps a weight for each row.
 const ELEMENTS: &[Rule] = &[
-    rule("dense dense -> dense"),
-    rule("dense csr -> dense"),
-    rule("dense dense dense -> dense"),
-    rule("dense csr dense -> dense"),
+    rule("dense dense -> dense").on_gpu(),
+    rule("dense csr -> dense").on_gpu(),
+    rule("dense dense dense -> dense").on_gpu(),
+    rule("dense csr dense -> dense").on_gpu(),
 ];
 
 /// A label for each row.
@@ -45,12 +45,12 @@ const TARGETS: Condition = Condition {
 
 /// A class for each row or a number for each score, and perhaps a weight for each row.
 const CLASSES: &[Rule] = &[
-    rule("dense ids -> dense").only(&CLASS),
-    rule("dense dense -> dense").only(&TARGETS),
-    rule("dense csr -> dense").only(&TARGETS),
-    rule("dense ids dense -> dense").only(&CLASS),
-    rule("dense dense dense -> dense").only(&TARGETS),
-    rule("dense csr dense -> dense").only(&TARGETS),
+    rule("dense ids -> dense").on_gpu().only(&CLASS),
+    rule("dense dense -> dense").on_gpu().only(&TARGETS),
+    rule("dense csr -> dense").on_gpu().only(&TARGETS),
+    rule("dense ids dense -> dense").on_gpu().only(&CLASS),
+    rule("dense dense dense -> dense").on_gpu().only(&TARGETS),
+    rule("dense csr dense -> dense").on_gpu().only(&TARGETS),
 ];
 
 /// The two rows of a loss, the loss and its gradient: their constants, the name, an attribute with how the gradient is given

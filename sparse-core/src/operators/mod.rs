@@ -267,6 +267,17 @@ impl Operator {
         self.operands[operand] == "like"
     }
 
+    /// Whether GPUs have the kernel of this name, `dot_csr_dense`.
+    pub fn is_on_gpu(&self, kernel: &str) -> bool {
+        let Some(rule) = kernel.strip_prefix(self.name).and_then(|rest| rest.strip_prefix('_'))
+        else {
+            return false;
+        };
+        let is = |of: Signature| of.on_gpu && of.results().any(|result| of.kernel(result) == rule);
+        let declared = matches!(self.kind, Kind::Declared(..));
+        !declared && self.storage.iter().flat_map(Rule::signatures).any(is)
+    }
+
     /// What it costs: the row's word, or that of its kind.
     pub fn cost_in_words(&self) -> &'static str {
         match self.kind {

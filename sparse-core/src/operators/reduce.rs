@@ -28,14 +28,14 @@ macro_rules! reductions {
 
 /// Reductions read what is stored and give a dense result.
 const REDUCTION: &[Rule] =
-    &[rule("dense -> dense"), rule("csr -> dense"), rule("row_sparse -> dense")];
+    &[rule("dense -> dense").on_gpu(), rule("csr -> dense"), rule("row_sparse -> dense")];
 
 /// An element that is not stored makes a product 0: dense operands only.
-const DENSE: &[Rule] = &[rule("dense -> dense")];
+const DENSE: &[Rule] = &[rule("dense -> dense").on_gpu()];
 
 /// As `REDUCTION`, but that the rows which a row_sparse array does not store stay so.
 const KEEPS_ROWS: &[Rule] = &[
-    rule("dense -> dense"),
+    rule("dense -> dense").on_gpu(),
     rule("csr -> dense"),
     rule("row_sparse -> row_sparse").only(&Condition::ROWS_STAY),
     rule("row_sparse -> dense"),
@@ -96,9 +96,9 @@ const REDUCE_TO: Operator = Operator {
     operands: &["x", "like"],
     shape: "any any -> like",
     storage: &[
-        rule("dense dense -> dense"),
-        rule("dense csr -> dense"),
-        rule("dense row_sparse -> dense"),
+        rule("dense dense -> dense").on_gpu(),
+        rule("dense csr -> dense").on_gpu(),
+        rule("dense row_sparse -> dense").on_gpu(),
         rule("csr dense -> dense"),
         rule("csr csr -> csr").same_shape(),
         rule("row_sparse dense -> dense"),
@@ -120,14 +120,14 @@ const BROADCAST_LIKE: Operator = Operator {
     attributes: &[axes("axis"), flag("exclude"), flag("mean")],
     shape: "any any -> like",
     storage: &[
-        rule("dense dense -> dense"),
-        rule("dense csr -> dense"),
-        rule("dense row_sparse -> dense"),
+        rule("dense dense -> dense").on_gpu(),
+        rule("dense csr -> dense").on_gpu(),
+        rule("dense row_sparse -> dense").on_gpu(),
         rule("row_sparse dense -> row_sparse"),
         rule("row_sparse row_sparse -> row_sparse"),
-        rule("scalar dense -> dense"),
-        rule("scalar csr -> dense"),
-        rule("scalar row_sparse -> dense"),
+        rule("scalar dense -> dense").on_gpu(),
+        rule("scalar csr -> dense").on_gpu(),
+        rule("scalar row_sparse -> dense").on_gpu(),
     ],
     gradient: &[super::no_gradient("x", "second derivatives of reductions are not offered")],
     internal: true,

@@ -16,6 +16,7 @@ pub struct Rule {
     on_request: Option<Storage>,
     same_shape: bool,
     of_units: bool,
+    on_gpu: bool,
     condition: Option<&'static Condition>,
 }
 
@@ -116,6 +117,8 @@ pub struct Signature {
     /// True where a csr operand may be a `csr<unit>`, which a kernel of its own reads without values. Elsewhere its ones are
     /// written out first, by `csr`.
     pub of_units: bool,
+    /// True where GPUs have its kernels too, for every result and for patterns.
+    pub on_gpu: bool,
     /// When the rule applies, beyond the storage of the operands.
     pub condition: Option<&'static Condition>,
 }
@@ -145,7 +148,14 @@ pub enum Pattern {
 
 impl Rule {
     pub(super) const fn new(text: &'static str) -> Self {
-        Rule { text, on_request: None, same_shape: false, of_units: false, condition: None }
+        Rule {
+            text,
+            on_request: None,
+            same_shape: false,
+            of_units: false,
+            on_gpu: false,
+            condition: None,
+        }
     }
 
     /// The result may be asked for in this storage too.
@@ -161,6 +171,11 @@ impl Rule {
     /// There is a kernel that reads a csr operand which is a pattern.
     pub(super) const fn of_units(self) -> Self {
         Rule { of_units: true, ..self }
+    }
+
+    /// There are kernels of it for GPUs.
+    pub(super) const fn on_gpu(self) -> Self {
+        Rule { on_gpu: true, ..self }
     }
 
     /// The rule applies only where a condition holds.
@@ -216,6 +231,7 @@ impl Rule {
             on_request: self.on_request,
             same_shape: self.same_shape,
             of_units: self.of_units,
+            on_gpu: self.on_gpu,
             condition: self.condition,
         }
     }

@@ -20,7 +20,7 @@ const RETAIN: Operator = Operator {
     ids_below: Some(IdsBelow { ids: "ids", of: "x", axis: 0 }),
     shape: "any any -> x",
     storage: &[
-        rule("dense ids -> row_sparse"),
+        rule("dense ids -> row_sparse").on_gpu(),
         rule("csr ids -> csr"),
         rule("row_sparse ids -> row_sparse"),
     ],
@@ -38,9 +38,9 @@ const TAKE: Operator = Operator {
     attributes: &[integer("axis", 0), flag("clip"), flag("wrap")],
     shape: "take",
     storage: &[
-        rule("dense ids -> dense"),
+        rule("dense ids -> dense").on_gpu(),
         rule("csr ids -> csr").only(&Condition::ALONG_ROWS),
-        rule("row_sparse ids -> dense").only(&Condition::ALONG_ROWS),
+        rule("row_sparse ids -> dense").on_gpu().only(&Condition::ALONG_ROWS),
     ],
     gradient: &[
         gradient("x", "take_gradient(grad, ids, x, axis = axis, clip = clip, wrap = wrap)"),
@@ -58,8 +58,11 @@ const TAKE_GRADIENT: Operator = Operator {
     attributes: &[integer("axis", 0), flag("clip"), flag("wrap"), storage("out")],
     shape: "any any any -> like",
     storage: &[
-        rule("dense ids like -> row_sparse").only(&Condition::ALONG_ROWS).or_on_request(Dense),
-        rule("dense ids like -> dense"),
+        rule("dense ids like -> row_sparse")
+            .on_gpu()
+            .only(&Condition::ALONG_ROWS)
+            .or_on_request(Dense),
+        rule("dense ids like -> dense").on_gpu(),
         rule("csr ids like -> csr").only(&Condition::ALONG_ROWS),
     ],
     gradient: &[no_gradient("grad", "second derivatives are not offered"), gradient("ids", "0")],

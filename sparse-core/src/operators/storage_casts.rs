@@ -9,9 +9,9 @@ const DENSE: Operator = Operator {
     name: "dense",
     summary: "The same values, stored densely: O(rows · columns) memory.",
     storage: &[
-        rule("dense -> dense"),
-        rule("csr -> dense").of_units(),
-        rule("row_sparse -> dense"),
+        rule("dense -> dense").on_gpu(),
+        rule("csr -> dense").on_gpu().of_units(),
+        rule("row_sparse -> dense").on_gpu(),
     ],
     gradient: &[gradient("x", "grad")],
     ..ROW
@@ -23,7 +23,11 @@ const CSR: Operator = Operator {
     summary: "The same values as csr; a dense operand stores its elements other than zero. The ones of a `csr<unit>` are written out, for \
               operators that have no kernel for a pattern.",
     shape: "[m, n] -> [m, n]",
-    storage: &[rule("dense -> csr"), rule("csr -> csr").of_units(), rule("row_sparse -> csr")],
+    storage: &[
+        rule("dense -> csr"),
+        rule("csr -> csr").on_gpu().of_units(),
+        rule("row_sparse -> csr"),
+    ],
     gradient: &[gradient("x", "grad")],
     ..ROW
 };
@@ -36,7 +40,7 @@ const ROW_SPARSE: Operator = Operator {
     storage: &[
         rule("dense -> row_sparse"),
         rule("csr -> row_sparse"),
-        rule("row_sparse -> row_sparse"),
+        rule("row_sparse -> row_sparse").on_gpu(),
     ],
     gradient: &[gradient("x", "grad")],
     ..ROW

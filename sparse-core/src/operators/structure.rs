@@ -31,7 +31,7 @@ const SOFTMAX: Operator = Operator {
     summary: "The softmax along an axis, of a matrix of each row: exp(x) over the sum of exp(x), computed without overflow.",
     attributes: &[integer("axis", -1)],
     shape: "along",
-    storage: &[rule("dense -> dense")],
+    storage: &[rule("dense -> dense").on_gpu()],
     gradient: &[gradient("x", "softmax_gradient(grad, out, axis = axis)")],
     alternative: Some(
         "an element that is not stored is a score of 0 and has a probability: accept the cost with `softmax(dense({}))`",
@@ -46,7 +46,7 @@ const LOG_SOFTMAX: Operator = Operator {
               without overflow.",
     attributes: &[integer("axis", -1)],
     shape: "along",
-    storage: &[rule("dense -> dense")],
+    storage: &[rule("dense -> dense").on_gpu()],
     gradient: &[gradient("x", "grad - exp(out) * sum(grad, axis = axis, keepdims = true)")],
     alternative: Some(
         "an element that is not stored is a score of 0 and has a probability: accept the cost with `log_softmax(dense({}))`",
@@ -61,7 +61,7 @@ const SOFTMAX_GRADIENT: Operator = Operator {
     operands: &["grad", "y"],
     attributes: &[integer("axis", -1)],
     shape: "same same -> same",
-    storage: &[rule("dense dense -> dense")],
+    storage: &[rule("dense dense -> dense").on_gpu()],
     gradient: &[
         super::no_gradient("grad", "second derivatives are not offered"),
         super::no_gradient("y", "second derivatives are not offered"),

@@ -18,31 +18,35 @@ use super::{
     rule, surrogate,
 };
 
-pub(super) const ZERO_PRESERVING: &[Rule] =
-    &[rule("dense -> dense"), rule("csr -> csr"), rule("row_sparse -> row_sparse")];
-pub(super) const DENSE_ONLY: &[Rule] = &[rule("dense -> dense")];
+pub(super) const ZERO_PRESERVING: &[Rule] = &[
+    rule("dense -> dense").on_gpu(),
+    rule("csr -> csr").on_gpu(),
+    rule("row_sparse -> row_sparse").on_gpu(),
+];
+pub(super) const DENSE_ONLY: &[Rule] = &[rule("dense -> dense").on_gpu()];
 const WHERE_ZERO_STAYS: &[Rule] = &[
-    rule("dense -> dense"),
-    rule("csr -> csr").only(&Condition::ZERO_STAYS),
-    rule("row_sparse -> row_sparse").only(&Condition::ZERO_STAYS),
+    rule("dense -> dense").on_gpu(),
+    rule("csr -> csr").on_gpu().only(&Condition::ZERO_STAYS),
+    rule("row_sparse -> row_sparse").on_gpu().only(&Condition::ZERO_STAYS),
 ];
 const GRADIENT: &[Rule] = &[
-    rule("dense dense -> dense"),
+    rule("dense dense -> dense").on_gpu(),
     rule("csr csr -> csr"),
     rule("row_sparse row_sparse -> row_sparse"),
     rule("dense csr -> csr"),
     rule("dense row_sparse -> dense"),
-    rule("scalar dense -> dense"),
+    rule("scalar dense -> dense").on_gpu(),
 ];
 const SLOPED_GRADIENT: &[Rule] = &[
-    rule("dense dense -> dense"),
+    rule("dense dense -> dense").on_gpu(),
     rule("csr csr -> csr"),
     rule("row_sparse row_sparse -> row_sparse"),
     rule("dense csr -> dense"),
     rule("dense row_sparse -> dense"),
-    rule("scalar dense -> dense"),
+    rule("scalar dense -> dense").on_gpu(),
 ];
-const GRADIENT_DENSE_ONLY: &[Rule] = &[rule("dense dense -> dense"), rule("scalar dense -> dense")];
+const GRADIENT_DENSE_ONLY: &[Rule] =
+    &[rule("dense dense -> dense").on_gpu(), rule("scalar dense -> dense").on_gpu()];
 
 /// The storage rules of a gradient, by the function's value and slope at 0.
 pub(super) const fn gradient_rules(at_zero: f64, slope: f64) -> &'static [Rule] {

@@ -14,7 +14,9 @@
 //! }
 //! ```
 
-use super::{Kernel, all_kernels, array, attribute_type, ident, result_type, view};
+use super::{
+    Kernel, all_kernels, array, attribute_type, attribute_value, ident, result_type, view,
+};
 use crate::scalar;
 use proc_macro2::TokenStream;
 use quote::quote;
@@ -253,20 +255,9 @@ fn arm(kernel: &Kernel) -> TokenStream {
     });
     let places = (0..kernel.signature.operands.len()).map(syn::Index::from);
     let attributes = kernel.attributes();
-    let attributes = attributes.iter().map(|(attribute, kind)| match kind {
-        AttributeKind::Axes => quote!(attributes.axes(#attribute)),
-        AttributeKind::List => quote!(attributes.list(#attribute)),
-        AttributeKind::Integer(None) => quote!(attributes.integer(#attribute)?),
-        AttributeKind::Integer(Some(default)) => {
-            quote!(attributes.integer(#attribute).unwrap_or(#default))
-        }
-        AttributeKind::Number(None) => quote!(attributes.number(#attribute)?),
-        AttributeKind::Number(Some(default)) => {
-            quote!(attributes.number(#attribute).unwrap_or(#default))
-        }
-        AttributeKind::Storage => quote!(attributes.storage(#attribute)),
-        AttributeKind::Flag => quote!(attributes.flag(#attribute)),
-    });
+    let attributes = attributes
+        .iter()
+        .map(|(attribute, kind)| attribute_value(attribute, *kind, &quote!(attributes)));
     let variant = if kernel.signature.gives_ids { ident("Ids") } else { storage.clone() };
     let number = kernel.signature.operands.len();
     if kernel.signature.gives_ids {

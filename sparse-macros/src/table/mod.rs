@@ -1,9 +1,11 @@
 //! What the runtime derives from the operator table: kernels by name, and the macro-free operators.
 
+mod gpu;
 mod kernels;
 mod operations;
 mod pages;
 
+pub(crate) use gpu::gpu_kernels;
 pub(crate) use kernels::kernels;
 pub(crate) use operations::operators;
 pub(crate) use pages::pages;
@@ -137,5 +139,23 @@ fn attribute_type(kind: AttributeKind) -> TokenStream {
         AttributeKind::Number(_) => quote!(f64),
         AttributeKind::List => quote!(Option<List>),
         AttributeKind::Storage => quote!(Option<Storage>),
+    }
+}
+
+/// An attribute of a call that knows its attributes at run time, in a function that returns `None` where a required one is not given.
+fn attribute_value(name: &str, kind: AttributeKind, attributes: &TokenStream) -> TokenStream {
+    match kind {
+        AttributeKind::Axes => quote!(#attributes.axes(#name)),
+        AttributeKind::List => quote!(#attributes.list(#name)),
+        AttributeKind::Integer(None) => quote!(#attributes.integer(#name)?),
+        AttributeKind::Integer(Some(default)) => {
+            quote!(#attributes.integer(#name).unwrap_or(#default))
+        }
+        AttributeKind::Number(None) => quote!(#attributes.number(#name)?),
+        AttributeKind::Number(Some(default)) => {
+            quote!(#attributes.number(#name).unwrap_or(#default))
+        }
+        AttributeKind::Storage => quote!(#attributes.storage(#name)),
+        AttributeKind::Flag => quote!(#attributes.flag(#name)),
     }
 }

@@ -1,6 +1,7 @@
 //! Arrays on a GPU: transfers, and what kernels take of them.
 
-use super::{Csr, CsrView, Dense, DenseView, RowIdsView, RowSparse, RowSparseView, Shape};
+use super::id_array::with_ids;
+use super::{Csr, CsrView, Dense, DenseView, IdsView, RowIdsView, RowSparse, RowSparseView, Shape};
 use crate::device::cuda::{
     Cuda, CudaBuffer, CudaColumnIds, CudaError, CudaSlice, Destination, Gpu,
 };
@@ -57,6 +58,15 @@ impl<T: Element> Dense<T, Cuda> {
         self.values.resize_for_overwrite(gpu, shape.size(), ELEMENTS)?;
         self.shape = shape;
         Ok(self.values.as_slice())
+    }
+
+    /// Takes the shape of an array, with whatever values were left in its memory.
+    pub(crate) fn take_pattern(
+        &mut self,
+        gpu: &Gpu,
+        of: DenseView<'_, T, Cuda>,
+    ) -> Result<CudaSlice<'_, T>, CudaError> {
+        self.reset_on(gpu, *of.shape())
     }
 
     /// Becomes an array of this shape with a copy of these elements.
@@ -184,7 +194,7 @@ impl<T: Element> RowSparse<T, Cuda> {
     }
 
     /// Takes the shape of an array and the rows that it stores, with whatever values were left in its memory.
-    pub(crate) fn take_rows(
+    pub(crate) fn take_pattern(
         &mut self,
         gpu: &Gpu,
         of: RowSparseView<'_, T, Cuda>,
@@ -213,10 +223,51 @@ impl<T: Element> RowSparse<T, Cuda> {
     }
 }
 
+impl<'a, T: Element> DenseView<'a, T, Cuda> {
+    /// Elements one after the other.
+    pub(crate) fn listed_on_gpu(values: CudaSlice<'a, T>) -> Self {
+        DenseView { shape: [values.len()].into(), values }
+    }
+
+    /// The same elements in a shape that has as many.
+    pub(crate) fn reshaped(&self, shape: Shape) -> Self {
+        debug_assert_eq!(shape.size(), self.values.len());
+        DenseView { shape, values: self.values }
+    }
+}
+
 impl<'a, T: Element> RowSparseView<'a, T, Cuda> {
     /// The table of a parameter: every row is stored.
     pub(crate) fn all_on_gpu(table: DenseView<'a, T, Cuda>) -> Self {
         RowSparseView { shape: *table.shape(), indices: RowIdsView::All, values: table.values() }
+    }
+
+    /// The numbers of the rows that are stored, nothing where all are, and how many they are.
+    pub(crate) fn stored_on_gpu(&self) -> (CudaSlice<'a, u64>, usize) {
+        match self.indices() {
+            RowIdsView::All => (CudaSlice::default(), self.shape().n_rows()),
+            RowIdsView::Listed(ids) => (ids, ids.len()),
+        }
+    }
+}
+
+impl<'a> IdsView<'a, Cuda> {
+    /// The extents.
+    pub fn shape(&self) -> &Shape {
+        with_ids!(IdsView, self, |ids| ids.shape())
+    }
+
+    /// The number of ids.
+    pub(crate) fn len(&self) -> usize {
+        self.shape().size()
+    }
+
+    /// The type of an id, as texts of kernels call it.
+    pub(crate) fn type_name(&self) -> &'static str {
+        fn name<I: Element>(_: &DenseView<'_, I, Cuda>) -> &'static str {
+            I::TYPE.name()
+        }
+        with_ids!(IdsView, self, |ids| name(ids))
     }
 }
 

@@ -79,10 +79,17 @@ impl<const N: usize> Walk<N> {
         &self.extents[..self.rank]
     }
 
-    /// By how much the position in an array grows along each merged axis.
+    /// As the `walk` of the kernels of a GPU: extents, and strides in up to two arrays.
     #[cfg(feature = "cuda")]
-    pub(crate) fn strides(&self, array: usize) -> &[usize] {
-        &self.strides[array][..self.rank]
+    pub(crate) fn on_gpu(&self) -> [u64; 3 * MAX_RANK] {
+        let mut numbers = [0; 3 * MAX_RANK];
+        let lists = std::iter::once(&self.extents).chain(&self.strides);
+        for (numbers, list) in numbers.chunks_exact_mut(MAX_RANK).zip(lists) {
+            for (number, &of) in numbers.iter_mut().zip(&list[..self.rank]) {
+                *number = of as u64;
+            }
+        }
+        numbers
     }
 
     /// The elements of a run.

@@ -1,5 +1,7 @@
 //! What ids stand for along an axis.
 
+#[cfg(feature = "cuda")]
+use crate::device::cuda::Launch;
 use crate::formats::{IdsView, Shape};
 use sparse_core::shapes::place_of;
 
@@ -29,6 +31,12 @@ impl Lookup {
             clip,
             wrap,
         }
+    }
+
+    /// What becomes of ids beyond the extent, as a launch takes it.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn beyond_read_by<'l>(&self, launch: Launch<'l>) -> Launch<'l> {
+        launch.size(usize::from(self.clip)).size(usize::from(self.wrap))
     }
 
     /// The position that an id stands for. `None` for one beyond the extent: those of a batch were checked, so that this can only be

@@ -6,7 +6,7 @@ use sparse_core::ir::{AttributeValue, Attributes, Number};
 use sparse_core::operators::{Kind, all};
 use sparse_runtime::device::cuda::CudaError;
 use sparse_runtime::formats::Dense;
-use sparse_runtime::kernels::cuda::{CudaContext, LossFunction, LossOperands, loss};
+use sparse_runtime::kernels::cuda::{CudaContext, Labels, LossFunction, LossOperands, loss};
 use sparse_runtime::kernels::{Array, Context, call_kernel};
 
 /// Scores and labels of several rows, of which some are at margins and bounds, and a weight for each row.
@@ -35,7 +35,7 @@ fn losses_and_gradients_are_those_of_the_cpu() -> Result<(), CudaError> {
             for weighted in [false, true] {
                 let of = LossOperands {
                     scores: there[0].view(),
-                    labels: there[1].view(),
+                    labels: Labels::Dense(there[1].view()),
                     weights: weighted.then(|| there[2].view()),
                 };
                 let given = host.each_ref().map(|array| Array::Dense(array.clone()));

@@ -1,12 +1,38 @@
 //! The CUDA device. Kernels are the library's own text and run on a GPU that is emulated (see `device.rs`), or real.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
 mod device;
 mod elementwise;
 mod losses;
 mod memory;
 mod nvrtc;
 mod products;
+mod rules;
 mod updates;
+
+// What rules of the operator table can be applied to, and adversarial operands, as the oracle of the CPU's kernels has them.
+#[path = "../table/applications.rs"]
+#[allow(dead_code, reason = "the oracle uses all of it")]
+mod applications;
+#[path = "../table/given.rs"]
+#[allow(dead_code, reason = "the oracle uses all of it")]
+mod given;
+#[path = "../table/layers.rs"]
+#[allow(dead_code, reason = "the oracle uses all of it")]
+mod layers;
+#[path = "../table/layout.rs"]
+#[allow(dead_code, reason = "the oracle uses all of it")]
+mod layout;
+#[path = "../table/moved.rs"]
+#[allow(dead_code, reason = "the oracle uses all of it")]
+mod moved;
+#[path = "../table/naive.rs"]
+#[allow(dead_code, reason = "the oracle uses all of it")]
+mod naive;
+#[path = "../table/order.rs"]
+#[allow(dead_code, reason = "the oracle uses all of it")]
+mod order;
 
 use num_traits::Float;
 use std::fmt::Display;

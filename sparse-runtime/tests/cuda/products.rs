@@ -141,17 +141,15 @@ fn a_failing_kernel_is_named_when_its_result_is_asked_for() -> Result<(), CudaEr
     if is_real() {
         return Ok(());
     }
-    let x = matrix(40, &[40]).to_gpu(&gpu)?;
-    // One row too few for the columns of `x`, which callers are to check.
+    let x = matrix(4, &[2; 40]).to_gpu(&gpu)?;
+    // Fewer rows than `x` has, which callers are to check.
     let right = Dense::new([20, 2], numbers(40)).unwrap().to_gpu(&gpu)?;
     let mut context = CudaContext::new(&gpu);
     let mut out = Dense::<f32, Cuda>::default();
-    dot::cuda::csr_dense(&mut out, x.view(), right.view(), false, &mut context);
+    dot::cuda::csr_transposed_dense(&mut out, x.view(), right.view(), false, &mut context);
     let error = out.to_cpu().unwrap_err();
-    assert!(
-        matches!(&error, CudaError::Kernel { kernels, .. } if kernels[..] == ["csr_dense"]),
-        "{error}"
-    );
+    let is_named = |kernels: &[&str]| kernels == ["csr_transposed_dense"];
+    assert!(matches!(&error, CudaError::Kernel { kernels, .. } if is_named(kernels)), "{error}");
     Ok(())
 }
 

@@ -2,6 +2,7 @@
 
 use super::{CudaBuffer, CudaError, CudaSlice, Gpu};
 use crate::formats::{ColumnIds, ColumnIdsView};
+use sparse_core::storage::ElementType;
 
 /// Owned column ids on a GPU.
 #[derive(Debug)]
@@ -90,6 +91,14 @@ impl CudaColumnIds {
 }
 
 impl CudaColumnIdsSlice<'_> {
+    /// The type of an id, as texts of kernels call it.
+    pub(crate) fn type_name(&self) -> &'static str {
+        match self {
+            CudaColumnIdsSlice::U32(_) => ElementType::U32.name(),
+            CudaColumnIdsSlice::U64(_) => ElementType::U64.name(),
+        }
+    }
+
     /// The number of ids.
     pub fn len(&self) -> usize {
         match self {

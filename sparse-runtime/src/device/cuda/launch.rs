@@ -1,9 +1,10 @@
 //! Launches of kernels, with their arguments held to the kernel's parameters.
 
 use super::compile::Module;
-use super::{CudaError, CudaSlice, Gpu};
+use super::{Cuda, CudaColumnIdsSlice, CudaError, CudaSlice, Gpu};
+use crate::formats::{CsrView, IdsView, RowSparseView};
 use cudarc::driver::{result, sys};
-use sparse_core::element::Stored;
+use sparse_core::element::{Element, Stored};
 use std::ffi::c_void;
 use std::sync::Arc;
 
@@ -95,6 +96,42 @@ impl<'a> Launch<'a> {
     /// Elements that the kernel writes.
     pub(crate) fn writes<T: Stored>(self, slice: CudaSlice<'_, T>) -> Self {
         self.slice(slice, "")
+    }
+
+    /// Columns that the kernel reads, of either width.
+    pub(crate) fn columns(self, columns: CudaColumnIdsSlice<'_>) -> Self {
+        match columns {
+            CudaColumnIdsSlice::U32(ids) => self.reads(ids),
+            CudaColumnIdsSlice::U64(ids) => self.reads(ids),
+        }
+    }
+
+    /// Ids that the kernel reads, of any type.
+    pub(crate) fn ids(self, ids: IdsView<'_, Cuda>) -> Self {
+        match ids {
+            IdsView::U32(ids) => self.reads(ids.values()),
+            IdsView::U64(ids) => self.reads(ids.values()),
+            IdsView::I64(ids) => self.reads(ids.values()),
+        }
+    }
+
+    /// Rows of a csr: where they start and end, their columns and values.
+    pub(crate) fn csr<V: Stored>(self, x: CsrView<'_, V, Cuda>) -> Self {
+        self.reads(x.starts()).reads(x.ends()).columns(x.columns()).reads(x.values())
+    }
+
+    /// No csr, in its place.
+    pub(crate) fn no_csr<V: Stored>(self) -> Self {
+        let nothing = CudaSlice::<u64>::default();
+        let launch = self.reads(nothing).reads(nothing).reads(CudaSlice::<u32>::default());
+        launch.reads(CudaSlice::<V>::default())
+    }
+
+    /// Rows that are looked up by number: the numbers of those that are stored, nothing where all are, how many they are, and their
+    /// values.
+    pub(crate) fn rows<T: Element>(self, x: RowSparseView<'_, T, Cuda>) -> Self {
+        let (ids, n_stored) = x.stored_on_gpu();
+        self.reads(ids).size(n_stored).reads(x.values())
     }
 
     /// A number of elements, or a position.

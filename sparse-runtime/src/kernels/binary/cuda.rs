@@ -30,16 +30,8 @@ pub fn dense_dense<T: GpuFloat>(
         let out = out.reset_on(gpu, shape)?;
         let walk = Walk::new(&shape, [lhs.shape(), rhs.shape()]);
         let rank = walk.extents().len() as u64;
-        let mut steps = [0; 3 * MAX_RANK];
-        for (place, of) in
-            [walk.extents(), walk.strides(0), walk.strides(1)].into_iter().enumerate()
-        {
-            for (axis, &step) in of.iter().enumerate() {
-                steps[place * MAX_RANK + axis] = step as u64;
-            }
-        }
         let launch = launch::<T>(gpu, f, rank, "binary")?;
-        let launch = launch.reads(lhs.values()).reads(rhs.values()).record("walk", &steps);
+        let launch = launch.reads(lhs.values()).reads(rhs.values()).record("walk", &walk.on_gpu());
         let launch = f.read_by(launch).writes(out).size(out.len());
         // SAFETY: both broadcast to the shape of `out`.
         unsafe { launch.launch(Blocks::of(out.len(), THREADS as usize, THREADS)) }

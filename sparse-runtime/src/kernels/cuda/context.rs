@@ -29,9 +29,11 @@ use crate::device::cuda::{CudaBuffer, CudaError, Gpu};
 #[derive(Debug)]
 pub struct CudaContext {
     gpu: Gpu,
-    /// Those of the csr that was last read transposed.
+    /// Those of the csr that was last read transposed, or of the ids whose gradient was last taken.
     pub(crate) occurrences: Occurrences,
-    /// Results of parts of a reduction.
+    /// The positions that ids stand for.
+    pub(crate) places: CudaBuffer<u64>,
+    /// Results of parts of a reduction, and sums that a gradient reads.
     pub(crate) partial: CudaBuffer<f64>,
 }
 
@@ -41,6 +43,7 @@ impl CudaContext {
         CudaContext {
             gpu: gpu.clone(),
             occurrences: Occurrences::default(),
+            places: CudaBuffer::default(),
             partial: CudaBuffer::default(),
         }
     }

@@ -2,9 +2,10 @@
 
 use super::{CudaContext, GpuFloat, Numbers};
 use crate::device::cuda::{Blocks, Cuda, CudaError, CudaSlice, Gpu, Launch, Unit, Word};
-use crate::formats::{Dense, DenseView, Shape};
+use crate::formats::{CsrView, Dense, DenseView, IdsView, Shape};
 use sparse_core::ir::Attributes;
 use sparse_core::operators::{ElementLoss, Kind, Operator, find};
+use sparse_core::storage::ElementType;
 
 const THREADS: u32 = 256;
 
@@ -22,13 +23,24 @@ pub struct LossFunction {
     numbers: Numbers,
 }
 
-/// The dense operands of a loss.
+/// The labels of a loss.
+#[derive(Clone, Copy)]
+pub enum Labels<'a, T: GpuFloat> {
+    /// A label for each score.
+    Dense(DenseView<'a, T, Cuda>),
+    /// The same; what is not stored is 0.
+    Csr(CsrView<'a, T, Cuda>),
+    /// A class for each row, below the number of its scores.
+    Classes(IdsView<'a, Cuda>),
+}
+
+/// The operands of a loss.
 #[derive(Clone, Copy)]
 pub struct LossOperands<'a, T: GpuFloat> {
     /// A row of scores for each row of the batch.
     pub scores: DenseView<'a, T, Cuda>,
-    /// A label for each score.
-    pub labels: DenseView<'a, T, Cuda>,
+    /// The labels.
+    pub labels: Labels<'a, T>,
     /// A weight for each row.
     pub weights: Option<DenseView<'a, T, Cuda>>,
 }
@@ -52,22 +64,46 @@ impl LossFunction {
         Some(LossFunction { operator: loss, element, numbers: Numbers::new(operator, attributes)? })
     }
 
-    fn words(&self, real: &'static str) -> [(&'static str, Word); 3] {
+    fn words(&self, real: &'static str, id: &'static str) -> [(&'static str, Word); 4] {
         [
             ("REAL", Word::Name(real)),
+            ("ID", Word::Name(id)),
             ("LOSS", Word::Formula(self.operator, self.element.loss)),
             ("SLOPE", Word::Formula(self.operator, self.element.slope)),
         ]
     }
 }
 
-impl<T: GpuFloat> LossOperands<'_, T> {
-    fn read_by<'l>(&self, launch: Launch<'l>) -> Launch<'l> {
-        let weights = self.weights.map_or_else(CudaSlice::default, |weights| weights.values());
-        launch.reads(self.scores.values()).reads(self.labels.values()).reads(weights)
+impl<'a, T: GpuFloat> Labels<'a, T> {
+    /// The type of columns among them, as texts call it.
+    pub(crate) fn id(&self) -> &'static str {
+        match self {
+            Labels::Csr(labels) => labels.columns().type_name(),
+            Labels::Dense(_) | Labels::Classes(_) => ElementType::U32.name(),
+        }
     }
 
-    fn n_rows(&self) -> usize {
+    /// Dense labels, or nothing, and then those of a csr, or nothing.
+    pub(crate) fn read_by<'l>(&self, launch: Launch<'l>) -> Launch<'l> {
+        match self {
+            Labels::Dense(labels) => launch.reads(labels.values()).no_csr::<T>(),
+            Labels::Csr(labels) => launch.reads(CudaSlice::<T>::default()).csr(*labels),
+            Labels::Classes(_) => launch.reads(CudaSlice::<T>::default()).no_csr::<T>(),
+        }
+    }
+}
+
+impl<T: GpuFloat> LossOperands<'_, T> {
+    fn read_by<'l>(&self, launch: Launch<'l>) -> Launch<'l> {
+        self.labels.read_by(launch.reads(self.scores.values())).reads(self.weights())
+    }
+
+    /// The weights of the rows; nothing where there are none.
+    pub(crate) fn weights(&self) -> CudaSlice<'_, T> {
+        self.weights.map_or_else(CudaSlice::default, |weights| weights.values())
+    }
+
+    pub(crate) fn n_rows(&self) -> usize {
         self.scores.shape().n_rows()
     }
 }
@@ -87,16 +123,13 @@ pub fn mean<T: GpuFloat>(
         let part = n.div_ceil(MOST_PARTS).max(LEAST_PART);
         let parts = n.div_ceil(part);
         partial.resize_for_overwrite(gpu, parts, "partial sums of a loss")?;
-        let words = function.words(T::TYPE.name());
+        let words = function.words(T::TYPE.name(), of.labels.id());
         let launch = of.read_by(kernel(gpu, &words, "loss_parts")?);
         let launch = function.numbers.read_by(launch).writes(partial.as_slice());
         let launch = launch.size(n).size(of.scores.shape().row_size()).size(part);
         // SAFETY: there is a label for each score, a weight for each row, and a sum for each part.
         unsafe { launch.launch(Blocks { x: parts, y: 1, threads: THREADS }) }?;
-        let launch = kernel(gpu, &words, "loss_mean")?.reads(partial.as_slice()).size(parts);
-        let launch = launch.f64(of.n_rows().max(1) as f64).writes(out);
-        // SAFETY: there are as many sums, and `out` has one element.
-        unsafe { launch.launch(Blocks { x: 1, y: 1, threads: 32 }) }
+        mean_of_parts(gpu, out, partial.as_slice(), of.n_rows())
     });
 }
 
@@ -111,13 +144,28 @@ pub fn gradient<T: GpuFloat>(
     gpu.attempt(out, |out| {
         let shape = *of.scores.shape();
         let out = out.reset_on(gpu, shape)?;
-        let words = function.words(T::TYPE.name());
+        let words = function.words(T::TYPE.name(), of.labels.id());
         let launch = of.read_by(kernel(gpu, &words, "loss_gradient")?);
         let launch = function.numbers.read_by(launch).writes(out).size(out.len());
         let launch = launch.size(shape.row_size()).f64(1.0 / of.n_rows().max(1) as f64);
         // SAFETY: there is a label and a result for each score, and a weight for each row.
         unsafe { launch.launch(Blocks::of(out.len(), THREADS as usize, THREADS)) }
     });
+}
+
+/// The sum of the partial sums of a loss, over the number of rows.
+pub(crate) fn mean_of_parts<T: GpuFloat>(
+    gpu: &Gpu,
+    out: CudaSlice<'_, T>,
+    partial: CudaSlice<'_, f64>,
+    n_rows: usize,
+) -> Result<(), CudaError> {
+    let words = [("REAL", Word::Name(T::TYPE.name()))];
+    let launch = Launch::new(gpu, gpu.kernel(&unit_of_mean(&words), "mean_of_parts")?);
+    let launch = launch.reads(partial).size(partial.len());
+    let launch = launch.f64(n_rows.max(1) as f64).writes(out);
+    // SAFETY: there are as many sums, and `out` has one element.
+    unsafe { launch.launch(Blocks { x: 1, y: 1, threads: 32 }) }
 }
 
 fn kernel<'a>(
@@ -132,7 +180,16 @@ fn unit<'a>(words: &'a [(&'static str, Word)]) -> Unit<'a> {
     Unit { file: "kernels/cuda/loss.cu", text: include_str!("loss.cu"), words }
 }
 
+fn unit_of_mean<'a>(words: &'a [(&'static str, Word)]) -> Unit<'a> {
+    Unit { file: "kernels/cuda/mean.cu", text: include_str!("mean.cu"), words }
+}
+
 /// The unit of a loss.
 pub(super) fn with_unit(real: &'static str, of: LossFunction, visit: &mut dyn FnMut(&Unit<'_>)) {
-    visit(&unit(&of.words(real)));
+    visit(&unit(&of.words(real, ElementType::U32.name())));
+}
+
+/// Visits the units that all losses share.
+pub(super) fn for_each_unit(visit: &mut dyn FnMut(&Unit<'_>)) {
+    visit(&unit_of_mean(&[("REAL", Word::Name(ElementType::F32.name()))]));
 }

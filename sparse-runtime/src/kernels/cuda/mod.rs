@@ -5,29 +5,50 @@ mod formula;
 pub mod loss;
 pub(crate) mod occurrences;
 mod results;
-pub mod rows;
 mod scalar_function;
+pub(crate) mod table;
 mod units;
 
 pub use context::CudaContext;
 pub(crate) use formula::{formula, recurrence, row_recurrence};
-pub use loss::{LossFunction, LossOperands};
+pub use loss::{Labels, LossFunction, LossOperands};
 pub use results::{Pattern, Rows};
 pub(crate) use scalar_function::Numbers;
 pub use scalar_function::ScalarFunction;
+pub use table::call_kernel;
 pub use units::for_each_unit;
 
 use sparse_core::element::Float;
+use sparse_core::operators::Operator;
+use table::GpuKernel;
 
 /// An element type that kernels of a GPU compute in.
 #[diagnostic::on_unimplemented(
     message = "kernels of a GPU do not compute in `{Self}`",
     note = "they compute in `f32` and `f64`; arrays of other types can be there, and are cast on the host"
 )]
-pub trait GpuFloat: Float<Accumulator = Self> {}
+pub trait GpuFloat: Float<Accumulator = Self> {
+    /// The kernel of a name, compiled in the library and not where a model is.
+    #[doc(hidden)]
+    fn kernel(operator: &'static Operator, name: &str) -> Option<GpuKernel<Self>>;
+}
 
-impl GpuFloat for f32 {}
-impl GpuFloat for f64 {}
+impl GpuFloat for f32 {
+    fn kernel(operator: &'static Operator, name: &str) -> Option<GpuKernel<f32>> {
+        table::kernel(operator, name)
+    }
+}
+
+impl GpuFloat for f64 {
+    fn kernel(operator: &'static Operator, name: &str) -> Option<GpuKernel<f64>> {
+        table::kernel(operator, name)
+    }
+}
+
+/// How many lanes of a warp go over the columns of a row, a power of two.
+pub(crate) fn lanes(width: usize) -> usize {
+    width.clamp(1, 32).next_power_of_two()
+}
 
 /// In front of every text of kernels.
 pub(crate) const PRELUDE: &str = include_str!("prelude.cuh");

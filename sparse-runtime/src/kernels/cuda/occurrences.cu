@@ -1,5 +1,5 @@
-// The columns that occur in a csr, ascending, each with its entries in the order of the rows: a stable sort of the entries by
-// column, of DIGIT_BITS bits at a time from the lowest, and the runs of equal columns in it. Nothing depends on the order in which
+// The columns that occur in a csr, or the ids in a list, ascending, each with its entries in their order: a stable sort of the entries by
+// id, of DIGIT_BITS bits at a time from the lowest, and the runs of equal columns in it. Nothing depends on the order in which
 // blocks run. Words: ID, of columns.
 //
 // A block has THREADS threads and sorts a tile of TILE entries, of which each thread has EACH that follow one another.
@@ -21,6 +21,12 @@ extern "C" __global__ void number_entries(const u64 *__restrict__ starts, const 
         rows[entry] = (u32)row;
         entries[entry] = (u32)entry;
     }
+}
+
+// The number of each entry, of a list of ids.
+extern "C" __global__ void number_ids(u32 *__restrict__ entries, u64 n) {
+    u64 at = thread_id();
+    if (at < n) entries[at] = (u32)at;
 }
 
 // How often each digit occurs in each tile, digit by digit.
@@ -118,17 +124,20 @@ extern "C" __global__ void mark_runs(const ID *__restrict__ ids, u64 n, u32 *__r
     if (at < n) marks[at] = begins_run(ids, at);
 }
 
-// The id and start of each run, and after the last where it ends. `ranks` are the marks summed up.
-extern "C" __global__ void write_runs(const ID *__restrict__ ids, u64 n, const u32 *__restrict__ ranks,
+// The id and start of each run of ids below `bound`, and after the last where it ends. `ranks` are the marks summed up. Beyond the bound
+// there is at most one run.
+extern "C" __global__ void write_runs(const ID *__restrict__ ids, u64 n, u64 bound, const u32 *__restrict__ ranks,
                                       u64 *__restrict__ run_ids, u32 *__restrict__ runs, u32 *__restrict__ n_runs) {
     u64 at = thread_id();
     if (at >= n) return;
     u32 rank = ranks[at], begins = begins_run(ids, at);
+    bool counts = ids[at] < bound;
     if (begins) {
-        run_ids[rank] = ids[at];
+        if (counts) run_ids[rank] = ids[at];
         runs[rank] = (u32)at;
+        if (!counts) *n_runs = rank;
     }
-    if (at == n - 1) {
+    if (at == n - 1 && counts) {
         runs[rank + begins] = (u32)n;
         *n_runs = rank + begins;
     }

@@ -1,4 +1,5 @@
-//! Which columns occur in a csr, and where: what a product with a transposed csr goes over.
+//! Which columns occur in a csr, or which ids in a list, and where: what a product with a transposed csr and the gradient of a look-up go
+//! over.
 //!
 //! O(nnz · bits of a column id / 4), by a stable sort, so that the entries of a column are in the order of the rows, whatever the GPU
 //! does first. The number of columns that occur is asked for once, for which the host waits.
@@ -18,7 +19,7 @@ const TILE: usize = 2048;
 
 const SORTED: &str = "the entries of a csr in the order of their columns";
 
-/// The columns that occur in a csr. Kept by a context, so that its memory is used again.
+/// The columns that occur in a csr, or the ids in a list. Kept by a context, so that its memory is used again.
 #[derive(Debug, Default)]
 pub(crate) struct Occurrences {
     /// The columns, ascending; the first `n_columns` are.
@@ -62,34 +63,74 @@ impl Occurrences {
         gpu: &Gpu,
         x: CsrView<'_, V, Cuda>,
     ) -> Result<(), CudaError> {
-        let (n, n_rows) = (x.values().len(), x.n_rows());
-        self.n_columns = 0;
-        if let Some(count) = [n, n_rows].into_iter().find(|&count| u32::try_from(count).is_err()) {
+        let (n, bound) = (x.values().len(), x.n_cols());
+        let counts = [n, x.n_rows()];
+        if let Some(&count) = counts.iter().find(|&&count| u32::try_from(count).is_err()) {
+            self.n_columns = 0;
             return Err(CudaError::TooManyEntries { what: "a csr that is read transposed", count });
         }
-        if n == 0 {
-            return Ok(());
-        }
-        for buffer in [&mut self.rows, &mut self.entries] {
-            buffer.resize_for_overwrite(gpu, n, SORTED)?;
-        }
-        self.runs.resize_for_overwrite(gpu, n + 1, SORTED)?;
-        self.columns.resize_for_overwrite(gpu, n, SORTED)?;
-        self.number.resize_for_overwrite(gpu, 1, SORTED)?;
+        self.make_room(gpu, n)?;
+        self.rows.resize_for_overwrite(gpu, n, SORTED)?;
+        let warps = Blocks::of(x.n_rows(), THREADS as usize / 32, THREADS);
+        let words = [("ID", Word::Name(x.columns().type_name()))];
+        // SAFETY: there is a row and a number for each entry, and the rows of a view are all of its entries.
+        unsafe {
+            Launch::new(gpu, gpu.kernel(&unit(&words), "number_entries")?)
+                .reads(x.starts())
+                .reads(x.ends())
+                .writes(self.rows.as_slice())
+                .writes(self.entries.as_slice())
+                .size(x.n_rows())
+                .launch(warps)
+        }?;
         match x.columns() {
             CudaColumnIdsSlice::U32(ids) => {
                 let mut scratch = std::mem::take(&mut self.narrow);
-                let found = self.find_in(gpu, x, ids, &mut scratch);
+                let found = self.find_in(gpu, ids, bound.saturating_sub(1), bound, &mut scratch);
                 self.narrow = scratch;
                 found
             }
             CudaColumnIdsSlice::U64(ids) => {
                 let mut scratch = std::mem::take(&mut self.wide);
-                let found = self.find_in(gpu, x, ids, &mut scratch);
+                let found = self.find_in(gpu, ids, bound.saturating_sub(1), bound, &mut scratch);
                 self.wide = scratch;
                 found
             }
         }
+    }
+
+    /// Finds those of a list of ids up to `bound`, which itself stands for no id. The entries are positions in the list.
+    pub(crate) fn find_ids(
+        &mut self,
+        gpu: &Gpu,
+        ids: CudaSlice<'_, u64>,
+        bound: usize,
+    ) -> Result<(), CudaError> {
+        let n = ids.len();
+        if u32::try_from(n).is_err() {
+            self.n_columns = 0;
+            return Err(CudaError::TooManyEntries { what: "a list of ids", count: n });
+        }
+        self.make_room(gpu, n)?;
+        let words = [("ID", Word::Name("u64"))];
+        let launch = Launch::new(gpu, gpu.kernel(&unit(&words), "number_ids")?);
+        // SAFETY: there is a number for each id.
+        unsafe {
+            let launch = launch.writes(self.entries.as_slice()).size(n);
+            launch.launch(Blocks::of(n, THREADS as usize, THREADS))
+        }?;
+        let mut scratch = std::mem::take(&mut self.wide);
+        let found = self.find_in(gpu, ids, bound, bound, &mut scratch);
+        self.wide = scratch;
+        found
+    }
+
+    fn make_room(&mut self, gpu: &Gpu, n: usize) -> Result<(), CudaError> {
+        self.n_columns = 0;
+        self.entries.resize_for_overwrite(gpu, n, SORTED)?;
+        self.runs.resize_for_overwrite(gpu, n + 1, SORTED)?;
+        self.columns.resize_for_overwrite(gpu, n, SORTED)?;
+        self.number.resize_for_overwrite(gpu, 1, SORTED)
     }
 
     /// The columns that occur, ascending.
@@ -112,14 +153,19 @@ impl Occurrences {
         self.rows.as_slice()
     }
 
-    fn find_in<V: Stored, I: Id>(
+    /// Sorts the entries by ids of at most `largest`, and finds the runs of those below `bound`.
+    fn find_in<I: Id>(
         &mut self,
         gpu: &Gpu,
-        x: CsrView<'_, V, Cuda>,
         ids: CudaSlice<'_, I>,
+        largest: usize,
+        bound: usize,
         scratch: &mut Scratch<I>,
     ) -> Result<(), CudaError> {
         let n = ids.len();
+        if n == 0 {
+            return Ok(());
+        }
         let words = [("ID", Word::Name(I::TYPE.name()))];
         let unit = unit(&words);
         let kernel = |name| Ok::<_, CudaError>(Launch::new(gpu, gpu.kernel(&unit, name)?));
@@ -132,19 +178,7 @@ impl Occurrences {
         }
         other.resize_for_overwrite(gpu, n, SORTED)?;
 
-        let warps = Blocks::of(x.n_rows(), THREADS as usize / 32, THREADS);
-        // SAFETY: there is a row and a number for each entry, and the rows of a view are all of its entries.
-        unsafe {
-            kernel("number_entries")?
-                .reads(x.starts())
-                .reads(x.ends())
-                .writes(self.rows.as_slice())
-                .writes(self.entries.as_slice())
-                .size(x.n_rows())
-                .launch(warps)
-        }?;
-
-        let bits = usize::BITS - x.n_cols().saturating_sub(1).leading_zeros();
+        let bits = usize::BITS - largest.leading_zeros();
         let mut from = ids;
         let [to, next] = sorted;
         let (mut to, mut next) = (&*to, &*next);
@@ -189,6 +223,7 @@ impl Occurrences {
             kernel("write_runs")?
                 .reads(from)
                 .size(n)
+                .size(bound)
                 .reads(self.counts.as_slice())
                 .writes(self.columns.as_slice())
                 .writes(self.runs.as_slice())

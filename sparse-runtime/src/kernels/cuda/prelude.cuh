@@ -52,6 +52,55 @@ template <class T> __device__ inline T group_sum(T value, u32 size, u32 mask) {
     return value;
 }
 
+template <class T> __device__ inline T group_max(T value, u32 size, u32 mask) {
+    for (u32 distance = size / 2; distance > 0; distance /= 2)
+        value = max(value, __shfl_xor_sync(mask, value, distance, size));
+    return value;
+}
+
+// Where an id is among ascending ones, from `first` to `end`; `end` where it is not.
+template <class Id> __device__ inline u64 find(const Id *ids, u64 first, u64 end, u64 wanted) {
+    u64 low = first, high = end;
+    while (low < high) {
+        u64 middle = low + (high - low) / 2;
+        if ((u64)ids[middle] < wanted)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < end && (u64)ids[low] == wanted ? low : end;
+}
+
+// An element of a csr.
+template <class Id, class T>
+__device__ inline T stored_at(const u64 *starts, const u64 *ends, const Id *columns, const T *values, u64 row, u64 column) {
+    u64 place = find(columns, starts[row], ends[row], column);
+    return place < ends[row] ? values[place] : T(0);
+}
+
+// Where a row of a row_sparse array is among the `n_stored` ones, of the numbers `rows`; without `rows` all are stored. `n_stored` where
+// it is not.
+__device__ inline u64 stored_row(const u64 *rows, u64 n_stored, u64 row) {
+    return rows ? find(rows, 0, n_stored, row) : row;
+}
+
+// The position along an axis that an id stands for; `extent` where there is none. With `clip` ids beyond the ends are the ends, with
+// `wrap` they count on from the other end.
+__device__ inline u64 place_of(u64 id, u64 extent, u64 clip, u64 wrap) {
+    if (extent > 0 && wrap) return id % extent;
+    if (extent > 0 && clip) return min(id, extent - 1);
+    return min(id, extent);
+}
+__device__ inline u64 place_of(u32 id, u64 extent, u64 clip, u64 wrap) { return place_of((u64)id, extent, clip, wrap); }
+__device__ inline u64 place_of(i64 id, u64 extent, u64 clip, u64 wrap) {
+    if (id >= 0) return place_of((u64)id, extent, clip, wrap);
+    if (extent > 0 && wrap) {
+        i64 rest = id % (i64)extent;
+        return rest == 0 ? 0 : extent - (u64)-rest;
+    }
+    return extent > 0 && clip ? 0 : extent;
+}
+
 // The functions that formulas of the operator table call, by the names that the table has for them.
 
 template <class T> __device__ inline T formula_abs(T x) { return fabs(x); }

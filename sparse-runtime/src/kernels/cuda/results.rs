@@ -22,53 +22,27 @@ pub trait Pattern<T: Element>: Copy {
     fn give<'o>(&self, gpu: &Gpu, out: &'o mut Self::Array) -> Result<CudaSlice<'o, T>, CudaError>;
 }
 
-impl<T: Element> Pattern<T> for DenseView<'_, T, Cuda> {
-    type Array = Dense<T, Cuda>;
+macro_rules! patterns {
+    ($($View:ident $Array:ident),*) => {
+        $(impl<T: Element> Pattern<T> for $View<'_, T, Cuda> {
+            type Array = $Array<T, Cuda>;
 
-    fn stored(&self) -> CudaSlice<'_, T> {
-        self.values()
-    }
+            fn stored(&self) -> CudaSlice<'_, T> {
+                self.values()
+            }
 
-    fn give<'o>(
-        &self,
-        gpu: &Gpu,
-        out: &'o mut Dense<T, Cuda>,
-    ) -> Result<CudaSlice<'o, T>, CudaError> {
-        out.reset_on(gpu, *self.shape())
-    }
+            fn give<'o>(
+                &self,
+                gpu: &Gpu,
+                out: &'o mut $Array<T, Cuda>,
+            ) -> Result<CudaSlice<'o, T>, CudaError> {
+                out.take_pattern(gpu, *self)
+            }
+        })*
+    };
 }
 
-impl<T: Element> Pattern<T> for CsrView<'_, T, Cuda> {
-    type Array = Csr<T, Cuda>;
-
-    fn stored(&self) -> CudaSlice<'_, T> {
-        self.values()
-    }
-
-    fn give<'o>(
-        &self,
-        gpu: &Gpu,
-        out: &'o mut Csr<T, Cuda>,
-    ) -> Result<CudaSlice<'o, T>, CudaError> {
-        out.take_pattern(gpu, *self)
-    }
-}
-
-impl<T: Element> Pattern<T> for RowSparseView<'_, T, Cuda> {
-    type Array = RowSparse<T, Cuda>;
-
-    fn stored(&self) -> CudaSlice<'_, T> {
-        self.values()
-    }
-
-    fn give<'o>(
-        &self,
-        gpu: &Gpu,
-        out: &'o mut RowSparse<T, Cuda>,
-    ) -> Result<CudaSlice<'o, T>, CudaError> {
-        out.take_rows(gpu, *self)
-    }
-}
+patterns!(DenseView Dense, CsrView Csr, RowSparseView RowSparse);
 
 /// An array on a GPU that may be the result of a kernel which makes some rows: all others are zero.
 #[diagnostic::on_unimplemented(

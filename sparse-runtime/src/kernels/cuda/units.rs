@@ -1,9 +1,12 @@
 //! What is compiled where there is no GPU, to see that it compiles.
 
-use super::{LossFunction, ScalarFunction, loss, occurrences, rows};
+use super::{LossFunction, ScalarFunction, loss, occurrences};
 use crate::device::cuda::Unit;
 use crate::kernels::reduce::cuda::ReduceFunction;
-use crate::kernels::{binary, dot, reduce, unary};
+use crate::kernels::{
+    binary, broadcast_like, dense, dot, embedding_bag, pairwise_interaction, reduce, softmax,
+    softmax_cross_entropy, take, take_gradient, unary,
+};
 use crate::optimizer;
 use sparse_core::ir::{AttributeValue, Attributes, Number};
 use sparse_core::operators::{AttributeKind, Kind, all};
@@ -18,10 +21,22 @@ use sparse_core::operators::{AttributeKind, Kind, all};
 /// assert!(found > 100);
 /// ```
 pub fn for_each_unit(visit: &mut dyn FnMut(&Unit<'_>)) {
-    occurrences::for_each_unit(visit);
-    rows::for_each_unit(visit);
-    optimizer::cuda::for_each_unit(visit);
-    dot::cuda::for_each_unit(visit);
+    for of_module in [
+        occurrences::for_each_unit,
+        loss::for_each_unit,
+        optimizer::cuda::for_each_unit,
+        broadcast_like::cuda::for_each_unit,
+        dense::cuda::for_each_unit,
+        dot::cuda::for_each_unit,
+        embedding_bag::cuda::for_each_unit,
+        pairwise_interaction::cuda::for_each_unit,
+        softmax::cuda::for_each_unit,
+        softmax_cross_entropy::cuda::for_each_unit,
+        take::cuda::for_each_unit,
+        take_gradient::cuda::for_each_unit,
+    ] {
+        of_module(visit);
+    }
     for operator in all() {
         let mut attributes = Attributes::default();
         for attribute in operator.attributes {

@@ -1,14 +1,12 @@
 //! Matrix products on a GPU.
 //!
-//! Those with one operand that is a csr and one that is dense. Of a csr the entries are read once for each tile of 256 columns of the
+//! Of a csr the entries are read once for each tile of 256 columns of the
 //! result. The order of a sum is that of the entries, but for a product with one column, which is summed by the lanes of a group, and
 //! then over them.
 
-use super::cpu::by_rows;
-use crate::device::cuda::{
-    Blocks, Cuda, CudaColumnIdsSlice, CudaError, CudaSlice, Gpu, Launch, Unit, Word,
-};
-use crate::formats::{CsrView, Dense, DenseView};
+use super::cpu::{by_rows, product_shape};
+use crate::device::cuda::{Blocks, Cuda, CudaError, CudaSlice, Gpu, Launch, Unit, Word};
+use crate::formats::{CsrView, Dense, DenseView, RowSparseView, Shape};
 use crate::kernels::cuda::{CudaContext, GpuFloat, Rows};
 use sparse_core::element::Factor;
 
@@ -16,6 +14,58 @@ const THREADS: u32 = 256;
 
 /// The largest number of columns of a group's lane.
 const MOST_STEPS: usize = 8;
+
+/// The extents of a tile of a product of dense matrices, whose threads are those of a block.
+const TILE: usize = 16;
+
+/// How many terms a part of a sum has at least, where there are few tiles.
+const LEAST_PART: usize = 1 << 10;
+
+/// As many blocks keep a GPU busy.
+const BUSY: usize = 256;
+
+/// Dense by dense.
+pub fn dense_dense<T: GpuFloat>(
+    out: &mut Dense<T, Cuda>,
+    lhs: DenseView<'_, T, Cuda>,
+    rhs: DenseView<'_, T, Cuda>,
+    transpose_lhs: bool,
+    transpose_rhs: bool,
+    context: &mut CudaContext,
+) {
+    let gpu = &context.gpu().clone();
+    let partial = &mut context.partial;
+    gpu.attempt(out, |out| {
+        let left = Matrix::left(lhs, transpose_lhs);
+        let right = Matrix::new(rhs, transpose_rhs);
+        let (n_rows, n_summed, n_cols) = (left.n_rows, left.n_cols, right.n_cols);
+        let shape = product_shape(n_rows, n_cols, lhs.shape(), rhs.shape());
+        let out = out.reset_on(gpu, shape)?;
+        let tiles = n_rows.div_ceil(TILE) * n_cols.div_ceil(TILE);
+        let parts = (BUSY / tiles.max(1)).clamp(1, n_summed.div_ceil(LEAST_PART).max(1));
+        let part = n_summed.div_ceil(parts).max(1);
+        let sums = match parts {
+            1 => CudaSlice::default(),
+            _ => {
+                partial.resize_for_overwrite(gpu, parts * out.len(), "parts of a product")?;
+                partial.as_slice()
+            }
+        };
+        let words = [("REAL", Word::Name(T::TYPE.name()))];
+        let kernel =
+            |name| Ok::<_, CudaError>(Launch::new(gpu, gpu.kernel(&unit_of_dense(&words), name)?));
+        let launch = right.read_by(left.read_by(kernel("dense_dense")?)).writes(sums).writes(out);
+        let launch = launch.size(n_rows).size(n_summed).size(n_cols).size(part);
+        // SAFETY: the columns of the left side are the rows of the right one, and there is a sum for each part and element of `out`.
+        unsafe { launch.launch(Blocks { x: tiles, y: parts, threads: THREADS }) }?;
+        if parts == 1 {
+            return Ok(());
+        }
+        let launch = kernel("add_parts")?.reads(sums).size(parts).writes(out).size(out.len());
+        // SAFETY: as above.
+        unsafe { launch.launch(Blocks::of(out.len(), THREADS as usize, THREADS)) }
+    });
+}
 
 /// Csr by dense.
 pub fn csr_dense<T: GpuFloat, V: Factor<T>>(
@@ -25,20 +75,50 @@ pub fn csr_dense<T: GpuFloat, V: Factor<T>>(
     transpose_rhs: bool,
     context: &mut CudaContext,
 ) {
+    by_stored_rows(out, lhs, RowSparseView::all_on_gpu(rhs), transpose_rhs, context);
+}
+
+/// Csr by row_sparse: rows that the right side does not store are zero.
+pub fn csr_row_sparse<T: GpuFloat, V: Factor<T>>(
+    out: &mut Dense<T, Cuda>,
+    lhs: CsrView<'_, V, Cuda>,
+    rhs: RowSparseView<'_, T, Cuda>,
+    context: &mut CudaContext,
+) {
+    by_stored_rows(out, lhs, rhs, false, context);
+}
+
+/// Csr by rows, which must all be stored to be read transposed.
+fn by_stored_rows<T: GpuFloat, V: Factor<T>>(
+    out: &mut Dense<T, Cuda>,
+    lhs: CsrView<'_, V, Cuda>,
+    rhs: RowSparseView<'_, T, Cuda>,
+    transpose_rhs: bool,
+    context: &mut CudaContext,
+) {
     let gpu = context.gpu();
     gpu.attempt(out, |out| {
-        let right = Right::new(rhs, transpose_rhs);
+        let (rows, n_stored) = rhs.stored_on_gpu();
+        let right = Matrix::of(rhs.shape(), rhs.values(), transpose_rhs);
+        // Without a list all are stored, which are the rows of what may be read transposed.
+        let n_stored = if rows.is_empty() && n_stored > 0 { right.n_rows } else { n_stored };
         let (n_rows, n_cols) = (lhs.n_rows(), right.n_cols);
         let out = out.reset_on(gpu, by_rows(n_rows, n_cols, rhs.shape()))?;
         if n_cols == 1 {
-            return column(gpu, out, lhs, rhs.values());
+            // As many lanes as an average row has entries.
+            let lanes = lhs.values().len().div_ceil(n_rows.max(1));
+            let groups = Groups { lanes: lanes.next_power_of_two().clamp(1, 32), steps: 1 };
+            let launch = product::<T, V>(gpu, lhs, groups, "csr_column")?.csr(lhs);
+            let launch = launch.reads(rows).size(n_stored).reads(rhs.values());
+            let launch = launch.writes(out).size(n_rows);
+            // SAFETY: rows that are stored are below their number, and `out` has an element for each row.
+            return unsafe { launch.launch(groups.blocks(n_rows, 1)) };
         }
         let groups = Groups::for_columns(n_cols);
-        let launch = product::<T, V>(gpu, lhs, groups, "csr_dense")?;
-        let launch = launch.reads(lhs.starts()).reads(lhs.ends());
-        let launch = with_columns(launch, lhs.columns()).reads(lhs.values());
-        let launch = right.read_by(launch).writes(out).size(n_rows).size(n_cols);
-        // SAFETY: ids are below the number of rows of the right side, and `out` has an element for each row and column.
+        let launch = product::<T, V>(gpu, lhs, groups, "csr_dense")?.csr(lhs);
+        let launch = right.read_by(launch.reads(rows).size(n_stored));
+        let launch = launch.writes(out).size(n_rows).size(n_cols);
+        // SAFETY: rows that are stored are below their number, and `out` has an element for each row and column.
         unsafe { launch.launch(groups.blocks(n_rows, n_cols)) }
     });
 }
@@ -53,7 +133,7 @@ pub fn csr_transposed_dense<T: GpuFloat, V: Factor<T>, O: Rows<T>>(
 ) {
     let gpu = &context.gpu().clone();
     gpu.attempt(out, |out| {
-        let right = Right::new(rhs, transpose_rhs);
+        let right = Matrix::new(rhs, transpose_rhs);
         let occurrences = &mut context.occurrences;
         occurrences.find(gpu, lhs)?;
         let (columns, n_cols) = (occurrences.columns(), right.n_cols);
@@ -73,24 +153,6 @@ pub fn csr_transposed_dense<T: GpuFloat, V: Factor<T>, O: Rows<T>>(
     });
 }
 
-/// A product with one column, whose elements lie side by side, read transposed or not.
-fn column<T: GpuFloat, V: Factor<T>>(
-    gpu: &Gpu,
-    out: CudaSlice<'_, T>,
-    lhs: CsrView<'_, V, Cuda>,
-    right: CudaSlice<'_, T>,
-) -> Result<(), CudaError> {
-    let n_rows = lhs.n_rows();
-    // As many lanes as an average row has entries.
-    let lanes = lhs.values().len().div_ceil(n_rows.max(1)).next_power_of_two().clamp(1, 32);
-    let groups = Groups { lanes, steps: 1 };
-    let launch = product::<T, V>(gpu, lhs, groups, "csr_column")?.reads(lhs.starts());
-    let launch = with_columns(launch.reads(lhs.ends()), lhs.columns()).reads(lhs.values());
-    let launch = launch.reads(right).writes(out).size(n_rows);
-    // SAFETY: ids are below the number of elements of the right side, and `out` has an element for each row.
-    unsafe { launch.launch(groups.blocks(n_rows, 1)) }
-}
-
 /// The launch of a product whose left side stores `V`.
 fn product<'a, T: GpuFloat, V: Factor<T>>(
     gpu: &'a Gpu,
@@ -98,11 +160,7 @@ fn product<'a, T: GpuFloat, V: Factor<T>>(
     groups: Groups,
     name: &'static str,
 ) -> Result<Launch<'a>, CudaError> {
-    let id = match lhs.columns() {
-        CudaColumnIdsSlice::U32(_) => "u32",
-        CudaColumnIdsSlice::U64(_) => "u64",
-    };
-    let words = words(T::TYPE.name(), V::TYPE.name(), id, groups);
+    let words = words(T::TYPE.name(), V::TYPE.name(), lhs.columns().type_name(), groups);
     Ok(Launch::new(gpu, gpu.kernel(&unit(&words), name)?))
 }
 
@@ -125,8 +183,13 @@ fn unit<'a>(words: &'a [(&'static str, Word)]) -> Unit<'a> {
     Unit { file: "kernels/dot/dot.cu", text: include_str!("dot.cu"), words }
 }
 
+fn unit_of_dense<'a>(words: &'a [(&'static str, Word)]) -> Unit<'a> {
+    Unit { file: "kernels/dot/dense.cu", text: include_str!("dense.cu"), words }
+}
+
 /// Visits one of each kind of these units: what is held to compile without spills.
 pub(crate) fn for_each_unit(visit: &mut dyn FnMut(&Unit<'_>)) {
+    visit(&unit_of_dense(&[("REAL", Word::Name("f32"))]));
     for n_cols in [1, 7, 32, 64, 256] {
         for (real, value, id) in
             [("f32", "f32", "u32"), ("f32", "unit", "u64"), ("f64", "f64", "u32")]
@@ -136,29 +199,34 @@ pub(crate) fn for_each_unit(visit: &mut dyn FnMut(&Unit<'_>)) {
     }
 }
 
-fn with_columns<'a>(launch: Launch<'a>, columns: CudaColumnIdsSlice<'_>) -> Launch<'a> {
-    match columns {
-        CudaColumnIdsSlice::U32(ids) => launch.reads(ids),
-        CudaColumnIdsSlice::U64(ids) => launch.reads(ids),
-    }
-}
-
-/// The right side of a product: a matrix, read transposed or not. A vector is one column.
+/// A matrix, read transposed or not: its elements, its extents, and its steps in memory.
 #[derive(Clone, Copy)]
-struct Right<'a, T: GpuFloat> {
+struct Matrix<'a, T: GpuFloat> {
     values: CudaSlice<'a, T>,
+    n_rows: usize,
     n_cols: usize,
     row_step: usize,
     column_step: usize,
 }
 
-impl<'a, T: GpuFloat> Right<'a, T> {
+impl<'a, T: GpuFloat> Matrix<'a, T> {
+    /// A vector is one column.
     fn new(array: DenseView<'a, T, Cuda>, transposed: bool) -> Self {
-        let (n_rows, n_cols) = (array.shape().n_rows(), array.shape().row_size());
-        let values = array.values();
+        Matrix::of(array.shape(), array.values(), transposed)
+    }
+
+    /// The left side of a product: a vector is one row of it.
+    fn left(array: DenseView<'a, T, Cuda>, transposed: bool) -> Self {
+        Matrix::new(array, transposed || array.shape().rank() == 1)
+    }
+
+    fn of(shape: &Shape, values: CudaSlice<'a, T>, transposed: bool) -> Self {
+        let (n_rows, n_cols) = (shape.n_rows(), shape.row_size());
         match transposed {
-            false => Right { values, n_cols, row_step: n_cols, column_step: 1 },
-            true => Right { values, n_cols: n_rows, row_step: 1, column_step: n_cols },
+            false => Matrix { values, n_rows, n_cols, row_step: n_cols, column_step: 1 },
+            true => {
+                Matrix { values, n_rows: n_cols, n_cols: n_rows, row_step: 1, column_step: n_cols }
+            }
         }
     }
 

@@ -1,14 +1,14 @@
 // Products of a csr. Words: REAL; VALUE, what the csr stores; ID, of its columns; LANES, a power of two up to 32, the lanes of a
 // group; STEPS, how many columns each lane has.
 //
-// A right side is read by its steps in memory from row to row and from column to column. Each sum is in the order of the entries.
+// A right side is read by its steps in memory from row to row and from column to column; with `rows` it stores the rows of these numbers. Each sum is in the order of the entries.
 
 // csr · dense, for several columns: a group makes a row of a tile of LANES * STEPS columns. Its lanes read LANES entries side by
 // side, then all of them go over these.
 extern "C" __global__ void csr_dense(const u64 *__restrict__ starts, const u64 *__restrict__ ends,
                                      const ID *__restrict__ columns, const VALUE *__restrict__ values,
-                                     const REAL *__restrict__ right, u64 row_step, u64 column_step,
-                                     REAL *__restrict__ out, u64 n_rows, u64 n_cols) {
+                                     const u64 *__restrict__ rows, u64 n_stored, const REAL *__restrict__ right,
+                                     u64 row_step, u64 column_step, REAL *__restrict__ out, u64 n_rows, u64 n_cols) {
     u64 row = thread_id() / LANES;
     if (row >= n_rows) return;
     u32 lane = threadIdx.x % LANES, mask = group_mask(LANES);
@@ -17,12 +17,14 @@ extern "C" __global__ void csr_dense(const u64 *__restrict__ starts, const u64 *
     u64 end = ends[row];
     for (u64 start = starts[row]; start < end; start += LANES) {
         u64 mine = start + lane;
-        ID id = mine < end ? columns[mine] : 0;
+        u64 place = mine < end ? stored_row(rows, n_stored, columns[mine]) : 0;
         REAL value = mine < end ? (REAL)number(values, mine) : 0;
         u32 count = (u32)min((u64)LANES, end - start);
         for (u32 entry = 0; entry < count; entry++) {
-            u64 from = (u64)__shfl_sync(mask, id, entry, LANES) * row_step;
+            u64 of_entry = __shfl_sync(mask, place, entry, LANES);
             REAL factor = __shfl_sync(mask, value, entry, LANES);
+            if (of_entry >= n_stored) continue;
+            u64 from = of_entry * row_step;
 #pragma unroll
             for (u32 step = 0; step < STEPS; step++) {
                 u64 column = first + step * LANES;
@@ -40,13 +42,16 @@ extern "C" __global__ void csr_dense(const u64 *__restrict__ starts, const u64 *
 // csr · one column: a group makes an element, each lane the sum of every LANES-th entry.
 extern "C" __global__ void csr_column(const u64 *__restrict__ starts, const u64 *__restrict__ ends,
                                       const ID *__restrict__ columns, const VALUE *__restrict__ values,
-                                      const REAL *__restrict__ right, REAL *__restrict__ out, u64 n_rows) {
+                                      const u64 *__restrict__ rows, u64 n_stored, const REAL *__restrict__ right,
+                                      REAL *__restrict__ out, u64 n_rows) {
     u64 row = thread_id() / LANES;
     if (row >= n_rows) return;
     u32 lane = threadIdx.x % LANES;
     REAL sum = 0;
-    for (u64 entry = starts[row] + lane; entry < ends[row]; entry += LANES)
-        sum += (REAL)number(values, entry) * right[columns[entry]];
+    for (u64 entry = starts[row] + lane; entry < ends[row]; entry += LANES) {
+        u64 place = stored_row(rows, n_stored, columns[entry]);
+        if (place < n_stored) sum += (REAL)number(values, entry) * right[place];
+    }
     sum = group_sum(sum, LANES, group_mask(LANES));
     if (lane == 0) out[row] = sum;
 }

@@ -2,3 +2,5 @@
 //! squares. Sums in `f64`.
 
 pub mod cpu;
+#[cfg(feature = "cuda")]
+pub mod cuda;

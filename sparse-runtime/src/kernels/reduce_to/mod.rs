@@ -2,3 +2,5 @@
 //! the result), in `f64`, rounded once. With equal shapes it is a copy.
 
 pub mod cpu;
+#[cfg(feature = "cuda")]
+pub mod cuda;

@@ -1,3 +1,5 @@
 //! The rows of a list.
 
 pub mod cpu;
+#[cfg(feature = "cuda")]
+pub mod cuda;

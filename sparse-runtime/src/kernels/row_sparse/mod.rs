@@ -2,3 +2,5 @@
 //! O(rows + elements written).
 
 pub mod cpu;
+#[cfg(feature = "cuda")]
+pub mod cuda;

@@ -2,3 +2,5 @@
 //! exponential an element for loss and gradient with a class together.
 
 pub mod cpu;
+#[cfg(feature = "cuda")]
+pub mod cuda;

@@ -89,7 +89,7 @@ fn gather<'a, T: Float>(
 }
 
 /// The shape with an axis replaced by those of the ids.
-fn taken(shape: &Shape, ids: &Shape, axis: usize) -> Shape {
+pub(super) fn taken(shape: &Shape, ids: &Shape, axis: usize) -> Shape {
     let mut dims = [0; MAX_RANK];
     let (before, after) = (&shape[..axis], shape.get(axis + 1..).unwrap_or(&[]));
     let all = before.iter().chain(ids.iter()).chain(after);

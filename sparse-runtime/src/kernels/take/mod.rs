@@ -1,3 +1,5 @@
 //! Elements by their positions along an axis.
 
 pub mod cpu;
+#[cfg(feature = "cuda")]
+pub mod cuda;

@@ -1,7 +1,6 @@
 //! Models on a GPU: what `graph!` planned, launched there value by value.
 
-mod arrays;
-mod call;
+mod demand;
 mod program;
 
 use super::{
@@ -11,10 +10,11 @@ use super::{
 use crate::device::cuda::{CudaError, Gpu};
 use crate::error::{Error, Result};
 use crate::formats::{Dense, DenseView};
+use crate::kernels::Operand;
+use crate::kernels::cuda::table::GpuArray;
 use crate::kernels::cuda::{CudaContext, GpuFloat};
 use crate::optimizer::Updater;
 use crate::optimizer::cuda::CudaTable;
-use arrays::GpuArray;
 use program::{Program, Workspace};
 use sparse_core::inspect::Part;
 use sparse_core::update_rules::UpdateRule;
@@ -40,7 +40,7 @@ use sparse_core::update_rules::UpdateRule;
 #[derive(Debug)]
 pub struct OnGpu<M: Model<Element: GpuFloat>> {
     host: M,
-    program: Program,
+    program: Program<M::Element>,
     workspace: Workspace<M::Element>,
     context: CudaContext,
     outputs: Vec<Dense<M::Element>>,
@@ -64,10 +64,22 @@ const ALL: &[Part] = &[Part::Forward, Part::Loss, Part::Gradient];
 impl<M: Model<Element: GpuFloat>> OnGpu<M> {
     /// A copy of a model on a GPU, which has a copy on the host as well. O(values of its parameters).
     ///
+    /// A model with a value that no kernel of a GPU computes does not compile where this is called; the error names the kernel.
+    ///
+    /// # Errors
+    ///
+    /// [`ModelError::NotOnGpu`] of a model that writes states; [`CudaError::OutOfMemory`].
+    pub fn new(model: &M, gpu: &Gpu) -> Result<Self> {
+        const { demand::demand_kernels(&M::PLAN) };
+        OnGpu::try_new(model, gpu)
+    }
+
+    /// As [`new`](OnGpu::new), for code that is generic in a model which may stay on the host.
+    ///
     /// # Errors
     ///
     /// [`ModelError::NotOnGpu`], naming the kernels of its plan that there are none of on a GPU; [`CudaError::OutOfMemory`].
-    pub fn new(model: &M, gpu: &Gpu) -> Result<Self> {
+    pub fn try_new(model: &M, gpu: &Gpu) -> Result<Self> {
         let program = Program::of::<M>()?;
         let tables = model
             .parameters()
@@ -103,16 +115,6 @@ impl<M: Model<Element: GpuFloat>> OnGpu<M> {
         self.context.gpu()
     }
 
-    /// The kernels of the GPU that compute each value of the plan, a line a value.
-    ///
-    /// ```text
-    /// %4 = dot_csr_row_sparse: csr_dense or csr_column
-    /// pred = add_dense_dense: binary
-    /// ```
-    pub fn kernels(&self) -> String {
-        self.program.describe(&M::PLAN)
-    }
-
     /// Moves a batch, and parameters that were changed on the host, to the GPU.
     fn load(&mut self, batch: &M::Batch<'_>, labels: bool) -> Result<()> {
         if let Some(failure) = self.failure.take() {
@@ -130,18 +132,16 @@ impl<M: Model<Element: GpuFloat>> OnGpu<M> {
         }
         self.workspace.inputs.clear();
         for index in 0..M::INPUTS.len() {
-            let input = match M::input(batch, index) {
-                Some(input) => GpuArray::of_input(&gpu, input)?,
-                None => None,
-            };
-            self.workspace.inputs.push(input);
+            let input = M::input(batch, index);
+            let input = input.map(|input| GpuArray::of_operand(&gpu, &operand_of(input)));
+            self.workspace.inputs.push(input.transpose()?);
         }
         Ok(())
     }
 
     fn compute(&mut self, batch: &M::Batch<'_>, parts: &[Part]) -> Result<()> {
         self.load(batch, parts.len() > 1)?;
-        self.program.run::<M, _>(&mut self.workspace, parts, &mut self.context)
+        self.program.run::<M>(&mut self.workspace, parts, &mut self.context)
     }
 
     /// Waits for the loss, so that whatever failed before is said before anything is updated.
@@ -314,5 +314,15 @@ impl<M: Model<Element: GpuFloat>> Model for OnGpu<M> {
         self.failure = self.weights_to_host().err();
         self.newest = Newest::Host;
         self.host.parameters_mut()
+    }
+}
+
+fn operand_of<T: GpuFloat>(input: InputView<'_, T>) -> Operand<'_, T> {
+    match input {
+        InputView::Dense(array) => Operand::Dense(array),
+        InputView::Csr(array) => Operand::Csr(array),
+        InputView::RowSparse(array) => Operand::RowSparse(array),
+        InputView::Ids(ids) => Operand::Ids(ids),
+        InputView::Unit(array) => Operand::Unit(array),
     }
 }

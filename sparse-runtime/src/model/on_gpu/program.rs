@@ -1,21 +1,21 @@
 //! A plan as launches of kernels: what is computed from what, and where it is kept.
 
-use super::arrays::{GpuArray, GpuOperand};
-use super::call::Call;
 use crate::device::cuda::{Cuda, CudaError, Gpu};
 use crate::error::Result;
 use crate::formats::Dense;
+use crate::kernels::cuda::table::{Given, GpuArray, GpuKernel, GpuOperand};
 use crate::kernels::cuda::{CudaContext, GpuFloat};
 use crate::model::{Model, ModelError};
 use crate::optimizer::cuda::{CudaGradient, CudaTable};
 use sparse_core::inspect::{Operand, Part, PlanTable, Written};
+use sparse_core::ir::Attributes;
+use sparse_core::operators::{Operator, find};
 use sparse_core::storage::Storage;
-use std::fmt::Write as _;
 
 /// The launches of a model, in order.
 #[derive(Clone, Debug)]
-pub(super) struct Program {
-    launches: Vec<Planned>,
+pub(super) struct Program<T: GpuFloat> {
+    launches: Vec<Planned<T>>,
     /// For each value of the plan where it is.
     places: Vec<Place>,
     n_slots: usize,
@@ -23,17 +23,19 @@ pub(super) struct Program {
 
 /// The launch that computes one value.
 #[derive(Clone, Debug)]
-struct Planned {
+struct Planned<T: GpuFloat> {
     value: usize,
     part: Part,
-    call: Call,
+    operator: &'static Operator,
+    attributes: Attributes,
+    kernel: GpuKernel<T>,
     result: Storage,
     operands: Vec<Place>,
     slot: usize,
 }
 
 /// Where a value is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 enum Place {
     /// In the batch, by position.
     Input(usize),
@@ -42,7 +44,7 @@ enum Place {
     /// In the workspace.
     Slot(usize),
     /// In the call.
-    Number,
+    Number(f64),
 }
 
 /// The arrays that a program reads and writes.
@@ -54,7 +56,7 @@ pub(super) struct Workspace<T: GpuFloat> {
 }
 
 impl<T: GpuFloat> Workspace<T> {
-    pub(super) fn new(program: &Program, tables: Vec<CudaTable<T>>) -> Self {
+    pub(super) fn new(program: &Program<T>, tables: Vec<CudaTable<T>>) -> Self {
         let slots = (0..program.n_slots).map(|_| GpuArray::default()).collect();
         Workspace { inputs: Vec::new(), tables, slots }
     }
@@ -66,12 +68,12 @@ impl<T: GpuFloat> Workspace<T> {
                 Some(GpuOperand::Dense(self.tables.get(index)?.weights.view()))
             }
             Place::Slot(index) => self.slots.get(index).map(GpuArray::operand),
-            Place::Number => Some(GpuOperand::Number),
+            Place::Number(number) => Some(GpuOperand::Number(number)),
         }
     }
 }
 
-impl Program {
+impl<T: GpuFloat> Program<T> {
     /// The launches of a model.
     ///
     /// # Errors
@@ -109,13 +111,20 @@ impl Program {
             if value.part == Part::Unused {
                 continue;
             }
-            match Call::of(plan, value) {
-                Some(call) => {
+            let operator = find(how.operator);
+            match operator.and_then(|of| Some((of, T::kernel(of, how.kernel)?))) {
+                Some((operator, kernel)) => {
                     let operands = how.operands.iter().map(|operand| program.place(operand));
-                    let operands = operands.collect();
-                    let (part, result) = (value.part, value.storage);
-                    let planned = Planned { value: position, part, call, result, operands, slot };
-                    program.launches.push(planned);
+                    program.launches.push(Planned {
+                        value: position,
+                        part: value.part,
+                        operator,
+                        attributes: Attributes::from(how.attributes),
+                        kernel,
+                        result: value.storage,
+                        operands: operands.collect(),
+                        slot,
+                    });
                 }
                 None if !missing.contains(&how.kernel) => missing.push(how.kernel),
                 None => {}
@@ -136,7 +145,7 @@ impl Program {
     fn place(&self, operand: &Operand) -> Place {
         match operand {
             Operand::Value(position) | Operand::Shape(position) => self.places[*position as usize],
-            Operand::Number(_) => Place::Number,
+            Operand::Number(number) => Place::Number(*number),
         }
     }
 
@@ -145,7 +154,7 @@ impl Program {
     /// # Errors
     ///
     /// [`ModelError::NotOnGpu`] of ids; what fails on the GPU is said by the next synchronisation.
-    pub(super) fn run<M: Model<Element = T>, T: GpuFloat>(
+    pub(super) fn run<M: Model<Element = T>>(
         &self,
         workspace: &mut Workspace<T>,
         parts: &[Part],
@@ -156,7 +165,9 @@ impl Program {
             let operands: Option<Vec<_>> =
                 planned.operands.iter().map(|place| workspace.operand(*place)).collect();
             let launched = operands.and_then(|operands| {
-                planned.call.launch(&mut out, planned.result, &operands, context)
+                let Planned { operator, result, ref attributes, .. } = *planned;
+                let given = Given { operator, result, operands: &operands, attributes };
+                (planned.kernel)(&mut out, &given, context)
             });
             workspace.slots[planned.slot] = out;
             if launched.is_none() {
@@ -172,7 +183,7 @@ impl Program {
     /// # Errors
     ///
     /// What failed on the GPU so far.
-    pub(super) fn loss<T: GpuFloat>(
+    pub(super) fn loss(
         &self,
         plan: &PlanTable<'_>,
         workspace: &Workspace<T>,
@@ -196,7 +207,7 @@ impl Program {
     }
 
     /// The gradient of a parameter, when it is there.
-    pub(super) fn gradient<'w, T: GpuFloat>(
+    pub(super) fn gradient<'w>(
         &self,
         plan: &PlanTable<'_>,
         workspace: &'w Workspace<T>,
@@ -212,7 +223,7 @@ impl Program {
     }
 
     /// An output by its name, if it is dense.
-    pub(super) fn output<'w, T: GpuFloat>(
+    pub(super) fn output<'w>(
         &self,
         plan: &PlanTable<'_>,
         workspace: &'w Workspace<T>,
@@ -225,18 +236,5 @@ impl Program {
             GpuArray::Dense(array) => Some(array),
             _ => None,
         }
-    }
-
-    /// The kernels that are launched, a line a value.
-    pub(super) fn describe(&self, plan: &PlanTable<'_>) -> String {
-        let mut text = String::new();
-        for planned in &self.launches {
-            let value = plan.values[planned.value];
-            let kernel = value.computed.map_or("", |how| how.kernel);
-            let label = plan.label(planned.value as u32);
-            // Writing to a string does not fail.
-            let _ = writeln!(text, "{label} = {kernel}: {}", planned.call.kernels());
-        }
-        text
     }
 }

@@ -11,7 +11,8 @@ use crate::device::cuda::{
 };
 use crate::error::Result;
 use crate::formats::{Dense, DenseView, RowIdsView, RowSparseView, Shape};
-use crate::kernels::cuda::{CudaContext, GpuFloat, rows};
+use crate::kernels::cuda::{CudaContext, GpuFloat};
+use crate::kernels::dense;
 use crate::table::{Table, Tenant};
 use sparse_core::update_rules::{
     IdleMap, LazyUpdate, MOST_NUMBERS, NAMES, Recurrence, RuleVisitor, StateBlock, Step,
@@ -148,7 +149,7 @@ impl<R: UpdateRule, T: GpuFloat> Updater<R, T> {
                 kernel.launch(weights, states, None, Some(all.values()))?;
             }
             CudaGradient::RowSparse(of) if self.mode == LazyUpdate::Dense => {
-                rows::scatter(&mut table.whole, of, context);
+                dense::cuda::row_sparse(&mut table.whole, of, context);
                 kernel.launch(weights, states, None, Some(table.whole.view().values()))?;
             }
             CudaGradient::RowSparse(of) => {

@@ -21,7 +21,7 @@ use gemm::Matrix;
 use sparse_core::element::{Factor, Float};
 
 /// The shape of a product, of which a vector on one side takes the axis away.
-fn product_shape(n_rows: usize, n_cols: usize, lhs: &Shape, rhs: &Shape) -> Shape {
+pub(super) fn product_shape(n_rows: usize, n_cols: usize, lhs: &Shape, rhs: &Shape) -> Shape {
     match (lhs.rank(), rhs.rank()) {
         (1, 1) => Shape::from([]),
         (1, _) => Shape::from([n_cols]),

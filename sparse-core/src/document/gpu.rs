@@ -1,0 +1,79 @@
+//! The page of what GPUs compute: the rules that have kernels there, and those that do not.
+
+use super::{Page, code_list, generated_from, table};
+use crate::operators::{self, Operator, Rule};
+use crate::update_rules::{NAMES, RuleVisitor, UpdateRule, with_rule};
+
+/// `docs/gpu.md`.
+pub(super) fn page() -> Page {
+    let mut text = generated_from(
+        "the operator table and the update rules (`sparse-core/src/operators`, `update_rules`)",
+    );
+    text.push_str(
+        "# What a GPU computes\n\n\
+         `OnGpu::new(&model, &gpu)`, with the feature `cuda`, is a model on a GPU. Every operator of its graph and of its gradients must \
+         have a kernel there for the storage of its operands; a model that needs another does not compile. Ids that a model computes, states and \
+         operators of the user's own are on the host only.\n\n",
+    );
+    let (mut of_rules, mut n_there, mut n_rules) = (Vec::new(), 0, 0);
+    for (_, rows) in operators::families() {
+        for group in groups(rows) {
+            let [there, missing] = [true, false].map(|on_gpu| rules(group[0], on_gpu));
+            n_there += there.len() * group.len();
+            n_rules += (there.len() + missing.len()) * group.len();
+            let names = group.iter().map(|operator| operator.name);
+            of_rules.push(vec![code_list(names), code_list(there), code_list(missing)]);
+        }
+    }
+    text.push_str(&format!("{n_there} of {n_rules} storage rules have kernels.\n\n"));
+    text.push_str(&table(&["operators", "rules with kernels", "without"], &of_rules));
+    let [there, missing] = [true, false].map(|on_gpu| {
+        let is = |name: &&&str| with_rule(name, OnGpu).is_ok_and(|found| found == on_gpu);
+        code_list(NAMES.iter().filter(is))
+    });
+    text.push_str(&format!("\n## Update rules\n\nWith kernels: {there}.\n"));
+    if !missing.is_empty() {
+        text.push_str(&format!("\nWithout: {missing}.\n"));
+    }
+    text.push_str(
+        "\n`LazyUpdate::Touched` and `Dense` are as on the host, and so is `Exact` where a step without a gradient changes nothing, or \
+         makes up for all before it (`ftrl`). Elsewhere (momentum, weight decay) `Exact` is refused, with the ways out.\n",
+    );
+    Page { path: "docs/gpu.md".into(), text }
+}
+
+/// The operators of a family that have kernels for the same rules, together.
+fn groups(rows: &[&'static Operator]) -> Vec<Vec<&'static Operator>> {
+    let mut groups: Vec<Vec<&'static Operator>> = Vec::new();
+    let alike = |a: &Operator, b: &Operator| {
+        [true, false].iter().all(|&on_gpu| rules(a, on_gpu) == rules(b, on_gpu))
+    };
+    for operator in rows {
+        match groups.iter_mut().find(|group| alike(group[0], operator)) {
+            Some(group) => group.push(operator),
+            None => groups.push(vec![operator]),
+        }
+    }
+    groups
+}
+
+/// The rules that have kernels on a GPU, or those that have none.
+fn rules(operator: &Operator, on_gpu: bool) -> Vec<&'static str> {
+    let is_there = |rule: &&Rule| {
+        let signature = rule.signature();
+        let kernel = format!("{}_{}", operator.name, signature.kernel(signature.result));
+        operator.is_on_gpu(&kernel) == on_gpu
+    };
+    operator.storage.iter().filter(is_there).map(Rule::text).collect()
+}
+
+/// Whether a rule has a kernel: those whose recurrence is a formula.
+struct OnGpu;
+
+impl RuleVisitor for OnGpu {
+    type Output = bool;
+
+    fn visit<R: UpdateRule>(self, _: R) -> bool {
+        R::RECURRENCE.is_some()
+    }
+}

@@ -1,0 +1,84 @@
+//! The kernels of a GPU by name: a function for each rule that is marked `on_gpu`, unless a family has kernels of its own.
+//!
+//! Emits, for `dot`'s second rule:
+//!
+//! ```text
+//! pub(crate) const KERNELS: &[&str] = &["dot_csr_dense", …];
+//!
+//! pub(crate) fn kernel_of_rule<T: GpuFloat>(name: &str) -> Option<GpuKernel<T>> {
+//!     Some(match name {
+//!         "dot_csr_dense" => |out, given, context| {
+//!             crate::kernels::dot::cuda::csr_dense(out.dense(), given.csr(0)?, given.dense(1)?,
+//!                 given.attributes.flag("transpose_rhs"), context);
+//!             Some(())
+//!         },
+//!         …
+//!         _ => return None,
+//!     })
+//! }
+//! ```
+
+use super::{Kernel, all_kernels, attribute_value, ident};
+use proc_macro2::TokenStream;
+use quote::quote;
+use sparse_core::operators::{Kind, Pattern, Signature};
+
+/// The function from names to kernels.
+pub(crate) fn gpu_kernels() -> TokenStream {
+    let kernels = all_kernels();
+    let of_rules =
+        |kernel: &&Kernel| kernel.operator.kind == Kind::Kernel && kernel.signature.on_gpu;
+    let arms = kernels.iter().filter(of_rules).map(arm);
+    let names = kernels.iter().filter(|kernel| kernel.signature.on_gpu);
+    let names = names.map(|kernel| kernel.name().to_string());
+    quote! {
+        /// The names of all kernels that GPUs have.
+        pub(crate) const KERNELS: &[&str] = &[#(#names),*];
+
+        /// The kernel of a rule by the name that it has on every device; `None` where GPUs have none, and for operators that are a
+        /// formula.
+        pub(crate) fn kernel_of_rule<T: GpuFloat>(name: &str) -> Option<GpuKernel<T>> {
+            Some(match name {
+                #(#arms)*
+                _ => return None,
+            })
+        }
+    }
+}
+
+/// One function serves all results of a rule and its patterns: it is generic in them. What lends its shape is given as that.
+fn arm(kernel: &Kernel) -> TokenStream {
+    let Kernel { operator, signature, .. } = kernel;
+    let patterns = || signature.operands.iter().enumerate();
+    let pattern = |(index, pattern): (usize, &Pattern)| {
+        if operator.lends_shape_only(index) { Pattern::Like } else { *pattern }
+    };
+    let as_csr = |pattern| match pattern {
+        Pattern::Unit(transposed) => Pattern::Array(sparse_core::storage::Storage::Csr, transposed),
+        other => other,
+    };
+    let operands = patterns().map(|of| as_csr(pattern(of))).collect();
+    let function = ident(&Signature { operands, ..signature.clone() }.kernel(signature.result));
+    let operands = patterns().map(|(index, of)| {
+        let accessor = ident(match pattern((index, of)) {
+            Pattern::Scalar => "number",
+            Pattern::Ids => "ids",
+            Pattern::Unit(_) => "unit",
+            Pattern::Like => "shape",
+            Pattern::Array(storage, _) => storage.name(),
+        });
+        quote!(given.#accessor(#index)?)
+    });
+    let attributes = kernel.attributes();
+    let attributes = attributes
+        .iter()
+        .map(|(name, kind)| attribute_value(name, *kind, &quote!(given.attributes)));
+    let (name, module) = (kernel.name().to_string(), ident(operator.name));
+    let out = ident(kernel.result.name());
+    quote! {
+        #name => |out, given, context| {
+            crate::kernels::#module::cuda::#function(out.#out(), #(#operands,)* #(#attributes,)* context);
+            Some(())
+        },
+    }
+}

@@ -1,0 +1,99 @@
+//! The second-order term of a factorization machine on a GPU, and its gradient, in `f64`.
+
+use crate::device::cuda::{Blocks, Cuda, CudaError, CudaSlice, Gpu, Launch, Unit, Word};
+use crate::formats::{CsrView, Dense, DenseView, RowSparseView};
+use crate::kernels::cuda::{CudaContext, GpuFloat, Rows};
+use sparse_core::element::Factor;
+
+const THREADS: u32 = 256;
+
+/// Of a csr with a dense table.
+pub fn csr_dense<T: GpuFloat, V: Factor<T>>(
+    out: &mut Dense<T, Cuda>,
+    x: CsrView<'_, V, Cuda>,
+    v: DenseView<'_, T, Cuda>,
+    context: &mut CudaContext,
+) {
+    csr_row_sparse(out, x, RowSparseView::all_on_gpu(v), context);
+}
+
+/// Of a csr with a row_sparse table; a row that is not stored is zero.
+pub fn csr_row_sparse<T: GpuFloat, V: Factor<T>>(
+    out: &mut Dense<T, Cuda>,
+    x: CsrView<'_, V, Cuda>,
+    v: RowSparseView<'_, T, Cuda>,
+    context: &mut CudaContext,
+) {
+    let gpu = context.gpu();
+    gpu.attempt(out, |out| {
+        let out = out.reset_on(gpu, [x.n_rows(), 1].into())?;
+        interact(gpu, CudaSlice::default(), out, x, v)
+    });
+}
+
+/// The gradient with respect to the table: a row for each column that occurs.
+pub(in crate::kernels) fn gradient<T: GpuFloat, V: Factor<T>, O: Rows<T>>(
+    out: &mut O,
+    x: CsrView<'_, V, Cuda>,
+    v: RowSparseView<'_, T, Cuda>,
+    grad: DenseView<'_, T, Cuda>,
+    context: &mut CudaContext,
+) {
+    let gpu = &context.gpu().clone();
+    let CudaContext { occurrences, partial: sums, .. } = context;
+    gpu.attempt(out, |out| {
+        let width = v.shape().row_size();
+        sums.resize_for_overwrite(gpu, x.n_rows() * width, "sums over the rows of a batch")?;
+        interact(gpu, sums.as_slice(), CudaSlice::default(), x, v)?;
+        occurrences.find(gpu, x)?;
+        let columns = occurrences.columns();
+        let (to, targets) = out.make_room(gpu, *v.shape(), columns)?;
+        let n = columns.len() * width;
+        let words = words(T::TYPE.name(), V::TYPE.name(), x.columns().type_name());
+        let launch = Launch::new(gpu, gpu.kernel(&unit(&words), "interaction_gradient")?)
+            .reads(occurrences.runs())
+            .reads(occurrences.entries())
+            .reads(occurrences.rows())
+            .reads(columns)
+            .reads(targets)
+            .reads(x.values())
+            .rows(v)
+            .reads(sums.as_slice())
+            .reads(grad.values())
+            .writes(to)
+            .size(width)
+            .size(n);
+        // SAFETY: runs, entries and rows are those of `x`, each of whose rows has sums and an element of `grad`; `to` has a row for each
+        // column that occurs, where `targets` says.
+        unsafe { launch.launch(Blocks::of(n, THREADS as usize, THREADS)) }
+    });
+}
+
+fn interact<T: GpuFloat, V: Factor<T>>(
+    gpu: &Gpu,
+    sums: CudaSlice<'_, f64>,
+    out: CudaSlice<'_, T>,
+    x: CsrView<'_, V, Cuda>,
+    v: RowSparseView<'_, T, Cuda>,
+) -> Result<(), CudaError> {
+    let words = words(T::TYPE.name(), V::TYPE.name(), x.columns().type_name());
+    let launch = Launch::new(gpu, gpu.kernel(&unit(&words), "interaction")?).csr(x).rows(v);
+    let launch = launch.writes(sums).writes(out).size(x.n_rows()).size(v.shape().row_size());
+    // SAFETY: rows that are stored are below their number; `sums` and `out` have room for each row of `x`, where they are there.
+    unsafe { launch.launch(Blocks::of(x.n_rows(), THREADS as usize / 32, THREADS)) }
+}
+
+fn words(real: &'static str, value: &'static str, id: &'static str) -> [(&'static str, Word); 3] {
+    [("REAL", Word::Name(real)), ("VALUE", Word::Name(value)), ("ID", Word::Name(id))]
+}
+
+fn unit<'a>(words: &'a [(&'static str, Word)]) -> Unit<'a> {
+    let text = include_str!("pairwise_interaction.cu");
+    Unit { file: "kernels/pairwise_interaction/pairwise_interaction.cu", text, words }
+}
+
+/// Visits these units.
+pub(crate) fn for_each_unit(visit: &mut dyn FnMut(&Unit<'_>)) {
+    visit(&unit(&words("f32", "f32", "u32")));
+    visit(&unit(&words("f32", "unit", "u64")));
+}

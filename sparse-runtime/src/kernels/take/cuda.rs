@@ -1,0 +1,91 @@
+//! Elements by their positions on a GPU. An id beyond the extent gives NaN.
+
+use super::cpu::taken;
+use crate::device::cuda::{
+    Blocks, Cuda, CudaBuffer, CudaError, CudaSlice, Gpu, Launch, Unit, Word,
+};
+use crate::formats::{Dense, DenseView, IdsView, RowSparseView};
+use crate::kernels::cuda::{CudaContext, GpuFloat};
+use crate::kernels::lookup::Lookup;
+
+const THREADS: u32 = 256;
+
+/// Of a dense array.
+pub fn dense_ids<T: GpuFloat>(
+    out: &mut Dense<T, Cuda>,
+    x: DenseView<'_, T, Cuda>,
+    ids: IdsView<'_, Cuda>,
+    axis: i64,
+    clip: bool,
+    wrap: bool,
+    context: &mut CudaContext,
+) {
+    row_sparse_ids_by_rows(out, RowSparseView::all_on_gpu(x), ids, axis, clip, wrap, context);
+}
+
+/// Rows of a row_sparse array; one that is not stored is zero.
+pub fn row_sparse_ids_by_rows<T: GpuFloat>(
+    out: &mut Dense<T, Cuda>,
+    x: RowSparseView<'_, T, Cuda>,
+    ids: IdsView<'_, Cuda>,
+    axis: i64,
+    clip: bool,
+    wrap: bool,
+    context: &mut CudaContext,
+) {
+    let gpu = context.gpu();
+    let lookup = Lookup::new(x.shape(), axis, clip, wrap);
+    gpu.attempt(out, |out| {
+        let out = out.reset_on(gpu, taken(x.shape(), ids.shape(), lookup.axis))?;
+        gather(gpu, out, x, ids, lookup)
+    });
+}
+
+/// Writes what is at the positions: an element of `out` for each element before the axis, each id, and each element after the axis.
+pub(in crate::kernels) fn gather<T: GpuFloat>(
+    gpu: &Gpu,
+    out: CudaSlice<'_, T>,
+    x: RowSparseView<'_, T, Cuda>,
+    ids: IdsView<'_, Cuda>,
+    lookup: Lookup,
+) -> Result<(), CudaError> {
+    let words = words(T::TYPE.name(), ids.type_name());
+    let launch = Launch::new(gpu, gpu.kernel(&unit(&words), "take")?).rows(x).ids(ids);
+    let launch = launch.size(ids.len()).size(lookup.extent).size(lookup.inner);
+    let launch = lookup.beyond_read_by(launch).writes(out).size(out.len());
+    // SAFETY: positions are below the extent, rows that are stored below their number, and `out` has an element for each of them.
+    unsafe { launch.launch(Blocks::of(out.len(), THREADS as usize, THREADS)) }
+}
+
+/// The position that each id stands for; the extent for those that stand for none.
+pub(in crate::kernels) fn places(
+    gpu: &Gpu,
+    out: &mut CudaBuffer<u64>,
+    ids: IdsView<'_, Cuda>,
+    lookup: Lookup,
+) -> Result<(), CudaError> {
+    out.resize_for_overwrite(gpu, ids.len(), "the positions that ids stand for")?;
+    let words = words("f32", ids.type_name());
+    let launch = Launch::new(gpu, gpu.kernel(&unit(&words), "places")?).ids(ids);
+    let launch = lookup.beyond_read_by(launch.size(ids.len()).size(lookup.extent));
+    // SAFETY: there is a position for each id.
+    unsafe {
+        let launch = launch.writes(out.as_slice());
+        launch.launch(Blocks::of(ids.len(), THREADS as usize, THREADS))
+    }
+}
+
+fn words(real: &'static str, id: &'static str) -> [(&'static str, Word); 2] {
+    [("REAL", Word::Name(real)), ("ID", Word::Name(id))]
+}
+
+fn unit<'a>(words: &'a [(&'static str, Word)]) -> Unit<'a> {
+    Unit { file: "kernels/take/take.cu", text: include_str!("take.cu"), words }
+}
+
+/// Visits these units.
+pub(crate) fn for_each_unit(visit: &mut dyn FnMut(&Unit<'_>)) {
+    for id in ["u32", "u64", "i64"] {
+        visit(&unit(&words("f32", id)));
+    }
+}
