@@ -59,10 +59,8 @@ impl<T: Float> Rows<T> {
         }
     }
 
-    /// Makes room for so many times the rows that there are.
-    pub(super) fn reserve(&mut self, times: f64) {
-        let [rows, entries] =
-            [self.labels.len(), self.values.len()].map(|len| (len as f64 * times) as usize);
+    /// Makes room for so many more.
+    pub(super) fn reserve(&mut self, rows: usize, entries: usize) {
         reserve_large(&mut self.labels, rows);
         reserve_large(&mut self.indptr, rows);
         reserve_large(&mut self.values, entries);

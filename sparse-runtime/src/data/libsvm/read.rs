@@ -292,12 +292,30 @@ impl<'a, T: Float> Parsing<'a, T> {
         }
     }
 
-    /// How much is read before its rows are put together: for several threads so much that waking them costs little.
+    /// How much is read before its rows are put together: so little for each thread that its rows stay in its cache until then.
     fn block_bytes(&self) -> usize {
-        match self.more.len() {
-            0 => BLOCK_BYTES,
-            more => 4 * BLOCK_BYTES * (more + 1),
+        BLOCK_BYTES * (self.more.len() + 1)
+    }
+
+    /// Makes room for the rows of the whole file, as many as the head of it promises.
+    fn make_room(&mut self, head: &[u8]) {
+        /// So many bytes tell.
+        const HEAD: usize = 1 << 18;
+        /// What is promised is exceeded in places.
+        const MARGIN: f64 = 1.02;
+        let head = &head[..head.len().min(HEAD)];
+        let bytes = std::mem::take(&mut self.bytes);
+        if bytes == 0 || head.is_empty() {
+            return;
         }
+        let [rows, entries] = [b'\n', b':'].map(|mark| count(head, mark) as f64 * MARGIN);
+        let reserve = |all: &mut Rows<T>, bytes: usize| {
+            let times = bytes as f64 / head.len() as f64;
+            all.reserve((times * rows) as usize, (times * entries) as usize);
+        };
+        reserve(&mut self.rows, bytes);
+        let of_thread = BLOCK_BYTES.min(bytes);
+        self.more.iter_mut().for_each(|rows| reserve(rows, of_thread));
     }
 
     /// Reads a block of whole lines.
@@ -308,16 +326,12 @@ impl<'a, T: Float> Parsing<'a, T> {
             _ => block,
         };
         self.at_start = false;
+        self.make_room(text);
         let mut rest = text;
         while !rest.is_empty() {
             let head = lines_up_to(rest, self.block_bytes());
             self.lines_of_threads(head)?;
             rest = &rest[head.len()..];
-            // The first lines tell how many more there will be.
-            let left = std::mem::take(&mut self.bytes).saturating_sub(head.len());
-            if left > 0 {
-                self.rows.reserve(1.02 * left as f64 / head.len() as f64);
-            }
         }
         Ok(())
     }
@@ -329,8 +343,13 @@ impl<'a, T: Float> Parsing<'a, T> {
         let n_parts = (text.len() / (BLOCK_BYTES / 2)).clamp(1, self.more.len() + 1);
         let parts: Vec<&[u8]> = (0..n_parts)
             .map(|part| {
-                let (head, rest) =
-                    left.split_at(lines_up_to(left, left.len() / (n_parts - part)).len());
+                let size = match part {
+                    // Its rows are written where they stay, to memory that the system has yet to clear: five bytes take the first thread
+                    // as long as six take another.
+                    0 if n_parts > 1 => 5 * left.len() / (6 * n_parts - 1),
+                    _ => left.len() / (n_parts - part),
+                };
+                let (head, rest) = left.split_at(lines_up_to(left, size).len());
                 left = rest;
                 head
             })
@@ -459,7 +478,11 @@ fn lines_up_to(text: &[u8], size: usize) -> &[u8] {
 }
 
 fn count_lines(text: &[u8]) -> u64 {
+    count(text, b'\n')
+}
+
+fn count(text: &[u8], wanted: u8) -> u64 {
     // Counts of a byte each are added in one register, as many as a byte can hold.
-    let ends = |chunk: &[u8]| chunk.iter().map(|&byte| u8::from(byte == b'\n')).sum::<u8>();
-    text.chunks(usize::from(u8::MAX)).map(|chunk| u64::from(ends(chunk))).sum()
+    let found = |chunk: &[u8]| chunk.iter().map(|&byte| u8::from(byte == wanted)).sum::<u8>();
+    text.chunks(usize::from(u8::MAX)).map(|chunk| u64::from(found(chunk))).sum()
 }
