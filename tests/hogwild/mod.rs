@@ -1,6 +1,6 @@
 //! Threads that train one model at once, without locks.
 
-use super::Logistic;
+use super::{Logistic, Softmax};
 use nnz::core::update_rules::UpdateRule;
 use nnz::data::synthetic;
 use nnz::prelude::*;
@@ -37,6 +37,40 @@ fn trainer<R: UpdateRule>(rule: R) -> Trainer<'static, R> {
     Trainer::new(rule).epochs(3).progress(Progress::Silent)
 }
 
+/// Of the first 300 rows of data features below 64, of the others those above.
+fn halves() -> Dataset {
+    let log = synthetic::click_log(600, 64, 6, 7).unwrap();
+    let rows = log.features().unwrap().iter_rows().enumerate().map(|(row, entries)| {
+        let moved = entries.map(move |(column, value)| (column + row / 300 * 64, value));
+        moved.collect::<Vec<_>>()
+    });
+    let x = Csr::from_rows(128, rows).unwrap();
+    let classes = (0..600u32).map(|row| row * 7 % 3).collect();
+    let labels = Dense::new([600], classes).unwrap();
+    Dataset::builder().input("x", x).label("y", labels).build().unwrap()
+}
+
+/// Nothing is lost and nothing is late of what no other thread names.
+#[test]
+fn threads_that_name_rows_of_their_own_make_the_weights_of_one() {
+    let data = halves();
+    let weights = |hogwild: Hogwild| {
+        let mut model = Softmax::new(dims! { d: 128, k: 3 }, Seed(1)).unwrap();
+        let mut trainer = trainer(AdaGrad::default()).shuffle(false);
+        trainer.fit_hogwild(&mut model, &data, hogwild).unwrap();
+        model.w.values().to_vec()
+    };
+    let alone = weights(Hogwild::threads(1));
+    assert!(
+        alone.iter().all(|weight| weight.abs() < 2.0) && alone.iter().any(|weight| *weight != 0.0)
+    );
+    assert_eq!(weights(Hogwild::threads(2)), alone);
+    // A copy is merged 57 times, which adds a change and rounds twice, each time by at most 2⁻²³ of numbers below 2.
+    let copied = weights(Hogwild::threads(2).hot_rows(32).merge_every(16));
+    let far = copied.iter().zip(&alone).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+    assert!(far > 0.0 && far < 57.0 * 4.0 * f32::EPSILON, "{far}");
+}
+
 #[test]
 fn the_loss_falls_as_on_one_thread() {
     fn of<R: UpdateRule>(rule: R) {
@@ -55,18 +89,15 @@ fn the_loss_falls_as_on_one_thread() {
         };
         let (at_first, alone) = loss(None);
         assert!(alone < at_first, "{alone} after {at_first}");
-        let near = 0.5 * (at_first - alone);
-        for (ways, tolerance) in [
-            (Hogwild::threads(1), 1e-5),
-            (Hogwild::threads(1).hot_rows(100), 1e-5),
-            (Hogwild::threads(2), near),
-            (Hogwild::threads(3).hot_rows(100).merge_every(16), near),
-        ] {
+        for ways in [Hogwild::threads(1), Hogwild::threads(1).hot_rows(100)] {
+            let (_, by_one) = loss(Some(ways));
+            assert!((by_one - alone).abs() < 1e-5, "{rule:?}, {ways:?}: {by_one}, alone {alone}");
+        }
+        // That it falls is all that holds however threads are scheduled: one may stand still for as long as another makes an epoch, and
+        // then overwrites weights with older ones.
+        for ways in [Hogwild::threads(2), Hogwild::threads(3).hot_rows(100).merge_every(16)] {
             let (_, together) = loss(Some(ways));
-            assert!(
-                (together - alone).abs() < tolerance,
-                "{rule:?}, {ways:?}: {together}, alone {alone}"
-            );
+            assert!(together < at_first, "{rule:?}, {ways:?}: {together} after {at_first}");
         }
     }
     of(Sgd { learning_rate: 0.05, ..Sgd::default() });

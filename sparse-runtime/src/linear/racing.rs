@@ -1,10 +1,10 @@
 //! Steps of one row of data each, on a table that other threads update meanwhile.
 
-use super::rows::{LARGE, prefetch_data, row_ahead, row_of};
+use super::rows::{AHEAD, prefetch_data, row_of};
 use super::{Scratch, Width, sum_of_products, with_row_loops};
 use crate::formats::{ColumnId, CsrView};
 use crate::model::RowSteps;
-use crate::optimizer::{RacingCursor, RacingRows};
+use crate::optimizer::{Place, PlacesAhead, RacingCursor, RacingRows};
 use sparse_core::element::{Factor, Float};
 use sparse_core::update_rules::UpdateRule;
 use std::ops::Range;
@@ -25,13 +25,12 @@ pub(super) fn steps<R: UpdateRule, T: Float, V: Factor<T>, W: Width, C: Copy>(
         &mut C,
     ) -> T::Accumulator,
 ) -> RowSteps {
-    let large = rows.bytes() >= LARGE;
     let columns = width.columns();
     macro_rules! each_row {
         ($plain:literal, $copies:literal) => {{
-            let cursor = rows.cursor::<$plain, $copies>(columns);
+            let (cursor, ahead) = rows.cursor::<$plain, $copies>(columns);
             with_row_loops!(W, x.columns(), |ids| {
-                each_row(x, ids, range, cursor, large, width, scratch, kept, row_function)
+                each_row(x, ids, range, cursor, ahead, width, scratch, kept, row_function)
             })
         }};
     }
@@ -60,7 +59,7 @@ fn each_row<
     ids: &'a [I],
     range: Range<usize>,
     rows: RacingCursor<'_, R, T, PLAIN, COPIES>,
-    large: bool,
+    ahead: &mut PlacesAhead,
     width: W,
     scratch: &mut Scratch<T::Accumulator>,
     kept: &mut C,
@@ -71,26 +70,38 @@ fn each_row<
         &mut C,
     ) -> T::Accumulator,
 ) -> RowSteps {
+    // Places are looked up once, early enough that what is there can be asked for.
+    let look_up = |ahead: &mut PlacesAhead, row: usize| {
+        let places = &mut ahead[row % (AHEAD + 1)];
+        places.clear();
+        places.extend(row_of(x, ids, row).0.iter().map(|id| rows.place(id.at())));
+        for place in places {
+            rows.prefetch(*place);
+        }
+    };
     let mut steps = RowSteps::default();
     let mut own = *kept;
-    for row in range {
+    for row in range.clone().take(AHEAD) {
+        look_up(ahead, row);
+    }
+    for row in range.clone() {
         prefetch_data(x, ids, row);
-        if large {
-            rows.prefetch_each(row_ahead(x, ids, row));
+        if row + AHEAD < range.end {
+            look_up(ahead, row + AHEAD);
         }
-        let (ids, values) = row_of(x, ids, row);
+        let (places, values) = (&ahead[row % (AHEAD + 1)][..], row_of(x, ids, row).1);
         let loss = width.with_rows(
             &mut scratch.rows,
             #[inline(always)]
             |scores, saved| {
                 // SAFETY: a view's columns are below its `n_cols`, which was compared with the rows; there are as many scores as elements
                 // of a row.
-                unsafe { product(ids, values, rows, scores) };
+                unsafe { product(places, values, rows, scores) };
                 let loss = row_function(row, scores, saved, &mut own);
-                for (id, value) in ids.iter().zip(values) {
+                for (place, value) in places.iter().zip(values) {
                     for (column, gradient) in scores.iter().enumerate() {
                         // SAFETY: as above.
-                        unsafe { rows.update(id.at(), column, value.times(*gradient)) };
+                        unsafe { rows.update(*place, column, value.times(*gradient)) };
                     }
                 }
                 loss
@@ -108,31 +119,24 @@ fn each_row<
 ///
 /// # Safety
 ///
-/// `ids` are below the parameter's rows, which have as many elements as there are scores.
+/// The places are those of rows that are there, which have as many elements as there are scores.
 #[inline(always)]
-unsafe fn product<
-    R: UpdateRule,
-    T: Float,
-    V: Factor<T>,
-    I: ColumnId,
-    const PLAIN: bool,
-    const COPIES: bool,
->(
-    ids: &[I],
+unsafe fn product<R: UpdateRule, T: Float, V: Factor<T>, const PLAIN: bool, const COPIES: bool>(
+    places: &[Place],
     values: &[V],
     rows: RacingCursor<'_, R, T, PLAIN, COPIES>,
     scores: &mut [T::Accumulator],
 ) {
     if let [score] = scores {
         // SAFETY: promised by the caller.
-        let weight = |id: &I| unsafe { rows.value(id.at(), 0) };
-        *score = sum_of_products::<T, V, I>(ids, values, weight);
+        let weight = |place: &Place| unsafe { rows.value(*place, 0) };
+        *score = sum_of_products::<T, V, Place>(places, values, weight);
         return;
     }
-    for (id, value) in ids.iter().zip(values) {
+    for (place, value) in places.iter().zip(values) {
         for (column, score) in scores.iter_mut().enumerate() {
             // SAFETY: promised by the caller.
-            *score += value.times(unsafe { rows.value(id.at(), column) });
+            *score += value.times(unsafe { rows.value(*place, column) });
         }
     }
 }
@@ -163,7 +167,7 @@ mod tests {
         let table = Table::from_values(1, &[1.0; COLUMNS]);
         let mut threads: Vec<_> =
             (0..3).map(|_| (updater().unwrap(), Linear::<f64>::new(COLUMNS))).collect();
-        let hot = HotRows::new(HOT.into_iter(), 2);
+        let hot = HotRows::new(HOT.into_iter(), 16);
         let shared = Arc::new(Shared::new(&threads[0].0, 0, table, &mut model, hot));
         std::thread::scope(|scope| {
             for (number, (updater, model)) in threads.iter_mut().enumerate() {

@@ -1,76 +1,82 @@
 //! Rows that most rows of data name.
 
-/// The rows that threads keep copies of.
+/// The rows that threads keep copies of, each in a slot that its number leads to.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct HotRows {
-    rows: Vec<usize>,
-    /// By a hash of the row, `row << PLACE_BITS | place in rows`, or `NONE`.
-    slots: Vec<u64>,
+    /// The row of each slot; of one that is free a number that leads to another, so that no row is found there.
+    slots: Vec<u32>,
     shift: u32,
 }
 
-const PLACE_BITS: u32 = 24;
-const NONE: u64 = u64::MAX;
-
 impl HotRows {
-    /// The first of these rows, at most so many and 2²⁴. A row whose slot another one has taken is left out: a look-up is one comparison.
+    /// Of some rows the first ones, at most so many and 2²⁴, that no earlier row has taken the slot of: so a look-up is one comparison,
+    /// and the slots, which it reads at random, stay in the nearest cache.
     pub(crate) fn new(rows: impl Iterator<Item = usize>, at_most: usize) -> Self {
-        /// Slots for each row: with four, one row in nine is left out.
-        const SPACE: usize = 4;
-        let at_most = at_most.min(1 << PLACE_BITS);
+        const MOST_BITS: u32 = 24;
         if at_most == 0 {
             return HotRows::default();
         }
-        let n_slots = (SPACE * at_most).next_power_of_two();
-        let mut hot = HotRows {
-            rows: Vec::new(),
-            slots: vec![NONE; n_slots],
-            shift: u64::BITS - n_slots.ilog2(),
-        };
-        for row in rows.take(at_most).filter(|row| (*row as u64) < NONE >> PLACE_BITS) {
-            let slot = &mut hot.slots[hash(row, hot.shift)];
-            if *slot == NONE {
-                *slot = (row as u64) << PLACE_BITS | hot.rows.len() as u64;
-                hot.rows.push(row);
+        let bits = at_most.next_power_of_two().ilog2().clamp(1, MOST_BITS);
+        let mut hot = HotRows { slots: vec![0; 1 << bits], shift: u32::BITS - bits };
+        // 0 leads here, and 1 does not.
+        hot.slots[0] = 1;
+        let mut left = at_most;
+        for row in rows {
+            let Ok(number) = u32::try_from(row) else { continue };
+            let slot = slot_of(row, hot.shift);
+            if !hot.is_taken(slot) {
+                hot.slots[slot] = number;
+                left -= 1;
+            }
+            if left == 0 {
+                break;
             }
         }
         hot
     }
 
-    /// The rows, each of which has its place here.
-    pub(crate) fn rows(&self) -> &[usize] {
-        &self.rows
+    fn is_taken(&self, slot: usize) -> bool {
+        slot_of(self.slots[slot] as usize, self.shift) == slot
     }
 
-    /// What finds the place of a row.
+    /// The number of slots; none where no row is hot.
+    pub(crate) fn n_slots(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// Slots that have a row, each with it.
+    pub(crate) fn rows(&self) -> impl Iterator<Item = (usize, usize)> {
+        let taken = (0..self.slots.len()).filter(|slot| self.is_taken(*slot));
+        taken.map(|slot| (slot, self.slots[slot] as usize))
+    }
+
+    /// What finds the slot of a row.
     #[inline(always)]
     pub(crate) fn slots(&self) -> HotSlots<'_> {
         HotSlots { slots: &self.slots, shift: self.shift }
     }
 }
 
-/// What finds the places of [`HotRows`], by value, so that a loop has it in registers.
-///
-/// Invariant: there are `2^(64 - shift)` slots, or none.
+/// What finds the slots of [`HotRows`], by value, so that a loop has it in registers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct HotSlots<'a> {
-    slots: &'a [u64],
+    slots: &'a [u32],
     shift: u32,
 }
 
 impl HotSlots<'_> {
-    /// Whether a row is hot, and its place if it is.
+    /// Whether a row is hot, and its slot if it is.
     #[inline(always)]
-    pub(crate) fn place(self, row: usize) -> (bool, usize) {
-        let Some(slot) = self.slots.get(hash(row, self.shift)) else { return (false, 0) };
-        (*slot >> PLACE_BITS == row as u64, (*slot & ((1 << PLACE_BITS) - 1)) as usize)
+    pub(crate) fn find(self, row: usize) -> (bool, usize) {
+        let slot = slot_of(row, self.shift);
+        (self.slots.get(slot).is_some_and(|number| *number as usize == row), slot)
     }
 }
 
 /// Fibonacci hashing: the first bits of a multiple.
 #[inline(always)]
-fn hash(row: usize, shift: u32) -> usize {
-    ((row as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> shift) as usize
+fn slot_of(row: usize, shift: u32) -> usize {
+    ((row as u32).wrapping_mul(0x9e37_79b9) >> shift) as usize
 }
 
 #[cfg(test)]
@@ -79,19 +85,28 @@ mod tests {
 
     #[test]
     fn a_hot_row_is_found_by_one_comparison() {
-        let hot = HotRows::new((0..1000).map(|k| k * 977), 500);
-        assert!(hot.rows.len() > 400 && hot.rows.len() <= 500);
-        let place = |row: usize| {
-            let (is_hot, place) = hot.slots().place(row);
-            is_hot.then_some(place)
-        };
-        for row in 0..600 * 977 {
-            let known = row % 977 == 0 && hot.rows.contains(&row);
-            assert_eq!(place(row).is_some(), known, "{row}");
+        let all = || (0..1000).map(|k| k * 977);
+        let hot = HotRows::new(all(), 500);
+        let rows: Vec<(usize, usize)> = hot.rows().collect();
+        assert!(rows.len() > 300 && rows.len() <= 500, "{}", rows.len());
+        for row in 0..1000 * 977 {
+            let (is_hot, slot) = hot.slots().find(row);
+            assert_eq!(is_hot, rows.contains(&(slot, row)), "{row}");
         }
-        for (expected, row) in hot.rows.iter().enumerate() {
-            assert_eq!(place(*row), Some(expected));
+        // The first of those that one slot is for.
+        for (slot, row) in rows {
+            assert_eq!(all().find(|row| hot.slots().find(*row).1 == slot), Some(row));
         }
-        assert!(HotRows::new(0..10, 0).slots.is_empty());
+    }
+
+    #[test]
+    fn there_may_be_none() {
+        assert_eq!(HotRows::new(0..10, 0).n_slots(), 0);
+        assert!(!HotRows::default().slots().find(0).0);
+        let beyond = HotRows::new(std::iter::once(1 << 32), 4);
+        assert_eq!(beyond.rows().count(), 0);
+        for row in [0, 1, 2, 3, u32::MAX as usize, 1 << 32, usize::MAX] {
+            assert!(!beyond.slots().find(row).0, "{row}");
+        }
     }
 }

@@ -2,6 +2,7 @@
 
 use super::error::OptimizerError;
 use super::memory::{Memory, Weights, states_of_row};
+use super::racing::not_shared;
 use super::rows::{IdleOf, RowUpdater, StateOf, StepOf, UpdateKind};
 use super::settling::{Missed, Settling};
 use super::updater::{Group, Record, Updater};
@@ -214,7 +215,7 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
     fn check_kind<K: UpdateKind>(&self, parameter: usize, weights: &Weights<'_, T>) -> Result<()> {
         self.check(parameter, weights)?;
         if R::RACES {
-            return Err(self.not_shared(parameter));
+            return Err(not_shared::<R>(&self.parameters[parameter].spec));
         }
         if K::PLAIN && !self.is_plain(parameter) || K::BESIDE && !self.is_beside(parameter, weights)
         {

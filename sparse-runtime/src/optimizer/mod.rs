@@ -66,7 +66,9 @@ pub use dense_steps::{DenseSteps, FewSteps, FixedSteps};
 pub use error::OptimizerError;
 pub(crate) use hot_rows::HotRows;
 pub use memory::Weights;
-pub(crate) use racing::{Racer, RacingCursor, RacingRows, Shared, why_not_racing};
+pub(crate) use racing::{
+    Place, PlacesAhead, Racer, RacingCursor, RacingRows, Shared, why_not_racing,
+};
 pub(crate) use reduction::ReductionSnapshot;
 pub use rows::{Beside, General, Plain, RowUpdater, StateOf, UpdateKind};
 pub use samples::Samples;

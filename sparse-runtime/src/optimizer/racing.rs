@@ -8,9 +8,10 @@ use super::error::OptimizerError;
 use super::hot_rows::{HotRows, HotSlots};
 use super::numbers::{load, load_state, store, store_state};
 use super::rows::{StateOf, StepOf};
+use super::spec::ParameterSpec;
 use super::updater::Updater;
 use crate::error::Result;
-use crate::formats::ColumnId;
+use crate::linear::AHEAD;
 use crate::model::Model;
 use crate::prefetch::prefetch_at;
 use crate::table::{self, Aligned, Table};
@@ -19,6 +20,7 @@ use sparse_core::storage::Storage;
 use sparse_core::update_rules::{LazyUpdate, StateBlock, Step, UpdateRule};
 use std::hint::select_unpredictable;
 use std::marker::PhantomData;
+use std::slice;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Why threads cannot share the weights and states of a rule, where they cannot; with copies of rows, if `copies`.
@@ -77,6 +79,12 @@ impl Layout {
         self.row_size * (1 + self.n_numbers)
     }
 
+    /// Whether rows are the [numbers](Self::get) of the first, then those of the second, and so on, all of them accumulators.
+    fn is_run_of<T: Float>(self) -> bool {
+        let size = size_of::<T::Accumulator>();
+        size_of::<T>() == size && self.stride == self.numbers_of_row() * size
+    }
+
     /// Number `number` of a row that starts at `row`.
     ///
     /// # Safety
@@ -127,7 +135,7 @@ unsafe impl<T: Float> Sync for Shared<T> {}
 unsafe impl<T: Float> Send for Shared<T> {}
 
 struct Merged<T: Float> {
-    /// The numbers of the hot rows.
+    /// The numbers of the hot rows by slot; zeros where none is.
     hot: Vec<T::Accumulator>,
     /// The parameters with dense gradients.
     dense: Vec<T>,
@@ -146,13 +154,17 @@ impl<T: Float> Shared<T> {
         let blocks = updater.blocks_of(parameter, &mut table);
         let layout = Layout::of::<R, T>(table.row_size(), blocks.is_some());
         let first = blocks.unwrap_or_else(|| table.values_mut().as_mut_ptr().cast());
-        let mut merged = Merged { hot: Vec::new(), dense: Vec::new() };
+        let n_numbers = layout.numbers_of_row();
+        let zero = T::zero().widen();
+        let mut merged = Merged { hot: vec![zero; hot.n_slots() * n_numbers], dense: Vec::new() };
         visit_dense(model, |value| merged.dense.push(*value));
-        for row in hot.rows() {
-            // SAFETY: the rows lie there, and no other thread has the table yet.
-            let numbers = (0..layout.numbers_of_row())
-                .map(|number| unsafe { layout.get::<T>(first.add(row * layout.stride), number) });
-            merged.hot.extend(numbers);
+        for (slot, row) in hot.rows() {
+            for (number, value) in
+                merged.hot[slot * n_numbers..][..n_numbers].iter_mut().enumerate()
+            {
+                // SAFETY: the rows lie there, and no other thread has the table yet.
+                *value = unsafe { layout.get::<T>(first.add(row * layout.stride), number) };
+            }
         }
         Shared { table, first, layout, hot, merged: Mutex::new(merged) }
     }
@@ -166,10 +178,9 @@ impl<T: Float> Shared<T> {
                 *value = *merged;
             }
         });
-        let layout = self.layout;
-        let numbers = merged.hot.chunks_exact(layout.numbers_of_row().max(1));
-        for (row, numbers) in self.hot.rows().iter().zip(numbers) {
-            for (number, value) in numbers.iter().enumerate() {
+        let (layout, n_numbers) = (self.layout, self.layout.numbers_of_row());
+        for (slot, row) in self.hot.rows() {
+            for (number, value) in merged.hot[slot * n_numbers..][..n_numbers].iter().enumerate() {
                 // SAFETY: the rows lie there, and no other thread has the table any more.
                 unsafe { layout.set::<T>(self.first.add(row * layout.stride), number, *value) };
             }
@@ -189,12 +200,13 @@ fn visit_dense<M: Model>(model: &mut M, mut visit: impl FnMut(&mut M::Element)) 
 
 /// One thread's part in a [`Shared`] table: with its copies of hot rows.
 ///
-/// Invariant: `own` has room for as many rows as are hot, of the layout shared.
+/// Invariant: `own` has room for a row in each slot, of the layout shared.
 #[derive(Clone)]
 pub(crate) struct Racer<T: Float> {
     parameter: usize,
     shared: Arc<Shared<T>>,
     own: Aligned<u64>,
+    ahead: PlacesAhead,
     /// What the copies were when they were last merged: of hot rows, and of parameters with dense gradients.
     hot_before: Vec<T::Accumulator>,
     dense_before: Vec<T>,
@@ -207,11 +219,12 @@ impl<T: Float> Racer<T> {
         shared: &Arc<Shared<T>>,
         model: &mut M,
     ) -> Self {
-        let bytes = shared.hot.rows().len() * shared.layout.stride;
+        let bytes = shared.hot.n_slots() * shared.layout.stride;
         let mut racer = Racer {
             parameter,
             shared: Arc::clone(shared),
             own: Aligned::new(0, bytes.div_ceil(size_of::<u64>())),
+            ahead: PlacesAhead::default(),
             hot_before: Vec::new(),
             dense_before: Vec::new(),
         };
@@ -219,7 +232,7 @@ impl<T: Float> Racer<T> {
         visit_dense(model, |value| *value = T::zero());
         racer
             .hot_before
-            .resize(shared.hot.rows().len() * shared.layout.numbers_of_row(), T::zero().widen());
+            .resize(shared.hot.n_slots() * shared.layout.numbers_of_row(), T::zero().widen());
         // Zeros that were merged before, so that the others' numbers are all that this finds.
         racer.merge(model);
         racer
@@ -238,33 +251,47 @@ impl<T: Float> Racer<T> {
         let mut merged = shared.merged.lock().unwrap_or_else(PoisonError::into_inner);
         let Merged { hot, dense } = &mut *merged;
         let (layout, own) = (shared.layout, self.own.as_mut_ptr().cast::<u8>());
-        let n_numbers = layout.numbers_of_row().max(1);
-        let rows = hot.chunks_exact_mut(n_numbers).zip(self.hot_before.chunks_exact_mut(n_numbers));
-        for (place, (merged, before)) in rows.enumerate() {
-            for (number, (merged, before)) in merged.iter_mut().zip(before).enumerate() {
-                // SAFETY: there is a copy for each hot row; it is this thread's.
+        let n_all = self.hot_before.len();
+        let numbers = hot.iter_mut().zip(&mut self.hot_before);
+        if layout.is_run_of::<T>() {
+            // SAFETY: there is a copy for each slot, which is this thread's; they are accumulators, one after the other, written by
+            // `store` or zero.
+            let own = unsafe { slice::from_raw_parts_mut(own.cast::<T::Accumulator>(), n_all) };
+            for (own, (merged, before)) in own.iter_mut().zip(numbers) {
+                *own = add_change(*own, merged, before);
+            }
+        } else {
+            let n_numbers = layout.numbers_of_row();
+            for (place, (merged, before)) in numbers.enumerate() {
+                let (slot, number) = (place / n_numbers, place % n_numbers);
+                // SAFETY: there is a copy for each slot, which is this thread's.
                 unsafe {
-                    let row = own.add(place * layout.stride);
-                    *merged += layout.get::<T>(row, number) - *before;
-                    *before = *merged;
-                    layout.set::<T>(row, number, *merged);
+                    let row = own.add(slot * layout.stride);
+                    let all = add_change(layout.get::<T>(row, number), merged, before);
+                    layout.set::<T>(row, number, all);
                 }
             }
         }
         let mut dense = dense.iter_mut().zip(&mut self.dense_before);
         visit_dense(model, |value| {
             if let Some((merged, before)) = dense.next() {
-                *merged += *value - *before;
-                *before = *merged;
-                *value = *merged;
+                *value = add_change(*value, merged, before);
             }
         });
     }
 }
 
+/// Adds what a number has changed since it was merged `before` to what all have come to, and gives that.
+#[inline(always)]
+fn add_change<F: Float>(own: F, merged: &mut F, before: &mut F) -> F {
+    *merged += own - *before;
+    *before = *merged;
+    *merged
+}
+
 impl<T: Float> std::fmt::Debug for Racer<T> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let (table, hot_rows) = (&self.shared.table, self.shared.hot.rows().len());
+        let (table, hot_rows) = (&self.shared.table, self.shared.hot.rows().count());
         f.debug_struct("Racer").field("table", table).field("hot_rows", &hot_rows).finish()
     }
 }
@@ -289,19 +316,17 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
         let record = self.record(parameter)?;
         let step = self.groups[record.group].step;
         let factor = step.gradient_factor().filter(|_| self.is_plain(parameter));
-        let own = match &mut self.racer {
-            Some(racer) if racer.parameter == parameter => racer.own.as_mut_ptr().cast(),
-            _ => return Err(self.not_shared(parameter)),
+        let racer = self.racer.as_mut().filter(|racer| racer.parameter == parameter);
+        let Some(Racer { shared, own, ahead, .. }) = racer else {
+            return Err(not_shared::<R>(&self.parameters[parameter].spec));
         };
-        let Some(racer) = &self.racer else { return Err(self.not_shared(parameter)) };
-        Ok(RacingRows { step, factor, shared: &racer.shared, own })
+        Ok(RacingRows { step, factor, shared, own: own.as_mut_ptr().cast(), ahead })
     }
+}
 
-    #[cold]
-    pub(super) fn not_shared(&self, parameter: usize) -> crate::Error {
-        let parameter = self.parameters[parameter].spec.name.to_string();
-        OptimizerError::NotShared { parameter, rule: R::NAME }.into()
-    }
+#[cold]
+pub(super) fn not_shared<R: UpdateRule>(parameter: &ParameterSpec) -> crate::Error {
+    OptimizerError::NotShared { parameter: parameter.name.to_string(), rule: R::NAME }.into()
 }
 
 /// What a step reads and updates of shared rows.
@@ -313,7 +338,20 @@ pub(crate) struct RacingRows<'a, R: UpdateRule, T: Float> {
     factor: Option<T::Accumulator>,
     shared: &'a Shared<T>,
     own: *mut u8,
+    ahead: &'a mut PlacesAhead,
 }
+
+/// Where the rows lie that a row of data and those after it name.
+pub(crate) type PlacesAhead = [Vec<Place>; AHEAD + 1];
+
+/// Where a row lies that a thread reads and updates: the shared one, or its own copy.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place(*mut u8);
+
+// SAFETY: an address, and nothing more: who reads or writes there says why it may.
+unsafe impl Send for Place {}
+// SAFETY: as above.
+unsafe impl Sync for Place {}
 
 impl<'a, R: UpdateRule, T: Float> RacingRows<'a, R, T> {
     /// The rows of the table.
@@ -326,11 +364,6 @@ impl<'a, R: UpdateRule, T: Float> RacingRows<'a, R, T> {
         self.shared.layout.row_size
     }
 
-    /// Bytes of the table.
-    pub(crate) fn bytes(&self) -> usize {
-        self.n_rows() * self.shared.layout.stride
-    }
-
     /// Whether the rule only adds a multiple of the gradient.
     pub(crate) fn is_plain(&self) -> bool {
         self.factor.is_some()
@@ -338,25 +371,25 @@ impl<'a, R: UpdateRule, T: Float> RacingRows<'a, R, T> {
 
     /// Whether this thread has copies of rows.
     pub(crate) fn has_copies(&self) -> bool {
-        !self.shared.hot.rows().is_empty()
+        self.shared.hot.n_slots() > 0
     }
 
     /// The rows for an innermost loop, of a size that the compiler may know, which knows as well whether the rule [only adds](Self::is_plain)
-    /// and whether there are [copies](Self::has_copies).
+    /// and whether there are [copies](Self::has_copies); and memory for the places that it has looked up.
     ///
     /// # Panics
     ///
     /// If any of these is not so.
     #[inline(always)]
     pub(crate) fn cursor<const PLAIN: bool, const COPIES: bool>(
-        &self,
+        self,
         row_size: usize,
-    ) -> RacingCursor<'a, R, T, PLAIN, COPIES> {
+    ) -> (RacingCursor<'a, R, T, PLAIN, COPIES>, &'a mut PlacesAhead) {
         let Shared { first, layout: shared, hot, .. } = self.shared;
         let optional = StepOf::<R, T>::OPTIONAL_STATE;
         let layout = Layout::of::<R, T>(row_size, !PLAIN && (!optional || shared.n_numbers > 0));
         assert!(layout == *shared && PLAIN == self.is_plain() && COPIES == self.has_copies());
-        RacingCursor {
+        let cursor = RacingCursor {
             step: self.step,
             factor: self.factor.unwrap_or(T::zero().widen()),
             first: *first,
@@ -364,7 +397,8 @@ impl<'a, R: UpdateRule, T: Float> RacingRows<'a, R, T> {
             hot: hot.slots(),
             own: self.own,
             rows: PhantomData,
-        }
+        };
+        (cursor, self.ahead)
     }
 }
 
@@ -398,56 +432,53 @@ impl<R: UpdateRule, T: Float, const PLAIN: bool, const COPIES: bool> Copy
 impl<R: UpdateRule, T: Float, const PLAIN: bool, const COPIES: bool>
     RacingCursor<'_, R, T, PLAIN, COPIES>
 {
-    /// Asks for the memory of some rows ahead of their use. Any will do.
+    /// Where a row lies, or this thread's copy of it.
     #[inline(always)]
-    pub(crate) fn prefetch_each<I: ColumnId>(self, ids: &[I]) {
-        for id in ids {
-            prefetch_at(self.first.wrapping_add(id.at().wrapping_mul(self.layout.stride)));
-        }
-    }
-
-    /// Where a row starts, or this thread's copy.
-    #[inline(always)]
-    fn row(self, row: usize) -> *mut u8 {
+    pub(crate) fn place(self, row: usize) -> Place {
         let shared = self.first.wrapping_add(row.wrapping_mul(self.layout.stride));
         if !COPIES {
-            return shared;
+            return Place(shared);
         }
-        let (is_hot, place) = self.hot.place(row);
-        let own = self.own.wrapping_add(place.wrapping_mul(self.layout.stride));
+        let (is_hot, slot) = self.hot.find(row);
+        let own = self.own.wrapping_add(slot.wrapping_mul(self.layout.stride));
         // Many rows are hot, in no order that a processor could foresee.
-        select_unpredictable(is_hot, own, shared)
+        Place(select_unpredictable(is_hot, own, shared))
+    }
+
+    /// Asks for the memory at a place ahead of its use.
+    #[inline(always)]
+    pub(crate) fn prefetch(self, place: Place) {
+        prefetch_at(place.0);
     }
 
     /// One weight.
     ///
     /// # Safety
     ///
-    /// `row < n_rows` and `column < row_size`.
+    /// The place is [that](Self::place) of a row that is there, and `column < row_size`.
     #[inline(always)]
-    pub(crate) unsafe fn value(self, row: usize, column: usize) -> T::Accumulator {
+    pub(crate) unsafe fn value(self, place: Place, column: usize) -> T::Accumulator {
         // SAFETY: promised by the caller; the invariant.
-        unsafe { load(self.row(row).cast::<T>().add(column)) }.widen()
+        unsafe { load(place.0.cast::<T>().add(column)) }.widen()
     }
 
     /// One update of one element.
     ///
     /// # Safety
     ///
-    /// `row < n_rows` and `column < row_size`.
+    /// As for [`value`](Self::value).
     #[inline(always)]
-    pub(crate) unsafe fn update(self, row: usize, column: usize, grad: T::Accumulator) {
-        let row = self.row(row);
+    pub(crate) unsafe fn update(self, place: Place, column: usize, grad: T::Accumulator) {
         // SAFETY: promised by the caller; the invariant.
         unsafe {
-            let at = row.cast::<T>().add(column);
+            let at = place.0.cast::<T>().add(column);
             let mut weight = load(at).widen();
             if PLAIN {
                 weight += self.factor * grad;
             } else if self.layout.n_numbers == 0 {
                 self.step.update(&mut weight, &mut Default::default(), grad);
             } else {
-                let states = row.add(self.layout.states).cast::<StateOf<R, T>>().add(column);
+                let states = place.0.add(self.layout.states).cast::<StateOf<R, T>>().add(column);
                 let mut state = load_state::<_, T::Accumulator>(states);
                 self.step.update(&mut weight, &mut state, grad);
                 store_state::<_, T::Accumulator>(states, state);

@@ -40,7 +40,8 @@ impl Hogwild {
     }
 
     /// Copies, for each thread, of up to so many rows that the data names most often, as its first rows tell; 0 by default. Where ids follow a
-    /// power law, most steps update the same few rows, which otherwise go from cache to cache. Some are left out whose places in a map are taken.
+    /// power law, most steps update the same few rows, which otherwise go from cache to cache: then `hot_rows(4096).merge_every(256)` is a
+    /// good beginning. A power of two is used best; of rows that one place in a map is for, the one named most often has it.
     #[must_use]
     pub fn hot_rows(mut self, hot_rows: usize) -> Self {
         self.hot_rows = hot_rows;
@@ -66,8 +67,8 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
     /// AdaGrad; others with [`LazyUpdate::Touched`]). Each thread has copies of parameters with dense gradients, whose states are its own, and of
     /// [hot rows](Hogwild::hot_rows).
     ///
-    /// Whether it is faster than [`fit`](Self::fit) depends on rule and data: with ids that follow a power law, two threads of plain SGD may take longer
-    /// than one. `benches/RESULTS.md` has times and losses.
+    /// Whether it is faster than [`fit`](Self::fit) depends on rule and data: with ids that follow a power law, two threads take longer than one
+    /// unless they have copies of [hot rows](Hogwild::hot_rows). `benches/RESULTS.md` has times and losses.
     ///
     /// Metrics are those of the evaluation; callbacks are told of epochs. The loss is that of rows as each thread found them.
     ///
@@ -359,7 +360,7 @@ fn hot_rows<M: Model, S: DataSource<M::Element>>(
     at_most: usize,
 ) -> Result<HotRows> {
     /// So many rows tell.
-    const ROWS: usize = 4096;
+    const ROWS: usize = 2048;
     if at_most == 0 {
         return Ok(HotRows::default());
     }
