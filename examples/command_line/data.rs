@@ -1,5 +1,8 @@
 //! Reading by format: into memory, or as a stream.
 
+// `train` writes the notes that `predict` reads.
+#![allow(dead_code)]
+
 use clap::{Args, ValueEnum};
 use nnz::data::stream::Stream;
 use nnz::data::{
@@ -8,10 +11,12 @@ use nnz::data::{
 };
 use nnz::kernels::Parallel;
 use nnz::prelude::*;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
 /// How files are read.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub(crate) struct Reading {
     /// What the files are; by their ending if not said: .ffm, .tsv (criteo), .csv, .txt (words), else libsvm.
     #[arg(long, value_enum)]
@@ -22,15 +27,15 @@ pub(crate) struct Reading {
     /// csv: the first line has the names of the columns.
     #[arg(long)]
     header: bool,
-    /// criteo, csv and words: hash into 2^BITS columns.
-    #[arg(long, value_name = "BITS", default_value_t = 20)]
-    hash_bits: u32,
-    /// The seed of that hash.
-    #[arg(long, default_value_t = 0)]
-    hash_seed: u64,
-    /// words: runs of up to so many words.
-    #[arg(long, default_value_t = 1)]
-    ngrams: usize,
+    /// criteo, csv and words: hash into 2^BITS columns; 20 if not said.
+    #[arg(long, value_name = "BITS")]
+    hash_bits: Option<u32>,
+    /// The seed of that hash; 0 if not said.
+    #[arg(long)]
+    hash_seed: Option<u64>,
+    /// words: runs of up to so many words; 1 if not said.
+    #[arg(long)]
+    ngrams: Option<usize>,
     /// Read the files in every epoch, with a buffer of so many bytes, instead of once into memory.
     #[arg(long, value_name = "BYTES")]
     stream: Option<usize>,
@@ -40,7 +45,7 @@ pub(crate) struct Reading {
     /// Leave out up to so many rows that cannot be read, and say how many they were.
     #[arg(long, value_name = "ROWS")]
     skip: Option<u64>,
-    /// Whether columns are counted from zero or one; found out by default.
+    /// Whether columns are counted from zero or one; found out by default, once for the data that a model is trained on.
     #[arg(long, value_enum, default_value = "detect")]
     index_base: Base,
     /// Threads for reading data and for steps of large batches.
@@ -64,7 +69,7 @@ enum Format {
     Ratings,
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
 enum Base {
     Detect,
     Zero,
@@ -76,6 +81,8 @@ enum Base {
 pub(crate) struct Known {
     /// The number of features, if not the largest column of the data.
     pub(crate) n_features: Option<usize>,
+    /// From where columns are counted in the text.
+    pub(crate) index_base: Option<IndexBase>,
     /// What class ids stand for.
     pub(crate) classes: Option<Classes>,
     /// What the numbers of users and items stand for.
@@ -90,7 +97,84 @@ pub(crate) fn beside(path: &Path, ending: &str) -> PathBuf {
     name.into()
 }
 
+impl Known {
+    /// What the data that a model is trained on says about the data that it is used on.
+    pub(crate) fn of(data: &AnyDataset) -> Self {
+        let (ids, index_base) = match data {
+            AnyDataset::Memory(data) => (
+                data.id_map("user").cloned().zip(data.id_map("item").cloned()),
+                data.report().and_then(|report| report.index_base),
+            ),
+            AnyDataset::Stream(data) => (None, data.report().index_base),
+        };
+        let n_features = Some(data.n_features());
+        Known { n_features, index_base, classes: data.classes().cloned(), ids }
+    }
+}
+
+/// Says on the error stream what a pass over a stream has left out.
+pub(crate) fn tell_skipped(data: &AnyDataset) {
+    if let AnyDataset::Stream(data) = data
+        && data.report().n_skipped > 0
+    {
+        let _ = writeln!(io::stderr(), "{}", data.report());
+    }
+}
+
+/// The notes of a model's file.
+const INDEX_BASE: &str = "index_base";
+const HASH_BITS: &str = "hash_bits";
+const HASH_SEED: &str = "hash_seed";
+const NGRAMS: &str = "ngrams";
+
 impl Reading {
+    /// What must be the same where a model is used, for its file.
+    pub(crate) fn notes(&self, known: &Known) -> Vec<(&'static str, String)> {
+        let mut notes = vec![
+            (HASH_BITS, self.hash_bits().to_string()),
+            (HASH_SEED, self.hash_seed().to_string()),
+            (NGRAMS, self.ngrams().to_string()),
+        ];
+        match known.index_base {
+            Some(IndexBase::Zero) => notes.push((INDEX_BASE, "zero".to_owned())),
+            Some(IndexBase::One) => notes.push((INDEX_BASE, "one".to_owned())),
+            Some(IndexBase::Detect) | None => {}
+        }
+        notes
+    }
+
+    /// Reads as was [noted](Self::notes), unless the command line says otherwise: then it is wrong.
+    pub(crate) fn adopt(&mut self, notes: &[(String, String)]) -> Result<(), String> {
+        for (name, note) in notes {
+            match &name[..] {
+                HASH_BITS => adopt(&mut self.hash_bits, name, note)?,
+                HASH_SEED => adopt(&mut self.hash_seed, name, note)?,
+                NGRAMS => adopt(&mut self.ngrams, name, note)?,
+                INDEX_BASE => {
+                    let base = Base::from_str(note, false)?;
+                    if self.index_base != Base::Detect && self.index_base != base {
+                        return Err(other_than_trained(name, note));
+                    }
+                    self.index_base = base;
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn hash_bits(&self) -> u32 {
+        self.hash_bits.unwrap_or(20)
+    }
+
+    fn hash_seed(&self) -> u64 {
+        self.hash_seed.unwrap_or(0)
+    }
+
+    fn ngrams(&self) -> usize {
+        self.ngrams.unwrap_or(1)
+    }
+
     /// Opens a file by its format, or by the ending of its name; with ids of the classes that occur as its label if these are to be
     /// found. Says on the error stream what was left out.
     pub(crate) fn open(
@@ -99,12 +183,12 @@ impl Reading {
         known: &Known,
         find_classes: bool,
     ) -> Result<AnyDataset> {
-        let hashing = Hashing::new(self.hash_bits)?.seed(self.hash_seed);
+        let hashing = Hashing::new(self.hash_bits())?.seed(self.hash_seed());
         let lines = Lines { reading: self, path, known, find_classes };
         match self.format.unwrap_or_else(|| Format::of(path)) {
             Format::Libsvm => {
                 let base = match self.index_base {
-                    Base::Detect => IndexBase::Detect,
+                    Base::Detect => known.index_base.unwrap_or(IndexBase::Detect),
                     Base::Zero => IndexBase::Zero,
                     Base::One => IndexBase::One,
                 };
@@ -121,7 +205,7 @@ impl Reading {
                 let schema = self.schema.as_deref().unwrap_or_default();
                 lines.open(Delimited::csv(hashing).header(self.header).with_schema(schema)?)
             }
-            Format::Words => lines.open(Words::new(hashing).ngrams(1..=self.ngrams)?.unit_norm()),
+            Format::Words => lines.open(Words::new(hashing).ngrams(1..=self.ngrams())?.unit_norm()),
             Format::Ratings => lines.open(match known.ids.clone() {
                 Some((users, items)) => Ratings::new().users(users).items(items),
                 None => Ratings::new(),
@@ -131,11 +215,10 @@ impl Reading {
 
     /// All that the parsed data depends on, besides the file.
     fn way(&self, known: &Known) -> String {
-        let Reading {
-            format, schema, header, hash_bits, hash_seed, ngrams, skip, index_base, ..
-        } = self;
-        let hash = (hash_bits, hash_seed, ngrams);
-        format!("{:?}", (format, schema, header, hash, skip, index_base, known.n_features))
+        let Reading { format, schema, header, skip, index_base, .. } = self;
+        let hash = (self.hash_bits(), self.hash_seed(), self.ngrams());
+        let base = (index_base, known.index_base);
+        format!("{:?}", (format, schema, header, hash, skip, base, known.n_features))
     }
 
     fn on_error(&self) -> OnError {
@@ -146,6 +229,24 @@ impl Reading {
     pub(crate) fn parallel(&self) -> Parallel {
         self.threads.map_or(Parallel::Sequential, Parallel::Threads)
     }
+}
+
+/// Takes a note where nothing is said.
+fn adopt<T: FromStr + PartialEq>(
+    said: &mut Option<T>,
+    name: &str,
+    note: &str,
+) -> Result<(), String> {
+    let noted = note.parse().map_err(|_| format!("the note `{name}` of the model is `{note}`"))?;
+    match said.replace(noted) {
+        Some(other) if said.as_ref() != Some(&other) => Err(other_than_trained(name, note)),
+        _ => Ok(()),
+    }
+}
+
+fn other_than_trained(name: &str, note: &str) -> String {
+    let flag = name.replace('_', "-");
+    format!("the model was trained with `--{flag} {note}`: say the same, or nothing")
 }
 
 impl Format {

@@ -12,6 +12,8 @@ use models::{ModelKind, ModelVisitor};
 use nnz::model::ParameterRef;
 use nnz::prelude::*;
 use nnz::training::checkpoint::{CheckpointMetadata, SavedParameter};
+use std::fmt;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -31,8 +33,12 @@ struct Arguments {
 }
 
 fn main() -> ExitCode {
-    match run(&Arguments::parse()) {
+    match run(&Arguments::parse(), &mut io::stdout().lock()) {
         Ok(()) => ExitCode::SUCCESS,
+        // Whoever reads has seen enough.
+        Err(Failure::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => {
+            ExitCode::SUCCESS
+        }
         Err(error) => {
             eprintln!("inspect: {error}");
             ExitCode::FAILURE
@@ -40,18 +46,56 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(arguments: &Arguments) -> Result<(), Box<dyn std::error::Error>> {
+/// What went wrong.
+#[derive(Debug)]
+enum Failure {
+    Input(nnz::Error),
+    Names(PathBuf, io::Error),
+    Output(io::Error),
+}
+
+impl From<nnz::Error> for Failure {
+    fn from(error: nnz::Error) -> Self {
+        Failure::Input(error)
+    }
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        Failure::Output(error)
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Failure::Input(error) => error.fmt(f),
+            Failure::Names(path, error) => write!(f, "`{}`: {error}", path.display()),
+            Failure::Output(error) => error.fmt(f),
+        }
+    }
+}
+
+fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
     let saved = checkpoint::read_metadata(&arguments.model)?;
-    let text = arguments.names.as_deref().map(std::fs::read_to_string).transpose()?;
+    let text = arguments.names.as_deref().map(|path| {
+        std::fs::read_to_string(path).map_err(|error| Failure::Names(path.to_owned(), error))
+    });
+    let text = text.transpose()?;
     let names: Vec<&str> = text.iter().flat_map(|text| text.lines()).collect();
-    println!("{} ({}), graph {:016x}", saved.model, saved.dims, saved.fingerprint);
+    writeln!(out, "{} ({}), graph {:016x}", saved.model, saved.dims, saved.fingerprint)?;
+    for (name, note) in &saved.notes {
+        writeln!(out, "{name}: {note}")?;
+    }
     let Some(kind) = ModelKind::of_name(&saved.model) else {
-        println!("not a model of `train`: its graph and weights are not shown");
-        saved.parameters.iter().for_each(|parameter| println!("{}", heading(parameter)));
+        writeln!(out, "not a model of `train`: its graph and weights are not shown")?;
+        for parameter in &saved.parameters {
+            writeln!(out, "{}", heading(parameter))?;
+        }
         return Ok(());
     };
-    kind.with(Show { path: &arguments.model, saved: &saved, names: &names, top: arguments.top })?;
-    Ok(())
+    let (path, top) = (&arguments.model, arguments.top);
+    kind.with(Show { path, saved: &saved, names: &names, top, out })
 }
 
 fn heading(parameter: &SavedParameter) -> String {
@@ -64,18 +108,22 @@ struct Show<'a> {
     saved: &'a CheckpointMetadata,
     names: &'a [&'a str],
     top: usize,
+    out: &'a mut dyn Write,
 }
 
 impl ModelVisitor for Show<'_> {
-    type Output = Result<()>;
+    type Output = Result<(), Failure>;
 
-    fn visit<M: Model<Element = f32>>(self, make: fn(Dims, Seed) -> Result<M>) -> Result<()> {
+    fn visit<M: Model<Element = f32>>(
+        mut self,
+        make: fn(Dims, Seed) -> Result<M>,
+    ) -> Result<(), Failure> {
         let mut model = make(self.saved.dims.clone(), Seed(0))?;
         checkpoint::load(&mut model, self.path)?;
-        println!("{}", model.plan());
+        writeln!(self.out, "{}", model.plan())?;
         for (saved, parameter) in self.saved.parameters.iter().zip(model.parameters()) {
-            println!("{}", heading(saved));
-            self.show(parameter);
+            writeln!(self.out, "{}", heading(saved))?;
+            self.show(parameter)?;
         }
         Ok(())
     }
@@ -84,25 +132,27 @@ impl ModelVisitor for Show<'_> {
 impl Show<'_> {
     /// Norms, and the largest weights by the names of their rows: those of features are the parameters with a row for each
     /// feature.
-    fn show(&self, parameter: ParameterRef<'_, f32>) {
+    fn show(&mut self, parameter: ParameterRef<'_, f32>) -> io::Result<()> {
         let (values, size) = (parameter.values(), parameter.shape.row_size().max(1));
         let sum = |of: fn(f64) -> f64| values.iter().map(|&w| of(f64::from(w))).sum::<f64>();
         let n_nonzero = values.iter().filter(|w| **w != 0.0).count();
-        println!(
+        writeln!(
+            self.out,
             "  {n_nonzero} of {} not zero ({:.2} %)  |w|₁ {:.6}  |w|₂ {:.6}  mean {:.6}",
             values.len(),
             100.0 * n_nonzero as f64 / values.len().max(1) as f64,
             sum(f64::abs),
             sum(|w| w * w).sqrt(),
             sum(|w| w) / values.len().max(1) as f64,
-        );
+        )?;
         let of_features = self.saved.dims.get("d") == Some(parameter.shape.n_rows());
         for index in largest(values, self.top) {
             let (row, column) = (index / size, index % size);
             let name = self.names.get(row).filter(|_| of_features).unwrap_or(&"");
             let place = if size == 1 { format!("{row}") } else { format!("{row}, {column}") };
-            println!("  [{place}] {name}\t{:+.6}", values[index]);
+            writeln!(self.out, "  [{place}] {name}\t{:+.6}", values[index])?;
         }
+        Ok(())
     }
 }
 

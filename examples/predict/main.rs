@@ -10,7 +10,7 @@ mod data;
 mod models;
 
 use clap::Parser;
-use data::{Known, Reading, beside};
+use data::{Known, Reading, beside, tell_skipped};
 use models::{ModelKind, ModelVisitor};
 use nnz::data::{AnyDataset, IdMap};
 use nnz::prelude::*;
@@ -21,7 +21,7 @@ use std::process::ExitCode;
 /// Writes the outputs of a model that `train --save` wrote, a line for each row of the data, in order.
 ///
 /// A line has the numbers of all outputs, separated by tabs: the probabilities of the classes in the order of their labels.
-/// What must be said of the data is what was said to `train`.
+/// What must be said of the data is what was said to `train`; how it was hashed, and from where columns were counted, is in the file.
 #[derive(Debug, Parser)]
 #[command(name = "predict")]
 struct Arguments {
@@ -60,14 +60,18 @@ fn run(arguments: &Arguments) -> Result<(), Box<dyn std::error::Error>> {
     let ids = |ending| IdMap::read(beside(path, ending));
     let known = Known {
         n_features: saved.dims.get("d"),
+        index_base: None,
         classes: None,
         ids: match kind {
             ModelKind::MatrixFactorization => Some((ids("users")?, ids("items")?)),
             _ => None,
         },
     };
-    let data = arguments.reading.open(&arguments.data, &known, false)?;
+    let mut reading = arguments.reading.clone();
+    reading.adopt(&saved.notes)?;
+    let data = reading.open(&arguments.data, &known, false)?;
     kind.with(Predict { arguments, dims: saved.dims, data: &data })?;
+    tell_skipped(&data);
     Ok(())
 }
 

@@ -74,7 +74,7 @@ pub(crate) struct Arguments {
     /// Leave the bias, the parameter `b`, at 0.
     #[arg(long)]
     pub(crate) no_bias: bool,
-    /// factorization-machine, matrix-factorization, wide-deep and multi-task: the columns of their tables.
+    /// factorization-machine, matrix-factorization and multi-task: the columns of their tables.
     #[arg(long, value_name = "K", default_value_t = 8)]
     pub(crate) factors: usize,
     /// Rows of a batch.

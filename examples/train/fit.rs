@@ -2,6 +2,7 @@
 
 use crate::Failure;
 use crate::arguments::{Arguments, ScheduleKind};
+use crate::data::tell_skipped;
 use crate::models::{ModelKind, ModelVisitor};
 use crate::optimizer::{self, Penalty};
 use nnz::core::update_rules::{RuleVisitor, UpdateRule};
@@ -10,6 +11,9 @@ use nnz::optimizer::ParameterSpec;
 use nnz::prelude::*;
 use nnz::training::{FitReport, score};
 use serde::Serialize;
+use std::cell::RefCell;
+use std::fmt::Write as _;
+use std::io::{self, Write as _};
 
 /// One epoch, as `--json` prints it. This contract stays; later models add fields.
 #[derive(Debug, Default, Serialize)]
@@ -35,6 +39,30 @@ pub(crate) struct Run<'a> {
     pub(crate) arguments: &'a Arguments,
     pub(crate) train: &'a AnyDataset,
     pub(crate) test: Option<&'a AnyDataset>,
+    /// For the model's file.
+    pub(crate) notes: &'a [(&'static str, String)],
+    pub(crate) output: &'a Output,
+}
+
+/// Lines on the standard output. Where they cannot be written, training goes on: the model is not lost with them.
+#[derive(Debug, Default)]
+pub(crate) struct Output(RefCell<Option<io::Error>>);
+
+impl Output {
+    fn line(&self, line: &str) {
+        let mut failed = self.0.borrow_mut();
+        if failed.is_none() {
+            *failed = writeln!(io::stdout(), "{line}").err();
+        }
+    }
+
+    /// The first error, but for that of a reader who had enough.
+    pub(crate) fn finish(self) -> io::Result<()> {
+        match self.0.into_inner() {
+            Some(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error),
+            _ => Ok(()),
+        }
+    }
 }
 
 impl ModelVisitor for Run<'_> {
@@ -47,7 +75,8 @@ impl ModelVisitor for Run<'_> {
         let model = make(self.dims(), Seed(self.arguments.seed))?;
         let trained = optimizer::with(&self.arguments.optimizer, Fit { run: self, model })??;
         if let Some(path) = &self.arguments.save {
-            checkpoint::save(&trained, path)?;
+            let notes = self.notes.iter().map(|(name, note)| (*name, &note[..]));
+            checkpoint::save_with_notes(&trained, path, &notes.collect::<Vec<_>>())?;
         }
         Ok(())
     }
@@ -58,11 +87,11 @@ impl Run<'_> {
     fn dims(&self) -> Dims {
         let (d, k) = (self.train.n_features(), self.arguments.factors);
         match self.arguments.model {
-            ModelKind::Linear | ModelKind::Logistic | ModelKind::Poisson => dims! { d: d },
-            ModelKind::Softmax => dims! { d: d, k: self.train.classes().map_or(0, Classes::len) },
-            ModelKind::FactorizationMachine | ModelKind::WideDeep | ModelKind::MultiTask => {
-                dims! { d: d, k: k }
+            ModelKind::Linear | ModelKind::Logistic | ModelKind::Poisson | ModelKind::WideDeep => {
+                dims! { d: d }
             }
+            ModelKind::Softmax => dims! { d: d, k: self.train.classes().map_or(0, Classes::len) },
+            ModelKind::FactorizationMachine | ModelKind::MultiTask => dims! { d: d, k: k },
             ModelKind::MatrixFactorization => {
                 let n_ids = |column| match self.train {
                     AnyDataset::Memory(data) => data.id_map(column).map_or(0, IdMap::len),
@@ -99,7 +128,9 @@ impl Run<'_> {
             line.test_auc = tested.metric("auc");
             line.test_rmse = tested.metric("rmse");
         }
-        print(self.arguments, &line)
+        tell_skipped(self.train);
+        self.output.line(&text_of(self.arguments, &line)?);
+        Ok(())
     }
 }
 
@@ -195,12 +226,11 @@ fn schedule(arguments: &Arguments, n_rows: Option<usize>) -> Result<Schedule, Fa
     })
 }
 
-fn print(arguments: &Arguments, line: &Line) -> Result<(), Failure> {
+fn text_of(arguments: &Arguments, line: &Line) -> Result<String, Failure> {
     if arguments.json {
-        println!("{}", serde_json::to_string(line)?);
-        return Ok(());
+        return Ok(serde_json::to_string(line)?);
     }
-    print!(
+    let mut text = format!(
         "epoch {}/{}  objective {:.6}  loss {:.6}",
         line.epoch, arguments.epochs, line.objective, line.train_loss
     );
@@ -212,9 +242,9 @@ fn print(arguments: &Arguments, line: &Line) -> Result<(), Failure> {
     ];
     for (name, value) in tested {
         if let Some(value) = value {
-            print!("  test {name} {value:.5}");
+            write!(text, "  test {name} {value:.5}")?;
         }
     }
-    println!("  {:.2} s  {:.2} M samples/s", line.seconds, line.samples_per_s / 1e6);
-    Ok(())
+    write!(text, "  {:.2} s  {:.2} M samples/s", line.seconds, line.samples_per_s / 1e6)?;
+    Ok(text)
 }

@@ -17,9 +17,9 @@ mod optimizer;
 
 use arguments::Arguments;
 use data::Known;
-use fit::Run;
+use fit::{Output, Run};
 use models::ModelKind;
-use nnz::data::{AnyDataset, IdMap};
+use nnz::data::IdMap;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -46,23 +46,16 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
     let known = Known { n_features: arguments.features, ..Known::default() };
     let find_classes = arguments.model == ModelKind::Softmax;
     let train = reading.open(&arguments.data, &known, find_classes)?;
-    let known = known_of(&train);
+    let known = Known::of(&train);
     let test = arguments.test.as_deref();
     let test = test.map(|path| reading.open(path, &known, false)).transpose()?;
-    arguments.model.with(Run { arguments, train: &train, test: test.as_ref() })?;
+    let (notes, output) = (reading.notes(&known), Output::default());
+    let run = Run { arguments, train: &train, test: test.as_ref(), notes: &notes, output: &output };
+    arguments.model.with(run)?;
     if let (Some(path), Some((users, items))) = (&arguments.save, &known.ids) {
         write_ids(path, users, items)?;
     }
-    Ok(())
-}
-
-/// What training data says about the data that a model is used on.
-fn known_of(data: &AnyDataset) -> Known {
-    let ids = match data {
-        AnyDataset::Memory(data) => data.id_map("user").cloned().zip(data.id_map("item").cloned()),
-        AnyDataset::Stream(_) => None,
-    };
-    Known { n_features: Some(data.n_features()), classes: data.classes().cloned(), ids }
+    Ok(output.finish()?)
 }
 
 /// What the numbers of users and items stand for, beside the model.

@@ -109,7 +109,7 @@ struct Entry {
 
 impl Entry {
     /// The entry as text. `checksum` is empty; in the text it is not.
-    fn to_json(mut self) -> serde_json::Result<String> {
+    fn into_json(mut self) -> serde_json::Result<String> {
         self.checksum = checksum_of(&serde_json::to_string(&self)?);
         serde_json::to_string(&self)
     }
@@ -228,7 +228,7 @@ impl CheckpointMetadata {
             notes: self.notes.clone(),
             checksum: String::new(),
         };
-        let entry = entry.to_json().map_err(|error| impossible(error.to_string()))?;
+        let entry = entry.into_json().map_err(|error| impossible(error.to_string()))?;
         let parameters = self.parameters.iter().map(|parameter| {
             (&parameter.name, dtype(parameter.element), parameter.shape.to_vec(), parameter.offset)
         });
