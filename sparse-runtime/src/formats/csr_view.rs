@@ -207,7 +207,7 @@ impl<'a, T: Stored> CsrView<'a, T> {
 
     /// Two overlapping slices of one `indptr` (or too few rows for it to matter).
     #[inline]
-    fn is_run(&self) -> bool {
+    pub(crate) fn is_run(&self) -> bool {
         self.n_rows() < 2 || self.starts.as_ptr().wrapping_add(1) == self.ends.as_ptr()
     }
 

@@ -14,6 +14,7 @@
 // The arguments of a kernel are the operands and attributes of its row.
 #![allow(clippy::too_many_arguments)]
 
+mod ahead;
 pub(crate) mod broadcast;
 mod context;
 #[cfg(feature = "cuda")]

@@ -6,6 +6,7 @@ use crate::formats::{
 use crate::kernels::Context;
 use crate::kernels::index_set::IndexSet;
 use crate::lanes::same_type;
+use crate::prefetch::prefetch_run;
 use crate::with_column_ids;
 use sparse_core::element::Float;
 use std::ops::Range;
@@ -19,6 +20,9 @@ pub fn dense_ids<T: Float>(
 ) {
     row_sparse_ids(out, RowSparseView::table(*x.shape(), x.values()), ids, context);
 }
+
+/// So many runs of rows wait to be copied.
+const WAITING: usize = 4;
 
 /// Of a csr matrix.
 pub fn csr_ids<T: Float>(
@@ -51,16 +55,22 @@ pub fn csr_ids<T: Float>(
                 }
                 parts.values.extend_from_slice(&x.values()[entries]);
             };
-            // Rows that follow each other are copied as one.
-            let mut run = 0..0;
+            // Rows that follow each other are copied as one, when memory had the time of some runs to bring their entries.
+            let (mut waiting, mut newest) = ([const { 0..0 }; WAITING], 0);
             each_row(n_rows, list, &mut context.ids, |row| {
-                if !run.is_empty() && row == run.end && starts[row] == ends[row - 1] {
+                let (start, end) = (starts[row] as usize, ends[row] as usize);
+                prefetch_run(ids, start, end);
+                prefetch_run(x.values(), start, end);
+                let run = &mut waiting[newest];
+                if run.start < run.end && row == run.end && starts[row] == ends[row - 1] {
                     run.end += 1;
                 } else {
-                    copy(std::mem::replace(&mut run, row..row + 1));
+                    newest = (newest + 1) % WAITING;
+                    copy(std::mem::replace(&mut waiting[newest], row..row + 1));
                 }
             });
-            copy(run);
+            waiting.rotate_left((newest + 1) % WAITING);
+            waiting.into_iter().for_each(copy);
             let end = parts.values.len() as u64;
             parts.indptr.resize(x.n_rows() + 1, end);
         });
@@ -96,4 +106,33 @@ fn each_row(n_rows: usize, list: IdsView<'_>, set: &mut IndexSet, mut visit: imp
     set.begin(n_rows);
     list.iter().filter(|row| *row < n_rows).for_each(|row| set.insert(row));
     set.finish(&mut visit);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::formats::{Dense, RowSelection};
+
+    #[test]
+    fn runs_of_rows_come_in_their_order() {
+        // Rows of 0 to 2 entries, as a matrix and as a selection whose rows lie in reverse.
+        let row = |row: usize| (0..row % 3).map(move |k| (2 * k + row % 2, (10 * row + k) as f32));
+        let x = Csr::from_rows(5, (0..40).map(|i| Vec::from_iter(row(i)))).unwrap();
+        let backwards = Csr::from_rows(5, (0..40).rev().map(|i| Vec::from_iter(row(i)))).unwrap();
+        let mut selection = RowSelection::new();
+        let reversed = Vec::from_iter((0..40).rev());
+        let picked = selection.gather(&backwards, &reversed).unwrap();
+        let (mut out, mut context) = (Csr::default(), Context::default());
+        for n_runs in 0..9 {
+            let kept = |i: usize| i / 4 < n_runs && i % 4 < 3;
+            let list = (0..40).filter(|i| kept(*i)).map(|i| i as u64).collect::<Vec<_>>();
+            let list = Dense::from(list);
+            let rows = (0..40).map(|i| Vec::from_iter(row(i).filter(|_| kept(i))));
+            let expected = Csr::from_rows(5, rows).unwrap();
+            for view in [x.view(), picked] {
+                csr_ids(&mut out, view, IdsView::U64(list.view()), &mut context);
+                assert_eq!(out, expected, "{n_runs} runs");
+            }
+        }
+    }
 }

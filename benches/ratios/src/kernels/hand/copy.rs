@@ -23,7 +23,7 @@ pub fn from_dense(out: &mut Matrix, dense: &[f32], n_cols: usize) {
 }
 
 /// Becomes the rows of `x` that a sorted list names, each in its place; the other rows are empty. Rows that follow each other
-/// are copied as one.
+/// are copied as one, and asked for some runs ahead.
 pub fn retain(out: &mut Matrix, x: Arrays<'_>, rows: &[u64]) {
     out.reset(x.nnz());
     let mut at = 0;
@@ -35,9 +35,15 @@ pub fn retain(out: &mut Matrix, x: Arrays<'_>, rows: &[u64]) {
             last += 1;
             at += 1;
         }
+        let start = x.indptr[first];
+        if let Some(&ahead) = rows.get(at + 3) {
+            let distance = x.indptr[ahead as usize] - start;
+            for entry in (start..x.indptr[last]).step_by(16) {
+                super::ask(x, (entry + distance) as usize);
+            }
+        }
         let before = out.values.len() as u64;
         out.indptr.resize(first + 1, before);
-        let start = x.indptr[first];
         let ends = x.indptr[first + 1..=last].iter();
         out.indptr.extend(ends.map(|end| end - start + before));
         let entries = start as usize..x.indptr[last] as usize;

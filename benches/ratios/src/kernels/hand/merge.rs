@@ -52,6 +52,11 @@ pub fn add(out: &mut Matrix, x: Arrays<'_>, y: Arrays<'_>) {
     for row in 0..x.n_rows() {
         let (mut i, i_end) = (x.indptr[row] as usize, x.indptr[row + 1] as usize);
         let (mut j, j_end) = (y.indptr[row] as usize, y.indptr[row + 1] as usize);
+        for (matrix, entries) in [(x, i..i_end), (y, j..j_end)] {
+            for entry in entries.step_by(16) {
+                super::ask(matrix, entry + 64);
+            }
+        }
         // SAFETY: no more entries are written than both rows have, for which there is room; entries are below their ends.
         unsafe {
             if i < i_end && j < j_end {

@@ -6,6 +6,8 @@ mod merge;
 mod product;
 mod scatter;
 
+use crate::data::Arrays;
+
 pub use copy::{from_dense, retain};
 pub use merge::{Matrix, add};
 pub use product::product;
@@ -22,3 +24,18 @@ fn has_avx512() -> bool {
         && is_x86_feature_detected!("bmi1")
         && is_x86_feature_detected!("bmi2")
 }
+
+/// Asks for an entry's column and value, which may lie outside of the arrays.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn ask(x: Arrays<'_>, entry: usize) {
+    use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+    // SAFETY: a prefetch reads nothing and faults on no address.
+    unsafe {
+        _mm_prefetch::<_MM_HINT_T0>(x.columns.as_ptr().wrapping_add(entry).cast());
+        _mm_prefetch::<_MM_HINT_T0>(x.values.as_ptr().wrapping_add(entry).cast());
+    }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn ask(_: Arrays<'_>, _: usize) {}

@@ -34,8 +34,12 @@ fn plain(out: &mut [f32], x: Arrays<'_>, rhs: &[f32], width: usize) {
 
 #[cfg(target_arch = "x86_64")]
 mod avx512 {
+    use super::super::ask;
     use crate::data::Arrays;
     use std::arch::x86_64::*;
+
+    /// Entries are asked for so far ahead: the processor does that by itself up to the end of a page only.
+    const ENTRIES_AHEAD: usize = 128;
 
     /// One column: eight sums, gathered, which is as fast as sixteen and leaves less over.
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,bmi1,bmi2,popcnt")]
@@ -47,6 +51,7 @@ mod avx512 {
             // SAFETY: entries are below `end`, or masked; columns are below the length of `rhs`.
             unsafe {
                 while at + 8 <= end {
+                    ask(x, at + ENTRIES_AHEAD);
                     let ids = _mm256_loadu_si256(x.columns.as_ptr().add(at).cast());
                     let values = _mm256_loadu_ps(x.values.as_ptr().add(at));
                     let y = _mm256_i32gather_ps::<4>(rhs, ids);
@@ -76,6 +81,9 @@ mod avx512 {
         let last = x.columns.len().saturating_sub(1);
         for (row, out) in out.chunks_exact_mut(16 * N).enumerate() {
             let (start, end) = (x.indptr[row] as usize, x.indptr[row + 1] as usize);
+            for entry in (start..end).step_by(16) {
+                ask(x, entry + ENTRIES_AHEAD);
+            }
             let mut sums = [[_mm512_setzero_ps(); N]; WAYS];
             // SAFETY: entries are below `end`, a row of `rhs` is there for each column, and `out` is a row.
             unsafe {

@@ -16,7 +16,7 @@ pub fn scatter(out: &mut Rows, x: Arrays<'_>, rhs: &[f32], width: usize) {
     out.values.clear();
     // Sixteen at a time are moved.
     out.ids.reserve(x.n_cols + 16);
-    out.values.resize(x.n_cols.next_multiple_of(16) * width, -0.0);
+    out.values.resize(x.n_cols.next_multiple_of(16) * width + 16, -0.0);
     #[cfg(target_arch = "x86_64")]
     if super::has_avx512() {
         // SAFETY: the features are there; columns are below `n_cols`, and `rhs` has a row for each row of `x`.
@@ -53,17 +53,32 @@ fn plain(out: &mut Rows, x: Arrays<'_>, rhs: &[f32], width: usize) {
 
 #[cfg(target_arch = "x86_64")]
 mod avx512 {
+    use super::super::ask;
     use super::Rows;
     use crate::data::Arrays;
     use std::arch::x86_64::*;
 
-    /// One column.
+    /// One column: eight terms at a time, each of which is then added to its sum.
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,bmi1,bmi2,popcnt")]
     pub unsafe fn single(out: &mut Rows, x: Arrays<'_>, rhs: &[f32]) {
         for (row, &y) in rhs.iter().enumerate() {
-            for entry in x.indptr[row] as usize..x.indptr[row + 1] as usize {
-                // SAFETY: entries are below `nnz` and columns below `n_cols`.
-                unsafe {
+            let (mut at, end) = (x.indptr[row] as usize, x.indptr[row + 1] as usize);
+            // SAFETY: entries are below `nnz` and columns below `n_cols`.
+            unsafe {
+                let (factor, zero) = (_mm256_set1_ps(y), _mm256_setzero_ps());
+                while at + 8 <= end {
+                    ask(x, at + 128);
+                    let values = _mm256_loadu_ps(x.values.as_ptr().add(at));
+                    let products = _mm256_add_ps(_mm256_mul_ps(values, factor), zero);
+                    let mut terms = [0.0; 8];
+                    _mm256_storeu_ps(terms.as_mut_ptr(), products);
+                    for (n, term) in terms.into_iter().enumerate() {
+                        let column = *x.columns.get_unchecked(at + n) as usize;
+                        *out.values.get_unchecked_mut(column) += term;
+                    }
+                    at += 8;
+                }
+                for entry in at..end {
                     let column = *x.columns.get_unchecked(entry) as usize;
                     *out.values.get_unchecked_mut(column) +=
                         x.values.get_unchecked(entry) * y + 0.0;
@@ -76,7 +91,7 @@ mod avx512 {
         // SAFETY: sums are a multiple of sixteen; what is written behind the first `n` was read before, or is room.
         unsafe {
             let (sums, ids) = (out.values.as_mut_ptr(), out.ids.as_mut_ptr());
-            for column in (0..out.values.len()).step_by(16) {
+            for column in (0..out.values.len() - 16).step_by(16) {
                 let sixteen = _mm512_loadu_si512(sums.add(column).cast());
                 let occurs = _mm512_cmpneq_epi32_mask(sixteen, minus_zero);
                 let kept = _mm512_maskz_compress_epi32(occurs, sixteen);
@@ -99,13 +114,19 @@ mod avx512 {
     pub unsafe fn sixteen(out: &mut Rows, x: Arrays<'_>, rhs: &[f32]) {
         const AHEAD: usize = 48;
         let last = x.columns.len().saturating_sub(1);
-        let (sums, zero) = (out.values.as_mut_ptr(), _mm512_setzero_ps());
-        // SAFETY: entries are below `nnz`, `rhs` has a row for each row, `sums` for each column.
+        let zero = _mm512_setzero_ps();
+        // SAFETY: entries are below `nnz`, `rhs` has a row for each row, `sums` for each column, from the first line on that begins there.
         unsafe {
+            let values = out.values.as_mut_ptr();
+            let sums = values.add(values.align_offset(64).min(16));
             let sums_of = |entry: usize| sums.add(16 * *x.columns.get_unchecked(entry) as usize);
             for row in 0..x.n_rows() {
                 let y = _mm512_loadu_ps(rhs.as_ptr().add(16 * row));
-                for entry in x.indptr[row] as usize..x.indptr[row + 1] as usize {
+                let entries = x.indptr[row] as usize..x.indptr[row + 1] as usize;
+                for entry in entries.clone().step_by(16) {
+                    ask(x, entry + 128);
+                }
+                for entry in entries {
                     _mm_prefetch::<_MM_HINT_T0>(sums_of((entry + AHEAD).min(last)).cast());
                     let sum = sums_of(entry);
                     let value = _mm512_set1_ps(*x.values.get_unchecked(entry));
@@ -116,7 +137,7 @@ mod avx512 {
             for column in 0..x.n_cols {
                 let sum = sums.add(16 * column);
                 if (*sum).to_bits() != (-0.0f32).to_bits() {
-                    _mm512_storeu_ps(sums.add(16 * out.ids.len()), _mm512_loadu_ps(sum));
+                    _mm512_storeu_ps(values.add(16 * out.ids.len()), _mm512_loadu_ps(sum));
                     out.ids.push(column as u64);
                 }
             }

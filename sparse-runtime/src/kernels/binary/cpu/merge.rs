@@ -3,16 +3,23 @@
 use crate::formats::{
     ColumnId, ColumnIdsView, Csr, CsrBuffers, CsrView, RowSparse, RowSparseView, with_id_type,
 };
-use crate::kernels::{Context, Parallel, parallel};
+use crate::kernels::{Context, Parallel, ahead, parallel};
 use crate::team::{self, MAX_PARTS};
-use sparse_core::element::Float;
+use sparse_core::element::{Float, Stored};
 use std::cmp::Ordering;
 use std::mem::MaybeUninit;
+use std::ops::Range;
 
-/// Ascending ids of one row. With the usual width they are a slice; otherwise each is looked up by its type, which costs
-/// a branch and saves compiling every function for every pair of types.
+/// Ascending ids. With the usual width they are a slice; otherwise each is looked up by its type, which costs a branch and saves
+/// compiling every function for every pair of types.
 trait Columns: Copy {
     fn len(self) -> usize;
+
+    /// # Panics
+    ///
+    /// If there are none at these positions.
+    fn range(self, positions: Range<usize>) -> Self;
+
     fn at(self, position: usize) -> usize;
 
     /// [`at`](Columns::at), where there is such a position.
@@ -21,12 +28,20 @@ trait Columns: Copy {
     ///
     /// It is below [`len`](Columns::len).
     unsafe fn at_known(self, position: usize) -> usize;
+
+    /// Asks for those that a loop over rows reads after a row.
+    fn ask_for_row<V: Stored>(self, matrix: CsrView<'_, V>, row: usize);
 }
 
 impl Columns for &[u32] {
     #[inline(always)]
     fn len(self) -> usize {
         <[u32]>::len(self)
+    }
+
+    #[inline(always)]
+    fn range(self, positions: Range<usize>) -> Self {
+        &self[positions]
     }
 
     #[inline(always)]
@@ -39,12 +54,25 @@ impl Columns for &[u32] {
         // SAFETY: as the caller says.
         unsafe { self.get_unchecked(position) }.at()
     }
+
+    #[inline(always)]
+    fn ask_for_row<V: Stored>(self, matrix: CsrView<'_, V>, row: usize) {
+        ahead::ask_for_row(matrix, self, row);
+    }
 }
 
 impl Columns for ColumnIdsView<'_> {
     #[inline(always)]
     fn len(self) -> usize {
         ColumnIdsView::len(&self)
+    }
+
+    #[inline(always)]
+    fn range(self, positions: Range<usize>) -> Self {
+        match self {
+            ColumnIdsView::U32(ids) => ColumnIdsView::U32(&ids[positions]),
+            ColumnIdsView::U64(ids) => ColumnIdsView::U64(&ids[positions]),
+        }
     }
 
     #[inline(always)]
@@ -57,6 +85,9 @@ impl Columns for ColumnIdsView<'_> {
     unsafe fn at_known(self, position: usize) -> usize {
         self.at(position)
     }
+
+    #[inline(always)]
+    fn ask_for_row<V: Stored>(self, _matrix: CsrView<'_, V>, _row: usize) {}
 }
 
 /// What either matrix stores; results equal to 0 are dropped.
@@ -158,8 +189,15 @@ impl<T: Float, F: Fn(T, T) -> T + Copy> Merge<T> for Union<F> {
                 }
             }
         }
-        (i..x.len()).for_each(|i| push(left.at(i), f(x[i], T::zero())));
-        (j..y.len()).for_each(|j| push(right.at(j), f(T::zero(), y[j])));
+        // SAFETY: there are as many columns as elements.
+        unsafe {
+            for i in i..x.len() {
+                push(left.at_known(i), f(*x.get_unchecked(i), T::zero()));
+            }
+            for j in j..y.len() {
+                push(right.at_known(j), f(T::zero(), *y.get_unchecked(j)));
+            }
+        }
     }
 }
 
@@ -294,11 +332,27 @@ fn merge_all<T: Float, I: ColumnId>(
     rhs: CsrView<'_, T>,
     merge: impl Merge<T>,
 ) -> usize {
+    match (lhs.columns(), rhs.columns()) {
+        (ColumnIdsView::U32(left), ColumnIdsView::U32(right)) => {
+            merge_columns(room, (lhs, left), (rhs, right), merge)
+        }
+        (left, right) => merge_columns(room, (lhs, left), (rhs, right), merge),
+    }
+}
+
+/// A function of its own for each width of ids, so that what the loop needs stays in registers.
+#[inline(never)]
+fn merge_columns<T: Float, I: ColumnId, C: Columns, D: Columns>(
+    room: Room<'_, I, T>,
+    (lhs, left): (CsrView<'_, T>, C),
+    (rhs, right): (CsrView<'_, T>, D),
+    merge: impl Merge<T>,
+) -> usize {
     let Room { ends, columns, values } = room;
     let mut n = 0;
     for (row, end) in ends.iter_mut().enumerate() {
-        let (left, x) = lhs.row(row).unwrap_or_default();
-        let (right, y) = rhs.row(row).unwrap_or_default();
+        left.ask_for_row(lhs, row);
+        right.ask_for_row(rhs, row);
         let push = |column, value, keep| {
             // SAFETY: `merge_rows` made room for the entries of both operands, a part has that of its rows, and each entry
             // that is written takes the place of one or two that were read.
@@ -308,15 +362,17 @@ fn merge_all<T: Float, I: ColumnId>(
             }
             n += usize::from(keep);
         };
-        match (left, right) {
-            (ColumnIdsView::U32(left), ColumnIdsView::U32(right)) => {
-                merge.row((left, x), (right, y), push);
-            }
-            _ => merge.row((left, x), (right, y), push),
-        }
+        merge.row(row_of(lhs, left, row), row_of(rhs, right, row), push);
         *end = n as u64;
     }
     n
+}
+
+/// The columns and values of a row.
+#[inline(always)]
+fn row_of<T: Float, C: Columns>(matrix: CsrView<'_, T>, columns: C, row: usize) -> (C, &[T]) {
+    let entries = matrix.starts()[row] as usize..matrix.ends()[row] as usize;
+    (columns.range(entries.clone()), &matrix.values()[entries])
 }
 
 /// The rows that either array stores.

@@ -127,13 +127,16 @@ fn some_columns<T: Float, V: Factor<T>>(
     let first = columns.start;
     // SAFETY: behind `lead` there is a row for each of the columns, which all callers see to.
     unsafe {
-        let place = |column: usize| column.wrapping_sub(first);
+        let place = move |column: usize| column.wrapping_sub(first);
         scatter::some_columns::<T, V, true>(&mut sums[lead..], lhs, rhs, columns, place);
     }
     let mut found = 0;
     widest(Occurring { ids, sums, lead, width: rhs.n_cols, first, found: &mut found });
     found
 }
+
+/// Of so many of 64 that occur, moving all is faster than finding each.
+const MANY: u32 = 24;
 
 /// Moves to the front what is not -0 in its first element.
 struct Occurring<'a, A> {
@@ -153,7 +156,7 @@ impl<A: Float> Loop<A> for Occurring<'_, A> {
     unsafe fn run<L: Lanes<A>>(self) {
         let Occurring { ids, sums, lead, width, first, found } = self;
         let is_sum = |sum: A| sum.as_f64().to_bits() != (-0.0f64).to_bits();
-        let n_rows = ids.len();
+        let (n_rows, mut n_found) = (ids.len(), 0);
         for start in (0..n_rows).step_by(64) {
             let mut places = 0u64;
             if width == 1 {
@@ -166,17 +169,47 @@ impl<A: Float> Loop<A> for Occurring<'_, A> {
                     places |= u64::from(is_sum(sums[lead + (start + at) * width])) << at;
                 }
             }
+            if width == 1 && places.count_ones() >= MANY {
+                // Each is moved, and what is not counted is written over by the next one.
+                for at in 0..(n_rows - start).min(64) {
+                    ids[n_found].write((first + start + at) as u64);
+                    sums[n_found] = sums[lead + start + at];
+                    n_found += (places >> at & 1) as usize;
+                }
+                continue;
+            }
             for_each_bit(places, |at| {
                 let row = start + at;
-                ids[*found].write((first + row) as u64);
+                ids[n_found].write((first + row) as u64);
                 if width == 1 {
-                    sums[*found] = sums[lead + row];
+                    sums[n_found] = sums[lead + row];
                 } else {
-                    let row = lead + row * width;
-                    sums.copy_within(row..row + width, *found * width);
+                    // SAFETY: the processor has the instructions of `L`, as the caller says, and rows are part of `sums`.
+                    unsafe { move_row::<A, L>(sums, lead + row * width, n_found * width, width) };
                 }
-                *found += 1;
+                n_found += 1;
             });
+        }
+        *found = n_found;
+    }
+}
+
+/// Copies a row to where it may overlap with itself, but not behind. For a row of a few vectors, which are not worth a call of `memmove`.
+///
+/// # Safety
+///
+/// The processor has the instructions of `L`, and `to <= from <= sums.len() - width`.
+#[inline(always)]
+unsafe fn move_row<A: Float, L: Lanes<A>>(sums: &mut [A], from: usize, to: usize, width: usize) {
+    let whole = width / L::COUNT * L::COUNT;
+    let sums = sums.as_mut_ptr();
+    // SAFETY: as the caller says. What a vector overwrites of the row has been read: the row goes to the front, vector by vector.
+    unsafe {
+        for at in (0..whole).step_by(L::COUNT) {
+            L::load(sums.add(from + at)).store(sums.add(to + at));
+        }
+        for at in whole..width {
+            *sums.add(to + at) = *sums.add(from + at);
         }
     }
 }

@@ -2,8 +2,8 @@
 
 use super::gemm::Matrix;
 use crate::formats::{ColumnId, CsrView, RowSparseView};
-use crate::kernels::Parallel;
 use crate::kernels::parallel::split_rows;
+use crate::kernels::{Parallel, ahead};
 use crate::lanes::{Lanes, Loop, Plain, widest};
 #[cfg(target_arch = "x86_64")]
 use crate::lanes::{same_type, same_type_mut, x86};
@@ -64,12 +64,7 @@ fn single<T: Float, V: Factor<T>, I: ColumnId>(
     {
         // SAFETY: the processor has the instructions; columns of a csr are below `n_cols`, and `sums_of_rows` checked
         // that `rhs` has as many rows, of 1.
-        return unsafe {
-            match V::IS_UNIT {
-                true => gathered::<true>(out, lhs.starts(), lhs.ends(), ids, values, rhs),
-                false => gathered::<false>(out, lhs.starts(), lhs.ends(), ids, values, rhs),
-            }
-        };
+        return unsafe { gathered::<T, V>(out, lhs, ids, values, rhs) };
     }
     for (row, out) in out.iter_mut().enumerate() {
         let (ids, values) = entries(lhs, ids, row);
@@ -95,28 +90,30 @@ fn single<T: Float, V: Factor<T>, I: ColumnId>(
 ///
 /// # Safety
 ///
-/// The processor has AVX-512 with 32-byte vectors and bmi2, `ids` are below the length of `rhs` and 2³¹, and the bounds of
-/// rows are those of a csr with these ids and values; there need be no values of `UNITS`.
+/// The processor has AVX-512 with 32-byte vectors and bmi2, `ids` are below the length of `rhs` and 2³¹, and these ids and values are
+/// those of `lhs`; there need be no values where all are 1.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512vl,bmi2")]
-unsafe fn gathered<const UNITS: bool>(
+unsafe fn gathered<T: Float, V: Factor<T>>(
     out: &mut [f32],
-    starts: &[u64],
-    ends: &[u64],
+    lhs: CsrView<'_, V>,
     ids: &[u32],
     values: &[f32],
     rhs: &[f32],
 ) {
     use std::arch::x86_64::*;
-    for ((out, &start), &end) in out.iter_mut().zip(starts).zip(ends) {
+    let bounds = lhs.starts().iter().zip(lhs.ends());
+    for (row, (out, (&start, &end))) in out.iter_mut().zip(bounds).enumerate() {
         let (mut at, end) = (start as usize, end as usize);
+        let distance = ahead::distance(lhs, row);
         let mut sums = _mm256_setzero_ps();
         // SAFETY: what is read lies between the bounds of a row, or is masked; columns are below the length of `rhs`.
         unsafe {
             while at + 8 <= end {
+                ahead::ask(ids, lhs.values(), at.wrapping_add(distance));
                 let columns = _mm256_loadu_si256(ids.as_ptr().add(at).cast());
                 let mut y = _mm256_i32gather_ps::<4>(rhs.as_ptr(), columns);
-                if !UNITS {
+                if !V::IS_UNIT {
                     y = _mm256_mul_ps(_mm256_loadu_ps(values.as_ptr().add(at)), y);
                 }
                 sums = _mm256_add_ps(sums, y);
@@ -126,7 +123,7 @@ unsafe fn gathered<const UNITS: bool>(
             let columns = _mm256_maskz_loadu_epi32(mask, ids.as_ptr().add(at).cast());
             let mut y =
                 _mm256_mmask_i32gather_ps::<4>(_mm256_setzero_ps(), mask, columns, rhs.as_ptr());
-            if !UNITS {
+            if !V::IS_UNIT {
                 y = _mm256_mul_ps(_mm256_maskz_loadu_ps(mask, values.as_ptr().add(at)), y);
             }
             sums = _mm256_add_ps(sums, y);
@@ -172,16 +169,17 @@ where
         let Rows { out, lhs, ids, rhs, width } = self;
         let (starts, ends) = (lhs.starts(), lhs.ends());
         // Kibibytes, and not so many rows that they leave the smallest cache before they are used.
-        let ahead = (8192 / (width * size_of::<T>())).clamp(4, 48);
+        let rows_ahead = (8192 / (width * size_of::<T>())).clamp(4, 48);
         for (row, out) in out.chunks_exact_mut(width).enumerate() {
             let (start, end) = (starts[row] as usize, ends[row] as usize);
             let next = starts.get(row + 1).map_or(ids.len(), |&next| next as usize);
-            let middle = start + (end - start).saturating_sub(ahead) / WAYS * WAYS;
+            let middle = start + (end - start).saturating_sub(rows_ahead) / WAYS * WAYS;
             // Rows of a view lie anywhere: the next one may come before, so that the distance wraps around. The second run may begin
             // a way before those that the next row is there for.
-            let is_there = next + 1 >= WAYS && next + ahead <= ids.len();
-            let distance = if is_there { (next + ahead).wrapping_sub(end) } else { 0 };
-            let runs = [(start..middle, ahead), (middle..end, distance)];
+            let is_there = next + 1 >= WAYS && next + rows_ahead <= ids.len();
+            let distance = if is_there { (next + rows_ahead).wrapping_sub(end) } else { 0 };
+            let runs = [(start..middle, rows_ahead), (middle..end, distance)];
+            ahead::ask_for_row(lhs, ids, row);
             let panel = Panel { ids, values: lhs.values(), rhs, width, runs };
             let mut column = 0;
             // SAFETY: a panel ends where the row does; rows of `rhs` and bounds of entries were checked by `sums_of_rows`
@@ -191,11 +189,15 @@ where
                     ($lanes:ty, $n:literal) => {
                         if WAYS * $n <= <$lanes>::REGISTERS || $n == 1 {
                             while column + $n * <$lanes>::COUNT <= width {
-                                panel.sum::<$lanes, $n, WAYS>(&mut out[column..], column);
+                                panel.sum::<$lanes, $n, WAYS, false>(&mut out[column..], column);
                                 column += $n * <$lanes>::COUNT;
                             }
                         }
                     };
+                }
+                if width == L::COUNT {
+                    panel.sum::<L, 1, WAYS, true>(out, 0);
+                    continue;
                 }
                 panels!(L, 16);
                 panels!(L, 8);
@@ -211,14 +213,14 @@ where
 }
 
 impl<T: Float, V: Factor<T>, I: ColumnId> Panel<'_, T, V, I> {
-    /// `N` vectors of columns, from `column` on.
+    /// `N` vectors of columns, from `column` on; `ALL` that there are, if so, so that the compiler knows how far apart rows are.
     ///
     /// # Safety
     ///
     /// The columns are there in `out` and in each row of `rhs`, of which there is one a column id; the runs are of a row's entries, and
     /// so is what is asked for.
     #[inline(always)]
-    unsafe fn sum<L: Lanes<T>, const N: usize, const WAYS: usize>(
+    unsafe fn sum<L: Lanes<T>, const N: usize, const WAYS: usize, const ALL: bool>(
         &self,
         out: &mut [T],
         column: usize,
@@ -230,13 +232,13 @@ impl<T: Float, V: Factor<T>, I: ColumnId> Panel<'_, T, V, I> {
                 let mut at = entries.start;
                 while at + WAYS <= entries.end {
                     for (way, sums) in sums.iter_mut().enumerate() {
-                        self.term(sums, at + way, *distance, column);
+                        self.term::<L, N, ALL>(sums, at + way, *distance, column);
                     }
                     at += WAYS;
                 }
                 if at < entries.end {
                     // Of at most two ways, one is left.
-                    self.term(&mut sums[0], at, *distance, column);
+                    self.term::<L, N, ALL>(&mut sums[0], at, *distance, column);
                 }
             }
             for (n, &sum) in sums[0].iter().enumerate() {
@@ -255,7 +257,7 @@ impl<T: Float, V: Factor<T>, I: ColumnId> Panel<'_, T, V, I> {
     ///
     /// As for [`sum`](Panel::sum), and the entry is one of the row's.
     #[inline(always)]
-    unsafe fn term<L: Lanes<T>, const N: usize>(
+    unsafe fn term<L: Lanes<T>, const N: usize, const ALL: bool>(
         &self,
         sums: &mut [L; N],
         at: usize,
@@ -264,9 +266,10 @@ impl<T: Float, V: Factor<T>, I: ColumnId> Panel<'_, T, V, I> {
     ) {
         // SAFETY: as the caller says.
         unsafe {
+            let width = if ALL { N * L::COUNT } else { self.width };
             let ahead = self.ids.get_unchecked(at.wrapping_add(distance)).at();
-            prefetch_known(self.rhs, ahead * self.width + column, N * L::COUNT);
-            let start = self.ids.get_unchecked(at).at() * self.width + column;
+            prefetch_known(self.rhs, ahead * width + column, N * L::COUNT);
+            let start = self.ids.get_unchecked(at).at() * width + column;
             let y = self.rhs.as_ptr().add(start);
             if V::IS_UNIT {
                 for (n, sum) in sums.iter_mut().enumerate() {
@@ -294,7 +297,7 @@ impl<T: Float, V: Factor<T>, I: ColumnId> Panel<'_, T, V, I> {
                 while self.width - column >= $n {
                     // SAFETY: as the caller says.
                     unsafe {
-                        self.sum::<Plain<T::Accumulator, $n>, 1, WAYS>(
+                        self.sum::<Plain<T::Accumulator, $n>, 1, WAYS, false>(
                             &mut out[column - first..],
                             column,
                         )

@@ -4,9 +4,9 @@ use super::gather::{add_scaled, entries};
 use super::gemm::Matrix;
 use crate::formats::{ColumnId, CsrView, RowSparseView};
 use crate::kernels::parallel::{below, split_columns};
-use crate::kernels::{Parallel, parallel};
+use crate::kernels::{Parallel, ahead, parallel};
 use crate::lanes::{Lanes, Loop, Plain, same_type, widest};
-use crate::prefetch::{prefetch, prefetch_known};
+use crate::prefetch::prefetch_known;
 use crate::with_column_ids;
 use sparse_core::element::{Factor, Float, Stored};
 use std::ops::Range;
@@ -31,7 +31,7 @@ pub(super) unsafe fn dense<T: Float, V: Factor<T>>(
         rhs.n_cols,
         &place,
         &|columns, start, out| {
-            let place = |column| place(column).wrapping_sub(start);
+            let place = move |column| place(column).wrapping_sub(start);
             // SAFETY: as the caller says, and `out` begins at the place of the first of these columns.
             unsafe { some_columns::<T, V, false>(out, lhs, rhs, columns, place) };
         },
@@ -53,25 +53,18 @@ pub(super) unsafe fn some_columns<T: Float, V: Factor<T>, const NEVER_MINUS_ZERO
     lhs: CsrView<'_, V>,
     rhs: Matrix<'_, T>,
     columns: Range<usize>,
-    place: impl Fn(usize) -> usize,
+    place: impl Fn(usize) -> usize + Copy,
 ) {
     with_column_ids!(lhs.columns(), |ids| {
         let scatter =
             Scatter::<_, _, _, _, NEVER_MINUS_ZERO> { out, lhs, ids, rhs, columns, place };
-        // Of some columns only, what comes next may be another thread's.
-        let asks = scatter.columns == (0..lhs.n_cols()) && size_of_val(scatter.out) > SMALL;
         match rhs.n_cols {
             // SAFETY: as the caller says.
-            1 if asks => unsafe { scatter.single::<true>() },
-            // SAFETY: as the caller says.
-            1 => unsafe { scatter.single::<false>() },
+            1 => unsafe { scatter.single() },
             _ => widest(scatter),
         }
     });
 }
-
-/// The bytes that stay in a cache near the processor, in which nothing need be asked for ahead.
-const SMALL: usize = 1 << 20;
 
 /// The entries of a row that are in some columns, and how far ahead of each memory is asked for, which is that of an entry as well.
 enum Entries<I> {
@@ -83,12 +76,14 @@ enum Entries<I> {
     From { entries: Range<usize>, first: I, distance: usize },
 }
 
-/// Does something with each of the [`Entries`], which must be positions of the ids. No closure: that would be compiled without the
-/// instructions of vectors.
+/// Does something with each of the [`Entries`], which must be positions of the ids, and knows whether these are of all columns. No
+/// closure: that would be compiled without the instructions of vectors.
 macro_rules! for_each {
-    ($entries:expr, $ids:expr, |$at:ident, $distance:ident| $body:block) => {
+    ($entries:expr, $ids:expr, |$at:ident, $distance:ident, $of_all:ident| $body:block) => {
         match $entries {
             Entries::All(runs) => {
+                #[allow(unused)]
+                const $of_all: bool = true;
                 for &(ref run, $distance) in runs {
                     for $at in run.clone() {
                         $body
@@ -96,6 +91,8 @@ macro_rules! for_each {
                 }
             }
             &Entries::Below { ref entries, bound, distance: $distance } => {
+                #[allow(unused)]
+                const $of_all: bool = false;
                 for $at in entries.clone() {
                     if *$ids.get_unchecked($at) >= bound {
                         break;
@@ -104,6 +101,8 @@ macro_rules! for_each {
                 }
             }
             &Entries::From { ref entries, first, distance: $distance } => {
+                #[allow(unused)]
+                const $of_all: bool = false;
                 for $at in entries.clone().rev() {
                     if *$ids.get_unchecked($at) < first {
                         break;
@@ -130,7 +129,7 @@ where
     T: Float,
     V: Factor<T>,
     I: ColumnId,
-    P: Fn(usize) -> usize,
+    P: Fn(usize) -> usize + Copy,
 {
     /// The entries of a row that are in the columns.
     #[inline(always)]
@@ -168,21 +167,61 @@ where
     ///
     /// As for [`some_columns`].
     #[inline(always)]
-    unsafe fn single<const ASK: bool>(self) {
+    unsafe fn single(mut self) {
         for row in 0..self.lhs.n_rows() {
-            let x = self.rhs.at(row, 0);
-            // SAFETY: the entries are those of a csr; `out` has the place, as the caller says.
+            let (x, distance) = (self.rhs.at(row, 0), ahead::distance(self.lhs, row));
+            // SAFETY: the entries are those of a csr; `out` has the places, as the caller says.
             unsafe {
-                for_each!(&self.entries(row), self.ids, |at, distance| {
-                    let place = (self.place)(self.ids.get_unchecked(at).at());
-                    if ASK {
-                        let ahead = self.ids.get_unchecked(at.wrapping_add(distance));
-                        prefetch(self.out, (self.place)(ahead.at()));
+                match self.entries(row) {
+                    Entries::All([(first, _), (last, _)]) => {
+                        self.add_run(first.start..last.end, x, distance);
                     }
-                    let term = self.term(*self.lhs.values().get_unchecked(at), x);
-                    *self.out.get_unchecked_mut(place) += term;
-                });
+                    entries => for_each!(&entries, self.ids, |at, _distance, OF_ALL| {
+                        let term = self.term(*self.lhs.values().get_unchecked(at), x);
+                        self.add(at, term);
+                    }),
+                }
             }
+        }
+    }
+
+    /// Entries that follow each other, eight at a time: their terms are one vector, which waits for no sum. Places are not asked
+    /// for ahead, since nothing here waits for them but their own sums.
+    ///
+    /// # Safety
+    ///
+    /// As for [`some_columns`], of which these are entries.
+    #[inline(always)]
+    unsafe fn add_run(&mut self, run: Range<usize>, x: T, distance: usize) {
+        let mut at = run.start;
+        // SAFETY: as the caller says.
+        unsafe {
+            let (eights, rest) = self.lhs.values().get_unchecked(run).as_chunks::<8>();
+            for values in eights {
+                ahead::ask(self.ids, self.lhs.values(), at.wrapping_add(distance));
+                for term in values.map(|value| self.term(value, x)) {
+                    self.add(at, term);
+                    at += 1;
+                }
+            }
+            for &value in rest {
+                self.add(at, self.term(value, x));
+                at += 1;
+            }
+        }
+    }
+
+    /// Adds the term of an entry to its place.
+    ///
+    /// # Safety
+    ///
+    /// As for [`add_run`](Scatter::add_run).
+    #[inline(always)]
+    unsafe fn add(&mut self, at: usize, term: T::Accumulator) {
+        // SAFETY: as the caller says.
+        unsafe {
+            let place = (self.place)(self.ids.get_unchecked(at).at());
+            *self.out.get_unchecked_mut(place) += term;
         }
     }
 }
@@ -193,7 +232,7 @@ where
     T: Float,
     V: Factor<T>,
     I: ColumnId,
-    P: Fn(usize) -> usize,
+    P: Fn(usize) -> usize + Copy,
 {
     #[inline(always)]
     unsafe fn run<L: Lanes<T::Accumulator>>(self) {
@@ -201,13 +240,14 @@ where
         let n_places = self.out.len() / width.max(1);
         for row in 0..self.lhs.n_rows() {
             let entries = self.entries(row);
+            ahead::ask_for_row(self.lhs, self.ids, row);
             let contiguous = self.rhs.row(row).and_then(same_type::<T, T::Accumulator>);
             if let Some(x) = contiguous {
                 let row = Row::<_, _, _, NEVER_MINUS_ZERO> {
                     ids: self.ids,
                     values: self.lhs.values(),
                     entries,
-                    place: &self.place,
+                    place: self.place,
                     n_places,
                 };
                 // SAFETY: the processor has the instructions of `L`, as the caller says; the entries are those of a csr, and `out` has the places, as the caller of `some_columns` says.
@@ -218,7 +258,7 @@ where
                 let x = self.rhs.at(row, column);
                 // SAFETY: as above.
                 unsafe {
-                    for_each!(&entries, self.ids, |at, _distance| {
+                    for_each!(&entries, self.ids, |at, _distance, OF_ALL| {
                         let place = (self.place)(self.ids.get_unchecked(at).at());
                         let term = self.term(*self.lhs.values().get_unchecked(at), x);
                         self.out[place * width + column] += term;
@@ -235,7 +275,7 @@ struct Row<'a, V, I, P, const NEVER_MINUS_ZERO: bool> {
     ids: &'a [I],
     values: &'a [V],
     entries: Entries<I>,
-    place: &'a P,
+    place: P,
     /// The number of places. Nothing is asked for beyond: another thread may be writing there.
     n_places: usize,
 }
@@ -243,7 +283,7 @@ struct Row<'a, V, I, P, const NEVER_MINUS_ZERO: bool> {
 /// So many entries ahead memory is asked for.
 const AHEAD: usize = 48;
 
-impl<V: Stored, I: ColumnId, P: Fn(usize) -> usize, const NEVER_MINUS_ZERO: bool>
+impl<V: Stored, I: ColumnId, P: Fn(usize) -> usize + Copy, const NEVER_MINUS_ZERO: bool>
     Row<'_, V, I, P, NEVER_MINUS_ZERO>
 {
     /// Adds value · x to the place of each entry, in panels of columns that registers hold.
@@ -264,10 +304,14 @@ impl<V: Stored, I: ColumnId, P: Fn(usize) -> usize, const NEVER_MINUS_ZERO: bool
             ($lanes:ty, $n:literal) => {
                 while column + $n * <$lanes as Lanes<T::Accumulator>>::COUNT <= x.len() {
                     // SAFETY: as the caller says.
-                    unsafe { self.panel::<T, $lanes, $n>(out, x, column) };
+                    unsafe { self.panel::<T, $lanes, $n, false>(out, x, column) };
                     column += $n * <$lanes as Lanes<T::Accumulator>>::COUNT;
                 }
             };
+        }
+        if x.len() == L::COUNT {
+            // SAFETY: as the caller says.
+            return unsafe { self.panel::<T, L, 1, true>(out, x, 0) };
         }
         panels!(L, 4);
         panels!(L, 1);
@@ -275,13 +319,13 @@ impl<V: Stored, I: ColumnId, P: Fn(usize) -> usize, const NEVER_MINUS_ZERO: bool
         panels!(Plain<T::Accumulator, 1>, 1);
     }
 
-    /// `N` vectors of columns from `column` on.
+    /// `N` vectors of columns from `column` on; `ALL` that there are, if so, so that the compiler knows how far apart rows are.
     ///
     /// # Safety
     ///
     /// As for [`add`](Row::add).
     #[inline(always)]
-    unsafe fn panel<T: Float, L: Lanes<T::Accumulator>, const N: usize>(
+    unsafe fn panel<T: Float, L: Lanes<T::Accumulator>, const N: usize, const ALL: bool>(
         &self,
         out: &mut [T::Accumulator],
         x: &[T::Accumulator],
@@ -289,19 +333,19 @@ impl<V: Stored, I: ColumnId, P: Fn(usize) -> usize, const NEVER_MINUS_ZERO: bool
     ) where
         V: Factor<T>,
     {
-        let (width, size) = (x.len(), N * L::COUNT);
-        let x = &x[column..column + size];
+        let size = N * L::COUNT;
+        let width = if ALL { size } else { x.len() };
+        let (x, place) = (&x[column..column + size], self.place);
         // SAFETY: `x` has `size` elements, and so has each run of `out`, as the caller says.
         unsafe {
             let mut factors = [L::zero(); N];
             for (n, factor) in factors.iter_mut().enumerate() {
                 *factor = L::load(x.as_ptr().add(n * L::COUNT));
             }
-            for_each!(&self.entries, self.ids, |at, distance| {
-                let place = (self.place)(self.ids.get_unchecked(at).at());
-                let ahead = self.ids.get_unchecked(at.wrapping_add(distance)).at();
-                let ahead = (self.place)(ahead);
-                let ahead = if ahead < self.n_places { ahead } else { place };
+            for_each!(&self.entries, self.ids, |at, distance, OF_ALL| {
+                let ahead = place(self.ids.get_unchecked(at.wrapping_add(distance)).at());
+                let place = place(self.ids.get_unchecked(at).at());
+                let ahead = if OF_ALL || ahead < self.n_places { ahead } else { place };
                 prefetch_known(out, ahead * width + column, size);
                 let out = out.as_mut_ptr().add(place * width + column);
                 let value = L::splat(self.values.get_unchecked(at).number().widen());
