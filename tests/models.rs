@@ -220,3 +220,51 @@ fn sparse_weights_on_clicks_by_the_command_line() {
         std::fs::remove_file(file).unwrap();
     }
 }
+
+/// Columns of later files are counted from where those of the training data were, whether they show it or not; every model is made.
+#[test]
+fn the_command_line_carries_what_it_found_out() {
+    let folder = std::env::temp_dir().join(format!("nnz-carried-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let file = |name: &str, text: &str| {
+        let path = folder.join(name);
+        std::fs::write(&path, text).unwrap();
+        path.display().to_string()
+    };
+    let train = file("train.svm", "1 0:1 2:1\n0 1:1 3:1\n1 0:1\n0 1:1\n");
+    let (test, saved) = (file("test.svm", "1 2:1\n0 1:1\n"), file("model", ""));
+    let arguments = ["--data", &train, "--test", &test, "--epochs", "20", "--learning-rate", "1"];
+    let arguments = [&arguments[..], &["--model", "logistic", "--save", &saved, "--json"]].concat();
+    let Some(lines) = command_line::run("train", &arguments) else { return };
+    assert!(lines.lines().last().unwrap().contains("\"test_auc\":1.0"), "{lines}");
+    let scores = command_line::run("predict", &["--model", &saved, "--data", &test]).unwrap();
+    let scores: Vec<f32> = scores.lines().map(|line| line.parse().unwrap()).collect();
+    assert!(scores[0] > 0.6 && scores[1] < 0.1, "{scores:?}");
+
+    let two_labels = file("two.csv", "1,0,a\n2,1,b\n");
+    let (tabs, ratings) = (file("clicks.tsv", &criteo_line()), file("ratings", "a,x,1\nb,y,2\n"));
+    let schema = ["--format", "csv", "--schema", "stars:label,good:label,word:categorical"];
+    for (model, data, more) in [
+        ("linear", &train, &[][..]),
+        ("softmax", &train, &[]),
+        ("poisson", &train, &[]),
+        ("factorization-machine", &train, &["--factors", "2"]),
+        ("wide-deep", &tabs, &["--hash-bits", "8"]),
+        ("multi-task", &two_labels, &schema),
+        ("matrix-factorization", &ratings, &["--format", "ratings", "--factors", "2"]),
+    ] {
+        let arguments = [&["--model", model, "--data", data, "--epochs", "1"], more].concat();
+        let line = command_line::run("train", &arguments).unwrap();
+        assert!(line.starts_with("epoch 1/1  objective "), "{model}: {line}");
+    }
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+/// A line of Criteo's log: a label, 13 counts, 26 categories.
+fn criteo_line() -> String {
+    let counts = (0..13).map(|count| count.to_string());
+    let categories = (0..26).map(|category| format!("c{category}"));
+    let fields: Vec<String> =
+        ["1".to_owned()].into_iter().chain(counts).chain(categories).collect();
+    fields.join("\t") + "\n"
+}

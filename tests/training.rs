@@ -260,9 +260,8 @@ fn gradients_are_clipped_by_their_norm_together() {
     // Squares beyond `f64`.
     let data = Dataset::new(Csr::from_rows(2, [vec![(1, 1e160)]]).unwrap(), vec![1.0]).unwrap();
     let mut clipped = Wide::new(dims! { d: 2 }, Seed(0)).unwrap();
-    let mut trainer = Trainer::new(Sgd { learning_rate: 0.25, ..Sgd::default() }).epochs(1);
-    trainer = trainer.clip_norm(2.0).progress(Progress::Silent);
-    trainer.fit(&mut clipped, &data).unwrap();
+    let quarter = Trainer::new(Sgd { learning_rate: 0.25, ..Sgd::default() }).epochs(1);
+    quarter.clip_norm(2.0).progress(Progress::Silent).fit(&mut clipped, &data).unwrap();
     assert_eq!(clipped.w.values(), [0.0, 0.5]);
     // A norm that nothing reaches changes nothing but the order of additions.
     let data = self::data();
@@ -467,4 +466,32 @@ fn weights_of_rows_and_classes() {
         assert!((a - b).abs() < 1e-6, "{metric} {a} {b}");
     }
     assert!((score.loss * 3.0 - same.loss * 4.0).abs() < 1e-5);
+}
+
+/// On a shuffled stream as well, whether its rows were counted before or are found out in the first epoch: then the method that the run
+/// has begun with goes on.
+#[test]
+fn variance_reduction_on_a_stream() {
+    use nnz::data::stream::Stream;
+    let path = std::env::temp_dir().join(format!("nnz-reduced-{}.svm", std::process::id()));
+    libsvm::write(&path, &data()).unwrap();
+    let reader = |base| libsvm::Reader::new().index_base(base).n_features(500);
+    let open = |base| Stream::new(reader(base)).file(&path).open().unwrap();
+    let rule = || Svrg { update_freq: 2, rule: Sgd { learning_rate: 0.1, ..Sgd::default() } };
+    let trainer = |batch| Trainer::new(rule()).batch_size(batch).progress(Progress::Silent);
+    for (base, batch) in
+        [(IndexBase::Detect, 1), (IndexBase::Detect, 16), (IndexBase::One, 1), (IndexBase::One, 16)]
+    {
+        let mut whole = model();
+        let report = trainer(batch).epochs(4).fit(&mut whole, &open(base)).unwrap();
+        assert!(report.epochs[3].loss < report.epochs[0].loss, "{base:?} {batch}");
+        let (stream, mut parts) = (open(base), model());
+        let mut updater = trainer(batch).updater(&parts).unwrap();
+        for epoch in 0..4 {
+            let epochs = epoch..epoch + 1;
+            trainer(batch).fit_epochs(&mut parts, &mut updater, &stream, epochs).unwrap();
+        }
+        assert_eq!(parts.w.values(), whole.w.values(), "{base:?} {batch}");
+    }
+    std::fs::remove_file(path).unwrap();
 }

@@ -44,11 +44,12 @@ impl<'d, M: Model, S: DataSource<M::Element>> Reduced<'d, M, S> {
         if max_norm.is_some() {
             return Err(TrainError::ClipCorrected { rule: R::NAME }.into());
         }
-        let n_samples = data.n_rows().filter(|_| M::CORRECTS_SCORES);
+        let kept = updater.kept_snapshot();
+        // A run that has begun without knowing them goes on without.
+        let n_samples = data.n_rows().filter(|_| M::CORRECTS_SCORES && kept.is_empty());
         if method == VarianceReduction::LastSeen && n_samples.is_none() {
             return Err(TrainError::NoDerivatives { rule: R::NAME, model: M::NAME }.into());
         }
-        let kept = updater.kept_snapshot();
         let snapshot = (!kept.is_empty()).then(|| {
             let mut snapshot = model.clone();
             for (table, kept) in tables(&mut snapshot).zip(kept) {

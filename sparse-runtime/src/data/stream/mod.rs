@@ -90,6 +90,8 @@ impl Sizes {
 pub(super) struct Known {
     /// The rows and the bytes of rows of each unit, where it has been read.
     pub(super) units: Vec<Option<UnitSize>>,
+    /// The rows of each unit, where they have been counted.
+    pub(super) rows: Vec<Option<u64>>,
     /// The number of rows, once all have been read.
     pub(super) n_rows: Option<u64>,
     /// The rows skipped in the epoch read last, so far.

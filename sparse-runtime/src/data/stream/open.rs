@@ -176,15 +176,16 @@ impl<T: Float, F: RowFormat<T> + Clone> Stream<F, T> {
             Wanted::Numbers | Wanted::FoundClasses => None,
         };
         let finds_classes = matches!(self.classes, Wanted::FoundClasses);
-        let mut n_rows = None;
+        let (mut n_rows, mut rows) = (None, None);
         let survey_format = format.survey_format();
         if survey_format.is_some() || finds_classes {
             let is_known = survey_format.is_none();
             let source = self.source(survey_format.unwrap_or_else(|| format.clone()), None)?;
-            let survey = survey(&Arc::new(source), finds_classes)?;
+            let (survey, of_units) = survey(&Arc::new(source), finds_classes)?;
             // A row that is only found to be wrong once base and width are known would be counted and then skipped.
             let counts = is_known || self.options.on_error == OnError::Fail;
             n_rows = counts.then_some(survey.n_rows);
+            rows = counts.then_some(of_units);
             format = format.settle(&survey);
             if finds_classes {
                 classes = Some(Classes::of(survey.labels));
@@ -198,6 +199,9 @@ impl<T: Float, F: RowFormat<T> + Clone> Stream<F, T> {
         }
         if let Ok(known) = source.known.get_mut() {
             known.n_rows = n_rows;
+            if let Some(rows) = rows {
+                known.rows = rows.into_iter().map(Some).collect();
+            }
         }
         Ok(StreamedDataset { source: Arc::new(source) })
     }
@@ -215,7 +219,8 @@ impl<T: Float, F: RowFormat<T> + Clone> Stream<F, T> {
         if let (Some(_), Some(label)) = (&classes, layout.iter_mut().find(is_label)) {
             label.kind = ColumnKind::Ids(1);
         }
-        let known = Known { units: vec![None; units.len()], ..Known::default() };
+        let (none, unknown) = (vec![None; units.len()], vec![None; units.len()]);
+        let known = Known { units: none, rows: unknown, ..Known::default() };
         Ok(Source {
             format: Arc::new(format) as Arc<dyn AnyFormat<T>>,
             files,
@@ -241,9 +246,13 @@ fn source_file(path: PathBuf) -> Result<SourceFile, ReadError> {
     Ok(SourceFile { path, len, head, name })
 }
 
-/// Reads everything once.
-fn survey<T: Float>(source: &Arc<Source<T>>, labels: bool) -> Result<Survey, ReadError> {
+/// Reads everything once: what that shows, and the rows of each unit.
+fn survey<T: Float>(
+    source: &Arc<Source<T>>,
+    labels: bool,
+) -> Result<(Survey, Vec<u64>), ReadError> {
     let mut survey = Survey::default();
+    let mut rows = vec![0; source.units.len()];
     let mut found = std::collections::BTreeSet::new();
     let mut skips = super::super::text::Skips::new(source.on_error());
     let mut feed = Feed::start(source, (0..source.units.len()).collect(), Vec::new());
@@ -252,6 +261,7 @@ fn survey<T: Float>(source: &Arc<Source<T>>, labels: bool) -> Result<Survey, Rea
             skips.add(place, problem)?;
         }
         survey.n_rows += block.rows.n_rows as u64;
+        rows[block.unit] += block.rows.n_rows as u64;
         survey.widen(&block.rows);
         if labels {
             let columns = source.parsed_layout.iter().zip(&block.rows.columns);
@@ -267,7 +277,7 @@ fn survey<T: Float>(source: &Arc<Source<T>>, labels: bool) -> Result<Survey, Rea
         return Err(ReadError::Empty { file: names.join(", ") });
     }
     survey.labels = found.into_iter().map(f64::from_bits).collect();
-    Ok(survey)
+    Ok((survey, rows))
 }
 
 /// Data that streams past; see [`Stream`]. A [`DataSource`](crate::data::DataSource): what trains on a

@@ -150,7 +150,8 @@ impl<'a, T: Float> Epoch<'a, T> {
             parts.push((rows, base));
             bytes += block.bytes;
             if is_last {
-                self.source.known().units[unit] = Some(size);
+                let mut known = self.source.known();
+                (known.units[unit], known.rows[unit]) = (Some(size), Some(size.rows));
                 size = UnitSize { rows: 0, bytes: 0 };
             }
             if bytes >= self.source.sizes.pool {
@@ -229,11 +230,11 @@ impl<'a, T: Float> Epoch<'a, T> {
     fn bases(&self, order: &[usize], first: usize) -> Vec<u64> {
         let known = self.source.known();
         let mut base = 0;
-        let mut bases = Vec::with_capacity(known.units.len());
-        for size in &known.units {
+        let mut bases = Vec::with_capacity(known.rows.len());
+        for rows in &known.rows {
             bases.push(base);
-            base = match size {
-                Some(size) if base != UNKNOWN => base + size.rows,
+            base = match rows {
+                Some(rows) if base != UNKNOWN => base + rows,
                 _ => UNKNOWN,
             };
         }

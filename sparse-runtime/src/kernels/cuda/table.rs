@@ -66,7 +66,8 @@ pub struct Given<'g, 'a, T: GpuFloat> {
 }
 
 /// Launches a kernel. `None` where an operand is not what the kernel takes, or a required attribute is not given; nothing is launched then.
-pub(crate) type GpuKernel<T> = fn(&mut GpuArray<T>, &Given<'_, '_, T>, &mut CudaContext) -> Option<()>;
+pub(crate) type GpuKernel<T> =
+    fn(&mut GpuArray<T>, &Given<'_, '_, T>, &mut CudaContext) -> Option<()>;
 
 sparse_macros::gpu_kernel_table!();
 
