@@ -56,9 +56,13 @@ fn split_into<T: Stored, U: Send>(
     });
 }
 
-/// The row before which `part` of `parts` of the entries lie, or almost. O(n_rows).
+/// The row before which `part` of `parts` of the entries lie, or almost. O(log n_rows), or O(n_rows) where rows do not lie one after
+/// the other.
 pub(crate) fn cut<T: Stored>(rows: CsrView<'_, T>, part: usize, parts: usize) -> usize {
     let wanted = (rows.nnz() / parts * part) as u64;
+    if let Some(first) = rows.starts().first().filter(|_| rows.is_contiguous()) {
+        return rows.ends().partition_point(|end| end - first <= wanted);
+    }
     let mut before = 0;
     let bounds = rows.starts().iter().zip(rows.ends());
     let passed = bounds.take_while(|(start, end)| {
@@ -154,15 +158,22 @@ impl ColumnSamples {
             let spread = (sample as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
             sample * step + spread as usize % step
         };
-        let (mut taken, mut before) = (0, 0);
-        with_column_ids!(matrix.columns(), |ids| {
-            for (&start, &end) in matrix.starts().iter().zip(matrix.ends()) {
-                let len = (end - start) as usize;
-                while taken < N_SAMPLES && position(taken) < before + len {
-                    samples[taken] = ids[start as usize + position(taken) - before].at();
-                    taken += 1;
+        with_column_ids!(matrix.columns(), |ids| match matrix.starts().first() {
+            Some(first) if matrix.is_contiguous() => {
+                for (number, sample) in samples.iter_mut().enumerate() {
+                    *sample = ids[*first as usize + position(number)].at();
                 }
-                before += len;
+            }
+            _ => {
+                let (mut taken, mut before) = (0, 0);
+                for (&start, &end) in matrix.starts().iter().zip(matrix.ends()) {
+                    let len = (end - start) as usize;
+                    while taken < N_SAMPLES && position(taken) < before + len {
+                        samples[taken] = ids[start as usize + position(taken) - before].at();
+                        taken += 1;
+                    }
+                    before += len;
+                }
             }
         });
         samples.sort_unstable();

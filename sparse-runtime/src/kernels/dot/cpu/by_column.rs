@@ -105,13 +105,35 @@ fn in_parts<T: Float, V: Factor<T>>(
     for (place, (start, found)) in found.into_iter().enumerate() {
         // The first part is where it belongs, the others move up to where the one before them ended.
         if place > 0 {
-            let rows = lead + start * width..lead + (start + found) * width;
-            ids.copy_within(start..start + found, all);
-            sums.copy_within(rows, all * width);
+            move_down(ids, start, all, found, n_parts);
+            move_down(sums, lead + start * width, all * width, found * width, n_parts);
         }
         all += found;
     }
     all
+}
+
+/// Copies `len` elements from one place to an earlier one, on as many threads as there are to be parts if the two do not overlap.
+fn move_down<T: Copy + Send + Sync>(
+    elements: &mut [T],
+    from: usize,
+    to: usize,
+    len: usize,
+    parts: usize,
+) {
+    if to + len > from {
+        return elements.copy_within(from..from + len, to);
+    }
+    let (before, after) = elements.split_at_mut(from);
+    let piece = len.div_ceil(parts).max(1);
+    let mut copies = before[to..to + len].chunks_mut(piece).zip(after[..len].chunks(piece));
+    let mut pieces = [const { None }; MAX_PARTS];
+    pieces[..parts].iter_mut().for_each(|piece| *piece = copies.next());
+    team::each(&mut pieces[..parts], |_, piece| {
+        if let Some((to, from)) = piece {
+            to.copy_from_slice(from);
+        }
+    });
 }
 
 /// Sums the rows of some columns, of which the first is `lead` elements behind the front; moves those that occur to the front, and
@@ -257,6 +279,23 @@ mod tests {
             }));
             assert!(products.iter().all(|bits| *bits == products[0]), "width {width}");
             assert_eq!(products[0].len(), N_COLS * width);
+        }
+    }
+
+    #[test]
+    fn elements_are_moved_in_parts_or_at_once() {
+        for (from, to, len) in
+            [(5, 5, 10), (5, 2, 10), (50, 3, 47), (50, 4, 47), (60, 0, 1), (9, 0, 0)]
+        {
+            for parts in [1, 2, 5] {
+                let mut elements = Vec::from_iter(0..100);
+                move_down(&mut elements, from, to, len, parts);
+                let moved = to..to + len;
+                for (place, element) in elements.iter().enumerate() {
+                    let came_from = if moved.contains(&place) { place + from - to } else { place };
+                    assert_eq!(*element, came_from, "{len} from {from} to {to} in {parts}");
+                }
+            }
         }
     }
 
