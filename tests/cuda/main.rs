@@ -4,6 +4,7 @@
 #[path = "../../sparse-runtime/tests/cuda/device.rs"]
 mod device;
 mod examples;
+mod memory;
 mod speed;
 
 use device::gpu;

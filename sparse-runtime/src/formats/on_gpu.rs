@@ -2,9 +2,7 @@
 
 use super::id_array::with_ids;
 use super::{Csr, CsrView, Dense, DenseView, IdsView, RowIdsView, RowSparse, RowSparseView, Shape};
-use crate::device::cuda::{
-    Cuda, CudaBuffer, CudaColumnIds, CudaError, CudaSlice, Destination, Gpu,
-};
+use crate::device::cuda::{Cuda, CudaBuffer, CudaError, CudaSlice, Destination, Gpu};
 use sparse_core::element::{Element, Stored};
 use std::fmt;
 
@@ -32,10 +30,9 @@ impl<T: Element> DenseView<'_, T> {
     ///
     /// [`CudaError::OutOfMemory`].
     pub fn to_gpu(&self, gpu: &Gpu) -> Result<Dense<T, Cuda>, CudaError> {
-        Ok(Dense {
-            shape: *self.shape(),
-            values: CudaBuffer::from_host(gpu, self.values(), ELEMENTS)?,
-        })
+        let mut array = Dense::default();
+        array.assign_from_host(gpu, *self)?;
+        Ok(array)
     }
 }
 
@@ -47,6 +44,17 @@ impl<T: Element> Dense<T, Cuda> {
     /// As [`Gpu::synchronize`].
     pub fn to_cpu(&self) -> Result<Dense<T>, CudaError> {
         Ok(Dense { shape: self.shape, values: self.values.to_host()? })
+    }
+
+    /// Becomes a copy of an array of the host, in its memory if there is room.
+    pub(crate) fn assign_from_host(
+        &mut self,
+        gpu: &Gpu,
+        of: DenseView<'_, T>,
+    ) -> Result<(), CudaError> {
+        self.values.assign_from_host(gpu, of.values(), ELEMENTS)?;
+        self.shape = *of.shape();
+        Ok(())
     }
 
     /// Becomes an array of this shape with whatever values were left in its memory.
@@ -107,12 +115,9 @@ impl<T: Stored> Csr<T> {
     ///
     /// [`CudaError::OutOfMemory`].
     pub fn to_gpu(&self, gpu: &Gpu) -> Result<Csr<T, Cuda>, CudaError> {
-        Ok(Csr {
-            n_cols: self.n_cols,
-            indptr: CudaBuffer::from_host(gpu, self.indptr(), ROW_POINTERS)?,
-            columns: CudaColumnIds::from_host(gpu, self.columns())?,
-            values: CudaBuffer::from_host(gpu, self.values(), VALUES)?,
-        })
+        let mut array = Csr::default();
+        array.assign_from_host(gpu, self)?;
+        Ok(array)
     }
 }
 
@@ -128,6 +133,15 @@ impl<T: Stored> CsrView<'_, T> {
 }
 
 impl<T: Stored> Csr<T, Cuda> {
+    /// Becomes a copy of a matrix of the host, in its memory if there is room.
+    pub(crate) fn assign_from_host(&mut self, gpu: &Gpu, of: &Csr<T>) -> Result<(), CudaError> {
+        self.indptr.assign_from_host(gpu, of.indptr(), ROW_POINTERS)?;
+        self.columns.assign_from_host(gpu, of.columns())?;
+        self.values.assign_from_host(gpu, of.values(), VALUES)?;
+        self.n_cols = of.n_cols;
+        Ok(())
+    }
+
     /// A copy on the host, when everything asked for before is done.
     ///
     /// # Errors

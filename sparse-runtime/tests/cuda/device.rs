@@ -36,6 +36,17 @@ pub(crate) fn is_real() -> bool {
     std::env::var_os("NNZ_TEST_GPU").is_some()
 }
 
+/// The emulated GPU gives the calling thread at most so many bytes at once.
+#[allow(dead_code, reason = "the tests of models do")]
+pub(crate) fn limit_memory(bytes: usize) {
+    // SAFETY: the emulation was loaded for all of the process, and its function takes a size and gives nothing.
+    unsafe {
+        let function = libc::dlsym(libc::RTLD_DEFAULT, c"nnz_emulation_most_at_once".as_ptr());
+        assert!(!function.is_null(), "the GPU is not emulated");
+        std::mem::transmute::<*mut libc::c_void, extern "C" fn(usize)>(function)(bytes);
+    }
+}
+
 fn emulate() {
     let mut hasher = DefaultHasher::new();
     SOURCES.hash(&mut hasher);

@@ -25,22 +25,6 @@ pub enum CudaColumnIdsSlice<'a> {
 const COLUMN_IDS: &str = "the column ids of a csr";
 
 impl CudaColumnIds {
-    /// A copy of ids of the host.
-    ///
-    /// # Errors
-    ///
-    /// As [`CudaBuffer::from_host`].
-    pub fn from_host(gpu: &Gpu, ids: ColumnIdsView<'_>) -> Result<Self, CudaError> {
-        Ok(match ids {
-            ColumnIdsView::U32(ids) => {
-                CudaColumnIds::U32(CudaBuffer::from_host(gpu, ids, COLUMN_IDS)?)
-            }
-            ColumnIdsView::U64(ids) => {
-                CudaColumnIds::U64(CudaBuffer::from_host(gpu, ids, COLUMN_IDS)?)
-            }
-        })
-    }
-
     /// A copy on the host, when everything asked for before is done.
     ///
     /// # Errors
@@ -61,6 +45,18 @@ impl CudaColumnIds {
         }
     }
 
+    /// Becomes a copy of ids of the host.
+    pub(crate) fn assign_from_host(
+        &mut self,
+        gpu: &Gpu,
+        from: ColumnIdsView<'_>,
+    ) -> Result<(), CudaError> {
+        match from {
+            ColumnIdsView::U32(ids) => self.narrow().assign_from_host(gpu, ids, COLUMN_IDS),
+            ColumnIdsView::U64(ids) => self.wide().assign_from_host(gpu, ids, COLUMN_IDS),
+        }
+    }
+
     /// Becomes a copy of ids on the same GPU.
     pub(crate) fn assign(
         &mut self,
@@ -68,24 +64,30 @@ impl CudaColumnIds {
         from: CudaColumnIdsSlice<'_>,
     ) -> Result<(), CudaError> {
         match from {
-            CudaColumnIdsSlice::U32(from) => {
-                let mut ids = match std::mem::take(self) {
-                    CudaColumnIds::U32(ids) => ids,
-                    CudaColumnIds::U64(_) => CudaBuffer::default(),
-                };
-                let assigned = ids.assign(gpu, from, COLUMN_IDS);
-                *self = CudaColumnIds::U32(ids);
-                assigned
-            }
-            CudaColumnIdsSlice::U64(from) => {
-                let mut ids = match std::mem::take(self) {
-                    CudaColumnIds::U64(ids) => ids,
-                    CudaColumnIds::U32(_) => CudaBuffer::default(),
-                };
-                let assigned = ids.assign(gpu, from, COLUMN_IDS);
-                *self = CudaColumnIds::U64(ids);
-                assigned
-            }
+            CudaColumnIdsSlice::U32(from) => self.narrow().assign(gpu, from, COLUMN_IDS),
+            CudaColumnIdsSlice::U64(from) => self.wide().assign(gpu, from, COLUMN_IDS),
+        }
+    }
+
+    /// Ids of 32 bits: new ones where they are of 64.
+    fn narrow(&mut self) -> &mut CudaBuffer<u32> {
+        if let CudaColumnIds::U64(_) = self {
+            *self = CudaColumnIds::U32(CudaBuffer::default());
+        }
+        match self {
+            CudaColumnIds::U32(ids) => ids,
+            CudaColumnIds::U64(_) => unreachable!(),
+        }
+    }
+
+    /// Ids of 64 bits: new ones where they are of 32.
+    fn wide(&mut self) -> &mut CudaBuffer<u64> {
+        if let CudaColumnIds::U32(_) = self {
+            *self = CudaColumnIds::U64(CudaBuffer::default());
+        }
+        match self {
+            CudaColumnIds::U64(ids) => ids,
+            CudaColumnIds::U32(_) => unreachable!(),
         }
     }
 }

@@ -66,13 +66,29 @@ impl<T: Stored> CudaBuffer<T> {
     /// [`CudaError::OutOfMemory`], which names `what`.
     pub fn from_host(gpu: &Gpu, values: &[T], what: &'static str) -> Result<Self, CudaError> {
         let mut buffer = CudaBuffer::default();
-        buffer.resize_for_overwrite(gpu, values.len(), what)?;
-        if let Some(memory) = buffer.memory.as_ref().filter(|_| !values.is_empty()) {
-            // SAFETY: there is room for `len` elements, and memory that is not pinned is copied away before the call returns.
-            unsafe { result::memcpy_htod_async(memory.address, values, gpu.stream()) }
-                .map_err(refused("cuMemcpyHtoDAsync"))?;
-        }
+        buffer.assign_from_host(gpu, values, what)?;
         Ok(buffer)
+    }
+
+    /// Becomes a copy of elements of the host, in its memory if there is room.
+    ///
+    /// # Errors
+    ///
+    /// As [`from_host`](CudaBuffer::from_host); the buffer is then as before.
+    pub(crate) fn assign_from_host(
+        &mut self,
+        gpu: &Gpu,
+        values: &[T],
+        what: &'static str,
+    ) -> Result<(), CudaError> {
+        self.resize_for_overwrite(gpu, values.len(), what)?;
+        let Some(memory) = self.memory.as_ref().filter(|_| size_of_val(values) > 0) else {
+            return Ok(());
+        };
+        gpu.enter()?;
+        // SAFETY: there is room for `len` elements, and memory that is not pinned is copied away before the call returns.
+        unsafe { result::memcpy_htod_async(memory.address, values, gpu.stream()) }
+            .map_err(refused("cuMemcpyHtoDAsync"))
     }
 
     /// The number of elements.

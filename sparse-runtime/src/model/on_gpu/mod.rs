@@ -11,7 +11,6 @@ use crate::device::cuda::{CudaError, Gpu};
 use crate::error::{Error, Result};
 use crate::formats::{Dense, DenseView};
 use crate::kernels::Operand;
-use crate::kernels::cuda::table::GpuArray;
 use crate::kernels::cuda::{CudaContext, GpuFloat};
 use crate::optimizer::Updater;
 use crate::optimizer::cuda::CudaTable;
@@ -21,7 +20,8 @@ use sparse_core::update_rules::UpdateRule;
 
 /// A model whose parameters are on a GPU, where its batches are computed: a [`Model`] like that which it was made of, for the same trainer.
 ///
-/// A batch is moved there when it is bound to a step. Every value of the [plan](Model::PLAN) is a launch of a kernel, whatever became of the
+/// A batch is moved there by its step, into memory that grows to the largest batch: a step allocates nothing on the GPU once it has seen that.
+/// Where there is not enough, the step fails with [`CudaError::OutOfMemory`] and the model is as before it. Every value of the [plan](Model::PLAN) is a launch of a kernel, whatever became of the
 /// step on the host: nothing is fused. Each step waits once, for its loss.
 ///
 /// Parameters and states come back to the host where training does anyway what costs O(values): at the end of an epoch, and where a
@@ -90,7 +90,7 @@ impl<M: Model<Element: GpuFloat>> OnGpu<M> {
             })
             .collect::<Result<_>>()?;
         Ok(OnGpu {
-            workspace: Workspace::new(&program, tables),
+            workspace: Workspace::new::<M>(&program, tables),
             host: model.clone(),
             program,
             context: CudaContext::new(gpu),
@@ -125,16 +125,16 @@ impl<M: Model<Element: GpuFloat>> OnGpu<M> {
         if self.newest == Newest::Host {
             let parameters = self.host.parameters();
             for (table, parameter) in self.workspace.tables.iter_mut().zip(&parameters) {
-                table.weights =
-                    DenseView::new(parameter.shape, parameter.values())?.to_gpu(&gpu)?;
+                let values = DenseView::new(parameter.shape, parameter.values())?;
+                table.weights.assign_from_host(&gpu, values)?;
             }
             self.newest = Newest::Both;
         }
-        self.workspace.inputs.clear();
-        for index in 0..M::INPUTS.len() {
-            let input = M::input(batch, index);
-            let input = input.map(|input| GpuArray::of_operand(&gpu, &operand_of(input)));
-            self.workspace.inputs.push(input.transpose()?);
+        let Workspace { inputs, staged, .. } = &mut self.workspace;
+        for (index, input) in inputs.iter_mut().enumerate() {
+            if let Some(of_batch) = M::input(batch, index) {
+                input.assign(&gpu, &operand_of(of_batch), staged)?;
+            }
         }
         Ok(())
     }
@@ -180,7 +180,7 @@ impl<M: Model<Element: GpuFloat>> Clone for OnGpu<M> {
         let tables = self.workspace.tables.iter().map(|table| table.copy(gpu)).collect();
         OnGpu {
             host: self.host.clone(),
-            workspace: Workspace::new(&self.program, tables),
+            workspace: Workspace::new::<M>(&self.program, tables),
             program: self.program.clone(),
             context: CudaContext::new(gpu),
             outputs: self.outputs.clone(),

@@ -3,7 +3,7 @@
 use crate::device::cuda::{Cuda, CudaError, Gpu};
 use crate::error::Result;
 use crate::formats::Dense;
-use crate::kernels::cuda::table::{Given, GpuArray, GpuKernel, GpuOperand};
+use crate::kernels::cuda::table::{Given, GpuArray, GpuKernel, GpuOperand, Staged};
 use crate::kernels::cuda::{CudaContext, GpuFloat};
 use crate::model::{Model, ModelError};
 use crate::optimizer::cuda::{CudaGradient, CudaTable};
@@ -50,20 +50,22 @@ enum Place {
 /// The arrays that a program reads and writes.
 #[derive(Debug)]
 pub(super) struct Workspace<T: GpuFloat> {
-    pub(super) inputs: Vec<Option<GpuArray<T>>>,
+    pub(super) inputs: Vec<GpuArray<T>>,
+    pub(super) staged: Staged<T>,
     pub(super) tables: Vec<CudaTable<T>>,
     slots: Vec<GpuArray<T>>,
 }
 
 impl<T: GpuFloat> Workspace<T> {
-    pub(super) fn new(program: &Program<T>, tables: Vec<CudaTable<T>>) -> Self {
-        let slots = (0..program.n_slots).map(|_| GpuArray::default()).collect();
-        Workspace { inputs: Vec::new(), tables, slots }
+    pub(super) fn new<M: Model>(program: &Program<T>, tables: Vec<CudaTable<T>>) -> Self {
+        let arrays = |n: usize| (0..n).map(|_| GpuArray::default()).collect();
+        let (inputs, slots) = (arrays(M::INPUTS.len()), arrays(program.n_slots));
+        Workspace { inputs, staged: Staged::default(), tables, slots }
     }
 
     fn operand(&self, place: Place) -> Option<GpuOperand<'_, T>> {
         match place {
-            Place::Input(index) => self.inputs.get(index)?.as_ref().map(GpuArray::operand),
+            Place::Input(index) => self.inputs.get(index).map(GpuArray::operand),
             Place::Parameter(index) => {
                 Some(GpuOperand::Dense(self.tables.get(index)?.weights.view()))
             }

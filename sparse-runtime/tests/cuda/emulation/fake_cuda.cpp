@@ -59,6 +59,9 @@ size_t variable(const char *name, size_t otherwise) {
 
 size_t memory() { return variable("NNZ_EMULATION_MEMORY", size_t(1) << 30); }
 
+// What the calling thread can allocate at once: tests run side by side.
+thread_local size_t most_at_once = ~size_t(0);
+
 emulation::Blocks &blocks() {
     static emulation::Blocks blocks(uint32_t(variable("NNZ_EMULATION_SEED", 0)));
     return blocks;
@@ -175,11 +178,14 @@ Result cuStreamDestroy_v2(Stream *stream) {
 
 Result cuStreamSynchronize(Stream *stream) { return stream->failure; }
 
+// For tests: the driver has no such function.
+void nnz_emulation_most_at_once(size_t bytes) { most_at_once = bytes; }
+
 Result cuMemAllocAsync(Address *address, size_t bytes, Stream *stream) {
     std::lock_guard guard(lock);
     if (stream->failure) return stream->failure;
     if (bytes == 0) return INVALID_VALUE;
-    if (bytes > memory() || allocated + bytes > memory()) return OUT_OF_MEMORY;
+    if (bytes > most_at_once || bytes > memory() || allocated + bytes > memory()) return OUT_OF_MEMORY;
     size_t page = size_t(sysconf(_SC_PAGESIZE)), readable = (bytes + page - 1) / page * page, mapped = readable + page;
     void *mapping = mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (mapping == MAP_FAILED) return OUT_OF_MEMORY;
