@@ -137,6 +137,10 @@ fn values_of_a_plan_are_those_of_the_cpu() {
         assert!((found - expected).abs() < 1e-5, "{found} {expected}");
         near(there.outputs()[0].values(), host.outputs().score.values(), "score");
     }
+    let kernels = there.kernels();
+    for line in [" = tanh_dense: unary\n", " = huber_gradient_dense_dense_dense: loss_gradient\n"] {
+        assert!(kernels.contains(line), "{kernels}");
+    }
 }
 
 #[test]

@@ -32,10 +32,12 @@ struct Shared {
     progress: Mutex<Progress>,
 }
 
-/// What was asked for since the last synchronisation.
+/// What was asked for, most of it since the last synchronisation.
 #[derive(Default)]
 struct Progress {
     launched: Vec<&'static str>,
+    /// All launches in their order, while somebody asks for them.
+    traced: Option<Vec<&'static str>>,
     failure: Option<CudaError>,
 }
 
@@ -102,7 +104,10 @@ impl Gpu {
     /// after [`CudaError::Kernel`].
     pub fn synchronize(&self) -> Result<(), CudaError> {
         self.shared.context.enter()?;
-        let Progress { launched, failure } = std::mem::take(&mut *self.progress());
+        let (launched, failure) = {
+            let mut progress = self.progress();
+            (std::mem::take(&mut progress.launched), progress.failure.take())
+        };
         // SAFETY: the stream lives as long as `self`.
         let done = unsafe { result::stream::synchronize(self.stream()) };
         match failure {
@@ -160,8 +165,20 @@ impl Gpu {
         self.shared.modules.kernel(unit, name)
     }
 
+    /// The kernels that `work` launches, each name once, in the order of their first launch.
+    pub(crate) fn trace(&self, work: impl FnOnce()) -> Vec<&'static str> {
+        self.progress().traced = Some(Vec::new());
+        work();
+        self.progress().traced.take().unwrap_or_default()
+    }
+
     /// Notes a launch, and waits for it where that was asked for.
     pub(super) fn launched(&self, kernel: &'static str) -> Result<(), CudaError> {
+        if let Some(traced) = &mut self.progress().traced
+            && !traced.contains(&kernel)
+        {
+            traced.push(kernel);
+        }
         if self.shared.waits.load(Ordering::Relaxed) {
             // SAFETY: the stream lives as long as `self`.
             return unsafe { result::stream::synchronize(self.stream()) }

@@ -115,6 +115,17 @@ impl<M: Model<Element: GpuFloat>> OnGpu<M> {
         self.context.gpu()
     }
 
+    /// The kernels by which the GPU computes the values of the plan, a line a value; of what was computed already also those that were launched
+    /// for it.
+    ///
+    /// ```text
+    /// %4 = dot_csr_row_sparse: csr_column
+    /// pred = add_dense_dense: binary
+    /// ```
+    pub fn kernels(&self) -> String {
+        self.program.describe(&M::PLAN)
+    }
+
     /// Moves a batch, and parameters that were changed on the host, to the GPU.
     fn load(&mut self, batch: &M::Batch<'_>, labels: bool) -> Result<()> {
         if let Some(failure) = self.failure.take() {

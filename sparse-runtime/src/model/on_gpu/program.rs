@@ -11,6 +11,7 @@ use sparse_core::inspect::{Operand, Part, PlanTable, Written};
 use sparse_core::ir::Attributes;
 use sparse_core::operators::{Operator, find};
 use sparse_core::storage::Storage;
+use std::fmt::Write as _;
 
 /// The launches of a model, in order.
 #[derive(Clone, Debug)]
@@ -32,6 +33,8 @@ struct Planned<T: GpuFloat> {
     result: Storage,
     operands: Vec<Place>,
     slot: usize,
+    /// What it was when it was first computed.
+    launched: Vec<&'static str>,
 }
 
 /// Where a value is.
@@ -126,6 +129,7 @@ impl<T: GpuFloat> Program<T> {
                         result: value.storage,
                         operands: operands.collect(),
                         slot,
+                        launched: Vec::new(),
                     });
                 }
                 None if !missing.contains(&how.kernel) => missing.push(how.kernel),
@@ -157,19 +161,27 @@ impl<T: GpuFloat> Program<T> {
     ///
     /// [`ModelError::NotOnGpu`] of ids; what fails on the GPU is said by the next synchronisation.
     pub(super) fn run<M: Model<Element = T>>(
-        &self,
+        &mut self,
         workspace: &mut Workspace<T>,
         parts: &[Part],
         context: &mut CudaContext,
     ) -> Result<()> {
-        for planned in self.launches.iter().filter(|planned| parts.contains(&planned.part)) {
+        let gpu = context.gpu().clone();
+        let launches = self.launches.iter_mut();
+        for planned in launches.filter(|planned| parts.contains(&planned.part)) {
             let mut out = std::mem::take(&mut workspace.slots[planned.slot]);
             let operands: Option<Vec<_>> =
                 planned.operands.iter().map(|place| workspace.operand(*place)).collect();
             let launched = operands.and_then(|operands| {
                 let Planned { operator, result, ref attributes, .. } = *planned;
                 let given = Given { operator, result, operands: &operands, attributes };
-                (planned.kernel)(&mut out, &given, context)
+                let mut launch = || (planned.kernel)(&mut out, &given, context);
+                if !planned.launched.is_empty() {
+                    return launch();
+                }
+                let mut found = None;
+                planned.launched = gpu.trace(|| found = launch());
+                found
             });
             workspace.slots[planned.slot] = out;
             if launched.is_none() {
@@ -238,5 +250,21 @@ impl<T: GpuFloat> Program<T> {
             GpuArray::Dense(array) => Some(array),
             _ => None,
         }
+    }
+
+    /// The kernels that compute each value, a line a value.
+    pub(super) fn describe(&self, plan: &PlanTable<'_>) -> String {
+        let mut text = String::new();
+        for planned in &self.launches {
+            let kernel = plan.values[planned.value].computed.map_or("", |how| how.kernel);
+            let label = plan.label(planned.value as u32);
+            let launched = planned.launched.join(", ");
+            // Writing to a string does not fail.
+            let _ = match launched.is_empty() {
+                true => writeln!(text, "{label} = {kernel}"),
+                false => writeln!(text, "{label} = {kernel}: {launched}"),
+            };
+        }
+        text
     }
 }
