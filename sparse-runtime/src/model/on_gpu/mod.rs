@@ -273,10 +273,14 @@ impl<M: Model<Element: GpuFloat>> Model for OnGpu<M> {
             self.bring_outputs()?;
         }
         let parameters = self.host.parameters();
-        for (index, parameter) in parameters.iter().enumerate() {
-            if M::PARAMETERS[index].gradient.is_none() {
-                continue;
-            }
+        let trained = || {
+            parameters.iter().enumerate().filter(|(at, _)| M::PARAMETERS[*at].gradient.is_some())
+        };
+        for (index, parameter) in trained() {
+            let table = &mut self.workspace.tables[index];
+            updater.make_room_on_gpu(index, table, parameter.table, self.context.gpu())?;
+        }
+        for (index, parameter) in trained() {
             // Out of the workspace, which has the gradient.
             let mut table = std::mem::take(&mut self.workspace.tables[index]);
             let updated = match self.program.gradient(&M::PLAN, &self.workspace, index) {

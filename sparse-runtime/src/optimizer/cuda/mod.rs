@@ -14,6 +14,7 @@ use crate::formats::{Dense, DenseView, RowIdsView, RowSparseView, Shape};
 use crate::kernels::cuda::{CudaContext, GpuFloat};
 use crate::kernels::dense;
 use crate::table::{Table, Tenant};
+use sparse_core::storage::Storage;
 use sparse_core::update_rules::{
     IdleMap, LazyUpdate, MOST_NUMBERS, NAMES, Recurrence, RuleVisitor, StateBlock, Step,
     UpdateRule, with_rule,
@@ -98,6 +99,29 @@ impl<R: UpdateRule, T: GpuFloat> Updater<R, T> {
         }
     }
 
+    /// Makes room for the states of a parameter on a GPU, and for a gradient of all rows where the mode makes one: what applying its gradient
+    /// would allocate. So a step that lacks memory is refused before anything is updated.
+    ///
+    /// # Errors
+    ///
+    /// [`OptimizerError::NoSuchParameter`]; [`CudaError::OutOfMemory`].
+    pub(crate) fn make_room_on_gpu(
+        &self,
+        parameter: usize,
+        table: &mut CudaTable<T>,
+        host: &Table<T>,
+        gpu: &Gpu,
+    ) -> Result<()> {
+        let spec = &self.record(parameter)?.spec;
+        if table.tenant.as_ref() != Some(&self.tenant) {
+            self.states_to_gpu(parameter, table, host, gpu)?;
+        }
+        if self.mode == LazyUpdate::Dense && spec.gradient == Some(Storage::RowSparse) {
+            table.whole.reset_on(gpu, *table.weights.shape())?;
+        }
+        Ok(())
+    }
+
     /// Applies the gradient of a parameter that is on a GPU, in the rule's mode: O(rows of the gradient); O(rows of the table) in mode
     /// `Dense`, and where idle steps forget those before and the rate has changed.
     ///
@@ -131,9 +155,7 @@ impl<R: UpdateRule, T: GpuFloat> Updater<R, T> {
             }
             .into());
         }
-        if table.tenant.as_ref() != Some(&self.tenant) {
-            self.states_to_gpu(parameter, table, host, &gpu)?;
-        }
+        self.make_room_on_gpu(parameter, table, host, &gpu)?;
         let Some(rule) = R::RECURRENCE else {
             return Err(OptimizerError::NoRecurrence { rule: R::NAME }.into());
         };
