@@ -203,19 +203,25 @@ impl<'a> Round<'a> {
         new
     }
 
-    /// Builds what is to take a value's place, and takes it back if it differs in type or has no place of its own.
+    /// Builds what is to take a value's place, and takes it back if it differs in type, has no place of its own or assumes
+    /// of a constant what the source does not.
     fn try_build(
         &mut self,
         id: ValueId,
         make: impl FnOnce(&mut Graph) -> Option<ValueId>,
     ) -> Option<ValueId> {
         let (values, assumptions) = (self.graph.values.len(), self.graph.assumptions.len());
+        let unify = self.graph.unify.clone();
         let made = make(self.graph);
-        // The same was assumed of the value that is replaced.
-        self.graph.assumptions.truncate(assumptions);
-        let fits = made.filter(|new| self.same_type(id, *new) && self.may_become(id, *new, values));
+        let assumes = self.graph.assumptions.len() > assumptions;
+        let fits = made.filter(|new| {
+            !assumes && self.same_type(id, *new) && self.may_become(id, *new, values)
+        });
         let Some(new) = fits else {
             self.graph.values.truncate(values);
+            self.graph.assumptions.truncate(assumptions);
+            // What an attempt found out of extents holds for the attempt alone.
+            self.graph.unify = unify;
             return None;
         };
         let value = self.before.value(id).clone();

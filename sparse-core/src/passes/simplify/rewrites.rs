@@ -108,11 +108,11 @@ pub const REWRITES: &[Rewrite] = &[
         when: |graph, given, root| {
             let all =
                 graph.apply_of(root).is_some_and(|sum| sum.attributes.iter().next().is_none());
-            let one =
-                given.value("x").is_none_or(|x| graph.shape(x).first() == Some(&Dim::Size(1)));
+            let shape = given.value("x").map(|x| graph.shape(x)).unwrap_or_default();
+            let many = shape.len() == 2 && shape[0] != Dim::Size(1);
             let dense = |name| stored(graph, given, name, Storage::Dense);
             // A sum of many rows is not stored in 16 bits where the source does not ask for it.
-            all && !one && !graph.element().is_half() && dense("x") && dense("w")
+            all && many && !graph.element().is_half() && dense("x") && dense("w")
         },
     },
     Rewrite {

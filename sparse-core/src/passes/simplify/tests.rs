@@ -134,6 +134,8 @@ fn rewrites_that_cost_more_or_say_something_else_are_left() {
         // The sums over one axis are not that of all.
         "u = dot(a, v)\no = sum(u, axis = 0)",
         "u = dot(x, v)\no = sum(u)",
+        // A vector has no rows to add up.
+        "r1 = sum(a, axis = 0)\nu = dot(r1, v)\no = sum(u)",
         // 0 · ∞ is not 0; 10⁶⁰ is beyond f32.
         "u = multiply(x, 0)\no = dot(u, w)",
         "u = multiply(a, 1e30)\no = multiply(u, 1e30)",
@@ -145,6 +147,20 @@ fn rewrites_that_cost_more_or_say_something_else_are_left() {
     }
     let half = "model M f16\nx = input csr f16 [n, d]\nw = input dense f16 [d, 1]\nu = multiply(x, 0.001)\no = dot(u, w)\noutput o = o";
     assert!(run(half).2.is_empty());
+}
+
+/// A refused attempt leaves nothing behind: here it would take the constant `K` for 1.
+#[test]
+fn what_a_refused_rewrite_found_out_of_extents_is_forgotten() {
+    let mut text = parse(
+        "model M f32\nx = param dense f32 [K] \"\"\nw = param dense f32 [K, 2] \"\"\nu = dot(x, w)\no = sum(u)\noutput o = o",
+    )
+    .unwrap();
+    text.unify.declare_constant("K");
+    let compiled = compile(text);
+    assert!(compiled.errors().next().is_none(), "{:?}", compiled.diagnostics);
+    let named = crate::shapes::Dim::Named("K".to_owned());
+    assert_eq!(compiled.graph.shape(ValueId(0)), [named]);
 }
 
 #[test]
