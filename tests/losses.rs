@@ -152,3 +152,20 @@ fn a_weight_of_two_is_a_row_twice() {
         assert!((found - expected).abs() < 1e-5, "{found} {expected}");
     }
 }
+
+graph! {
+    pub model AtZero {
+        dtype = f64;
+        param(frozen) zeros: dense[2] = Zeros;
+        param v: dense[2] = Zeros;
+        loss norm(v) + sum(hypot(v, zeros)) + sum(power(v, 0));
+    }
+}
+
+/// A corner has a gradient of 0, and so has a constant.
+#[test]
+fn gradients_at_zero_are_numbers() {
+    let mut model = AtZero::new(dims! {}, Seed(1)).unwrap();
+    assert_eq!(model.loss_and_grads(&AtZeroBatch::default()).unwrap(), 2.0);
+    assert_eq!(model.gradients().v.values(), [0.0, 0.0]);
+}

@@ -147,11 +147,12 @@ binary! {
         chain = "minimum", also = &[],
         mirror = "minimum", "The smaller one; the gradient of equal ones goes to the left.";
     POWER "power" Dense = "pow(x, y)",
-        lhs = "reduce_to(grad * (rhs * power(lhs, rhs - 1)), lhs)", rhs = "reduce_to(grad * (out * log(lhs + (lhs == 0))), rhs)",
-        "x to the power of y. 0 to the power of 0 is 1.";
+        lhs = "reduce_to(grad * (rhs * power(lhs, rhs - (rhs != 0))), lhs)", rhs = "reduce_to(grad * (out * log(lhs + (lhs == 0))), rhs)",
+        "x to the power of y. 0 to the power of 0 is 1, with a gradient of 0.";
     HYPOT "hypot" Union = "hypot(x, y)",
-        lhs = "reduce_to(scatter_divide(grad * lhs, out), lhs)", rhs = "reduce_to(scatter_divide(grad * rhs, out), rhs)",
-        mirror = "hypot", "√(x² + y²), without overflow.";
+        lhs = "reduce_to(scatter_divide(grad * lhs, out + (pattern(out) - (out != 0))), lhs)",
+        rhs = "reduce_to(scatter_divide(grad * rhs, out + (pattern(out) - (out != 0))), rhs)",
+        mirror = "hypot", "√(x² + y²), without overflow; its gradient at (0, 0) is taken as 0.";
     MODULO "modulo" Left = "modulo(x, y)",
         lhs = "reduce_to(grad * (rhs != 0), lhs)", rhs = "reduce_to(-(grad * floor(lhs / rhs)), rhs)",
         "x - ⌊x / y⌋ · y, which has the sign of y; 0 where y is 0.";

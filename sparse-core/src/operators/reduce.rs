@@ -55,9 +55,9 @@ reductions! {
         Sum of "select(ord == 1, abs(x), x * x)", then "select(ord == 1, s, sqrt(s))", REDUCTION,
         gradient = &[
             gradient_when("ord == 1", "x", "broadcast_like(grad, x, axis = axis, exclude = exclude) * sign(x)"),
-            gradient("x", "broadcast_like(grad / out, x, axis = axis, exclude = exclude) * x"),
+            gradient("x", "broadcast_like(grad / (out + (out == 0)), x, axis = axis, exclude = exclude) * x"),
         ],
-        "The norm over axes, or over everything: √Σx², or Σ|x| with `ord = 1`.";
+        "The norm over axes, or over everything: √Σx², or Σ|x| with `ord = 1`. Its gradient at 0 is taken as 0.";
     PRODUCT "prod" = Product of "x", then "s", DENSE,
         gradient = &[gradient("x", "broadcast_like(grad * out, x, axis = axis, exclude = exclude) / x")],
         "The product over axes, or over everything. Its gradient is not a number where an element is 0.";

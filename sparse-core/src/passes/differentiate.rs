@@ -39,7 +39,7 @@ pub fn differentiate(graph: &mut Graph) -> Vec<Diagnostic> {
         if contributions[id.0].is_empty() || !reaches[id.0] {
             continue;
         }
-        let total = add_up(graph, &contributions[id.0], &mut diagnostics);
+        let mut total = add_up(graph, &contributions[id.0], &mut diagnostics);
         if graph.constant_of(total) == Some(0.0) {
             contributions[id.0].clear();
             continue;
@@ -60,14 +60,13 @@ pub fn differentiate(graph: &mut Graph) -> Vec<Diagnostic> {
                 // The result does not change with the operand.
                 Some(Ok(Formula::Number(0.0))) => {}
                 Some(Ok(formula)) => {
-                    let scope = Scope { apply: &apply, grad: total, out: id };
-                    let place = graph.value(id).place;
-                    match instantiate(graph, &formula, &scope, place, &mut diagnostics) {
+                    match pass_on(graph, &formula, &apply, id, &mut total, &mut diagnostics) {
                         Ok(gradient) => {
                             request_dense(graph, gradient, *operand);
                             contributions[operand.0].push(Contribution { gradient, user: id });
                         }
                         Err(message) => {
+                            let place = graph.value(id).place;
                             diagnostics.push(Diagnostic::new(Code::Internal, place, message));
                             stopped = true;
                         }
@@ -112,6 +111,32 @@ pub fn differentiate(graph: &mut Graph) -> Vec<Diagnostic> {
     graph.gradients.sort_by_key(|(parameter, _)| *parameter);
     make_distinct(graph, &mut diagnostics);
     diagnostics
+}
+
+/// Appends what an operator passes on of the gradient `total` that arrives at its result `out`. Where that is dense, as a
+/// computed `h` is in `row_sparse(h)`, and no kernel takes a gradient that arrives sparse, it is made dense: the
+/// value itself takes as much memory.
+fn pass_on(
+    graph: &mut Graph,
+    formula: &Formula,
+    apply: &Apply,
+    out: ValueId,
+    total: &mut ValueId,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Result<ValueId, String> {
+    let place = graph.value(out).place;
+    let (values, mut refused) = (graph.values.len(), Vec::new());
+    let scope = Scope { apply, grad: *total, out };
+    let as_it_is = instantiate(graph, formula, &scope, place, &mut refused)?;
+    let dense = |id| graph.storage(id) == Storage::Dense;
+    if refused.is_empty() || dense(*total) || !dense(out) {
+        diagnostics.extend(refused);
+        return Ok(as_it_is);
+    }
+    graph.values.truncate(values);
+    *total = derived(graph, "dense", vec![*total], Attributes::default(), place, diagnostics);
+    let scope = Scope { apply, grad: *total, out };
+    instantiate(graph, formula, &scope, place, diagnostics)
 }
 
 /// Losses that no training changes. True where one of them is a number.
@@ -393,6 +418,18 @@ loss l");
             gradient.contains("exp_gradient(") && gradient.ends_with(": dense [d, 1]"),
             "{gradient}"
         );
+    }
+
+    #[test]
+    fn a_sparse_gradient_of_a_dense_value_is_made_dense_where_no_kernel_takes_it() {
+        for cast in ["csr", "row_sparse"] {
+            let (printed, diagnostics) = run(&format!(
+                "model M f32\nw = param dense f32 [d, 2] \"Ones\"\nh = tanh(w)\nu = {cast}(h)\nl = square_sum(u)\nloss l"
+            ));
+            assert!(diagnostics.is_empty(), "{diagnostics:?}");
+            assert!(printed.contains("= dense(%"), "{printed}");
+            assert!(printed.contains("= tanh_gradient(%"), "{printed}");
+        }
     }
 
     #[test]

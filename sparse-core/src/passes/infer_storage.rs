@@ -180,6 +180,14 @@ pub(super) fn choose(
             }
             _ => signature.result,
         };
+        if result == Storage::RowSparse && value.shape.as_ref().is_some_and(Vec::is_empty) {
+            let message = format!(
+                "the result of `{}` would be `row_sparse` without a dimension: row_sparse has rank 1 or more",
+                apply.operator.name
+            );
+            let error = Diagnostic::new(Code::StorageRank, value.place, message);
+            return Err(NoRule::Error(error.help("leave one number dense: it has no rows")));
+        }
         return Ok((index, result));
     }
     Err(NoRule::Covers)

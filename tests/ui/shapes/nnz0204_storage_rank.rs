@@ -8,4 +8,11 @@ graph! {
     }
 }
 
+graph! {
+    pub model NoRows {
+        input s: dense[];
+        output o = row_sparse(s) * s;
+    }
+}
+
 fn main() {}
