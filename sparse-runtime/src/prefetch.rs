@@ -1,5 +1,8 @@
 //! Asking for memory ahead of its use.
 
+/// Bytes of a cache line.
+pub(crate) const LINE: usize = 64;
+
 /// Asks for the cache line of an address, which may be any.
 #[inline(always)]
 pub(crate) fn prefetch_at<V>(address: *const V) {
@@ -22,7 +25,6 @@ pub(crate) fn prefetch<V>(slice: &[V], index: usize) {
 /// Asks for the cache lines of a run of elements.
 #[inline(always)]
 pub(crate) fn prefetch_run<V>(slice: &[V], start: usize, end: usize) {
-    const LINE: usize = 64;
     if size_of::<V>() == 0 {
         return;
     }
@@ -34,7 +36,6 @@ pub(crate) fn prefetch_run<V>(slice: &[V], start: usize, end: usize) {
 /// Asks for the cache lines of a run of elements whose number the compiler knows, without a loop.
 #[inline(always)]
 pub(crate) fn prefetch_known<V>(slice: &[V], start: usize, len: usize) {
-    const LINE: usize = 64;
     let step = (LINE / size_of::<V>().max(1)).max(1);
     for line in 0..len.div_ceil(step) {
         prefetch(slice, start.wrapping_add(line * step));

@@ -140,11 +140,12 @@ fn stories(seed: u64, n_rows: usize, n_cols: usize, nnz: Range<usize>) -> Result
     Ok(Csr::from_rows(n_cols, rows)?)
 }
 
-/// Numbers in [-1, 1).
-pub fn dense(shape: [usize; 2], seed: u64) -> Result<Dense, Error> {
+/// Numbers in [-1, 1), from a line of the cache on.
+pub fn dense(shape: [usize; 2], seed: u64) -> Dense {
     let mut random = Random(seed);
-    let values = (0..shape[0] * shape[1]).map(|_| 2.0 * random.uniform() as f32 - 1.0).collect();
-    Ok(Dense::new(shape, values)?)
+    let mut array = Dense::zeros(shape);
+    array.values_mut().iter_mut().for_each(|value| *value = 2.0 * random.uniform() as f32 - 1.0);
+    array
 }
 
 /// The arrays of a matrix.

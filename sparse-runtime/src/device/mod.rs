@@ -4,7 +4,7 @@
 #[cfg(feature = "cuda")]
 pub mod cuda;
 
-use crate::formats::{ColumnIds, ColumnIdsView};
+use crate::formats::{ColumnIds, ColumnIdsView, Elements};
 use crate::table::Table;
 use sparse_core::element::{Element, Stored};
 use std::fmt::Debug;
@@ -22,6 +22,9 @@ pub trait Device: Copy + Clone + Debug + Default + Send + Sync + 'static {
     /// that returns an error.
     type Buffer<T: Stored>: Debug + Default + Send + Sync;
 
+    /// An owned run of the elements of a dense array.
+    type Elements<T: Element>: Debug + Default + Send + Sync;
+
     /// The memory of a parameter.
     type Table<T: Element>: Debug + Send + Sync;
 
@@ -36,6 +39,9 @@ pub trait Device: Copy + Clone + Debug + Default + Send + Sync + 'static {
 
     /// All elements of a buffer, borrowed.
     fn slice<T: Stored>(buffer: &Self::Buffer<T>) -> Self::Slice<'_, T>;
+
+    /// All elements of a dense array, borrowed.
+    fn elements<T: Element>(elements: &Self::Elements<T>) -> Self::Slice<'_, T>;
 
     /// All column ids, borrowed.
     fn column_ids(ids: &Self::ColumnIds) -> Self::ColumnIdsSlice<'_>;
@@ -66,13 +72,14 @@ impl<T: Stored> Run for &[T] {
     }
 }
 
-/// The host: buffers are `Vec`s, slices are slices.
+/// The host: buffers are `Vec`s, those of dense arrays from a cache line on, slices are slices.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cpu;
 
 impl Device for Cpu {
     const NAME: &'static str = "cpu";
     type Buffer<T: Stored> = Vec<T>;
+    type Elements<T: Element> = Elements<T>;
     type Table<T: Element> = Table<T>;
     type Slice<'a, T: Stored> = &'a [T];
     type ColumnIds = ColumnIds;
@@ -81,6 +88,11 @@ impl Device for Cpu {
     #[inline(always)]
     fn slice<T: Stored>(buffer: &Vec<T>) -> &[T] {
         buffer
+    }
+
+    #[inline(always)]
+    fn elements<T: Element>(elements: &Elements<T>) -> &[T] {
+        elements
     }
 
     #[inline(always)]

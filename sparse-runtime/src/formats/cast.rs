@@ -38,7 +38,7 @@ macro_rules! casts {
 }
 
 casts! {
-    Dense of Element: source => |values| Dense { shape: source.shape, values };
+    Dense of Element: source => |values: Vec<U>| Dense { shape: source.shape, values: values.into() };
     Csr of Stored: source => |values| Csr {
         n_cols: source.n_cols,
         indptr: source.indptr.clone(),

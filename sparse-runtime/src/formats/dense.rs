@@ -1,6 +1,7 @@
 //! `dense`: every element, row major.
 
-use super::memory::{ELEMENTS, make_room};
+use super::elements::Elements;
+use super::memory::ELEMENTS;
 use super::{FormatError, Shape};
 use crate::device::{Cpu, Device};
 use sparse_core::element::Element;
@@ -21,7 +22,7 @@ use std::ops::Range;
 #[derive(Clone)]
 pub struct Dense<T: Element = f32, D: Device = Cpu> {
     pub(super) shape: Shape,
-    pub(super) values: D::Buffer<T>,
+    pub(super) values: D::Elements<T>,
 }
 
 /// A borrowed dense array, row major and contiguous.
@@ -42,7 +43,7 @@ impl<T: Element, D: Device> Dense<T, D> {
     /// Borrowed.
     #[inline]
     pub fn view(&self) -> DenseView<'_, T, D> {
-        DenseView { shape: self.shape, values: D::slice(&self.values) }
+        DenseView { shape: self.shape, values: D::elements(&self.values) }
     }
 }
 
@@ -55,7 +56,7 @@ impl<T: Element> Dense<T> {
     pub fn new(shape: impl Into<Shape>, values: Vec<T>) -> Result<Self, FormatError> {
         let shape = shape.into();
         check_count(shape, values.len())?;
-        Ok(Dense { shape, values })
+        Ok(Dense { shape, values: values.into() })
     }
 
     /// Zeros. Their memory is not touched: the system's zero pages serve it.
@@ -76,12 +77,12 @@ impl<T: Element> Dense<T> {
     #[track_caller]
     pub fn full(shape: impl Into<Shape>, value: T) -> Self {
         let shape = shape.into();
-        Dense { shape, values: vec![value; addressable::<T>(shape)] }
+        Dense { shape, values: Elements::full(value, addressable::<T>(shape)) }
     }
 
     /// A matrix from its rows, as one writes it in a source file.
     pub fn from_rows<const N: usize>(rows: &[[T; N]]) -> Self {
-        Dense { shape: [rows.len(), N].into(), values: rows.as_flattened().to_vec() }
+        Dense { shape: [rows.len(), N].into(), values: rows.as_flattened().into() }
     }
 
     /// All elements, row major.
@@ -96,9 +97,10 @@ impl<T: Element> Dense<T> {
         &mut self.values
     }
 
-    /// The elements, row major, without their shape.
+    /// The elements, row major, without their shape. O(1) for an array that was made of a `Vec` and did not grow; others began their
+    /// elements at a cache line, which are moved to the front.
     pub fn into_values(self) -> Vec<T> {
-        self.values
+        self.values.into()
     }
 
     /// Row `i`, all of its elements.
@@ -125,7 +127,9 @@ impl<T: Element> Dense<T> {
     ///
     /// [`FormatError::ValueCount`] if the shape has another number of elements.
     pub fn reshape(self, shape: impl Into<Shape>) -> Result<Self, FormatError> {
-        Dense::new(shape, self.values)
+        let shape = shape.into();
+        check_count(shape, self.values.len())?;
+        Ok(Dense { shape, ..self })
     }
 
     /// Gives every element one value.
@@ -169,7 +173,7 @@ impl<T: Element> Dense<T> {
         let Some(size) = shape.addressable_size::<T>() else {
             return Err(too_large::<T>(shape));
         };
-        make_room(&mut self.values, size, ELEMENTS, shape)?;
+        self.values.make_room(size, ELEMENTS, shape)?;
         self.reset(shape);
         Ok(())
     }
@@ -177,7 +181,7 @@ impl<T: Element> Dense<T> {
     #[track_caller]
     #[inline(never)]
     fn take_shape(&mut self, shape: Shape) {
-        self.values.resize(addressable::<T>(shape), T::default());
+        self.values.resize_for_overwrite(addressable::<T>(shape));
         self.shape = shape;
     }
 }
@@ -258,7 +262,7 @@ impl<'a, T: Element> DenseView<'a, T> {
 
     /// A copy that owns its elements.
     pub fn to_owned(&self) -> Dense<T> {
-        Dense { shape: self.shape, values: self.values.to_vec() }
+        Dense { shape: self.shape, values: self.values.into() }
     }
 }
 
@@ -298,7 +302,7 @@ pub(super) fn too_large<T: Element>(shape: Shape) -> FormatError {
 /// No elements, shape `[0]`.
 impl<T: Element, D: Device> Default for Dense<T, D> {
     fn default() -> Self {
-        Dense { shape: [0].into(), values: D::Buffer::default() }
+        Dense { shape: [0].into(), values: D::Elements::default() }
     }
 }
 
@@ -318,7 +322,7 @@ impl<'a, T: Element> From<&'a Dense<T>> for DenseView<'a, T> {
 /// Rank 1.
 impl<T: Element> From<Vec<T>> for Dense<T> {
     fn from(values: Vec<T>) -> Self {
-        Dense { shape: [values.len()].into(), values }
+        Dense { shape: [values.len()].into(), values: values.into() }
     }
 }
 

@@ -19,7 +19,7 @@ impl<'a, T: Element> TryFrom<DenseView<'a, T>> for ArrayViewD<'a, T> {
     }
 }
 
-/// Without copying.
+/// Without another allocation; elements move as by [`Dense::into_values`].
 ///
 /// # Errors
 ///
@@ -28,8 +28,8 @@ impl<T: Element> TryFrom<Dense<T>> for ArrayD<T> {
     type Error = FormatError;
 
     fn try_from(array: Dense<T>) -> Result<Self, FormatError> {
-        Array::from_shape_vec(IxDyn(&array.shape), array.values)
-            .map_err(|_| too_large::<T>(array.shape))
+        let shape = array.shape;
+        Array::from_shape_vec(IxDyn(&shape), array.into_values()).map_err(|_| too_large::<T>(shape))
     }
 }
 

@@ -24,7 +24,8 @@
 //! # Exchange with `ndarray`
 //!
 //! By `TryFrom`, both ways. Views copy nothing; owned arrays are moved where their layout is the standard one (row
-//! major, contiguous) and copied where not. A view in another layout is an error.
+//! major, contiguous) and copied where not. A view in another layout is an error. An array that made its memory itself begins at a
+//! cache line, and moves its elements to the front when it gives its memory away.
 //!
 //! ```
 //! use ndarray::{ArrayViewD, array};
@@ -68,6 +69,7 @@ mod csr_unit;
 mod csr_view;
 mod dense;
 mod display;
+mod elements;
 mod error;
 mod extents;
 mod id_array;
@@ -91,6 +93,7 @@ pub use csr_builder::CsrBuilder;
 pub(crate) use csr_view::CsrArrays;
 pub use csr_view::{CsrView, RowEntries, RowSelection};
 pub use dense::{Dense, DenseView};
+pub use elements::Elements;
 pub use error::FormatError;
 pub use extents::Extents;
 pub use id_array::{Ids, IdsView};

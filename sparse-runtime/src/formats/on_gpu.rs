@@ -43,7 +43,7 @@ impl<T: Element> Dense<T, Cuda> {
     ///
     /// As [`Gpu::synchronize`].
     pub fn to_cpu(&self) -> Result<Dense<T>, CudaError> {
-        Ok(Dense { shape: self.shape, values: self.values.to_host()? })
+        Ok(Dense { shape: self.shape, values: self.values.to_host()?.into() })
     }
 
     /// Becomes a copy of an array of the host, in its memory if there is room.

@@ -2,11 +2,9 @@
 
 #[cfg(target_os = "linux")]
 use crate::large_pages::LARGE_PAGE;
+use crate::prefetch::LINE;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
-
-/// Bytes of a cache line.
-const LINE: usize = 64;
 
 /// A run of elements that starts at a multiple of 64 bytes, so that a row of 64 bytes is one cache line and not parts
 /// of two.

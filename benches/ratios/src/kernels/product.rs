@@ -35,7 +35,7 @@ fn product(x: &Csr, width: usize) -> Result<Workload<'_>, Error> {
     let arrays = Arrays::of(x)?;
     let (n_rows, n_cols) = (x.n_rows(), x.n_cols());
     // The same memory for all that read rows: where it begins within a line of the cache decides as much as the loop.
-    let rhs = Rc::new(dense([n_cols, width], 2)?);
+    let rhs = Rc::new(dense([n_cols, width], 2));
     // Faer and nalgebra hold matrices by columns.
     let by_columns = transposed(rhs.values(), width);
     let size = n_rows * width;
@@ -100,7 +100,7 @@ fn product(x: &Csr, width: usize) -> Result<Workload<'_>, Error> {
 
 /// Ours with two threads against ours with one, on the same right side: rows of another may lie in more lines of the cache.
 fn threads(x: &Csr, width: usize) -> Result<Workload<'_>, Error> {
-    let rhs = Rc::new(dense([x.n_cols(), width], 2)?);
+    let rhs = Rc::new(dense([x.n_cols(), width], 2));
     let mut workload = gigaflops(x, width).wall().tolerance(0.0);
     for (name, parallel) in [("ours", Parallel::Threads(2)), ("one thread", Parallel::Sequential)] {
         let rhs = Rc::clone(&rhs);

@@ -36,7 +36,7 @@ fn product(x: &Csr, width: usize) -> Result<Workload<'_>, Error> {
     let arrays = Arrays::of(x)?;
     let (n_rows, n_cols) = (x.n_rows(), x.n_cols());
     // The same memory for all that read rows: where it begins within a line of the cache decides as much as the loop.
-    let rhs = Rc::new(dense([n_rows, width], 2)?);
+    let rhs = Rc::new(dense([n_rows, width], 2));
     let by_columns = transposed(rhs.values(), width);
     let size = n_cols * width;
     // Others have a row for every column: those that do not occur are zero, and leave the sum as it is.
@@ -109,7 +109,7 @@ fn product(x: &Csr, width: usize) -> Result<Workload<'_>, Error> {
 
 /// Ours with two threads against ours with one, on the same right side.
 fn threads(x: &Csr, width: usize) -> Result<Workload<'_>, Error> {
-    let rhs = Rc::new(dense([x.n_rows(), width], 2)?);
+    let rhs = Rc::new(dense([x.n_rows(), width], 2));
     let mut workload = gigaflops(x, width).wall().tolerance(0.0);
     for (name, parallel) in [("ours", Parallel::Threads(2)), ("one thread", Parallel::Sequential)] {
         let rhs = Rc::clone(&rhs);

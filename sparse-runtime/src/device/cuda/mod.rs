@@ -55,6 +55,7 @@ pub struct Cuda;
 impl Device for Cuda {
     const NAME: &'static str = "cuda";
     type Buffer<T: Stored> = CudaBuffer<T>;
+    type Elements<T: Element> = CudaBuffer<T>;
     type Table<T: Element> = CudaBuffer<T>;
     type Slice<'a, T: Stored> = CudaSlice<'a, T>;
     type ColumnIds = CudaColumnIds;
@@ -62,6 +63,10 @@ impl Device for Cuda {
 
     fn slice<T: Stored>(buffer: &CudaBuffer<T>) -> CudaSlice<'_, T> {
         buffer.as_slice()
+    }
+
+    fn elements<T: Element>(elements: &CudaBuffer<T>) -> CudaSlice<'_, T> {
+        elements.as_slice()
     }
 
     fn column_ids(ids: &CudaColumnIds) -> CudaColumnIdsSlice<'_> {

@@ -28,8 +28,7 @@ impl<T: Element> Dense<T> {
     /// Becomes a copy.
     pub fn assign_dense(&mut self, source: DenseView<'_, T>) {
         self.shape = source.shape;
-        self.values.clear();
-        self.values.extend_from_slice(source.values);
+        self.values.assign(source.values);
     }
 
     /// Becomes the dense form of a csr matrix, in O(n_rows · n_cols).

@@ -9,6 +9,7 @@ use crate::kernels::index_set::for_each_bit;
 use crate::kernels::parallel::ColumnSamples;
 use crate::lanes::{Lanes, Loop, widest};
 use crate::large_pages::reserve_large;
+use crate::prefetch::LINE;
 use crate::team::{self, MAX_PARTS};
 use sparse_core::element::{Factor, Float, Stored};
 use std::mem::MaybeUninit;
@@ -23,9 +24,6 @@ pub(super) fn fits<V: Stored>(lhs: CsrView<'_, V>, width: usize) -> bool {
     let size = n_cols.saturating_mul(width);
     width > 0 && (size <= CACHED && n_cols / 4 <= nnz || size <= LARGEST && n_cols <= nnz)
 }
-
-/// The bytes of a line of the cache.
-const LINE: usize = 64;
 
 /// Appends the columns that occur to `ids`, and makes `values` their rows.
 pub(super) fn product<T: Float, V: Factor<T>>(
