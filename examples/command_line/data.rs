@@ -22,7 +22,7 @@ pub(crate) struct Reading {
     #[arg(long, value_enum)]
     format: Option<Format>,
     /// csv: the columns in order, name:kind; kinds are label, weight, numeric, count, buckets, categorical and ignore.
-    #[arg(long)]
+    #[arg(long, required_if_eq("format", "csv"))]
     schema: Option<String>,
     /// csv: the first line has the names of the columns.
     #[arg(long)]

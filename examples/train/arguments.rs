@@ -47,7 +47,7 @@ pub(crate) struct Arguments {
     /// How the step size changes.
     #[arg(long, value_enum, default_value = "constant")]
     pub(crate) schedule: ScheduleKind,
-    /// inverse-scaling: learning_rate / (1 + decay · steps)^power. Exponential: the factor of each epoch.
+    /// inverse-scaling: learning_rate / (1 + decay · steps)^power.
     #[arg(long, default_value_t = 1e-4)]
     pub(crate) decay: f64,
     /// The power of inverse-scaling and polynomial.
@@ -59,7 +59,7 @@ pub(crate) struct Arguments {
     /// Multi-step: the epochs after which the step size is multiplied by --factor, ascending.
     #[arg(long, value_delimiter = ',')]
     pub(crate) milestones: Vec<u64>,
-    /// What step and multi-step multiply with.
+    /// What step, multi-step and, after every epoch, exponential multiply with.
     #[arg(long, default_value_t = 0.5)]
     pub(crate) factor: f64,
     /// Cosine and polynomial: the last step size, as a part of the first.

@@ -214,9 +214,7 @@ fn schedule(arguments: &Arguments, n_rows: Option<usize>) -> Result<Schedule, Fa
         ScheduleKind::InverseScaling => {
             Schedule::InverseScaling { decay: arguments.decay, power, unit }
         }
-        ScheduleKind::Exponential => {
-            Schedule::Exponential { factor: arguments.decay, unit: ScheduleUnit::Epoch }
-        }
+        ScheduleKind::Exponential => Schedule::Exponential { factor, unit: ScheduleUnit::Epoch },
         ScheduleKind::Polynomial => Schedule::Polynomial { total: total()?, power, end, unit },
         ScheduleKind::Cosine => Schedule::Cosine { total: total()?, end, unit },
     };

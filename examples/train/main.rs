@@ -43,6 +43,11 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
         rayon::ThreadPoolBuilder::new().num_threads(threads).build_global()?;
     }
     optimizer::check(arguments)??;
+    if let Some(folder) = arguments.save.as_deref().and_then(Path::parent)
+        && !(folder.as_os_str().is_empty() || folder.is_dir())
+    {
+        return Err(format!("--save: there is no folder `{}`", folder.display()).into());
+    }
     let known = Known { n_features: arguments.features, ..Known::default() };
     let find_classes = arguments.model == ModelKind::Softmax;
     let train = reading.open(&arguments.data, &known, find_classes)?;

@@ -55,6 +55,7 @@ impl From<Flag> for Arg {
             .long(flag.name.replace('_', "-"))
             .value_name("NUMBER")
             .value_parser(value_parser!(f64))
+            .allow_negative_numbers(true)
             .help(format!("{}{rules}", flag.meaning.trim_end_matches('.')))
             .help_heading("Hyperparameters of the update rule");
         if flag.is_choice { arg.num_args(0..=1).default_missing_value("1") } else { arg }
