@@ -193,3 +193,24 @@ fn any_names_will_do() {
     let second = model.train_step(&batch, &mut updater).unwrap();
     assert!(second < first);
 }
+
+/// Types that emitted code might call its own so.
+type T = [u8; 1];
+type R = [u8; 1];
+
+graph! {
+    pub model Types {
+        const ONE: usize = size_of::<T>();
+        const ALSO_ONE: usize = size_of::<R>();
+        input x: csr[n, d];
+        label y: dense[n, ONE];
+        param w: row_sparse[d, ONE] = Zeros;
+        param(frozen) b: dense[ALSO_ONE] = Ones;
+        loss squared_error(dot(x, w) + b, y);
+    }
+}
+
+#[test]
+fn constants_of_any_types_will_do() {
+    assert!(Types::PLAN.is_fused());
+}

@@ -6,30 +6,37 @@ use sparse_core::formula::{self, BinaryOperator, Formula};
 use sparse_core::operators::scalar::function;
 use syn::Ident;
 
-/// The formula `text` as a Rust expression over a float type named `T` in scope; `variable` gives the
-/// expression for each variable.
+/// The formula `text` as a Rust expression over the float type `ty`; `variable` gives the expression for each variable.
 ///
 /// # Panics
 ///
 /// If the table's formula is not well formed: its tests rule it out.
-pub(crate) fn rust(text: &str, variable: &dyn Fn(&str) -> TokenStream) -> TokenStream {
+pub(crate) fn rust(
+    text: &str,
+    ty: &TokenStream,
+    variable: &dyn Fn(&str) -> TokenStream,
+) -> TokenStream {
     match formula::parse(text) {
-        Ok(formula) => tokens(&formula, variable),
+        Ok(formula) => tokens(&formula, ty, variable),
         Err(message) => panic!("{message}"),
     }
 }
 
-fn tokens(formula: &Formula, variable: &dyn Fn(&str) -> TokenStream) -> TokenStream {
+fn tokens(
+    formula: &Formula,
+    ty: &TokenStream,
+    variable: &dyn Fn(&str) -> TokenStream,
+) -> TokenStream {
     match formula {
-        Formula::Number(number) => quote!(T::of(#number)),
+        Formula::Number(number) => quote!(#ty::of(#number)),
         Formula::Name(name) => variable(name),
         Formula::Negate(inner) => {
-            let inner = tokens(inner, variable);
+            let inner = tokens(inner, ty, variable);
             quote!((-(#inner)))
         }
         Formula::Binary(operator, lhs, rhs) => {
-            let (lhs, rhs) = (tokens(lhs, variable), tokens(rhs, variable));
-            let indicator = |comparison: TokenStream| quote!((if #comparison { T::of(1.0) } else { T::of(0.0) }));
+            let (lhs, rhs) = (tokens(lhs, ty, variable), tokens(rhs, ty, variable));
+            let indicator = |comparison: TokenStream| quote!((if #comparison { #ty::of(1.0) } else { #ty::of(0.0) }));
             match operator {
                 BinaryOperator::Add => quote!((#lhs + #rhs)),
                 BinaryOperator::Subtract => quote!((#lhs - #rhs)),
@@ -47,7 +54,7 @@ fn tokens(formula: &Formula, variable: &dyn Fn(&str) -> TokenStream) -> TokenStr
         Formula::Call(name, operands, _) => {
             let Some(known) = function(name) else { panic!("no scalar function `{name}`") };
             let method = Ident::new(known.method, proc_macro2::Span::call_site());
-            let mut operands = operands.iter().map(|operand| tokens(operand, variable));
+            let mut operands = operands.iter().map(|operand| tokens(operand, ty, variable));
             let receiver = operands.next();
             let rest: Vec<_> = operands.collect();
             quote!((#receiver).#method(#(#rest),*))

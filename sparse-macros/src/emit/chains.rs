@@ -15,16 +15,16 @@ use sparse_core::storage::Storage;
 /// ```text
 /// {
 ///     use {Float as _, ScalarFunctions as _};
-///     type T = f32;
+///     type __T = f32;
 ///     let __r1 = __param_a.view().values();
 ///     let __r2 = __param_scale.view().values()[0];
-///     kernels::chain::dense_rows(__buffer_1, __buffer_0.view(), __context, |__at: usize, __r0: &[T], __out: &mut [T]| {
+///     kernels::chain::dense_rows(__buffer_1, __buffer_0.view(), __context, |__at: usize, __r0: &[__T], __out: &mut [__T]| {
 ///         let __r0 = &__r0[..__out.len()];
 ///         let __r1 = &__r1[..__out.len()];
 ///         for __i in 0..__out.len() {
-///             let __v5: T = (__r0[__i] * __r2);
-///             let __v6: T = (__v5 + __r1[__i]);
-///             let __v7: T = (__v6).tanh();
+///             let __v5: __T = (__r0[__i] * __r2);
+///             let __v6: __T = (__v5 + __r1[__i]);
+///             let __v7: __T = (__v6).tanh();
 ///             __out[__i] = __v7;
 ///         }
 ///     });
@@ -69,7 +69,7 @@ pub(super) fn call(emit: &Emit<'_>, chain: &Chain, out: &TokenStream) -> Option<
         let operands = apply.operands.iter().map(|operand| element_of(emit, chain, *operand));
         let operands: Vec<TokenStream> = operands.collect();
         let (name, value) = (local(*id), formula(emit, apply, &operands)?);
-        Some(quote!(let #name: T = #value;))
+        Some(quote!(let #name: __T = #value;))
     });
     let steps = steps.collect::<Option<TokenStream>>()?;
     let (first_name, result) = (read_as(0), local(result));
@@ -77,14 +77,14 @@ pub(super) fn call(emit: &Emit<'_>, chain: &Chain, out: &TokenStream) -> Option<
         {
             #[allow(unused_imports)]
             use #rt::{Float as _, ScalarFunctions as _};
-            type T = #element;
+            type __T = #element;
             #(#borrow)*
             #rt::kernels::chain::#function(
                 #out,
                 #first,
                 __context,
                 #[inline(always)]
-                |__at: usize, #first_name: &[T], __out: &mut [T]| {
+                |__at: usize, #first_name: &[__T], __out: &mut [__T]| {
                     let #first_name = &#first_name[..__out.len()];
                     #(#at_run)*
                     for __i in 0..__out.len() {

@@ -143,15 +143,7 @@ pub(super) fn attribute(
             let integer = operator.integer(given, name).unwrap_or_default();
             quote!(#integer)
         }
-        AttributeKind::Number(_) => {
-            let number = operator.number(given, name).unwrap_or_default();
-            match (number.is_finite(), number.is_nan(), number > 0.0) {
-                (true, ..) => quote!(#number),
-                (_, true, _) => quote!(f64::NAN),
-                (_, _, true) => quote!(f64::INFINITY),
-                _ => quote!(f64::NEG_INFINITY),
-            }
-        }
+        AttributeKind::Number(_) => any_number(operator.number(given, name).unwrap_or_default()),
         AttributeKind::Storage => quote!(None),
     }
 }
@@ -209,9 +201,24 @@ pub(super) fn view(emit: &Emit<'_>, id: ValueId) -> TokenStream {
     }
 }
 
+/// A number of type `f64`, be it none that has a literal.
+pub(super) fn any_number(number: f64) -> TokenStream {
+    match (number.is_finite(), number.is_nan(), number > 0.0) {
+        (true, ..) => quote!(#number),
+        (_, true, _) => quote!(::core::f64::NAN),
+        (_, _, true) => quote!(::core::f64::INFINITY),
+        _ => quote!(::core::f64::NEG_INFINITY),
+    }
+}
+
 /// A number in the model's element type.
 pub(super) fn number_of(emit: &Emit<'_>, number: f64) -> TokenStream {
     let (rt, element) = (&emit.rt, &emit.element);
+    // A product of numbers may be beyond what each of them is in.
+    let number = match emit.graph.element() {
+        ElementType::F32 => f64::from(number as f32),
+        _ => number,
+    };
     if !number.is_finite() {
         return match (number.is_nan(), number > 0.0) {
             (true, _) => quote!(#element::NAN),

@@ -89,18 +89,18 @@ pub(super) fn implementation(emit: &Emit<'_>) -> TokenStream {
             }
 
             #[inline]
-            fn train_step<R: #rt::UpdateRule>(
+            fn train_step<__R: #rt::UpdateRule>(
                 &mut self,
                 batch: &#batch_type<'_>,
-                updater: &mut #rt::Updater<R, #element>,
+                updater: &mut #rt::Updater<__R, #element>,
             ) -> #rt::Result<f64> {
                 #train_step
             }
 
-            fn adjusted_step<R: #rt::UpdateRule>(
+            fn adjusted_step<__R: #rt::UpdateRule>(
                 &mut self,
                 batch: &#batch_type<'_>,
-                updater: &mut #rt::Updater<R, #element>,
+                updater: &mut #rt::Updater<__R, #element>,
                 adjust: impl ::core::ops::FnOnce(&mut Self) -> #rt::Result<()>,
             ) -> #rt::Result<f64> {
                 #adjusted_step
@@ -195,7 +195,7 @@ pub(super) fn sum_of_losses(emit: &Emit<'_>) -> TokenStream {
     let losses = emit.graph.losses.iter().map(|loss| {
         let operand = kernels::operand(emit, *loss);
         match emit.graph.constant_of(*loss) {
-            Some(number) => quote!(#number),
+            Some(number) => kernels::any_number(number),
             None => quote!(#rt::scalar_of(#operand)),
         }
     });
@@ -268,10 +268,10 @@ fn train_rows(emit: &Emit<'_>) -> Option<TokenStream> {
         const CORRECTS_SCORES: bool = #corrects;
 
         #[inline]
-        fn train_rows<R: #rt::UpdateRule>(
+        fn train_rows<__R: #rt::UpdateRule>(
             &mut self,
             batch: &#batch_type<'_>,
-            updater: &mut #rt::Updater<R, #element>,
+            updater: &mut #rt::Updater<__R, #element>,
         ) -> #rt::Result<#rt::RowSteps> {
             #body
         }

@@ -9,6 +9,7 @@ use quote::{format_ident, quote};
 use sparse_core::alternatives::{Variant, Variants, in_words};
 use sparse_core::compile::Compiled;
 use sparse_core::ir::Graph;
+use syn::ext::IdentExt;
 
 /// Which variant a model is, for its documentation.
 pub(super) fn which(emit: &Emit<'_>) -> TokenStream {
@@ -34,7 +35,7 @@ pub(super) fn variants(model: &Model, compiled: &Variants, broken: bool) -> Toke
         return TokenStream::new();
     }
     let (rt, visibility, name) = (paths::runtime(), &model.visibility, &model.name);
-    let family = format_ident!("__{name}Variant");
+    let family = format_ident!("__{}Variant", name.unraw());
     let inputs: Vec<String> =
         variants[0].storages.iter().map(|(id, _)| variants[0].model.graph.label(*id)).collect();
     // Type parameters are capitals; two inputs that differ in nothing else keep their names.

@@ -77,7 +77,8 @@ fn check_body(name: &Ident, body: &[Statement], ended: bool, report: &mut Report
 fn parameter(stream: ParseStream<'_>) -> syn::Result<BlockParameter> {
     let name = stream.parse()?;
     let default = match stream.parse::<Option<Token![=]>>()? {
-        Some(_) => Some(attribute(&stream.parse::<Expr>()?)),
+        // A default is a literal, and names nothing.
+        Some(_) => Some(attribute(&stream.parse::<Expr>()?, &mut Notes::default())),
         None => None,
     };
     Ok(BlockParameter { name, default })

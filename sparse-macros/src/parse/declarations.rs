@@ -150,6 +150,7 @@ fn name(stream: ParseStream<'_>, notes: &mut Notes) -> syn::Result<Ident> {
     };
     Ident::parse_any(stream)?;
     let spelled = text.trim_start_matches("r#").trim_start_matches('_');
+    let spelled = if spelled.is_empty() { "unnamed" } else { spelled };
     let message = format!("`{text}` cannot be a name: it {why}");
     notes.error(Code::ReservedName, word.span(), message, &format!("write `{spelled}_`"));
     Ok(Ident::new(&format!("{spelled}_"), word.span()))

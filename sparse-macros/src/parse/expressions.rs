@@ -27,10 +27,11 @@ pub(super) fn expression(expr: &Expr, notes: &mut Notes) -> Expression {
                 |_| broken(notes, span(), "expected a number"),
                 ExpressionKind::Number,
             ),
-            Lit::Float(number) => number.base10_parse().map_or_else(
-                |_| broken(notes, span(), "expected a number"),
-                ExpressionKind::Number,
-            ),
+            Lit::Float(number) => match number.base10_parse::<f64>() {
+                Ok(number) if number.is_finite() => ExpressionKind::Number(number),
+                Ok(_) => broken(notes, span(), "the number is beyond the range of `f64`"),
+                Err(_) => broken(notes, span(), "expected a number"),
+            },
             _ => broken(notes, span(), "expected a number"),
         },
         Expr::Unary(unary) if matches!(unary.op, UnOp::Neg(_)) => {
@@ -119,7 +120,8 @@ fn arguments<'a>(
             Expr::Assign(assign) => match &*assign.left {
                 Expr::Path(path) if path.path.get_ident().is_some() => {
                     let name = path.path.get_ident().cloned();
-                    attributes.extend(name.map(|name| (name, attribute(&assign.right))));
+                    let value = attribute(&assign.right, notes);
+                    attributes.extend(name.map(|name| (name, value)));
                 }
                 other => {
                     broken(notes, other.span(), "expected the name of an attribute");
@@ -132,8 +134,11 @@ fn arguments<'a>(
 }
 
 /// The value of an attribute.
-pub(super) fn attribute(expr: &Expr) -> AttributeText {
+pub(super) fn attribute(expr: &Expr, notes: &mut Notes) -> AttributeText {
     match expr {
+        // What a macro was given as `$k:literal` or `$k:expr` comes in a group without parentheses.
+        Expr::Paren(inner) => attribute(&inner.expr, notes),
+        Expr::Group(inner) => attribute(&inner.expr, notes),
         Expr::Lit(literal) => match &literal.lit {
             Lit::Bool(flag) => AttributeText::Flag(flag.value),
             Lit::Int(number) => {
@@ -144,16 +149,18 @@ pub(super) fn attribute(expr: &Expr) -> AttributeText {
             }
             _ => AttributeText::Other,
         },
-        Expr::Unary(unary) if matches!(unary.op, UnOp::Neg(_)) => match attribute(&unary.expr) {
-            AttributeText::Integer(number) => AttributeText::Integer(-number),
-            AttributeText::Number(number) => AttributeText::Number(-number),
-            AttributeText::Word(_) | AttributeText::Expression(_) => {
-                AttributeText::Expression(expression(expr, &mut Notes::default()))
+        Expr::Unary(unary) if matches!(unary.op, UnOp::Neg(_)) => {
+            match attribute(&unary.expr, notes) {
+                AttributeText::Integer(number) => AttributeText::Integer(-number),
+                AttributeText::Number(number) => AttributeText::Number(-number),
+                AttributeText::Word(_) | AttributeText::Expression(_) => {
+                    AttributeText::Expression(expression(expr, notes))
+                }
+                _ => AttributeText::Other,
             }
-            _ => AttributeText::Other,
-        },
+        }
         Expr::Array(array) => {
-            let entries = array.elems.iter().map(|entry| match (entry, attribute(entry)) {
+            let entries = array.elems.iter().map(|entry| match (entry, attribute(entry, notes)) {
                 (Expr::Infer(_), _) => Some(None),
                 (_, AttributeText::Integer(number)) => Some(Some(number)),
                 _ => None,
@@ -165,9 +172,10 @@ pub(super) fn attribute(expr: &Expr) -> AttributeText {
             None => AttributeText::Other,
         },
         other => {
-            let mut notes = Notes::default();
-            let value = expression(other, &mut notes);
-            if notes.errors.is_empty() {
+            let mut inner = Notes::default();
+            let value = expression(other, &mut inner);
+            if inner.errors.is_empty() {
+                notes.imports.extend(inner.imports);
                 AttributeText::Expression(value)
             } else {
                 AttributeText::Other

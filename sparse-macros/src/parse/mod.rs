@@ -56,8 +56,12 @@ fn declarations(
     let (mut pieces, piece) = pieces(tokens);
     let unfinished = (!piece.is_empty()).then(|| piece.clone());
     pieces.extend((!piece.is_empty()).then_some(piece));
-    let pieces: Vec<TokenStream> =
-        pieces.into_iter().flat_map(|piece| run_on::split(piece, report)).collect();
+    // A second `;` ends nothing.
+    let pieces: Vec<TokenStream> = pieces
+        .into_iter()
+        .filter(|piece| !piece.is_empty())
+        .flat_map(|piece| run_on::split(piece, report))
+        .collect();
     for piece in pieces {
         let name = declared_name(&piece);
         match parse_piece(piece, imports, report, declarations::declaration) {

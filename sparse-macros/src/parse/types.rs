@@ -2,7 +2,7 @@
 
 use super::Notes;
 use crate::ast::{ArrayType, Extent};
-use proc_macro2::{TokenStream, TokenTree};
+use proc_macro2::{Delimiter, TokenStream, TokenTree};
 use sparse_core::diagnostics::Code;
 use syn::parse::ParseStream;
 use syn::{Ident, LitInt, Token, bracketed};
@@ -59,13 +59,17 @@ pub(super) fn input_type(stream: ParseStream<'_>, notes: &mut Notes) -> syn::Res
 fn extent(stream: ParseStream<'_>, notes: &mut Notes) -> syn::Result<Extent> {
     let mut tokens: Vec<TokenTree> = Vec::new();
     while !stream.is_empty() && !stream.peek(Token![,]) {
-        tokens.push(stream.parse()?);
+        match stream.parse()? {
+            // What a macro was given as `$k:literal` comes in a group without parentheses.
+            TokenTree::Group(group) if group.delimiter() == Delimiter::None => {
+                tokens.extend(group.stream());
+            }
+            token => tokens.push(token),
+        }
     }
     let known = match &tokens[..] {
         [TokenTree::Ident(word)] if word == "_" => Some(Extent::Inferred),
-        [TokenTree::Ident(word)] if syn::parse_str::<Ident>(&word.to_string()).is_ok() => {
-            Some(Extent::Name(word.clone()))
-        }
+        [TokenTree::Ident(word)] if is_name(word) => Some(Extent::Name(word.clone())),
         [TokenTree::Literal(number)] => {
             let number = syn::parse_str::<LitInt>(&number.to_string()).ok();
             number.and_then(|number| number.base10_parse().ok()).map(Extent::Size)
@@ -80,4 +84,10 @@ fn extent(stream: ParseStream<'_>, notes: &mut Notes) -> syn::Result<Extent> {
         notes.error(Code::BadExtent, span, message, help);
         Extent::Inferred
     }))
+}
+
+/// Whether a word may be a name: emitted names are made of it, which `r#type` is not fit for.
+fn is_name(word: &Ident) -> bool {
+    let text = word.to_string();
+    !text.starts_with("r#") && syn::parse_str::<Ident>(&text).is_ok()
 }

@@ -21,10 +21,11 @@ use sparse_core::ir::{Graph, Kind, Place, Value, ValueId};
 use sparse_core::storage::{ElementType, Storage};
 use std::collections::BTreeSet;
 use syn::Ident;
+use syn::ext::IdentExt;
 
 /// Resolves a model.
 pub(crate) fn resolve(model: &Model, library: &Library<'_>, report: &mut Report) -> Graph {
-    let mut resolver = Resolver::new(&model.name.to_string(), library, report);
+    let mut resolver = Resolver::new(&model.name.unraw().to_string(), library, report);
     // Options first: they hold for the whole model, wherever they stand.
     for declaration in &model.declarations {
         if let Declaration::Option { name, value } = declaration {
@@ -106,6 +107,14 @@ impl Resolver<'_> {
         match &expression.kind {
             ExpressionKind::Broken => self.poison(expression.span),
             ExpressionKind::Number(number) => {
+                let element = self.graph.element();
+                if element != ElementType::F64 && (*number as f32).is_infinite() {
+                    let message =
+                        format!("the number {number:e} is beyond the range of `{element}`");
+                    let help = "write `dtype = f64;` in the model".to_owned();
+                    self.error(Code::UnsupportedExpression, expression.span, message, Some(help));
+                    return self.poison(expression.span);
+                }
                 let place = self.place(expression.span);
                 self.graph.constant(*number, place)
             }

@@ -144,7 +144,8 @@ fn body(kernel: &Kernel) -> TokenStream {
         }
         Kind::Declared(..) => panic!("`{}` is declared, and has no kernel here", operator.name),
         Kind::Unary(formula) => {
-            let formula = scalar::rust(formula, &variable(operator, &[("x", quote!(x))]));
+            let formula =
+                scalar::rust(formula, &quote!(T), &variable(operator, &[("x", quote!(x))]));
             let operand = &operands[0];
             let f = rounded(&formula, &["x"], quote!());
             quote!(crate::kernels::unary::cpu::#rule(out, #operand, #f, context))
@@ -152,9 +153,12 @@ fn body(kernel: &Kernel) -> TokenStream {
         Kind::Reduction(reduction) => {
             let Reduction { map, combine, finish } = reduction;
             let combine = ident(&format!("{combine:?}"));
-            let map = scalar::rust(map, &variable(operator, &[("x", quote!(x))]));
-            let finish =
-                scalar::rust(finish, &variable(operator, &[("s", quote!(s)), ("n", quote!(n))]));
+            let map = scalar::rust(map, &quote!(T), &variable(operator, &[("x", quote!(x))]));
+            let finish = scalar::rust(
+                finish,
+                &quote!(T),
+                &variable(operator, &[("s", quote!(s)), ("n", quote!(n))]),
+            );
             let operand = &operands[0];
             quote! {{
                 // In f64, whatever the elements are.
@@ -195,7 +199,7 @@ fn binary(
     // A gradient's formula is in `g` and in `x` or `y`; the others' in `x` and `y`.
     let names = if family.is_gradient() { ["g", kernel.operator.operands[1]] } else { ["x", "y"] };
     let known = [(names[0], quote!(first)), (names[1], quote!(second))];
-    let formula = scalar::rust(formula, &variable(kernel.operator, &known));
+    let formula = scalar::rust(formula, &quote!(T), &variable(kernel.operator, &known));
     let patterns = &kernel.signature.operands;
     let storage = |pattern: Pattern| match pattern {
         Pattern::Array(storage, _) => storage.name(),

@@ -30,6 +30,9 @@ fn a_block_of_elsewhere_is_fetched() {
     };
     let fetch = |tokens: proc_macro2::TokenStream| expand::graph(tokens).to_string();
     assert!(fetch(graph.clone()).starts_with("a :: linear ! { \"linear\" use a ::"));
+    let as_operand =
+        quote! { model M { input x: csr[n, d]; output y = add(lhs = b::c(x), rhs = x); } };
+    assert!(fetch(as_operand).starts_with("b :: c ! { \"b::c\""));
     let linear = quote!(@block "linear" linear { block linear(x) { x } });
     let deep = quote!(@block "second" two { block two(x) { x } });
     let by_path = quote!(@block "b::c" c { block c(x) { tanh(dense(x)) } });

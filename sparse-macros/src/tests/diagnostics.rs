@@ -98,3 +98,26 @@ fn misspelt_words_are_mended() {
         assert!(help.contains(&format!("`{mended}`")), "{line}: {help}");
     }
 }
+
+/// What looks odd is refused with a place, or means what it says: nothing makes the macro panic.
+#[test]
+fn odd_numbers_and_names_are_refused_or_mean_what_they_say() {
+    let of_x = |lines: &str| {
+        said(&format!("model M {{ input x: csr[n, d]; output y = tanh(x); {lines} }}"))
+            .iter()
+            .map(|one| one.code.code())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(of_x("output z = x * 1e39;"), ["NNZ0012"]);
+    assert_eq!(of_x("output z = x * 1e999;"), ["NNZ0012"]);
+    assert_eq!(of_x("input z: csr[n, r#type]; output t = tanh(z);"), ["NNZ0013"]);
+    assert_eq!(of_x("let _ = tanh(x);"), ["NNZ0011"]);
+    assert_eq!(of_x("output z = x * 1e30 * 1e30;"), [""; 0]);
+    assert_eq!(of_x("dtype = f64; output z = x * 1e39;"), [""; 0]);
+    assert_eq!(of_x("; output z = sum(x, axis = (1));"), [""; 0]);
+    assert_eq!(of_x("param w: dense[2] = Ones; loss sum(w); loss 0.0 / 0.0;"), ["NNZ0407"]);
+    assert_eq!(
+        said("model r#type { input x: csr | dense[n, d]; output y = tanh(x); }"),
+        Vec::new()
+    );
+}

@@ -4,7 +4,7 @@ mod blocks;
 mod diagnostics;
 
 use crate::{expand, table};
-use proc_macro2::TokenStream;
+use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 use quote::quote;
 
 fn pretty(tokens: TokenStream) -> String {
@@ -178,6 +178,26 @@ fn parameters_may_be_called_anything() {
         }
     }));
     assert!(text.contains("record: __param_record") && text.contains("__out_updater"), "{text}");
+}
+
+/// Nor has a type or a type's parameter: a constant of the user's may be made of types of any name.
+#[test]
+fn types_may_be_called_anything() {
+    let model = linear_regression();
+    let text = expand::graph(quote!(#model)).to_string();
+    assert!(text.contains("type __T =") && text.contains("< __R :"), "{text}");
+    assert!(!text.contains("type T =") && !text.contains("< R :"), "{text}");
+}
+
+/// What a macro was given as `$k:literal` comes in a group without parentheses.
+#[test]
+fn fragments_of_macros_are_what_they_hold() {
+    let fragment = |tokens| TokenTree::Group(Group::new(Delimiter::None, tokens));
+    let (size, axis) = (fragment(quote!(3)), fragment(quote!(-1)));
+    let text = expand::graph(quote! {
+        model M { input x: dense[n, #size]; output y = sum(x, axis = #axis); }
+    });
+    assert!(!text.to_string().contains("compile_error"), "{text}");
 }
 
 /// For an editor, each name in an expression is a use of the field that it names.

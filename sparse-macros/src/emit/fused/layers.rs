@@ -26,13 +26,13 @@ use std::collections::BTreeSet;
 ///         |row, (__v8, ())| {
 ///             let __values_h = __dense_h.values();
 ///             …
-///             let __v9: [T; 32] = layers::product(&__v8, __values_h);
+///             let __v9: [__T; 32] = layers::product(&__v8, __values_h);
 ///             let mut __v10 = [0.0; 32];
 ///             for j in 0..__v10.len() { __v10[j] = (__v9[j] + __values_b[j]); }
 ///             …
 ///             let mut __v14 = __v12;
 ///             let loss = logistic::cpu::row(&mut __v14[..], &label[row * columns..(row + 1) * columns]);
-///             let __v15: [T; 32] = layers::transposed_product(&__v14, __values_g);
+///             let __v15: [__T; 32] = layers::transposed_product(&__v14, __values_g);
 ///             …
 ///             if record { __out_score.copy_from_slice(&__v12); }
 ///             __dense_h.update_outer(&__v8, &__v16);
@@ -74,7 +74,7 @@ pub(in crate::emit) fn each_row(emit: &Emit<'_>, parts: &Layers) -> TokenStream 
     quote! {
         #[allow(unused_imports)]
         use #rt::{Float as _, ScalarFunctions as _};
-        type T = #element;
+        type __T = #element;
         self.__check(batch, true)?;
         #take_apart
         let n_rows = #n_rows;
@@ -186,7 +186,7 @@ fn setup(emit: &Emit<'_>, parts: &Layers) -> TokenStream {
             Kind::Parameter { .. } => {
                 let (local, size) = (emit.parameter_local(id), size(emit, id));
                 let name = emit.graph.label(id);
-                quote!(let #variable = #rt::layers::elements::<T, #size>(#name, #local.values())?;)
+                quote!(let #variable = #rt::layers::elements::<__T, #size>(#name, #local.values())?;)
             }
             _ => quote!(let #variable = batch.#field.values();),
         }
@@ -280,7 +280,7 @@ fn value(emit: &Emit<'_>, parts: &Layers, value: &RowValue) -> Option<TokenStrea
     let (name, columns) = (local(value.value), columns(emit, value.value));
     let apply = emit.graph.apply_of(value.value)?;
     let extent = extent(emit, &columns);
-    let array = |value: TokenStream| quote!(let #name: [T; #extent] = #value;);
+    let array = |value: TokenStream| quote!(let #name: [__T; #extent] = #value;);
     Some(match value.computed {
         RowComputed::ElementWise => {
             let operands: Vec<_> =

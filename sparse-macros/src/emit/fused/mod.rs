@@ -37,7 +37,7 @@ use sparse_core::shapes::Dim;
 ///             s[j] = __v5;
 ///         }
 ///         let loss = squared_error::cpu::row(&mut s[..columns], &label[row * columns..(row + 1) * columns]);
-///         if R::CORRECTS { __samples.correct(row, &mut s[..columns]); }
+///         if __R::CORRECTS { __samples.correct(row, &mut s[..columns]); }
 ///         let share = mean;
 ///         for j in 0..columns {
 ///             let __v8 = s[j] * share;
@@ -67,14 +67,14 @@ pub(super) fn all_rows(emit: &Emit<'_>, parts: &RowLoop) -> TokenStream {
     quote! {
         #[allow(unused_imports)]
         use #rt::{Float as _, ScalarFunctions as _};
-        type T = #element;
+        type __T = #element;
         self.__check(batch, true)?;
         #take_apart
         updater.begin_step()?;
         let n_rows = #n_rows;
         let columns = #rt::linear::Width::columns(&#width);
         let record = updater.records_outputs();
-        let mean = #rt::linear::share::<T>(n_rows);
+        let mean = #rt::linear::share::<__T>(n_rows);
         #setup
         #gradients
         #outputs
@@ -150,7 +150,7 @@ pub(super) fn each_row(emit: &Emit<'_>, parts: &RowLoop) -> TokenStream {
     quote! {
         #[allow(unused_imports)]
         use #rt::{Float as _, ScalarFunctions as _};
-        type T = #element;
+        type __T = #element;
         self.__check(batch, true)?;
         #take_apart
         let n_rows = #n_rows;

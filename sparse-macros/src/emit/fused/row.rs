@@ -82,7 +82,7 @@ pub(super) fn row_function(emit: &Emit<'_>, parts: &RowLoop, steps: Steps) -> To
     let width = width(emit, &parts.columns);
 
     let correct = corrects_scores(emit, parts).then(|| {
-        quote!(if R::CORRECTS {
+        quote!(if __R::CORRECTS {
             __samples.correct(row, &mut s[..columns]);
         })
     });
@@ -110,7 +110,7 @@ pub(super) fn row_function(emit: &Emit<'_>, parts: &RowLoop, steps: Steps) -> To
     });
     quote! {
         #[inline(always)]
-        |row: usize, s: &mut [T], saved: &mut [T] #kept| -> T {
+        |row: usize, s: &mut [__T], saved: &mut [__T] #kept| -> __T {
             // Where the loop sees it.
             let columns = #rt::linear::Width::columns(&#width);
             #save
@@ -194,7 +194,7 @@ fn chain(emit: &Emit<'_>, parts: &RowLoop, values: &[ValueId]) -> TokenStream {
                 apply.operands.iter().map(|operand| element_of(emit, parts, *operand)).collect();
             let value = formula(emit, apply, &operands)?;
             let name = local(*id);
-            Some(quote!(let #name: T = #value;))
+            Some(quote!(let #name: __T = #value;))
         })
         .collect()
 }
@@ -215,7 +215,7 @@ pub(in crate::emit) fn formula(
         operators::Kind::Binary(_, formula) => (formula, ["x", "y"]),
         _ => return None,
     };
-    Some(scalar::rust(formula, &|name| {
+    Some(scalar::rust(formula, &quote!(__T), &|name| {
         match names.iter().position(|known| *known == name) {
             Some(index) => operands.get(index).cloned().unwrap_or_default(),
             // What an attribute lacks was reported.
