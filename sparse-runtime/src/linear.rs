@@ -15,7 +15,7 @@ mod width;
 pub use self::in_turn::steps;
 pub use self::width::{Fixed, Runtime, Width};
 pub(crate) use in_parts::{Read, settle};
-pub(crate) use products::{product, scatter, sum_of_products};
+pub(crate) use products::{product, scatter, settled_product, sum_of_products};
 pub(crate) use rows::{
     AHEAD, LARGE, entries, is_large, prefetch_data, range_of, row_ahead, row_of,
 };
@@ -182,14 +182,12 @@ unsafe fn row_step<R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKin
     row_function: impl FnOnce(&mut [T::Accumulator], &mut [T::Accumulator]) -> T::Accumulator,
 ) -> T::Accumulator {
     let cursor = *cursor;
-    // SAFETY: promised by the caller. The rows are those that are updated below.
-    unsafe { settling.settle_each(cursor, ids, true) };
     let loss = width.with_rows(
         scratch,
         #[inline(always)]
         |scores, saved| {
-            // SAFETY: promised by the caller; the scores are as many as the parameter's columns.
-            unsafe { product(ids, values, cursor, width, scores) };
+            // SAFETY: promised by the caller; the scores are as many as the parameter's columns. The rows are those that are updated below.
+            unsafe { settled_product(ids, values, cursor, settling, true, width, scores) };
             for id in ahead {
                 cursor.prefetch(id.at());
             }
@@ -224,15 +222,16 @@ fn many_rows<'a, R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKind,
             rows.prefetch_each(columns, row_ahead(x, ids, row));
         }
         let (ids, values) = row_of(x, ids, row);
-        // SAFETY: a view's columns are below its `n_cols`, which `step` compared with `n_rows`.
-        unsafe { rows.settle_each(columns, ids) };
-        let cursor = rows.cursor(columns);
+        let (cursor, mut settling) = rows.split(columns);
         width.with_rows(
             row_scratch,
             #[inline(always)]
             |scores, saved| {
-                // SAFETY: as above; the scores are as many as the parameter's columns.
-                unsafe { product(ids, values, cursor, width, scores) };
+                // SAFETY: a view's columns are below its `n_cols`, which `step` compared with `n_rows`; the scores are as many as the
+                // parameter's columns.
+                unsafe {
+                    settled_product(ids, values, cursor, &mut settling, false, width, scores);
+                }
                 total += row_function(row, scores, saved).as_f64();
                 gradients.extend_from_slice(scores);
             },
@@ -260,7 +259,7 @@ fn many_rows<'a, R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKind,
                 |gradient| unsafe { sums.add_outer::<_, T, _>(entries(ids, values), gradient) },
             );
         }
-        rows.apply_accumulated_as(columns);
+        rows.apply_settled(columns);
     }
     rows.finish();
     total / n_rows.max(1) as f64

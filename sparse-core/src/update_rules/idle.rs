@@ -3,6 +3,7 @@
 use super::maps::IdleMap;
 use super::powers::Powers;
 use super::suffixes::Suffixes;
+use crate::element::Float;
 
 /// The idle maps of all steps so far, so that any interval of steps can be applied as one map.
 ///
@@ -10,8 +11,10 @@ use super::suffixes::Suffixes;
 /// ones); a query over several runs combines O(log runs) tabulated products, so that a learning rate that
 /// changes at every step costs O(log steps) and not O(gap). Of maps that [forget](IdleMap::FORGETS) the newest runs are
 /// kept and nothing is multiplied.
+///
+/// Maps are multiplied in `f64`; [scalar](IdleMap::scalar) powers are tabulated in `A`, that in which they are applied.
 #[derive(Clone, Debug)]
-pub struct IdleHistory<M> {
+pub struct IdleHistory<M, A = f64> {
     /// Steps recorded.
     steps: u64,
     /// The map and the first step of each run.
@@ -19,10 +22,10 @@ pub struct IdleHistory<M> {
     /// The products of the runs before the newest.
     finished: Suffixes<M>,
     /// Those of the newest run's map, as far as the run is long.
-    powers: Powers<M>,
+    powers: Powers<M, A>,
 }
 
-impl<M> Default for IdleHistory<M> {
+impl<M, A> Default for IdleHistory<M, A> {
     fn default() -> Self {
         IdleHistory {
             steps: 0,
@@ -33,7 +36,7 @@ impl<M> Default for IdleHistory<M> {
     }
 }
 
-impl<M: IdleMap> IdleHistory<M> {
+impl<M: IdleMap, A: Float> IdleHistory<M, A> {
     /// The steps recorded so far.
     pub fn steps(&self) -> u64 {
         self.steps
@@ -197,10 +200,10 @@ impl<M: IdleMap> IdleHistory<M> {
         Some((start, self.powers.first()?))
     }
 
-    /// The first powers of the newest run's map as [scalars](IdleMap::scalar), from the first on; nothing where it is no such map. Not fewer
-    /// than the steps of that run, up to a limit.
+    /// The first powers of the newest run's map as [scalars](IdleMap::scalar), from the power 0 on, which changes nothing; none where it is no
+    /// such map. All up to the steps of that run, as far as there is room.
     #[inline]
-    pub fn newest_scalars(&self) -> &[[f64; 2]] {
+    pub fn newest_scalars(&self) -> &[[A; 2]] {
         self.powers.scalars()
     }
 

@@ -325,6 +325,12 @@ pub trait Step<T: Float>: Copy + PartialEq + Debug + Send + Sync + 'static {
     /// have of their own (the learning rate) is in the map.
     fn apply_idle(&self, map: &Self::Idle, weight: &mut T, state: &mut Self::State);
 
+    /// Applies the [scalar](IdleMap::scalar) map of some idle steps, `[scale, shift]`, as [`apply_idle`](Self::apply_idle) does the map.
+    #[inline(always)]
+    fn apply_scalar(&self, scalar: [T; 2], weight: &mut T, state: &mut Self::State) {
+        self.apply_idle(&Self::Idle::of_scalar(scalar.map(T::as_f64)), weight, state);
+    }
+
     /// What a step does whose gradient is the same each time, as a map that composes: `None` where many have no closed form.
     fn drift(&self) -> Option<DriftMap> {
         None

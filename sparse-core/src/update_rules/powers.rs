@@ -1,15 +1,19 @@
 //! Tabulated powers of one map.
 
 use super::maps::IdleMap;
+use crate::element::Float;
 
 /// The powers of one map, as far as they were asked for: any of them is a product of one tabulated map a digit of the exponent.
 #[derive(Clone, Debug)]
-pub(super) struct Powers<M> {
+pub(super) struct Powers<M, A> {
     /// `digits[k][d - 1]` is the power `d · DIGIT^k`.
     digits: Vec<Vec<M>>,
-    /// The first powers, from the first on, where the map is a [scalar](IdleMap::scalar) one: as many as were asked for, at least, up to
-    /// [`SCALARS`].
-    scalars: Vec<[f64; 2]>,
+    /// The first powers, from the power 0 on, where the map is a [scalar](IdleMap::scalar) one: all up to the highest that was asked for, at
+    /// least, as far as there is room for [`SCALARS`].
+    scalars: Vec<[A; 2]>,
+    /// The first of them and the last, as they were computed.
+    scalar: Option<[f64; 2]>,
+    last_scalar: [f64; 2],
     /// Tables for later: all that there can be need of are made with the first one, so that a step in steady state allocates nothing.
     spare: Vec<Vec<M>>,
     /// The power up to which, exclusively, the tables have them.
@@ -19,19 +23,26 @@ pub(super) struct Powers<M> {
 /// Powers are tabulated by the digits of the exponent to this base.
 const DIGIT: u64 = 1024;
 
-/// The most scalar powers that are tabulated: a megabyte.
+/// The most scalar powers that are tabulated: half a megabyte, or one in `f64`.
 const SCALARS: usize = 1 << 16;
 
 /// The tables for powers up to 2⁴⁰; higher ones allocate when they get there.
 const TABLES: usize = 4;
 
-impl<M> Default for Powers<M> {
+impl<M, A> Default for Powers<M, A> {
     fn default() -> Self {
-        Powers { digits: Vec::new(), scalars: Vec::new(), spare: Vec::new(), tabulated: 0 }
+        Powers {
+            digits: Vec::new(),
+            scalars: Vec::new(),
+            scalar: None,
+            last_scalar: [0.0; 2],
+            spare: Vec::new(),
+            tabulated: 0,
+        }
     }
 }
 
-impl<M: IdleMap> Powers<M> {
+impl<M: IdleMap, A: Float> Powers<M, A> {
     /// Those of another map, of which the first alone is tabulated.
     pub(super) fn start(&mut self, map: M) {
         // A rate that changes at every step never needs more than the first power.
@@ -51,8 +62,8 @@ impl<M: IdleMap> Powers<M> {
         while count >= self.tabulated {
             self.tabulate();
         }
-        if M::HAS_SCALARS && !self.scalars.is_empty() {
-            while (self.scalars.len() as u64) < count.min(SCALARS as u64) {
+        if M::HAS_SCALARS && self.scalar.is_some() {
+            while self.scalars.len() as u64 <= count.min(SCALARS as u64 - 1) {
                 self.double_scalars();
             }
         }
@@ -80,35 +91,35 @@ impl<M: IdleMap> Powers<M> {
         self.digits.first().map(Vec::as_slice)
     }
 
-    /// The first powers as [scalars](IdleMap::scalar), from the first on; nothing where the map is no such one.
+    /// The first powers as [scalars](IdleMap::scalar), from the power 0 on, each rounded once; nothing where the map is no such one.
     #[inline]
-    pub(super) fn scalars(&self) -> &[[f64; 2]] {
+    pub(super) fn scalars(&self) -> &[[A; 2]] {
         &self.scalars
     }
 
     /// What was tabulated of the map before is kept where it was the same one.
     fn start_scalars(&mut self, map: M) {
-        let first = map.scalar();
-        if self.scalars.first() == first.as_ref() {
+        let scalar = map.scalar();
+        if self.scalar == scalar {
             return;
         }
+        self.scalar = scalar;
         self.scalars.clear();
-        if first.is_some() {
+        if scalar.is_some() {
             self.scalars.reserve(SCALARS);
+            self.last_scalar = [1.0, 0.0];
+            self.scalars.push(self.last_scalar.map(A::of));
         }
-        self.scalars.extend(first);
     }
 
     #[cold]
     fn double_scalars(&mut self) {
-        let (Some(&[scale, shift]), Some(&last)) = (self.scalars.first(), self.scalars.last())
-        else {
-            return;
-        };
-        let (mut last, len) = (last, self.scalars.len());
+        let Some([scale, shift]) = self.scalar else { return };
+        let len = self.scalars.len();
         for _ in len..SCALARS.min(2 * len) {
-            last = [scale * last[0], scale * last[1] + shift];
-            self.scalars.push(last);
+            let [last_scale, last_shift] = self.last_scalar;
+            self.last_scalar = [scale * last_scale, scale * last_shift + shift];
+            self.scalars.push(self.last_scalar.map(A::of));
         }
     }
 

@@ -15,7 +15,7 @@
 //! [drift](Step::drift) of that rule, k steps of which are one affine map. Nothing is approximated, and a step costs
 //! O(rows touched). What touches rows, settles them and flushes them is what does so for every rule.
 
-use super::{DriftMap, Idle, RuleError, StateBlock, Step, UpdateRule};
+use super::{DriftMap, Idle, IdleMap, RuleError, StateBlock, Step, UpdateRule};
 use crate::element::Float;
 
 /// How a rule corrects gradients: what it needs beside the step.
@@ -75,7 +75,7 @@ pub struct ReducedStep<S, T> {
     /// Whether weights stay as they are.
     gathers: bool,
     share: T,
-    /// [`Step::affine_update`] of the other rule, or that of no step while gradients are gathered.
+    /// [`Step::affine_update`] of the other rule.
     affine: Option<(T, T)>,
 }
 
@@ -93,18 +93,26 @@ impl<T: Float, S: Step<T>> Step<T> for ReducedStep<S, T> {
 
     #[inline(always)]
     fn update(&self, weight: &mut T, state: &mut Self::State, grad: T) {
-        // The choices are the same for all weights of a step.
-        if let Some((keep, rate)) = self.affine {
-            *weight = keep * *weight - rate * (grad + state.mean);
-            state.mean += self.share * grad;
-            return;
-        }
+        // The choices are the same for all weights of a step. A weight that is not stored while gradients are gathered does not keep the
+        // next row waiting for the gradient of this one.
         if !self.gathers {
-            self.inner.update(weight, &mut state.inner, grad + state.mean);
+            match self.affine {
+                Some((keep, rate)) => *weight = keep * *weight - rate * (grad + state.mean),
+                None => self.inner.update(weight, &mut state.inner, grad + state.mean),
+            }
         }
         if !self.share.is_zero() {
             state.mean += self.share * grad;
         }
+    }
+
+    const HAS_OPTIONS: bool = true;
+
+    /// Corrected gradients of a rule that is affine.
+    #[inline(always)]
+    fn without_options(self) -> Option<Self> {
+        let affine = Some(self.affine.filter(|_| !self.gathers)?);
+        Some(ReducedStep { gathers: false, affine, ..self })
     }
 
     fn idle(&self) -> Idle<DriftMap> {
@@ -125,14 +133,22 @@ impl<T: Float, S: Step<T>> Step<T> for ReducedStep<S, T> {
         self.inner.apply_drift(map, weight, &mut state.inner, state.mean);
     }
 
+    #[inline(always)]
+    fn apply_scalar(&self, [scale, shift]: [T; 2], weight: &mut T, state: &mut Self::State) {
+        if self.affine.is_some() {
+            *weight = scale * *weight + shift * state.mean;
+            return;
+        }
+        let map = DriftMap::of_scalar([scale.as_f64(), shift.as_f64()]);
+        self.inner.apply_drift(&map, weight, &mut state.inner, state.mean);
+    }
+
     fn with_correction(self, correction: Correction) -> Self {
         let (gathers, share) = match correction {
             Correction::Gather { share } => (true, share),
             Correction::Apply { share } => (false, share),
         };
-        let affine = self.inner.affine_update();
-        let affine = affine.map(|of_step| if gathers { (T::one(), T::zero()) } else { of_step });
-        ReducedStep { inner: self.inner, gathers, share: T::of(share), affine }
+        ReducedStep { gathers, share: T::of(share), ..self }
     }
 
     #[inline(always)]

@@ -227,6 +227,12 @@ impl<T: Float> Step<T> for SgdStep<T> {
         }
     }
 
+    /// Of steps without velocity and threshold.
+    #[inline(always)]
+    fn apply_scalar(&self, [scale, _]: [T; 2], weight: &mut T, _: &mut [T; 1]) {
+        *weight *= scale;
+    }
+
     fn drift(&self) -> Option<DriftMap> {
         // A threshold under a constant force has no closed form of this kind.
         self.threshold.is_zero().then(|| self.linear())

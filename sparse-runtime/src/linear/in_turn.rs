@@ -106,8 +106,12 @@ fn each_row_of<
     mut row_function: impl RowFunction<T::Accumulator, C>,
 ) -> RowSteps {
     let ahead = Ahead { data: !turns.x.is_contiguous(), rows: is_large(&rows) };
+    // A rule that corrects gradients is asked for more at each step than what is asked for ahead.
     let usual = match ahead {
-        Ahead::NOTHING => usual_steps(turns, &mut rows, scratch, kept, &mut row_function),
+        _ if R::CORRECTS => usual_steps(turns, ahead, &mut rows, scratch, kept, &mut row_function),
+        Ahead::NOTHING => {
+            usual_steps(turns, Ahead::NOTHING, &mut rows, scratch, kept, &mut row_function)
+        }
         _ => None,
     };
     // Not in a closure: it would be compiled without the vectors that its caller has.
@@ -135,6 +139,7 @@ fn usual_steps<
     C: Copy,
 >(
     turns: Turns<'_, V, I, W>,
+    ahead: Ahead,
     rows: &mut RowUpdater<'_, R, T, K>,
     scratch: &mut Scratch<T::Accumulator>,
     kept: &mut C,
@@ -145,8 +150,8 @@ fn usual_steps<
     Some(steps_in_turn(
         turns,
         split,
-        Ahead::NOTHING,
-        true,
+        ahead,
+        !R::CORRECTS,
         scratch,
         kept,
         #[inline(always)]

@@ -2,7 +2,7 @@
 
 use super::Width;
 use crate::formats::ColumnId;
-use crate::optimizer::{ReadRows, RowCursor, UpdateKind};
+use crate::optimizer::{ReadRows, RowCursor, Settling, UpdateKind};
 use sparse_core::element::{Factor, Float};
 use sparse_core::update_rules::UpdateRule;
 
@@ -40,6 +40,52 @@ pub(crate) unsafe fn product<'a, T: Float, V: Factor<T>, W: Width, I: ColumnId>(
     );
 }
 
+/// [`product`] with rows that are [settled](Settling::settle) first, `updated` as there. Weights of rows of one column are read as they are
+/// settled, in the same pass.
+///
+/// # Safety
+///
+/// As for [`product`]; `settling` is that of the rows.
+#[inline(always)]
+pub(crate) unsafe fn settled_product<
+    R: UpdateRule,
+    T: Float,
+    V: Factor<T>,
+    W: Width,
+    K: UpdateKind,
+    I: ColumnId,
+>(
+    ids: &[I],
+    values: &[V],
+    rows: RowCursor<'_, R, T, K>,
+    settling: &mut Settling<'_, R, T>,
+    updated: bool,
+    width: W,
+    scores: &mut [T::Accumulator],
+) {
+    if let [score] = scores
+        && settling.settles_by_scalars::<K>()
+    {
+        let sum = try_sum_of_products::<T, V, I>(
+            ids,
+            values,
+            #[inline(always)]
+            // SAFETY: promised by the caller.
+            |id| unsafe { settling.settled_weight(rows, id.at(), updated) }.map(T::widen),
+        );
+        if let Some(sum) = sum {
+            *score = sum;
+            return;
+        }
+        // From here on it does not matter which of the rows are settled.
+    }
+    // SAFETY: promised by the caller.
+    unsafe {
+        settling.settle_each(rows, ids, updated);
+        product(ids, values, rows, width, scores);
+    }
+}
+
 /// [`product`] with a parameter of one column, given what leads to the weight of each entry, in four sums, so that an addition does not
 /// wait for the one before it.
 #[inline(always)]
@@ -48,27 +94,66 @@ pub(crate) fn sum_of_products<T: Float, V: Factor<T>, I>(
     values: &[V],
     weight: impl Fn(&I) -> T::Accumulator,
 ) -> T::Accumulator {
-    let term = |id: &I, value: &V| value.times(weight(id));
+    let sum = try_sum_of_products::<T, V, I>(
+        ids,
+        values,
+        #[inline(always)]
+        |id| Some(weight(id)),
+    );
+    // There is none where a weight is not given.
+    sum.unwrap_or(T::zero().widen())
+}
+
+/// [`sum_of_products`], which ends at the first weight that is not given.
+#[inline(always)]
+fn try_sum_of_products<T: Float, V: Factor<T>, I>(
+    ids: &[I],
+    values: &[V],
+    mut weight: impl FnMut(&I) -> Option<T::Accumulator>,
+) -> Option<T::Accumulator> {
+    /// Inlined wherever it is used, as a closure with a name might not be.
+    #[inline(always)]
+    fn term<T: Float, V: Factor<T>, I>(
+        (id, value): (&I, &V),
+        weight: &mut impl FnMut(&I) -> Option<T::Accumulator>,
+    ) -> Option<T::Accumulator> {
+        Some(value.times(weight(id)?))
+    }
+    let weight = &mut weight;
     let zero = T::zero().widen();
     // Of the shortest rows, without the sums that stay 0: to the same bits.
     match (ids, values) {
-        ([], _) => return zero,
-        ([id], [value]) => return zero + term(id, value),
-        ([a, b], [x, y]) => return (zero + term(a, x)) + (zero + term(b, y)),
+        ([], _) => return Some(zero),
+        ([id], [value]) => return Some(zero + term::<T, V, I>((id, value), weight)?),
+        ([a, b], [x, y]) => {
+            return Some(
+                (zero + term::<T, V, I>((a, x), weight)?)
+                    + (zero + term::<T, V, I>((b, y), weight)?),
+            );
+        }
         _ => {}
     }
     let mut sums = [zero; 4];
     let (id_chunks, id_rest) = ids.as_chunks::<4>();
     let (value_chunks, value_rest) = values.as_chunks::<4>();
     for (ids, values) in id_chunks.iter().zip(value_chunks) {
-        for lane in 0..4 {
-            sums[lane] += term(&ids[lane], &values[lane]);
+        let [a, b, c, d] = ids;
+        let [w, x, y, z] = values;
+        // Written out: a loop that may end early is not unrolled.
+        let terms = [
+            term::<T, V, I>((a, w), weight)?,
+            term::<T, V, I>((b, x), weight)?,
+            term::<T, V, I>((c, y), weight)?,
+            term::<T, V, I>((d, z), weight)?,
+        ];
+        for (sum, term) in sums.iter_mut().zip(terms) {
+            *sum += term;
         }
     }
     for (lane, (id, value)) in id_rest.iter().zip(value_rest).enumerate() {
-        sums[lane] += term(id, value);
+        sums[lane] += term::<T, V, I>((id, value), weight)?;
     }
-    (sums[0] + sums[1]) + (sums[2] + sums[3])
+    Some((sums[0] + sums[1]) + (sums[2] + sums[3]))
 }
 
 /// Updates the rows that a csr row names, each once, with its value times `gradient`, which may be overwritten.

@@ -192,6 +192,46 @@ impl<R: UpdateRule, T: Float, K: UpdateKind> RowCursor<'_, R, T, K> {
         }
     }
 
+    /// What idle steps do to a row, as a [scalar](sparse_core::update_rules::IdleMap::scalar) map.
+    ///
+    /// # Safety
+    ///
+    /// `row < n_rows`.
+    #[inline(always)]
+    pub(super) unsafe fn idle_by_scalar(self, row: usize, scalar: [T::Accumulator; 2]) {
+        for column in 0..self.places.row_size {
+            // SAFETY: promised by the caller.
+            unsafe { self.idle_weight(row, column, scalar) };
+        }
+    }
+
+    /// [`idle_by_scalar`](Self::idle_by_scalar) for one weight, which is given.
+    ///
+    /// # Safety
+    ///
+    /// `row < n_rows` and `column < row_size`.
+    #[inline(always)]
+    pub(super) unsafe fn idle_weight(
+        self,
+        row: usize,
+        column: usize,
+        scalar: [T::Accumulator; 2],
+    ) -> T {
+        let mut none = StateOf::<R, T>::default();
+        // SAFETY: promised by the caller; the invariant. The only references to these two, for the length of this call.
+        unsafe {
+            let weight = &mut *self.places.weights(row).add(column);
+            let state = match K::BESIDE || self.places.has_states {
+                true => &mut *self.places.states(row).add(column),
+                false => &mut none,
+            };
+            let mut idle = *weight;
+            on_weight(&mut idle, |weight| self.step.apply_scalar(scalar, weight, state));
+            *weight = idle;
+            idle
+        }
+    }
+
     /// Updates a whole row, with `grad(given, weight)` for each element of the row and of `given`.
     ///
     /// # Safety

@@ -171,7 +171,7 @@ fn settle_touched<R: UpdateRule, T: Float, K: UpdateKind>(
     cursor: RowCursor<'_, R, T, K>,
     last: &mut [u32],
     touched: &TouchedRows,
-    missed: Missed<'_, IdleOf<R, T>>,
+    missed: Missed<'_, R, T>,
 ) {
     touched.for_each(
         #[inline(always)]
@@ -180,7 +180,7 @@ fn settle_touched<R: UpdateRule, T: Float, K: UpdateKind>(
             // A row that was updated in the present step is a step ahead of it.
             last[row] = before.saturating_sub(missed.now) + 1;
             // SAFETY: a row of the table, whose size was compared with that of the weights.
-            missed.since(before, |map| unsafe { cursor.idle(row, map) });
+            unsafe { missed.settle(cursor, row, before) };
         },
     );
 }

@@ -5,7 +5,7 @@ use super::memory::{Memory, Weights, states_of_row};
 use super::racing::not_shared;
 use super::rows::{IdleOf, RowUpdater, StateOf, StepOf, UpdateKind};
 use super::settling::{Missed, Settling};
-use super::updater::{Group, Record, Updater};
+use super::updater::{GroupOf, Record, Updater};
 use crate::error::Result;
 use crate::table::{Table, Tenant};
 use sparse_core::element::Float;
@@ -238,7 +238,7 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
 #[inline(always)]
 pub(super) fn lend<'a, R: UpdateRule, T: Float, K: UpdateKind>(
     record: &'a mut Record<T::Accumulator, StateOf<R, T>>,
-    group: &'a Group<StepOf<R, T>, IdleOf<R, T>>,
+    group: &'a GroupOf<R, T>,
     weights: Weights<'a, T>,
     tenant: &Tenant,
     clock: u64,

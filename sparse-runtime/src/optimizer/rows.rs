@@ -7,7 +7,7 @@ use super::memory::Memory;
 use super::settling::Settling;
 use crate::formats::ColumnId;
 use sparse_core::element::Float;
-use sparse_core::update_rules::{Step, UpdateRule};
+use sparse_core::update_rules::{IdleHistory, Step, UpdateRule};
 use std::marker::PhantomData;
 
 /// What a weight carries from step to step under rule `R`, in the accumulator of `T`.
@@ -18,6 +18,9 @@ pub(super) type StepOf<R, T> = <R as UpdateRule>::Step<<T as Float>::Accumulator
 
 /// What idle steps of rule `R` do to a weight of type `T`.
 pub(super) type IdleOf<R, T> = <StepOf<R, T> as Step<<T as Float>::Accumulator>>::Idle;
+
+/// The idle steps of rule `R` on weights of type `T` so far.
+pub(super) type HistoryOf<R, T> = IdleHistory<IdleOf<R, T>, <T as Float>::Accumulator>;
 
 /// `change` on a weight in the accumulator, rounded once.
 #[inline(always)]
@@ -379,13 +382,22 @@ impl<'a, R: UpdateRule, T: Float, K: UpdateKind> RowUpdater<'a, R, T, K> {
     /// [`apply_accumulated`](Self::apply_accumulated) with a row size that the compiler may know.
     #[inline(always)]
     pub(crate) fn apply_accumulated_as(&mut self, row_size: usize) {
-        // Out of `self` while its rows are updated; the stand-in allocates nothing.
-        let mut sums = std::mem::replace(self.sums, RowAccumulator::new(0, 0));
         if !K::PLAIN && self.settling.settles {
+            // Out of `self` while its rows are settled; the stand-in allocates nothing.
+            let sums = std::mem::replace(self.sums, RowAccumulator::new(0, 0));
             // SAFETY: the accumulator was made for `n_rows` rows, so that its rows are below `n_rows`.
             sums.rows().iter().for_each(|row| unsafe { self.settle_unchecked(*row) });
+            *self.sums = sums;
         }
-        // SAFETY: as above; the sums are of rows of this size, one each.
+        self.apply_settled(row_size);
+    }
+
+    /// [`apply_accumulated_as`](Self::apply_accumulated_as) of rows that were all settled in this step.
+    #[inline(always)]
+    pub(crate) fn apply_settled(&mut self, row_size: usize) {
+        // As above.
+        let mut sums = std::mem::replace(self.sums, RowAccumulator::new(0, 0));
+        // SAFETY: the accumulator was made for `n_rows` rows, so that its rows are below `n_rows`; the sums are of rows of this size, one each.
         unsafe {
             self.cursor(row_size).update_rows(row_size, sums.rows(), sums.values());
             self.mark_rows(sums.rows());

@@ -1,7 +1,7 @@
 //! The idle steps that rows have missed, made up for as each is read.
 
-use super::cursor::RowCursor;
-use super::rows::{IdleOf, UpdateKind};
+use super::cursor::{ReadRows, RowCursor};
+use super::rows::{HistoryOf, IdleOf, UpdateKind};
 use super::touched::TouchedRows;
 use crate::formats::ColumnId;
 use crate::prefetch::prefetch;
@@ -20,7 +20,7 @@ pub(crate) struct Settling<'a, R: UpdateRule, T: Float> {
     pub(super) last: &'a mut [u32],
     /// Exact: the rows of which `last` is not 0.
     pub(super) touched: &'a mut TouchedRows,
-    pub(super) missed: Missed<'a, IdleOf<R, T>>,
+    pub(super) missed: Missed<'a, R, T>,
     /// Exact, and idle steps change rows.
     pub(super) settles: bool,
 }
@@ -60,38 +60,57 @@ impl<R: UpdateRule, T: Float> Settling<'_, R, T> {
     #[inline(always)]
     unsafe fn settle_by<K: UpdateKind>(
         &mut self,
-        missed: Missed<'_, IdleOf<R, T>>,
+        missed: Missed<'_, R, T>,
         cursor: RowCursor<'_, R, T, K>,
         row: usize,
         updated: bool,
     ) {
         if IdleOf::<R, T>::FORGETS {
             // SAFETY: promised by the caller.
-            return missed.by_all(|map| unsafe { cursor.idle(row, map) });
+            return unsafe { missed.settle_by_all(cursor, row) };
         }
         // SAFETY: the invariant, and what the caller promises.
         let last = unsafe { self.last.get_unchecked_mut(row) };
         let before = *last;
         *last = missed.now + u32::from(updated);
-        let is_short = missed.shortly(
-            before,
-            #[inline(always)]
-            // SAFETY: promised by the caller.
-            |map| unsafe { cursor.idle(row, map) },
-        );
-        if is_short {
-            return;
-        }
-        if before >= missed.now {
-            *last = before.max(*last);
-            return;
-        }
-        if before == 0 {
-            self.touched.add(row);
-        }
-        let map = missed.lately(before);
         // SAFETY: promised by the caller.
-        unsafe { cursor.idle(row, &map) };
+        match unsafe { missed.settle(cursor, row, before) } {
+            Gap::None => *last = before.max(*last),
+            Gap::Long if before == 0 => self.touched.add(row),
+            Gap::Short | Gap::Long => {}
+        }
+    }
+
+    /// Whether rows are settled, each of its weights by two numbers: then [`settled_weight`](Self::settled_weight) may be asked for.
+    #[inline(always)]
+    pub(crate) fn settles_by_scalars<K: UpdateKind>(&self) -> bool {
+        IdleOf::<R, T>::HAS_SCALARS && self.settles::<K>() && !self.missed.scalars.is_empty()
+    }
+
+    /// [`settle`](Self::settle) of a row of one weight, which is given; `None`, and nothing done, of a row that is settled for the first time, or
+    /// has missed steps of which no map is tabulated: these are to be settled the other way. Nothing is handed on to functions that are not
+    /// inlined, so that a loop keeps all of it in registers.
+    ///
+    /// # Safety
+    ///
+    /// As there, and rows [settle by scalars](Self::settles_by_scalars).
+    #[inline(always)]
+    pub(crate) unsafe fn settled_weight<K: UpdateKind>(
+        &mut self,
+        cursor: RowCursor<'_, R, T, K>,
+        row: usize,
+        updated: bool,
+    ) -> Option<T> {
+        // SAFETY: the invariant, and what the caller promises.
+        let last = unsafe { self.last.get_unchecked_mut(row) };
+        let scalar = self.missed.scalar(*last)?;
+        if self.missed.rests {
+            // SAFETY: promised by the caller.
+            return Some(unsafe { cursor.value(row, 0) });
+        }
+        *last = self.missed.now + u32::from(updated);
+        // SAFETY: promised by the caller.
+        Some(unsafe { cursor.idle_weight(row, 0, scalar) })
     }
 
     /// The same where rows are to be settled, so that the compiler knows it.
@@ -194,13 +213,13 @@ impl<R: UpdateRule, T: Float> Settling<'_, R, T> {
 }
 
 /// The idle steps that rows have missed, and the maps of them.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Missed<'a, M> {
-    history: &'a IdleHistory<M>,
+#[derive(Debug)]
+pub(super) struct Missed<'a, R: UpdateRule, T: Float> {
+    history: &'a HistoryOf<R, T>,
     /// The first powers of the newest run of equal maps, which begins `first` steps after `base`.
-    known: &'a [M],
-    /// The same of [scalar](IdleMap::scalar) maps, and then more of them.
-    scalars: &'a [[f64; 2]],
+    known: &'a [IdleOf<R, T>],
+    /// The same of [scalar](IdleMap::scalar) maps, from the power 0 on, and more of them.
+    scalars: &'a [[T::Accumulator; 2]],
     /// These change nothing, as where a mean gradient is gathered.
     rests: bool,
     first: u32,
@@ -209,6 +228,15 @@ pub(super) struct Missed<'a, M> {
     /// What `last` is of a row that is settled up to this step; at least 1 where rows settle.
     pub(super) now: u32,
 }
+
+impl<R: UpdateRule, T: Float> Clone for Missed<'_, R, T> {
+    #[inline(always)]
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<R: UpdateRule, T: Float> Copy for Missed<'_, R, T> {}
 
 /// How many steps a row has missed.
 pub(super) enum Gap {
@@ -219,73 +247,91 @@ pub(super) enum Gap {
     Long,
 }
 
-impl<'a, M: IdleMap> Missed<'a, M> {
+impl<'a, R: UpdateRule, T: Float> Missed<'a, R, T> {
     #[inline(always)]
-    pub(super) fn new(history: &'a IdleHistory<M>, base: u64, now: u32) -> Self {
+    pub(super) fn new(history: &'a HistoryOf<R, T>, base: u64, now: u32) -> Self {
         let (start, known) = history.newest_powers().unwrap_or_default();
         let scalars = history.newest_scalars();
+        // Not by the scalars: a power that is rounded to 1 is not that of a map that changes nothing.
+        let rests = !scalars.is_empty() && known.first() == Some(&IdleMap::IDENTITY);
         let known = if scalars.is_empty() { known } else { &[] };
         let first = u32::try_from(start.saturating_sub(base)).unwrap_or(u32::MAX);
-        let rests = scalars.first().is_some_and(|first| Some(*first) == M::IDENTITY.scalar());
         Missed { history, known, scalars, rests, first, base, now }
     }
 
-    /// Calls `apply` with the map of the steps that a row has missed of which this is `last`, where it is tabulated.
+    /// The map of the steps that a row has missed of which this is `last`, where it is a tabulated scalar.
     #[inline(always)]
-    fn shortly(self, last: u32, apply: impl FnOnce(&M)) -> bool {
-        // 1 less than the steps missed: no power where there are none.
-        let power = (self.now - 1).wrapping_sub(last) as usize;
+    fn scalar(self, last: u32) -> Option<[T::Accumulator; 2]> {
+        // Of a row that is ahead of this step, more than are tabulated.
+        let missed = self.now.wrapping_sub(last) as usize;
         if last <= self.first {
-            return false;
+            return None;
         }
-        // The map is used where it lies: a copy would be put together, and waited for.
-        if let Some(map) = self.known.get(power) {
-            apply(map);
-            return true;
-        }
-        if M::HAS_SCALARS
-            && let Some(scalar) = self.scalars.get(power)
-        {
-            if !self.rests {
-                apply(&M::of_scalar(*scalar));
-            }
-            return true;
-        }
-        false
+        self.scalars.get(missed).copied()
     }
 
-    /// Calls `apply` with the map of the steps that a row has missed of which this is `last`, unless it has missed none.
+    /// Brings a row up to date of which this is `last`.
+    ///
+    /// # Safety
+    ///
+    /// The row is one of those that `cursor` is over.
     #[inline(always)]
-    pub(super) fn since(self, last: u32, mut apply: impl FnMut(&M)) -> Gap {
-        if self.shortly(last, &mut apply) {
+    pub(super) unsafe fn settle<K: UpdateKind>(
+        self,
+        cursor: RowCursor<'_, R, T, K>,
+        row: usize,
+        last: u32,
+    ) -> Gap {
+        if IdleOf::<R, T>::HAS_SCALARS
+            && let Some(scalar) = self.scalar(last)
+        {
+            if !self.rests {
+                // SAFETY: promised by the caller.
+                unsafe { cursor.idle_by_scalar(row, scalar) };
+            }
+            return Gap::Short;
+        }
+        // 1 less than the steps missed: no power where there are none.
+        let power = (self.now - 1).wrapping_sub(last) as usize;
+        // The map is used where it lies: a copy would be put together, and waited for.
+        if last > self.first
+            && let Some(map) = self.known.get(power)
+        {
+            // SAFETY: promised by the caller.
+            unsafe { cursor.idle(row, map) };
             return Gap::Short;
         }
         if last >= self.now {
             return Gap::None;
         }
-        apply(&self.lately(last));
+        let settled = last.saturating_sub(1);
+        let map = self.over(settled, self.now - 1 - settled);
+        // SAFETY: promised by the caller.
+        unsafe { cursor.idle(row, &map) };
         Gap::Long
     }
 
-    /// The map of the steps that a row has missed of which this is `last`, one of them at least.
+    /// Brings a row up to date by the map of all steps, of maps that [forget](IdleMap::FORGETS).
+    ///
+    /// # Safety
+    ///
+    /// As [`settle`](Self::settle).
     #[inline(always)]
-    fn lately(self, last: u32) -> M {
-        let settled = last.saturating_sub(1);
-        self.over(settled, self.now - 1 - settled)
-    }
-
-    /// Calls `apply` with the map of all steps, of maps that [forget](IdleMap::FORGETS).
-    #[inline(always)]
-    pub(super) fn by_all(self, apply: impl FnOnce(&M)) {
-        apply(&self.over(0, self.now - 1));
+    pub(super) unsafe fn settle_by_all<K: UpdateKind>(
+        self,
+        cursor: RowCursor<'_, R, T, K>,
+        row: usize,
+    ) {
+        // SAFETY: promised by the caller.
+        unsafe { cursor.idle(row, &self.over(0, self.now - 1)) };
     }
 
     /// The map of `steps` idle steps, `settled` steps after `base`.
     #[inline(always)]
-    fn over(self, settled: u32, steps: u32) -> M {
+    fn over(self, settled: u32, steps: u32) -> IdleOf<R, T> {
         /// What calls it keeps its own variables to itself, and so in registers.
         #[inline(never)]
-        fn between<M: IdleMap>(history: &IdleHistory<M>, from: u64, steps: u32) -> M {
+        fn between<M: IdleMap, A: Float>(history: &IdleHistory<M, A>, from: u64, steps: u32) -> M {
             history.between(from, from + u64::from(steps))
         }
         between(self.history, self.base + u64::from(settled), steps)

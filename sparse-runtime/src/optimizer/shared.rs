@@ -18,7 +18,7 @@ pub(crate) struct SharedRows<'a, R: UpdateRule, T: Float, K> {
     pub(super) cursor: RowCursor<'a, R, T, K>,
     /// As [`Settling::last`]; null where that is empty.
     pub(super) last: *mut u32,
-    pub(super) missed: Missed<'a, IdleOf<R, T>>,
+    pub(super) missed: Missed<'a, R, T>,
 }
 
 // SAFETY: what the addresses lead to may be sent to another thread, and whoever calls the methods that read or write there promises
@@ -80,15 +80,15 @@ impl<'a, R: UpdateRule, T: Float, K: UpdateKind> SharedRows<'a, R, T, K> {
     /// The rows [settle](RowUpdater::settles), `row < n_rows`, and no other thread reads or writes it meanwhile.
     #[inline(always)]
     pub(crate) unsafe fn settle(&self, row: usize, first: &mut Vec<usize>) {
-        // SAFETY: promised by the caller.
-        let idle = |map: &_| unsafe { self.cursor.idle(row, map) };
         if IdleOf::<R, T>::FORGETS {
-            return self.missed.by_all(idle);
+            // SAFETY: promised by the caller.
+            return unsafe { self.missed.settle_by_all(self.cursor, row) };
         }
         // SAFETY: where rows settle and the rule does not forget, `last` has `n_rows` entries; promised by the caller.
         let last = unsafe { &mut *self.last.add(row) };
         let before = std::mem::replace(last, self.missed.now);
-        match self.missed.since(before, idle) {
+        // SAFETY: as above.
+        match unsafe { self.missed.settle(self.cursor, row, before) } {
             Gap::Short => {}
             Gap::None => *last = before,
             Gap::Long if before == 0 => first.push(row),

@@ -160,7 +160,7 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
             return refuse(format!("its learning rate is {rate}"));
         }
         for (index, group) in snapshot.groups.iter().enumerate() {
-            if history::<IdleOf<R, T>>(group, snapshot.clock).is_none() {
+            if history::<IdleOf<R, T>, T::Accumulator>(group, snapshot.clock).is_none() {
                 return refuse(format!(
                     "the history of idle steps of group {index} makes no sense"
                 ));
@@ -240,7 +240,7 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
 }
 
 /// The history that a group had after `clock` steps, where it makes sense.
-fn history<M: IdleMap>(group: &GroupSnapshot, clock: u64) -> Option<IdleHistory<M>> {
+fn history<M: IdleMap, A: Float>(group: &GroupSnapshot, clock: u64) -> Option<IdleHistory<M, A>> {
     let (n_runs, n_numbers) = (group.starts.len(), group.maps.len());
     if n_runs == 0 {
         return (n_numbers == 0).then(|| IdleHistory::of_runs(clock, &[])).flatten();

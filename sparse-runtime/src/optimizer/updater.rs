@@ -41,7 +41,7 @@ pub struct Updater<R: UpdateRule, T: Float> {
     /// [`UpdateRule::counts_until`]: until then, each step is resolved anew.
     counts_until: u64,
     pub(super) clock: u64,
-    pub(super) groups: Vec<Group<StepOf<R, T>, IdleOf<R, T>>>,
+    pub(super) groups: Vec<GroupOf<R, T>>,
     pub(super) parameters: Vec<Record<T::Accumulator, StateOf<R, T>>>,
     pub(super) max_runs: usize,
     records_outputs: bool,
@@ -54,7 +54,7 @@ pub struct Updater<R: UpdateRule, T: Float> {
 
 /// The parameters with the same scales: they have one resolved step and one idle history.
 #[derive(Clone, Debug)]
-pub(super) struct Group<S, M> {
+pub(super) struct Group<S, M, A> {
     weight_decay_scale: f64,
     learning_rate_scale: f64,
     pub(super) step: S,
@@ -65,10 +65,13 @@ pub(super) struct Group<S, M> {
     pub(super) active: bool,
     /// The step since which it is.
     pub(super) activated: u64,
-    pub(super) history: IdleHistory<M>,
+    pub(super) history: IdleHistory<M, A>,
 }
 
-impl<S, M: IdleMap> Group<S, M> {
+/// The group of rule `R` on weights of type `T`.
+pub(super) type GroupOf<R, T> = Group<StepOf<R, T>, IdleOf<R, T>, <T as Float>::Accumulator>;
+
+impl<S, M: IdleMap, A: Float> Group<S, M, A> {
     /// Whether rows of a table that is settled up to step `base` may wait for idle steps, or will.
     #[inline(always)]
     pub(super) fn settles_since(&self, base: u64) -> bool {
@@ -122,7 +125,7 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
         rule.check()?;
         let learning_rate = rule.learning_rate();
         let mode = rule.lazy_update();
-        let mut groups: Vec<Group<StepOf<R, T>, IdleOf<R, T>>> = Vec::new();
+        let mut groups: Vec<GroupOf<R, T>> = Vec::new();
         let mut tables = Vec::new();
         for spec in parameters.into() {
             let (decay, rate) = (spec.weight_decay_scale, spec.learning_rate_scale);
