@@ -11,7 +11,7 @@ pub(super) struct Powers<M, A> {
     /// The first powers, from the power 0 on, where the map is a [scalar](IdleMap::scalar) one: all up to the highest that was asked for, at
     /// least, as far as there is room for [`SCALARS`].
     scalars: Vec<[A; 2]>,
-    /// The first of them and the last, as they were computed.
+    /// The power 1 of them and the last, as they were computed.
     scalar: Option<[f64; 2]>,
     last_scalar: [f64; 2],
     /// Tables for later: all that there can be need of are made with the first one, so that a step in steady state allocates nothing.
@@ -105,10 +105,10 @@ impl<M: IdleMap, A: Float> Powers<M, A> {
         }
         self.scalar = scalar;
         self.scalars.clear();
-        if scalar.is_some() {
+        if let Some(scalar) = scalar {
             self.scalars.reserve(SCALARS);
-            self.last_scalar = [1.0, 0.0];
-            self.scalars.push(self.last_scalar.map(A::of));
+            self.last_scalar = scalar;
+            self.scalars.extend([[1.0, 0.0], scalar].map(|power| power.map(A::of)));
         }
     }
 
