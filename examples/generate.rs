@@ -5,38 +5,47 @@
 //! cargo run --release --example train -- --model logistic --data clicks.svm --no-shuffle --epochs 3
 //! ```
 
+use clap::Parser;
 use nnz::data::synthetic;
 use nnz::prelude::*;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-const USAGE: &str = "generate ROWS FEATURES FIELDS FILE [SEED]";
+/// Writes a made-up click log as a LibSVM file: hashed categorical fields with power-law popularity, a label by a model of
+/// its own for each row.
+#[derive(Debug, Parser)]
+#[command(name = "generate")]
+struct Arguments {
+    /// How many rows.
+    rows: usize,
+    /// How many features the fields are hashed to.
+    features: usize,
+    /// How many features a row has, all of weight 1.
+    fields: usize,
+    /// The file to write; one that is there is replaced.
+    file: PathBuf,
+    /// The same log for the same seed.
+    #[arg(default_value_t = 42)]
+    seed: u64,
+}
 
 fn main() -> ExitCode {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    match run(&arguments) {
-        Ok(message) => {
-            println!("{message}");
+    let arguments = Arguments::parse();
+    match write(&arguments) {
+        Ok(()) => {
+            let Arguments { rows, features, fields, file, .. } = arguments;
+            println!("{}: {rows} rows of {fields} of {features} features", file.display());
             ExitCode::SUCCESS
         }
-        Err(message) => {
-            eprintln!("generate: {message}");
+        Err(error) => {
+            eprintln!("generate: {error}");
             ExitCode::FAILURE
         }
     }
 }
 
-fn run(arguments: &[String]) -> Result<String, String> {
-    let (numbers, path, seed) = match arguments {
-        [rows, features, fields, path] => ([rows, features, fields], path, "42"),
-        [rows, features, fields, path, seed] => ([rows, features, fields], path, seed.as_str()),
-        _ => return Err(format!("usage: {USAGE}")),
-    };
-    let number = |text: &str| {
-        text.parse::<usize>().map_err(|_| format!("`{text}` is not a number; usage: {USAGE}"))
-    };
-    let (rows, features, fields) = (number(numbers[0])?, number(numbers[1])?, number(numbers[2])?);
-    let seed = number(seed)? as u64;
-    let data = synthetic::click_log(rows, features, fields, seed).map_err(|e| e.to_string())?;
-    libsvm::write(path, &data).map_err(|error| error.to_string())?;
-    Ok(format!("{path}: {rows} rows of {fields} of {features} features"))
+fn write(Arguments { rows, features, fields, file, seed }: &Arguments) -> Result<()> {
+    let data = synthetic::click_log(*rows, *features, *fields, *seed)?;
+    libsvm::write(file, &data)?;
+    Ok(())
 }

@@ -23,7 +23,7 @@ const VALUES_PER_FIELD: u32 = 7775;
 ///
 /// # Errors
 ///
-/// [`DataError::Synthetic`] if there are fewer features than fields.
+/// [`DataError::Synthetic`] if there are fewer features than fields, or more entries than memory holds.
 pub fn click_log(
     n_rows: usize,
     n_features: usize,
@@ -37,12 +37,14 @@ pub fn click_log(
             ),
         });
     }
-    let n_entries = n_rows.checked_mul(n_fields).ok_or_else(|| DataError::Synthetic {
-        message: format!("{n_rows} rows of {n_fields} entries are too many"),
-    })?;
+    let too_many = || DataError::Synthetic {
+        message: format!("{n_rows} rows of {n_fields} entries do not fit in memory"),
+    };
+    let n_entries = n_rows.checked_mul(n_fields).ok_or_else(too_many)?;
     let mut generator = Purpose::ClickLog.generator(seed);
-    let mut columns: Vec<u64> = Vec::with_capacity(n_entries);
-    let mut scores: Vec<f64> = Vec::with_capacity(n_rows);
+    let (mut columns, mut scores): (Vec<u64>, Vec<f64>) = Default::default();
+    columns.try_reserve_exact(n_entries).map_err(|_| too_many())?;
+    scores.try_reserve_exact(n_rows).map_err(|_| too_many())?;
     for _ in 0..n_rows {
         let start = columns.len();
         for field in 0..n_fields as u64 {
@@ -149,6 +151,8 @@ mod tests {
         }
         let error = click_log(1, 4, 5, 1).unwrap_err();
         assert!(error.to_string().contains("4 are too few"), "{error}");
+        let error = click_log(usize::MAX >> 2, 8, 2, 1).unwrap_err();
+        assert!(error.to_string().contains("do not fit in memory"), "{error}");
         assert_eq!(click_log(0, 4, 2, 1).unwrap().n_rows(), 0);
     }
 
