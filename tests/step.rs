@@ -5,6 +5,7 @@
 
 use nnz::optimizer::Updater;
 use nnz::prelude::*;
+use nnz::table::Table;
 
 graph! {
     /// Fused.
@@ -213,4 +214,19 @@ graph! {
 #[test]
 fn constants_of_any_types_will_do() {
     assert!(Types::PLAN.is_fused());
+}
+
+#[test]
+fn a_table_in_the_place_of_another_has_its_form() {
+    let (x, y) = data();
+    let batch = FusedBatch { x: x.view(), y: y.view(), ..Default::default() };
+    for (n_rows, row_size, expected) in
+        [(1, 6, "6 rows of 1 elements"), (3, 1, "has 6 values, but 3 were given")]
+    {
+        let mut model = Fused::new(dims! { d: 6 }, Seed(1)).unwrap();
+        *model.w.table_mut() = Table::zeros(n_rows, row_size);
+        let mut updater = Updater::for_model(AdaGrad::default(), &model).unwrap();
+        let error = model.train_step(&batch, &mut updater).unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}");
+    }
 }

@@ -5,12 +5,15 @@ use crate::storage::ElementType;
 pub use half::{bf16, f16};
 use std::fmt::{self, Debug, Display};
 
-/// A type of what a csr stores: an [`Element`], or [`Unit`].
+/// A type of what a csr stores: an [`Element`], or [`Unit`]. Kernels choose their instructions by [`TYPE`](Self::TYPE), so that
+/// there are no others than those of this crate.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be an element of an array",
     note = "arrays hold floats, and ids, which are integers of 32 or 64 bits"
 )]
-pub trait Stored: Copy + PartialEq + Debug + Display + Send + Sync + 'static {
+pub trait Stored:
+    sealed::Sealed + Copy + PartialEq + Debug + Display + Send + Sync + 'static
+{
     /// The type's name in the language.
     const TYPE: ElementType;
 
@@ -31,6 +34,10 @@ pub trait Stored: Copy + PartialEq + Debug + Display + Send + Sync + 'static {
 )]
 pub trait Element: Stored + Default {}
 
+mod sealed {
+    pub trait Sealed {}
+}
+
 /// The number 1, in no memory: what a `csr<unit>` stores, whose pattern is all that it holds.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Unit;
@@ -48,6 +55,8 @@ impl Debug for Unit {
         Display::fmt(self, f)
     }
 }
+
+impl sealed::Sealed for Unit {}
 
 impl Stored for Unit {
     const TYPE: ElementType = ElementType::Unit;
@@ -168,7 +177,8 @@ pub trait Id: Element + Ord {
 
 macro_rules! elements {
     ($($float:ident $float_type:ident),*; $($id:ident $id_type:ident),*) => {
-        $(impl Element for $float {}
+        $(impl sealed::Sealed for $float {}
+        impl Element for $float {}
         impl Stored for $float {
             const TYPE: ElementType = ElementType::$float_type;
 
@@ -213,7 +223,8 @@ macro_rules! elements {
                 body(elements)
             }
         })*
-        $(impl Element for $id {}
+        $(impl sealed::Sealed for $id {}
+        impl Element for $id {}
         impl Stored for $id {
             const TYPE: ElementType = ElementType::$id_type;
 
@@ -247,11 +258,12 @@ elements!(f32 F32, f64 F64; u32 U32, u64 U64, i64 I64);
 /// Halves are held; what is computed of them is computed in `f32`.
 #[cfg(feature = "half")]
 mod halves {
-    use super::{Element, ElementType, Float, Number, Stored, bf16, f16};
+    use super::{Element, ElementType, Float, Number, Stored, bf16, f16, sealed};
 
     macro_rules! halves {
         ($($half:ident $half_type:ident),*) => {
-            $(impl Element for $half {}
+            $(impl sealed::Sealed for $half {}
+            impl Element for $half {}
             impl Stored for $half {
                 const TYPE: ElementType = ElementType::$half_type;
 

@@ -7,7 +7,7 @@ use sparse_core::element::Float;
 use sparse_core::storage::Storage;
 use sparse_core::update_rules::{LazyUpdate, Sgd};
 use sparse_runtime::formats::{Csr, CsrView, Dense, RowSelection, RowSparse, Shape};
-use sparse_runtime::kernels::{Context, Parallel, dot};
+use sparse_runtime::kernels::{Context, Parallel, binary, dot};
 use sparse_runtime::linear::{Fixed, Runtime, Scratch, Width, step};
 use sparse_runtime::model::{ModelError, RowSteps};
 use sparse_runtime::optimizer::{ParameterSpec, RowAccumulator, Updater};
@@ -512,4 +512,19 @@ fn products_have_the_documented_bits<T: Float<Accumulator = T>>() {
 fn products_have_the_same_bits_with_all_instructions() {
     products_have_the_documented_bits::<f32>();
     products_have_the_documented_bits::<f64>();
+}
+
+#[test]
+#[should_panic(expected = "extents of the operands")]
+fn a_sum_of_other_extents_is_refused() {
+    let wide = Csr::from_rows(9, [[(8, 1.0)]]).unwrap();
+    let narrow = Csr::from_rows(2, [[(1, 1.0)]]).unwrap();
+    let mut out = Csr::default();
+    binary::cpu::union_csr_csr(
+        &mut out,
+        narrow.view(),
+        wide.view(),
+        |x, y| x + y,
+        &mut Context::default(),
+    );
 }

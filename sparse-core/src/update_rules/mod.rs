@@ -276,7 +276,7 @@ impl<M: IdleMap> Idle<M> {
             a step without gradient does"
 )]
 pub trait Step<T: Float>: Copy + PartialEq + Debug + Send + Sync + 'static {
-    /// What a weight carries from step to step. Starts at `Default::default()`.
+    /// What a weight carries from step to step. Starts at zeros.
     type State: StateBlock<T>;
 
     /// What a run of idle steps does; `()` for a rule whose idle steps change nothing or have no closed form.
@@ -382,12 +382,13 @@ pub trait Step<T: Float>: Copy + PartialEq + Debug + Send + Sync + 'static {
     }
 }
 
-/// A fixed number of values that a weight carries: `()`, one value, or an array.
+/// A fixed number of values that a weight carries: `()`, or an array. They lie in the same memory as the weights, which is zero before
+/// anybody has written it, so that there are no other states than these.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be the state of a weight of `{T}`",
     note = "a weight carries nothing, `()`, or a fixed number of values: `[{T}; 2]`"
 )]
-pub trait StateBlock<T>: Copy + Default + Debug + Send + Sync + 'static {
+pub trait StateBlock<T>: sealed::Sealed + Copy + Default + Debug + Send + Sync + 'static {
     /// True where all weights of a row share one state, see [`OfRow`].
     const BY_ROW: bool = false;
 
@@ -397,6 +398,15 @@ pub trait StateBlock<T>: Copy + Default + Debug + Send + Sync + 'static {
     fn values_mut<'a>(&'a mut self) -> impl Iterator<Item = &'a mut T>
     where
         T: 'a;
+}
+
+mod sealed {
+    /// Of types whose bits may all be zero.
+    pub trait Sealed {}
+    impl Sealed for () {}
+    impl<T: super::Float, const N: usize> Sealed for [T; N] {}
+    impl<S: Sealed> Sealed for super::OfRow<S> {}
+    impl<S: Sealed, T: super::Float> Sealed for super::reduced::ReducedState<S, T> {}
 }
 
 /// A state that the weights of a row share. A step changes it once, by [`Step::begin_row`]; idle steps of such a rule change

@@ -213,10 +213,10 @@ impl<'a, T: Element> DenseView<'a, T> {
         Ok(DenseView { shape, values })
     }
 
-    /// A view of a table that is known to have `shape.size()` values.
+    /// A view of a table that is known to have `shape.size()` values. Panics if it has not: a parameter's table can be replaced.
     #[inline]
     pub(crate) fn table(shape: Shape, values: &'a [T]) -> Self {
-        debug_assert_eq!(shape.size(), values.len());
+        assert_eq!(shape.size(), values.len(), "a table of another form");
         DenseView { shape, values }
     }
 

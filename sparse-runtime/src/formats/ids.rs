@@ -9,7 +9,7 @@ use std::ops::Range;
     message = "arrays do not hold columns as `{Self}`",
     note = "they hold `u32` where the number of columns allows it, else `u64`"
 )]
-pub trait ColumnId: Id {
+pub trait ColumnId: Id + sealed::Sealed {
     /// As an index. Lossless: an array's ids are below its width, which is a `usize`.
     fn at(self) -> usize;
 

@@ -259,10 +259,10 @@ impl<'a, T: Element> RowSparseView<'a, T> {
         Ok(RowSparseView::table(table.shape, values))
     }
 
-    /// A view of a table of all rows that is known to have `shape.size()` values.
+    /// A view of a table of all rows that is known to have `shape.size()` values. Panics if it has not, as that of a dense array.
     #[inline]
     pub(crate) fn table(shape: Shape, values: &'a [T]) -> Self {
-        debug_assert_eq!(shape.size(), values.len());
+        assert_eq!(shape.size(), values.len(), "a table of another form");
         RowSparseView { shape, indices: RowIdsView::All, values }
     }
 

@@ -86,9 +86,12 @@ pub(super) struct Mean {
 }
 
 impl Mean {
-    /// Takes in a term.
+    /// Takes in a term. One of weight 0 is not there, even if it is infinite.
     #[inline]
     pub(super) fn add(&mut self, term: f64, weight: f64) {
+        if weight == 0.0 {
+            return;
+        }
         self.sum.add(weight * term);
         self.weight.add(weight);
     }
@@ -113,5 +116,25 @@ impl Mean {
     /// The mean, or NaN over nothing.
     pub(super) fn value(&self) -> f64 {
         self.sum.value() / self.weight.value()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::formats::Dense;
+    use crate::metric::{LabelsView, Metric, Mse, Pearson, RowWeights};
+
+    #[test]
+    fn a_row_of_weight_0_is_not_there() {
+        let outputs = Dense::from_rows(&[[f64::INFINITY], [1.0], [2.0], [4.0]]);
+        let labels = Dense::from_rows(&[[0.0], [1.0], [3.0], [5.0]]);
+        let weights = RowWeights::new(&[0.0, 1.0, 1.0, 2.0], 4).unwrap();
+        let metrics: [(&dyn Metric, f64); 2] = [(&Mse, 0.75), (&Pearson, 0.9864400504156211)];
+        for (metric, expected) in metrics {
+            let mut seen = metric.start();
+            let labels = LabelsView::Real(labels.view());
+            seen.update_weighted(outputs.view(), labels, weights).unwrap();
+            assert!((seen.value() - expected).abs() < 1e-12, "{}: {}", metric.name(), seen.value());
+        }
     }
 }

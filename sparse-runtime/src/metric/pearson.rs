@@ -63,6 +63,10 @@ impl Accumulator for Seen {
     ) -> Result<(), MetricError> {
         for Element { row, output, label } in elements(NAME, &outputs, &labels)? {
             let count = weights.of(row);
+            // A row of weight 0 is not there, even if its output is infinite.
+            if count == 0.0 {
+                continue;
+            }
             let one = Seen { count, mean_output: output, mean_label: label, ..Seen::default() };
             self.add(&one);
         }

@@ -189,7 +189,8 @@ impl<T: Float, S: Array<Element = T>, G: Array<Element = T>> Parameter<S, G> {
         &self.table
     }
 
-    /// The memory of the values, to be written: what an [`Updater`](crate::optimizer::Updater) takes.
+    /// The memory of the values, to be written: what an [`Updater`](crate::optimizer::Updater) takes. A table that is put in its place
+    /// has as many rows of as many elements: an updater refuses another, and what reads the parameter panics.
     #[inline]
     pub fn table_mut(&mut self) -> &mut Table<T> {
         &mut self.table

@@ -14,6 +14,19 @@ pub enum OptimizerError {
         /// The parameter.
         parameter: String,
     },
+    /// The table of a parameter was replaced by one of another form.
+    #[error(
+        "parameter `{parameter}` has {n_rows} rows of {expected} elements, but its table was replaced by one of as many elements in other \
+         rows: write to its values, `set_values`"
+    )]
+    RowSize {
+        /// The parameter.
+        parameter: String,
+        /// The elements of one of its rows.
+        expected: usize,
+        /// Its rows.
+        n_rows: usize,
+    },
     /// States were asked for beside weights of a slice, or of a rule without any.
     #[error(
         "`{rule}` keeps no state beside the weights of parameter `{parameter}`: ask for `General` rows"

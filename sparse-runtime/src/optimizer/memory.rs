@@ -29,6 +29,15 @@ impl<T: Element> Weights<'_, T> {
         }
     }
 
+    /// True of a slice of the size of these rows, and of a table of their form.
+    #[inline(always)]
+    pub(super) fn are_rows(&self, n_rows: usize, row_size: usize) -> bool {
+        match self {
+            Weights::Values(values) => n_rows.checked_mul(row_size) == Some(values.len()),
+            Weights::Table(table) => (table.n_rows(), table.row_size()) == (n_rows, row_size),
+        }
+    }
+
     /// True where there is none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0

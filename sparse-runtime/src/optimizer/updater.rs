@@ -409,13 +409,13 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
     pub(super) fn check(&self, parameter: usize, weights: &Weights<'_, T>) -> Result<()> {
         match self.parameters.get(parameter) {
             Some(record)
-                if record.size == weights.len()
+                if weights.are_rows(record.spec.n_rows, record.spec.row_size)
                     && record.spec.gradient.is_some()
                     && !(record.beside && matches!(weights, Weights::Values(_))) =>
             {
                 Ok(())
             }
-            _ => Err(self.refusal(parameter, weights.len())),
+            _ => Err(self.refusal(parameter, weights)),
         }
     }
 
@@ -425,12 +425,12 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
     ) -> Result<&Record<T::Accumulator, StateOf<R, T>>> {
         match self.parameters.get(parameter) {
             Some(table) => Ok(table),
-            None => Err(self.refusal(parameter, 0)),
+            None => Err(self.refusal(parameter, &Weights::Values(&mut []))),
         }
     }
 
     #[cold]
-    fn refusal(&self, parameter: usize, n_values: usize) -> crate::Error {
+    fn refusal(&self, parameter: usize, weights: &Weights<'_, T>) -> crate::Error {
         match self.parameters.get(parameter) {
             None => OptimizerError::NoSuchParameter {
                 index: parameter,
@@ -440,7 +440,17 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
             Some(table) if table.spec.gradient.is_none() => {
                 OptimizerError::Frozen { parameter: table.spec.name.to_string() }.into()
             }
-            Some(table) if table.size != n_values => self.wrong_count(parameter, n_values),
+            Some(table) if table.size != weights.len() => {
+                self.wrong_count(parameter, weights.len())
+            }
+            Some(Record { spec, .. }) if !weights.are_rows(spec.n_rows, spec.row_size) => {
+                OptimizerError::RowSize {
+                    parameter: spec.name.to_string(),
+                    expected: spec.row_size,
+                    n_rows: spec.n_rows,
+                }
+                .into()
+            }
             Some(_) => self.states_in_table(parameter),
         }
     }

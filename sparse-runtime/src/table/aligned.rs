@@ -54,9 +54,9 @@ impl<T: Copy + Default> Aligned<T> {
             return run;
         }
         let padding = if len == 0 { 0 } else { LINE / size_of::<T>().max(1) };
-        let memory = vec![zero; len + padding];
+        let memory = vec![zero; len.saturating_add(padding)];
         let misaligned = memory.as_ptr().addr() % LINE;
-        // `Vec` aligns to the element, whose size divides a line.
+        // `Vec` panics beyond the address space, and aligns to the element, whose size divides a line.
         let start = ((LINE - misaligned) % LINE / size_of::<T>().max(1)).min(padding);
         Aligned { memory: Memory::Own(Owned::Heap(memory)), start, len }
     }
@@ -188,6 +188,12 @@ mod tests {
             }
         }
         assert_eq!(Aligned::new(0u64, 9).as_ptr().addr() % LINE, 0);
+    }
+
+    #[test]
+    #[should_panic(expected = "capacity overflow")]
+    fn a_run_beyond_the_address_space_is_refused() {
+        Aligned::new(0u8, usize::MAX - 3);
     }
 
     #[test]

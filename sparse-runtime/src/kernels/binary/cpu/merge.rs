@@ -250,7 +250,8 @@ fn merge_rows<T: Float>(
     parallel: Parallel,
 ) {
     let n_cols = lhs.n_cols();
-    debug_assert_eq!((lhs.n_rows(), n_cols), (rhs.n_rows(), rhs.n_cols()));
+    // Other kernels rely on columns below `n_cols`.
+    assert_eq!((lhs.n_rows(), n_cols), (rhs.n_rows(), rhs.n_cols()), "extents of the operands");
     let most = lhs.nnz() + rhs.nnz();
     with_id_type!(n_cols, |I| out.rebuild::<I, _>(n_cols, |parts| {
         let CsrBuffers { indptr, columns, values } = parts;
@@ -382,7 +383,7 @@ pub(super) fn union_row_sparse<T: Float>(
     rhs: RowSparseView<'_, T>,
     f: impl Fn(T, T) -> T + Copy,
 ) {
-    debug_assert_eq!(lhs.shape(), rhs.shape());
+    assert_eq!(lhs.shape(), rhs.shape(), "shapes of the operands");
     out.rebuild(*lhs.shape(), |ids, values| {
         let (mut left, mut right) = (lhs.iter_rows().peekable(), rhs.iter_rows().peekable());
         loop {
@@ -420,7 +421,7 @@ pub(super) fn intersection_row_sparse<T: Float>(
     rhs: RowSparseView<'_, T>,
     f: impl Fn(T, T) -> T + Copy,
 ) {
-    debug_assert_eq!(lhs.shape(), rhs.shape());
+    assert_eq!(lhs.shape(), rhs.shape(), "shapes of the operands");
     out.rebuild(*lhs.shape(), |ids, values| {
         let mut push = |id: usize, x: &[T], y: &[T]| {
             ids.push(id as u64);
@@ -449,7 +450,7 @@ pub(super) fn left_row_sparse<T: Float>(
     rhs: RowSparseView<'_, T>,
     f: impl Fn(T, T) -> T + Copy,
 ) {
-    debug_assert_eq!(lhs.shape(), rhs.shape());
+    assert_eq!(lhs.shape(), rhs.shape(), "shapes of the operands");
     out.rebuild(*lhs.shape(), |ids, values| {
         for (id, x) in lhs.iter_rows() {
             ids.push(id as u64);
