@@ -54,6 +54,14 @@ pub mod __private {
     pub use crate::optimizer::{Samples, Updater};
     pub use crate::scatter;
     pub use crate::{Error, Result};
+    // What a module has of the standard library unless it has names of its own for these.
+    pub use core::clone::Clone;
+    pub use core::default::Default;
+    pub use core::fmt::Debug;
+    pub use core::marker::Copy;
+    pub use core::option::Option::{self, None, Some};
+    pub use core::primitive::{bool, f32, f64, i64, str, u32, u64, usize};
+    pub use core::result::Result::{Err, Ok};
     pub use sparse_core::element::{Float, Id, Unit};
     #[cfg(feature = "half")]
     pub use sparse_core::element::{bf16, f16};

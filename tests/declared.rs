@@ -5,6 +5,8 @@ use nnz::formats::{Csr, Dense, RowSparse};
 use nnz::optimizer::Updater;
 use nnz::prelude::*;
 
+mod names;
+
 mod functions {
     use nnz::core::element::Float;
     use nnz::formats::{CsrView, Dense, DenseView, RowSparseView};

@@ -10,8 +10,8 @@ use sparse_core::storage::{ElementType, Storage};
 use std::collections::BTreeSet;
 
 /// ```text
-/// fn bind<'a, S: BatchSource<'a, f32>>(&self, source: &S) -> Result<Self::Batch<'a>> {
-///     Ok(LinearRegressionBatch { x: source.csr(0)?, y: source.dense(1)?, … })
+/// fn bind<'a, __S: BatchSource<'a, f32>>(&self, __source: &__S) -> Result<Self::Batch<'a>> {
+///     Ok(LinearRegressionBatch { x: __source.csr(0)?, y: __source.dense(1)?, … })
 /// }
 /// ```
 pub(super) fn bind(emit: &Emit<'_>) -> TokenStream {
@@ -20,31 +20,31 @@ pub(super) fn bind(emit: &Emit<'_>) -> TokenStream {
         let field = emit.declared(id);
         let source = match emit.graph.storage(id) {
             Storage::Csr if emit.graph.value(id).element == ElementType::Unit => {
-                quote!(source.unit(#index)?)
+                quote!(__source.unit(#index)?)
             }
-            Storage::Csr => quote!(source.csr(#index)?),
-            Storage::RowSparse => quote!(source.row_sparse(#index)?),
+            Storage::Csr => quote!(__source.csr(#index)?),
+            Storage::RowSparse => quote!(__source.row_sparse(#index)?),
             Storage::Dense if emit.graph.value(id).element.is_id() => {
                 let (model, name) = (emit.name.to_string(), emit.graph.label(id));
-                quote!(#rt::typed_ids(#model, #name, source.ids(#index)?)?)
+                quote!(#rt::typed_ids(#model, #name, __source.ids(#index)?)?)
             }
-            Storage::Dense => quote!(source.dense(#index)?),
+            Storage::Dense => quote!(__source.dense(#index)?),
         };
         quote!(#field: #source)
     });
     quote! {
         #[inline(always)]
-        fn bind<'a, S: #rt::BatchSource<'a, #element>>(&self, source: &S) -> #rt::Result<#batch<'a>> {
-            Ok(#batch { #(#fields,)* __lifetime: ::core::marker::PhantomData })
+        fn bind<'a, __S: #rt::BatchSource<'a, #element>>(&self, __source: &__S) -> #rt::Result<#batch<'a>> {
+            #rt::Ok(#batch { #(#fields,)* __lifetime: ::core::marker::PhantomData })
         }
     }
 }
 
 /// ```text
-/// fn input<'a>(batch: &Self::Batch<'a>, index: usize) -> Option<InputView<'a, f32>> {
-///     match index {
-///         0 => Some(InputView::Csr(batch.x)),
-///         1 => Some(InputView::Dense(batch.y)),
+/// fn input<'a>(__batch: &Self::Batch<'a>, __index: usize) -> Option<InputView<'a, f32>> {
+///     match __index {
+///         0 => Some(InputView::Csr(__batch.x)),
+///         1 => Some(InputView::Dense(__batch.y)),
 ///         _ => None,
 ///     }
 /// }
@@ -55,23 +55,23 @@ pub(super) fn input(emit: &Emit<'_>) -> TokenStream {
         let field = emit.declared(id);
         let view = match emit.graph.storage(id) {
             Storage::Csr if emit.graph.value(id).element == ElementType::Unit => {
-                quote!(#rt::InputView::Unit(batch.#field))
+                quote!(#rt::InputView::Unit(__batch.#field))
             }
-            Storage::Csr => quote!(#rt::InputView::Csr(batch.#field)),
-            Storage::RowSparse => quote!(#rt::InputView::RowSparse(batch.#field)),
+            Storage::Csr => quote!(#rt::InputView::Csr(__batch.#field)),
+            Storage::RowSparse => quote!(#rt::InputView::RowSparse(__batch.#field)),
             Storage::Dense if emit.graph.value(id).element.is_id() => {
-                quote!(#rt::InputView::Ids(batch.#field.into()))
+                quote!(#rt::InputView::Ids(::core::convert::Into::into(__batch.#field)))
             }
-            Storage::Dense => quote!(#rt::InputView::Dense(batch.#field)),
+            Storage::Dense => quote!(#rt::InputView::Dense(__batch.#field)),
         };
-        quote!(#index => Some(#view),)
+        quote!(#index => #rt::Some(#view),)
     });
     quote! {
         #[inline]
-        fn input<'a>(batch: &Self::Batch<'a>, index: usize) -> Option<#rt::InputView<'a, #element>> {
-            match index {
+        fn input<'a>(__batch: &Self::Batch<'a>, __index: #rt::usize) -> #rt::Option<#rt::InputView<'a, #element>> {
+            match __index {
                 #(#arms)*
-                _ => None,
+                _ => #rt::None,
             }
         }
     }
@@ -80,12 +80,12 @@ pub(super) fn input(emit: &Emit<'_>) -> TokenStream {
 /// The extents of a batch, compared once: with the model's dimensions, with numbers, and with each other.
 ///
 /// ```text
-/// fn __check(&self, batch: &LinearRegressionBatch<'_>, labels: bool) -> Result<()> {
-///     let dim_n = batch.x.n_rows();
-///     check_extent("LinearRegression", "x", 1, batch.x.n_cols(), __extents[0])?;
-///     if labels {
-///         check_rank("LinearRegression", "y", batch.y.shape(), 2)?;
-///         check_extent("LinearRegression", "y", 0, batch.y.shape()[0], dim_n)?; …
+/// fn __check(&self, __batch: &LinearRegressionBatch<'_>, __labels: bool) -> Result<()> {
+///     let __dim_n = __batch.x.n_rows();
+///     check_extent("LinearRegression", "x", 1, __batch.x.n_cols(), __extents[0])?;
+///     if __labels {
+///         check_rank("LinearRegression", "y", __batch.y.shape(), 2)?;
+///         check_extent("LinearRegression", "y", 0, __batch.y.shape()[0], __dim_n)?; …
 ///     }
 ///     Ok(())
 /// }
@@ -115,20 +115,20 @@ pub(super) fn check(emit: &Emit<'_>) -> TokenStream {
     }
     quote! {
         #[inline]
-        fn __check(&self, batch: &#batch<'_>, labels: bool) -> #rt::Result<()> {
+        fn __check(&self, __batch: &#batch<'_>, __labels: #rt::bool) -> #rt::Result<()> {
             let __extents = &self.__extents;
             #checks
-            if labels {
+            if __labels {
                 #label_checks
             }
-            Ok(())
+            #rt::Ok(())
         }
     }
 }
 
 /// ```text
-/// fn check_batch(&self, batch: &LinearRegressionBatch<'_>, labels: bool) -> Result<()> {
-///     self.__check(batch, labels)
+/// fn check_batch(&self, __batch: &LinearRegressionBatch<'_>, __labels: bool) -> Result<()> {
+///     self.__check(__batch, __labels)
 /// }
 /// ```
 pub(super) fn check_of_trait(emit: &Emit<'_>) -> TokenStream {
@@ -137,8 +137,8 @@ pub(super) fn check_of_trait(emit: &Emit<'_>) -> TokenStream {
         return TokenStream::new();
     }
     quote! {
-        fn check_batch(&self, batch: &#batch<'_>, labels: bool) -> #rt::Result<()> {
-            self.__check(batch, labels)
+        fn check_batch(&self, __batch: &#batch<'_>, __labels: #rt::bool) -> #rt::Result<()> {
+            self.__check(__batch, __labels)
         }
     }
 }
@@ -157,18 +157,18 @@ fn check_value(emit: &Emit<'_>, id: ValueId, known: &mut BTreeSet<String>) -> To
     let mut tokens = TokenStream::new();
     if storage != Storage::Csr {
         let rank = shape.len();
-        tokens.extend(quote!(#rt::check_rank(#model, #name, batch.#field.shape(), #rank)?;));
+        tokens.extend(quote!(#rt::check_rank(#model, #name, __batch.#field.shape(), #rank)?;));
     }
     for (axis, dim) in shape.iter().enumerate() {
         let found = match (storage, axis) {
-            (Storage::Csr, 0) => quote!(batch.#field.n_rows()),
-            (Storage::Csr, _) => quote!(batch.#field.n_cols()),
-            _ => quote!(batch.#field.shape()[#axis]),
+            (Storage::Csr, 0) => quote!(__batch.#field.n_rows()),
+            (Storage::Csr, _) => quote!(__batch.#field.n_cols()),
+            _ => quote!(__batch.#field.shape()[#axis]),
         };
         let expected = match (emit.fixed_extent(dim), dim) {
             (Some(expected), _) => expected,
             (None, Dim::Named(dim_name)) => {
-                let variable = format_ident!("dim_{dim_name}");
+                let variable = format_ident!("__dim_{dim_name}");
                 if known.insert(dim_name.clone()) {
                     tokens.extend(quote!(let #variable = #found;));
                     continue;
@@ -214,10 +214,10 @@ fn check_ids(
     let bound = match (emit.fixed_extent(bound), bound) {
         (Some(bound), _) => bound,
         (None, Dim::Named(dim_name)) if known.contains(dim_name) => {
-            let variable = format_ident!("dim_{dim_name}");
+            let variable = format_ident!("__dim_{dim_name}");
             quote!(#variable)
         }
         _ => return None,
     };
-    Some(quote!(#rt::check_ids(#model, #name, batch.#field, #bound)?;))
+    Some(quote!(#rt::check_ids(#model, #name, __batch.#field, #bound)?;))
 }

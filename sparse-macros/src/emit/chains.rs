@@ -84,7 +84,7 @@ pub(super) fn call(emit: &Emit<'_>, chain: &Chain, out: &TokenStream) -> Option<
                 #first,
                 __context,
                 #[inline(always)]
-                |__at: usize, #first_name: &[__T], __out: &mut [__T]| {
+                |__at: #rt::usize, #first_name: &[__T], __out: &mut [__T]| {
                     let #first_name = &#first_name[..__out.len()];
                     #(#at_run)*
                     for __i in 0..__out.len() {

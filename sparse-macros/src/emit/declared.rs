@@ -38,10 +38,10 @@ pub(super) fn call(
 /// ```text
 /// {
 ///     let __out: &mut Dense<f32> = __buffer_0;
-///     let __shape = [shape_of(&batch.x)[0], 3usize];
+///     let __shape = [shape_of(&__batch.x)[0], 3usize];
 ///     __out.reset(__shape);
 ///     let __function: fn(&mut Dense<f32>, CsrView<'_, f32>, DenseView<'_, f32>) = crate::scaled;
-///     __function(__out, batch.x, __param_w.view());
+///     __function(__out, __batch.x, __param_w.view());
 ///     check_result("M", "scaled", &__out.view(), &__shape)?;
 /// }
 /// ```
@@ -69,7 +69,7 @@ fn of_rule(
     let operands = apply.operands.iter().zip(&signature.operands).map(|(operand, pattern)| {
         let operand = kernels::operand(emit, *operand);
         match pattern {
-            Pattern::Ids => quote!(#operand.into()),
+            Pattern::Ids => quote!(::core::convert::Into::into(#operand)),
             _ => operand,
         }
     });
@@ -81,7 +81,7 @@ fn of_rule(
     let path = &function.path;
     quote! {{
         let __out: &mut #result = #out;
-        let __shape: [usize; #rank] = [#(#extents),*];
+        let __shape: [#rt::usize; #rank] = [#(#extents),*];
         #reset
         let __function: fn(&mut #result, #(#types),*) = #path;
         __function(__out, #(#operands),*);
@@ -106,7 +106,7 @@ fn extent(emit: &Emit<'_>, apply: &Apply, dim: &Dim) -> TokenStream {
 }
 
 /// ```text
-/// kernels::unary::cpu::csr(__buffer_0, batch.x, |__x: f32| -> f32 { crate::mish(__x) }, __context);
+/// kernels::unary::cpu::csr(__buffer_0, __batch.x, |__x: f32| -> f32 { crate::mish(__x) }, __context);
 /// ```
 fn each(
     emit: &Emit<'_>,
@@ -128,7 +128,7 @@ fn closure(emit: &Emit<'_>, Function { span, path }: &Function) -> TokenStream {
 }
 
 /// ```text
-/// kernels::binary::cpu::gradient_csr_csr(__buffer_1, __buffer_0.view(), batch.x, |__g, __x| __g * d(__x), __context);
+/// kernels::binary::cpu::gradient_csr_csr(__buffer_1, __buffer_0.view(), __batch.x, |__g, __x| __g * d(__x), __context);
 /// ```
 fn each_gradient(
     emit: &Emit<'_>,

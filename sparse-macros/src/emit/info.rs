@@ -33,13 +33,13 @@ pub(super) fn constants(emit: &Emit<'_>) -> TokenStream {
     });
     let writes_states = !graph.updates.is_empty();
     quote! {
-        const NAME: &'static str = #name;
+        const NAME: &'static #rt::str = #name;
         const PLAN: #rt::Plan = #plan;
-        const FINGERPRINT: u64 = #fingerprint;
+        const FINGERPRINT: #rt::u64 = #fingerprint;
         const INPUTS: &'static [#rt::InputInfo] = &[#(#inputs),*];
         const PARAMETERS: &'static [#rt::ParameterInfo] = &[#(#parameters),*];
         const OUTPUTS: &'static [#rt::OutputInfo] = &[#(#outputs),*];
-        const WRITES_STATES: bool = #writes_states;
+        const WRITES_STATES: #rt::bool = #writes_states;
     }
 }
 
@@ -94,9 +94,9 @@ fn parameter(emit: &Emit<'_>, id: ValueId) -> TokenStream {
     let gradient = match emit.gradient_storage(id) {
         Some(gradient) => {
             let gradient = storage(emit, gradient);
-            quote!(Some(#gradient))
+            quote!(#rt::Some(#gradient))
         }
-        None => quote!(None),
+        None => quote!(#rt::None),
     };
     let (storage, shape) = (storage(emit, emit.graph.storage(id)), shape(emit, id));
     let rows = emit.compiled.rows.iter().find(|rows| rows.parameter == id);

@@ -26,9 +26,9 @@ impl<'a> Calls<'a> {
     /// tokens of a call.
     ///
     /// ```text
-    /// use {Cpu, Kernels, …};
-    /// <Cpu as Kernels<f32>>::dot_csr_row_sparse(__buffer_0, batch.x, __param_w.view(), __context);
-    /// <Cpu as Kernels<f32>>::add_dense_dense(&mut __outputs.pred, __buffer_0.view(), __param_b.view(), __context);
+    /// use {Cpu as __Cpu, Kernels as __Kernels, …};
+    /// <__Cpu as __Kernels<f32>>::dot_csr_row_sparse(__buffer_0, __batch.x, __param_w.view(), __context);
+    /// <__Cpu as __Kernels<f32>>::add_dense_dense(&mut __outputs.pred, __buffer_0.view(), __param_b.view(), __context);
     /// ```
     pub(super) fn of(&self, values: &[ValueId]) -> TokenStream {
         let mut tokens = self.names();
@@ -41,7 +41,9 @@ impl<'a> Calls<'a> {
         let rt = self.rt;
         quote! {
             #[allow(unused_imports)]
-            use #rt::{Cpu, Kernels, check_ids, shape_of};
+            use #rt::{
+                Cpu as __Cpu, Kernels as __Kernels, check_ids as __check_ids, shape_of as __shape_of,
+            };
         }
     }
 
@@ -67,12 +69,12 @@ fn call(emit: &Emit<'_>, id: ValueId) -> Option<TokenStream> {
     let operands = operands.map(|(operand, pattern)| match pattern {
         Pattern::Like => {
             let view = view(emit, *operand);
-            quote!(shape_of(&#view))
+            quote!(__shape_of(&#view))
         }
         // A view of ids of any type.
         Pattern::Ids => {
             let view = view(emit, *operand);
-            quote!(#view.into())
+            quote!(::core::convert::Into::into(#view))
         }
         _ => self::operand(emit, *operand),
     });
@@ -82,14 +84,14 @@ fn call(emit: &Emit<'_>, id: ValueId) -> Option<TokenStream> {
     let check = check_ids(emit, apply);
     Some(quote! {
         #check
-        <Cpu as Kernels<#element>>::#kernel(#out, #(#operands,)* #(#attributes,)* __context);
+        <__Cpu as __Kernels<#element>>::#kernel(#out, #(#operands,)* #(#attributes,)* __context);
     })
 }
 
 /// Ids that the model computes are checked where they are read; those of a batch were when it came.
 ///
 /// ```text
-/// check_ids("Nearest", "best", __buffer_0.view(), __param_w.view().shape()[0])?;
+/// __check_ids("Nearest", "best", __buffer_0.view(), __param_w.view().shape()[0])?;
 /// ```
 fn check_ids(emit: &Emit<'_>, apply: &Apply) -> Option<TokenStream> {
     let model = emit.name.to_string();
@@ -99,14 +101,14 @@ fn check_ids(emit: &Emit<'_>, apply: &Apply) -> Option<TokenStream> {
     let bound = match extent {
         IdsExtent::Axis(of, axis) => {
             let table = view(emit, of);
-            quote!(shape_of(&#table)[#axis])
+            quote!(__shape_of(&#table)[#axis])
         }
         IdsExtent::Size(size) => {
             let size = usize::try_from(size).unwrap_or(usize::MAX);
             quote!(#size)
         }
     };
-    Some(quote!(check_ids(#model, #name, #place.view(), #bound)?;))
+    Some(quote!(__check_ids(#model, #name, #place.view(), #bound)?;))
 }
 
 /// The value of an attribute as the kernel takes it.
@@ -121,12 +123,12 @@ pub(super) fn attribute(
     let list = |list: Option<List>| match list {
         Some(list) => {
             let entries = list.entries().iter().map(|entry| match entry {
-                Some(value) => quote!(Some(#value)),
-                None => quote!(None),
+                Some(value) => quote!(#rt::Some(#value)),
+                None => quote!(#rt::None),
             });
-            quote!(Some(#rt::List::new(&[#(#entries),*])))
+            quote!(#rt::Some(#rt::List::new(&[#(#entries),*])))
         }
-        None => quote!(None),
+        None => quote!(#rt::None),
     };
     match kind {
         AttributeKind::Flag => {
@@ -144,7 +146,7 @@ pub(super) fn attribute(
             quote!(#integer)
         }
         AttributeKind::Number(_) => any_number(operator.number(given, name).unwrap_or_default()),
-        AttributeKind::Storage => quote!(None),
+        AttributeKind::Storage => quote!(#rt::None),
     }
 }
 
@@ -187,7 +189,7 @@ pub(super) fn view(emit: &Emit<'_>, id: ValueId) -> TokenStream {
     match &emit.graph.value(id).kind {
         Kind::Input | Kind::Label => {
             let field = emit.declared(id);
-            quote!(batch.#field)
+            quote!(__batch.#field)
         }
         Kind::Parameter { .. } => {
             let local = emit.parameter_local(id);

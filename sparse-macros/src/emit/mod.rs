@@ -256,7 +256,8 @@ impl<'a> Emit<'a> {
     fn constant(&self, wanted: &str) -> Option<TokenStream> {
         self.model.declarations.iter().find_map(|declaration| match declaration {
             Declaration::Constant { name, value } if name == wanted => {
-                Some(quote!({ const __EXTENT: usize = #value; __EXTENT }))
+                let rt = &self.rt;
+                Some(quote!({ const __EXTENT: #rt::usize = #value; __EXTENT }))
             }
             _ => None,
         })
@@ -294,12 +295,11 @@ fn array_name(storage: Storage) -> Ident {
     Ident::new(name, Span::call_site())
 }
 
-/// The Rust type of an element. A half and a unit are not of Rust's own.
+/// The Rust type of an element, by a path: a user's type may have the name of one of Rust's own.
 fn element_type(element: ElementType) -> TokenStream {
     let (rt, name) = (paths::runtime(), Ident::new(element.name(), Span::call_site()));
     match element {
         ElementType::Unit => quote!(#rt::Unit),
-        half if half.is_half() => quote!(#rt::#name),
-        _ => quote!(#name),
+        _ => quote!(#rt::#name),
     }
 }

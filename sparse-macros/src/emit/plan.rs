@@ -54,7 +54,7 @@ pub(super) fn constant(emit: &Emit<'_>) -> TokenStream {
         }
     };
     let extents =
-        constants.0.iter().map(|(_, extent, value)| quote!(const #extent: usize = #value;));
+        constants.0.iter().map(|(_, extent, value)| quote!(const #extent: #rt::usize = #value;));
     quote! {{
         #(#extents)*
         {
@@ -185,16 +185,16 @@ pub(super) fn variant(value: impl std::fmt::Debug) -> Ident {
 /// `fallback = warn` inserted.
 ///
 /// ```text
-/// static FALLBACKS: Once = Once::new();
-/// FALLBACKS.call_once(|| warn_of_fallbacks(&Self::PLAN));
+/// static __FALLBACKS: Once = Once::new();
+/// __FALLBACKS.call_once(|| warn_of_fallbacks(&Self::PLAN));
 /// log_plan(&model);
 /// ```
 pub(super) fn log(emit: &Emit<'_>) -> TokenStream {
     let (rt, name) = (&emit.rt, &emit.name);
     let warn = (emit.plan.warns && emit.plan.fallbacks().next().is_some()).then(|| {
         quote! {
-            static FALLBACKS: ::std::sync::Once = ::std::sync::Once::new();
-            FALLBACKS.call_once(|| #rt::warn_of_fallbacks(&<#name as #rt::Model>::PLAN));
+            static __FALLBACKS: ::std::sync::Once = ::std::sync::Once::new();
+            __FALLBACKS.call_once(|| #rt::warn_of_fallbacks(&<#name as #rt::Model>::PLAN));
         }
     });
     quote!(#warn #rt::log_plan(&__model);)
@@ -202,9 +202,9 @@ pub(super) fn log(emit: &Emit<'_>) -> TokenStream {
 
 /// ```text
 /// impl inspect::Measure for LinearRegressionBatch<'_> {
-///     fn measure(&self, sizes: &mut inspect::Sizes) {
-///         measure_csr(sizes, "x", self.x);
-///         measure_dense(sizes, "y", self.y);
+///     fn measure(&self, __sizes: &mut inspect::Sizes) {
+///         measure_csr(__sizes, "x", self.x);
+///         measure_dense(__sizes, "y", self.y);
 ///     }
 /// }
 /// ```
@@ -213,18 +213,18 @@ pub(super) fn measure(emit: &Emit<'_>) -> TokenStream {
     let inputs = named_inputs(emit).map(|id| {
         let (field, name) = (emit.declared(id), emit.graph.label(id));
         match emit.graph.storage(id) {
-            Storage::Csr => quote!(#rt::measure_csr(sizes, #name, self.#field);),
-            Storage::RowSparse => quote!(#rt::measure_row_sparse(sizes, #name, self.#field);),
+            Storage::Csr => quote!(#rt::measure_csr(__sizes, #name, self.#field);),
+            Storage::RowSparse => quote!(#rt::measure_row_sparse(__sizes, #name, self.#field);),
             Storage::Dense if emit.graph.value(id).element.is_id() => {
-                quote!(#rt::measure_ids(sizes, #name, self.#field);)
+                quote!(#rt::measure_ids(__sizes, #name, self.#field);)
             }
-            Storage::Dense => quote!(#rt::measure_dense(sizes, #name, self.#field);),
+            Storage::Dense => quote!(#rt::measure_dense(__sizes, #name, self.#field);),
         }
     });
     quote! {
         #[automatically_derived]
         impl #rt::inspect::Measure for #batch<'_> {
-            fn measure(&self, sizes: &mut #rt::inspect::Sizes) {
+            fn measure(&self, __sizes: &mut #rt::inspect::Sizes) {
                 #(#inputs)*
             }
         }

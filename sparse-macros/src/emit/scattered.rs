@@ -13,17 +13,17 @@ use sparse_core::passes::{NamedRows, Scatter};
 /// For `pred = dot(embedding_bag(x, t), h); loss squared_error(pred, y); output pred`:
 ///
 /// ```text
-/// updater.begin_step()?;
-/// gather::bags(__buffer_0, batch.x, gather::Lent { parameter: 0, …, updater }, false, true, __context)?;
-/// <Cpu as Kernels<f32>>::dot_dense_dense(&mut __outputs.pred, __buffer_0.view(), __param_h.view(), …); …
-/// let loss = 0.0 + scalar_of(__buffer_1.view());
-/// scatter::update(0, __param_t.table_mut(), updater, scatter::Bags { bags: batch.x, added: __buffer_2.view(), … })?;
-/// updater.apply_dense(1, __param_h.values_mut(), __gradients.h.values())?;
-/// updater.end_step()?;
+/// __updater.begin_step()?;
+/// gather::bags(__buffer_0, __batch.x, gather::Lent { parameter: 0, …, __updater }, false, true, __context)?;
+/// <__Cpu as __Kernels<f32>>::dot_dense_dense(&mut __outputs.pred, __buffer_0.view(), __param_h.view(), …); …
+/// let __loss = 0.0 + scalar_of(__buffer_1.view());
+/// scatter::update(0, __param_t.table_mut(), __updater, scatter::Bags { bags: __batch.x, added: __buffer_2.view(), … })?;
+/// __updater.apply_dense(1, __param_h.values_mut(), __gradients.h.values())?;
+/// __updater.end_step()?;
 /// ```
 pub(super) fn step(emit: &Emit<'_>, calls: &Calls<'_>, parameters: &[Scatter]) -> TokenStream {
     let names = calls.names();
-    let graph = emit.graph;
+    let (rt, graph) = (&emit.rt, emit.graph);
     let of = |id: ValueId| parameters.iter().find(|scatter| scatter.parameter == id);
     let settle = trained(emit).into_iter().map(|(id, storage)| match of(id) {
         Some(Scatter { lookups: Some(_), .. }) => None,
@@ -42,7 +42,7 @@ pub(super) fn step(emit: &Emit<'_>, calls: &Calls<'_>, parameters: &[Scatter]) -
         match needed[id.0] {
             true => call,
             // Of the outputs only.
-            false => quote!(if record { #call }),
+            false => quote!(if __record { #call }),
         }
     });
     let updates = trained(emit).into_iter().map(|(id, storage)| match of(id) {
@@ -52,16 +52,16 @@ pub(super) fn step(emit: &Emit<'_>, calls: &Calls<'_>, parameters: &[Scatter]) -
     let (take_apart, losses) = (take_apart(emit), sum_of_losses(emit));
     quote! {
         #names
-        self.__check(batch, true)?;
+        self.__check(__batch, true)?;
         #take_apart
-        updater.begin_step()?;
-        let record = updater.records_outputs();
+        __updater.begin_step()?;
+        let __record = __updater.records_outputs();
         #(#settle)*
         #(#calls)*
-        let loss = #losses;
+        let __loss = #losses;
         #(#updates)*
-        updater.end_step()?;
-        Ok(loss)
+        __updater.end_step()?;
+        #rt::Ok(__loss)
     }
 }
 
@@ -76,7 +76,7 @@ fn lookup(emit: &Emit<'_>, id: ValueId, parameter: ValueId) -> Option<TokenStrea
             parameter: #index,
             shape: *#local.shape(),
             table: #local.table_mut(),
-            updater: &mut *updater,
+            updater: &mut *__updater,
         }
     };
     Some(match NamedRows::read(emit.graph, apply, parameter)? {
@@ -103,8 +103,10 @@ fn update(emit: &Emit<'_>, scatter: &Scatter) -> Option<TokenStream> {
     let terms = scatter.terms.iter().filter_map(|id| term(emit, emit.graph.apply_of(*id)?));
     let terms = terms.reduce(|before, term| quote!(#rt::scatter::Both(#before, #term)))?;
     Some(match scatter.lookups {
-        Some(_) => quote!(#rt::scatter::update(#index, #local.table_mut(), updater, #terms)?;),
-        None => quote!(#rt::scatter::update_values(#index, #local.values_mut(), updater, #terms)?;),
+        Some(_) => quote!(#rt::scatter::update(#index, #local.table_mut(), __updater, #terms)?;),
+        None => {
+            quote!(#rt::scatter::update_values(#index, #local.values_mut(), __updater, #terms)?;)
+        }
     })
 }
 

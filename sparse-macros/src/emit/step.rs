@@ -38,11 +38,11 @@ pub(super) fn implementation(emit: &Emit<'_>) -> TokenStream {
         let field = emit.output_ident(&output.name);
         let numbers = emit.graph.value(output.value).element.is_float();
         (numbers && emit.graph.storage(output.value) == Storage::Dense)
-            .then(|| quote!(#index => Some(self.__outputs.#field.view()),))
+            .then(|| quote!(#index => #rt::Some(self.__outputs.#field.view()),))
     });
     let gradients = trained(emit).into_iter().map(|(id, _)| {
         let (index, field) = (emit.index_of(id), emit.declared(id));
-        quote!(#index => Some((&mut self.__gradients.#field).into()),)
+        quote!(#index => #rt::Some(::core::convert::Into::into(&mut self.__gradients.#field)),)
     });
     let parameters: Vec<_> = emit.graph.parameters().map(|id| emit.declared(id)).collect();
     quote! {
@@ -68,15 +68,15 @@ pub(super) fn implementation(emit: &Emit<'_>) -> TokenStream {
 
             #check
 
-            fn forward(&mut self, batch: &#batch_type<'_>) -> #rt::Result<&#outputs> {
+            fn forward(&mut self, __batch: &#batch_type<'_>) -> #rt::Result<&#outputs> {
                 #forward
             }
 
-            fn loss(&mut self, batch: &#batch_type<'_>) -> #rt::Result<f64> {
+            fn loss(&mut self, __batch: &#batch_type<'_>) -> #rt::Result<#rt::f64> {
                 #loss
             }
 
-            fn loss_and_grads(&mut self, batch: &#batch_type<'_>) -> #rt::Result<f64> {
+            fn loss_and_grads(&mut self, __batch: &#batch_type<'_>) -> #rt::Result<#rt::f64> {
                 #loss_and_grads
             }
 
@@ -91,38 +91,38 @@ pub(super) fn implementation(emit: &Emit<'_>) -> TokenStream {
             #[inline]
             fn train_step<__R: #rt::UpdateRule>(
                 &mut self,
-                batch: &#batch_type<'_>,
-                updater: &mut #rt::Updater<__R, #element>,
-            ) -> #rt::Result<f64> {
+                __batch: &#batch_type<'_>,
+                __updater: &mut #rt::Updater<__R, #element>,
+            ) -> #rt::Result<#rt::f64> {
                 #train_step
             }
 
             fn adjusted_step<__R: #rt::UpdateRule>(
                 &mut self,
-                batch: &#batch_type<'_>,
-                updater: &mut #rt::Updater<__R, #element>,
-                adjust: impl ::core::ops::FnOnce(&mut Self) -> #rt::Result<()>,
-            ) -> #rt::Result<f64> {
+                __batch: &#batch_type<'_>,
+                __updater: &mut #rt::Updater<__R, #element>,
+                __adjust: impl ::core::ops::FnOnce(&mut Self) -> #rt::Result<()>,
+            ) -> #rt::Result<#rt::f64> {
                 #adjusted_step
             }
 
-            fn gradient_mut(&mut self, index: usize) -> Option<#rt::GradientMut<'_, #element>> {
-                match index {
+            fn gradient_mut(&mut self, __index: #rt::usize) -> #rt::Option<#rt::GradientMut<'_, #element>> {
+                match __index {
                     #(#gradients)*
-                    _ => None,
+                    _ => #rt::None,
                 }
             }
 
             #train_rows
 
-            fn set_parallel(&mut self, parallel: #rt::Parallel) {
-                self.__context.parallel = parallel;
+            fn set_parallel(&mut self, __parallel: #rt::Parallel) {
+                self.__context.parallel = __parallel;
             }
 
-            fn dense_output(&self, index: usize) -> Option<#rt::DenseView<'_, #element>> {
-                match index {
+            fn dense_output(&self, __index: #rt::usize) -> #rt::Option<#rt::DenseView<'_, #element>> {
+                match __index {
                     #(#dense_outputs)*
-                    _ => None,
+                    _ => #rt::None,
                 }
             }
 
@@ -162,15 +162,16 @@ pub(super) fn take_apart(emit: &Emit<'_>) -> TokenStream {
 }
 
 fn forward(emit: &Emit<'_>, calls: &Calls<'_>) -> TokenStream {
+    let rt = &emit.rt;
     let calls = calls.of(&emit.compiled.plan.forward);
     let take_apart = take_apart(emit);
     quote! {
-        self.__check(batch, false)?;
+        self.__check(__batch, false)?;
         {
             #take_apart
             #calls
         }
-        Ok(&self.__outputs)
+        #rt::Ok(&self.__outputs)
     }
 }
 
@@ -178,14 +179,15 @@ fn with_loss(emit: &Emit<'_>, calls: &Calls<'_>, values: &[ValueId]) -> TokenStr
     if emit.graph.losses.is_empty() {
         return no_loss(emit);
     }
+    let rt = &emit.rt;
     let calls = calls.of(values);
     let take_apart = take_apart(emit);
     let losses = sum_of_losses(emit);
     quote! {
-        self.__check(batch, true)?;
+        self.__check(__batch, true)?;
         #take_apart
         #calls
-        Ok(#losses)
+        #rt::Ok(#losses)
     }
 }
 
@@ -204,7 +206,7 @@ pub(super) fn sum_of_losses(emit: &Emit<'_>) -> TokenStream {
 
 fn no_loss(emit: &Emit<'_>) -> TokenStream {
     let (rt, name) = (&emit.rt, emit.name.to_string());
-    quote!(Err(#rt::ModelError::NoLoss { model: #name }.into()))
+    quote!(#rt::Err(::core::convert::Into::into(#rt::ModelError::NoLoss { model: #name })))
 }
 
 fn train_step(emit: &Emit<'_>, calls: &Calls<'_>) -> TokenStream {
@@ -225,8 +227,8 @@ fn train_step(emit: &Emit<'_>, calls: &Calls<'_>) -> TokenStream {
 /// Before a step that is not one loop: that of one row is.
 ///
 /// ```text
-/// if batch.y.shape().first() == Some(&1) {
-///     return self.train_rows(batch, updater).map(|made| made.last_loss);
+/// if __batch.y.shape().first() == Some(&1) {
+///     return self.train_rows(__batch, __updater).map(|__made| __made.last_loss);
 /// }
 /// ```
 fn one_row_as_loop(emit: &Emit<'_>, layers: &Layers) -> Option<TokenStream> {
@@ -234,8 +236,8 @@ fn one_row_as_loop(emit: &Emit<'_>, layers: &Layers) -> Option<TokenStream> {
     let label = *emit.graph.apply_of(layers.loss)?.operands.get(1)?;
     let label = emit.declared(label);
     Some(quote! {
-        if batch.#label.shape().first() == Some(&1) {
-            return #rt::Model::train_rows(self, batch, updater).map(|made| made.last_loss);
+        if __batch.#label.shape().first() == #rt::Some(&1) {
+            return #rt::Model::train_rows(self, __batch, __updater).map(|__made| __made.last_loss);
         }
     })
 }
@@ -244,7 +246,7 @@ fn one_row_as_loop(emit: &Emit<'_>, layers: &Layers) -> Option<TokenStream> {
 fn adjusted_step(emit: &Emit<'_>) -> TokenStream {
     match emit.graph.losses.is_empty() {
         true => no_loss(emit),
-        false => unfused(emit, Some(quote!(adjust(self)?;))),
+        false => unfused(emit, Some(quote!(__adjust(self)?;))),
     }
 }
 
@@ -264,14 +266,14 @@ fn train_rows(emit: &Emit<'_>) -> Option<TokenStream> {
         Fusion::Scattered { one_row: Err(_), .. } | Fusion::None { .. } => return None,
     };
     Some(quote! {
-        const TRAINS_ROWS: bool = true;
-        const CORRECTS_SCORES: bool = #corrects;
+        const TRAINS_ROWS: #rt::bool = true;
+        const CORRECTS_SCORES: #rt::bool = #corrects;
 
         #[inline]
         fn train_rows<__R: #rt::UpdateRule>(
             &mut self,
-            batch: &#batch_type<'_>,
-            updater: &mut #rt::Updater<__R, #element>,
+            __batch: &#batch_type<'_>,
+            __updater: &mut #rt::Updater<__R, #element>,
         ) -> #rt::Result<#rt::RowSteps> {
             #body
         }
@@ -281,41 +283,41 @@ fn train_rows(emit: &Emit<'_>) -> Option<TokenStream> {
 /// `adjust` stands between the gradients and the updates.
 ///
 /// ```text
-/// updater.begin_step()?;
-/// updater.settle_read::<Self>(0, __param_w.values_mut(), batch)?;
-/// let loss = self.loss_and_grads(batch)?;
-/// adjust(self)?;
-/// updater.apply_row_sparse(0, __param_w.values_mut(), __gradients.w.view())?;
-/// updater.apply_dense(1, __param_b.values_mut(), __gradients.b.values())?;
-/// updater.end_step()?;
-/// Ok(loss)
+/// __updater.begin_step()?;
+/// __updater.settle_read::<Self>(0, __param_w.values_mut(), __batch)?;
+/// let __loss = self.loss_and_grads(__batch)?;
+/// __adjust(self)?;
+/// __updater.apply_row_sparse(0, __param_w.values_mut(), __gradients.w.view())?;
+/// __updater.apply_dense(1, __param_b.values_mut(), __gradients.b.values())?;
+/// __updater.end_step()?;
+/// Ok(__loss)
 /// ```
 fn unfused(emit: &Emit<'_>, adjust: Option<TokenStream>) -> TokenStream {
     let settle = trained(emit).into_iter().map(|(id, storage)| settle(emit, id, storage));
     let apply = trained(emit).into_iter().map(|(id, storage)| apply(emit, id, storage));
-    let updates = updates(emit);
+    let (rt, updates) = (&emit.rt, updates(emit));
     let take_apart = take_apart(emit);
     quote! {
-        self.__check(batch, true)?;
-        updater.begin_step()?;
+        self.__check(__batch, true)?;
+        __updater.begin_step()?;
         {
             #take_apart
             #(#settle)*
         }
-        let loss = self.loss_and_grads(batch)?;
+        let __loss = <Self as #rt::Model>::loss_and_grads(self, __batch)?;
         #adjust
         #take_apart
         #updates
         #(#apply)*
-        updater.end_step()?;
-        Ok(loss)
+        __updater.end_step()?;
+        #rt::Ok(__loss)
     }
 }
 
 /// What brings the rows of a parameter that a batch reads up to date.
 ///
 /// ```text
-/// updater.settle_read::<Self>(0, __param_w.values_mut(), batch)?;
+/// __updater.settle_read::<Self>(0, __param_w.values_mut(), __batch)?;
 /// ```
 pub(super) fn settle(emit: &Emit<'_>, id: ValueId, storage: Storage) -> Option<TokenStream> {
     // Dense gradients leave nothing to settle.
@@ -323,23 +325,23 @@ pub(super) fn settle(emit: &Emit<'_>, id: ValueId, storage: Storage) -> Option<T
         return None;
     }
     let (index, local) = (emit.index_of(id)?, emit.parameter_local(id));
-    Some(quote!(updater.settle_read::<Self>(#index, #local.values_mut(), batch)?;))
+    Some(quote!(__updater.settle_read::<Self>(#index, #local.values_mut(), __batch)?;))
 }
 
 /// The update of a parameter by its whole gradient.
 ///
 /// ```text
-/// updater.apply_dense(1, __param_b.values_mut(), __gradients.b.values())?;
+/// __updater.apply_dense(1, __param_b.values_mut(), __gradients.b.values())?;
 /// ```
 pub(super) fn apply(emit: &Emit<'_>, id: ValueId, storage: Storage) -> Option<TokenStream> {
     let (index, field) = (emit.index_of(id)?, emit.declared(id));
     let local = emit.parameter_local(id);
     Some(match storage {
         Storage::RowSparse => quote! {
-            updater.apply_row_sparse(#index, #local.values_mut(), __gradients.#field.view())?;
+            __updater.apply_row_sparse(#index, #local.values_mut(), __gradients.#field.view())?;
         },
         _ => quote! {
-            updater.apply_dense(#index, #local.values_mut(), __gradients.#field.values())?;
+            __updater.apply_dense(#index, #local.values_mut(), __gradients.#field.values())?;
         },
     })
 }

@@ -58,11 +58,11 @@ pub(super) fn structs(emit: &Emit<'_>) -> TokenStream {
         #docs
         #which
         #plan
-        #[derive(Clone)]
+        #[derive(#rt::Clone)]
         #visibility struct #name {
             #(#parameters,)*
             __dims: #rt::Dims,
-            __extents: [usize; #n_fixed],
+            __extents: [#rt::usize; #n_fixed],
             __workspace: #workspace,
             __outputs: #outputs,
             __gradients: #grads,
@@ -71,7 +71,7 @@ pub(super) fn structs(emit: &Emit<'_>) -> TokenStream {
         }
 
         #[doc = #batch_doc]
-        #[derive(Clone, Copy, Debug, Default)]
+        #[derive(#rt::Clone, #rt::Copy, #rt::Debug, #rt::Default)]
         #visibility struct #batch<'a> {
             #(#batch_fields,)*
             #[doc(hidden)]
@@ -79,18 +79,18 @@ pub(super) fn structs(emit: &Emit<'_>) -> TokenStream {
         }
 
         #[doc = #outputs_doc]
-        #[derive(Clone, Debug, Default)]
+        #[derive(#rt::Clone, #rt::Debug, #rt::Default)]
         #visibility struct #outputs { #(#output_fields,)* }
 
         #[doc = #grads_doc]
-        #[derive(Clone, Debug, Default)]
+        #[derive(#rt::Clone, #rt::Debug, #rt::Default)]
         #visibility struct #grads { #(#grad_fields,)* }
 
         /// The parameters.
         #[automatically_derived]
         impl ::core::fmt::Debug for #name {
-            fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-                #rt::debug_model(self, f)
+            fn fmt(&self, __f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+                #rt::debug_model(self, __f)
             }
         }
     }
@@ -98,8 +98,8 @@ pub(super) fn structs(emit: &Emit<'_>) -> TokenStream {
 
 /// ```text
 /// impl LinearRegression {
-///     pub fn new(dims: Dims, seed: Seed) -> Result<Self> { … }
-///     fn __check(&self, batch: &LinearRegressionBatch<'_>, labels: bool) -> Result<()> { … }
+///     pub fn new(__dims: Dims, __seed: Seed) -> Result<Self> { … }
+///     fn __check(&self, __batch: &LinearRegressionBatch<'_>, __labels: bool) -> Result<()> { … }
 /// }
 /// ```
 pub(super) fn inherent(emit: &Emit<'_>) -> TokenStream {
@@ -110,7 +110,7 @@ pub(super) fn inherent(emit: &Emit<'_>) -> TokenStream {
         let shape = parameter_shape(emit, id);
         let initializer = initializer(emit, id);
         quote! {
-            #field: #rt::Parameter::new(#name, #shape, &#initializer, seed.stream(#index))?
+            #field: #rt::Parameter::new(#name, #shape, &#initializer, __seed.stream(#index))?
         }
     });
     let value = value(emit, parameters);
@@ -131,7 +131,7 @@ pub(super) fn inherent(emit: &Emit<'_>) -> TokenStream {
             #at_zero
             let __model = #value;
             #log
-            Ok(__model)
+            #rt::Ok(__model)
         }
     };
     quote! {
@@ -143,7 +143,7 @@ pub(super) fn inherent(emit: &Emit<'_>) -> TokenStream {
             ///
             /// A dimension that is missing, unknown or too large to address; an initializer that makes no
             /// sense.
-            #visibility fn new(dims: #rt::Dims, seed: #rt::Seed) -> #rt::Result<Self> {
+            #visibility fn new(__dims: #rt::Dims, __seed: #rt::Seed) -> #rt::Result<Self> {
                 #body
             }
 
@@ -153,8 +153,8 @@ pub(super) fn inherent(emit: &Emit<'_>) -> TokenStream {
 }
 
 /// ```text
-/// fn from_tables(dims: Dims, table: &mut MakeTable<'_, f32>) -> Result<Self> {
-///     Ok(LinearRegression { w: Parameter::from_table("w", [dims…, 1], table("w", [dims…, 1].into())?)?, … })
+/// fn from_tables(__dims: Dims, __table: &mut MakeTable<'_, f32>) -> Result<Self> {
+///     Ok(LinearRegression { w: Parameter::from_table("w", [__dims…, 1], __table("w", [__dims…, 1].into())?)?, … })
 /// }
 /// ```
 pub(super) fn from_tables(emit: &Emit<'_>) -> TokenStream {
@@ -163,20 +163,20 @@ pub(super) fn from_tables(emit: &Emit<'_>) -> TokenStream {
         let (field, name) = (emit.declared(id), emit.graph.label(id));
         let shape = parameter_shape(emit, id);
         quote! {
-            #field: #rt::Parameter::from_table(#name, #shape, table(#name, #shape.into())?)?
+            #field: #rt::Parameter::from_table(#name, #shape, __table(#name, ::core::convert::Into::into(#shape))?)?
         }
     });
     let body = match emit.broken {
         true => quote!(::core::unreachable!("the model has compile errors")),
         false => {
             let value = value(emit, parameters);
-            quote!(Ok(#value))
+            quote!(#rt::Ok(#value))
         }
     };
     quote! {
         fn from_tables(
-            dims: #rt::Dims,
-            table: &mut #rt::MakeTable<'_, #element>,
+            __dims: #rt::Dims,
+            __table: &mut #rt::MakeTable<'_, #element>,
         ) -> #rt::Result<Self> {
             #body
         }
@@ -185,23 +185,23 @@ pub(super) fn from_tables(emit: &Emit<'_>) -> TokenStream {
 
 /// `{ dims.check("LinearRegression", &["d"])?; let __extents = …; LinearRegression { w: …, __extents, … } }`
 fn value(emit: &Emit<'_>, parameters: impl Iterator<Item = TokenStream>) -> TokenStream {
-    let (name, outputs, grads) = (&emit.name, &emit.outputs, &emit.grads);
+    let name = &emit.name;
     let (text, fixed) = (name.to_string(), &emit.fixed);
-    let extents = fixed.iter().map(|name| quote!(dims.get(#name).unwrap_or_default()));
+    let extents = fixed.iter().map(|name| quote!(__dims.get(#name).unwrap_or_default()));
     let workspace = workspace_value(emit);
     quote! {{
-        dims.check(#text, &[#(#fixed),*])?;
+        __dims.check(#text, &[#(#fixed),*])?;
         #[allow(unused_variables)]
         let __extents = [#(#extents),*];
         #name {
             #(#parameters,)*
             __extents,
             __workspace: #workspace,
-            __outputs: #outputs::default(),
-            __gradients: #grads::default(),
+            __outputs: ::core::default::Default::default(),
+            __gradients: ::core::default::Default::default(),
             __scratch: ::core::default::Default::default(),
             __context: ::core::default::Default::default(),
-            __dims: dims,
+            __dims,
         }
     }}
 }

@@ -117,8 +117,8 @@ fn table(model: &Model, variants: &[Variant<Compiled>]) -> String {
 ///
 /// ```text
 /// impl From<ScorerCsr> for ScorerDense {
-///     fn from(model: ScorerCsr) -> Self {
-///         ScorerDense { w: same_parameter(model.w), __dims: model.__dims, …, __workspace: Default::default(), … }
+///     fn from(__model: ScorerCsr) -> Self {
+///         ScorerDense { w: same_parameter(__model.w), __dims: __model.__dims, …, __workspace: Default::default(), … }
 ///     }
 /// }
 /// ```
@@ -127,7 +127,7 @@ fn conversion(from: &Compiled, to: &Compiled, broken: bool) -> TokenStream {
     let (source, result) = (name(&from.graph), name(&to.graph));
     let parameters = to.graph.parameters().map(|id| {
         let field = Ident::new(&to.graph.label(id), Span::call_site());
-        quote!(#field: #rt::same_parameter(model.#field))
+        quote!(#field: #rt::same_parameter(__model.#field))
     });
     let buffers = to.plan.buffers.iter().map(|_| quote!(::core::default::Default::default()));
     let body = match broken {
@@ -135,13 +135,13 @@ fn conversion(from: &Compiled, to: &Compiled, broken: bool) -> TokenStream {
         false => quote! {
             #result {
                 #(#parameters,)*
-                __dims: model.__dims,
-                __extents: model.__extents,
+                __dims: __model.__dims,
+                __extents: __model.__extents,
                 __workspace: (#(#buffers,)*),
                 __outputs: ::core::default::Default::default(),
                 __gradients: ::core::default::Default::default(),
-                __scratch: model.__scratch,
-                __context: model.__context,
+                __scratch: __model.__scratch,
+                __context: __model.__context,
             }
         },
     };
@@ -150,7 +150,7 @@ fn conversion(from: &Compiled, to: &Compiled, broken: bool) -> TokenStream {
         #[automatically_derived]
         #[allow(unused_variables)]
         impl ::core::convert::From<#source> for #result {
-            fn from(model: #source) -> Self {
+            fn from(__model: #source) -> Self {
                 #body
             }
         }

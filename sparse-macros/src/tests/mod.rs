@@ -34,10 +34,10 @@ fn a_model_has_the_promised_items() {
         "pub struct LinearRegression {",
         "pub w: ::nnz::__private::Parameter<",
         "pub struct LinearRegressionBatch<'a> {",
-        "pub x: ::nnz::__private::CsrView<'a, f32>",
+        "pub x: ::nnz::__private::CsrView<'a, ::nnz::__private::f32>",
         "pub struct LinearRegressionOutputs {",
         "pub struct LinearRegressionGrads {",
-        "pub w: ::nnz::__private::RowSparse<f32>",
+        "pub w: ::nnz::__private::RowSparse<::nnz::__private::f32>",
         "impl ::nnz::__private::Model for LinearRegression",
         "::nnz::__private::linear::step",
         "squared_error::cpu::row",
@@ -143,7 +143,7 @@ fn an_unfused_step_settles_computes_and_applies() {
     let order = [
         "begin_step",
         "settle_read::<Self>",
-        "loss_and_grads(batch)",
+        "loss_and_grads(self, __batch)",
         "apply_row_sparse",
         "end_step",
     ];

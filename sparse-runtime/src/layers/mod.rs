@@ -167,6 +167,12 @@ pub fn part<T: Float, const K: usize, const M: usize>(of: &[T; K], from_end: boo
     out
 }
 
+/// The same row once more.
+#[inline(always)]
+pub fn copied<T: Float, const K: usize>(row: &[T; K]) -> [T; K] {
+    *row
+}
+
 /// The sum of a row, in order.
 #[inline(always)]
 pub fn total<T: Float, const K: usize>(row: &[T; K]) -> [T; 1] {

@@ -18,7 +18,7 @@ pub(super) fn call(emit: &Emit<'_>, parts: &RowLoop, steps: Steps) -> TokenStrea
     };
     let (function, range) = match steps {
         Steps::One => (format_ident!("step"), None),
-        Steps::EachRow => (format_ident!("steps"), Some(quote!(first..first + count,))),
+        Steps::EachRow => (format_ident!("steps"), Some(quote!(__first..__first + __count,))),
     };
     match &parts.terms {
         Terms::Linear(linear) => {
@@ -54,11 +54,11 @@ fn call_linear(
             let width = width(emit, columns);
             quote! {
                 #rt::linear::#function(
-                    batch.#input,
+                    __batch.#input,
                     #range
                     #index,
                     #weight.table_mut(),
-                    updater,
+                    __updater,
                     #width,
                     #parallel
                     __scratch,
@@ -71,11 +71,11 @@ fn call_linear(
             let size = width(emit, &term.size);
             quote! {
                 #rt::interaction::#function(
-                    batch.#input,
+                    __batch.#input,
                     #range
                     #weights,
                     #factors,
-                    updater,
+                    __updater,
                     #size,
                     #parallel
                     __scratch,
@@ -89,18 +89,18 @@ fn call_linear(
 /// ```text
 /// {
 ///     #[derive(Clone, Copy)]
-///     struct Reads;
-///     impl lookups::Reads<3, 2> for Reads {
-///         fn each<V: lookups::Visitor>(visitor: &mut V) {
-///             visitor.inner::<0, 0, 1>();
-///             visitor.element::<1, 2>();
+///     struct __Reads;
+///     impl lookups::Reads<3, 2> for __Reads {
+///         fn each<__V: lookups::Visitor>(__visitor: &mut __V) {
+///             __visitor.inner::<0, 0, 1>();
+///             __visitor.element::<1, 2>();
 ///         }
 ///     }
-///     let rows = lookups::Rows {
-///         count: n_rows,
-///         ids: |row: usize| [Id::index(batch.user.values()[row]).unwrap_or(usize::MAX), …],
+///     let __rows = lookups::Rows {
+///         count: __n_rows,
+///         ids: |__row: usize| [Id::index(__batch.user.values()[__row]).unwrap_or(usize::MAX), …],
 ///     };
-///     lookups::step(Reads, rows, [(0, __param_p.table_mut()), …], updater, linear::Fixed::<16>, __scratch, |row, s, saved| …)
+///     lookups::step(__Reads, __rows, [(0, __param_p.table_mut()), …], __updater, linear::Fixed::<16>, __scratch, |__row, __s, __saved| …)
 /// }
 /// ```
 fn call_lookups(
@@ -132,7 +132,7 @@ fn call_lookups(
     let tables = rows.iter().map(|row| table(emit, row.table));
     let ids = rows.iter().map(|row| {
         let ids = emit.declared(row.ids);
-        quote!(#rt::Id::index(batch.#ids.values()[row]).unwrap_or(usize::MAX))
+        quote!(#rt::Id::index(__batch.#ids.values()[__row]).unwrap_or(#rt::usize::MAX))
     });
     let sizes = lookups.iter().find_map(|lookup| match &lookup.read {
         LookupRead::Inner { size, .. } => Some(size.clone()),
@@ -140,21 +140,21 @@ fn call_lookups(
     });
     let size = width(emit, &sizes.unwrap_or(Dim::Size(1)));
     quote! {{
-        #[derive(Clone, Copy)]
-        struct Reads;
-        impl #rt::lookups::Reads<#n_tables, #n_reads> for Reads {
+        #[derive(#rt::Clone, #rt::Copy)]
+        struct __Reads;
+        impl #rt::lookups::Reads<#n_tables, #n_reads> for __Reads {
             #[inline(always)]
-            fn each<V: #rt::lookups::Visitor>(visitor: &mut V) {
-                #(visitor.#reads();)*
+            fn each<__V: #rt::lookups::Visitor>(__visitor: &mut __V) {
+                #(__visitor.#reads();)*
             }
         }
-        let rows = #rt::lookups::Rows { count: n_rows, ids: |row: usize| [#(#ids),*] };
+        let __rows = #rt::lookups::Rows { count: __n_rows, ids: |__row: #rt::usize| [#(#ids),*] };
         #rt::lookups::#function(
-            Reads,
-            rows,
+            __Reads,
+            __rows,
             #range
             [#(#tables),*],
-            updater,
+            __updater,
             #size,
             __scratch,
             #row,

@@ -15,36 +15,36 @@ use std::collections::BTreeSet;
 /// For `score = dot(relu(dot(embedding_bag(x, t), h) + b), g); loss logistic(score, y); output score`:
 ///
 /// ```text
-/// let label = batch.y.values();
-/// let reads = (layers::Bags::<_, 0, 16, false, false> { csr: batch.x }, ());
-/// while made.n_steps < n_rows && !made.diverged() {
-///     let first = made.n_steps;
-///     let count = updater.begin_steps(n_rows - first)?;
-///     let mut __dense_h = updater.take_fixed::<{ 16 * 32 }>(1, __param_h.values_mut())?;
+/// let __label = __batch.y.values();
+/// let __reads = (layers::Bags::<_, 0, 16, false, false> { csr: __batch.x }, ());
+/// while __made.n_steps < __n_rows && !__made.diverged() {
+///     let __first = __made.n_steps;
+///     let __count = __updater.begin_steps(__n_rows - __first)?;
+///     let mut __dense_h = __updater.take_fixed::<{ 16 * 32 }>(1, __param_h.values_mut())?;
 ///     …
-///     let steps = layers::steps(reads, first..first + count, [(0, __param_t.table_mut())], updater,
-///         |row, (__v8, ())| {
+///     let __steps = layers::steps(__reads, __first..__first + __count, [(0, __param_t.table_mut())], __updater,
+///         |__row, (__v8, ())| {
 ///             let __values_h = __dense_h.values();
 ///             …
 ///             let __v9: [__T; 32] = layers::product(&__v8, __values_h);
 ///             let mut __v10 = [0.0; 32];
-///             for j in 0..__v10.len() { __v10[j] = (__v9[j] + __values_b[j]); }
+///             for __j in 0..__v10.len() { __v10[__j] = (__v9[__j] + __values_b[__j]); }
 ///             …
 ///             let mut __v14 = __v12;
-///             let loss = logistic::cpu::row(&mut __v14[..], &label[row * columns..(row + 1) * columns]);
+///             let __loss = logistic::cpu::row(&mut __v14[..], &__label[__row * __columns..(__row + 1) * __columns]);
 ///             let __v15: [__T; 32] = layers::transposed_product(&__v14, __values_g);
 ///             …
-///             if record { __out_score.copy_from_slice(&__v12); }
+///             if __record { __out_score.copy_from_slice(&__v12); }
 ///             __dense_h.update_outer(&__v8, &__v16);
 ///             __dense_b.update(&__v16);
 ///             …
-///             (loss, (__v17, ()))
+///             (__loss, (__v17, ()))
 ///         });
-///     updater.put_fixed(1, __dense_h);
+///     __updater.put_fixed(1, __dense_h);
 ///     …
-///     let steps = steps?;
-///     updater.end_steps(steps.n_steps)?;
-///     made.extend(steps);
+///     let __steps = __steps?;
+///     __updater.end_steps(__steps.n_steps)?;
+///     __made.extend(__steps);
 /// }
 /// ```
 pub(in crate::emit) fn each_row(emit: &Emit<'_>, parts: &Layers) -> TokenStream {
@@ -63,11 +63,11 @@ pub(in crate::emit) fn each_row(emit: &Emit<'_>, parts: &Layers) -> TokenStream 
     let take = dense().map(|id| {
         let (index, local) = (emit.index_of(id), emit.parameter_local(id));
         let (dense, size) = (dense_of(emit, id), size(emit, id));
-        quote!(let mut #dense = updater.take_fixed::<#size>(#index, #local.values_mut())?;)
+        quote!(let mut #dense = __updater.take_fixed::<#size>(#index, #local.values_mut())?;)
     });
     let put = dense().map(|id| {
         let (index, dense) = (emit.index_of(id), dense_of(emit, id));
-        quote!(updater.put_fixed(#index, #dense);)
+        quote!(__updater.put_fixed(#index, #dense);)
     });
     let row_function = row_function(emit, parts);
     let take_apart = take_apart(emit);
@@ -75,39 +75,39 @@ pub(in crate::emit) fn each_row(emit: &Emit<'_>, parts: &Layers) -> TokenStream 
         #[allow(unused_imports)]
         use #rt::{Float as _, ScalarFunctions as _};
         type __T = #element;
-        self.__check(batch, true)?;
+        self.__check(__batch, true)?;
         #take_apart
-        let n_rows = #n_rows;
+        let __n_rows = #n_rows;
         // Of a batch of one row, who wants outputs has them.
-        let record = n_rows == 1 && updater.records_outputs();
+        let __record = __n_rows == 1 && __updater.records_outputs();
         #setup
         #outputs
-        let reads = #reads;
-        let mut made = #rt::RowSteps::default();
-        while made.n_steps < n_rows && !made.diverged() {
-            let first = made.n_steps;
-            let count = updater.begin_steps(n_rows - first)?;
+        let __reads = #reads;
+        let mut __made = <#rt::RowSteps as ::core::default::Default>::default();
+        while __made.n_steps < __n_rows && !__made.diverged() {
+            let __first = __made.n_steps;
+            let __count = __updater.begin_steps(__n_rows - __first)?;
             #(#take)*
-            let steps = #rt::layers::steps(
-                reads,
-                first..first + count,
+            let __steps = #rt::layers::steps(
+                __reads,
+                __first..__first + __count,
                 [#(#tables),*],
-                updater,
+                __updater,
                 #row_function,
             );
             #(#put)*
-            let steps = steps?;
-            updater.end_steps(steps.n_steps)?;
-            made.extend(steps);
+            let __steps = __steps?;
+            __updater.end_steps(__steps.n_steps)?;
+            __made.extend(__steps);
         }
-        Ok(made)
+        #rt::Ok(__made)
     }
 }
 
 /// The rows of the batch.
 fn n_rows(emit: &Emit<'_>, parts: &Layers) -> TokenStream {
     let label = loss_of(emit, parts).map(|loss| emit.declared(loss.operands[1]));
-    quote!(batch.#label.shape()[0])
+    quote!(__batch.#label.shape()[0])
 }
 
 fn loss_of<'a>(emit: &'a Emit<'_>, parts: &Layers) -> Option<&'a Apply> {
@@ -140,16 +140,16 @@ fn read(emit: &Emit<'_>, place: usize, read: &RowsRead) -> Option<TokenStream> {
     Some(match NamedRows::read(emit.graph, apply, read.table)? {
         NamedRows::Product { csr } => {
             let csr = emit.declared(csr);
-            quote!(#rt::layers::Product::<_, #place, #size> { csr: batch.#csr })
+            quote!(#rt::layers::Product::<_, #place, #size> { csr: __batch.#csr })
         }
         NamedRows::Bags { bags } => {
             let bags = emit.declared(bags);
             let [mean, weighted] = of_bags(emit, apply);
-            quote!(#rt::layers::Bags::<_, #place, #size, #mean, #weighted> { csr: batch.#bags })
+            quote!(#rt::layers::Bags::<_, #place, #size, #mean, #weighted> { csr: __batch.#bags })
         }
         NamedRows::Ids { ids } => {
             let ids = emit.declared(ids);
-            quote!(#rt::layers::Taken::<_, #place, #size> { ids: batch.#ids.values() })
+            quote!(#rt::layers::Taken::<_, #place, #size> { ids: __batch.#ids.values() })
         }
     })
 }
@@ -174,10 +174,10 @@ fn is_trained(parts: &Layers, id: ValueId) -> bool {
 fn setup(emit: &Emit<'_>, parts: &Layers) -> TokenStream {
     let rt = &emit.rt;
     let operands = loss_of(emit, parts).map_or(&[][..], |loss| &loss.operands);
-    let names = [(1, quote!(label)), (2, quote!(row_weights))];
+    let names = [(1, quote!(__label)), (2, quote!(__row_weights))];
     let of_loss = names.iter().filter_map(|(place, name)| {
         let field = emit.declared(*operands.get(*place)?);
-        Some(quote!(let #name = batch.#field.values();))
+        Some(quote!(let #name = __batch.#field.values();))
     });
     let fixed = declared_operands(emit, parts).into_iter().filter(|id| !is_trained(parts, *id));
     let fixed = fixed.map(|id| {
@@ -188,7 +188,7 @@ fn setup(emit: &Emit<'_>, parts: &Layers) -> TokenStream {
                 let name = emit.graph.label(id);
                 quote!(let #variable = #rt::layers::elements::<__T, #size>(#name, #local.values())?;)
             }
-            _ => quote!(let #variable = batch.#field.values();),
+            _ => quote!(let #variable = __batch.#field.values();),
         }
     });
     quote!(#(#of_loss)* #(#fixed)*)
@@ -200,7 +200,7 @@ fn outputs(emit: &Emit<'_>) -> TokenStream {
         let (field, variable) = (emit.output_ident(&output.name), out_of(&output.name));
         let columns = emit.graph.shape(output.value).get(1).map(|dim| extent(emit, dim));
         quote! {
-            if record {
+            if __record {
                 __outputs.#field.reset_for_overwrite([1, #columns]);
             }
             let #variable = __outputs.#field.values_mut();
@@ -211,7 +211,7 @@ fn outputs(emit: &Emit<'_>) -> TokenStream {
 
 /// `|row, (__v8, ())| { … (loss, (__v17, ())) }`
 fn row_function(emit: &Emit<'_>, parts: &Layers) -> TokenStream {
-    let graph = emit.graph;
+    let (rt, graph) = (&emit.rt, emit.graph);
     let list = |of: fn(&RowsRead) -> ValueId| {
         parts.reads.iter().rev().fold(quote!(()), |rest, read| {
             let name = local(of(read));
@@ -228,7 +228,7 @@ fn row_function(emit: &Emit<'_>, parts: &Layers) -> TokenStream {
             }),
             _ => {
                 let (name, columns) = (local(id), extent(emit, &columns(emit, id)));
-                Some(quote!(let #name = &#variable.as_chunks::<#columns>().0[row];))
+                Some(quote!(let #name = &#variable.as_chunks::<#columns>().0[__row];))
             }
         }
     });
@@ -244,9 +244,9 @@ fn row_function(emit: &Emit<'_>, parts: &Layers) -> TokenStream {
         quote!(#variable.copy_from_slice(&#value);)
     });
     let record =
-        (!graph.outputs.is_empty()).then(|| quote!(if record { #(#for_outputs)* #(#record)* }));
+        (!graph.outputs.is_empty()).then(|| quote!(if __record { #(#for_outputs)* #(#record)* }));
     let updates = parts.dense.iter().map(|(id, gradient)| {
-        let (rt, dense) = (&emit.rt, dense_of(emit, *id));
+        let dense = dense_of(emit, *id);
         match gradient {
             DenseGradient::Outer(left, right) => {
                 let (left, right) = (local(*left), local(*right));
@@ -264,12 +264,12 @@ fn row_function(emit: &Emit<'_>, parts: &Layers) -> TokenStream {
     });
     quote! {
         #[inline(always)]
-        |row: usize, #numbers| {
+        |__row: #rt::usize, #numbers| {
             #(#declared)*
             #(#values)*
             #record
             #(#updates)*
-            (loss, #gradients)
+            (__loss, #gradients)
         }
     }
 }
@@ -288,8 +288,8 @@ fn value(emit: &Emit<'_>, parts: &Layers, value: &RowValue) -> Option<TokenStrea
             let (formula, zero) = (formula(emit, apply, &operands)?, number_of(emit, 0.0));
             quote! {
                 let mut #name = [#zero; #extent];
-                for j in 0..#name.len() {
-                    #name[j] = #formula;
+                for __j in 0..#name.len() {
+                    #name[__j] = #formula;
                 }
             }
         }
@@ -299,16 +299,16 @@ fn value(emit: &Emit<'_>, parts: &Layers, value: &RowValue) -> Option<TokenStrea
             let call = row_loss(emit, loss, &quote!(#name[..]));
             let weighted = loss.operands.get(2).map(|_| {
                 quote! {
-                    let loss = loss * row_weights[row];
-                    for derivative in &mut #name {
-                        *derivative *= row_weights[row];
+                    let __loss = __loss * __row_weights[__row];
+                    for __derivative in &mut #name {
+                        *__derivative *= __row_weights[__row];
                     }
                 }
             });
             quote! {
                 let mut #name = #score;
-                let columns = #extent;
-                let loss = #call;
+                let __columns = #extent;
+                let __loss = #call;
                 #weighted
             }
         }
@@ -337,12 +337,12 @@ fn value(emit: &Emit<'_>, parts: &Layers, value: &RowValue) -> Option<TokenStrea
         }
         RowComputed::Copy(row) => {
             let row = local(row);
-            array(quote!(#row.clone()))
+            array(quote!(#rt::layers::copied(&#row)))
         }
         RowComputed::Softmax(row) => {
             let row = local(row);
             quote! {
-                let mut #name = #row.clone();
+                let mut #name = #rt::layers::copied(&#row);
                 #rt::kernels::softmax::cpu::row(&mut #name);
             }
         }

@@ -20,35 +20,35 @@ use sparse_core::shapes::Dim;
 /// For `pred = dot(x, w) + b; loss squared_error(pred, y); output pred`:
 ///
 /// ```text
-/// let label = batch.y.values();
+/// let __label = __batch.y.values();
 /// let __values_b = __param_b.values();
 /// __gradients.b.reset_for_overwrite([1]);
 /// let __grad_b = __gradients.b.values_mut();
 /// __grad_b.fill(-0.0f32);
-/// if record { __outputs.pred.reset_for_overwrite([n_rows, columns]); }
+/// if __record { __outputs.pred.reset_for_overwrite([__n_rows, __columns]); }
 /// let __out_pred = __outputs.pred.values_mut();
-/// let mut __samples = updater.take_samples();
-/// let loss = linear::step(batch.x, 0, __param_w.table_mut(), updater, linear::Fixed::<1>,
-///     __context.parallel, __scratch, |row, s, saved| {
-///         for j in 0..columns {
-///             let __v4 = s[j];
+/// let mut __samples = __updater.take_samples();
+/// let __loss = linear::step(__batch.x, 0, __param_w.table_mut(), __updater, linear::Fixed::<1>,
+///     __context.parallel, __scratch, |__row, __s, __saved| {
+///         for __j in 0..__columns {
+///             let __v4 = __s[__j];
 ///             let __v5 = (__v4 + __values_b[0]);
-///             if record { __out_pred[row * columns + j] = __v5; }
-///             s[j] = __v5;
+///             if __record { __out_pred[__row * __columns + __j] = __v5; }
+///             __s[__j] = __v5;
 ///         }
-///         let loss = squared_error::cpu::row(&mut s[..columns], &label[row * columns..(row + 1) * columns]);
-///         if __R::CORRECTS { __samples.correct(row, &mut s[..columns]); }
-///         let share = mean;
-///         for j in 0..columns {
-///             let __v8 = s[j] * share;
+///         let __loss = squared_error::cpu::row(&mut __s[..__columns], &__label[__row * __columns..(__row + 1) * __columns]);
+///         if __R::CORRECTS { __samples.correct(__row, &mut __s[..__columns]); }
+///         let __share = __mean;
+///         for __j in 0..__columns {
+///             let __v8 = __s[__j] * __share;
 ///             __grad_b[0] += __v8;
-///             s[j] = __v8;
+///             __s[__j] = __v8;
 ///         }
-///         loss
+///         __loss
 ///     });
-/// updater.put_samples(__samples);
-/// let loss = loss?;
-/// updater.apply_dense(1, __param_b.values_mut(), __gradients.b.values())?;
+/// __updater.put_samples(__samples);
+/// let __loss = __loss?;
+/// __updater.apply_dense(1, __param_b.values_mut(), __gradients.b.values())?;
 /// ```
 pub(super) fn all_rows(emit: &Emit<'_>, parts: &RowLoop) -> TokenStream {
     let (rt, element) = (&emit.rt, &emit.element);
@@ -59,7 +59,7 @@ pub(super) fn all_rows(emit: &Emit<'_>, parts: &RowLoop) -> TokenStream {
     let dense_updates = parts.reductions.iter().map(|(parameter, _, _)| {
         let (index, field) = (emit.index_of(*parameter), emit.declared(*parameter));
         let local = emit.parameter_local(*parameter);
-        quote!(updater.apply_dense(#index, #local.values_mut(), __gradients.#field.values())?;)
+        quote!(__updater.apply_dense(#index, #local.values_mut(), __gradients.#field.values())?;)
     });
     let take_apart = take_apart(emit);
     let step = call(emit, parts, Steps::One);
@@ -68,23 +68,23 @@ pub(super) fn all_rows(emit: &Emit<'_>, parts: &RowLoop) -> TokenStream {
         #[allow(unused_imports)]
         use #rt::{Float as _, ScalarFunctions as _};
         type __T = #element;
-        self.__check(batch, true)?;
+        self.__check(__batch, true)?;
         #take_apart
-        updater.begin_step()?;
-        let n_rows = #n_rows;
-        let columns = #rt::linear::Width::columns(&#width);
-        let record = updater.records_outputs();
-        let mean = #rt::linear::share::<__T>(n_rows);
+        __updater.begin_step()?;
+        let __n_rows = #n_rows;
+        let __columns = #rt::linear::Width::columns(&#width);
+        let __record = __updater.records_outputs();
+        let __mean = #rt::linear::share::<__T>(__n_rows);
         #setup
         #gradients
         #outputs
         #take_samples
-        let loss = #step;
+        let __loss = #step;
         #put_samples
-        let loss = loss?;
+        let __loss = __loss?;
         #(#dense_updates)*
-        updater.end_step()?;
-        Ok(loss)
+        __updater.end_step()?;
+        #rt::Ok(__loss)
     }
 }
 
@@ -100,24 +100,24 @@ enum Steps {
 /// A step of each row of a batch. The dense parameters are updated by the row function:
 ///
 /// ```text
-/// while made.n_steps < n_rows && !made.diverged() {
-///     let first = made.n_steps;
-///     let count = updater.begin_steps(n_rows - first)?;
-///     let mut __dense_b = updater.take_few::<1>(1, __param_b.values_mut())?;
+/// while __made.n_steps < __n_rows && !__made.diverged() {
+///     let __first = __made.n_steps;
+///     let __count = __updater.begin_steps(__n_rows - __first)?;
+///     let mut __dense_b = __updater.take_few::<1>(1, __param_b.values_mut())?;
 ///     let mut __few = (__dense_b,);
-///     let steps = linear::steps(batch.x, first..first + count, 0, __param_w.table_mut(), updater,
-///         linear::Fixed::<1>, __scratch, &mut __few, |row, s, saved, (__dense_b,)| {
+///     let __steps = linear::steps(__batch.x, __first..__first + __count, 0, __param_w.table_mut(), __updater,
+///         linear::Fixed::<1>, __scratch, &mut __few, |__row, __s, __saved, (__dense_b,)| {
 ///             let __grad_b = &mut [-0.0f32; 1];
 ///             let __values_b = __dense_b.values();
 ///             …
 ///             __dense_b.update(__grad_b);
-///             loss
+///             __loss
 ///         });
 ///     let (__dense_b,) = __few;
-///     updater.put_few(1, __param_b.values_mut(), &__dense_b);
-///     let steps = steps?;
-///     updater.end_steps(steps.n_steps)?;
-///     made.extend(steps);
+///     __updater.put_few(1, __param_b.values_mut(), &__dense_b);
+///     let __steps = __steps?;
+///     __updater.end_steps(__steps.n_steps)?;
+///     __made.extend(__steps);
 /// }
 /// ```
 pub(super) fn each_row(emit: &Emit<'_>, parts: &RowLoop) -> TokenStream {
@@ -134,8 +134,8 @@ pub(super) fn each_row(emit: &Emit<'_>, parts: &RowLoop) -> TokenStream {
         let (index, local, dense) =
             (emit.index_of(id), emit.parameter_local(id), dense_of(emit, id));
         let take = match few(emit, id) {
-            Some(count) => quote!(let #dense = updater.take_few::<#count>),
-            None => quote!(let mut #dense = updater.take_dense),
+            Some(count) => quote!(let #dense = __updater.take_few::<#count>),
+            None => quote!(let mut #dense = __updater.take_dense),
         };
         quote!(#take(#index, #local.values_mut())?;)
     });
@@ -143,35 +143,35 @@ pub(super) fn each_row(emit: &Emit<'_>, parts: &RowLoop) -> TokenStream {
         let (index, local, dense) =
             (emit.index_of(id), emit.parameter_local(id), dense_of(emit, id));
         match few(emit, id) {
-            Some(_) => quote!(updater.put_few(#index, #local.values_mut(), &#dense);),
-            None => quote!(updater.put_dense(#index, #dense);),
+            Some(_) => quote!(__updater.put_few(#index, #local.values_mut(), &#dense);),
+            None => quote!(__updater.put_dense(#index, #dense);),
         }
     });
     quote! {
         #[allow(unused_imports)]
         use #rt::{Float as _, ScalarFunctions as _};
         type __T = #element;
-        self.__check(batch, true)?;
+        self.__check(__batch, true)?;
         #take_apart
-        let n_rows = #n_rows;
+        let __n_rows = #n_rows;
         #setup
         #gradients
-        let mut made = #rt::RowSteps::default();
-        while made.n_steps < n_rows && !made.diverged() {
-            let first = made.n_steps;
-            let count = updater.begin_steps(n_rows - first)?;
+        let mut __made = <#rt::RowSteps as ::core::default::Default>::default();
+        while __made.n_steps < __n_rows && !__made.diverged() {
+            let __first = __made.n_steps;
+            let __count = __updater.begin_steps(__n_rows - __first)?;
             #(#take)*
             #take_samples
             let mut __few = (#(#few_dense,)*);
-            let steps = #steps;
+            let __steps = #steps;
             let (#(#few_dense,)*) = __few;
             #put_samples
             #(#put)*
-            let steps = steps?;
-            updater.end_steps(steps.n_steps)?;
-            made.extend(steps);
+            let __steps = __steps?;
+            __updater.end_steps(__steps.n_steps)?;
+            __made.extend(__steps);
         }
-        Ok(made)
+        #rt::Ok(__made)
     }
 }
 
@@ -191,8 +191,8 @@ pub(super) fn corrects_scores(emit: &Emit<'_>, parts: &RowLoop) -> bool {
 fn samples(emit: &Emit<'_>, parts: &RowLoop) -> (Option<TokenStream>, Option<TokenStream>) {
     let corrects = corrects_scores(emit, parts);
     (
-        corrects.then(|| quote!(let mut __samples = updater.take_samples();)),
-        corrects.then(|| quote!(updater.put_samples(__samples);)),
+        corrects.then(|| quote!(let mut __samples = __updater.take_samples();)),
+        corrects.then(|| quote!(__updater.put_samples(__samples);)),
     )
 }
 
@@ -201,11 +201,11 @@ fn n_rows(emit: &Emit<'_>, parts: &RowLoop) -> TokenStream {
     match &parts.terms {
         Terms::Linear(linear) => {
             let input = emit.declared(linear.input);
-            quote!(batch.#input.n_rows())
+            quote!(__batch.#input.n_rows())
         }
         Terms::Lookups(_) => {
             let label = emit.declared(parts.label);
-            quote!(batch.#label.shape()[0])
+            quote!(__batch.#label.shape()[0])
         }
     }
 }
@@ -233,10 +233,10 @@ fn width(emit: &Emit<'_>, dim: &Dim) -> TokenStream {
 fn setup(emit: &Emit<'_>, parts: &RowLoop, steps: Steps) -> TokenStream {
     let mut tokens = TokenStream::new();
     let label = emit.declared(parts.label);
-    tokens.extend(quote!(let label = batch.#label.values();));
+    tokens.extend(quote!(let __label = __batch.#label.values();));
     if let Some(weight) = parts.row_weight {
         let weight = emit.declared(weight);
-        tokens.extend(quote!(let row_weights = batch.#weight.values();));
+        tokens.extend(quote!(let __row_weights = __batch.#weight.values();));
     }
     for id in indexed(emit, parts) {
         if steps == Steps::EachRow && is_reduced(parts, id) {
@@ -250,7 +250,7 @@ fn setup(emit: &Emit<'_>, parts: &RowLoop, steps: Steps) -> TokenStream {
             }
             _ => {
                 let field = emit.declared(id);
-                quote!(let #variable = batch.#field.values();)
+                quote!(let #variable = __batch.#field.values();)
             }
         });
     }
@@ -309,11 +309,11 @@ fn outputs(emit: &Emit<'_>) -> TokenStream {
     for output in &emit.graph.outputs {
         let (field, variable) = (emit.output_ident(&output.name), out_of(&output.name));
         let shape = match emit.graph.shape(output.value).len() {
-            1 => quote!([n_rows]),
-            _ => quote!([n_rows, columns]),
+            1 => quote!([__n_rows]),
+            _ => quote!([__n_rows, __columns]),
         };
         tokens.extend(quote! {
-            if record {
+            if __record {
                 __outputs.#field.reset_for_overwrite(#shape);
             }
             let #variable = __outputs.#field.values_mut();

@@ -31,18 +31,18 @@ pub(super) fn row_function(emit: &Emit<'_>, parts: &RowLoop, steps: Steps) -> To
         .chain(softmax_outputs)
         .map(|(output, id)| {
             let (variable, value) = (out_of(&output.name), local(id));
-            quote!(#variable[row * columns + j] = #value;)
+            quote!(#variable[__row * __columns + __j] = #value;)
         })
         .collect();
     let normalise = parts.softmax.iter().flat_map(|(id, _)| is_output(*id)).map(|output| {
         let variable = out_of(&output.name);
-        quote!(#rt::kernels::softmax::cpu::row(&mut #variable[row * columns..(row + 1) * columns]);)
+        quote!(#rt::kernels::softmax::cpu::row(&mut #variable[__row * __columns..(__row + 1) * __columns]);)
     });
     let records = steps == Steps::One;
-    let record = (records && !record.is_empty()).then(|| quote!(if record { #(#record)* }));
+    let record = (records && !record.is_empty()).then(|| quote!(if __record { #(#record)* }));
     let normalise: Vec<_> = normalise.collect();
     let normalise =
-        (records && !normalise.is_empty()).then(|| quote!(if record { #(#normalise)* }));
+        (records && !normalise.is_empty()).then(|| quote!(if __record { #(#normalise)* }));
     // Dense parameters as the last row left them, and their update by this one.
     let (read_dense, update_dense): (Vec<_>, Vec<_>) = match steps {
         Steps::One => Default::default(),
@@ -69,29 +69,32 @@ pub(super) fn row_function(emit: &Emit<'_>, parts: &RowLoop, steps: Steps) -> To
     };
 
     let Some(loss) = graph.apply_of(parts.loss) else { return TokenStream::new() };
-    let call = row_loss(emit, loss, &quote!(s[..columns]));
+    let call = row_loss(emit, loss, &quote!(__s[..__columns]));
     // Multiplied once for the whole row. A row that is all of its batch has all of the mean.
     let mean = match steps {
-        Steps::One => quote!(mean),
+        Steps::One => quote!(__mean),
         Steps::EachRow => number_of(emit, 1.0),
     };
     let (share, weighted) = match parts.row_weight {
-        Some(_) => (quote!(let share = #mean * row_weights[row];), quote!(loss * row_weights[row])),
-        None => (quote!(let share = #mean;), quote!(loss)),
+        Some(_) => (
+            quote!(let __share = #mean * __row_weights[__row];),
+            quote!(__loss * __row_weights[__row]),
+        ),
+        None => (quote!(let __share = #mean;), quote!(__loss)),
     };
     let width = width(emit, &parts.columns);
 
     let correct = corrects_scores(emit, parts).then(|| {
         quote!(if __R::CORRECTS {
-            __samples.correct(row, &mut s[..columns]);
+            __samples.correct(__row, &mut __s[..__columns]);
         })
     });
     let gradient = local(parts.score_gradient);
     let needs_forward = needs_forward(emit, parts);
     let (save, again) = if needs_forward {
-        (quote!(saved.copy_from_slice(s);), {
+        (quote!(__saved.copy_from_slice(__s);), {
             let forward = chain(emit, parts, &parts.forward);
-            let read = read_terms(&terms, &format_ident!("saved"));
+            let read = read_terms(&terms, &format_ident!("__saved"));
             quote!(#read #forward)
         })
     } else {
@@ -103,30 +106,30 @@ pub(super) fn row_function(emit: &Emit<'_>, parts: &RowLoop, steps: Steps) -> To
         let index = index_of(&graph.shape(*parameter), &parts.columns);
         quote!(#variable[#index] += #value;)
     });
-    let read = read_terms(&terms, &format_ident!("s"));
+    let read = read_terms(&terms, &format_ident!("__s"));
     let write = terms.iter().enumerate().map(|(number, term)| {
         let (place, gradient) = (place(number), local(term.gradient));
-        quote!(s[#place] = #gradient;)
+        quote!(__s[#place] = #gradient;)
     });
     quote! {
         #[inline(always)]
-        |row: usize, s: &mut [__T], saved: &mut [__T] #kept| -> __T {
+        |__row: #rt::usize, __s: &mut [__T], __saved: &mut [__T] #kept| -> __T {
             // Where the loop sees it.
-            let columns = #rt::linear::Width::columns(&#width);
+            let __columns = #rt::linear::Width::columns(&#width);
             #save
             #(#read_dense)*
-            for j in 0..columns {
+            for __j in 0..__columns {
                 #read
                 #forward
                 #record
-                s[j] = #score;
+                __s[__j] = #score;
             }
             #normalise
-            let loss = #call;
+            let __loss = #call;
             #correct
             #share
-            for j in 0..columns {
-                let #gradient = s[j] * share;
+            for __j in 0..__columns {
+                let #gradient = __s[__j] * __share;
                 #again
                 #backward
                 #(#reductions)*
@@ -142,7 +145,7 @@ pub(super) fn row_function(emit: &Emit<'_>, parts: &RowLoop, steps: Steps) -> To
 /// column.
 fn place(number: usize) -> TokenStream {
     match number {
-        0 => quote!(j),
+        0 => quote!(__j),
         number => quote!(#number),
     }
 }
@@ -171,15 +174,17 @@ pub(super) fn row_loss(emit: &Emit<'_>, loss: &Apply, scores: &TokenStream) -> T
         // Checked when the batch came: every id is a position.
         (false, _) => quote! {
             #rt::kernels::#module::cpu::row(
-                &mut #scores, #rt::Id::index(label[row]).unwrap_or(usize::MAX) #(, #attributes)*)
+                &mut #scores, #rt::Id::index(__label[__row]).unwrap_or(#rt::usize::MAX) #(, #attributes)*)
         },
         (true, operators::Kind::Loss { label: LossLabel::Class, .. }) => quote! {
             #rt::kernels::#module::cpu::row_of_targets(
-                &mut #scores, label[row * columns..(row + 1) * columns].iter().copied() #(, #attributes)*)
+                &mut #scores, ::core::iter::Iterator::copied(
+                    __label[__row * __columns..(__row + 1) * __columns].iter(),
+                ) #(, #attributes)*)
         },
         _ => quote! {
             #rt::kernels::#module::cpu::row(
-                &mut #scores, &label[row * columns..(row + 1) * columns] #(, #attributes)*)
+                &mut #scores, &__label[__row * __columns..(__row + 1) * __columns] #(, #attributes)*)
         },
     }
 }
@@ -238,7 +243,7 @@ fn element_of(emit: &Emit<'_>, parts: &RowLoop, id: ValueId) -> TokenStream {
         }
         Kind::Input | Kind::Label => {
             let values = values_of(emit, id);
-            quote!(#values[row * columns + j])
+            quote!(#values[__row * __columns + __j])
         }
         Kind::Apply(_) => {
             let name = local(id);
@@ -250,7 +255,7 @@ fn element_of(emit: &Emit<'_>, parts: &RowLoop, id: ValueId) -> TokenStream {
 /// Where column `j` is in a parameter that repeats in every row.
 pub(super) fn index_of(shape: &Dims, columns: &Dim) -> TokenStream {
     match shape.last() {
-        Some(dim) if dim == columns => quote!(j),
+        Some(dim) if dim == columns => quote!(__j),
         _ => quote!(0),
     }
 }
