@@ -25,6 +25,19 @@ mod library {
     }
 }
 
+/// The same once more, in another place.
+mod again {
+    nnz::graph! {
+        pub block layer(x, w, b = 0.0) { dot(x, w) + b }
+    }
+
+    mod inner {
+        nnz::graph! {
+            pub block layer(x, w, b = 0.0) { dot(x, w) + b }
+        }
+    }
+}
+
 graph! {
     use library::{layer, penalized as with_penalty};
 

@@ -33,6 +33,41 @@ graph! {
     }
 }
 
+mod above {
+    /// Not the one of the model.
+    const A: usize = 100;
+    const D: usize = 4;
+
+    nnz::graph! {
+        /// Constants of the constants above them; `A` is 2 · 3 + 1 from its own line on, `D` the module's.
+        pub model Above {
+            const BASE: usize = 3;
+            const A = 2 * BASE + A / A;
+            const B = if A > BASE { A - BASE } else { A };
+            const D;
+            const C: usize = [B, A, D].len() + D;
+            input x: dense[n, A];
+            param w: dense[A, B] = Ones;
+            param v: dense[B, C] = Ones;
+            param h: row_sparse[D, C] = Ones;
+            input k: dense<u32>[n];
+            label y: dense[n, C];
+            let pred = dot(dot(x, w), v) + embedding(k, h);
+            loss squared_error(pred, y);
+            output pred;
+        }
+    }
+}
+
+#[test]
+fn constants_name_those_above_them() {
+    let model = above::Above::new(dims! {}, Seed(1)).unwrap();
+    let shapes = [*model.w.shape(), *model.v.shape(), *model.h.shape()];
+    assert_eq!(shapes, [[7, 4].into(), [4, 7].into(), [4, 7].into()]);
+    assert!(matches!(above::Above::INPUTS[0].shape, [Extent::Named("n"), Extent::Constant(7)]));
+    assert!(above::Above::PLAN.to_string().contains("[4, 7]"), "{}", above::Above::PLAN);
+}
+
 #[test]
 fn a_constant_is_not_asked_for() {
     let model = Softmax::new(dims! { d: 5 }, Seed(1)).unwrap();

@@ -123,6 +123,7 @@ pub(crate) enum Declaration {
     Let(Let),
     Loss(Expression),
     Output {
+        docs: Vec<Attribute>,
         name: Ident,
         array: Option<ArrayType>,
         value: Expression,

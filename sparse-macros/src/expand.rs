@@ -2,18 +2,20 @@
 
 use crate::report::Report;
 use crate::{emit, parse, resolve};
-use proc_macro2::TokenStream;
+use proc_macro2::{Span, TokenStream};
 use sparse_core::alternatives::compile_variants;
 
 /// Expands all models. A model with an error still gives its types, so that code that uses it is checked.
-pub(crate) fn graph(input: TokenStream) -> TokenStream {
-    let (mut tokens, report) = front(input);
+///
+/// `place` says where a token is written, which the compiler of Rust alone knows.
+pub(crate) fn graph(input: TokenStream, place: fn(Span) -> String) -> TokenStream {
+    let (mut tokens, report) = front(input, place);
     tokens.extend(report.into_tokens());
     tokens
 }
 
 /// The items of all models, and what there is to say of them.
-pub(crate) fn front(input: TokenStream) -> (TokenStream, Report) {
+pub(crate) fn front(input: TokenStream, place: fn(Span) -> String) -> (TokenStream, Report) {
     let mut report = Report::default();
     let source = parse::source(input.clone(), &mut report);
     if let Some(import) = source.unfetched() {
@@ -22,7 +24,7 @@ pub(crate) fn front(input: TokenStream) -> (TokenStream, Report) {
     }
     let mut library = resolve::Library::new(&source, &mut report);
     resolve::check_blocks(&mut library, &mut report);
-    let mut tokens: TokenStream = emit::blocks(&source);
+    let mut tokens: TokenStream = emit::blocks(&source, place);
     let operators = library.operators();
     for model in &source.models {
         let before = report.n_errors();

@@ -20,7 +20,13 @@ use proc_macro::TokenStream;
 #[doc = include_str!("graph.md")]
 #[proc_macro]
 pub fn graph(input: TokenStream) -> TokenStream {
-    expand::graph(input.into()).into()
+    expand::graph(input.into(), place).into()
+}
+
+/// Where a token is written: file, line and column.
+fn place(span: proc_macro2::Span) -> String {
+    let span = span.unwrap();
+    format!("{}:{}:{}", span.file(), span.line(), span.column())
 }
 
 /// Expands, inside the runtime, to the kernel trait and its implementations: one method for each rule of the

@@ -101,6 +101,7 @@ catalogue! {
     UnknownModifier = "NNZ0014", Error, "unknown kind of parameter";
     UnnamedOutput = "NNZ0015", Error, "an output without name";
     BadAlternatives = "NNZ0016", Error, "alternatives where there can be none";
+    RustAttribute = "NNZ0017", Error, "an attribute of Rust that has no effect";
     UnknownName = "NNZ0101", Error, "unknown name";
     UnknownOperator = "NNZ0102", Error, "unknown operator";
     DuplicateName = "NNZ0103", Error, "name declared twice";
@@ -143,6 +144,7 @@ catalogue! {
     OutputOfIds = "NNZ0312", Error, "an output that is a copy of ids";
     TooManyVariants = "NNZ0313", Error, "too many combinations of storage types";
     UnitNotCsr = "NNZ0314", Error, "a pattern that is not a csr of the batch";
+    NumberForArray = "NNZ0315", Error, "a number where an array must be";
     DenseGradient = "NNZ0401", Error, "a row_sparse parameter with a dense gradient";
     NoGradient = "NNZ0402", Error, "no gradient";
     UnusedParameter = "NNZ0403", Error, "a parameter that no loss depends on";

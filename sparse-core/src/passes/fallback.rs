@@ -155,6 +155,14 @@ fn refusal(graph: &Graph, apply: &Apply, value: &Value, converted: &[usize]) -> 
     let (operator, storages) = (apply.operator, operand_storages(graph, apply));
     let positions: Vec<usize> = sparse_operands(graph, apply).collect();
     let sparse: Vec<ValueId> = positions.iter().map(|index| apply.operands[*index]).collect();
+    let number = apply.operands.iter().find_map(|id| graph.constant_of(*id));
+    if let Some(number) = number.filter(|_| sparse.is_empty()) {
+        let message =
+            format!("`{}` is computed of arrays, and {number} is a number", operator.name);
+        return Diagnostic::new(Code::NumberForArray, value.place, message).help(
+            "write the number where it is used, or declare an array, `param(frozen)` or `state`",
+        );
+    }
     let cost = |shape, operands: &[ValueId]| {
         let now: Vec<String> = operands.iter().map(|id| stored_bytes(graph, *id)).collect();
         let now = if now.is_empty() { "nothing".to_owned() } else { now.join(" + ") };
@@ -210,7 +218,7 @@ fn refusal(graph: &Graph, apply: &Apply, value: &Value, converted: &[usize]) -> 
     Diagnostic::new(Code::WouldBeDense, value.place, message).help(help)
 }
 
-/// `a \`csr\` value` or `\`csr\` and \`row_sparse\``.
+/// `a \`csr\` value`, `the number 3` or `\`csr\` and \`row_sparse\``.
 pub(super) fn operand_storages(graph: &Graph, apply: &Apply) -> String {
     let words: Vec<String> = apply
         .operands
@@ -228,6 +236,7 @@ pub(super) fn operand_storages(graph: &Graph, apply: &Apply) -> String {
         })
         .collect();
     match words.as_slice() {
+        [one] if graph.constant_of(apply.operands[0]).is_some() => one.clone(),
         [one] => format!("a {one} value"),
         _ => words.join(" and "),
     }

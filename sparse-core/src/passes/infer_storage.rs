@@ -59,7 +59,8 @@ fn nothing_to_convert(graph: &Graph, value: &Value) -> Option<Diagnostic> {
     let operand = *operands.first()?;
     // The ones of a pattern are written out.
     let changes = graph.storage(operand) != to || graph.value(operand).element == ElementType::Unit;
-    if value.broken || graph.value(operand).broken || changes {
+    let is_number = graph.constant_of(operand).is_some();
+    if value.broken || graph.value(operand).broken || changes || is_number {
         return None;
     }
     let name = graph.describe(operand);

@@ -17,11 +17,15 @@ pub(super) fn misfit(graph: &Graph, apply: &Apply, place: Place, error: &ShapeEr
         return say(Code::TargetShape).help(help);
     }
     match error {
-        ShapeError::Rank { .. } => say(Code::WrongRank).help(format!(
-            "`{}` takes the shapes {}",
-            operator.name,
-            operator.shape.split(" where ").next().unwrap_or_default()
-        )),
+        ShapeError::Rank { .. } => {
+            let shapes = operator.shape.split(" where ").next().unwrap_or_default();
+            match shapes.contains("->") {
+                true => say(Code::WrongRank)
+                    .help(format!("`{}` takes the shapes {shapes}", operator.name)),
+                // A rule that is a function has no text to show.
+                false => say(Code::WrongRank),
+            }
+        }
         ShapeError::Mismatch { first, second } if operator.shape == "broadcast" => {
             say(Code::NoBroadcast).help(broadcast_help(&first.2, &second.2))
         }
@@ -39,10 +43,10 @@ pub(super) fn misfit(graph: &Graph, apply: &Apply, place: Place, error: &ShapeEr
             Fault::NamedExtent => Code::NamedExtent,
             Fault::TooLarge => Code::TooLarge,
         }),
-        ShapeError::Axis { found, .. } => say(Code::BadAxis).help(format!(
-            "axes are 0 to {}, or negative from the end",
-            found.len().saturating_sub(1)
-        )),
+        ShapeError::Axis { found, .. } => say(Code::BadAxis).help(match found.len() {
+            0 => "what has no dimensions has no axes".to_owned(),
+            rank => format!("axes are 0 to {}, or negative from the end", rank - 1),
+        }),
     }
 }
 

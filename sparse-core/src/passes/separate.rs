@@ -21,6 +21,13 @@ pub fn separate_outputs(graph: &mut Graph) -> Vec<Diagnostic> {
                 Diagnostic::new(Code::OutputOfIds, place, message)
                     .help(format!("leave it out: `{}` is there already", graph.label(id))),
             );
+        } else if let Some(number) = graph.constant_of(id) {
+            let message =
+                format!("the output `{}` is the number {number}", graph.outputs[index].name);
+            diagnostics.push(
+                Diagnostic::new(Code::NumberForArray, place, message)
+                    .help("leave it out: an output is an array that is computed of a batch"),
+            );
         } else if copies {
             let copied = copy(graph, id, place, &mut diagnostics);
             graph.outputs[index].value = copied;
@@ -29,8 +36,15 @@ pub fn separate_outputs(graph: &mut Graph) -> Vec<Diagnostic> {
     }
     // States are written one after the other, each from what was before.
     for index in 0..graph.updates.len() {
-        let Update { value, place, .. } = graph.updates[index];
-        if graph.apply_of(value).is_none() {
+        let Update { state, value, place } = graph.updates[index];
+        if let Some(number) = graph.constant_of(value) {
+            let state = graph.label(state);
+            let message = format!("the state `{state}` would become the number {number}");
+            diagnostics
+                .push(Diagnostic::new(Code::NumberForArray, place, message).help(format!(
+                    "write an array of its shape: `zeros_like({state}) + {number}`"
+                )));
+        } else if graph.apply_of(value).is_none() {
             graph.updates[index].value = copy(graph, value, place, &mut diagnostics);
         }
     }

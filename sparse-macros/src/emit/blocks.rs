@@ -3,7 +3,7 @@
 use crate::ast::{Block, Callee, Import, Operator, Source};
 use crate::paths;
 use crate::resolve::{callees, callees_of_operator};
-use proc_macro2::TokenStream;
+use proc_macro2::{Span, TokenStream};
 use quote::{format_ident, quote};
 use std::collections::BTreeSet;
 use syn::{Ident, Visibility};
@@ -29,14 +29,15 @@ pub(crate) fn fetch(import: &Import, input: TokenStream) -> TokenStream {
 /// ```
 ///
 /// The block has the name, the visibility and the place in the modules that it is written with. The macro's own name is
-/// never written by anyone; a macro that other crates may use is at the root of its crate, where one name is one macro.
-pub(crate) fn blocks(source: &Source) -> TokenStream {
+/// never written by anyone; a macro that other crates may use is at the root of its crate, where one name is one macro: so its name has
+/// what the block is and where it is written.
+pub(crate) fn blocks(source: &Source, place: fn(Span) -> String) -> TokenStream {
     let mut names = BTreeSet::new();
     let blocks = source.blocks.iter().map(Kept::Block);
     let all = blocks.chain(source.operators.iter().map(Kept::Operator));
     // A second one of a name was reported.
     let all = all.filter(|kept| names.insert(kept.name().to_string()));
-    all.map(|item| kept(source, item)).collect()
+    all.map(|item| kept(source, item, place)).collect()
 }
 
 /// What is kept in a macro.
@@ -64,7 +65,7 @@ impl<'a> Kept<'a> {
     }
 }
 
-fn kept(source: &Source, item: Kept<'_>) -> TokenStream {
+fn kept(source: &Source, item: Kept<'_>, place: fn(Span) -> String) -> TokenStream {
     let (word, docs, visibility, name) = match item {
         Kept::Block(Block { docs, visibility, name, .. }) => ("block", docs, visibility, name),
         Kept::Operator(Operator { docs, visibility, name, .. }) => {
@@ -73,7 +74,8 @@ fn kept(source: &Source, item: Kept<'_>) -> TokenStream {
     };
     let graph = paths::graph();
     let content = content(source, item);
-    let hash = content.to_string().bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+    let unique = format!("{content} {}", place(name.span()));
+    let hash = unique.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     });
     let kept = format_ident!("__nnz_{word}_{name}_{hash:016x}");

@@ -10,11 +10,10 @@ use syn::Attribute;
 
 /// The user's own documentation, or a sentence in its place.
 pub(super) fn documentation(attributes: &[Attribute], otherwise: &str) -> TokenStream {
-    if attributes.iter().any(|attribute| attribute.path().is_ident("doc")) {
-        return attributes.iter().map(ToTokens::to_token_stream).collect();
+    match attributes {
+        [] => quote!(#[doc = #otherwise]),
+        attributes => attributes.iter().map(ToTokens::to_token_stream).collect(),
     }
-    let others = attributes.iter().map(ToTokens::to_token_stream);
-    quote!(#[doc = #otherwise] #(#others)*)
 }
 
 /// ```text

@@ -4,6 +4,7 @@ mod assumptions;
 mod batch;
 mod blocks;
 mod chains;
+mod constants;
 mod declared;
 mod docs;
 mod editor;
@@ -126,6 +127,8 @@ struct Emit<'a> {
     declarations: BTreeMap<String, &'a Declaration>,
     /// The dimensions that parameters fix, in order of first use.
     fixed: Vec<String>,
+    /// The dimensions that are constants of Rust, and their values.
+    constants: Vec<(&'a Ident, TokenStream)>,
 }
 
 impl<'a> Emit<'a> {
@@ -137,6 +140,7 @@ impl<'a> Emit<'a> {
         fingerprint: u64,
         broken: bool,
     ) -> Self {
+        let rt = paths::runtime();
         let compiled = &variant.model;
         let graph = &compiled.graph;
         let mut fixed = Vec::new();
@@ -169,7 +173,8 @@ impl<'a> Emit<'a> {
             graph,
             plan,
             broken,
-            rt: paths::runtime(),
+            constants: constants::constants(model, &rt),
+            rt,
             element: element_type(graph.element()),
             batch: format_ident!("{name}Batch"),
             outputs: format_ident!("{name}Outputs"),
@@ -254,13 +259,9 @@ impl<'a> Emit<'a> {
     /// { const __EXTENT: usize = CLASSES; __EXTENT }
     /// ```
     fn constant(&self, wanted: &str) -> Option<TokenStream> {
-        self.model.declarations.iter().find_map(|declaration| match declaration {
-            Declaration::Constant { name, value } if name == wanted => {
-                let rt = &self.rt;
-                Some(quote!({ const __EXTENT: #rt::usize = #value; __EXTENT }))
-            }
-            _ => None,
-        })
+        let rt = &self.rt;
+        let (_, value) = self.constants.iter().find(|(name, _)| *name == wanted)?;
+        Some(quote!({ const __EXTENT: #rt::usize = #value; __EXTENT }))
     }
 
     /// The position of a dimension among the fixed ones.

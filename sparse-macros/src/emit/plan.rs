@@ -2,7 +2,6 @@
 
 use super::Emit;
 use super::structs::named_inputs;
-use crate::ast::Declaration;
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{format_ident, quote};
 use sparse_core::inspect::{
@@ -77,15 +76,10 @@ pub(super) fn constant(emit: &Emit<'_>) -> TokenStream {
 struct Constants<'a>(Vec<(&'a Ident, Ident, &'a TokenStream)>);
 
 impl<'a> Constants<'a> {
-    fn of(emit: &Emit<'a>) -> Self {
-        let declarations = emit.model.declarations.iter();
-        let constants = declarations.filter_map(|declaration| match declaration {
-            Declaration::Constant { name, value } => Some((name, value)),
-            _ => None,
-        });
-        let named = constants
-            .enumerate()
-            .map(|(index, (name, value))| (name, format_ident!("__EXTENT_{index}"), value));
+    fn of(emit: &'a Emit<'_>) -> Self {
+        let named = emit.constants.iter().enumerate();
+        let named =
+            named.map(|(index, (name, value))| (*name, format_ident!("__EXTENT_{index}"), value));
         Constants(named.collect())
     }
 

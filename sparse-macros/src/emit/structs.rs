@@ -40,7 +40,9 @@ pub(super) fn structs(emit: &Emit<'_>) -> TokenStream {
         let field = emit.output_ident(&output.name);
         let ty = emit.array_of(graph.storage(output.value), graph.value(output.value).element);
         let row = row(emit, output.value);
-        quote!(#[doc = #row] pub #field: #ty)
+        let docs =
+            documentation(output_docs(emit, &output.name), &format!("The output `{field}`."));
+        quote!(#docs #[doc = ""] #[doc = #row] pub #field: #ty)
     });
     let grad_fields = trained(emit).into_iter().map(|(id, storage)| {
         let (field, ty) = (emit.declared(id), emit.array(storage));
@@ -263,6 +265,15 @@ fn attributes_of<'a>(emit: &Emit<'a>, id: ValueId) -> &'a [Attribute] {
         Some(Declaration::Parameter(parameter)) => &parameter.docs,
         _ => &[],
     }
+}
+
+fn output_docs<'a>(emit: &Emit<'a>, wanted: &str) -> &'a [Attribute] {
+    let mut declarations = emit.model.declarations.iter();
+    let docs = declarations.find_map(|declaration| match declaration {
+        Declaration::Output { docs, name, .. } if name == wanted => Some(docs.as_slice()),
+        _ => None,
+    });
+    docs.unwrap_or_default()
 }
 
 /// `Initializer::Normal { mean: 0.0, std: 0.01 }`, at the user's span.

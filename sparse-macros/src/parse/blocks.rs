@@ -3,7 +3,7 @@
 use super::expressions::{attribute, expression};
 use super::items::group;
 use super::types::array_type;
-use super::{Note, Notes, parse_piece};
+use super::{Note, Notes, attributes, parse_piece};
 use crate::ast::{Block, BlockParameter, Expression, ExpressionKind, Import, Statement};
 use crate::report::Report;
 use proc_macro2::{Delimiter, TokenStream};
@@ -85,6 +85,7 @@ fn parameter(stream: ParseStream<'_>) -> syn::Result<BlockParameter> {
 }
 
 fn statement(stream: ParseStream<'_>, notes: &mut Notes) -> syn::Result<Statement> {
+    attributes::documentation(stream, notes)?;
     let binding = match stream.parse::<Option<Token![let]>>()? {
         Some(_) => {
             let name = stream.parse()?;

@@ -2,7 +2,7 @@
 
 use super::expressions::expression;
 use super::types::{array_type, input_type};
-use super::{Note, Notes, initializers};
+use super::{Note, Notes, attributes, initializers};
 use crate::ast::{
     ArrayType, Declaration, Expression, ExpressionKind, Initializer, Input, Let, Parameter,
 };
@@ -25,7 +25,7 @@ pub(super) fn declaration(
     stream: ParseStream<'_>,
     notes: &mut Notes,
 ) -> syn::Result<Option<Declaration>> {
-    let docs = stream.call(Attribute::parse_outer)?;
+    let docs = attributes::documentation(stream, notes)?;
     if stream.peek(Token![let]) {
         stream.parse::<Token![let]>()?;
         return let_declaration(stream, notes).map(Some);
@@ -70,7 +70,7 @@ pub(super) fn declaration(
             } else {
                 Expression { span: name.span(), kind: ExpressionKind::Name(name.clone()) }
             };
-            Declaration::Output { name, array, value }
+            Declaration::Output { docs, name, array, value }
         }
         "fallback" | "dtype" | "fuse" => {
             stream.parse::<Token![=]>()?;
@@ -141,6 +141,13 @@ fn let_declaration(stream: ParseStream<'_>, notes: &mut Notes) -> syn::Result<De
 fn name(stream: ParseStream<'_>, notes: &mut Notes) -> syn::Result<Ident> {
     let Some((word, _)) = stream.cursor().ident() else { return stream.parse() };
     let text = word.to_string();
+    if text == "_" {
+        Ident::parse_any(stream)?;
+        let message = "`_` is no name, and a value without one is not computed".to_owned();
+        let help = "leave the declaration out, or write `_unused`, of which no warning is given";
+        notes.error(Code::ReservedName, word.span(), message, help);
+        return Ok(Ident::new("_unused", word.span()));
+    }
     let why = match () {
         () if text.starts_with("r#") || syn::parse_str::<Ident>(&text).is_err() => {
             "is a word of Rust"

@@ -1,10 +1,13 @@
 //! Expressions: Rust expressions, read as ours.
 
-use super::{Notes, broken};
+use super::{Notes, attributes, broken};
 use crate::ast::{AttributeText, Callee, Expression, ExpressionKind, Import};
 use proc_macro2::Ident;
 use syn::spanned::Spanned;
 use syn::{BinOp, Expr, Lit, Path, UnOp};
+
+/// What is said of `sum::<f32>(x)`.
+const NO_TYPES: &str = "operators and blocks have no type parameters: leave out `::<…>`";
 
 /// A Rust expression as one of ours.
 pub(super) fn expression(expr: &Expr, notes: &mut Notes) -> Expression {
@@ -15,6 +18,7 @@ pub(super) fn expression(expr: &Expr, notes: &mut Notes) -> Expression {
         operands,
         attributes: Vec::new(),
     };
+    attributes::of_expression(expr, notes);
     let kind = match expr {
         Expr::Paren(inner) => return expression(&inner.expr, notes),
         Expr::Group(inner) => return expression(&inner.expr, notes),
@@ -74,11 +78,14 @@ pub(super) fn expression(expr: &Expr, notes: &mut Notes) -> Expression {
                 }
                 None => match by_path(&path.path, notes) {
                     Some(callee) => arguments(callee, None, call.args.iter(), notes),
-                    None => broken(notes, span(), "expected the name of an operator or a block"),
+                    None => broken(notes, span(), NO_TYPES),
                 },
             },
             _ => broken(notes, span(), "expected the name of an operator or a block"),
         },
+        Expr::MethodCall(call) if call.turbofish.is_some() => {
+            broken(notes, call.turbofish.span(), NO_TYPES)
+        }
         Expr::MethodCall(call) => {
             let receiver = expression(&call.receiver, notes);
             let callee = Callee { name: call.method.clone(), path: None };

@@ -1,6 +1,6 @@
 //! What stands side by side in a `graph!`: models, blocks, operators, imports.
 
-use super::{blocks, operators};
+use super::{attributes, blocks, operators};
 use crate::ast::{Import, Model, Package, Source};
 use crate::report::Report;
 use proc_macro2::{Group, TokenStream, TokenTree};
@@ -8,7 +8,7 @@ use quote::ToTokens;
 use sparse_core::diagnostics::nearest;
 use syn::ext::IdentExt;
 use syn::parse::ParseStream;
-use syn::{Attribute, Ident, ItemUse, LitStr, Path, Token, UseTree, Visibility};
+use syn::{Ident, ItemUse, LitStr, Path, Token, UseTree, Visibility};
 
 /// The words that begin an item, for suggestions.
 const ITEMS: [&str; 4] = ["model", "block", "operator", "use"];
@@ -26,7 +26,7 @@ pub(super) fn item(
     if stream.peek(Token![use]) {
         return imports(stream, source);
     }
-    let docs = stream.call(Attribute::parse_outer)?;
+    let docs = attributes::documentation_of_item(stream, report)?;
     let visibility: Visibility = stream.parse()?;
     let expected = format!("expected `{}`", ITEMS.join("`, `"));
     let word: Ident = stream.parse().map_err(|error| syn::Error::new(error.span(), &expected))?;

@@ -1,5 +1,6 @@
 //! Tokens to tree. Tolerant: a declaration that does not parse loses only itself.
 
+mod attributes;
 mod blocks;
 mod declarations;
 mod expressions;

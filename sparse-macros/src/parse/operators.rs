@@ -2,7 +2,7 @@
 
 use super::expressions::expression;
 use super::items::group;
-use super::{Notes, parse_piece};
+use super::{Notes, attributes, parse_piece};
 use crate::ast::{Expression, Function, Import, Operator, OperatorRule};
 use crate::report::Report;
 use proc_macro2::{Delimiter, Group, Ident, Punct, Spacing, TokenStream, TokenTree};
@@ -65,6 +65,7 @@ pub(super) fn operator(
 
 /// One line of the body.
 fn line(stream: ParseStream<'_>, operator: &mut Operator, notes: &mut Notes) -> syn::Result<()> {
+    attributes::documentation(stream, notes)?;
     let word: Ident = stream.parse()?;
     let mut twice = false;
     match word.to_string().as_str() {

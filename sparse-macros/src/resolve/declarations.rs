@@ -34,7 +34,7 @@ impl Resolver<'_> {
                 let id = self.expression(value);
                 self.graph.losses.push(id);
             }
-            Declaration::Output { name, array, value } => {
+            Declaration::Output { name, array, value, .. } => {
                 let value = self.expression(value);
                 let place = self.place(name.span());
                 if let Some(earlier) =

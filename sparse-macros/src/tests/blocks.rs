@@ -1,12 +1,11 @@
 //! Blocks on their way to other `graph!`s.
 
-use super::pretty;
-use crate::expand;
+use super::{expanded, pretty};
 use quote::quote;
 
 #[test]
 fn a_block_is_kept_with_what_it_calls() {
-    let text = pretty(expand::graph(quote! {
+    let text = pretty(expanded(quote! {
         /// Two layers.
         pub block two(x, w, v) { linear(tanh(linear(x, w)), v) }
         block linear(x, w) { dot(x, w) }
@@ -28,7 +27,7 @@ fn a_block_of_elsewhere_is_fetched() {
         use a::{linear, deep::two as second};
         model M { input x: csr[n, d]; output y = b::c(linear(x)); }
     };
-    let fetch = |tokens: proc_macro2::TokenStream| expand::graph(tokens).to_string();
+    let fetch = |tokens: proc_macro2::TokenStream| expanded(tokens).to_string();
     assert!(fetch(graph.clone()).starts_with("a :: linear ! { \"linear\" use a ::"));
     let as_operand =
         quote! { model M { input x: csr[n, d]; output y = add(lhs = b::c(x), rhs = x); } };
@@ -38,6 +37,6 @@ fn a_block_of_elsewhere_is_fetched() {
     let by_path = quote!(@block "b::c" c { block c(x) { tanh(dense(x)) } });
     assert!(fetch(quote!(#linear #graph)).starts_with("a :: deep :: two ! { \"second\" @ block"));
     assert!(fetch(quote!(#deep #linear #graph)).starts_with("b :: c ! { \"b::c\""));
-    let text = pretty(expand::graph(quote!(#by_path #deep #linear #graph)));
+    let text = pretty(expanded(quote!(#by_path #deep #linear #graph)));
     assert!(text.contains("struct M {") && text.contains("tanh_dense"), "{text}");
 }

@@ -4,7 +4,7 @@ use crate::expand;
 use sparse_core::diagnostics::{Code, Diagnostic};
 
 fn said(graph: &str) -> Vec<Diagnostic> {
-    let (_, report) = expand::front(graph.parse().unwrap());
+    let (_, report) = expand::front(graph.parse().unwrap(), |_| String::new());
     report.diagnostics().to_vec()
 }
 
@@ -116,6 +116,22 @@ fn odd_numbers_and_names_are_refused_or_mean_what_they_say() {
     assert_eq!(of_x("dtype = f64; output z = x * 1e39;"), [""; 0]);
     assert_eq!(of_x("; output z = sum(x, axis = (1));"), [""; 0]);
     assert_eq!(of_x("param w: dense[2] = Ones; loss sum(w); loss 0.0 / 0.0;"), ["NNZ0407"]);
+    let said_of = |lines: &str| {
+        let text = format!("model M {{ input x: csr[n, d]; output y = tanh(x); {lines} }}");
+        said(&text).iter().map(Diagnostic::text).collect::<Vec<_>>().join("\n")
+    };
+    assert!(said_of("let _ = tanh(x);").starts_with("[NNZ0011] `_` is no name"));
+    for (number, called) in [("dense(3)", "dense"), ("sum(3)", "sum")] {
+        let said = said_of(&format!("output z = {number};"));
+        assert!(
+            said.starts_with(&format!("[NNZ0315] `{called}` is computed of arrays, and 3 is")),
+            "{said}"
+        );
+    }
+    for call in ["sum::<f32>(x)", "x.sum::<f32>()", "blocks::<f32>::sum(x)"] {
+        let said = said_of(&format!("output z = {call};"));
+        assert!(said.starts_with("[NNZ0012] ") && said.contains("no type parameters"), "{said}");
+    }
     assert_eq!(
         said("model r#type { input x: csr | dense[n, d]; output y = tanh(x); }"),
         Vec::new()

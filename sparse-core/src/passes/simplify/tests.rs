@@ -2,6 +2,7 @@ use super::*;
 use crate::compile::compile;
 use crate::ir::{parse, print};
 use crate::passes::{Fusion, differentiate, infer_shapes, infer_storage, separate_outputs};
+use crate::shapes::Dim;
 
 /// A graph before and after the pass, and the patterns that were rewritten.
 fn run(text: &str) -> (Graph, Graph, Vec<&'static str>) {
@@ -157,8 +158,29 @@ fn what_a_refused_rewrite_found_out_of_extents_is_forgotten() {
     text.unify.declare_constant("K");
     let compiled = compile(text);
     assert!(compiled.errors().next().is_none(), "{:?}", compiled.diagnostics);
-    let named = crate::shapes::Dim::Named("K".to_owned());
-    assert_eq!(compiled.graph.shape(ValueId(0)), [named]);
+    assert_eq!(compiled.graph.shape(ValueId(0)), [Dim::Named("K".to_owned())]);
+}
+
+/// The same of any attempt, whatever refuses it.
+#[test]
+fn an_attempt_that_gives_nothing_changes_nothing() {
+    let mut graph =
+        parse("model M f32\nx = param dense f32 [K] \"\"\no = tanh(x)\noutput o = o").unwrap();
+    graph.unify.declare_constant("K");
+    assert!(infer_shapes(&mut graph).is_empty() && infer_storage(&mut graph).is_empty());
+    let mut round = Round::new(&mut graph, &[]);
+    let x = round.keep(ValueId(0));
+    round.renamed.push(x);
+    let constant = Dim::Named("K".to_owned());
+    let mut unified = false;
+    let made = round.try_build(ValueId(1), |graph| {
+        graph.push(graph.value(x).clone());
+        unified = graph.unify.unify(&constant, &Dim::Size(1));
+        None
+    });
+    assert!(made.is_none() && unified);
+    assert_eq!(round.graph.unify.resolve(&constant), constant);
+    assert_eq!(round.graph.values.len(), 1);
 }
 
 #[test]
