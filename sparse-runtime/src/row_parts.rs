@@ -189,6 +189,9 @@ fn samples<V: Stored>(x: CsrView<'_, V>) -> [usize; N_SAMPLES] {
     samples
 }
 
+/// The runs that can be made and not taken yet at most: a bit of a word each.
+pub(crate) const MAX_SLOTS: usize = u64::BITS as usize;
+
 /// Makes runs of rows of `out`, `width` elements each, on as many threads as there are parts: `make(part, rows, out)`, with a part
 /// of that thread. The calling thread takes row by row in order, as soon as they are made: `take(row, out)`. While there is nothing
 /// to take it makes some as well.
@@ -199,59 +202,109 @@ pub(crate) fn in_order<P: Send, U: Send>(
     make: impl Fn(&mut P, Range<usize>, &mut [U]) + Sync,
     mut take: impl FnMut(usize, &mut [U]),
 ) {
-    /// A bit of a word each.
-    const RUNS: usize = u64::BITS as usize;
+    let width = width.max(1);
+    let rows_of_run = (out.len() / width).div_ceil(MAX_SLOTS).max(1);
+    let mut runs = [const { None }; MAX_SLOTS];
+    let mut n_runs = 0;
+    for (slot, run) in runs.iter_mut().zip(out.chunks_mut(rows_of_run * width)) {
+        *slot = Some(run);
+        n_runs += 1;
+    }
+    in_turn(
+        parts,
+        n_runs,
+        &mut runs[..n_runs],
+        |part, run, rows| {
+            if let Some(rows) = rows {
+                let first = run * rows_of_run;
+                make(part, first..first + rows.len() / width, rows);
+            }
+        },
+        |run, rows| {
+            if let Some(rows) = rows {
+                for (at, row) in rows.chunks_exact_mut(width).enumerate() {
+                    take(run * rows_of_run + at, row);
+                }
+            }
+        },
+    );
+}
+
+/// Makes `n_runs` runs of something on as many threads as there are parts: `make(part, run, slot)`, with a part of that thread. The
+/// calling thread takes run by run in order, as soon as they are made: `take(run, slot)`, after which another is made in that slot.
+/// While there is nothing to take it makes some as well.
+///
+/// # Panics
+///
+/// If there are more slots than [`MAX_SLOTS`], or none.
+pub(crate) fn in_turn<P: Send, S: Send>(
+    parts: &mut [P],
+    n_runs: usize,
+    slots: &mut [S],
+    make: impl Fn(&mut P, usize, &mut S) + Sync,
+    mut take: impl FnMut(usize, &mut S),
+) {
     /// Pointers for several threads.
-    struct Starts<P, U>(*mut P, *mut U);
-    // SAFETY: a part and a run are referred to by one thread at a time, as the code below says, and may be sent to it.
-    unsafe impl<P: Send, U: Send> Sync for Starts<P, U> {}
-    /// Says that a run is made, also if that panicked, so that nobody waits for it.
+    struct Starts<P, S>(*mut P, *mut S);
+    // SAFETY: a part and a slot are referred to by one thread at a time, as the code below says, and may be sent to it.
+    unsafe impl<P: Send, S: Send> Sync for Starts<P, S> {}
+    /// Says that the run in a slot is made, also if that panicked, so that nobody waits for it.
     struct Made<'a>(&'a AtomicU64, usize);
     impl Drop for Made<'_> {
         fn drop(&mut self) {
             self.0.fetch_or(1 << self.1, Ordering::Release);
         }
     }
-
-    let n_rows = out.len() / width.max(1);
-    let rows_of_run = n_rows.div_ceil(RUNS);
-    let rows_of =
-        |run: usize| (run * rows_of_run).min(n_rows)..((run + 1) * rows_of_run).min(n_rows);
-    let (begun, made) = (AtomicUsize::new(0), AtomicU64::new(0));
-    let (n_parts, starts) = (parts.len(), &Starts(parts.as_mut_ptr(), out.as_mut_ptr()));
-    let make_next = |part: usize| {
-        let run = begun.fetch_add(1, Ordering::Relaxed);
-        if run >= RUNS {
-            return false;
+    /// Lets nobody begin another run once the calling thread takes none, also if that panicked, so that nobody waits for a slot.
+    struct Ended<'a>(&'a AtomicUsize, usize);
+    impl Drop for Ended<'_> {
+        fn drop(&mut self) {
+            self.0.store(self.1, Ordering::Relaxed);
         }
-        let _made = Made(&made, run);
-        let rows = rows_of(run);
-        // SAFETY: inside `out`; the counter gives each run to one thread, and the calling one takes it when its bit is set. A thread
-        // calls this with the number of its part.
-        let (part, out) = unsafe {
-            let first = starts.1.add(rows.start * width);
-            (&mut *starts.0.add(part), std::slice::from_raw_parts_mut(first, rows.len() * width))
+    }
+
+    let (n_parts, n_slots) = (parts.len(), slots.len());
+    assert!((1..=MAX_SLOTS).contains(&n_slots) || n_runs == 0, "{n_slots} slots");
+    let starts = &Starts(parts.as_mut_ptr(), slots.as_mut_ptr());
+    let (begun, taken, made) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicU64::new(0));
+    let make_next = |part: usize| {
+        // A slot is free once what was in it is taken.
+        let bound = n_runs.min(taken.load(Ordering::Acquire) + n_slots);
+        let next = |run: usize| (run < bound).then_some(run + 1);
+        let Ok(run) = begun.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next) else {
+            return false;
         };
-        make(part, rows, out);
+        let slot = run % n_slots;
+        let _made = Made(&made, slot);
+        // SAFETY: inside both; the counter gives each run to one thread, when the run before it in that slot is taken, and the calling
+        // one takes it when its bit is set. A thread calls this with the number of its part.
+        unsafe { make(&mut *starts.0.add(part), run, &mut *starts.1.add(slot)) };
         true
     };
     let own = || {
+        let _ended = Ended(&begun, n_runs);
         let mut looks = 0;
-        for run in 0..RUNS {
-            while made.load(Ordering::Acquire) & 1 << run == 0 {
+        for run in 0..n_runs {
+            let slot = run % n_slots;
+            while made.load(Ordering::Acquire) & 1 << slot == 0 {
                 if !make_next(0) {
                     team::wait_a_little(&mut looks);
                 }
             }
-            for row in rows_of(run) {
-                // SAFETY: inside `out`; the run is made, and nobody else refers to it any more.
-                let out =
-                    unsafe { std::slice::from_raw_parts_mut(starts.1.add(row * width), width) };
-                take(row, out);
-            }
+            // SAFETY: inside the slots; the run is made, and nobody begins another one in its slot until it is taken.
+            take(run, unsafe { &mut *starts.1.add(slot) });
+            made.fetch_and(!(1 << slot), Ordering::Relaxed);
+            taken.store(run + 1, Ordering::Release);
         }
     };
-    team::beside(n_parts, own, &|part| while make_next(part) {});
+    team::beside(n_parts, own, &|part| {
+        let mut looks = 0;
+        while begun.load(Ordering::Relaxed) < n_runs {
+            if !make_next(part) {
+                team::wait_a_little(&mut looks);
+            }
+        }
+    });
 }
 
 #[cfg(test)]
@@ -305,6 +358,33 @@ mod tests {
             });
             assert!(found.into_iter().eq(all), "{n_parts}");
         }
+    }
+
+    #[test]
+    fn runs_are_taken_in_turn_from_slots_that_are_used_again() {
+        for (n_runs, n_slots) in [(0, 1), (1, 1), (5, 1), (100, 3), (1000, 7), (64, MAX_SLOTS)] {
+            let (mut slots, mut taken) = (vec![None; n_slots], Vec::new());
+            in_turn(
+                &mut [(); 3],
+                n_runs,
+                &mut slots,
+                |(), run, slot| assert_eq!(slot.replace(run), None),
+                |run, slot| {
+                    assert_eq!(slot.take(), Some(run));
+                    taken.push(run);
+                },
+            );
+            assert!(taken.into_iter().eq(0..n_runs));
+        }
+    }
+
+    #[test]
+    fn nobody_waits_for_a_slot_after_a_panic() {
+        let result = std::panic::catch_unwind(|| {
+            let take = |run, _: &mut ()| assert!(run < 10, "run {run}");
+            in_turn(&mut [(); 3], 1000, &mut [(); 2], |(), _, ()| {}, take);
+        });
+        assert!(result.is_err());
     }
 
     #[test]

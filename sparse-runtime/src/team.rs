@@ -38,23 +38,6 @@ pub(crate) fn each<P: Send>(parts: &mut [P], body: impl Fn(usize, &mut P) + Sync
     beside(n_parts, || body(0), &body);
 }
 
-/// Runs both, the first on the calling thread.
-pub(crate) fn join(left: impl FnOnce() + Send, right: impl FnOnce() + Send) {
-    let (mut left, mut right) = (Some(left), Some(right));
-    let mut left = || {
-        if let Some(left) = left.take() {
-            left();
-        }
-    };
-    let mut right = || {
-        if let Some(right) = right.take() {
-            right();
-        }
-    };
-    let mut parts: [&mut (dyn FnMut() + Send); 2] = [&mut left, &mut right];
-    each(&mut parts, |_, part| part());
-}
-
 /// Runs `own` on the calling thread, and `body` once with each place of `1..n_parts` on helpers beside it, or on the calling
 /// thread afterwards.
 pub(crate) fn beside(n_parts: usize, own: impl FnOnce(), body: &(dyn Fn(usize) + Sync)) {

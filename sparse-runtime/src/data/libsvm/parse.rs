@@ -11,7 +11,6 @@ use super::usual::usual_entries;
 use crate::formats::ColumnIds;
 use crate::lanes;
 use crate::large_pages::reserve_large;
-use crate::team;
 use sparse_core::element::Float;
 
 /// What the text must obey.
@@ -81,27 +80,25 @@ impl<T: Float> Rows<T> {
         }
     }
 
-    /// Appends the rows of others, which are emptied, on two threads.
+    /// Appends the rows of others, which are emptied.
     pub(super) fn append(&mut self, other: &mut Rows<T>) {
         let before = self.values.len() as u64;
         let first = self.first;
         self.labels.append(&mut other.labels);
         self.indptr.extend(other.indptr[1..].iter().map(|end| end + before));
         other.indptr.truncate(1);
-        team::join(
-            || self.values.append(&mut other.values),
-            || match (&mut self.columns, &mut other.columns) {
-                (ColumnIds::U32(columns), ColumnIds::U32(more)) => columns.append(more),
-                (ColumnIds::U64(columns), ColumnIds::U64(more)) => columns.append(more),
-                (ColumnIds::U64(columns), ColumnIds::U32(more)) => {
-                    columns.extend(more.drain(..).map(|column| widened(column, first)));
-                }
-                (ColumnIds::U32(columns), ColumnIds::U64(more)) => {
-                    let columns = columns.iter().map(|&column| widened(column, first));
-                    self.columns = ColumnIds::U64(columns.chain(more.drain(..)).collect());
-                }
-            },
-        );
+        self.values.append(&mut other.values);
+        match (&mut self.columns, &mut other.columns) {
+            (ColumnIds::U32(columns), ColumnIds::U32(more)) => columns.append(more),
+            (ColumnIds::U64(columns), ColumnIds::U64(more)) => columns.append(more),
+            (ColumnIds::U64(columns), ColumnIds::U32(more)) => {
+                columns.extend(more.drain(..).map(|column| widened(column, first)));
+            }
+            (ColumnIds::U32(columns), ColumnIds::U64(more)) => {
+                let columns = columns.iter().map(|&column| widened(column, first));
+                self.columns = ColumnIds::U64(columns.chain(more.drain(..)).collect());
+            }
+        }
         self.lines += std::mem::take(&mut other.lines);
         self.largest = self.largest.max(other.largest.take());
         self.has_zero |= std::mem::take(&mut other.has_zero);

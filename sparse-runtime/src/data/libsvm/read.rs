@@ -9,7 +9,8 @@ use super::part::{Part, lines_before};
 use crate::data::Problem;
 use crate::formats::{ColumnIds, Csr};
 use crate::kernels::Parallel;
-use crate::team::{self, MAX_PARTS};
+use crate::row_parts::{MAX_SLOTS, in_turn};
+use crate::team::MAX_PARTS;
 use sparse_core::element::Float;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Cursor, Read, Seek, SeekFrom};
@@ -262,8 +263,9 @@ struct Parsing<'a, T: Float> {
     name: &'a str,
     rules: Rules,
     rows: Rows<T>,
-    /// The rows that other threads read of a block.
-    more: Vec<Rows<T>>,
+    n_threads: usize,
+    /// What several threads have read and nobody has appended yet.
+    pieces: Vec<Piece<T>>,
     /// Whether the next block begins the file.
     at_start: bool,
     /// The bytes of the file, if that is known and no room has been made for them yet.
@@ -272,6 +274,18 @@ struct Parsing<'a, T: Float> {
     needs_base_one: Option<Place>,
     on_error: OnError,
     skips: Skips,
+}
+
+/// Some lines of a block.
+struct Piece<T> {
+    rows: Rows<T>,
+    faults: Vec<Fault>,
+}
+
+impl<T: Float> Piece<T> {
+    fn new(base: IndexBase) -> Self {
+        Piece { rows: Rows::new(base), faults: Vec::new() }
+    }
 }
 
 impl<'a, T: Float> Parsing<'a, T> {
@@ -283,7 +297,8 @@ impl<'a, T: Float> Parsing<'a, T> {
                 n_features: reader.n_features.map(|n| n as u64),
             },
             rows: Rows::new(reader.index_base),
-            more: (1..reader.n_threads()).map(|_| Rows::new(reader.index_base)).collect(),
+            n_threads: reader.n_threads(),
+            pieces: Vec::new(),
             at_start,
             bytes,
             needs_base_one: None,
@@ -292,9 +307,9 @@ impl<'a, T: Float> Parsing<'a, T> {
         }
     }
 
-    /// How much is read before its rows are put together: so little for each thread that its rows stay in its cache until then.
+    /// How much is read at once.
     fn block_bytes(&self) -> usize {
-        BLOCK_BYTES * (self.more.len() + 1)
+        BLOCK_BYTES * self.n_threads
     }
 
     /// Makes room for the rows of the whole file, as many as the head of it promises.
@@ -308,14 +323,9 @@ impl<'a, T: Float> Parsing<'a, T> {
         if bytes == 0 || head.is_empty() {
             return;
         }
-        let [rows, entries] = [b'\n', b':'].map(|mark| count(head, mark) as f64 * MARGIN);
-        let reserve = |all: &mut Rows<T>, bytes: usize| {
-            let times = bytes as f64 / head.len() as f64;
-            all.reserve((times * rows) as usize, (times * entries) as usize);
-        };
-        reserve(&mut self.rows, bytes);
-        let of_thread = BLOCK_BYTES.min(bytes);
-        self.more.iter_mut().for_each(|rows| reserve(rows, of_thread));
+        let times = bytes as f64 / head.len() as f64 * MARGIN;
+        let [rows, entries] = [b'\n', b':'].map(|mark| (count(head, mark) as f64 * times) as usize);
+        self.rows.reserve(rows, entries);
     }
 
     /// Reads a block of whole lines.
@@ -329,56 +339,78 @@ impl<'a, T: Float> Parsing<'a, T> {
         self.make_room(text);
         let mut rest = text;
         while !rest.is_empty() {
-            let head = lines_up_to(rest, self.block_bytes());
+            // A fault is found before all of a long text is read, and its line is counted from near by.
+            let head = lines_up_to(rest, 8 * BLOCK_BYTES);
             self.lines_of_threads(head)?;
             rest = &rest[head.len()..];
         }
         Ok(())
     }
 
-    /// Reads whole lines, as many for each thread.
+    /// Reads whole lines.
     fn lines_of_threads(&mut self, text: &[u8]) -> Result<(), ReadError> {
-        let mut left = text;
-        // Where there is little left, a thread costs more than it saves.
-        let n_parts = (text.len() / (BLOCK_BYTES / 2)).clamp(1, self.more.len() + 1);
-        let parts: Vec<&[u8]> = (0..n_parts)
-            .map(|part| {
-                let size = match part {
-                    // Its rows are written where they stay, to memory that the system has yet to clear: five bytes take the first thread
-                    // as long as six take another.
-                    0 if n_parts > 1 => 5 * left.len() / (6 * n_parts - 1),
-                    _ => left.len() / (n_parts - part),
-                };
-                let (head, rest) = left.split_at(lines_up_to(left, size).len());
-                left = rest;
-                head
-            })
-            .collect();
-        let (rules, lines, on_error) = (self.rules, self.rows.lines, self.on_error);
-        let mut faults: Vec<Vec<Fault>> = parts.iter().map(|_| Vec::new()).collect();
-        let rows = std::iter::once(&mut self.rows).chain(&mut self.more);
-        let mut work: Vec<_> = rows.zip(&parts).zip(&mut faults).collect();
-        team::each(&mut work, |_, ((rows, part), faults)| {
-            **faults = parse_part(rows, part, rules, on_error);
-        });
-
-        let mut start = 0;
-        for (part, faults) in parts.iter().zip(faults) {
-            for Fault { offset, problem } in faults {
-                let place = self.place(lines, text, start + offset);
-                self.skips.add(place, problem)?;
-            }
-            start += part.len();
+        // Where there is little, a thread costs more than it saves.
+        let n_parts = (text.len() / (BLOCK_BYTES / 2)).clamp(1, self.n_threads);
+        if n_parts > 1 {
+            return self.lines_in_pieces(text, n_parts);
         }
-        let (mut start, mut needs_base_one) = (0, None);
-        for (rows, part) in std::iter::once(&self.rows).chain(&self.more).zip(&parts) {
-            needs_base_one = needs_base_one.or(rows.needs_base_one.map(|offset| start + offset));
-            start += part.len();
+        let lines = self.rows.lines;
+        let faults = parse_part(&mut self.rows, text, self.rules, self.on_error);
+        let needs_base_one = self.rows.needs_base_one;
+        self.note(text, lines, 0, faults, needs_base_one)
+    }
+
+    /// Reads whole lines in pieces, each by the thread that comes first, into memory that is used again while it is in a cache. The
+    /// calling thread appends their rows meanwhile: it alone writes to memory that the system has yet to clear, which can take as long as
+    /// reading, and reads the less the longer that takes.
+    fn lines_in_pieces(&mut self, text: &[u8], n_parts: usize) -> Result<(), ReadError> {
+        const PIECE_BYTES: usize = 1 << 15;
+        const PIECES_OF_THREAD: usize = 8;
+        let (mut left, mut parts) = (text, Vec::with_capacity(text.len() / PIECE_BYTES + 1));
+        while !left.is_empty() {
+            let (part, rest) = left.split_at(lines_up_to(left, PIECE_BYTES).len());
+            parts.push(part);
+            left = rest;
+        }
+        let (rules, on_error, lines) = (self.rules, self.on_error, self.rows.lines);
+        let n_pieces = (PIECES_OF_THREAD * n_parts).min(MAX_SLOTS);
+        self.pieces.resize_with(n_pieces.max(self.pieces.len()), || Piece::new(rules.base));
+        let (rows, mut found, mut start) = (&mut self.rows, Vec::new(), 0);
+        in_turn(
+            &mut [(); MAX_PARTS][..n_parts],
+            parts.len(),
+            &mut self.pieces,
+            |(), place, piece| {
+                piece.faults = parse_part(&mut piece.rows, parts[place], rules, on_error);
+            },
+            |place, piece| {
+                rows.append(&mut piece.rows);
+                found.push((start, std::mem::take(&mut piece.faults), piece.rows.needs_base_one));
+                start += parts[place].len();
+            },
+        );
+        for (start, faults, needs_base_one) in found {
+            self.note(text, lines, start, faults, needs_base_one)?;
+        }
+        Ok(())
+    }
+
+    /// Notes what was found in some lines of a text, from `start` on. `lines` are those before the text.
+    fn note(
+        &mut self,
+        text: &[u8],
+        lines: u64,
+        start: usize,
+        faults: Vec<Fault>,
+        needs_base_one: Option<usize>,
+    ) -> Result<(), ReadError> {
+        for Fault { offset, problem } in faults {
+            let place = self.place(lines, text, start + offset);
+            self.skips.add(place, problem)?;
         }
         if let (None, Some(offset)) = (&self.needs_base_one, needs_base_one) {
-            self.needs_base_one = Some(self.place(lines, text, offset));
+            self.needs_base_one = Some(self.place(lines, text, start + offset));
         }
-        self.more.iter_mut().take(n_parts - 1).for_each(|rows| self.rows.append(rows));
         Ok(())
     }
 
