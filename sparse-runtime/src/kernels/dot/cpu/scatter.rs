@@ -145,8 +145,10 @@ where
             let distance = if is_there { (next + AHEAD).wrapping_sub(end) } else { 0 };
             return Entries::All([(start..middle, AHEAD), (middle..end, distance)]);
         }
-        let is_there = next + (end - start) <= self.ids.len();
-        let distance = if is_there { next.wrapping_sub(start) } else { 0 };
+        // A part has so few entries of a row that the memory of two rows is to be on its way.
+        let after_next = starts.get(row + 2).map_or(self.ids.len(), |&start| start as usize);
+        let is_there = after_next + (end - start) <= self.ids.len();
+        let distance = if is_there { after_next.wrapping_sub(start) } else { 0 };
         if bound == self.lhs.n_cols() {
             return Entries::From { entries: start..end, first: I::from_index(first), distance };
         }
@@ -176,10 +178,14 @@ where
                     Entries::All([(first, _), (last, _)]) => {
                         self.add_run(first.start..last.end, x, distance);
                     }
-                    entries => for_each!(&entries, self.ids, |at, _distance, OF_ALL| {
-                        let term = self.term(*self.lhs.values().get_unchecked(at), x);
-                        self.add(at, term);
-                    }),
+                    entries => {
+                        let (ids, values) = (self.ids, self.lhs.values());
+                        ahead::ask_for_row(self.lhs, ids, row);
+                        for_each!(&entries, ids, |at, _distance, OF_ALL| {
+                            let term = self.term(*values.get_unchecked(at), x);
+                            self.add(at, term);
+                        });
+                    }
                 }
             }
         }
