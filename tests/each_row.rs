@@ -282,8 +282,8 @@ fn rows_that_wait_for_idle_steps() {
 /// Rows of data of which half are a batch with enough entries for several threads.
 const MANY_ROWS: u32 = 7000;
 
-/// Features of which many wait for some steps.
-const MANY_FEATURES: usize = 60_000;
+/// Features of which many wait for some steps; tables of four columns are larger than what is read as a small one.
+const MANY_FEATURES: usize = 70_000;
 
 /// Two epochs of one model on one thread and on some, for one rule.
 macro_rules! on_threads {
@@ -328,6 +328,14 @@ fn one_thread_or_several() {
     every(momentum, &linear, &machine);
     every(AdaGrad::default(), &linear, &machine);
     every(Ftrl::default(), &linear, &machine);
+}
+
+#[test]
+fn kernels_on_one_thread_or_several() {
+    let x = log::<f32>(MANY_ROWS as usize, MANY_FEATURES, 40);
+    let y = floats::<f32>(&noise(MANY_ROWS, 2));
+    let data = Dataset::builder().input("x", x).label("y", y).build().unwrap();
+    on_threads!(Layers, Sgd::default(), &data);
 }
 
 #[test]

@@ -5,7 +5,7 @@
 
 use crate::error::Result;
 use crate::formats::{ColumnId, CsrView, Dense, DenseView, IdsView, MAX_RANK, Shape};
-use crate::kernels::{Context, Parallel, dot, embedding_bag, take};
+use crate::kernels::{Context, dot, embedding_bag, take};
 use crate::lanes;
 use crate::linear::{LARGE, Runtime, is_large, product as row_product, row_ahead, row_of};
 use crate::model::ModelError;
@@ -35,11 +35,10 @@ impl<R: UpdateRule, T: Float> Lent<'_, R, T> {
         is_plain.then(|| DenseView::table(self.shape, self.table.values()))
     }
 
-    /// [`plain_values`](Self::plain_values) where a kernel reads them as fast as a loop that asks for rows ahead: they fit a
-    /// cache, or several threads read them.
-    fn near_values(&self, context: &Context) -> Option<DenseView<'_, T>> {
-        let is_near =
-            self.table.len() * size_of::<T>() < LARGE || context.parallel != Parallel::Sequential;
+    /// [`plain_values`](Self::plain_values) where a kernel reads them as fast as a loop that asks for rows ahead: they fit a cache. It does
+    /// not depend on the number of threads, since a kernel's sums have an order of their own.
+    fn near_values(&self) -> Option<DenseView<'_, T>> {
+        let is_near = self.table.len() * size_of::<T>() < LARGE;
         self.plain_values().filter(|_| is_near)
     }
 
@@ -64,7 +63,7 @@ pub fn product<R: UpdateRule, T: Float<Accumulator = T>, V: Factor<T>>(
     from: Lent<'_, R, T>,
     context: &mut Context,
 ) -> Result<()> {
-    if let Some(values) = from.near_values(context) {
+    if let Some(values) = from.near_values() {
         dot::cpu::csr_dense(out, x, values, false, context);
         return Ok(());
     }
@@ -93,7 +92,7 @@ pub fn bags<R: UpdateRule, T: Float<Accumulator = T>, V: Factor<T>>(
     weighted: bool,
     context: &mut Context,
 ) -> Result<()> {
-    if let Some(values) = from.near_values(context) {
+    if let Some(values) = from.near_values() {
         embedding_bag::cpu::csr_dense(out, bags, values, mean, weighted, context);
         return Ok(());
     }
