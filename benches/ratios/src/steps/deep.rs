@@ -25,7 +25,7 @@ graph! {
 
 const SIZE: usize = 16;
 const UNITS: usize = 32;
-const RATE: f32 = 0.01;
+pub const RATE: f32 = 0.01;
 
 pub fn workloads(data: &Data) -> Vec<Named<'_>> {
     [1, 1024].map(|batch| workload(data, batch)).into()

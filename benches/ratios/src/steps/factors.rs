@@ -24,20 +24,20 @@ graph! {
 }
 
 const SIZE: usize = 16;
-const USERS: usize = 50_000;
-const ITEMS: usize = 10_000;
+pub const USERS: usize = 50_000;
+pub const ITEMS: usize = 10_000;
 const RATINGS: usize = 500_000;
-const RATE: f32 = 0.02;
+pub const RATE: f32 = 0.02;
 
 /// Ratings by user and item.
-struct Ratings {
+pub struct Ratings {
     users: Vec<u32>,
     items: Vec<u32>,
     ratings: Vec<f32>,
 }
 
 /// The probability of the r-th most frequent user or item is about 1/r.
-fn ratings() -> Ratings {
+pub fn ratings() -> Ratings {
     let mut random = Random(11);
     let mut draw =
         |count: usize| (count as f64).powf(random.uniform()) as u32 * 7919 % count as u32;
@@ -48,7 +48,7 @@ fn ratings() -> Ratings {
     Ratings { users, items, ratings }
 }
 
-fn dataset(data: &Ratings) -> Result<Dataset, Error> {
+pub fn dataset(data: &Ratings) -> Result<Dataset, Error> {
     Ok(Dataset::builder()
         .input("user", Dense::new([RATINGS], data.users.clone())?)
         .input("item", Dense::new([RATINGS], data.items.clone())?)

@@ -25,7 +25,7 @@ graph! {
 const CLASSES: usize = 20;
 /// The numbers of a row by hand: five registers of sixteen bytes, or one of 64 and one of 16.
 const ROW: usize = 20;
-const RATE: f32 = 0.05;
+pub const RATE: f32 = 0.05;
 
 pub fn workloads(data: &Data) -> Vec<Named<'_>> {
     let rate = f64::from(RATE);

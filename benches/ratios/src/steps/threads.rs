@@ -1,19 +1,27 @@
 //! Steps of large batches on two threads, against the same on one: the time of the wall. Of logistic regression a batch of 4096 rows is just
 //! above the size from which two threads share it, of the machine one of 2048.
 
+use super::deep::{self, WideDeep};
 use super::emitted::Emitted;
+use super::factors::{self, Factors, ITEMS, USERS};
 use super::linear::{Logistic, RATE};
 use super::machine::Machine;
+use super::softmax::{self, Softmax};
 use crate::data::Data;
 use crate::workload::{Error, Named, Workload, fingerprint};
 use nnz::optimizer::UpdateRule;
 use nnz::prelude::*;
+use std::borrow::Borrow;
+use std::rc::Rc;
 use std::thread;
+
+/// The batch of models that are measured with one rule.
+const BATCH: usize = 8192;
 
 pub fn workloads(data: &Data) -> Vec<Named<'_>> {
     let mut all = vec![Named::new("2 threads, arithmetic alone", || Ok(arithmetic()))];
     let (rate, lazy_update) = (f64::from(RATE), LazyUpdate::Touched);
-    let sgd = Sgd { learning_rate: rate, ..Sgd::default() };
+    let sgd = sgd(RATE);
     let adagrad = AdaGrad { learning_rate: rate, ..AdaGrad::default() };
     for bits in [20, 24] {
         for batch in [1024, 4096, 8192, 65536] {
@@ -29,6 +37,9 @@ pub fn workloads(data: &Data) -> Vec<Named<'_>> {
         all.push(machine(data, batch, sgd.clone()));
         all.push(machine(data, batch, adagrad.clone()));
     }
+    all.push(softmax(data));
+    all.push(wide_and_deep(data));
+    all.push(factors());
     all
 }
 
@@ -55,17 +66,47 @@ fn arithmetic<'a>() -> Workload<'a> {
 fn logistic<R: UpdateRule>(data: &Data, bits: u32, batch: usize, rule: R) -> Named<'_> {
     let name = format!("2 threads, logistic 2^{bits} {} batch {batch}", R::NAME);
     Named::new(name, move || {
-        let make = |width: usize| Ok(Logistic::new(dims! { d: width }, Seed(0))?);
-        compare(data.log(bits)?, batch, rule, make, |model| fingerprint_of(model.w.values()))
+        let log = data.log(bits)?;
+        let make = || Ok(Logistic::new(dims! { d: log.n_features() }, Seed(0))?);
+        compare(log, batch, rule, make, |model| fingerprint_of(model.w.values()))
     })
 }
 
 fn machine<R: UpdateRule>(data: &Data, batch: usize, rule: R) -> Named<'_> {
     let name = format!("2 threads, machine k = 16 {} batch {batch}", R::NAME);
     Named::new(name, move || {
-        let make = |width: usize| Ok(Machine::new(dims! { d: width }, Seed(0))?);
-        compare(data.log(20)?, batch, rule, make, |model| fingerprint_of(model.v.values()))
+        let log = data.log(20)?;
+        let make = || Ok(Machine::new(dims! { d: log.n_features() }, Seed(0))?);
+        compare(log, batch, rule, make, |model| fingerprint_of(model.v.values()))
     })
+}
+
+fn softmax(data: &Data) -> Named<'_> {
+    Named::new(format!("2 threads, softmax 20 classes sgd batch {BATCH}"), move || {
+        let news = data.news()?;
+        let make = || Ok(Softmax::new(dims! { d: news.n_features() }, Seed(0))?);
+        compare(news, BATCH, sgd(softmax::RATE), make, |model| fingerprint_of(model.w.values()))
+    })
+}
+
+fn wide_and_deep(data: &Data) -> Named<'_> {
+    Named::new(format!("2 threads, wide & deep 16-32 sgd batch {BATCH}"), move || {
+        let log = data.log(20)?;
+        let make = || Ok(WideDeep::new(dims! { d: log.n_features() }, Seed(0))?);
+        compare(log, BATCH, sgd(deep::RATE), make, |model| fingerprint_of(model.t.values()))
+    })
+}
+
+fn factors<'a>() -> Named<'a> {
+    Named::new(format!("2 threads, matrix factorization k = 16 sgd batch {BATCH}"), move || {
+        let ratings = Rc::new(factors::dataset(&factors::ratings())?);
+        let make = || Ok(Factors::new(dims! { users: USERS, items: ITEMS }, Seed(0))?);
+        compare(ratings, BATCH, sgd(factors::RATE), make, |model| fingerprint_of(model.p.values()))
+    })
+}
+
+fn sgd(rate: f32) -> Sgd {
+    Sgd { learning_rate: f64::from(rate), ..Sgd::default() }
 }
 
 fn fingerprint_of(values: &[f32]) -> f64 {
@@ -74,19 +115,20 @@ fn fingerprint_of(values: &[f32]) -> f64 {
 
 /// Two threads against one. The results have the same bits.
 fn compare<'a, M: Model<Element = f32> + 'a, R: UpdateRule>(
-    log: &'a Dataset,
+    data: impl Borrow<Dataset> + Clone + 'a,
     batch: usize,
     rule: R,
-    make: impl Fn(usize) -> Result<M, Error>,
+    make: impl Fn() -> Result<M, Error>,
     result: impl Fn(&M) -> f64 + Copy + 'a,
 ) -> Result<Workload<'a>, Error> {
-    let two = Emitted::new(make(log.n_features())?, rule.clone(), batch)?.on_threads(2);
-    let one = Emitted::new(make(log.n_features())?, rule, batch)?;
-    let run = move |emitted: &mut Emitted<M, R>| emitted.run(log);
+    let two = Emitted::new(make()?, rule.clone(), batch)?.on_threads(2);
+    let one = Emitted::new(make()?, rule, batch)?;
+    let samples = data.borrow().n_rows() as f64 / 1e6;
+    let run = move |emitted: &mut Emitted<M, R>| emitted.run(data.borrow());
     let result = move |emitted: &Emitted<M, R>| result(&emitted.model);
-    Ok(Workload::per_second("M samples/s", log.n_rows() as f64 / 1e6)
+    Ok(Workload::per_second("M samples/s", samples)
         .wall()
         .tolerance(0.0)
-        .contestant("nnz", two, run, result)
+        .contestant("nnz", two, run.clone(), result)
         .contestant("one thread", one, run, result))
 }
