@@ -106,7 +106,7 @@ impl<T: Float, const N: usize> Lanes<T> for Plain<T::Accumulator, N> {
     }
 }
 
-/// A loop over vectors, to be run by [`widest`].
+/// A loop over vectors, to be run by [`widest`] or [`narrow`].
 pub(crate) trait Loop<T> {
     /// The loop; to be inlined, so that it is compiled for the instructions of `L`.
     ///
@@ -132,6 +132,24 @@ pub(crate) fn widest<T: Float, B: Loop<T>>(body: B) {
                 }
                 (x86::Level::Avx2, ElementType::F32) => return x86::avx2::<T, x86::F32x8, B>(body),
                 (x86::Level::Avx2, ElementType::F64) => return x86::avx2::<T, x86::F64x4, B>(body),
+                _ => {}
+            }
+        }
+    }
+    // SAFETY: plain lanes need no instructions of their own.
+    unsafe { body.run::<Plain<T::Accumulator, 4>>() }
+}
+
+/// Runs a loop with vectors of 32 bytes at most: of a short row they leave less over.
+#[inline]
+pub(crate) fn narrow<T: Float, B: Loop<T>>(body: B) {
+    #[cfg(target_arch = "x86_64")]
+    if x86::Level::found().is_some() {
+        // SAFETY: every level has AVX2, and each type of vector goes with its type of elements.
+        unsafe {
+            match T::TYPE {
+                ElementType::F32 => return x86::avx2::<T, x86::F32x8, B>(body),
+                ElementType::F64 => return x86::avx2::<T, x86::F64x4, B>(body),
                 _ => {}
             }
         }

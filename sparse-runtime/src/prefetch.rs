@@ -36,8 +36,14 @@ pub(crate) fn prefetch_run<V>(slice: &[V], start: usize, end: usize) {
 /// Asks for the cache lines of a run of elements whose number the compiler knows, without a loop.
 #[inline(always)]
 pub(crate) fn prefetch_known<V>(slice: &[V], start: usize, len: usize) {
+    prefetch_known_at(slice.as_ptr().wrapping_add(start), len);
+}
+
+/// [`prefetch_known`], from an address on.
+#[inline(always)]
+pub(crate) fn prefetch_known_at<V>(start: *const V, len: usize) {
     let step = (LINE / size_of::<V>().max(1)).max(1);
     for line in 0..len.div_ceil(step) {
-        prefetch(slice, start.wrapping_add(line * step));
+        prefetch_at(start.wrapping_add(line * step));
     }
 }

@@ -2,16 +2,24 @@
 //! of 4 KiB only, and there are two arrays or more to be read.
 
 use crate::formats::CsrView;
-use crate::prefetch::{prefetch, prefetch_run};
+use crate::prefetch::{LINE, prefetch};
 use sparse_core::element::Stored;
 
-/// How far behind each entry of a row the one lies that is to be asked for with it.
+/// How far behind each entry of a row the one lies that is to be asked for with it. Rows of a selection lie anywhere: then that is
+/// an entry of the next row, which may come before, so that the distance wraps around.
 #[inline(always)]
 pub(super) fn distance<V: Stored>(matrix: CsrView<'_, V>, row: usize) -> usize {
-    distance_or(matrix, row, 128)
+    if matrix.is_run() {
+        return 128;
+    }
+    match (matrix.starts().get(row), matrix.starts().get(row + 1)) {
+        (Some(&start), Some(&next)) => next.wrapping_sub(start) as usize,
+        _ => 0,
+    }
 }
 
-/// Asks for an entry, which may lie outside of the arrays.
+/// Asks for an entry, which may lie outside of the arrays. With every entry that a loop reads this costs less than a loop of its own
+/// over the lines of a row, whose end the processor guesses wrong.
 #[inline(always)]
 pub(super) fn ask<I, V>(ids: &[I], values: &[V], entry: usize) {
     prefetch(ids, entry);
@@ -20,25 +28,18 @@ pub(super) fn ask<I, V>(ids: &[I], values: &[V], entry: usize) {
     }
 }
 
-/// Asks at once for all that is to be asked for with a row, before its own entries are read: those that come soon after them.
+/// Asks for a run of entries, which may lie outside of the arrays.
 #[inline(always)]
-pub(super) fn ask_for_row<I, V: Stored>(matrix: CsrView<'_, V>, ids: &[I], row: usize) {
-    let distance = distance_or(matrix, row, 64);
-    let ahead = |bounds: &[u64]| (bounds[row] as usize).wrapping_add(distance);
-    let (start, end) = (ahead(matrix.starts()), ahead(matrix.ends()));
-    prefetch_run(ids, start, end);
-    prefetch_run(matrix.values(), start, end);
+pub(super) fn ask_for_run<I, V>(ids: &[I], values: &[V], start: usize, end: usize) {
+    for entry in (start..end).step_by(LINE / size_of::<I>().max(size_of::<V>())) {
+        ask(ids, values, entry);
+    }
 }
 
-/// `in_a_run` where rows follow each other. Rows of a selection lie anywhere: then the next row is to be asked for, which may come
-/// before, so that the distance wraps around.
+/// Asks at once for all that is to be asked for with a row, of a loop that reads only some of its entries.
 #[inline(always)]
-fn distance_or<V: Stored>(matrix: CsrView<'_, V>, row: usize, in_a_run: usize) -> usize {
-    if matrix.is_run() {
-        return in_a_run;
-    }
-    match (matrix.starts().get(row), matrix.starts().get(row + 1)) {
-        (Some(&start), Some(&next)) => next.wrapping_sub(start) as usize,
-        _ => 0,
-    }
+pub(super) fn ask_for_row<I, V: Stored>(matrix: CsrView<'_, V>, ids: &[I], row: usize) {
+    let distance = distance(matrix, row);
+    let ahead = |bounds: &[u64]| (bounds[row] as usize).wrapping_add(distance);
+    ask_for_run(ids, matrix.values(), ahead(matrix.starts()), ahead(matrix.ends()));
 }

@@ -3,10 +3,9 @@
 use crate::formats::{
     ColumnId, Csr, CsrView, DenseView, IdsView, RowSparse, RowSparseView, with_id_type,
 };
-use crate::kernels::Context;
 use crate::kernels::index_set::IndexSet;
+use crate::kernels::{Context, ahead};
 use crate::lanes::same_type;
-use crate::prefetch::prefetch_run;
 use crate::with_column_ids;
 use sparse_core::element::Float;
 use std::ops::Range;
@@ -59,8 +58,7 @@ pub fn csr_ids<T: Float>(
             let (mut waiting, mut newest) = ([const { 0..0 }; WAITING], 0);
             each_row(n_rows, list, &mut context.ids, |row| {
                 let (start, end) = (starts[row] as usize, ends[row] as usize);
-                prefetch_run(ids, start, end);
-                prefetch_run(x.values(), start, end);
+                ahead::ask_for_run(ids, x.values(), start, end);
                 let run = &mut waiting[newest];
                 if run.start < run.end && row == run.end && starts[row] == ends[row - 1] {
                     run.end += 1;

@@ -8,26 +8,16 @@ use crate::team::{self, MAX_PARTS};
 use sparse_core::element::{Float, Stored};
 use std::cmp::Ordering;
 use std::mem::MaybeUninit;
-use std::ops::Range;
 
 /// Ascending ids. With the usual width they are a slice; otherwise each is looked up by its type, which costs a branch and saves
 /// compiling every function for every pair of types.
 trait Columns: Copy {
     fn len(self) -> usize;
 
-    /// # Panics
-    ///
-    /// If there are none at these positions.
-    fn range(self, positions: Range<usize>) -> Self;
-
-    fn at(self, position: usize) -> usize;
-
-    /// [`at`](Columns::at), where there is such a position.
-    ///
     /// # Safety
     ///
-    /// It is below [`len`](Columns::len).
-    unsafe fn at_known(self, position: usize) -> usize;
+    /// The position is below [`len`](Columns::len).
+    unsafe fn at(self, position: usize) -> usize;
 
     /// Asks for those that a loop over rows reads after a row.
     fn ask_for_row<V: Stored>(self, matrix: CsrView<'_, V>, row: usize);
@@ -40,17 +30,7 @@ impl Columns for &[u32] {
     }
 
     #[inline(always)]
-    fn range(self, positions: Range<usize>) -> Self {
-        &self[positions]
-    }
-
-    #[inline(always)]
-    fn at(self, position: usize) -> usize {
-        self[position].at()
-    }
-
-    #[inline(always)]
-    unsafe fn at_known(self, position: usize) -> usize {
+    unsafe fn at(self, position: usize) -> usize {
         // SAFETY: as the caller says.
         unsafe { self.get_unchecked(position) }.at()
     }
@@ -68,26 +48,58 @@ impl Columns for ColumnIdsView<'_> {
     }
 
     #[inline(always)]
-    fn range(self, positions: Range<usize>) -> Self {
-        match self {
-            ColumnIdsView::U32(ids) => ColumnIdsView::U32(&ids[positions]),
-            ColumnIdsView::U64(ids) => ColumnIdsView::U64(&ids[positions]),
-        }
-    }
-
-    #[inline(always)]
-    fn at(self, position: usize) -> usize {
-        // Positions are below `len`.
+    unsafe fn at(self, position: usize) -> usize {
+        // There is one.
         self.get(position).unwrap_or_default()
     }
 
     #[inline(always)]
-    unsafe fn at_known(self, position: usize) -> usize {
-        self.at(position)
+    fn ask_for_row<V: Stored>(self, _matrix: CsrView<'_, V>, _row: usize) {}
+}
+
+/// A row of an operand: columns and values of all its rows, and where those of this one are. The same columns and values for every
+/// row, and one position in both, so that a loop over two operands has registers enough.
+#[derive(Clone, Copy)]
+struct Row<'a, C, T> {
+    columns: C,
+    values: &'a [T],
+    start: usize,
+    end: usize,
+}
+
+impl<'a, C: Columns, T: Float> Row<'a, C, T> {
+    /// # Panics
+    ///
+    /// If `columns` and the values of the matrix do not have those of the row.
+    #[inline(always)]
+    fn of(matrix: CsrView<'a, T>, columns: C, row: usize) -> Self {
+        let (start, end) = (matrix.starts()[row] as usize, matrix.ends()[row] as usize);
+        let values = matrix.values();
+        assert!(end <= columns.len() && end <= values.len(), "rows end where entries do");
+        Row { columns, values, start, end }
     }
 
+    /// The column of an entry.
+    ///
+    /// # Safety
+    ///
+    /// It is one of the row's.
     #[inline(always)]
-    fn ask_for_row<V: Stored>(self, _matrix: CsrView<'_, V>, _row: usize) {}
+    unsafe fn column(self, entry: usize) -> usize {
+        // SAFETY: as the caller says; `of` checked that there are as many.
+        unsafe { self.columns.at(entry) }
+    }
+
+    /// The value of an entry.
+    ///
+    /// # Safety
+    ///
+    /// It is one of the row's.
+    #[inline(always)]
+    unsafe fn value(self, entry: usize) -> T {
+        // SAFETY: as the caller says; `of` checked that there are as many.
+        unsafe { *self.values.get_unchecked(entry) }
+    }
 }
 
 /// What either matrix stores; results equal to 0 are dropped.
@@ -128,8 +140,8 @@ pub(super) fn left_csr<T: Float>(
 trait Merge<T>: Copy {
     fn row(
         self,
-        lhs: (impl Columns, &[T]),
-        rhs: (impl Columns, &[T]),
+        lhs: Row<'_, impl Columns, T>,
+        rhs: Row<'_, impl Columns, T>,
         push: impl FnMut(usize, T, bool),
     );
 }
@@ -147,55 +159,50 @@ impl<T: Float, F: Fn(T, T) -> T + Copy> Merge<T> for Union<F> {
     #[inline]
     fn row(
         self,
-        (left, x): (impl Columns, &[T]),
-        (right, y): (impl Columns, &[T]),
+        x: Row<'_, impl Columns, T>,
+        y: Row<'_, impl Columns, T>,
         mut push: impl FnMut(usize, T, bool),
     ) {
         let f = self.0;
         let mut push = |column, value: T| push(column, value, value != T::zero());
-        let (x, y) = (&x[..left.len()], &y[..right.len()]);
-        let (mut i, mut j) = (0, 0);
-        if !x.is_empty() && !y.is_empty() {
-            let (mut a, mut b) = (left.at(0), right.at(0));
-            // Branches that the processor guesses: to compute which operand moves on takes longer than a wrong guess now and
-            // then. But as few as can be, and little to be done between them.
-            loop {
-                // SAFETY: the loop ends where `i` or `j` come to the ends of the operands, of which there are as many columns
-                // as elements.
-                unsafe {
+        let (mut i, mut j) = (x.start, y.start);
+        // SAFETY: `i` and `j` are entries of the rows wherever they are read: the loops end where these do.
+        unsafe {
+            if i < x.end && j < y.end {
+                let (mut a, mut b) = (x.column(i), y.column(j));
+                // Branches that the processor guesses: to compute which operand moves on takes longer than a wrong guess now
+                // and then. But as few as can be, and little to be done between them.
+                loop {
                     if a < b {
-                        push(a, f(*x.get_unchecked(i), T::zero()));
+                        push(a, f(x.value(i), T::zero()));
                         i += 1;
-                        if i == x.len() {
+                        if i == x.end {
                             break;
                         }
-                        a = left.at_known(i);
+                        a = x.column(i);
                     } else if b < a {
-                        push(b, f(T::zero(), *y.get_unchecked(j)));
+                        push(b, f(T::zero(), y.value(j)));
                         j += 1;
-                        if j == y.len() {
+                        if j == y.end {
                             break;
                         }
-                        b = right.at_known(j);
+                        b = y.column(j);
                     } else {
-                        push(a, f(*x.get_unchecked(i), *y.get_unchecked(j)));
+                        push(a, f(x.value(i), y.value(j)));
                         i += 1;
                         j += 1;
-                        if i == x.len() || j == y.len() {
+                        if i == x.end || j == y.end {
                             break;
                         }
-                        (a, b) = (left.at_known(i), right.at_known(j));
+                        (a, b) = (x.column(i), y.column(j));
                     }
                 }
             }
-        }
-        // SAFETY: there are as many columns as elements.
-        unsafe {
-            for i in i..x.len() {
-                push(left.at_known(i), f(*x.get_unchecked(i), T::zero()));
+            for i in i..x.end {
+                push(x.column(i), f(x.value(i), T::zero()));
             }
-            for j in j..y.len() {
-                push(right.at_known(j), f(T::zero(), *y.get_unchecked(j)));
+            for j in j..y.end {
+                push(y.column(j), f(T::zero(), y.value(j)));
             }
         }
     }
@@ -205,19 +212,22 @@ impl<T: Float, F: Fn(T, T) -> T + Copy> Merge<T> for Intersection<F> {
     #[inline]
     fn row(
         self,
-        (left, x): (impl Columns, &[T]),
-        (right, y): (impl Columns, &[T]),
+        x: Row<'_, impl Columns, T>,
+        y: Row<'_, impl Columns, T>,
         mut push: impl FnMut(usize, T, bool),
     ) {
         let f = self.0;
-        let (mut i, mut j) = (0, 0);
-        while i < left.len() && j < right.len() {
-            let (a, b) = (left.at(i), right.at(j));
-            if a == b {
-                push(a, f(x[i], y[j]), true);
+        let (mut i, mut j) = (x.start, y.start);
+        while i < x.end && j < y.end {
+            // SAFETY: both are entries of the rows.
+            unsafe {
+                let (a, b) = (x.column(i), y.column(j));
+                if a == b {
+                    push(a, f(x.value(i), y.value(j)), true);
+                }
+                i += usize::from(a <= b);
+                j += usize::from(b <= a);
             }
-            i += usize::from(a <= b);
-            j += usize::from(b <= a);
         }
     }
 }
@@ -226,18 +236,22 @@ impl<T: Float, F: Fn(T, T) -> T + Copy> Merge<T> for Left<F> {
     #[inline]
     fn row(
         self,
-        (left, x): (impl Columns, &[T]),
-        (right, y): (impl Columns, &[T]),
+        x: Row<'_, impl Columns, T>,
+        y: Row<'_, impl Columns, T>,
         mut push: impl FnMut(usize, T, bool),
     ) {
-        let mut j = 0;
-        for (i, &x) in x.iter().enumerate() {
-            let column = left.at(i);
-            while j < right.len() && right.at(j) < column {
-                j += 1;
+        let mut j = y.start;
+        for i in x.start..x.end {
+            // SAFETY: `i` is an entry of its row, and `j` is where it is read.
+            unsafe {
+                let column = x.column(i);
+                while j < y.end && y.column(j) < column {
+                    j += 1;
+                }
+                let matched = j < y.end && y.column(j) == column;
+                let y = if matched { y.value(j) } else { T::zero() };
+                push(column, (self.0)(x.value(i), y), true);
             }
-            let matched = j < right.len() && right.at(j) == column;
-            push(column, (self.0)(x, if matched { y[j] } else { T::zero() }), true);
         }
     }
 }
@@ -363,17 +377,10 @@ fn merge_columns<T: Float, I: ColumnId, C: Columns, D: Columns>(
             }
             n += usize::from(keep);
         };
-        merge.row(row_of(lhs, left, row), row_of(rhs, right, row), push);
+        merge.row(Row::of(lhs, left, row), Row::of(rhs, right, row), push);
         *end = n as u64;
     }
     n
-}
-
-/// The columns and values of a row.
-#[inline(always)]
-fn row_of<T: Float, C: Columns>(matrix: CsrView<'_, T>, columns: C, row: usize) -> (C, &[T]) {
-    let entries = matrix.starts()[row] as usize..matrix.ends()[row] as usize;
-    (columns.range(entries.clone()), &matrix.values()[entries])
 }
 
 /// The rows that either array stores.

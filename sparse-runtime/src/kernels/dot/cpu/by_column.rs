@@ -7,7 +7,9 @@ use crate::formats::CsrView;
 use crate::kernels::Parallel;
 use crate::kernels::index_set::for_each_bit;
 use crate::kernels::parallel::ColumnSamples;
-use crate::lanes::{Lanes, Loop, widest};
+use crate::lanes::{Lanes, Loop, same_type, widest};
+#[cfg(target_arch = "x86_64")]
+use crate::lanes::{same_type_mut, x86};
 use crate::large_pages::reserve_large;
 use crate::prefetch::LINE;
 use crate::team::{self, MAX_PARTS};
@@ -147,11 +149,59 @@ fn some_columns<T: Float, V: Factor<T>>(
     let first = columns.start;
     // SAFETY: behind `lead` there is a row for each of the columns, which all callers see to.
     unsafe {
-        let place = move |column: usize| column.wrapping_sub(first);
-        scatter::some_columns::<T, V, true>(&mut sums[lead..], lhs, rhs, columns, place);
+        let place = |column: usize| column;
+        scatter::some_columns::<T, V, true>(&mut sums[lead..], first, lhs, rhs, columns, place);
+    }
+    #[cfg(target_arch = "x86_64")]
+    if rhs.n_cols == 1
+        && x86::Level::found() == Some(x86::Level::Avx512)
+        && let Some(sums) = same_type_mut(sums)
+    {
+        // SAFETY: the processor has the instructions, and behind `lead` there is a sum for each id.
+        return unsafe { compressed(ids, sums, lead, first) };
     }
     let mut found = 0;
     widest(Occurring { ids, sums, lead, width: rhs.n_cols, first, found: &mut found });
+    found
+}
+
+/// [`Occurring`] of one column, sixteen sums at a time.
+///
+/// # Safety
+///
+/// The processor has AVX-512 and bmi2, and there are `lead` sums and one for each id.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,bmi2,popcnt")]
+unsafe fn compressed(
+    ids: &mut [MaybeUninit<u64>],
+    sums: &mut [f32],
+    lead: usize,
+    first: usize,
+) -> usize {
+    use std::arch::x86_64::*;
+    let minus_zero = _mm512_set1_epi32((-0.0f32).to_bits().cast_signed());
+    let eight = _mm512_setr_epi64(0, 1, 2, 3, 4, 5, 6, 7);
+    let (n_rows, mut found) = (ids.len(), 0);
+    let (ids, sums) = (ids.as_mut_ptr().cast::<i64>(), sums.as_mut_ptr().cast::<i32>());
+    for start in (0..n_rows).step_by(16) {
+        let there = _bzhi_u32(0xffff, (n_rows - start).min(16) as u32) as u16;
+        // SAFETY: what is read is there, or masked. Not more is written than was read, and where it was read already.
+        unsafe {
+            let sixteen = _mm512_maskz_loadu_epi32(there, sums.add(lead + start));
+            let occur = _mm512_mask_cmpneq_epi32_mask(there, sixteen, minus_zero);
+            let written = _bzhi_u32(0xffff, occur.count_ones()) as u16;
+            let kept = _mm512_maskz_compress_epi32(occur, sixteen);
+            _mm512_mask_storeu_epi32(sums.add(found), written, kept);
+            for (half, occur) in [occur as u8, (occur >> 8) as u8].into_iter().enumerate() {
+                let columns = _mm512_set1_epi64((first + start + 8 * half) as i64);
+                let columns = _mm512_add_epi64(columns, eight);
+                let written = _bzhi_u32(0xff, occur.count_ones()) as u8;
+                let kept = _mm512_maskz_compress_epi64(occur, columns);
+                _mm512_mask_storeu_epi64(ids.add(found), written, kept);
+                found += occur.count_ones() as usize;
+            }
+        }
+    }
     found
 }
 
@@ -175,8 +225,20 @@ impl<A: Float> Loop<A> for Occurring<'_, A> {
     #[inline(always)]
     unsafe fn run<L: Lanes<A>>(self) {
         let Occurring { ids, sums, lead, width, first, found } = self;
-        let is_sum = |sum: A| sum.as_f64().to_bits() != (-0.0f64).to_bits();
         let (n_rows, mut n_found) = (ids.len(), 0);
+        if width == L::COUNT {
+            // A row is moved faster than it is known whether it occurs; what does not is written over by the next one.
+            for row in 0..n_rows {
+                let from = lead + row * width;
+                ids[n_found].write((first + row) as u64);
+                let occurs = is_sum(sums[from]);
+                // SAFETY: as below.
+                unsafe { move_row::<A, L>(sums, from, n_found * width, L::COUNT) };
+                n_found += usize::from(occurs);
+            }
+            *found = n_found;
+            return;
+        }
         for start in (0..n_rows).step_by(64) {
             let mut places = 0u64;
             if width == 1 {
@@ -211,6 +273,15 @@ impl<A: Float> Loop<A> for Occurring<'_, A> {
             });
         }
         *found = n_found;
+    }
+}
+
+/// Whether anything was added, which the bits tell: to a comparison -0 is 0.
+#[inline(always)]
+fn is_sum<A: Float>(sum: A) -> bool {
+    match same_type::<A, f32>(&[sum]) {
+        Some([sum]) => sum.to_bits() != (-0.0f32).to_bits(),
+        _ => sum.as_f64().to_bits() != (-0.0f64).to_bits(),
     }
 }
 
@@ -256,7 +327,7 @@ mod tests {
         });
         let x = Csr::from_rows(N_COLS, rows).unwrap();
         let number = |row: usize, column: usize| 0.3 - ((row * 7 + column) % 17) as f32;
-        for width in [1, 3, 20] {
+        for width in [1, 3, 16, 20] {
             let rows = (0..90).flat_map(|row| (0..width).map(move |column| number(row, column)));
             let rows = Dense::new([90, width], rows.collect()).unwrap();
             // The same by columns.
@@ -316,7 +387,7 @@ mod tests {
             vec![(6, 1.0), (7, 1.0), (8, 1.0), (9, 1.0), (10, 1.0), (11, 1.0)],
         ];
         rows.resize(6, (12..20).map(|column| (column, 1.0)).collect());
-        for width in [1, 3, 20] {
+        for width in [1, 3, 16, 20] {
             let found = [70, 1 << 30].map(|n_cols| {
                 let x = Csr::from_rows(n_cols, rows.clone()).unwrap();
                 assert_eq!(fits(x.view(), width), n_cols == 70);

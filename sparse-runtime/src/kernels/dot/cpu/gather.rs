@@ -153,8 +153,10 @@ struct Panel<'a, T, V, I> {
     values: &'a [V],
     rhs: &'a [T],
     width: usize,
-    /// The row's entries in two runs, with how far ahead of each memory is asked for: the first, of which each way has as many, asks
-    /// for entries of the same row, the second for those of the next one.
+    /// So far ahead entries are asked for.
+    entries_ahead: usize,
+    /// The row's entries in two runs, with how far ahead of each a row of `rhs` is asked for: the first, of which each way has as many,
+    /// asks for what entries of the same row name, the second for that of the next one.
     runs: [(Range<usize>, usize); 2],
 }
 
@@ -173,14 +175,20 @@ where
         for (row, out) in out.chunks_exact_mut(width).enumerate() {
             let (start, end) = (starts[row] as usize, ends[row] as usize);
             let next = starts.get(row + 1).map_or(ids.len(), |&next| next as usize);
-            let middle = start + (end - start).saturating_sub(rows_ahead) / WAYS * WAYS;
             // Rows of a view lie anywhere: the next one may come before, so that the distance wraps around. The second run may begin
             // a way before those that the next row is there for.
             let is_there = next + 1 >= WAYS && next + rows_ahead <= ids.len();
+            // Where the next row follows, one run will do.
+            let before = if is_there && next == end {
+                end - start
+            } else {
+                (end - start).saturating_sub(rows_ahead)
+            };
+            let middle = start + before / WAYS * WAYS;
             let distance = if is_there { (next + rows_ahead).wrapping_sub(end) } else { 0 };
             let runs = [(start..middle, rows_ahead), (middle..end, distance)];
-            ahead::ask_for_row(lhs, ids, row);
-            let panel = Panel { ids, values: lhs.values(), rhs, width, runs };
+            let entries_ahead = ahead::distance(lhs, row);
+            let panel = Panel { ids, values: lhs.values(), rhs, width, entries_ahead, runs };
             let mut column = 0;
             // SAFETY: a panel ends where the row does; rows of `rhs` and bounds of entries were checked by `sums_of_rows`
             // and the invariant of csr.
@@ -231,6 +239,7 @@ impl<T: Float, V: Factor<T>, I: ColumnId> Panel<'_, T, V, I> {
             for (entries, distance) in &self.runs {
                 let mut at = entries.start;
                 while at + WAYS <= entries.end {
+                    ahead::ask(self.ids, self.values, at.wrapping_add(self.entries_ahead));
                     for (way, sums) in sums.iter_mut().enumerate() {
                         self.term::<L, N, ALL>(sums, at + way, *distance, column);
                     }

@@ -5,8 +5,8 @@ use super::gemm::Matrix;
 use crate::formats::{ColumnId, CsrView, RowSparseView};
 use crate::kernels::parallel::{below, split_columns};
 use crate::kernels::{Parallel, ahead, parallel};
-use crate::lanes::{Lanes, Loop, Plain, same_type, widest};
-use crate::prefetch::prefetch_known;
+use crate::lanes::{Lanes, Loop, Plain, narrow, same_type, widest};
+use crate::prefetch::prefetch_known_at;
 use crate::with_column_ids;
 use sparse_core::element::{Factor, Float, Stored};
 use std::ops::Range;
@@ -31,9 +31,8 @@ pub(super) unsafe fn dense<T: Float, V: Factor<T>>(
         rhs.n_cols,
         &place,
         &|columns, start, out| {
-            let place = move |column| place(column).wrapping_sub(start);
             // SAFETY: as the caller says, and `out` begins at the place of the first of these columns.
-            unsafe { some_columns::<T, V, false>(out, lhs, rhs, columns, place) };
+            unsafe { some_columns::<T, V, false>(out, start, lhs, rhs, columns, place) };
         },
     );
 }
@@ -43,26 +42,25 @@ pub(super) fn parts<V: Stored>(lhs: CsrView<'_, V>, width: usize, parallel: Para
     parallel::parts(parallel, lhs.nnz().saturating_mul(8 + width / 2))
 }
 
-/// The entries in some columns. With `NEVER_MINUS_ZERO` a term that is -0 counts as 0, which adds the same to any sum but -0.
+/// The entries in some columns, where `out` begins at the row of place `start`. With `NEVER_MINUS_ZERO` a term that is -0 counts as
+/// 0, which adds the same to any sum but -0.
 ///
 /// # Safety
 ///
 /// For each of the columns that occurs in `lhs`, `out` has the row at its place.
 pub(super) unsafe fn some_columns<T: Float, V: Factor<T>, const NEVER_MINUS_ZERO: bool>(
     out: &mut [T::Accumulator],
+    start: usize,
     lhs: CsrView<'_, V>,
     rhs: Matrix<'_, T>,
     columns: Range<usize>,
     place: impl Fn(usize) -> usize + Copy,
 ) {
     with_column_ids!(lhs.columns(), |ids| {
+        let n_cols = rhs.n_cols;
         let scatter =
-            Scatter::<_, _, _, _, NEVER_MINUS_ZERO> { out, lhs, ids, rhs, columns, place };
-        match rhs.n_cols {
-            // SAFETY: as the caller says.
-            1 => unsafe { scatter.single() },
-            _ => widest(scatter),
-        }
+            Scatter::<_, _, _, _, NEVER_MINUS_ZERO> { out, start, lhs, ids, rhs, columns, place };
+        if n_cols == 1 { narrow(Single(scatter)) } else { widest(scatter) }
     });
 }
 
@@ -117,6 +115,8 @@ macro_rules! for_each {
 /// The entries in some columns, each at its place in `out`: made in [`some_columns`] alone, whose caller says that rows are there.
 struct Scatter<'a, 'm, T: Float, V: Stored, I, P, const NEVER_MINUS_ZERO: bool> {
     out: &'a mut [T::Accumulator],
+    /// The place of the first row of `out`.
+    start: usize,
     lhs: CsrView<'m, V>,
     ids: &'a [I],
     rhs: Matrix<'a, T>,
@@ -140,8 +140,10 @@ where
         let Range { start: first, end: bound } = self.columns;
         // Rows of a view lie anywhere: the next one may come before, so that distances wrap around.
         if first == 0 && bound == self.lhs.n_cols() {
-            let middle = end.saturating_sub(AHEAD).max(start);
             let is_there = next + AHEAD <= self.ids.len();
+            // Where the next row follows, one run will do.
+            let middle =
+                if is_there && next == end { end } else { end.saturating_sub(AHEAD).max(start) };
             let distance = if is_there { (next + AHEAD).wrapping_sub(end) } else { 0 };
             return Entries::All([(start..middle, AHEAD), (middle..end, distance)]);
         }
@@ -163,27 +165,34 @@ where
         if NEVER_MINUS_ZERO { term + T::zero().widen() } else { term }
     }
 
+    /// Where the row of place 0 would be: what is added to a place is the same for every part of the columns, and costs nothing.
+    #[inline(always)]
+    fn origin(&mut self) -> *mut T::Accumulator {
+        self.out.as_mut_ptr().wrapping_sub(self.start * self.rhs.n_cols)
+    }
+
     /// A right side of one column.
     ///
     /// # Safety
     ///
-    /// As for [`some_columns`].
+    /// As for [`some_columns`], and the processor has the instructions of `L`.
     #[inline(always)]
-    unsafe fn single(mut self) {
+    unsafe fn single<L: Lanes<T::Accumulator>>(mut self) {
+        let sums = self.origin();
         for row in 0..self.lhs.n_rows() {
             let (x, distance) = (self.rhs.at(row, 0), ahead::distance(self.lhs, row));
             // SAFETY: the entries are those of a csr; `out` has the places, as the caller says.
             unsafe {
                 match self.entries(row) {
                     Entries::All([(first, _), (last, _)]) => {
-                        self.add_run(first.start..last.end, x, distance);
+                        self.add_run::<L>(sums, first.start..last.end, x, distance);
                     }
                     entries => {
                         let (ids, values) = (self.ids, self.lhs.values());
                         ahead::ask_for_row(self.lhs, ids, row);
                         for_each!(&entries, ids, |at, _distance, OF_ALL| {
                             let term = self.term(*values.get_unchecked(at), x);
-                            self.add(at, term);
+                            self.add(sums, at, term);
                         });
                     }
                 }
@@ -191,27 +200,49 @@ where
         }
     }
 
-    /// Entries that follow each other, eight at a time: their terms are one vector, which waits for no sum. Places are not asked
-    /// for ahead, since nothing here waits for them but their own sums.
+    /// Entries that follow each other: a vector of their terms, which waits for no sum, and then each to its place. Places are not
+    /// asked for ahead, since nothing here waits for them but their own sums.
     ///
     /// # Safety
     ///
-    /// As for [`some_columns`], of which these are entries.
+    /// As for [`single`](Scatter::single), of which these are entries.
     #[inline(always)]
-    unsafe fn add_run(&mut self, run: Range<usize>, x: T, distance: usize) {
+    unsafe fn add_run<L: Lanes<T::Accumulator>>(
+        &self,
+        sums: *mut T::Accumulator,
+        run: Range<usize>,
+        x: T,
+        distance: usize,
+    ) {
+        const MOST_LANES: usize = 8;
         let mut at = run.start;
         // SAFETY: as the caller says.
         unsafe {
-            let (eights, rest) = self.lhs.values().get_unchecked(run).as_chunks::<8>();
+            if let Some(values) = same_type::<V, T::Accumulator>(self.lhs.values()) {
+                let (factor, mut terms) = (L::splat(x.widen()), [T::zero().widen(); MOST_LANES]);
+                while at + L::COUNT <= run.end {
+                    ahead::ask(self.ids, values, at.wrapping_add(distance));
+                    let mut products = L::load(values.as_ptr().add(at)).multiply(factor);
+                    if NEVER_MINUS_ZERO {
+                        products = products.add(L::zero());
+                    }
+                    products.store(terms.as_mut_ptr());
+                    for &term in &terms[..L::COUNT] {
+                        self.add(sums, at, term);
+                        at += 1;
+                    }
+                }
+            }
+            let (eights, rest) = self.lhs.values().get_unchecked(at..run.end).as_chunks::<8>();
             for values in eights {
                 ahead::ask(self.ids, self.lhs.values(), at.wrapping_add(distance));
-                for term in values.map(|value| self.term(value, x)) {
-                    self.add(at, term);
+                for &value in values {
+                    self.add(sums, at, self.term(value, x));
                     at += 1;
                 }
             }
             for &value in rest {
-                self.add(at, self.term(value, x));
+                self.add(sums, at, self.term(value, x));
                 at += 1;
             }
         }
@@ -223,12 +254,30 @@ where
     ///
     /// As for [`add_run`](Scatter::add_run).
     #[inline(always)]
-    unsafe fn add(&mut self, at: usize, term: T::Accumulator) {
+    unsafe fn add(&self, sums: *mut T::Accumulator, at: usize, term: T::Accumulator) {
         // SAFETY: as the caller says.
         unsafe {
             let place = (self.place)(self.ids.get_unchecked(at).at());
-            *self.out.get_unchecked_mut(place) += term;
+            *sums.add(place) += term;
         }
+    }
+}
+
+/// Of a right side of one column.
+struct Single<S>(S);
+
+impl<T, V, I, P, const NEVER_MINUS_ZERO: bool> Loop<T::Accumulator>
+    for Single<Scatter<'_, '_, T, V, I, P, NEVER_MINUS_ZERO>>
+where
+    T: Float,
+    V: Factor<T>,
+    I: ColumnId,
+    P: Fn(usize) -> usize + Copy,
+{
+    #[inline(always)]
+    unsafe fn run<L: Lanes<T::Accumulator>>(self) {
+        // SAFETY: as the callers of this and of `some_columns` say.
+        unsafe { self.0.single::<L>() }
     }
 }
 
@@ -241,23 +290,27 @@ where
     P: Fn(usize) -> usize + Copy,
 {
     #[inline(always)]
-    unsafe fn run<L: Lanes<T::Accumulator>>(self) {
+    unsafe fn run<L: Lanes<T::Accumulator>>(mut self) {
         let width = self.rhs.n_cols;
-        let n_places = self.out.len() / width.max(1);
+        let places = self.start..self.start + self.out.len() / width.max(1);
+        let sums = self.origin();
         for row in 0..self.lhs.n_rows() {
             let entries = self.entries(row);
-            ahead::ask_for_row(self.lhs, self.ids, row);
+            if !matches!(entries, Entries::All(_)) {
+                ahead::ask_for_row(self.lhs, self.ids, row);
+            }
             let contiguous = self.rhs.row(row).and_then(same_type::<T, T::Accumulator>);
             if let Some(x) = contiguous {
                 let row = Row::<_, _, _, NEVER_MINUS_ZERO> {
                     ids: self.ids,
                     values: self.lhs.values(),
                     entries,
+                    entries_ahead: ahead::distance(self.lhs, row),
                     place: self.place,
-                    n_places,
+                    places: &places,
                 };
                 // SAFETY: the processor has the instructions of `L`, as the caller says; the entries are those of a csr, and `out` has the places, as the caller of `some_columns` says.
-                unsafe { row.add::<T, L>(self.out, x) };
+                unsafe { row.add::<T, L>(sums, x) };
                 continue;
             }
             for column in 0..width {
@@ -267,7 +320,7 @@ where
                     for_each!(&entries, self.ids, |at, _distance, OF_ALL| {
                         let place = (self.place)(self.ids.get_unchecked(at).at());
                         let term = self.term(*self.lhs.values().get_unchecked(at), x);
-                        self.out[place * width + column] += term;
+                        *sums.add(place * width + column) += term;
                     });
                 }
             }
@@ -281,9 +334,11 @@ struct Row<'a, V, I, P, const NEVER_MINUS_ZERO: bool> {
     ids: &'a [I],
     values: &'a [V],
     entries: Entries<I>,
+    /// So far ahead entries are asked for, if these are all.
+    entries_ahead: usize,
     place: P,
-    /// The number of places. Nothing is asked for beyond: another thread may be writing there.
-    n_places: usize,
+    /// All places. Nothing is asked for beyond: another thread may be writing there.
+    places: &'a Range<usize>,
 }
 
 /// So many entries ahead memory is asked for.
@@ -300,7 +355,7 @@ impl<V: Stored, I: ColumnId, P: Fn(usize) -> usize + Copy, const NEVER_MINUS_ZER
     #[inline(always)]
     unsafe fn add<T: Float, L: Lanes<T::Accumulator>>(
         &self,
-        out: &mut [T::Accumulator],
+        sums: *mut T::Accumulator,
         x: &[T::Accumulator],
     ) where
         V: Factor<T>,
@@ -310,14 +365,14 @@ impl<V: Stored, I: ColumnId, P: Fn(usize) -> usize + Copy, const NEVER_MINUS_ZER
             ($lanes:ty, $n:literal) => {
                 while column + $n * <$lanes as Lanes<T::Accumulator>>::COUNT <= x.len() {
                     // SAFETY: as the caller says.
-                    unsafe { self.panel::<T, $lanes, $n, false>(out, x, column) };
+                    unsafe { self.panel::<T, $lanes, $n, false>(sums, x, column) };
                     column += $n * <$lanes as Lanes<T::Accumulator>>::COUNT;
                 }
             };
         }
         if x.len() == L::COUNT {
             // SAFETY: as the caller says.
-            return unsafe { self.panel::<T, L, 1, true>(out, x, 0) };
+            return unsafe { self.panel::<T, L, 1, true>(sums, x, 0) };
         }
         panels!(L, 4);
         panels!(L, 1);
@@ -333,7 +388,7 @@ impl<V: Stored, I: ColumnId, P: Fn(usize) -> usize + Copy, const NEVER_MINUS_ZER
     #[inline(always)]
     unsafe fn panel<T: Float, L: Lanes<T::Accumulator>, const N: usize, const ALL: bool>(
         &self,
-        out: &mut [T::Accumulator],
+        sums: *mut T::Accumulator,
         x: &[T::Accumulator],
         column: usize,
     ) where
@@ -351,17 +406,20 @@ impl<V: Stored, I: ColumnId, P: Fn(usize) -> usize + Copy, const NEVER_MINUS_ZER
             for_each!(&self.entries, self.ids, |at, distance, OF_ALL| {
                 let ahead = place(self.ids.get_unchecked(at.wrapping_add(distance)).at());
                 let place = place(self.ids.get_unchecked(at).at());
-                let ahead = if OF_ALL || ahead < self.n_places { ahead } else { place };
-                prefetch_known(out, ahead * width + column, size);
-                let out = out.as_mut_ptr().add(place * width + column);
+                if OF_ALL {
+                    ahead::ask(self.ids, self.values, at.wrapping_add(self.entries_ahead));
+                }
+                let ahead = if OF_ALL || self.places.contains(&ahead) { ahead } else { place };
+                prefetch_known_at(sums.wrapping_add(ahead * width + column), size);
+                let sums = sums.add(place * width + column);
                 let value = L::splat(self.values.get_unchecked(at).number().widen());
                 for (n, factor) in factors.iter().enumerate() {
-                    let out = out.add(n * L::COUNT);
+                    let sum = sums.add(n * L::COUNT);
                     let mut term = if V::IS_UNIT { *factor } else { value.multiply(*factor) };
                     if NEVER_MINUS_ZERO {
                         term = term.add(L::zero());
                     }
-                    L::load(out).add(term).store(out);
+                    L::load(sum).add(term).store(sum);
                 }
             });
         }
