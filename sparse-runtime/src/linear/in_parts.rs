@@ -68,9 +68,7 @@ pub(super) fn step<R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKin
         let own = cuts.of(place, x);
         if K::PLAIN {
             // SAFETY: the columns of `x` are rows of the parameter, of `columns` elements; each is of one part.
-            return unsafe {
-                add(own, gradients, shared.weights(), width, &mut part.scratch);
-            };
+            return unsafe { add(own, gradients, shared.weights(), width) };
         }
         accumulate::<T, V, W>(own, &mut part.sums, gradients, width);
         // SAFETY: as above.
@@ -233,25 +231,17 @@ unsafe fn add<T: Float, V: Factor<T>, W: Width>(
     changes: &[T::Accumulator],
     weights: RowWeights<'_, T>,
     width: W,
-    scratch: &mut Vec<T::Accumulator>,
 ) {
     let columns = width.columns();
-    with_row_loops!(W, own.columns(), |ids| for row in 0..own.n_rows() {
+    with_column_ids!(own.columns(), |ids| for row in 0..own.n_rows() {
         let changes = &changes[row * columns..(row + 1) * columns];
         let (ids, values) = row_of(own, ids, row);
-        width.with_rows(
-            scratch,
-            #[inline(always)]
-            |copy, _| {
-                copy.copy_from_slice(changes);
-                for (id, value) in entries(ids, values) {
-                    for (column, change) in copy.iter().enumerate() {
-                        // SAFETY: promised by the caller.
-                        unsafe { weights.add(id.at(), column, value.times(*change)) };
-                    }
-                }
-            },
-        );
+        for (id, value) in entries(ids, values) {
+            for (column, change) in changes.iter().enumerate() {
+                // SAFETY: promised by the caller.
+                unsafe { weights.add(id.at(), column, value.times(*change)) };
+            }
+        }
     });
 }
 
