@@ -148,6 +148,18 @@ graph! {
         output score;
     }
 
+    /// Two bags of one table, as models of pairs have.
+    pub model Pairs {
+        input x: csr[n, d];
+        input z: csr[n, d];
+        label y: dense[n, 1];
+        param t: row_sparse[d, 4] = Normal { mean: 0.0, std: 0.1 };
+        param h: dense[4, 1] = Normal { mean: 0.0, std: 0.1 };
+        let score = dot(embedding_bag(x, t) * embedding_bag(z, t), h);
+        loss logistic(score, y);
+        output score;
+    }
+
     /// Element-wise operators that are one loop, over what is stored and over dense rows.
     pub model Chained {
         input x: csr[n, d];
@@ -273,6 +285,14 @@ fn wide_and_deep() {
         let model = WideDeep::new(dims! { d: FEATURES }, Seed(0)).unwrap();
         steady!(model, WideDeepBatch, real_labels(), lazy_update);
     }
+}
+
+#[test]
+fn a_table_that_two_lookups_read() {
+    let z = synthetic::random_csr(ROWS, FEATURES, 0.05, 4).unwrap();
+    let (x, y) = (features(), real_labels());
+    let model = Pairs::new(dims! { d: FEATURES }, Seed(0)).unwrap();
+    steady!(model, PairsBatch { x, z, y }, LazyUpdate::Exact);
 }
 
 #[test]

@@ -242,7 +242,10 @@ fn the_plan_names_the_gradients() {
     assert!(plan.contains("marked *; a step of one row is one loop"), "{plan}");
     let shared = words(Shared::PLAN.to_string());
     assert!(shared.contains("the gradients of w and v are scattered"), "{shared}");
-    assert!(shared.contains("no loop either (`w` is not read once, by rows)"), "{shared}");
+    assert!(
+        shared.contains("no loop either (the gradients of 3 lookups in `w` are added first)"),
+        "{shared}"
+    );
     const { assert!(WideDeep::TRAINS_ROWS && Vectors::TRAINS_ROWS && !Shared::TRAINS_ROWS) };
     let unfused = WideDeepUnfused::PLAN.to_string();
     assert!(unfused.contains("step: not fused (the model says `fuse = off`)\n"), "{unfused}");

@@ -172,8 +172,17 @@ impl Rows<'_> {
     /// The one value that reads a parameter by rows, and its gradient.
     fn read(&self, scatter: &Scatter) -> Result<RowsRead, String> {
         let (graph, table) = (self.graph, scatter.parameter);
-        let (Some([value]), [term]) = (scatter.lookups.as_deref(), &scatter.terms[..]) else {
-            return Err(format!("`{}` is not read once, by rows", graph.label(table)));
+        let name = graph.label(table);
+        let (value, term) = match (scatter.lookups.as_deref(), &scatter.terms[..]) {
+            (None, _) => return Err(format!("not all that reads `{name}` names its rows")),
+            (Some([value]), [term]) => (value, term),
+            (Some(lookups), _) => {
+                // A row that several of them name has one update, by the sum of its gradients.
+                let n_lookups = lookups.len();
+                return Err(format!(
+                    "the gradients of {n_lookups} lookups in `{name}` are added first"
+                ));
+            }
         };
         let reads = graph.apply_of(*value).and_then(|apply| NamedRows::read(graph, apply, table));
         let named_by = match reads.ok_or("rows are not named")? {

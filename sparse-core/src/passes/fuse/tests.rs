@@ -240,7 +240,10 @@ fn layers_that_are_no_loop_say_why() {
         "score = add",
         "v = input csr f32 [n, d]\nmore = dot(v, w)\nother = add(more, deep)\nscore = add",
     );
-    assert_eq!(because(&format!("{twice}{loss}")), "`w` is not read once, by rows");
+    assert_eq!(
+        because(&format!("{twice}{loss}")),
+        "the gradients of 2 lookups in `w` are added first"
+    );
     let normed = LAYERS.replace("relu(biased)", "softmax(biased, axis = 0)");
     let reason = because(&format!("{normed}{loss}"));
     assert!(reason.starts_with("`hidden` (`softmax`) is not computed from rows"), "{reason}");
