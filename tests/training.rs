@@ -129,6 +129,16 @@ fn predictions_need_no_labels() {
     assert!(with.values().iter().all(|p| *p > 0.0 && *p < 1.0));
 }
 
+/// Not after the first epoch, which would be lost.
+#[test]
+fn data_to_evaluate_on_is_checked_before_the_first_step() {
+    let wider = nnz::data::synthetic::click_log(10, 501, 8, 3).unwrap();
+    let mut trained = model();
+    let error = trainer().evaluation(&wider).fit(&mut trained, &data()).unwrap_err().to_string();
+    assert!(error.contains("501") && error.contains("500"), "{error}");
+    assert_eq!(trained.w.values(), model().w.values());
+}
+
 #[test]
 fn the_seed_decides_everything() {
     let data = data();
@@ -468,8 +478,8 @@ fn weights_of_rows_and_classes() {
     assert!((score.loss * 3.0 - same.loss * 4.0).abs() < 1e-5);
 }
 
-/// On a shuffled stream as well, whether its rows were counted before or are found out in the first epoch: then the method that the run
-/// has begun with goes on.
+/// On a shuffled stream as well, whether its rows were counted when it was opened or are when a run begins; and who has read it before does
+/// not matter.
 #[test]
 fn variance_reduction_on_a_stream() {
     use nnz::data::stream::Stream;
@@ -492,6 +502,14 @@ fn variance_reduction_on_a_stream() {
             trainer(batch).fit_epochs(&mut parts, &mut updater, &stream, epochs).unwrap();
         }
         assert_eq!(parts.w.values(), whole.w.values(), "{base:?} {batch}");
+        let mut again = model();
+        trainer(batch).epochs(4).fit(&mut again, &stream).unwrap();
+        assert_eq!(again.w.values(), whole.w.values(), "{base:?} {batch}");
     }
+    let mut by_saga = model();
+    let saga = Saga { rule: Sgd { learning_rate: 0.1, ..Sgd::default() } };
+    let mut trainer = Trainer::new(saga).epochs(4).progress(Progress::Silent);
+    let report = trainer.fit(&mut by_saga, &open(IndexBase::One)).unwrap();
+    assert!(report.epochs[3].loss < report.epochs[0].loss);
     std::fs::remove_file(path).unwrap();
 }

@@ -10,6 +10,7 @@
 //! in one process, in an order that changes; rates are medians over the rounds, and so are ratios, each of which is of two runs in the same round.
 //! A family of workloads is a file with a function `workloads`, which is listed here.
 
+mod cache;
 mod chains;
 mod clock;
 mod data;
@@ -36,6 +37,7 @@ fn workloads(data: &Data) -> Vec<Named<'_>> {
         libsvm::workloads(data),
         steps::workloads(data),
         reduced::workloads(data),
+        cache::workloads(data),
         predict::workloads(data),
         store::workloads(),
     ];

@@ -8,16 +8,60 @@ use crate::element::Float;
 pub(super) struct Powers<M, A> {
     /// `digits[k][d - 1]` is the power `d · DIGIT^k`.
     digits: Vec<Vec<M>>,
-    /// The first powers, from the power 0 on, where the map is a [scalar](IdleMap::scalar) one: all up to the highest that was asked for, at
-    /// least, as far as there is room for [`SCALARS`].
-    scalars: Vec<[A; 2]>,
-    /// The power 1 of them and the last, as they were computed.
-    scalar: Option<[f64; 2]>,
-    last_scalar: [f64; 2],
+    scalars: Scalars<A>,
+    /// Those of the map before: two that take turns, as steps and passes over the data do that gather a mean gradient, are tabulated once.
+    scalars_before: Scalars<A>,
     /// Tables for later: all that there can be need of are made with the first one, so that a step in steady state allocates nothing.
     spare: Vec<Vec<M>>,
     /// The power up to which, exclusively, the tables have them.
     tabulated: u64,
+}
+
+/// The first powers of a [scalar](IdleMap::scalar) map, from the power 0 on: all up to the highest that was asked for, at least, as far as there
+/// is room for [`SCALARS`]. Nothing of any other map.
+#[derive(Clone, Debug)]
+struct Scalars<A> {
+    powers: Vec<[A; 2]>,
+    /// The power 1 and the last, as they were computed.
+    first: Option<[f64; 2]>,
+    last: [f64; 2],
+}
+
+impl<A> Default for Scalars<A> {
+    fn default() -> Self {
+        Scalars { powers: Vec::new(), first: None, last: [0.0; 2] }
+    }
+}
+
+impl<A: Float> Scalars<A> {
+    /// Those of another map, up to the power 1.
+    fn start(&mut self, first: Option<[f64; 2]>) {
+        self.first = first;
+        self.powers.clear();
+        if let Some(first) = first {
+            self.powers.reserve(SCALARS);
+            self.last = first;
+            self.powers.extend([[1.0, 0.0], first].map(|power| power.map(A::of)));
+        }
+    }
+
+    #[inline]
+    fn reach(&mut self, count: u64) {
+        while self.first.is_some() && self.powers.len() as u64 <= count.min(SCALARS as u64 - 1) {
+            self.double();
+        }
+    }
+
+    #[cold]
+    fn double(&mut self) {
+        let Some([scale, shift]) = self.first else { return };
+        let len = self.powers.len();
+        for _ in len..SCALARS.min(2 * len) {
+            let [last_scale, last_shift] = self.last;
+            self.last = [scale * last_scale, scale * last_shift + shift];
+            self.powers.push(self.last.map(A::of));
+        }
+    }
 }
 
 /// Powers are tabulated by the digits of the exponent to this base.
@@ -33,9 +77,8 @@ impl<M, A> Default for Powers<M, A> {
     fn default() -> Self {
         Powers {
             digits: Vec::new(),
-            scalars: Vec::new(),
-            scalar: None,
-            last_scalar: [0.0; 2],
+            scalars: Scalars::default(),
+            scalars_before: Scalars::default(),
             spare: Vec::new(),
             tabulated: 0,
         }
@@ -62,10 +105,8 @@ impl<M: IdleMap, A: Float> Powers<M, A> {
         while count >= self.tabulated {
             self.tabulate();
         }
-        if M::HAS_SCALARS && self.scalar.is_some() {
-            while self.scalars.len() as u64 <= count.min(SCALARS as u64 - 1) {
-                self.double_scalars();
-            }
+        if M::HAS_SCALARS {
+            self.scalars.reach(count);
         }
     }
 
@@ -94,32 +135,16 @@ impl<M: IdleMap, A: Float> Powers<M, A> {
     /// The first powers as [scalars](IdleMap::scalar), from the power 0 on, each rounded once; nothing where the map is no such one.
     #[inline]
     pub(super) fn scalars(&self) -> &[[A; 2]] {
-        &self.scalars
+        &self.scalars.powers
     }
 
-    /// What was tabulated of the map before is kept where it was the same one.
     fn start_scalars(&mut self, map: M) {
-        let scalar = map.scalar();
-        if self.scalar == scalar {
-            return;
+        let first = map.scalar();
+        if self.scalars.first != first {
+            std::mem::swap(&mut self.scalars, &mut self.scalars_before);
         }
-        self.scalar = scalar;
-        self.scalars.clear();
-        if let Some(scalar) = scalar {
-            self.scalars.reserve(SCALARS);
-            self.last_scalar = scalar;
-            self.scalars.extend([[1.0, 0.0], scalar].map(|power| power.map(A::of)));
-        }
-    }
-
-    #[cold]
-    fn double_scalars(&mut self) {
-        let Some([scale, shift]) = self.scalar else { return };
-        let len = self.scalars.len();
-        for _ in len..SCALARS.min(2 * len) {
-            let [last_scale, last_shift] = self.last_scalar;
-            self.last_scalar = [scale * last_scale, scale * last_shift + shift];
-            self.scalars.push(self.last_scalar.map(A::of));
+        if self.scalars.first != first {
+            self.scalars.start(first);
         }
     }
 

@@ -94,16 +94,14 @@ impl<T: Float, S: Step<T>> Step<T> for ReducedStep<S, T> {
     #[inline(always)]
     fn update(&self, weight: &mut T, state: &mut Self::State, grad: T) {
         // The choices are the same for all weights of a step. A weight that is not stored while gradients are gathered does not keep the
-        // next row waiting for the gradient of this one.
+        // next row waiting for the gradient of this one. A share of 0 is no choice: to add nothing costs less than to ask.
         if !self.gathers {
             match self.affine {
                 Some((keep, rate)) => *weight = keep * *weight - rate * (grad + state.mean),
                 None => self.inner.update(weight, &mut state.inner, grad + state.mean),
             }
         }
-        if !self.share.is_zero() {
-            state.mean += self.share * grad;
-        }
+        state.mean += self.share * grad;
     }
 
     const HAS_OPTIONS: bool = true;

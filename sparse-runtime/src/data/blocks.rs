@@ -1,6 +1,6 @@
 //! Files as blocks of whole lines: bounded memory for text of any size, plain or compressed.
 
-use super::ReadError;
+use super::{Place, Problem, ReadError};
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
@@ -9,6 +9,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// How much is read at once. A line that is longer makes the buffer grow to its length.
 pub(crate) const BLOCK_BYTES: usize = 1 << 20;
+
+/// The longest line, 256 MiB: far beyond any row, and what a small compressed file, in which a line need not end, may take of the memory.
+pub(crate) const LINE_BYTES: usize = 1 << 28;
 
 /// Yields a reader's bytes in blocks that end at the end of a line (the last one may lack it).
 pub(crate) struct Blocks<R> {
@@ -20,16 +23,43 @@ pub(crate) struct Blocks<R> {
     taken: usize,
     /// The size of a block.
     size: usize,
+    /// The longest line.
+    limit: usize,
+}
+
+/// Why there is no next block.
+#[derive(Debug)]
+pub(crate) enum BlocksError {
+    Io(io::Error),
+    LineTooLong { limit: usize },
+}
+
+impl BlocksError {
+    /// The typed error, of the file `name` after so many lines.
+    pub(crate) fn after(self, name: &str, lines: u64) -> ReadError {
+        match self {
+            BlocksError::Io(source) => io_error(name, source),
+            BlocksError::LineTooLong { limit } => ReadError::Syntax {
+                place: Place { file: name.to_owned(), line: lines + 1, column: 1 },
+                problem: Problem::LineTooLong { limit },
+            },
+        }
+    }
 }
 
 impl<R: Read> Blocks<R> {
     /// In blocks of about a given size instead of [`BLOCK_BYTES`].
     pub(crate) fn with_size(reader: R, size: usize) -> Self {
-        Blocks { reader, buffer: Vec::new(), filled: 0, taken: 0, size }
+        Blocks { reader, buffer: Vec::new(), filled: 0, taken: 0, size, limit: LINE_BYTES }
+    }
+
+    /// Of lines of up to so many bytes instead of [`LINE_BYTES`].
+    pub(crate) fn longest_line(self, limit: usize) -> Self {
+        Blocks { limit, ..self }
     }
 
     /// The next block, never empty, or `None` at the end.
-    pub(crate) fn next(&mut self) -> io::Result<Option<&[u8]>> {
+    pub(crate) fn next(&mut self) -> Result<Option<&[u8]>, BlocksError> {
         self.buffer.copy_within(self.taken..self.filled, 0);
         self.filled -= self.taken;
         self.taken = 0;
@@ -40,7 +70,7 @@ impl<R: Read> Blocks<R> {
             let n = match self.reader.read(&mut self.buffer[self.filled..]) {
                 Ok(n) => n,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(error) => return Err(error),
+                Err(error) => return Err(BlocksError::Io(error)),
             };
             let new = self.filled..self.filled + n;
             self.filled = new.end;
@@ -52,6 +82,9 @@ impl<R: Read> Blocks<R> {
             if let Some(at) = self.buffer[new.clone()].iter().rposition(|&byte| byte == b'\n') {
                 self.taken = new.start + at + 1;
                 break;
+            }
+            if self.filled > self.limit {
+                return Err(BlocksError::LineTooLong { limit: self.limit });
             }
         }
         Ok((self.taken > 0).then(|| &self.buffer[..self.taken]))
@@ -176,6 +209,16 @@ mod tests {
             let n = buffer.len().min(self.1);
             self.0.read(&mut buffer[..n])
         }
+    }
+
+    #[test]
+    fn a_line_without_an_end_is_not_read_to_the_end_of_the_memory() {
+        let endless = "a\nb\n".as_bytes().chain(io::repeat(b'c'));
+        let mut blocks = Blocks::with_size(endless, 16).longest_line(1000);
+        assert_eq!(blocks.next().unwrap(), Some(&b"a\nb\n"[..]));
+        let error = blocks.next().unwrap_err().after("rows.gz", 2).to_string();
+        assert!(error.starts_with("rows.gz:3:1: a line of more than 1000 bytes"), "{error}");
+        assert!(blocks.buffer.capacity() < 4000);
     }
 
     proptest! {

@@ -2,24 +2,25 @@
 //!
 //! A line is read at a time, an entry a line; writing is a line an entry, from the csr arrays as they are.
 
-use super::blocks::{io_error, open};
+use super::blocks::{LINE_BYTES, io_error, open};
 use super::number::{MAX_DIGITS, NotANumber, digits, number, write_number};
 use super::text::Skips;
 use super::{Excerpt, OnError, Place, Problem, ReadError, ReadReport};
 use crate::formats::Csr;
 use crate::replace::replace_file;
 use sparse_core::element::Float;
+use std::cmp::Ordering;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::Path;
 
 /// Reads a matrix: fields `real`, `integer` and `pattern` (all values 1), symmetries `general`, `symmetric` and
-/// `skew-symmetric` (both triangles are stored). Entries at the same place are added. A name that ends in `.gz` is
+/// `skew-symmetric` (of which a file has one triangle, and the matrix both). Entries at the same place are added. A name that ends in `.gz` is
 /// decompressed (feature `gzip`). O(m log m) for m entries.
 ///
 /// # Errors
 ///
-/// [`ReadError::Syntax`] with the line for text that is not such a file, entries outside of the matrix and values that are not
-/// finite; [`ReadError::Content`] for sizes beyond the memory; [`ReadError::Io`], and those of gzip files.
+/// [`ReadError::Syntax`] with the line for text that is not such a file, entries outside of the matrix or in the second
+/// triangle of a symmetric one, and values that are not finite; [`ReadError::Content`] for sizes beyond the memory; [`ReadError::Io`], and those of gzip files.
 pub fn read<T: Float>(path: impl AsRef<Path>) -> Result<Csr<T>, ReadError> {
     read_with(path, OnError::Fail).map(|(matrix, _)| matrix)
 }
@@ -142,6 +143,20 @@ fn write_lines<T: Float>(writer: &mut dyn Write, matrix: &Csr<T>) -> io::Result<
         }
     }
     Ok(())
+}
+
+/// The side of the diagonal that a symmetric file gives, once an entry has told: another one in its mirror would be added to it.
+#[derive(Default)]
+struct Triangle(Option<Ordering>);
+
+impl Triangle {
+    fn check(&mut self, row: usize, column: usize) -> Result<(), Problem> {
+        let side = row.cmp(&column);
+        if side == Ordering::Equal || *self.0.get_or_insert(side) == side {
+            return Ok(());
+        }
+        Err(Problem::BothTriangles { row: row as u64 + 1, column: column as u64 + 1 })
+    }
 }
 
 /// The two words of the header that vary.
@@ -282,13 +297,19 @@ impl<R: Read> Text<'_, R> {
     ) -> Result<Vec<(usize, usize, T)>, ReadError> {
         let mut entries = Vec::new();
         let mut n_read = 0;
+        let mut triangle = Triangle::default();
         while n_read < size.n_entries {
             self.read_line()?;
             if self.line.trim_ascii().is_empty() && !self.line.is_empty() {
                 continue;
             }
             n_read += 1;
-            match header.entry::<T>(size, &self.line) {
+            let entry = header.entry::<T>(size, &self.line);
+            let entry = entry.and_then(|entry| match header.symmetry {
+                "general" => Ok(entry),
+                _ => triangle.check(entry.0, entry.1).map(|()| entry),
+            });
+            match entry {
                 Ok((row, column, value)) => {
                     entries.push((row, column, value));
                     match header.symmetry {
@@ -322,9 +343,13 @@ impl<R: Read> Text<'_, R> {
 
     fn read_line(&mut self) -> Result<(), ReadError> {
         self.line.clear();
-        let n_bytes = self.reader.read_until(b'\n', &mut self.line);
+        let limit = LINE_BYTES;
+        let n_bytes = (&mut self.reader).take(limit as u64).read_until(b'\n', &mut self.line);
         let n_bytes = n_bytes.map_err(|source| io_error(self.name, source))?;
         self.lines += u64::from(n_bytes > 0);
+        if n_bytes == limit && !self.line.ends_with(b"\n") {
+            return Err(self.syntax(Problem::LineTooLong { limit }));
+        }
         Ok(())
     }
 

@@ -310,8 +310,10 @@ pub enum Problem {
         /// What the loss takes.
         expected: &'static str,
     },
-    /// A line that is longer than a stream may hold.
-    #[error("a line of more than {limit} bytes: give the stream a larger buffer")]
+    /// A line that is longer than a stream may hold, or than lines are.
+    #[error(
+        "a line of more than {limit} bytes: end lines by `\\n`, or give a stream a larger buffer"
+    )]
     LineTooLong {
         /// The most bytes of a line.
         limit: usize,
@@ -323,6 +325,16 @@ pub enum Problem {
         expected: &'static str,
         /// What stands there.
         found: Excerpt,
+    },
+    /// A symmetric MatrixMarket file gives entries on both sides of the diagonal.
+    #[error(
+        "row {row}, column {column} is on the other side of the diagonal than entries before it: a symmetric file gives one side, of which the other follows; declare it `general` if it gives all entries"
+    )]
+    BothTriangles {
+        /// The row, from one.
+        row: u64,
+        /// The column, from one.
+        column: u64,
     },
     /// A line of a MatrixMarket file is not an entry, or lines are missing.
     #[error("expected `{form}`, both counted from one, and {n_entries} such lines in all")]

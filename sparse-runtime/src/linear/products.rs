@@ -66,12 +66,13 @@ pub(crate) unsafe fn settled_product<
     if let [score] = scores
         && settling.settles_by_scalars::<K>()
     {
+        let scalars = settling.scalars();
         let sum = try_sum_of_products::<T, V, I>(
             ids,
             values,
             #[inline(always)]
             // SAFETY: promised by the caller.
-            |id| unsafe { settling.settled_weight(rows, id.at(), updated) }.map(T::widen),
+            |id| unsafe { settling.settled_weight(scalars, rows, id.at(), updated) }.map(T::widen),
         );
         if let Some(sum) = sum {
             *score = sum;

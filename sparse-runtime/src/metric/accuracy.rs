@@ -2,7 +2,8 @@
 
 use super::mean::{OfMean, SeenMean};
 use super::{
-    Accumulator, LabelsView, Metric, MetricError, is_positive, largest, one_label_a_row, same_rows,
+    Accumulator, LabelsView, Metric, MetricError, is_positive, largest, no_nan, one_label_a_row,
+    same_rows,
 };
 use crate::formats::DenseView;
 
@@ -35,6 +36,7 @@ impl OfMean for Accuracy {
     ) -> Result<(), MetricError> {
         same_rows(Self::NAME, outputs, labels)?;
         one_label_a_row(Self::NAME, labels)?;
+        no_nan(Self::NAME, outputs)?;
         let n_classes = outputs.shape().row_size();
         let rows = outputs.values().chunks_exact(n_classes.max(1));
         let mut count = |row, is_right| add(row, f64::from(u8::from(is_right)));

@@ -2,7 +2,7 @@
 
 use super::exact_sum::ExactSum;
 use super::{
-    Accumulator, LabelsView, MetricError, RowWeights, class_labels, is_positive, largest,
+    Accumulator, LabelsView, MetricError, RowWeights, class_labels, is_positive, largest, no_nan,
     one_label_a_row, same, same_rows,
 };
 use crate::formats::DenseView;
@@ -64,6 +64,7 @@ impl Accumulator for SeenConfusion {
     ) -> Result<(), MetricError> {
         let n_rows = same_rows(self.metric, &outputs, &labels)?;
         one_label_a_row(self.metric, &labels)?;
+        no_nan(self.metric, &outputs)?;
         match outputs.shape().row_size() {
             _ if n_rows == 0 => {}
             1 => {

@@ -106,8 +106,10 @@ pub enum MetricError {
         /// The output.
         value: f64,
     },
-    /// A score that cannot be ranked.
-    #[error("metric `{metric}`: the score in row {row} is NaN")]
+    /// A score that is neither above nor below any other.
+    #[error(
+        "metric `{metric}`: the score in row {row} is NaN, which predicts nothing: the parameters or features that it is made of are not finite"
+    )]
     NotANumber {
         /// The metric.
         metric: &'static str,

@@ -286,6 +286,16 @@ fn same_rows(
     Err(MetricError::RowCount { metric, outputs: n_rows, labels: labels.n_rows() })
 }
 
+/// Refuses NaN among scores: what is predicted by it would depend on how it is compared.
+fn no_nan(metric: &'static str, outputs: &DenseView<'_, f64>) -> Result<(), MetricError> {
+    match outputs.values().iter().position(|score| score.is_nan()) {
+        Some(at) => {
+            Err(MetricError::NotANumber { metric, row: at / outputs.shape().row_size().max(1) })
+        }
+        None => Ok(()),
+    }
+}
+
 /// Refuses labels of several columns.
 fn one_label_a_row(metric: &'static str, labels: &LabelsView<'_, f64>) -> Result<(), MetricError> {
     if labels.row_size() == 1 || labels.n_rows() == 0 {

@@ -1,6 +1,8 @@
 //! Metrics of the order in which scores put positive and negative rows.
 
-use super::{Accumulator, LabelsView, MetricError, RowWeights, one_label_a_row, same, same_rows};
+use super::{
+    Accumulator, LabelsView, MetricError, RowWeights, no_nan, one_label_a_row, same, same_rows,
+};
 use crate::formats::DenseView;
 
 /// Rows of one score.
@@ -43,9 +45,7 @@ impl Accumulator for SeenRanked {
         if n_rows > 0 && outputs.shape().row_size() != 1 {
             return Err(MetricError::OutputColumns { metric, outputs: *outputs.shape() });
         }
-        if let Some(row) = outputs.values().iter().position(|score| score.is_nan()) {
-            return Err(MetricError::NotANumber { metric, row });
-        }
+        no_nan(metric, &outputs)?;
         let scored = outputs.values().iter().enumerate();
         self.rows.extend(scored.map(|(row, &score)| {
             let weight = weights.of(row);

@@ -100,8 +100,6 @@ fn the_best_k_classes() {
     // Of equal scores the first counts, as for accuracy.
     let equal = dense(&[3, 3], &[0.5; 9]);
     check_classes(&TopKAccuracy { k: 2 }, &equal, &[0, 1, 2], 2.0 / 3.0);
-    let nan = dense(&[1, 2], &[f64::NAN, 0.0]);
-    check_classes(&TopKAccuracy { k: 1 }, &nan, &[0], 0.0);
 }
 
 #[test]
@@ -282,7 +280,15 @@ fn what_does_not_fit_is_refused_by_name() {
     let score = dense(&[2], &[0.5, 1.5]);
     assert!(message(&LogLoss, &score, labels).contains("output 1.5 in row 1"));
     let nan = dense(&[2], &[0.5, f64::NAN]);
-    assert!(message(&Auc, &nan, labels).contains("row 1 is NaN"));
+    let zeros = Dense::new([2], vec![0u64; 2]).unwrap();
+    for metric in [&Auc as &dyn Metric, &Accuracy, &F1, &Matthews] {
+        assert!(message(metric, &nan, labels).contains("row 1 is NaN"));
+    }
+    let nan = dense(&[2, 2], &[0.5, 0.5, 0.5, f64::NAN]);
+    for metric in [&Accuracy as &dyn Metric, &F1, &TopKAccuracy { k: 1 }] {
+        let refused = message(metric, &nan, LabelsView::Classes((&zeros).into()));
+        assert!(refused.contains("row 1 is NaN"));
+    }
     let refused = Mse.start().merge(&*Auc.start()).unwrap_err().to_string();
     assert!(refused.contains("`mse` cannot take in"));
 }

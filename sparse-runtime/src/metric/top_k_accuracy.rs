@@ -1,7 +1,7 @@
 //! The share of rows whose class is among those with the largest scores.
 
 use super::mean::{OfMean, SeenMean};
-use super::{Accumulator, LabelsView, Metric, MetricError, class_labels, same_rows};
+use super::{Accumulator, LabelsView, Metric, MetricError, class_labels, no_nan, same_rows};
 use crate::formats::DenseView;
 
 /// The share of rows whose label is among the `k` classes with the largest scores, of equal scores the first.
@@ -38,13 +38,12 @@ impl OfMean for TopKAccuracy {
         }
         same_rows(Self::NAME, outputs, labels)?;
         let classes = class_labels(Self::NAME, outputs, labels)?;
+        no_nan(Self::NAME, outputs)?;
         let rows = outputs.values().chunks_exact(outputs.shape().row_size().max(1));
         let is_right = |scores: &[f64], class: usize| {
-            // Those that come before it: a score that is larger, or equal and earlier; NaN comes last.
+            // Those that come before it: a score that is larger, or equal and earlier.
             let before = |(other, &score): (usize, &f64)| {
-                score > scores[class]
-                    || (score == scores[class] && other < class)
-                    || (scores[class].is_nan() && !score.is_nan())
+                score > scores[class] || (score == scores[class] && other < class)
             };
             scores.iter().enumerate().filter(|&entry| before(entry)).count() < self.k
         };

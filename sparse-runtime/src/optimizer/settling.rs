@@ -25,7 +25,7 @@ pub(crate) struct Settling<'a, R: UpdateRule, T: Float> {
     pub(super) settles: bool,
 }
 
-impl<R: UpdateRule, T: Float> Settling<'_, R, T> {
+impl<'a, R: UpdateRule, T: Float> Settling<'a, R, T> {
     /// The same for a shorter time.
     #[inline(always)]
     pub(super) fn reborrow(&mut self) -> Settling<'_, R, T> {
@@ -89,7 +89,7 @@ impl<R: UpdateRule, T: Float> Settling<'_, R, T> {
 
     /// [`settle`](Self::settle) of a row of one weight, which is given; `None`, and nothing done, of a row that is settled for the first time, or
     /// has missed steps of which no map is tabulated: these are to be settled the other way. Nothing is handed on to functions that are not
-    /// inlined, so that a loop keeps all of it in registers.
+    /// inlined, so that a loop keeps all of it in registers. `scalars` are [those of this step](Self::scalars).
     ///
     /// # Safety
     ///
@@ -97,13 +97,14 @@ impl<R: UpdateRule, T: Float> Settling<'_, R, T> {
     #[inline(always)]
     pub(crate) unsafe fn settled_weight<K: UpdateKind>(
         &mut self,
+        scalars: &[[T::Accumulator; 2]],
         cursor: RowCursor<'_, R, T, K>,
         row: usize,
         updated: bool,
     ) -> Option<T> {
         // SAFETY: the invariant, and what the caller promises.
         let last = unsafe { self.last.get_unchecked_mut(row) };
-        let scalar = self.missed.scalar(*last)?;
+        let scalar = *scalars.get(self.missed.now.wrapping_sub(*last) as usize)?;
         if self.missed.rests {
             // SAFETY: promised by the caller.
             return Some(unsafe { cursor.value(row, 0) });
@@ -113,10 +114,20 @@ impl<R: UpdateRule, T: Float> Settling<'_, R, T> {
         Some(unsafe { cursor.idle_weight(row, 0, scalar) })
     }
 
-    /// The same where rows are to be settled, so that the compiler knows it.
+    /// What [`settled_weight`](Self::settled_weight) asks in this step.
+    #[inline(always)]
+    pub(crate) fn scalars(&self) -> &'a [[T::Accumulator; 2]] {
+        self.missed.scalars_now()
+    }
+
+    /// The same where rows are to be settled and that changes them, so that the compiler knows it.
     #[inline(always)]
     pub(crate) fn known_to_settle(self) -> Option<Self> {
-        self.settles.then_some(Settling { settles: true, ..self })
+        if !self.settles || self.missed.rests {
+            return None;
+        }
+        let missed = Missed { rests: false, ..self.missed };
+        Some(Settling { settles: true, missed, ..self })
     }
 
     /// Whether rows are to be settled before they are read.
@@ -259,15 +270,18 @@ impl<'a, R: UpdateRule, T: Float> Missed<'a, R, T> {
         Missed { history, known, scalars, rests, first, base, now }
     }
 
+    /// The tabulated scalar maps of as many steps as rows may have missed within the newest run, by their number. A row with any other gap has
+    /// more: one that was settled before that run, never, or beyond this step, by a number that wraps around.
+    #[inline(always)]
+    fn scalars_now(self) -> &'a [[T::Accumulator; 2]] {
+        let in_run = self.now.saturating_sub(self.first) as usize;
+        &self.scalars[..self.scalars.len().min(in_run)]
+    }
+
     /// The map of the steps that a row has missed of which this is `last`, where it is a tabulated scalar.
     #[inline(always)]
     fn scalar(self, last: u32) -> Option<[T::Accumulator; 2]> {
-        // Of a row that is ahead of this step, more than are tabulated.
-        let missed = self.now.wrapping_sub(last) as usize;
-        if last <= self.first {
-            return None;
-        }
-        self.scalars.get(missed).copied()
+        self.scalars_now().get(self.now.wrapping_sub(last) as usize).copied()
     }
 
     /// Brings a row up to date of which this is `last`.

@@ -76,6 +76,17 @@ pub trait Callback {
         Ok(ControlFlow::Continue(()))
     }
 
+    /// A run ends, of which something was done: after its last epoch, or where somebody has ended it, also between two batches. Nobody is told of the
+    /// end of a run that an error ends, nor of one by [`partial_fit`](super::Trainer::partial_fit), which has none.
+    ///
+    /// # Errors
+    ///
+    /// Any is the error of the run.
+    fn end(&mut self, moment: &Moment<'_>) -> Result<()> {
+        let _ = moment;
+        Ok(())
+    }
+
     /// An epoch of a run that is being resumed, made before: what [`epoch`](Self::epoch) would have learnt from it, without doing
     /// anything. What it answers to the last one counts.
     fn replay(&mut self, report: &EpochReport) -> ControlFlow<()> {

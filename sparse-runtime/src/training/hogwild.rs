@@ -100,6 +100,7 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
         E: Evaluation<M::Element>,
     {
         let mut run = Run::new(self, model, data, hogwild)?;
+        self.check_evaluation(model)?;
         self.reporting(|after_epoch| run.epochs(model, data, after_epoch))
     }
 }

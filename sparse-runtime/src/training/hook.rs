@@ -26,6 +26,8 @@ pub(super) struct Hook<'s, 'a> {
     pub(super) run: Run,
     /// Whether a callback has ended the run.
     pub(super) is_stopped: bool,
+    /// Whether anybody is told of the end of the run.
+    pub(super) has_end: bool,
     /// Of the gradients at a pause, by parameter, where a callback asks for them.
     pub(super) gradient_norms: Vec<Option<f64>>,
 }
@@ -44,6 +46,20 @@ impl Hook<'_, '_> {
             self.is_stopped |= callback.epoch(report, &moment)?.is_break();
         }
         Ok(())
+    }
+
+    /// Tells everybody that the run ends here, unless it is one that has no end.
+    pub(super) fn end<M: Model, R: UpdateRule>(
+        &mut self,
+        model: &M,
+        updater: &Updater<R, M::Element>,
+    ) -> Result<()> {
+        if !self.has_end {
+            return Ok(());
+        }
+        let state = (model, updater);
+        let moment = Moment::new(&self.run, &state);
+        self.callbacks.iter_mut().try_for_each(|callback| callback.end(&moment))
     }
 
     /// Tells everybody of the epochs that were made before a run is resumed.
@@ -127,7 +143,12 @@ impl<M: Model> BatchHook<M> for Hook<'_, '_> {
             }
         }
         self.gradient_norms.clear();
-        Ok(if self.is_stopped { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+        if self.is_stopped {
+            // Now, while rows wait for what they missed: that is the state which a checkpoint goes on from to the same bits.
+            self.end(model, updater)?;
+            return Ok(ControlFlow::Break(()));
+        }
+        Ok(ControlFlow::Continue(()))
     }
 }
 

@@ -3,13 +3,14 @@
 //! A pass that gathers the mean is an epoch like any other, in which a step adds its gradient to the mean beside each weight instead of
 //! updating the weight. Then there are two ways to the difference of the gradient and the old gradient:
 //!
-//! - of a [generalised linear](Model::CORRECTS_SCORES) model on data of known length, the derivatives of each sample's loss by its scores
-//!   are [kept](crate::optimizer::Samples), and the fused step subtracts them;
+//! - of a [generalised linear](Model::CORRECTS_SCORES) model, the derivatives of each sample's loss by its scores are
+//!   [kept](crate::optimizer::Samples), and the fused step subtracts them; data whose length is not known is read once to count it;
 //! - of any other, the gradient of each batch is computed twice, at the parameters and at those of the snapshot.
 
 use super::TrainError;
 use super::epoch::{BatchHook, EpochTotals, Pauses, ROWS_A_CALL, diverged};
-use crate::data::{Batch, BatchOptions, Batches, DataSource, LastBatch, Order, Position};
+use super::score::{ROWS_AT_A_TIME, whole};
+use crate::data::{Batch, BatchOptions, Batches, DataSource, Labels, LastBatch, Order, Position};
 use crate::error::Result;
 use crate::model::{BatchSource, Model};
 use crate::optimizer::{Updater, Usage};
@@ -46,7 +47,10 @@ impl<'d, M: Model, S: DataSource<M::Element>> Reduced<'d, M, S> {
         }
         let kept = updater.kept_snapshot();
         // A run that has begun without knowing them goes on without.
-        let n_samples = data.n_rows().filter(|_| M::CORRECTS_SCORES && kept.is_empty());
+        let n_samples = match M::CORRECTS_SCORES && kept.is_empty() {
+            true => count_rows::<M, S>(data)?,
+            false => None,
+        };
         if method == VarianceReduction::LastSeen && n_samples.is_none() {
             return Err(TrainError::NoDerivatives { rule: R::NAME, model: M::NAME }.into());
         }
@@ -291,6 +295,19 @@ pub(super) fn gathering_options(options: &BatchOptions) -> BatchOptions {
         _ => LastBatch::Short,
     };
     BatchOptions { order: Order::Sequential, last_batch, ..*options }
+}
+
+/// The rows of some data: where they are not known before they were read, by reading them. The way to old gradients is not to depend on who
+/// has read the data before. `None` of a source that never knows.
+fn count_rows<M: Model, S: DataSource<M::Element>>(data: &S) -> Result<Option<usize>> {
+    if data.n_rows().is_none() {
+        let span = tracing::debug_span!("counting rows");
+        let _entered = span.enter();
+        let mut batches = data.batches(M::INPUTS, &whole(ROWS_AT_A_TIME, Labels::Ignored))?;
+        batches.start_epoch(0)?;
+        while batches.next_batch()?.is_some() {}
+    }
+    Ok(data.n_rows())
 }
 
 fn tables<M: Model>(model: &mut M) -> impl Iterator<Item = &mut Table<M::Element>> {

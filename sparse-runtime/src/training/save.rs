@@ -2,6 +2,7 @@
 
 use super::callback::next_multiple;
 use super::{Callback, EpochReport, Moment};
+use crate::data::Position;
 use crate::error::Result;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -21,15 +22,17 @@ pub struct Checkpoints {
     path: PathBuf,
     epochs: u64,
     batches: Option<u64>,
+    /// Where the run stood that was saved last.
+    saved: Option<Position>,
 }
 
 impl Checkpoints {
     /// After every epoch.
     pub fn new(path: impl Into<PathBuf>) -> Self {
-        Checkpoints { path: path.into(), epochs: 1, batches: None }
+        Checkpoints { path: path.into(), epochs: 1, batches: None, saved: None }
     }
 
-    /// After every so many epochs, at least 1, and after the last one.
+    /// After every so many epochs, at least 1, and at the end of the run, whoever ends it.
     #[must_use]
     pub fn every_epochs(mut self, epochs: u64) -> Self {
         self.epochs = epochs.max(1);
@@ -44,13 +47,31 @@ impl Checkpoints {
     }
 }
 
+impl Checkpoints {
+    fn save(&mut self, moment: &Moment<'_>) -> Result<()> {
+        moment.save_run(&self.path)?;
+        self.saved = Some(moment.position());
+        Ok(())
+    }
+}
+
 impl Callback for Checkpoints {
+    fn begin(&mut self, _: u64) {
+        self.saved = None;
+    }
+
     fn epoch(&mut self, report: &EpochReport, moment: &Moment<'_>) -> Result<ControlFlow<()>> {
-        let n_epochs = report.epoch + 1;
-        if n_epochs.is_multiple_of(self.epochs) || n_epochs == report.epochs {
-            moment.save_run(&self.path)?;
+        if (report.epoch + 1).is_multiple_of(self.epochs) {
+            self.save(moment)?;
         }
         Ok(ControlFlow::Continue(()))
+    }
+
+    fn end(&mut self, moment: &Moment<'_>) -> Result<()> {
+        if self.saved != Some(moment.position()) {
+            self.save(moment)?;
+        }
+        Ok(())
     }
 
     fn next_batch(&self, n_batches: u64) -> Option<u64> {
@@ -58,7 +79,7 @@ impl Callback for Checkpoints {
     }
 
     fn batch(&mut self, moment: &Moment<'_>) -> Result<ControlFlow<()>> {
-        moment.save_run(&self.path)?;
+        self.save(moment)?;
         Ok(ControlFlow::Continue(()))
     }
 }

@@ -11,7 +11,7 @@ use super::measure::Measure;
 use super::progress::{Progress, Reporter};
 use super::reduced::Reduced;
 use super::report::{EpochReport, FitReport, ScoreReport};
-use super::score::{ROWS_AT_A_TIME, predict, score};
+use super::score::{ROWS_AT_A_TIME, check_source, predict, score};
 use crate::data::{BatchOptions, Batches, DataSource, Labels, LastBatch, Order, Position};
 use crate::error::Result;
 use crate::formats::Dense;
@@ -287,7 +287,7 @@ impl<'a, R: UpdateRule, E> Trainer<'a, R, E> {
     ///
     /// # Errors
     ///
-    /// Before the first step: options that make no sense, data that is not what the model declares, a metric
+    /// Before the first step: options that make no sense, data that is not what the model declares, to train or to evaluate on, a metric
     /// that does not fit. Then [`TrainError::Diverged`], and whatever data and model report. The parameters
     /// are as the steps made so far left them.
     pub fn fit<M, S>(&mut self, model: &mut M, data: &S) -> Result<FitReport>
@@ -320,7 +320,7 @@ impl<'a, R: UpdateRule, E> Trainer<'a, R, E> {
     {
         let run = Run { position: Position { epoch: epochs.start, batch: 0 }, ..Run::default() };
         self.begin(epochs.start);
-        self.go_on(model, updater, data, run, epochs.end)
+        self.go_on(model, updater, data, run, epochs.end, true)
     }
 
     /// Goes on with a run that [`Checkpoints`](super::Checkpoints) saved, up to the trainer's number of epochs, on the same data: what comes of
@@ -375,7 +375,7 @@ impl<'a, R: UpdateRule, E> Trainer<'a, R, E> {
             Measure::new::<M>(&self.metrics)?.restore(&run.metrics)
         })?;
         self.begin(0);
-        self.go_on(model, &mut updater, data, run, self.epochs)
+        self.go_on(model, &mut updater, data, run, self.epochs, true)
     }
 
     /// One pass over some more data, in its order if [`shuffle`](Self::shuffle) is off: learning that goes on for ever, a
@@ -396,7 +396,7 @@ impl<'a, R: UpdateRule, E> Trainer<'a, R, E> {
         S: DataSource<M::Element>,
         E: Evaluation<M::Element>,
     {
-        let report = self.go_on(model, updater, data, Run::default(), 1)?;
+        let report = self.go_on(model, updater, data, Run::default(), 1, false)?;
         report.epochs.into_iter().next().ok_or(TrainError::NoRows.into())
     }
 
@@ -440,12 +440,20 @@ impl<'a, R: UpdateRule, E> Trainer<'a, R, E> {
         }
     }
 
+    /// Refuses data to evaluate on that is not what the model declares, before the first step.
+    pub(super) fn check_evaluation<M: Model>(&self, model: &M) -> Result<()>
+    where
+        E: Evaluation<M::Element>,
+    {
+        self.evaluation.source().map_or(Ok(()), |data| check_source(model, data))
+    }
+
     /// Tells everybody that a run begins.
     pub(super) fn begin(&mut self, epoch: u64) {
         self.callbacks.iter_mut().for_each(|callback| callback.begin(epoch));
     }
 
-    /// Trains from where a run stands up to an epoch.
+    /// Trains from where a run stands up to an epoch, of which callbacks are told if it `has_end`.
     fn go_on<M, S>(
         &mut self,
         model: &mut M,
@@ -453,6 +461,7 @@ impl<'a, R: UpdateRule, E> Trainer<'a, R, E> {
         data: &S,
         mut run: Run,
         end: u64,
+        has_end: bool,
     ) -> Result<FitReport>
     where
         M: Model,
@@ -463,6 +472,7 @@ impl<'a, R: UpdateRule, E> Trainer<'a, R, E> {
         let _entered = span.enter();
         self.check_settings()?;
         let options = self.batch_options();
+        self.check_evaluation(model)?;
         let mut batches = data.batches(M::INPUTS, &options)?;
         let base_rate = self.rule.learning_rate();
         run.settings = self.settings(data.n_rows());
@@ -477,11 +487,13 @@ impl<'a, R: UpdateRule, E> Trainer<'a, R, E> {
             callbacks: &mut self.callbacks,
             run,
             is_stopped: false,
+            has_end,
             gradient_norms: Vec::new(),
         };
         model.set_parallel(self.parallel);
         hook.measure.restore(&hook.run.metrics)?;
         hook.replay();
+        let begin = hook.run.position;
         updater.set_records_outputs(!hook.measure.is_empty());
         let mut reduced = Reduced::new(updater, model, data, &options, self.clip_norm)?;
         while hook.run.position.epoch < end && !hook.is_stopped {
@@ -505,8 +517,8 @@ impl<'a, R: UpdateRule, E> Trainer<'a, R, E> {
                 _ => fit_from(model, updater, &mut batches, start, totals, &mut hook)?,
             };
             if hook.is_stopped {
-                // Ended within the epoch: nobody is to take it for a whole one.
-                break;
+                // Ended within the epoch, of which everybody was told then: nobody is to take it for a whole one.
+                return Ok(FitReport { epochs: hook.run.epochs, stopped: true });
             }
             let seconds = began.elapsed().as_secs_f64();
             // Rows that roll over may fill no batch yet.
@@ -536,6 +548,9 @@ impl<'a, R: UpdateRule, E> Trainer<'a, R, E> {
             hook.run.position = Position { epoch: epoch + 1, batch: 0 };
             (hook.run.totals, hook.run.metrics) = Default::default();
             hook.end_epoch(model, updater)?;
+        }
+        if hook.run.position != begin {
+            hook.end(model, updater)?;
         }
         let stopped = hook.is_stopped && hook.run.position.epoch < end;
         Ok(FitReport { epochs: hook.run.epochs, stopped })

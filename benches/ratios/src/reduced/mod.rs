@@ -1,8 +1,8 @@
 //! Logistic regression to a relative suboptimality of 10⁻⁶ by variance reduction, from zero, λ = 1/n: whole runs by a trainer and by the
 //! loops that an expert writes for that problem.
 //!
-//! Each makes as many epochs as it needs, which is found out before anything is measured. The rate is that of whole runs. Rows come in another
-//! order at either side, so that one may be lucky and need an epoch less: where both need as many, the ratio is that of their steps.
+//! Rows come in another order at either side, so that one may be lucky and need some epochs less. Both make as many as the other one needs, which is
+//! found out before anything is measured: the rate is that of whole runs, and the ratio that of their steps.
 
 mod hand;
 
@@ -119,6 +119,8 @@ fn workload<R: UpdateRule>(
         epochs_by_hand(&mut by_hand, problem.log()?, l2);
         times += 1;
     }
+    let times = times.max(epochs / at_once);
+    let epochs = times * at_once;
     let (ours, theirs) = (problem.clone(), problem.clone());
     let (our_result, their_result) = (problem.clone(), problem.clone());
     Ok(Workload::per_second("runs/s", 1.0)

@@ -211,7 +211,9 @@ impl<T: Float> Reader<T> {
         let bytes = usize::try_from(bytes).unwrap_or(0);
         let mut parsing = Parsing::new(name, self, at_start, bytes);
         let mut blocks = Blocks::with_size(reader, parsing.block_bytes());
-        while let Some(block) = blocks.next().map_err(|source| io_error(name, source))? {
+        while let Some(block) =
+            blocks.next().map_err(|error| error.after(name, parsing.rows.lines))?
+        {
             parsing.block(block)?;
         }
         parsing.finish()

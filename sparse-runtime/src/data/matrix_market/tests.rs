@@ -108,6 +108,18 @@ fn what_is_wrong_is_named() {
 }
 
 #[test]
+fn a_symmetric_file_gives_one_triangle() {
+    for symmetry in ["symmetric", "skew-symmetric"] {
+        let header = format!("%%MatrixMarket matrix coordinate real {symmetry}\n3 3 3\n");
+        let upper = parse(&format!("{header}1 2 5\n1 3 6\n2 2 0\n")).unwrap();
+        assert_eq!(upper.nnz(), 5);
+        let error = parse(&format!("{header}1 1 0\n2 1 5\n1 2 5\n")).unwrap_err();
+        let expected = "file:5:1: row 1, column 2 is on the other side of the diagonal";
+        assert!(error.starts_with(expected), "{error}");
+    }
+}
+
+#[test]
 fn lines_that_are_no_entries_are_skipped_and_counted() {
     let text = "%%MatrixMarket matrix coordinate real general\n3 3 5\n1 1 1\n9 1 1\n\n2 2 x\n3 3 3\n1 2 nan\n";
     let read = |limit| read_from_with::<f32>("file", text.as_bytes(), OnError::Skip(limit));

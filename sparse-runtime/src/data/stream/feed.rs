@@ -152,19 +152,18 @@ fn read_units<T: Float>(
             }
             Unit::Whole { .. } => {
                 let (reader, count) = open_counted(&file.path)?;
-                let mut blocks = Blocks::with_size(reader, source.sizes.block);
+                let blocks = Blocks::with_size(reader, source.sizes.block);
+                let mut blocks = blocks.longest_line(source.sizes.line);
+                let mut next_text = |lines| {
+                    let text = blocks.next().map_err(|error| error.after(&file.name, lines))?;
+                    Ok::<_, ReadError>(text.map(<[u8]>::to_vec))
+                };
                 let (mut start, mut lines) = (0, 0);
-                let mut next =
-                    blocks.next().map_err(|e| io_error(&file.name, e))?.map(<[u8]>::to_vec);
+                let mut next = next_text(lines)?;
                 while let Some(text) = next {
-                    if text.len() > source.sizes.line + source.sizes.block {
-                        let problem = Problem::LineTooLong { limit: source.sizes.line };
-                        let place = Place { file: file.name.clone(), line: lines + 1, column: 1 };
-                        return Err(ReadError::Syntax { place, problem });
-                    }
-                    next = blocks.next().map_err(|e| io_error(&file.name, e))?.map(<[u8]>::to_vec);
-                    let is_last = next.is_none();
                     let (len, ends) = (text.len() as u64, count_lines(&text));
+                    next = next_text(lines + ends)?;
+                    let is_last = next.is_none();
                     let block = Block { unit, is_last, text, start, lines: Some(lines) };
                     if !send(Job::Text(block)) {
                         return Ok(());

@@ -285,7 +285,7 @@ fn what_is_wrong_is_named_by_its_line() {
     let error = error_of(&open(&[&file], 2), INPUTS);
     assert!(
         error.ends_with(
-            "long.svm:2:1: a line of more than 131072 bytes: give the stream a larger buffer"
+            "long.svm:2:1: a line of more than 131072 bytes: end lines by `\\n`, or give a stream a larger buffer"
         ),
         "{error}"
     );

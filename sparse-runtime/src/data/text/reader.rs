@@ -1,6 +1,6 @@
 //! From files and bytes to a dataset, for any format.
 
-use super::super::blocks::{BLOCK_BYTES, Blocks, io_error, open_counted};
+use super::super::blocks::{BLOCK_BYTES, Blocks, open_counted};
 use super::super::{Dataset, ReadError, ReadReport};
 use super::{
     Chunk, OnError, RowFormat, RowParser, Skips, WholeFormat, count_lines, parse_part, place_in,
@@ -169,7 +169,10 @@ impl<T: Float, F: WholeFormat<T>> TextReader<F, T> {
         };
         let mut blocks = Blocks::with_size(reader, BLOCK_BYTES * n_threads);
         let mut parsing: Option<Parsing<'_, T, F>> = None;
-        while let Some(block) = blocks.next().map_err(|source| io_error(name, source))? {
+        loop {
+            let lines = parsing.as_ref().map_or(0, |parsing| parsing.lines);
+            let block = blocks.next().map_err(|error| error.after(name, lines))?;
+            let Some(block) = block else { break };
             match &mut parsing {
                 Some(parsing) => parsing.block(block)?,
                 None => {

@@ -193,6 +193,49 @@ fn a_checkpoint_of_a_run_is_a_model_after_an_epoch() {
     assert_eq!(bits(&loaded), before);
 }
 
+/// Ends a run after three batches of its second epoch.
+struct StopInEpoch;
+
+impl Callback for StopInEpoch {
+    fn next_batch(&self, n_batches: u64) -> Option<u64> {
+        (n_batches < 3).then_some(3)
+    }
+
+    fn batch(&mut self, moment: &Moment<'_>) -> crate::Result<ControlFlow<()>> {
+        Ok(match moment.position().epoch {
+            0 => ControlFlow::Continue(()),
+            _ => ControlFlow::Break(()),
+        })
+    }
+}
+
+/// By a callback after an epoch that is none of those to be saved, or between batches; the run goes on from there to the same bits.
+#[test]
+fn a_run_is_saved_where_it_ends_whoever_ends_it() {
+    let data = data::<f64>(40);
+    let rule = Sgd { momentum: 0.5, ..Sgd::default() };
+    let file = File::new("ended");
+    let saved = || trainer(&rule, 4).epochs(5).callback(Checkpoints::new(&file.0).every_epochs(4));
+    let mut whole = Linear::<f64>::new(D);
+    trainer(&rule, 4).epochs(5).fit(&mut whole, &data).unwrap();
+    let after_two = |report: &EpochReport| match report.epoch {
+        0 => ControlFlow::Continue(()),
+        _ => ControlFlow::Break(()),
+    };
+    let mut ended = Linear::<f64>::new(D);
+    saved().callback(after_two).fit(&mut ended, &data).unwrap();
+    assert_eq!(checkpoint_epoch(&file.0), 2);
+    let mut loaded = Linear::<f64>::new(D);
+    checkpoint::load(&mut loaded, &file.0).unwrap();
+    assert_eq!(bits(&loaded), bits(&ended));
+
+    let mut ended = Linear::<f64>::new(D);
+    let report = saved().callback(StopInEpoch).fit(&mut ended, &data).unwrap();
+    assert_eq!((report.stopped, checkpoint_epoch(&file.0)), (true, 1));
+    saved().resume(&mut loaded, &data, &file.0).unwrap();
+    assert_eq!((bits(&loaded), checkpoint_epoch(&file.0)), (bits(&whole), 5));
+}
+
 #[test]
 fn other_settings_and_other_files_are_refused() {
     let (data, other_data) = (data::<f64>(40), data::<f64>(30));

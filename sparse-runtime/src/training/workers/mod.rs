@@ -155,6 +155,7 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
         E: Evaluation<M::Element>,
         C: Communicator,
     {
+        self.check_evaluation(model)?;
         self.reporting(|after_epoch| job.run(model, data, communicator, Some(after_epoch)))
     }
 
@@ -195,10 +196,14 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
             made.position = Position { epoch: done.epoch + 1, batch: 0 };
             made.epochs.push(report);
             let state = Lead { model: &*model, done: &done };
+            let moment = Moment::new(&made, &state);
             for callback in &mut self.callbacks {
-                if let Some(report) = made.epochs.last() {
-                    stopped |= callback.epoch(report, &Moment::new(&made, &state))?.is_break();
+                if let Some(report) = moment.epochs().last() {
+                    stopped |= callback.epoch(report, &moment)?.is_break();
                 }
+            }
+            if stopped || done.epoch + 1 == epochs {
+                self.callbacks.iter_mut().try_for_each(|callback| callback.end(&moment))?;
             }
             Ok(if stopped { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
         };
