@@ -8,6 +8,7 @@ pub mod checkpoint;
 mod epoch;
 mod error;
 mod evaluation;
+mod fit;
 mod hogwild;
 mod hook;
 mod json;

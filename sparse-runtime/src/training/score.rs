@@ -48,22 +48,22 @@ where
     Ok(ScoreReport { loss: totals.mean_loss(), metrics: measure.take(), n_rows: totals.n_rows })
 }
 
-/// Refuses data that a model cannot be scored on, as far as its first row tells: before an epoch is made whose evaluation would tell.
+/// Refuses data that a model cannot be scored on, as far as its first row tells, which is scored: before an epoch is made whose evaluation would
+/// tell.
 ///
 /// # Errors
 ///
-/// Whatever data and model report of that row.
-pub(super) fn check_source<M, S>(model: &M, data: &S) -> Result<()>
+/// [`TrainError::NoRows`], and whatever data and model report of that row.
+pub(super) fn check_source<M, S>(model: &mut M, data: &S) -> Result<()>
 where
     M: Model,
     S: DataSource<M::Element>,
 {
     let mut batches = data.batches(M::INPUTS, &whole(1, Labels::Required))?;
     batches.start_epoch(0)?;
-    match batches.next_batch()? {
-        Some(batch) => model.bind(&batch).map(drop),
-        None => Err(TrainError::NoRows.into()),
-    }
+    let Some(batch) = batches.next_batch()? else { return Err(TrainError::NoRows.into()) };
+    let bound = model.bind(&batch)?;
+    model.loss(&bound).map(drop)
 }
 
 /// The first output of a model for every row of some data, in order. Labels are not needed.

@@ -1,0 +1,188 @@
+//! The vectors of x86.
+
+use super::{Lanes, Loop};
+use sparse_core::element::Float;
+use std::arch::x86_64::*;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU8, Ordering};
+
+/// What the processor has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Level {
+    /// Sixteen registers of 32 bytes.
+    Avx2,
+    /// Thirty-two registers of 64 bytes, and masks.
+    Avx512,
+}
+
+impl Level {
+    /// The best level, if any; found once.
+    #[inline]
+    pub(crate) fn found() -> Option<Level> {
+        let level = Level::of_the_processor();
+        #[cfg(test)]
+        let level = level.min(super::tests::HIGHEST.get());
+        level
+    }
+
+    #[inline]
+    fn of_the_processor() -> Option<Level> {
+        /// What [`KNOWN`] is before anybody has looked.
+        const UNKNOWN: u8 = u8::MAX;
+        static KNOWN: AtomicU8 = AtomicU8::new(UNKNOWN);
+        match KNOWN.load(Ordering::Relaxed) {
+            0 => None,
+            1 => Some(Level::Avx2),
+            2 => Some(Level::Avx512),
+            _ => {
+                let level = Level::find();
+                KNOWN.store(level.map_or(0, |level| 1 + level as u8), Ordering::Relaxed);
+                level
+            }
+        }
+    }
+
+    #[cold]
+    fn find() -> Option<Level> {
+        if !is_x86_feature_detected!("avx2")
+            || !is_x86_feature_detected!("bmi1")
+            || !is_x86_feature_detected!("bmi2")
+            || !is_x86_feature_detected!("popcnt")
+        {
+            return None;
+        }
+        let wide = is_x86_feature_detected!("avx512f")
+            && is_x86_feature_detected!("avx512bw")
+            && is_x86_feature_detected!("avx512dq")
+            && is_x86_feature_detected!("avx512vl");
+        Some(if wide { Level::Avx512 } else { Level::Avx2 })
+    }
+}
+
+/// Whether elements that lie apart are better loaded by one instruction than one by one: measured so on Intel's
+/// processors with AVX-512, and the other way round on AMD's.
+pub(crate) fn gathers_well() -> bool {
+    static INTEL: OnceLock<bool> = OnceLock::new();
+    let of_intel = || {
+        let vendor = __cpuid(0);
+        [vendor.ebx, vendor.edx, vendor.ecx]
+            == [*b"Genu", *b"ineI", *b"ntel"].map(u32::from_le_bytes)
+    };
+    Level::found() == Some(Level::Avx512) && *INTEL.get_or_init(of_intel)
+}
+
+/// Runs what inlines here, compiled for AVX2.
+///
+/// # Safety
+///
+/// [`Level::found`] gave some level.
+#[target_feature(enable = "avx2,bmi1,bmi2,popcnt")]
+pub(crate) unsafe fn with_avx2<O>(body: impl FnOnce() -> O) -> O {
+    body()
+}
+
+/// [`inner`](super::inner) of eights.
+///
+/// # Safety
+///
+/// [`Level::found`] gave some level.
+#[target_feature(enable = "avx2,bmi1,bmi2,popcnt")]
+#[inline]
+pub(crate) unsafe fn inner(a: &[[f32; 8]], b: &[[f32; 8]]) -> f32 {
+    let mut sums = _mm256_setzero_ps();
+    for (a, b) in a.iter().zip(b) {
+        // SAFETY: eight elements each.
+        let (a, b) = unsafe { (_mm256_loadu_ps(a.as_ptr()), _mm256_loadu_ps(b.as_ptr())) };
+        sums = _mm256_add_ps(sums, _mm256_mul_ps(a, b));
+    }
+    let four = _mm_add_ps(_mm256_castps256_ps128(sums), _mm256_extractf128_ps::<1>(sums));
+    let two = _mm_add_ps(four, _mm_movehl_ps(four, four));
+    _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)))
+}
+
+/// Runs a loop compiled for AVX-512.
+///
+/// # Safety
+///
+/// [`Level::found`] gave it, and the elements are those of `L`.
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,bmi1,bmi2,popcnt")]
+pub(crate) unsafe fn avx512<T: Float, L: Lanes<T>, B: Loop<T>>(body: B) {
+    // SAFETY: as the caller says.
+    unsafe { body.run::<L>() }
+}
+
+/// Runs a loop compiled for AVX2.
+///
+/// # Safety
+///
+/// [`Level::found`] gave it or a better one, and the elements are those of `L`.
+#[target_feature(enable = "avx2,bmi1,bmi2,popcnt")]
+pub(crate) unsafe fn avx2<T: Float, L: Lanes<T>, B: Loop<T>>(body: B) {
+    // SAFETY: as the caller says.
+    unsafe { body.run::<L>() }
+}
+
+macro_rules! vectors {
+    ($($(#[$doc:meta])* $name:ident($register:ident of $element:ident, $count:literal, $registers:literal):
+        $zero:ident $splat:ident $load:ident $store:ident $add:ident $multiply:ident;)*) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Copy)]
+        pub(crate) struct $name($register);
+
+        impl<T: Float> Lanes<T> for $name {
+            const COUNT: usize = $count;
+            const REGISTERS: usize = $registers;
+
+            #[inline(always)]
+            unsafe fn zero() -> Self {
+                // SAFETY: `widest` chose this type for a processor that has its instructions, here and below.
+                $name(unsafe { $zero() })
+            }
+
+            #[inline(always)]
+            unsafe fn splat(element: T) -> Self {
+                // SAFETY: `widest` chose this type for elements of this type.
+                $name(unsafe { $splat(std::mem::transmute_copy::<T, $element>(&element)) })
+            }
+
+            #[inline(always)]
+            unsafe fn load(from: *const T) -> Self {
+                // SAFETY: the caller says that the elements are there.
+                $name(unsafe { $load(from.cast()) })
+            }
+
+            #[inline(always)]
+            unsafe fn store(self, to: *mut T) {
+                // SAFETY: the caller says that there is room.
+                unsafe { $store(to.cast(), self.0) };
+            }
+
+            #[inline(always)]
+            unsafe fn add(self, other: Self) -> Self {
+                // SAFETY: see `zero`.
+                $name(unsafe { $add(self.0, other.0) })
+            }
+
+            #[inline(always)]
+            unsafe fn multiply(self, other: Self) -> Self {
+                // SAFETY: see `zero`.
+                $name(unsafe { $multiply(self.0, other.0) })
+            }
+        }
+    )*};
+}
+
+vectors! {
+    /// A register of AVX-512.
+    F32x16(__m512 of f32, 16, 16): _mm512_setzero_ps _mm512_set1_ps _mm512_loadu_ps _mm512_storeu_ps
+        _mm512_add_ps _mm512_mul_ps;
+    /// A register of AVX-512.
+    F64x8(__m512d of f64, 8, 16): _mm512_setzero_pd _mm512_set1_pd _mm512_loadu_pd _mm512_storeu_pd
+        _mm512_add_pd _mm512_mul_pd;
+    /// A register of AVX2.
+    F32x8(__m256 of f32, 8, 8): _mm256_setzero_ps _mm256_set1_ps _mm256_loadu_ps _mm256_storeu_ps
+        _mm256_add_ps _mm256_mul_ps;
+    /// A register of AVX2.
+    F64x4(__m256d of f64, 4, 8): _mm256_setzero_pd _mm256_set1_pd _mm256_loadu_pd _mm256_storeu_pd
+        _mm256_add_pd _mm256_mul_pd;
+}
