@@ -66,7 +66,7 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
     /// it, parameters, optimizer state and report, is to the bit what the run would have come to if it had not been ended.
     ///
     /// The model is made as for the run, and its parameters are replaced. Callbacks are told of the epochs before by
-    /// [`replay`](Callback::replay); where one of them had ended the run, nothing is done.
+    /// [`replay`](super::Callback::replay); where one of them had ended the run, nothing is done.
     ///
     /// ```
     /// use sparse_core::update_rules::Ftrl;
