@@ -260,6 +260,82 @@ fn the_command_line_carries_what_it_found_out() {
     std::fs::remove_dir_all(folder).unwrap();
 }
 
+/// What would be lost or mean something else than it says ends a command before it reads data; nothing is written.
+#[test]
+fn the_command_line_refuses_what_it_cannot_keep() {
+    let folder = std::env::temp_dir().join(format!("nnz-refused-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let file = |name: &str, text: &str| {
+        let path = folder.join(name);
+        std::fs::write(&path, text).unwrap();
+        path.display().to_string()
+    };
+    let text = "1,0.5\n0,-1\n";
+    let (data, other) = (file("data.csv", text), file("other.csv", text));
+    let saved = folder.join("model").display().to_string();
+    let [same, device] = [folder.join("./data.csv").display().to_string(), "/dev/null".to_owned()];
+    let schema = ["--schema", "y:label,x:numeric"];
+    let endless = ["--epochs", "18446744073709551615", "--schedule", "cosine", "--end", "inf"];
+    let once = ["--epochs", "1"];
+    let train = ["--model", "logistic", "--data", &data];
+    let trained = [&train[..], &schema, &once, &["--save", &saved]].concat();
+    if command_line::run("train", &trained).is_none() {
+        return;
+    }
+    let predict = ["--model", &saved, "--data", &data];
+    let bytes = std::fs::read(&saved).unwrap();
+    for (example, arguments, more, message) in [
+        ("train", &train[..], &["--save", &same][..], "would be lost: write to another file"),
+        ("train", &train, &["--test", &other, "--save", &other], "would be lost"),
+        ("predict", &predict, &["--output", &same], "would be lost"),
+        ("predict", &predict, &["--output", &saved], "would be lost"),
+        ("train", &train, &[], "data.csv` is read as csv, by its ending or `--format csv`: say"),
+        ("predict", &predict, &["--format", "libsvm"], "the model was trained with `--format csv`"),
+        ("predict", &predict, &["--schema", "x:numeric"], "was trained with `--schema y:label,x:"),
+        (
+            "train",
+            &train,
+            &["--l2", "1", "--weight-decay", "2"],
+            "`weight_decay` is given twice, as `weight_decay` and as `l2`: say it once",
+        ),
+        ("train", &train, &["--nesterov", "0.5"], "sgd: `nesterov` is 0.5, but must be 0 or 1"),
+        ("train", &train, &["--threads", "100000"], "100000 is not in 1..=1024"),
+        // So many steps are no overflow: what is wrong with the schedule is told.
+        (
+            "train",
+            &train,
+            &[&schema[..], &endless].concat(),
+            "`end` is inf, but must be at least 0 and finite",
+        ),
+    ] {
+        let arguments = [arguments, more].concat();
+        let output = command_line::output(example, &arguments).unwrap();
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success() && errors.contains(message), "{arguments:?}: {errors}");
+    }
+    assert_eq!(std::fs::read_to_string(&data).unwrap(), text);
+    assert_eq!(std::fs::read(&saved).unwrap(), bytes);
+
+    // What the model's file says need not be said again; a device may be written to.
+    let noted = file("later.txt", text);
+    let scores = command_line::run("predict", &["--model", &saved, "--data", &noted]).unwrap();
+    assert_eq!(scores.lines().count(), 2);
+    if cfg!(unix) {
+        command_line::run("predict", &[&predict[..], &["--output", &device]].concat());
+    }
+
+    // Decay is part of what Adam minimises, and beside what AdamW does.
+    let epoch = |rule: &str| -> serde_json::Value {
+        let more = ["--optimizer", rule, "--lazy-update", "touched", "--weight-decay", "1"];
+        let arguments = [&train[..], &schema, &once, &more, &["--json"]].concat();
+        serde_json::from_str(&command_line::run("train", &arguments).unwrap()).unwrap()
+    };
+    let (adam, adamw) = (epoch("adam"), epoch("adamw"));
+    assert!(adam["objective"].as_f64() > adam["train_loss"].as_f64(), "{adam}");
+    assert_eq!(adamw["objective"], adamw["train_loss"]);
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
 /// A line of Criteo's log: a label, 13 counts, 26 categories.
 fn criteo_line() -> String {
     let counts = (0..13).map(|count| count.to_string());

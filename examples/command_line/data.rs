@@ -3,11 +3,12 @@
 // `train` writes the notes that `predict` reads.
 #![allow(dead_code)]
 
+use clap::builder::RangedU64ValueParser;
 use clap::{Args, ValueEnum};
 use nnz::data::stream::Stream;
 use nnz::data::{
-    AnyDataset, Classes, Delimited, Hashing, IdMap, LibFfm, OnError, Ratings, ReadError, RowFormat,
-    TextReader, WholeFormat, Words,
+    AnyDataset, Classes, DataError, Delimited, Hashing, IdMap, LibFfm, OnError, Ratings, ReadError,
+    RowFormat, TextReader, WholeFormat, Words,
 };
 use nnz::kernels::Parallel;
 use nnz::prelude::*;
@@ -21,8 +22,8 @@ pub(crate) struct Reading {
     /// What the files are; by their ending if not said: .ffm, .tsv (criteo), .csv, .txt (words), else libsvm.
     #[arg(long, value_enum)]
     format: Option<Format>,
-    /// csv: the columns in order, name:kind; kinds are label, weight, numeric, count, buckets, categorical and ignore.
-    #[arg(long, required_if_eq("format", "csv"))]
+    /// csv, which needs it: the columns in order, name:kind; kinds are label, weight, numeric, count, buckets, categorical and ignore.
+    #[arg(long)]
     schema: Option<String>,
     /// csv: the first line has the names of the columns.
     #[arg(long)]
@@ -49,11 +50,11 @@ pub(crate) struct Reading {
     #[arg(long, value_enum, default_value = "detect")]
     index_base: Base,
     /// Threads for reading data and for steps of large batches.
-    #[arg(long)]
+    #[arg(long, value_parser = RangedU64ValueParser::<usize>::new().range(1..=1024))]
     pub(crate) threads: Option<usize>,
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
 enum Format {
     /// `label index:value …`
     Libsvm,
@@ -112,6 +113,24 @@ impl Known {
     }
 }
 
+/// Refuses to write over a file that is read. Pipes and devices may be both.
+pub(crate) fn check_not_read<'a>(
+    flag: &str,
+    written: &Path,
+    read: impl IntoIterator<Item = &'a Path>,
+) -> Result<(), String> {
+    let file = |path: &Path| path.canonicalize().ok().filter(|path| path.is_file());
+    let Some(lost) = file(written) else { return Ok(()) };
+    match read.into_iter().find(|path| file(path).as_ref() == Some(&lost)) {
+        Some(path) => Err(format!(
+            "{flag}: `{}` is read, as `{}`, and would be lost: write to another file",
+            written.display(),
+            path.display()
+        )),
+        None => Ok(()),
+    }
+}
+
 /// Says on the error stream what a pass over a stream has left out.
 pub(crate) fn tell_skipped(data: &AnyDataset) {
     if let AnyDataset::Stream(data) = data
@@ -122,6 +141,8 @@ pub(crate) fn tell_skipped(data: &AnyDataset) {
 }
 
 /// The notes of a model's file.
+const FORMAT: &str = "format";
+const SCHEMA: &str = "schema";
 const INDEX_BASE: &str = "index_base";
 const HASH_BITS: &str = "hash_bits";
 const HASH_SEED: &str = "hash_seed";
@@ -129,12 +150,17 @@ const NGRAMS: &str = "ngrams";
 
 impl Reading {
     /// What must be the same where a model is used, for its file.
-    pub(crate) fn notes(&self, known: &Known) -> Vec<(&'static str, String)> {
+    pub(crate) fn notes(&self, path: &Path, known: &Known) -> Vec<(&'static str, String)> {
         let mut notes = vec![
             (HASH_BITS, self.hash_bits().to_string()),
             (HASH_SEED, self.hash_seed().to_string()),
             (NGRAMS, self.ngrams().to_string()),
         ];
+        let format = self.format_of(path);
+        let name = format.to_possible_value();
+        notes.extend(name.map(|name| (FORMAT, name.get_name().to_owned())));
+        let schema = self.schema.clone().filter(|_| format == Format::Csv);
+        notes.extend(schema.map(|schema| (SCHEMA, schema)));
         match known.index_base {
             Some(IndexBase::Zero) => notes.push((INDEX_BASE, "zero".to_owned())),
             Some(IndexBase::One) => notes.push((INDEX_BASE, "one".to_owned())),
@@ -147,6 +173,8 @@ impl Reading {
     pub(crate) fn adopt(&mut self, notes: &[(String, String)]) -> Result<(), String> {
         for (name, note) in notes {
             match &name[..] {
+                FORMAT => adopt(&mut self.format, name, note)?,
+                SCHEMA => adopt(&mut self.schema, name, note)?,
                 HASH_BITS => adopt(&mut self.hash_bits, name, note)?,
                 HASH_SEED => adopt(&mut self.hash_seed, name, note)?,
                 NGRAMS => adopt(&mut self.ngrams, name, note)?,
@@ -161,6 +189,10 @@ impl Reading {
             }
         }
         Ok(())
+    }
+
+    fn format_of(&self, path: &Path) -> Format {
+        self.format.unwrap_or_else(|| Format::of(path))
     }
 
     fn hash_bits(&self) -> u32 {
@@ -185,7 +217,7 @@ impl Reading {
     ) -> Result<AnyDataset> {
         let hashing = Hashing::new(self.hash_bits())?.seed(self.hash_seed());
         let lines = Lines { reading: self, path, known, find_classes };
-        match self.format.unwrap_or_else(|| Format::of(path)) {
+        match self.format_of(path) {
             Format::Libsvm => {
                 let base = match self.index_base {
                     Base::Detect => known.index_base.unwrap_or(IndexBase::Detect),
@@ -202,7 +234,7 @@ impl Reading {
             Format::Libffm => lines.open(LibFfm::new().n_features(known.n_features)),
             Format::Criteo => lines.open(Delimited::criteo(hashing)),
             Format::Csv => {
-                let schema = self.schema.as_deref().unwrap_or_default();
+                let schema = self.schema.as_deref().ok_or_else(|| no_schema(path))?;
                 lines.open(Delimited::csv(hashing).header(self.header).with_schema(schema)?)
             }
             Format::Words => lines.open(Words::new(hashing).ngrams(1..=self.ngrams())?.unit_norm()),
@@ -229,6 +261,15 @@ impl Reading {
     pub(crate) fn parallel(&self) -> Parallel {
         self.threads.map_or(Parallel::Sequential, Parallel::Threads)
     }
+}
+
+#[cold]
+fn no_schema(path: &Path) -> DataError {
+    let message = format!(
+        "`{}` is read as csv, by its ending or `--format csv`: say what its columns are, `--schema y:label,age:numeric,…`, or another `--format`",
+        path.display()
+    );
+    DataError::Schema { message }
 }
 
 /// Takes a note where nothing is said.
@@ -261,6 +302,15 @@ impl Format {
             Some("txt") => Format::Words,
             _ => Format::Libsvm,
         }
+    }
+}
+
+/// As on the command line.
+impl FromStr for Format {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        <Format as ValueEnum>::from_str(name, false)
     }
 }
 

@@ -10,7 +10,7 @@ mod data;
 mod models;
 
 use clap::Parser;
-use data::{Known, Reading, beside, tell_skipped};
+use data::{Known, Reading, beside, check_not_read, tell_skipped};
 use models::{ModelKind, ModelVisitor};
 use nnz::data::{AnyDataset, IdMap};
 use nnz::prelude::*;
@@ -21,7 +21,8 @@ use std::process::ExitCode;
 /// Writes the outputs of a model that `train --save` wrote, a line for each row of the data, in order.
 ///
 /// A line has the numbers of all outputs, separated by tabs: the probabilities of the classes in the order of their labels.
-/// What must be said of the data is what was said to `train`; how it was hashed, and from where columns were counted, is in the file.
+/// What must be said of the data is what was said to `train`; its format and schema, how it was hashed, and from where columns were counted,
+/// is in the file.
 #[derive(Debug, Parser)]
 #[command(name = "predict")]
 struct Arguments {
@@ -67,6 +68,11 @@ fn run(arguments: &Arguments) -> Result<(), Box<dyn std::error::Error>> {
             _ => None,
         },
     };
+    if let Some(output) = &arguments.output {
+        let ids = ["users", "items"].map(|ending| beside(path, ending));
+        let read = [path, &arguments.data].into_iter().chain(&ids);
+        check_not_read("--output", output, read.map(PathBuf::as_path))?;
+    }
     let mut reading = arguments.reading.clone();
     reading.adopt(&saved.notes)?;
     let data = reading.open(&arguments.data, &known, false)?;

@@ -10,7 +10,8 @@ use std::path::PathBuf;
 /// Trains a model on a file of text, in memory or streamed.
 ///
 /// The objective is the mean loss over the training rows plus l1 · |w|₁ + (l2 / 2) · |w|², over all parameters but biases.
-/// The penalties of ftrl are of all steps together, and not in it. The squared error counts half.
+/// Not in it are the penalties of ftrl, which are of all steps together, and decay beside an adaptive step, as of adamw, adagrad and adadelta,
+/// which minimises no such sum. The squared error counts half.
 ///
 /// With --json, one object a line and epoch: epoch, objective, train_loss, seconds, samples_per_s and, with --test,
 /// test_loss (without penalty), test_accuracy and test_auc (softmax: no test_auc; models of numbers: test_rmse alone).

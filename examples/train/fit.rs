@@ -198,7 +198,7 @@ fn schedule(arguments: &Arguments, n_rows: Option<usize>) -> Result<Schedule, Fa
     let total = || -> Result<u64, Failure> {
         let unknown = "the number of rows of a stream is not known before its first epoch, and this --schedule needs it";
         let steps = n_rows.ok_or(unknown)?.div_ceil(arguments.batch_size.max(1)) as u64;
-        Ok((steps * arguments.epochs).saturating_sub(arguments.warm_up).max(1))
+        Ok(steps.saturating_mul(arguments.epochs).saturating_sub(arguments.warm_up).max(1))
     };
     let (factor, end, power) = (arguments.factor, arguments.end, arguments.power);
     let schedule = match arguments.schedule {

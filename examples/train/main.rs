@@ -20,7 +20,7 @@ use data::Known;
 use fit::{Output, Run};
 use models::ModelKind;
 use nnz::data::IdMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -43,6 +43,10 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
         rayon::ThreadPoolBuilder::new().num_threads(threads).build_global()?;
     }
     optimizer::check(arguments)??;
+    if let Some(path) = &arguments.save {
+        let read = [&arguments.data].into_iter().chain(&arguments.test);
+        data::check_not_read("--save", path, read.map(PathBuf::as_path))?;
+    }
     if let Some(folder) = arguments.save.as_deref().and_then(Path::parent)
         && !(folder.as_os_str().is_empty() || folder.is_dir())
     {
@@ -54,7 +58,7 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
     let known = Known::of(&train);
     let test = arguments.test.as_deref();
     let test = test.map(|path| reading.open(path, &known, false)).transpose()?;
-    let (notes, output) = (reading.notes(&known), Output::default());
+    let (notes, output) = (reading.notes(&arguments.data, &known), Output::default());
     let run = Run { arguments, train: &train, test: test.as_ref(), notes: &notes, output: &output };
     arguments.model.with(run)?;
     if let (Some(path), Some((users, items))) = (&arguments.save, &known.ids) {

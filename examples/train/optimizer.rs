@@ -1,9 +1,10 @@
 //! The update rule that the command line asks for, and what it penalises.
 
+use crate::Failure;
 use crate::arguments::{Arguments, Lazy};
 use clap::{Arg, value_parser};
 use nnz::core::update_rules::{
-    Bound, LazyUpdate, NAMES, RuleError, RuleVisitor, Sgd, Svrg, UnknownRule, UpdateRule, with_rule,
+    Bound, LazyUpdate, NAMES, RuleVisitor, Sgd, Step, Svrg, UnknownRule, UpdateRule, with_rule,
 };
 
 /// The flag of a hyperparameter.
@@ -63,22 +64,26 @@ impl From<Flag> for Arg {
 }
 
 /// The rule with the hyperparameters of the command line, checked.
-pub(crate) fn configured<R: UpdateRule>(
-    mut rule: R,
-    arguments: &Arguments,
-) -> Result<R, RuleError> {
+pub(crate) fn configured<R: UpdateRule>(mut rule: R, arguments: &Arguments) -> Result<R, Failure> {
     rule.set_lazy_update(match arguments.lazy_update {
         Lazy::Exact => LazyUpdate::Exact,
         Lazy::Touched => LazyUpdate::Touched,
         Lazy::Dense => LazyUpdate::Dense,
     });
-    for &(name, number) in &arguments.hyperparameters {
+    let flags = arguments.hyperparameters.iter().copied();
+    let settings = arguments.set.iter().map(|(name, number)| (&name[..], *number));
+    let mut given: Vec<(&str, &str)> = Vec::new();
+    for (said, number) in flags.chain(settings) {
         // An L2 penalty is the weight decay of most rules.
-        let is_decay = name == "l2" && value(&mut rule, name).is_none();
-        rule.set(if is_decay { "weight_decay" } else { name }, number)?;
-    }
-    for (name, number) in &arguments.set {
-        rule.set(name, *number)?;
+        let is_decay = said == "l2" && value(&mut rule, said).is_none();
+        let name = if is_decay { "weight_decay" } else { said };
+        if let Some((_, before)) = given.iter().find(|(earlier, _)| *earlier == name) {
+            let message =
+                format!("`{name}` is given twice, as `{before}` and as `{said}`: say it once");
+            return Err(message.into());
+        }
+        rule.set(name, number)?;
+        given.push((name, said));
     }
     rule.check()?;
     Ok(rule)
@@ -98,10 +103,10 @@ pub(crate) fn with<V: RuleVisitor>(name: &str, visitor: V) -> Result<V::Output, 
 }
 
 /// Refuses what [`configured`] would refuse, before any data is read.
-pub(crate) fn check(arguments: &Arguments) -> Result<Result<(), RuleError>, UnknownRule> {
+pub(crate) fn check(arguments: &Arguments) -> Result<Result<(), Failure>, UnknownRule> {
     struct Check<'a>(&'a Arguments);
     impl RuleVisitor for Check<'_> {
-        type Output = Result<(), RuleError>;
+        type Output = Result<(), Failure>;
         fn visit<R: UpdateRule>(self, rule: R) -> Self::Output {
             configured(rule, self.0).map(drop)
         }
@@ -117,12 +122,15 @@ pub(crate) struct Penalty {
 }
 
 impl Penalty {
-    /// That of a rule. One without weight decay (FTRL) penalises all steps together, and not each.
+    /// That of a rule. One without weight decay (FTRL) penalises all steps together, and not each; one whose decay is beside an adaptive
+    /// step (AdamW) minimises no sum of a loss and a penalty.
     pub(crate) fn of<R: UpdateRule>(rule: &R) -> Penalty {
         let mut rule = rule.clone();
         match value(&mut rule, "weight_decay") {
-            Some(l2) => Penalty { l1: value(&mut rule, "l1").unwrap_or(0.0), l2 },
-            None => Penalty::default(),
+            Some(l2) if is_minimised(&rule) => {
+                Penalty { l1: value(&mut rule, "l1").unwrap_or(0.0), l2 }
+            }
+            _ => Penalty::default(),
         }
     }
 
@@ -131,6 +139,20 @@ impl Penalty {
         let each = |w: f64| self.l1 * w.abs() + self.l2 / 2.0 * w * w;
         weights.iter().map(|&w| each(f64::from(w))).sum()
     }
+}
+
+/// Whether a rule with weight decay minimises the loss plus the penalty: its step stays where their gradients cancel.
+fn is_minimised<R: UpdateRule>(rule: &R) -> bool {
+    const WEIGHT: f64 = 3.0;
+    let mut rule = rule.clone();
+    // Of what the rule has: penalties that count, and nothing clipped.
+    for (name, number) in [("weight_decay", 1.0), ("l1", 1.0), ("clip_gradient", f64::INFINITY)] {
+        let _ = rule.set(name, number);
+    }
+    let of_penalty = WEIGHT + value(&mut rule, "l1").unwrap_or(0.0);
+    let (mut weight, mut state) = (WEIGHT, Default::default());
+    rule.step::<f64>(0.25, 1.0, 0).update(&mut weight, &mut state, -of_penalty);
+    (weight - WEIGHT).abs() < 1e-9
 }
 
 /// The value of a hyperparameter, if the rule has it.

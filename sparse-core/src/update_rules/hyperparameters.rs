@@ -114,12 +114,15 @@ impl Hyperparameter<'_> {
     ///
     /// [`RuleError::Hyperparameter`], with the name, the value and the bound.
     pub fn check(&self, rule: &'static str) -> Result<(), RuleError> {
-        match self.get() {
-            Some(value) if !self.bound.holds(value) => {
-                let bound = self.bound.words();
-                Err(InvalidHyperparameter { rule, name: self.name, value, bound }.into())
-            }
-            _ => Ok(()),
+        self.get().map_or(Ok(()), |value| self.check_number(rule, value))
+    }
+
+    /// Refuses a number outside the bound.
+    pub(super) fn check_number(&self, rule: &'static str, value: f64) -> Result<(), RuleError> {
+        if self.bound.holds(value) {
+            return Ok(());
         }
+        let bound = self.bound.words();
+        Err(InvalidHyperparameter { rule, name: self.name, value, bound }.into())
     }
 }

@@ -197,15 +197,18 @@ pub trait UpdateRule: Clone + Debug + Default + PartialEq + Send + Sync + 'stati
     /// decay and L1 (0 for parameters that are not to be shrunk, such as biases).
     fn step<T: Float>(&self, learning_rate: f64, penalty_scale: f64, clock: u64) -> Self::Step<T>;
 
-    /// Sets a hyperparameter by name; of a choice, what is not 0 means yes. Whether the value makes sense is for
-    /// [`check`](Self::check) to say.
+    /// Sets a hyperparameter by name. Whether a number makes sense is for [`check`](Self::check) to say; a choice, which cannot keep any
+    /// other, is 0 or 1.
     ///
     /// # Errors
     ///
-    /// [`RuleError::UnknownHyperparameter`], with the names that there are.
+    /// [`RuleError::UnknownHyperparameter`], with the names that there are; [`RuleError::Hyperparameter`] for another number as a choice.
     fn set(&mut self, name: &str, value: f64) -> Result<(), RuleError> {
         let mut rows = self.hyperparameters();
         if let Some(row) = rows.iter_mut().find(|row| row.name == name) {
+            if row.bound == Bound::Flag {
+                row.check_number(Self::NAME, value)?;
+            }
             row.set(value);
             return Ok(());
         }

@@ -63,16 +63,16 @@ fn every_hyperparameter_is_set_by_name_and_held_to_its_bound() {
         assert!(names.contains(&"learning_rate") && names.contains(&"clip_gradient"));
         for (row, name) in names.iter().enumerate() {
             let mut other = rule.clone();
-            other.set(name, 0.0123).unwrap();
+            let bound = other.hyperparameters()[row].bound;
+            let is_choice = bound == Bound::Flag;
+            other.set(name, if is_choice { 1.0 } else { 0.0123 }).unwrap();
             assert_ne!(other, rule, "{name}");
             other.check().unwrap();
-            if other.hyperparameters()[row].bound == Bound::Flag {
-                continue;
-            }
-            other.set(name, f64::NAN).unwrap();
-            let message = other.check().unwrap_err().to_string();
-            let bound = other.hyperparameters()[row].bound.words();
-            assert_eq!(message, format!("{}: `{name}` is NaN, but must be {bound}", R::NAME));
+            // A choice cannot keep what it refuses.
+            let refused = other.set(name, f64::NAN).and_then(|()| other.check()).unwrap_err();
+            let expected = format!("{}: `{name}` is NaN, but must be {}", R::NAME, bound.words());
+            assert_eq!(refused.to_string(), expected);
+            assert_eq!(other.set(name, 0.5).is_err(), is_choice, "{name}");
         }
         let message = rule.set("momentun", 0.0).unwrap_err().to_string();
         assert!(message.contains("`momentun`, but `learning_rate`, "), "{message}");
@@ -175,13 +175,15 @@ fn clipping_and_rescaling_come_before_everything() {
 #[test]
 fn the_formulas_of_a_rule_are_its_update() {
     for_each_rule!(|rule: R| {
-        let names: Vec<_> = rule.clone().hyperparameters().iter().map(|row| row.name).collect();
+        let other = |bound| if bound == Bound::Flag { 1.0 } else { 0.125 };
+        let others: Vec<_> =
+            rule.clone().hyperparameters().iter().map(|row| (row.name, other(row.bound))).collect();
         // Defaults, each hyperparameter by itself, then all of them.
-        let changed = (0..=names.len() + 1).map(|only| {
+        let changed = (0..=others.len() + 1).map(|only| {
             let mut rule = rule.clone();
-            for (row, name) in names.iter().enumerate() {
-                if only == row || only > names.len() {
-                    rule.set(name, 0.125).unwrap();
+            for (row, (name, value)) in others.iter().enumerate() {
+                if only == row || only > others.len() {
+                    rule.set(name, *value).unwrap();
                 }
             }
             rule

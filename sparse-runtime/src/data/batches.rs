@@ -30,9 +30,7 @@ impl<T: Float> DataSource<T> for Dataset<T> {
         inputs: &[InputInfo],
         options: &BatchOptions,
     ) -> Result<DatasetBatches<'s, T>> {
-        if options.batch_size == 0 {
-            return Err(DataError::ZeroBatchSize.into());
-        }
+        options.check()?;
         let bound = bind(self, inputs, options.labels)?;
         let mut batches = DatasetBatches {
             columns: bound.into_iter().map(BatchColumn::new).collect(),

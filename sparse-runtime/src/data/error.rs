@@ -202,6 +202,16 @@ pub enum DataError {
     /// Batches of no rows.
     #[error("the batch size is 0: a batch has at least one row")]
     ZeroBatchSize,
+    /// Batches to be filled up that are larger than data in memory needs.
+    #[error(
+        "the batch size is {batch_size}, but a batch that `LastBatch::Pad` fills up has at most {limit} rows: make batches smaller, or use `LastBatch::Short`"
+    )]
+    PaddedBatchSize {
+        /// The rows of a batch.
+        batch_size: usize,
+        /// The most rows of a batch that is filled up.
+        limit: usize,
+    },
     /// Rows of a stream that should come first in the next epoch.
     #[error(
         "a stream cannot roll rows over into the next epoch, which may be the first to be read: use `LastBatch::Short`, `Discard` or `Pad`"
@@ -250,6 +260,18 @@ pub enum DataError {
     NotWritable {
         /// What is missing.
         role: &'static str,
+    },
+    /// A value or a column that the text of a file format cannot say.
+    #[error(
+        "row {row} has {value} in column {column}: LibSVM text holds finite numbers, in columns below 2^63 - 1"
+    )]
+    EntryNotWritable {
+        /// The row.
+        row: usize,
+        /// The column, counted from zero.
+        column: usize,
+        /// The value.
+        value: f64,
     },
     /// Synthetic data cannot be made with these settings.
     #[error("{message}")]

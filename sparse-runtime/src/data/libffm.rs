@@ -4,7 +4,7 @@ use super::number::{MAX_DIGITS, NotANumber, digits, number};
 use super::read_error::Fault;
 use super::text::{
     Chunk, ColumnKind, ColumnLayout, Lines, RowFormat, RowParser, Survey, WholeFormat, check_text,
-    sealed::Sealed,
+    ends_here, sealed::Sealed, skip_blanks,
 };
 use super::{Excerpt, Problem};
 use crate::model::InputRole;
@@ -209,18 +209,6 @@ impl<T: Float> RowParser<T> for Parser {
         }
         Ok(())
     }
-}
-
-/// True where a number may end.
-fn ends_here(rest: &[u8]) -> bool {
-    matches!(rest, [] | [b' ' | b'\t' | b'\r' | b'#', ..])
-}
-
-fn skip_blanks(mut rest: &[u8]) -> &[u8] {
-    while let [b' ' | b'\t' | b'\r', after @ ..] = rest {
-        rest = after;
-    }
-    rest
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 
 use super::blocks::{LINE_BYTES, io_error, open};
 use super::number::{MAX_DIGITS, NotANumber, digits, number, write_number};
-use super::text::Skips;
+use super::text::{BYTE_ORDER_MARK, Skips};
 use super::{Excerpt, OnError, Place, Problem, ReadError, ReadReport};
 use crate::formats::Csr;
 use crate::replace::replace_file;
@@ -14,8 +14,8 @@ use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::Path;
 
 /// Reads a matrix: fields `real`, `integer` and `pattern` (all values 1), symmetries `general`, `symmetric` and
-/// `skew-symmetric` (of which a file has one triangle, and the matrix both). Entries at the same place are added. A name that ends in `.gz` is
-/// decompressed (feature `gzip`). O(m log m) for m entries.
+/// `skew-symmetric` (of which a file has one triangle, and the matrix both). Entries at the same place are added. A name that ends in `.gz`
+/// or `.zst` is decompressed (features `gzip` and `zstd`). O(m log m) for m entries.
 ///
 /// # Errors
 ///
@@ -204,6 +204,10 @@ impl Header {
         if row > n_rows as u64 || column > n_cols as u64 {
             return Err(Problem::EntryOutside { row, column, n_rows, n_cols });
         }
+        // `aᵢⱼ = -aⱼᵢ` leaves nothing but 0 there.
+        if self.symmetry == "skew-symmetric" && row == column && !value.is_zero() {
+            return Err(Problem::SkewDiagonal { row });
+        }
         Ok((row as usize - 1, column as usize - 1, value))
     }
 }
@@ -239,7 +243,8 @@ struct Text<'a, R> {
 impl<R: Read> Text<'_, R> {
     fn read_header(&mut self) -> Result<Header, ReadError> {
         self.read_line()?;
-        let lower = self.line.to_ascii_lowercase();
+        let line = self.line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&self.line);
+        let lower = line.to_ascii_lowercase();
         let words: Vec<&[u8]> = words(&lower).collect();
         let known = |word: &[u8], words: &[&'static str]| {
             words.iter().copied().find(|known| known.as_bytes() == word)

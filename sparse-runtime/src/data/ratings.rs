@@ -27,7 +27,8 @@ use sparse_core::element::Float;
 /// # Ok::<(), sparse_runtime::Error>(())
 /// ```
 ///
-/// The first line is a header if its third field is not a number, as in `userId,movieId,rating,timestamp`.
+/// The first line is a header if its third field is a word, in quotes or not, as in `userId,movieId,rating,timestamp`. A word for a number
+/// that is missing or not finite, such as `nan` or `N/A`, is none: that line is a rating without its value, and refused.
 #[derive(Clone, Debug, Default)]
 pub struct Ratings {
     separator: Separator,
@@ -231,15 +232,22 @@ impl Parser {
     }
 }
 
+/// Whether a third field is the title of a column, and not a rating, or what stands where there is none.
+fn is_title(field: &[u8]) -> bool {
+    const NO_NUMBER: [&str; 7] = ["nan", "inf", "infinity", "na", "n/a", "null", "none"];
+    let field =
+        field.strip_prefix(b"\"").and_then(|field| field.strip_suffix(b"\"")).unwrap_or(field);
+    let is_no_number = NO_NUMBER.iter().any(|word| field.eq_ignore_ascii_case(word.as_bytes()));
+    field.first().is_some_and(u8::is_ascii_alphabetic) && !is_no_number
+}
+
 impl<T: Float> RowParser<T> for Parser {
     fn header(&mut self, text: &[u8]) -> Result<usize, Fault> {
         let mut lines = Lines::new(text);
         let Some((_, line)) = lines.next() else { return Ok(0) };
         let [.., (_, value)] = self.fields(line);
-        let is_number = matches!(number::<f64>(value), Ok((_, [])));
-        let is_word = value.first().is_some_and(u8::is_ascii_alphabetic);
         let second = lines.next().map_or(text.len(), |(start, _)| start);
-        Ok(if is_word && !is_number { second } else { 0 })
+        Ok(if is_title(value) { second } else { 0 })
     }
 
     fn parse(&mut self, text: &[u8], rows: &mut Chunk<T>) -> Result<(), Fault> {
@@ -291,6 +299,7 @@ mod tests {
             "u::i::5::0\nv::i::3.5::1\nu::j::-1::2\n",
             " u  i 5 977\nv i\t3.5\nu j -1\n",
             "userId movieId rating\nu i 5\nv i 3.5\nu j -1\n",
+            "\"user\",\"item\",\"rating\"\nu,i,5\nv,i,3.5\nu,j,-1\n",
         ] {
             let data = read(Ratings::new(), text).unwrap();
             assert_eq!(content(&data), expected, "{text}");
@@ -310,7 +319,10 @@ mod tests {
             ("u,i,5\nu,i\n", "file:2:4: expected a number in the column `rating`, found nothing"),
             ("u,i,5\nu,,x\n", "file:2:4: expected a number in the column `rating`, found `x`"),
             ("u,i,5\nu,,5\n", "file:2:3: expected an id in the column `item`, found nothing"),
-            ("u,i,nan\n", "`file` has no rows"),
+            ("u,i,nan\nu,j,1\n", "file:1:5: label `nan` is not a finite number"),
+            ("u,i,Inf\nu,j,1\n", "file:1:5: label `Inf` is not a finite number"),
+            ("u,i,N/A\n", "file:1:5: expected a number in the column `rating`, found `N/A`"),
+            ("user,item,rating\n", "`file` has no rows"),
             ("u,i,5\nu,i,nan\n", "file:2:5: label `nan` is not a finite number"),
             ("u\0,i,5\n", "file:1:2: a NUL byte"),
             ("\n\n", "`file` has no rows"),

@@ -358,6 +358,14 @@ pub enum Problem {
         /// The columns declared.
         n_cols: usize,
     },
+    /// A skew-symmetric MatrixMarket file gives an entry of the diagonal, which is 0 in such a matrix.
+    #[error(
+        "row {row}, column {row} (counted from one) is not 0, as the diagonal of a skew-symmetric matrix is: leave the entry out, or declare the file `general` with all its entries"
+    )]
+    SkewDiagonal {
+        /// The row and the column, counted from one.
+        row: u64,
+    },
     /// A value of a MatrixMarket file that is `nan`, infinite or too large.
     #[error(
         "the value at row {row}, column {column} (counted from one) is not finite, or beyond the range of the element type"

@@ -25,6 +25,7 @@
 //! }
 //! ```
 
+use super::DataError;
 use crate::error::Result;
 use crate::model::{BatchSource, InputInfo};
 use sparse_core::element::Float;
@@ -170,6 +171,25 @@ impl Default for BatchOptions {
     }
 }
 
+impl BatchOptions {
+    /// The most rows of a batch that is filled up: each of them is listed, whether the data has it or not.
+    const MAX_PADDED: usize = 1 << 24;
+
+    /// Refuses sizes of batches that no source can give.
+    pub(super) fn check(&self) -> Result<(), DataError> {
+        match self.last_batch {
+            _ if self.batch_size == 0 => Err(DataError::ZeroBatchSize),
+            LastBatch::Pad if self.batch_size > Self::MAX_PADDED => {
+                Err(DataError::PaddedBatchSize {
+                    batch_size: self.batch_size,
+                    limit: Self::MAX_PADDED,
+                })
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
 /// The order of the rows in an epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
@@ -191,7 +211,7 @@ pub enum LastBatch {
     /// They are left out (all of them, if there are fewer than a batch).
     Discard,
     /// The batch is filled up with rows from the beginning of this epoch's order, over and over if they are few;
-    /// [`Batch::n_padding`] tells how many.
+    /// [`Batch::n_padding`] tells how many. Batches have at most 2²⁴ rows then ([`DataError::PaddedBatchSize`]).
     Pad,
     /// They come first in the next epoch.
     RollOver,

@@ -114,16 +114,25 @@ impl<T: Stored> CsrBuilder<T> {
         self.indptr.push(self.values.len() as u64);
     }
 
+    /// Finishes the row being built if it has entries.
+    fn finish_open_row(&mut self) {
+        if self.previous.is_some() {
+            self.finish_row();
+        }
+    }
+
     /// One whole row from entries in any order; values of the same column are added in the order given. Leaves
-    /// `entries` empty, with its allocation: what readers use that hash features or take unsorted files.
+    /// `entries` empty, with its allocation: what readers use that hash features or take unsorted files. A row with
+    /// entries that was not finished is finished first.
     ///
     /// # Errors
     ///
-    /// [`FormatError::ColumnOutOfRange`]; the row is then left out.
+    /// [`FormatError::ColumnOutOfRange`]; the row is then left out wholly, and `entries` empty as well.
     pub fn push_unsorted_row(&mut self, entries: &mut Vec<(usize, T)>) -> Result<(), FormatError>
     where
         T: Float,
     {
+        self.finish_open_row();
         entries.sort_by_key(|&(column, _)| column);
         entries.dedup_by(|next, kept| {
             let same = next.0 == kept.0;
@@ -146,6 +155,7 @@ impl<T: Stored> CsrBuilder<T> {
                 n_cols,
             });
         }
+        // Columns ascend from here, and the last is within: no entry is refused.
         for (column, value) in entries.drain(..) {
             self.push_entry(column, value)?;
         }
@@ -161,11 +171,8 @@ impl<T: Stored> CsrBuilder<T> {
     /// [`FormatError::ColumnOutOfRange`] if the other has a column beyond this one's number of columns; nothing of it is then
     /// taken.
     pub fn append(&mut self, mut other: CsrBuilder<T>) -> Result<(), FormatError> {
-        for builder in [&mut *self, &mut other] {
-            if builder.previous.is_some() {
-                builder.finish_row();
-            }
-        }
+        self.finish_open_row();
+        other.finish_open_row();
         let (rows, entries) = (self.n_rows(), self.values.len());
         if let Some((column, row, position)) = other.largest {
             if let Some(n_cols) = self.n_cols
@@ -205,9 +212,7 @@ impl<T: Stored> CsrBuilder<T> {
     ///
     /// [`FormatError::ColumnOutOfRange`] if a column is beyond it; the place named is that of the largest column.
     pub fn finish(mut self, n_cols: Option<usize>) -> Result<Csr<T>, FormatError> {
-        if self.previous.is_some() {
-            self.finish_row();
-        }
+        self.finish_open_row();
         let n_cols = n_cols.or(self.n_cols).unwrap_or_else(|| self.n_cols_seen());
         if let Some((column, row, position)) = self.largest
             && column >= n_cols as u64
@@ -304,6 +309,22 @@ mod tests {
         assert_eq!(unbounded.finish(None).unwrap(), Csr::default());
         let x = builder.finish(None).unwrap();
         assert_eq!(x, Csr::new(9, vec![0, 2, 2], vec![0u32, 5], vec![2.0, 1.5]).unwrap());
+    }
+
+    #[test]
+    fn an_unsorted_row_is_a_row_of_its_own() {
+        let mut builder = CsrBuilder::with_n_cols(4);
+        builder.push_entry(2, 1.0f32).unwrap();
+        builder.push_unsorted_row(&mut vec![(3, 3.0), (1, 2.0)]).unwrap();
+        builder.push_entry(3, 4.0).unwrap();
+        let mut outside = vec![(4, 1.0), (0, 1.0)];
+        assert_eq!(
+            builder.push_unsorted_row(&mut outside),
+            Err(FormatError::ColumnOutOfRange { row: 3, position: 5, column: 4, n_cols: 4 })
+        );
+        assert!(outside.is_empty());
+        let rows = [vec![(2, 1.0)], vec![(1, 2.0), (3, 3.0)], vec![(3, 4.0)]];
+        assert_eq!(builder.finish(None).unwrap(), Csr::from_rows(4, rows).unwrap());
     }
 
     #[test]

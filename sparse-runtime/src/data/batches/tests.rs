@@ -181,6 +181,20 @@ fn any_last_batch() -> impl Strategy<Value = LastBatch> {
     ]
 }
 
+#[test]
+fn a_batch_that_is_filled_up_is_bounded() {
+    let data = data(3);
+    let batches = |batch_size, last_batch| {
+        let options = options(batch_size, Order::Shuffled { seed: 1 }, last_batch);
+        data.batches(INPUTS, &options).map(|batches| batches.n_batches())
+    };
+    let error = batches(1 << 40, LastBatch::Pad).unwrap_err().to_string();
+    let message = "the batch size is 1099511627776, but a batch that `LastBatch::Pad` fills up has at most 16777216 rows";
+    assert!(error.starts_with(message), "{error}");
+    assert_eq!(batches(1 << 40, LastBatch::Short).unwrap(), Some(1));
+    assert_eq!(batches(100, LastBatch::Pad).unwrap(), Some(1));
+}
+
 proptest! {
     #[test]
     fn every_row_is_met_as_often_as_it_should(

@@ -59,8 +59,8 @@ pub enum Numbers {
     Value,
     /// `sign(v) · ln(1 + |v|)`: for counts, which are spread over orders of magnitude.
     Log,
-    /// As a category: `NA` where the field is empty, the number itself up to 2, above that `b` and `⌊ln(v)²⌋`. What libFFM's
-    /// Criteo scripts do with counts.
+    /// As a category: `NA` where the field is empty, the number itself up to 2, in its shortest spelling (`2` of `2.0` and `+02`), above that `b`
+    /// and `⌊ln(v)²⌋`. What libFFM's Criteo scripts do with counts.
     Buckets,
 }
 

@@ -8,6 +8,7 @@ use super::{Delimited, Kind, Numbers};
 use crate::data::hashing::xxh64;
 use sparse_core::element::Float;
 use std::borrow::Cow;
+use std::fmt::Write;
 
 /// What is done with each field.
 #[derive(Debug)]
@@ -19,6 +20,8 @@ pub struct Parser {
     fields: Vec<Field>,
     /// The entries of a row of `x`, by column and value, in the order of the fields.
     entries: Vec<(u64, f64)>,
+    /// The bucket of a number, as it is hashed.
+    bucket: String,
 }
 
 #[derive(Debug)]
@@ -59,13 +62,14 @@ impl Parser {
             hashing: format.hashing,
             fields: format.columns.iter().map(field).collect(),
             entries: Vec::new(),
+            bucket: String::new(),
         }
     }
 
     fn row<T: Float>(&mut self, line: &[u8], rows: &mut Chunk<T>) -> Result<(), Fault> {
         let mut fields =
             Fields { line, next: Some(0), separator: self.separator, quotes: self.quotes };
-        let Parser { hashing, entries, fields: schema, .. } = self;
+        let Parser { hashing, entries, bucket, fields: schema, .. } = self;
         entries.clear();
         for field in schema.iter() {
             let (offset, text) = match fields.next() {
@@ -90,15 +94,8 @@ impl Parser {
                     }
                 }
                 Kind::Numeric(Numbers::Buckets) => {
-                    let value = optional::<f64>(&text).map_err(fault)?;
-                    let hash = match value {
-                        None => xxh64(b"NA", field.seed),
-                        Some(v) if v <= 2.0 => xxh64(text.trim_ascii(), field.seed),
-                        Some(v) => {
-                            xxh64(format!("b{}", v.ln().powi(2).floor()).as_bytes(), field.seed)
-                        }
-                    };
-                    let column = hashing.low(hash);
+                    name_bucket(optional(&text).map_err(fault)?, bucket);
+                    let column = hashing.low(xxh64(bucket.as_bytes(), field.seed));
                     entries.push((column, 1.0));
                     if let Some(target) = field.target {
                         rows.ids(target).push(column as u32);
@@ -200,6 +197,19 @@ impl<T: Float> RowParser<T> for Parser {
         }
         Ok(())
     }
+}
+
+/// Writes the name of the [bucket](Numbers::Buckets) of a number: the same however the number was spelled.
+#[inline]
+fn name_bucket(value: Option<f64>, name: &mut String) {
+    name.clear();
+    // A string takes whatever is written to it. Whole numbers are written as such, which is faster.
+    let _ = match value {
+        None => name.write_str("NA"),
+        Some(v) if v > 2.0 => write!(name, "b{}", v.ln().powi(2).floor() as u64),
+        Some(v) if v.fract() == 0.0 && v > -1e15 => write!(name, "{}", v as i64),
+        Some(v) => write!(name, "{v}"),
+    };
 }
 
 /// A number, or nothing where the field is blank; or what was expected.

@@ -91,6 +91,25 @@ fn parts_of_wide_and_deep() {
 }
 
 #[test]
+fn a_bucket_is_that_of_the_number_however_it_is_spelled() {
+    let format = Delimited::tsv(Hashing::new(30).unwrap()).number("k", Numbers::Buckets);
+    let data = |text: &str| read(format.clone().label("y"), text).unwrap();
+    for (name, spellings) in [
+        ("2", &["2", "2.0", "+2", " 02", "20e-1"][..]),
+        ("0", &["0", "-0", "0.0", "-0e9"]),
+        ("-1", &["-1", "-01.", "-10e-1"]),
+        ("0.5", &["0.5", ".5", "5e-1"]),
+        ("b0", &["2.5", "2.50"]),
+        ("b21", &["100", "1e2"]),
+    ] {
+        let column = Hashing::new(30).unwrap().column("k", name.as_bytes()) as usize;
+        for spelling in spellings {
+            assert_eq!(row(&data(&format!("{spelling}\t1\n")), 0), [(column, 1.0)], "{spelling}");
+        }
+    }
+}
+
+#[test]
 fn collisions_are_added() {
     let format = Delimited::csv(Hashing::new(1).unwrap());
     let format = (0..5).fold(format.label("y"), |format, i| format.categorical(&i.to_string()));

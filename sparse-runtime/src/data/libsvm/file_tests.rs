@@ -156,6 +156,16 @@ fn what_cannot_be_written() {
     let error = write(&compressed, &data).unwrap_err();
     assert!(error.to_string().ends_with("compressed as `.gz`, not as `.zst`"), "{error}");
     assert!(!compressed.exists());
+    for (column, value, message) in [
+        (1, f32::NAN, "row 1 has NaN in column 1: LibSVM text holds finite numbers"),
+        (1, f32::NEG_INFINITY, "row 1 has -inf in column 1: "),
+        ((1 << 63) - 1, 0.5, "row 1 has 0.5 in column 9223372036854775807: "),
+    ] {
+        let features = Csr::from_rows(1 << 63, [vec![], vec![(column, value)]]).unwrap();
+        let error = write(&path, &Dataset::new(features, vec![1.0, 0.0]).unwrap()).unwrap_err();
+        assert!(error.to_string().contains(message), "{error}");
+        assert!(!path.exists());
+    }
     let error = write("no/such/folder/file.svm", &data).unwrap_err();
     assert!(matches!(error, ReadError::Io { .. }), "{error}");
 }

@@ -5,6 +5,7 @@
 
 use super::super::number::{MAX_DIGITS, NotANumber, digits, number};
 use super::super::read_error::Fault;
+use super::super::text::{ends_here, skip_blanks};
 use super::super::{Excerpt, Problem};
 use super::IndexBase;
 use super::usual::usual_entries;
@@ -316,20 +317,6 @@ fn value<T: Float>(index: u64, text: &[u8]) -> Result<(T, &[u8]), (usize, Proble
         Ok((value, rest)) if ends_here(rest) => Ok((value, rest)),
         other => Err((text.len(), bad_value(index, text, other.err()))),
     }
-}
-
-/// True where a number may end.
-#[inline(always)]
-pub(super) fn ends_here(rest: &[u8]) -> bool {
-    matches!(rest, [] | [b' ' | b'\n' | b'\t' | b'\r' | b'#', ..])
-}
-
-#[inline(always)]
-fn skip_blanks(mut rest: &[u8]) -> &[u8] {
-    while let [b' ' | b'\t' | b'\r', after @ ..] = rest {
-        rest = after;
-    }
-    rest
 }
 
 fn skip_until(rest: &[u8], end: impl Fn(u8) -> bool) -> &[u8] {

@@ -1,5 +1,6 @@
 //! Which lines of a file are one of several parts of it.
 
+use super::super::text::count_lines;
 use std::io::{self, BufRead, Read, Seek, SeekFrom};
 use std::ops::Range;
 
@@ -52,7 +53,7 @@ pub(in crate::data) fn lines_before(
         if block.is_empty() {
             return Ok(lines);
         }
-        lines += block.iter().filter(|&&byte| byte == b'\n').count() as u64;
+        lines += count_lines(block);
         let n = block.len();
         before.consume(n);
     }

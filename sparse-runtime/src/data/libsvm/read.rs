@@ -2,7 +2,7 @@
 
 use super::super::blocks::{BLOCK_BYTES, Blocks, Compression, io_error, open};
 use super::super::read_error::Fault;
-use super::super::text::{Skips, skip_faults};
+use super::super::text::{BYTE_ORDER_MARK, Skips, count_lines, place_in, skip_faults};
 use super::super::{Dataset, OnError, Place, ReadError, ReadReport};
 use super::parse::{Rows, Rules};
 use super::part::{Part, lines_before};
@@ -141,7 +141,7 @@ impl<T: Float> Reader<T> {
         }
     }
 
-    /// Reads a file; one whose name ends in `.gz` is decompressed (feature `gzip`), of any number of members.
+    /// Reads a file; one whose name ends in `.gz` or `.zst` is decompressed (features `gzip` and `zstd`), of any number of members or frames.
     ///
     /// # Errors
     ///
@@ -332,7 +332,6 @@ impl<'a, T: Float> Parsing<'a, T> {
 
     /// Reads a block of whole lines.
     fn block(&mut self, block: &[u8]) -> Result<(), ReadError> {
-        const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
         let text = match block.strip_prefix(BYTE_ORDER_MARK) {
             Some(text) if self.at_start => text,
             _ => block,
@@ -418,13 +417,7 @@ impl<'a, T: Float> Parsing<'a, T> {
 
     /// `lines` are those before the block.
     fn place(&self, lines: u64, block: &[u8], offset: usize) -> Place {
-        let before = &block[..offset];
-        let line_start = before.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
-        Place {
-            file: self.name.to_owned(),
-            line: lines + count_lines(before) + 1,
-            column: (offset - line_start + 1) as u64,
-        }
+        place_in(self.name, lines, block, offset)
     }
 
     /// Settles the base and the width.
@@ -509,10 +502,6 @@ fn parse_part<T: Float>(
 fn lines_up_to(text: &[u8], size: usize) -> &[u8] {
     let end = text.iter().skip(size).position(|&byte| byte == b'\n');
     &text[..end.map_or(text.len(), |end| size + end + 1)]
-}
-
-fn count_lines(text: &[u8]) -> u64 {
-    count(text, b'\n')
 }
 
 fn count(text: &[u8], wanted: u8) -> u64 {

@@ -2,7 +2,7 @@
 //! digits. What is of another form, or wrong, is left to the general loop.
 
 use super::super::number::{SHORT_DECIMAL, digits_before_colon, number, short_decimal};
-use super::parse::ends_here;
+use super::super::text::ends_here;
 #[cfg(target_arch = "x86_64")]
 use crate::lanes::x86;
 use sparse_core::element::Float;

@@ -16,8 +16,8 @@ use std::path::Path;
 ///
 /// # Errors
 ///
-/// [`ReadError::Data`] unless the data has a csr input and one label a row, [`ReadError::Io`],
-/// [`ReadError::FeatureDisabled`], and [`ReadError::Content`] for the ending `.zst`.
+/// [`ReadError::Data`] unless the data has a csr input and one label a row, or for an entry that would not be read back: a value that is
+/// not finite, a column of 2⁶³ - 1 or more. Nothing is written then. [`ReadError::Io`], [`ReadError::FeatureDisabled`], and [`ReadError::Content`] for the ending `.zst`.
 ///
 /// ```
 /// use sparse_runtime::data::libsvm::{self, IndexBase};
@@ -105,7 +105,7 @@ fn rows_of<T: Float>(dataset: &Dataset<T>) -> Result<Rows<'_, T>, DataError> {
     let missing = |role| DataError::NotWritable { role };
     let classes = dataset.classes().map_or(&[][..], |classes| classes.labels());
     let labels = dataset.labels().filter(|labels| labels.shape().row_size() == 1);
-    Ok(Rows {
+    let rows = Rows {
         features: match dataset.csr_input() {
             Some(ColumnValues::Csr(features)) => Features::Numbers(features),
             Some(ColumnValues::Unit(features)) => Features::Units(features),
@@ -118,7 +118,27 @@ fn rows_of<T: Float>(dataset: &Dataset<T>) -> Result<Rows<'_, T>, DataError> {
                 return Err(missing("label of one number a row"));
             }
         },
-    })
+    };
+    match rows.features {
+        Features::Numbers(features) => check_entries(features, |value| value.as_f64())?,
+        Features::Units(features) => check_entries(features, |_| 1.0)?,
+    }
+    Ok(rows)
+}
+
+/// Refuses what a reader would: the dataset has checked its labels.
+fn check_entries<V: Stored>(features: &Csr<V>, number: impl Fn(V) -> f64) -> Result<(), DataError> {
+    // Counted from one the largest index is 2⁶³ - 1.
+    const N_COLUMNS: u64 = (1 << 63) - 1;
+    for (row, entries) in features.iter_rows().enumerate() {
+        for (column, value) in entries {
+            let value = number(value);
+            if !value.is_finite() || column as u64 >= N_COLUMNS {
+                return Err(DataError::EntryNotWritable { row, column, value });
+            }
+        }
+    }
+    Ok(())
 }
 
 impl<T: Float> Rows<'_, T> {

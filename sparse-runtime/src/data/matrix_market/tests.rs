@@ -20,6 +20,9 @@ fn fields_and_symmetries() {
     assert_eq!(parse(text), Ok(csr(2, 2, &[(1, 1, 1.0)])));
     let text = "%%MatrixMarket matrix coordinate real skew-symmetric\n2 2 1\n2 1 5\n";
     assert_eq!(parse(text), Ok(csr(2, 2, &[(1, 0, 5.0), (0, 1, -5.0)])));
+    let text =
+        "\u{feff}%%MatrixMarket matrix coordinate real skew-symmetric\n2 2 2\n2 2 0\n2 1 5\n";
+    assert_eq!(parse(text), Ok(csr(2, 2, &[(1, 0, 5.0), (0, 1, -5.0), (1, 1, 0.0)])));
     let text = "%%MatrixMarket matrix coordinate real general\n1 1 2\n1 1 5\n1 1 2\n";
     assert_eq!(parse(text), Ok(csr(1, 1, &[(0, 0, 7.0)])));
     let text = "%%MatrixMarket matrix coordinate real general\n2 0 0\n";
@@ -35,6 +38,9 @@ fn what_is_wrong_is_named() {
         "{error}"
     );
     let refused = |text: &str| parse(text).unwrap_err();
+    let error =
+        refused("%%MatrixMarket matrix coordinate real skew-symmetric\n2 2 2\n2 1 5\n2 2 3\n");
+    assert!(error.starts_with("file:4:1: row 2, column 2 (counted from one) is not 0"), "{error}");
     for header in [
         "",
         "\n",

@@ -27,9 +27,7 @@ impl<T: Float> DataSource<T> for StreamedDataset<T> {
 
     /// As of any source; labels are checked as they are read, and a label that its loss does not take ends the epoch.
     fn batches(&self, inputs: &[InputInfo], options: &BatchOptions) -> Result<StreamBatches<T>> {
-        if options.batch_size == 0 {
-            return Err(DataError::ZeroBatchSize.into());
-        }
+        options.check()?;
         if options.last_batch == LastBatch::RollOver {
             return Err(DataError::StreamRollsOver.into());
         }

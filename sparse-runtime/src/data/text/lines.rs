@@ -38,6 +38,21 @@ pub(crate) fn check_text(line: &[u8], offset: usize) -> Result<(), Fault> {
     }
 }
 
+/// True where a number may end, in the formats whose entries blanks separate and `#` ends.
+#[inline(always)]
+pub(crate) fn ends_here(rest: &[u8]) -> bool {
+    matches!(rest, [] | [b' ' | b'\n' | b'\t' | b'\r' | b'#', ..])
+}
+
+/// What follows the blanks at the beginning, but for line ends.
+#[inline(always)]
+pub(crate) fn skip_blanks(mut rest: &[u8]) -> &[u8] {
+    while let [b' ' | b'\t' | b'\r', after @ ..] = rest {
+        rest = after;
+    }
+    rest
+}
+
 /// The line ends in a text.
 pub(crate) fn count_lines(text: &[u8]) -> u64 {
     memchr::memchr_iter(b'\n', text).count() as u64
