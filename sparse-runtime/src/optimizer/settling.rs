@@ -120,14 +120,10 @@ impl<'a, R: UpdateRule, T: Float> Settling<'a, R, T> {
         self.missed.scalars_now()
     }
 
-    /// The same where rows are to be settled and that changes them, so that the compiler knows it.
+    /// The same where rows are to be settled, so that the compiler knows it.
     #[inline(always)]
     pub(crate) fn known_to_settle(self) -> Option<Self> {
-        if !self.settles || self.missed.rests {
-            return None;
-        }
-        let missed = Missed { rests: false, ..self.missed };
-        Some(Settling { settles: true, missed, ..self })
+        self.settles.then_some(Settling { settles: true, ..self })
     }
 
     /// Whether rows are to be settled before they are read.
@@ -278,10 +274,16 @@ impl<'a, R: UpdateRule, T: Float> Missed<'a, R, T> {
         &self.scalars[..self.scalars.len().min(in_run)]
     }
 
-    /// The map of the steps that a row has missed of which this is `last`, where it is a tabulated scalar.
+    /// The map of the steps that a row has missed of which this is `last`, where it is a tabulated scalar: one of
+    /// [`scalars_now`](Self::scalars_now), whose end a loop that settles by other maps too would keep in a register.
     #[inline(always)]
     fn scalar(self, last: u32) -> Option<[T::Accumulator; 2]> {
-        self.scalars_now().get(self.now.wrapping_sub(last) as usize).copied()
+        // Of a row that is ahead of this step, more than are tabulated.
+        let missed = self.now.wrapping_sub(last) as usize;
+        if last <= self.first {
+            return None;
+        }
+        self.scalars.get(missed).copied()
     }
 
     /// Brings a row up to date of which this is `last`.
