@@ -71,7 +71,7 @@ graph! {
 }
 
 graph! {
-    /// Bags through dense layers, of which larger batches are kernels' work.
+    /// Bags through dense layers.
     pub model Layers {
         input x: csr[n, d];
         label y: dense[n, 1];
@@ -82,6 +82,21 @@ graph! {
         param g: dense[8, 1] = Normal { mean: 0.0, std: 0.3 };
         let hidden = tanh(dot(embedding_bag(x, t), h) + b);
         let score = dot(x, w) + dot(hidden, g);
+        loss logistic(score, y);
+        output score;
+    }
+}
+
+graph! {
+    /// Bags through layers of more elements than a cache has: of larger batches these are kernels' work.
+    pub model LargeLayers {
+        input x: csr[n, d];
+        label y: dense[n, 1];
+        param w: row_sparse[d, 1] = Zeros;
+        param t: row_sparse[d, 4] = Normal { mean: 0.0, std: 0.3 };
+        param h: dense[4, 1000] = Normal { mean: 0.0, std: 0.1 };
+        param g: dense[1000, 1] = Normal { mean: 0.0, std: 0.1 };
+        let score = dot(x, w) + dot(relu(dot(embedding_bag(x, t), h)), g);
         loss logistic(score, y);
         output score;
     }
@@ -331,11 +346,14 @@ fn one_thread_or_several() {
 }
 
 #[test]
-fn kernels_on_one_thread_or_several() {
+fn layers_on_one_thread_or_several() {
     let x = log::<f32>(MANY_ROWS as usize, MANY_FEATURES, 40);
     let y = floats::<f32>(&noise(MANY_ROWS, 2));
     let data = Dataset::builder().input("x", x).label("y", y).build().unwrap();
     on_threads!(Layers, Sgd::default(), &data);
+    on_threads!(Layers, Sgd { momentum: 0.9, weight_decay: 0.01, ..Sgd::default() }, &data);
+    on_threads!(Layers, AdaGrad::default(), &data);
+    on_threads!(LargeLayers, Sgd::default(), &data);
 }
 
 #[test]

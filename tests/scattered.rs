@@ -12,7 +12,7 @@ use std::fmt::Debug;
 use std::ops::Range;
 
 twins! {
-    /// Wide and deep: a sparse linear part, bags of three kinds, an embedding, numbers, dense layers: of one row, one loop.
+    /// Wide and deep: a sparse linear part, bags of three kinds, an embedding, numbers, dense layers: one loop over rows of data.
     WideDeep, WideDeepUnfused {
         input x: csr[n, d];
         input user: dense<u32>[n];
@@ -40,7 +40,7 @@ twins! {
         output p = softmax(hidden);
     }
 
-    /// Connected layers, and vectors as weights and scores: of one row, one loop.
+    /// Connected layers, and vectors as weights and scores: one loop over rows of data.
     Vectors, VectorsUnfused {
         input x: csr[n, d];
         input user: dense<u32>[n];
@@ -90,8 +90,63 @@ twins! {
         output score;
         output p = sigmoid(score);
     }
+
+    /// Layers of more elements than stay in a cache: steps of many rows are kernels'.
+    Large, LargeUnfused {
+        input x: csr[n, d];
+        input user: dense<u32>[n];
+        label y: dense[n, 1];
+        param t: row_sparse[d, 3] = Normal { mean: 0.0, std: 0.5 };
+        param users: row_sparse[m, 3] = Normal { mean: 0.0, std: 0.5 };
+        param h: dense[3, 900] = Normal { mean: 0.0, std: 0.1 };
+        param a: dense[900] = Constant(0.125);
+        param g: dense[900, 1] = Normal { mean: 0.0, std: 0.1 };
+        let both = embedding_bag(x, t) + embedding(user, users);
+        let score = dot(tanh(dot(both, h) + a), g);
+        loss logistic(score, y);
+        output score;
+        output p = sigmoid(score);
+    }
+
+    /// The same where a constant of Rust says so.
+    LargeByConstant, LargeByConstantUnfused {
+        const UNITS: usize = LARGE;
+        input x: csr[n, d];
+        input user: dense<u32>[n];
+        label y: dense[n, 1];
+        param t: row_sparse[d, 3] = Normal { mean: 0.0, std: 0.5 };
+        param users: row_sparse[m, 3] = Normal { mean: 0.0, std: 0.5 };
+        param h: dense[3, UNITS] = Normal { mean: 0.0, std: 0.1 };
+        param a: dense[UNITS] = Constant(0.125);
+        param g: dense[UNITS, 1] = Normal { mean: 0.0, std: 0.1 };
+        let both = embedding_bag(x, t) + embedding(user, users);
+        let score = dot(tanh(dot(both, h) + a), g);
+        loss logistic(score, y);
+        output score;
+        output p = sigmoid(score);
+    }
+
+    /// Few elements, as a constant of Rust says.
+    SmallByConstant, SmallByConstantUnfused {
+        const UNITS: usize = SMALL;
+        input x: csr[n, d];
+        input user: dense<u32>[n];
+        label y: dense[n, 1];
+        param t: row_sparse[d, 3] = Normal { mean: 0.0, std: 0.5 };
+        param users: row_sparse[m, 3] = Normal { mean: 0.0, std: 0.5 };
+        param h: dense[3, UNITS] = Normal { mean: 0.0, std: 0.1 };
+        param a: dense[UNITS] = Constant(0.125);
+        param g: dense[UNITS, 1] = Normal { mean: 0.0, std: 0.1 };
+        let both = embedding_bag(x, t) + embedding(user, users);
+        let score = dot(tanh(dot(both, h) + a), g);
+        loss logistic(score, y);
+        output score;
+        output p = sigmoid(score);
+    }
 }
 
+const LARGE: usize = 900;
+const SMALL: usize = 2;
 const FEATURES: usize = 6;
 const USERS: usize = 4;
 const ROWS: usize = 5;
@@ -204,6 +259,9 @@ fn all_agree<R: UpdateRule + Debug>(rule: R) {
     }
     agree!(WideDeep WideDeepBatch, WideDeepUnfused WideDeepUnfusedBatch, dims(), x user of_user weight y);
     agree!(Factors FactorsBatch, FactorsUnfused FactorsUnfusedBatch, dims(), user items y);
+    agree!(Large LargeBatch, LargeUnfused LargeUnfusedBatch, dims(), x user y);
+    agree!(LargeByConstant LargeByConstantBatch, LargeByConstantUnfused LargeByConstantUnfusedBatch, dims(), x user y);
+    agree!(SmallByConstant SmallByConstantBatch, SmallByConstantUnfused SmallByConstantUnfusedBatch, dims(), x user y);
     agree!(Shared SharedBatch, SharedUnfused SharedUnfusedBatch, dims! { d: FEATURES }, x z item y);
     let y = Dense::new([ROWS], y.into_values()).unwrap();
     agree!(Vectors VectorsBatch, VectorsUnfused VectorsUnfusedBatch, dims(), x user y);
@@ -239,7 +297,16 @@ fn the_plan_names_the_gradients() {
     let plan = words(WideDeep::PLAN.to_string());
     let names = "the gradients of w, sums, means, weighted and users";
     assert!(plan.contains(&format!("{names} are scattered into the update")), "{plan}");
-    assert!(plan.contains("marked *; a step of one row is one loop"), "{plan}");
+    assert!(
+        plan.contains("step: one loop over the rows of the batch, through dense layers;"),
+        "{plan}"
+    );
+    let large = words(Large::PLAN.to_string());
+    assert!(large.contains("marked *; a step of one row is one loop"), "{large}");
+    for plan in [LargeByConstant::PLAN, SmallByConstant::PLAN] {
+        let plan = words(plan.to_string());
+        assert!(plan.contains("where the dense parameters have at most 4096 elements"), "{plan}");
+    }
     let shared = words(Shared::PLAN.to_string());
     assert!(shared.contains("the gradients of w and v are scattered"), "{shared}");
     assert!(

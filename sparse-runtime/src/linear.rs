@@ -23,6 +23,7 @@ pub(crate) use rows::{
 use crate::error::Result;
 use crate::formats::{ColumnId, ColumnIdsView, CsrView};
 use crate::kernels::Parallel;
+use crate::layers::Run;
 use crate::model::ModelError;
 use crate::optimizer::{RowAccumulator, RowCursor, RowUpdater, Settling, UpdateKind, Updater};
 use crate::row_parts::{Parts, parts_of_step};
@@ -66,6 +67,8 @@ pub struct Scratch<T> {
     /// Of a step on several threads.
     pub(crate) parts: Parts<T>,
     pub(crate) read: Read<T>,
+    /// Of a step through layers.
+    pub(crate) runs: Vec<Run<T>>,
 }
 
 /// What a row's loss counts in the mean over a batch: 1 / n_rows.

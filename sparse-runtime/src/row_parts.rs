@@ -25,11 +25,15 @@ pub(crate) fn parts_of_step<V: Stored>(
     x: CsrView<'_, V>,
     columns: usize,
 ) -> usize {
-    let Parallel::Threads(threads) = parallel else { return 1 };
     if columns == 0 || x.n_rows() < 2 {
         return 1;
     }
-    let work = x.nnz().saturating_mul(columns.saturating_add(15));
+    parts_of_work(parallel, x.nnz().saturating_mul(columns.saturating_add(15)))
+}
+
+/// In how many parts to do work of so many quarters of a nanosecond.
+pub(crate) fn parts_of_work(parallel: Parallel, work: usize) -> usize {
+    let Parallel::Threads(threads) = parallel else { return 1 };
     threads.min(team::MAX_PARTS).min(work / WORK_OF_A_PART).max(1)
 }
 

@@ -49,6 +49,7 @@ impl Compiled {
                 reason,
                 parameters: &parts.updated_in_place,
                 one_row: one_row.as_ref().err().map(String::as_str),
+                many_rows: self.fusion.through_layers(graph),
             },
             Fusion::RowLoop(row_loop) => match &row_loop.terms {
                 Terms::Linear(linear) => PlanStep::LinearRows {
@@ -174,7 +175,8 @@ impl Parts {
                 kernel: &self.kernels[index],
                 operands: &self.operands[index],
                 attributes: &self.attributes[index],
-                fused: compiled.fusion.computes(graph, id),
+                fused: compiled.fusion.computes(graph, id)
+                    || compiled.fusion.through_layers(graph) == Some(true),
                 fallback: value.inserted,
             }),
             written: self.written(compiled, id),

@@ -192,6 +192,8 @@ pub enum PlanStep<'a> {
         parameters: &'a [u32],
         /// Why a step of one row is not one loop; nothing where it is.
         one_row: Option<&'a str>,
+        /// Whether a step of more rows is one as well, up to the updates. Nothing where constants of Rust decide.
+        many_rows: Option<bool>,
     },
     /// One loop over the rows of a csr input.
     LinearRows {

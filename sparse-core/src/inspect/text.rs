@@ -2,6 +2,7 @@
 
 use super::bytes::bytes;
 use super::{Operand, Part, PlanRowSet, PlanStep, PlanTable, PlanValue, Sizes, Written};
+use crate::passes::FEW;
 use crate::storage::Storage;
 use std::fmt::Write as _;
 
@@ -40,18 +41,29 @@ pub(super) fn table(plan: &PlanTable<'_>, sizes: &Sizes) -> String {
     text.push_str(&match plan.step {
         PlanStep::None => String::new(),
         PlanStep::Unfused { reason } => wrapped(&format!("step: not fused ({reason})")),
-        PlanStep::Scattered { reason, parameters, one_row } => {
+        PlanStep::Scattered { reason, parameters, one_row, many_rows } => {
             let names: Vec<String> = parameters.iter().map(|id| plan.label(*id)).collect();
             let (word, verb) = if names.len() == 1 { ("gradient", "is") } else { ("gradients", "are") };
-            let of_one_row = match one_row {
-                None => "one loop".to_owned(),
-                Some(reason) => format!("no loop either ({reason})"),
-            };
-            wrapped(&format!(
-                "step: not fused ({reason}); the {word} of {} {verb} scattered into the update, marked *; a step \
-                 of one row is {of_one_row}",
+            let scattered = format!(
+                "the {word} of {} {verb} scattered into the update, marked *",
                 enumerated(&names)
-            ))
+            );
+            let of_one_row = match (one_row, many_rows) {
+                (Some(reason), _) => format!("no loop either ({reason})"),
+                (None, Some(_)) => "one loop".to_owned(),
+                (None, None) => format!(
+                    "one loop, as is one of more rows up to the updates where the dense parameters have at most {FEW} elements"
+                ),
+            };
+            wrapped(&match (one_row, many_rows) {
+                (None, Some(true)) => format!(
+                    "step: one loop over the rows of the batch, through dense layers; {scattered}; of one row the \
+                     updates are in the loop"
+                ),
+                _ => {
+                    format!("step: not fused ({reason}); {scattered}; a step of one row is {of_one_row}")
+                }
+            })
         }
         PlanStep::LinearRows { input, weight, factors, loss } => {
             let (input, weight) = (plan.label(input), plan.label(weight));

@@ -20,8 +20,8 @@ mod simplify;
 
 pub use differentiate::differentiate;
 pub use fuse::{
-    Chain, ChainRead, Chains, DenseGradient, Fusion, Layers, Linear, Lookup, LookupRead, NamedRow,
-    Reach, RowComputed, RowLoop, RowValue, RowsRead, Term, Terms, chains, fuse,
+    Chain, ChainRead, Chains, DenseGradient, FEW, Fusion, Layers, Linear, Lookup, LookupRead,
+    NamedRow, Reach, RowComputed, RowLoop, RowValue, RowsRead, Term, Terms, are_few, chains, fuse,
 };
 pub use infer_shapes::infer_shapes;
 pub use infer_storage::infer_storage;

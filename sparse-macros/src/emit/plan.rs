@@ -40,9 +40,12 @@ pub(super) fn constant(emit: &Emit<'_>) -> TokenStream {
     let step = match step {
         PlanStep::None => quote!(None),
         PlanStep::Unfused { reason } => quote!(Unfused { reason: #reason }),
-        PlanStep::Scattered { reason, parameters, one_row } => {
+        PlanStep::Scattered { reason, parameters, one_row, many_rows } => {
             let one_row = option(one_row.map(|reason| quote!(#reason)));
-            quote!(Scattered { reason: #reason, parameters: &[#(#parameters),*], one_row: #one_row })
+            let many_rows = option(many_rows.map(|many_rows| quote!(#many_rows)));
+            quote!(Scattered {
+                reason: #reason, parameters: &[#(#parameters),*], one_row: #one_row, many_rows: #many_rows
+            })
         }
         PlanStep::LinearRows { input, weight, factors, loss } => {
             let factors = option(factors.map(|position| quote!(#position)));

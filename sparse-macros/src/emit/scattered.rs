@@ -45,10 +45,7 @@ pub(super) fn step(emit: &Emit<'_>, calls: &Calls<'_>, parameters: &[Scatter]) -
             false => quote!(if __record { #call }),
         }
     });
-    let updates = trained(emit).into_iter().map(|(id, storage)| match of(id) {
-        Some(scatter) => update(emit, scatter),
-        None => apply(emit, id, storage),
-    });
+    let updates = updates(emit, parameters);
     let (take_apart, losses) = (take_apart(emit), sum_of_losses(emit));
     quote! {
         #names
@@ -59,10 +56,21 @@ pub(super) fn step(emit: &Emit<'_>, calls: &Calls<'_>, parameters: &[Scatter]) -
         #(#settle)*
         #(#calls)*
         let __loss = #losses;
-        #(#updates)*
+        #updates
         __updater.end_step()?;
         #rt::Ok(__loss)
     }
+}
+
+/// The updates of all parameters: of some by the terms of their gradients.
+pub(super) fn updates(emit: &Emit<'_>, parameters: &[Scatter]) -> TokenStream {
+    let updates = trained(emit).into_iter().map(|(id, storage)| {
+        match parameters.iter().find(|scatter| scatter.parameter == id) {
+            Some(scatter) => update(emit, scatter),
+            None => apply(emit, id, storage),
+        }
+    });
+    quote!(#(#updates)*)
 }
 
 /// A value that reads rows of a parameter.

@@ -216,8 +216,19 @@ fn train_step(emit: &Emit<'_>, calls: &Calls<'_>) -> TokenStream {
     match &emit.compiled.fusion {
         Fusion::RowLoop(parts) => fused::all_rows(emit, parts),
         Fusion::Scattered { parameters, one_row, .. } => {
-            let one_row = one_row.as_ref().ok().map(|layers| one_row_as_loop(emit, layers));
-            let step = scattered::step(emit, calls, parameters);
+            let step = || scattered::step(emit, calls, parameters);
+            let Ok(layers) = one_row else { return step() };
+            let one_row = one_row_as_loop(emit, layers);
+            let many_rows = || fused::many_rows(emit, layers, parameters);
+            let step = match layers.are_few(emit.graph) {
+                Some(true) => many_rows(),
+                Some(false) => step(),
+                None => {
+                    let is_one_pass = fused::is_one_pass(emit, layers);
+                    let (many_rows, step) = (many_rows(), step());
+                    quote!(if #is_one_pass { #many_rows } else { #step })
+                }
+            };
             quote!(#one_row #step)
         }
         Fusion::None { .. } => unfused(emit, None),

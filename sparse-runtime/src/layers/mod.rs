@@ -1,12 +1,16 @@
-//! The loop of steps of one row of data through dense layers.
+//! The loops of steps through dense layers: of one row of data each, and of many rows in one.
 //!
 //! A row of data names rows of parameters ([reads](RowReads)), whose products, sums and copies are arrays of constant lengths.
 //! `graph!` composes this loop with a row function that it emits from the graph: arrays go through [products](product) with
 //! dense parameters and through element-wise functions to a loss, and the gradients back to what was read, which is updated.
-//! Dense parameters are updated by the row function.
+//! Dense parameters are updated by the row function. Of a [step of many rows](pass) gradients are summed, and kept for the update of tables.
 
+mod many;
 mod reads;
+mod shared;
 
+pub(crate) use self::many::Run;
+pub use self::many::{Kept, add, add_outer, keep, pass};
 pub use self::reads::{Bags, Product, RowReads, Taken};
 
 use crate::error::Result;
@@ -16,6 +20,7 @@ use crate::optimizer::{RowUpdater, UpdateKind, Updater, Weights};
 use crate::table::Table;
 use crate::with_rows;
 use sparse_core::element::Float;
+pub use sparse_core::passes::are_few;
 use sparse_core::update_rules::UpdateRule;
 use std::ops::Range;
 

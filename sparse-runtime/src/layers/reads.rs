@@ -1,11 +1,12 @@
 //! What a row of data reads of tables, and updates.
 
+use super::shared::SharedReads;
 use crate::error::Result;
 use crate::formats::{ColumnId, CsrView};
 use crate::kernels::embedding_bag;
 use crate::linear::{self, AHEAD, Fixed, is_large, row_ahead, row_of};
 use crate::model::ModelError;
-use crate::optimizer::{ReadRows as _, RowCursor, RowUpdater, UpdateKind};
+use crate::optimizer::{ReadRows, RowCursor, RowUpdater, UpdateKind};
 use crate::with_column_ids;
 use sparse_core::element::{Factor, Float, Id, Stored};
 use sparse_core::update_rules::UpdateRule;
@@ -16,10 +17,7 @@ use sparse_core::update_rules::UpdateRule;
     message = "`{Self}` does not say what a row of data reads of tables of `{T}`",
     note = "`graph!` chooses it: `Product`, `Bags` or `Taken`, or a list of them"
 )]
-pub trait RowReads<T: Float<Accumulator = T>>: Copy {
-    /// What is read: an array, or a list of them.
-    type Numbers: Copy;
-
+pub trait RowReads<T: Float<Accumulator = T>>: SharedReads<T> {
     /// Compares tables with what is read of them.
     ///
     /// # Errors
@@ -114,8 +112,6 @@ where
     T: Float<Accumulator = T>,
     V: Factor<T>,
 {
-    type Numbers = [T; S];
-
     fn check<R: UpdateRule, K: UpdateKind>(
         &self,
         tables: &[RowUpdater<'_, R, T, K>],
@@ -186,7 +182,7 @@ impl<V: Stored, const TABLE: usize, const S: usize, const MEAN: bool, const WEIG
 {
     /// Makes a mean of a sum, and likewise of its gradient.
     #[inline(always)]
-    fn scale<T: Float<Accumulator = T>>(&self, row: usize, numbers: &mut [T; S])
+    pub(super) fn scale<T: Float<Accumulator = T>>(&self, row: usize, numbers: &mut [T; S])
     where
         V: Factor<T>,
     {
@@ -205,13 +201,11 @@ impl<V: Stored, const TABLE: usize, const S: usize, const MEAN: bool, const WEIG
 ///
 /// The ids are below the parameter's rows, of `S` elements.
 #[inline(always)]
-unsafe fn add_alike<R: UpdateRule, T, K: UpdateKind, I: ColumnId, const S: usize>(
+pub(super) unsafe fn add_alike<'a, T: Float<Accumulator = T>, I: ColumnId, const S: usize>(
     ids: &[I],
-    rows: RowCursor<'_, R, T, K>,
+    rows: impl ReadRows<'a, T>,
     sums: &mut [T; S],
-) where
-    T: Float<Accumulator = T>,
-{
+) {
     for id in ids {
         // SAFETY: promised by the caller.
         let weights = unsafe { rows.row(id.at()) };
@@ -252,8 +246,6 @@ impl<T, I: Id, const TABLE: usize, const S: usize> RowReads<T> for Taken<'_, I, 
 where
     T: Float<Accumulator = T>,
 {
-    type Numbers = [T; S];
-
     fn check<R: UpdateRule, K: UpdateKind>(
         &self,
         tables: &[RowUpdater<'_, R, T, K>],
@@ -319,14 +311,12 @@ where
 impl<I: Id, const TABLE: usize, const S: usize> Taken<'_, I, TABLE, S> {
     /// The id of a row of data; where there is none, one beyond any table.
     #[inline(always)]
-    fn id(&self, row: usize) -> usize {
+    pub(super) fn id(&self, row: usize) -> usize {
         self.ids.get(row).and_then(|id| id.index()).unwrap_or(usize::MAX)
     }
 }
 
 impl<T: Float<Accumulator = T>> RowReads<T> for () {
-    type Numbers = ();
-
     fn check<R: UpdateRule, K: UpdateKind>(&self, _: &[RowUpdater<'_, R, T, K>]) -> Result<()> {
         Ok(())
     }
@@ -354,8 +344,6 @@ impl<T: Float<Accumulator = T>> RowReads<T> for () {
 }
 
 impl<T: Float<Accumulator = T>, A: RowReads<T>, B: RowReads<T>> RowReads<T> for (A, B) {
-    type Numbers = (A::Numbers, B::Numbers);
-
     fn check<R: UpdateRule, K: UpdateKind>(
         &self,
         tables: &[RowUpdater<'_, R, T, K>],

@@ -138,7 +138,7 @@ impl<'a, R: UpdateRule, T: Float, K: UpdateKind> SharedRows<'a, R, T, K> {
 ///
 /// Invariant: from `first` on there are the weights of `n_rows` rows, `row_size` each, `stride` bytes from row to row, borrowed for
 /// `'a`.
-pub(crate) struct RowWeights<'a, T> {
+pub struct RowWeights<'a, T> {
     first: *mut u8,
     stride: usize,
     row_size: usize,

@@ -1,8 +1,8 @@
 //! Steps of one row of data through dense layers: a row of every value is an array whose length the source has.
 //!
 //! Rows of parameters that the batch names (products with a csr, bags, embeddings) go through products with dense
-//! parameters and element-wise functions to a loss, and the gradients back to the rows. Of a batch of several rows the
-//! products are kernels' work; of one row they are a few hundred operations, which calls of kernels would outweigh.
+//! parameters and element-wise functions to a loss, and the gradients back to the rows. So go the rows of a larger batch, where
+//! the dense parameters are [few](are_few) elements; else its products are kernels' work.
 
 use super::super::scatter::{NamedRows, Scatter};
 use super::row_loop::{is_scalar_function, loss_gradient};
@@ -93,6 +93,30 @@ pub enum DenseGradient {
 
 /// The longest row that is kept on the stack.
 const LONGEST: u64 = 1024;
+
+/// The most elements that dense parameters have where [`are_few`].
+pub const FEW: usize = 1 << 12;
+
+/// Whether dense parameters of so many elements in all stay in a cache, from which each row of data reads them. Of more, the product of
+/// all rows of a batch with one of them is a kernel's work.
+pub const fn are_few(elements: usize) -> bool {
+    elements <= FEW
+}
+
+impl Layers {
+    /// Whether the dense parameters that are trained [are few](are_few) elements, if their extents are numbers.
+    pub fn are_few(&self, graph: &Graph) -> Option<bool> {
+        let mut elements = 0usize;
+        for (parameter, _) in &self.dense {
+            let size = graph.shape(*parameter).iter().try_fold(1usize, |size, dim| match dim {
+                Dim::Size(extent) => Some(size.saturating_mul(usize::try_from(*extent).ok()?)),
+                _ => None,
+            });
+            elements = elements.saturating_add(size?);
+        }
+        Some(are_few(elements))
+    }
+}
 
 /// The parts of a step of one row, or why it is not one loop. `scattered` are the parameters whose gradients are rows
 /// that the batch names.

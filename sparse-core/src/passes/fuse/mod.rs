@@ -4,8 +4,8 @@
 //! A *loop over rows of data* reads what each row names of the trained parameters (the product of a csr input with one,
 //! rows that ids name), then computes element-wise functions of that, then a loss: forward, loss gradient and (for a
 //! batch of one row) update without a value of the batch's size in between. What does not fit says why, and runs kernels
-//! one after the other, but for gradients of rows, which are [scattered](super::Scatter) into the update; of those steps
-//! a row of data at a time may be one loop as well, through dense [`Layers`].
+//! one after the other, but for gradients of rows, which are [scattered](super::Scatter) into the update; what comes before that
+//! may be one loop as well, through dense [`Layers`].
 
 mod chains;
 mod layers;
@@ -15,7 +15,7 @@ mod row_loop;
 mod tests;
 
 pub use chains::{Chain, ChainRead, Chains, Reach, chains};
-pub use layers::{DenseGradient, Layers, RowComputed, RowValue, RowsRead};
+pub use layers::{DenseGradient, FEW, Layers, RowComputed, RowValue, RowsRead, are_few};
 pub use lookups::{Lookup, LookupRead, NamedRow};
 
 use self::layers::layers;
@@ -38,7 +38,7 @@ pub enum Fusion {
         reason: String,
         /// The parameters whose gradients do.
         parameters: Vec<Scatter>,
-        /// What is one loop where each step is of one row, or why that is not either.
+        /// What is one loop where each step is of one row, or its layers are [few](are_few) elements, or why that is not either.
         one_row: Result<Box<Layers>, String>,
     },
     /// One loop over the rows of data.
@@ -169,6 +169,15 @@ impl Fusion {
                 parameters.iter().map(|scatter| scatter.parameter).collect()
             }
             Fusion::RowLoop(parts) => parts.terms.tables(),
+        }
+    }
+
+    /// Whether what comes before the updates is one loop over rows of data through dense layers, whatever the batch. Nothing where
+    /// constants of Rust decide.
+    pub fn through_layers(&self, graph: &Graph) -> Option<bool> {
+        match self {
+            Fusion::Scattered { one_row: Ok(layers), .. } => layers.are_few(graph),
+            _ => Some(false),
         }
     }
 

@@ -1,5 +1,6 @@
 //! Steps of one row through dense layers: the reads of the row, and the row function that goes from what is read to its gradients.
 
+use super::Steps;
 use super::row::{dense_of, formula, index_of, local, out_of, row_loss, values_of};
 use crate::emit::Emit;
 use crate::emit::kernels::number_of;
@@ -49,16 +50,9 @@ use std::collections::BTreeSet;
 /// ```
 pub(in crate::emit) fn each_row(emit: &Emit<'_>, parts: &Layers) -> TokenStream {
     let (rt, element) = (&emit.rt, &emit.element);
-    let (setup, outputs) = (setup(emit, parts), outputs(emit));
+    let (setup, outputs) = (setup(emit, parts, Steps::EachRow), outputs(emit));
     let n_rows = n_rows(emit, parts);
-    let reads = parts.reads.iter().enumerate().rev().fold(quote!(()), |rest, (place, read)| {
-        let read = self::read(emit, place, read);
-        quote!((#read, #rest))
-    });
-    let tables = parts.reads.iter().map(|read| {
-        let (index, local) = (emit.index_of(read.table), emit.parameter_local(read.table));
-        quote!((#index, #local.table_mut()))
-    });
+    let (reads, tables) = (reads(emit, parts), tables(emit, parts));
     let dense = || parts.dense.iter().map(|(id, _)| *id);
     let take = dense().map(|id| {
         let (index, local) = (emit.index_of(id), emit.parameter_local(id));
@@ -91,7 +85,7 @@ pub(in crate::emit) fn each_row(emit: &Emit<'_>, parts: &Layers) -> TokenStream 
             let __steps = #rt::layers::steps(
                 __reads,
                 __first..__first + __count,
-                [#(#tables),*],
+                #tables,
                 __updater,
                 #row_function,
             );
@@ -104,8 +98,25 @@ pub(in crate::emit) fn each_row(emit: &Emit<'_>, parts: &Layers) -> TokenStream 
     }
 }
 
+/// What a row of data reads: `(layers::Bags::<…> { csr: __batch.x }, ())`.
+pub(super) fn reads(emit: &Emit<'_>, parts: &Layers) -> TokenStream {
+    parts.reads.iter().enumerate().rev().fold(quote!(()), |rest, (place, read)| {
+        let read = self::read(emit, place, read);
+        quote!((#read, #rest))
+    })
+}
+
+/// What it reads that of: `[(0, __param_t.table_mut())]`.
+pub(super) fn tables(emit: &Emit<'_>, parts: &Layers) -> TokenStream {
+    let tables = parts.reads.iter().map(|read| {
+        let (index, local) = (emit.index_of(read.table), emit.parameter_local(read.table));
+        quote!((#index, #local.table_mut()))
+    });
+    quote!([#(#tables),*])
+}
+
 /// The rows of the batch.
-fn n_rows(emit: &Emit<'_>, parts: &Layers) -> TokenStream {
+pub(super) fn n_rows(emit: &Emit<'_>, parts: &Layers) -> TokenStream {
     let label = loss_of(emit, parts).map(|loss| emit.declared(loss.operands[1]));
     quote!(__batch.#label.shape()[0])
 }
@@ -115,18 +126,18 @@ fn loss_of<'a>(emit: &'a Emit<'_>, parts: &Layers) -> Option<&'a Apply> {
 }
 
 /// The elements of a row of a value.
-fn columns(emit: &Emit<'_>, id: ValueId) -> Dim {
+pub(super) fn columns(emit: &Emit<'_>, id: ValueId) -> Dim {
     emit.graph.shape(id).get(1).cloned().unwrap_or(Dim::Size(1))
 }
 
 /// An extent that the source has.
-fn extent(emit: &Emit<'_>, dim: &Dim) -> TokenStream {
+pub(super) fn extent(emit: &Emit<'_>, dim: &Dim) -> TokenStream {
     let extent = emit.fixed_extent(dim);
     quote!({ #extent })
 }
 
 /// The elements of a parameter.
-fn size(emit: &Emit<'_>, parameter: ValueId) -> TokenStream {
+pub(super) fn size(emit: &Emit<'_>, parameter: ValueId) -> TokenStream {
     let shape = emit.graph.shape(parameter);
     let extents = shape.iter().map(|dim| extent(emit, dim));
     quote!({ 1usize #(* #extents)* })
@@ -170,8 +181,8 @@ fn is_trained(parts: &Layers, id: ValueId) -> bool {
     parts.dense.iter().any(|(parameter, _)| *parameter == id)
 }
 
-/// Arrays that the row function reads and that no step changes.
-fn setup(emit: &Emit<'_>, parts: &Layers) -> TokenStream {
+/// Arrays that the row function reads and that no row changes.
+pub(super) fn setup(emit: &Emit<'_>, parts: &Layers, steps: Steps) -> TokenStream {
     let rt = &emit.rt;
     let operands = loss_of(emit, parts).map_or(&[][..], |loss| &loss.operands);
     let names = [(1, quote!(__label)), (2, quote!(__row_weights))];
@@ -179,7 +190,8 @@ fn setup(emit: &Emit<'_>, parts: &Layers) -> TokenStream {
         let field = emit.declared(*operands.get(*place)?);
         Some(quote!(let #name = __batch.#field.values();))
     });
-    let fixed = declared_operands(emit, parts).into_iter().filter(|id| !is_trained(parts, *id));
+    let changes = |id: &ValueId| steps == Steps::EachRow && is_trained(parts, *id);
+    let fixed = declared_operands(emit, parts).into_iter().filter(|id| !changes(id));
     let fixed = fixed.map(|id| {
         let (variable, field) = (values_of(emit, id), emit.declared(id));
         match emit.graph.value(id).kind {
@@ -212,39 +224,16 @@ fn outputs(emit: &Emit<'_>) -> TokenStream {
 /// `|row, (__v8, ())| { … (loss, (__v17, ())) }`
 fn row_function(emit: &Emit<'_>, parts: &Layers) -> TokenStream {
     let (rt, graph) = (&emit.rt, emit.graph);
-    let list = |of: fn(&RowsRead) -> ValueId| {
-        parts.reads.iter().rev().fold(quote!(()), |rest, read| {
-            let name = local(of(read));
-            quote!((#name, #rest))
-        })
-    };
-    let (numbers, gradients) = (list(|read| read.value), list(|read| read.gradient));
-    let declared = declared_operands(emit, parts).into_iter().filter_map(|id| {
-        let variable = values_of(emit, id);
-        match graph.value(id).kind {
-            Kind::Parameter { .. } => is_trained(parts, id).then(|| {
-                let dense = dense_of(emit, id);
-                quote!(let #variable = #dense.values();)
-            }),
-            _ => {
-                let (name, columns) = (local(id), extent(emit, &columns(emit, id)));
-                Some(quote!(let #name = &#variable.as_chunks::<#columns>().0[__row];))
-            }
-        }
-    });
-    let needed = graph.ancestors(
-        graph.losses.iter().copied().chain(graph.gradients.iter().map(|(_, gradient)| *gradient)),
-    );
-    let (values, for_outputs): (Vec<_>, Vec<_>) =
-        parts.values.iter().partition(|value| needed[value.value.0]);
-    let values = values.into_iter().map(|value| self::value(emit, parts, value));
-    let for_outputs = for_outputs.into_iter().map(|value| self::value(emit, parts, value));
+    let (numbers, gradients) = (list(parts, |read| read.value), list(parts, |read| read.gradient));
+    let values = Values::of(emit, parts, Steps::EachRow);
     let record = graph.outputs.iter().map(|output| {
         let (variable, value) = (out_of(&output.name), local(output.value));
         quote!(#variable.copy_from_slice(&#value);)
     });
-    let record =
-        (!graph.outputs.is_empty()).then(|| quote!(if __record { #(#for_outputs)* #(#record)* }));
+    let record = (!graph.outputs.is_empty()).then(|| {
+        let for_outputs = &values.for_outputs;
+        quote!(if __record { #for_outputs #(#record)* })
+    });
     let updates = parts.dense.iter().map(|(id, gradient)| {
         let dense = dense_of(emit, *id);
         match gradient {
@@ -262,11 +251,11 @@ fn row_function(emit: &Emit<'_>, parts: &Layers) -> TokenStream {
             }
         }
     });
+    let computed = &values.computed;
     quote! {
         #[inline(always)]
         |__row: #rt::usize, #numbers| {
-            #(#declared)*
-            #(#values)*
+            #computed
             #record
             #(#updates)*
             (__loss, #gradients)
@@ -274,8 +263,55 @@ fn row_function(emit: &Emit<'_>, parts: &Layers) -> TokenStream {
     }
 }
 
+/// `(__v8, ())`: a value for each read.
+pub(super) fn list(parts: &Layers, of: fn(&RowsRead) -> ValueId) -> TokenStream {
+    parts.reads.iter().rev().fold(quote!(()), |rest, read| {
+        let name = local(of(read));
+        quote!((#name, #rest))
+    })
+}
+
+/// The values of a row of data.
+pub(super) struct Values {
+    /// Those that the loss and the gradients need.
+    pub(super) computed: TokenStream,
+    /// Those that outputs alone need.
+    pub(super) for_outputs: TokenStream,
+}
+
+impl Values {
+    pub(super) fn of(emit: &Emit<'_>, parts: &Layers, steps: Steps) -> Self {
+        let graph = emit.graph;
+        let declared = declared_operands(emit, parts).into_iter().filter_map(|id| {
+            let variable = values_of(emit, id);
+            match graph.value(id).kind {
+                Kind::Parameter { .. } => {
+                    (steps == Steps::EachRow && is_trained(parts, id)).then(|| {
+                        let dense = dense_of(emit, id);
+                        quote!(let #variable = #dense.values();)
+                    })
+                }
+                _ => {
+                    let (name, columns) = (local(id), extent(emit, &columns(emit, id)));
+                    Some(quote!(let #name = &#variable.as_chunks::<#columns>().0[__row];))
+                }
+            }
+        });
+        let trained = graph.gradients.iter().map(|(_, gradient)| *gradient);
+        let needed = graph.ancestors(graph.losses.iter().copied().chain(trained));
+        let (values, for_outputs): (Vec<_>, Vec<_>) =
+            parts.values.iter().partition(|value| needed[value.value.0]);
+        let values = values.into_iter().map(|value| self::value(emit, parts, value, steps));
+        let for_outputs = for_outputs.into_iter().map(|it| self::value(emit, parts, it, steps));
+        Values {
+            computed: quote!(#(#declared)* #(#values)*),
+            for_outputs: quote!(#(#for_outputs)*),
+        }
+    }
+}
+
 /// A row of a value, as an array.
-fn value(emit: &Emit<'_>, parts: &Layers, value: &RowValue) -> Option<TokenStream> {
+fn value(emit: &Emit<'_>, parts: &Layers, value: &RowValue, steps: Steps) -> Option<TokenStream> {
     let rt = &emit.rt;
     let (name, columns) = (local(value.value), columns(emit, value.value));
     let apply = emit.graph.apply_of(value.value)?;
@@ -297,19 +333,28 @@ fn value(emit: &Emit<'_>, parts: &Layers, value: &RowValue) -> Option<TokenStrea
             let loss = loss_of(emit, parts)?;
             let score = local(loss.operands[0]);
             let call = row_loss(emit, loss, &quote!(#name[..]));
-            let weighted = loss.operands.get(2).map(|_| {
+            let weight = loss.operands.get(2).map(|_| quote!(__row_weights[__row]));
+            // A row that is all of its batch has all of the mean.
+            let share = match (steps, &weight) {
+                (Steps::One, None) => Some(quote!(__mean)),
+                (Steps::One, Some(weight)) => Some(quote!(__mean * #weight)),
+                (Steps::EachRow, weight) => weight.clone(),
+            };
+            let share = share.map(|share| {
                 quote! {
-                    let __loss = __loss * __row_weights[__row];
+                    let __share = #share;
                     for __derivative in &mut #name {
-                        *__derivative *= __row_weights[__row];
+                        *__derivative *= __share;
                     }
                 }
             });
+            let weighted = weight.map(|weight| quote!(let __loss = __loss * #weight;));
             quote! {
                 let mut #name = #score;
                 let __columns = #extent;
                 let __loss = #call;
                 #weighted
+                #share
             }
         }
         RowComputed::Product { x, w, transposed, bias } => {

@@ -2,10 +2,12 @@
 
 mod call;
 mod layers;
+mod many_rows;
 mod row;
 
 use self::call::call;
 pub(super) use self::layers::each_row as each_row_through_layers;
+pub(super) use self::many_rows::{condition as is_one_pass, many_rows};
 pub(super) use self::row::formula;
 use self::row::{dense_of, grad_of, indexed, out_of, values_of};
 use super::Emit;

@@ -1,0 +1,210 @@
+//! The loop of a step of many rows of data through dense layers.
+//!
+//! The rows of a batch are made in runs, each by whoever comes first: a run's rows of data are read, and go through the row function,
+//! which adds to the run's sums of the gradients of dense parameters, and keeps what is wanted of each row. The calling thread adds
+//! up the runs in order. So the bits do not depend on the number of threads, and a run's sums stay in a cache.
+
+use super::reads::RowReads;
+use crate::error::Result;
+use crate::kernels::Parallel;
+use crate::lanes;
+use crate::linear::{Scratch, is_large};
+use crate::optimizer::{RowWeights, Updater, Weights};
+use crate::row_parts::{MAX_SLOTS, in_turn, parts_of_work};
+use crate::table::Table;
+use crate::team;
+use crate::with_rows;
+use sparse_core::element::Float;
+use sparse_core::update_rules::UpdateRule;
+use std::ops::Range;
+
+/// Rows of data in a run.
+const RUN: usize = 64;
+
+/// What a pass keeps of each row of data: `columns` numbers, nothing where there is no memory.
+#[derive(Debug)]
+pub struct Kept<'a, T> {
+    /// Their memory, row by row.
+    pub rows: &'a mut [T],
+    /// How many of each row.
+    pub columns: usize,
+}
+
+/// Some rows of data that are being made, or wait to be added up.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Run<T> {
+    sums: Vec<T>,
+    kept: Vec<T>,
+    loss: f64,
+}
+
+/// One pass over the rows of a batch, which updates nothing, but settles the rows that it reads: returns the mean of the losses, and the
+/// gradients of dense parameters one after the other, `SUMS` elements in all.
+///
+/// `row_function(row, place, numbers, sums, kept)` gets what the row reads of the tables, adds to `sums`, writes row `place` of each
+/// of `kept`, and gives the row's loss. O(elements read) a row, and what the row function costs. `parallel` threads share the work of
+/// a large batch.
+///
+/// # Errors
+///
+/// [`ModelError::Extent`](crate::model::ModelError::Extent) for a table of another shape than the reads have,
+/// [`ModelError::Lookup`](crate::model::ModelError::Lookup) for an id beyond a table.
+#[inline(always)]
+#[allow(clippy::too_many_arguments)]
+pub fn pass<'s, R, T, P, F, const N: usize, const SUMS: usize, const KEPT: usize>(
+    reads: P,
+    n_rows: usize,
+    tables: [(usize, &mut Table<T>); N],
+    updater: &mut Updater<R, T>,
+    parallel: Parallel,
+    scratch: &'s mut Scratch<T>,
+    kept: [Kept<'_, T>; KEPT],
+    row_function: F,
+) -> Result<(f64, &'s [T])>
+where
+    R: UpdateRule,
+    T: Float<Accumulator = T>,
+    P: RowReads<T>,
+    F: Fn(usize, usize, P::Numbers, &mut [T; SUMS], &mut [&mut [T]; KEPT]) -> T + Sync,
+{
+    let Scratch { gradients, runs, .. } = scratch;
+    let weights = tables.map(|(index, table)| (index, Weights::Table(table)));
+    let total = with_rows!(R, T; *updater, weights, |rows| {
+        reads.check(&rows)?;
+        // SAFETY: checked just now.
+        unsafe { reads.settle(n_rows, &mut rows)? };
+        let large = rows.each_ref().map(is_large);
+        let shared = rows.each_mut().map(|rows| rows.shared(rows.row_size()));
+        let mut large = large.into_iter();
+        let tables = shared.each_ref().map(|rows| (rows.weights(), large.next() == Some(true)));
+        let work = n_rows.saturating_mul(2 * SUMS).saturating_add(reads.work(n_rows));
+        let n_parts = parts_of_work(parallel, work);
+        all_runs(reads, n_rows, &tables, n_parts, runs, gradients, kept, row_function)
+    });
+    Ok((total / n_rows.max(1) as f64, gradients))
+}
+
+#[inline(never)]
+#[allow(clippy::too_many_arguments)]
+fn all_runs<T, P, F, const SUMS: usize, const KEPT: usize>(
+    reads: P,
+    n_rows: usize,
+    tables: &[(RowWeights<'_, T>, bool)],
+    n_parts: usize,
+    slots: &mut Vec<Run<T>>,
+    sums: &mut Vec<T>,
+    mut kept: [Kept<'_, T>; KEPT],
+    row_function: F,
+) -> f64
+where
+    T: Float<Accumulator = T>,
+    P: RowReads<T>,
+    F: Fn(usize, usize, P::Numbers, &mut [T; SUMS], &mut [&mut [T]; KEPT]) -> T + Sync,
+{
+    let columns = kept.each_ref().map(|kept| if kept.rows.is_empty() { 0 } else { kept.columns });
+    let n_slots = if n_parts == 1 { 1 } else { (4 * n_parts).min(MAX_SLOTS) };
+    slots.resize_with(n_slots.max(slots.len()), Run::default);
+    for slot in &mut slots[..n_slots] {
+        slot.sums.resize(SUMS, T::zero());
+        slot.kept.resize(RUN * columns.iter().sum::<usize>(), T::zero());
+    }
+    sums.clear();
+    sums.resize(SUMS, T::zero());
+    let rows_of = |run: usize| run * RUN..n_rows.min((run + 1) * RUN);
+    let mut total = 0.0;
+    in_turn(
+        &mut [(); team::MAX_PARTS][..n_parts],
+        n_rows.div_ceil(RUN),
+        &mut slots[..n_slots],
+        |(), run, slot| {
+            let Some(sums) = slot.sums.first_chunk_mut::<SUMS>() else { return };
+            let mut rest = &mut slot.kept[..];
+            let mut kept = columns.map(|columns| {
+                let (own, others) = std::mem::take(&mut rest).split_at_mut(RUN * columns);
+                rest = others;
+                own
+            });
+            slot.loss = one_run(reads, rows_of(run), tables, sums, &mut kept, &row_function);
+        },
+        |run, slot| {
+            total += slot.loss;
+            sums.iter_mut().zip(&slot.sums).for_each(|(sum, of_run)| *sum += *of_run);
+            let (rows, mut rest) = (rows_of(run), &slot.kept[..]);
+            for (kept, columns) in kept.iter_mut().zip(columns) {
+                let (own, others) = rest.split_at(RUN * columns);
+                kept.rows[rows.start * columns..rows.end * columns]
+                    .copy_from_slice(&own[..rows.len() * columns]);
+                rest = others;
+            }
+        },
+    );
+    total
+}
+
+/// The rows of a run: returns the sum of their losses.
+#[inline(always)]
+fn one_run<T, P, F, const SUMS: usize, const KEPT: usize>(
+    reads: P,
+    rows: Range<usize>,
+    tables: &[(RowWeights<'_, T>, bool)],
+    sums: &mut [T; SUMS],
+    kept: &mut [&mut [T]; KEPT],
+    row_function: &F,
+) -> f64
+where
+    T: Float<Accumulator = T>,
+    P: RowReads<T>,
+    F: Fn(usize, usize, P::Numbers, &mut [T; SUMS], &mut [&mut [T]; KEPT]) -> T + Sync,
+{
+    lanes::wide(
+        #[inline(always)]
+        || {
+            sums.fill(T::zero());
+            let mut total = 0.0;
+            for (place, row) in rows.enumerate() {
+                reads.ask(row, tables);
+                // SAFETY: `pass` has checked the tables and settled the rows, which nobody writes before all are read.
+                let numbers = unsafe { reads.numbers(row, tables) };
+                total += row_function(row, place, numbers, sums, kept).as_f64();
+            }
+            total
+        },
+    )
+}
+
+/// Adds the products of all elements of two rows to a part of the sums, that begins at `first`.
+#[inline(always)]
+pub fn add_outer<T: Float, const K: usize, const M: usize, const N: usize>(
+    sums: &mut [T; N],
+    first: usize,
+    left: &[T; K],
+    right: &[T; M],
+) {
+    let Some(sums) = sums.get_mut(first..first + K * M) else { return };
+    for (sums, x) in sums.as_chunks_mut::<M>().0.iter_mut().zip(left) {
+        for (sum, y) in sums.iter_mut().zip(right) {
+            *sum += *x * *y;
+        }
+    }
+}
+
+/// Adds a row to a part of the sums, that begins at `first`.
+#[inline(always)]
+pub fn add<T: Float, const M: usize, const N: usize>(
+    sums: &mut [T; N],
+    first: usize,
+    row: &[T; M],
+) {
+    let Some(sums) = sums.get_mut(first..first + M) else { return };
+    for (sum, x) in sums.iter_mut().zip(row) {
+        *sum += *x;
+    }
+}
+
+/// Writes a row that is kept.
+#[inline(always)]
+pub fn keep<T: Float, const M: usize>(kept: &mut [T], place: usize, row: &[T; M]) {
+    if let Some(kept) = kept.as_chunks_mut::<M>().0.get_mut(place) {
+        *kept = *row;
+    }
+}
