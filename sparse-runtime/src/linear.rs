@@ -26,7 +26,7 @@ use crate::kernels::Parallel;
 use crate::layers::Run;
 use crate::model::ModelError;
 use crate::optimizer::{RowAccumulator, RowCursor, RowUpdater, Settling, UpdateKind, Updater};
-use crate::row_parts::{Parts, parts_of_step};
+use crate::row_parts::{Parts, RowPart, parts_of_step};
 use crate::table::Table;
 use crate::with_rows;
 use sparse_core::element::{Factor, Float};
@@ -69,6 +69,18 @@ pub struct Scratch<T> {
     pub(crate) read: Read<T>,
     /// Of a step through layers.
     pub(crate) runs: Vec<Run<T>>,
+    /// Of updates by scattered gradients, of each parameter.
+    pub(crate) scattered: Vec<Vec<RowPart<T>>>,
+}
+
+impl<T> Scratch<T> {
+    /// A row of scratch, and what threads keep of one parameter.
+    pub(crate) fn of_parameter(&mut self, parameter: usize) -> (&mut Vec<T>, &mut Vec<RowPart<T>>) {
+        if self.scattered.len() <= parameter {
+            self.scattered.resize_with(parameter + 1, Vec::new);
+        }
+        (&mut self.rows, &mut self.scattered[parameter])
+    }
 }
 
 /// What a row's loss counts in the mean over a batch: 1 / n_rows.

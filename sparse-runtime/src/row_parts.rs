@@ -48,6 +48,21 @@ pub(crate) struct RowPart<A> {
     pub(crate) scratch: Vec<A>,
 }
 
+impl<A: Float> RowPart<A> {
+    /// As many parts, with empty sums for rows of `row_size` elements of a parameter of `n_rows`.
+    pub(crate) fn resize(parts: &mut Vec<Self>, n_parts: usize, n_rows: usize, row_size: usize) {
+        let fits = |part: &Self| part.sums.n_rows() == n_rows && part.sums.row_size() == row_size;
+        if parts.len() != n_parts || !parts.iter().all(fits) {
+            let sums = RowAccumulator::new(n_rows, row_size);
+            parts.clear();
+            let (first_settled, scratch) = (Vec::new(), Vec::new());
+            parts.resize(n_parts, RowPart { sums, first_settled, scratch });
+        }
+        // A step that panicked may have left some.
+        parts.iter_mut().for_each(|part| part.sums.clear());
+    }
+}
+
 /// Where each row of a batch is cut into runs of entries, one for each part of neighbouring columns.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Cuts {
@@ -152,19 +167,7 @@ impl<A: Float> Parts<A> {
         row_size: usize,
     ) -> (&Cuts, &mut [RowPart<A>]) {
         let Parts { cuts, rows } = self;
-        let fits = |part: &RowPart<A>| {
-            part.sums.n_rows() == x.n_cols() && part.sums.row_size() == row_size
-        };
-        if rows.len() != n_parts || !rows.iter().all(fits) {
-            let sums = RowAccumulator::new(x.n_cols(), row_size);
-            rows.clear();
-            let (first_settled, scratch) = (Vec::new(), Vec::new());
-            rows.resize(n_parts, RowPart { sums, first_settled, scratch });
-        }
-        // A step that panicked may have left some.
-        rows.iter_mut().for_each(|part| part.sums.clear());
-        // Sums that two threads write in one line of the cache cost both.
-        const LINE: usize = 16;
+        RowPart::resize(rows, n_parts, x.n_cols(), row_size);
         let samples = samples(x);
         cuts.columns.clear();
         cuts.columns
@@ -173,6 +176,41 @@ impl<A: Float> Parts<A> {
         (cuts, rows)
     }
 }
+
+/// Neighbouring rows for each of some parts.
+pub(crate) struct Bounds {
+    /// The first row of each part, and one after the last.
+    rows: [usize; team::MAX_PARTS + 1],
+}
+
+impl Bounds {
+    /// Divides `n_rows` rows so that each part has as many of the rows that `sample(place, of)` gives, for each place.
+    pub(crate) fn of(
+        n_parts: usize,
+        n_rows: usize,
+        sample: impl Fn(usize, usize) -> usize,
+    ) -> Self {
+        let mut samples = [0; N_SAMPLES];
+        for (place, row) in samples.iter_mut().enumerate() {
+            *row = sample(place, N_SAMPLES).min(n_rows);
+        }
+        samples.sort_unstable();
+        let mut rows = [n_rows; team::MAX_PARTS + 1];
+        rows[0] = 0;
+        for (part, first) in rows.iter_mut().enumerate().take(n_parts).skip(1) {
+            *first = samples[part * N_SAMPLES / n_parts] / LINE * LINE;
+        }
+        Bounds { rows }
+    }
+
+    /// The rows of a part.
+    pub(crate) fn of_part(&self, part: usize) -> Range<usize> {
+        self.rows[part]..self.rows[part + 1]
+    }
+}
+
+/// Sums that two threads write in one line of the cache cost both: parts begin at rows that are a multiple of this.
+const LINE: usize = 16;
 
 /// Columns of so many entries tell how the entries spread.
 const N_SAMPLES: usize = 256;

@@ -1,143 +1,36 @@
 //! Gradients of rows, straight into the update: what a step does that is not one loop.
 //!
 //! A `row_sparse` gradient is a sum of [`Terms`], rows that the batch names. Where each is named once, as in a batch of one
-//! row, it is updated at once; else the terms of a row are summed in their order, through the persistent map from rows to
-//! slots of a [`RowAccumulator`](crate::optimizer::RowAccumulator), and each row touched is updated in the order of the
-//! first touch. No ids are sorted, and no gradient is made.
+//! row, it is updated at once, and so it is by a rule that only adds; else the terms of a row are summed in their order, through the
+//! persistent map from rows to slots of a [`RowAccumulator`], and each row touched is updated in the order of the first touch. No ids are
+//! sorted, and no gradient is made. Of a large batch each of several threads does so for rows of its own, neighbours in the table.
 
+mod terms;
+#[cfg(test)]
+mod tests;
+
+pub use self::terms::{Bags, Both, Product, Taken, Terms};
+
+use self::terms::Visit;
 use crate::error::Result;
-use crate::formats::{ColumnId, CsrView, DenseView};
-use crate::kernels::embedding_bag;
+use crate::formats::ColumnId;
+use crate::kernels::Parallel;
 use crate::lanes;
-use crate::optimizer::{General, Plain, RowUpdater, UpdateKind, Updater};
+use crate::linear::{Fixed, Runtime, Scratch, Width, entries};
+use crate::optimizer::{
+    General, Plain, RowAccumulator, RowCursor, RowUpdater, UpdateKind, Updater,
+};
+use crate::row_parts::{Bounds, RowPart, parts_of_work};
 use crate::table::Table;
-use crate::{with_column_ids, with_rows};
-use sparse_core::element::{Factor, Float, Id, Stored};
+use crate::team;
+use crate::with_rows;
+use sparse_core::element::{Factor, Float};
 use sparse_core::update_rules::UpdateRule;
-
-/// What a gradient of rows is the sum of.
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` does not say which rows a gradient of `{T}` adds to",
-    note = "`graph!` chooses them: `Product`, `Bags`, `Taken`, or `Both` of two"
-)]
-pub trait Terms<T: Float>: Copy {
-    /// True if it is known that no row is named twice.
-    fn are_distinct(&self) -> bool;
-
-    /// Calls `visit(row, factor, added)` for each term factor · added of a row, whose size is `row_size`, in order.
-    fn for_each(&self, row_size: usize, visit: impl FnMut(usize, T, &[T]));
-}
-
-/// Terms of `csrᵀ · added`: each entry of row i of the csr adds its value · `added[i]` to the row that its column names.
-#[derive(Clone, Copy, Debug)]
-pub struct Product<'m, 'a, T: Float, V: Stored = T> {
-    /// The csr.
-    pub csr: CsrView<'m, V>,
-    /// A row for each row of it.
-    pub added: DenseView<'a, T>,
-}
-
-/// Terms of the gradient of bags: each entry of bag i adds its share of `added[i]`.
-#[derive(Clone, Copy, Debug)]
-pub struct Bags<'m, 'a, T: Float, V: Stored = T> {
-    /// The bags.
-    pub bags: CsrView<'m, V>,
-    /// A row for each bag.
-    pub added: DenseView<'a, T>,
-    /// Whether they are means of rows.
-    pub mean: bool,
-    /// Whether rows are weighted by the values of the csr.
-    pub weighted: bool,
-}
-
-/// Terms of the gradient of rows taken by ids: id i adds row i of `added`.
-#[derive(Clone, Copy, Debug)]
-pub struct Taken<'m, 'a, T: Float, I: Id> {
-    /// The ids.
-    pub ids: DenseView<'m, I>,
-    /// A row for each id.
-    pub added: DenseView<'a, T>,
-}
-
-/// The terms of one, then those of the other: of a parameter that is read twice.
-#[derive(Clone, Copy, Debug)]
-pub struct Both<A, B>(pub A, pub B);
-
-impl<T: Float<Accumulator = T>, V: Factor<T>> Terms<T> for Product<'_, '_, T, V> {
-    #[inline(always)]
-    fn are_distinct(&self) -> bool {
-        self.csr.n_rows() == 1
-    }
-
-    #[inline(always)]
-    fn for_each(&self, row_size: usize, mut visit: impl FnMut(usize, T, &[T])) {
-        let (starts, ends, values) = (self.csr.starts(), self.csr.ends(), self.csr.values());
-        let added = self.added.values().chunks_exact(row_size.max(1));
-        with_column_ids!(self.csr.columns(), |ids| {
-            for ((&start, &end), added) in starts.iter().zip(ends).zip(added) {
-                let range = start as usize..end as usize;
-                for (id, &value) in ids[range.clone()].iter().zip(&values[range]) {
-                    visit(id.at(), value.number(), added);
-                }
-            }
-        });
-    }
-}
-
-impl<T: Float<Accumulator = T>, V: Factor<T>> Terms<T> for Bags<'_, '_, T, V> {
-    #[inline(always)]
-    fn are_distinct(&self) -> bool {
-        self.bags.n_rows() == 1
-    }
-
-    #[inline(always)]
-    fn for_each(&self, row_size: usize, mut visit: impl FnMut(usize, T, &[T])) {
-        let (starts, ends, values) = (self.bags.starts(), self.bags.ends(), self.bags.values());
-        let added = self.added.values().chunks_exact(row_size.max(1));
-        with_column_ids!(self.bags.columns(), |ids| {
-            for (bag, added) in added.enumerate() {
-                let share =
-                    embedding_bag::cpu::share::<T, V>(self.bags, bag, self.mean, self.weighted);
-                let range = starts[bag] as usize..ends[bag] as usize;
-                for (id, &value) in ids[range.clone()].iter().zip(&values[range]) {
-                    visit(id.at(), if self.weighted { value.times(share) } else { share }, added);
-                }
-            }
-        });
-    }
-}
-
-impl<T: Float<Accumulator = T>, I: Id> Terms<T> for Taken<'_, '_, T, I> {
-    #[inline(always)]
-    fn are_distinct(&self) -> bool {
-        self.ids.values().len() == 1
-    }
-
-    #[inline(always)]
-    fn for_each(&self, row_size: usize, mut visit: impl FnMut(usize, T, &[T])) {
-        let added = self.added.values().chunks_exact(row_size.max(1));
-        for (id, added) in self.ids.values().iter().zip(added) {
-            // An id that is no position has no row to add to, as one beyond the table.
-            visit(id.index().unwrap_or(usize::MAX), T::one(), added);
-        }
-    }
-}
-
-impl<T: Float<Accumulator = T>, A: Terms<T>, B: Terms<T>> Terms<T> for Both<A, B> {
-    #[inline(always)]
-    fn are_distinct(&self) -> bool {
-        false
-    }
-
-    #[inline(always)]
-    fn for_each(&self, row_size: usize, mut visit: impl FnMut(usize, T, &[T])) {
-        self.0.for_each(row_size, &mut visit);
-        self.1.for_each(row_size, &mut visit);
-    }
-}
+use std::ops::Range;
 
 /// The update of a parameter, whose number is `parameter`, by the gradient that is the sum of `terms`. A row that the table
-/// does not have is left out. O(elements of the terms + rows touched · cost of the rule).
+/// does not have is left out. O(elements of the terms + rows touched · cost of the rule). `parallel` threads share the work of a large
+/// batch; the bits do not depend on it.
 ///
 /// # Errors
 ///
@@ -148,9 +41,11 @@ pub fn update<R: UpdateRule, T: Float<Accumulator = T>>(
     table: &mut Table<T>,
     updater: &mut Updater<R, T>,
     terms: impl Terms<T>,
+    parallel: Parallel,
+    scratch: &mut Scratch<T>,
 ) -> Result<()> {
     with_rows!(R, T; *updater, [parameter => table], |[rows]| {
-        apply(rows, terms);
+        apply(rows, terms, parallel, scratch.of_parameter(parameter));
         Ok(())
     })
 }
@@ -166,11 +61,14 @@ pub fn update_values<R: UpdateRule, T: Float<Accumulator = T>>(
     values: &mut [T],
     updater: &mut Updater<R, T>,
     terms: impl Terms<T>,
+    parallel: Parallel,
+    scratch: &mut Scratch<T>,
 ) -> Result<()> {
+    let memory = scratch.of_parameter(parameter);
     if Updater::<R, T>::OPTIONAL_STATE && updater.is_plain(parameter) {
-        apply(updater.rows_as::<Plain>(parameter, values)?, terms);
+        apply(updater.rows_as::<Plain>(parameter, values)?, terms, parallel, memory);
     } else {
-        apply(updater.rows_as::<General>(parameter, values)?, terms);
+        apply(updater.rows_as::<General>(parameter, values)?, terms, parallel, memory);
     }
     Ok(())
 }
@@ -178,50 +76,241 @@ pub fn update_values<R: UpdateRule, T: Float<Accumulator = T>>(
 fn apply<R: UpdateRule, T: Float<Accumulator = T>, K: UpdateKind>(
     rows: RowUpdater<'_, R, T, K>,
     terms: impl Terms<T>,
+    parallel: Parallel,
+    memory: (&mut Vec<T>, &mut Vec<RowPart<T>>),
 ) {
+    // Loops over rows of the usual sizes are straight code.
+    match rows.row_size() {
+        1 => of_size(rows, terms, Fixed::<1>, parallel, memory),
+        8 => of_size(rows, terms, Fixed::<8>, parallel, memory),
+        16 => of_size(rows, terms, Fixed::<16>, parallel, memory),
+        32 => of_size(rows, terms, Fixed::<32>, parallel, memory),
+        size => of_size(rows, terms, Runtime(size), parallel, memory),
+    }
+}
+
+fn of_size<R: UpdateRule, T: Float<Accumulator = T>, K: UpdateKind>(
+    mut rows: RowUpdater<'_, R, T, K>,
+    terms: impl Terms<T>,
+    width: impl Width,
+    parallel: Parallel,
+    memory: (&mut Vec<T>, &mut Vec<RowPart<T>>),
+) {
+    let (size, (scratch, parts)) = (width.columns(), memory);
+    let whole = 0..rows.n_rows();
+    match parts_of_work(parallel, terms.work(size)) {
+        _ if terms.are_distinct() => lanes::wide(
+            #[inline(always)]
+            || {
+                terms.visit(&whole, size, &mut Once { rows: &mut rows, width });
+            },
+        ),
+        1 if K::PLAIN => add(rows.cursor(size), terms, &whole, width, scratch),
+        1 => {
+            sum(rows.sums_mut(), terms, &whole, width, scratch);
+            rows.apply_accumulated_as(size);
+        }
+        n_parts => in_parts(n_parts, &mut rows, terms, width, parts),
+    }
+    rows.finish();
+}
+
+/// As many parts as there are, each the work of one thread.
+fn in_parts<R: UpdateRule, T: Float<Accumulator = T>, K: UpdateKind>(
+    n_parts: usize,
+    rows: &mut RowUpdater<'_, R, T, K>,
+    terms: impl Terms<T>,
+    width: impl Width,
+    parts: &mut Vec<RowPart<T>>,
+) {
+    let (size, n_rows, settles) = (width.columns(), rows.n_rows(), rows.settles());
+    let bounds = Bounds::of(n_parts, n_rows, |place, of| terms.sample(place, of));
+    RowPart::resize(parts, n_parts, n_rows, size);
+    let shared = rows.shared(size);
+    team::each(parts, |place, part| {
+        let own = bounds.of_part(place);
+        let RowPart { sums, first_settled, scratch } = part;
+        if K::PLAIN {
+            return add(shared.cursor(), terms, &own, width, scratch);
+        }
+        sum(sums, terms, &own, width, scratch);
+        first_settled.clear();
+        // SAFETY: the sums are of rows of the parameter, as many elements as its rows have, and each row is of one part.
+        unsafe {
+            if settles {
+                sums.rows().iter().for_each(|row| shared.settle(*row, first_settled));
+            }
+            shared.update_summed(size, sums);
+        }
+        sums.clear();
+    });
+    for part in parts {
+        rows.add_touched(&part.first_settled);
+    }
+}
+
+/// Adds the terms of some rows, by a rule that only adds.
+#[inline(never)]
+fn add<R: UpdateRule, T: Float<Accumulator = T>, K: UpdateKind>(
+    rows: RowCursor<'_, R, T, K>,
+    terms: impl Terms<T>,
+    within: &Range<usize>,
+    width: impl Width,
+    scratch: &mut Vec<T>,
+) {
+    let Some(factor) = rows.plain_factor() else { return };
     lanes::wide(
         #[inline(always)]
-        || apply_loops(rows, terms),
+        || {
+            let mut visit = Add { rows, factor, width, scratch };
+            terms.visit(within, width.columns(), &mut visit);
+        },
     );
 }
 
-/// The loops, to be compiled for vectors.
-#[inline(always)]
-fn apply_loops<R: UpdateRule, T: Float<Accumulator = T>, K: UpdateKind>(
-    mut rows: RowUpdater<'_, R, T, K>,
+/// Sums the terms of some rows.
+#[inline(never)]
+fn sum<T: Float<Accumulator = T>>(
+    sums: &mut RowAccumulator<T>,
     terms: impl Terms<T>,
+    within: &Range<usize>,
+    width: impl Width,
+    scratch: &mut Vec<T>,
 ) {
-    let (n_rows, row_size) = (rows.n_rows(), rows.row_size());
-    // Whoever only adds can do so term by term.
-    if K::PLAIN || terms.are_distinct() {
-        terms.for_each(
-            row_size,
-            #[inline(always)]
-            |row, factor, added| {
-                if row < n_rows && added.len() == row_size {
-                    // SAFETY: compared just now.
-                    unsafe {
-                        rows.settle_unchecked(row);
-                        rows.update_row_by(row, added, |added, _| factor * added);
-                    }
-                }
-            },
-        );
-    } else {
-        terms.for_each(
-            row_size,
-            #[inline(always)]
-            |row, factor, added| {
-                if row < n_rows {
-                    // SAFETY: compared just now.
-                    let sums = unsafe { rows.accumulate_unchecked(row) };
-                    for (sum, x) in sums.iter_mut().zip(added) {
-                        *sum += factor * *x;
-                    }
-                }
-            },
-        );
-        rows.apply_accumulated();
+    lanes::wide(
+        #[inline(always)]
+        || terms.visit(within, width.columns(), &mut Sum { sums, width, scratch }),
+    );
+}
+
+/// Updates each row that is named, once.
+struct Once<'r, 'a, R: UpdateRule, T: Float, K: UpdateKind, W> {
+    rows: &'r mut RowUpdater<'a, R, T, K>,
+    width: W,
+}
+
+impl<R: UpdateRule, T: Float<Accumulator = T>, K: UpdateKind, W: Width> Once<'_, '_, R, T, K, W> {
+    #[inline(always)]
+    fn update(&mut self, row: usize, factor: T, added: &[T]) {
+        debug_assert!(row < self.rows.n_rows() && added.len() == self.width.columns());
+        // SAFETY: terms are of rows that there are, and as long as these.
+        unsafe {
+            self.rows.settle_unchecked(row);
+            self.rows.update_row_by(row, added, |added, _| factor * added);
+        }
     }
-    rows.finish();
+}
+
+impl<R: UpdateRule, T: Float<Accumulator = T>, K: UpdateKind, W: Width> Visit<T>
+    for Once<'_, '_, R, T, K, W>
+{
+    #[inline(always)]
+    fn alike<I: ColumnId>(&mut self, ids: &[I], factor: T, added: &[T]) {
+        ids.iter().for_each(|id| self.update(id.at(), factor, added));
+    }
+
+    #[inline(always)]
+    fn each<I: ColumnId, V: Factor<T>>(&mut self, ids: &[I], values: &[V], share: T, added: &[T]) {
+        let entries = ids.iter().zip(values);
+        entries.for_each(|(id, value)| self.update(id.at(), value.times(share), added));
+    }
+}
+
+/// Adds to weights what a rule that only adds makes of terms.
+struct Add<'c, 's, R: UpdateRule, T: Float, K, W> {
+    rows: RowCursor<'c, R, T, K>,
+    factor: T,
+    width: W,
+    scratch: &'s mut Vec<T>,
+}
+
+impl<R: UpdateRule, T: Float<Accumulator = T>, K: UpdateKind, W: Width> Visit<T>
+    for Add<'_, '_, R, T, K, W>
+{
+    #[inline(always)]
+    fn alike<I: ColumnId>(&mut self, ids: &[I], factor: T, added: &[T]) {
+        let (rows, by_rule) = (self.rows, self.factor);
+        // A copy: then the compiler knows that what is added is not what is written.
+        self.width.with_rows(
+            self.scratch,
+            #[inline(always)]
+            |changes, _| {
+                for (change, added) in changes.iter_mut().zip(added) {
+                    *change = by_rule * (factor * *added);
+                }
+                for id in ids {
+                    // SAFETY: terms are of rows that there are, and as long as these; what another thread has is not among them.
+                    unsafe { rows.add_row(id.at(), changes, |change| change) };
+                }
+            },
+        );
+    }
+
+    #[inline(always)]
+    fn each<I: ColumnId, V: Factor<T>>(&mut self, ids: &[I], values: &[V], share: T, added: &[T]) {
+        let (rows, by_rule) = (self.rows, self.factor);
+        self.width.with_rows(
+            self.scratch,
+            #[inline(always)]
+            |changes, _| {
+                for (change, added) in changes.iter_mut().zip(added) {
+                    *change = by_rule * (share * *added);
+                }
+                for (id, value) in entries(ids, values) {
+                    // SAFETY: as above.
+                    unsafe { rows.add_row(id.at(), changes, |change| value.times(change)) };
+                }
+            },
+        );
+    }
+}
+
+/// Sums terms by rows.
+struct Sum<'s, T, W> {
+    sums: &'s mut RowAccumulator<T>,
+    width: W,
+    scratch: &'s mut Vec<T>,
+}
+
+impl<T: Float<Accumulator = T>, W: Width> Visit<T> for Sum<'_, T, W> {
+    #[inline(always)]
+    fn alike<I: ColumnId>(&mut self, ids: &[I], factor: T, added: &[T]) {
+        let (sums, size) = (&mut *self.sums, self.width.columns());
+        self.width.with_rows(
+            self.scratch,
+            #[inline(always)]
+            |terms, _| {
+                for (term, added) in terms.iter_mut().zip(added) {
+                    *term = factor * *added;
+                }
+                // SAFETY: terms are of rows that there are, and as long as these.
+                unsafe {
+                    sums.add_each(ids.iter().map(|id| (*id, ())), size, |sums, ()| {
+                        sums.iter_mut().zip(&*terms).for_each(|(sum, term)| *sum += *term);
+                    });
+                }
+            },
+        );
+    }
+
+    #[inline(always)]
+    fn each<I: ColumnId, V: Factor<T>>(&mut self, ids: &[I], values: &[V], share: T, added: &[T]) {
+        let (sums, size) = (&mut *self.sums, self.width.columns());
+        self.width.with_rows(
+            self.scratch,
+            #[inline(always)]
+            |terms, _| {
+                for (term, added) in terms.iter_mut().zip(added) {
+                    *term = share * *added;
+                }
+                // SAFETY: as above.
+                unsafe {
+                    sums.add_each(entries(ids, values), size, |sums, value| {
+                        let terms = sums.iter_mut().zip(&*terms);
+                        terms.for_each(|(sum, term)| *sum += value.times(*term));
+                    });
+                }
+            },
+        );
+    }
 }

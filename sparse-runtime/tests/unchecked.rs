@@ -228,16 +228,24 @@ fn in_parts(
     out.values_mut().iter_mut().for_each(|score| *score = doubled * *score - 1.0);
     let added = out.view();
     let csr = x;
+    let (parallel, mut scratch) = (Parallel::Sequential, Scratch::default());
+    let scratch = &mut scratch;
     match named {
-        Named::Product => scatter::update(0, table, updater, scatter::Product { csr, added }),
+        Named::Product => {
+            let terms = scatter::Product { csr, added };
+            scatter::update(0, table, updater, terms, parallel, scratch)
+        }
         Named::Bags { mean, weighted } => {
             let terms = scatter::Bags { bags: x, added, mean, weighted };
-            scatter::update(0, table, updater, terms)
+            scatter::update(0, table, updater, terms, parallel, scratch)
         }
-        Named::Ids => scatter::update(0, table, updater, scatter::Taken { ids: ids.view(), added }),
+        Named::Ids => {
+            let terms = scatter::Taken { ids: ids.view(), added };
+            scatter::update(0, table, updater, terms, parallel, scratch)
+        }
         Named::Twice => {
             let terms = scatter::Product { csr, added };
-            scatter::update(0, table, updater, scatter::Both(terms, terms))
+            scatter::update(0, table, updater, scatter::Both(terms, terms), parallel, scratch)
         }
     }
     .unwrap();
@@ -358,7 +366,8 @@ fn rows_beyond_the_table() {
         assert!(out.values().iter().all(|value| value.is_nan()) && out.values().len() == 4);
         let added = Dense::new([2, 2], vec![1.0; 4]).unwrap();
         let terms = scatter::Taken { ids: ids.view(), added: added.view() };
-        scatter::update(0, &mut table, &mut updater, terms).unwrap();
+        let (parallel, scratch) = (Parallel::Sequential, &mut Scratch::default());
+        scatter::update(0, &mut table, &mut updater, terms, parallel, scratch).unwrap();
         updater.end_step().unwrap();
         if rule.lazy_update == LazyUpdate::Touched || rule.weight_decay == 0.0 {
             assert_eq!(table.values(), [1.0; 6]);

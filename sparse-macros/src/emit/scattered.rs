@@ -17,7 +17,8 @@ use sparse_core::passes::{NamedRows, Scatter};
 /// gather::bags(__buffer_0, __batch.x, gather::Lent { parameter: 0, …, __updater }, false, true, __context)?;
 /// <__Cpu as __Kernels<f32>>::dot_dense_dense(&mut __outputs.pred, __buffer_0.view(), __param_h.view(), …); …
 /// let __loss = 0.0 + scalar_of(__buffer_1.view());
-/// scatter::update(0, __param_t.table_mut(), __updater, scatter::Bags { bags: __batch.x, added: __buffer_2.view(), … })?;
+/// scatter::update(0, __param_t.table_mut(), __updater, scatter::Bags { bags: __batch.x, added: __buffer_2.view(), … },
+///     __context.parallel, __scratch)?;
 /// __updater.apply_dense(1, __param_h.values_mut(), __gradients.h.values())?;
 /// __updater.end_step()?;
 /// ```
@@ -111,9 +112,17 @@ fn update(emit: &Emit<'_>, scatter: &Scatter) -> Option<TokenStream> {
     let terms = scatter.terms.iter().filter_map(|id| term(emit, emit.graph.apply_of(*id)?));
     let terms = terms.reduce(|before, term| quote!(#rt::scatter::Both(#before, #term)))?;
     Some(match scatter.lookups {
-        Some(_) => quote!(#rt::scatter::update(#index, #local.table_mut(), __updater, #terms)?;),
+        Some(_) => quote! {
+            #rt::scatter::update(
+                #index, #local.table_mut(), __updater, #terms, __context.parallel, __scratch,
+            )?;
+        },
         None => {
-            quote!(#rt::scatter::update_values(#index, #local.values_mut(), __updater, #terms)?;)
+            quote! {
+                #rt::scatter::update_values(
+                    #index, #local.values_mut(), __updater, #terms, __context.parallel, __scratch,
+                )?;
+            }
         }
     })
 }

@@ -33,7 +33,7 @@ use sparse_core::passes::{DenseGradient, Layers, Scatter};
 /// __gradients.h.reset_for_overwrite([16, 32]);
 /// __gradients.h.values_mut().copy_from_slice(&__sums[0..][..{ 16 * 32 }]);
 /// …
-/// scatter::update(0, __param_t.table_mut(), __updater, scatter::Bags { … added: __buffer_2.view() … })?;
+/// scatter::update(0, __param_t.table_mut(), __updater, scatter::Bags { … added: __buffer_2.view() … }, …)?;
 /// __updater.apply_dense(1, __param_h.values_mut(), __gradients.h.values())?;
 /// __updater.end_step()?;
 /// ```
