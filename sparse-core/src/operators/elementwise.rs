@@ -11,12 +11,12 @@ const ZERO_STAYS: &Condition = &Condition::ZERO_STAYS;
 /// f(0, 0) = 0, for sums and differences: a sparse array plus a number is dense, but for plus 0, which is left out.
 const SUM: &[Rule] = &[
     rule("dense dense -> dense").on_gpu(),
-    rule("csr csr -> csr").same_shape(),
-    rule("row_sparse row_sparse -> row_sparse").same_shape(),
-    rule("csr dense -> dense"),
-    rule("dense csr -> dense"),
-    rule("row_sparse dense -> dense"),
-    rule("dense row_sparse -> dense"),
+    rule("csr csr -> csr").on_gpu().same_shape(),
+    rule("row_sparse row_sparse -> row_sparse").on_gpu().same_shape(),
+    rule("csr dense -> dense").on_gpu(),
+    rule("dense csr -> dense").on_gpu(),
+    rule("row_sparse dense -> dense").on_gpu(),
+    rule("dense row_sparse -> dense").on_gpu(),
     rule("dense scalar -> dense").on_gpu(),
     rule("scalar dense -> dense").on_gpu(),
 ];
@@ -25,12 +25,12 @@ const SUM: &[Rule] = &[
 /// these functions has a mirror.
 const UNION: &[Rule] = &[
     rule("dense dense -> dense").on_gpu(),
-    rule("csr csr -> csr").same_shape(),
-    rule("row_sparse row_sparse -> row_sparse").same_shape(),
-    rule("csr dense -> dense"),
-    rule("dense csr -> dense"),
-    rule("row_sparse dense -> dense"),
-    rule("dense row_sparse -> dense"),
+    rule("csr csr -> csr").on_gpu().same_shape(),
+    rule("row_sparse row_sparse -> row_sparse").on_gpu().same_shape(),
+    rule("csr dense -> dense").on_gpu(),
+    rule("dense csr -> dense").on_gpu(),
+    rule("row_sparse dense -> dense").on_gpu(),
+    rule("dense row_sparse -> dense").on_gpu(),
     rule("dense scalar -> dense").on_gpu(),
     rule("csr scalar -> csr").on_gpu().only(ZERO_STAYS),
     rule("row_sparse scalar -> row_sparse").on_gpu().only(ZERO_STAYS),
@@ -39,12 +39,12 @@ const UNION: &[Rule] = &[
 /// f(0, y) = f(x, 0) = 0: a sparse operand keeps its pattern.
 const INTERSECTION: &[Rule] = &[
     rule("dense dense -> dense").on_gpu(),
-    rule("csr csr -> csr").same_shape(),
-    rule("row_sparse row_sparse -> row_sparse").same_shape(),
-    rule("csr dense -> csr"),
-    rule("dense csr -> csr"),
-    rule("row_sparse dense -> row_sparse"),
-    rule("dense row_sparse -> row_sparse"),
+    rule("csr csr -> csr").on_gpu().same_shape(),
+    rule("row_sparse row_sparse -> row_sparse").on_gpu().same_shape(),
+    rule("csr dense -> csr").on_gpu(),
+    rule("dense csr -> csr").on_gpu(),
+    rule("row_sparse dense -> row_sparse").on_gpu(),
+    rule("dense row_sparse -> row_sparse").on_gpu(),
     rule("dense scalar -> dense").on_gpu(),
     rule("scalar dense -> dense").on_gpu(),
     rule("csr scalar -> csr").on_gpu(),
@@ -56,18 +56,18 @@ const INTERSECTION: &[Rule] = &[
 /// As `LEFT`, but that where the right operand stores nothing it is 0 like any other, whatever comes of it.
 const STORED_LEFT: &[Rule] = &[
     rule("dense dense -> dense").on_gpu(),
-    rule("csr csr -> csr").same_shape(),
-    rule("row_sparse row_sparse -> row_sparse").same_shape(),
-    rule("row_sparse csr -> row_sparse").same_shape(),
-    rule("csr dense -> csr"),
-    rule("row_sparse dense -> row_sparse"),
+    rule("csr csr -> csr").on_gpu().same_shape(),
+    rule("row_sparse row_sparse -> row_sparse").on_gpu().same_shape(),
+    rule("row_sparse csr -> row_sparse").on_gpu().same_shape(),
+    rule("csr dense -> csr").on_gpu(),
+    rule("row_sparse dense -> row_sparse").on_gpu(),
 ];
 
 /// f(0, y) = 0: a sparse left operand keeps its pattern.
 const LEFT: &[Rule] = &[
     rule("dense dense -> dense").on_gpu(),
-    rule("csr dense -> csr"),
-    rule("row_sparse dense -> row_sparse"),
+    rule("csr dense -> csr").on_gpu(),
+    rule("row_sparse dense -> row_sparse").on_gpu(),
     rule("dense scalar -> dense").on_gpu(),
     rule("scalar dense -> dense").on_gpu(),
     rule("csr scalar -> csr").on_gpu(),

@@ -17,7 +17,7 @@ pub(super) const ALL: &[&Operator] = &[
     &REPEAT_GRADIENT,
 ];
 
-const DENSE_ONLY: &[Rule] = &[rule("dense -> dense")];
+const DENSE_ONLY: &[Rule] = &[rule("dense -> dense").on_gpu()];
 
 const RESHAPE: Operator = Operator {
     name: "reshape",
@@ -69,7 +69,7 @@ const RESHAPE_LIKE: Operator = Operator {
     summary: "The same elements in the shape of `like`: the gradient of a change of shape.",
     operands: &["x", "like"],
     shape: "any any -> like",
-    storage: &[rule("dense like -> dense")],
+    storage: &[rule("dense like -> dense").on_gpu()],
     gradient: &[gradient("x", "reshape_like(grad, x)")],
     internal: true,
     ..ROW
@@ -127,7 +127,7 @@ const TILE_GRADIENT: Operator = Operator {
     operands: &["sum", "like"],
     attributes: &[list("reps")],
     shape: "any any -> like",
-    storage: &[rule("dense like -> dense")],
+    storage: &[rule("dense like -> dense").on_gpu()],
     gradient: &[gradient("sum", "tile(grad, reps = reps)")],
     internal: true,
     ..ROW
@@ -151,7 +151,7 @@ const REPEAT_GRADIENT: Operator = Operator {
     operands: &["sum", "like"],
     attributes: &[required_integer("repeats"), integer("axis", 0)],
     shape: "any any -> like",
-    storage: &[rule("dense like -> dense")],
+    storage: &[rule("dense like -> dense").on_gpu()],
     gradient: &[gradient("sum", "repeat(grad, repeats = repeats, axis = axis)")],
     internal: true,
     ..ROW

@@ -25,7 +25,11 @@ const SLICE: Operator = Operator {
               goes backwards.",
     attributes: &[list("begin"), list("end"), list("step")],
     shape: "slice",
-    storage: &[rule("dense -> dense"), rule("csr -> csr"), rule("row_sparse -> row_sparse")],
+    storage: &[
+        rule("dense -> dense").on_gpu(),
+        rule("csr -> csr").on_gpu(),
+        rule("row_sparse -> row_sparse").on_gpu(),
+    ],
     gradient: &[gradient("x", "slice_gradient(grad, x, begin = begin, end = end, step = step)")],
     ..ROW
 };
@@ -36,7 +40,11 @@ const SLICE_AXIS: Operator = Operator {
     summary: "Part of an array along one axis: the positions from `begin` to before `end`, every `step`-th, as in `slice`.",
     attributes: &[integer("axis", 0), list("begin"), list("end"), list("step")],
     shape: "slice_axis",
-    storage: &[rule("dense -> dense"), rule("csr -> csr"), rule("row_sparse -> row_sparse")],
+    storage: &[
+        rule("dense -> dense").on_gpu(),
+        rule("csr -> csr").on_gpu(),
+        rule("row_sparse -> row_sparse").on_gpu(),
+    ],
     gradient: &[gradient(
         "x",
         "slice_axis_gradient(grad, x, axis = axis, begin = begin, end = end, step = step)",
@@ -52,9 +60,9 @@ const SLICE_LIKE: Operator = Operator {
     attributes: &[axes("axes"), flag("from_end")],
     shape: "slice_like",
     storage: &[
-        rule("dense like -> dense"),
-        rule("csr like -> csr"),
-        rule("row_sparse like -> row_sparse"),
+        rule("dense like -> dense").on_gpu(),
+        rule("csr like -> csr").on_gpu(),
+        rule("row_sparse like -> row_sparse").on_gpu(),
     ],
     gradient: &[gradient("x", "slice_like_gradient(grad, x, axes = axes, from_end = from_end)")],
     ..ROW
@@ -69,9 +77,9 @@ const CONCAT: Operator = Operator {
     attributes: &[integer("axis", 0)],
     shape: "concat",
     storage: &[
-        rule("dense dense -> dense"),
-        rule("csr csr -> csr"),
-        rule("row_sparse row_sparse -> row_sparse"),
+        rule("dense dense -> dense").on_gpu(),
+        rule("csr csr -> csr").on_gpu(),
+        rule("row_sparse row_sparse -> row_sparse").on_gpu(),
     ],
     gradient: &[
         gradient("lhs", "slice_like(grad, lhs, axes = axis)"),
@@ -88,7 +96,7 @@ const STACK: Operator = Operator {
     chain: Some("stack_next"),
     attributes: &[integer("axis", 0)],
     shape: "stack",
-    storage: &[rule("dense dense -> dense")],
+    storage: &[rule("dense dense -> dense").on_gpu()],
     gradient: &[
         gradient("lhs", "reshape_like(slice_axis(grad, axis = axis, begin = 0, end = 1), lhs)"),
         gradient("rhs", "reshape_like(slice_axis(grad, axis = axis, begin = 1, end = 2), rhs)"),
@@ -103,7 +111,7 @@ const STACK_NEXT: Operator = Operator {
     operands: &["lhs", "rhs"],
     attributes: &[integer("axis", 0)],
     shape: "stack_next",
-    storage: &[rule("dense dense -> dense")],
+    storage: &[rule("dense dense -> dense").on_gpu()],
     gradient: &[
         gradient("lhs", "slice_like(grad, lhs, axes = axis)"),
         gradient("rhs", "reshape_like(slice_axis(grad, axis = axis, begin = -1), rhs)"),
@@ -114,10 +122,10 @@ const STACK_NEXT: Operator = Operator {
 
 /// A part put back among zeros.
 const PLACED: &[Rule] = &[
-    rule("dense row_sparse -> row_sparse").only(&Condition::ROWS_CUT),
-    rule("dense like -> dense"),
-    rule("csr like -> csr"),
-    rule("row_sparse like -> row_sparse"),
+    rule("dense row_sparse -> row_sparse").on_gpu().only(&Condition::ROWS_CUT),
+    rule("dense like -> dense").on_gpu(),
+    rule("csr like -> csr").on_gpu(),
+    rule("row_sparse like -> row_sparse").on_gpu(),
 ];
 
 const SLICE_GRADIENT: Operator = Operator {

@@ -79,7 +79,7 @@ const LOGSUMEXP: Operator = Operator {
     name: "logsumexp",
     summary: "log Σ exp(x) over each row, without overflow: what the softmax of the row is divided by, as a logarithm.",
     shape: "[n, k] -> [n]",
-    storage: &[rule("dense -> dense")],
+    storage: &[rule("dense -> dense").on_gpu()],
     gradient: &[gradient("x", "broadcast_like(grad, x, axis = 1) * softmax(x)")],
     cost: "O(size).",
     alternative: Some(

@@ -21,8 +21,8 @@ const RETAIN: Operator = Operator {
     shape: "any any -> x",
     storage: &[
         rule("dense ids -> row_sparse").on_gpu(),
-        rule("csr ids -> csr"),
-        rule("row_sparse ids -> row_sparse"),
+        rule("csr ids -> csr").on_gpu(),
+        rule("row_sparse ids -> row_sparse").on_gpu(),
     ],
     gradient: &[gradient("x", "retain(grad, ids)"), gradient("ids", "0")],
     ..ROW
@@ -39,7 +39,7 @@ const TAKE: Operator = Operator {
     shape: "take",
     storage: &[
         rule("dense ids -> dense").on_gpu(),
-        rule("csr ids -> csr").only(&Condition::ALONG_ROWS),
+        rule("csr ids -> csr").on_gpu().only(&Condition::ALONG_ROWS),
         rule("row_sparse ids -> dense").on_gpu().only(&Condition::ALONG_ROWS),
     ],
     gradient: &[
@@ -80,9 +80,9 @@ const PICK: Operator = Operator {
     attributes: &[integer("axis", -1), flag("keepdims"), flag("clip"), flag("wrap")],
     shape: "pick",
     storage: &[
-        rule("dense ids -> dense"),
-        rule("csr ids -> dense"),
-        rule("row_sparse ids -> dense"),
+        rule("dense ids -> dense").on_gpu(),
+        rule("csr ids -> dense").on_gpu(),
+        rule("row_sparse ids -> dense").on_gpu(),
     ],
     gradient: &[
         gradient("x", "pick_gradient(grad, ids, x, axis = axis, clip = clip, wrap = wrap)"),
@@ -98,7 +98,7 @@ const PICK_GRADIENT: Operator = Operator {
     operands: &["grad", "ids", "like"],
     attributes: &[integer("axis", -1), flag("clip"), flag("wrap")],
     shape: "any any any -> like",
-    storage: &[rule("dense ids like -> dense")],
+    storage: &[rule("dense ids like -> dense").on_gpu()],
     gradient: &[no_gradient("grad", "second derivatives are not offered"), gradient("ids", "0")],
     internal: true,
     ..ROW
@@ -112,7 +112,7 @@ const ONE_HOT: Operator = Operator {
     ids_below: Some(IdsBelow { ids: "ids", of: "depth", axis: 0 }),
     attributes: &[required_integer("depth"), storage("out")],
     shape: "one_hot",
-    storage: &[rule("ids -> csr").or_on_request(Dense)],
+    storage: &[rule("ids -> csr").on_gpu().or_on_request(Dense)],
     gradient: &[gradient("ids", "0")],
     ..ROW
 };
@@ -125,9 +125,9 @@ const SELECT: Operator = Operator {
     operands: &["condition", "x", "y"],
     shape: "same same same -> same",
     storage: &[
-        rule("dense dense dense -> dense"),
-        rule("csr dense dense -> dense"),
-        rule("row_sparse dense dense -> dense"),
+        rule("dense dense dense -> dense").on_gpu(),
+        rule("csr dense dense -> dense").on_gpu(),
+        rule("row_sparse dense dense -> dense").on_gpu(),
     ],
     gradient: &[
         gradient("condition", "0"),

@@ -24,9 +24,9 @@ const CSR: Operator = Operator {
               operators that have no kernel for a pattern.",
     shape: "[m, n] -> [m, n]",
     storage: &[
-        rule("dense -> csr"),
+        rule("dense -> csr").on_gpu(),
         rule("csr -> csr").on_gpu().of_units(),
-        rule("row_sparse -> csr"),
+        rule("row_sparse -> csr").on_gpu(),
     ],
     gradient: &[gradient("x", "grad")],
     ..ROW
@@ -38,8 +38,8 @@ const ROW_SPARSE: Operator = Operator {
     summary: "The same values as row_sparse; a dense operand stores its rows that have an element other \
               than zero.",
     storage: &[
-        rule("dense -> row_sparse"),
-        rule("csr -> row_sparse"),
+        rule("dense -> row_sparse").on_gpu(),
+        rule("csr -> row_sparse").on_gpu(),
         rule("row_sparse -> row_sparse").on_gpu(),
     ],
     gradient: &[gradient("x", "grad")],

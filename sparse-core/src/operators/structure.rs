@@ -11,7 +11,7 @@ const TRANSPOSE: Operator = Operator {
     summary: "The matrix with rows and columns exchanged. Inside `dot` it costs nothing: it becomes \
               the flag of the product.",
     shape: "[m, n] -> [n, m]",
-    storage: &[rule("dense -> dense"), rule("csr -> csr")],
+    storage: &[rule("dense -> dense").on_gpu(), rule("csr -> csr").on_gpu()],
     gradient: &[gradient("x", "transpose(grad)")],
     ..ROW
 };
@@ -20,7 +20,11 @@ const ZEROS_LIKE: Operator = Operator {
     cost: "O(size) of a dense operand, O(rows) of a csr, O(1) of a row_sparse one.",
     name: "zeros_like",
     summary: "Zeros in the shape and storage of the operand: of a sparse one, nothing is stored.",
-    storage: &[rule("dense -> dense"), rule("csr -> csr"), rule("row_sparse -> row_sparse")],
+    storage: &[
+        rule("dense -> dense").on_gpu(),
+        rule("csr -> csr").on_gpu(),
+        rule("row_sparse -> row_sparse").on_gpu(),
+    ],
     gradient: &[gradient("x", "0")],
     ..ROW
 };

@@ -31,18 +31,18 @@ const WHERE_ZERO_STAYS: &[Rule] = &[
 ];
 const GRADIENT: &[Rule] = &[
     rule("dense dense -> dense").on_gpu(),
-    rule("csr csr -> csr"),
-    rule("row_sparse row_sparse -> row_sparse"),
-    rule("dense csr -> csr"),
-    rule("dense row_sparse -> dense"),
+    rule("csr csr -> csr").on_gpu(),
+    rule("row_sparse row_sparse -> row_sparse").on_gpu(),
+    rule("dense csr -> csr").on_gpu(),
+    rule("dense row_sparse -> dense").on_gpu(),
     rule("scalar dense -> dense").on_gpu(),
 ];
 const SLOPED_GRADIENT: &[Rule] = &[
     rule("dense dense -> dense").on_gpu(),
-    rule("csr csr -> csr"),
-    rule("row_sparse row_sparse -> row_sparse"),
-    rule("dense csr -> dense"),
-    rule("dense row_sparse -> dense"),
+    rule("csr csr -> csr").on_gpu(),
+    rule("row_sparse row_sparse -> row_sparse").on_gpu(),
+    rule("dense csr -> dense").on_gpu(),
+    rule("dense row_sparse -> dense").on_gpu(),
     rule("scalar dense -> dense").on_gpu(),
 ];
 const GRADIENT_DENSE_ONLY: &[Rule] =

@@ -2,7 +2,9 @@
 
 use super::id_array::with_ids;
 use super::{Csr, CsrView, Dense, DenseView, IdsView, RowIdsView, RowSparse, RowSparseView, Shape};
-use crate::device::cuda::{Cuda, CudaBuffer, CudaError, CudaSlice, Destination, Gpu};
+use crate::device::cuda::{
+    Cuda, CudaBuffer, CudaColumnIdsSlice, CudaError, CudaSlice, Destination, Gpu,
+};
 use sparse_core::element::{Element, Stored};
 use std::fmt;
 
@@ -170,6 +172,43 @@ impl<T: Stored> Csr<T, Cuda> {
     }
 }
 
+impl<T: Stored> Csr<T, Cuda> {
+    /// Takes a number of rows: where they start and the last ends is to be written.
+    pub(crate) fn make_row_pointers(
+        &mut self,
+        gpu: &Gpu,
+        n_rows: usize,
+    ) -> Result<CudaSlice<'_, u64>, CudaError> {
+        self.indptr.resize_for_overwrite(gpu, n_rows + 1, ROW_POINTERS)?;
+        Ok(self.indptr.as_slice())
+    }
+
+    /// Takes a width and room for entries, which are to be written. Gives the row pointers too.
+    #[allow(clippy::type_complexity, reason = "the parts of a csr")]
+    pub(crate) fn make_entries(
+        &mut self,
+        gpu: &Gpu,
+        n_cols: usize,
+        nnz: usize,
+    ) -> Result<(CudaSlice<'_, u64>, CudaColumnIdsSlice<'_>, CudaSlice<'_, T>), CudaError> {
+        self.columns.resize_for_overwrite(gpu, nnz, n_cols)?;
+        self.values.resize_for_overwrite(gpu, nnz, VALUES)?;
+        self.n_cols = n_cols;
+        Ok((self.indptr.as_slice(), self.columns.as_slice(), self.values.as_slice()))
+    }
+
+    /// Becomes a matrix that stores nothing.
+    pub(crate) fn reset_on(
+        &mut self,
+        gpu: &Gpu,
+        [n_rows, n_cols]: [usize; 2],
+    ) -> Result<(), CudaError> {
+        self.make_row_pointers(gpu, n_rows)?;
+        self.indptr.fill_bytes(0)?;
+        self.make_entries(gpu, n_cols, 0).map(drop)
+    }
+}
+
 /// Invariant, beside that of [`CsrView`]: the view is of a whole matrix, whose entries are those of its rows, row after row.
 impl<'a, T: Stored> CsrView<'a, T, Cuda> {
     /// Where each row starts, and where the last one ends; nothing where there are no rows.
@@ -254,6 +293,12 @@ impl<'a, T: Element> RowSparseView<'a, T, Cuda> {
     /// The table of a parameter: every row is stored.
     pub(crate) fn all_on_gpu(table: DenseView<'a, T, Cuda>) -> Self {
         RowSparseView { shape: *table.shape(), indices: RowIdsView::All, values: table.values() }
+    }
+
+    /// All of so many rows without elements: their numbers.
+    pub(crate) fn numbers_on_gpu(n_rows: usize) -> Self {
+        let (shape, values) = ([n_rows, 0].into(), CudaSlice::default());
+        RowSparseView { shape, indices: RowIdsView::All, values }
     }
 
     /// The numbers of the rows that are stored, nothing where all are, and how many they are.

@@ -70,8 +70,23 @@ impl Part {
         part
     }
 
+    /// The first two as the `spans` of the kernels of a GPU: starts, steps and numbers.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn on_gpu(&self) -> [u64; 6] {
+        let [rows, columns, ..] = self.spans;
+        let numbers = |of: Span| [of.start as u64, of.step as u64, of.len as u64];
+        let ([a, b, c], [d, e, f]) = (numbers(rows), numbers(columns));
+        [a, d, b, e, c, f]
+    }
+
+    /// The shape of the whole array.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn whole_shape(&self) -> Shape {
+        self.shape
+    }
+
     /// The shape of the part.
-    fn extents(&self) -> Shape {
+    pub(crate) fn extents(&self) -> Shape {
         let mut extents = [1; MAX_RANK];
         for (extent, span) in extents.iter_mut().zip(&self.spans) {
             *extent = span.len;
@@ -80,7 +95,7 @@ impl Part {
     }
 
     /// Where the elements of the part lie in the array, or in a row of it.
-    fn strided(&self, axes: Range<usize>) -> Strided {
+    pub(crate) fn strided(&self, axes: Range<usize>) -> Strided {
         let mut steps = [1; MAX_RANK];
         for axis in (axes.start..axes.end.saturating_sub(1)).rev() {
             steps[axis] = steps[axis + 1] * self.shape[axis + 1];

@@ -82,6 +82,39 @@ impl Strided {
         }
     }
 
+    /// As the `strided` of the kernels of a GPU: where it starts, extents and steps, outermost first.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn on_gpu(&self) -> [u64; 1 + 2 * AXES] {
+        let mut numbers = [0; 1 + 2 * AXES];
+        numbers[0] = self.start as u64;
+        for axis in 0..self.rank {
+            numbers[1 + axis] = self.extents[axis] as u64;
+            numbers[1 + AXES + axis] = self.steps[axis] as u64;
+        }
+        numbers
+    }
+
+    /// The number of axes, at least 1: of one element there are none.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn axes(&self) -> usize {
+        self.rank.max(1)
+    }
+
+    /// The axes along which elements of the source are not repeated, and those along which they are, as positions in the result.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn kept_and_repeated(&self) -> [Self; 2] {
+        let mut step = 1;
+        let mut of_result = [0; AXES];
+        for axis in (0..self.rank).rev() {
+            of_result[axis] = step;
+            step *= self.extents[axis] as isize;
+        }
+        [false, true].map(|repeated| {
+            let axes = (0..self.rank).filter(|axis| (self.steps[*axis] == 0) == repeated);
+            axes.fold(Strided::at(0), |of, axis| of.axis(self.extents[axis], of_result[axis]))
+        })
+    }
+
     fn run(&self) -> usize {
         if self.rank == 0 { 1 } else { self.extents[self.rank - 1] }
     }
@@ -136,15 +169,29 @@ pub(crate) fn steps(shape: &Shape) -> [usize; MAX_RANK] {
 
 /// The axes in another order: axis i of the result is axis `order[i]`.
 pub(crate) fn permuted<T: Float>(out: &mut Dense<T>, x: DenseView<'_, T>, order: &[usize]) {
-    let (shape, steps) = (x.shape(), steps(x.shape()));
+    gathered(out, x, in_order(x.shape(), order));
+}
+
+/// The elements of a result of a shape, as they lie in an array.
+pub(crate) fn gathered<T: Float>(
+    out: &mut Dense<T>,
+    x: DenseView<'_, T>,
+    (shape, strided): (Shape, Strided),
+) {
+    out.reset_for_overwrite(shape);
+    strided.gather(out.values_mut(), x.values());
+}
+
+/// The shape with its axes in another order, and how the elements lie in an array.
+pub(crate) fn in_order(shape: &Shape, order: &[usize]) -> (Shape, Strided) {
+    let steps = steps(shape);
     let mut dims = [1; MAX_RANK];
     let mut strided = Strided::at(0);
     for (to, &from) in order.iter().enumerate() {
         dims[to] = shape[from];
         strided = strided.axis(shape[from], steps[from] as isize);
     }
-    out.reset_for_overwrite(Shape::new(&dims[..order.len()]));
-    strided.gather(out.values_mut(), x.values());
+    (Shape::new(&dims[..order.len()]), strided)
 }
 
 /// A whole array repeated along each axis.

@@ -1,12 +1,13 @@
 //! Every rule of the operator table that is marked `on_gpu`, on adversarial patterns, against the kernel of the CPU.
 //!
-//! Operators that are a formula have one kernel for all of them, which `elementwise.rs` and `losses.rs` hold to formulas.
+//! Operators that are a formula have one kernel for all of them, which `elementwise.rs` and `losses.rs` hold to formulas; of those with sparse
+//! operands the first of each family is here.
 
 use crate::applications::{Application, applications, classes, numbers};
 use crate::device::gpu;
 use crate::given::{Given, operands};
 use crate::near;
-use sparse_core::operators::{Kind, Operator, Pattern, Rule, Signature, all};
+use sparse_core::operators::{BinaryFamily, Kind, Operator, Pattern, Rule, Signature, all};
 use sparse_core::storage::Storage;
 use sparse_runtime::device::cuda::CudaError;
 use sparse_runtime::formats::RowSparseView;
@@ -21,13 +22,25 @@ const MOST: usize = 2;
 fn every_rule_is_computed_as_on_the_cpu() -> Result<(), CudaError> {
     let mut context = CudaContext::new(&gpu());
     let (mut marked, mut run) = (BTreeSet::new(), BTreeSet::new());
-    let has_kernels = |operator: &&Operator| {
-        matches!(operator.kind, Kind::Kernel)
-            || matches!(operator.kind, Kind::Loss { element: None, .. })
-            || operator.kind == Kind::LossGradient("softmax_cross_entropy")
+    let mut families: Vec<(BinaryFamily, Vec<&str>)> = Vec::new();
+    let has_kernels = |operator: &&Operator| match operator.kind {
+        Kind::Kernel
+        | Kind::Loss { element: None, .. }
+        | Kind::LossGradient("softmax_cross_entropy") => true,
+        Kind::Binary(family, _) => {
+            let rules = (family, operator.storage.iter().map(Rule::text).collect());
+            let new = !families.contains(&rules);
+            families.push(rules);
+            new
+        }
+        _ => false,
     };
+    // A number is an operand of formulas only.
+    let of_arrays = |signature: &Signature| !signature.operands.contains(&Pattern::Scalar);
     for operator in all().filter(has_kernels) {
-        for signature in operator.storage.iter().flat_map(Rule::signatures) {
+        let of_formula = matches!(operator.kind, Kind::Binary(..));
+        let signatures = operator.storage.iter().flat_map(Rule::signatures);
+        for signature in signatures.filter(|signature| !of_formula || of_arrays(signature)) {
             for result in signature.results().filter(|_| signature.on_gpu) {
                 let name = format!("{}_{}", operator.name, signature.kernel(result));
                 let applications = applications(operator, &signature, result);

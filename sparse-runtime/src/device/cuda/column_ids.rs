@@ -57,6 +57,19 @@ impl CudaColumnIds {
         }
     }
 
+    /// Takes a number of ids, of the width that a number of columns asks for, to be written.
+    pub(crate) fn resize_for_overwrite(
+        &mut self,
+        gpu: &Gpu,
+        len: usize,
+        n_cols: usize,
+    ) -> Result<(), CudaError> {
+        match crate::formats::fits_u32(n_cols) {
+            true => self.narrow().resize_for_overwrite(gpu, len, COLUMN_IDS),
+            false => self.wide().resize_for_overwrite(gpu, len, COLUMN_IDS),
+        }
+    }
+
     /// Becomes a copy of ids on the same GPU.
     pub(crate) fn assign(
         &mut self,

@@ -41,7 +41,7 @@ impl Blocks {
 const MOST_ARGUMENTS: usize = 24;
 
 /// What all arguments of a launch take at most, in units of 8 bytes.
-const MOST_BITS: usize = 48;
+const MOST_BITS: usize = 64;
 
 /// A launch whose arguments are being put together.
 pub(crate) struct Launch<'a> {
@@ -103,6 +103,14 @@ impl<'a> Launch<'a> {
         match columns {
             CudaColumnIdsSlice::U32(ids) => self.reads(ids),
             CudaColumnIdsSlice::U64(ids) => self.reads(ids),
+        }
+    }
+
+    /// Columns that the kernel writes, of either width.
+    pub(crate) fn writes_columns(self, columns: CudaColumnIdsSlice<'_>) -> Self {
+        match columns {
+            CudaColumnIdsSlice::U32(ids) => self.writes(ids),
+            CudaColumnIdsSlice::U64(ids) => self.writes(ids),
         }
     }
 

@@ -203,6 +203,17 @@ impl<'a, T: Stored> CudaSlice<'a, T> {
         CudaSlice { start: self.start + start * size_of::<T>(), len, ..*self }
     }
 
+    /// Makes all elements 0; nobody but the caller may have them.
+    pub(crate) fn zero(&self) -> Result<(), CudaError> {
+        let bytes = self.len * size_of::<T>();
+        let Some(memory) = self.memory.filter(|_| bytes > 0) else { return Ok(()) };
+        memory.gpu.enter()?;
+        let address = memory.address + self.start as u64;
+        // SAFETY: there are `len` elements from the start of the run. The zero of every element type has no bits.
+        unsafe { result::memset_d8_async(address, 0, bytes, memory.gpu.stream()) }
+            .map_err(refused("cuMemsetD8Async"))
+    }
+
     /// One element more, which must be there.
     pub(crate) fn with_next(&self) -> CudaSlice<'a, T> {
         CudaSlice { len: self.len + 1, ..*self }

@@ -28,11 +28,13 @@ use crate::device::cuda::{CudaBuffer, CudaError, Gpu};
 /// ```
 #[derive(Debug)]
 pub struct CudaContext {
-    gpu: Gpu,
+    pub(crate) gpu: Gpu,
     /// Those of the csr that was last read transposed, or of the ids whose gradient was last taken.
     pub(crate) occurrences: Occurrences,
     /// The positions that ids stand for.
     pub(crate) places: CudaBuffer<u64>,
+    /// Rows that a result may store.
+    pub(crate) list: CudaBuffer<u64>,
     /// Results of parts of a reduction, and sums that a gradient reads.
     pub(crate) partial: CudaBuffer<f64>,
 }
@@ -44,6 +46,7 @@ impl CudaContext {
             gpu: gpu.clone(),
             occurrences: Occurrences::default(),
             places: CudaBuffer::default(),
+            list: CudaBuffer::default(),
             partial: CudaBuffer::default(),
         }
     }

@@ -1,10 +1,14 @@
 //! What the kernels of a GPU share: their context, the text that all of them are compiled with, and formulas as CUDA C++.
 
 mod context;
+pub(crate) mod csr_rows;
 mod formula;
 pub mod loss;
+pub(crate) mod moved;
 pub(crate) mod occurrences;
+pub(crate) mod parts;
 mod results;
+pub(crate) mod row_lists;
 mod scalar_function;
 pub(crate) mod table;
 mod units;

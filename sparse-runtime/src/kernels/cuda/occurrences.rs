@@ -56,7 +56,22 @@ impl<I: Stored> Default for Scratch<I> {
     }
 }
 
+/// Counts, the totals of their tiles, and a few numbers: what others may use between two lists of occurrences.
+pub(crate) type Sums<'a> =
+    (&'a mut CudaBuffer<u32>, &'a mut Vec<CudaBuffer<u32>>, &'a mut CudaBuffer<u32>);
+
 impl Occurrences {
+    /// The columns that occur, and the memory for counts.
+    pub(crate) fn columns_and_sums(&mut self) -> (CudaSlice<'_, u64>, Sums<'_>) {
+        let columns = self.columns.as_slice().run(0, self.n_columns);
+        (columns, (&mut self.counts, &mut self.totals, &mut self.number))
+    }
+
+    /// The memory for counts.
+    pub(crate) fn sums(&mut self) -> Sums<'_> {
+        (&mut self.counts, &mut self.totals, &mut self.number)
+    }
+
     /// Finds those of a matrix.
     pub(crate) fn find<V: Stored>(
         &mut self,
@@ -194,7 +209,7 @@ impl Occurrences {
                     .writes(self.counts.as_slice())
                     .launch(tiles)
             }?;
-            sum_up(gpu, &unit, self.counts.as_slice(), &mut self.totals, 0)?;
+            sum_up(gpu, self.counts.as_slice(), &mut self.totals)?;
             // SAFETY: the sums of counts are a place for each entry.
             unsafe {
                 kernel("move_by_digit")?
@@ -217,7 +232,7 @@ impl Occurrences {
         unsafe {
             kernel("mark_runs")?.reads(from).size(n).writes(self.counts.as_slice()).launch(each)
         }?;
-        sum_up(gpu, &unit, self.counts.as_slice(), &mut self.totals, 0)?;
+        sum_up(gpu, self.counts.as_slice(), &mut self.totals)?;
         // SAFETY: there are at most as many runs as entries, and room for one end more.
         unsafe {
             kernel("write_runs")?
@@ -248,13 +263,22 @@ pub(super) fn for_each_unit(visit: &mut dyn FnMut(&Unit<'_>)) {
 }
 
 /// Each value becomes the sum of those before it. `totals` has a buffer for each level of tiles of tiles.
-fn sum_up(
+pub(super) fn sum_up(
     gpu: &Gpu,
-    unit: &Unit<'_>,
+    values: CudaSlice<'_, u32>,
+    totals: &mut Vec<CudaBuffer<u32>>,
+) -> Result<(), CudaError> {
+    sum_up_level(gpu, values, totals, 0)
+}
+
+fn sum_up_level(
+    gpu: &Gpu,
     values: CudaSlice<'_, u32>,
     totals: &mut Vec<CudaBuffer<u32>>,
     level: usize,
 ) -> Result<(), CudaError> {
+    let words = [("ID", Word::Name("u32"))];
+    let unit = &unit(&words);
     let tiles = Blocks::of(values.len(), TILE, THREADS);
     if totals.len() == level {
         totals.push(CudaBuffer::default());
@@ -268,7 +292,7 @@ fn sum_up(
     }
     // The totals of one level are out of `totals` while those of the next are made.
     let of_tiles = std::mem::take(&mut totals[level]);
-    let summed = sum_up(gpu, unit, of_tiles.as_slice(), totals, level + 1);
+    let summed = sum_up_level(gpu, of_tiles.as_slice(), totals, level + 1);
     totals[level] = of_tiles;
     summed?;
     let add = Launch::new(gpu, gpu.kernel(unit, "add_totals")?).writes(values).size(values.len());

@@ -36,6 +36,39 @@ struct axes {
     u64 extents[6], steps[6];
 };
 
+// How elements lie in an array: where the first is, extents, and steps in its memory, of up to 12 axes.
+struct strided {
+    i64 start;
+    u64 extents[12];
+    i64 steps[12];
+};
+
+// Where the element of a number is, of `rank` axes.
+__device__ inline u64 place_in(const strided &along, int rank, u64 number) {
+    i64 place = along.start;
+    for (int axis = rank - 1; axis >= 0; axis--) {
+        place += (i64)(axis > 0 ? number % along.extents[axis] : number) * along.steps[axis];
+        if (axis > 0) number /= along.extents[axis];
+    }
+    return (u64)place;
+}
+
+// Positions along two axes: the first, from one to the next, and how many.
+struct spans {
+    i64 start[2], step[2];
+    u64 count[2];
+};
+
+// A position of them, and which of them a position is; their number where it is none.
+__device__ inline u64 span_at(const spans &of, int axis, u64 index) {
+    return (u64)(of.start[axis] + of.step[axis] * (i64)index);
+}
+__device__ inline u64 span_find(const spans &of, int axis, u64 position) {
+    i64 distance = (i64)position - of.start[axis], index = distance / of.step[axis];
+    bool is_one = distance == index * of.step[axis] && index >= 0;
+    return is_one && (u64)index < of.count[axis] ? (u64)index : of.count[axis];
+}
+
 // The global thread along x.
 __device__ inline u64 thread_id() { return (u64)blockIdx.x * blockDim.x + threadIdx.x; }
 

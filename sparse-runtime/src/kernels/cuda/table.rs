@@ -14,7 +14,7 @@ use crate::kernels::reduce::cuda::ReduceFunction;
 use crate::kernels::{Operand, binary, reduce, softmax_cross_entropy, unary};
 use sparse_core::element::Unit;
 use sparse_core::ir::Attributes;
-use sparse_core::operators::{Kind, Operator};
+use sparse_core::operators::{BinaryFamily, Kind, Operator};
 use sparse_core::storage::Storage;
 
 /// An array on a GPU whose storage is known at run time only.
@@ -388,15 +388,90 @@ fn of_elements<T: GpuFloat>(
     let (number, index) = match (given.number(0), given.number(1)) {
         (Some(number), _) => (Number::First(number), 1),
         (_, Some(number)) => (Number::Second(number), 0),
-        (None, None) => {
-            let (lhs, rhs) = (given.dense(0)?, given.dense(1)?);
-            binary::cuda::dense_dense(out.dense(), lhs, rhs, f, context);
-            return Some(());
-        }
+        (None, None) => return of_arrays(out, given, f, context),
     };
     of_stored!(out, given, index, |to, x| {
         binary::cuda::stored_number(to, x, number, f, context);
     });
+    Some(())
+}
+
+/// Launches a function of the elements of two arrays: what they and the result are says which.
+fn of_arrays<T: GpuFloat>(
+    out: &mut GpuArray<T>,
+    given: &Given<'_, '_, T>,
+    f: ScalarFunction,
+    context: &mut CudaContext,
+) -> Option<()> {
+    use GpuOperand::{Csr, Dense, RowSparse};
+    let Kind::Binary(family, _) = given.operator.kind else { return None };
+    let (lhs, rhs) = (given.operand(0)?, given.operand(1)?);
+    let with = |sparse_first| binary::cuda::WithDense { f, sparse_first };
+    match (lhs, rhs, given.result) {
+        // The table of a parameter is dense, and row_sparse for a result that is.
+        (Dense(x), Dense(y), Storage::Dense) => {
+            binary::cuda::dense_dense(out.dense(), x, y, f, context);
+        }
+        (Csr(x), Csr(y), _) => binary::cuda::csr_csr(out.csr(), x, y, family, f, context),
+        (Csr(x), Dense(y), Storage::Csr) => {
+            binary::cuda::csr_dense(out.csr(), x, y, with(true), context);
+        }
+        (Dense(x), Csr(y), Storage::Csr) => {
+            binary::cuda::csr_dense(out.csr(), y, x, with(false), context);
+        }
+        (Csr(x), Dense(y), _) => {
+            binary::cuda::csr_into_dense(out.dense(), x, y, with(true), context);
+        }
+        (Dense(x), Csr(y), Storage::Dense) => {
+            binary::cuda::csr_into_dense(out.dense(), y, x, with(false), context);
+        }
+        (RowSparse(_) | Dense(_), Csr(y), _) => {
+            binary::cuda::row_sparse_csr(out.row_sparse(), given.row_sparse(0)?, y, f, context);
+        }
+        (RowSparse(x), Dense(y), Storage::Dense) => {
+            binary::cuda::row_sparse_into_dense(out.dense(), x, y, with(true), context);
+        }
+        (Dense(x), RowSparse(y), Storage::Dense) => {
+            binary::cuda::row_sparse_into_dense(out.dense(), y, x, with(false), context);
+        }
+        (_, _, Storage::RowSparse) => return of_rows(out.row_sparse(), given, family, f, context),
+        _ => return None,
+    }
+    Some(())
+}
+
+/// Launches a function of the elements of two arrays whose result stores rows. Operands by whose rows it does are row_sparse or tables,
+/// which store all rows, as an operand that is dense by the rule does.
+fn of_rows<T: GpuFloat>(
+    out: &mut RowSparse<T, Cuda>,
+    given: &Given<'_, '_, T>,
+    family: BinaryFamily,
+    f: ScalarFunction,
+    context: &mut CudaContext,
+) -> Option<()> {
+    use BinaryFamily::{Gradient, Intersection, Left, SlopedGradient};
+    let with = |sparse_first| binary::cuda::WithDense { f, sparse_first };
+    let (first, second) = (given.dense(0), given.dense(1));
+    // Of two tables any has the rows, unless it is repeated.
+    let first_has_rows = given.shape(0)?.size() >= given.shape(1)?.size();
+    match (family, first, second) {
+        (Left | SlopedGradient | Intersection | Gradient, None, Some(y)) => {
+            binary::cuda::row_sparse_dense(out, given.row_sparse(0)?, y, with(true), context);
+        }
+        (Left | SlopedGradient, Some(_), Some(y)) => {
+            binary::cuda::row_sparse_dense(out, given.row_sparse(0)?, y, with(true), context);
+        }
+        (Intersection | Gradient, Some(_), Some(y)) if first_has_rows => {
+            binary::cuda::row_sparse_dense(out, given.row_sparse(0)?, y, with(true), context);
+        }
+        (Intersection | Gradient, Some(x), _) => {
+            binary::cuda::row_sparse_dense(out, given.row_sparse(1)?, x, with(false), context);
+        }
+        _ => {
+            let (x, y) = (given.row_sparse(0)?, given.row_sparse(1)?);
+            binary::cuda::row_sparse_row_sparse(out, x, y, family, f, context);
+        }
+    }
     Some(())
 }
 

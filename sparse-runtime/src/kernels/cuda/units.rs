@@ -1,11 +1,11 @@
 //! What is compiled where there is no GPU, to see that it compiles.
 
-use super::{LossFunction, ScalarFunction, loss, occurrences};
+use super::{LossFunction, ScalarFunction, csr_rows, loss, moved, occurrences, row_lists};
 use crate::device::cuda::Unit;
 use crate::kernels::reduce::cuda::ReduceFunction;
 use crate::kernels::{
-    binary, broadcast_like, dense, dot, embedding_bag, pairwise_interaction, reduce, softmax,
-    softmax_cross_entropy, take, take_gradient, unary,
+    binary, broadcast_like, dense, dot, embedding_bag, pairwise_interaction, pick, reduce, select,
+    softmax, softmax_cross_entropy, take, take_gradient, transpose, unary,
 };
 use crate::optimizer;
 use sparse_core::ir::{AttributeValue, Attributes, Number};
@@ -23,6 +23,9 @@ use sparse_core::operators::{AttributeKind, Kind, all};
 pub fn for_each_unit(visit: &mut dyn FnMut(&Unit<'_>)) {
     for of_module in [
         occurrences::for_each_unit,
+        moved::for_each_unit,
+        csr_rows::for_each_unit,
+        row_lists::for_each_unit,
         loss::for_each_unit,
         optimizer::cuda::for_each_unit,
         broadcast_like::cuda::for_each_unit,
@@ -30,13 +33,17 @@ pub fn for_each_unit(visit: &mut dyn FnMut(&Unit<'_>)) {
         dot::cuda::for_each_unit,
         embedding_bag::cuda::for_each_unit,
         pairwise_interaction::cuda::for_each_unit,
+        pick::cuda::for_each_unit,
+        select::cuda::for_each_unit,
         softmax::cuda::for_each_unit,
         softmax_cross_entropy::cuda::for_each_unit,
         take::cuda::for_each_unit,
         take_gradient::cuda::for_each_unit,
+        transpose::cuda::for_each_unit,
     ] {
         of_module(visit);
     }
+    let mut known = Vec::new();
     for operator in all() {
         let mut attributes = Attributes::default();
         for attribute in operator.attributes {
@@ -47,7 +54,17 @@ pub fn for_each_unit(visit: &mut dyn FnMut(&Unit<'_>)) {
         if let Some(function) = ScalarFunction::new(operator, &attributes) {
             match operator.kind {
                 Kind::Unary(_) => unary::cuda::with_unit("f32", function, visit),
-                _ => binary::cuda::with_unit("f32", function, visit),
+                Kind::Binary(family, _) => {
+                    binary::cuda::with_unit("f32", function, visit);
+                    // The formula is the same as in the texts for sparse operands, of which one of each family is enough.
+                    if !known.contains(&family) {
+                        binary::cuda::with_sparse_unit(function, visit);
+                        csr_rows::with_units(function, visit);
+                        row_lists::with_unit(function, visit);
+                        known.push(family);
+                    }
+                }
+                _ => {}
             }
         }
         if let (Kind::Loss { .. }, Some(function)) =

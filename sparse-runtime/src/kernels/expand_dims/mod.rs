@@ -1,3 +1,5 @@
 //! One more axis.
 
 pub mod cpu;
+#[cfg(feature = "cuda")]
+pub mod cuda;

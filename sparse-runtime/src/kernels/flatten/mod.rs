@@ -1,3 +1,5 @@
 //! A matrix with the same rows.
 
 pub mod cpu;
+#[cfg(feature = "cuda")]
+pub mod cuda;

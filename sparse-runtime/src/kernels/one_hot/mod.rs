@@ -1,3 +1,5 @@
 //! Ids as rows with a single 1.
 
 pub mod cpu;
+#[cfg(feature = "cuda")]
+pub mod cuda;

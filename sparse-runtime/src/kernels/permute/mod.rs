@@ -1,3 +1,5 @@
 //! Axes in another order.
 
 pub mod cpu;
+#[cfg(feature = "cuda")]
+pub mod cuda;

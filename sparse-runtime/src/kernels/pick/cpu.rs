@@ -72,14 +72,7 @@ fn each<T: Float>(
     keepdims: bool,
     element: impl Fn(usize, usize, usize) -> T,
 ) {
-    let (mut dims, mut rank) = ([1; MAX_RANK], 0);
-    for (axis, &extent) in shape.iter().enumerate() {
-        if axis != lookup.axis || keepdims {
-            dims[rank] = if axis == lookup.axis { 1 } else { extent };
-            rank += 1;
-        }
-    }
-    out.reset_for_overwrite(Shape::new(&dims[..rank]));
+    out.reset_for_overwrite(picked(shape, lookup.axis, keepdims));
     for (index, out) in out.values_mut().iter_mut().enumerate() {
         let (outer, inner) = (index / lookup.inner, index % lookup.inner);
         *out = match lookup.place(ids, index) {
@@ -87,4 +80,16 @@ fn each<T: Float>(
             None => T::nan(),
         };
     }
+}
+
+/// The shape without an axis, or with it as 1.
+pub(super) fn picked(shape: &Shape, gone: usize, keepdims: bool) -> Shape {
+    let (mut dims, mut rank) = ([1; MAX_RANK], 0);
+    for (axis, &extent) in shape.iter().enumerate() {
+        if axis != gone || keepdims {
+            dims[rank] = if axis == gone { 1 } else { extent };
+            rank += 1;
+        }
+    }
+    Shape::new(&dims[..rank])
 }

@@ -1,3 +1,5 @@
 //! One element of each row.
 
 pub mod cpu;
+#[cfg(feature = "cuda")]
+pub mod cuda;

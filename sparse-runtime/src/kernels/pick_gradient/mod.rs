@@ -1,3 +1,5 @@
 //! The gradient of `pick`.
 
 pub mod cpu;
+#[cfg(feature = "cuda")]
+pub mod cuda;

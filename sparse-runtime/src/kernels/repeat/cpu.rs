@@ -2,7 +2,7 @@
 
 use crate::formats::{Dense, DenseView, MAX_RANK, Shape};
 use crate::kernels::Context;
-use crate::kernels::strided::repeated;
+use crate::kernels::strided::{Strided, gathered, repeated};
 use sparse_core::element::Float;
 use sparse_core::shapes::place_of;
 
@@ -14,11 +14,15 @@ pub fn dense<T: Float>(
     axis: i64,
     _context: &mut Context,
 ) {
-    let (rank, mut dims) = (x.shape().rank(), [1; MAX_RANK]);
-    dims[..rank].copy_from_slice(x.shape());
+    gathered(out, x, all_repetitions(x.shape(), repeats, axis));
+}
+
+/// The shape of the result, and how its elements lie in an array.
+pub(crate) fn all_repetitions(shape: &Shape, repeats: i64, axis: i64) -> (Shape, Strided) {
+    let (rank, mut dims) = (shape.rank(), [1; MAX_RANK]);
+    dims[..rank].copy_from_slice(shape);
     if let Some(axis) = place_of(axis, rank) {
         dims[axis] *= repeats.max(0) as usize;
     }
-    out.reset_for_overwrite(Shape::new(&dims[..rank]));
-    repeated(x.shape(), repeats, axis).gather(out.values_mut(), x.values());
+    (Shape::new(&dims[..rank]), repeated(shape, repeats, axis))
 }

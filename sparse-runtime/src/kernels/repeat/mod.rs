@@ -1,3 +1,5 @@
 //! Elements repeated.
 
 pub mod cpu;
+#[cfg(feature = "cuda")]
+pub mod cuda;

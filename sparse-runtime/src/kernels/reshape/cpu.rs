@@ -12,21 +12,25 @@ pub fn dense<T: Float>(
     shape: Option<List>,
     _context: &mut Context,
 ) {
+    out.reset_for_overwrite(reshaped(x.shape(), shape));
+    out.values_mut().copy_from_slice(x.values());
+}
+
+/// The shape asked for, what is left open filled in.
+pub(crate) fn reshaped(of: &Shape, shape: Option<List>) -> Shape {
     let list = shape.unwrap_or_default();
     let mut dims = [1; MAX_RANK];
     let mut open = None;
     for (place, entry) in list.entries().iter().enumerate() {
         match entry {
-            Some(0) => dims[place] = x.shape().get(place).copied().unwrap_or(1),
+            Some(0) => dims[place] = of.get(place).copied().unwrap_or(1),
             Some(extent) if *extent > 0 => dims[place] = *extent as usize,
             _ => open = Some(place),
         }
     }
     let known: usize = dims.iter().product();
     if let Some(place) = open {
-        dims[place] = x.values().len().checked_div(known).unwrap_or(0);
+        dims[place] = of.size().checked_div(known).unwrap_or(0);
     }
-    let shape = Shape::new(&dims[..list.len()]);
-    out.reset_for_overwrite(shape);
-    out.values_mut().copy_from_slice(x.values());
+    Shape::new(&dims[..list.len()])
 }

@@ -1,8 +1,8 @@
 //! The opposite order on the CPU.
 
-use crate::formats::{Dense, DenseView};
+use crate::formats::{Dense, DenseView, Shape};
 use crate::kernels::Context;
-use crate::kernels::strided::{Strided, steps};
+use crate::kernels::strided::{Strided, gathered, steps};
 use sparse_core::element::Float;
 use sparse_core::ir::Axes;
 
@@ -13,7 +13,12 @@ pub fn dense<T: Float>(
     axis: Axes,
     _context: &mut Context,
 ) {
-    let (shape, steps) = (x.shape(), steps(x.shape()));
+    gathered(out, x, reversed(x.shape(), axis));
+}
+
+/// The same shape, and how the elements lie in an array.
+pub(crate) fn reversed(shape: &Shape, axis: Axes) -> (Shape, Strided) {
+    let steps = steps(shape);
     let turned = |place: usize| axis.contain(place, shape.rank());
     let last = |place: usize| shape[place].saturating_sub(1) * steps[place];
     let start = (0..shape.rank()).filter(|place| turned(*place)).map(last).sum();
@@ -21,6 +26,5 @@ pub fn dense<T: Float>(
         let step = steps[place] as isize;
         strided.axis(shape[place], if turned(place) { -step } else { step })
     });
-    out.reset_for_overwrite(*shape);
-    strided.gather(out.values_mut(), x.values());
+    (*shape, strided)
 }

@@ -1,3 +1,5 @@
 //! The opposite order.
 
 pub mod cpu;
+#[cfg(feature = "cuda")]
+pub mod cuda;

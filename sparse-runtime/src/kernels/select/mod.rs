@@ -1,3 +1,5 @@
 //! One of two arrays, by a condition.
 
 pub mod cpu;
+#[cfg(feature = "cuda")]
+pub mod cuda;

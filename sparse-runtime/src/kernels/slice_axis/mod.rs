@@ -1,3 +1,5 @@
 //! Part of an array along one axis.
 
 pub mod cpu;
+#[cfg(feature = "cuda")]
+pub mod cuda;

@@ -1,3 +1,5 @@
 //! As much of an array as another one has.
 
 pub mod cpu;
+#[cfg(feature = "cuda")]
+pub mod cuda;

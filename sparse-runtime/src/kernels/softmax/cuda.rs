@@ -53,6 +53,23 @@ pub(in crate::kernels) fn gradient<T: GpuFloat>(
     });
 }
 
+/// The logarithm of the sum of exponentials of each row.
+pub(in crate::kernels) fn log_of_sums<T: GpuFloat>(
+    out: &mut Dense<T, Cuda>,
+    x: DenseView<'_, T, Cuda>,
+    context: &mut CudaContext,
+) {
+    let gpu = context.gpu();
+    gpu.attempt(out, |out| {
+        let (n_rows, row_size) = (x.shape().n_rows(), x.shape().row_size());
+        let to = out.reset_on(gpu, [n_rows].into())?;
+        let launch = kernel::<T>(gpu, "logsumexp")?.reads(x.values()).writes(to);
+        let launch = launch.size(row_size).size(n_rows);
+        // SAFETY: there is an element of `out` for each row.
+        unsafe { launch.launch(Blocks::of(n_rows, THREADS as usize / 32, THREADS)) }
+    });
+}
+
 /// Launches a kernel over all lines along an axis.
 ///
 /// # Safety

@@ -1,4 +1,4 @@
-// Softmax along an axis, its logarithm and its gradient. Words: REAL.
+// Softmax along an axis, its logarithm and its gradient, and the logarithm of its denominator. Words: REAL.
 //
 // A warp has the `extent` elements along the axis, `inner` apart, for each place before and after it.
 
@@ -20,6 +20,21 @@ extern "C" __global__ void softmax(const REAL *__restrict__ x, u64 logarithm, RE
         REAL above = x[start + at * inner] - largest;
         out[start + at * inner] = logarithm ? above - log(total) : exp(above) / total;
     }
+}
+
+// The logarithm of the sum of exponentials of each row, -inf of one without elements.
+extern "C" __global__ void logsumexp(const REAL *__restrict__ x, REAL *__restrict__ out, u64 extent, u64 n_rows) {
+    u64 row = thread_id() / 32;
+    if (row >= n_rows) return;
+    u32 lane = threadIdx.x % 32, mask = group_mask(32);
+    REAL largest = -1.0 / 0.0;
+    for (u64 at = lane; at < extent; at += 32) largest = max(largest, x[row * extent + at]);
+    largest = group_max(largest, 32, mask);
+    f64 total = 0;
+    bool finite = largest - largest == 0;
+    for (u64 at = lane; at < extent && finite; at += 32) total += exp((f64)(x[row * extent + at] - largest));
+    total = group_sum(total, 32, mask);
+    if (lane == 0) out[row] = finite ? largest + (REAL)log(total) : largest;
 }
 
 // y (g - Σ g y)

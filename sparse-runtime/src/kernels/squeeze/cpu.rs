@@ -12,14 +12,18 @@ pub fn dense<T: Float>(
     axis: Axes,
     _context: &mut Context,
 ) {
+    out.reset_for_overwrite(squeezed(x.shape(), axis));
+    out.values_mut().copy_from_slice(x.values());
+}
+
+/// The shape without those axes.
+pub(crate) fn squeezed(shape: &Shape, axis: Axes) -> Shape {
     let (mut dims, mut rank) = ([1; MAX_RANK], 0);
-    for (place, &extent) in x.shape().iter().enumerate() {
-        if extent != 1 || !axis.contain(place, x.shape().rank()) {
+    for (place, &extent) in shape.iter().enumerate() {
+        if extent != 1 || !axis.contain(place, shape.rank()) {
             dims[rank] = extent;
             rank += 1;
         }
     }
-    let shape = Shape::new(&dims[..rank]);
-    out.reset_for_overwrite(shape);
-    out.values_mut().copy_from_slice(x.values());
+    Shape::new(&dims[..rank])
 }

@@ -1,3 +1,5 @@
 //! Axes of extent 1 removed.
 
 pub mod cpu;
+#[cfg(feature = "cuda")]
+pub mod cuda;

@@ -1,3 +1,5 @@
 //! One more array at the end of a stack: O(size).
 
 pub mod cpu;
+#[cfg(feature = "cuda")]
+pub mod cuda;

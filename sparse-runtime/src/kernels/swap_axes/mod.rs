@@ -1,3 +1,5 @@
 //! Two axes exchanged.
 
 pub mod cpu;
+#[cfg(feature = "cuda")]
+pub mod cuda;

@@ -4,7 +4,8 @@ use super::cpu::taken;
 use crate::device::cuda::{
     Blocks, Cuda, CudaBuffer, CudaError, CudaSlice, Gpu, Launch, Unit, Word,
 };
-use crate::formats::{Dense, DenseView, IdsView, RowSparseView};
+use crate::formats::{Csr, CsrView, Dense, DenseView, IdsView, RowSparseView};
+use crate::kernels::cuda::csr_rows::{self, Source};
 use crate::kernels::cuda::{CudaContext, GpuFloat};
 use crate::kernels::lookup::Lookup;
 
@@ -38,6 +39,25 @@ pub fn row_sparse_ids_by_rows<T: GpuFloat>(
     gpu.attempt(out, |out| {
         let out = out.reset_on(gpu, taken(x.shape(), ids.shape(), lookup.axis))?;
         gather(gpu, out, x, ids, lookup)
+    });
+}
+
+/// Rows of a csr matrix; for an id beyond its rows an empty one.
+pub fn csr_ids_by_rows<T: GpuFloat>(
+    out: &mut Csr<T, Cuda>,
+    x: CsrView<'_, T, Cuda>,
+    ids: IdsView<'_, Cuda>,
+    axis: i64,
+    clip: bool,
+    wrap: bool,
+    context: &mut CudaContext,
+) {
+    let lookup = Lookup::new(&[x.n_rows(), x.n_cols()].into(), axis, clip, wrap);
+    let CudaContext { gpu, occurrences, places: wanted, .. } = context;
+    gpu.attempt(out, |out| {
+        places(gpu, wanted, ids, lookup)?;
+        let (rows, shape) = (Source::wanted(x, wanted.as_slice()), [ids.len(), x.n_cols()]);
+        csr_rows::write(gpu, out, shape, rows, occurrences.sums())
     });
 }
 

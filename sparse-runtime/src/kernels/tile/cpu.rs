@@ -2,7 +2,7 @@
 
 use crate::formats::{Dense, DenseView, MAX_RANK, Shape};
 use crate::kernels::Context;
-use crate::kernels::strided::tiled;
+use crate::kernels::strided::{Strided, gathered, tiled};
 use sparse_core::element::Float;
 use sparse_core::ir::List;
 
@@ -13,11 +13,15 @@ pub fn dense<T: Float>(
     reps: Option<List>,
     _context: &mut Context,
 ) {
+    gathered(out, x, all_tiles(x.shape(), reps));
+}
+
+/// The shape of the result, and how its elements lie in an array.
+pub(crate) fn all_tiles(shape: &Shape, reps: Option<List>) -> (Shape, Strided) {
     let reps = reps.unwrap_or_default();
     let mut dims = [1; MAX_RANK];
-    for (axis, extent) in x.shape().iter().enumerate() {
+    for (axis, extent) in shape.iter().enumerate() {
         dims[axis] = extent * reps.get(axis).map_or(1, |times| times.max(0) as usize);
     }
-    out.reset_for_overwrite(Shape::new(&dims[..x.shape().rank()]));
-    tiled(x.shape(), reps).gather(out.values_mut(), x.values());
+    (Shape::new(&dims[..shape.rank()]), tiled(shape, reps))
 }

@@ -1,5 +1,13 @@
 //! Element-wise functions of two operands on a GPU: of dense arrays, with broadcasting, and of an array and a number.
 
+mod sparse;
+
+pub(crate) use sparse::with_unit as with_sparse_unit;
+pub use sparse::{
+    WithDense, csr_csr, csr_dense, csr_into_dense, row_sparse_csr, row_sparse_dense,
+    row_sparse_into_dense, row_sparse_row_sparse,
+};
+
 use crate::device::cuda::{Blocks, Cuda, CudaError, Gpu, Launch, Unit, Word};
 use crate::formats::{Dense, DenseView, MAX_RANK};
 use crate::kernels::broadcast::{Walk, broadcast};
@@ -79,7 +87,7 @@ fn words(real: &'static str, f: ScalarFunction, rank: u64) -> [(&'static str, Wo
 }
 
 fn unit<'a>(words: &'a [(&'static str, Word)]) -> Unit<'a> {
-    Unit { file: "kernels/binary/binary.cu", text: include_str!("binary.cu"), words }
+    Unit { file: "kernels/binary/binary.cu", text: include_str!("../binary.cu"), words }
 }
 
 /// The unit of a function of two operands.
