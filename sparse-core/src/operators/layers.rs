@@ -27,14 +27,14 @@ const FULLY_CONNECTED: Operator = Operator {
     optional: 1,
     shape: "[n, d] [h, d] [h] -> [n, h]",
     storage: &[
-        rule("dense dense -> dense"),
-        rule("csr dense -> dense").of_units(),
-        rule("dense row_sparse -> dense"),
-        rule("csr row_sparse -> dense").of_units(),
-        rule("dense dense dense -> dense"),
-        rule("csr dense dense -> dense").of_units(),
-        rule("dense row_sparse dense -> dense"),
-        rule("csr row_sparse dense -> dense").of_units(),
+        rule("dense dense -> dense").on_gpu(),
+        rule("csr dense -> dense").on_gpu().of_units(),
+        rule("dense row_sparse -> dense").on_gpu(),
+        rule("csr row_sparse -> dense").on_gpu().of_units(),
+        rule("dense dense dense -> dense").on_gpu(),
+        rule("csr dense dense -> dense").on_gpu().of_units(),
+        rule("dense row_sparse dense -> dense").on_gpu(),
+        rule("csr row_sparse dense -> dense").on_gpu().of_units(),
     ],
     gradient: &[
         gradient("x", "dot(grad, weight)"),
@@ -172,8 +172,10 @@ const BY_ROWS: Condition = Condition {
     holds: |given| !given.attributes.flag("transpose_lhs"),
 };
 
-const SAMPLED: &[Rule] =
-    &[rule("dense dense csr -> csr"), rule("dense row_sparse' csr -> csr").only(&BY_ROWS)];
+const SAMPLED: &[Rule] = &[
+    rule("dense dense csr -> csr").on_gpu(),
+    rule("dense row_sparse' csr -> csr").on_gpu().only(&BY_ROWS),
+];
 
 const SAMPLED_DOT: Operator = Operator {
     cost: "O(nnz of `like` · k): the dense product is never made.",

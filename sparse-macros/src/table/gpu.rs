@@ -22,6 +22,7 @@ use super::{Kernel, all_kernels, attribute_value, ident};
 use proc_macro2::TokenStream;
 use quote::quote;
 use sparse_core::operators::{Kind, Pattern, Signature};
+use sparse_core::storage::Storage;
 
 /// The function from names to kernels.
 pub(crate) fn gpu_kernels() -> TokenStream {
@@ -46,15 +47,20 @@ pub(crate) fn gpu_kernels() -> TokenStream {
     }
 }
 
-/// One function serves all results of a rule and its patterns: it is generic in them. What lends its shape is given as that.
+/// One function serves all results of a rule and its patterns: it is generic in them. What lends its shape is given as that, unless it is
+/// the only csr of a rule whose result is one, which has its pattern then.
 fn arm(kernel: &Kernel) -> TokenStream {
     let Kernel { operator, signature, .. } = kernel;
     let patterns = || signature.operands.iter().enumerate();
+    let is_csr = |pattern: &Pattern| matches!(pattern, Pattern::Array(Storage::Csr, _));
+    let n_csr = signature.operands.iter().filter(|of| is_csr(of)).count();
+    let lends_pattern = |of: &Pattern| signature.result == Storage::Csr && is_csr(of) && n_csr == 1;
     let pattern = |(index, pattern): (usize, &Pattern)| {
-        if operator.lends_shape_only(index) { Pattern::Like } else { *pattern }
+        let shape_only = operator.lends_shape_only(index) && !lends_pattern(pattern);
+        if shape_only { Pattern::Like } else { *pattern }
     };
     let as_csr = |pattern| match pattern {
-        Pattern::Unit(transposed) => Pattern::Array(sparse_core::storage::Storage::Csr, transposed),
+        Pattern::Unit(transposed) => Pattern::Array(Storage::Csr, transposed),
         other => other,
     };
     let operands = patterns().map(|of| as_csr(pattern(of))).collect();

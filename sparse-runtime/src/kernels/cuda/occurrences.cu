@@ -23,6 +23,21 @@ extern "C" __global__ void number_entries(const u64 *__restrict__ starts, const 
     }
 }
 
+// The same of the rows that an array stores, with their ranks there; the entries of others stand for no column, which is `bound`.
+extern "C" __global__ void number_entries_of_rows(const u64 *__restrict__ starts, const u64 *__restrict__ ends,
+                                                  const ID *__restrict__ columns, const u64 *__restrict__ stored,
+                                                  u64 n_stored, u64 bound, u64 *__restrict__ ids, u32 *__restrict__ ranks,
+                                                  u32 *__restrict__ entries, u64 n_rows) {
+    u64 row = thread_id() / 32;
+    if (row >= n_rows) return;
+    u64 rank = stored_row(stored, n_stored, row);
+    for (u64 entry = starts[row] + threadIdx.x % 32; entry < ends[row]; entry += 32) {
+        ids[entry] = rank < n_stored ? (u64)columns[entry] : bound;
+        ranks[entry] = (u32)rank;
+        entries[entry] = (u32)entry;
+    }
+}
+
 // The number of each entry, of a list of ids.
 extern "C" __global__ void number_ids(u32 *__restrict__ entries, u64 n) {
     u64 at = thread_id();

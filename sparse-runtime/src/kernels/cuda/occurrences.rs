@@ -7,8 +7,8 @@
 use crate::device::cuda::{
     Blocks, Cuda, CudaBuffer, CudaColumnIdsSlice, CudaError, CudaSlice, Gpu, Launch, Unit, Word,
 };
-use crate::formats::CsrView;
-use sparse_core::element::{Id, Stored};
+use crate::formats::{CsrView, RowSparseView};
+use sparse_core::element::{Element, Id, Stored};
 
 const TEXT: &str = include_str!("occurrences.cu");
 
@@ -112,6 +112,38 @@ impl Occurrences {
                 found
             }
         }
+    }
+
+    /// Finds those of a matrix in the rows that an array stores, whose ranks there the rows of the entries then are.
+    pub(crate) fn find_in_rows<V: Stored, T: Element>(
+        &mut self,
+        gpu: &Gpu,
+        x: CsrView<'_, V, Cuda>,
+        of: RowSparseView<'_, T, Cuda>,
+        list: &mut CudaBuffer<u64>,
+    ) -> Result<(), CudaError> {
+        let (n, bound) = (x.values().len(), x.n_cols());
+        let counts = [n, x.n_rows()];
+        if let Some(&count) = counts.iter().find(|&&count| u32::try_from(count).is_err()) {
+            self.n_columns = 0;
+            return Err(CudaError::TooManyEntries { what: "a csr that is read transposed", count });
+        }
+        self.make_room(gpu, n)?;
+        self.rows.resize_for_overwrite(gpu, n, SORTED)?;
+        list.resize_for_overwrite(gpu, n, SORTED)?;
+        let (stored, n_stored) = of.stored_on_gpu();
+        let words = [("ID", Word::Name(x.columns().type_name()))];
+        let launch = Launch::new(gpu, gpu.kernel(&unit(&words), "number_entries_of_rows")?);
+        let launch = launch.reads(x.starts()).reads(x.ends()).columns(x.columns()).reads(stored);
+        let launch = launch.size(n_stored).size(bound).writes(list.as_slice());
+        let launch = launch.writes(self.rows.as_slice()).writes(self.entries.as_slice());
+        let warps = Blocks::of(x.n_rows(), THREADS as usize / 32, THREADS);
+        // SAFETY: there is an id, a row and a number for each entry, and the rows of a view are all of its entries.
+        unsafe { launch.size(x.n_rows()).launch(warps) }?;
+        let mut scratch = std::mem::take(&mut self.wide);
+        let found = self.find_in(gpu, list.as_slice(), bound, bound, &mut scratch);
+        self.wide = scratch;
+        found
     }
 
     /// Finds those of a list of ids up to `bound`, which itself stands for no id. The entries are positions in the list.

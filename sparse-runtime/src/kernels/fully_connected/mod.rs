@@ -2,3 +2,5 @@
 //! O(nnz · h).
 
 pub mod cpu;
+#[cfg(feature = "cuda")]
+pub mod cuda;

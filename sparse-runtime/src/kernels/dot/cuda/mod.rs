@@ -4,9 +4,21 @@
 //! result. The order of a sum is that of the entries, but for a product with one column, which is summed by the lanes of a group, and
 //! then over them.
 
+mod stored;
+
+pub use stored::{
+    ProductOfColumns, csr_row_sparse_transposed, csr_transposed_row_sparse, dense_csr,
+    dense_csr_transposed, dense_row_sparse, dense_row_sparse_transposed, row_sparse_dense,
+    row_sparse_transposed_dense, row_sparse_transposed_row_sparse,
+};
+pub(in crate::kernels) use stored::{add_to_rows, at_pattern, outer};
+
 use super::cpu::{by_rows, product_shape};
-use crate::device::cuda::{Blocks, Cuda, CudaError, CudaSlice, Gpu, Launch, Unit, Word};
+use crate::device::cuda::{
+    Blocks, Cuda, CudaBuffer, CudaError, CudaSlice, Gpu, Launch, Unit, Word,
+};
 use crate::formats::{CsrView, Dense, DenseView, RowSparseView, Shape};
+use crate::kernels::cuda::occurrences::Occurrences;
 use crate::kernels::cuda::{CudaContext, GpuFloat, Rows};
 use sparse_core::element::Factor;
 
@@ -38,33 +50,62 @@ pub fn dense_dense<T: GpuFloat>(
     gpu.attempt(out, |out| {
         let left = Matrix::left(lhs, transpose_lhs);
         let right = Matrix::new(rhs, transpose_rhs);
-        let (n_rows, n_summed, n_cols) = (left.n_rows, left.n_cols, right.n_cols);
-        let shape = product_shape(n_rows, n_cols, lhs.shape(), rhs.shape());
-        let out = out.reset_on(gpu, shape)?;
-        let tiles = n_rows.div_ceil(TILE) * n_cols.div_ceil(TILE);
-        let parts = (BUSY / tiles.max(1)).clamp(1, n_summed.div_ceil(LEAST_PART).max(1));
-        let part = n_summed.div_ceil(parts).max(1);
-        let sums = match parts {
-            1 => CudaSlice::default(),
-            _ => {
-                partial.resize_for_overwrite(gpu, parts * out.len(), "parts of a product")?;
-                partial.as_slice()
-            }
-        };
-        let words = [("REAL", Word::Name(T::TYPE.name()))];
-        let kernel =
-            |name| Ok::<_, CudaError>(Launch::new(gpu, gpu.kernel(&unit_of_dense(&words), name)?));
-        let launch = right.read_by(left.read_by(kernel("dense_dense")?)).writes(sums).writes(out);
-        let launch = launch.size(n_rows).size(n_summed).size(n_cols).size(part);
-        // SAFETY: the columns of the left side are the rows of the right one, and there is a sum for each part and element of `out`.
-        unsafe { launch.launch(Blocks { x: tiles, y: parts, threads: THREADS }) }?;
-        if parts == 1 {
-            return Ok(());
-        }
-        let launch = kernel("add_parts")?.reads(sums).size(parts).writes(out).size(out.len());
-        // SAFETY: as above.
-        unsafe { launch.launch(Blocks::of(out.len(), THREADS as usize, THREADS)) }
+        let shape = product_shape(left.n_rows, right.n_cols, lhs.shape(), rhs.shape());
+        multiply(gpu, out.reset_on(gpu, shape)?, left, right, Lists::default(), partial)
     });
+}
+
+/// Which columns of the left side, rows of the right one, and columns of the result a product is of, where they are not the first ones.
+#[derive(Clone, Copy, Default)]
+struct Lists<'a> {
+    of_left: CudaSlice<'a, u64>,
+    of_right: CudaSlice<'a, u64>,
+    columns: CudaSlice<'a, u64>,
+    /// The width of a result whose columns are listed.
+    width: usize,
+}
+
+/// Writes the product of two dense matrices.
+fn multiply<T: GpuFloat>(
+    gpu: &Gpu,
+    out: CudaSlice<'_, T>,
+    left: Matrix<'_, T>,
+    right: Matrix<'_, T>,
+    lists: Lists<'_>,
+    partial: &mut CudaBuffer<f64>,
+) -> Result<(), CudaError> {
+    let (n_rows, n_summed, n_cols) = (left.n_rows, left.n_cols, right.n_cols);
+    let n = n_rows * n_cols;
+    let tiles = n_rows.div_ceil(TILE) * n_cols.div_ceil(TILE);
+    let parts = (BUSY / tiles.max(1)).clamp(1, n_summed.div_ceil(LEAST_PART).max(1));
+    let part = n_summed.div_ceil(parts).max(1);
+    let sums = match parts {
+        1 => CudaSlice::default(),
+        _ => {
+            partial.resize_for_overwrite(gpu, parts * n, "parts of a product")?;
+            partial.as_slice()
+        }
+    };
+    let Lists { of_left, of_right, columns, .. } = lists;
+    let listed = [of_left, of_right, columns].iter().any(|list| !list.is_empty());
+    let width = if lists.width > 0 { lists.width } else { n_cols };
+    let words = words_of_dense(T::TYPE.name(), listed);
+    let kernel =
+        |name| Ok::<_, CudaError>(Launch::new(gpu, gpu.kernel(&unit_of_dense(&words), name)?));
+    let launch = right.read_by(left.read_by(kernel("dense_dense")?));
+    let launch = launch.reads(of_left).reads(of_right).reads(columns).size(width);
+    let launch = launch.writes(sums).writes(out);
+    let launch = launch.size(n_rows).size(n_summed).size(n_cols).size(part);
+    // SAFETY: the columns of the left side are the rows of the right one, those listed are below the extents, and there is a sum for each
+    // part and element of `out`.
+    unsafe { launch.launch(Blocks { x: tiles, y: parts, threads: THREADS }) }?;
+    if parts == 1 {
+        return Ok(());
+    }
+    let launch = kernel("add_parts")?.reads(sums).size(parts).size(n_cols).reads(columns);
+    let launch = launch.size(width).writes(out).size(n);
+    // SAFETY: as above.
+    unsafe { launch.launch(Blocks::of(n, THREADS as usize, THREADS)) }
 }
 
 /// Csr by dense.
@@ -114,13 +155,37 @@ fn by_stored_rows<T: GpuFloat, V: Factor<T>>(
             // SAFETY: rows that are stored are below their number, and `out` has an element for each row.
             return unsafe { launch.launch(groups.blocks(n_rows, 1)) };
         }
-        let groups = Groups::for_columns(n_cols);
-        let launch = product::<T, V>(gpu, lhs, groups, "csr_dense")?.csr(lhs);
-        let launch = right.read_by(launch.reads(rows).size(n_stored));
-        let launch = launch.writes(out).size(n_rows).size(n_cols);
-        // SAFETY: rows that are stored are below their number, and `out` has an element for each row and column.
-        unsafe { launch.launch(groups.blocks(n_rows, n_cols)) }
+        let target = Target { columns: CudaSlice::default(), row_step: n_cols, column_step: 1 };
+        sum_stored_rows(gpu, out, lhs, (rows, n_stored), right, target)
     });
+}
+
+/// Where the elements of a result lie in memory: steps from row to row and from column to column, and which columns they are if not the
+/// first ones.
+#[derive(Clone, Copy)]
+struct Target<'a> {
+    columns: CudaSlice<'a, u64>,
+    row_step: usize,
+    column_step: usize,
+}
+
+/// Writes the product of a csr and rows of a matrix, of which those of these numbers are stored, or, without numbers, so many.
+fn sum_stored_rows<T: GpuFloat, V: Factor<T>>(
+    gpu: &Gpu,
+    out: CudaSlice<'_, T>,
+    lhs: CsrView<'_, V, Cuda>,
+    (rows, n_stored): (CudaSlice<'_, u64>, usize),
+    right: Matrix<'_, T>,
+    target: Target<'_>,
+) -> Result<(), CudaError> {
+    let (n_rows, n_cols) = (lhs.n_rows(), right.n_cols);
+    let groups = Groups::for_columns(n_cols);
+    let launch = product::<T, V>(gpu, lhs, groups, "csr_dense")?.csr(lhs);
+    let launch = right.read_by(launch.reads(rows).size(n_stored)).reads(target.columns);
+    let launch = launch.size(target.row_step).size(target.column_step);
+    let launch = launch.writes(out).size(n_rows).size(n_cols);
+    // SAFETY: rows that are stored are below their number, and `out` has an element for each row and column, where the target says.
+    unsafe { launch.launch(groups.blocks(n_rows, n_cols)) }
 }
 
 /// Csr, transposed, by dense: of the rows of the result those are made that are columns which occur.
@@ -136,21 +201,37 @@ pub fn csr_transposed_dense<T: GpuFloat, V: Factor<T>, O: Rows<T>>(
         let right = Matrix::new(rhs, transpose_rhs);
         let occurrences = &mut context.occurrences;
         occurrences.find(gpu, lhs)?;
-        let (columns, n_cols) = (occurrences.columns(), right.n_cols);
-        let shape = by_rows(lhs.n_cols(), n_cols, rhs.shape());
-        let (sums, targets) = out.make_room(gpu, shape, columns)?;
-        let groups = Groups::for_columns(n_cols);
-        let launch = product::<T, V>(gpu, lhs, groups, "csr_transposed_dense")?
-            .reads(occurrences.runs())
-            .reads(occurrences.entries())
-            .reads(occurrences.rows())
-            .reads(targets)
-            .reads(lhs.values());
-        let launch = right.read_by(launch).writes(sums).size(columns.len()).size(n_cols);
-        // SAFETY: runs, entries and rows are those of `lhs`, whose rows are those of the right side, and `sums` has a row for each
-        // column that occurs, where `targets` says.
-        unsafe { launch.launch(groups.blocks(columns.len(), n_cols)) }
+        let shape = by_rows(lhs.n_cols(), right.n_cols, rhs.shape());
+        let (sums, targets) = out.make_room(gpu, shape, occurrences.columns())?;
+        sum_columns(gpu, sums, lhs.values(), occurrences, right, [right.n_cols, 1], targets)
     });
+}
+
+/// Writes sums of rows of a matrix, one for each column that occurs in a csr of these values, where the steps say: a row of the result each,
+/// those of the numbers of `targets`, or, without, one after the other.
+fn sum_columns<T: GpuFloat, V: Factor<T>>(
+    gpu: &Gpu,
+    out: CudaSlice<'_, T>,
+    values: CudaSlice<'_, V>,
+    occurrences: &Occurrences,
+    right: Matrix<'_, T>,
+    [out_row, out_column]: [usize; 2],
+    targets: CudaSlice<'_, u64>,
+) -> Result<(), CudaError> {
+    let (n_runs, n_cols) = (occurrences.columns().len(), right.n_cols);
+    let groups = Groups::for_columns(n_cols);
+    let words = words(T::TYPE.name(), V::TYPE.name(), "u32", groups);
+    let launch = Launch::new(gpu, gpu.kernel(&unit(&words), "csr_transposed_dense")?)
+        .reads(occurrences.runs())
+        .reads(occurrences.entries())
+        .reads(occurrences.rows())
+        .reads(targets)
+        .reads(values);
+    let launch = right.read_by(launch).size(out_row).size(out_column);
+    let launch = launch.writes(out).size(n_runs).size(n_cols);
+    // SAFETY: runs, entries and rows are those of the csr, whose rows are those of the right side, and `out` has a row for each column
+    // that occurs, where `targets` and the steps say.
+    unsafe { launch.launch(groups.blocks(n_runs, n_cols)) }
 }
 
 /// The launch of a product whose left side stores `V`.
@@ -180,16 +261,22 @@ fn words(
 }
 
 fn unit<'a>(words: &'a [(&'static str, Word)]) -> Unit<'a> {
-    Unit { file: "kernels/dot/dot.cu", text: include_str!("dot.cu"), words }
+    Unit { file: "kernels/dot/dot.cu", text: include_str!("../dot.cu"), words }
+}
+
+fn words_of_dense(real: &'static str, listed: bool) -> [(&'static str, Word); 2] {
+    [("REAL", Word::Name(real)), ("LISTED", Word::Number(u64::from(listed)))]
 }
 
 fn unit_of_dense<'a>(words: &'a [(&'static str, Word)]) -> Unit<'a> {
-    Unit { file: "kernels/dot/dense.cu", text: include_str!("dense.cu"), words }
+    Unit { file: "kernels/dot/dense.cu", text: include_str!("../dense.cu"), words }
 }
 
 /// Visits one of each kind of these units: what is held to compile without spills.
 pub(crate) fn for_each_unit(visit: &mut dyn FnMut(&Unit<'_>)) {
-    visit(&unit_of_dense(&[("REAL", Word::Name("f32"))]));
+    for listed in [false, true] {
+        visit(&unit_of_dense(&words_of_dense("f32", listed)));
+    }
     for n_cols in [1, 7, 32, 64, 256] {
         for (real, value, id) in
             [("f32", "f32", "u32"), ("f32", "unit", "u64"), ("f64", "f64", "u32")]

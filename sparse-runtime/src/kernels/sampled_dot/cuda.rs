@@ -1,0 +1,32 @@
+//! Products at a pattern on a GPU.
+
+use crate::device::cuda::Cuda;
+use crate::formats::{Csr, CsrView, DenseView, RowSparseView};
+use crate::kernels::cuda::{CudaContext, GpuFloat};
+use crate::kernels::dot;
+
+/// Of two dense matrices.
+pub fn dense_dense_csr<T: GpuFloat>(
+    out: &mut Csr<T, Cuda>,
+    lhs: DenseView<'_, T, Cuda>,
+    rhs: DenseView<'_, T, Cuda>,
+    like: CsrView<'_, T, Cuda>,
+    transpose_lhs: bool,
+    transpose_rhs: bool,
+    context: &mut CudaContext,
+) {
+    let rhs = (RowSparseView::all_on_gpu(rhs), !transpose_rhs);
+    dot::cuda::at_pattern(out, (lhs, transpose_lhs), rhs, like, context);
+}
+
+/// Of a dense matrix and a row_sparse one that is read transposed; a row that is not stored is zero.
+pub fn dense_row_sparse_transposed_csr<T: GpuFloat>(
+    out: &mut Csr<T, Cuda>,
+    lhs: DenseView<'_, T, Cuda>,
+    rhs: RowSparseView<'_, T, Cuda>,
+    like: CsrView<'_, T, Cuda>,
+    transpose_lhs: bool,
+    context: &mut CudaContext,
+) {
+    dot::cuda::at_pattern(out, (lhs, transpose_lhs), (rhs, false), like, context);
+}
