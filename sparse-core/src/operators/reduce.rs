@@ -27,8 +27,11 @@ macro_rules! reductions {
 }
 
 /// Reductions read what is stored and give a dense result.
-const REDUCTION: &[Rule] =
-    &[rule("dense -> dense").on_gpu(), rule("csr -> dense"), rule("row_sparse -> dense")];
+const REDUCTION: &[Rule] = &[
+    rule("dense -> dense").on_gpu(),
+    rule("csr -> dense").on_gpu(),
+    rule("row_sparse -> dense").on_gpu(),
+];
 
 /// An element that is not stored makes a product 0: dense operands only.
 const DENSE: &[Rule] = &[rule("dense -> dense").on_gpu()];
@@ -36,9 +39,9 @@ const DENSE: &[Rule] = &[rule("dense -> dense").on_gpu()];
 /// As `REDUCTION`, but that the rows which a row_sparse array does not store stay so.
 const KEEPS_ROWS: &[Rule] = &[
     rule("dense -> dense").on_gpu(),
-    rule("csr -> dense"),
-    rule("row_sparse -> row_sparse").only(&Condition::ROWS_STAY),
-    rule("row_sparse -> dense"),
+    rule("csr -> dense").on_gpu(),
+    rule("row_sparse -> row_sparse").on_gpu().only(&Condition::ROWS_STAY),
+    rule("row_sparse -> dense").on_gpu(),
 ];
 
 reductions! {

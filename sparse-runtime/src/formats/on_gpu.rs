@@ -282,6 +282,12 @@ impl<'a, T: Element> DenseView<'a, T, Cuda> {
         DenseView { shape: [values.len()].into(), values }
     }
 
+    /// The rows that an array stores, one after the other.
+    pub(crate) fn stored_on_gpu(x: RowSparseView<'a, T, Cuda>) -> Self {
+        let (_, n_stored) = x.stored_on_gpu();
+        DenseView { shape: x.shape().with_n_rows(n_stored), values: x.values() }
+    }
+
     /// The same elements in a shape that has as many.
     pub(crate) fn reshaped(&self, shape: Shape) -> Self {
         debug_assert_eq!(shape.size(), self.values.len());

@@ -7,13 +7,14 @@ use crate::applications::{Application, applications, classes, numbers};
 use crate::device::gpu;
 use crate::given::{Given, operands};
 use crate::near;
-use sparse_core::operators::{BinaryFamily, Kind, Operator, Pattern, Rule, Signature, all};
+use sparse_core::operators::{Kind, Operator, Pattern, Rule, Signature, all};
 use sparse_core::storage::Storage;
 use sparse_runtime::device::cuda::CudaError;
 use sparse_runtime::formats::RowSparseView;
 use sparse_runtime::kernels::cuda::CudaContext;
 use sparse_runtime::kernels::{Array, Context, Operand, call_kernel, cuda};
 use std::collections::BTreeSet;
+use std::fmt::Debug;
 
 /// At most so many shapes and attributes of a rule: a launch in the emulation takes a fraction of a millisecond.
 const MOST: usize = 2;
@@ -22,17 +23,20 @@ const MOST: usize = 2;
 fn every_rule_is_computed_as_on_the_cpu() -> Result<(), CudaError> {
     let mut context = CudaContext::new(&gpu());
     let (mut marked, mut run) = (BTreeSet::new(), BTreeSet::new());
-    let mut families: Vec<(BinaryFamily, Vec<&str>)> = Vec::new();
+    let mut families: Vec<(String, Vec<&str>)> = Vec::new();
+    let mut is_first = |operator: &Operator, family: &dyn Debug| {
+        let rules = operator.storage.iter().map(Rule::text).collect();
+        let family = (format!("{family:?}"), rules);
+        let new = !families.contains(&family);
+        families.push(family);
+        new
+    };
     let has_kernels = |operator: &&Operator| match operator.kind {
         Kind::Kernel
         | Kind::Loss { element: None, .. }
         | Kind::LossGradient("softmax_cross_entropy") => true,
-        Kind::Binary(family, _) => {
-            let rules = (family, operator.storage.iter().map(Rule::text).collect());
-            let new = !families.contains(&rules);
-            families.push(rules);
-            new
-        }
+        Kind::Binary(family, _) => is_first(operator, &family),
+        Kind::Reduction(reduction) => is_first(operator, &reduction.combine),
         _ => false,
     };
     // A number is an operand of formulas only.

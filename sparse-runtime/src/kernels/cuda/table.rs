@@ -487,7 +487,20 @@ fn reduction<T: GpuFloat>(
         exclude: attributes.flag("exclude"),
     };
     let f = ReduceFunction::new(given.operator, attributes)?;
-    reduce::cuda::dense(out.dense(), given.dense(0)?, over, f, context);
+    match (given.operand(0)?, given.result) {
+        (_, Storage::RowSparse) => {
+            reduce::cuda::row_sparse_by_rows(
+                out.row_sparse(),
+                given.row_sparse(0)?,
+                over,
+                f,
+                context,
+            );
+        }
+        (GpuOperand::Csr(x), _) => reduce::cuda::csr(out.dense(), x, over, f, context),
+        (GpuOperand::RowSparse(x), _) => reduce::cuda::row_sparse(out.dense(), x, over, f, context),
+        _ => reduce::cuda::dense(out.dense(), given.dense(0)?, over, f, context),
+    }
     Some(())
 }
 

@@ -1,9 +1,12 @@
-//! Reductions of dense arrays on a GPU.
+//! Reductions on a GPU.
 
 use super::Over;
 use super::cpu::{count, reduced};
-use crate::device::cuda::{Blocks, Cuda, CudaError, CudaSlice, Gpu, Launch, Unit, Word};
-use crate::formats::{Dense, DenseView, MAX_RANK, Shape};
+use crate::device::cuda::{
+    Blocks, Cuda, CudaBuffer, CudaError, CudaSlice, Gpu, Launch, Unit, Word,
+};
+use crate::formats::{CsrView, Dense, DenseView, MAX_RANK, RowSparse, RowSparseView, Shape};
+use crate::kernels::cuda::row_lists::Stored;
 use crate::kernels::cuda::{CudaContext, GpuFloat, Numbers};
 use sparse_core::ir::{self, Attributes};
 use sparse_core::operators::{Combine, Kind, Operator, Reduction, find};
@@ -40,28 +43,132 @@ pub fn dense<T: GpuFloat>(
     function: ReduceFunction,
     context: &mut CudaContext,
 ) {
-    let gpu = context.gpu().clone();
-    let partial = &mut context.partial;
+    let CudaContext { gpu, partial, .. } = context;
     gpu.attempt(out, |out| {
-        let shape = *x.shape();
-        let [kept, inner] = [false, true].map(|reduces| Axes::new(&shape, over, reduces));
-        let out = out.reset_on(&gpu, reduced(&shape, over, over.keepdims))?;
-        let (n_results, n_reduced) = (out.len(), count(&shape, over) as usize);
-        // Threads that follow one another read elements that do: results where the last axis is kept, else elements of one.
-        let group = if inner.last_step() == 1 && n_reduced > 1 { THREADS as usize } else { 1 };
-        let part = n_reduced.div_ceil(MOST_PARTS).max(LEAST_PART * group);
-        let parts = n_reduced.div_ceil(part);
-        partial.resize_for_overwrite(&gpu, n_results * parts, "partial results of a reduction")?;
-        let partial = partial.as_slice();
+        let n = count(x.shape(), over) as usize;
+        let out = out.reset_on(gpu, reduced(x.shape(), over, over.keepdims))?;
+        function.write(gpu, out, x, over, Whole::of(n), partial)
+    });
+}
 
-        let launch = function.launch::<T>(&gpu, [&kept, &inner], group, "reduce_parts")?;
-        let launch = kept.read_by(launch.reads(x.values()));
-        let launch = function.numbers.read_by(inner.read_by(launch));
-        let launch = launch.writes(partial).size(n_results).size(n_reduced).size(part);
-        let blocks = Blocks::of(n_results, THREADS as usize / group, THREADS);
-        // SAFETY: kept and reduced axes are all of the array, and there is a partial result for each result and part.
-        unsafe { launch.launch(Blocks { y: parts, ..blocks }) }?;
-        function.finish(&gpu, out, partial, parts, n_reduced, [&kept, &inner], group)
+/// What the elements that are stored are a part of.
+#[derive(Clone, Copy)]
+struct Whole<'a> {
+    /// How many elements each result is made of.
+    n: usize,
+    /// Whether some of them are not stored.
+    zeros: bool,
+    /// Of which rows the results are, if not of the first ones, and how many each row has.
+    rows: CudaSlice<'a, u64>,
+    of_row: usize,
+}
+
+impl Whole<'_> {
+    fn of(n: usize) -> Self {
+        Whole { n, zeros: false, rows: CudaSlice::default(), of_row: 1 }
+    }
+}
+
+/// Of a row_sparse array.
+pub fn row_sparse<T: GpuFloat>(
+    out: &mut Dense<T, Cuda>,
+    x: RowSparseView<'_, T, Cuda>,
+    over: Over,
+    function: ReduceFunction,
+    context: &mut CudaContext,
+) {
+    let CudaContext { gpu, partial, .. } = context;
+    gpu.attempt(out, |out| {
+        let n = count(x.shape(), over) as usize;
+        let shape = reduced(x.shape(), over, over.keepdims);
+        let out = out.reset_on(gpu, shape)?;
+        let (rows, n_stored) = x.stored_on_gpu();
+        let zeros = n > 0 && n_stored < x.shape().n_rows();
+        let stored = DenseView::stored_on_gpu(x);
+        if over.reduces(0, x.shape().rank()) {
+            return function.write(
+                gpu,
+                out,
+                stored,
+                over,
+                Whole { zeros, ..Whole::of(n) },
+                partial,
+            );
+        }
+        function.fill::<T>(gpu, out, n > 0, n)?;
+        let of_row = reduced(x.shape(), over, true).with_n_rows(1).size();
+        function.write(gpu, out, stored, over, Whole { rows, of_row, ..Whole::of(n) }, partial)
+    });
+}
+
+/// Of a row_sparse array over axes other than the first: row_sparse.
+pub fn row_sparse_by_rows<T: GpuFloat>(
+    out: &mut RowSparse<T, Cuda>,
+    x: RowSparseView<'_, T, Cuda>,
+    over: Over,
+    function: ReduceFunction,
+    context: &mut CudaContext,
+) {
+    let CudaContext { gpu, partial, occurrences, list, .. } = context;
+    gpu.attempt(out, |out| {
+        Stored::Of(x).find(x.shape().n_rows(), list, occurrences, gpu)?;
+        let shape = reduced(x.shape(), over, over.keepdims);
+        let out = out.store_rows(gpu, shape, occurrences.columns())?;
+        let n = count(x.shape(), over) as usize;
+        function.write(gpu, out, DenseView::stored_on_gpu(x), over, Whole::of(n), partial)
+    });
+}
+
+/// Of a csr matrix.
+pub fn csr<T: GpuFloat>(
+    out: &mut Dense<T, Cuda>,
+    x: CsrView<'_, T, Cuda>,
+    over: Over,
+    function: ReduceFunction,
+    context: &mut CudaContext,
+) {
+    let CudaContext { gpu, partial, occurrences, .. } = context;
+    let (n_rows, n_cols, n_stored) = (x.n_rows(), x.n_cols(), x.values().len());
+    let shape = Shape::from([n_rows, n_cols]);
+    let warps = Blocks::of(n_rows, THREADS as usize / 32, THREADS);
+    gpu.attempt(out, |out| {
+        let n = count(&shape, over) as usize;
+        let out = out.reset_on(gpu, reduced(&shape, over, over.keepdims))?;
+        let kernel = |name| {
+            let words = function.words(T::TYPE.name(), x.columns().type_name(), [1, 1], 1);
+            Ok::<_, CudaError>(Launch::new(gpu, gpu.kernel(&unit(&words), name)?))
+        };
+        match (over.reduces(0, 2), over.reduces(1, 2)) {
+            (true, true) => {
+                let all = Over { axis: ir::Axes::all(), keepdims: false, exclude: false };
+                let whole = Whole { zeros: n_stored < n, ..Whole::of(n) };
+                let stored = DenseView::listed_on_gpu(x.values());
+                function.write(gpu, out, stored, all, whole, partial)
+            }
+            (false, true) => {
+                let launch = kernel("reduce_rows")?.reads(x.starts()).reads(x.ends());
+                let launch = function.numbers.read_by(launch.reads(x.values())).writes(out);
+                // SAFETY: `out` has an element for each row.
+                unsafe { launch.size(n_rows).size(n_cols).launch(warps) }
+            }
+            (true, false) => {
+                function.fill::<T>(gpu, out, n_rows > 0, n)?;
+                occurrences.find(gpu, x)?;
+                let columns = occurrences.columns();
+                let launch = kernel("reduce_columns")?.reads(columns).reads(occurrences.runs());
+                let launch = launch.reads(occurrences.entries()).reads(x.values());
+                let launch = function.numbers.read_by(launch).writes(out).size(columns.len());
+                let blocks = Blocks::of(columns.len(), THREADS as usize, THREADS);
+                // SAFETY: runs and entries are those of `x`, of whose columns `out` has an element each.
+                unsafe { launch.size(n_rows).launch(blocks) }
+            }
+            (false, false) => {
+                function.fill::<T>(gpu, out, true, n)?;
+                let launch = function.numbers.read_by(kernel("reduce_entries")?.csr(x));
+                // SAFETY: `out` has an element for each row and column.
+                unsafe { launch.writes(out).size(n_rows).size(n_cols).launch(warps) }
+            }
+        }
     });
 }
 
@@ -90,25 +197,69 @@ pub fn sum_to<T: GpuFloat>(
 }
 
 impl ReduceFunction {
-    fn launch<'a, T: GpuFloat>(
+    /// Reduces the elements that are stored.
+    fn write<T: GpuFloat>(
         &self,
-        gpu: &'a Gpu,
-        [kept, inner]: [&Axes; 2],
-        group: usize,
-        name: &'static str,
-    ) -> Result<Launch<'a>, CudaError> {
-        let words = self.words(T::TYPE.name(), [kept.rank, inner.rank], group);
-        Ok(Launch::new(gpu, gpu.kernel(&unit(&words), name)?))
+        gpu: &Gpu,
+        out: CudaSlice<'_, T>,
+        x: DenseView<'_, T, Cuda>,
+        over: Over,
+        whole: Whole<'_>,
+        partial: &mut CudaBuffer<f64>,
+    ) -> Result<(), CudaError> {
+        let shape = x.shape();
+        let [kept, inner] = [false, true].map(|reduces| Axes::new(shape, over, reduces));
+        let (n_results, n_reduced) =
+            (reduced(shape, over, true).size(), count(shape, over) as usize);
+        // Threads that follow one another read elements that do: results where the last axis is kept, else elements of one.
+        let group = if inner.last_step() == 1 && n_reduced > 1 { THREADS as usize } else { 1 };
+        let part = n_reduced.div_ceil(MOST_PARTS).max(LEAST_PART * group);
+        let parts = n_reduced.div_ceil(part);
+        partial.resize_for_overwrite(gpu, n_results * parts, "partial results of a reduction")?;
+        let partial = partial.as_slice();
+
+        let words = self.words(T::TYPE.name(), "u32", [kept.rank, inner.rank], group);
+        let unit = unit(&words);
+        let kernel = |name| Ok::<_, CudaError>(Launch::new(gpu, gpu.kernel(&unit, name)?));
+        let launch = kept.read_by(kernel("reduce_parts")?.reads(x.values()));
+        let launch = self.numbers.read_by(inner.read_by(launch));
+        let launch = launch.writes(partial).size(n_results).size(n_reduced).size(part);
+        let blocks = Blocks::of(n_results, THREADS as usize / group, THREADS);
+        // SAFETY: kept and reduced axes are all of the array, and there is a partial result for each result and part.
+        unsafe { launch.launch(Blocks { y: parts, ..blocks }) }?;
+        let launch = self.numbers.read_by(kernel("combine_parts")?.reads(partial).size(parts));
+        let launch = launch.size(usize::from(whole.zeros)).reads(whole.rows).size(whole.of_row);
+        let launch = launch.writes(out).size(n_results).size(whole.n);
+        // SAFETY: there is a partial result for each result and part, and rows are below those of `out`.
+        unsafe { launch.launch(Blocks::of(n_results, THREADS as usize, THREADS)) }
+    }
+
+    /// Writes what results are that nothing is stored of.
+    fn fill<T: GpuFloat>(
+        &self,
+        gpu: &Gpu,
+        out: CudaSlice<'_, T>,
+        zeros: bool,
+        n: usize,
+    ) -> Result<(), CudaError> {
+        let words = self.words(T::TYPE.name(), "u32", [1, 1], 1);
+        let launch = Launch::new(gpu, gpu.kernel(&unit(&words), "fill_reduced")?);
+        let launch = self.numbers.read_by(launch).size(usize::from(zeros));
+        let launch = launch.writes(out).size(out.len()).size(n);
+        // SAFETY: the size is that of `out`.
+        unsafe { launch.launch(Blocks::of(out.len(), THREADS as usize, THREADS)) }
     }
 
     fn words(
         &self,
         element: &'static str,
+        id: &'static str,
         [outer, inner]: [usize; 2],
         group: usize,
-    ) -> [(&'static str, Word); 8] {
+    ) -> [(&'static str, Word); 9] {
         [
             ("ELEMENT", Word::Name(element)),
+            ("ID", Word::Name(id)),
             ("REAL", Word::Name("f64")),
             ("MAP", Word::Formula(self.operator, self.reduction.map)),
             ("FINISH", Word::Formula(self.operator, self.reduction.finish)),
@@ -117,24 +268,6 @@ impl ReduceFunction {
             ("INNER", Word::Number(inner as u64)),
             ("GROUP", Word::Number(group as u64)),
         ]
-    }
-
-    #[allow(clippy::too_many_arguments)]
-    fn finish<T: GpuFloat>(
-        &self,
-        gpu: &Gpu,
-        out: CudaSlice<'_, T>,
-        partial: CudaSlice<'_, f64>,
-        parts: usize,
-        n_reduced: usize,
-        axes: [&Axes; 2],
-        group: usize,
-    ) -> Result<(), CudaError> {
-        let launch = self.launch::<T>(gpu, axes, group, "combine_parts")?;
-        let launch = self.numbers.read_by(launch.reads(partial).size(parts));
-        let launch = launch.writes(out).size(out.len()).size(n_reduced);
-        // SAFETY: there is a partial result for each result and part.
-        unsafe { launch.launch(Blocks::of(out.len(), THREADS as usize, THREADS)) }
     }
 }
 
@@ -149,7 +282,7 @@ pub(crate) fn with_units(
     visit: &mut dyn FnMut(&Unit<'_>),
 ) {
     for group in [1, THREADS as usize] {
-        visit(&unit(&function.words(element, [MAX_RANK; 2], group)));
+        visit(&unit(&function.words(element, "u32", [MAX_RANK; 2], group)));
     }
 }
 
