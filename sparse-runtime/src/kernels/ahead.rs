@@ -5,12 +5,21 @@ use crate::formats::CsrView;
 use crate::prefetch::{LINE, prefetch};
 use sparse_core::element::Stored;
 
+/// So many entries ahead entries are asked for, where rows lie one after the other.
+pub(super) const ENTRIES_AHEAD: usize = 128;
+
 /// How far behind each entry of a row the one lies that is to be asked for with it. Rows of a selection lie anywhere: then that is
 /// an entry of the next row, which may come before, so that the distance wraps around.
 #[inline(always)]
 pub(super) fn distance<V: Stored>(matrix: CsrView<'_, V>, row: usize) -> usize {
+    distance_or(matrix, row, ENTRIES_AHEAD)
+}
+
+/// As [`distance`]; of rows that lie one after the other, another one.
+#[inline(always)]
+fn distance_or<V: Stored>(matrix: CsrView<'_, V>, row: usize, of_run: usize) -> usize {
     if matrix.is_run() {
-        return 128;
+        return of_run;
     }
     match (matrix.starts().get(row), matrix.starts().get(row + 1)) {
         (Some(&start), Some(&next)) => next.wrapping_sub(start) as usize,
@@ -36,10 +45,16 @@ pub(super) fn ask_for_run<I, V>(ids: &[I], values: &[V], start: usize, end: usiz
     }
 }
 
-/// Asks at once for all that is to be asked for with a row, of a loop that reads only some of its entries.
+/// Asks at once for all that is to be asked for with a row, of a loop that reads only some of its entries: those so many entries
+/// ahead, where rows lie one after the other.
 #[inline(always)]
-pub(super) fn ask_for_row<I, V: Stored>(matrix: CsrView<'_, V>, ids: &[I], row: usize) {
-    let distance = distance(matrix, row);
+pub(super) fn ask_for_row<I, V: Stored>(
+    matrix: CsrView<'_, V>,
+    ids: &[I],
+    row: usize,
+    of_run: usize,
+) {
+    let distance = distance_or(matrix, row, of_run);
     let ahead = |bounds: &[u64]| (bounds[row] as usize).wrapping_add(distance);
     ask_for_run(ids, matrix.values(), ahead(matrix.starts()), ahead(matrix.ends()));
 }

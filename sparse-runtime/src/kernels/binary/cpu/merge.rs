@@ -4,10 +4,12 @@ use crate::formats::{
     ColumnId, ColumnIdsView, Csr, CsrBuffers, CsrView, RowSparse, RowSparseView, with_id_type,
 };
 use crate::kernels::{Context, Parallel, ahead, parallel};
+use crate::large_pages::reserve_large;
 use crate::team::{self, MAX_PARTS};
 use sparse_core::element::{Float, Stored};
 use std::cmp::Ordering;
 use std::mem::MaybeUninit;
+use std::ops::Range;
 
 /// Ascending ids. With the usual width they are a slice; otherwise each is looked up by its type, which costs a branch and saves
 /// compiling every function for every pair of types.
@@ -37,7 +39,7 @@ impl Columns for &[u32] {
 
     #[inline(always)]
     fn ask_for_row<V: Stored>(self, matrix: CsrView<'_, V>, row: usize) {
-        ahead::ask_for_row(matrix, self, row);
+        ahead::ask_for_row(matrix, self, row, ahead::ENTRIES_AHEAD);
     }
 }
 
@@ -270,6 +272,8 @@ fn merge_rows<T: Float>(
     with_id_type!(n_cols, |I| out.rebuild::<I, _>(n_cols, |parts| {
         let CsrBuffers { indptr, columns, values } = parts;
         indptr.resize(lhs.n_rows() + 1, 0);
+        reserve_large(columns, most);
+        reserve_large(values, most);
         columns.reserve(most);
         values.reserve(most);
         let room = Room {
@@ -333,12 +337,24 @@ fn merge_parts<T: Float, I: ColumnId>(
         (room_before, before) = (room_before + columns.len(), before + n);
         Some((from, to))
     });
-    // Each part moves up to where the one before it ended.
-    for (from, to) in written.into_iter().flatten() {
-        columns.copy_within(from.clone(), to);
-        values.copy_within(from, to);
-    }
+    team::each(&mut [Moved::Columns(columns), Moved::Values(values)], |_, moved| match moved {
+        Moved::Columns(columns) => move_up(columns, &written),
+        Moved::Values(values) => move_up(values, &written),
+    });
     before
+}
+
+/// What is moved by a thread of its own.
+enum Moved<'a, I, T> {
+    Columns(&'a mut [MaybeUninit<I>]),
+    Values(&'a mut [MaybeUninit<T>]),
+}
+
+/// Each part moves up to where the one before it ended.
+fn move_up<T: Copy>(elements: &mut [T], written: &[Option<(Range<usize>, usize)>]) {
+    for (from, to) in written.iter().flatten() {
+        elements.copy_within(from.clone(), *to);
+    }
 }
 
 fn merge_all<T: Float, I: ColumnId>(

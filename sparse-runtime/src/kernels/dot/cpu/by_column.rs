@@ -314,18 +314,29 @@ mod tests {
 
     #[test]
     fn columns_in_parts_have_the_bits_of_all_at_once() {
-        const N_COLS: usize = 150;
+        let entry = |row: usize, column: usize| (column, 0.1 + (row * 31 + column * 7 % 90) as f32);
         // Rows that have entries of every part, of the last alone, of the first alone, and none.
-        let rows = (0..90).map(|row| {
-            let entry = |column: usize| (column, 0.1 + (row * 31 + column * 7 % 90) as f32);
-            match row % 9 {
-                0 => vec![],
-                1 => vec![entry(N_COLS - 1)],
-                2 => vec![entry(0)],
-                step => (row % 5..N_COLS).step_by(step).map(entry).collect(),
-            }
+        let rows = (0..90).map(|row| match row % 9 {
+            0 => vec![],
+            1 => vec![entry(row, N_COLS - 1)],
+            2 => vec![entry(row, 0)],
+            step => (row % 5..N_COLS).step_by(step).map(|column| entry(row, column)).collect(),
         });
-        let x = Csr::from_rows(N_COLS, rows).unwrap();
+        parts_have_the_bits_of_all_at_once(&Csr::from_rows(N_COLS, rows).unwrap(), N_COLS);
+        // All entries in one column, of one part; and one row that has all of them.
+        for column in [0, N_COLS / 2, N_COLS - 1] {
+            let rows = (0..90).map(|row| [entry(row, column)]);
+            parts_have_the_bits_of_all_at_once(&Csr::from_rows(N_COLS, rows).unwrap(), 1);
+        }
+        let whole: Vec<_> = (0..N_COLS).map(|column| entry(0, column)).collect();
+        let rows = (0..90).map(|row| if row == 40 { whole.clone() } else { vec![] });
+        parts_have_the_bits_of_all_at_once(&Csr::from_rows(N_COLS, rows).unwrap(), N_COLS);
+    }
+
+    const N_COLS: usize = 150;
+
+    /// Products with a matrix of 90 rows in which so many columns occur.
+    fn parts_have_the_bits_of_all_at_once(x: &Csr<f32>, n_occurring: usize) {
         let number = |row: usize, column: usize| 0.3 - ((row * 7 + column) % 17) as f32;
         for width in [1, 3, 16, 20] {
             let rows = (0..90).flat_map(|row| (0..width).map(move |column| number(row, column)));
@@ -347,7 +358,7 @@ mod tests {
                 sums.iter().map(|sum| sum.to_bits()).collect::<Vec<_>>()
             }));
             assert!(products.iter().all(|bits| *bits == products[0]), "width {width}");
-            assert_eq!(products[0].len(), N_COLS * width);
+            assert_eq!(products[0].len(), n_occurring * width);
         }
     }
 

@@ -39,7 +39,11 @@ pub(super) unsafe fn dense<T: Float, V: Factor<T>>(
 
 /// In how many parts [`dense`] does its work.
 pub(super) fn parts<V: Stored>(lhs: CsrView<'_, V>, width: usize, parallel: Parallel) -> usize {
-    parallel::parts(parallel, lhs.nnz().saturating_mul(8 + width / 2))
+    /// So many sums are in a cache, where an entry costs a fraction of what it costs where it has to wait for them.
+    const CACHED: usize = 1 << 20;
+    let n_sums = lhs.n_cols().min(lhs.nnz()).saturating_mul(width);
+    let of_entry = if n_sums < CACHED { 3 + width / 4 } else { 5 + width };
+    parallel::parts(parallel, lhs.nnz().saturating_mul(of_entry))
 }
 
 /// The entries in some columns, where `out` begins at the row of place `start`. With `NEVER_MINUS_ZERO` a term that is -0 counts as
@@ -64,14 +68,15 @@ pub(super) unsafe fn some_columns<T: Float, V: Factor<T>, const NEVER_MINUS_ZERO
     });
 }
 
-/// The entries of a row that are in some columns, and how far ahead of each memory is asked for, which is that of an entry as well.
+/// The entries of a row that are in some columns.
 enum Entries<I> {
-    /// All: the first run asks for entries of the same row, the second for those of the next one.
+    /// All, with how far ahead of each memory is asked for, which is that of an entry as well: the first run asks for entries of the same
+    /// row, the second for those of the next one.
     All([(Range<usize>, usize); 2]),
     /// The first of these, below a column. To go over them up to another one costs less than to look for that.
-    Below { entries: Range<usize>, bound: I, distance: usize },
+    Below { entries: Range<usize>, bound: I },
     /// The last of these, from a column on: gone over backwards, as they are of different columns.
-    From { entries: Range<usize>, first: I, distance: usize },
+    From { entries: Range<usize>, first: I },
 }
 
 /// Does something with each of the [`Entries`], which must be positions of the ids, and knows whether these are of all columns. No
@@ -88,9 +93,10 @@ macro_rules! for_each {
                     }
                 }
             }
-            &Entries::Below { ref entries, bound, distance: $distance } => {
+            &Entries::Below { ref entries, bound } => {
                 #[allow(unused)]
                 const $of_all: bool = false;
+                let $distance = 0;
                 for $at in entries.clone() {
                     if *$ids.get_unchecked($at) >= bound {
                         break;
@@ -98,9 +104,10 @@ macro_rules! for_each {
                     $body
                 }
             }
-            &Entries::From { ref entries, first, distance: $distance } => {
+            &Entries::From { ref entries, first } => {
                 #[allow(unused)]
                 const $of_all: bool = false;
+                let $distance = 0;
                 for $at in entries.clone().rev() {
                     if *$ids.get_unchecked($at) < first {
                         break;
@@ -147,16 +154,12 @@ where
             let distance = if is_there { (next + AHEAD).wrapping_sub(end) } else { 0 };
             return Entries::All([(start..middle, AHEAD), (middle..end, distance)]);
         }
-        // A part has so few entries of a row that the memory of two rows is to be on its way.
-        let after_next = starts.get(row + 2).map_or(self.ids.len(), |&start| start as usize);
-        let is_there = after_next + (end - start) <= self.ids.len();
-        let distance = if is_there { after_next.wrapping_sub(start) } else { 0 };
         if bound == self.lhs.n_cols() {
-            return Entries::From { entries: start..end, first: I::from_index(first), distance };
+            return Entries::From { entries: start..end, first: I::from_index(first) };
         }
         let before = if first > 0 { below(&self.ids[start..end], first) } else { 0 };
         let entries = start + before..end;
-        Entries::Below { entries, bound: I::from_index(bound), distance }
+        Entries::Below { entries, bound: I::from_index(bound) }
     }
 
     #[inline(always)]
@@ -189,7 +192,7 @@ where
                     }
                     entries => {
                         let (ids, values) = (self.ids, self.lhs.values());
-                        ahead::ask_for_row(self.lhs, ids, row);
+                        ahead::ask_for_row(self.lhs, ids, row, PART_AHEAD);
                         for_each!(&entries, ids, |at, _distance, OF_ALL| {
                             let term = self.term(*values.get_unchecked(at), x);
                             self.add(sums, at, term);
@@ -292,12 +295,13 @@ where
     #[inline(always)]
     unsafe fn run<L: Lanes<T::Accumulator>>(mut self) {
         let width = self.rhs.n_cols;
-        let places = self.start..self.start + self.out.len() / width.max(1);
         let sums = self.origin();
         for row in 0..self.lhs.n_rows() {
-            let entries = self.entries(row);
+            let (entries, mut later) = (self.entries(row), None);
             if !matches!(entries, Entries::All(_)) {
-                ahead::ask_for_row(self.lhs, self.ids, row);
+                ahead::ask_for_row(self.lhs, self.ids, row, PART_AHEAD);
+                let row = row + ROWS_AHEAD;
+                later = (row < self.lhs.n_rows()).then(|| self.entries(row));
             }
             let contiguous = self.rhs.row(row).and_then(same_type::<T, T::Accumulator>);
             if let Some(x) = contiguous {
@@ -306,8 +310,8 @@ where
                     values: self.lhs.values(),
                     entries,
                     entries_ahead: ahead::distance(self.lhs, row),
+                    later,
                     place: self.place,
-                    places: &places,
                 };
                 // SAFETY: the processor has the instructions of `L`, as the caller says; the entries are those of a csr, and `out` has the places, as the caller of `some_columns` says.
                 unsafe { row.add::<T, L>(sums, x) };
@@ -336,13 +340,20 @@ struct Row<'a, V, I, P, const NEVER_MINUS_ZERO: bool> {
     entries: Entries<I>,
     /// So far ahead entries are asked for, if these are all.
     entries_ahead: usize,
+    /// If they are not: those of another row, whose places are asked for. No others are: another thread may be writing there.
+    later: Option<Entries<I>>,
     place: P,
-    /// All places. Nothing is asked for beyond: another thread may be writing there.
-    places: &'a Range<usize>,
 }
 
 /// So many entries ahead memory is asked for.
 const AHEAD: usize = 48;
+
+/// So many rows ahead memory is asked for where few entries of each are in the columns.
+const ROWS_AHEAD: usize = 3;
+
+/// So many entries ahead entries are asked for where only some of each row are in the columns: they are passed faster than they come
+/// from memory.
+const PART_AHEAD: usize = 512;
 
 impl<V: Stored, I: ColumnId, P: Fn(usize) -> usize + Copy, const NEVER_MINUS_ZERO: bool>
     Row<'_, V, I, P, NEVER_MINUS_ZERO>
@@ -403,14 +414,19 @@ impl<V: Stored, I: ColumnId, P: Fn(usize) -> usize + Copy, const NEVER_MINUS_ZER
             for (n, factor) in factors.iter_mut().enumerate() {
                 *factor = L::load(x.as_ptr().add(n * L::COUNT));
             }
+            if let Some(later) = &self.later {
+                for_each!(later, self.ids, |at, _distance, OF_ALL| {
+                    let place = place(self.ids.get_unchecked(at).at());
+                    prefetch_known_at(sums.wrapping_add(place * width + column), size);
+                });
+            }
             for_each!(&self.entries, self.ids, |at, distance, OF_ALL| {
-                let ahead = place(self.ids.get_unchecked(at.wrapping_add(distance)).at());
-                let place = place(self.ids.get_unchecked(at).at());
                 if OF_ALL {
+                    let ahead = place(self.ids.get_unchecked(at.wrapping_add(distance)).at());
                     ahead::ask(self.ids, self.values, at.wrapping_add(self.entries_ahead));
+                    prefetch_known_at(sums.wrapping_add(ahead * width + column), size);
                 }
-                let ahead = if OF_ALL || self.places.contains(&ahead) { ahead } else { place };
-                prefetch_known_at(sums.wrapping_add(ahead * width + column), size);
+                let place = place(self.ids.get_unchecked(at).at());
                 let sums = sums.add(place * width + column);
                 let value = L::splat(self.values.get_unchecked(at).number().widen());
                 for (n, factor) in factors.iter().enumerate() {
