@@ -1,6 +1,8 @@
 //! Asking the system for large pages. A processor knows the places of a few thousand pages at a time, so that rows anywhere in a
 //! table of many small pages cost a walk through the page table each; and the first write to each page costs a fault.
 
+use std::ops::Range;
+
 /// Bytes of the large pages of x86-64 and of most Arm systems.
 pub(crate) const LARGE_PAGE: usize = 2 << 20;
 
@@ -32,6 +34,22 @@ fn advise<T>(run: &Vec<T>) {
 
 #[cfg(not(all(target_os = "linux", not(miri))))]
 fn advise<T>(_: &Vec<T>) {}
+
+/// Has the system map the pages of some addresses as a first write by this thread would, while others may write there. What is there
+/// stays. Where the system does not offer it nothing happens, and the first write does it.
+#[cfg(all(target_os = "linux", not(miri)))]
+pub(crate) fn map(addresses: Range<usize>) {
+    const PAGE: usize = 4096;
+    let start = addresses.start / PAGE * PAGE;
+    let len = (addresses.end - start).next_multiple_of(PAGE);
+    // SAFETY: this changes nothing that memory holds, and what is not mapped is an error.
+    unsafe {
+        libc::madvise(std::ptr::without_provenance_mut(start), len, libc::MADV_POPULATE_WRITE);
+    }
+}
+
+#[cfg(not(all(target_os = "linux", not(miri))))]
+pub(crate) fn map(_: Range<usize>) {}
 
 #[cfg(test)]
 mod tests {

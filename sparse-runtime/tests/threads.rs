@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 use sparse_runtime::data::libsvm::{IndexBase, Reader};
+use sparse_runtime::data::{ColumnValues, Dataset, OnError};
 use sparse_runtime::formats::{Csr, Dense, RowSelection, RowSparse, RowSparseView};
 use sparse_runtime::kernels::{Context, Parallel, binary, chain, dot};
 
@@ -119,6 +120,91 @@ fn sums() {
     });
     assert!(one == three);
     assert!(one.nnz() < x.nnz());
+}
+
+/// So many entries are enough for two threads.
+const MANY: usize = 2_600_000;
+
+/// Entries that do not divide well: all in one column, rows fewer than threads, rows of nothing around one that has all, a row for each
+/// of two threads and one for neither.
+fn patterns() -> Vec<Csr<f32>> {
+    let value = |i: usize| (i % 17) as f32 - 8.5;
+    let one_column = (0..MANY).map(|row| [(COLUMNS - 1, value(row))]);
+    let long = |first: usize, n: usize| (0..n).map(|k| (first + k, value(k))).collect::<Vec<_>>();
+    vec![
+        Csr::from_rows(COLUMNS, one_column).unwrap(),
+        Csr::from_rows(MANY, [long(0, MANY)]).unwrap(),
+        Csr::from_rows(MANY, [vec![], vec![], long(0, MANY), vec![], vec![(0, 1.0)]]).unwrap(),
+        Csr::from_rows(MANY, [long(0, MANY / 2), long(MANY / 2, MANY / 2)]).unwrap(),
+    ]
+}
+
+#[test]
+fn patterns_that_do_not_divide_well() {
+    for x in patterns() {
+        let right = numbers(x.n_cols(), 1);
+        let [one, three] = contexts().map(|mut context| {
+            let (mut scores, mut sums) = (Dense::default(), Csr::default());
+            dot::cpu::csr_dense(&mut scores, x.view(), right.view(), false, &mut context);
+            let add = |x, y| x + y;
+            binary::cpu::union_csr_csr(&mut sums, x.view(), x.view(), add, &mut context);
+            (scores, sums)
+        });
+        assert!(one == three);
+        assert!(one.1.values().iter().zip(x.values()).all(|(sum, value)| *sum == 2.0 * value));
+    }
+}
+
+fn labels(data: &Dataset) -> &[f32] {
+    match data.labels() {
+        Some(ColumnValues::Dense(labels)) => labels.values(),
+        _ => panic!("labels are numbers"),
+    }
+}
+
+/// Text of which the head promises other rows than there are, whose lines are longer than what a thread reads at a time, that has
+/// comments and lines of nothing, and whose columns become wide in the end; read from memory and from a stream of unknown length.
+#[test]
+fn text_that_does_not_divide_well() {
+    let short: String = (0..600_000).map(|i| format!("{} {}:1\n", i % 2, i % 9 + 1)).collect();
+    let bare = "1\n".repeat(800_000);
+    let entries: String = (1..40_000).map(|k| format!(" {k}:0.5")).collect();
+    let long = format!("1{entries}\n-1 qid:3 7:1 # 8:1\n\n# none: 1:1\n").repeat(8);
+    let wide = "1 3:1 4294967299:1\n".repeat(90_000);
+    for text in [
+        short.clone() + &long,
+        bare.clone() + &short,
+        short.clone() + &bare,
+        short.clone() + &wide + &short,
+        wide + &short,
+    ] {
+        let reader = Reader::new().index_base(IndexBase::One);
+        let one = reader.read_bytes("text", text.as_bytes()).unwrap();
+        let reader = reader.parallel(Parallel::Threads(3));
+        let three = reader.read_bytes("text", text.as_bytes()).unwrap();
+        assert!(one.features() == three.features() && labels(&one) == labels(&three));
+        let streamed = reader.read("text", text.as_bytes()).unwrap();
+        assert!(one.features() == streamed.features() && labels(&one) == labels(&streamed));
+    }
+}
+
+/// What is skipped and what is told of it are those of one thread.
+#[test]
+fn text_with_faults() {
+    let line = |i: usize| match i % 1000 {
+        7 => "1 5:1 4:1\n".to_owned(),
+        500 => "x 1:1 2:2\n".to_owned(),
+        _ => format!("1 {}:1\n", i % 77 + 1),
+    };
+    let text: String = (0..400_000).map(line).collect();
+    let reader = Reader::new().index_base(IndexBase::One).on_error(OnError::Skip(1000));
+    let [one, three] = [Parallel::Sequential, Parallel::Threads(3)].map(|parallel| {
+        let reader = reader.clone().parallel(parallel);
+        reader.read_bytes("text", text.as_bytes()).unwrap()
+    });
+    assert_eq!(one.report(), three.report());
+    assert_eq!(three.n_rows(), 400_000 - 800);
+    assert!(one.features() == three.features());
 }
 
 #[test]

@@ -29,9 +29,11 @@
 //! ```
 
 mod format;
+mod in_pieces;
 mod parse;
 mod part;
 mod read;
+mod room;
 mod usual;
 mod write;
 

@@ -8,6 +8,7 @@ use super::super::read_error::Fault;
 use super::super::text::{ends_here, skip_blanks};
 use super::super::{Excerpt, Problem};
 use super::IndexBase;
+use super::room::Taken;
 use super::usual::usual_entries;
 use crate::formats::ColumnIds;
 use crate::lanes;
@@ -32,7 +33,7 @@ pub(super) struct Rows<T> {
     pub(super) columns: ColumnIds,
     pub(super) values: Vec<T>,
     /// What the first feature is called, or taken to be.
-    first: u64,
+    pub(super) first: u64,
     /// The line ends passed.
     pub(super) lines: u64,
     /// The largest index as written.
@@ -70,6 +71,17 @@ impl<T: Float> Rows<T> {
         }
     }
 
+    /// Makes room for so many more, and for as many as there are: in the long run, nothing is moved often.
+    pub(super) fn grow(&mut self, rows: usize, entries: usize) {
+        self.labels.reserve(rows);
+        self.indptr.reserve(rows);
+        self.values.reserve(entries);
+        match &mut self.columns {
+            ColumnIds::U32(columns) => columns.reserve(entries),
+            ColumnIds::U64(columns) => columns.reserve(entries),
+        }
+    }
+
     /// Gives back the room that was not needed.
     pub(super) fn shrink(&mut self) {
         self.labels.shrink_to_fit();
@@ -81,28 +93,21 @@ impl<T: Float> Rows<T> {
         }
     }
 
-    /// Appends the rows of others, which are emptied.
-    pub(super) fn append(&mut self, other: &mut Rows<T>) {
-        let before = self.values.len() as u64;
-        let first = self.first;
-        self.labels.append(&mut other.labels);
-        self.indptr.extend(other.indptr[1..].iter().map(|end| end + before));
-        other.indptr.truncate(1);
-        self.values.append(&mut other.values);
-        match (&mut self.columns, &mut other.columns) {
-            (ColumnIds::U32(columns), ColumnIds::U32(more)) => columns.append(more),
-            (ColumnIds::U64(columns), ColumnIds::U64(more)) => columns.append(more),
-            (ColumnIds::U64(columns), ColumnIds::U32(more)) => {
-                columns.extend(more.drain(..).map(|column| widened(column, first)));
-            }
-            (ColumnIds::U32(columns), ColumnIds::U64(more)) => {
-                let columns = columns.iter().map(|&column| widened(column, first));
-                self.columns = ColumnIds::U64(columns.chain(more.drain(..)).collect());
-            }
+    /// How many there are.
+    pub(super) fn size(&self) -> Taken {
+        Taken { rows: self.labels.len(), entries: self.values.len() }
+    }
+
+    /// Forgets all rows; the memory is kept, and the width of columns.
+    pub(super) fn clear(&mut self) {
+        self.labels.clear();
+        self.indptr.truncate(1);
+        self.values.clear();
+        match &mut self.columns {
+            ColumnIds::U32(columns) => columns.clear(),
+            ColumnIds::U64(columns) => columns.clear(),
         }
-        self.lines += std::mem::take(&mut other.lines);
-        self.largest = self.largest.max(other.largest.take());
-        self.has_zero |= std::mem::take(&mut other.has_zero);
+        (self.lines, self.largest, self.has_zero, self.needs_base_one) = (0, None, false, None);
     }
 
     /// Indices count from zero after all.
@@ -272,7 +277,7 @@ impl<T: Float> Rows<T> {
 }
 
 /// An index less the first, in 64 bits: one that wrapped around does so again.
-fn widened(column: u32, first: u64) -> u64 {
+pub(super) fn widened(column: u32, first: u64) -> u64 {
     u64::from(column.wrapping_add(first as u32)).wrapping_sub(first)
 }
 

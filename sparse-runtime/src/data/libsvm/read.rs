@@ -4,12 +4,12 @@ use super::super::blocks::{BLOCK_BYTES, Blocks, Compression, io_error, open};
 use super::super::read_error::Fault;
 use super::super::text::{BYTE_ORDER_MARK, Skips, count_lines, place_in, skip_faults};
 use super::super::{Dataset, OnError, Place, ReadError, ReadReport};
+use super::in_pieces::{Found, Reading, lines_of_piece, n_pieces, read_pieces};
 use super::parse::{Rows, Rules};
 use super::part::{Part, lines_before};
 use crate::data::Problem;
 use crate::formats::{ColumnIds, Csr};
 use crate::kernels::Parallel;
-use crate::row_parts::{MAX_SLOTS, in_turn};
 use crate::team::MAX_PARTS;
 use sparse_core::element::Float;
 use std::fs::File;
@@ -266,8 +266,8 @@ struct Parsing<'a, T: Float> {
     rules: Rules,
     rows: Rows<T>,
     n_threads: usize,
-    /// What several threads have read and nobody has appended yet.
-    pieces: Vec<Piece<T>>,
+    /// What each of several threads keeps.
+    readings: Vec<Reading<T>>,
     /// Whether the next block begins the file.
     at_start: bool,
     /// The bytes of the file, if that is known and no room has been made for them yet.
@@ -276,18 +276,6 @@ struct Parsing<'a, T: Float> {
     needs_base_one: Option<Place>,
     on_error: OnError,
     skips: Skips,
-}
-
-/// Some lines of a block.
-struct Piece<T> {
-    rows: Rows<T>,
-    faults: Vec<Fault>,
-}
-
-impl<T: Float> Piece<T> {
-    fn new(base: IndexBase) -> Self {
-        Piece { rows: Rows::new(base), faults: Vec::new() }
-    }
 }
 
 impl<'a, T: Float> Parsing<'a, T> {
@@ -300,7 +288,7 @@ impl<'a, T: Float> Parsing<'a, T> {
             },
             rows: Rows::new(reader.index_base),
             n_threads: reader.n_threads(),
-            pieces: Vec::new(),
+            readings: Vec::new(),
             at_start,
             bytes,
             needs_base_one: None,
@@ -316,18 +304,11 @@ impl<'a, T: Float> Parsing<'a, T> {
 
     /// Makes room for the rows of the whole file, as many as the head of it promises.
     fn make_room(&mut self, head: &[u8]) {
-        /// So many bytes tell.
-        const HEAD: usize = 1 << 18;
-        /// What is promised is exceeded in places.
-        const MARGIN: f64 = 1.02;
-        let head = &head[..head.len().min(HEAD)];
         let bytes = std::mem::take(&mut self.bytes);
-        if bytes == 0 || head.is_empty() {
-            return;
+        if bytes > 0 {
+            let (rows, entries) = promised(head, bytes);
+            self.rows.reserve(rows, entries);
         }
-        let times = bytes as f64 / head.len() as f64 * MARGIN;
-        let [rows, entries] = [b'\n', b':'].map(|mark| (count(head, mark) as f64 * times) as usize);
-        self.rows.reserve(rows, entries);
     }
 
     /// Reads a block of whole lines.
@@ -361,37 +342,32 @@ impl<'a, T: Float> Parsing<'a, T> {
         self.note(text, lines, 0, faults, needs_base_one)
     }
 
-    /// Reads whole lines in pieces, each by the thread that comes first, into memory that is used again while it is in a cache. The
-    /// calling thread appends their rows meanwhile: it alone writes to memory that the system has yet to clear, which can take as long as
-    /// reading, and reads the less the longer that takes.
+    /// Reads whole lines in pieces, each by the thread that comes first.
     fn lines_in_pieces(&mut self, text: &[u8], n_parts: usize) -> Result<(), ReadError> {
-        const PIECE_BYTES: usize = 1 << 15;
-        const PIECES_OF_THREAD: usize = 8;
-        let (mut left, mut parts) = (text, Vec::with_capacity(text.len() / PIECE_BYTES + 1));
-        while !left.is_empty() {
-            let (part, rest) = left.split_at(lines_up_to(left, PIECE_BYTES).len());
-            parts.push(part);
-            left = rest;
-        }
         let (rules, on_error, lines) = (self.rules, self.on_error, self.rows.lines);
-        let n_pieces = (PIECES_OF_THREAD * n_parts).min(MAX_SLOTS);
-        self.pieces.resize_with(n_pieces.max(self.pieces.len()), || Piece::new(rules.base));
-        let (rows, mut found, mut start) = (&mut self.rows, Vec::new(), 0);
-        in_turn(
-            &mut [(); MAX_PARTS][..n_parts],
-            parts.len(),
-            &mut self.pieces,
-            |(), place, piece| {
-                piece.faults = parse_part(&mut piece.rows, parts[place], rules, on_error);
-            },
-            |place, piece| {
-                rows.append(&mut piece.rows);
-                found.push((start, std::mem::take(&mut piece.faults), piece.rows.needs_base_one));
-                start += parts[place].len();
-            },
-        );
-        for (start, faults, needs_base_one) in found {
-            self.note(text, lines, start, faults, needs_base_one)?;
+        if self.readings.len() < n_parts {
+            self.readings.resize_with(n_parts, || Reading::new(rules.base));
+        }
+        let parse = |rows: &mut Rows<T>, piece: usize| {
+            parse_part(rows, &text[lines_of_piece(text, piece)], rules, on_error)
+        };
+        let (mut next, n_pieces) = (0, n_pieces(text));
+        while next < n_pieces {
+            let readings = &mut self.readings[..n_parts];
+            let (end, found) = read_pieces(&mut self.rows, readings, next..n_pieces, parse);
+            for Found { piece, faults, needs_base_one } in found {
+                self.note(text, lines, lines_of_piece(text, piece).start, faults, needs_base_one)?;
+            }
+            if end < n_pieces {
+                // There was no room for it, or it is the first with wide columns: these rows grow, and become wide.
+                let start = lines_of_piece(text, end).start;
+                let (n_rows, n_entries) = promised(&text[start..], text.len() - start);
+                self.rows.grow(n_rows, n_entries);
+                let faults = parse(&mut self.rows, end);
+                let needs_base_one = self.rows.needs_base_one;
+                self.note(text, lines, start, faults, needs_base_one)?;
+            }
+            next = end + 1;
         }
         Ok(())
     }
@@ -502,6 +478,18 @@ fn parse_part<T: Float>(
 fn lines_up_to(text: &[u8], size: usize) -> &[u8] {
     let end = text.iter().skip(size).position(|&byte| byte == b'\n');
     &text[..end.map_or(text.len(), |end| size + end + 1)]
+}
+
+/// The rows and entries of so many bytes, as the first of them promise, and a few more.
+fn promised(text: &[u8], bytes: usize) -> (usize, usize) {
+    /// So many bytes tell.
+    const HEAD: usize = 1 << 18;
+    /// What is promised is exceeded in places.
+    const MARGIN: f64 = 1.02;
+    let head = &text[..text.len().min(HEAD)];
+    let times = bytes as f64 / head.len().max(1) as f64 * MARGIN;
+    let [rows, entries] = [b'\n', b':'].map(|mark| (count(head, mark) as f64 * times) as usize);
+    (rows, entries)
 }
 
 fn count(text: &[u8], wanted: u8) -> u64 {
