@@ -260,6 +260,56 @@ fn the_command_line_carries_what_it_found_out() {
     std::fs::remove_dir_all(folder).unwrap();
 }
 
+/// The scores of rows are those of the same rows without labels, in every format that can leave them out.
+#[test]
+fn the_command_line_scores_rows_without_labels() {
+    let folder = std::env::temp_dir().join(format!("nnz-unlabelled-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let file = |name: &str, text: &str| {
+        let path = folder.join(name);
+        std::fs::write(&path, text).unwrap();
+        path.display().to_string()
+    };
+    let (criteo, saved) = (criteo_line(), folder.join("model").display().to_string());
+    let csv = ["--format", "csv", "--schema", "y:label,age:numeric,town:categorical"];
+    for (model, labelled, without, more) in [
+        ("logistic", "1\ta b c\n0\tb d\n", "a b c\nb d\n", &["--format", "words"][..]),
+        ("logistic", "1,40,Rome\n0,7,Oslo\n", "40,Rome\n7,Oslo\n", &csv),
+        ("wide-deep", &criteo, &criteo[2..], &["--format", "criteo"]),
+        ("logistic", "1 0:3:1\n0 1:4:1\n", "0:3:1\n1:4:1\n", &["--format", "libffm"]),
+        ("matrix-factorization", "a,x,1\nb,y,2\n", "a,x\nb,y\n", &["--format", "ratings"]),
+    ] {
+        let (train, bare) = (file("labelled", labelled), file("bare", without));
+        let arguments = [&["--model", model, "--data", &train, "--save", &saved], more].concat();
+        if command_line::run("train", &arguments).is_none() {
+            return;
+        }
+        let predict = ["--model", &saved, "--data"];
+        let expected = command_line::run("predict", &[&predict[..], &[&train]].concat()).unwrap();
+        for way in [&[][..], &["--cache"], &["--stream", "65536"]] {
+            let arguments = [&predict[..], &[&bare, "--no-labels"], way].concat();
+            let scores = command_line::run("predict", &arguments).unwrap();
+            assert_eq!(scores, expected, "{arguments:?}");
+        }
+        let _ = std::fs::remove_file(format!("{bare}.cache"));
+        // Who forgets to say so is told.
+        assert!(
+            !command_line::output("predict", &[&predict[..], &[&bare]].concat())
+                .unwrap()
+                .status
+                .success()
+        );
+    }
+    let text = file("rows.svm", "1 1:1\n0 2:1\n");
+    let train = ["--model", "logistic", "--data", &text, "--save", &saved];
+    command_line::run("train", &train).unwrap();
+    let predict = ["--model", &saved, "--data", &text, "--no-labels"];
+    let refused = command_line::output("predict", &predict).unwrap();
+    let errors = String::from_utf8_lossy(&refused.stderr);
+    assert!(errors.contains("whose rows begin with a label"), "{errors}");
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
 /// What would be lost or mean something else than it says ends a command before it reads data; nothing is written.
 #[test]
 fn the_command_line_refuses_what_it_cannot_keep() {

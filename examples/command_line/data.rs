@@ -88,6 +88,8 @@ pub(crate) struct Known {
     pub(crate) classes: Option<Classes>,
     /// What the numbers of users and items stand for.
     pub(crate) ids: Option<(IdMap, IdMap)>,
+    /// The file has no labels.
+    pub(crate) no_labels: bool,
 }
 
 /// The file of ids that belongs to a model's file: `model.safetensors.users`.
@@ -109,7 +111,7 @@ impl Known {
             AnyDataset::Stream(data) => (None, data.report().index_base),
         };
         let n_features = Some(data.n_features());
-        Known { n_features, index_base, classes: data.classes().cloned(), ids }
+        Known { n_features, index_base, classes: data.classes().cloned(), ids, no_labels: false }
     }
 }
 
@@ -216,8 +218,10 @@ impl Reading {
         find_classes: bool,
     ) -> Result<AnyDataset> {
         let hashing = Hashing::new(self.hash_bits())?.seed(self.hash_seed());
+        let no_labels = known.no_labels;
         let lines = Lines { reading: self, path, known, find_classes };
         match self.format_of(path) {
+            Format::Libsvm if no_labels => Err(no_labels_in_libsvm(path).into()),
             Format::Libsvm => {
                 let base = match self.index_base {
                     Base::Detect => known.index_base.unwrap_or(IndexBase::Detect),
@@ -231,17 +235,30 @@ impl Reading {
                 let reader = reader.on_error(self.on_error()).parallel(self.parallel());
                 lines.memory(|| reader.read_path(path))
             }
-            Format::Libffm => lines.open(LibFfm::new().n_features(known.n_features)),
-            Format::Criteo => lines.open(Delimited::criteo(hashing)),
+            Format::Libffm => {
+                let format = LibFfm::new().n_features(known.n_features);
+                lines.open(change_if(no_labels, format, LibFfm::without_labels))
+            }
+            Format::Criteo => {
+                let format = Delimited::criteo(hashing);
+                lines.open(change_if(no_labels, format, Delimited::without_labels))
+            }
             Format::Csv => {
                 let schema = self.schema.as_deref().ok_or_else(|| no_schema(path))?;
-                lines.open(Delimited::csv(hashing).header(self.header).with_schema(schema)?)
+                let format = Delimited::csv(hashing).header(self.header).with_schema(schema)?;
+                lines.open(change_if(no_labels, format, Delimited::without_labels))
             }
-            Format::Words => lines.open(Words::new(hashing).ngrams(1..=self.ngrams())?.unit_norm()),
-            Format::Ratings => lines.open(match known.ids.clone() {
-                Some((users, items)) => Ratings::new().users(users).items(items),
-                None => Ratings::new(),
-            }),
+            Format::Words => {
+                let format = Words::new(hashing).ngrams(1..=self.ngrams())?.unit_norm();
+                lines.open(change_if(no_labels, format, Words::without_labels))
+            }
+            Format::Ratings => {
+                let format = match known.ids.clone() {
+                    Some((users, items)) => Ratings::new().users(users).items(items),
+                    None => Ratings::new(),
+                };
+                lines.open(change_if(no_labels, format, Ratings::without_labels))
+            }
         }
     }
 
@@ -250,7 +267,8 @@ impl Reading {
         let Reading { format, schema, header, skip, index_base, .. } = self;
         let hash = (self.hash_bits(), self.hash_seed(), self.ngrams());
         let base = (index_base, known.index_base);
-        format!("{:?}", (format, schema, header, hash, skip, base, known.n_features))
+        let columns = (known.n_features, known.no_labels);
+        format!("{:?}", (format, schema, header, hash, skip, base, columns))
     }
 
     fn on_error(&self) -> OnError {
@@ -261,6 +279,19 @@ impl Reading {
     pub(crate) fn parallel(&self) -> Parallel {
         self.threads.map_or(Parallel::Sequential, Parallel::Threads)
     }
+}
+
+fn change_if<F>(condition: bool, format: F, change: fn(F) -> F) -> F {
+    if condition { change(format) } else { format }
+}
+
+#[cold]
+fn no_labels_in_libsvm(path: &Path) -> DataError {
+    let message = format!(
+        "`{}` is read as libsvm, whose rows begin with a label: write a number before each, such as 0, and leave `--no-labels` out",
+        path.display()
+    );
+    DataError::Schema { message }
 }
 
 #[cold]

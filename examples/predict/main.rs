@@ -32,6 +32,10 @@ struct Arguments {
     /// The data; its labels are not looked at.
     #[arg(long)]
     data: PathBuf,
+    /// The data has no labels: lines of libffm begin with an entry, those of words with a text, ratings are a user and an item, and csv and
+    /// criteo have no column for what the schema calls a label.
+    #[arg(long)]
+    no_labels: bool,
     #[command(flatten)]
     reading: Reading,
     /// Where to write, whole or not at all; to the standard output if not said.
@@ -63,6 +67,7 @@ fn run(arguments: &Arguments) -> Result<(), Box<dyn std::error::Error>> {
         n_features: saved.dims.get("d"),
         index_base: None,
         classes: None,
+        no_labels: arguments.no_labels,
         ids: match kind {
             ModelKind::MatrixFactorization => Some((ids("users")?, ids("items")?)),
             _ => None,

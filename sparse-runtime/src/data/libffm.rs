@@ -28,6 +28,7 @@ use sparse_core::element::Float;
 pub struct LibFfm {
     n_features: Option<usize>,
     add_repeated: bool,
+    without_labels: bool,
 }
 
 /// Fields are small numbers, which every element type holds exactly.
@@ -50,6 +51,12 @@ impl LibFfm {
     pub fn add_repeated(self) -> Self {
         LibFfm { add_repeated: true, ..self }
     }
+
+    /// Rows are entries and nothing else: enough to predict. A line that begins with a label is an error then.
+    #[must_use]
+    pub fn without_labels(self) -> Self {
+        LibFfm { without_labels: true, ..self }
+    }
 }
 
 impl Sealed for LibFfm {}
@@ -67,11 +74,12 @@ impl<T: Float> RowFormat<T> for LibFfm {
     fn columns(&self) -> Vec<ColumnLayout> {
         let column = |name: &str, role, kind| ColumnLayout { name: Some(name.into()), role, kind };
         let csr = ColumnKind::Csr(self.n_features);
-        vec![
-            column("x", InputRole::Input, csr),
-            column("field", InputRole::Input, csr),
-            column("y", InputRole::Label, ColumnKind::Dense(1)),
-        ]
+        let mut columns =
+            vec![column("x", InputRole::Input, csr), column("field", InputRole::Input, csr)];
+        if !self.without_labels {
+            columns.push(column("y", InputRole::Label, ColumnKind::Dense(1)));
+        }
+        columns
     }
 
     fn parser(&self, _: &[u8]) -> Parser {
@@ -109,7 +117,8 @@ impl Parser {
         let at = |rest: &[u8]| line.len() - rest.len();
         let start = skip_blanks(line);
         let (label, mut rest) = match number::<T>(start) {
-            Ok((label, rest)) if ends_here(rest) => (label, rest),
+            _ if self.format.without_labels => (None, start),
+            Ok((label, rest)) if ends_here(rest) => (Some(label), rest),
             other => {
                 let found = Excerpt::word(start);
                 let problem = match other {
@@ -191,7 +200,9 @@ impl Parser {
             rows.csr(X).push(first.index, sum);
             rows.csr(FIELD).push(first.index, T::of(first.field as f64));
         }
-        rows.dense(LABEL).push(label);
+        if let Some(label) = label {
+            rows.dense(LABEL).push(label);
+        }
         rows.finish_row();
         Ok(())
     }
@@ -215,6 +226,16 @@ impl<T: Float> RowParser<T> for Parser {
 mod tests {
     use super::*;
     use crate::data::{ColumnValues, Dataset, ReadError, TextReader};
+
+    #[test]
+    fn rows_without_labels_are_entries_alone() {
+        let data = read(LibFfm::new().without_labels(), "0:3:0.5 2:7:1\n 1:4:1\n").unwrap();
+        let labelled = read(LibFfm::new(), "1 0:3:0.5 2:7:1\n0 1:4:1\n").unwrap();
+        assert_eq!((data.n_rows(), data.columns().len()), (2, 2));
+        assert_eq!(data.features(), labelled.features());
+        let error = read(LibFfm::new().without_labels(), "1 0:3:0.5\n").unwrap_err();
+        assert!(error.to_string().contains("`field:index:value`"), "{error}");
+    }
 
     fn read(format: LibFfm, text: &str) -> Result<Dataset, ReadError> {
         TextReader::new(format).read_bytes("file", text.as_bytes())

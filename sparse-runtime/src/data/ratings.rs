@@ -34,6 +34,7 @@ pub struct Ratings {
     separator: Separator,
     users: Option<IdMap>,
     items: Option<IdMap>,
+    without_labels: bool,
 }
 
 /// What stands between the fields of a rating.
@@ -74,6 +75,13 @@ impl Ratings {
     #[must_use]
     pub fn items(self, items: IdMap) -> Self {
         Ratings { items: Some(items), ..self }
+    }
+
+    /// A line has a user and an item, and what else it may have is ignored: enough to predict. The first line is a header if
+    /// its third field is a word.
+    #[must_use]
+    pub fn without_labels(self) -> Self {
+        Ratings { without_labels: true, ..self }
     }
 }
 
@@ -121,11 +129,14 @@ impl<T: Float> RowFormat<T> for Ratings {
 
     fn columns(&self) -> Vec<ColumnLayout> {
         let column = |name: &str, role, kind| ColumnLayout { name: Some(name.into()), role, kind };
-        vec![
+        let mut columns = vec![
             column("user", InputRole::Input, ColumnKind::Ids(1)),
             column("item", InputRole::Input, ColumnKind::Ids(1)),
-            column("rating", InputRole::Label, ColumnKind::Dense(1)),
-        ]
+        ];
+        if !self.without_labels {
+            columns.push(column("rating", InputRole::Label, ColumnKind::Dense(1)));
+        }
+        columns
     }
 
     fn parser(&self, head: &[u8]) -> Parser {
@@ -143,7 +154,8 @@ impl<T: Float> RowFormat<T> for Ratings {
             is_known: known.is_some(),
             map: known.clone().unwrap_or_default(),
         };
-        Parser { separator, ids: [ids("user", &self.users), ids("item", &self.items)] }
+        let ids = [ids("user", &self.users), ids("item", &self.items)];
+        Parser { separator, ids, without_labels: self.without_labels }
     }
 
     fn independent_rows(&self) -> Result<(), &'static str> {
@@ -161,6 +173,7 @@ impl<T: Float> RowFormat<T> for Ratings {
 pub struct Parser {
     separator: Separator,
     ids: [Ids; 2],
+    without_labels: bool,
 }
 
 #[derive(Debug)]
@@ -204,7 +217,8 @@ impl Parser {
         let [user, item, (offset, text)] = self.fields(line);
         // All is checked before an id is numbered: a line that is refused must not number any.
         let value = match number::<T>(text) {
-            Ok((value, [])) => value,
+            _ if self.without_labels => None,
+            Ok((value, [])) => Some(value),
             Err(super::number::NotANumber::NotFinite) => {
                 let problem = Problem::LabelNotFinite { found: Excerpt::line(text) };
                 return Err(Fault { offset, problem });
@@ -226,7 +240,9 @@ impl Parser {
             })?;
             rows.ids(position).push(number);
         }
-        rows.dense(RATING).push(value);
+        if let Some(value) = value {
+            rows.dense(RATING).push(value);
+        }
         rows.finish_row();
         Ok(())
     }
@@ -287,6 +303,19 @@ mod tests {
             panic!("ratings are numbers")
         };
         (ids("user"), ids("item"), ratings.values().to_vec())
+    }
+
+    #[test]
+    fn lines_without_ratings_are_enough_to_predict() {
+        let map = |ids: [&'static str; 2]| IdMap::from_iter(ids);
+        let known = Ratings::new().users(map(["u", "v"])).items(map(["i", "j"])).without_labels();
+        for text in ["v,i\nu,j\n", "v i\nu j\n", "user,item,rating\nv,i,5\nu,j,?\n"] {
+            let data = read(known.clone(), text).unwrap();
+            assert_eq!((data.n_rows(), data.columns().len()), (2, 2), "{text}");
+            assert!(data.labels().is_none());
+        }
+        let error = read(known, "v,i\nw,j\n").unwrap_err().to_string();
+        assert!(error.contains("file:2:1"), "{error}");
     }
 
     #[test]

@@ -55,6 +55,7 @@ mod settling;
 mod shared;
 mod snapshot;
 mod spec;
+mod table_state;
 #[cfg(test)]
 mod tests;
 mod touched;
@@ -78,6 +79,7 @@ pub(crate) use shared::RowWeights;
 pub(crate) use snapshot::Snapshot;
 pub use sparse_core::update_rules::UpdateRule;
 pub use spec::ParameterSpec;
+pub(crate) use table_state::TableState;
 pub use updater::Updater;
 
 /// Runs `$body` with `$rows` bound to the [`RowUpdater`] of a parameter, whose table is given: compiled for a rule whose state

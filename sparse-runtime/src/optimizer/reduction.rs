@@ -19,7 +19,7 @@ pub(super) struct Reduction<T: Float> {
     /// The next steps get what they are told to.
     pub(super) is_prepared: bool,
     /// The mean gradient is that of some old gradients.
-    has_mean: bool,
+    pub(super) has_mean: bool,
     samples: Samples<T::Accumulator>,
     /// All parameters at the snapshot, where old gradients are computed anew.
     snapshot: Vec<Table<T>>,
@@ -148,6 +148,11 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
     /// Keeps the parameters at the snapshot, for checkpoints and for later runs.
     pub(crate) fn keep_snapshot(&mut self, tables: Vec<Table<T>>) {
         self.reduction.snapshot = tables;
+    }
+
+    /// There is a mean gradient, of no samples of which derivatives are kept, or there is none.
+    pub(super) fn set_has_mean(&mut self, has_mean: bool) {
+        self.reduction = Reduction { has_mean, ..Reduction::default() };
     }
 
     /// What is kept between two steps, without the numbers.

@@ -23,7 +23,7 @@ pub(crate) struct Snapshot {
 }
 
 /// Of the parameters with the same scales: see [`Group`](super::updater::Group).
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct GroupSnapshot {
     active: bool,
     activated: u64,
@@ -36,12 +36,12 @@ pub(crate) struct GroupSnapshot {
 }
 
 /// Of one parameter: see [`Record`](super::updater::Record).
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct RecordSnapshot {
-    base: u64,
-    touched_is_complete: bool,
+    pub(super) base: u64,
+    pub(super) touched_is_complete: bool,
     /// Whether the rows that this updater has not written are zeros.
-    zero_elsewhere: bool,
+    pub(super) zero_elsewhere: bool,
     /// Whether there are states yet.
     pub(crate) has_states: bool,
     /// What [`Updater::settled`] is; empty in a snapshot that was just taken, so that nothing is copied.
@@ -52,24 +52,33 @@ pub(crate) struct RecordSnapshot {
 impl<R: UpdateRule, T: Float> Updater<R, T> {
     /// What this updater is, between two steps. `tables` are those of all its parameters. O(runs of the history).
     pub(crate) fn snapshot(&self, tables: &[&Table<T>]) -> Snapshot {
-        let groups = self.groups.iter().map(|group| {
-            let mut maps = Vec::new();
-            group.history.runs().iter().for_each(|(map, _)| map.write(&mut maps));
-            let starts = group.history.runs().iter().map(|run| run.1).collect();
-            GroupSnapshot { active: group.active, activated: group.activated, starts, maps }
-        });
-        let parameters = self.parameters.iter().zip(tables).map(|(record, table)| RecordSnapshot {
+        let parameters = tables.iter().enumerate().take(self.parameters.len());
+        Snapshot {
+            clock: self.clock,
+            learning_rate: self.learning_rate.to_bits(),
+            groups: (0..self.groups.len()).map(|group| self.group_snapshot(group)).collect(),
+            parameters: parameters
+                .map(|(index, table)| self.record_snapshot(index, table))
+                .collect(),
+        }
+    }
+
+    pub(super) fn group_snapshot(&self, group: usize) -> GroupSnapshot {
+        let group = &self.groups[group];
+        let mut maps = Vec::new();
+        group.history.runs().iter().for_each(|(map, _)| map.write(&mut maps));
+        let starts = group.history.runs().iter().map(|run| run.1).collect();
+        GroupSnapshot { active: group.active, activated: group.activated, starts, maps }
+    }
+
+    pub(super) fn record_snapshot(&self, parameter: usize, table: &Table<T>) -> RecordSnapshot {
+        let record = &self.parameters[parameter];
+        RecordSnapshot {
             base: record.base,
             touched_is_complete: record.touched.is_complete(),
             zero_elsewhere: table.is_zero_but_for(&self.tenant),
             has_states: record.beside || !record.states.is_empty(),
             last: Vec::new(),
-        });
-        Snapshot {
-            clock: self.clock,
-            learning_rate: self.learning_rate.to_bits(),
-            groups: groups.collect(),
-            parameters: parameters.collect(),
         }
     }
 

@@ -12,6 +12,7 @@ pub(super) enum Call {
     Rows,
     Push,
     Gather,
+    State,
 }
 
 /// A call and what it is about, as one word that begins each message.
@@ -126,6 +127,11 @@ impl<'m> Message<'m> {
             self.bytes.split_at_checked(len).ok_or_else(|| self.problem("it ends early"))?;
         self.bytes = rest;
         Ok(bytes)
+    }
+
+    /// The next `count` things of `size` bytes each.
+    pub(super) fn list(&mut self, count: usize, size: usize) -> Result<&'m [u8], StoreError> {
+        self.bytes(count.checked_mul(size).ok_or_else(|| self.problem("it ends early"))?)
     }
 
     pub(super) fn word(&mut self) -> Result<u64, StoreError> {

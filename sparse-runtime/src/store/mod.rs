@@ -43,6 +43,7 @@ mod leaf_sum;
 mod message;
 mod push;
 mod shard;
+mod state;
 #[cfg(test)]
 mod tests;
 mod threads;

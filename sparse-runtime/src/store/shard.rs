@@ -4,7 +4,7 @@ use super::leaf_sum::LeafSum;
 use crate::error::Result;
 use crate::formats::RowSparseView;
 use crate::metric::ExactSum;
-use crate::optimizer::{ParameterSpec, Updater, Usage, clip};
+use crate::optimizer::{ParameterSpec, TableState, Updater, Usage, clip};
 use crate::table::Table;
 use sparse_core::element::Float;
 use sparse_core::storage::Storage;
@@ -43,6 +43,10 @@ pub(super) trait Optimizer<T: Float>: Send {
     fn begin_mean(&mut self, table: &mut Table<T>) -> Result<()>;
     /// Makes the steps since step `clock` undone but for the sums of gradients of `n_rows` rows, which become means.
     fn end_mean(&mut self, table: &mut Table<T>, clock: u64, n_rows: u64) -> Result<()>;
+    /// What there is of these rows; `kept` are their weights when the mean gradient was begun.
+    fn state(&self, table: &Table<T>, kept: Option<&Table<T>>) -> TableState<T>;
+    /// Becomes what it was, and writes the weights.
+    fn restore(&mut self, table: &mut Table<T>, state: TableState<T>) -> Result<()>;
 }
 
 impl<R: UpdateRule, T: Float> Optimizer<T> for Updater<R, T> {
@@ -99,6 +103,14 @@ impl<R: UpdateRule, T: Float> Optimizer<T> for Updater<R, T> {
         Updater::flush(self, 0, &mut *table)?;
         self.end_gathering([table], clock, n_rows);
         Ok(())
+    }
+
+    fn state(&self, table: &Table<T>, kept: Option<&Table<T>>) -> TableState<T> {
+        self.table_state(0, table, kept)
+    }
+
+    fn restore(&mut self, table: &mut Table<T>, state: TableState<T>) -> Result<()> {
+        self.restore_tables([table], &[Some(state)])
     }
 }
 

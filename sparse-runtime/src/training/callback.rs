@@ -106,6 +106,11 @@ pub(super) fn next_multiple(n_batches: u64, every: u64) -> u64 {
     (n_batches / every).saturating_add(1).saturating_mul(every)
 }
 
+/// Whether a callback is to be told after so many batches of an epoch, at least 1.
+pub(super) fn is_due(callback: &dyn Callback, n_batches: u64) -> bool {
+    callback.next_batch(n_batches - 1) == Some(n_batches)
+}
+
 /// A run of training between two steps: what a [`Callback`] may look at.
 pub struct Moment<'m> {
     run: &'m Run,

@@ -105,7 +105,7 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
     {
         let path = path.as_ref();
         let mut updater = self.updater(model)?;
-        let settings = self.settings(data.n_rows());
+        let settings = self.settings(data.n_rows(), None);
         let run = load_run_if(model, &mut updater, path, |run| {
             compare_settings(path, &run.settings, &settings)?;
             if run.position.batch > 0 {
@@ -174,7 +174,7 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
         self.check_evaluation(model)?;
         let mut batches = data.batches(M::INPUTS, &options)?;
         let base_rate = self.rule.learning_rate();
-        run.settings = self.settings(data.n_rows());
+        run.settings = self.settings(data.n_rows(), None);
         run.settings.push(self.metrics_setting());
         let rows_at_a_time = self.rows_at_a_time();
         let mut hook = Hook {

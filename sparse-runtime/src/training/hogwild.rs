@@ -1,10 +1,13 @@
 //! Threads that train one model at once, without locks.
 
+use super::callback::{State, parameter_reports};
+use super::checkpoint::{self, CheckpointError};
 use super::epoch::{EpochTotals, ROWS_A_CALL, diverged};
 use super::evaluation::Evaluation;
+use super::lead::{Epoch, Leader, Led};
 use super::report::FitReport;
-use super::workers::{AfterEpoch, Epoch, message_of};
-use super::{TrainError, Trainer};
+use super::workers::message_of;
+use super::{ParameterReport, TrainError, Trainer};
 use crate::data::{BatchOptions, Batches, DataSource, Position};
 use crate::error::Result;
 use crate::model::{BatchSource, Model, ModelError};
@@ -15,6 +18,7 @@ use crate::table::Table;
 use sparse_core::storage::Storage;
 use sparse_core::update_rules::{LazyUpdate, Racing, UpdateRule};
 use std::ops::Range;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -101,7 +105,7 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
     {
         let mut run = Run::new(self, model, data, hogwild)?;
         self.check_evaluation(model)?;
-        self.reporting(|after_epoch| run.epochs(model, data, after_epoch))
+        self.leading(Default::default(), |leader| run.epochs(model, data, leader))
     }
 }
 
@@ -124,6 +128,41 @@ struct Worker<R: UpdateRule, M: Model> {
     /// A model whose shared table is left alone.
     model: M,
     updater: Updater<Racing<R>, M::Element>,
+}
+
+/// What callbacks see.
+struct AfterEpoch<'m, M> {
+    model: &'m mut M,
+    n_steps: u64,
+    learning_rate: f64,
+}
+
+impl<M: Model> Led<M> for AfterEpoch<'_, M> {
+    fn model(&mut self) -> &mut M {
+        self.model
+    }
+}
+
+impl<M: Model> State for AfterEpoch<'_, M> {
+    fn n_steps(&self) -> u64 {
+        self.n_steps
+    }
+
+    fn learning_rate(&self) -> f64 {
+        self.learning_rate
+    }
+
+    fn parameters(&self) -> Vec<ParameterReport> {
+        parameter_reports(&*self.model, |_| None)
+    }
+
+    fn save_model(&self, path: &Path) -> Result<()> {
+        checkpoint::save(&*self.model, path)
+    }
+
+    fn save_run(&self, _: &checkpoint::Run, path: &Path) -> Result<()> {
+        Err(CheckpointError::Hogwild { path: path.to_owned() }.into())
+    }
 }
 
 impl<R: UpdateRule, M: Model + Send> Run<R, M> {
@@ -190,7 +229,7 @@ impl<R: UpdateRule, M: Model + Send> Run<R, M> {
         &mut self,
         model: &mut M,
         data: &S,
-        after_epoch: AfterEpoch<'_, M>,
+        leader: &mut dyn Leader<M>,
     ) -> Result<()> {
         let mut batches = data.batches(M::INPUTS, &self.options)?;
         for epoch in 0..self.epochs {
@@ -209,14 +248,11 @@ impl<R: UpdateRule, M: Model + Send> Run<R, M> {
             if totals.n_rows == 0 {
                 return Err(TrainError::NoRows.into());
             }
-            let done = Epoch {
-                epoch,
-                totals,
-                n_steps: n_steps + totals.n_batches,
-                learning_rate: self.threads[0].updater.learning_rate(),
-                seconds: began.elapsed().as_secs_f64(),
-            };
-            if after_epoch(model, done)?.is_break() {
+            let seconds = began.elapsed().as_secs_f64();
+            let n_steps = n_steps + totals.n_batches;
+            let learning_rate = self.threads[0].updater.learning_rate();
+            let mut run = AfterEpoch { model, n_steps, learning_rate };
+            if leader.epoch(&mut run, Epoch { epoch, totals, learning_rate, seconds })?.is_break() {
                 break;
             }
         }

@@ -1,6 +1,6 @@
 //! What the trainer does around each step.
 
-use super::callback::{Callback, Moment};
+use super::callback::{Callback, Moment, is_due};
 use super::checkpoint::Run;
 use super::measure::Measure;
 use super::progress::Reporter;
@@ -115,7 +115,7 @@ impl<M: Model> BatchHook<M> for Hook<'_, '_> {
     fn sees_gradients(&self, totals: &EpochTotals) -> bool {
         self.callbacks
             .iter()
-            .any(|callback| callback.sees_gradients() && is_due(&**callback, totals))
+            .any(|callback| callback.sees_gradients() && is_due(&**callback, totals.n_batches))
     }
 
     fn gradients(&mut self, model: &mut M) {
@@ -137,7 +137,7 @@ impl<M: Model> BatchHook<M> for Hook<'_, '_> {
         self.run.metrics = self.measure.states();
         let state = (&*model, &*updater);
         for callback in &mut *self.callbacks {
-            if is_due(&**callback, totals) {
+            if is_due(&**callback, totals.n_batches) {
                 let moment = Moment::new(&self.run, &state).with_gradients(&self.gradient_norms);
                 self.is_stopped |= callback.batch(&moment)?.is_break();
             }
@@ -150,9 +150,4 @@ impl<M: Model> BatchHook<M> for Hook<'_, '_> {
         }
         Ok(ControlFlow::Continue(()))
     }
-}
-
-/// Whether a callback is to be told after so many batches.
-fn is_due(callback: &dyn Callback, totals: &EpochTotals) -> bool {
-    callback.next_batch(totals.n_batches - 1) == Some(totals.n_batches)
 }

@@ -12,6 +12,7 @@ mod fit;
 mod hogwild;
 mod hook;
 mod json;
+mod lead;
 mod measure;
 mod monitor;
 #[cfg(feature = "plot")]

@@ -271,8 +271,12 @@ impl<'a, R: UpdateRule, E> Trainer<'a, R, E> {
         Updater::new(self.rule.clone(), specs)
     }
 
-    /// What the result of a run depends on besides the updater and the data, by name.
-    pub(super) fn settings(&self, n_rows: Option<usize>) -> Vec<(String, String)> {
+    /// What the result of a run depends on besides the updater and the data, by name. Workers add gradients by `leaves`.
+    pub(super) fn settings(
+        &self,
+        n_rows: Option<usize>,
+        leaves: Option<usize>,
+    ) -> Vec<(String, String)> {
         let order = self.order();
         let mut settings = vec![
             ("batch_size", self.options.batch_size.to_string()),
@@ -280,6 +284,10 @@ impl<'a, R: UpdateRule, E> Trainer<'a, R, E> {
             ("order", format!("{order:?}")),
             ("schedule", format!("{:?}", self.schedule)),
             ("clip_norm", format!("{:?}", self.clip_norm)),
+            (
+                "leaves",
+                leaves.map_or("none, without workers".to_owned(), |leaves| leaves.to_string()),
+            ),
         ];
         settings.extend(n_rows.map(|n_rows| ("rows of the data", n_rows.to_string())));
         settings.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()

@@ -229,6 +229,13 @@ impl Delimited {
         Ok(self)
     }
 
+    /// The columns that are labels are not there: enough to predict. Of a schema that is whole.
+    #[must_use]
+    pub fn without_labels(mut self) -> Self {
+        self.columns.retain(|(_, kind)| !matches!(kind, Kind::Label));
+        self
+    }
+
     fn column(mut self, name: &str, kind: Kind) -> Self {
         self.columns.push((name.to_owned(), kind));
         self

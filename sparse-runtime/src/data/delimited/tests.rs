@@ -36,6 +36,18 @@ fn sorted(mut entries: Vec<(u64, f32)>) -> Vec<(usize, f32)> {
 }
 
 #[test]
+fn files_without_labels_are_read_by_the_same_schema() {
+    let data = read(small().without_labels(), "40,Rome,1\n7,Oslo,2\n").unwrap();
+    let labelled = read(small(), "1,40,Rome,1\n0,7,Oslo,2\n").unwrap();
+    assert_eq!(data.features(), labelled.features());
+    assert_eq!(numbers(&data, "w"), [1.0, 2.0]);
+    assert!(data.labels().is_none());
+    let header = small().header(true).without_labels();
+    assert!(read(header.clone(), "age,city,w\n40,Rome,1\n").is_ok());
+    assert!(refused(header, "y,age,city,w\n1,40,Rome,1\n").contains("file:1:1"));
+}
+
+#[test]
 fn numbers_that_mean_nothing_are_refused() {
     assert_eq!(
         refused(small(), "1,34,Bern,-0.5"),

@@ -112,9 +112,9 @@ pub enum CheckpointError {
         /// The first one that does not.
         mismatch: Box<ParameterMismatch>,
     },
-    /// The state of the optimizer is spread over workers.
-    #[error("{}: a run on several workers cannot be saved, only its model: the optimizer's state is spread over the workers", path.display())]
-    OnWorkers {
+    /// Threads without locks do not go on to the same bits.
+    #[error("{}: a run of `fit_hogwild` cannot be saved to be resumed, only its model: what its threads do depends on chance", path.display())]
+    Hogwild {
         /// The file that was to be written.
         path: PathBuf,
     },

@@ -1,24 +1,32 @@
 //! A run, as every worker of it knows it.
 
-use super::super::epoch::EpochTotals;
-use super::super::reduced::gathering_options;
+use super::session::Session;
 use super::worker::{Goal, Worker};
-use crate::data::{Batch, BatchOptions, Batches, DataSource, LastBatch};
+use crate::data::{Batch, BatchOptions, Batches, DataSource, LastBatch, Position};
 use crate::error::Result;
 use crate::kernels::Parallel;
 use crate::model::{BatchSource, Model};
-use crate::optimizer::ParameterSpec;
+use crate::optimizer::{ParameterSpec, TableState};
 use crate::schedule::Schedule;
 use crate::store::Communicator;
 use crate::training::TrainError;
+use crate::training::checkpoint::Run;
+use crate::training::epoch::EpochTotals;
+use crate::training::lead::{Epoch, Leader};
+use crate::training::reduced::gathering_options;
+use sparse_core::element::Float;
 use sparse_core::update_rules::{UpdateRule, VarianceReduction};
 use std::ops::ControlFlow;
 use std::time::Instant;
 
 /// What every worker does.
-pub(super) struct Job<R> {
+pub(super) struct Job<R, T: Float> {
     pub(super) rule: R,
     pub(super) specs: Vec<ParameterSpec>,
+    /// Where the run stands: somewhere in one that is resumed.
+    pub(super) begun: Run,
+    /// What a run that is resumed had of each parameter, nothing of frozen ones. Of a new one no list.
+    pub(super) tables: Vec<Option<TableState<T>>>,
     pub(super) options: BatchOptions,
     /// What the norm of the gradients of each step, of all parameters together, is clipped to.
     pub(super) clip_norm: Option<f64>,
@@ -28,31 +36,18 @@ pub(super) struct Job<R> {
     pub(super) parallel: Parallel,
 }
 
-/// What an epoch came to.
-pub(in crate::training) struct Epoch {
-    pub(in crate::training) epoch: u64,
-    pub(in crate::training) totals: EpochTotals,
-    pub(in crate::training) n_steps: u64,
-    pub(in crate::training) learning_rate: f64,
-    pub(in crate::training) seconds: f64,
-}
-
-/// What is done after an epoch, with all parameters: by worker 0, where there are several.
-pub(in crate::training) type AfterEpoch<'a, M> =
-    &'a mut dyn FnMut(&mut M, Epoch) -> Result<ControlFlow<()>>;
-
-impl<R: UpdateRule> Job<R> {
+impl<R: UpdateRule, T: Float> Job<R, T> {
     /// A worker's part of the run. `lead` is there at worker 0.
     pub(super) fn run<M, S, C>(
         &self,
         model: &mut M,
         data: &S,
         communicator: C,
-        mut lead: Option<AfterEpoch<'_, M>>,
+        mut lead: Option<&mut dyn Leader<M>>,
     ) -> Result<()>
     where
-        M: Model,
-        S: DataSource<M::Element>,
+        M: Model<Element = T>,
+        S: DataSource<T>,
         C: Communicator,
     {
         let update_freq = match self.rule.variance_reduction() {
@@ -74,65 +69,139 @@ impl<R: UpdateRule> Job<R> {
             Some(_) => Some(data.batches(M::INPUTS, &gathering_options(&self.options))?),
             None => None,
         };
-        for epoch in 0..self.epochs {
-            let began = Instant::now();
-            worker.set_learning_rate(self.learning_rate(worker.n_steps(), epoch))?;
-            if let (Some(update_freq), Some(all_rows)) = (update_freq, &mut all_rows)
-                && epoch.is_multiple_of(update_freq)
-            {
-                all_rows.start_epoch(0)?;
-                worker.begin_mean()?;
-                let clock = worker.n_steps();
-                let totals = self.pass(&mut worker, all_rows, epoch, Goal::Mean)?;
-                worker.end_mean(clock, totals.n_rows)?;
+        // A callback that hears of the epochs before may have ended the run.
+        let flow = match &lead {
+            Some(leader) if leader.is_stopped() => ControlFlow::Break(()),
+            _ => ControlFlow::Continue(()),
+        };
+        if agree(&mut worker, lead.is_some(), flow)?.is_break() {
+            return Ok(());
+        }
+        let (mut start, mut totals) = (self.begun.position, self.begun.totals);
+        while start.epoch < self.epochs {
+            let (epoch, began) = (start.epoch, Instant::now());
+            if start.batch == 0 {
+                worker.set_learning_rate(self.learning_rate(worker.n_steps(), epoch))?;
+                if let (Some(update_freq), Some(all_rows)) = (update_freq, &mut all_rows)
+                    && epoch.is_multiple_of(update_freq)
+                {
+                    self.gather_mean(&mut worker, all_rows, epoch)?;
+                }
             }
             batches.start_epoch(epoch)?;
+            batches.seek(start)?;
             let goal = if update_freq.is_some() { Goal::CorrectedStep } else { Goal::Step };
-            let totals = self.pass(&mut worker, &mut batches, epoch, goal)?;
+            let first_batch = start.batch.wrapping_sub(totals.n_batches);
+            let begin = Position { epoch, batch: first_batch };
+            let flow = self.pass(&mut worker, &mut batches, goal, begin, &mut totals, &mut lead)?;
+            if flow.is_break() {
+                return Ok(());
+            }
             // Rows that roll over may fill no batch yet.
             if totals.n_rows == 0 && self.options.last_batch != LastBatch::RollOver {
                 return Err(TrainError::NoRows.into());
             }
             worker.flush()?;
-            let done = Epoch {
-                epoch,
-                totals,
-                n_steps: worker.n_steps(),
-                learning_rate: worker.learning_rate(),
-                seconds: began.elapsed().as_secs_f64(),
-            };
+            let (learning_rate, seconds) = (worker.learning_rate(), began.elapsed().as_secs_f64());
             worker.pull_all(lead.is_some())?;
             let flow = match &mut lead {
-                Some(after_epoch) => after_epoch(worker.model(), done)?,
+                Some(leader) => {
+                    let mut session = Session::new(self, &mut worker, true);
+                    let done = Epoch { epoch, totals, learning_rate, seconds };
+                    let flow = leader.epoch(&mut session, done)?;
+                    session.end()?;
+                    flow
+                }
                 None => ControlFlow::Continue(()),
             };
-            if worker.any_breaks(flow)? {
+            if agree(&mut worker, lead.is_some(), flow)?.is_break() {
                 break;
             }
+            start = Position { epoch: epoch + 1, batch: 0 };
+            totals = EpochTotals::default();
         }
         Ok(())
     }
 
-    /// Goes over the batches of an epoch.
-    fn pass<M: Model, C: Communicator, B: Batches<M::Element>>(
+    /// Adds up the mean gradient at the present parameters.
+    fn gather_mean<M, C, B>(
+        &self,
+        worker: &mut Worker<'_, M, C>,
+        all_rows: &mut B,
+        epoch: u64,
+    ) -> Result<()>
+    where
+        M: Model<Element = T>,
+        C: Communicator,
+        B: Batches<T>,
+    {
+        all_rows.start_epoch(0)?;
+        worker.begin_mean()?;
+        let clock = worker.n_steps();
+        let (mut totals, begin) = (EpochTotals::default(), Position { epoch, batch: 0 });
+        // Nobody looks, so that it goes to its end.
+        let _ = self.pass(worker, all_rows, Goal::Mean, begin, &mut totals, &mut None)?;
+        worker.end_mean(clock, totals.n_rows)
+    }
+
+    /// Goes over the batches of an epoch, or what is left of it: `totals` count from batch `begin`. Where callbacks want to look after a batch,
+    /// they are told.
+    fn pass<M, C, B>(
         &self,
         worker: &mut Worker<'_, M, C>,
         batches: &mut B,
-        epoch: u64,
         goal: Goal,
-    ) -> Result<EpochTotals> {
-        let mut totals = EpochTotals::default();
+        begin: Position,
+        totals: &mut EpochTotals,
+        lead: &mut Option<&mut dyn Leader<M>>,
+    ) -> Result<ControlFlow<()>>
+    where
+        M: Model<Element = T>,
+        C: Communicator,
+        B: Batches<T>,
+    {
+        let epoch = begin.epoch;
         while let Some(batch) = batches.next_batch()? {
             if goal != Goal::Mean && self.schedule.changes_by_step() {
                 worker.set_learning_rate(self.learning_rate(worker.n_steps(), epoch))?;
             }
-            let loss = worker.step(&batch, goal, epoch, totals.n_batches)?;
-            totals.add(loss, batch.n_rows(), batch.n_padding());
+            let next = totals.n_batches + 1;
+            let pauses = lead.as_ref().is_some_and(|leader| leader.is_due(next));
+            let done = worker.step(&batch, goal, epoch, totals.n_batches, pauses)?;
+            totals.add(done.loss, batch.n_rows(), batch.n_padding());
+            if !done.pauses {
+                continue;
+            }
+            let flow = match lead {
+                Some(leader) => {
+                    let batch = begin.batch.wrapping_add(totals.n_batches);
+                    let session = Session::new(self, &mut *worker, false);
+                    let flow = leader.batch(&session, Position { epoch, batch }, totals)?;
+                    session.end()?;
+                    flow
+                }
+                None => ControlFlow::Continue(()),
+            };
+            if agree(worker, lead.is_some(), flow)?.is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
         }
-        Ok(totals)
+        Ok(ControlFlow::Continue(()))
     }
 
     fn learning_rate(&self, n_steps: u64, epoch: u64) -> f64 {
         self.rule.learning_rate() * self.schedule.factor(n_steps, epoch)
+    }
+}
+
+/// Whether all go on, as worker 0 says, which leads.
+fn agree<M: Model, C: Communicator>(
+    worker: &mut Worker<'_, M, C>,
+    leads: bool,
+    flow: ControlFlow<()>,
+) -> Result<ControlFlow<()>> {
+    match leads {
+        true => worker.say(flow.into()).map(|()| flow),
+        false => worker.listen(),
     }
 }

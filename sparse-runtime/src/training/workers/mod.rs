@@ -1,24 +1,21 @@
 //! Data-parallel training: workers that divide each batch, and share parameters through a store.
 
 mod job;
+mod session;
 mod worker;
 
-use super::callback::{Moment, State, parameter_reports};
-use super::checkpoint::{self, CheckpointError, Run};
+use super::checkpoint::Run;
+use super::checkpoint::run::{compare_settings, load_run_if};
 use super::evaluation::Evaluation;
-use super::progress::Reporter;
-use super::report::{EpochReport, FitReport};
-use super::score::score;
-use super::{ParameterReport, TrainError, Trainer};
-use crate::data::{DataSource, Position};
+use super::report::FitReport;
+use super::{TrainError, Trainer};
+use crate::data::DataSource;
 use crate::error::{Error, Result};
-use crate::model::Model;
+use crate::model::{Model, ParameterRef};
 use crate::store::{Communicator, CommunicatorError, StoreError, Threads};
 use job::Job;
-pub(super) use job::{AfterEpoch, Epoch};
 use sparse_core::update_rules::UpdateRule;
 use std::any::Any;
-use std::ops::ControlFlow;
 use std::path::Path;
 use std::thread;
 
@@ -30,7 +27,8 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
     ///
     /// For models whose gradients cost more than moving rows, and as the program that a cluster runs by
     /// [`fit_as_worker`](Self::fit_as_worker). On one machine [`parallel`](Self::parallel) has less to move. Each worker has a copy of the model: pages
-    /// of a table that is zero at first are mapped where its batches read. Metrics are those of the evaluation; callbacks are told of epochs.
+    /// of a table that is zero at first are mapped where its batches read. Metrics are those of the evaluation. Callbacks are told of epochs and of batches;
+    /// what they ask of parameters between two batches, or of the optimizer's state, is brought together for them, in O(values).
     ///
     /// ```
     /// use sparse_core::update_rules::AdaGrad;
@@ -45,8 +43,8 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
     ///
     /// # Errors
     ///
-    /// As [`fit`](Self::fit). [`TrainError::NotOnWorkers`] for callbacks between batches, SAGA, and models that write states. [`StoreError::LeafCount`]; [`StoreError::Panicked`] where a worker has. The error of a worker ends all; the model's
-    /// parameters are then as they were, or as after some whole epoch.
+    /// As [`fit`](Self::fit). [`TrainError::NotOnWorkers`] for callbacks that see gradients, SAGA, and models that write states. [`StoreError::LeafCount`]; [`StoreError::Panicked`] where a worker has. The error of a worker ends all; the model's
+    /// parameters are then as they were, or as somewhere in the run.
     pub fn fit_on_threads<M, S>(
         &mut self,
         model: &mut M,
@@ -58,7 +56,45 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
         S: DataSource<M::Element> + Sync,
         E: Evaluation<M::Element>,
     {
-        let job = self.job(model)?;
+        let job = self.job(model, data, None)?;
+        self.on_threads(&job, model, data, n_workers)
+    }
+
+    /// Goes on with a run on workers that [`Checkpoints`](super::Checkpoints) saved, as [`resume`](Self::resume) does with one of
+    /// [`fit`](Self::fit), on any number of workers: a file knows of none.
+    ///
+    /// # Errors
+    ///
+    /// As [`fit_on_threads`](Self::fit_on_threads) and [`resume`](Self::resume): a run of `fit`, which adds gradients in another order, is refused, and so are other
+    /// [leaves](Self::leaves).
+    pub fn resume_on_threads<M, S>(
+        &mut self,
+        model: &mut M,
+        data: &S,
+        n_workers: usize,
+        path: impl AsRef<Path>,
+    ) -> Result<FitReport>
+    where
+        M: Model + Send,
+        S: DataSource<M::Element> + Sync,
+        E: Evaluation<M::Element>,
+    {
+        let job = self.job(model, data, Some(path.as_ref()))?;
+        self.on_threads(&job, model, data, n_workers)
+    }
+
+    fn on_threads<M, S>(
+        &mut self,
+        job: &Job<R, M::Element>,
+        model: &mut M,
+        data: &S,
+        n_workers: usize,
+    ) -> Result<FitReport>
+    where
+        M: Model + Send,
+        S: DataSource<M::Element> + Sync,
+        E: Evaluation<M::Element>,
+    {
         let mut ends = Threads::group(n_workers).map_err(StoreError::from)?.into_iter();
         let Some(own) = ends.next() else {
             return Err(StoreError::from(CommunicatorError::NoWorkers).into());
@@ -66,11 +102,11 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
         thread::scope(|scope| {
             let others: Vec<_> = ends
                 .map(|end| {
-                    let (mut replica, job) = (model.clone(), &job);
+                    let mut replica = model.clone();
                     scope.spawn(move || job.run(&mut replica, data, end, None))
                 })
                 .collect();
-            let led = self.lead(&job, model, data, own);
+            let led = self.lead(job, model, data, own);
             let mut errors = Vec::new();
             for (rank, other) in (1..).zip(others) {
                 errors.extend(match other.join() {
@@ -111,27 +147,91 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
         E: Evaluation<M::Element>,
         C: Communicator,
     {
-        let job = self.job(model)?;
+        let job = self.job(model, data, None)?;
+        self.as_worker(&job, model, data, communicator)
+    }
+
+    /// One worker's part of what [`resume_on_threads`](Self::resume_on_threads) does: every worker reads the file, which worker 0 has written.
+    ///
+    /// # Errors
+    ///
+    /// As [`fit_as_worker`](Self::fit_as_worker) and [`resume_on_threads`](Self::resume_on_threads).
+    pub fn resume_as_worker<M, S, C>(
+        &mut self,
+        model: &mut M,
+        data: &S,
+        communicator: C,
+        path: impl AsRef<Path>,
+    ) -> Result<FitReport>
+    where
+        M: Model,
+        S: DataSource<M::Element>,
+        E: Evaluation<M::Element>,
+        C: Communicator,
+    {
+        let job = self.job(model, data, Some(path.as_ref()))?;
+        self.as_worker(&job, model, data, communicator)
+    }
+
+    fn as_worker<M, S, C>(
+        &mut self,
+        job: &Job<R, M::Element>,
+        model: &mut M,
+        data: &S,
+        communicator: C,
+    ) -> Result<FitReport>
+    where
+        M: Model,
+        S: DataSource<M::Element>,
+        E: Evaluation<M::Element>,
+        C: Communicator,
+    {
         match communicator.rank() {
-            0 => self.lead(&job, model, data, communicator),
+            0 => self.lead(job, model, data, communicator),
             _ => job.run(model, data, communicator, None).map(|()| FitReport::default()),
         }
     }
 
-    /// What every worker does.
-    fn job<M: Model>(&self, model: &M) -> Result<Job<R>> {
+    /// What every worker does, from the beginning or from where the run in a file stands, whose parameters are then those of the model.
+    fn job<M, S>(&self, model: &mut M, data: &S, path: Option<&Path>) -> Result<Job<R, M::Element>>
+    where
+        M: Model,
+        S: DataSource<M::Element>,
+    {
         self.check_settings()?;
         if R::CORRECTS && self.clip_norm.is_some() {
             return Err(TrainError::ClipCorrected { rule: R::NAME }.into());
         }
-        if self.callbacks.iter().any(|callback| callback.next_batch(0).is_some()) {
-            let what = "a callback between batches";
-            let why = "parameters are spread over workers then";
+        let mut looking = self.callbacks.iter().filter(|callback| callback.next_batch(0).is_some());
+        if looking.any(|callback| callback.sees_gradients()) {
+            let what = "a callback that sees gradients";
+            let why =
+                "to compute them for it would settle rows, on which the bits of later steps depend";
             return Err(TrainError::NotOnWorkers { what, why }.into());
         }
+        let mut updater = self.updater(model)?;
+        let begun = match path {
+            None => Run::default(),
+            Some(path) => {
+                let settings = self.settings_on_workers(data.n_rows());
+                load_run_if(model, &mut updater, path, |run| {
+                    Ok(compare_settings(path, &run.settings, &settings)?)
+                })?
+            }
+        };
+        let state = |(index, parameter): (usize, ParameterRef<'_, M::Element>)| {
+            let is_trained = M::PARAMETERS[index].gradient.is_some();
+            let kept = updater.kept_snapshot().get(index);
+            is_trained.then(|| updater.table_state(index, parameter.table, kept))
+        };
         Ok(Job {
             rule: self.rule.clone(),
-            specs: self.updater(model)?.parameters().cloned().collect(),
+            tables: match path {
+                Some(_) => model.parameters().into_iter().enumerate().map(state).collect(),
+                None => Vec::new(),
+            },
+            begun,
+            specs: updater.parameters().cloned().collect(),
             options: self.batch_options(),
             clip_norm: self.clip_norm,
             schedule: self.schedule.clone(),
@@ -144,7 +244,7 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
     /// Does the part of worker 0, which reports.
     fn lead<M, S, C>(
         &mut self,
-        job: &Job<R>,
+        job: &Job<R, M::Element>,
         model: &mut M,
         data: &S,
         communicator: C,
@@ -156,88 +256,14 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
         C: Communicator,
     {
         self.check_evaluation(model)?;
-        self.reporting(|after_epoch| job.run(model, data, communicator, Some(after_epoch)))
+        let mut run = job.begun.clone();
+        run.settings = self.settings_on_workers(data.n_rows());
+        self.leading(run, |leader| job.run(model, data, communicator, Some(leader)))
     }
 
-    /// Trains by `run`, which tells of epochs that it has made: these are evaluated and reported, and callbacks are told of them.
-    pub(super) fn reporting<M>(
-        &mut self,
-        run: impl FnOnce(AfterEpoch<'_, M>) -> Result<()>,
-    ) -> Result<FitReport>
-    where
-        M: Model,
-        E: Evaluation<M::Element>,
-    {
-        let span = tracing::info_span!("fit", model = M::NAME, rule = R::NAME);
-        let _entered = span.enter();
-        let rows_at_a_time = self.rows_at_a_time();
-        let epochs = self.epochs;
-        self.begin(0);
-        let mut reporter = Reporter::new(self.progress);
-        let mut made = Run::default();
-        let mut stopped = false;
-        let mut after_epoch = |model: &mut M, done: Epoch| {
-            let evaluation = match self.evaluation.source() {
-                Some(data) => Some(score(model, data, &self.metrics, rows_at_a_time)?),
-                None => None,
-            };
-            let report = EpochReport {
-                epoch: done.epoch,
-                epochs,
-                loss: done.totals.mean_loss(),
-                metrics: Vec::new(),
-                evaluation,
-                learning_rate: done.learning_rate,
-                n_rows: done.totals.n_rows,
-                seconds: done.seconds,
-            };
-            tracing::info!(loss = report.loss, seconds = report.seconds, "trained");
-            reporter.end_epoch(&report);
-            made.position = Position { epoch: done.epoch + 1, batch: 0 };
-            made.epochs.push(report);
-            let state = Lead { model: &*model, done: &done };
-            let moment = Moment::new(&made, &state);
-            for callback in &mut self.callbacks {
-                if let Some(report) = moment.epochs().last() {
-                    stopped |= callback.epoch(report, &moment)?.is_break();
-                }
-            }
-            if stopped || done.epoch + 1 == epochs {
-                self.callbacks.iter_mut().try_for_each(|callback| callback.end(&moment))?;
-            }
-            Ok(if stopped { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
-        };
-        run(&mut after_epoch)?;
-        let stopped = stopped && made.position.epoch < epochs;
-        Ok(FitReport { epochs: made.epochs, stopped })
-    }
-}
-
-/// The model after an epoch.
-struct Lead<'m, M> {
-    model: &'m M,
-    done: &'m Epoch,
-}
-
-impl<M: Model> State for Lead<'_, M> {
-    fn n_steps(&self) -> u64 {
-        self.done.n_steps
-    }
-
-    fn learning_rate(&self) -> f64 {
-        self.done.learning_rate
-    }
-
-    fn parameters(&self) -> Vec<ParameterReport> {
-        parameter_reports(self.model, |_| None)
-    }
-
-    fn save_model(&self, path: &Path) -> Result<()> {
-        checkpoint::save(self.model, path)
-    }
-
-    fn save_run(&self, _: &Run, path: &Path) -> Result<()> {
-        Err(CheckpointError::OnWorkers { path: path.to_owned() }.into())
+    /// What the result depends on besides the updater and the data.
+    fn settings_on_workers(&self, n_rows: Option<usize>) -> Vec<(String, String)> {
+        self.settings(n_rows, Some(self.leaves))
     }
 }
 

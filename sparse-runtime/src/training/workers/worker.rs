@@ -5,7 +5,9 @@ use crate::data::{Batch, Part};
 use crate::error::Result;
 use crate::formats::RowIdsView;
 use crate::model::{Model, RowIds};
-use crate::store::{Communicator, KvStore, LeafSum};
+use crate::optimizer::Updater;
+use crate::store::{Communicator, KvStore, LeafSum, StoreError};
+use crate::table::Table;
 use crate::training::TrainError;
 use sparse_core::update_rules::UpdateRule;
 use std::ops::{ControlFlow, Range};
@@ -21,6 +23,29 @@ pub(super) enum Goal {
     Mean,
 }
 
+/// What worker 0 says between two steps, while the others wait for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Word {
+    GoOn = 0,
+    Stop = 1,
+    /// All workers gather what they have.
+    Gather = 2,
+}
+
+impl From<ControlFlow<()>> for Word {
+    fn from(flow: ControlFlow<()>) -> Self {
+        if flow.is_break() { Word::Stop } else { Word::GoOn }
+    }
+}
+
+/// What has become of a batch.
+pub(super) struct Done {
+    /// Its mean loss.
+    pub(super) loss: f64,
+    /// Whether worker 0 wants to look now.
+    pub(super) pauses: bool,
+}
+
 /// One worker of a run.
 pub(super) struct Worker<'m, M: Model, C> {
     /// A model whose tables are up to date where the part of the present batch reads them.
@@ -31,7 +56,7 @@ pub(super) struct Worker<'m, M: Model, C> {
     sums: Vec<LeafSum<M::Element>>,
     clip_norm: Option<f64>,
     rows: RowIds,
-    /// Of this worker's leaves, times their rows.
+    /// Of this worker's leaves, times their rows; at worker 0 what it says comes first.
     losses: Vec<f64>,
     all_losses: Vec<f64>,
 }
@@ -50,7 +75,7 @@ fn trained<M: Model>() -> impl Iterator<Item = (usize, &'static str)> {
 impl<'m, M: Model, C: Communicator> Worker<'m, M, C> {
     /// A worker of a store that has the parameters of the model.
     pub(super) fn new<R: UpdateRule>(
-        job: &Job<R>,
+        job: &Job<R, M::Element>,
         model: &'m mut M,
         communicator: C,
     ) -> Result<Self> {
@@ -61,10 +86,18 @@ impl<'m, M: Model, C: Communicator> Worker<'m, M, C> {
             }
         }
         store.set_optimizer(job.rule.clone())?;
+        for (state, spec) in job.tables.iter().zip(&job.specs) {
+            if let Some(state) = state {
+                store.restore_table(&spec.name, state)?;
+            }
+        }
         let sums = vec![LeafSum::new(); M::PARAMETERS.len()];
         let (rows, losses, all_losses) = (RowIds::new(), Vec::new(), Vec::new());
         let clip_norm = job.clip_norm;
-        Ok(Worker { model, snapshot: None, store, sums, clip_norm, rows, losses, all_losses })
+        let has_snapshot = job.tables.iter().flatten().any(|state| !state.kept.is_empty());
+        // Its rows are pulled before they are read.
+        let snapshot = has_snapshot.then(|| model.clone());
+        Ok(Worker { model, snapshot, store, sums, clip_norm, rows, losses, all_losses })
     }
 
     pub(super) fn model(&mut self) -> &mut M {
@@ -108,26 +141,72 @@ impl<'m, M: Model, C: Communicator> Worker<'m, M, C> {
         Ok(())
     }
 
-    /// Whether worker 0 ends the run.
-    pub(super) fn any_breaks(&mut self, flow: ControlFlow<()>) -> Result<bool> {
-        let breaks = if flow.is_break() { 1.0 } else { 0.0 };
-        self.store.gather(&[breaks], &mut self.all_losses)?;
-        Ok(self.all_losses.contains(&1.0))
+    /// Says something to the others, as worker 0.
+    pub(super) fn say(&mut self, word: Word) -> Result<()> {
+        self.store.gather(&[f64::from(word as u8)], &mut self.all_losses)
     }
 
-    /// Takes part in what all workers make of a batch; returns its mean loss.
+    /// Does what worker 0 says until it says whether to go on.
+    pub(super) fn listen(&mut self) -> Result<ControlFlow<()>> {
+        loop {
+            self.store.gather(&[], &mut self.all_losses)?;
+            let word = self.all_losses.first().copied();
+            let is = |known: Word| word == Some(f64::from(known as u8));
+            if is(Word::GoOn) {
+                return Ok(ControlFlow::Continue(()));
+            } else if is(Word::Stop) {
+                return Ok(ControlFlow::Break(()));
+            } else if is(Word::Gather) {
+                self.store.gather_tables()?;
+            } else {
+                return Err(StoreError::OutOfStep { rank: 0, here: self.store.rank() }.into());
+            }
+        }
+    }
+
+    /// Brings together what all workers have, as worker 0: returns the updater that one process would have, and puts the weights into the
+    /// model, as they are, where rows may wait for steps that they missed. O(values).
+    pub(super) fn gather<R: UpdateRule>(
+        &mut self,
+        job: &Job<R, M::Element>,
+    ) -> Result<Updater<R, M::Element>> {
+        self.say(Word::Gather)?;
+        let mut gathered = self.store.gather_tables()?.into_iter();
+        let states = job.specs.iter().map(|spec| spec.gradient.and_then(|_| gathered.next()));
+        let states = Vec::from_iter(states);
+        let mut updater = Updater::new(job.rule.clone(), job.specs.clone())?;
+        let mut parameters = self.model.parameters_mut();
+        updater.restore_tables(
+            parameters.iter_mut().map(|parameter| &mut *parameter.table),
+            &states,
+        )?;
+        if states.iter().flatten().any(|state| !state.kept.is_empty()) {
+            let kept = parameters.iter().zip(&states).map(|(parameter, state)| {
+                let values = state.as_ref().map_or(parameter.table.values(), |state| &state.kept);
+                Table::from_values(parameter.table.row_size(), values)
+            });
+            updater.keep_snapshot(kept.collect());
+        }
+        Ok(updater)
+    }
+
+    /// Takes part in what all workers make of a batch. Worker 0 says whether all pause after it.
     pub(super) fn step<'b, B: Batch<'b, M::Element>>(
         &mut self,
         batch: &B,
         goal: Goal,
         epoch: u64,
         n_batches: u64,
-    ) -> Result<f64> {
+        pauses: bool,
+    ) -> Result<Done> {
         let n_rows = batch.n_rows();
         let (leaves, own) = (self.store.leaves(), self.store.own_leaves());
         let first = leaves.rows_of(own.start, n_rows).start;
         self.pull(batch, first..leaves.rows_of(own.end, n_rows).start, goal)?;
         self.losses.clear();
+        if self.store.rank() == 0 {
+            self.losses.push(f64::from(u8::from(pauses)));
+        }
         for leaf in own {
             let rows = leaves.rows_of(leaf, n_rows);
             if !rows.is_empty() {
@@ -135,7 +214,12 @@ impl<'m, M: Model, C: Communicator> Worker<'m, M, C> {
             }
         }
         self.store.gather(&self.losses, &mut self.all_losses)?;
-        let loss = self.all_losses.iter().sum::<f64>() / n_rows as f64;
+        let (pauses, losses) = match self.all_losses.split_first() {
+            Some((pauses, losses)) => (*pauses != 0.0, losses),
+            None => (false, &[][..]),
+        };
+        let done = Done { loss: losses.iter().sum::<f64>() / n_rows as f64, pauses };
+        let loss = done.loss;
         if !loss.is_finite() {
             let learning_rate = self.learning_rate();
             return Err(
@@ -149,7 +233,7 @@ impl<'m, M: Model, C: Communicator> Worker<'m, M, C> {
                     .map(|(sum, info)| (info.name, sum)),
             );
             self.store.push_clipped(&mut sums, max_norm)?;
-            return Ok(loss);
+            return Ok(done);
         }
         for (index, name) in trained::<M>() {
             let sum = &mut self.sums[index];
@@ -159,7 +243,7 @@ impl<'m, M: Model, C: Communicator> Worker<'m, M, C> {
                 Goal::Mean => self.store.push_to_mean(name, sum, n_rows as f64)?,
             }
         }
-        Ok(loss)
+        Ok(done)
     }
 
     /// Pulls what some rows of a batch read of each parameter.

@@ -1,0 +1,91 @@
+//! What worker 0 shows callbacks of a run whose parameters and states are spread over workers.
+
+use super::job::Job;
+use super::worker::Worker;
+use crate::error::{Error, Result};
+use crate::model::Model;
+use crate::optimizer::Updater;
+use crate::store::Communicator;
+use crate::training::ParameterReport;
+use crate::training::callback::{State, parameter_reports};
+use crate::training::checkpoint::{self, Run};
+use crate::training::lead::Led;
+use sparse_core::update_rules::UpdateRule;
+use std::cell::RefCell;
+use std::path::Path;
+
+/// A run on workers between two steps, while the others wait to be asked for what they have.
+pub(super) struct Session<'w, 'm, R: UpdateRule, M: Model, C> {
+    job: &'w Job<R, M::Element>,
+    worker: RefCell<&'w mut Worker<'m, M, C>>,
+    /// Whether all rows of the model are up to date: after an epoch.
+    is_settled: bool,
+    /// As one process would have it, once somebody has asked.
+    updater: RefCell<Option<Updater<R, M::Element>>>,
+    /// An error that could not be returned where it occurred.
+    failed: RefCell<Option<Error>>,
+}
+
+impl<'w, 'm, R: UpdateRule, M: Model, C: Communicator> Session<'w, 'm, R, M, C> {
+    pub(super) fn new(
+        job: &'w Job<R, M::Element>,
+        worker: &'w mut Worker<'m, M, C>,
+        is_settled: bool,
+    ) -> Self {
+        let (updater, failed) = (RefCell::new(None), RefCell::new(None));
+        Session { job, worker: RefCell::new(worker), is_settled, updater, failed }
+    }
+
+    /// An error that a callback was not told.
+    pub(super) fn end(self) -> Result<()> {
+        self.failed.into_inner().map_or(Ok(()), Err)
+    }
+
+    /// Looks at model and updater as one process would have them.
+    fn look<A>(&self, look: impl FnOnce(&dyn State) -> Result<A>) -> Result<A> {
+        let mut worker = self.worker.borrow_mut();
+        let mut known = self.updater.borrow_mut();
+        let updater = match known.take() {
+            Some(updater) => updater,
+            None => worker.gather(self.job)?,
+        };
+        look(&(&*worker.model(), &*known.insert(updater)))
+    }
+}
+
+impl<R: UpdateRule, M: Model, C: Communicator> State for Session<'_, '_, R, M, C> {
+    fn n_steps(&self) -> u64 {
+        self.worker.borrow().n_steps()
+    }
+
+    fn learning_rate(&self) -> f64 {
+        self.worker.borrow().learning_rate()
+    }
+
+    fn parameters(&self) -> Vec<ParameterReport> {
+        match self.look(|state| Ok(state.parameters())) {
+            Ok(reports) => reports,
+            Err(error) => {
+                self.failed.borrow_mut().get_or_insert(error);
+                parameter_reports(self.worker.borrow_mut().model(), |_| None)
+            }
+        }
+    }
+
+    fn save_model(&self, path: &Path) -> Result<()> {
+        match self.is_settled {
+            true => checkpoint::save(self.worker.borrow_mut().model(), path),
+            false => self.look(|state| state.save_model(path)),
+        }
+    }
+
+    fn save_run(&self, run: &Run, path: &Path) -> Result<()> {
+        self.look(|state| state.save_run(run, path))
+    }
+}
+
+impl<R: UpdateRule, M: Model, C: Communicator> Led<M> for Session<'_, '_, R, M, C> {
+    fn model(&mut self) -> &mut M {
+        self.worker.get_mut().model()
+    }
+}
