@@ -29,7 +29,7 @@ impl<'a> Named<'a> {
     pub fn measure(self, rounds: usize) -> Result<String, Error> {
         let mut workload = (self.make)()?;
         workload.check()?;
-        Ok(format!("| {} {}", self.name, workload.measure(rounds)))
+        Ok(format!("| {}{} {}", self.name, workload.note, workload.measure(rounds)))
     }
 }
 
@@ -41,6 +41,8 @@ pub struct Workload<'a> {
     tolerance: f64,
     /// What results are, where they are shown.
     result: Option<&'static str>,
+    /// What was found out when it was made, behind its name.
+    note: String,
     contestants: Vec<Contestant<'a>>,
 }
 
@@ -75,7 +77,8 @@ impl<'a> Workload<'a> {
     /// `work` of `unit · s` a run: `per_second("M samples/s", 0.2)` if it handles 200,000 samples.
     pub fn per_second(unit: &'static str, work: f64) -> Self {
         let (clock, tolerance) = (Clock::Thread, 1e-4);
-        Workload { unit, work, clock, tolerance, result: None, contestants: Vec::new() }
+        let (result, note, contestants) = (None, String::new(), Vec::new());
+        Workload { unit, work, clock, tolerance, result, note, contestants }
     }
 
     /// Takes the time of the wall: several threads work.
@@ -87,6 +90,12 @@ impl<'a> Workload<'a> {
     /// Shows the last result of each contestant in brackets behind its rate, by this name: where they may not be the same.
     pub fn showing(mut self, result: &'static str) -> Self {
         self.result = Some(result);
+        self
+    }
+
+    /// Says something behind the name of the workload, which was not known before it was made.
+    pub fn note(mut self, note: String) -> Self {
+        self.note = note;
         self
     }
 
