@@ -286,7 +286,7 @@ fn the_command_line_scores_rows_without_labels() {
         }
         let predict = ["--model", &saved, "--data"];
         let expected = command_line::run("predict", &[&predict[..], &[&train]].concat()).unwrap();
-        for way in [&[][..], &["--cache"], &["--stream", "65536"]] {
+        for way in [&[][..], &["--cache"], &["--stream", "1048576"]] {
             let arguments = [&predict[..], &[&bare, "--no-labels"], way].concat();
             let scores = command_line::run("predict", &arguments).unwrap();
             assert_eq!(scores, expected, "{arguments:?}");
@@ -334,10 +334,16 @@ fn the_command_line_refuses_what_it_cannot_keep() {
     }
     let predict = ["--model", &saved, "--data", &data];
     let bytes = std::fs::read(&saved).unwrap();
+    let (cache, named) = (file("data.csv.cache", ""), file("ids.users", text));
+    let ids = folder.join("ids").display().to_string();
+    let by_ids = ["--model", "matrix-factorization", "--data", &named];
     for (example, arguments, more, message) in [
         ("train", &train[..], &["--save", &same][..], "would be lost: write to another file"),
         ("train", &train, &["--test", &other, "--save", &other], "would be lost"),
+        ("train", &train, &["--cache", "--save", &cache], "would be lost"),
+        ("train", &by_ids, &["--save", &ids], "would be lost"),
         ("predict", &predict, &["--output", &same], "would be lost"),
+        ("predict", &predict, &["--cache", "--output", &cache], "would be lost"),
         ("predict", &predict, &["--output", &saved], "would be lost"),
         ("train", &train, &[], "data.csv` is read as csv, by its ending or `--format csv`: say"),
         ("predict", &predict, &["--format", "libsvm"], "the model was trained with `--format csv`"),

@@ -115,7 +115,8 @@ impl Known {
     }
 }
 
-/// Refuses to write over a file that is read. Pipes and devices may be both.
+/// Refuses to write over a file that is read. Pipes and devices may be both, and so may two links to one file: what is written is a new file, of
+/// which the other link knows nothing.
 pub(crate) fn check_not_read<'a>(
     flag: &str,
     written: &Path,
@@ -269,6 +270,15 @@ impl Reading {
         let base = (index_base, known.index_base);
         let columns = (known.n_features, known.no_labels);
         format!("{:?}", (format, schema, header, hash, skip, base, columns))
+    }
+
+    /// The files that reading these reads, or writes, beside them.
+    pub(crate) fn files<'a>(&self, data: impl IntoIterator<Item = &'a PathBuf>) -> Vec<PathBuf> {
+        let with_cache = |path: &PathBuf| {
+            let cache = self.cache.then(|| beside(path, "cache"));
+            [Some(path.clone()), cache].into_iter().flatten()
+        };
+        data.into_iter().flat_map(with_cache).collect()
     }
 
     fn on_error(&self) -> OnError {

@@ -75,7 +75,8 @@ fn run(arguments: &Arguments) -> Result<(), Box<dyn std::error::Error>> {
     };
     if let Some(output) = &arguments.output {
         let ids = ["users", "items"].map(|ending| beside(path, ending));
-        let read = [path, &arguments.data].into_iter().chain(&ids);
+        let data = arguments.reading.files([&arguments.data]);
+        let read = [path].into_iter().chain(&data).chain(&ids);
         check_not_read("--output", output, read.map(PathBuf::as_path))?;
     }
     let mut reading = arguments.reading.clone();

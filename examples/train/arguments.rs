@@ -33,7 +33,7 @@ pub(crate) struct Arguments {
     /// The number of features, if not the largest column of the data.
     #[arg(long)]
     pub(crate) features: Option<usize>,
-    /// The update rule; svrg has the hyperparameters of sgd, and --set update_freq=2.
+    /// The update rule; svrg and saga have the hyperparameters of sgd, svrg also --set update_freq=2. saga is for models of sums of columns.
     #[arg(long, value_parser = PossibleValuesParser::new(optimizer::names()), default_value = "sgd")]
     pub(crate) optimizer: String,
     /// A hyperparameter of the update rule by its name, as the flags below: --set epsilon=1e-6.

@@ -44,8 +44,12 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
     optimizer::check(arguments)??;
     if let Some(path) = &arguments.save {
-        let read = [&arguments.data].into_iter().chain(&arguments.test);
-        data::check_not_read("--save", path, read.map(PathBuf::as_path))?;
+        let read = reading.files([&arguments.data].into_iter().chain(&arguments.test));
+        let with_ids = arguments.model == ModelKind::MatrixFactorization;
+        let ids = ["users", "items"].into_iter().filter(|_| with_ids);
+        for written in [path.clone()].into_iter().chain(ids.map(|ids| data::beside(path, ids))) {
+            data::check_not_read("--save", &written, read.iter().map(PathBuf::as_path))?;
+        }
     }
     if let Some(folder) = arguments.save.as_deref().and_then(Path::parent)
         && !(folder.as_os_str().is_empty() || folder.is_dir())

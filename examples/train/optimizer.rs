@@ -4,7 +4,8 @@ use crate::Failure;
 use crate::arguments::{Arguments, Lazy};
 use clap::{Arg, value_parser};
 use nnz::core::update_rules::{
-    Bound, LazyUpdate, NAMES, RuleVisitor, Sgd, Step, Svrg, UnknownRule, UpdateRule, with_rule,
+    Bound, LazyUpdate, NAMES, RuleVisitor, Saga, Sgd, Step, Svrg, UnknownRule, UpdateRule,
+    with_rule,
 };
 
 /// The flag of a hyperparameter.
@@ -89,16 +90,17 @@ pub(crate) fn configured<R: UpdateRule>(mut rule: R, arguments: &Arguments) -> R
     Ok(rule)
 }
 
-/// The names of the rules: those of the library, and `svrg`, which corrects the gradients that SGD gets.
+/// The names of the rules: those of the library, and those that correct the gradients that SGD gets.
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {
-    NAMES.iter().copied().chain([Svrg::<Sgd>::NAME])
+    NAMES.iter().copied().chain([Svrg::<Sgd>::NAME, Saga::<Sgd>::NAME])
 }
 
 /// Calls the visitor with the rule of one of the [`names`].
 pub(crate) fn with<V: RuleVisitor>(name: &str, visitor: V) -> Result<V::Output, UnknownRule> {
-    match name == Svrg::<Sgd>::NAME {
-        true => Ok(visitor.visit(Svrg::<Sgd>::default())),
-        false => with_rule(name, visitor),
+    match name {
+        name if name == Svrg::<Sgd>::NAME => Ok(visitor.visit(Svrg::<Sgd>::default())),
+        name if name == Saga::<Sgd>::NAME => Ok(visitor.visit(Saga::<Sgd>::default())),
+        name => with_rule(name, visitor),
     }
 }
 

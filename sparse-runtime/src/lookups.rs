@@ -22,7 +22,9 @@ use std::ops::Range;
 
 /// The numbers that a row of data reads of `TABLES` tables, each of which is read once.
 ///
-/// A type and not a list of them: what is done with each number is then straight code, whose rows lie in registers.
+/// A type and not a list of them: what is done with each number is then straight code, whose rows lie in registers. It is `graph!` that
+/// writes such types. Not to be implemented by hand: a call checks once that each table and number is read once, and that rows have their
+/// sizes, and then relies on [`each`](Self::each) doing the same every time, without looking.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not say what a row of data reads of {TABLES} tables",
     note = "`graph!` writes a type that does, for models of rows that ids name"

@@ -29,7 +29,8 @@ impl<'a> Named<'a> {
     pub fn measure(self, rounds: usize) -> Result<String, Error> {
         let mut workload = (self.make)()?;
         workload.check()?;
-        Ok(format!("| {}{} {}", self.name, workload.note, workload.measure(rounds)))
+        let measured = workload.measure(rounds);
+        Ok(format!("| {}{} {measured}", self.name, workload.note))
     }
 }
 

@@ -34,6 +34,10 @@ pub trait IdleMap: Copy + PartialEq + Debug + Send + Sync + 'static {
     /// True where [`scalar`](Self::scalar) may be something.
     const HAS_SCALARS: bool = false;
 
+    /// True where nearly all maps of the type have a [`scalar`](Self::scalar): loops over rows then ask for scalars first, and keep in registers what
+    /// that takes.
+    const MOSTLY_SCALARS: bool = false;
+
     /// `[scale, shift]` where the map takes a weight `w` to `scale · w + shift · c`, with `c` a number of the weight's own, and leaves its
     /// state alone. Long tables are made of two numbers a power, where a loop over rows finds most of what it needs in a cache.
     #[inline]
@@ -174,6 +178,7 @@ impl IdleMap for DriftMap {
     }
 
     const HAS_SCALARS: bool = true;
+    const MOSTLY_SCALARS: bool = true;
 
     #[inline]
     fn scalar(&self) -> Option<[f64; 2]> {

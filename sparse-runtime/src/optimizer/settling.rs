@@ -274,12 +274,15 @@ impl<'a, R: UpdateRule, T: Float> Missed<'a, R, T> {
         &self.scalars[..self.scalars.len().min(in_run)]
     }
 
-    /// The map of the steps that a row has missed of which this is `last`, where it is a tabulated scalar: one of
-    /// [`scalars_now`](Self::scalars_now), whose end a loop that settles by other maps too would keep in a register.
+    /// The map of the steps that a row has missed of which this is `last`, where it is a tabulated scalar.
     #[inline(always)]
     fn scalar(self, last: u32) -> Option<[T::Accumulator; 2]> {
         // Of a row that is ahead of this step, more than are tabulated.
         let missed = self.now.wrapping_sub(last) as usize;
+        if IdleOf::<R, T>::MOSTLY_SCALARS {
+            return self.scalars_now().get(missed).copied();
+        }
+        // Two comparisons with what is known anyway: the end of the range takes a register of loops that settle by other maps too.
         if last <= self.first {
             return None;
         }

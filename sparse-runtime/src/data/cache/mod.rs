@@ -108,7 +108,7 @@ impl<T: Float> Dataset<T> {
     /// The data that `read` gives, from the file `path` if that was made from the same `sources`, unchanged, in the same way, and else by
     /// calling `read` and writing the file. `reading` tells ways of reading apart: the settings of the reader, as any text.
     ///
-    /// A file that is damaged or of an older version is made again.
+    /// A file that is damaged or of an older version is made again. One that no data was written to is left as it is, and is an error.
     ///
     /// ```
     /// use sparse_runtime::data::libsvm::{self, IndexBase};
@@ -130,7 +130,7 @@ impl<T: Float> Dataset<T> {
     ///
     /// # Errors
     ///
-    /// Those of `read`, and [`ReadError::Io`].
+    /// Those of `read`, and [`ReadError::Io`]; [`ReadError::Content`] for a file of another kind, which would be lost.
     pub fn cached<P: AsRef<Path>>(
         path: impl AsRef<Path>,
         sources: impl IntoIterator<Item = P>,
@@ -145,6 +145,11 @@ impl<T: Float> Dataset<T> {
                 return Ok(saved.data);
             }
             Ok(_) => tracing::info!(path = %path.display(), "sources or reading have changed"),
+            Err(_) if is_of_another_kind(path) => {
+                let message = "it is not a file that `Dataset::save` wrote, and would be lost as a cache: give the cache another name, or remove it";
+                let file = path.display().to_string();
+                return Err(ReadError::Content { file, message: message.to_owned() });
+            }
             Err(error) => tracing::info!(%error, "no cache"),
         }
         let data = read()?;
@@ -209,6 +214,13 @@ struct Saved<T: Float> {
     data: Dataset<T>,
     sources: Vec<Stamp>,
     reading: String,
+}
+
+/// Whether there is a file that does not begin as one that [`Dataset::save`] wrote, be it cut short.
+fn is_of_another_kind(path: &Path) -> bool {
+    let mut start = Vec::new();
+    let read = |file: File| file.take(MAGIC.len() as u64).read_to_end(&mut start);
+    File::open(path).and_then(read).is_ok() && !MAGIC.starts_with(&start)
 }
 
 fn load<T: Float>(path: &Path) -> Result<Saved<T>, ReadError> {

@@ -96,6 +96,30 @@ fn any_damage_is_an_error() {
 }
 
 #[test]
+fn a_file_of_another_kind_is_not_replaced() {
+    let folder = folder("another-kind");
+    let (text, path) = (folder.join("rows.svm"), folder.join("rows.svm.cache"));
+    std::fs::write(&text, "1 1:0.5\n").unwrap();
+    let cached = || {
+        let read = || libsvm::read(&text, super::IndexBase::One);
+        Dataset::<f32>::cached(&path, [&text], "", read)
+    };
+    for kept in [&b"a model, say"[..], b"x"] {
+        std::fs::write(&path, kept).unwrap();
+        let error = cached().unwrap_err().to_string();
+        assert!(error.contains("rows.svm.cache") && error.contains("would be lost"), "{error}");
+        assert_eq!(std::fs::read(&path).unwrap(), kept);
+    }
+    // A cache that was cut short, or not begun.
+    for damaged in [&b"nnzcache\x01"[..], b"nnz", b""] {
+        std::fs::write(&path, damaged).unwrap();
+        assert_eq!(cached().unwrap().n_rows(), 1);
+        assert!(Dataset::<f32>::load(&path).is_ok());
+    }
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
 fn a_cache_is_made_again_when_its_sources_change() {
     let folder = folder("again");
     let (path, source) = (folder.join("cache"), folder.join("source"));
@@ -122,7 +146,7 @@ fn a_cache_is_made_again_when_its_sources_change() {
     assert_eq!(cached().unwrap().n_rows(), 2);
     assert_eq!(calls.get(), 3);
     // Damage costs time, not the run.
-    std::fs::write(&path, "what is this").unwrap();
+    std::fs::write(&path, "nnzcache, but what is this").unwrap();
     assert_eq!(cached().unwrap().n_rows(), 2);
     assert_eq!(calls.get(), 4);
     // What cannot be read leaves the file as it is.
