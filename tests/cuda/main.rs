@@ -83,6 +83,31 @@ fn a_model_is_trained_as_on_the_cpu() {
 }
 
 #[test]
+fn gradients_are_clipped_by_their_norm_as_on_the_cpu() {
+    let data: Dataset = synthetic::click_log(64, 50, 6, 1).unwrap();
+    let options = BatchOptions { batch_size: 64, ..BatchOptions::default() };
+    let mut batches = data.batches(Logistic::INPUTS, &options).unwrap();
+    let batch = batches.next_batch().unwrap().unwrap();
+    let host = Logistic::new(dims! { d: 50 }, Seed(3)).unwrap();
+    let batch = host.bind(&batch).unwrap();
+    // Of which the first is never met, and the second always.
+    for max_norm in [1e6, 1e-2] {
+        let (mut host, mut there) = (host.clone(), OnGpu::new(&host, &gpu()).unwrap());
+        let rule = Sgd { learning_rate: 0.5, ..Sgd::default() };
+        let mut on_cpu = Updater::for_model(rule.clone(), &host).unwrap();
+        let mut on_gpu = Updater::for_model(rule, &there).unwrap();
+        for _ in 0..2 {
+            host.clipped_step(&batch, &mut on_cpu, max_norm).unwrap();
+            there.clipped_step(&batch, &mut on_gpu, max_norm).unwrap();
+        }
+        let there = there.into_host().unwrap();
+        assert!(host.w.values().iter().any(|w| *w != 0.0));
+        near(there.w.values(), host.w.values(), "clipped");
+        near(there.b.values(), host.b.values(), "clipped");
+    }
+}
+
+#[test]
 fn a_trained_model_is_saved_and_loaded_and_goes_on() {
     let data: Dataset = synthetic::click_log(100, 50, 6, 1).unwrap();
     let mut there = OnGpu::new(&Logistic::new(dims! { d: 50 }, Seed(3)).unwrap(), &gpu()).unwrap();

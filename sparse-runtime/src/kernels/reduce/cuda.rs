@@ -197,6 +197,19 @@ pub fn sum_to<T: GpuFloat>(
 }
 
 impl ReduceFunction {
+    /// The partial results of a reduction of all elements, in their order, when they are there.
+    pub(crate) fn partial_results<T: GpuFloat>(
+        &self,
+        x: CudaSlice<'_, T>,
+        context: &mut CudaContext,
+    ) -> Result<Vec<f64>, CudaError> {
+        let CudaContext { gpu, partial, .. } = context;
+        let all = Over { axis: ir::Axes::all(), keepdims: false, exclude: false };
+        let parts = self.reduce_parts(gpu, DenseView::listed_on_gpu(x), all, partial)?;
+        debug_assert_eq!(parts, partial.len());
+        partial.to_host()
+    }
+
     /// Reduces the elements that are stored.
     fn write<T: GpuFloat>(
         &self,
@@ -207,6 +220,25 @@ impl ReduceFunction {
         whole: Whole<'_>,
         partial: &mut CudaBuffer<f64>,
     ) -> Result<(), CudaError> {
+        let parts = self.reduce_parts(gpu, x, over, partial)?;
+        let n_results = reduced(x.shape(), over, true).size();
+        let words = self.words(T::TYPE.name(), "u32", [1, 1], 1);
+        let launch = Launch::new(gpu, gpu.kernel(&unit(&words), "combine_parts")?);
+        let launch = self.numbers.read_by(launch.reads(partial.as_slice()).size(parts));
+        let launch = launch.size(usize::from(whole.zeros)).reads(whole.rows).size(whole.of_row);
+        let launch = launch.writes(out).size(n_results).size(whole.n);
+        // SAFETY: there is a partial result for each result and part, and rows are below those of `out`.
+        unsafe { launch.launch(Blocks::of(n_results, THREADS as usize, THREADS)) }
+    }
+
+    /// Reduces parts of what each result is made of. Gives how many there are of each.
+    fn reduce_parts<T: GpuFloat>(
+        &self,
+        gpu: &Gpu,
+        x: DenseView<'_, T, Cuda>,
+        over: Over,
+        partial: &mut CudaBuffer<f64>,
+    ) -> Result<usize, CudaError> {
         let shape = x.shape();
         let [kept, inner] = [false, true].map(|reduces| Axes::new(shape, over, reduces));
         let (n_results, n_reduced) =
@@ -227,11 +259,7 @@ impl ReduceFunction {
         let blocks = Blocks::of(n_results, THREADS as usize / group, THREADS);
         // SAFETY: kept and reduced axes are all of the array, and there is a partial result for each result and part.
         unsafe { launch.launch(Blocks { y: parts, ..blocks }) }?;
-        let launch = self.numbers.read_by(kernel("combine_parts")?.reads(partial).size(parts));
-        let launch = launch.size(usize::from(whole.zeros)).reads(whole.rows).size(whole.of_row);
-        let launch = launch.writes(out).size(n_results).size(whole.n);
-        // SAFETY: there is a partial result for each result and part, and rows are below those of `out`.
-        unsafe { launch.launch(Blocks::of(n_results, THREADS as usize, THREADS)) }
+        Ok(parts)
     }
 
     /// Writes what results are that nothing is stored of.

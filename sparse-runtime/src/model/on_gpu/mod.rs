@@ -12,10 +12,13 @@ use crate::error::{Error, Result};
 use crate::formats::{Dense, DenseView};
 use crate::kernels::Operand;
 use crate::kernels::cuda::{CudaContext, GpuFloat};
-use crate::optimizer::Updater;
-use crate::optimizer::cuda::CudaTable;
+use crate::kernels::reduce::cuda::ReduceFunction;
+use crate::optimizer::cuda::{CudaGradient, CudaTable};
+use crate::optimizer::{Updater, clip};
 use program::{Program, Workspace};
 use sparse_core::inspect::Part;
+use sparse_core::ir::Attributes;
+use sparse_core::operators::find;
 use sparse_core::update_rules::UpdateRule;
 
 /// A model whose parameters are on a GPU, where its batches are computed: a [`Model`] like that which it was made of, for the same trainer.
@@ -172,6 +175,58 @@ impl<M: Model<Element: GpuFloat>> OnGpu<M> {
         Ok(())
     }
 
+    /// A step, of which the norm of all gradients is at most a number.
+    fn step<R: UpdateRule>(
+        &mut self,
+        batch: &M::Batch<'_>,
+        updater: &mut Updater<R, M::Element>,
+        max_norm: Option<f64>,
+    ) -> Result<f64> {
+        updater.begin_step()?;
+        updater.check_for_gpu()?;
+        self.compute(batch, ALL)?;
+        let loss = self.computed_loss()?;
+        if updater.records_outputs() {
+            self.bring_outputs()?;
+        }
+        let parameters = self.host.parameters();
+        let trained = || {
+            parameters.iter().enumerate().filter(|(at, _)| M::PARAMETERS[*at].gradient.is_some())
+        };
+        for (index, parameter) in trained() {
+            let table = &mut self.workspace.tables[index];
+            updater.make_room_on_gpu(index, table, parameter.table, self.context.gpu())?;
+        }
+        let factor = match max_norm {
+            Some(max_norm) => {
+                let gradients = trained()
+                    .filter_map(|(at, _)| self.program.gradient(&M::PLAN, &self.workspace, at));
+                factor_of_norm(max_norm, gradients, &mut self.context)?
+            }
+            None => 1.0,
+        };
+        for (index, parameter) in trained() {
+            // Out of the workspace, which has the gradient.
+            let mut table = std::mem::take(&mut self.workspace.tables[index]);
+            let updated = match self.program.gradient(&M::PLAN, &self.workspace, index) {
+                Some(gradient) => updater.apply_scaled_on_gpu(
+                    index,
+                    &mut table,
+                    parameter.table,
+                    gradient,
+                    factor,
+                    &mut self.context,
+                ),
+                None => Ok(()),
+            };
+            self.workspace.tables[index] = table;
+            updated?;
+        }
+        self.newest = Newest::Gpu;
+        updater.end_step()?;
+        Ok(loss)
+    }
+
     fn weights_to_host(&mut self) -> Result<()> {
         if self.newest == Newest::Gpu {
             let parameters = self.host.parameters_mut();
@@ -265,40 +320,16 @@ impl<M: Model<Element: GpuFloat>> Model for OnGpu<M> {
         batch: &M::Batch<'_>,
         updater: &mut Updater<R, M::Element>,
     ) -> Result<f64> {
-        updater.begin_step()?;
-        updater.check_for_gpu()?;
-        self.compute(batch, ALL)?;
-        let loss = self.computed_loss()?;
-        if updater.records_outputs() {
-            self.bring_outputs()?;
-        }
-        let parameters = self.host.parameters();
-        let trained = || {
-            parameters.iter().enumerate().filter(|(at, _)| M::PARAMETERS[*at].gradient.is_some())
-        };
-        for (index, parameter) in trained() {
-            let table = &mut self.workspace.tables[index];
-            updater.make_room_on_gpu(index, table, parameter.table, self.context.gpu())?;
-        }
-        for (index, parameter) in trained() {
-            // Out of the workspace, which has the gradient.
-            let mut table = std::mem::take(&mut self.workspace.tables[index]);
-            let updated = match self.program.gradient(&M::PLAN, &self.workspace, index) {
-                Some(gradient) => updater.apply_on_gpu(
-                    index,
-                    &mut table,
-                    parameter.table,
-                    gradient,
-                    &mut self.context,
-                ),
-                None => Ok(()),
-            };
-            self.workspace.tables[index] = table;
-            updated?;
-        }
-        self.newest = Newest::Gpu;
-        updater.end_step()?;
-        Ok(loss)
+        self.step(batch, updater, None)
+    }
+
+    fn clipped_step<R: UpdateRule>(
+        &mut self,
+        batch: &M::Batch<'_>,
+        updater: &mut Updater<R, M::Element>,
+        max_norm: f64,
+    ) -> Result<f64> {
+        self.step(batch, updater, Some(max_norm))
     }
 
     fn to_host<R: UpdateRule>(&mut self, updater: &mut Updater<R, M::Element>) -> Result<()> {
@@ -330,6 +361,23 @@ impl<M: Model<Element: GpuFloat>> Model for OnGpu<M> {
         self.newest = Newest::Host;
         self.host.parameters_mut()
     }
+}
+
+/// What gradients are multiplied with, so that the norm of all their elements together is at most `max_norm`. The host waits for it. Gradients
+/// whose squares are beyond `f64` become 0: those on the host are made smaller first.
+fn factor_of_norm<'w, T: GpuFloat>(
+    max_norm: f64,
+    gradients: impl Iterator<Item = CudaGradient<'w, T>>,
+    context: &mut CudaContext,
+) -> Result<f64, CudaError> {
+    let squares = find("square_sum").and_then(|of| ReduceFunction::new(of, &Attributes::default()));
+    // The table has it.
+    let Some(squares) = squares else { return Ok(1.0) };
+    let mut sums = Vec::new();
+    for gradient in gradients {
+        sums.push(squares.partial_results(gradient.values(), context)?.iter().sum());
+    }
+    Ok(clip::factor(max_norm, &sums))
 }
 
 fn operand_of<T: GpuFloat>(input: InputView<'_, T>) -> Operand<'_, T> {

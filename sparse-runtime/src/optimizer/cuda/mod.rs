@@ -48,6 +48,16 @@ pub enum CudaGradient<'a, T: GpuFloat> {
     RowSparse(RowSparseView<'a, T, Cuda>),
 }
 
+impl<'a, T: GpuFloat> CudaGradient<'a, T> {
+    /// The elements that it stores.
+    pub(crate) fn values(&self) -> CudaSlice<'a, T> {
+        match self {
+            CudaGradient::Dense(of) => of.values(),
+            CudaGradient::RowSparse(of) => of.values(),
+        }
+    }
+}
+
 /// No weights.
 impl<T: GpuFloat> Default for CudaTable<T> {
     fn default() -> Self {
@@ -139,6 +149,23 @@ impl<R: UpdateRule, T: GpuFloat> Updater<R, T> {
         gradient: CudaGradient<'_, T>,
         context: &mut CudaContext,
     ) -> Result<()> {
+        self.apply_scaled_on_gpu(parameter, table, host, gradient, 1.0, context)
+    }
+
+    /// The same, with the gradient multiplied by a factor.
+    ///
+    /// # Errors
+    ///
+    /// As [`apply_on_gpu`](Updater::apply_on_gpu).
+    pub(crate) fn apply_scaled_on_gpu(
+        &mut self,
+        parameter: usize,
+        table: &mut CudaTable<T>,
+        host: &Table<T>,
+        gradient: CudaGradient<'_, T>,
+        factor: f64,
+        context: &mut CudaContext,
+    ) -> Result<()> {
         let gpu = context.gpu().clone();
         let record = self.record(parameter)?;
         let (step, row_size) = (self.groups[record.group].step, record.spec.row_size);
@@ -162,6 +189,7 @@ impl<R: UpdateRule, T: GpuFloat> Updater<R, T> {
         let kernel = StepKernel {
             words: Words::new::<R, T>(rule, row_size, step.uses_state()),
             numbers: step.numbers(),
+            factor,
             row_size,
             gpu: &gpu,
         };
@@ -259,6 +287,8 @@ impl<R: UpdateRule, T: GpuFloat> Updater<R, T> {
 struct StepKernel<'a> {
     words: Words,
     numbers: [f64; MOST_NUMBERS],
+    /// What gradients are multiplied by.
+    factor: f64,
     row_size: usize,
     gpu: &'a Gpu,
 }
@@ -281,6 +311,7 @@ impl StepKernel<'_> {
         let launch = Launch::new(self.gpu, kernel)
             .reads(rows.unwrap_or_default())
             .reads(gradient.unwrap_or_default())
+            .f64(self.factor)
             .record("rule_step", &self.numbers.map(f64::to_bits))
             .writes(values)
             .writes(states.as_slice())
