@@ -354,6 +354,7 @@ fn layers_on_one_thread_or_several() {
     on_threads!(Layers, Sgd { momentum: 0.9, weight_decay: 0.01, ..Sgd::default() }, &data);
     on_threads!(Layers, AdaGrad::default(), &data);
     on_threads!(LargeLayers, Sgd::default(), &data);
+    on_threads!(LargeLayers, Ftrl::default(), &data);
 }
 
 #[test]
@@ -365,6 +366,7 @@ fn several_columns_on_several_threads() {
     let classes =
         Dataset::builder().input("x", x).input("weight", weights).label("y", y).build().unwrap();
     let momentum = Sgd { momentum: 0.9, weight_decay: 0.01, ..Sgd::default() };
+    on_threads!(Classes, Sgd::default(), &classes);
     on_threads!(Classes, momentum, &classes);
     on_threads!(Classes, AdaGrad::default(), &classes);
 }

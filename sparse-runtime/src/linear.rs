@@ -142,9 +142,7 @@ fn any_rows<R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKind>(
     scratch: &mut Scratch<T::Accumulator>,
     row_function: impl FnMut(usize, &mut [T::Accumulator], &mut [T::Accumulator]) -> T::Accumulator,
 ) -> f64 {
-    // Of a rule that only adds, rows that are vectors are no faster on two threads: what is won is spent on going over a batch by parts.
-    let adds_vectors = K::PLAIN && W::IN_VECTORS;
-    let n_parts = if adds_vectors { 1 } else { parts_of_step(parallel, x, width.columns()) };
+    let n_parts = parts_of_step(parallel, x, width.columns());
     if n_parts > 1 {
         return in_parts::step(n_parts, x, rows, width, scratch, row_function);
     }

@@ -86,8 +86,9 @@ fn score<T: Float<Accumulator = T>, V: Factor<T>, W: Width>(
     scratch: &mut Vec<T>,
     numbers: &mut [T],
 ) {
-    let size = width.columns();
     with_row_loops!(W, x.columns(), |ids| {
+        let size = width.columns();
+        let v = v.of_size(size);
         for (row, numbers) in rows.zip(numbers.chunks_exact_mut(size + 2)) {
             prefetch_data(x, ids, row);
             if large {

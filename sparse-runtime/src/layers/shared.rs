@@ -85,7 +85,7 @@ where
 
     #[inline(always)]
     unsafe fn numbers(&self, row: usize, tables: &[(RowWeights<'_, T>, bool)]) -> [T; S] {
-        let (rows, _) = tables[TABLE];
+        let rows = tables[TABLE].0.of_size(S);
         let mut numbers = [T::zero(); S];
         with_column_ids!(self.csr.columns(), |ids| {
             let (ids, values) = row_of(self.csr, ids, row);
@@ -146,7 +146,7 @@ where
 
     #[inline(always)]
     unsafe fn numbers(&self, row: usize, tables: &[(RowWeights<'_, T>, bool)]) -> [T; S] {
-        let (rows, _) = tables[TABLE];
+        let rows = tables[TABLE].0.of_size(S);
         let mut numbers = [T::zero(); S];
         // SAFETY: `settle` has compared the id.
         let weights = unsafe { rows.row(self.id(row)) };

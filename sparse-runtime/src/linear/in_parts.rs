@@ -66,14 +66,15 @@ pub(super) fn step<R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKin
     let gradients = &*gradients;
     team::each(parts, |place, part| {
         let own = cuts.of(place, x);
+        let RowPart { sums, scratch, .. } = part;
         if K::PLAIN {
             // SAFETY: the columns of `x` are rows of the parameter, of `columns` elements; each is of one part.
-            return unsafe { add(own, gradients, shared.weights(), width) };
+            return unsafe { add(own, gradients, shared.weights(), width, large, scratch) };
         }
-        accumulate::<T, V, W>(own, &mut part.sums, gradients, width);
+        accumulate::<T, V, W>(own, sums, gradients, width, scratch);
         // SAFETY: as above.
-        unsafe { shared.update_summed(columns, &part.sums) };
-        part.sums.clear();
+        unsafe { shared.update_summed(columns, sums) };
+        sums.clear();
     });
     rows.finish();
     total / n_rows as f64
@@ -204,8 +205,10 @@ fn score<T: Float, V: Factor<T>, W: Width>(
     large: bool,
     scores: &mut [T::Accumulator],
 ) {
-    let columns = width.columns();
     with_row_loops!(W, x.columns(), |ids| {
+        // In here, where the compiler sees it.
+        let columns = width.columns();
+        let weights = weights.of_size(columns);
         for (row, scores) in rows.zip(scores.chunks_exact_mut(columns.max(1))) {
             prefetch_data(x, ids, row);
             if large {
@@ -231,16 +234,31 @@ unsafe fn add<T: Float, V: Factor<T>, W: Width>(
     changes: &[T::Accumulator],
     weights: RowWeights<'_, T>,
     width: W,
+    large: bool,
+    scratch: &mut Vec<T::Accumulator>,
 ) {
-    let columns = width.columns();
-    with_column_ids!(own.columns(), |ids| for row in 0..own.n_rows() {
-        let changes = &changes[row * columns..(row + 1) * columns];
-        let (ids, values) = row_of(own, ids, row);
-        for (id, value) in entries(ids, values) {
-            for (column, change) in changes.iter().enumerate() {
-                // SAFETY: promised by the caller.
-                unsafe { weights.add(id.at(), column, value.times(*change)) };
+    with_row_loops!(W, own.columns(), |ids| {
+        // In here, where the compiler sees it.
+        let columns = width.columns();
+        let weights = weights.of_size(columns);
+        for row in 0..own.n_rows() {
+            if W::IN_VECTORS && large {
+                weights.prefetch_each(row_ahead(own, ids, row));
             }
+            let changes = &changes[row * columns..(row + 1) * columns];
+            let (ids, values) = row_of(own, ids, row);
+            // A copy that no other pointer leads to stays in registers.
+            width.with_rows(
+                scratch,
+                #[inline(always)]
+                |copy, _| {
+                    copy.copy_from_slice(changes);
+                    for (id, value) in entries(ids, values) {
+                        // SAFETY: promised by the caller.
+                        unsafe { weights.add_row(id.at(), copy, |change| value.times(change)) };
+                    }
+                },
+            );
         }
     });
 }
@@ -252,6 +270,7 @@ fn accumulate<T: Float, V: Factor<T>, W: Width>(
     sums: &mut RowAccumulator<T::Accumulator>,
     gradients: &[T::Accumulator],
     width: W,
+    scratch: &mut Vec<T::Accumulator>,
 ) {
     let (columns, large) = (width.columns(), own.n_cols() * size_of::<u32>() >= LARGE);
     with_row_loops!(W, own.columns(), |ids| for row in 0..own.n_rows() {
@@ -260,8 +279,16 @@ fn accumulate<T: Float, V: Factor<T>, W: Width>(
         }
         let gradient = &gradients[row * columns..(row + 1) * columns];
         let (ids, values) = row_of(own, ids, row);
-        // SAFETY: the sums are for the columns of the batch, of `columns` elements.
-        unsafe { sums.add_outer::<_, T, _>(entries(ids, values), gradient) };
+        // As in `add`.
+        width.with_rows(
+            scratch,
+            #[inline(always)]
+            |copy, _| {
+                copy.copy_from_slice(gradient);
+                // SAFETY: the sums are for the columns of the batch, of `columns` elements.
+                unsafe { sums.add_outer::<_, T, _>(entries(ids, values), copy) };
+            },
+        );
     });
 }
 
@@ -285,8 +312,10 @@ mod tests {
         n_parts: usize,
     ) -> Result<(Vec<f64>, Vec<f32>)> {
         let rows = (0..60usize).map(|row| {
-            let entries = (0..row * 5 % 130).map(|k| (k * 2 + row % 40, (k % 7) as f32 - 2.5));
-            entries.collect::<Vec<_>>()
+            // Some rows have no entries, the others a column that all have.
+            let n_entries = if row % 11 == 3 { 0 } else { 1 + row * 5 % 130 };
+            let column = |k| if k == 0 { 0 } else { k * 2 + row % 40 };
+            (0..n_entries).map(|k| (column(k), (k % 7) as f32 - 2.5)).collect::<Vec<_>>()
         });
         let x = Csr::from_rows(COLUMNS, rows)?;
         let spec = ParameterSpec::new("w", COLUMNS, K, Some(Storage::RowSparse));
@@ -317,6 +346,8 @@ mod tests {
         fn every<R: UpdateRule>(rule: &R) {
             of_columns::<R, 1>(rule);
             of_columns::<R, 2>(rule);
+            of_columns::<R, 5>(rule);
+            of_columns::<R, 16>(rule);
         }
         fn of_columns<R: UpdateRule, const K: usize>(rule: &R) {
             let one = steps::<R, K>(rule, 1).unwrap();

@@ -162,6 +162,17 @@ impl<T: Float> RowWeights<'_, T> {
         self.first.wrapping_add(row.wrapping_mul(self.stride)).cast()
     }
 
+    /// The same, of a row size that the compiler may know.
+    ///
+    /// # Panics
+    ///
+    /// If `row_size` is not that of the parameter.
+    #[inline(always)]
+    pub(crate) fn of_size(self, row_size: usize) -> Self {
+        assert_eq!(row_size, self.row_size, "the elements of a row");
+        RowWeights { row_size, ..self }
+    }
+
     /// Asks for the memory of some rows ahead of their use. Any will do.
     #[inline(always)]
     pub(crate) fn prefetch_each<I: ColumnId>(self, ids: &[I]) {
@@ -174,16 +185,24 @@ impl<T: Float> RowWeights<'_, T> {
         prefetch_at(self.at(row));
     }
 
-    /// `weight += change` for one element.
+    /// `weight += change(given)` for each element of a row and of `given`.
     ///
     /// # Safety
     ///
-    /// `row < n_rows`, `column < row_size`, and no other thread reads or writes the row meanwhile.
+    /// `row < n_rows`, `given` has `row_size` elements, and no other thread reads or writes the row meanwhile.
     #[inline(always)]
-    pub(crate) unsafe fn add(self, row: usize, column: usize, change: T::Accumulator) {
-        // SAFETY: promised by the caller; the invariant. The only reference to this weight, for the length of this line.
-        let weight = unsafe { &mut *self.at(row).add(column) };
-        super::rows::on_weight(weight, |weight| *weight += change);
+    pub(crate) unsafe fn add_row(
+        self,
+        row: usize,
+        given: &[T::Accumulator],
+        change: impl Fn(T::Accumulator) -> T::Accumulator,
+    ) {
+        debug_assert_eq!(given.len(), self.row_size);
+        // SAFETY: promised by the caller; the invariant. The only reference to the row, for the length of this call.
+        let weights = unsafe { slice::from_raw_parts_mut(self.at(row), given.len()) };
+        for (weight, given) in weights.iter_mut().zip(given) {
+            super::rows::on_weight(weight, |weight| *weight += change(*given));
+        }
     }
 }
 

@@ -25,12 +25,17 @@ graph! {
 const CLASSES: usize = 20;
 /// The numbers of a row by hand: five registers of sixteen bytes, or one of 64 and one of 16.
 const ROW: usize = 20;
-pub const RATE: f32 = 0.05;
+const RATE: f32 = 0.05;
+
+pub fn sgd() -> Sgd {
+    Sgd { learning_rate: f64::from(RATE), ..Sgd::default() }
+}
+
+pub fn adagrad() -> AdaGrad {
+    AdaGrad { learning_rate: f64::from(RATE), ..AdaGrad::default() }
+}
 
 pub fn workloads(data: &Data) -> Vec<Named<'_>> {
-    let rate = f64::from(RATE);
-    let sgd = || Sgd { learning_rate: rate, ..Sgd::default() };
-    let adagrad = || AdaGrad { learning_rate: rate, ..AdaGrad::default() };
     vec![
         workload::<1, _>(data, 1, sgd()),
         workload::<2, _>(data, 1, adagrad()),

@@ -37,7 +37,8 @@ pub fn workloads(data: &Data) -> Vec<Named<'_>> {
         all.push(machine(data, batch, sgd.clone()));
         all.push(machine(data, batch, adagrad.clone()));
     }
-    all.push(softmax(data));
+    all.push(softmax(data, softmax::sgd()));
+    all.push(softmax(data, softmax::adagrad()));
     all.push(wide_and_deep(data));
     all.push(factors());
     all
@@ -81,11 +82,11 @@ fn machine<R: UpdateRule>(data: &Data, batch: usize, rule: R) -> Named<'_> {
     })
 }
 
-fn softmax(data: &Data) -> Named<'_> {
-    Named::new(format!("2 threads, softmax 20 classes sgd batch {BATCH}"), move || {
+fn softmax<R: UpdateRule>(data: &Data, rule: R) -> Named<'_> {
+    Named::new(format!("2 threads, softmax 20 classes {} batch {BATCH}", R::NAME), move || {
         let news = data.news()?;
         let make = || Ok(Softmax::new(dims! { d: news.n_features() }, Seed(0))?);
-        compare(news, BATCH, sgd(softmax::RATE), make, |model| fingerprint_of(model.w.values()))
+        compare(news, BATCH, rule, make, |model| fingerprint_of(model.w.values()))
     })
 }
 
