@@ -140,7 +140,10 @@ fn in_parts<R: UpdateRule, T: Float<Accumulator = T>, K: UpdateKind>(
             if settles {
                 sums.rows().iter().for_each(|row| shared.settle(*row, first_settled));
             }
-            shared.update_summed(size, sums);
+            lanes::wide(
+                #[inline(always)]
+                || shared.update_summed(size, sums),
+            );
         }
         sums.clear();
     });

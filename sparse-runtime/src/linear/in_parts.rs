@@ -9,6 +9,7 @@ use super::{
     sum_of_products, with_row_loops,
 };
 use crate::formats::{ColumnId, CsrView};
+use crate::lanes;
 use crate::optimizer::{ReadRows, RowAccumulator, RowUpdater, RowWeights, UpdateKind};
 use crate::row_parts::{Cuts, RowPart, in_order};
 use crate::team;
@@ -73,7 +74,15 @@ pub(super) fn step<R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKin
         }
         accumulate::<T, V, W>(own, sums, gradients, width, scratch);
         // SAFETY: as above.
-        unsafe { shared.update_summed(columns, sums) };
+        unsafe {
+            match W::IN_VECTORS {
+                true => lanes::wide(
+                    #[inline(always)]
+                    || shared.update_summed(columns, sums),
+                ),
+                false => shared.update_summed(columns, sums),
+            }
+        }
         sums.clear();
     });
     rows.finish();

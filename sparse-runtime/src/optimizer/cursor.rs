@@ -351,7 +351,7 @@ impl<R: UpdateRule, T: Float, K: UpdateKind> RowCursor<'_, R, T, K> {
 /// Asks for a row of so many bytes, of a table of such rows that starts at a cache line. Of a long row the first lines: the
 /// processor foresees the others.
 #[inline(always)]
-fn prefetch_row(start: *const u8, bytes: usize) {
+pub(super) fn prefetch_row(start: *const u8, bytes: usize) {
     const LINE: usize = 64;
     const MOST: usize = 4;
     // Where rows may start within a line.

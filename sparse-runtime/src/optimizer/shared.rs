@@ -1,7 +1,7 @@
 //! The rows of a parameter as several threads have them at once.
 
 use super::accumulator::RowAccumulator;
-use super::cursor::{ReadRows, RowCursor};
+use super::cursor::{ReadRows, RowCursor, prefetch_row};
 use super::rows::{IdleOf, RowUpdater, UpdateKind};
 use super::settling::{Gap, Missed, Settling};
 use crate::formats::ColumnId;
@@ -182,7 +182,7 @@ impl<T: Float> RowWeights<'_, T> {
     /// Asks for the memory of a row ahead of its use. Any will do.
     #[inline(always)]
     pub(crate) fn prefetch(self, row: usize) {
-        prefetch_at(self.at(row));
+        prefetch_row(self.at(row).cast(), self.row_size * size_of::<T>());
     }
 
     /// `weight += change(given)` for each element of a row and of `given`.
