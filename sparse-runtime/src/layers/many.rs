@@ -33,9 +33,28 @@ pub struct Kept<'a, T> {
 /// Some rows of data that are being made, or wait to be added up.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Run<T> {
-    sums: Vec<T>,
+    /// The [sums](Self::sums), and what comes before the cache line at which they begin.
+    memory: Vec<T>,
     kept: Vec<T>,
     loss: f64,
+}
+
+impl<T: Float> Run<T> {
+    const LINE: usize = 64;
+
+    /// Room for so many sums, and what is kept.
+    fn make_room(&mut self, sums: usize, kept: usize) {
+        self.memory.resize(sums + Self::LINE / size_of::<T>().max(1), T::zero());
+        self.kept.resize(kept, T::zero());
+    }
+
+    /// The sums, from a cache line on: of vectors that lie in two lines each access costs two. Then what is kept.
+    fn sums<const SUMS: usize>(&mut self) -> Option<(&mut [T; SUMS], &mut [T])> {
+        let room = self.memory.len().saturating_sub(SUMS);
+        let before = self.memory.as_ptr().align_offset(Self::LINE).min(room);
+        let sums = self.memory.get_mut(before..)?.first_chunk_mut::<SUMS>()?;
+        Some((sums, &mut self.kept))
+    }
 }
 
 /// One pass over the rows of a batch, which updates nothing, but settles the rows that it reads: returns the mean of the losses, and the
@@ -105,8 +124,7 @@ where
     let n_slots = if n_parts == 1 { 1 } else { (4 * n_parts).min(MAX_SLOTS) };
     slots.resize_with(n_slots.max(slots.len()), Run::default);
     for slot in &mut slots[..n_slots] {
-        slot.sums.resize(SUMS, T::zero());
-        slot.kept.resize(RUN * columns.iter().sum::<usize>(), T::zero());
+        slot.make_room(SUMS, RUN * columns.iter().sum::<usize>());
     }
     sums.clear();
     sums.resize(SUMS, T::zero());
@@ -117,8 +135,7 @@ where
         n_rows.div_ceil(RUN),
         &mut slots[..n_slots],
         |(), run, slot| {
-            let Some(sums) = slot.sums.first_chunk_mut::<SUMS>() else { return };
-            let mut rest = &mut slot.kept[..];
+            let Some((sums, mut rest)) = slot.sums::<SUMS>() else { return };
             let mut kept = columns.map(|columns| {
                 let (own, others) = std::mem::take(&mut rest).split_at_mut(RUN * columns);
                 rest = others;
@@ -128,8 +145,9 @@ where
         },
         |run, slot| {
             total += slot.loss;
-            sums.iter_mut().zip(&slot.sums).for_each(|(sum, of_run)| *sum += *of_run);
-            let (rows, mut rest) = (rows_of(run), &slot.kept[..]);
+            let Some((of_run, kept_of_run)) = slot.sums::<SUMS>() else { return };
+            sums.iter_mut().zip(of_run).for_each(|(sum, of_run)| *sum += *of_run);
+            let (rows, mut rest) = (rows_of(run), &*kept_of_run);
             for (kept, columns) in kept.iter_mut().zip(columns) {
                 let (own, others) = rest.split_at(RUN * columns);
                 kept.rows[rows.start * columns..rows.end * columns]

@@ -66,9 +66,7 @@ fn workload(data: &Data, batch: usize) -> Named<'_> {
 struct ByHand {
     w: Lines,
     t: Lines,
-    h: [[f32; UNITS]; SIZE],
-    b: [f32; UNITS],
-    g: [f32; UNITS],
+    layers: Layers,
     batch: usize,
     /// For each row of a batch: the gradients of its score and of its bag.
     slopes: Vec<(f32, [f32; SIZE])>,
@@ -81,11 +79,18 @@ struct Passed {
     score: f32,
 }
 
-/// Sums of the gradients of the layers.
-struct Sums {
+/// The layers, or sums of their gradients: rows of whole cache lines, so that no vector is in two of them.
+#[repr(C, align(64))]
+struct Layers {
     h: [[f32; UNITS]; SIZE],
     b: [f32; UNITS],
     g: [f32; UNITS],
+}
+
+impl Layers {
+    fn zeros() -> Self {
+        Layers { h: [[0.0; UNITS]; SIZE], b: [0.0; UNITS], g: [0.0; UNITS] }
+    }
 }
 
 /// The inner product in eight lanes, which are then added in halves: in registers.
@@ -110,14 +115,13 @@ impl ByHand {
         t.get_mut()[..width * SIZE].copy_from_slice(model.t.values());
         let mut w = Lines::zeros(width)?;
         w.get_mut()[..width].copy_from_slice(model.w.values());
-        let mut h = [[0.0; UNITS]; SIZE];
-        for (to, from) in h.iter_mut().zip(model.h.values().chunks_exact(UNITS)) {
+        let mut layers = Layers::zeros();
+        for (to, from) in layers.h.iter_mut().zip(model.h.values().chunks_exact(UNITS)) {
             to.copy_from_slice(from);
         }
-        let [mut b, mut g] = [[0.0; UNITS]; 2];
-        b.copy_from_slice(model.b.values());
-        g.copy_from_slice(model.g.values());
-        Ok(ByHand { w, t, h, b, g, batch, slopes: Vec::new() })
+        layers.b.copy_from_slice(model.b.values());
+        layers.g.copy_from_slice(model.g.values());
+        Ok(ByHand { w, t, layers, batch, slopes: Vec::new() })
     }
 
     #[inline(always)]
@@ -131,8 +135,8 @@ impl ByHand {
                 bag[f] += row[f];
             }
         }
-        let mut hidden = self.b;
-        for (x, row) in bag.iter().zip(&self.h) {
+        let mut hidden = self.layers.b;
+        for (x, row) in bag.iter().zip(&self.layers.h) {
             for u in 0..UNITS {
                 hidden[u] += x * row[u];
             }
@@ -140,17 +144,17 @@ impl ByHand {
         for u in 0..UNITS {
             hidden[u] = hidden[u].max(0.0);
         }
-        let deep = inner(&hidden, &self.g);
+        let deep = inner(&hidden, &self.layers.g);
         Passed { bag, hidden, score: product::<1, f32>(columns, values, self.w.get()) + deep }
     }
 
     /// Adds to the sums of the layers; gives the gradient of the bag.
     #[inline(always)]
-    fn backward(&self, passed: &Passed, grad: f32, sums: &mut Sums) -> [f32; SIZE] {
+    fn backward(&self, passed: &Passed, grad: f32, sums: &mut Layers) -> [f32; SIZE] {
         let mut units = [0.0f32; UNITS];
         for u in 0..UNITS {
             sums.g[u] += grad * passed.hidden[u];
-            units[u] = if passed.hidden[u] > 0.0 { grad * self.g[u] } else { 0.0 };
+            units[u] = if passed.hidden[u] > 0.0 { grad * self.layers.g[u] } else { 0.0 };
             sums.b[u] += units[u];
         }
         let mut of_bag = [0.0f32; SIZE];
@@ -158,7 +162,7 @@ impl ByHand {
             for u in 0..UNITS {
                 sums.h[f][u] += passed.bag[f] * units[u];
             }
-            of_bag[f] = inner(&units, &self.h[f]);
+            of_bag[f] = inner(&units, &self.layers.h[f]);
         }
         of_bag
     }
@@ -173,7 +177,7 @@ impl ByHand {
         for first in (0..x.n_rows()).step_by(self.batch) {
             let rows = first..x.n_rows().min(first + self.batch);
             let share = 1.0 / rows.len() as f32;
-            let mut sums = Sums { h: [[0.0; UNITS]; SIZE], b: [0.0; UNITS], g: [0.0; UNITS] };
+            let mut sums = Layers::zeros();
             self.slopes.clear();
             for row in rows.clone() {
                 self.ask_ahead(x, row);
@@ -191,10 +195,10 @@ impl ByHand {
             }
             self.slopes = slopes;
             for u in 0..UNITS {
-                self.g[u] -= RATE * sums.g[u];
-                self.b[u] -= RATE * sums.b[u];
+                self.layers.g[u] -= RATE * sums.g[u];
+                self.layers.b[u] -= RATE * sums.b[u];
                 for f in 0..SIZE {
-                    self.h[f][u] -= RATE * sums.h[f][u];
+                    self.layers.h[f][u] -= RATE * sums.h[f][u];
                 }
             }
         }
@@ -210,15 +214,15 @@ impl ByHand {
         let step = RATE * losses.gradient(passed.score, x.labels[row]);
         let mut units = [0.0f32; UNITS];
         for u in 0..UNITS {
-            units[u] = if passed.hidden[u] > 0.0 { step * self.g[u] } else { 0.0 };
-            self.g[u] -= step * passed.hidden[u];
-            self.b[u] -= units[u];
+            units[u] = if passed.hidden[u] > 0.0 { step * self.layers.g[u] } else { 0.0 };
+            self.layers.g[u] -= step * passed.hidden[u];
+            self.layers.b[u] -= units[u];
         }
         let mut of_bag = [0.0f32; SIZE];
         for f in 0..SIZE {
-            of_bag[f] = inner(&units, &self.h[f]);
+            of_bag[f] = inner(&units, &self.layers.h[f]);
             for u in 0..UNITS {
-                self.h[f][u] -= passed.bag[f] * units[u];
+                self.layers.h[f][u] -= passed.bag[f] * units[u];
             }
         }
         self.subtract(columns, values, step, &of_bag);
