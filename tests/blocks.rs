@@ -38,6 +38,58 @@ mod again {
     }
 }
 
+/// The same tokens in several places: of one macro used twice, of one repetition, in a macro of a macro, of one file.
+#[allow(unreachable_pub)]
+mod written_by_macros {
+    macro_rules! doubling {
+        () => {
+            nnz::graph! {
+                pub block doubled(x) { scaled(2.0 * x, 1.0) }
+                pub operator scaled(x, y) {
+                    rule dense scalar -> dense = crate::written_by_macros::scaled;
+                    shape [n] any -> [n];
+                    gradient x = grad * y;
+                }
+            }
+        };
+    }
+
+    macro_rules! in_modules {
+        ($($name:ident)*) => { $(pub mod $name { doubling! {} })* };
+    }
+
+    pub mod first {
+        doubling! {}
+    }
+
+    pub mod second {
+        doubling! {}
+    }
+
+    in_modules! { third fourth }
+
+    macro_rules! repeated {
+        ($($name:ident)*) => {
+            $(pub mod $name {
+                nnz::graph! {
+                    pub block doubled(x) { x + x }
+                }
+            })*
+        };
+    }
+
+    repeated! { fifth sixth }
+
+    pub(super) fn scaled(
+        out: &mut nnz::formats::Dense<f32>,
+        x: nnz::formats::DenseView<'_, f32>,
+        y: f32,
+    ) {
+        let values = x.values().iter().map(|x| x * y);
+        out.values_mut().iter_mut().zip(values).for_each(|(out, x)| *out = x);
+    }
+}
+
 graph! {
     use library::{layer, penalized as with_penalty};
 
@@ -118,6 +170,31 @@ fn a_block_is_inferred_for_each_use() {
     assert_eq!(*outputs.rows.shape(), [2].into());
     assert_eq!(outputs.rows.values(), [3.0, 3.0]);
     assert_eq!(*outputs.kept.shape(), [2, 1].into());
+}
+
+mod uses_written_by_macros {
+    use super::written_by_macros::{
+        fifth, first, fourth::doubled as by_name, second, sixth, third,
+    };
+
+    nnz::graph! {
+        use by_name;
+
+        pub model All {
+            input x: dense[n];
+            output sum = first::doubled(x) + second::doubled(x) + third::doubled(x) + by_name(x)
+                + fifth::doubled(x) + sixth::doubled(x);
+        }
+    }
+}
+
+#[test]
+fn a_macro_writes_a_block_in_several_modules() {
+    use uses_written_by_macros::{All, AllBatch};
+    let x = Dense::new([2], vec![1.0, -0.5]).unwrap();
+    let mut model = All::new(dims! {}, Seed(1)).unwrap();
+    let batch = AllBatch { x: x.view(), ..Default::default() };
+    assert_eq!(model.forward(&batch).unwrap().sum.values(), [12.0, -6.0]);
 }
 
 #[test]

@@ -7,7 +7,7 @@ use sparse_core::alternatives::compile_variants;
 
 /// Expands all models. A model with an error still gives its types, so that code that uses it is checked.
 ///
-/// `place` says where a token is written, which the compiler of Rust alone knows.
+/// `place` says where a token is written, and in which expansion, which the compiler of Rust alone knows.
 pub(crate) fn graph(input: TokenStream, place: fn(Span) -> String) -> TokenStream {
     let (mut tokens, report) = front(input, place);
     tokens.extend(report.into_tokens());

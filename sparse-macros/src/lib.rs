@@ -23,10 +23,14 @@ pub fn graph(input: TokenStream) -> TokenStream {
     expand::graph(input.into(), place).into()
 }
 
-/// Where a token is written: file, line and column.
+/// Where a token is written: file, line, column, and in which expansion. A macro that is used twice writes each of its tokens in two
+/// places, and says nothing else of it.
 fn place(span: proc_macro2::Span) -> String {
+    let call = format!("{:?}", proc_macro2::Span::call_site().unwrap());
+    // `#7 bytes(…)`: the number is that of the expansion in its crate.
+    let expansion = call.split(' ').next().unwrap_or_default();
     let span = span.unwrap();
-    format!("{}:{}:{}", span.file(), span.line(), span.column())
+    format!("{}:{}:{} {expansion}", span.file(), span.line(), span.column())
 }
 
 /// Expands, inside the runtime, to the kernel trait and its implementations: one method for each rule of the

@@ -180,7 +180,7 @@ mod functions {
     }
 }
 
-/// Constants with these names, which no pattern may bind. `new(dims, seed)` is read in documentation, and keeps its two.
+/// Constants with these names, which no pattern may bind.
 #[allow(dead_code, unreachable_pub, non_upper_case_globals)]
 mod constants {
     macro_rules! constants {
@@ -193,7 +193,7 @@ mod constants {
 
     constants! {
         batch updater record label row_weights made first count steps reads mean n_rows row s saved j share derivative labels source
-        index adjust parallel visitor model rows table loss grads f out value sizes dim_n
+        index adjust parallel visitor model rows table loss grads f out value sizes dim_n dims seed fallback fuse dtype
     }
 
     const columns: usize = 2;

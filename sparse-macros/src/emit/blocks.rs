@@ -30,7 +30,7 @@ pub(crate) fn fetch(import: &Import, input: TokenStream) -> TokenStream {
 ///
 /// The block has the name, the visibility and the place in the modules that it is written with. The macro's own name is
 /// never written by anyone; a macro that other crates may use is at the root of its crate, where one name is one macro: so its name has
-/// what the block is and where it is written.
+/// what the block is, where it is written, and in which expansion: a macro may write one block in several modules.
 pub(crate) fn blocks(source: &Source, place: fn(Span) -> String) -> TokenStream {
     let mut names = BTreeSet::new();
     let blocks = source.blocks.iter().map(Kept::Block);

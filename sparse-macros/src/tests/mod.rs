@@ -2,6 +2,7 @@
 
 mod blocks;
 mod diagnostics;
+mod hygiene;
 
 use crate::{expand, table};
 use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
