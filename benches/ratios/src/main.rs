@@ -7,7 +7,8 @@
 //!
 //! The first prints one table, the second makes those of `benches/RESULTS.md` anew, by the commands that stand above them; of one section, if
 //! a part of its heading is given. A workload is measured if its name contains every filter, and no `not:FILTER`. In each round its contestants take turns
-//! in one process, in an order that changes; rates are medians over the rounds, and so are ratios, each of which is of two runs in the same round.
+//! in one process, in an order that changes, and that every other round reverses; rates are medians over the rounds, and ratios over pairs of
+//! rounds, each of the time of both.
 //! A family of workloads is a file with a function `workloads`, which is listed here.
 
 mod cache;

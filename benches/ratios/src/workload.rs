@@ -136,13 +136,19 @@ impl<'a> Workload<'a> {
         Ok(())
     }
 
+    /// Rounds are even in number: one in some order, the next one in the reverse.
     fn measure(&mut self, rounds: usize) -> String {
         let mut seconds = vec![Vec::new(); self.contestants.len()];
         let (mut random, mut order) = (Random(1), Vec::from_iter(0..seconds.len()));
-        for _ in 0..rounds.max(1) {
-            // In another order each time: a contestant finds in the caches what the one before it left there.
-            for place in (1..order.len()).rev() {
-                order.swap(place, (random.bits() % (place as u64 + 1)) as usize);
+        for round in 0..rounds.max(1).next_multiple_of(2) {
+            // In another order each time: a contestant finds in the caches what the one before it left there. Of those that read the
+            // same arrays the one that comes first pays for the others, so that each is as often before another as behind it.
+            if round % 2 == 1 {
+                order.reverse();
+            } else {
+                for place in (1..order.len()).rev() {
+                    order.swap(place, (random.bits() % (place as u64 + 1)) as usize);
+                }
             }
             for &contestant in &order {
                 let work = &mut self.contestants[contestant].work;
@@ -159,8 +165,11 @@ impl<'a> Workload<'a> {
             }
         };
         let ratio = |place: usize| {
-            let pairs = seconds[place].iter().zip(&seconds[0]);
-            format!("{:.2}", median(pairs.map(|(its, ours)| its / ours).collect()))
+            let both = |of: usize| seconds[of].chunks(2).map(|two| two.iter().sum::<f64>());
+            format!(
+                "{:.2}",
+                median(both(place).zip(both(0)).map(|(its, ours)| its / ours).collect())
+            )
         };
         let others: Vec<String> = (2..seconds.len())
             .map(|place| {
@@ -190,7 +199,8 @@ fn show(rate: f64) -> String {
 
 fn median(mut values: Vec<f64>) -> f64 {
     values.sort_unstable_by(f64::total_cmp);
-    values[values.len() / 2]
+    let middle = values.len() / 2;
+    if values.len() % 2 == 1 { values[middle] } else { (values[middle - 1] + values[middle]) / 2.0 }
 }
 
 /// A sum that tells arrays apart, and the order of their elements.
