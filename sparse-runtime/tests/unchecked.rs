@@ -286,6 +286,16 @@ fn through_layers<P: layers::RowReads<f64, Numbers = [f64; S]>, const S: usize>(
     reads: P,
     as_product: &Csr<f64>,
 ) {
+    through_joined(reads, as_product, |scores| scores, |errors| errors);
+}
+
+/// The same of reads whose numbers are added up.
+fn through_joined<P: layers::RowReads<f64>, const S: usize>(
+    reads: P,
+    as_product: &Csr<f64>,
+    scores: impl Fn(P::Numbers) -> [f64; S],
+    gradients: impl Fn([f64; S]) -> P::Numbers,
+) {
     for rule in rules() {
         let mut updater = updater(&rule, N_FEATURES, S);
         let mut expected = initial(N_FEATURES, S);
@@ -296,9 +306,10 @@ fn through_layers<P: layers::RowReads<f64, Numbers = [f64; S]>, const S: usize>(
         while made.n_steps < n_rows {
             let first = made.n_steps;
             let range = first..first + updater.begin_steps(n_rows - first).unwrap();
-            let each = |_, numbers: ([f64; S], ())| {
-                let errors = numbers.0.map(|score| score - 1.0);
-                (errors.iter().map(|error| error * error / 2.0).sum(), (errors, ()))
+            let each = |_, numbers: (P::Numbers, ())| {
+                let errors = scores(numbers.0).map(|score| score - 1.0);
+                let loss = errors.iter().map(|error| error * error / 2.0).sum();
+                (loss, (gradients(errors), ()))
             };
             let tables = [(0, &mut table)];
             let steps = layers::steps((reads, ()), range, tables, &mut updater, each).unwrap();
@@ -332,6 +343,32 @@ fn steps_of_one_row_through_layers() {
     let ids = [6u32, 0, 0, 3, 6];
     let taken = Csr::from_rows(N_FEATURES, ids.map(|id| vec![(id as usize, 1.0)])).unwrap();
     through_layers(layers::Taken::<_, 0, 3> { ids: &ids }, &taken);
+}
+
+/// Of a table that is read twice: by ids that the columns are among, and by those that they are not.
+#[test]
+fn steps_through_layers_that_read_a_table_twice() {
+    let x = data();
+    for ids in [[6u32, 0, 0, 3, 6], [0, 1, 2, 3, 4], [5, 5, 5, 5, 5]] {
+        let rows = ids.iter().enumerate().map(|(row, id)| {
+            let mut dense = vec![None; N_FEATURES];
+            let (columns, values) = x.view().row(row).unwrap();
+            let columns = (0..columns.len()).filter_map(|at| columns.get(at));
+            columns.zip(values).for_each(|(column, value)| dense[column] = Some(*value));
+            *dense[*id as usize].get_or_insert(0.0) += 1.0;
+            let stored = dense.into_iter().enumerate();
+            stored.filter_map(|(column, value)| Some((column, value?))).collect::<Vec<_>>()
+        });
+        let both = Csr::from_rows(N_FEATURES, rows).unwrap();
+        let product = layers::Product::<_, 0, 3> { csr: x.view() };
+        let taken = layers::Taken::<_, 0, 3> { ids: &ids };
+        through_joined(
+            layers::Together::<_, 0, 3> { reads: (product, (taken, ())) },
+            &both,
+            |(of_product, (of_id, ()))| std::array::from_fn(|at| of_product[at] + of_id[at]),
+            |errors| (errors, (errors, ())),
+        );
+    }
 }
 
 #[test]

@@ -8,10 +8,12 @@
 mod many;
 mod reads;
 mod shared;
+mod together;
 
 pub(crate) use self::many::Run;
 pub use self::many::{Kept, add, add_outer, keep, pass};
 pub use self::reads::{Bags, Product, RowReads, Taken};
+pub use self::together::{NamesRows, ReadsTogether, Together};
 
 use crate::error::Result;
 use crate::lanes;

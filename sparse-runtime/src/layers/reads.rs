@@ -12,7 +12,7 @@ use sparse_core::element::{Factor, Float, Id, Stored};
 use sparse_core::update_rules::UpdateRule;
 
 /// What a row of data reads of tables: one of the types of this module, or `(first, (second, …, ()))`. Each table, by its
-/// position among those of the loop, is read by one of them.
+/// position among those of the loop, is read by one of them, or by those of one [`Together`](super::Together).
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not say what a row of data reads of tables of `{T}`",
     note = "`graph!` chooses it: `Product`, `Bags` or `Taken`, or a list of them"
@@ -87,7 +87,7 @@ pub struct Taken<'m, I, const TABLE: usize, const S: usize> {
 }
 
 /// Compares the table of a read.
-fn check<R: UpdateRule, T: Float, K: UpdateKind>(
+pub(super) fn check<R: UpdateRule, T: Float, K: UpdateKind>(
     tables: &[RowUpdater<'_, R, T, K>],
     table: usize,
     size: usize,

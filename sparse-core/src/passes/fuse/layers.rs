@@ -13,7 +13,7 @@ use crate::storage::Storage;
 /// The parts of a step of one row.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Layers {
-    /// What is read of row_sparse parameters, each of them once.
+    /// What is read of row_sparse parameters: those of one parameter are one after the other.
     pub reads: Vec<RowsRead>,
     /// What is computed of that, in order, [`score_gradient`](Self::score_gradient) among it.
     pub values: Vec<RowValue>,
@@ -21,8 +21,8 @@ pub struct Layers {
     pub loss: ValueId,
     /// The gradient with respect to the scores.
     pub score_gradient: ValueId,
-    /// The dense parameters that are trained, and what their gradients are.
-    pub dense: Vec<(ValueId, DenseGradient)>,
+    /// The dense parameters that are trained, and what their gradients are the sums of.
+    pub dense: Vec<(ValueId, Vec<DenseGradient>)>,
 }
 
 /// Rows of a parameter that the batch names, as one value of a row of data.
@@ -74,13 +74,15 @@ pub enum RowComputed {
     },
     /// The sum of a row.
     Total(ValueId),
+    /// The one element of a row, in every place.
+    Repeated(ValueId),
     /// The same.
     Copy(ValueId),
     /// The softmax of a row.
     Softmax(ValueId),
 }
 
-/// What the gradient of a dense parameter is made of.
+/// What the gradient of a dense parameter is made of, or one of several things that it is the sum of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DenseGradient {
     /// The products of all elements of two rows.
@@ -104,18 +106,27 @@ pub const fn are_few(elements: usize) -> bool {
 }
 
 impl Layers {
+    /// What is read of each row_sparse parameter.
+    pub fn reads_by_table(&self) -> impl DoubleEndedIterator<Item = &[RowsRead]> + use<'_> {
+        self.reads.chunk_by(|one, next| one.table == next.table)
+    }
+
     /// Whether the dense parameters that are trained [are few](are_few) elements, if their extents are numbers.
     pub fn are_few(&self, graph: &Graph) -> Option<bool> {
         let mut elements = 0usize;
         for (parameter, _) in &self.dense {
-            let size = graph.shape(*parameter).iter().try_fold(1usize, |size, dim| match dim {
-                Dim::Size(extent) => Some(size.saturating_mul(usize::try_from(*extent).ok()?)),
-                _ => None,
-            });
-            elements = elements.saturating_add(size?);
+            elements = elements.saturating_add(elements_of(graph, *parameter)?);
         }
         Some(are_few(elements))
     }
+}
+
+/// The elements of a parameter, if its extents are numbers.
+fn elements_of(graph: &Graph, parameter: ValueId) -> Option<usize> {
+    graph.shape(parameter).iter().try_fold(1usize, |size, dim| match dim {
+        Dim::Size(extent) => Some(size.saturating_mul(usize::try_from(*extent).ok()?)),
+        _ => None,
+    })
 }
 
 /// The parts of a step of one row, or why it is not one loop. `scattered` are the parameters whose gradients are rows
@@ -130,13 +141,23 @@ pub(super) fn layers(graph: &Graph, scattered: &[Scatter]) -> Result<Layers, Str
         _ => return Err("the number of rows is fixed".into()),
     };
     let rows = Rows { graph, batch };
-    let reads: Vec<RowsRead> =
-        scattered.iter().map(|scatter| rows.read(scatter)).collect::<Result<_, _>>()?;
-    let mut parts = Layers { reads, values: Vec::new(), loss, score_gradient, dense: Vec::new() };
-    let is_gradient = |id: ValueId| graph.gradients.iter().any(|(_, gradient)| *gradient == id);
+    let mut parts =
+        Layers { reads: Vec::new(), values: Vec::new(), loss, score_gradient, dense: Vec::new() };
+    // What the updates are made of instead.
+    let mut inside: Vec<ValueId> = vec![loss];
+    for scatter in scattered {
+        parts.reads.extend(rows.reads(scatter)?);
+        inside.extend(&scatter.skipped);
+    }
+    let mut dense = Vec::new();
+    for (parameter, gradient) in &graph.gradients {
+        if scattered.iter().all(|scatter| scatter.parameter != *parameter) {
+            dense.push((*parameter, terms_of(graph, *gradient, &mut inside)));
+        }
+    }
     for id in graph.ids() {
         let Some(apply) = graph.apply_of(id) else { continue };
-        if id == loss || is_gradient(id) || parts.reads.iter().any(|read| read.value == id) {
+        if inside.contains(&id) || parts.reads.iter().any(|read| read.value == id) {
             continue;
         }
         let computed = match id == score_gradient {
@@ -145,12 +166,26 @@ pub(super) fn layers(graph: &Graph, scattered: &[Scatter]) -> Result<Layers, Str
         };
         parts.values.push(RowValue { value: id, computed });
     }
-    for (parameter, gradient) in &graph.gradients {
-        if !parts.reads.iter().any(|read| read.table == *parameter) {
-            parts.dense.push((*parameter, rows.dense_gradient(*parameter, *gradient)?));
-        }
+    for (parameter, terms) in dense {
+        parts.dense.push((parameter, rows.dense_gradient(parameter, terms)?));
     }
     Ok(parts)
+}
+
+/// How bags add up: whether they are means, and whether rows are weighted.
+fn of_bags(apply: &Apply) -> [bool; 2] {
+    ["mean", "weighted"].map(|flag| apply.attributes.flag(flag))
+}
+
+/// What a gradient is the sum of, and with it what is `inside`.
+fn terms_of<'a>(graph: &'a Graph, id: ValueId, inside: &mut Vec<ValueId>) -> Vec<&'a Apply> {
+    inside.push(id);
+    match graph.apply_of(id) {
+        Some(apply) if apply.operator.name == "add" => {
+            apply.operands.iter().flat_map(|operand| terms_of(graph, *operand, inside)).collect()
+        }
+        apply => apply.into_iter().collect(),
+    }
 }
 
 /// The values that are rows of data.
@@ -193,35 +228,52 @@ impl Rows<'_> {
         }
     }
 
-    /// The one value that reads a parameter by rows, and its gradient.
-    fn read(&self, scatter: &Scatter) -> Result<RowsRead, String> {
+    /// The values that read a parameter by rows, and their gradients.
+    fn reads(&self, scatter: &Scatter) -> Result<Vec<RowsRead>, String> {
         let (graph, table) = (self.graph, scatter.parameter);
         let name = graph.label(table);
-        let (value, term) = match (scatter.lookups.as_deref(), &scatter.terms[..]) {
-            (None, _) => return Err(format!("not all that reads `{name}` names its rows")),
-            (Some([value]), [term]) => (value, term),
-            (Some(lookups), _) => {
-                // A row that several of them name has one update, by the sum of its gradients.
-                let n_lookups = lookups.len();
-                return Err(format!(
-                    "the gradients of {n_lookups} lookups in `{name}` are added first"
-                ));
-            }
-        };
-        let reads = graph.apply_of(*value).and_then(|apply| NamedRows::read(graph, apply, table));
-        let named_by = match reads.ok_or("rows are not named")? {
-            NamedRows::Product { csr: by }
-            | NamedRows::Bags { bags: by }
-            | NamedRows::Ids { ids: by } => by,
-        };
-        if !matches!(graph.value(named_by).kind, Kind::Input | Kind::Label) {
-            return Err(format!("`{}`, which names rows, is computed", graph.label(named_by)));
+        let lookups = scatter.lookups.as_deref();
+        let lookups = lookups.ok_or(format!("not all that reads `{name}` names its rows"))?;
+        if lookups.len() != scatter.terms.len() {
+            return Err(format!(
+                "`{name}` is read {} times, and its gradient is of {} term{}",
+                lookups.len(),
+                scatter.terms.len(),
+                if scatter.terms.len() == 1 { "" } else { "s" },
+            ));
         }
-        let added = graph.apply_of(*term).and_then(|apply| NamedRows::added(graph, apply));
-        let (_, gradient) = added.ok_or("a gradient is not of rows")?;
-        self.columns(*value)?;
+        lookups.iter().map(|value| self.read(scatter, *value)).collect()
+    }
+
+    /// One of the values that read a parameter by rows, and its gradient.
+    fn read(&self, scatter: &Scatter, value: ValueId) -> Result<RowsRead, String> {
+        let (graph, table) = (self.graph, scatter.parameter);
+        let named = |value: ValueId| {
+            let apply = graph.apply_of(value)?;
+            Some((NamedRows::read(graph, apply, table)?, of_bags(apply)))
+        };
+        let added = |term: &ValueId| {
+            let apply = graph.apply_of(*term)?;
+            let (rows, added) = NamedRows::added(graph, apply)?;
+            Some(((rows, of_bags(apply)), added))
+        };
+        let own = named(value).ok_or("rows are not named")?;
+        let lookups = scatter.lookups.iter().flatten();
+        let mut terms = scatter.terms.iter().filter_map(added).filter(|(rows, _)| *rows == own);
+        let (Some((_, gradient)), None, 1) =
+            (terms.next(), terms.next(), lookups.filter(|it| named(**it) == Some(own)).count())
+        else {
+            return Err(format!("the gradient of `{}` is not known apart", graph.label(value)));
+        };
+        let (NamedRows::Product { csr: by }
+        | NamedRows::Bags { bags: by }
+        | NamedRows::Ids { ids: by }) = own.0;
+        if !matches!(graph.value(by).kind, Kind::Input | Kind::Label) {
+            return Err(format!("`{}`, which names rows, is computed", graph.label(by)));
+        }
+        self.columns(value)?;
         self.columns(gradient)?;
-        Ok(RowsRead { table, value: *value, gradient })
+        Ok(RowsRead { table, value, gradient })
     }
 
     /// Whether a value is a dense parameter of so many elements in all, one after the other.
@@ -234,9 +286,23 @@ impl Rows<'_> {
             && shape.iter().filter(counted).eq(wanted.iter().copied().filter(counted))
     }
 
-    fn dense_gradient(&self, parameter: ValueId, id: ValueId) -> Result<DenseGradient, String> {
+    /// What a gradient of a dense parameter is the sum of. Of more than one thing it is made, on the stack.
+    fn dense_gradient(
+        &self,
+        parameter: ValueId,
+        terms: Vec<&Apply>,
+    ) -> Result<Vec<DenseGradient>, String> {
+        if terms.len() > 1 && !elements_of(self.graph, parameter).is_some_and(are_few) {
+            let name = self.graph.label(parameter);
+            return Err(format!(
+                "the gradient of `{name}`, a sum, has more than {FEW} elements, or nobody knows how many"
+            ));
+        }
+        terms.into_iter().map(|term| self.dense_term(parameter, term)).collect()
+    }
+
+    fn dense_term(&self, parameter: ValueId, apply: &Apply) -> Result<DenseGradient, String> {
         let name = self.graph.label(parameter);
-        let apply = self.graph.apply_of(id).ok_or("a gradient is not computed")?;
         let refused =
             || format!("the gradient of `{name}` (`{}`) is none of a row", apply.operator.name);
         let of = |place: usize| apply.operands.get(place).copied().ok_or_else(refused);
@@ -327,6 +393,20 @@ impl Rows<'_> {
                     Dim::Size(1) => Ok(RowComputed::Total(first)),
                     _ => refused(),
                 }
+            }
+            ("sum", None)
+                if self.graph.shape(first).len() == 2
+                    && columns == Dim::Size(1)
+                    && !flag("exclude")
+                    && apply.attributes.axes("axis").places(2).is_some_and(|axes| axes == [1]) =>
+            {
+                self.columns(first)?;
+                Ok(RowComputed::Total(first))
+            }
+            ("broadcast_like", Some(_))
+                if !flag("mean") && self.columns(first)? == Dim::Size(1) =>
+            {
+                Ok(RowComputed::Repeated(first))
             }
             ("softmax", None) if over_columns("axis") && self.graph.shape(id).len() == 2 => {
                 self.columns(first)?;

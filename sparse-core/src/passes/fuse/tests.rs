@@ -177,7 +177,7 @@ fn dense_layers_over_rows_are_one_loop_for_a_row() {
     let layers = one_row(&format!("{LAYERS}l = logistic(score, y)\nloss l\noutput score = score"));
     let layers = layers.unwrap();
     assert_eq!(layers.reads.len(), 3);
-    let gradients: Vec<_> = layers.dense.iter().map(|(_, gradient)| gradient).collect();
+    let gradients: Vec<_> = layers.dense.iter().flat_map(|(_, terms)| terms).collect();
     assert!(
         matches!(
             gradients[..],
@@ -204,7 +204,7 @@ fn connected_layers_and_vectors_are_one_loop_for_a_row() {
         .replace("g = param dense f32 [3, 1]", "g = param dense f32 [3]")
         .replace("in = dot(both, h)\nbiased = add(in, b)", "biased = fully_connected(both, h, b)");
     let layers = one_row(&format!("{text}l = logistic(score, y)\nloss l")).unwrap();
-    let gradients: Vec<_> = layers.dense.iter().map(|(_, gradient)| gradient).collect();
+    let gradients: Vec<_> = layers.dense.iter().flat_map(|(_, terms)| terms).collect();
     assert!(
         matches!(
             gradients[..],
@@ -240,9 +240,14 @@ fn layers_that_are_no_loop_say_why() {
         "score = add",
         "v = input csr f32 [n, d]\nmore = dot(v, w)\nother = add(more, deep)\nscore = add",
     );
+    let layers = one_row(&format!("{twice}{loss}")).unwrap();
+    assert_eq!(layers.reads_by_table().map(<[_]>::len).collect::<Vec<_>>(), [2, 1, 1]);
+    let stopped = twice
+        .replace("add(wide, other)", "add(kept, other)")
+        .replace("score = add", "kept = stop_gradient(wide)\nscore = add");
     assert_eq!(
-        because(&format!("{twice}{loss}")),
-        "the gradients of 2 lookups in `w` are added first"
+        because(&format!("{stopped}{loss}")),
+        "`w` is read 2 times, and its gradient is of 1 term"
     );
     let normed = LAYERS.replace("relu(biased)", "softmax(biased, axis = 0)");
     let reason = because(&format!("{normed}{loss}"));

@@ -98,19 +98,33 @@ pub(in crate::emit) fn each_row(emit: &Emit<'_>, parts: &Layers) -> TokenStream 
     }
 }
 
-/// What a row of data reads: `(layers::Bags::<…> { csr: __batch.x }, ())`.
+/// What a row of data reads: `(layers::Bags::<…> { csr: __batch.x }, ())`. Of a table that is read more than once
+/// `layers::Together::<_, 0, 16> { reads: (layers::Bags::<…> { … }, (layers::Taken::<…> { … }, ())) }`.
 pub(super) fn reads(emit: &Emit<'_>, parts: &Layers) -> TokenStream {
-    parts.reads.iter().enumerate().rev().fold(quote!(()), |rest, (place, read)| {
-        let read = self::read(emit, place, read);
-        quote!((#read, #rest))
-    })
+    let rt = &emit.rt;
+    let tables = parts.reads_by_table().enumerate().map(|(place, reads)| match reads {
+        [read] => self::read(emit, place, read).unwrap_or_default(),
+        reads => {
+            let size = reads.first().map(|read| extent(emit, &columns(emit, read.value)));
+            let reads =
+                listed(reads.iter().map(|read| self::read(emit, place, read).unwrap_or_default()));
+            quote!(#rt::layers::Together::<_, #place, #size> { reads: #reads })
+        }
+    });
+    listed(tables.collect::<Vec<_>>().into_iter())
+}
+
+/// `(first, (second, ()))`
+fn listed(items: impl DoubleEndedIterator<Item = TokenStream>) -> TokenStream {
+    items.rev().fold(quote!(()), |rest, item| quote!((#item, #rest)))
 }
 
 /// What it reads that of: `[(0, __param_t.table_mut())]`.
 pub(super) fn tables(emit: &Emit<'_>, parts: &Layers) -> TokenStream {
-    let tables = parts.reads.iter().map(|read| {
-        let (index, local) = (emit.index_of(read.table), emit.parameter_local(read.table));
-        quote!((#index, #local.table_mut()))
+    let tables = parts.reads_by_table().filter_map(|reads| {
+        let table = reads.first()?.table;
+        let (index, local) = (emit.index_of(table), emit.parameter_local(table));
+        Some(quote!((#index, #local.table_mut())))
     });
     quote!([#(#tables),*])
 }
@@ -234,20 +248,30 @@ fn row_function(emit: &Emit<'_>, parts: &Layers) -> TokenStream {
         let for_outputs = &values.for_outputs;
         quote!(if __record { #for_outputs #(#record)* })
     });
-    let updates = parts.dense.iter().map(|(id, gradient)| {
+    let updates = parts.dense.iter().map(|(id, terms)| {
         let dense = dense_of(emit, *id);
-        match gradient {
-            DenseGradient::Outer(left, right) => {
-                let (left, right) = (local(*left), local(*right));
+        match terms[..] {
+            [DenseGradient::Outer(left, right)] => {
+                let (left, right) = (local(left), local(right));
                 quote!(#dense.update_outer(&#left, &#right);)
             }
-            DenseGradient::Row(row) => {
-                let row = local(*row);
+            [DenseGradient::Row(row)] => {
+                let row = local(row);
                 quote!(#dense.update(&#row);)
             }
-            DenseGradient::Total(row) => {
-                let row = local(*row);
+            [DenseGradient::Total(row)] => {
+                let row = local(row);
                 quote!(#dense.update(&#rt::layers::total(&#row));)
+            }
+            _ => {
+                let (zero, size) = (number_of(emit, 0.0), size(emit, *id));
+                let (sums, first) = (quote!(&mut __gradient), quote!(0));
+                let add = terms.iter().map(|term| add_term(emit, *term, &sums, &first));
+                quote!({
+                    let mut __gradient = [#zero; #size];
+                    #(#add)*
+                    #dense.update(&__gradient);
+                })
             }
         }
     });
@@ -263,12 +287,40 @@ fn row_function(emit: &Emit<'_>, parts: &Layers) -> TokenStream {
     }
 }
 
-/// `(__v8, ())`: a value for each read.
+/// `layers::add_outer(__sums, 0, &__v8, &__v16);`: adds to the elements from `first` on.
+pub(super) fn add_term(
+    emit: &Emit<'_>,
+    term: DenseGradient,
+    sums: &TokenStream,
+    first: &TokenStream,
+) -> TokenStream {
+    let rt = &emit.rt;
+    match term {
+        DenseGradient::Outer(left, right) => {
+            let (left, right) = (local(left), local(right));
+            quote!(#rt::layers::add_outer(#sums, #first, &#left, &#right);)
+        }
+        DenseGradient::Row(row) => {
+            let row = local(row);
+            quote!(#rt::layers::add(#sums, #first, &#row);)
+        }
+        DenseGradient::Total(row) => {
+            let row = local(row);
+            quote!(#rt::layers::add(#sums, #first, &#rt::layers::total(&#row));)
+        }
+    }
+}
+
+/// `(__v8, ())`: a value for each read, in the order of the [reads].
 pub(super) fn list(parts: &Layers, of: fn(&RowsRead) -> ValueId) -> TokenStream {
-    parts.reads.iter().rev().fold(quote!(()), |rest, read| {
+    let value = |read: &RowsRead| {
         let name = local(of(read));
-        quote!((#name, #rest))
-    })
+        quote!(#name)
+    };
+    listed(parts.reads_by_table().map(|reads| match reads {
+        [read] => value(read),
+        reads => listed(reads.iter().map(value)),
+    }))
 }
 
 /// The values of a row of data.
@@ -379,6 +431,10 @@ fn value(emit: &Emit<'_>, parts: &Layers, value: &RowValue, steps: Steps) -> Opt
         RowComputed::Total(row) => {
             let row = local(row);
             array(quote!(#rt::layers::total(&#row)))
+        }
+        RowComputed::Repeated(row) => {
+            let row = local(row);
+            array(quote!([#row[0]; #extent]))
         }
         RowComputed::Copy(row) => {
             let row = local(row);

@@ -1,7 +1,7 @@
 //! A step of many rows through dense layers: one pass over the rows of data, and then the updates.
 
 use super::Steps;
-use super::layers::{Values, columns, extent, list, n_rows, reads, setup, size, tables};
+use super::layers::{Values, add_term, columns, extent, list, n_rows, reads, setup, size, tables};
 use super::row::local;
 use crate::emit::Emit;
 use crate::emit::kernels::written;
@@ -10,7 +10,7 @@ use crate::emit::step::take_apart;
 use proc_macro2::TokenStream;
 use quote::quote;
 use sparse_core::ir::ValueId;
-use sparse_core::passes::{DenseGradient, Layers, Scatter};
+use sparse_core::passes::{Layers, Scatter};
 
 /// For `score = dot(relu(dot(embedding_bag(x, t), h) + b), g); loss logistic(score, y); output score`:
 ///
@@ -154,22 +154,9 @@ fn row_function(emit: &Emit<'_>, parts: &Layers, kept: &[Kept]) -> TokenStream {
     let rt = &emit.rt;
     let numbers = list(parts, |read| read.value);
     let Values { computed, for_outputs } = Values::of(emit, parts, Steps::One);
-    let add = parts.dense.iter().map(|(id, gradient)| {
+    let add = parts.dense.iter().flat_map(|(id, terms)| {
         let at = at(emit, parts, *id);
-        match gradient {
-            DenseGradient::Outer(left, right) => {
-                let (left, right) = (local(*left), local(*right));
-                quote!(#rt::layers::add_outer(__sums, #at, &#left, &#right);)
-            }
-            DenseGradient::Row(row) => {
-                let row = local(*row);
-                quote!(#rt::layers::add(__sums, #at, &#row);)
-            }
-            DenseGradient::Total(row) => {
-                let row = local(*row);
-                quote!(#rt::layers::add(__sums, #at, &#rt::layers::total(&#row));)
-            }
-        }
+        terms.iter().map(move |term| add_term(emit, *term, &quote!(__sums), &at))
     });
     let keep = |(place, kept): (usize, &Kept)| {
         let value = local(kept.value);
