@@ -4,10 +4,12 @@
 //! this loop with a row function that it emits from the graph, which makes of these numbers a loss and the gradients with
 //! respect to each. The gradient of an inner product ⟨p, q⟩ with respect to p is q, and with respect to q it is p.
 
+mod in_parts;
 mod visitors;
 
 use self::visitors::{AddKept, Ask, Keep, KeptSize, Read, Sizes, Sum, Update, Uses};
 use crate::error::Result;
+use crate::kernels::Parallel;
 use crate::lanes;
 use crate::linear::{AHEAD, Scratch, Width, is_large};
 use crate::model::{ModelError, RowSteps};
@@ -60,7 +62,8 @@ pub struct Rows<F> {
 ///
 /// `row_function(row, numbers, saved)` gets the numbers of a row, replaces them by the gradients of the batch's loss with
 /// respect to them, and returns the row's own loss. `saved` is scratch of the same length. `width` is the number of elements
-/// of rows in inner products. O(rows · elements of the rows named · cost of the rule).
+/// of rows in inner products. O(rows · elements of the rows named · cost of the rule). `parallel` threads share the work of a large
+/// batch where the rule only adds; the bits do not depend on it.
 ///
 /// # Errors
 ///
@@ -73,6 +76,7 @@ pub fn step<P, R, T, W, F, const N: usize, const M: usize>(
     tables: [(usize, &mut Table<T>); N],
     updater: &mut Updater<R, T>,
     width: W,
+    parallel: Parallel,
     scratch: &mut Scratch<T>,
     row_function: impl FnMut(usize, &mut [T], &mut [T]) -> T,
 ) -> Result<f64>
@@ -81,11 +85,12 @@ where
     R: UpdateRule,
     T: Float<Accumulator = T>,
     W: Width,
-    F: Fn(usize) -> [usize; N],
+    F: Fn(usize) -> [usize; N] + Sync,
 {
     let weights = tables.map(|(index, table)| (index, Weights::Table(table)));
     with_rows!(R, T; *updater, weights, |lent| {
-        Tables::<P, _, _, _, _, N, M>::new(lent, width)?.together(rows, scratch, row_function)
+        let tables = Tables::<P, _, _, _, _, N, M>::new(lent, width)?;
+        tables.together(rows, parallel, scratch, row_function)
     })
 }
 
@@ -197,28 +202,38 @@ where
 
     /// A step of all rows.
     #[inline(never)]
-    fn together<F: Fn(usize) -> [usize; N]>(
+    fn together<F: Fn(usize) -> [usize; N] + Sync>(
         mut self,
         rows: Rows<F>,
+        parallel: Parallel,
         scratch: &mut Scratch<T>,
         mut row_function: impl FnMut(usize, &mut [T], &mut [T]) -> T,
     ) -> Result<f64> {
-        let total = lanes::wide(
-            #[inline(always)]
-            || match K::PLAIN {
-                true => self.add_together(&rows, scratch, &mut row_function),
-                false => self.sum_together(&rows, scratch, &mut row_function),
-            },
-        )?;
+        // The rows of a row of data's inner products.
+        let mut kept_size = KeptSize { size: 0, width: self.width.columns() };
+        P::each(&mut kept_size);
+        let kept_size = kept_size.size;
+        let total = if in_parts::is_shared::<K>(parallel, rows.count, kept_size) {
+            self.add_in_parts(kept_size, &rows, scratch, &mut row_function)?
+        } else {
+            lanes::wide(
+                #[inline(always)]
+                || match K::PLAIN {
+                    true => self.add_together(M + kept_size, &rows, scratch, &mut row_function),
+                    false => self.sum_together(&rows, scratch, &mut row_function),
+                },
+            )?
+        };
         self.rows.into_iter().for_each(RowUpdater::finish);
         Ok(total / rows.count.max(1) as f64)
     }
 
     /// Of a rule that only adds: what a row of data contributes is added in its turn, made of the rows as they were before the
-    /// step.
+    /// step. Of each row of data `kept_size` elements are kept: the gradients of its numbers, then the rows of its inner products.
     #[inline(always)]
     fn add_together<F: Fn(usize) -> [usize; N]>(
         &mut self,
+        kept_size: usize,
         rows: &Rows<F>,
         scratch: &mut Scratch<T>,
         row_function: &mut impl FnMut(usize, &mut [T], &mut [T]) -> T,
@@ -226,10 +241,6 @@ where
         let (width, bounds) = (self.width, self.bounds);
         let mut large = [false; N];
         large.iter_mut().zip(&self.rows).for_each(|(large, rows)| *large = is_large(rows));
-        // Of each row of data the gradients of its numbers, then the rows of its inner products.
-        let mut kept_size = KeptSize { size: M, width: width.columns() };
-        P::each(&mut kept_size);
-        let kept_size = kept_size.size;
         let Scratch { rows: row_scratch, factors: kept, .. } = scratch;
         let needed = rows.count * kept_size;
         if kept.len() < needed {

@@ -4,6 +4,7 @@ use super::{Reads, Visitor};
 use crate::lanes::inner;
 use crate::linear::Width;
 use crate::optimizer::{ReadRows as _, RowCursor, RowUpdater, UpdateKind};
+use crate::prefetch::prefetch_at;
 use sparse_core::element::Float;
 use sparse_core::update_rules::UpdateRule;
 
@@ -57,6 +58,9 @@ impl<const N: usize> Visitor for Sizes<N> {
 
 // Invariant of the visitors below: each id is below the rows of its table, and cursors and tables are those of a `Tables`.
 
+/// Rows of data between asking for what [`KeepApart`] kept of them and reading it.
+const FAR: usize = 24;
+
 /// Asks for rows of large tables. The ids may be any.
 pub(super) struct Ask<'c, R: UpdateRule, T: Float, K, const N: usize> {
     pub(super) cursors: [RowCursor<'c, R, T, K>; N],
@@ -108,7 +112,7 @@ where
     }
 }
 
-/// The elements that [`Keep`] copies, beside those that `size` begins with.
+/// The elements that [`Keep`] copies.
 pub(super) struct KeptSize {
     pub(super) size: usize,
     pub(super) width: usize,
@@ -146,6 +150,37 @@ impl<R: UpdateRule, T: Float, K: UpdateKind, const N: usize> Visitor for Keep<'_
         let (to_right, rest) = rest.split_at_mut(right.len());
         to_left.copy_from_slice(left);
         to_right.copy_from_slice(right);
+        self.kept = rest;
+    }
+}
+
+/// [`Keep`], of a run of rows of data: the rows of one table are neighbours, and those of the next begin `apart` elements on.
+pub(super) struct KeepApart<'c, 'k, R: UpdateRule, T: Float, K, const N: usize> {
+    pub(super) cursors: [RowCursor<'c, R, T, K>; N],
+    pub(super) ids: [usize; N],
+    /// The row of data, from the first of the run on.
+    pub(super) at: usize,
+    pub(super) apart: usize,
+    /// What is left to be written.
+    pub(super) kept: &'k mut [T],
+}
+
+impl<R: UpdateRule, T: Float, K: UpdateKind, const N: usize> Visitor
+    for KeepApart<'_, '_, R, T, K, N>
+{
+    #[inline(always)]
+    fn element<const NUMBER: usize, const TABLE: usize>(&mut self) {}
+
+    #[inline(always)]
+    fn inner<const NUMBER: usize, const LEFT: usize, const RIGHT: usize>(&mut self) {
+        // SAFETY: the invariant.
+        let (left, right) = unsafe {
+            (self.cursors[LEFT].row(self.ids[LEFT]), self.cursors[RIGHT].row(self.ids[RIGHT]))
+        };
+        let (lefts, rest) = std::mem::take(&mut self.kept).split_at_mut(self.apart);
+        let (rights, rest) = rest.split_at_mut(self.apart);
+        lefts[self.at * left.len()..][..left.len()].copy_from_slice(left);
+        rights[self.at * right.len()..][..right.len()].copy_from_slice(right);
         self.kept = rest;
     }
 }
@@ -195,6 +230,88 @@ where
                 }
             },
         );
+    }
+}
+
+/// [`AddKept`] of each second table, from `PART` on, by what [`KeepApart`] kept.
+pub(super) struct AddOwn<'c, 'k, R: UpdateRule, T: Float, K, W, const N: usize, const PART: usize> {
+    pub(super) cursors: [RowCursor<'c, R, T, K>; N],
+    pub(super) ids: [usize; N],
+    pub(super) numbers: &'k [T],
+    pub(super) at: usize,
+    pub(super) apart: usize,
+    /// What is left to be read.
+    pub(super) kept: &'k [T],
+    pub(super) width: W,
+}
+
+impl<R, T, K, W, const N: usize, const PART: usize> Visitor for AddOwn<'_, '_, R, T, K, W, N, PART>
+where
+    R: UpdateRule,
+    T: Float<Accumulator = T>,
+    K: UpdateKind,
+    W: Width,
+{
+    #[inline(always)]
+    fn element<const NUMBER: usize, const TABLE: usize>(&mut self) {
+        if TABLE % 2 == PART {
+            // SAFETY: the invariant.
+            unsafe { self.cursors[TABLE].update(self.ids[TABLE], 0, self.numbers[NUMBER]) };
+        }
+    }
+
+    #[inline(always)]
+    fn inner<const NUMBER: usize, const LEFT: usize, const RIGHT: usize>(&mut self) {
+        let (number, size) = (self.numbers[NUMBER], self.width.columns());
+        let (lefts, rest) = self.kept.split_at(self.apart);
+        let (rights, rest) = rest.split_at(self.apart);
+        let (was_left, was_right) =
+            (&lefts[self.at * size..][..size], &rights[self.at * size..][..size]);
+        self.kept = rest;
+        let add = |table: usize, other: &[T]| {
+            let cursor = self.cursors[table];
+            let Some(factor) = cursor.plain_factor() else { return };
+            let step = factor * number;
+            // SAFETY: the invariant; rows were kept whole.
+            unsafe { cursor.add_whole_row(self.width, self.ids[table], other, |o| step * o) };
+        };
+        // What the other thread kept.
+        let ahead = (self.at + FAR) * size;
+        if LEFT % 2 == PART {
+            prefetch_at(rights.as_ptr().wrapping_add(ahead));
+        }
+        if RIGHT % 2 == PART {
+            prefetch_at(lefts.as_ptr().wrapping_add(ahead));
+        }
+        if LEFT % 2 == PART {
+            add(LEFT, was_right);
+        }
+        if RIGHT % 2 == PART {
+            add(RIGHT, was_left);
+        }
+    }
+}
+
+/// [`Ask`] of each second table, from `PART` on.
+pub(super) struct AskOwn<'c, R: UpdateRule, T: Float, K, const N: usize, const PART: usize> {
+    pub(super) cursors: [RowCursor<'c, R, T, K>; N],
+    pub(super) ids: [usize; N],
+}
+
+impl<R: UpdateRule, T: Float, K: UpdateKind, const N: usize, const PART: usize> Visitor
+    for AskOwn<'_, R, T, K, N, PART>
+{
+    #[inline(always)]
+    fn element<const NUMBER: usize, const TABLE: usize>(&mut self) {
+        if TABLE % 2 == PART {
+            self.cursors[TABLE].prefetch(self.ids[TABLE]);
+        }
+    }
+
+    #[inline(always)]
+    fn inner<const NUMBER: usize, const LEFT: usize, const RIGHT: usize>(&mut self) {
+        self.element::<NUMBER, LEFT>();
+        self.element::<NUMBER, RIGHT>();
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::memory::Places;
 use super::rows::{IdleOf, StateOf, StepOf, UpdateKind, on_weight};
+use crate::linear::Width;
 use crate::prefetch::prefetch_at;
 use sparse_core::element::Float;
 use sparse_core::update_rules::{StateBlock, Step, UpdateRule};
@@ -110,6 +111,36 @@ impl<R: UpdateRule, T: Float, K: UpdateKind> RowCursor<'_, R, T, K> {
         for (weight, given) in weights.iter_mut().zip(given) {
             on_weight(weight, |weight| *weight += change(*given));
         }
+    }
+
+    /// [`add_row`](Self::add_row) of a row that is as wide as `width`, which the compiler may know, and which is not read again soon:
+    /// then it is best added to as a whole, since `given` is known to lie elsewhere.
+    ///
+    /// # Safety
+    ///
+    /// As there.
+    #[inline(always)]
+    pub(crate) unsafe fn add_whole_row(
+        self,
+        width: impl Width,
+        row: usize,
+        given: &[T::Accumulator],
+        change: impl Fn(T::Accumulator) -> T::Accumulator,
+    ) {
+        debug_assert!(K::PLAIN, "the rule does more than to add");
+        debug_assert_eq!(given.len(), self.places.row_size);
+        // SAFETY: promised by the caller; the invariant. The only reference to the row, for the length of this call.
+        let weights =
+            unsafe { slice::from_raw_parts_mut(self.places.weights(row), self.places.row_size) };
+        width.in_registers(
+            weights,
+            #[inline(always)]
+            |weights| {
+                for (weight, given) in weights.iter_mut().zip(given) {
+                    on_weight(weight, |weight| *weight += change(*given));
+                }
+            },
+        );
     }
 
     /// One update of one element.

@@ -75,7 +75,7 @@ pub use rows::{Beside, General, Plain, RowUpdater, StateOf, UpdateKind};
 pub use samples::Samples;
 pub(crate) use samples::Usage;
 pub(crate) use settling::Settling;
-pub(crate) use shared::RowWeights;
+pub(crate) use shared::{RowWeights, SharedRows};
 pub(crate) use snapshot::Snapshot;
 pub use sparse_core::update_rules::UpdateRule;
 pub use spec::ParameterSpec;

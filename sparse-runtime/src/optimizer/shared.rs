@@ -73,6 +73,19 @@ impl<'a, R: UpdateRule, T: Float, K: UpdateKind> SharedRows<'a, R, T, K> {
         self.cursor
     }
 
+    /// [`cursor`](Self::cursor), of rows of a size that the compiler may know.
+    ///
+    /// # Panics
+    ///
+    /// If `row_size` is not that of the parameter.
+    #[inline(always)]
+    pub(crate) fn cursor_of_size(&self, row_size: usize) -> RowCursor<'_, R, T, K> {
+        assert_eq!(row_size, self.cursor.places.row_size, "the elements of a row");
+        let mut cursor = self.cursor;
+        cursor.places.row_size = row_size;
+        cursor
+    }
+
     /// Settles a row. If it is so for the first time in its life, it is added to `first`.
     ///
     /// # Safety

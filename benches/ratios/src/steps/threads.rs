@@ -40,7 +40,9 @@ pub fn workloads(data: &Data) -> Vec<Named<'_>> {
     all.push(softmax(data, softmax::sgd()));
     all.push(softmax(data, softmax::adagrad()));
     all.push(wide_and_deep(data));
-    all.push(factors());
+    for batch in [BATCH, 65536] {
+        all.push(factors(batch));
+    }
     all
 }
 
@@ -98,11 +100,11 @@ fn wide_and_deep(data: &Data) -> Named<'_> {
     })
 }
 
-fn factors<'a>() -> Named<'a> {
-    Named::new(format!("2 threads, matrix factorization k = 16 sgd batch {BATCH}"), move || {
+fn factors<'a>(batch: usize) -> Named<'a> {
+    Named::new(format!("2 threads, matrix factorization k = 16 sgd batch {batch}"), move || {
         let ratings = Rc::new(factors::dataset(&factors::ratings())?);
         let make = || Ok(Factors::new(dims! { users: USERS, items: ITEMS }, Seed(0))?);
-        compare(ratings, BATCH, sgd(factors::RATE), make, |model| fingerprint_of(model.p.values()))
+        compare(ratings, batch, sgd(factors::RATE), make, |model| fingerprint_of(model.p.values()))
     })
 }
 

@@ -20,13 +20,13 @@ pub(super) fn call(emit: &Emit<'_>, parts: &RowLoop, steps: Steps) -> TokenStrea
         Steps::One => (format_ident!("step"), None),
         Steps::EachRow => (format_ident!("steps"), Some(quote!(__first..__first + __count,))),
     };
+    // Steps of one row each are made one after the other.
+    let parallel = range.is_none().then(|| quote!(__context.parallel,));
     match &parts.terms {
         Terms::Linear(linear) => {
-            // Steps of one row each are made one after the other.
-            let parallel = range.is_none().then(|| quote!(__context.parallel,));
             call_linear(emit, linear, &parts.columns, &function, range, parallel, &row)
         }
-        Terms::Lookups(lookups) => call_lookups(emit, lookups, &function, range, &row),
+        Terms::Lookups(lookups) => call_lookups(emit, lookups, &function, range, parallel, &row),
     }
 }
 
@@ -100,7 +100,8 @@ fn call_linear(
 ///         count: __n_rows,
 ///         ids: |__row: usize| [Id::index(__batch.user.values()[__row]).unwrap_or(usize::MAX), …],
 ///     };
-///     lookups::step(__Reads, __rows, [(0, __param_p.table_mut()), …], __updater, linear::Fixed::<16>, __scratch, |__row, __s, __saved| …)
+///     lookups::step(__Reads, __rows, [(0, __param_p.table_mut()), …], __updater, linear::Fixed::<16>, __context.parallel, __scratch,
+///         |__row, __s, __saved| …)
 /// }
 /// ```
 fn call_lookups(
@@ -108,6 +109,7 @@ fn call_lookups(
     lookups: &[Lookup],
     function: &Ident,
     range: Option<TokenStream>,
+    parallel: Option<TokenStream>,
     row: &TokenStream,
 ) -> TokenStream {
     let rt = &emit.rt;
@@ -156,6 +158,7 @@ fn call_lookups(
             [#(#tables),*],
             __updater,
             #size,
+            #parallel
             __scratch,
             #row,
         )

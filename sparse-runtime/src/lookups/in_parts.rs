@@ -1,0 +1,352 @@
+//! The step of a large batch on two threads, with the bits of one: rows of data are read by whoever comes first, and then each table is
+//! updated by one thread, in the order of the batch.
+//!
+//! A cache line that the other thread has written costs as much as half a row of data. So the gradients of a run of rows of data are
+//! neighbours, and so are the rows kept of one table: who updates the other table reads nothing else.
+
+use super::visitors::{AddOwn, Ask, AskOwn, KeepApart, Read, Sizes};
+use super::{Reads, Rows, Tables, named};
+use crate::error::Result;
+use crate::kernels::Parallel;
+use crate::lanes;
+use crate::linear::{Scratch, Width};
+use crate::optimizer::{RowCursor, SharedRows, UpdateKind};
+use crate::prefetch::LINE;
+use crate::row_parts::{MAX_SLOTS, in_turn, parts_of_work};
+use crate::team;
+use sparse_core::element::Float;
+use sparse_core::update_rules::UpdateRule;
+use std::mem::MaybeUninit;
+use std::ops::Range;
+
+/// Each thread has tables of its own: of more threads the others would have none.
+const MOST: usize = 2;
+
+/// The work of a row of data beside its elements, in about a quarter of a nanosecond.
+const WORK_OF_A_ROW: usize = 50;
+
+/// Rows of data between asking for the rows of a table and reading them: those that the other thread has written come from further
+/// away than memory that nobody has.
+const FAR: usize = 12;
+
+/// Whether two threads share a step of so many rows of data, each of which keeps `kept_size` elements.
+pub(super) fn is_shared<K: UpdateKind>(
+    parallel: Parallel,
+    n_rows: usize,
+    kept_size: usize,
+) -> bool {
+    let work = n_rows.saturating_mul(kept_size + WORK_OF_A_ROW);
+    // Where nothing is kept a row of data is too little work to be handed over.
+    K::PLAIN && kept_size > 0 && parts_of_work(parallel, work) >= MOST
+}
+
+/// Runs of neighbouring rows of data.
+#[derive(Clone, Copy)]
+struct Runs {
+    /// The rows of each but the last.
+    n_rows: usize,
+    /// The elements kept for one table by each.
+    apart: usize,
+}
+
+impl Runs {
+    fn rows(self, run: usize, count: usize) -> Range<usize> {
+        let first = run * self.n_rows;
+        first..count.min(first + self.n_rows)
+    }
+}
+
+impl<P, R, T, K, W, const N: usize, const M: usize> Tables<'_, P, R, T, K, W, N, M>
+where
+    P: Reads<N, M>,
+    R: UpdateRule,
+    T: Float<Accumulator = T>,
+    K: UpdateKind,
+    W: Width,
+{
+    /// As [`add_together`](Self::add_together), which keeps `kept_size` elements of each row of data.
+    #[inline(never)]
+    pub(super) fn add_in_parts<F: Fn(usize) -> [usize; N] + Sync>(
+        &mut self,
+        kept_size: usize,
+        rows: &Rows<F>,
+        scratch: &mut Scratch<T>,
+        row_function: &mut impl FnMut(usize, &mut [T], &mut [T]) -> T,
+    ) -> Result<f64> {
+        let (width, bounds, count) = (self.width, self.bounds, rows.count);
+        let n_rows = count.div_ceil(MAX_SLOTS).max(1);
+        let runs = Runs { n_rows, apart: n_rows * width.columns() };
+        let n_runs = count.div_ceil(n_rows);
+        let Scratch { gradients: numbers, factors: kept, .. } = scratch;
+        let numbers = of_len(numbers, count * M);
+        let kept = of_len(kept, n_runs * n_rows * kept_size);
+        let mut chunks = [const { None }; MAX_SLOTS];
+        let both = numbers.chunks_mut(n_rows * M).zip(kept.chunks_mut(n_rows * kept_size));
+        chunks.iter_mut().zip(both).for_each(|(chunk, both)| *chunk = Some(both));
+
+        let mut sizes = Sizes::of::<P, M>(width).into_iter();
+        let shared = self.rows.each_mut().map(|rows| rows.shared(sizes.next().unwrap_or_default()));
+        let shared = &shared;
+        let mut total: Result<f64> = Ok(0.0);
+        in_turn(
+            &mut [(); MOST],
+            n_runs,
+            &mut chunks[..n_runs],
+            |(), run, chunk| {
+                let Some((numbers, kept)) = chunk else { return };
+                lanes::wide(
+                    #[inline(always)]
+                    || {
+                        let cursors = cursors(shared, &Sizes::of::<P, M>(width));
+                        read::<P, _, _, _, _, N, M>(
+                            cursors,
+                            rows,
+                            bounds,
+                            (run, runs),
+                            numbers,
+                            kept,
+                        );
+                    },
+                );
+            },
+            |run, chunk| {
+                let Some((numbers, _)) = chunk else { return };
+                let Ok(mut sum) = total else { return };
+                total = (|| {
+                    let numbers = numbers.as_chunks_mut::<M>().0.iter_mut();
+                    for (row, numbers) in runs.rows(run, count).zip(numbers) {
+                        named(rows, row, &bounds)?;
+                        sum += row_function(row, numbers, &mut [T::zero(); M]).as_f64();
+                    }
+                    Ok(sum)
+                })();
+            },
+        );
+        let total = total?;
+        let chunks = &chunks;
+        team::each(&mut [(); MOST], |part, ()| {
+            lanes::wide(
+                #[inline(always)]
+                || {
+                    let cursors = cursors(shared, &Sizes::of::<P, M>(width));
+                    for (run, chunk) in chunks[..n_runs].iter().enumerate() {
+                        let Some((numbers, kept)) = chunk else { return };
+                        let at = (run, runs);
+                        match part {
+                            0 => add::<P, _, _, _, _, _, N, M, 0>(
+                                cursors, width, rows, bounds, at, numbers, kept,
+                            ),
+                            _ => add::<P, _, _, _, _, _, N, M, 1>(
+                                cursors, width, rows, bounds, at, numbers, kept,
+                            ),
+                        }
+                    }
+                },
+            );
+        });
+        Ok(total)
+    }
+}
+
+/// So many elements, the first of them at the beginning of a cache line.
+fn of_len<T: Float>(memory: &mut Vec<T>, len: usize) -> &mut [T] {
+    let of_line = LINE / size_of::<T>();
+    if memory.len() < len + of_line {
+        memory.resize(len + of_line, T::zero());
+    }
+    let first = memory.as_ptr().align_offset(LINE).min(of_line);
+    &mut memory[first..][..len]
+}
+
+/// The rows that the calling thread reads, and of its own tables updates. A loop, as in [`Tables::cursors`].
+#[inline(always)]
+fn cursors<'a, R: UpdateRule, T: Float, K: UpdateKind, const N: usize>(
+    shared: &'a [SharedRows<'_, R, T, K>; N],
+    sizes: &[usize; N],
+) -> [RowCursor<'a, R, T, K>; N] {
+    let mut cursors = [const { MaybeUninit::uninit() }; N];
+    for ((cursor, rows), size) in cursors.iter_mut().zip(shared).zip(sizes) {
+        *cursor = MaybeUninit::new(rows.cursor_of_size(*size));
+    }
+    // SAFETY: each was written, there being as many tables; the types differ in that only.
+    unsafe { std::mem::transmute_copy(&cursors) }
+}
+
+/// Reads the numbers of a run of rows of data, and keeps the rows of their inner products.
+#[inline(always)]
+fn read<P, R, T, K, F, const N: usize, const M: usize>(
+    cursors: [RowCursor<'_, R, T, K>; N],
+    rows: &Rows<F>,
+    bounds: [usize; N],
+    (run, runs): (usize, Runs),
+    numbers: &mut [T],
+    kept: &mut [T],
+) where
+    P: Reads<N, M>,
+    R: UpdateRule,
+    T: Float<Accumulator = T>,
+    K: UpdateKind,
+    F: Fn(usize) -> [usize; N],
+{
+    let count = rows.count;
+    let numbers = numbers.as_chunks_mut::<M>().0.iter_mut().enumerate();
+    for (row, (at, numbers)) in runs.rows(run, count).zip(numbers) {
+        if row + FAR < count {
+            P::each(&mut Ask { cursors, ids: (rows.ids)(row + FAR), large: [true; N] });
+        }
+        // Who takes the run refuses it.
+        let Ok(ids) = named(rows, row, &bounds) else { return };
+        let mut read = Read { cursors, ids, numbers: [T::zero(); M] };
+        P::each(&mut read);
+        *numbers = read.numbers;
+        P::each(&mut KeepApart { cursors, ids, at, apart: runs.apart, kept: &mut *kept });
+    }
+}
+
+/// Adds to each second table, from `PART` on, what a run of rows of data contributes.
+#[inline(always)]
+fn add<P, R, T, K, W, F, const N: usize, const M: usize, const PART: usize>(
+    cursors: [RowCursor<'_, R, T, K>; N],
+    width: W,
+    rows: &Rows<F>,
+    bounds: [usize; N],
+    (run, runs): (usize, Runs),
+    numbers: &[T],
+    kept: &[T],
+) where
+    P: Reads<N, M>,
+    R: UpdateRule,
+    T: Float<Accumulator = T>,
+    K: UpdateKind,
+    W: Width,
+    F: Fn(usize) -> [usize; N],
+{
+    let (count, apart) = (rows.count, runs.apart);
+    let numbers = numbers.as_chunks::<M>().0.iter().enumerate();
+    for (row, (at, numbers)) in runs.rows(run, count).zip(numbers) {
+        if row + FAR < count {
+            P::each(&mut AskOwn::<_, _, _, N, PART> { cursors, ids: (rows.ids)(row + FAR) });
+        }
+        // All were compared when their numbers were taken.
+        let Ok(ids) = named(rows, row, &bounds) else { return };
+        P::each(&mut AddOwn::<_, _, _, _, N, PART> {
+            cursors,
+            ids,
+            numbers,
+            at,
+            apart,
+            kept,
+            width,
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::linear::{Fixed, Runtime};
+    use crate::lookups::Visitor;
+    use crate::optimizer::{ParameterSpec, Plain, Updater, Weights};
+    use crate::table::Table;
+    use sparse_core::storage::Storage;
+    use sparse_core::update_rules::Sgd;
+
+    const ROWS: [usize; 5] = [11, 7, 5, 11, 7];
+    const SIZE: usize = 3;
+
+    /// ⟨p₀, p₁⟩, p₂ and ⟨p₄, p₃⟩.
+    #[derive(Clone, Copy)]
+    struct Numbers;
+
+    impl Reads<5, 3> for Numbers {
+        fn each<V: Visitor>(visitor: &mut V) {
+            visitor.inner::<0, 0, 1>();
+            visitor.element::<1, 2>();
+            visitor.inner::<2, 4, 3>();
+        }
+    }
+
+    fn ids(row: usize) -> [usize; 5] {
+        [row * row, row, row / 3, row * 5, row * row * 3].map(|id| id + row % 2)
+    }
+
+    /// Three steps of batches of `count` rows; the losses, and all weights at the end.
+    fn steps(
+        width: impl Width,
+        count: usize,
+        in_parts: bool,
+        refused: Option<usize>,
+    ) -> (Vec<Result<f64>>, Vec<Vec<f32>>) {
+        let sizes = [SIZE, SIZE, 1, SIZE, SIZE];
+        let spec = |i: usize| {
+            ParameterSpec::new(format!("p{i}"), ROWS[i], sizes[i], Some(Storage::RowSparse))
+        };
+        let rule = Sgd { learning_rate: 0.125, ..Sgd::default() };
+        let mut updater =
+            Updater::<Sgd, f32>::new(rule, (0..5).map(spec).collect::<Vec<_>>()).unwrap();
+        let mut tables: [Table<f32>; 5] = std::array::from_fn(|i| {
+            let values = (0..ROWS[i] * sizes[i]).map(|at| (at * 7 % 11) as f32 / 16.0 - 0.25);
+            Table::from_values(sizes[i], &values.collect::<Vec<_>>())
+        });
+        let (mut scratch, mut losses) = (Scratch::default(), Vec::new());
+        for step in 0..3 {
+            updater.begin_step().unwrap();
+            let of_row = |row: usize| {
+                let mut found = ids(row + step);
+                found.iter_mut().zip(ROWS).for_each(|(id, rows)| *id %= rows);
+                found[1] += if refused == Some(row) { ROWS[1] } else { 0 };
+                found
+            };
+            let rows = Rows { count, ids: of_row };
+            let mut row_function = |row: usize, numbers: &mut [f32], _: &mut [f32]| {
+                let error = numbers.iter().sum::<f32>() - (row % 3) as f32;
+                numbers.fill(error / count as f32);
+                error * error
+            };
+            let mut place = 0..5;
+            let weights = tables.each_mut();
+            let weights =
+                weights.map(|table| (place.next().unwrap_or_default(), Weights::Table(table)));
+            let lent = updater.rows_of::<Plain, 5>(weights).unwrap();
+            let mut lent = Tables::<Numbers, _, _, _, _, 5, 3>::new(lent, width).unwrap();
+            losses.push(match in_parts {
+                true => lent.add_in_parts(4 * SIZE, &rows, &mut scratch, &mut row_function),
+                false => lent.add_together(3 + 4 * SIZE, &rows, &mut scratch, &mut row_function),
+            });
+            updater.end_step().unwrap();
+        }
+        (losses, tables.iter().map(|table| table.values().to_vec()).collect())
+    }
+
+    #[test]
+    fn two_threads_have_the_bits_of_one() {
+        for count in [0, 1, 2, 63, 64, 65, 200] {
+            let (losses, tables) = steps(Fixed::<SIZE>, count, false, None);
+            let losses: Vec<f64> = losses.into_iter().map(Result::unwrap).collect();
+            for shared in
+                [steps(Fixed::<SIZE>, count, true, None), steps(Runtime(SIZE), count, true, None)]
+            {
+                assert!(shared.0.into_iter().map(Result::unwrap).eq(losses.iter().copied()));
+                assert!(shared.1 == tables, "{count} rows");
+            }
+        }
+    }
+
+    #[test]
+    fn a_row_that_is_refused_changes_nothing() {
+        let (_, before) = steps(Fixed::<SIZE>, 0, false, None);
+        for refused in [0, 64, 199] {
+            let (losses, tables) = steps(Fixed::<SIZE>, 200, true, Some(refused));
+            assert!(losses.iter().all(Result::is_err));
+            assert!(tables == before, "row {refused}");
+        }
+    }
+
+    #[test]
+    fn small_batches_are_for_one_thread() {
+        let shared = |parallel, n_rows| is_shared::<Plain>(parallel, n_rows, 32);
+        assert!(shared(Parallel::Threads(2), 1 << 16) && shared(Parallel::Threads(5), 1 << 16));
+        assert!(!shared(Parallel::Threads(2), 8192) && !shared(Parallel::Sequential, 1 << 16));
+        assert!(!is_shared::<Plain>(Parallel::Threads(2), 1 << 30, 0));
+    }
+}
