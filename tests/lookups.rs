@@ -216,3 +216,31 @@ fn ids_beyond_a_table_are_typed_errors() {
     let error = model.train_step(&batch, &mut updater).unwrap_err();
     assert!(matches!(error, nnz::Error::Model(ModelError::Id { bound: 7, .. })), "{error}");
 }
+
+#[test]
+fn a_large_batch_on_one_thread_or_two() {
+    const MANY: usize = 60_000;
+    let numbers = |of: usize, below: usize| {
+        let id = move |row: usize| row * row.wrapping_mul(of) % 8191 * of % below;
+        (0..MANY).map(id).collect::<Vec<_>>()
+    };
+    let user = numbers(7919, 50).into_iter().map(|id| id as u32).collect::<Vec<_>>();
+    let item = numbers(104_729, 30).into_iter().map(|id| id as i64).collect::<Vec<_>>();
+    let y = numbers(31, 5).into_iter().map(|y| y as f64).collect::<Vec<_>>();
+    let data = Dataset::builder()
+        .input("user", Dense::new([MANY], user).unwrap())
+        .input("item", Dense::new([MANY], item).unwrap())
+        .label("y", Dense::new([MANY, 1], y).unwrap())
+        .build()
+        .unwrap();
+    let [one, two] = [Parallel::Sequential, Parallel::Threads(2)].map(|parallel| {
+        let mut model = Columns::new(dims! { users: 50, items: 30, k: 16 }, Seed(7)).unwrap();
+        let rule = Sgd { learning_rate: 10.0, ..Sgd::default() };
+        let trainer = Trainer::new(rule).batch_size(MANY).epochs(3).progress(Progress::Silent);
+        let report = trainer.parallel(parallel).fit(&mut model, &data).unwrap();
+        assert!(report.epochs[2].loss < 0.9 * report.epochs[0].loss);
+        let values = model.parameters().iter().map(|p| p.values().to_vec()).collect::<Vec<_>>();
+        (report.epochs.iter().map(|epoch| epoch.loss).collect::<Vec<_>>(), values)
+    });
+    assert!(one == two);
+}
