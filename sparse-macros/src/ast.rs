@@ -144,6 +144,19 @@ pub(crate) enum Declaration {
     },
 }
 
+impl Declaration {
+    /// The name of the value, constant or output that it declares.
+    pub(crate) fn name(&self) -> Option<&Ident> {
+        match self {
+            Declaration::Input(input) => Some(&input.name),
+            Declaration::Parameter(parameter) => Some(&parameter.name),
+            Declaration::Let(binding) => Some(&binding.name),
+            Declaration::Output { name, .. } | Declaration::Constant { name, .. } => Some(name),
+            Declaration::Loss(_) | Declaration::Update { .. } | Declaration::Option { .. } => None,
+        }
+    }
+}
+
 /// `input x: csr[n, d]` or `label y: dense[n, 1]`.
 pub(crate) struct Input {
     pub(crate) docs: Vec<Attribute>,

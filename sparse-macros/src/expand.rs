@@ -26,6 +26,7 @@ pub(crate) fn front(input: TokenStream, place: fn(Span) -> String) -> (TokenStre
     resolve::check_blocks(&mut library, &mut report);
     let mut tokens: TokenStream = emit::blocks(&source, place);
     let operators = library.operators();
+    let mut types = emit::Types::default();
     for model in &source.models {
         let before = report.n_errors();
         let graph = resolve::resolve(model, &library, &mut report);
@@ -35,6 +36,9 @@ pub(crate) fn front(input: TokenStream, place: fn(Span) -> String) -> (TokenStre
             false => emit::uncompiled(&graph),
         };
         report.extend(compiled.diagnostics.iter().cloned());
+        if !types.take(model, &compiled, &mut report) {
+            continue;
+        }
         let broken = !resolved || report.n_errors() > before;
         tokens.extend(emit::model(model, &compiled, &operators, broken, &report));
     }

@@ -15,9 +15,11 @@ mod plan;
 mod scattered;
 mod step;
 mod structs;
+mod types;
 mod variants;
 
 pub(crate) use blocks::{blocks, fetch};
+pub(crate) use types::Types;
 
 use crate::ast::{Declaration, Model, Operator};
 use crate::paths;
@@ -233,11 +235,16 @@ impl<'a> Emit<'a> {
             .iter()
             .find(|(known, _)| *known == parameter)
             .map(|(_, gradient)| self.graph.storage(*gradient));
+        // A csr one is an error, and its gradient one that there is.
+        let declared = match self.graph.storage(parameter) {
+            Storage::Csr => Storage::RowSparse,
+            storage => storage,
+        };
         match (frozen, derived) {
             (true, _) => None,
             // Without a loss nothing is trained.
             (false, None) if self.graph.losses.is_empty() => None,
-            (false, None) => Some(self.graph.storage(parameter)),
+            (false, None) => Some(declared),
             (false, derived) => derived,
         }
     }

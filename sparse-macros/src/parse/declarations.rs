@@ -51,7 +51,7 @@ pub(super) fn declaration(
             stream.parse::<Token![=]>()?;
             Declaration::Update { name, value: expression(&stream.parse::<Expr>()?, notes) }
         }
-        "loss" => Declaration::Loss(expression(&stream.parse::<Expr>()?, notes)),
+        "loss" => Declaration::Loss(loss(stream, notes)?),
         "output" => {
             let name = name(stream, notes)?;
             if !stream.is_empty() && !stream.peek(Token![:]) && !stream.peek(Token![=]) {
@@ -82,6 +82,7 @@ pub(super) fn declaration(
                 span: word.span(),
                 message: format!("`{other}` does not begin a declaration"),
                 help: Some(match nearest(other, DECLARATIONS) {
+                    _ if stream.peek(Token![=]) => format!("write `let {other} = …;`"),
                     Some(known) => format!("write `{known}`"),
                     None => format!("declarations begin with `{}`", DECLARATIONS.join("`, `")),
                 }),
@@ -117,7 +118,24 @@ fn constant(stream: ParseStream<'_>) -> syn::Result<Declaration> {
     }
 }
 
+/// What stands behind `loss`, which names nothing.
+fn loss(stream: ParseStream<'_>, notes: &mut Notes) -> syn::Result<Expression> {
+    let span = stream.span();
+    let sign = stream.parse::<Option<Token![=]>>()?;
+    let value = match (stream.parse()?, sign) {
+        (Expr::Assign(assign), None) => *assign.right,
+        (value, None) => return Ok(expression(&value, notes)),
+        (value, Some(_)) => value,
+    };
+    notes.error(Code::Syntax, span, "a loss has no name".into(), "write `loss squared_error(…);`");
+    Ok(expression(&value, notes))
+}
+
 fn let_declaration(stream: ParseStream<'_>, notes: &mut Notes) -> syn::Result<Declaration> {
+    if let Some(word) = stream.parse::<Option<Token![mut]>>()? {
+        let message = "values do not change".to_owned();
+        notes.error(Code::Syntax, word.span, message, "leave `mut` out");
+    }
     let name = name(stream, notes)?;
     let array = match stream.parse::<Option<Token![:]>>()? {
         Some(_) => Some(array_type(stream, notes)?),

@@ -2,7 +2,8 @@
 
 use super::{Notes, attributes, broken};
 use crate::ast::{AttributeText, Callee, Expression, ExpressionKind, Import};
-use proc_macro2::Ident;
+use proc_macro2::{Ident, Span};
+use sparse_core::diagnostics::Code;
 use syn::spanned::Spanned;
 use syn::{BinOp, Expr, Lit, Path, UnOp};
 
@@ -66,7 +67,19 @@ pub(super) fn expression(expr: &Expr, notes: &mut Notes) -> Expression {
                     call(name, binary.op.span(), operands)
                 }
                 None => {
-                    broken(notes, binary.op.span(), "expected `+`, `-`, `*`, `/` or a comparison")
+                    let message = "expected `+`, `-`, `*`, `/` or a comparison";
+                    broken_but(
+                        notes,
+                        binary.op.span(),
+                        message,
+                        match binary.op {
+                            BinOp::Rem(_) => Some("`modulo(x, y)`"),
+                            BinOp::BitXor(_) => Some("`power(x, y)`"),
+                            BinOp::And(_) | BinOp::BitAnd(_) => Some("`logical_and(x, y)`"),
+                            BinOp::Or(_) | BinOp::BitOr(_) => Some("`logical_or(x, y)`"),
+                            _ => None,
+                        },
+                    )
                 }
             }
         }
@@ -91,7 +104,21 @@ pub(super) fn expression(expr: &Expr, notes: &mut Notes) -> Expression {
             let callee = Callee { name: call.method.clone(), path: None };
             arguments(callee, Some(receiver), call.args.iter(), notes)
         }
-        _ => broken(notes, span(), "expected a value: a name, a number, an operator or a call"),
+        other => {
+            let message = "expected a value: a name, a number, an operator or a call";
+            broken_but(
+                notes,
+                span(),
+                message,
+                match other {
+                    Expr::Unary(unary) if matches!(unary.op, UnOp::Not(_)) => {
+                        Some("`logical_not(x)`")
+                    }
+                    Expr::If(_) => Some("`select(condition, x, y)`"),
+                    _ => None,
+                },
+            )
+        }
     };
     let span = match &kind {
         ExpressionKind::Call { callee, .. } => callee.name.span(),
@@ -99,6 +126,23 @@ pub(super) fn expression(expr: &Expr, notes: &mut Notes) -> Expression {
         ExpressionKind::Number(_) | ExpressionKind::Broken => span(),
     };
     Expression { span, kind }
+}
+
+/// What Rust writes so, and the language otherwise.
+fn broken_but(
+    notes: &mut Notes,
+    span: Span,
+    message: &str,
+    instead: Option<&str>,
+) -> ExpressionKind {
+    match instead {
+        Some(instead) => {
+            let help = format!("write {instead}");
+            notes.error(Code::UnsupportedExpression, span, message.to_owned(), &help);
+            ExpressionKind::Broken
+        }
+        None => broken(notes, span, message),
+    }
 }
 
 /// `blocks::linear`: a block of elsewhere.

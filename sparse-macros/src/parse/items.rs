@@ -3,7 +3,7 @@
 use super::{attributes, blocks, operators};
 use crate::ast::{Import, Model, Package, Source};
 use crate::report::Report;
-use proc_macro2::{Group, TokenStream, TokenTree};
+use proc_macro2::{Group, Span, TokenStream, TokenTree};
 use quote::ToTokens;
 use sparse_core::diagnostics::nearest;
 use syn::ext::IdentExt;
@@ -32,8 +32,8 @@ pub(super) fn item(
     let word: Ident = stream.parse().map_err(|error| syn::Error::new(error.span(), &expected))?;
     match word.to_string().as_str() {
         "model" => {
-            let (name, body) =
-                (stream.parse()?, group(stream, "`{` and the model's declarations")?);
+            let name: Ident = stream.parse()?;
+            let body = group(stream, name.span(), "`{` and the model's declarations")?;
             let before = report.n_errors();
             let (declarations, lost) =
                 super::declarations(body.stream(), &mut source.imports, report);
@@ -72,8 +72,11 @@ pub(super) fn skip(stream: ParseStream<'_>) -> syn::Result<()> {
     Ok(())
 }
 
-/// `{ … }`.
-pub(super) fn group(stream: ParseStream<'_>, what: &str) -> syn::Result<Group> {
+/// `{ … }`, behind a token at `after`.
+pub(super) fn group(stream: ParseStream<'_>, after: Span, what: &str) -> syn::Result<Group> {
+    if stream.is_empty() {
+        return Err(syn::Error::new(after, format!("expected {what}")));
+    }
     match stream.parse()? {
         TokenTree::Group(group) => Ok(group),
         other => Err(syn::Error::new(other.span(), format!("expected {what}"))),
@@ -124,7 +127,7 @@ fn package(stream: ParseStream<'_>, report: &mut Report) -> syn::Result<Package>
     stream.parse::<Ident>()?;
     let key: LitStr = stream.parse()?;
     let name: Ident = stream.parse()?;
-    let body = group(stream, "the blocks of a package")?;
+    let body = group(stream, name.span(), "the blocks of a package")?;
     let tokens: TokenStream = body.to_token_stream();
     let source = super::source(body.stream(), report);
     Ok(Package { key: key.value(), name: name.to_string(), source, tokens })

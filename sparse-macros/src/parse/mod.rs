@@ -60,15 +60,21 @@ fn declarations(
     // A second `;` ends nothing.
     let pieces: Vec<TokenStream> = pieces
         .into_iter()
+        .flat_map(|piece| {
+            let piece = run_on::without_items(piece, &mut lost, report);
+            run_on::split(piece, report)
+        })
         .filter(|piece| !piece.is_empty())
-        .flat_map(|piece| run_on::split(piece, report))
         .collect();
     for piece in pieces {
-        let name = declared_name(&piece);
-        match parse_piece(piece, imports, report, declarations::declaration) {
-            Some(Some(declaration)) => declarations.push(declaration),
-            _ => lost.extend(name),
+        let (names, before) = (declared_names(&piece), report.n_errors());
+        let declaration = parse_piece(piece, imports, report, declarations::declaration).flatten();
+        if report.n_errors() > before {
+            // A name that cannot be one stands for what is declared instead.
+            let known = declaration.as_ref().and_then(Declaration::name);
+            lost.extend(names.into_iter().filter(|name| known != Some(name)));
         }
+        declarations.extend(declaration);
     }
     if let Some(last) = unfinished.and_then(|piece| piece.into_iter().last()) {
         report.error(
@@ -106,13 +112,30 @@ fn parse_piece<T>(
     parsed.ok()
 }
 
-/// What a declaration would have declared: the second word, as in `input x`.
-fn declared_name(piece: &TokenStream) -> Option<Ident> {
-    let words = piece.clone().into_iter().filter_map(|token| match token {
+/// What a declaration would have declared: the second word, as in `input x`, or what is written in the place of it.
+fn declared_names(piece: &TokenStream) -> Vec<Ident> {
+    let mut tokens = piece.clone().into_iter();
+    let Some(keyword) = tokens.find_map(word_of) else { return Vec::new() };
+    if ["loss", "fallback", "dtype", "fuse", "update"].iter().any(|known| keyword == known) {
+        return Vec::new();
+    }
+    let mut tokens = tokens.peekable();
+    match tokens.peek() {
+        // `y = …`, without `let`.
+        Some(TokenTree::Punct(_)) => vec![keyword],
+        // `let (a, b) = …`
+        Some(TokenTree::Group(group)) if keyword == "let" => {
+            group.stream().into_iter().filter_map(word_of).collect()
+        }
+        _ => tokens.filter_map(word_of).find(|word| *word != "mut").into_iter().collect(),
+    }
+}
+
+fn word_of(token: TokenTree) -> Option<Ident> {
+    match token {
         TokenTree::Ident(word) => Some(word),
         _ => None,
-    });
-    words.take(2).nth(1)
+    }
 }
 
 /// How `syn` begins an error at the end of its input.

@@ -26,11 +26,11 @@ pub(super) fn operator(
 ) -> syn::Result<Operator> {
     let before = report.n_errors();
     let name: Ident = stream.parse()?;
-    let list = group(stream, "`(` and the operator's operands")?;
+    let list = group(stream, name.span(), "`(` and the operator's operands")?;
     if list.delimiter() != Delimiter::Parenthesis {
         return Err(syn::Error::new(list.span(), "expected `(` and the operator's operands"));
     }
-    let content = group(stream, "`{` and what computes the operator")?;
+    let content = group(stream, list.span(), "`{` and what computes the operator")?;
     let tokens = elsewhere(quote!(operator #name #list #content));
     let operands = parse_piece(list.stream(), imports, report, |stream, _| {
         let parse = |stream: ParseStream<'_>| stream.parse::<Ident>();
@@ -73,6 +73,11 @@ fn line(stream: ParseStream<'_>, operator: &mut Operator, notes: &mut Notes) -> 
             let signature = until_equals(stream)?;
             let function = function(stream, operator, notes)?;
             operator.rules.push(OperatorRule { span: word.span(), signature, function });
+        }
+        "shape" if stream.peek(Token![=]) => {
+            let help = "write `shape [n, k] -> [n];`, the shapes of the operands and of the result";
+            notes.error(Code::OperatorShape, word.span(), "a shape rule is no value".into(), help);
+            stream.parse::<TokenStream>()?;
         }
         "shape" => {
             let text = text_of(stream.parse()?);

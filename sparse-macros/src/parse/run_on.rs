@@ -2,8 +2,34 @@
 
 use super::declarations::DECLARATIONS;
 use crate::report::Report;
-use proc_macro2::{TokenStream, TokenTree};
+use proc_macro2::{Delimiter, Ident, TokenStream, TokenTree};
 use sparse_core::diagnostics::Code;
+
+/// What follows the items that stand in front, which belong beside a model and not in it. What they declare is lost.
+pub(super) fn without_items(
+    piece: TokenStream,
+    lost: &mut Vec<Ident>,
+    report: &mut Report,
+) -> TokenStream {
+    let mut tokens: Vec<TokenTree> = piece.into_iter().collect();
+    loop {
+        let [TokenTree::Ident(word), TokenTree::Ident(name), ..] = &tokens[..] else { break };
+        let what = match word.to_string().as_str() {
+            "block" => "a block",
+            "operator" => "an operator",
+            "model" => "a model",
+            _ => break,
+        };
+        let is_body = |token: &TokenTree| matches!(token, TokenTree::Group(group) if group.delimiter() == Delimiter::Brace);
+        let Some(body) = tokens.iter().position(is_body) else { break };
+        let message = format!("{what} does not stand in a model");
+        let help = Some("declare it beside the model, in the same `graph!`".to_owned());
+        report.error(Code::UnknownDeclaration, word.span(), message, help);
+        lost.push(name.clone());
+        tokens.drain(..=body);
+    }
+    tokens.into_iter().collect()
+}
 
 /// Splits what stands between two semicolons where a word that begins a declaration follows the end of another one.
 pub(super) fn split(piece: TokenStream, report: &mut Report) -> Vec<TokenStream> {

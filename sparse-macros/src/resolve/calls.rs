@@ -30,6 +30,10 @@ impl Resolver<'_> {
         }
         let known = || operators::find(&word).filter(|operator| !operator.internal);
         let Some(operator) = declared.flatten().or_else(known) else {
+            let lost = self.frame.scope.get(&word).filter(|id| self.graph.value(**id).broken);
+            if let Some(lost) = lost {
+                return *lost;
+            }
             let known = operators::all()
                 .filter(|operator| !operator.internal)
                 .map(|operator| operator.name)

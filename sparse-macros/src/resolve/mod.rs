@@ -27,8 +27,14 @@ use syn::ext::IdentExt;
 pub(crate) fn resolve(model: &Model, library: &Library<'_>, report: &mut Report) -> Graph {
     let mut resolver = Resolver::new(&model.name.unraw().to_string(), library, report);
     // Options first: they hold for the whole model, wherever they stand.
+    let mut given = BTreeSet::new();
     for declaration in &model.declarations {
         if let Declaration::Option { name, value } = declaration {
+            if !given.insert(name) {
+                let message = format!("`{name}` is given twice");
+                let help = Some("leave one of them out".to_owned());
+                resolver.error(Code::BadOption, name.span(), message, help);
+            }
             resolver.option(name, value);
         }
     }
@@ -51,7 +57,9 @@ pub(crate) fn resolve(model: &Model, library: &Library<'_>, report: &mut Report)
     }
     let graph = &resolver.graph;
     let has_result = !graph.outputs.is_empty() || !graph.losses.is_empty();
-    if has_result && resolver.report.n_errors() == before && !model.broken {
+    // What is broken may have been meant to read anything.
+    let whole = !model.broken && graph.values.iter().all(|value| !value.broken);
+    if has_result && resolver.report.n_errors() == before && whole {
         resolver.check_read(model);
     }
     resolver.graph

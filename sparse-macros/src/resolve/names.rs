@@ -38,6 +38,13 @@ impl Resolver<'_> {
         let help = help.or_else(|| {
             operators::find(&word).map(|_| format!("`{word}` is an operator: write `{word}(…)`"))
         });
+        let is_output = self.graph.outputs.iter().any(|output| output.name == word);
+        let help = match is_output && self.frame.block.is_none() {
+            true => Some(format!(
+                "an output is no value: write `let {word} = …;` and then `output {word};`"
+            )),
+            false => help,
+        };
         let message = format!("no value is called `{word}`");
         self.error(Code::UnknownName, name.span(), message, help);
         self.poison(name.span())

@@ -3,7 +3,7 @@
 use crate::expand;
 use sparse_core::diagnostics::{Code, Diagnostic};
 
-fn said(graph: &str) -> Vec<Diagnostic> {
+pub(super) fn said(graph: &str) -> Vec<Diagnostic> {
     let (_, report) = expand::front(graph.parse().unwrap(), |_| String::new());
     report.diagnostics().to_vec()
 }

@@ -3,6 +3,7 @@
 mod blocks;
 mod diagnostics;
 mod hygiene;
+mod mistakes;
 
 use crate::{expand, table};
 use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};

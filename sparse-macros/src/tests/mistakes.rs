@@ -1,0 +1,118 @@
+//! Mistakes of somebody new: one error each, at its place, in words that mend it.
+
+use super::diagnostics::said;
+use sparse_core::diagnostics::Diagnostic;
+
+fn model(lines: &str) -> Vec<Diagnostic> {
+    said(&format!(
+        "model M {{ input x: csr[n, d]; input z: dense[n, d]; output o = x + dense(z) * 0; {lines} }}"
+    ))
+}
+
+/// The one thing that is said, with its help.
+#[track_caller]
+fn only(said: &[Diagnostic]) -> (String, String) {
+    match said {
+        [one] => (one.text(), one.help.clone().unwrap_or_default()),
+        other => panic!("{:#?}", other.iter().map(Diagnostic::text).collect::<Vec<_>>()),
+    }
+}
+
+#[test]
+fn a_line_of_another_language_is_told_in_ours() {
+    for (line, message, help) in [
+        ("y = tanh(z); output y;", "`y` does not begin a declaration", "let y = …;"),
+        ("let mut y = tanh(z); output y;", "values do not change", "leave `mut` out"),
+        ("let (a, b) = tanh(z); output a; output b;", "expected identifier", ""),
+        ("loss = sum(z);", "a loss has no name", "write `loss squared_error(…);`"),
+        ("loss l = sum(z);", "a loss has no name", "write `loss squared_error(…);`"),
+        ("output y = z % 2;", "expected `+`, `-`, `*`, `/` or a comparison", "modulo(x, y)"),
+        ("output y = z ^ 2;", "expected `+`, `-`, `*`, `/` or a comparison", "power(x, y)"),
+        ("output y = z && x;", "expected `+`, `-`, `*`, `/` or a comparison", "logical_and(x, y)"),
+        ("output y = !z;", "expected a value", "logical_not(x)"),
+        ("output y = if z > 0 { z } else { x };", "expected a value", "select("),
+        (
+            "block f(a) { a } output y = f(z);",
+            "a block does not stand in a model",
+            "beside the model",
+        ),
+        (
+            "operator f(a) { each = g; } output y = f(z);",
+            "an operator does not stand in a model",
+            "beside the model",
+        ),
+        (
+            "output a = tanh(z); output y = a;",
+            "no value is called `a`",
+            "write `let a = …;` and then",
+        ),
+        ("dtype = f64; dtype = f64;", "`dtype` is given twice", "leave one of them out"),
+        ("fuse = on; fuse = off;", "`fuse` is given twice", "leave one of them out"),
+    ] {
+        let (text, found) = only(&model(line));
+        assert!(text.contains(message) && found.contains(help), "{line}: {text} {found}");
+    }
+}
+
+#[test]
+fn uses_of_a_name_that_cannot_be_one_are_no_errors_too() {
+    for line in ["let r#type = tanh(z); output y = r#type;", "let __y = tanh(z); output y = __y;"] {
+        let (text, _) = only(&model(line));
+        assert!(text.starts_with("[NNZ0011]"), "{line}: {text}");
+    }
+}
+
+/// A loss that does not parse takes no name away.
+#[test]
+fn what_is_lost_is_what_was_declared() {
+    let said = model("loss tanh[0]; let tanh = exp(z); output y = tanh;");
+    assert!(only(&said).0.starts_with("[NNZ0012]"));
+}
+
+#[test]
+fn what_a_broken_block_would_have_read_is_not_warned_of() {
+    let (text, _) = only(&said(
+        "block f(x) { x * w }
+         model M { input x: dense[n]; param(frozen) w: dense[n] = Ones; output y = f(x); }",
+    ));
+    assert!(text.contains("no value is called `w`"), "{text}");
+}
+
+#[test]
+fn an_item_that_ends_too_early_says_what_is_missing() {
+    for (text, missing) in [
+        ("model A", "expected `{` and the model's declarations"),
+        ("block f", "expected `(` and the block's parameters"),
+        ("block f(x)", "expected `{` and the block's value"),
+        ("operator f(x)", "expected `{` and what computes the operator"),
+        ("model A { input x: dense[n]; output y = tanh(x); } model B", "expected `{`"),
+    ] {
+        let (found, _) = only(&said(text));
+        assert!(found.contains(missing), "{text}: {found}");
+    }
+}
+
+#[test]
+fn a_shape_rule_has_no_sign() {
+    let (text, help) = only(&said(
+        "operator f(x) { rule dense -> dense = g; shape = \"[n] -> [n]\"; }
+         model M { input x: dense[n]; output y = f(x); }",
+    ));
+    assert!(
+        text.starts_with("[NNZ0603]") && help.contains("shape [n, k] -> [n];"),
+        "{text} {help}"
+    );
+}
+
+/// Types of two models would have one name, which is nothing for the compiler of Rust to say.
+#[test]
+fn two_models_have_two_names() {
+    let plain = "{ input x: dense[n]; output y = tanh(x); }";
+    for (first, second) in [("A", "A"), ("A", "ABatch"), ("AOutputs", "A"), ("r#A", "A")] {
+        let (text, _) = only(&said(&format!("model {first} {plain} model {second} {plain}")));
+        assert!(text.starts_with("[NNZ0103]"), "{text}");
+    }
+    let family = "{ input x: csr | dense[n, d]; output y = tanh(x); }";
+    let (text, _) = only(&said(&format!("model A {family} model ACsr {plain}")));
+    assert!(text.starts_with("[NNZ0103] the model `A` has a type `ACsr` already"), "{text}");
+}
