@@ -9,6 +9,8 @@ pub(crate) struct Source {
     pub(crate) models: Vec<Model>,
     pub(crate) blocks: Vec<Block>,
     pub(crate) operators: Vec<Operator>,
+    /// The names of blocks and operators that did not parse.
+    pub(crate) lost: Vec<Ident>,
     /// Blocks and operators of elsewhere that were fetched.
     pub(crate) packages: Vec<Package>,
     /// Blocks and operators of elsewhere that are named.

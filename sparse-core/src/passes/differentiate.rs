@@ -6,6 +6,8 @@ use super::separate::make_distinct;
 use crate::diagnostics::{Code, Diagnostic};
 use crate::formula::Formula;
 use crate::ir::{Apply, AttributeValue, Attributes, Graph, Kind, ValueId};
+use crate::operators;
+use crate::shapes::{Dim, show};
 use crate::storage::Storage;
 
 /// What a use of a value adds to its gradient, and which use it is.
@@ -61,6 +63,10 @@ pub fn differentiate(graph: &mut Graph) -> Vec<Diagnostic> {
                 Some(Ok(Formula::Number(0.0))) => {}
                 Some(Ok(formula)) => {
                     match pass_on(graph, &formula, &apply, id, &mut total, &mut diagnostics) {
+                        Ok(gradient) if !has_shape_of(graph, &apply, gradient, *operand) => {
+                            diagnostics.push(wrong_shape(graph, &apply, index, id, gradient));
+                            stopped = true;
+                        }
                         Ok(gradient) => {
                             request_dense(graph, gradient, *operand);
                             contributions[operand.0].push(Contribution { gradient, user: id });
@@ -137,6 +143,39 @@ fn pass_on(
     *total = derived(graph, "dense", vec![*total], Attributes::default(), place, diagnostics);
     let scope = Scope { apply, grad: *total, out };
     instantiate(graph, formula, &scope, place, diagnostics)
+}
+
+/// Whether a gradient has the shape of its operand, as those of the language do. One that is declared may have any.
+fn has_shape_of(graph: &Graph, apply: &Apply, gradient: ValueId, operand: ValueId) -> bool {
+    if !matches!(apply.operator.kind, operators::Kind::Declared(..)) || graph.value(gradient).broken
+    {
+        return true;
+    }
+    // Constants of the source are compared by the compiler of Rust.
+    let is_constant = |dim: &Dim| matches!(dim, Dim::Named(name) if graph.unify.is_constant(name));
+    let (own, wanted) = (graph.shape(gradient), graph.shape(operand));
+    let mut pairs = own.iter().zip(&wanted);
+    own.len() == wanted.len()
+        && pairs.all(|(own, wanted)| own == wanted || is_constant(own) || is_constant(wanted))
+}
+
+fn wrong_shape(
+    graph: &Graph,
+    apply: &Apply,
+    index: usize,
+    id: ValueId,
+    gradient: ValueId,
+) -> Diagnostic {
+    let (name, operand) = (apply.operator.name, apply.operator.operands[index]);
+    let message = format!(
+        "the gradient of `{name}` with respect to its `{operand}`, `{}`, has shape {}",
+        graph.describe(apply.operands[index]),
+        show(&graph.shape(gradient)),
+    );
+    let wanted = show(&graph.shape(apply.operands[index]));
+    Diagnostic::new(Code::OperatorGradient, graph.value(id).place, message).help(format!(
+        "it must be that of the operand, {wanted}: change `gradient {operand} = …;` where `{name}` is declared"
+    ))
 }
 
 /// Losses that no training changes. True where one of them is a number.

@@ -41,13 +41,15 @@ pub(super) fn item(
             source.models.push(Model { docs, visibility, name, declarations, lost, broken });
         }
         "block" => {
-            let block = blocks::block(stream, docs, visibility, &mut source.imports, report)?;
-            source.blocks.push(block);
+            let name = stream.fork().parse::<Ident>().ok();
+            let block = blocks::block(stream, docs, visibility, &mut source.imports, report);
+            source.blocks.push(block.inspect_err(|_| source.lost.extend(name))?);
         }
         "operator" => {
             let imports = &mut source.imports;
-            let operator = operators::operator(stream, docs, visibility, imports, report)?;
-            source.operators.push(operator);
+            let name = stream.fork().parse::<Ident>().ok();
+            let operator = operators::operator(stream, docs, visibility, imports, report);
+            source.operators.push(operator.inspect_err(|_| source.lost.extend(name))?);
         }
         other => {
             let message = match nearest(other, ITEMS) {

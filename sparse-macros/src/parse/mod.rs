@@ -14,14 +14,18 @@ use crate::ast::{Declaration, ExpressionKind, Import, Source};
 use crate::report::Report;
 use proc_macro2::{Span, TokenStream, TokenTree};
 use sparse_core::diagnostics::Code;
-use syn::Ident;
 use syn::parse::{ParseStream, Parser};
+use syn::{Ident, Token};
 
 /// Parses everything in a `graph!`.
 pub(crate) fn source(input: TokenStream, report: &mut Report) -> Source {
     let parser = |stream: ParseStream<'_>| {
         let mut source = Source::default();
         while !stream.is_empty() {
+            // It ends nothing, as in Rust.
+            if stream.parse::<Option<Token![;]>>()?.is_some() {
+                continue;
+            }
             if let Err(error) = items::item(stream, &mut source, report) {
                 report.syntax(&error);
                 items::skip(stream)?;
@@ -115,7 +119,8 @@ fn parse_piece<T>(
 /// What a declaration would have declared: the second word, as in `input x`, or what is written in the place of it.
 fn declared_names(piece: &TokenStream) -> Vec<Ident> {
     let mut tokens = piece.clone().into_iter();
-    let Some(keyword) = tokens.find_map(word_of) else { return Vec::new() };
+    let words = |token| word_of(token).filter(|word| *word != "pub");
+    let Some(keyword) = tokens.find_map(words) else { return Vec::new() };
     if ["loss", "fallback", "dtype", "fuse", "update"].iter().any(|known| keyword == known) {
         return Vec::new();
     }
@@ -127,7 +132,14 @@ fn declared_names(piece: &TokenStream) -> Vec<Ident> {
         Some(TokenTree::Group(group)) if keyword == "let" => {
             group.stream().into_iter().filter_map(word_of).collect()
         }
-        _ => tokens.filter_map(word_of).find(|word| *word != "mut").into_iter().collect(),
+        _ => {
+            let is_colon = |token: &TokenTree| matches!(token, TokenTree::Punct(sign) if sign.as_char() == ':');
+            let words = tokens.clone().filter_map(word_of).filter(|word| *word != "mut");
+            // Without a type, the name may be anywhere: `input csr[n, d] x`.
+            let count =
+                if keyword == "let" || tokens.any(|token| is_colon(&token)) { 1 } else { 2 };
+            words.take(count).collect()
+        }
     }
 }
 

@@ -193,6 +193,15 @@ fn function(
     let Some(first) = path.clone().into_iter().next() else {
         return Err(syn::Error::new(span, "expected the path of a function"));
     };
+    // Macros hand paths on in groups, and `$crate` in two tokens.
+    let is_path = matches!(&first, TokenTree::Punct(sign) if sign.as_char() == '$')
+        || matches!(syn::parse2(path.clone()), Ok(Expr::Path(_) | Expr::Group(_)));
+    if !is_path {
+        let message = "expected the path of a function".to_owned();
+        let help = "declare `fn function(x: f32) -> f32 { … }`, and write `crate::function`";
+        notes.error(Code::OperatorPath, span, message, help);
+        return Ok(Function { span, path });
+    }
     let is_absolute = match &first {
         TokenTree::Ident(word) => word == "crate" || *word == "$crate",
         TokenTree::Punct(punct) => punct.as_char() == ':' || punct.as_char() == '$',

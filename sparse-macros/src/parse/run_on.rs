@@ -12,8 +12,7 @@ pub(super) fn without_items(
     report: &mut Report,
 ) -> TokenStream {
     let mut tokens: Vec<TokenTree> = piece.into_iter().collect();
-    loop {
-        let [TokenTree::Ident(word), TokenTree::Ident(name), ..] = &tokens[..] else { break };
+    while let [TokenTree::Ident(word), TokenTree::Ident(name), ..] = &tokens[..] {
         let what = match word.to_string().as_str() {
             "block" => "a block",
             "operator" => "an operator",

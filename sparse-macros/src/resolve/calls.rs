@@ -38,7 +38,8 @@ impl Resolver<'_> {
                 .filter(|operator| !operator.internal)
                 .map(|operator| operator.name)
                 .chain(self.library.names(self.frame.room));
-            let help = nearest(&word, known).map(|known| format!("write `{known}`"));
+            let elsewhere = called_elsewhere(&word);
+            let help = elsewhere.or(nearest(&word, known)).map(|known| format!("write `{known}`"));
             let message = format!("no operator or block is called `{word}`");
             self.error(Code::UnknownOperator, name.span(), message, help);
             return self.poison(name.span());
@@ -67,7 +68,15 @@ impl Resolver<'_> {
                     n => format!("{n} are"),
                 }
             );
-            self.error(Code::OperandCount, name.span(), message, None);
+            let attribute = operator.attributes.first().filter(|_| operands.len() > *arity.end());
+            let help = attribute.map(|attribute| {
+                let operands = operator.operands.join(", ");
+                format!(
+                    "attributes are given by name: write `{word}({operands}, {} = …)`",
+                    attribute.name
+                )
+            });
+            self.error(Code::OperandCount, name.span(), message, help);
             return self.poison(name.span());
         }
         let mut attributes = Attributes::default();
@@ -212,4 +221,20 @@ impl Resolver<'_> {
 /// `2 operands`.
 pub(super) fn count(number: usize, noun: &str) -> String {
     format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
+}
+
+/// What other libraries call an operator or a block, by our name.
+fn called_elsewhere(word: &str) -> Option<&'static str> {
+    Some(match word {
+        "matmul" | "mm" | "spmm" | "gemm" => "dot",
+        "cat" | "concatenate" | "hstack" | "vstack" => "concat",
+        "mse" | "mse_loss" | "mean_squared_error" | "l2_loss" => "squared_error",
+        "bce" | "binary_cross_entropy" | "bce_with_logits" | "log_loss" => "logistic",
+        "cross_entropy" | "nll_loss" => "softmax_cross_entropy",
+        "pow" => "power",
+        "gather" | "index_select" => "take",
+        "linear" => "nnz::blocks::linear",
+        "factorization_machine" => "nnz::blocks::factorization_machine",
+        _ => return None,
+    })
 }

@@ -116,6 +116,9 @@ impl<'a> Library<'a> {
             self.entries.push(Entry { block, room, broken: block.broken });
             self.rooms[room].entry(block.name.to_string()).or_insert(Some(Meaning::Block(index)));
         }
+        for name in &source.lost {
+            self.rooms[room].entry(name.to_string()).or_insert(None);
+        }
         room
     }
 

@@ -43,11 +43,13 @@ pub(crate) fn resolve(model: &Model, library: &Library<'_>, report: &mut Report)
             resolver.constant(name);
         }
     }
-    for name in &model.lost {
-        let id = resolver.poison(name.span());
-        resolver.frame.scope.insert(name.to_string(), id);
-    }
     resolver.below = names::declared(model).map(Ident::to_string).collect();
+    for name in &model.lost {
+        if !resolver.below.contains(&name.to_string()) {
+            let id = resolver.poison(name.span());
+            resolver.frame.scope.insert(name.to_string(), id);
+        }
+    }
     let before = resolver.report.n_errors();
     for declaration in &model.declarations {
         resolver.declaration(declaration);

@@ -5,6 +5,7 @@ use crate::ast::{Declaration, Model};
 use sparse_core::diagnostics::{Code, nearest};
 use sparse_core::ir::ValueId;
 use sparse_core::operators;
+use sparse_core::shapes::Dim;
 use syn::Ident;
 
 /// The names of values that a model declares.
@@ -38,6 +39,7 @@ impl Resolver<'_> {
         let help = help.or_else(|| {
             operators::find(&word).map(|_| format!("`{word}` is an operator: write `{word}(…)`"))
         });
+        let help = help.or_else(|| self.of_rust(&word));
         let is_output = self.graph.outputs.iter().any(|output| output.name == word);
         let help = match is_output && self.frame.block.is_none() {
             true => Some(format!(
@@ -48,6 +50,37 @@ impl Resolver<'_> {
         let message = format!("no value is called `{word}`");
         self.error(Code::UnknownName, name.span(), message, help);
         self.poison(name.span())
+    }
+
+    /// What to write for a dimension or a constant of Rust, which are no values.
+    fn of_rust(&self, word: &str) -> Option<String> {
+        if self.frame.block.is_some() {
+            return None;
+        }
+        let lower = word.to_lowercase();
+        if self.graph.unify.is_constant(word) {
+            return Some(format!(
+                "a constant is a dimension, and no value: write `param(frozen) {lower}: dense[] = Constant({word} as f64);`"
+            ));
+        }
+        let named = Dim::Named(word.to_owned());
+        if self
+            .graph
+            .values
+            .iter()
+            .flat_map(|value| value.shape.iter().flatten())
+            .any(|dim| *dim == named)
+        {
+            return Some(format!(
+                "`{word}` is a dimension, and no value; `mean` divides by the number of elements"
+            ));
+        }
+        let is_constant = word.len() > 1 && lower != word && word.to_uppercase() == word;
+        is_constant.then(|| {
+            format!(
+                "for a constant of Rust write `param(frozen) {lower}: dense[] = Constant({word});`"
+            )
+        })
     }
 
     /// Says which values nothing reads. As in Rust, a name that begins with `_` is not asked for.

@@ -22,9 +22,14 @@ impl Resolver<'_> {
             if parsed.is_none() {
                 let message = format!("no element type is called `{element}`");
                 let known = ElementType::ALL.map(ElementType::name);
-                let help = match nearest(&element.to_string(), known) {
-                    Some(known) => format!("write `{known}`"),
-                    None => {
+                let word = element.to_string();
+                // Not `f32`, which is near.
+                let is_integer = ["i8", "i16", "i32", "u8", "u16", "isize", "usize"];
+                let help = match nearest(&word, known) {
+                    Some(known) if !is_integer.contains(&word.as_str()) => {
+                        format!("write `{known}`")
+                    }
+                    _ => {
                         "write `f32`, `f64`, `f16` or `bf16`; for ids `u32`, `u64` or `i64`; `unit` for a csr of ones".into()
                     }
                 };

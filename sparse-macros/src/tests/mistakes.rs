@@ -46,6 +46,38 @@ fn a_line_of_another_language_is_told_in_ours() {
             "no value is called `a`",
             "write `let a = …;` and then",
         ),
+        ("output y = matmul(z, z);", "`matmul`", "write `dot`"),
+        ("output y = cat(z, z);", "`cat`", "write `concat`"),
+        ("loss mse(x, z);", "`mse`", "write `squared_error`"),
+        ("output y = linear(z, z);", "`linear`", "write `nnz::blocks::linear`"),
+        (
+            "output y = sum(z, 0);",
+            "`sum` takes 1 operand (x), but 2 are given",
+            "write `sum(x, axis = …)`",
+        ),
+        ("output y = sum(z) / n;", "no value is called `n`", "`n` is a dimension"),
+        (
+            "output y = z * LAMBDA;",
+            "no value is called `LAMBDA`",
+            "param(frozen) lambda: dense[] = Constant(LAMBDA);",
+        ),
+        (
+            "const K; output y = z * K;",
+            "no value is called `K`",
+            "param(frozen) k: dense[] = Constant(K as f64);",
+        ),
+        (
+            "input k: dense<i32>[n]; output y = take(z, k);",
+            "no element type is called `i32`",
+            "for ids `u32`, `u64` or `i64`",
+        ),
+        (
+            "input csr[n, d] y; output t = tanh(y);",
+            "the type of `csr` is missing",
+            "input csr: dense[…]",
+        ),
+        ("pub input y: csr[n, d]; output t = tanh(y);", "expected a declaration", ""),
+        ("let y = z; y += 1; output y;", "`y` does not begin a declaration", ""),
         ("dtype = f64; dtype = f64;", "`dtype` is given twice", "leave one of them out"),
         ("fuse = on; fuse = off;", "`fuse` is given twice", "leave one of them out"),
     ] {
@@ -93,6 +125,26 @@ fn an_item_that_ends_too_early_says_what_is_missing() {
 }
 
 #[test]
+fn what_does_not_parse_is_known_where_it_is_used() {
+    let of_f = "model M { input x: dense[n]; output y = f(x); }";
+    for (item, message) in [
+        ("block f(x) -> dense { x * 2 }", "expected `{` and the block's value"),
+        ("operator f { each = g; }", "expected `(` and the operator's operands"),
+        ("operator f(x) { each = |x| x * 2.0; }", "[NNZ0605] expected the path of a function"),
+        ("operator f(x) { each = 2.0; }", "[NNZ0605] expected the path of a function"),
+    ] {
+        let (text, _) = only(&said(&format!("{item} {of_f}")));
+        assert!(text.contains(message), "{item}: {text}");
+    }
+}
+
+#[test]
+fn semicolons_between_items_say_nothing() {
+    let plain = "{ input x: dense[n]; output y = tanh(x); }";
+    assert_eq!(said(&format!("model A {plain}; model B {plain};")), Vec::new());
+}
+
+#[test]
 fn a_shape_rule_has_no_sign() {
     let (text, help) = only(&said(
         "operator f(x) { rule dense -> dense = g; shape = \"[n] -> [n]\"; }
@@ -115,4 +167,20 @@ fn two_models_have_two_names() {
     let family = "{ input x: csr | dense[n, d]; output y = tanh(x); }";
     let (text, _) = only(&said(&format!("model A {family} model ACsr {plain}")));
     assert!(text.starts_with("[NNZ0103] the model `A` has a type `ACsr` already"), "{text}");
+}
+
+/// What a declared gradient has for a shape is asked where it is used, and not told by what comes of it.
+#[test]
+fn a_gradient_has_the_shape_of_its_operand() {
+    let declared =
+        "operator o(x) { rule dense -> dense = f; shape [n, k] -> [n]; gradient x = grad; }";
+    for (parameter, value) in [("dense[2]", "o(x * w)"), ("dense[4, 2]", "o(w)")] {
+        let text = format!(
+            "{declared} model M {{ input x: dense[4, 2]; label y: dense[4]; param w: {parameter} = Ones;
+             loss squared_error({value}, y) + 0.0 * mean(x); }}"
+        );
+        let (text, help) = only(&said(&text));
+        assert!(text.starts_with("[NNZ0604]") && text.contains("has shape [4]"), "{text}");
+        assert!(help.contains("[4, 2]: change `gradient x = …;`"), "{help}");
+    }
 }
