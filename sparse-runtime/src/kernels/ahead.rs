@@ -17,7 +17,7 @@ pub(super) fn distance<V: Stored>(matrix: CsrView<'_, V>, row: usize) -> usize {
 
 /// As [`distance`]; of rows that lie one after the other, another one.
 #[inline(always)]
-fn distance_or<V: Stored>(matrix: CsrView<'_, V>, row: usize, of_run: usize) -> usize {
+pub(super) fn distance_or<V: Stored>(matrix: CsrView<'_, V>, row: usize, of_run: usize) -> usize {
     if matrix.is_run() {
         return of_run;
     }

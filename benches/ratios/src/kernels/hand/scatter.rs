@@ -67,7 +67,7 @@ mod avx512 {
             unsafe {
                 let (factor, zero) = (_mm256_set1_ps(y), _mm256_setzero_ps());
                 while at + 8 <= end {
-                    ask(x, at + 128);
+                    ask(x, at + 512);
                     let values = _mm256_loadu_ps(x.values.as_ptr().add(at));
                     let products = _mm256_add_ps(_mm256_mul_ps(values, factor), zero);
                     let mut terms = [0.0; 8];

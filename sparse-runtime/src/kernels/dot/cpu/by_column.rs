@@ -2,6 +2,8 @@
 //! sums, so that nothing is noted entry by entry: a sum begins at -0, no term is -0, and so a sum is -0 until something is added.
 
 use super::gemm::Matrix;
+#[cfg(target_arch = "x86_64")]
+use super::part;
 use super::scatter;
 use crate::formats::CsrView;
 use crate::kernels::Parallel;
@@ -149,8 +151,14 @@ fn some_columns<T: Float, V: Factor<T>>(
     let first = columns.start;
     // SAFETY: behind `lead` there is a row for each of the columns, which all callers see to.
     unsafe {
-        let place = |column: usize| column;
-        scatter::some_columns::<T, V, true>(&mut sums[lead..], first, lhs, rhs, columns, place);
+        let (sums, place) = (&mut sums[lead..], |column: usize| column);
+        #[cfg(target_arch = "x86_64")]
+        let is_added = part::add(sums, lhs, rhs, columns.clone());
+        #[cfg(not(target_arch = "x86_64"))]
+        let is_added = false;
+        if !is_added {
+            scatter::some_columns::<T, V, true>(sums, first, lhs, rhs, columns, place);
+        }
     }
     #[cfg(target_arch = "x86_64")]
     if rhs.n_cols == 1
@@ -322,21 +330,26 @@ mod tests {
             2 => vec![entry(row, 0)],
             step => (row % 5..N_COLS).step_by(step).map(|column| entry(row, column)).collect(),
         });
-        parts_have_the_bits_of_all_at_once(&Csr::from_rows(N_COLS, rows).unwrap(), N_COLS);
+        let x = Csr::from_rows(N_COLS, rows).unwrap();
+        parts_have_the_bits_of_all_at_once(x.view(), N_COLS);
+        let mut parts = x.into_parts();
+        parts.values.fill(1.0);
+        let pattern = Csr::from_parts(parts).unwrap();
+        parts_have_the_bits_of_all_at_once(pattern.view().units().unwrap(), N_COLS);
         // All entries in one column, of one part; and one row that has all of them.
         for column in [0, N_COLS / 2, N_COLS - 1] {
             let rows = (0..90).map(|row| [entry(row, column)]);
-            parts_have_the_bits_of_all_at_once(&Csr::from_rows(N_COLS, rows).unwrap(), 1);
+            parts_have_the_bits_of_all_at_once(Csr::from_rows(N_COLS, rows).unwrap().view(), 1);
         }
         let whole: Vec<_> = (0..N_COLS).map(|column| entry(0, column)).collect();
         let rows = (0..90).map(|row| if row == 40 { whole.clone() } else { vec![] });
-        parts_have_the_bits_of_all_at_once(&Csr::from_rows(N_COLS, rows).unwrap(), N_COLS);
+        parts_have_the_bits_of_all_at_once(Csr::from_rows(N_COLS, rows).unwrap().view(), N_COLS);
     }
 
     const N_COLS: usize = 150;
 
     /// Products with a matrix of 90 rows in which so many columns occur.
-    fn parts_have_the_bits_of_all_at_once(x: &Csr<f32>, n_occurring: usize) {
+    fn parts_have_the_bits_of_all_at_once<V: Factor<f32>>(x: CsrView<'_, V>, n_occurring: usize) {
         let number = |row: usize, column: usize| 0.3 - ((row * 7 + column) % 17) as f32;
         for width in [1, 3, 16, 20] {
             let rows = (0..90).flat_map(|row| (0..width).map(move |column| number(row, column)));
@@ -353,7 +366,7 @@ mod tests {
                 let ranges =
                     (0..n_parts).map(|part| N_COLS * part / n_parts..N_COLS * (part + 1) / n_parts);
                 let rhs = Matrix::new(y.view(), transpose);
-                let found = in_parts(&mut ids, &mut sums, lead, x.view(), rhs, ranges);
+                let found = in_parts(&mut ids, &mut sums, lead, x, rhs, ranges);
                 sums.truncate(found * width);
                 sums.iter().map(|sum| sum.to_bits()).collect::<Vec<_>>()
             }));

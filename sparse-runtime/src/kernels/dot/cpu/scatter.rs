@@ -182,23 +182,24 @@ where
     #[inline(always)]
     unsafe fn single<L: Lanes<T::Accumulator>>(mut self) {
         let sums = self.origin();
-        for row in 0..self.lhs.n_rows() {
-            let (x, distance) = (self.rhs.at(row, 0), ahead::distance(self.lhs, row));
-            // SAFETY: the entries are those of a csr; `out` has the places, as the caller says.
-            unsafe {
-                match self.entries(row) {
-                    Entries::All([(first, _), (last, _)]) => {
-                        self.add_run::<L>(sums, first.start..last.end, x, distance);
-                    }
-                    entries => {
-                        let (ids, values) = (self.ids, self.lhs.values());
-                        ahead::ask_for_row(self.lhs, ids, row, PART_AHEAD);
-                        for_each!(&entries, ids, |at, _distance, OF_ALL| {
-                            let term = self.term(*values.get_unchecked(at), x);
-                            self.add(sums, at, term);
-                        });
-                    }
+        let (starts, ends) = (self.lhs.starts(), self.lhs.ends());
+        // SAFETY: the entries are those of a csr; `out` has the places, as the caller says.
+        unsafe {
+            if self.columns == (0..self.lhs.n_cols()) {
+                for (row, (&start, &end)) in starts.iter().zip(ends).enumerate() {
+                    let distance = ahead::distance_or(self.lhs, row, FAR_AHEAD);
+                    let run = start as usize..end as usize;
+                    self.add_run::<L>(sums, run, self.rhs.at(row, 0), distance);
                 }
+                return;
+            }
+            for row in 0..starts.len() {
+                let (x, entries, ids) = (self.rhs.at(row, 0), self.entries(row), self.ids);
+                ahead::ask_for_row(self.lhs, ids, row, FAR_AHEAD);
+                for_each!(&entries, ids, |at, _distance, OF_ALL| {
+                    let term = self.term(*self.lhs.values().get_unchecked(at), x);
+                    self.add(sums, at, term);
+                });
             }
         }
     }
@@ -235,18 +236,20 @@ where
                         at += 1;
                     }
                 }
-            }
-            let (eights, rest) = self.lhs.values().get_unchecked(at..run.end).as_chunks::<8>();
-            for values in eights {
-                ahead::ask(self.ids, self.lhs.values(), at.wrapping_add(distance));
-                for &value in values {
-                    self.add(sums, at, self.term(value, x));
-                    at += 1;
+            } else {
+                let (eights, _) =
+                    self.lhs.values().get_unchecked(run.clone()).as_chunks::<MOST_LANES>();
+                for values in eights {
+                    ahead::ask(self.ids, self.lhs.values(), at.wrapping_add(distance));
+                    for &value in values {
+                        self.add(sums, at, self.term(value, x));
+                        at += 1;
+                    }
                 }
             }
-            for &value in rest {
+            for at in at..run.end {
+                let value = *self.lhs.values().get_unchecked(at);
                 self.add(sums, at, self.term(value, x));
-                at += 1;
             }
         }
     }
@@ -299,7 +302,7 @@ where
         for row in 0..self.lhs.n_rows() {
             let (entries, mut later) = (self.entries(row), None);
             if !matches!(entries, Entries::All(_)) {
-                ahead::ask_for_row(self.lhs, self.ids, row, PART_AHEAD);
+                ahead::ask_for_row(self.lhs, self.ids, row, FAR_AHEAD);
                 let row = row + ROWS_AHEAD;
                 later = (row < self.lhs.n_rows()).then(|| self.entries(row));
             }
@@ -351,9 +354,9 @@ const AHEAD: usize = 48;
 /// So many rows ahead memory is asked for where few entries of each are in the columns.
 const ROWS_AHEAD: usize = 3;
 
-/// So many entries ahead entries are asked for where only some of each row are in the columns: they are passed faster than they come
-/// from memory.
-const PART_AHEAD: usize = 512;
+/// So many entries ahead entries are asked for where they are passed faster than they come from memory: where only some of each row are in
+/// the columns, or each adds to a single sum.
+pub(super) const FAR_AHEAD: usize = 512;
 
 impl<V: Stored, I: ColumnId, P: Fn(usize) -> usize + Copy, const NEVER_MINUS_ZERO: bool>
     Row<'_, V, I, P, NEVER_MINUS_ZERO>
