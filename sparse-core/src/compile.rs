@@ -3,8 +3,8 @@
 use crate::diagnostics::{Code, Diagnostic, Severity};
 use crate::ir::{Graph, Kind, print};
 use crate::passes::{
-    Chains, Fusion, Plan, Rows, chains, differentiate, fuse, infer_shapes, infer_storage, plan,
-    rows, separate_outputs, simplify,
+    Chains, Fusion, Plan, Rows, chains, differentiate, fuse, infer_shapes, infer_storage,
+    merge_equal, plan, rows, separate_outputs, simplify,
 };
 
 /// A model after all passes.
@@ -42,7 +42,7 @@ impl Compiled {
 pub fn compile(mut graph: Graph) -> Compiled {
     let mut diagnostics = Vec::new();
     let passes: [fn(&mut Graph) -> Vec<Diagnostic>; 5] =
-        [check_model, infer_shapes, infer_storage, separate_outputs, differentiate];
+        [check_model, infer_shapes, infer_storage, separate_outputs, gradients];
     for pass in passes {
         diagnostics.extend(pass(&mut graph));
         if diagnostics.iter().any(|diagnostic| diagnostic.code.severity() == Severity::Error) {
@@ -63,6 +63,11 @@ pub fn compile(mut graph: Graph) -> Compiled {
     let chains = chains(&graph, &fusion);
     let plan = plan(&graph, &fusion, &chains);
     Compiled { graph, rows, fusion, chains, plan, diagnostics }
+}
+
+fn gradients(graph: &mut Graph) -> Vec<Diagnostic> {
+    merge_equal(graph);
+    differentiate(graph)
 }
 
 /// What holds of a model as a whole.

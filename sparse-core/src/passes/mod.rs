@@ -29,4 +29,4 @@ pub use plan::{Buffer, Destination, Plan, kernel_name, plan};
 pub use rows::{RowSet, Rows, rows, rows_stored};
 pub use scatter::{NamedRows, Scatter};
 pub use separate::separate_outputs;
-pub use simplify::{Bits, REWRITES, Rewrite, Uses, simplify};
+pub use simplify::{Bits, REWRITES, Rewrite, Uses, merge_equal, simplify};

@@ -105,6 +105,13 @@ impl<'ast> Visit<'ast> for Names {
 }
 
 #[test]
+fn nothing_that_is_emitted_is_unsafe() {
+    let text = expanded(models()).to_string();
+    assert!(text.contains("struct OwnKernelsCsr") && text.contains("struct OwnLayers"), "{text}");
+    assert!(!text.contains("unsafe") && !text.contains("compile_error"), "{text}");
+}
+
+#[test]
 fn no_name_is_taken_from_a_user() {
     let file = syn::parse2::<syn::File>(expanded(models())).unwrap();
     let mut names = Names::default();

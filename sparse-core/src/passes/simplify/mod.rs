@@ -36,6 +36,12 @@ pub fn simplify(graph: &mut Graph) -> Vec<&'static Rewrite> {
     applied
 }
 
+/// Makes equal values one before gradients are taken: of a product that is written twice, the gradients of both uses are added up before
+/// they go back through it, and not after.
+pub fn merge_equal(graph: &mut Graph) {
+    Round::new(graph, &[]).run(&mut Vec::new());
+}
+
 struct Parsed {
     row: &'static Rewrite,
     pattern: Formula,

@@ -242,6 +242,19 @@ fn what_is_written_twice_is_fused_as_if_written_once() {
     assert!(matches!(compiled.fusion, Fusion::RowLoop(_)), "{:?}", compiled.fusion);
 }
 
+/// And so are their gradients: what goes back through a product is one sum.
+#[test]
+fn what_is_written_twice_has_one_gradient() {
+    let text = "model M f32\nx = input csr f32 [n, d]\ny = label dense f32 [n, 1]\nw = param row_sparse f32 [d, 1] \"\"\n\
+                s = dot(x, w)\nt = dot(x, w)\nu = dot(x, w)\na = multiply(s, t)\np = multiply(a, u)\n\
+                l = logistic(p, y)\nloss l";
+    let graph = compile(parse(text).unwrap()).graph;
+    let products = graph.ids().filter_map(|id| graph.apply_of(id));
+    let products = products.filter(|apply| apply.operator.name == "dot").count();
+    assert_eq!(products, 2, "{}", print(&graph));
+    assert!(matches!(compile(parse(text).unwrap()).fusion, Fusion::RowLoop(_)));
+}
+
 #[test]
 fn the_pass_is_idempotent_and_deterministic() {
     for (lines, _) in INSTANCES {
