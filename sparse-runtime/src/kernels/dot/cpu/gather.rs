@@ -105,7 +105,7 @@ unsafe fn gathered<T: Float, V: Factor<T>>(
     let bounds = lhs.starts().iter().zip(lhs.ends());
     for (row, (out, (&start, &end))) in out.iter_mut().zip(bounds).enumerate() {
         let (mut at, end) = (start as usize, end as usize);
-        let distance = ahead::distance(lhs, row);
+        let distance = ahead::distance_or(lhs, row, ahead::FAR);
         let mut sums = _mm256_setzero_ps();
         // SAFETY: what is read lies between the bounds of a row, or is masked; columns are below the length of `rhs`.
         unsafe {

@@ -3,7 +3,6 @@
 //! most rows, and the one that is not whole is added under a mask.
 
 use super::gemm::Matrix;
-use super::scatter::FAR_AHEAD;
 use crate::formats::{ColumnIdsView, CsrView};
 use crate::kernels::ahead;
 use crate::kernels::parallel::below;
@@ -82,7 +81,7 @@ impl<V: Stored> Part<'_, '_, V> {
         let sums = sums.as_mut_ptr().wrapping_sub(first);
         let bounds = _mm256_set1_epi32(bound as i32);
         for (row, (start, end, x)) in self.rows() {
-            ahead::ask_for_row(self.lhs, self.ids, row, FAR_AHEAD);
+            ahead::ask_for_row(self.lhs, self.ids, row, ahead::FAR);
             let mut at = start;
             if first > 0 {
                 at += below(&self.ids[start..end], first);
@@ -116,7 +115,7 @@ impl<V: Stored> Part<'_, '_, V> {
         let sums = sums.as_mut_ptr().wrapping_sub(first);
         let firsts = _mm256_set1_epi32(first as i32);
         for (row, (start, end, x)) in self.rows() {
-            ahead::ask_for_row(self.lhs, self.ids, row, FAR_AHEAD);
+            ahead::ask_for_row(self.lhs, self.ids, row, ahead::FAR);
             let (mut at, factor) = (end, _mm256_set1_ps(x));
             // SAFETY: entries are read down to `start`, or masked, and only those are added that are in the columns.
             unsafe {

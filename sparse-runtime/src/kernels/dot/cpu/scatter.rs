@@ -187,7 +187,7 @@ where
         unsafe {
             if self.columns == (0..self.lhs.n_cols()) {
                 for (row, (&start, &end)) in starts.iter().zip(ends).enumerate() {
-                    let distance = ahead::distance_or(self.lhs, row, FAR_AHEAD);
+                    let distance = ahead::distance_or(self.lhs, row, ahead::FAR);
                     let run = start as usize..end as usize;
                     self.add_run::<L>(sums, run, self.rhs.at(row, 0), distance);
                 }
@@ -195,7 +195,7 @@ where
             }
             for row in 0..starts.len() {
                 let (x, entries, ids) = (self.rhs.at(row, 0), self.entries(row), self.ids);
-                ahead::ask_for_row(self.lhs, ids, row, FAR_AHEAD);
+                ahead::ask_for_row(self.lhs, ids, row, ahead::FAR);
                 for_each!(&entries, ids, |at, _distance, OF_ALL| {
                     let term = self.term(*self.lhs.values().get_unchecked(at), x);
                     self.add(sums, at, term);
@@ -302,7 +302,7 @@ where
         for row in 0..self.lhs.n_rows() {
             let (entries, mut later) = (self.entries(row), None);
             if !matches!(entries, Entries::All(_)) {
-                ahead::ask_for_row(self.lhs, self.ids, row, FAR_AHEAD);
+                ahead::ask_for_row(self.lhs, self.ids, row, ahead::FAR);
                 let row = row + ROWS_AHEAD;
                 later = (row < self.lhs.n_rows()).then(|| self.entries(row));
             }
@@ -353,10 +353,6 @@ const AHEAD: usize = 48;
 
 /// So many rows ahead memory is asked for where few entries of each are in the columns.
 const ROWS_AHEAD: usize = 3;
-
-/// So many entries ahead entries are asked for where they are passed faster than they come from memory: where only some of each row are in
-/// the columns, or each adds to a single sum.
-pub(super) const FAR_AHEAD: usize = 512;
 
 impl<V: Stored, I: ColumnId, P: Fn(usize) -> usize + Copy, const NEVER_MINUS_ZERO: bool>
     Row<'_, V, I, P, NEVER_MINUS_ZERO>
