@@ -125,9 +125,17 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
             let now = (self.clock - base) as u32 + 1;
             let missed = Missed::new(&group.history, base, now);
             let (last, touched) = (&mut record.last, &record.touched);
-            // The compiler knows the size of the shortest.
+            // The compiler knows the size of the shortest, and of the usual step that nothing else is to be asked.
             return match row_size {
-                1 => settle_touched(cursor(memory.places(1)), last, touched, missed),
+                1 => {
+                    let cursor = cursor(memory.places(1));
+                    match (cursor.without_options(), missed.without_scalars()) {
+                        (Some(cursor), Some(missed)) => {
+                            settle_touched(cursor, last, touched, missed);
+                        }
+                        _ => settle_touched(cursor, last, touched, missed),
+                    }
+                }
                 _ => settle_touched(cursor(memory.places(row_size)), last, touched, missed),
             };
         }
@@ -175,7 +183,7 @@ fn settle_touched<R: UpdateRule, T: Float, K: UpdateKind>(
 ) {
     touched.for_each(
         #[inline(always)]
-        |row| {
+        move |row| {
             let before = last[row];
             // A row that was updated in the present step is a step ahead of it.
             last[row] = before.saturating_sub(missed.now) + 1;

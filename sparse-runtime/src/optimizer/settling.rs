@@ -120,10 +120,18 @@ impl<'a, R: UpdateRule, T: Float> Settling<'a, R, T> {
         self.missed.scalars_now()
     }
 
-    /// The same where rows are to be settled, so that the compiler knows it.
+    /// The same where rows are to be settled, so that the compiler knows it, and by the usual maps of the type: not by scalars where these are the
+    /// exception.
     #[inline(always)]
     pub(crate) fn known_to_settle(self) -> Option<Self> {
-        self.settles.then_some(Settling { settles: true, ..self })
+        if !self.settles {
+            return None;
+        }
+        if IdleOf::<R, T>::MOSTLY_SCALARS {
+            return Some(Settling { settles: true, ..self });
+        }
+        let missed = self.missed.without_scalars()?;
+        Some(Settling { missed, settles: true, ..self })
     }
 
     /// Whether rows are to be settled before they are read.
@@ -264,6 +272,12 @@ impl<'a, R: UpdateRule, T: Float> Missed<'a, R, T> {
         let known = if scalars.is_empty() { known } else { &[] };
         let first = u32::try_from(start.saturating_sub(base)).unwrap_or(u32::MAX);
         Missed { history, known, scalars, rests, first, base, now }
+    }
+
+    /// The same where no maps are tabulated as scalars, so that the compiler knows it.
+    #[inline(always)]
+    pub(super) fn without_scalars(self) -> Option<Self> {
+        self.scalars.is_empty().then_some(Missed { scalars: &[], rests: false, ..self })
     }
 
     /// The tabulated scalar maps of as many steps as rows may have missed within the newest run, by their number. A row with any other gap has

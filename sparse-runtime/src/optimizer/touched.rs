@@ -43,16 +43,25 @@ impl TouchedRows {
         !self.incomplete
     }
 
-    /// Calls `visit` with each row, ascending.
-    #[inline]
+    /// Calls `visit` with each row, ascending. Inlined, so that what `visit` knows stays in registers.
+    #[inline(always)]
     pub(super) fn for_each(&self, mut visit: impl FnMut(usize)) {
-        for_each_bit(&self.words, |word| {
-            for_each_bit(&self.rows[word..=word], |bit| visit(word * BITS + bit));
-        });
+        for_each_bit(
+            &self.words,
+            #[inline(always)]
+            |word| {
+                for_each_bit(
+                    &self.rows[word..=word],
+                    #[inline(always)]
+                    |bit| visit(word * BITS + bit),
+                );
+            },
+        );
     }
 }
 
 /// Calls `visit` with the number of each bit that is set.
+#[inline(always)]
 fn for_each_bit(words: &[u64], mut visit: impl FnMut(usize)) {
     for (index, word) in words.iter().enumerate() {
         let mut rest = *word;
