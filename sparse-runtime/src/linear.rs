@@ -28,7 +28,7 @@ use crate::model::ModelError;
 use crate::optimizer::{RowAccumulator, RowCursor, RowUpdater, Settling, UpdateKind, Updater};
 use crate::row_parts::{Parts, RowPart, parts_of_step};
 use crate::table::Table;
-use crate::with_rows;
+use crate::{with_column_ids, with_rows};
 use sparse_core::element::{Factor, Float};
 use sparse_core::update_rules::UpdateRule;
 
@@ -146,6 +146,9 @@ fn any_rows<R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKind>(
     if n_parts > 1 {
         return in_parts::step(n_parts, x, rows, width, scratch, row_function);
     }
+    if x.n_rows() != 1 && !W::IN_VECTORS {
+        return many_short_rows(x, rows, width, scratch, row_function);
+    }
     with_row_loops!(W, x.columns(), |ids| if x.n_rows() == 1 {
         one_row(x, ids, rows, width, scratch, row_function)
     } else {
@@ -217,6 +220,7 @@ unsafe fn row_step<R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKin
     loss
 }
 
+/// A step of several rows of data: scores and what the row function makes of them, row by row, then the updates.
 #[inline(always)]
 fn many_rows<'a, R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKind, I: ColumnId>(
     x: CsrView<'a, V>,
@@ -252,30 +256,111 @@ fn many_rows<'a, R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKind,
             },
         );
     }
+    update_all(x, ids, &mut rows, width, gradients);
+    rows.finish();
+    total / n_rows.max(1) as f64
+}
+
+/// [`many_rows`] where rows of the parameter are too short for vectors. The loops over entries are functions of their own, whose
+/// registers are their own as well: the row function calls others, around which such a loop would put everything down.
+#[inline(always)]
+fn many_short_rows<R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKind>(
+    x: CsrView<'_, V>,
+    mut rows: RowUpdater<'_, R, T, K>,
+    width: W,
+    scratch: &mut Scratch<T::Accumulator>,
+    mut row_function: impl FnMut(usize, &mut [T::Accumulator], &mut [T::Accumulator]) -> T::Accumulator,
+) -> f64 {
+    let (n_rows, columns) = (x.n_rows(), width.columns());
+    let Scratch { rows: row_scratch, gradients, .. } = scratch;
+    gradients.clear();
+    gradients.resize(n_rows * columns, T::zero().widen());
+    add_scores(x, &mut rows, width, gradients);
+    let mut total = 0.0;
+    for row in 0..n_rows {
+        let scores = &mut gradients[row * columns..][..columns];
+        width.with_rows(
+            row_scratch,
+            #[inline(always)]
+            |_, saved| total += row_function(row, scores, saved).as_f64(),
+        );
+    }
+    update_short_rows(x, &mut rows, width, gradients);
+    rows.finish();
+    total / n_rows.max(1) as f64
+}
+
+/// Adds the product of each row of data with the parameter, which has as many rows as the data columns, to the scores of that row.
+#[inline(never)]
+fn add_scores<R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKind>(
+    x: CsrView<'_, V>,
+    rows: &mut RowUpdater<'_, R, T, K>,
+    width: W,
+    scores: &mut [T::Accumulator],
+) {
+    let columns = width.columns();
+    let large = is_large(rows);
+    let (cursor, mut settling) = rows.split(columns);
+    with_column_ids!(x.columns(), |ids| {
+        for (row, scores) in scores.chunks_exact_mut(columns.max(1)).enumerate() {
+            prefetch_data(x, ids, row);
+            if large {
+                let ahead = row_ahead(x, ids, row);
+                ahead.iter().for_each(|id| cursor.prefetch(id.at()));
+                settling.prefetch_each::<K, _>(ahead);
+            }
+            let (ids, values) = row_of(x, ids, row);
+            // SAFETY: as in `many_rows`.
+            unsafe { settled_product(ids, values, cursor, &mut settling, false, width, scores) };
+        }
+    });
+}
+
+#[inline(never)]
+fn update_short_rows<R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKind>(
+    x: CsrView<'_, V>,
+    rows: &mut RowUpdater<'_, R, T, K>,
+    width: W,
+    gradients: &mut [T::Accumulator],
+) {
+    with_column_ids!(x.columns(), |ids| update_all(x, ids, rows, width, gradients));
+}
+
+/// Updates the rows that a batch names, given the gradient with respect to the scores. The parameter has as many rows as the data
+/// columns.
+#[inline(always)]
+fn update_all<'a, R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKind, I: ColumnId>(
+    x: CsrView<'a, V>,
+    ids: &'a [I],
+    rows: &mut RowUpdater<'_, R, T, K>,
+    width: W,
+    gradients: &mut [T::Accumulator],
+) {
+    let columns = width.columns();
+    let large = is_large(rows);
+    let gradients = gradients.chunks_exact_mut(columns.max(1)).enumerate();
     if K::PLAIN {
         // Such a rule only adds: what a row of data contributes is added in its turn, without a sum in between.
         let cursor = rows.cursor(columns);
-        for (row, gradient) in gradients.chunks_exact_mut(columns.max(1)).enumerate() {
+        for (row, gradient) in gradients {
             let (ids, values) = row_of(x, ids, row);
-            // SAFETY: as above.
+            // SAFETY: as in `many_rows`.
             unsafe { scatter(ids, values, cursor, width, gradient) };
         }
-    } else {
-        let sums = rows.sums_mut();
-        for (row, gradient) in gradients.chunks_exact_mut(columns.max(1)).enumerate() {
-            if large {
-                sums.prefetch_each(row_ahead(x, ids, row));
-            }
-            let (ids, values) = row_of(x, ids, row);
-            width.in_registers(
-                gradient,
-                #[inline(always)]
-                // SAFETY: as above; the sums are for `n_rows` rows.
-                |gradient| unsafe { sums.add_outer::<_, T, _>(entries(ids, values), gradient) },
-            );
-        }
-        rows.apply_settled(columns);
+        return;
     }
-    rows.finish();
-    total / n_rows.max(1) as f64
+    let sums = rows.sums_mut();
+    for (row, gradient) in gradients {
+        if large {
+            sums.prefetch_each(row_ahead(x, ids, row));
+        }
+        let (ids, values) = row_of(x, ids, row);
+        width.in_registers(
+            gradient,
+            #[inline(always)]
+            // SAFETY: as in `many_rows`; the sums are for `n_rows` rows.
+            |gradient| unsafe { sums.add_outer::<_, T, _>(entries(ids, values), gradient) },
+        );
+    }
+    rows.apply_settled(columns);
 }

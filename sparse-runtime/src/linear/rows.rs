@@ -43,7 +43,7 @@ pub(crate) fn range_of<V: Stored>(x: CsrView<'_, V>, row: usize) -> Range<usize>
 /// foresees them.
 #[inline(always)]
 pub(crate) fn prefetch_data<V: Stored, I: ColumnId>(x: CsrView<'_, V>, ids: &[I], row: usize) {
-    if !x.is_contiguous() && row + 4 * AHEAD < x.n_rows() {
+    if !x.is_run() && row + 4 * AHEAD < x.n_rows() {
         let entries = range_of(x, row + 4 * AHEAD);
         prefetch_run(ids, entries.start, entries.end);
         prefetch_run(x.values(), entries.start, entries.end);
