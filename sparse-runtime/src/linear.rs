@@ -146,14 +146,16 @@ fn any_rows<R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKind>(
     if n_parts > 1 {
         return in_parts::step(n_parts, x, rows, width, scratch, row_function);
     }
-    if x.n_rows() != 1 && !W::IN_VECTORS {
-        return many_short_rows(x, rows, width, scratch, row_function);
-    }
-    with_row_loops!(W, x.columns(), |ids| if x.n_rows() == 1 {
-        one_row(x, ids, rows, width, scratch, row_function)
+    // What is known of a width comes first: what then cannot happen is not compiled.
+    if !W::IN_VECTORS && x.n_rows() != 1 {
+        many_short_rows(x, rows, width, scratch, row_function)
+    } else if W::IN_VECTORS && x.n_rows() != 1 {
+        with_row_loops!(W, x.columns(), |ids| {
+            many_rows(x, ids, rows, width, scratch, row_function)
+        })
     } else {
-        many_rows(x, ids, rows, width, scratch, row_function)
-    })
+        with_row_loops!(W, x.columns(), |ids| one_row(x, ids, rows, width, scratch, row_function))
+    }
 }
 
 #[inline(always)]

@@ -213,7 +213,8 @@ where
         let mut kept_size = KeptSize { size: 0, width: self.width.columns() };
         P::each(&mut kept_size);
         let kept_size = kept_size.size;
-        let total = if in_parts::is_shared::<K>(parallel, rows.count, kept_size) {
+        // What is known of the rule comes first: the other rules' loops are not compiled for two threads.
+        let total = if K::PLAIN && in_parts::is_shared(parallel, rows.count, kept_size) {
             self.add_in_parts(kept_size, &rows, scratch, &mut row_function)?
         } else {
             lanes::wide(

@@ -29,15 +29,11 @@ const WORK_OF_A_ROW: usize = 50;
 /// away than memory that nobody has.
 const FAR: usize = 12;
 
-/// Whether two threads share a step of so many rows of data, each of which keeps `kept_size` elements.
-pub(super) fn is_shared<K: UpdateKind>(
-    parallel: Parallel,
-    n_rows: usize,
-    kept_size: usize,
-) -> bool {
+/// Whether two threads share a step, by a rule that only adds, of so many rows of data, each of which keeps `kept_size` elements.
+pub(super) fn is_shared(parallel: Parallel, n_rows: usize, kept_size: usize) -> bool {
     let work = n_rows.saturating_mul(kept_size + WORK_OF_A_ROW);
     // Where nothing is kept a row of data is too little work to be handed over.
-    K::PLAIN && kept_size > 0 && parts_of_work(parallel, work) >= MOST
+    kept_size > 0 && parts_of_work(parallel, work) >= MOST
 }
 
 /// Runs of neighbouring rows of data.
@@ -344,9 +340,9 @@ mod tests {
 
     #[test]
     fn small_batches_are_for_one_thread() {
-        let shared = |parallel, n_rows| is_shared::<Plain>(parallel, n_rows, 32);
+        let shared = |parallel, n_rows| is_shared(parallel, n_rows, 32);
         assert!(shared(Parallel::Threads(2), 1 << 16) && shared(Parallel::Threads(5), 1 << 16));
         assert!(!shared(Parallel::Threads(2), 8192) && !shared(Parallel::Sequential, 1 << 16));
-        assert!(!is_shared::<Plain>(Parallel::Threads(2), 1 << 30, 0));
+        assert!(!is_shared(Parallel::Threads(2), 1 << 30, 0));
     }
 }
