@@ -250,6 +250,37 @@ fn svrg_equals_dense_vectors<M: Model<Element = f64>>(
     }
 }
 
+/// Looks at the parameters every three batches: all rows are settled for it.
+struct Look;
+
+impl nnz::training::Callback for Look {
+    fn next_batch(&self, n_batches: u64) -> Option<u64> {
+        Some((n_batches / 3 + 1) * 3)
+    }
+
+    fn batch(&mut self, _: &nnz::training::Moment<'_>) -> nnz::Result<std::ops::ControlFlow<()>> {
+        Ok(std::ops::ControlFlow::Continue(()))
+    }
+}
+
+#[test]
+fn settling_within_an_epoch_changes_nothing() {
+    let data = data();
+    for plan in plans() {
+        let new = || Linear::new(dims! { d: D }, Seed(1)).unwrap();
+        let mut model = new();
+        let expected = by_hand(&model, &data, &plan, &Old::Snapshot(2));
+        let rule = Svrg { update_freq: 2, rule: plan.rule.clone() };
+        trainer(&plan, rule).callback(Look).fit(&mut model, &data).unwrap();
+        assert_close(&parameters(&model), &expected);
+        let mut model = new();
+        let expected = by_hand(&model, &data, &plan, &Old::LastSeen);
+        let rule = Saga { rule: plan.rule.clone() };
+        trainer(&plan, rule).callback(Look).fit(&mut model, &data).unwrap();
+        assert_close(&parameters(&model), &expected);
+    }
+}
+
 #[test]
 fn svrg_of_a_linear_model() {
     svrg_equals_dense_vectors(|| Linear::new(dims! { d: D }, Seed(1)).unwrap(), true, plans());
