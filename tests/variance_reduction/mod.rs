@@ -6,6 +6,7 @@ use nnz::core::update_rules::UpdateRule;
 use nnz::data::{Batch, BatchOptions, Batches, DataSource, Labels, Order};
 use nnz::model::GradientMut;
 use nnz::prelude::*;
+use std::ops::ControlFlow;
 
 graph! {
     /// Generalised linear: the derivatives of the samples are kept.
@@ -133,12 +134,13 @@ enum Old {
     LastSeen,
 }
 
-/// The parameters after a run with dense vectors.
+/// The parameters after a run with dense vectors, or after so many steps of it.
 fn by_hand<M: Model<Element = f64>>(
     model: &M,
     data: &Dataset<f64>,
     plan: &Plan,
     old: &Old,
+    steps: u64,
 ) -> Vectors {
     let mut model = model.clone();
     let zeros = |like: &Vectors| -> Vectors { like.iter().map(|v| vec![0.0; v.len()]).collect() };
@@ -196,6 +198,9 @@ fn by_hand<M: Model<Element = f64>>(
                 add(&mut mean, n_rows as f64 / N as f64, &difference);
             }
             step += 1;
+            if step == steps {
+                return w;
+            }
         }
     }
     w
@@ -242,7 +247,7 @@ fn svrg_equals_dense_vectors<M: Model<Element = f64>>(
     for plan in plans {
         for update_freq in [1, 3] {
             let mut model = new();
-            let expected = by_hand(&model, &data, &plan, &Old::Snapshot(update_freq));
+            let expected = by_hand(&model, &data, &plan, &Old::Snapshot(update_freq), u64::MAX);
             let mut trainer = trainer(&plan, Svrg { update_freq, rule: plan.rule.clone() });
             trainer.fit(&mut model, &data).unwrap();
             assert_close(&parameters(&model), &expected);
@@ -250,34 +255,41 @@ fn svrg_equals_dense_vectors<M: Model<Element = f64>>(
     }
 }
 
-/// Looks at the parameters every three batches: all rows are settled for it.
-struct Look;
+/// Ends a run within an epoch: all rows are settled then, also those that no step has touched.
+struct StopAt(nnz::data::Position);
 
-impl nnz::training::Callback for Look {
+impl nnz::training::Callback for StopAt {
     fn next_batch(&self, n_batches: u64) -> Option<u64> {
-        Some((n_batches / 3 + 1) * 3)
+        (n_batches < self.0.batch).then_some(self.0.batch)
     }
 
-    fn batch(&mut self, _: &nnz::training::Moment<'_>) -> nnz::Result<std::ops::ControlFlow<()>> {
-        Ok(std::ops::ControlFlow::Continue(()))
+    fn batch(&mut self, moment: &nnz::training::Moment<'_>) -> nnz::Result<ControlFlow<()>> {
+        match moment.position() == self.0 {
+            true => Ok(ControlFlow::Break(())),
+            false => Ok(ControlFlow::Continue(())),
+        }
     }
 }
 
 #[test]
-fn settling_within_an_epoch_changes_nothing() {
+fn a_run_that_is_ended_within_an_epoch_equals_dense_vectors() {
     let data = data();
     for plan in plans() {
-        let new = || Linear::new(dims! { d: D }, Seed(1)).unwrap();
-        let mut model = new();
-        let expected = by_hand(&model, &data, &plan, &Old::Snapshot(2));
-        let rule = Svrg { update_freq: 2, rule: plan.rule.clone() };
-        trainer(&plan, rule).callback(Look).fit(&mut model, &data).unwrap();
-        assert_close(&parameters(&model), &expected);
-        let mut model = new();
-        let expected = by_hand(&model, &data, &plan, &Old::LastSeen);
-        let rule = Saga { rule: plan.rule.clone() };
-        trainer(&plan, rule).callback(Look).fit(&mut model, &data).unwrap();
-        assert_close(&parameters(&model), &expected);
+        let n_batches = N.div_ceil(plan.batch_size) as u64;
+        for (epoch, batch) in [(0, 1), (0, 3), (1, 2), (2, 1), (3, 5)] {
+            let stop = || StopAt(nnz::data::Position { epoch, batch });
+            let steps = epoch * n_batches + batch;
+            let mut model = Linear::new(dims! { d: D }, Seed(1)).unwrap();
+            let expected = by_hand(&model, &data, &plan, &Old::Snapshot(2), steps);
+            let rule = Svrg { update_freq: 2, rule: plan.rule.clone() };
+            trainer(&plan, rule).callback(stop()).fit(&mut model, &data).unwrap();
+            assert_close(&parameters(&model), &expected);
+            let mut model = Linear::new(dims! { d: D }, Seed(1)).unwrap();
+            let expected = by_hand(&model, &data, &plan, &Old::LastSeen, steps);
+            let rule = Saga { rule: plan.rule.clone() };
+            trainer(&plan, rule).callback(stop()).fit(&mut model, &data).unwrap();
+            assert_close(&parameters(&model), &expected);
+        }
     }
 }
 
@@ -305,7 +317,7 @@ fn saga_equals_dense_vectors() {
     let data = data();
     for plan in plans() {
         let mut model = Linear::new(dims! { d: D }, Seed(1)).unwrap();
-        let expected = by_hand(&model, &data, &plan, &Old::LastSeen);
+        let expected = by_hand(&model, &data, &plan, &Old::LastSeen, u64::MAX);
         trainer(&plan, Saga { rule: plan.rule.clone() }).fit(&mut model, &data).unwrap();
         assert_close(&parameters(&model), &expected);
     }
@@ -340,11 +352,7 @@ fn metrics_callbacks_and_progressive_loss_are_those_of_any_run() {
         .progress(Progress::Silent)
         .callback(|epoch: &nnz::training::EpochReport| {
             told.push(epoch.epoch);
-            if told.len() == 6 {
-                std::ops::ControlFlow::Break(())
-            } else {
-                std::ops::ControlFlow::Continue(())
-            }
+            if told.len() == 6 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         })
         .fit(&mut model, &data)
         .unwrap();
