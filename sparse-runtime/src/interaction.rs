@@ -416,9 +416,20 @@ unsafe fn scores<'a, T: Float<Accumulator = T>, V: Factor<T>, I: ColumnId>(
             *square += term * term;
         }
     }
-    let mut interaction = T::zero();
-    for (sum, square) in sums.iter().zip(&*squares) {
-        interaction += *sum * *sum - *square;
+    // In eight sums: for additions one after the other the compiler would take apart, in the loop above and entry by entry, what it has in
+    // vectors.
+    let mut eight = [T::zero(); 8];
+    let (sum_chunks, sum_rest) = sums.as_chunks::<8>();
+    let (square_chunks, square_rest) = squares.as_chunks::<8>();
+    for (sums, squares) in sum_chunks.iter().zip(square_chunks) {
+        for (lane, (sum, square)) in eight.iter_mut().zip(sums.iter().zip(squares)) {
+            *lane += *sum * *sum - *square;
+        }
     }
+    for (lane, (sum, square)) in eight.iter_mut().zip(sum_rest.iter().zip(square_rest)) {
+        *lane += *sum * *sum - *square;
+    }
+    let [a, b, c, d, e, f, g, h] = eight;
+    let interaction = ((a + e) + (c + g)) + ((b + f) + (d + h));
     [product, interaction * T::of(0.5)]
 }
