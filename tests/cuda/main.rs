@@ -4,6 +4,8 @@
 #[path = "../../sparse-runtime/tests/cuda/device.rs"]
 mod device;
 mod examples;
+#[allow(unreachable_pub, reason = "the models of other tests are")]
+mod fused;
 mod memory;
 mod speed;
 

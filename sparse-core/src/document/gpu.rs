@@ -39,6 +39,18 @@ pub(super) fn page() -> Page {
         "\n`LazyUpdate::Touched` and `Dense` are as on the host, and so is `Exact` where a step without a gradient changes nothing, or \
          makes up for all before it (`ftrl`). Elsewhere (momentum, weight decay) `Exact` is refused, with the ways out.\n",
     );
+    text.push_str(
+        "\n## Steps\n\n\
+         A value of the plan is a launch of its kernel, but for what a step has as one:\n\n\
+         - Where the host's step is one loop over the rows of a csr, and the model is `dot(x, w)`, perhaps plus a bias, into a loss: the scores, \
+         the loss and its derivatives by the scores are one kernel. The scores are written where an output is computed from them and \
+         somebody looks at outputs.\n\
+         - A gradient csrᵀ · dense of rows: the kernel that sums up what a row gets ends in the update rule's recurrence. The gradient is made where \
+         its norm is asked for, where all rows make each step (`LazyUpdate::Dense`), and for rules with a state of whole rows \
+         (`group-adagrad`).\n\n\
+         `fuse = off` in the model leaves a kernel for each value. `OnGpu::kernels` lists what computes each value, and what a step has \
+         instead; `Gpu::trace` lists the kernels of a call in the order of their launches.\n",
+    );
     Page { path: "docs/gpu.md".into(), text }
 }
 

@@ -29,6 +29,17 @@ pub struct Unit<'a> {
     pub words: &'a [(&'static str, Word)],
 }
 
+/// A text of several files, one after the other, by their paths from the sources of the library.
+macro_rules! text_of {
+    ($($file:literal),+) => {
+        concat!($(
+            "#line 1 \"", $file, "\"\n",
+            include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/src/", $file)), "\n"
+        ),+)
+    };
+}
+pub(crate) use text_of;
+
 /// What a macro of a text stands for.
 #[derive(Clone, Copy, Debug)]
 pub enum Word {

@@ -165,18 +165,23 @@ impl Gpu {
         self.shared.modules.kernel(unit, name)
     }
 
-    /// The kernels that `work` launches, each name once, in the order of their first launch.
-    pub(crate) fn trace(&self, work: impl FnOnce()) -> Vec<&'static str> {
-        self.progress().traced = Some(Vec::new());
+    /// The kernels that `work` launches, by name, in the order of their launches: what a step consists of.
+    pub fn trace(&self, work: impl FnOnce()) -> Vec<&'static str> {
+        let around = self.progress().traced.replace(Vec::new());
         work();
-        self.progress().traced.take().unwrap_or_default()
+        let mut progress = self.progress();
+        let traced = progress.traced.take().unwrap_or_default();
+        // What asked for them before gets these as well.
+        progress.traced = around.map(|mut all| {
+            all.extend(&traced);
+            all
+        });
+        traced
     }
 
     /// Notes a launch, and waits for it where that was asked for.
     pub(super) fn launched(&self, kernel: &'static str) -> Result<(), CudaError> {
-        if let Some(traced) = &mut self.progress().traced
-            && !traced.contains(&kernel)
-        {
+        if let Some(traced) = &mut self.progress().traced {
             traced.push(kernel);
         }
         if self.shared.waits.load(Ordering::Relaxed) {

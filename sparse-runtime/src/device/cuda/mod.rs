@@ -35,6 +35,7 @@ mod probe;
 mod signature;
 
 pub use column_ids::{CudaColumnIds, CudaColumnIdsSlice};
+pub(crate) use compile::text_of;
 pub use compile::{Compiled, RecurrencePart, Unit, Word, compile};
 pub use error::CudaError;
 pub(crate) use gpu::Destination;

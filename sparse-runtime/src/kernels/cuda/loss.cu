@@ -1,17 +1,13 @@
-// Losses that are a sum over the scores of a row, the mean over the rows, in f64. Words: REAL; ID, of the columns of
-// labels that are a csr; LOSS and SLOPE, formulas of the table in the score `s` and its label `t`.
+// Losses that are a sum over the scores of a row, of the functions of `loss.cuh`, the mean over the rows, in f64.
 //
 // The elements are cut into `parts` runs, one a block, whose sums are added in their order: the order depends on sizes alone.
 
 #define THREADS 256
 
-__device__ inline REAL loss(REAL s, REAL t, const numbers &attributes) { return LOSS; }
-__device__ inline REAL slope(REAL s, REAL t, const numbers &attributes) { return SLOPE; }
-
 // The sums of the parts, each row's elements times its weight, where there are weights.
 extern "C" __global__ void loss_parts(const REAL *__restrict__ scores, const REAL *__restrict__ labels,
                                       const u64 *__restrict__ starts, const u64 *__restrict__ ends,
-                                      const ID *__restrict__ columns, const REAL *__restrict__ stored,
+                                      const LABEL_ID *__restrict__ columns, const REAL *__restrict__ stored,
                                       const REAL *__restrict__ weights, numbers attributes, f64 *__restrict__ partial, u64 n,
                                       u64 row_size, u64 part) {
     __shared__ f64 sums[THREADS];
@@ -33,7 +29,7 @@ extern "C" __global__ void loss_parts(const REAL *__restrict__ scores, const REA
 // The derivatives of the mean by the scores; `share` is 1 / rows.
 extern "C" __global__ void loss_gradient(const REAL *__restrict__ scores, const REAL *__restrict__ labels,
                                          const u64 *__restrict__ starts, const u64 *__restrict__ ends,
-                                         const ID *__restrict__ columns, const REAL *__restrict__ stored,
+                                         const LABEL_ID *__restrict__ columns, const REAL *__restrict__ stored,
                                          const REAL *__restrict__ weights, numbers attributes, REAL *__restrict__ out, u64 n,
                                          u64 row_size, f64 share) {
     u64 at = thread_id();

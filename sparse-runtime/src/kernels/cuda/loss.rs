@@ -1,7 +1,7 @@
 //! Losses on a GPU that are a sum over the scores of a row, and their gradients, by the formulas of their row of the table.
 
 use super::{CudaContext, GpuFloat, Numbers};
-use crate::device::cuda::{Blocks, Cuda, CudaError, CudaSlice, Gpu, Launch, Unit, Word};
+use crate::device::cuda::{Blocks, Cuda, CudaError, CudaSlice, Gpu, Launch, Unit, Word, text_of};
 use crate::formats::{CsrView, Dense, DenseView, IdsView, Shape};
 use sparse_core::ir::Attributes;
 use sparse_core::operators::{ElementLoss, Kind, Operator, find};
@@ -64,17 +64,52 @@ impl LossFunction {
         Some(LossFunction { operator: loss, element, numbers: Numbers::new(operator, attributes)? })
     }
 
-    fn words(&self, real: &'static str, id: &'static str) -> [(&'static str, Word); 4] {
+    fn words(&self, real: &'static str, id: &'static str) -> [(&'static str, Word); 5] {
+        let [loss, slope] = self.formulas();
+        let [real, class, id] = words_of_labels(real, ElementType::U32.name(), id);
+        [real, class, id, loss, slope]
+    }
+
+    /// What a score and its label come to.
+    pub(crate) fn formulas(&self) -> [(&'static str, Word); 2] {
         [
-            ("REAL", Word::Name(real)),
-            ("ID", Word::Name(id)),
             ("LOSS", Word::Formula(self.operator, self.element.loss)),
             ("SLOPE", Word::Formula(self.operator, self.element.slope)),
         ]
     }
+
+    /// Its attributes.
+    pub(crate) fn numbers(&self) -> Numbers {
+        self.numbers
+    }
+}
+
+/// The words of a text about labels: the types of numbers, of classes, and of the columns of a csr.
+pub(crate) fn words_of_labels(
+    real: &'static str,
+    class: &'static str,
+    id: &'static str,
+) -> [(&'static str, Word); 3] {
+    [("REAL", Word::Name(real)), ("CLASS", Word::Name(class)), ("LABEL_ID", Word::Name(id))]
 }
 
 impl<'a, T: GpuFloat> Labels<'a, T> {
+    /// The type of classes among them, as texts call it.
+    pub(crate) fn class(&self) -> &'static str {
+        match self {
+            Labels::Classes(ids) => ids.type_name(),
+            Labels::Dense(_) | Labels::Csr(_) => ElementType::U32.name(),
+        }
+    }
+
+    /// Classes, or nothing.
+    pub(crate) fn classes_read_by<'l>(&self, launch: Launch<'l>) -> Launch<'l> {
+        match self {
+            Labels::Classes(ids) => launch.ids(*ids),
+            Labels::Dense(_) | Labels::Csr(_) => launch.reads(CudaSlice::<u32>::default()),
+        }
+    }
+
     /// The type of columns among them, as texts call it.
     pub(crate) fn id(&self) -> &'static str {
         match self {
@@ -177,7 +212,8 @@ fn kernel<'a>(
 }
 
 fn unit<'a>(words: &'a [(&'static str, Word)]) -> Unit<'a> {
-    Unit { file: "kernels/cuda/loss.cu", text: include_str!("loss.cu"), words }
+    let text = text_of!("kernels/cuda/labels.cuh", "kernels/cuda/loss.cuh", "kernels/cuda/loss.cu");
+    Unit { file: "kernels/cuda/loss.cu", text, words }
 }
 
 fn unit_of_mean<'a>(words: &'a [(&'static str, Word)]) -> Unit<'a> {

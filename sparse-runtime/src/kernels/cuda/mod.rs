@@ -3,6 +3,7 @@
 mod context;
 pub(crate) mod csr_rows;
 mod formula;
+pub(crate) mod linear_rows;
 pub mod loss;
 pub(crate) mod moved;
 pub(crate) mod occurrences;

@@ -28,7 +28,7 @@ pub struct ScalarFunction {
 }
 
 /// The attributes of an operator that are numbers.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Numbers([f64; MOST_NUMBERS]);
 
 impl Numbers {

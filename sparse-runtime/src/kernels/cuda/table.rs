@@ -56,6 +56,26 @@ pub enum GpuOperand<'a, T: GpuFloat> {
     Number(f64),
 }
 
+impl<'a, T: GpuFloat> GpuOperand<'a, T> {
+    /// As the labels of a loss.
+    pub(crate) fn labels(self) -> Option<Labels<'a, T>> {
+        match self {
+            GpuOperand::Dense(labels) => Some(Labels::Dense(labels)),
+            GpuOperand::Csr(labels) => Some(Labels::Csr(labels)),
+            GpuOperand::Ids(labels) => Some(Labels::Classes(labels)),
+            _ => None,
+        }
+    }
+
+    /// As a dense array.
+    pub(crate) fn dense(self) -> Option<DenseView<'a, T, Cuda>> {
+        match self {
+            GpuOperand::Dense(view) => Some(view),
+            _ => None,
+        }
+    }
+}
+
 /// What a kernel is called with: its operator, the storage of its result, operands and attributes.
 pub struct Given<'g, 'a, T: GpuFloat> {
     /// The operator.
@@ -276,10 +296,7 @@ impl<'a, T: GpuFloat> Given<'_, 'a, T> {
     }
 
     fn dense(&self, index: usize) -> Option<DenseView<'a, T, Cuda>> {
-        match self.operand(index)? {
-            GpuOperand::Dense(view) => Some(view),
-            _ => None,
-        }
+        self.operand(index)?.dense()
     }
 
     fn csr(&self, index: usize) -> Option<CsrView<'a, T, Cuda>> {
@@ -335,12 +352,7 @@ impl<'a, T: GpuFloat> Given<'_, 'a, T> {
     }
 
     fn labels(&self, index: usize) -> Option<Labels<'a, T>> {
-        match self.operand(index)? {
-            GpuOperand::Dense(labels) => Some(Labels::Dense(labels)),
-            GpuOperand::Csr(labels) => Some(Labels::Csr(labels)),
-            GpuOperand::Ids(labels) => Some(Labels::Classes(labels)),
-            _ => None,
-        }
+        self.operand(index)?.labels()
     }
 
     fn loss_operands(&self) -> Option<LossOperands<'a, T>> {

@@ -1,6 +1,9 @@
 //! What is compiled where there is no GPU, to see that it compiles.
 
-use super::{LossFunction, ScalarFunction, csr_rows, loss, moved, occurrences, row_lists};
+use super::linear_rows::RowLoss;
+use super::{
+    LossFunction, ScalarFunction, csr_rows, linear_rows, loss, moved, occurrences, row_lists,
+};
 use crate::device::cuda::Unit;
 use crate::kernels::reduce::cuda::ReduceFunction;
 use crate::kernels::{
@@ -27,6 +30,7 @@ pub fn for_each_unit(visit: &mut dyn FnMut(&Unit<'_>)) {
         csr_rows::for_each_unit,
         row_lists::for_each_unit,
         loss::for_each_unit,
+        linear_rows::for_each_unit,
         optimizer::cuda::for_each_unit,
         broadcast_like::cuda::for_each_unit,
         dense::cuda::for_each_unit,
@@ -71,6 +75,7 @@ pub fn for_each_unit(visit: &mut dyn FnMut(&Unit<'_>)) {
             (operator.kind, LossFunction::new(operator, &attributes))
         {
             loss::with_unit("f32", function, visit);
+            linear_rows::with_units(RowLoss::Elements(function), visit);
         }
         if let Some(function) = ReduceFunction::new(operator, &attributes) {
             reduce::cuda::with_units("f32", function, visit);

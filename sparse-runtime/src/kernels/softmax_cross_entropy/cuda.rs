@@ -1,9 +1,9 @@
 //! The cross entropy of a softmax on a GPU: a warp for each row, whatever the labels are.
 
-use crate::device::cuda::{Blocks, Cuda, CudaError, CudaSlice, Gpu, Launch, Unit, Word};
+use crate::device::cuda::{Blocks, Cuda, CudaError, Gpu, Launch, Unit, Word, text_of};
 use crate::formats::{Dense, Shape};
-use crate::kernels::cuda::loss::mean_of_parts;
-use crate::kernels::cuda::{CudaContext, GpuFloat, Labels, LossOperands};
+use crate::kernels::cuda::loss::{mean_of_parts, words_of_labels};
+use crate::kernels::cuda::{CudaContext, GpuFloat, LossOperands};
 
 const THREADS: u32 = 256;
 
@@ -58,30 +58,23 @@ fn launch<'a, T: GpuFloat>(
     of: LossOperands<'_, T>,
     name: &'static str,
 ) -> Result<Launch<'a>, CudaError> {
-    let class = match of.labels {
-        Labels::Classes(ids) => ids.type_name(),
-        _ => "u32",
-    };
-    let words = words(T::TYPE.name(), class, of.labels.id());
+    let words = words_of_labels(T::TYPE.name(), of.labels.class(), of.labels.id());
     let launch = Launch::new(gpu, gpu.kernel(&unit(&words), name)?).reads(of.scores.values());
-    let launch = match of.labels {
-        Labels::Classes(ids) => launch.ids(ids),
-        _ => launch.reads(CudaSlice::<u32>::default()),
-    };
+    let launch = of.labels.classes_read_by(launch);
     Ok(of.labels.read_by(launch).reads(of.weights()))
 }
 
-fn words(real: &'static str, class: &'static str, id: &'static str) -> [(&'static str, Word); 3] {
-    [("REAL", Word::Name(real)), ("CLASS", Word::Name(class)), ("ID", Word::Name(id))]
-}
-
 fn unit<'a>(words: &'a [(&'static str, Word)]) -> Unit<'a> {
-    let text = include_str!("softmax_cross_entropy.cu");
+    let text = text_of!(
+        "kernels/cuda/labels.cuh",
+        "kernels/softmax_cross_entropy/softmax_cross_entropy.cuh",
+        "kernels/softmax_cross_entropy/softmax_cross_entropy.cu"
+    );
     Unit { file: "kernels/softmax_cross_entropy/softmax_cross_entropy.cu", text, words }
 }
 
 /// Visits one of each kind of these units.
 pub(crate) fn for_each_unit(visit: &mut dyn FnMut(&Unit<'_>)) {
-    visit(&unit(&words("f32", "u32", "u32")));
-    visit(&unit(&words("f32", "i64", "u64")));
+    visit(&unit(&words_of_labels("f32", "u32", "u32")));
+    visit(&unit(&words_of_labels("f32", "i64", "u64")));
 }

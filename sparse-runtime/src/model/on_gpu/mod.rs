@@ -1,6 +1,7 @@
 //! Models on a GPU: what `graph!` planned, launched there value by value.
 
 mod demand;
+mod fused;
 mod program;
 
 use super::{
@@ -15,8 +16,7 @@ use crate::kernels::cuda::{CudaContext, GpuFloat};
 use crate::kernels::reduce::cuda::ReduceFunction;
 use crate::optimizer::cuda::{CudaGradient, CudaTable};
 use crate::optimizer::{Updater, clip};
-use program::{Program, Workspace};
-use sparse_core::inspect::Part;
+use program::{Program, Wanted, Workspace};
 use sparse_core::ir::Attributes;
 use sparse_core::operators::find;
 use sparse_core::update_rules::UpdateRule;
@@ -24,8 +24,10 @@ use sparse_core::update_rules::UpdateRule;
 /// A model whose parameters are on a GPU, where its batches are computed: a [`Model`] like that which it was made of, for the same trainer.
 ///
 /// A batch is moved there by its step, into memory that grows to the largest batch: a step allocates nothing on the GPU once it has seen that.
-/// Where there is not enough, the step fails with [`CudaError::OutOfMemory`] and the model is as before it. Every value of the [plan](Model::PLAN) is a launch of a kernel, whatever became of the
-/// step on the host: nothing is fused. Each step waits once, for its loss.
+/// Where there is not enough, the step fails with [`CudaError::OutOfMemory`] and the model is as before it. A value of the [plan](Model::PLAN) is a launch of a kernel, but for steps that the host
+/// has as one loop: there the scores of a generalised linear model, its loss and the derivatives by the scores are one kernel, and in any
+/// model that is not `fuse = off` a gradient csrᵀ · dense ends in the update of its rows without being made, where no norm is asked of it and the
+/// rule has no state of whole rows. Each step waits for its loss, and once for the number of rows that a gradient has.
 ///
 /// Parameters and states come back to the host where training does anyway what costs O(values): at the end of an epoch, and where a
 /// callback looks. [`parameters`](Model::parameters) are those of that time, so that checkpoints are written as of any model.
@@ -60,9 +62,8 @@ enum Newest {
     Both,
 }
 
-const FORWARD: &[Part] = &[Part::Forward];
-const LOSS: &[Part] = &[Part::Forward, Part::Loss];
-const ALL: &[Part] = &[Part::Forward, Part::Loss, Part::Gradient];
+const LOSS: Wanted = Wanted::OUTPUTS.and(Wanted::LOSS);
+const ALL: Wanted = LOSS.and(Wanted::GRADIENTS).and(Wanted::PRODUCTS);
 
 impl<M: Model<Element: GpuFloat>> OnGpu<M> {
     /// A copy of a model on a GPU, which has a copy on the host as well. O(values of its parameters).
@@ -153,9 +154,9 @@ impl<M: Model<Element: GpuFloat>> OnGpu<M> {
         Ok(())
     }
 
-    fn compute(&mut self, batch: &M::Batch<'_>, parts: &[Part]) -> Result<()> {
-        self.load(batch, parts.len() > 1)?;
-        self.program.run::<M>(&mut self.workspace, parts, &mut self.context)
+    fn compute(&mut self, batch: &M::Batch<'_>, wanted: Wanted) -> Result<()> {
+        self.load(batch, wanted.meets(Wanted::LOSS))?;
+        self.program.run::<M>(&mut self.workspace, wanted, &mut self.context)
     }
 
     /// Waits for the loss, so that whatever failed before is said before anything is updated.
@@ -184,8 +185,23 @@ impl<M: Model<Element: GpuFloat>> OnGpu<M> {
     ) -> Result<f64> {
         updater.begin_step()?;
         updater.check_for_gpu()?;
-        self.compute(batch, ALL)?;
+        // A norm is that of gradients that are there.
+        let in_place = max_norm.is_none() && updater.takes_columns_on_gpu();
+        let mut wanted = Wanted::LOSS.and(Wanted::GRADIENTS);
+        for (of, is_wanted) in
+            [(Wanted::OUTPUTS, updater.records_outputs()), (Wanted::PRODUCTS, !in_place)]
+        {
+            wanted = if is_wanted { wanted.and(of) } else { wanted };
+        }
+        self.compute(batch, wanted)?;
+        // After all that looks for columns itself, and before anything is updated.
+        let found = match in_place {
+            true => self.program.find_columns(&self.workspace, &mut self.context),
+            false => Ok(()),
+        };
+        // What failed before it is said instead of it.
         let loss = self.computed_loss()?;
+        found?;
         if updater.records_outputs() {
             self.bring_outputs()?;
         }
@@ -208,16 +224,22 @@ impl<M: Model<Element: GpuFloat>> OnGpu<M> {
         for (index, parameter) in trained() {
             // Out of the workspace, which has the gradient.
             let mut table = std::mem::take(&mut self.workspace.tables[index]);
-            let updated = match self.program.gradient(&M::PLAN, &self.workspace, index) {
-                Some(gradient) => updater.apply_scaled_on_gpu(
+            let (program, workspace, context) = (&self.program, &self.workspace, &mut self.context);
+            let sums = program.column_sums(workspace, &context.occurrences, index);
+            let updated = match (sums, program.gradient(&M::PLAN, workspace, index)) {
+                (Some(sums), _) if in_place => {
+                    let (host, gpu) = (parameter.table, &context.gpu);
+                    updater.apply_columns_on_gpu(index, &mut table, host, sums, gpu)
+                }
+                (_, Some(gradient)) => updater.apply_scaled_on_gpu(
                     index,
                     &mut table,
                     parameter.table,
                     gradient,
                     factor,
-                    &mut self.context,
+                    context,
                 ),
-                None => Ok(()),
+                (_, None) => Ok(()),
             };
             self.workspace.tables[index] = table;
             updated?;
@@ -288,7 +310,7 @@ impl<M: Model<Element: GpuFloat>> Model for OnGpu<M> {
     }
 
     fn forward(&mut self, batch: &M::Batch<'_>) -> Result<&Self::Outputs> {
-        self.compute(batch, FORWARD)?;
+        self.compute(batch, Wanted::OUTPUTS)?;
         self.bring_outputs()?;
         Ok(&self.outputs)
     }

@@ -1,12 +1,14 @@
 //! A plan as launches of kernels: what is computed from what, and where it is kept.
 
+use super::fused::{LinearLaunch, Products};
 use crate::device::cuda::{Cuda, CudaError, Gpu};
 use crate::error::Result;
 use crate::formats::Dense;
+use crate::kernels::cuda::occurrences::Occurrences;
 use crate::kernels::cuda::table::{Given, GpuArray, GpuKernel, GpuOperand, Staged};
 use crate::kernels::cuda::{CudaContext, GpuFloat};
 use crate::model::{Model, ModelError};
-use crate::optimizer::cuda::{CudaGradient, CudaTable};
+use crate::optimizer::cuda::{ColumnSums, CudaGradient, CudaTable, StoredValues};
 use sparse_core::inspect::{Operand, Part, PlanTable, Written};
 use sparse_core::ir::Attributes;
 use sparse_core::operators::{Operator, find};
@@ -17,16 +19,53 @@ use std::fmt::Write as _;
 #[derive(Clone, Debug)]
 pub(super) struct Program<T: GpuFloat> {
     launches: Vec<Planned<T>>,
+    /// What computes some of the values at once, where gradients are asked for.
+    linear: Option<Fused>,
+    /// The gradients that an update may do without.
+    products: Products,
     /// For each value of the plan where it is.
     places: Vec<Place>,
     n_slots: usize,
 }
 
+/// One launch in place of several.
+#[derive(Clone, Debug)]
+struct Fused {
+    launch: LinearLaunch,
+    /// What it was when it was first computed.
+    launched: Vec<&'static str>,
+}
+
+/// What of a model is asked for: some of these.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Wanted(u8);
+
+impl Wanted {
+    pub(super) const NOTHING: Wanted = Wanted(0);
+    pub(super) const OUTPUTS: Wanted = Wanted(1);
+    pub(super) const LOSS: Wanted = Wanted(2);
+    /// The gradients, but for those that are [`PRODUCTS`](Wanted::PRODUCTS), of which only the operands.
+    pub(super) const GRADIENTS: Wanted = Wanted(4);
+    /// The gradients that an update may do without.
+    pub(super) const PRODUCTS: Wanted = Wanted(8);
+
+    /// Both.
+    pub(super) const fn and(self, other: Wanted) -> Wanted {
+        Wanted(self.0 | other.0)
+    }
+
+    /// Whether they have something in common.
+    pub(super) const fn meets(self, other: Wanted) -> bool {
+        self.0 & other.0 != 0
+    }
+}
+
 /// The launch that computes one value.
 #[derive(Clone, Debug)]
-struct Planned<T: GpuFloat> {
-    value: usize,
-    part: Part,
+pub(super) struct Planned<T: GpuFloat> {
+    pub(super) value: usize,
+    /// What it is computed for.
+    pub(super) needed: Wanted,
     operator: &'static Operator,
     attributes: Attributes,
     kernel: GpuKernel<T>,
@@ -39,7 +78,7 @@ struct Planned<T: GpuFloat> {
 
 /// Where a value is.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Place {
+pub(super) enum Place {
     /// In the batch, by position.
     Input(usize),
     /// A parameter, by position.
@@ -107,7 +146,15 @@ impl<T: GpuFloat> Program<T> {
                 }
             });
         }
-        let mut program = Program { launches: Vec::new(), places, n_slots };
+        let products = Products::find(plan, &places);
+        let linear = LinearLaunch::find(plan, &places, n_slots);
+        if let Some(linear) = &linear {
+            linear.keep(&mut places);
+            n_slots += linear.slots.len();
+        }
+        let linear = linear.map(|launch| Fused { launch, launched: Vec::new() });
+        let needed = needed(plan, &products);
+        let mut program = Program { launches: Vec::new(), linear, products, places, n_slots };
         let mut missing: Vec<&str> = Vec::new();
         for (position, value) in plan.values.iter().enumerate() {
             let (Some(how), Place::Slot(slot)) = (value.computed, program.places[position]) else {
@@ -122,7 +169,7 @@ impl<T: GpuFloat> Program<T> {
                     let operands = how.operands.iter().map(|operand| program.place(operand));
                     program.launches.push(Planned {
                         value: position,
-                        part: value.part,
+                        needed: needed[position],
                         operator,
                         attributes: Attributes::from(how.attributes),
                         kernel,
@@ -135,6 +182,9 @@ impl<T: GpuFloat> Program<T> {
                 None if !missing.contains(&how.kernel) => missing.push(how.kernel),
                 None => {}
             }
+        }
+        if let Some(linear) = &mut program.linear {
+            linear.launch.note_readers(plan, &program.launches);
         }
         if M::WRITES_STATES {
             missing.push("updates of states");
@@ -155,7 +205,7 @@ impl<T: GpuFloat> Program<T> {
         }
     }
 
-    /// Computes the values that are needed for some parts of a model.
+    /// Computes what is asked for, outputs and loss where only they are by a launch for each value.
     ///
     /// # Errors
     ///
@@ -163,12 +213,25 @@ impl<T: GpuFloat> Program<T> {
     pub(super) fn run<M: Model<Element = T>>(
         &mut self,
         workspace: &mut Workspace<T>,
-        parts: &[Part],
+        wanted: Wanted,
         context: &mut CudaContext,
     ) -> Result<()> {
         let gpu = context.gpu().clone();
+        let mut linear = self.linear.as_mut().filter(|_| wanted.meets(Wanted::GRADIENTS));
+        let mut is_done = false;
         let launches = self.launches.iter_mut();
-        for planned in launches.filter(|planned| parts.contains(&planned.part)) {
+        for planned in launches.filter(|planned| planned.needed.meets(wanted)) {
+            if let Some(fused) = &mut linear
+                && fused.launch.values.contains(&planned.value)
+            {
+                // With the first of them.
+                if !is_done && fused.run(workspace, wanted, context).is_none() {
+                    let missing = M::PLAN.label(planned.value as u32);
+                    return Err(ModelError::NotOnGpu { model: M::NAME, missing }.into());
+                }
+                is_done = true;
+                continue;
+            }
             let mut out = std::mem::take(&mut workspace.slots[planned.slot]);
             let operands: Option<Vec<_>> =
                 planned.operands.iter().map(|place| workspace.operand(*place)).collect();
@@ -180,7 +243,7 @@ impl<T: GpuFloat> Program<T> {
                     return launch();
                 }
                 let mut found = None;
-                planned.launched = gpu.trace(|| found = launch());
+                planned.launched = names(gpu.trace(|| found = launch()));
                 found
             });
             workspace.slots[planned.slot] = out;
@@ -236,6 +299,42 @@ impl<T: GpuFloat> Program<T> {
         }
     }
 
+    /// Finds the columns of the csr that gradients which are not made are products of.
+    ///
+    /// # Errors
+    ///
+    /// [`CudaError::OutOfMemory`], [`CudaError::TooManyEntries`].
+    pub(super) fn find_columns(
+        &self,
+        workspace: &Workspace<T>,
+        context: &mut CudaContext,
+    ) -> Result<(), CudaError> {
+        let CudaContext { gpu, occurrences, .. } = context;
+        match self.products.x.and_then(|x| workspace.operand(x)) {
+            Some(GpuOperand::Csr(x)) => occurrences.find(gpu, x),
+            Some(GpuOperand::Unit(x)) => occurrences.find(gpu, x),
+            _ => Ok(()),
+        }
+    }
+
+    /// The gradient of a parameter that need not be made, when its operands and the columns of the csr are there.
+    pub(super) fn column_sums<'w>(
+        &self,
+        workspace: &'w Workspace<T>,
+        occurrences: &'w Occurrences,
+        parameter: usize,
+    ) -> Option<ColumnSums<'w, T>> {
+        let is_it = |(place, ..): &&(Place, usize, usize)| *place == Place::Parameter(parameter);
+        let (.., right) = self.products.of.iter().find(is_it)?;
+        let right = workspace.operand(self.places[*right])?.dense()?;
+        let values = match workspace.operand(self.products.x?)? {
+            GpuOperand::Csr(x) => StoredValues::Numbers(x.values()),
+            GpuOperand::Unit(x) => StoredValues::Units(x.values()),
+            _ => return None,
+        };
+        Some(ColumnSums { values, occurrences, right })
+    }
+
     /// An output by its name, if it is dense.
     pub(super) fn output<'w>(
         &self,
@@ -252,7 +351,7 @@ impl<T: GpuFloat> Program<T> {
         }
     }
 
-    /// The kernels that compute each value, a line a value.
+    /// The kernels that compute each value, a line a value, then those that a step has instead.
     pub(super) fn describe(&self, plan: &PlanTable<'_>) -> String {
         let mut text = String::new();
         for planned in &self.launches {
@@ -265,6 +364,93 @@ impl<T: GpuFloat> Program<T> {
                 false => writeln!(text, "{label} = {kernel}: {launched}"),
             };
         }
+        if let Some(fused) = &self.linear {
+            let labels = fused.launch.values.iter().map(|value| plan.label(*value as u32));
+            let labels = labels.collect::<Vec<_>>().join(", ");
+            let launched = fused.launched.join(", ");
+            let _ = match launched.is_empty() {
+                true => writeln!(text, "in a step: {labels} = linear_rows"),
+                false => writeln!(text, "in a step: {labels} = linear_rows: {launched}"),
+            };
+        }
+        for (_, gradient, _) in &self.products.of {
+            let _ = writeln!(text, "in a step: {} = the update", plan.label(*gradient as u32));
+        }
         text
     }
+}
+
+impl Fused {
+    fn run<T: GpuFloat>(
+        &mut self,
+        workspace: &mut Workspace<T>,
+        wanted: Wanted,
+        context: &mut CudaContext,
+    ) -> Option<()> {
+        let gpu = context.gpu().clone();
+        let Fused { launch, launched } = self;
+        let mut out = launch.slots.map(|slot| std::mem::take(&mut workspace.slots[slot]));
+        let operand = |place| workspace.operand(place);
+        let mut launch_it = || launch.launch(out.each_mut(), operand, wanted, context);
+        let mut found = None;
+        match launched.is_empty() {
+            true => *launched = names(gpu.trace(|| found = launch_it())),
+            false => found = launch_it(),
+        }
+        for (slot, array) in launch.slots.into_iter().zip(out) {
+            workspace.slots[slot] = array;
+        }
+        found
+    }
+}
+
+/// Each once, in the order of their first launch.
+fn names(launched: Vec<&'static str>) -> Vec<&'static str> {
+    let mut names = Vec::new();
+    for name in launched {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names
+}
+
+/// What each value of a plan is computed for.
+fn needed(plan: &PlanTable<'_>, products: &Products) -> Vec<Wanted> {
+    let mut needed: Vec<_> = plan
+        .values
+        .iter()
+        .map(|value| match value.part {
+            Part::Forward => Wanted::OUTPUTS,
+            _ => Wanted::NOTHING,
+        })
+        .collect();
+    let mut ask = |position: u32, wanted: Wanted| {
+        let of = &mut needed[position as usize];
+        *of = of.and(wanted);
+    };
+    for loss in plan.losses {
+        if let Operand::Value(position) = loss {
+            ask(*position, Wanted::LOSS);
+        }
+    }
+    let is_product =
+        |position: u32| products.of.iter().any(|(_, gradient, _)| *gradient == position as usize);
+    for gradient in plan.values.iter().filter_map(|value| value.gradient) {
+        ask(gradient, if is_product(gradient) { Wanted::PRODUCTS } else { Wanted::GRADIENTS });
+    }
+    // Operands come first. Shapes are those of values that are there as well.
+    for position in (0..plan.values.len()).rev() {
+        let of_value = match needed[position] {
+            Wanted::PRODUCTS => Wanted::GRADIENTS,
+            of_value => of_value,
+        };
+        for operand in plan.values[position].computed.map_or(&[][..], |how| how.operands) {
+            if let Operand::Value(read) | Operand::Shape(read) = operand {
+                let of = &mut needed[*read as usize];
+                *of = of.and(of_value);
+            }
+        }
+    }
+    needed
 }

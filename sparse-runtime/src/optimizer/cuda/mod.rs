@@ -3,11 +3,16 @@
 //! Weights and states lie there in arrays of their own. Which step it is, and at what rate, is the updater's business, as on the host;
 //! the states are the updater's again when the parameter comes back.
 
+mod columns;
+
+pub(crate) use columns::{ColumnSums, StoredValues};
+
 use super::error::OptimizerError;
 use super::rows::{IdleOf, StateOf};
 use super::updater::{Record, Updater};
 use crate::device::cuda::{
     Blocks, Cuda, CudaBuffer, CudaError, CudaSlice, Gpu, Launch, RecurrencePart, Unit, Word,
+    text_of,
 };
 use crate::error::Result;
 use crate::formats::{Dense, DenseView, RowIdsView, RowSparseView, Shape};
@@ -167,32 +172,11 @@ impl<R: UpdateRule, T: GpuFloat> Updater<R, T> {
         context: &mut CudaContext,
     ) -> Result<()> {
         let gpu = context.gpu().clone();
-        let record = self.record(parameter)?;
-        let (step, row_size) = (self.groups[record.group].step, record.spec.row_size);
         let found = match gradient {
             CudaGradient::Dense(of) => *of.shape(),
             CudaGradient::RowSparse(of) => *of.shape(),
         };
-        if [&found, table.weights.shape()].map(Shape::size) != [record.size; 2] {
-            return Err(OptimizerError::GradientShape {
-                parameter: record.spec.name.to_string(),
-                n_rows: record.spec.n_rows,
-                row_size,
-                found,
-            }
-            .into());
-        }
-        self.make_room_on_gpu(parameter, table, host, &gpu)?;
-        let Some(rule) = R::RECURRENCE else {
-            return Err(OptimizerError::NoRecurrence { rule: R::NAME }.into());
-        };
-        let kernel = StepKernel {
-            words: Words::new::<R, T>(rule, row_size, step.uses_state()),
-            numbers: step.numbers(),
-            factor,
-            row_size,
-            gpu: &gpu,
-        };
+        let kernel = self.kernel_on_gpu(parameter, table, host, found, factor, &gpu)?;
         let (weights, states) = (&table.weights, &table.states);
         match gradient {
             CudaGradient::Dense(all) => {
@@ -208,15 +192,55 @@ impl<R: UpdateRule, T: GpuFloat> Updater<R, T> {
                     RowIdsView::Listed(ids) => Some(ids),
                 };
                 kernel.launch(weights, states, ids, Some(of.values()))?;
-                // The others make this step too, which makes up for all before it.
-                let settles = self.mode == LazyUpdate::Exact && step.idle().changes();
-                if settles && table.settled != Some(kernel.numbers) {
-                    kernel.launch(weights, states, None, None)?;
-                    table.settled = Some(kernel.numbers);
-                }
+                self.settle_on_gpu(parameter, table, &kernel)?;
             }
         }
         self.parameters[parameter].finished = true;
+        Ok(())
+    }
+
+    /// The kernel of this step of a parameter, whose gradient has a shape and is multiplied by a factor; there is room for all it needs then.
+    fn kernel_on_gpu<'g>(
+        &self,
+        parameter: usize,
+        table: &mut CudaTable<T>,
+        host: &Table<T>,
+        found: Shape,
+        factor: f64,
+        gpu: &'g Gpu,
+    ) -> Result<StepKernel<'g>> {
+        let record = self.record(parameter)?;
+        let (step, row_size) = (self.groups[record.group].step, record.spec.row_size);
+        if [&found, table.weights.shape()].map(Shape::size) != [record.size; 2] {
+            return Err(OptimizerError::GradientShape {
+                parameter: record.spec.name.to_string(),
+                n_rows: record.spec.n_rows,
+                row_size,
+                found,
+            }
+            .into());
+        }
+        self.make_room_on_gpu(parameter, table, host, gpu)?;
+        let Some(rule) = R::RECURRENCE else {
+            return Err(OptimizerError::NoRecurrence { rule: R::NAME }.into());
+        };
+        let words = Words::new::<R, T>(rule, row_size, step.uses_state());
+        Ok(StepKernel { words, numbers: step.numbers(), factor, row_size, gpu })
+    }
+
+    /// After a step of some rows: the others make it too, where it makes up for all before it and they have not made it yet.
+    fn settle_on_gpu(
+        &self,
+        parameter: usize,
+        table: &mut CudaTable<T>,
+        kernel: &StepKernel<'_>,
+    ) -> Result<(), CudaError> {
+        let group = self.parameters[parameter].group;
+        let settles = self.mode == LazyUpdate::Exact && self.groups[group].step.idle().changes();
+        if settles && table.settled != Some(kernel.numbers) {
+            kernel.launch(&table.weights, &table.states, None, None)?;
+            table.settled = Some(kernel.numbers);
+        }
         Ok(())
     }
 
@@ -367,7 +391,7 @@ impl Words {
             // The last words are about rows.
             false => Unit {
                 file: "optimizer/cuda/update.cu",
-                text: include_str!("update.cu"),
+                text: text_of!("optimizer/cuda/update.cuh", "optimizer/cuda/update.cu"),
                 words: &self.words[..4],
             },
         }
@@ -389,4 +413,5 @@ pub(crate) fn for_each_unit(visit: &mut dyn FnMut(&Unit<'_>)) {
         // The names are those of rules.
         let _ = with_rule(name, Visit(visit));
     }
+    columns::for_each_unit(visit);
 }

@@ -1,5 +1,4 @@
-// A step of an update rule whose states are those of each weight. Words: REAL; STATES, how many a weight carries, or 0 where the rule uses
-// none; NAMED, how many names its recurrence has for them; RECURRENCE, statements that change `w` by `g`, and `state`.
+// A step of an update rule, of the recurrence of `update.cuh`.
 
 __device__ inline REAL scaled(REAL g, f64 factor) { return factor == 1 ? g : (REAL)(g * factor); }
 
@@ -9,12 +8,5 @@ extern "C" __global__ void update(const u64 *__restrict__ rows, const REAL *__re
     u64 at = thread_id();
     if (at >= n) return;
     u64 to = rows ? rows[at / row_size] * row_size + at % row_size : at;
-    REAL w = weights[to], g = gradient ? scaled(gradient[at], factor) : REAL(0);
-    REAL state[NAMED] = {};
-#pragma unroll
-    for (int place = 0; place < STATES; place++) state[place] = states[to * STATES + place];
-    { RECURRENCE }
-    weights[to] = w;
-#pragma unroll
-    for (int place = 0; place < STATES; place++) states[to * STATES + place] = state[place];
+    update_weight(weights, states, to, gradient ? scaled(gradient[at], factor) : REAL(0), step);
 }

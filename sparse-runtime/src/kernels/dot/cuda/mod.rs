@@ -15,7 +15,7 @@ pub(in crate::kernels) use stored::{add_to_rows, at_pattern, outer};
 
 use super::cpu::{by_rows, product_shape};
 use crate::device::cuda::{
-    Blocks, Cuda, CudaBuffer, CudaError, CudaSlice, Gpu, Launch, Unit, Word,
+    Blocks, Cuda, CudaBuffer, CudaError, CudaSlice, Gpu, Launch, Unit, Word, text_of,
 };
 use crate::formats::{CsrView, Dense, DenseView, RowSparseView, Shape};
 use crate::kernels::cuda::occurrences::Occurrences;
@@ -146,9 +146,7 @@ fn by_stored_rows<T: GpuFloat, V: Factor<T>>(
         let (n_rows, n_cols) = (lhs.n_rows(), right.n_cols);
         let out = out.reset_on(gpu, by_rows(n_rows, n_cols, rhs.shape()))?;
         if n_cols == 1 {
-            // As many lanes as an average row has entries.
-            let lanes = lhs.values().len().div_ceil(n_rows.max(1));
-            let groups = Groups { lanes: lanes.next_power_of_two().clamp(1, 32), steps: 1 };
+            let groups = Groups::for_entries(lhs.values().len(), n_rows);
             let launch = product::<T, V>(gpu, lhs, groups, "csr_column")?.csr(lhs);
             let launch = launch.reads(rows).size(n_stored).reads(rhs.values());
             let launch = launch.writes(out).size(n_rows);
@@ -245,7 +243,8 @@ fn product<'a, T: GpuFloat, V: Factor<T>>(
     Ok(Launch::new(gpu, gpu.kernel(&unit(&words), name)?))
 }
 
-fn words(
+/// The words of a text about sums of products.
+pub(crate) fn words(
     real: &'static str,
     value: &'static str,
     id: &'static str,
@@ -261,7 +260,8 @@ fn words(
 }
 
 fn unit<'a>(words: &'a [(&'static str, Word)]) -> Unit<'a> {
-    Unit { file: "kernels/dot/dot.cu", text: include_str!("../dot.cu"), words }
+    let text = text_of!("kernels/dot/dot.cuh", "kernels/dot/dot.cu");
+    Unit { file: "kernels/dot/dot.cu", text, words }
 }
 
 fn words_of_dense(real: &'static str, listed: bool) -> [(&'static str, Word); 2] {
@@ -324,21 +324,31 @@ impl<'a, T: GpuFloat> Matrix<'a, T> {
 
 /// Groups of lanes, each of which makes the elements of a row of the result.
 #[derive(Clone, Copy)]
-struct Groups {
-    lanes: usize,
+pub(crate) struct Groups {
+    pub(crate) lanes: usize,
     /// How many columns each lane has.
-    steps: usize,
+    pub(crate) steps: usize,
 }
 
 impl Groups {
     /// As many lanes as there are columns, then as many columns a lane as that leaves; both powers of two, so that there are few
     /// kernels to compile.
-    fn for_columns(n_cols: usize) -> Self {
+    pub(crate) fn for_columns(n_cols: usize) -> Self {
         let lanes = n_cols.next_power_of_two().min(32);
         Groups { lanes, steps: n_cols.div_ceil(lanes).next_power_of_two().clamp(1, MOST_STEPS) }
     }
 
-    fn blocks(self, n_rows: usize, n_cols: usize) -> Blocks {
+    /// As many lanes as a row has entries on average, which share one column.
+    pub(crate) fn for_entries(n_entries: usize, n_rows: usize) -> Self {
+        let lanes = n_entries.div_ceil(n_rows.max(1));
+        Groups { lanes: lanes.next_power_of_two().clamp(1, 32), steps: 1 }
+    }
+
+    /// How many columns a group has at most.
+    pub(crate) const MOST_COLUMNS: usize = 32 * MOST_STEPS;
+
+    /// The blocks of a group for each row and tile of columns.
+    pub(crate) fn blocks(self, n_rows: usize, n_cols: usize) -> Blocks {
         let of_rows = Blocks::of(n_rows, THREADS as usize / self.lanes, THREADS);
         Blocks { y: n_cols.div_ceil(self.lanes * self.steps), ..of_rows }
     }

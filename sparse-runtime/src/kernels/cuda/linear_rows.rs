@@ -1,0 +1,198 @@
+//! A batch of a generalised linear model on a GPU, up to the derivatives of its loss by the scores: one kernel, whose scores need not be
+//! written.
+//!
+//! Sums of products and losses are those of the kernels that compute them one by one, from the same texts.
+
+use super::loss::{mean_of_parts, words_of_labels};
+use super::{CudaContext, GpuFloat, Labels, LossFunction, Numbers};
+use crate::device::cuda::{Blocks, Cuda, CudaSlice, Destination, Gpu, Launch, Unit, Word, text_of};
+use crate::formats::{CsrView, Dense, DenseView, Shape};
+use crate::kernels::dot::cpu::by_rows;
+use crate::kernels::dot::cuda::{Groups, words as words_of_products};
+use sparse_core::element::Factor;
+use sparse_core::ir::Attributes;
+use sparse_core::operators::{Kind, Operator};
+use sparse_core::storage::ElementType;
+
+const THREADS: u32 = 256;
+
+/// At most so many parts, whose losses one thread adds.
+const MOST_PARTS: usize = 1 << 10;
+
+/// How many scores a row has at most.
+pub(crate) const MOST_SCORES: usize = Groups::MOST_COLUMNS;
+
+/// A loss that a group of lanes computes of a row.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum RowLoss {
+    /// A sum over the scores.
+    Elements(LossFunction),
+    /// The cross entropy of their softmax.
+    CrossEntropy,
+}
+
+impl RowLoss {
+    /// That of a loss of the operator table.
+    pub(crate) fn new(operator: &'static Operator, attributes: &Attributes) -> Option<Self> {
+        match operator.kind {
+            Kind::Loss { element: Some(_), .. } => {
+                LossFunction::new(operator, attributes).map(RowLoss::Elements)
+            }
+            Kind::Loss { element: None, .. } => Some(RowLoss::CrossEntropy),
+            _ => None,
+        }
+    }
+
+    fn numbers(&self) -> Numbers {
+        match self {
+            RowLoss::Elements(function) => function.numbers(),
+            RowLoss::CrossEntropy => Numbers::default(),
+        }
+    }
+}
+
+/// What a batch is computed from.
+#[derive(Clone, Copy)]
+pub(crate) struct LinearRows<'a, T: GpuFloat, V: Factor<T>> {
+    /// The rows.
+    pub(crate) x: CsrView<'a, V, Cuda>,
+    /// What they are multiplied with.
+    pub(crate) weights: DenseView<'a, T, Cuda>,
+    /// One number, or one for each score of a row.
+    pub(crate) bias: Option<DenseView<'a, T, Cuda>>,
+    /// A label for each score, or a class for each row.
+    pub(crate) labels: Labels<'a, T>,
+    /// A weight for each row.
+    pub(crate) row_weights: Option<DenseView<'a, T, Cuda>>,
+}
+
+/// What is computed of a batch.
+pub(crate) struct RowResults<'o, T: GpuFloat> {
+    /// The scores, where somebody reads them.
+    pub(crate) scores: Option<&'o mut Dense<T, Cuda>>,
+    /// The mean of the losses, of rank 0.
+    pub(crate) loss: &'o mut Dense<T, Cuda>,
+    /// Its derivatives by the scores.
+    pub(crate) gradient: &'o mut Dense<T, Cuda>,
+}
+
+impl<T: GpuFloat> Destination for RowResults<'_, T> {
+    fn store_nothing(&mut self, gpu: &Gpu) {
+        if let Some(scores) = &mut self.scores {
+            scores.store_nothing(gpu);
+        }
+        self.loss.store_nothing(gpu);
+        self.gradient.store_nothing(gpu);
+    }
+}
+
+/// Computes a batch, whose rows have at most [`MOST_SCORES`] scores. O(nnz · scores of a row).
+pub(crate) fn compute<T: GpuFloat, V: Factor<T>>(
+    mut out: RowResults<'_, T>,
+    of: &LinearRows<'_, T, V>,
+    loss: RowLoss,
+    context: &mut CudaContext,
+) {
+    let gpu = &context.gpu().clone();
+    let partial = &mut context.partial;
+    gpu.attempt(&mut out, |out| {
+        let (n_rows, k) = (of.x.n_rows(), of.weights.shape().row_size());
+        let shape = by_rows(n_rows, k, of.weights.shape());
+        let scores = match &mut out.scores {
+            Some(scores) => scores.reset_on(gpu, shape)?,
+            None => CudaSlice::default(),
+        };
+        let gradient = out.gradient.reset_on(gpu, shape)?;
+        let mean = out.loss.reset_on(gpu, Shape::from([]))?;
+        let groups = match k {
+            1 => Groups::for_entries(of.x.values().len(), n_rows),
+            _ => Groups::for_columns(k),
+        };
+        let part = n_rows.div_ceil(MOST_PARTS).max(THREADS as usize / groups.lanes);
+        let parts = n_rows.div_ceil(part);
+        partial.resize_for_overwrite(gpu, parts, "partial sums of a loss")?;
+        let id = of.x.columns().type_name();
+        let words =
+            Words::new::<T, V>(id, groups, k == 1, [of.labels.class(), of.labels.id()], loss);
+        let launch = Launch::new(gpu, gpu.kernel(&words.unit(), "linear_rows")?).csr(of.x);
+        let launch = launch.reads(of.weights.values()).size(of.weights.shape().n_rows());
+        let bias = of.bias.map_or_else(CudaSlice::default, |bias| bias.values());
+        let launch = launch.reads(bias).size(usize::from(bias.len() > 1));
+        let launch = of.labels.read_by(of.labels.classes_read_by(launch));
+        let launch = launch.reads(of.row_weights.map_or_else(CudaSlice::default, |of| of.values()));
+        let launch = loss.numbers().read_by(launch).writes(partial.as_slice());
+        let launch = launch.writes(scores).writes(gradient);
+        let launch = launch.size(n_rows).size(k).size(part).f64(1.0 / n_rows.max(1) as f64);
+        // SAFETY: columns are below the rows of the weights, there are a bias and a result for each score, a label for each score or row,
+        // a weight for each row, and a sum for each part.
+        unsafe { launch.launch(Blocks { x: parts, y: 1, threads: THREADS }) }?;
+        mean_of_parts(gpu, mean, partial.as_slice(), n_rows)
+    });
+}
+
+/// The words of the kernel; the last two are about losses that are formulas.
+struct Words {
+    loss: RowLoss,
+    words: [(&'static str, Word); 10],
+}
+
+impl Words {
+    fn new<T: GpuFloat, V: Factor<T>>(
+        id: &'static str,
+        groups: Groups,
+        single: bool,
+        [class, label_id]: [&'static str; 2],
+        loss: RowLoss,
+    ) -> Self {
+        let real = T::TYPE.name();
+        let [real, value, id, lanes, steps] = words_of_products(real, V::TYPE.name(), id, groups);
+        let [_, class, label_id] = words_of_labels(T::TYPE.name(), class, label_id);
+        let [of_loss, of_slope] = match &loss {
+            RowLoss::Elements(function) => function.formulas(),
+            RowLoss::CrossEntropy => ["LOSS", "SLOPE"].map(|name| (name, Word::Number(0))),
+        };
+        let single = ("SINGLE", Word::Number(u64::from(single)));
+        let words = [real, value, id, lanes, steps, class, label_id, single, of_loss, of_slope];
+        Words { loss, words }
+    }
+
+    fn unit(&self) -> Unit<'_> {
+        let (text, words) = match self.loss {
+            RowLoss::Elements(_) => {
+                let text = text_of!(
+                    "kernels/dot/dot.cuh",
+                    "kernels/cuda/labels.cuh",
+                    "kernels/cuda/loss.cuh",
+                    "kernels/cuda/linear_rows.cu"
+                );
+                (text, &self.words[..])
+            }
+            RowLoss::CrossEntropy => {
+                let text = text_of!(
+                    "kernels/dot/dot.cuh",
+                    "kernels/cuda/labels.cuh",
+                    "kernels/softmax_cross_entropy/softmax_cross_entropy.cuh",
+                    "kernels/cuda/linear_rows.cu"
+                );
+                (text, &self.words[..8])
+            }
+        };
+        Unit { file: "kernels/cuda/linear_rows.cu", text, words }
+    }
+}
+
+/// Visits the units of a loss: of one score and of several.
+pub(super) fn with_units(loss: RowLoss, visit: &mut dyn FnMut(&Unit<'_>)) {
+    let types = [ElementType::U32.name(); 2];
+    visit(&Words::new::<f32, f32>("u32", Groups::for_entries(32, 1), true, types, loss).unit());
+    visit(&Words::new::<f32, f32>("u32", Groups::for_columns(7), false, types, loss).unit());
+}
+
+/// Visits those of the loss that is no formula, and of other types.
+pub(super) fn for_each_unit(visit: &mut dyn FnMut(&Unit<'_>)) {
+    use sparse_core::element::Unit as Ones;
+    let loss = RowLoss::CrossEntropy;
+    with_units(loss, visit);
+    let widest = Groups::for_columns(MOST_SCORES);
+    visit(&Words::new::<f64, Ones>("u64", widest, false, ["i64", "u64"], loss).unit());
+}
