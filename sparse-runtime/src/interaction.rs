@@ -9,6 +9,7 @@ mod in_parts;
 use crate::error::Result;
 use crate::formats::{ColumnId, CsrView};
 use crate::kernels::Parallel;
+use crate::lanes::sum_of_halves;
 use crate::linear::{
     AHEAD, Scratch, Width, entries, is_large, prefetch_data, row_ahead, row_of, with_row_loops,
 };
@@ -404,10 +405,30 @@ unsafe fn scores<'a, T: Float<Accumulator = T>, V: Factor<T>, I: ColumnId>(
     sums.fill(T::zero());
     squares.fill(T::zero());
     let mut product = T::zero();
+    // SAFETY: promised by the caller.
+    unsafe { add_terms(ids, values, w, v, &mut product, sums, squares) };
+    [product, interaction(sums, squares)]
+}
+
+/// Adds the terms of some entries of a row to its product with `w`, Σ x v and Σ x² v².
+///
+/// # Safety
+///
+/// As for [`scores`].
+#[inline(always)]
+unsafe fn add_terms<'a, T: Float<Accumulator = T>, V: Factor<T>, I: ColumnId>(
+    ids: &[I],
+    values: &[V],
+    w: impl ReadRows<'a, T>,
+    v: impl ReadRows<'a, T>,
+    product: &mut T,
+    sums: &mut [T],
+    squares: &mut [T],
+) {
     for (id, value) in ids.iter().zip(values) {
         // SAFETY: promised by the caller.
         let factors = unsafe {
-            product += value.times(w.value(id.at(), 0));
+            *product += value.times(w.value(id.at(), 0));
             v.row(id.at())
         };
         for ((sum, square), factor) in sums.iter_mut().zip(&mut *squares).zip(factors) {
@@ -416,8 +437,13 @@ unsafe fn scores<'a, T: Float<Accumulator = T>, V: Factor<T>, I: ColumnId>(
             *square += term * term;
         }
     }
-    // In eight sums: for additions one after the other the compiler would take apart, in the loop above and entry by entry, what it has in
-    // vectors.
+}
+
+/// Half of Σ ((Σ x v)² - Σ x² v²), over factors.
+///
+/// In eight sums: for additions one after the other the compiler would take apart, entry by entry, what [`add_terms`] has in vectors.
+#[inline(always)]
+fn interaction<T: Float<Accumulator = T>>(sums: &[T], squares: &[T]) -> T {
     let mut eight = [T::zero(); 8];
     let (sum_chunks, sum_rest) = sums.as_chunks::<8>();
     let (square_chunks, square_rest) = squares.as_chunks::<8>();
@@ -429,7 +455,5 @@ unsafe fn scores<'a, T: Float<Accumulator = T>, V: Factor<T>, I: ColumnId>(
     for (lane, (sum, square)) in eight.iter_mut().zip(sum_rest.iter().zip(square_rest)) {
         *lane += *sum * *sum - *square;
     }
-    let [a, b, c, d, e, f, g, h] = eight;
-    let interaction = ((a + e) + (c + g)) + ((b + f) + (d + h));
-    [product, interaction * T::of(0.5)]
+    sum_of_halves(eight) * T::of(0.5)
 }

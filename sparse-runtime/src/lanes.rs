@@ -201,11 +201,13 @@ pub(crate) fn inner<T: Float<Accumulator = T>>(a: &[T], b: &[T]) -> T {
     for (lane, (a, b)) in a_rest.iter().zip(b_rest).enumerate() {
         sums[lane] += *a * *b;
     }
-    for half in [4, 2, 1] {
-        let (low, high) = sums.split_at_mut(half);
-        low.iter_mut().zip(high).for_each(|(low, high)| *low += *high);
-    }
-    sums[0]
+    sum_of_halves(sums)
+}
+
+/// The sum of eight sums, in halves.
+#[inline(always)]
+pub(crate) fn sum_of_halves<T: Float>([a, b, c, d, e, f, g, h]: [T; 8]) -> T {
+    ((a + e) + (c + g)) + ((b + f) + (d + h))
 }
 
 /// The same slice, where the two types are one.

@@ -39,6 +39,7 @@ mod row_parts;
 #[doc(hidden)]
 pub mod scatter;
 pub mod schedule;
+mod stages;
 pub mod store;
 pub mod table;
 mod team;

@@ -7,6 +7,8 @@
 
 mod in_parts;
 mod in_turn;
+#[cfg(target_arch = "x86_64")]
+mod masked;
 mod products;
 mod racing;
 mod rows;
@@ -14,7 +16,7 @@ mod width;
 
 pub use self::in_turn::steps;
 pub use self::width::{Fixed, Runtime, Width};
-pub(crate) use in_parts::{Read, settle};
+pub(crate) use in_parts::settle;
 pub(crate) use products::{product, scatter, settled_product, sum_of_products};
 pub(crate) use rows::{
     AHEAD, LARGE, entries, is_large, prefetch_data, range_of, row_ahead, row_of,
@@ -66,7 +68,7 @@ pub struct Scratch<T> {
     pub(crate) sums: Option<RowAccumulator<T>>,
     /// Of a step on several threads.
     pub(crate) parts: Parts<T>,
-    pub(crate) read: Read<T>,
+    handed_on: Vec<products::HandedOn<T>>,
     /// Of a step through layers.
     pub(crate) runs: Vec<Run<T>>,
     /// Of updates by scattered gradients, of each parameter.
@@ -146,15 +148,14 @@ fn any_rows<R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKind>(
     if n_parts > 1 {
         return in_parts::step(n_parts, x, rows, width, scratch, row_function);
     }
-    // What is known of a width comes first: what then cannot happen is not compiled.
-    if !W::IN_VECTORS && x.n_rows() != 1 {
-        many_short_rows(x, rows, width, scratch, row_function)
-    } else if W::IN_VECTORS && x.n_rows() != 1 {
+    if x.n_rows() == 1 {
+        with_row_loops!(W, x.columns(), |ids| one_row(x, ids, rows, width, scratch, row_function))
+    } else if W::IN_VECTORS {
         with_row_loops!(W, x.columns(), |ids| {
             many_rows(x, ids, rows, width, scratch, row_function)
         })
     } else {
-        with_row_loops!(W, x.columns(), |ids| one_row(x, ids, rows, width, scratch, row_function))
+        many_short_rows(x, rows, width, scratch, row_function)
     }
 }
 
@@ -318,6 +319,7 @@ fn add_scores<R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKind>(
     });
 }
 
+/// [`update_all`], by ids of any type.
 #[inline(never)]
 fn update_short_rows<R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKind>(
     x: CsrView<'_, V>,

@@ -252,7 +252,7 @@ where
         let mut total = 0.0;
         for (row, kept) in kept.chunks_exact_mut(kept_size).enumerate() {
             if row + AHEAD < rows.count {
-                P::each(&mut Ask { cursors, ids: (rows.ids)(row + AHEAD), large });
+                P::each(&mut Ask { cursors, ids: (rows.ids)(row + AHEAD), asked: large });
             }
             let ids = named(rows, row, &bounds)?;
             let mut read = Read { cursors, ids, numbers: [T::zero(); M] };
@@ -261,7 +261,7 @@ where
             total += row_function(row, &mut numbers, &mut [T::zero(); M]).as_f64();
             let (gradients, kept) = kept.split_at_mut(M);
             gradients.copy_from_slice(&numbers);
-            P::each(&mut Keep { cursors, ids, kept });
+            P::each(&mut Keep { cursors, ids, at: 0, apart: width.columns(), kept });
         }
         for (row, kept) in kept.chunks_exact(kept_size).enumerate() {
             let ids = named(rows, row, &bounds)?;

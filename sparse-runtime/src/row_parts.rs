@@ -4,10 +4,12 @@
 //! summed over rows of data in their order is so by the calling thread; and the updates of a row of a parameter are the work of
 //! one thread. The rows of a thread are neighbours, so that of each row of data, which is sorted, its entries are a run.
 
-use crate::formats::{ColumnId, ColumnIdsView, CsrArrays, CsrView};
+mod cuts;
+
+pub(crate) use self::cuts::{Cuts, Piece};
+
+use crate::formats::{ColumnId, CsrView};
 use crate::kernels::Parallel;
-use crate::kernels::parallel::below;
-use crate::lanes;
 use crate::linear::range_of;
 use crate::optimizer::RowAccumulator;
 use crate::team;
@@ -63,116 +65,41 @@ impl<A: Float> RowPart<A> {
     }
 }
 
-/// Where each row of a batch is cut into runs of entries, one for each part of neighbouring columns.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Cuts {
-    /// The first column of each part but the first.
-    columns: Vec<usize>,
-    /// For each of them, where in the batch's arrays a row's entries of it and of what follows begin, row by row.
-    bounds: Vec<u64>,
-}
-
-impl Cuts {
-    /// Cuts the rows of `x` at `self.columns`, as many of them on each thread. O(nnz of `x` · cuts).
-    fn find<V: Stored>(&mut self, x: CsrView<'_, V>) {
-        let Cuts { columns, bounds } = self;
-        let n_parts = columns.len() + 1;
-        bounds.resize(columns.len() * x.n_rows(), 0);
-        let piece = bounds.len().div_ceil(n_parts).max(1);
-        let mut pieces = [const { None }; team::MAX_PARTS];
-        for (slot, bounds) in pieces.iter_mut().zip(bounds.chunks_mut(piece)) {
-            *slot = Some(bounds);
-        }
-        let columns = &*columns;
-        team::each(&mut pieces[..n_parts], |place, bounds| {
-            let mut first = place * piece;
-            let mut rest = bounds.take().unwrap_or_default();
-            while !rest.is_empty() {
-                let (cut, row) = (first / x.n_rows(), first % x.n_rows());
-                let (bounds, after) = rest.split_at_mut(rest.len().min(x.n_rows() - row));
-                let rows = row..row + bounds.len();
-                put_below(
-                    bounds,
-                    &x.starts()[rows.clone()],
-                    &x.ends()[rows],
-                    x.columns(),
-                    columns[cut],
-                );
-                (first, rest) = (first + bounds.len(), after);
-            }
-        });
-    }
-
-    /// The entries of a part, as rows as many as those of `x`.
-    ///
-    /// Invariant, for the caller to keep: the cuts were found in `x`, and there is such a part.
-    pub(crate) fn of<'a, 'x: 'a, V: Stored>(
-        &'a self,
-        part: usize,
-        x: CsrView<'x, V>,
-    ) -> CsrView<'a, V> {
-        let n_rows = x.n_rows();
-        debug_assert_eq!(self.bounds.len(), self.columns.len() * n_rows);
-        let starts = match part {
-            0 => x.starts(),
-            _ => &self.bounds[(part - 1) * n_rows..part * n_rows],
-        };
-        let ends = match part == self.columns.len() {
-            true => x.ends(),
-            false => &self.bounds[part * n_rows..(part + 1) * n_rows],
-        };
-        let arrays: CsrArrays<'a, V> = x.arrays();
-        arrays.view().with_rows(starts, ends)
-    }
-}
-
-/// Sets each of `bounds` to where in a row the first column is that is not below `bound`. Many columns are looked at together.
-fn put_below(
-    bounds: &mut [u64],
-    starts: &[u64],
-    ends: &[u64],
-    columns: ColumnIdsView<'_>,
-    bound: usize,
-) {
-    with_column_ids!(columns, |ids| lanes::wide(
-        #[inline(always)]
-        || {
-            for (at, (start, end)) in bounds.iter_mut().zip(starts.iter().zip(ends)) {
-                *at = start + below(&ids[*start as usize..*end as usize], bound) as u64;
-            }
-        }
-    ));
-}
-
 /// A batch in parts.
 #[derive(Clone, Debug)]
 pub(crate) struct Parts<A> {
     cuts: Cuts,
     rows: Vec<RowPart<A>>,
+    /// The batches that were divided by these cuts.
+    uses: u32,
 }
 
 impl<A> Default for Parts<A> {
     fn default() -> Self {
-        Parts { cuts: Cuts::default(), rows: Vec::new() }
+        Parts { cuts: Cuts::default(), rows: Vec::new(), uses: 0 }
     }
 }
 
 impl<A: Float> Parts<A> {
-    /// Gives each of some threads rows with about as many entries of `x`, which are found, and empty sums of `row_size` elements for
-    /// them.
+    /// Gives each of some threads rows with about as many entries of `x`, or of a batch lately, and empty sums of `row_size` elements for
+    /// them. Where rows are cut is still to be found.
     pub(crate) fn divide<V: Stored>(
         &mut self,
         n_parts: usize,
         x: CsrView<'_, V>,
         row_size: usize,
-    ) -> (&Cuts, &mut [RowPart<A>]) {
-        let Parts { cuts, rows } = self;
+    ) -> (&mut Cuts, &mut [RowPart<A>]) {
+        /// Batches of a run are much alike, and what a thread has in its cache is to be its own in the next one, too.
+        const USES: u32 = 16;
+        let Parts { cuts, rows, uses } = self;
         RowPart::resize(rows, n_parts, x.n_cols(), row_size);
-        let samples = samples(x);
-        cuts.columns.clear();
-        cuts.columns
-            .extend((1..n_parts).map(|part| samples[part * N_SAMPLES / n_parts] / LINE * LINE));
-        cuts.find(x);
+        *uses += 1;
+        if *uses > USES || !cuts.are_for(n_parts, x.n_cols()) {
+            *uses = 1;
+            let samples = samples::<_, { 4 * N_SAMPLES }>(x);
+            let columns = (1..n_parts).map(|part| samples[part * samples.len() / n_parts]);
+            cuts.set_columns(columns.map(|column| column / LINE * LINE), x.n_cols());
+        }
         (cuts, rows)
     }
 }
@@ -216,11 +143,11 @@ const LINE: usize = 16;
 const N_SAMPLES: usize = 256;
 
 /// The columns of an entry each of some rows, sorted; of rows without entries the first column.
-fn samples<V: Stored>(x: CsrView<'_, V>) -> [usize; N_SAMPLES] {
-    let mut samples = [0; N_SAMPLES];
+fn samples<V: Stored, const N: usize>(x: CsrView<'_, V>) -> [usize; N] {
+    let mut samples = [0; N];
     with_column_ids!(x.columns(), |ids| {
         for (place, sample) in samples.iter_mut().enumerate() {
-            let range = range_of(x, place * x.n_rows() / N_SAMPLES);
+            let range = range_of(x, place * x.n_rows() / N);
             // Another place of the row each time: a row is sorted. 97 has no divisor in common with most lengths.
             if !range.is_empty() {
                 *sample = ids[range.start + place * 97 % range.len()].at();
@@ -233,44 +160,6 @@ fn samples<V: Stored>(x: CsrView<'_, V>) -> [usize; N_SAMPLES] {
 
 /// The runs that can be made and not taken yet at most: a bit of a word each.
 pub(crate) const MAX_SLOTS: usize = u64::BITS as usize;
-
-/// Makes runs of rows of `out`, `width` elements each, on as many threads as there are parts: `make(part, rows, out)`, with a part
-/// of that thread. The calling thread takes row by row in order, as soon as they are made: `take(row, out)`. While there is nothing
-/// to take it makes some as well.
-pub(crate) fn in_order<P: Send, U: Send>(
-    parts: &mut [P],
-    out: &mut [U],
-    width: usize,
-    make: impl Fn(&mut P, Range<usize>, &mut [U]) + Sync,
-    mut take: impl FnMut(usize, &mut [U]),
-) {
-    let width = width.max(1);
-    let rows_of_run = (out.len() / width).div_ceil(MAX_SLOTS).max(1);
-    let mut runs = [const { None }; MAX_SLOTS];
-    let mut n_runs = 0;
-    for (slot, run) in runs.iter_mut().zip(out.chunks_mut(rows_of_run * width)) {
-        *slot = Some(run);
-        n_runs += 1;
-    }
-    in_turn(
-        parts,
-        n_runs,
-        &mut runs[..n_runs],
-        |part, run, rows| {
-            if let Some(rows) = rows {
-                let first = run * rows_of_run;
-                make(part, first..first + rows.len() / width, rows);
-            }
-        },
-        |run, rows| {
-            if let Some(rows) = rows {
-                for (at, row) in rows.chunks_exact_mut(width).enumerate() {
-                    take(run * rows_of_run + at, row);
-                }
-            }
-        },
-    );
-}
 
 /// Makes `n_runs` runs of something on as many threads as there are parts: `make(part, run, slot)`, with a part of that thread. The
 /// calling thread takes run by run in order, as soon as they are made: `take(run, slot)`, after which another is made in that slot.
@@ -378,11 +267,11 @@ mod tests {
             let mut parts = Parts::<f32>::default();
             let (cuts, rows) = parts.divide(n_parts, x.view(), 1);
             assert_eq!(rows.len(), n_parts);
+            cuts.find(x.view());
             let mut found = Vec::new();
             for part in 0..n_parts {
                 let own = cuts.of(part, x.view());
-                let first = if part == 0 { 0 } else { cuts.columns[part - 1] };
-                let columns_of_part = first..cuts.columns.get(part).copied().unwrap_or(x.n_cols());
+                let columns_of_part = cuts.columns(part);
                 for row in 0..own.n_rows() {
                     let (columns, values) = own.row(row).unwrap();
                     for (at, value) in values.iter().enumerate() {
@@ -427,30 +316,5 @@ mod tests {
             in_turn(&mut [(); 3], 1000, &mut [(); 2], |(), _, ()| {}, take);
         });
         assert!(result.is_err());
-    }
-
-    #[test]
-    fn rows_are_taken_in_order_once_made() {
-        for n_rows in [0, 1, 63, 64, 65, 1000] {
-            let mut out = vec![0; 2 * n_rows];
-            let mut taken = Vec::new();
-            in_order(
-                &mut [(); 3],
-                &mut out,
-                2,
-                |(), rows, out| {
-                    for (row, out) in rows.zip(out.chunks_exact_mut(2)) {
-                        out.fill(row + 1);
-                    }
-                },
-                |row, out| {
-                    assert_eq!(out, [row + 1; 2]);
-                    out.fill(row);
-                    taken.push(row);
-                },
-            );
-            assert!(taken.into_iter().eq(0..n_rows));
-            assert!(out.iter().enumerate().all(|(at, value)| *value == at / 2));
-        }
     }
 }

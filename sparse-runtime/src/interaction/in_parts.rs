@@ -1,6 +1,6 @@
 //! The step of a large batch on several threads, with the bits of one: see [`linear::in_parts`](crate::linear).
 
-use super::{add_row, scores, update_rows};
+use super::{add_row, add_terms, interaction, update_rows};
 use crate::formats::CsrView;
 use crate::lanes;
 use crate::linear::{
@@ -8,7 +8,8 @@ use crate::linear::{
     with_row_loops,
 };
 use crate::optimizer::{RowAccumulator, RowUpdater, RowWeights, UpdateKind};
-use crate::row_parts::in_order;
+use crate::row_parts::Piece;
+use crate::stages::in_stages;
 use crate::team;
 use sparse_core::element::{Factor, Float};
 use sparse_core::update_rules::UpdateRule;
@@ -38,17 +39,26 @@ pub(super) fn step<
 
     let large = is_large(&v);
     let (of_w, of_v) = (w.shared(1), v.shared(size));
-    // Of each row of data the two scores, which become their gradients, and Σ x v.
     let numbers = gradients;
-    numbers.resize(n_rows * (size + 2), T::zero());
+    numbers.resize(n_rows * numbers_of_row(size), T::zero());
+    let stages = cuts.in_stages(x);
     let mut total = 0.0;
-    in_order(
+    in_stages(
         parts,
         numbers,
-        size + 2,
-        |part, rows, numbers| {
+        numbers_of_row(size),
+        |stage, part, rows, numbers| {
+            // SAFETY: stages come one after the other.
+            let piece = unsafe { stages.piece(stage, rows.clone()) };
+            let (is_last, scratch) = (piece.is_last(), &mut part.scratch);
             let tables = (of_w.weights(), of_v.weights());
-            score(x, rows, tables, width, large, &mut part.scratch, numbers);
+            add_numbers(x, rows, piece, tables, width, large, scratch, stage == 0, numbers);
+            if is_last {
+                for numbers in numbers.chunks_exact_mut(numbers_of_row(size)) {
+                    let (scores, sums, squares) = split(numbers, size);
+                    scores[1] = interaction(sums, squares);
+                }
+            }
         },
         |row, numbers| {
             total += row_function(row, &mut numbers[..2], &mut [T::zero(); 2]).as_f64();
@@ -75,36 +85,62 @@ pub(super) fn step<
     total / n_rows as f64
 }
 
-/// Scores of some rows of data and Σ x v.
+/// Of each row of data the two scores, which become their gradients, Σ x v and Σ x² v².
+const fn numbers_of_row(size: usize) -> usize {
+    2 + 2 * size
+}
+
+#[inline(always)]
+fn split<T>(numbers: &mut [T], size: usize) -> (&mut [T], &mut [T], &mut [T]) {
+    let (scores, sums) = numbers.split_at_mut(2);
+    let (sums, squares) = sums.split_at_mut(size);
+    (scores, sums, squares)
+}
+
+/// A stage of the numbers of some rows of data: adds what comes of the entries of one thread. The second score is still to be made.
 #[inline(never)]
-fn score<T: Float<Accumulator = T>, V: Factor<T>, W: Width>(
+#[allow(clippy::too_many_arguments)]
+fn add_numbers<T: Float<Accumulator = T>, V: Factor<T>, W: Width>(
     x: CsrView<'_, V>,
     rows: Range<usize>,
+    mut piece: Piece<'_, '_, V>,
     (w, v): (RowWeights<'_, T>, RowWeights<'_, T>),
     width: W,
     large: bool,
     scratch: &mut Vec<T>,
+    is_first: bool,
     numbers: &mut [T],
 ) {
     with_row_loops!(W, x.columns(), |ids| {
         let size = width.columns();
         let v = v.of_size(size);
-        for (row, numbers) in rows.zip(numbers.chunks_exact_mut(size + 2)) {
+        let numbers = numbers.chunks_exact_mut(numbers_of_row(size));
+        for (place, (row, numbers)) in rows.zip(numbers).enumerate() {
             prefetch_data(x, ids, row);
-            if large {
-                let ahead = row_ahead(x, ids, row);
-                w.prefetch_each(ahead);
-                v.prefetch_each(ahead);
-            }
-            let (ids, values) = row_of(x, ids, row);
+            let ahead = piece.find(ids, place, large);
+            w.prefetch_each(ahead);
+            v.prefetch_each(ahead);
+            let (ids, values) = piece.found(ids, place);
+            let (scores, sums, squares) = split(numbers, size);
             width.with_rows(
                 scratch,
                 #[inline(always)]
-                |sums, squares| {
+                |own_sums, own_squares| {
+                    let mut product = T::zero();
+                    if is_first {
+                        own_squares.fill(T::zero());
+                    } else {
+                        product = scores[0];
+                        own_sums.copy_from_slice(sums);
+                        own_squares.copy_from_slice(squares);
+                    }
                     // SAFETY: the columns of `x` are rows of both tables; a row of `v` has as many elements as `sums`.
-                    let scores = unsafe { scores(ids, values, w, v, sums, squares) };
-                    numbers[..2].copy_from_slice(&scores);
-                    numbers[2..].copy_from_slice(sums);
+                    unsafe {
+                        add_terms(ids, values, w, v, &mut product, own_sums, own_squares);
+                    }
+                    scores[0] = product;
+                    sums.copy_from_slice(own_sums);
+                    squares.copy_from_slice(own_squares);
                 },
             );
         }
@@ -124,7 +160,7 @@ fn accumulate<T: Float<Accumulator = T>, V: Factor<T>, W: Width>(
         if large {
             sums.prefetch_each(row_ahead(own, ids, row));
         }
-        let numbers = &numbers[row * (size + 2)..(row + 1) * (size + 2)];
+        let numbers = &numbers[row * numbers_of_row(size)..][..numbers_of_row(size)];
         let (scores, row_sums) = ([numbers[0], numbers[1]], &numbers[2..2 + size]);
         let (ids, values) = row_of(own, ids, row);
         // SAFETY: the sums are for the columns of the batch, of `size + 2` elements.

@@ -1,26 +1,23 @@
 //! The step of a large batch on several threads, with the bits of one.
 //!
-//! Rows that wait for steps are settled, each by the thread whose it is, and rows of one weight are read by it; rows of data are scored
-//! by whoever comes first, and their row functions are run by the calling thread in order meanwhile; then each thread updates the rows
-//! that are its own.
+//! Rows that wait for steps are settled, each by the thread whose it is; the products of rows of data go from thread to thread, each
+//! of which adds what comes of the rows that are its own, and row functions are run by the calling thread in order meanwhile; then each
+//! thread updates its rows. So a row of the parameter stays in the cache of one thread.
 
+use super::products::{HandedOn, add_terms_below, product, sum_handed_on};
 use super::{
-    LARGE, Scratch, Width, entries, is_large, prefetch_data, product, range_of, row_ahead, row_of,
-    sum_of_products, with_row_loops,
+    LARGE, Scratch, Width, entries, is_large, prefetch_data, row_ahead, row_of, with_row_loops,
 };
 use crate::formats::{ColumnId, CsrView};
 use crate::lanes;
 use crate::optimizer::{ReadRows, RowAccumulator, RowUpdater, RowWeights, UpdateKind};
-use crate::row_parts::{Cuts, RowPart, in_order};
+use crate::row_parts::{Cuts, Piece, RowPart};
+use crate::stages::in_stages;
 use crate::team;
 use crate::with_column_ids;
 use sparse_core::element::{Factor, Float, Stored};
 use sparse_core::update_rules::UpdateRule;
 use std::ops::Range;
-
-/// Bytes of the weights that a batch reads, at most, where they are handed over: what is written by one thread and read by another is to be
-/// in a cache until then. Of a larger batch each weight is read where it lies.
-const MOST_READ: usize = 2 << 20;
 
 /// As [`step`](super::step), of a batch whose extents were compared with those of the parameter.
 pub(super) fn step<R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKind>(
@@ -32,16 +29,17 @@ pub(super) fn step<R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKin
     mut row_function: impl FnMut(usize, &mut [T::Accumulator], &mut [T::Accumulator]) -> T::Accumulator,
 ) -> f64 {
     let (n_rows, columns) = (x.n_rows(), width.columns());
-    let Scratch { rows: row_scratch, gradients, parts, read, .. } = scratch;
+    let Scratch { rows: row_scratch, gradients, parts, handed_on, .. } = scratch;
     let (cuts, parts) = parts.divide(n_parts, x, columns);
     settle(x, &mut rows, columns, cuts, parts);
+    let stages = cuts.in_stages(x);
 
     let large = is_large(&rows);
     let shared = rows.shared(columns);
     let factor = shared.cursor().plain_factor();
     gradients.resize(n_rows * columns, T::zero().widen());
     let mut total = 0.0;
-    let row_function = |row: usize, scores: &mut [T::Accumulator]| {
+    let mut row_function = |row: usize, scores: &mut [T::Accumulator]| {
         width.with_rows(row_scratch, |gradient, saved| {
             gradient.copy_from_slice(scores);
             total += row_function(row, gradient, saved).as_f64();
@@ -51,17 +49,40 @@ pub(super) fn step<R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKin
             scores.copy_from_slice(gradient);
         });
     };
-    if columns == 1 && x.nnz() * size_of::<T::Accumulator>() <= MOST_READ {
-        // A weight is asked of the thread that updates it, in whose cache it is, and comes from there with others.
-        read.fill_from(x, cuts, parts, shared.weights());
-        let read = &*read;
-        let score = |_: &mut _, rows, scores: &mut [_]| sum(x, rows, read, scores);
-        in_order(parts, gradients, columns, score, row_function);
+    let weights = shared.weights();
+    if columns == 1 {
+        handed_on.resize(n_rows, [T::zero().widen(); 8]);
+        in_stages(
+            parts,
+            handed_on,
+            1,
+            |stage, _, rows, sums| {
+                // SAFETY: stages come one after the other; the columns of `x` are rows of the parameter.
+                unsafe { add_sums(x, rows.clone(), stages.piece(stage, rows), weights, sums) };
+            },
+            |row, sums| {
+                let [[score, ..]] = sums else { return };
+                row_function(row, std::slice::from_mut(score));
+                gradients[row] = *score;
+            },
+        );
     } else {
-        let weights = shared.weights();
-        let score =
-            |_: &mut _, rows, scores: &mut [_]| score(x, rows, weights, width, large, scores);
-        in_order(parts, gradients, columns, score, row_function);
+        in_stages(
+            parts,
+            gradients,
+            columns,
+            |stage, _, rows, scores| {
+                if stage == 0 {
+                    scores.fill(T::zero().widen());
+                }
+                // SAFETY: as above.
+                unsafe {
+                    let piece = stages.piece(stage, rows.clone());
+                    add_scores(x, rows, piece, weights, width, large, scores);
+                }
+            },
+            row_function,
+        );
     }
 
     let gradients = &*gradients;
@@ -94,12 +115,14 @@ pub(crate) fn settle<R: UpdateRule, T: Float, V: Stored, K: UpdateKind, A: Send>
     x: CsrView<'_, V>,
     rows: &mut RowUpdater<'_, R, T, K>,
     row_size: usize,
-    cuts: &Cuts,
+    cuts: &mut Cuts,
     parts: &mut [RowPart<A>],
 ) {
     if !rows.settles() {
         return;
     }
+    cuts.find(x);
+    let cuts = &*cuts;
     let large = is_large(rows);
     let shared = rows.shared(row_size);
     team::each(parts, |place, part| {
@@ -120,95 +143,55 @@ pub(crate) fn settle<R: UpdateRule, T: Float, V: Stored, K: UpdateKind, A: Send>
     }
 }
 
-/// The weights that the entries of a batch read, of a parameter of one column.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Read<A> {
-    weights: Vec<A>,
-    /// Where those of each row of data begin.
-    starts: Vec<usize>,
-}
-
-impl<A: Float> Read<A> {
-    /// Reads them, each by the thread that has its row.
-    fn fill_from<T: Float<Accumulator = A>, V: Stored>(
-        &mut self,
-        x: CsrView<'_, V>,
-        cuts: &Cuts,
-        parts: &mut [RowPart<A>],
-        weights: RowWeights<'_, T>,
-    ) {
-        let mut nnz = 0;
-        self.starts.clear();
-        self.starts.extend(x.starts().iter().zip(x.ends()).map(|(start, end)| {
-            nnz += (end - start) as usize;
-            nnz - (end - start) as usize
-        }));
-        if self.weights.len() < nnz {
-            self.weights.resize(nnz, A::zero());
-        }
-        let (out, starts) = (Out(self.weights.as_mut_ptr()), &*self.starts);
-        team::each(parts, |place, _| {
-            // SAFETY: there is room for every entry; each is of one part; the columns of `x` are rows of the parameter.
-            unsafe { out.read(x, cuts.of(place, x), starts, weights) };
-        });
-    }
-}
-
-/// Where several threads write, each its own elements.
-struct Out<A>(*mut A);
-
-// SAFETY: as the method says.
-unsafe impl<A: Send> Sync for Out<A> {}
-
-impl<A> Out<A> {
-    /// Reads the weights of some entries of `x`, given those of each row, to where they are among all.
-    ///
-    /// # Safety
-    ///
-    /// There is room for every entry of `x`, whose rows begin at `starts`, and no other thread reads or writes what is read or
-    /// written here. Columns are rows of the parameter.
-    #[inline(never)]
-    unsafe fn read<T: Float<Accumulator = A>, V: Stored>(
-        &self,
-        x: CsrView<'_, V>,
-        own: CsrView<'_, V>,
-        starts: &[usize],
-        weights: RowWeights<'_, T>,
-    ) {
-        let is_run = x.is_contiguous();
-        with_column_ids!(own.columns(), |ids| for (row, start) in starts.iter().enumerate() {
-            if !is_run {
-                prefetch_data(own, ids, row);
-            }
-            let first = start + (own.starts()[row] - x.starts()[row]) as usize;
-            for (place, id) in row_of(own, ids, row).0.iter().enumerate() {
-                // SAFETY: promised by the caller.
-                unsafe { *self.0.add(first + place) = weights.value(id.at(), 0).widen() };
-            }
-        });
-    }
-}
-
-/// The product of some rows of data with the weights that they read.
+/// A stage of the product of some rows of data with a parameter of one column; the last stage leaves the product.
+///
+/// # Safety
+///
+/// The columns of `x` are rows of the parameter, which nobody writes; the piece is of these rows.
 #[inline(never)]
-fn sum<A: Float, T: Float<Accumulator = A>, V: Factor<T>>(
+unsafe fn add_sums<T: Float, V: Factor<T>>(
     x: CsrView<'_, V>,
     rows: Range<usize>,
-    read: &Read<A>,
-    scores: &mut [A],
+    mut piece: Piece<'_, '_, V>,
+    weights: RowWeights<'_, T>,
+    sums: &mut [HandedOn<T::Accumulator>],
 ) {
-    for (row, score) in rows.zip(scores) {
-        let values = &x.values()[range_of(x, row)];
-        let weights = &read.weights[read.starts[row]..][..values.len()];
-        *score = sum_of_products::<T, V, A>(weights, values, |weight| *weight);
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: promised by the caller.
+    if unsafe { super::masked::add_sums(x, &mut piece, weights, sums) } {
+        return;
     }
+    let (is_last, bound) = (piece.is_last(), piece.bound());
+    with_column_ids!(x.columns(), |ids| for (place, (row, sums)) in rows.zip(sums).enumerate() {
+        prefetch_data(x, ids, row);
+        let (ids, values) = piece.rest(ids, place);
+        let count = add_terms_below::<T, V, _>(
+            sums,
+            piece.before(place),
+            ids,
+            values,
+            bound,
+            #[inline(always)]
+            // SAFETY: promised by the caller.
+            |id| unsafe { weights.value(id.at(), 0) }.widen(),
+        );
+        piece.end(place, count);
+        if is_last {
+            sums[0] = sum_handed_on(sums, piece.all_before(place));
+        }
+    });
 }
 
-/// The product of some rows of data with the weights.
+/// A stage of the product of some rows of data with a parameter of several columns.
+///
+/// # Safety
+///
+/// The columns of `x` are rows of the parameter, of `width.columns()` elements, which nobody writes; the piece is of these rows.
 #[inline(never)]
-fn score<T: Float, V: Factor<T>, W: Width>(
+unsafe fn add_scores<T: Float, V: Factor<T>, W: Width>(
     x: CsrView<'_, V>,
     rows: Range<usize>,
+    mut piece: Piece<'_, '_, V>,
     weights: RowWeights<'_, T>,
     width: W,
     large: bool,
@@ -218,14 +201,12 @@ fn score<T: Float, V: Factor<T>, W: Width>(
         // In here, where the compiler sees it.
         let columns = width.columns();
         let weights = weights.of_size(columns);
-        for (row, scores) in rows.zip(scores.chunks_exact_mut(columns.max(1))) {
+        let scores = scores.chunks_exact_mut(columns.max(1));
+        for (place, (row, scores)) in rows.zip(scores).enumerate() {
             prefetch_data(x, ids, row);
-            if large {
-                weights.prefetch_each(row_ahead(x, ids, row));
-            }
-            let (ids, values) = row_of(x, ids, row);
-            scores.fill(T::zero().widen());
-            // SAFETY: the columns of `x` are rows of the parameter, of as many elements as there are scores.
+            weights.prefetch_each(piece.find(ids, place, large));
+            let (ids, values) = piece.found(ids, place);
+            // SAFETY: promised by the caller; there are as many scores as columns, and several.
             unsafe { product(ids, values, weights, width, scores) };
         }
     });

@@ -105,6 +105,58 @@ pub(crate) fn sum_of_products<T: Float, V: Factor<T>, I>(
     sum.unwrap_or(T::zero().widen())
 }
 
+/// Four sums that take the terms of a row in turn, while it goes through [stages](crate::stages): each adds its entries to what the stage
+/// before has left. Twice, one after the other, so that who goes on finds them from any of them on.
+pub(crate) type HandedOn<A> = [A; 8];
+
+/// Adds the terms of a row's entries below a column to what the stage before has left, given how many entries that has added, if there
+/// is one; tells how many there are. The sums of a whole row are those of [`sum_of_products`].
+#[inline(always)]
+pub(crate) fn add_terms_below<T: Float, V: Factor<T>, I: ColumnId>(
+    handed_on: &mut HandedOn<T::Accumulator>,
+    added_before: Option<usize>,
+    ids: &[I],
+    values: &[V],
+    bound: usize,
+    weight: impl Fn(&I) -> T::Accumulator,
+) -> usize {
+    let mut sums = [T::zero().widen(); 4];
+    if let Some(added_before) = added_before {
+        // The sum whose turn it is comes first.
+        let first = added_before % 4;
+        sums.copy_from_slice(&handed_on[first..first + 4]);
+    }
+    let mut count = 0;
+    for (ids, values) in ids.as_chunks::<4>().0.iter().zip(values.as_chunks::<4>().0) {
+        if ids[3].at() >= bound {
+            break;
+        }
+        for (sum, (id, value)) in sums.iter_mut().zip(ids.iter().zip(values)) {
+            *sum += value.times(weight(id));
+        }
+        count += 4;
+    }
+    // Of four one is beyond, or there are not as many.
+    for (sum, (id, value)) in sums.iter_mut().zip(ids[count..].iter().zip(&values[count..])) {
+        if id.at() >= bound {
+            break;
+        }
+        *sum += value.times(weight(id));
+        count += 1;
+    }
+    handed_on[..4].copy_from_slice(&sums);
+    handed_on[4..].copy_from_slice(&sums);
+    count
+}
+
+/// The sum of a row's terms, of what its last stage has left, which began after so many entries of the row.
+#[inline(always)]
+pub(crate) fn sum_handed_on<A: Float>(handed_on: &HandedOn<A>, added_before: usize) -> A {
+    // Additions of two may be turned around, so that of four ways to begin there are two.
+    let [a, b, c, d, ..] = *handed_on;
+    if added_before.is_multiple_of(2) { (a + b) + (c + d) } else { (d + a) + (b + c) }
+}
+
 /// [`sum_of_products`], which ends at the first weight that is not given.
 #[inline(always)]
 fn try_sum_of_products<T: Float, V: Factor<T>, I>(
@@ -196,4 +248,39 @@ pub(crate) unsafe fn scatter<
             }
         },
     );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stages_make_the_sum_of_a_row() {
+        let weight = |id: &u32| 1.0 / (*id as f32 + 3.0);
+        for n_entries in 0..40 {
+            let ids: Vec<u32> = (0..n_entries).map(|entry| entry * 3 + entry % 2).collect();
+            let values: Vec<f32> = ids.iter().map(|id| (*id as f32).sin()).collect();
+            let expected = sum_of_products::<f32, f32, _>(&ids, &values, weight);
+            for (first, second) in [(0, 0), (0, 200), (17, 17), (17, 60), (30, 31), (200, 200)] {
+                let (mut handed_on, mut starts) = ([f32::NAN; 8], vec![0]);
+                for (stage, bound) in [first, second, 200].into_iter().enumerate() {
+                    let start = starts[stage];
+                    let before = stage.checked_sub(1).map(|before| start - starts[before]);
+                    let (ids, values) = (&ids[start..], &values[start..]);
+                    let count = add_terms_below::<f32, f32, _>(
+                        &mut handed_on,
+                        before,
+                        ids,
+                        values,
+                        bound,
+                        weight,
+                    );
+                    assert_eq!(count, ids.iter().filter(|id| id.at() < bound).count());
+                    starts.push(start + count);
+                }
+                let found = sum_handed_on(&handed_on, starts[2]);
+                assert_eq!(found.to_bits(), expected.to_bits(), "{n_entries}: {starts:?}");
+            }
+        }
+    }
 }

@@ -4,7 +4,7 @@
 //! A cache line that the other thread has written costs as much as half a row of data. So the gradients of a run of rows of data are
 //! neighbours, and so are the rows kept of one table: who updates the other table reads nothing else.
 
-use super::visitors::{AddOwn, Ask, AskOwn, KeepApart, Read, Sizes};
+use super::visitors::{AddOwn, Ask, Keep, Read, Sizes};
 use super::{Reads, Rows, Tables, named};
 use crate::error::Result;
 use crate::kernels::Parallel;
@@ -188,14 +188,14 @@ fn read<P, R, T, K, F, const N: usize, const M: usize>(
     let numbers = numbers.as_chunks_mut::<M>().0.iter_mut().enumerate();
     for (row, (at, numbers)) in runs.rows(run, count).zip(numbers) {
         if row + FAR < count {
-            P::each(&mut Ask { cursors, ids: (rows.ids)(row + FAR), large: [true; N] });
+            P::each(&mut Ask { cursors, ids: (rows.ids)(row + FAR), asked: [true; N] });
         }
         // Who takes the run refuses it.
         let Ok(ids) = named(rows, row, &bounds) else { return };
         let mut read = Read { cursors, ids, numbers: [T::zero(); M] };
         P::each(&mut read);
         *numbers = read.numbers;
-        P::each(&mut KeepApart { cursors, ids, at, apart: runs.apart, kept: &mut *kept });
+        P::each(&mut Keep { cursors, ids, at, apart: runs.apart, kept: &mut *kept });
     }
 }
 
@@ -218,10 +218,11 @@ fn add<P, R, T, K, W, F, const N: usize, const M: usize, const PART: usize>(
     F: Fn(usize) -> [usize; N],
 {
     let (count, apart) = (rows.count, runs.apart);
+    let asked = std::array::from_fn(|table| table % 2 == PART);
     let numbers = numbers.as_chunks::<M>().0.iter().enumerate();
     for (row, (at, numbers)) in runs.rows(run, count).zip(numbers) {
         if row + FAR < count {
-            P::each(&mut AskOwn::<_, _, _, N, PART> { cursors, ids: (rows.ids)(row + FAR) });
+            P::each(&mut Ask { cursors, ids: (rows.ids)(row + FAR), asked });
         }
         // All were compared when their numbers were taken.
         let Ok(ids) = named(rows, row, &bounds) else { return };

@@ -58,20 +58,20 @@ impl<const N: usize> Visitor for Sizes<N> {
 
 // Invariant of the visitors below: each id is below the rows of its table, and cursors and tables are those of a `Tables`.
 
-/// Rows of data between asking for what [`KeepApart`] kept of them and reading it.
+/// Rows of data between asking for what [`Keep`] kept of them and reading it.
 const FAR: usize = 24;
 
-/// Asks for rows of large tables. The ids may be any.
+/// Asks for rows of some tables. The ids may be any.
 pub(super) struct Ask<'c, R: UpdateRule, T: Float, K, const N: usize> {
     pub(super) cursors: [RowCursor<'c, R, T, K>; N],
     pub(super) ids: [usize; N],
-    pub(super) large: [bool; N],
+    pub(super) asked: [bool; N],
 }
 
 impl<R: UpdateRule, T: Float, K: UpdateKind, const N: usize> Visitor for Ask<'_, R, T, K, N> {
     #[inline(always)]
     fn element<const NUMBER: usize, const TABLE: usize>(&mut self) {
-        if self.large[TABLE] {
+        if self.asked[TABLE] {
             self.cursors[TABLE].prefetch(self.ids[TABLE]);
         }
     }
@@ -128,34 +128,9 @@ impl Visitor for KeptSize {
     }
 }
 
-/// Copies the rows of inner products.
+/// Copies the rows of inner products, of a run of rows of data: those of one table are neighbours, and those of the next begin `apart`
+/// elements on.
 pub(super) struct Keep<'c, 'k, R: UpdateRule, T: Float, K, const N: usize> {
-    pub(super) cursors: [RowCursor<'c, R, T, K>; N],
-    pub(super) ids: [usize; N],
-    /// What is left to be written.
-    pub(super) kept: &'k mut [T],
-}
-
-impl<R: UpdateRule, T: Float, K: UpdateKind, const N: usize> Visitor for Keep<'_, '_, R, T, K, N> {
-    #[inline(always)]
-    fn element<const NUMBER: usize, const TABLE: usize>(&mut self) {}
-
-    #[inline(always)]
-    fn inner<const NUMBER: usize, const LEFT: usize, const RIGHT: usize>(&mut self) {
-        // SAFETY: the invariant.
-        let (left, right) = unsafe {
-            (self.cursors[LEFT].row(self.ids[LEFT]), self.cursors[RIGHT].row(self.ids[RIGHT]))
-        };
-        let (to_left, rest) = std::mem::take(&mut self.kept).split_at_mut(left.len());
-        let (to_right, rest) = rest.split_at_mut(right.len());
-        to_left.copy_from_slice(left);
-        to_right.copy_from_slice(right);
-        self.kept = rest;
-    }
-}
-
-/// [`Keep`], of a run of rows of data: the rows of one table are neighbours, and those of the next begin `apart` elements on.
-pub(super) struct KeepApart<'c, 'k, R: UpdateRule, T: Float, K, const N: usize> {
     pub(super) cursors: [RowCursor<'c, R, T, K>; N],
     pub(super) ids: [usize; N],
     /// The row of data, from the first of the run on.
@@ -165,9 +140,7 @@ pub(super) struct KeepApart<'c, 'k, R: UpdateRule, T: Float, K, const N: usize> 
     pub(super) kept: &'k mut [T],
 }
 
-impl<R: UpdateRule, T: Float, K: UpdateKind, const N: usize> Visitor
-    for KeepApart<'_, '_, R, T, K, N>
-{
+impl<R: UpdateRule, T: Float, K: UpdateKind, const N: usize> Visitor for Keep<'_, '_, R, T, K, N> {
     #[inline(always)]
     fn element<const NUMBER: usize, const TABLE: usize>(&mut self) {}
 
@@ -233,7 +206,7 @@ where
     }
 }
 
-/// [`AddKept`] of each second table, from `PART` on, by what [`KeepApart`] kept.
+/// [`AddKept`] of each second table, from `PART` on.
 pub(super) struct AddOwn<'c, 'k, R: UpdateRule, T: Float, K, W, const N: usize, const PART: usize> {
     pub(super) cursors: [RowCursor<'c, R, T, K>; N],
     pub(super) ids: [usize; N],
@@ -289,29 +262,6 @@ where
         if RIGHT % 2 == PART {
             add(RIGHT, was_left);
         }
-    }
-}
-
-/// [`Ask`] of each second table, from `PART` on.
-pub(super) struct AskOwn<'c, R: UpdateRule, T: Float, K, const N: usize, const PART: usize> {
-    pub(super) cursors: [RowCursor<'c, R, T, K>; N],
-    pub(super) ids: [usize; N],
-}
-
-impl<R: UpdateRule, T: Float, K: UpdateKind, const N: usize, const PART: usize> Visitor
-    for AskOwn<'_, R, T, K, N, PART>
-{
-    #[inline(always)]
-    fn element<const NUMBER: usize, const TABLE: usize>(&mut self) {
-        if TABLE % 2 == PART {
-            self.cursors[TABLE].prefetch(self.ids[TABLE]);
-        }
-    }
-
-    #[inline(always)]
-    fn inner<const NUMBER: usize, const LEFT: usize, const RIGHT: usize>(&mut self) {
-        self.element::<NUMBER, LEFT>();
-        self.element::<NUMBER, RIGHT>();
     }
 }
 

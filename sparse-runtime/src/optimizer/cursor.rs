@@ -103,18 +103,12 @@ impl<R: UpdateRule, T: Float, K: UpdateKind> RowCursor<'_, R, T, K> {
         given: &[T::Accumulator],
         change: impl Fn(T::Accumulator) -> T::Accumulator,
     ) {
-        debug_assert!(K::PLAIN, "the rule does more than to add");
-        debug_assert_eq!(given.len(), self.places.row_size);
-        // SAFETY: promised by the caller; the invariant. The only reference to the row, for the length of this call.
-        let weights =
-            unsafe { slice::from_raw_parts_mut(self.places.weights(row), self.places.row_size) };
-        for (weight, given) in weights.iter_mut().zip(given) {
-            on_weight(weight, |weight| *weight += change(*given));
-        }
+        // SAFETY: promised by the caller.
+        add_each(unsafe { self.weights_to_add_to(row, given.len()) }, given, change);
     }
 
-    /// [`add_row`](Self::add_row) of a row that is as wide as `width`, which the compiler may know, and which is not read again soon:
-    /// then it is best added to as a whole, since `given` is known to lie elsewhere.
+    /// [`add_row`](Self::add_row) of a row that is as wide as `width`, which the compiler may know: in registers, since it does not see that
+    /// `given` lies elsewhere.
     ///
     /// # Safety
     ///
@@ -127,20 +121,26 @@ impl<R: UpdateRule, T: Float, K: UpdateKind> RowCursor<'_, R, T, K> {
         given: &[T::Accumulator],
         change: impl Fn(T::Accumulator) -> T::Accumulator,
     ) {
-        debug_assert!(K::PLAIN, "the rule does more than to add");
-        debug_assert_eq!(given.len(), self.places.row_size);
-        // SAFETY: promised by the caller; the invariant. The only reference to the row, for the length of this call.
-        let weights =
-            unsafe { slice::from_raw_parts_mut(self.places.weights(row), self.places.row_size) };
+        // SAFETY: promised by the caller.
+        let weights = unsafe { self.weights_to_add_to(row, given.len()) };
         width.in_registers(
             weights,
             #[inline(always)]
-            |weights| {
-                for (weight, given) in weights.iter_mut().zip(given) {
-                    on_weight(weight, |weight| *weight += change(*given));
-                }
-            },
+            |weights| add_each(weights, given, &change),
         );
+    }
+
+    /// The weights of a row of so many, of a rule that only adds to them.
+    ///
+    /// # Safety
+    ///
+    /// `row < n_rows`, and nothing else refers to the row while the slice is there.
+    #[inline(always)]
+    unsafe fn weights_to_add_to<'w>(self, row: usize, row_size: usize) -> &'w mut [T] {
+        debug_assert!(K::PLAIN, "the rule does more than to add");
+        debug_assert_eq!(row_size, self.places.row_size);
+        // SAFETY: promised by the caller; the invariant.
+        unsafe { slice::from_raw_parts_mut(self.places.weights(row), self.places.row_size) }
     }
 
     /// One update of one element.
@@ -376,6 +376,18 @@ impl<R: UpdateRule, T: Float, K: UpdateKind> RowCursor<'_, R, T, K> {
                 unsafe { self.update_row_in_eights(*row, grad, |grad, _| grad) };
             }
         }
+    }
+}
+
+/// `weight += change(given)`, for each.
+#[inline(always)]
+fn add_each<T: Float>(
+    weights: &mut [T],
+    given: &[T::Accumulator],
+    change: impl Fn(T::Accumulator) -> T::Accumulator,
+) {
+    for (weight, given) in weights.iter_mut().zip(given) {
+        on_weight(weight, |weight| *weight += change(*given));
     }
 }
 

@@ -175,6 +175,11 @@ impl<T: Float> RowWeights<'_, T> {
         self.first.wrapping_add(row.wrapping_mul(self.stride)).cast()
     }
 
+    /// Where the first weight lies, and how many bytes there are from row to row.
+    pub(crate) fn addresses(self) -> (*const T, usize) {
+        (self.first.cast_const().cast(), self.stride)
+    }
+
     /// The same, of a row size that the compiler may know.
     ///
     /// # Panics

@@ -11,4 +11,12 @@ graph! {
     }
 }
 
+graph! {
+    pub model CsrParameterWithoutLoss {
+        input x: csr[n, d];
+        param w: csr[d, 1] = Zeros;
+        output pred = dot(x, w);
+    }
+}
+
 fn main() {}

@@ -1,0 +1,182 @@
+//! Rows of data that go through stages, one after the other, on several threads.
+//!
+//! A sum over the entries of a row that is made in their order cannot be divided among threads, but it can be handed on: the thread
+//! whose the first entries are begins the sum, the next one goes on with it, and what is summed is the same to the bit. While one
+//! row is at its second stage another is at its first. What is handed on is as large as the sums, however many entries they are of.
+
+use crate::team;
+use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// The runs of neighbouring rows that go through the stages together.
+const MAX_RUNS: usize = 64;
+
+/// Makes rows of `out`, `width` elements each, in as many stages as there are parts, on as many threads: `stage(number, part, rows,
+/// out)`, in the order of the stages for each row, with a part of that thread. A thread prefers the stage of its own number. The
+/// calling thread takes row by row in order, as soon as all stages are done: `take(row, out)`.
+pub(crate) fn in_stages<P: Send, U: Send>(
+    parts: &mut [P],
+    out: &mut [U],
+    width: usize,
+    stage: impl Fn(usize, &mut P, Range<usize>, &mut [U]) + Sync,
+    mut take: impl FnMut(usize, &mut [U]),
+) {
+    /// Pointers for several threads.
+    struct Starts<P, U>(*mut P, *mut U);
+    // SAFETY: a part and a run are referred to by one thread at a time, as the code below says, and may be sent to it.
+    unsafe impl<P: Send, U: Send> Sync for Starts<P, U> {}
+
+    let width = width.max(1);
+    let n_rows = out.len() / width;
+    let rows_of_run = n_rows.div_ceil(MAX_RUNS).max(1);
+    let (n_runs, n_stages) = (n_rows.div_ceil(rows_of_run), parts.len());
+    let rows = |run: usize| run * rows_of_run..n_rows.min((run + 1) * rows_of_run);
+    let starts = &Starts(parts.as_mut_ptr(), out.as_mut_ptr());
+    let out = |rows: &Range<usize>| {
+        let len = (rows.end - rows.start) * width;
+        // SAFETY: inside `out`. Runs do not overlap, and each is referred to by one thread at a time: by the one that has begun a stage
+        // until it is done, and by the calling one once all are.
+        unsafe { std::slice::from_raw_parts_mut(starts.1.add(rows.start * width), len) }
+    };
+    let progress = Progress::new(n_runs, n_stages);
+    let make_next = |thread: usize| {
+        // What is nearest to its end comes next: so that there is something to take.
+        let mut order = std::iter::once(thread).chain((0..n_stages).rev());
+        let next = order.find_map(|number| Some((number, progress.begin(number)?)));
+        let Some((number, (run, _done))) = next else { return false };
+        let rows = rows(run);
+        // SAFETY: a thread calls this with the number of its part.
+        let part = unsafe { &mut *starts.0.add(thread) };
+        let out = out(&rows);
+        stage(number, part, rows, out);
+        true
+    };
+    let own = || {
+        let _ended = Ended(&progress);
+        let mut looks = 0;
+        for run in 0..n_runs {
+            while !progress.is_done(run) {
+                if !make_next(0) {
+                    team::wait_a_little(&mut looks);
+                }
+            }
+            let rows = rows(run);
+            let out = out(&rows);
+            for (row, out) in rows.zip(out.chunks_exact_mut(width)) {
+                take(row, out);
+            }
+        }
+    };
+    team::beside(n_stages, own, &|part| {
+        let mut looks = 0;
+        while !progress.is_all_begun() {
+            if !make_next(part) {
+                team::wait_a_little(&mut looks);
+            }
+        }
+    });
+}
+
+/// How far each run has come.
+struct Progress {
+    n_runs: usize,
+    n_stages: usize,
+    /// The stages that are done, of each run.
+    done: [AtomicUsize; MAX_RUNS],
+    /// The runs that were begun, of each stage.
+    begun: [AtomicUsize; team::MAX_PARTS],
+}
+
+impl Progress {
+    fn new(n_runs: usize, n_stages: usize) -> Self {
+        let done = [const { AtomicUsize::new(0) }; MAX_RUNS];
+        Progress { n_runs, n_stages, done, begun: [const { AtomicUsize::new(0) }; team::MAX_PARTS] }
+    }
+
+    /// The next run of a stage, if those before it are done with it. It is the caller's until what comes with it is dropped.
+    fn begin(&self, stage: usize) -> Option<(usize, Done<'_>)> {
+        let next = |run: usize| {
+            let is_ready = run < self.n_runs && self.done[run].load(Ordering::Acquire) >= stage;
+            is_ready.then_some(run + 1)
+        };
+        let run =
+            self.begun[stage].fetch_update(Ordering::Relaxed, Ordering::Relaxed, next).ok()?;
+        Some((run, Done(&self.done[run], stage + 1)))
+    }
+
+    fn is_done(&self, run: usize) -> bool {
+        self.done[run].load(Ordering::Acquire) == self.n_stages
+    }
+
+    /// Whether every run has begun the last stage, so that nothing is left to begin.
+    fn is_all_begun(&self) -> bool {
+        self.begun[self.n_stages - 1].load(Ordering::Relaxed) == self.n_runs
+    }
+}
+
+/// Says that a stage is done, also if it panicked, so that nobody waits for it.
+struct Done<'a>(&'a AtomicUsize, usize);
+
+impl Drop for Done<'_> {
+    fn drop(&mut self) {
+        self.0.store(self.1, Ordering::Release);
+    }
+}
+
+/// Lets nobody begin anything once the calling thread takes nothing more, also if that panicked.
+struct Ended<'a>(&'a Progress);
+
+impl Drop for Ended<'_> {
+    fn drop(&mut self) {
+        for begun in &self.0.begun {
+            begun.store(self.0.n_runs, Ordering::Relaxed);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stages_follow_one_another_and_rows_are_taken_in_order() {
+        for n_stages in [1, 2, 3, 7] {
+            for n_rows in [0, 1, 63, 64, 65, 1000] {
+                let (mut out, mut taken) = (vec![[0; 2]; 2 * n_rows], 0);
+                in_stages(
+                    &mut vec![(); n_stages],
+                    &mut out,
+                    2,
+                    |stage, (), rows, out| {
+                        for (row, out) in rows.zip(out.chunks_exact_mut(2)) {
+                            assert_eq!(out, [[stage, stage * row]; 2]);
+                            out.fill([stage + 1, (stage + 1) * row]);
+                        }
+                    },
+                    |row, out| {
+                        assert_eq!(out, [[n_stages, n_stages * row]; 2]);
+                        assert_eq!(row, taken);
+                        taken += 1;
+                    },
+                );
+                assert_eq!(taken, n_rows);
+            }
+        }
+    }
+
+    #[test]
+    fn nobody_waits_after_a_panic() {
+        let with = |stage_panics: bool, take_panics: bool| {
+            std::panic::catch_unwind(|| {
+                let stage = |stage, (): &mut (), rows: Range<usize>, _: &mut [()]| {
+                    assert!(!(stage_panics && stage == 1 && rows.contains(&100)));
+                };
+                let take = |row, _: &mut [()]| assert!(!(take_panics && row == 10));
+                in_stages(&mut [(); 3], &mut [(); 1000], 1, stage, take);
+            })
+        };
+        assert!(with(true, false).is_err());
+        assert!(with(false, true).is_err());
+        assert!(with(false, false).is_ok());
+    }
+}
