@@ -53,3 +53,32 @@ fn a_step_allocates_for_its_largest_batch_and_a_model_survives_what_is_missing()
     let first = step(&mut there, LARGE).unwrap();
     assert!(step(&mut there, LARGE).unwrap() < first);
 }
+
+#[test]
+fn a_step_without_memory_for_the_columns_of_its_batch_changes_nothing() {
+    if is_real() {
+        return;
+    }
+    let data: Dataset = synthetic::click_log(LARGE, 50, 6, 1).unwrap();
+    let model = Logistic::new(dims! { d: 50 }, Seed(3)).unwrap();
+    let mut there = OnGpu::new(&model, &gpu()).unwrap();
+    let rule = Sgd { learning_rate: 0.5, ..Sgd::default() };
+    let mut updater = Updater::for_model(rule, &there).unwrap();
+    let options = BatchOptions { batch_size: LARGE, ..BatchOptions::default() };
+    let mut batches = data.batches(Logistic::INPUTS, &options).unwrap();
+    let batch = batches.next_batch().unwrap().unwrap();
+    let batch = there.bind(&batch).unwrap();
+    // Room for the entries of the batch, but not for where their columns end.
+    let entries = 4 * batch.x.nnz();
+    limit_memory(entries);
+    let error = there.train_step(&batch, &mut updater).unwrap_err();
+    limit_memory(usize::MAX);
+    assert!(
+        matches!(error, Error::Cuda(CudaError::OutOfMemory { bytes, .. }) if bytes == entries + 4),
+        "{error}"
+    );
+    let before = there.clone().into_host().unwrap();
+    assert!(before.w.values().iter().chain(before.b.values()).all(|weight| *weight == 0.0));
+    let first = there.train_step(&batch, &mut updater).unwrap();
+    assert!(there.train_step(&batch, &mut updater).unwrap() < first);
+}

@@ -38,7 +38,7 @@ impl Blocks {
     }
 }
 
-const MOST_ARGUMENTS: usize = 24;
+const MOST_ARGUMENTS: usize = 32;
 
 /// What all arguments of a launch take at most, in units of 8 bytes.
 const MOST_BITS: usize = 64;

@@ -1,14 +1,16 @@
-// A batch of a generalised linear model up to the derivatives of its loss by the scores: of each row of a csr the product with weights, plus a
-// bias, the loss of these scores, and its derivatives. The sums are those of `dot.cuh`, the loss is that of the text before this one.
-// Words: theirs; SINGLE, 1 where a row has one score, whose sum its lanes share, else 0, where each lane has scores of its own.
+// A batch of a generalised linear model up to the derivatives of its loss by the scores: of each row of a csr the product with weights, plus
+// the interactions of a factorization machine, plus a bias, the loss of these scores, and its derivatives. The sums are those of
+// `dot.cuh` and `pairwise_interaction.cuh`, the loss is that of the text before this one. Words: theirs; SINGLE, 1 where a row has one score,
+// whose sum its lanes share, else 0, where each lane has scores of its own; FACTORS, 1 where there are interactions, of a single score.
 
 #define THREADS 256
 #define GROUPS (THREADS / LANES)
 
 // A block has a run of `part` rows, a group one row at a time. `bias` is read by its step from score to score; without `scores` these are
-// not written. `share` is 1 / rows.
+// not written, nor the sums of the interactions without `factor_sums`. `share` is 1 / rows.
 extern "C" __global__ void linear_rows(const u64 *__restrict__ starts, const u64 *__restrict__ ends, const ID *__restrict__ columns,
                                        const VALUE *__restrict__ values, const REAL *__restrict__ weights, u64 n_weights,
+                                       const REAL *__restrict__ factors, u64 width, f64 *__restrict__ factor_sums,
                                        const REAL *__restrict__ bias, u64 bias_step, const CLASS *__restrict__ classes,
                                        const REAL *__restrict__ labels, const u64 *__restrict__ label_starts,
                                        const u64 *__restrict__ label_ends, const LABEL_ID *__restrict__ label_columns,
@@ -29,6 +31,11 @@ extern "C" __global__ void linear_rows(const u64 *__restrict__ starts, const u64
         products[0] = sum_of_row(starts[row], ends[row], columns, values, nullptr, n_weights, weights);
 #else
         add_row(products, starts[row], ends[row], columns, values, nullptr, n_weights, weights, k, 1, lane, k);
+#endif
+#if FACTORS
+        f64 *of_row_sums = factor_sums ? factor_sums + row * width : nullptr;
+        f64 twice = interaction_of_row(starts[row], ends[row], columns, values, nullptr, n_weights, factors, width, LANES, of_row_sums);
+        products[0] += (REAL)(0.5 * group_sum(twice, LANES, group_mask(LANES)));
 #endif
 #pragma unroll
         for (u32 step = 0; step < STEPS; step++) {

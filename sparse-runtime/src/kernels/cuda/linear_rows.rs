@@ -5,7 +5,9 @@
 
 use super::loss::{mean_of_parts, words_of_labels};
 use super::{CudaContext, GpuFloat, Labels, LossFunction, Numbers};
-use crate::device::cuda::{Blocks, Cuda, CudaSlice, Destination, Gpu, Launch, Unit, Word, text_of};
+use crate::device::cuda::{
+    Blocks, Cuda, CudaBuffer, CudaSlice, Destination, Gpu, Launch, Unit, Word, text_of,
+};
 use crate::formats::{CsrView, Dense, DenseView, Shape};
 use crate::kernels::dot::cpu::by_rows;
 use crate::kernels::dot::cuda::{Groups, words as words_of_products};
@@ -58,6 +60,8 @@ pub(crate) struct LinearRows<'a, T: GpuFloat, V: Factor<T>> {
     pub(crate) x: CsrView<'a, V, Cuda>,
     /// What they are multiplied with.
     pub(crate) weights: DenseView<'a, T, Cuda>,
+    /// The factors of their interactions, of a model with one score.
+    pub(crate) factors: Option<DenseView<'a, T, Cuda>>,
     /// One number, or one for each score of a row.
     pub(crate) bias: Option<DenseView<'a, T, Cuda>>,
     /// A label for each score, or a class for each row.
@@ -74,6 +78,9 @@ pub(crate) struct RowResults<'o, T: GpuFloat> {
     pub(crate) loss: &'o mut Dense<T, Cuda>,
     /// Its derivatives by the scores.
     pub(crate) gradient: &'o mut Dense<T, Cuda>,
+    /// Of the interactions, for each row, the sums over the entries of each column of the factors: what their gradient reads, where it is
+    /// not made.
+    pub(crate) factor_sums: Option<&'o mut CudaBuffer<f64>>,
 }
 
 impl<T: GpuFloat> Destination for RowResults<'_, T> {
@@ -83,6 +90,9 @@ impl<T: GpuFloat> Destination for RowResults<'_, T> {
         }
         self.loss.store_nothing(gpu);
         self.gradient.store_nothing(gpu);
+        if let Some(sums) = &mut self.factor_sums {
+            sums.store_nothing(gpu);
+        }
     }
 }
 
@@ -104,7 +114,16 @@ pub(crate) fn compute<T: GpuFloat, V: Factor<T>>(
         };
         let gradient = out.gradient.reset_on(gpu, shape)?;
         let mean = out.loss.reset_on(gpu, Shape::from([]))?;
+        let width = of.factors.map_or(0, |factors| factors.shape().row_size());
+        let factor_sums = match &mut out.factor_sums {
+            Some(sums) => {
+                sums.resize_for_overwrite(gpu, n_rows * width, "sums over the rows of a batch")?;
+                sums.as_slice()
+            }
+            None => CudaSlice::default(),
+        };
         let groups = match k {
+            _ if of.factors.is_some() => Groups { steps: 1, ..Groups::for_columns(width) },
             1 => Groups::for_entries(of.x.values().len(), n_rows),
             _ => Groups::for_columns(k),
         };
@@ -112,10 +131,13 @@ pub(crate) fn compute<T: GpuFloat, V: Factor<T>>(
         let parts = n_rows.div_ceil(part);
         partial.resize_for_overwrite(gpu, parts, "partial sums of a loss")?;
         let id = of.x.columns().type_name();
-        let words =
-            Words::new::<T, V>(id, groups, k == 1, [of.labels.class(), of.labels.id()], loss);
+        let factors = of.factors.map_or_else(CudaSlice::default, |factors| factors.values());
+        let kind = Scores::of(k, of.factors.is_some());
+        let types = [of.labels.class(), of.labels.id()];
+        let words = Words::new::<T, V>(id, groups, kind, types, loss);
         let launch = Launch::new(gpu, gpu.kernel(&words.unit(), "linear_rows")?).csr(of.x);
         let launch = launch.reads(of.weights.values()).size(of.weights.shape().n_rows());
+        let launch = launch.reads(factors).size(width).writes(factor_sums);
         let bias = of.bias.map_or_else(CudaSlice::default, |bias| bias.values());
         let launch = launch.reads(bias).size(usize::from(bias.len() > 1));
         let launch = of.labels.read_by(of.labels.classes_read_by(launch));
@@ -123,24 +145,42 @@ pub(crate) fn compute<T: GpuFloat, V: Factor<T>>(
         let launch = loss.numbers().read_by(launch).writes(partial.as_slice());
         let launch = launch.writes(scores).writes(gradient);
         let launch = launch.size(n_rows).size(k).size(part).f64(1.0 / n_rows.max(1) as f64);
-        // SAFETY: columns are below the rows of the weights, there are a bias and a result for each score, a label for each score or row,
+        // SAFETY: columns are below the rows of the weights, as many as those of the factors, whose sums have room for each row; there are a bias and a result for each score, a label for each score or row,
         // a weight for each row, and a sum for each part.
         unsafe { launch.launch(Blocks { x: parts, y: 1, threads: THREADS }) }?;
         mean_of_parts(gpu, mean, partial.as_slice(), n_rows)
     });
 }
 
+/// What scores a row has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Scores {
+    Single,
+    WithFactors,
+    Several,
+}
+
+impl Scores {
+    fn of(k: usize, factors: bool) -> Self {
+        match k {
+            1 if factors => Scores::WithFactors,
+            1 => Scores::Single,
+            _ => Scores::Several,
+        }
+    }
+}
+
 /// The words of the kernel; the last two are about losses that are formulas.
 struct Words {
     loss: RowLoss,
-    words: [(&'static str, Word); 10],
+    words: [(&'static str, Word); 11],
 }
 
 impl Words {
     fn new<T: GpuFloat, V: Factor<T>>(
         id: &'static str,
         groups: Groups,
-        single: bool,
+        scores: Scores,
         [class, label_id]: [&'static str; 2],
         loss: RowLoss,
     ) -> Self {
@@ -151,8 +191,10 @@ impl Words {
             RowLoss::Elements(function) => function.formulas(),
             RowLoss::CrossEntropy => ["LOSS", "SLOPE"].map(|name| (name, Word::Number(0))),
         };
-        let single = ("SINGLE", Word::Number(u64::from(single)));
-        let words = [real, value, id, lanes, steps, class, label_id, single, of_loss, of_slope];
+        let single = ("SINGLE", Word::Number(u64::from(scores != Scores::Several)));
+        let factors = ("FACTORS", Word::Number(u64::from(scores == Scores::WithFactors)));
+        let words =
+            [real, value, id, lanes, steps, class, label_id, single, factors, of_loss, of_slope];
         Words { loss, words }
     }
 
@@ -161,6 +203,7 @@ impl Words {
             RowLoss::Elements(_) => {
                 let text = text_of!(
                     "kernels/dot/dot.cuh",
+                    "kernels/pairwise_interaction/pairwise_interaction.cuh",
                     "kernels/cuda/labels.cuh",
                     "kernels/cuda/loss.cuh",
                     "kernels/cuda/linear_rows.cu"
@@ -170,11 +213,12 @@ impl Words {
             RowLoss::CrossEntropy => {
                 let text = text_of!(
                     "kernels/dot/dot.cuh",
+                    "kernels/pairwise_interaction/pairwise_interaction.cuh",
                     "kernels/cuda/labels.cuh",
                     "kernels/softmax_cross_entropy/softmax_cross_entropy.cuh",
                     "kernels/cuda/linear_rows.cu"
                 );
-                (text, &self.words[..8])
+                (text, &self.words[..9])
             }
         };
         Unit { file: "kernels/cuda/linear_rows.cu", text, words }
@@ -184,8 +228,13 @@ impl Words {
 /// Visits the units of a loss: of one score and of several.
 pub(super) fn with_units(loss: RowLoss, visit: &mut dyn FnMut(&Unit<'_>)) {
     let types = [ElementType::U32.name(); 2];
-    visit(&Words::new::<f32, f32>("u32", Groups::for_entries(32, 1), true, types, loss).unit());
-    visit(&Words::new::<f32, f32>("u32", Groups::for_columns(7), false, types, loss).unit());
+    visit(
+        &Words::new::<f32, f32>("u32", Groups::for_entries(32, 1), Scores::Single, types, loss)
+            .unit(),
+    );
+    visit(
+        &Words::new::<f32, f32>("u32", Groups::for_columns(7), Scores::Several, types, loss).unit(),
+    );
 }
 
 /// Visits those of the loss that is no formula, and of other types.
@@ -194,5 +243,8 @@ pub(super) fn for_each_unit(visit: &mut dyn FnMut(&Unit<'_>)) {
     let loss = RowLoss::CrossEntropy;
     with_units(loss, visit);
     let widest = Groups::for_columns(MOST_SCORES);
-    visit(&Words::new::<f64, Ones>("u64", widest, false, ["i64", "u64"], loss).unit());
+    visit(&Words::new::<f64, Ones>("u64", widest, Scores::Several, ["i64", "u64"], loss).unit());
+    let types = [ElementType::U32.name(); 2];
+    let groups = Groups::for_columns(16);
+    visit(&Words::new::<f32, f32>("u32", groups, Scores::WithFactors, types, loss).unit());
 }

@@ -1,6 +1,6 @@
 //! The second-order term of a factorization machine on a GPU, and its gradient, in `f64`.
 
-use crate::device::cuda::{Blocks, Cuda, CudaError, CudaSlice, Gpu, Launch, Unit, Word};
+use crate::device::cuda::{Blocks, Cuda, CudaError, CudaSlice, Gpu, Launch, Unit, Word, text_of};
 use crate::formats::{CsrView, Dense, DenseView, RowSparseView};
 use crate::kernels::cuda::{CudaContext, GpuFloat, Rows};
 use sparse_core::element::Factor;
@@ -88,7 +88,10 @@ fn words(real: &'static str, value: &'static str, id: &'static str) -> [(&'stati
 }
 
 fn unit<'a>(words: &'a [(&'static str, Word)]) -> Unit<'a> {
-    let text = include_str!("pairwise_interaction.cu");
+    let text = text_of!(
+        "kernels/pairwise_interaction/pairwise_interaction.cuh",
+        "kernels/pairwise_interaction/pairwise_interaction.cu"
+    );
     Unit { file: "kernels/pairwise_interaction/pairwise_interaction.cu", text, words }
 }
 

@@ -1,6 +1,7 @@
 //! What of a step has kernels of its own: found in the plan, where it is one of the families that are one loop on the host.
 
 use super::program::{Place, Planned, Wanted};
+use crate::device::cuda::CudaBuffer;
 use crate::kernels::cuda::linear_rows::{self, LinearRows, MOST_SCORES, RowLoss, RowResults};
 use crate::kernels::cuda::table::{GpuArray, GpuOperand};
 use crate::kernels::cuda::{CudaContext, GpuFloat};
@@ -9,8 +10,8 @@ use sparse_core::ir::Attributes;
 use sparse_core::operators::{Kind, find};
 use sparse_core::storage::Storage;
 
-/// A generalised linear model's batch as one launch: the product of a csr with a parameter, a bias if there is one, the loss of these
-/// scores, and its derivatives by them.
+/// A generalised linear model's batch as one launch: the product of a csr with a parameter, plus the interactions of a factorization machine and
+/// a bias if there are any, the loss of these scores, and its derivatives by them.
 #[derive(Clone, Debug)]
 pub(super) struct LinearLaunch {
     /// The values that it computes, in the order of the plan.
@@ -24,6 +25,7 @@ pub(super) struct LinearLaunch {
     scores_for: Wanted,
     x: Place,
     weights: Place,
+    factors: Option<Place>,
     bias: Option<Place>,
     labels: Place,
     row_weights: Option<Place>,
@@ -34,17 +36,24 @@ impl LinearLaunch {
     /// That of a plan whose step is one loop over the rows of a csr, where it is no more than that. `places` has the place of each value, and
     /// `slot` gives a new one.
     pub(super) fn find(plan: &PlanTable<'_>, places: &[Place], first_slot: usize) -> Option<Self> {
-        let PlanStep::LinearRows { input, weight, factors: None, .. } = plan.step else {
+        let PlanStep::LinearRows { input, weight, factors, .. } = plan.step else {
             return None;
         };
-        let product = plan.values.iter().position(|value| {
-            let reads = [Operand::Value(input), Operand::Value(weight)];
-            applies(value, "dot").is_some_and(|how| {
-                how.operands == reads
-                    && how.attributes.is_empty()
-                    && value.storage == Storage::Dense
+        let term = |operator, parameter| {
+            let reads = [input, parameter].map(Operand::Value);
+            plan.values.iter().position(|value| {
+                applies(value, operator).is_some_and(|how| {
+                    how.operands == reads
+                        && how.attributes.is_empty()
+                        && value.storage == Storage::Dense
+                })
             })
-        })?;
+        };
+        let product = term("dot", weight)?;
+        let mut terms = vec![product];
+        if let Some(factors) = factors {
+            terms.push(term("pairwise_interaction", factors)?);
+        }
         let [loss] = plan.losses else { return None };
         let loss = position(loss)?;
         let of_loss = plan.values[loss].computed?;
@@ -56,10 +65,7 @@ impl LinearLaunch {
                     && (how.operands, how.attributes) == (of_loss.operands, of_loss.attributes)
             })
         })?;
-        let bias = match score == product {
-            true => None,
-            false => Some(bias(plan, product, score)?),
-        };
+        let (sums, bias) = sum_of(plan, &terms, score)?;
         let declared = |operand: Option<&Operand>| {
             let place = places[position(operand?)?];
             matches!(place, Place::Input(_)).then_some(place)
@@ -73,8 +79,8 @@ impl LinearLaunch {
             [_, Extent::Constant(scores)] => *scores <= MOST_SCORES,
             _ => false,
         };
-        let mut values = vec![product, score, loss, gradient];
-        values.dedup();
+        let mut values = [&terms[..], &sums, &[loss, gradient]].concat();
+        values.sort_unstable();
         few.then_some(LinearLaunch {
             values,
             slots: [0, 1, 2].map(|next| first_slot + next),
@@ -82,6 +88,7 @@ impl LinearLaunch {
             scores_for: Wanted::NOTHING,
             x: places[input as usize],
             weights: places[weight as usize],
+            factors: factors.map(|factors| places[factors as usize]),
             bias: bias.map(|bias| places[bias]),
             labels: declared(of_loss.operands.get(1))?,
             row_weights,
@@ -117,6 +124,7 @@ impl LinearLaunch {
     pub(super) fn launch<'w, T: GpuFloat>(
         &self,
         [scores, loss, gradient]: [&mut GpuArray<T>; 3],
+        factor_sums: &mut CudaBuffer<f64>,
         operand: impl Fn(Place) -> Option<GpuOperand<'w, T>>,
         wanted: Wanted,
         context: &mut CudaContext,
@@ -129,17 +137,21 @@ impl LinearLaunch {
             scores: wanted.meets(self.scores_for).then(|| scores.dense()),
             loss: loss.dense(),
             gradient: gradient.dense(),
+            // A gradient that is made has sums of its own.
+            factor_sums: (self.factors.is_some() && !wanted.meets(Wanted::PRODUCTS))
+                .then_some(factor_sums),
         };
         let weights = dense(Some(self.weights))??;
-        let (bias, row_weights) = (dense(self.bias)?, dense(self.row_weights)?);
+        let (factors, bias) = (dense(self.factors)?, dense(self.bias)?);
+        let row_weights = dense(self.row_weights)?;
         let labels = operand(self.labels)?.labels()?;
         match operand(self.x)? {
             GpuOperand::Csr(x) => {
-                let of = LinearRows { x, weights, bias, labels, row_weights };
+                let of = LinearRows { x, weights, factors, bias, labels, row_weights };
                 linear_rows::compute(out, &of, self.loss, context);
             }
             GpuOperand::Unit(x) => {
-                let of = LinearRows { x, weights, bias, labels, row_weights };
+                let of = LinearRows { x, weights, factors, bias, labels, row_weights };
                 linear_rows::compute(out, &of, self.loss, context);
             }
             _ => return None,
@@ -148,18 +160,36 @@ impl LinearLaunch {
     }
 }
 
-/// The parameters whose gradient csrᵀ · dense goes into their update, all of the same csr, so that its columns are looked for once.
+/// The parameters whose gradient goes into their update: csrᵀ · dense, or that of interactions whose sums a [`LinearLaunch`] has. All are of
+/// the same csr, so that its columns are looked for once.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Products {
     /// The csr.
     pub(super) x: Option<Place>,
-    /// Of each its place, the position of its gradient in the plan, and the dense side of that.
-    pub(super) of: Vec<(Place, usize, usize)>,
+    /// Each of them.
+    pub(super) of: Vec<Product>,
+}
+
+/// A gradient that goes into its update.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Product {
+    /// The parameter.
+    pub(super) parameter: Place,
+    /// The position of the gradient in the plan.
+    pub(super) gradient: usize,
+    /// That of its dense side, or of the derivatives by interactions.
+    pub(super) right: usize,
+    /// Whether it is that of interactions.
+    pub(super) interacts: bool,
 }
 
 impl Products {
     /// Those of a plan that does not say `fuse = off`.
-    pub(super) fn find(plan: &PlanTable<'_>, places: &[Place]) -> Self {
+    pub(super) fn find(
+        plan: &PlanTable<'_>,
+        places: &[Place],
+        linear: Option<&LinearLaunch>,
+    ) -> Self {
         let mut found = Products::default();
         if matches!(plan.step, PlanStep::Unfused { .. }) {
             return found;
@@ -168,7 +198,12 @@ impl Products {
             let Some(gradient) = value.gradient else { continue };
             let is_read = |value: &PlanValue<'_>| value.reads().any(|read| read == gradient);
             let shared = plan.values.iter().filter(|of| of.gradient == Some(gradient)).count() > 1;
-            let Some((x, right)) = product(plan, gradient as usize) else { continue };
+            let interaction = || interaction(plan, parameter, gradient as usize, linear?);
+            let (interacts, of) = match product(plan, gradient as usize) {
+                Some(of) => (false, Some(of)),
+                None => (true, interaction()),
+            };
+            let Some((x, right)) = of else { continue };
             let x = places[x];
             let other_csr = found.x.is_some_and(|known| known != x);
             if shared
@@ -179,7 +214,8 @@ impl Products {
                 continue;
             }
             found.x = Some(x);
-            found.of.push((places[parameter], gradient as usize, right));
+            let (parameter, gradient) = (places[parameter], gradient as usize);
+            found.of.push(Product { parameter, gradient, right, interacts });
         }
         found
     }
@@ -198,31 +234,70 @@ fn product(plan: &PlanTable<'_>, value: usize) -> Option<(usize, usize)> {
     is.then_some((x, right))
 }
 
-/// The parameter that is added to each row of a product for the scores, which nothing else is computed from.
-fn bias(plan: &PlanTable<'_>, product: usize, score: usize) -> Option<usize> {
-    let how = applies(&plan.values[score], "add")?;
-    let [first, second] = how.operands else { return None };
-    let bias = match (position(first)?, position(second)?) {
-        (first, bias) if first == product => bias,
-        (bias, second) if second == product => bias,
-        _ => return None,
-    };
-    let readers = plan.values.iter().filter(|value| value.reads().any(|of| of as usize == product));
-    let written = matches!(plan.values[product].written, Some(Written::Output(_)));
-    let shapes = [score, product, bias].map(|value| plan.values[value].shape);
-    let columns = match shapes[1] {
+/// The csr and the derivatives by the interactions of a value that is the gradient of factors, whose sums a launch has.
+fn interaction(
+    plan: &PlanTable<'_>,
+    parameter: usize,
+    value: usize,
+    linear: &LinearLaunch,
+) -> Option<(usize, usize)> {
+    let PlanStep::LinearRows { input, factors: Some(factors), .. } = plan.step else { return None };
+    let value = &plan.values[value];
+    let how = applies(value, "pairwise_interaction_gradient")?;
+    let [.., right] = linear.kept;
+    let operands = [input, factors, right as u32].map(Operand::Value);
+    let is = how.operands == operands
+        && value.storage == Storage::RowSparse
+        && parameter == factors as usize;
+    is.then_some((input as usize, right))
+}
+
+/// The sums by which terms, each once, and perhaps a bias come to the scores, and the bias. Nothing else is computed from what is on the way.
+fn sum_of(
+    plan: &PlanTable<'_>,
+    terms: &[usize],
+    score: usize,
+) -> Option<(Vec<usize>, Option<usize>)> {
+    let (mut open, mut sums, mut found, mut bias) = (vec![score], Vec::new(), 0, None);
+    while let Some(value) = open.pop() {
+        let readers = plan.values.iter().filter(|of| of.reads().any(|read| read as usize == value));
+        let written = matches!(plan.values[value].written, Some(Written::Output(_)));
+        let is_bias = bias.is_none() && is_bias(plan, value, terms[0]);
+        if is_bias {
+            bias = Some(value);
+            continue;
+        }
+        if value != score && (written || readers.count() > 1) {
+            return None;
+        }
+        if terms.contains(&value) {
+            found += 1;
+            continue;
+        }
+        let how = applies(&plan.values[value], "add")?;
+        if plan.values[value].shape != plan.values[terms[0]].shape {
+            return None;
+        }
+        for operand in how.operands {
+            open.push(position(operand)?);
+        }
+        sums.push(value);
+    }
+    (found == terms.len()).then_some((sums, bias))
+}
+
+/// Whether a value is a parameter that is added to each row of a product.
+fn is_bias(plan: &PlanTable<'_>, value: usize, product: usize) -> bool {
+    let columns = match plan.values[product].shape {
         [_, columns] => *columns,
         _ => Extent::Constant(1),
     };
     let one = |extent: &Extent<'_>| *extent == Extent::Constant(1);
-    let fits = match shapes[2] {
+    let fits = match plan.values[value].shape {
         [] => true,
         [rows @ .., last] => rows.iter().all(one) && (one(last) || *last == columns),
     };
-    let is_parameter = plan.values[bias].computed.is_none()
-        && plan.rows.iter().any(|rows| rows.parameter as usize == bias);
-    let fits = fits && shapes[0] == shapes[1] && is_parameter;
-    (fits && !written && readers.count() == 1).then_some(bias)
+    fits && plan.rows.iter().any(|rows| rows.parameter as usize == value)
 }
 
 fn applies<'a>(value: &PlanValue<'a>, operator: &str) -> Option<Computed<'a>> {

@@ -24,10 +24,12 @@ use sparse_core::update_rules::UpdateRule;
 /// A model whose parameters are on a GPU, where its batches are computed: a [`Model`] like that which it was made of, for the same trainer.
 ///
 /// A batch is moved there by its step, into memory that grows to the largest batch: a step allocates nothing on the GPU once it has seen that.
-/// Where there is not enough, the step fails with [`CudaError::OutOfMemory`] and the model is as before it. A value of the [plan](Model::PLAN) is a launch of a kernel, but for steps that the host
-/// has as one loop: there the scores of a generalised linear model, its loss and the derivatives by the scores are one kernel, and in any
-/// model that is not `fuse = off` a gradient csrᵀ · dense ends in the update of its rows without being made, where no norm is asked of it and the
-/// rule has no state of whole rows. Each step waits for its loss, and once for the number of rows that a gradient has.
+/// Where there is not enough, the step fails with [`CudaError::OutOfMemory`] and the model is as before it.
+///
+/// A value of the [plan](Model::PLAN) is a launch of a kernel, but in steps that the host has as one loop. There the scores of a generalised
+/// linear model or a factorization machine, its loss and the derivatives by the scores are one kernel; and in any model that is not
+/// `fuse = off` a gradient csrᵀ · dense of rows ends in their update without being made, where no norm is asked of it and the rule has no state
+/// of whole rows. Each step waits for its loss, and once for how many columns its batch has.
 ///
 /// Parameters and states come back to the host where training does anyway what costs O(values): at the end of an epoch, and where a
 /// callback looks. [`parameters`](Model::parameters) are those of that time, so that checkpoints are written as of any model.

@@ -1,7 +1,7 @@
 //! A plan as launches of kernels: what is computed from what, and where it is kept.
 
-use super::fused::{LinearLaunch, Products};
-use crate::device::cuda::{Cuda, CudaError, Gpu};
+use super::fused::{LinearLaunch, Product, Products};
+use crate::device::cuda::{Cuda, CudaBuffer, CudaError, Gpu};
 use crate::error::Result;
 use crate::formats::Dense;
 use crate::kernels::cuda::occurrences::Occurrences;
@@ -96,13 +96,21 @@ pub(super) struct Workspace<T: GpuFloat> {
     pub(super) staged: Staged<T>,
     pub(super) tables: Vec<CudaTable<T>>,
     slots: Vec<GpuArray<T>>,
+    /// The sums that a gradient of interactions reads which is not made.
+    factor_sums: CudaBuffer<f64>,
 }
 
 impl<T: GpuFloat> Workspace<T> {
     pub(super) fn new<M: Model>(program: &Program<T>, tables: Vec<CudaTable<T>>) -> Self {
         let arrays = |n: usize| (0..n).map(|_| GpuArray::default()).collect();
         let (inputs, slots) = (arrays(M::INPUTS.len()), arrays(program.n_slots));
-        Workspace { inputs, staged: Staged::default(), tables, slots }
+        Workspace {
+            inputs,
+            staged: Staged::default(),
+            tables,
+            slots,
+            factor_sums: CudaBuffer::default(),
+        }
     }
 
     fn operand(&self, place: Place) -> Option<GpuOperand<'_, T>> {
@@ -146,8 +154,8 @@ impl<T: GpuFloat> Program<T> {
                 }
             });
         }
-        let products = Products::find(plan, &places);
         let linear = LinearLaunch::find(plan, &places, n_slots);
+        let products = Products::find(plan, &places, linear.as_ref());
         if let Some(linear) = &linear {
             linear.keep(&mut places);
             n_slots += linear.slots.len();
@@ -324,15 +332,16 @@ impl<T: GpuFloat> Program<T> {
         occurrences: &'w Occurrences,
         parameter: usize,
     ) -> Option<ColumnSums<'w, T>> {
-        let is_it = |(place, ..): &&(Place, usize, usize)| *place == Place::Parameter(parameter);
-        let (.., right) = self.products.of.iter().find(is_it)?;
-        let right = workspace.operand(self.places[*right])?.dense()?;
+        let is_it = |of: &&Product| of.parameter == Place::Parameter(parameter);
+        let of = self.products.of.iter().find(is_it)?;
+        let right = workspace.operand(self.places[of.right])?.dense()?;
+        let factor_sums = of.interacts.then(|| workspace.factor_sums.as_slice());
         let values = match workspace.operand(self.products.x?)? {
             GpuOperand::Csr(x) => StoredValues::Numbers(x.values()),
             GpuOperand::Unit(x) => StoredValues::Units(x.values()),
             _ => return None,
         };
-        Some(ColumnSums { values, occurrences, right })
+        Some(ColumnSums { values, occurrences, right, factor_sums })
     }
 
     /// An output by its name, if it is dense.
@@ -373,7 +382,7 @@ impl<T: GpuFloat> Program<T> {
                 false => writeln!(text, "in a step: {labels} = linear_rows: {launched}"),
             };
         }
-        for (_, gradient, _) in &self.products.of {
+        for Product { gradient, .. } in &self.products.of {
             let _ = writeln!(text, "in a step: {} = the update", plan.label(*gradient as u32));
         }
         text
@@ -390,8 +399,9 @@ impl Fused {
         let gpu = context.gpu().clone();
         let Fused { launch, launched } = self;
         let mut out = launch.slots.map(|slot| std::mem::take(&mut workspace.slots[slot]));
+        let mut sums = std::mem::take(&mut workspace.factor_sums);
         let operand = |place| workspace.operand(place);
-        let mut launch_it = || launch.launch(out.each_mut(), operand, wanted, context);
+        let mut launch_it = || launch.launch(out.each_mut(), &mut sums, operand, wanted, context);
         let mut found = None;
         match launched.is_empty() {
             true => *launched = names(gpu.trace(|| found = launch_it())),
@@ -400,6 +410,7 @@ impl Fused {
         for (slot, array) in launch.slots.into_iter().zip(out) {
             workspace.slots[slot] = array;
         }
+        workspace.factor_sums = sums;
         found
     }
 }
@@ -434,8 +445,7 @@ fn needed(plan: &PlanTable<'_>, products: &Products) -> Vec<Wanted> {
             ask(*position, Wanted::LOSS);
         }
     }
-    let is_product =
-        |position: u32| products.of.iter().any(|(_, gradient, _)| *gradient == position as usize);
+    let is_product = |position: u32| products.of.iter().any(|of| of.gradient == position as usize);
     for gradient in plan.values.iter().filter_map(|value| value.gradient) {
         ask(gradient, if is_product(gradient) { Wanted::PRODUCTS } else { Wanted::GRADIENTS });
     }

@@ -1,8 +1,8 @@
-//! Steps of parameters whose gradient is csrᵀ · dense, without making that: the kernel that sums up what a column gets ends in the rule's
-//! recurrence.
+//! Steps of parameters whose gradient is csrᵀ · dense, or that of the interactions of a factorization machine, without making that: the kernel
+//! that sums up what a column gets ends in the rule's recurrence.
 
-use super::{CudaTable, Words};
-use crate::device::cuda::{Cuda, CudaSlice, Gpu, Launch, Unit, Word, text_of};
+use super::{CudaTable, THREADS, Words};
+use crate::device::cuda::{Blocks, Cuda, CudaSlice, Gpu, Launch, Unit, Word, text_of};
 use crate::error::Result;
 use crate::formats::DenseView;
 use crate::kernels::cuda::GpuFloat;
@@ -14,15 +14,18 @@ use sparse_core::element::Unit as Ones;
 use sparse_core::storage::ElementType;
 use sparse_core::update_rules::{Adam, LazyUpdate, Recurrence, Sgd, UpdateRule};
 
-/// A gradient csrᵀ · dense that is not made: a row for each column that occurs in the csr.
+/// A gradient that is not made: a row for each column that occurs in the csr.
 #[derive(Clone, Copy)]
 pub(crate) struct ColumnSums<'a, T: GpuFloat> {
     /// What the csr stores.
     pub(crate) values: StoredValues<'a, T>,
     /// Which columns occur in it, and where.
     pub(crate) occurrences: &'a Occurrences,
-    /// The dense side: as many rows as the csr has, each of the size of a row of the parameter.
+    /// Of csrᵀ · dense the dense side: as many rows as the csr has, each of the size of a row of the parameter. Of interactions the derivatives
+    /// by their terms, one a row.
     pub(crate) right: DenseView<'a, T, Cuda>,
+    /// Of interactions, for each row of the csr, the sums over its entries of each column of the parameter.
+    pub(crate) factor_sums: Option<CudaSlice<'a, f64>>,
 }
 
 /// What a csr stores.
@@ -69,7 +72,11 @@ impl<R: UpdateRule, T: GpuFloat> Updater<R, T> {
         let columns = of.occurrences.columns();
         let groups = Groups::for_columns(kernel.row_size);
         let words = words(&kernel.words, of.values.type_name(), groups);
-        let launch = Launch::new(gpu, gpu.kernel(&unit(&words), "update_of_columns")?)
+        let found = match of.factor_sums {
+            Some(_) => gpu.kernel(&unit_of_factors(&words), "update_of_factors")?,
+            None => gpu.kernel(&unit(&words), "update_of_columns")?,
+        };
+        let launch = Launch::new(gpu, found)
             .reads(of.occurrences.runs())
             .reads(of.occurrences.entries())
             .reads(of.occurrences.rows())
@@ -78,16 +85,28 @@ impl<R: UpdateRule, T: GpuFloat> Updater<R, T> {
             StoredValues::Numbers(values) => launch.reads(values),
             StoredValues::Units(values) => launch.reads(values),
         };
+        let launch = launch.reads(of.right.values());
+        let launch = match of.factor_sums {
+            Some(sums) => launch.reads(sums),
+            None => launch,
+        };
         let launch = launch
-            .reads(of.right.values())
             .record("rule_step", &kernel.numbers.map(f64::to_bits))
             .writes(table.weights.view().values())
-            .writes(table.states.as_slice())
-            .size(columns.len())
-            .size(kernel.row_size);
-        // SAFETY: runs, entries and rows are those of the csr, whose rows are those of the right side; columns are below the rows of the
-        // table, each once, and there are states for each of its elements.
-        unsafe { launch.launch(groups.blocks(columns.len(), kernel.row_size)) }?;
+            .writes(table.states.as_slice());
+        let n = columns.len() * kernel.row_size;
+        let (launch, blocks) = match of.factor_sums {
+            Some(_) => {
+                (launch.size(kernel.row_size).size(n), Blocks::of(n, THREADS as usize, THREADS))
+            }
+            None => (
+                launch.size(columns.len()).size(kernel.row_size),
+                groups.blocks(columns.len(), kernel.row_size),
+            ),
+        };
+        // SAFETY: runs, entries and rows are those of the csr, whose rows are those of the right side and of the sums; columns are below the
+        // rows of the table, each once, and there are states for each of its elements.
+        unsafe { launch.launch(blocks) }?;
         self.settle_on_gpu(parameter, table, &kernel)?;
         self.parameters[parameter].finished = true;
         Ok(())
@@ -116,6 +135,15 @@ fn unit<'a>(words: &'a [(&'static str, Word)]) -> Unit<'a> {
     Unit { file: "optimizer/cuda/update_of_columns.cu", text, words }
 }
 
+fn unit_of_factors<'a>(words: &'a [(&'static str, Word)]) -> Unit<'a> {
+    let text = text_of!(
+        "kernels/pairwise_interaction/pairwise_interaction.cuh",
+        "optimizer/cuda/update.cuh",
+        "optimizer/cuda/update_of_factors.cu"
+    );
+    Unit { file: "optimizer/cuda/update_of_factors.cu", text, words }
+}
+
 /// Visits units of one column and of many, with and without states.
 pub(super) fn for_each_unit(visit: &mut dyn FnMut(&Unit<'_>)) {
     fn of<R: UpdateRule>(rule: Option<Recurrence>, visit: &mut dyn FnMut(&Unit<'_>)) {
@@ -124,7 +152,9 @@ pub(super) fn for_each_unit(visit: &mut dyn FnMut(&Unit<'_>)) {
             [(1, ElementType::F32), (7, ElementType::Unit), (64, ElementType::F32)]
         {
             let of_rule = Words::new::<R, f32>(rule, width, !R::STATES.is_empty());
-            visit(&unit(&words(&of_rule, value.name(), Groups::for_columns(width))));
+            let words = words(&of_rule, value.name(), Groups::for_columns(width));
+            visit(&unit(&words));
+            visit(&unit_of_factors(&words));
         }
     }
     of::<Sgd>(Sgd::RECURRENCE, visit);
