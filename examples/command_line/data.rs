@@ -154,14 +154,16 @@ const NGRAMS: &str = "ngrams";
 impl Reading {
     /// What must be the same where a model is used, for its file.
     pub(crate) fn notes(&self, path: &Path, known: &Known) -> Vec<(&'static str, String)> {
-        let mut notes = vec![
-            (HASH_BITS, self.hash_bits().to_string()),
-            (HASH_SEED, self.hash_seed().to_string()),
-            (NGRAMS, self.ngrams().to_string()),
-        ];
         let format = self.format_of(path);
-        let name = format.to_possible_value();
-        notes.extend(name.map(|name| (FORMAT, name.get_name().to_owned())));
+        let mut notes = Vec::new();
+        if format.is_hashed() {
+            notes.push((HASH_BITS, self.hash_bits().to_string()));
+            notes.push((HASH_SEED, self.hash_seed().to_string()));
+        }
+        if format == Format::Words {
+            notes.push((NGRAMS, self.ngrams().to_string()));
+        }
+        notes.push((FORMAT, format.name()));
         let schema = self.schema.clone().filter(|_| format == Format::Csv);
         notes.extend(schema.map(|schema| (SCHEMA, schema)));
         match known.index_base {
@@ -189,6 +191,48 @@ impl Reading {
                     self.index_base = base;
                 }
                 _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses what would be said in vain of a file of this format, and a number of features of one whose columns follow from the hash.
+    pub(crate) fn check(&self, path: &Path, n_features: Option<usize>) -> Result<(), String> {
+        let format = self.format_of(path);
+        let (hashed, words, csv) =
+            (format.is_hashed(), format == Format::Words, format == Format::Csv);
+        let libsvm = format == Format::Libsvm;
+        let (of_hashed, as_they_are) =
+            ("criteo, csv and words", "its columns are taken as they are numbered");
+        let from_hash = "its columns are as many as --hash-bits says";
+        for (flag, is_given, has_meaning, of, why) in [
+            ("--hash-bits", self.hash_bits.is_some(), hashed, of_hashed, as_they_are),
+            ("--hash-seed", self.hash_seed.is_some(), hashed, of_hashed, as_they_are),
+            ("--ngrams", self.ngrams.is_some(), words, "words", "it has no text"),
+            ("--schema", self.schema.is_some(), csv, "csv", "it has columns of its own"),
+            ("--header", self.header, csv, "csv", "it has no line of names"),
+            (
+                "--index-base",
+                self.index_base != Base::Detect,
+                libsvm,
+                "libsvm",
+                "it says so itself",
+            ),
+            (
+                "--features",
+                n_features.is_some(),
+                matches!(format, Format::Libsvm | Format::Libffm),
+                "libsvm and libffm",
+                if hashed { from_hash } else { "its ids are counted as they come" },
+            ),
+        ] {
+            if is_given && !has_meaning {
+                return Err(format!(
+                    "{flag} is for {of}, but `{}` is read as {}, by {}: {why}; leave {flag} out, or say another --format",
+                    path.display(),
+                    format.name(),
+                    if self.format.is_some() { "its --format" } else { "its ending" },
+                ));
             }
         }
         Ok(())
@@ -332,6 +376,16 @@ fn other_than_trained(name: &str, note: &str) -> String {
 }
 
 impl Format {
+    /// As on the command line.
+    fn name(self) -> String {
+        self.to_possible_value().map_or_else(String::new, |name| name.get_name().to_owned())
+    }
+
+    /// Whether columns are made by hashing.
+    fn is_hashed(self) -> bool {
+        matches!(self, Format::Criteo | Format::Csv | Format::Words)
+    }
+
     /// By the ending of a name, that of compression left out.
     fn of(path: &Path) -> Self {
         let name = path.to_string_lossy();

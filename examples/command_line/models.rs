@@ -89,6 +89,11 @@ impl ModelKind {
         ModelKind::value_variants().iter().copied().find(|kind| kind.with(Name) == name)
     }
 
+    /// Whether its rows are named by ids, which are kept beside its file.
+    pub fn has_ids(self) -> bool {
+        self == ModelKind::MatrixFactorization
+    }
+
     /// Calls the visitor with the model of this kind.
     pub fn with<V: ModelVisitor>(self, visitor: V) -> V::Output {
         match self {

@@ -81,6 +81,7 @@ fn run(arguments: &Arguments) -> Result<(), Box<dyn std::error::Error>> {
     }
     let mut reading = arguments.reading.clone();
     reading.adopt(&saved.notes)?;
+    reading.check(&arguments.data, None)?;
     let data = reading.open(&arguments.data, &known, false)?;
     kind.with(Predict { arguments, dims: saved.dims, data: &data })?;
     tell_skipped(&data);

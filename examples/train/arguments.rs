@@ -3,8 +3,8 @@
 use crate::data::Reading;
 use crate::models::ModelKind;
 use crate::optimizer;
-use clap::builder::PossibleValuesParser;
-use clap::{Arg, CommandFactory, FromArgMatches, Parser, ValueEnum};
+use clap::builder::{PossibleValuesParser, RangedU64ValueParser};
+use clap::{Arg, CommandFactory, FromArgMatches, Parser, ValueEnum, value_parser};
 use std::path::PathBuf;
 
 /// Trains a model on a file of text, in memory or streamed.
@@ -15,6 +15,7 @@ use std::path::PathBuf;
 ///
 /// With --json, one object a line and epoch: epoch, objective, train_loss, seconds, samples_per_s and, with --test,
 /// test_loss (without penalty), test_accuracy and test_auc (softmax: no test_auc; models of numbers: test_rmse alone).
+/// A run that is resumed prints the epochs that it makes.
 /// `seconds` is that epoch's training alone, without reading and evaluating.
 #[derive(Debug, Parser)]
 #[command(name = "train")]
@@ -76,7 +77,7 @@ pub(crate) struct Arguments {
     #[arg(long)]
     pub(crate) no_bias: bool,
     /// factorization-machine, matrix-factorization and multi-task: the columns of their tables.
-    #[arg(long, value_name = "K", default_value_t = 8)]
+    #[arg(long, value_name = "K", default_value_t = 8, value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
     pub(crate) factors: usize,
     /// Rows of a batch.
     #[arg(long, default_value_t = 1)]
@@ -96,6 +97,25 @@ pub(crate) struct Arguments {
     /// Where to save the model (safetensors); of ratings with files of the ids beside it, .users and .items.
     #[arg(long)]
     pub(crate) save: Option<PathBuf>,
+    /// Keep the run in this file after every epoch, and at its end: with --resume it goes on from there, if it was killed or for more --epochs.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) checkpoint: Option<PathBuf>,
+    /// Keep it after every so many epochs instead.
+    #[arg(long, value_name = "EPOCHS", requires = "checkpoint", value_parser = value_parser!(u64).range(1..))]
+    pub(crate) checkpoint_every: Option<u64>,
+    /// Keep it after every so many batches of an epoch as well.
+    #[arg(long, value_name = "BATCHES", requires = "checkpoint", value_parser = value_parser!(u64).range(1..))]
+    pub(crate) checkpoint_batches: Option<u64>,
+    /// Go on with the run that --checkpoint has kept: the model is to the bit that of a run that was not ended.
+    #[arg(long, requires = "checkpoint")]
+    pub(crate) resume: bool,
+    /// End the run after so many epochs in a row that were not better on the test data; --save then writes the best model, whenever there is a
+    /// better one.
+    #[arg(long, value_name = "EPOCHS", requires = "test")]
+    pub(crate) patience: Option<u64>,
+    /// What --patience looks at; loss if not said.
+    #[arg(long, value_enum, requires = "patience")]
+    pub(crate) watch: Option<Watched>,
     /// One JSON object a line and epoch instead of text.
     #[arg(long)]
     pub(crate) json: bool,
@@ -120,6 +140,15 @@ pub(crate) enum Lazy {
     Touched,
     /// Every row at every step.
     Dense,
+}
+
+/// What is compared between epochs, on the test data.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum Watched {
+    Loss,
+    Accuracy,
+    Auc,
+    Rmse,
 }
 
 impl Arguments {

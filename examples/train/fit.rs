@@ -3,17 +3,19 @@
 use crate::Failure;
 use crate::arguments::{Arguments, ScheduleKind};
 use crate::data::tell_skipped;
+use crate::keep;
 use crate::models::{ModelKind, ModelVisitor};
 use crate::optimizer::{self, Penalty};
 use nnz::core::update_rules::{RuleVisitor, UpdateRule};
-use nnz::data::{AnyDataset, Classes, DataError, DataSource, IdMap};
+use nnz::data::{AnyDataset, Classes, DataSource, IdMap};
 use nnz::optimizer::ParameterSpec;
 use nnz::prelude::*;
-use nnz::training::{FitReport, score};
+use nnz::training::{Callback, EpochReport, Evaluation, Moment, ScoreReport, score};
 use serde::Serialize;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
+use std::ops::ControlFlow;
 
 /// One epoch, as `--json` prints it. This contract stays; later models add fields.
 #[derive(Debug, Default, Serialize)]
@@ -41,6 +43,8 @@ pub(crate) struct Run<'a> {
     pub(crate) test: Option<&'a AnyDataset>,
     /// For the model's file.
     pub(crate) notes: &'a [(&'static str, String)],
+    /// What the numbers of users and items stand for.
+    pub(crate) ids: Option<&'a (IdMap, IdMap)>,
     pub(crate) output: &'a Output,
 }
 
@@ -74,9 +78,11 @@ impl ModelVisitor for Run<'_> {
     ) -> Self::Output {
         let model = make(self.dims(), Seed(self.arguments.seed))?;
         let trained = optimizer::with(&self.arguments.optimizer, Fit { run: self, model })??;
-        if let Some(path) = &self.arguments.save {
+        // With --patience the best model is in the file already.
+        if let (Some(path), None) = (&self.arguments.save, self.arguments.patience) {
             let notes = self.notes.iter().map(|(name, note)| (*name, &note[..]));
             checkpoint::save_with_notes(&trained, path, &notes.collect::<Vec<_>>())?;
+            keep::write_ids(path, self.ids)?;
         }
         Ok(())
     }
@@ -101,36 +107,93 @@ impl Run<'_> {
             }
         }
     }
+}
 
-    /// Evaluates and prints; compiled once a model, whatever the rule.
+/// Training with the rule that the command line names: all that is compiled for each pair of a model and a rule.
+struct Fit<'a, M> {
+    run: Run<'a>,
+    model: M,
+}
+
+impl<M: Model<Element = f32>> RuleVisitor for Fit<'_, M> {
+    /// The trained model.
+    type Output = Result<M, Failure>;
+
+    fn visit<R: UpdateRule>(self, rule: R) -> Result<M, Failure> {
+        let Fit { run, mut model } = self;
+        let objective = Cell::default();
+        let mut trainer = trainer(rule, &run, &objective)?;
+        let report = match keep::resumed(run.arguments)? {
+            Some(path) => trainer.resume(&mut model, run.train, path),
+            None => trainer.fit(&mut model, run.train),
+        };
+        keep::tell_end(&report?);
+        Ok(model)
+    }
+}
+
+/// What is the same for every model.
+#[inline(never)]
+fn trainer<'a, R: UpdateRule>(
+    rule: R,
+    run: &'a Run<'a>,
+    objective: &'a Cell<Objective>,
+) -> Result<Trainer<'a, R, Evaluated<'a>>, Failure> {
+    let arguments = run.arguments;
+    let rule = optimizer::configured(rule, arguments)?;
+    let penalty = Penalty::of(&rule);
+    let mut trainer = Trainer::new(rule)
+        .batch_size(arguments.batch_size)
+        .epochs(arguments.epochs)
+        .shuffle(!arguments.no_shuffle)
+        .seed(arguments.seed)
+        .schedule(schedule(arguments, run.train.n_rows())?)
+        .clip_norm(arguments.clip_norm)
+        .parallel(arguments.reading.parallel())
+        .progress(Progress::Silent)
+        .evaluation(Evaluated { run, penalty, objective })
+        .callback(Lines { run, objective });
+    if arguments.no_bias {
+        trainer = trainer.learning_rate_scale("b", 0.0);
+    }
+    keep::attach(trainer, run)
+}
+
+/// What an epoch came to on the training data.
+#[derive(Clone, Copy, Debug, Default)]
+struct Objective {
+    train_loss: f64,
+    penalty: f64,
+}
+
+/// What is computed after every epoch; compiled once a model, whatever the rule.
+#[derive(Clone, Copy)]
+pub(crate) struct Evaluated<'a> {
+    run: &'a Run<'a>,
+    penalty: Penalty,
+    /// For whoever prints it.
+    objective: &'a Cell<Objective>,
+}
+
+impl Evaluation<f32> for Evaluated<'_> {
+    type Source = AnyDataset;
+
+    fn source(&self) -> Option<&AnyDataset> {
+        self.run.test
+    }
+
     #[inline(never)]
-    fn after_epoch<M: Model<Element = f32>>(
+    fn evaluate<M: Model<Element = f32>>(
         &self,
         model: &mut M,
-        report: &FitReport,
-        penalty: Penalty,
-    ) -> Result<(), Failure> {
-        let trained = report.last().ok_or(DataError::ZeroBatchSize)?;
-        let rows = self.arguments.eval_batch;
-        let train_loss = score(model, self.train, &[], rows)?.loss;
-        let mut line = Line {
-            epoch: trained.epoch + 1,
-            objective: train_loss + penalty_of(model, penalty),
-            train_loss,
-            seconds: trained.seconds,
-            samples_per_s: trained.samples_per_second(),
-            ..Line::default()
-        };
-        if let Some(test) = self.test {
-            let tested = score(model, test, &self.arguments.model.metrics(), rows)?;
-            line.test_loss = Some(tested.loss);
-            line.test_accuracy = tested.metric("accuracy");
-            line.test_auc = tested.metric("auc");
-            line.test_rmse = tested.metric("rmse");
-        }
-        tell_skipped(self.train);
-        self.output.line(&text_of(self.arguments, &line)?);
-        Ok(())
+        _: &[Box<dyn Metric>],
+        _: usize,
+    ) -> nnz::Result<Option<ScoreReport>> {
+        let (arguments, rows) = (self.run.arguments, self.run.arguments.eval_batch);
+        let train_loss = score(model, self.run.train, &[], rows)?.loss;
+        self.objective.set(Objective { train_loss, penalty: penalty_of(model, self.penalty) });
+        let Some(test) = self.run.test else { return Ok(None) };
+        score(model, test, &arguments.model.metrics(), rows).map(Some)
     }
 }
 
@@ -146,51 +209,32 @@ fn penalty_of<M: Model<Element = f32>>(model: &M, penalty: Penalty) -> f64 {
         .sum()
 }
 
-/// Training with the rule that the command line names: all that is compiled for each pair of a model and a rule.
-struct Fit<'a, M> {
-    run: Run<'a>,
-    model: M,
+/// Prints a line an epoch.
+struct Lines<'a> {
+    run: &'a Run<'a>,
+    objective: &'a Cell<Objective>,
 }
 
-impl<M: Model<Element = f32>> RuleVisitor for Fit<'_, M> {
-    /// The trained model.
-    type Output = Result<M, Failure>;
-
-    fn visit<R: UpdateRule>(self, rule: R) -> Result<M, Failure> {
-        let Fit { run, mut model } = self;
-        let (mut trainer, penalty) = trainer(rule, &run)?;
-        let mut updater = trainer.updater(&model)?;
-        for epoch in 0..run.arguments.epochs {
-            let report =
-                trainer.fit_epochs(&mut model, &mut updater, run.train, epoch..epoch + 1)?;
-            run.after_epoch(&mut model, &report, penalty)?;
-        }
-        Ok(model)
+impl Callback for Lines<'_> {
+    fn epoch(&mut self, report: &EpochReport, _: &Moment<'_>) -> nnz::Result<ControlFlow<()>> {
+        let Objective { train_loss, penalty } = self.objective.get();
+        let tested = report.evaluation.as_ref();
+        let metric = |name| tested?.metric(name);
+        let line = Line {
+            epoch: report.epoch + 1,
+            objective: train_loss + penalty,
+            train_loss,
+            seconds: report.seconds,
+            samples_per_s: report.samples_per_second(),
+            test_loss: tested.map(|score| score.loss),
+            test_accuracy: metric("accuracy"),
+            test_auc: metric("auc"),
+            test_rmse: metric("rmse"),
+        };
+        tell_skipped(self.run.train);
+        self.run.output.line(&text_of(self.run.arguments, &line));
+        Ok(ControlFlow::Continue(()))
     }
-}
-
-/// What is the same for every model.
-#[inline(never)]
-fn trainer<R: UpdateRule>(
-    rule: R,
-    run: &Run<'_>,
-) -> Result<(Trainer<'static, R>, Penalty), Failure> {
-    let arguments = run.arguments;
-    let rule = optimizer::configured(rule, arguments)?;
-    let penalty = Penalty::of(&rule);
-    let mut trainer = Trainer::new(rule)
-        .batch_size(arguments.batch_size)
-        .epochs(arguments.epochs)
-        .shuffle(!arguments.no_shuffle)
-        .seed(arguments.seed)
-        .schedule(schedule(arguments, run.train.n_rows())?)
-        .clip_norm(arguments.clip_norm)
-        .parallel(arguments.reading.parallel())
-        .progress(Progress::Silent);
-    if arguments.no_bias {
-        trainer = trainer.learning_rate_scale("b", 0.0);
-    }
-    Ok((trainer, penalty))
 }
 
 fn schedule(arguments: &Arguments, n_rows: Option<usize>) -> Result<Schedule, Failure> {
@@ -224,9 +268,10 @@ fn schedule(arguments: &Arguments, n_rows: Option<usize>) -> Result<Schedule, Fa
     })
 }
 
-fn text_of(arguments: &Arguments, line: &Line) -> Result<String, Failure> {
+fn text_of(arguments: &Arguments, line: &Line) -> String {
     if arguments.json {
-        return Ok(serde_json::to_string(line)?);
+        // Numbers and names are nothing that JSON cannot write.
+        return serde_json::to_string(line).unwrap_or_default();
     }
     let mut text = format!(
         "epoch {}/{}  objective {:.6}  loss {:.6}",
@@ -240,9 +285,10 @@ fn text_of(arguments: &Arguments, line: &Line) -> Result<String, Failure> {
     ];
     for (name, value) in tested {
         if let Some(value) = value {
-            write!(text, "  test {name} {value:.5}")?;
+            let _ = write!(text, "  test {name} {value:.5}");
         }
     }
-    write!(text, "  {:.2} s  {:.2} M samples/s", line.seconds, line.samples_per_s / 1e6)?;
-    Ok(text)
+    let (seconds, rate) = (line.seconds, line.samples_per_s / 1e6);
+    let _ = write!(text, "  {seconds:.2} s  {rate:.2} M samples/s");
+    text
 }

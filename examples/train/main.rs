@@ -11,6 +11,7 @@ mod arguments;
 #[path = "../command_line/data.rs"]
 mod data;
 mod fit;
+mod keep;
 #[path = "../command_line/models.rs"]
 mod models;
 mod optimizer;
@@ -19,8 +20,6 @@ use arguments::Arguments;
 use data::Known;
 use fit::{Output, Run};
 use models::ModelKind;
-use nnz::data::IdMap;
-use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -43,19 +42,8 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
         rayon::ThreadPoolBuilder::new().num_threads(threads).build_global()?;
     }
     optimizer::check(arguments)??;
-    if let Some(path) = &arguments.save {
-        let read = reading.files([&arguments.data].into_iter().chain(&arguments.test));
-        let with_ids = arguments.model == ModelKind::MatrixFactorization;
-        let ids = ["users", "items"].into_iter().filter(|_| with_ids);
-        for written in [path.clone()].into_iter().chain(ids.map(|ids| data::beside(path, ids))) {
-            data::check_not_read("--save", &written, read.iter().map(PathBuf::as_path))?;
-        }
-    }
-    if let Some(folder) = arguments.save.as_deref().and_then(Path::parent)
-        && !(folder.as_os_str().is_empty() || folder.is_dir())
-    {
-        return Err(format!("--save: there is no folder `{}`", folder.display()).into());
-    }
+    reading.check(&arguments.data, arguments.features)?;
+    keep::check(arguments)?;
     let known = Known { n_features: arguments.features, ..Known::default() };
     let find_classes = arguments.model == ModelKind::Softmax;
     let train = reading.open(&arguments.data, &known, find_classes)?;
@@ -63,18 +51,14 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
     let test = arguments.test.as_deref();
     let test = test.map(|path| reading.open(path, &known, false)).transpose()?;
     let (notes, output) = (reading.notes(&arguments.data, &known), Output::default());
-    let run = Run { arguments, train: &train, test: test.as_ref(), notes: &notes, output: &output };
+    let run = Run {
+        arguments,
+        train: &train,
+        test: test.as_ref(),
+        notes: &notes,
+        ids: known.ids.as_ref(),
+        output: &output,
+    };
     arguments.model.with(run)?;
-    if let (Some(path), Some((users, items))) = (&arguments.save, &known.ids) {
-        write_ids(path, users, items)?;
-    }
     Ok(output.finish()?)
-}
-
-/// What the numbers of users and items stand for, beside the model.
-fn write_ids(path: &Path, users: &IdMap, items: &IdMap) -> Result<(), Failure> {
-    for (ids, ending) in [(users, "users"), (items, "items")] {
-        ids.write(data::beside(path, ending))?;
-    }
-    Ok(())
 }

@@ -11,8 +11,13 @@ pub(crate) fn run(example: &str, arguments: &[&str]) -> Option<String> {
     Some(String::from_utf8(output.stdout).unwrap())
 }
 
-/// What comes of an example. Where it is not built, that is said aloud, and it is a failure where `NNZ_REQUIRE_DATA=1`.
+/// What comes of an example.
 pub(crate) fn output(example: &str, arguments: &[&str]) -> Option<Output> {
+    Some(command(example)?.args(arguments).output().unwrap())
+}
+
+/// An example. Where it is not built, that is said aloud, and it is a failure where `NNZ_REQUIRE_DATA=1`.
+pub(crate) fn command(example: &str) -> Option<Command> {
     // `cargo test` builds the examples; it puts tests into `deps`, beside `examples`.
     let test = std::env::current_exe().unwrap();
     let folder = test.parent().and_then(|deps| deps.parent()).unwrap().join("examples");
@@ -21,5 +26,5 @@ pub(crate) fn output(example: &str, arguments: &[&str]) -> Option<Output> {
         missing(&format!("{} is not built (`cargo test` builds it)", program.display()));
         return None;
     }
-    Some(Command::new(program).args(arguments).output().unwrap())
+    Some(Command::new(program))
 }

@@ -169,7 +169,16 @@ impl<'m> Moment<'m> {
     ///
     /// As there; [`CheckpointError::Unsettled`] where rows wait, within an epoch: then [`save_run`](Self::save_run) can.
     pub fn save_model(&self, path: &Path) -> Result<()> {
-        self.state.save_model(path)
+        self.state.save_model(path, &[])
+    }
+
+    /// As [`save_model`](Self::save_model), with notes by name, as [`checkpoint::save_with_notes`].
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn save_model_with_notes(&self, path: &Path, notes: &[(&str, &str)]) -> Result<()> {
+        self.state.save_model(path, notes)
     }
 
     /// Saves all that it takes to go on from here, as [`checkpoint::save_run`].
@@ -196,7 +205,7 @@ pub(super) trait State {
     fn n_steps(&self) -> u64;
     fn learning_rate(&self) -> f64;
     fn parameters(&self) -> Vec<ParameterReport>;
-    fn save_model(&self, path: &Path) -> Result<()>;
+    fn save_model(&self, path: &Path, notes: &[(&str, &str)]) -> Result<()>;
     fn save_run(&self, run: &Run, path: &Path) -> Result<()>;
 }
 
@@ -213,9 +222,9 @@ impl<M: Model, R: UpdateRule> State for (&M, &Updater<R, M::Element>) {
         parameter_reports(self.0, |index| self.1.n_rows_touched(index))
     }
 
-    fn save_model(&self, path: &Path) -> Result<()> {
+    fn save_model(&self, path: &Path, notes: &[(&str, &str)]) -> Result<()> {
         match self.1.is_settled() {
-            true => checkpoint::save(self.0, path),
+            true => checkpoint::save_with_notes(self.0, path, notes),
             false => Err(CheckpointError::Unsettled { path: path.to_owned() }.into()),
         }
     }

@@ -1,9 +1,15 @@
 //! Data that a model is evaluated on while it is trained.
 
+use super::report::ScoreReport;
+use super::score::score;
 use crate::data::{DataSource, Dataset};
+use crate::error::Result;
+use crate::metric::Metric;
+use crate::model::Model;
 use sparse_core::element::Float;
 
-/// What a [`Trainer`](super::Trainer) evaluates on after every epoch: nothing, a source, or perhaps a source.
+/// What a [`Trainer`](super::Trainer) evaluates on after every epoch: nothing, a source, or perhaps a source; or, with an
+/// [`evaluate`](Self::evaluate) of your own, whatever you want to know of the model then.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no data to evaluate a model of `{T}` on",
     note = "give a reference to a data set of the element type of the model: `.evaluation(&data)`"
@@ -12,8 +18,25 @@ pub trait Evaluation<T: Float> {
     /// The source.
     type Source: DataSource<T>;
 
-    /// The source, if there is one.
+    /// The source, if there is one. It is compared with what the model declares before the first step.
     fn source(&self) -> Option<&Self::Source>;
+
+    /// What the epoch's report tells, of the parameters after the epoch: by default the [`score()`] on the source, by the trainer's
+    /// `metrics`, `rows_at_a_time`. What it takes does not count as training.
+    ///
+    /// # Errors
+    ///
+    /// Any error ends the run.
+    fn evaluate<M: Model<Element = T>>(
+        &self,
+        model: &mut M,
+        metrics: &[Box<dyn Metric>],
+        rows_at_a_time: usize,
+    ) -> Result<Option<ScoreReport>> {
+        let Some(data) = self.source() else { return Ok(None) };
+        let _entered = tracing::info_span!("evaluation").entered();
+        score(model, data, metrics, rows_at_a_time).map(Some)
+    }
 }
 
 /// No evaluation.

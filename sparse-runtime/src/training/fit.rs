@@ -224,13 +224,7 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
             if totals.n_rows == 0 && options.last_batch != LastBatch::RollOver {
                 return Err(TrainError::NoRows.into());
             }
-            let evaluation = match self.evaluation.source() {
-                Some(data) => {
-                    let _entered = tracing::info_span!("evaluation").entered();
-                    Some(score(model, data, &self.metrics, rows_at_a_time)?)
-                }
-                None => None,
-            };
+            let evaluation = self.evaluation.evaluate(model, &self.metrics, rows_at_a_time)?;
             let report = EpochReport {
                 epoch,
                 epochs: end,

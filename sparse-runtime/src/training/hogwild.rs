@@ -156,8 +156,8 @@ impl<M: Model> State for AfterEpoch<'_, M> {
         parameter_reports(&*self.model, |_| None)
     }
 
-    fn save_model(&self, path: &Path) -> Result<()> {
-        checkpoint::save(&*self.model, path)
+    fn save_model(&self, path: &Path, notes: &[(&str, &str)]) -> Result<()> {
+        checkpoint::save_with_notes(&*self.model, path, notes)
     }
 
     fn save_run(&self, _: &checkpoint::Run, path: &Path) -> Result<()> {

@@ -5,7 +5,6 @@ use super::checkpoint::Run;
 use super::evaluation::Evaluation;
 use super::progress::Reporter;
 use super::report::{EpochReport, FitReport};
-use super::score::score;
 use super::{EpochTotals, Trainer};
 use crate::data::Position;
 use crate::error::Result;
@@ -128,10 +127,8 @@ where
 
     fn epoch(&mut self, run: &mut dyn Led<M>, done: Epoch) -> Result<ControlFlow<()>> {
         let rows_at_a_time = self.trainer.rows_at_a_time();
-        let evaluation = match self.trainer.evaluation.source() {
-            Some(data) => Some(score(run.model(), data, &self.trainer.metrics, rows_at_a_time)?),
-            None => None,
-        };
+        let metrics = &self.trainer.metrics;
+        let evaluation = self.trainer.evaluation.evaluate(run.model(), metrics, rows_at_a_time)?;
         let epochs = self.trainer.epochs;
         let report = EpochReport {
             epoch: done.epoch,

@@ -62,6 +62,7 @@ pub struct Trainer<'a, R: UpdateRule, E = NoEvaluation> {
     pub(super) clip_norm: Option<f64>,
     pub(super) parallel: Parallel,
     pub(super) leaves: usize,
+    more_settings: Vec<(String, String)>,
 }
 
 /// What is multiplied for one parameter, and by how much.
@@ -90,6 +91,7 @@ impl<R: UpdateRule> Trainer<'_, R> {
             clip_norm: None,
             parallel: Parallel::Sequential,
             leaves: 8,
+            more_settings: Vec::new(),
         }
     }
 }
@@ -164,6 +166,7 @@ impl<'a, R: UpdateRule, E> Trainer<'a, R, E> {
             clip_norm: self.clip_norm,
             parallel: self.parallel,
             leaves: self.leaves,
+            more_settings: self.more_settings,
         }
     }
 
@@ -233,6 +236,14 @@ impl<'a, R: UpdateRule, E> Trainer<'a, R, E> {
         self
     }
 
+    /// What else the result depends on, by name, of which the trainer cannot know, such as how the data was made: it is saved with the run,
+    /// which [`resume`](Self::resume) goes on with only where it is the same. What one of the two does not say is not compared.
+    #[must_use]
+    pub fn setting(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.more_settings.push((name.into(), value.into()));
+        self
+    }
+
     /// Weight decay on every parameter that [`weight_decay_exempt`](Self::weight_decay_exempt) does not name,
     /// biases included.
     #[must_use]
@@ -290,7 +301,8 @@ impl<'a, R: UpdateRule, E> Trainer<'a, R, E> {
             ),
         ];
         settings.extend(n_rows.map(|n_rows| ("rows of the data", n_rows.to_string())));
-        settings.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+        let settings = settings.into_iter().map(|(name, value)| (name.to_owned(), value));
+        settings.chain(self.more_settings.iter().cloned()).collect()
     }
 
     /// What counts within an epoch alone: its metrics go on from what they have seen.
@@ -338,6 +350,7 @@ impl<R: UpdateRule, E> fmt::Debug for Trainer<'_, R, E> {
             .field("clip_norm", &self.clip_norm)
             .field("parallel", &self.parallel)
             .field("leaves", &self.leaves)
+            .field("more_settings", &self.more_settings)
             .finish_non_exhaustive()
     }
 }

@@ -147,19 +147,27 @@ impl Callback for EarlyStopping {
 pub struct BestModel {
     path: PathBuf,
     watch: Watch,
+    notes: Vec<(String, String)>,
     best: Option<f64>,
 }
 
 impl BestModel {
     /// Saves the parameters to this file after each epoch that is better than all before.
     pub fn new(path: impl Into<PathBuf>) -> Self {
-        BestModel { path: path.into(), watch: Watch::default(), best: None }
+        BestModel { path: path.into(), watch: Watch::default(), notes: Vec::new(), best: None }
     }
 
     /// What is watched: the loss, unless told otherwise.
     #[must_use]
     pub fn watch(mut self, watch: Watch) -> Self {
         self.watch = watch;
+        self
+    }
+
+    /// One more note in the file, for whoever loads it: [`checkpoint::save_with_notes`](super::checkpoint::save_with_notes).
+    #[must_use]
+    pub fn note(mut self, name: impl Into<String>, note: impl Into<String>) -> Self {
+        self.notes.push((name.into(), note.into()));
         self
     }
 
@@ -183,7 +191,8 @@ impl Callback for BestModel {
 
     fn epoch(&mut self, report: &EpochReport, moment: &Moment<'_>) -> Result<ControlFlow<()>> {
         if self.is_best(report)? {
-            moment.save_model(&self.path)?;
+            let notes = self.notes.iter().map(|(name, note)| (&name[..], &note[..]));
+            moment.save_model_with_notes(&self.path, &notes.collect::<Vec<_>>())?;
         }
         Ok(ControlFlow::Continue(()))
     }

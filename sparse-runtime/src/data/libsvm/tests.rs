@@ -348,6 +348,24 @@ proptest! {
     }
 }
 
+/// Of rows that contradict each other about the base, one has an index beyond the declared width, whichever base it is.
+#[test]
+fn a_declared_width_is_not_grown_where_rows_contradict_each_other() {
+    let reader = Reader::new().n_features(3).on_error(OnError::Skip(9));
+    for parallel in [Parallel::Sequential, Parallel::Threads(2)] {
+        let reader = reader.clone().parallel(parallel);
+        for (text, line) in [("1 0:1\n2 3:1\n", 2), ("1 1:1 3:1\n2 1:1\n3 0:1 2:1\n", 1)] {
+            let error = reader.read_bytes("file", text.as_bytes()).unwrap_err().to_string();
+            assert!(error.starts_with(&format!("file:{line}:1: ")), "{error}");
+            assert!(error.contains("3") && error.contains("features"), "{error}");
+        }
+        // Beyond it whatever the base: left out, and counted.
+        let data = reader.read_bytes("file", b"1 0:1 4:1\n2 1:1 3:1\n3 4:1\n").unwrap();
+        assert_eq!((data.n_features(), labels(&data)), (3, &[2.0][..]));
+        assert_eq!(data.report().unwrap().n_skipped, 2);
+    }
+}
+
 #[test]
 fn rows_are_skipped_and_leave_nothing_behind() {
     let text = "1 1:1 2:2\n2 0:1 9:1\n3 2:x\nx\n4 3:1\n";

@@ -72,10 +72,10 @@ impl<R: UpdateRule, M: Model, C: Communicator> State for Session<'_, '_, R, M, C
         }
     }
 
-    fn save_model(&self, path: &Path) -> Result<()> {
+    fn save_model(&self, path: &Path, notes: &[(&str, &str)]) -> Result<()> {
         match self.is_settled {
-            true => checkpoint::save(self.worker.borrow_mut().model(), path),
-            false => self.look(|state| state.save_model(path)),
+            true => checkpoint::save_with_notes(self.worker.borrow_mut().model(), path, notes),
+            false => self.look(|state| state.save_model(path, notes)),
         }
     }
 

@@ -1,0 +1,150 @@
+//! What is kept of a run: checkpoints to go on from, and the best model.
+
+use crate::Failure;
+use crate::arguments::{Arguments, Watched};
+use crate::data;
+use crate::fit::Run;
+use clap::ValueEnum;
+use nnz::core::update_rules::UpdateRule;
+use nnz::data::IdMap;
+use nnz::prelude::*;
+use nnz::training::{Callback, EpochReport, FitReport, Moment, Watch};
+use std::io::{self, Write};
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+/// Refuses files that cannot be kept, or would be lost, before any data is read.
+pub(crate) fn check(arguments: &Arguments) -> Result<(), Failure> {
+    let (save, run) = (&arguments.save, &arguments.checkpoint);
+    let read = arguments.reading.files([&arguments.data].into_iter().chain(&arguments.test));
+    let ids = ["users", "items"].into_iter().filter(|_| arguments.model.has_ids());
+    let ids = save.iter().flat_map(|path| ids.clone().map(|ids| data::beside(path, ids)));
+    let saved = save.iter().cloned().chain(ids).map(|path| ("--save", path));
+    for (flag, path) in saved.chain(run.iter().map(|path| ("--checkpoint", path.clone()))) {
+        data::check_not_read(flag, &path, read.iter().map(PathBuf::as_path))?;
+        if let Some(folder) = path.parent()
+            && !(folder.as_os_str().is_empty() || folder.is_dir())
+        {
+            return Err(format!("{flag}: there is no folder `{}`", folder.display()).into());
+        }
+    }
+    if let (Some(save), Some(run)) = (save, run)
+        && std::path::absolute(save)? == std::path::absolute(run)?
+    {
+        let path = run.display();
+        return Err(format!("--checkpoint and --save are one file, `{path}`: name two").into());
+    }
+    watch(arguments)?;
+    resumed(arguments)?;
+    Ok(())
+}
+
+/// The file that the run goes on from, if it is not a new one.
+pub(crate) fn resumed(arguments: &Arguments) -> Result<Option<&Path>, Failure> {
+    let Some(path) = arguments.checkpoint.as_deref() else { return Ok(None) };
+    match (arguments.resume, path.try_exists()?) {
+        (true, true) => Ok(Some(path)),
+        (false, false) => Ok(None),
+        (true, false) => Err(format!(
+            "--resume: there is no `{}` to go on from: leave --resume out to begin a run",
+            path.display()
+        )
+        .into()),
+        (false, true) if !path.is_file() => Ok(None),
+        (false, true) => Err(format!(
+            "--checkpoint: `{}` is there already and would be lost: go on with its run by --resume, remove it, or name another file",
+            path.display()
+        )
+        .into()),
+    }
+}
+
+/// What the run is ended by, and the model kept for.
+fn watch(arguments: &Arguments) -> Result<Watch, Failure> {
+    let watched = arguments.watch.unwrap_or(Watched::Loss);
+    let name = name_of(watched);
+    let metrics = arguments.model.metrics();
+    let known: Vec<&str> = metrics.iter().map(|metric| metric.name()).collect();
+    match watched {
+        Watched::Loss => Ok(Watch::default()),
+        _ if !known.contains(&&name[..]) => Err(format!(
+            "--watch {name}: that is not measured of this model: watch loss or {}",
+            known.join(" or ")
+        )
+        .into()),
+        Watched::Rmse => Ok(Watch::smallest(name)),
+        Watched::Accuracy | Watched::Auc => Ok(Watch::largest(name)),
+    }
+}
+
+fn name_of(watched: Watched) -> String {
+    watched.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
+}
+
+/// Has a trainer keep what the command line asks for, and refuse to go on with a run on other data.
+pub(crate) fn attach<'a, R: UpdateRule, E>(
+    mut trainer: Trainer<'a, R, E>,
+    run: &'a Run<'a>,
+) -> Result<Trainer<'a, R, E>, Failure> {
+    let arguments = run.arguments;
+    let size = |path: &Path| path.metadata().map(|metadata| metadata.len());
+    trainer = trainer.setting("bytes of the data", size(&arguments.data)?.to_string());
+    for (name, note) in run.notes {
+        trainer = trainer.setting(*name, &note[..]);
+    }
+    let mut watched = "nothing".to_owned();
+    if let (Some(patience), Some(test)) = (arguments.patience, &arguments.test) {
+        let watch = watch(arguments)?;
+        let name = name_of(arguments.watch.unwrap_or(Watched::Loss));
+        watched = format!("{name} on {} bytes", size(test)?);
+        trainer = trainer.callback(EarlyStopping::patience(patience).watch(watch.clone()));
+        if let Some(path) = &arguments.save {
+            watched += &format!(", for {}", path.display());
+            let mut best = BestModel::new(path).watch(watch);
+            for (name, note) in run.notes {
+                best = best.note(*name, &note[..]);
+            }
+            trainer = trainer.callback(best).callback(Ids { path, ids: run.ids });
+        }
+    }
+    // The best model so far is in the file of the run before.
+    trainer = trainer.setting("what --patience watches", watched);
+    if let Some(path) = &arguments.checkpoint {
+        let mut kept = Checkpoints::new(path).every_epochs(arguments.checkpoint_every.unwrap_or(1));
+        if let Some(batches) = arguments.checkpoint_batches {
+            kept = kept.every_batches(batches);
+        }
+        trainer = trainer.callback(kept);
+    }
+    Ok(trainer)
+}
+
+/// Says on the error stream that a run has ended before its last epoch.
+pub(crate) fn tell_end(report: &FitReport) {
+    if let Some(last) = report.last().filter(|_| report.stopped) {
+        let epoch = last.epoch + 1;
+        let _ = writeln!(io::stderr(), "stopped after epoch {epoch}: no better on the test data");
+    }
+}
+
+/// Writes the ids beside a model that is in its file.
+struct Ids<'a> {
+    path: &'a Path,
+    /// None once they are written.
+    ids: Option<&'a (IdMap, IdMap)>,
+}
+
+impl Callback for Ids<'_> {
+    fn epoch(&mut self, _: &EpochReport, _: &Moment<'_>) -> nnz::Result<ControlFlow<()>> {
+        write_ids(self.path, self.ids.take())?;
+        Ok(ControlFlow::Continue(()))
+    }
+}
+
+/// What the numbers of users and items stand for, beside the model.
+pub(crate) fn write_ids(path: &Path, ids: Option<&(IdMap, IdMap)>) -> nnz::Result<()> {
+    let Some((users, items)) = ids else { return Ok(()) };
+    users.write(data::beside(path, "users"))?;
+    items.write(data::beside(path, "items"))?;
+    Ok(())
+}

@@ -1,0 +1,289 @@
+//! Runs of the command line that are killed, ended and gone on with, and what is kept of them.
+
+// What cannot be run fails the test.
+#![allow(clippy::unwrap_used)]
+
+mod command_line;
+// These files are made up.
+#[allow(dead_code)]
+mod folder;
+
+use std::path::PathBuf;
+use std::process::Stdio;
+
+/// A folder of files for one test.
+struct Files(PathBuf);
+
+impl Files {
+    fn new(name: &str) -> Self {
+        let folder = std::env::temp_dir().join(format!("nnz-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        Files(folder)
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.0.join(name).display().to_string()
+    }
+
+    fn write(&self, name: &str, text: &str) -> String {
+        std::fs::write(self.0.join(name), text).unwrap();
+        self.path(name)
+    }
+
+    fn bytes(&self, name: &str) -> Vec<u8> {
+        std::fs::read(self.0.join(name)).unwrap()
+    }
+
+    /// The file of a run; it must be there.
+    fn forget(&self, name: &str) {
+        std::fs::remove_file(self.0.join(name)).unwrap();
+    }
+}
+
+impl Drop for Files {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Rows of three features of 50, whose label is whether there is one among the first 20.
+fn rows() -> String {
+    let row = |row: usize| {
+        let mut columns = [row * 7 % 50, row * 13 % 50, row * 29 % 50];
+        columns.sort_unstable();
+        let mut text = u8::from(columns[0] < 20 && !row.is_multiple_of(9)).to_string();
+        let mut last = None;
+        for column in columns {
+            if last.replace(column) != Some(column) {
+                text += &format!(" {}:{}", column + 1, 1 + row % 3);
+            }
+        }
+        text + "\n"
+    };
+    (0..400).map(row).collect()
+}
+
+/// The errors of a command that must fail.
+fn refused(arguments: &[&str]) -> Option<String> {
+    let output = command_line::output("train", arguments)?;
+    assert!(!output.status.success(), "{arguments:?} is taken");
+    Some(String::from_utf8(output.stderr).unwrap())
+}
+
+#[test]
+fn a_run_that_goes_on_saves_the_model_of_one_that_was_not_ended() {
+    let files = Files::new("gone-on");
+    let data = files.write("rows.svm", &rows());
+    let (whole, parts, run) = (files.path("whole"), files.path("parts"), files.path("run"));
+    let ratings = files.write("ratings", "a,x,1\nb,y,2\na,y,3\nc,x,4\n");
+    for more in [
+        &["--model", "logistic", "--data", &data, "--momentum", "0.9", "--l2", "0.01"][..],
+        &["--model", "logistic", "--data", &data, "--optimizer", "ftrl", "--stream", "1048576"],
+        &["--model", "fm", "--data", &data, "--optimizer", "adagrad", "--batch-size", "7"],
+        &["--model", "logistic", "--data", &data, "--optimizer", "svrg", "--set", "update_freq=2"],
+        &["--model", "mf", "--data", &ratings, "--format", "ratings", "--schedule", "step"],
+    ] {
+        let epochs = |count| [more, &["--epochs", count]].concat();
+        let at_once = [&epochs("5")[..], &["--save", &whole]].concat();
+        let Some(lines) = command_line::run("train", &at_once) else { return };
+        let keep = ["--checkpoint", &run, "--checkpoint-batches", "3"];
+        command_line::run("train", &[&epochs("2")[..], &keep].concat()).unwrap();
+        let go_on = [&epochs("5")[..], &keep, &["--resume", "--save", &parts]].concat();
+        let later = command_line::run("train", &go_on).unwrap();
+        assert_eq!((lines.lines().count(), later.lines().count()), (5, 3), "{more:?}");
+        assert!(later.starts_with("epoch 3/5"), "{later}");
+        assert_eq!(files.bytes("parts"), files.bytes("whole"), "{more:?}");
+        // There is nothing left to do, but to save the model.
+        files.forget("parts");
+        assert_eq!(command_line::run("train", &go_on).unwrap(), "");
+        assert_eq!(files.bytes("parts"), files.bytes("whole"), "{more:?}");
+        files.forget("run");
+    }
+}
+
+#[test]
+fn a_run_that_was_killed_goes_on() {
+    let files = Files::new("killed");
+    let data = files.write("rows.svm", &rows());
+    let (whole, parts, run) = (files.path("whole"), files.path("parts"), files.path("run"));
+    let train = ["--model", "logistic", "--data", &data, "--momentum", "0.9", "--epochs", "30"];
+    let at_once = [&train[..], &["--save", &whole]].concat();
+    if command_line::run("train", &at_once).is_none() {
+        return;
+    }
+    let keep = ["--checkpoint", &run, "--checkpoint-batches", "11", "--save", &parts];
+    let mut n_killed = 0;
+    for kill in 0..20 {
+        let resume: &[&str] = if kill == 0 { &[] } else { &["--resume"] };
+        let mut process = command_line::command("train")
+            .unwrap()
+            .args([&train[..], &keep, resume].concat())
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        while kill == 0 && !exists(&run) && process.try_wait().unwrap().is_none() {
+            std::thread::yield_now();
+        }
+        std::thread::sleep(std::time::Duration::from_millis(kill));
+        process.kill().unwrap();
+        n_killed += u32::from(!process.wait().unwrap().success());
+    }
+    assert!(n_killed > 0, "no run was killed");
+    command_line::run("train", &[&train[..], &keep, &["--resume"]].concat()).unwrap();
+    assert_eq!(files.bytes("parts"), files.bytes("whole"));
+}
+
+fn exists(path: &str) -> bool {
+    std::path::Path::new(path).exists()
+}
+
+/// What is learnt is wrong for the test data, so that the first epoch is the best.
+#[test]
+fn a_run_ends_when_it_gets_no_better_and_its_best_model_is_kept() {
+    let files = Files::new("patience");
+    let train = files.write("train.svm", "1 1:1\n0 2:1\n1 1:1 3:1\n");
+    let test = files.write("test.svm", "0 1:1\n1 2:1\n");
+    let (first, best, run) = (files.path("first"), files.path("best"), files.path("run"));
+    let train = ["--model", "logistic", "--data", &train, "--test", &test];
+    let once = [&train[..], &["--epochs", "1", "--save", &first]].concat();
+    if command_line::run("train", &once).is_none() {
+        return;
+    }
+    for watch in [&[][..], &["--watch", "auc"], &["--watch", "accuracy"]] {
+        let patient = [&train[..], &["--patience", "2", "--save", &best], watch].concat();
+        let output = command_line::output("train", &patient).unwrap();
+        let (lines, told) = (output.stdout.split(|byte| *byte == b'\n'), output.stderr);
+        // The last line has an end.
+        assert_eq!(lines.count() - 1, 3, "{watch:?}");
+        let told = String::from_utf8(told).unwrap();
+        assert!(told.contains("stopped after epoch 3: no better on the test data"), "{told}");
+        assert_eq!(files.bytes("best"), files.bytes("first"), "{watch:?}");
+
+        // In parts it is the same; a run that has ended so is over.
+        files.forget("best");
+        let kept = [&patient[..], &["--checkpoint", &run]].concat();
+        command_line::run("train", &[&kept[..], &["--epochs", "2"]].concat()).unwrap();
+        for n_lines in [1, 0] {
+            let go_on = [&kept[..], &["--resume"]].concat();
+            assert_eq!(command_line::run("train", &go_on).unwrap().lines().count(), n_lines);
+            assert_eq!(files.bytes("best"), files.bytes("first"), "{watch:?}");
+        }
+        files.forget("run");
+    }
+    // Such a model has all that `predict` asks for.
+    let scores = command_line::run("predict", &["--model", &best, "--data", &test]).unwrap();
+    assert_eq!(scores.lines().count(), 2);
+}
+
+#[test]
+fn runs_that_cannot_go_on_are_refused() {
+    let files = Files::new("not-gone-on");
+    let text = rows();
+    let data = files.write("rows.svm", &text);
+    // As many bytes fewer as a row has, and as many rows of another size.
+    let shorter = files.write("shorter.svm", &text[..text.trim_end().rfind('\n').unwrap() + 1]);
+    let other = files.write("other.svm", &text.replacen(":1", ":10", 1));
+    let (run, model, none) = (files.path("run"), files.path("model"), files.path("none"));
+    let nowhere = files.path("nowhere/run");
+    let train = ["--model", "logistic", "--features", "60", "--epochs", "2"];
+    let with = |data, more: &[&'static str]| [&train[..], &["--data", data], more].concat();
+    let kept = [&with(&data, &[])[..], &["--checkpoint", &run, "--save", &model]].concat();
+    if command_line::run("train", &kept).is_none() {
+        return;
+    }
+    let bytes = files.bytes("run");
+    let logistic = |features| ["--model", "logistic", "--features", features, "--data", &data];
+    let resume = ["--checkpoint", &run, "--resume"];
+    let from = |file| ["--checkpoint", file, "--resume"];
+    let begin = ["--checkpoint", &run];
+    let both = ["--checkpoint", &none, "--save", &none];
+    let into_nothing = ["--checkpoint", &nowhere];
+    let over_data = ["--checkpoint", &data];
+    for (arguments, more, message) in [
+        (with(&data, &["--optimizer", "ftrl"]), &resume[..], "the run was made with `rule` = "),
+        (with(&data, &["--momentum", "0.5"]), &resume, "`momentum` = 0.0, but here it is 0.5"),
+        (with(&data, &["--batch-size", "2"]), &resume, "`batch_size` = 1, but here it is 2"),
+        (with(&data, &["--seed", "2"]), &resume, "`order` = "),
+        (with(&data, &["--no-bias"]), &resume, "learning_rate_scale"),
+        (with(&shorter, &[]), &resume, "`rows of the data` = 400, but here it is 399"),
+        (with(&other, &[]), &resume, "`bytes of the data` = "),
+        (logistic("61").to_vec(), &resume, "parameter `w` has shape [60, 1] in the file"),
+        (
+            [&["--model", "poisson", "--data", &data][..], &["--features", "60"]].concat(),
+            &resume,
+            "which is another graph than model",
+        ),
+        (with(&data, &["--resume"]), &[], "--checkpoint <FILE>"),
+        (with(&data, &[]), &from(&none), "to go on from: leave --resume out to begin a run"),
+        (with(&data, &[]), &from(&model), "but no run of training that could be resumed"),
+        (with(&data, &[]), &begin, "is there already and would be lost: go on with its run"),
+        (with(&data, &[]), &both, "--checkpoint and --save are one file"),
+        (with(&data, &[]), &into_nothing, "--checkpoint: there is no folder"),
+        (with(&data, &[]), &over_data, "would be lost: write to another file"),
+        (with(&data, &["--checkpoint-every", "0"]), &begin, "0 is not in 1.."),
+        (with(&data, &["--patience", "2"]), &[], "--test <TEST>"),
+        (
+            with(&data, &["--patience", "2", "--watch", "rmse"]),
+            &["--test", &data],
+            "--watch rmse: that is not measured of this model: watch loss or accuracy or auc",
+        ),
+    ] {
+        let arguments = [&arguments[..], more].concat();
+        let errors = refused(&arguments).unwrap();
+        assert!(errors.contains(message), "{arguments:?}: {errors}");
+    }
+    assert_eq!(files.bytes("run"), bytes);
+}
+
+/// One row counts columns from zero, another has a column that is within the width only if they are counted from one.
+#[test]
+fn rows_that_contradict_each_other_do_not_widen_a_model() {
+    let files = Files::new("contradicted");
+    let data = files.write("rows.svm", "1 0:1\n0 3:1\n1 9:1\n0 1:1\n");
+    let model = files.path("model");
+    let train = ["--model", "logistic", "--data", &data, "--features", "3", "--skip", "5"];
+    let train = [&train[..], &["--epochs", "1", "--save", &model]].concat();
+    // In memory it is an error; a stream, whose base is found out first, leaves the row out.
+    let Some(errors) = refused(&train) else { return };
+    assert!(errors.contains("rows.svm:2:1: "), "{errors}");
+    let streamed = [&train[..], &["--stream", "1048576"]].concat();
+    let output = command_line::output("train", &streamed).unwrap();
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success() && told.contains("2 rows"), "{told}");
+    let shown = command_line::run("inspect", &[&model]).unwrap();
+    assert!(shown.contains("w: row_sparse [3, 1] f32"), "{shown}");
+}
+
+/// What has no meaning for a format is not taken for said.
+#[test]
+fn flags_that_would_do_nothing_are_refused() {
+    let files = Files::new("in-vain");
+    let svm = files.write("rows.svm", "1 1:1\n0 2:1\n");
+    let words = files.write("rows.txt", "1\ta b\n0\tc\n");
+    let model = files.path("model");
+    let (svm, words) = (["--model", "fm", "--data", &svm], ["--model", "fm", "--data", &words]);
+    for (arguments, more, message) in [
+        (&svm, &["--hash-bits", "8"][..], "--hash-bits is for criteo, csv and words, but"),
+        (&svm, &["--hash-seed", "8"], "its columns are taken as they are numbered; leave --hash"),
+        (&svm, &["--ngrams", "2"], "is read as libsvm, by its ending"),
+        (&svm, &["--schema", "y:label"], "--schema is for csv"),
+        (&svm, &["--format", "libffm", "--header"], "is read as libffm, by its --format"),
+        (&words, &["--index-base", "one"], "--index-base is for libsvm"),
+        (&words, &["--features", "9"], "its columns are as many as --hash-bits says"),
+        (&svm, &["--factors", "0"], "0 is not in 1.."),
+    ] {
+        let arguments = [&arguments[..], more].concat();
+        let Some(errors) = refused(&arguments) else { return };
+        assert!(errors.contains(message), "{arguments:?}: {errors}");
+    }
+    let saved = [&words[..], &["--hash-bits", "8", "--ngrams", "2", "--save", &model]].concat();
+    command_line::run("train", &saved).unwrap();
+    let shown = command_line::run("inspect", &[&model]).unwrap();
+    assert!(shown.contains("hash_bits: 8\n") && shown.contains("ngrams: 2\n"), "{shown}");
+    command_line::run("train", &[&svm[..], &["--save", &model]].concat()).unwrap();
+    let shown = command_line::run("inspect", &[&model]).unwrap();
+    assert!(shown.contains("format: libsvm\n") && !shown.contains("hash"), "{shown}");
+    let predict = ["--model", &model, "--data", svm[3], "--hash-bits", "8"];
+    let output = command_line::output("predict", &predict).unwrap();
+    assert!(!output.status.success());
+}
