@@ -8,10 +8,6 @@ use nnz::model::OnGpu;
 use nnz::optimizer::Updater;
 use nnz::prelude::*;
 
-#[path = "../twins/mod.rs"]
-#[macro_use]
-mod twins;
-
 twins! {
     /// One score without a bias.
     Plain, PlainOff {
@@ -124,6 +120,20 @@ twins! {
         param h: dense[3, 1] = Normal { mean: 0.0, std: 0.5 };
         let score = dot(x, w) + dot(relu(dot(x, t)), h);
         loss logistic(score, y);
+        output probability = sigmoid(score);
+    }
+}
+
+graph! {
+    /// In 64 bits, with labels that are a csr.
+    model Wide {
+        dtype = f64;
+        input x: csr[n, d];
+        label z: csr[n, 2];
+        param w: row_sparse[d, 2] = Normal { mean: 0.0, std: 0.5 };
+        param b: dense[2] = Constant(0.25);
+        let score = dot(x, w) + b;
+        loss logistic(score, z);
         output probability = sigmoid(score);
     }
 }
@@ -260,6 +270,28 @@ fn factorization_machines() {
     hold_all!(data, rule, Factors FactorsOff);
     let rule = Ftrl { l1: 0.01, ..Ftrl::default() };
     hold_all!(data, rule, Factors FactorsOff);
+}
+
+#[test]
+fn in_64_bits_with_sparse_labels() {
+    let x = Csr::from_coo(3, 4, [(0, 1, 1.0f64), (0, 3, -2.0), (2, 1, 0.5)]).unwrap();
+    let z = Csr::from_coo(3, 2, [(0, 1, 1.0f64), (2, 0, 1.0)]).unwrap();
+    let batch = WideBatch { x: x.view(), z: z.view(), ..Default::default() };
+    let rule = AdaGrad { learning_rate: 0.25, ..AdaGrad::default() };
+    let mut host = Wide::new(dims! { d: 4 }, Seed(3)).unwrap();
+    let mut there = OnGpu::new(&host, &gpu()).unwrap();
+    let mut on_cpu = Updater::for_model(rule.clone(), &host).unwrap();
+    let mut on_gpu = Updater::for_model(rule, &there).unwrap();
+    for _ in 0..3 {
+        let expected = host.train_step(&batch, &mut on_cpu).unwrap();
+        let found = there.train_step(&batch, &mut on_gpu).unwrap();
+        assert!((found - expected).abs() < 1e-13, "{found} {expected}");
+    }
+    assert!(there.kernels().contains("= linear_rows: linear_rows, "), "{}", there.kernels());
+    let there = there.into_host().unwrap();
+    for (found, expected) in there.w.values().iter().zip(host.w.values()) {
+        assert!((found - expected).abs() < 1e-13, "{found} {expected}");
+    }
 }
 
 #[test]

@@ -3,10 +3,14 @@
 
 #[path = "../../sparse-runtime/tests/cuda/device.rs"]
 mod device;
+#[path = "../twins/mod.rs"]
+#[macro_use]
+mod twins;
 mod examples;
 #[allow(unreachable_pub, reason = "the models of other tests are")]
 mod fused;
 mod memory;
+#[allow(unreachable_pub, reason = "the models of other tests are")]
 mod speed;
 
 use device::gpu;

@@ -2,7 +2,6 @@
 //! and times say nothing.
 
 use crate::device::{gpu, is_real};
-use crate::{Logistic, LogisticBatch};
 use nnz::core::ir::Attributes;
 use nnz::core::operators::find;
 use nnz::core::update_rules::UpdateRule;
@@ -84,30 +83,74 @@ fn products() {
     }
 }
 
-fn time_steps<R: UpdateRule>(rule: R, batch_size: usize, n_cols: usize) {
-    let x = matrix(batch_size, n_cols, 40);
-    let y = Dense::<f32>::zeros([batch_size, 1]);
-    let batch = LogisticBatch { x: x.view(), y: y.view(), ..Default::default() };
-    let host = Logistic::new(dims! { d: n_cols }, Seed(1)).unwrap();
-    let mut model = OnGpu::new(&host, &gpu()).unwrap();
+twins! {
+    /// As in the benches of the host.
+    Linear, LinearOff {
+        input x: csr[n, d];
+        label y: dense[n, 1];
+        param w: row_sparse[d, 1] = Zeros;
+        param b: dense[1] = Zeros;
+        let score = dot(x, w) + b;
+        loss logistic(score, y);
+        output probability = sigmoid(score);
+    }
+
+    /// The same.
+    Machine, MachineOff {
+        input x: csr[n, d];
+        label y: dense[n, 1];
+        param w: row_sparse[d, 1] = Zeros;
+        param v: row_sparse[d, 16] = Normal { mean: 0.0, std: 0.1 };
+        param b: dense[1] = Zeros;
+        let score = dot(x, w) + pairwise_interaction(x, v) + b;
+        loss logistic(score, y);
+        output probability = sigmoid(score);
+    }
+}
+
+fn time_steps<M: Model<Element = f32>, R: UpdateRule>(host: &M, batch: &M::Batch<'_>, rule: R) {
+    let mut model = OnGpu::new(host, &gpu()).unwrap();
     let gpu = model.gpu().clone();
     let mut updater = Updater::for_model(rule, &model).unwrap();
     updater.set_records_outputs(false);
-    let seconds = median(&gpu, || {
-        model.train_step(&batch, &mut updater).unwrap();
-    });
-    let rows = batch_size as f64 / seconds;
-    println!("{:>12} {batch_size:>8} {n_cols:>12} {:>10.3} {rows:>14.0}", R::NAME, seconds * 1e3);
+    let mut step = || {
+        model.train_step(batch, &mut updater).unwrap();
+    };
+    let n_kernels = gpu.trace(&mut step).len();
+    let seconds = median(&gpu, step);
+    let n_cols = M::parameters(host)[0].shape.n_rows();
+    println!("{:>12} {:>10} {n_cols:>12} {:>10.3} {n_kernels:>8}", M::NAME, R::NAME, seconds * 1e3);
 }
 
 #[test]
 #[ignore = "times, for a real GPU"]
 fn steps() {
-    println!("steps of logistic regression, 40 entries a row, batches moved from the host");
-    println!("{:>12} {:>8} {:>12} {:>10} {:>14}", "rule", "batch", "columns", "ms", "rows/s");
-    let sizes: &[_] = if is_real() { &[(8192, 1 << 24), (65536, 1 << 28)] } else { &[(64, 256)] };
+    println!(
+        "steps on batches of 40 entries a row, moved from the host; with `Off` a kernel for each value of the plan"
+    );
+    let sizes: &[_] = match is_real() {
+        true => &[(8192, 1 << 24), (65536, 1 << 24), (65536, 1 << 28)],
+        false => &[(64, 256)],
+    };
     for &(batch_size, n_cols) in sizes {
-        time_steps(Sgd::default(), batch_size, n_cols);
-        time_steps(AdaGrad::default(), batch_size, n_cols);
+        println!("batches of {batch_size} rows");
+        println!("{:>12} {:>10} {:>12} {:>10} {:>8}", "model", "rule", "columns", "ms", "kernels");
+        let x = matrix(batch_size, n_cols, 40);
+        let y = Dense::<f32>::zeros([batch_size, 1]);
+        macro_rules! time {
+            ($($Model:ident $Batch:ident),*) => {
+                $(
+                    let host = $Model::new(dims! { d: n_cols }, Seed(1)).unwrap();
+                    let batch = $Batch { x: x.view(), y: y.view(), ..Default::default() };
+                    time_steps(&host, &batch, Sgd::default());
+                    time_steps(&host, &batch, AdaGrad::default());
+                )*
+            };
+        }
+        time!(Linear LinearBatch, LinearOff LinearOffBatch);
+        // With more its factors and their states take more than a GPU has.
+        if n_cols <= 1 << 24 {
+            time!(Machine MachineBatch, MachineOff MachineOffBatch);
+        }
     }
 }

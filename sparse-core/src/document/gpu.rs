@@ -42,7 +42,7 @@ pub(super) fn page() -> Page {
     text.push_str(
         "\n## Steps\n\n\
          A value of the plan is a launch of its kernel, but for what a step has as one:\n\n\
-         - Where the host's step is one loop over the rows of a csr, and the model is `dot(x, w)`, perhaps plus \
+         - Where the model is `dot(x, w)` of a csr, perhaps plus \
          `pairwise_interaction(x, v)` and a bias, into a loss: the scores, the loss and its derivatives by the scores are one kernel. The scores are written where an output is computed from them and \
          somebody looks at outputs.\n\
          - A gradient csrᵀ · dense of rows, and that of the interactions of such a model: the kernel that sums up what a row gets ends in the update rule's recurrence. The columns of the \

@@ -1,4 +1,4 @@
-//! What of a step has kernels of its own: found in the plan, where it is one of the families that are one loop on the host.
+//! What of a step has kernels of its own, found in the plan of a model that is not `fuse = off`.
 
 use super::program::{Place, Planned, Wanted};
 use crate::device::cuda::CudaBuffer;
@@ -33,26 +33,11 @@ pub(super) struct LinearLaunch {
 }
 
 impl LinearLaunch {
-    /// That of a plan whose step is one loop over the rows of a csr, where it is no more than that. `places` has the place of each value, and
-    /// `slot` gives a new one.
+    /// That of a plan whose model is no more than that, and does not say `fuse = off`. `places` has the place of each value, and from
+    /// `first_slot` on slots are free.
     pub(super) fn find(plan: &PlanTable<'_>, places: &[Place], first_slot: usize) -> Option<Self> {
-        let PlanStep::LinearRows { input, weight, factors, .. } = plan.step else {
+        if matches!(plan.step, PlanStep::Unfused { .. }) {
             return None;
-        };
-        let term = |operator, parameter| {
-            let reads = [input, parameter].map(Operand::Value);
-            plan.values.iter().position(|value| {
-                applies(value, operator).is_some_and(|how| {
-                    how.operands == reads
-                        && how.attributes.is_empty()
-                        && value.storage == Storage::Dense
-                })
-            })
-        };
-        let product = term("dot", weight)?;
-        let mut terms = vec![product];
-        if let Some(factors) = factors {
-            terms.push(term("pairwise_interaction", factors)?);
         }
         let [loss] = plan.losses else { return None };
         let loss = position(loss)?;
@@ -65,7 +50,7 @@ impl LinearLaunch {
                     && (how.operands, how.attributes) == (of_loss.operands, of_loss.attributes)
             })
         })?;
-        let (sums, bias) = sum_of(plan, &terms, score)?;
+        let scores = Scores::find(plan, places, score)?;
         let declared = |operand: Option<&Operand>| {
             let place = places[position(operand?)?];
             matches!(place, Place::Input(_)).then_some(place)
@@ -74,22 +59,22 @@ impl LinearLaunch {
             2 => None,
             _ => Some(declared(of_loss.operands.get(2))?),
         };
-        let few = match plan.values[product].shape {
+        let few = match plan.values[score].shape {
             [_] => true,
             [_, Extent::Constant(scores)] => *scores <= MOST_SCORES,
             _ => false,
         };
-        let mut values = [&terms[..], &sums, &[loss, gradient]].concat();
+        let mut values = [&scores.values[..], &[loss, gradient]].concat();
         values.sort_unstable();
         few.then_some(LinearLaunch {
             values,
             slots: [0, 1, 2].map(|next| first_slot + next),
             kept: [score, loss, gradient],
             scores_for: Wanted::NOTHING,
-            x: places[input as usize],
-            weights: places[weight as usize],
-            factors: factors.map(|factors| places[factors as usize]),
-            bias: bias.map(|bias| places[bias]),
+            x: places[scores.x],
+            weights: places[scores.weights],
+            factors: scores.factors.map(|factors| places[factors]),
+            bias: scores.bias.map(|bias| places[bias]),
             labels: declared(of_loss.operands.get(1))?,
             row_weights,
             loss: RowLoss::new(operator, &Attributes::from(of_loss.attributes))?,
@@ -198,7 +183,7 @@ impl Products {
             let Some(gradient) = value.gradient else { continue };
             let is_read = |value: &PlanValue<'_>| value.reads().any(|read| read == gradient);
             let shared = plan.values.iter().filter(|of| of.gradient == Some(gradient)).count() > 1;
-            let interaction = || interaction(plan, parameter, gradient as usize, linear?);
+            let interaction = || interaction(plan, places, gradient as usize, linear?);
             let (interacts, of) = match product(plan, gradient as usize) {
                 Some(of) => (false, Some(of)),
                 None => (true, interaction()),
@@ -237,67 +222,87 @@ fn product(plan: &PlanTable<'_>, value: usize) -> Option<(usize, usize)> {
 /// The csr and the derivatives by the interactions of a value that is the gradient of factors, whose sums a launch has.
 fn interaction(
     plan: &PlanTable<'_>,
-    parameter: usize,
+    places: &[Place],
     value: usize,
     linear: &LinearLaunch,
 ) -> Option<(usize, usize)> {
-    let PlanStep::LinearRows { input, factors: Some(factors), .. } = plan.step else { return None };
     let value = &plan.values[value];
     let how = applies(value, "pairwise_interaction_gradient")?;
-    let [.., right] = linear.kept;
-    let operands = [input, factors, right as u32].map(Operand::Value);
-    let is = how.operands == operands
-        && value.storage == Storage::RowSparse
-        && parameter == factors as usize;
-    is.then_some((input as usize, right))
+    let [x, factors, right] = how.operands else { return None };
+    let (x, factors, right) = (position(x)?, position(factors)?, position(right)?);
+    let [.., gradient] = linear.kept;
+    let is = (places[x], Some(places[factors]), right) == (linear.x, linear.factors, gradient)
+        && value.storage == Storage::RowSparse;
+    is.then_some((x, right))
 }
 
-/// The sums by which terms, each once, and perhaps a bias come to the scores, and the bias. Nothing else is computed from what is on the way.
-fn sum_of(
-    plan: &PlanTable<'_>,
-    terms: &[usize],
-    score: usize,
-) -> Option<(Vec<usize>, Option<usize>)> {
-    let (mut open, mut sums, mut found, mut bias) = (vec![score], Vec::new(), 0, None);
-    while let Some(value) = open.pop() {
-        let readers = plan.values.iter().filter(|of| of.reads().any(|read| read as usize == value));
-        let written = matches!(plan.values[value].written, Some(Written::Output(_)));
-        let is_bias = bias.is_none() && is_bias(plan, value, terms[0]);
-        if is_bias {
-            bias = Some(value);
-            continue;
+/// What scores are the sum of, by positions in the plan. Nothing but the scores is computed from what is on the way.
+struct Scores {
+    /// The terms and sums, the scores among them.
+    values: Vec<usize>,
+    x: usize,
+    weights: usize,
+    factors: Option<usize>,
+    bias: Option<usize>,
+}
+
+impl Scores {
+    fn find(plan: &PlanTable<'_>, places: &[Place], score: usize) -> Option<Self> {
+        let (mut open, mut values) = (vec![score], Vec::new());
+        let (mut product, mut interaction, mut bias) = (None, None, None);
+        while let Some(value) = open.pop() {
+            let reads = |of: &&PlanValue<'_>| of.reads().any(|read| read as usize == value);
+            let written = matches!(plan.values[value].written, Some(Written::Output(_)));
+            if matches!(places[value], Place::Parameter(_)) {
+                if bias.replace(value).is_some() {
+                    return None;
+                }
+                continue;
+            }
+            if value != score && (written || plan.values.iter().filter(reads).count() > 1) {
+                return None;
+            }
+            values.push(value);
+            let how = plan.values[value].computed?;
+            let [first, second] = how.operands else { return None };
+            let (first, second) = (position(first)?, position(second)?);
+            let term = match how.operator {
+                "add" => {
+                    open.extend([first, second]);
+                    continue;
+                }
+                "dot" => &mut product,
+                "pairwise_interaction" => &mut interaction,
+                _ => return None,
+            };
+            let is_csr = plan.values[first].storage == Storage::Csr;
+            let declared = [places[first], places[second]];
+            let is = is_csr && matches!(declared, [Place::Input(_), Place::Parameter(_)]);
+            if !is || !how.attributes.is_empty() || term.replace((first, second)).is_some() {
+                return None;
+            }
         }
-        if value != score && (written || readers.count() > 1) {
-            return None;
-        }
-        if terms.contains(&value) {
-            found += 1;
-            continue;
-        }
-        let how = applies(&plan.values[value], "add")?;
-        if plan.values[value].shape != plan.values[terms[0]].shape {
-            return None;
-        }
-        for operand in how.operands {
-            open.push(position(operand)?);
-        }
-        sums.push(value);
+        let (x, weights) = product?;
+        let one_shape =
+            values.iter().all(|value| plan.values[*value].shape == plan.values[score].shape);
+        let one_csr = interaction.is_none_or(|(of, _)| of == x);
+        let is_added = bias.is_none_or(|bias| is_added_to_rows(plan, bias, score));
+        let factors = interaction.map(|(_, factors)| factors);
+        (one_shape && one_csr && is_added).then_some(Scores { values, x, weights, factors, bias })
     }
-    (found == terms.len()).then_some((sums, bias))
 }
 
-/// Whether a value is a parameter that is added to each row of a product.
-fn is_bias(plan: &PlanTable<'_>, value: usize, product: usize) -> bool {
-    let columns = match plan.values[product].shape {
+/// Whether a value has one number, or one for each column of the scores.
+fn is_added_to_rows(plan: &PlanTable<'_>, value: usize, score: usize) -> bool {
+    let columns = match plan.values[score].shape {
         [_, columns] => *columns,
         _ => Extent::Constant(1),
     };
     let one = |extent: &Extent<'_>| *extent == Extent::Constant(1);
-    let fits = match plan.values[value].shape {
+    match plan.values[value].shape {
         [] => true,
         [rows @ .., last] => rows.iter().all(one) && (one(last) || *last == columns),
-    };
-    fits && plan.rows.iter().any(|rows| rows.parameter as usize == value)
+    }
 }
 
 fn applies<'a>(value: &PlanValue<'a>, operator: &str) -> Option<Computed<'a>> {

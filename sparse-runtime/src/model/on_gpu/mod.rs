@@ -26,9 +26,8 @@ use sparse_core::update_rules::UpdateRule;
 /// A batch is moved there by its step, into memory that grows to the largest batch: a step allocates nothing on the GPU once it has seen that.
 /// Where there is not enough, the step fails with [`CudaError::OutOfMemory`] and the model is as before it.
 ///
-/// A value of the [plan](Model::PLAN) is a launch of a kernel, but in steps that the host has as one loop. There the scores of a generalised
-/// linear model or a factorization machine, its loss and the derivatives by the scores are one kernel; and in any model that is not
-/// `fuse = off` a gradient csrᵀ · dense of rows ends in their update without being made, where no norm is asked of it and the rule has no state
+/// A value of the [plan](Model::PLAN) is a launch of a kernel, but in steps of models that are not `fuse = off`. There the scores of a generalised
+/// linear model or a factorization machine, its loss and the derivatives by the scores are one kernel; and in any model a gradient csrᵀ · dense of rows ends in their update without being made, where no norm is asked of it and the rule has no state
 /// of whole rows. Each step waits for its loss, and once for how many columns its batch has.
 ///
 /// Parameters and states come back to the host where training does anyway what costs O(values): at the end of an epoch, and where a
@@ -121,12 +120,14 @@ impl<M: Model<Element: GpuFloat>> OnGpu<M> {
         self.context.gpu()
     }
 
-    /// The kernels by which the GPU computes the values of the plan, a line a value; of what was computed already also those that were launched
-    /// for it.
+    /// The kernels by which the GPU computes the values of the plan, a line a value, then what a step has instead; of what was computed already
+    /// also those that were launched for it.
     ///
     /// ```text
     /// %4 = dot_csr_row_sparse: csr_column
-    /// pred = add_dense_dense: binary
+    /// score = add_dense_dense: binary
+    /// in a step: %4, score, %6, %7 = linear_rows: linear_rows, mean_of_parts
+    /// in a step: grad w = the update
     /// ```
     pub fn kernels(&self) -> String {
         self.program.describe(&M::PLAN)
