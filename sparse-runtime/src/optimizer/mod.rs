@@ -76,7 +76,7 @@ pub use samples::Samples;
 pub(crate) use samples::Usage;
 pub(crate) use settling::Settling;
 pub(crate) use shared::{RowWeights, SharedRows};
-pub(crate) use snapshot::Snapshot;
+pub(crate) use snapshot::{RecordSnapshot, Snapshot};
 pub use sparse_core::update_rules::UpdateRule;
 pub use spec::ParameterSpec;
 pub(crate) use table_state::TableState;

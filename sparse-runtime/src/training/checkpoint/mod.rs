@@ -16,6 +16,7 @@ mod error;
 mod map;
 mod metadata;
 pub(super) mod run;
+mod run_file;
 mod tensor;
 #[cfg(test)]
 mod tests;

@@ -1,22 +1,22 @@
 //! A run of training in a file: parameters, the state of the optimizer, and where the run stands.
 
-use super::bytes::{self, PIECE, decode};
+use super::bytes::{self, PIECE};
 use super::error::CheckpointError;
-use super::metadata::{CheckpointMetadata, SavedTensor};
+use super::run_file::{
+    DERIVATIVES, RUN, RunFile, TensorsOf, history_names, metric_name, settled_name, snapshot_name,
+};
 use super::tensor::{Tensor, dtype};
-use super::{LoadOptions, check_bytes, check_parameters, io_error, open, read_into, write};
+use super::{LoadOptions, open, read_into, write};
 use crate::data::Position;
 use crate::error::Result;
 use crate::model::Model;
-use crate::optimizer::{ReductionSnapshot, Snapshot, StateOf, Updater};
+use crate::optimizer::{StateOf, Updater};
 use crate::table::Table;
 use crate::training::{EpochReport, EpochTotals};
 use safetensors::tensor::Dtype;
 use serde::{Deserialize, Serialize};
 use sparse_core::element::{Float, Stored};
 use sparse_core::update_rules::{StateBlock, UpdateRule};
-use std::fs::File;
-use std::io::{BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 
 /// Where a run of training stands, besides its model and its updater. There is no random state: orders follow from seed and
@@ -35,24 +35,6 @@ pub struct Run {
     /// What the result depends on and a program may change, by name, as text: a run goes on with the same. Those of the updater (its
     /// rule with all hyperparameters, the scales of parameters) are added and compared without being listed here.
     pub settings: Vec<(String, String)>,
-}
-
-/// The tensor that says how to read the others, as JSON. No parameter has a name with a point.
-const RUN: &str = "run.json";
-
-/// The tensor of the derivatives that a rule keeps for each sample.
-const DERIVATIVES: &str = "samples.derivatives";
-
-/// What that tensor holds.
-#[derive(Serialize, Deserialize)]
-struct RunFile {
-    run: Run,
-    updater: Snapshot,
-    /// Of a rule that corrects gradients.
-    #[serde(default)]
-    reduction: ReductionSnapshot,
-    /// Those of the updater.
-    settings: Vec<(String, String)>,
 }
 
 /// Saves a model in training with its updater, between two steps: [`load_run`] goes on as if nothing had happened, to the bit.
@@ -84,16 +66,13 @@ where
     }
     let tables: Vec<_> = parameters.iter().map(|parameter| parameter.table).collect();
     let snapshot = updater.snapshot(&tables);
-    let file = RunFile {
+    let text = RunFile {
         run: run.clone(),
         updater: snapshot.clone(),
         reduction: updater.reduction(),
         settings: updater.settings(),
-    };
-    let text = serde_json::to_vec(&file).map_err(|error| CheckpointError::Malformed {
-        path: path.to_owned(),
-        problem: error.to_string(),
-    })?;
+    }
+    .text(path)?;
     let mut tensors = Vec::new();
     for (index, (parameter, saved)) in parameters.iter().zip(&snapshot.parameters).enumerate() {
         let name = parameter.name;
@@ -198,76 +177,34 @@ where
     M: Model,
     R: UpdateRule,
 {
-    let (mut reader, metadata, start) = open(path)?;
+    let (reader, metadata, start) = open(path)?;
     metadata.check_parameters(path, model, LoadOptions::default())?;
-    if !metadata.has_run() {
-        return Err(CheckpointError::NoRun { path: path.to_owned() }.into());
-    }
     if model.parameters().len() != updater.parameters().len() {
         return Err(crate::optimizer::OptimizerError::OtherModel { model: M::NAME }.into());
     }
-    check_parameters(path, &mut reader, &metadata, start)?;
-    for tensor in &metadata.tensors {
-        let (offset, n_bytes) = (start + tensor.offset, tensor.n_bytes());
-        check_bytes(path, &mut reader, &tensor.name, tensor.checksum, offset, n_bytes)?;
-    }
     let mut file = TensorsOf { path, reader, metadata: &metadata, start };
-    let text = file.bytes(RUN, Dtype::U8)?;
-    let RunFile { mut run, updater: mut snapshot, reduction, settings } =
-        serde_json::from_slice(&text)
-            .map_err(|error| file.malformed(format!("its tensor `{RUN}`: {error}")))?;
+    let RunFile { run, updater: mut snapshot, reduction, settings } = file.run()?;
     compare_settings(path, &settings, &updater.settings())?;
-    while metadata.tensor(&metric_name(run.metrics.len())).is_some() {
-        let bytes = file.bytes(&metric_name(run.metrics.len()), Dtype::F64)?;
-        run.metrics.push(numbers(&bytes, f64::from_le_bytes));
-    }
     accept(&run)?;
-    for (index, group) in snapshot.groups.iter_mut().enumerate() {
-        let [starts, maps] = history_names(index);
-        group.starts = numbers(&file.bytes(&starts, Dtype::U64)?, u64::from_le_bytes);
-        group.maps = numbers(&file.bytes(&maps, Dtype::F64)?, f64::from_le_bytes);
-    }
+    file.read_history(&mut snapshot)?;
     // Offsets of the states, one list for each parameter.
     let mut states = Vec::new();
     for (parameter, saved) in model.parameters().iter().zip(&mut snapshot.parameters) {
-        let name = settled_name(parameter.name);
-        if metadata.tensor(&name).is_some() {
-            saved.last = numbers(&file.bytes(&name, Dtype::U32)?, u32::from_le_bytes);
-        }
-        let shape = state_shape::<R, M::Element>(&parameter.shape);
-        let names = match saved.has_states {
-            true => state_names::<R, M::Element>(parameter.name),
+        file.read_settled(parameter.name, saved)?;
+        states.push(match saved.has_states {
+            true => file.offsets(
+                state_names::<R, M::Element>(parameter.name),
+                &state_shape::<R, M::Element>(&parameter.shape),
+                dtype(<<M::Element as Float>::Accumulator as Stored>::TYPE),
+            )?,
             false => Vec::new(),
-        };
-        let offsets = names.into_iter().map(|name| {
-            let dtype = dtype(<<M::Element as Float>::Accumulator as Stored>::TYPE);
-            let tensor = file.tensor(&name, dtype)?;
-            match tensor.shape == shape {
-                true => Ok(start + tensor.offset),
-                false => Err(file.malformed(format!(
-                    "tensor `{name}` has shape {:?}, not {shape:?}",
-                    tensor.shape
-                ))),
-            }
         });
-        states.push(offsets.collect::<Result<Vec<_>, _>>()?);
     }
     let derivatives = file.derivatives(reduction.n_samples)?;
-    let mut kept = Vec::new();
-    if reduction.has_snapshot {
-        for parameter in model.parameters() {
-            let name = snapshot_name(parameter.name);
-            let bytes = file.bytes(&name, dtype(<M::Element as Stored>::TYPE))?;
-            let mut values = Vec::with_capacity(parameter.table.len());
-            bytes::for_each(&bytes, |value| values.push(value));
-            if values.len() != parameter.table.len() {
-                let (found, expected) = (values.len(), parameter.table.len());
-                let problem = format!("tensor `{name}` has {found} elements, not {expected}");
-                return Err(file.malformed(problem).into());
-            }
-            kept.push(Table::from_values(parameter.shape.row_size(), &values));
-        }
-    }
+    let kept = match reduction.has_snapshot {
+        true => file.kept(&model.parameters())?,
+        false => Vec::new(),
+    };
     updater.check_snapshot(&snapshot)?;
 
     let saved_parameters = snapshot.parameters.clone();
@@ -320,22 +257,6 @@ fn state_names<R: UpdateRule, T: Float>(parameter: &str) -> Vec<String> {
         .collect()
 }
 
-fn snapshot_name(parameter: &str) -> String {
-    format!("{parameter}.snapshot")
-}
-
-fn settled_name(parameter: &str) -> String {
-    format!("{parameter}.settled")
-}
-
-fn metric_name(metric: usize) -> String {
-    format!("metric.{metric}")
-}
-
-fn history_names(group: usize) -> [String; 2] {
-    [format!("history.{group}.starts"), format!("history.{group}.maps")]
-}
-
 /// The shape of a state of a parameter: that of the parameter, or one number a row.
 fn state_shape<R: UpdateRule, T: Float>(shape: &[usize]) -> Vec<usize> {
     match <StateOf<R, T> as StateBlock<T::Accumulator>>::BY_ROW {
@@ -362,91 +283,4 @@ fn encode_state<R: UpdateRule, T: Float>(
         }
     });
     result.and_then(|()| bytes::encode(&piece, take))
-}
-
-fn numbers<I, const N: usize>(bytes: &[u8], of: fn([u8; N]) -> I) -> Vec<I> {
-    bytes.as_chunks().0.iter().map(|bytes| of(*bytes)).collect()
-}
-
-/// The tensors of an open file whose checksums are right.
-struct TensorsOf<'a> {
-    path: &'a Path,
-    reader: BufReader<File>,
-    metadata: &'a CheckpointMetadata,
-    start: u64,
-}
-
-impl<'a> TensorsOf<'a> {
-    fn malformed(&self, problem: String) -> CheckpointError {
-        CheckpointError::Malformed { path: self.path.to_owned(), problem }
-    }
-
-    fn tensor(&self, name: &str, dtype: Dtype) -> Result<&'a SavedTensor, CheckpointError> {
-        let tensor = self.metadata.tensor(name);
-        let tensor = tensor.ok_or_else(|| self.malformed(format!("tensor `{name}` is missing")))?;
-        if tensor.dtype != dtype {
-            let found = tensor.dtype;
-            return Err(self
-                .malformed(format!("tensor `{name}` has elements of type {found}, not {dtype}")));
-        }
-        Ok(tensor)
-    }
-
-    /// All bytes of a tensor: not more than the file has.
-    fn bytes(&mut self, name: &str, dtype: Dtype) -> Result<Vec<u8>, CheckpointError> {
-        let tensor = self.tensor(name, dtype)?;
-        let mut bytes = Vec::new();
-        self.reader
-            .seek(SeekFrom::Start(self.start + tensor.offset))
-            .and_then(|_| (&mut self.reader).take(tensor.n_bytes()).read_to_end(&mut bytes))
-            .map_err(|error| io_error(self.path, error))?;
-        Ok(bytes)
-    }
-
-    /// The derivatives that are kept for so many samples, as many for each.
-    fn derivatives<A: Float>(&mut self, n_samples: usize) -> Result<Vec<A>, CheckpointError> {
-        let mut derivatives = Vec::new();
-        if self.metadata.tensor(DERIVATIVES).is_some() {
-            bytes::for_each(&self.bytes(DERIVATIVES, dtype(A::TYPE))?, |value| {
-                derivatives.push(value)
-            });
-        }
-        match derivatives.len() {
-            0 => Ok(derivatives),
-            len if n_samples > 0 && len.is_multiple_of(n_samples) => Ok(derivatives),
-            len => {
-                let problem =
-                    format!("tensor `{DERIVATIVES}` has {len} elements for {n_samples} samples");
-                Err(self.malformed(problem))
-            }
-        }
-    }
-
-    fn read_state<A: Float, S: StateBlock<A>>(
-        &mut self,
-        offset: u64,
-        states: &mut [S],
-        component: usize,
-    ) -> Result<(), CheckpointError> {
-        let count = states.len();
-        let mut places = states.iter_mut();
-        self.reader
-            .seek(SeekFrom::Start(offset))
-            .and_then(|_| {
-                decode(
-                    &mut self.reader,
-                    count,
-                    |_| {},
-                    |value| {
-                        let state = places.next();
-                        if let Some(place) =
-                            state.and_then(|state| state.values_mut().nth(component))
-                        {
-                            *place = value;
-                        }
-                    },
-                )
-            })
-            .map_err(|error| CheckpointError::Interrupted { path: self.path.to_owned(), error })
-    }
 }
