@@ -40,12 +40,11 @@ pub(super) unsafe fn add_sums<T: Float, V: Factor<T>>(
     let rows = Rows { ids, values, first: first.cast(), stride };
     // SAFETY: the processor has the instructions; the rest is promised by the caller, of a csr whose bounds are within its entries.
     unsafe {
-        if piece.is_first() {
-            rows.add::<_, true, false>(piece, sums);
-        } else if piece.is_last() {
-            rows.add::<_, false, true>(piece, sums);
-        } else {
-            rows.add::<_, false, false>(piece, sums);
+        match (piece.is_first(), piece.is_last()) {
+            (true, true) => rows.add::<_, true, true>(piece, sums),
+            (true, false) => rows.add::<_, true, false>(piece, sums),
+            (false, true) => rows.add::<_, false, true>(piece, sums),
+            (false, false) => rows.add::<_, false, false>(piece, sums),
         }
     }
     true

@@ -218,6 +218,24 @@ pub(super) struct AddOwn<'c, 'k, R: UpdateRule, T: Float, K, W, const N: usize, 
     pub(super) width: W,
 }
 
+impl<R, T, K, W, const N: usize, const PART: usize> AddOwn<'_, '_, R, T, K, W, N, PART>
+where
+    R: UpdateRule,
+    T: Float<Accumulator = T>,
+    K: UpdateKind,
+    W: Width,
+{
+    /// Adds to the row of a table. No closure, which would have to be inlined to be in vectors.
+    #[inline(always)]
+    fn add(&self, table: usize, gradient: T, other: &[T]) {
+        let cursor = self.cursors[table];
+        let Some(factor) = cursor.plain_factor() else { return };
+        let step = factor * gradient;
+        // SAFETY: the invariant; rows were kept whole.
+        unsafe { cursor.add_whole_row(self.width, self.ids[table], other, |o| step * o) };
+    }
+}
+
 impl<R, T, K, W, const N: usize, const PART: usize> Visitor for AddOwn<'_, '_, R, T, K, W, N, PART>
 where
     R: UpdateRule,
@@ -241,13 +259,6 @@ where
         let (was_left, was_right) =
             (&lefts[self.at * size..][..size], &rights[self.at * size..][..size]);
         self.kept = rest;
-        let add = |table: usize, other: &[T]| {
-            let cursor = self.cursors[table];
-            let Some(factor) = cursor.plain_factor() else { return };
-            let step = factor * number;
-            // SAFETY: the invariant; rows were kept whole.
-            unsafe { cursor.add_whole_row(self.width, self.ids[table], other, |o| step * o) };
-        };
         // What the other thread kept.
         let ahead = (self.at + FAR) * size;
         if LEFT % 2 == PART {
@@ -257,10 +268,10 @@ where
             prefetch_at(lefts.as_ptr().wrapping_add(ahead));
         }
         if LEFT % 2 == PART {
-            add(LEFT, was_right);
+            self.add(LEFT, number, was_right);
         }
         if RIGHT % 2 == PART {
-            add(RIGHT, was_left);
+            self.add(RIGHT, number, was_left);
         }
     }
 }

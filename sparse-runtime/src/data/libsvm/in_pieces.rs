@@ -293,6 +293,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "megabytes of text, and nothing in it is unsafe")]
     fn every_line_is_of_one_piece() {
         let line = |len: usize| "1".repeat(len) + "\n";
         for lens in [
