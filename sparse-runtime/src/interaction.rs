@@ -404,13 +404,12 @@ unsafe fn scores<'a, T: Float<Accumulator = T>, V: Factor<T>, I: ColumnId>(
 ) -> [T; 2] {
     sums.fill(T::zero());
     squares.fill(T::zero());
-    let mut product = T::zero();
     // SAFETY: promised by the caller.
-    unsafe { add_terms(ids, values, w, v, &mut product, sums, squares) };
+    let product = unsafe { add_terms(ids, values, w, v, T::zero(), sums, squares) };
     [product, interaction(sums, squares)]
 }
 
-/// Adds the terms of some entries of a row to its product with `w`, Σ x v and Σ x² v².
+/// Adds the terms of some entries of a row to its product with `w`, which it returns, Σ x v and Σ x² v².
 ///
 /// # Safety
 ///
@@ -421,14 +420,14 @@ unsafe fn add_terms<'a, T: Float<Accumulator = T>, V: Factor<T>, I: ColumnId>(
     values: &[V],
     w: impl ReadRows<'a, T>,
     v: impl ReadRows<'a, T>,
-    product: &mut T,
+    mut product: T,
     sums: &mut [T],
     squares: &mut [T],
-) {
+) -> T {
     for (id, value) in ids.iter().zip(values) {
         // SAFETY: promised by the caller.
         let factors = unsafe {
-            *product += value.times(w.value(id.at(), 0));
+            product += value.times(w.value(id.at(), 0));
             v.row(id.at())
         };
         for ((sum, square), factor) in sums.iter_mut().zip(&mut *squares).zip(factors) {
@@ -437,6 +436,7 @@ unsafe fn add_terms<'a, T: Float<Accumulator = T>, V: Factor<T>, I: ColumnId>(
             *square += term * term;
         }
     }
+    product
 }
 
 /// Half of Σ ((Σ x v)² - Σ x² v²), over factors.

@@ -136,9 +136,8 @@ fn add_numbers<T: Float<Accumulator = T>, V: Factor<T>, W: Width>(
                     }
                     // SAFETY: the columns of `x` are rows of both tables; a row of `v` has as many elements as `sums`.
                     unsafe {
-                        add_terms(ids, values, w, v, &mut product, own_sums, own_squares);
+                        scores[0] = add_terms(ids, values, w, v, product, own_sums, own_squares);
                     }
-                    scores[0] = product;
                     sums.copy_from_slice(own_sums);
                     squares.copy_from_slice(own_squares);
                 },

@@ -285,43 +285,54 @@ fn accumulate<T: Float, V: Factor<T>, W: Width>(
 #[cfg(test)]
 mod tests {
     use crate::error::Result;
-    use crate::formats::Csr;
+    use crate::formats::{Csr, CsrView, RowSelection};
     use crate::kernels::Parallel;
     use crate::linear::{Fixed, Scratch, any_rows};
     use crate::optimizer::{ParameterSpec, Updater};
     use crate::table::Table;
     use crate::with_rows;
+    use sparse_core::element::{Factor, Float, Unit};
     use sparse_core::storage::Storage;
     use sparse_core::update_rules::{AdaGrad, Ftrl, LazyUpdate, Sgd, UpdateRule};
 
     const COLUMNS: usize = 300;
 
-    /// Some steps on overlapping batches, of a parameter of `K` columns; the losses, and the weights at the end.
-    fn steps<R: UpdateRule, const K: usize>(
-        rule: &R,
-        n_parts: usize,
-    ) -> Result<(Vec<f64>, Vec<f32>)> {
+    /// Some rows have no entries, the others a column that all have.
+    fn data<T: Float>(value: impl Fn(usize) -> T) -> Csr<T> {
         let rows = (0..60usize).map(|row| {
-            // Some rows have no entries, the others a column that all have.
             let n_entries = if row % 11 == 3 { 0 } else { 1 + row * 5 % 130 };
             let column = |k| if k == 0 { 0 } else { k * 2 + row % 40 };
-            (0..n_entries).map(|k| (column(k), (k % 7) as f32 - 2.5)).collect::<Vec<_>>()
+            (0..n_entries).map(|k| (column(k), value(k))).collect::<Vec<_>>()
         });
-        let x = Csr::from_rows(COLUMNS, rows)?;
+        Csr::from_rows(COLUMNS, rows).unwrap()
+    }
+
+    /// Some steps on overlapping batches, of a parameter of `K` columns; the losses, and the weights at the end.
+    fn steps<R: UpdateRule, T: Float<Accumulator = T>, V: Factor<T>, const K: usize>(
+        rule: &R,
+        n_parts: usize,
+        x: &Csr<V>,
+    ) -> Result<(Vec<f64>, Vec<T>)> {
         let spec = ParameterSpec::new("w", COLUMNS, K, Some(Storage::RowSparse));
-        let mut updater = Updater::<R, f32>::new(rule.clone(), vec![spec])?;
-        let values: Vec<f32> = (0..K * COLUMNS).map(|i| (i % 11) as f32 / 70.0).collect();
+        let mut updater = Updater::<R, T>::new(rule.clone(), vec![spec])?;
+        let values: Vec<T> = (0..K * COLUMNS).map(|i| T::of((i % 11) as f64 / 70.0)).collect();
         let mut table = Table::from_values(K, &values);
         let (mut scratch, mut losses) = (Scratch::default(), Vec::new());
         for step in 0..6 {
             updater.set_learning_rate(0.01 + 0.01 * (step / 3) as f64)?;
             updater.begin_step()?;
-            let x = x.view().rows(step * 8..step * 8 + 20)?;
-            let row_function = |row: usize, scores: &mut [f32], _: &mut [f32]| {
-                scores.iter_mut().for_each(|score| *score -= (row % 3) as f32);
+            let rows = step * 8..step * 8 + 20;
+            let mut selection = RowSelection::new();
+            // A run of rows, and rows that lie anywhere.
+            let x: CsrView<'_, V> = match step % 2 {
+                0 => x.view().rows(rows)?,
+                _ => selection.gather(x, &rows.rev().collect::<Vec<_>>())?,
+            };
+            let row_function = |row: usize, scores: &mut [T], _: &mut [T]| {
+                scores.iter_mut().for_each(|score| *score -= T::of((row % 3) as f64));
                 scores[0] * scores[K - 1]
             };
-            with_rows!(R, f32; updater, [0 => &mut table], |[rows]| losses.push(match n_parts {
+            with_rows!(R, T; updater, [0 => &mut table], |[rows]| losses.push(match n_parts {
                 1 => any_rows(x, rows, Fixed::<K>, Parallel::Sequential, &mut scratch, row_function),
                 _ => super::step(n_parts, x, rows, Fixed::<K>, &mut scratch, row_function),
             }));
@@ -340,9 +351,20 @@ mod tests {
             of_columns::<R, 16>(rule);
         }
         fn of_columns<R: UpdateRule, const K: usize>(rule: &R) {
-            let one = steps::<R, K>(rule, 1).unwrap();
+            of_values::<R, f32, f32, K>(rule, &data(|k| (k % 7) as f32 - 2.5));
+            of_values::<R, f64, f64, K>(rule, &data(|k| (k % 7) as f64 - 2.5));
+            of_values::<R, f32, Unit, K>(
+                rule,
+                &data(|_| 1.0f32).view().units().unwrap().to_owned(),
+            );
+        }
+        fn of_values<R: UpdateRule, T, V: Factor<T>, const K: usize>(rule: &R, x: &Csr<V>)
+        where
+            T: Float<Accumulator = T>,
+        {
+            let one = steps::<R, T, V, K>(rule, 1, x).unwrap();
             for n_parts in [2, 3, 7] {
-                let several = steps::<R, K>(rule, n_parts).unwrap();
+                let several = steps::<R, T, V, K>(rule, n_parts, x).unwrap();
                 assert!(several == one, "{K} columns, {rule:?} in {n_parts}");
             }
         }
