@@ -22,6 +22,12 @@ use nnz::prelude::*;
 use nnz::training::checkpoint;
 use nnz::training::fit_epoch;
 
+fn twice(out: &mut Dense, x: DenseView<'_>) {
+    for (out, x) in out.values_mut().iter_mut().zip(x.values()) {
+        *out = 2.0 * x;
+    }
+}
+
 graph! {
     /// Logistic regression.
     model Logistic {
@@ -46,10 +52,32 @@ graph! {
         output score;
     }
 
-    /// Has a rule that no GPU has.
-    model Sorted {
+    /// Trained through an order, with outputs that are ids, or are made of ids that are computed.
+    model Ranked {
+        input x: csr[n, d];
+        label y: dense[n, 3];
+        param w: dense[d, 5] = Normal { mean: 0.0, std: 0.5 };
+        let score = dot(x, w);
+        let best = topk(score, k = 3);
+        loss squared_error(best, y);
+        output first = argmax(score, axis = 1);
+        output positions = topk_ids(score, k = 3);
+        output stored = count_stored(x, axis = 1);
+        output ordered = argsort(score, axis = 0, descending = true);
+        output largest = pick(score, argmax(score, axis = 1));
+        output rows = take(w, argmin(x, axis = 1));
+        output sorted = sort(score);
+    }
+
+    operator twice(x) {
+        rule dense -> dense = crate::twice;
+        shape [n, d] -> [n, d];
+    }
+
+    /// Has an operator of its own, of which GPUs have no kernel.
+    model Own {
         input x: dense[n, 3];
-        output y = sort(x);
+        output y = twice(x);
     }
 }
 
@@ -175,13 +203,49 @@ fn values_of_a_plan_are_those_of_the_cpu() {
 }
 
 #[test]
+fn ids_that_a_model_computes_are_those_of_the_cpu() {
+    let mut host = Ranked::new(dims! { d: 40 }, Seed(3)).unwrap();
+    let mut there = OnGpu::new(&host, &gpu()).unwrap();
+    let x =
+        Csr::from_coo(3, 40, [(0, 3, 1.0f32), (0, 8, -2.0), (2, 3, 0.5), (2, 39, 4.0)]).unwrap();
+    let y = Dense::from_rows(&[[1.0f32; 3], [0.0; 3], [-3.0, 0.25, 0.0]]);
+    let batch = RankedBatch { x: x.view(), y: y.view(), ..Default::default() };
+    let rule = Sgd { learning_rate: 0.5, ..Sgd::default() };
+    let mut on_cpu = Updater::for_model(rule.clone(), &host).unwrap();
+    let mut on_gpu = Updater::for_model(rule, &there).unwrap();
+    for _ in 0..3 {
+        let expected = host.train_step(&batch, &mut on_cpu).unwrap();
+        let found = there.train_step(&batch, &mut on_gpu).unwrap();
+        assert!((found - expected).abs() < 1e-5, "{found} {expected}");
+        let expected = host.forward(&batch).unwrap();
+        there.forward(&batch).unwrap();
+        assert_eq!(expected.stored.values(), [2, 0, 2]);
+        let ids = [&expected.first, &expected.positions, &expected.stored, &expected.ordered];
+        for (index, ids) in ids.into_iter().enumerate() {
+            assert_eq!(there.ids_output(index), Some(ids.view()), "{:?}", Ranked::OUTPUTS[index]);
+            assert!(there.outputs()[index].values().is_empty());
+        }
+        for (index, numbers) in [(4, &expected.largest), (5, &expected.rows), (6, &expected.sorted)]
+        {
+            assert!(there.ids_output(index).is_none());
+            assert_eq!(there.outputs()[index].shape(), numbers.shape());
+            near(there.outputs()[index].values(), numbers.values(), Ranked::OUTPUTS[index].name);
+        }
+    }
+    near(there.into_host().unwrap().w.values(), host.w.values(), "trained through an order");
+}
+
+#[test]
 fn what_is_wrong_is_said_before_anything_is_computed() {
-    let sorted = Sorted::new(dims! {}, Seed(1)).unwrap();
-    let error = OnGpu::try_new(&sorted, &gpu()).unwrap_err().to_string();
+    let mut own = Own::new(dims! {}, Seed(1)).unwrap();
+    let error = OnGpu::try_new(&own, &gpu()).unwrap_err().to_string();
     assert_eq!(
         error,
-        "model `Sorted` cannot be moved to a GPU, which has no kernel for `sort_dense`: train it on the host"
+        "model `Own` cannot be moved to a GPU, which has no kernel for `twice_dense`: train it on the host"
     );
+    let x = Dense::from_rows(&[[1.0f32, 2.0, 3.0]]);
+    let batch = OwnBatch { x: x.view(), ..Default::default() };
+    assert_eq!(own.forward(&batch).unwrap().y.values(), [2.0, 4.0, 6.0]);
     let mut there = OnGpu::new(&Logistic::new(dims! { d: 5 }, Seed(1)).unwrap(), &gpu()).unwrap();
     let x = Csr::from_coo(1, 6, [(0, 5, 1.0f32)]).unwrap();
     let batch = LogisticBatch { x: x.view(), ..Default::default() };

@@ -12,8 +12,10 @@ pub(super) fn page() -> Page {
     text.push_str(
         "# What a GPU computes\n\n\
          `OnGpu::new(&model, &gpu)`, with the feature `cuda`, is a model on a GPU. Every operator of its graph and of its gradients must \
-         have a kernel there for the storage of its operands; a model that needs another does not compile. Ids that a model computes, states and \
-         operators of the user's own are on the host only.\n\n",
+         have a kernel there for the storage of its operands; a model that needs another does not compile. States and operators of the user's \
+         own are on the host only.\n\n\
+         Ids that a model computes (positions, counts) are a dense array of `u64` there as on the host, which whatever takes ids reads; of \
+         outputs that are ids `OnGpu::ids_output` has a copy on the host.\n\n",
     );
     let (mut of_rules, mut n_there, mut n_rules) = (Vec::new(), 0, 0);
     for (_, rows) in operators::families() {

@@ -5,7 +5,11 @@ use super::{Operator, ROW, Rule, axes, flag, gradient, integer, no_gradient, rul
 pub(super) const ALL: &[&Operator] =
     &[&ARGMAX, &ARGMIN, &COUNT_STORED, &SORT, &ARGSORT, &TOPK, &TOPK_IDS, &ORDER_GRADIENT];
 
-const POSITIONS: &[Rule] = &[rule("dense -> ids"), rule("csr -> ids"), rule("row_sparse -> ids")];
+const POSITIONS: &[Rule] = &[
+    rule("dense -> ids").on_gpu(),
+    rule("csr -> ids").on_gpu(),
+    rule("row_sparse -> ids").on_gpu(),
+];
 
 const ARGMAX: Operator = Operator {
     name: "argmax",
@@ -32,7 +36,7 @@ const COUNT_STORED: Operator = Operator {
     summary: "How many elements are stored, stored zeros among them, along an axis or in the whole array.",
     attributes: &[axes("axis"), flag("keepdims")],
     shape: "position",
-    storage: &[rule("csr -> ids").of_units(), rule("row_sparse -> ids")],
+    storage: &[rule("csr -> ids").of_units().on_gpu(), rule("row_sparse -> ids").on_gpu()],
     gradient: &[gradient("x", "0")],
     alternative: Some("a dense array stores every element: its size is its shape"),
     ..ROW
@@ -44,7 +48,7 @@ const SORT: Operator = Operator {
     summary: "The elements along an axis in ascending order, or with `descending` in descending order. NaN is larger than any number.",
     attributes: &[integer("axis", -1), flag("descending")],
     shape: "along",
-    storage: &[rule("dense -> dense")],
+    storage: &[rule("dense -> dense").on_gpu()],
     gradient: &[gradient(
         "x",
         "order_gradient(grad, argsort(x, axis = axis, descending = descending), x, axis = axis)",
@@ -59,7 +63,7 @@ const ARGSORT: Operator = Operator {
     name: "argsort",
     summary: "For each place of the sorted array the position along the axis that its element comes from, as `sort` orders them; equal \
               ones are in the order of their positions.",
-    storage: &[rule("dense -> ids")],
+    storage: &[rule("dense -> ids").on_gpu()],
     gradient: &[gradient("x", "0")],
     alternative: Some(
         "an element that is not stored is a 0 and has its place in the order: accept the cost with `argsort(dense({}))`",
@@ -74,7 +78,7 @@ const TOPK: Operator = Operator {
               is larger than any number.",
     attributes: &[integer("k", 1), integer("axis", -1), flag("smallest")],
     shape: "topk",
-    storage: &[rule("dense -> dense")],
+    storage: &[rule("dense -> dense").on_gpu()],
     gradient: &[gradient(
         "x",
         "order_gradient(grad, topk_ids(x, k = k, axis = axis, smallest = smallest), x, axis = axis)",
@@ -88,7 +92,7 @@ const TOPK: Operator = Operator {
 const TOPK_IDS: Operator = Operator {
     name: "topk_ids",
     summary: "The positions along an axis of the elements that `topk` gives; of equal ones the first.",
-    storage: &[rule("dense -> ids")],
+    storage: &[rule("dense -> ids").on_gpu()],
     gradient: &[gradient("x", "0")],
     alternative: Some(
         "an element that is not stored is a 0 and has its place in the order: accept the cost with `topk_ids(dense({}))`",
@@ -103,7 +107,7 @@ const ORDER_GRADIENT: Operator = Operator {
     operands: &["grad", "ids", "like"],
     attributes: &[integer("axis", -1)],
     shape: "any any any -> like",
-    storage: &[rule("dense ids like -> dense")],
+    storage: &[rule("dense ids like -> dense").on_gpu()],
     gradient: &[no_gradient("grad", "second derivatives are not offered"), gradient("ids", "0")],
     internal: true,
     ..ROW

@@ -80,7 +80,7 @@ fn arm(kernel: &Kernel) -> TokenStream {
         .iter()
         .map(|(name, kind)| attribute_value(name, *kind, &quote!(given.attributes)));
     let (name, module) = (kernel.name().to_string(), ident(operator.name));
-    let out = ident(kernel.result.name());
+    let out = ident(if signature.gives_ids { "ids_u64" } else { kernel.result.name() });
     quote! {
         #name => |out, given, context| {
             crate::kernels::#module::cuda::#function(out.#out(), #(#operands,)* #(#attributes,)* context);

@@ -7,6 +7,7 @@ mod elementwise;
 mod losses;
 mod memory;
 mod nvrtc;
+mod positions;
 mod products;
 mod rules;
 mod updates;

@@ -10,11 +10,12 @@ use crate::near;
 use sparse_core::operators::{Kind, Operator, Pattern, Rule, Signature, all};
 use sparse_core::storage::Storage;
 use sparse_runtime::device::cuda::CudaError;
-use sparse_runtime::formats::RowSparseView;
+use sparse_runtime::formats::{Ids, RowSparseView};
 use sparse_runtime::kernels::cuda::CudaContext;
 use sparse_runtime::kernels::{Array, Context, Operand, call_kernel, cuda};
 use std::collections::BTreeSet;
 use std::fmt::Debug;
+use std::mem::discriminant;
 
 /// At most so many shapes and attributes of a rule: a launch in the emulation takes a fraction of a millisecond.
 const MOST: usize = 2;
@@ -117,7 +118,7 @@ impl Of<'_> {
             let found = call()?;
             same(&what, &found, &expected);
             if choice == 0 {
-                let bits = |array: &Array<f32>| values(array).map(f32::to_bits).collect::<Vec<_>>();
+                let bits = |array| values(array).into_iter().map(f32::to_bits).collect::<Vec<_>>();
                 assert_eq!(bits(&found), bits(&call()?), "{what}");
             }
         }
@@ -125,14 +126,15 @@ impl Of<'_> {
     }
 }
 
-fn values(array: &Array<f32>) -> impl Iterator<Item = f32> {
-    let values = match array {
-        Array::Dense(array) => array.values(),
-        Array::Csr(array) => array.values(),
-        Array::RowSparse(array) => array.values(),
+fn values(array: &Array<f32>) -> Vec<f32> {
+    match array {
+        Array::Dense(array) => array.values().to_vec(),
+        Array::Csr(array) => array.values().to_vec(),
+        Array::RowSparse(array) => array.values().to_vec(),
+        // Small enough to be numbers.
+        Array::Ids(Ids::U64(ids)) => ids.values().iter().map(|id| *id as f32).collect(),
         other => panic!("no kernel gives {other:?}"),
-    };
-    values.iter().copied()
+    }
 }
 
 fn same(what: &str, found: &Array<f32>, expected: &Array<f32>) {
@@ -146,8 +148,10 @@ fn same(what: &str, found: &Array<f32>, expected: &Array<f32>) {
         (Array::RowSparse(found), Array::RowSparse(expected)) => {
             assert_eq!(found.indices(), expected.indices(), "{what}");
         }
-        _ => {}
+        (Array::Ids(found), Array::Ids(expected)) => assert_eq!(found, expected, "{what}"),
+        (found, expected) => {
+            assert_eq!(discriminant(found), discriminant(expected), "{what}");
+        }
     }
-    let [found, expected] = [found, expected].map(|array| values(array).collect::<Vec<_>>());
-    near(what, &found, &expected, 4e-6);
+    near(what, &values(found), &values(expected), 4e-6);
 }

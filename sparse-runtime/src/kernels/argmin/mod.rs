@@ -1,3 +1,5 @@
 //! The position of the smallest element.
 
 pub mod cpu;
+#[cfg(feature = "cuda")]
+pub mod cuda;

@@ -33,7 +33,7 @@ pub enum GpuArray<T: GpuFloat> {
     Unit(Csr<Unit, Cuda>),
     /// Integer ids of 32 bits.
     IdsU32(Dense<u32, Cuda>),
-    /// Integer ids of 64 bits.
+    /// Integer ids of 64 bits: what kernels write as positions and counts, too.
     IdsU64(Dense<u64, Cuda>),
     /// Integer ids of 64 bits with a sign.
     IdsI64(Dense<i64, Cuda>),
@@ -270,6 +270,7 @@ impl<T: GpuFloat> GpuArray<T> {
             GpuArray::Dense(array) => Array::Dense(array.to_cpu()?),
             GpuArray::Csr(array) => Array::Csr(array.to_cpu()?),
             GpuArray::RowSparse(array) => Array::RowSparse(array.to_cpu()?),
+            GpuArray::IdsU64(ids) => Array::Ids(ids.to_cpu()?.into()),
             // No kernel gives one.
             _ => return Ok(None),
         }))

@@ -7,8 +7,9 @@ use super::{
 use crate::device::cuda::Unit;
 use crate::kernels::reduce::cuda::ReduceFunction;
 use crate::kernels::{
-    binary, broadcast_like, dense, dot, embedding_bag, pairwise_interaction, pick, reduce, select,
-    softmax, softmax_cross_entropy, take, take_gradient, transpose, unary,
+    argmax, binary, broadcast_like, count_stored, dense, dot, embedding_bag, order_gradient,
+    pairwise_interaction, pick, reduce, select, softmax, softmax_cross_entropy, sort, take,
+    take_gradient, transpose, unary,
 };
 use crate::optimizer;
 use sparse_core::ir::{AttributeValue, Attributes, Number};
@@ -32,15 +33,19 @@ pub fn for_each_unit(visit: &mut dyn FnMut(&Unit<'_>)) {
         loss::for_each_unit,
         linear_rows::for_each_unit,
         optimizer::cuda::for_each_unit,
+        argmax::cuda::for_each_unit,
         broadcast_like::cuda::for_each_unit,
+        count_stored::cuda::for_each_unit,
         dense::cuda::for_each_unit,
         dot::cuda::for_each_unit,
         embedding_bag::cuda::for_each_unit,
+        order_gradient::cuda::for_each_unit,
         pairwise_interaction::cuda::for_each_unit,
         pick::cuda::for_each_unit,
         select::cuda::for_each_unit,
         softmax::cuda::for_each_unit,
         softmax_cross_entropy::cuda::for_each_unit,
+        sort::cuda::for_each_unit,
         take::cuda::for_each_unit,
         take_gradient::cuda::for_each_unit,
         transpose::cuda::for_each_unit,

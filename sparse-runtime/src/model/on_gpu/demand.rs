@@ -88,11 +88,11 @@ mod tests {
 
     const THERE: &[PlanValue<'_>] = &[
         value("dot_csr_row_sparse", "dot", Part::Forward),
-        value("sort_dense", "sort", Part::Unused),
+        value("swish_dense", "swish", Part::Unused),
         value("tanh_csr", "tanh", Part::Forward),
     ];
 
-    const MISSING: &[PlanValue<'_>] = &[value("sort_dense", "sort", Part::Forward)];
+    const MISSING: &[PlanValue<'_>] = &[value("swish_dense", "swish", Part::Forward)];
 
     #[test]
     fn a_plan_of_kernels_that_are_there_is_a_constant() {
@@ -101,9 +101,9 @@ mod tests {
 
     #[test]
     #[should_panic(
-        expected = "model `Sorted` cannot be moved to a GPU, which has no kernel `sort_dense` of `sort`: train"
+        expected = "model `Own` cannot be moved to a GPU, which has no kernel `swish_dense` of `swish`: train"
     )]
     fn a_missing_kernel_is_named() {
-        demand_kernels(&PlanTable { values: MISSING, ..PlanTable::empty("Sorted") });
+        demand_kernels(&PlanTable { values: MISSING, ..PlanTable::empty("Own") });
     }
 }

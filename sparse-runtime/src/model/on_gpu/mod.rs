@@ -12,6 +12,7 @@ use crate::device::cuda::{CudaError, Gpu};
 use crate::error::{Error, Result};
 use crate::formats::{Dense, DenseView};
 use crate::kernels::Operand;
+use crate::kernels::cuda::table::GpuArray;
 use crate::kernels::cuda::{CudaContext, GpuFloat};
 use crate::kernels::reduce::cuda::ReduceFunction;
 use crate::optimizer::cuda::{CudaGradient, CudaTable};
@@ -19,6 +20,7 @@ use crate::optimizer::{Updater, clip};
 use program::{Program, Wanted, Workspace};
 use sparse_core::ir::Attributes;
 use sparse_core::operators::find;
+use sparse_core::storage::ElementType;
 use sparse_core::update_rules::UpdateRule;
 
 /// A model whose parameters are on a GPU, where its batches are computed: a [`Model`] like that which it was made of, for the same trainer.
@@ -50,6 +52,8 @@ pub struct OnGpu<M: Model<Element: GpuFloat>> {
     workspace: Workspace<M::Element>,
     context: CudaContext,
     outputs: Vec<Dense<M::Element>>,
+    /// Of outputs that are ids, in the place of each.
+    ids: Vec<Dense<u64>>,
     newest: Newest,
     /// Why parameters could not be brought back, for the next call that may say so.
     failure: Option<Error>,
@@ -100,6 +104,7 @@ impl<M: Model<Element: GpuFloat>> OnGpu<M> {
             program,
             context: CudaContext::new(gpu),
             outputs: M::OUTPUTS.iter().map(|_| Dense::default()).collect(),
+            ids: M::OUTPUTS.iter().map(|_| Dense::default()).collect(),
             newest: Newest::Both,
             failure: None,
         })
@@ -118,6 +123,12 @@ impl<M: Model<Element: GpuFloat>> OnGpu<M> {
     /// The GPU.
     pub fn gpu(&self) -> &Gpu {
         self.context.gpu()
+    }
+
+    /// Output `index` of the last call that computed outputs, if it is positions or counts, on the host: as the model there has it.
+    pub fn ids_output(&self, index: usize) -> Option<DenseView<'_, u64>> {
+        let is_ids = M::OUTPUTS.get(index)?.element == ElementType::U64;
+        self.ids.get(index).filter(|_| is_ids).map(Dense::view)
     }
 
     /// The kernels by which the GPU computes the values of the plan, a line a value, then what a step has instead; of what was computed already
@@ -171,9 +182,12 @@ impl<M: Model<Element: GpuFloat>> OnGpu<M> {
     }
 
     fn bring_outputs(&mut self) -> Result<(), CudaError> {
-        for (output, info) in self.outputs.iter_mut().zip(M::OUTPUTS) {
-            if let Some(array) = self.program.output(&M::PLAN, &self.workspace, info.name) {
-                *output = array.to_cpu()?;
+        let outputs = self.outputs.iter_mut().zip(&mut self.ids);
+        for ((output, ids), info) in outputs.zip(M::OUTPUTS) {
+            match self.program.output(&M::PLAN, &self.workspace, info.name) {
+                Some(GpuArray::Dense(array)) => *output = array.to_cpu()?,
+                Some(GpuArray::IdsU64(array)) => *ids = array.to_cpu()?,
+                _ => {}
             }
         }
         Ok(())
@@ -275,6 +289,7 @@ impl<M: Model<Element: GpuFloat>> Clone for OnGpu<M> {
             program: self.program.clone(),
             context: CudaContext::new(gpu),
             outputs: self.outputs.clone(),
+            ids: self.ids.clone(),
             newest: self.newest,
             failure: None,
         }
@@ -284,7 +299,8 @@ impl<M: Model<Element: GpuFloat>> Clone for OnGpu<M> {
 impl<M: Model<Element: GpuFloat>> Model for OnGpu<M> {
     type Element = M::Element;
     type Batch<'a> = M::Batch<'a>;
-    /// Those that are dense, in the order of [`OUTPUTS`](Model::OUTPUTS), on the host.
+    /// Those that are dense, in the order of [`OUTPUTS`](Model::OUTPUTS), on the host; others have no elements here. Ids are
+    /// [`ids_output`](OnGpu::ids_output).
     type Outputs = Vec<Dense<M::Element>>;
     /// They stay on the GPU.
     type Gradients = ();

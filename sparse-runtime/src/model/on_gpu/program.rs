@@ -1,9 +1,8 @@
 //! A plan as launches of kernels: what is computed from what, and where it is kept.
 
 use super::fused::{LinearLaunch, Product, Products};
-use crate::device::cuda::{Cuda, CudaBuffer, CudaError, Gpu};
+use crate::device::cuda::{CudaBuffer, CudaError, Gpu};
 use crate::error::Result;
-use crate::formats::Dense;
 use crate::kernels::cuda::occurrences::Occurrences;
 use crate::kernels::cuda::table::{Given, GpuArray, GpuKernel, GpuOperand, Staged};
 use crate::kernels::cuda::{CudaContext, GpuFloat};
@@ -217,7 +216,8 @@ impl<T: GpuFloat> Program<T> {
     ///
     /// # Errors
     ///
-    /// [`ModelError::NotOnGpu`] of ids; what fails on the GPU is said by the next synchronisation.
+    /// [`ModelError::NotOnGpu`] of a value whose kernel does not take what its operands are; what fails on the GPU is said by the next
+    /// synchronisation.
     pub(super) fn run<M: Model<Element = T>>(
         &mut self,
         workspace: &mut Workspace<T>,
@@ -344,20 +344,17 @@ impl<T: GpuFloat> Program<T> {
         Some(ColumnSums { values, occurrences, right, factor_sums })
     }
 
-    /// An output by its name, if it is dense.
+    /// An output by its name.
     pub(super) fn output<'w>(
         &self,
         plan: &PlanTable<'_>,
         workspace: &'w Workspace<T>,
         name: &str,
-    ) -> Option<&'w Dense<T, Cuda>> {
+    ) -> Option<&'w GpuArray<T>> {
         let of_name = |written| written == Some(Written::Output(name));
         let position = plan.values.iter().position(|value| of_name(value.written))?;
         let Place::Slot(slot) = self.places[position] else { return None };
-        match &workspace.slots[slot] {
-            GpuArray::Dense(array) => Some(array),
-            _ => None,
-        }
+        workspace.slots.get(slot)
     }
 
     /// The kernels that compute each value, a line a value, then those that a step has instead.
