@@ -12,6 +12,7 @@ mod fused;
 mod memory;
 #[allow(unreachable_pub, reason = "the models of other tests are")]
 mod speed;
+mod uploads;
 
 use device::gpu;
 use nnz::data::{BatchOptions, Batches, DataSource, synthetic};

@@ -52,7 +52,12 @@ pub(super) fn page() -> Page {
          its norm is asked for, where all rows make each step (`LazyUpdate::Dense`), and for rules with a state of whole rows \
          (`group-adagrad`).\n\n\
          `fuse = off` in the model leaves a kernel for each value. `OnGpu::kernels` lists what computes each value, and what a step has \
-         instead; `Gpu::trace` lists the kernels of a call in the order of their launches.\n",
+         instead; `Gpu::trace` lists the kernels of a call in the order of their launches.\n\n\
+         ## Batches\n\n\
+         The arrays of a batch are written into one block of pinned memory and copied by one call, beside the kernels, which wait for what they \
+         read. `Trainer` and `fit_epoch` read and copy the next batch while a step computes, unless a callback or a metric sees the batch of the \
+         step; in a loop of one's own, `take_batch` and `step_on_taken` do so, and `train_step` copies its batch during the update of the step \
+         before it. There are two blocks, which grow to the largest batch that they have seen; after that a step allocates nothing on the GPU.\n",
     );
     Page { path: "docs/gpu.md".into(), text }
 }

@@ -211,6 +211,19 @@ impl<T: Stored> Csr<T, Cuda> {
 
 /// Invariant, beside that of [`CsrView`]: the view is of a whole matrix, whose entries are those of its rows, row after row.
 impl<'a, T: Stored> CsrView<'a, T, Cuda> {
+    /// A whole matrix, of arrays that are those of one.
+    pub(crate) fn of_slices(
+        n_cols: usize,
+        indptr: CudaSlice<'a, u64>,
+        columns: CudaColumnIdsSlice<'a>,
+        values: CudaSlice<'a, T>,
+    ) -> Self {
+        debug_assert_eq!(columns.len(), values.len());
+        let n_rows = indptr.len() - 1;
+        let (starts, ends) = (indptr.run(0, n_rows), indptr.run(1, n_rows));
+        CsrView { n_cols, starts, ends, columns, values, upcoming: (0, 0) }
+    }
+
     /// Where each row starts, and where the last one ends; nothing where there are no rows.
     pub(crate) fn indptr(&self) -> CudaSlice<'a, u64> {
         if self.starts.is_empty() { self.starts } else { self.starts.with_next() }
@@ -277,6 +290,12 @@ impl<T: Element> RowSparse<T, Cuda> {
 }
 
 impl<'a, T: Element> DenseView<'a, T, Cuda> {
+    /// Elements in a shape that has as many.
+    pub(crate) fn of_slice(shape: Shape, values: CudaSlice<'a, T>) -> Self {
+        debug_assert_eq!(shape.size(), values.len());
+        DenseView { shape, values }
+    }
+
     /// Elements one after the other.
     pub(crate) fn listed_on_gpu(values: CudaSlice<'a, T>) -> Self {
         DenseView { shape: [values.len()].into(), values }
@@ -299,6 +318,15 @@ impl<'a, T: Element> RowSparseView<'a, T, Cuda> {
     /// The table of a parameter: every row is stored.
     pub(crate) fn all_on_gpu(table: DenseView<'a, T, Cuda>) -> Self {
         RowSparseView { shape: *table.shape(), indices: RowIdsView::All, values: table.values() }
+    }
+
+    /// An array that stores these rows, ascending.
+    pub(crate) fn of_slices(
+        shape: Shape,
+        rows: CudaSlice<'a, u64>,
+        values: CudaSlice<'a, T>,
+    ) -> Self {
+        RowSparseView { shape, indices: RowIdsView::Listed(rows), values }
     }
 
     /// All of so many rows without elements: their numbers.

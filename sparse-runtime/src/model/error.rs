@@ -141,6 +141,15 @@ pub enum ModelError {
         /// The model.
         model: &'static str,
     },
+    /// A step was asked for on a batch that nobody gave.
+    #[error(
+        "model `{model}` has taken no batch for this step: call `take_batch` before each `step_on_taken`, of a model that says \
+         `TAKES_BATCHES`, or `train_step` with the batch"
+    )]
+    NoBatchTaken {
+        /// The model.
+        model: &'static str,
+    },
     /// A row of entries is not what the model makes an output of.
     #[error(
         "model `{model}` cannot score a row of entries: its one input must be csr and its first output dense; give `forward` a batch"

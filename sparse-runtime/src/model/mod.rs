@@ -66,6 +66,9 @@ pub trait Model: Clone {
     /// Whether [`train_step`](Model::train_step) writes states, values that are carried over from batch to batch.
     const WRITES_STATES: bool = false;
 
+    /// Whether [`take_batch`](Model::take_batch) is there: the model computes elsewhere, and copies batches there while it does.
+    const TAKES_BATCHES: bool = false;
+
     /// A model whose parameters are tables that there are: `table` gives the one of a name and a shape.
     ///
     /// # Errors
@@ -235,6 +238,34 @@ pub trait Model: Clone {
             clip::gradients(model, max_norm);
             Ok(())
         })
+    }
+
+    /// Takes a copy of a batch with its labels, for the next [`step_on_taken`](Model::step_on_taken). One that was taken before and had no step is
+    /// forgotten. O(values of the batch); what is copied beside other work is not waited for.
+    ///
+    /// # Errors
+    ///
+    /// As [`train_step`](Model::train_step), before the step; [`ModelError::NoBatchTaken`] unless [`TAKES_BATCHES`](Model::TAKES_BATCHES).
+    fn take_batch(&mut self, batch: &Self::Batch<'_>) -> Result<()> {
+        let _ = batch;
+        Err(ModelError::NoBatchTaken { model: Self::NAME }.into())
+    }
+
+    /// One step on the batch that was taken, with the same bits as [`train_step`](Model::train_step), or with a `max_norm` as
+    /// [`clipped_step`](Model::clipped_step). `meanwhile` is called while it is computed, unless the step fails before: there the batch that comes
+    /// next can be taken.
+    ///
+    /// # Errors
+    ///
+    /// As those; [`ModelError::NoBatchTaken`].
+    fn step_on_taken<R: UpdateRule>(
+        &mut self,
+        updater: &mut Updater<R, Self::Element>,
+        max_norm: Option<f64>,
+        meanwhile: impl FnOnce(&mut Self),
+    ) -> Result<f64> {
+        let _ = (updater, max_norm, meanwhile);
+        Err(ModelError::NoBatchTaken { model: Self::NAME }.into())
     }
 
     /// Brings parameters, and their states in `updater`, back to the host where the model keeps them elsewhere: nothing where it does not.

@@ -1,5 +1,6 @@
 //! One epoch: the loop that everything else is built around.
 
+use super::ahead::steps_ahead;
 use super::{TrainError, json};
 use crate::data::{Batch, Batches, Position};
 use crate::error::Result;
@@ -81,6 +82,13 @@ pub trait BatchHook<M: Model> {
         true
     }
 
+    /// Whether [`after_step`](Self::after_step) looks at batch, outputs or loss. Where this is false, [`after_steps`](Self::after_steps) may be called
+    /// instead, so that the batch that comes next can be read before the step is done.
+    #[inline(always)]
+    fn sees_batches(&self) -> bool {
+        self.sees_steps()
+    }
+
     /// After some steps of one row each, unless it [sees](Self::sees_steps) every one.
     ///
     /// # Errors
@@ -160,7 +168,9 @@ pub(super) const ROWS_A_CALL: usize = 1024;
 
 /// Trains a model for one epoch: a step for each batch, in order. Afterwards all parameters are up to date.
 ///
-/// A step is [`Model::train_step`] and a few instructions; nothing is allocated, logged or locked.
+/// A step is [`Model::train_step`] and a few instructions; nothing is allocated, logged or locked. Of a model that
+/// [takes batches](Model::TAKES_BATCHES) it is [`Model::step_on_taken`], during which the next batch is read and taken, unless the hook sees the
+/// batch of the step.
 ///
 /// ```
 /// use sparse_core::update_rules::{Sgd, UpdateRule};
@@ -265,6 +275,9 @@ where
         }
         return Ok(totals);
     }
+    if M::TAKES_BATCHES {
+        return steps_ahead(model, updater, batches, pauses, totals, hook);
+    }
     while let Some(batch) = batches.next_batch()? {
         if let Some(learning_rate) = hook.learning_rate(updater.clock(), epoch) {
             updater.set_learning_rate(learning_rate)?;
@@ -305,6 +318,21 @@ impl Pauses {
     ) -> Self {
         let first_batch = start.batch.wrapping_sub(totals.n_batches);
         Pauses { epoch: start.epoch, first_batch, left: hook.steps_to_pause(totals).max(1) }
+    }
+
+    /// Whether a hook looks after the next step.
+    pub(super) fn is_next(&self) -> bool {
+        self.left <= 1
+    }
+
+    /// After a step at whose end nobody looks.
+    pub(super) fn pass(&mut self) {
+        self.left -= 1;
+    }
+
+    /// The epoch.
+    pub(super) fn epoch(&self) -> u64 {
+        self.epoch
     }
 
     /// The steps of one row that one call may make.

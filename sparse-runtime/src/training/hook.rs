@@ -90,6 +90,10 @@ impl<M: Model> BatchHook<M> for Hook<'_, '_> {
         self.schedule.is_some() || !self.measure.is_empty()
     }
 
+    fn sees_batches(&self) -> bool {
+        !self.measure.is_empty()
+    }
+
     fn after_steps(&mut self, _: &M, n_steps: u64) -> Result<()> {
         self.reporter.advance(n_steps);
         Ok(())

@@ -3,6 +3,7 @@
 //! [`Trainer`] is the way in. What it is made of is public as well, for loops of one's own: [`fit_epoch`],
 //! [`score()`], [`predict`]. [`checkpoint`] saves and loads.
 
+mod ahead;
 mod callback;
 pub mod checkpoint;
 mod epoch;

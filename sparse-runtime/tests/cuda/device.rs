@@ -5,7 +5,7 @@
 
 use sparse_runtime::device::cuda::Gpu;
 use std::collections::hash_map::DefaultHasher;
-use std::ffi::{CStr, CString, c_char};
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::fs;
 use std::hash::{Hash, Hasher};
 use std::path::{Path, PathBuf};
@@ -13,9 +13,10 @@ use std::process::Command;
 use std::sync::OnceLock;
 
 /// In the binary, so that it runs wherever it was copied to.
-const SOURCES: [(&str, &str); 4] = [
+const SOURCES: [(&str, &str); 5] = [
     ("cuda_emulation.h", include_str!("emulation/cuda_emulation.h")),
     ("engine.h", include_str!("emulation/engine.h")),
+    ("streams.h", include_str!("emulation/streams.h")),
     ("fake_cuda.cpp", include_str!("emulation/fake_cuda.cpp")),
     ("fake_nvrtc.cpp", include_str!("emulation/fake_nvrtc.cpp")),
 ];
@@ -39,12 +40,54 @@ pub(crate) fn is_real() -> bool {
 /// The emulated GPU gives the calling thread at most so many bytes at once.
 #[allow(dead_code, reason = "the tests of models do")]
 pub(crate) fn limit_memory(bytes: usize) {
-    // SAFETY: the emulation was loaded for all of the process, and its function takes a size and gives nothing.
+    // SAFETY: the function takes a size and gives nothing.
     unsafe {
-        let function = libc::dlsym(libc::RTLD_DEFAULT, c"nnz_emulation_most_at_once".as_ptr());
-        assert!(!function.is_null(), "the GPU is not emulated");
-        std::mem::transmute::<*mut libc::c_void, extern "C" fn(usize)>(function)(bytes);
+        let function = function_of_emulation(c"nnz_emulation_most_at_once");
+        std::mem::transmute::<*mut c_void, extern "C" fn(usize)>(function)(bytes);
     }
+}
+
+/// The waits that the emulated GPU can leave out, as if nobody had asked for them.
+#[allow(dead_code, reason = "the tests of models do")]
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Wait {
+    /// None is left out.
+    Nothing = 0,
+    /// Of streams on which kernels were launched.
+    Kernels = 1,
+    /// Of other streams.
+    Copies = 2,
+    /// Of the host for events.
+    Host = 4,
+}
+
+/// The emulated GPU leaves out waits that the calling thread asks for from now on.
+#[allow(dead_code, reason = "the tests of models do")]
+pub(crate) fn leave_out(waits: Wait) {
+    // SAFETY: the function takes an `int` and gives nothing.
+    unsafe {
+        let function = function_of_emulation(c"nnz_emulation_leave_out");
+        std::mem::transmute::<*mut c_void, extern "C" fn(c_int)>(function)(waits as c_int);
+    }
+}
+
+/// The next kernel of this name that the calling thread launches fails on the emulated GPU, as does the next copy to it by the name `copy`;
+/// by the name `call` that copy is refused.
+#[allow(dead_code, reason = "the tests of models do")]
+pub(crate) fn fail(name: &CStr) {
+    // SAFETY: the function takes a text, which it copies, and gives nothing.
+    unsafe {
+        let function = function_of_emulation(c"nnz_emulation_fail");
+        std::mem::transmute::<*mut c_void, extern "C" fn(*const c_char)>(function)(name.as_ptr());
+    }
+}
+
+/// A function that the emulation has beside those of the driver.
+fn function_of_emulation(name: &CStr) -> *mut c_void {
+    // SAFETY: a look-up by a name that ends with 0; the emulation was loaded for all of the process.
+    let function = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
+    assert!(!function.is_null(), "the GPU is not emulated");
+    function
 }
 
 fn emulate() {

@@ -58,7 +58,7 @@ fn memory_that_is_not_there_is_an_error_and_the_gpu_stays_usable() {
     let error = huge.to_gpu(&gpu).unwrap_err();
     assert_eq!(
         error,
-        CudaError::OutOfMemory { what: "the elements of a dense array", bytes: 1 << 31 }
+        CudaError::OutOfMemory { what: "the elements of a dense array".into(), bytes: 1 << 31 }
     );
     let small = Dense::from_rows(&[[1.0f32]]);
     assert_eq!(small.to_gpu(&gpu).unwrap().to_cpu().unwrap(), small);

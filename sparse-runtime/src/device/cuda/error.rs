@@ -2,6 +2,7 @@
 
 use cudarc::driver::{result, sys};
 use cudarc::nvrtc::sys::nvrtcResult;
+use std::borrow::Cow;
 
 /// Why there is no GPU to use, or why work on it failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -63,9 +64,27 @@ pub enum CudaError {
     )]
     OutOfMemory {
         /// What the memory was for: part of an array, or a kernel.
-        what: &'static str,
+        what: Cow<'static, str>,
         /// How much was asked for.
         bytes: usize,
+    },
+    /// The host has less memory left than was asked for that does not move, from which a GPU copies by itself.
+    #[error(
+        "there are no {bytes} bytes of pinned memory left on the host for {what}: use smaller batches"
+    )]
+    PinnedOutOfMemory {
+        /// What the memory was for.
+        what: Cow<'static, str>,
+        /// How much was asked for.
+        bytes: usize,
+    },
+    /// Arrays could not be copied to the GPU. What is on the host is as it was.
+    #[error("{} could not be copied to the GPU: {code:?}", names(arrays))]
+    Copy {
+        /// The arrays.
+        arrays: Box<[&'static str]>,
+        /// What the driver returned.
+        code: sys::CUresult,
     },
     /// The compiler of kernels cannot be loaded.
     #[error(
@@ -106,11 +125,13 @@ pub enum CudaError {
     /// A kernel failed while it ran. Arrays on the GPU are lost, what is on the host is not.
     #[error(
         "{code:?} on the GPU, in {}: arrays on it are lost; with `Gpu::wait_for_each_kernel` the error names one kernel",
-        named(kernels)
+        named(kernels, copies)
     )]
     Kernel {
         /// The kernels that ran since the last synchronisation, each name once, the newest last.
         kernels: Box<[&'static str]>,
+        /// The arrays whose copies it may have been instead, which were asked for since then.
+        copies: Box<[&'static str]>,
         /// What the driver returned.
         code: sys::CUresult,
     },
@@ -140,12 +161,21 @@ pub enum CudaError {
 
 const LIBRARY: &str = if cfg!(windows) { "nvcuda.dll" } else { "libcuda.so" };
 
-fn named(kernels: &[&'static str]) -> String {
-    match kernels {
-        [] => "a copy".to_owned(),
-        [kernel] => format!("`{kernel}`"),
-        kernels => format!("one of `{}`", kernels.join("`, `")),
+fn named(kernels: &[&'static str], copies: &[&'static str]) -> String {
+    let kernel = match kernels {
+        [] if copies.is_empty() => return "a copy".to_owned(),
+        [] => return format!("a copy of {}", names(copies)),
+        [_] => names(kernels),
+        _ => format!("one of {}", names(kernels)),
+    };
+    match copies {
+        [] => kernel,
+        _ => format!("{kernel}, or a copy of {}", names(copies)),
     }
+}
+
+fn names(names: &[&'static str]) -> String {
+    format!("`{}`", names.join("`, `"))
 }
 
 /// The error of a call that the driver refused. The driver's own texts are not asked for: that is one more call which may fail.

@@ -5,6 +5,7 @@ use super::compile::{Modules, Unit};
 use super::error::refused;
 use super::launch::Kernel;
 use super::probe::{CudaDeviceInfo, probe};
+use super::stream::Stream;
 use cudarc::driver::{result, sys};
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,7 +14,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// The oldest CUDA whose driver is used.
 const OLDEST_DRIVER: (u32, u32) = (12, 0);
 
-/// A GPU: its context, the one stream on which everything is done in order, and the kernels compiled for it.
+/// A GPU: its context, the stream on which everything is done in order but for copies of batches, which have another, and the kernels
+/// compiled for it.
 ///
 /// Clones are the same GPU, and arrays on it have one, so that it is closed when the last of all these is dropped. Threads may share it.
 #[derive(Clone)]
@@ -24,7 +26,8 @@ pub struct Gpu {
 struct Shared {
     /// Before what they were loaded into.
     modules: Modules,
-    stream: Stream,
+    kernels: Stream,
+    copies: Stream,
     context: Context,
     ordinal: usize,
     info: CudaDeviceInfo,
@@ -36,9 +39,20 @@ struct Shared {
 #[derive(Default)]
 struct Progress {
     launched: Vec<&'static str>,
+    copying: Vec<&'static str>,
     /// All launches in their order, while somebody asks for them.
     traced: Option<Vec<&'static str>>,
     failure: Option<CudaError>,
+    /// What a kernel or a copy has left, for which the GPU must be opened anew.
+    broken: Option<CudaError>,
+}
+
+impl Progress {
+    /// The failure of what was asked for since the last synchronisation; ever after the same.
+    fn broken(&mut self, code: sys::CUresult) -> CudaError {
+        let (kernels, copies) = (self.launched.as_slice().into(), self.copying.as_slice().into());
+        self.broken.get_or_insert(CudaError::Kernel { kernels, copies, code }).clone()
+    }
 }
 
 /// What a kernel writes.
@@ -69,13 +83,14 @@ impl Gpu {
         let device = result::device::get(ordinal as i32).map_err(refused("cuDeviceGet"))?;
         let context = Context::open(device)?;
         keep_freed_memory(device, ordinal)?;
-        let stream = Stream::open()?;
+        let (kernels, copies) = (Stream::open()?, Stream::open()?);
         let (major, minor) = info.compute_capability;
         let modules = Modules::new(format!("sm_{major}{minor}"));
         Ok(Gpu {
             shared: Arc::new(Shared {
                 modules,
-                stream,
+                kernels,
+                copies,
                 context,
                 ordinal,
                 info,
@@ -104,19 +119,22 @@ impl Gpu {
     /// after [`CudaError::Kernel`].
     pub fn synchronize(&self) -> Result<(), CudaError> {
         self.shared.context.enter()?;
-        let (launched, failure) = {
-            let mut progress = self.progress();
-            (std::mem::take(&mut progress.launched), progress.failure.take())
-        };
         // SAFETY: the stream lives as long as `self`.
         let done = unsafe { result::stream::synchronize(self.stream()) };
-        match failure {
-            Some(failure) => Err(failure),
-            None => done.map_err(|error| CudaError::Kernel {
-                kernels: launched.into_boxed_slice(),
-                code: error.0,
-            }),
+        let mut progress = self.progress();
+        let failure = progress.failure.take();
+        if let Err(error) = done {
+            // It came before what could not be launched because of it.
+            return Err(progress.broken(error.0));
         }
+        progress.launched.clear();
+        progress.copying.clear();
+        failure.map_or(Ok(()), Err)
+    }
+
+    /// What failed before an error, if something did: whatever is asked of a GPU after a kernel has failed is refused.
+    pub(crate) fn first_of(&self, error: CudaError) -> CudaError {
+        self.synchronize().err().unwrap_or(error)
     }
 
     /// Whether each launch of a kernel waits for its end, for a failure to name the one kernel that it is of. Slow; off at first.
@@ -152,7 +170,17 @@ impl Gpu {
     }
 
     pub(super) fn stream(&self) -> sys::CUstream {
-        self.shared.stream.handle
+        self.kernels().handle
+    }
+
+    /// The stream on which all is done but what [`copies`](Gpu::copies) has.
+    pub(super) fn kernels(&self) -> &Stream {
+        &self.shared.kernels
+    }
+
+    /// The stream of copies that kernels wait for by name.
+    pub(super) fn copies(&self) -> &Stream {
+        &self.shared.copies
     }
 
     /// A kernel of a unit, compiled or loaded where it is not there yet.
@@ -186,19 +214,32 @@ impl Gpu {
         }
         if self.shared.waits.load(Ordering::Relaxed) {
             // SAFETY: the stream lives as long as `self`.
-            return unsafe { result::stream::synchronize(self.stream()) }
-                .map_err(|error| CudaError::Kernel { kernels: [kernel].into(), code: error.0 });
+            return unsafe { result::stream::synchronize(self.stream()) }.map_err(|error| {
+                let mut progress = self.progress();
+                progress.launched = vec![kernel];
+                progress.broken(error.0)
+            });
         }
-        let mut progress = self.progress();
-        if !progress.launched.contains(&kernel) {
-            progress.launched.push(kernel);
-        }
+        note(&mut self.progress().launched, kernel);
         Ok(())
+    }
+
+    /// Notes copies that the next synchronisation may wait for.
+    pub(super) fn copying(&self, arrays: &[&'static str]) {
+        let mut progress = self.progress();
+        arrays.iter().for_each(|array| note(&mut progress.copying, array));
     }
 
     fn progress(&self) -> MutexGuard<'_, Progress> {
         // Each access leaves it whole.
         self.shared.progress.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Each name once.
+fn note(names: &mut Vec<&'static str>, name: &'static str) {
+    if !names.contains(&name) {
+        names.push(name);
     }
 }
 
@@ -240,31 +281,6 @@ impl Drop for Context {
     fn drop(&mut self) {
         // SAFETY: retained once, in `open`. A failure leaves nothing to be done.
         let _ = unsafe { result::primary_ctx::release(self.device) };
-    }
-}
-
-/// The stream of a GPU.
-struct Stream {
-    handle: sys::CUstream,
-}
-
-// SAFETY: a stream may be used from any thread.
-unsafe impl Send for Stream {}
-// SAFETY: as above; the driver has locks of its own.
-unsafe impl Sync for Stream {}
-
-impl Stream {
-    fn open() -> Result<Self, CudaError> {
-        let handle = result::stream::create(result::stream::StreamKind::NonBlocking)
-            .map_err(refused("cuStreamCreate"))?;
-        Ok(Stream { handle })
-    }
-}
-
-impl Drop for Stream {
-    fn drop(&mut self) {
-        // SAFETY: created by `open`, and nobody has it any more. What was asked for is done before the driver frees it.
-        let _ = unsafe { result::stream::destroy(self.handle) };
     }
 }
 

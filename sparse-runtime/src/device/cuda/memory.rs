@@ -4,6 +4,7 @@ use super::error::refused;
 use super::{CudaError, Destination, Gpu};
 use cudarc::driver::{result, sys};
 use sparse_core::element::{Number, Stored};
+use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
 
@@ -28,24 +29,37 @@ pub struct CudaSlice<'a, T: Stored> {
 }
 
 /// Memory from a GPU's pool, given back in the order of its stream: what was asked for before it is dropped still finds it.
-struct Memory {
+pub(super) struct Memory {
     gpu: Gpu,
     address: sys::CUdeviceptr,
     bytes: usize,
 }
 
 impl Memory {
-    fn allocate(gpu: &Gpu, bytes: usize, what: &'static str) -> Result<Self, CudaError> {
+    /// The text of `what` is asked for where there is not enough.
+    pub(super) fn allocate(
+        gpu: &Gpu,
+        bytes: usize,
+        what: impl FnOnce() -> Cow<'static, str>,
+    ) -> Result<Self, CudaError> {
         gpu.enter()?;
         // SAFETY: the stream is the GPU's own, on which all uses of the memory are.
         let address = unsafe { result::malloc_async(gpu.stream(), bytes) };
         match address {
             Ok(address) => Ok(Memory { gpu: gpu.clone(), address, bytes }),
             Err(result::DriverError(sys::CUresult::CUDA_ERROR_OUT_OF_MEMORY)) => {
-                Err(CudaError::OutOfMemory { what, bytes })
+                Err(CudaError::OutOfMemory { what: what(), bytes })
             }
             Err(error) => Err(refused("cuMemAllocAsync")(error)),
         }
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    pub(super) fn address(&self) -> sys::CUdeviceptr {
+        self.address
     }
 }
 
@@ -88,7 +102,9 @@ impl<T: Stored> CudaBuffer<T> {
         gpu.enter()?;
         // SAFETY: there is room for `len` elements, and memory that is not pinned is copied away before the call returns.
         unsafe { result::memcpy_htod_async(memory.address, values, gpu.stream()) }
-            .map_err(refused("cuMemcpyHtoDAsync"))
+            .map_err(|error| CudaError::Copy { arrays: [what].into(), code: error.0 })?;
+        gpu.copying(&[what]);
+        Ok(())
     }
 
     /// The number of elements.
@@ -125,7 +141,7 @@ impl<T: Stored> CudaBuffer<T> {
         let bytes = len.saturating_mul(size_of::<T>());
         let fits = |memory: &Memory| memory.bytes >= bytes && memory.gpu.is(gpu);
         if bytes > 0 && !self.memory.as_ref().is_some_and(fits) {
-            self.memory = Some(Memory::allocate(gpu, bytes, what)?);
+            self.memory = Some(Memory::allocate(gpu, bytes, || what.into())?);
         }
         if !self.gpu.as_ref().is_some_and(|known| known.is(gpu)) {
             self.gpu = Some(gpu.clone());
@@ -179,7 +195,7 @@ impl<T: Stored> CudaBuffer<T> {
             // SAFETY: there are `len` elements, and `values` is not touched until the stream was waited for.
             unsafe { result::memcpy_dtoh_async(&mut values, memory.address, gpu.stream()) }
                 // What failed before says more.
-                .or_else(|error| gpu.synchronize().and(Err(refused("cuMemcpyDtoHAsync")(error))))?;
+                .map_err(|error| gpu.first_of(refused("cuMemcpyDtoHAsync")(error)))?;
         }
         gpu.synchronize()?;
         Ok(values)
@@ -195,6 +211,11 @@ impl<'a, T: Stored> CudaSlice<'a, T> {
     /// True if there are none.
     pub fn is_empty(&self) -> bool {
         self.len == 0
+    }
+
+    /// A run of elements of memory that has them from a byte on.
+    pub(super) fn within(memory: Option<&'a Memory>, start: usize, len: usize) -> Self {
+        CudaSlice { memory, start, len, elements: PhantomData }
     }
 
     /// A run of it, which it must have.

@@ -7,7 +7,8 @@
 //! Nothing of CUDA is needed to build: the driver is loaded when a GPU is opened, and the compiler of kernels (NVRTC) when the
 //! first kernel is not in the [cache](Gpu::open). Without them the errors of [`CudaError`] say so.
 //!
-//! Work on a GPU is done in the order in which it was asked for, some time later. So a kernel that fails does not say so
+//! Work on a GPU is done in the order in which it was asked for, some time later; batches of a model are copied there beside it, and
+//! what reads them waits. So a kernel that fails does not say so
 //! itself: [`Gpu::synchronize`] and every `to_cpu` report the first failure since the last of them, with the kernel's name, and
 //! what was asked for after a failure is not done.
 //!
@@ -33,6 +34,8 @@ mod launch;
 mod memory;
 mod probe;
 mod signature;
+mod stream;
+mod upload;
 
 pub use column_ids::{CudaColumnIds, CudaColumnIdsSlice};
 pub(crate) use compile::text_of;
@@ -43,6 +46,7 @@ pub use gpu::Gpu;
 pub(crate) use launch::{Blocks, Launch};
 pub use memory::{CudaBuffer, CudaSlice};
 pub use probe::{CudaDeviceInfo, CudaInfo, probe};
+pub(crate) use upload::{Layout, Span, Upload};
 
 use super::{Device, Run};
 use sparse_core::element::{Element, Stored};

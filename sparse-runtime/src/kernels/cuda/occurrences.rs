@@ -27,6 +27,8 @@ pub(crate) struct Occurrences {
     /// Where the entries of each are, and where those of the last end.
     runs: CudaBuffer<u32>,
     n_columns: usize,
+    /// Whether the GPU was asked for their number, which nobody has read yet.
+    is_asked: bool,
     /// The numbers of the entries in the order of their columns.
     entries: CudaBuffer<u32>,
     /// The row of each entry.
@@ -78,6 +80,16 @@ impl Occurrences {
         gpu: &Gpu,
         x: CsrView<'_, V, Cuda>,
     ) -> Result<(), CudaError> {
+        self.ask(gpu, x)?;
+        self.counted()
+    }
+
+    /// Asks for those of a matrix; how many columns they have is known when [`counted`](Self::counted) has waited for it.
+    pub(crate) fn ask<V: Stored>(
+        &mut self,
+        gpu: &Gpu,
+        x: CsrView<'_, V, Cuda>,
+    ) -> Result<(), CudaError> {
         let (n, bound) = (x.values().len(), x.n_cols());
         let counts = [n, x.n_rows()];
         if let Some(&count) = counts.iter().find(|&&count| u32::try_from(count).is_err()) {
@@ -101,15 +113,15 @@ impl Occurrences {
         match x.columns() {
             CudaColumnIdsSlice::U32(ids) => {
                 let mut scratch = std::mem::take(&mut self.narrow);
-                let found = self.find_in(gpu, ids, bound.saturating_sub(1), bound, &mut scratch);
+                let asked = self.ask_in(gpu, ids, bound.saturating_sub(1), bound, &mut scratch);
                 self.narrow = scratch;
-                found
+                asked
             }
             CudaColumnIdsSlice::U64(ids) => {
                 let mut scratch = std::mem::take(&mut self.wide);
-                let found = self.find_in(gpu, ids, bound.saturating_sub(1), bound, &mut scratch);
+                let asked = self.ask_in(gpu, ids, bound.saturating_sub(1), bound, &mut scratch);
                 self.wide = scratch;
-                found
+                asked
             }
         }
     }
@@ -141,9 +153,10 @@ impl Occurrences {
         // SAFETY: there is an id, a row and a number for each entry, and the rows of a view are all of its entries.
         unsafe { launch.size(x.n_rows()).launch(warps) }?;
         let mut scratch = std::mem::take(&mut self.wide);
-        let found = self.find_in(gpu, list.as_slice(), bound, bound, &mut scratch);
+        let asked = self.ask_in(gpu, list.as_slice(), bound, bound, &mut scratch);
         self.wide = scratch;
-        found
+        asked?;
+        self.counted()
     }
 
     /// Finds those of a list of ids up to `bound`, which itself stands for no id. The entries are positions in the list.
@@ -167,13 +180,14 @@ impl Occurrences {
             launch.launch(Blocks::of(n, THREADS as usize, THREADS))
         }?;
         let mut scratch = std::mem::take(&mut self.wide);
-        let found = self.find_in(gpu, ids, bound, bound, &mut scratch);
+        let asked = self.ask_in(gpu, ids, bound, bound, &mut scratch);
         self.wide = scratch;
-        found
+        asked?;
+        self.counted()
     }
 
     fn make_room(&mut self, gpu: &Gpu, n: usize) -> Result<(), CudaError> {
-        self.n_columns = 0;
+        (self.n_columns, self.is_asked) = (0, false);
         self.entries.resize_for_overwrite(gpu, n, SORTED)?;
         self.runs.resize_for_overwrite(gpu, n + 1, SORTED)?;
         self.columns.resize_for_overwrite(gpu, n, SORTED)?;
@@ -200,8 +214,20 @@ impl Occurrences {
         self.rows.as_slice()
     }
 
-    /// Sorts the entries by ids of at most `largest`, and finds the runs of those below `bound`.
-    fn find_in<I: Id>(
+    /// Waits until it is known how many columns there are of what was asked for last.
+    ///
+    /// # Errors
+    ///
+    /// What failed on the GPU so far.
+    pub(crate) fn counted(&mut self) -> Result<(), CudaError> {
+        if std::mem::take(&mut self.is_asked) {
+            self.n_columns = self.number.to_host()?.first().map_or(0, |&number| number as usize);
+        }
+        Ok(())
+    }
+
+    /// Sorts the entries by ids of at most `largest`, and asks for the runs of those below `bound`.
+    fn ask_in<I: Id>(
         &mut self,
         gpu: &Gpu,
         ids: CudaSlice<'_, I>,
@@ -277,7 +303,7 @@ impl Occurrences {
                 .writes(self.number.as_slice())
                 .launch(each)
         }?;
-        self.n_columns = self.number.to_host()?.first().map_or(0, |&number| number as usize);
+        self.is_asked = true;
         Ok(())
     }
 }

@@ -197,71 +197,29 @@ macro_rules! becomes {
     };
 }
 
-/// Rows of csr matrices of the host, one after the other, on their way to a GPU.
-#[derive(Debug)]
-pub(crate) struct Staged<T: GpuFloat> {
-    numbers: Csr<T>,
-    units: Csr<Unit>,
-}
-
-/// None.
-impl<T: GpuFloat> Default for Staged<T> {
-    fn default() -> Self {
-        Staged { numbers: Csr::default(), units: Csr::default() }
-    }
-}
-
 impl<T: GpuFloat> GpuArray<T> {
     becomes!(dense, Dense, Dense<T, Cuda>, "dense array");
     becomes!(csr, Csr, Csr<T, Cuda>, "csr matrix");
     becomes!(row_sparse, RowSparse, RowSparse<T, Cuda>, "row_sparse array");
-    becomes!(unit, Unit, Csr<Unit, Cuda>, "pattern");
-    becomes!(ids_u32, IdsU32, Dense<u32, Cuda>, "array of ids of 32 bits");
     becomes!(ids_u64, IdsU64, Dense<u64, Cuda>, "array of ids of 64 bits");
-    becomes!(ids_i64, IdsI64, Dense<i64, Cuda>, "array of ids of 64 bits with a sign");
 
     /// A copy of an array of the host; of a number no elements.
     fn of_operand(gpu: &Gpu, operand: &Operand<'_, T>) -> Result<Self, CudaError> {
-        let mut array = GpuArray::default();
-        array.assign(gpu, operand, &mut Staged::default())?;
-        Ok(array)
-    }
-
-    /// Becomes a copy of an array of the host, in its memory if there is room; of a number no elements.
-    pub(crate) fn assign(
-        &mut self,
-        gpu: &Gpu,
-        from: &Operand<'_, T>,
-        staged: &mut Staged<T>,
-    ) -> Result<(), CudaError> {
-        match from {
-            Operand::Dense(array) => self.dense().assign_from_host(gpu, *array),
-            Operand::Csr(array) => {
-                staged.numbers.assign_csr(*array);
-                self.csr().assign_from_host(gpu, &staged.numbers)
-            }
-            Operand::Unit(array) => {
-                staged.units.assign_csr(*array);
-                self.unit().assign_from_host(gpu, &staged.units)
-            }
+        Ok(match operand {
+            Operand::Dense(array) => GpuArray::Dense(array.to_gpu(gpu)?),
+            Operand::Csr(array) => GpuArray::Csr(array.to_gpu(gpu)?),
+            Operand::Unit(array) => GpuArray::Unit(array.to_gpu(gpu)?),
             Operand::RowSparse(array) => match array.indices() {
                 RowIdsView::All => {
-                    let table = DenseView::table(*array.shape(), array.values());
-                    self.dense().assign_from_host(gpu, table)
+                    GpuArray::Dense(DenseView::table(*array.shape(), array.values()).to_gpu(gpu)?)
                 }
-                RowIdsView::Listed(_) => {
-                    *self = GpuArray::RowSparse(array.to_owned().to_gpu(gpu)?);
-                    Ok(())
-                }
+                RowIdsView::Listed(_) => GpuArray::RowSparse(array.to_owned().to_gpu(gpu)?),
             },
-            Operand::Ids(IdsView::U32(ids)) => self.ids_u32().assign_from_host(gpu, *ids),
-            Operand::Ids(IdsView::U64(ids)) => self.ids_u64().assign_from_host(gpu, *ids),
-            Operand::Ids(IdsView::I64(ids)) => self.ids_i64().assign_from_host(gpu, *ids),
-            Operand::Scalar(_) => {
-                *self = GpuArray::default();
-                Ok(())
-            }
-        }
+            Operand::Ids(IdsView::U32(ids)) => GpuArray::IdsU32(ids.to_gpu(gpu)?),
+            Operand::Ids(IdsView::U64(ids)) => GpuArray::IdsU64(ids.to_gpu(gpu)?),
+            Operand::Ids(IdsView::I64(ids)) => GpuArray::IdsI64(ids.to_gpu(gpu)?),
+            Operand::Scalar(_) => GpuArray::default(),
+        })
     }
 
     fn to_cpu(&self) -> Result<Option<crate::kernels::Array<T>>, CudaError> {

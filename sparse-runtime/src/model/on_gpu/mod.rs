@@ -1,5 +1,6 @@
 //! Models on a GPU: what `graph!` planned, launched there value by value.
 
+mod batches;
 mod demand;
 mod fused;
 mod program;
@@ -11,7 +12,6 @@ use super::{
 use crate::device::cuda::{CudaError, Gpu};
 use crate::error::{Error, Result};
 use crate::formats::{Dense, DenseView};
-use crate::kernels::Operand;
 use crate::kernels::cuda::table::GpuArray;
 use crate::kernels::cuda::{CudaContext, GpuFloat};
 use crate::kernels::reduce::cuda::ReduceFunction;
@@ -25,8 +25,10 @@ use sparse_core::update_rules::UpdateRule;
 
 /// A model whose parameters are on a GPU, where its batches are computed: a [`Model`] like that which it was made of, for the same trainer.
 ///
-/// A batch is moved there by its step, into memory that grows to the largest batch: a step allocates nothing on the GPU once it has seen that.
-/// Where there is not enough, the step fails with [`CudaError::OutOfMemory`] and the model is as before it.
+/// A batch is copied there as one block from pinned memory, beside what is computed. There are two blocks: [`fit_epoch`](crate::training::fit_epoch) and the
+/// trainer copy the batch that comes next while a step computes ([`take_batch`](Model::take_batch)), and in a loop of one's own a batch is copied
+/// during the update of the step before it. Each block grows to the largest batch that it has seen: steps allocate nothing on the GPU once both have
+/// seen that. Where there is not enough, the step fails with [`CudaError::OutOfMemory`] and the model is as before it.
 ///
 /// A value of the [plan](Model::PLAN) is a launch of a kernel, but in steps of models that are not `fuse = off`. There the scores of a generalised
 /// linear model or a factorization machine, its loss and the derivatives by the scores are one kernel; and in any model a gradient csrᵀ · dense of rows ends in their update without being made, where no norm is asked of it and the rule has no state
@@ -99,7 +101,7 @@ impl<M: Model<Element: GpuFloat>> OnGpu<M> {
             })
             .collect::<Result<_>>()?;
         Ok(OnGpu {
-            workspace: Workspace::new::<M>(&program, tables),
+            workspace: Workspace::new(&program, tables),
             host: model.clone(),
             program,
             context: CudaContext::new(gpu),
@@ -144,32 +146,38 @@ impl<M: Model<Element: GpuFloat>> OnGpu<M> {
         self.program.describe(&M::PLAN)
     }
 
-    /// Moves a batch, and parameters that were changed on the host, to the GPU.
+    fn compute(&mut self, batch: &M::Batch<'_>, wanted: Wanted) -> Result<()> {
+        self.load(batch, wanted.meets(Wanted::LOSS))?;
+        self.run(wanted)
+    }
+
+    /// Copies a batch to the GPU, for what is computed from now on.
     fn load(&mut self, batch: &M::Batch<'_>, labels: bool) -> Result<()> {
-        if let Some(failure) = self.failure.take() {
-            return Err(failure);
+        self.check(batch, labels)?;
+        let gpu = self.context.gpu();
+        let copied = self.workspace.batches.read_now::<M>(gpu, batch);
+        Ok(copied.map_err(|error| gpu.first_of(error))?)
+    }
+
+    /// What is wrong with a batch, or was before it.
+    fn check(&mut self, batch: &M::Batch<'_>, labels: bool) -> Result<()> {
+        match self.failure.take() {
+            Some(failure) => Err(failure),
+            None => self.host.check_batch(batch, labels),
         }
-        self.host.check_batch(batch, labels)?;
-        let gpu = self.context.gpu().clone();
+    }
+
+    /// Computes a batch that was loaded, with the parameters as they are on the host if they were changed there.
+    fn run(&mut self, wanted: Wanted) -> Result<()> {
         if self.newest == Newest::Host {
+            let gpu = self.context.gpu();
             let parameters = self.host.parameters();
             for (table, parameter) in self.workspace.tables.iter_mut().zip(&parameters) {
                 let values = DenseView::new(parameter.shape, parameter.values())?;
-                table.weights.assign_from_host(&gpu, values)?;
+                table.weights.assign_from_host(gpu, values)?;
             }
             self.newest = Newest::Both;
         }
-        let Workspace { inputs, staged, .. } = &mut self.workspace;
-        for (index, input) in inputs.iter_mut().enumerate() {
-            if let Some(of_batch) = M::input(batch, index) {
-                input.assign(&gpu, &operand_of(of_batch), staged)?;
-            }
-        }
-        Ok(())
-    }
-
-    fn compute(&mut self, batch: &M::Batch<'_>, wanted: Wanted) -> Result<()> {
-        self.load(batch, wanted.meets(Wanted::LOSS))?;
         self.program.run::<M>(&mut self.workspace, wanted, &mut self.context)
     }
 
@@ -193,12 +201,14 @@ impl<M: Model<Element: GpuFloat>> OnGpu<M> {
         Ok(())
     }
 
-    /// A step, of which the norm of all gradients is at most a number.
+    /// A step on the batch that `load` copies, or copied, of which the norm of all gradients is at most a number. `meanwhile` is called when the
+    /// GPU computes, before anything is waited for.
     fn step<R: UpdateRule>(
         &mut self,
-        batch: &M::Batch<'_>,
         updater: &mut Updater<R, M::Element>,
         max_norm: Option<f64>,
+        load: impl FnOnce(&mut Self) -> Result<()>,
+        meanwhile: impl FnOnce(&mut Self),
     ) -> Result<f64> {
         updater.begin_step()?;
         updater.check_for_gpu()?;
@@ -210,12 +220,15 @@ impl<M: Model<Element: GpuFloat>> OnGpu<M> {
         {
             wanted = if is_wanted { wanted.and(of) } else { wanted };
         }
-        self.compute(batch, wanted)?;
+        load(self)?;
+        self.run(wanted)?;
         // After all that looks for columns itself, and before anything is updated.
-        let found = match in_place {
-            true => self.program.find_columns(&self.workspace, &mut self.context),
+        let asked = match in_place {
+            true => self.program.ask_for_columns(&self.workspace, &mut self.context),
             false => Ok(()),
         };
+        meanwhile(self);
+        let found = asked.and_then(|()| self.context.occurrences.counted());
         // What failed before it is said instead of it.
         let loss = self.computed_loss()?;
         found?;
@@ -285,7 +298,7 @@ impl<M: Model<Element: GpuFloat>> Clone for OnGpu<M> {
         let tables = self.workspace.tables.iter().map(|table| table.copy(gpu)).collect();
         OnGpu {
             host: self.host.clone(),
-            workspace: Workspace::new::<M>(&self.program, tables),
+            workspace: Workspace::new(&self.program, tables),
             program: self.program.clone(),
             context: CudaContext::new(gpu),
             outputs: self.outputs.clone(),
@@ -311,6 +324,7 @@ impl<M: Model<Element: GpuFloat>> Model for OnGpu<M> {
     const INPUTS: &'static [InputInfo] = M::INPUTS;
     const PARAMETERS: &'static [ParameterInfo] = M::PARAMETERS;
     const OUTPUTS: &'static [OutputInfo] = M::OUTPUTS;
+    const TAKES_BATCHES: bool = true;
 
     fn dims(&self) -> &Dims {
         self.host.dims()
@@ -361,7 +375,7 @@ impl<M: Model<Element: GpuFloat>> Model for OnGpu<M> {
         batch: &M::Batch<'_>,
         updater: &mut Updater<R, M::Element>,
     ) -> Result<f64> {
-        self.step(batch, updater, None)
+        self.step(updater, None, |model| model.load(batch, true), |_| ())
     }
 
     fn clipped_step<R: UpdateRule>(
@@ -370,7 +384,30 @@ impl<M: Model<Element: GpuFloat>> Model for OnGpu<M> {
         updater: &mut Updater<R, M::Element>,
         max_norm: f64,
     ) -> Result<f64> {
-        self.step(batch, updater, Some(max_norm))
+        self.step(updater, Some(max_norm), |model| model.load(batch, true), |_| ())
+    }
+
+    fn take_batch(&mut self, batch: &M::Batch<'_>) -> Result<()> {
+        self.check(batch, true)?;
+        let gpu = self.context.gpu();
+        let copied = self.workspace.batches.take::<M>(gpu, batch);
+        Ok(copied.map_err(|error| gpu.first_of(error))?)
+    }
+
+    fn step_on_taken<R: UpdateRule>(
+        &mut self,
+        updater: &mut Updater<R, M::Element>,
+        max_norm: Option<f64>,
+        meanwhile: impl FnOnce(&mut Self),
+    ) -> Result<f64> {
+        if !self.workspace.batches.has_taken() {
+            return Err(ModelError::NoBatchTaken { model: M::NAME }.into());
+        }
+        let load = |model: &mut Self| {
+            let found = model.workspace.batches.read_taken();
+            Ok(found.map_err(|error| model.context.gpu().first_of(error))?)
+        };
+        self.step(updater, max_norm, load, meanwhile)
     }
 
     fn to_host<R: UpdateRule>(&mut self, updater: &mut Updater<R, M::Element>) -> Result<()> {
@@ -419,14 +456,4 @@ fn factor_of_norm<'w, T: GpuFloat>(
         sums.push(squares.partial_results(gradient.values(), context)?.iter().sum());
     }
     Ok(clip::factor(max_norm, &sums))
-}
-
-fn operand_of<T: GpuFloat>(input: InputView<'_, T>) -> Operand<'_, T> {
-    match input {
-        InputView::Dense(array) => Operand::Dense(array),
-        InputView::Csr(array) => Operand::Csr(array),
-        InputView::RowSparse(array) => Operand::RowSparse(array),
-        InputView::Ids(ids) => Operand::Ids(ids),
-        InputView::Unit(array) => Operand::Unit(array),
-    }
 }

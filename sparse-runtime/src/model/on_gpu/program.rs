@@ -1,10 +1,11 @@
 //! A plan as launches of kernels: what is computed from what, and where it is kept.
 
+use super::batches::Batches;
 use super::fused::{LinearLaunch, Product, Products};
 use crate::device::cuda::{CudaBuffer, CudaError, Gpu};
 use crate::error::Result;
 use crate::kernels::cuda::occurrences::Occurrences;
-use crate::kernels::cuda::table::{Given, GpuArray, GpuKernel, GpuOperand, Staged};
+use crate::kernels::cuda::table::{Given, GpuArray, GpuKernel, GpuOperand};
 use crate::kernels::cuda::{CudaContext, GpuFloat};
 use crate::model::{Model, ModelError};
 use crate::optimizer::cuda::{ColumnSums, CudaGradient, CudaTable, StoredValues};
@@ -91,8 +92,7 @@ pub(super) enum Place {
 /// The arrays that a program reads and writes.
 #[derive(Debug)]
 pub(super) struct Workspace<T: GpuFloat> {
-    pub(super) inputs: Vec<GpuArray<T>>,
-    pub(super) staged: Staged<T>,
+    pub(super) batches: Batches<T>,
     pub(super) tables: Vec<CudaTable<T>>,
     slots: Vec<GpuArray<T>>,
     /// The sums that a gradient of interactions reads which is not made.
@@ -100,21 +100,15 @@ pub(super) struct Workspace<T: GpuFloat> {
 }
 
 impl<T: GpuFloat> Workspace<T> {
-    pub(super) fn new<M: Model>(program: &Program<T>, tables: Vec<CudaTable<T>>) -> Self {
-        let arrays = |n: usize| (0..n).map(|_| GpuArray::default()).collect();
-        let (inputs, slots) = (arrays(M::INPUTS.len()), arrays(program.n_slots));
-        Workspace {
-            inputs,
-            staged: Staged::default(),
-            tables,
-            slots,
-            factor_sums: CudaBuffer::default(),
-        }
+    pub(super) fn new(program: &Program<T>, tables: Vec<CudaTable<T>>) -> Self {
+        let slots = (0..program.n_slots).map(|_| GpuArray::default()).collect();
+        let (batches, factor_sums) = (Batches::new(), CudaBuffer::default());
+        Workspace { batches, tables, slots, factor_sums }
     }
 
     fn operand(&self, place: Place) -> Option<GpuOperand<'_, T>> {
         match place {
-            Place::Input(index) => self.inputs.get(index).map(GpuArray::operand),
+            Place::Input(index) => self.batches.operand(index),
             Place::Parameter(index) => {
                 Some(GpuOperand::Dense(self.tables.get(index)?.weights.view()))
             }
@@ -307,20 +301,20 @@ impl<T: GpuFloat> Program<T> {
         }
     }
 
-    /// Finds the columns of the csr that gradients which are not made are products of.
+    /// Asks for the columns of the csr that gradients which are not made are products of, which [`Occurrences::counted`] waits for.
     ///
     /// # Errors
     ///
     /// [`CudaError::OutOfMemory`], [`CudaError::TooManyEntries`].
-    pub(super) fn find_columns(
+    pub(super) fn ask_for_columns(
         &self,
         workspace: &Workspace<T>,
         context: &mut CudaContext,
     ) -> Result<(), CudaError> {
         let CudaContext { gpu, occurrences, .. } = context;
         match self.products.x.and_then(|x| workspace.operand(x)) {
-            Some(GpuOperand::Csr(x)) => occurrences.find(gpu, x),
-            Some(GpuOperand::Unit(x)) => occurrences.find(gpu, x),
+            Some(GpuOperand::Csr(x)) => occurrences.ask(gpu, x),
+            Some(GpuOperand::Unit(x)) => occurrences.ask(gpu, x),
             _ => Ok(()),
         }
     }

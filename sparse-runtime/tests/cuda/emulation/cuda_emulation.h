@@ -59,6 +59,12 @@ template <class... P> void call(void (*kernel)(P...), void **arguments) {
     call(kernel, arguments, std::index_sequence_for<P...>());
 }
 
+// The bytes of each parameter; how many there are.
+template <class... P> size_t sizes(void (*)(P...), size_t *bytes) {
+    ((*bytes++ = sizeof(P)), ...);
+    return sizeof...(P);
+}
+
 inline uint32_t lane() {
     const Place &at = *engine.place;
     return ((at.thread.z * at.threads.y + at.thread.y) * at.threads.x + at.thread.x) % 32;
@@ -116,10 +122,13 @@ inline int __popc(uint32_t bits) { return __builtin_popcount(bits); }
 template <class T> T min(T a, T b) { return b < a ? b : a; }
 template <class T> T max(T a, T b) { return a < b ? b : a; }
 
-// What the fake driver looks for: one entry point a kernel, and two for the module.
+// What the fake driver looks for: an entry point a kernel and what it takes, and two for the module.
 #define NNZ_EMULATED_KERNEL(name)                                                                                      \
     extern "C" __attribute__((visibility("default"))) void name##_emulated(const emulation::Launch &launch) {          \
         emulation::call(name, launch.arguments);                                                                       \
+    }                                                                                                                  \
+    extern "C" __attribute__((visibility("default"))) size_t name##_emulated_sizes(size_t *bytes) {                    \
+        return emulation::sizes(name, bytes);                                                                          \
     }
 
 extern "C" {

@@ -1,9 +1,10 @@
 // A libcuda with one GPU that is the CPU: the functions of the driver that the library calls.
 //
-// Work is done when it is asked for; that it failed is said by the next synchronisation of its stream, as a GPU does. Memory ends
-// where a page ends and the next one is not there, so that a kernel that leaves it is caught, and is filled with NaN.
+// That work failed is said by the next synchronisation of its stream, as a GPU does. Memory ends where a page ends and the next one is
+// not there, so that a kernel that leaves it is caught, and is filled with NaN.
 
 #include "engine.h"
+#include "streams.h"
 #include <csetjmp>
 #include <csignal>
 #include <cstdlib>
@@ -14,22 +15,9 @@
 
 namespace {
 
-enum Result {
-    SUCCESS = 0,
-    INVALID_VALUE = 1,
-    OUT_OF_MEMORY = 2,
-    INVALID_DEVICE = 101,
-    INVALID_IMAGE = 200,
-    NOT_FOUND = 500,
-    ILLEGAL_ADDRESS = 700,
-    LAUNCH_FAILED = 719,
-};
+using namespace emulation;
 
 using Address = unsigned long long;
-
-struct Stream {
-    Result failure = SUCCESS;
-};
 
 struct Module {
     void *object;
@@ -40,17 +28,22 @@ struct Function {
     std::string name;
     Module *module;
     void (*entry)(const emulation::Launch &);
+    std::vector<size_t> sizes;
 };
 
 struct Allocation {
     size_t bytes;
     char *mapping;
     size_t mapped;
+    // Whether the stream that asked for it has come so far.
+    bool is_there;
 };
 
 std::recursive_mutex lock;
 std::map<Address, Allocation> allocations;
 size_t allocated = 0;
+// Host memory that copies read when they are made, not when they are asked for.
+std::map<Address, size_t> pinned;
 
 size_t variable(const char *name, size_t otherwise) {
     const char *text = getenv(name);
@@ -62,18 +55,44 @@ size_t memory() { return variable("NNZ_EMULATION_MEMORY", size_t(1) << 30); }
 // What the calling thread can allocate at once: tests run side by side.
 thread_local size_t most_at_once = ~size_t(0);
 
+// Which waits the calling thread's calls leave out: of streams with kernels, of those without, of the host for events.
+enum { WAITS_OF_KERNELS = 1, WAITS_OF_COPIES = 2, WAITS_OF_HOST = 4 };
+thread_local int left_out = 0;
+
+// The next kernel of this name that the calling thread launches fails when it runs, as does the next copy to the GPU by the name `copy`;
+// by the name `call` that copy is refused.
+thread_local std::string fails;
+
+bool is_to_fail(const std::string &name) {
+    if (fails != name) return false;
+    fails.clear();
+    return true;
+}
+
+uint32_t seed() { return uint32_t(variable("NNZ_EMULATION_SEED", 0)); }
+
 emulation::Blocks &blocks() {
-    static emulation::Blocks blocks(uint32_t(variable("NNZ_EMULATION_SEED", 0)));
+    static emulation::Blocks blocks(seed());
     return blocks;
 }
 
 // True where the bytes lie in one allocation.
-bool inside(Address address, size_t bytes) {
+bool inside(Address address, size_t bytes, bool there = false) {
     auto next = allocations.upper_bound(address);
     if (next == allocations.begin()) return false;
     auto &[start, allocation] = *--next;
-    return bytes <= allocation.bytes && address - start <= allocation.bytes - bytes;
+    return bytes <= allocation.bytes && address - start <= allocation.bytes - bytes && (allocation.is_there || !there);
 }
+
+bool is_pinned(Address address, size_t bytes) {
+    auto next = pinned.upper_bound(address);
+    if (next == pinned.begin()) return false;
+    auto &[start, length] = *--next;
+    return bytes <= length && address - start <= length - bytes;
+}
+
+size_t page() { return size_t(sysconf(_SC_PAGESIZE)); }
+size_t whole_pages(size_t bytes) { return (bytes + page() - 1) / page() * page(); }
 
 // Where a fault of a running kernel goes, and the handler of faults that are nobody's here.
 sigjmp_buf fault;
@@ -167,53 +186,144 @@ Result cuDeviceGetDefaultMemPool(void **pool, int) {
 Result cuMemPoolSetAttribute(void *, int, void *) { return SUCCESS; }
 
 Result cuStreamCreate(Stream **stream, unsigned) {
-    *stream = new Stream;
+    std::lock_guard guard(lock);
+    static thread_local std::shared_ptr<Group> group = std::make_shared<Group>(Group{{}, std::mt19937(seed())});
+    *stream = new Stream{group};
+    group->streams.push_back(*stream);
     return SUCCESS;
 }
 
 Result cuStreamDestroy_v2(Stream *stream) {
+    std::lock_guard guard(lock);
+    stream->finish();
+    auto &streams = stream->group->streams;
+    streams.erase(std::find(streams.begin(), streams.end(), stream));
     delete stream;
     return SUCCESS;
 }
 
-Result cuStreamSynchronize(Stream *stream) { return stream->failure; }
+Result cuStreamSynchronize(Stream *stream) {
+    std::lock_guard guard(lock);
+    return stream->finish();
+}
 
-// For tests: the driver has no such function.
+Result cuStreamWaitEvent(Stream *stream, Event *event, unsigned) {
+    std::lock_guard guard(lock);
+    if (stream->failure) return stream->failure;
+    bool is_left_out = left_out & (stream->has_kernels ? WAITS_OF_KERNELS : WAITS_OF_COPIES);
+    if (event->last && !is_left_out) stream->queue.push_back(Work{event->last, nullptr});
+    return SUCCESS;
+}
+
+Result cuEventCreate(Event **event, unsigned) {
+    *event = new Event;
+    return SUCCESS;
+}
+
+Result cuEventDestroy_v2(Event *event) {
+    delete event;
+    return SUCCESS;
+}
+
+Result cuEventRecord(Event *event, Stream *stream) {
+    std::lock_guard guard(lock);
+    auto record = event->last = std::make_shared<Record>(Record{stream});
+    auto work = [record] {
+        record->is_done = true;
+        record->failure = record->stream->failure;
+        return SUCCESS;
+    };
+    stream->queue.push_back(Work{nullptr, work, true});
+    return SUCCESS;
+}
+
+Result cuEventSynchronize(Event *event) {
+    std::lock_guard guard(lock);
+    std::shared_ptr<Record> last = event->last;
+    if (!last || left_out & WAITS_OF_HOST) return SUCCESS;
+    // A stream is there until all of its work is done.
+    if (!last->is_done && !last->stream->group->work_until(last->stream, [&] { return last->is_done; })) return LAUNCH_FAILED;
+    return last->failure;
+}
+
+// For tests: the driver has no such functions.
 void nnz_emulation_most_at_once(size_t bytes) { most_at_once = bytes; }
+void nnz_emulation_leave_out(int waits) { left_out = waits; }
+void nnz_emulation_fail(const char *name) { fails = name; }
 
 Result cuMemAllocAsync(Address *address, size_t bytes, Stream *stream) {
     std::lock_guard guard(lock);
     if (stream->failure) return stream->failure;
     if (bytes == 0) return INVALID_VALUE;
-    if (bytes > most_at_once || bytes > memory() || allocated + bytes > memory()) return OUT_OF_MEMORY;
-    size_t page = size_t(sysconf(_SC_PAGESIZE)), readable = (bytes + page - 1) / page * page, mapped = readable + page;
+    if (bytes > most_at_once || bytes > memory()) return OUT_OF_MEMORY;
+    // What is to be freed may be enough.
+    if (allocated + bytes > memory() && stream->finish()) return stream->failure;
+    if (allocated + bytes > memory()) return OUT_OF_MEMORY;
+    size_t readable = whole_pages(bytes), mapped = readable + page();
     void *mapping = mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (mapping == MAP_FAILED) return OUT_OF_MEMORY;
     char *start = (char *)mapping;
-    mprotect(start + readable, page, PROT_NONE);
+    mprotect(start + readable, page(), PROT_NONE);
     memset(start, 0xff, readable);
     // At the end, as far as the alignment of the largest element allows it.
-    *address = Address(start + readable - bytes) & ~Address(15);
-    allocations[*address] = Allocation{bytes, start, mapped};
+    Address at = *address = Address(start + readable - bytes) & ~Address(15);
+    allocations[at] = Allocation{bytes, start, mapped, false};
     allocated += bytes;
+    stream->ask([at] {
+        allocations[at].is_there = true;
+        return SUCCESS;
+    });
     return SUCCESS;
 }
 
-Result cuMemFreeAsync(Address address, Stream *) {
+Result cuMemFreeAsync(Address address, Stream *stream) {
     std::lock_guard guard(lock);
-    auto found = allocations.find(address);
-    if (found == allocations.end()) return INVALID_VALUE;
-    allocated -= found->second.bytes;
-    munmap(found->second.mapping, found->second.mapped);
-    allocations.erase(found);
+    if (!allocations.count(address)) return INVALID_VALUE;
+    auto work = [address] {
+        auto found = allocations.find(address);
+        if (found == allocations.end()) return INVALID_VALUE;
+        allocated -= found->second.bytes;
+        munmap(found->second.mapping, found->second.mapped);
+        allocations.erase(found);
+        return SUCCESS;
+    };
+    stream->queue.push_back(Work{nullptr, work, true});
+    return SUCCESS;
+}
+
+Result cuMemHostAlloc(void **memory, size_t bytes, unsigned) {
+    std::lock_guard guard(lock);
+    if (bytes == 0) return INVALID_VALUE;
+    *memory = mmap(nullptr, whole_pages(bytes), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (*memory == MAP_FAILED) return OUT_OF_MEMORY;
+    memset(*memory, 0xff, bytes);
+    pinned[Address(*memory)] = bytes;
+    return SUCCESS;
+}
+
+Result cuMemFreeHost(void *memory) {
+    std::lock_guard guard(lock);
+    auto found = pinned.find(Address(memory));
+    if (found == pinned.end()) return INVALID_VALUE;
+    munmap(memory, whole_pages(found->second));
+    pinned.erase(found);
     return SUCCESS;
 }
 
 Result cuMemcpyHtoDAsync_v2(Address to, const void *from, size_t bytes, Stream *stream) {
     std::lock_guard guard(lock);
     if (stream->failure) return stream->failure;
-    if (!inside(to, bytes)) return INVALID_VALUE;
-    memcpy((void *)to, from, bytes);
+    if (!inside(to, bytes) || is_to_fail("call")) return INVALID_VALUE;
+    bool is_to_fail_later = is_to_fail("copy");
+    std::vector<char> copied;
+    // What is not pinned is copied away before the call returns.
+    if (!is_pinned(Address(from), bytes)) copied.assign((const char *)from, (const char *)from + bytes);
+    stream->ask([=] {
+        if (is_to_fail_later || !inside(to, bytes, true)) return ILLEGAL_ADDRESS;
+        if (copied.empty() && !is_pinned(Address(from), bytes)) return ILLEGAL_ADDRESS;
+        memcpy((void *)to, copied.empty() ? from : copied.data(), bytes);
+        return SUCCESS;
+    });
     return SUCCESS;
 }
 
@@ -221,7 +331,11 @@ Result cuMemcpyDtoHAsync_v2(void *to, Address from, size_t bytes, Stream *stream
     std::lock_guard guard(lock);
     if (stream->failure) return stream->failure;
     if (!inside(from, bytes)) return INVALID_VALUE;
-    memcpy(to, (const void *)from, bytes);
+    stream->ask([=] {
+        if (!inside(from, bytes, true)) return ILLEGAL_ADDRESS;
+        memcpy(to, (const void *)from, bytes);
+        return SUCCESS;
+    });
     return SUCCESS;
 }
 
@@ -229,7 +343,11 @@ Result cuMemcpyDtoDAsync_v2(Address to, Address from, size_t bytes, Stream *stre
     std::lock_guard guard(lock);
     if (stream->failure) return stream->failure;
     if (!inside(to, bytes) || !inside(from, bytes)) return INVALID_VALUE;
-    memmove((void *)to, (const void *)from, bytes);
+    stream->ask([=] {
+        if (!inside(to, bytes, true) || !inside(from, bytes, true)) return ILLEGAL_ADDRESS;
+        memmove((void *)to, (const void *)from, bytes);
+        return SUCCESS;
+    });
     return SUCCESS;
 }
 
@@ -237,7 +355,11 @@ Result cuMemsetD8Async(Address to, unsigned char value, size_t bytes, Stream *st
     std::lock_guard guard(lock);
     if (stream->failure) return stream->failure;
     if (!inside(to, bytes)) return INVALID_VALUE;
-    memset((void *)to, value, bytes);
+    stream->ask([=] {
+        if (!inside(to, bytes, true)) return ILLEGAL_ADDRESS;
+        memset((void *)to, value, bytes);
+        return SUCCESS;
+    });
     return SUCCESS;
 }
 
@@ -270,9 +392,13 @@ Result cuModuleLoadData(Module **module, const void *image) {
 Result cuModuleUnload(Module *) { return SUCCESS; }
 
 Result cuModuleGetFunction(Function **function, Module *module, const char *name) {
-    void *entry = dlsym(module->object, (std::string(name) + "_emulated").c_str());
-    if (!entry) return NOT_FOUND;
-    *function = new Function{name, module, (void (*)(const emulation::Launch &))entry};
+    std::string entry = std::string(name) + "_emulated";
+    auto runs = (void (*)(const emulation::Launch &))dlsym(module->object, entry.c_str());
+    auto sizes = (size_t (*)(size_t *))dlsym(module->object, (entry + "_sizes").c_str());
+    if (!runs || !sizes) return NOT_FOUND;
+    std::vector<size_t> bytes(1024);
+    bytes.resize(sizes(bytes.data()));
+    *function = new Function{name, module, runs, bytes};
     return SUCCESS;
 }
 
@@ -282,8 +408,20 @@ Result cuLaunchKernel(Function *function, unsigned x, unsigned y, unsigned z, un
     if (stream->failure) return stream->failure;
     size_t threads = size_t(threads_x) * threads_y * threads_z;
     if (!x || !y || !z || !threads || threads > 1024 || shared || y > 65535) return INVALID_VALUE;
-    emulation::Launch launch{{x, y, z}, {threads_x, threads_y, threads_z}, arguments};
-    stream->failure = run(function, launch);
+    // Arguments are copied by the call.
+    std::vector<std::vector<char>> values;
+    for (size_t bytes : function->sizes) {
+        const char *value = (const char *)arguments[values.size()];
+        values.emplace_back(value, value + bytes);
+    }
+    bool is_to_fail_later = is_to_fail(function->name);
+    stream->has_kernels = true;
+    stream->ask([=]() mutable {
+        if (is_to_fail_later) return LAUNCH_FAILED;
+        std::vector<void *> addresses;
+        for (std::vector<char> &value : values) addresses.push_back(value.data());
+        return run(function, emulation::Launch{{x, y, z}, {threads_x, threads_y, threads_z}, addresses.data()});
+    });
     return SUCCESS;
 }
 }
