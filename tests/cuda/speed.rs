@@ -118,15 +118,22 @@ fn time_steps<M: Model<Element = f32>, R: UpdateRule>(host: &M, batch: &M::Batch
     };
     let n_kernels = gpu.trace(&mut step).len();
     let seconds = median(&gpu, step);
+    model.take_batch(batch).unwrap();
+    let ahead = median(&gpu, || {
+        let take = |model: &mut OnGpu<M>| model.take_batch(batch).unwrap();
+        model.step_on_taken(&mut updater, None, take).unwrap();
+    });
     let n_cols = M::parameters(host)[0].shape.n_rows();
-    println!("{:>12} {:>10} {n_cols:>12} {:>10.3} {n_kernels:>8}", M::NAME, R::NAME, seconds * 1e3);
+    let (name, rule, seconds, ahead) = (M::NAME, R::NAME, seconds * 1e3, ahead * 1e3);
+    println!("{name:>12} {rule:>10} {n_cols:>12} {seconds:>10.3} {ahead:>10.3} {n_kernels:>8}");
 }
 
 #[test]
 #[ignore = "times, for a real GPU"]
 fn steps() {
     println!(
-        "steps on batches of 40 entries a row, moved from the host; with `Off` a kernel for each value of the plan"
+        "steps on batches of 40 entries a row, copied from the host before each step, or ahead, during the one before it; with `Off` a kernel for \
+         each value of the plan"
     );
     let sizes: &[_] = match is_real() {
         true => &[(8192, 1 << 24), (65536, 1 << 24), (65536, 1 << 28)],
@@ -134,7 +141,9 @@ fn steps() {
     };
     for &(batch_size, n_cols) in sizes {
         println!("batches of {batch_size} rows");
-        println!("{:>12} {:>10} {:>12} {:>10} {:>8}", "model", "rule", "columns", "ms", "kernels");
+        let [model, rule, columns] = ["model", "rule", "columns"];
+        let [step, ahead, kernels] = ["ms", "ahead ms", "kernels"];
+        println!("{model:>12} {rule:>10} {columns:>12} {step:>10} {ahead:>10} {kernels:>8}");
         let x = matrix(batch_size, n_cols, 40);
         let y = Dense::<f32>::zeros([batch_size, 1]);
         macro_rules! time {

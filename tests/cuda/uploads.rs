@@ -1,7 +1,7 @@
 //! Batches are copied to a GPU while it computes, in an order that events keep, and what fails on the way is named.
 
 use crate::Logistic;
-use crate::device::{Wait, fail, gpu, is_real, leave_out};
+use crate::device::{Wait, fail, gpu, is_real, leave_out, limit_memory};
 use nnz::core::update_rules::UpdateRule;
 use nnz::data::{Batch, BatchOptions, Batches, DataError, DataSource, Order, Position, synthetic};
 use nnz::device::cuda::CudaError;
@@ -11,6 +11,29 @@ use nnz::prelude::*;
 use nnz::training::{BatchHook, EpochTotals, fit_epoch};
 use std::cell::RefCell;
 use std::ops::ControlFlow;
+
+graph! {
+    /// A launch for each value.
+    model LogisticOff {
+        fuse = off;
+        input x: csr[n, d];
+        label y: dense[n, 1];
+        param w: row_sparse[d, 1] = Zeros;
+        param b: dense[1] = Zeros;
+        let score = dot(x, w) + b;
+        loss logistic(score, y);
+    }
+
+    /// A factorization machine.
+    model Machine {
+        input x: csr[n, d];
+        label y: dense[n, 1];
+        param w: row_sparse[d, 1] = Zeros;
+        param v: row_sparse[d, k] = Normal { mean: 0.0, std: 0.1 };
+        let score = dot(x, w) + pairwise_interaction(x, v);
+        loss logistic(score, y);
+    }
+}
 
 const ROWS: usize = 150;
 const COLUMNS: usize = 80;
@@ -321,4 +344,32 @@ fn a_step_needs_a_batch_that_was_taken() {
     let mut on_host = Updater::for_model(Sgd::default(), &host).unwrap();
     assert!(!Logistic::TAKES_BATCHES && host.take_batch(&batch).is_err());
     assert!(missing(host.step_on_taken(&mut on_host, None, |_| ())));
+}
+
+/// What a training loop asks the GPU's memory for after an epoch.
+fn allocates_nothing_more<M: Model<Element = f32>>(mut model: M, hook: &mut impl BatchHook<M>) {
+    let data = data();
+    let rule = AdaGrad { learning_rate: 0.1, ..AdaGrad::default() };
+    let mut updater = Updater::for_model(rule, &model).unwrap();
+    let options = BatchOptions { order: Order::Sequential, ..OPTIONS };
+    let mut batches = data.batches(M::INPUTS, &options).unwrap();
+    fit_epoch(&mut model, &mut updater, &mut batches, 0, hook).unwrap();
+    limit_memory(0);
+    let found = fit_epoch(&mut model, &mut updater, &mut batches, 1, hook);
+    limit_memory(usize::MAX);
+    found.unwrap();
+}
+
+#[test]
+fn a_second_epoch_allocates_nothing_on_the_gpu() {
+    if is_real() {
+        return;
+    }
+    allocates_nothing_more(model(), &mut ());
+    allocates_nothing_more(model(), &mut Clipped);
+    allocates_nothing_more(model(), &mut Looking { n_rows: 0 });
+    let unfused = LogisticOff::new(dims! { d: COLUMNS }, Seed(3)).unwrap();
+    allocates_nothing_more(OnGpu::new(&unfused, &gpu()).unwrap(), &mut ());
+    let machine = Machine::new(dims! { d: COLUMNS, k: 4 }, Seed(3)).unwrap();
+    allocates_nothing_more(OnGpu::new(&machine, &gpu()).unwrap(), &mut ());
 }

@@ -264,7 +264,7 @@ impl<R: UpdateRule, T: GpuFloat> Updater<R, T> {
             table.states.fill_bytes(0)?;
         } else {
             let values: Vec<T> = states.iter().flat_map(|state| state.values()).collect();
-            table.states = CudaBuffer::from_host(gpu, &values, STATES)?;
+            table.states.assign_from_host(gpu, &values, STATES)?;
         }
         table.tenant = Some(self.tenant.clone());
         table.settled = None;

@@ -1,6 +1,6 @@
 // Streams and events. What is asked of a stream is done when somebody waits: for it, for an event, or for memory to be freed. Until then
-// streams take turns by chance, now and then only as far as they must, or all others first: whatever no event orders is done in one
-// order here and in another there.
+// streams take turns: for some waits by chance, for some only as far as they must, for some all others first. Whatever no event orders is
+// done in one order here and in another there.
 #pragma once
 
 #include <deque>
@@ -48,6 +48,8 @@ struct Group {
     std::vector<Stream *> streams;
     std::mt19937 random;
     enum { ANY, AWAITED, OTHERS } first = ANY;
+    // How many waits are left of those that go this way: some, so that it is more than a step.
+    unsigned left = 0;
 
     template <class Done> bool work_until(const Stream *awaited, Done is_done);
 };
@@ -75,7 +77,10 @@ struct Stream {
 
 // False where what is left waits for what will not be.
 template <class Done> bool Group::work_until(const Stream *awaited, Done is_done) {
-    if (random() % 4 == 0) first = decltype(first)(random() % 3);
+    if (left-- == 0) {
+        first = decltype(first)((first + 1 + random() % 2) % 3);
+        left = 4 + random() % 4;
+    }
     while (!is_done()) {
         std::vector<Stream *> ready;
         for (Stream *stream : streams)
