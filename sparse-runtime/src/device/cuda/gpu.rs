@@ -119,13 +119,12 @@ impl Gpu {
     /// after [`CudaError::Kernel`].
     pub fn synchronize(&self) -> Result<(), CudaError> {
         self.shared.context.enter()?;
-        // SAFETY: the stream lives as long as `self`.
-        let done = unsafe { result::stream::synchronize(self.stream()) };
+        let done = self.kernels().synchronize();
         let mut progress = self.progress();
         let failure = progress.failure.take();
-        if let Err(error) = done {
+        if let Err(code) = done {
             // It came before what could not be launched because of it.
-            return Err(progress.broken(error.0));
+            return Err(progress.broken(code));
         }
         progress.launched.clear();
         progress.copying.clear();
@@ -213,11 +212,10 @@ impl Gpu {
             traced.push(kernel);
         }
         if self.shared.waits.load(Ordering::Relaxed) {
-            // SAFETY: the stream lives as long as `self`.
-            return unsafe { result::stream::synchronize(self.stream()) }.map_err(|error| {
+            return self.kernels().synchronize().map_err(|code| {
                 let mut progress = self.progress();
                 progress.launched = vec![kernel];
-                progress.broken(error.0)
+                progress.broken(code)
             });
         }
         note(&mut self.progress().launched, kernel);

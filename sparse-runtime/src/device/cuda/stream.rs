@@ -21,6 +21,12 @@ impl Stream {
         Ok(Stream { handle })
     }
 
+    /// The calling thread waits until all is done that was asked for. What failed is the error.
+    pub(super) fn synchronize(&self) -> Result<(), sys::CUresult> {
+        // SAFETY: the stream is there as long as its owner.
+        unsafe { result::stream::synchronize(self.handle) }.map_err(|error| error.0)
+    }
+
     /// What is asked for from now on waits for an event, as far as it was recorded before this call.
     pub(super) fn wait(&self, event: &Event) -> Result<(), CudaError> {
         let flags = sys::CUevent_wait_flags::CU_EVENT_WAIT_DEFAULT;

@@ -145,7 +145,12 @@ impl Upload {
                 |error| CudaError::Copy { arrays: self.arrays.as_slice().into(), code: error.0 },
             )?;
         }
-        self.copied.record(copies)
+        let recorded = self.copied.record(copies);
+        if recorded.is_err() {
+            // Nobody else could wait for it. That it fails too leaves nothing to be done.
+            let _ = copies.synchronize();
+        }
+        recorded
     }
 
     /// Kernels that are launched from now on find the block.
