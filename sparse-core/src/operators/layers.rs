@@ -116,7 +116,7 @@ const PAIRWISE_INTERACTION: Operator = Operator {
     storage: &[
         rule("csr dense -> dense").on_gpu().of_units(),
         rule("csr row_sparse -> dense").on_gpu().of_units(),
-        rule("dense dense -> dense"),
+        rule("dense dense -> dense").on_gpu(),
     ],
     gradient: &[
         gradient("x", "pairwise_interaction_slope(x, v, grad)"),
@@ -136,7 +136,7 @@ const PAIRWISE_INTERACTION_GRADIENT: Operator = Operator {
     storage: &[
         rule("csr dense dense -> row_sparse").on_gpu().or_on_request(Dense).of_units(),
         rule("csr row_sparse dense -> row_sparse").on_gpu().or_on_request(Dense).of_units(),
-        rule("dense dense dense -> dense"),
+        rule("dense dense dense -> dense").on_gpu(),
     ],
     gradient: SECOND,
     internal: true,
@@ -150,9 +150,9 @@ const PAIRWISE_INTERACTION_SLOPE: Operator = Operator {
     operands: &["x", "v", "grad"],
     shape: "[n, d] [d, k] [n, 1] -> x",
     storage: &[
-        rule("csr dense dense -> csr"),
-        rule("csr row_sparse dense -> csr"),
-        rule("dense dense dense -> dense"),
+        rule("csr dense dense -> csr").on_gpu(),
+        rule("csr row_sparse dense -> csr").on_gpu(),
+        rule("dense dense dense -> dense").on_gpu(),
     ],
     gradient: SECOND,
     internal: true,

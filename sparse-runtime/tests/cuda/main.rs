@@ -4,6 +4,7 @@
 
 mod device;
 mod elementwise;
+mod gradients;
 mod losses;
 mod memory;
 mod nvrtc;

@@ -137,7 +137,7 @@ fn values(array: &Array<f32>) -> Vec<f32> {
     }
 }
 
-fn same(what: &str, found: &Array<f32>, expected: &Array<f32>) {
+pub(crate) fn same(what: &str, found: &Array<f32>, expected: &Array<f32>) {
     assert_eq!(found.storage(), expected.storage(), "{what}");
     assert_eq!(found.shape(), expected.shape(), "{what}");
     match (found, expected) {

@@ -29,3 +29,24 @@ extern "C" __global__ void interaction_gradient(const u32 *__restrict__ runs, co
     out[(targets ? targets[run] : run) * width + column] =
         interaction_slope(runs[run], runs[run + 1], entries, entry_rows, values, sums, grad, factor, width, column);
 }
+
+// The gradient with respect to what the csr stores, grad · Σ v · (sums - x v) for each entry. A warp has a row, and `lanes` threads of it an
+// entry, each every lanes-th column of the table.
+extern "C" __global__ void interaction_slopes(const u64 *__restrict__ starts, const u64 *__restrict__ ends, const ID *__restrict__ columns,
+                                              const VALUE *__restrict__ values, const u64 *__restrict__ rows, u64 n_stored,
+                                              const REAL *__restrict__ table, const f64 *__restrict__ sums,
+                                              const REAL *__restrict__ grad, REAL *__restrict__ out, u64 n_rows, u64 width, u64 lanes) {
+    u64 row = thread_id() / 32;
+    if (row >= n_rows) return;
+    u64 lane = threadIdx.x % lanes;
+    for (u64 entry = starts[row] + threadIdx.x % 32 / lanes; entry < ends[row]; entry += 32 / lanes) {
+        u64 place = stored_row(rows, n_stored, columns[entry]);
+        f64 value = number(values, entry), sum = 0;
+        for (u64 column = lane; place < n_stored && column < width; column += lanes) {
+            f64 factor = table[place * width + column];
+            sum += factor * (sums[row * width + column] - value * factor);
+        }
+        sum = group_sum(sum, (u32)lanes, group_mask((u32)lanes));
+        if (lane == 0) out[entry] = (REAL)(grad[row] * sum);
+    }
+}

@@ -1,11 +1,14 @@
-//! The second-order term of a factorization machine on a GPU, and its gradient, in `f64`.
+//! The second-order term of a factorization machine on a GPU, and its gradients, in `f64`.
+
+pub(in crate::kernels) mod dense;
 
 use crate::device::cuda::{Blocks, Cuda, CudaError, CudaSlice, Gpu, Launch, Unit, Word, text_of};
-use crate::formats::{CsrView, Dense, DenseView, RowSparseView};
-use crate::kernels::cuda::{CudaContext, GpuFloat, Rows};
+use crate::formats::{Csr, CsrView, Dense, DenseView, RowSparseView};
+use crate::kernels::cuda::{CudaContext, GpuFloat, Rows, lanes};
 use sparse_core::element::Factor;
 
 const THREADS: u32 = 256;
+const SUMS: &str = "sums over the rows of a batch";
 
 /// Of a csr with a dense table.
 pub fn csr_dense<T: GpuFloat, V: Factor<T>>(
@@ -31,6 +34,16 @@ pub fn csr_row_sparse<T: GpuFloat, V: Factor<T>>(
     });
 }
 
+/// Of a dense matrix with a dense table.
+pub fn dense_dense<T: GpuFloat>(
+    out: &mut Dense<T, Cuda>,
+    x: DenseView<'_, T, Cuda>,
+    v: DenseView<'_, T, Cuda>,
+    context: &mut CudaContext,
+) {
+    dense::interaction(out, x, v, context);
+}
+
 /// The gradient with respect to the table: a row for each column that occurs.
 pub(in crate::kernels) fn gradient<T: GpuFloat, V: Factor<T>, O: Rows<T>>(
     out: &mut O,
@@ -43,7 +56,7 @@ pub(in crate::kernels) fn gradient<T: GpuFloat, V: Factor<T>, O: Rows<T>>(
     let CudaContext { occurrences, partial: sums, .. } = context;
     gpu.attempt(out, |out| {
         let width = v.shape().row_size();
-        sums.resize_for_overwrite(gpu, x.n_rows() * width, "sums over the rows of a batch")?;
+        sums.resize_for_overwrite(gpu, x.n_rows() * width, SUMS)?;
         interact(gpu, sums.as_slice(), CudaSlice::default(), x, v)?;
         occurrences.find(gpu, x)?;
         let columns = occurrences.columns();
@@ -66,6 +79,29 @@ pub(in crate::kernels) fn gradient<T: GpuFloat, V: Factor<T>, O: Rows<T>>(
         // SAFETY: runs, entries and rows are those of `x`, each of whose rows has sums and an element of `grad`; `to` has a row for each
         // column that occurs, where `targets` says.
         unsafe { launch.launch(Blocks::of(n, THREADS as usize, THREADS)) }
+    });
+}
+
+/// The gradient with respect to what a csr stores, at its pattern.
+pub(in crate::kernels) fn slope<T: GpuFloat>(
+    out: &mut Csr<T, Cuda>,
+    x: CsrView<'_, T, Cuda>,
+    v: RowSparseView<'_, T, Cuda>,
+    grad: DenseView<'_, T, Cuda>,
+    context: &mut CudaContext,
+) {
+    let CudaContext { gpu, partial: sums, .. } = context;
+    gpu.attempt(out, |out| {
+        let width = v.shape().row_size();
+        sums.resize_for_overwrite(gpu, x.n_rows() * width, SUMS)?;
+        interact(gpu, sums.as_slice(), CudaSlice::default(), x, v)?;
+        let to = out.take_pattern(gpu, x)?;
+        let words = words(T::TYPE.name(), T::TYPE.name(), x.columns().type_name());
+        let launch = Launch::new(gpu, gpu.kernel(&unit(&words), "interaction_slopes")?);
+        let launch = launch.csr(x).rows(v).reads(sums.as_slice()).reads(grad.values());
+        let launch = launch.writes(to).size(x.n_rows()).size(width).size(lanes(width));
+        // SAFETY: each row of `x` has sums and an element of `grad`, and `to` an element for each of its entries.
+        unsafe { launch.launch(Blocks::of(x.n_rows(), THREADS as usize / 32, THREADS)) }
     });
 }
 
@@ -99,4 +135,5 @@ fn unit<'a>(words: &'a [(&'static str, Word)]) -> Unit<'a> {
 pub(crate) fn for_each_unit(visit: &mut dyn FnMut(&Unit<'_>)) {
     visit(&unit(&words("f32", "f32", "u32")));
     visit(&unit(&words("f32", "unit", "u64")));
+    dense::for_each_unit(visit);
 }
