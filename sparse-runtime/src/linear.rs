@@ -302,6 +302,14 @@ fn add_scores<R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKind>(
     scores: &mut [T::Accumulator],
 ) {
     let columns = width.columns();
+    #[cfg(target_arch = "x86_64")]
+    if columns == 1 && !rows.settles() {
+        let shared = rows.shared(columns);
+        // SAFETY: as in `many_rows`.
+        if unsafe { masked::find_products(x, shared.weights(), scores) } {
+            return;
+        }
+    }
     let large = is_large(rows);
     let (cursor, mut settling) = rows.split(columns);
     with_column_ids!(x.columns(), |ids| {

@@ -1,7 +1,10 @@
-//! A stage of products with a parameter of one column, in vectors: what of a row is a stage's is as many entries as chance has it, and a
-//! branch that asks for the end at every fourth is guessed wrong in most rows. Of sixteen under a mask there are as many in most.
+//! Products with a parameter of one column, in vectors of sixteen entries of which a mask takes those that are meant. A branch that asks
+//! for the end of a row, or of what of it is a stage's, at every fourth entry is guessed wrong in most rows; of sixteen under a mask there
+//! are as many in most. No rows of the parameter are asked for ahead: loads that depend on nothing run as far ahead by themselves, since
+//! nothing here waits for a branch.
 
 use super::products::HandedOn;
+use super::rows::prefetch_data;
 use crate::formats::{ColumnIdsView, CsrView};
 use crate::lanes::{same_type, same_type_mut, x86};
 use crate::optimizer::RowWeights;
@@ -14,9 +17,29 @@ use std::arch::x86_64::*;
 /// turn, so that each entry has its sum by its place.
 const TOGETHER: usize = 16;
 
+/// The products of all rows of data, as [`sum_of_products`](super::products::sum_of_products) makes them. Tells whether it did: other types
+/// and processors, and the largest tables, are left to the caller.
+///
+/// # Safety
+///
+/// The columns of `x` are rows of the parameter, which nobody writes.
+pub(super) unsafe fn find_products<T: Float, V: Factor<T>>(
+    x: CsrView<'_, V>,
+    weights: RowWeights<'_, T>,
+    products: &mut [T::Accumulator],
+) -> bool {
+    let (Some(rows), Some(products)) = (Rows::of(x, weights), same_type_mut(products)) else {
+        return false;
+    };
+    // SAFETY: the processor has the instructions, as `of` says; the rest is promised by the caller, of a csr whose bounds are within its
+    // entries.
+    unsafe { rows.find_products::<T, V>(x, products) };
+    true
+}
+
 /// A stage of the products of some rows of data, as [`add_terms_below`](super::products::add_terms_below) makes it, but that the four sums
-/// handed on begin with that of a row's first entry; the last stage leaves the product. Tells whether it did: other types and processors are left
-/// to the caller, in all stages.
+/// handed on begin with that of a row's first entry; the last stage leaves the product. Tells whether it did, in all stages, as
+/// [`find_products`] does.
 ///
 /// # Safety
 ///
@@ -27,24 +50,16 @@ pub(super) unsafe fn add_sums<T: Float, V: Factor<T>>(
     weights: RowWeights<'_, T>,
     sums: &mut [HandedOn<T::Accumulator>],
 ) -> bool {
-    let (ColumnIdsView::U32(ids), Some(sums)) = (x.columns(), same_type_mut(sums)) else {
+    let (Some(rows), Some(sums)) = (Rows::of(x, weights), same_type_mut(sums)) else {
         return false;
     };
-    // Of a pattern they are not read.
-    let values = if V::IS_UNIT { Some(&[][..]) } else { same_type(x.values()) };
-    let (first, stride) = weights.addresses();
-    let (Some(values), Some(_)) = (values, same_type::<T, f32>(&[])) else { return false };
-    if !x86::gathers_well() {
-        return false;
-    }
-    let rows = Rows { ids, values, first: first.cast(), stride };
-    // SAFETY: the processor has the instructions; the rest is promised by the caller, of a csr whose bounds are within its entries.
+    // SAFETY: as in `find_products`.
     unsafe {
         match (piece.is_first(), piece.is_last()) {
-            (true, true) => rows.add::<_, true, true>(piece, sums),
-            (true, false) => rows.add::<_, true, false>(piece, sums),
-            (false, true) => rows.add::<_, false, true>(piece, sums),
-            (false, false) => rows.add::<_, false, false>(piece, sums),
+            (true, true) => rows.add::<T, V, true, true>(piece, sums),
+            (true, false) => rows.add::<T, V, true, false>(piece, sums),
+            (false, true) => rows.add::<T, V, false, true>(piece, sums),
+            (false, false) => rows.add::<T, V, false, false>(piece, sums),
         }
     }
     true
@@ -55,17 +70,59 @@ struct Rows<'a> {
     ids: &'a [u32],
     /// None where all are 1.
     values: &'a [f32],
-    /// The weights, so many bytes one after the other.
-    first: *const u8,
-    stride: usize,
+    weights: *const f32,
+    /// From weight to weight, in numbers; times an id it is below 2³¹, which is what the instruction takes.
+    stride: u32,
 }
 
-impl Rows<'_> {
+impl<'a> Rows<'a> {
+    /// Those of types that are loaded in vectors, on a processor that does well at it and has AVX-512 and bmi2.
+    fn of<T: Float, V: Factor<T>>(x: CsrView<'a, V>, weights: RowWeights<'_, T>) -> Option<Self> {
+        let ColumnIdsView::U32(ids) = x.columns() else { return None };
+        // Of a pattern they are not read.
+        let values = if V::IS_UNIT { &[][..] } else { same_type(x.values())? };
+        same_type::<T, f32>(&[])?;
+        let (weights, bytes) = weights.addresses();
+        let stride = bytes / size_of::<f32>();
+        let is_near = x.n_cols().checked_mul(stride)? <= 1 << 31;
+        if !is_near || !bytes.is_multiple_of(size_of::<f32>()) || !x86::gathers_well() {
+            return None;
+        }
+        Some(Rows { ids, values, weights: weights.cast(), stride: u32::try_from(stride).ok()? })
+    }
+
     /// # Safety
     ///
-    /// The processor has AVX-512 and bmi2; bounds of `piece` are within the entries, the ids of which have weights.
+    /// The processor has AVX-512 and bmi2; these are rows of `x`, the columns of which have weights.
     #[target_feature(enable = "avx512f,avx512vl,avx512dq,bmi1,bmi2,popcnt")]
-    unsafe fn add<V: sparse_core::element::Stored, const FIRST: bool, const LAST: bool>(
+    unsafe fn find_products<T: Float, V: Factor<T>>(
+        &self,
+        x: CsrView<'_, V>,
+        products: &mut [f32],
+    ) {
+        let bounds = x.starts().iter().zip(x.ends());
+        for (row, (product, (start, end))) in products.iter_mut().zip(bounds).enumerate() {
+            prefetch_data(x, self.ids, row);
+            let (mut at, end) = (*start as usize, *end as usize);
+            let mut four = _mm_setzero_ps();
+            while at < end {
+                let there = _bzhi_u32(0xffff, (end - at).min(TOGETHER) as u32) as u16;
+                // SAFETY: what is read is before `end` or masked.
+                four = add_in_turn(four, unsafe {
+                    let ids = _mm512_maskz_loadu_epi32(there, self.ids.as_ptr().add(at).cast());
+                    self.terms::<T, V>(at, ids, there)
+                });
+                at += TOGETHER;
+            }
+            *product = sum_of(four);
+        }
+    }
+
+    /// # Safety
+    ///
+    /// As for [`find_products`](Rows::find_products); bounds of `piece` are within the entries.
+    #[target_feature(enable = "avx512f,avx512vl,avx512dq,bmi1,bmi2,popcnt")]
+    unsafe fn add<T: Float, V: Factor<T>, const FIRST: bool, const LAST: bool>(
         &self,
         piece: &mut Piece<'_, '_, V>,
         sums: &mut [HandedOn<f32>],
@@ -84,32 +141,28 @@ impl Rows<'_> {
                 };
                 while at < end {
                     prefetch(self.ids, at.wrapping_add(ahead));
-                    if !self.values.is_empty() {
+                    if !V::IS_UNIT {
                         prefetch(self.values, at.wrapping_add(ahead));
                     }
                     let before = start.saturating_sub(at);
                     let there = _bzhi_u32(0xffff, (end - at).min(TOGETHER) as u32) as u16;
                     let there = there & (0xffff_u32 << before) as u16;
-                    let ids = self.ids.as_ptr().wrapping_add(at).cast();
-                    let ids = _mm512_maskz_loadu_epi32(there, ids);
+                    let ids = _mm512_maskz_loadu_epi32(there, self.ids.as_ptr().add(at).cast());
                     let mut own = there;
                     if !LAST {
                         own = _mm512_mask_cmplt_epu32_mask(there, ids, bound);
                     }
-                    for terms in self.terms(at, ids, own) {
-                        four = _mm_add_ps(four, _mm256_castps256_ps128(terms));
-                        four = _mm_add_ps(four, _mm256_extractf32x4_ps::<1>(terms));
-                    }
+                    four = add_in_turn(four, self.terms::<T, V>(at, ids, own));
                     stop += own.count_ones() as usize;
                     if own != there {
                         break;
                     }
                     at += TOGETHER;
                 }
-                _mm_storeu_ps(sums.as_mut_ptr(), four);
-            }
-            if LAST {
-                sums[0] = (sums[0] + sums[1]) + (sums[2] + sums[3]);
+                match LAST {
+                    true => sums[0] = sum_of(four),
+                    false => _mm_storeu_ps(sums.as_mut_ptr(), four),
+                }
             }
             piece.end(place, stop - start);
         }
@@ -119,26 +172,95 @@ impl Rows<'_> {
     ///
     /// # Safety
     ///
-    /// As for [`add`](Rows::add), of those under the mask.
+    /// As for [`find_products`](Rows::find_products), of the entries under the mask.
     #[inline]
     #[target_feature(enable = "avx512f,avx512vl,avx512dq")]
-    unsafe fn terms(&self, at: usize, ids: __m512i, own: u16) -> [__m256; 2] {
-        let stride = _mm512_set1_epi64(self.stride as i64);
-        let halves = [_mm512_castsi512_si256(ids), _mm512_extracti64x4_epi64::<1>(ids)];
-        let mut terms = [_mm256_setzero_ps(); 2];
-        for (half, (ids, terms)) in halves.into_iter().zip(&mut terms).enumerate() {
-            let own = (own >> (8 * half)) as u8;
-            let offsets = _mm512_mul_epu32(_mm512_cvtepu32_epi64(ids), stride);
-            // SAFETY: as the caller says; what is masked is not read.
-            unsafe {
-                *terms = _mm512_mask_i64gather_ps::<1>(*terms, own, offsets, self.first.cast());
-                // Of a pattern there are none.
-                if !self.values.is_empty() {
-                    let values = self.values.as_ptr().wrapping_add(at + 8 * half);
-                    *terms = _mm256_mul_ps(*terms, _mm256_maskz_loadu_ps(own, values));
+    unsafe fn terms<T: Float, V: Factor<T>>(&self, at: usize, ids: __m512i, own: u16) -> __m512 {
+        let places = _mm512_mullo_epi32(ids, _mm512_set1_epi32(self.stride as i32));
+        let zero = _mm512_setzero_ps();
+        // SAFETY: as the caller says; what is masked is not read.
+        unsafe {
+            let weights = _mm512_mask_i32gather_ps::<4>(zero, own, places, self.weights.cast());
+            if V::IS_UNIT {
+                return weights;
+            }
+            let values = _mm512_maskz_loadu_ps(own, self.values.as_ptr().add(at));
+            _mm512_mul_ps(weights, values)
+        }
+    }
+}
+
+/// Adds the first four of sixteen terms to four sums, then the next.
+#[inline]
+#[target_feature(enable = "avx512f,avx512vl,avx512dq")]
+fn add_in_turn(four: __m128, terms: __m512) -> __m128 {
+    let four = _mm_add_ps(four, _mm512_castps512_ps128(terms));
+    let four = _mm_add_ps(four, _mm512_extractf32x4_ps::<1>(terms));
+    let four = _mm_add_ps(four, _mm512_extractf32x4_ps::<2>(terms));
+    _mm_add_ps(four, _mm512_extractf32x4_ps::<3>(terms))
+}
+
+/// The sum of four, in the order in which [`sum_of_products`](super::products::sum_of_products) adds them.
+#[inline]
+#[target_feature(enable = "avx512f,avx512vl,avx512dq")]
+fn sum_of(four: __m128) -> f32 {
+    let mut sums = [0.0; 4];
+    // SAFETY: there are four.
+    unsafe { _mm_storeu_ps(sums.as_mut_ptr(), four) };
+    (sums[0] + sums[1]) + (sums[2] + sums[3])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::products::sum_of_products;
+    use super::*;
+    use crate::formats::{Csr, RowSelection};
+    use sparse_core::element::Unit;
+
+    #[test]
+    fn products_have_the_bits_of_those_one_by_one() {
+        /// Of the first rows, and of some that lie anywhere.
+        fn hold<V: Factor<f32>>(x: &Csr<V>) {
+            let mut selection = RowSelection::new();
+            let places: Vec<usize> = (0..x.n_rows()).map(|row| row * 7 % x.n_rows()).collect();
+            for x in [x.view().rows(3..60).unwrap(), selection.gather(x, &places).unwrap()] {
+                let ColumnIdsView::U32(ids) = x.columns() else { panic!("ids of 32 bits") };
+                let all_values: &[f32] = same_type(x.values()).unwrap_or_default();
+                for stride in [1usize, 3, 4] {
+                    let weights: Vec<f32> = (0..x.n_cols() * stride)
+                        .map(|i| if i % 5 == 0 { -0.0 } else { (i as f32).sin() })
+                        .collect();
+                    let expected = x.starts().iter().zip(x.ends()).map(|(from, to)| {
+                        let entries = *from as usize..*to as usize;
+                        let (ids, values) = (&ids[entries.clone()], &x.values()[entries]);
+                        let weight = |id: &u32| weights[*id as usize * stride];
+                        sum_of_products::<f32, V, _>(ids, values, weight).to_bits()
+                    });
+                    let expected = expected.collect::<Vec<_>>();
+                    let rows = Rows {
+                        ids,
+                        values: all_values,
+                        weights: weights.as_ptr(),
+                        stride: stride as u32,
+                    };
+                    let mut found = vec![f32::NAN; x.n_rows()];
+                    // SAFETY: the caller asked; there is a weight for each column.
+                    unsafe { rows.find_products::<f32, V>(x, &mut found) };
+                    let found: Vec<u32> = found.into_iter().map(f32::to_bits).collect();
+                    assert_eq!(found, expected, "weights {stride} apart");
                 }
             }
         }
-        terms
+        if !x86::gathers_well() {
+            eprintln!("skipped: this processor does not load apart elements well");
+            return;
+        }
+        let rows = (0..80usize)
+            .map(|row| (0..row).map(move |k| (k * 3 + row % 3, (k as f32 - 9.5) / 7.0)));
+        let x = Csr::<f32>::from_rows(300, rows).unwrap();
+        hold(&x);
+        let rows = (0..80usize).map(|row| (0..row).map(move |k| (k * 3 + row % 3, 1.0)));
+        let ones = Csr::<f32>::from_rows(300, rows).unwrap();
+        hold::<Unit>(&ones.view().units().unwrap().to_owned());
     }
 }
