@@ -29,9 +29,9 @@ fn twice(out: &mut Dense, x: DenseView<'_>) {
     }
 }
 
-graph! {
+twins! {
     /// Logistic regression.
-    model Logistic {
+    Logistic, LogisticOff {
         input x: csr[n, d];
         label y: dense[n, 1];
         param w: row_sparse[d, 1] = Zeros;
@@ -40,7 +40,9 @@ graph! {
         loss logistic(score, y);
         output probability = sigmoid(score);
     }
+}
 
+graph! {
     /// Several scores for each row, and a weight for each row.
     model Hidden {
         input x: csr[n, d];

@@ -2,6 +2,7 @@
 //! and times say nothing.
 
 use crate::device::{gpu, is_real};
+use crate::{Logistic, LogisticBatch, LogisticOff, LogisticOffBatch};
 use nnz::core::ir::Attributes;
 use nnz::core::operators::find;
 use nnz::core::update_rules::UpdateRule;
@@ -84,18 +85,7 @@ fn products() {
 }
 
 twins! {
-    /// As in the benches of the host.
-    Linear, LinearOff {
-        input x: csr[n, d];
-        label y: dense[n, 1];
-        param w: row_sparse[d, 1] = Zeros;
-        param b: dense[1] = Zeros;
-        let score = dot(x, w) + b;
-        loss logistic(score, y);
-        output probability = sigmoid(score);
-    }
-
-    /// The same.
+    /// A factorization machine, as in the benches of the host.
     Machine, MachineOff {
         input x: csr[n, d];
         label y: dense[n, 1];
@@ -156,7 +146,7 @@ fn steps() {
                 )*
             };
         }
-        time!(Linear LinearBatch, LinearOff LinearOffBatch);
+        time!(Logistic LogisticBatch, LogisticOff LogisticOffBatch);
         // With more its factors and their states take more than a GPU has.
         if n_cols <= 1 << 24 {
             time!(Machine MachineBatch, MachineOff MachineOffBatch);
