@@ -21,38 +21,47 @@ const MOST_WARPS: usize = 2048;
 
 const PARTS: &str = "the positions that win in parts of an array";
 
-/// Of a dense array.
-pub fn dense<T: GpuFloat>(
-    out: &mut Dense<u64, Cuda>,
-    x: DenseView<'_, T, Cuda>,
-    axis: Axes,
-    keepdims: bool,
-    context: &mut CudaContext,
-) {
-    of_dense(out, x, axis, keepdims, true, context);
+/// The kernels of an operator that gives positions of the largest elements, or of the smallest.
+macro_rules! positions {
+    (largest = $largest:literal) => {
+        /// Of a dense array.
+        pub fn dense<T: GpuFloat>(
+            out: &mut Dense<u64, Cuda>,
+            x: DenseView<'_, T, Cuda>,
+            axis: Axes,
+            keepdims: bool,
+            context: &mut CudaContext,
+        ) {
+            of_dense(out, x, axis, keepdims, $largest, context);
+        }
+
+        /// Of a csr matrix.
+        pub fn csr<T: GpuFloat>(
+            out: &mut Dense<u64, Cuda>,
+            x: CsrView<'_, T, Cuda>,
+            axis: Axes,
+            keepdims: bool,
+            context: &mut CudaContext,
+        ) {
+            of_csr(out, x, axis, keepdims, $largest, context);
+        }
+
+        /// Of a row_sparse array.
+        pub fn row_sparse<T: GpuFloat>(
+            out: &mut Dense<u64, Cuda>,
+            x: RowSparseView<'_, T, Cuda>,
+            axis: Axes,
+            keepdims: bool,
+            context: &mut CudaContext,
+        ) {
+            of_row_sparse(out, x, axis, keepdims, $largest, context);
+        }
+    };
 }
 
-/// Of a csr matrix.
-pub fn csr<T: GpuFloat>(
-    out: &mut Dense<u64, Cuda>,
-    x: CsrView<'_, T, Cuda>,
-    axis: Axes,
-    keepdims: bool,
-    context: &mut CudaContext,
-) {
-    of_csr(out, x, axis, keepdims, true, context);
-}
+pub(in crate::kernels) use positions;
 
-/// Of a row_sparse array.
-pub fn row_sparse<T: GpuFloat>(
-    out: &mut Dense<u64, Cuda>,
-    x: RowSparseView<'_, T, Cuda>,
-    axis: Axes,
-    keepdims: bool,
-    context: &mut CudaContext,
-) {
-    of_row_sparse(out, x, axis, keepdims, true, context);
-}
+positions!(largest = true);
 
 /// The position of the largest or smallest element of a dense array.
 pub(in crate::kernels) fn of_dense<T: GpuFloat>(

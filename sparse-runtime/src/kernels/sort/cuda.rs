@@ -10,6 +10,7 @@ use crate::formats::{Dense, DenseView};
 use crate::kernels::cuda::{CudaContext, GpuFloat};
 use crate::kernels::lookup::Lookup;
 use crate::kernels::order::{First, chosen};
+use sparse_core::element::Element;
 
 // As in the text.
 const THREADS: u32 = 256;
@@ -38,18 +39,8 @@ pub(in crate::kernels) fn elements<T: GpuFloat>(
     first: First,
     context: &mut CudaContext,
 ) {
-    let CudaContext { gpu, places, list, .. } = context;
-    gpu.attempt(out, |out| {
-        let out = out.reset_on(gpu, chosen(x.shape(), axis, k))?;
-        if out.is_empty() {
-            return Ok(());
-        }
-        let lines = Lines::new(x, axis, k, first);
-        let ranked = lines.rank(gpu, x, [places, list])?;
-        let launch = kernel::<T>(gpu, "write_ranked")?.reads(x.values()).reads(ranked);
-        let launch = launch.size(lines.extent).size(lines.inner).size(lines.k);
-        // SAFETY: there are `k` elements of `out` for each line, and as many positions below the extent.
-        unsafe { launch.writes(out).size(out.len()).launch(each(out.len())) }
+    in_order(out, x, axis, k, first, context, |gpu| {
+        Ok(kernel::<T>(gpu, "write_ranked")?.reads(x.values()))
     });
 }
 
@@ -62,6 +53,19 @@ pub(in crate::kernels) fn positions<T: GpuFloat>(
     first: First,
     context: &mut CudaContext,
 ) {
+    in_order(out, x, axis, k, first, context, |gpu| kernel::<T>(gpu, "write_positions"));
+}
+
+/// Ranks the elements, and launches what writes something of the first `k` of each line, given where they are.
+fn in_order<T: GpuFloat, E: Element>(
+    out: &mut Dense<E, Cuda>,
+    x: DenseView<'_, T, Cuda>,
+    axis: i64,
+    k: usize,
+    first: First,
+    context: &mut CudaContext,
+    write: impl FnOnce(&Gpu) -> Result<Launch<'_>, CudaError>,
+) {
     let CudaContext { gpu, places, list, .. } = context;
     gpu.attempt(out, |out| {
         let out = out.reset_on(gpu, chosen(x.shape(), axis, k))?;
@@ -70,9 +74,9 @@ pub(in crate::kernels) fn positions<T: GpuFloat>(
         }
         let lines = Lines::new(x, axis, k, first);
         let ranked = lines.rank(gpu, x, [places, list])?;
-        let launch = kernel::<T>(gpu, "write_positions")?.reads(ranked);
+        let launch = write(gpu)?.reads(ranked);
         let launch = launch.size(lines.extent).size(lines.inner).size(lines.k);
-        // SAFETY: as above.
+        // SAFETY: there are `k` elements of `out` for each line, and as many positions below the extent.
         unsafe { launch.writes(out).size(out.len()).launch(each(out.len())) }
     });
 }
