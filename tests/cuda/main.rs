@@ -72,6 +72,21 @@ graph! {
         output sorted = sort(score);
     }
 
+    /// Gradients of values that are csr and row_sparse: weights of columns, rows that are taken of a csr, and rows of a table.
+    model Weighted {
+        input x: csr[n, d];
+        input z: dense[n, d];
+        input order: dense<u32>[n];
+        label y: dense[n, 1];
+        param w: dense[d] = Ones;
+        param v: row_sparse[d, 3] = Normal { mean: 0.0, std: 0.5 };
+        param u: dense[d, 3] = Normal { mean: 0.0, std: 0.5 };
+        let weighted = x * w;
+        let score = pairwise_interaction(take(weighted, order), v) + pairwise_interaction(z * w, u);
+        loss squared_error(score, y);
+        output score;
+    }
+
     operator twice(x) {
         rule dense -> dense = crate::twice;
         shape [n, d] -> [n, d];
@@ -236,6 +251,48 @@ fn ids_that_a_model_computes_are_those_of_the_cpu() {
         }
     }
     near(there.into_host().unwrap().w.values(), host.w.values(), "trained through an order");
+}
+
+#[test]
+fn gradients_go_through_values_that_are_csr() {
+    let mut host = Weighted::new(dims! { d: 40 }, Seed(3)).unwrap();
+    let mut there = OnGpu::new(&host, &gpu()).unwrap();
+    let entries = [(0, 3, 1.0f32), (0, 8, -2.0), (2, 3, 0.5), (2, 8, 1.0), (2, 39, 4.0)];
+    let x = Csr::from_coo(4, 40, entries).unwrap();
+    let z = Dense::new([4, 40], (0..160).map(|i| (i * 7 % 11) as f32 / 16.0).collect()).unwrap();
+    let y = Dense::from_rows(&[[1.0f32], [0.0], [-3.0], [0.25]]);
+    // Rows are taken twice, and not at all.
+    let order = Dense::from(vec![2u32, 0, 2, 1]);
+    let batch = WeightedBatch {
+        x: x.view(),
+        z: z.view(),
+        order: order.view(),
+        y: y.view(),
+        ..Default::default()
+    };
+    let rule = Sgd { learning_rate: 0.002, ..Sgd::default() };
+    let mut on_cpu = Updater::for_model(rule.clone(), &host).unwrap();
+    let mut on_gpu = Updater::for_model(rule, &there).unwrap();
+    for _ in 0..3 {
+        let expected = host.train_step(&batch, &mut on_cpu).unwrap();
+        let found = there.train_step(&batch, &mut on_gpu).unwrap();
+        near(&[found as f32], &[expected as f32], "loss");
+    }
+    let kernels = there.kernels();
+    for kernel in [
+        "take_gradient_csr_ids_like_by_rows",
+        "reduce_to_csr_dense",
+        "pairwise_interaction_slope_csr_row_sparse_dense",
+        "pairwise_interaction_slope_dense_dense_dense",
+        "pairwise_interaction_gradient_dense_dense_dense",
+        "pairwise_interaction_dense_dense",
+    ] {
+        assert!(kernels.contains(kernel), "{kernel} in {kernels}");
+    }
+    let there = there.into_host().unwrap();
+    for (found, expected) in there.parameters().iter().zip(host.parameters()) {
+        near(found.values(), expected.values(), "a parameter");
+    }
 }
 
 #[test]

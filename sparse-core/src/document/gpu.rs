@@ -27,8 +27,15 @@ pub(super) fn page() -> Page {
             of_rules.push(vec![code_list(names), code_list(there), code_list(missing)]);
         }
     }
-    text.push_str(&format!("{n_there} of {n_rules} storage rules have kernels.\n\n"));
-    text.push_str(&table(&["operators", "rules with kernels", "without"], &of_rules));
+    let mut columns = vec!["operators", "rules with kernels", "without"];
+    if n_there == n_rules {
+        text.push_str(&format!("All {n_rules} storage rules have kernels.\n\n"));
+        columns.pop();
+        of_rules.iter_mut().for_each(|row: &mut Vec<String>| row.truncate(columns.len()));
+    } else {
+        text.push_str(&format!("{n_there} of {n_rules} storage rules have kernels.\n\n"));
+    }
+    text.push_str(&table(&columns, &of_rules));
     let [there, missing] = [true, false].map(|on_gpu| {
         let is = |name: &&&str| with_rule(name, OnGpu).is_ok_and(|found| found == on_gpu);
         code_list(NAMES.iter().filter(is))

@@ -63,7 +63,7 @@ const TAKE_GRADIENT: Operator = Operator {
             .only(&Condition::ALONG_ROWS)
             .or_on_request(Dense),
         rule("dense ids like -> dense").on_gpu(),
-        rule("csr ids like -> csr").only(&Condition::ALONG_ROWS),
+        rule("csr ids like -> csr").on_gpu().only(&Condition::ALONG_ROWS),
     ],
     gradient: &[no_gradient("grad", "second derivatives are not offered"), gradient("ids", "0")],
     internal: true,

@@ -287,6 +287,19 @@ impl<T: Element> RowSparse<T, Cuda> {
         self.shape = shape;
         Ok(self.values.as_slice())
     }
+
+    /// Becomes an array of this shape that stores so many rows, whose ids are to be written with their values.
+    pub(crate) fn make_rows(
+        &mut self,
+        gpu: &Gpu,
+        shape: Shape,
+        n_stored: usize,
+    ) -> Result<(CudaSlice<'_, u64>, CudaSlice<'_, T>), CudaError> {
+        self.values.resize_for_overwrite(gpu, n_stored.saturating_mul(shape.row_size()), ROWS)?;
+        self.indices.resize_for_overwrite(gpu, n_stored, ROW_IDS)?;
+        self.shape = shape;
+        Ok((self.indices.as_slice(), self.values.as_slice()))
+    }
 }
 
 impl<'a, T: Element> DenseView<'a, T, Cuda> {

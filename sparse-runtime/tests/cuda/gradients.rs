@@ -8,7 +8,7 @@ use sparse_core::ir::{AttributeValue, Attributes};
 use sparse_core::operators::find;
 use sparse_core::storage::Storage;
 use sparse_runtime::device::cuda::CudaError;
-use sparse_runtime::formats::{Csr, Dense, RowSparse, RowSparseView, Shape};
+use sparse_runtime::formats::{Csr, Dense, Ids, RowSparse, RowSparseView, Shape};
 use sparse_runtime::kernels::cuda::CudaContext;
 use sparse_runtime::kernels::{Array, Context, Operand, call_kernel, cuda};
 
@@ -115,4 +115,122 @@ fn interactions_of_dense_rows_and_slopes() -> Result<(), CudaError> {
         [Operand::Csr(x.view()), Operand::RowSparse(v.view()), Operand::Dense(grad.view())];
     let of = ("pairwise_interaction_slope", "csr_row_sparse_dense", Storage::Csr);
     check(of, &operands, &[], &mut context)
+}
+
+fn axis(axis: i64) -> (&'static str, AttributeValue) {
+    ("axis", AttributeValue::Integer(axis))
+}
+
+#[test]
+fn rows_of_a_csr_go_back_to_where_they_were_taken() -> Result<(), CudaError> {
+    let (mut context, mut numbers) = (CudaContext::new(&gpu()), Numbers(5));
+    let of = ("take_gradient", "csr_ids_like_by_rows", Storage::Csr);
+    for ([n, d], extent) in [
+        ([0, 5], 3),
+        ([4, 0], 3),
+        ([5, 7], 0),
+        ([5, 7], 1),
+        ([40, 6], 11),
+        ([3, 400], 2),
+        ([300, 9], 5000),
+        ([2200, 3], 4),
+    ] {
+        let like = Csr::<f32>::zeros(extent, d);
+        for of_4 in [0, 1, 4] {
+            let mut grad = csr([n, d], of_4, &mut numbers);
+            if let Some(last) = grad.values_mut().last_mut() {
+                *last = f32::NAN;
+            }
+            // In no order, most of them several times, some beyond the ends, and all of them the same or nowhere.
+            let within = extent.min(9) as i64 + 3;
+            let any = (0..n as i64).map(|at| (at * 37 + 11) % within - 1).collect();
+            for ids in [any, vec![extent as i64 - 1; n], vec![extent as i64; n]] {
+                let ids = Ids::from(Dense::new([n], ids).unwrap());
+                let (grad, like) = (Operand::Csr(grad.view()), Operand::Csr(like.view()));
+                for beyond in [None, Some("clip"), Some("wrap")] {
+                    let beyond = beyond.map(|name| (name, AttributeValue::Flag(true)));
+                    let attributes: Vec<_> = [axis(0)].into_iter().chain(beyond).collect();
+                    let operands = [grad, Operand::Ids(ids.view()), like];
+                    check(of, &operands, &attributes, &mut context)?;
+                }
+            }
+        }
+    }
+    // Columns of 64 bits.
+    let entries = [(0, 1 << 32, 2.0), (0, 7, 1.0), (1, 7, 3.0), (2, 1 << 32, 4.0)];
+    let grad = Csr::<f32>::from_coo(3, 1 << 33, entries).unwrap();
+    let like = Csr::<f32>::zeros(6, 1 << 33);
+    let ids = Ids::from(Dense::new([3], vec![4u32, 1, 4]).unwrap());
+    let operands = [Operand::Csr(grad.view()), Operand::Ids(ids.view()), Operand::Csr(like.view())];
+    check(of, &operands, &[axis(0)], &mut context)
+}
+
+#[test]
+fn stored_rows_are_repeated_and_summed_up() -> Result<(), CudaError> {
+    let (mut context, mut numbers) = (CudaContext::new(&gpu()), Numbers(7));
+    // A shape that broadcasts to another.
+    let shapes: [(&[usize], &[usize]); 14] = [
+        (&[8, 1], &[8, 70]),
+        (&[8, 5], &[8, 5]),
+        (&[1, 5], &[8, 5]),
+        (&[5], &[8, 5]),
+        (&[1, 1], &[300, 40]),
+        (&[1], &[9, 1]),
+        (&[8, 1, 3], &[8, 4, 3]),
+        (&[4, 3], &[8, 4, 3]),
+        (&[8, 4, 1], &[8, 4, 3]),
+        (&[1, 4, 1], &[2500, 4, 2]),
+        (&[0, 1], &[0, 5]),
+        (&[1, 1], &[0, 5]),
+        (&[8, 1], &[8, 0]),
+        (&[1, 3], &[1, 3]),
+    ];
+    for (small, large) in shapes.map(|(small, large)| (Shape::new(small), Shape::new(large))) {
+        // Of rows the second and every third after it; nothing; one, whatever its number.
+        let arrays = |shape: Shape, numbers: &mut Numbers| {
+            let some = rows(shape, numbers);
+            let last: Vec<u64> = (0..shape.n_rows() as u64).rev().take(1).collect();
+            let row = vec![f32::NAN; last.len() * shape.row_size()];
+            let one = RowSparse::new(shape, last, row).unwrap();
+            [some, RowSparse::zeros(shape), one]
+        };
+        let [like, table] = [large, small].map(|shape| dense(shape, &mut numbers));
+        let like_rows = rows(large, &mut numbers);
+        let table = RowSparseView::all(small, table.values()).unwrap();
+        let stored = arrays(small, &mut numbers);
+        for x in stored.iter().map(RowSparse::view).chain([table]) {
+            for mean in [false, true] {
+                let mean = [("mean", AttributeValue::Flag(mean))];
+                let (x, like) = (Operand::RowSparse(x), Operand::Dense(like.view()));
+                let of = ("broadcast_like", "row_sparse_dense", Storage::RowSparse);
+                check(of, &[x, like], &mean, &mut context)?;
+                let like = Operand::RowSparse(like_rows.view());
+                let of = ("broadcast_like", "row_sparse_row_sparse", Storage::RowSparse);
+                check(of, &[x, like], &mean, &mut context)?;
+            }
+        }
+        let of_small = dense(small, &mut numbers);
+        let all = RowSparseView::all(large, like.values()).unwrap();
+        let stored = arrays(large, &mut numbers);
+        for x in stored.iter().map(RowSparse::view).chain([all]) {
+            let of = ("reduce_to", "row_sparse_dense", Storage::Dense);
+            let operands = [Operand::RowSparse(x), Operand::Dense(of_small.view())];
+            check(of, &operands, &[], &mut context)?;
+        }
+        if large.rank() == 2 {
+            for of_4 in [0, 1, 4] {
+                let x = csr([large.n_rows(), large.row_size()], of_4, &mut numbers);
+                let mut odd = x.clone();
+                if let Some(first) = odd.values_mut().first_mut() {
+                    *first = f32::NAN;
+                }
+                for x in [&x, &odd] {
+                    let of = ("reduce_to", "csr_dense", Storage::Dense);
+                    let operands = [Operand::Csr(x.view()), Operand::Dense(of_small.view())];
+                    check(of, &operands, &[], &mut context)?;
+                }
+            }
+        }
+    }
+    Ok(())
 }

@@ -1,9 +1,10 @@
 //! Elements repeated to a larger shape, on a GPU.
 
 use super::cpu::{share, with_axes};
-use crate::device::cuda::{Blocks, Cuda, CudaError, Gpu, Launch, Unit, Word};
-use crate::formats::{Dense, DenseView, MAX_RANK, Shape};
+use crate::device::cuda::{Blocks, Cuda, CudaError, CudaSlice, Gpu, Launch, Unit, Word};
+use crate::formats::{Dense, DenseView, MAX_RANK, RowSparse, RowSparseView, Shape};
 use crate::kernels::broadcast::Walk;
+use crate::kernels::cuda::row_lists::store_rows_of;
 use crate::kernels::cuda::{CudaContext, GpuFloat};
 use crate::kernels::reduce::Over;
 use sparse_core::ir::Axes;
@@ -24,13 +25,41 @@ pub fn dense_like<T: GpuFloat>(
     gpu.attempt(out, |out| {
         let out = out.reset_on(gpu, like)?;
         let source = with_axes(x.shape(), &like, Over { axis, keepdims: false, exclude });
+        let share = share(like.size(), x.shape().size(), mean);
+        repeat(gpu, out, x.values(), Walk::new(&like, [&source]), share)
+    });
+}
+
+/// A row_sparse array repeated to a shape: its rows, repeated. Where other axes become rows, every row is stored if anything is.
+pub fn row_sparse_like<T: GpuFloat>(
+    out: &mut RowSparse<T, Cuda>,
+    x: RowSparseView<'_, T, Cuda>,
+    like: Shape,
+    axis: Axes,
+    exclude: bool,
+    mean: bool,
+    context: &mut CudaContext,
+) {
+    let gpu = context.gpu();
+    gpu.attempt(out, |out| {
+        let source = with_axes(x.shape(), &like, Over { axis, keepdims: false, exclude });
+        let share = share(like.size(), x.shape().size(), mean);
+        let (rows, n_stored) = (source.n_rows(), x.stored_on_gpu().1);
+        let keeps_rows = source.rank() == like.rank() && rows == like.n_rows();
+        if keeps_rows && rows == x.shape().n_rows() {
+            let out = store_rows_of(gpu, out, like, x)?;
+            // What is stored is an array of its own.
+            let [like, source] = [like, source].map(|shape| shape.with_n_rows(n_stored));
+            return repeat(gpu, out, x.values(), Walk::new(&like, [&source]), share);
+        }
+        let n_rows = if n_stored > 0 { like.n_rows() } else { 0 };
+        let out = store_rows_of(gpu, out, like, RowSparseView::numbers_on_gpu(n_rows))?;
         let walk = Walk::new(&like, [&source]);
-        let launch = kernel::<T>(gpu, walk.extents().len() as u64, "repeat")?.reads(x.values());
-        let launch = launch.record("walk", &walk.on_gpu());
-        let launch = launch.f64(share(like.size(), x.shape().size(), mean)).writes(out);
-        let n = out.len();
-        // SAFETY: `x` broadcasts to the shape of `out`.
-        unsafe { launch.size(n).launch(Blocks::of(n, THREADS as usize, THREADS)) }
+        let launch = kernel::<T>(gpu, walk.extents().len() as u64, "repeat_stored")?.rows(x);
+        let launch = launch.size(x.shape().row_size().max(1)).record("walk", &walk.on_gpu());
+        let launch = launch.f64(share).writes(out).size(out.len());
+        // SAFETY: `x` broadcasts to the shape of the result, of which `out` has all rows or none.
+        unsafe { launch.launch(Blocks::of(out.len(), THREADS as usize, THREADS)) }
     });
 }
 
@@ -52,6 +81,20 @@ pub fn scalar_like<T: GpuFloat>(
         // SAFETY: the size is that of `out`.
         unsafe { launch.launch(Blocks::of(out.len(), THREADS as usize, THREADS)) }
     });
+}
+
+/// Writes the elements that a walk through the result finds in an array.
+fn repeat<T: GpuFloat>(
+    gpu: &Gpu,
+    out: CudaSlice<'_, T>,
+    x: CudaSlice<'_, T>,
+    walk: Walk<1>,
+    share: f64,
+) -> Result<(), CudaError> {
+    let launch = kernel::<T>(gpu, walk.extents().len() as u64, "repeat")?.reads(x);
+    let launch = launch.record("walk", &walk.on_gpu()).f64(share).writes(out).size(out.len());
+    // SAFETY: the array broadcasts to the shape of `out`.
+    unsafe { launch.launch(Blocks::of(out.len(), THREADS as usize, THREADS)) }
 }
 
 fn kernel<'a, T: GpuFloat>(

@@ -38,6 +38,13 @@ extern "C" __global__ void number_entries_of_rows(const u64 *__restrict__ starts
     }
 }
 
+// The group of each entry's row, in the order of the entries.
+extern "C" __global__ void groups_of_entries(const u32 *__restrict__ entries, const u32 *__restrict__ rows,
+                                             const u64 *__restrict__ groups, u64 *__restrict__ of_entries, u64 n) {
+    u64 at = thread_id();
+    if (at < n) of_entries[at] = groups[rows[entries[at]]];
+}
+
 // The number of each entry, of a list of ids.
 extern "C" __global__ void number_ids(u32 *__restrict__ entries, u64 n) {
     u64 at = thread_id();

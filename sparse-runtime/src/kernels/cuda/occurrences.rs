@@ -62,11 +62,25 @@ impl<I: Stored> Default for Scratch<I> {
 pub(crate) type Sums<'a> =
     (&'a mut CudaBuffer<u32>, &'a mut Vec<CudaBuffer<u32>>, &'a mut CudaBuffer<u32>);
 
+/// The columns that occur, where the entries of each are among those sorted, and the row of each entry.
+#[derive(Clone, Copy)]
+pub(crate) struct Found<'a> {
+    pub(crate) columns: CudaSlice<'a, u64>,
+    pub(crate) runs: CudaSlice<'a, u32>,
+    pub(crate) entries: CudaSlice<'a, u32>,
+    pub(crate) rows: CudaSlice<'a, u32>,
+}
+
 impl Occurrences {
-    /// The columns that occur, and the memory for counts.
-    pub(crate) fn columns_and_sums(&mut self) -> (CudaSlice<'_, u64>, Sums<'_>) {
-        let columns = self.columns.as_slice().run(0, self.n_columns);
-        (columns, (&mut self.counts, &mut self.totals, &mut self.number))
+    /// What was found last, and the memory for counts.
+    pub(crate) fn found_and_sums(&mut self) -> (Found<'_>, Sums<'_>) {
+        let found = Found {
+            columns: self.columns.as_slice().run(0, self.n_columns),
+            runs: self.runs.as_slice(),
+            entries: self.entries.as_slice(),
+            rows: self.rows.as_slice(),
+        };
+        (found, (&mut self.counts, &mut self.totals, &mut self.number))
     }
 
     /// The memory for counts.
@@ -181,6 +195,35 @@ impl Occurrences {
         }?;
         let mut scratch = std::mem::take(&mut self.wide);
         let asked = self.ask_in(gpu, ids, bound, bound, &mut scratch);
+        self.wide = scratch;
+        asked?;
+        self.counted()
+    }
+
+    /// Finds the groups of a matrix's rows, of which there is a number for each: those below `bound`, which itself stands for no group. The
+    /// columns are then the groups that have entries, and the entries of a group are in the order of their columns, and of their rows in a
+    /// column.
+    pub(crate) fn find_groups<V: Stored>(
+        &mut self,
+        gpu: &Gpu,
+        x: CsrView<'_, V, Cuda>,
+        groups: CudaSlice<'_, u64>,
+        bound: usize,
+        list: &mut CudaBuffer<u64>,
+    ) -> Result<(), CudaError> {
+        // Sorted by columns, and then by groups, stably.
+        self.ask(gpu, x)?;
+        self.is_asked = false;
+        let n = x.values().len();
+        list.resize_for_overwrite(gpu, n, SORTED)?;
+        let words = [("ID", Word::Name("u64"))];
+        let launch = Launch::new(gpu, gpu.kernel(&unit(&words), "groups_of_entries")?);
+        let launch = launch.reads(self.entries.as_slice()).reads(self.rows.as_slice());
+        let launch = launch.reads(groups).writes(list.as_slice()).size(n);
+        // SAFETY: the entries are those of the matrix, and there is a group for each row of them and room for that of each entry.
+        unsafe { launch.launch(Blocks::of(n, THREADS as usize, THREADS)) }?;
+        let mut scratch = std::mem::take(&mut self.wide);
+        let asked = self.ask_in(gpu, list.as_slice(), bound, bound, &mut scratch);
         self.wide = scratch;
         asked?;
         self.counted()
@@ -321,7 +364,7 @@ pub(super) fn for_each_unit(visit: &mut dyn FnMut(&Unit<'_>)) {
 }
 
 /// Each value becomes the sum of those before it. `totals` has a buffer for each level of tiles of tiles.
-pub(super) fn sum_up(
+pub(in crate::kernels) fn sum_up(
     gpu: &Gpu,
     values: CudaSlice<'_, u32>,
     totals: &mut Vec<CudaBuffer<u32>>,

@@ -142,6 +142,22 @@ pub(in crate::kernels) enum Values<'a, 'p, T: GpuFloat> {
     Entries(CsrView<'a, T, Cuda>),
 }
 
+/// Becomes an array of a shape that stores the same rows as another, whose values are to be written.
+pub(in crate::kernels) fn store_rows_of<'o, T: GpuFloat>(
+    gpu: &Gpu,
+    out: &'o mut RowSparse<T, Cuda>,
+    shape: Shape,
+    x: RowSparseView<'_, T, Cuda>,
+) -> Result<CudaSlice<'o, T>, CudaError> {
+    let (rows, n) = x.stored_on_gpu();
+    let (ids, values) = out.make_rows(gpu, shape, n)?;
+    let words = words(T::TYPE.name(), 1, "u32", None);
+    let launch = Launch::new(gpu, gpu.kernel(&unit(&words), "list_rows")?).reads(rows).size(0);
+    // SAFETY: there is an id for each row that is stored.
+    unsafe { launch.writes(ids).size(n).launch(Blocks::of(n, THREADS as usize, THREADS)) }?;
+    Ok(values)
+}
+
 /// Becomes an array of a shape with the rows and values given.
 pub(in crate::kernels) fn make<T: GpuFloat>(
     out: &mut RowSparse<T, Cuda>,

@@ -172,24 +172,23 @@ pub fn csr<T: GpuFloat>(
     });
 }
 
-/// The sum to a shape that broadcasts to that of the array.
-pub fn sum_to<T: GpuFloat>(
+/// The sum to a shape that broadcasts to that of the array, by the sum over the axes given.
+pub(in crate::kernels) fn sum_to<T: GpuFloat>(
     out: &mut Dense<T, Cuda>,
-    x: DenseView<'_, T, Cuda>,
+    shape: Shape,
     like: Shape,
-    context: &mut CudaContext,
+    sum_over: impl FnOnce(&mut Dense<T, Cuda>, Over, ReduceFunction),
 ) {
     let Some(sum) = find("sum").and_then(|sum| ReduceFunction::new(sum, &Attributes::default()))
     else {
         return;
     };
-    let shape = x.shape();
     let missing = shape.rank().saturating_sub(like.rank());
     let is_summed =
         |axis: &usize| *axis < missing || (like[axis - missing] == 1 && shape[*axis] != 1);
     let axes: Vec<i64> = (0..shape.rank()).filter(is_summed).map(|axis| axis as i64).collect();
     let over = Over { axis: ir::Axes(Some(axes[..].into())), keepdims: true, exclude: false };
-    dense(out, x, over, sum, context);
+    sum_over(out, over, sum);
     // What failed stores nothing.
     if out.shape().size() == like.size() {
         out.take_shape(like);

@@ -41,8 +41,8 @@ pub fn csr_ids<T: GpuFloat>(
     gpu.attempt(out, |out| {
         take::cuda::places(gpu, places, ids, lookup)?;
         occurrences.find_ids(gpu, places.as_slice(), lookup.extent)?;
-        let (rows, sums) = occurrences.columns_and_sums();
-        csr_rows::write(gpu, out, shape, Source::listed(x, rows), sums)
+        let (found, sums) = occurrences.found_and_sums();
+        csr_rows::write(gpu, out, shape, Source::listed(x, found.columns), sums)
     });
 }
 

@@ -4,6 +4,10 @@
 
 #![allow(clippy::too_many_arguments, reason = "the attributes of the row, one by one")]
 
+mod csr;
+
+pub use csr::csr_ids_like_by_rows;
+
 use crate::device::cuda::{Blocks, Cuda, Launch, Unit, Word};
 use crate::formats::{Dense, DenseView, IdsView, Shape};
 use crate::kernels::cuda::{CudaContext, GpuFloat, Rows};
@@ -69,11 +73,12 @@ fn words(real: &'static str) -> [(&'static str, Word); 1] {
 }
 
 fn unit<'a>(words: &'a [(&'static str, Word)]) -> Unit<'a> {
-    let text = include_str!("take_gradient.cu");
+    let text = include_str!("../take_gradient.cu");
     Unit { file: "kernels/take_gradient/take_gradient.cu", text, words }
 }
 
-/// Visits the unit.
+/// Visits these units.
 pub(crate) fn for_each_unit(visit: &mut dyn FnMut(&Unit<'_>)) {
     visit(&unit(&words("f32")));
+    csr::for_each_unit(visit);
 }
