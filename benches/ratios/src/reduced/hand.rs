@@ -31,13 +31,13 @@ pub struct ByHand {
 }
 
 impl ByHand {
-    /// At zero.
-    pub fn new(x: Log<'_>) -> Self {
+    /// At zero; rows come in orders by the seed.
+    pub fn new(x: Log<'_>, seed: u64) -> Self {
         ByHand {
             columns: vec![Column::default(); x.width],
             derivatives: vec![0.0; x.n_rows()],
             order: (0..x.n_rows() as u32).collect(),
-            random: Random(3),
+            random: Random(3 + seed),
             powers: Vec::new(),
             loss: 0.0,
         }
