@@ -12,7 +12,9 @@ mod fused;
 mod memory;
 #[allow(unreachable_pub, reason = "the models of other tests are")]
 mod speed;
+#[allow(unreachable_pub, reason = "the models of other tests are")]
 mod uploads;
+mod waits;
 
 use device::gpu;
 use nnz::data::{BatchOptions, Batches, DataSource, synthetic};

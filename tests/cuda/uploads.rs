@@ -25,7 +25,7 @@ graph! {
     }
 
     /// A factorization machine.
-    model Machine {
+    pub model Machine {
         input x: csr[n, d];
         label y: dense[n, 1];
         param w: row_sparse[d, 1] = Zeros;
@@ -36,8 +36,8 @@ graph! {
 }
 
 const ROWS: usize = 150;
-const COLUMNS: usize = 80;
-const OPTIONS: BatchOptions = BatchOptions {
+pub(crate) const COLUMNS: usize = 80;
+pub(crate) const OPTIONS: BatchOptions = BatchOptions {
     // The last one is smaller.
     batch_size: 16,
     order: Order::Shuffled { seed: 5 },
@@ -45,11 +45,11 @@ const OPTIONS: BatchOptions = BatchOptions {
     labels: nnz::data::Labels::Required,
 };
 
-fn data() -> Dataset {
+pub(crate) fn data() -> Dataset {
     synthetic::click_log(ROWS, COLUMNS, 6, 1).unwrap()
 }
 
-fn model() -> OnGpu<Logistic> {
+pub(crate) fn model() -> OnGpu<Logistic> {
     OnGpu::new(&Logistic::new(dims! { d: COLUMNS }, Seed(3)).unwrap(), &gpu()).unwrap()
 }
 

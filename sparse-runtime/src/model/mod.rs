@@ -268,6 +268,34 @@ pub trait Model: Clone {
         Err(ModelError::NoBatchTaken { model: Self::NAME }.into())
     }
 
+    /// As [`step_on_taken`](Model::step_on_taken), but without waiting for the loss, nor for outputs: [`late_losses`](Model::late_losses) does. `meanwhile`
+    /// is called when the step was asked for, or before it would wait for something.
+    ///
+    /// # Errors
+    ///
+    /// As [`step_on_taken`](Model::step_on_taken), and what failed in steps before this one; what fails while this one is computed is said by what waits
+    /// next.
+    fn begin_step_on_taken<R: UpdateRule>(
+        &mut self,
+        updater: &mut Updater<R, Self::Element>,
+        max_norm: Option<f64>,
+        meanwhile: impl FnOnce(&mut Self),
+    ) -> Result<()> {
+        let _ = (updater, max_norm, meanwhile);
+        Err(ModelError::NoBatchTaken { model: Self::NAME }.into())
+    }
+
+    /// Waits for the losses of the steps that were [begun](Model::begin_step_on_taken) since this was called last, and adds them to `losses` in the order
+    /// of the steps. [`outputs`](Model::outputs) are then those of the last. O(steps).
+    ///
+    /// # Errors
+    ///
+    /// What failed in these steps.
+    fn late_losses(&mut self, losses: &mut Vec<f64>) -> Result<()> {
+        let _ = losses;
+        Ok(())
+    }
+
     /// Brings parameters, and their states in `updater`, back to the host where the model keeps them elsewhere: nothing where it does not.
     /// [`Updater::flush_model`] asks for it.
     ///

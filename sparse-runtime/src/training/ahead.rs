@@ -1,7 +1,7 @@
 //! The steps of a model that takes batches: the next one is read and taken while a step is computed.
 
-use super::epoch::{Pauses, diverged};
-use super::{BatchHook, EpochTotals};
+use super::epoch::Pauses;
+use super::{BatchHook, EpochTotals, TrainError};
 use crate::data::{Batch, Batches};
 use crate::error::Result;
 use crate::model::{BatchSource, Model};
@@ -9,10 +9,14 @@ use crate::optimizer::Updater;
 use sparse_core::update_rules::UpdateRule;
 use std::convert::identity;
 
+/// How many steps may be made before the loss of the first of them is known: so many, at most, are made in vain after one that diverged.
+const MOST_LATE: usize = 32;
+
 /// The steps of what is left of an epoch: in the same order, with the same results and the same errors as without looking ahead.
 ///
 /// A batch is valid until the next one is read, so that nobody may look at it during such a step: where the hook does, the next one
-/// is read afterwards. What is wrong with the next batch is said after the step.
+/// is read afterwards. Where nobody looks at a step, its loss is not waited for before [`MOST_LATE`] steps were made, the hook pauses, or the epoch
+/// ends. What is wrong with a loss is said before what is wrong after its step, and what is wrong with the next batch after the step.
 pub(super) fn steps_ahead<M, R, B, H>(
     model: &mut M,
     updater: &mut Updater<R, M::Element>,
@@ -28,20 +32,26 @@ where
     H: BatchHook<M>,
 {
     let (epoch, max_norm) = (pauses.epoch(), hook.max_norm());
+    let mut late = Late::new(epoch);
     let mut next = take_next(model, batches)?;
     // Moved as a whole: what is left of it would be a batch that is still borrowed.
     loop {
-        let Some(batch) = identity(next) else { return Ok(totals) };
+        let Some(batch) = identity(next) else {
+            late.settle(model, &mut totals)?;
+            return Ok(totals);
+        };
         if let Some(learning_rate) = hook.learning_rate(updater.clock(), epoch) {
-            updater.set_learning_rate(learning_rate)?;
+            // What is wrong with the rate, after what is wrong with the losses before it.
+            let set = updater.set_learning_rate(learning_rate);
+            late.first(set, model, &mut totals)?;
         }
         let (n_rows, n_padding) = (batch.n_rows(), batch.n_padding());
         if hook.sees_batches() || pauses.is_next() {
-            let loss = model.step_on_taken(updater, max_norm, |_| ())?;
-            if !loss.is_finite() {
-                return Err(diverged(epoch, totals.n_batches, loss, updater));
-            }
-            totals.add(loss, n_rows, n_padding);
+            let stepped = model.step_on_taken(updater, max_norm, |_| ());
+            late.settle(model, &mut totals)?;
+            let loss = stepped?;
+            let step = Step { n_rows, n_padding, learning_rate: updater.learning_rate() };
+            step.add(loss, epoch, &mut totals)?;
             hook.after_step(model, &batch, loss)?;
             let bound = model.bind(&batch)?;
             if pauses.after(1, &bound, model, updater, &totals, hook)?.is_break() {
@@ -58,14 +68,16 @@ where
                 let of = of;
                 *to = take_next(model, of);
             };
-            let loss = model.step_on_taken(updater, max_norm, meanwhile)?;
-            if !loss.is_finite() {
-                return Err(diverged(epoch, totals.n_batches, loss, updater));
-            }
-            totals.add(loss, n_rows, n_padding);
-            hook.after_steps(model, 1)?;
+            let begun = model.begin_step_on_taken(updater, max_norm, meanwhile);
+            late.first(begun, model, &mut totals)?;
+            late.steps.push(Step { n_rows, n_padding, learning_rate: updater.learning_rate() });
+            let told = hook.after_steps(model, 1);
+            late.first(told, model, &mut totals)?;
             pauses.pass();
-            next = taken?;
+            if late.steps.len() == MOST_LATE {
+                late.settle(model, &mut totals)?;
+            }
+            next = late.first(taken, model, &mut totals)?;
         }
     }
 }
@@ -80,4 +92,62 @@ fn take_next<'b, M: Model, B: Batches<M::Element>>(
         model.take_batch(&bound)?;
     }
     Ok(batch)
+}
+
+/// A step that was begun.
+#[derive(Clone, Copy)]
+struct Step {
+    n_rows: usize,
+    n_padding: usize,
+    learning_rate: f64,
+}
+
+impl Step {
+    fn add(&self, loss: f64, epoch: u64, totals: &mut EpochTotals) -> Result<()> {
+        if !loss.is_finite() {
+            let (batch, learning_rate) = (totals.n_batches, self.learning_rate);
+            return Err(TrainError::Diverged { epoch, batch, loss, learning_rate }.into());
+        }
+        totals.add(loss, self.n_rows, self.n_padding);
+        Ok(())
+    }
+}
+
+/// The steps whose losses nobody has waited for.
+struct Late {
+    epoch: u64,
+    steps: Vec<Step>,
+    losses: Vec<f64>,
+}
+
+impl Late {
+    fn new(epoch: u64) -> Self {
+        let (steps, losses) = (Vec::with_capacity(MOST_LATE), Vec::with_capacity(MOST_LATE));
+        Late { epoch, steps, losses }
+    }
+
+    /// Waits for the losses, in the order of the steps.
+    fn settle<M: Model>(&mut self, model: &mut M, totals: &mut EpochTotals) -> Result<()> {
+        if self.steps.is_empty() {
+            return Ok(());
+        }
+        model.late_losses(&mut self.losses)?;
+        // Those of steps before these, for which nobody has asked.
+        let others = self.losses.len().saturating_sub(self.steps.len());
+        let losses = self.losses.drain(..).skip(others);
+        losses.zip(self.steps.drain(..)).try_for_each(|(loss, of)| of.add(loss, self.epoch, totals))
+    }
+
+    /// What came of something after these steps, unless one of them has failed.
+    fn first<M: Model, T>(
+        &mut self,
+        of: Result<T>,
+        model: &mut M,
+        totals: &mut EpochTotals,
+    ) -> Result<T> {
+        if of.is_err() {
+            self.settle(model, totals)?;
+        }
+        of
+    }
 }

@@ -169,8 +169,8 @@ pub(super) const ROWS_A_CALL: usize = 1024;
 /// Trains a model for one epoch: a step for each batch, in order. Afterwards all parameters are up to date.
 ///
 /// A step is [`Model::train_step`] and a few instructions; nothing is allocated, logged or locked. Of a model that
-/// [takes batches](Model::TAKES_BATCHES) it is [`Model::step_on_taken`], during which the next batch is read and taken, unless the hook sees the
-/// batch of the step.
+/// [takes batches](Model::TAKES_BATCHES) it is [`Model::begin_step_on_taken`], during which the next batch is read and taken, unless the hook sees the
+/// batch of the step; the losses of such steps are waited for some steps later, before the hook pauses, and at the end.
 ///
 /// ```
 /// use sparse_core::update_rules::{Sgd, UpdateRule};
@@ -193,7 +193,7 @@ pub(super) const ROWS_A_CALL: usize = 1024;
 ///
 /// # Errors
 ///
-/// [`TrainError::Diverged`] as soon as a loss is infinite or NaN, and whatever data, model or hook report. Rules that correct gradients by
+/// [`TrainError::Diverged`] as soon as a loss is infinite or NaN, or where losses are waited for later, some steps after it; and whatever data, model or hook report. Rules that correct gradients by
 /// a mean gradient are for [`Trainer`](super::Trainer): nobody would prepare it here.
 /// Also then all parameters are as the steps made so far left them.
 #[inline]

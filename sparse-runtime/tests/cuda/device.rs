@@ -82,6 +82,28 @@ pub(crate) fn fail(name: &CStr) {
     }
 }
 
+/// What the emulated GPU counts of each thread's calls.
+#[allow(dead_code, reason = "the tests of models do")]
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Count {
+    /// Waits of the host for all of a stream.
+    StreamWaits = 0,
+    /// Waits of the host for a place in a stream that was not reached yet.
+    EventWaits = 1,
+    /// Kernels that were launched one by one.
+    Launches = 2,
+}
+
+/// How often the calling thread has asked the emulated GPU for something.
+#[allow(dead_code, reason = "the tests of models do")]
+pub(crate) fn count(of: Count) -> usize {
+    // SAFETY: the function takes an `int` and gives a size.
+    unsafe {
+        let function = function_of_emulation(c"nnz_emulation_count");
+        std::mem::transmute::<*mut c_void, extern "C" fn(c_int) -> usize>(function)(of as c_int)
+    }
+}
+
 /// A function that the emulation has beside those of the driver.
 fn function_of_emulation(name: &CStr) -> *mut c_void {
     // SAFETY: a look-up by a name that ends with 0; the emulation was loaded for all of the process.

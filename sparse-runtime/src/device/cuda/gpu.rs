@@ -5,7 +5,7 @@ use super::compile::{Modules, Unit};
 use super::error::refused;
 use super::launch::Kernel;
 use super::probe::{CudaDeviceInfo, probe};
-use super::stream::Stream;
+use super::stream::{Event, Stream};
 use cudarc::driver::{result, sys};
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -38,8 +38,10 @@ struct Shared {
 /// What was asked for, most of it since the last synchronisation.
 #[derive(Default)]
 struct Progress {
-    launched: Vec<&'static str>,
-    copying: Vec<&'static str>,
+    launched: Vec<Noted>,
+    copying: Vec<Noted>,
+    /// How much was noted ever.
+    n_noted: u64,
     /// All launches in their order, while somebody asks for them.
     traced: Option<Vec<&'static str>>,
     failure: Option<CudaError>,
@@ -50,9 +52,18 @@ struct Progress {
 impl Progress {
     /// The failure of what was asked for since the last synchronisation; ever after the same.
     fn broken(&mut self, code: sys::CUresult) -> CudaError {
-        let (kernels, copies) = (self.launched.as_slice().into(), self.copying.as_slice().into());
+        let names = |noted: &[Noted]| noted.iter().map(|of| of.name).collect();
+        let (kernels, copies) = (names(&self.launched), names(&self.copying));
         self.broken.get_or_insert(CudaError::Kernel { kernels, copies, code }).clone()
     }
+}
+
+/// Something that was asked for, by name.
+#[derive(Clone, Copy)]
+struct Noted {
+    name: &'static str,
+    /// The number of the last time.
+    last: u64,
 }
 
 /// What a kernel writes.
@@ -129,6 +140,38 @@ impl Gpu {
         progress.launched.clear();
         progress.copying.clear();
         failure.map_or(Ok(()), Err)
+    }
+
+    /// Reports what failed before it reached the GPU, for which nobody waits unless something did.
+    ///
+    /// # Errors
+    ///
+    /// As [`synchronize`](Gpu::synchronize).
+    pub(crate) fn check(&self) -> Result<(), CudaError> {
+        let has_failed = self.progress().failure.is_some();
+        if has_failed { self.synchronize() } else { Ok(()) }
+    }
+
+    /// An event becomes the place that is reached when all is done that was asked for so far, of which the number is returned.
+    pub(super) fn mark(&self, event: &Event) -> Result<u64, CudaError> {
+        self.enter()?;
+        event.record(self.kernels())?;
+        Ok(self.progress().n_noted)
+    }
+
+    /// Waits for a place that was marked, and for no more.
+    ///
+    /// # Errors
+    ///
+    /// The first failure before it, as [`synchronize`](Gpu::synchronize) has it.
+    pub(super) fn reach(&self, event: &Event, mark: u64) -> Result<(), CudaError> {
+        self.enter()?;
+        let reached = event.synchronize();
+        let mut progress = self.progress();
+        reached.map_err(|code| progress.broken(code))?;
+        let Progress { launched, copying, .. } = &mut *progress;
+        [launched, copying].into_iter().for_each(|noted| noted.retain(|of| of.last > mark));
+        Ok(())
     }
 
     /// What failed before an error, if something did: whatever is asked of a GPU after a kernel has failed is refused.
@@ -214,18 +257,23 @@ impl Gpu {
         if self.shared.waits.load(Ordering::Relaxed) {
             return self.kernels().synchronize().map_err(|code| {
                 let mut progress = self.progress();
-                progress.launched = vec![kernel];
+                progress.launched = vec![Noted { name: kernel, last: 0 }];
                 progress.broken(code)
             });
         }
-        note(&mut self.progress().launched, kernel);
+        let mut progress = self.progress();
+        progress.n_noted += 1;
+        let last = progress.n_noted;
+        note(&mut progress.launched, Noted { name: kernel, last });
         Ok(())
     }
 
     /// Notes copies that the next synchronisation may wait for.
     pub(super) fn copying(&self, arrays: &[&'static str]) {
         let mut progress = self.progress();
-        arrays.iter().for_each(|array| note(&mut progress.copying, array));
+        progress.n_noted += 1;
+        let last = progress.n_noted;
+        arrays.iter().for_each(|name| note(&mut progress.copying, Noted { name, last }));
     }
 
     fn progress(&self) -> MutexGuard<'_, Progress> {
@@ -234,11 +282,10 @@ impl Gpu {
     }
 }
 
-/// Each name once.
-fn note(names: &mut Vec<&'static str>, name: &'static str) {
-    if !names.contains(&name) {
-        names.push(name);
-    }
+/// Each name once, the newest last.
+fn note(all: &mut Vec<Noted>, new: Noted) {
+    all.retain(|of| of.name != new.name);
+    all.push(new);
 }
 
 /// The name and number.

@@ -28,10 +28,12 @@
 
 mod column_ids;
 mod compile;
+mod download;
 mod error;
 mod gpu;
 mod launch;
 mod memory;
+mod pinned;
 mod probe;
 mod signature;
 mod stream;
@@ -41,6 +43,7 @@ pub use column_ids::{CudaColumnIds, CudaColumnIdsSlice};
 pub(crate) use compile::text_of;
 pub use compile::{Compiled, RecurrencePart, Unit, Word, compile};
 pub use error::CudaError;
+pub(crate) use download::Download;
 pub(crate) use gpu::Destination;
 pub use gpu::Gpu;
 pub(crate) use launch::{Blocks, Launch};

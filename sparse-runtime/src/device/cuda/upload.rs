@@ -1,12 +1,11 @@
 //! Arrays that go to a GPU together, while it computes.
 
-use super::error::refused;
 use super::memory::Memory;
+use super::pinned::Pinned;
 use super::stream::Event;
 use super::{CudaError, CudaSlice, Gpu};
-use cudarc::driver::{result, sys};
+use cudarc::driver::result;
 use sparse_core::element::Stored;
-use std::ffi::c_void;
 use std::fmt;
 use std::marker::PhantomData;
 use std::ptr::NonNull;
@@ -187,45 +186,5 @@ impl Drop for Upload {
 impl fmt::Debug for Upload {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} bytes of {:?} on {:?}", self.bytes, self.arrays, self.gpu)
-    }
-}
-
-/// Memory of the host that does not move, from which a GPU copies by itself.
-struct Pinned {
-    start: NonNull<u8>,
-    bytes: usize,
-}
-
-// SAFETY: owned memory.
-unsafe impl Send for Pinned {}
-// SAFETY: written only where it is borrowed exclusively.
-unsafe impl Sync for Pinned {}
-
-impl Pinned {
-    fn allocate(
-        bytes: usize,
-        what: impl FnOnce() -> std::borrow::Cow<'static, str>,
-    ) -> Result<Self, CudaError> {
-        // SAFETY: the memory is written before it is read, just below.
-        let start = match unsafe { result::malloc_host(bytes, 0) } {
-            Ok(start) => start.cast::<u8>(),
-            Err(result::DriverError(sys::CUresult::CUDA_ERROR_OUT_OF_MEMORY)) => {
-                return Err(CudaError::PinnedOutOfMemory { what: what(), bytes });
-            }
-            Err(error) => return Err(refused("cuMemHostAlloc")(error)),
-        };
-        let Some(start) = NonNull::new(start) else {
-            return Err(CudaError::PinnedOutOfMemory { what: what(), bytes });
-        };
-        // SAFETY: there are so many bytes.
-        unsafe { start.write_bytes(0, bytes) };
-        Ok(Pinned { start, bytes })
-    }
-}
-
-impl Drop for Pinned {
-    fn drop(&mut self) {
-        // SAFETY: allocated by `allocate`, and no copy reads it, for which the upload waited. A failure leaves nothing to be done.
-        let _ = unsafe { result::free_host(self.start.as_ptr().cast::<c_void>()) };
     }
 }

@@ -2,7 +2,7 @@
 //! over.
 //!
 //! O(nnz · bits of a column id / 4), by a stable sort, so that the entries of a column are in the order of the rows, whatever the GPU
-//! does first. The number of columns that occur is asked for once, for which the host waits.
+//! does first. The number of columns that occur is known on the GPU; who needs it on the host, to size a result, waits for it once.
 
 use crate::device::cuda::{
     Blocks, Cuda, CudaBuffer, CudaColumnIdsSlice, CudaError, CudaSlice, Gpu, Launch, Unit, Word,
@@ -27,6 +27,8 @@ pub(crate) struct Occurrences {
     /// Where the entries of each are, and where those of the last end.
     runs: CudaBuffer<u32>,
     n_columns: usize,
+    /// How many columns occur at most, whatever they are: what is known without waiting.
+    most_columns: usize,
     /// Whether the GPU was asked for their number, which nobody has read yet.
     is_asked: bool,
     /// The numbers of the entries in the order of their columns.
@@ -230,7 +232,7 @@ impl Occurrences {
     }
 
     fn make_room(&mut self, gpu: &Gpu, n: usize) -> Result<(), CudaError> {
-        (self.n_columns, self.is_asked) = (0, false);
+        (self.n_columns, self.most_columns, self.is_asked) = (0, 0, false);
         self.entries.resize_for_overwrite(gpu, n, SORTED)?;
         self.runs.resize_for_overwrite(gpu, n + 1, SORTED)?;
         self.columns.resize_for_overwrite(gpu, n, SORTED)?;
@@ -240,6 +242,11 @@ impl Occurrences {
     /// The columns that occur, ascending.
     pub(crate) fn columns(&self) -> CudaSlice<'_, u64> {
         self.columns.as_slice().run(0, self.n_columns)
+    }
+
+    /// The same, without waiting: how many occur at most, the memory that has them, ascending, and on the GPU their number.
+    pub(crate) fn columns_asked_for(&self) -> (usize, CudaSlice<'_, u64>, CudaSlice<'_, u32>) {
+        (self.most_columns, self.columns.as_slice(), self.number.as_slice())
     }
 
     /// For each of them where its entries are in [`entries`](Self::entries), and where those of the last end.
@@ -347,6 +354,7 @@ impl Occurrences {
                 .launch(each)
         }?;
         self.is_asked = true;
+        self.most_columns = n.min(bound);
         Ok(())
     }
 }

@@ -3,6 +3,7 @@
 mod batches;
 mod demand;
 mod fused;
+mod losses;
 mod program;
 
 use super::{
@@ -17,6 +18,7 @@ use crate::kernels::cuda::{CudaContext, GpuFloat};
 use crate::kernels::reduce::cuda::ReduceFunction;
 use crate::optimizer::cuda::{CudaGradient, CudaTable};
 use crate::optimizer::{Updater, clip};
+use losses::Losses;
 use program::{Program, Wanted, Workspace};
 use sparse_core::ir::Attributes;
 use sparse_core::operators::find;
@@ -32,7 +34,9 @@ use sparse_core::update_rules::UpdateRule;
 ///
 /// A value of the [plan](Model::PLAN) is a launch of a kernel, but in steps of models that are not `fuse = off`. There the scores of a generalised
 /// linear model or a factorization machine, its loss and the derivatives by the scores are one kernel; and in any model a gradient csrᵀ · dense of rows ends in their update without being made, where no norm is asked of it and the rule has no state
-/// of whole rows. Each step waits for its loss, and once for how many columns its batch has.
+/// of whole rows. Nothing of such a step is waited for: how many columns its batch has, only the GPU knows. [`train_step`](Model::train_step) and
+/// [`step_on_taken`](Model::step_on_taken) wait for the loss that they return, and for no more; after [`begin_step_on_taken`](Model::begin_step_on_taken), which the training loop calls where nobody looks at a step, it is
+/// waited for when it is [asked for](Model::late_losses). What failed on the GPU in a step is said by what waits next.
 ///
 /// Parameters and states come back to the host where training does anyway what costs O(values): at the end of an epoch, and where a
 /// callback looks. [`parameters`](Model::parameters) are those of that time, so that checkpoints are written as of any model.
@@ -56,6 +60,9 @@ pub struct OnGpu<M: Model<Element: GpuFloat>> {
     outputs: Vec<Dense<M::Element>>,
     /// Of outputs that are ids, in the place of each.
     ids: Vec<Dense<u64>>,
+    losses: Losses<M::Element>,
+    /// Whether the outputs on the host are not yet those of the last batch.
+    outputs_are_late: bool,
     newest: Newest,
     /// Why parameters could not be brought back, for the next call that may say so.
     failure: Option<Error>,
@@ -107,6 +114,8 @@ impl<M: Model<Element: GpuFloat>> OnGpu<M> {
             context: CudaContext::new(gpu),
             outputs: M::OUTPUTS.iter().map(|_| Dense::default()).collect(),
             ids: M::OUTPUTS.iter().map(|_| Dense::default()).collect(),
+            losses: Losses::new(M::PLAN.losses.len()),
+            outputs_are_late: false,
             newest: Newest::Both,
             failure: None,
         })
@@ -151,6 +160,14 @@ impl<M: Model<Element: GpuFloat>> OnGpu<M> {
         self.run(wanted)
     }
 
+    fn loss_of(&mut self, batch: &M::Batch<'_>, wanted: Wanted) -> Result<f64> {
+        self.compute(batch, wanted)?;
+        self.ask_for_loss()?;
+        let loss = self.newest_loss()?;
+        self.bring_outputs()?;
+        Ok(loss)
+    }
+
     /// Copies a batch to the GPU, for what is computed from now on.
     fn load(&mut self, batch: &M::Batch<'_>, labels: bool) -> Result<()> {
         self.check(batch, labels)?;
@@ -181,12 +198,21 @@ impl<M: Model<Element: GpuFloat>> OnGpu<M> {
         self.program.run::<M>(&mut self.workspace, wanted, &mut self.context)
     }
 
-    /// Waits for the loss, so that whatever failed before is said before anything is updated.
-    fn computed_loss(&self) -> Result<f64> {
+    /// Asks for the loss of the batch that was computed, and says what failed before it reached the GPU.
+    fn ask_for_loss(&mut self) -> Result<()> {
         if M::PLAN.losses.is_empty() {
             return Err(ModelError::NoLoss { model: M::NAME }.into());
         }
-        Ok(self.program.loss(&M::PLAN, &self.workspace, self.context.gpu())?)
+        let gpu = self.context.gpu();
+        gpu.check()?;
+        let asked = self.losses.ask(gpu, self.program.loss(&M::PLAN, &self.workspace));
+        Ok(asked.map_err(|error| gpu.first_of(error))?)
+    }
+
+    /// Waits for the loss that was asked for last.
+    fn newest_loss(&mut self) -> Result<f64> {
+        let newest = self.losses.newest();
+        Ok(newest.map_err(|error| self.context.gpu().first_of(error))?)
     }
 
     fn bring_outputs(&mut self) -> Result<(), CudaError> {
@@ -198,18 +224,35 @@ impl<M: Model<Element: GpuFloat>> OnGpu<M> {
                 _ => {}
             }
         }
+        self.outputs_are_late = false;
         Ok(())
     }
 
-    /// A step on the batch that `load` copies, or copied, of which the norm of all gradients is at most a number. `meanwhile` is called when the
-    /// GPU computes, before anything is waited for.
-    fn step<R: UpdateRule>(
+    /// Asks for a step on the batch that `load` copies, or copied, of which the norm of all gradients is at most a number, if there is one, and
+    /// whose outputs may come late. `meanwhile` is called when the GPU computes, before the host waits for a norm or for outputs.
+    fn begin_step<R: UpdateRule>(
         &mut self,
         updater: &mut Updater<R, M::Element>,
-        max_norm: Option<f64>,
+        (max_norm, is_late): (Option<f64>, bool),
         load: impl FnOnce(&mut Self) -> Result<()>,
         meanwhile: impl FnOnce(&mut Self),
-    ) -> Result<f64> {
+    ) -> Result<()> {
+        let n_losses = self.losses.len();
+        let begun = self.ask_for_step(updater, (max_norm, is_late), load, meanwhile);
+        if begun.is_err() {
+            // That of a step which was not made.
+            self.losses.truncate(n_losses);
+        }
+        begun
+    }
+
+    fn ask_for_step<R: UpdateRule>(
+        &mut self,
+        updater: &mut Updater<R, M::Element>,
+        (max_norm, is_late): (Option<f64>, bool),
+        load: impl FnOnce(&mut Self) -> Result<()>,
+        meanwhile: impl FnOnce(&mut Self),
+    ) -> Result<()> {
         updater.begin_step()?;
         updater.check_for_gpu()?;
         // A norm is that of gradients that are there.
@@ -222,17 +265,20 @@ impl<M: Model<Element: GpuFloat>> OnGpu<M> {
         }
         load(self)?;
         self.run(wanted)?;
-        // After all that looks for columns itself, and before anything is updated.
-        let asked = match in_place {
-            true => self.program.ask_for_columns(&self.workspace, &mut self.context),
-            false => Ok(()),
-        };
-        meanwhile(self);
-        let found = asked.and_then(|()| self.context.occurrences.counted());
-        // What failed before it is said instead of it.
-        let loss = self.computed_loss()?;
-        found?;
-        if updater.records_outputs() {
+        // Before what it does not wait for.
+        self.ask_for_loss()?;
+        if in_place {
+            // After all that looks for columns itself, and before anything is updated.
+            let asked = self.program.ask_for_columns(&self.workspace, &mut self.context);
+            asked.map_err(|error| self.context.gpu().first_of(error))?;
+        }
+        let mut meanwhile = Some(meanwhile);
+        let brings_outputs = updater.records_outputs() && !is_late;
+        // Either is waited for.
+        if let Some(meanwhile) = meanwhile.take_if(|_| max_norm.is_some() || brings_outputs) {
+            meanwhile(self);
+        }
+        if brings_outputs {
             self.bring_outputs()?;
         }
         let parameters = self.host.parameters();
@@ -276,7 +322,19 @@ impl<M: Model<Element: GpuFloat>> OnGpu<M> {
         }
         self.newest = Newest::Gpu;
         updater.end_step()?;
-        Ok(loss)
+        self.outputs_are_late = updater.records_outputs() && is_late;
+        if let Some(meanwhile) = meanwhile {
+            meanwhile(self);
+        }
+        Ok(())
+    }
+
+    fn read_taken(&mut self) -> Result<()> {
+        if !self.workspace.batches.has_taken() {
+            return Err(ModelError::NoBatchTaken { model: M::NAME }.into());
+        }
+        let found = self.workspace.batches.read_taken();
+        Ok(found.map_err(|error| self.context.gpu().first_of(error))?)
     }
 
     fn weights_to_host(&mut self) -> Result<()> {
@@ -303,6 +361,8 @@ impl<M: Model<Element: GpuFloat>> Clone for OnGpu<M> {
             context: CudaContext::new(gpu),
             outputs: self.outputs.clone(),
             ids: self.ids.clone(),
+            losses: Losses::new(M::PLAN.losses.len()),
+            outputs_are_late: self.outputs_are_late,
             newest: self.newest,
             failure: None,
         }
@@ -349,17 +409,11 @@ impl<M: Model<Element: GpuFloat>> Model for OnGpu<M> {
     }
 
     fn loss(&mut self, batch: &M::Batch<'_>) -> Result<f64> {
-        self.compute(batch, LOSS)?;
-        let loss = self.computed_loss()?;
-        self.bring_outputs()?;
-        Ok(loss)
+        self.loss_of(batch, LOSS)
     }
 
     fn loss_and_grads(&mut self, batch: &M::Batch<'_>) -> Result<f64> {
-        self.compute(batch, ALL)?;
-        let loss = self.computed_loss()?;
-        self.bring_outputs()?;
-        Ok(loss)
+        self.loss_of(batch, ALL)
     }
 
     fn outputs(&self) -> &Self::Outputs {
@@ -375,7 +429,8 @@ impl<M: Model<Element: GpuFloat>> Model for OnGpu<M> {
         batch: &M::Batch<'_>,
         updater: &mut Updater<R, M::Element>,
     ) -> Result<f64> {
-        self.step(updater, None, |model| model.load(batch, true), |_| ())
+        self.begin_step(updater, (None, false), |model| model.load(batch, true), |_| ())?;
+        self.newest_loss()
     }
 
     fn clipped_step<R: UpdateRule>(
@@ -384,7 +439,9 @@ impl<M: Model<Element: GpuFloat>> Model for OnGpu<M> {
         updater: &mut Updater<R, M::Element>,
         max_norm: f64,
     ) -> Result<f64> {
-        self.step(updater, Some(max_norm), |model| model.load(batch, true), |_| ())
+        let load = |model: &mut Self| model.load(batch, true);
+        self.begin_step(updater, (Some(max_norm), false), load, |_| ())?;
+        self.newest_loss()
     }
 
     fn take_batch(&mut self, batch: &M::Batch<'_>) -> Result<()> {
@@ -400,14 +457,26 @@ impl<M: Model<Element: GpuFloat>> Model for OnGpu<M> {
         max_norm: Option<f64>,
         meanwhile: impl FnOnce(&mut Self),
     ) -> Result<f64> {
-        if !self.workspace.batches.has_taken() {
-            return Err(ModelError::NoBatchTaken { model: M::NAME }.into());
+        self.begin_step(updater, (max_norm, false), Self::read_taken, meanwhile)?;
+        self.newest_loss()
+    }
+
+    fn begin_step_on_taken<R: UpdateRule>(
+        &mut self,
+        updater: &mut Updater<R, M::Element>,
+        max_norm: Option<f64>,
+        meanwhile: impl FnOnce(&mut Self),
+    ) -> Result<()> {
+        self.begin_step(updater, (max_norm, true), Self::read_taken, meanwhile)
+    }
+
+    fn late_losses(&mut self, losses: &mut Vec<f64>) -> Result<()> {
+        let given = self.losses.give(losses);
+        given.map_err(|error| self.context.gpu().first_of(error))?;
+        if self.outputs_are_late {
+            self.bring_outputs()?;
         }
-        let load = |model: &mut Self| {
-            let found = model.workspace.batches.read_taken();
-            Ok(found.map_err(|error| model.context.gpu().first_of(error))?)
-        };
-        self.step(updater, max_norm, load, meanwhile)
+        Ok(())
     }
 
     fn to_host<R: UpdateRule>(&mut self, updater: &mut Updater<R, M::Element>) -> Result<()> {

@@ -2,7 +2,8 @@
 
 use super::batches::Batches;
 use super::fused::{LinearLaunch, Product, Products};
-use crate::device::cuda::{CudaBuffer, CudaError, Gpu};
+use super::losses::Term;
+use crate::device::cuda::{CudaBuffer, CudaError, CudaSlice};
 use crate::error::Result;
 use crate::kernels::cuda::occurrences::Occurrences;
 use crate::kernels::cuda::table::{Given, GpuArray, GpuKernel, GpuOperand};
@@ -257,32 +258,19 @@ impl<T: GpuFloat> Program<T> {
         Ok(())
     }
 
-    /// The sum of the losses, when they are there.
-    ///
-    /// # Errors
-    ///
-    /// What failed on the GPU so far.
-    pub(super) fn loss(
+    /// What the loss of the batch is the sum of.
+    pub(super) fn loss<'w>(
         &self,
         plan: &PlanTable<'_>,
-        workspace: &Workspace<T>,
-        gpu: &Gpu,
-    ) -> Result<f64, CudaError> {
-        let mut sum = 0.0;
-        for loss in plan.losses {
-            sum += match (loss, self.place(loss)) {
-                (Operand::Number(number), _) => *number,
-                (_, Place::Slot(slot)) => match &workspace.slots[slot] {
-                    GpuArray::Dense(loss) => {
-                        loss.to_cpu()?.values().first().map_or(f64::NAN, |loss| loss.as_f64())
-                    }
-                    _ => f64::NAN,
-                },
-                _ => f64::NAN,
-            };
-        }
-        gpu.synchronize()?;
-        Ok(sum)
+        workspace: &'w Workspace<T>,
+    ) -> impl Iterator<Item = Term<'w, T>> {
+        plan.losses.iter().map(|loss| match self.place(loss) {
+            Place::Number(number) => Term::Number(number),
+            place => {
+                let computed = workspace.operand(place).and_then(|of| of.dense());
+                Term::Computed(computed.map_or_else(CudaSlice::default, |of| of.values()))
+            }
+        })
     }
 
     /// The gradient of a parameter, when it is there.
@@ -301,7 +289,7 @@ impl<T: GpuFloat> Program<T> {
         }
     }
 
-    /// Asks for the columns of the csr that gradients which are not made are products of, which [`Occurrences::counted`] waits for.
+    /// Asks for the columns of the csr that gradients which are not made are products of; nobody waits for their number.
     ///
     /// # Errors
     ///

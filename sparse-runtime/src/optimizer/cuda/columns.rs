@@ -69,7 +69,7 @@ impl<R: UpdateRule, T: GpuFloat> Updater<R, T> {
     ) -> Result<()> {
         let shape = *table.weights.shape();
         let kernel = self.kernel_on_gpu(parameter, table, host, shape, 1.0, gpu)?;
-        let columns = of.occurrences.columns();
+        let (most, columns, number) = of.occurrences.columns_asked_for();
         let groups = Groups::for_columns(kernel.row_size);
         let words = words(&kernel.words, of.values.type_name(), groups);
         let found = match of.factor_sums {
@@ -80,7 +80,8 @@ impl<R: UpdateRule, T: GpuFloat> Updater<R, T> {
             .reads(of.occurrences.runs())
             .reads(of.occurrences.entries())
             .reads(of.occurrences.rows())
-            .reads(columns);
+            .reads(columns)
+            .reads(number);
         let launch = match of.values {
             StoredValues::Numbers(values) => launch.reads(values),
             StoredValues::Units(values) => launch.reads(values),
@@ -94,19 +95,13 @@ impl<R: UpdateRule, T: GpuFloat> Updater<R, T> {
             .record("rule_step", &kernel.numbers.map(f64::to_bits))
             .writes(table.weights.view().values())
             .writes(table.states.as_slice());
-        let n = columns.len() * kernel.row_size;
-        let (launch, blocks) = match of.factor_sums {
-            Some(_) => {
-                (launch.size(kernel.row_size).size(n), Blocks::of(n, THREADS as usize, THREADS))
-            }
-            None => (
-                launch.size(columns.len()).size(kernel.row_size),
-                groups.blocks(columns.len(), kernel.row_size),
-            ),
+        let blocks = match of.factor_sums {
+            Some(_) => Blocks::of(most * kernel.row_size, THREADS as usize, THREADS),
+            None => groups.blocks(most, kernel.row_size),
         };
         // SAFETY: runs, entries and rows are those of the csr, whose rows are those of the right side and of the sums; columns are below the
-        // rows of the table, each once, and there are states for each of its elements.
-        unsafe { launch.launch(blocks) }?;
+        // rows of the table, each once, as many as their number says, and there are states for each element of the table.
+        unsafe { launch.size(kernel.row_size).launch(blocks) }?;
         self.settle_on_gpu(parameter, table, &kernel)?;
         self.parameters[parameter].finished = true;
         Ok(())

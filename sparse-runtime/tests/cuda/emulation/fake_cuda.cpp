@@ -69,6 +69,10 @@ bool is_to_fail(const std::string &name) {
     return true;
 }
 
+// What the calling thread has asked for: waits of the host for a stream and for events that were not reached, launches of kernels.
+enum { STREAM_WAITS, EVENT_WAITS, LAUNCHES, N_COUNTS };
+thread_local size_t counts[N_COUNTS] = {};
+
 uint32_t seed() { return uint32_t(variable("NNZ_EMULATION_SEED", 0)); }
 
 emulation::Blocks &blocks() {
@@ -204,6 +208,7 @@ Result cuStreamDestroy_v2(Stream *stream) {
 
 Result cuStreamSynchronize(Stream *stream) {
     std::lock_guard guard(lock);
+    counts[STREAM_WAITS]++;
     return stream->finish();
 }
 
@@ -241,6 +246,7 @@ Result cuEventSynchronize(Event *event) {
     std::lock_guard guard(lock);
     std::shared_ptr<Record> last = event->last;
     if (!last || left_out & WAITS_OF_HOST) return SUCCESS;
+    counts[EVENT_WAITS] += !last->is_done;
     // A stream is there until all of its work is done.
     if (!last->is_done && !last->stream->group->work_until(last->stream, [&] { return last->is_done; })) return LAUNCH_FAILED;
     return last->failure;
@@ -250,6 +256,7 @@ Result cuEventSynchronize(Event *event) {
 void nnz_emulation_most_at_once(size_t bytes) { most_at_once = bytes; }
 void nnz_emulation_leave_out(int waits) { left_out = waits; }
 void nnz_emulation_fail(const char *name) { fails = name; }
+size_t nnz_emulation_count(int of) { return counts[of]; }
 
 Result cuMemAllocAsync(Address *address, size_t bytes, Stream *stream) {
     std::lock_guard guard(lock);
@@ -416,6 +423,7 @@ Result cuLaunchKernel(Function *function, unsigned x, unsigned y, unsigned z, un
     }
     bool is_to_fail_later = is_to_fail(function->name);
     stream->has_kernels = true;
+    counts[LAUNCHES]++;
     stream->ask([=]() mutable {
         if (is_to_fail_later) return LAUNCH_FAILED;
         std::vector<void *> addresses;
