@@ -9,6 +9,7 @@ mod twins;
 mod examples;
 #[allow(unreachable_pub, reason = "the models of other tests are")]
 mod fused;
+mod graphs;
 mod memory;
 #[allow(unreachable_pub, reason = "the models of other tests are")]
 mod speed;

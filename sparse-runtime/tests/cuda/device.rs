@@ -13,9 +13,10 @@ use std::process::Command;
 use std::sync::OnceLock;
 
 /// In the binary, so that it runs wherever it was copied to.
-const SOURCES: [(&str, &str); 5] = [
+const SOURCES: [(&str, &str); 6] = [
     ("cuda_emulation.h", include_str!("emulation/cuda_emulation.h")),
     ("engine.h", include_str!("emulation/engine.h")),
+    ("graphs.h", include_str!("emulation/graphs.h")),
     ("streams.h", include_str!("emulation/streams.h")),
     ("fake_cuda.cpp", include_str!("emulation/fake_cuda.cpp")),
     ("fake_nvrtc.cpp", include_str!("emulation/fake_nvrtc.cpp")),
@@ -72,7 +73,7 @@ pub(crate) fn leave_out(waits: Wait) {
 }
 
 /// The next kernel of this name that the calling thread launches fails on the emulated GPU, as does the next copy to it by the name `copy`;
-/// by the name `call` that copy is refused.
+/// by the name `call` that copy is refused, and by the name `graph` the next graph of launches.
 #[allow(dead_code, reason = "the tests of models do")]
 pub(crate) fn fail(name: &CStr) {
     // SAFETY: the function takes a text, which it copies, and gives nothing.
@@ -92,6 +93,10 @@ pub(crate) enum Count {
     EventWaits = 1,
     /// Kernels that were launched one by one.
     Launches = 2,
+    /// Graphs that were launched.
+    GraphLaunches = 3,
+    /// Launches of a graph that were given something else.
+    GraphChanges = 4,
 }
 
 /// How often the calling thread has asked the emulated GPU for something.

@@ -9,7 +9,7 @@ use super::stream::{Event, Stream};
 use cudarc::driver::{result, sys};
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// The oldest CUDA whose driver is used.
 const OLDEST_DRIVER: (u32, u32) = (12, 0);
@@ -32,6 +32,8 @@ struct Shared {
     ordinal: usize,
     info: CudaDeviceInfo,
     waits: AtomicBool,
+    /// Why launches are made one by one.
+    graphs_refused: OnceLock<CudaError>,
     progress: Mutex<Progress>,
 }
 
@@ -106,6 +108,7 @@ impl Gpu {
                 ordinal,
                 info,
                 waits: AtomicBool::new(false),
+                graphs_refused: OnceLock::new(),
                 progress: Mutex::default(),
             }),
         })
@@ -179,9 +182,25 @@ impl Gpu {
         self.synchronize().err().unwrap_or(error)
     }
 
-    /// Whether each launch of a kernel waits for its end, for a failure to name the one kernel that it is of. Slow; off at first.
+    /// Whether each launch of a kernel waits for its end, for a failure to name the one kernel that it is of: none is then part of a graph. Slow; off at
+    /// first.
     pub fn wait_for_each_kernel(&self, wait: bool) {
         self.shared.waits.store(wait, Ordering::Relaxed);
+    }
+
+    pub(super) fn waits_for_each_kernel(&self) -> bool {
+        self.shared.waits.load(Ordering::Relaxed)
+    }
+
+    /// Why the launches of a step are made one by one, where the driver refused to make them by a CUDA graph: results are the same, and steps of small
+    /// batches slower.
+    pub fn graphs_refused(&self) -> Option<&CudaError> {
+        self.shared.graphs_refused.get()
+    }
+
+    pub(super) fn refuse_graphs(&self, because: CudaError) {
+        // The first reason stays.
+        let _ = self.shared.graphs_refused.set(because);
     }
 
     /// True where they are the same opened GPU.
@@ -200,10 +219,15 @@ impl Gpu {
         if !failed_before {
             match work(out) {
                 Ok(()) => return,
-                Err(failure) => self.progress().failure = Some(failure),
+                Err(failure) => self.fail(failure),
             }
         }
         out.store_nothing(self);
+    }
+
+    /// Keeps a failure for the next synchronisation, unless there is one.
+    pub(super) fn fail(&self, failure: CudaError) {
+        self.progress().failure.get_or_insert(failure);
     }
 
     /// Makes the calling thread's calls go to this GPU.
@@ -215,9 +239,15 @@ impl Gpu {
         self.kernels().handle
     }
 
-    /// The stream on which all is done but what [`copies`](Gpu::copies) has.
+    /// The stream on which all is done but what [`copies`](Gpu::copies) has. Launches that are recorded are made first.
     pub(super) fn kernels(&self) -> &Stream {
+        self.interrupt();
         &self.shared.kernels
+    }
+
+    /// The same stream, for launches.
+    pub(super) fn launches(&self) -> sys::CUstream {
+        self.shared.kernels.handle
     }
 
     /// The stream of copies that kernels wait for by name.
@@ -254,7 +284,7 @@ impl Gpu {
         if let Some(traced) = &mut self.progress().traced {
             traced.push(kernel);
         }
-        if self.shared.waits.load(Ordering::Relaxed) {
+        if self.waits_for_each_kernel() {
             return self.kernels().synchronize().map_err(|code| {
                 let mut progress = self.progress();
                 progress.launched = vec![Noted { name: kernel, last: 0 }];

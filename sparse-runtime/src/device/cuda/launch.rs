@@ -46,35 +46,118 @@ const MOST_BITS: usize = 64;
 /// A launch whose arguments are being put together.
 pub(crate) struct Launch<'a> {
     gpu: &'a Gpu,
+    call: Call,
+    /// Why it cannot be launched.
+    refused: Option<CudaError>,
+}
+
+/// A kernel with its arguments.
+#[derive(Clone)]
+pub(super) struct Call {
     kernel: Arc<Kernel>,
+    /// The blocks, and the threads of each.
+    grid: [u32; 3],
     /// The arguments, one after the other; the bits of a number are in its first bytes.
     bits: [u64; MOST_BITS],
     used: usize,
     /// Where each argument is.
     starts: [usize; MOST_ARGUMENTS],
     number: usize,
-    /// Why it cannot be launched.
-    refused: Option<CudaError>,
+}
+
+impl Call {
+    fn new(kernel: Arc<Kernel>) -> Self {
+        let (bits, starts) = ([0; MOST_BITS], [0; MOST_ARGUMENTS]);
+        Call { kernel, grid: [0; 3], bits, used: 0, starts, number: 0 }
+    }
+
+    /// Whether both are of one kernel.
+    pub(super) fn is_of_kernel_of(&self, other: &Call) -> bool {
+        Arc::ptr_eq(&self.kernel, &other.kernel)
+    }
+
+    /// Whether both, of one kernel, do the same.
+    pub(super) fn is_same(&self, other: &Call) -> bool {
+        // Of one kernel the arguments are as many, and begin where the others do.
+        self.grid == other.grid && self.bits[..self.used] == other.bits[..other.used]
+    }
+
+    /// Where each argument is, for a call of the driver, which copies them.
+    fn addresses(&mut self) -> [*mut c_void; MOST_ARGUMENTS] {
+        let mut addresses = [std::ptr::null_mut::<c_void>(); MOST_ARGUMENTS];
+        for (address, &start) in addresses.iter_mut().zip(&self.starts[..self.number]) {
+            *address = (&raw mut self.bits[start]).cast();
+        }
+        addresses
+    }
+
+    /// Gives it to the driver as a node of a graph.
+    pub(super) fn with_parameters<R>(
+        &mut self,
+        give: impl FnOnce(&sys::CUDA_KERNEL_NODE_PARAMS) -> R,
+    ) -> R {
+        let mut addresses = self.addresses();
+        let [x, y, threads] = self.grid;
+        give(&sys::CUDA_KERNEL_NODE_PARAMS {
+            func: self.kernel.function,
+            gridDimX: x,
+            gridDimY: y,
+            gridDimZ: 1,
+            blockDimX: threads,
+            blockDimY: 1,
+            blockDimZ: 1,
+            sharedMemBytes: 0,
+            kernelParams: addresses.as_mut_ptr(),
+            extra: std::ptr::null_mut(),
+            // The function is in the context of the calling thread.
+            kern: std::ptr::null_mut(),
+            ctx: std::ptr::null_mut(),
+        })
+    }
+
+    /// Asks for it.
+    ///
+    /// # Safety
+    ///
+    /// As of [`Launch::launch`], which it was made for.
+    pub(super) unsafe fn launch(&mut self, gpu: &Gpu) -> Result<(), CudaError> {
+        gpu.enter()?;
+        let mut addresses = self.addresses();
+        let ([x, y, threads], kernel) = (self.grid, &*self.kernel);
+        // SAFETY: the arguments are of the kernel's types, which builds with debug assertions compare, and outlive the call, which
+        // copies them; hosts of CUDA are little-endian, so that the first bytes of each are the number. The rest the caller sees to.
+        unsafe {
+            result::launch_kernel(
+                kernel.function,
+                (x, y, 1),
+                (threads, 1, 1),
+                0,
+                gpu.launches(),
+                &mut addresses[..self.number],
+            )
+        }
+        .map_err(|error| CudaError::Launch { kernel: kernel.name, code: error.0 })
+    }
 }
 
 impl<'a> Launch<'a> {
     pub(crate) fn new(gpu: &'a Gpu, kernel: Arc<Kernel>) -> Self {
-        let (bits, starts) = ([0; MOST_BITS], [0; MOST_ARGUMENTS]);
-        Launch { gpu, kernel, bits, used: 0, starts, number: 0, refused: None }
+        Launch { gpu, call: Call::new(kernel), refused: None }
     }
 
     fn argument(mut self, bits: &[u64], fits: impl Fn(&str) -> bool) -> Self {
+        let call = &mut self.call;
         debug_assert!(
-            self.kernel.parameters.get(self.number).is_some_and(|of| fits(of)),
+            call.kernel.parameters.get(call.number).is_some_and(|of| fits(of)),
             "argument {} of `{}` is not a {:?}",
-            self.number,
-            self.kernel.name,
-            self.kernel.parameters.get(self.number),
+            call.number,
+            call.kernel.name,
+            call.kernel.parameters.get(call.number),
         );
-        self.starts[self.number] = self.used;
-        self.bits[self.used..][..bits.len()].copy_from_slice(bits);
-        self.used += bits.len();
-        self.number += 1;
+        call.starts[call.number] = call.used;
+        call.bits[call.used..][..bits.len()].copy_from_slice(bits);
+        call.used += bits.len();
+        call.number += 1;
         self
     }
 
@@ -163,38 +246,26 @@ impl<'a> Launch<'a> {
     ///
     /// The kernel must stay within the slices that it was given for the sizes that it was given, and nobody but it may have those
     /// that it writes.
-    pub(crate) unsafe fn launch(mut self, blocks: Blocks) -> Result<(), CudaError> {
+    pub(crate) unsafe fn launch(self, blocks: Blocks) -> Result<(), CudaError> {
         let Blocks { x, y, threads } = blocks;
-        let kernel = &*self.kernel;
-        if let Some(refused) = self.refused {
+        let Launch { gpu, mut call, refused } = self;
+        if let Some(refused) = refused {
             return Err(refused);
         }
-        debug_assert_eq!(self.number, kernel.parameters.len(), "arguments of `{}`", kernel.name);
+        let name = call.kernel.name;
+        debug_assert_eq!(call.number, call.kernel.parameters.len(), "arguments of `{name}`");
         if x == 0 || y == 0 {
             return Ok(());
         }
-        let failed = |code| CudaError::Launch { kernel: kernel.name, code };
         let (Ok(x), Ok(y)) = (u32::try_from(x), u32::try_from(y)) else {
-            return Err(failed(sys::CUresult::CUDA_ERROR_INVALID_VALUE));
+            let code = sys::CUresult::CUDA_ERROR_INVALID_VALUE;
+            return Err(CudaError::Launch { kernel: name, code });
         };
-        let mut addresses = [std::ptr::null_mut::<c_void>(); MOST_ARGUMENTS];
-        for (address, &start) in addresses.iter_mut().zip(&self.starts[..self.number]) {
-            *address = (&raw mut self.bits[start]).cast();
+        call.grid = [x, y, threads];
+        if !gpu.records(&call) {
+            // SAFETY: the caller sees to it.
+            unsafe { call.launch(gpu) }?;
         }
-        self.gpu.enter()?;
-        // SAFETY: the arguments are of the kernel's types, which builds with debug assertions compare, and outlive the call, which
-        // copies them; hosts of CUDA are little-endian, so that the first bytes of each are the number. The rest the caller sees to.
-        unsafe {
-            result::launch_kernel(
-                kernel.function,
-                (x, y, 1),
-                (threads, 1, 1),
-                0,
-                self.gpu.stream(),
-                &mut addresses[..self.number],
-            )
-        }
-        .map_err(|error| failed(error.0))?;
-        self.gpu.launched(kernel.name)
+        gpu.launched(name)
     }
 }

@@ -45,6 +45,11 @@ impl<T: GpuFloat> Batches<T> {
         Ok(())
     }
 
+    /// Which of the two is computed.
+    pub(super) fn current(&self) -> usize {
+        self.current
+    }
+
     /// Whether a batch was taken for a step to come.
     pub(super) fn has_taken(&self) -> bool {
         self.has_taken

@@ -5,23 +5,21 @@ mod demand;
 mod fused;
 mod losses;
 mod program;
+mod step;
 
 use super::{
     BatchSource, Dims, InputInfo, InputView, Model, ModelError, OutputInfo, ParameterInfo,
     ParameterMut, ParameterRef, Plan,
 };
-use crate::device::cuda::{CudaError, Gpu};
+use crate::device::cuda::{CudaError, Gpu, Replay};
 use crate::error::{Error, Result};
 use crate::formats::{Dense, DenseView};
 use crate::kernels::cuda::table::GpuArray;
 use crate::kernels::cuda::{CudaContext, GpuFloat};
-use crate::kernels::reduce::cuda::ReduceFunction;
-use crate::optimizer::cuda::{CudaGradient, CudaTable};
-use crate::optimizer::{Updater, clip};
+use crate::optimizer::Updater;
+use crate::optimizer::cuda::CudaTable;
 use losses::Losses;
 use program::{Program, Wanted, Workspace};
-use sparse_core::ir::Attributes;
-use sparse_core::operators::find;
 use sparse_core::storage::ElementType;
 use sparse_core::update_rules::UpdateRule;
 
@@ -37,6 +35,8 @@ use sparse_core::update_rules::UpdateRule;
 /// of whole rows. Nothing of such a step is waited for: how many columns its batch has, only the GPU knows. [`train_step`](Model::train_step) and
 /// [`step_on_taken`](Model::step_on_taken) wait for the loss that they return, and for no more; after [`begin_step_on_taken`](Model::begin_step_on_taken), which the training loop calls where nobody looks at a step, it is
 /// waited for when it is [asked for](Model::late_losses). What failed on the GPU in a step is said by what waits next.
+/// The launches of a step up to its loss, and those after it, are CUDA graphs where their kernels are those of the step before; if the driver [refuses](Gpu::graphs_refused) these,
+/// they are made one by one, with the same results.
 ///
 /// Parameters and states come back to the host where training does anyway what costs O(values): at the end of an epoch, and where a
 /// callback looks. [`parameters`](Model::parameters) are those of that time, so that checkpoints are written as of any model.
@@ -61,6 +61,8 @@ pub struct OnGpu<M: Model<Element: GpuFloat>> {
     /// Of outputs that are ids, in the place of each.
     ids: Vec<Dense<u64>>,
     losses: Losses<M::Element>,
+    /// The launches of a step up to its loss, and those after it, of batches in either block.
+    replays: [[Replay; 2]; 2],
     /// Whether the outputs on the host are not yet those of the last batch.
     outputs_are_late: bool,
     newest: Newest,
@@ -115,6 +117,7 @@ impl<M: Model<Element: GpuFloat>> OnGpu<M> {
             outputs: M::OUTPUTS.iter().map(|_| Dense::default()).collect(),
             ids: M::OUTPUTS.iter().map(|_| Dense::default()).collect(),
             losses: Losses::new(M::PLAN.losses.len()),
+            replays: Default::default(),
             outputs_are_late: false,
             newest: Newest::Both,
             failure: None,
@@ -228,115 +231,6 @@ impl<M: Model<Element: GpuFloat>> OnGpu<M> {
         Ok(())
     }
 
-    /// Asks for a step on the batch that `load` copies, or copied, of which the norm of all gradients is at most a number, if there is one, and
-    /// whose outputs may come late. `meanwhile` is called when the GPU computes, before the host waits for a norm or for outputs.
-    fn begin_step<R: UpdateRule>(
-        &mut self,
-        updater: &mut Updater<R, M::Element>,
-        (max_norm, is_late): (Option<f64>, bool),
-        load: impl FnOnce(&mut Self) -> Result<()>,
-        meanwhile: impl FnOnce(&mut Self),
-    ) -> Result<()> {
-        let n_losses = self.losses.len();
-        let begun = self.ask_for_step(updater, (max_norm, is_late), load, meanwhile);
-        if begun.is_err() {
-            // That of a step which was not made.
-            self.losses.truncate(n_losses);
-        }
-        begun
-    }
-
-    fn ask_for_step<R: UpdateRule>(
-        &mut self,
-        updater: &mut Updater<R, M::Element>,
-        (max_norm, is_late): (Option<f64>, bool),
-        load: impl FnOnce(&mut Self) -> Result<()>,
-        meanwhile: impl FnOnce(&mut Self),
-    ) -> Result<()> {
-        updater.begin_step()?;
-        updater.check_for_gpu()?;
-        // A norm is that of gradients that are there.
-        let in_place = max_norm.is_none() && updater.takes_columns_on_gpu();
-        let mut wanted = Wanted::LOSS.and(Wanted::GRADIENTS);
-        for (of, is_wanted) in
-            [(Wanted::OUTPUTS, updater.records_outputs()), (Wanted::PRODUCTS, !in_place)]
-        {
-            wanted = if is_wanted { wanted.and(of) } else { wanted };
-        }
-        load(self)?;
-        self.run(wanted)?;
-        // Before what it does not wait for.
-        self.ask_for_loss()?;
-        if in_place {
-            // After all that looks for columns itself, and before anything is updated.
-            let asked = self.program.ask_for_columns(&self.workspace, &mut self.context);
-            asked.map_err(|error| self.context.gpu().first_of(error))?;
-        }
-        let mut meanwhile = Some(meanwhile);
-        let brings_outputs = updater.records_outputs() && !is_late;
-        // Either is waited for.
-        if let Some(meanwhile) = meanwhile.take_if(|_| max_norm.is_some() || brings_outputs) {
-            meanwhile(self);
-        }
-        if brings_outputs {
-            self.bring_outputs()?;
-        }
-        let parameters = self.host.parameters();
-        let trained = || {
-            parameters.iter().enumerate().filter(|(at, _)| M::PARAMETERS[*at].gradient.is_some())
-        };
-        for (index, parameter) in trained() {
-            let table = &mut self.workspace.tables[index];
-            updater.make_room_on_gpu(index, table, parameter.table, self.context.gpu())?;
-        }
-        let factor = match max_norm {
-            Some(max_norm) => {
-                let gradients = trained()
-                    .filter_map(|(at, _)| self.program.gradient(&M::PLAN, &self.workspace, at));
-                factor_of_norm(max_norm, gradients, &mut self.context)?
-            }
-            None => 1.0,
-        };
-        for (index, parameter) in trained() {
-            // Out of the workspace, which has the gradient.
-            let mut table = std::mem::take(&mut self.workspace.tables[index]);
-            let (program, workspace, context) = (&self.program, &self.workspace, &mut self.context);
-            let sums = program.column_sums(workspace, &context.occurrences, index);
-            let updated = match (sums, program.gradient(&M::PLAN, workspace, index)) {
-                (Some(sums), _) if in_place => {
-                    let (host, gpu) = (parameter.table, &context.gpu);
-                    updater.apply_columns_on_gpu(index, &mut table, host, sums, gpu)
-                }
-                (_, Some(gradient)) => updater.apply_scaled_on_gpu(
-                    index,
-                    &mut table,
-                    parameter.table,
-                    gradient,
-                    factor,
-                    context,
-                ),
-                (_, None) => Ok(()),
-            };
-            self.workspace.tables[index] = table;
-            updated?;
-        }
-        self.newest = Newest::Gpu;
-        updater.end_step()?;
-        self.outputs_are_late = updater.records_outputs() && is_late;
-        if let Some(meanwhile) = meanwhile {
-            meanwhile(self);
-        }
-        Ok(())
-    }
-
-    fn read_taken(&mut self) -> Result<()> {
-        if !self.workspace.batches.has_taken() {
-            return Err(ModelError::NoBatchTaken { model: M::NAME }.into());
-        }
-        let found = self.workspace.batches.read_taken();
-        Ok(found.map_err(|error| self.context.gpu().first_of(error))?)
-    }
-
     fn weights_to_host(&mut self) -> Result<()> {
         if self.newest == Newest::Gpu {
             let parameters = self.host.parameters_mut();
@@ -362,6 +256,7 @@ impl<M: Model<Element: GpuFloat>> Clone for OnGpu<M> {
             outputs: self.outputs.clone(),
             ids: self.ids.clone(),
             losses: Losses::new(M::PLAN.losses.len()),
+            replays: Default::default(),
             outputs_are_late: self.outputs_are_late,
             newest: self.newest,
             failure: None,
@@ -508,21 +403,4 @@ impl<M: Model<Element: GpuFloat>> Model for OnGpu<M> {
         self.newest = Newest::Host;
         self.host.parameters_mut()
     }
-}
-
-/// What gradients are multiplied with, so that the norm of all their elements together is at most `max_norm`. The host waits for it. Gradients
-/// whose squares are beyond `f64` become 0: those on the host are made smaller first.
-fn factor_of_norm<'w, T: GpuFloat>(
-    max_norm: f64,
-    gradients: impl Iterator<Item = CudaGradient<'w, T>>,
-    context: &mut CudaContext,
-) -> Result<f64, CudaError> {
-    let squares = find("square_sum").and_then(|of| ReduceFunction::new(of, &Attributes::default()));
-    // The table has it.
-    let Some(squares) = squares else { return Ok(1.0) };
-    let mut sums = Vec::new();
-    for gradient in gradients {
-        sums.push(squares.partial_results(gradient.values(), context)?.iter().sum());
-    }
-    Ok(clip::factor(max_norm, &sums))
 }

@@ -60,7 +60,7 @@ enum { WAITS_OF_KERNELS = 1, WAITS_OF_COPIES = 2, WAITS_OF_HOST = 4 };
 thread_local int left_out = 0;
 
 // The next kernel of this name that the calling thread launches fails when it runs, as does the next copy to the GPU by the name `copy`;
-// by the name `call` that copy is refused.
+// by the name `call` that copy is refused, and by the name `graph` the next graph that would become executable.
 thread_local std::string fails;
 
 bool is_to_fail(const std::string &name) {
@@ -69,8 +69,9 @@ bool is_to_fail(const std::string &name) {
     return true;
 }
 
-// What the calling thread has asked for: waits of the host for a stream and for events that were not reached, launches of kernels.
-enum { STREAM_WAITS, EVENT_WAITS, LAUNCHES, N_COUNTS };
+// What the calling thread has asked for: waits of the host for a stream and for events that were not reached, launches of kernels and of
+// graphs, changes of a graph's launches.
+enum { STREAM_WAITS, EVENT_WAITS, LAUNCHES, GRAPH_LAUNCHES, GRAPH_CHANGES, N_COUNTS };
 thread_local size_t counts[N_COUNTS] = {};
 
 uint32_t seed() { return uint32_t(variable("NNZ_EMULATION_SEED", 0)); }
@@ -134,6 +135,36 @@ Result run(Function *function, const emulation::Launch &launch) {
     fprintf(stderr, "emulation: `%s`, %s: %s\n", function->name.c_str(), blocks().position().c_str(), wrong.c_str());
     return LAUNCH_FAILED;
 }
+
+// A kernel with its arguments.
+struct Call {
+    Function *function;
+    dim3 blocks, threads;
+    std::vector<std::vector<char>> values = {};
+
+    // Copies the arguments. False where there are no such blocks.
+    bool take(void **arguments) {
+        size_t n = size_t(threads.x) * threads.y * threads.z;
+        if (!blocks.x || !blocks.y || !blocks.z || !n || n > 1024 || blocks.y > 65535) return false;
+        values.clear();
+        for (size_t bytes : function->sizes) {
+            const char *value = (const char *)arguments[values.size()];
+            values.emplace_back(value, value + bytes);
+        }
+        return true;
+    }
+
+    void ask_of(Stream *stream) const {
+        bool is_to_fail_later = is_to_fail(function->name);
+        stream->has_kernels = true;
+        stream->ask([call = *this, is_to_fail_later]() mutable {
+            if (is_to_fail_later) return LAUNCH_FAILED;
+            std::vector<void *> addresses;
+            for (std::vector<char> &value : call.values) addresses.push_back(value.data());
+            return run(call.function, emulation::Launch{call.blocks, call.threads, addresses.data()});
+        });
+    }
+};
 
 } // namespace
 
@@ -413,23 +444,12 @@ Result cuLaunchKernel(Function *function, unsigned x, unsigned y, unsigned z, un
                       unsigned threads_z, unsigned shared, Stream *stream, void **arguments, void **) {
     std::lock_guard guard(lock);
     if (stream->failure) return stream->failure;
-    size_t threads = size_t(threads_x) * threads_y * threads_z;
-    if (!x || !y || !z || !threads || threads > 1024 || shared || y > 65535) return INVALID_VALUE;
-    // Arguments are copied by the call.
-    std::vector<std::vector<char>> values;
-    for (size_t bytes : function->sizes) {
-        const char *value = (const char *)arguments[values.size()];
-        values.emplace_back(value, value + bytes);
-    }
-    bool is_to_fail_later = is_to_fail(function->name);
-    stream->has_kernels = true;
+    Call call{function, {x, y, z}, {threads_x, threads_y, threads_z}};
+    if (shared || !call.take(arguments)) return INVALID_VALUE;
     counts[LAUNCHES]++;
-    stream->ask([=]() mutable {
-        if (is_to_fail_later) return LAUNCH_FAILED;
-        std::vector<void *> addresses;
-        for (std::vector<char> &value : values) addresses.push_back(value.data());
-        return run(function, emulation::Launch{{x, y, z}, {threads_x, threads_y, threads_z}, addresses.data()});
-    });
+    call.ask_of(stream);
     return SUCCESS;
 }
 }
+
+#include "graphs.h"

@@ -20,6 +20,7 @@ enum Result {
     NOT_FOUND = 500,
     ILLEGAL_ADDRESS = 700,
     LAUNCH_FAILED = 719,
+    NOT_SUPPORTED = 801,
 };
 
 struct Stream;

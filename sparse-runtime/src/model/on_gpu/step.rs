@@ -1,0 +1,165 @@
+//! A training step on a GPU, asked for as a whole.
+
+use super::program::Wanted;
+use super::{Newest, OnGpu};
+use crate::device::cuda::{CudaError, Replay};
+use crate::error::{Error, Result};
+use crate::kernels::cuda::{CudaContext, GpuFloat};
+use crate::kernels::reduce::cuda::ReduceFunction;
+use crate::model::{Model, ModelError};
+use crate::optimizer::cuda::CudaGradient;
+use crate::optimizer::{Updater, clip};
+use sparse_core::ir::Attributes;
+use sparse_core::operators::find;
+use sparse_core::update_rules::UpdateRule;
+
+impl<M: Model<Element: GpuFloat>> OnGpu<M> {
+    /// Asks for a step on the batch that `load` copies, or copied, of which the norm of all gradients is at most a number, if there is one, and
+    /// whose outputs may come late. `meanwhile` is called when the GPU computes, before the host waits for a norm or for outputs.
+    pub(super) fn begin_step<R: UpdateRule>(
+        &mut self,
+        updater: &mut Updater<R, M::Element>,
+        (max_norm, is_late): (Option<f64>, bool),
+        load: impl FnOnce(&mut Self) -> Result<()>,
+        meanwhile: impl FnOnce(&mut Self),
+    ) -> Result<()> {
+        updater.begin_step()?;
+        updater.check_for_gpu()?;
+        load(self)?;
+        let n_losses = self.losses.len();
+        let block = self.workspace.batches.current();
+        // Out of the model, which the launches are of.
+        let mut replays = std::mem::take(&mut self.replays[block]);
+        let begun = self.ask_for_step(updater, (max_norm, is_late), &mut replays, meanwhile);
+        self.replays[block] = replays;
+        if begun.is_err() {
+            // That of a step which was not made.
+            self.losses.truncate(n_losses);
+        }
+        begun.map_err(|error| match error {
+            Error::Cuda(error) => self.context.gpu().first_of(error).into(),
+            other => other,
+        })
+    }
+
+    fn ask_for_step<R: UpdateRule>(
+        &mut self,
+        updater: &mut Updater<R, M::Element>,
+        (max_norm, is_late): (Option<f64>, bool),
+        [before, after]: &mut [Replay; 2],
+        meanwhile: impl FnOnce(&mut Self),
+    ) -> Result<()> {
+        // A norm is that of gradients that are there.
+        let in_place = max_norm.is_none() && updater.takes_columns_on_gpu();
+        let mut wanted = Wanted::LOSS.and(Wanted::GRADIENTS);
+        for (of, is_wanted) in
+            [(Wanted::OUTPUTS, updater.records_outputs()), (Wanted::PRODUCTS, !in_place)]
+        {
+            wanted = if is_wanted { wanted.and(of) } else { wanted };
+        }
+        let gpu = self.context.gpu().clone();
+        gpu.replay(before, || self.run(wanted))?;
+        // Before what it does not wait for.
+        self.ask_for_loss()?;
+        let brings_outputs = updater.records_outputs() && !is_late;
+        if brings_outputs || max_norm.is_some() {
+            self.ask_for_columns(in_place)?;
+            meanwhile(self);
+            if brings_outputs {
+                self.bring_outputs()?;
+            }
+            self.ask_for_updates(updater, max_norm, in_place)?;
+        } else {
+            gpu.replay(after, || {
+                self.ask_for_columns(in_place)?;
+                self.ask_for_updates(updater, max_norm, in_place)
+            })?;
+            gpu.check()?;
+            meanwhile(self);
+        }
+        self.outputs_are_late = updater.records_outputs() && is_late;
+        Ok(())
+    }
+
+    /// After all that looks for columns itself, and before anything is updated, so that a step which lacks memory changes nothing.
+    fn ask_for_columns(&mut self, in_place: bool) -> Result<(), CudaError> {
+        match in_place {
+            true => self.program.ask_for_columns(&self.workspace, &mut self.context),
+            false => Ok(()),
+        }
+    }
+
+    fn ask_for_updates<R: UpdateRule>(
+        &mut self,
+        updater: &mut Updater<R, M::Element>,
+        max_norm: Option<f64>,
+        in_place: bool,
+    ) -> Result<()> {
+        let parameters = self.host.parameters();
+        let trained = || {
+            parameters.iter().enumerate().filter(|(at, _)| M::PARAMETERS[*at].gradient.is_some())
+        };
+        for (index, parameter) in trained() {
+            let table = &mut self.workspace.tables[index];
+            updater.make_room_on_gpu(index, table, parameter.table, self.context.gpu())?;
+        }
+        let factor = match max_norm {
+            Some(max_norm) => {
+                let gradients = trained()
+                    .filter_map(|(at, _)| self.program.gradient(&M::PLAN, &self.workspace, at));
+                factor_of_norm(max_norm, gradients, &mut self.context)?
+            }
+            None => 1.0,
+        };
+        for (index, parameter) in trained() {
+            // Out of the workspace, which has the gradient.
+            let mut table = std::mem::take(&mut self.workspace.tables[index]);
+            let (program, workspace, context) = (&self.program, &self.workspace, &mut self.context);
+            let sums = program.column_sums(workspace, &context.occurrences, index);
+            let updated = match (sums, program.gradient(&M::PLAN, workspace, index)) {
+                (Some(sums), _) if in_place => {
+                    let (host, gpu) = (parameter.table, &context.gpu);
+                    updater.apply_columns_on_gpu(index, &mut table, host, sums, gpu)
+                }
+                (_, Some(gradient)) => updater.apply_scaled_on_gpu(
+                    index,
+                    &mut table,
+                    parameter.table,
+                    gradient,
+                    factor,
+                    context,
+                ),
+                (_, None) => Ok(()),
+            };
+            self.workspace.tables[index] = table;
+            updated?;
+        }
+        self.newest = Newest::Gpu;
+        updater.end_step()
+    }
+
+    pub(super) fn read_taken(&mut self) -> Result<()> {
+        if !self.workspace.batches.has_taken() {
+            return Err(ModelError::NoBatchTaken { model: M::NAME }.into());
+        }
+        let found = self.workspace.batches.read_taken();
+        Ok(found.map_err(|error| self.context.gpu().first_of(error))?)
+    }
+}
+
+/// What gradients are multiplied with, so that the norm of all their elements together is at most `max_norm`. The host waits for it. Gradients
+/// whose squares are beyond `f64` become 0: those on the host are made smaller first.
+fn factor_of_norm<'w, T: GpuFloat>(
+    max_norm: f64,
+    gradients: impl Iterator<Item = CudaGradient<'w, T>>,
+    context: &mut CudaContext,
+) -> Result<f64, CudaError> {
+    let squares = find("square_sum").and_then(|of| ReduceFunction::new(of, &Attributes::default()));
+    // The table has it.
+    let Some(squares) = squares else { return Ok(1.0) };
+    let mut sums = Vec::new();
+    for gradient in gradients {
+        sums.push(squares.partial_results(gradient.values(), context)?.iter().sum());
+    }
+    Ok(clip::factor(max_norm, &sums))
+}
