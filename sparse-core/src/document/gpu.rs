@@ -64,7 +64,14 @@ pub(super) fn page() -> Page {
          The arrays of a batch are written into one block of pinned memory and copied by one call, beside the kernels, which wait for what they \
          read. `Trainer` and `fit_epoch` read and copy the next batch while a step computes, unless a callback or a metric sees the batch of the \
          step; in a loop of one's own, `take_batch` and `step_on_taken` do so, and `train_step` copies its batch during the update of the step \
-         before it. There are two blocks, which grow to the largest batch that they have seen; after that a step allocates nothing on the GPU.\n",
+         before it. There are two blocks, which grow to the largest batch that they have seen; after that a step allocates nothing on the GPU.\n\n\
+         ## Waiting\n\n\
+         A step whose gradients go into their updates waits for nothing but what is read of it: its loss, where `train_step` returns it, and outputs, \
+         where the updater records them. `Trainer` and `fit_epoch` read losses up to 32 steps later where nobody looks at a step, with the same bits; a loss that is not finite is \
+         reported with its batch, after the steps made meanwhile. In a loop of one's own, `begin_step_on_taken` and `late_losses` do so. What fails on the GPU is an \
+         error of the next call that waits, which names the kernels.\n\n\
+         The launches of a step up to its loss, and those after it, are CUDA graphs once the kernels of a step are those of the one before: sizes and addresses may differ. \
+         `Gpu::graphs_refused` says why where the driver refuses graphs; results are the same.\n",
     );
     Page { path: "docs/gpu.md".into(), text }
 }
