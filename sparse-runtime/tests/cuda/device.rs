@@ -13,9 +13,10 @@ use std::process::Command;
 use std::sync::OnceLock;
 
 /// In the binary, so that it runs wherever it was copied to.
-const SOURCES: [(&str, &str); 6] = [
+const SOURCES: [(&str, &str); 7] = [
     ("cuda_emulation.h", include_str!("emulation/cuda_emulation.h")),
     ("engine.h", include_str!("emulation/engine.h")),
+    ("fibers.h", include_str!("emulation/fibers.h")),
     ("graphs.h", include_str!("emulation/graphs.h")),
     ("streams.h", include_str!("emulation/streams.h")),
     ("fake_cuda.cpp", include_str!("emulation/fake_cuda.cpp")),

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "cuda_emulation.h"
+#include "fibers.h"
 #include <algorithm>
 #include <cstdio>
 #include <functional>
@@ -13,7 +14,6 @@
 #include <random>
 #include <string>
 #include <sys/mman.h>
-#include <ucontext.h>
 #include <vector>
 
 namespace emulation {
@@ -23,7 +23,7 @@ enum class State { Ready, Collective, Barrier, Ended };
 constexpr size_t STACK = 256 << 10;
 
 struct Fiber {
-    ucontext_t context;
+    Stack context;
     void *stack = nullptr;
     State state = State::Ready;
     dim3 thread;
@@ -70,7 +70,7 @@ class Blocks {
 
     std::vector<std::unique_ptr<Fiber>> fibers;
     const std::function<void()> *body = nullptr;
-    ucontext_t scheduler;
+    Stack scheduler;
     Fiber *current = nullptr;
     std::mt19937 random;
     bool shuffles;
@@ -93,17 +93,13 @@ class Blocks {
         }
         fiber.state = State::Ready;
         fiber.thread = unpacked(index, place.threads);
-        getcontext(&fiber.context);
-        fiber.context.uc_stack.ss_sp = fiber.stack;
-        fiber.context.uc_stack.ss_size = STACK;
-        fiber.context.uc_link = nullptr;
-        makecontext(&fiber.context, enter, 0);
+        prepare(fiber.context, fiber.stack, STACK, enter);
     }
 
     static void enter() {
         (*here->body)();
         here->current->state = State::Ended;
-        setcontext(&here->scheduler);
+        switch_stacks(&here->current->context, &here->scheduler);
     }
 
     std::string run_block(size_t threads) {
@@ -117,7 +113,7 @@ class Blocks {
                 ran = true;
                 current = &fiber;
                 place.thread = fiber.thread;
-                swapcontext(&scheduler, &fiber.context);
+                switch_stacks(&scheduler, &fiber.context);
             }
             bool released = false;
             for (size_t warp = 0; warp < threads; warp += 32) {
@@ -202,7 +198,7 @@ class Blocks {
     static void wait(State state) {
         Fiber *self = here->current;
         self->state = state;
-        swapcontext(&self->context, &here->scheduler);
+        switch_stacks(&self->context, &here->scheduler);
     }
 
     static uint64_t collective(Kind kind, uint32_t mask, uint64_t value, uint32_t source) {
