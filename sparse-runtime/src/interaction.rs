@@ -9,7 +9,7 @@ mod in_parts;
 use crate::error::Result;
 use crate::formats::{ColumnId, CsrView};
 use crate::kernels::Parallel;
-use crate::lanes::sum_of_halves;
+use crate::lanes::{Eights, squares_less};
 use crate::linear::{
     AHEAD, Scratch, Width, entries, is_large, prefetch_data, row_ahead, row_of, with_row_loops,
 };
@@ -424,12 +424,18 @@ unsafe fn add_terms<'a, T: Float<Accumulator = T>, V: Factor<T>, I: ColumnId>(
     sums: &mut [T],
     squares: &mut [T],
 ) -> T {
+    let eights = Eights::of::<T>(sums.len());
     for (id, value) in ids.iter().zip(values) {
         // SAFETY: promised by the caller.
         let factors = unsafe {
             product += value.times(w.value(id.at(), 0));
             v.row(id.at())
         };
+        if let Some(eights) = eights {
+            // SAFETY: as above.
+            unsafe { eights.add_with_squares(value.number(), factors, sums, squares) };
+            continue;
+        }
         for ((sum, square), factor) in sums.iter_mut().zip(&mut *squares).zip(factors) {
             let term = value.times(*factor);
             *sum += term;
@@ -440,20 +446,7 @@ unsafe fn add_terms<'a, T: Float<Accumulator = T>, V: Factor<T>, I: ColumnId>(
 }
 
 /// Half of Σ ((Σ x v)² - Σ x² v²), over factors.
-///
-/// In eight sums: for additions one after the other the compiler would take apart, entry by entry, what [`add_terms`] has in vectors.
 #[inline(always)]
 fn interaction<T: Float<Accumulator = T>>(sums: &[T], squares: &[T]) -> T {
-    let mut eight = [T::zero(); 8];
-    let (sum_chunks, sum_rest) = sums.as_chunks::<8>();
-    let (square_chunks, square_rest) = squares.as_chunks::<8>();
-    for (sums, squares) in sum_chunks.iter().zip(square_chunks) {
-        for (lane, (sum, square)) in eight.iter_mut().zip(sums.iter().zip(squares)) {
-            *lane += *sum * *sum - *square;
-        }
-    }
-    for (lane, (sum, square)) in eight.iter_mut().zip(sum_rest.iter().zip(square_rest)) {
-        *lane += *sum * *sum - *square;
-    }
-    sum_of_halves(eight) * T::of(0.5)
+    squares_less(sums, squares) * T::of(0.5)
 }

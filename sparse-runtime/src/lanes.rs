@@ -178,6 +178,18 @@ pub(crate) fn wide<O>(body: impl FnOnce() -> O) -> O {
 /// vectors of the last additions by itself. To be called in a loop that [`wide`] runs.
 #[inline(always)]
 pub(crate) fn inner<T: Float<Accumulator = T>>(a: &[T], b: &[T]) -> T {
+    sum_of_terms::<true, T>(a, b)
+}
+
+/// Σ a² - b, in the order of [`inner`].
+#[inline(always)]
+pub(crate) fn squares_less<T: Float<Accumulator = T>>(a: &[T], b: &[T]) -> T {
+    sum_of_terms::<false, T>(a, b)
+}
+
+/// [`inner`] or [`squares_less`].
+#[inline(always)]
+fn sum_of_terms<const INNER: bool, T: Float<Accumulator = T>>(a: &[T], b: &[T]) -> T {
     const LANES: usize = 8;
     let (a_chunks, a_rest) = a.as_chunks::<LANES>();
     let (b_chunks, b_rest) = b.as_chunks::<LANES>();
@@ -187,26 +199,70 @@ pub(crate) fn inner<T: Float<Accumulator = T>>(a: &[T], b: &[T]) -> T {
         && let (Some(a), Some(b)) = (same_type(a_chunks), same_type(b_chunks))
     {
         // SAFETY: found; every level has AVX2.
-        let sum = [unsafe { x86::inner(a, b) }];
+        let sum = [unsafe { x86::sum_of_terms::<INNER>(a, b) }];
         if let Some([sum]) = same_type(&sum) {
             return *sum;
         }
     }
+    let term = |a: T, b: T| if INNER { a * b } else { a * a - b };
     let mut sums = [T::zero(); LANES];
     for (a, b) in a_chunks.iter().zip(b_chunks) {
         for lane in 0..LANES {
-            sums[lane] += a[lane] * b[lane];
+            sums[lane] += term(a[lane], b[lane]);
         }
     }
     for (lane, (a, b)) in a_rest.iter().zip(b_rest).enumerate() {
-        sums[lane] += *a * *b;
+        sums[lane] += term(*a, *b);
     }
     sum_of_halves(sums)
 }
 
+/// Sums of rows by instructions, eight elements at a time: where the compiler makes vectors of a loop, or takes them apart again,
+/// as what stands around it happens to be.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Eights(());
+
+impl Eights {
+    /// If the processor, the type and the size of the rows allow for it. To be asked once for a loop that [`wide`] runs.
+    #[inline(always)]
+    pub(crate) fn of<T: Float>(row_size: usize) -> Option<Self> {
+        #[cfg(target_arch = "x86_64")]
+        if T::TYPE == ElementType::F32
+            && row_size.is_multiple_of(8)
+            && x86::Level::found().is_some()
+        {
+            return Some(Eights(()));
+        }
+        let _ = row_size;
+        None
+    }
+
+    /// `sums += factor · row`, and `squares += (factor · row)²`.
+    ///
+    /// # Safety
+    ///
+    /// All three have the size that this was made for.
+    #[inline(always)]
+    pub(crate) unsafe fn add_with_squares<T: Float>(
+        self,
+        factor: T,
+        row: &[T],
+        sums: &mut [T],
+        squares: &mut [T],
+    ) {
+        #[cfg(target_arch = "x86_64")]
+        if let (Some([factor]), Some(row)) = (same_type::<T, f32>(&[factor]), same_type(row))
+            && let (Some(sums), Some(squares)) = (same_type_mut(sums), same_type_mut(squares))
+        {
+            // SAFETY: found when this was made; the sizes are those that the caller promises.
+            unsafe { x86::add_with_squares(*factor, row, sums, squares) };
+        }
+    }
+}
+
 /// The sum of eight sums, in halves.
 #[inline(always)]
-pub(crate) fn sum_of_halves<T: Float>([a, b, c, d, e, f, g, h]: [T; 8]) -> T {
+fn sum_of_halves<T: Float>([a, b, c, d, e, f, g, h]: [T; 8]) -> T {
     ((a + e) + (c + g)) + ((b + f) + (d + h))
 }
 

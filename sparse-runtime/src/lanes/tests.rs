@@ -1,7 +1,7 @@
 //! The loops of kernels give the same bits with any instructions, as far as this processor has them.
 
-use super::inner;
 use super::x86::Level;
+use super::{Eights, inner, squares_less};
 use crate::formats::{Csr, Dense, RowSparse};
 use crate::kernels::dot::cpu;
 use crate::kernels::{Context, Parallel};
@@ -36,14 +36,37 @@ fn bits<T: Float>(values: &[T]) -> Vec<u64> {
 }
 
 #[test]
-fn inner_products() {
+fn sums_of_terms() {
     for len in [0, 1, 7, 8, 16, 20, 24, 33] {
         let (a, b) = (numbers::<f32>(1, len), numbers::<f32>(2, len));
         let (a, b) = (a.values(), &b.values()[len..]);
-        any_level_gives_the_same(&format!("{len} elements"), || inner(a, b).to_bits());
-        let exact: f64 = a.iter().zip(b).map(|(a, b)| f64::from(*a) * f64::from(*b)).sum();
-        assert!((f64::from(inner(a, b)) - exact).abs() < 1e-4, "{len} elements");
+        let check = |sum: fn(&[f32], &[f32]) -> f32, term: fn(f64, f64) -> f64| {
+            any_level_gives_the_same(&format!("{len} elements"), || sum(a, b).to_bits());
+            let exact: f64 = a.iter().zip(b).map(|(a, b)| term((*a).into(), (*b).into())).sum();
+            assert!((f64::from(sum(a, b)) - exact).abs() < 1e-4, "{len} elements");
+        };
+        check(inner, |a, b| a * b);
+        check(squares_less, |a, b| a * a - b);
     }
+}
+
+#[test]
+fn sums_with_squares() {
+    for len in [8, 16, 24, 64] {
+        let (row, start) = (numbers::<f32>(1, len), numbers::<f32>(2, len));
+        let (mut sums, mut squares) =
+            (start.values()[..len].to_vec(), start.values()[len..].to_vec());
+        let terms = row.values().iter().map(|element| 0.3 * element);
+        let expected: (Vec<f32>, Vec<f32>) = (sums.iter().zip(&squares).zip(terms))
+            .map(|((sum, square), term)| (sum + term, square + term * term))
+            .unzip();
+        if let Some(eights) = Eights::of::<f32>(len) {
+            // SAFETY: three rows of this size.
+            unsafe { eights.add_with_squares(0.3, row.values(), &mut sums, &mut squares) };
+            assert_eq!((sums, squares), expected, "{len} elements");
+        }
+    }
+    assert!(Eights::of::<f32>(12).is_none() && Eights::of::<f64>(16).is_none());
 }
 
 /// What `run` gives without instructions for vectors, and with more and more of them.

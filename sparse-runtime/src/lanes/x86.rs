@@ -81,23 +81,51 @@ pub(crate) unsafe fn with_avx2<O>(body: impl FnOnce() -> O) -> O {
     body()
 }
 
-/// [`inner`](super::inner) of eights.
+/// [`inner`](super::inner) of eights, or [`squares_less`](super::squares_less).
 ///
 /// # Safety
 ///
 /// [`Level::found`] gave some level.
 #[target_feature(enable = "avx2,bmi1,bmi2,popcnt")]
 #[inline]
-pub(crate) unsafe fn inner(a: &[[f32; 8]], b: &[[f32; 8]]) -> f32 {
+pub(crate) unsafe fn sum_of_terms<const INNER: bool>(a: &[[f32; 8]], b: &[[f32; 8]]) -> f32 {
     let mut sums = _mm256_setzero_ps();
     for (a, b) in a.iter().zip(b) {
         // SAFETY: eight elements each.
         let (a, b) = unsafe { (_mm256_loadu_ps(a.as_ptr()), _mm256_loadu_ps(b.as_ptr())) };
-        sums = _mm256_add_ps(sums, _mm256_mul_ps(a, b));
+        let terms = if INNER { _mm256_mul_ps(a, b) } else { _mm256_sub_ps(_mm256_mul_ps(a, a), b) };
+        sums = _mm256_add_ps(sums, terms);
     }
     let four = _mm_add_ps(_mm256_castps256_ps128(sums), _mm256_extractf128_ps::<1>(sums));
     let two = _mm_add_ps(four, _mm_movehl_ps(four, four));
     _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)))
+}
+
+/// [`Eights::add_with_squares`](super::Eights::add_with_squares).
+///
+/// # Safety
+///
+/// [`Level::found`] gave some level; `sums` and `squares` have as many elements as `row`, a multiple of eight.
+#[target_feature(enable = "avx2,bmi1,bmi2,popcnt")]
+#[inline]
+pub(crate) unsafe fn add_with_squares(
+    factor: f32,
+    row: &[f32],
+    sums: &mut [f32],
+    squares: &mut [f32],
+) {
+    let factor = _mm256_set1_ps(factor);
+    let (sums, squares) = (sums.as_mut_ptr(), squares.as_mut_ptr());
+    for place in (0..row.len()).step_by(8) {
+        // SAFETY: eight elements each, as the caller says.
+        unsafe {
+            let terms = _mm256_mul_ps(factor, _mm256_loadu_ps(row.as_ptr().add(place)));
+            let (sums, squares) = (sums.add(place), squares.add(place));
+            _mm256_storeu_ps(sums, _mm256_add_ps(_mm256_loadu_ps(sums), terms));
+            let terms = _mm256_mul_ps(terms, terms);
+            _mm256_storeu_ps(squares, _mm256_add_ps(_mm256_loadu_ps(squares), terms));
+        }
+    }
 }
 
 /// Runs a loop compiled for AVX-512.
