@@ -15,7 +15,8 @@ use crate::linear::{
 };
 use crate::model::{ModelError, RowSteps};
 use crate::optimizer::{ReadRows, RowAccumulator, RowCursor, RowUpdater, UpdateKind, Updater};
-use crate::row_parts::parts_of_step;
+use crate::paces::Stage;
+use crate::row_parts::work_of_step;
 use crate::table::Table;
 use crate::with_rows;
 use sparse_core::element::{Factor, Float, Stored};
@@ -46,12 +47,15 @@ pub fn step<R: UpdateRule, T: Float<Accumulator = T>, V: Factor<T>, W: Width>(
 ) -> Result<f64> {
     with_rows!(R, T; *updater, [weights_index => weights, factors_index => factors], |[w, v]| {
         check(x, &w, &v, width)?;
-        let n_parts = parts_of_step(parallel, x, 2 * width.columns());
-        Ok(if n_parts > 1 {
-            in_parts::step(n_parts, x, w, v, width, scratch, row_function)
+        let work = work_of_step(x, 2 * width.columns());
+        let begun = scratch.paces.begin(Stage::Rows, parallel, work);
+        let loss = if begun.n_parts > 1 {
+            in_parts::step(begun.n_parts, x, w, v, width, scratch, row_function)
         } else {
             any_rows(x, w, v, width, scratch, row_function)
-        })
+        };
+        scratch.paces.end(begun);
+        Ok(loss)
     })
 }
 

@@ -31,6 +31,7 @@ pub mod metric;
 pub mod model;
 pub mod ops;
 pub mod optimizer;
+mod paces;
 pub mod predictor;
 mod prefetch;
 mod random;

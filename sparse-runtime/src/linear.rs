@@ -28,7 +28,8 @@ use crate::kernels::Parallel;
 use crate::layers::Run;
 use crate::model::ModelError;
 use crate::optimizer::{RowAccumulator, RowCursor, RowUpdater, Settling, UpdateKind, Updater};
-use crate::row_parts::{Parts, RowPart, parts_of_step};
+use crate::paces::{Paces, Stage};
+use crate::row_parts::{Parts, RowPart, work_of_step};
 use crate::table::Table;
 use crate::{with_column_ids, with_rows};
 use sparse_core::element::{Factor, Float};
@@ -68,6 +69,8 @@ pub struct Scratch<T> {
     pub(crate) sums: Option<RowAccumulator<T>>,
     /// Of a step on several threads.
     pub(crate) parts: Parts<T>,
+    /// Whether it is one.
+    pub(crate) paces: Paces,
     handed_on: Vec<products::HandedOn<T>>,
     /// Of a step through layers.
     pub(crate) runs: Vec<Run<T>>,
@@ -144,11 +147,10 @@ fn any_rows<R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKind>(
     scratch: &mut Scratch<T::Accumulator>,
     row_function: impl FnMut(usize, &mut [T::Accumulator], &mut [T::Accumulator]) -> T::Accumulator,
 ) -> f64 {
-    let n_parts = parts_of_step(parallel, x, width.columns());
-    if n_parts > 1 {
-        return in_parts::step(n_parts, x, rows, width, scratch, row_function);
-    }
-    if x.n_rows() == 1 {
+    let begun = scratch.paces.begin(Stage::Rows, parallel, work_of_step(x, width.columns()));
+    let loss = if begun.n_parts > 1 {
+        in_parts::step(begun.n_parts, x, rows, width, scratch, row_function)
+    } else if x.n_rows() == 1 {
         with_row_loops!(W, x.columns(), |ids| one_row(x, ids, rows, width, scratch, row_function))
     } else if W::IN_VECTORS {
         with_row_loops!(W, x.columns(), |ids| {
@@ -156,7 +158,9 @@ fn any_rows<R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKind>(
         })
     } else {
         many_short_rows(x, rows, width, scratch, row_function)
-    }
+    };
+    scratch.paces.end(begun);
+    loss
 }
 
 #[inline(always)]

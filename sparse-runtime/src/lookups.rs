@@ -14,6 +14,7 @@ use crate::lanes;
 use crate::linear::{AHEAD, Scratch, Width, is_large};
 use crate::model::{ModelError, RowSteps};
 use crate::optimizer::{RowCursor, RowUpdater, UpdateKind, Updater, Weights};
+use crate::paces::Stage;
 use crate::table::Table;
 use crate::with_rows;
 use sparse_core::element::Float;
@@ -214,7 +215,9 @@ where
         P::each(&mut kept_size);
         let kept_size = kept_size.size;
         // What is known of the rule comes first: the other rules' loops are not compiled for two threads.
-        let total = if K::PLAIN && in_parts::is_shared(parallel, rows.count, kept_size) {
+        let work = if K::PLAIN { in_parts::work(rows.count, kept_size) } else { 0 };
+        let begun = scratch.paces.begin(Stage::Rows, parallel, work);
+        let total = if K::PLAIN && begun.n_parts > 1 {
             self.add_in_parts(kept_size, &rows, scratch, &mut row_function)?
         } else {
             lanes::wide(
@@ -225,6 +228,7 @@ where
                 },
             )?
         };
+        scratch.paces.end(begun);
         self.rows.into_iter().for_each(RowUpdater::finish);
         Ok(total / rows.count.max(1) as f64)
     }

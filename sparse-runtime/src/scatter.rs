@@ -20,7 +20,8 @@ use crate::linear::{Fixed, Runtime, Scratch, Width, entries};
 use crate::optimizer::{
     General, Plain, RowAccumulator, RowCursor, RowUpdater, UpdateKind, Updater,
 };
-use crate::row_parts::{Bounds, RowPart, parts_of_work};
+use crate::paces::Stage;
+use crate::row_parts::{Bounds, RowPart};
 use crate::table::Table;
 use crate::team;
 use crate::with_rows;
@@ -45,7 +46,7 @@ pub fn update<R: UpdateRule, T: Float<Accumulator = T>>(
     scratch: &mut Scratch<T>,
 ) -> Result<()> {
     with_rows!(R, T; *updater, [parameter => table], |[rows]| {
-        apply(rows, terms, parallel, scratch.of_parameter(parameter));
+        apply(rows, terms, parallel, scratch, parameter);
         Ok(())
     })
 }
@@ -64,11 +65,10 @@ pub fn update_values<R: UpdateRule, T: Float<Accumulator = T>>(
     parallel: Parallel,
     scratch: &mut Scratch<T>,
 ) -> Result<()> {
-    let memory = scratch.of_parameter(parameter);
     if Updater::<R, T>::OPTIONAL_STATE && updater.is_plain(parameter) {
-        apply(updater.rows_as::<Plain>(parameter, values)?, terms, parallel, memory);
+        apply(updater.rows_as::<Plain>(parameter, values)?, terms, parallel, scratch, parameter);
     } else {
-        apply(updater.rows_as::<General>(parameter, values)?, terms, parallel, memory);
+        apply(updater.rows_as::<General>(parameter, values)?, terms, parallel, scratch, parameter);
     }
     Ok(())
 }
@@ -77,28 +77,33 @@ fn apply<R: UpdateRule, T: Float<Accumulator = T>, K: UpdateKind>(
     rows: RowUpdater<'_, R, T, K>,
     terms: impl Terms<T>,
     parallel: Parallel,
-    memory: (&mut Vec<T>, &mut Vec<RowPart<T>>),
+    scratch: &mut Scratch<T>,
+    parameter: usize,
 ) {
+    let work = if terms.are_distinct() { 0 } else { terms.work(rows.row_size()) };
+    let begun = scratch.paces.begin(Stage::Update(parameter), parallel, work);
+    let (n_parts, memory) = (begun.n_parts, scratch.of_parameter(parameter));
     // Loops over rows of the usual sizes are straight code.
     match rows.row_size() {
-        1 => of_size(rows, terms, Fixed::<1>, parallel, memory),
-        8 => of_size(rows, terms, Fixed::<8>, parallel, memory),
-        16 => of_size(rows, terms, Fixed::<16>, parallel, memory),
-        32 => of_size(rows, terms, Fixed::<32>, parallel, memory),
-        size => of_size(rows, terms, Runtime(size), parallel, memory),
+        1 => of_size(rows, terms, Fixed::<1>, n_parts, memory),
+        8 => of_size(rows, terms, Fixed::<8>, n_parts, memory),
+        16 => of_size(rows, terms, Fixed::<16>, n_parts, memory),
+        32 => of_size(rows, terms, Fixed::<32>, n_parts, memory),
+        size => of_size(rows, terms, Runtime(size), n_parts, memory),
     }
+    scratch.paces.end(begun);
 }
 
 fn of_size<R: UpdateRule, T: Float<Accumulator = T>, K: UpdateKind>(
     mut rows: RowUpdater<'_, R, T, K>,
     terms: impl Terms<T>,
     width: impl Width,
-    parallel: Parallel,
+    n_parts: usize,
     memory: (&mut Vec<T>, &mut Vec<RowPart<T>>),
 ) {
     let (size, (scratch, parts)) = (width.columns(), memory);
     let whole = 0..rows.n_rows();
-    match parts_of_work(parallel, terms.work(size)) {
+    match n_parts {
         _ if terms.are_distinct() => lanes::wide(
             #[inline(always)]
             || {

@@ -10,7 +10,8 @@ use crate::kernels::Parallel;
 use crate::lanes;
 use crate::linear::{Scratch, is_large};
 use crate::optimizer::{RowWeights, Updater, Weights};
-use crate::row_parts::{MAX_SLOTS, in_turn, parts_of_work};
+use crate::paces::Stage;
+use crate::row_parts::{MAX_SLOTS, in_turn};
 use crate::table::Table;
 use crate::team;
 use crate::with_rows;
@@ -86,7 +87,7 @@ where
     P: RowReads<T>,
     F: Fn(usize, usize, P::Numbers, &mut [T; SUMS], &mut [&mut [T]; KEPT]) -> T + Sync,
 {
-    let Scratch { gradients, runs, .. } = scratch;
+    let Scratch { gradients, runs, paces, .. } = scratch;
     let weights = tables.map(|(index, table)| (index, Weights::Table(table)));
     let total = with_rows!(R, T; *updater, weights, |rows| {
         reads.check(&rows)?;
@@ -97,8 +98,11 @@ where
         let mut large = large.into_iter();
         let tables = shared.each_ref().map(|rows| (rows.weights(), large.next() == Some(true)));
         let work = n_rows.saturating_mul(2 * SUMS).saturating_add(reads.work(n_rows));
-        let n_parts = parts_of_work(parallel, work);
-        all_runs(reads, n_rows, &tables, n_parts, runs, gradients, kept, row_function)
+        let begun = paces.begin(Stage::Rows, parallel, work);
+        let n_parts = begun.n_parts;
+        let total = all_runs(reads, n_rows, &tables, n_parts, runs, gradients, kept, row_function);
+        paces.end(begun);
+        total
     });
     Ok((total / n_rows.max(1) as f64, gradients))
 }

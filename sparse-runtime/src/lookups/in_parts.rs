@@ -7,12 +7,11 @@
 use super::visitors::{AddOwn, Ask, Keep, Read, Sizes};
 use super::{Reads, Rows, Tables, named};
 use crate::error::Result;
-use crate::kernels::Parallel;
 use crate::lanes;
 use crate::linear::{Scratch, Width};
 use crate::optimizer::{RowCursor, SharedRows, UpdateKind};
 use crate::prefetch::LINE;
-use crate::row_parts::{MAX_SLOTS, in_turn, parts_of_work};
+use crate::row_parts::{MAX_SLOTS, in_turn};
 use crate::team;
 use sparse_core::element::Float;
 use sparse_core::update_rules::UpdateRule;
@@ -23,17 +22,16 @@ use std::ops::Range;
 const MOST: usize = 2;
 
 /// The work of a row of data beside its elements, in about a quarter of a nanosecond.
-const WORK_OF_A_ROW: usize = 50;
+const WORK_OF_A_ROW: usize = 100;
 
 /// Rows of data between asking for the rows of a table and reading them: those that the other thread has written come from further
 /// away than memory that nobody has.
 const FAR: usize = 12;
 
-/// Whether two threads share a step, by a rule that only adds, of so many rows of data, each of which keeps `kept_size` elements.
-pub(super) fn is_shared(parallel: Parallel, n_rows: usize, kept_size: usize) -> bool {
-    let work = n_rows.saturating_mul(kept_size + WORK_OF_A_ROW);
-    // Where nothing is kept a row of data is too little work to be handed over.
-    kept_size > 0 && parts_of_work(parallel, work) >= MOST
+/// The work, in about a quarter of a nanosecond, of a step by a rule that only adds, of so many rows of data, each of which keeps
+/// `kept_size` elements: 0 where nothing is kept, since a row of data is too little work then to be handed over.
+pub(super) fn work(n_rows: usize, kept_size: usize) -> usize {
+    if kept_size == 0 { 0 } else { n_rows.saturating_mul(kept_size + WORK_OF_A_ROW) }
 }
 
 /// Runs of neighbouring rows of data.
@@ -241,9 +239,11 @@ fn add<P, R, T, K, W, F, const N: usize, const M: usize, const PART: usize>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kernels::Parallel;
     use crate::linear::{Fixed, Runtime};
     use crate::lookups::Visitor;
     use crate::optimizer::{ParameterSpec, Plain, Updater, Weights};
+    use crate::row_parts::parts_of_work;
     use crate::table::Table;
     use sparse_core::storage::Storage;
     use sparse_core::update_rules::Sgd;
@@ -341,9 +341,7 @@ mod tests {
 
     #[test]
     fn small_batches_are_for_one_thread() {
-        let shared = |parallel, n_rows| is_shared(parallel, n_rows, 32);
-        assert!(shared(Parallel::Threads(2), 1 << 16) && shared(Parallel::Threads(5), 1 << 16));
-        assert!(!shared(Parallel::Threads(2), 8192) && !shared(Parallel::Sequential, 1 << 16));
-        assert!(!is_shared(Parallel::Threads(2), 1 << 30, 0));
+        let parts = |n_rows, kept| parts_of_work(Parallel::Threads(2), work(n_rows, kept));
+        assert_eq!((parts(1 << 14, 32), parts(8192, 32), parts(1 << 30, 0)), (2, 1, 1));
     }
 }

@@ -29,7 +29,7 @@ fn steps<R: UpdateRule, const SIZE: usize>(rule: &R, n_parts: usize) -> Result<V
             with_rows!(R, f32; updater, [0 => &mut table], |[rows]| {
                 let width = Runtime(SIZE);
                 match n_parts {
-                    1 => of_size(rows, $terms, width, Parallel::Sequential, (&mut scratch, &mut parts)),
+                    1 => of_size(rows, $terms, width, 1, (&mut scratch, &mut parts)),
                     _ => {
                         in_parts(n_parts, &mut rows, $terms, width, &mut parts);
                         rows.finish();

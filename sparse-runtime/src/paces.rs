@@ -1,0 +1,198 @@
+//! Whether a step is shared among threads, by the clock.
+//!
+//! What threads win depends on the processor: two cores hand a line of their caches over in 50 ns or in 200, and a step that two
+//! share in two thirds of its time on one machine takes half as long again on another. The bits of a step do not depend on its threads, so
+//! that it can be tried both ways where its work allows it, and the faster way be kept: sharing never costs more than trying it.
+
+use crate::kernels::Parallel;
+use crate::row_parts::parts_of_work;
+use std::time::Instant;
+
+/// What of a step is shared by itself.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Stage {
+    /// What is computed of rows of data, and the updates that go with it.
+    Rows,
+    /// The update of a parameter by scattered gradients.
+    Update(usize),
+}
+
+/// What was seen of the stages of a model's step, for batches of about the same work.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Paces {
+    stages: Vec<[Pace; CLASSES]>,
+}
+
+/// Batches whose work lies between the same powers of two are one class.
+const CLASSES: usize = usize::BITS as usize;
+
+/// A stage that was begun, to be [ended](Paces::end).
+#[derive(Debug)]
+pub(crate) struct Begun {
+    /// In how many parts it is to be done.
+    pub(crate) n_parts: usize,
+    /// Of a stage that threads can share: its place, and when it began.
+    timed: Option<(usize, usize, usize, Instant)>,
+}
+
+impl Paces {
+    /// Chooses for a stage of so much work, in about a quarter of a nanosecond, how many threads are to share it. O(1); allocates where a
+    /// stage is new.
+    #[inline]
+    pub(crate) fn begin(&mut self, stage: Stage, parallel: Parallel, work: usize) -> Begun {
+        match parts_of_work(parallel, work) {
+            1 => Begun { n_parts: 1, timed: None },
+            n_parts => self.choose(stage, n_parts, work),
+        }
+    }
+
+    /// Notes how long a stage took. One that failed need not be noted.
+    #[inline]
+    pub(crate) fn end(&mut self, begun: Begun) {
+        if let Some((stage, class, work, start)) = begun.timed {
+            self.stages[stage][class].note(start.elapsed().as_secs_f64() / work as f64);
+        }
+    }
+
+    #[inline(never)]
+    fn choose(&mut self, stage: Stage, n_parts: usize, work: usize) -> Begun {
+        let stage = match stage {
+            Stage::Rows => 0,
+            Stage::Update(parameter) => 1 + parameter,
+        };
+        if self.stages.len() <= stage {
+            self.stages.resize(stage + 1, [Pace::NEW; CLASSES]);
+        }
+        let class = work.ilog2() as usize;
+        let n_parts = if self.stages[stage][class].shared { n_parts } else { 1 };
+        Begun { n_parts, timed: Some((stage, class, work, Instant::now())) }
+    }
+}
+
+/// What was seen of one stage, in seconds a unit of work.
+#[derive(Clone, Copy, Debug)]
+struct Pace {
+    /// The pace of the way that is kept.
+    kept: f64,
+    /// That of its last step.
+    last: f64,
+    /// The way in which it goes now.
+    shared: bool,
+    /// True while the other way is tried.
+    is_trial: bool,
+    /// The steps that are left until the other way's turn.
+    left: u32,
+    /// The steps between two trials.
+    stretch: u32,
+}
+
+impl Pace {
+    /// The steps of a trial. In the first, tables are in the caches of whom they were for before: it does not count. The second may
+    /// end it.
+    const TRIAL: u32 = 4;
+
+    /// The steps between trials, where the way was changed just now.
+    const SHORTEST: u32 = 64;
+
+    /// The most that the steps between trials become, twice as many after each that changed nothing.
+    const LONGEST: u32 = 4096;
+
+    /// What the other way's time must be of this one's for a change.
+    const BETTER: f64 = 0.97;
+
+    const NEW: Pace = Pace {
+        kept: f64::INFINITY,
+        last: f64::INFINITY,
+        shared: true,
+        is_trial: false,
+        left: 3,
+        stretch: Self::SHORTEST / 2,
+    };
+
+    #[inline(never)]
+    fn note(&mut self, pace: f64) {
+        self.left -= 1;
+        if !self.is_trial {
+            // The better of two steps: one may have waited for the processor.
+            self.kept = pace.min(self.last);
+            self.last = pace;
+            if self.left == 0 {
+                (self.is_trial, self.shared, self.left) = (true, !self.shared, Self::TRIAL);
+            }
+            return;
+        }
+        if self.left == Self::TRIAL - 1 {
+            return;
+        }
+        let is_better = pace < self.kept * Self::BETTER;
+        if is_better && self.left > 0 {
+            return;
+        }
+        if is_better {
+            self.stretch = Self::SHORTEST;
+        } else {
+            self.shared = !self.shared;
+            self.stretch = Self::LONGEST.min(2 * self.stretch);
+        }
+        (self.is_trial, self.left, self.last) = (false, self.stretch, f64::INFINITY);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The share of some steps that were shared, where they cost so much alone and shared.
+    fn shared_of(pace: &mut Pace, steps: u32, [alone, shared]: [f64; 2]) -> f64 {
+        let mut count = 0;
+        for _ in 0..steps {
+            count += u32::from(pace.shared);
+            pace.note(if pace.shared { shared } else { alone });
+        }
+        f64::from(count) / f64::from(steps)
+    }
+
+    #[test]
+    fn the_faster_way_is_kept() {
+        for (cost, expected) in [([2.0, 1.0], 1.0), ([1.0, 2.0], 0.0)] {
+            let mut pace = Pace::NEW;
+            assert!((shared_of(&mut pace, 1000, cost) - expected).abs() < 0.03, "{cost:?}");
+            assert!((shared_of(&mut pace, 10_000, cost) - expected).abs() < 0.01, "{cost:?}");
+        }
+    }
+
+    #[test]
+    fn a_way_that_becomes_the_faster_one_is_found() {
+        let mut pace = Pace::NEW;
+        shared_of(&mut pace, 10_000, [1.0, 2.0]);
+        shared_of(&mut pace, 2 * Pace::LONGEST, [2.0, 1.0]);
+        assert!(shared_of(&mut pace, 1000, [2.0, 1.0]) > 0.98);
+    }
+
+    #[test]
+    fn one_step_that_waited_decides_nothing() {
+        let mut pace = Pace::NEW;
+        [1.0, 1.0, 50.0].into_iter().for_each(|cost| pace.note(cost));
+        assert!(!pace.shared && pace.is_trial);
+        [1.5, 1.5].into_iter().for_each(|cost| pace.note(cost));
+        assert!(pace.shared && !pace.is_trial);
+    }
+
+    #[test]
+    fn work_for_one_thread_is_not_timed() {
+        let mut paces = Paces::default();
+        for (parallel, work) in [
+            (Parallel::Sequential, usize::MAX),
+            (Parallel::Threads(2), 0),
+            (Parallel::Threads(1), 1 << 40),
+        ] {
+            let begun = paces.begin(Stage::Rows, parallel, work);
+            assert!(begun.n_parts == 1 && begun.timed.is_none());
+            paces.end(begun);
+        }
+        assert!(paces.stages.is_empty());
+        let begun = paces.begin(Stage::Update(1), Parallel::Threads(2), 1 << 30);
+        assert_eq!((begun.n_parts, paces.stages.len()), (2, 3));
+        paces.end(begun);
+    }
+}
