@@ -59,9 +59,9 @@ impl Level {
     }
 }
 
-/// Whether elements that lie apart are better loaded by one instruction than one by one: measured so on Intel's
-/// processors with AVX-512, and the other way round on AMD's.
-pub(crate) fn gathers_well() -> bool {
+/// Whether elements that lie apart, of which a mask leaves some out, are better loaded by one instruction than one by one: measured
+/// so on Intel's processors with AVX-512, and the other way round on AMD's, where only whole eights are no slower.
+pub(crate) fn gathers_under_masks() -> bool {
     static INTEL: OnceLock<bool> = OnceLock::new();
     let of_intel = || {
         let vendor = __cpuid(0);

@@ -85,7 +85,7 @@ impl<'a> Rows<'a> {
         let (weights, bytes) = weights.addresses();
         let stride = bytes / size_of::<f32>();
         let is_near = x.n_cols().checked_mul(stride)? <= 1 << 31;
-        if !is_near || !bytes.is_multiple_of(size_of::<f32>()) || !x86::gathers_well() {
+        if !is_near || !bytes.is_multiple_of(size_of::<f32>()) || !x86::gathers_under_masks() {
             return None;
         }
         Some(Rows { ids, values, weights: weights.cast(), stride: u32::try_from(stride).ok()? })
@@ -251,7 +251,7 @@ mod tests {
                 }
             }
         }
-        if !x86::gathers_well() {
+        if !x86::gathers_under_masks() {
             eprintln!("skipped: this processor does not load apart elements well");
             return;
         }

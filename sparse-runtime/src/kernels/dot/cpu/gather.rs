@@ -54,7 +54,7 @@ fn single<T: Float, V: Factor<T>, I: ColumnId>(
     rhs: &[T],
 ) {
     #[cfg(target_arch = "x86_64")]
-    if x86::gathers_well()
+    if x86::Level::found() == Some(x86::Level::Avx512)
         && let (Some(ids), Some(rhs)) = (same_type(ids), same_type(rhs))
         && let Some(out) = same_type_mut(out)
         // Of a pattern they are not read.

@@ -33,7 +33,7 @@ pub(super) unsafe fn add<T: Float, V: Factor<T>>(
     let Some(values) = values else { return false };
     let is_part = columns.start > 0 || columns.end < lhs.n_cols();
     // Ids are signed to the instruction. A right side of one column is its elements, one behind the other.
-    if !is_part || !x86::gathers_well() || lhs.n_cols() > 1 << 31 || rhs.n_cols != 1 {
+    if !is_part || !x86::gathers_under_masks() || lhs.n_cols() > 1 << 31 || rhs.n_cols != 1 {
         return false;
     }
     let part = Part { lhs, ids, values, x, columns };
