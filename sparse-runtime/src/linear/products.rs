@@ -244,7 +244,7 @@ pub(crate) unsafe fn scatter<
             for (id, value) in ids.iter().zip(values) {
                 let by = |gradient, _| value.times(gradient);
                 // SAFETY: promised by the caller.
-                unsafe { rows.update_row_by(id.at(), gradient, by) };
+                unsafe { rows.update_row_in_eights(id.at(), gradient, by) };
             }
         },
     );

@@ -21,6 +21,9 @@ pub(crate) struct RowCursor<'a, R: UpdateRule, T: Float, K> {
     pub(super) rows: PhantomData<(&'a mut [T], K)>,
 }
 
+/// Elements of a row: weights, states, and what is given for each.
+type Elements<'r, T, S, V> = (&'r mut [T], &'r mut [S], &'r [V]);
+
 /// What a product reads of rows.
 pub(crate) trait ReadRows<'a, T>: Copy {
     /// The weights of a row, until it is written.
@@ -323,9 +326,8 @@ impl<R: UpdateRule, T: Float, K: UpdateKind> RowCursor<'_, R, T, K> {
         given: &[V],
         mut grad: impl FnMut(V, T::Accumulator) -> T::Accumulator,
     ) {
-        const TOGETHER: usize = 8;
         let size = self.places.row_size;
-        if Self::BY_ROW || !K::BESIDE || !size.is_multiple_of(TOGETHER) {
+        if Self::BY_ROW || !K::BESIDE || size < 8 {
             // SAFETY: promised by the caller.
             return unsafe { self.update_row_by(row, given, grad) };
         }
@@ -336,10 +338,22 @@ impl<R: UpdateRule, T: Float, K: UpdateKind> RowCursor<'_, R, T, K> {
             let states = slice::from_raw_parts_mut(self.places.states(row), size);
             (slice::from_raw_parts_mut(self.places.weights(row), size), states)
         };
-        let weights = weights.as_chunks_mut::<TOGETHER>().0.iter_mut();
-        let states = states.as_chunks_mut::<TOGETHER>().0.iter_mut();
-        let given = given.as_chunks::<TOGETHER>().0;
-        for ((weights, states), given) in weights.zip(states).zip(given) {
+        let rest = self.update_chunks::<8, V>((weights, states, given), &mut grad);
+        let rest = self.update_chunks::<4, V>(rest, &mut grad);
+        self.update_chunks::<1, V>(rest, &mut grad);
+    }
+
+    /// Updates elements, `TOGETHER` at a time, and gives what is left over.
+    #[inline(always)]
+    fn update_chunks<'r, const TOGETHER: usize, V: Copy>(
+        self,
+        (weights, states, given): Elements<'r, T, StateOf<R, T>, V>,
+        grad: &mut impl FnMut(V, T::Accumulator) -> T::Accumulator,
+    ) -> Elements<'r, T, StateOf<R, T>, V> {
+        let (weights, weights_rest) = weights.as_chunks_mut::<TOGETHER>();
+        let (states, states_rest) = states.as_chunks_mut::<TOGETHER>();
+        let (given, given_rest) = given.as_chunks::<TOGETHER>();
+        for ((weights, states), given) in weights.iter_mut().zip(states).zip(given) {
             let (mut new_weights, mut new_states, given) = (*weights, *states, *given);
             for place in 0..TOGETHER {
                 on_weight(&mut new_weights[place], |weight| {
@@ -349,6 +363,7 @@ impl<R: UpdateRule, T: Float, K: UpdateKind> RowCursor<'_, R, T, K> {
             }
             (*weights, *states) = (new_weights, new_states);
         }
+        (weights_rest, states_rest, given_rest)
     }
 
     /// Updates some rows, each with its gradient: `row_size` elements of `grads`, which the compiler may know.
