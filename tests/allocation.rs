@@ -160,6 +160,20 @@ graph! {
         output score;
     }
 
+    /// Rows that are read and not updated, and a mean over columns.
+    pub model Still {
+        input x: csr[n, d];
+        input item: dense<u32>[n];
+        label y: dense[n];
+        param(frozen) known: row_sparse[d, 4] = Normal { mean: 0.0, std: 0.1 };
+        param t: row_sparse[d, 4] = Normal { mean: 0.0, std: 0.1 };
+        param p: row_sparse[d, 4] = Normal { mean: 0.0, std: 0.1 };
+        let others = embedding_bag(x, known) + stop_gradient(take(t, item)) + take(p, item);
+        let score = mean(embedding_bag(x, t) * others, axis = 1);
+        loss squared_error(score, y);
+        output score;
+    }
+
     /// Element-wise operators that are one loop, over what is stored and over dense rows.
     pub model Chained {
         input x: csr[n, d];
@@ -293,6 +307,14 @@ fn a_table_that_two_lookups_read() {
     let (x, y) = (features(), real_labels());
     let model = Pairs::new(dims! { d: FEATURES }, Seed(0)).unwrap();
     steady!(model, PairsBatch { x, z, y }, LazyUpdate::Exact);
+}
+
+#[test]
+fn rows_that_are_not_updated() {
+    let item = Dense::new([ROWS], (0..ROWS as u32).map(|row| row * 7 % 50).collect()).unwrap();
+    let (x, y) = (features(), real_labels().reshape([ROWS]).unwrap());
+    let model = Still::new(dims! { d: FEATURES }, Seed(0)).unwrap();
+    steady!(model, StillBatch { x, item, y }, LazyUpdate::Exact);
 }
 
 #[test]

@@ -58,12 +58,106 @@ twins! {
         param of_user: row_sparse[users] = Zeros;
         loss poisson(take(of_user, user), y);
     }
+
+    /// Means in place of sums, of a width known when the model is made.
+    Means, MeansUnfused {
+        dtype = f64;
+        input user: dense<u32>[n];
+        input item: dense<u32>[n];
+        label y: dense[n];
+        param p: row_sparse[users, k] = Normal { mean: 0.0, std: 0.5 };
+        param q: row_sparse[items, k] = Normal { mean: 0.0, std: 0.5 };
+        param of_item: row_sparse[items] = Normal { mean: 0.0, std: 0.5 };
+        param b: dense[1] = Constant(0.25);
+        let score = mean(take(p, user) * take(q, item), axis = 1) * tanh(take(of_item, item) + b);
+        loss squared_error(score, y);
+        output score;
+    }
+
+    /// The same of a width that the source has, beside a sum.
+    FixedMeans, FixedMeansUnfused {
+        dtype = f64;
+        input user: dense<u32>[n];
+        input item: dense<u32>[n];
+        label y: dense[n, 1];
+        param p: row_sparse[users, 5] = Normal { mean: 0.0, std: 0.5 };
+        param q: row_sparse[items, 5] = Normal { mean: 0.0, std: 0.5 };
+        param r: row_sparse[items, 5] = Normal { mean: 0.0, std: 0.5 };
+        param s: row_sparse[users, 5] = Normal { mean: 0.0, std: 0.5 };
+        let mean_of = mean(embedding(user, p) * embedding(item, q), axis = -1, keepdims = true);
+        let score = sum(take(s, user) * take(r, item), axis = 1, keepdims = true) + mean_of;
+        loss logistic(score, y);
+        output score;
+        output mean_of;
+    }
+
+    /// Means of what layers compute, and of rows as they are.
+    Layered, LayeredUnfused {
+        dtype = f64;
+        input x: csr[n, words];
+        input user: dense<u32>[n];
+        label y: dense[n];
+        param t: row_sparse[words, 3] = Normal { mean: 0.0, std: 0.5 };
+        param p: row_sparse[users, 3] = Normal { mean: 0.0, std: 0.5 };
+        param h: dense[3, 4] = Normal { mean: 0.0, std: 0.5 };
+        let of_user = embedding(user, p);
+        let hidden = tanh(dot(embedding_bag(x, t) + of_user, h));
+        let score = mean(hidden, axis = 1) * (1.0 + mean(of_user, axis = 1));
+        loss squared_error(score, y);
+        output score;
+        output hidden;
+    }
+
+    /// Rows that are read behind `stop_gradient` as well: by other ids of which some are the same, by columns, by both.
+    Stopped, StoppedUnfused {
+        dtype = f64;
+        input x: csr[n, items];
+        input user: dense<u32>[n];
+        input item: dense<u32>[n];
+        input other: dense<i64>[n];
+        label y: dense[n];
+        param p: row_sparse[users, 3] = Normal { mean: 0.0, std: 0.5 };
+        param q: row_sparse[items, 3] = Normal { mean: 0.0, std: 0.5 };
+        param w: row_sparse[items] = Normal { mean: 0.0, std: 0.5 };
+        let target = stop_gradient(take(q, other) + embedding_bag(x, q, mean = true));
+        let both = take(p, user) * (take(q, item) + target);
+        let score = sum(both, axis = 1) + take(w, item) + 0.5 * stop_gradient(dot(x, w));
+        loss squared_error(score, y);
+        output score;
+    }
+
+    /// Rows of parameters that are not trained, by ids, by columns, numbers, beside rows that are.
+    Pretrained, PretrainedUnfused {
+        dtype = f64;
+        input x: csr[n, words];
+        input user: dense<u32>[n];
+        input word: dense<u64>[n];
+        label y: dense[n, 1];
+        param(frozen) known: row_sparse[words, 3] = Normal { mean: 0.0, std: 0.5 };
+        param(frozen) weight: dense[words, 1] = Normal { mean: 0.0, std: 0.5 };
+        param p: row_sparse[users, 3] = Normal { mean: 0.0, std: 0.5 };
+        param h: dense[3, 2] = Normal { mean: 0.0, std: 0.5 };
+        param g: dense[2, 1] = Normal { mean: 0.0, std: 0.5 };
+        let read = embedding(word, known) + embedding_bag(x, known, weighted = true, mean = true);
+        let hidden = tanh(dot(read + take(p, user), h));
+        let score = dot(hidden, g) + dot(x, weight) * take(weight, word);
+        loss logistic(score, y);
+        output score;
+    }
 }
 
 const ROWS: usize = 40;
 
 fn ids<I: nnz::core::element::Element>(below: usize, of: impl Fn(usize) -> I) -> Dense<I> {
     Dense::new([ROWS], (0..ROWS).map(|row| of(row * row % 13 % below)).collect()).unwrap()
+}
+
+fn words(below: usize) -> Csr<f64> {
+    let row = |row: usize| {
+        let of_row = (0..below).filter(move |word| (row + word * word) % 4 == 1);
+        of_row.map(move |word| (word, (row % 3) as f64 - 0.5)).collect::<Vec<_>>()
+    };
+    Csr::from_rows(below, (0..ROWS).map(row)).unwrap()
 }
 
 fn labels(rank: usize) -> Dense<f64> {
@@ -160,6 +254,34 @@ fn all_agree<R: UpdateRule>(rule: &R) {
         item: ids(7, |id| id as i64),
         y: labels(2)
     });
+    agree!(rule, Means, MeansUnfused, MeansBatch, MeansUnfusedBatch, dims! { users: 13, items: 7, k: 11 }, {
+        user: ids(13, |id| id as u32),
+        item: ids(7, |id| id as u32),
+        y: labels(1)
+    });
+    agree!(rule, FixedMeans, FixedMeansUnfused, FixedMeansBatch, FixedMeansUnfusedBatch, dims! { users: 13, items: 7 }, {
+        user: ids(13, |id| id as u32),
+        item: ids(7, |id| id as u32),
+        y: labels(2)
+    });
+    agree!(rule, Layered, LayeredUnfused, LayeredBatch, LayeredUnfusedBatch, dims! { users: 13, words: 9 }, {
+        x: words(9),
+        user: ids(13, |id| id as u32),
+        y: labels(1)
+    });
+    agree!(rule, Stopped, StoppedUnfused, StoppedBatch, StoppedUnfusedBatch, dims! { users: 13, items: 7 }, {
+        x: words(7),
+        user: ids(13, |id| id as u32),
+        item: ids(7, |id| id as u32),
+        other: ids(6, |id| id as i64),
+        y: labels(1)
+    });
+    agree!(rule, Pretrained, PretrainedUnfused, PretrainedBatch, PretrainedUnfusedBatch, dims! { users: 13, words: 9 }, {
+        x: words(9),
+        user: ids(13, |id| id as u32),
+        word: ids(9, |id| id as u64),
+        y: labels(2)
+    });
     agree!(rule, Biases, BiasesUnfused, BiasesBatch, BiasesUnfusedBatch, dims! { users: 13 }, {
         user: ids(13, |id| id as u32),
         y: labels(1)
@@ -193,6 +315,15 @@ fn the_plan_says_what_is_one_loop() {
                 update of p, q and of_user), marked *";
     assert!(words.contains(step), "{plan}");
     assert!(Factors::PLAN.is_fused() && Biases::PLAN.is_fused());
+    assert!(Means::PLAN.is_fused() && FixedMeans::PLAN.is_fused());
+    for plan in [Layered::PLAN, Stopped::PLAN, Pretrained::PLAN] {
+        let plan = plan.to_string();
+        assert!(
+            plan.contains("one loop over the rows of the batch, through dense layers"),
+            "{plan}"
+        );
+    }
+    const { assert!(Layered::TRAINS_ROWS && Stopped::TRAINS_ROWS && Pretrained::TRAINS_ROWS) };
     assert!(!FactorsUnfused::PLAN.is_fused());
 }
 

@@ -282,10 +282,10 @@ fn rows_gathered_and_scattered() {
 }
 
 /// Steps of one row through what reads one table: each as [`by_hand`] makes it of the same as a product.
-fn through_layers<P: layers::RowReads<f64, Numbers = [f64; S]>, const S: usize>(
-    reads: P,
-    as_product: &Csr<f64>,
-) {
+fn through_layers<P, const S: usize>(reads: P, as_product: &Csr<f64>)
+where
+    P: layers::RowReads<f64, Numbers = [f64; S], Gradients = [f64; S]>,
+{
     through_joined(reads, as_product, |scores| scores, |errors| errors);
 }
 
@@ -294,7 +294,7 @@ fn through_joined<P: layers::RowReads<f64>, const S: usize>(
     reads: P,
     as_product: &Csr<f64>,
     scores: impl Fn(P::Numbers) -> [f64; S],
-    gradients: impl Fn([f64; S]) -> P::Numbers,
+    gradients: impl Fn([f64; S]) -> P::Gradients,
 ) {
     for rule in rules() {
         let mut updater = updater(&rule, N_FEATURES, S);
@@ -371,6 +371,36 @@ fn steps_through_layers_that_read_a_table_twice() {
     }
 }
 
+/// What is read and not updated: of the same table, some of it by another read as well, and of one that is not trained.
+#[test]
+fn steps_through_layers_that_read_what_they_do_not_update() {
+    let x = data();
+    let product = layers::Product::<_, 0, 3> { csr: x.view() };
+    for ids in [[6u32, 0, 0, 3, 6], [0, 1, 2, 3, 4]] {
+        let read = layers::Taken::<_, 0, 3> { ids: &ids };
+        let still = layers::Stopped::<_, 0, 3> { read };
+        through_joined(
+            layers::Together::<_, 0, 3> { reads: (still, (product, ())) },
+            &x,
+            |(of_id, (of_product, ()))| std::array::from_fn(|at| of_product[at] + 0.0 * of_id[at]),
+            |errors| ((), (errors, ())),
+        );
+        let values = [1.0, 2.0, 3.0].repeat(N_FEATURES);
+        let by_ids = layers::Frozen::<_, _, 3>::new(read, &values);
+        let units = Csr::from_rows(N_FEATURES, ids.map(|id| vec![(id as usize, 2.0)])).unwrap();
+        let by_columns = layers::Product::<_, 0, 3> { csr: units.view() };
+        let by_columns = layers::Frozen::<_, _, 3>::new(by_columns, &values);
+        through_joined(
+            (product, (by_ids, (by_columns, ()))),
+            &x,
+            |(of_product, (of_id, (of_columns, ())))| {
+                std::array::from_fn(|at| of_product[at] + of_columns[at] - 2.0 * of_id[at])
+            },
+            |errors| (errors, ((), ((), ()))),
+        );
+    }
+}
+
 #[test]
 fn steps_through_layers_refuse_what_a_table_does_not_have() {
     let (rule, x) = (Sgd::default(), data());
@@ -386,6 +416,16 @@ fn steps_through_layers_refuse_what_a_table_does_not_have() {
     let beyond = layers::Taken::<i64, 0, 2> { ids: &[2, 3] };
     let steps = layers::steps(beyond, 0..2, [(0, &mut table)], &mut updater, |_, x| (0.0, x));
     let expected = ModelError::Lookup { row: 1, id: 3, n_rows: 3 };
+    assert_eq!(steps.unwrap_err().to_string(), expected.to_string());
+    let still = layers::Stopped::<_, 0, 2> { read: beyond };
+    let steps = layers::steps(still, 0..2, [(0, &mut table)], &mut updater, |_, _| (0.0, ()));
+    assert_eq!(steps.unwrap_err().to_string(), expected.to_string());
+    let known = layers::Taken::<u32, 0, 2> { ids: &[0, 1] };
+    let frozen = layers::Frozen::<_, _, 2>::new(beyond, &[1.0; 6]);
+    let steps =
+        layers::steps((known, (frozen, ())), 0..2, [(0, &mut table)], &mut updater, |_, (x, _)| {
+            (0.0, (x, ((), ())))
+        });
     assert_eq!(steps.unwrap_err().to_string(), expected.to_string());
 }
 

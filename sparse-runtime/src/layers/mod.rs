@@ -8,11 +8,13 @@
 mod many;
 mod reads;
 mod shared;
+mod still;
 mod together;
 
 pub(crate) use self::many::Run;
 pub use self::many::{Kept, add, add_outer, keep, pass};
 pub use self::reads::{Bags, Product, RowReads, Taken};
+pub use self::still::{Frozen, Stopped};
 pub use self::together::{NamesRows, ReadsTogether, Together};
 
 use crate::error::Result;
@@ -30,7 +32,7 @@ use std::ops::Range;
 /// [began](Updater::begin_steps) as many steps.
 ///
 /// `row_function(row, numbers)` gets what the row reads of the tables; it gives the row's loss, and the gradients with respect
-/// to the numbers. O(elements read · cost of the rule) a row, and what the row function costs.
+/// to the numbers that have one. O(elements read · cost of the rule) a row, and what the row function costs.
 ///
 /// # Errors
 ///
@@ -41,7 +43,7 @@ pub fn steps<R, T, P, const N: usize>(
     range: Range<usize>,
     tables: [(usize, &mut Table<T>); N],
     updater: &mut Updater<R, T>,
-    row_function: impl FnMut(usize, P::Numbers) -> (T, P::Numbers),
+    row_function: impl FnMut(usize, P::Numbers) -> (T, P::Gradients),
 ) -> Result<RowSteps>
 where
     R: UpdateRule,
@@ -60,7 +62,7 @@ fn each_row<R, T, P, K, const N: usize>(
     reads: P,
     range: Range<usize>,
     mut rows: [RowUpdater<'_, R, T, K>; N],
-    mut row_function: impl FnMut(usize, P::Numbers) -> (T, P::Numbers),
+    mut row_function: impl FnMut(usize, P::Numbers) -> (T, P::Gradients),
 ) -> Result<RowSteps>
 where
     R: UpdateRule,
@@ -188,4 +190,16 @@ pub fn total<T: Float, const K: usize>(row: &[T; K]) -> [T; 1] {
         sum += *x;
     }
     [sum]
+}
+
+/// The mean of a row.
+#[inline(always)]
+pub fn mean<T: Float, const K: usize>(row: &[T; K]) -> [T; 1] {
+    total(row).map(|sum| sum / T::of(K as f64))
+}
+
+/// A number divided evenly among the elements of a row.
+#[inline(always)]
+pub fn shares<T: Float, const K: usize>(number: T) -> [T; K] {
+    [number * T::of(1.0 / K as f64); K]
 }

@@ -18,6 +18,9 @@ use sparse_core::update_rules::UpdateRule;
     note = "`graph!` chooses it: `Product`, `Bags` or `Taken`, or a list of them"
 )]
 pub trait RowReads<T: Float<Accumulator = T>>: SharedReads<T> {
+    /// The gradients with respect to the [numbers](SharedReads::Numbers): as many of them, or `()` of what is not updated.
+    type Gradients: Copy;
+
     /// Compares tables with what is read of them.
     ///
     /// # Errors
@@ -57,7 +60,7 @@ pub trait RowReads<T: Float<Accumulator = T>>: SharedReads<T> {
         &self,
         row: usize,
         tables: &mut [RowUpdater<'_, R, T, K>],
-        gradients: Self::Numbers,
+        gradients: Self::Gradients,
     );
 }
 
@@ -112,6 +115,8 @@ where
     T: Float<Accumulator = T>,
     V: Factor<T>,
 {
+    type Gradients = [T; S];
+
     fn check<R: UpdateRule, K: UpdateKind>(
         &self,
         tables: &[RowUpdater<'_, R, T, K>],
@@ -246,6 +251,8 @@ impl<T, I: Id, const TABLE: usize, const S: usize> RowReads<T> for Taken<'_, I, 
 where
     T: Float<Accumulator = T>,
 {
+    type Gradients = [T; S];
+
     fn check<R: UpdateRule, K: UpdateKind>(
         &self,
         tables: &[RowUpdater<'_, R, T, K>],
@@ -317,6 +324,8 @@ impl<I: Id, const TABLE: usize, const S: usize> Taken<'_, I, TABLE, S> {
 }
 
 impl<T: Float<Accumulator = T>> RowReads<T> for () {
+    type Gradients = ();
+
     fn check<R: UpdateRule, K: UpdateKind>(&self, _: &[RowUpdater<'_, R, T, K>]) -> Result<()> {
         Ok(())
     }
@@ -344,6 +353,8 @@ impl<T: Float<Accumulator = T>> RowReads<T> for () {
 }
 
 impl<T: Float<Accumulator = T>, A: RowReads<T>, B: RowReads<T>> RowReads<T> for (A, B) {
+    type Gradients = (A::Gradients, B::Gradients);
+
     fn check<R: UpdateRule, K: UpdateKind>(
         &self,
         tables: &[RowUpdater<'_, R, T, K>],
@@ -377,7 +388,7 @@ impl<T: Float<Accumulator = T>, A: RowReads<T>, B: RowReads<T>> RowReads<T> for 
         &self,
         row: usize,
         tables: &mut [RowUpdater<'_, R, T, K>],
-        gradients: Self::Numbers,
+        gradients: Self::Gradients,
     ) {
         // SAFETY: promised by the caller.
         unsafe {

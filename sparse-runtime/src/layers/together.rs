@@ -35,7 +35,7 @@ pub trait NamesRows<T: Float<Accumulator = T>>: RowReads<T> {
         &self,
         row: usize,
         tables: &mut [RowUpdater<'_, R, T, K>],
-        gradients: Self::Numbers,
+        gradients: Self::Gradients,
     );
 }
 
@@ -60,7 +60,7 @@ pub trait ReadsTogether<T: Float<Accumulator = T>>: RowReads<T> {
         &self,
         row: usize,
         tables: &mut [RowUpdater<'_, R, T, K>],
-        gradients: Self::Numbers,
+        gradients: Self::Gradients,
     );
 }
 
@@ -186,7 +186,7 @@ where
         &self,
         row: usize,
         tables: &mut [RowUpdater<'_, R, T, K>],
-        gradients: Self::Numbers,
+        gradients: Self::Gradients,
     ) {
         // SAFETY: promised by the caller.
         unsafe {
@@ -201,6 +201,8 @@ where
     T: Float<Accumulator = T>,
     L: ReadsTogether<T>,
 {
+    type Gradients = L::Gradients;
+
     fn check<R: UpdateRule, K: UpdateKind>(
         &self,
         tables: &[RowUpdater<'_, R, T, K>],
@@ -233,7 +235,7 @@ where
         &self,
         row: usize,
         tables: &mut [RowUpdater<'_, R, T, K>],
-        gradients: L::Numbers,
+        gradients: L::Gradients,
     ) {
         // A rule that only adds may add in turn: the gradients are numbers already.
         if K::PLAIN || self.reads.are_apart(row) {

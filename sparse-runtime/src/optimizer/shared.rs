@@ -169,6 +169,19 @@ impl<T> Copy for RowWeights<'_, T> {}
 // SAFETY: as of `SharedRows`.
 unsafe impl<T: Float> Sync for RowWeights<'_, T> {}
 
+impl<'a, T: Float> RowWeights<'a, T> {
+    /// Rows of weights that nobody writes: not to be [added to](Self::add_row).
+    #[inline(always)]
+    pub(crate) fn reading<const S: usize>(rows: &'a [[T; S]]) -> Self {
+        RowWeights {
+            first: rows.as_ptr().cast_mut().cast(),
+            stride: size_of::<[T; S]>(),
+            row_size: S,
+            rows: PhantomData,
+        }
+    }
+}
+
 impl<T: Float> RowWeights<'_, T> {
     #[inline(always)]
     fn at(self, row: usize) -> *mut T {
@@ -207,7 +220,8 @@ impl<T: Float> RowWeights<'_, T> {
     ///
     /// # Safety
     ///
-    /// `row < n_rows`, `given` has `row_size` elements, and no other thread reads or writes the row meanwhile.
+    /// `row < n_rows`, `given` has `row_size` elements, the rows may be [written](Self::reading), and no other thread reads or writes the row
+    /// meanwhile.
     #[inline(always)]
     pub(crate) unsafe fn add_row(
         self,

@@ -15,6 +15,8 @@ use crate::storage::Storage;
 pub struct Layers {
     /// What is read of row_sparse parameters: those of one parameter are one after the other.
     pub reads: Vec<RowsRead>,
+    /// What is read likewise of parameters that are not trained.
+    pub frozen: Vec<RowsRead>,
     /// What is computed of that, in order, [`score_gradient`](Self::score_gradient) among it.
     pub values: Vec<RowValue>,
     /// The loss.
@@ -32,8 +34,9 @@ pub struct RowsRead {
     pub table: ValueId,
     /// The value.
     pub value: ValueId,
-    /// The gradient with respect to the value.
-    pub gradient: ValueId,
+    /// The gradient with respect to the value. None where nothing goes back to it: behind `stop_gradient`, or where the parameter is
+    /// frozen.
+    pub gradient: Option<ValueId>,
 }
 
 /// A value of a row of data.
@@ -72,10 +75,20 @@ pub enum RowComputed {
         /// Whether they are the last.
         from_end: bool,
     },
-    /// The sum of a row.
-    Total(ValueId),
+    /// The sum of a row, or the mean.
+    Total {
+        /// The row.
+        of: ValueId,
+        /// Whether it is the mean.
+        mean: bool,
+    },
     /// The one element of a row, in every place.
-    Repeated(ValueId),
+    Repeated {
+        /// The row.
+        of: ValueId,
+        /// Whether each place has its share only: the places are divided by their number.
+        shared: bool,
+    },
     /// The same.
     Copy(ValueId),
     /// The softmax of a row.
@@ -141,8 +154,14 @@ pub(super) fn layers(graph: &Graph, scattered: &[Scatter]) -> Result<Layers, Str
         _ => return Err("the number of rows is fixed".into()),
     };
     let rows = Rows { graph, batch };
-    let mut parts =
-        Layers { reads: Vec::new(), values: Vec::new(), loss, score_gradient, dense: Vec::new() };
+    let mut parts = Layers {
+        reads: Vec::new(),
+        frozen: Vec::new(),
+        values: Vec::new(),
+        loss,
+        score_gradient,
+        dense: Vec::new(),
+    };
     // What the updates are made of instead.
     let mut inside: Vec<ValueId> = vec![loss];
     for scatter in scattered {
@@ -160,6 +179,10 @@ pub(super) fn layers(graph: &Graph, scattered: &[Scatter]) -> Result<Layers, Str
         if inside.contains(&id) || parts.reads.iter().any(|read| read.value == id) {
             continue;
         }
+        if let Some(table) = frozen_table(graph, apply) {
+            parts.frozen.push(rows.read_frozen(table, id, apply)?);
+            continue;
+        }
         let computed = match id == score_gradient {
             true => RowComputed::Loss,
             false => rows.computed(id, apply)?,
@@ -170,6 +193,14 @@ pub(super) fn layers(graph: &Graph, scattered: &[Scatter]) -> Result<Layers, Str
         parts.dense.push((parameter, rows.dense_gradient(parameter, terms)?));
     }
     Ok(parts)
+}
+
+/// The frozen parameter whose rows a value reads, if it is one.
+fn frozen_table(graph: &Graph, apply: &Apply) -> Option<ValueId> {
+    let is_frozen =
+        |id: &ValueId| matches!(graph.value(*id).kind, Kind::Parameter { frozen: true, .. });
+    let table = apply.operands.iter().copied().find(is_frozen)?;
+    NamedRows::read(graph, apply, table).map(|_| table)
 }
 
 /// How bags add up: whether they are means, and whether rows are weighted.
@@ -234,15 +265,17 @@ impl Rows<'_> {
         let name = graph.label(table);
         let lookups = scatter.lookups.as_deref();
         let lookups = lookups.ok_or(format!("not all that reads `{name}` names its rows"))?;
-        if lookups.len() != scatter.terms.len() {
+        let reads = lookups.iter().map(|value| self.read(scatter, *value));
+        let reads = reads.collect::<Result<Vec<_>, _>>()?;
+        let n_gradients = reads.iter().filter(|read| read.gradient.is_some()).count();
+        if n_gradients != scatter.terms.len() {
             return Err(format!(
-                "`{name}` is read {} times, and its gradient is of {} term{}",
-                lookups.len(),
+                "the gradient of `{name}` is of {} term{}, of which {n_gradients} are of the rows that it is read by",
                 scatter.terms.len(),
                 if scatter.terms.len() == 1 { "" } else { "s" },
             ));
         }
-        lookups.iter().map(|value| self.read(scatter, *value)).collect()
+        Ok(reads)
     }
 
     /// One of the values that read a parameter by rows, and its gradient.
@@ -258,22 +291,42 @@ impl Rows<'_> {
             Some(((rows, of_bags(apply)), added))
         };
         let own = named(value).ok_or("rows are not named")?;
-        let lookups = scatter.lookups.iter().flatten();
         let mut terms = scatter.terms.iter().filter_map(added).filter(|(rows, _)| *rows == own);
-        let (Some((_, gradient)), None, 1) =
-            (terms.next(), terms.next(), lookups.filter(|it| named(**it) == Some(own)).count())
-        else {
+        // Nothing goes back to what is read for `stop_gradient` alone.
+        let gradient = terms.next().map(|(_, gradient)| gradient);
+        let lookups = scatter.lookups.iter().flatten();
+        let n_lookups = lookups.filter(|it| named(**it) == Some(own)).count();
+        if terms.next().is_some() || gradient.is_some() && n_lookups != 1 {
             return Err(format!("the gradient of `{}` is not known apart", graph.label(value)));
-        };
+        }
+        self.are_given(own.0)?;
+        self.columns(value)?;
+        gradient.map_or(Ok(Dim::Size(1)), |gradient| self.columns(gradient))?;
+        Ok(RowsRead { table, value, gradient })
+    }
+
+    /// A value that reads rows of a parameter that is not trained.
+    fn read_frozen(
+        &self,
+        table: ValueId,
+        value: ValueId,
+        apply: &Apply,
+    ) -> Result<RowsRead, String> {
+        let rows = NamedRows::read(self.graph, apply, table).ok_or("rows are not named")?;
+        self.are_given(rows)?;
+        self.columns(value)?;
+        Ok(RowsRead { table, value, gradient: None })
+    }
+
+    /// Refuses rows that something computed names.
+    fn are_given(&self, rows: NamedRows) -> Result<(), String> {
         let (NamedRows::Product { csr: by }
         | NamedRows::Bags { bags: by }
-        | NamedRows::Ids { ids: by }) = own.0;
-        if !matches!(graph.value(by).kind, Kind::Input | Kind::Label) {
-            return Err(format!("`{}`, which names rows, is computed", graph.label(by)));
+        | NamedRows::Ids { ids: by }) = rows;
+        match self.graph.value(by).kind {
+            Kind::Input | Kind::Label => Ok(()),
+            _ => Err(format!("`{}`, which names rows, is computed", self.graph.label(by))),
         }
-        self.columns(value)?;
-        self.columns(gradient)?;
-        Ok(RowsRead { table, value, gradient })
     }
 
     /// Whether a value is a dense parameter of so many elements in all, one after the other.
@@ -390,23 +443,21 @@ impl Rows<'_> {
                 let of_first = self.columns(first)?;
                 match columns {
                     _ if of_first == columns => Ok(RowComputed::Copy(first)),
-                    Dim::Size(1) => Ok(RowComputed::Total(first)),
+                    Dim::Size(1) => Ok(RowComputed::Total { of: first, mean: false }),
                     _ => refused(),
                 }
             }
-            ("sum", None)
+            ("sum" | "mean", None)
                 if self.graph.shape(first).len() == 2
                     && columns == Dim::Size(1)
                     && !flag("exclude")
                     && apply.attributes.axes("axis").places(2).is_some_and(|axes| axes == [1]) =>
             {
                 self.columns(first)?;
-                Ok(RowComputed::Total(first))
+                Ok(RowComputed::Total { of: first, mean: name == "mean" })
             }
-            ("broadcast_like", Some(_))
-                if !flag("mean") && self.columns(first)? == Dim::Size(1) =>
-            {
-                Ok(RowComputed::Repeated(first))
+            ("broadcast_like", Some(_)) if self.columns(first)? == Dim::Size(1) => {
+                Ok(RowComputed::Repeated { of: first, shared: flag("mean") })
             }
             ("softmax", None) if over_columns("axis") && self.graph.shape(id).len() == 2 => {
                 self.columns(first)?;

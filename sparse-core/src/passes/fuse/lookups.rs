@@ -29,7 +29,7 @@ pub struct NamedRow {
 pub enum LookupRead {
     /// A row of one element: `take(bias, ids)`.
     Element(NamedRow),
-    /// The inner product of two rows: `sum(take(p, users) * take(q, items), axis = 1)`.
+    /// The inner product of two rows: `sum(take(p, users) * take(q, items), axis = 1)`, or the mean of what that sums.
     Inner {
         /// One row.
         left: NamedRow,
@@ -37,6 +37,8 @@ pub enum LookupRead {
         right: NamedRow,
         /// The elements of each.
         size: Dim,
+        /// Whether it is the mean.
+        mean: bool,
     },
 }
 
@@ -103,7 +105,7 @@ fn read_by(graph: &Graph, id: ValueId, apply: &Apply) -> Option<(LookupRead, Vec
     }
 }
 
-/// `sum(take(p, users) * take(q, items), axis = 1)` of two parameters, and the values in it.
+/// `sum(take(p, users) * take(q, items), axis = 1)` of two parameters, or the `mean`, and the values in it.
 fn inner(graph: &Graph, id: ValueId, apply: &Apply) -> Option<(LookupRead, Vec<ValueId>)> {
     let &[products] = &apply.operands[..] else { return None };
     let (shape, of_sum) = (graph.shape(products), graph.shape(id));
@@ -112,9 +114,10 @@ fn inner(graph: &Graph, id: ValueId, apply: &Apply) -> Option<(LookupRead, Vec<V
     let &[lhs, rhs] = &of_products.operands[..] else { return None };
     let (left, right) = (row(graph, lhs)?, row(graph, rhs)?);
     // The sum over the columns is known by what it leaves.
-    let over_columns = apply.operator.name == "sum" && of_sum[0] == *rows && rows != size;
+    let mean = apply.operator.name == "mean";
+    let over_columns = (mean || apply.operator.name == "sum") && of_sum[0] == *rows && rows != size;
     let apart = left.table != right.table && graph.shape(lhs) == graph.shape(rhs);
-    let read = LookupRead::Inner { left, right, size: size.clone() };
+    let read = LookupRead::Inner { left, right, size: size.clone(), mean };
     (over_columns && apart).then(|| (read, vec![products, lhs, rhs]))
 }
 
@@ -170,10 +173,10 @@ fn gradient_by(
     }
     inside.push(*gradient);
     let summed = apply.operands[0];
-    let LookupRead::Inner { left, right, .. } = read else {
+    let LookupRead::Inner { left, right, mean, .. } = read else {
         return Some(summed);
     };
-    // The gradient of the inner product, in every column, times the other row.
+    // The gradient of the inner product, or its share, in every column, times the other row.
     let other = Some(if left.table == named.table { *right } else { *left });
     let of_summed = graph.apply_of(summed).filter(|it| it.operator.name == "multiply")?;
     let &[lhs, rhs] = &of_summed.operands[..] else { return None };
@@ -184,5 +187,5 @@ fn gradient_by(
     };
     let of_wide = graph.apply_of(wide).filter(|it| it.operator.name == "broadcast_like")?;
     inside.extend([summed, wide]);
-    (!of_wide.attributes.flag("mean")).then(|| of_wide.operands[0])
+    (of_wide.attributes.flag("mean") == *mean).then(|| of_wide.operands[0])
 }

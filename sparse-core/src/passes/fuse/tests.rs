@@ -138,9 +138,9 @@ fn lookups_that_are_not_one_loop_say_why() {
     // A parameter in two places has a gradient of two terms.
     let twice = because("r = sum(m, axis = 1)\ng = sum(pu, axis = 1)\ns = add(r, g)");
     assert_eq!(twice.as_deref(), Some("`p` is read in other ways than as `r`"));
-    // The mean is no inner product.
-    let mean = because("s = mean(m, axis = 1)");
-    assert_eq!(mean.as_deref(), Some("`pu` (`take`) is not element-wise over the rows"));
+    assert_eq!(because("s = mean(m, axis = 1)"), None, "a mean is a sum");
+    let largest = because("s = max(m, axis = 1)");
+    assert_eq!(largest.as_deref(), Some("`pu` (`take`) is not element-wise over the rows"));
 }
 
 const LAYERS: &str = "\
@@ -245,11 +245,23 @@ fn layers_that_are_no_loop_say_why() {
     let stopped = twice
         .replace("add(wide, other)", "add(kept, other)")
         .replace("score = add", "kept = stop_gradient(wide)\nscore = add");
-    assert_eq!(
-        because(&format!("{stopped}{loss}")),
-        "`w` is read 2 times, and its gradient is of 1 term"
-    );
+    let layers = one_row(&format!("{stopped}{loss}")).unwrap();
+    let of_w = layers.reads_by_table().next().unwrap();
+    let has_gradient: Vec<bool> = of_w.iter().map(|read| read.gradient.is_some()).collect();
+    assert_eq!(has_gradient, [false, true]);
     let normed = LAYERS.replace("relu(biased)", "softmax(biased, axis = 0)");
     let reason = because(&format!("{normed}{loss}"));
     assert!(reason.starts_with("`hidden` (`softmax`) is not computed from rows"), "{reason}");
+}
+
+#[test]
+fn rows_of_frozen_parameters_are_read_by_the_loop() {
+    let text = LAYERS
+        .replace("e = param row_sparse f32 [m, 2]", "e = param(frozen) row_sparse f32 [m, 2]");
+    let layers = one_row(&format!("{text}l = logistic(score, y)\nloss l")).unwrap();
+    assert_eq!((layers.reads.len(), layers.frozen.len()), (2, 1));
+    let computed =
+        text.replace("of_user = take(e, u)", "v = argmax(x, axis = 1)\nof_user = take(e, v)");
+    let because = one_row(&format!("{computed}l = logistic(score, y)\nloss l")).unwrap_err();
+    assert_eq!(because, "rows of `v` are not dense numbers");
 }

@@ -7,7 +7,7 @@ use crate::emit::kernels::number_of;
 use crate::emit::scattered::of_bags;
 use crate::emit::step::take_apart;
 use proc_macro2::TokenStream;
-use quote::quote;
+use quote::{ToTokens as _, quote};
 use sparse_core::ir::{Apply, Kind, ValueId};
 use sparse_core::passes::{DenseGradient, Layers, NamedRows, RowComputed, RowValue, RowsRead};
 use sparse_core::shapes::Dim;
@@ -99,7 +99,8 @@ pub(in crate::emit) fn each_row(emit: &Emit<'_>, parts: &Layers) -> TokenStream 
 }
 
 /// What a row of data reads: `(layers::Bags::<…> { csr: __batch.x }, ())`. Of a table that is read more than once
-/// `layers::Together::<_, 0, 16> { reads: (layers::Bags::<…> { … }, (layers::Taken::<…> { … }, ())) }`.
+/// `layers::Together::<_, 0, 16> { reads: (layers::Bags::<…> { … }, (layers::Taken::<…> { … }, ())) }`; what nothing goes back to is
+/// `layers::Stopped::<_, 0, 16> { read: … }`, or of a parameter that is not trained `layers::Frozen::<_, _, 16>::new(…, __param_t.values())`.
 pub(super) fn reads(emit: &Emit<'_>, parts: &Layers) -> TokenStream {
     let rt = &emit.rt;
     let tables = parts.reads_by_table().enumerate().map(|(place, reads)| match reads {
@@ -111,7 +112,13 @@ pub(super) fn reads(emit: &Emit<'_>, parts: &Layers) -> TokenStream {
             quote!(#rt::layers::Together::<_, #place, #size> { reads: #reads })
         }
     });
-    listed(tables.collect::<Vec<_>>().into_iter())
+    let frozen = parts.frozen.iter().map(|read| {
+        let (local, size) =
+            (emit.parameter_local(read.table), extent(emit, &columns(emit, read.value)));
+        let read = named(emit, 0, read).unwrap_or_default();
+        quote!(#rt::layers::Frozen::<_, _, #size>::new(#read, #local.values()))
+    });
+    listed(tables.chain(frozen).collect::<Vec<_>>().into_iter())
 }
 
 /// `(first, (second, ()))`
@@ -157,8 +164,18 @@ pub(super) fn size(emit: &Emit<'_>, parameter: ValueId) -> TokenStream {
     quote!({ 1usize #(* #extents)* })
 }
 
-/// What row_sparse parameters are read by.
+/// What the row_sparse parameter at a place is read by.
 fn read(emit: &Emit<'_>, place: usize, read: &RowsRead) -> Option<TokenStream> {
+    if read.gradient.is_some() {
+        return named(emit, place, read);
+    }
+    let (rt, size) = (&emit.rt, extent(emit, &columns(emit, read.value)));
+    let read = named(emit, 0, read)?;
+    Some(quote!(#rt::layers::Stopped::<_, #place, #size> { read: #read }))
+}
+
+/// What names rows of the parameter at a place.
+fn named(emit: &Emit<'_>, place: usize, read: &RowsRead) -> Option<TokenStream> {
     let rt = &emit.rt;
     let apply = emit.graph.apply_of(read.value)?;
     let size = extent(emit, &columns(emit, read.value));
@@ -238,7 +255,8 @@ fn outputs(emit: &Emit<'_>) -> TokenStream {
 /// `|row, (__v8, ())| { … (loss, (__v17, ())) }`
 fn row_function(emit: &Emit<'_>, parts: &Layers) -> TokenStream {
     let (rt, graph) = (&emit.rt, emit.graph);
-    let (numbers, gradients) = (list(parts, |read| read.value), list(parts, |read| read.gradient));
+    let (numbers, gradients) =
+        (list(parts, |read| Some(read.value)), list(parts, |read| read.gradient));
     let values = Values::of(emit, parts, Steps::EachRow);
     let record = graph.outputs.iter().map(|output| {
         let (variable, value) = (out_of(&output.name), local(output.value));
@@ -311,16 +329,15 @@ pub(super) fn add_term(
     }
 }
 
-/// `(__v8, ())`: a value for each read, in the order of the [reads].
-pub(super) fn list(parts: &Layers, of: fn(&RowsRead) -> ValueId) -> TokenStream {
-    let value = |read: &RowsRead| {
-        let name = local(of(read));
-        quote!(#name)
-    };
-    listed(parts.reads_by_table().map(|reads| match reads {
+/// `(__v8, ((), ()))`: a value for each read, in the order of the [reads], `()` where it has none.
+pub(super) fn list(parts: &Layers, of: fn(&RowsRead) -> Option<ValueId>) -> TokenStream {
+    let value = |read: &RowsRead| of(read).map_or(quote!(()), |id| local(id).into_token_stream());
+    let tables = parts.reads_by_table().map(|reads| match reads {
         [read] => value(read),
         reads => listed(reads.iter().map(value)),
-    }))
+    });
+    let frozen = parts.frozen.iter().map(value);
+    listed(tables.chain(frozen).collect::<Vec<_>>().into_iter())
 }
 
 /// The values of a row of data.
@@ -428,13 +445,19 @@ fn value(emit: &Emit<'_>, parts: &Layers, value: &RowValue, steps: Steps) -> Opt
             let of = local(of);
             array(quote!(#rt::layers::part(&#of, #from_end)))
         }
-        RowComputed::Total(row) => {
-            let row = local(row);
-            array(quote!(#rt::layers::total(&#row)))
+        RowComputed::Total { of, mean } => {
+            let row = local(of);
+            array(match mean {
+                false => quote!(#rt::layers::total(&#row)),
+                true => quote!(#rt::layers::mean(&#row)),
+            })
         }
-        RowComputed::Repeated(row) => {
-            let row = local(row);
-            array(quote!([#row[0]; #extent]))
+        RowComputed::Repeated { of, shared } => {
+            let row = local(of);
+            array(match shared {
+                false => quote!([#row[0]; #extent]),
+                true => quote!(#rt::layers::shares(#row[0])),
+            })
         }
         RowComputed::Copy(row) => {
             let row = local(row);

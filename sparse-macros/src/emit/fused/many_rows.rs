@@ -118,7 +118,8 @@ struct Kept {
 /// What the updates of tables are made of, and the outputs.
 fn kept(emit: &Emit<'_>, parts: &Layers) -> Vec<Kept> {
     let mut kept: Vec<Kept> = Vec::new();
-    let gradients = parts.reads.iter().map(|read| Kept { value: read.gradient, always: true });
+    let gradients = parts.reads.iter().filter_map(|read| read.gradient);
+    let gradients = gradients.map(|value| Kept { value, always: true });
     let outputs = emit.graph.outputs.iter();
     let outputs = outputs.map(|output| Kept { value: output.value, always: false });
     for value in gradients.chain(outputs) {
@@ -152,7 +153,7 @@ fn memory(emit: &Emit<'_>, kept: &Kept) -> Option<TokenStream> {
 /// `|row, place, (__v8, ()), sums, kept| { … loss }`
 fn row_function(emit: &Emit<'_>, parts: &Layers, kept: &[Kept]) -> TokenStream {
     let rt = &emit.rt;
-    let numbers = list(parts, |read| read.value);
+    let numbers = list(parts, |read| Some(read.value));
     let Values { computed, for_outputs } = Values::of(emit, parts, Steps::One);
     let add = parts.dense.iter().flat_map(|(id, terms)| {
         let at = at(emit, parts, *id);

@@ -9,7 +9,7 @@ use self::call::call;
 pub(super) use self::layers::each_row as each_row_through_layers;
 pub(super) use self::many_rows::{condition as is_one_pass, many_rows};
 pub(super) use self::row::formula;
-use self::row::{dense_of, grad_of, indexed, out_of, values_of};
+use self::row::{dense_of, grad_of, indexed, of_mean, out_of, values_of};
 use super::Emit;
 use super::kernels::number_of;
 use super::step::take_apart;
@@ -236,6 +236,7 @@ fn setup(emit: &Emit<'_>, parts: &RowLoop, steps: Steps) -> TokenStream {
     let mut tokens = TokenStream::new();
     let label = emit.declared(parts.label);
     tokens.extend(quote!(let __label = __batch.#label.values();));
+    tokens.extend(of_mean(emit, parts));
     if let Some(weight) = parts.row_weight {
         let weight = emit.declared(weight);
         tokens.extend(quote!(let __row_weights = __batch.#weight.values();));

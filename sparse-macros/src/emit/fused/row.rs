@@ -8,7 +8,7 @@ use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
 use sparse_core::ir::{Apply, Kind, ValueId};
 use sparse_core::operators::{self, LossLabel};
-use sparse_core::passes::{RowLoop, Term};
+use sparse_core::passes::{LookupRead, RowLoop, Terms};
 use sparse_core::shapes::{Dim, Dims};
 use std::collections::BTreeSet;
 
@@ -94,7 +94,7 @@ pub(super) fn row_function(emit: &Emit<'_>, parts: &RowLoop, steps: Steps) -> To
     let (save, again) = if needs_forward {
         (quote!(__saved.copy_from_slice(__s);), {
             let forward = chain(emit, parts, &parts.forward);
-            let read = read_terms(&terms, &format_ident!("__saved"));
+            let read = read_terms(parts, &format_ident!("__saved"));
             quote!(#read #forward)
         })
     } else {
@@ -106,10 +106,11 @@ pub(super) fn row_function(emit: &Emit<'_>, parts: &RowLoop, steps: Steps) -> To
         let index = index_of(&graph.shape(*parameter), &parts.columns);
         quote!(#variable[#index] += #value;)
     });
-    let read = read_terms(&terms, &format_ident!("__s"));
+    let read = read_terms(parts, &format_ident!("__s"));
     let write = terms.iter().enumerate().map(|(number, term)| {
         let (place, gradient) = (place(number), local(term.gradient));
-        quote!(__s[#place] = #gradient;)
+        let share = share_of(&parts.terms, number);
+        quote!(__s[#place] = #gradient #share;)
     });
     quote! {
         #[inline(always)]
@@ -150,13 +151,34 @@ fn place(number: usize) -> TokenStream {
     }
 }
 
-/// `let __v4 = s[j]; let __v5 = s[1];`
-fn read_terms(terms: &[Term], from: &Ident) -> TokenStream {
+/// `let __v4 = s[j]; let __v5 = s[1] * __of_mean;`
+fn read_terms(parts: &RowLoop, from: &Ident) -> TokenStream {
+    let terms = parts.terms.all();
     let read = terms.iter().enumerate().map(|(number, term)| {
         let (place, value) = (place(number), local(term.value));
-        quote!(let #value = #from[#place];)
+        let share = share_of(&parts.terms, number);
+        quote!(let #value = #from[#place] #share;)
     });
     quote!(#(#read)*)
+}
+
+/// `* __of_mean`, where a term is the mean of what the loop sums.
+fn share_of(terms: &Terms, number: usize) -> Option<TokenStream> {
+    let Terms::Lookups(lookups) = terms else { return None };
+    let read = &lookups.get(number)?.read;
+    matches!(read, LookupRead::Inner { mean: true, .. }).then(|| quote!(*__of_mean))
+}
+
+/// `let __of_mean = linear::share::<__T>(16);`: what a mean has of each element.
+pub(super) fn of_mean(emit: &Emit<'_>, parts: &RowLoop) -> Option<TokenStream> {
+    let rt = &emit.rt;
+    let Terms::Lookups(lookups) = &parts.terms else { return None };
+    // All inner products are of rows of one size.
+    let size = lookups.iter().find_map(|lookup| match &lookup.read {
+        LookupRead::Inner { size, mean: true, .. } => Some(width(emit, size)),
+        _ => None,
+    })?;
+    Some(quote!(let __of_mean = #rt::linear::share::<__T>(#rt::linear::Width::columns(&#size));))
 }
 
 /// `squared_error::cpu::row(&mut s[..columns], &label[…])`: the loss of a row, whose `scores` become its gradient.
