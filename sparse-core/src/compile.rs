@@ -74,11 +74,10 @@ fn gradients(graph: &mut Graph) -> Vec<Diagnostic> {
 fn check_model(graph: &mut Graph) -> Vec<Diagnostic> {
     let mut diagnostics = Vec::new();
     if graph.outputs.is_empty() && graph.losses.is_empty() {
-        let place = graph.values.last().map(|value| value.place).unwrap_or_default();
         diagnostics.push(
             Diagnostic::new(
                 Code::EmptyModel,
-                place,
+                graph.place,
                 format!("the model `{}` has neither an output nor a loss", graph.name),
             )
             .help("add `output name;` or `loss squared_error(prediction, label);`"),

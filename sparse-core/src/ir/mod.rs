@@ -40,6 +40,8 @@ pub enum Fallback {
 pub struct Graph {
     /// The model's name.
     pub name: String,
+    /// Where it is written.
+    pub place: Place,
     /// The element type of arithmetic.
     pub element: Option<ElementType>,
     /// What happens without a storage rule.
@@ -55,6 +57,8 @@ pub struct Graph {
     pub operators: Vec<&'static Operator>,
     /// The losses, added up.
     pub losses: Vec<ValueId>,
+    /// Where each of them is said to be one, as far as that is known: its value may be declared elsewhere.
+    pub loss_places: Vec<Place>,
     /// The outputs.
     pub outputs: Vec<Output>,
     /// What becomes of states after a training step.

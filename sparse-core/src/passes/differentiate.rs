@@ -90,9 +90,14 @@ pub fn differentiate(graph: &mut Graph) -> Vec<Diagnostic> {
         }
     }
     let used = graph.ancestors(graph.losses.iter().copied());
+    // What is broken may have been meant to read anything.
+    let whole = graph.ids().all(|id| !used[id.0] || !graph.value(id).broken);
     let constant = check_losses(graph, &trained, &mut diagnostics);
     for parameter in trained {
         let (place, name) = (graph.value(parameter).place, graph.label(parameter));
+        if !used[parameter.0] && !whole {
+            continue;
+        }
         if !used[parameter.0] {
             let message = format!("no loss depends on the parameter `{name}`");
             diagnostics
@@ -299,14 +304,22 @@ fn finish_parameter(
 
 fn no_gradient(graph: &Graph, apply: &Apply, index: usize, id: ValueId, why: &str) -> Diagnostic {
     let operand = graph.describe(apply.operands[index]);
+    let frozen = format!(
+        "declare the parameters of `{operand}` as `param(frozen)`, or leave it out of the loss"
+    );
+    let help = match (apply.operator.kind, apply.operator.operands.get(index)) {
+        (operators::Kind::Declared(..), Some(name)) => format!(
+            "write `gradient {name} = …;` in the declaration of `{}`; otherwise {frozen}",
+            apply.operator.name
+        ),
+        _ => frozen,
+    };
     Diagnostic::new(
         Code::NoGradient,
         graph.value(id).place,
         format!("`{}` has no gradient with respect to `{operand}`: {why}", apply.operator.name),
     )
-    .help(format!(
-        "declare the parameters of `{operand}` as `param(frozen)`, or leave it out of the loss"
-    ))
+    .help(help)
 }
 
 #[cfg(test)]

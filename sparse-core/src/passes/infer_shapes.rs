@@ -102,7 +102,7 @@ fn is_declared(value: &Value) -> bool {
 }
 
 fn check_losses(graph: &Graph, diagnostics: &mut Vec<Diagnostic>) {
-    for loss in &graph.losses {
+    for (index, loss) in graph.losses.iter().enumerate() {
         let value = graph.value(*loss);
         let shape = graph.shape(*loss);
         if !value.broken && !shape.is_empty() {
@@ -110,7 +110,7 @@ fn check_losses(graph: &Graph, diagnostics: &mut Vec<Diagnostic>) {
             diagnostics.push(
                 Diagnostic::new(
                     Code::LossNotScalar,
-                    value.place,
+                    graph.loss_places.get(index).copied().unwrap_or(value.place),
                     format!("the loss `{name}` has shape {}, but must be one number", show(&shape)),
                 )
                 .help(format!("write `loss mean({name});` or `loss sum({name});`")),

@@ -17,6 +17,14 @@ pub(super) fn misfit(graph: &Graph, apply: &Apply, place: Place, error: &ShapeEr
         return say(Code::TargetShape).help(help);
     }
     match error {
+        ShapeError::Rank { operand, .. } if is_weight(apply, *operand) => {
+            let rows =
+                graph.shape(apply.operands[0]).first().map_or("n".to_owned(), Dim::to_string);
+            say(Code::WrongRank).help(format!(
+                "a weight is a number for each row, such as `input weight: dense[{rows}];`; for the loss as a whole write `2.0 * {}(…)`",
+                operator.name
+            ))
+        }
         ShapeError::Rank { .. } => {
             let shapes = operator.shape.split(" where ").next().unwrap_or_default();
             match shapes.contains("->") {
@@ -29,7 +37,9 @@ pub(super) fn misfit(graph: &Graph, apply: &Apply, place: Place, error: &ShapeEr
         ShapeError::Mismatch { first, second } if operator.shape == "broadcast" => {
             say(Code::NoBroadcast).help(broadcast_help(&first.2, &second.2))
         }
-        ShapeError::Mismatch { first, second } => match same_extent(&first.2, &second.2) {
+        ShapeError::Mismatch { first, second } => match of_turned(graph, apply, first, second)
+            .or_else(|| same_extent(&first.2, &second.2))
+        {
             Some(help) => say(Code::ShapeMismatch).help(help),
             None => say(Code::ShapeMismatch),
         },
@@ -48,6 +58,11 @@ pub(super) fn misfit(graph: &Graph, apply: &Apply, place: Place, error: &ShapeEr
             rank => format!("axes are 0 to {}, or negative from the end", rank - 1),
         }),
     }
+}
+
+/// Whether an operand is what a loss weights rows by.
+fn is_weight(apply: &Apply, operand: usize) -> bool {
+    matches!(apply.operator.kind, operators::Kind::Loss { .. }) && operand == 2
 }
 
 /// The way out where a loss compares scores with a label of another shape.
@@ -81,6 +96,31 @@ fn of_label(graph: &Graph, apply: &Apply, error: &ShapeError) -> Option<String> 
             show(&shape)
         ),
     })
+}
+
+/// The way out where a matrix of weights is the other way round.
+fn of_turned(
+    graph: &Graph,
+    apply: &Apply,
+    first: &(usize, usize, Dim),
+    second: &(usize, usize, Dim),
+) -> Option<String> {
+    let &[lhs, rhs, ..] = &apply.operands[..] else { return None };
+    let shape = graph.shape(rhs);
+    let ([rows, columns], 0, 1) = (&shape[..], first.0, second.0) else { return None };
+    let other = if second.1 == 0 { columns } else { rows };
+    if *other != first.2 || !matches!(graph.value(rhs).kind, Kind::Parameter { .. }) {
+        return None;
+    }
+    let (x, w) = (graph.describe(lhs), graph.describe(rhs));
+    let turned = apply.attributes.flag("transpose_rhs");
+    let way = match apply.operator.name {
+        "dot" if turned => "leave `transpose_rhs` out".to_owned(),
+        "dot" => format!("write `dot({x}, {w}, transpose_rhs = true)`"),
+        "fully_connected" => format!("write `dot({x}, {w})`"),
+        _ => return None,
+    };
+    Some(format!("{way}, or declare `{w}` with the shape [{columns}, {rows}]"))
 }
 
 fn same_extent(first: &Dim, second: &Dim) -> Option<String> {

@@ -20,6 +20,9 @@ pub(super) const DECLARATIONS: [&str; 12] = [
     "dtype", "fuse",
 ];
 
+/// Those of the model as a whole, each one word.
+const OPTIONS: [&str; 3] = ["fallback", "dtype", "fuse"];
+
 /// A declaration. `None` after an error that is noted.
 pub(super) fn declaration(
     stream: ParseStream<'_>,
@@ -34,7 +37,8 @@ pub(super) fn declaration(
         return constant(stream).map(Some);
     }
     let word: Ident = stream.parse().map_err(|error| {
-        syn::Error::new(error.span(), "expected a declaration, such as `let name = …;`")
+        let message = "expected a declaration, such as `let name = …;` or `output name;`";
+        syn::Error::new(error.span(), message)
     })?;
     let parsed = match word.to_string().as_str() {
         "input" | "label" => {
@@ -82,6 +86,9 @@ pub(super) fn declaration(
                 span: word.span(),
                 message: format!("`{other}` does not begin a declaration"),
                 help: Some(match nearest(other, DECLARATIONS) {
+                    Some(known) if stream.peek(Token![=]) && OPTIONS.contains(&known) => {
+                        format!("write `{known}`")
+                    }
                     _ if stream.peek(Token![=]) => format!("write `let {other} = …;`"),
                     Some(known) => format!("write `{known}`"),
                     None => format!("declarations begin with `{}`", DECLARATIONS.join("`, `")),
@@ -147,7 +154,8 @@ fn let_declaration(stream: ParseStream<'_>, notes: &mut Notes) -> syn::Result<De
         // The name stays known, so that its uses are not errors too.
         result => {
             let error = result.err().unwrap_or_else(|| stream.error("expected `;`"));
-            notes.errors.push(Note::syntax(&error));
+            let help = stream.peek(Token![@]).then(|| "write `dot(x, y)`".to_owned());
+            notes.errors.push(Note { help, ..Note::syntax(&error) });
             stream.parse::<TokenStream>()?;
             Expression { span: error.span(), kind: ExpressionKind::Broken }
         }
@@ -240,7 +248,8 @@ fn parameter(
             other => return Err(syn::Error::new(other.span(), "expected an initializer")),
         },
         other => {
-            return Err(syn::Error::new(other.span(), "expected an initializer such as `Zeros`"));
+            let message = "expected an initializer, such as `Zeros` or `Constant(0.5)`";
+            return Err(syn::Error::new(other.span(), message));
         }
     };
     let name_of = path

@@ -5,7 +5,7 @@ use crate::ast::{AttributeText, Callee, Expression, ExpressionKind, Import};
 use proc_macro2::{Ident, Span};
 use sparse_core::diagnostics::Code;
 use syn::spanned::Spanned;
-use syn::{BinOp, Expr, Lit, Path, UnOp};
+use syn::{BinOp, Expr, Lit, Member, Path, UnOp};
 
 /// What is said of `sum::<f32>(x)`.
 const NO_TYPES: &str = "operators and blocks have no type parameters: leave out `::<…>`";
@@ -104,21 +104,7 @@ pub(super) fn expression(expr: &Expr, notes: &mut Notes) -> Expression {
             let callee = Callee { name: call.method.clone(), path: None };
             arguments(callee, Some(receiver), call.args.iter(), notes)
         }
-        other => {
-            let message = "expected a value: a name, a number, an operator or a call";
-            broken_but(
-                notes,
-                span(),
-                message,
-                match other {
-                    Expr::Unary(unary) if matches!(unary.op, UnOp::Not(_)) => {
-                        Some("`logical_not(x)`")
-                    }
-                    Expr::If(_) => Some("`select(condition, x, y)`"),
-                    _ => None,
-                },
-            )
-        }
+        other => of_rust(other, notes),
     };
     let span = match &kind {
         ExpressionKind::Call { callee, .. } => callee.name.span(),
@@ -126,6 +112,42 @@ pub(super) fn expression(expr: &Expr, notes: &mut Notes) -> Expression {
         ExpressionKind::Number(_) | ExpressionKind::Broken => span(),
     };
     Expression { span, kind }
+}
+
+/// An expression that Rust has and the language has not: pointed at where it begins to be one.
+fn of_rust(expr: &Expr, notes: &mut Notes) -> ExpressionKind {
+    let (span, instead) = match expr {
+        Expr::Unary(unary) if matches!(unary.op, UnOp::Not(_)) => {
+            (unary.op.span(), Some("write `logical_not(x)`"))
+        }
+        // `x ** 2` of other languages.
+        Expr::Unary(unary) => (unary.op.span(), Some("write `power(x, y)`")),
+        Expr::If(_) => (expr.span(), Some("write `select(condition, x, y)`")),
+        Expr::Index(index) => (
+            index.bracket_token.span.join(),
+            Some(
+                "write `slice(x, begin = …, end = …)` for a part, or `take(x, ids)` for rows that ids name",
+            ),
+        ),
+        Expr::Cast(cast) => (
+            cast.as_token.span(),
+            Some("leave `as` out: values have the element type of the model, its `dtype`"),
+        ),
+        Expr::Field(field) => {
+            let transposes =
+                matches!(&field.member, Member::Named(name) if name == "T" || name == "t");
+            (field.member.span(), transposes.then_some("write `transpose(x)`, or in a `dot` the attribute `transpose_lhs` or `transpose_rhs`"))
+        }
+        other => (other.span(), None),
+    };
+    let message = "expected a value: a name, a number, an operator or a call";
+    match instead {
+        Some(help) => {
+            notes.error(Code::UnsupportedExpression, span, message.to_owned(), help);
+            ExpressionKind::Broken
+        }
+        None => broken(notes, span, message),
+    }
 }
 
 /// What Rust writes so, and the language otherwise.

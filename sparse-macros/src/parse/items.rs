@@ -29,10 +29,23 @@ pub(super) fn item(
     let docs = attributes::documentation_of_item(stream, report)?;
     let visibility: Visibility = stream.parse()?;
     let expected = format!("expected `{}`", ITEMS.join("`, `"));
-    let word: Ident = stream.parse().map_err(|error| syn::Error::new(error.span(), &expected))?;
+    let word: Ident = stream.parse().map_err(|error| {
+        syn::Error::new(
+            error.span(),
+            format!("{expected}; items of Rust stand outside of `graph!`"),
+        )
+    })?;
     match word.to_string().as_str() {
         "model" => {
-            let name: Ident = stream.parse()?;
+            let name =
+                |error: syn::Error| syn::Error::new(error.span(), "expected the name of the model");
+            let name: Ident = stream.parse().map_err(name)?;
+            if stream.peek(Token![<]) {
+                return Err(stream.error(
+                    "a model has no parameters: for a dimension that is a constant of Rust write `const K;` in it; \
+                     one that is known when the model is made needs no declaration",
+                ));
+            }
             let body = group(stream, name.span(), "`{` and the model's declarations")?;
             let before = report.n_errors();
             let (declarations, lost) =

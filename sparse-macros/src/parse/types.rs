@@ -42,6 +42,10 @@ pub(super) fn input_type(stream: ParseStream<'_>, notes: &mut Notes) -> syn::Res
     } else {
         None
     };
+    if !stream.is_empty() && !stream.peek(syn::token::Bracket) {
+        let message = format!("expected the extents in square brackets: `{storage}[n, d]`");
+        return Err(stream.error(message));
+    }
     let content;
     bracketed!(content in stream);
     let mut dims = Vec::new();
@@ -80,8 +84,17 @@ fn extent(stream: ParseStream<'_>, notes: &mut Notes) -> syn::Result<Extent> {
         let text: TokenStream = tokens.iter().cloned().collect();
         let span = tokens.first().map_or_else(|| stream.span(), TokenTree::span);
         let message = format!("`{text}` is no extent");
-        let help = "write a name, a whole number below 2⁶⁴, or `_` to have it inferred";
-        notes.error(Code::BadExtent, span, message, help);
+        let help = match tokens.iter().any(|token| matches!(token, TokenTree::Ident(_)))
+            && tokens.len() > 1
+        {
+            true => {
+                format!("write `const NAME = {text};` in the model, of constants, and `NAME` here")
+            }
+            false => {
+                "write a name, a whole number below 2⁶⁴, or `_` to have it inferred".to_owned()
+            }
+        };
+        notes.error(Code::BadExtent, span, message, &help);
         Extent::Inferred
     }))
 }

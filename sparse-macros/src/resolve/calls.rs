@@ -69,13 +69,20 @@ impl Resolver<'_> {
                 }
             );
             let attribute = operator.attributes.first().filter(|_| operands.len() > *arity.end());
-            let help = attribute.map(|attribute| {
-                let operands = operator.operands.join(", ");
-                format!(
-                    "attributes are given by name: write `{word}({operands}, {} = …)`",
-                    attribute.name
-                )
-            });
+            let help = match attribute {
+                Some(attribute) => {
+                    let operands = operator.operands.join(", ");
+                    let name = attribute.name;
+                    Some(format!(
+                        "attributes are given by name: write `{word}({operands}, {name} = …)`"
+                    ))
+                }
+                None if operands.len() < *arity.start() => {
+                    let needed = operator.operands[..*arity.start()].join(", ");
+                    Some(format!("write `{word}({needed})`"))
+                }
+                None => None,
+            };
             self.error(Code::OperandCount, name.span(), message, help);
             return self.poison(name.span());
         }

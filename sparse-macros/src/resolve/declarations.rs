@@ -2,7 +2,7 @@
 
 use super::Resolver;
 use crate::ast::{ArrayType, Declaration};
-use sparse_core::diagnostics::{Code, nearest};
+use sparse_core::diagnostics::Code;
 use sparse_core::ir::{Alternatives, Annotation, Claim, Fallback, Kind, Output, ValueId};
 use sparse_core::storage::{ElementType, Storage, join};
 use syn::Ident;
@@ -32,7 +32,9 @@ impl Resolver<'_> {
             Declaration::Update { name, value } => self.update(name, value),
             Declaration::Loss(value) => {
                 let id = self.expression(value);
+                let place = self.place(value.span);
                 self.graph.losses.push(id);
+                self.graph.loss_places.push(place);
             }
             Declaration::Output { name, array, value, .. } => {
                 let value = self.expression(value);
@@ -89,14 +91,15 @@ impl Resolver<'_> {
             },
         };
         let message = format!("`{name}` cannot be `{word}`");
-        let help = match nearest(&word, allowed.iter().copied()) {
-            Some(known) => format!("write `{known}`"),
-            None => format!("write one of `{}`", allowed.join("`, `")),
-        };
+        let help = format!("write one of `{}`", allowed.join("`, `"));
         self.error(Code::BadOption, value.span(), message, Some(help));
     }
 
     fn declare(&mut self, kind: Kind, name: &Ident, array: &ArrayType) {
+        if self.frame.scope.contains_key(&name.to_string()) {
+            // A second one would be a second field of what is emitted.
+            return self.declared_twice(name);
+        }
         let (storage, element, shape) = self.array_type(array);
         let storages = self.alternatives(name, storage, array);
         let place = self.place(name.span());
@@ -158,10 +161,14 @@ impl Resolver<'_> {
 
     pub(super) fn define(&mut self, name: &Ident, id: ValueId) {
         if self.frame.scope.insert(name.to_string(), id).is_some() {
-            let message = format!("`{name}` is declared twice");
-            let help = format!("call the second one `{name}_2`");
-            self.error(Code::DuplicateName, name.span(), message, Some(help));
+            self.declared_twice(name);
         }
+    }
+
+    fn declared_twice(&mut self, name: &Ident) {
+        let message = format!("`{name}` is declared twice");
+        let help = format!("call the second one `{name}_2`");
+        self.error(Code::DuplicateName, name.span(), message, Some(help));
     }
 
     /// Names the value of a `let`, or of the `output` at a position. A value that has a name already (`let a = b;`) keeps it, and

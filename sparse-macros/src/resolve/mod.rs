@@ -26,6 +26,7 @@ use syn::ext::IdentExt;
 /// Resolves a model.
 pub(crate) fn resolve(model: &Model, library: &Library<'_>, report: &mut Report) -> Graph {
     let mut resolver = Resolver::new(&model.name.unraw().to_string(), library, report);
+    resolver.graph.place = resolver.report.place(model.name.span());
     // Options first: they hold for the whole model, wherever they stand.
     let mut given = BTreeSet::new();
     for declaration in &model.declarations {

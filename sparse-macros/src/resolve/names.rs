@@ -45,11 +45,23 @@ impl Resolver<'_> {
             true => Some(format!(
                 "an output is no value: write `let {word} = …;` and then `output {word};`"
             )),
-            false => help,
+            false => help.or_else(|| self.few_declared()),
         };
         let message = format!("no value is called `{word}`");
         self.error(Code::UnknownName, name.span(), message, help);
         self.poison(name.span())
+    }
+
+    /// All that could be meant, if that is little.
+    fn few_declared(&self) -> Option<String> {
+        const FEW: usize = 6;
+        let known = self.frame.scope.iter().filter(|(_, id)| !self.graph.value(**id).broken);
+        let mut known: Vec<(ValueId, &String)> = known.map(|(name, id)| (*id, name)).collect();
+        known.sort_unstable();
+        let names: Vec<&str> = known.iter().map(|(_, name)| name.as_str()).collect();
+        (1..=FEW)
+            .contains(&names.len())
+            .then(|| format!("declared above are `{}`", names.join("`, `")))
     }
 
     /// What to write for a dimension or a constant of Rust, which are no values.

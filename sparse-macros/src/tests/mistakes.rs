@@ -79,6 +79,24 @@ fn a_line_of_another_language_is_told_in_ours() {
         ("pub input y: csr[n, d]; output t = tanh(y);", "expected a declaration", ""),
         ("let y = z; y += 1; output y;", "`y` does not begin a declaration", "begin with `const`"),
         ("dtype = f64; dtype = f64;", "`dtype` is given twice", "leave one of them out"),
+        ("fuse = no;", "`fuse` cannot be `no`", "write one of `on`, `off`"),
+        ("dtype = f128;", "`dtype` cannot be `f128`", "write one of `f32`, `f64`"),
+        (
+            "const K = 2; input y: dense[n, 2 * K]; output t = tanh(y);",
+            "`2 * K` is no extent",
+            "write `const NAME = 2 * K;`",
+        ),
+        ("dtyp = f64;", "`dtyp` does not begin a declaration", "write `dtype`"),
+        ("output y = z[0];", "expected a value", "write `slice(x, begin = …, end = …)`"),
+        ("output y = z as f32;", "expected a value", "leave `as` out"),
+        ("output y = z ** 2;", "expected a value", "write `power(x, y)`"),
+        ("output y = z.T;", "expected a value", "write `transpose(x)`"),
+        (
+            "output y = dot(z);",
+            "`dot` takes 2 operands (lhs, rhs), but 1 is given",
+            "write `dot(lhs, rhs)`",
+        ),
+        ("output y = tanh(target);", "no value is called `target`", "declared above are `x`, `z`"),
         ("fuse = on; fuse = off;", "`fuse` is given twice", "leave one of them out"),
     ] {
         let (text, found) = only(&model(line));
@@ -119,6 +137,12 @@ fn an_item_that_ends_too_early_says_what_is_missing() {
         ("block f(x)", "expected `{` and the block's value"),
         ("operator f(x)", "expected `{` and what computes the operator"),
         ("model A { input x: dense[n]; output y = tanh(x); } model B", "expected `{`"),
+        ("model { input x: dense[n]; output y = tanh(x); }", "expected the name of the model"),
+        (
+            "model A<const K: usize> { input x: dense[K]; output y = tanh(x); }",
+            "write `const K;` in it",
+        ),
+        ("fn f() {}", "items of Rust stand outside of `graph!`"),
     ] {
         let (found, _) = only(&said(text));
         assert!(found.contains(missing), "{text}: {found}");
@@ -184,4 +208,84 @@ fn a_gradient_has_the_shape_of_its_operand() {
         assert!(text.starts_with("[NNZ0604]") && text.contains("has shape [4]"), "{text}");
         assert!(help.contains("[4, 2]: change `gradient x = …;`"), "{help}");
     }
+}
+
+/// Nothing is said in the words of Rust of a name that two declarations have, and nothing of what reads it.
+#[test]
+fn of_two_declarations_the_first_is_known() {
+    for second in
+        ["input x: dense[n, d];", "param x: row_sparse[d, 1] = Zeros;", "label x: dense[n];"]
+    {
+        let text = format!("model M {{ input x: csr[n, d]; {second} output y = tanh(x); }}");
+        let (tokens, report) = crate::expand::front(text.parse().unwrap(), |_| String::new());
+        let (text, help) = only(report.diagnostics());
+        assert!(text.starts_with("[NNZ0103]") && help.contains("`x_2`"), "{text} {help}");
+        let fields = tokens.to_string().matches("pub x :").count();
+        assert_eq!(fields, 1, "{second}");
+    }
+}
+
+/// What a loss reads by a broken block is not known, so that no parameter is said to be unused.
+#[test]
+fn parameters_that_a_broken_block_may_read_are_no_errors() {
+    let (text, _) = only(&said(
+        "block f(x, w) { dot(x, w) + missing }
+         model M { input x: csr[n, d]; label y: dense[n, 1]; param w: row_sparse[d, 1] = Zeros;
+                   loss squared_error(f(x, w), y); }",
+    ));
+    assert!(text.contains("no value is called `missing`"), "{text}");
+}
+
+#[test]
+fn an_operator_without_a_gradient_says_how_to_declare_one() {
+    let (text, help) = only(&said(
+        "operator f(x) { each = g; }
+         model M { input x: csr[n, d]; label y: dense[n, 1]; param w: row_sparse[d, 1] = Zeros;
+                   loss squared_error(f(dot(x, w)), y); }",
+    ));
+    assert!(text.starts_with("[NNZ0402] `f` has no gradient with respect to"), "{text}");
+    assert!(help.starts_with("write `gradient x = …;` in the declaration of `f`"), "{help}");
+}
+
+/// Weights the other way round are what users of other libraries write.
+#[test]
+fn weights_that_are_the_other_way_round_say_so() {
+    for (weight, loss, expected) in [
+        (
+            "row_sparse[1, d]",
+            "dot(x, w)",
+            "write `dot(x, w, transpose_rhs = true)`, or declare `w` with the shape [d, 1]",
+        ),
+        (
+            "dense[d, 1]",
+            "dot(z, w, transpose_rhs = true)",
+            "leave `transpose_rhs` out, or declare `w` with the shape [1, d]",
+        ),
+        (
+            "dense[d, 1]",
+            "fully_connected(z, w)",
+            "write `dot(z, w)`, or declare `w` with the shape [1, d]",
+        ),
+    ] {
+        let (text, help) = only(&said(&format!(
+            "model M {{ input x: csr[n, d]; input z: dense[n, d]; label y: dense[n, 1]; param w: {weight} = Zeros;
+                       loss squared_error({loss}, y); output o = sum(x) + sum(z); }}"
+        )));
+        assert!(text.starts_with("[NNZ0201]"), "{text}");
+        assert_eq!(help, expected, "{text}");
+    }
+}
+
+/// A weight of a loss is told by what it is.
+#[test]
+fn a_number_is_no_weight_of_rows() {
+    let (text, help) = only(&said(
+        "model M { input x: csr[n, d]; label y: dense[n, 1]; param w: row_sparse[d, 1] = Zeros;
+                   loss squared_error(dot(x, w), y, 2.0); }",
+    ));
+    assert!(
+        text.starts_with("[NNZ0202]") && help.contains("`input weight: dense[n];`"),
+        "{text} {help}"
+    );
+    assert!(help.ends_with("write `2.0 * squared_error(…)`"), "{help}");
 }

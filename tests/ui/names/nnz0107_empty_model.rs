@@ -5,6 +5,8 @@ graph! {
         input x: csr[n, d];
         let y = tanh(x);
     }
+
+    pub model Nothing {}
 }
 
 fn main() {}
