@@ -5,3 +5,7 @@ pub mod csr {}
 
 #[doc = include_str!("../docs/tutorial/row_sparse.md")]
 pub mod row_sparse {}
+
+#[cfg(feature = "cuda")]
+#[doc = include_str!("../docs/tutorial/gpu.md")]
+pub mod gpu {}

@@ -11,6 +11,7 @@ mod examples;
 mod fused;
 mod graphs;
 mod memory;
+mod outputs;
 #[allow(unreachable_pub, reason = "the models of other tests are")]
 mod speed;
 #[allow(unreachable_pub, reason = "the models of other tests are")]

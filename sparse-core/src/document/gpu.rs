@@ -13,7 +13,10 @@ pub(super) fn page() -> Page {
         "# What a GPU computes\n\n\
          `OnGpu::new(&model, &gpu)`, with the feature `cuda`, is a model on a GPU. Every operator of its graph and of its gradients must \
          have a kernel there for the storage of its operands; a model that needs another does not compile. States and operators of the user's \
-         own are on the host only.\n\n\
+         own are on the host only. The last lines of a plan (`println!(\"{}\", Model::PLAN)`) say what a GPU launches for each value: the kernel of the same \
+         name, or the one that operators of a kind share, made of their formula.\n\n\
+         Outputs come back to the host as they are stored: dense ones as `forward` gives them, others by `OnGpu::csr_output` and \
+         `row_sparse_output`.\n\n\
          Ids that a model computes (positions, counts) are a dense array of `u64` there as on the host, which whatever takes ids reads; of \
          outputs that are ids `OnGpu::ids_output` has a copy on the host.\n\n",
     );
@@ -96,7 +99,7 @@ fn rules(operator: &Operator, on_gpu: bool) -> Vec<&'static str> {
     let is_there = |rule: &&Rule| {
         let signature = rule.signature();
         let kernel = format!("{}_{}", operator.name, signature.kernel(signature.result));
-        operator.is_on_gpu(&kernel) == on_gpu
+        operator.gpu_family(&kernel).is_some() == on_gpu
     };
     operator.storage.iter().filter(is_there).map(Rule::text).collect()
 }

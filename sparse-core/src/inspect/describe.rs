@@ -173,6 +173,8 @@ impl Parts {
             computed: graph.apply_of(id).map(|apply| Computed {
                 operator: apply.operator.name,
                 kernel: &self.kernels[index],
+                on_gpu: (apply.operator.gpu_family(&self.kernels[index]))
+                    .map(|of| of.name(&self.kernels[index])),
                 operands: &self.operands[index],
                 attributes: &self.attributes[index],
                 fused: compiled.fusion.computes(graph, id)

@@ -120,6 +120,9 @@ pub struct Computed<'a> {
     pub operator: &'a str,
     /// The kernel that `forward`, `loss` and `loss_and_grads` call.
     pub kernel: &'a str,
+    /// What a GPU launches for it: the kernel of the same name, or the one that operators of its kind share. Nothing where GPUs have none, so
+    /// that the model is not moved there.
+    pub on_gpu: Option<&'a str>,
     /// The operands, in order.
     pub operands: &'a [Operand],
     /// The attributes that the source gives it.

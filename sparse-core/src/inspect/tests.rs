@@ -86,9 +86,44 @@ grad w  [d, 1]  row_sparse              12·columns(x)       gradient    dot_csr
                                                                           (x, %7) *
 rows of w: a batch reads the columns of x, writes the columns of x
 rows of b: a batch reads all rows, writes all rows
+on a GPU: binary for pred; mean_loss for l; loss_gradient for %7; the others by the same names
 step: one loop over the rows of x (product, l, update of w), marked *
 ";
     plan(LINEAR, |plan| assert_eq!(plan.to_string(), expected, "{plan}"));
+}
+
+#[test]
+fn a_plan_says_what_a_gpu_launches() {
+    let last = |text: &str, start: &str| {
+        let text = plan(text, |plan| plan.to_string());
+        text.lines().find(|line| line.starts_with(start)).map(str::to_owned)
+    };
+    let machine = last(MACHINE, "on a GPU: ").unwrap();
+    assert!(machine.starts_with("on a GPU: binary for linear, difference, pairs, "), "{machine}");
+    // A kernel of its own has the same name; a copy is one of those.
+    let product = "model M f32\nx = input csr f32 [n, d]\nr = input dense f32 [d, 2]\ny = dot(x, r)\noutput y = y\n";
+    assert_eq!(last(product, "on a GPU").as_deref(), Some("on a GPU: kernels of the same names"));
+    let function = "model M f32\nx = input csr f32 [n, d]\ny = tanh(x)\noutput y = y\n";
+    assert_eq!(last(function, "on a GPU").as_deref(), Some("on a GPU: unary for y"));
+    let nothing = "model M f32\nx = input csr f32 [n, d]\n";
+    let says_nothing = |plan: &PlanTable<'_>| !plan.to_string().contains("GPU");
+    assert!(compile(parse(nothing).unwrap()).inspect(says_nothing));
+}
+
+/// A value that no kernel of a GPU computes is named, and the model is said to stay on the host.
+#[test]
+fn a_plan_names_what_a_gpu_has_not() {
+    plan("model M f32\nx = input csr f32 [n, d]\ny = tanh(x)\noutput y = y\n", |plan| {
+        let mut values = plan.values.to_vec();
+        let how = values[1].computed.as_mut().unwrap();
+        assert_eq!((how.kernel, how.on_gpu), ("tanh_csr", Some("unary")));
+        how.on_gpu = None;
+        let text = PlanTable { values: &values, ..*plan }.to_string();
+        assert!(
+            text.contains("on a GPU: no kernel for tanh_csr of y: the model stays on the host\n"),
+            "{text}"
+        );
+    });
 }
 
 #[test]
@@ -111,6 +146,7 @@ grad w  [1000000, 1]   row_sparse                 10_800  gradient    dot_csr_tr
                                                                         (x, %7) *
 rows of w: a batch reads the columns of x, writes the columns of x
 rows of b: a batch reads all rows, writes all rows
+on a GPU: binary for pred; mean_loss for l; loss_gradient for %7; the others by the same names
 step: one loop over the rows of x (product, l, update of w), marked *
 memory: parameters 4_000_004, gradients 10_804, outputs 128, batch 8_392, workspace 256 bytes
 ";
@@ -128,6 +164,7 @@ c          [n, d]  row_sparse  (4·d + 8)·rows(c)               input
 sum        [n, d]  dense       4·n·d               output      add_csr_dense(b, %2)
 %4         [n, d]  dense       4·n·d               buffer 0    fallback: dense_csr(b)
 logarithm  [n, d]  dense       4·n·d               output      log_dense(%4)
+on a GPU: binary for sum; unary for logarithm; the others by the same names
 ";
     plan(FALLBACK, |plan| {
         assert_eq!(plan.to_string(), expected, "{plan}");

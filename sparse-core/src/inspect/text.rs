@@ -38,6 +38,7 @@ pub(super) fn table(plan: &PlanTable<'_>, sizes: &Sizes) -> String {
         )));
     }
     text.push_str(&loops(plan));
+    text.push_str(&on_gpu(plan));
     text.push_str(&match plan.step {
         PlanStep::None => String::new(),
         PlanStep::Unfused { reason } => wrapped(&format!("step: not fused ({reason})")),
@@ -109,6 +110,40 @@ fn loops(plan: &PlanTable<'_>) -> String {
         Some(wrapped(&format!("loop: {} over {elements} of {name}", enumerated(&names))))
     };
     plan.positions().zip(plan.values).filter_map(of_result).collect()
+}
+
+/// What computes the values on a GPU: `on a GPU: unary for p, binary for s and logit; the others by the same names`.
+fn on_gpu(plan: &PlanTable<'_>) -> String {
+    if plan.values.iter().any(|value| value.part == Part::State) {
+        return wrapped("on a GPU: nothing, as states are written on the host");
+    }
+    let (mut shared, mut missing): (Vec<(&str, Vec<String>)>, Vec<String>) = Default::default();
+    let mut same_name = 0;
+    for (position, value) in plan.positions().zip(plan.values) {
+        let Some(how) = value.computed.filter(|_| value.part != Part::Unused) else { continue };
+        match how.on_gpu {
+            Some(name) if name == how.kernel => same_name += 1,
+            Some(name) => match shared.iter_mut().find(|(known, _)| *known == name) {
+                Some((_, values)) => values.push(plan.label(position)),
+                None => shared.push((name, vec![plan.label(position)])),
+            },
+            None => missing.push(format!("{} of {}", how.kernel, plan.label(position))),
+        }
+    }
+    if !missing.is_empty() {
+        let missing = enumerated(&missing);
+        return wrapped(&format!("on a GPU: no kernel for {missing}: the model stays on the host"));
+    }
+    let shared: Vec<String> =
+        shared.iter().map(|(name, values)| format!("{name} for {}", enumerated(values))).collect();
+    match (shared.is_empty(), same_name) {
+        (true, 0) => String::new(),
+        (true, _) => wrapped("on a GPU: kernels of the same names"),
+        (false, 0) => wrapped(&format!("on a GPU: {}", shared.join("; "))),
+        (false, _) => {
+            wrapped(&format!("on a GPU: {}; the others by the same names", shared.join("; ")))
+        }
+    }
 }
 
 /// `a, b and c`.

@@ -9,6 +9,7 @@ mod elementwise;
 mod layers;
 mod layout;
 mod loss;
+mod on_gpu;
 mod order;
 mod parts;
 mod reduce;
@@ -22,6 +23,7 @@ pub mod special;
 
 mod rule;
 
+pub use on_gpu::GpuFamily;
 pub use rule::{Condition, Given, Pattern, Rule, Signature};
 
 use crate::formula::Formula;
@@ -265,17 +267,6 @@ impl Operator {
     /// True for an operand that lends its shape only.
     pub fn lends_shape_only(&self, operand: usize) -> bool {
         self.operands[operand] == "like"
-    }
-
-    /// Whether GPUs have the kernel of this name, `dot_csr_dense`.
-    pub fn is_on_gpu(&self, kernel: &str) -> bool {
-        let Some(rule) = kernel.strip_prefix(self.name).and_then(|rest| rest.strip_prefix('_'))
-        else {
-            return false;
-        };
-        let is = |of: Signature| of.on_gpu && of.results().any(|result| of.kernel(result) == rule);
-        let declared = matches!(self.kind, Kind::Declared(..));
-        !declared && self.storage.iter().flat_map(Rule::signatures).any(is)
     }
 
     /// What it costs: the row's word, or that of its kind.

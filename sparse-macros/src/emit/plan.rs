@@ -113,7 +113,8 @@ fn value(constants: &Constants<'_>, value: &PlanValue<'_>) -> TokenStream {
         let gradient = option(value.gradient.map(|gradient| quote!(#gradient)));
         return quote!(declared(#what, #gradient));
     };
-    let Computed { operator, kernel, operands, attributes, fused, fallback } = how;
+    let Computed { operator, kernel, on_gpu, operands, attributes, fused, fallback } = how;
+    let on_gpu = option(on_gpu.map(|name| quote!(#name)));
     let operands = operands.iter().map(operand);
     let attributes = attributes.iter().map(|(name, value)| attribute(name, value));
     let written = option(value.written.map(|written| match written {
@@ -122,7 +123,7 @@ fn value(constants: &Constants<'_>, value: &PlanValue<'_>) -> TokenStream {
         Written::Gradient(parameter) => quote!(Written::Gradient(#parameter)),
         Written::Within(result) => quote!(Within(#result)),
     }));
-    quote!(computed(#what, #operator, #kernel, &[#(#operands),*], &[#(#attributes),*], #fused, #fallback, #written))
+    quote!(computed(#what, #operator, #kernel, #on_gpu, &[#(#operands),*], &[#(#attributes),*], #fused, #fallback, #written))
 }
 
 fn operand(operand: &Operand) -> TokenStream {

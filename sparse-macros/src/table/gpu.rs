@@ -3,8 +3,6 @@
 //! Emits, for `dot`'s second rule:
 //!
 //! ```text
-//! pub(crate) const KERNELS: &[&str] = &["dot_csr_dense", …];
-//!
 //! pub(crate) fn kernel_of_rule<T: GpuFloat>(name: &str) -> Option<GpuKernel<T>> {
 //!     Some(match name {
 //!         "dot_csr_dense" => |out, given, context| {
@@ -30,12 +28,7 @@ pub(crate) fn gpu_kernels() -> TokenStream {
     let of_rules =
         |kernel: &&Kernel| kernel.operator.kind == Kind::Kernel && kernel.signature.on_gpu;
     let arms = kernels.iter().filter(of_rules).map(arm);
-    let names = kernels.iter().filter(|kernel| kernel.signature.on_gpu);
-    let names = names.map(|kernel| kernel.name().to_string());
     quote! {
-        /// The names of all kernels that GPUs have.
-        pub(crate) const KERNELS: &[&str] = &[#(#names),*];
-
         /// The kernel of a rule by the name that it has on every device; `None` where GPUs have none, and for operators that are a
         /// formula.
         pub(crate) fn kernel_of_rule<T: GpuFloat>(name: &str) -> Option<GpuKernel<T>> {

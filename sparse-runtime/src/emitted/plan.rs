@@ -56,13 +56,15 @@ pub const fn computed(
     stored: Stored<'static>,
     operator: &'static str,
     kernel: &'static str,
+    on_gpu: Option<&'static str>,
     operands: &'static [Operand],
     attributes: &'static [(&'static str, AttributeValue)],
     fused: bool,
     fallback: bool,
     written: Option<Written<'static>>,
 ) -> PlanValue<'static> {
-    let computed = Some(Computed { operator, kernel, operands, attributes, fused, fallback });
+    let computed =
+        Some(Computed { operator, kernel, on_gpu, operands, attributes, fused, fallback });
     let declared = declared(name, number, part, storage, element, shape, stored, None);
     PlanValue { computed, written, ..declared }
 }

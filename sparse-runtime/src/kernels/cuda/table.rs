@@ -17,7 +17,7 @@ use crate::formats::{
 use crate::kernels::Operand;
 use sparse_core::element::Unit;
 use sparse_core::ir::Attributes;
-use sparse_core::operators::{Kind, Operator};
+use sparse_core::operators::{GpuFamily, Operator};
 use sparse_core::storage::Storage;
 
 /// An array on a GPU whose storage is known at run time only.
@@ -96,47 +96,16 @@ sparse_macros::gpu_kernel_table!();
 
 /// The kernel of a name, which is that of the host's. `None` where GPUs have none.
 pub(crate) fn kernel<T: GpuFloat>(operator: &'static Operator, name: &str) -> Option<GpuKernel<T>> {
-    if !operator.is_on_gpu(name) {
-        return None;
+    match operator.gpu_family(name)? {
+        GpuFamily::OfRule => kernel_of_rule(name),
+        GpuFamily::Unary => Some(of_element),
+        GpuFamily::Binary => Some(of_elements),
+        GpuFamily::Reduce => Some(reduction),
+        GpuFamily::MeanLoss => Some(mean_loss),
+        GpuFamily::LossGradient => Some(gradient_of_loss),
+        GpuFamily::MeanCrossEntropy => Some(mean_cross_entropy),
+        GpuFamily::CrossEntropyGradient => Some(gradient_of_cross_entropy),
     }
-    match operator.kind {
-        Kind::Kernel => kernel_of_rule(name),
-        Kind::Unary(_) => Some(of_element),
-        Kind::Binary(..) => Some(of_elements),
-        Kind::Reduction(_) => Some(reduction),
-        Kind::Loss { element: Some(_), .. } => Some(mean_loss),
-        Kind::Loss { element: None, .. } => Some(mean_cross_entropy),
-        Kind::LossGradient("softmax_cross_entropy") => Some(gradient_of_cross_entropy),
-        Kind::LossGradient(_) => Some(gradient_of_loss),
-        Kind::Declared(..) => None,
-    }
-}
-
-/// Whether GPUs have a kernel of a name: what [`kernel`] says, for constants.
-pub(crate) const fn is_on_gpu(name: &str) -> bool {
-    let mut at = 0;
-    while at < KERNELS.len() {
-        if equal(KERNELS[at].as_bytes(), name.as_bytes()) {
-            return true;
-        }
-        at += 1;
-    }
-    false
-}
-
-const fn equal(first: &[u8], second: &[u8]) -> bool {
-    if first.len() != second.len() {
-        return false;
-    }
-    let mut at = first.len();
-    // The ends of names differ more than their starts.
-    while at > 0 {
-        at -= 1;
-        if first[at] != second[at] {
-            return false;
-        }
-    }
-    true
 }
 
 /// Calls a kernel of a GPU by its name, as [`call_kernel`](crate::kernels::call_kernel) does one of the host: copies the operands there, and
@@ -222,7 +191,8 @@ impl<T: GpuFloat> GpuArray<T> {
         })
     }
 
-    fn to_cpu(&self) -> Result<Option<crate::kernels::Array<T>>, CudaError> {
+    /// A copy on the host, when everything asked for before is done; `None` of what no kernel gives.
+    pub(crate) fn to_cpu(&self) -> Result<Option<crate::kernels::Array<T>>, CudaError> {
         use crate::kernels::Array;
         Ok(Some(match self {
             GpuArray::Dense(array) => Array::Dense(array.to_cpu()?),

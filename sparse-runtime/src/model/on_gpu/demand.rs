@@ -1,6 +1,5 @@
 //! A model that needs what GPUs do not have is refused while it compiles.
 
-use crate::kernels::cuda::table::is_on_gpu;
 use sparse_core::inspect::{Part, PlanTable};
 
 /// Refuses a plan with a value that no kernel of a GPU computes.
@@ -14,7 +13,7 @@ pub(super) const fn demand_kernels(plan: &PlanTable<'_>) {
         let value = &plan.values[at];
         if let Some(how) = &value.computed
             && !matches!(value.part, Part::Unused)
-            && !is_on_gpu(how.kernel)
+            && how.on_gpu.is_none()
         {
             let mut message = Message { bytes: [0; 512], len: 0 };
             message.push("model `");
@@ -64,7 +63,12 @@ mod tests {
     use sparse_core::inspect::{Computed, Operand, PlanValue, Stored};
     use sparse_core::storage::{ElementType, Storage};
 
-    const fn value(kernel: &'static str, operator: &'static str, part: Part) -> PlanValue<'static> {
+    const fn value(
+        kernel: &'static str,
+        on_gpu: Option<&'static str>,
+        operator: &'static str,
+        part: Part,
+    ) -> PlanValue<'static> {
         PlanValue {
             name: "",
             number: 0,
@@ -77,6 +81,7 @@ mod tests {
             computed: Some(Computed {
                 operator,
                 kernel,
+                on_gpu,
                 operands: &[Operand::Number(1.0)],
                 attributes: &[],
                 fused: false,
@@ -87,12 +92,12 @@ mod tests {
     }
 
     const THERE: &[PlanValue<'_>] = &[
-        value("dot_csr_row_sparse", "dot", Part::Forward),
-        value("swish_dense", "swish", Part::Unused),
-        value("tanh_csr", "tanh", Part::Forward),
+        value("dot_csr_row_sparse", Some("dot_csr_row_sparse"), "dot", Part::Forward),
+        value("swish_dense", None, "swish", Part::Unused),
+        value("tanh_csr", Some("unary"), "tanh", Part::Forward),
     ];
 
-    const MISSING: &[PlanValue<'_>] = &[value("swish_dense", "swish", Part::Forward)];
+    const MISSING: &[PlanValue<'_>] = &[value("swish_dense", None, "swish", Part::Forward)];
 
     #[test]
     fn a_plan_of_kernels_that_are_there_is_a_constant() {

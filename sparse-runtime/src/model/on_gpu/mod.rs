@@ -13,14 +13,15 @@ use super::{
 };
 use crate::device::cuda::{CudaError, Gpu, Replay};
 use crate::error::{Error, Result};
-use crate::formats::{Dense, DenseView};
+use crate::formats::{Csr, CsrView, Dense, DenseView, Ids, RowSparse, RowSparseView};
+use crate::kernels::Array;
 use crate::kernels::cuda::table::GpuArray;
 use crate::kernels::cuda::{CudaContext, GpuFloat};
 use crate::optimizer::Updater;
 use crate::optimizer::cuda::CudaTable;
 use losses::Losses;
 use program::{Program, Wanted, Workspace};
-use sparse_core::storage::ElementType;
+use sparse_core::storage::Storage;
 use sparse_core::update_rules::UpdateRule;
 
 /// A model whose parameters are on a GPU, where its batches are computed: a [`Model`] like that which it was made of, for the same trainer.
@@ -58,8 +59,8 @@ pub struct OnGpu<M: Model<Element: GpuFloat>> {
     workspace: Workspace<M::Element>,
     context: CudaContext,
     outputs: Vec<Dense<M::Element>>,
-    /// Of outputs that are ids, in the place of each.
-    ids: Vec<Dense<u64>>,
+    /// Of outputs that are csr, row_sparse or ids, in the place of each.
+    others: Vec<Array<M::Element>>,
     losses: Losses<M::Element>,
     /// The launches of a step up to its loss, and those after it, of batches in either block.
     replays: [[Replay; 2]; 2],
@@ -115,7 +116,7 @@ impl<M: Model<Element: GpuFloat>> OnGpu<M> {
             program,
             context: CudaContext::new(gpu),
             outputs: M::OUTPUTS.iter().map(|_| Dense::default()).collect(),
-            ids: M::OUTPUTS.iter().map(|_| Dense::default()).collect(),
+            others: M::OUTPUTS.iter().map(nothing).collect(),
             losses: Losses::new(M::PLAN.losses.len()),
             replays: Default::default(),
             outputs_are_late: false,
@@ -141,8 +142,27 @@ impl<M: Model<Element: GpuFloat>> OnGpu<M> {
 
     /// Output `index` of the last call that computed outputs, if it is positions or counts, on the host: as the model there has it.
     pub fn ids_output(&self, index: usize) -> Option<DenseView<'_, u64>> {
-        let is_ids = M::OUTPUTS.get(index)?.element == ElementType::U64;
-        self.ids.get(index).filter(|_| is_ids).map(Dense::view)
+        match self.others.get(index)? {
+            Array::Ids(Ids::U64(ids)) => Some(ids.view()),
+            _ => None,
+        }
+    }
+
+    /// Output `index` of the last call that computed outputs, if it is csr, on the host: the entries that the GPU has stored, none of which was
+    /// made dense on the way.
+    pub fn csr_output(&self, index: usize) -> Option<CsrView<'_, M::Element>> {
+        match self.others.get(index)? {
+            Array::Csr(csr) => Some(csr.view()),
+            _ => None,
+        }
+    }
+
+    /// Output `index` of the last call that computed outputs, if it is row_sparse, on the host: the rows that the GPU has stored.
+    pub fn row_sparse_output(&self, index: usize) -> Option<RowSparseView<'_, M::Element>> {
+        match self.others.get(index)? {
+            Array::RowSparse(rows) => Some(rows.view()),
+            _ => None,
+        }
     }
 
     /// The kernels by which the GPU computes the values of the plan, a line a value, then what a step has instead; of what was computed already
@@ -219,12 +239,12 @@ impl<M: Model<Element: GpuFloat>> OnGpu<M> {
     }
 
     fn bring_outputs(&mut self) -> Result<(), CudaError> {
-        let outputs = self.outputs.iter_mut().zip(&mut self.ids);
-        for ((output, ids), info) in outputs.zip(M::OUTPUTS) {
+        let outputs = self.outputs.iter_mut().zip(&mut self.others);
+        for ((output, other), info) in outputs.zip(M::OUTPUTS) {
             match self.program.output(&M::PLAN, &self.workspace, info.name) {
                 Some(GpuArray::Dense(array)) => *output = array.to_cpu()?,
-                Some(GpuArray::IdsU64(array)) => *ids = array.to_cpu()?,
-                _ => {}
+                Some(array) => *other = array.to_cpu()?.unwrap_or_else(|| nothing(info)),
+                None => {}
             }
         }
         self.outputs_are_late = false;
@@ -254,7 +274,7 @@ impl<M: Model<Element: GpuFloat>> Clone for OnGpu<M> {
             program: self.program.clone(),
             context: CudaContext::new(gpu),
             outputs: self.outputs.clone(),
-            ids: self.ids.clone(),
+            others: self.others.clone(),
             losses: Losses::new(M::PLAN.losses.len()),
             replays: Default::default(),
             outputs_are_late: self.outputs_are_late,
@@ -267,8 +287,8 @@ impl<M: Model<Element: GpuFloat>> Clone for OnGpu<M> {
 impl<M: Model<Element: GpuFloat>> Model for OnGpu<M> {
     type Element = M::Element;
     type Batch<'a> = M::Batch<'a>;
-    /// Those that are dense, in the order of [`OUTPUTS`](Model::OUTPUTS), on the host; others have no elements here. Ids are
-    /// [`ids_output`](OnGpu::ids_output).
+    /// Those that are dense, in the order of [`OUTPUTS`](Model::OUTPUTS), on the host; others have no elements here, but are
+    /// [`csr_output`](OnGpu::csr_output), [`row_sparse_output`](OnGpu::row_sparse_output) and [`ids_output`](OnGpu::ids_output).
     type Outputs = Vec<Dense<M::Element>>;
     /// They stay on the GPU.
     type Gradients = ();
@@ -389,7 +409,10 @@ impl<M: Model<Element: GpuFloat>> Model for OnGpu<M> {
     }
 
     fn dense_output(&self, index: usize) -> Option<DenseView<'_, M::Element>> {
-        self.outputs.get(index).map(Dense::view)
+        match self.others.get(index)? {
+            Array::Dense(_) => self.outputs.get(index).map(Dense::view),
+            _ => None,
+        }
     }
 
     /// As of the last flush of the updater that trains it.
@@ -402,5 +425,15 @@ impl<M: Model<Element: GpuFloat>> Model for OnGpu<M> {
         self.failure = self.weights_to_host().err();
         self.newest = Newest::Host;
         self.host.parameters_mut()
+    }
+}
+
+/// An output before it is computed, of its type: dense ones are elsewhere.
+fn nothing<T: GpuFloat>(info: &OutputInfo) -> Array<T> {
+    match info.storage {
+        _ if info.element.is_id() => Array::Ids(Dense::<u64>::default().into()),
+        Storage::Dense => Array::Dense(Dense::default()),
+        Storage::Csr => Array::Csr(Csr::default()),
+        Storage::RowSparse => Array::RowSparse(RowSparse::default()),
     }
 }
