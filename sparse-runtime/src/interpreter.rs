@@ -1,5 +1,5 @@
 //! Runs a compiled graph value by value, each by its kernel, without a macro and without fusion: the reference that
-//! emitted code is tested against. It checks what kernels leave to their caller, and what inference says of
+//! emitted code is tested against, and a way to run any graph by the kernels of another device. It checks what kernels leave to their caller, and what inference says of
 //! their results.
 
 use crate::device::Cpu;
@@ -7,7 +7,8 @@ use crate::formats::{Dense, RowSparseView, Shape};
 use crate::kernels::{Array, Context, Kernels, Operand, call_kernel};
 use sparse_core::compile::Compiled;
 use sparse_core::element::Float;
-use sparse_core::ir::{Graph, IdsExtent, Kind, ValueId};
+use sparse_core::ir::{Attributes, Graph, IdsExtent, Kind, ValueId};
+use sparse_core::operators::Operator;
 use sparse_core::passes::kernel_name;
 use sparse_core::shapes::{Dim, show};
 use sparse_core::storage::{ElementType, Storage};
@@ -73,6 +74,21 @@ pub enum InterpreterError {
     },
 }
 
+/// The call of one kernel, wherever it runs.
+#[derive(Clone, Copy, Debug)]
+pub struct Call<'g, 'a, T: Float> {
+    /// The operator.
+    pub operator: &'static Operator,
+    /// The kernel's name, which is the same on every device.
+    pub kernel: &'g str,
+    /// The storage type of the result.
+    pub result: Storage,
+    /// The operands, in the order of the operator's row.
+    pub operands: &'g [Operand<'a, T>],
+    /// The attributes given.
+    pub attributes: &'g Attributes,
+}
+
 /// What a graph computed.
 #[derive(Clone, Debug)]
 pub struct Values<'a, T: Float> {
@@ -124,9 +140,25 @@ pub fn evaluate<'a, T: Float>(
 where
     Cpu: Kernels<T>,
 {
+    let mut context = Context::default();
+    evaluate_by(compiled, inputs, |call, out| {
+        Ok(call_kernel(call.kernel, out, call.operands, call.attributes, &mut context))
+    })
+}
+
+/// The same on whatever calls kernels: `compute` writes the result of a call, or says `None` where it has no such kernel for the operands.
+///
+/// # Errors
+///
+/// [`InterpreterError`], naming the value; those of `compute`.
+pub fn evaluate_by<'a, T: Float, E: From<InterpreterError>>(
+    compiled: &'a Compiled,
+    inputs: &HashMap<String, Array<T>>,
+    mut compute: impl FnMut(&Call<'_, '_, T>, &mut Array<T>) -> Result<Option<()>, E>,
+) -> Result<Values<'a, T>, E> {
     if let Some(error) = compiled.errors().next() {
         let message = error.text();
-        return Err(InterpreterError::NotCompiled { message });
+        return Err(InterpreterError::NotCompiled { message }.into());
     }
     let graph = &compiled.graph;
     let mut values = Values { graph, arrays: vec![None; graph.values.len()] };
@@ -141,10 +173,23 @@ where
         check_shape(graph, id, array, &mut extents)?;
         values.arrays[id.0] = Some(array.clone());
     }
-    let mut context = Context::default();
     for &id in &compiled.plan.all {
         let mut array = used(graph, id, &extents);
-        compute(graph, id, &mut array, &values, &mut context)?;
+        check_ids(graph, id, &values)?;
+        let kernel = kernel_name(graph, id).unwrap_or_default();
+        let missing =
+            || InterpreterError::NoKernel { name: graph.label(id), kernel: kernel.clone() };
+        let apply = graph.apply_of(id).ok_or_else(missing)?;
+        let operands: Option<Vec<_>> =
+            apply.operands.iter().map(|operand| operand_of(graph, *operand, &values)).collect();
+        let call = Call {
+            operator: apply.operator,
+            kernel: &kernel,
+            result: graph.storage(id),
+            operands: &operands.ok_or_else(missing)?,
+            attributes: &apply.attributes,
+        };
+        compute(&call, &mut array)?.ok_or_else(missing)?;
         check_shape(graph, id, &array, &mut extents)?;
         values.arrays[id.0] = Some(array);
     }
@@ -168,17 +213,12 @@ fn used<T: Float>(graph: &Graph, id: ValueId, extents: &HashMap<String, usize>) 
     }
 }
 
-fn compute<T: Float>(
+/// The ids that a value is computed by are positions in an axis, or below a number.
+fn check_ids<T: Float>(
     graph: &Graph,
     id: ValueId,
-    out: &mut Array<T>,
     values: &Values<'_, T>,
-    context: &mut Context,
-) -> Result<(), InterpreterError>
-where
-    Cpu: Kernels<T>,
-{
-    let kernel = kernel_name(graph, id).unwrap_or_default();
+) -> Result<(), InterpreterError> {
     if let Some((ids, extent)) = graph.apply_of(id).and_then(|apply| graph.ids_below(apply))
         && let Some(Array::Ids(found)) = values.get(ids)
         && let Some(bound) = match extent {
@@ -191,12 +231,7 @@ where
     {
         return Err(InterpreterError::Id { name: graph.label(ids), position, id, bound });
     }
-    let computed = graph.apply_of(id).and_then(|apply| {
-        let operands: Option<Vec<_>> =
-            (apply.operands.iter()).map(|operand| operand_of(graph, *operand, values)).collect();
-        call_kernel(&kernel, out, &operands?, &apply.attributes, context)
-    });
-    computed.ok_or_else(|| InterpreterError::NoKernel { name: graph.label(id), kernel })
+    Ok(())
 }
 
 fn operand_of<'a, T: Float>(

@@ -11,7 +11,7 @@ pub(crate) struct Tolerance {
 
 impl Tolerance {
     /// Sums and products of small multiples of 1/8.
-    const EXACT: Tolerance = Tolerance { absolute: 1e-6, relative: 1e-5 };
+    pub(crate) const EXACT: Tolerance = Tolerance { absolute: 1e-6, relative: 1e-5 };
     /// Random numbers and transcendental functions.
     const ROUNDED: Tolerance = Tolerance { absolute: 1e-6, relative: 1e-4 };
     /// Parameters after thousands of steps in `f32`.

@@ -1,6 +1,7 @@
 //! Every reason, every correction and every recipe covers a case: one that covers none says nothing, or is misspelt.
 
 use crate::case::cases;
+use crate::device::Host;
 use crate::folder::say;
 use crate::operators::FILES;
 use crate::tally::Tally;
@@ -11,10 +12,15 @@ use std::collections::BTreeSet;
 
 #[test]
 fn every_reason_and_every_recipe_covers_a_case() {
-    let operators = FILES.iter().map(|file| operators::judged(file));
-    let others = [graphs::judged, infer::judged, refusals::judged];
-    let files = [create::judged, libsvm::judged, noncanonical::judged];
-    let others = others.into_iter().chain(files).map(|judged| judged());
+    let operators = FILES.iter().map(|file| operators::judged(file, &Host));
+    let others = [
+        graphs::judged(&Host),
+        refusals::judged(&Host),
+        noncanonical::judged(&Host),
+        infer::judged(),
+        create::judged(),
+        libsvm::judged(),
+    ];
     let Some(tallies) = operators.chain(others).collect::<Option<Vec<Tally>>>() else { return };
     let used: BTreeSet<&str> = tallies.iter().flat_map(Tally::reasons).collect();
     let tables = [create::REASONS, libsvm::REASONS, noncanonical::REASONS];

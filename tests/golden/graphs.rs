@@ -9,6 +9,7 @@ use crate::case::{Tensor, cases, id, storage};
 use crate::compare::Tolerance;
 use crate::compilation::{append, arrays, declare, forward, parameter};
 use crate::corrections::{Part, Recorded, corrected};
+use crate::device::{Device, Failure, Host};
 use crate::operators::{BACKWARD, FORWARD, check_shape, compare};
 use crate::reasons::{Deviation, Kind, judge_each, operator_name};
 use crate::recipes::{Build, Recipe, ids_of, recipe};
@@ -23,21 +24,21 @@ use std::collections::HashMap;
 
 #[test]
 fn graphs() {
-    finish(judged());
+    finish(judged(&Host));
 }
 
-pub(crate) fn judged() -> Option<Tally> {
-    let mut tally = Tally::new("graphs");
+pub(crate) fn judged<D: Device>(on: &D) -> Option<Tally> {
+    let mut tally = Tally::new(&format!("graphs{}", D::SUFFIX));
     for case in &cases("graphs")? {
         let outcome = match Case::read(case) {
-            Ok(Ok(case)) => match case.run() {
+            Ok(Ok(case)) => match case.run(on) {
                 Ok((deviations, falls_back)) => {
                     if falls_back {
                         tally.add_fallback();
                     }
                     judge_each(deviations)
                 }
-                Err(message) => Outcome::Failed(message),
+                Err(failure) => failure.into(),
             },
             Ok(Err(other)) => other.outcome(),
             Err(message) => Outcome::Failed(message),
@@ -116,12 +117,12 @@ impl<'a> Case<'a> {
     }
 
     /// The deviations, and whether the graph was met where a fallback is allowed, and refused where it is not.
-    fn run(&self) -> Result<(Vec<Named>, bool), String> {
+    fn run(&self, on: &impl Device) -> Result<(Vec<Named>, bool), Failure> {
         let mut deviations = Vec::new();
-        let refused = self.run_forward(&mut deviations)?;
+        let refused = self.run_forward(&mut deviations, on)?;
         let mut falls_back = refused && self.json["fallback"] == true;
         if self.gradients.iter().any(Option::is_some) {
-            falls_back |= self.run_backward(refused, &mut deviations)?;
+            falls_back |= self.run_backward(refused, &mut deviations, on)?;
         }
         Ok((deviations, falls_back))
     }
@@ -132,11 +133,11 @@ impl<'a> Case<'a> {
     }
 
     /// The storage types of all nodes, and the outputs. Gives whether the graph is refused as it stands.
-    fn run_forward(&self, deviations: &mut Vec<Named>) -> Result<bool, String> {
+    fn run_forward(&self, deviations: &mut Vec<Named>, on: &impl Device) -> Result<bool, Failure> {
         let strict = compile(self.graph(Fallback::Deny, false)?);
         let free = compile(self.graph(Fallback::Allow, false)?);
         let graph = &free.graph;
-        let values = evaluate(&free, &self.arrays(false)?).map_err(|error| error.to_string())?;
+        let values = on.evaluate(&free, &self.arrays(false)?)?;
         let mut converts = false;
         for (index, node) in self.nodes.iter().enumerate() {
             let converted = self.is_converted(graph, index);
@@ -157,7 +158,8 @@ impl<'a> Case<'a> {
         }
         let refused = strict.errors().next().is_some();
         if refused != converts {
-            return Err(format!("refused as it stands: {refused}; conversions: {converts}"));
+            let message = format!("refused as it stands: {refused}; conversions: {converts}");
+            return Err(message.into());
         }
         for (index, (name, expected)) in self.output_names()?.iter().zip(&self.outputs).enumerate()
         {
@@ -184,7 +186,12 @@ impl<'a> Case<'a> {
     }
 
     /// The gradients. Gives whether they are met where a fallback is allowed, and refused as they stand like those of the reference.
-    fn run_backward(&self, refused: bool, deviations: &mut Vec<Named>) -> Result<bool, String> {
+    fn run_backward(
+        &self,
+        refused: bool,
+        deviations: &mut Vec<Named>,
+        on: &impl Device,
+    ) -> Result<bool, Failure> {
         let strict = compile(self.graph(Fallback::Deny, true)?);
         let free = compile(self.graph(Fallback::Allow, true)?);
         let mut add = |deviation| deviations.push((self.names(None), deviation));
@@ -199,7 +206,7 @@ impl<'a> Case<'a> {
             _ => {}
         }
         let arrays = self.arrays(true)?;
-        let values = evaluate(&free, &arrays).map_err(|error| error.to_string())?;
+        let values = on.evaluate(&free, &arrays)?;
         for (index, expected) in self.gradients.iter().enumerate() {
             let Some(expected) = expected else { continue };
             let name = &self.inputs[index].name;

@@ -14,6 +14,7 @@ mod compilation;
 mod corrections;
 mod coverage;
 mod create;
+mod device;
 mod differences;
 #[path = "../folder/mod.rs"]
 mod folder;
@@ -23,6 +24,8 @@ mod libsvm;
 mod metrics;
 mod models;
 mod noncanonical;
+#[cfg(feature = "cuda")]
+mod on_gpu;
 mod operators;
 mod reasons;
 mod recipes;

@@ -1,5 +1,6 @@
 //! The models of the recorded trajectories, each fused and unfused.
 
+use crate::device::{Device, Failure};
 use nnz::prelude::*;
 
 /// Something to be done with a model, whichever it is.
@@ -8,7 +9,7 @@ pub(crate) trait Visit {
     fn visit<M: Model<Element = f32>>(
         &mut self,
         new: impl Fn(usize, usize) -> nnz::Result<M>,
-    ) -> Result<(), String>;
+    ) -> Result<(), Failure>;
 }
 
 /// What kind of score a model computes, from what kind of arrays.
@@ -44,16 +45,20 @@ macro_rules! models {
             models!(@model $unfused, $columns $label $loss $output $arrays $bias, fuse = off;);
         )*)*
 
-        /// Visits the model chosen.
-        pub(crate) fn with_model(choice: Choice, visit: &mut impl Visit) -> Result<(), String> {
+        /// Visits the model chosen, on a device.
+        pub(crate) fn with_model(
+            choice: Choice,
+            on: &impl Device,
+            visit: &mut impl Visit,
+        ) -> Result<(), Failure> {
             match choice {
                 $($(
                     Choice { head: $head, arrays: Arrays::$arrays, bias: models!(@flag $bias), fused: true } =>
-                        visit.visit(|d, k| $fused::new(models!(@dims d k $dims), Seed(0))),
+                        on.visit(|d, k| $fused::new(models!(@dims d k $dims), Seed(0)), visit),
                     Choice { head: $head, arrays: Arrays::$arrays, bias: models!(@flag $bias), fused: false } =>
-                        visit.visit(|d, k| $unfused::new(models!(@dims d k $dims), Seed(0))),
+                        on.visit(|d, k| $unfused::new(models!(@dims d k $dims), Seed(0)), visit),
                 )*)*
-                _ => Err(format!("no model for {choice:?}")),
+                _ => Err(format!("no model for {choice:?}").into()),
             }
         }
     };

@@ -5,6 +5,7 @@ use crate::case::{Tensor, cases, id};
 use crate::compare::Tolerance;
 use crate::compilation::{Compilation, forward, operand_name};
 use crate::create::{broken_csr, broken_rows, expand, names};
+use crate::device::{Device, Failure, Host};
 use crate::differences::{Reason, judge};
 use crate::operators::elements;
 use crate::reasons::Relaxes;
@@ -13,7 +14,6 @@ use crate::refusals::of_dense;
 use crate::tally::{Tally, finish};
 use nnz::core::storage::Storage;
 use nnz::formats::{Csr, FormatError, RowSparse, Shape};
-use nnz::interpreter::evaluate;
 use nnz::kernels::Array;
 use serde_json::Value;
 use std::collections::HashMap;
@@ -33,18 +33,18 @@ pub(crate) const REASONS: &[Reason] = &[
 
 #[test]
 fn noncanonical() {
-    finish(judged());
+    finish(judged(&Host));
 }
 
-pub(crate) fn judged() -> Option<Tally> {
-    let mut tally = Tally::new("noncanonical");
+pub(crate) fn judged<D: Device>(on: &D) -> Option<Tally> {
+    let mut tally = Tally::new(&format!("noncanonical{}", D::SUFFIX));
     for case in &cases("noncanonical")? {
-        tally.add(id(case), judge(REASONS, id(case), run_case(case)));
+        tally.add(id(case), judge(REASONS, id(case), run_case(case, on)));
     }
     Some(tally)
 }
 
-fn run_case(case: &Value) -> Result<Vec<Relaxes>, String> {
+fn run_case(case: &Value, on: &impl Device) -> Result<Vec<Relaxes>, Failure> {
     let inputs = Tensor::read_all(&case["inputs"])?;
     let mut inputs: Vec<Tensor> = inputs.into_iter().collect::<Option<_>>().ok_or("no input")?;
     let mut arrays = HashMap::new();
@@ -63,11 +63,11 @@ fn run_case(case: &Value) -> Result<Vec<Relaxes>, String> {
         arrays.insert(operand_name(index), array);
     }
     if is_valid {
-        return Err("every operand is valid".to_owned());
+        return Err("every operand is valid".into());
     }
     let op = case["op"].as_str().ok_or("no operator")?;
     let Recipe::Built { build, explicit, .. } = recipe(op, &case["attrs"])? else {
-        return Err(format!("no recipe of `{op}`"));
+        return Err(format!("no recipe of `{op}`").into());
     };
     // The operator of the arrays that were built is that of the dense sums.
     let storage = |graph: &Build, fallback| {
@@ -78,7 +78,7 @@ fn run_case(case: &Value) -> Result<Vec<Relaxes>, String> {
         forward(graph, &typed, fallback)
     };
     let compiled = Compilation::of(&build, explicit.as_ref(), storage)?;
-    let values = evaluate(compiled.compiled(), &arrays).map_err(|error| error.to_string())?;
+    let values = on.evaluate(compiled.compiled(), &arrays)?;
     let found = elements(values.output("o").ok_or("no output")?)?;
     let tolerance = Tolerance::of_case(id(case), op);
     let expected = of_dense(&inputs, &build, explicit.as_ref())?;

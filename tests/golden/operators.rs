@@ -11,58 +11,59 @@ use crate::case::{Tensor, cases, id};
 use crate::compare::Tolerance;
 use crate::compilation::{Compilation, arrays, backward, forward, operand_name};
 use crate::corrections::{Expected, Part, Recorded, corrected};
+use crate::device::{Device, Failure, Host};
 use crate::reasons::{Deviation, Kind, judge};
 use crate::recipes::{Build, Recipe, mark_ids, recipe};
 use crate::tally::{Outcome, Tally, finish};
 use nnz::core::storage::Storage;
 use nnz::formats::{Csr, Dense, RowSparse, Shape};
-use nnz::interpreter::{Values, evaluate};
+use nnz::interpreter::Values;
 use nnz::kernels::Array;
 use serde_json::Value;
 
 #[test]
 fn dot() {
-    finish(judged("dot"));
+    finish(judged("dot", &Host));
 }
 
 #[test]
 fn elemwise() {
-    finish(judged("elemwise"));
+    finish(judged("elemwise", &Host));
 }
 
 #[test]
 fn broadcast() {
-    finish(judged("broadcast"));
+    finish(judged("broadcast", &Host));
 }
 
 #[test]
 fn scalar() {
-    finish(judged("scalar"));
+    finish(judged("scalar", &Host));
 }
 
 #[test]
 fn unary() {
-    finish(judged("unary"));
+    finish(judged("unary", &Host));
 }
 
 #[test]
 fn reduce() {
-    finish(judged("reduce"));
+    finish(judged("reduce", &Host));
 }
 
 #[test]
 fn storage() {
-    finish(judged("storage"));
+    finish(judged("storage", &Host));
 }
 
 #[test]
 fn structure() {
-    finish(judged("structure"));
+    finish(judged("structure", &Host));
 }
 
 #[test]
 fn nn() {
-    finish(judged("nn"));
+    finish(judged("nn", &Host));
 }
 
 /// The files of such cases.
@@ -70,17 +71,24 @@ pub(crate) const FILES: &[&str] =
     &["dot", "elemwise", "broadcast", "scalar", "unary", "reduce", "storage", "structure", "nn"];
 
 /// The cases of a file, judged; nothing where the file is missing.
-pub(crate) fn judged(file: &str) -> Option<Tally> {
-    let mut tally = Tally::new(file);
+pub(crate) fn judged<D: Device>(file: &str, on: &D) -> Option<Tally> {
+    const ARRAYS: &str = "arrays are made and cast on the host";
+    let mut tally = Tally::new(&format!("{file}{}", D::SUFFIX));
     for case in &cases(file)? {
         let op = case["op"].as_str().unwrap_or("(no operator)");
         let (id, attributes) = (id(case), &case["attrs"]);
         match op {
-            "zeros" => tally.add(id, zeros(case).into()),
-            "Cast" => Findings::add_to(&mut tally, id, &[id], cast(case)),
+            "zeros" => {
+                let result = on.only_on_host(ARRAYS).and_then(|()| Ok(zeros(case)?));
+                tally.add(id, result.into());
+            }
+            "Cast" => {
+                let found = on.only_on_host(ARRAYS).and_then(|()| Ok(cast(case)?));
+                Findings::add_to(&mut tally, id, &[id], found);
+            }
             _ => match recipe(op, attributes) {
                 Ok(Recipe::Built { build, explicit, loss, .. }) => {
-                    let found = run_case(case, &build, explicit.as_ref(), loss.as_ref());
+                    let found = run_case(case, &build, explicit.as_ref(), loss.as_ref(), on);
                     Findings::add_to(&mut tally, id, &[id], found);
                 }
                 Ok(other) => tally.add(id, other.outcome()),
@@ -178,7 +186,7 @@ impl Findings {
         tally: &mut Tally,
         id: &str,
         names: &[impl AsRef<str>],
-        found: Result<Self, String>,
+        found: Result<Self, impl Into<Outcome>>,
     ) {
         match found {
             Ok(findings) => {
@@ -187,7 +195,7 @@ impl Findings {
                 }
                 tally.add(id, judge(names, findings.deviations));
             }
-            Err(message) => tally.add(id, Outcome::Failed(message)),
+            Err(failure) => tally.add(id, failure.into()),
         }
     }
 }
@@ -198,7 +206,8 @@ fn run_case(
     build: &Build,
     explicit: Option<&Build>,
     loss: Option<&Build>,
-) -> Result<Findings, String> {
+    on: &impl Device,
+) -> Result<Findings, Failure> {
     let mut inputs = all(Tensor::read_all(&case["inputs"])?)?;
     mark_ids(case["op"].as_str().unwrap_or_default(), inputs.iter_mut());
     let expected = all(Tensor::read_all(&case["outputs"])?)?;
@@ -206,7 +215,7 @@ fn run_case(
     let gradients = Tensor::read_all(&case["grads"])?;
     let tolerance = Tolerance::of_case(id(case), case["op"].as_str().unwrap_or_default());
     let [expected] = &expected[..] else {
-        return Err(format!("{} outputs", expected.len()));
+        return Err(format!("{} outputs", expected.len()).into());
     };
     let fallback = case["fallback"].as_bool().ok_or("no word about a fallback")?;
 
@@ -215,7 +224,7 @@ fn run_case(
     let mut deviations = Vec::new();
     deviations.extend(forward.deviation(fallback, Kind::Rule, Kind::Refused));
     let arrays = arrays(&inputs)?;
-    let values = evaluate(forward.compiled(), &arrays).map_err(|error| error.to_string())?;
+    let values = on.evaluate(forward.compiled(), &arrays)?;
     let found = values.output("o").ok_or("no output")?;
     check_shape(found, expected)?;
     let names = [id(case)];
@@ -247,7 +256,7 @@ fn run_case(
             Compilation::Refused(..) => {}
         }
         falls_back |= expected_refusal && backward.is_refused();
-        let values = evaluate_gradients(&backward, &inputs, &asked, head)?;
+        let values = evaluate_gradients(&backward, &inputs, &asked, head, on)?;
         for (index, expected) in gradients.iter().enumerate() {
             let Some(expected) = expected else { continue };
             let name = operand_name(index);
@@ -265,7 +274,8 @@ fn evaluate_gradients<'a>(
     inputs: &[Tensor],
     asked: &[bool],
     head: Option<&Tensor>,
-) -> Result<Values<'a, f32>, String> {
+    on: &impl Device,
+) -> Result<Values<'a, f32>, Failure> {
     let mut arrays = arrays(inputs)?;
     for (index, tensor) in inputs.iter().enumerate().filter(|(index, _)| asked[*index]) {
         arrays.insert(operand_name(index), tensor.expanded().array()?);
@@ -273,7 +283,7 @@ fn evaluate_gradients<'a>(
     if let Some(head) = head {
         arrays.insert("head".to_owned(), head.array()?);
     }
-    evaluate(backward.compiled(), &arrays).map_err(|error| error.to_string())
+    on.evaluate(backward.compiled(), &arrays)
 }
 
 /// Shapes are equal, but that the reference has no array without dimensions: it writes `[1]`.

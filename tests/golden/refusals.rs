@@ -7,6 +7,7 @@ use crate::case::{Tensor, cases, id};
 use crate::compare::Tolerance;
 use crate::compilation::{Compilation, arrays, forward};
 use crate::corrections::{Part, Recorded, corrected};
+use crate::device::{Device, Failure, Host};
 use crate::libsvm;
 use crate::operators::{FORWARD, compare, elements};
 use crate::reasons::{Deviation, Kind, judge};
@@ -20,33 +21,39 @@ use serde_json::Value;
 
 #[test]
 fn refusals() {
-    finish(judged());
+    finish(judged(&Host));
 }
 
-pub(crate) fn judged() -> Option<Tally> {
-    let mut tally = Tally::new("refusals");
+pub(crate) fn judged<D: Device>(on: &D) -> Option<Tally> {
+    let mut tally = Tally::new(&format!("refusals{}", D::SUFFIX));
     for case in &cases("refusals")? {
-        tally.add(id(case), outcome(case));
+        tally.add(id(case), outcome(case, on));
     }
     Some(tally)
 }
 
-fn outcome(case: &Value) -> Outcome {
-    let judge = |result| match result {
+fn outcome(case: &Value, on: &impl Device) -> Outcome {
+    let judge = |result: Result<_, Failure>| match result {
         Ok(deviations) => judge(&names(case), deviations),
-        Err(message) => Outcome::Failed(message),
+        Err(failure) => failure.into(),
     };
+    let here = |what| on.only_on_host(what);
     match (case["op"].as_str(), case["optimizer"].as_str(), case["family"].as_str()) {
-        (Some("LibSVMIter"), ..) => libsvm::run_refusal(case),
+        (Some("LibSVMIter"), ..) => match here("files are read on the host") {
+            Ok(()) => libsvm::run_refusal(case),
+            Err(failure) => failure.into(),
+        },
         (Some(op), ..) => match recipe(op, &case["attrs"]) {
             Ok(Recipe::Built { build, explicit, of_pattern, .. }) => {
-                judge(run_operator(case, &build, explicit.as_ref(), of_pattern.as_ref()))
+                judge(run_operator(case, &build, explicit.as_ref(), of_pattern.as_ref(), on))
             }
             Ok(other) => other.outcome(),
             Err(message) => Outcome::Failed(message),
         },
-        (_, Some(_), _) => judge(refused_updates::run(case)),
-        (_, _, Some("train_svrg")) => judge(svrg::run_refused(case)),
+        (_, Some(_), _) => judge(
+            here("updates of arrays that are lent").and_then(|()| Ok(refused_updates::run(case)?)),
+        ),
+        (_, _, Some("train_svrg")) => judge(svrg::run_refused(case, on)),
         _ => Outcome::Failed("neither an operator nor an optimizer that is known".into()),
     }
 }
@@ -62,7 +69,8 @@ fn run_operator(
     build: &Build,
     explicit: Option<&Build>,
     of_pattern: Option<&Build>,
-) -> Result<Vec<Deviation>, String> {
+    on: &impl Device,
+) -> Result<Vec<Deviation>, Failure> {
     let inputs = Tensor::read_all(&case["inputs"])?;
     let mut inputs: Vec<Tensor> = inputs.into_iter().collect::<Option<_>>().ok_or("no input")?;
     for &index in ids_of(case["op"].as_str().unwrap_or_default()) {
@@ -72,10 +80,14 @@ fn run_operator(
         Compilation::of(build, explicit, |build, fallback| forward(build, &inputs, fallback));
     let compiled = match compiled {
         Ok(compiled) => compiled,
-        Err(message) => return is_refusal(&message).map(|()| Vec::new()),
+        Err(message) => return Ok(is_refusal(&message).map(|()| Vec::new())?),
     };
     let Ok(arrays) = arrays(&inputs) else { return Ok(Vec::new()) };
-    let Ok(values) = evaluate(compiled.compiled(), &arrays) else { return Ok(Vec::new()) };
+    let values = match on.evaluate(compiled.compiled(), &arrays) {
+        Ok(values) => values,
+        Err(Failure::Refused(_)) => return Ok(Vec::new()),
+        Err(failure) => return Err(failure),
+    };
     let found = values.output("o").ok_or("no output")?;
 
     let expected = match of_pattern {

@@ -6,7 +6,8 @@
 
 use crate::case::{Tensor, cases, id, numbers};
 use crate::compare::Tolerance;
-use crate::models::{Linear, LinearDense, LinearDenseWeight};
+use crate::device::{Device, Failure, Host};
+use crate::models::{Linear, LinearDense, LinearDenseWeight, Visit};
 use crate::reasons::{Deviation, Kind};
 use crate::rules::configured;
 use crate::tally::Tally;
@@ -17,18 +18,23 @@ use nnz::model::GradientMut;
 use nnz::prelude::*;
 use serde_json::Value;
 
-const FILE: &str = "train_svrg";
+pub(crate) const FILE: &str = "train_svrg";
 
 #[test]
 fn trajectories() {
+    run_all(&Host);
+}
+
+/// All cases, trained.
+pub(crate) fn run_all<D: Device>(on: &D) {
     let Some(cases) = cases(FILE) else { return };
-    let mut tally = Tally::new(FILE);
+    let mut tally = Tally::new(&format!("{FILE}{}", D::SUFFIX));
     for case in &cases {
         let outcome = match (case["update_freq"].is_u64(), case["optimizer"].as_str()) {
-            (false, _) => train::run_sgd(case, &cases),
-            (true, Some("sgd")) => run::<Sgd>(case, &cases),
-            (true, Some("adagrad")) => run::<AdaGrad>(case, &cases),
-            (true, name) => Err(format!("unknown optimizer {name:?}")),
+            (false, _) => train::run_sgd(case, &cases, on),
+            (true, Some("sgd")) => run::<Sgd>(case, &cases, on),
+            (true, Some("adagrad")) => run::<AdaGrad>(case, &cases, on),
+            (true, name) => Err(format!("unknown optimizer {name:?}").into()),
         };
         tally.add(id(case), outcome.into());
     }
@@ -36,22 +42,40 @@ fn trajectories() {
 }
 
 /// A csr input, which the reference refuses: the trajectory is the one recorded of the same numbers as a dense array.
-pub(crate) fn run_refused(case: &Value) -> Result<Vec<Deviation>, String> {
+pub(crate) fn run_refused(case: &Value, on: &impl Device) -> Result<Vec<Deviation>, Failure> {
     let cases = cases(FILE).ok_or("no trajectories")?;
     let recorded = cases.iter().find(|case| id(case) == "svrg.reset.bs8.freq2.momentum");
     let run = Run::<Sgd>::read(recorded.ok_or("no such trajectory")?, &cases)?;
-    let data = run.dataset(true)?;
+    let mut follow = Follow { data: run.dataset(true)?, run: &run };
     match case["weight_stype"].as_str() {
-        Some("row_sparse") => run.follow(Linear::new(run.dims(), Seed(0)), &data)?,
-        Some("default") => run.follow(LinearDenseWeight::new(run.dims(), Seed(0)), &data)?,
-        stype => return Err(format!("a weight that is {stype:?}")),
+        Some("row_sparse") => on.visit(|d, _| Linear::new(dims! { d: d }, Seed(0)), &mut follow)?,
+        Some("default") => {
+            on.visit(|d, _| LinearDenseWeight::new(dims! { d: d }, Seed(0)), &mut follow)?;
+        }
+        stype => return Err(format!("a weight that is {stype:?}").into()),
     }
     Ok(vec![Kind::Accepted.because("trained")])
 }
 
-fn run<R: UpdateRule>(case: &Value, cases: &[Value]) -> Result<(), String> {
+fn run<R: UpdateRule>(case: &Value, cases: &[Value], on: &impl Device) -> Result<(), Failure> {
     let run = Run::<R>::read(case, cases)?;
-    run.follow(LinearDense::new(run.dims(), Seed(0)), &run.dataset(false)?)
+    let mut follow = Follow { data: run.dataset(false)?, run: &run };
+    on.visit(|d, _| LinearDense::new(dims! { d: d }, Seed(0)), &mut follow)
+}
+
+/// A case, to be followed by a model.
+struct Follow<'a, R> {
+    run: &'a Run<'a, R>,
+    data: Dataset,
+}
+
+impl<R: UpdateRule> Visit for Follow<'_, R> {
+    fn visit<M: Model<Element = f32>>(
+        &mut self,
+        new: impl Fn(usize, usize) -> nnz::Result<M>,
+    ) -> Result<(), Failure> {
+        self.run.follow(new(self.run.features.shape[1], 1)?, &self.data)
+    }
 }
 
 /// A case, ready to be run.
@@ -96,10 +120,6 @@ impl<'a, R: UpdateRule> Run<'a, R> {
         })
     }
 
-    fn dims(&self) -> Dims {
-        dims! { d: self.features.shape[1] }
-    }
-
     /// The data, as a csr or dense.
     fn dataset(&self, sparse: bool) -> Result<Dataset, String> {
         let (Array::Dense(x), Array::Dense(y)) = (self.features.array()?, self.labels.array()?)
@@ -130,12 +150,7 @@ impl<'a, R: UpdateRule> Run<'a, R> {
     }
 
     /// Trains a model and compares it with what is recorded, epoch by epoch.
-    fn follow<M: Model<Element = f32>>(
-        &self,
-        model: nnz::Result<M>,
-        data: &Dataset,
-    ) -> Result<(), String> {
-        let mut model = model.map_err(text)?;
+    fn follow<M: Model<Element = f32>>(&self, mut model: M, data: &Dataset) -> Result<(), Failure> {
         self.set(&mut model, |name| {
             self.parameters
                 .iter()
@@ -143,7 +158,7 @@ impl<'a, R: UpdateRule> Run<'a, R> {
                 .map(|tensor| tensor.data.clone())
         })?;
         let mut trainer = self.trainer()?;
-        let mut updater = trainer.updater(&model).map_err(text)?;
+        let mut updater = trainer.updater(&model)?;
         let history = self.case["history"].as_array().ok_or("no history")?;
         let update_freq = self.rule.update_freq;
         for (epoch, recorded) in (0..).zip(history) {
@@ -156,9 +171,7 @@ impl<'a, R: UpdateRule> Run<'a, R> {
                 }
                 continue;
             }
-            let report = trainer
-                .fit_epochs(&mut model, &mut updater, data, epoch..epoch + 1)
-                .map_err(text)?;
+            let report = trainer.fit_epochs(&mut model, &mut updater, data, epoch..epoch + 1)?;
             for (index, named) in self.parameters.iter().enumerate() {
                 let name = named.name.as_str();
                 let parameter = &model.parameters()[index];

@@ -15,8 +15,16 @@ pub(crate) enum Outcome {
     Reasons(Reasons),
     /// What the case needs is in a list of things that are not built yet: its name.
     NotBuilt(String),
+    /// The device does not have what the case needs: what.
+    NotThere(String),
     /// Not as recorded, or not understood.
     Failed(String),
+}
+
+impl From<String> for Outcome {
+    fn from(message: String) -> Self {
+        Outcome::Failed(message)
+    }
 }
 
 impl From<Result<(), String>> for Outcome {
@@ -38,6 +46,7 @@ pub(crate) struct Tally {
     reasons: BTreeMap<&'static str, Reason>,
     fallbacks: usize,
     not_built: BTreeMap<String, usize>,
+    not_there: BTreeMap<String, usize>,
     failures: Vec<String>,
 }
 
@@ -85,6 +94,7 @@ impl Tally {
                 }
             }
             Outcome::NotBuilt(what) => *self.not_built.entry(what).or_default() += 1,
+            Outcome::NotThere(what) => *self.not_there.entry(what).or_default() += 1,
             Outcome::Failed(message) => self.failures.push(format!("{id}: {message}")),
         }
     }
@@ -102,7 +112,8 @@ impl Tally {
     /// Prints the counts, and fails if a case did.
     pub(crate) fn finish(self) {
         let not_built: usize = self.not_built.values().sum();
-        let cases = self.passed + self.different + not_built + self.failures.len();
+        let not_there: usize = self.not_there.values().sum();
+        let cases = self.passed + self.different + not_built + not_there + self.failures.len();
         let mut text = format!(
             "golden {}: {cases} cases: {} passed, {} different for a reason, {not_built} not built yet, {} failed",
             self.file,
@@ -123,6 +134,9 @@ impl Tally {
         }
         if !self.not_built.is_empty() {
             text += &format!("\n  not built yet: {}", list(&self.not_built));
+        }
+        if not_there > 0 {
+            text += &format!("\n  {not_there} not there: {}", list(&self.not_there));
         }
         say(&text);
         const SHOWN: usize = 40;

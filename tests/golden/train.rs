@@ -1,10 +1,12 @@
 //! Whole training runs: parameters after the first steps and after every epoch, metrics, optimizer state.
 //!
 //! Lazy runs are met by `Touched`; runs that update every row at every step are met by `Dense` and by `Exact`,
-//! which is the same mathematics. Each runs through the fused and the unfused step.
+//! which is the same mathematics. Each runs through the fused and the unfused step. On a device that is not the host they are met by what the
+//! device has of these, and by the parameters that the host has after each epoch.
 
 use crate::case::{Tensor, cases, id, numbers};
 use crate::compare::Tolerance;
+use crate::device::{Device, Failure, Host};
 use crate::folder::say;
 use crate::models::{Arrays, Choice, Visit, with_model};
 use crate::rules::configured;
@@ -16,42 +18,57 @@ use nnz::kernels::Array;
 use nnz::optimizer::Updater;
 use nnz::prelude::*;
 use serde_json::Value;
+use std::collections::BTreeMap;
 
 #[test]
 fn linear() {
-    run_file("train_linear");
+    run_file("train_linear", &Host);
 }
 
 #[test]
 fn classify() {
-    run_file("train_classify");
+    run_file("train_classify", &Host);
 }
 
-fn run_file(file: &str) {
+/// The runs of cases: how many were made, and of which kind a device has none.
+#[derive(Default)]
+struct Runs {
+    made: usize,
+    not_there: BTreeMap<String, usize>,
+}
+
+/// The cases of a file, trained.
+pub(crate) fn run_file<D: Device>(file: &str, on: &D) {
     let Some(cases) = cases(file) else { return };
-    let mut tally = Tally::new(file);
-    let mut runs = 0;
+    let mut tally = Tally::new(&format!("{file}{}", D::SUFFIX));
+    let mut runs = Runs::default();
     for case in &cases {
         // By hand, for not every rule is to be compiled with every model.
         let outcome = match case["optimizer"].as_str() {
-            Some("sgd") => run_case::<Sgd>(case, &cases, &mut runs),
-            Some("adam") => run_case::<Adam>(case, &cases, &mut runs),
-            Some("adagrad") => run_case::<AdaGrad>(case, &cases, &mut runs),
-            Some("ftrl") => run_case::<Ftrl>(case, &cases, &mut runs),
-            Some("groupadagrad") => run_case::<GroupAdaGrad>(case, &cases, &mut runs),
-            name => Err(format!("unknown optimizer {name:?}")),
+            Some("sgd") => run_case::<Sgd>(case, &cases, &mut runs, on),
+            Some("adam") => run_case::<Adam>(case, &cases, &mut runs, on),
+            Some("adagrad") => run_case::<AdaGrad>(case, &cases, &mut runs, on),
+            Some("ftrl") => run_case::<Ftrl>(case, &cases, &mut runs, on),
+            Some("groupadagrad") => run_case::<GroupAdaGrad>(case, &cases, &mut runs, on),
+            name => Err(format!("unknown optimizer {name:?}").into()),
         };
         tally.add(id(case), outcome.into());
     }
-    say(&format!(
-        "golden {file}: {runs} runs of recorded cases (fused and unfused, by each update)"
-    ));
+    let Runs { made, not_there } = runs;
+    let mut text = format!(
+        "golden {file}{}: {made} runs of recorded cases (fused and unfused, by each update)",
+        D::SUFFIX
+    );
+    for (what, count) in not_there {
+        text += &format!("\n  {count} runs not there: {what}");
+    }
+    say(&text);
     tally.finish();
 }
 
 /// A case of plain SGD, by every model and update.
-pub(crate) fn run_sgd(case: &Value, cases: &[Value]) -> Result<(), String> {
-    run_case::<Sgd>(case, cases, &mut 0)
+pub(crate) fn run_sgd(case: &Value, cases: &[Value], on: &impl Device) -> Result<(), Failure> {
+    run_case::<Sgd>(case, cases, &mut Runs::default(), on)
 }
 
 /// An array of a case's data, which may be that of another case.
@@ -71,7 +88,12 @@ pub(crate) fn data(case: &Value, cases: &[Value], name: &str) -> Result<Tensor, 
     }
 }
 
-fn run_case<R: UpdateRule>(case: &Value, cases: &[Value], runs: &mut usize) -> Result<(), String> {
+fn run_case<R: UpdateRule>(
+    case: &Value,
+    cases: &[Value],
+    runs: &mut Runs,
+    on: &impl Device,
+) -> Result<(), Failure> {
     let lazy_update = case["hyper"]["lazy_update"].as_bool();
     let modes: &[LazyUpdate] = match (case["optimizer"].as_str(), lazy_update) {
         // Idle steps change nothing.
@@ -83,18 +105,27 @@ fn run_case<R: UpdateRule>(case: &Value, cases: &[Value], runs: &mut usize) -> R
         (_, Some(false)) => &[LazyUpdate::Dense, LazyUpdate::Exact],
         _ => &[LazyUpdate::Touched],
     };
+    let (before, mut missing) = (runs.made, None);
     for &mode in modes {
         for fused in [true, false] {
-            *runs += 1;
             let mut run = Run::<R>::read(case, cases, mode)?;
             let choice = choose(case, &run, fused)?;
             run.one_loop = fused && choice.arrays != Arrays::Dense;
             let step = if fused { "fused" } else { "unfused" };
-            let at = |message| format!("{mode:?}, {step}: {message}");
-            with_model(choice, &mut run).map_err(at)?;
+            match with_model(choice, on, &mut run) {
+                Ok(()) => runs.made += 1,
+                Err(Failure::NotThere(what)) => {
+                    *runs.not_there.entry(what.clone()).or_default() += 1;
+                    missing = Some(what);
+                }
+                Err(failure) => return Err(format!("{mode:?}, {step}: {failure}").into()),
+            }
         }
     }
-    Ok(())
+    match missing.filter(|_| runs.made == before) {
+        Some(what) => Err(Failure::NotThere(what)),
+        None => Ok(()),
+    }
 }
 
 /// A case, ready to be run.
@@ -108,6 +139,9 @@ struct Run<'a, R> {
     batch_size: usize,
     /// Whether the model's step is one loop.
     one_loop: bool,
+    /// The parameters, each time they are looked at, on the device that this run is made on, and on the one before it.
+    found: Vec<Vec<f64>>,
+    found_before: Vec<Vec<f64>>,
 }
 
 impl<'a, R: UpdateRule> Run<'a, R> {
@@ -128,6 +162,8 @@ impl<'a, R: UpdateRule> Run<'a, R> {
             parameters: parameters.ok_or("a parameter is null")?,
             batch_size,
             one_loop: false,
+            found: Vec::new(),
+            found_before: Vec::new(),
         })
     }
 
@@ -158,15 +194,16 @@ impl<'a, R: UpdateRule> Run<'a, R> {
     fn model<M: Model<Element = f32>>(
         &self,
         new: &impl Fn(usize, usize) -> nnz::Result<M>,
-    ) -> Result<M, String> {
+    ) -> Result<M, Failure> {
         let [d, k] = self.parameters[0].shape[..] else {
             return Err("the weight is no matrix".into());
         };
-        let mut model = new(d, k).map_err(text)?;
+        let mut model = new(d, k)?;
         let initial = self.parameters.iter();
         for (mut parameter, initial) in model.parameters_mut().into_iter().zip(initial) {
             if parameter.shape[..] != initial.shape[..] {
-                return Err(format!("`{}` has shape {}", parameter.name, parameter.shape));
+                let message = format!("`{}` has shape {}", parameter.name, parameter.shape);
+                return Err(message.into());
             }
             for (to, &from) in parameter.values_mut().iter_mut().zip(&initial.data) {
                 *to = from as f32;
@@ -189,8 +226,9 @@ impl<'a, R: UpdateRule> Run<'a, R> {
         }
     }
 
+    /// Holds parameters to those recorded, and to those that another device had.
     fn compare_parameters<M: Model<Element = f32>>(
-        &self,
+        &mut self,
         when: &str,
         model: &M,
         expected: &Value,
@@ -199,8 +237,14 @@ impl<'a, R: UpdateRule> Run<'a, R> {
             let expected = numbers(&expected[named.name.as_str()])
                 .filter(|list| !list.is_empty())
                 .ok_or_else(|| format!("{when}: `{}` is not recorded", named.name))?;
-            let values = found.values().iter().map(|&value| f64::from(value));
-            self.tolerance().compare(&format!("{when}: `{}`", named.name), values, &expected)?;
+            let values: Vec<f64> = found.values().iter().map(|&value| f64::from(value)).collect();
+            let what = format!("{when}: `{}`", named.name);
+            self.tolerance().compare(&what, values.iter().copied(), &expected)?;
+            if let Some(before) = self.found_before.get(self.found.len()) {
+                let what = format!("{what} of the host");
+                Tolerance::TRAINED.compare(&what, values.iter().copied(), before)?;
+            }
+            self.found.push(values);
         }
         Ok(())
     }
@@ -243,16 +287,17 @@ impl<R: UpdateRule> Visit for Run<'_, R> {
     fn visit<M: Model<Element = f32>>(
         &mut self,
         new: impl Fn(usize, usize) -> nnz::Result<M>,
-    ) -> Result<(), String> {
+    ) -> Result<(), Failure> {
         if M::PLAN.is_fused() != self.one_loop {
-            return Err(format!("the step is not planned as it should be: {}", M::PLAN));
+            return Err(format!("the step is not planned as it should be: {}", M::PLAN).into());
         }
+        self.found_before = std::mem::take(&mut self.found);
         let ids = M::INPUTS.iter().any(|input| !input.element.is_float());
         for step in self.case["first_steps"].as_array().map_or(&[][..], |list| list) {
             let number = step["step"].as_u64().ok_or("a step without a number")? as usize;
             let data = self.dataset(number * self.batch_size, ids)?;
             let mut model = self.model(&new)?;
-            self.trainer().epochs(1).fit(&mut model, &data).map_err(text)?;
+            self.trainer().epochs(1).fit(&mut model, &data)?;
             let when = format!("after step {number}");
             self.compare_parameters(&when, &model, &step["params"])?;
             let output = model.dense_output(0).ok_or("the output is not dense")?;
@@ -263,15 +308,13 @@ impl<R: UpdateRule> Visit for Run<'_, R> {
         let data = self.dataset(self.labels.shape[0], ids)?;
         let mut model = self.model(&new)?;
         let mut trainer = self.trainer();
-        let mut updater = trainer.updater(&model).map_err(text)?;
+        let mut updater = trainer.updater(&model)?;
         let history = self.case["history"].as_array().ok_or("no history")?;
         if history.len() as u64 != self.case["epochs"].as_u64().unwrap_or(0) {
-            return Err(format!("{} epochs are recorded", history.len()));
+            return Err(format!("{} epochs are recorded", history.len()).into());
         }
         for (epoch, recorded) in (0..).zip(history) {
-            let report = trainer
-                .fit_epochs(&mut model, &mut updater, &data, epoch..epoch + 1)
-                .map_err(text)?;
+            let report = trainer.fit_epochs(&mut model, &mut updater, &data, epoch..epoch + 1)?;
             let when = format!("after epoch {epoch}");
             self.compare_parameters(&when, &model, &recorded["params"])?;
             let metrics = &report.epochs[0].metrics;
@@ -279,7 +322,7 @@ impl<R: UpdateRule> Visit for Run<'_, R> {
             let expected = recorded["metric"].as_f64().ok_or("no metric")?;
             self.tolerance().compare(&format!("{when}: metric"), metric, &[expected])?;
         }
-        self.compare_states(&model, &updater)
+        Ok(self.compare_states(&model, &updater)?)
     }
 }
 

@@ -271,18 +271,25 @@ impl<R: UpdateRule, T: GpuFloat> Updater<R, T> {
         Ok(())
     }
 
-    /// Takes the states of a parameter back from a GPU, whose rows are all up to date. O(values).
+    /// Takes the states of a parameter back from a GPU, whose rows are all up to date: they are those that [`states`](Updater::states) gives, and
+    /// the next step there begins with. O(values).
+    ///
+    /// `host` is the parameter's table on the host, whose states they become if they lie there.
     ///
     /// # Errors
     ///
-    /// No such parameter; what failed on the GPU.
-    pub(crate) fn states_from_gpu(
+    /// [`OptimizerError::NoSuchParameter`]; [`OptimizerError::ValueCount`] unless both tables have the parameter's size; what failed on the GPU.
+    pub fn states_from_gpu(
         &mut self,
         parameter: usize,
         table: &mut CudaTable<T>,
         host: &mut Table<T>,
     ) -> Result<()> {
-        self.record(parameter)?;
+        let size = self.record(parameter)?.size;
+        let found = [table.weights.shape().size(), host.len()];
+        if let Some(other) = found.into_iter().find(|found| *found != size) {
+            return Err(self.wrong_count(parameter, other));
+        }
         if table.tenant.as_ref() != Some(&self.tenant) {
             return Ok(());
         }

@@ -1,11 +1,14 @@
 //! Recorded steps of update rules: every combination of momentum, weight decay, clipping and rescaling, of dense and
-//! row_sparse weights and gradients, lazy and not.
+//! row_sparse weights and gradients, lazy and not; with the feature `cuda` on a GPU too, emulated or real.
 //!
 //! The cases are read from the folder that `NNZ_GOLDEN` names (default `../shared/golden` beside the
 //! workspace); without it the tests say that they were skipped, or fail where `NNZ_REQUIRE_DATA=1`.
 
 // A case that cannot be read fails the test.
 #![allow(clippy::unwrap_used)]
+
+#[cfg(feature = "cuda")]
+mod on_gpu;
 
 use serde_json::Value;
 use sparse_core::storage::Storage;
@@ -16,6 +19,7 @@ use sparse_runtime::formats::{RowSparse, Shape};
 use sparse_runtime::optimizer::{ParameterSpec, Updater};
 use std::collections::BTreeMap;
 use std::io::Write;
+use std::marker::PhantomData;
 use std::path::PathBuf;
 
 /// Recorded optimizers that there is no rule for, and why. A name that is neither here nor in [`rule_of`] fails.
@@ -113,12 +117,21 @@ impl Tensor {
         }
     }
 
+    fn row_size(&self) -> usize {
+        self.shape[1..].iter().product()
+    }
+
+    fn row_sparse(&self) -> sparse_runtime::Result<RowSparse> {
+        let (indices, data) = (self.indices.clone(), self.data.clone());
+        Ok(RowSparse::new(Shape::new(&self.shape), indices, data)?)
+    }
+
     /// Every element; rows that are not stored are zero.
     fn dense(&self) -> Vec<f32> {
         if self.storage == Storage::Dense {
             return self.data.clone();
         }
-        let row_size: usize = self.shape[1..].iter().product();
+        let row_size = self.row_size();
         let mut dense = vec![0.0; self.shape[0] * row_size];
         for (row, values) in self.indices.iter().zip(self.data.chunks(row_size)) {
             dense[*row as usize * row_size..][..row_size].copy_from_slice(values);
@@ -142,18 +155,96 @@ fn number(value: &Value) -> f32 {
     }
 }
 
+/// Where weights are, and are updated.
+trait Device: Sized {
+    /// Said behind the name of a file.
+    const SUFFIX: &'static str;
+
+    /// These weights.
+    fn new(values: &[f32], row_size: usize) -> sparse_runtime::Result<Self>;
+
+    /// Refuses what the device does not do.
+    fn check<R: UpdateRule>(updater: &Updater<R, f32>) -> sparse_runtime::Result<()>;
+
+    /// One step by this gradient.
+    fn apply<R: UpdateRule>(
+        &mut self,
+        updater: &mut Updater<R, f32>,
+        gradient: &Tensor,
+    ) -> sparse_runtime::Result<()>;
+
+    /// The weights, as a reader of the whole table has to have them, and each of the states.
+    fn read<R: UpdateRule>(
+        &mut self,
+        updater: &mut Updater<R, f32>,
+    ) -> sparse_runtime::Result<(Vec<f32>, Vec<Vec<f32>>)>;
+}
+
+/// Weights in a slice.
+struct OnHost(Vec<f32>);
+
+impl Device for OnHost {
+    const SUFFIX: &'static str = "";
+
+    fn new(values: &[f32], _: usize) -> sparse_runtime::Result<Self> {
+        Ok(OnHost(values.to_vec()))
+    }
+
+    fn check<R: UpdateRule>(_: &Updater<R, f32>) -> sparse_runtime::Result<()> {
+        Ok(())
+    }
+
+    fn apply<R: UpdateRule>(
+        &mut self,
+        updater: &mut Updater<R, f32>,
+        gradient: &Tensor,
+    ) -> sparse_runtime::Result<()> {
+        let w = &mut self.0;
+        if gradient.storage == Storage::Dense {
+            return updater.apply_dense(0, &mut w[..], &gradient.data);
+        }
+        let gradient = gradient.row_sparse()?;
+        updater.settle_rows(0, &mut w[..], gradient.indices().iter().map(|&row| row as usize))?;
+        updater.apply_row_sparse(0, &mut w[..], gradient.view())
+    }
+
+    fn read<R: UpdateRule>(
+        &mut self,
+        updater: &mut Updater<R, f32>,
+    ) -> sparse_runtime::Result<(Vec<f32>, Vec<Vec<f32>>)> {
+        updater.flush(0, &mut self.0)?;
+        Ok((self.0.clone(), each_state(updater.states_apart(0)?)))
+    }
+}
+
+/// The states of all blocks, one after the other.
+fn each_state<S: StateBlock<f32>>(blocks: &[S]) -> Vec<Vec<f32>> {
+    let n_states = blocks.first().map_or(0, |block| block.values().count());
+    let state = |number| blocks.iter().map(|block| block.values().nth(number).unwrap()).collect();
+    (0..n_states).map(state).collect()
+}
+
 /// A case in one mode, for the rule that its optimizer is called by.
-struct Run<'a> {
+struct Run<'a, D> {
     case: &'a Value,
     translation: &'a Translation,
     mode: LazyUpdate,
+    device: PhantomData<D>,
 }
 
-impl RuleVisitor for Run<'_> {
-    /// False where the rule refuses the mode.
-    type Output = Result<bool, String>;
+/// What became of a case in one mode.
+enum Met {
+    AsRecorded,
+    /// The rule has no such mode.
+    NoMode,
+    /// The device has not: why.
+    NotThere(String),
+}
 
-    fn visit<R: UpdateRule>(self, mut rule: R) -> Result<bool, String> {
+impl<D: Device> RuleVisitor for Run<'_, D> {
+    type Output = Result<Met, String>;
+
+    fn visit<R: UpdateRule>(self, mut rule: R) -> Result<Met, String> {
         rule.set_lazy_update(self.mode);
         for (name, value) in self.translation.defaults {
             rule.set(name, *value).unwrap();
@@ -170,9 +261,9 @@ impl RuleVisitor for Run<'_> {
                 .map_err(|error| error.to_string())?;
         }
         match rule.check() {
-            Err(RuleError::NoClosedForm { .. }) => Ok(false),
+            Err(RuleError::NoClosedForm { .. }) => Ok(Met::NoMode),
             Err(error) => Err(error.to_string()),
-            Ok(()) => run(self.case, rule).map(|()| true),
+            Ok(()) => run::<R, D>(self.case, rule),
         }
     }
 }
@@ -226,37 +317,32 @@ fn without_bug(
     recorded.iter().zip(stand_in).map(|(w, other)| if w.is_nan() { *other } else { *w }).collect()
 }
 
-fn run<R: UpdateRule>(case: &Value, rule: R) -> Result<(), String> {
+fn run<R: UpdateRule, D: Device>(case: &Value, rule: R) -> Result<Met, String> {
+    let text = |error: sparse_runtime::Error| error.to_string();
     let weight = Tensor::parse(&case["weight"]);
     let gradients: Vec<Tensor> =
         (case["grads"].as_array().unwrap().iter()).map(Tensor::parse).collect();
-    let row_size = weight.shape[1..].iter().product();
-    let spec = ParameterSpec::new("w", weight.shape[0], row_size, Some(gradients[0].storage));
+    let storage = Some(gradients[0].storage);
+    let spec = ParameterSpec::new("w", weight.shape[0], weight.row_size(), storage);
     let learning_rate = rule.learning_rate() as f32;
-    let mut updater =
-        Updater::<_, f32>::new(rule, vec![spec]).map_err(|error| error.to_string())?;
+    let mut updater = Updater::<_, f32>::new(rule, vec![spec]).map_err(text)?;
+    if let Err(error) = D::check(&updater) {
+        return Ok(Met::NotThere(error.to_string()));
+    }
     let excess = if case["optimizer"] == "adam" { excess_of_adam(case) as f32 } else { 0.0 };
-    let mut w = weight.dense();
-    for (t, grad) in gradients.iter().enumerate() {
+    let mut weights = D::new(&weight.dense(), weight.row_size()).map_err(text)?;
+    for (t, gradient) in gradients.iter().enumerate() {
         let mut step = || -> sparse_runtime::Result<()> {
             updater.begin_step()?;
-            if grad.storage == Storage::Dense {
-                updater.apply_dense(0, &mut w, &grad.data)?;
-            } else {
-                let (indices, data) = (grad.indices.clone(), grad.data.clone());
-                let grad = RowSparse::new(Shape::new(&grad.shape), indices, data)?;
-                updater.settle_rows(0, &mut w, grad.indices().iter().map(|&row| row as usize))?;
-                updater.apply_row_sparse(0, &mut w, grad.view())?;
-            }
+            weights.apply(&mut updater, gradient)?;
             updater.end_step()
         };
-        step().map_err(|error| error.to_string())?;
+        step().map_err(text)?;
         let after = &case[format!("after{}", t + 1)];
         if after.is_null() {
             continue;
         }
-        // As a reader of the whole table has to.
-        updater.flush(0, &mut w).map_err(|error| error.to_string())?;
+        let (w, found) = weights.read(&mut updater).map_err(text)?;
         let place = |what: &str, message| format!("{what} after step {}: {message}", t + 1);
         // No step of adam's is much longer than the learning rate.
         let steps = (t + 1) as f32 * learning_rate;
@@ -265,44 +351,40 @@ fn run<R: UpdateRule>(case: &Value, rule: R) -> Result<(), String> {
         compare((rounding(case) + steps * excess / 2.0, 1e-5), &w, &expected)
             .map_err(|message| place("weight", message))?;
         let states = after["states"].as_array().unwrap();
-        let found = updater.states_apart(0).unwrap();
-        let n_states = found.first().map_or(0, |block| block.values().count());
-        if n_states != states.len() {
-            return Err(place("states", format!("{n_states}, but {} recorded", states.len())));
+        if found.len() != states.len() {
+            return Err(place("states", format!("{}, but {} recorded", found.len(), states.len())));
         }
-        for (number, recorded) in states.iter().enumerate() {
-            let found: Vec<f32> =
-                found.iter().map(|block| block.values().nth(number).unwrap()).collect();
+        for (number, (recorded, found)) in states.iter().zip(&found).enumerate() {
             let recorded = Tensor::parse(recorded).dense();
-            let expected = without_bug(case, t, recorded, &vec![0.0; found.len()], &found);
-            compare((rounding(case), 1e-5 + excess), &found, &expected)
+            let expected = without_bug(case, t, recorded, &vec![0.0; found.len()], found);
+            compare((rounding(case), 1e-5 + excess), found, &expected)
                 .map_err(|message| place(&format!("state {number}"), message))?;
         }
     }
-    Ok(())
+    Ok(Met::AsRecorded)
 }
 
 #[test]
 fn opt_sgd() {
-    run_file("opt_sgd");
+    run_file::<OnHost>("opt_sgd");
 }
 
 #[test]
 fn opt_adam() {
-    run_file("opt_adam");
+    run_file::<OnHost>("opt_adam");
 }
 
 #[test]
 fn opt_adaptive() {
-    run_file("opt_adaptive");
+    run_file::<OnHost>("opt_adaptive");
 }
 
 #[test]
 fn opt_dense() {
-    run_file("opt_dense");
+    run_file::<OnHost>("opt_dense");
 }
 
-fn run_file(file: &str) {
+fn run_file<D: Device>(file: &str) {
     let folder = std::env::var_os("NNZ_GOLDEN").map_or_else(
         || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../shared/golden")),
         PathBuf::from,
@@ -322,6 +404,7 @@ fn run_file(file: &str) {
     };
     let (mut cases, mut runs, mut failures) = (0, 0, Vec::new());
     let mut without = BTreeMap::<String, usize>::new();
+    let mut not_there = BTreeMap::<String, usize>::new();
     for line in text.lines().filter(|line| !line.trim().is_empty()) {
         let case: Value = serde_json::from_str(line).unwrap();
         let id = case["id"].as_str().unwrap_or("?");
@@ -334,15 +417,21 @@ fn run_file(file: &str) {
             }
             continue;
         };
-        let mut met = 0;
+        let (mut met, mut missing) = (0, 0);
         for &mode in modes(&case) {
-            let visitor = Run { case: &case, translation: &translation, mode };
+            let (case, translation) = (&case, &translation);
+            let visitor = Run { case, translation, mode, device: PhantomData::<D> };
             match with_rule(translation.rule, visitor).unwrap() {
-                Ok(was_run) => met += usize::from(was_run),
+                Ok(Met::AsRecorded) => met += 1,
+                Ok(Met::NoMode) => {}
+                Ok(Met::NotThere(why)) => {
+                    missing += 1;
+                    *not_there.entry(why).or_default() += 1;
+                }
                 Err(message) => failures.push(format!("{id} ({mode:?}): {message}")),
             }
         }
-        if met == 0 {
+        if met + missing == 0 {
             failures.push(format!("{id}: met in no mode"));
         }
         runs += met;
@@ -350,9 +439,14 @@ fn run_file(file: &str) {
     let refused: Vec<String> =
         without.iter().map(|(why, count)| format!("; {count} not run, {why}")).collect();
     say(&format!(
-        "golden {file}: {cases} cases, {runs} runs, {} failed{}",
+        "golden {file}{}: {cases} cases, {runs} runs, {} failed{}{}",
+        D::SUFFIX,
         failures.len(),
-        refused.concat()
+        refused.concat(),
+        not_there
+            .iter()
+            .map(|(why, count)| format!("; {count} runs not there, {why}"))
+            .collect::<String>()
     ));
     assert!(cases > 0, "{} has no cases", path.display());
     assert!(failures.is_empty(), "{}", failures.join("\n"));
