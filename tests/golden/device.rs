@@ -5,7 +5,6 @@ use crate::tally::Outcome;
 use nnz::core::compile::Compiled;
 use nnz::interpreter::{InterpreterError, Values, evaluate};
 use nnz::kernels::Array;
-use nnz::optimizer::OptimizerError;
 use nnz::prelude::*;
 use std::collections::HashMap;
 use std::fmt;
@@ -98,7 +97,8 @@ impl From<nnz::Error> for Failure {
         match error {
             #[cfg(feature = "cuda")]
             nnz::Error::Optimizer(
-                OptimizerError::IdleStepsOnGpu { .. } | OptimizerError::NoRecurrence { .. },
+                nnz::optimizer::OptimizerError::IdleStepsOnGpu { .. }
+                | nnz::optimizer::OptimizerError::NoRecurrence { .. },
             ) => Failure::NotThere(error.to_string()),
             error => Failure::Wrong(error.to_string()),
         }
