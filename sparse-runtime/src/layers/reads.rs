@@ -18,7 +18,7 @@ use sparse_core::update_rules::UpdateRule;
     note = "`graph!` chooses it: `Product`, `Bags` or `Taken`, or a list of them"
 )]
 pub trait RowReads<T: Float<Accumulator = T>>: SharedReads<T> {
-    /// The gradients with respect to the [numbers](SharedReads::Numbers): as many of them, or `()` of what is not updated.
+    /// The gradients with respect to the numbers that are read: as many of them, or `()` of what is not updated.
     type Gradients: Copy;
 
     /// Compares tables with what is read of them.
