@@ -9,7 +9,9 @@ use nnz::prelude::*;
 use nnz::store::{OneProcess, StoreError, Threads};
 use nnz::training::{EpochReport, Monitor, TrainError};
 use std::ops::ControlFlow;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::{self, ThreadId};
 
 graph! {
     /// Tables that are read by rows, one that is read whole, and a frozen one.
@@ -145,11 +147,20 @@ fn worker_0_evaluates_and_callbacks_end_the_run() {
     assert_eq!(evaluation.n_rows, 101);
 }
 
-/// Data that only one worker cannot read.
+/// Data that only one worker cannot read: the calling thread, or one of the others.
 struct Fails<'d> {
     data: &'d Dataset<f64>,
-    calls: AtomicUsize,
+    caller: ThreadId,
+    fails_caller: bool,
+    failures: AtomicUsize,
     panics: bool,
+}
+
+impl<'d> Fails<'d> {
+    fn new(data: &'d Dataset<f64>, fails_caller: bool, panics: bool) -> Self {
+        let caller = thread::current().id();
+        Fails { data, caller, fails_caller, failures: AtomicUsize::new(0), panics }
+    }
 }
 
 impl DataSource<f64> for Fails<'_> {
@@ -167,10 +178,11 @@ impl DataSource<f64> for Fails<'_> {
         inputs: &[InputInfo],
         options: &BatchOptions,
     ) -> nnz::Result<DatasetBatches<'s, f64>> {
-        match self.calls.fetch_add(1, Ordering::Relaxed) {
-            1 if self.panics => panic!("no such disk"),
-            1 => Err(DataError::ZeroBatchSize.into()),
-            _ => self.data.batches(inputs, options),
+        let is_chosen = (thread::current().id() == self.caller) == self.fails_caller;
+        match is_chosen && self.failures.fetch_add(1, Ordering::Relaxed) == 0 {
+            true if self.panics => panic!("no such disk"),
+            true => Err(DataError::ZeroBatchSize.into()),
+            false => self.data.batches(inputs, options),
         }
     }
 }
@@ -178,8 +190,8 @@ impl DataSource<f64> for Fails<'_> {
 #[test]
 fn a_worker_that_fails_or_panics_ends_the_run_with_its_own_error() {
     let data = data();
-    for panics in [false, true] {
-        let source = Fails { data: &data, calls: AtomicUsize::new(0), panics };
+    for (fails_caller, panics) in [(false, false), (false, true), (true, false)] {
+        let source = Fails::new(&data, fails_caller, panics);
         let mut model = machine();
         match trainer(Sgd::default()).fit_on_threads(&mut model, &source, 3).unwrap_err() {
             Error::Data(DataError::ZeroBatchSize) if !panics => {}
@@ -189,6 +201,16 @@ fn a_worker_that_fails_or_panics_ends_the_run_with_its_own_error() {
             other => panic!("{other}"),
         }
     }
+}
+
+#[test]
+fn a_panic_on_the_calling_thread_goes_on_there_once_the_others_have_ended() {
+    let data = data();
+    let source = Fails::new(&data, true, true);
+    let mut model = machine();
+    let run = || trainer(Sgd::default()).fit_on_threads(&mut model, &source, 3).map(|_| ());
+    let panic = catch_unwind(AssertUnwindSafe(run)).unwrap_err();
+    assert_eq!(panic.downcast_ref::<&str>(), Some(&"no such disk"));
 }
 
 #[test]

@@ -45,6 +45,10 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
     ///
     /// As [`fit`](Self::fit). [`TrainError::NotOnWorkers`] for callbacks that see gradients, SAGA, and models that write states. [`StoreError::LeafCount`]; [`StoreError::Panicked`] where a worker has. The error of a worker ends all; the model's
     /// parameters are then as they were, or as somewhere in the run.
+    ///
+    /// # Panics
+    ///
+    /// As what is called on the calling thread, which is worker 0, does: data and callbacks. The others have ended by then.
     pub fn fit_on_threads<M, S>(
         &mut self,
         model: &mut M,
