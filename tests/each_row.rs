@@ -26,6 +26,20 @@ graph! {
 }
 
 graph! {
+    /// Scores that are a product and a bias: their derivatives stand for all gradients.
+    pub model Plain {
+        dtype = f64;
+        input x: csr[n, d];
+        label y: dense[n, 1];
+        param w: row_sparse[d, 1] = Normal { mean: 0.0, std: 0.5 };
+        param b: dense[1] = Zeros;
+        let score = dot(x, w) + b;
+        loss logistic(score, y);
+        output score;
+    }
+}
+
+graph! {
     /// Several columns, weights of rows.
     pub model Classes {
         input x: csr[n, d];
@@ -300,14 +314,14 @@ const MANY_ROWS: u32 = 7000;
 /// Features of which many wait for some steps; tables of four columns are larger than what is read as a small one.
 const MANY_FEATURES: usize = 70_000;
 
-/// Two epochs of one model on one thread and on some, for one rule.
+/// Three epochs of one model on one thread and on some, for one rule: the last steps are tried on one thread, the others shared.
 macro_rules! on_threads {
     ($model:ident, $rule:expr, $data:expr) => {{
         let run = |parallel| {
             let mut model = $model::new(dims! { d: MANY_FEATURES }, Seed(7)).unwrap();
             let mut trainer = Trainer::new($rule.clone())
                 .batch_size(MANY_ROWS as usize / 2)
-                .epochs(2)
+                .epochs(3)
                 .progress(Progress::Silent)
                 .parallel(parallel);
             let report = trainer.fit(&mut model, $data).unwrap();
@@ -343,6 +357,7 @@ fn one_thread_or_several() {
     every(momentum, &linear, &machine);
     every(AdaGrad::default(), &linear, &machine);
     every(Ftrl::default(), &linear, &machine);
+    on_threads!(Plain, Saga { rule: Sgd { weight_decay: 0.01, ..Sgd::default() } }, &linear);
 }
 
 #[test]

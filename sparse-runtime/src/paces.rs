@@ -1,8 +1,8 @@
 //! Whether a step is shared among threads, by the clock.
 //!
-//! What threads win depends on the processor: two cores hand a line of their caches over in 50 ns or in 200, and a step that two
-//! share in two thirds of its time on one machine takes half as long again on another. The bits of a step do not depend on its threads, so
-//! that it can be tried both ways where its work allows it, and the faster way be kept: sharing never costs more than trying it.
+//! What threads win depends on the processor, whose cores share a cache or do not, and on who else uses it: no estimate of work says
+//! so. The bits of a step do not depend on its threads, so that it can be tried both ways where its work allows it, and the faster way be
+//! kept: sharing never costs more than trying it.
 
 use crate::kernels::Parallel;
 use crate::row_parts::parts_of_work;
@@ -87,7 +87,7 @@ struct Pace {
 }
 
 impl Pace {
-    /// The steps of a trial. In the first, tables are in the caches of whom they were for before: it does not count. The second may
+    /// The steps of a trial, and those before the first one, which are shared. In the first of a trial, tables are in the caches of whom they were for before: it does not count. The second may
     /// end it.
     const TRIAL: u32 = 4;
 
@@ -105,7 +105,7 @@ impl Pace {
         last: f64::INFINITY,
         shared: true,
         is_trial: false,
-        left: 3,
+        left: Self::TRIAL,
         stretch: Self::SHORTEST / 2,
     };
 
@@ -172,7 +172,7 @@ mod tests {
     #[test]
     fn one_step_that_waited_decides_nothing() {
         let mut pace = Pace::NEW;
-        [1.0, 1.0, 50.0].into_iter().for_each(|cost| pace.note(cost));
+        [1.0, 1.0, 1.0, 50.0].into_iter().for_each(|cost| pace.note(cost));
         assert!(!pace.shared && pace.is_trial);
         [1.5, 1.5].into_iter().for_each(|cost| pace.note(cost));
         assert!(pace.shared && !pace.is_trial);
