@@ -207,16 +207,17 @@ unsafe fn row_step<R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKin
     row_function: impl FnOnce(&mut [T::Accumulator], &mut [T::Accumulator]) -> T::Accumulator,
 ) -> T::Accumulator {
     let cursor = *cursor;
+    // Before the product: what waits for its sum waits for the exponential of a loss as well, and the processor sees only so far beyond.
+    for id in ahead {
+        cursor.prefetch(id.at());
+    }
+    settling.prefetch_each::<K, _>(ahead);
     let loss = width.with_rows(
         scratch,
         #[inline(always)]
         |scores, saved| {
             // SAFETY: promised by the caller; the scores are as many as the parameter's columns. The rows are those that are updated below.
             unsafe { settled_product(ids, values, cursor, settling, true, width, scores) };
-            for id in ahead {
-                cursor.prefetch(id.at());
-            }
-            settling.prefetch_each::<K, _>(ahead);
             let loss = row_function(scores, saved);
             // SAFETY: as above.
             unsafe { scatter(ids, values, cursor, width, scores) };

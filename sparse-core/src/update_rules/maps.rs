@@ -38,8 +38,10 @@ pub trait IdleMap: Copy + PartialEq + Debug + Send + Sync + 'static {
     /// that takes.
     const MOSTLY_SCALARS: bool = false;
 
-    /// `[scale, shift]` where the map takes a weight `w` to `scale · w + shift · c`, with `c` a number of the weight's own, and leaves its
-    /// state alone. Long tables are made of two numbers a power, where a loop over rows finds most of what it needs in a cache.
+    /// `[scale, shift]` where these two are all there is to a map, and compose as those of an affine one: first `[a, b]` and then `[c, d]` is
+    /// `[c · a, c · b + d]`, as long as all are powers of one map. So is what takes a weight `w` to `scale · w + shift · c`, with `c` a number of the
+    /// weight's own, and what moves it by `shift · v` and its velocity `v` to `scale · v`. Of long tables of two numbers a loop over
+    /// rows finds most of what it needs in a cache.
     #[inline]
     fn scalar(&self) -> Option<[f64; 2]> {
         None
@@ -110,6 +112,19 @@ impl MatrixMap {
     #[inline(always)]
     pub(super) fn of_scale(scale: f64) -> Self {
         MatrixMap([[scale, 0.0], [0.0, 1.0]])
+    }
+
+    /// What a value is multiplied with, and how much of it a weight gains that has no other change.
+    #[inline]
+    pub(super) fn glide(&self) -> Option<[f64; 2]> {
+        let [of_weight, [shift, scale]] = self.0;
+        (of_weight == [1.0, 0.0]).then_some([scale, shift])
+    }
+
+    /// The map of which [`glide`](Self::glide) is this.
+    #[inline(always)]
+    pub(super) fn of_glide([scale, shift]: [f64; 2]) -> Self {
+        MatrixMap([[1.0, 0.0], [shift, scale]])
     }
 
     /// What becomes of a weight and a value.

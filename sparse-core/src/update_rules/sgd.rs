@@ -135,15 +135,22 @@ impl IdleMap for SgdMap {
     }
 
     const HAS_SCALARS: bool = true;
+    const MOSTLY_SCALARS: bool = true;
 
+    /// Decay alone scales the weight. Momentum alone scales the velocity, and is the shift of the weight along it.
     #[inline]
     fn scalar(&self) -> Option<[f64; 2]> {
-        self.matrix.scale().filter(|_| self.threshold == 0.0).map(|scale| [scale, 0.0])
+        let scalar = self.matrix.scale().map(|scale| [scale, 0.0]);
+        scalar.or_else(|| self.matrix.glide()).filter(|_| self.threshold == 0.0)
     }
 
     #[inline(always)]
-    fn of_scalar([scale, _]: [f64; 2]) -> Self {
-        SgdMap { matrix: MatrixMap::of_scale(scale), threshold: 0.0 }
+    fn of_scalar([scale, shift]: [f64; 2]) -> Self {
+        let matrix = match shift {
+            0.0 => MatrixMap::of_scale(scale),
+            _ => MatrixMap::of_glide([scale, shift]),
+        };
+        SgdMap { matrix, threshold: 0.0 }
     }
 
     fn spares_fresh(&self) -> bool {
@@ -227,10 +234,16 @@ impl<T: Float> Step<T> for SgdStep<T> {
         }
     }
 
-    /// Of steps without velocity and threshold.
+    /// Of steps without threshold that have no velocity, or nothing but that.
     #[inline(always)]
-    fn apply_scalar(&self, [scale, _]: [T; 2], weight: &mut T, _: &mut [T; 1]) {
-        *weight *= scale;
+    fn apply_scalar(&self, [scale, shift]: [T; 2], weight: &mut T, state: &mut [T; 1]) {
+        // The same for all weights.
+        if self.only_momentum || self.uses_state() {
+            *weight += shift * state[0];
+            state[0] *= scale;
+        } else {
+            *weight *= scale;
+        }
     }
 
     fn drift(&self) -> Option<DriftMap> {
@@ -280,6 +293,34 @@ mod tests {
         step.update(&mut w, &mut state, 3.0);
         // The change by the gradient is 0.25 · (3 + 0.5 · 2) = 1.
         assert_eq!((w, state), (2.0 + 0.5 * -0.5 - 1.0, [0.5 * 1.0 - 1.0]));
+    }
+
+    #[test]
+    fn two_numbers_are_all_there_is_to_momentum_or_decay() {
+        let rules = [
+            Sgd { momentum: 0.75, ..Sgd::default() },
+            Sgd { momentum: 0.75, nesterov: true, ..Sgd::default() },
+            Sgd { weight_decay: 0.25, ..Sgd::default() },
+        ];
+        for rule in rules {
+            let step = rule.step::<f64>(0.5, 1.0, 0);
+            let Idle::Closed(map) = step.idle() else { panic!("idle steps have a map") };
+            let first = map.scalar().unwrap();
+            let (mut scalar, mut power) = (first, map);
+            for _ in 0..5 {
+                assert_eq!((power.scalar(), SgdMap::of_scalar(scalar)), (Some(scalar), power));
+                let (mut by_map, mut by_scalar) = ((2.0, [-0.5]), (2.0, [-0.5]));
+                step.apply_idle(&power, &mut by_map.0, &mut by_map.1);
+                step.apply_scalar(scalar, &mut by_scalar.0, &mut by_scalar.1);
+                assert_eq!(by_map, by_scalar);
+                scalar = [first[0] * scalar[0], first[0] * scalar[1] + first[1]];
+                power = map.after(&power);
+            }
+        }
+        let both =
+            Sgd { momentum: 0.5, weight_decay: 0.5, ..Sgd::default() }.step::<f64>(0.5, 1.0, 0);
+        let Idle::Closed(map) = both.idle() else { panic!("idle steps have a map") };
+        assert_eq!(map.scalar(), None);
     }
 
     #[test]

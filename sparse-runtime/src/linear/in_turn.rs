@@ -161,7 +161,7 @@ fn usual_steps<
     ))
 }
 
-/// The rows of data one after the other. `by_length`: see [`of_known_length`].
+/// The rows of data one after the other. `by_length`: the smallest numbers of entries are told apart.
 #[inline(always)]
 fn steps_in_turn<
     R: UpdateRule,
@@ -184,58 +184,52 @@ fn steps_in_turn<
     let mut steps = RowSteps::default();
     // Once for all rows, so that `row_of` need not.
     assert!(end <= x.n_rows() && ids.len() == x.values().len());
-    for row in first..end {
-        if asks.data {
-            prefetch_data(x, ids, row);
+    let mut row = first;
+    /// The step of the row, and what is counted of it.
+    macro_rules! take_turn {
+        ($entries:expr) => {{
+            if asks.data {
+                prefetch_data(x, ids, row);
+            }
+            let ahead = if asks.rows { row_ahead(x, ids, row) } else { &[] };
+            // SAFETY: a view's columns are below its `n_cols`, which `steps` compared with `n_rows`.
+            let loss = unsafe {
+                row_step(
+                    $entries,
+                    ahead,
+                    &mut split,
+                    width,
+                    &mut scratch.rows,
+                    #[inline(always)]
+                    |scores, saved| row_function(row, scores, saved, &mut own),
+                )
+            };
+            split.1.advance::<K>();
+            steps.loss_sum += loss.as_f64();
+            steps.last_loss = loss.as_f64();
+            row += 1;
+            if !num_traits::Float::is_finite(loss) {
+                end = row;
+            }
+        }};
+    }
+    while row < end {
+        // A loop of its own, so that it has the registers: each number of entries gets straight code.
+        while by_length && row < end {
+            match row_of(x, ids, row) {
+                (ids @ [], values @ []) => take_turn!((ids, values)),
+                ([id], [value]) => take_turn!((slice::from_ref(id), slice::from_ref(value))),
+                (ids @ [_, _], values @ [_, _]) => take_turn!((ids, values)),
+                _ => break,
+            }
         }
-        let ahead = if asks.rows { row_ahead(x, ids, row) } else { &[] };
-        let entries = row_of(x, ids, row);
-        let loss = of_known_length(
-            entries,
-            by_length,
-            #[inline(always)]
-            |entries| {
-                // SAFETY: a view's columns are below its `n_cols`, which `steps` compared with `n_rows`.
-                unsafe {
-                    row_step(
-                        entries,
-                        ahead,
-                        &mut split,
-                        width,
-                        &mut scratch.rows,
-                        #[inline(always)]
-                        |scores, saved| row_function(row, scores, saved, &mut own),
-                    )
-                }
-            },
-        );
-        split.1.advance::<K>();
-        steps.loss_sum += loss.as_f64();
-        steps.last_loss = loss.as_f64();
-        if !num_traits::Float::is_finite(loss) {
-            end = row + 1;
-            break;
+        if row < end {
+            take_turn!(row_of(x, ids, row));
         }
     }
     steps.n_steps = end - first;
     *kept = own;
     steps
-}
-
-/// Calls `step` with the entries of a row. If `wanted`, for each of the smallest numbers of them from a place of its own, so that the
-/// compiler makes straight code of it.
-#[inline(always)]
-fn of_known_length<I, V, Loss>(
-    (ids, values): (&[I], &[V]),
-    wanted: bool,
-    mut step: impl FnMut((&[I], &[V])) -> Loss,
-) -> Loss {
-    match (ids, values) {
-        ([], []) if wanted => step((&[], &[])),
-        ([id], [value]) if wanted => step((slice::from_ref(id), slice::from_ref(value))),
-        ([_, _], [_, _]) if wanted => step((&ids[..2], &values[..2])),
-        entries => step(entries),
-    }
 }
 
 /// What a loop over rows of data asks for before its turn.

@@ -21,7 +21,7 @@ use std::rc::Rc;
 const SUBOPTIMALITY: f64 = 1e-6;
 
 /// So many orders of rows either side has where its own epochs count.
-const N_ORDERS: u64 = 5;
+const N_ORDERS: u64 = 20;
 
 /// Epochs from snapshot to snapshot.
 const UPDATE_FREQ: u64 = 2;
