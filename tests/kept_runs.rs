@@ -141,10 +141,10 @@ fn exists(path: &str) -> bool {
 #[test]
 fn a_run_ends_when_it_gets_no_better_and_its_best_model_is_kept() {
     let files = Files::new("patience");
-    let train = files.write("train.svm", "1 1:1\n0 2:1\n1 1:1 3:1\n");
+    let data = files.write("train.svm", "1 1:1\n0 2:1\n1 1:1 3:1\n");
     let test = files.write("test.svm", "0 1:1\n1 2:1\n");
     let (first, best, run) = (files.path("first"), files.path("best"), files.path("run"));
-    let train = ["--model", "logistic", "--data", &train, "--test", &test];
+    let train = ["--model", "logistic", "--data", &data, "--test", &test];
     let once = [&train[..], &["--epochs", "1", "--save", &first]].concat();
     if command_line::run("train", &once).is_none() {
         return;
@@ -168,6 +168,13 @@ fn a_run_ends_when_it_gets_no_better_and_its_best_model_is_kept() {
             assert_eq!(command_line::run("train", &go_on).unwrap().lines().count(), n_lines);
             assert_eq!(files.bytes("best"), files.bytes("first"), "{watch:?}");
         }
+        // Other data of the same size might have a better model than the one that is kept.
+        let other = files.write("other-test.svm", "0 1:1\n1 3:1\n");
+        let train = ["--model", "logistic", "--data", &data, "--test", &other];
+        let patient = [&train[..], &["--patience", "2", "--save", &best], watch].concat();
+        let go_on = [&patient[..], &["--checkpoint", &run, "--resume"]].concat();
+        let errors = refused(&go_on).unwrap();
+        assert!(errors.contains("`fingerprint of the test data` = "), "{errors}");
         files.forget("run");
     }
     // Such a model has all that `predict` asks for.
@@ -183,6 +190,8 @@ fn runs_that_cannot_go_on_are_refused() {
     // As many bytes fewer as a row has, and as many rows of another size.
     let shorter = files.write("shorter.svm", &text[..text.trim_end().rfind('\n').unwrap() + 1]);
     let other = files.write("other.svm", &text.replacen(":1", ":10", 1));
+    // As many rows and bytes, with another value.
+    let alike = files.write("alike.svm", &text.replacen(":1", ":2", 1));
     let (run, model, none) = (files.path("run"), files.path("model"), files.path("none"));
     let nowhere = files.path("nowhere/run");
     let train = ["--model", "logistic", "--features", "60", "--epochs", "2"];
@@ -207,6 +216,7 @@ fn runs_that_cannot_go_on_are_refused() {
         (with(&data, &["--no-bias"]), &resume, "learning_rate_scale"),
         (with(&shorter, &[]), &resume, "`rows of the data` = 400, but here it is 399"),
         (with(&other, &[]), &resume, "`bytes of the data` = "),
+        (with(&alike, &[]), &resume, "`fingerprint of the data` = "),
         (logistic("61").to_vec(), &resume, "parameter `w` has shape [60, 1] in the file"),
         (
             [&["--model", "poisson", "--data", &data][..], &["--features", "60"]].concat(),

@@ -6,7 +6,7 @@ use crate::data;
 use crate::fit::Run;
 use clap::ValueEnum;
 use nnz::core::update_rules::UpdateRule;
-use nnz::data::IdMap;
+use nnz::data::{DataSource, IdMap};
 use nnz::prelude::*;
 use nnz::training::{Callback, EpochReport, FitReport, Moment, Watch};
 use std::io::{self, Write};
@@ -109,6 +109,12 @@ pub(crate) fn attach<'a, R: UpdateRule, E>(
     }
     // The best model so far is in the file of the run before.
     trainer = trainer.setting("what --patience watches", watched);
+    if let (Some(_), Some(test)) = (arguments.patience, run.test)
+        && let Some(fingerprint) = test.fingerprint()?
+    {
+        let fingerprint = format!("{fingerprint:016x}");
+        trainer = trainer.setting("fingerprint of the test data", fingerprint);
+    }
     if let Some(path) = &arguments.checkpoint {
         let mut kept = Checkpoints::new(path).every_epochs(arguments.checkpoint_every.unwrap_or(1));
         if let Some(batches) = arguments.checkpoint_batches {

@@ -87,6 +87,10 @@ impl<T: Float> DataSource<T> for AnyDataset<T> {
         either!(AnyDataset, self, |data| DataSource::n_rows(data))
     }
 
+    fn fingerprint(&self) -> Result<Option<u64>> {
+        either!(AnyDataset, self, |data| data.fingerprint())
+    }
+
     fn batches<'s>(
         &'s self,
         inputs: &[InputInfo],

@@ -9,7 +9,7 @@ use super::binding::{Bound, BoundDense, bind};
 use super::column::append_rows;
 use super::order::append_shuffled;
 use super::source::{Batch, Batches, DataSource};
-use super::{BatchOptions, DataError, Dataset, LastBatch, Order, Position};
+use super::{BatchOptions, DataError, Dataset, LastBatch, Order, Position, fingerprint};
 use crate::error::Result;
 use crate::formats::{ColumnIdsView, CsrArrays, CsrView, DenseView, IdsView, Shape, with_ids};
 use crate::linear::AHEAD;
@@ -23,6 +23,10 @@ impl<T: Float> DataSource<T> for Dataset<T> {
 
     fn n_rows(&self) -> Option<usize> {
         Some(Dataset::n_rows(self))
+    }
+
+    fn fingerprint(&self) -> Result<Option<u64>> {
+        Ok(Some(fingerprint::of_dataset(self)))
     }
 
     fn batches<'s>(

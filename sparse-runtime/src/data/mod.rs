@@ -14,6 +14,7 @@ mod column;
 mod dataset;
 mod delimited;
 mod error;
+mod fingerprint;
 mod frequency;
 mod hashing;
 mod libffm;

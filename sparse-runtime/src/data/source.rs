@@ -45,6 +45,30 @@ pub trait DataSource<T: Float> {
     /// The number of rows, where it is known without reading all of them.
     fn n_rows(&self) -> Option<usize>;
 
+    /// A number that other data of the same size has not, but for chance and for differences between what is looked at: a run that is
+    /// [resumed](crate::training::Trainer::resume) is refused data with another one. `None`, which is what it is if not said, is not compared.
+    ///
+    /// It costs little whatever the size of the data, and depends on contents alone: not on where files lie, on threads, on buffers, or on
+    /// what was read before. A [`Dataset`](super::Dataset) hashes names, shapes and pieces of its arrays, all of those of up to 65,536
+    /// elements; a [stream](super::stream) the columns that its rows have, and of each file the length and 64 KiB in 16 places.
+    ///
+    /// ```
+    /// use sparse_runtime::data::{DataSource, Dataset};
+    /// use sparse_runtime::formats::Csr;
+    ///
+    /// let data = |label| Dataset::new(Csr::<f32>::zeros(2, 5), vec![0.0, label]);
+    /// assert_eq!(data(1.0)?.fingerprint()?, data(1.0)?.fingerprint()?);
+    /// assert_ne!(data(1.0)?.fingerprint()?, data(2.0)?.fingerprint()?);
+    /// # Ok::<(), sparse_runtime::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// What looking at the data gives, as [`ReadError::Io`](super::ReadError::Io) of a file that is gone.
+    fn fingerprint(&self) -> Result<Option<u64>> {
+        Ok(None)
+    }
+
     /// Finds the arrays for a model's declarations: by name where the data has a column of that name, else by
     /// role and order among the columns that no declaration names. What is found is checked against the declaration.
     /// Reads every label once.

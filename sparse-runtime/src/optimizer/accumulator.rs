@@ -164,6 +164,9 @@ impl<T: Float> RowAccumulator<T> {
         row_size: usize,
         mut add: impl FnMut(&mut [T], V),
     ) {
+        /// Elements of a row that are written as if it were new, whether it is or not: beyond the last row they mean nothing, and the number
+        /// stays what it was. Which rows are new is chance, and a processor that guesses waits for a cache line to learn that it was wrong.
+        const FEW: usize = 4;
         debug_assert_eq!(row_size, self.row_size);
         if self.slots.is_empty() {
             self.allocate();
@@ -178,15 +181,16 @@ impl<T: Float> RowAccumulator<T> {
             // written before it is read.
             unsafe {
                 let number = &mut *slots.add(id.at());
-                let mut slot = number.wrapping_sub(first) as usize;
-                if slot >= len {
-                    slot = len;
-                    *rows.add(slot) = id.at();
-                    sums.add(slot * row_size).write_bytes(0, row_size);
+                // The next one where the row is new.
+                let slot = (number.wrapping_sub(first) as usize).min(len);
+                let is_new = slot == len;
+                if row_size <= FEW || is_new {
+                    *rows.add(len) = id.at();
+                    sums.add(len * row_size).write_bytes(0, row_size);
                     // Fits: `make_room` has seen to it.
                     *number = first + slot as u32;
-                    len += 1;
                 }
+                len += usize::from(is_new);
                 add(std::slice::from_raw_parts_mut(sums.add(slot * row_size), row_size), value);
             }
         }

@@ -383,7 +383,10 @@ impl<R: UpdateRule, T: Float, K: UpdateKind> RowCursor<'_, R, T, K> {
         for chunk in (0..rows.len()).step_by(TOGETHER) {
             let end = rows.len().min(chunk + TOGETHER);
             let ahead = &rows[end..rows.len().min(end + TOGETHER)];
-            ahead.iter().for_each(|row| self.prefetch(*row));
+            // Not by `for_each`, which may be a call.
+            for row in ahead {
+                self.prefetch(*row);
+            }
             let (rows, grads) = (&rows[chunk..end], &grads[chunk * row_size..end * row_size]);
             for (place, row) in rows.iter().enumerate() {
                 let grad = &grads[place * row_size..(place + 1) * row_size];

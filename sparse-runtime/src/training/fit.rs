@@ -57,7 +57,9 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
         S: DataSource<M::Element>,
         E: Evaluation<M::Element>,
     {
-        let run = Run { position: Position { epoch: epochs.start, batch: 0 }, ..Run::default() };
+        let position = Position { epoch: epochs.start, batch: 0 };
+        let settings = self.settings_to_save(data, None)?;
+        let run = Run { position, settings, ..Run::default() };
         self.begin(epochs.start);
         self.go_on(model, updater, data, run, epochs.end, true)
     }
@@ -105,14 +107,15 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
     {
         let path = path.as_ref();
         let mut updater = self.updater(model)?;
-        let settings = self.settings(data.n_rows(), None);
-        let run = load_run_if(model, &mut updater, path, |run| {
+        let settings = self.settings(data, None)?;
+        let mut run = load_run_if(model, &mut updater, path, |run| {
             compare_settings(path, &run.settings, &settings)?;
             if run.position.batch > 0 {
                 compare_settings(path, &run.settings, &[self.metrics_setting()])?;
             }
             Measure::new::<M>(&self.metrics)?.restore(&run.metrics)
         })?;
+        run.settings = settings;
         self.begin(0);
         self.go_on(model, &mut updater, data, run, self.epochs, true)
     }
@@ -135,7 +138,8 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
         S: DataSource<M::Element>,
         E: Evaluation<M::Element>,
     {
-        let report = self.go_on(model, updater, data, Run::default(), 1, false)?;
+        let run = Run { settings: self.settings_to_save(data, None)?, ..Run::default() };
+        let report = self.go_on(model, updater, data, run, 1, false)?;
         report.epochs.into_iter().next().ok_or(TrainError::NoRows.into())
     }
 
@@ -174,7 +178,6 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
         self.check_evaluation(model)?;
         let mut batches = data.batches(M::INPUTS, &options)?;
         let base_rate = self.rule.learning_rate();
-        run.settings = self.settings(data.n_rows(), None);
         run.settings.push(self.metrics_setting());
         let rows_at_a_time = self.rows_at_a_time();
         let mut hook = Hook {

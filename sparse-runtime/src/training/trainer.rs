@@ -4,13 +4,14 @@ use super::TrainError;
 use super::callback::Callback;
 use super::evaluation::NoEvaluation;
 use super::progress::Progress;
-use crate::data::{BatchOptions, Labels, LastBatch, Order};
+use crate::data::{BatchOptions, DataSource, Labels, LastBatch, Order};
 use crate::error::Result;
 use crate::kernels::Parallel;
 use crate::metric::Metric;
 use crate::model::Model;
 use crate::optimizer::{ParameterSpec, Updater};
 use crate::schedule::Schedule;
+use sparse_core::element::Float;
 use sparse_core::update_rules::UpdateRule;
 use std::fmt;
 
@@ -282,12 +283,13 @@ impl<'a, R: UpdateRule, E> Trainer<'a, R, E> {
         Updater::new(self.rule.clone(), specs)
     }
 
-    /// What the result of a run depends on besides the updater and the data, by name. Workers add gradients by `leaves`.
-    pub(super) fn settings(
+    /// What the result of a run depends on besides the updater, by name: how the trainer is set, and what the data is. Workers add gradients by
+    /// `leaves`.
+    pub(super) fn settings<T: Float>(
         &self,
-        n_rows: Option<usize>,
+        data: &impl DataSource<T>,
         leaves: Option<usize>,
-    ) -> Vec<(String, String)> {
+    ) -> Result<Vec<(String, String)>> {
         let order = self.order();
         let mut settings = vec![
             ("batch_size", self.options.batch_size.to_string()),
@@ -300,9 +302,26 @@ impl<'a, R: UpdateRule, E> Trainer<'a, R, E> {
                 leaves.map_or("none, without workers".to_owned(), |leaves| leaves.to_string()),
             ),
         ];
-        settings.extend(n_rows.map(|n_rows| ("rows of the data", n_rows.to_string())));
+        settings.extend(data.n_rows().map(|n_rows| ("rows of the data", n_rows.to_string())));
         let settings = settings.into_iter().map(|(name, value)| (name.to_owned(), value));
-        settings.chain(self.more_settings.iter().cloned()).collect()
+        let mut settings: Vec<_> = settings.chain(self.more_settings.iter().cloned()).collect();
+        // Last: what else differs says more.
+        settings.extend(data.fingerprint()?.map(|fingerprint| {
+            ("fingerprint of the data".to_owned(), format!("{fingerprint:016x}"))
+        }));
+        Ok(settings)
+    }
+
+    /// The [`settings`](Self::settings) of a run that begins. Nobody but callbacks can save them.
+    pub(super) fn settings_to_save<T: Float>(
+        &self,
+        data: &impl DataSource<T>,
+        leaves: Option<usize>,
+    ) -> Result<Vec<(String, String)>> {
+        match self.callbacks.is_empty() {
+            true => Ok(Vec::new()),
+            false => self.settings(data, leaves),
+        }
     }
 
     /// What counts within an epoch alone: its metrics go on from what they have seen.

@@ -25,6 +25,10 @@ impl<T: Float> DataSource<T> for StreamedDataset<T> {
         StreamedDataset::n_rows(self)
     }
 
+    fn fingerprint(&self) -> Result<Option<u64>> {
+        Ok(Some(self.source.fingerprint()?))
+    }
+
     /// As of any source; labels are checked as they are read, and a label that its loss does not take ends the epoch.
     fn batches(&self, inputs: &[InputInfo], options: &BatchOptions) -> Result<StreamBatches<T>> {
         options.check()?;

@@ -26,8 +26,9 @@ mod tests;
 pub use batches::{StreamBatch, StreamBatches};
 pub use open::{Stream, StreamedDataset};
 
+use super::fingerprint::Fingerprint;
 use super::libsvm::IndexBase;
-use super::text::{ColumnLayout, OnError, ReadOptions, RowFormat, RowParser};
+use super::text::{ColumnKind, ColumnLayout, OnError, ReadOptions, RowFormat, RowParser};
 use super::{Classes, ReadError};
 use blocks::Unit;
 use sparse_core::element::Float;
@@ -113,6 +114,30 @@ impl<T: Float> Source<T> {
 
     pub(super) fn on_error(&self) -> OnError {
         self.options.on_error
+    }
+
+    /// Of the files as they are now, and of the columns that their rows have. How a format makes columns of text is not in it.
+    fn fingerprint(&self) -> Result<u64, ReadError> {
+        let mut made = Fingerprint::new("stream");
+        made.number(self.layout.len() as u64);
+        for column in &self.layout {
+            let kind = match column.kind {
+                ColumnKind::Csr(width) => [0, width.map_or(u64::MAX, |width| width as u64)],
+                ColumnKind::Dense(width) => [1, width as u64],
+                ColumnKind::Ids(width) => [2, width as u64],
+            };
+            made.column(column.name.as_deref(), column.role, &kind);
+        }
+        made.number(match self.format.known_base() {
+            None | Some(IndexBase::Detect) => 0,
+            Some(IndexBase::Zero) => 1,
+            Some(IndexBase::One) => 2,
+        });
+        for label in self.classes.iter().flat_map(Classes::labels) {
+            made.bytes(&label.to_le_bytes());
+        }
+        self.files.iter().try_for_each(|file| made.file(&file.path))?;
+        Ok(made.finish())
     }
 }
 

@@ -1,6 +1,7 @@
 //! Trainers on a linear regression written by hand.
 
 pub(crate) mod linear;
+mod other_data;
 mod resume;
 
 use super::*;

@@ -17,10 +17,10 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 /// A file of its own for each test, removed in the end.
-struct File(PathBuf);
+pub(super) struct File(pub(super) PathBuf);
 
 impl File {
-    fn new(test: &str) -> File {
+    pub(super) fn new(test: &str) -> File {
         let name = format!("nnz-resume-{test}-{}.safetensors", std::process::id());
         File(std::env::temp_dir().join(name))
     }

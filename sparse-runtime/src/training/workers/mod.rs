@@ -215,12 +215,16 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
         }
         let mut updater = self.updater(model)?;
         let begun = match path {
-            None => Run::default(),
+            None => {
+                let settings = self.settings_to_save(data, Some(self.leaves))?;
+                Run { settings, ..Run::default() }
+            }
             Some(path) => {
-                let settings = self.settings_on_workers(data.n_rows());
-                load_run_if(model, &mut updater, path, |run| {
+                let settings = self.settings(data, Some(self.leaves))?;
+                let run = load_run_if(model, &mut updater, path, |run| {
                     Ok(compare_settings(path, &run.settings, &settings)?)
-                })?
+                })?;
+                Run { settings, ..run }
             }
         };
         let state = |(index, parameter): (usize, ParameterRef<'_, M::Element>)| {
@@ -260,14 +264,7 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
         C: Communicator,
     {
         self.check_evaluation(model)?;
-        let mut run = job.begun.clone();
-        run.settings = self.settings_on_workers(data.n_rows());
-        self.leading(run, |leader| job.run(model, data, communicator, Some(leader)))
-    }
-
-    /// What the result depends on besides the updater and the data.
-    fn settings_on_workers(&self, n_rows: Option<usize>) -> Vec<(String, String)> {
-        self.settings(n_rows, Some(self.leaves))
+        self.leading(job.begun.clone(), |leader| job.run(model, data, communicator, Some(leader)))
     }
 }
 
