@@ -27,7 +27,7 @@ pub(crate) trait Device {
     /// Does something with a model that is there; `new` makes it on the host.
     fn visit<M: Model<Element = f32>>(
         &self,
-        new: impl Fn(usize, usize) -> nnz::Result<M>,
+        new: impl Fn() -> nnz::Result<M>,
         visit: &mut impl Visit,
     ) -> Result<(), Failure>;
 
@@ -53,7 +53,7 @@ impl Device for Host {
 
     fn visit<M: Model<Element = f32>>(
         &self,
-        new: impl Fn(usize, usize) -> nnz::Result<M>,
+        new: impl Fn() -> nnz::Result<M>,
         visit: &mut impl Visit,
     ) -> Result<(), Failure> {
         visit.visit(new)

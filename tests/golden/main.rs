@@ -8,6 +8,10 @@
 // A case that cannot be read fails the test.
 #![allow(clippy::unwrap_used)]
 
+#[macro_use]
+#[path = "../twins/mod.rs"]
+mod twins;
+
 mod case;
 mod compare;
 mod compilation;
@@ -29,6 +33,7 @@ mod on_gpu;
 mod operators;
 mod reasons;
 mod recipes;
+mod recorded;
 mod refusals;
 mod refused_updates;
 mod rules;

@@ -9,6 +9,7 @@ use crate::compare::Tolerance;
 use crate::device::{Device, Failure, Host};
 use crate::models::{Linear, LinearDense, LinearDenseWeight, Visit};
 use crate::reasons::{Deviation, Kind};
+use crate::recorded;
 use crate::rules::configured;
 use crate::tally::Tally;
 use crate::train;
@@ -46,11 +47,11 @@ pub(crate) fn run_refused(case: &Value, on: &impl Device) -> Result<Vec<Deviatio
     let cases = cases(FILE).ok_or("no trajectories")?;
     let recorded = cases.iter().find(|case| id(case) == "svrg.reset.bs8.freq2.momentum");
     let run = Run::<Sgd>::read(recorded.ok_or("no such trajectory")?, &cases)?;
-    let mut follow = Follow { data: run.dataset(true)?, run: &run };
+    let (mut follow, d) = (Follow { data: run.dataset(true)?, run: &run }, run.features.shape[1]);
     match case["weight_stype"].as_str() {
-        Some("row_sparse") => on.visit(|d, _| Linear::new(dims! { d: d }, Seed(0)), &mut follow)?,
+        Some("row_sparse") => on.visit(|| Linear::new(dims! { d: d }, Seed(0)), &mut follow)?,
         Some("default") => {
-            on.visit(|d, _| LinearDenseWeight::new(dims! { d: d }, Seed(0)), &mut follow)?;
+            on.visit(|| LinearDenseWeight::new(dims! { d: d }, Seed(0)), &mut follow)?;
         }
         stype => return Err(format!("a weight that is {stype:?}").into()),
     }
@@ -59,8 +60,8 @@ pub(crate) fn run_refused(case: &Value, on: &impl Device) -> Result<Vec<Deviatio
 
 fn run<R: UpdateRule>(case: &Value, cases: &[Value], on: &impl Device) -> Result<(), Failure> {
     let run = Run::<R>::read(case, cases)?;
-    let mut follow = Follow { data: run.dataset(false)?, run: &run };
-    on.visit(|d, _| LinearDense::new(dims! { d: d }, Seed(0)), &mut follow)
+    let (mut follow, d) = (Follow { data: run.dataset(false)?, run: &run }, run.features.shape[1]);
+    on.visit(|| LinearDense::new(dims! { d: d }, Seed(0)), &mut follow)
 }
 
 /// A case, to be followed by a model.
@@ -72,9 +73,9 @@ struct Follow<'a, R> {
 impl<R: UpdateRule> Visit for Follow<'_, R> {
     fn visit<M: Model<Element = f32>>(
         &mut self,
-        new: impl Fn(usize, usize) -> nnz::Result<M>,
+        new: impl Fn() -> nnz::Result<M>,
     ) -> Result<(), Failure> {
-        self.run.follow(new(self.run.features.shape[1], 1)?, &self.data)
+        self.run.follow(new()?, &self.data)
     }
 }
 
@@ -112,8 +113,8 @@ impl<'a, R: UpdateRule> Run<'a, R> {
         Ok(Run {
             case,
             rule: Svrg { update_freq: case["update_freq"].as_u64().ok_or("no update_freq")?, rule },
-            features: train::data(case, cases, "data")?,
-            labels: train::data(case, cases, "label")?,
+            features: recorded::data(case, cases, "data")?,
+            labels: recorded::data(case, cases, "label")?,
             parameters: parameters.ok_or("a parameter is null")?,
             batch_size,
             accumulates,

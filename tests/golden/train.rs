@@ -1,20 +1,23 @@
 //! Whole training runs: parameters after the first steps and after every epoch, metrics, optimizer state.
 //!
 //! Lazy runs are met by `Touched`; runs that update every row at every step are met by `Dense` and by `Exact`,
-//! which is the same mathematics. Each runs through the fused and the unfused step. On a device that is not the host they are met by what the
-//! device has of these, and by the parameters that the host has after each epoch.
+//! which is the same mathematics; those whose idle steps change nothing by all three. Each runs through the fused and the unfused step of every
+//! model that stands for the graph. On a device that is not the host they are met by what the device has of these, and by the parameters that
+//! the host has after each epoch.
 
 use crate::case::{Tensor, cases, id, numbers};
 use crate::compare::Tolerance;
 use crate::device::{Device, Failure, Host};
 use crate::folder::say;
-use crate::models::{Arrays, Choice, Visit, with_model};
+use crate::models::{Family, GeneralisedLinear, OfTables, Visit};
+use crate::recorded::Recorded;
 use crate::rules::configured;
 use crate::tally::Tally;
 use nnz::core::storage::Storage;
 use nnz::core::update_rules::{GroupAdaGrad, StateBlock, UpdateRule};
-use nnz::data::Dataset;
+use nnz::data::{ColumnValues, Dataset};
 use nnz::kernels::Array;
+use nnz::model::InputRole;
 use nnz::optimizer::Updater;
 use nnz::prelude::*;
 use serde_json::Value;
@@ -30,6 +33,11 @@ fn classify() {
     run_file("train_classify", &Host);
 }
 
+#[test]
+fn models() {
+    run_file("train_models", &Host);
+}
+
 /// The runs of cases: how many were made, and of which kind a device has none.
 #[derive(Default)]
 struct Runs {
@@ -43,15 +51,11 @@ pub(crate) fn run_file<D: Device>(file: &str, on: &D) {
     let mut tally = Tally::new(&format!("{file}{}", D::SUFFIX));
     let mut runs = Runs::default();
     for case in &cases {
-        // By hand, for not every rule is to be compiled with every model.
-        let outcome = match case["optimizer"].as_str() {
-            Some("sgd") => run_case::<Sgd>(case, &cases, &mut runs, on),
-            Some("adam") => run_case::<Adam>(case, &cases, &mut runs, on),
-            Some("adagrad") => run_case::<AdaGrad>(case, &cases, &mut runs, on),
-            Some("ftrl") => run_case::<Ftrl>(case, &cases, &mut runs, on),
-            Some("groupadagrad") => run_case::<GroupAdaGrad>(case, &cases, &mut runs, on),
-            name => Err(format!("unknown optimizer {name:?}").into()),
-        };
+        let outcome =
+            Recorded::read(case, &cases).map_err(Failure::from).and_then(|recorded| match file {
+                "train_models" => run_tables(&recorded, &mut runs, on),
+                _ => run_linear(&recorded, &mut runs, on),
+            });
         tally.add(id(case), outcome.into());
     }
     let Runs { made, not_there } = runs;
@@ -66,59 +70,56 @@ pub(crate) fn run_file<D: Device>(file: &str, on: &D) {
     tally.finish();
 }
 
-/// A case of plain SGD, by every model and update.
-pub(crate) fn run_sgd(case: &Value, cases: &[Value], on: &impl Device) -> Result<(), Failure> {
-    run_case::<Sgd>(case, cases, &mut Runs::default(), on)
-}
+// By hand, for not every rule is to be compiled with every model.
 
-/// An array of a case's data, which may be that of another case.
-pub(crate) fn data(case: &Value, cases: &[Value], name: &str) -> Result<Tensor, String> {
-    let of = |case: &Value| {
-        let list = case["data"].as_array().map_or(&[][..], |list| list);
-        list.iter().find(|tensor| tensor["name"] == name).cloned()
-    };
-    let here = of(case).ok_or(format!("no data called `{name}`"))?;
-    match here["same_as"].as_str() {
-        None => Tensor::read(&here),
-        Some(other) => {
-            let other = cases.iter().find(|case| case["id"] == other);
-            let there = other.and_then(of).ok_or(format!("`{name}` is the same as none"))?;
-            Tensor::read(&there)
-        }
+fn run_linear(recorded: &Recorded<'_>, runs: &mut Runs, on: &impl Device) -> Result<(), Failure> {
+    match recorded.case["optimizer"].as_str() {
+        Some("sgd") => run_case::<Sgd, GeneralisedLinear>(recorded, runs, on),
+        Some("adam") => run_case::<Adam, GeneralisedLinear>(recorded, runs, on),
+        Some("adagrad") => run_case::<AdaGrad, GeneralisedLinear>(recorded, runs, on),
+        Some("ftrl") => run_case::<Ftrl, GeneralisedLinear>(recorded, runs, on),
+        Some("groupadagrad") => run_case::<GroupAdaGrad, GeneralisedLinear>(recorded, runs, on),
+        name => Err(format!("unknown optimizer {name:?}").into()),
     }
 }
 
-fn run_case<R: UpdateRule>(
-    case: &Value,
-    cases: &[Value],
+fn run_tables(recorded: &Recorded<'_>, runs: &mut Runs, on: &impl Device) -> Result<(), Failure> {
+    match recorded.case["optimizer"].as_str() {
+        Some("sgd") => run_case::<Sgd, OfTables>(recorded, runs, on),
+        Some("adam") => run_case::<Adam, OfTables>(recorded, runs, on),
+        Some("adagrad") => run_case::<AdaGrad, OfTables>(recorded, runs, on),
+        name => Err(format!("unknown optimizer {name:?}").into()),
+    }
+}
+
+/// A case of plain SGD, by every model and update.
+pub(crate) fn run_sgd(case: &Value, cases: &[Value], on: &impl Device) -> Result<(), Failure> {
+    let recorded = Recorded::read(case, cases)?;
+    run_case::<Sgd, GeneralisedLinear>(&recorded, &mut Runs::default(), on)
+}
+
+fn run_case<R: UpdateRule, F: Family>(
+    recorded: &Recorded<'_>,
     runs: &mut Runs,
     on: &impl Device,
 ) -> Result<(), Failure> {
-    let lazy_update = case["hyper"]["lazy_update"].as_bool();
-    let modes: &[LazyUpdate] = match (case["optimizer"].as_str(), lazy_update) {
-        // Idle steps change nothing.
-        (Some("adagrad" | "groupadagrad"), _) => {
-            &[LazyUpdate::Dense, LazyUpdate::Exact, LazyUpdate::Touched]
-        }
-        // There is no closed form.
-        (Some("adam"), Some(false)) => &[LazyUpdate::Dense],
-        (_, Some(false)) => &[LazyUpdate::Dense, LazyUpdate::Exact],
-        _ => &[LazyUpdate::Touched],
-    };
     let (before, mut missing) = (runs.made, None);
-    for &mode in modes {
-        for fused in [true, false] {
-            let mut run = Run::<R>::read(case, cases, mode)?;
-            let choice = choose(case, &run, fused)?;
-            run.one_loop = fused && choice.arrays != Arrays::Dense;
-            let step = if fused { "fused" } else { "unfused" };
-            match with_model(choice, on, &mut run) {
-                Ok(()) => runs.made += 1,
-                Err(Failure::NotThere(what)) => {
-                    *runs.not_there.entry(what.clone()).or_default() += 1;
-                    missing = Some(what);
+    for model in F::choose(recorded)? {
+        for &mode in recorded.lazy_updates() {
+            for fused in [true, false] {
+                let mut run = Run::<R>::read(recorded, &model, mode)?;
+                run.one_loop = fused && model.is_one_loop();
+                let step = if fused { "fused" } else { "unfused" };
+                match model.with_model(fused, on, &mut run) {
+                    Ok(()) => runs.made += 1,
+                    Err(Failure::NotThere(what)) => {
+                        *runs.not_there.entry(what.clone()).or_default() += 1;
+                        missing = Some(what);
+                    }
+                    Err(failure) => {
+                        return Err(format!("{mode:?}, {step}, {model:?}: {failure}").into());
+                    }
                 }
-                Err(failure) => return Err(format!("{mode:?}, {step}: {failure}").into()),
             }
         }
     }
@@ -128,15 +129,12 @@ fn run_case<R: UpdateRule>(
     }
 }
 
-/// A case, ready to be run.
+/// A recorded run, ready to be made.
 struct Run<'a, R> {
-    case: &'a Value,
+    recorded: &'a Recorded<'a>,
     rule: R,
-    features: Array<f32>,
-    labels: Tensor,
-    /// Initial values, by the model's order: weight, then bias.
-    parameters: Vec<Tensor>,
-    batch_size: usize,
+    /// The inputs and the label, in the order of the model's.
+    columns: Vec<Tensor>,
     /// Whether the model's step is one loop.
     one_loop: bool,
     /// The parameters, each time they are looked at, on the device that this run is made on, and on the one before it.
@@ -145,22 +143,15 @@ struct Run<'a, R> {
 }
 
 impl<'a, R: UpdateRule> Run<'a, R> {
-    fn read(case: &'a Value, cases: &[Value], mode: LazyUpdate) -> Result<Self, String> {
-        let tensor = |name: &str| data(case, cases, name);
-        let [data_name] = words(&case["data_names"])[..] else {
-            return Err("not one array of data".into());
-        };
-        let label_name = case["label_name"].as_str().ok_or("no label")?;
-        let batch_size = case["batch_size"].as_u64().ok_or("no batch size")? as usize;
-        let parameters: Option<Vec<Tensor>> =
-            Tensor::read_all(&case["params"])?.into_iter().collect();
+    fn read(
+        recorded: &'a Recorded<'a>,
+        model: &impl Family,
+        mode: LazyUpdate,
+    ) -> Result<Self, String> {
         Ok(Run {
-            case,
-            rule: rule(case, mode, batch_size)?,
-            features: tensor(data_name)?.array()?,
-            labels: tensor(label_name)?,
-            parameters: parameters.ok_or("a parameter is null")?,
-            batch_size,
+            recorded,
+            rule: rule(recorded, mode)?,
+            columns: model.columns(recorded)?,
             one_loop: false,
             found: Vec::new(),
             found_before: Vec::new(),
@@ -168,61 +159,70 @@ impl<'a, R: UpdateRule> Run<'a, R> {
     }
 
     /// The first `n_rows` rows of the data.
-    fn dataset(&self, n_rows: usize, ids: bool) -> Result<Dataset, String> {
-        let builder = match &self.features {
-            Array::Csr(csr) => {
-                let rows = csr.view().rows(0..n_rows).map_err(text)?;
-                Dataset::builder().input("x", rows.to_owned())
-            }
-            Array::Dense(dense) => {
-                let rows = dense.view().rows(0..n_rows).map_err(text)?;
-                Dataset::builder().input("x", rows.to_owned())
-            }
-            other => return Err(format!("data is {}", other.storage())),
-        };
-        let builder = if ids {
-            let ids = self.labels.ids()?;
-            builder.label("y", ids.view().rows(0..n_rows).map_err(text)?.to_owned())
-        } else {
-            let labels = self.labels.array()?;
-            let Array::Dense(labels) = labels else { return Err("labels are sparse".into()) };
-            builder.label("y", labels.view().rows(0..n_rows).map_err(text)?.to_owned())
-        };
+    fn dataset<M: Model<Element = f32>>(&self, n_rows: usize) -> Result<Dataset, String> {
+        if M::INPUTS.len() != self.columns.len() {
+            return Err(format!("{} has {} inputs", M::NAME, M::INPUTS.len()));
+        }
+        let mut builder = Dataset::builder();
+        for (input, tensor) in M::INPUTS.iter().zip(&self.columns) {
+            let rows = 0..n_rows;
+            let values: ColumnValues = match tensor.array()? {
+                _ if !input.element.is_float() => {
+                    tensor.ids()?.view().rows(rows).map_err(text)?.to_owned().into()
+                }
+                Array::Csr(csr) => csr.view().rows(rows).map_err(text)?.to_owned().into(),
+                Array::Dense(dense) => dense.view().rows(rows).map_err(text)?.to_owned().into(),
+                other => return Err(format!("`{}` is {}", tensor.name, other.storage())),
+            };
+            builder = match input.role {
+                InputRole::Label => builder.label(input.name, values),
+                _ => builder.input(input.name, values),
+            };
+        }
         builder.build().map_err(text)
     }
 
+    /// The model as it is at the start, every parameter stored as there; gradients may be sparser.
     fn model<M: Model<Element = f32>>(
         &self,
-        new: &impl Fn(usize, usize) -> nnz::Result<M>,
+        new: &impl Fn() -> nnz::Result<M>,
     ) -> Result<M, Failure> {
-        let [d, k] = self.parameters[0].shape[..] else {
-            return Err("the weight is no matrix".into());
-        };
-        let mut model = new(d, k)?;
-        let initial = self.parameters.iter();
-        for (mut parameter, initial) in model.parameters_mut().into_iter().zip(initial) {
-            if parameter.shape[..] != initial.shape[..] {
-                let message = format!("`{}` has shape {}", parameter.name, parameter.shape);
+        let mut model = new()?;
+        if M::PARAMETERS.len() != self.recorded.parameters.len() {
+            return Err(format!("{} has {} parameters", M::NAME, M::PARAMETERS.len()).into());
+        }
+        for (mut parameter, info) in model.parameters_mut().into_iter().zip(M::PARAMETERS) {
+            let there = self.recorded.parameter(parameter.name)?;
+            let is_sparse = there.gradient == Storage::RowSparse;
+            if parameter.shape[..] != there.initial.shape[..]
+                || info.storage != there.storage
+                || (is_sparse && info.gradient != Some(Storage::RowSparse))
+            {
+                let message = format!(
+                    "`{}` is {} of shape {}, its gradient {:?}",
+                    info.name, info.storage, parameter.shape, info.gradient
+                );
                 return Err(message.into());
             }
-            for (to, &from) in parameter.values_mut().iter_mut().zip(&initial.data) {
+            for (to, &from) in parameter.values_mut().iter_mut().zip(&there.initial.data) {
                 *to = from as f32;
             }
         }
         Ok(model)
     }
 
-    fn trainer(&self) -> Trainer<'static, R> {
+    fn trainer(&self) -> Result<Trainer<'static, R>, String> {
         let trainer = Trainer::new(self.rule.clone())
-            .batch_size(self.batch_size)
-            .epochs(self.case["epochs"].as_u64().unwrap_or(0))
+            .batch_size(self.recorded.batch_size)
+            .epochs(self.recorded.case["epochs"].as_u64().ok_or("no number of epochs")?)
             .shuffle(false)
             .last_batch(LastBatch::Discard)
             .decay_all()
             .progress(Progress::Silent);
-        match self.case["metric"].as_str() {
-            Some("ce") => trainer.metric(LogLoss),
-            _ => trainer.metric(Mse),
+        match self.recorded.case["metric"].as_str() {
+            Some("ce") => Ok(trainer.metric(LogLoss)),
+            Some("mse") => Ok(trainer.metric(Mse)),
+            metric => Err(format!("unknown metric {metric:?}")),
         }
     }
 
@@ -233,12 +233,12 @@ impl<'a, R: UpdateRule> Run<'a, R> {
         model: &M,
         expected: &Value,
     ) -> Result<(), String> {
-        for (found, named) in model.parameters().iter().zip(&self.parameters) {
-            let expected = numbers(&expected[named.name.as_str()])
+        for found in model.parameters() {
+            let expected = numbers(&expected[found.name])
                 .filter(|list| !list.is_empty())
-                .ok_or_else(|| format!("{when}: `{}` is not recorded", named.name))?;
+                .ok_or_else(|| format!("{when}: `{}` is not recorded", found.name))?;
             let values: Vec<f64> = found.values().iter().map(|&value| f64::from(value)).collect();
-            let what = format!("{when}: `{}`", named.name);
+            let what = format!("{when}: `{}`", found.name);
             self.tolerance().compare(&what, values.iter().copied(), &expected)?;
             if let Some(before) = self.found_before.get(self.found.len()) {
                 let what = format!("{what} of the host");
@@ -251,7 +251,7 @@ impl<'a, R: UpdateRule> Run<'a, R> {
 
     /// Steps of adam are long where gradients are small, whatever they are rounded to.
     fn tolerance(&self) -> Tolerance {
-        match self.case["optimizer"].as_str() {
+        match self.recorded.case["optimizer"].as_str() {
             Some("adam") => Tolerance::TRAINED_BY_ADAM,
             _ => Tolerance::TRAINED,
         }
@@ -263,12 +263,12 @@ impl<'a, R: UpdateRule> Run<'a, R> {
         model: &M,
         updater: &Updater<R, f32>,
     ) -> Result<(), String> {
-        let parameters = model.parameters();
-        for (index, named) in self.parameters.iter().enumerate() {
-            let expected = Tensor::read_all(&self.case["final_states"][named.name.as_str()])?;
-            let found = updater.states(index, parameters[index].table).map_err(text)?;
+        for (index, parameter) in model.parameters().iter().enumerate() {
+            let expected = &self.recorded.case["final_states"][parameter.name];
+            let expected = Tensor::read_all(expected)?;
+            let found = updater.states(index, parameter.table).map_err(text)?;
             let n_states = found.first().map_or(0, |state| state.values().count());
-            let what = format!("at the end: states of `{}`", named.name);
+            let what = format!("at the end: states of `{}`", parameter.name);
             if n_states != expected.len() {
                 return Err(format!("{what}: {} recorded, {n_states} found", expected.len()));
             }
@@ -286,18 +286,18 @@ impl<'a, R: UpdateRule> Run<'a, R> {
 impl<R: UpdateRule> Visit for Run<'_, R> {
     fn visit<M: Model<Element = f32>>(
         &mut self,
-        new: impl Fn(usize, usize) -> nnz::Result<M>,
+        new: impl Fn() -> nnz::Result<M>,
     ) -> Result<(), Failure> {
         if M::PLAN.is_fused() != self.one_loop {
             return Err(format!("the step is not planned as it should be: {}", M::PLAN).into());
         }
         self.found_before = std::mem::take(&mut self.found);
-        let ids = M::INPUTS.iter().any(|input| !input.element.is_float());
-        for step in self.case["first_steps"].as_array().map_or(&[][..], |list| list) {
+        let (case, batch_size) = (self.recorded.case, self.recorded.batch_size);
+        for step in case["first_steps"].as_array().map_or(&[][..], |list| list) {
             let number = step["step"].as_u64().ok_or("a step without a number")? as usize;
-            let data = self.dataset(number * self.batch_size, ids)?;
+            let data = self.dataset::<M>(number * batch_size)?;
             let mut model = self.model(&new)?;
-            self.trainer().epochs(1).fit(&mut model, &data)?;
+            self.trainer()?.epochs(1).fit(&mut model, &data)?;
             let when = format!("after step {number}");
             self.compare_parameters(&when, &model, &step["params"])?;
             let output = model.dense_output(0).ok_or("the output is not dense")?;
@@ -305,12 +305,12 @@ impl<R: UpdateRule> Visit for Run<'_, R> {
             let expected = numbers(&step["output"]).ok_or("an output that is no number")?;
             self.tolerance().compare(&format!("output of step {number}"), found, &expected)?;
         }
-        let data = self.dataset(self.labels.shape[0], ids)?;
+        let data = self.dataset::<M>(self.recorded.label.shape[0])?;
         let mut model = self.model(&new)?;
-        let mut trainer = self.trainer();
+        let mut trainer = self.trainer()?;
         let mut updater = trainer.updater(&model)?;
-        let history = self.case["history"].as_array().ok_or("no history")?;
-        if history.len() as u64 != self.case["epochs"].as_u64().unwrap_or(0) {
+        let history = case["history"].as_array().ok_or("no history")?;
+        if case["epochs"] != history.len() {
             return Err(format!("{} epochs are recorded", history.len()).into());
         }
         for (epoch, recorded) in (0..).zip(history) {
@@ -326,67 +326,15 @@ impl<R: UpdateRule> Visit for Run<'_, R> {
     }
 }
 
-/// Which model the recorded graph is. Everything about it is looked at: a graph that differs in anything
-/// is unknown.
-fn choose<R>(case: &Value, run: &Run<'_, R>, fused: bool) -> Result<Choice, String> {
-    let nodes = case["graph"]["nodes"].as_array().ok_or("no graph")?;
-    let unknown = || format!("unknown graph {}", case["graph"]);
-    let names: Vec<&str> = run.parameters.iter().map(|tensor| tensor.name.as_str()).collect();
-    let (data, label) = (words(&case["data_names"])[0], case["label_name"].as_str().unwrap_or(""));
-    let mut previous = "";
-    let mut ops = Vec::new();
-    for node in nodes {
-        let (op, inputs) = (node["op"].as_str().unwrap_or(""), words(&node["inputs"]));
-        let wired = match (op, &names[..]) {
-            ("dot", [weight, ..]) => inputs == [data, weight],
-            ("broadcast_add", [_, bias]) => inputs == [previous, bias],
-            _ => inputs == [previous, label],
-        };
-        if !wired || node["attrs"].as_object().is_some_and(|attributes| !attributes.is_empty()) {
-            return Err(unknown());
-        }
-        previous = node["name"].as_str().unwrap_or("");
-        ops.push(op);
-    }
-    let heads = ["LinearRegressionOutput", "LogisticRegressionOutput", "SoftmaxOutput"];
-    let (bias, last) = match (&ops[..], names.len()) {
-        (["dot", "broadcast_add", last], 2) => (true, *last),
-        (["dot", last], 1) => (false, *last),
-        _ => return Err(unknown()),
-    };
-    let head = heads.into_iter().find(|head| *head == last).ok_or_else(unknown)?;
-    match (head, case["metric"].as_str()) {
-        ("SoftmaxOutput", Some("ce")) => {}
-        (head, Some("mse")) if head != "SoftmaxOutput" => {}
-        (_, metric) => return Err(format!("unknown metric {metric:?}")),
-    }
-    let weight = crate::case::storage(&case["params"][0]["param_stype"]);
-    let arrays = match (run.features.storage(), weight) {
-        (Storage::Csr, Some(Storage::RowSparse)) => Arrays::Sparse,
-        (Storage::Csr, Some(Storage::Dense)) => Arrays::DenseWeight,
-        (Storage::Dense, Some(Storage::Dense)) => Arrays::Dense,
-        (data, weight) => return Err(format!("data is {data}, the weight {weight:?}")),
-    };
-    Ok(Choice { head, arrays, bias, fused })
-}
-
 /// The update rule. Recorded gradients are sums over a batch; those of this library are means.
-fn rule<R: UpdateRule>(
-    case: &Value,
-    lazy_update: LazyUpdate,
-    batch_size: usize,
-) -> Result<R, String> {
-    let mut rule = configured::<R>(R::default(), case)?;
+fn rule<R: UpdateRule>(recorded: &Recorded<'_>, lazy_update: LazyUpdate) -> Result<R, String> {
+    let mut rule = configured::<R>(R::default(), recorded.case)?;
     rule.set_lazy_update(lazy_update);
-    if let Some(rescale) = case["hyper"]["rescale_grad"].as_f64() {
-        let rescale = rescale * batch_size as f64;
+    if let Some(rescale) = recorded.case["hyper"]["rescale_grad"].as_f64() {
+        let rescale = rescale * recorded.batch_size as f64;
         rule.set("rescale_grad", rescale).map_err(|error| error.to_string())?;
     }
     Ok(rule)
-}
-
-fn words(list: &Value) -> Vec<&str> {
-    list.as_array().map_or(&[][..], |list| list).iter().filter_map(Value::as_str).collect()
 }
 
 fn text(error: impl Into<nnz::Error>) -> String {

@@ -1,39 +1,45 @@
-//! The models of the recorded trajectories, each fused and unfused.
+//! The recorded models of one weight, each fused and unfused.
 
+use super::{Family, Visit};
 use crate::device::{Device, Failure};
+use crate::recorded::Recorded;
+use nnz::core::storage::Storage;
 use nnz::prelude::*;
 
-/// Something to be done with a model, whichever it is.
-pub(crate) trait Visit {
-    /// Does it. `new` makes the model for so many features and outputs.
-    fn visit<M: Model<Element = f32>>(
-        &mut self,
-        new: impl Fn(usize, usize) -> nnz::Result<M>,
-    ) -> Result<(), Failure>;
-}
-
-/// What kind of score a model computes, from what kind of arrays.
+/// A score `dot(x, weight)`, with or without a bias, and a loss of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Choice {
+pub(crate) struct GeneralisedLinear {
     /// The operator at the end: what the reference calls it.
-    pub(crate) head: &'static str,
+    head: &'static str,
     /// The storage of features and weight.
-    pub(crate) arrays: Arrays,
+    arrays: Arrays,
     /// Whether there is a bias.
-    pub(crate) bias: bool,
-    /// Whether the step may be fused.
-    pub(crate) fused: bool,
+    bias: bool,
+    /// The extents of the weight.
+    extents: [usize; 2],
 }
 
 /// The storage of features and weight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Arrays {
+enum Arrays {
     /// Sparse features, a weight updated by rows.
     Sparse,
     /// Sparse features, a dense weight, whose gradient is row_sparse all the same.
     DenseWeight,
     /// Everything dense.
     Dense,
+}
+
+impl GeneralisedLinear {
+    /// The recorded graph that this stands for.
+    fn graph(&self) -> String {
+        let score = match self.bias {
+            true => "%0 = dot(data, weight)\n%1 = broadcast_add(%0, bias)\n%2",
+            false => "%0 = dot(data, weight)\n%1",
+        };
+        let operand = if self.bias { "%1" } else { "%0" };
+        format!("{score} = {}({operand}, label)", self.head)
+    }
 }
 
 /// For every combination a fused and an unfused model, and the function that picks one.
@@ -45,20 +51,45 @@ macro_rules! models {
             models!(@model $unfused, $columns $label $loss $output $arrays $bias, fuse = off;);
         )*)*
 
-        /// Visits the model chosen, on a device.
-        pub(crate) fn with_model(
-            choice: Choice,
-            on: &impl Device,
-            visit: &mut impl Visit,
-        ) -> Result<(), Failure> {
-            match choice {
-                $($(
-                    Choice { head: $head, arrays: Arrays::$arrays, bias: models!(@flag $bias), fused: true } =>
-                        on.visit(|d, k| $fused::new(models!(@dims d k $dims), Seed(0)), visit),
-                    Choice { head: $head, arrays: Arrays::$arrays, bias: models!(@flag $bias), fused: false } =>
-                        on.visit(|d, k| $unfused::new(models!(@dims d k $dims), Seed(0)), visit),
-                )*)*
-                _ => Err(format!("no model for {choice:?}").into()),
+        impl Family for GeneralisedLinear {
+            fn choose(recorded: &Recorded<'_>) -> Result<Vec<Self>, String> {
+                let graph = recorded.graph()?;
+                let features = recorded.data.first().map(|features| features.stype());
+                let arrays = match (features, recorded.parameter("weight")?.storage) {
+                    (Some(Storage::Csr), Storage::RowSparse) => Arrays::Sparse,
+                    (Some(Storage::Csr), Storage::Dense) => Arrays::DenseWeight,
+                    (Some(Storage::Dense), Storage::Dense) => Arrays::Dense,
+                    (data, weight) => return Err(format!("data is {data:?}, the weight {weight}")),
+                };
+                let extents = recorded.extents("weight")?;
+                let heads = [$($head),*].into_iter();
+                heads
+                    .flat_map(|head| [true, false].map(|bias| Self { head, arrays, bias, extents }))
+                    .find(|choice| choice.graph() == graph)
+                    .map(|choice| vec![choice])
+                    .ok_or_else(|| format!("unknown graph\n{graph}"))
+            }
+
+            fn is_one_loop(&self) -> bool {
+                self.arrays != Arrays::Dense
+            }
+
+            fn with_model(
+                &self,
+                fused: bool,
+                on: &impl Device,
+                visit: &mut impl Visit,
+            ) -> Result<(), Failure> {
+                let [d, k] = self.extents;
+                match (self.head, self.arrays, self.bias, fused) {
+                    $($(
+                        ($head, Arrays::$arrays, models!(@flag $bias), true) =>
+                            on.visit(|| $fused::new(models!(@dims d k $dims), Seed(0)), visit),
+                        ($head, Arrays::$arrays, models!(@flag $bias), false) =>
+                            on.visit(|| $unfused::new(models!(@dims d k $dims), Seed(0)), visit),
+                    )*)*
+                    _ => Err(format!("no model for {self:?}").into()),
+                }
             }
         }
     };
