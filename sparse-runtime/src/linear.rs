@@ -207,17 +207,20 @@ unsafe fn row_step<R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKin
     row_function: impl FnOnce(&mut [T::Accumulator], &mut [T::Accumulator]) -> T::Accumulator,
 ) -> T::Accumulator {
     let cursor = *cursor;
-    // Before the product: what waits for its sum waits for the exponential of a loss as well, and the processor sees only so far beyond.
-    for id in ahead {
-        cursor.prefetch(id.at());
+    // Before the product where rows are short: what waits for its sum waits for the exponential of a loss as well, and the processor sees only
+    // so far beyond. Long rows fill a cache, from which the product should have read before.
+    if !W::IN_VECTORS {
+        ask_for_each(ahead, cursor, settling);
     }
-    settling.prefetch_each::<K, _>(ahead);
     let loss = width.with_rows(
         scratch,
         #[inline(always)]
         |scores, saved| {
             // SAFETY: promised by the caller; the scores are as many as the parameter's columns. The rows are those that are updated below.
             unsafe { settled_product(ids, values, cursor, settling, true, width, scores) };
+            if W::IN_VECTORS {
+                ask_for_each(ahead, cursor, settling);
+            }
             let loss = row_function(scores, saved);
             // SAFETY: as above.
             unsafe { scatter(ids, values, cursor, width, scores) };
@@ -226,6 +229,19 @@ unsafe fn row_step<R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKin
     );
     settling.mark_unsettled::<K, _>(ids);
     loss
+}
+
+/// Asks for rows of the parameter, and for what is known of them.
+#[inline(always)]
+fn ask_for_each<R: UpdateRule, T: Float, K: UpdateKind, I: ColumnId>(
+    ids: &[I],
+    rows: RowCursor<'_, R, T, K>,
+    settling: &Settling<'_, R, T>,
+) {
+    for id in ids {
+        rows.prefetch(id.at());
+    }
+    settling.prefetch_each::<K, _>(ids);
 }
 
 /// A step of several rows of data: scores and what the row function makes of them, row by row, then the updates.
@@ -321,9 +337,7 @@ fn add_scores<R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKind>(
         for (row, scores) in scores.chunks_exact_mut(columns.max(1)).enumerate() {
             prefetch_data(x, ids, row);
             if large {
-                let ahead = row_ahead(x, ids, row);
-                ahead.iter().for_each(|id| cursor.prefetch(id.at()));
-                settling.prefetch_each::<K, _>(ahead);
+                ask_for_each(row_ahead(x, ids, row), cursor, &settling);
             }
             let (ids, values) = row_of(x, ids, row);
             // SAFETY: as in `many_rows`.

@@ -62,7 +62,7 @@ pub(crate) fn row_ahead<'a, V: Stored, I: ColumnId>(
 
 /// Rows of data between asking for the rows of a parameter and reading them, and between asking for the data and
 /// reading that.
-pub(crate) const AHEAD: usize = 3;
+pub(crate) const AHEAD: usize = 2;
 
 /// Bytes of a table that is larger than a cache.
 pub(crate) const LARGE: usize = 1 << 20;
