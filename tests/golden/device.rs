@@ -31,6 +31,11 @@ pub(crate) trait Device {
         visit: &mut impl Visit,
     ) -> Result<(), Failure>;
 
+    /// How many steps of a trajectory are made here. An epoch that does not end within them is counted, and left out.
+    fn most_steps(&self) -> usize {
+        usize::MAX
+    }
+
     /// What only the host does, of which there is no case elsewhere.
     fn only_on_host(&self, what: &str) -> Result<(), Failure> {
         Err(Failure::NotThere(what.to_owned()))

@@ -20,6 +20,7 @@ mod coverage;
 mod create;
 mod device;
 mod differences;
+mod epochs;
 #[path = "../folder/mod.rs"]
 mod folder;
 mod graphs;

@@ -62,6 +62,20 @@ impl<'a> Recorded<'a> {
         shape[..].try_into().map_err(|_| format!("`{name}` is no matrix"))
     }
 
+    /// The number of batches of an epoch: what does not fill one is left out.
+    pub(crate) fn batches(&self) -> usize {
+        self.label.shape[0] / self.batch_size
+    }
+
+    /// What is recorded of each epoch.
+    pub(crate) fn history(&self) -> Result<&'a [Value], String> {
+        let history = self.case["history"].as_array().ok_or("no history")?;
+        match self.case["epochs"] == history.len() {
+            true => Ok(history),
+            false => Err(format!("{} epochs are recorded", history.len())),
+        }
+    }
+
     /// The graph, a line for each node, attributes behind the operands: `%1 = sum(%0, axis=1)`. The last node is the output.
     pub(crate) fn graph(&self) -> Result<String, String> {
         let graph = &self.case["graph"];

@@ -7,6 +7,8 @@
 use crate::case::{Tensor, cases, id, numbers};
 use crate::compare::Tolerance;
 use crate::device::{Device, Failure, Host};
+use crate::epochs::Epochs;
+use crate::folder::say;
 use crate::models::{Linear, LinearDense, LinearDenseWeight, Visit};
 use crate::reasons::{Deviation, Kind};
 use crate::recorded;
@@ -30,15 +32,17 @@ fn trajectories() {
 pub(crate) fn run_all<D: Device>(on: &D) {
     let Some(cases) = cases(FILE) else { return };
     let mut tally = Tally::new(&format!("{FILE}{}", D::SUFFIX));
+    let mut epochs = Epochs::default();
     for case in &cases {
         let outcome = match (case["update_freq"].is_u64(), case["optimizer"].as_str()) {
-            (false, _) => train::run_sgd(case, &cases, on),
-            (true, Some("sgd")) => run::<Sgd>(case, &cases, on),
-            (true, Some("adagrad")) => run::<AdaGrad>(case, &cases, on),
+            (false, _) => train::run_sgd(case, &cases, &mut epochs, on),
+            (true, Some("sgd")) => run::<Sgd>(case, &cases, &mut epochs, on),
+            (true, Some("adagrad")) => run::<AdaGrad>(case, &cases, &mut epochs, on),
             (true, name) => Err(format!("unknown optimizer {name:?}").into()),
         };
         tally.add(id(case), outcome.into());
     }
+    say(&format!("golden {FILE}{}: {}", D::SUFFIX, epochs.describe(on)));
     tally.finish();
 }
 
@@ -47,7 +51,7 @@ pub(crate) fn run_refused(case: &Value, on: &impl Device) -> Result<Vec<Deviatio
     let cases = cases(FILE).ok_or("no trajectories")?;
     let recorded = cases.iter().find(|case| id(case) == "svrg.reset.bs8.freq2.momentum");
     let run = Run::<Sgd>::read(recorded.ok_or("no such trajectory")?, &cases)?;
-    let (mut follow, d) = (Follow { data: run.dataset(true)?, run: &run }, run.features.shape[1]);
+    let (mut follow, d) = (Follow::new(&run, true, on)?, run.features.shape[1]);
     match case["weight_stype"].as_str() {
         Some("row_sparse") => on.visit(|| Linear::new(dims! { d: d }, Seed(0)), &mut follow)?,
         Some("default") => {
@@ -58,16 +62,35 @@ pub(crate) fn run_refused(case: &Value, on: &impl Device) -> Result<Vec<Deviatio
     Ok(vec![Kind::Accepted.because("trained")])
 }
 
-fn run<R: UpdateRule>(case: &Value, cases: &[Value], on: &impl Device) -> Result<(), Failure> {
+fn run<R: UpdateRule>(
+    case: &Value,
+    cases: &[Value],
+    epochs: &mut Epochs,
+    on: &impl Device,
+) -> Result<(), Failure> {
     let run = Run::<R>::read(case, cases)?;
-    let (mut follow, d) = (Follow { data: run.dataset(false)?, run: &run }, run.features.shape[1]);
-    on.visit(|| LinearDense::new(dims! { d: d }, Seed(0)), &mut follow)
+    let (mut follow, d) = (Follow::new(&run, false, on)?, run.features.shape[1]);
+    on.visit(|| LinearDense::new(dims! { d: d }, Seed(0)), &mut follow)?;
+    epochs.add(follow.epochs);
+    Ok(())
 }
 
 /// A case, to be followed by a model.
 struct Follow<'a, R> {
     run: &'a Run<'a, R>,
     data: Dataset,
+    epochs: Epochs,
+}
+
+impl<'a, R: UpdateRule> Follow<'a, R> {
+    /// The epochs of a case that a device makes, of its data as a csr or dense: one at least, for nothing is compared before its end.
+    fn new(run: &'a Run<'a, R>, sparse: bool, on: &impl Device) -> Result<Self, String> {
+        let history = run.case["history"].as_array().ok_or("no history")?;
+        let data = run.dataset(sparse)?;
+        let batches = data.n_rows().div_ceil(run.batch_size);
+        let epochs = Epochs::within(on.most_steps().max(batches), history.len(), batches);
+        Ok(Follow { run, data, epochs })
+    }
 }
 
 impl<R: UpdateRule> Visit for Follow<'_, R> {
@@ -75,7 +98,7 @@ impl<R: UpdateRule> Visit for Follow<'_, R> {
         &mut self,
         new: impl Fn() -> nnz::Result<M>,
     ) -> Result<(), Failure> {
-        self.run.follow(new()?, &self.data)
+        self.run.follow(new()?, &self.data, self.epochs.followed)
     }
 }
 
@@ -150,8 +173,13 @@ impl<'a, R: UpdateRule> Run<'a, R> {
             .progress(Progress::Silent))
     }
 
-    /// Trains a model and compares it with what is recorded, epoch by epoch.
-    fn follow<M: Model<Element = f32>>(&self, mut model: M, data: &Dataset) -> Result<(), Failure> {
+    /// Trains a model and compares it with what is recorded, epoch by epoch of the first ones.
+    fn follow<M: Model<Element = f32>>(
+        &self,
+        mut model: M,
+        data: &Dataset,
+        epochs: usize,
+    ) -> Result<(), Failure> {
         self.set(&mut model, |name| {
             self.parameters
                 .iter()
@@ -162,7 +190,7 @@ impl<'a, R: UpdateRule> Run<'a, R> {
         let mut updater = trainer.updater(&model)?;
         let history = self.case["history"].as_array().ok_or("no history")?;
         let update_freq = self.rule.update_freq;
-        for (epoch, recorded) in (0..).zip(history) {
+        for (epoch, recorded) in (0..).zip(&history[..epochs]) {
             let when = format!("after epoch {epoch}");
             if self.accumulates && epoch >= update_freq {
                 if epoch % update_freq == 0 {

@@ -8,6 +8,7 @@
 use crate::case::{Tensor, cases, id, numbers};
 use crate::compare::Tolerance;
 use crate::device::{Device, Failure, Host};
+use crate::epochs::Epochs;
 use crate::folder::say;
 use crate::models::{Family, GeneralisedLinear, OfTables, Visit};
 use crate::recorded::Recorded;
@@ -38,10 +39,11 @@ fn models() {
     run_file("train_models", &Host);
 }
 
-/// The runs of cases: how many were made, and of which kind a device has none.
+/// The runs of cases: how many were made, how far, and of which kind a device has none.
 #[derive(Default)]
 struct Runs {
     made: usize,
+    epochs: Epochs,
     not_there: BTreeMap<String, usize>,
 }
 
@@ -58,10 +60,11 @@ pub(crate) fn run_file<D: Device>(file: &str, on: &D) {
             });
         tally.add(id(case), outcome.into());
     }
-    let Runs { made, not_there } = runs;
+    let Runs { made, epochs, not_there } = runs;
     let mut text = format!(
-        "golden {file}{}: {made} runs of recorded cases (fused and unfused, by each update)",
-        D::SUFFIX
+        "golden {file}{}: {made} runs of recorded cases (fused and unfused, by each update), {}",
+        D::SUFFIX,
+        epochs.describe(on)
     );
     for (what, count) in not_there {
         text += &format!("\n  {count} runs not there: {what}");
@@ -93,9 +96,16 @@ fn run_tables(recorded: &Recorded<'_>, runs: &mut Runs, on: &impl Device) -> Res
 }
 
 /// A case of plain SGD, by every model and update.
-pub(crate) fn run_sgd(case: &Value, cases: &[Value], on: &impl Device) -> Result<(), Failure> {
-    let recorded = Recorded::read(case, cases)?;
-    run_case::<Sgd, GeneralisedLinear>(&recorded, &mut Runs::default(), on)
+pub(crate) fn run_sgd(
+    case: &Value,
+    cases: &[Value],
+    epochs: &mut Epochs,
+    on: &impl Device,
+) -> Result<(), Failure> {
+    let (recorded, mut runs) = (Recorded::read(case, cases)?, Runs::default());
+    run_case::<Sgd, GeneralisedLinear>(&recorded, &mut runs, on)?;
+    epochs.add(runs.epochs);
+    Ok(())
 }
 
 fn run_case<R: UpdateRule, F: Family>(
@@ -107,11 +117,14 @@ fn run_case<R: UpdateRule, F: Family>(
     for model in F::choose(recorded)? {
         for &mode in recorded.lazy_updates() {
             for fused in [true, false] {
-                let mut run = Run::<R>::read(recorded, &model, mode)?;
+                let mut run = Run::<R>::read(recorded, &model, mode, on)?;
                 run.one_loop = fused && model.is_one_loop();
                 let step = if fused { "fused" } else { "unfused" };
                 match model.with_model(fused, on, &mut run) {
-                    Ok(()) => runs.made += 1,
+                    Ok(()) => {
+                        runs.made += 1;
+                        runs.epochs.add(run.epochs);
+                    }
                     Err(Failure::NotThere(what)) => {
                         *runs.not_there.entry(what.clone()).or_default() += 1;
                         missing = Some(what);
@@ -137,6 +150,8 @@ struct Run<'a, R> {
     columns: Vec<Tensor>,
     /// Whether the model's step is one loop.
     one_loop: bool,
+    /// How far the device goes.
+    epochs: Epochs,
     /// The parameters, each time they are looked at, on the device that this run is made on, and on the one before it.
     found: Vec<Vec<f64>>,
     found_before: Vec<Vec<f64>>,
@@ -147,12 +162,15 @@ impl<'a, R: UpdateRule> Run<'a, R> {
         recorded: &'a Recorded<'a>,
         model: &impl Family,
         mode: LazyUpdate,
+        on: &impl Device,
     ) -> Result<Self, String> {
+        let n_epochs = recorded.history()?.len();
         Ok(Run {
             recorded,
             rule: rule(recorded, mode)?,
             columns: model.columns(recorded)?,
             one_loop: false,
+            epochs: Epochs::within(on.most_steps(), n_epochs, recorded.batches()),
             found: Vec::new(),
             found_before: Vec::new(),
         })
@@ -309,10 +327,7 @@ impl<R: UpdateRule> Visit for Run<'_, R> {
         let mut model = self.model(&new)?;
         let mut trainer = self.trainer()?;
         let mut updater = trainer.updater(&model)?;
-        let history = case["history"].as_array().ok_or("no history")?;
-        if case["epochs"] != history.len() {
-            return Err(format!("{} epochs are recorded", history.len()).into());
-        }
+        let history = &self.recorded.history()?[..self.epochs.followed];
         for (epoch, recorded) in (0..).zip(history) {
             let report = trainer.fit_epochs(&mut model, &mut updater, &data, epoch..epoch + 1)?;
             let when = format!("after epoch {epoch}");
@@ -322,7 +337,10 @@ impl<R: UpdateRule> Visit for Run<'_, R> {
             let expected = recorded["metric"].as_f64().ok_or("no metric")?;
             self.tolerance().compare(&format!("{when}: metric"), metric, &[expected])?;
         }
-        Ok(self.compare_states(&model, &updater)?)
+        if self.epochs.left_out == 0 {
+            self.compare_states(&model, &updater)?;
+        }
+        Ok(())
     }
 }
 
