@@ -138,11 +138,11 @@ graph! {
     }
 }
 
-const N_ROWS: usize = 7;
-const N_COLS: usize = 40;
+pub(crate) const N_ROWS: usize = 7;
+pub(crate) const N_COLS: usize = 40;
 
 /// Rows without entries, the last of them in a batch of its own, a column that all others have, and columns that no row has.
-fn features(value: impl Fn(usize) -> f32) -> Csr {
+pub(crate) fn features(value: impl Fn(usize) -> f32) -> Csr {
     let row = |row: usize| {
         let entries = (0..8).map(|entry| (entry * 4, value(row * 8 + entry)));
         entries.skip(row % 3).take(if row % 4 == 2 { 0 } else { 8 }).collect::<Vec<_>>()
@@ -150,7 +150,7 @@ fn features(value: impl Fn(usize) -> f32) -> Csr {
     Csr::from_rows(N_COLS, (0..N_ROWS).map(row)).unwrap()
 }
 
-fn of_entry(entry: usize) -> f32 {
+pub(crate) fn of_entry(entry: usize) -> f32 {
     entry as f32 * 0.03 - 0.7
 }
 
@@ -170,7 +170,7 @@ fn data(x: Csr) -> Dataset {
 }
 
 /// The losses of some steps of at most so many rows, then the bits of all parameters.
-fn trained<M: Model<Element = f32>, R: UpdateRule>(
+pub(crate) fn trained<M: Model<Element = f32>, R: UpdateRule>(
     model: &mut M,
     data: &Dataset,
     rule: &R,
@@ -194,7 +194,7 @@ fn trained<M: Model<Element = f32>, R: UpdateRule>(
 }
 
 /// Holds a model to its twin without fusion, to the CPU, and to another run of itself.
-fn hold<M: Model<Element = f32>, N: Model<Element = f32>, R: UpdateRule>(
+pub(crate) fn hold<M: Model<Element = f32>, N: Model<Element = f32>, R: UpdateRule>(
     fused: &M,
     unfused: &N,
     data: &Dataset,
@@ -302,14 +302,14 @@ fn modes_and_rules_that_need_the_gradient_have_it() {
     hold_all!(data, rule, Several SeveralOff, Factors FactorsOff);
 }
 
-/// The kernels of a step, in the order of their launches, but for the search for the columns of a csr, which is as long as their numbers
-/// are wide: of that only its end.
-fn kernels_of_step<M: Model<Element = f32>>(
+/// The kernels of a step, in the order of their launches, but for the search for the columns of a csr or for ids, which is as long as their
+/// numbers are wide: of that only its end.
+pub(crate) fn kernels_of_step<M: Model<Element = f32>>(
     model: &M,
+    data: &Dataset,
     records: bool,
     max_norm: Option<f64>,
 ) -> Vec<&'static str> {
-    let data = data(features(of_entry));
     let mut there = OnGpu::new(model, &gpu()).unwrap();
     let rule = Sgd { learning_rate: 0.25, ..Sgd::default() };
     let mut updater = Updater::for_model(rule, &there).unwrap();
@@ -326,31 +326,40 @@ fn kernels_of_step<M: Model<Element = f32>>(
         }
         .unwrap();
     });
-    let search =
-        ["number_entries", "count_digits", "move_by_digit", "sum_up", "add_totals", "mark_runs"];
+    let search = [
+        "number_entries",
+        "number_ids",
+        "places",
+        "count_digits",
+        "move_by_digit",
+        "sum_up",
+        "add_totals",
+        "mark_runs",
+    ];
     launched.into_iter().filter(|name| !search.contains(name)).collect()
 }
 
 #[test]
 fn a_step_is_a_kernel_for_the_loss_and_one_for_each_update() {
+    let data = data(features(of_entry));
     let fused = Several::new(dims! { d: N_COLS }, Seed(3)).unwrap();
     let unfused = SeveralOff::new(dims! { d: N_COLS }, Seed(3)).unwrap();
     assert!(matches!(Several::PLAN.step, PlanStep::LinearRows { .. }));
     assert_eq!(
-        kernels_of_step(&fused, false, None),
+        kernels_of_step(&fused, &data, false, None),
         [
             "linear_rows",
             "mean_of_parts",
             "reduce_parts",
             "combine_parts",
             "write_runs",
-            "update_of_columns",
+            "update_of_sums",
             "update"
         ]
     );
     // Scores are written where the output is computed from them.
     assert_eq!(
-        kernels_of_step(&fused, true, None),
+        kernels_of_step(&fused, &data, true, None),
         [
             "linear_rows",
             "mean_of_parts",
@@ -358,7 +367,7 @@ fn a_step_is_a_kernel_for_the_loss_and_one_for_each_update() {
             "reduce_parts",
             "combine_parts",
             "write_runs",
-            "update_of_columns",
+            "update_of_sums",
             "update"
         ]
     );
@@ -374,7 +383,7 @@ fn a_step_is_a_kernel_for_the_loss_and_one_for_each_update() {
         ][..],
         &["reduce_parts", "reduce_parts", "update", "update"],
     ];
-    assert_eq!(kernels_of_step(&fused, false, Some(1.0)), clipped.concat());
+    assert_eq!(kernels_of_step(&fused, &data, false, Some(1.0)), clipped.concat());
     let unfused_step = [
         &["csr_dense", "binary", "loss_parts", "mean_of_parts", "loss_gradient"][..],
         &[
@@ -386,21 +395,22 @@ fn a_step_is_a_kernel_for_the_loss_and_one_for_each_update() {
             "update",
         ],
     ];
-    assert_eq!(kernels_of_step(&unfused, false, None), unfused_step.concat());
+    assert_eq!(kernels_of_step(&unfused, &data, false, None), unfused_step.concat());
 }
 
 #[test]
 fn a_factorization_machine_looks_for_columns_once() {
+    let data = data(features(of_entry));
     let fused = Factors::new(dims! { d: N_COLS }, Seed(3)).unwrap();
     let unfused = FactorsOff::new(dims! { d: N_COLS }, Seed(3)).unwrap();
     let fused_step = [
         &["linear_rows", "mean_of_parts", "reduce_parts", "combine_parts"][..],
-        &["write_runs", "update_of_columns", "update_of_factors", "update"],
+        &["write_runs", "update_of_sums", "update_of_factors", "update"],
     ];
-    assert_eq!(kernels_of_step(&fused, false, None), fused_step.concat());
-    let unfused_step = kernels_of_step(&unfused, false, None);
+    assert_eq!(kernels_of_step(&fused, &data, false, None), fused_step.concat());
+    let unfused_step = kernels_of_step(&unfused, &data, false, None);
     assert_eq!(unfused_step.iter().filter(|name| **name == "write_runs").count(), 2);
     // Sums are made with the gradient that reads them.
-    let clipped = kernels_of_step(&fused, false, Some(1.0));
+    let clipped = kernels_of_step(&fused, &data, false, Some(1.0));
     assert!(clipped.contains(&"interaction") && clipped.contains(&"interaction_gradient"));
 }

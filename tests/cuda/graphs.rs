@@ -1,6 +1,7 @@
 //! Steps whose launches are made by a graph, against the same made one by one.
 
 use crate::device::{Count, count, fail, gpu, is_real};
+use crate::named::{self, Ratings, WideDeep};
 use crate::uploads::Machine;
 use crate::{Logistic, LogisticOff};
 use nnz::data::{BatchOptions, Batches, DataSource, Order};
@@ -38,8 +39,7 @@ struct Run {
 }
 
 /// Two epochs, the last step of which has fewer rows, at rates that change once.
-fn run<M: Model<Element = f32>>(host: &M, one_by_one: bool) -> Run {
-    let data = data();
+fn run<M: Model<Element = f32>>(host: &M, data: &Dataset, one_by_one: bool) -> Run {
     let mut there = OnGpu::new(host, &gpu()).unwrap();
     let gpu = there.gpu().clone();
     gpu.wait_for_each_kernel(one_by_one);
@@ -74,10 +74,10 @@ fn run<M: Model<Element = f32>>(host: &M, one_by_one: bool) -> Run {
     Run { bits, launches, refused: gpu.graphs_refused().cloned() }
 }
 
-fn hold<M: Model<Element = f32>>(host: &M) -> Run {
-    let one_by_one = run(host, true);
+fn hold<M: Model<Element = f32>>(host: &M, data: &Dataset) -> Run {
+    let one_by_one = run(host, data, true);
     assert!(one_by_one.launches.iter().all(|[_, graphs, _]| *graphs == 0));
-    let found = run(host, false);
+    let found = run(host, data, false);
     assert!(found.bits == one_by_one.bits);
     assert_eq!(found.refused, None);
     found
@@ -85,9 +85,13 @@ fn hold<M: Model<Element = f32>>(host: &M) -> Run {
 
 #[test]
 fn launches_of_a_graph_are_those_that_were_made_one_by_one() {
-    let logistic = hold(&Logistic::new(dims! { d: COLUMNS }, Seed(3)).unwrap());
-    let machine = hold(&Machine::new(dims! { d: COLUMNS, k: 4 }, Seed(3)).unwrap());
-    let unfused = hold(&LogisticOff::new(dims! { d: COLUMNS }, Seed(3)).unwrap());
+    let data = data();
+    let logistic = hold(&Logistic::new(dims! { d: COLUMNS }, Seed(3)).unwrap(), &data);
+    let machine = hold(&Machine::new(dims! { d: COLUMNS, k: 4 }, Seed(3)).unwrap(), &data);
+    let unfused = hold(&LogisticOff::new(dims! { d: COLUMNS }, Seed(3)).unwrap(), &data);
+    let ratings = Ratings::new(named::sizes::<Ratings>(COLUMNS), Seed(3)).unwrap();
+    let ratings = hold(&ratings, &named::rated(ROWS));
+    let deep = hold(&WideDeep::new(named::sizes::<WideDeep>(COLUMNS), Seed(3)).unwrap(), &data);
     if is_real() {
         return;
     }
@@ -101,7 +105,13 @@ fn launches_of_a_graph_are_those_that_were_made_one_by_one() {
     for [launches, graphs, _] in &machine.launches[steady.clone()] {
         assert_eq!([launches, graphs], [&2, &1], "{:?}", machine.launches);
     }
-    for of in [&logistic, &machine] {
+    // The batches of look-ups have equal shapes, but for the last one.
+    for [launches, graphs, _] in
+        ratings.launches[steady.clone()].iter().chain(&deep.launches[steady.clone()])
+    {
+        assert_eq!([launches, graphs], [&0, &2], "{:?} {:?}", ratings.launches, deep.launches);
+    }
+    for of in [&logistic, &machine, &ratings, &deep] {
         assert!(of.launches[..2].iter().all(|[_, graphs, _]| *graphs == 0));
     }
     // The host waits within such a step.
@@ -114,9 +124,10 @@ fn where_graphs_are_refused_launches_are_made_one_by_one() {
         return;
     }
     let host = Logistic::new(dims! { d: COLUMNS }, Seed(3)).unwrap();
-    let expected = run(&host, false);
+    let data = data();
+    let expected = run(&host, &data, false);
     fail(c"graph");
-    let found = run(&host, false);
+    let found = run(&host, &data, false);
     assert!(found.bits == expected.bits);
     let Some(refused) = found.refused else { panic!("no error") };
     let call = "cuGraphInstantiateWithFlags";

@@ -11,6 +11,8 @@ mod examples;
 mod fused;
 mod graphs;
 mod memory;
+#[allow(unreachable_pub, reason = "the models of other tests are")]
+mod named;
 mod outputs;
 #[allow(unreachable_pub, reason = "the models of other tests are")]
 mod speed;

@@ -306,10 +306,10 @@ fn what_fails_while_steps_go_on_is_named_by_the_next_one_that_waits() {
     assert!(text.contains("`linear_rows`") && text.contains("a copy of `x`, `y`"), "{text}");
 
     // Of the update, which nobody waits for before the next step.
-    let (first, second) = step(Some(c"update_of_columns"));
+    let (first, second) = step(Some(c"update_of_sums"));
     assert!(first.is_ok());
     let Err(Error::Cuda(CudaError::Kernel { kernels, .. })) = &second else { panic!("{second:?}") };
-    assert!(kernels.contains(&"update_of_columns"), "{second:?}");
+    assert!(kernels.contains(&"update_of_sums"), "{second:?}");
 
     let (first, second) = step(Some(c"copy"));
     let Err(Error::Cuda(CudaError::Kernel { copies, .. })) = &first else { panic!("{first:?}") };

@@ -1,6 +1,7 @@
 //! How often the host waits for a GPU in a step, and that losses which are read late are those that are read at once.
 
 use crate::device::{Count, count, fail, gpu, is_real};
+use crate::named::{self, Ratings, WideDeep};
 use crate::uploads::{COLUMNS, Machine, OPTIONS, data, model};
 use crate::{Logistic, LogisticOff};
 use nnz::data::{Batches, DataSource};
@@ -30,8 +31,7 @@ fn waits(work: impl FnOnce()) -> [usize; 2] {
 
 /// The losses of an epoch, one by one and late, hold to each other, as do the parameters. Returns the waits of each step, of each that is
 /// begun, and of reading all losses of those.
-fn steps<M: Model<Element = f32>>(host: &M) -> [Vec<[usize; 2]>; 3] {
-    let data = data();
+fn steps<M: Model<Element = f32>>(host: &M, data: &Dataset) -> [Vec<[usize; 2]>; 3] {
     let mut found = [Vec::new(), Vec::new(), Vec::new()];
     let (mut now, mut late) =
         (OnGpu::new(host, &gpu()).unwrap(), OnGpu::new(host, &gpu()).unwrap());
@@ -63,13 +63,17 @@ fn steps<M: Model<Element = f32>>(host: &M) -> [Vec<[usize; 2]>; 3] {
 
 #[test]
 fn a_fused_step_waits_for_nothing_but_a_loss_that_is_read() {
-    let logistic = steps(&Logistic::new(dims! { d: COLUMNS }, Seed(3)).unwrap());
-    let machine = steps(&Machine::new(dims! { d: COLUMNS, k: 4 }, Seed(3)).unwrap());
-    let unfused = steps(&LogisticOff::new(dims! { d: COLUMNS }, Seed(3)).unwrap());
+    let data = data();
+    let logistic = steps(&Logistic::new(dims! { d: COLUMNS }, Seed(3)).unwrap(), &data);
+    let machine = steps(&Machine::new(dims! { d: COLUMNS, k: 4 }, Seed(3)).unwrap(), &data);
+    let deep = steps(&WideDeep::new(named::sizes::<WideDeep>(COLUMNS), Seed(3)).unwrap(), &data);
+    let rated = named::rated(150);
+    let ratings = steps(&Ratings::new(named::sizes::<Ratings>(COLUMNS), Seed(3)).unwrap(), &rated);
+    let unfused = steps(&LogisticOff::new(dims! { d: COLUMNS }, Seed(3)).unwrap(), &data);
     if is_real() {
         return;
     }
-    for [now, late, losses] in [logistic, machine] {
+    for [now, late, losses] in [logistic, machine, deep, ratings] {
         assert_eq!(now, [[0, 1]; STEPS]);
         assert_eq!(late, [[0, 0]; STEPS]);
         assert_eq!(losses, [[0, 1]]);
@@ -117,7 +121,7 @@ fn what_fails_in_a_step_that_nobody_waits_for_is_named_with_its_loss() {
         return;
     }
     let data = data();
-    for kernel in [c"linear_rows", c"update_of_columns"] {
+    for kernel in [c"linear_rows", c"update_of_sums"] {
         let mut there = model();
         let mut updater = sgd(&there, 0.5);
         let mut batches = data.batches(Logistic::INPUTS, &OPTIONS).unwrap();

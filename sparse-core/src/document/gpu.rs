@@ -57,8 +57,9 @@ pub(super) fn page() -> Page {
          - Where the model is `dot(x, w)` of a csr, perhaps plus \
          `pairwise_interaction(x, v)` and a bias, into a loss: the scores, the loss and its derivatives by the scores are one kernel. The scores are written where an output is computed from them and \
          somebody looks at outputs.\n\
-         - A gradient csrᵀ · dense of rows, and that of the interactions of such a model: the kernel that sums up what a row gets ends in the update rule's recurrence. The columns of the \
-         csr are looked for once for all of them. The gradient is made where \
+         - A gradient of rows that is a sum over rows of the batch: csrᵀ · dense, that of `embedding_bag`, that of `take` and `embedding` by ids of the batch, of a table that is looked up in up to 4 places, \
+         and that of the interactions of such a model. The kernel that sums up what a row gets ends in the update rule's recurrence. The columns of a \
+         csr, and ids, are looked for once for all of them. The gradient is made where \
          its norm is asked for, where all rows make each step (`LazyUpdate::Dense`), and for rules with a state of whole rows \
          (`group-adagrad`).\n\n\
          `fuse = off` in the model leaves a kernel for each value. `OnGpu::kernels` lists what computes each value, and what a step has \

@@ -21,7 +21,7 @@ mod context;
 pub mod cuda;
 mod features;
 pub(crate) mod index_set;
-mod lookup;
+pub(crate) mod lookup;
 mod order;
 pub(crate) mod parallel;
 mod parts;

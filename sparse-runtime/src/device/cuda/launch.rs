@@ -40,6 +40,9 @@ impl Blocks {
 
 const MOST_ARGUMENTS: usize = 32;
 
+/// How many arrays the prelude's `sides` are at most.
+pub(crate) const MOST_SIDES: usize = 4;
+
 /// What all arguments of a launch take at most, in units of 8 bytes.
 const MOST_BITS: usize = 64;
 
@@ -238,6 +241,22 @@ impl<'a> Launch<'a> {
     /// Numbers, in a struct of the prelude by the name `of`.
     pub(crate) fn record(self, of: &str, bits: &[u64]) -> Self {
         self.argument(bits, |parameter| parameter == of)
+    }
+
+    /// Arrays that the kernel reads, each of so many rows, as the prelude's `sides`: at most [`MOST_SIDES`], which further ones are not among.
+    pub(crate) fn sides<T: Stored>(mut self, sides: &[(CudaSlice<'_, T>, usize)]) -> Self {
+        let (mut bits, mut end) = ([0; 2 * MOST_SIDES - 1], 0);
+        for (at, (side, n_rows)) in sides.iter().take(MOST_SIDES).enumerate() {
+            bits[at] = side.address_on(self.gpu).unwrap_or_else(|error| {
+                self.refused = Some(error);
+                0
+            });
+            end += *n_rows as u64;
+            if at + 1 < MOST_SIDES {
+                bits[MOST_SIDES + at] = end;
+            }
+        }
+        self.record("sides", &bits)
     }
 
     /// Launches it, unless there are no blocks. What is done happens later.

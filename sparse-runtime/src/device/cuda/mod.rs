@@ -48,7 +48,7 @@ pub use error::CudaError;
 pub(crate) use gpu::Destination;
 pub use gpu::Gpu;
 pub(crate) use graph::Replay;
-pub(crate) use launch::{Blocks, Launch};
+pub(crate) use launch::{Blocks, Launch, MOST_SIDES};
 pub use memory::{CudaBuffer, CudaSlice};
 pub use probe::{CudaDeviceInfo, CudaInfo, probe};
 pub(crate) use upload::{Layout, Span, Upload};

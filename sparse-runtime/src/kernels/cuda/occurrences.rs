@@ -182,6 +182,17 @@ impl Occurrences {
         ids: CudaSlice<'_, u64>,
         bound: usize,
     ) -> Result<(), CudaError> {
+        self.ask_for_ids(gpu, ids, bound)?;
+        self.counted()
+    }
+
+    /// Asks for those of a list of ids, as [`ask`](Self::ask) for those of a matrix.
+    pub(crate) fn ask_for_ids(
+        &mut self,
+        gpu: &Gpu,
+        ids: CudaSlice<'_, u64>,
+        bound: usize,
+    ) -> Result<(), CudaError> {
         let n = ids.len();
         if u32::try_from(n).is_err() {
             self.n_columns = 0;
@@ -198,8 +209,7 @@ impl Occurrences {
         let mut scratch = std::mem::take(&mut self.wide);
         let asked = self.ask_in(gpu, ids, bound, bound, &mut scratch);
         self.wide = scratch;
-        asked?;
-        self.counted()
+        asked
     }
 
     /// Finds the groups of a matrix's rows, of which there is a number for each: those below `bound`, which itself stands for no group. The

@@ -53,6 +53,12 @@ __device__ inline u64 place_in(const strided &along, int rank, u64 number) {
     return (u64)place;
 }
 
+// Up to 4 arrays, whose rows are counted on from one to the next: where they begin, and before which row each but the last ends.
+struct sides {
+    const void *of[4];
+    u64 ends[3];
+};
+
 // Positions along two axes: the first, from one to the next, and how many.
 struct spans {
     i64 start[2], step[2];

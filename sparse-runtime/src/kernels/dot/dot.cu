@@ -32,18 +32,18 @@ extern "C" __global__ void csr_column(const u64 *__restrict__ starts, const u64 
 }
 
 // csrᵀ · dense: a group makes the row of the result that is a column which occurs. `runs` says where the entries of
-// each such column are in `entries`, and `rows` in which row each entry is. With `targets` the row of the result is the
-// one of this number, else that of the column's rank.
+// each such column are in `entries`, and `rows` in which row each entry is; `shares` are as of `add_run`. With `targets` the row of the
+// result is the one of this number, else that of the column's rank.
 extern "C" __global__ void csr_transposed_dense(const u32 *__restrict__ runs, const u32 *__restrict__ entries,
                                                 const u32 *__restrict__ rows, const u64 *__restrict__ targets,
-                                                const VALUE *__restrict__ values, const REAL *__restrict__ right,
-                                                u64 row_step, u64 column_step, u64 out_row, u64 out_column,
-                                                REAL *__restrict__ out, u64 n_runs, u64 n_cols) {
+                                                const VALUE *__restrict__ values, const f64 *__restrict__ shares,
+                                                const REAL *__restrict__ right, u64 row_step, u64 column_step, u64 out_row,
+                                                u64 out_column, REAL *__restrict__ out, u64 n_runs, u64 n_cols) {
     u64 run = thread_id() / LANES;
     if (run >= n_runs) return;
     u64 first = (u64)blockIdx.y * (LANES * STEPS) + threadIdx.x % LANES;
     REAL sums[STEPS] = {};
-    add_run(sums, runs[run], runs[run + 1], entries, rows, values, right, row_step, column_step, first, n_cols);
+    add_run(sums, runs[run], runs[run + 1], entries, rows, values, shares, right, row_step, column_step, first, n_cols);
     u64 target = targets ? targets[run] : run;
 #pragma unroll
     for (u32 step = 0; step < STEPS; step++) {

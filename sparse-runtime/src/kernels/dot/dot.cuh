@@ -39,10 +39,15 @@ __device__ inline REAL sum_of_row(u64 start, u64 end, const ID *columns, const V
     return group_sum(sum, LANES, group_mask(LANES));
 }
 
+// Where a row of a right side begins.
+__device__ inline const REAL *row_of(const REAL *right, u64 row, u64 row_step) { return right + row * row_step; }
+
 // Adds a row of csrᵀ · dense, a run of a column's entries in the order of the csr's rows, to the columns of the calling lane. `entries` has
-// the numbers of the entries, and `rows` the row of each.
+// the numbers of the entries, and `rows` the row of each; without, each entry is a row. With `shares` what a row's entries are multiplied by
+// is that times their values. A right side is whatever there is a `row_of` for.
+template <class Right>
 __device__ inline void add_run(REAL (&sums)[STEPS], u32 start, u32 end, const u32 *entries, const u32 *rows, const VALUE *values,
-                               const REAL *right, u64 row_step, u64 column_step, u64 first, u64 n_cols) {
+                               const f64 *shares, const Right &right, u64 row_step, u64 column_step, u64 first, u64 n_cols) {
     u32 lane = threadIdx.x % LANES, mask = group_mask(LANES);
     for (; start < end; start += LANES) {
         u32 mine = start + lane;
@@ -50,17 +55,18 @@ __device__ inline void add_run(REAL (&sums)[STEPS], u32 start, u32 end, const u3
         REAL value = 0;
         if (mine < end) {
             u32 entry = entries[mine];
-            row = rows[entry];
+            row = rows ? rows[entry] : entry;
             value = (REAL)number(values, entry);
+            if (shares) value *= (REAL)shares[row];
         }
         u32 count = min((u32)LANES, end - start);
         for (u32 entry = 0; entry < count; entry++) {
-            u64 from = (u64)__shfl_sync(mask, row, entry, LANES) * row_step;
+            const REAL *from = row_of(right, __shfl_sync(mask, row, entry, LANES), row_step);
             REAL factor = __shfl_sync(mask, value, entry, LANES);
 #pragma unroll
             for (u32 step = 0; step < STEPS; step++) {
                 u64 column = first + step * LANES;
-                if (column < n_cols) sums[step] += factor * right[from + column * column_step];
+                if (column < n_cols) sums[step] += factor * from[column * column_step];
             }
         }
     }

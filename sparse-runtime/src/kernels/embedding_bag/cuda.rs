@@ -5,7 +5,8 @@ use crate::device::cuda::{
 };
 use crate::formats::{CsrView, Dense, DenseView, RowSparseView};
 use crate::kernels::cuda::{CudaContext, GpuFloat, Rows, lanes};
-use sparse_core::element::{Factor, Stored};
+use crate::kernels::dot::cuda::sum_shares;
+use sparse_core::element::{Factor, Stored, Unit as Ones};
 
 const THREADS: u32 = 256;
 
@@ -36,7 +37,7 @@ pub fn csr_row_sparse<T: GpuFloat, V: Factor<T>>(
         let (n_bags, width) = (bags.n_rows(), table.shape().row_size());
         let out = out.reset_on(gpu, [n_bags, width].into())?;
         let words = words(T::TYPE.name(), V::TYPE.name(), bags.columns().type_name());
-        let shares = find_shares(gpu, &words, shares, bags, mean, weighted)?;
+        let shares = find_shares::<T, V>(gpu, shares, bags, mean, weighted)?;
         let launch = Launch::new(gpu, gpu.kernel(&unit(&words), "embedding_bag")?);
         let launch = launch.csr(bags).rows(table).reads(shares).size(usize::from(weighted));
         let lanes = lanes(width);
@@ -59,34 +60,23 @@ pub(in crate::kernels) fn gradient<T: GpuFloat, V: Factor<T>, O: Rows<T>>(
     let CudaContext { occurrences, partial: shares, .. } = context;
     gpu.attempt(out, |out| {
         let width = grad.shape().row_size();
-        let words = words(T::TYPE.name(), V::TYPE.name(), bags.columns().type_name());
-        let shares = find_shares(gpu, &words, shares, bags, mean, weighted)?;
+        let shares = find_shares::<T, V>(gpu, shares, bags, mean, weighted)?;
         occurrences.find(gpu, bags)?;
         let columns = occurrences.columns();
         let (sums, targets) = out.make_room(gpu, [bags.n_cols(), width].into(), columns)?;
-        let n = columns.len() * width;
-        let launch = Launch::new(gpu, gpu.kernel(&unit(&words), "embedding_bag_gradient")?)
-            .reads(occurrences.runs())
-            .reads(occurrences.entries())
-            .reads(occurrences.rows())
-            .reads(targets)
-            .reads(bags.values())
-            .reads(shares)
-            .size(usize::from(weighted))
-            .reads(grad.values())
-            .writes(sums)
-            .size(width)
-            .size(n);
-        // SAFETY: runs, entries and rows are those of the bags, each of which has a row of `grad`; `sums` has a row for each column that
-        // occurs, where `targets` says.
-        unsafe { launch.launch(Blocks::of(n, THREADS as usize, THREADS)) }
+        match weighted {
+            true => sum_shares(gpu, sums, bags.values(), shares, occurrences, grad, targets),
+            false => {
+                let ones = CudaSlice::<Ones>::default();
+                sum_shares(gpu, sums, ones, shares, occurrences, grad, targets)
+            }
+        }
     });
 }
 
-/// What each entry of a bag is multiplied by; nothing where that is 1.
-fn find_shares<'s, V: Stored>(
+/// What each entry of a bag is multiplied by, besides its value if that is asked for; nothing where that is 1.
+pub(crate) fn find_shares<'s, T: GpuFloat, V: Stored>(
     gpu: &Gpu,
-    words: &[(&'static str, Word)],
     shares: &'s mut CudaBuffer<f64>,
     bags: CsrView<'_, V, Cuda>,
     mean: bool,
@@ -95,9 +85,10 @@ fn find_shares<'s, V: Stored>(
     if !mean {
         return Ok(CudaSlice::default());
     }
+    let words = words(T::TYPE.name(), V::TYPE.name(), bags.columns().type_name());
     let n_bags = bags.n_rows();
     shares.resize_for_overwrite(gpu, n_bags, "the shares of entries of bags")?;
-    let launch = Launch::new(gpu, gpu.kernel(&unit(words), "shares")?);
+    let launch = Launch::new(gpu, gpu.kernel(&unit(&words), "shares")?);
     let launch = launch.reads(bags.starts()).reads(bags.ends()).reads(bags.values());
     let launch = launch.size(usize::from(weighted)).writes(shares.as_slice()).size(n_bags);
     // SAFETY: there is a share for each bag.

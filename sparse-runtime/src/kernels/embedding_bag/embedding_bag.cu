@@ -29,22 +29,3 @@ extern "C" __global__ void embedding_bag(const u64 *__restrict__ starts, const u
         out[bag * width + column] = sum;
     }
 }
-
-// The gradient: for each column that occurs, a run of `entries`, the sum over the bags that have it, in their order. With `targets` the
-// row of the result is the column, else its rank.
-extern "C" __global__ void embedding_bag_gradient(const u32 *__restrict__ runs, const u32 *__restrict__ entries,
-                                                  const u32 *__restrict__ bags, const u64 *__restrict__ targets,
-                                                  const VALUE *__restrict__ values, const f64 *__restrict__ shares,
-                                                  u64 weighted, const REAL *__restrict__ grad, REAL *__restrict__ out,
-                                                  u64 width, u64 n) {
-    u64 at = thread_id();
-    if (at >= n) return;
-    u64 run = at / width, column = at % width;
-    REAL sum = 0;
-    for (u32 place = runs[run]; place < runs[run + 1]; place++) {
-        u32 entry = entries[place], bag = bags[entry];
-        REAL share = shares ? (REAL)shares[bag] : REAL(1);
-        sum += (weighted ? share * (REAL)number(values, entry) : share) * grad[bag * width + column];
-    }
-    out[(targets ? targets[run] : run) * width + column] = sum;
-}

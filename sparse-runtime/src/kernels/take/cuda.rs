@@ -84,15 +84,36 @@ pub(in crate::kernels) fn places(
     ids: IdsView<'_, Cuda>,
     lookup: Lookup,
 ) -> Result<(), CudaError> {
-    out.resize_for_overwrite(gpu, ids.len(), "the positions that ids stand for")?;
+    places_of_lists(gpu, out, &[(ids, lookup)])
+}
+
+/// The same of several lists, one after the other.
+pub(crate) fn places_of_lists(
+    gpu: &Gpu,
+    out: &mut CudaBuffer<u64>,
+    lists: &[(IdsView<'_, Cuda>, Lookup)],
+) -> Result<(), CudaError> {
+    let n = lists.iter().map(|(ids, _)| ids.len()).sum();
+    out.resize_for_overwrite(gpu, n, "the positions that ids stand for")?;
+    let mut start = 0;
+    for (ids, lookup) in lists {
+        write_places(gpu, out.as_slice().run(start, ids.len()), *ids, *lookup)?;
+        start += ids.len();
+    }
+    Ok(())
+}
+
+fn write_places(
+    gpu: &Gpu,
+    out: CudaSlice<'_, u64>,
+    ids: IdsView<'_, Cuda>,
+    lookup: Lookup,
+) -> Result<(), CudaError> {
     let words = words("f32", ids.type_name());
     let launch = Launch::new(gpu, gpu.kernel(&unit(&words), "places")?).ids(ids);
     let launch = lookup.beyond_read_by(launch.size(ids.len()).size(lookup.extent));
     // SAFETY: there is a position for each id.
-    unsafe {
-        let launch = launch.writes(out.as_slice());
-        launch.launch(Blocks::of(ids.len(), THREADS as usize, THREADS))
-    }
+    unsafe { launch.writes(out).launch(Blocks::of(ids.len(), THREADS as usize, THREADS)) }
 }
 
 fn words(real: &'static str, id: &'static str) -> [(&'static str, Word); 2] {

@@ -1,4 +1,4 @@
-//! What of a step has kernels of its own, found in the plan of a model that is not `fuse = off`.
+//! Batches that are one launch up to the derivatives of their loss, found in the plan of a model that is not `fuse = off`.
 
 use super::program::{Place, Planned, Wanted};
 use crate::device::cuda::CudaBuffer;
@@ -20,12 +20,12 @@ pub(super) struct LinearLaunch {
     /// it.
     pub(super) slots: [usize; 3],
     /// The values that have them.
-    kept: [usize; 3],
+    pub(super) kept: [usize; 3],
     /// What asks for the scores.
     scores_for: Wanted,
-    x: Place,
+    pub(super) x: Place,
     weights: Place,
-    factors: Option<Place>,
+    pub(super) factors: Option<Place>,
     bias: Option<Place>,
     labels: Place,
     row_weights: Option<Place>,
@@ -123,7 +123,7 @@ impl LinearLaunch {
             loss: loss.dense(),
             gradient: gradient.dense(),
             // A gradient that is made has sums of its own.
-            factor_sums: (self.factors.is_some() && !wanted.meets(Wanted::PRODUCTS))
+            factor_sums: (self.factors.is_some() && !wanted.meets(Wanted::SUMS))
                 .then_some(factor_sums),
         };
         let weights = dense(Some(self.weights))??;
@@ -143,97 +143,6 @@ impl LinearLaunch {
         }
         Some(())
     }
-}
-
-/// The parameters whose gradient goes into their update: csrᵀ · dense, or that of interactions whose sums a [`LinearLaunch`] has. All are of
-/// the same csr, so that its columns are looked for once.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Products {
-    /// The csr.
-    pub(super) x: Option<Place>,
-    /// Each of them.
-    pub(super) of: Vec<Product>,
-}
-
-/// A gradient that goes into its update.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Product {
-    /// The parameter.
-    pub(super) parameter: Place,
-    /// The position of the gradient in the plan.
-    pub(super) gradient: usize,
-    /// That of its dense side, or of the derivatives by interactions.
-    pub(super) right: usize,
-    /// Whether it is that of interactions.
-    pub(super) interacts: bool,
-}
-
-impl Products {
-    /// Those of a plan that does not say `fuse = off`.
-    pub(super) fn find(
-        plan: &PlanTable<'_>,
-        places: &[Place],
-        linear: Option<&LinearLaunch>,
-    ) -> Self {
-        let mut found = Products::default();
-        if matches!(plan.step, PlanStep::Unfused { .. }) {
-            return found;
-        }
-        for (parameter, value) in plan.values.iter().enumerate() {
-            let Some(gradient) = value.gradient else { continue };
-            let is_read = |value: &PlanValue<'_>| value.reads().any(|read| read == gradient);
-            let shared = plan.values.iter().filter(|of| of.gradient == Some(gradient)).count() > 1;
-            let interaction = || interaction(plan, places, gradient as usize, linear?);
-            let (interacts, of) = match product(plan, gradient as usize) {
-                Some(of) => (false, Some(of)),
-                None => (true, interaction()),
-            };
-            let Some((x, right)) = of else { continue };
-            let x = places[x];
-            let other_csr = found.x.is_some_and(|known| known != x);
-            if shared
-                || other_csr
-                || !matches!(x, Place::Input(_))
-                || plan.values.iter().any(is_read)
-            {
-                continue;
-            }
-            found.x = Some(x);
-            let (parameter, gradient) = (places[parameter], gradient as usize);
-            found.of.push(Product { parameter, gradient, right, interacts });
-        }
-        found
-    }
-}
-
-/// The csr and the dense side of a value that is csrᵀ · dense, as row_sparse.
-fn product(plan: &PlanTable<'_>, value: usize) -> Option<(usize, usize)> {
-    let value = &plan.values[value];
-    let how = applies(value, "dot")?;
-    let attributes = Attributes::from(how.attributes);
-    let [x, right] = how.operands else { return None };
-    let (x, right) = (position(x)?, position(right)?);
-    let storages = [value.storage, plan.values[x].storage, plan.values[right].storage];
-    let transposed = attributes.flag("transpose_lhs") && !attributes.flag("transpose_rhs");
-    let is = storages == [Storage::RowSparse, Storage::Csr, Storage::Dense] && transposed;
-    is.then_some((x, right))
-}
-
-/// The csr and the derivatives by the interactions of a value that is the gradient of factors, whose sums a launch has.
-fn interaction(
-    plan: &PlanTable<'_>,
-    places: &[Place],
-    value: usize,
-    linear: &LinearLaunch,
-) -> Option<(usize, usize)> {
-    let value = &plan.values[value];
-    let how = applies(value, "pairwise_interaction_gradient")?;
-    let [x, factors, right] = how.operands else { return None };
-    let (x, factors, right) = (position(x)?, position(factors)?, position(right)?);
-    let [.., gradient] = linear.kept;
-    let is = (places[x], Some(places[factors]), right) == (linear.x, linear.factors, gradient)
-        && value.storage == Storage::RowSparse;
-    is.then_some((x, right))
 }
 
 /// What scores are the sum of, by positions in the plan. Nothing but the scores is computed from what is on the way.
@@ -305,11 +214,11 @@ fn is_added_to_rows(plan: &PlanTable<'_>, value: usize, score: usize) -> bool {
     }
 }
 
-fn applies<'a>(value: &PlanValue<'a>, operator: &str) -> Option<Computed<'a>> {
+pub(super) fn applies<'a>(value: &PlanValue<'a>, operator: &str) -> Option<Computed<'a>> {
     value.computed.filter(|how| how.operator == operator)
 }
 
-fn position(operand: &Operand) -> Option<usize> {
+pub(super) fn position(operand: &Operand) -> Option<usize> {
     match operand {
         Operand::Value(position) => Some(*position as usize),
         Operand::Shape(_) | Operand::Number(_) => None,

@@ -3,6 +3,7 @@
 mod batches;
 mod demand;
 mod fused;
+mod in_place;
 mod losses;
 mod program;
 mod step;
@@ -32,8 +33,8 @@ use sparse_core::update_rules::UpdateRule;
 /// seen that. Where there is not enough, the step fails with [`CudaError::OutOfMemory`] and the model is as before it.
 ///
 /// A value of the [plan](Model::PLAN) is a launch of a kernel, but in steps of models that are not `fuse = off`. There the scores of a generalised
-/// linear model or a factorization machine, its loss and the derivatives by the scores are one kernel; and in any model a gradient csrᵀ · dense of rows ends in their update without being made, where no norm is asked of it and the rule has no state
-/// of whole rows. Nothing of such a step is waited for: how many columns its batch has, only the GPU knows. [`train_step`](Model::train_step) and
+/// linear model or a factorization machine, its loss and the derivatives by the scores are one kernel; and in any model a gradient of rows that is a sum over rows of the batch (csrᵀ · dense, of bags, of look-ups by ids) ends in their update without being made, where no norm is asked of it and the rule has no state
+/// of whole rows. Nothing of such a step is waited for: how many rows its batch names, only the GPU knows. [`train_step`](Model::train_step) and
 /// [`step_on_taken`](Model::step_on_taken) wait for the loss that they return, and for no more; after [`begin_step_on_taken`](Model::begin_step_on_taken), which the training loop calls where nobody looks at a step, it is
 /// waited for when it is [asked for](Model::late_losses). What failed on the GPU in a step is said by what waits next.
 /// The launches of a step up to its loss, and those after it, are CUDA graphs where their kernels are those of the step before; if the driver [refuses](Gpu::graphs_refused) these,
@@ -80,7 +81,7 @@ enum Newest {
 }
 
 const LOSS: Wanted = Wanted::OUTPUTS.and(Wanted::LOSS);
-const ALL: Wanted = LOSS.and(Wanted::GRADIENTS).and(Wanted::PRODUCTS);
+const ALL: Wanted = LOSS.and(Wanted::GRADIENTS).and(Wanted::SUMS);
 
 impl<M: Model<Element: GpuFloat>> OnGpu<M> {
     /// A copy of a model on a GPU, which has a copy on the host as well. O(values of its parameters).

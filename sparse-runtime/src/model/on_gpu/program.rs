@@ -1,15 +1,16 @@
 //! A plan as launches of kernels: what is computed from what, and where it is kept.
 
 use super::batches::Batches;
-use super::fused::{LinearLaunch, Product, Products};
+use super::fused::LinearLaunch;
+use super::in_place::{InPlace, Named};
 use super::losses::Term;
-use crate::device::cuda::{CudaBuffer, CudaError, CudaSlice};
+use crate::device::cuda::{Cuda, CudaBuffer, CudaError, CudaSlice};
 use crate::error::Result;
-use crate::kernels::cuda::occurrences::Occurrences;
+use crate::formats::IdsView;
 use crate::kernels::cuda::table::{Given, GpuArray, GpuKernel, GpuOperand};
 use crate::kernels::cuda::{CudaContext, GpuFloat};
 use crate::model::{Model, ModelError};
-use crate::optimizer::cuda::{ColumnSums, CudaGradient, CudaTable, StoredValues};
+use crate::optimizer::cuda::{CudaGradient, CudaTable, RowSums};
 use sparse_core::inspect::{Operand, Part, PlanTable, Written};
 use sparse_core::ir::Attributes;
 use sparse_core::operators::{Operator, find};
@@ -23,7 +24,7 @@ pub(super) struct Program<T: GpuFloat> {
     /// What computes some of the values at once, where gradients are asked for.
     linear: Option<Fused>,
     /// The gradients that an update may do without.
-    products: Products,
+    in_place: InPlace,
     /// For each value of the plan where it is.
     places: Vec<Place>,
     n_slots: usize,
@@ -45,10 +46,10 @@ impl Wanted {
     pub(super) const NOTHING: Wanted = Wanted(0);
     pub(super) const OUTPUTS: Wanted = Wanted(1);
     pub(super) const LOSS: Wanted = Wanted(2);
-    /// The gradients, but for those that are [`PRODUCTS`](Wanted::PRODUCTS), of which only the operands.
+    /// The gradients, but for those that are [`SUMS`](Wanted::SUMS), of which only the operands.
     pub(super) const GRADIENTS: Wanted = Wanted(4);
     /// The gradients that an update may do without.
-    pub(super) const PRODUCTS: Wanted = Wanted(8);
+    pub(super) const SUMS: Wanted = Wanted(8);
 
     /// Both.
     pub(super) const fn and(self, other: Wanted) -> Wanted {
@@ -96,18 +97,27 @@ pub(super) struct Workspace<T: GpuFloat> {
     pub(super) batches: Batches<T>,
     pub(super) tables: Vec<CudaTable<T>>,
     slots: Vec<GpuArray<T>>,
+    /// The rows that the batch names.
+    pub(super) named: Named,
     /// The sums that a gradient of interactions reads which is not made.
-    factor_sums: CudaBuffer<f64>,
+    pub(super) factor_sums: CudaBuffer<f64>,
 }
 
 impl<T: GpuFloat> Workspace<T> {
     pub(super) fn new(program: &Program<T>, tables: Vec<CudaTable<T>>) -> Self {
         let slots = (0..program.n_slots).map(|_| GpuArray::default()).collect();
         let (batches, factor_sums) = (Batches::new(), CudaBuffer::default());
-        Workspace { batches, tables, slots, factor_sums }
+        Workspace { batches, tables, slots, named: Named::new(&program.in_place), factor_sums }
     }
 
-    fn operand(&self, place: Place) -> Option<GpuOperand<'_, T>> {
+    pub(super) fn ids(&self, place: Place) -> Option<IdsView<'_, Cuda>> {
+        match self.operand(place)? {
+            GpuOperand::Ids(ids) => Some(ids),
+            _ => None,
+        }
+    }
+
+    pub(super) fn operand(&self, place: Place) -> Option<GpuOperand<'_, T>> {
         match place {
             Place::Input(index) => self.batches.operand(index),
             Place::Parameter(index) => {
@@ -149,14 +159,15 @@ impl<T: GpuFloat> Program<T> {
             });
         }
         let linear = LinearLaunch::find(plan, &places, n_slots);
-        let products = Products::find(plan, &places, linear.as_ref());
+        let in_place = InPlace::find(plan, &places, linear.as_ref());
         if let Some(linear) = &linear {
             linear.keep(&mut places);
             n_slots += linear.slots.len();
         }
+        n_slots += in_place.keep(plan, &mut places, n_slots);
         let linear = linear.map(|launch| Fused { launch, launched: Vec::new() });
-        let needed = needed(plan, &products);
-        let mut program = Program { launches: Vec::new(), linear, products, places, n_slots };
+        let needed = needed(plan, &in_place);
+        let mut program = Program { launches: Vec::new(), linear, in_place, places, n_slots };
         let mut missing: Vec<&str> = Vec::new();
         for (position, value) in plan.values.iter().enumerate() {
             let (Some(how), Place::Slot(slot)) = (value.computed, program.places[position]) else {
@@ -289,41 +300,26 @@ impl<T: GpuFloat> Program<T> {
         }
     }
 
-    /// Asks for the columns of the csr that gradients which are not made are products of; nobody waits for their number.
+    /// Asks for the rows that gradients which are not made are sums over; nobody waits for their number.
     ///
     /// # Errors
     ///
     /// [`CudaError::OutOfMemory`], [`CudaError::TooManyEntries`].
-    pub(super) fn ask_for_columns(
+    pub(super) fn ask_for_rows(
         &self,
-        workspace: &Workspace<T>,
+        workspace: &mut Workspace<T>,
         context: &mut CudaContext,
     ) -> Result<(), CudaError> {
-        let CudaContext { gpu, occurrences, .. } = context;
-        match self.products.x.and_then(|x| workspace.operand(x)) {
-            Some(GpuOperand::Csr(x)) => occurrences.ask(gpu, x),
-            Some(GpuOperand::Unit(x)) => occurrences.ask(gpu, x),
-            _ => Ok(()),
-        }
+        self.in_place.ask_for_rows(workspace, context)
     }
 
-    /// The gradient of a parameter that need not be made, when its operands and the columns of the csr are there.
-    pub(super) fn column_sums<'w>(
+    /// The gradient of a parameter that need not be made, when its operands and the rows of the batch are there.
+    pub(super) fn row_sums<'w>(
         &self,
         workspace: &'w Workspace<T>,
-        occurrences: &'w Occurrences,
         parameter: usize,
-    ) -> Option<ColumnSums<'w, T>> {
-        let is_it = |of: &&Product| of.parameter == Place::Parameter(parameter);
-        let of = self.products.of.iter().find(is_it)?;
-        let right = workspace.operand(self.places[of.right])?.dense()?;
-        let factor_sums = of.interacts.then(|| workspace.factor_sums.as_slice());
-        let values = match workspace.operand(self.products.x?)? {
-            GpuOperand::Csr(x) => StoredValues::Numbers(x.values()),
-            GpuOperand::Unit(x) => StoredValues::Units(x.values()),
-            _ => return None,
-        };
-        Some(ColumnSums { values, occurrences, right, factor_sums })
+    ) -> Option<RowSums<'w, T>> {
+        self.in_place.sums_of(&self.places, workspace, parameter)
     }
 
     /// An output by its name.
@@ -361,8 +357,8 @@ impl<T: GpuFloat> Program<T> {
                 false => writeln!(text, "in a step: {labels} = linear_rows: {launched}"),
             };
         }
-        for Product { gradient, .. } in &self.products.of {
-            let _ = writeln!(text, "in a step: {} = the update", plan.label(*gradient as u32));
+        for gradient in self.in_place.gradients() {
+            let _ = writeln!(text, "in a step: {} = the update", plan.label(gradient as u32));
         }
         text
     }
@@ -406,7 +402,7 @@ fn names(launched: Vec<&'static str>) -> Vec<&'static str> {
 }
 
 /// What each value of a plan is computed for.
-fn needed(plan: &PlanTable<'_>, products: &Products) -> Vec<Wanted> {
+fn needed(plan: &PlanTable<'_>, in_place: &InPlace) -> Vec<Wanted> {
     let mut needed: Vec<_> = plan
         .values
         .iter()
@@ -424,20 +420,22 @@ fn needed(plan: &PlanTable<'_>, products: &Products) -> Vec<Wanted> {
             ask(*position, Wanted::LOSS);
         }
     }
-    let is_product = |position: u32| products.of.iter().any(|of| of.gradient == position as usize);
+    // What an unmade value reads is read by the update, but for the terms of a sum.
+    let as_gradient = |position: u32| match in_place.is_unmade(position as usize) {
+        true => Wanted::SUMS,
+        false => Wanted::GRADIENTS,
+    };
     for gradient in plan.values.iter().filter_map(|value| value.gradient) {
-        ask(gradient, if is_product(gradient) { Wanted::PRODUCTS } else { Wanted::GRADIENTS });
+        ask(gradient, as_gradient(gradient));
     }
     // Operands come first. Shapes are those of values that are there as well.
     for position in (0..plan.values.len()).rev() {
-        let of_value = match needed[position] {
-            Wanted::PRODUCTS => Wanted::GRADIENTS,
-            of_value => of_value,
-        };
+        let of_value = needed[position];
         for operand in plan.values[position].computed.map_or(&[][..], |how| how.operands) {
             if let Operand::Value(read) | Operand::Shape(read) = operand {
+                let wanted = if of_value == Wanted::SUMS { as_gradient(*read) } else { of_value };
                 let of = &mut needed[*read as usize];
-                *of = of.and(of_value);
+                *of = of.and(wanted);
             }
         }
     }

@@ -50,10 +50,10 @@ impl<M: Model<Element: GpuFloat>> OnGpu<M> {
         meanwhile: impl FnOnce(&mut Self),
     ) -> Result<()> {
         // A norm is that of gradients that are there.
-        let in_place = max_norm.is_none() && updater.takes_columns_on_gpu();
+        let in_place = max_norm.is_none() && updater.takes_sums_on_gpu();
         let mut wanted = Wanted::LOSS.and(Wanted::GRADIENTS);
         for (of, is_wanted) in
-            [(Wanted::OUTPUTS, updater.records_outputs()), (Wanted::PRODUCTS, !in_place)]
+            [(Wanted::OUTPUTS, updater.records_outputs()), (Wanted::SUMS, !in_place)]
         {
             wanted = if is_wanted { wanted.and(of) } else { wanted };
         }
@@ -63,7 +63,7 @@ impl<M: Model<Element: GpuFloat>> OnGpu<M> {
         self.ask_for_loss()?;
         let brings_outputs = updater.records_outputs() && !is_late;
         if brings_outputs || max_norm.is_some() {
-            self.ask_for_columns(in_place)?;
+            self.ask_for_rows(in_place)?;
             meanwhile(self);
             if brings_outputs {
                 self.bring_outputs()?;
@@ -71,7 +71,7 @@ impl<M: Model<Element: GpuFloat>> OnGpu<M> {
             self.ask_for_updates(updater, max_norm, in_place)?;
         } else {
             gpu.replay(after, || {
-                self.ask_for_columns(in_place)?;
+                self.ask_for_rows(in_place)?;
                 self.ask_for_updates(updater, max_norm, in_place)
             })?;
             gpu.check()?;
@@ -81,10 +81,10 @@ impl<M: Model<Element: GpuFloat>> OnGpu<M> {
         Ok(())
     }
 
-    /// After all that looks for columns itself, and before anything is updated, so that a step which lacks memory changes nothing.
-    fn ask_for_columns(&mut self, in_place: bool) -> Result<(), CudaError> {
+    /// After all other launches, and before anything is updated, so that a step which lacks memory changes nothing.
+    fn ask_for_rows(&mut self, in_place: bool) -> Result<(), CudaError> {
         match in_place {
-            true => self.program.ask_for_columns(&self.workspace, &mut self.context),
+            true => self.program.ask_for_rows(&mut self.workspace, &mut self.context),
             false => Ok(()),
         }
     }
@@ -115,11 +115,11 @@ impl<M: Model<Element: GpuFloat>> OnGpu<M> {
             // Out of the workspace, which has the gradient.
             let mut table = std::mem::take(&mut self.workspace.tables[index]);
             let (program, workspace, context) = (&self.program, &self.workspace, &mut self.context);
-            let sums = program.column_sums(workspace, &context.occurrences, index);
+            let sums = program.row_sums(workspace, index);
             let updated = match (sums, program.gradient(&M::PLAN, workspace, index)) {
                 (Some(sums), _) if in_place => {
                     let (host, gpu) = (parameter.table, &context.gpu);
-                    updater.apply_columns_on_gpu(index, &mut table, host, sums, gpu)
+                    updater.apply_sums_on_gpu(index, &mut table, host, &sums, gpu)
                 }
                 (_, Some(gradient)) => updater.apply_scaled_on_gpu(
                     index,

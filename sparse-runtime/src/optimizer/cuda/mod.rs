@@ -3,9 +3,9 @@
 //! Weights and states lie there in arrays of their own. Which step it is, and at what rate, is the updater's business, as on the host;
 //! the states are the updater's again when the parameter comes back.
 
-mod columns;
+mod sums;
 
-pub(crate) use columns::{ColumnSums, StoredValues};
+pub(crate) use sums::{RowSums, StoredValues, Summed};
 
 use super::error::OptimizerError;
 use super::rows::{IdleOf, StateOf};
@@ -420,5 +420,5 @@ pub(crate) fn for_each_unit(visit: &mut dyn FnMut(&Unit<'_>)) {
         // The names are those of rules.
         let _ = with_rule(name, Visit(visit));
     }
-    columns::for_each_unit(visit);
+    sums::for_each_unit(visit);
 }

@@ -20,7 +20,7 @@ use crate::device::cuda::{
 use crate::formats::{CsrView, Dense, DenseView, RowSparseView, Shape};
 use crate::kernels::cuda::occurrences::Occurrences;
 use crate::kernels::cuda::{CudaContext, GpuFloat, Rows};
-use sparse_core::element::Factor;
+use sparse_core::element::{Factor, Stored};
 
 const THREADS: u32 = 256;
 
@@ -201,8 +201,38 @@ pub fn csr_transposed_dense<T: GpuFloat, V: Factor<T>, O: Rows<T>>(
         occurrences.find(gpu, lhs)?;
         let shape = by_rows(lhs.n_cols(), right.n_cols, rhs.shape());
         let (sums, targets) = out.make_room(gpu, shape, occurrences.columns())?;
-        sum_columns(gpu, sums, lhs.values(), occurrences, right, [right.n_cols, 1], targets)
+        let factors = Factors::of(lhs.values());
+        sum_columns(gpu, sums, factors, occurrences, right, [right.n_cols, 1], targets)
     });
+}
+
+/// What the rows of a right side are multiplied by, entry by entry.
+#[derive(Clone, Copy)]
+struct Factors<'a, V: Stored> {
+    values: CudaSlice<'a, V>,
+    /// For each row of the csr what its values are multiplied by, unless that is 1.
+    shares: CudaSlice<'a, f64>,
+}
+
+impl<'a, V: Stored> Factors<'a, V> {
+    fn of(values: CudaSlice<'a, V>) -> Self {
+        Factors { values, shares: CudaSlice::default() }
+    }
+}
+
+/// Writes sums of rows of a right side, one for each column that occurs in a csr of these values, or of none but ones, multiplied by the shares
+/// of its rows: a row of the result each, those of the numbers of `targets`, or, without, one after the other.
+pub(in crate::kernels) fn sum_shares<T: GpuFloat, V: Factor<T>>(
+    gpu: &Gpu,
+    out: CudaSlice<'_, T>,
+    values: CudaSlice<'_, V>,
+    shares: CudaSlice<'_, f64>,
+    occurrences: &Occurrences,
+    right: DenseView<'_, T, Cuda>,
+    targets: CudaSlice<'_, u64>,
+) -> Result<(), CudaError> {
+    let (factors, right) = (Factors { values, shares }, Matrix::new(right, false));
+    sum_columns(gpu, out, factors, occurrences, right, [right.n_cols, 1], targets)
 }
 
 /// Writes sums of rows of a matrix, one for each column that occurs in a csr of these values, where the steps say: a row of the result each,
@@ -210,7 +240,7 @@ pub fn csr_transposed_dense<T: GpuFloat, V: Factor<T>, O: Rows<T>>(
 fn sum_columns<T: GpuFloat, V: Factor<T>>(
     gpu: &Gpu,
     out: CudaSlice<'_, T>,
-    values: CudaSlice<'_, V>,
+    factors: Factors<'_, V>,
     occurrences: &Occurrences,
     right: Matrix<'_, T>,
     [out_row, out_column]: [usize; 2],
@@ -224,10 +254,11 @@ fn sum_columns<T: GpuFloat, V: Factor<T>>(
         .reads(occurrences.entries())
         .reads(occurrences.rows())
         .reads(targets)
-        .reads(values);
+        .reads(factors.values)
+        .reads(factors.shares);
     let launch = right.read_by(launch).size(out_row).size(out_column);
     let launch = launch.writes(out).size(n_runs).size(n_cols);
-    // SAFETY: runs, entries and rows are those of the csr, whose rows are those of the right side, and `out` has a row for each column
+    // SAFETY: runs, entries and rows are those of the csr, whose rows are those of the right side and of the shares, and `out` has a row for each column
     // that occurs, where `targets` and the steps say.
     unsafe { launch.launch(groups.blocks(n_runs, n_cols)) }
 }

@@ -2,7 +2,8 @@
 //! sparse or lies the other way.
 
 use super::{
-    Groups, Lists, Matrix, THREADS, Target, multiply, sum_columns, sum_stored_rows, unit, words,
+    Factors, Groups, Lists, Matrix, THREADS, Target, multiply, sum_columns, sum_stored_rows, unit,
+    words,
 };
 use crate::device::cuda::{Blocks, Cuda, CudaError, CudaSlice, Destination, Gpu, Launch};
 use crate::formats::{Csr, CsrView, Dense, DenseView, RowSparse, RowSparseView, Shape, fits_u32};
@@ -78,7 +79,8 @@ pub fn csr_transposed_row_sparse<T: GpuFloat, V: Factor<T>, O: Rows<T>>(
         let (right, _) = of_stored(rhs);
         let shape = by_rows(lhs.n_cols(), right.n_cols, rhs.shape());
         let (sums, targets) = out.make_room(gpu, shape, occurrences.columns())?;
-        sum_columns(gpu, sums, lhs.values(), occurrences, right, [right.n_cols, 1], targets)
+        let factors = Factors::of(lhs.values());
+        sum_columns(gpu, sums, factors, occurrences, right, [right.n_cols, 1], targets)
     });
 }
 
@@ -148,7 +150,8 @@ pub fn dense_csr<T: GpuFloat, V: Factor<T>, O: ProductOfColumns<T>>(
         occurrences.find(gpu, rhs)?;
         let shape = [left.n_rows, rhs.n_cols()];
         let (sums, steps, targets) = out.make_columns(gpu, shape, occurrences.columns())?;
-        sum_columns(gpu, sums, rhs.values(), occurrences, left.transposed(), steps, targets)
+        let factors = Factors::of(rhs.values());
+        sum_columns(gpu, sums, factors, occurrences, left.transposed(), steps, targets)
     });
 }
 
