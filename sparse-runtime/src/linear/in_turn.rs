@@ -1,6 +1,6 @@
 //! Many steps of one row of data each, in one call.
 
-use super::rows::{is_large, prefetch_data, row_ahead, row_of};
+use super::rows::{AHEAD, is_large, prefetch_data, row_ahead_by, row_of};
 use super::{Scratch, Width, racing, row_step, with_row_loops};
 use crate::error::Result;
 use crate::formats::{ColumnId, CsrView};
@@ -184,6 +184,8 @@ fn steps_in_turn<
     let mut steps = RowSteps::default();
     // Once for all rows, so that `row_of` need not.
     assert!(end <= x.n_rows() && ids.len() == x.values().len());
+    // Of short rows a cache holds one more.
+    let distance = if W::IN_VECTORS { AHEAD } else { AHEAD + 1 };
     let mut row = first;
     /// The step of the row, and what is counted of it.
     macro_rules! take_turn {
@@ -191,7 +193,7 @@ fn steps_in_turn<
             if asks.data {
                 prefetch_data(x, ids, row);
             }
-            let ahead = if asks.rows { row_ahead(x, ids, row) } else { &[] };
+            let ahead = if asks.rows { row_ahead_by(distance, x, ids, row) } else { &[] };
             // SAFETY: a view's columns are below its `n_cols`, which `steps` compared with `n_rows`.
             let loss = unsafe {
                 row_step(

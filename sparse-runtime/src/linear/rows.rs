@@ -57,7 +57,18 @@ pub(crate) fn row_ahead<'a, V: Stored, I: ColumnId>(
     ids: &'a [I],
     row: usize,
 ) -> &'a [I] {
-    if row + AHEAD < x.n_rows() { row_of(x, ids, row + AHEAD).0 } else { &[] }
+    row_ahead_by(AHEAD, x, ids, row)
+}
+
+/// The same, so many rows of data ahead.
+#[inline(always)]
+pub(super) fn row_ahead_by<'a, V: Stored, I: ColumnId>(
+    ahead: usize,
+    x: CsrView<'a, V>,
+    ids: &'a [I],
+    row: usize,
+) -> &'a [I] {
+    if row + ahead < x.n_rows() { row_of(x, ids, row + ahead).0 } else { &[] }
 }
 
 /// Rows of data between asking for the rows of a parameter and reading them, and between asking for the data and

@@ -181,16 +181,16 @@ impl<T: Float> RowAccumulator<T> {
             // written before it is read.
             unsafe {
                 let number = &mut *slots.add(id.at());
-                // The next one where the row is new.
-                let slot = (number.wrapping_sub(first) as usize).min(len);
-                let is_new = slot == len;
-                if row_size <= FEW || is_new {
+                let mut slot = number.wrapping_sub(first) as usize;
+                if row_size <= FEW || slot >= len {
+                    // The next one where the row is new.
+                    slot = slot.min(len);
                     *rows.add(len) = id.at();
                     sums.add(len * row_size).write_bytes(0, row_size);
                     // Fits: `make_room` has seen to it.
                     *number = first + slot as u32;
+                    len += usize::from(slot == len);
                 }
-                len += usize::from(is_new);
                 add(std::slice::from_raw_parts_mut(sums.add(slot * row_size), row_size), value);
             }
         }
