@@ -148,18 +148,14 @@ unsafe fn row_step<
             w.prefetch_each(1, ahead);
             v.prefetch_each(size, ahead);
             let loss = row_function(&mut scores, &mut [T::zero(); 2]);
-            let (weights, factors) = (w.cursor(1), v.cursor(size));
-            let (sums, changes) = (&*sums, squares);
-            for (id, value) in ids.iter().zip(values) {
-                let share = value.times(scores[1]);
-                // SAFETY: as above.
-                unsafe {
-                    weights.update(id.at(), 0, value.times(scores[0]));
-                    let row = factors.row(id.at());
-                    for ((change, sum), factor) in changes.iter_mut().zip(sums).zip(row) {
-                        *change = share * (*sum - value.times(*factor));
-                    }
-                    factors.update_row_in_eights(id.at(), changes, |change, _| change);
+            let cursors = (w.cursor(1), v.cursor(size));
+            // What the rule's options are is asked once a row of data, not for every element.
+            let without = cursors.0.without_options().zip(cursors.1.without_options());
+            // SAFETY: as above.
+            unsafe {
+                match without {
+                    Some(cursors) => update_entries(ids, values, cursors, scores, sums, squares),
+                    None => update_entries(ids, values, cursors, scores, sums, squares),
                 }
             }
             loss
@@ -171,6 +167,36 @@ unsafe fn row_step<
         v.mark_each(ids);
     }
     loss
+}
+
+/// Updates the rows of both tables that a row of data names, given the gradients of its `scores` and Σ x v. `changes` is scratch.
+///
+/// # Safety
+///
+/// The ids are below the rows of both tables; `sums` and `changes` have as many elements as a row of factors.
+#[inline(always)]
+unsafe fn update_entries<R: UpdateRule, T: Float<Accumulator = T>, V: Factor<T>, K, I: ColumnId>(
+    ids: &[I],
+    values: &[V],
+    (weights, factors): (RowCursor<'_, R, T, K>, RowCursor<'_, R, T, K>),
+    scores: [T; 2],
+    sums: &[T],
+    changes: &mut [T],
+) where
+    K: UpdateKind,
+{
+    for (id, value) in ids.iter().zip(values) {
+        let share = value.times(scores[1]);
+        // SAFETY: promised by the caller.
+        unsafe {
+            weights.update(id.at(), 0, value.times(scores[0]));
+            let row = factors.row(id.at());
+            for ((change, sum), factor) in changes.iter_mut().zip(sums).zip(row) {
+                *change = share * (*sum - value.times(*factor));
+            }
+            factors.update_row_in_eights(id.at(), changes, |change, _| change);
+        }
+    }
 }
 
 /// As many steps as `range` has rows, each of one row of data, as [`linear::steps`](crate::linear::steps) for this family.

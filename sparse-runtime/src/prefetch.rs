@@ -22,14 +22,16 @@ pub(crate) fn prefetch<V>(slice: &[V], index: usize) {
     prefetch_at(slice.as_ptr().wrapping_add(index));
 }
 
-/// Asks for the cache lines of a run of elements.
+/// Asks for the cache lines of a run of entries, which have elements in two slices and may lie outside of them: in one loop, whose end the
+/// processor guesses wrong once.
 #[inline(always)]
-pub(crate) fn prefetch_run<V>(slice: &[V], start: usize, end: usize) {
-    if size_of::<V>() == 0 {
-        return;
-    }
-    for index in (start..end).step_by((LINE / size_of::<V>().max(1)).max(1)) {
-        prefetch(slice, index);
+pub(crate) fn prefetch_runs<U, V>(first: &[U], second: &[V], start: usize, end: usize) {
+    let size = size_of::<U>().max(size_of::<V>()).max(1);
+    for index in (start..end).step_by((LINE / size).max(1)) {
+        prefetch(first, index);
+        if size_of::<V>() > 0 {
+            prefetch(second, index);
+        }
     }
 }
 

@@ -91,6 +91,10 @@ impl<T: Float> DataSource<T> for AnyDataset<T> {
         either!(AnyDataset, self, |data| data.fingerprint())
     }
 
+    fn shuffle_buffer(&self) -> Option<usize> {
+        either!(AnyDataset, self, |data| data.shuffle_buffer())
+    }
+
     fn batches<'s>(
         &'s self,
         inputs: &[InputInfo],

@@ -11,10 +11,11 @@ use super::order::append_shuffled;
 use super::source::{Batch, Batches, DataSource};
 use super::{BatchOptions, DataError, Dataset, LastBatch, Order, Position, fingerprint};
 use crate::error::Result;
-use crate::formats::{ColumnIdsView, CsrArrays, CsrView, DenseView, IdsView, Shape, with_ids};
+use crate::formats::{CsrArrays, CsrView, DenseView, IdsView, Shape, with_ids};
 use crate::linear::AHEAD;
 use crate::model::{BatchSource, InputInfo};
-use crate::prefetch::{prefetch, prefetch_run};
+use crate::prefetch::{prefetch, prefetch_runs};
+use crate::with_column_ids;
 use sparse_core::element::{Element, Float, Stored, Unit};
 use sparse_core::storage::ElementType;
 
@@ -331,11 +332,7 @@ impl<'s, V: Stored> CsrColumn<'s, V> {
     #[inline]
     fn prefetch(&self, row: usize) {
         let (start, end) = (self.all.starts[row] as usize, self.all.ends[row] as usize);
-        prefetch_run(self.all.values, start, end);
-        match self.all.columns {
-            ColumnIdsView::U32(columns) => prefetch_run(columns, start, end),
-            ColumnIdsView::U64(columns) => prefetch_run(columns, start, end),
-        }
+        with_column_ids!(self.all.columns, |ids| prefetch_runs(ids, self.all.values, start, end));
     }
 
     fn gather(&mut self, rows: &[usize]) {

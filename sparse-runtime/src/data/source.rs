@@ -69,6 +69,13 @@ pub trait DataSource<T: Float> {
         Ok(None)
     }
 
+    /// The bytes of the buffer that the order of a shuffled epoch follows from, besides the seed: a run that is
+    /// [resumed](crate::training::Trainer::resume) is refused another one. `None`, which is what it is if not said, where any two rows of
+    /// the data may be neighbours. A [stream](super::stream) has [one](super::stream::Stream::buffer).
+    fn shuffle_buffer(&self) -> Option<usize> {
+        None
+    }
+
     /// Finds the arrays for a model's declarations: by name where the data has a column of that name, else by
     /// role and order among the columns that no declaration names. What is found is checked against the declaration.
     /// Reads every label once.

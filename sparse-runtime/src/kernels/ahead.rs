@@ -2,7 +2,7 @@
 //! of 4 KiB only, and there are two arrays or more to be read.
 
 use crate::formats::CsrView;
-use crate::prefetch::{LINE, prefetch};
+use crate::prefetch::{prefetch, prefetch_runs};
 use sparse_core::element::Stored;
 
 /// So many entries ahead entries are asked for, where rows lie one after the other.
@@ -41,14 +41,6 @@ pub(super) fn ask<I, V>(ids: &[I], values: &[V], entry: usize) {
     }
 }
 
-/// Asks for a run of entries, which may lie outside of the arrays.
-#[inline(always)]
-pub(super) fn ask_for_run<I, V>(ids: &[I], values: &[V], start: usize, end: usize) {
-    for entry in (start..end).step_by(LINE / size_of::<I>().max(size_of::<V>())) {
-        ask(ids, values, entry);
-    }
-}
-
 /// Asks at once for all that is to be asked for with a row, of a loop that reads only some of its entries: those so many entries
 /// ahead, where rows lie one after the other.
 #[inline(always)]
@@ -60,5 +52,5 @@ pub(super) fn ask_for_row<I, V: Stored>(
 ) {
     let distance = distance_or(matrix, row, of_run);
     let ahead = |bounds: &[u64]| (bounds[row] as usize).wrapping_add(distance);
-    ask_for_run(ids, matrix.values(), ahead(matrix.starts()), ahead(matrix.ends()));
+    prefetch_runs(ids, matrix.values(), ahead(matrix.starts()), ahead(matrix.ends()));
 }

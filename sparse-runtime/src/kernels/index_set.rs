@@ -19,7 +19,7 @@ pub(crate) struct IndexSet {
     occupied: Vec<usize>,
     /// Scratch of `finish`.
     parents: Vec<usize>,
-    /// The members, for widths above [`LARGEST_MARKED`].
+    /// The members, for widths above [`LARGEST_MARKED`] and for whoever wants them as a list.
     sorted: Vec<u64>,
     wide: bool,
     /// Between `begin` and `finish`, when `occupied` does not know all words that hold something.
@@ -121,6 +121,18 @@ impl IndexSet {
         }
     }
 
+    /// [`finish`](IndexSet::finish), with the members in memory of the set.
+    pub(crate) fn finish_in_order(&mut self) -> &[u64] {
+        if self.wide {
+            self.finish(|_| {});
+        } else {
+            let mut members = std::mem::take(&mut self.sorted);
+            self.finish(|index| members.push(index as u64));
+            self.sorted = members;
+        }
+        &self.sorted
+    }
+
     /// The number of members below an index: the position of a member.
     #[inline(always)]
     pub(crate) fn rank(&self, index: usize) -> usize {
@@ -163,6 +175,11 @@ mod tests {
         indices.iter().for_each(|&index| set.insert(index));
         let mut found = Vec::new();
         set.finish(|index| found.push(index));
+        set.begin(width);
+        indices.iter().for_each(|&index| set.insert(index));
+        assert!(
+            set.finish_in_order().iter().map(|&index| index as usize).eq(found.iter().copied())
+        );
         found
     }
 

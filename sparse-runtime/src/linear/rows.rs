@@ -2,7 +2,7 @@
 
 use crate::formats::{ColumnId, CsrView};
 use crate::optimizer::{RowUpdater, UpdateKind};
-use crate::prefetch::prefetch_run;
+use crate::prefetch::prefetch_runs;
 use sparse_core::element::{Float, Stored};
 use sparse_core::update_rules::UpdateRule;
 use std::ops::Range;
@@ -45,8 +45,7 @@ pub(crate) fn range_of<V: Stored>(x: CsrView<'_, V>, row: usize) -> Range<usize>
 pub(crate) fn prefetch_data<V: Stored, I: ColumnId>(x: CsrView<'_, V>, ids: &[I], row: usize) {
     if !x.is_run() && row + 4 * AHEAD < x.n_rows() {
         let entries = range_of(x, row + 4 * AHEAD);
-        prefetch_run(ids, entries.start, entries.end);
-        prefetch_run(x.values(), entries.start, entries.end);
+        prefetch_runs(ids, x.values(), entries.start, entries.end);
     }
 }
 

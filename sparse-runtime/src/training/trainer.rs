@@ -303,6 +303,9 @@ impl<'a, R: UpdateRule, E> Trainer<'a, R, E> {
             ),
         ];
         settings.extend(data.n_rows().map(|n_rows| ("rows of the data", n_rows.to_string())));
+        // Rows that come as they lie do so whatever the buffer is.
+        let buffer = data.shuffle_buffer().filter(|_| self.shuffle);
+        settings.extend(buffer.map(|bytes| ("buffer of the stream", format!("{bytes} bytes"))));
         let settings = settings.into_iter().map(|(name, value)| (name.to_owned(), value));
         let mut settings: Vec<_> = settings.chain(self.more_settings.iter().cloned()).collect();
         // Last: what else differs says more.

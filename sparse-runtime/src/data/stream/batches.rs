@@ -29,6 +29,10 @@ impl<T: Float> DataSource<T> for StreamedDataset<T> {
         Ok(Some(self.source.fingerprint()?))
     }
 
+    fn shuffle_buffer(&self) -> Option<usize> {
+        Some(self.source.sizes.buffer)
+    }
+
     /// As of any source; labels are checked as they are read, and a label that its loss does not take ends the epoch.
     fn batches(&self, inputs: &[InputInfo], options: &BatchOptions) -> Result<StreamBatches<T>> {
         options.check()?;

@@ -63,6 +63,8 @@ pub(super) struct SourceFile {
 /// the pool that is made of them, and for the pool that is learnt from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Sizes {
+    /// The bytes of the whole buffer.
+    pub(super) buffer: usize,
     /// The bytes of text of a block.
     pub(super) block: usize,
     /// The bytes of the rows of a pool; the block that reaches it is the last of the pool.
@@ -82,7 +84,7 @@ impl Sizes {
         let block = (bytes / 256).clamp(4 << 10, 1 << 20);
         // Of each parser there may be two blocks of text and two of rows, which may take three times the bytes.
         let max_parsers = (bytes / 4 / (8 * block)).max(1);
-        Sizes { block, pool: bytes / 4, line: bytes / 8, max_parsers }
+        Sizes { buffer: bytes, block, pool: bytes / 4, line: bytes / 8, max_parsers }
     }
 }
 

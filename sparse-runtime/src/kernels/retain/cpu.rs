@@ -1,14 +1,13 @@
 //! Rows of a list on the CPU.
 
 use crate::formats::{
-    ColumnId, Csr, CsrView, DenseView, IdsView, RowSparse, RowSparseView, with_id_type,
+    ColumnId, Csr, CsrView, DenseView, IdsView, RowSparse, RowSparseView, with_ids,
 };
+use crate::kernels::Context;
 use crate::kernels::index_set::IndexSet;
-use crate::kernels::{Context, ahead};
-use crate::lanes::same_type;
+use crate::prefetch::prefetch_runs;
 use crate::with_column_ids;
-use sparse_core::element::Float;
-use std::ops::Range;
+use sparse_core::element::{Float, Id};
 
 /// Of a dense array: the rows are stored.
 pub fn dense_ids<T: Float>(
@@ -20,9 +19,6 @@ pub fn dense_ids<T: Float>(
     row_sparse_ids(out, RowSparseView::table(*x.shape(), x.values()), ids, context);
 }
 
-/// So many runs of rows wait to be copied.
-const WAITING: usize = 4;
-
 /// Of a csr matrix.
 pub fn csr_ids<T: Float>(
     out: &mut Csr<T>,
@@ -30,49 +26,54 @@ pub fn csr_ids<T: Float>(
     ids: IdsView<'_>,
     context: &mut Context,
 ) {
-    let (n_rows, list) = (x.n_rows(), ids);
-    with_id_type!(x.n_cols(), |I| out.rebuild::<I, _>(x.n_cols(), |parts| {
-        with_column_ids!(x.columns(), |ids| {
-            let (starts, ends) = (x.starts(), x.ends());
-            parts.indptr.reserve(x.n_rows());
-            let mut copy = |rows: Range<usize>| {
-                if rows.is_empty() {
-                    return;
-                }
-                let before = parts.values.len() as u64;
-                // Those in between are empty.
-                parts.indptr.resize(rows.start + 1, before);
-                let start = starts[rows.start];
-                parts.indptr.extend(ends[rows.clone()].iter().map(|end| end - start + before));
-                let entries = start as usize..ends[rows.end - 1] as usize;
-                match same_type(&ids[entries.clone()]) {
-                    Some(ids) => parts.columns.extend_from_slice(ids),
-                    None => {
-                        let ids = ids[entries.clone()].iter();
-                        parts.columns.extend(ids.map(|id| I::from_index(id.at())));
-                    }
-                }
-                parts.values.extend_from_slice(&x.values()[entries]);
-            };
-            // Rows that follow each other are copied as one, when memory had the time of some runs to bring their entries.
-            let (mut waiting, mut newest) = ([const { 0..0 }; WAITING], 0);
-            each_row(n_rows, list, &mut context.ids, |row| {
-                let (start, end) = (starts[row] as usize, ends[row] as usize);
-                ahead::ask_for_run(ids, x.values(), start, end);
-                let run = &mut waiting[newest];
-                if run.start < run.end && row == run.end && starts[row] == ends[row - 1] {
-                    run.end += 1;
-                } else {
-                    newest = (newest + 1) % WAITING;
-                    copy(std::mem::replace(&mut waiting[newest], row..row + 1));
-                }
-            });
-            waiting.rotate_left((newest + 1) % WAITING);
-            waiting.into_iter().for_each(copy);
-            let end = parts.values.len() as u64;
-            parts.indptr.resize(x.n_rows() + 1, end);
-        });
+    let list = ids;
+    with_column_ids!(x.columns(), |ids| with_ids!(IdsView, list, |list| {
+        match in_order(list.values(), x.n_rows()) {
+            Some(rows) => copy_rows(out, x, ids, rows),
+            None => copy_rows(out, x, ids, members(x.n_rows(), list.values(), &mut context.ids)),
+        }
     }));
+}
+
+/// Entries are asked for so many rows of the list before they are copied.
+const ROWS_AHEAD: usize = 3;
+
+/// Copies rows that ascend and are there, each to its place; the other rows are empty. Those that follow each other are copied as one.
+fn copy_rows<T: Float, I: ColumnId, N: Id>(
+    out: &mut Csr<T>,
+    x: CsrView<'_, T>,
+    ids: &[I],
+    rows: &[N],
+) {
+    let (starts, ends) = (x.starts(), x.ends());
+    let row_at = |place: usize| rows.get(place)?.index();
+    out.rebuild::<I, _>(x.n_cols(), |parts| {
+        parts.indptr.reserve(x.n_rows());
+        let mut place = 0;
+        while let Some(first) = row_at(place) {
+            let mut last = first;
+            place += 1;
+            while row_at(place) == Some(last + 1) && starts[last + 1] == ends[last] {
+                last += 1;
+                place += 1;
+            }
+            let (start, end) = (starts[first], ends[last]);
+            if let Some(row) = row_at(place + ROWS_AHEAD) {
+                // As many entries there as there are here: how many there will be does not pay to know.
+                let distance = starts[row].wrapping_sub(start);
+                let [start, end] = [start, end].map(|entry| entry.wrapping_add(distance) as usize);
+                prefetch_runs(ids, x.values(), start, end);
+            }
+            let before = parts.values.len() as u64;
+            // Those in between are empty.
+            parts.indptr.resize(first + 1, before);
+            parts.indptr.extend(ends[first..=last].iter().map(|end| end - start + before));
+            let entries = start as usize..end as usize;
+            parts.columns.extend_from_slice(&ids[entries.clone()]);
+            parts.values.extend_from_slice(&x.values()[entries]);
+        }
+        parts.indptr.resize(x.n_rows() + 1, parts.values.len() as u64);
+    });
 }
 
 /// Of a row_sparse array: those that it stores.
@@ -95,15 +96,32 @@ pub fn row_sparse_ids<T: Float>(
 
 /// Calls `visit` with the rows of a list that there are, each once, ascending. O(length of the list).
 #[inline(always)]
-fn each_row(n_rows: usize, list: IdsView<'_>, set: &mut IndexSet, mut visit: impl FnMut(usize)) {
-    if list.iter().is_sorted_by(|row, next| row < next) {
-        // What most lists are: the rows of another array, or those of a batch.
-        list.iter().take_while(|row| *row < n_rows).for_each(visit);
-        return;
-    }
+fn each_row(n_rows: usize, list: IdsView<'_>, set: &mut IndexSet, visit: impl FnMut(usize)) {
+    with_ids!(IdsView, list, |list| match in_order(list.values(), n_rows) {
+        Some(rows) => rows.iter().filter_map(|row| row.index()).for_each(visit),
+        None => mark(n_rows, list.values(), set).finish(visit),
+    });
+}
+
+/// The rows of a list that there are, where it ascends: what most lists do that are the rows of another array, or those of a batch.
+fn in_order<N: Id>(list: &[N], n_rows: usize) -> Option<&[N]> {
+    let is_sorted = list.is_sorted_by(|row, next| row < next);
+    // Negative ones come first.
+    let is_negative = list.first().is_some_and(|row| row.index().is_none());
+    (is_sorted && !is_negative)
+        .then(|| &list[..list.partition_point(|row| row.index().is_some_and(|row| row < n_rows))])
+}
+
+/// Those of a list in any order, each once, ascending.
+fn members<'s, N: Id>(n_rows: usize, list: &[N], set: &'s mut IndexSet) -> &'s [u64] {
+    mark(n_rows, list, set).finish_in_order()
+}
+
+fn mark<'s, N: Id>(n_rows: usize, list: &[N], set: &'s mut IndexSet) -> &'s mut IndexSet {
     set.begin(n_rows);
-    list.iter().filter(|row| *row < n_rows).for_each(|row| set.insert(row));
-    set.finish(&mut visit);
+    let there = list.iter().filter_map(|row| row.index()).filter(|row| *row < n_rows);
+    there.for_each(|row| set.insert(row));
+    set
 }
 
 #[cfg(test)]
@@ -124,12 +142,18 @@ mod tests {
         for n_runs in 0..9 {
             let kept = |i: usize| i / 4 < n_runs && i % 4 < 3;
             let list = (0..40).filter(|i| kept(*i)).map(|i| i as u64).collect::<Vec<_>>();
-            let list = Dense::from(list);
             let rows = (0..40).map(|i| Vec::from_iter(row(i).filter(|_| kept(i))));
             let expected = Csr::from_rows(5, rows).unwrap();
+            // With rows that are not there; and in no order, some of them twice.
+            let ascending = Vec::from_iter(list.iter().copied().chain([40, 1 << 40]));
+            let mixed = list.iter().rev().chain(&list[list.len() / 2..]);
+            let mixed = Vec::from_iter(mixed.map(|row| *row as i64).chain([-1, 40, i64::MIN]));
+            let (ascending, mixed) = (Dense::from(ascending), Dense::from(mixed));
             for view in [x.view(), picked] {
-                csr_ids(&mut out, view, IdsView::U64(list.view()), &mut context);
-                assert_eq!(out, expected, "{n_runs} runs");
+                for list in [IdsView::U64(ascending.view()), IdsView::I64(mixed.view())] {
+                    csr_ids(&mut out, view, list, &mut context);
+                    assert_eq!(out, expected, "{n_runs} runs");
+                }
             }
         }
     }

@@ -40,11 +40,15 @@ fn weights<T: Float>(model: &Linear<T>) -> Vec<f64> {
 
 /// That a run is not resumed for its data, and says so.
 fn assert_refused(result: Result<Vec<f64>>, what: &str) {
+    assert_refused_for("fingerprint of the data", result, what);
+}
+
+fn assert_refused_for(setting: &str, result: Result<Vec<f64>>, what: &str) {
     let Err(Error::Checkpoint(error)) = result else { panic!("{what}: {result:?}") };
     let CheckpointError::Setting { name, found, expected, .. } = &error else {
         panic!("{what}: {error}")
     };
-    assert_eq!(name, "fingerprint of the data", "{what}");
+    assert_eq!(name, setting, "{what}");
     assert_ne!(found, expected, "{what}");
     let message = error.to_string();
     assert!(message.ends_with(": resume it with the same"), "{what}: {message}");
@@ -143,7 +147,11 @@ fn format() -> Reader {
 }
 
 fn stream(files: &[&Path], parallel: Parallel) -> StreamedDataset {
-    Stream::new(format()).files(files).parallel(parallel).buffer(1 << 20).open().unwrap()
+    stream_of(files, parallel, 1 << 20)
+}
+
+fn stream_of(files: &[&Path], parallel: Parallel, buffer: usize) -> StreamedDataset {
+    Stream::new(format()).files(files).parallel(parallel).buffer(buffer).open().unwrap()
 }
 
 #[test]
@@ -173,6 +181,36 @@ fn other_files_of_the_same_size_are_refused() {
     let copies = stream(&[&copies[0], &copies[1]], Parallel::Threads(2));
     let expected = whole(&copies);
     assert_eq!(go_on(&copies, &file).unwrap(), expected);
+}
+
+/// The order of a stream's rows follows from its buffer, where they are shuffled.
+#[test]
+fn another_buffer_of_a_stream_is_refused_where_rows_are_shuffled() {
+    let folder = Folder::new("other-buffer");
+    let rows = folder.write("rows", &text(0));
+    let open = |buffer| stream_of(&[&rows], Parallel::Sequential, buffer);
+    let file = File::new("other-buffer");
+    let run = |shuffle, epochs, buffer| {
+        let mut model = Linear::<f32>::new(D);
+        let mut trainer = quiet(sgd(0.05, 0.9)).shuffle(shuffle).epochs(epochs);
+        if epochs == 2 {
+            trainer = trainer.callback(Checkpoints::new(&file.0));
+            trainer.fit(&mut model, &open(buffer))?;
+        } else {
+            trainer.resume(&mut model, &open(buffer), &file.0)?;
+        }
+        Ok(weights(&model))
+    };
+    let (small, large) = (1 << 20, 3 << 20);
+    let shuffled = run(true, 2, small).unwrap();
+    assert_refused_for("buffer of the stream", run(true, 3, large), "shuffled");
+    run(true, 3, small).unwrap();
+    // It does make another order.
+    assert_ne!(run(true, 2, large).unwrap(), shuffled);
+
+    let in_turn = run(false, 2, small).unwrap();
+    run(false, 3, large).unwrap();
+    assert_eq!(run(false, 2, large).unwrap(), in_turn);
 }
 
 /// What was parsed and what a cache holds of it are the same data.
