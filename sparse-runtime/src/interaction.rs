@@ -185,11 +185,20 @@ unsafe fn update_entries<R: UpdateRule, T: Float<Accumulator = T>, V: Factor<T>,
 ) where
     K: UpdateKind,
 {
+    // SAFETY: promised by the caller; there are as many ids as values, which places are below.
+    unsafe {
+        weights.update_each(
+            ids.len().min(values.len()),
+            #[inline(always)]
+            |place| ids.get_unchecked(place).at(),
+            #[inline(always)]
+            |place| values.get_unchecked(place).times(scores[0]),
+        );
+    }
     for (id, value) in ids.iter().zip(values) {
         let share = value.times(scores[1]);
         // SAFETY: promised by the caller.
         unsafe {
-            weights.update(id.at(), 0, value.times(scores[0]));
             let row = factors.row(id.at());
             for ((change, sum), factor) in changes.iter_mut().zip(sums).zip(row) {
                 *change = share * (*sum - value.times(*factor));

@@ -63,6 +63,28 @@ impl Resolved for bool {
 }
 
 impl Recurrence {
+    /// Whether a weight costs a quotient, and the root that goes with it, as a rule for loops that have vectors for these.
+    ///
+    /// ```
+    /// use sparse_core::update_rules::{Ftrl, Sgd, UpdateRule};
+    /// assert!(Ftrl::RECURRENCE.is_some_and(|recurrence| recurrence.divides()));
+    /// assert!(!Sgd::RECURRENCE.is_some_and(|recurrence| recurrence.divides()));
+    /// ```
+    pub const fn divides(&self) -> bool {
+        let mut assignments = self.assignments;
+        while let [(_, formula), rest @ ..] = assignments {
+            let mut symbols = formula.as_bytes();
+            while let [symbol, rest @ ..] = symbols {
+                if *symbol == b'/' {
+                    return true;
+                }
+                symbols = rest;
+            }
+            assignments = rest;
+        }
+        false
+    }
+
     /// Makes a step on the weights of a row by the formulas, in `f64`: what kernels made of them are tested against. `numbers` are
     /// those of the step, and `weights` have a value and a gradient each.
     ///

@@ -61,14 +61,26 @@ impl Level {
 
 /// Whether elements that lie apart, of which a mask leaves some out, are better loaded by one instruction than one by one: measured
 /// so on Intel's processors with AVX-512, and the other way round on AMD's, where only whole eights are no slower.
+#[inline]
 pub(crate) fn gathers_under_masks() -> bool {
+    Level::found() == Some(Level::Avx512) && is_of_intel()
+}
+
+/// Whether sixteen roots and quotients in a vector, whose numbers are brought together first, cost less than sixteen by themselves: so
+/// measured on AMD's processors with AVX-512. On Intel's, when it was tried, they cost more.
+#[inline]
+pub(crate) fn divides_in_sixteens() -> bool {
+    Level::found() == Some(Level::Avx512) && (cfg!(test) || !is_of_intel())
+}
+
+#[inline]
+fn is_of_intel() -> bool {
     static INTEL: OnceLock<bool> = OnceLock::new();
-    let of_intel = || {
+    *INTEL.get_or_init(|| {
         let vendor = __cpuid(0);
         [vendor.ebx, vendor.edx, vendor.ecx]
             == [*b"Genu", *b"ineI", *b"ntel"].map(u32::from_le_bytes)
-    };
-    Level::found() == Some(Level::Avx512) && *INTEL.get_or_init(of_intel)
+    })
 }
 
 /// Runs what inlines here, compiled for AVX2.

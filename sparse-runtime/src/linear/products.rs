@@ -241,6 +241,20 @@ pub(crate) unsafe fn scatter<
                 }
                 return;
             }
+            if let [gradient] = *gradient
+                && width.columns() == 1
+            {
+                // SAFETY: promised by the caller; there are as many ids as values, which places are below.
+                return unsafe {
+                    rows.update_each(
+                        ids.len().min(values.len()),
+                        #[inline(always)]
+                        |place| ids.get_unchecked(place).at(),
+                        #[inline(always)]
+                        |place| values.get_unchecked(place).times(gradient),
+                    )
+                };
+            }
             for (id, value) in ids.iter().zip(values) {
                 let by = |gradient, _| value.times(gradient);
                 // SAFETY: promised by the caller.

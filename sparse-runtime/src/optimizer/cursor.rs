@@ -199,6 +199,30 @@ impl<R: UpdateRule, T: Float, K: UpdateKind> RowCursor<'_, R, T, K> {
         }
     }
 
+    /// Updates rows of one weight, each with its gradient: `row` and `grad` of each place.
+    ///
+    /// # Safety
+    ///
+    /// The rows of all places below `n_places` are below `n_rows`, and no two are the same.
+    #[inline(always)]
+    pub(crate) unsafe fn update_each(
+        self,
+        n_places: usize,
+        row: impl Fn(usize) -> usize,
+        grad: impl Fn(usize) -> T::Accumulator,
+    ) {
+        debug_assert_eq!(self.places.row_size, 1);
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: promised by the caller.
+        let done = unsafe { super::sixteen::update(self, n_places, &row, &grad) };
+        #[cfg(not(target_arch = "x86_64"))]
+        let done = 0;
+        for place in done..n_places {
+            // SAFETY: promised by the caller.
+            unsafe { self.update(row(place), 0, grad(place)) };
+        }
+    }
+
     /// What idle steps do to a row, as one map.
     ///
     /// # Safety
@@ -370,7 +394,7 @@ impl<R: UpdateRule, T: Float, K: UpdateKind> RowCursor<'_, R, T, K> {
     ///
     /// # Safety
     ///
-    /// Each row is below `n_rows`, `row_size` is that of the rows, and there are so many gradients.
+    /// Each row is below `n_rows` and named once, `row_size` is that of the rows, and there are so many gradients.
     #[inline(always)]
     pub(super) unsafe fn update_rows(
         self,
@@ -388,6 +412,19 @@ impl<R: UpdateRule, T: Float, K: UpdateKind> RowCursor<'_, R, T, K> {
                 self.prefetch(*row);
             }
             let (rows, grads) = (&rows[chunk..end], &grads[chunk * row_size..end * row_size]);
+            if row_size == 1 {
+                // SAFETY: promised by the caller; places are below the number of both.
+                unsafe {
+                    self.update_each(
+                        rows.len(),
+                        #[inline(always)]
+                        |place| *rows.get_unchecked(place),
+                        #[inline(always)]
+                        |place| *grads.get_unchecked(place),
+                    );
+                }
+                continue;
+            }
             for (place, row) in rows.iter().enumerate() {
                 let grad = &grads[place * row_size..(place + 1) * row_size];
                 // SAFETY: promised by the caller.

@@ -283,6 +283,14 @@ impl<T, S> Places<T, S> {
         unsafe { self.first.add(row * self.stride).cast() }
     }
 
+    /// The same, of rows that are known to be `stride` bytes apart.
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    pub(super) fn known_to_be_apart(self, stride: usize) -> Self {
+        debug_assert_eq!(self.stride, stride);
+        Places { stride, ..self }
+    }
+
     /// The states of a row.
     ///
     /// # Safety

@@ -53,6 +53,8 @@ mod rows;
 mod samples;
 mod settling;
 mod shared;
+#[cfg(target_arch = "x86_64")]
+mod sixteen;
 mod snapshot;
 mod spec;
 mod table_state;

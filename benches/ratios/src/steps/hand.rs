@@ -1,6 +1,7 @@
 //! The loops that an expert writes for logistic regression: state beside the weight, rows asked for ahead, everything of a row
 //! in one pass.
 
+use super::together::update_all;
 use crate::workload::Error;
 use nnz::core::element::Stored;
 use nnz::data::ColumnValues;
@@ -310,10 +311,13 @@ pub fn online<const BLOCK: usize, R: Rule<BLOCK>, V: Value>(
         let (columns, values) = x.row(row);
         let grad = losses.gradient(product::<BLOCK, V>(columns, values, table), x.labels[row]);
         rule.start();
-        for (&column, value) in columns.iter().zip(values) {
-            // SAFETY: as in `product`.
-            rule.update(unsafe { block(table, column) }, value.times(grad));
-        }
+        update_all(
+            rule,
+            table,
+            columns.len().min(values.len()),
+            #[inline(always)]
+            |entry| (columns[entry], values[entry].times(grad)),
+        );
     }
     losses.total()
 }
@@ -389,12 +393,19 @@ impl Batches {
             }
             self.first += self.touched.len() as u32;
             rule.start();
-            for (place, &(column, grad)) in self.touched.iter().enumerate() {
-                if let Some((ahead, _)) = self.touched.get(place + 16) {
+            for first in (0..self.touched.len()).step_by(16) {
+                let (now, ahead) =
+                    self.touched[first..].split_at(16.min(self.touched.len() - first));
+                for (ahead, _) in ahead.iter().take(16) {
                     prefetch(table, *ahead as usize * BLOCK);
                 }
-                // SAFETY: as in `product`.
-                rule.update(unsafe { block(table, column) }, grad);
+                update_all(
+                    rule,
+                    table,
+                    now.len(),
+                    #[inline(always)]
+                    |place| now[place],
+                );
             }
         }
         losses.total()

@@ -9,6 +9,7 @@ pub mod linear;
 mod machine;
 mod softmax;
 mod threads;
+mod together;
 mod tutorial;
 mod units;
 mod width;

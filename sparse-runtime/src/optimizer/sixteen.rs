@@ -1,0 +1,210 @@
+//! Updates of rows of one weight, sixteen at a time: blocks of sixteen rows are loaded and turned into a vector of their weights and one of
+//! each state, and turned back. Of sixteen numbers a root or a quotient costs what it costs of one.
+//!
+//! Each row gets the bits of an update by itself: a lane does what scalar code would.
+
+use super::cursor::RowCursor;
+use super::rows::{StateOf, UpdateKind};
+use crate::lanes::x86::divides_in_sixteens;
+use sparse_core::element::Float;
+use sparse_core::storage::ElementType;
+use sparse_core::update_rules::{StateBlock, Step, UpdateRule};
+use std::arch::x86_64::*;
+
+/// The rows of a group.
+const TOGETHER: usize = 16;
+
+/// Fewer rows than these are no group.
+const FEWEST: usize = 4;
+
+/// Updates rows of one weight, each with its gradient; says how many, which are the first ones. The others, and those of other types,
+/// processors and rules, are left to be updated one by one.
+///
+/// # Safety
+///
+/// The rows of all places below `n_places` are the cursor's, and no two are the same.
+#[inline(always)]
+pub(super) unsafe fn update<R: UpdateRule, T: Float, K: UpdateKind>(
+    cursor: RowCursor<'_, R, T, K>,
+    n_places: usize,
+    row: impl Fn(usize) -> usize,
+    grad: impl Fn(usize) -> T::Accumulator,
+) -> usize {
+    let divides = const { matches!(R::RECURRENCE, Some(recurrence) if recurrence.divides()) };
+    if !divides
+        || !K::BESIDE
+        || T::TYPE != ElementType::F32
+        || StateOf::<R, T>::BY_ROW
+        || cursor.places.row_size != 1
+        || n_places < FEWEST
+        || !divides_in_sixteens()
+    {
+        return 0;
+    }
+    // SAFETY: the processor has the instructions; a block of `f32` has a weight and states of as many bytes; the caller promises the rows.
+    unsafe {
+        match cursor.places.stride {
+            8 => update_groups::<2, _, _, _>(cursor, n_places, row, grad),
+            16 => update_groups::<4, _, _, _>(cursor, n_places, row, grad),
+            _ => 0,
+        }
+    }
+}
+
+/// [`update`] of blocks of `N` numbers.
+///
+/// # Safety
+///
+/// As there; the processor has AVX-512, elements are `f32`, and the cursor's rows are blocks of `N` of them: the weight, then its states.
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,bmi1,bmi2,popcnt")]
+unsafe fn update_groups<const N: usize, R: UpdateRule, T: Float, K: UpdateKind>(
+    cursor: RowCursor<'_, R, T, K>,
+    n_places: usize,
+    row: impl Fn(usize) -> usize,
+    grad: impl Fn(usize) -> T::Accumulator,
+) -> usize {
+    let places = cursor.places.known_to_be_apart(N * size_of::<f32>());
+    // Of a group that is not whole: what its other lanes have for blocks.
+    let mut spare = [[0.0f32; 4]; TOGETHER];
+    let mut numbers = [[T::zero().widen(); TOGETHER]; N];
+    let mut done = 0;
+    while done + FEWEST <= n_places {
+        let count = TOGETHER.min(n_places - done);
+        let mut blocks = [std::ptr::null_mut::<f32>(); TOGETHER];
+        let mut grads = [T::zero().widen(); TOGETHER];
+        if count == TOGETHER {
+            for lane in 0..TOGETHER {
+                // SAFETY: promised by the caller.
+                blocks[lane] = unsafe { places.weights(row(done + lane)) }.cast();
+                grads[lane] = grad(done + lane);
+            }
+        } else {
+            for (block, spare) in blocks.iter_mut().zip(&mut spare) {
+                *block = spare.as_mut_ptr();
+            }
+            for lane in 0..count {
+                // SAFETY: promised by the caller.
+                blocks[lane] = unsafe { places.weights(row(done + lane)) }.cast();
+                grads[lane] = grad(done + lane);
+            }
+        }
+        // SAFETY: the blocks are there, of `N` numbers each.
+        unsafe { turn::<N, T>(&blocks, &mut numbers) };
+        for lane in 0..TOGETHER {
+            let mut state = StateOf::<R, T>::default();
+            for (to, from) in state.values_mut().zip(&numbers[1..]) {
+                *to = from[lane];
+            }
+            cursor.step.update(&mut numbers[0][lane], &mut state, grads[lane]);
+            for (to, from) in numbers[1..].iter_mut().zip(state.values()) {
+                to[lane] = from;
+            }
+        }
+        // SAFETY: as above.
+        unsafe { turn_back::<N, T>(&numbers, &blocks) };
+        done += count;
+    }
+    done
+}
+
+/// The numbers of sixteen blocks, those of one kind side by side.
+///
+/// # Safety
+///
+/// There are `N` numbers, 2 or 4, at each address, and an accumulator of `T` is an `f32`.
+#[inline]
+#[target_feature(enable = "avx512f,avx512dq")]
+unsafe fn turn<const N: usize, T: Float>(
+    blocks: &[*mut f32; TOGETHER],
+    numbers: &mut [[T::Accumulator; TOGETHER]; N],
+) {
+    let to = numbers.as_mut_ptr().cast::<[f32; TOGETHER]>();
+    // SAFETY: the caller says what is there.
+    unsafe {
+        let store = |kind: usize, vector| _mm512_storeu_ps(to.add(kind).cast(), vector);
+        if N == 2 {
+            let [first, second] = [0, 2].map(|at| {
+                join([0, 4, 8, 12].map(|quarter| {
+                    let low = _mm_load_sd(blocks[quarter + at].cast());
+                    _mm_castpd_ps(_mm_loadh_pd(low, blocks[quarter + at + 1].cast()))
+                }))
+            });
+            store(0, _mm512_shuffle_ps::<0x88>(first, second));
+            store(1, _mm512_shuffle_ps::<0xdd>(first, second));
+        } else {
+            let fours = [0, 1, 2, 3]
+                .map(|at| join([0, 4, 8, 12].map(|quarter| _mm_loadu_ps(blocks[quarter + at]))));
+            for (kind, vector) in transposed(fours).into_iter().enumerate() {
+                store(kind, vector);
+            }
+        }
+    }
+}
+
+/// Writes what [`turn`] has read.
+///
+/// # Safety
+///
+/// As there.
+#[inline]
+#[target_feature(enable = "avx512f,avx512dq")]
+unsafe fn turn_back<const N: usize, T: Float>(
+    numbers: &[[T::Accumulator; TOGETHER]; N],
+    blocks: &[*mut f32; TOGETHER],
+) {
+    let from = numbers.as_ptr().cast::<[f32; TOGETHER]>();
+    // SAFETY: the caller says what is there.
+    unsafe {
+        let load = |kind: usize| _mm512_loadu_ps(from.add(kind).cast());
+        if N == 2 {
+            let (weights, states) = (load(0), load(1));
+            let pairs = [_mm512_unpacklo_ps(weights, states), _mm512_unpackhi_ps(weights, states)];
+            for (at, pairs) in [0, 2].into_iter().zip(pairs) {
+                for (quarter, two) in [0, 4, 8, 12].into_iter().zip(quarters(pairs)) {
+                    let two = _mm_castps_pd(two);
+                    _mm_storel_pd(blocks[quarter + at].cast(), two);
+                    _mm_storeh_pd(blocks[quarter + at + 1].cast(), two);
+                }
+            }
+        } else {
+            let fours = transposed([0, 1, 2, 3].map(load));
+            for (at, fours) in fours.into_iter().enumerate() {
+                for (quarter, block) in [0, 4, 8, 12].into_iter().zip(quarters(fours)) {
+                    _mm_storeu_ps(blocks[quarter + at], block);
+                }
+            }
+        }
+    }
+}
+
+/// Four times four numbers in each quarter of the vectors, the rows of which become columns.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn transposed([a, b, c, d]: [__m512; 4]) -> [__m512; 4] {
+    let (low, high) = (_mm512_unpacklo_ps(a, b), _mm512_unpackhi_ps(a, b));
+    let (other_low, other_high) = (_mm512_unpacklo_ps(c, d), _mm512_unpackhi_ps(c, d));
+    [
+        _mm512_shuffle_ps::<0x44>(low, other_low),
+        _mm512_shuffle_ps::<0xee>(low, other_low),
+        _mm512_shuffle_ps::<0x44>(high, other_high),
+        _mm512_shuffle_ps::<0xee>(high, other_high),
+    ]
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,avx512dq")]
+fn join([a, b, c, d]: [__m128; 4]) -> __m512 {
+    let joined = _mm512_insertf32x4::<1>(_mm512_castps128_ps512(a), b);
+    _mm512_insertf32x4::<3>(_mm512_insertf32x4::<2>(joined, c), d)
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,avx512dq")]
+fn quarters(vector: __m512) -> [__m128; 4] {
+    [
+        _mm512_castps512_ps128(vector),
+        _mm512_extractf32x4_ps::<1>(vector),
+        _mm512_extractf32x4_ps::<2>(vector),
+        _mm512_extractf32x4_ps::<3>(vector),
+    ]
+}
