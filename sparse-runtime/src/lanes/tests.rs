@@ -133,7 +133,7 @@ fn the_csr_form_of_a_dense_matrix() {
     let dense = matrix::<f32>().to_dense().unwrap();
     any_level_gives_the_same("dense → csr", || {
         let csr = dense.to_csr().unwrap();
-        (csr.indptr().to_vec(), bits(csr.values()))
+        (csr.indptr().to_vec(), Vec::from_iter(csr.columns().iter()), bits(csr.values()))
     });
 }
 

@@ -140,6 +140,24 @@ pub(crate) unsafe fn add_with_squares(
     }
 }
 
+/// A word that says which of 64 numbers are not zero.
+///
+/// # Safety
+///
+/// The processor has AVX-512.
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,bmi1,bmi2,popcnt")]
+#[inline]
+pub(crate) unsafe fn places_not_zero(numbers: &[f32; 64]) -> u64 {
+    let mut places = 0;
+    for (quarter, numbers) in numbers.as_chunks::<16>().0.iter().enumerate() {
+        // SAFETY: sixteen numbers.
+        let numbers = unsafe { _mm512_loadu_ps(numbers.as_ptr()) };
+        let own = _mm512_cmp_ps_mask::<_CMP_NEQ_UQ>(numbers, _mm512_setzero_ps());
+        places |= u64::from(own) << (16 * quarter);
+    }
+    places
+}
+
 /// Runs a loop compiled for AVX-512.
 ///
 /// # Safety

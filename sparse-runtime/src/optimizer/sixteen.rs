@@ -64,8 +64,6 @@ unsafe fn update_groups<const N: usize, R: UpdateRule, T: Float, K: UpdateKind>(
     grad: impl Fn(usize) -> T::Accumulator,
 ) -> usize {
     let places = cursor.places.known_to_be_apart(N * size_of::<f32>());
-    // Of a group that is not whole: what its other lanes have for blocks.
-    let mut spare = [[0.0f32; 4]; TOGETHER];
     let mut numbers = [[T::zero().widen(); TOGETHER]; N];
     let mut done = 0;
     while done + FEWEST <= n_places {
@@ -79,13 +77,12 @@ unsafe fn update_groups<const N: usize, R: UpdateRule, T: Float, K: UpdateKind>(
                 grads[lane] = grad(done + lane);
             }
         } else {
-            for (block, spare) in blocks.iter_mut().zip(&mut spare) {
-                *block = spare.as_mut_ptr();
-            }
-            for lane in 0..count {
-                // SAFETY: promised by the caller.
-                blocks[lane] = unsafe { places.weights(row(done + lane)) }.cast();
-                grads[lane] = grad(done + lane);
+            // The other lanes do what the last row's does.
+            for lane in 0..TOGETHER {
+                let place = done + lane.min(count - 1);
+                // SAFETY: as above.
+                blocks[lane] = unsafe { places.weights(row(place)) }.cast();
+                grads[lane] = grad(place);
             }
         }
         // SAFETY: the blocks are there, of `N` numbers each.

@@ -33,7 +33,11 @@ mod sixteen {
         static FASTER: OnceLock<bool> = OnceLock::new();
         *FASTER.get_or_init(|| {
             let is_of_amd = __cpuid(0).ebx == u32::from_le_bytes(*b"Auth");
-            is_of_amd && is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512dq")
+            is_of_amd
+                && is_x86_feature_detected!("avx512f")
+                && is_x86_feature_detected!("avx512dq")
+                && is_x86_feature_detected!("avx512vl")
+                && is_x86_feature_detected!("avx512bw")
         })
     }
 

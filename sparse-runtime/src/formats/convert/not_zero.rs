@@ -2,6 +2,8 @@
 
 use crate::formats::{ColumnId, CsrBuffers};
 use crate::lanes::{Lanes, Loop};
+#[cfg(target_arch = "x86_64")]
+use crate::lanes::{same_type, x86};
 use sparse_core::element::Element;
 
 /// Appends what is not zero of a dense matrix.
@@ -21,12 +23,10 @@ impl<I: ColumnId, T: Element> Loop<f32> for NotZero<'_, I, T> {
             let row = &values[row * n_cols..(row + 1) * n_cols];
             let (blocks, rest) = row.as_chunks::<BLOCK>();
             for (block, elements) in blocks.iter().enumerate() {
-                let mut any = false;
-                for &element in elements {
-                    any |= element != T::default();
-                }
-                if any {
-                    append_block(parts, block * BLOCK, elements);
+                // SAFETY: the processor has the instructions of `L`.
+                let places = unsafe { places::<L, T>(elements) };
+                if places != 0 {
+                    append_block(parts, block * BLOCK, elements, places);
                 }
             }
             for (column, &value) in rest.iter().enumerate() {
@@ -42,17 +42,44 @@ impl<I: ColumnId, T: Element> Loop<f32> for NotZero<'_, I, T> {
 /// As many elements as a word has bits.
 const BLOCK: usize = 64;
 
-/// Appends what is not zero of a block, whose first column is given: a word says where, and its ones are counted off.
+/// A word that says where a block is not zero.
+///
+/// # Safety
+///
+/// The processor has the instructions of `L`.
+#[inline(always)]
+unsafe fn places<L: Lanes<f32>, T: Element>(elements: &[T; BLOCK]) -> u64 {
+    #[cfg(target_arch = "x86_64")]
+    if L::COUNT == 16
+        && let Some(elements) = same_type(elements)
+        && let Some(elements) = elements.as_array()
+    {
+        // SAFETY: of sixteen lanes are the vectors of AVX-512.
+        return unsafe { x86::places_not_zero(elements) };
+    }
+    let mut any = false;
+    for &element in elements {
+        any |= element != T::default();
+    }
+    // Most blocks have nothing, which is known sooner than the word.
+    if !any {
+        return 0;
+    }
+    let mut places = 0;
+    for (at, &element) in elements.iter().enumerate() {
+        places |= u64::from(element != T::default()) << at;
+    }
+    places
+}
+
+/// Appends what is not zero of a block, whose first column is given: the ones of `places`, which are counted off.
 #[inline(always)]
 fn append_block<I: ColumnId, T: Element>(
     parts: &mut CsrBuffers<I, T>,
     first: usize,
     elements: &[T; BLOCK],
+    mut places: u64,
 ) {
-    let mut places = 0u64;
-    for (at, &element) in elements.iter().enumerate() {
-        places |= u64::from(element != T::default()) << at;
-    }
     parts.columns.reserve(BLOCK);
     parts.values.reserve(BLOCK);
     while places != 0 {

@@ -39,7 +39,10 @@ pub(super) fn product<T: Float, V: Factor<T>>(
     wide: &mut Vec<f32>,
 ) {
     let (n_cols, width) = (lhs.n_cols(), rhs.n_cols);
-    let parts = scatter::parts(lhs, width, parallel);
+    let parts = match width {
+        1 if !divides_rows() => 1,
+        _ => scatter::parts(lhs, width, parallel),
+    };
     // A row of sums that lies in two lines of the cache costs twice, and the allocator aligns nothing to lines.
     let slack = LINE / size_of::<T>();
     fill(values, n_cols * width + slack, -T::zero(), parts);
@@ -57,6 +60,16 @@ pub(super) fn product<T: Float, V: Factor<T>>(
     // SAFETY: there is room for `n_cols`, of which so many were written.
     unsafe { ids.set_len(found) };
     values.truncate(found * width);
+}
+
+/// Whether threads that have some columns each, and so a few entries of each row, win anything where an entry is a single addition. Both read all
+/// rows, and how many entries are theirs is guessed wrong once a row unless a mask says it: measured so on AMD's processors, where two
+/// threads took longer than one.
+fn divides_rows() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    return cfg!(test) || x86::gathers_under_masks();
+    #[cfg(not(target_arch = "x86_64"))]
+    true
 }
 
 /// Makes a vector so many times the same element, on as many threads as there are to be parts.
