@@ -52,7 +52,7 @@ unsafe fn places<L: Lanes<f32>, T: Element>(elements: &[T; BLOCK]) -> u64 {
     #[cfg(target_arch = "x86_64")]
     if L::COUNT == 16
         && let Some(elements) = same_type(elements)
-        && let Some(elements) = elements.as_array()
+        && let Some(elements) = elements.first_chunk()
     {
         // SAFETY: of sixteen lanes are the vectors of AVX-512.
         return unsafe { x86::places_not_zero(elements) };
