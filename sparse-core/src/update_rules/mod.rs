@@ -306,6 +306,12 @@ pub trait Step<T: Float>: Copy + PartialEq + Debug + Send + Sync + 'static {
         None
     }
 
+    /// The same step where it only gathers gradients in a mean and leaves weights as they are, with that written as a constant.
+    #[inline(always)]
+    fn only_gathers(self) -> Option<Self> {
+        None
+    }
+
     /// True where what steps add to states, and as good as that to weights, does not depend on what is there: changes that several made
     /// from the same start can then be added up. Momentum and decaying means are not so.
     const CHANGES_ADD: bool = false;

@@ -113,6 +113,11 @@ impl<T: Float, S: Step<T>> Step<T> for ReducedStep<S, T> {
         Some(ReducedStep { gathers: false, affine, ..self })
     }
 
+    #[inline(always)]
+    fn only_gathers(self) -> Option<Self> {
+        self.gathers.then_some(ReducedStep { gathers: true, ..self })
+    }
+
     fn idle(&self) -> Idle<DriftMap> {
         match self.inner.drift() {
             _ if self.gathers => Idle::Nothing,

@@ -108,10 +108,34 @@ fn each_row_of<
     let ahead = Ahead { data: !turns.x.is_contiguous(), rows: is_large(&rows) };
     // A rule that corrects gradients is asked for more at each step than what is asked for ahead.
     let usual = match ahead {
-        _ if R::CORRECTS => usual_steps(turns, ahead, &mut rows, scratch, kept, &mut row_function),
-        Ahead::NOTHING => {
-            usual_steps(turns, Ahead::NOTHING, &mut rows, scratch, kept, &mut row_function)
+        _ if R::CORRECTS => {
+            match usual_steps::<_, _, _, _, _, _, _, true>(
+                turns,
+                ahead,
+                &mut rows,
+                scratch,
+                kept,
+                &mut row_function,
+            ) {
+                None => usual_steps::<_, _, _, _, _, _, _, false>(
+                    turns,
+                    ahead,
+                    &mut rows,
+                    scratch,
+                    kept,
+                    &mut row_function,
+                ),
+                gathered => gathered,
+            }
         }
+        Ahead::NOTHING => usual_steps::<_, _, _, _, _, _, _, false>(
+            turns,
+            Ahead::NOTHING,
+            &mut rows,
+            scratch,
+            kept,
+            &mut row_function,
+        ),
         _ => None,
     };
     // Not in a closure: it would be compiled without the vectors that its caller has.
@@ -127,7 +151,8 @@ fn each_row_of<
 }
 
 /// [`steps_in_turn`] in the usual case, `None` in any other. In a cache a step is so short that each question counts which the loop
-/// asks: here it knows the answers. A function of its own, so that the registers are its loop's.
+/// asks: here it knows the answers. A function of its own, so that the registers are its loop's. Where it `GATHERS` only, the usual case is
+/// that of a rule which corrects gradients and learns their mean.
 #[inline(never)]
 fn usual_steps<
     R: UpdateRule,
@@ -137,6 +162,7 @@ fn usual_steps<
     K: UpdateKind,
     I: ColumnId,
     C: Copy,
+    const GATHERS: bool,
 >(
     turns: Turns<'_, V, I, W>,
     ahead: Ahead,
@@ -146,7 +172,10 @@ fn usual_steps<
     row_function: &mut impl RowFunction<T::Accumulator, C>,
 ) -> Option<RowSteps> {
     let (cursor, settling) = rows.split(turns.width.columns());
-    let split = (cursor.without_options()?, settling.known_to_settle()?);
+    let split = match GATHERS {
+        true => (cursor.only_gathers()?, settling.known_to_rest()?),
+        false => (cursor.without_options()?, settling.known_to_settle()?),
+    };
     Some(steps_in_turn(
         turns,
         split,

@@ -74,8 +74,8 @@ pub(super) fn row_ahead_by<'a, V: Stored, I: ColumnId>(
 /// reading that.
 pub(crate) const AHEAD: usize = 2;
 
-/// Bytes of a table that is larger than a cache.
-pub(crate) const LARGE: usize = 1 << 20;
+/// Bytes of a table that, with the data that is read between, is larger than the cache of a core.
+pub(crate) const LARGE: usize = 1 << 19;
 
 /// Whether asking ahead pays: the table is larger than a cache.
 #[inline(always)]

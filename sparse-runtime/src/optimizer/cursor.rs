@@ -86,6 +86,15 @@ impl<R: UpdateRule, T: Float, K: UpdateKind> RowCursor<'_, R, T, K> {
         Some(RowCursor { step: self.step.without_options()?, ..self })
     }
 
+    /// The same rows for a loop that only gathers gradients, where the step does.
+    #[inline(always)]
+    pub(crate) fn only_gathers(self) -> Option<Self> {
+        if !K::BESIDE || !R::CORRECTS {
+            return None;
+        }
+        Some(RowCursor { step: self.step.only_gathers()?, ..self })
+    }
+
     /// Of a [`Plain`](super::Plain) rule, what its updates multiply the gradient with: a loop can do so once for a row of
     /// data, and then only [add](Self::add_row). `None` of any other.
     #[inline(always)]

@@ -120,10 +120,10 @@ impl<'a, R: UpdateRule, T: Float, K: UpdateKind> RowUpdater<'a, R, T, K> {
         K::PLAIN
     }
 
-    /// Bytes of the whole table, with the states that lie beside the weights.
+    /// Bytes of the whole table, with the states that lie beside the weights and what is kept of each row.
     #[inline(always)]
     pub fn bytes(&self) -> usize {
-        self.n_rows * self.memory.stride()
+        self.n_rows * self.memory.stride() + size_of_val(&*self.settling.last)
     }
 
     /// One row.

@@ -102,6 +102,11 @@ impl<'a, R: UpdateRule, T: Float> Settling<'a, R, T> {
         row: usize,
         updated: bool,
     ) -> Option<T> {
+        if self.missed.all_rest() {
+            // What is known of rows is not read: it would take a line of the cache for each.
+            // SAFETY: promised by the caller.
+            return self.touched.contains(row).then(|| unsafe { cursor.value(row, 0) });
+        }
         // SAFETY: the invariant, and what the caller promises.
         let last = unsafe { self.last.get_unchecked_mut(row) };
         let scalar = *scalars.get(self.missed.now.wrapping_sub(*last) as usize)?;
@@ -128,9 +133,20 @@ impl<'a, R: UpdateRule, T: Float> Settling<'a, R, T> {
             return None;
         }
         if IdleOf::<R, T>::MOSTLY_SCALARS {
-            return Some(Settling { settles: true, ..self });
+            let missed = self.missed.without_rest()?;
+            return Some(Settling { missed, settles: true, ..self });
         }
         let missed = self.missed.without_scalars()?;
+        Some(Settling { missed, settles: true, ..self })
+    }
+
+    /// The same where no row has anything to make up for, so that the compiler knows it, and rows are only to be noted when they are first touched.
+    #[inline(always)]
+    pub(crate) fn known_to_rest(self) -> Option<Self> {
+        if !self.settles || !self.missed.all_rest() {
+            return None;
+        }
+        let missed = Missed { rests: true, first: 0, ..self.missed };
         Some(Settling { missed, settles: true, ..self })
     }
 
@@ -210,7 +226,7 @@ impl<'a, R: UpdateRule, T: Float> Settling<'a, R, T> {
     /// Asks for what is known of some rows, ahead of their use. Any will do: those outside are ignored.
     #[inline(always)]
     pub(crate) fn prefetch_each<K: UpdateKind, I: ColumnId>(&self, ids: &[I]) {
-        if !K::PLAIN && !self.last.is_empty() {
+        if !K::PLAIN && !self.last.is_empty() && !self.missed.all_rest() {
             for id in ids {
                 prefetch(self.last, id.at());
             }
@@ -278,6 +294,18 @@ impl<'a, R: UpdateRule, T: Float> Missed<'a, R, T> {
     #[inline(always)]
     pub(super) fn without_scalars(self) -> Option<Self> {
         self.scalars.is_empty().then_some(Missed { scalars: &[], rests: false, ..self })
+    }
+
+    /// The same where idle steps of the newest run change rows, so that the compiler knows it.
+    #[inline(always)]
+    fn without_rest(self) -> Option<Self> {
+        (!self.rests).then_some(Missed { rests: false, ..self })
+    }
+
+    /// Whether no idle step has changed anything since the one up to which all rows are settled.
+    #[inline(always)]
+    fn all_rest(self) -> bool {
+        self.rests && self.first == 0
     }
 
     /// The tabulated scalar maps of as many steps as rows may have missed within the newest run, by their number. A row with any other gap has

@@ -33,6 +33,12 @@ impl TouchedRows {
         self.words[word / BITS] |= 1 << (word % BITS);
     }
 
+    /// Whether a row was added.
+    #[inline(always)]
+    pub(super) fn contains(&self, row: usize) -> bool {
+        self.rows.get(row / BITS).is_some_and(|word| word >> (row % BITS) & 1 != 0)
+    }
+
     /// From now on the set says nothing.
     pub(super) fn give_up(&mut self) {
         self.incomplete = true;
@@ -91,6 +97,10 @@ mod tests {
             let mut found = Vec::new();
             touched.for_each(|row| found.push(row));
             assert_eq!(found, expected, "{n_rows}");
+            found.retain(|row| touched.contains(*row));
+            assert_eq!(found, expected, "{n_rows}");
+            let outside = (0..2 * n_rows).filter(|row| !expected.contains(row));
+            assert!(!outside.into_iter().any(|row| touched.contains(row)), "{n_rows}");
         }
     }
 }
