@@ -49,3 +49,23 @@ pub(crate) fn prefetch_known_at<V>(start: *const V, len: usize) {
         prefetch_at(start.wrapping_add(line * step));
     }
 }
+
+/// Asks for a row of so many bytes, of a table of such rows that starts at a cache line. Of a long row the first lines: the
+/// processor foresees the others.
+#[inline(always)]
+pub(crate) fn prefetch_row(start: *const u8, bytes: usize) {
+    const MOST: usize = 4;
+    // Where rows may start within a line.
+    let alignment = 1 << bytes.trailing_zeros().min(LINE.ilog2());
+    let lines = (bytes + LINE - alignment).div_ceil(LINE).min(MOST);
+    for line in 0..lines {
+        prefetch_at(start.wrapping_add((line * LINE).min(bytes - 1)));
+    }
+}
+
+/// [`prefetch_row`] of rows that lie one after the other.
+#[inline(always)]
+pub(crate) fn prefetch_row_of<V>(rows: &[V], row: usize, row_size: usize) {
+    let start = rows.as_ptr().wrapping_add(row.wrapping_mul(row_size));
+    prefetch_row(start.cast(), row_size * size_of::<V>());
+}

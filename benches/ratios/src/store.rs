@@ -107,7 +107,8 @@ impl Worker {
             let own = self.store.own_leaves();
             self.ids.clear();
             step[own.clone()].iter().for_each(|leaf| self.ids.extend(leaf.indices()));
-            self.ids.sort_unstable();
+            // Of runs that ascend, one for each leaf.
+            self.ids.sort();
             self.store.pull_rows(KEY, RowIdsView::Listed(self.ids.as_slice()), &mut self.table)?;
             let first = |id: &u64| f64::from(self.table[*id as usize * ROW_SIZE]);
             total += self.ids.iter().map(first).sum::<f64>();

@@ -8,6 +8,10 @@ pub(crate) fn broadcast(lhs: &Shape, rhs: &Shape) -> Shape {
         true => (lhs, rhs),
         false => (rhs, lhs),
     };
+    // Known at a glance in most calls.
+    if lhs == rhs || shorter.iter().all(|extent| *extent == 1) {
+        return *longer;
+    }
     let mut dims = [0; MAX_RANK];
     let dims = &mut dims[..longer.rank()];
     dims.copy_from_slice(longer);
@@ -19,6 +23,13 @@ pub(crate) fn broadcast(lhs: &Shape, rhs: &Shape) -> Shape {
         }
     }
     Shape::new(dims)
+}
+
+/// Where one run is all of `shape`, known at a glance: whether an array moves on within it, or repeats its one element.
+#[inline]
+pub(crate) fn moves_in_one_run(shape: &Shape, array: &Shape) -> Option<bool> {
+    let repeats = array.iter().all(|extent| *extent == 1);
+    (repeats || array == shape).then_some(!repeats)
 }
 
 /// For each axis of `target`, by how much the position in an array of shape `source` grows: 0 where it repeats.

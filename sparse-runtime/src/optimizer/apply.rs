@@ -8,6 +8,7 @@ use super::updater::Updater;
 use crate::error::Result;
 use crate::formats::RowSparseView;
 use crate::lanes;
+use crate::linear::is_large;
 use crate::model::{Model, RowSet};
 use sparse_core::element::Float;
 use sparse_core::storage::Storage;
@@ -167,13 +168,20 @@ fn settle<R: UpdateRule, T: Float, K: UpdateKind>(
     Ok(())
 }
 
+/// Rows between asking for one and updating it.
+const ROWS_AHEAD: usize = 16;
+
 fn update<R: UpdateRule, T: Float, K: UpdateKind>(
     mut rows: RowUpdater<'_, R, T, K>,
     grad: RowSparseView<'_, T>,
 ) {
-    for (row, grad) in grad.iter_rows() {
+    let is_large = is_large(&rows);
+    for (position, (row, values)) in grad.iter_rows().enumerate() {
+        if let Some(row) = grad.row_id(position + ROWS_AHEAD).filter(|_| is_large) {
+            rows.prefetch(row);
+        }
         rows.settle(row);
-        rows.update_row(row, grad);
+        rows.update_row(row, values);
     }
     rows.finish();
 }

@@ -3,7 +3,7 @@
 use super::memory::Places;
 use super::rows::{IdleOf, StateOf, StepOf, UpdateKind, on_weight};
 use crate::linear::Width;
-use crate::prefetch::prefetch_at;
+use crate::prefetch::prefetch_row;
 use sparse_core::element::Float;
 use sparse_core::update_rules::{StateBlock, Step, UpdateRule};
 use std::marker::PhantomData;
@@ -452,20 +452,6 @@ fn add_each<T: Float>(
 ) {
     for (weight, given) in weights.iter_mut().zip(given) {
         on_weight(weight, |weight| *weight += change(*given));
-    }
-}
-
-/// Asks for a row of so many bytes, of a table of such rows that starts at a cache line. Of a long row the first lines: the
-/// processor foresees the others.
-#[inline(always)]
-pub(super) fn prefetch_row(start: *const u8, bytes: usize) {
-    const LINE: usize = 64;
-    const MOST: usize = 4;
-    // Where rows may start within a line.
-    let alignment = 1 << bytes.trailing_zeros().min(LINE.ilog2());
-    let lines = (bytes + LINE - alignment).div_ceil(LINE).min(MOST);
-    for line in 0..lines {
-        prefetch_at(start.wrapping_add((line * LINE).min(bytes - 1)));
     }
 }
 

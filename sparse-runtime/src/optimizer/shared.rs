@@ -1,11 +1,11 @@
 //! The rows of a parameter as several threads have them at once.
 
 use super::accumulator::RowAccumulator;
-use super::cursor::{ReadRows, RowCursor, prefetch_row};
+use super::cursor::{ReadRows, RowCursor};
 use super::rows::{IdleOf, RowUpdater, UpdateKind};
 use super::settling::{Gap, Missed, Settling};
 use crate::formats::ColumnId;
-use crate::prefetch::prefetch_at;
+use crate::prefetch::{prefetch_at, prefetch_row};
 use sparse_core::element::Float;
 use sparse_core::update_rules::{IdleMap, UpdateRule};
 use std::marker::PhantomData;

@@ -8,7 +8,8 @@ use super::shard::{Shard, n_owned};
 use crate::error::Result;
 use crate::formats::{RowIdsView, RowSparse};
 use crate::optimizer::ParameterSpec;
-use crate::training::checkpoint::bytes::for_each;
+use crate::prefetch::prefetch_row_of;
+use crate::training::checkpoint::bytes::{append_values, copy_values};
 use sparse_core::element::Float;
 use sparse_core::storage::Storage;
 use sparse_core::update_rules::UpdateRule;
@@ -135,7 +136,7 @@ impl<T: Float, C: Communicator> KvStore<T, C> {
         let shape = [spec.n_rows, spec.row_size];
         let mut values = Vec::with_capacity(ids.len() * spec.row_size);
         self.fetch(index, Version::Newest, RowIdsView::Listed(ids.as_slice()), |_, row| {
-            for_each(row, |value| values.push(value));
+            append_values(row, &mut values);
         })?;
         Ok(RowSparse::new(shape, ids, values)?)
     }
@@ -259,13 +260,15 @@ impl<T: Float, C: Communicator> KvStore<T, C> {
             let (key, found) = (spec.name.to_string(), table.len());
             return Err(StoreError::ValueCount { key, n_rows, row_size, found }.into());
         }
+        let mut ahead = match rows {
+            RowIdsView::Listed(ids) => ids.iter().skip(ROWS_AHEAD),
+            RowIdsView::All => [].iter().skip(0),
+        };
         self.fetch(index, version, rows, |row, bytes| {
-            let mut values = table[row * row_size..(row + 1) * row_size].iter_mut();
-            for_each(bytes, |value| {
-                if let Some(place) = values.next() {
-                    *place = value;
-                }
-            });
+            if let Some(row) = ahead.next() {
+                prefetch_row_of(table, *row as usize, row_size);
+            }
+            copy_values(bytes, &mut table[row * row_size..(row + 1) * row_size]);
         })
     }
 
@@ -346,7 +349,13 @@ impl<T: Float, C: Communicator> KvStore<T, C> {
             match is_all {
                 true => put_values(parcel, values),
                 false => {
-                    for row in asked.iter().map(|row| *row as usize) {
+                    let rows = || asked.iter().map(|row| *row as usize);
+                    let mut ahead = rows().skip(ROWS_AHEAD);
+                    parcel.reserve(asked.len() * row_size * T::TYPE.bytes() as usize);
+                    for row in rows() {
+                        if let Some(row) = ahead.next() {
+                            prefetch_row_of(values, row, row_size);
+                        }
                         put_values(parcel, &values[row * row_size..(row + 1) * row_size]);
                     }
                 }
@@ -388,6 +397,9 @@ impl<T: Float, C: Communicator> KvStore<T, C> {
         })
     }
 }
+
+/// Rows between asking the memory for one and copying it.
+const ROWS_AHEAD: usize = 16;
 
 /// Which values of a table are asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

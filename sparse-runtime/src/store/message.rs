@@ -2,7 +2,7 @@
 
 use super::error::StoreError;
 use super::leaf_sum::Node;
-use crate::training::checkpoint::bytes::{append, for_each};
+use crate::training::checkpoint::bytes::{append, append_values};
 use sparse_core::element::Float;
 
 /// The call that a message belongs to: all workers make the same.
@@ -42,36 +42,37 @@ pub(super) fn put_values<T: Float>(parcel: &mut Vec<u8>, values: &[T]) {
     append(values, parcel);
 }
 
-/// Appends, to each worker's message, the rows of a node that it owns: level, index, count, then the rows, each with its id among the
-/// owner's where rows are listed.
+/// Appends, to each worker's message, the rows of a node that it owns: level, index, count, then the id of each among the owner's where
+/// rows are listed, then their values.
 pub(super) fn put_node<'p, A: Float>(
     parcels: impl Iterator<Item = &'p mut Vec<u8>>,
     node: &Node<A>,
 ) {
     let mut parcels: Vec<&mut Vec<u8>> = parcels.collect();
     let size = parcels.len();
+    let row_size = node.row_size.max(1);
+    let id_of = |position: usize| match node.is_listed {
+        true => node.ids[position] as usize,
+        false => position,
+    };
+    let n_rows = node.values.len() / row_size;
     let mut counts = vec![0u64; size];
-    let starts: Vec<usize> = parcels
-        .iter_mut()
-        .map(|parcel| {
-            parcel.extend(u64::from(node.level).to_le_bytes());
-            parcel.extend((node.index as u64).to_le_bytes());
-            let start = parcel.len();
-            parcel.extend(0u64.to_le_bytes());
-            start
-        })
-        .collect();
-    for (position, row) in node.values.chunks_exact(node.row_size.max(1)).enumerate() {
-        let id = if node.is_listed { node.ids[position] as usize } else { position };
-        let owner = id % size;
-        counts[owner] += 1;
-        if node.is_listed {
-            put_id(parcels[owner], (id / size) as u64, node.n_rows);
+    (0..n_rows).for_each(|position| counts[id_of(position) % size] += 1);
+    for (parcel, count) in parcels.iter_mut().zip(counts) {
+        for word in [u64::from(node.level), node.index as u64, count] {
+            parcel.extend(word.to_le_bytes());
         }
-        append(row, parcels[owner]);
     }
-    for ((parcel, start), count) in parcels.into_iter().zip(starts).zip(counts) {
-        parcel[start..start + 8].copy_from_slice(&count.to_le_bytes());
+    for id in node.ids.iter().take(n_rows) {
+        put_id(parcels[*id as usize % size], *id / size as u64, node.n_rows);
+    }
+    match &mut parcels[..] {
+        [only] => append(&node.values, only),
+        parcels => {
+            for (position, row) in node.values.chunks_exact(row_size).enumerate() {
+                append(row, parcels[id_of(position) % size]);
+            }
+        }
     }
 }
 
@@ -135,18 +136,24 @@ impl<'m> Message<'m> {
     }
 
     pub(super) fn word(&mut self) -> Result<u64, StoreError> {
-        let mut word = [0; 8];
-        word.copy_from_slice(self.bytes(8)?);
-        Ok(u64::from_le_bytes(word))
+        self.array().map(u64::from_le_bytes)
+    }
+
+    #[inline]
+    fn array<const N: usize>(&mut self) -> Result<[u8; N], StoreError> {
+        let (array, rest) =
+            self.bytes.split_first_chunk().ok_or_else(|| self.problem("it ends early"))?;
+        self.bytes = rest;
+        Ok(*array)
     }
 
     /// A row id below `n_owned`.
     #[inline]
     pub(super) fn id(&mut self, layout: Layout) -> Result<u64, StoreError> {
-        let bytes = self.bytes(id_bytes(layout.n_rows))?;
-        let mut word = [0; 8];
-        word[..bytes.len()].copy_from_slice(bytes);
-        let id = u64::from_le_bytes(word);
+        let id = match id_bytes(layout.n_rows) {
+            4 => u32::from_le_bytes(self.array()?).into(),
+            _ => self.word()?,
+        };
         match id < layout.n_owned as u64 {
             true => Ok(id),
             false => Err(self.problem("a row id is out of range")),
@@ -171,17 +178,17 @@ impl<'m> Message<'m> {
         {
             return Err(self.problem("it has another number of rows than its table"));
         }
-        let row_bytes = layout.row_size * A::TYPE.bytes() as usize;
-        for _ in 0..count {
-            if layout.is_listed {
+        if layout.is_listed {
+            for _ in 0..count {
                 let id = self.id(layout)?;
                 if node.ids.last().is_some_and(|last| *last >= id) {
                     return Err(self.problem("row ids do not ascend"));
                 }
                 node.ids.push(id);
             }
-            for_each(self.bytes(row_bytes)?, |value| node.values.push(value));
         }
+        let row_bytes = layout.row_size * A::TYPE.bytes() as usize;
+        append_values(self.list(count as usize, row_bytes)?, &mut node.values);
         Ok(())
     }
 }

@@ -8,7 +8,7 @@ use super::shard::n_owned;
 use crate::error::Result;
 use crate::optimizer::{Snapshot, TableState};
 use crate::table::Table;
-use crate::training::checkpoint::bytes::for_each;
+use crate::training::checkpoint::bytes::append_values;
 use serde::{Deserialize, Serialize};
 use sparse_core::element::{Float, Stored};
 
@@ -154,6 +154,6 @@ fn read_state<T: Float>(
 
 fn read_values<T: Float>(bytes: &[u8]) -> Vec<T> {
     let mut values = Vec::new();
-    for_each(bytes, |value| values.push(value));
+    append_values(bytes, &mut values);
     values
 }

@@ -14,38 +14,70 @@ pub(super) const PIECE: usize = 4096;
 pub(crate) fn append<T: Float>(values: &[T], bytes: &mut Vec<u8>) {
     match T::TYPE {
         // To `f64` and back is the identity on every narrower type.
-        ElementType::F32 => {
-            let narrow = |value: &T| (value.as_f64() as f32).to_le_bytes();
-            bytes.extend(values.iter().flat_map(narrow));
-        }
+        ElementType::F32 => append_as(values, bytes, |value| (value.as_f64() as f32).to_le_bytes()),
         #[cfg(feature = "half")]
-        ElementType::F16 => {
-            let narrow = |value: &T| f16::of(value.as_f64()).to_le_bytes();
-            bytes.extend(values.iter().flat_map(narrow));
-        }
+        ElementType::F16 => append_as(values, bytes, |value| f16::of(value.as_f64()).to_le_bytes()),
         #[cfg(feature = "half")]
         ElementType::BF16 => {
-            let narrow = |value: &T| bf16::of(value.as_f64()).to_le_bytes();
-            bytes.extend(values.iter().flat_map(narrow));
+            append_as(values, bytes, |value| bf16::of(value.as_f64()).to_le_bytes());
         }
-        _ => bytes.extend(values.iter().flat_map(|value| value.as_f64().to_le_bytes())),
+        _ => append_as(values, bytes, |value| value.as_f64().to_le_bytes()),
     }
 }
 
-/// Hands the values that [`append`] wrote to `take`, one by one; bytes after the last whole one are left out.
+#[inline(always)]
+fn append_as<T: Float, const N: usize>(
+    values: &[T],
+    bytes: &mut Vec<u8>,
+    bytes_of: impl Fn(T) -> [u8; N],
+) {
+    let start = bytes.len();
+    bytes.resize(start + N * values.len(), 0);
+    let (places, _) = bytes[start..].as_chunks_mut();
+    places.iter_mut().zip(values).for_each(|(place, value)| *place = bytes_of(*value));
+}
+
+/// The values that [`append`] wrote, as an iterator in `$body`; bytes after the last whole one are left out.
+macro_rules! values_in {
+    ($T:ty, $bytes:expr, |$values:ident| $body:expr) => {{
+        macro_rules! of_type {
+            ($stored:ty, |$value:ident| $wide:expr) => {{
+                let $values = $bytes.as_chunks().0.iter().map(|bytes| {
+                    let $value = <$stored>::from_le_bytes(*bytes);
+                    <$T>::of($wide)
+                });
+                $body
+            }};
+        }
+        match <$T>::TYPE {
+            ElementType::F32 => of_type!(f32, |value| f64::from(value)),
+            #[cfg(feature = "half")]
+            ElementType::F16 => of_type!(f16, |value| value.as_f64()),
+            #[cfg(feature = "half")]
+            ElementType::BF16 => of_type!(bf16, |value| value.as_f64()),
+            _ => of_type!(f64, |value| value),
+        }
+    }};
+}
+
+/// Hands the values that [`append`] wrote to `take`, one by one.
 #[inline]
-pub(crate) fn for_each<T: Float>(bytes: &[u8], mut take: impl FnMut(T)) {
-    match T::TYPE {
-        ElementType::F32 => (bytes.as_chunks().0.iter())
-            .for_each(|bytes| take(T::of(f64::from(f32::from_le_bytes(*bytes))))),
-        #[cfg(feature = "half")]
-        ElementType::F16 => (bytes.as_chunks().0.iter())
-            .for_each(|bytes| take(T::of(f16::from_le_bytes(*bytes).as_f64()))),
-        #[cfg(feature = "half")]
-        ElementType::BF16 => (bytes.as_chunks().0.iter())
-            .for_each(|bytes| take(T::of(bf16::from_le_bytes(*bytes).as_f64()))),
-        _ => (bytes.as_chunks().0.iter()).for_each(|bytes| take(T::of(f64::from_le_bytes(*bytes)))),
-    }
+pub(crate) fn for_each<T: Float>(bytes: &[u8], take: impl FnMut(T)) {
+    values_in!(T, bytes, |values| values.for_each(take));
+}
+
+/// Appends the values that [`append`] wrote.
+#[inline]
+pub(crate) fn append_values<T: Float>(bytes: &[u8], all: &mut Vec<T>) {
+    values_in!(T, bytes, |values| all.extend(values));
+}
+
+/// Writes the values that [`append`] wrote over those of a slice, as many as there are of both.
+#[inline]
+pub(crate) fn copy_values<T: Float>(bytes: &[u8], places: &mut [T]) {
+    values_in!(T, bytes, |values| {
+        places.iter_mut().zip(values).for_each(|(place, value)| *place = value);
+    });
 }
 
 /// Hands the bytes of `values` to `take`, in pieces of a few kilobytes.

@@ -2,7 +2,7 @@
 
 use crate::formats::{ColumnId, Csr, Dense, DenseView, RowSparse, Shape};
 use crate::kernels::Context;
-use crate::kernels::broadcast::{Walk, broadcast, strides};
+use crate::kernels::broadcast::{Walk, broadcast, moves_in_one_run, strides};
 use crate::with_column_ids;
 use sparse_core::element::Float;
 
@@ -16,32 +16,51 @@ pub fn dense_dense<T: Float>(
 ) {
     let shape = broadcast(lhs.shape(), rhs.shape());
     out.reset_for_overwrite(shape);
-    let walk = Walk::new(&shape, [lhs.shape(), rhs.shape()]);
+    let moves = [lhs.shape(), rhs.shape()].map(|array| moves_in_one_run(&shape, array));
+    let (lhs, rhs, out) =
+        ((lhs.values(), lhs.shape()), (rhs.values(), rhs.shape()), out.values_mut());
+    if let [Some(x), Some(y)] = moves
+        && !out.is_empty()
+    {
+        return one_run(out, (lhs.0, x), (rhs.0, y), f);
+    }
+    let walk = Walk::new(&shape, [lhs.1, rhs.1]);
     let run = walk.run();
-    let (lhs, rhs, out) = (lhs.values(), rhs.values(), out.values_mut());
     walk.for_each_run(|start, [x, y]| {
         let out = &mut out[start..start + run];
-        match (walk.moves(0), walk.moves(1)) {
-            (true, true) => {
-                for ((out, &x), &y) in out.iter_mut().zip(&lhs[x..x + run]).zip(&rhs[y..y + run]) {
-                    *out = f(x, y);
-                }
-            }
-            (true, false) => {
-                let y = rhs[y];
-                for (out, &x) in out.iter_mut().zip(&lhs[x..x + run]) {
-                    *out = f(x, y);
-                }
-            }
-            (false, true) => {
-                let x = lhs[x];
-                for (out, &y) in out.iter_mut().zip(&rhs[y..y + run]) {
-                    *out = f(x, y);
-                }
-            }
-            (false, false) => out.fill(f(lhs[x], rhs[y])),
-        }
+        one_run(out, (&lhs.0[x..], walk.moves(0)), (&rhs.0[y..], walk.moves(1)), f);
     });
+}
+
+/// Elements of two arrays in turn, of each those that follow or always the first.
+#[inline(always)]
+fn one_run<T: Float>(
+    out: &mut [T],
+    (lhs, lhs_moves): (&[T], bool),
+    (rhs, rhs_moves): (&[T], bool),
+    f: impl Fn(T, T) -> T,
+) {
+    let run = out.len();
+    match (lhs_moves, rhs_moves) {
+        (true, true) => {
+            for ((out, &x), &y) in out.iter_mut().zip(&lhs[..run]).zip(&rhs[..run]) {
+                *out = f(x, y);
+            }
+        }
+        (true, false) => {
+            let y = rhs[0];
+            for (out, &x) in out.iter_mut().zip(&lhs[..run]) {
+                *out = f(x, y);
+            }
+        }
+        (false, true) => {
+            let x = lhs[0];
+            for (out, &y) in out.iter_mut().zip(&rhs[..run]) {
+                *out = f(x, y);
+            }
+        }
+        (false, false) => out.fill(f(lhs[0], rhs[0])),
+    }
 }
 
 /// Each element with the one of `dense`, which broadcasts to its place.
@@ -109,17 +128,17 @@ fn slice_with_slice<T: Float>(
     dense_shape: &Shape,
     f: impl Fn(T, T) -> T + Copy,
 ) {
+    let one_run = |out: &mut [T], dense: &[T], moves: bool| match (moves, dense.first()) {
+        (true, _) => out.iter_mut().zip(dense).for_each(|(out, &y)| *out = f(*out, y)),
+        (false, Some(&y)) => out.iter_mut().for_each(|out| *out = f(*out, y)),
+        (false, None) => {}
+    };
+    if let Some(moves) = moves_in_one_run(shape, dense_shape) {
+        return one_run(out, dense, moves);
+    }
     let walk = Walk::new(shape, [dense_shape]);
     let run = walk.run();
     walk.for_each_run(|start, [y]| {
-        let out = &mut out[start..start + run];
-        if walk.moves(0) {
-            for (out, &y) in out.iter_mut().zip(&dense[y..y + run]) {
-                *out = f(*out, y);
-            }
-        } else {
-            let y = dense[y];
-            out.iter_mut().for_each(|out| *out = f(*out, y));
-        }
+        one_run(&mut out[start..start + run], &dense[y..], walk.moves(0));
     });
 }
