@@ -122,7 +122,11 @@ pub(crate) fn check_not_read<'a>(
     written: &Path,
     read: impl IntoIterator<Item = &'a Path>,
 ) -> Result<(), String> {
-    let file = |path: &Path| path.canonicalize().ok().filter(|path| path.is_file());
+    // One that is not there may be written before it is read: a cache.
+    let file = |path: &Path| match path.canonicalize() {
+        Ok(there) => there.is_file().then_some(there),
+        Err(_) => std::path::absolute(path).ok(),
+    };
     let Some(lost) = file(written) else { return Ok(()) };
     match read.into_iter().find(|path| file(path).as_ref() == Some(&lost)) {
         Some(path) => Err(format!(
