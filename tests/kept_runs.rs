@@ -316,6 +316,43 @@ fn senseless_numbers_are_told_by_their_flags() {
     }
 }
 
+/// Ids in another order, or fewer or more of them, would give the scores of others.
+#[test]
+fn a_model_is_not_used_with_the_ids_of_another() {
+    let files = Files::new("other-ids");
+    let data = files.write("rows", "anna,Solaris,5\nbert,Stalker,3\nanna,Stalker,4\n");
+    let model = files.path("model");
+    let train = ["--model", "mf", "--format", "ratings", "--data", &data, "--save", &model];
+    let Some(_) = command_line::run("train", &train) else { return };
+    let predict = ["--model", &model[..], "--data", &data];
+    let scores = command_line::run("predict", &predict).unwrap();
+    for users in ["bert\nanna\n", "anna\n", "anna\nbert\ncarla\n", ""] {
+        files.write("model.users", users);
+        let output = command_line::output("predict", &predict).unwrap();
+        let errors = String::from_utf8(output.stderr).unwrap();
+        assert!(!output.status.success(), "{users:?}");
+        assert!(errors.contains("hold other ids") && errors.contains("train again"), "{errors}");
+    }
+    files.write("model.users", "anna\nbert\n");
+    assert_eq!(command_line::run("predict", &predict).unwrap(), scores);
+}
+
+/// `predict … | head` is no error.
+#[test]
+fn whoever_reads_scores_may_stop() {
+    let files = Files::new("enough");
+    let (data, model) = (files.write("rows.svm", &rows().repeat(40)), files.path("model"));
+    let train = ["--model", "logistic", "--data", &data, "--epochs", "1", "--save", &model];
+    let Some(_) = command_line::run("train", &train) else { return };
+    let mut predict = command_line::command("predict").unwrap();
+    let predict = predict.args(["--model", &model, "--data", &data]);
+    let mut child = predict.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    let errors = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success() && errors.is_empty(), "{errors}");
+}
+
 /// What has no meaning for a format, a schedule or a model is not taken for said.
 #[test]
 fn flags_that_would_do_nothing_are_refused() {
