@@ -264,13 +264,103 @@ fn rows_that_contradict_each_other_do_not_widen_a_model() {
     assert!(shown.contains("w: row_sparse [3, 1] f32"), "{shown}");
 }
 
-/// What has no meaning for a format is not taken for said.
+/// Where nothing can be kept, that is said before anything is read: a run that cannot be saved is lost.
+#[test]
+fn files_that_cannot_be_kept_are_refused_at_once() {
+    let files = Files::new("unwritable");
+    let data = files.write("rows.svm", "1 1:1\n0 2:1\n");
+    let (folder, long) = (files.path(""), files.path(&"m".repeat(250)));
+    for flag in ["--save", "--checkpoint"] {
+        for (path, message) in [
+            (&folder[..], "is a folder: name a file in it"),
+            (folder.trim_end_matches('/'), "is a folder: name a file in it"),
+            (&long, "cannot be written"),
+            ("/proc/model", "cannot be written"),
+        ] {
+            if path.starts_with("/proc") && !cfg!(target_os = "linux") {
+                continue;
+            }
+            let train = ["--model", "logistic", "--data", &data, flag, path];
+            let Some(output) = command_line::output("train", &train) else { return };
+            let errors = String::from_utf8(output.stderr).unwrap();
+            assert!(!output.status.success() && errors.contains(message), "{path}: {errors}");
+            assert!(errors.contains(flag), "{errors}");
+            assert!(output.stdout.is_empty(), "{path}: an epoch was made");
+        }
+    }
+    // The cache that the run is about to write.
+    let cache = files.path("rows.svm.cache");
+    let train = ["--model", "logistic", "--data", &data, "--cache", "--save", &cache];
+    let errors = refused(&train).unwrap();
+    assert!(errors.contains("would be lost: write to another file"), "{errors}");
+    // Nothing is left of having tried.
+    assert_eq!(std::fs::read_dir(&files.0).unwrap().count(), 1);
+}
+
+/// A number that no batch, epoch or norm can have: the message has the flag's name.
+#[test]
+fn senseless_numbers_are_told_by_their_flags() {
+    let files = Files::new("senseless");
+    let data = files.write("rows.svm", "1 1:1\n0 2:1\n");
+    for (flag, value, message) in [
+        ("--batch-size", "0", "0 is not in 1.."),
+        ("--eval-batch", "0", "0 is not in 1.."),
+        ("--epochs", "-1", "invalid value '-1' for '--epochs"),
+        ("--seed", "-1", "invalid value '-1' for '--seed"),
+        ("--skip", "-1", "invalid value '-1' for '--skip"),
+        ("--clip-norm", "-1", "`clip_norm` is -1, but must be positive"),
+    ] {
+        let train = ["--model", "logistic", "--data", &data, flag, value];
+        let Some(errors) = refused(&train) else { return };
+        assert!(errors.contains(message), "{flag} {value}: {errors}");
+    }
+}
+
+/// Ids in another order, or fewer or more of them, would give the scores of others.
+#[test]
+fn a_model_is_not_used_with_the_ids_of_another() {
+    let files = Files::new("other-ids");
+    let data = files.write("rows", "anna,Solaris,5\nbert,Stalker,3\nanna,Stalker,4\n");
+    let model = files.path("model");
+    let train = ["--model", "mf", "--format", "ratings", "--data", &data, "--save", &model];
+    let Some(_) = command_line::run("train", &train) else { return };
+    let predict = ["--model", &model[..], "--data", &data];
+    let scores = command_line::run("predict", &predict).unwrap();
+    for users in ["bert\nanna\n", "anna\n", "anna\nbert\ncarla\n", ""] {
+        files.write("model.users", users);
+        let output = command_line::output("predict", &predict).unwrap();
+        let errors = String::from_utf8(output.stderr).unwrap();
+        assert!(!output.status.success(), "{users:?}");
+        assert!(errors.contains("hold other ids") && errors.contains("train again"), "{errors}");
+    }
+    files.write("model.users", "anna\nbert\n");
+    assert_eq!(command_line::run("predict", &predict).unwrap(), scores);
+}
+
+/// `predict … | head` is no error.
+#[test]
+fn whoever_reads_scores_may_stop() {
+    let files = Files::new("enough");
+    let (data, model) = (files.write("rows.svm", &rows().repeat(40)), files.path("model"));
+    let train = ["--model", "logistic", "--data", &data, "--epochs", "1", "--save", &model];
+    let Some(_) = command_line::run("train", &train) else { return };
+    let mut predict = command_line::command("predict").unwrap();
+    let predict = predict.args(["--model", &model, "--data", &data]);
+    let mut child = predict.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    let errors = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success() && errors.is_empty(), "{errors}");
+}
+
+/// What has no meaning for a format, a schedule or a model is not taken for said.
 #[test]
 fn flags_that_would_do_nothing_are_refused() {
     let files = Files::new("in-vain");
     let svm = files.write("rows.svm", "1 1:1\n0 2:1\n");
     let words = files.write("rows.txt", "1\ta b\n0\tc\n");
     let model = files.path("model");
+    let logistic = ["--model", "logistic", "--data", &svm];
     let (svm, words) = (["--model", "fm", "--data", &svm], ["--model", "fm", "--data", &words]);
     for (arguments, more, message) in [
         (&svm, &["--hash-bits", "8"][..], "--hash-bits is for criteo, csv and words, but"),
@@ -281,6 +371,18 @@ fn flags_that_would_do_nothing_are_refused() {
         (&words, &["--index-base", "one"], "--index-base is for libsvm"),
         (&words, &["--features", "9"], "its columns are as many as --hash-bits says"),
         (&svm, &["--factors", "0"], "0 is not in 1.."),
+        (&svm, &["--decay", "0.1"], "--decay is for --schedule inverse-scaling, but"),
+        (
+            &svm,
+            &["--schedule", "cosine", "--power", "2"],
+            "--power is for --schedule inverse-scaling or polynomial, but the schedule is cosine",
+        ),
+        (&svm, &["--every", "2"], "leave --every out, or choose another --schedule"),
+        (&svm, &["--schedule", "step", "--milestones", "2,3"], "--milestones is for"),
+        (&svm, &["--factor", "0.1"], "step, multi-step or exponential, but"),
+        (&svm, &["--schedule", "step", "--end", "0.1"], "--end is for"),
+        (&svm, &["--schedule", "multi-step"], "say after which epochs, --milestones 3,6"),
+        (&logistic, &["--factors", "4"], "--factors is for factorization-machine,"),
     ] {
         let arguments = [&arguments[..], more].concat();
         let Some(errors) = refused(&arguments) else { return };

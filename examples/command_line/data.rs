@@ -122,7 +122,11 @@ pub(crate) fn check_not_read<'a>(
     written: &Path,
     read: impl IntoIterator<Item = &'a Path>,
 ) -> Result<(), String> {
-    let file = |path: &Path| path.canonicalize().ok().filter(|path| path.is_file());
+    // One that is not there may be written before it is read: a cache.
+    let file = |path: &Path| match path.canonicalize() {
+        Ok(there) => there.is_file().then_some(there),
+        Err(_) => std::path::absolute(path).ok(),
+    };
     let Some(lost) = file(written) else { return Ok(()) };
     match read.into_iter().find(|path| file(path).as_ref() == Some(&lost)) {
         Some(path) => Err(format!(
@@ -150,6 +154,34 @@ const INDEX_BASE: &str = "index_base";
 const HASH_BITS: &str = "hash_bits";
 const HASH_SEED: &str = "hash_seed";
 const NGRAMS: &str = "ngrams";
+const IDS: &str = "ids";
+
+/// What ids a model's rows stand for, in a few words: how many, and a hash of all in their order.
+fn note_of_ids((users, items): &(IdMap, IdMap)) -> Result<String, DataError> {
+    let mut hash = 0;
+    for id in users.ids().chain([""]).chain(items.ids()) {
+        hash = Hashing::new(32)?.seed(hash).column(IDS, id.as_bytes());
+    }
+    Ok(format!("{} users, {} items, {hash:08x}", users.len(), items.len()))
+}
+
+/// Refuses ids that are not those of the model: its rows would be taken for others, whose scores are numbers like any.
+pub(crate) fn check_ids(
+    model: &Path,
+    notes: &[(String, String)],
+    ids: &(IdMap, IdMap),
+) -> Result<(), String> {
+    let found = note_of_ids(ids).map_err(|error| error.to_string())?;
+    match notes.iter().find(|(name, _)| name == IDS) {
+        Some((_, noted)) if *noted != found => Err(format!(
+            "`{}` and `{}` hold other ids ({found}) than those that {} was saved with ({noted}): put the files there that were written with it, or train again",
+            beside(model, "users").display(),
+            beside(model, "items").display(),
+            model.display(),
+        )),
+        _ => Ok(()),
+    }
+}
 
 impl Reading {
     /// What must be the same where a model is used, for its file.
@@ -166,6 +198,8 @@ impl Reading {
         notes.push((FORMAT, format.name()));
         let schema = self.schema.clone().filter(|_| format == Format::Csv);
         notes.extend(schema.map(|schema| (SCHEMA, schema)));
+        let ids = known.ids.as_ref().and_then(|ids| note_of_ids(ids).ok());
+        notes.extend(ids.map(|ids| (IDS, ids)));
         match known.index_base {
             Some(IndexBase::Zero) => notes.push((INDEX_BASE, "zero".to_owned())),
             Some(IndexBase::One) => notes.push((INDEX_BASE, "one".to_owned())),

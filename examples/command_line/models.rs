@@ -94,6 +94,14 @@ impl ModelKind {
         self == ModelKind::MatrixFactorization
     }
 
+    /// Whether the columns of its tables are the command line's to say.
+    pub fn has_factors(self) -> bool {
+        matches!(
+            self,
+            ModelKind::FactorizationMachine | ModelKind::MatrixFactorization | ModelKind::MultiTask
+        )
+    }
+
     /// Calls the visitor with the model of this kind.
     pub fn with<V: ModelVisitor>(self, visitor: V) -> V::Output {
         match self {

@@ -10,11 +10,12 @@ mod data;
 mod models;
 
 use clap::Parser;
-use data::{Known, Reading, beside, check_not_read, tell_skipped};
+use data::{Known, Reading, beside, check_ids, check_not_read, tell_skipped};
 use models::{ModelKind, ModelVisitor};
 use nnz::data::{AnyDataset, IdMap};
 use nnz::prelude::*;
 use nnz::training::{save_predictions, write_predictions};
+use std::io::{self, StdoutLock, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -73,6 +74,9 @@ fn run(arguments: &Arguments) -> Result<(), Box<dyn std::error::Error>> {
             _ => None,
         },
     };
+    if let Some(ids) = &known.ids {
+        check_ids(path, &saved.notes, ids)?;
+    }
     if let Some(output) = &arguments.output {
         let ids = ["users", "items"].map(|ending| beside(path, ending));
         let data = arguments.reading.files([&arguments.data]);
@@ -103,7 +107,38 @@ impl ModelVisitor for Predict<'_> {
         let rows = self.arguments.batch_size;
         match &self.arguments.output {
             Some(path) => save_predictions(&mut model, self.data, rows, path),
-            None => write_predictions(&mut model, self.data, rows, &mut std::io::stdout().lock()),
+            None => {
+                let mut output = Output { stdout: io::stdout().lock(), is_closed: false };
+                let written = write_predictions(&mut model, self.data, rows, &mut output);
+                if output.is_closed { Ok(()) } else { written }
+            }
         }
+    }
+}
+
+/// The standard output, until whoever reads has seen enough.
+struct Output {
+    stdout: StdoutLock<'static>,
+    is_closed: bool,
+}
+
+impl Output {
+    fn told<T>(&mut self, result: io::Result<T>) -> io::Result<T> {
+        if let Err(error) = &result {
+            self.is_closed |= error.kind() == io::ErrorKind::BrokenPipe;
+        }
+        result
+    }
+}
+
+impl Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.stdout.write(bytes);
+        self.told(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let flushed = self.stdout.flush();
+        self.told(flushed)
     }
 }

@@ -4,6 +4,7 @@ use crate::data::Reading;
 use crate::models::ModelKind;
 use crate::optimizer;
 use clap::builder::{PossibleValuesParser, RangedU64ValueParser};
+use clap::parser::ValueSource;
 use clap::{Arg, CommandFactory, FromArgMatches, Parser, ValueEnum, value_parser};
 use std::path::PathBuf;
 
@@ -43,6 +44,9 @@ pub(crate) struct Arguments {
     /// The hyperparameters given by flags of their own, which the update rules say.
     #[arg(skip)]
     pub(crate) hyperparameters: Vec<(&'static str, f64)>,
+    /// The flags of a schedule or a kind of models that were given.
+    #[arg(skip)]
+    special: Vec<&'static str>,
     /// The largest norm of the gradient of a step, of all parameters together; a longer one is made shorter.
     #[arg(long, value_name = "NORM")]
     pub(crate) clip_norm: Option<f64>,
@@ -80,7 +84,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "K", default_value_t = 8, value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
     pub(crate) factors: usize,
     /// Rows of a batch.
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value_t = 1, value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
     pub(crate) batch_size: usize,
     /// Passes over the data.
     #[arg(long, default_value_t = 10)]
@@ -92,7 +96,7 @@ pub(crate) struct Arguments {
     #[arg(long)]
     pub(crate) no_shuffle: bool,
     /// Rows that are evaluated at a time.
-    #[arg(long, default_value_t = 1024)]
+    #[arg(long, default_value_t = 1024, value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
     pub(crate) eval_batch: usize,
     /// Where to save the model (safetensors); of ratings with files of the ids beside it, .users and .items.
     #[arg(long)]
@@ -121,7 +125,7 @@ pub(crate) struct Arguments {
     pub(crate) json: bool,
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
 pub(crate) enum ScheduleKind {
     Constant,
     Step,
@@ -157,13 +161,75 @@ impl Arguments {
         let flags = optimizer::flags();
         let names: Vec<&'static str> = flags.iter().map(|flag| flag.name).collect();
         let command = Arguments::command().args(flags.into_iter().map(Arg::from));
+        // A number below 0 is a value that is wrong, not a flag that there is not.
+        let command = command.mut_args(|arg| match arg.get_action().takes_values() {
+            true => arg.allow_negative_numbers(true),
+            false => arg,
+        });
         let matches = command.get_matches();
         let mut arguments = Arguments::from_arg_matches(&matches)?;
+        let is_given = |name| matches.value_source(name) == Some(ValueSource::CommandLine);
+        let special = OF_SCHEDULES.iter().map(|(name, _)| *name).chain([FACTORS]);
+        arguments.special = special.filter(|name| is_given(name)).collect();
         let given = |name| Some((name, *matches.get_one::<f64>(name)?));
         arguments.hyperparameters = names.into_iter().filter_map(given).collect();
         Ok(arguments)
     }
+
+    /// Refuses what would be said in vain of this schedule or this model, and a schedule that lacks what makes it one.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        let schedule = self.schedule;
+        for (flag, kinds) in OF_SCHEDULES {
+            if self.special.contains(&flag) && !kinds.contains(&schedule) {
+                let (all, kind) =
+                    (kinds.iter().map(name_of).collect::<Vec<_>>(), name_of(&schedule));
+                return Err(format!(
+                    "--{flag} is for --schedule {}, but the schedule is {kind}: leave --{flag} out, or choose another --schedule",
+                    one_of(&all),
+                ));
+            }
+        }
+        if schedule == ScheduleKind::MultiStep && self.milestones.is_empty() {
+            let kind = name_of(&schedule);
+            return Err(format!("--schedule {kind}: say after which epochs, --milestones 3,6"));
+        }
+        if self.special.contains(&FACTORS) && !self.model.has_factors() {
+            let all = ModelKind::value_variants().iter().filter(|kind| kind.has_factors());
+            return Err(format!(
+                "--{FACTORS} is for {}, but the model is {}: leave --{FACTORS} out, or choose another --model",
+                one_of(&all.map(name_of).collect::<Vec<_>>()),
+                name_of(&self.model),
+            ));
+        }
+        Ok(())
+    }
 }
+
+/// A choice, as on the command line.
+fn name_of(choice: &impl ValueEnum) -> String {
+    choice.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
+}
+
+/// `a, b or c`.
+fn one_of(names: &[String]) -> String {
+    match names {
+        [first @ .., last] if !first.is_empty() => format!("{} or {last}", first.join(", ")),
+        _ => names.concat(),
+    }
+}
+
+/// The flag of tables.
+const FACTORS: &str = "factors";
+
+/// The flags that some schedules read.
+const OF_SCHEDULES: [(&str, &[ScheduleKind]); 6] = [
+    ("decay", &[ScheduleKind::InverseScaling]),
+    ("power", &[ScheduleKind::InverseScaling, ScheduleKind::Polynomial]),
+    ("every", &[ScheduleKind::Step]),
+    ("milestones", &[ScheduleKind::MultiStep]),
+    ("factor", &[ScheduleKind::Step, ScheduleKind::MultiStep, ScheduleKind::Exponential]),
+    ("end", &[ScheduleKind::Cosine, ScheduleKind::Polynomial]),
+];
 
 /// A hyperparameter as `NAME=VALUE`.
 fn setting(text: &str) -> Result<(String, f64), String> {

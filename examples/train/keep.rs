@@ -9,6 +9,8 @@ use nnz::core::update_rules::UpdateRule;
 use nnz::data::{DataSource, IdMap};
 use nnz::prelude::*;
 use nnz::training::{Callback, EpochReport, FitReport, Moment, Watch};
+use std::ffi::OsString;
+use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -27,6 +29,7 @@ pub(crate) fn check(arguments: &Arguments) -> Result<(), Failure> {
         {
             return Err(format!("{flag}: there is no folder `{}`", folder.display()).into());
         }
+        check_writable(flag, &path)?;
     }
     if let (Some(save), Some(run)) = (save, run)
         && std::path::absolute(save)? == std::path::absolute(run)?
@@ -37,6 +40,27 @@ pub(crate) fn check(arguments: &Arguments) -> Result<(), Failure> {
     watch(arguments)?;
     resumed(arguments)?;
     Ok(())
+}
+
+/// Refuses a path beside which no file can be made: it would be known when the run is over, and lost. Devices and pipes are taken for writable.
+fn check_writable(flag: &str, path: &Path) -> Result<(), Failure> {
+    if path.is_dir() {
+        return Err(format!("{flag}: `{}` is a folder: name a file in it", path.display()).into());
+    }
+    if path.exists() && !path.is_file() {
+        return Ok(());
+    }
+    // As long a name as that of the file which is written first and then renamed.
+    let mut name = OsString::from(".");
+    name.push(path.file_name().unwrap_or_default());
+    name.push(format!(".{}-tried.tmp", std::process::id()));
+    // Of a link the file that it leads to is written.
+    let tried = path.canonicalize().unwrap_or_else(|_| path.to_owned()).with_file_name(name);
+    let made = OpenOptions::new().write(true).create_new(true).open(&tried);
+    made.and_then(|_| fs::remove_file(&tried)).map_err(|error| {
+        let path = path.display();
+        format!("{flag}: `{path}` cannot be written: {error}: name a file elsewhere").into()
+    })
 }
 
 /// The file that the run goes on from, if it is not a new one.

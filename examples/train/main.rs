@@ -41,6 +41,7 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
     if let Some(threads) = reading.threads {
         rayon::ThreadPoolBuilder::new().num_threads(threads).build_global()?;
     }
+    arguments.check()?;
     optimizer::check(arguments)??;
     reading.check(&arguments.data, arguments.features)?;
     keep::check(arguments)?;

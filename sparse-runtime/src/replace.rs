@@ -1,13 +1,19 @@
 //! Files that are written whole or not at all.
 
-use std::fs::{self, OpenOptions};
+use std::collections::BTreeSet;
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, OpenOptions, TryLockError};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 /// Writes a file beside `path` and renames it onto `path` once its bytes are on the disk: whatever happens,
 /// `path` is the old file or the new one, whole. After an error nothing is left behind. Of a link the file that it leads to is replaced; the
 /// new file may be read and written by whom the old one could. What is there and no file, such as a pipe or a device, is written to.
+///
+/// A process that is killed leaves what it was writing. The next one that writes to `path` removes that: O(files of the folder), once a
+/// process.
 pub(crate) fn replace_file(
     path: &Path,
     write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
@@ -47,25 +53,70 @@ fn sync_folder(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// A new file in the folder of `path`: a rename within a folder is atomic.
+/// A new file in the folder of `path`: a rename within a folder is atomic. It is locked, which tells others that somebody writes it.
 fn create_beside(path: &Path) -> io::Result<(PathBuf, fs::File)> {
     static COUNTER: AtomicU64 = AtomicU64::new(0);
     let name = path.file_name().ok_or_else(|| {
         io::Error::new(io::ErrorKind::InvalidInput, "the path does not name a file")
     })?;
+    remove_abandoned(path, name);
     loop {
-        let mut beside = std::ffi::OsString::from(".");
+        let mut beside = OsString::from(".");
         beside.push(name);
         let count = COUNTER.fetch_add(1, Ordering::Relaxed);
         beside.push(format!(".{}-{count}.tmp", std::process::id()));
         let beside = path.with_file_name(beside);
         match OpenOptions::new().write(true).create_new(true).open(&beside) {
-            Ok(file) => return Ok((beside, file)),
+            Ok(file) => {
+                match file.try_lock() {
+                    // Before it was locked, it was taken for abandoned.
+                    Err(TryLockError::WouldBlock) => continue,
+                    Ok(()) if !beside.exists() => continue,
+                    // Where a file system has no locks, nothing is removed either.
+                    Ok(()) | Err(TryLockError::Error(_)) => {}
+                }
+                return Ok((beside, file));
+            }
             // Left behind by a process that was killed.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             Err(error) => return Err(error),
         }
     }
+}
+
+/// Removes what processes that are no more have begun to write beside `path`: files with such names that nobody has locked. What cannot be
+/// removed is left.
+fn remove_abandoned(path: &Path, name: &OsStr) {
+    static SEEN: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+    if !SEEN.lock().unwrap_or_else(PoisonError::into_inner).insert(path.to_owned()) {
+        return;
+    }
+    let folder = path.parent().filter(|folder| *folder != Path::new(""));
+    let Ok(entries) = fs::read_dir(folder.unwrap_or(Path::new("."))) else { return };
+    let abandoned = entries.flatten().filter(|entry| is_beside(&entry.file_name(), name));
+    for entry in abandoned.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_file())) {
+        // Locked until it is removed: whoever has just made it sees that.
+        if let Ok(file) = OpenOptions::new().write(true).open(entry.path())
+            && file.try_lock().is_ok()
+        {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
+/// Whether a file is called as those that are written beside `name`: `.name.PROCESS-COUNT.tmp`.
+fn is_beside(file: &OsStr, name: &OsStr) -> bool {
+    let (file, name) = (file.as_encoded_bytes(), name.as_encoded_bytes());
+    let is_number = |bytes: &[u8]| !bytes.is_empty() && bytes.iter().all(u8::is_ascii_digit);
+    let numbers = file
+        .strip_prefix(b".")
+        .and_then(|rest| rest.strip_prefix(name))
+        .and_then(|rest| rest.strip_prefix(b"."))
+        .and_then(|rest| rest.strip_suffix(b".tmp"));
+    let mut parts = numbers.unwrap_or_default().split(|byte| *byte == b'-');
+    parts.next().is_some_and(is_number)
+        && parts.next().is_some_and(is_number)
+        && parts.next().is_none()
 }
 
 #[cfg(test)]
@@ -101,6 +152,35 @@ mod tests {
             replace_file(Path::new("/dev/null"), |writer| writer.write_all(b"gone")).unwrap();
             assert!(!fs::metadata("/dev/null").unwrap().is_file());
         }
+        fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn what_killed_processes_have_begun_is_removed() {
+        let folder = std::env::temp_dir().join(format!("nnz-abandoned-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let put = |name: &str| fs::write(folder.join(name), "half").unwrap();
+        let others =
+            [".file.7-8-9.tmp", ".file.7-.tmp", ".file.x-8.tmp", ".other.7-8.tmp", "file.7-8.tmp"];
+        others.into_iter().for_each(put);
+        put(".file.7-8.tmp");
+        put(".file.4000000000-12.tmp");
+        put(".file.7-9.tmp");
+        // Somebody else writes.
+        let writer = OpenOptions::new().write(true).open(folder.join(".file.7-9.tmp")).unwrap();
+        writer.lock().unwrap();
+        let path = folder.join("file");
+        replace_file(&path, |writer| writer.write_all(b"new")).unwrap();
+        let names = || {
+            let entries = fs::read_dir(&folder).unwrap();
+            entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+        };
+        let mut expected: BTreeSet<String> = others.into_iter().map(str::to_owned).collect();
+        expected.extend(["file", ".file.7-9.tmp"].map(str::to_owned));
+        assert_eq!(names(), expected);
+        drop(writer);
+        replace_file(&path, |writer| writer.write_all(b"newer")).unwrap();
+        assert_eq!((fs::read(&path).unwrap(), names()), (b"newer".to_vec(), expected));
         fs::remove_dir_all(&folder).unwrap();
     }
 }

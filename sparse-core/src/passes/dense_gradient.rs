@@ -1,11 +1,17 @@
-//! A `row_sparse` parameter with a dense gradient: which operator made it dense, and through which uses it came.
+//! A `row_sparse` parameter with a dense gradient, or one that stores every row: which operator made it so, and through which uses it came.
 
 use super::bytes::dense_bytes;
 use super::differentiate::Contribution;
+use super::rows::store_every_row;
 use crate::diagnostics::{Code, Diagnostic};
 use crate::ir::{Graph, ValueId};
 use crate::shapes::show;
 use crate::storage::Storage;
+
+/// Whether a gradient has something for every row of its parameter.
+pub(super) fn is_whole(graph: &Graph, gradient: ValueId) -> bool {
+    graph.storage(gradient) != Storage::RowSparse || store_every_row(graph)[gradient.0]
+}
 
 /// What to say of a parameter whose gradient is dense, given what the uses of every value add to its gradient.
 pub(super) fn dense_gradient(
@@ -45,9 +51,12 @@ fn dense_uses(
 ) -> Vec<ValueId> {
     let mut uses: Vec<ValueId> = Vec::new();
     let mut at = parameter;
+    let every = store_every_row(graph);
     // A use comes later in the graph than what it uses, so that this ends.
     while let Some(parts) = contributions.get(at.0) {
-        let dense = |part: &&Contribution| graph.storage(part.gradient) != Storage::RowSparse;
+        let dense = |part: &&Contribution| {
+            graph.storage(part.gradient) != Storage::RowSparse || every[part.gradient.0]
+        };
         match parts.iter().find(dense).or(parts.first()) {
             Some(part) if part.user > at => {
                 uses.push(part.user);

@@ -1,6 +1,6 @@
 //! Reverse-mode differentiation: gradients are formulas over the same operators, inferred by the same rules.
 
-use super::dense_gradient::dense_gradient;
+use super::dense_gradient::{dense_gradient, is_whole};
 use super::instantiate::{Scope, derived, instantiate};
 use super::separate::make_distinct;
 use crate::diagnostics::{Code, Diagnostic};
@@ -294,8 +294,7 @@ fn finish_parameter(
         let (place, none) = (graph.value(total).place, Attributes::default());
         total = derived(graph, "row_sparse", vec![total], none, place, diagnostics);
     }
-    let found = graph.storage(total);
-    if graph.storage(parameter) == Storage::RowSparse && found != Storage::RowSparse {
+    if graph.storage(parameter) == Storage::RowSparse && is_whole(graph, total) {
         diagnostics.push(dense_gradient(graph, parameter, contributions));
         return;
     }
@@ -374,6 +373,31 @@ s = dot(x, w)
         assert!(diagnostics.is_empty(), "{diagnostics:?}");
         assert!(printed.contains("= add(%"), "{printed}");
         assert!(printed.lines().any(|line| line.starts_with("grad w")));
+    }
+
+    /// Penalties in other words than `sum(square(w))`: their gradients are row_sparse, with all rows in them.
+    #[test]
+    fn a_gradient_of_every_row_is_as_a_dense_one() {
+        for penalty in ["r = square_sum(w)", "r = norm(w)", "q = abs(w)\nr = norm(q, ord = 1)"] {
+            let (_, diagnostics) = run(&format!(
+                "{LINEAR}{penalty}\npred = add(s, b)\nl = squared_error(pred, y)\nm = add(l, r)\nloss m"
+            ));
+            assert_eq!(diagnostics.len(), 1, "{penalty}: {diagnostics:?}");
+            assert!(
+                diagnostics[0].starts_with("[NNZ0401] the gradient of `w` would be dense"),
+                "{diagnostics:?}"
+            );
+            assert!(
+                diagnostics[0].contains("`m` (add)") && diagnostics[0].contains("`r` ("),
+                "{diagnostics:?}"
+            );
+        }
+        // By rows that a batch reads it is not.
+        let (_, diagnostics) = run(&format!(
+            "{LINEAR}q = square_sum(w, axis = 1, keepdims = true)\nr = dot(x, q)\nt = add(s, r)\npred = add(t, b)\n\
+             l = squared_error(pred, y)\nloss l"
+        ));
+        assert!(diagnostics.is_empty(), "{diagnostics:?}");
     }
 
     #[test]

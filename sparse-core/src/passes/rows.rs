@@ -116,6 +116,33 @@ pub fn rows_stored(graph: &Graph) -> Vec<RowSet> {
     sets
 }
 
+/// Whether each value is known to store every row of a table: a row_sparse parameter, and what functions of elements and rows make of it alone.
+pub(super) fn store_every_row(graph: &Graph) -> Vec<bool> {
+    let mut every: Vec<bool> = Vec::with_capacity(graph.values.len());
+    for id in graph.ids() {
+        let is_sparse = |id: &ValueId| graph.storage(*id) == Storage::RowSparse;
+        let whole = match graph.apply_of(id) {
+            _ if !is_sparse(&id) => false,
+            Some(apply) if keeps_rows(apply.operator) => {
+                let operands = apply.operands.iter().filter(|id| is_sparse(id));
+                let mut operands = operands.map(|id| every[id.0]).peekable();
+                match apply.operator.kind {
+                    operators::Kind::Binary(BinaryFamily::Union, _) => operands.any(|whole| whole),
+                    operators::Kind::Binary(
+                        BinaryFamily::Intersection | BinaryFamily::Gradient,
+                        _,
+                    ) => operands.peek().is_some() && operands.all(|whole| whole),
+                    _ => operands.next().unwrap_or(false),
+                }
+            }
+            Some(_) => false,
+            None => matches!(graph.value(id).kind, Kind::Parameter { .. }),
+        };
+        every.push(whole);
+    }
+    every
+}
+
 /// The rows that a row_sparse result stores, from those of the values before.
 fn rows_stored_by(graph: &Graph, apply: &Apply, before: &[RowSet]) -> RowSet {
     let of = |id: ValueId| RowSet::Columns(BTreeSet::from([id]));

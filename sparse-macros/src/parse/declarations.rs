@@ -99,10 +99,20 @@ pub(super) fn declaration(
             return Ok(None);
         }
     };
+    if stream.peek(Token![@]) {
+        notes.errors.push(not_ended(stream, &stream.error("expected `;`")));
+        stream.parse::<TokenStream>()?;
+    }
     if !stream.is_empty() {
         return Err(stream.error("expected `;`"));
     }
     Ok(Some(parsed))
+}
+
+/// An error of syntax; that a product is not written `x @ w`.
+fn not_ended(stream: ParseStream<'_>, error: &syn::Error) -> Note {
+    let help = stream.peek(Token![@]).then(|| "write `dot(x, y)`".to_owned());
+    Note { help, ..Note::syntax(error) }
 }
 
 /// `const CLASSES;` or `const CLASSES: usize = 2 * PAIRS;`.
@@ -154,8 +164,7 @@ fn let_declaration(stream: ParseStream<'_>, notes: &mut Notes) -> syn::Result<De
         // The name stays known, so that its uses are not errors too.
         result => {
             let error = result.err().unwrap_or_else(|| stream.error("expected `;`"));
-            let help = stream.peek(Token![@]).then(|| "write `dot(x, y)`".to_owned());
-            notes.errors.push(Note { help, ..Note::syntax(&error) });
+            notes.errors.push(not_ended(stream, &error));
             stream.parse::<TokenStream>()?;
             Expression { span: error.span(), kind: ExpressionKind::Broken }
         }

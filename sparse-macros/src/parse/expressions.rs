@@ -138,6 +138,11 @@ fn of_rust(expr: &Expr, notes: &mut Notes) -> ExpressionKind {
                 matches!(&field.member, Member::Named(name) if name == "T" || name == "t");
             (field.member.span(), transposes.then_some("write `transpose(x)`, or in a `dot` the attribute `transpose_lhs` or `transpose_rhs`"))
         }
+        // Lists are what attributes take.
+        Expr::Array(array) => (
+            array.bracket_token.span.join(),
+            Some("write the operands one after the other, without brackets: `concat(x, y)`"),
+        ),
         other => (other.span(), None),
     };
     let message = "expected a value: a name, a number, an operator or a call";

@@ -29,6 +29,9 @@ fn a_line_of_another_language_is_told_in_ours() {
         ("output y = z % 2;", "expected `+`, `-`, `*`, `/` or a comparison", "modulo(x, y)"),
         ("output y = z ^ 2;", "expected `+`, `-`, `*`, `/` or a comparison", "power(x, y)"),
         ("output y = z && x;", "expected `+`, `-`, `*`, `/` or a comparison", "logical_and(x, y)"),
+        ("output y = z @ z;", "expected `;`", "write `dot(x, y)`"),
+        ("loss z @ z;", "expected `;`", "write `dot(x, y)`"),
+        ("output y = concat([z, z]);", "expected a value", "without brackets: `concat(x, y)`"),
         ("output y = !z;", "expected a value", "logical_not(x)"),
         ("output y = if z > 0 { z } else { x };", "expected a value", "select("),
         (

@@ -318,6 +318,37 @@ impl<T: Float> Dataset<T> {
         }
     }
 
+    /// The same data for a model of another `dtype`: each number is the nearest one of that type, ids and patterns are as they were.
+    /// O(stored values).
+    ///
+    /// # Errors
+    ///
+    /// [`DataError::LabelNotFinite`] for a label that is beyond the range of the type.
+    ///
+    /// ```
+    /// use sparse_runtime::data::synthetic;
+    /// let data = synthetic::click_log(100, 50, 4, 1)?.cast::<f64>()?;
+    /// assert_eq!(data.n_rows(), 100);
+    /// # Ok::<(), sparse_runtime::Error>(())
+    /// ```
+    pub fn cast<U: Float>(&self) -> Result<Dataset<U>, DataError> {
+        let columns = self.columns.iter().map(|column| {
+            let values = match column.values() {
+                ColumnValues::Csr(csr) => ColumnValues::Csr(csr.cast()),
+                ColumnValues::Unit(csr) => ColumnValues::Unit(csr.clone()),
+                ColumnValues::Dense(dense) => ColumnValues::Dense(dense.cast()),
+                ColumnValues::Ids(ids) => ColumnValues::Ids(ids.clone()),
+            };
+            Column::new(column.name().map(str::to_owned), column.role(), values)
+        });
+        Ok(Dataset {
+            classes: self.classes.clone(),
+            report: self.report.clone(),
+            id_maps: self.id_maps.clone(),
+            ..Dataset::from_columns(columns.collect())?
+        })
+    }
+
     /// The same columns with other values, which all have the same number of rows.
     pub(super) fn map_values(
         &self,

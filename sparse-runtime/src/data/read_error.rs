@@ -67,8 +67,10 @@ pub enum ReadError {
         /// The feature.
         feature: &'static str,
     },
-    /// A gzip file that ends early.
-    #[error("`{file}` is truncated: the gzip stream ends before its end mark")]
+    /// A gzip file that ends early, or has some bytes more than its end mark, which begin another gzip stream.
+    #[error(
+        "`{file}` is truncated: the gzip stream ends before its end mark, or bytes follow it that are no other stream"
+    )]
     TruncatedGzip {
         /// The file.
         file: String,

@@ -123,3 +123,26 @@ fn classes_are_the_sorted_distinct_labels() {
     let (_, classes) = data(&many).into_classes().unwrap();
     assert_eq!(classes.to_string(), "{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, …}");
 }
+
+/// A model of `f64` says to cast the data.
+#[test]
+fn numbers_of_another_type() {
+    let x = Csr::from_rows(3, [vec![(0, 0.1f32)], vec![], vec![(2, -2.0)]]).unwrap();
+    let data = Dataset::<f32>::builder()
+        .input("x", x)
+        .input("ids", Dense::new([3], vec![7u64, 0, u64::MAX]).unwrap())
+        .label("y", vec![1.0f32, 0.5, -3.0])
+        .build()
+        .unwrap();
+    let wide = data.cast::<f64>().unwrap();
+    assert_eq!(wide.features().unwrap().values(), [f64::from(0.1f32), -2.0]);
+    assert_eq!(wide.column("ids").unwrap().role(), InputRole::Input);
+    let back = wide.cast::<f32>().unwrap();
+    assert_eq!(back.features(), data.features());
+    assert_eq!(back.to_string(), data.to_string());
+    let (classes, _) = data.into_classes().unwrap();
+    assert_eq!(classes.cast::<f64>().unwrap().classes().unwrap().len(), 3);
+    let large = Dataset::new(Csr::<f64>::zeros(1, 1), vec![1e300]).unwrap();
+    let error = large.cast::<f32>().unwrap_err();
+    assert!(matches!(error, DataError::LabelNotFinite { .. }), "{error}");
+}

@@ -157,8 +157,9 @@ impl<T: Float, F: RowFormat<T> + Clone> Stream<F, T> {
     ///
     /// # Errors
     ///
-    /// [`ReadError::Io`]; [`ReadError::Stream`] without files, for a buffer of less than 1 MiB, for a format whose rows cannot be
-    /// read by themselves, and for classes without a label; where files are read, what is wrong with them.
+    /// [`ReadError::Io`]; [`ReadError::Stream`] without files, for a pipe or a device, which cannot be read again, for a buffer of less
+    /// than 1 MiB, for a format whose rows cannot be read by themselves, and for classes without a label; where files are read, what is
+    /// wrong with them.
     pub fn open(self) -> Result<StreamedDataset<T>, ReadError> {
         let refuse = |reason: &str| Err(ReadError::Stream { reason: reason.to_owned() });
         if self.files.is_empty() {
@@ -240,7 +241,15 @@ fn source_file(path: PathBuf) -> Result<SourceFile, ReadError> {
     const HEAD: u64 = 1 << 16;
     let name = path.display().to_string();
     let io = |source| io_error(&name, source);
-    let len = std::fs::metadata(&path).map_err(io)?.len();
+    let there = std::fs::metadata(&path).map_err(io)?;
+    // Reading a pipe for the second time would wait for ever, or find nothing.
+    if !there.is_file() && !there.is_dir() {
+        let reason = format!(
+            "`{name}` is a pipe or a device, and every epoch reads anew: give it files, or read it into memory"
+        );
+        return Err(ReadError::Stream { reason });
+    }
+    let len = there.len();
     let mut head = Vec::new();
     open_file(&path)?.take(HEAD).read_to_end(&mut head).map_err(io)?;
     Ok(SourceFile { path, len, head, name })

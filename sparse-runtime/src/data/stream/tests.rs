@@ -323,6 +323,8 @@ fn streams_that_make_no_sense() {
     assert!(refused(Stream::new(format().part(0, 2)).file(&file.0)).contains("whole files"));
     let missing = Stream::new(format()).file("no/such/file").open().unwrap_err();
     assert!(matches!(missing, ReadError::Io { .. }));
+    #[cfg(unix)]
+    assert!(refused(Stream::new(format()).file("/dev/null")).contains("is a pipe or a device"));
     let ratings = Stream::new(super::super::Ratings::new()).file(&file.0).open().unwrap_err();
     assert!(ratings.to_string().contains("`Ratings::users`"), "{ratings}");
     let empty = TempFile::new("nothing", "\n\n");
