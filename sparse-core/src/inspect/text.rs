@@ -1,7 +1,9 @@
 //! The plan as a table of text, no wider than 100 columns where names allow it.
 
 use super::bytes::bytes;
-use super::{Operand, Part, PlanLookup, PlanRowSet, PlanStep, PlanTable, PlanValue, Sizes, Written};
+use super::{
+    Operand, Part, PlanLookup, PlanRowSet, PlanStep, PlanTable, PlanValue, Sizes, Written,
+};
 use crate::passes::FEW;
 use crate::storage::Storage;
 use std::fmt::Write as _;

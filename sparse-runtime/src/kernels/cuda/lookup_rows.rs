@@ -10,6 +10,8 @@ use crate::device::cuda::{
     Cuda, CudaError, CudaSlice, Destination, Gpu, Launch, Unit, Word, text_of,
 };
 use crate::formats::{Dense, DenseView, IdsView, Shape};
+use sparse_core::ir::Attributes;
+use sparse_core::operators::find;
 use sparse_core::storage::ElementType;
 
 /// How many tables the prelude's `lookups` are at most.
@@ -173,9 +175,17 @@ fn unit<'a>(words: &'a [(&'static str, Word)]) -> Unit<'a> {
     Unit { file: "kernels/cuda/lookup_rows.cu", text, words }
 }
 
-/// Visits units of a loss: of matrix factorization, of biases alone, and of as much as there can be.
-pub(super) fn with_units(loss: LossFunction, visit: &mut dyn FnMut(&Unit<'_>)) {
+/// Visits the unit of a loss, of matrix factorization with biases.
+pub(super) fn with_unit(loss: LossFunction, visit: &mut dyn FnMut(&Unit<'_>)) {
     visit(&unit(&words("f32", lanes(8), [1, 2], loss)));
-    visit(&unit(&words("f32", lanes(0), [0, 2], loss)));
-    visit(&unit(&words("f64", lanes(32), [MOST_INNERS, 0], loss)));
+}
+
+/// Visits those of biases alone, and of as much as there can be.
+pub(super) fn for_each_unit(visit: &mut dyn FnMut(&Unit<'_>)) {
+    let squared =
+        find("squared_error").and_then(|of| LossFunction::new(of, &Attributes::default()));
+    if let Some(loss) = squared {
+        visit(&unit(&words("f32", lanes(0), [0, 2], loss)));
+        visit(&unit(&words("f64", lanes(32), [MOST_INNERS, 0], loss)));
+    }
 }
