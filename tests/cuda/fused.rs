@@ -312,7 +312,8 @@ fn scores_that_lend_their_shape_are_there() {
     let mut there = OnGpu::new(&host, &gpu()).unwrap();
     let mut updater = Updater::for_model(Sgd::default(), &there).unwrap();
     let data = data(features(of_entry));
-    let mut batches = data.batches(Shaped::INPUTS, &BatchOptions::default()).unwrap();
+    let options = BatchOptions { batch_size: N_ROWS, ..BatchOptions::default() };
+    let mut batches = data.batches(Shaped::INPUTS, &options).unwrap();
     let batch = batches.next_batch().unwrap().unwrap();
     let batch = there.bind(&batch).unwrap();
     there.train_step(&batch, &mut updater).unwrap();
