@@ -1,5 +1,5 @@
-//! A batch of a model whose rows name rows of tables by ids, matrix factorization and its kin, on a GPU up to the derivatives of its loss: one kernel, whose scores
-//! need not be written.
+//! A batch of a model whose rows name rows of tables by ids, matrix factorization and its kin, on a GPU up to the derivatives of its loss:
+//! one kernel, whose scores need not be written.
 //!
 //! Losses are those of the kernels that compute them one by one, from the same text.
 
@@ -115,7 +115,7 @@ impl<'a, T: GpuFloat> LookupRows<'_, 'a, T> {
     }
 }
 
-/// Computes a batch whose scores are of this shape. O(rows · elements of the rows that they name).
+/// Computes a batch whose scores are of this shape, and whose tables [are few](are_few). O(rows · elements of the rows that they name).
 pub(crate) fn compute<T: GpuFloat>(
     mut out: LookupResults<'_, T>,
     of: &LookupRows<'_, '_, T>,
@@ -143,8 +143,8 @@ pub(crate) fn compute<T: GpuFloat>(
         let launch = loss.numbers().read_by(launch).writes(partial.as_slice());
         let launch = launch.writes(scores).writes(gradient);
         let launch = launch.size(n_rows).size(run.rows).f64(1.0 / n_rows.max(1) as f64);
-        // SAFETY: ids are below the rows of their tables, or else nothing is read for them; rows of inner products have `width` elements, as do those of their derivatives, the others one; there are an id of each list, a
-        // label, a weight and a result for each row, and a sum for each part.
+        // SAFETY: for ids beyond their tables nothing is read; rows of inner products have `width` elements, as do those of the derivatives, and
+        // other rows one; there are an id of each list, a label, a weight and a result for each row, and a sum for each part.
         unsafe { launch.launch(run.blocks()) }?;
         mean_of_parts(gpu, mean, partial.as_slice(), n_rows)
     });

@@ -79,19 +79,26 @@ impl Lookups {
         Beside { bias, labels, row_weights }: Beside<'w, T>,
         context: &mut CudaContext,
     ) -> Option<()> {
-        let named = |of: &Named| {
+        let Labels::Dense(labels) = labels else { return None };
+        let n_rows = labels.shape().n_rows();
+        // The kernel relies on these sizes.
+        let named = |of: &Named, width: usize| {
             let GpuOperand::Ids(ids) = operand(of.ids)? else { return None };
-            Some(NamedRows { table: operand(of.table)?.dense()?, ids })
+            let table = operand(of.table)?.dense()?;
+            let fits = (ids.len(), table.shape().row_size()) == (n_rows, width);
+            fits.then_some(NamedRows { table, ids })
+        };
+        let width = match &self.inners[..] {
+            [([left, _], _), ..] => operand(left.table)?.dense()?.shape().row_size(),
+            [] => 0,
         };
         let inner = |([left, right], mean): &([Named; 2], bool)| {
-            Some(Inner { sides: [named(left)?, named(right)?], mean: *mean })
+            Some(Inner { sides: [named(left, width)?, named(right, width)?], mean: *mean })
         };
-        let Labels::Dense(labels) = labels else { return None };
         let inners = self.inners.iter().map(inner).collect::<Option<Vec<_>>>()?;
-        let elements = self.elements.iter().map(named).collect::<Option<Vec<_>>>()?;
+        let elements = self.elements.iter().map(|of| named(of, 1)).collect::<Option<Vec<_>>>()?;
         let (inners, elements, constant) = (&inners[..], &elements[..], self.constant);
         let of = LookupRows { inners, elements, bias, constant, labels, row_weights };
-        let n_rows = labels.shape().n_rows();
         let shape = if self.rank == 1 { Shape::from([n_rows]) } else { [n_rows, 1].into() };
         let derivatives = derivatives.iter_mut().map(GpuArray::dense).collect();
         lookup_rows::compute(LookupResults { rows, derivatives }, &of, shape, self.loss, context);
