@@ -144,9 +144,10 @@ graph! {
         input x: csr[n, d];
         label y: dense[n, 1];
         param w: row_sparse[d, 1] = Zeros;
-        let score = dot(x, w);
+        param b: dense[1] = Constant(0.25);
+        let score = dot(x, w) + b;
         loss squared_error(score, y);
-        output nothing = zeros_like(score);
+        output before = broadcast_like(b, score, axis = 0);
     }
 }
 
@@ -317,7 +318,7 @@ fn scores_that_lend_their_shape_are_there() {
     let batch = batches.next_batch().unwrap().unwrap();
     let batch = there.bind(&batch).unwrap();
     there.train_step(&batch, &mut updater).unwrap();
-    assert_eq!(there.outputs()[0].shape()[..], [N_ROWS, 1]);
+    assert_eq!(there.outputs()[0].values(), [0.25; N_ROWS]);
 }
 
 #[test]

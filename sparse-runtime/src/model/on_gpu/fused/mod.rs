@@ -65,9 +65,8 @@ impl RowsLaunch {
         let kept = [&[loss.score, loss.value, loss.gradient], &derivatives[..]].concat();
         let values = computed_for(plan, &kept);
         let is_read_elsewhere = |of: &usize| {
-            let readers =
-                plan.values.iter().enumerate().filter(|(_, value)| is_operand(value, *of));
-            is_output(&plan.values[*of]) || readers.into_iter().any(|(at, _)| !values.contains(&at))
+            let mut others = (0..plan.values.len()).filter(|at| !values.contains(at));
+            is_output(&plan.values[*of]) || others.any(|at| is_operand(&plan.values[at], *of))
         };
         if values.iter().any(|value| !kept.contains(value) && is_read_elsewhere(value)) {
             return None;
