@@ -138,19 +138,6 @@ graph! {
     }
 }
 
-graph! {
-    /// An output that has the shape of the scores, which nothing else reads.
-    model Shaped {
-        input x: csr[n, d];
-        label y: dense[n, 1];
-        param w: row_sparse[d, 1] = Zeros;
-        param b: dense[1] = Constant(0.25);
-        let score = dot(x, w) + b;
-        loss squared_error(score, y);
-        output before = broadcast_like(b, score, axis = 0);
-    }
-}
-
 pub(crate) const N_ROWS: usize = 7;
 pub(crate) const N_COLS: usize = 40;
 
@@ -305,20 +292,6 @@ fn in_64_bits_with_sparse_labels() {
     for (found, expected) in there.w.values().iter().zip(host.w.values()) {
         assert!((found - expected).abs() < 1e-13, "{found} {expected}");
     }
-}
-
-#[test]
-fn scores_that_lend_their_shape_are_there() {
-    let host = Shaped::new(dims! { d: N_COLS }, Seed(3)).unwrap();
-    let mut there = OnGpu::new(&host, &gpu()).unwrap();
-    let mut updater = Updater::for_model(Sgd::default(), &there).unwrap();
-    let data = data(features(of_entry));
-    let options = BatchOptions { batch_size: N_ROWS, ..BatchOptions::default() };
-    let mut batches = data.batches(Shaped::INPUTS, &options).unwrap();
-    let batch = batches.next_batch().unwrap().unwrap();
-    let batch = there.bind(&batch).unwrap();
-    there.train_step(&batch, &mut updater).unwrap();
-    assert_eq!(there.outputs()[0].values(), [0.25; N_ROWS]);
 }
 
 #[test]
