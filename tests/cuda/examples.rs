@@ -2,6 +2,7 @@
 //! run on the GPU.
 
 use crate::device::gpu;
+use crate::named::Ratings;
 use crate::near;
 use nnz::core::update_rules::UpdateRule;
 use nnz::data::{BatchOptions, DataSource, synthetic};
@@ -48,22 +49,6 @@ graph! {
         let score = dot(x, w) + b;
         loss softmax_cross_entropy(score, y);
         output probability = softmax(score);
-    }
-
-    /// Matrix factorization with biases.
-    model Ratings {
-        input user: dense<u32>[n];
-        input item: dense<u32>[n];
-        label rating: dense[n];
-        param p: row_sparse[users, 5] = Normal { mean: 0.0, std: 0.3 };
-        param q: row_sparse[items, 5] = Normal { mean: 0.0, std: 0.3 };
-        param of_user: row_sparse[users] = Zeros;
-        param of_item: row_sparse[items] = Zeros;
-        param mean: dense[1] = Zeros;
-        let score = sum(take(p, user) * take(q, item), axis = 1)
-            + take(of_user, user) + take(of_item, item) + mean;
-        loss squared_error(score, rating);
-        output prediction = clip(score, lower = 1, upper = 5);
     }
 }
 

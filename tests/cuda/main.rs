@@ -10,6 +10,8 @@ mod examples;
 #[allow(unreachable_pub, reason = "the models of other tests are")]
 mod fused;
 mod graphs;
+#[allow(unreachable_pub, reason = "the models of other tests are")]
+mod lookups;
 mod memory;
 #[allow(unreachable_pub, reason = "the models of other tests are")]
 mod named;

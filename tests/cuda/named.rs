@@ -101,11 +101,12 @@ twins! {
     }
 }
 
-const N_USERS: usize = 9;
-const N_ITEMS: usize = 6;
+pub(crate) const N_USERS: usize = 9;
+pub(crate) const N_ITEMS: usize = 6;
+pub(crate) const N_TIMES: usize = 3;
 
 /// Ids that a batch has several times, and some that none has.
-fn data() -> Dataset {
+pub(crate) fn data() -> Dataset {
     let of = |step: usize, below: usize| (0..N_ROWS * 3).map(move |at| at * step % below);
     let rows = |step: usize, below: usize| of(step, below).take(N_ROWS);
     let words = of(5, N_USERS - 1).map(|id| id as u32).collect();
@@ -136,7 +137,7 @@ fn pattern() -> Csr<Unit> {
 
 /// The dimensions that a model has.
 pub(crate) fn sizes<M: Model>(n_cols: usize) -> Dims {
-    let all = [("d", n_cols), ("users", N_USERS), ("items", N_ITEMS)];
+    let all = [("d", n_cols), ("users", N_USERS), ("items", N_ITEMS), ("times", N_TIMES)];
     all.into_iter().fold(Dims::new(), |dims, (name, extent)| {
         let is_named = |value: &PlanValue<'_>| value.shape.contains(&Extent::Named(name));
         if M::PLAN.values.iter().any(is_named) { dims.with(name, extent) } else { dims }

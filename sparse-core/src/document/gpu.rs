@@ -57,6 +57,8 @@ pub(super) fn page() -> Page {
          - Where the model is `dot(x, w)` of a csr, perhaps plus \
          `pairwise_interaction(x, v)` and a bias, into a loss: the scores, the loss and its derivatives by the scores are one kernel. The scores are written where an output is computed from them and \
          somebody looks at outputs.\n\
+         - Where the model is what ids of the batch name, `sum(take(p, users) * take(q, items), axis = 1)` or its `mean`, `take(b, users)` of one number, each parameter once and at most 8 in all, \
+         added up with a bias and numbers, into a loss that is a sum over scores: the same, with the derivatives by the rows of either side.\n\
          - A gradient of rows that is a sum over rows of the batch: csrᵀ · dense, that of `embedding_bag`, that of `take` and `embedding` by ids of the batch, of a table that is looked up in up to 4 places, \
          and that of the interactions of such a model. The kernel that sums up what a row gets ends in the update rule's recurrence. The columns of a \
          csr, and ids, are looked for once for all of them. The gradient is made where \

@@ -1,13 +1,15 @@
 //! From a compiled graph to its plan as data.
 
 use super::{
-    Computed, Extent, Operand, Part, PlanRowSet, PlanRows, PlanStep, PlanTable, PlanValue, Stored,
-    Written,
+    Computed, Extent, Operand, Part, PlanLookup, PlanLookupRead, PlanNamedRow, PlanRowSet,
+    PlanRows, PlanStep, PlanTable, PlanValue, Stored, Written,
 };
 use crate::compile::Compiled;
 use crate::ir::{AttributeValue, Fallback, Graph, Kind, ValueId};
 use crate::operators;
-use crate::passes::{Destination, Fusion, RowSet, Terms, kernel_name, rows_stored};
+use crate::passes::{
+    Destination, Fusion, Lookup, LookupRead, NamedRow, RowSet, Terms, kernel_name, rows_stored,
+};
 use crate::shapes::{Dim, Dims};
 use crate::storage::Storage;
 use std::collections::BTreeSet;
@@ -59,7 +61,7 @@ impl Compiled {
                     loss: &parts.loss,
                 },
                 Terms::Lookups(_) => {
-                    PlanStep::LookupRows { tables: &parts.updated_in_place, loss: &parts.loss }
+                    PlanStep::LookupRows { reads: &parts.lookups, loss: &parts.loss }
                 }
             },
         };
@@ -90,6 +92,8 @@ struct Parts {
     distinct: Vec<Vec<u32>>,
     rows: Vec<(Vec<u32>, Vec<u32>)>,
     loss: String,
+    /// What a loop over rows that ids name reads.
+    lookups: Vec<PlanLookup>,
     /// The parameters whose gradients are never made: scattered, or updated in the loop.
     updated_in_place: Vec<u32>,
     /// For each value, whether an update of a state is computed from it.
@@ -112,6 +116,13 @@ impl Parts {
         let loss = match &compiled.fusion {
             Fusion::RowLoop(row_loop) => graph.describe(row_loop.loss),
             Fusion::None { .. } | Fusion::Scattered { .. } => String::new(),
+        };
+        let lookups = match &compiled.fusion {
+            Fusion::RowLoop(row_loop) => match &row_loop.terms {
+                Terms::Lookups(lookups) => &lookups[..],
+                Terms::Linear(_) => &[],
+            },
+            Fusion::None { .. } | Fusion::Scattered { .. } => &[],
         };
         let in_place = compiled.fusion.updated_in_place();
         let updated_in_place = in_place.iter().map(|id| positions[id.0]).collect();
@@ -141,6 +152,7 @@ impl Parts {
                 })
                 .collect(),
             loss,
+            lookups: lookups.iter().map(|lookup| self::lookup(lookup, &positions)).collect(),
             updated_in_place,
             updated: updated(compiled),
             ids,
@@ -210,6 +222,21 @@ impl Parts {
             ([], _) => Stored::As(self.position(source)),
             (inputs, _) => Stored::Distinct(inputs),
         }
+    }
+}
+
+fn lookup(lookup: &Lookup, positions: &[u32]) -> PlanLookup {
+    let position = |id: ValueId| positions[id.0];
+    let named = |row: NamedRow| PlanNamedRow { table: position(row.table), ids: position(row.ids) };
+    PlanLookup {
+        value: position(lookup.term.value),
+        gradient: position(lookup.term.gradient),
+        read: match &lookup.read {
+            LookupRead::Element(row) => PlanLookupRead::Element(named(*row)),
+            LookupRead::Inner { left, right, mean, .. } => {
+                PlanLookupRead::Inner { left: named(*left), right: named(*right), mean: *mean }
+            }
+        },
     }
 }
 

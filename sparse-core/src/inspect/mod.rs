@@ -211,11 +211,58 @@ pub enum PlanStep<'a> {
     },
     /// One loop over rows of data whose ids name the rows that they read.
     LookupRows {
-        /// The parameters that are read and updated.
-        tables: &'a [u32],
+        /// What is read of trained parameters, each of which is read once, and updated.
+        reads: &'a [PlanLookup],
         /// The loss.
         loss: &'a str,
     },
+}
+
+/// A number that each row of data reads of trained parameters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PlanLookup {
+    /// The value that has it for each row.
+    pub value: u32,
+    /// The gradient with respect to that.
+    pub gradient: u32,
+    /// What is read.
+    pub read: PlanLookupRead,
+}
+
+/// What a number is read of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PlanLookupRead {
+    /// A row of one element.
+    Element(PlanNamedRow),
+    /// The inner product of rows of two parameters, or the mean of what that sums.
+    Inner {
+        /// One row.
+        left: PlanNamedRow,
+        /// The other.
+        right: PlanNamedRow,
+        /// Whether it is the mean.
+        mean: bool,
+    },
+}
+
+/// A trained parameter, and the ids that name its rows: one for each row of data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PlanNamedRow {
+    /// The parameter.
+    pub table: u32,
+    /// The ids.
+    pub ids: u32,
+}
+
+impl PlanLookup {
+    /// The parameters with their ids: one, or the two of an inner product.
+    pub fn rows(&self) -> impl Iterator<Item = PlanNamedRow> + use<> {
+        let (first, second) = match self.read {
+            PlanLookupRead::Element(row) => (row, None),
+            PlanLookupRead::Inner { left, right, .. } => (left, Some(right)),
+        };
+        std::iter::once(first).chain(second)
+    }
 }
 
 /// A conversion that a fallback inserted.

@@ -1,7 +1,9 @@
 //! The plan as a table of text, no wider than 100 columns where names allow it.
 
 use super::bytes::bytes;
-use super::{Operand, Part, PlanRowSet, PlanStep, PlanTable, PlanValue, Sizes, Written};
+use super::{
+    Operand, Part, PlanLookup, PlanRowSet, PlanStep, PlanTable, PlanValue, Sizes, Written,
+};
 use crate::passes::FEW;
 use crate::storage::Storage;
 use std::fmt::Write as _;
@@ -78,8 +80,9 @@ pub(super) fn table(plan: &PlanTable<'_>, sizes: &Sizes) -> String {
                 "step: one loop over the rows of {input} ({terms}, {loss}, update of {updated}), marked *"
             ))
         }
-        PlanStep::LookupRows { tables, loss } => {
-            let names: Vec<String> = tables.iter().map(|id| plan.label(*id)).collect();
+        PlanStep::LookupRows { reads, loss } => {
+            let rows = reads.iter().flat_map(PlanLookup::rows);
+            let names: Vec<String> = rows.map(|row| plan.label(row.table)).collect();
             wrapped(&format!(
                 "step: one loop over the rows of the batch (rows named by ids, {loss}, update of {}), marked *",
                 enumerated(&names)

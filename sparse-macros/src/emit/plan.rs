@@ -5,8 +5,8 @@ use super::structs::named_inputs;
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{format_ident, quote};
 use sparse_core::inspect::{
-    Computed, Extent, Operand, PlanRowSet, PlanRows, PlanStep, PlanTable, PlanValue, Stored,
-    Written,
+    Computed, Extent, Operand, PlanLookup, PlanLookupRead, PlanNamedRow, PlanRowSet, PlanRows,
+    PlanStep, PlanTable, PlanValue, Stored, Written,
 };
 use sparse_core::ir::AttributeValue;
 use sparse_core::storage::Storage;
@@ -51,8 +51,9 @@ pub(super) fn constant(emit: &Emit<'_>) -> TokenStream {
             let factors = option(factors.map(|position| quote!(#position)));
             quote!(LinearRows { input: #input, weight: #weight, factors: #factors, loss: #loss })
         }
-        PlanStep::LookupRows { tables, loss } => {
-            quote!(LookupRows { tables: &[#(#tables),*], loss: #loss })
+        PlanStep::LookupRows { reads, loss } => {
+            let reads = reads.iter().map(lookup);
+            quote!(LookupRows { reads: &[#(#reads),*], loss: #loss })
         }
     };
     let extents =
@@ -165,6 +166,24 @@ fn rows(rows: &PlanRows<'_>) -> TokenStream {
     let (parameter, reads) = (rows.parameter, set(&rows.reads));
     let writes = option(rows.writes.as_ref().map(set));
     quote!(PlanRows { parameter: #parameter, reads: #reads, writes: #writes })
+}
+
+fn lookup(lookup: &PlanLookup) -> TokenStream {
+    let PlanLookup { value, gradient, read } = lookup;
+    let named = |row: &PlanNamedRow| {
+        let PlanNamedRow { table, ids } = row;
+        quote!(named(#table, #ids))
+    };
+    match read {
+        PlanLookupRead::Element(row) => {
+            let row = named(row);
+            quote!(element(#value, #gradient, #row))
+        }
+        PlanLookupRead::Inner { left, right, mean } => {
+            let (left, right) = (named(left), named(right));
+            quote!(inner(#value, #gradient, #left, #right, #mean))
+        }
+    }
 }
 
 fn option(tokens: Option<TokenStream>) -> TokenStream {

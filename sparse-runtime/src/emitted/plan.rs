@@ -15,7 +15,9 @@ pub use sparse_core::ir::AttributeValue::{self, Flag, Integer};
 pub use sparse_core::storage::ElementType::{BF16, F16, F32, F64, I64, U32, U64, Unit};
 pub use sparse_core::storage::Storage::{Csr, Dense, RowSparse};
 
-use sparse_core::inspect::{Computed, Extent, Operand, Part, PlanValue, Stored};
+use sparse_core::inspect::{
+    Computed, Extent, Operand, Part, PlanLookup, PlanLookupRead, PlanNamedRow, PlanValue, Stored,
+};
 use sparse_core::storage::{ElementType, Storage};
 
 /// An input, a label or a parameter, and the position of its gradient.
@@ -67,6 +69,27 @@ pub const fn computed(
         Some(Computed { operator, kernel, on_gpu, operands, attributes, fused, fallback });
     let declared = declared(name, number, part, storage, element, shape, stored, None);
     PlanValue { computed, written, ..declared }
+}
+
+/// A parameter and the ids that name its rows.
+pub const fn named(table: u32, ids: u32) -> PlanNamedRow {
+    PlanNamedRow { table, ids }
+}
+
+/// A number that a row of data reads: a row of one element.
+pub const fn element(value: u32, gradient: u32, row: PlanNamedRow) -> PlanLookup {
+    PlanLookup { value, gradient, read: PlanLookupRead::Element(row) }
+}
+
+/// The same: an inner product, or the mean of what that sums.
+pub const fn inner(
+    value: u32,
+    gradient: u32,
+    left: PlanNamedRow,
+    right: PlanNamedRow,
+    mean: bool,
+) -> PlanLookup {
+    PlanLookup { value, gradient, read: PlanLookupRead::Inner { left, right, mean } }
 }
 
 /// An attribute that is a number, by its bits.

@@ -164,11 +164,25 @@ impl<'a> Launch<'a> {
         self
     }
 
-    fn slice<T: Stored>(mut self, slice: CudaSlice<'_, T>, qualifier: &str) -> Self {
-        let address = slice.address_on(self.gpu).unwrap_or_else(|error| {
+    /// The address of elements, for a record.
+    pub(crate) fn address<T: Stored>(&mut self, slice: CudaSlice<'_, T>) -> u64 {
+        slice.address_on(self.gpu).unwrap_or_else(|error| {
             self.refused = Some(error);
             0
-        });
+        })
+    }
+
+    /// That of ids, for a record.
+    pub(crate) fn address_of_ids(&mut self, ids: IdsView<'_, Cuda>) -> u64 {
+        match ids {
+            IdsView::U32(ids) => self.address(ids.values()),
+            IdsView::U64(ids) => self.address(ids.values()),
+            IdsView::I64(ids) => self.address(ids.values()),
+        }
+    }
+
+    fn slice<T: Stored>(mut self, slice: CudaSlice<'_, T>, qualifier: &str) -> Self {
+        let address = self.address(slice);
         self.argument(&[address], |of| {
             of.strip_prefix(qualifier).and_then(|of| of.strip_suffix(" *")) == Some(T::TYPE.name())
         })
@@ -247,10 +261,7 @@ impl<'a> Launch<'a> {
     pub(crate) fn sides<T: Stored>(mut self, sides: &[(CudaSlice<'_, T>, usize)]) -> Self {
         let (mut bits, mut end) = ([0; 2 * MOST_SIDES - 1], 0);
         for (at, (side, n_rows)) in sides.iter().take(MOST_SIDES).enumerate() {
-            bits[at] = side.address_on(self.gpu).unwrap_or_else(|error| {
-                self.refused = Some(error);
-                0
-            });
+            bits[at] = self.address(*side);
             end += *n_rows as u64;
             if at + 1 < MOST_SIDES {
                 bits[MOST_SIDES + at] = end;

@@ -4,22 +4,18 @@
 //! Sums of products and losses are those of the kernels that compute them one by one, from the same texts.
 
 use super::loss::{mean_of_parts, words_of_labels};
+use super::row_results::{RowResults, Run};
 use super::{CudaContext, GpuFloat, Labels, LossFunction, Numbers};
 use crate::device::cuda::{
-    Blocks, Cuda, CudaBuffer, CudaSlice, Destination, Gpu, Launch, Unit, Word, text_of,
+    Cuda, CudaBuffer, CudaSlice, Destination, Gpu, Launch, Unit, Word, text_of,
 };
-use crate::formats::{CsrView, Dense, DenseView, Shape};
+use crate::formats::{CsrView, DenseView};
 use crate::kernels::dot::cpu::by_rows;
 use crate::kernels::dot::cuda::{Groups, words as words_of_products};
 use sparse_core::element::Factor;
 use sparse_core::ir::Attributes;
 use sparse_core::operators::{Kind, Operator};
 use sparse_core::storage::ElementType;
-
-const THREADS: u32 = 256;
-
-/// At most so many parts, whose losses one thread adds.
-const MOST_PARTS: usize = 1 << 10;
 
 /// How many scores a row has at most.
 pub(crate) const MOST_SCORES: usize = Groups::MOST_COLUMNS;
@@ -71,25 +67,17 @@ pub(crate) struct LinearRows<'a, T: GpuFloat, V: Factor<T>> {
 }
 
 /// What is computed of a batch.
-pub(crate) struct RowResults<'o, T: GpuFloat> {
-    /// The scores, where somebody reads them.
-    pub(crate) scores: Option<&'o mut Dense<T, Cuda>>,
-    /// The mean of the losses, of rank 0.
-    pub(crate) loss: &'o mut Dense<T, Cuda>,
-    /// Its derivatives by the scores.
-    pub(crate) gradient: &'o mut Dense<T, Cuda>,
+pub(crate) struct LinearResults<'o, T: GpuFloat> {
+    /// The scores, the loss and its derivatives.
+    pub(crate) rows: RowResults<'o, T>,
     /// Of the interactions, for each row, the sums over the entries of each column of the factors: what their gradient reads, where it is
     /// not made.
     pub(crate) factor_sums: Option<&'o mut CudaBuffer<f64>>,
 }
 
-impl<T: GpuFloat> Destination for RowResults<'_, T> {
+impl<T: GpuFloat> Destination for LinearResults<'_, T> {
     fn store_nothing(&mut self, gpu: &Gpu) {
-        if let Some(scores) = &mut self.scores {
-            scores.store_nothing(gpu);
-        }
-        self.loss.store_nothing(gpu);
-        self.gradient.store_nothing(gpu);
+        self.rows.store_nothing(gpu);
         if let Some(sums) = &mut self.factor_sums {
             sums.store_nothing(gpu);
         }
@@ -98,7 +86,7 @@ impl<T: GpuFloat> Destination for RowResults<'_, T> {
 
 /// Computes a batch, whose rows have at most [`MOST_SCORES`] scores. O(nnz · scores of a row).
 pub(crate) fn compute<T: GpuFloat, V: Factor<T>>(
-    mut out: RowResults<'_, T>,
+    mut out: LinearResults<'_, T>,
     of: &LinearRows<'_, T, V>,
     loss: RowLoss,
     context: &mut CudaContext,
@@ -108,12 +96,7 @@ pub(crate) fn compute<T: GpuFloat, V: Factor<T>>(
     gpu.attempt(&mut out, |out| {
         let (n_rows, k) = (of.x.n_rows(), of.weights.shape().row_size());
         let shape = by_rows(n_rows, k, of.weights.shape());
-        let scores = match &mut out.scores {
-            Some(scores) => scores.reset_on(gpu, shape)?,
-            None => CudaSlice::default(),
-        };
-        let gradient = out.gradient.reset_on(gpu, shape)?;
-        let mean = out.loss.reset_on(gpu, Shape::from([]))?;
+        let [scores, mean, gradient] = out.rows.reset_on(gpu, shape)?;
         let width = of.factors.map_or(0, |factors| factors.shape().row_size());
         let factor_sums = match &mut out.factor_sums {
             Some(sums) => {
@@ -127,9 +110,8 @@ pub(crate) fn compute<T: GpuFloat, V: Factor<T>>(
             1 => Groups::for_entries(of.x.values().len(), n_rows),
             _ => Groups::for_columns(k),
         };
-        let part = n_rows.div_ceil(MOST_PARTS).max(THREADS as usize / groups.lanes);
-        let parts = n_rows.div_ceil(part);
-        partial.resize_for_overwrite(gpu, parts, "partial sums of a loss")?;
+        let run = Run::new(n_rows, groups.lanes);
+        run.reset_on(gpu, partial)?;
         let id = of.x.columns().type_name();
         let factors = of.factors.map_or_else(CudaSlice::default, |factors| factors.values());
         let kind = Scores::of(k, of.factors.is_some());
@@ -144,10 +126,10 @@ pub(crate) fn compute<T: GpuFloat, V: Factor<T>>(
         let launch = launch.reads(of.row_weights.map_or_else(CudaSlice::default, |of| of.values()));
         let launch = loss.numbers().read_by(launch).writes(partial.as_slice());
         let launch = launch.writes(scores).writes(gradient);
-        let launch = launch.size(n_rows).size(k).size(part).f64(1.0 / n_rows.max(1) as f64);
+        let launch = launch.size(n_rows).size(k).size(run.rows).f64(1.0 / n_rows.max(1) as f64);
         // SAFETY: columns are below the rows of the weights, as many as those of the factors, whose sums have room for each row; there are a bias and a result for each score, a label for each score or row,
         // a weight for each row, and a sum for each part.
-        unsafe { launch.launch(Blocks { x: parts, y: 1, threads: THREADS }) }?;
+        unsafe { launch.launch(run.blocks()) }?;
         mean_of_parts(gpu, mean, partial.as_slice(), n_rows)
     });
 }

@@ -59,6 +59,16 @@ struct sides {
     u64 ends[3];
 };
 
+// Up to 8 tables of which each row of a batch names a row: the tables, the ids of their rows, how many rows each has, and a bit for each whose
+// ids have 64 bits. Those of inner products come first, two a product, with where the derivatives by their rows go; `shares` has what each
+// product is multiplied by.
+struct lookups {
+    const void *tables[8], *ids[8];
+    u64 extents[8], wide;
+    void *derivatives[8];
+    f64 shares[4];
+};
+
 // Positions along two axes: the first, from one to the next, and how many.
 struct spans {
     i64 start[2], step[2];

@@ -2,7 +2,8 @@
 
 use super::linear_rows::RowLoss;
 use super::{
-    LossFunction, ScalarFunction, csr_rows, linear_rows, loss, moved, occurrences, row_lists,
+    LossFunction, ScalarFunction, csr_rows, linear_rows, lookup_rows, loss, moved, occurrences,
+    row_lists,
 };
 use crate::device::cuda::Unit;
 use crate::kernels::reduce::cuda::ReduceFunction;
@@ -32,6 +33,7 @@ pub fn for_each_unit(visit: &mut dyn FnMut(&Unit<'_>)) {
         row_lists::for_each_unit,
         loss::for_each_unit,
         linear_rows::for_each_unit,
+        lookup_rows::for_each_unit,
         optimizer::cuda::for_each_unit,
         argmax::cuda::for_each_unit,
         broadcast_like::cuda::for_each_unit,
@@ -81,6 +83,7 @@ pub fn for_each_unit(visit: &mut dyn FnMut(&Unit<'_>)) {
         {
             loss::with_unit("f32", function, visit);
             linear_rows::with_units(RowLoss::Elements(function), visit);
+            lookup_rows::with_unit(function, visit);
         }
         if let Some(function) = ReduceFunction::new(operator, &attributes) {
             reduce::cuda::with_units("f32", function, visit);

@@ -1,6 +1,6 @@
 //! Gradients that go into their update without being made, found in the plan of a model that is not `fuse = off`.
 
-use super::fused::{LinearLaunch, applies, position};
+use super::fused::{RowsLaunch, applies, is_operand, position};
 use super::program::{Place, Workspace};
 use crate::device::cuda::{CudaBuffer, CudaError, CudaSlice, MOST_SIDES};
 use crate::kernels::cuda::occurrences::Occurrences;
@@ -10,7 +10,7 @@ use crate::kernels::embedding_bag::cuda::find_shares;
 use crate::kernels::lookup::Lookup;
 use crate::kernels::take::cuda::places_of_lists;
 use crate::optimizer::cuda::{RowSums, StoredValues, Summed};
-use sparse_core::inspect::{Operand, PlanStep, PlanTable, PlanValue, Written};
+use sparse_core::inspect::{PlanStep, PlanTable, PlanValue, Written};
 use sparse_core::ir::Attributes;
 use sparse_core::operators::find;
 use sparse_core::shapes::place_of;
@@ -71,7 +71,7 @@ enum Factors {
     Bags { mean: bool, weighted: bool },
     /// Nothing.
     Ones,
-    /// It is the gradient of interactions, whose sums a [`LinearLaunch`] has.
+    /// It is the gradient of interactions, whose sums a [`RowsLaunch`] has.
     Interactions,
 }
 
@@ -109,11 +109,7 @@ impl Named {
 
 impl InPlace {
     /// Those of a plan that does not say `fuse = off`.
-    pub(super) fn find(
-        plan: &PlanTable<'_>,
-        places: &[Place],
-        linear: Option<&LinearLaunch>,
-    ) -> Self {
+    pub(super) fn find(plan: &PlanTable<'_>, places: &[Place], fused: Option<&RowsLaunch>) -> Self {
         let mut found = InPlace::default();
         if matches!(plan.step, PlanStep::Unfused { .. }) {
             return found;
@@ -121,7 +117,7 @@ impl InPlace {
         for (parameter, value) in plan.values.iter().enumerate() {
             let Some(gradient) = value.gradient else { continue };
             let shared = plan.values.iter().filter(|of| of.gradient == Some(gradient)).count() > 1;
-            let mut terms = Terms { plan, places, linear, unmade: Vec::new(), found: Vec::new() };
+            let mut terms = Terms { plan, places, fused, unmade: Vec::new(), found: Vec::new() };
             if shared || !terms.add(gradient as usize, 0) {
                 continue;
             }
@@ -332,7 +328,7 @@ fn is_same(plan: &PlanTable<'_>, places: &[Place], one: &Source, other: &Source)
 struct Terms<'p> {
     plan: &'p PlanTable<'p>,
     places: &'p [Place],
-    linear: Option<&'p LinearLaunch>,
+    fused: Option<&'p RowsLaunch>,
     unmade: Vec<usize>,
     found: Vec<Term>,
 }
@@ -379,10 +375,9 @@ impl Terms<'_> {
                 Some(Term { names: columns()?, right: second, factors })
             }
             "pairwise_interaction_gradient" => {
-                let (linear, right) = (self.linear?, position(how.operands.get(2)?)?);
-                let [.., gradient] = linear.kept;
-                let of = (self.places[first], Some(self.places[second]), right);
-                let is = of == (linear.x, linear.factors, gradient);
+                let right = position(how.operands.get(2)?)?;
+                let is = self.fused?.interactions()
+                    == Some((self.places[first], self.places[second], right));
                 is.then_some(Term { names: columns()?, right, factors: Factors::Interactions })
             }
             "take_gradient" => {
@@ -396,13 +391,4 @@ impl Terms<'_> {
             _ => None,
         }
     }
-}
-
-/// Whether a value is computed from another one, or from its shape.
-fn is_operand(value: &PlanValue<'_>, of: usize) -> bool {
-    let operands = value.computed.map_or(&[][..], |how| how.operands);
-    operands.iter().any(|operand| match operand {
-        Operand::Value(position) | Operand::Shape(position) => *position as usize == of,
-        Operand::Number(_) => false,
-    })
 }

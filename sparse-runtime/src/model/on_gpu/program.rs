@@ -1,7 +1,7 @@
 //! A plan as launches of kernels: what is computed from what, and where it is kept.
 
 use super::batches::Batches;
-use super::fused::LinearLaunch;
+use super::fused::RowsLaunch;
 use super::in_place::{InPlace, Named};
 use super::losses::Term;
 use crate::device::cuda::{Cuda, CudaBuffer, CudaError, CudaSlice};
@@ -22,7 +22,7 @@ use std::fmt::Write as _;
 pub(super) struct Program<T: GpuFloat> {
     launches: Vec<Planned<T>>,
     /// What computes some of the values at once, where gradients are asked for.
-    linear: Option<Fused>,
+    fused: Option<Fused>,
     /// The gradients that an update may do without.
     in_place: InPlace,
     /// For each value of the plan where it is.
@@ -33,7 +33,7 @@ pub(super) struct Program<T: GpuFloat> {
 /// One launch in place of several.
 #[derive(Clone, Debug)]
 struct Fused {
-    launch: LinearLaunch,
+    launch: RowsLaunch,
     /// What it was when it was first computed.
     launched: Vec<&'static str>,
 }
@@ -158,16 +158,16 @@ impl<T: GpuFloat> Program<T> {
                 }
             });
         }
-        let linear = LinearLaunch::find(plan, &places, n_slots);
-        let in_place = InPlace::find(plan, &places, linear.as_ref());
-        if let Some(linear) = &linear {
-            linear.keep(&mut places);
-            n_slots += linear.slots.len();
+        let fused = RowsLaunch::find(plan, &places, n_slots);
+        let in_place = InPlace::find(plan, &places, fused.as_ref());
+        if let Some(fused) = &fused {
+            fused.keep(&mut places);
+            n_slots += fused.slots().len();
         }
         n_slots += in_place.keep(plan, &mut places, n_slots);
-        let linear = linear.map(|launch| Fused { launch, launched: Vec::new() });
+        let fused = fused.map(|launch| Fused { launch, launched: Vec::new() });
         let needed = needed(plan, &in_place);
-        let mut program = Program { launches: Vec::new(), linear, in_place, places, n_slots };
+        let mut program = Program { launches: Vec::new(), fused, in_place, places, n_slots };
         let mut missing: Vec<&str> = Vec::new();
         for (position, value) in plan.values.iter().enumerate() {
             let (Some(how), Place::Slot(slot)) = (value.computed, program.places[position]) else {
@@ -196,8 +196,8 @@ impl<T: GpuFloat> Program<T> {
                 None => {}
             }
         }
-        if let Some(linear) = &mut program.linear {
-            linear.launch.note_readers(plan, &program.launches);
+        if let Some(fused) = &mut program.fused {
+            fused.launch.note_readers(plan, &program.launches);
         }
         if M::WRITES_STATES {
             missing.push("updates of states");
@@ -231,11 +231,11 @@ impl<T: GpuFloat> Program<T> {
         context: &mut CudaContext,
     ) -> Result<()> {
         let gpu = context.gpu().clone();
-        let mut linear = self.linear.as_mut().filter(|_| wanted.meets(Wanted::GRADIENTS));
+        let mut fused = self.fused.as_mut().filter(|_| wanted.meets(Wanted::GRADIENTS));
         let mut is_done = false;
         let launches = self.launches.iter_mut();
         for planned in launches.filter(|planned| planned.needed.meets(wanted)) {
-            if let Some(fused) = &mut linear
+            if let Some(fused) = &mut fused
                 && fused.launch.values.contains(&planned.value)
             {
                 // With the first of them.
@@ -348,13 +348,13 @@ impl<T: GpuFloat> Program<T> {
                 false => writeln!(text, "{label} = {kernel}: {launched}"),
             };
         }
-        if let Some(fused) = &self.linear {
+        if let Some(fused) = &self.fused {
             let labels = fused.launch.values.iter().map(|value| plan.label(*value as u32));
             let labels = labels.collect::<Vec<_>>().join(", ");
-            let launched = fused.launched.join(", ");
+            let (kernel, launched) = (fused.launch.kernel(), fused.launched.join(", "));
             let _ = match launched.is_empty() {
-                true => writeln!(text, "in a step: {labels} = linear_rows"),
-                false => writeln!(text, "in a step: {labels} = linear_rows: {launched}"),
+                true => writeln!(text, "in a step: {labels} = {kernel}"),
+                false => writeln!(text, "in a step: {labels} = {kernel}: {launched}"),
             };
         }
         for gradient in self.in_place.gradients() {
@@ -373,17 +373,18 @@ impl Fused {
     ) -> Option<()> {
         let gpu = context.gpu().clone();
         let Fused { launch, launched } = self;
-        let mut out = launch.slots.map(|slot| std::mem::take(&mut workspace.slots[slot]));
+        let taken = workspace.slots[launch.slots()].iter_mut().map(std::mem::take);
+        let mut out: Vec<_> = taken.collect();
         let mut sums = std::mem::take(&mut workspace.factor_sums);
         let operand = |place| workspace.operand(place);
-        let mut launch_it = || launch.launch(out.each_mut(), &mut sums, operand, wanted, context);
+        let mut launch_it = || launch.launch(&mut out, &mut sums, operand, wanted, context);
         let mut found = None;
         match launched.is_empty() {
             true => *launched = names(gpu.trace(|| found = launch_it())),
             false => found = launch_it(),
         }
-        for (slot, array) in launch.slots.into_iter().zip(out) {
-            workspace.slots[slot] = array;
+        for (slot, array) in workspace.slots[launch.slots()].iter_mut().zip(out) {
+            *slot = array;
         }
         workspace.factor_sums = sums;
         found

@@ -1,0 +1,294 @@
+//! Batches that are one launch up to the derivatives of their loss, found in the plan of a model that is not `fuse = off`.
+
+mod linear;
+mod lookups;
+
+use self::linear::Linear;
+use self::lookups::Lookups;
+use super::program::{Place, Planned, Wanted};
+use crate::device::cuda::{Cuda, CudaBuffer};
+use crate::formats::DenseView;
+use crate::kernels::cuda::row_results::RowResults;
+use crate::kernels::cuda::table::{GpuArray, GpuOperand};
+use crate::kernels::cuda::{CudaContext, GpuFloat, Labels};
+use sparse_core::inspect::{Computed, Extent, Operand, PlanStep, PlanTable, PlanValue, Written};
+use sparse_core::operators::{Kind, Operator, find};
+
+/// A batch as one launch: scores that are a sum of what each row reads of parameters, the loss of these scores, and its derivatives.
+#[derive(Clone, Debug)]
+pub(super) struct RowsLaunch {
+    /// The values that it computes, in the order of the plan.
+    pub(super) values: Vec<usize>,
+    /// Those of them that others may read: the scores, the loss, the derivatives by the scores, then other derivatives. They are in slots of
+    /// their own, since they are computed earlier than the plan has it.
+    kept: Vec<usize>,
+    /// The first of these slots, which are as many.
+    first_slot: usize,
+    /// What asks for the scores.
+    scores_for: Wanted,
+    bias: Option<Place>,
+    labels: Place,
+    row_weights: Option<Place>,
+    terms: Terms,
+}
+
+/// What the scores are the sum of, beside a bias.
+#[derive(Clone, Debug)]
+enum Terms {
+    Linear(Linear),
+    Lookups(Lookups),
+}
+
+/// Operands of a launch that each kind of terms has.
+struct Beside<'w, T: GpuFloat> {
+    bias: Option<DenseView<'w, T, Cuda>>,
+    labels: Labels<'w, T>,
+    row_weights: Option<DenseView<'w, T, Cuda>>,
+}
+
+impl RowsLaunch {
+    /// That of a plan whose model is no more than that, and does not say `fuse = off`. `places` has the place of each value, and from
+    /// `first_slot` on slots are free.
+    pub(super) fn find(plan: &PlanTable<'_>, places: &[Place], first_slot: usize) -> Option<Self> {
+        if matches!(plan.step, PlanStep::Unfused { .. }) {
+            return None;
+        }
+        let loss = Loss::find(plan)?;
+        let sum = Sum::find(plan, places, loss.score)?;
+        let (terms, derivatives) = match plan.step {
+            PlanStep::LookupRows { reads, .. } => {
+                let (lookups, derivatives) = Lookups::find(plan, places, &loss, &sum, reads)?;
+                (Terms::Lookups(lookups), derivatives)
+            }
+            _ => (Terms::Linear(Linear::find(plan, places, &loss, &sum)?), Vec::new()),
+        };
+        let kept = [&[loss.score, loss.value, loss.gradient], &derivatives[..]].concat();
+        let values = computed_for(plan, &kept);
+        let is_read_elsewhere = |of: &usize| {
+            let mut others = (0..plan.values.len()).filter(|at| !values.contains(at));
+            is_output(&plan.values[*of]) || others.any(|at| is_operand(&plan.values[at], *of))
+        };
+        if values.iter().any(|value| !kept.contains(value) && is_read_elsewhere(value)) {
+            return None;
+        }
+        let declared =
+            |value: usize| matches!(places[value], Place::Input(_)).then_some(places[value]);
+        let row_weights = match loss.row_weights {
+            Some(value) => Some(declared(value)?),
+            None => None,
+        };
+        Some(RowsLaunch {
+            values,
+            kept,
+            first_slot,
+            scores_for: Wanted::NOTHING,
+            bias: sum.bias.map(|bias| places[bias]),
+            labels: declared(loss.labels)?,
+            row_weights,
+            terms,
+        })
+    }
+
+    /// The slots of the values that are kept.
+    pub(super) fn slots(&self) -> std::ops::Range<usize> {
+        self.first_slot..self.first_slot + self.kept.len()
+    }
+
+    /// Gives the values that it keeps their places.
+    pub(super) fn keep(&self, places: &mut [Place]) {
+        for (value, slot) in self.kept.iter().zip(self.slots()) {
+            places[*value] = Place::Slot(slot);
+        }
+    }
+
+    /// The csr and the factors of interactions, and the position of the derivatives by the scores, which are those by the interactions.
+    pub(super) fn interactions(&self) -> Option<(Place, Place, usize)> {
+        let Terms::Linear(linear) = &self.terms else { return None };
+        let [_, _, gradient, ..] = self.kept[..] else { return None };
+        Some((linear.x, linear.factors?, gradient))
+    }
+
+    /// The name of its kernel.
+    pub(super) fn kernel(&self) -> &'static str {
+        match self.terms {
+            Terms::Linear(_) => "linear_rows",
+            Terms::Lookups(_) => "lookup_rows",
+        }
+    }
+
+    /// Notes what asks for the scores: launches beside this one that read them.
+    pub(super) fn note_readers<T: GpuFloat>(
+        &mut self,
+        plan: &PlanTable<'_>,
+        launches: &[Planned<T>],
+    ) {
+        let score = self.kept[0];
+        for planned in launches.iter().filter(|planned| !self.values.contains(&planned.value)) {
+            if is_operand(&plan.values[planned.value], score) {
+                self.scores_for = self.scores_for.and(planned.needed);
+            }
+        }
+        if is_output(&plan.values[score]) {
+            self.scores_for = self.scores_for.and(Wanted::OUTPUTS);
+        }
+    }
+
+    /// Computes a batch, whose values that are kept are to be in `out`. `None` where an operand is not what the kernel takes: nothing is
+    /// launched then.
+    pub(super) fn launch<'w, T: GpuFloat>(
+        &self,
+        out: &mut [GpuArray<T>],
+        factor_sums: &mut CudaBuffer<f64>,
+        operand: impl Fn(Place) -> Option<GpuOperand<'w, T>>,
+        wanted: Wanted,
+        context: &mut CudaContext,
+    ) -> Option<()> {
+        let [scores, loss, gradient, derivatives @ ..] = out else { return None };
+        let dense = |place: Option<Place>| match place {
+            Some(place) => Some(Some(operand(place)?.dense()?)),
+            None => Some(None),
+        };
+        let rows = RowResults {
+            scores: wanted.meets(self.scores_for).then(|| scores.dense()),
+            loss: loss.dense(),
+            gradient: gradient.dense(),
+        };
+        let beside = Beside {
+            bias: dense(self.bias)?,
+            labels: operand(self.labels)?.labels()?,
+            row_weights: dense(self.row_weights)?,
+        };
+        match &self.terms {
+            Terms::Linear(of) => {
+                // A gradient that is made has sums of its own.
+                let factor_sums = (!wanted.meets(Wanted::SUMS)).then_some(factor_sums);
+                of.launch(rows, factor_sums, operand, beside, context)
+            }
+            Terms::Lookups(of) => of.launch(rows, derivatives, operand, beside, context),
+        }
+    }
+}
+
+/// The loss of a plan, by positions there.
+struct Loss<'p> {
+    value: usize,
+    score: usize,
+    gradient: usize,
+    labels: usize,
+    row_weights: Option<usize>,
+    operator: &'static Operator,
+    computed: Computed<'p>,
+}
+
+impl<'p> Loss<'p> {
+    fn find(plan: &PlanTable<'p>) -> Option<Self> {
+        let [loss] = plan.losses else { return None };
+        let value = position(loss)?;
+        let computed = plan.values[value].computed?;
+        let operator = find(computed.operator)?;
+        let gradient = plan.values.iter().position(|value| {
+            value.computed.is_some_and(|how| {
+                find(how.operator).is_some_and(|of| of.kind == Kind::LossGradient(operator.name))
+                    && (how.operands, how.attributes) == (computed.operands, computed.attributes)
+            })
+        })?;
+        let row_weights = match computed.operands.get(2) {
+            Some(operand) => Some(position(operand)?),
+            None => None,
+        };
+        let [score, labels, ..] = computed.operands else { return None };
+        let (score, labels) = (position(score)?, position(labels)?);
+        Some(Loss { value, score, gradient, labels, row_weights, operator, computed })
+    }
+}
+
+/// What scores are the sum of, by positions in the plan.
+struct Sum {
+    /// What is neither a sum nor a parameter, each of the shape of the scores.
+    terms: Vec<usize>,
+    /// A parameter with one number, or with one for each column of the scores.
+    bias: Option<usize>,
+    /// Numbers in the source.
+    constant: f64,
+}
+
+impl Sum {
+    fn find(plan: &PlanTable<'_>, places: &[Place], score: usize) -> Option<Self> {
+        let mut sum = Sum { terms: Vec::new(), bias: None, constant: 0.0 };
+        let mut open = vec![score];
+        while let Some(at) = open.pop() {
+            let value = &plan.values[at];
+            if matches!(places[at], Place::Parameter(_)) {
+                if sum.bias.replace(at).is_some() || !is_added_to_rows(plan, at, score) {
+                    return None;
+                }
+                continue;
+            }
+            if value.shape != plan.values[score].shape {
+                return None;
+            }
+            let Some(added) = applies(value, "add") else {
+                sum.terms.push(at);
+                continue;
+            };
+            for operand in added.operands {
+                match operand {
+                    Operand::Number(number) => sum.constant += number,
+                    operand => open.push(position(operand)?),
+                }
+            }
+        }
+        Some(sum)
+    }
+}
+
+/// Whether a value has one number, or one for each column of the scores.
+fn is_added_to_rows(plan: &PlanTable<'_>, value: usize, score: usize) -> bool {
+    let columns = match plan.values[score].shape {
+        [_, columns] => *columns,
+        _ => Extent::Constant(1),
+    };
+    let one = |extent: &Extent<'_>| *extent == Extent::Constant(1);
+    match plan.values[value].shape {
+        [] => true,
+        [rows @ .., last] => rows.iter().all(one) && (one(last) || *last == columns),
+    }
+}
+
+/// Some values and all that are computed for them, in the order of the plan.
+fn computed_for(plan: &PlanTable<'_>, values: &[usize]) -> Vec<usize> {
+    let mut needed = vec![false; plan.values.len()];
+    values.iter().for_each(|value| needed[*value] = true);
+    // Operands come first.
+    for at in (0..plan.values.len()).rev().filter(|at| plan.values[*at].computed.is_some()) {
+        if needed[at] {
+            plan.values[at].reads().for_each(|read| needed[read as usize] = true);
+        }
+    }
+    let is_computed = |at: &usize| needed[*at] && plan.values[*at].computed.is_some();
+    (0..plan.values.len()).filter(is_computed).collect()
+}
+
+fn is_output(value: &PlanValue<'_>) -> bool {
+    matches!(value.written, Some(Written::Output(_)))
+}
+
+/// Whether a value is computed from another one, or from its shape.
+pub(super) fn is_operand(value: &PlanValue<'_>, of: usize) -> bool {
+    let operands = value.computed.map_or(&[][..], |how| how.operands);
+    operands.iter().any(|operand| match operand {
+        Operand::Value(position) | Operand::Shape(position) => *position as usize == of,
+        Operand::Number(_) => false,
+    })
+}
+
+pub(super) fn applies<'a>(value: &PlanValue<'a>, operator: &str) -> Option<Computed<'a>> {
+    value.computed.filter(|how| how.operator == operator)
+}
+
+pub(super) fn position(operand: &Operand) -> Option<usize> {
+    match operand {
+        Operand::Value(position) => Some(*position as usize),
+        Operand::Shape(_) | Operand::Number(_) => None,
+    }
+}
