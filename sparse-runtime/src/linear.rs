@@ -357,6 +357,11 @@ fn update_short_rows<R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateK
     with_column_ids!(x.columns(), |ids| update_all(x, ids, rows, width, gradients));
 }
 
+/// Bytes of a table and entries of a batch from which on rows that the scores have read are far from the core again when they are updated.
+/// Asking for nearer ones costs more than it saves.
+const FAR_BYTES: usize = 1 << 24;
+const FAR_ENTRIES: usize = 1 << 17;
+
 /// Updates the rows that a batch names, given the gradient with respect to the scores. The parameter has as many rows as the data
 /// columns.
 #[inline(always)]
@@ -372,8 +377,12 @@ fn update_all<'a, R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKind
     let gradients = gradients.chunks_exact_mut(columns.max(1)).enumerate();
     if K::PLAIN {
         // Such a rule only adds: what a row of data contributes is added in its turn, without a sum in between.
+        let is_far = rows.bytes() >= FAR_BYTES && x.nnz() >= FAR_ENTRIES;
         let cursor = rows.cursor(columns);
         for (row, gradient) in gradients {
+            if is_far {
+                row_ahead(x, ids, row).iter().for_each(|id| cursor.prefetch(id.at()));
+            }
             let (ids, values) = row_of(x, ids, row);
             // SAFETY: as in `many_rows`.
             unsafe { scatter(ids, values, cursor, width, gradient) };

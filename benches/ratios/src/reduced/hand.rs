@@ -1,7 +1,7 @@
 //! SVRG and SAGA for L2-regularised logistic regression, one row a step, a column caught up when it is read. Losses are reported, as a trainer does.
 
 use crate::data::Random;
-use crate::steps::hand::{Log, Losses};
+use crate::steps::hand::{AHEAD, Log, Losses, prefetch};
 
 /// A column: its weight, the mean gradient, and the step up to which the weight is settled.
 #[derive(Clone, Copy, Default)]
@@ -93,6 +93,11 @@ impl ByHand {
         let (columns, powers) = (&mut self.columns[..], &self.powers[..]);
         let mut losses = Losses::new();
         for (step, &row) in (0..).zip(&self.order) {
+            if let Some(&later) = self.order.get(step as usize + AHEAD) {
+                for &id in x.row(later as usize).0 {
+                    prefetch(columns, id as usize);
+                }
+            }
             let (ids, values) = x.row(row as usize);
             let score = dot(ids, values, |id| {
                 let column = &mut columns[id];

@@ -93,6 +93,47 @@ impl Layers {
     }
 }
 
+/// Bags and gradients of units of some rows, whose outer products are added to the sum of the first layer together: the sum is then
+/// read and written once for all of them.
+struct Waiting {
+    bags: [[f32; SIZE]; Waiting::MOST],
+    units: [[f32; UNITS]; Waiting::MOST],
+    rows: usize,
+}
+
+impl Waiting {
+    const MOST: usize = 8;
+
+    fn none() -> Self {
+        Waiting { bags: [[0.0; SIZE]; Self::MOST], units: [[0.0; UNITS]; Self::MOST], rows: 0 }
+    }
+
+    #[inline(always)]
+    fn add(&mut self, bag: [f32; SIZE], units: [f32; UNITS], sums: &mut Layers) {
+        (self.bags[self.rows], self.units[self.rows]) = (bag, units);
+        self.rows += 1;
+        if self.rows == Self::MOST {
+            self.take_all(sums);
+        }
+    }
+
+    #[inline(always)]
+    fn take_all(&mut self, sums: &mut Layers) {
+        // What is left of former rows does not count.
+        self.bags[self.rows..].fill([0.0; SIZE]);
+        for (f, sum) in sums.h.iter_mut().enumerate() {
+            let mut row = *sum;
+            for (bag, units) in self.bags.iter().zip(&self.units) {
+                for u in 0..UNITS {
+                    row[u] += bag[f] * units[u];
+                }
+            }
+            *sum = row;
+        }
+        self.rows = 0;
+    }
+}
+
 /// The inner product in eight lanes, which are then added in halves: in registers.
 #[inline(always)]
 fn inner(a: &[f32; UNITS], b: &[f32; UNITS]) -> f32 {
@@ -148,23 +189,23 @@ impl ByHand {
         Passed { bag, hidden, score: product::<1, f32>(columns, values, self.w.get()) + deep }
     }
 
-    /// Adds to the sums of the layers; gives the gradient of the bag.
+    /// Adds to the sums of the layers but those of the first, whose terms wait; gives the gradient of the bag.
     #[inline(always)]
-    fn backward(&self, passed: &Passed, grad: f32, sums: &mut Layers) -> [f32; SIZE] {
+    fn backward(
+        &self,
+        passed: &Passed,
+        grad: f32,
+        sums: &mut Layers,
+        waiting: &mut Waiting,
+    ) -> [f32; SIZE] {
         let mut units = [0.0f32; UNITS];
         for u in 0..UNITS {
             sums.g[u] += grad * passed.hidden[u];
             units[u] = if passed.hidden[u] > 0.0 { grad * self.layers.g[u] } else { 0.0 };
             sums.b[u] += units[u];
         }
-        let mut of_bag = [0.0f32; SIZE];
-        for f in 0..SIZE {
-            for u in 0..UNITS {
-                sums.h[f][u] += passed.bag[f] * units[u];
-            }
-            of_bag[f] = inner(&units, &self.layers.h[f]);
-        }
-        of_bag
+        waiting.add(passed.bag, units, sums);
+        std::array::from_fn(|f| inner(&units, &self.layers.h[f]))
     }
 
     #[inline(always)]
@@ -177,19 +218,21 @@ impl ByHand {
         for first in (0..x.n_rows()).step_by(self.batch) {
             let rows = first..x.n_rows().min(first + self.batch);
             let share = 1.0 / rows.len() as f32;
-            let mut sums = Layers::zeros();
+            let (mut sums, mut waiting) = (Layers::zeros(), Waiting::none());
             self.slopes.clear();
             for row in rows.clone() {
                 self.ask_ahead(x, row);
                 let (columns, values) = x.row(row);
                 let passed = self.forward(columns, values);
                 let grad = share * losses.gradient(passed.score, x.labels[row]);
-                let of_bag = self.backward(&passed, grad, &mut sums);
+                let of_bag = self.backward(&passed, grad, &mut sums, &mut waiting);
                 self.slopes.push((grad, of_bag));
             }
+            waiting.take_all(&mut sums);
             // The rule only adds: what a row of data contributes is added in its turn.
             let slopes = std::mem::take(&mut self.slopes);
             for (row, (grad, of_bag)) in rows.zip(&slopes) {
+                self.ask_ahead(x, row);
                 let (columns, values) = x.row(row);
                 self.subtract(columns, values, RATE * grad, &of_bag.map(|slope| RATE * slope));
             }

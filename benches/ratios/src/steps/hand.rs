@@ -342,10 +342,17 @@ impl Batches {
     #[inline(never)]
     pub fn sgd<V: Value>(&mut self, x: Log<'_, V>, table: &mut [f32], rate: f32) -> f64 {
         let mut losses = Losses::new();
+        // What the scores have read is out of the core's caches when it is written.
+        let is_far = table.len() > 1 << 22 && self.size > 1 << 11;
         for first in (0..x.n_rows()).step_by(self.size) {
             let rows = first..x.n_rows().min(first + self.size);
             self.score::<1, V>(x, table, rows.clone(), &mut losses);
             for (row, grad) in rows.zip(&self.grads) {
+                if is_far && row + AHEAD < x.n_rows() {
+                    for &column in x.row(row + AHEAD).0 {
+                        prefetch(table, column as usize);
+                    }
+                }
                 let (columns, values) = x.row(row);
                 let step = rate * grad;
                 for (&column, value) in columns.iter().zip(values) {
