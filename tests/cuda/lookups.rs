@@ -152,8 +152,8 @@ fn in_64_bits() {
     let item = Dense::from(vec![1u64, 1, 0, 2, 1]);
     let rating = Dense::from(vec![1.0f64, -1.0, 0.5, 2.0, 0.0]);
     let batch = LongBatch {
-        user: user.view().into(),
-        item: item.view().into(),
+        user: user.view(),
+        item: item.view(),
         rating: rating.view(),
         ..Default::default()
     };
