@@ -260,10 +260,11 @@ impl<T: Float, C: Communicator> KvStore<T, C> {
             let (key, found) = (spec.name.to_string(), table.len());
             return Err(StoreError::ValueCount { key, n_rows, row_size, found }.into());
         }
-        let mut ahead = match rows {
-            RowIdsView::Listed(ids) => ids.iter().skip(ROWS_AHEAD),
-            RowIdsView::All => [].iter().skip(0),
+        let listed = match rows {
+            RowIdsView::Listed(ids) => ids,
+            RowIdsView::All => &[],
         };
+        let mut ahead = listed.iter().skip(ROWS_AHEAD);
         self.fetch(index, version, rows, |row, bytes| {
             if let Some(row) = ahead.next() {
                 prefetch_row_of(table, *row as usize, row_size);
