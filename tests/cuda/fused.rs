@@ -278,19 +278,39 @@ fn in_64_bits_with_sparse_labels() {
     let z = Csr::from_coo(3, 2, [(0, 1, 1.0f64), (2, 0, 1.0)]).unwrap();
     let batch = WideBatch { x: x.view(), z: z.view(), ..Default::default() };
     let rule = AdaGrad { learning_rate: 0.25, ..AdaGrad::default() };
-    let mut host = Wide::new(dims! { d: 4 }, Seed(3)).unwrap();
+    let host = Wide::new(dims! { d: 4 }, Seed(3)).unwrap();
+    hold_in_64_bits(host, &batch, rule, "linear_rows");
+}
+
+/// Three steps of a model in 64 bits on the host and on the GPU, where `kernel` computes its scores: losses, outputs and parameters are
+/// those of the host.
+pub fn hold_in_64_bits<M: Model<Element = f64>>(
+    mut host: M,
+    batch: &M::Batch<'_>,
+    rule: impl UpdateRule,
+    kernel: &str,
+) {
+    let near = |found: &[f64], expected: &[f64]| {
+        assert_eq!(found.len(), expected.len());
+        for (found, expected) in found.iter().zip(expected) {
+            assert!((found - expected).abs() < 1e-13, "{found} {expected}");
+        }
+    };
     let mut there = OnGpu::new(&host, &gpu()).unwrap();
     let mut on_cpu = Updater::for_model(rule.clone(), &host).unwrap();
     let mut on_gpu = Updater::for_model(rule, &there).unwrap();
     for _ in 0..3 {
-        let expected = host.train_step(&batch, &mut on_cpu).unwrap();
-        let found = there.train_step(&batch, &mut on_gpu).unwrap();
-        assert!((found - expected).abs() < 1e-13, "{found} {expected}");
+        let expected = host.train_step(batch, &mut on_cpu).unwrap();
+        near(&[there.train_step(batch, &mut on_gpu).unwrap()], &[expected]);
+        for index in 0..M::OUTPUTS.len() {
+            let (found, expected) = (there.dense_output(index), host.dense_output(index));
+            near(found.unwrap().values(), expected.unwrap().values());
+        }
     }
-    assert!(there.kernels().contains("= linear_rows: linear_rows, "), "{}", there.kernels());
-    let there = there.into_host().unwrap();
-    for (found, expected) in there.w.values().iter().zip(host.w.values()) {
-        assert!((found - expected).abs() < 1e-13, "{found} {expected}");
+    let kernels = there.kernels();
+    assert!(kernels.contains(&format!("= {kernel}: {kernel}, ")), "{kernels}");
+    for (found, expected) in there.into_host().unwrap().parameters().iter().zip(host.parameters()) {
+        near(found.values(), expected.values());
     }
 }
 

@@ -2,12 +2,11 @@
 //! is in `named.rs`.
 
 use crate::device::gpu;
-use crate::fused::{N_ROWS, hold, kernels_of_step};
+use crate::fused::{N_ROWS, hold, hold_in_64_bits, kernels_of_step};
 use crate::named::{N_ITEMS, N_TIMES, N_USERS, Ratings, RatingsOff, data, sizes};
 use nnz::core::inspect::PlanStep;
 use nnz::core::update_rules::LazyUpdate;
 use nnz::model::OnGpu;
-use nnz::optimizer::Updater;
 use nnz::prelude::*;
 
 twins! {
@@ -158,25 +157,8 @@ fn in_64_bits() {
         ..Default::default()
     };
     let rule = Sgd { learning_rate: 0.25, ..Sgd::default() };
-    let mut host = Long::new(dims! { users: 5, items: 3 }, Seed(3)).unwrap();
-    let mut there = OnGpu::new(&host, &gpu()).unwrap();
-    let mut on_cpu = Updater::for_model(rule.clone(), &host).unwrap();
-    let mut on_gpu = Updater::for_model(rule, &there).unwrap();
-    for _ in 0..3 {
-        let expected = host.train_step(&batch, &mut on_cpu).unwrap();
-        let found = there.train_step(&batch, &mut on_gpu).unwrap();
-        assert!((found - expected).abs() < 1e-13, "{found} {expected}");
-        let (found, expected) = (&there.outputs()[0], &host.outputs().prediction);
-        for (found, expected) in found.values().iter().zip(expected.values()) {
-            assert!((found - expected).abs() < 1e-13, "{found} {expected}");
-        }
-    }
-    assert!(there.kernels().contains(" = lookup_rows: lookup_rows, "), "{}", there.kernels());
-    for (found, expected) in there.into_host().unwrap().parameters().iter().zip(host.parameters()) {
-        for (found, expected) in found.values().iter().zip(expected.values()) {
-            assert!((found - expected).abs() < 1e-13, "{found} {expected}");
-        }
-    }
+    let host = Long::new(dims! { users: 5, items: 3 }, Seed(3)).unwrap();
+    hold_in_64_bits(host, &batch, rule, "lookup_rows");
 }
 
 #[test]

@@ -245,6 +245,10 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
             (hook.run.totals, hook.run.metrics) = Default::default();
             hook.end_epoch(model, updater)?;
         }
+        // Nor have they in any epoch.
+        if !hook.run.epochs.is_empty() && hook.run.epochs.iter().all(|epoch| epoch.n_rows == 0) {
+            return Err(TrainError::NoRows.into());
+        }
         if hook.run.position != begin {
             hook.end(model, updater)?;
         }

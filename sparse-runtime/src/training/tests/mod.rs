@@ -109,6 +109,27 @@ fn what_becomes_of_the_last_rows() {
     assert_eq!(rows(LastBatch::RollOver, 3), [8, 12, 8]);
 }
 
+/// Rows that roll over may fill no batch in an epoch, but not in none at all: there would be nothing learnt, and a loss that is no number.
+#[test]
+fn rows_that_never_fill_a_batch_are_an_error() {
+    let fit = |n_rows, epochs, workers: usize| {
+        let data = data::<f64>(n_rows);
+        let mut model = Linear::<f64>::new(D);
+        let mut trainer =
+            quiet(sgd(0.01, 0.0)).batch_size(4).epochs(epochs).last_batch(LastBatch::RollOver);
+        let report = match workers {
+            0 => trainer.fit(&mut model, &data)?,
+            _ => trainer.fit_on_threads(&mut model, &data, workers)?,
+        };
+        Ok::<_, crate::Error>(Vec::from_iter(report.epochs.iter().map(|epoch| epoch.n_rows)))
+    };
+    for workers in [0, 1, 2] {
+        assert_eq!(fit(3, 2, workers).unwrap(), [0, 4], "{workers}");
+        let error = fit(3, 1, workers).unwrap_err();
+        assert!(matches!(error, crate::Error::Train(TrainError::NoRows)), "{workers}: {error}");
+    }
+}
+
 /// Rows of padding are learnt from, but not measured.
 #[test]
 fn padding_is_not_measured() {

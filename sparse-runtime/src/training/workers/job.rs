@@ -78,6 +78,7 @@ impl<R: UpdateRule, T: Float> Job<R, T> {
             return Ok(());
         }
         let (mut start, mut totals) = (self.begun.position, self.begun.totals);
+        let mut is_nothing_learnt = start == Position::default();
         while start.epoch < self.epochs {
             let (epoch, began) = (start.epoch, Instant::now());
             if start.batch == 0 {
@@ -99,6 +100,10 @@ impl<R: UpdateRule, T: Float> Job<R, T> {
             }
             // Rows that roll over may fill no batch yet.
             if totals.n_rows == 0 && self.options.last_batch != LastBatch::RollOver {
+                return Err(TrainError::NoRows.into());
+            }
+            is_nothing_learnt &= totals.n_rows == 0;
+            if is_nothing_learnt && epoch + 1 == self.epochs {
                 return Err(TrainError::NoRows.into());
             }
             worker.flush()?;
