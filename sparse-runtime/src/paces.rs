@@ -91,8 +91,9 @@ impl Pace {
     /// end it.
     const TRIAL: u32 = 4;
 
-    /// The steps between trials, where the way was changed just now.
-    const SHORTEST: u32 = 64;
+    /// The steps between trials, where the way was changed just now. Few: the first steps of a run touch memory that was not touched before, and what is
+    /// seen of them holds for no later ones.
+    const SHORTEST: u32 = 8;
 
     /// The most that the steps between trials become, twice as many after each that changed nothing.
     const LONGEST: u32 = 4096;
