@@ -7,9 +7,10 @@ use crate::error::Result;
 use crate::formats::{ColumnId, CsrView, Dense, DenseView, IdsView, MAX_RANK, Shape};
 use crate::kernels::{Context, dot, embedding_bag, take};
 use crate::lanes;
-use crate::linear::{LARGE, Runtime, is_large, product as row_product, row_ahead, row_of};
+use crate::linear::{Runtime, is_large, product as row_product, row_ahead, row_of};
 use crate::model::ModelError;
 use crate::optimizer::{ReadRows, RowCursor, RowUpdater, UpdateKind, Updater};
+use crate::prefetch::is_far;
 use crate::table::Table;
 use crate::{with_column_ids, with_rows};
 use sparse_core::element::{Factor, Float, Id, Stored};
@@ -38,7 +39,7 @@ impl<R: UpdateRule, T: Float> Lent<'_, R, T> {
     /// [`plain_values`](Self::plain_values) where a kernel reads them as fast as a loop that asks for rows ahead: they fit a cache. It does
     /// not depend on the number of threads, since a kernel's sums have an order of their own.
     fn near_values(&self) -> Option<DenseView<'_, T>> {
-        let is_near = self.table.len() * size_of::<T>() < LARGE;
+        let is_near = !is_far(self.table.len() * size_of::<T>());
         self.plain_values().filter(|_| is_near)
     }
 

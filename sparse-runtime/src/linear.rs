@@ -18,9 +18,7 @@ pub use self::in_turn::steps;
 pub use self::width::{Fixed, Runtime, Width};
 pub(crate) use in_parts::settle;
 pub(crate) use products::{product, scatter, settled_product, sum_of_products};
-pub(crate) use rows::{
-    AHEAD, LARGE, entries, is_large, prefetch_data, range_of, row_ahead, row_of,
-};
+pub(crate) use rows::{AHEAD, entries, is_large, prefetch_data, range_of, row_ahead, row_of};
 
 use crate::error::Result;
 use crate::formats::{ColumnId, ColumnIdsView, CsrView};
@@ -198,14 +196,22 @@ fn one_row<'a, R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKind, I
 ///
 /// The ids are below the parameter's rows, of `width.columns()` elements.
 #[inline(always)]
-unsafe fn row_step<R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKind, I: ColumnId>(
+unsafe fn row_step<
+    R: UpdateRule,
+    T: Float,
+    V: Factor<T>,
+    W: Width,
+    K: UpdateKind,
+    I: ColumnId,
+    L,
+>(
     (ids, values): (&[I], &[V]),
     ahead: &[I],
     (cursor, settling): &mut (RowCursor<'_, R, T, K>, Settling<'_, R, T>),
     width: W,
     scratch: &mut Vec<T::Accumulator>,
-    row_function: impl FnOnce(&mut [T::Accumulator], &mut [T::Accumulator]) -> T::Accumulator,
-) -> T::Accumulator {
+    row_function: impl FnOnce(&mut [T::Accumulator], &mut [T::Accumulator]) -> L,
+) -> L {
     let cursor = *cursor;
     // Before the product where rows are short: what waits for its sum waits for the exponential of a loss as well, and the processor sees only
     // so far beyond. Long rows fill a cache, from which the product should have read before.

@@ -87,12 +87,14 @@ struct Pace {
 }
 
 impl Pace {
-    /// The steps of a trial, and those before the first one, which are shared. In the first of a trial, tables are in the caches of whom they were for before: it does not count. The second may
-    /// end it.
+    /// The steps of a trial. In the first, tables are in the caches of whom they were for before: it does not count. The second may end it.
     const TRIAL: u32 = 4;
 
-    /// The steps between trials, where the way was changed just now. Few: the first steps of a run touch memory that was not touched before, and what is
-    /// seen of them holds for no later ones.
+    /// The steps before the first trial, which are shared. The first of them touch memory that was not touched before, which would speak for the other
+    /// way.
+    const BEGINNING: u32 = 8;
+
+    /// The steps between trials, where the way was changed just now. Few, so that a wrong choice does not last.
     const SHORTEST: u32 = 8;
 
     /// The most that the steps between trials become, twice as many after each that changed nothing.
@@ -106,7 +108,7 @@ impl Pace {
         last: f64::INFINITY,
         shared: true,
         is_trial: false,
-        left: Self::TRIAL,
+        left: Self::BEGINNING,
         stretch: Self::SHORTEST / 2,
     };
 
@@ -173,7 +175,7 @@ mod tests {
     #[test]
     fn one_step_that_waited_decides_nothing() {
         let mut pace = Pace::NEW;
-        [1.0, 1.0, 1.0, 50.0].into_iter().for_each(|cost| pace.note(cost));
+        [9.0, 9.0, 9.0, 9.0, 1.0, 1.0, 1.0, 50.0].into_iter().for_each(|cost| pace.note(cost));
         assert!(!pace.shared && pace.is_trial);
         [1.5, 1.5].into_iter().for_each(|cost| pace.note(cost));
         assert!(pace.shared && !pace.is_trial);

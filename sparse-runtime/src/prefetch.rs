@@ -1,7 +1,35 @@
 //! Asking for memory ahead of its use.
 
+use std::sync::OnceLock;
+
 /// Bytes of a cache line.
 pub(crate) const LINE: usize = 64;
+
+/// Whether so many bytes, with the data that is read between, are more than the core's own cache holds, half of which is left to that data.
+/// What is nearer comes soon enough: asking for it costs more than it saves.
+#[inline]
+pub(crate) fn is_far(bytes: usize) -> bool {
+    static FAR: OnceLock<usize> = OnceLock::new();
+    bytes >= *FAR.get_or_init(|| own_cache() / 2)
+}
+
+/// Bytes of the cache that a core has to itself: its second level, or what is usual where the processor does not say.
+fn own_cache() -> usize {
+    const USUAL: usize = 1 << 20;
+    #[cfg(target_arch = "x86_64")]
+    {
+        use crate::lanes::x86::cpuid;
+        /// The processors of both makers say it here, in KiB.
+        const CACHES: u32 = 0x8000_0006;
+        if cpuid(0x8000_0000).eax >= CACHES {
+            let kib = (cpuid(CACHES).ecx >> 16) as usize;
+            if kib > 0 {
+                return kib << 10;
+            }
+        }
+    }
+    USUAL
+}
 
 /// Asks for the cache line of an address, which may be any.
 #[inline(always)]

@@ -4,10 +4,10 @@ use super::{add_row, add_terms, interaction, update_rows};
 use crate::formats::CsrView;
 use crate::lanes;
 use crate::linear::{
-    LARGE, Scratch, Width, entries, is_large, prefetch_data, row_ahead, row_of, settle,
-    with_row_loops,
+    Scratch, Width, entries, is_large, prefetch_data, row_ahead, row_of, settle, with_row_loops,
 };
 use crate::optimizer::{RowAccumulator, RowUpdater, RowWeights, UpdateKind};
+use crate::prefetch::is_far;
 use crate::row_parts::Piece;
 use crate::stages::in_stages;
 use crate::team;
@@ -154,7 +154,7 @@ fn accumulate<T: Float<Accumulator = T>, V: Factor<T>, W: Width>(
     numbers: &[T],
     width: W,
 ) {
-    let (size, large) = (width.columns(), own.n_cols() * size_of::<u32>() >= LARGE);
+    let (size, large) = (width.columns(), is_far(own.n_cols() * size_of::<u32>()));
     with_row_loops!(W, own.columns(), |ids| for row in 0..own.n_rows() {
         if large {
             sums.prefetch_each(row_ahead(own, ids, row));

@@ -26,6 +26,7 @@ mod order;
 pub(crate) mod parallel;
 mod parts;
 mod position;
+pub mod row_loss;
 mod rows;
 pub mod scalar;
 mod strided;

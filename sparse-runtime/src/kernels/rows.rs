@@ -115,8 +115,40 @@ pub(super) fn csr_row<'a, T: Float, I: ColumnId>(
 
 /// The kernels of a loss that is a sum over the columns of a row: `element`, a function of score and label (and of one number), gives
 /// loss and derivative of one score.
+///
+/// `later` in place of it, and the name of a function of score and label that gives the loss as a
+/// [`RowLoss`](crate::kernels::row_loss::RowLoss) with that type: where a part of it can wait.
 macro_rules! element_loss {
     ($element:ident $(, $number:ident)?) => {
+        $crate::kernels::rows::element_loss! { @all $element $(, $number)? }
+
+        /// [`row`] of one score.
+        #[inline(always)]
+        pub fn row_of_one<T: Float>(
+            score: &mut T::Accumulator,
+            label: T
+            $(, $number: f64)?
+        ) -> T::Accumulator {
+            let (loss, gradient) = $element(*score, label.widen() $(, T::Accumulator::of($number))?);
+            *score = gradient;
+            loss
+        }
+    };
+    ($element:ident, later = $later:ident -> $Later:ident) => {
+        $crate::kernels::rows::element_loss! { @all $element }
+
+        /// [`row`] of one score, of which the loss may be computed later.
+        #[inline(always)]
+        pub fn row_of_one<T: Float>(
+            score: &mut T::Accumulator,
+            label: T,
+        ) -> $Later<T::Accumulator> {
+            let (loss, gradient) = $later(*score, label.widen());
+            *score = gradient;
+            loss
+        }
+    };
+    (@all $element:ident $(, $number:ident)?) => {
         $crate::kernels::rows::element_loss! {
             @dense $element, dense_dense, gradient_dense_dense [] [None] $($number)?
         }

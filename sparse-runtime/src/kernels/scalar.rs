@@ -124,15 +124,41 @@ impl<T: Float> ScalarFunctions for T {
 
     #[inline(always)]
     fn softplus(self) -> T {
-        softplus_from(self, exp_of_minus_abs(self))
+        Softplus::of(self, exp_of_minus_abs(self)).value()
     }
 }
 
 /// Sigmoid and softplus with one exponential.
 #[inline(always)]
-pub(crate) fn sigmoid_and_softplus<T: Float>(x: T) -> (T, T) {
+pub(crate) fn sigmoid_and_softplus<T: Float>(x: T) -> (T, Softplus<T>) {
     let e = exp_of_minus_abs(x);
-    (sigmoid_from(x, e), softplus_from(x, e))
+    (sigmoid_from(x, e), Softplus::of(x, e))
+}
+
+/// max(x, 0) + log(1 + exp(-|x|)), the logarithm of which may wait.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Softplus<T> {
+    positive: T,
+    /// exp(-|x|).
+    e: T,
+}
+
+impl<T: Float> Softplus<T> {
+    #[inline(always)]
+    fn of(x: T, e: T) -> Self {
+        Softplus { positive: x.at_least(T::zero()), e }
+    }
+
+    #[inline(always)]
+    pub(crate) fn value(self) -> T {
+        self.positive + ln_1p_of_unit(self.e)
+    }
+
+    /// Not less than the value, by less than 1; infinite or NaN if it is.
+    #[inline(always)]
+    pub(crate) fn bound(self) -> T {
+        self.positive + self.e
+    }
 }
 
 /// exp of what is never positive, so that nothing overflows.
@@ -145,11 +171,6 @@ fn exp_of_minus_abs<T: Float>(x: T) -> T {
 fn sigmoid_from<T: Float>(x: T, e: T) -> T {
     let numerator = if x >= T::zero() { T::one() } else { e };
     numerator / (T::one() + e)
-}
-
-#[inline(always)]
-fn softplus_from<T: Float>(x: T, e: T) -> T {
-    x.at_least(T::zero()) + ln_1p_of_unit(e)
 }
 
 /// log(1 + e) for e in [0, 1].

@@ -77,10 +77,20 @@ pub(crate) fn divides_in_sixteens() -> bool {
 fn is_of_intel() -> bool {
     static INTEL: OnceLock<bool> = OnceLock::new();
     *INTEL.get_or_init(|| {
-        let vendor = __cpuid(0);
+        let vendor = cpuid(0);
         [vendor.ebx, vendor.edx, vendor.ecx]
             == [*b"Genu", *b"ineI", *b"ntel"].map(u32::from_le_bytes)
     })
+}
+
+/// What the processor says of itself.
+pub(crate) fn cpuid(leaf: u32) -> CpuidResult {
+    // Newer compilers than the oldest supported one ask for no `unsafe`.
+    #[allow(unused_unsafe)]
+    // SAFETY: each processor of x86_64 has the instruction.
+    unsafe {
+        __cpuid(leaf)
+    }
 }
 
 /// Runs what inlines here, compiled for AVX2.

@@ -5,9 +5,9 @@ use super::shared::SharedReads;
 use super::together::NamesRows;
 use crate::error::Result;
 use crate::formats::{ColumnId, ColumnIdsView};
-use crate::linear::LARGE;
 use crate::model::ModelError;
 use crate::optimizer::{RowUpdater, RowWeights, UpdateKind};
+use crate::prefetch::is_far;
 use crate::with_column_ids;
 use sparse_core::element::Float;
 use sparse_core::update_rules::UpdateRule;
@@ -36,7 +36,7 @@ impl<'m, T: Float, P, const S: usize> Frozen<'m, T, P, S> {
     }
 
     fn is_large(&self) -> bool {
-        self.n_rows * size_of::<[T; S]>() >= LARGE
+        is_far(self.n_rows * size_of::<[T; S]>())
     }
 }
 

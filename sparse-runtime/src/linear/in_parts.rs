@@ -5,12 +5,11 @@
 //! thread updates its rows. So a row of the parameter stays in the cache of one thread.
 
 use super::products::{HandedOn, add_terms_below, product, sum_handed_on};
-use super::{
-    LARGE, Scratch, Width, entries, is_large, prefetch_data, row_ahead, row_of, with_row_loops,
-};
+use super::{Scratch, Width, entries, is_large, prefetch_data, row_ahead, row_of, with_row_loops};
 use crate::formats::{ColumnId, CsrView};
 use crate::lanes;
 use crate::optimizer::{ReadRows, RowAccumulator, RowUpdater, RowWeights, UpdateKind};
+use crate::prefetch::is_far;
 use crate::row_parts::{Cuts, Piece, RowPart};
 use crate::stages::in_stages;
 use crate::team;
@@ -262,7 +261,7 @@ fn accumulate<T: Float, V: Factor<T>, W: Width>(
     width: W,
     scratch: &mut Vec<T::Accumulator>,
 ) {
-    let (columns, large) = (width.columns(), own.n_cols() * size_of::<u32>() >= LARGE);
+    let (columns, large) = (width.columns(), is_far(own.n_cols() * size_of::<u32>()));
     with_row_loops!(W, own.columns(), |ids| for row in 0..own.n_rows() {
         if large {
             sums.prefetch_each(row_ahead(own, ids, row));

@@ -4,6 +4,7 @@ use super::rows::{AHEAD, is_large, prefetch_data, row_ahead_by, row_of};
 use super::{Scratch, Width, racing, row_step, with_row_loops};
 use crate::error::Result;
 use crate::formats::{ColumnId, CsrView};
+use crate::kernels::row_loss::{Losses, RowLoss};
 use crate::model::{ModelError, RowSteps};
 use crate::optimizer::{RowCursor, RowUpdater, Settling, UpdateKind, Updater};
 use crate::table::Table;
@@ -25,7 +26,14 @@ use std::slice;
 /// As [`step`](super::step).
 #[inline(always)]
 #[allow(clippy::too_many_arguments)]
-pub fn steps<R: UpdateRule, T: Float, V: Factor<T>, W: Width, C: Copy>(
+pub fn steps<
+    R: UpdateRule,
+    T: Float,
+    V: Factor<T>,
+    W: Width,
+    C: Copy,
+    L: RowLoss<T::Accumulator>,
+>(
     x: CsrView<'_, V>,
     range: Range<usize>,
     parameter: usize,
@@ -34,12 +42,7 @@ pub fn steps<R: UpdateRule, T: Float, V: Factor<T>, W: Width, C: Copy>(
     width: W,
     scratch: &mut Scratch<T::Accumulator>,
     kept: &mut C,
-    row_function: impl FnMut(
-        usize,
-        &mut [T::Accumulator],
-        &mut [T::Accumulator],
-        &mut C,
-    ) -> T::Accumulator,
+    row_function: impl FnMut(usize, &mut [T::Accumulator], &mut [T::Accumulator], &mut C) -> L,
 ) -> Result<RowSteps> {
     if R::RACES {
         let rows = updater.racing_rows(parameter)?;
@@ -58,9 +61,9 @@ pub fn steps<R: UpdateRule, T: Float, V: Factor<T>, W: Width, C: Copy>(
 }
 
 /// What `graph!` emits between a row of the product and its gradient, as [`steps`] has it.
-trait RowFunction<A, C>: FnMut(usize, &mut [A], &mut [A], &mut C) -> A {}
+trait RowFunction<A, C, L>: FnMut(usize, &mut [A], &mut [A], &mut C) -> L {}
 
-impl<A, C, F: FnMut(usize, &mut [A], &mut [A], &mut C) -> A> RowFunction<A, C> for F {}
+impl<A, C, L, F: FnMut(usize, &mut [A], &mut [A], &mut C) -> L> RowFunction<A, C, L> for F {}
 
 /// The rows of data of one call, with their ids of the type that they have.
 #[derive(Clone, Copy)]
@@ -74,14 +77,22 @@ struct Turns<'a, V: Stored, I, W> {
 }
 
 #[inline(never)]
-fn each_row<R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKind, C: Copy>(
+fn each_row<
+    R: UpdateRule,
+    T: Float,
+    V: Factor<T>,
+    W: Width,
+    K: UpdateKind,
+    C: Copy,
+    L: RowLoss<T::Accumulator>,
+>(
     x: CsrView<'_, V>,
     range: Range<usize>,
     rows: RowUpdater<'_, R, T, K>,
     width: W,
     scratch: &mut Scratch<T::Accumulator>,
     kept: &mut C,
-    row_function: impl RowFunction<T::Accumulator, C>,
+    row_function: impl RowFunction<T::Accumulator, C, L>,
 ) -> RowSteps {
     let Range { start: first, end } = range;
     with_row_loops!(W, x.columns(), |ids| {
@@ -98,44 +109,35 @@ fn each_row_of<
     K: UpdateKind,
     I: ColumnId,
     C: Copy,
+    L: RowLoss<T::Accumulator>,
 >(
     turns: Turns<'_, V, I, W>,
     mut rows: RowUpdater<'_, R, T, K>,
     scratch: &mut Scratch<T::Accumulator>,
     kept: &mut C,
-    mut row_function: impl RowFunction<T::Accumulator, C>,
+    mut row_function: impl RowFunction<T::Accumulator, C, L>,
 ) -> RowSteps {
     let ahead = Ahead { data: !turns.x.is_contiguous(), rows: is_large(&rows) };
-    // A rule that corrects gradients is asked for more at each step than what is asked for ahead.
-    let usual = match ahead {
-        _ if R::CORRECTS => {
-            match usual_steps::<_, _, _, _, _, _, _, true>(
+    macro_rules! usual_steps {
+        ($gathers:literal, $ahead:expr) => {
+            usual_steps::<_, _, _, _, _, _, _, _, $gathers>(
                 turns,
-                ahead,
+                $ahead,
                 &mut rows,
                 scratch,
                 kept,
                 &mut row_function,
-            ) {
-                None => usual_steps::<_, _, _, _, _, _, _, false>(
-                    turns,
-                    ahead,
-                    &mut rows,
-                    scratch,
-                    kept,
-                    &mut row_function,
-                ),
-                gathered => gathered,
-            }
-        }
-        Ahead::NOTHING => usual_steps::<_, _, _, _, _, _, _, false>(
-            turns,
-            Ahead::NOTHING,
-            &mut rows,
-            scratch,
-            kept,
-            &mut row_function,
-        ),
+            )
+        };
+    }
+    let usual = match ahead {
+        // A rule that corrects gradients is asked for more at each step than what is asked for ahead.
+        _ if R::CORRECTS => match usual_steps!(true, ahead) {
+            None => usual_steps!(false, ahead),
+            gathered => gathered,
+        },
+        // Written out, so that the function is compiled for it.
+        Ahead::NOTHING => usual_steps!(false, Ahead::NOTHING),
         _ => None,
     };
     // Not in a closure: it would be compiled without the vectors that its caller has.
@@ -162,6 +164,7 @@ fn usual_steps<
     K: UpdateKind,
     I: ColumnId,
     C: Copy,
+    L: RowLoss<T::Accumulator>,
     const GATHERS: bool,
 >(
     turns: Turns<'_, V, I, W>,
@@ -169,25 +172,43 @@ fn usual_steps<
     rows: &mut RowUpdater<'_, R, T, K>,
     scratch: &mut Scratch<T::Accumulator>,
     kept: &mut C,
-    row_function: &mut impl RowFunction<T::Accumulator, C>,
+    row_function: &mut impl RowFunction<T::Accumulator, C, L>,
 ) -> Option<RowSteps> {
     let (cursor, settling) = rows.split(turns.width.columns());
     let split = match GATHERS {
         true => (cursor.only_gathers()?, settling.known_to_rest()?),
         false => (cursor.without_options()?, settling.known_to_settle()?),
     };
-    Some(steps_in_turn(
-        turns,
-        split,
-        ahead,
-        !R::CORRECTS,
-        scratch,
-        kept,
-        #[inline(always)]
-        |row: usize, scores: &mut [_], saved: &mut [_], kept: &mut C| {
-            row_function(row, scores, saved, kept)
-        },
-    ))
+    // Of a row that is only gathered nobody asks for the loss, which is then not computed, but for whether its derivatives are finite.
+    let steps = if GATHERS {
+        steps_in_turn(
+            turns,
+            split,
+            ahead,
+            !R::CORRECTS,
+            scratch,
+            kept,
+            #[inline(always)]
+            |row: usize, scores: &mut [T::Accumulator], saved: &mut [_], kept: &mut C| {
+                row_function(row, scores, saved, kept);
+                scores.iter().fold(T::zero().widen(), |sum, score| sum + *score)
+            },
+        )
+    } else {
+        steps_in_turn(
+            turns,
+            split,
+            ahead,
+            !R::CORRECTS,
+            scratch,
+            kept,
+            #[inline(always)]
+            |row: usize, scores: &mut [_], saved: &mut [_], kept: &mut C| {
+                row_function(row, scores, saved, kept)
+            },
+        )
+    };
+    Some(steps)
 }
 
 /// The rows of data one after the other. `by_length`: the smallest numbers of entries are told apart.
@@ -200,6 +221,7 @@ fn steps_in_turn<
     K: UpdateKind,
     I: ColumnId,
     C: Copy,
+    L: RowLoss<T::Accumulator>,
 >(
     Turns { x, ids, first, mut end, width }: Turns<'_, V, I, W>,
     mut split: (RowCursor<'_, R, T, K>, Settling<'_, R, T>),
@@ -207,10 +229,10 @@ fn steps_in_turn<
     by_length: bool,
     scratch: &mut Scratch<T::Accumulator>,
     kept: &mut C,
-    mut row_function: impl RowFunction<T::Accumulator, C>,
+    mut row_function: impl RowFunction<T::Accumulator, C, L>,
 ) -> RowSteps {
     let mut own = *kept;
-    let mut steps = RowSteps::default();
+    let mut losses = Losses::new();
     // Once for all rows, so that `row_of` need not.
     assert!(end <= x.n_rows() && ids.len() == x.values().len());
     // Of short rows a cache holds one more.
@@ -236,10 +258,9 @@ fn steps_in_turn<
                 )
             };
             split.1.advance::<K>();
-            steps.loss_sum += loss.as_f64();
-            steps.last_loss = loss.as_f64();
+            losses.add(loss);
             row += 1;
-            if !num_traits::Float::is_finite(loss) {
+            if !loss.is_finite() {
                 end = row;
             }
         }};
@@ -258,9 +279,9 @@ fn steps_in_turn<
             take_turn!(row_of(x, ids, row));
         }
     }
-    steps.n_steps = end - first;
     *kept = own;
-    steps
+    let (loss_sum, last_loss) = losses.finish();
+    RowSteps { n_steps: end - first, loss_sum, last_loss }
 }
 
 /// What a loop over rows of data asks for before its turn.

@@ -3,6 +3,7 @@
 use super::rows::{AHEAD, prefetch_data, row_of};
 use super::{Scratch, Width, sum_of_products, with_row_loops};
 use crate::formats::{ColumnId, CsrView};
+use crate::kernels::row_loss::RowLoss;
 use crate::model::RowSteps;
 use crate::optimizer::{Place, PlacesAhead, RacingCursor, RacingRows};
 use sparse_core::element::{Factor, Float};
@@ -11,19 +12,21 @@ use std::ops::Range;
 
 /// As [`steps`](super::steps), of a batch whose extents were compared with those of the rows.
 #[inline(never)]
-pub(super) fn steps<R: UpdateRule, T: Float, V: Factor<T>, W: Width, C: Copy>(
+pub(super) fn steps<
+    R: UpdateRule,
+    T: Float,
+    V: Factor<T>,
+    W: Width,
+    C: Copy,
+    L: RowLoss<T::Accumulator>,
+>(
     x: CsrView<'_, V>,
     range: Range<usize>,
     rows: RacingRows<'_, R, T>,
     width: W,
     scratch: &mut Scratch<T::Accumulator>,
     kept: &mut C,
-    row_function: impl FnMut(
-        usize,
-        &mut [T::Accumulator],
-        &mut [T::Accumulator],
-        &mut C,
-    ) -> T::Accumulator,
+    row_function: impl FnMut(usize, &mut [T::Accumulator], &mut [T::Accumulator], &mut C) -> L,
 ) -> RowSteps {
     let columns = width.columns();
     macro_rules! each_row {
@@ -52,6 +55,7 @@ fn each_row<
     W: Width,
     I: ColumnId,
     C: Copy,
+    L: RowLoss<T::Accumulator>,
     const PLAIN: bool,
     const COPIES: bool,
 >(
@@ -63,12 +67,7 @@ fn each_row<
     width: W,
     scratch: &mut Scratch<T::Accumulator>,
     kept: &mut C,
-    mut row_function: impl FnMut(
-        usize,
-        &mut [T::Accumulator],
-        &mut [T::Accumulator],
-        &mut C,
-    ) -> T::Accumulator,
+    mut row_function: impl FnMut(usize, &mut [T::Accumulator], &mut [T::Accumulator], &mut C) -> L,
 ) -> RowSteps {
     // Places are looked up once, early enough that what is there can be asked for.
     let look_up = |ahead: &mut PlacesAhead, row: usize| {
@@ -107,7 +106,7 @@ fn each_row<
                 loss
             },
         );
-        if !steps.add(loss.as_f64()) {
+        if !steps.add(loss.now().as_f64()) {
             break;
         }
     }

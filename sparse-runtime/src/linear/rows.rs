@@ -2,7 +2,7 @@
 
 use crate::formats::{ColumnId, CsrView};
 use crate::optimizer::{RowUpdater, UpdateKind};
-use crate::prefetch::prefetch_runs;
+use crate::prefetch::{is_far, prefetch_runs};
 use sparse_core::element::{Float, Stored};
 use sparse_core::update_rules::UpdateRule;
 use std::ops::Range;
@@ -74,13 +74,10 @@ pub(super) fn row_ahead_by<'a, V: Stored, I: ColumnId>(
 /// reading that.
 pub(crate) const AHEAD: usize = 2;
 
-/// Bytes of a table that, with the data that is read between, is larger than the cache of a core.
-pub(crate) const LARGE: usize = 1 << 19;
-
-/// Whether asking ahead pays: the table is larger than a cache.
+/// Whether asking ahead pays: the table is [larger than a cache](crate::prefetch::is_far).
 #[inline(always)]
 pub(crate) fn is_large<R: UpdateRule, T: Float, K: UpdateKind>(
     rows: &RowUpdater<'_, R, T, K>,
 ) -> bool {
-    rows.bytes() >= LARGE
+    is_far(rows.bytes())
 }

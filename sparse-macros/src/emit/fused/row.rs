@@ -69,7 +69,12 @@ pub(super) fn row_function(emit: &Emit<'_>, parts: &RowLoop, steps: Steps) -> To
     };
 
     let Some(loss) = graph.apply_of(parts.loss) else { return TokenStream::new() };
-    let call = row_loss(emit, loss, &quote!(__s[..__columns]));
+    let later = steps == Steps::EachRow && may_be_later(parts, loss);
+    let (call, loss_type) = match later {
+        // Of a type of the loss's.
+        true => (row_of_one(emit, loss), quote!(_)),
+        false => (row_loss(emit, loss, &quote!(__s[..__columns])), quote!(__T)),
+    };
     // Multiplied once for the whole row. A row that is all of its batch has all of the mean.
     let mean = match steps {
         Steps::One => quote!(__mean),
@@ -114,7 +119,7 @@ pub(super) fn row_function(emit: &Emit<'_>, parts: &RowLoop, steps: Steps) -> To
     });
     quote! {
         #[inline(always)]
-        |__row: #rt::usize, __s: &mut [__T], __saved: &mut [__T] #kept| -> __T {
+        |__row: #rt::usize, __s: &mut [__T], __saved: &mut [__T] #kept| -> #loss_type {
             // Where the loop sees it.
             let __columns = #rt::linear::Width::columns(&#width);
             #save
@@ -181,17 +186,35 @@ pub(super) fn of_mean(emit: &Emit<'_>, parts: &RowLoop) -> Option<TokenStream> {
     Some(quote!(let __of_mean = #rt::linear::share::<__T>(#rt::linear::Width::columns(&#size));))
 }
 
+/// Whether the loop takes a loss of which a part is computed later: a sum over scores, of a linear row that has one.
+fn may_be_later(parts: &RowLoop, loss: &Apply) -> bool {
+    let is_linear = matches!(&parts.terms, Terms::Linear(linear) if linear.interaction.is_none());
+    let is_sum = matches!(loss.operator.kind, operators::Kind::Loss { element: Some(_), .. });
+    is_linear && is_sum && parts.columns == Dim::Size(1) && parts.row_weight.is_none()
+}
+
+/// `logistic::cpu::row_of_one(&mut s[0], label[row])`.
+fn row_of_one(emit: &Emit<'_>, loss: &Apply) -> TokenStream {
+    let (rt, module) = (&emit.rt, format_ident!("{}", loss.operator.name));
+    let attributes = attributes(emit, loss);
+    quote!(#rt::kernels::#module::cpu::row_of_one(&mut __s[0], __label[__row] #(, #attributes)*))
+}
+
+/// The attributes of a loss, in the order of its row.
+fn attributes(emit: &Emit<'_>, loss: &Apply) -> Vec<TokenStream> {
+    let attributes = loss.operator.attributes.iter();
+    attributes
+        .map(|attribute| kernels::attribute(emit, loss, attribute.name, attribute.kind))
+        .collect()
+}
+
 /// `squared_error::cpu::row(&mut s[..columns], &label[…])`: the loss of a row, whose `scores` become its gradient.
 pub(super) fn row_loss(emit: &Emit<'_>, loss: &Apply, scores: &TokenStream) -> TokenStream {
     let rt = &emit.rt;
     let module = format_ident!("{}", loss.operator.name);
     let label = loss.operands.get(1).map(|label| emit.graph.value(*label).element);
     let is_float = label.is_some_and(|element| element.is_float());
-    let attributes = loss
-        .operator
-        .attributes
-        .iter()
-        .map(|attribute| kernels::attribute(emit, loss, attribute.name, attribute.kind));
+    let attributes = attributes(emit, loss);
     match (is_float, loss.operator.kind) {
         // Checked when the batch came: every id is a position.
         (false, _) => quote! {

@@ -2,19 +2,49 @@
 
 use crate::formats::{CsrView, Dense, DenseView};
 use crate::kernels::Context;
+use crate::kernels::row_loss::RowLoss;
 use crate::kernels::rows::element_loss;
-use crate::kernels::scalar::{ScalarFunctions, sigmoid_and_softplus};
+use crate::kernels::scalar::{ScalarFunctions, Softplus, sigmoid_and_softplus};
 use sparse_core::element::Float;
 
-element_loss!(element);
+element_loss!(element, later = element_later -> Logistic);
 
 /// log(1 + exp(score)) - t · score.
 #[inline(always)]
 fn element<T: Float>(score: T, label: T) -> (T, T) {
+    let (loss, gradient) = element_later(score, label);
+    (loss.now(), gradient)
+}
+
+#[inline(always)]
+fn element_later<T: Float>(score: T, label: T) -> (Logistic<T>, T) {
     // The probability that a label stands for: -1 is the negative class, as 0 is.
     let target = label.at_least(T::zero());
     let (sigmoid, softplus) = sigmoid_and_softplus(score);
-    (softplus - target * score, sigmoid - target)
+    (Logistic { softplus, linear: target * score }, sigmoid - target)
+}
+
+/// The loss of a score.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Logistic<T> {
+    softplus: Softplus<T>,
+    /// What is taken from it.
+    linear: T,
+}
+
+impl<T: Float> RowLoss<T> for Logistic<T> {
+    const LATER: bool = true;
+
+    #[inline(always)]
+    fn now(self) -> T {
+        self.softplus.value() - self.linear
+    }
+
+    #[inline(always)]
+    fn is_finite(self) -> bool {
+        // What is left out is at most log 2, and 0 where it would not count.
+        num_traits::Float::is_finite(self.softplus.bound() - self.linear)
+    }
 }
 
 #[cfg(test)]
