@@ -11,6 +11,8 @@ mod examples;
 mod fused;
 mod graphs;
 #[allow(unreachable_pub, reason = "the models of other tests are")]
+mod layers;
+#[allow(unreachable_pub, reason = "the models of other tests are")]
 mod lookups;
 mod memory;
 #[allow(unreachable_pub, reason = "the models of other tests are")]
@@ -51,8 +53,9 @@ twins! {
 }
 
 graph! {
-    /// Several scores for each row, and a weight for each row.
+    /// Several scores for each row, and a weight for each row; a launch for each value.
     model Hidden {
+        fuse = off;
         input x: csr[n, d];
         input importance: dense[n];
         label y: dense[n, 5];

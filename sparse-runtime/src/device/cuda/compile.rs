@@ -41,7 +41,7 @@ macro_rules! text_of {
 pub(crate) use text_of;
 
 /// What a macro of a text stands for.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub enum Word {
     /// A number.
     Number(u64),
@@ -51,6 +51,32 @@ pub enum Word {
     Formula(&'static Operator, &'static str),
     /// A part of the recurrence of an update rule whose states have these names.
     Recurrence(RecurrencePart, Recurrence, &'static [&'static str]),
+    /// Statements or functions that are made for a model.
+    Code(Code),
+}
+
+/// A part of a text that is made while the program runs.
+#[derive(Clone, Debug)]
+pub struct Code {
+    text: Arc<str>,
+    /// Of the text, so that it is not read again by whoever looks for its kernels.
+    hash: u64,
+}
+
+impl Code {
+    /// The text, which becomes one line: it has neither comments nor directives.
+    pub fn new(text: &str) -> Self {
+        let text: Arc<str> = text.replace('\n', " ").into();
+        let mut hasher = DefaultHasher::new();
+        text.hash(&mut hasher);
+        Code { text, hash: hasher.finish() }
+    }
+}
+
+impl PartialEq for Code {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.text, &other.text) || self.text == other.text
+    }
 }
 
 /// A part of the recurrence of an update rule.
@@ -106,6 +132,7 @@ impl Unit<'_> {
                     };
                     writeln!(source, "#define {name} {text}")
                 }
+                Word::Code(code) => writeln!(source, "#define {name} {}", code.text),
             };
         }
         let Unit { file, text, .. } = self;
@@ -132,6 +159,7 @@ impl Unit<'_> {
                 Word::Name(name) => name.hash(&mut hasher),
                 Word::Formula(operator, text) => (operator.name, text).hash(&mut hasher),
                 Word::Recurrence(part, rule, states) => (part, rule, states).hash(&mut hasher),
+                Word::Code(code) => code.hash.hash(&mut hasher),
             }
         }
         hasher.finish()
@@ -150,6 +178,7 @@ impl PartialEq for Word {
             (Word::Recurrence(part, rule, states), Word::Recurrence(of, other, names)) => {
                 (part, rule, states) == (of, other, names)
             }
+            (Word::Code(code), Word::Code(other)) => code == other,
             _ => false,
         }
     }

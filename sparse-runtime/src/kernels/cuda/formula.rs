@@ -19,6 +19,18 @@ pub(crate) fn formula(operator: &Operator, text: &str) -> String {
     })
 }
 
+/// The same with its attributes as numbers in the text.
+///
+/// # Panics
+///
+/// As [`formula`].
+pub(super) fn formula_of_numbers(operator: &Operator, text: &str, given: &[f64]) -> String {
+    expression(text, &|name| {
+        let position = numbers(operator).position(|number| number == name)?;
+        Some(format!("REAL({:?})", given.get(position)?))
+    })
+}
+
 /// The recurrence of an update rule as statements over numbers of the type `REAL`: they change the weight `w` by its gradient `g` and
 /// the first elements of `state`, which have these names. Numbers of the step are elements of `step`.
 ///

@@ -3,6 +3,7 @@
 mod context;
 pub(crate) mod csr_rows;
 mod formula;
+pub(crate) mod layer_rows;
 pub(crate) mod linear_rows;
 pub(crate) mod lookup_rows;
 pub mod loss;

@@ -33,7 +33,8 @@ use sparse_core::update_rules::UpdateRule;
 /// seen that. Where there is not enough, the step fails with [`CudaError::OutOfMemory`] and the model is as before it.
 ///
 /// A value of the [plan](Model::PLAN) is a launch of a kernel, but in steps of models that are not `fuse = off`. There the scores of a generalised
-/// linear model, a factorization machine or a sum of what ids name (matrix factorization), its loss and the derivatives by the scores are one kernel; and in any model a gradient of rows that is a sum over rows of the batch (csrᵀ · dense, of bags, of look-ups by ids) ends in their update without being made, where no norm is asked of it and the rule has no state
+/// linear model, a factorization machine, a sum of what ids name (matrix factorization) or of a model whose rows go through dense layers of constant extents (wide & deep; at most 4096 elements),
+/// its loss and the derivatives are one kernel; and in any model a gradient of rows that is a sum over rows of the batch (csrᵀ · dense, of bags, of look-ups by ids) ends in their update without being made, where no norm is asked of it and the rule has no state
 /// of whole rows. Nothing of such a step is waited for: how many rows its batch names, only the GPU knows. [`train_step`](Model::train_step) and
 /// [`step_on_taken`](Model::step_on_taken) wait for the loss that they return, and for no more; after [`begin_step_on_taken`](Model::begin_step_on_taken), which the training loop calls where nobody looks at a step, it is
 /// waited for when it is [asked for](Model::late_losses). What failed on the GPU in a step is said by what waits next.

@@ -144,7 +144,7 @@ fn words(
     groups: Groups,
     n_sides: usize,
 ) -> [(&'static str, Word); 9] {
-    let [real, states, named, recurrence, ..] = of.words;
+    let [real, states, named, recurrence, ..] = of.words.clone();
     // No column is read.
     let real_name = match real.1 {
         Word::Name(name) => name,
