@@ -11,20 +11,21 @@ import statistics
 import sys
 import time
 
-import numpy
-
 try:
+    import numpy
     import torch
 except ImportError:
     torch = None
 try:
     import cupy
     import cupyx.scipy.sparse
+    import numpy
 except ImportError:
     cupy = None
 
 ENTRIES = 40
 FACTORS = 16
+HIDDEN = 32
 ROUNDS = 21
 
 
@@ -81,12 +82,12 @@ class Torch:
         batch = [ids, bags, values, labels]
         if self.on_gpu:
             batch = [array.pin_memory() for array in batch]
-        kind = {"Logistic": Logistic, "Machine": Machine}[model]
-        net = kind(n_cols).to(self.device)
-        make = {"Sgd": torch.optim.SGD, "AdaGrad": torch.optim.Adagrad, "Adam": torch.optim.SparseAdam}[rule]
-        # SparseAdam takes no dense gradients: the bias has a rule of its own.
-        tables = [net.weights.weight] + ([net.factors.weight] if model == "Machine" else [])
-        rules = [make(tables, lr=0.01), torch.optim.SGD([net.bias], lr=0.01)]
+        net = {"Logistic": Logistic, "Machine": Machine, "WideDeep": WideDeep}[model](n_cols).to(self.device)
+        make = {"sgd": torch.optim.SGD, "adagrad": torch.optim.Adagrad, "adam": torch.optim.SparseAdam}[rule]
+        # SparseAdam takes no dense gradients: what is dense has a rule of its own.
+        tables = [of.weight for of in net.modules() if getattr(of, "sparse", False)]
+        others = [of for of in net.parameters() if all(of is not table for table in tables)]
+        rules = [make(tables, lr=0.01), torch.optim.SGD(others, lr=0.01)]
         loss = torch.nn.functional.binary_cross_entropy_with_logits
 
         def step():
@@ -125,6 +126,17 @@ if torch:
             pairs = rows.sum(1).square() - rows.square().sum(1)
             return super().forward(ids, bags, values) + 0.5 * pairs.sum(1)
 
+    class WideDeep(Logistic):
+        def __init__(self, n_cols):
+            super().__init__(n_cols)
+            self.bags = torch.nn.EmbeddingBag(n_cols, FACTORS, mode="sum", sparse=True)
+            self.hidden = torch.nn.Linear(FACTORS, HIDDEN)
+            self.out = torch.nn.Linear(HIDDEN, 1, bias=False)
+
+        def forward(self, ids, bags, values):
+            deep = self.out(torch.relu(self.hidden(self.bags(ids, bags)))).squeeze(1)
+            return super().forward(ids, bags, values) + deep
+
 
 class Cupy:
     name = "CuPy"
@@ -149,7 +161,8 @@ def measured(peer, name, *sizes):
         match name.split():
             case [("product" | "transposed") as which]:
                 return peer.product(*sizes, which == "transposed")
-            case [model, rule] if hasattr(peer, "step"):
+            # The same models without fusion are ours alone.
+            case [model, rule] if hasattr(peer, "step") and not model.endswith("Off"):
                 return peer.step(model, rule, *sizes)
     except Exception as error:  # Of one line the others are none the worse.
         print(f"{peer.name} {name} {sizes}: {type(error).__name__}: {error}", file=sys.stderr)
