@@ -6,6 +6,7 @@ mod device;
 #[path = "../twins/mod.rs"]
 #[macro_use]
 mod twins;
+mod evaluations;
 mod examples;
 #[allow(unreachable_pub, reason = "the models of other tests are")]
 mod fused;

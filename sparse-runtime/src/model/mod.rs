@@ -296,6 +296,29 @@ pub trait Model: Clone {
         Ok(())
     }
 
+    /// Asks for the outputs of a batch, and with `labels` for its loss as well, of a model that [takes batches](Model::TAKES_BATCHES): the batch is copied and need
+    /// not be there any longer. [`end_evaluation`](Model::end_evaluation) gives them, of batches that were begun in their order. O(values of the batch); what was
+    /// begun before is not waited for, so that a batch is copied while the one before it is computed.
+    ///
+    /// # Errors
+    ///
+    /// As [`loss`](Model::loss), or without `labels` as [`forward`](Model::forward), before anything is computed, and what failed before; nothing was begun then.
+    /// [`ModelError::NotBegun`] unless [`TAKES_BATCHES`](Model::TAKES_BATCHES).
+    fn begin_evaluation(&mut self, batch: &Self::Batch<'_>, labels: bool) -> Result<()> {
+        let _ = (batch, labels);
+        Err(ModelError::NotBegun { model: Self::NAME }.into())
+    }
+
+    /// Waits for the first of the evaluations that were [begun](Model::begin_evaluation) and not ended: its outputs are [`outputs`](Model::outputs) then.
+    /// Returns its loss, not a number where that was not asked for.
+    ///
+    /// # Errors
+    ///
+    /// [`ModelError::NotBegun`] where there is none; what failed while it was computed.
+    fn end_evaluation(&mut self) -> Result<f64> {
+        Err(ModelError::NotBegun { model: Self::NAME }.into())
+    }
+
     /// Brings parameters, and their states in `updater`, back to the host where the model keeps them elsewhere: nothing where it does not.
     /// [`Updater::flush_model`] asks for it.
     ///

@@ -5,6 +5,7 @@ mod demand;
 mod fused;
 mod in_place;
 mod losses;
+mod outputs;
 mod program;
 mod step;
 
@@ -14,15 +15,14 @@ use super::{
 };
 use crate::device::cuda::{CudaError, Gpu, Replay};
 use crate::error::{Error, Result};
-use crate::formats::{Csr, CsrView, Dense, DenseView, Ids, RowSparse, RowSparseView};
+use crate::formats::{CsrView, Dense, DenseView, Ids, RowSparseView};
 use crate::kernels::Array;
-use crate::kernels::cuda::table::GpuArray;
 use crate::kernels::cuda::{CudaContext, GpuFloat};
 use crate::optimizer::Updater;
 use crate::optimizer::cuda::CudaTable;
 use losses::Losses;
+use outputs::{Evaluations, Outputs};
 use program::{Program, Wanted, Workspace};
-use sparse_core::storage::Storage;
 use sparse_core::update_rules::UpdateRule;
 
 /// A model whose parameters are on a GPU, where its batches are computed: a [`Model`] like that which it was made of, for the same trainer.
@@ -37,7 +37,8 @@ use sparse_core::update_rules::UpdateRule;
 /// its loss and the derivatives are one kernel; and in any model a gradient of rows that is a sum over rows of the batch (csrᵀ · dense, of bags, of look-ups by ids) ends in their update without being made, where no norm is asked of it and the rule has no state
 /// of whole rows. Nothing of such a step is waited for: how many rows its batch names, only the GPU knows. [`train_step`](Model::train_step) and
 /// [`step_on_taken`](Model::step_on_taken) wait for the loss that they return, and for no more; after [`begin_step_on_taken`](Model::begin_step_on_taken), which the training loop calls where nobody looks at a step, it is
-/// waited for when it is [asked for](Model::late_losses). What failed on the GPU in a step is said by what waits next.
+/// waited for when it is [asked for](Model::late_losses). Evaluation and predictions of the training library have a batch copied and computed while the one before it is
+/// [read](Model::begin_evaluation). What failed on the GPU in a step is said by what waits next.
 /// The launches of a step up to its loss, and those after it, are CUDA graphs where their kernels are those of the step before; if the driver [refuses](Gpu::graphs_refused) these,
 /// they are made one by one, with the same results.
 ///
@@ -60,9 +61,9 @@ pub struct OnGpu<M: Model<Element: GpuFloat>> {
     program: Program<M::Element>,
     workspace: Workspace<M::Element>,
     context: CudaContext,
-    outputs: Vec<Dense<M::Element>>,
-    /// Of outputs that are csr, row_sparse or ids, in the place of each.
-    others: Vec<Array<M::Element>>,
+    outputs: Outputs<M::Element>,
+    /// Batches that are evaluated while others are.
+    evaluations: Evaluations<M::Element>,
     losses: Losses<M::Element>,
     /// The launches of a step up to its loss, and those after it, of batches in either block.
     replays: [[Replay; 2]; 2],
@@ -117,8 +118,8 @@ impl<M: Model<Element: GpuFloat>> OnGpu<M> {
             host: model.clone(),
             program,
             context: CudaContext::new(gpu),
-            outputs: M::OUTPUTS.iter().map(|_| Dense::default()).collect(),
-            others: M::OUTPUTS.iter().map(nothing).collect(),
+            outputs: Outputs::new(M::OUTPUTS),
+            evaluations: Evaluations::new(),
             losses: Losses::new(M::PLAN.losses.len()),
             replays: Default::default(),
             outputs_are_late: false,
@@ -144,7 +145,7 @@ impl<M: Model<Element: GpuFloat>> OnGpu<M> {
 
     /// Output `index` of the last call that computed outputs, if it is positions or counts, on the host: as the model there has it.
     pub fn ids_output(&self, index: usize) -> Option<DenseView<'_, u64>> {
-        match self.others.get(index)? {
+        match self.outputs.others.get(index)? {
             Array::Ids(Ids::U64(ids)) => Some(ids.view()),
             _ => None,
         }
@@ -153,7 +154,7 @@ impl<M: Model<Element: GpuFloat>> OnGpu<M> {
     /// Output `index` of the last call that computed outputs, if it is csr, on the host: the entries that the GPU has stored, none of which was
     /// made dense on the way.
     pub fn csr_output(&self, index: usize) -> Option<CsrView<'_, M::Element>> {
-        match self.others.get(index)? {
+        match self.outputs.others.get(index)? {
             Array::Csr(csr) => Some(csr.view()),
             _ => None,
         }
@@ -161,7 +162,7 @@ impl<M: Model<Element: GpuFloat>> OnGpu<M> {
 
     /// Output `index` of the last call that computed outputs, if it is row_sparse, on the host: the rows that the GPU has stored.
     pub fn row_sparse_output(&self, index: usize) -> Option<RowSparseView<'_, M::Element>> {
-        match self.others.get(index)? {
+        match self.outputs.others.get(index)? {
             Array::RowSparse(rows) => Some(rows.view()),
             _ => None,
         }
@@ -240,17 +241,16 @@ impl<M: Model<Element: GpuFloat>> OnGpu<M> {
         Ok(newest.map_err(|error| self.context.gpu().first_of(error))?)
     }
 
-    fn bring_outputs(&mut self) -> Result<(), CudaError> {
-        let outputs = self.outputs.iter_mut().zip(&mut self.others);
-        for ((output, other), info) in outputs.zip(M::OUTPUTS) {
-            match self.program.output(&M::PLAN, &self.workspace, info.name) {
-                Some(GpuArray::Dense(array)) => *output = array.to_cpu()?,
-                Some(array) => *other = array.to_cpu()?.unwrap_or_else(|| nothing(info)),
-                None => {}
-            }
-        }
+    fn ask_for_outputs(&mut self) -> Result<(), CudaError> {
+        let of = |name: &str| self.program.output(&M::PLAN, &self.workspace, name);
+        self.outputs.ask(self.context.gpu(), M::OUTPUTS, of)?;
         self.outputs_are_late = false;
         Ok(())
+    }
+
+    fn bring_outputs(&mut self) -> Result<()> {
+        let brought = self.ask_for_outputs().and_then(|()| self.outputs.wait());
+        Ok(brought.map_err(|error| self.context.gpu().first_of(error))?)
     }
 
     fn weights_to_host(&mut self) -> Result<()> {
@@ -275,8 +275,8 @@ impl<M: Model<Element: GpuFloat>> Clone for OnGpu<M> {
             workspace: Workspace::new(&self.program, tables),
             program: self.program.clone(),
             context: CudaContext::new(gpu),
-            outputs: self.outputs.clone(),
-            others: self.others.clone(),
+            outputs: self.outputs.copy(),
+            evaluations: Evaluations::new(),
             losses: Losses::new(M::PLAN.losses.len()),
             replays: Default::default(),
             outputs_are_late: self.outputs_are_late,
@@ -322,7 +322,7 @@ impl<M: Model<Element: GpuFloat>> Model for OnGpu<M> {
     fn forward(&mut self, batch: &M::Batch<'_>) -> Result<&Self::Outputs> {
         self.compute(batch, Wanted::OUTPUTS)?;
         self.bring_outputs()?;
-        Ok(&self.outputs)
+        Ok(&self.outputs.dense)
     }
 
     fn loss(&mut self, batch: &M::Batch<'_>) -> Result<f64> {
@@ -334,7 +334,7 @@ impl<M: Model<Element: GpuFloat>> Model for OnGpu<M> {
     }
 
     fn outputs(&self) -> &Self::Outputs {
-        &self.outputs
+        &self.outputs.dense
     }
 
     fn gradients(&self) -> &() {
@@ -396,6 +396,27 @@ impl<M: Model<Element: GpuFloat>> Model for OnGpu<M> {
         Ok(())
     }
 
+    fn begin_evaluation(&mut self, batch: &M::Batch<'_>, labels: bool) -> Result<()> {
+        if labels && M::PLAN.losses.is_empty() {
+            return Err(ModelError::NoLoss { model: M::NAME }.into());
+        }
+        self.compute(batch, if labels { LOSS } else { Wanted::OUTPUTS })?;
+        let (gpu, workspace) = (self.context.gpu(), &self.workspace);
+        gpu.check()?;
+        let of = |name: &str| self.program.output(&M::PLAN, workspace, name);
+        let terms = labels.then(|| self.program.loss(&M::PLAN, workspace));
+        let n_terms = M::PLAN.losses.len();
+        let asked = self.evaluations.ask(gpu, M::OUTPUTS, of, n_terms, terms);
+        self.outputs_are_late = false;
+        Ok(asked.map_err(|error| gpu.first_of(error))?)
+    }
+
+    fn end_evaluation(&mut self) -> Result<f64> {
+        let ended = self.evaluations.end(&mut self.outputs);
+        let ended = ended.ok_or(ModelError::NotBegun { model: M::NAME })?;
+        Ok(ended.map_err(|error| self.context.gpu().first_of(error))?)
+    }
+
     fn to_host<R: UpdateRule>(&mut self, updater: &mut Updater<R, M::Element>) -> Result<()> {
         if self.newest != Newest::Gpu {
             return Ok(());
@@ -411,8 +432,8 @@ impl<M: Model<Element: GpuFloat>> Model for OnGpu<M> {
     }
 
     fn dense_output(&self, index: usize) -> Option<DenseView<'_, M::Element>> {
-        match self.others.get(index)? {
-            Array::Dense(_) => self.outputs.get(index).map(Dense::view),
+        match self.outputs.others.get(index)? {
+            Array::Dense(_) => self.outputs.dense.get(index).map(Dense::view),
             _ => None,
         }
     }
@@ -427,15 +448,5 @@ impl<M: Model<Element: GpuFloat>> Model for OnGpu<M> {
         self.failure = self.weights_to_host().err();
         self.newest = Newest::Host;
         self.host.parameters_mut()
-    }
-}
-
-/// An output before it is computed, of its type: dense ones are elsewhere.
-fn nothing<T: GpuFloat>(info: &OutputInfo) -> Array<T> {
-    match info.storage {
-        _ if info.element.is_id() => Array::Ids(Dense::<u64>::default().into()),
-        Storage::Dense => Array::Dense(Dense::default()),
-        Storage::Csr => Array::Csr(Csr::default()),
-        Storage::RowSparse => Array::RowSparse(RowSparse::default()),
     }
 }

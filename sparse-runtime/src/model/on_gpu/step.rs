@@ -62,12 +62,12 @@ impl<M: Model<Element: GpuFloat>> OnGpu<M> {
         // Before what it does not wait for.
         self.ask_for_loss()?;
         let brings_outputs = updater.records_outputs() && !is_late;
-        if brings_outputs || max_norm.is_some() {
+        if brings_outputs {
+            self.ask_for_outputs()?;
+        }
+        if max_norm.is_some() {
             self.ask_for_rows(in_place)?;
             meanwhile(self);
-            if brings_outputs {
-                self.bring_outputs()?;
-            }
             self.ask_for_updates(updater, max_norm, in_place)?;
         } else {
             gpu.replay(after, || {
@@ -76,6 +76,9 @@ impl<M: Model<Element: GpuFloat>> OnGpu<M> {
             })?;
             gpu.check()?;
             meanwhile(self);
+        }
+        if brings_outputs {
+            self.outputs.wait()?;
         }
         self.outputs_are_late = updater.records_outputs() && is_late;
         Ok(())

@@ -64,22 +64,22 @@ __device__ inline void take_row(const Id *ids, u64 extent, u64 clip, u64 wrap, c
         to[column] = place < extent ? table[place * COLUMNS + column] : sqrt((REAL)-1);
 }
 
-// The product of a row and a matrix, which is read by its steps, plus a bias where there is one. It reads all of the row unless it has one column.
+// The product of a row and a matrix, which is read by its steps, plus a bias where there is one. It reads all of the row.
 template <int INNER, int COLUMNS, int ROW_STEP, int COLUMN_STEP>
 __device__ inline void product(const REAL *x, const REAL *matrix, const REAL *bias, REAL *to) {
-    u32 lane = threadIdx.x % LANES;
-    if (COLUMNS == 1) {
-        REAL sum = 0;
-        for (u32 inner = lane; inner < INNER; inner += LANES) sum += x[inner] * matrix[inner * ROW_STEP];
-        sum = group_sum(sum, LANES, group_mask(LANES));
-        if (lane == 0) to[0] = bias ? sum + bias[0] : sum;
-        return;
-    }
-    for (u32 column = lane; column < COLUMNS; column += LANES) {
+    for (u32 column = threadIdx.x % LANES; column < COLUMNS; column += LANES) {
         REAL sum = 0;
         for (u32 inner = 0; inner < INNER; inner++) sum += x[inner] * matrix[inner * ROW_STEP + column * COLUMN_STEP];
         to[column] = bias ? sum + bias[column] : sum;
     }
+}
+
+// The same of one column, whose sum the lanes share.
+template <int INNER, int ROW_STEP> __device__ inline void inner_product(const REAL *x, const REAL *matrix, const REAL *bias, REAL *to) {
+    REAL sum = 0;
+    for (u32 inner = threadIdx.x % LANES; inner < INNER; inner += LANES) sum += x[inner] * matrix[inner * ROW_STEP];
+    sum = group_sum(sum, LANES, group_mask(LANES));
+    if (threadIdx.x % LANES == 0) to[0] = bias ? sum + bias[0] : sum;
 }
 
 // The sum of a row over `count`.

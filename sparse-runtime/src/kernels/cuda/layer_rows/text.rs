@@ -143,17 +143,21 @@ impl Writer<'_> {
                     (false, false) => [of.step(), 1],
                     (false, true) => [1, of.step()],
                 };
-                if to.columns > 1 {
-                    self.see(x);
-                }
+                let function = match to.columns {
+                    1 => format!("inner_product<{}, {row_step}>", x.columns),
+                    columns => {
+                        self.see(x);
+                        format!("product<{}, {columns}, {row_step}, {column_step}>", x.columns)
+                    }
+                };
                 let bias = match bias {
                     Some(bias) => format!("weights + {}", self.chain.first_of_matrix(bias)),
                     None => "(const REAL *)nullptr".to_owned(),
                 };
                 let first = self.chain.first_of_matrix(matrix);
                 self.push(format_args!(
-                    "product<{}, {}, {row_step}, {column_step}>(own + {}, weights + {first}, {bias}, own + {});",
-                    x.columns, to.columns, x.at, to.at
+                    "{function}(own + {}, weights + {first}, {bias}, own + {});",
+                    x.at, to.at
                 ));
             }
             Step::ElementWise { ref function, ref operands, to } => {

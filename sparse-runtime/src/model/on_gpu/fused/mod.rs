@@ -39,7 +39,7 @@ enum Rows {
     /// other derivatives.
     Sum { bias: Option<Place>, terms: Terms },
     /// Any scores of values whose rows have a fixed length.
-    Layers(Layers),
+    Layers(Box<Layers>),
 }
 
 /// What scores are the sum of, beside a bias.
@@ -65,7 +65,7 @@ impl RowsLaunch {
         let loss = Loss::find(plan)?;
         let (rows, values, kept) = Rows::sum(plan, places, &loss).or_else(|| {
             let found = Layers::find(plan, places, &loss)?;
-            Some((Rows::Layers(found.layers), found.values, found.kept))
+            Some((Rows::Layers(Box::new(found.layers)), found.values, found.kept))
         })?;
         let declared =
             |value: usize| matches!(places[value], Place::Input(_)).then_some(places[value]);
