@@ -33,14 +33,16 @@ use sparse_core::update_rules::UpdateRule;
 /// seen that. Where there is not enough, the step fails with [`CudaError::OutOfMemory`] and the model is as before it.
 ///
 /// A value of the [plan](Model::PLAN) is a launch of a kernel, but in steps of models that are not `fuse = off`. There the scores of a generalised
-/// linear model, a factorization machine, a sum of what ids name (matrix factorization) or of a model whose rows go through dense layers of constant extents (wide & deep; at most 4096 elements),
-/// its loss and the derivatives are one kernel; and in any model a gradient of rows that is a sum over rows of the batch (csrᵀ · dense, of bags, of look-ups by ids) ends in their update without being made, where no norm is asked of it and the rule has no state
-/// of whole rows. Nothing of such a step is waited for: how many rows its batch names, only the GPU knows. [`train_step`](Model::train_step) and
-/// [`step_on_taken`](Model::step_on_taken) wait for the loss that they return, and for no more; after [`begin_step_on_taken`](Model::begin_step_on_taken), which the training loop calls where nobody looks at a step, it is
-/// waited for when it is [asked for](Model::late_losses). Evaluation and predictions of the training library have a batch copied and computed while the one before it is
-/// [read](Model::begin_evaluation). What failed on the GPU in a step is said by what waits next.
-/// The launches of a step up to its loss, and those after it, are CUDA graphs where their kernels are those of the step before; if the driver [refuses](Gpu::graphs_refused) these,
-/// they are made one by one, with the same results.
+/// linear model, a factorization machine, a sum of what ids name (matrix factorization) or of a model whose rows go through dense layers of constant
+/// extents (wide & deep; at most 4096 elements), its loss and the derivatives are one kernel; and in any model a gradient of rows that is a sum over
+/// rows of the batch (csrᵀ · dense, of bags, of look-ups by ids) ends in their update without being made, where no norm is asked of it and the rule
+/// has no state of whole rows. Nothing of such a step is waited for: how many rows its batch names, only the GPU knows.
+/// [`train_step`](Model::train_step) and [`step_on_taken`](Model::step_on_taken) wait for the loss that they return, and for no more; after
+/// [`begin_step_on_taken`](Model::begin_step_on_taken), which the training loop calls where nobody looks at a step, it is waited for when it is
+/// [asked for](Model::late_losses). Evaluation and predictions of the training library have a batch copied and computed while the one before it is
+/// [read](Model::begin_evaluation). What failed on the GPU in a step is said by what waits next. The launches of a step up to its loss, and those
+/// after it, are CUDA graphs where their kernels are those of the step before; if the driver [refuses](Gpu::graphs_refused) these, they are made one
+/// by one, with the same results.
 ///
 /// Parameters and states come back to the host where training does anyway what costs O(values): at the end of an epoch, and where a
 /// callback looks. [`parameters`](Model::parameters) are those of that time, so that checkpoints are written as of any model.

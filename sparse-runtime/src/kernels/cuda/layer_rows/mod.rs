@@ -237,8 +237,8 @@ pub(crate) struct LayerRows {
 }
 
 impl LayerRows {
-    /// Those of a chain of numbers of a type. `None` where there is no room for it in the memory that the threads of a block share, where it has too many arrays, or dense parameters that
-    /// are not [few](are_few) elements.
+    /// Those of a chain of numbers of a type. `None` where there is no room for it in the memory that the threads of a block share, where it has
+    /// too many arrays, or dense parameters that are not [few](are_few) elements.
     pub(crate) fn new(chain: Chain, loss: RowLoss, real: ElementType) -> Option<Self> {
         let n_sums = chain.gradients.iter().map(|of| of.size).sum();
         let n_weights: usize = chain.matrices.iter().map(|matrix| matrix.size()).sum();
