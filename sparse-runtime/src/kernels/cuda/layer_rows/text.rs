@@ -249,3 +249,51 @@ impl Writer<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::Gradient;
+    use super::*;
+
+    fn row(at: usize, columns: usize) -> Row {
+        Row { at, columns }
+    }
+
+    #[test]
+    fn lanes_wait_where_they_read_what_others_wrote_and_nowhere_else() {
+        let product =
+            |x, matrix, to| Step::Product { x, matrix, transposed: false, bias: None, to };
+        let chain = Chain {
+            matrices: vec![Matrix { rows: 4, columns: 6 }, Matrix { rows: 6, columns: 1 }],
+            inputs: vec![4],
+            steps: vec![
+                Step::Load { input: 0, to: row(0, 4) },
+                product(row(0, 4), 0, row(4, 6)),
+                // Each lane reads what it has written.
+                product(row(4, 6), 1, row(10, 1)),
+                Step::Repeat { of: row(10, 1), factor: 0.5, to: row(11, 6) },
+            ],
+            kept: vec![row(11, 6)],
+            gradients: vec![Gradient { size: 24, sums: vec![Sum::Outer(row(0, 4), row(11, 6))] }],
+            width: 17,
+            ..Chain::default()
+        };
+        let found = Statements::of(&chain, 8, 256).unwrap();
+        let expected = [
+            "copy_row<4>(array<const REAL>(of, 2) + row * 4, own + 0); together();",
+            "product<4, 6, 7, 1>(own + 0, weights + 0, (const REAL *)nullptr, own + 4);",
+            "inner_product<6, 1>(own + 4, weights + 28, (const REAL *)nullptr, own + 10); together();",
+            "repeat<6>(own + 10, REAL(0.5), own + 11);",
+            "keep<6>(own + 11, array<REAL>(of, 3), row); ",
+        ];
+        assert_eq!(found.row, expected.join(" "));
+        assert_eq!(
+            found.load,
+            "load<4, 6, 7>(array<const REAL>(of, 0), weights + 0); load<6, 1, 1>(array<const REAL>(of, 1), weights + 28); "
+        );
+        assert_eq!(found.sums, "REAL sums_0[1] = {}; ");
+        assert_eq!(found.add, "add_outer<4, 6>(sums_0, rows + 0, rows + 11, count); ");
+        assert_eq!(found.write, "write<24>(sums_0, to + 1); ");
+        assert_eq!(found.target, "at < 24 ? array<REAL>(of, 0) + (at - 0) : (REAL *)nullptr + at");
+    }
+}
