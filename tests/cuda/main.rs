@@ -23,6 +23,7 @@ mod outputs;
 mod speed;
 #[allow(unreachable_pub, reason = "the models of other tests are")]
 mod uploads;
+mod waiting;
 mod waits;
 
 use device::gpu;

@@ -240,6 +240,22 @@ pub trait Model: Clone {
         })
     }
 
+    /// One step as [`train_step`](Model::train_step), by the gradients less those of the same batch at `snapshot`, a model with other parameters:
+    /// what a rule is given that adds their mean over all data again.
+    ///
+    /// # Errors
+    ///
+    /// As [`adjusted_step`](Model::adjusted_step).
+    fn corrected_step<R: UpdateRule>(
+        &mut self,
+        batch: &Self::Batch<'_>,
+        updater: &mut Updater<R, Self::Element>,
+        snapshot: &mut Self,
+    ) -> Result<f64> {
+        snapshot.loss_and_grads(batch)?;
+        self.adjusted_step(batch, updater, |model| gradient::subtract(model, snapshot))
+    }
+
     /// Takes a copy of a batch with its labels, for the next [`step_on_taken`](Model::step_on_taken). One that was taken before and had no step is
     /// forgotten. O(values of the batch); what is copied beside other work is not waited for.
     ///

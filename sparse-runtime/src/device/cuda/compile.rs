@@ -4,7 +4,7 @@ use super::CudaError;
 use super::error::refused;
 use super::launch::Kernel;
 use super::signature::signatures;
-use crate::kernels::cuda::{PRELUDE, formula, recurrence, row_recurrence};
+use crate::kernels::cuda::{PRELUDE, formula, idle_recurrence, recurrence, row_recurrence};
 use cudarc::driver::{result, sys};
 use cudarc::nvrtc::{result as nvrtc, sys as nvrtc_sys};
 use sparse_core::operators::Operator;
@@ -88,6 +88,8 @@ pub enum RecurrencePart {
     Term,
     /// What becomes of the state of a row.
     Row,
+    /// What becomes of a weight and its state in a run of idle steps.
+    Idle,
 }
 
 /// What the compiler made of a unit.
@@ -129,6 +131,7 @@ impl Unit<'_> {
                         RecurrencePart::Weight => recurrence(rule, states),
                         RecurrencePart::Term => term,
                         RecurrencePart::Row => row,
+                        RecurrencePart::Idle => idle_recurrence(rule, states),
                     };
                     writeln!(source, "#define {name} {text}")
                 }

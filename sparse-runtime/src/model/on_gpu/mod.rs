@@ -2,6 +2,7 @@
 
 mod batches;
 mod demand;
+mod difference;
 mod fused;
 mod in_place;
 mod losses;
@@ -24,6 +25,7 @@ use losses::Losses;
 use outputs::{Evaluations, Outputs};
 use program::{Program, Wanted, Workspace};
 use sparse_core::update_rules::UpdateRule;
+use step::Asked;
 
 /// A model whose parameters are on a GPU, where its batches are computed: a [`Model`] like that which it was made of, for the same trainer.
 ///
@@ -214,6 +216,12 @@ impl<M: Model<Element: GpuFloat>> OnGpu<M> {
 
     /// Computes a batch that was loaded, with the parameters as they are on the host if they were changed there.
     fn run(&mut self, wanted: Wanted) -> Result<()> {
+        self.weights_to_gpu()?;
+        self.program.run::<M>(&mut self.workspace, wanted, &mut self.context)
+    }
+
+    /// Copies parameters to the GPU that were changed on the host.
+    fn weights_to_gpu(&mut self) -> Result<()> {
         if self.newest == Newest::Host {
             let gpu = self.context.gpu();
             let parameters = self.host.parameters();
@@ -223,7 +231,7 @@ impl<M: Model<Element: GpuFloat>> OnGpu<M> {
             }
             self.newest = Newest::Both;
         }
-        self.program.run::<M>(&mut self.workspace, wanted, &mut self.context)
+        Ok(())
     }
 
     /// Asks for the loss of the batch that was computed, and says what failed before it reached the GPU.
@@ -348,7 +356,7 @@ impl<M: Model<Element: GpuFloat>> Model for OnGpu<M> {
         batch: &M::Batch<'_>,
         updater: &mut Updater<R, M::Element>,
     ) -> Result<f64> {
-        self.begin_step(updater, (None, false), |model| model.load(batch, true), |_| ())?;
+        self.begin_step(updater, Asked::PLAIN, |model| model.load(batch, true), |_| ())?;
         self.newest_loss()
     }
 
@@ -359,7 +367,23 @@ impl<M: Model<Element: GpuFloat>> Model for OnGpu<M> {
         max_norm: f64,
     ) -> Result<f64> {
         let load = |model: &mut Self| model.load(batch, true);
-        self.begin_step(updater, (Some(max_norm), false), load, |_| ())?;
+        let asked = Asked { max_norm: Some(max_norm), ..Asked::PLAIN };
+        self.begin_step(updater, asked, load, |_| ())?;
+        self.newest_loss()
+    }
+
+    fn corrected_step<R: UpdateRule>(
+        &mut self,
+        batch: &M::Batch<'_>,
+        updater: &mut Updater<R, M::Element>,
+        snapshot: &mut Self,
+    ) -> Result<f64> {
+        // Nobody asks for its loss, nor waits for its gradients.
+        snapshot.load(batch, true)?;
+        snapshot.run(Wanted::GRADIENTS.and(Wanted::SUMS))?;
+        let load = |model: &mut Self| model.load(batch, true);
+        let asked = Asked { less: Some(snapshot), ..Asked::PLAIN };
+        self.begin_step(updater, asked, load, |_| ())?;
         self.newest_loss()
     }
 
@@ -376,7 +400,8 @@ impl<M: Model<Element: GpuFloat>> Model for OnGpu<M> {
         max_norm: Option<f64>,
         meanwhile: impl FnOnce(&mut Self),
     ) -> Result<f64> {
-        self.begin_step(updater, (max_norm, false), Self::read_taken, meanwhile)?;
+        let asked = Asked { max_norm, ..Asked::PLAIN };
+        self.begin_step(updater, asked, Self::read_taken, meanwhile)?;
         self.newest_loss()
     }
 
@@ -386,7 +411,8 @@ impl<M: Model<Element: GpuFloat>> Model for OnGpu<M> {
         max_norm: Option<f64>,
         meanwhile: impl FnOnce(&mut Self),
     ) -> Result<()> {
-        self.begin_step(updater, (max_norm, true), Self::read_taken, meanwhile)
+        let asked = Asked { max_norm, is_late: true, less: None };
+        self.begin_step(updater, asked, Self::read_taken, meanwhile)
     }
 
     fn late_losses(&mut self, losses: &mut Vec<f64>) -> Result<()> {
@@ -420,10 +446,8 @@ impl<M: Model<Element: GpuFloat>> Model for OnGpu<M> {
     }
 
     fn to_host<R: UpdateRule>(&mut self, updater: &mut Updater<R, M::Element>) -> Result<()> {
-        if self.newest != Newest::Gpu {
-            return Ok(());
-        }
         self.weights_to_host()?;
+        // States may still be there where weights were asked for before.
         let parameters = self.host.parameters_mut();
         for (index, (table, parameter)) in
             self.workspace.tables.iter_mut().zip(parameters).enumerate()
