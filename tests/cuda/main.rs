@@ -6,10 +6,13 @@ mod device;
 #[path = "../twins/mod.rs"]
 #[macro_use]
 mod twins;
+mod evaluations;
 mod examples;
 #[allow(unreachable_pub, reason = "the models of other tests are")]
 mod fused;
 mod graphs;
+#[allow(unreachable_pub, reason = "the models of other tests are")]
+mod layers;
 #[allow(unreachable_pub, reason = "the models of other tests are")]
 mod lookups;
 mod memory;
@@ -20,6 +23,7 @@ mod outputs;
 mod speed;
 #[allow(unreachable_pub, reason = "the models of other tests are")]
 mod uploads;
+mod waiting;
 mod waits;
 
 use device::gpu;
@@ -51,8 +55,9 @@ twins! {
 }
 
 graph! {
-    /// Several scores for each row, and a weight for each row.
+    /// Several scores for each row, and a weight for each row; a launch for each value.
     model Hidden {
+        fuse = off;
         input x: csr[n, d];
         input importance: dense[n];
         label y: dense[n, 5];

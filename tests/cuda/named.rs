@@ -273,8 +273,8 @@ fn the_columns_of_bags_are_those_of_the_wide_part() {
     let bags =
         kernels_of_step(&Bags::new(sizes::<Bags>(N_COLS), Seed(3)).unwrap(), &data(), false, None);
     assert_eq!([number(&bags, "write_runs"), number(&bags, "update_of_sums")], [2, 5]);
-    // Three means, of the values and of their gradients.
-    assert_eq!(number(&bags, "shares"), 6);
+    // Of the gradients of three means; the values are of one kernel.
+    assert_eq!(number(&bags, "shares"), 3);
     let lines = |model: &str| model.lines().filter(|line| line.ends_with("= the update")).count();
     let wide = OnGpu::new(&Wide::new(sizes::<Wide>(N_COLS), Seed(3)).unwrap(), &gpu()).unwrap();
     assert_eq!(lines(&wide.kernels()), 2, "{}", wide.kernels());

@@ -96,17 +96,9 @@ impl From<InterpreterError> for Failure {
     }
 }
 
-/// What a GPU does not have is said by name.
 impl From<nnz::Error> for Failure {
     fn from(error: nnz::Error) -> Self {
-        match error {
-            #[cfg(feature = "cuda")]
-            nnz::Error::Optimizer(
-                nnz::optimizer::OptimizerError::IdleStepsOnGpu { .. }
-                | nnz::optimizer::OptimizerError::NoRecurrence { .. },
-            ) => Failure::NotThere(error.to_string()),
-            error => Failure::Wrong(error.to_string()),
-        }
+        Failure::Wrong(error.to_string())
     }
 }
 

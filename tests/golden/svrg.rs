@@ -196,7 +196,7 @@ impl<'a, R: UpdateRule> Run<'a, R> {
                 if epoch % update_freq == 0 {
                     let before = &history[(epoch - update_freq) as usize];
                     let start = &history[epoch as usize - 1]["params"];
-                    self.recognise(&mut model, data, start, &before["mean_gradient"], recorded)?;
+                    self.recognise(data, start, &before["mean_gradient"], recorded)?;
                 }
                 continue;
             }
@@ -236,16 +236,18 @@ impl<'a, R: UpdateRule> Run<'a, R> {
         Ok(())
     }
 
-    /// That a recorded mean is the sum over batches at the parameters `start` and the mean before it, divided by the number of batches.
-    fn recognise<M: Model<Element = f32>>(
+    /// That a recorded mean is the sum over batches at the parameters `start` and the mean before it, divided by the number of batches. Nothing
+    /// of it is trained: the gradients are those of the host, whatever device follows the case.
+    fn recognise(
         &self,
-        model: &mut M,
         data: &Dataset,
         start: &Value,
         before: &Value,
         recorded: &Value,
     ) -> Result<(), String> {
-        self.set(model, |name| numbers(&start[name]))?;
+        let d = self.features.shape[1];
+        let mut model = LinearDense::new(dims! { d: d }, Seed(0)).map_err(text)?;
+        self.set(&mut model, |name| numbers(&start[name]))?;
         let padded = self.case["tail"] == "pad";
         let n_batches = data.n_rows() as f64 / self.batch_size as f64;
         let mut sums = vec![Vec::new(); self.parameters.len()];
@@ -255,7 +257,7 @@ impl<'a, R: UpdateRule> Run<'a, R> {
             ..Default::default()
         };
         let mut batches =
-            nnz::data::DataSource::batches(data, M::INPUTS, &options).map_err(text)?;
+            nnz::data::DataSource::batches(data, LinearDense::INPUTS, &options).map_err(text)?;
         while let Some(batch) = nnz::data::Batches::next_batch(&mut batches).map_err(text)? {
             let bound = model.bind(&batch).map_err(text)?;
             model.loss_and_grads(&bound).map_err(text)?;

@@ -48,8 +48,9 @@ pub(super) fn page() -> Page {
         text.push_str(&format!("\nWithout: {missing}.\n"));
     }
     text.push_str(
-        "\n`LazyUpdate::Touched` and `Dense` are as on the host, and so is `Exact` where a step without a gradient changes nothing, or \
-         makes up for all before it (`ftrl`). Elsewhere (momentum, weight decay) `Exact` is refused, with the ways out.\n",
+        "\n`LazyUpdate::Exact`, `Touched` and `Dense` are as on the host. Where steps without a gradient change rows, the GPU keeps for each row up to \
+         which step it is settled, and settles the rows that a batch names before the step reads them. `Svrg` corrects gradients there by those of the \
+         batch at the snapshot, which is a second model on the GPU. `Saga` is refused: the derivatives of samples are kept by the host's own steps.\n",
     );
     text.push_str(
         "\n## Steps\n\n\

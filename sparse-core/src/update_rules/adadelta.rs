@@ -40,6 +40,11 @@ update_rule! {
         d = "rho * d + (1 - rho) * change * change",
         w = "w - (learning_rate * change + decay * w)",
     ];
+    idle: ScaleMap [
+        w = "of_weight * w",
+        a = "of_state * a",
+        d = "of_state * d",
+    ];
 }
 
 /// [`AdaDelta`] with its hyperparameters resolved for one step.

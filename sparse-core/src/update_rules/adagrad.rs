@@ -42,6 +42,10 @@ update_rule! {
         moved = "w - (learning_rate * q / root + decay * w)",
         w = "sign(moved) * max(abs(moved) - threshold / root, 0)",
     ];
+    idle: ShrinkMap [
+        moved = "of_weight * w",
+        w = "sign(moved) * max(abs(moved) - of_threshold / sqrt(G + epsilon), 0)",
+    ];
 }
 
 /// [`AdaGrad`] with its hyperparameters resolved for one step.

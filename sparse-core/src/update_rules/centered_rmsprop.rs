@@ -46,6 +46,13 @@ update_rule! {
         v = "momentum * v - learning_rate * q / sqrt(n - m * m + epsilon)",
         w = "max(min(w + v, clip_weights), -clip_weights)",
     ];
+    idle: CenteredMap [
+        n = "of_means * n",
+        m = "of_means * m",
+        moved = "ww * w + wv * v",
+        v = "vw * w + vv * v",
+        w = "moved",
+    ];
 }
 
 /// [`CenteredRmsProp`] with its hyperparameters resolved for one step.
@@ -90,6 +97,7 @@ pub struct CenteredMap {
 
 impl IdleMap for CenteredMap {
     const IDENTITY: CenteredMap = CenteredMap { matrix: MatrixMap::IDENTITY, means: 1.0 };
+    const NUMBERS: &'static [&'static str] = &["ww", "vw", "wv", "vv", "of_means"];
 
     fn after(&self, first: &CenteredMap) -> CenteredMap {
         CenteredMap { matrix: self.matrix.after(&first.matrix), means: self.means * first.means }

@@ -28,6 +28,9 @@ pub trait IdleMap: Copy + PartialEq + Debug + Send + Sync + 'static {
     /// Appends the numbers that the map is made of, of every map of a type as many: what a checkpoint keeps.
     fn write(&self, numbers: &mut Vec<f64>);
 
+    /// The names of these numbers, in formulas; none where no formula asks for them.
+    const NUMBERS: &'static [&'static str] = &[];
+
     /// The map made of the numbers that [`write`](Self::write) appended; `None` where they make none.
     fn read(numbers: &[f64]) -> Option<Self>;
 
@@ -137,6 +140,7 @@ impl MatrixMap {
 
 impl IdleMap for MatrixMap {
     const IDENTITY: MatrixMap = MatrixMap([[1.0, 0.0], [0.0, 1.0]]);
+    const NUMBERS: &'static [&'static str] = &["ww", "vw", "wv", "vv"];
 
     fn after(&self, first: &MatrixMap) -> MatrixMap {
         MatrixMap(first.0.map(|column| self.apply(column)))
@@ -172,6 +176,7 @@ pub struct DriftMap {
 
 impl IdleMap for DriftMap {
     const IDENTITY: DriftMap = DriftMap { matrix: MatrixMap::IDENTITY, drift: [0.0; 2] };
+    const NUMBERS: &'static [&'static str] = &["ww", "vw", "wv", "vv", "wq", "vq"];
 
     #[inline]
     fn after(&self, first: &DriftMap) -> DriftMap {
@@ -226,6 +231,7 @@ pub struct ShrinkMap {
 
 impl IdleMap for ShrinkMap {
     const IDENTITY: ShrinkMap = ShrinkMap { scale: 1.0, threshold: 0.0 };
+    const NUMBERS: &'static [&'static str] = &["of_weight", "of_threshold"];
 
     fn after(&self, first: &ShrinkMap) -> ShrinkMap {
         ShrinkMap {
@@ -264,6 +270,7 @@ impl ScaleMap {
 
 impl IdleMap for ScaleMap {
     const IDENTITY: ScaleMap = ScaleMap { weight: 1.0, state: 1.0 };
+    const NUMBERS: &'static [&'static str] = &["of_weight", "of_state"];
 
     fn after(&self, first: &ScaleMap) -> ScaleMap {
         ScaleMap { weight: self.weight * first.weight, state: self.state * first.state }

@@ -54,12 +54,13 @@ pub use maps::{DriftMap, IdleMap, MatrixMap, ScaleMap, ShrinkMap};
 pub use nadam::{Nadam, NadamStep};
 pub use names::{NAMES, RuleVisitor, UnknownRule, with_rule};
 pub use racing::Racing;
-pub use recurrence::{MOST_NUMBERS, Recurrence, RowRecurrence};
+pub use recurrence::{IdleRecurrence, MOST_NUMBERS, Recurrence, RowRecurrence};
 pub use reduced::{Correction, ReducedState, ReducedStep, VarianceReduction};
 pub use rmsprop::{RmsProp, RmsPropStep};
 pub use saga::Saga;
 pub use sgd::{Sgd, SgdMap, SgdStep};
 pub use signum::{SignMap, Signum, SignumStep};
+pub use suffixes::Suffixes;
 pub use svrg::Svrg;
 
 use crate::element::Float;

@@ -3,6 +3,10 @@
 use crate::formula::parse;
 use crate::operators::scalar;
 
+/// Where the two numbers of a rule that corrects gradients are.
+const GATHERS: usize = MOST_NUMBERS - 2;
+const SHARE: usize = MOST_NUMBERS - 1;
+
 /// How many numbers of a step a recurrence may name.
 pub const MOST_NUMBERS: usize = 12;
 
@@ -27,6 +31,24 @@ pub struct Recurrence {
     /// Of a rule with a state [of the row](super::OfRow): what is done to it before the assignments.
     pub row: Option<RowRecurrence>,
     /// Names and the formulas of what they become, in order: states, `w`, and others for later formulas.
+    pub assignments: &'static [(&'static str, &'static str)],
+    /// What idle steps do, where they have a closed form that is not the last of them.
+    pub idle: Option<IdleRecurrence>,
+    /// What steps do that all have the same gradient `g`, where they have one: of it the rule makes the same `q` at each.
+    pub drift: Option<IdleRecurrence>,
+    /// Of a rule that [corrects](super::UpdateRule::CORRECTS) gradients: all of this is that of the rule which gets them. A state more is the mean
+    /// gradient, and two numbers of the step more, the [last](MOST_NUMBERS) ones, say whether it only gathers, and the share of a gradient in the mean.
+    /// Idle steps of it are steps of the other rule with the mean as their gradient.
+    pub corrects: bool,
+}
+
+/// What a run of steps does to a weight and its state, as formulas over the numbers of its map: [`Step::apply_idle`](super::Step::apply_idle) or
+/// [`Step::apply_drift`](super::Step::apply_drift) is the same in Rust, and a test holds the two to each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct IdleRecurrence {
+    /// The names of the map's numbers, in the order in which it [writes](super::IdleMap::write) them.
+    pub numbers: &'static [&'static str],
+    /// Names and the formulas of what they become, in order; they may name the numbers of the step as well, which are the same at all rates.
     pub assignments: &'static [(&'static str, &'static str)],
 }
 
@@ -100,6 +122,9 @@ impl Recurrence {
         weights: &mut [(f64, f64)],
         states: &mut [Vec<f64>],
     ) -> Result<(), String> {
+        if self.corrects {
+            return self.corrected_step(names, numbers, weights, states);
+        }
         let known = |weight: (f64, f64), state: &[f64]| {
             let mut known = vec![("w", weight.0), ("g", weight.1)];
             known.extend(self.numbers.iter().copied().zip(numbers.iter().copied()));
@@ -131,6 +156,62 @@ impl Recurrence {
             keep(&known, names, state);
             weight.0 = value(&known, "w")?;
         }
+        Ok(())
+    }
+}
+
+impl Recurrence {
+    /// [`step`](Self::step) of a rule that corrects gradients.
+    fn corrected_step(
+        &self,
+        names: &[&str],
+        numbers: &[f64],
+        weights: &mut [(f64, f64)],
+        states: &mut [Vec<f64>],
+    ) -> Result<(), String> {
+        let inner = Recurrence { corrects: false, ..*self };
+        let number = |place: usize| numbers.get(place).copied().unwrap_or_default();
+        for (weight, state) in weights.iter_mut().zip(states) {
+            let Some((mean, of_inner)) = state.split_last_mut() else { continue };
+            let given = weight.1;
+            if number(GATHERS) == 0.0 {
+                let (mut one, mut kept) = ([(weight.0, given + *mean)], [of_inner.to_vec()]);
+                inner.step(names, numbers, &mut one, &mut kept)?;
+                weight.0 = one[0].0;
+                of_inner.copy_from_slice(&kept[0]);
+            }
+            *mean += number(SHARE) * given;
+        }
+        Ok(())
+    }
+
+    /// Makes a run of idle steps on a weight by the formulas, in `f64`. `numbers` are those of any step, and `map` those of the map of the run.
+    ///
+    /// # Errors
+    ///
+    /// As [`step`](Self::step); a rule without such formulas.
+    pub fn idle_steps(
+        &self,
+        names: &[&str],
+        numbers: &[f64],
+        map: &[f64],
+        weight: &mut f64,
+        state: &mut [f64],
+    ) -> Result<(), String> {
+        let idle = self.idle.as_ref().ok_or("there are no formulas of idle steps")?;
+        let mut known = vec![("w", *weight)];
+        known.extend(self.numbers.iter().copied().zip(numbers.iter().copied()));
+        known.extend(idle.numbers.iter().copied().zip(map.iter().copied()));
+        known.extend(names.iter().copied().zip(state.iter().copied()));
+        if self.corrects {
+            known.extend(state.last().map(|mean| ("g", *mean)));
+            assign(&mut known, "q", self.gradient)?;
+        }
+        for (name, formula) in idle.assignments {
+            assign(&mut known, name, formula)?;
+        }
+        keep(&known, names, state);
+        *weight = value(&known, "w")?;
         Ok(())
     }
 }

@@ -15,7 +15,9 @@
 //! [drift](Step::drift) of that rule, k steps of which are one affine map. Nothing is approximated, and a step costs
 //! O(rows touched). What touches rows, settles them and flushes them is what does so for every rule.
 
-use super::{DriftMap, Idle, IdleMap, RuleError, StateBlock, Step, UpdateRule};
+use super::{
+    DriftMap, Idle, IdleMap, MOST_NUMBERS, Recurrence, RuleError, StateBlock, Step, UpdateRule,
+};
 use crate::element::Float;
 
 /// How a rule corrects gradients: what it needs beside the step.
@@ -146,6 +148,15 @@ impl<T: Float, S: Step<T>> Step<T> for ReducedStep<S, T> {
         self.inner.apply_drift(&map, weight, &mut state.inner, state.mean);
     }
 
+    /// Those of the other rule, then, as the [last](super::Recurrence::corrects) ones, what is done with the gradient.
+    fn numbers(&self) -> [f64; MOST_NUMBERS] {
+        let mut numbers = self.inner.numbers();
+        let [.., gathers, share] = &mut numbers;
+        *gathers = f64::from(u8::from(self.gathers));
+        *share = self.share.as_f64();
+        numbers
+    }
+
     fn with_correction(self, correction: Correction) -> Self {
         let (gathers, share) = match correction {
             Correction::Gather { share } => (true, share),
@@ -177,6 +188,16 @@ impl<R: UpdateRule> States<R> {
     pub(super) const NAMES: &'static [&'static str] = Self::ALL.split_at(R::STATES.len() + 1).0;
 }
 
+/// The recurrence of a rule that hands corrected gradients to `R`, where that has formulas and a state for each weight.
+pub(super) const fn recurrence<R: UpdateRule>() -> Option<Recurrence> {
+    match R::RECURRENCE {
+        Some(inner) if inner.row.is_none() && inner.numbers.len() + 2 <= MOST_NUMBERS => {
+            Some(Recurrence { idle: inner.drift, drift: None, corrects: true, ..inner })
+        }
+        _ => None,
+    }
+}
+
 /// [`UpdateRule::check`] of rule `outer`, which hands corrected gradients to a rule `R`.
 pub(super) fn check<O: UpdateRule, R: UpdateRule>(outer: &O) -> Result<(), RuleError> {
     if <<R::Step<f64> as Step<f64>>::State as StateBlock<f64>>::BY_ROW {
@@ -190,6 +211,8 @@ macro_rules! of_inner_rule {
     ($name:literal) => {
         const NAME: &'static str = $name;
         const STATES: &'static [&'static str] = $crate::update_rules::reduced::States::<R>::NAMES;
+        const RECURRENCE: Option<$crate::update_rules::Recurrence> =
+            $crate::update_rules::reduced::recurrence::<R>();
         const CORRECTS: bool = true;
         const ONE_RATE: bool = R::ONE_RATE;
 

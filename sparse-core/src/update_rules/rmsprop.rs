@@ -40,6 +40,10 @@ update_rule! {
         moved = "w - learning_rate * q / sqrt(n + epsilon)",
         w = "max(min(moved, clip_weights), -clip_weights)",
     ];
+    idle: ScaleMap [
+        w = "of_weight * w",
+        n = "of_state * n",
+    ];
 }
 
 /// [`RmsProp`] with its hyperparameters resolved for one step.

@@ -29,6 +29,9 @@ macro_rules! words_of {
 /// The recurrence is that of `Step::update` as [formulas](super::Recurrence): `numbers` are what they name of the resolved step, and
 /// `gradient` is how `q` is made, [`CLIPPED`](super::recurrence::CLIPPED) or with decay.
 ///
+/// `idle` has the same of `Step::apply_idle`, over the numbers of its map, and `drift` of `Step::apply_drift`: rules without them catch up on the
+/// host only.
+///
 /// Every rule has `clip_gradient`, `rescale_grad` and `lazy_update` besides. The step has a function `resolve(rule, learning_rate,
 /// penalty_scale, clock)`; where a step depends on how many were made before, `counts` names the rule's method that says for
 /// how long.
@@ -63,6 +66,8 @@ macro_rules! update_rule {
         gradient: $gradient:ident;
         $(row: $term:literal, [$($of_row:ident = $row_formula:literal),*];)?
         recurrence: [$($assigned:ident = $formula:literal),* $(,)?];
+        $(idle: $IdleMap:ident [$($idle:ident = $idle_formula:literal),* $(,)?];)?
+        $(drift: $DriftMap:ident [$($drifts:ident = $drift_formula:literal),* $(,)?];)?
         $(counts: $counts:ident;)?
     ) => {
         $(#[doc = $about])+
@@ -125,6 +130,25 @@ macro_rules! update_rule {
                         row
                     },
                     assignments: &[$((stringify!($assigned), $formula)),*],
+                    idle: {
+                        #[allow(unused_mut, unused_assignments)]
+                        let mut idle = None;
+                        $(idle = Some($crate::update_rules::IdleRecurrence {
+                            numbers: <$IdleMap as $crate::update_rules::IdleMap>::NUMBERS,
+                            assignments: &[$((stringify!($idle), $idle_formula)),*],
+                        });)?
+                        idle
+                    },
+                    drift: {
+                        #[allow(unused_mut, unused_assignments)]
+                        let mut drift = None;
+                        $(drift = Some($crate::update_rules::IdleRecurrence {
+                            numbers: <$DriftMap as $crate::update_rules::IdleMap>::NUMBERS,
+                            assignments: &[$((stringify!($drifts), $drift_formula)),*],
+                        });)?
+                        drift
+                    },
+                    corrects: false,
                 });
 
             type Step<T: $crate::element::Float> = $Step<T>;

@@ -44,9 +44,20 @@ update_rule! {
     gradient: CLIPPED;
     recurrence: [
         delta = "learning_rate * q + decay * w",
-        velocity = "momentum * velocity - delta",
-        moved = "w + select(nesterov, momentum * velocity - delta, velocity)",
+        change = "momentum * velocity - delta",
+        velocity = "select(momentum, change, velocity)",
+        moved = "w + select(nesterov, momentum * change - delta, change)",
         w = "sign(moved) * max(abs(moved) - threshold, 0)",
+    ];
+    idle: SgdMap [
+        moved = "ww * w + wv * velocity",
+        velocity = "vw * w + vv * velocity",
+        w = "sign(moved) * max(abs(moved) - of_threshold, 0)",
+    ];
+    drift: DriftMap [
+        moved = "ww * w + wv * velocity + wq * q",
+        velocity = "vw * w + vv * velocity + vq * q",
+        w = "moved",
     ];
 }
 
@@ -114,6 +125,7 @@ pub struct SgdMap {
 
 impl IdleMap for SgdMap {
     const IDENTITY: SgdMap = SgdMap { matrix: MatrixMap::IDENTITY, threshold: 0.0 };
+    const NUMBERS: &'static [&'static str] = &["ww", "vw", "wv", "vv", "of_threshold"];
 
     #[inline]
     fn after(&self, first: &SgdMap) -> SgdMap {

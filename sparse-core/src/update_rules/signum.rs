@@ -32,12 +32,16 @@ update_rule! {
     }
     step: SignumStep;
     states: ["m"];
-    numbers: |step| [learning_rate: step.learning_rate, momentum: step.momentum, weight_decay: step.weight_decay, shrinkage: step.shrinkage];
+    numbers: |step| [learning_rate: step.learning_rate, momentum: step.momentum, weight_decay: step.weight_decay, shrinkage: step.shrinkage, least: T::min_positive_value()];
     gradient: CLIPPED;
     recurrence: [
         m = "momentum * m - (1 - momentum) * (q + weight_decay * w)",
         direction = "select(momentum, sign(m), -sign(q))",
         w = "w + (learning_rate * direction - shrinkage * w)",
+    ];
+    idle: SignMap [
+        w = "scale * w + shift * sign(m)",
+        m = "sign(m) * max(keep * abs(m), least)",
     ];
 }
 
@@ -85,6 +89,7 @@ pub struct SignMap {
 
 impl IdleMap for SignMap {
     const IDENTITY: SignMap = SignMap { scale: 1.0, shift: 0.0, keep: 1.0 };
+    const NUMBERS: &'static [&'static str] = &["scale", "shift", "keep"];
 
     fn after(&self, first: &SignMap) -> SignMap {
         SignMap {

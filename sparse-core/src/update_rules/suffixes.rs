@@ -2,15 +2,12 @@
 
 use super::maps::IdleMap;
 
-/// Maps in one block of the level below.
-const FAN: usize = 16;
-
 /// A growing sequence of maps, of which the product of any suffix takes O(log₁₆ length) products: all that a
 /// history is asked for ends at the present.
 ///
 /// Appending costs some 8 products on average and the memory of 16/15 maps.
 #[derive(Clone, Debug)]
-pub(super) struct Suffixes<M> {
+pub struct Suffixes<M> {
     /// `levels[k][i]`, for block `i` of `FAN^k` maps: the product from its start to the end of the block of
     /// `FAN^(k+1)` maps that it is in, or of the level, whichever comes first.
     levels: Vec<Vec<M>>,
@@ -24,15 +21,41 @@ impl<M> Default for Suffixes<M> {
     }
 }
 
+impl<M> Suffixes<M> {
+    /// Maps in one block of the level below.
+    pub const FAN: usize = 16;
+}
+
 impl<M: IdleMap> Suffixes<M> {
+    /// The number of maps.
+    pub fn len(&self) -> usize {
+        self.levels.first().map_or(0, Vec::len)
+    }
+
+    /// True where there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The products from each block of a level on, of `FAN` blocks of the level below: to the end of the block of the level above that it is
+    /// in, or of the level, whichever comes first. Blocks of level 0 are the maps. Those of a finished block of the level above stay as they are.
+    pub fn level(&self, level: usize) -> &[M] {
+        self.levels.get(level).map_or(&[], Vec::as_slice)
+    }
+
+    /// The product of the maps after the last block of a level.
+    pub fn tail(&self, level: usize) -> M {
+        self.tails.get(level).copied().unwrap_or(M::IDENTITY)
+    }
+
     /// Forgets everything.
-    pub(super) fn clear(&mut self) {
+    pub fn clear(&mut self) {
         self.levels.clear();
         self.tails.clear();
     }
 
     /// Appends a map.
-    pub(super) fn push(&mut self, map: M) {
+    pub fn push(&mut self, map: M) {
         let mut block = map;
         for level in 0.. {
             if self.levels.len() == level {
@@ -40,19 +63,19 @@ impl<M: IdleMap> Suffixes<M> {
                 self.tails.push(M::IDENTITY);
             }
             let entries = &mut self.levels[level];
-            let first = entries.len() - entries.len() % FAN;
+            let first = entries.len() - entries.len() % Self::FAN;
             for entry in &mut entries[first..] {
                 *entry = block.after(entry);
             }
             entries.push(block);
-            if !entries.len().is_multiple_of(FAN) {
+            if !entries.len().is_multiple_of(Self::FAN) {
                 break;
             }
             block = entries[first];
         }
         for level in 1..self.levels.len() {
             let below = &self.levels[level - 1];
-            self.tails[level] = match below.len() % FAN {
+            self.tails[level] = match below.len() % Self::FAN {
                 0 => self.tails[level - 1],
                 open => self.tails[level - 1].after(&below[below.len() - open]),
             };
@@ -60,15 +83,15 @@ impl<M: IdleMap> Suffixes<M> {
     }
 
     /// The product of all maps from number `first` on, in order.
-    pub(super) fn since(&self, first: usize) -> M {
+    pub fn since(&self, first: usize) -> M {
         let mut result = M::IDENTITY;
         let mut index = first;
         for (entries, tail) in self.levels.iter().zip(&self.tails) {
             if let Some(entry) = entries.get(index) {
                 result = entry.after(&result);
             }
-            let next = index / FAN + 1;
-            if index >= entries.len() || next * FAN > entries.len() {
+            let next = index / Self::FAN + 1;
+            if index >= entries.len() || next * Self::FAN > entries.len() {
                 return tail.after(&result);
             }
             index = next;

@@ -115,6 +115,7 @@ fn an_idle_map_is_an_update_with_gradient_zero() {
                     Idle::Nothing => {}
                     Idle::Closed(map) => {
                         step.apply_idle(&map, &mut w_mapped, &mut mapped);
+                        hold_idle_formulas::<R>(&step, &map, (w, state), (w_mapped, mapped));
                         for map in [map, IdleMap::IDENTITY] {
                             let mut numbers = Vec::new();
                             map.write(&mut numbers);
@@ -139,6 +140,81 @@ fn an_idle_map_is_an_update_with_gradient_zero() {
             }
         }
     });
+}
+
+/// The formulas of a run of idle steps say what the step makes of its map.
+fn hold_idle_formulas<R: UpdateRule>(
+    step: &R::Step<f64>,
+    map: &<R::Step<f64> as Step<f64>>::Idle,
+    start: (f64, <R::Step<f64> as Step<f64>>::State),
+    end: (f64, <R::Step<f64> as Step<f64>>::State),
+) {
+    let recurrence = R::RECURRENCE.expect("every rule of the list has formulas");
+    // Of maps that forget the others, a step without gradient is all.
+    let forgets = <<R::Step<f64> as Step<f64>>::Idle as IdleMap>::FORGETS;
+    assert_eq!(recurrence.idle.is_none(), forgets, "{}", R::NAME);
+    if forgets {
+        return;
+    }
+    let mut numbers = Vec::new();
+    map.write(&mut numbers);
+    assert_eq!(recurrence.idle.map(|idle| idle.numbers.len()), Some(numbers.len()));
+    let (mut w, mut state) = (start.0, Vec::from_iter(start.1.values()));
+    recurrence.idle_steps(R::STATES, &step.numbers(), &numbers, &mut w, &mut state).unwrap();
+    let mut pairs = vec![(w, end.0)];
+    if step.uses_state() {
+        pairs.extend(state.iter().copied().zip(end.1.values()));
+    }
+    for (found, expected) in pairs {
+        assert!((found - expected).abs() < 1e-15, "{}: {found} {expected}", R::NAME);
+    }
+}
+
+#[test]
+fn a_mean_that_is_too_small_to_be_stored_keeps_its_sign() {
+    let step = Signum::default().step::<f64>(0.25, 1.0, 0);
+    let map = SignMap { scale: 1.0, shift: 0.5, keep: 0.0 };
+    let recurrence = Signum::RECURRENCE.unwrap();
+    for mean in [-2.0, 0.0] {
+        let (mut w, mut state) = (1.0, [mean]);
+        let mut numbers = Vec::new();
+        map.write(&mut numbers);
+        recurrence
+            .idle_steps(Signum::STATES, &step.numbers(), &numbers, &mut w, &mut state)
+            .unwrap();
+        let (mut expected, mut kept) = (1.0, [mean]);
+        step.apply_idle(&map, &mut expected, &mut kept);
+        assert_eq!((w, state), (expected, kept));
+    }
+}
+
+/// A rule that corrects gradients has the formulas of the rule that gets them.
+#[test]
+fn the_formulas_of_a_corrected_rule_are_its_update() {
+    let plain = Sgd { learning_rate: 0.25, ..Sgd::default() };
+    let decay = Sgd { weight_decay: 0.125, ..plain.clone() };
+    let momentum = Sgd { momentum: 0.5, nesterov: true, ..decay.clone() };
+    let clipped = Sgd { clip_gradient: Some(0.25), rescale_grad: 0.5, ..momentum.clone() };
+    for rule in [plain, decay, momentum, clipped] {
+        let rule = Svrg { update_freq: 1, rule };
+        let step = rule.step::<f64>(0.25, 1.0, 0);
+        for correction in [
+            Correction::Gather { share: 0.5 },
+            Correction::Apply { share: 0.0 },
+            Correction::Apply { share: 0.25 },
+        ] {
+            hold_formulas::<Svrg<Sgd>>(&rule, &step.with_correction(correction));
+        }
+        let Idle::Closed(map) = step.idle() else { panic!("{rule:?} has a closed form") };
+        let map = map.power(3);
+        let start = (1.5, ReducedState { inner: [-0.5], mean: 0.75 });
+        let (mut w, mut state) = start;
+        step.apply_idle(&map, &mut w, &mut state);
+        hold_idle_formulas::<Svrg<Sgd>>(&step, &map, start, (w, state));
+    }
+    let adagrad = Svrg { update_freq: 1, rule: AdaGrad::default() };
+    hold_formulas::<Svrg<AdaGrad>>(&adagrad, &adagrad.step(0.25, 1.0, 0));
+    assert!(Svrg::<GroupAdaGrad>::RECURRENCE.is_none());
 }
 
 /// The statement of each rule says what a reader of the page and a command line need.

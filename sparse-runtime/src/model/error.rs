@@ -141,6 +141,15 @@ pub enum ModelError {
         /// The model.
         model: &'static str,
     },
+    /// An evaluation was to be ended, or begun, where there is none.
+    #[error(
+        "model `{model}` has begun no evaluation: call `begin_evaluation` before each `end_evaluation`, of a model that says `TAKES_BATCHES`, or \
+         `loss` or `forward` with the batch"
+    )]
+    NotBegun {
+        /// The model.
+        model: &'static str,
+    },
     /// A step was asked for on a batch that nobody gave.
     #[error(
         "model `{model}` has taken no batch for this step: call `take_batch` before each `step_on_taken`, of a model that says \

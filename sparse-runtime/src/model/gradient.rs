@@ -2,6 +2,7 @@
 
 use crate::error::Result;
 use crate::formats::{Dense, RowSparse, RowSparseView};
+use crate::model::Model;
 use sparse_core::element::Float;
 
 /// The gradient of one parameter, by [`Model::gradient_mut`](super::Model::gradient_mut).
@@ -40,12 +41,12 @@ impl<T: Float> GradientMut<'_, T> {
     pub(crate) fn subtract(&mut self, other: GradientMut<'_, T>) -> Result<()> {
         match (self, other) {
             (GradientMut::Dense(gradient), GradientMut::Dense(other)) => {
-                subtract(gradient.values_mut(), other.values());
+                subtract_each(gradient.values_mut(), other.values());
             }
             (GradientMut::RowSparse(gradient), GradientMut::RowSparse(other))
                 if gradient.indices() == other.indices() =>
             {
-                subtract(gradient.values_mut(), other.values());
+                subtract_each(gradient.values_mut(), other.values());
             }
             (GradientMut::RowSparse(gradient), GradientMut::RowSparse(other)) => {
                 let terms = [&**gradient, &*other].map(|rows| rows.indices().iter().copied());
@@ -59,7 +60,7 @@ impl<T: Float> GradientMut<'_, T> {
                             .map_or_else(|| vec![T::zero(); row_size], <[T]>::to_vec)
                     };
                     let mut new = row(gradient);
-                    subtract(&mut new, &row(other));
+                    subtract_each(&mut new, &row(other));
                     values.extend(new);
                 }
                 **gradient = RowSparse::new(*gradient.shape(), ids, values)?;
@@ -71,6 +72,16 @@ impl<T: Float> GradientMut<'_, T> {
     }
 }
 
-fn subtract<T: Float>(values: &mut [T], others: &[T]) {
+/// Takes the gradients of one model from those of another.
+pub(super) fn subtract<M: Model>(model: &mut M, other: &mut M) -> Result<()> {
+    for index in 0..M::PARAMETERS.len() {
+        if let (Some(mut new), Some(old)) = (model.gradient_mut(index), other.gradient_mut(index)) {
+            new.subtract(old)?;
+        }
+    }
+    Ok(())
+}
+
+fn subtract_each<T: Float>(values: &mut [T], others: &[T]) {
     values.iter_mut().zip(others).for_each(|(value, other)| *value -= *other);
 }

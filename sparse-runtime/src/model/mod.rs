@@ -240,6 +240,22 @@ pub trait Model: Clone {
         })
     }
 
+    /// One step as [`train_step`](Model::train_step), by the gradients less those of the same batch at `snapshot`, a model with other parameters:
+    /// what a rule is given that adds their mean over all data again.
+    ///
+    /// # Errors
+    ///
+    /// As [`adjusted_step`](Model::adjusted_step).
+    fn corrected_step<R: UpdateRule>(
+        &mut self,
+        batch: &Self::Batch<'_>,
+        updater: &mut Updater<R, Self::Element>,
+        snapshot: &mut Self,
+    ) -> Result<f64> {
+        snapshot.loss_and_grads(batch)?;
+        self.adjusted_step(batch, updater, |model| gradient::subtract(model, snapshot))
+    }
+
     /// Takes a copy of a batch with its labels, for the next [`step_on_taken`](Model::step_on_taken). One that was taken before and had no step is
     /// forgotten. O(values of the batch); what is copied beside other work is not waited for.
     ///
@@ -294,6 +310,29 @@ pub trait Model: Clone {
     fn late_losses(&mut self, losses: &mut Vec<f64>) -> Result<()> {
         let _ = losses;
         Ok(())
+    }
+
+    /// Asks for the outputs of a batch, and with `labels` for its loss as well, of a model that [takes batches](Model::TAKES_BATCHES): the batch is copied and need
+    /// not be there any longer. [`end_evaluation`](Model::end_evaluation) gives them, of batches that were begun in their order. O(values of the batch); what was
+    /// begun before is not waited for, so that a batch is copied while the one before it is computed.
+    ///
+    /// # Errors
+    ///
+    /// As [`loss`](Model::loss), or without `labels` as [`forward`](Model::forward), before anything is computed, and what failed before; nothing was begun then.
+    /// [`ModelError::NotBegun`] unless [`TAKES_BATCHES`](Model::TAKES_BATCHES).
+    fn begin_evaluation(&mut self, batch: &Self::Batch<'_>, labels: bool) -> Result<()> {
+        let _ = (batch, labels);
+        Err(ModelError::NotBegun { model: Self::NAME }.into())
+    }
+
+    /// Waits for the first of the evaluations that were [begun](Model::begin_evaluation) and not ended: its outputs are [`outputs`](Model::outputs) then.
+    /// Returns its loss, not a number where that was not asked for.
+    ///
+    /// # Errors
+    ///
+    /// [`ModelError::NotBegun`] where there is none; what failed while it was computed.
+    fn end_evaluation(&mut self) -> Result<f64> {
+        Err(ModelError::NotBegun { model: Self::NAME }.into())
     }
 
     /// Brings parameters, and their states in `updater`, back to the host where the model keeps them elsewhere: nothing where it does not.

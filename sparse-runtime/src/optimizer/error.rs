@@ -49,12 +49,27 @@ pub enum OptimizerError {
     /// Rows that wait for idle steps were to be on a GPU.
     #[cfg(feature = "cuda")]
     #[error(
-        "{rule}: steps without a gradient change rows, which a GPU does not catch up with later: with these hyperparameters choose \
-         `LazyUpdate::Touched`, which changes only the rows of a batch, or `LazyUpdate::Dense`, which changes all rows at every step"
+        "{rule}: steps without a gradient change rows, and the rule has no formulas by which a GPU could catch up with them later: with these \
+         hyperparameters choose `LazyUpdate::Touched`, which changes only the rows of a batch, or `LazyUpdate::Dense`, which changes all rows at \
+         every step"
     )]
     IdleStepsOnGpu {
         /// The rule.
         rule: &'static str,
+    },
+    /// Rows that have waited for more steps than a GPU counts were to be there.
+    #[cfg(feature = "cuda")]
+    #[error(
+        "rows of parameter `{parameter}` have waited for {steps} steps, but on a GPU for {most} at most: bring them up to date on the host \
+         before, by `Updater::flush_model`"
+    )]
+    WaitsTooLong {
+        /// The parameter.
+        parameter: String,
+        /// The steps since all its rows were up to date.
+        steps: u64,
+        /// The most there may be.
+        most: u64,
     },
     /// A step of a rule that corrects gradients was begun by hand.
     #[error(

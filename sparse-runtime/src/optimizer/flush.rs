@@ -39,15 +39,19 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
             return Err(self.states_in_table(parameter));
         }
         self.settle_all(parameter, &mut weights);
-        let index = self.parameters[parameter].group;
-        if self.groups[index].history.n_runs() > 0 {
-            let of_group = |table: &&Record<_, _>| table.lazy && table.group == index;
+        self.forget_history(self.parameters[parameter].group);
+        Ok(())
+    }
+
+    /// Forgets the steps of a group that no row waits for.
+    pub(super) fn forget_history(&mut self, group: usize) {
+        if self.groups[group].history.n_runs() > 0 {
+            let of_group = |table: &&Record<_, _>| table.lazy && table.group == group;
             let waiting = self.parameters.iter().filter(of_group);
             let oldest = waiting.map(|table| table.base).min();
-            let history = &mut self.groups[index].history;
+            let history = &mut self.groups[group].history;
             history.forget_before(oldest.unwrap_or(self.clock));
         }
-        Ok(())
     }
 
     /// [`flush`](Self::flush) for every parameter of a model, which are on the host then.
@@ -56,11 +60,11 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
     ///
     /// The updater was made for another model.
     pub fn flush_model<M: Model<Element = T>>(&mut self, model: &mut M) -> Result<()> {
-        model.to_host(self)?;
-        let parameters = model.parameters_mut();
-        if parameters.len() != self.parameters.len() {
+        if model.parameters().len() != self.parameters.len() {
             return Err(OptimizerError::OtherModel { model: M::NAME }.into());
         }
+        model.to_host(self)?;
+        let parameters = model.parameters_mut();
         for (index, parameter) in parameters.into_iter().enumerate() {
             self.flush(index, parameter.table)?;
         }

@@ -30,7 +30,8 @@ pub(super) unsafe fn update<R: UpdateRule, T: Float, K: UpdateKind>(
     row: impl Fn(usize) -> usize,
     grad: impl Fn(usize) -> T::Accumulator,
 ) -> usize {
-    let divides = const { matches!(R::RECURRENCE, Some(recurrence) if recurrence.divides()) };
+    let divides =
+        const { !R::CORRECTS && matches!(R::RECURRENCE, Some(recurrence) if recurrence.divides()) };
     if !divides
         || !K::BESIDE
         || T::TYPE != ElementType::F32

@@ -50,6 +50,9 @@ pub struct Updater<R: UpdateRule, T: Float> {
     pub(super) reduction: Reduction<T>,
     /// Of a rule that [races](UpdateRule::RACES): the part in a table that threads share.
     pub(super) racer: Option<Racer<T>>,
+    /// Of each parameter, what a GPU is told of the steps that rows may have missed.
+    #[cfg(feature = "cuda")]
+    pub(super) on_gpu: Vec<super::cuda::Products<IdleOf<R, T>>>,
 }
 
 /// The parameters with the same scales: they have one resolved step and one idle history.
@@ -194,7 +197,11 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
             tenant: Tenant::default(),
             reduction: Reduction::default(),
             racer: None,
+            #[cfg(feature = "cuda")]
+            on_gpu: Vec::new(),
         };
+        #[cfg(feature = "cuda")]
+        updater.on_gpu.resize_with(updater.parameters.len(), Default::default);
         updater.prepare();
         Ok(updater)
     }

@@ -3,8 +3,10 @@
 use super::TrainError;
 use crate::data::{Batch, WEIGHT};
 use crate::error::Result;
+use crate::formats::{Dense, DenseView, Ids, IdsView, with_ids};
 use crate::metric::{Accumulator, LabelsView, Metric, Widened};
 use crate::model::{InputInfo, InputRole, Model};
+use sparse_core::element::Float;
 use std::borrow::Cow;
 
 /// Metrics at work: the first output of a model against its first label that is no weight, without the rows of padding.
@@ -16,6 +18,19 @@ pub(super) struct Measure {
     /// The position of the label that weighs rows, where the model declares one.
     weight: Option<usize>,
     widened: Widened,
+}
+
+/// What a batch is measured by, without its outputs and the rows of padding.
+pub(super) struct Noted<T: Float> {
+    /// Those of padding too.
+    n_rows: usize,
+    labels: NotedLabels<T>,
+    weights: Option<Dense<T>>,
+}
+
+enum NotedLabels<T: Float> {
+    Real(Dense<T>),
+    Classes(Ids),
 }
 
 impl Measure {
@@ -59,17 +74,67 @@ impl Measure {
         let outputs = first_output(model, batch.n_rows(), "metrics")?;
         let n_rows = batch.n_rows() - batch.n_padding().min(batch.n_rows());
         let outputs = outputs.rows(0..n_rows)?;
+        let labels = self.labels(batch, n_rows)?;
+        let weights = self.weights(batch, n_rows)?;
+        self.widened.update(outputs, labels, weights, &mut self.accumulators)
+    }
+
+    /// What a batch is measured by, to be kept until its outputs are there. `None` where there is nothing to measure.
+    pub(super) fn note<'b, T: Float, B: Batch<'b, T>>(
+        &self,
+        batch: &B,
+    ) -> Result<Option<Noted<T>>> {
+        if self.is_empty() {
+            return Ok(None);
+        }
+        let n_rows = batch.n_rows() - batch.n_padding().min(batch.n_rows());
+        let labels = match self.labels(batch, n_rows)? {
+            LabelsView::Real(labels) => NotedLabels::Real(labels.to_owned()),
+            LabelsView::Classes(labels) => {
+                NotedLabels::Classes(with_ids!(IdsView, labels, |ids| ids.to_owned().into()))
+            }
+        };
+        let weights = self.weights(batch, n_rows)?.map(|weights| weights.to_owned());
+        Ok(Some(Noted { n_rows: batch.n_rows(), labels, weights }))
+    }
+
+    /// Takes in a batch that was noted, whose outputs the model has.
+    pub(super) fn update_noted<M: Model>(
+        &mut self,
+        model: &M,
+        noted: &Noted<M::Element>,
+    ) -> Result<()> {
+        let outputs = first_output(model, noted.n_rows, "metrics")?;
+        let (labels, n_rows) = match &noted.labels {
+            NotedLabels::Real(labels) => (LabelsView::Real(labels.view()), labels.shape().n_rows()),
+            NotedLabels::Classes(ids) => (LabelsView::Classes(ids.view()), ids.shape().n_rows()),
+        };
+        let weights = noted.weights.as_ref().map(|weights| weights.view());
+        self.widened.update(outputs.rows(0..n_rows)?, labels, weights, &mut self.accumulators)
+    }
+
+    fn labels<'b, T: Float, B: Batch<'b, T>>(
+        &self,
+        batch: &B,
+        n_rows: usize,
+    ) -> Result<LabelsView<'b, T>> {
         let (position, is_real) = self.label;
-        let labels = if is_real {
+        Ok(if is_real {
             LabelsView::Real(batch.dense(position)?.rows(0..n_rows)?)
         } else {
             LabelsView::Classes(batch.ids(position)?.rows(0..n_rows)?)
-        };
-        let weights = match self.weight {
-            Some(position) => Some(batch.dense(position)?.rows(0..n_rows)?),
-            None => None,
-        };
-        self.widened.update(outputs, labels, weights, &mut self.accumulators)
+        })
+    }
+
+    fn weights<'b, T: Float, B: Batch<'b, T>>(
+        &self,
+        batch: &B,
+        n_rows: usize,
+    ) -> Result<Option<DenseView<'b, T>>> {
+        match self.weight {
+            Some(position) => Ok(Some(batch.dense(position)?.rows(0..n_rows)?)),
+            None => Ok(None),
+        }
     }
 
     /// What each metric has seen.
@@ -115,7 +180,7 @@ pub(super) fn first_output<'m, M: Model>(
     model: &'m M,
     n_rows: usize,
     purpose: &'static str,
-) -> Result<crate::formats::DenseView<'m, M::Element>> {
+) -> Result<DenseView<'m, M::Element>> {
     let problem = match model.dense_output(0) {
         Some(output) if output.shape().rank() > 0 && output.shape().n_rows() == n_rows => {
             return Ok(output);

@@ -8,6 +8,7 @@ mod callback;
 pub mod checkpoint;
 mod epoch;
 mod error;
+mod evaluated;
 mod evaluation;
 mod fit;
 mod hogwild;

@@ -1,10 +1,11 @@
 //! The outputs of a model as text.
 
 use super::TrainError;
+use super::evaluated::{Reader, evaluate};
 use super::score::whole;
 use crate::data::{Batch, Batches, DataSource, Labels};
 use crate::error::Result;
-use crate::model::{BatchSource, Model};
+use crate::model::Model;
 use crate::replace::replace_file;
 use std::io::{self, Write};
 use std::path::Path;
@@ -75,12 +76,34 @@ where
     S: DataSource<M::Element>,
 {
     let mut batches = data.batches(M::INPUTS, &whole(batch_size, Labels::Ignored))?;
-    let mut text = String::new();
     batches.start_epoch(0)?;
-    while let Some(batch) = batches.next_batch()? {
-        let bound = model.bind(&batch)?;
-        model.forward(&bound)?;
-        let n_rows = batch.n_rows();
+    let mut written = Written { writer, text: String::new(), failed: None };
+    let evaluated = evaluate(model, &mut batches, false, &mut written);
+    if let Some(failed) = written.failed {
+        return Ok(Err(failed));
+    }
+    evaluated?;
+    Ok(written.writer.flush())
+}
+
+/// Batches on their way to a writer.
+struct Written<'w> {
+    writer: &'w mut dyn Write,
+    text: String,
+    /// What the writer said.
+    failed: Option<io::Error>,
+}
+
+impl<M: Model> Reader<M> for Written<'_> {
+    /// The rows of a batch, and how many of them are padding.
+    type Noted = [usize; 2];
+
+    fn note<'b, B: Batch<'b, M::Element>>(&mut self, batch: &B) -> Result<[usize; 2]> {
+        Ok([batch.n_rows(), batch.n_padding()])
+    }
+
+    fn read(&mut self, model: &M, [n_rows, n_padding]: [usize; 2], _: f64) -> Result<()> {
+        let text = &mut self.text;
         let outputs: Vec<_> = (0..M::OUTPUTS.len())
             .filter_map(|index| model.dense_output(index))
             .filter(|output| output.shape().rank() > 0 && output.shape().n_rows() == n_rows)
@@ -93,7 +116,7 @@ where
             );
         }
         text.clear();
-        for row in 0..n_rows - batch.n_padding().min(n_rows) {
+        for row in 0..n_rows - n_padding.min(n_rows) {
             let numbers =
                 outputs.iter().flat_map(|(size, values)| &values[row * size..(row + 1) * size]);
             for (column, number) in numbers.enumerate() {
@@ -104,11 +127,12 @@ where
             }
             text.push('\n');
         }
-        if let Err(error) = writer.write_all(text.as_bytes()) {
-            return Ok(Err(error));
-        }
+        self.writer.write_all(text.as_bytes()).map_err(|error| {
+            let problem = error.to_string();
+            self.failed = Some(error);
+            TrainError::Write { problem }.into()
+        })
     }
-    Ok(writer.flush())
 }
 
 #[cfg(test)]

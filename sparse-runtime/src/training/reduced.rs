@@ -222,10 +222,7 @@ impl<'d, M: Model, S: DataSource<M::Element>> Reduced<'d, M, S> {
             let bound = model.bind(&batch)?;
             let loss = match &mut self.snapshot {
                 None => model.train_step(&bound, updater)?,
-                Some(snapshot) => {
-                    snapshot.loss_and_grads(&bound)?;
-                    model.adjusted_step(&bound, updater, |model| subtract(model, snapshot))?
-                }
+                Some(snapshot) => model.corrected_step(&bound, updater, snapshot)?,
             };
             if !loss.is_finite() {
                 return Err(diverged(epoch, totals.n_batches, loss, updater));
@@ -312,16 +309,4 @@ fn count_rows<M: Model, S: DataSource<M::Element>>(data: &S) -> Result<Option<us
 
 fn tables<M: Model>(model: &mut M) -> impl Iterator<Item = &mut Table<M::Element>> {
     model.parameters_mut().into_iter().map(|parameter| parameter.table)
-}
-
-/// Takes the gradients at a snapshot from those of a model.
-fn subtract<M: Model>(model: &mut M, snapshot: &mut M) -> Result<()> {
-    for index in 0..M::PARAMETERS.len() {
-        if let (Some(mut new), Some(old)) =
-            (model.gradient_mut(index), snapshot.gradient_mut(index))
-        {
-            new.subtract(old)?;
-        }
-    }
-    Ok(())
 }

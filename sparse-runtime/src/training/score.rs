@@ -2,13 +2,14 @@
 
 use super::TrainError;
 use super::epoch::EpochTotals;
-use super::measure::{Measure, first_output};
+use super::evaluated::{Reader, evaluate};
+use super::measure::{Measure, Noted, first_output};
 use super::report::ScoreReport;
 use crate::data::{Batch, BatchOptions, Batches, DataSource, Labels, LastBatch, Order};
 use crate::error::Result;
 use crate::formats::{Dense, Shape};
 use crate::metric::Metric;
-use crate::model::{BatchSource, Model};
+use crate::model::Model;
 
 /// Rows that are evaluated at a time, unless more are asked for: enough to keep kernels busy, few enough to
 /// stay in cache.
@@ -32,16 +33,12 @@ where
     M: Model,
     S: DataSource<M::Element>,
 {
-    let mut measure = Measure::new::<M>(metrics)?;
+    let measure = Measure::new::<M>(metrics)?;
     let mut batches = data.batches(M::INPUTS, &whole(batch_size, Labels::Required))?;
-    let mut totals = EpochTotals::default();
     batches.start_epoch(0)?;
-    while let Some(batch) = batches.next_batch()? {
-        let bound = model.bind(&batch)?;
-        let loss = model.loss(&bound)?;
-        totals.add(loss, batch.n_rows(), batch.n_padding());
-        measure.update(model, &batch)?;
-    }
+    let mut scored = Scored { measure, totals: EpochTotals::default() };
+    evaluate(model, &mut batches, true, &mut scored)?;
+    let Scored { mut measure, totals } = scored;
     if totals.n_rows == 0 {
         return Err(TrainError::NoRows.into());
     }
@@ -78,21 +75,57 @@ where
     S: DataSource<M::Element>,
 {
     let mut batches = data.batches(M::INPUTS, &whole(batch_size, Labels::Ignored))?;
-    let mut values = Vec::new();
-    let mut extents = vec![0];
     batches.start_epoch(0)?;
-    while let Some(batch) = batches.next_batch()? {
-        let bound = model.bind(&batch)?;
-        model.forward(&bound)?;
-        let output = first_output(model, batch.n_rows(), "predictions")?;
-        let n_rows = batch.n_rows() - batch.n_padding().min(batch.n_rows());
-        values.extend_from_slice(output.rows(0..n_rows)?.values());
-        let n_rows_before = extents[0];
-        extents.clear();
-        extents.extend_from_slice(output.shape());
-        extents[0] = n_rows_before + n_rows;
-    }
+    let mut predicted = Predicted { values: Vec::new(), extents: vec![0] };
+    evaluate(model, &mut batches, false, &mut predicted)?;
+    let Predicted { values, extents } = predicted;
     Ok(Dense::new(Shape::try_new(&extents)?, values)?)
+}
+
+/// Losses and metrics of the batches so far.
+struct Scored {
+    measure: Measure,
+    totals: EpochTotals,
+}
+
+impl<M: Model> Reader<M> for Scored {
+    type Noted = (usize, usize, Option<Noted<M::Element>>);
+
+    fn note<'b, B: Batch<'b, M::Element>>(&mut self, batch: &B) -> Result<Self::Noted> {
+        Ok((batch.n_rows(), batch.n_padding(), self.measure.note(batch)?))
+    }
+
+    fn read(&mut self, model: &M, noted: Self::Noted, loss: f64) -> Result<()> {
+        let (n_rows, n_padding, noted) = noted;
+        self.totals.add(loss, n_rows, n_padding);
+        noted.map_or(Ok(()), |noted| self.measure.update_noted(model, &noted))
+    }
+}
+
+/// The first output of the batches so far.
+struct Predicted<T> {
+    values: Vec<T>,
+    extents: Vec<usize>,
+}
+
+impl<M: Model> Reader<M> for Predicted<M::Element> {
+    /// The rows of a batch, and how many of them are padding.
+    type Noted = [usize; 2];
+
+    fn note<'b, B: Batch<'b, M::Element>>(&mut self, batch: &B) -> Result<[usize; 2]> {
+        Ok([batch.n_rows(), batch.n_padding()])
+    }
+
+    fn read(&mut self, model: &M, [n_rows, n_padding]: [usize; 2], _: f64) -> Result<()> {
+        let output = first_output(model, n_rows, "predictions")?;
+        let n_rows = n_rows - n_padding.min(n_rows);
+        self.values.extend_from_slice(output.rows(0..n_rows)?.values());
+        let n_rows_before = self.extents[0];
+        self.extents.clear();
+        self.extents.extend_from_slice(output.shape());
+        self.extents[0] = n_rows_before + n_rows;
+        Ok(())
+    }
 }
 
 /// All rows once, in order.

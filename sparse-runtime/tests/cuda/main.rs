@@ -12,6 +12,7 @@ mod positions;
 mod products;
 mod rules;
 mod updates;
+mod waiting;
 
 // What rules of the operator table can be applied to, and adversarial operands, as the oracle of the CPU's kernels has them.
 #[path = "../table/applications.rs"]

@@ -78,7 +78,13 @@ impl Device for OnGpu {
         updater: &mut Updater<R, f32>,
     ) -> Result<(Vec<f32>, Vec<Vec<f32>>)> {
         updater.states_from_gpu(0, &mut self.table, &mut self.host)?;
+        self.host.values_mut().copy_from_slice(self.table.weights.to_cpu()?.values());
+        updater.flush(0, &mut self.host)?;
+        // From where they were brought up to date they go on.
+        let shape = *self.table.weights.shape();
+        let weights = Dense::new(shape, self.host.values().to_vec())?;
+        self.table = CudaTable::new(weights.to_gpu(self.context.gpu())?);
         let states = each_state(&updater.states(0, &self.host)?);
-        Ok((self.table.weights.to_cpu()?.values().to_vec(), states))
+        Ok((self.host.values().to_vec(), states))
     }
 }

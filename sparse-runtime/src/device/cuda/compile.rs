@@ -4,7 +4,7 @@ use super::CudaError;
 use super::error::refused;
 use super::launch::Kernel;
 use super::signature::signatures;
-use crate::kernels::cuda::{PRELUDE, formula, recurrence, row_recurrence};
+use crate::kernels::cuda::{PRELUDE, formula, idle_recurrence, recurrence, row_recurrence};
 use cudarc::driver::{result, sys};
 use cudarc::nvrtc::{result as nvrtc, sys as nvrtc_sys};
 use sparse_core::operators::Operator;
@@ -41,7 +41,7 @@ macro_rules! text_of {
 pub(crate) use text_of;
 
 /// What a macro of a text stands for.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub enum Word {
     /// A number.
     Number(u64),
@@ -51,6 +51,32 @@ pub enum Word {
     Formula(&'static Operator, &'static str),
     /// A part of the recurrence of an update rule whose states have these names.
     Recurrence(RecurrencePart, Recurrence, &'static [&'static str]),
+    /// Statements or functions that are made for a model.
+    Code(Code),
+}
+
+/// A part of a text that is made while the program runs.
+#[derive(Clone, Debug)]
+pub struct Code {
+    text: Arc<str>,
+    /// Of the text, so that it is not read again by whoever looks for its kernels.
+    hash: u64,
+}
+
+impl Code {
+    /// The text, which becomes one line: it has neither comments nor directives.
+    pub fn new(text: &str) -> Self {
+        let text: Arc<str> = text.replace('\n', " ").into();
+        let mut hasher = DefaultHasher::new();
+        text.hash(&mut hasher);
+        Code { text, hash: hasher.finish() }
+    }
+}
+
+impl PartialEq for Code {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.text, &other.text) || self.text == other.text
+    }
 }
 
 /// A part of the recurrence of an update rule.
@@ -62,6 +88,8 @@ pub enum RecurrencePart {
     Term,
     /// What becomes of the state of a row.
     Row,
+    /// What becomes of a weight and its state in a run of idle steps.
+    Idle,
 }
 
 /// What the compiler made of a unit.
@@ -103,9 +131,11 @@ impl Unit<'_> {
                         RecurrencePart::Weight => recurrence(rule, states),
                         RecurrencePart::Term => term,
                         RecurrencePart::Row => row,
+                        RecurrencePart::Idle => idle_recurrence(rule, states),
                     };
                     writeln!(source, "#define {name} {text}")
                 }
+                Word::Code(code) => writeln!(source, "#define {name} {}", code.text),
             };
         }
         let Unit { file, text, .. } = self;
@@ -132,6 +162,7 @@ impl Unit<'_> {
                 Word::Name(name) => name.hash(&mut hasher),
                 Word::Formula(operator, text) => (operator.name, text).hash(&mut hasher),
                 Word::Recurrence(part, rule, states) => (part, rule, states).hash(&mut hasher),
+                Word::Code(code) => code.hash.hash(&mut hasher),
             }
         }
         hasher.finish()
@@ -150,6 +181,7 @@ impl PartialEq for Word {
             (Word::Recurrence(part, rule, states), Word::Recurrence(of, other, names)) => {
                 (part, rule, states) == (of, other, names)
             }
+            (Word::Code(code), Word::Code(other)) => code == other,
             _ => false,
         }
     }

@@ -39,6 +39,11 @@ impl<T: Stored> Download<T> {
         })
     }
 
+    /// For how many elements there is room.
+    pub(crate) fn len(&self) -> usize {
+        self.pinned.bytes / size_of::<T>().max(1)
+    }
+
     /// Asks for a copy of elements, which are those that they will be when all is done that was asked for so far, to a place and those after it.
     /// What was copied there before is lost.
     ///
@@ -72,7 +77,7 @@ impl<T: Stored> Download<T> {
     /// What failed on the GPU before the copy, with the kernels that were launched since somebody waited.
     pub(crate) fn wait(&self) -> Result<&[T], CudaError> {
         self.gpu.reach(&self.copied, self.mark)?;
-        let len = self.pinned.bytes / size_of::<T>().max(1);
+        let len = self.len();
         // SAFETY: the memory was written when it was allocated, it is aligned to a page, and no copy writes there any more.
         Ok(unsafe { std::slice::from_raw_parts(self.pinned.start.as_ptr().cast(), len) })
     }

@@ -181,6 +181,14 @@ impl<'a> Launch<'a> {
         }
     }
 
+    /// That of columns, for a record.
+    pub(crate) fn address_of_columns(&mut self, columns: CudaColumnIdsSlice<'_>) -> u64 {
+        match columns {
+            CudaColumnIdsSlice::U32(ids) => self.address(ids),
+            CudaColumnIdsSlice::U64(ids) => self.address(ids),
+        }
+    }
+
     fn slice<T: Stored>(mut self, slice: CudaSlice<'_, T>, qualifier: &str) -> Self {
         let address = self.address(slice);
         self.argument(&[address], |of| {

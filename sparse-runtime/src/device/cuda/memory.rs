@@ -107,6 +107,30 @@ impl<T: Stored> CudaBuffer<T> {
         Ok(())
     }
 
+    /// Copies elements of the host to a run of its own, which it must have.
+    ///
+    /// # Errors
+    ///
+    /// [`CudaError::Copy`], which names `what`.
+    pub(crate) fn write_run(
+        &mut self,
+        start: usize,
+        values: &[T],
+        what: &'static str,
+    ) -> Result<(), CudaError> {
+        debug_assert!(start.checked_add(values.len()).is_some_and(|end| end <= self.len));
+        let Some(memory) = self.memory.as_ref().filter(|_| size_of_val(values) > 0) else {
+            return Ok(());
+        };
+        memory.gpu.enter()?;
+        let address = memory.address + (start * size_of::<T>()) as u64;
+        // SAFETY: the run is within the elements, for which there is room, and memory that is not pinned is copied away before the call returns.
+        unsafe { result::memcpy_htod_async(address, values, memory.gpu.stream()) }
+            .map_err(|error| CudaError::Copy { arrays: [what].into(), code: error.0 })?;
+        memory.gpu.copying(&[what]);
+        Ok(())
+    }
+
     /// The number of elements.
     pub fn len(&self) -> usize {
         self.len

@@ -42,7 +42,7 @@ mod upload;
 
 pub use column_ids::{CudaColumnIds, CudaColumnIdsSlice};
 pub(crate) use compile::text_of;
-pub use compile::{Compiled, RecurrencePart, Unit, Word, compile};
+pub use compile::{Code, Compiled, RecurrencePart, Unit, Word, compile};
 pub(crate) use download::Download;
 pub use error::CudaError;
 pub(crate) use gpu::Destination;

@@ -3,7 +3,7 @@
 use sparse_core::formula::{BinaryOperator, Formula, parse};
 use sparse_core::operators::scalar::function;
 use sparse_core::operators::{AttributeKind, Operator};
-use sparse_core::update_rules::Recurrence;
+use sparse_core::update_rules::{MOST_NUMBERS, Recurrence};
 use std::fmt::Write as _;
 
 /// A formula of an operator's row as an expression over numbers of the type `REAL`. Its variables are `x`, `y`, `g`, `s`, `t` and `n`,
@@ -13,9 +13,21 @@ use std::fmt::Write as _;
 ///
 /// If the table's formula is not well formed: its tests rule it out.
 pub(crate) fn formula(operator: &Operator, text: &str) -> String {
-    expression(text, &|name| {
+    expression(REAL, text, &|name| {
         let position = numbers(operator).position(|number| number == name)?;
         Some(format!("REAL(attributes.at[{position}])"))
+    })
+}
+
+/// The same with its attributes as numbers in the text.
+///
+/// # Panics
+///
+/// As [`formula`].
+pub(super) fn formula_of_numbers(operator: &Operator, text: &str, given: &[f64]) -> String {
+    expression(REAL, text, &|name| {
+        let position = numbers(operator).position(|number| number == name)?;
+        Some(format!("REAL({:?})", given.get(position)?))
     })
 }
 
@@ -27,7 +39,22 @@ pub(crate) fn formula(operator: &Operator, text: &str) -> String {
 /// If a formula is not well formed: the tests of the rules rule it out.
 pub(crate) fn recurrence(rule: &Recurrence, states: &[&str]) -> String {
     let first = [("q", rule.gradient)];
-    statements(rule, states, first.iter().chain(rule.assignments), "")
+    let assignments = || first.iter().chain(rule.assignments);
+    let of_step = number_of_step(rule, REAL);
+    match states.split_last().filter(|_| rule.corrects) {
+        None => statements(REAL, states, assignments(), "", &of_step),
+        // The last state is the mean gradient, which the other rule gets as well.
+        Some((_, states)) => {
+            let (mean, inner) =
+                (states.len(), statements(REAL, states, assignments(), "", &of_step));
+            let (gathers, share) = (MOST_NUMBERS - 2, MOST_NUMBERS - 1);
+            format!(
+                "REAL given_gradient = g, mean_gradient = state[{mean}]; \
+                 if (step.at[{gathers}] == 0) {{ REAL g = given_gradient + mean_gradient; {inner}}} \
+                 state[{mean}] = mean_gradient + REAL(step.at[{share}]) * given_gradient; "
+            )
+        }
+    }
 }
 
 /// Of a rule with a state of the row: statements that make the `term` of a weight, and those that change the state by the `mean`.
@@ -38,32 +65,69 @@ pub(crate) fn recurrence(rule: &Recurrence, states: &[&str]) -> String {
 pub(crate) fn row_recurrence(rule: &Recurrence, states: &[&str]) -> [String; 2] {
     let Some(row) = &rule.row else { return [String::new(), String::new()] };
     let term = [("q", rule.gradient), ("term", row.term)];
+    let of_step = number_of_step(rule, REAL);
     [
-        statements(rule, states, term.iter(), "term"),
-        statements(rule, states, row.assignments.iter(), ""),
+        statements(REAL, states, term.iter(), "term", &of_step),
+        statements(REAL, states, row.assignments.iter(), "", &of_step),
     ]
 }
 
+/// What a run of idle steps does, as statements over numbers of the type `f64`: they change the weight `w` and the first elements of `state` by the
+/// numbers of a map, which are elements of `map`. Nothing of a rule without such formulas.
+///
+/// # Panics
+///
+/// As [`recurrence`].
+pub(crate) fn idle_recurrence(rule: &Recurrence, states: &[&str]) -> String {
+    let Some(idle) = &rule.idle else { return String::new() };
+    let of_step = number_of_step(rule, "f64");
+    let known = |name: &str| {
+        let of_map = idle.numbers.iter().position(|number| *number == name);
+        of_map.map(|position| format!("map[{position}]")).or_else(|| of_step(name))
+    };
+    match states.split_last().filter(|_| rule.corrects) {
+        None => statements("f64", states, idle.assignments.iter(), "", &known),
+        // Steps of the other rule by the mean gradient, which stays.
+        Some((_, states)) => {
+            let first = [("q", rule.gradient)];
+            let assignments = first.iter().chain(idle.assignments);
+            let inner = statements("f64", states, assignments, "", &known);
+            format!("f64 g = state[{}]; {inner}", states.len())
+        }
+    }
+}
+
+/// The type of elements, in texts.
+const REAL: &str = "REAL";
+
+/// The number of a step by its name, of a type.
+fn number_of_step(rule: &Recurrence, real: &str) -> impl Fn(&str) -> Option<String> {
+    move |name| {
+        let position = rule.numbers.iter().position(|number| *number == name)?;
+        Some(format!("{real}(step.at[{position}])"))
+    }
+}
+
 fn statements<'a>(
-    rule: &Recurrence,
+    real: &str,
     states: &[&str],
     assignments: impl Iterator<Item = &'a (&'a str, &'a str)>,
     result: &str,
+    known: &dyn Fn(&str) -> Option<String>,
 ) -> String {
     let mut text = String::new();
     let mut declared = vec!["w", result];
     // Writing to a string does not fail.
     for (position, state) in states.iter().enumerate() {
-        let _ = write!(text, "REAL {state} = state[{position}]; ");
+        let _ = write!(text, "{real} {state} = state[{position}]; ");
         declared.push(state);
     }
     for (name, formula) in assignments {
-        let value = expression(formula, &|name| {
-            let position = rule.numbers.iter().position(|number| *number == name)?;
-            Some(format!("REAL(step.at[{position}])"))
-        });
-        let declaration = if declared.contains(name) { "" } else { "REAL " };
-        let _ = write!(text, "{declaration}{name} = {value}; ");
+        let value = expression(real, formula, known);
+        if !declared.contains(name) {
+            let _ = write!(text, "{real} ");
+        }
+        let _ = write!(text, "{name} = {value}; ");
         declared.push(name);
     }
     for (position, state) in states.iter().enumerate() {
@@ -72,10 +136,10 @@ fn statements<'a>(
     text
 }
 
-fn expression(text: &str, known: &dyn Fn(&str) -> Option<String>) -> String {
+fn expression(real: &str, text: &str, known: &dyn Fn(&str) -> Option<String>) -> String {
     let mut expression = String::new();
     match parse(text) {
-        Ok(formula) => write(&mut expression, known, &formula),
+        Ok(formula) => write(&mut expression, real, known, &formula),
         Err(message) => panic!("{message}"),
     }
     expression
@@ -92,36 +156,37 @@ pub(super) fn numbers(operator: &Operator) -> impl Iterator<Item = &'static str>
         .map(|attribute| attribute.name)
 }
 
-fn write(out: &mut String, known: &dyn Fn(&str) -> Option<String>, formula: &Formula) {
+fn write(out: &mut String, real: &str, known: &dyn Fn(&str) -> Option<String>, formula: &Formula) {
     // Writing to a string does not fail.
     match formula {
         Formula::Number(number) => {
-            let _ = write!(out, "REAL({number:?})");
+            let _ = write!(out, "{real}({number:?})");
         }
         Formula::Name(name) => {
             out.push_str(known(name).as_deref().unwrap_or(name));
         }
         Formula::Negate(inner) => {
             out.push_str("(-");
-            write(out, known, inner);
+            write(out, real, known, inner);
             out.push(')');
         }
         Formula::Binary(sign, lhs, rhs) => {
             let compares = sign.comparison().is_some();
-            out.push_str(if compares { "REAL(" } else { "(" });
-            write(out, known, lhs);
+            out.push_str(if compares { real } else { "" });
+            out.push('(');
+            write(out, real, known, lhs);
             let _ = write!(out, " {} ", BinaryOperator::symbol(*sign));
-            write(out, known, rhs);
+            write(out, real, known, rhs);
             out.push(')');
         }
         Formula::Call(name, operands, _) => {
             let Some(function) = function(name) else { panic!("no scalar function `{name}`") };
-            let _ = write!(out, "formula_{}<REAL>(", function.method);
+            let _ = write!(out, "formula_{}<{real}>(", function.method);
             for (position, operand) in operands.iter().enumerate() {
                 if position > 0 {
                     out.push_str(", ");
                 }
-                write(out, known, operand);
+                write(out, real, known, operand);
             }
             out.push(')');
         }
@@ -132,6 +197,7 @@ fn write(out: &mut String, known: &dyn Fn(&str) -> Option<String>, formula: &For
 mod tests {
     use super::*;
     use sparse_core::operators::find;
+    use sparse_core::update_rules::IdleRecurrence;
 
     #[test]
     fn a_formula_is_an_expression_of_its_functions() {
@@ -149,10 +215,32 @@ mod tests {
             gradient: "-g",
             row: None,
             assignments: &[("h", "h + q"), ("w", "w - rate * h")],
+            idle: Some(IdleRecurrence {
+                numbers: &["scale"],
+                assignments: &[("w", "w - scale * rate * h"), ("h", "max(h, 0)")],
+            }),
+            drift: None,
+            corrects: false,
         };
         assert_eq!(
             recurrence(&rule, &["h"]),
             "REAL h = state[0]; REAL q = (-g); h = (h + q); w = (w - (REAL(step.at[0]) * h)); state[0] = h; "
+        );
+        assert_eq!(
+            idle_recurrence(&rule, &["h"]),
+            "f64 h = state[0]; w = (w - ((map[0] * f64(step.at[0])) * h)); h = formula_at_least<f64>(h, f64(0.0)); state[0] = h; "
+        );
+        let corrects = Recurrence { corrects: true, ..rule };
+        let step = recurrence(&corrects, &["h", "mean gradient"]);
+        assert!(
+            step.contains("REAL g = given_gradient + mean_gradient; REAL h = state[0];"),
+            "{step}"
+        );
+        assert!(step.ends_with("state[1] = mean_gradient + REAL(step.at[11]) * given_gradient; "));
+        let idle = idle_recurrence(&corrects, &["h", "mean gradient"]);
+        assert!(
+            idle.starts_with("f64 g = state[1]; f64 h = state[0]; f64 q = (-g); w = "),
+            "{idle}"
         );
     }
 }

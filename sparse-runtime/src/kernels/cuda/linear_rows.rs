@@ -41,7 +41,8 @@ impl RowLoss {
         }
     }
 
-    fn numbers(&self) -> Numbers {
+    /// Its attributes.
+    pub(super) fn numbers(&self) -> Numbers {
         match self {
             RowLoss::Elements(function) => function.numbers(),
             RowLoss::CrossEntropy => Numbers::default(),

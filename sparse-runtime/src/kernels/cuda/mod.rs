@@ -3,6 +3,7 @@
 mod context;
 pub(crate) mod csr_rows;
 mod formula;
+pub(crate) mod layer_rows;
 pub(crate) mod linear_rows;
 pub(crate) mod lookup_rows;
 pub mod loss;
@@ -17,7 +18,7 @@ pub(crate) mod table;
 mod units;
 
 pub use context::CudaContext;
-pub(crate) use formula::{formula, recurrence, row_recurrence};
+pub(crate) use formula::{formula, idle_recurrence, recurrence, row_recurrence};
 pub use loss::{Labels, LossFunction, LossOperands};
 pub use results::{Pattern, Rows};
 pub(crate) use scalar_function::Numbers;

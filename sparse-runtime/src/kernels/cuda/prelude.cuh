@@ -26,6 +26,11 @@ struct rule_step {
     f64 at[12];
 };
 
+// The maps that are left behind the last blocks of levels, one after the other.
+struct map_tails {
+    f64 at[24];
+};
+
 // How the elements of a result lie in two arrays that broadcast to it: extents, and steps in each, of up to 6 axes.
 struct walk {
     u64 extents[6], first[6], second[6];

@@ -1,6 +1,6 @@
 //! Scalar functions of the operator table, as kernels of a GPU take them.
 
-use super::formula::numbers;
+use super::formula::{formula_of_numbers, numbers};
 use crate::device::cuda::{Launch, Word};
 use sparse_core::ir::Attributes;
 use sparse_core::operators::{Kind, Operator};
@@ -69,6 +69,19 @@ impl ScalarFunction {
             ("FIRST", Word::Name(self.operands[0])),
             ("SECOND", Word::Name(self.operands[1])),
         ]
+    }
+
+    /// A function of a text by this name, of one element or of two, with the attributes in it. `None` where one of these is not finite.
+    pub(crate) fn function(&self, name: &str) -> Option<String> {
+        let Numbers(numbers) = &self.numbers;
+        numbers.iter().all(|number| number.is_finite()).then_some(())?;
+        let formula = formula_of_numbers(self.operator, self.formula, numbers);
+        let [first, second] = self.operands;
+        let second = match self.operator.kind {
+            Kind::Unary(_) => String::new(),
+            _ => format!(", REAL {second}"),
+        };
+        Some(format!("__device__ inline REAL {name}(REAL {first}{second}) {{ return {formula}; }}"))
     }
 
     /// The attributes, as a launch takes them.

@@ -2,8 +2,8 @@
 
 use super::linear_rows::RowLoss;
 use super::{
-    LossFunction, ScalarFunction, csr_rows, linear_rows, lookup_rows, loss, moved, occurrences,
-    row_lists,
+    LossFunction, ScalarFunction, csr_rows, layer_rows, linear_rows, lookup_rows, loss, moved,
+    occurrences, row_lists,
 };
 use crate::device::cuda::Unit;
 use crate::kernels::reduce::cuda::ReduceFunction;
@@ -15,6 +15,7 @@ use crate::kernels::{
 use crate::optimizer;
 use sparse_core::ir::{AttributeValue, Attributes, Number};
 use sparse_core::operators::{AttributeKind, Kind, all};
+use sparse_core::storage::ElementType;
 
 /// Visits every text with one of each kind of words: each element-wise function, reduction and loss of the operator table, each
 /// update rule, and products of several widths and types. A GPU compiles only what a program uses.
@@ -32,6 +33,7 @@ pub fn for_each_unit(visit: &mut dyn FnMut(&Unit<'_>)) {
         csr_rows::for_each_unit,
         row_lists::for_each_unit,
         loss::for_each_unit,
+        layer_rows::for_each_unit,
         linear_rows::for_each_unit,
         lookup_rows::for_each_unit,
         optimizer::cuda::for_each_unit,
@@ -84,6 +86,7 @@ pub fn for_each_unit(visit: &mut dyn FnMut(&Unit<'_>)) {
             loss::with_unit("f32", function, visit);
             linear_rows::with_units(RowLoss::Elements(function), visit);
             lookup_rows::with_unit(function, visit);
+            layer_rows::with_unit(RowLoss::Elements(function), ElementType::F32, visit);
         }
         if let Some(function) = ReduceFunction::new(operator, &attributes) {
             reduce::cuda::with_units("f32", function, visit);

@@ -2,9 +2,11 @@
 
 mod batches;
 mod demand;
+mod difference;
 mod fused;
 mod in_place;
 mod losses;
+mod outputs;
 mod program;
 mod step;
 
@@ -14,16 +16,16 @@ use super::{
 };
 use crate::device::cuda::{CudaError, Gpu, Replay};
 use crate::error::{Error, Result};
-use crate::formats::{Csr, CsrView, Dense, DenseView, Ids, RowSparse, RowSparseView};
+use crate::formats::{CsrView, Dense, DenseView, Ids, RowSparseView};
 use crate::kernels::Array;
-use crate::kernels::cuda::table::GpuArray;
 use crate::kernels::cuda::{CudaContext, GpuFloat};
 use crate::optimizer::Updater;
 use crate::optimizer::cuda::CudaTable;
 use losses::Losses;
+use outputs::{Evaluations, Outputs};
 use program::{Program, Wanted, Workspace};
-use sparse_core::storage::Storage;
 use sparse_core::update_rules::UpdateRule;
+use step::Asked;
 
 /// A model whose parameters are on a GPU, where its batches are computed: a [`Model`] like that which it was made of, for the same trainer.
 ///
@@ -33,12 +35,16 @@ use sparse_core::update_rules::UpdateRule;
 /// seen that. Where there is not enough, the step fails with [`CudaError::OutOfMemory`] and the model is as before it.
 ///
 /// A value of the [plan](Model::PLAN) is a launch of a kernel, but in steps of models that are not `fuse = off`. There the scores of a generalised
-/// linear model, a factorization machine or a sum of what ids name (matrix factorization), its loss and the derivatives by the scores are one kernel; and in any model a gradient of rows that is a sum over rows of the batch (csrᵀ · dense, of bags, of look-ups by ids) ends in their update without being made, where no norm is asked of it and the rule has no state
-/// of whole rows. Nothing of such a step is waited for: how many rows its batch names, only the GPU knows. [`train_step`](Model::train_step) and
-/// [`step_on_taken`](Model::step_on_taken) wait for the loss that they return, and for no more; after [`begin_step_on_taken`](Model::begin_step_on_taken), which the training loop calls where nobody looks at a step, it is
-/// waited for when it is [asked for](Model::late_losses). What failed on the GPU in a step is said by what waits next.
-/// The launches of a step up to its loss, and those after it, are CUDA graphs where their kernels are those of the step before; if the driver [refuses](Gpu::graphs_refused) these,
-/// they are made one by one, with the same results.
+/// linear model, a factorization machine, a sum of what ids name (matrix factorization) or of a model whose rows go through dense layers of constant
+/// extents (wide & deep; at most 4096 elements), its loss and the derivatives are one kernel; and in any model a gradient of rows that is a sum over
+/// rows of the batch (csrᵀ · dense, of bags, of look-ups by ids) ends in their update without being made, where no norm is asked of it and the rule
+/// has no state of whole rows. Nothing of such a step is waited for: how many rows its batch names, only the GPU knows.
+/// [`train_step`](Model::train_step) and [`step_on_taken`](Model::step_on_taken) wait for the loss that they return, and for no more; after
+/// [`begin_step_on_taken`](Model::begin_step_on_taken), which the training loop calls where nobody looks at a step, it is waited for when it is
+/// [asked for](Model::late_losses). Evaluation and predictions of the training library have a batch copied and computed while the one before it is
+/// [read](Model::begin_evaluation). What failed on the GPU in a step is said by what waits next. The launches of a step up to its loss, and those
+/// after it, are CUDA graphs where their kernels are those of the step before; if the driver [refuses](Gpu::graphs_refused) these, they are made one
+/// by one, with the same results.
 ///
 /// Parameters and states come back to the host where training does anyway what costs O(values): at the end of an epoch, and where a
 /// callback looks. [`parameters`](Model::parameters) are those of that time, so that checkpoints are written as of any model.
@@ -59,9 +65,9 @@ pub struct OnGpu<M: Model<Element: GpuFloat>> {
     program: Program<M::Element>,
     workspace: Workspace<M::Element>,
     context: CudaContext,
-    outputs: Vec<Dense<M::Element>>,
-    /// Of outputs that are csr, row_sparse or ids, in the place of each.
-    others: Vec<Array<M::Element>>,
+    outputs: Outputs<M::Element>,
+    /// Batches that are evaluated while others are.
+    evaluations: Evaluations<M::Element>,
     losses: Losses<M::Element>,
     /// The launches of a step up to its loss, and those after it, of batches in either block.
     replays: [[Replay; 2]; 2],
@@ -116,8 +122,8 @@ impl<M: Model<Element: GpuFloat>> OnGpu<M> {
             host: model.clone(),
             program,
             context: CudaContext::new(gpu),
-            outputs: M::OUTPUTS.iter().map(|_| Dense::default()).collect(),
-            others: M::OUTPUTS.iter().map(nothing).collect(),
+            outputs: Outputs::new(M::OUTPUTS),
+            evaluations: Evaluations::new(),
             losses: Losses::new(M::PLAN.losses.len()),
             replays: Default::default(),
             outputs_are_late: false,
@@ -143,7 +149,7 @@ impl<M: Model<Element: GpuFloat>> OnGpu<M> {
 
     /// Output `index` of the last call that computed outputs, if it is positions or counts, on the host: as the model there has it.
     pub fn ids_output(&self, index: usize) -> Option<DenseView<'_, u64>> {
-        match self.others.get(index)? {
+        match self.outputs.others.get(index)? {
             Array::Ids(Ids::U64(ids)) => Some(ids.view()),
             _ => None,
         }
@@ -152,7 +158,7 @@ impl<M: Model<Element: GpuFloat>> OnGpu<M> {
     /// Output `index` of the last call that computed outputs, if it is csr, on the host: the entries that the GPU has stored, none of which was
     /// made dense on the way.
     pub fn csr_output(&self, index: usize) -> Option<CsrView<'_, M::Element>> {
-        match self.others.get(index)? {
+        match self.outputs.others.get(index)? {
             Array::Csr(csr) => Some(csr.view()),
             _ => None,
         }
@@ -160,7 +166,7 @@ impl<M: Model<Element: GpuFloat>> OnGpu<M> {
 
     /// Output `index` of the last call that computed outputs, if it is row_sparse, on the host: the rows that the GPU has stored.
     pub fn row_sparse_output(&self, index: usize) -> Option<RowSparseView<'_, M::Element>> {
-        match self.others.get(index)? {
+        match self.outputs.others.get(index)? {
             Array::RowSparse(rows) => Some(rows.view()),
             _ => None,
         }
@@ -210,6 +216,12 @@ impl<M: Model<Element: GpuFloat>> OnGpu<M> {
 
     /// Computes a batch that was loaded, with the parameters as they are on the host if they were changed there.
     fn run(&mut self, wanted: Wanted) -> Result<()> {
+        self.weights_to_gpu()?;
+        self.program.run::<M>(&mut self.workspace, wanted, &mut self.context)
+    }
+
+    /// Copies parameters to the GPU that were changed on the host.
+    fn weights_to_gpu(&mut self) -> Result<()> {
         if self.newest == Newest::Host {
             let gpu = self.context.gpu();
             let parameters = self.host.parameters();
@@ -219,7 +231,7 @@ impl<M: Model<Element: GpuFloat>> OnGpu<M> {
             }
             self.newest = Newest::Both;
         }
-        self.program.run::<M>(&mut self.workspace, wanted, &mut self.context)
+        Ok(())
     }
 
     /// Asks for the loss of the batch that was computed, and says what failed before it reached the GPU.
@@ -239,17 +251,16 @@ impl<M: Model<Element: GpuFloat>> OnGpu<M> {
         Ok(newest.map_err(|error| self.context.gpu().first_of(error))?)
     }
 
-    fn bring_outputs(&mut self) -> Result<(), CudaError> {
-        let outputs = self.outputs.iter_mut().zip(&mut self.others);
-        for ((output, other), info) in outputs.zip(M::OUTPUTS) {
-            match self.program.output(&M::PLAN, &self.workspace, info.name) {
-                Some(GpuArray::Dense(array)) => *output = array.to_cpu()?,
-                Some(array) => *other = array.to_cpu()?.unwrap_or_else(|| nothing(info)),
-                None => {}
-            }
-        }
+    fn ask_for_outputs(&mut self) -> Result<(), CudaError> {
+        let of = |name: &str| self.program.output(&M::PLAN, &self.workspace, name);
+        self.outputs.ask(self.context.gpu(), M::OUTPUTS, of)?;
         self.outputs_are_late = false;
         Ok(())
+    }
+
+    fn bring_outputs(&mut self) -> Result<()> {
+        let brought = self.ask_for_outputs().and_then(|()| self.outputs.wait());
+        Ok(brought.map_err(|error| self.context.gpu().first_of(error))?)
     }
 
     fn weights_to_host(&mut self) -> Result<()> {
@@ -274,8 +285,8 @@ impl<M: Model<Element: GpuFloat>> Clone for OnGpu<M> {
             workspace: Workspace::new(&self.program, tables),
             program: self.program.clone(),
             context: CudaContext::new(gpu),
-            outputs: self.outputs.clone(),
-            others: self.others.clone(),
+            outputs: self.outputs.copy(),
+            evaluations: Evaluations::new(),
             losses: Losses::new(M::PLAN.losses.len()),
             replays: Default::default(),
             outputs_are_late: self.outputs_are_late,
@@ -321,7 +332,7 @@ impl<M: Model<Element: GpuFloat>> Model for OnGpu<M> {
     fn forward(&mut self, batch: &M::Batch<'_>) -> Result<&Self::Outputs> {
         self.compute(batch, Wanted::OUTPUTS)?;
         self.bring_outputs()?;
-        Ok(&self.outputs)
+        Ok(&self.outputs.dense)
     }
 
     fn loss(&mut self, batch: &M::Batch<'_>) -> Result<f64> {
@@ -333,7 +344,7 @@ impl<M: Model<Element: GpuFloat>> Model for OnGpu<M> {
     }
 
     fn outputs(&self) -> &Self::Outputs {
-        &self.outputs
+        &self.outputs.dense
     }
 
     fn gradients(&self) -> &() {
@@ -345,7 +356,7 @@ impl<M: Model<Element: GpuFloat>> Model for OnGpu<M> {
         batch: &M::Batch<'_>,
         updater: &mut Updater<R, M::Element>,
     ) -> Result<f64> {
-        self.begin_step(updater, (None, false), |model| model.load(batch, true), |_| ())?;
+        self.begin_step(updater, Asked::PLAIN, |model| model.load(batch, true), |_| ())?;
         self.newest_loss()
     }
 
@@ -356,7 +367,23 @@ impl<M: Model<Element: GpuFloat>> Model for OnGpu<M> {
         max_norm: f64,
     ) -> Result<f64> {
         let load = |model: &mut Self| model.load(batch, true);
-        self.begin_step(updater, (Some(max_norm), false), load, |_| ())?;
+        let asked = Asked { max_norm: Some(max_norm), ..Asked::PLAIN };
+        self.begin_step(updater, asked, load, |_| ())?;
+        self.newest_loss()
+    }
+
+    fn corrected_step<R: UpdateRule>(
+        &mut self,
+        batch: &M::Batch<'_>,
+        updater: &mut Updater<R, M::Element>,
+        snapshot: &mut Self,
+    ) -> Result<f64> {
+        // Nobody asks for its loss, nor waits for its gradients.
+        snapshot.load(batch, true)?;
+        snapshot.run(Wanted::GRADIENTS.and(Wanted::SUMS))?;
+        let load = |model: &mut Self| model.load(batch, true);
+        let asked = Asked { less: Some(snapshot), ..Asked::PLAIN };
+        self.begin_step(updater, asked, load, |_| ())?;
         self.newest_loss()
     }
 
@@ -373,7 +400,8 @@ impl<M: Model<Element: GpuFloat>> Model for OnGpu<M> {
         max_norm: Option<f64>,
         meanwhile: impl FnOnce(&mut Self),
     ) -> Result<f64> {
-        self.begin_step(updater, (max_norm, false), Self::read_taken, meanwhile)?;
+        let asked = Asked { max_norm, ..Asked::PLAIN };
+        self.begin_step(updater, asked, Self::read_taken, meanwhile)?;
         self.newest_loss()
     }
 
@@ -383,7 +411,8 @@ impl<M: Model<Element: GpuFloat>> Model for OnGpu<M> {
         max_norm: Option<f64>,
         meanwhile: impl FnOnce(&mut Self),
     ) -> Result<()> {
-        self.begin_step(updater, (max_norm, true), Self::read_taken, meanwhile)
+        let asked = Asked { max_norm, is_late: true, less: None };
+        self.begin_step(updater, asked, Self::read_taken, meanwhile)
     }
 
     fn late_losses(&mut self, losses: &mut Vec<f64>) -> Result<()> {
@@ -395,11 +424,30 @@ impl<M: Model<Element: GpuFloat>> Model for OnGpu<M> {
         Ok(())
     }
 
-    fn to_host<R: UpdateRule>(&mut self, updater: &mut Updater<R, M::Element>) -> Result<()> {
-        if self.newest != Newest::Gpu {
-            return Ok(());
+    fn begin_evaluation(&mut self, batch: &M::Batch<'_>, labels: bool) -> Result<()> {
+        if labels && M::PLAN.losses.is_empty() {
+            return Err(ModelError::NoLoss { model: M::NAME }.into());
         }
+        self.compute(batch, if labels { LOSS } else { Wanted::OUTPUTS })?;
+        let (gpu, workspace) = (self.context.gpu(), &self.workspace);
+        gpu.check()?;
+        let of = |name: &str| self.program.output(&M::PLAN, workspace, name);
+        let terms = labels.then(|| self.program.loss(&M::PLAN, workspace));
+        let n_terms = M::PLAN.losses.len();
+        let asked = self.evaluations.ask(gpu, M::OUTPUTS, of, n_terms, terms);
+        self.outputs_are_late = false;
+        Ok(asked.map_err(|error| gpu.first_of(error))?)
+    }
+
+    fn end_evaluation(&mut self) -> Result<f64> {
+        let ended = self.evaluations.end(&mut self.outputs);
+        let ended = ended.ok_or(ModelError::NotBegun { model: M::NAME })?;
+        Ok(ended.map_err(|error| self.context.gpu().first_of(error))?)
+    }
+
+    fn to_host<R: UpdateRule>(&mut self, updater: &mut Updater<R, M::Element>) -> Result<()> {
         self.weights_to_host()?;
+        // States may still be there where weights were asked for before.
         let parameters = self.host.parameters_mut();
         for (index, (table, parameter)) in
             self.workspace.tables.iter_mut().zip(parameters).enumerate()
@@ -410,8 +458,8 @@ impl<M: Model<Element: GpuFloat>> Model for OnGpu<M> {
     }
 
     fn dense_output(&self, index: usize) -> Option<DenseView<'_, M::Element>> {
-        match self.others.get(index)? {
-            Array::Dense(_) => self.outputs.get(index).map(Dense::view),
+        match self.outputs.others.get(index)? {
+            Array::Dense(_) => self.outputs.dense.get(index).map(Dense::view),
             _ => None,
         }
     }
@@ -426,15 +474,5 @@ impl<M: Model<Element: GpuFloat>> Model for OnGpu<M> {
         self.failure = self.weights_to_host().err();
         self.newest = Newest::Host;
         self.host.parameters_mut()
-    }
-}
-
-/// An output before it is computed, of its type: dense ones are elsewhere.
-fn nothing<T: GpuFloat>(info: &OutputInfo) -> Array<T> {
-    match info.storage {
-        _ if info.element.is_id() => Array::Ids(Dense::<u64>::default().into()),
-        Storage::Dense => Array::Dense(Dense::default()),
-        Storage::Csr => Array::Csr(Csr::default()),
-        Storage::RowSparse => Array::RowSparse(RowSparse::default()),
     }
 }

@@ -1,25 +1,41 @@
 //! A training step on a GPU, asked for as a whole.
 
-use super::program::Wanted;
+use super::difference::{as_gradient, difference};
+use super::program::{Wanted, Workspace};
 use super::{Newest, OnGpu};
 use crate::device::cuda::{CudaError, Replay};
 use crate::error::{Error, Result};
+use crate::kernels::cuda::table::GpuOperand;
 use crate::kernels::cuda::{CudaContext, GpuFloat};
 use crate::kernels::reduce::cuda::ReduceFunction;
-use crate::model::{Model, ModelError};
-use crate::optimizer::cuda::CudaGradient;
+use crate::model::{Model, ModelError, RowSet};
+use crate::optimizer::cuda::{CudaGradient, NamedRows};
 use crate::optimizer::{Updater, clip};
 use sparse_core::ir::Attributes;
 use sparse_core::operators::find;
 use sparse_core::update_rules::UpdateRule;
 
+/// What there is to a step beside its batch.
+pub(super) struct Asked<'s, M: Model<Element: GpuFloat>> {
+    /// What the norm of all gradients is at most.
+    pub(super) max_norm: Option<f64>,
+    /// Whether outputs may come late.
+    pub(super) is_late: bool,
+    /// A model whose gradients of the same batch, which were asked for, are taken from those of this one.
+    pub(super) less: Option<&'s OnGpu<M>>,
+}
+
+impl<M: Model<Element: GpuFloat>> Asked<'_, M> {
+    /// A step as it is.
+    pub(super) const PLAIN: Self = Asked { max_norm: None, is_late: false, less: None };
+}
+
 impl<M: Model<Element: GpuFloat>> OnGpu<M> {
-    /// Asks for a step on the batch that `load` copies, or copied, of which the norm of all gradients is at most a number, if there is one, and
-    /// whose outputs may come late. `meanwhile` is called when the GPU computes, before the host waits for a norm or for outputs.
+    /// Asks for a step on the batch that `load` copies, or copied. `meanwhile` is called when the GPU computes, before the host waits for a norm or for outputs.
     pub(super) fn begin_step<R: UpdateRule>(
         &mut self,
         updater: &mut Updater<R, M::Element>,
-        (max_norm, is_late): (Option<f64>, bool),
+        asked: Asked<'_, M>,
         load: impl FnOnce(&mut Self) -> Result<()>,
         meanwhile: impl FnOnce(&mut Self),
     ) -> Result<()> {
@@ -30,7 +46,7 @@ impl<M: Model<Element: GpuFloat>> OnGpu<M> {
         let block = self.workspace.batches.current();
         // Out of the model, which the launches are of.
         let mut replays = std::mem::take(&mut self.replays[block]);
-        let begun = self.ask_for_step(updater, (max_norm, is_late), &mut replays, meanwhile);
+        let begun = self.ask_for_step(updater, asked, &mut replays, meanwhile);
         self.replays[block] = replays;
         if begun.is_err() {
             // That of a step which was not made.
@@ -45,12 +61,13 @@ impl<M: Model<Element: GpuFloat>> OnGpu<M> {
     fn ask_for_step<R: UpdateRule>(
         &mut self,
         updater: &mut Updater<R, M::Element>,
-        (max_norm, is_late): (Option<f64>, bool),
+        asked: Asked<'_, M>,
         [before, after]: &mut [Replay; 2],
         meanwhile: impl FnOnce(&mut Self),
     ) -> Result<()> {
-        // A norm is that of gradients that are there.
-        let in_place = max_norm.is_none() && updater.takes_sums_on_gpu();
+        let Asked { max_norm, is_late, less } = asked;
+        // A norm is that of gradients that are there, as are those that others are taken from.
+        let in_place = max_norm.is_none() && less.is_none() && updater.takes_sums_on_gpu();
         let mut wanted = Wanted::LOSS.and(Wanted::GRADIENTS);
         for (of, is_wanted) in
             [(Wanted::OUTPUTS, updater.records_outputs()), (Wanted::SUMS, !in_place)]
@@ -58,26 +75,73 @@ impl<M: Model<Element: GpuFloat>> OnGpu<M> {
             wanted = if is_wanted { wanted.and(of) } else { wanted };
         }
         let gpu = self.context.gpu().clone();
-        gpu.replay(before, || self.run(wanted))?;
+        self.make_ready(updater)?;
+        gpu.replay(before, || {
+            self.settle_read(updater)?;
+            self.run(wanted)
+        })?;
         // Before what it does not wait for.
         self.ask_for_loss()?;
         let brings_outputs = updater.records_outputs() && !is_late;
-        if brings_outputs || max_norm.is_some() {
+        if brings_outputs {
+            self.ask_for_outputs()?;
+        }
+        if max_norm.is_some() {
             self.ask_for_rows(in_place)?;
             meanwhile(self);
-            if brings_outputs {
-                self.bring_outputs()?;
-            }
-            self.ask_for_updates(updater, max_norm, in_place)?;
+            self.ask_for_updates(updater, (max_norm, less), in_place)?;
         } else {
             gpu.replay(after, || {
                 self.ask_for_rows(in_place)?;
-                self.ask_for_updates(updater, max_norm, in_place)
+                self.ask_for_updates(updater, (max_norm, less), in_place)
             })?;
             gpu.check()?;
             meanwhile(self);
         }
+        if brings_outputs {
+            self.outputs.wait()?;
+        }
         self.outputs_are_late = updater.records_outputs() && is_late;
+        Ok(())
+    }
+
+    /// Copies to the GPU what is not there of what the step reads, ahead of its launches, which a graph may have: parameters, and what rows of them wait
+    /// for.
+    fn make_ready<R: UpdateRule>(&mut self, updater: &mut Updater<R, M::Element>) -> Result<()> {
+        self.weights_to_gpu()?;
+        let parameters = self.host.parameters();
+        for (index, parameter) in parameters.iter().enumerate() {
+            if updater.waits(index) {
+                let table = &mut self.workspace.tables[index];
+                updater.make_room_on_gpu(index, table, parameter.table, self.context.gpu())?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Brings the rows that the batch reads up to date, as the model's [`PARAMETERS`](Model::PARAMETERS) say.
+    fn settle_read<R: UpdateRule>(&mut self, updater: &mut Updater<R, M::Element>) -> Result<()> {
+        let Workspace { batches, tables, .. } = &mut self.workspace;
+        let gpu = self.context.gpu();
+        for (index, (table, info)) in tables.iter_mut().zip(M::PARAMETERS).enumerate() {
+            if !updater.waits(index) {
+                continue;
+            }
+            self.newest = Newest::Gpu;
+            let RowSet::Of(inputs) = info.reads else {
+                updater.settle_read_on_gpu(index, table, NamedRows::All, gpu)?;
+                continue;
+            };
+            for &input in inputs {
+                let rows = match batches.operand(input) {
+                    Some(GpuOperand::Csr(x)) => NamedRows::Columns(x.columns()),
+                    Some(GpuOperand::Unit(x)) => NamedRows::Columns(x.columns()),
+                    Some(GpuOperand::Ids(ids)) => NamedRows::Ids(ids),
+                    _ => continue,
+                };
+                updater.settle_read_on_gpu(index, table, rows, gpu)?;
+            }
+        }
         Ok(())
     }
 
@@ -92,7 +156,7 @@ impl<M: Model<Element: GpuFloat>> OnGpu<M> {
     fn ask_for_updates<R: UpdateRule>(
         &mut self,
         updater: &mut Updater<R, M::Element>,
-        max_norm: Option<f64>,
+        (max_norm, less): (Option<f64>, Option<&OnGpu<M>>),
         in_place: bool,
     ) -> Result<()> {
         let parameters = self.host.parameters();
@@ -116,7 +180,15 @@ impl<M: Model<Element: GpuFloat>> OnGpu<M> {
             let mut table = std::mem::take(&mut self.workspace.tables[index]);
             let (program, workspace, context) = (&self.program, &self.workspace, &mut self.context);
             let sums = program.row_sums(workspace, index);
-            let updated = match (sums, program.gradient(&M::PLAN, workspace, index)) {
+            let whole = program.gradient(&M::PLAN, workspace, index);
+            let old = less.and_then(|of| of.program.gradient(&M::PLAN, &of.workspace, index));
+            let corrected = whole.zip(old).and_then(|(new, old)| difference(new, old, context));
+            // Both are of the type that the compiler derived, of which there is a difference.
+            let gradient = match less {
+                Some(_) => corrected.as_ref().and_then(as_gradient),
+                None => whole,
+            };
+            let updated = match (sums, gradient) {
                 (Some(sums), _) if in_place => {
                     let (host, gpu) = (parameter.table, &context.gpu);
                     updater.apply_sums_on_gpu(index, &mut table, host, &sums, gpu)

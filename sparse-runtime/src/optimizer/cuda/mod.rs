@@ -1,15 +1,20 @@
 //! Updates of parameters on a GPU: one kernel a rule, made of its recurrence.
 //!
-//! Weights and states lie there in arrays of their own. Which step it is, and at what rate, is the updater's business, as on the host;
+//! Weights and states lie there in arrays of their own, and beside them what rows wait for ([`waiting`]). Which step it is, and at what rate, is the updater's business, as on the host;
 //! the states are the updater's again when the parameter comes back.
 
 mod sums;
+mod waiting;
 
 pub(crate) use sums::{RowSums, StoredValues, Summed};
+pub(crate) use waiting::NamedRows;
+pub(super) use waiting::Products;
+
+use waiting::Waiting;
 
 use super::error::OptimizerError;
 use super::rows::{IdleOf, StateOf};
-use super::updater::{Record, Updater};
+use super::updater::Updater;
 use crate::device::cuda::{
     Blocks, Cuda, CudaBuffer, CudaError, CudaSlice, Gpu, Launch, RecurrencePart, Unit, Word,
     text_of,
@@ -21,7 +26,7 @@ use crate::kernels::dense;
 use crate::table::{Table, Tenant};
 use sparse_core::storage::Storage;
 use sparse_core::update_rules::{
-    IdleMap, LazyUpdate, MOST_NUMBERS, NAMES, Recurrence, RuleVisitor, StateBlock, Step,
+    IdleMap, LazyUpdate, MOST_NUMBERS, NAMES, Recurrence, RuleVisitor, Sgd, StateBlock, Step, Svrg,
     UpdateRule, with_rule,
 };
 
@@ -40,6 +45,8 @@ pub struct CudaTable<T: GpuFloat> {
     tenant: Option<Tenant>,
     /// The step that all rows have made, of a rule whose idle steps forget those before.
     settled: Option<[f64; MOST_NUMBERS]>,
+    /// Of rows that wait for idle steps: what they have missed.
+    waiting: Waiting,
     /// A gradient of all rows, of a mode that updates all.
     whole: Dense<T, Cuda>,
 }
@@ -78,7 +85,8 @@ impl<T: GpuFloat> CudaTable<T> {
             weights.assign_on(gpu, *self.weights.shape(), self.weights.view().values())
         });
         gpu.attempt(&mut copy.states, |states| states.assign(gpu, self.states.as_slice(), STATES));
-        CudaTable { tenant: self.tenant.clone(), settled: self.settled, ..copy }
+        let waiting = self.waiting.copy(gpu);
+        CudaTable { tenant: self.tenant.clone(), settled: self.settled, waiting, ..copy }
     }
 
     /// These weights, without states.
@@ -88,6 +96,7 @@ impl<T: GpuFloat> CudaTable<T> {
             states: CudaBuffer::default(),
             tenant: None,
             settled: None,
+            waiting: Waiting::default(),
             whole: Dense::default(),
         }
     }
@@ -98,39 +107,32 @@ impl<R: UpdateRule, T: GpuFloat> Updater<R, T> {
     ///
     /// # Errors
     ///
-    /// [`OptimizerError::NoRecurrence`]; [`OptimizerError::IdleStepsOnGpu`].
+    /// [`OptimizerError::NoRecurrence`]; [`OptimizerError::IdleStepsOnGpu`]; [`OptimizerError::WaitsTooLong`].
     pub fn check_for_gpu(&self) -> Result<()> {
         if R::RECURRENCE.is_none() {
             return Err(OptimizerError::NoRecurrence { rule: R::NAME }.into());
         }
-        let waits = |record: &Record<T, StateOf<R, T>>| {
-            record.lazy
-                && self.groups[record.group].idle.changes()
-                && !<IdleOf<R, T> as IdleMap>::FORGETS
-        };
-        match self.parameters.iter().any(waits) {
-            true => Err(OptimizerError::IdleStepsOnGpu { rule: R::NAME }.into()),
-            false => Ok(()),
-        }
+        self.check_waiting()
     }
 
-    /// Makes room for the states of a parameter on a GPU, and for a gradient of all rows where the mode makes one: what applying its gradient
-    /// would allocate. So a step that lacks memory is refused before anything is updated.
+    /// Makes room for the states of a parameter on a GPU, for what rows wait for, and for a gradient of all rows where the mode makes one: what
+    /// applying its gradient would allocate or copy. So a step that lacks memory is refused before anything is updated.
     ///
     /// # Errors
     ///
     /// [`OptimizerError::NoSuchParameter`]; [`CudaError::OutOfMemory`].
     pub(crate) fn make_room_on_gpu(
-        &self,
+        &mut self,
         parameter: usize,
         table: &mut CudaTable<T>,
         host: &Table<T>,
         gpu: &Gpu,
     ) -> Result<()> {
-        let spec = &self.record(parameter)?.spec;
         if table.tenant.as_ref() != Some(&self.tenant) {
             self.states_to_gpu(parameter, table, host, gpu)?;
         }
+        self.waiting_to_gpu(parameter, table, gpu)?;
+        let spec = &self.record(parameter)?.spec;
         if self.mode == LazyUpdate::Dense && spec.gradient == Some(Storage::RowSparse) {
             table.whole.reset_on(gpu, *table.weights.shape())?;
         }
@@ -177,6 +179,15 @@ impl<R: UpdateRule, T: GpuFloat> Updater<R, T> {
             CudaGradient::RowSparse(of) => *of.shape(),
         };
         let kernel = self.kernel_on_gpu(parameter, table, host, found, factor, &gpu)?;
+        let ids = match gradient {
+            CudaGradient::RowSparse(of) => match of.indices() {
+                RowIdsView::All => None,
+                RowIdsView::Listed(ids) => Some(ids),
+            },
+            CudaGradient::Dense(_) => None,
+        };
+        let rows = ids.map_or(NamedRows::All, NamedRows::Listed);
+        self.settle_written_on_gpu(parameter, table, rows, &gpu)?;
         let (weights, states) = (&table.weights, &table.states);
         match gradient {
             CudaGradient::Dense(all) => {
@@ -187,10 +198,6 @@ impl<R: UpdateRule, T: GpuFloat> Updater<R, T> {
                 kernel.launch(weights, states, None, Some(table.whole.view().values()))?;
             }
             CudaGradient::RowSparse(of) => {
-                let ids = match of.indices() {
-                    RowIdsView::All => None,
-                    RowIdsView::Listed(ids) => Some(ids),
-                };
                 kernel.launch(weights, states, ids, Some(of.values()))?;
                 self.settle_on_gpu(parameter, table, &kernel)?;
             }
@@ -201,7 +208,7 @@ impl<R: UpdateRule, T: GpuFloat> Updater<R, T> {
 
     /// The kernel of this step of a parameter, whose gradient has a shape and is multiplied by a factor; there is room for all it needs then.
     fn kernel_on_gpu<'g>(
-        &self,
+        &mut self,
         parameter: usize,
         table: &mut CudaTable<T>,
         host: &Table<T>,
@@ -236,7 +243,9 @@ impl<R: UpdateRule, T: GpuFloat> Updater<R, T> {
         kernel: &StepKernel<'_>,
     ) -> Result<(), CudaError> {
         let group = self.parameters[parameter].group;
-        let settles = self.mode == LazyUpdate::Exact && self.groups[group].step.idle().changes();
+        let settles = self.mode == LazyUpdate::Exact
+            && <IdleOf<R, T> as IdleMap>::FORGETS
+            && self.groups[group].step.idle().changes();
         if settles && table.settled != Some(kernel.numbers) {
             kernel.launch(&table.weights, &table.states, None, None)?;
             table.settled = Some(kernel.numbers);
@@ -268,11 +277,12 @@ impl<R: UpdateRule, T: GpuFloat> Updater<R, T> {
         }
         table.tenant = Some(self.tenant.clone());
         table.settled = None;
+        table.waiting.forget();
         Ok(())
     }
 
-    /// Takes the states of a parameter back from a GPU, whose rows are all up to date: they are those that [`states`](Updater::states) gives, and
-    /// the next step there begins with. O(values).
+    /// Takes the states of a parameter back from a GPU, where rows may wait for steps that they missed: they are those that
+    /// [`states`](Updater::states) gives, and the next step there begins with; a [`flush`](Updater::flush) brings rows up to date. O(values).
     ///
     /// `host` is the parameter's table on the host, whose states they become if they lie there.
     ///
@@ -308,8 +318,24 @@ impl<R: UpdateRule, T: GpuFloat> Updater<R, T> {
             true => host.set_states(&self.tenant, &states),
             false => record.states = states,
         }
-        record.base = self.clock;
-        record.touched.give_up();
+        if !self.waits(parameter) {
+            let record = &mut self.parameters[parameter];
+            record.base = self.clock;
+            record.touched.give_up();
+            return Ok(());
+        }
+        let last = table.waiting.last()?;
+        let record = &mut self.parameters[parameter];
+        if last.len() != record.spec.n_rows {
+            // Nothing was asked of it since rows wait.
+            return Ok(());
+        }
+        if record.touched.is_complete() {
+            record.touched.reserve(record.spec.n_rows);
+            let rows = last.iter().enumerate().filter(|(_, last)| **last != 0);
+            rows.for_each(|(row, _)| record.touched.add(row));
+        }
+        record.last = last;
         Ok(())
     }
 }
@@ -357,6 +383,11 @@ impl StepKernel<'_> {
     }
 }
 
+/// The lanes that have a row.
+fn lanes(row_size: usize) -> usize {
+    row_size.max(1).next_power_of_two().min(32)
+}
+
 /// The words of a rule's kernel.
 struct Words {
     of_row: bool,
@@ -371,7 +402,7 @@ impl Words {
         uses_state: bool,
     ) -> Self {
         let n_states = R::STATES.len();
-        let lanes = row_size.max(1).next_power_of_two().min(32);
+        let lanes = lanes(row_size);
         let part = |part| Word::Recurrence(part, rule, R::STATES);
         Words {
             of_row: rule.row.is_some(),
@@ -420,5 +451,7 @@ pub(crate) fn for_each_unit(visit: &mut dyn FnMut(&Unit<'_>)) {
         // The names are those of rules.
         let _ = with_rule(name, Visit(visit));
     }
+    Visit(visit).visit(Svrg::<Sgd>::default());
     sums::for_each_unit(visit);
+    waiting::for_each_unit(visit);
 }

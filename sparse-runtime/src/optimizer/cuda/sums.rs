@@ -1,7 +1,7 @@
 //! Steps of parameters whose gradient is a sum over rows of the batch that name their rows, or that of the interactions of a factorization
 //! machine, without making that: the kernel that sums up what a row gets ends in the rule's recurrence.
 
-use super::{CudaTable, THREADS, Words};
+use super::{CudaTable, NamedRows, THREADS, Words};
 use crate::device::cuda::{Blocks, Cuda, CudaSlice, Gpu, Launch, MOST_SIDES, Unit, Word, text_of};
 use crate::error::Result;
 use crate::formats::DenseView;
@@ -12,7 +12,7 @@ use crate::optimizer::updater::Updater;
 use crate::table::Table;
 use sparse_core::element::Unit as Ones;
 use sparse_core::storage::ElementType;
-use sparse_core::update_rules::{Adam, LazyUpdate, Recurrence, Sgd, UpdateRule};
+use sparse_core::update_rules::{Adam, LazyUpdate, Recurrence, Sgd, Svrg, UpdateRule};
 
 /// A gradient that is not made: a row for each that the batch names, by the columns of a csr or by ids.
 pub(crate) struct RowSums<'a, T: GpuFloat> {
@@ -96,6 +96,8 @@ impl<R: UpdateRule, T: GpuFloat> Updater<R, T> {
         let kernel = self.kernel_on_gpu(parameter, table, host, shape, 1.0, gpu)?;
         let row_size = kernel.row_size;
         let (most, named, number) = sums.occurrences.columns_asked_for();
+        let rows = NamedRows::Counted(named, number, most);
+        self.settle_written_on_gpu(parameter, table, rows, gpu)?;
         let groups = Groups::for_columns(row_size);
         let n_sides = match &sums.of {
             Summed::Rows { right, .. } => right.len(),
@@ -144,7 +146,7 @@ fn words(
     groups: Groups,
     n_sides: usize,
 ) -> [(&'static str, Word); 9] {
-    let [real, states, named, recurrence, ..] = of.words;
+    let [real, states, named, recurrence, ..] = of.words.clone();
     // No column is read.
     let real_name = match real.1 {
         Word::Name(name) => name,
@@ -192,4 +194,5 @@ pub(super) fn for_each_unit(visit: &mut dyn FnMut(&Unit<'_>)) {
     }
     of::<Sgd>(Sgd::RECURRENCE, visit);
     of::<Adam>(Adam::RECURRENCE, visit);
+    of::<Svrg<Sgd>>(Svrg::<Sgd>::RECURRENCE, visit);
 }

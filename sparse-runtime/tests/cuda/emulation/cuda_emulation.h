@@ -116,6 +116,12 @@ template <class T> T atomicAdd(T *address, std::common_type_t<T> value) {
     return old;
 }
 
+template <class T> T atomicMax(T *address, std::common_type_t<T> value) {
+    T old = *address;
+    if (old < value) *address = value;
+    return old;
+}
+
 inline int __popc(uint32_t bits) { return __builtin_popcount(bits); }
 
 // Of one type, as in CUDA of numbers of one type; mixed ones are refused here.

@@ -1,8 +1,10 @@
 //! Batches that are one launch up to the derivatives of their loss, found in the plan of a model that is not `fuse = off`.
 
+mod layers;
 mod linear;
 mod lookups;
 
+use self::layers::Layers;
 use self::linear::Linear;
 use self::lookups::Lookups;
 use super::program::{Place, Planned, Wanted};
@@ -14,25 +16,33 @@ use crate::kernels::cuda::{CudaContext, GpuFloat, Labels};
 use sparse_core::inspect::{Computed, Extent, Operand, PlanStep, PlanTable, PlanValue, Written};
 use sparse_core::operators::{Kind, Operator, find};
 
-/// A batch as one launch: scores that are a sum of what each row reads of parameters, the loss of these scores, and its derivatives.
+/// A batch as one launch: the loss of scores, and its derivatives.
 #[derive(Clone, Debug)]
 pub(super) struct RowsLaunch {
     /// The values that it computes, in the order of the plan.
     pub(super) values: Vec<usize>,
-    /// Those of them that others may read: the scores, the loss, the derivatives by the scores, then other derivatives. They are in slots of
-    /// their own, since they are computed earlier than the plan has it.
+    /// Those of them that others may read. They are in slots of their own, since they are computed earlier than the plan has it.
     kept: Vec<usize>,
+    /// What asks for each of these.
+    kept_for: Vec<Wanted>,
     /// The first of these slots, which are as many.
     first_slot: usize,
-    /// What asks for the scores.
-    scores_for: Wanted,
-    bias: Option<Place>,
     labels: Place,
     row_weights: Option<Place>,
-    terms: Terms,
+    rows: Rows,
 }
 
-/// What the scores are the sum of, beside a bias.
+/// What becomes of the rows.
+#[derive(Clone, Debug)]
+enum Rows {
+    /// Scores that are a sum of what a row reads of parameters, and a bias. What is kept are the scores, the loss, the derivatives by the scores, then
+    /// other derivatives.
+    Sum { bias: Option<Place>, terms: Terms },
+    /// Any scores of values whose rows have a fixed length.
+    Layers(Box<Layers>),
+}
+
+/// What scores are the sum of, beside a bias.
 #[derive(Clone, Debug)]
 enum Terms {
     Linear(Linear),
@@ -47,46 +57,25 @@ struct Beside<'w, T: GpuFloat> {
 }
 
 impl RowsLaunch {
-    /// That of a plan whose model is no more than that, and does not say `fuse = off`. `places` has the place of each value, and from
-    /// `first_slot` on slots are free.
+    /// That of a plan whose model does not say `fuse = off`. `places` has the place of each value, and from `first_slot` on slots are free.
     pub(super) fn find(plan: &PlanTable<'_>, places: &[Place], first_slot: usize) -> Option<Self> {
         if matches!(plan.step, PlanStep::Unfused { .. }) {
             return None;
         }
         let loss = Loss::find(plan)?;
-        let sum = Sum::find(plan, places, loss.score)?;
-        let (terms, derivatives) = match plan.step {
-            PlanStep::LookupRows { reads, .. } => {
-                let (lookups, derivatives) = Lookups::find(plan, places, &loss, &sum, reads)?;
-                (Terms::Lookups(lookups), derivatives)
-            }
-            _ => (Terms::Linear(Linear::find(plan, places, &loss, &sum)?), Vec::new()),
-        };
-        let kept = [&[loss.score, loss.value, loss.gradient], &derivatives[..]].concat();
-        let values = computed_for(plan, &kept);
-        let is_read_elsewhere = |of: &usize| {
-            let mut others = (0..plan.values.len()).filter(|at| !values.contains(at));
-            is_output(&plan.values[*of]) || others.any(|at| is_operand(&plan.values[at], *of))
-        };
-        if values.iter().any(|value| !kept.contains(value) && is_read_elsewhere(value)) {
-            return None;
-        }
+        let (rows, values, kept) = Rows::sum(plan, places, &loss).or_else(|| {
+            let found = Layers::find(plan, places, &loss)?;
+            Some((Rows::Layers(Box::new(found.layers)), found.values, found.kept))
+        })?;
         let declared =
             |value: usize| matches!(places[value], Place::Input(_)).then_some(places[value]);
         let row_weights = match loss.row_weights {
             Some(value) => Some(declared(value)?),
             None => None,
         };
-        Some(RowsLaunch {
-            values,
-            kept,
-            first_slot,
-            scores_for: Wanted::NOTHING,
-            bias: sum.bias.map(|bias| places[bias]),
-            labels: declared(loss.labels)?,
-            row_weights,
-            terms,
-        })
+        let kept_for = vec![Wanted::NOTHING; kept.len()];
+        let labels = declared(loss.labels)?;
+        Some(RowsLaunch { values, kept, kept_for, first_slot, labels, row_weights, rows })
     }
 
     /// The slots of the values that are kept.
@@ -103,33 +92,34 @@ impl RowsLaunch {
 
     /// The csr and the factors of interactions, and the position of the derivatives by the scores, which are those by the interactions.
     pub(super) fn interactions(&self) -> Option<(Place, Place, usize)> {
-        let Terms::Linear(linear) = &self.terms else { return None };
+        let Rows::Sum { terms: Terms::Linear(linear), .. } = &self.rows else { return None };
         let [_, _, gradient, ..] = self.kept[..] else { return None };
         Some((linear.x, linear.factors?, gradient))
     }
 
     /// The name of its kernel.
     pub(super) fn kernel(&self) -> &'static str {
-        match self.terms {
-            Terms::Linear(_) => "linear_rows",
-            Terms::Lookups(_) => "lookup_rows",
+        match self.rows {
+            Rows::Sum { terms: Terms::Linear(_), .. } => "linear_rows",
+            Rows::Sum { terms: Terms::Lookups(_), .. } => "lookup_rows",
+            Rows::Layers(_) => "layer_rows",
         }
     }
 
-    /// Notes what asks for the scores: launches beside this one that read them.
+    /// Notes what asks for the values that are kept: launches beside this one that read them.
     pub(super) fn note_readers<T: GpuFloat>(
         &mut self,
         plan: &PlanTable<'_>,
         launches: &[Planned<T>],
     ) {
-        let score = self.kept[0];
-        for planned in launches.iter().filter(|planned| !self.values.contains(&planned.value)) {
-            if is_operand(&plan.values[planned.value], score) {
-                self.scores_for = self.scores_for.and(planned.needed);
+        for (of, kept_for) in self.kept.iter().zip(&mut self.kept_for) {
+            let others = launches.iter().filter(|planned| !self.values.contains(&planned.value));
+            for planned in others.filter(|other| is_operand(&plan.values[other.value], *of)) {
+                *kept_for = kept_for.and(planned.needed);
             }
-        }
-        if is_output(&plan.values[score]) {
-            self.scores_for = self.scores_for.and(Wanted::OUTPUTS);
+            if is_output(&plan.values[*of]) {
+                *kept_for = kept_for.and(Wanted::OUTPUTS);
+            }
         }
     }
 
@@ -143,22 +133,29 @@ impl RowsLaunch {
         wanted: Wanted,
         context: &mut CudaContext,
     ) -> Option<()> {
-        let [scores, loss, gradient, derivatives @ ..] = out else { return None };
         let dense = |place: Option<Place>| match place {
             Some(place) => Some(Some(operand(place)?.dense()?)),
             None => Some(None),
         };
+        let labels = operand(self.labels)?.labels()?;
+        let row_weights = dense(self.row_weights)?;
+        let (bias, terms) = match &self.rows {
+            Rows::Sum { bias, terms } => (dense(*bias)?, terms),
+            Rows::Layers(of) => {
+                // What a gradient that need not be made reads, its update reads.
+                let wanted = wanted.and(Wanted::SUMS);
+                let is_wanted = |at: usize| self.kept_for[at].meets(wanted);
+                return of.launch(out, is_wanted, operand, labels, row_weights, context);
+            }
+        };
+        let [scores, loss, gradient, derivatives @ ..] = out else { return None };
         let rows = RowResults {
-            scores: wanted.meets(self.scores_for).then(|| scores.dense()),
+            scores: wanted.meets(self.kept_for[0]).then(|| scores.dense()),
             loss: loss.dense(),
             gradient: gradient.dense(),
         };
-        let beside = Beside {
-            bias: dense(self.bias)?,
-            labels: operand(self.labels)?.labels()?,
-            row_weights: dense(self.row_weights)?,
-        };
-        match &self.terms {
+        let beside = Beside { bias, labels, row_weights };
+        match terms {
             Terms::Linear(of) => {
                 // A gradient that is made has sums of its own.
                 let factor_sums = (!wanted.meets(Wanted::SUMS)).then_some(factor_sums);
@@ -166,6 +163,35 @@ impl RowsLaunch {
             }
             Terms::Lookups(of) => of.launch(rows, derivatives, operand, beside, context),
         }
+    }
+}
+
+impl Rows {
+    /// Scores that are a sum, in a model that is no more than that: with the values computed, and those of them that are kept.
+    fn sum(
+        plan: &PlanTable<'_>,
+        places: &[Place],
+        loss: &Loss<'_>,
+    ) -> Option<(Self, Vec<usize>, Vec<usize>)> {
+        let sum = Sum::find(plan, places, loss.score)?;
+        let (terms, derivatives) = match plan.step {
+            PlanStep::LookupRows { reads, .. } => {
+                let (lookups, derivatives) = Lookups::find(plan, places, loss, &sum, reads)?;
+                (Terms::Lookups(lookups), derivatives)
+            }
+            _ => (Terms::Linear(Linear::find(plan, places, loss, &sum)?), Vec::new()),
+        };
+        let kept = [&[loss.score, loss.value, loss.gradient], &derivatives[..]].concat();
+        let values = computed_for(plan, &kept);
+        let is_read_elsewhere = |of: &usize| {
+            let mut others = (0..plan.values.len()).filter(|at| !values.contains(at));
+            is_output(&plan.values[*of]) || others.any(|at| is_operand(&plan.values[at], *of))
+        };
+        if values.iter().any(|value| !kept.contains(value) && is_read_elsewhere(value)) {
+            return None;
+        }
+        let bias = sum.bias.map(|bias| places[bias]);
+        Some((Rows::Sum { bias, terms }, values, kept))
     }
 }
 
