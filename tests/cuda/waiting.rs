@@ -1,6 +1,6 @@
 //! Exact updates of rows that wait for steps without a gradient, and corrected gradients, against the same on the CPU.
 
-use crate::device::{Count, count, gpu, is_real};
+use crate::device::{Count, count, gpu, is_real, limit_memory};
 use crate::fused::N_COLS;
 use crate::named::{self, Bags, Mixed, Ratings, Sentences, WideDeep};
 use crate::uploads::{self, Machine};
@@ -246,6 +246,51 @@ fn corrected_gradients_are_those_of_the_cpu() {
         trainer().fit(&mut again, &data).unwrap();
         assert_eq!(values(&again), values(&on_gpu), "the same bits again");
     }
+}
+
+/// A step that lacks memory has brought rows up to date already, which changes nothing of what comes after it.
+#[test]
+fn a_step_that_fails_leaves_rows_as_they_wait() {
+    if is_real() {
+        return;
+    }
+    let data = uploads::data();
+    let host = Logistic::new(dims! { d: uploads::COLUMNS }, Seed(3)).unwrap();
+    let run = |fails: bool| {
+        let mut there = OnGpu::new(&host, &gpu()).unwrap();
+        let mut updater = Updater::for_model(rule(), &there).unwrap();
+        let of_size = |batch_size| BatchOptions { batch_size, ..BatchOptions::default() };
+        let mut batches = data.batches(Logistic::INPUTS, &of_size(8)).unwrap();
+        for _ in 0..6 {
+            let batch = batches.next_batch().unwrap().unwrap();
+            let batch = there.bind(&batch).unwrap();
+            there.train_step(&batch, &mut updater).unwrap();
+        }
+        if fails {
+            updater.flush_model(&mut there).unwrap();
+            let mut large = data.batches(Logistic::INPUTS, &of_size(100)).unwrap();
+            let large = large.next_batch().unwrap().unwrap();
+            let batch = there.bind(&large).unwrap();
+            // There is room for the batch.
+            there.forward(&batch).unwrap();
+            there.forward(&batch).unwrap();
+            let small = batches.next_batch().unwrap().unwrap();
+            there.train_step(&there.bind(&small).unwrap(), &mut updater).unwrap();
+            // Weights that were looked at are on either device when the step begins.
+            there.parameters_mut();
+            // For its entries, but not for where their columns end.
+            limit_memory(4 * batch.x.nnz());
+            let error = there.train_step(&batch, &mut updater).unwrap_err();
+            limit_memory(usize::MAX);
+            assert!(matches!(error, Error::Cuda(_)), "{error}");
+        } else {
+            let small = batches.next_batch().unwrap().unwrap();
+            there.train_step(&there.bind(&small).unwrap(), &mut updater).unwrap();
+        }
+        updater.flush_model(&mut there).unwrap();
+        values(&there)
+    };
+    close(&run(true), &run(false), 1e-6, "after a step that failed");
 }
 
 /// Derivatives of samples are kept by steps of the host, which a GPU has not.

@@ -46,6 +46,9 @@ use step::Asked;
 /// after it, are CUDA graphs where their kernels are those of the step before; if the driver [refuses](Gpu::graphs_refused) these, they are made one
 /// by one, with the same results.
 ///
+/// Rows that wait for steps which they missed ([`LazyUpdate::Exact`](sparse_core::update_rules::LazyUpdate::Exact)) do so there; the rows that a batch
+/// names are brought up to date before a step reads them.
+///
 /// Parameters and states come back to the host where training does anyway what costs O(values): at the end of an epoch, and where a
 /// callback looks. [`parameters`](Model::parameters) are those of that time, so that checkpoints are written as of any model.
 ///

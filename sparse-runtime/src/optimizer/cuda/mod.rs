@@ -1,7 +1,7 @@
 //! Updates of parameters on a GPU: one kernel a rule, made of its recurrence.
 //!
-//! Weights and states lie there in arrays of their own, and beside them what rows wait for ([`waiting`]). Which step it is, and at what rate, is the updater's business, as on the host;
-//! the states are the updater's again when the parameter comes back.
+//! Weights and states lie there in arrays of their own, and beside them what rows wait for. Which step it is, and at what rate, is the updater's
+//! business, as on the host; the states, and up to which step each row is settled, are the updater's again when the parameter comes back.
 
 mod sums;
 mod waiting;
