@@ -30,7 +30,7 @@ fn kept_inputs_and_mutations_of_them() {
         assert!(accepted > 0, "no kept input of `{name}` is valid any more");
         assert!(accepted < kept.len(), "no kept input of `{name}` is refused");
         let mut random = ChaCha8Rng::seed_from_u64(seed as u64);
-        let in_files = ["stream", "cache"].contains(name);
+        let in_files = ["stream", "cache", "compressed"].contains(name);
         for _ in 0..if in_files { MUTATIONS_IN_FILES } else { MUTATIONS } {
             run(name, *target, &mutated(&kept, &mut random));
         }

@@ -2,8 +2,10 @@
 #![cfg(feature = "half")]
 #![allow(clippy::unwrap_used)]
 
+use nnz::core::storage::ElementType;
 use nnz::formats::{bf16, f16};
 use nnz::optimizer::Updater;
+use nnz::predictor::Predictor;
 use nnz::prelude::*;
 
 /// Rows of three features of 60, of the positive class where the first is in the first half.
@@ -88,6 +90,47 @@ fn halves_are_saved_and_loaded() {
     let refused = checkpoint::load(&mut other, &path).unwrap_err().to_string();
     std::fs::remove_file(&path).unwrap();
     assert!(refused.contains("graph"), "{refused}");
+}
+
+/// A trained model is rounded and kept, and scores from the file, of which every thread reads the same bytes.
+#[test]
+fn a_rounded_model_is_mapped_from_its_file() {
+    let path = std::env::temp_dir().join(format!("nnz-rounded-{}.safetensors", std::process::id()));
+    let (_, _, mut trained) = single::fitted();
+    let (rows, y) = data();
+    let batch = single::LogisticBatch { x: rows.view(), y: y.view(), ..Default::default() };
+    let expected = trained.forward(&batch).unwrap().probability.values().to_vec();
+    Predictor::<ieee::Logistic>::rounded(&trained).unwrap().save(&path).unwrap();
+    // Two bytes for each of 61 weights.
+    assert_eq!(checkpoint::read_metadata(&path).unwrap().parameters[0].element, ElementType::F16);
+    let predictor = Predictor::<ieee::Logistic>::open(&path).unwrap();
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                let mut scorer = predictor.scorer().unwrap();
+                for (row, expected) in rows.iter_rows().zip(&expected) {
+                    let (columns, values): (Vec<u32>, Vec<f16>) =
+                        row.map(|(column, value)| (column as u32, f16::from_f32(value))).unzip();
+                    let found = scorer.score_row(&columns, &values).unwrap()[0].to_f32();
+                    // A weight keeps 11 digits of its binary form, and so does the probability.
+                    assert!((found - expected).abs() < 2e-3, "{found}, f32: {expected}");
+                }
+                #[cfg(target_os = "linux")]
+                assert!(is_mapped(scorer.model().w.values().as_ptr().addr(), &path));
+            });
+        }
+    });
+    std::fs::remove_file(&path).unwrap();
+}
+
+/// Whether an address is in the mapping of a file.
+#[cfg(target_os = "linux")]
+fn is_mapped(address: usize, path: &std::path::Path) -> bool {
+    let mappings = std::fs::read_to_string("/proc/self/maps").unwrap();
+    let of_file = mappings.lines().filter(|line| line.ends_with(path.to_str().unwrap()));
+    let ranges = of_file.map(|line| line.split_once(' ').unwrap().0.split_once('-').unwrap());
+    let number = |text| usize::from_str_radix(text, 16).unwrap();
+    ranges.into_iter().any(|(from, to)| (number(from)..number(to)).contains(&address))
 }
 
 graph! {

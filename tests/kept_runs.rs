@@ -245,6 +245,26 @@ fn runs_that_cannot_go_on_are_refused() {
     assert_eq!(files.bytes("run"), bytes);
 }
 
+/// What an epoch has parsed is read by the later ones, which are the same then; nothing is left beside the data.
+#[test]
+fn a_stream_that_is_parsed_once_is_the_same() {
+    let files = Files::new("parsed-once");
+    let data = files.write("rows.svm", &rows());
+    let (parsed, kept) = (files.path("parsed"), files.path("kept"));
+    let train = ["--model", "logistic", "--data", &data, "--epochs", "3", "--stream", "1048576"];
+    if command_line::run("train", &[&train[..], &["--save", &parsed]].concat()).is_none() {
+        return;
+    }
+    command_line::run("train", &[&train[..], &["--cache", "--save", &kept]].concat()).unwrap();
+    assert_eq!(files.bytes("kept"), files.bytes("parsed"));
+    let mut left: Vec<_> = std::fs::read_dir(std::path::Path::new(&data).parent().unwrap())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    left.sort();
+    assert_eq!(left, ["kept", "parsed", "rows.svm"]);
+}
+
 /// One row counts columns from zero, another has a column that is within the width only if they are counted from one.
 #[test]
 fn rows_that_contradict_each_other_do_not_widen_a_model() {
@@ -383,6 +403,16 @@ fn flags_that_would_do_nothing_are_refused() {
         (&svm, &["--schedule", "step", "--end", "0.1"], "--end is for"),
         (&svm, &["--schedule", "multi-step"], "say after which epochs, --milestones 3,6"),
         (&logistic, &["--factors", "4"], "--factors is for factorization-machine,"),
+        (
+            &logistic,
+            &["--format", "csv", "--schema", "y:label,importance: weight,x:numeric"],
+            "`importance: weight`: the models of `train` weigh all rows alike",
+        ),
+        (
+            &logistic,
+            &["--format", "csv", "--schema", "label,z:label,x:numeric"],
+            "`z:label` is label 2, but logistic has 1: make it `ignore`",
+        ),
     ] {
         let arguments = [&arguments[..], more].concat();
         let Some(errors) = refused(&arguments) else { return };

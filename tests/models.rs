@@ -58,6 +58,30 @@ fn at_least(what: &str, found: f64, reference: f64, slack: f64) {
     assert!(found >= reference - slack, "{what} is {found}, the reference {reference}");
 }
 
+/// Model and main code: the lines that are neither empty, nor comments, nor imports.
+#[test]
+fn examples_are_short() {
+    for name in [
+        "linear_regression",
+        "logistic_regression",
+        "softmax_regression",
+        "poisson_regression",
+        "factorization_machine",
+        "matrix_factorization",
+        "wide_deep",
+        "multi_task",
+    ] {
+        let path = format!("{}/examples/{name}.rs", env!("CARGO_MANIFEST_DIR"));
+        let text = std::fs::read_to_string(path).unwrap();
+        let lines = text.lines().map(str::trim).filter(|line| {
+            let others = ["//", "use ", "mod ", "#[path"];
+            !line.is_empty() && !others.iter().any(|start| line.starts_with(start))
+        });
+        let n_lines = lines.count();
+        assert!((10..60).contains(&n_lines), "{name}: {n_lines} lines");
+    }
+}
+
 #[test]
 fn least_squares_on_reviews() {
     let Some((train, test)) = both("imdb_rating.train.gz", "imdb_rating.test.gz") else { return };

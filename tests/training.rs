@@ -3,13 +3,17 @@
 
 mod hogwild;
 mod resumed;
+mod spans;
 mod variance_reduction;
 mod workers;
 
-use nnz::data::{BatchOptions, Batches, ClassWeights, DataSource, synthetic};
+use nnz::data::stream::Stream;
+use nnz::data::{
+    BatchOptions, Batches, ClassWeights, DataSource, Delimited, Hashing, TextReader, synthetic,
+};
 use nnz::metric::PrAuc;
 use nnz::prelude::*;
-use nnz::training::{Monitor, ParameterReport};
+use nnz::training::{Monitor, ParameterReport, ScoreReport};
 
 graph! {
     /// Logistic regression.
@@ -305,20 +309,56 @@ fn a_parameter_has_scales_of_its_own() {
     assert!(message.contains("no parameter `v`"), "{message}");
 }
 
+graph! {
+    model Weighted {
+        input x: csr[n, d];
+        label y: dense[n, 1];
+        label weight: dense[n];
+        param w: row_sparse[d, 1] = Zeros;
+        let score = dot(x, w);
+        loss logistic(score, y, weight = weight);
+        output probability = sigmoid(score);
+    }
+}
+
+/// A column of a file weighs rows in losses and in metrics, in memory and as a stream; what comes of it is what comes of weights that are given.
+#[test]
+fn weights_of_a_file() {
+    let path = std::env::temp_dir().join(format!("nnz-weights-{}.csv", std::process::id()));
+    let rows = [(1, 0.5, "a b"), (0, 2.0, "a"), (1, 0.0, "c"), (0, 1.0, "b c"), (1, 3.0, "b")];
+    let line = |(y, weight, words): (i32, f64, &str)| format!("{y},{weight},{words}\n");
+    std::fs::write(&path, rows.map(line).concat()).unwrap();
+    let format = Delimited::csv(Hashing::new(4).unwrap()).label("y").weight("weight");
+    let format = format.categorical("words");
+    let memory: Dataset = TextReader::new(format.clone()).read_path(&path).unwrap();
+    let stream = Stream::new(format).file(&path).buffer(1 << 20).open().unwrap();
+    // The same rows with weights of another source.
+    let given = memory.clone().with_weights(vec![1.0; 5]).unwrap();
+    let features = memory.features().unwrap().clone();
+    let labels = rows.map(|(y, ..)| y as f32).to_vec();
+    let plain = Dataset::new(features, labels).unwrap();
+    let weights = rows.map(|(_, weight, _)| weight as f32).to_vec();
+    let plain = plain.with_weights(weights).unwrap();
+    fn fitted(data: &impl DataSource<f32>) -> (Vec<f32>, ScoreReport) {
+        let mut model = Weighted::new(dims! { d: 16 }, Seed(1)).unwrap();
+        let rule = Sgd { learning_rate: 0.5, ..Sgd::default() };
+        let trainer = Trainer::new(rule).batch_size(2).epochs(4).shuffle(false);
+        let mut trainer = trainer.metric(LogLoss).metric(Auc).progress(Progress::Silent);
+        trainer.fit(&mut model, data).unwrap();
+        let score = trainer.score(&mut model, data).unwrap();
+        (model.w.values().to_vec(), score)
+    }
+    let expected = fitted(&plain);
+    assert_ne!(fitted(&plain.with_weights(vec![0.5, 1.0, 2.0, 4.0, 8.0]).unwrap()), expected);
+    assert_eq!(fitted(&memory), expected);
+    assert_eq!(fitted(&given), expected);
+    assert_eq!(fitted(&stream), expected);
+    std::fs::remove_file(path).unwrap();
+}
+
 /// A row of weight 2 is learnt from as two rows are, and measured so.
 #[test]
 fn weights_of_rows_and_classes() {
-    graph! {
-        model Weighted {
-            input x: csr[n, d];
-            label y: dense[n, 1];
-            label weight: dense[n];
-            param w: row_sparse[d, 1] = Zeros;
-            let score = dot(x, w);
-            loss logistic(score, y, weight = weight);
-            output probability = sigmoid(score);
-        }
-    }
     let text = b"1 1:1 2:1\n-1 2:1 3:1\n-1 1:1 3:1\n";
     let data: Dataset = libsvm::Reader::new().read_bytes("rows", text).unwrap();
     let doubled = b"1 1:1 2:1\n1 1:1 2:1\n-1 2:1 3:1\n-1 1:1 3:1\n";

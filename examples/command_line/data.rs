@@ -22,9 +22,9 @@ pub(crate) struct Reading {
     /// What the files are; by their ending if not said: .ffm, .tsv (criteo), .csv, .txt (words), else libsvm.
     #[arg(long, value_enum)]
     format: Option<Format>,
-    /// csv, which needs it: the columns in order, name:kind; kinds are label, weight, numeric, count, buckets, categorical and ignore.
+    /// csv, which needs it: the columns in order, name:kind; kinds are label, numeric, count, buckets, categorical and ignore.
     #[arg(long)]
-    schema: Option<String>,
+    pub(crate) schema: Option<String>,
     /// csv: the first line has the names of the columns.
     #[arg(long)]
     header: bool,
@@ -40,8 +40,9 @@ pub(crate) struct Reading {
     /// Read the files in every epoch, with a buffer of so many bytes, instead of once into memory.
     #[arg(long, value_name = "BYTES")]
     stream: Option<usize>,
-    /// Keep what was parsed of FILE as FILE.cache, and read that as long as FILE and how it is read stay the same.
-    #[arg(long, conflicts_with = "stream")]
+    /// Keep what was parsed of FILE as FILE.cache, and read that as long as FILE and how it is read stay the same; with --stream in a file without a
+    /// name beside FILE, for the later epochs.
+    #[arg(long)]
     cache: bool,
     /// Leave out up to so many rows that cannot be read, and say how many they were.
     #[arg(long, value_name = "ROWS")]
@@ -353,7 +354,8 @@ impl Reading {
     /// The files that reading these reads, or writes, beside them.
     pub(crate) fn files<'a>(&self, data: impl IntoIterator<Item = &'a PathBuf>) -> Vec<PathBuf> {
         let with_cache = |path: &PathBuf| {
-            let cache = self.cache.then(|| beside(path, "cache"));
+            let is_file = self.cache && self.stream.is_none();
+            let cache = is_file.then(|| beside(path, "cache"));
             [Some(path.clone()), cache].into_iter().flatten()
         };
         data.into_iter().flat_map(with_cache).collect()
@@ -486,6 +488,11 @@ impl Lines<'_> {
             .buffer(buffer)
             .parallel(self.reading.parallel())
             .on_error(self.reading.on_error());
+        let folder = self.path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let stream = match self.reading.cache {
+            true => stream.cache_in(folder.unwrap_or(Path::new("."))),
+            false => stream,
+        };
         let stream = match self.known.classes.clone() {
             _ if self.find_classes => stream.find_classes(),
             Some(classes) => stream.classes(classes),

@@ -24,6 +24,7 @@ use logistic_regression::LogisticRegression;
 use matrix_factorization::MatrixFactorization;
 use multi_task::MultiTask;
 use nnz::metric::{Accuracy, Auc, Metric, Rmse};
+use nnz::model::InputRole;
 use nnz::prelude::*;
 use poisson_regression::PoissonRegression;
 use softmax_regression::SoftmaxRegression;
@@ -100,6 +101,18 @@ impl ModelKind {
             self,
             ModelKind::FactorizationMachine | ModelKind::MatrixFactorization | ModelKind::MultiTask
         )
+    }
+
+    /// How many labels it reads.
+    pub fn n_labels(self) -> usize {
+        struct Labels;
+        impl ModelVisitor for Labels {
+            type Output = usize;
+            fn visit<M: Model<Element = f32>>(self, _: fn(Dims, Seed) -> Result<M>) -> usize {
+                M::INPUTS.iter().filter(|input| input.role == InputRole::Label).count()
+            }
+        }
+        self.with(Labels)
     }
 
     /// Calls the visitor with the model of this kind.

@@ -201,7 +201,30 @@ impl Arguments {
                 name_of(&self.model),
             ));
         }
-        Ok(())
+        self.check_schema()
+    }
+
+    /// Refuses columns that the model would not read.
+    fn check_schema(&self) -> Result<(), String> {
+        let columns = || self.reading.schema.iter().flat_map(|schema| schema.split(','));
+        let of_kind = |kind| {
+            let is_it = move |column: &&str| column.rsplit(':').next().map(str::trim) == Some(kind);
+            columns().map(str::trim).filter(is_it)
+        };
+        if let Some(column) = of_kind("weight").next() {
+            return Err(format!(
+                "--schema: `{column}`: the models of `train` weigh all rows alike: make it `ignore`, or train a model of your own, with a `label weight`"
+            ));
+        }
+        let n_labels = self.model.n_labels();
+        match of_kind("label").nth(n_labels) {
+            Some(column) => Err(format!(
+                "--schema: `{column}` is label {}, but {} has {n_labels}: make it `ignore`",
+                n_labels + 1,
+                name_of(&self.model),
+            )),
+            None => Ok(()),
+        }
     }
 }
 

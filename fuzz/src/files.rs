@@ -271,12 +271,43 @@ pub fn stream(bytes: &[u8]) -> bool {
     streamed.is_ok()
 }
 
-/// The rows that a stream gives.
+/// Bytes as a compressed LibSVM file, zstd's where the first is a `z` and else gzip's: streamed and whole it has the same rows, or none.
+pub fn compressed(bytes: &[u8]) -> bool {
+    let (ending, bytes) = match bytes.split_first() {
+        Some((b'z', bytes)) => ("zst", bytes),
+        Some((_, bytes)) => ("gz", bytes),
+        None => ("gz", bytes),
+    };
+    let plain = file(bytes);
+    let path = plain.with_extension(ending);
+    std::fs::rename(&plain, &path).unwrap();
+    let reader = Reader::new().index_base(IndexBase::One).n_features(1000);
+    let streamed = rows_of_stream(&path, reader.clone());
+    let read = reader.read_path(&path);
+    match (&streamed, &read) {
+        (Ok(rows), Ok(data)) => assert_eq!(*rows, content(data)),
+        // Which of two errors is told first depends on how far is read ahead.
+        (Err(_), Err(read)) => check_message(read),
+        (Ok(rows), Err(read)) => assert!(rows.is_empty(), "{} rows, but: {read}", rows.len()),
+        (Err(streamed), Ok(_)) => panic!("only a stream says: {streamed}"),
+    }
+    std::fs::remove_file(&path).unwrap();
+    read.is_ok()
+}
+
+/// The rows that a stream gives: the same when they are parsed and when they are read again.
 fn rows_of_stream(path: &Path, reader: Reader) -> nnz::Result<Vec<Row>> {
-    let data = Stream::new(reader).file(path).buffer(1 << 20).open()?;
+    let stream = Stream::new(reader).file(path).buffer(1 << 20).cache_in(std::env::temp_dir());
+    let data = stream.open()?;
+    let rows = rows_of_epoch(&data, 0)?;
+    assert_eq!(rows_of_epoch(&data, 1).unwrap(), rows);
+    Ok(rows)
+}
+
+fn rows_of_epoch(data: &impl DataSource<f32>, epoch: u64) -> nnz::Result<Vec<Row>> {
     let mut batches = data.batches(Small::INPUTS, &BatchOptions::default())?;
     let mut rows = Vec::new();
-    batches.start_epoch(0)?;
+    batches.start_epoch(epoch)?;
     while let Some(batch) = batches.next_batch()? {
         let (x, y) = (batch.csr(0)?, batch.dense(1)?);
         for (label, row) in y.values().iter().zip(x.iter_rows()) {

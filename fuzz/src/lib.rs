@@ -10,7 +10,8 @@ mod files;
 
 pub use arrays::{csr, row_sparse};
 pub use files::{
-    cache, checkpoint, delimited, libffm, libsvm, matrix_market, npz, ratings, stream, words,
+    cache, checkpoint, compressed, delimited, libffm, libsvm, matrix_market, npz, ratings, stream,
+    words,
 };
 
 /// A target by name.
@@ -30,4 +31,5 @@ pub const TARGETS: &[Target] = &[
     ("words", words),
     ("stream", stream),
     ("cache", cache),
+    ("compressed", compressed),
 ];

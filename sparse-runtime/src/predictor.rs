@@ -16,7 +16,7 @@ use std::path::Path;
 /// processes. Each thread has a [`Scorer`] of its own, which holds the buffers of a forward pass and shares the parameters.
 ///
 /// For a table of 16 bits declare the model once more with `dtype = f16;` (feature `half`) and make its predictor by
-/// [`rounded`](Predictor::rounded); arithmetic stays in `f32`.
+/// [`rounded`](Predictor::rounded), which [`save`](Predictor::save) keeps for others to open; arithmetic stays in `f32`.
 ///
 /// ```
 /// use sparse_runtime::Result;
@@ -89,6 +89,16 @@ impl<M: Model> Predictor<M> {
             Predictor { dims: model.dims().clone(), tables: tables.collect(), model: PhantomData };
         predictor.scorer()?;
         Ok(predictor)
+    }
+
+    /// Writes the parameters to a file that [`open`](Predictor::open) maps, as [`checkpoint::save`] writes those of a model: of a
+    /// [rounded](Predictor::rounded) one in the type that they were rounded to.
+    ///
+    /// # Errors
+    ///
+    /// As [`checkpoint::save`].
+    pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
+        checkpoint::save(&self.scorer()?.model, path)
     }
 
     /// What a thread scores with. It shares the parameters: O(parameters), not O(values).

@@ -22,6 +22,7 @@ mod record;
 mod reduced;
 mod steps;
 mod store;
+mod stream;
 mod workload;
 
 use data::Data;
@@ -39,6 +40,7 @@ fn workloads(data: &Data) -> Vec<Named<'_>> {
         steps::workloads(data),
         reduced::workloads(data),
         cache::workloads(data),
+        stream::workloads(data),
         predict::workloads(data),
         store::workloads(),
     ];

@@ -2,8 +2,8 @@
 
 use super::stream::{StreamBatch, StreamBatches, StreamedDataset};
 use super::{
-    Batch, BatchOptions, Batches, Classes, DataSource, Dataset, DatasetBatch, DatasetBatches,
-    Position,
+    Batch, BatchOptions, Batches, BytesRead, Classes, DataSource, Dataset, DatasetBatch,
+    DatasetBatches, Position,
 };
 use crate::error::Result;
 use crate::formats::{CsrView, DenseView, IdsView};
@@ -147,6 +147,10 @@ impl<T: Float> Batches<T> for AnyBatches<'_, T> {
 
     fn n_batches(&self) -> Option<u64> {
         either!(AnyBatches, self, |batches| Batches::n_batches(batches))
+    }
+
+    fn bytes_read(&self) -> Option<BytesRead> {
+        either!(AnyBatches, self, |batches| batches.bytes_read())
     }
 }
 

@@ -53,7 +53,9 @@ pub(crate) use part::Part;
 pub use ratings::{Ratings, Separator};
 pub use read_error::{Excerpt, Place, Problem, ReadError};
 pub use report::ReadReport;
-pub use source::{Batch, BatchOptions, Batches, DataSource, Labels, LastBatch, Order, Position};
+pub use source::{
+    Batch, BatchOptions, Batches, BytesRead, DataSource, Labels, LastBatch, Order, Position,
+};
 pub use text::{
     IdMap, OnError, ReadOptions, ReadProgress, RowFormat, SkippedRow, TextReader, WholeFormat,
 };

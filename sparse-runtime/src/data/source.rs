@@ -29,6 +29,8 @@ use super::DataError;
 use crate::error::Result;
 use crate::model::{BatchSource, InputInfo};
 use sparse_core::element::Float;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Data that a model can be trained on.
 #[diagnostic::on_unimplemented(
@@ -140,6 +142,30 @@ pub trait Batches<T: Float> {
 
     /// The number of batches in this epoch, where it is known.
     fn n_batches(&self) -> Option<u64>;
+
+    /// How far the files of the epoch have been read, of data that streams past.
+    fn bytes_read(&self) -> Option<BytesRead> {
+        None
+    }
+}
+
+/// How far the files of an epoch have been read. Reading is ahead of batches by what is in the buffer.
+#[derive(Clone, Debug)]
+pub struct BytesRead {
+    pub(super) bytes: Arc<AtomicU64>,
+    pub(super) total: u64,
+}
+
+impl BytesRead {
+    /// The bytes that have been read by now.
+    pub fn bytes(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// The bytes of all files.
+    pub fn total(&self) -> u64 {
+        self.total
+    }
 }
 
 /// A batch of a source.

@@ -209,7 +209,7 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
                 updater.set_learning_rate(base_rate * factor)?;
             }
             batches.start_epoch(epoch)?;
-            hook.reporter.start_epoch(epoch, end, batches.n_batches());
+            hook.reporter.start_epoch(epoch, end, batches.n_batches(), batches.bytes_read());
             hook.reporter.advance(start.batch);
             let began = Instant::now();
             let totals = match &mut reduced {

@@ -1,7 +1,11 @@
 //! Pictures of a run: loss and metrics by epoch.
 
+mod pixels;
+
 use super::{EpochReport, FitReport, TrainError};
 use crate::replace::replace_file;
+use pixels::Pixels;
+use plotters::coord::Shift;
 use plotters::prelude::*;
 use std::fmt::Display;
 use std::path::Path;
@@ -30,43 +34,71 @@ impl FitReport {
     ///
     /// [`TrainError::Plot`] of a run without epochs.
     pub fn to_svg(&self) -> Result<String, TrainError> {
-        let panels = panels(&self.epochs);
-        if panels.is_empty() {
-            return Err(failed("there is no epoch with a finite value"));
-        }
+        let (panels, size) = self.panels()?;
         let mut text = String::new();
-        {
-            let size = (WIDTH, PANEL * panels.len() as u32);
-            let picture = SVGBackend::with_string(&mut text, size).into_drawing_area();
-            picture.fill(&WHITE).map_err(failed)?;
-            let areas = picture.split_evenly((panels.len(), 1));
-            for (area, panel) in areas.iter().zip(&panels) {
-                draw(area, panel)?;
-            }
-            picture.present().map_err(failed)?;
-        }
+        draw_all(SVGBackend::with_string(&mut text, size), &panels)?;
         Ok(text)
+    }
+
+    /// The picture of [`to_svg`](Self::to_svg) as a PNG file, in pixels. Letters are of a font of 8 × 8 dots that the library brings, so that no font of
+    /// the system is looked for; what it has no dots for is a `?`.
+    ///
+    /// # Errors
+    ///
+    /// As [`to_svg`](Self::to_svg).
+    pub fn to_png(&self) -> Result<Vec<u8>, TrainError> {
+        let (panels, size) = self.panels()?;
+        let mut pixels = Pixels::new(size);
+        draw_all(&mut pixels, &panels)?;
+        pixels.to_png().map_err(failed)
     }
 
     /// Writes [`to_svg`](Self::to_svg) to a file, which is replaced whole.
     ///
     /// # Errors
     ///
-    /// [`TrainError::Plot`], also for a file whose name ends as another kind of picture does: there is SVG only.
+    /// [`TrainError::Plot`], also for a file whose name ends as another kind of picture does.
     pub fn save_svg(&self, path: impl AsRef<Path>) -> Result<(), TrainError> {
-        let path = path.as_ref();
-        if let Some(ending) = path.extension().filter(|ending| !ending.eq_ignore_ascii_case("svg"))
-        {
-            return Err(failed(format_args!(
-                "`{}` ends in `.{}`, and there is SVG only: name a file that ends in `.svg`, of which a browser or `rsvg-convert` makes other pictures",
-                path.display(),
-                ending.display()
-            )));
-        }
-        let text = self.to_svg()?;
-        replace_file(path, |writer| writer.write_all(text.as_bytes()))
-            .map_err(|error| failed(format_args!("{}: {error}", path.display())))
+        save(path.as_ref(), "svg", || Ok(self.to_svg()?.into_bytes()))
     }
+
+    /// Writes [`to_png`](Self::to_png) to a file, which is replaced whole.
+    ///
+    /// # Errors
+    ///
+    /// [`TrainError::Plot`], also for a file whose name ends as another kind of picture does.
+    pub fn save_png(&self, path: impl AsRef<Path>) -> Result<(), TrainError> {
+        save(path.as_ref(), "png", || self.to_png())
+    }
+
+    /// What is drawn, one panel above the other, and the pixels of all of them: their width and height.
+    fn panels(&self) -> Result<(Vec<Panel>, (u32, u32)), TrainError> {
+        let panels = panels(&self.epochs);
+        if panels.is_empty() {
+            return Err(failed("there is no epoch with a finite value"));
+        }
+        let size = (WIDTH, PANEL * panels.len() as u32);
+        Ok((panels, size))
+    }
+}
+
+/// Writes a picture of a kind to a file whose name does not say another one.
+fn save(
+    path: &Path,
+    kind: &str,
+    picture: impl FnOnce() -> Result<Vec<u8>, TrainError>,
+) -> Result<(), TrainError> {
+    if let Some(ending) = path.extension().filter(|ending| !ending.eq_ignore_ascii_case(kind)) {
+        return Err(failed(format_args!(
+            "`{}` ends in `.{}`, but `save_{kind}` writes {}: name a file that ends in `.{kind}`, or call `save_svg` or `save_png`, whichever it should be",
+            path.display(),
+            ending.display(),
+            kind.to_uppercase(),
+        )));
+    }
+    let bytes = picture()?;
+    replace_file(path, |writer| writer.write_all(&bytes))
+        .map_err(|error| failed(format_args!("{}: {error}", path.display())))
 }
 
 fn failed(problem: impl Display) -> TrainError {
@@ -107,10 +139,17 @@ fn panels(epochs: &[EpochReport]) -> Vec<Panel> {
     panels.filter(|panel| panel.curves.iter().any(|curve| !curve.points.is_empty())).collect()
 }
 
-fn draw(
-    area: &DrawingArea<SVGBackend<'_>, plotters::coord::Shift>,
-    panel: &Panel,
-) -> Result<(), TrainError> {
+fn draw_all<B: DrawingBackend>(backend: B, panels: &[Panel]) -> Result<(), TrainError> {
+    let picture = backend.into_drawing_area();
+    picture.fill(&WHITE).map_err(failed)?;
+    let areas = picture.split_evenly((panels.len(), 1));
+    for (area, panel) in areas.iter().zip(panels) {
+        draw(area, panel)?;
+    }
+    picture.present().map_err(failed)
+}
+
+fn draw<B: DrawingBackend>(area: &DrawingArea<B, Shift>, panel: &Panel) -> Result<(), TrainError> {
     let points = || panel.curves.iter().flat_map(|curve| &curve.points);
     let bounds = |of: fn(&(f64, f64)) -> f64| {
         let (low, high) =
@@ -138,6 +177,8 @@ fn draw(
         }
     }
     let mut legend = chart.configure_series_labels();
+    // As wide as the letters of a PNG take.
+    legend.label_font(("sans-serif", 15));
     legend.background_style(WHITE.mix(0.8)).border_style(BLACK).draw().map_err(failed)
 }
 
@@ -158,8 +199,27 @@ mod tests {
         for name in ["loss", "auc", "mse", "training", "evaluation", "epoch"] {
             assert!(picture.contains(&format!("\n{name}\n")), "{name}: {picture}");
         }
-        let error = report.save_svg("run.png").unwrap_err().to_string();
-        assert!(error.contains("`run.png` ends in `.png`, and there is SVG only"), "{error}");
+        let refused = |result: Result<(), TrainError>| result.unwrap_err().to_string();
+        let error = refused(report.save_svg("run.png"));
+        assert!(error.contains("`run.png` ends in `.png`, but `save_svg` writes SVG"), "{error}");
+        let error = refused(report.save_png("run.svg"));
+        assert!(error.contains("`run.svg` ends in `.svg`, but `save_png` writes PNG"), "{error}");
+        let picture = report.to_png().unwrap();
+        let mut decoded = png::Decoder::new(std::io::Cursor::new(&picture)).read_info().unwrap();
+        let mut pixels = vec![0; decoded.output_buffer_size().unwrap()];
+        let info = decoded.next_frame(&mut pixels).unwrap();
+        assert_eq!((info.width, info.height), (720, 720));
+        // Letters and axes are black; of `auc` there is no number on the training data.
+        let panels: Vec<_> = pixels.chunks_exact(720 * 240 * 3).collect();
+        let count = |panel: usize, color: [u8; 3]| {
+            panels[panel].chunks_exact(3).filter(|pixel| **pixel == color).count()
+        };
+        for panel in 0..3 {
+            let found = [[0, 0, 0], [0, 0, 255], [255, 0, 0]].map(|color| count(panel, color) > 9);
+            assert_eq!(found, [true, panel != 1, true], "panel {panel}");
+        }
+        let error = FitReport::default().to_png().unwrap_err().to_string();
+        assert_eq!(error, "the run cannot be drawn: there is no epoch with a finite value");
         let error = FitReport::default().to_svg().unwrap_err().to_string();
         assert_eq!(error, "the run cannot be drawn: there is no epoch with a finite value");
     }

@@ -1,6 +1,7 @@
 //! How a run of training shows that it is alive.
 
 use super::report::EpochReport;
+use crate::data::BytesRead;
 #[cfg(feature = "progress")]
 use indicatif::{ProgressBar, ProgressStyle};
 #[cfg(feature = "progress")]
@@ -33,6 +34,9 @@ pub(super) struct Reporter {
     /// Batches since the bar was last moved, or `u64::MAX` where there is none.
     #[cfg(feature = "progress")]
     waiting: u64,
+    /// Where the batches of the epoch are not known, how far its files have been read.
+    #[cfg(feature = "progress")]
+    read: Option<BytesRead>,
 }
 
 impl Reporter {
@@ -46,25 +50,40 @@ impl Reporter {
         Reporter {
             lines: progress != Progress::Silent,
             #[cfg(feature = "progress")]
-            bar: is_bar.then(bar),
+            bar: is_bar.then(|| ProgressBar::new(0)),
             #[cfg(feature = "progress")]
             waiting: if is_bar { 0 } else { u64::MAX },
+            #[cfg(feature = "progress")]
+            read: None,
         }
     }
 
-    /// Before an epoch of `n_batches`, where that is known.
-    pub(super) fn start_epoch(&mut self, epoch: u64, epochs: u64, n_batches: Option<u64>) {
+    /// Before an epoch of some batches: of `n_batches`, where that is known, else of files of which it may be known how far they are read.
+    pub(super) fn start_epoch(
+        &mut self,
+        epoch: u64,
+        epochs: u64,
+        n_batches: Option<u64>,
+        read: Option<BytesRead>,
+    ) {
         #[cfg(feature = "progress")]
         if let Some(bar) = &self.bar {
             bar.reset();
-            match n_batches {
-                Some(n_batches) => bar.set_length(n_batches),
+            self.read = read.filter(|_| n_batches.is_none());
+            let total = n_batches.or(self.read.as_ref().map(BytesRead::total));
+            bar.set_style(style(match (n_batches, total) {
+                (Some(_), _) => BATCHES,
+                (None, Some(_)) => BYTES,
+                (None, None) => UNKNOWN,
+            }));
+            match total {
+                Some(total) => bar.set_length(total),
                 None => bar.unset_length(),
             }
             bar.set_message(format!("epoch {}/{epochs}", epoch + 1));
         }
         #[cfg(not(feature = "progress"))]
-        let _ = (epoch, epochs, n_batches);
+        let _ = (epoch, epochs, n_batches, read);
     }
 
     /// After some batches.
@@ -85,7 +104,10 @@ impl Reporter {
     #[cold]
     fn move_bar(&mut self) {
         if let Some(bar) = &self.bar {
-            bar.inc(self.waiting);
+            match &self.read {
+                Some(read) => bar.set_position(read.bytes()),
+                None => bar.inc(self.waiting),
+            }
         }
         self.waiting = 0;
     }
@@ -114,15 +136,59 @@ impl Drop for Reporter {
     }
 }
 
+/// What bars look like: of an epoch whose batches are known, of files, and of neither.
 #[cfg(feature = "progress")]
-fn bar() -> ProgressBar {
-    let template = "{msg} {wide_bar} {pos}/{len} batches, {eta} left";
-    // The template is checked by a test; a bar of the default style is no reason to stop training.
-    let style = ProgressStyle::with_template(template);
-    ProgressBar::new(0).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
+const BATCHES: &str = "{msg} {wide_bar} {pos}/{len} batches, {eta} left";
+#[cfg(feature = "progress")]
+const BYTES: &str = "{msg} {wide_bar} {binary_bytes}/{binary_total_bytes}, {eta} left";
+#[cfg(feature = "progress")]
+const UNKNOWN: &str = "{msg} {spinner} {pos} batches";
+
+/// Templates are checked by a test; a bar of the default style is no reason to stop training.
+#[cfg(feature = "progress")]
+fn style(template: &str) -> ProgressStyle {
+    ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
 }
 
 /// Whoever closed the stream does not want to be told.
 fn print(report: &EpochReport) {
     let _ = writeln!(io::stderr(), "{report}");
+}
+
+#[cfg(all(test, feature = "progress"))]
+mod tests {
+    use super::*;
+    use crate::data::libsvm::{IndexBase, Reader};
+    use crate::data::stream::Stream;
+    use crate::data::{BatchOptions, Batches, DataSource};
+
+    #[test]
+    fn templates_are_valid() {
+        for template in [BATCHES, BYTES, UNKNOWN] {
+            ProgressStyle::with_template(template).unwrap();
+        }
+    }
+
+    /// An epoch of unknown length is told by the bytes of its files, a later one by its batches.
+    #[test]
+    fn a_stream_is_told_in_bytes_until_its_batches_are_known() {
+        let path = std::env::temp_dir().join(format!("nnz-progress-{}.svm", std::process::id()));
+        let text = "1 1:1\n".repeat(3000);
+        std::fs::write(&path, &text).unwrap();
+        let format = Reader::new().index_base(IndexBase::One).n_features(1);
+        let data = Stream::new(format).file(&path).buffer(1 << 20).open().unwrap();
+        let mut batches = data.batches(&[], &BatchOptions::default()).unwrap();
+        let mut reporter = Reporter::new(Progress::Bar);
+        for (epoch, length) in [(0, text.len() as u64), (1, 3000)] {
+            batches.start_epoch(epoch).unwrap();
+            reporter.start_epoch(epoch, 2, Batches::n_batches(&batches), batches.bytes_read());
+            while batches.next_batch().unwrap().is_some() {
+                reporter.advance(1);
+            }
+            reporter.move_bar();
+            let bar = reporter.bar.as_ref().unwrap();
+            assert_eq!((bar.length(), bar.position()), (Some(length), length));
+        }
+        std::fs::remove_file(path).unwrap();
+    }
 }

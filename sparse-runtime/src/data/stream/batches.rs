@@ -1,7 +1,7 @@
 //! The batches of a stream: runs of the rows of a pool.
 
 use super::super::binding::{Bound, bind, resolve};
-use super::super::source::{Batch, Batches, DataSource};
+use super::super::source::{Batch, Batches, BytesRead, DataSource};
 use super::super::text::Chunk;
 use super::super::{BatchOptions, ColumnValues, DataError, LastBatch, Position};
 use super::Source;
@@ -217,6 +217,11 @@ impl<T: Float> Batches<T> for StreamBatches<T> {
             _ => n_rows.div_ceil(batch_size),
         };
         self.n_batches.or_else(|| self.source.known().n_rows.map(of_rows))
+    }
+
+    fn bytes_read(&self) -> Option<BytesRead> {
+        let bytes = Arc::clone(&self.source.bytes);
+        Some(BytesRead { bytes, total: self.source.total_bytes() })
     }
 }
 

@@ -21,6 +21,14 @@ impl Unit {
             Unit::Lines { file, .. } | Unit::Whole { file } => file,
         }
     }
+
+    /// How many bytes of its file it is, which has `len`.
+    pub(super) fn bytes(self, len: u64) -> u64 {
+        match self {
+            Unit::Lines { start, end, .. } => end - start,
+            Unit::Whole { .. } => len,
+        }
+    }
 }
 
 /// The units of some files, in order.

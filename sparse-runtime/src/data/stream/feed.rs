@@ -7,6 +7,7 @@ use super::super::read_error::Fault;
 use super::super::text::{Chunk, ChunkColumn, RowParser, count_lines, parse_part, place_in};
 use super::super::{Place, Problem, ReadError};
 use super::blocks::{BlockFault, Unit, read_lines};
+use super::kept::KeptUnit;
 use super::{Source, lost_thread};
 use crate::model::LabelKind;
 use sparse_core::element::Float;
@@ -19,6 +20,12 @@ use std::thread::JoinHandle;
 /// A block on its way to a parser.
 enum Job {
     Text(Block),
+    /// A block of a unit that has been parsed before.
+    Kept {
+        unit: usize,
+        blocks: Arc<KeptUnit>,
+        number: usize,
+    },
     Failed(ReadError),
     /// There are no more: whoever does not see this has lost a thread.
     End,
@@ -41,6 +48,8 @@ pub(super) struct Parsed<T: Float> {
     pub(super) is_last: bool,
     pub(super) rows: Chunk<T>,
     pub(super) faults: Vec<(Place, Problem)>,
+    /// Whether they have been [kept](super::kept) by an epoch before.
+    pub(super) is_kept: bool,
 }
 
 /// What a label must be for the model that reads it.
@@ -85,7 +94,7 @@ impl<T: Float> Feed<T> {
                 sent
             };
             // Whoever stops to listen does not want to know more.
-            let last = match read_units(&source, &order, &mut send) {
+            let last = match read_units(&source, &order, &checks, &mut send) {
                 Ok(()) => Job::End,
                 Err(error) => Job::Failed(error),
             };
@@ -116,14 +125,27 @@ impl<T: Float> Drop for Feed<T> {
 fn read_units<T: Float>(
     source: &Source<T>,
     order: &[usize],
+    checks: &[LabelCheck],
     send: &mut impl FnMut(Job) -> bool,
 ) -> Result<(), ReadError> {
     let mut open: Option<(usize, File)> = None;
-    let total = source.files.iter().map(|file| file.len).sum();
-    let mut bytes = 0;
+    let bytes_of =
+        |&unit: &usize| source.units[unit].bytes(source.files[source.units[unit].file()].len);
+    // What is passed over has been read.
+    let mut bytes = source.total_bytes() - order.iter().map(bytes_of).sum::<u64>();
     for &unit in order {
         let index = source.units[unit].file();
         let file = &source.files[index];
+        if let Some(blocks) = source.kept.as_ref().and_then(|kept| kept.unit(unit, checks)) {
+            for number in 0..blocks.n_blocks() {
+                if !send(Job::Kept { unit, blocks: Arc::clone(&blocks), number }) {
+                    return Ok(());
+                }
+            }
+            bytes += bytes_of(&unit);
+            source.tell(file, bytes);
+            continue;
+        }
         match source.units[unit] {
             Unit::Lines { start, end, .. } => {
                 if open.as_ref().is_none_or(|(known, _)| *known != index) {
@@ -143,12 +165,12 @@ fn read_units<T: Float>(
                         return Err(ReadError::Syntax { place, problem });
                     }
                 };
-                bytes += end - start.min(end);
                 let lines = (start == 0).then_some(0);
                 if !send(Job::Text(Block { unit, is_last: true, text, start, lines })) {
                     return Ok(());
                 }
-                source.options.tell(&file.name, bytes, Some(total));
+                bytes += bytes_of(&unit);
+                source.tell(file, bytes);
             }
             Unit::Whole { .. } => {
                 let (reader, count) = open_counted(&file.path)?;
@@ -170,9 +192,10 @@ fn read_units<T: Float>(
                     }
                     start += len;
                     lines += ends;
-                    source.options.tell(&file.name, bytes + count.bytes(), Some(total));
+                    source.tell(file, bytes + count.bytes());
                 }
-                bytes += file.len;
+                bytes += bytes_of(&unit);
+                source.tell(file, bytes);
             }
         }
     }
@@ -191,6 +214,12 @@ fn parse<T: Float>(
         let result = match job {
             Job::End => Ok(None),
             Job::Failed(error) => Err(error),
+            Job::Kept { unit, blocks, number } => match &source.kept {
+                Some(kept) => {
+                    kept.read((unit, &blocks), number, Chunk::new(&source.layout)).map(Some)
+                }
+                None => continue,
+            },
             Job::Text(block) => {
                 let file = source.units[block.unit].file();
                 if parser.as_ref().is_none_or(|(known, _)| *known != file) {
@@ -248,7 +277,7 @@ fn parse_block<T: Float>(
         into_classes(&mut rows, source, classes);
     }
     rows.shrink_to_fit();
-    Ok(Parsed { unit: block.unit, is_last: block.is_last, rows, faults })
+    Ok(Parsed { unit: block.unit, is_last: block.is_last, rows, faults, is_kept: false })
 }
 
 /// The first label that is not what the model or the classes say, by its row.

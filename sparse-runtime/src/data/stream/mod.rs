@@ -14,10 +14,13 @@
 //!
 //! Where files cannot be read from the middle, because they are compressed, a file is one unit of the order, and what is near in it
 //! stays near, up to the size of a pool.
+//!
+//! Where rows are [kept](kept), the feeder hands on places of a file in the place of text, and parsers read the rows there: the rest is the same.
 
 mod batches;
 mod blocks;
 mod feed;
+mod kept;
 mod open;
 mod pool;
 #[cfg(test)]
@@ -31,8 +34,10 @@ use super::libsvm::IndexBase;
 use super::text::{ColumnKind, ColumnLayout, OnError, ReadOptions, RowFormat, RowParser};
 use super::{Classes, ReadError};
 use blocks::Unit;
+use kept::Kept;
 use sparse_core::element::Float;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// What the threads of a stream share.
@@ -48,6 +53,10 @@ pub(super) struct Source<T: Float> {
     pub(super) parsed_layout: Vec<ColumnLayout>,
     pub(super) layout: Vec<ColumnLayout>,
     pub(super) known: Mutex<Known>,
+    /// The bytes of the files that have been read in the epoch that was begun last.
+    pub(super) bytes: Arc<AtomicU64>,
+    /// What has been parsed, if it is kept.
+    kept: Option<Kept>,
 }
 
 /// A file of a stream.
@@ -116,6 +125,17 @@ impl<T: Float> Source<T> {
 
     pub(super) fn on_error(&self) -> OnError {
         self.options.on_error
+    }
+
+    /// The bytes of all files, as they lie on the disk.
+    pub(super) fn total_bytes(&self) -> u64 {
+        self.files.iter().map(|file| file.len).sum()
+    }
+
+    /// Says that so many bytes have been read, some of them of a file.
+    pub(super) fn tell(&self, file: &SourceFile, bytes: u64) {
+        self.bytes.store(bytes, Ordering::Relaxed);
+        self.options.tell(&file.name, bytes, Some(self.total_bytes()));
     }
 
     /// Of the files as they are now, and of the columns that their rows have. How a format makes columns of text is not in it.

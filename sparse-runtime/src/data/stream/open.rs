@@ -8,6 +8,7 @@ use super::super::text::{
 use super::super::{Classes, ReadError, ReadReport};
 use super::blocks::units;
 use super::feed::Feed;
+use super::kept::Kept;
 use super::{AnyFormat, Known, MIN_BUFFER, Sizes, Source, SourceFile};
 use crate::kernels::Parallel;
 use crate::model::InputRole;
@@ -25,6 +26,7 @@ use std::sync::{Arc, Mutex};
 /// | [`buffer`](Stream::buffer) | 256 MiB: what blocks and rows take, all together |
 /// | [`parallel`](Stream::parallel) | one thread parses, another reads, a third lays rows out |
 /// | [`on_error`](Stream::on_error) | [`OnError::Fail`] |
+/// | [`cache_in`](Stream::cache_in) | every epoch parses anew |
 ///
 /// ```
 /// use sparse_runtime::data::libsvm::{IndexBase, Reader};
@@ -60,6 +62,7 @@ pub struct Stream<F, T: Float = f32> {
     buffer: usize,
     options: ReadOptions,
     classes: Wanted,
+    cache: Option<PathBuf>,
     element: PhantomData<T>,
 }
 
@@ -80,6 +83,7 @@ impl<F: RowFormat<f32>> Stream<F> {
             buffer: 256 << 20,
             options: ReadOptions::default(),
             classes: Wanted::Numbers,
+            cache: None,
             element: PhantomData,
         }
     }
@@ -89,8 +93,8 @@ impl<T: Float, F> Stream<F, T> {
     /// Reads numbers as another element type.
     #[must_use]
     pub fn element<U: Float>(self) -> Stream<F, U> {
-        let Stream { format, files, buffer, options, classes, .. } = self;
-        Stream { format, files, buffer, options, classes, element: PhantomData }
+        let Stream { format, files, buffer, options, classes, cache, .. } = self;
+        Stream { format, files, buffer, options, classes, cache, element: PhantomData }
     }
 
     /// One more file, after those before it.
@@ -129,6 +133,17 @@ impl<T: Float, F> Stream<F, T> {
         self
     }
 
+    /// Keeps the rows that the first epoch parses in a file in this folder, which later epochs read in the place of the text: decompressing, parsing and
+    /// hashing are done once. Rows and their order are the same.
+    ///
+    /// The file takes what the rows take in memory: of a csr in `f32` eight bytes an entry and eight a row. It has no name, or one that is removed with the
+    /// data, and is not there any more when a process ends. What changes in the files of text after they were parsed is not seen.
+    #[must_use]
+    pub fn cache_in(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.cache = Some(folder.into());
+        self
+    }
+
     /// Whom to tell how far an epoch has come, in bytes of all files.
     #[must_use]
     pub fn progress(mut self, tell: impl Fn(&ReadProgress<'_>) + Send + Sync + 'static) -> Self {
@@ -157,7 +172,7 @@ impl<T: Float, F: RowFormat<T> + Clone> Stream<F, T> {
     ///
     /// # Errors
     ///
-    /// [`ReadError::Io`]; [`ReadError::Stream`] without files, for a pipe or a device, which cannot be read again, for a buffer of less
+    /// [`ReadError::Io`], also for a folder in which no file can be made; [`ReadError::Stream`] without files, for a pipe or a device, which cannot be read again, for a buffer of less
     /// than 1 MiB, for a format whose rows cannot be read by themselves, and for classes without a label; where files are read, what is
     /// wrong with them.
     pub fn open(self) -> Result<StreamedDataset<T>, ReadError> {
@@ -193,6 +208,8 @@ impl<T: Float, F: RowFormat<T> + Clone> Stream<F, T> {
             }
         }
         let mut source = self.source(format, classes)?;
+        let kept = self.cache.as_ref().map(|folder| Kept::new(folder, source.units.len()));
+        source.kept = kept.transpose()?;
         if source.classes.is_some() && source.layout == source.parsed_layout {
             return refuse(
                 "there is no label of one number a row that could be turned into class ids",
@@ -232,6 +249,8 @@ impl<T: Float, F: RowFormat<T> + Clone> Stream<F, T> {
             parsed_layout,
             layout,
             known: Mutex::new(known),
+            bytes: Arc::default(),
+            kept: None,
         })
     }
 }

@@ -129,13 +129,18 @@ impl<'a, T: Float> Epoch<'a, T> {
         let first = self.fast_forward(&order);
         let bases = self.bases(&order, first);
         let mut left = order[first..].iter().copied().zip(bases).peekable();
-        let mut feed = Feed::start(self.source, order[first..].to_vec(), checks);
+        let mut feed = Feed::start(self.source, order[first..].to_vec(), checks.clone());
+        let mut keeping = self.source.kept.as_ref().and_then(|kept| kept.keep(checks));
         let mut parts: Vec<(Chunk<T>, u64)> = Vec::new();
         let mut bytes = 0;
         let mut size = UnitSize { rows: 0, bytes: 0 };
         // What is read again is counted again.
         self.source.known().skipped = super::super::text::Skips::new(self.source.on_error());
-        while let Some(Parsed { unit, is_last, rows, faults }) = feed.next()? {
+        while let Some(parsed) = feed.next()? {
+            if let Some(keeping) = keeping.as_mut().filter(|_| !parsed.is_kept) {
+                keeping.add(&parsed)?;
+            }
+            let Parsed { unit, is_last, rows, faults, .. } = parsed;
             for (place, problem) in faults {
                 self.source.known().skipped.add(place, problem)?;
             }

@@ -1,3 +1,5 @@
+mod kept;
+
 use super::super::libsvm::{IndexBase, Reader};
 use super::super::{
     AnyDataset, Batch, BatchOptions, Batches, Classes, DataSource, Dataset, Delimited, Hashing,
@@ -298,6 +300,30 @@ fn epoch_len(batches: &mut StreamBatches<f32>) -> usize {
         n_rows += batch.n_rows();
     }
     n_rows
+}
+
+/// The last that is told is all of them, wherever lines are cut, and what a place that is gone to has passed over counts.
+#[test]
+fn progress_is_told_in_bytes() {
+    use std::sync::atomic::{AtomicU64, Ordering};
+    let files = [TempFile::new("told-1", text(N)), TempFile::new("told-2", text(10))];
+    let told = Arc::new(AtomicU64::new(0));
+    let last = Arc::clone(&told);
+    let stream = Stream::new(format()).files(files.iter().map(|file| file.0.clone()));
+    let stream = stream.buffer(1 << 20).progress(move |at| {
+        last.store(at.bytes, Ordering::Relaxed);
+        assert!(Some(at.bytes) <= at.total, "{at:?}");
+    });
+    let data: StreamedDataset<f32> = stream.open().unwrap();
+    let total: u64 = files.iter().map(|file| file.0.metadata().unwrap().len()).sum();
+    let mut batches =
+        data.batches(INPUTS, &options(1000, Order::Sequential, LastBatch::Short)).unwrap();
+    assert_eq!(epoch_len(&mut batches), N + 10);
+    assert_eq!(told.load(Ordering::Relaxed), total);
+    batches.seek(Position { epoch: 1, batch: 50 }).unwrap();
+    while batches.next_batch().unwrap().is_some() {}
+    assert_eq!(told.load(Ordering::Relaxed), total);
+    assert_eq!(batches.bytes_read().unwrap().bytes(), total);
 }
 
 /// A row that is left out says nothing of where indices count from.
