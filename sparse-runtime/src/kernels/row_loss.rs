@@ -6,6 +6,10 @@
 use sparse_core::element::Float;
 
 /// What a row function gives of the loss of a row of one score.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not the loss of a row",
+    note = "`graph!` writes what gives it: a number, or one of which a part is computed later"
+)]
 pub trait RowLoss<A: Float>: Copy + Default {
     /// Whether the loss is worth to be computed later, by itself.
     const LATER: bool;
