@@ -5,7 +5,6 @@
 
 use crate::applications::{Application, applications, classes, numbers};
 use crate::given::{Given, Numbers, operands};
-use rayon::prelude::*;
 use sparse_core::compile::{Compiled, compile};
 use sparse_core::diagnostics::Code;
 use sparse_core::ir::{Attributes, Graph, Kind as ValueKind, Place};
@@ -45,50 +44,43 @@ struct Case<'a> {
 fn every_gradient_is_a_derivative() {
     // For each operator and operand: how many gradients were checked of each rule.
     let mut checked: BTreeMap<String, usize> = BTreeMap::new();
-    let operators = Vec::from_iter(operators::all());
-    let counts: Vec<_> = operators.into_par_iter().flat_map_iter(gradients_checked).collect();
-    counts.into_iter().for_each(|(name, count)| *checked.entry(name).or_default() += count);
-    let unchecked: Vec<&str> =
-        checked.iter().filter(|(_, count)| **count == 0).map(|(name, _)| name.as_str()).collect();
-    assert!(unchecked.is_empty(), "the rules that no gradient was checked of: {unchecked:?}");
-}
-
-/// Checks the gradients of an operator: for each operand and rule, how many.
-fn gradients_checked(operator: &'static Operator) -> Vec<(String, usize)> {
-    let mut checked = Vec::new();
-    for index in 0..operator.operands.len() {
-        if operator.lends_shape_only(index) || !has_gradient(operator, index) {
-            continue;
-        }
-        for rule in operator.storage {
-            let signature = rule.signature();
-            // Positions and counts do not change with what they are of.
-            if signature.gives_ids
-                || !matches!(signature.operands.get(index), Some(Pattern::Array(..)))
-            {
+    for operator in operators::all() {
+        for index in 0..operator.operands.len() {
+            if operator.lends_shape_only(index) || !has_gradient(operator, index) {
                 continue;
             }
-            let operand = operator.operands[index];
-            let mut count = 0;
-            for result in signature.results() {
-                for application in &applications(operator, &signature, result) {
-                    for through in [Through::Weights, Through::Pattern, Through::Product] {
-                        let signature = &signature;
-                        count += check(&Case {
-                            operator,
-                            signature,
-                            result,
-                            application,
-                            index,
-                            through,
-                        });
+            for rule in operator.storage {
+                let signature = rule.signature();
+                // Positions and counts do not change with what they are of.
+                if signature.gives_ids
+                    || !matches!(signature.operands.get(index), Some(Pattern::Array(..)))
+                {
+                    continue;
+                }
+                let operand = operator.operands[index];
+                let name = format!("{} {}, {operand}", operator.name, rule.text());
+                let count = checked.entry(name).or_default();
+                for result in signature.results() {
+                    for application in &applications(operator, &signature, result) {
+                        for through in [Through::Weights, Through::Pattern, Through::Product] {
+                            let signature = &signature;
+                            *count += check(&Case {
+                                operator,
+                                signature,
+                                result,
+                                application,
+                                index,
+                                through,
+                            });
+                        }
                     }
                 }
             }
-            checked.push((format!("{} {}, {operand}", operator.name, rule.text()), count));
         }
     }
-    checked
+    let unchecked: Vec<&str> =
+        checked.iter().filter(|(_, count)| **count == 0).map(|(name, _)| name.as_str()).collect();
+    assert!(unchecked.is_empty(), "the rules that no gradient was checked of: {unchecked:?}");
 }
 
 fn has_gradient(operator: &Operator, index: usize) -> bool {
