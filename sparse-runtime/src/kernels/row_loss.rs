@@ -1,7 +1,7 @@
 //! The loss of a row, of which what nobody waits for is computed later, for several rows together.
 //!
 //! A loop over steps of one row needs the derivative of a row's loss at once, the loss itself only in a sum that is reported. Where that has a
-//! logarithm, its terms would take a fifth of a short row's time by themselves; of many rows they are vectors.
+//! logarithm, its terms show in the time of a short row; of many rows they are vectors.
 
 use sparse_core::element::Float;
 
