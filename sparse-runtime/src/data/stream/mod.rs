@@ -15,7 +15,7 @@
 //! Where files cannot be read from the middle, because they are compressed, a file is one unit of the order, and what is near in it
 //! stays near, up to the size of a pool.
 //!
-//! Where rows are [kept](kept), the feeder hands on places of a file in the place of text, and parsers read the rows there: the rest is the same.
+//! Where rows are kept, the feeder hands on places of a file in the place of text, and parsers read the rows there: the rest is the same.
 
 mod batches;
 mod blocks;
