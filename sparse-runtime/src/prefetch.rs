@@ -63,6 +63,18 @@ pub(crate) fn prefetch_runs<U, V>(first: &[U], second: &[V], start: usize, end: 
     }
 }
 
+/// Asks for the first two cache lines of a run of entries, which have elements in two slices and may lie outside of them, whatever its length:
+/// the processor foresees the others, and a loop over them costs more than it saves.
+#[inline(always)]
+pub(crate) fn prefetch_starts<U, V>(first: &[U], second: &[V], start: usize) {
+    for line in 0..2 {
+        prefetch(first, start.wrapping_add(line * LINE / size_of::<U>().max(1)));
+        if size_of::<V>() > 0 {
+            prefetch(second, start.wrapping_add(line * LINE / size_of::<V>()));
+        }
+    }
+}
+
 /// Asks for the cache lines of a run of elements whose number the compiler knows, without a loop.
 #[inline(always)]
 pub(crate) fn prefetch_known<V>(slice: &[V], start: usize, len: usize) {

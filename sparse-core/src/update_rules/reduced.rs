@@ -70,9 +70,10 @@ impl<T: Float, S: StateBlock<T>> StateBlock<T> for ReducedState<S, T> {
     }
 }
 
-/// The step of another rule with a corrected gradient.
+/// The step of another rule with a corrected gradient. `LEARNS`: steps that apply gradients change the mean as well, whose share is 0
+/// elsewhere.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct ReducedStep<S, T> {
+pub struct ReducedStep<S, T, const LEARNS: bool> {
     inner: S,
     /// Whether weights stay as they are.
     gathers: bool,
@@ -81,7 +82,7 @@ pub struct ReducedStep<S, T> {
     affine: Option<(T, T)>,
 }
 
-impl<S: Step<T>, T: Float> ReducedStep<S, T> {
+impl<S: Step<T>, T: Float, const LEARNS: bool> ReducedStep<S, T, LEARNS> {
     /// A step that applies corrected gradients and leaves the mean alone.
     pub(super) fn new(inner: S) -> Self {
         let affine = inner.affine_update();
@@ -89,21 +90,23 @@ impl<S: Step<T>, T: Float> ReducedStep<S, T> {
     }
 }
 
-impl<T: Float, S: Step<T>> Step<T> for ReducedStep<S, T> {
+impl<T: Float, S: Step<T>, const LEARNS: bool> Step<T> for ReducedStep<S, T, LEARNS> {
     type State = ReducedState<S::State, T>;
     type Idle = DriftMap;
 
     #[inline(always)]
     fn update(&self, weight: &mut T, state: &mut Self::State, grad: T) {
         // The choices are the same for all weights of a step. A weight that is not stored while gradients are gathered does not keep the
-        // next row waiting for the gradient of this one. A share of 0 is no choice: to add nothing costs less than to ask.
+        // next row waiting for the gradient of this one.
         if !self.gathers {
             match self.affine {
                 Some((keep, rate)) => *weight = keep * *weight - rate * (grad + state.mean),
                 None => self.inner.update(weight, &mut state.inner, grad + state.mean),
             }
         }
-        state.mean += self.share * grad;
+        if LEARNS || self.gathers {
+            state.mean += self.share * grad;
+        }
     }
 
     const HAS_OPTIONS: bool = true;
@@ -160,7 +163,7 @@ impl<T: Float, S: Step<T>> Step<T> for ReducedStep<S, T> {
     fn with_correction(self, correction: Correction) -> Self {
         let (gathers, share) = match correction {
             Correction::Gather { share } => (true, share),
-            Correction::Apply { share } => (false, share),
+            Correction::Apply { share } => (false, if LEARNS { share } else { 0.0 }),
         };
         ReducedStep { gathers, share: T::of(share), ..self }
     }
@@ -208,7 +211,7 @@ pub(super) fn check<O: UpdateRule, R: UpdateRule>(outer: &O) -> Result<(), RuleE
 
 /// Everything of a rule that corrects gradients which is that of the rule in its field `rule`.
 macro_rules! of_inner_rule {
-    ($name:literal) => {
+    ($name:literal, learns: $learns:literal) => {
         const NAME: &'static str = $name;
         const STATES: &'static [&'static str] = $crate::update_rules::reduced::States::<R>::NAMES;
         const RECURRENCE: Option<$crate::update_rules::Recurrence> =
@@ -216,7 +219,8 @@ macro_rules! of_inner_rule {
         const CORRECTS: bool = true;
         const ONE_RATE: bool = R::ONE_RATE;
 
-        type Step<T: $crate::element::Float> = $crate::update_rules::ReducedStep<R::Step<T>, T>;
+        type Step<T: $crate::element::Float> =
+            $crate::update_rules::ReducedStep<R::Step<T>, T, $learns>;
 
         fn hyperparameters(&mut self) -> Vec<$crate::update_rules::Hyperparameter<'_>> {
             self.rule.hyperparameters()

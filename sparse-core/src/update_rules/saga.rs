@@ -27,7 +27,7 @@ pub struct Saga<R> {
 }
 
 impl<R: UpdateRule> UpdateRule for Saga<R> {
-    of_inner_rule!("saga");
+    of_inner_rule!("saga", learns: true);
 
     fn variance_reduction(&self) -> Option<VarianceReduction> {
         Some(VarianceReduction::LastSeen)

@@ -47,7 +47,7 @@ impl<R: Default> Default for Svrg<R> {
 }
 
 impl<R: UpdateRule> UpdateRule for Svrg<R> {
-    of_inner_rule!("svrg");
+    of_inner_rule!("svrg", learns: false);
 
     fn variance_reduction(&self) -> Option<VarianceReduction> {
         Some(VarianceReduction::Snapshot { update_freq: self.update_freq })

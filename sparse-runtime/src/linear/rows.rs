@@ -2,7 +2,7 @@
 
 use crate::formats::{ColumnId, CsrView};
 use crate::optimizer::{RowUpdater, UpdateKind};
-use crate::prefetch::{is_far, prefetch_runs};
+use crate::prefetch::{is_far, prefetch_starts};
 use sparse_core::element::{Float, Stored};
 use sparse_core::update_rules::UpdateRule;
 use std::ops::Range;
@@ -44,8 +44,7 @@ pub(crate) fn range_of<V: Stored>(x: CsrView<'_, V>, row: usize) -> Range<usize>
 #[inline(always)]
 pub(crate) fn prefetch_data<V: Stored, I: ColumnId>(x: CsrView<'_, V>, ids: &[I], row: usize) {
     if !x.is_run() && row + 4 * AHEAD < x.n_rows() {
-        let entries = range_of(x, row + 4 * AHEAD);
-        prefetch_runs(ids, x.values(), entries.start, entries.end);
+        prefetch_starts(ids, x.values(), x.starts()[row + 4 * AHEAD] as usize);
     }
 }
 

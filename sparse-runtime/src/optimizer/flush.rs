@@ -2,6 +2,7 @@
 
 use super::cursor::RowCursor;
 use super::error::OptimizerError;
+use super::last_steps::LastSteps;
 use super::memory::{Memory, Weights};
 use super::rows::{Beside, General, IdleOf, StateOf, UpdateKind, on_weight};
 use super::settling::Missed;
@@ -118,6 +119,10 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
         let (n_rows, row_size) = (record.spec.n_rows, record.spec.row_size);
         let mut memory =
             Memory::<_, _, K>::of(weights.reborrow(), &mut record.states, row_size, &self.tenant);
+        let mut last = match record.counts {
+            true => memory.last_steps(&mut record.last, n_rows),
+            false => LastSteps::NONE,
+        };
         if only_touched {
             let step = group.step;
             let cursor = |places| RowCursor::<R, T, K> {
@@ -128,7 +133,7 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
             };
             let now = (self.clock - base) as u32 + 1;
             let missed = Missed::new(&group.history, base, now);
-            let (last, touched) = (&mut record.last, &record.touched);
+            let touched = &record.touched;
             // The compiler knows the size of the shortest, and of the usual step that nothing else is to be asked.
             return match row_size {
                 1 => {
@@ -146,7 +151,7 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
         let mut none = StateOf::<R, T>::default();
         (0..n_rows).for_each(|row| {
             let mut map = longest;
-            if let Some(last) = record.last.get_mut(row)
+            if let Some(last) = last.get_mut(row)
                 && *last != 0
             {
                 // As above.
@@ -181,16 +186,17 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
 #[inline(always)]
 fn settle_touched<R: UpdateRule, T: Float, K: UpdateKind>(
     cursor: RowCursor<'_, R, T, K>,
-    last: &mut [u32],
+    mut last: LastSteps<'_>,
     touched: &TouchedRows,
     missed: Missed<'_, R, T>,
 ) {
     touched.for_each(
         #[inline(always)]
         move |row| {
-            let before = last[row];
+            let Some(last) = last.get_mut(row) else { return };
+            let before = *last;
             // A row that was updated in the present step is a step ahead of it.
-            last[row] = before.saturating_sub(missed.now) + 1;
+            *last = before.saturating_sub(missed.now) + 1;
             // SAFETY: a row of the table, whose size was compared with that of the weights.
             unsafe { missed.settle(cursor, row, before) };
         },

@@ -1,6 +1,7 @@
 //! Lending the rows of parameters to a step.
 
 use super::error::OptimizerError;
+use super::last_steps::LastSteps;
 use super::memory::{Memory, Weights, states_of_row};
 use super::racing::not_shared;
 use super::rows::{IdleOf, RowUpdater, StateOf, StepOf, UpdateKind};
@@ -155,7 +156,7 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
                 && (waits >= MAX_STEPS
                     || group.history.n_runs() > self.max_runs
                         && waits as usize > self.max_runs / 2);
-            if due || record.last.is_empty() {
+            if due || !record.counts {
                 self.make_ready(parameter, weights, due);
             }
         } else if IdleOf::<R, T>::FORGETS && record.lazy && group.settles_since(record.base) {
@@ -172,8 +173,11 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
     #[cold]
     fn make_ready(&mut self, parameter: usize, weights: &mut Weights<'_, T>, due: bool) {
         let record = &mut self.parameters[parameter];
-        if record.last.is_empty() && !(record.lazy && IdleOf::<R, T>::FORGETS) {
-            record.last = vec![0; record.spec.n_rows];
+        if !(record.counts || record.lazy && IdleOf::<R, T>::FORGETS) {
+            record.counts = true;
+            if !Self::has_last_beside(record) {
+                record.last = vec![0; record.spec.n_rows];
+            }
             record.touched.reserve(record.spec.n_rows);
         }
         if due {
@@ -182,7 +186,8 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
         }
     }
 
-    /// Brings the states to where they are looked for, zeros where there are none yet. O(values).
+    /// Brings the states, and up to which step rows are settled, to where they are looked for, zeros where there are none yet.
+    /// O(values).
     #[cold]
     #[inline(never)]
     pub(super) fn move_states(
@@ -196,9 +201,20 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
             Weights::Table(table) if beside => {
                 table.blocks::<StateOf<R, T>>(&self.tenant, record.states_of_row());
                 table.set_states(&self.tenant, &std::mem::take(&mut record.states));
+                record.beside = true;
+                if Self::has_last_beside(record) {
+                    table.set_last(&self.tenant, &std::mem::take(&mut record.last));
+                }
             }
             Weights::Table(table) if record.beside => {
                 record.states = table.states_of(&self.tenant);
+                if Self::has_last_beside(record) && record.counts {
+                    record.last = vec![0; record.spec.n_rows];
+                    let mut places = record.last.iter_mut();
+                    table.visit_last(&self.tenant, |last| {
+                        places.next().into_iter().for_each(|place| *place = last);
+                    });
+                }
                 table.forget(&self.tenant);
             }
             _ => {}
@@ -251,9 +267,13 @@ pub(super) fn lend<'a, R: UpdateRule, T: Float, K: UpdateKind>(
     let sweeps = mode == LazyUpdate::Dense
         && record.spec.gradient == Some(Storage::RowSparse)
         && group.idle.changes();
-    // Empty where the rule forgets.
-    let last = if settles || sweeps { &mut record.last[..] } else { &mut [] };
-    let memory = Memory::of(weights, &mut record.states, record.spec.row_size, tenant);
+    let n_rows = record.spec.n_rows;
+    let mut memory = Memory::of(weights, &mut record.states, record.spec.row_size, tenant);
+    // Not where the rule forgets.
+    let last = match (settles || sweeps) && record.counts {
+        true => memory.last_steps(&mut record.last, n_rows),
+        false => LastSteps::NONE,
+    };
     let settling = Settling {
         last,
         touched: &mut record.touched,
@@ -267,7 +287,7 @@ pub(super) fn lend<'a, R: UpdateRule, T: Float, K: UpdateKind>(
         finished: &mut record.finished,
         step: group.step,
         factor: group.step.gradient_factor().unwrap_or(T::zero().widen()),
-        n_rows: record.spec.n_rows,
+        n_rows,
         sweeps,
     }
 }

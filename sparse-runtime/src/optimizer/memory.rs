@@ -1,5 +1,6 @@
 //! Where the weights and states of a parameter's rows lie during a step.
 
+use super::last_steps::LastSteps;
 use super::rows::UpdateKind;
 use crate::table::{Layout, Table, Tenant};
 use sparse_core::element::{Element, Float};
@@ -99,6 +100,13 @@ pub(super) const fn states_of_row<A, S: StateBlock<A>>(row_size: usize) -> usize
     if S::BY_ROW { 1 } else { row_size }
 }
 
+/// Whether a row of blocks has room for the step up to which it is settled.
+pub(super) const fn has_last_beside<T: Float, S: StateBlock<T::Accumulator>>(
+    row_size: usize,
+) -> bool {
+    Layout::of::<T, S>(row_size, states_of_row::<T::Accumulator, S>(row_size)).last.is_some()
+}
+
 impl<'a, T: Float, S: StateBlock<T::Accumulator>, K: UpdateKind> Memory<'a, T, S, K> {
     /// Of weights that have as many rows as `states`, unless these are empty; `K::BESIDE` is for tables.
     #[inline(always)]
@@ -145,6 +153,27 @@ impl<'a, T: Float, S: StateBlock<T::Accumulator>, K: UpdateKind> Memory<'a, T, S
     #[inline(always)]
     const fn layout(row_size: usize) -> Layout {
         Layout::of::<T, S>(row_size, Self::n_states(row_size))
+    }
+
+    /// Where `last` steps of rows lie, which `apart` has unless they lie in the blocks.
+    #[inline(always)]
+    pub(super) fn last_steps(&mut self, apart: &'a mut [u32], n_rows: usize) -> LastSteps<'a> {
+        match Self::layout(self.row_size) {
+            Layout { last: Some(last), stride, .. } if K::BESIDE => {
+                // SAFETY: the invariant; of rows without elements there is nothing, or nothing is read.
+                unsafe { LastSteps::beside(self.blocks.wrapping_add(last), stride, n_rows) }
+            }
+            _ => LastSteps::apart(apart),
+        }
+    }
+
+    /// Bytes from one of the [last steps](Self::last_steps) to the next, of rows of a size that the compiler may know.
+    #[inline(always)]
+    pub(super) const fn last_stride(row_size: usize) -> usize {
+        match Self::layout(row_size) {
+            Layout { last: Some(_), stride, .. } if K::BESIDE => stride,
+            _ => size_of::<u32>(),
+        }
     }
 
     #[inline(always)]

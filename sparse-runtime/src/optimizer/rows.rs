@@ -123,7 +123,7 @@ impl<'a, R: UpdateRule, T: Float, K: UpdateKind> RowUpdater<'a, R, T, K> {
     /// Bytes of the whole table, with the states that lie beside the weights and what is kept of each row.
     #[inline(always)]
     pub fn bytes(&self) -> usize {
-        self.n_rows * self.memory.stride() + size_of_val(&*self.settling.last)
+        self.n_rows * self.memory.stride() + self.settling.last.bytes_apart()
     }
 
     /// One row.
@@ -172,7 +172,8 @@ impl<'a, R: UpdateRule, T: Float, K: UpdateKind> RowUpdater<'a, R, T, K> {
         assert!(row_size == self.row_size(), "rows of {}, not {row_size}", self.row_size());
         let places = self.memory.places(row_size);
         let cursor = RowCursor { places, step: self.step, factor: self.factor, rows: PhantomData };
-        (cursor, self.settling.reborrow())
+        let stride = Memory::<T, StateOf<R, T>, K>::last_stride(row_size);
+        (cursor, self.settling.reborrow().with_last_apart_by(stride))
     }
 
     /// Asks for the memory of a row ahead of its use. Any row will do: one outside is ignored.
@@ -429,7 +430,7 @@ impl<'a, R: UpdateRule, T: Float, K: UpdateKind> RowUpdater<'a, R, T, K> {
     #[inline(never)]
     fn sweep(&mut self) {
         for row in 0..self.n_rows {
-            if std::mem::take(&mut self.settling.last[row]) != 0 {
+            if self.settling.last.get_mut(row).is_some_and(|last| std::mem::take(last) != 0) {
                 continue;
             }
             let none = T::zero().widen();
@@ -437,7 +438,6 @@ impl<'a, R: UpdateRule, T: Float, K: UpdateKind> RowUpdater<'a, R, T, K> {
             let cursor = self.cursor(row_size);
             // SAFETY: `row < n_rows`.
             (0..row_size).for_each(|column| unsafe { cursor.update(row, column, none) });
-            self.settling.last[row] = 0;
         }
     }
 

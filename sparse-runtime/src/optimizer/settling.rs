@@ -1,23 +1,24 @@
 //! The idle steps that rows have missed, made up for as each is read.
 
 use super::cursor::{ReadRows, RowCursor};
-use super::rows::{HistoryOf, IdleOf, UpdateKind};
+use super::last_steps::LastSteps;
+use super::memory::has_last_beside;
+use super::rows::{HistoryOf, IdleOf, StateOf, UpdateKind};
 use super::touched::TouchedRows;
 use crate::formats::ColumnId;
-use crate::prefetch::prefetch;
 use sparse_core::element::Float;
 use sparse_core::update_rules::{IdleHistory, IdleMap, UpdateRule};
 
 /// Up to which step each row of a parameter is settled, during a step. By value, as [`RowCursor`] is: a loop keeps in registers what it
 /// asks for every row.
 ///
-/// Invariant: `last` is empty, or has an entry for each row of the parameter; the latter where `settles`, unless the maps
+/// Invariant: `last` is of no row, or of each row of the parameter; the latter where `settles`, unless the maps
 /// [forget](IdleMap::FORGETS).
 #[derive(Debug)]
 pub(crate) struct Settling<'a, R: UpdateRule, T: Float> {
-    /// One a row, or empty where nobody asks. Exact: 0 for a row that no batch has touched, which is settled up to step
+    /// Those of each row, or of none where nobody asks. Exact: 0 for a row that no batch has touched, which is settled up to step
     /// `base`; else 1 more than the steps from there up to which the row is settled. Dense: 1 for a row updated in this step.
-    pub(super) last: &'a mut [u32],
+    pub(super) last: LastSteps<'a>,
     /// Exact: the rows of which `last` is not 0.
     pub(super) touched: &'a mut TouchedRows,
     pub(super) missed: Missed<'a, R, T>,
@@ -29,7 +30,13 @@ impl<'a, R: UpdateRule, T: Float> Settling<'a, R, T> {
     /// The same for a shorter time.
     #[inline(always)]
     pub(super) fn reborrow(&mut self) -> Settling<'_, R, T> {
-        Settling { last: &mut *self.last, touched: &mut *self.touched, ..*self }
+        Settling { touched: &mut *self.touched, ..*self }
+    }
+
+    /// The same, of rows whose last steps are known to be so many bytes apart, if there are any.
+    #[inline(always)]
+    pub(super) fn with_last_apart_by(self, stride: usize) -> Self {
+        Settling { last: self.last.known_to_be_apart(stride), ..self }
     }
 
     /// Brings a row up to date and notes that it is, or that it is updated as well, if `updated`: of a row that is updated before
@@ -70,7 +77,7 @@ impl<'a, R: UpdateRule, T: Float> Settling<'a, R, T> {
             return unsafe { missed.settle_by_all(cursor, row) };
         }
         // SAFETY: the invariant, and what the caller promises.
-        let last = unsafe { self.last.get_unchecked_mut(row) };
+        let last = unsafe { self.last.at(row) };
         let before = *last;
         *last = missed.now + u32::from(updated);
         // SAFETY: promised by the caller.
@@ -103,12 +110,17 @@ impl<'a, R: UpdateRule, T: Float> Settling<'a, R, T> {
         updated: bool,
     ) -> Option<T> {
         if self.missed.all_rest() {
-            // What is known of rows is not read: it would take a line of the cache for each.
+            // What is known of rows is not read where it would take a line of the cache for each.
+            let was_touched = match K::BESIDE && has_last_beside::<T, StateOf<R, T>>(1) {
+                // SAFETY: the invariant, and what the caller promises; rows have one weight.
+                true => unsafe { *self.last.at(row) != 0 },
+                false => self.touched.contains(row),
+            };
             // SAFETY: promised by the caller.
-            return self.touched.contains(row).then(|| unsafe { cursor.value(row, 0) });
+            return was_touched.then(|| unsafe { cursor.value(row, 0) });
         }
         // SAFETY: the invariant, and what the caller promises.
-        let last = unsafe { self.last.get_unchecked_mut(row) };
+        let last = unsafe { self.last.at(row) };
         let scalar = *scalars.get(self.missed.now.wrapping_sub(*last) as usize)?;
         if self.missed.rests {
             // SAFETY: promised by the caller.
@@ -199,24 +211,23 @@ impl<'a, R: UpdateRule, T: Float> Settling<'a, R, T> {
     #[inline(always)]
     pub(super) unsafe fn mark(&mut self, row: usize) {
         if !self.last.is_empty() {
-            debug_assert!(row < self.last.len());
             // SAFETY: the invariant, and what the caller promises.
-            unsafe { *self.last.get_unchecked_mut(row) = self.missed.now + 1 };
+            unsafe { *self.last.at(row) = self.missed.now + 1 };
         }
     }
 
     /// [`mark`](Self::mark) of rows that were not settled as updated ones.
-    ///
-    /// # Panics
-    ///
-    /// If there is no such row.
     #[inline(always)]
     pub(crate) fn mark_unsettled<K: UpdateKind, I: ColumnId>(&mut self, ids: &[I]) {
         /// Only where each step touches every row anyway.
         #[cold]
         #[inline(never)]
-        fn mark_each<I: ColumnId>(last: &mut [u32], mark: u32, ids: &[I]) {
-            ids.iter().for_each(|id| last[id.at()] = mark);
+        fn mark_each<I: ColumnId>(mut last: LastSteps<'_>, mark: u32, ids: &[I]) {
+            for id in ids {
+                if let Some(last) = last.get_mut(id.at()) {
+                    *last = mark;
+                }
+            }
         }
         if !K::PLAIN && !self.settles && !self.last.is_empty() {
             mark_each(self.last, self.missed.now + 1, ids);
@@ -227,9 +238,7 @@ impl<'a, R: UpdateRule, T: Float> Settling<'a, R, T> {
     #[inline(always)]
     pub(crate) fn prefetch_each<K: UpdateKind, I: ColumnId>(&self, ids: &[I]) {
         if !K::PLAIN && !self.last.is_empty() && !self.missed.all_rest() {
-            for id in ids {
-                prefetch(self.last, id.at());
-            }
+            ids.iter().for_each(|id| self.last.prefetch(id.at()));
         }
     }
 

@@ -2,10 +2,11 @@
 
 use super::accumulator::RowAccumulator;
 use super::cursor::{ReadRows, RowCursor};
+use super::last_steps::LastSteps;
 use super::rows::{IdleOf, RowUpdater, UpdateKind};
 use super::settling::{Gap, Missed, Settling};
 use crate::formats::ColumnId;
-use crate::prefetch::{prefetch_at, prefetch_row};
+use crate::prefetch::prefetch_row;
 use sparse_core::element::Float;
 use sparse_core::update_rules::{IdleMap, UpdateRule};
 use std::marker::PhantomData;
@@ -16,8 +17,8 @@ use std::slice;
 /// Invariant: `cursor` and `last` are those of `n_rows` rows which the `RowUpdater` that gave this has borrowed for `'a`.
 pub(crate) struct SharedRows<'a, R: UpdateRule, T: Float, K> {
     pub(super) cursor: RowCursor<'a, R, T, K>,
-    /// As [`Settling::last`]; null where that is empty.
-    pub(super) last: *mut u32,
+    /// As [`Settling::last`].
+    pub(super) last: LastSteps<'a>,
     pub(super) missed: Missed<'a, R, T>,
 }
 
@@ -34,10 +35,6 @@ impl<'a, R: UpdateRule, T: Float, K: UpdateKind> RowUpdater<'a, R, T, K> {
     pub(crate) fn shared(&mut self, row_size: usize) -> SharedRows<'_, R, T, K> {
         let (cursor, settling) = self.split(row_size);
         let Settling { last, missed, .. } = settling;
-        let last = match last.is_empty() {
-            true => std::ptr::null_mut(),
-            false => last.as_mut_ptr(),
-        };
         SharedRows { cursor, last, missed }
     }
 
@@ -97,8 +94,8 @@ impl<'a, R: UpdateRule, T: Float, K: UpdateKind> SharedRows<'a, R, T, K> {
             // SAFETY: promised by the caller.
             return unsafe { self.missed.settle_by_all(self.cursor, row) };
         }
-        // SAFETY: where rows settle and the rule does not forget, `last` has `n_rows` entries; promised by the caller.
-        let last = unsafe { &mut *self.last.add(row) };
+        // SAFETY: where rows settle and the rule does not forget, `last` is of `n_rows` rows; promised by the caller.
+        let last = unsafe { self.last.at(row) };
         let before = std::mem::replace(last, self.missed.now);
         // SAFETY: as above.
         match unsafe { self.missed.settle(self.cursor, row, before) } {
@@ -112,7 +109,7 @@ impl<'a, R: UpdateRule, T: Float, K: UpdateKind> SharedRows<'a, R, T, K> {
     /// Asks for what [`settle`](Self::settle) reads of a row. Any will do.
     pub(crate) fn prefetch(&self, row: usize) {
         self.cursor.prefetch(row);
-        prefetch_at(self.last.wrapping_add(row));
+        self.last.prefetch(row);
     }
 
     /// Updates each row that was summed with its sum.
@@ -140,9 +137,9 @@ impl<'a, R: UpdateRule, T: Float, K: UpdateKind> SharedRows<'a, R, T, K> {
     ///
     /// Each is below `n_rows`, and no other thread reads or writes it meanwhile.
     pub(crate) unsafe fn mark_rows(&self, rows: &[usize]) {
-        if !K::PLAIN && !self.last.is_null() {
-            // SAFETY: where not null, `last` has `n_rows` entries; promised by the caller.
-            rows.iter().for_each(|row| unsafe { *self.last.add(*row) = self.missed.now + 1 });
+        if !K::PLAIN && !self.last.is_empty() {
+            // SAFETY: where not of none, `last` is of `n_rows` rows; promised by the caller.
+            rows.iter().for_each(|row| unsafe { *self.last.at(*row) = self.missed.now + 1 });
         }
     }
 }

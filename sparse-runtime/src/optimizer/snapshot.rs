@@ -44,7 +44,7 @@ pub(crate) struct RecordSnapshot {
     pub(super) zero_elsewhere: bool,
     /// Whether there are states yet.
     pub(crate) has_states: bool,
-    /// What [`Updater::settled`] is; empty in a snapshot that was just taken, so that nothing is copied.
+    /// What [`Updater::visit_settled`] visits; empty in a snapshot that was just taken, so that nothing is copied.
     #[serde(skip)]
     pub(crate) last: Vec<u32>,
 }
@@ -112,7 +112,7 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
     /// updater lose count.
     pub(crate) fn n_rows_touched(&self, parameter: usize) -> Option<u64> {
         let record = self.parameters.get(parameter)?;
-        let counts = record.lazy && !IdleOf::<R, T>::FORGETS && !record.last.is_empty();
+        let counts = record.lazy && !IdleOf::<R, T>::FORGETS && record.counts;
         if !counts || !record.touched.is_complete() {
             return None;
         }
@@ -130,9 +130,20 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
         })
     }
 
-    /// Up to which step each row of a parameter is settled, as the updater counts; empty where nobody asks.
-    pub(crate) fn settled(&self, parameter: usize) -> &[u32] {
-        self.parameters.get(parameter).map_or(&[], |record| &record.last)
+    /// Whether it is known up to which step each row of a parameter is settled: nobody asks elsewhere.
+    pub(crate) fn knows_settled(&self, parameter: usize) -> bool {
+        self.parameters.get(parameter).is_some_and(|record| record.counts)
+    }
+
+    /// Calls `visit` with the step up to which each row of a parameter is settled, in order, as the updater counts; not at all where it does not.
+    pub(crate) fn visit_settled(&self, parameter: usize, table: &Table<T>, visit: impl FnMut(u32)) {
+        match self.parameters.get(parameter) {
+            Some(record) if record.counts && Self::has_last_beside(record) => {
+                table.visit_last(&self.tenant, visit);
+            }
+            Some(record) => record.last.iter().copied().for_each(visit),
+            None => {}
+        }
     }
 
     /// Calls `visit` with the states of each row of a parameter, in order.
@@ -223,6 +234,7 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
             if !saved.touched_is_complete {
                 record.touched.give_up();
             }
+            record.counts = !saved.last.is_empty();
             record.last = saved.last;
             record.sums.clear();
             record.finished = false;

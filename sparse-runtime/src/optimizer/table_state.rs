@@ -131,7 +131,7 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
         kept: Option<&Table<T>>,
     ) -> TableState<T> {
         let mut record = self.record_snapshot(parameter, table);
-        record.last = self.settled(parameter).to_vec();
+        self.visit_settled(parameter, table, |last| record.last.push(last));
         let mut states = Vec::new();
         self.visit_states(parameter, table, |row| {
             row.iter().for_each(|state| states.extend(state.values()));

@@ -2,7 +2,7 @@
 
 use super::accumulator::RowAccumulator;
 use super::error::OptimizerError;
-use super::memory::{Weights, states_of_row};
+use super::memory::{Weights, has_last_beside, states_of_row};
 use super::racing::Racer;
 use super::reduction::Reduction;
 use super::rows::{IdleOf, StateOf, StepOf};
@@ -94,7 +94,9 @@ pub(super) struct Record<T, S> {
     pub(super) states: Vec<S>,
     /// Whether they do.
     pub(super) beside: bool,
-    /// See `RowUpdater::last`. Empty is as good as all 0: the pages are asked for when rows are.
+    /// Whether the steps are kept up to which rows are settled: see [`Settling::last`](super::Settling).
+    pub(super) counts: bool,
+    /// These, unless they lie beside the states in the parameter's table. Pages are asked for when rows are.
     pub(super) last: Vec<u32>,
     /// Of a lazy table: the step up to which rows are settled of which `last` does not know more, at most `MAX_STEPS` ago
     /// whenever rows are lent.
@@ -114,7 +116,7 @@ impl<T, S: StateBlock<T>> Record<T, S> {
 
     /// True where `touched` are all rows that any batch has touched.
     pub(super) fn knows_touched(&self) -> bool {
-        self.lazy && self.touched.is_complete() && !self.last.is_empty()
+        self.lazy && self.touched.is_complete() && self.counts
     }
 }
 
@@ -175,6 +177,7 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
                 lazy,
                 states: Vec::new(),
                 beside: false,
+                counts: false,
                 last: Vec::new(),
                 base: 0,
                 touched: TouchedRows::default(),
@@ -424,6 +427,11 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
             }
             _ => Err(self.refusal(parameter, weights)),
         }
+    }
+
+    /// True where the steps up to which a parameter's rows are settled lie in its table, if they are kept.
+    pub(super) fn has_last_beside(record: &Record<T::Accumulator, StateOf<R, T>>) -> bool {
+        record.beside && has_last_beside::<T, StateOf<R, T>>(record.spec.row_size)
     }
 
     pub(super) fn record(

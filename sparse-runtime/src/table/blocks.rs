@@ -16,6 +16,8 @@ pub(crate) struct Layout {
     pub(crate) stride: usize,
     /// The states of a row, in numbers.
     pub(crate) n_states: usize,
+    /// Of the step up to which the row is settled, a `u32`; `None` where a row has no room for it that would be left empty without.
+    pub(crate) last: Option<usize>,
 }
 
 impl Layout {
@@ -31,7 +33,11 @@ impl Layout {
         let unit =
             if align_of::<S>() > align_of::<T>() { align_of::<S>() } else { align_of::<T>() };
         let stride = if 3 * power <= 4 * used { power } else { used.next_multiple_of(unit) };
-        Layout { states, stride, n_states }
+        let last = used.next_multiple_of(align_of::<u32>());
+        let has_room =
+            last + size_of::<u32>() <= stride && stride.is_multiple_of(align_of::<u32>());
+        let last = if has_room { Some(last) } else { None };
+        Layout { states, stride, n_states, last }
     }
 }
 
@@ -99,12 +105,24 @@ impl Blocks {
         self.part(row * self.layout.stride + self.layout.states, self.layout.n_states)
     }
 
+    /// Up to which step a row is settled, where blocks have [room](Layout::last) for it.
+    pub(super) fn last(&self, row: usize) -> Option<u32> {
+        let offset = self.layout.last?;
+        self.part(row * self.layout.stride + offset, 1).first().copied()
+    }
+
+    /// The same, to be written.
+    pub(super) fn last_mut(&mut self, row: usize) -> Option<&mut u32> {
+        let offset = self.layout.last?;
+        self.part_mut(row * self.layout.stride + offset, 1).first_mut()
+    }
+
     fn part<V: Copy>(&self, start: usize, len: usize) -> &[V] {
         let bytes = size_of_val(&self.memory[..]);
         assert!(start + len * size_of::<V>() <= bytes, "byte {start} of a table of blocks");
         let memory = self.memory.as_ptr().cast::<u8>();
-        // SAFETY: inside `memory` (checked above), which is aligned to a line, strides and parts to `V`; `V` is a float or
-        // an array of them, for which all bits are valid; borrowed as `self` is.
+        // SAFETY: inside `memory` (checked above), which is aligned to a line, strides and parts to `V`; `V` is a float, an
+        // array of them or a `u32`, for which all bits are valid; borrowed as `self` is.
         unsafe { std::slice::from_raw_parts(memory.add(start).cast(), len) }
     }
 
@@ -122,17 +140,20 @@ mod tests {
 
     #[test]
     fn rows_lie_in_few_lines() {
-        fn check<T, S>(row_size: usize, n_states: usize, (states, stride): (usize, usize)) {
-            let expected = Layout { states, stride, n_states };
+        type Places = (usize, usize, Option<usize>);
+        fn check<T, S>(row_size: usize, n_states: usize, (states, stride, last): Places) {
+            let expected = Layout { states, stride, n_states, last };
             assert_eq!(Layout::of::<T, S>(row_size, n_states), expected);
         }
-        check::<f32, [f32; 1]>(1, 1, (4, 8));
-        check::<f32, [f32; 2]>(1, 1, (4, 16));
-        check::<f32, [f32; 1]>(16, 16, (64, 128));
-        check::<f32, [f32; 1]>(10, 10, (40, 80));
-        check::<f64, [f64; 2]>(1, 1, (8, 32));
-        check::<u16, [f32; 1]>(3, 3, (8, 20));
-        check::<f32, ()>(5, 5, (20, 20));
-        check::<f32, [f32; 1]>(15, 1, (60, 64));
+        check::<f32, [f32; 1]>(1, 1, (4, 8, None));
+        check::<f32, [f32; 2]>(1, 1, (4, 16, Some(12)));
+        check::<f32, [f32; 1]>(16, 16, (64, 128, None));
+        check::<f32, [f32; 1]>(10, 10, (40, 80, None));
+        check::<f32, [f32; 2]>(10, 10, (40, 128, Some(120)));
+        check::<f64, [f64; 2]>(1, 1, (8, 32, Some(24)));
+        check::<u16, [f32; 1]>(3, 3, (8, 20, None));
+        check::<u16, ()>(3, 3, (6, 8, None));
+        check::<f32, ()>(5, 5, (20, 20, None));
+        check::<f32, [f32; 1]>(15, 1, (60, 64, None));
     }
 }

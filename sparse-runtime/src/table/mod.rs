@@ -304,6 +304,28 @@ impl<T: Element> Table<T> {
         mine.map_or(&mut [], |blocks| blocks.states_mut(row))
     }
 
+    /// Calls `visit` with the step up to which each row is settled, in order, as an updater keeps it here; not at all where it does not.
+    pub(crate) fn visit_last(&self, tenant: &Tenant, visit: impl FnMut(u32)) {
+        if let Some(blocks) = self.blocks_of(tenant) {
+            (0..self.n_rows).filter_map(|row| blocks.last(row)).for_each(visit);
+        }
+    }
+
+    /// Replaces what [`visit_last`](Self::visit_last) visits. Memory that nobody has written is left alone where it says the same.
+    pub(crate) fn set_last(&mut self, tenant: &Tenant, last: &[u32]) {
+        let blocks = self.blocks.iter_mut().chain(&mut self.parked);
+        let mine = blocks.into_iter().find(|blocks| blocks.belong_to(tenant));
+        if let Some(blocks) = mine {
+            for (row, last) in last.iter().enumerate().take(self.n_rows) {
+                if blocks.last(row) != Some(*last)
+                    && let Some(place) = blocks.last_mut(row)
+                {
+                    *place = *last;
+                }
+            }
+        }
+    }
+
     fn blocks_of(&self, tenant: &Tenant) -> Option<&Blocks> {
         self.blocks.iter().chain(&self.parked).find(|blocks| blocks.belong_to(tenant))
     }

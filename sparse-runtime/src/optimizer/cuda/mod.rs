@@ -131,7 +131,7 @@ impl<R: UpdateRule, T: GpuFloat> Updater<R, T> {
         if table.tenant.as_ref() != Some(&self.tenant) {
             self.states_to_gpu(parameter, table, host, gpu)?;
         }
-        self.waiting_to_gpu(parameter, table, gpu)?;
+        self.waiting_to_gpu(parameter, table, host, gpu)?;
         let spec = &self.record(parameter)?.spec;
         if self.mode == LazyUpdate::Dense && spec.gradient == Some(Storage::RowSparse) {
             table.whole.reset_on(gpu, *table.weights.shape())?;
@@ -335,7 +335,11 @@ impl<R: UpdateRule, T: GpuFloat> Updater<R, T> {
             let rows = last.iter().enumerate().filter(|(_, last)| **last != 0);
             rows.for_each(|(row, _)| record.touched.add(row));
         }
-        record.last = last;
+        record.counts = true;
+        match Self::has_last_beside(record) {
+            true => host.set_last(&self.tenant, &last),
+            false => record.last = last,
+        }
         Ok(())
     }
 }

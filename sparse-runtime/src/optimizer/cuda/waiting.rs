@@ -15,6 +15,7 @@ use crate::kernels::cuda::GpuFloat;
 use crate::optimizer::OptimizerError;
 use crate::optimizer::rows::{HistoryOf, IdleOf, StepOf};
 use crate::optimizer::updater::Updater;
+use crate::table::Table;
 use sparse_core::element::Float;
 use sparse_core::storage::ElementType;
 use sparse_core::update_rules::{
@@ -185,6 +186,7 @@ impl<R: UpdateRule, T: GpuFloat> Updater<R, T> {
         &mut self,
         parameter: usize,
         table: &mut CudaTable<T>,
+        host: &Table<T>,
         gpu: &Gpu,
     ) -> Result<()> {
         if !self.waits(parameter) {
@@ -192,11 +194,13 @@ impl<R: UpdateRule, T: GpuFloat> Updater<R, T> {
         }
         let record = &self.parameters[parameter];
         if table.waiting.last.len() != record.spec.n_rows {
-            if record.last.is_empty() {
+            if !record.counts {
                 table.waiting.last.resize_for_overwrite(gpu, record.spec.n_rows, LAST)?;
                 table.waiting.last.fill_bytes(0)?;
             } else {
-                table.waiting.last.assign_from_host(gpu, &record.last, LAST)?;
+                let mut last = Vec::with_capacity(record.spec.n_rows);
+                self.visit_settled(parameter, host, |step| last.push(step));
+                table.waiting.last.assign_from_host(gpu, &last, LAST)?;
             }
             table.waiting.n_steps = 0;
             self.on_gpu[parameter] = Products::default();

@@ -88,10 +88,14 @@ where
                 ));
             }
         }
-        let settled = updater.settled(index);
-        if !settled.is_empty() {
-            let name = settled_name(name);
-            tensors.push(Tensor::of_integers(name, Dtype::U32, settled, u32::to_le_bytes));
+        if updater.knows_settled(index) {
+            let table = parameter.table;
+            tensors.push(Tensor::new(
+                settled_name(name),
+                Dtype::U32,
+                vec![table.n_rows()],
+                move |take| encode_settled(updater, index, table, take),
+            ));
         }
     }
     for (index, group) in snapshot.groups.iter().enumerate() {
@@ -263,6 +267,25 @@ fn state_shape<R: UpdateRule, T: Float>(shape: &[usize]) -> Vec<usize> {
         true => vec![shape.first().copied().unwrap_or(1)],
         false => shape.to_vec(),
     }
+}
+
+/// The bytes of the steps up to which the rows of a parameter are settled.
+fn encode_settled<R: UpdateRule, T: Float>(
+    updater: &Updater<R, T>,
+    parameter: usize,
+    table: &Table<T>,
+    take: &mut dyn FnMut(&[u8]) -> std::io::Result<()>,
+) -> std::io::Result<()> {
+    let mut result = Ok(());
+    let mut piece = Vec::with_capacity(size_of::<u32>() * PIECE);
+    updater.visit_settled(parameter, table, |last| {
+        piece.extend(last.to_le_bytes());
+        if piece.len() >= size_of::<u32>() * PIECE && result.is_ok() {
+            result = take(&piece);
+            piece.clear();
+        }
+    });
+    result.and_then(|()| take(&piece))
 }
 
 /// The bytes of one state of a parameter.
