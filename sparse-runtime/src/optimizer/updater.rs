@@ -28,8 +28,8 @@ const MAX_RUNS: usize = 1 << 20;
 /// and are lent to each call. A parameter whose gradient is row_sparse may be left out of a step, which is
 /// then an idle one for all its rows; one whose gradient is dense has all its rows updated at every step.
 ///
-/// Memory: the rule's state for each weight, 4 bytes and a bit a row where rows are caught up later, 4 bytes a row
-/// where batches are accumulated; all of it mapped by the system only where rows are touched.
+/// Memory: the rule's state for each weight, 4 bytes and a bit a row where rows are caught up later (the bytes in what would be empty of the row's
+/// block, where there is room), 4 bytes a row where batches are accumulated; all of it mapped by the system only where rows are touched.
 #[derive(Clone, Debug)]
 pub struct Updater<R: UpdateRule, T: Float> {
     pub(super) rule: R,
