@@ -37,3 +37,19 @@ impl<R: UpdateRule> UpdateRule for Saga<R> {
         reduced::check::<Self, R>(self)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Correction, ReducedState, Sgd, Step};
+    use super::*;
+
+    #[test]
+    fn a_step_by_hand() {
+        let rule = Saga { rule: Sgd { learning_rate: 0.5, ..Sgd::default() } };
+        let step = rule.step::<f64>(0.5, 1.0, 0);
+        let (mut w, mut state) = (2.0, ReducedState { mean: 3.0, ..ReducedState::default() });
+        // A new gradient takes the place of the old one in the mean, after the step.
+        step.with_correction(Correction::Apply { share: 0.5 }).update(&mut w, &mut state, -2.0);
+        assert_eq!((w, state.mean), (2.0 - 0.5 * (-2.0 + 3.0), 3.0 + 0.5 * -2.0));
+    }
+}

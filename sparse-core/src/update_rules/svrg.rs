@@ -123,9 +123,9 @@ mod tests {
         assert_eq!((w, state.mean), (2.0, 3.0));
         step.update(&mut w, &mut state, 1.0);
         assert_eq!((w, state.mean), (2.0 - 0.5 * (1.0 + 3.0), 3.0));
-        // A new gradient takes the place of the old one.
+        // The mean is that of the snapshot, whatever gradients come after it.
         step.with_correction(Correction::Apply { share: 0.5 }).update(&mut w, &mut state, -2.0);
-        assert_eq!((w, state.mean), (0.0 - 0.5 * (-2.0 + 3.0), 3.0 + 0.5 * -2.0));
+        assert_eq!((w, state.mean), (0.0 - 0.5 * (-2.0 + 3.0), 3.0));
     }
 
     /// k steps with the mean gradient alone, one by one, are the k-th power of the map.
