@@ -5,8 +5,8 @@
 // An input that cannot be read fails the test. The targets are a library elsewhere.
 #![allow(clippy::unwrap_used, unreachable_pub)]
 
-use rand_chacha::ChaCha8Rng;
-use rand_chacha::rand_core::{Rng, SeedableRng};
+use chacha20::ChaCha8Rng;
+use chacha20::rand_core::{Rng, SeedableRng};
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;

@@ -175,7 +175,7 @@ fn one_row<'a, R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKind, I
     // SAFETY: a view's columns are below its `n_cols`, which `step` compared with `n_rows`.
     let loss = unsafe {
         let mut split = rows.split(width.columns());
-        row_step(
+        row_step::<_, _, _, _, _, _, _, false>(
             row,
             upcoming,
             &mut split,
@@ -190,11 +190,12 @@ fn one_row<'a, R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKind, I
 }
 
 /// A step of one row of data, `(ids, values)`, from the product to the update without storing anything. The rows that
-/// `ahead` names are asked for.
+/// `ahead` names are asked for. Where it `BEGINS`, updates are begun as the product reads the weights.
 ///
 /// # Safety
 ///
-/// The ids are below the parameter's rows, of `width.columns()` elements.
+/// The ids are below the parameter's rows, of `width.columns()` elements. Where it `BEGINS`, that is one element, and what
+/// [`begun_product`](products::begun_product) asks for holds.
 #[inline(always)]
 unsafe fn row_step<
     R: UpdateRule,
@@ -204,6 +205,7 @@ unsafe fn row_step<
     K: UpdateKind,
     I: ColumnId,
     L,
+    const BEGINS: bool,
 >(
     (ids, values): (&[I], &[V]),
     ahead: &[I],
@@ -222,6 +224,16 @@ unsafe fn row_step<
         scratch,
         #[inline(always)]
         |scores, saved| {
+            if BEGINS {
+                // SAFETY: promised by the caller.
+                scores.fill(unsafe { products::begun_product(ids, values, cursor, settling) });
+                let loss = row_function(scores, saved);
+                if let [gradient] = *scores {
+                    // SAFETY: as above.
+                    unsafe { products::follow_each(ids, values, cursor, gradient) };
+                }
+                return loss;
+            }
             // SAFETY: promised by the caller; the scores are as many as the parameter's columns. The rows are those that are updated below.
             unsafe { settled_product(ids, values, cursor, settling, true, width, scores) };
             if W::IN_VECTORS {

@@ -1,7 +1,7 @@
 //! Random numbers that are the same on every machine: ChaCha8, with the seed as its key and a purpose as its stream.
 
-use rand_chacha::ChaCha8Rng;
-use rand_chacha::rand_core::{Rng, SeedableRng};
+use chacha20::ChaCha8Rng;
+use chacha20::rand_core::{Rng, SeedableRng};
 
 /// What random numbers are for, each with its own stream of a seed. Epochs of shuffled rows count from stream 0 up, these
 /// from the last one down.

@@ -323,6 +323,23 @@ pub trait Step<T: Float>: Copy + PartialEq + Debug + Send + Sync + 'static {
     /// choices between values are selects.
     fn update(&self, weight: &mut T, state: &mut Self::State, grad: T);
 
+    /// True where an [update](Self::update) [without options](Self::without_options) is, to the bit, one [part](Self::begin) that needs no
+    /// gradient, and one that [adds](Self::follow) it: a loop may make the first as it reads the weight.
+    const HAS_TWO_PARTS: bool = false;
+
+    /// The part of an update that needs no gradient: a step with gradient 0. Asked only of steps [without options](Self::without_options)
+    /// that [have two parts](Self::HAS_TWO_PARTS).
+    #[inline(always)]
+    fn begin(&self, weight: &mut T, state: &mut Self::State) {
+        let _ = (weight, state);
+    }
+
+    /// What is then left of the update. Asked as [`begin`](Self::begin) is.
+    #[inline(always)]
+    fn follow(&self, weight: &mut T, state: &mut Self::State, grad: T) {
+        self.update(weight, state, grad);
+    }
+
     /// The numbers that the rule's [recurrence](UpdateRule::RECURRENCE) names, in its order, then zeros.
     fn numbers(&self) -> [f64; MOST_NUMBERS] {
         [0.0; MOST_NUMBERS]

@@ -99,12 +99,32 @@ impl<T: Float, S: Step<T>, const LEARNS: bool> Step<T> for ReducedStep<S, T, LEA
         // The choices are the same for all weights of a step. A weight that is not stored while gradients are gathered does not keep the
         // next row waiting for the gradient of this one.
         if !self.gathers {
-            match self.affine {
-                Some((keep, rate)) => *weight = keep * *weight - rate * (grad + state.mean),
-                None => self.inner.update(weight, &mut state.inner, grad + state.mean),
+            if self.affine.is_some() {
+                self.begin(weight, state);
+                return self.follow(weight, state, grad);
             }
+            self.inner.update(weight, &mut state.inner, grad + state.mean);
         }
         if LEARNS || self.gathers {
+            state.mean += self.share * grad;
+        }
+    }
+
+    const HAS_TWO_PARTS: bool = true;
+
+    #[inline(always)]
+    fn begin(&self, weight: &mut T, state: &mut Self::State) {
+        if let Some((keep, rate)) = self.affine {
+            *weight = keep * *weight - rate * state.mean;
+        }
+    }
+
+    #[inline(always)]
+    fn follow(&self, weight: &mut T, state: &mut Self::State, grad: T) {
+        if let Some((_, rate)) = self.affine {
+            *weight -= rate * grad;
+        }
+        if LEARNS {
             state.mean += self.share * grad;
         }
     }

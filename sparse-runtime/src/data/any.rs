@@ -189,4 +189,8 @@ impl<'b, T: Float> Batch<'b, T> for AnyBatch<'b, T> {
     fn row_id(&self, row: usize) -> Option<u64> {
         either!(AnyBatch, self, |batch| batch.row_id(row))
     }
+
+    fn append_row_ids(&self, ids: &mut Vec<usize>) {
+        either!(AnyBatch, self, |batch| batch.append_row_ids(ids));
+    }
 }

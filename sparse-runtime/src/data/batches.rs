@@ -336,10 +336,13 @@ impl<'s, V: Stored> CsrColumn<'s, V> {
     }
 
     fn gather(&mut self, rows: &[usize]) {
-        self.starts.clear();
-        self.starts.extend(rows.iter().map(|&row| self.all.starts[row]));
-        self.ends.clear();
-        self.ends.extend(rows.iter().map(|&row| self.all.ends[row]));
+        let CsrArrays { starts, ends, .. } = self.all;
+        self.starts.resize(rows.len(), 0);
+        self.ends.resize(rows.len(), 0);
+        // In one pass: both of a row lie in one line, which is often not near.
+        for ((start, end), &row) in self.starts.iter_mut().zip(&mut self.ends).zip(rows) {
+            (*start, *end) = (starts[row], ends[row]);
+        }
     }
 
     /// The rows of a batch, and word of the row that is read after it.
@@ -465,6 +468,13 @@ impl<'b, T: Float> Batch<'b, T> for DatasetBatch<'b, T> {
             Rows::Gathered(rows) => *rows.get(row)?,
         };
         Some(id as u64)
+    }
+
+    fn append_row_ids(&self, ids: &mut Vec<usize>) {
+        match self.rows {
+            Rows::Run { first, len } => ids.extend(first..first + len),
+            Rows::Gathered(rows) => ids.extend_from_slice(rows),
+        }
     }
 }
 

@@ -181,6 +181,12 @@ pub trait Batch<'b, T: Float>: BatchSource<'b, T> {
     /// Which row of the data row `row` of the batch is: for methods that keep something for every row, and to
     /// put predictions back into order. `None` beyond the batch.
     fn row_id(&self, row: usize) -> Option<u64>;
+
+    /// Appends [`row_id`](Self::row_id) of each row of the batch, `usize::MAX` where that is `None`.
+    fn append_row_ids(&self, ids: &mut Vec<usize>) {
+        let id = |row| self.row_id(row).and_then(|id| usize::try_from(id).ok());
+        ids.extend((0..self.n_rows()).map(|row| id(row).unwrap_or(usize::MAX)));
+    }
 }
 
 /// A place between two batches.

@@ -4,7 +4,7 @@ use super::memory::{ELEMENTS, ROW_IDS, ROW_POINTERS, make_room};
 use super::{Csr, FormatError, RowSparse, Shape};
 use crate::initializer::Seed;
 use crate::random::{Purpose, below, uniform};
-use rand_chacha::ChaCha8Rng;
+use chacha20::ChaCha8Rng;
 use sparse_core::element::Float;
 
 impl<T: Float> Csr<T> {

@@ -145,7 +145,15 @@ fn each_row_of<
         Some(steps) => steps,
         None => {
             let split = rows.split(turns.width.columns());
-            steps_in_turn(turns, split, ahead, false, scratch, kept, row_function)
+            steps_in_turn::<_, _, _, _, _, _, _, _, false>(
+                turns,
+                split,
+                ahead,
+                false,
+                scratch,
+                kept,
+                row_function,
+            )
         }
     };
     rows.finish();
@@ -179,39 +187,45 @@ fn usual_steps<
         true => (cursor.only_gathers()?, settling.known_to_rest()?),
         false => (cursor.without_options()?, settling.known_to_settle()?),
     };
-    // Of a row that is only gathered nobody asks for the loss, which is then not computed, but for whether its derivatives are finite.
-    let steps = if GATHERS {
-        steps_in_turn(
-            turns,
-            split,
-            ahead,
-            !R::CORRECTS,
-            scratch,
-            kept,
-            #[inline(always)]
-            |row: usize, scores: &mut [T::Accumulator], saved: &mut [_], kept: &mut C| {
-                row_function(row, scores, saved, kept);
-                scores.iter().fold(T::zero().widen(), |sum, score| sum + *score)
-            },
-        )
-    } else {
-        steps_in_turn(
-            turns,
-            split,
-            ahead,
-            !R::CORRECTS,
-            scratch,
-            kept,
-            #[inline(always)]
-            |row: usize, scores: &mut [_], saved: &mut [_], kept: &mut C| {
-                row_function(row, scores, saved, kept)
-            },
-        )
+    let begins = !GATHERS
+        && RowCursor::<R, T, K>::HAS_TWO_PARTS
+        && !W::IN_VECTORS
+        && turns.width.columns() == 1
+        && split.1.settles_by_scalars::<K>();
+    macro_rules! in_turn {
+        ($begins:literal, $by_length:expr, |$row:ident, $scores:ident, $saved:ident, $kept:ident| $body:expr) => {
+            steps_in_turn::<_, _, _, _, _, _, _, _, $begins>(
+                turns,
+                split,
+                ahead,
+                $by_length,
+                scratch,
+                kept,
+                #[inline(always)]
+                |$row: usize, $scores: &mut [T::Accumulator], $saved: &mut [_], $kept: &mut C| {
+                    $body
+                },
+            )
+        };
+    }
+    let steps = match (GATHERS, begins) {
+        // Of a row that is only gathered nobody asks for the loss, which is then not computed, but for whether its derivatives are finite.
+        (true, _) => in_turn!(false, !R::CORRECTS, |row, scores, saved, kept| {
+            row_function(row, scores, saved, kept);
+            scores.iter().fold(T::zero().widen(), |sum, score| sum + *score)
+        }),
+        (false, true) => in_turn!(true, false, |row, scores, saved, kept| {
+            row_function(row, scores, saved, kept)
+        }),
+        (false, false) => in_turn!(false, !R::CORRECTS, |row, scores, saved, kept| {
+            row_function(row, scores, saved, kept)
+        }),
     };
     Some(steps)
 }
 
-/// The rows of data one after the other. `by_length`: the smallest numbers of entries are told apart.
+/// The rows of data one after the other. `by_length`: the smallest numbers of entries are told apart. Where it `BEGINS`, rows
+/// [settle by scalars](Settling::settles_by_scalars), have [two parts](RowCursor::HAS_TWO_PARTS) of an update, and one element.
 #[inline(always)]
 fn steps_in_turn<
     R: UpdateRule,
@@ -222,6 +236,7 @@ fn steps_in_turn<
     I: ColumnId,
     C: Copy,
     L: RowLoss<T::Accumulator>,
+    const BEGINS: bool,
 >(
     Turns { x, ids, first, mut end, width }: Turns<'_, V, I, W>,
     mut split: (RowCursor<'_, R, T, K>, Settling<'_, R, T>),
@@ -245,9 +260,9 @@ fn steps_in_turn<
                 prefetch_data(x, ids, row);
             }
             let ahead = if asks.rows { row_ahead_by(distance, x, ids, row) } else { &[] };
-            // SAFETY: a view's columns are below its `n_cols`, which `steps` compared with `n_rows`.
+            // SAFETY: a view's columns are below its `n_cols`, which `steps` compared with `n_rows`; what is asked where it begins.
             let loss = unsafe {
-                row_step(
+                row_step::<_, _, _, _, _, _, _, BEGINS>(
                     $entries,
                     ahead,
                     &mut split,

@@ -87,6 +87,66 @@ pub(crate) unsafe fn settled_product<
     }
 }
 
+/// [`settled_product`] with a parameter of one column, and the first part of the updates of its rows, which [follow](follow_each).
+///
+/// # Safety
+///
+/// As for [`settled_product`]; rows [settle by scalars](Settling::settles_by_scalars), and have a [first part](RowCursor::HAS_TWO_PARTS).
+#[inline(always)]
+pub(super) unsafe fn begun_product<
+    R: UpdateRule,
+    T: Float,
+    V: Factor<T>,
+    K: UpdateKind,
+    I: ColumnId,
+>(
+    ids: &[I],
+    values: &[V],
+    rows: RowCursor<'_, R, T, K>,
+    settling: &mut Settling<'_, R, T>,
+) -> T::Accumulator {
+    let scalars = settling.scalars();
+    let sum = try_sum_of_products::<T, V, I>(
+        ids,
+        values,
+        #[inline(always)]
+        // SAFETY: promised by the caller.
+        |id| Some(unsafe { settling.begin_weight(scalars, rows, id.at()) }.widen()),
+    );
+    // Each weight is given.
+    sum.unwrap_or(T::zero().widen())
+}
+
+/// The second part of what [`begun_product`] begins: each row gets its value times `gradient`.
+///
+/// # Safety
+///
+/// As for [`begun_product`], of the same ids.
+#[inline(always)]
+pub(super) unsafe fn follow_each<
+    R: UpdateRule,
+    T: Float,
+    V: Factor<T>,
+    K: UpdateKind,
+    I: ColumnId,
+>(
+    ids: &[I],
+    values: &[V],
+    rows: RowCursor<'_, R, T, K>,
+    gradient: T::Accumulator,
+) {
+    // SAFETY: promised by the caller; there are as many ids as values, which places are below.
+    unsafe {
+        rows.follow_each(
+            ids.len().min(values.len()),
+            #[inline(always)]
+            |place| ids.get_unchecked(place).at(),
+            #[inline(always)]
+            |place| values.get_unchecked(place).times(gradient),
+        )
+    }
+}
+
 /// [`product`] with a parameter of one column, given what leads to the weight of each entry, in four sums, so that an addition does not
 /// wait for the one before it.
 #[inline(always)]
@@ -203,8 +263,16 @@ fn try_sum_of_products<T: Float, V: Factor<T>, I>(
             *sum += term;
         }
     }
-    for (lane, (id, value)) in id_rest.iter().zip(value_rest).enumerate() {
-        sums[lane] += term::<T, V, I>((id, value), weight)?;
+    // Written out as well: a sum that a number chooses lies in memory, and what has been stored in parts is waited for as a whole.
+    let mut rest = id_rest.iter().zip(value_rest);
+    if let Some(entry) = rest.next() {
+        sums[0] += term::<T, V, I>(entry, weight)?;
+        if let Some(entry) = rest.next() {
+            sums[1] += term::<T, V, I>(entry, weight)?;
+            if let Some(entry) = rest.next() {
+                sums[2] += term::<T, V, I>(entry, weight)?;
+            }
+        }
     }
     Some((sums[0] + sums[1]) + (sums[2] + sums[3]))
 }

@@ -68,6 +68,11 @@ impl<R: UpdateRule, T: Float, K: UpdateKind> RowCursor<'_, R, T, K> {
     /// True where a row has one state, so that it is to be updated as a whole.
     pub(crate) const BY_ROW: bool = <StateOf<R, T> as StateBlock<T::Accumulator>>::BY_ROW;
 
+    /// True where an update of the [usual](Self::without_options) step may be made in [two parts](Step::begin), each of which stores a weight
+    /// without rounding it more.
+    pub(crate) const HAS_TWO_PARTS: bool =
+        K::BESIDE && StepOf::<R, T>::HAS_TWO_PARTS && size_of::<T>() == size_of::<T::Accumulator>();
+
     /// Asks for the memory of a row ahead of its use. Any row will do: one outside is ignored.
     #[inline(always)]
     pub(crate) fn prefetch(self, row: usize) {
@@ -296,6 +301,51 @@ impl<R: UpdateRule, T: Float, K: UpdateKind> RowCursor<'_, R, T, K> {
             on_weight(&mut idle, |weight| self.step.apply_scalar(scalar, weight, state));
             *weight = idle;
             idle
+        }
+    }
+
+    /// The [first part](Step::begin) of an update of a row of one weight, after the idle steps that the scalar stands for. Gives the weight as it
+    /// is between the two.
+    ///
+    /// # Safety
+    ///
+    /// `row < n_rows`, and rows [have](Self::HAS_TWO_PARTS) such a part.
+    #[inline(always)]
+    pub(super) unsafe fn begin_weight(self, row: usize, scalar: Option<[T::Accumulator; 2]>) -> T {
+        // SAFETY: promised by the caller; the invariant. The only references to these two, for the length of this call.
+        let (place, state) =
+            unsafe { (&mut *self.places.weights(row), &mut *self.places.states(row)) };
+        let mut weight = place.widen();
+        if let Some(scalar) = scalar {
+            self.step.apply_scalar(scalar, &mut weight, state);
+        }
+        let settled = T::narrow(weight);
+        self.step.begin(&mut weight, state);
+        *place = T::narrow(weight);
+        settled
+    }
+
+    /// The [second part](Step::follow) of the updates of rows of one weight, each with its gradient: `row` and `grad` of each place.
+    ///
+    /// # Safety
+    ///
+    /// The rows of all places below `n_places` are below `n_rows`, and the first part was made.
+    #[inline(always)]
+    pub(crate) unsafe fn follow_each(
+        self,
+        n_places: usize,
+        row: impl Fn(usize) -> usize,
+        grad: impl Fn(usize) -> T::Accumulator,
+    ) {
+        for place in 0..n_places {
+            let row = row(place);
+            // SAFETY: promised by the caller; the invariant. The only references to these two, for the length of this turn.
+            unsafe {
+                let state = &mut *self.places.states(row);
+                on_weight(&mut *self.places.weights(row), |weight| {
+                    self.step.follow(weight, state, grad(place));
+                });
+            }
         }
     }
 

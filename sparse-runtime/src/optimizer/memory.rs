@@ -167,12 +167,18 @@ impl<'a, T: Float, S: StateBlock<T::Accumulator>, K: UpdateKind> Memory<'a, T, S
         }
     }
 
-    /// Bytes from one of the [last steps](Self::last_steps) to the next, of rows of a size that the compiler may know.
+    /// The [last steps](Self::last_steps), of rows of a size that the compiler may know: then it knows how far each lies from the row's weights.
     #[inline(always)]
-    pub(super) const fn last_stride(row_size: usize) -> usize {
+    pub(super) fn known_last_steps<'l>(
+        &self,
+        row_size: usize,
+        last: LastSteps<'l>,
+    ) -> LastSteps<'l> {
         match Self::layout(row_size) {
-            Layout { last: Some(_), stride, .. } if K::BESIDE => stride,
-            _ => size_of::<u32>(),
+            Layout { last: Some(offset), stride, .. } if K::BESIDE => {
+                last.known_to_lie(self.blocks.wrapping_add(offset), stride)
+            }
+            _ => last.known_to_be_apart(size_of::<u32>()),
         }
     }
 

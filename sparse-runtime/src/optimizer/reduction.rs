@@ -72,12 +72,13 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
         self.reduction.has_mean && n_samples.is_none_or(|n_samples| n_samples == samples)
     }
 
-    /// Says what the next steps make of their gradients and, where derivatives are kept, which samples the rows of their batch are.
+    /// Says what the next steps make of their gradients and, where derivatives are kept, which samples the rows of their batch are, which
+    /// `append_ids` appends.
     pub(crate) fn prepare_steps(
         &mut self,
         correction: Correction,
         usage: Usage,
-        ids: impl Iterator<Item = usize>,
+        append_ids: impl FnOnce(&mut Vec<usize>),
     ) -> Result<()> {
         self.reduction.is_prepared = true;
         if correction != self.reduction.correction {
@@ -85,7 +86,7 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
             self.resolve();
         }
         let n_samples = self.reduction.samples.n_samples();
-        let named = self.reduction.samples.name(usage, ids);
+        let named = self.reduction.samples.name(usage, append_ids);
         named.map_err(|id| OptimizerError::NoSuchSample { id, n_samples }.into())
     }
 
@@ -194,8 +195,9 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
                 scale(&mut record.states);
                 continue;
             }
-            let (n_rows, tenant) = (record.spec.n_rows, &self.tenant);
-            let mut row = |row: usize| scale(table.states_mut(tenant, row));
+            let n_rows = record.spec.n_rows;
+            let Some(blocks) = table.blocks_of_mut(&self.tenant) else { continue };
+            let mut row = |row: usize| scale(blocks.states_mut(row));
             match record.knows_touched() {
                 true => record.touched.for_each(row),
                 false => (0..n_rows).for_each(&mut row),

@@ -172,8 +172,8 @@ impl<'a, R: UpdateRule, T: Float, K: UpdateKind> RowUpdater<'a, R, T, K> {
         assert!(row_size == self.row_size(), "rows of {}, not {row_size}", self.row_size());
         let places = self.memory.places(row_size);
         let cursor = RowCursor { places, step: self.step, factor: self.factor, rows: PhantomData };
-        let stride = Memory::<T, StateOf<R, T>, K>::last_stride(row_size);
-        (cursor, self.settling.reborrow().with_last_apart_by(stride))
+        let last = self.memory.known_last_steps(row_size, self.settling.last);
+        (cursor, Settling { last, ..self.settling.reborrow() })
     }
 
     /// Asks for the memory of a row ahead of its use. Any row will do: one outside is ignored.

@@ -86,20 +86,21 @@ impl<T: Float> Samples<T> {
         self.n_samples
     }
 
-    /// Which samples the rows of the next batch are, and what is done with them. The number of the first that there is none of.
+    /// Which samples the rows of the next batch are, as `append_ids` says, and what is done with them. The number of the first that there is
+    /// none of.
     pub(super) fn name(
         &mut self,
         usage: Usage,
-        ids: impl Iterator<Item = usize>,
+        append_ids: impl FnOnce(&mut Vec<usize>),
     ) -> Result<(), usize> {
         self.usage = usage;
         self.ids.clear();
-        for id in ids {
-            if id >= self.n_samples {
-                return Err(id);
-            }
-            self.ids.push(id);
+        append_ids(&mut self.ids);
+        let n_samples = self.n_samples;
+        // Without an end on the way, which costs more than the comparisons.
+        if !self.ids.iter().fold(false, |beyond, id| beyond | (*id >= n_samples)) {
+            return Ok(());
         }
-        Ok(())
+        self.ids.iter().find(|id| **id >= n_samples).map_or(Ok(()), |id| Err(*id))
     }
 }

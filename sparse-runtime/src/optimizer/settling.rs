@@ -33,12 +33,6 @@ impl<'a, R: UpdateRule, T: Float> Settling<'a, R, T> {
         Settling { touched: &mut *self.touched, ..*self }
     }
 
-    /// The same, of rows whose last steps are known to be so many bytes apart, if there are any.
-    #[inline(always)]
-    pub(super) fn with_last_apart_by(self, stride: usize) -> Self {
-        Settling { last: self.last.known_to_be_apart(stride), ..self }
-    }
-
     /// Brings a row up to date and notes that it is, or that it is updated as well, if `updated`: of a row that is updated before
     /// anything else is asked of it.
     ///
@@ -129,6 +123,47 @@ impl<'a, R: UpdateRule, T: Float> Settling<'a, R, T> {
         *last = self.missed.now + u32::from(updated);
         // SAFETY: promised by the caller.
         Some(unsafe { cursor.idle_weight(row, 0, scalar) })
+    }
+
+    /// [Settles](Self::settle) a row of one weight, which is given, and makes the first part of an update of it, which
+    /// [follows](RowCursor::follow). `scalars` are [those of this step](Self::scalars).
+    ///
+    /// # Safety
+    ///
+    /// As [`settle`](Self::settle); rows [settle by scalars](Self::settles_by_scalars), and have a [first part](RowCursor::HAS_TWO_PARTS).
+    #[inline(always)]
+    pub(crate) unsafe fn begin_weight<K: UpdateKind>(
+        &mut self,
+        scalars: &[[T::Accumulator; 2]],
+        cursor: RowCursor<'_, R, T, K>,
+        row: usize,
+    ) -> T {
+        /// What is kept in registers is not to be put down for it.
+        #[cold]
+        #[inline(never)]
+        unsafe fn settle<R: UpdateRule, T: Float, K: UpdateKind>(
+            mut settling: Settling<'_, R, T>,
+            cursor: RowCursor<'_, R, T, K>,
+            row: usize,
+        ) {
+            // SAFETY: promised by the caller.
+            unsafe { settling.settle_by(settling.missed, cursor, row, true) };
+        }
+        // SAFETY: the invariant, and what the caller promises.
+        let last = unsafe { self.last.at(row) };
+        let scalar = match scalars.get(self.missed.now.wrapping_sub(*last) as usize) {
+            Some(scalar) => {
+                *last = self.missed.now + 1;
+                Some(*scalar)
+            }
+            None => {
+                // SAFETY: promised by the caller.
+                unsafe { settle(self.reborrow(), cursor, row) };
+                None
+            }
+        };
+        // SAFETY: promised by the caller.
+        unsafe { cursor.begin_weight(row, scalar) }
     }
 
     /// What [`settled_weight`](Self::settled_weight) asks in this step.
@@ -373,6 +408,9 @@ impl<'a, R: UpdateRule, T: Float> Missed<'a, R, T> {
         }
         if last >= self.now {
             return Gap::None;
+        }
+        if IdleOf::<R, T>::HAS_SCALARS && self.all_rest() {
+            return Gap::Long;
         }
         let settled = last.saturating_sub(1);
         let map = self.over(settled, self.now - 1 - settled);

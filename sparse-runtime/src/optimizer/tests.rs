@@ -3,9 +3,9 @@
 mod exact;
 
 use super::*;
+use chacha20::ChaCha8Rng;
 use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};
-use rand_chacha::ChaCha8Rng;
 use sparse_core::storage::Storage;
 use sparse_core::update_rules::{
     LazyUpdate, NAMES, RuleError, RuleVisitor, Sgd, StateBlock, UpdateRule, with_rule,

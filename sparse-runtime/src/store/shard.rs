@@ -57,7 +57,7 @@ impl<R: UpdateRule, T: Float> Optimizer<T> for Updater<R, T> {
         correction: Correction,
     ) -> Result<()> {
         if R::CORRECTS {
-            self.prepare_steps(correction, Usage::Nothing, std::iter::empty())?;
+            self.prepare_steps(correction, Usage::Nothing, |_| {})?;
         }
         self.begin_step()?;
         let storage = self.parameters().next().and_then(|spec| spec.gradient);

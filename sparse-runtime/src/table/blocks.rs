@@ -45,7 +45,7 @@ impl Layout {
 ///
 /// Invariant: `memory` has room for `n_rows` strides, rounded up.
 #[derive(Clone, Debug)]
-pub(super) struct Blocks {
+pub(crate) struct Blocks {
     memory: Aligned<u64>,
     layout: Layout,
     tenant: Weak<()>,
@@ -96,7 +96,12 @@ impl Blocks {
     }
 
     /// The states of a row, to be written.
-    pub(super) fn states_mut<S: Copy>(&mut self, row: usize) -> &mut [S] {
+    ///
+    /// # Panics
+    ///
+    /// If there is no such row.
+    #[inline]
+    pub(crate) fn states_mut<S: Copy>(&mut self, row: usize) -> &mut [S] {
         self.part_mut(row * self.layout.stride + self.layout.states, self.layout.n_states)
     }
 
@@ -126,6 +131,7 @@ impl Blocks {
         unsafe { std::slice::from_raw_parts(memory.add(start).cast(), len) }
     }
 
+    #[inline]
     fn part_mut<V: Copy>(&mut self, start: usize, len: usize) -> &mut [V] {
         let bytes = size_of_val(&self.memory[..]);
         assert!(start + len * size_of::<V>() <= bytes, "byte {start} of a table of blocks");

@@ -292,16 +292,9 @@ impl<T: Element> Table<T> {
         }
     }
 
-    /// The states that an updater keeps here for one row; nothing where it keeps none.
-    ///
-    /// # Panics
-    ///
-    /// If there is no such row.
-    pub(crate) fn states_mut<S: Copy>(&mut self, tenant: &Tenant, row: usize) -> &mut [S] {
-        assert!(row < self.n_rows, "row {row} of {}", self.n_rows);
-        let blocks = self.blocks.iter_mut().chain(&mut self.parked);
-        let mine = blocks.into_iter().find(|blocks| blocks.belong_to(tenant));
-        mine.map_or(&mut [], |blocks| blocks.states_mut(row))
+    /// The rows with what an updater keeps in them, where it keeps something.
+    pub(crate) fn blocks_of_mut(&mut self, tenant: &Tenant) -> Option<&mut Blocks> {
+        self.blocks.iter_mut().chain(&mut self.parked).find(|blocks| blocks.belong_to(tenant))
     }
 
     /// Calls `visit` with the step up to which each row is settled, in order, as an updater keeps it here; not at all where it does not.
@@ -313,10 +306,9 @@ impl<T: Element> Table<T> {
 
     /// Replaces what [`visit_last`](Self::visit_last) visits. Memory that nobody has written is left alone where it says the same.
     pub(crate) fn set_last(&mut self, tenant: &Tenant, last: &[u32]) {
-        let blocks = self.blocks.iter_mut().chain(&mut self.parked);
-        let mine = blocks.into_iter().find(|blocks| blocks.belong_to(tenant));
-        if let Some(blocks) = mine {
-            for (row, last) in last.iter().enumerate().take(self.n_rows) {
+        let n_rows = self.n_rows;
+        if let Some(blocks) = self.blocks_of_mut(tenant) {
+            for (row, last) in last.iter().enumerate().take(n_rows) {
                 if blocks.last(row) != Some(*last)
                     && let Some(place) = blocks.last_mut(row)
                 {

@@ -255,9 +255,12 @@ impl<'d, M: Model, S: DataSource<M::Element>> Reduced<'d, M, S> {
         usage: Usage,
         batch: &B,
     ) -> Result<()> {
-        let n_rows = if self.n_samples.is_some() { batch.n_rows() } else { 0 };
-        let id = |row| batch.row_id(row).map_or(usize::MAX, |id| id as usize);
-        updater.prepare_steps(correction, usage, (0..n_rows).map(id))
+        let keeps = self.n_samples.is_some();
+        updater.prepare_steps(correction, usage, |ids| {
+            if keeps {
+                batch.append_row_ids(ids);
+            }
+        })
     }
 
     /// Copies the parameters. The updater shares them, for checkpoints.

@@ -81,7 +81,7 @@ impl ByHand {
             }
         }
         for _ in 0..super::UPDATE_FREQ {
-            self.epoch(x, rate, l2, |new, old| (*old, new - *old), 0.0);
+            self.epoch::<false>(x, rate, l2);
         }
     }
 
@@ -89,25 +89,18 @@ impl ByHand {
     #[inline(never)]
     pub fn saga_epoch(&mut self, x: Log<'_>, rate: f32, l2: f32) {
         self.tabulate(x.n_rows(), rate, l2);
-        let share = 1.0 / x.n_rows() as f32;
-        self.epoch(x, rate, l2, |new, old| (new, new - *old), share);
+        self.epoch::<true>(x, rate, l2);
     }
 
-    /// `exchange(new, old)` gives the derivative that is kept and the difference that the step is for.
+    /// An epoch of steps that are for the difference of a row's derivative and the one that is kept. Where it `REPLACES`, the new one takes the
+    /// place of that, in the mean as well.
     #[inline(always)]
-    fn epoch(
-        &mut self,
-        x: Log<'_>,
-        rate: f32,
-        l2: f32,
-        exchange: impl Fn(f32, &f32) -> (f32, f32),
-        share: f32,
-    ) {
+    fn epoch<const REPLACES: bool>(&mut self, x: Log<'_>, rate: f32, l2: f32) {
         for last in (1..self.order.len()).rev() {
             let other = (self.random.uniform() * (last + 1) as f64) as usize;
             self.order.swap(last, other);
         }
-        let scale = 1.0 - rate * l2;
+        let (scale, share) = (1.0 - rate * l2, 1.0 / x.n_rows() as f32);
         let (columns, powers) = (&mut self.columns[..], &self.powers[..]);
         let mut losses = Losses::new();
         let are_far = size_of_val(columns) >= far();
@@ -129,18 +122,25 @@ impl ByHand {
             let score = dot(ids, values, |id| {
                 let column = &mut columns[id];
                 let power = powers[(step - column.settled) as usize];
-                column.weight = power.scale * column.weight - power.drift * column.mean;
-                column.weight
+                let weight = power.scale * column.weight - power.drift * column.mean;
+                // All of the step that needs no gradient.
+                column.weight = scale * weight - rate * column.mean;
+                column.settled = step + 1;
+                weight
             });
+            let derivative = losses.gradient(score, x.labels[row as usize]);
             let kept = &mut self.derivatives[row as usize];
-            let (new, difference) = exchange(losses.gradient(score, x.labels[row as usize]), kept);
-            *kept = new;
+            let difference = derivative - *kept;
+            if REPLACES {
+                *kept = derivative;
+            }
+            let (of_weight, of_mean) = (rate * difference, share * difference);
             for (&id, value) in ids.iter().zip(values) {
                 let column = &mut columns[id as usize];
-                let gradient = difference * value;
-                column.weight = scale * column.weight - rate * (gradient + column.mean);
-                column.mean += share * gradient;
-                column.settled = step + 1;
+                column.weight -= of_weight * value;
+                if REPLACES {
+                    column.mean += of_mean * value;
+                }
             }
         }
         for column in columns {

@@ -53,8 +53,12 @@ fn rows_of(data: &Dataset, batch: &DatasetBatch<'_, f32>) -> Vec<usize> {
         assert_eq!(x.row(i), data.features().unwrap().row(row));
         row
     };
+    let rows: Vec<usize> = (0..n).map(row).collect();
     assert_eq!(batch.row_id(n), None);
-    (0..n).map(row).collect()
+    let mut ids = vec![7];
+    batch.append_row_ids(&mut ids);
+    assert_eq!((ids[0], &ids[1..]), (7, &rows[..]));
+    rows
 }
 
 fn options(batch_size: usize, order: Order, last_batch: LastBatch) -> BatchOptions {

@@ -3,7 +3,7 @@
 use crate::data::{DataError, Dataset};
 use crate::formats::Csr;
 use crate::random::{Purpose, uniform};
-use rand_chacha::ChaCha8Rng;
+use chacha20::ChaCha8Rng;
 
 /// The values that a field can have.
 const VALUES_PER_FIELD: u32 = 7775;
