@@ -5,6 +5,7 @@
 //! the update; a larger one passes over its non-zeros once forward and once backward, the gradient of a
 //! parameter's row summed in the order of the batch's rows.
 
+mod gathered;
 mod in_parts;
 mod in_turn;
 #[cfg(target_arch = "x86_64")]

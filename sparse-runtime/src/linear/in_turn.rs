@@ -1,7 +1,7 @@
 //! Many steps of one row of data each, in one call.
 
 use super::rows::{AHEAD, is_large, prefetch_data, row_ahead_by, row_of};
-use super::{Scratch, Width, racing, row_step, with_row_loops};
+use super::{Scratch, Width, gathered, racing, row_step, with_row_loops};
 use crate::error::Result;
 use crate::formats::{ColumnId, CsrView};
 use crate::kernels::row_loss::{Losses, RowLoss};
@@ -187,10 +187,11 @@ fn usual_steps<
         true => (cursor.only_gathers()?, settling.known_to_rest()?),
         false => (cursor.without_options()?, settling.known_to_settle()?),
     };
+    // A row is one element, which the compiler knows.
+    let is_narrow = !W::IN_VECTORS && turns.width.columns() == 1;
     let begins = !GATHERS
         && RowCursor::<R, T, K>::HAS_TWO_PARTS
-        && !W::IN_VECTORS
-        && turns.width.columns() == 1
+        && is_narrow
         && split.1.settles_by_scalars::<K>();
     macro_rules! in_turn {
         ($begins:literal, $by_length:expr, |$row:ident, $scores:ident, $saved:ident, $kept:ident| $body:expr) => {
@@ -209,11 +210,34 @@ fn usual_steps<
         };
     }
     let steps = match (GATHERS, begins) {
-        // Of a row that is only gathered nobody asks for the loss, which is then not computed, but for whether its derivatives are finite.
-        (true, _) => in_turn!(false, !R::CORRECTS, |row, scores, saved, kept| {
-            row_function(row, scores, saved, kept);
-            scores.iter().fold(T::zero().widen(), |sum, score| sum + *score)
-        }),
+        (true, _) => {
+            // Of a row that is only gathered nobody asks for the loss, which is then not computed, but for whether its derivatives are finite.
+            let mut derivatives = |row: usize, scores: &mut [_], saved: &mut [_], kept: &mut C| {
+                row_function(row, scores, saved, kept);
+                scores.iter().fold(T::zero().widen(), |sum, score| sum + *score)
+            };
+            if is_narrow {
+                let Turns { x, ids, first, end, .. } = turns;
+                let scores = &mut scratch.gradients;
+                // SAFETY: a view's columns are below its `n_cols`, which `steps` compared with `n_rows`.
+                unsafe {
+                    gathered::steps(
+                        x,
+                        ids,
+                        first..end,
+                        split,
+                        ahead.rows,
+                        scores,
+                        kept,
+                        derivatives,
+                    )
+                }
+            } else {
+                in_turn!(false, !R::CORRECTS, |row, scores, saved, kept| {
+                    derivatives(row, scores, saved, kept)
+                })
+            }
+        }
         (false, true) => in_turn!(true, false, |row, scores, saved, kept| {
             row_function(row, scores, saved, kept)
         }),

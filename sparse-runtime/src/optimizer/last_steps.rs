@@ -180,4 +180,36 @@ mod tests {
             assert_eq!(single(|t| t / 15 % 2 == 0), single(|_| false), "{momentum}, {row_size}");
         }
     }
+
+    /// What is visited of another table, and what a step finds there, are as many zeros.
+    #[test]
+    fn a_table_that_took_the_place_of_another_has_nothing() {
+        let rule = Svrg { update_freq: 1, rule: Sgd { weight_decay: 0.02, ..Sgd::default() } };
+        let spec = ParameterSpec::new("w", N_ROWS, 1, Some(Storage::RowSparse));
+        let mut updater = Updater::<Rule, f32>::new(rule, vec![spec]).unwrap();
+        let mut table = Table::from_values(1, &[1.0; N_ROWS]);
+        for share in [1.0, 0.0] {
+            let correction = match share > 0.0 {
+                true => Correction::Gather { share },
+                false => Correction::Apply { share },
+            };
+            updater.prepare_steps(correction, Usage::default(), |_| {}).unwrap();
+            updater.begin_step().unwrap();
+            let [mut rows] =
+                updater.rows_of::<crate::optimizer::Beside, 1>([(0, &mut table)]).unwrap();
+            rows.settle(3);
+            rows.update(3, 0, 0.5);
+            rows.finish();
+            updater.end_step().unwrap();
+        }
+        let found = |table: &Table<f32>| {
+            let (mut last, mut means) = (Vec::new(), Vec::new());
+            updater.visit_settled(0, table, |step| last.push(step));
+            updater.visit_states(0, table, |states| means.extend(states.iter().map(|s| s.mean)));
+            assert_eq!((last.len(), means.len()), (N_ROWS, N_ROWS));
+            (last.into_iter().max(), means[3])
+        };
+        assert_eq!(found(&table), (Some(3), 0.5));
+        assert_eq!(found(&Table::from_values(1, &[1.0; N_ROWS])), (Some(0), 0.0));
+    }
 }

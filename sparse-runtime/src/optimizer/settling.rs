@@ -104,13 +104,9 @@ impl<'a, R: UpdateRule, T: Float> Settling<'a, R, T> {
         updated: bool,
     ) -> Option<T> {
         if self.missed.all_rest() {
-            // What is known of rows is not read where it would take a line of the cache for each.
-            let was_touched = match K::BESIDE && has_last_beside::<T, StateOf<R, T>>(1) {
-                // SAFETY: the invariant, and what the caller promises; rows have one weight.
-                true => unsafe { *self.last.at(row) != 0 },
-                false => self.touched.contains(row),
-            };
             // SAFETY: promised by the caller.
+            let was_touched = unsafe { self.was_touched::<K>(row) };
+            // SAFETY: as above.
             return was_touched.then(|| unsafe { cursor.value(row, 0) });
         }
         // SAFETY: the invariant, and what the caller promises.
@@ -138,17 +134,6 @@ impl<'a, R: UpdateRule, T: Float> Settling<'a, R, T> {
         cursor: RowCursor<'_, R, T, K>,
         row: usize,
     ) -> T {
-        /// What is kept in registers is not to be put down for it.
-        #[cold]
-        #[inline(never)]
-        unsafe fn settle<R: UpdateRule, T: Float, K: UpdateKind>(
-            mut settling: Settling<'_, R, T>,
-            cursor: RowCursor<'_, R, T, K>,
-            row: usize,
-        ) {
-            // SAFETY: promised by the caller.
-            unsafe { settling.settle_by(settling.missed, cursor, row, true) };
-        }
         // SAFETY: the invariant, and what the caller promises.
         let last = unsafe { self.last.at(row) };
         let scalar = match scalars.get(self.missed.now.wrapping_sub(*last) as usize) {
@@ -158,12 +143,56 @@ impl<'a, R: UpdateRule, T: Float> Settling<'a, R, T> {
             }
             None => {
                 // SAFETY: promised by the caller.
-                unsafe { settle(self.reborrow(), cursor, row) };
+                unsafe { self.reborrow().settle_updated(cursor, row) };
                 None
             }
         };
         // SAFETY: promised by the caller.
         unsafe { cursor.begin_weight(row, scalar) }
+    }
+
+    /// Notes that a row is updated for the first time, if it is: all that there is to do where rows [rest](Self::known_to_rest).
+    ///
+    /// # Safety
+    ///
+    /// As [`settle`](Self::settle), of rows of one weight.
+    #[inline(always)]
+    pub(crate) unsafe fn note<K: UpdateKind>(
+        &mut self,
+        cursor: RowCursor<'_, R, T, K>,
+        row: usize,
+    ) {
+        // SAFETY: promised by the caller.
+        if !unsafe { self.was_touched::<K>(row) } {
+            // SAFETY: as above.
+            unsafe { self.reborrow().settle_updated(cursor, row) };
+        }
+    }
+
+    /// Whether a row of one weight was ever settled. What is known of rows is not read where it would take a line of the cache for each.
+    ///
+    /// # Safety
+    ///
+    /// As [`settle`](Self::settle).
+    #[inline(always)]
+    unsafe fn was_touched<K: UpdateKind>(&self, row: usize) -> bool {
+        match K::BESIDE && has_last_beside::<T, StateOf<R, T>>(1) {
+            // SAFETY: the invariant, and what the caller promises; rows have one weight.
+            true => unsafe { *self.last.at(row) != 0 },
+            false => self.touched.contains(row),
+        }
+    }
+
+    /// [`settle`](Self::settle) of a row that is updated as well, by value: what a loop keeps in registers is not put down for it.
+    ///
+    /// # Safety
+    ///
+    /// As there, of rows that settle.
+    #[cold]
+    #[inline(never)]
+    unsafe fn settle_updated<K: UpdateKind>(mut self, cursor: RowCursor<'_, R, T, K>, row: usize) {
+        // SAFETY: promised by the caller.
+        unsafe { self.settle_by(self.missed, cursor, row, true) };
     }
 
     /// What [`settled_weight`](Self::settled_weight) asks in this step.

@@ -56,13 +56,7 @@ impl<'a, R: UpdateRule, T: Float, K: UpdateKind> RowUpdater<'a, R, T, K> {
 impl<'a, R: UpdateRule, T: Float, K: UpdateKind> SharedRows<'a, R, T, K> {
     /// The weights alone.
     pub(crate) fn weights(&self) -> RowWeights<'_, T> {
-        let places = self.cursor.places;
-        RowWeights {
-            first: places.weights_wrapping(0).cast_mut(),
-            stride: places.stride,
-            row_size: places.row_size,
-            rows: PhantomData,
-        }
+        self.cursor.weights()
     }
 
     /// The rows, of which the calling thread may update its own.
@@ -140,6 +134,18 @@ impl<'a, R: UpdateRule, T: Float, K: UpdateKind> SharedRows<'a, R, T, K> {
         if !K::PLAIN && !self.last.is_empty() {
             // SAFETY: where not of none, `last` is of `n_rows` rows; promised by the caller.
             rows.iter().for_each(|row| unsafe { *self.last.at(*row) = self.missed.now + 1 });
+        }
+    }
+}
+
+impl<'a, R: UpdateRule, T: Float, K> RowCursor<'a, R, T, K> {
+    /// The weights.
+    pub(crate) fn weights(self) -> RowWeights<'a, T> {
+        RowWeights {
+            first: self.places.weights_wrapping(0).cast_mut(),
+            stride: self.places.stride,
+            row_size: self.places.row_size,
+            rows: PhantomData,
         }
     }
 }

@@ -136,17 +136,26 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
     }
 
     /// Calls `visit` with the step up to which each row of a parameter is settled, in order, as the updater counts; not at all where it does not.
-    pub(crate) fn visit_settled(&self, parameter: usize, table: &Table<T>, visit: impl FnMut(u32)) {
+    /// A table that took the place of another has zeros, as a step would find them.
+    pub(crate) fn visit_settled(
+        &self,
+        parameter: usize,
+        table: &Table<T>,
+        mut visit: impl FnMut(u32),
+    ) {
         match self.parameters.get(parameter) {
             Some(record) if record.counts && Self::has_last_beside(record) => {
-                table.visit_last(&self.tenant, visit);
+                match table.is_of(&self.tenant) {
+                    true => table.visit_last(&self.tenant, visit),
+                    false => (0..record.spec.n_rows).for_each(|_| visit(0)),
+                }
             }
             Some(record) => record.last.iter().copied().for_each(visit),
             None => {}
         }
     }
 
-    /// Calls `visit` with the states of each row of a parameter, in order.
+    /// Calls `visit` with the states of each row of a parameter, in order. A table that took the place of another has zeros.
     pub(crate) fn visit_states(
         &self,
         parameter: usize,
@@ -155,7 +164,11 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
     ) {
         let Some(record) = self.parameters.get(parameter) else { return };
         match record.beside {
-            true => table.visit_states(&self.tenant, visit),
+            true if table.is_of(&self.tenant) => table.visit_states(&self.tenant, visit),
+            true => {
+                let zeros = vec![Default::default(); record.states_of_row()];
+                (0..record.spec.n_rows).for_each(|_| visit(&zeros));
+            }
             false => record.states.chunks(record.states_of_row().max(1)).for_each(&mut visit),
         }
     }

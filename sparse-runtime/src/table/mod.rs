@@ -318,6 +318,11 @@ impl<T: Element> Table<T> {
         }
     }
 
+    /// Whether an updater keeps something here.
+    pub(crate) fn is_of(&self, tenant: &Tenant) -> bool {
+        self.blocks_of(tenant).is_some()
+    }
+
     fn blocks_of(&self, tenant: &Tenant) -> Option<&Blocks> {
         self.blocks.iter().chain(&self.parked).find(|blocks| blocks.belong_to(tenant))
     }
