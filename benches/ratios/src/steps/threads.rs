@@ -24,6 +24,10 @@ pub fn workloads(data: &Data) -> Vec<Named<'_>> {
     let sgd = sgd(RATE);
     let adagrad = AdaGrad { learning_rate: rate, ..AdaGrad::default() };
     for bits in [20, 24] {
+        all.push(two_at_once(data, bits, sgd.clone()));
+        all.push(two_at_once(data, bits, adagrad.clone()));
+    }
+    for bits in [20, 24] {
         for batch in [1024, 4096, 8192, 65536] {
             let ftrl = Ftrl { learning_rate: rate, l1: 1e-4, lazy_update, ..Ftrl::default() };
             let adam = Adam { learning_rate: 1e-3, lazy_update, ..Adam::default() };
@@ -64,6 +68,40 @@ fn arithmetic<'a>() -> Workload<'a> {
         .tolerance(0.0)
         .contestant("two threads", 0, both, result)
         .contestant("one thread", 0, |found| *found = steps(1) ^ steps(2), result)
+}
+
+/// What two threads are worth to two models that have nothing in common but the data, each trained on one of them: what a step on two threads
+/// may reach where memory is the limit.
+fn two_at_once<R: UpdateRule>(data: &Data, bits: u32, rule: R) -> Named<'_> {
+    let name =
+        format!("2 threads, two models at once, logistic 2^{bits} {} batch {BATCH}", R::NAME);
+    Named::new(name, move || {
+        let log = data.log(bits)?;
+        let make = || -> Result<[_; 2], Error> {
+            let one = || {
+                let model = Logistic::new(dims! { d: log.n_features() }, Seed(0))?;
+                Emitted::new(model, rule.clone(), BATCH)
+            };
+            Ok([one()?, one()?])
+        };
+        let both = move |[first, second]: &mut [Emitted<Logistic, R>; 2]| {
+            thread::scope(|scope| {
+                scope.spawn(|| first.run(log));
+                second.run(log);
+            });
+        };
+        let in_turn = move |models: &mut [Emitted<Logistic, R>; 2]| {
+            models.iter_mut().for_each(|model| model.run(log));
+        };
+        let result = |[first, second]: &[Emitted<Logistic, R>; 2]| {
+            fingerprint_of(first.model.w.values()) + fingerprint_of(second.model.w.values())
+        };
+        Ok(Workload::per_second("M samples/s", 2.0 * log.n_rows() as f64 / 1e6)
+            .wall()
+            .tolerance(0.0)
+            .contestant("two threads", make()?, both, result)
+            .contestant("one thread", make()?, in_turn, result))
+    })
 }
 
 fn logistic<R: UpdateRule>(data: &Data, bits: u32, batch: usize, rule: R) -> Named<'_> {
