@@ -7,32 +7,38 @@ use nnz::prelude::*;
 /// A model, its updater, and the number of the epoch.
 pub struct Emitted<M: Model<Element = f32>, R: UpdateRule> {
     pub model: M,
-    trainer: Trainer<'static, R>,
+    rule: R,
+    batch: usize,
+    parallel: Option<Parallel>,
     updater: Updater<R, f32>,
     epoch: u64,
 }
 
 impl<M: Model<Element = f32>, R: UpdateRule> Emitted<M, R> {
     pub fn new(model: M, rule: R, batch: usize) -> Result<Self, Error> {
-        let trainer =
-            Trainer::new(rule).batch_size(batch).shuffle(false).progress(Progress::Silent);
-        let updater = trainer.updater(&model)?;
-        Ok(Emitted { model, trainer, updater, epoch: 0 })
+        let updater = Trainer::new(rule.clone()).updater(&model)?;
+        Ok(Emitted { model, rule, batch, parallel: None, updater, epoch: 0 })
     }
 
     /// The same on so many threads.
     pub fn on_threads(mut self, threads: usize) -> Self {
-        self.trainer = self.trainer.parallel(Parallel::Threads(threads));
+        self.parallel = Some(Parallel::Threads(threads));
         self
     }
 
-    /// Nothing can go wrong in the second epoch that did not in the first; the result is compared.
+    /// By a trainer of its own, so that a thread can have the rest. Nothing can go wrong in the second epoch that did not in the first; the
+    /// result is compared.
     pub fn run(&mut self, data: &Dataset) {
+        let mut trainer = Trainer::new(self.rule.clone())
+            .batch_size(self.batch)
+            .shuffle(false)
+            .progress(Progress::Silent);
+        if let Some(parallel) = self.parallel {
+            trainer = trainer.parallel(parallel);
+        }
         let epochs = self.epoch..self.epoch + 1;
         self.epoch += 1;
-        if let Err(error) =
-            self.trainer.fit_epochs(&mut self.model, &mut self.updater, data, epochs)
-        {
+        if let Err(error) = trainer.fit_epochs(&mut self.model, &mut self.updater, data, epochs) {
             eprintln!("{error}");
             self.epoch = u64::MAX - 1;
         }
