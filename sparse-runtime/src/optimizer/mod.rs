@@ -44,6 +44,7 @@ mod dense_steps;
 mod error;
 mod flush;
 mod hot_rows;
+mod idle_rows;
 mod last_steps;
 mod lend;
 mod memory;

@@ -1,0 +1,126 @@
+//! What idle steps do to rows, and updates that begin with one.
+
+use super::cursor::RowCursor;
+use super::rows::{IdleOf, StateOf, StepOf, UpdateKind, on_weight};
+use sparse_core::element::Float;
+use sparse_core::update_rules::{Step, UpdateRule};
+use std::slice;
+
+impl<R: UpdateRule, T: Float, K: UpdateKind> RowCursor<'_, R, T, K> {
+    /// True where an update of the [usual](Self::without_options) step may be made in [two parts](Step::begin), each of which stores a weight
+    /// without rounding it more.
+    pub(crate) const HAS_TWO_PARTS: bool =
+        K::BESIDE && StepOf::<R, T>::HAS_TWO_PARTS && size_of::<T>() == size_of::<T::Accumulator>();
+
+    /// What idle steps do to a row, as one map.
+    ///
+    /// # Safety
+    ///
+    /// `row < n_rows`.
+    #[inline(always)]
+    pub(super) unsafe fn idle(self, row: usize, map: &IdleOf<R, T>) {
+        let size = self.places.row_size;
+        // SAFETY: promised by the caller; the invariant. Weights and states do not overlap, and nothing else refers to
+        // them for the length of this call.
+        unsafe {
+            let weights = slice::from_raw_parts_mut(self.places.weights(row), size);
+            if K::BESIDE || self.places.has_states {
+                let states = slice::from_raw_parts_mut(self.places.states(row), size);
+                for (weight, state) in weights.iter_mut().zip(states) {
+                    on_weight(weight, |weight| self.step.apply_idle(map, weight, state));
+                }
+            } else {
+                for weight in weights {
+                    on_weight(weight, |weight| {
+                        self.step.apply_idle(map, weight, &mut Default::default());
+                    });
+                }
+            }
+        }
+    }
+
+    /// What idle steps do to a row, as a [scalar](sparse_core::update_rules::IdleMap::scalar) map.
+    ///
+    /// # Safety
+    ///
+    /// `row < n_rows`.
+    #[inline(always)]
+    pub(super) unsafe fn idle_by_scalar(self, row: usize, scalar: [T::Accumulator; 2]) {
+        for column in 0..self.places.row_size {
+            // SAFETY: promised by the caller.
+            unsafe { self.idle_weight(row, column, scalar) };
+        }
+    }
+
+    /// [`idle_by_scalar`](Self::idle_by_scalar) for one weight, which is given.
+    ///
+    /// # Safety
+    ///
+    /// `row < n_rows` and `column < row_size`.
+    #[inline(always)]
+    pub(super) unsafe fn idle_weight(
+        self,
+        row: usize,
+        column: usize,
+        scalar: [T::Accumulator; 2],
+    ) -> T {
+        let mut none = StateOf::<R, T>::default();
+        // SAFETY: promised by the caller; the invariant. The only references to these two, for the length of this call.
+        unsafe {
+            let weight = &mut *self.places.weights(row).add(column);
+            let state = match K::BESIDE || self.places.has_states {
+                true => &mut *self.places.states(row).add(column),
+                false => &mut none,
+            };
+            let mut idle = *weight;
+            on_weight(&mut idle, |weight| self.step.apply_scalar(scalar, weight, state));
+            *weight = idle;
+            idle
+        }
+    }
+
+    /// The [first part](Step::begin) of an update of a row of one weight, after the idle steps that the scalar stands for. Gives the weight as it
+    /// is between the two.
+    ///
+    /// # Safety
+    ///
+    /// `row < n_rows`, and rows [have](Self::HAS_TWO_PARTS) such a part.
+    #[inline(always)]
+    pub(super) unsafe fn begin_weight(self, row: usize, scalar: Option<[T::Accumulator; 2]>) -> T {
+        // SAFETY: promised by the caller; the invariant. The only references to these two, for the length of this call.
+        let (place, state) =
+            unsafe { (&mut *self.places.weights(row), &mut *self.places.states(row)) };
+        let mut weight = place.widen();
+        if let Some(scalar) = scalar {
+            self.step.apply_scalar(scalar, &mut weight, state);
+        }
+        let settled = T::narrow(weight);
+        self.step.begin(&mut weight, state);
+        *place = T::narrow(weight);
+        settled
+    }
+
+    /// The [second part](Step::follow) of the updates of rows of one weight, each with its gradient: `row` and `grad` of each place.
+    ///
+    /// # Safety
+    ///
+    /// The rows of all places below `n_places` are below `n_rows`, and the first part was made.
+    #[inline(always)]
+    pub(crate) unsafe fn follow_each(
+        self,
+        n_places: usize,
+        row: impl Fn(usize) -> usize,
+        grad: impl Fn(usize) -> T::Accumulator,
+    ) {
+        for place in 0..n_places {
+            let row = row(place);
+            // SAFETY: promised by the caller; the invariant. The only references to these two, for the length of this turn.
+            unsafe {
+                let state = &mut *self.places.states(row);
+                on_weight(&mut *self.places.weights(row), |weight| {
+                    self.step.follow(weight, state, grad(place));
+                });
+            }
+        }
+    }
+}
