@@ -22,6 +22,7 @@ const TOGETHER: usize = 64;
 ///
 /// The columns of `x` are rows of the parameter.
 #[inline(always)]
+#[allow(clippy::too_many_arguments)]
 pub(super) unsafe fn steps<
     'a,
     R: UpdateRule,
