@@ -199,6 +199,9 @@ impl RuleVisitor for Same {
 
     fn visit<R: UpdateRule>(self, mut rule: R) {
         rule.set_lazy_update(LazyUpdate::Touched);
+        if rule.check().is_err() {
+            rule.set_lazy_update(LazyUpdate::Dense);
+        }
         let data = data();
         let mut fused =
             OnGpu::new(&Ratings::new(sizes::<Ratings>(N_COLS), Seed(3)).unwrap(), &gpu()).unwrap();

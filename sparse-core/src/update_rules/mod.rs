@@ -15,12 +15,14 @@ mod adam;
 mod adamax;
 mod adamw;
 mod centered_rmsprop;
+mod dcasgd;
 mod ftml;
 mod ftrl;
 mod gradient;
 mod group_adagrad;
 mod hyperparameters;
 mod idle;
+mod lamb;
 mod maps;
 mod means;
 mod nadam;
@@ -45,16 +47,18 @@ pub use adam::{Adam, AdamStep};
 pub use adamax::{AdaMax, AdaMaxStep};
 pub use adamw::{AdamW, AdamWStep};
 pub use centered_rmsprop::{CenteredMap, CenteredRmsProp, CenteredRmsPropStep};
+pub use dcasgd::{DcAsgd, DcAsgdStep};
 pub use ftml::{Ftml, FtmlStep};
 pub use ftrl::{Ftrl, FtrlStep, LeaderMap};
 pub use group_adagrad::{GroupAdaGrad, GroupAdaGradStep};
 pub use hyperparameters::{Bound, Hyperparameter, Setting};
 pub use idle::IdleHistory;
+pub use lamb::{Lamb, LambStep};
 pub use maps::{DriftMap, IdleMap, MatrixMap, ScaleMap, ShrinkMap};
 pub use nadam::{Nadam, NadamStep};
 pub use names::{NAMES, RuleVisitor, UnknownRule, with_rule};
 pub use racing::Racing;
-pub use recurrence::{IdleRecurrence, MOST_NUMBERS, Recurrence, RowRecurrence};
+pub use recurrence::{IdleRecurrence, MOST_NUMBERS, NormRecurrence, Recurrence, RowRecurrence};
 pub use reduced::{Correction, ReducedState, ReducedStep, VarianceReduction};
 pub use rmsprop::{RmsProp, RmsPropStep};
 pub use saga::Saga;
@@ -109,6 +113,16 @@ pub enum RuleError {
         /// The rule's name.
         rule: &'static str,
     },
+    /// Another mode than `LazyUpdate::Dense` of a rule whose steps depend on [norms](Step::BY_NORMS) of a whole parameter.
+    #[error(
+        "{rule}: each step depends on norms of the whole parameter, so that `lazy_update` cannot be `LazyUpdate::{mode:?}`: choose `LazyUpdate::Dense`, which changes all rows at every step"
+    )]
+    NeedsAllRows {
+        /// The rule's name.
+        rule: &'static str,
+        /// The mode that was asked for.
+        mode: LazyUpdate,
+    },
     /// A hyperparameter that the rule does not have was to be set.
     #[error("{rule}: there is no hyperparameter `{name}`, but {known}")]
     UnknownHyperparameter {
@@ -126,6 +140,16 @@ pub enum RuleError {
     AccumulatingMean {
         /// The rule.
         rule: &'static str,
+    },
+    /// A rule whose steps depend on norms of a whole parameter was to be given corrected gradients.
+    #[error(
+        "{rule}: steps of `{inner}` depend on norms of the whole parameter, but corrected ones are made row by row: give a rule that needs a weight alone, such as `sgd`"
+    )]
+    ByNorms {
+        /// The rule that corrects gradients.
+        rule: &'static str,
+        /// The rule that they were to be handed to.
+        inner: &'static str,
     },
     /// A rule with one state for each row was to be given corrected gradients.
     #[error(
@@ -221,12 +245,12 @@ pub trait UpdateRule: Clone + Debug + Default + PartialEq + Send + Sync + 'stati
         })
     }
 
-    /// Refuses hyperparameters that make no sense (negative rates, NaN), and [`LazyUpdate::Exact`] where idle steps
-    /// have no closed form.
+    /// Refuses hyperparameters that make no sense (negative rates, NaN), [`LazyUpdate::Exact`] where idle steps
+    /// have no closed form, and all but [`LazyUpdate::Dense`] where a step depends on a whole parameter.
     ///
     /// # Errors
     ///
-    /// [`RuleError::Hyperparameter`] for the first outside its bound; [`RuleError::NoClosedForm`].
+    /// [`RuleError::Hyperparameter`] for the first outside its bound; [`RuleError::NoClosedForm`]; [`RuleError::NeedsAllRows`].
     fn check(&self) -> Result<(), RuleError> {
         check(self)
     }
@@ -237,10 +261,14 @@ fn check<R: UpdateRule>(rule: &R) -> Result<(), RuleError> {
     for row in rule.clone().hyperparameters() {
         row.check(R::NAME)?;
     }
+    let mode = rule.lazy_update();
+    if <R::Step<f64> as Step<f64>>::BY_NORMS && mode != LazyUpdate::Dense {
+        return Err(RuleError::NeedsAllRows { rule: R::NAME, mode });
+    }
     let idle = rule.step::<f64>(rule.learning_rate(), 1.0, 0).idle();
     let by_row = <<R::Step<f64> as Step<f64>>::State as StateBlock<f64>>::BY_ROW;
     let open = idle == Idle::Open || by_row && idle.changes();
-    if rule.lazy_update() == LazyUpdate::Exact && open {
+    if mode == LazyUpdate::Exact && open {
         return Err(RuleError::NoClosedForm { rule: R::NAME });
     }
     Ok(())
@@ -399,6 +427,24 @@ pub trait Step<T: Float>: Copy + PartialEq + Debug + Send + Sync + 'static {
     #[inline(always)]
     fn begin_row(&self, state: &mut Self::State, mean: T) {
         let _ = (state, mean);
+    }
+
+    /// True of a rule whose steps depend on norms of a whole parameter: [`update`](Self::update) changes states alone, and when all weights of the
+    /// parameter have had theirs, each moves along its [direction](Self::direction), by one [rate](Self::rate_by_norms) for all.
+    const BY_NORMS: bool = false;
+
+    /// Of a rule [by norms](Self::BY_NORMS), what is taken off a weight, but for the rate.
+    #[inline(always)]
+    fn direction(&self, weight: T, state: &Self::State) -> T {
+        let _ = (weight, state);
+        T::zero()
+    }
+
+    /// Of a rule [by norms](Self::BY_NORMS), what directions are multiplied with: `weights` and `directions` are the Euclidean norms of those of
+    /// the whole parameter.
+    fn rate_by_norms(&self, weights: f64, directions: f64) -> T {
+        let _ = (weights, directions);
+        T::zero()
     }
 
     /// `Some(c)` where [`update`](Self::update) is `weight += c · grad`, to the bit on finite weights, and

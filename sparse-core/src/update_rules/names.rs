@@ -1,8 +1,8 @@
 //! The one list of rules, and rules by name.
 
 use super::{
-    AdaDelta, AdaGrad, AdaMax, Adam, AdamW, CenteredRmsProp, Ftml, Ftrl, GroupAdaGrad, Nadam,
-    RmsProp, Sgd, Signum, UpdateRule,
+    AdaDelta, AdaGrad, AdaMax, Adam, AdamW, CenteredRmsProp, DcAsgd, Ftml, Ftrl, GroupAdaGrad,
+    Lamb, Nadam, RmsProp, Sgd, Signum, UpdateRule,
 };
 
 /// Something that is done with a rule whose name is known only when the program runs.
@@ -75,4 +75,6 @@ rules!(
     Nadam,
     Ftml,
     Signum,
+    DcAsgd,
+    Lamb,
 );

@@ -32,6 +32,8 @@ pub struct Recurrence {
     pub row: Option<RowRecurrence>,
     /// Names and the formulas of what they become, in order: states, `w`, and others for later formulas.
     pub assignments: &'static [(&'static str, &'static str)],
+    /// Of a rule [by norms](super::Step::BY_NORMS): what is done to all weights after the assignments, which leave them alone.
+    pub norms: Option<NormRecurrence>,
     /// What idle steps do, where they have a closed form that is not the last of them.
     pub idle: Option<IdleRecurrence>,
     /// What steps do that all have the same gradient `g`, where they have one: of it the rule makes the same `q` at each.
@@ -59,6 +61,15 @@ pub struct RowRecurrence {
     pub term: &'static str,
     /// Names of states and the formulas of what they become.
     pub assignments: &'static [(&'static str, &'static str)],
+}
+
+/// What all weights of a parameter do by its norms: `w ← w - rate · direction`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct NormRecurrence {
+    /// The direction, of a weight and its states as the assignments left them.
+    pub direction: &'static str,
+    /// The rate, of the numbers of the step, `weight_norm` and `direction_norm`.
+    pub rate: &'static str,
 }
 
 /// `clip(rescale · g)`, see `Preparation::apply`.
@@ -107,8 +118,8 @@ impl Recurrence {
         false
     }
 
-    /// Makes a step on the weights of a row by the formulas, in `f64`: what kernels made of them are tested against. `numbers` are
-    /// those of the step, and `weights` have a value and a gradient each.
+    /// Makes a step on the weights of a row, or of a parameter if it is [by norms](Self::norms), by the formulas, in `f64`: what kernels made of them
+    /// are tested against. `numbers` are those of the step, and `weights` have a value and a gradient each.
     ///
     /// `states` are those of each weight, in order, or the one block of the row.
     ///
@@ -156,6 +167,17 @@ impl Recurrence {
             keep(&known, names, state);
             weight.0 = value(&known, "w")?;
         }
+        let Some(norms) = &self.norms else { return Ok(()) };
+        let mut directions = Vec::new();
+        for (weight, state) in weights.iter().zip(&*states) {
+            directions.push(value(&known(*weight, state), norms.direction)?);
+        }
+        let norm = |of: &mut dyn Iterator<Item = f64>| of.map(|x| x * x).sum::<f64>().sqrt();
+        let mut known = known((0.0, 0.0), &[]);
+        known.push(("weight_norm", norm(&mut weights.iter().map(|weight| weight.0))));
+        known.push(("direction_norm", norm(&mut directions.iter().copied())));
+        let rate = value(&known, norms.rate)?;
+        weights.iter_mut().zip(directions).for_each(|(weight, along)| weight.0 -= rate * along);
         Ok(())
     }
 }

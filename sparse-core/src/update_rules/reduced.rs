@@ -214,7 +214,11 @@ impl<R: UpdateRule> States<R> {
 /// The recurrence of a rule that hands corrected gradients to `R`, where that has formulas and a state for each weight.
 pub(super) const fn recurrence<R: UpdateRule>() -> Option<Recurrence> {
     match R::RECURRENCE {
-        Some(inner) if inner.row.is_none() && inner.numbers.len() + 2 <= MOST_NUMBERS => {
+        Some(inner)
+            if inner.row.is_none()
+                && inner.norms.is_none()
+                && inner.numbers.len() + 2 <= MOST_NUMBERS =>
+        {
             Some(Recurrence { idle: inner.drift, drift: None, corrects: true, ..inner })
         }
         _ => None,
@@ -225,6 +229,9 @@ pub(super) const fn recurrence<R: UpdateRule>() -> Option<Recurrence> {
 pub(super) fn check<O: UpdateRule, R: UpdateRule>(outer: &O) -> Result<(), RuleError> {
     if <<R::Step<f64> as Step<f64>>::State as StateBlock<f64>>::BY_ROW {
         return Err(RuleError::StateOfRow { rule: O::NAME, inner: R::NAME });
+    }
+    if R::Step::<f64>::BY_NORMS {
+        return Err(RuleError::ByNorms { rule: O::NAME, inner: R::NAME });
     }
     super::check(outer)
 }

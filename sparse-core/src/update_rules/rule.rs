@@ -29,6 +29,8 @@ macro_rules! words_of {
 /// The recurrence is that of `Step::update` as [formulas](super::Recurrence): `numbers` are what they name of the resolved step, and
 /// `gradient` is how `q` is made, [`CLIPPED`](super::recurrence::CLIPPED) or with decay.
 ///
+/// `norms` has the formulas of `Step::direction` and `Step::rate_by_norms`, of a rule that has these.
+///
 /// `idle` has the same of `Step::apply_idle`, over the numbers of its map, and `drift` of `Step::apply_drift`: rules without them catch up on the
 /// host only.
 ///
@@ -66,6 +68,7 @@ macro_rules! update_rule {
         gradient: $gradient:ident;
         $(row: $term:literal, [$($of_row:ident = $row_formula:literal),*];)?
         recurrence: [$($assigned:ident = $formula:literal),* $(,)?];
+        $(norms: $direction:literal, $by_norms:literal;)?
         $(idle: $IdleMap:ident [$($idle:ident = $idle_formula:literal),* $(,)?];)?
         $(drift: $DriftMap:ident [$($drifts:ident = $drift_formula:literal),* $(,)?];)?
         $(counts: $counts:ident;)?
@@ -130,6 +133,15 @@ macro_rules! update_rule {
                         row
                     },
                     assignments: &[$((stringify!($assigned), $formula)),*],
+                    norms: {
+                        #[allow(unused_mut, unused_assignments)]
+                        let mut norms = None;
+                        $(norms = Some($crate::update_rules::NormRecurrence {
+                            direction: $direction,
+                            rate: $by_norms,
+                        });)?
+                        norms
+                    },
                     idle: {
                         #[allow(unused_mut, unused_assignments)]
                         let mut idle = None;

@@ -41,15 +41,24 @@ fn with_rule_named(name: &str) -> Result<(), UnknownRule> {
 fn the_default_is_refused_only_where_there_is_no_closed_form() {
     for_each_rule!(|rule: R| {
         let open = rule.step::<f64>(0.1, 1.0, 0).idle() == Idle::Open;
-        let expected = open.then_some(RuleError::NoClosedForm { rule: R::NAME });
-        assert_eq!(rule.check().err(), expected);
-        for lazy_update in [LazyUpdate::Touched, LazyUpdate::Dense] {
+        let by_norms = <R::Step<f64> as Step<f64>>::BY_NORMS;
+        for mode in [LazyUpdate::Exact, LazyUpdate::Touched, LazyUpdate::Dense] {
             let mut rule = rule.clone();
-            rule.set_lazy_update(lazy_update);
-            assert_eq!(rule.lazy_update(), lazy_update);
-            rule.check().unwrap();
+            rule.set_lazy_update(mode);
+            assert_eq!(rule.lazy_update(), mode);
+            let expected = match mode {
+                LazyUpdate::Dense => None,
+                _ if by_norms => Some(RuleError::NeedsAllRows { rule: R::NAME, mode }),
+                LazyUpdate::Exact if open => Some(RuleError::NoClosedForm { rule: R::NAME }),
+                _ => None,
+            };
+            assert_eq!(rule.check().err(), expected);
         }
     });
+    let message = Lamb::default().check().unwrap_err().to_string();
+    assert!(message.contains("cannot be `LazyUpdate::Exact`: choose `LazyUpdate::Dense`"));
+    let message = Svrg { update_freq: 1, rule: Lamb::default() }.check().unwrap_err().to_string();
+    assert!(message.starts_with("svrg: steps of `lamb` depend on norms"), "{message}");
     let message = Adam::default().check().unwrap_err().to_string();
     assert!(message.contains("choose `LazyUpdate::Touched`"), "{message}");
 }
@@ -58,14 +67,16 @@ fn the_default_is_refused_only_where_there_is_no_closed_form() {
 fn every_hyperparameter_is_set_by_name_and_held_to_its_bound() {
     for_each_rule!(|rule: R| {
         let mut rule = rule;
-        rule.set_lazy_update(LazyUpdate::Touched);
+        rule.set_lazy_update(LazyUpdate::Dense);
         let names: Vec<_> = rule.hyperparameters().iter().map(|row| row.name).collect();
         assert!(names.contains(&"learning_rate") && names.contains(&"clip_gradient"));
         for (row, name) in names.iter().enumerate() {
             let mut other = rule.clone();
             let bound = other.hyperparameters()[row].bound;
             let is_choice = bound == Bound::Flag;
-            other.set(name, if is_choice { 1.0 } else { 0.0123 }).unwrap();
+            let chosen = other.hyperparameters()[row].get() == Some(1.0);
+            let opposite = f64::from(u8::from(!chosen));
+            other.set(name, if is_choice { opposite } else { 0.0123 }).unwrap();
             assert_ne!(other, rule, "{name}");
             other.check().unwrap();
             // A choice cannot keep what it refuses.
@@ -251,9 +262,12 @@ fn clipping_and_rescaling_come_before_everything() {
 #[test]
 fn the_formulas_of_a_rule_are_its_update() {
     for_each_rule!(|rule: R| {
-        let other = |bound| if bound == Bound::Flag { 1.0 } else { 0.125 };
+        let other = |row: &Hyperparameter<'_>| match row.bound {
+            Bound::Flag => 1.0 - row.get().unwrap(),
+            _ => 0.125,
+        };
         let others: Vec<_> =
-            rule.clone().hyperparameters().iter().map(|row| (row.name, other(row.bound))).collect();
+            rule.clone().hyperparameters().iter().map(|row| (row.name, other(row))).collect();
         // Defaults, each hyperparameter by itself, then all of them.
         let changed = (0..=others.len() + 1).map(|only| {
             let mut rule = rule.clone();
@@ -277,6 +291,7 @@ fn hold_formulas<R: UpdateRule>(rule: &R, step: &R::Step<f64>) {
     let recurrence = R::RECURRENCE.expect("every rule of the list has formulas");
     let by_row = <<R::Step<f64> as Step<f64>>::State as StateBlock<f64>>::BY_ROW;
     assert_eq!(recurrence.row.is_some(), by_row, "{}", R::NAME);
+    assert_eq!(recurrence.norms.is_some(), <R::Step<f64> as Step<f64>>::BY_NORMS, "{}", R::NAME);
     assert!(recurrence.numbers.len() <= MOST_NUMBERS, "{}", R::NAME);
     let mut number = 1.0f64;
     let mut next = || {
@@ -298,6 +313,12 @@ fn hold_formulas<R: UpdateRule>(rule: &R, step: &R::Step<f64>) {
                 let state = &mut states[if by_row { 0 } else { place }];
                 step.update(&mut weights[place], state, *grad);
                 by_formula[place].1 = *grad;
+            }
+            if <R::Step<f64> as Step<f64>>::BY_NORMS {
+                let along = [0, 1, 2].map(|place| step.direction(weights[place], &states[place]));
+                let norm = |of: [f64; 3]| of.map(|x| x * x).iter().sum::<f64>().sqrt();
+                let rate = step.rate_by_norms(norm(weights), norm(along));
+                weights.iter_mut().zip(along).for_each(|(weight, along)| *weight -= rate * along);
             }
             recurrence.step(R::STATES, &step.numbers(), &mut by_formula, &mut kept).unwrap();
             let mut pairs: Vec<_> =

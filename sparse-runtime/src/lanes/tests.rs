@@ -181,8 +181,10 @@ impl RuleVisitor for Updates {
     type Output = ();
 
     fn visit<R: UpdateRule>(self, mut rule: R) {
-        // All rules have this mode.
         rule.set_lazy_update(LazyUpdate::Touched);
+        if rule.check().is_err() {
+            rule.set_lazy_update(LazyUpdate::Dense);
+        }
         let options = ["weight_decay", "l1", "l2", "clip_gradient", "momentum"];
         let set = |option: &str| {
             let mut rule = rule.clone();

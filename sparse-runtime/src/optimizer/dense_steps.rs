@@ -3,6 +3,7 @@
 use super::cursor::by_row;
 use super::error::OptimizerError;
 use super::memory::Weights;
+use super::norms::end_by_norms;
 use super::rows::{General, StateOf, StepOf, on_weight};
 use super::updater::Updater;
 use crate::error::Result;
@@ -120,14 +121,36 @@ impl<R: UpdateRule, T: Float<Accumulator = T>, const N: usize> FixedSteps<'_, R,
             let states = (place * states_of_row)..((place + 1) * states_of_row);
             // There are none where the rule keeps none.
             let states = self.states.get_mut(states).unwrap_or_default();
-            update_all(&self.step, row, states, &scaled, M);
+            update_some(&self.step, row, states, &scaled, M);
         }
+        end(&self.step, self.values, &self.states);
     }
 }
 
-/// One step of all rows, with a gradient of as many elements. O(values).
+/// One step of all rows of a parameter, with a gradient of as many elements. O(values).
 #[inline(always)]
 pub(super) fn update_all<T: Float, S: Step<T::Accumulator>>(
+    step: &S,
+    values: &mut [T],
+    states: &mut [S::State],
+    grad: &[T],
+    row_size: usize,
+) {
+    update_some(step, values, states, grad, row_size);
+    end(step, values, states);
+}
+
+/// What a step ends with that depends on all weights of a parameter.
+#[inline(always)]
+fn end<T: Float, S: Step<T::Accumulator>>(step: &S, values: &mut [T], states: &[S::State]) {
+    end_by_norms(step, |visit| {
+        values.iter_mut().zip(states).for_each(|(weight, state)| visit(weight, state));
+    });
+}
+
+/// The updates of some rows. O(values).
+#[inline(always)]
+fn update_some<T: Float, S: Step<T::Accumulator>>(
     step: &S,
     values: &mut [T],
     states: &mut [S::State],

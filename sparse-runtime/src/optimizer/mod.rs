@@ -48,6 +48,7 @@ mod idle_rows;
 mod last_steps;
 mod lend;
 mod memory;
+mod norms;
 mod numbers;
 mod racing;
 mod reduction;

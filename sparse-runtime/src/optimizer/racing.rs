@@ -36,6 +36,8 @@ pub(crate) fn why_not_racing<R: UpdateRule, T: Float>(
     let is_numbers = size_of::<State<R, T>>() == n_numbers * size_of::<T::Accumulator>();
     if R::CORRECTS {
         Some("a mean gradient belongs to steps that are made one after the other")
+    } else if StepOf::<R, T>::BY_NORMS {
+        Some("a step depends on norms of the whole parameter; use a rule such as `AdaGrad`")
     } else if State::<R, T>::BY_ROW || !is_numbers {
         Some("its state is not that of one weight; use a rule such as `AdaGrad`")
     } else if rule.lazy_update() != LazyUpdate::Touched && step.idle().changes() {

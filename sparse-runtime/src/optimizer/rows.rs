@@ -4,6 +4,7 @@ use super::accumulator::RowAccumulator;
 use super::cursor::RowCursor;
 use super::error::OptimizerError;
 use super::memory::Memory;
+use super::norms::end_by_norms;
 use super::settling::Settling;
 use crate::formats::ColumnId;
 use sparse_core::element::Float;
@@ -416,7 +417,7 @@ impl<'a, R: UpdateRule, T: Float, K: UpdateKind> RowUpdater<'a, R, T, K> {
 
     /// Ends the step for this parameter. In
     /// [`LazyUpdate::Dense`](sparse_core::update_rules::LazyUpdate::Dense) this updates all rows that had no
-    /// gradient, O(rows); otherwise it does nothing.
+    /// gradient, and moves all by norms of the whole parameter under a rule that needs them, O(rows); otherwise it does nothing.
     #[inline(always)]
     pub fn finish(mut self) {
         *self.finished = true;
@@ -424,6 +425,22 @@ impl<'a, R: UpdateRule, T: Float, K: UpdateKind> RowUpdater<'a, R, T, K> {
         if !K::PLAIN && self.sweeps {
             self.sweep();
         }
+        if StepOf::<R, T>::BY_NORMS {
+            self.end_by_norms();
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn end_by_norms(&mut self) {
+        let RowUpdater { memory, step, n_rows, .. } = self;
+        end_by_norms(step, |visit| {
+            for row in 0..*n_rows {
+                // SAFETY: `row < n_rows`.
+                let (weights, states) = unsafe { memory.parts(row) };
+                weights.iter_mut().zip(states).for_each(|(weight, state)| visit(weight, state));
+            }
+        });
     }
 
     #[cold]

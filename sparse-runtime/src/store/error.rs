@@ -68,6 +68,16 @@ pub enum StoreError {
         /// The storage type given.
         found: &'static str,
     },
+    /// A rule that needs norms of whole tables, of which each worker owns some rows.
+    #[error(
+        "steps of `{rule}` depend on norms of whole tables, but {n_workers} workers own some rows of each: give a rule that updates rows by themselves, such as `adam`"
+    )]
+    ByNorms {
+        /// The rule.
+        rule: &'static str,
+        /// The workers.
+        n_workers: usize,
+    },
     /// A gradient for a key that has none.
     #[error("key `{key}` is frozen: it can be pulled, but not pushed")]
     Frozen {

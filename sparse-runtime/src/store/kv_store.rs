@@ -12,7 +12,7 @@ use crate::prefetch::prefetch_row_of;
 use crate::training::checkpoint::bytes::{append_values, copy_values};
 use sparse_core::element::Float;
 use sparse_core::storage::Storage;
-use sparse_core::update_rules::UpdateRule;
+use sparse_core::update_rules::{Step, UpdateRule};
 use std::fmt;
 use std::ops::Range;
 
@@ -98,8 +98,11 @@ impl<T: Float, C: Communicator> KvStore<T, C> {
     ///
     /// # Errors
     ///
-    /// As [`Updater::new`](crate::optimizer::Updater::new).
+    /// As [`Updater::new`](crate::optimizer::Updater::new); [`StoreError::ByNorms`].
     pub fn set_optimizer<R: UpdateRule>(&mut self, rule: R) -> Result<()> {
+        if R::Step::<T::Accumulator>::BY_NORMS && self.size() > 1 {
+            return Err(StoreError::ByNorms { rule: R::NAME, n_workers: self.size() }.into());
+        }
         for shard in self.shards.iter_mut().filter(|shard| shard.spec.gradient.is_some()) {
             shard.optimizer = Some(shard.optimizer(rule.clone())?);
         }

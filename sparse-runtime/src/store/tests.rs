@@ -5,7 +5,7 @@ use crate::error::Error;
 use crate::formats::{RowIdsView, RowSparse, RowSparseView};
 use crate::optimizer::ParameterSpec;
 use sparse_core::storage::Storage;
-use sparse_core::update_rules::{AdaGrad, Adam, Ftrl, LazyUpdate, Sgd, Svrg, UpdateRule};
+use sparse_core::update_rules::{AdaGrad, Adam, Ftrl, Lamb, LazyUpdate, Sgd, Svrg, UpdateRule};
 
 const LEAVES: usize = 8;
 const ROWS: usize = 11;
@@ -104,6 +104,18 @@ fn any_number_of_workers_gives_the_same_bits() {
     has_the_same_bits_everywhere(AdaGrad::default());
     has_the_same_bits_everywhere(Ftrl { l1: 0.01, ..Ftrl::default() });
     has_the_same_bits_everywhere(Adam { lazy_update: LazyUpdate::Touched, ..Adam::default() });
+}
+
+/// Norms of a whole table are nobody's who owns some of its rows.
+#[test]
+fn a_rule_by_norms_is_for_one_worker() {
+    let rule = Lamb { lazy_update: LazyUpdate::Dense, ..Lamb::default() };
+    let mut alone = KvStore::new(OneProcess, LEAVES).unwrap();
+    assert!(steps(&mut alone, rule.clone()).is_ok());
+    for refused in on_threads(3, &|store| steps(store, rule.clone())) {
+        let message = refused.unwrap_err().to_string();
+        assert!(message.starts_with("steps of `lamb` depend on norms of whole tables, but 3"));
+    }
 }
 
 #[test]

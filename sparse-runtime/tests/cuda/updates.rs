@@ -48,6 +48,7 @@ fn hold<R: UpdateRule>(rule: R, initial: f32) -> Result<()> {
     Ok(())
 }
 
+/// In the mode that updates the rows of a gradient, or, where a rule has it not, all.
 struct Touched;
 
 impl RuleVisitor for Touched {
@@ -55,6 +56,9 @@ impl RuleVisitor for Touched {
 
     fn visit<R: UpdateRule>(self, mut rule: R) -> Result<()> {
         rule.set_lazy_update(LazyUpdate::Touched);
+        if rule.check().is_err() {
+            rule.set_lazy_update(LazyUpdate::Dense);
+        }
         for name in ["weight_decay", "l1", "l2"] {
             // A rule that has no such hyperparameter is tried without.
             let _ = rule.set(name, 0.125);

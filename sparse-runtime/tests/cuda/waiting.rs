@@ -195,6 +195,7 @@ fn rows_are_caught_up_with_as_on_the_cpu_by_every_rule() {
             "sgd" => 5,
             "adagrad" => 3,
             "signum" => 2,
+            "dcasgd" => 2,
             "adadelta" | "rmsprop" | "centered-rmsprop" | "group-adagrad" | "ftrl" => 1,
             // Steps without a gradient have no closed form.
             _ => 0,

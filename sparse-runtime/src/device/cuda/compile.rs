@@ -4,7 +4,9 @@ use super::CudaError;
 use super::error::refused;
 use super::launch::Kernel;
 use super::signature::signatures;
-use crate::kernels::cuda::{PRELUDE, formula, idle_recurrence, recurrence, row_recurrence};
+use crate::kernels::cuda::{
+    PRELUDE, formula, idle_recurrence, norm_recurrence, recurrence, row_recurrence,
+};
 use cudarc::driver::{result, sys};
 use cudarc::nvrtc::{result as nvrtc, sys as nvrtc_sys};
 use sparse_core::operators::Operator;
@@ -90,6 +92,10 @@ pub enum RecurrencePart {
     Row,
     /// What becomes of a weight and its state in a run of idle steps.
     Idle,
+    /// Along what a weight moves by norms.
+    Direction,
+    /// How far, of the norms.
+    Rate,
 }
 
 /// What the compiler made of a unit.
@@ -127,11 +133,14 @@ impl Unit<'_> {
                 }
                 Word::Recurrence(part, rule, states) => {
                     let [term, row] = row_recurrence(rule, states);
+                    let [direction, rate] = norm_recurrence(rule, states);
                     let text = match part {
                         RecurrencePart::Weight => recurrence(rule, states),
                         RecurrencePart::Term => term,
                         RecurrencePart::Row => row,
                         RecurrencePart::Idle => idle_recurrence(rule, states),
+                        RecurrencePart::Direction => direction,
+                        RecurrencePart::Rate => rate,
                     };
                     writeln!(source, "#define {name} {text}")
                 }

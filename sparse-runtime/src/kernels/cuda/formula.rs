@@ -72,6 +72,21 @@ pub(crate) fn row_recurrence(rule: &Recurrence, states: &[&str]) -> [String; 2] 
     ]
 }
 
+/// Of a rule that moves weights by norms: statements that make the `direction` of a weight, and those that make the `rate`, which is an `f64`.
+///
+/// # Panics
+///
+/// As [`recurrence`].
+pub(crate) fn norm_recurrence(rule: &Recurrence, states: &[&str]) -> [String; 2] {
+    let Some(norms) = &rule.norms else { return [String::new(), String::new()] };
+    let direction = [("direction", norms.direction)];
+    let rate = [("rate", norms.rate)];
+    [
+        statements(REAL, states, direction.iter(), "direction", &number_of_step(rule, REAL)),
+        statements("f64", &[], rate.iter(), "rate", &number_of_step(rule, "f64")),
+    ]
+}
+
 /// What a run of idle steps does, as statements over numbers of the type `f64`: they change the weight `w` and the first elements of `state` by the
 /// numbers of a map, which are elements of `map`. Nothing of a rule without such formulas.
 ///
@@ -197,7 +212,7 @@ fn write(out: &mut String, real: &str, known: &dyn Fn(&str) -> Option<String>, f
 mod tests {
     use super::*;
     use sparse_core::operators::find;
-    use sparse_core::update_rules::IdleRecurrence;
+    use sparse_core::update_rules::{IdleRecurrence, NormRecurrence};
 
     #[test]
     fn a_formula_is_an_expression_of_its_functions() {
@@ -215,6 +230,10 @@ mod tests {
             gradient: "-g",
             row: None,
             assignments: &[("h", "h + q"), ("w", "w - rate * h")],
+            norms: Some(NormRecurrence {
+                direction: "h + w",
+                rate: "rate * weight_norm / direction_norm",
+            }),
             idle: Some(IdleRecurrence {
                 numbers: &["scale"],
                 assignments: &[("w", "w - scale * rate * h"), ("h", "max(h, 0)")],
@@ -230,6 +249,9 @@ mod tests {
             idle_recurrence(&rule, &["h"]),
             "f64 h = state[0]; w = (w - ((map[0] * f64(step.at[0])) * h)); h = formula_at_least<f64>(h, f64(0.0)); state[0] = h; "
         );
+        let [direction, rate] = norm_recurrence(&rule, &["h"]);
+        assert_eq!(direction, "REAL h = state[0]; direction = (h + w); state[0] = h; ");
+        assert_eq!(rate, "rate = ((f64(step.at[0]) * weight_norm) / direction_norm); ");
         let corrects = Recurrence { corrects: true, ..rule };
         let step = recurrence(&corrects, &["h", "mean gradient"]);
         assert!(

@@ -18,7 +18,7 @@ pub(crate) mod table;
 mod units;
 
 pub use context::CudaContext;
-pub(crate) use formula::{formula, idle_recurrence, recurrence, row_recurrence};
+pub(crate) use formula::{formula, idle_recurrence, norm_recurrence, recurrence, row_recurrence};
 pub use loss::{Labels, LossFunction, LossOperands};
 pub use results::{Pattern, Rows};
 pub(crate) use scalar_function::Numbers;

@@ -3,6 +3,7 @@
 //! Weights and states lie there in arrays of their own, and beside them what rows wait for. Which step it is, and at what rate, is the updater's
 //! business, as on the host; the states, and up to which step each row is settled, are the updater's again when the parameter comes back.
 
+mod norms;
 mod sums;
 mod waiting;
 
@@ -10,6 +11,7 @@ pub(crate) use sums::{RowSums, StoredValues, Summed};
 pub(crate) use waiting::NamedRows;
 pub(super) use waiting::Products;
 
+use norms::Norms;
 use waiting::Waiting;
 
 use super::error::OptimizerError;
@@ -49,6 +51,8 @@ pub struct CudaTable<T: GpuFloat> {
     waiting: Waiting,
     /// A gradient of all rows, of a mode that updates all.
     whole: Dense<T, Cuda>,
+    /// Of a rule whose steps depend on norms of the whole parameter.
+    norms: Norms,
 }
 
 /// The gradient of a parameter on a GPU.
@@ -98,6 +102,7 @@ impl<T: GpuFloat> CudaTable<T> {
             settled: None,
             waiting: Waiting::default(),
             whole: Dense::default(),
+            norms: Norms::default(),
         }
     }
 }
@@ -135,6 +140,9 @@ impl<R: UpdateRule, T: GpuFloat> Updater<R, T> {
         let spec = &self.record(parameter)?.spec;
         if self.mode == LazyUpdate::Dense && spec.gradient == Some(Storage::RowSparse) {
             table.whole.reset_on(gpu, *table.weights.shape())?;
+        }
+        if R::RECURRENCE.is_some_and(|rule| rule.norms.is_some()) {
+            table.norms.make_room(gpu, table.weights.shape().size())?;
         }
         Ok(())
     }
@@ -192,10 +200,12 @@ impl<R: UpdateRule, T: GpuFloat> Updater<R, T> {
         match gradient {
             CudaGradient::Dense(all) => {
                 kernel.launch(weights, states, None, Some(all.values()))?;
+                kernel.end_by_norms(table)?;
             }
             CudaGradient::RowSparse(of) if self.mode == LazyUpdate::Dense => {
                 dense::cuda::row_sparse(&mut table.whole, of, context);
                 kernel.launch(weights, states, None, Some(table.whole.view().values()))?;
+                kernel.end_by_norms(table)?;
             }
             CudaGradient::RowSparse(of) => {
                 kernel.launch(weights, states, ids, Some(of.values()))?;
@@ -232,7 +242,8 @@ impl<R: UpdateRule, T: GpuFloat> Updater<R, T> {
             return Err(OptimizerError::NoRecurrence { rule: R::NAME }.into());
         };
         let words = Words::new::<R, T>(rule, row_size, step.uses_state());
-        Ok(StepKernel { words, numbers: step.numbers(), factor, row_size, gpu })
+        let norms = norms::words::<R, T>(rule);
+        Ok(StepKernel { words, norms, numbers: step.numbers(), factor, row_size, gpu })
     }
 
     /// After a step of some rows: the others make it too, where it makes up for all before it and they have not made it yet.
@@ -347,6 +358,8 @@ impl<R: UpdateRule, T: GpuFloat> Updater<R, T> {
 /// The kernel of a rule, at a step.
 struct StepKernel<'a> {
     words: Words,
+    /// Of a kernel of its own, where the step ends by norms.
+    norms: Option<[(&'static str, Word); 4]>,
     numbers: [f64; MOST_NUMBERS],
     /// What gradients are multiplied by.
     factor: f64,
@@ -448,6 +461,9 @@ pub(crate) fn for_each_unit(visit: &mut dyn FnMut(&Unit<'_>)) {
         fn visit<R: UpdateRule>(self, _: R) {
             if let Some(rule) = R::RECURRENCE {
                 (self.0)(&Words::new::<R, f32>(rule, 16, true).unit());
+                if let Some(words) = norms::words::<R, f32>(rule) {
+                    (self.0)(&norms::unit(&words));
+                }
             }
         }
     }

@@ -1,5 +1,5 @@
 use super::*;
-use sparse_core::update_rules::{AdaGrad, Adam, Ftrl, GroupAdaGrad, Sgd, Svrg};
+use sparse_core::update_rules::{AdaGrad, Adam, Ftrl, GroupAdaGrad, Lamb, Sgd, Svrg};
 
 #[test]
 fn rules_that_threads_cannot_share() {
@@ -18,6 +18,7 @@ fn rules_that_threads_cannot_share() {
         assert!(
             !shares(Svrg::<Sgd>::default(), copies) && !shares(GroupAdaGrad::default(), copies)
         );
+        assert!(!shares(Lamb::default(), copies));
         // Momentum and decaying means do not add up.
         assert_eq!(
             (shares(touched.clone(), copies), shares(adam.clone(), copies)),
