@@ -102,6 +102,29 @@ fn norms_of_gradients_are_told_and_change_nothing() {
     }
 }
 
+/// Of the batch that was learnt from last, at the parameters that came of it, however many steps are made in a call.
+#[test]
+fn gradients_are_those_of_the_last_batch() {
+    let data = data();
+    let rule = Sgd { learning_rate: 0.1, ..Sgd::default() };
+    let told = |with_metric: bool| {
+        let mut told = Vec::new();
+        let monitor = Monitor::new(|_, parameters: &[ParameterReport]| {
+            told.extend(parameters[0].gradient_norm);
+        });
+        let monitor = monitor.every_batches(10).gradients();
+        let mut trainer = Trainer::new(rule.clone()).epochs(2).progress(Progress::Silent);
+        trainer = if with_metric { trainer.metric(LogLoss) } else { trainer };
+        trainer.callback(monitor).fit(&mut model(), &data).unwrap();
+        told
+    };
+    let (many, one_by_one) = (told(false), told(true));
+    assert_eq!(many.len(), 80);
+    for (many, one) in many.iter().zip(&one_by_one) {
+        assert!((many - one).abs() < 1e-5 * one, "{many} {one}");
+    }
+}
+
 #[test]
 fn fitting_improves_and_everything_is_reported() {
     let (train, test) = data().split(0.75, 5).unwrap();

@@ -145,3 +145,33 @@ fn what_threads_cannot_share_is_refused() {
     assert!(error.to_string().starts_with("parameter `t`: threads share it"), "{error}");
     assert!(bags.t.values() == before.t.values() && bags.h.values() == before.h.values());
 }
+
+/// Of one thread the steps are those of `fit`, and so is the rate of each.
+#[test]
+fn a_schedule_by_step_is_followed_step_by_step() {
+    let unit = ScheduleUnit::Step;
+    let schedules = [
+        Schedule::Constant.warm_up(500, unit),
+        Schedule::Step { every: 400, factor: 0.5, unit },
+        Schedule::InverseScaling { decay: 0.01, power: 0.5, unit },
+    ];
+    let data = data();
+    for schedule in schedules {
+        let weights = |hogwild: Option<Hogwild>| {
+            let mut model = Logistic::new(dims! { d: N_FEATURES }, Seed(1)).unwrap();
+            let rule = Sgd { learning_rate: 0.3, ..Sgd::default() };
+            let mut trainer = trainer(rule).schedule(schedule.clone());
+            match hogwild {
+                None => trainer.fit(&mut model, &data).unwrap(),
+                Some(hogwild) => trainer.fit_hogwild(&mut model, &data, hogwild).unwrap(),
+            };
+            model.w.values().to_vec()
+        };
+        let alone = weights(None);
+        for ways in [Hogwild::threads(1), Hogwild::threads(1).hot_rows(100).merge_every(16)] {
+            let pairs = weights(Some(ways)).into_iter().zip(&alone);
+            let far = pairs.map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+            assert!(far < 1e-4, "{schedule:?}, {ways:?}: {far}");
+        }
+    }
+}

@@ -1,5 +1,6 @@
 //! Training with corrected gradients equals the same with dense vectors, whichever way the step takes.
 
+mod pieces;
 mod resume;
 
 use nnz::core::update_rules::UpdateRule;
@@ -52,8 +53,13 @@ const N: usize = 37;
 
 /// Rows of up to five of the columns, one of them without any, and labels.
 fn data() -> Dataset<f64> {
+    rows(0..N)
+}
+
+/// The rows of these numbers.
+fn rows(numbers: impl IntoIterator<Item = usize>) -> Dataset<f64> {
     let mut text = String::new();
-    for i in 0..N {
+    for i in numbers {
         text += if i * 7 % 5 < 2 { "1" } else { "-1" };
         let mut columns: Vec<_> = (0..i % 6).map(|k| (i * i + 17 * k + k * k) % D).collect();
         columns.sort_unstable();

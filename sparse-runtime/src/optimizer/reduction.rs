@@ -20,6 +20,8 @@ pub(super) struct Reduction<T: Float> {
     pub(super) is_prepared: bool,
     /// The mean gradient is that of some old gradients.
     pub(super) has_mean: bool,
+    /// Of which data they are, as its fingerprint says; `None` where that is not known, of what was restored.
+    of_data: Option<Option<u64>>,
     samples: Samples<T::Accumulator>,
     /// All parameters at the snapshot, where old gradients are computed anew.
     snapshot: Vec<Table<T>>,
@@ -41,6 +43,7 @@ impl<T: Float> Default for Reduction<T> {
             correction: Correction::Apply { share: 0.0 },
             is_prepared: false,
             has_mean: false,
+            of_data: None,
             samples: Samples::default(),
             snapshot: Vec::new(),
         }
@@ -66,10 +69,13 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
         }
     }
 
-    /// Whether there is a mean gradient, of `n_samples` samples where derivatives are kept for each.
-    pub(crate) fn has_mean(&self, n_samples: Option<usize>) -> bool {
-        let samples = self.reduction.samples.n_samples();
-        self.reduction.has_mean && n_samples.is_none_or(|n_samples| n_samples == samples)
+    /// Whether there is a mean gradient of the data with this fingerprint, of `n_samples` samples where derivatives are kept for each. What was
+    /// restored is of the data that it is restored for.
+    pub(crate) fn has_mean(&mut self, n_samples: Option<usize>, fingerprint: Option<u64>) -> bool {
+        let Reduction { has_mean, of_data, samples, .. } = &mut self.reduction;
+        *has_mean
+            && n_samples.is_none_or(|n_samples| n_samples == samples.n_samples())
+            && *of_data.get_or_insert(fingerprint) == fingerprint
     }
 
     /// Says what the next steps make of their gradients and, where derivatives are kept, which samples the rows of their batch are, which
@@ -95,14 +101,16 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
         self.reduction.is_prepared = false;
     }
 
-    /// Starts with a mean gradient of 0 and, where derivatives are kept, with those of `n_samples` samples at 0. `tables` are those of all
-    /// parameters. O(values of rows touched).
+    /// Starts with a mean gradient of 0 and, where derivatives are kept, with those of `n_samples` samples at 0, of the data with this
+    /// fingerprint. `tables` are those of all parameters. O(values of rows touched).
     pub(crate) fn reset_mean<'t>(
         &mut self,
         tables: impl IntoIterator<Item = &'t mut Table<T>>,
         n_samples: Option<usize>,
+        fingerprint: Option<u64>,
     ) {
         self.reduction.has_mean = true;
+        self.reduction.of_data = Some(fingerprint);
         self.reduction.samples.reset(n_samples.unwrap_or(0));
         self.scale_mean(tables, 0.0);
     }

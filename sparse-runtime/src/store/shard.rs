@@ -95,7 +95,7 @@ impl<R: UpdateRule, T: Float> Optimizer<T> for Updater<R, T> {
     }
 
     fn begin_mean(&mut self, table: &mut Table<T>) -> Result<()> {
-        self.reset_mean([table], None);
+        self.reset_mean([table], None, None);
         Ok(())
     }
 

@@ -15,7 +15,8 @@ use std::ops::ControlFlow;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct EpochTotals {
     /// The sum over rows of the loss just before the row was learnt from (progressive loss), padding not
-    /// counted.
+    /// counted: of a batch that is filled up ([`LastBatch::Pad`](crate::data::LastBatch::Pad)) each row counts with the mean loss of the batch,
+    /// padding included, which is what its step minimises.
     #[serde(with = "json")]
     pub loss_sum: f64,
     /// The rows, padding not counted.
@@ -108,7 +109,8 @@ pub trait BatchHook<M: Model> {
         u64::MAX
     }
 
-    /// Whether the [pause](Self::pause) that comes looks at [gradients](Self::gradients).
+    /// Whether the [pause](Self::pause) at which the epoch has come to so many batches looks at [gradients](Self::gradients). Asked when
+    /// [`steps_to_pause`](Self::steps_to_pause) has said when it is; of `totals` the number of batches counts.
     #[inline(always)]
     fn sees_gradients(&self, totals: &EpochTotals) -> bool {
         let _ = totals;
@@ -306,6 +308,8 @@ pub(super) struct Pauses {
     first_batch: u64,
     /// The steps until then.
     left: u64,
+    /// Whether gradients of the last of these are looked at, so that it is made by itself.
+    sees_gradients: bool,
 }
 
 impl Pauses {
@@ -317,7 +321,18 @@ impl Pauses {
         hook: &impl BatchHook<M>,
     ) -> Self {
         let first_batch = start.batch.wrapping_sub(totals.n_batches);
-        Pauses { epoch: start.epoch, first_batch, left: hook.steps_to_pause(totals).max(1) }
+        let mut pauses = Pauses { epoch: start.epoch, first_batch, left: 0, sees_gradients: false };
+        pauses.plan(totals, hook);
+        pauses
+    }
+
+    /// When the next one is.
+    #[inline]
+    fn plan<M: Model>(&mut self, totals: &EpochTotals, hook: &impl BatchHook<M>) {
+        self.left = hook.steps_to_pause(totals).max(1);
+        let n_batches = totals.n_batches.checked_add(self.left);
+        self.sees_gradients = n_batches
+            .is_some_and(|n_batches| hook.sees_gradients(&EpochTotals { n_batches, ..*totals }));
     }
 
     /// Whether a hook looks after the next step.
@@ -338,7 +353,8 @@ impl Pauses {
     /// The steps of one row that one call may make.
     #[inline]
     pub(super) fn steps_a_call(&self) -> usize {
-        self.left.min(ROWS_A_CALL as u64) as usize
+        let apart = u64::from(self.sees_gradients && self.left > 1);
+        (self.left - apart).min(ROWS_A_CALL as u64) as usize
     }
 
     /// After some steps, the last of them on `batch`, with what the epoch has come to.
@@ -356,14 +372,14 @@ impl Pauses {
         if self.left > 0 {
             return Ok(ControlFlow::Continue(()));
         }
-        if hook.sees_gradients(totals) {
+        if self.sees_gradients {
             model.loss_and_grads(batch)?;
             hook.gradients(model);
         }
         let batch = self.first_batch.wrapping_add(totals.n_batches);
         model.to_host(updater)?;
         let flow = hook.pause(model, updater, Position { epoch: self.epoch, batch }, totals)?;
-        self.left = hook.steps_to_pause(totals).max(1);
+        self.plan(totals, hook);
         Ok(flow)
     }
 }

@@ -76,6 +76,22 @@ pub enum TrainError {
         /// How many there are.
         found: usize,
     },
+    /// Two metrics would have one name in reports.
+    #[error(
+        "two metrics are called `{name}`, by which reports and callbacks tell metrics apart: leave one out, or give it another name by `metric::Named`"
+    )]
+    MetricNamedTwice {
+        /// The name.
+        name: &'static str,
+    },
+    /// A callback ended a pass over a piece of data, of which there is no report then. Parameters and states are as the steps left them.
+    #[error(
+        "a callback ended the pass after the updater's step {n_steps}, so that there is no report of the whole of it: the steps made count"
+    )]
+    Stopped {
+        /// The steps that the updater has made.
+        n_steps: u64,
+    },
     /// A norm that gradients cannot be clipped to.
     #[error("`clip_norm` is {value}, but must be positive")]
     ClipNorm {

@@ -9,7 +9,7 @@ use super::measure::Measure;
 use super::progress::Reporter;
 use super::reduced::Reduced;
 use super::report::{EpochReport, FitReport, ScoreReport};
-use super::score::{ROWS_AT_A_TIME, check_source, predict, score};
+use super::score::{ROWS_AT_A_TIME, check_source, predict, score, score_first};
 use super::{TrainError, Trainer};
 use crate::data::{Batches, DataSource, LastBatch, Position};
 use crate::error::Result;
@@ -20,6 +20,17 @@ use sparse_core::update_rules::UpdateRule;
 use std::ops::Range;
 use std::path::Path;
 use std::time::Instant;
+
+/// How much of what its updater does a call makes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Part {
+    /// All: the updater is there for this call.
+    Whole,
+    /// Some epochs of a run.
+    Epochs,
+    /// A pass of many that are one run, whose end nobody knows.
+    Piece,
+}
 
 impl<R: UpdateRule, E> Trainer<'_, R, E> {
     /// Trains a model from its present parameters, with fresh optimizer state.
@@ -36,7 +47,10 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
         E: Evaluation<M::Element>,
     {
         let mut updater = self.updater(model)?;
-        self.fit_epochs(model, &mut updater, data, 0..self.epochs)
+        let settings = self.settings_to_save(data, None)?;
+        self.begin(0);
+        let run = Run { settings, ..Run::default() };
+        self.go_on(model, &mut updater, data, run, self.epochs, Part::Whole)
     }
 
     /// Trains a model for some epochs with an updater of one's own, from [`updater`](Self::updater):
@@ -61,7 +75,7 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
         let settings = self.settings_to_save(data, None)?;
         let run = Run { position, settings, ..Run::default() };
         self.begin(epochs.start);
-        self.go_on(model, updater, data, run, epochs.end, true)
+        self.go_on(model, updater, data, run, epochs.end, Part::Epochs)
     }
 
     /// Goes on with a run that [`Checkpoints`](super::Checkpoints) saved, up to the trainer's number of epochs, on the same data: what comes of
@@ -117,16 +131,18 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
         })?;
         run.settings = settings;
         self.begin(0);
-        self.go_on(model, &mut updater, data, run, self.epochs, true)
+        self.go_on(model, &mut updater, data, run, self.epochs, Part::Whole)
     }
 
     /// One pass over some more data, in its order if [`shuffle`](Self::shuffle) is off: learning that goes on for ever, a
     /// piece of data at a time. The updater, from [`updater`](Self::updater), carries the optimizer's state from call to call;
-    /// schedules count its steps, and the epoch is always the first. To callbacks all calls are one run, whose beginning they are not told of.
+    /// schedules count its steps, and the epoch is always the first. To callbacks all calls are one run, whose beginning and end they are not told
+    /// of; what one says after a pass ends nothing. [`Saga`](sparse_core::update_rules::Saga) computes its mean gradient anew for other data, as
+    /// [`Svrg`](sparse_core::update_rules::Svrg) does for each piece.
     ///
     /// # Errors
     ///
-    /// As [`fit`](Self::fit).
+    /// As [`fit`](Self::fit). [`TrainError::Stopped`] where a callback ended the pass between two batches.
     pub fn partial_fit<M, S>(
         &mut self,
         model: &mut M,
@@ -139,8 +155,9 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
         E: Evaluation<M::Element>,
     {
         let run = Run { settings: self.settings_to_save(data, None)?, ..Run::default() };
-        let report = self.go_on(model, updater, data, run, 1, false)?;
-        report.epochs.into_iter().next().ok_or(TrainError::NoRows.into())
+        let report = self.go_on(model, updater, data, run, 1, Part::Piece)?;
+        let stopped = || TrainError::Stopped { n_steps: updater.clock() }.into();
+        report.epochs.into_iter().next().ok_or_else(stopped)
     }
 
     /// Refuses data to evaluate on that is not what the model declares, before the first step.
@@ -148,7 +165,7 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
     where
         E: Evaluation<M::Element>,
     {
-        self.evaluation.source().map_or(Ok(()), |data| check_source(model, data))
+        self.evaluation.source().map_or(Ok(()), |data| check_source(model, data, &self.metrics))
     }
 
     /// Tells everybody that a run begins.
@@ -156,7 +173,7 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
         self.callbacks.iter_mut().for_each(|callback| callback.begin(epoch));
     }
 
-    /// Trains from where a run stands up to an epoch, of which callbacks are told if it `has_end`.
+    /// Trains from where a run stands up to an epoch, of which callbacks are told if the part has an end.
     fn go_on<M, S>(
         &mut self,
         model: &mut M,
@@ -164,7 +181,7 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
         data: &S,
         mut run: Run,
         end: u64,
-        has_end: bool,
+        part: Part,
     ) -> Result<FitReport>
     where
         M: Model,
@@ -176,6 +193,9 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
         self.check_settings()?;
         let options = self.batch_options();
         self.check_evaluation(model)?;
+        if !self.metrics.is_empty() {
+            score_first(model, data, &options, &self.metrics)?;
+        }
         let mut batches = data.batches(M::INPUTS, &options)?;
         let base_rate = self.rule.learning_rate();
         run.settings.push(self.metrics_setting());
@@ -189,7 +209,7 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
             callbacks: &mut self.callbacks,
             run,
             is_stopped: false,
-            has_end,
+            has_end: part != Part::Piece,
             gradient_norms: Vec::new(),
         };
         model.set_parallel(self.parallel);
@@ -197,7 +217,12 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
         hook.replay();
         let begin = hook.run.position;
         updater.set_records_outputs(!hook.measure.is_empty());
-        let mut reduced = Reduced::new(updater, model, data, &options, self.clip_norm)?;
+        // An updater that nobody else has sees no other data.
+        let fingerprint =
+            if part == Part::Whole { None } else { R::CORRECTS.then(|| data.fingerprint()) };
+        let fingerprint = fingerprint.transpose()?.flatten();
+        let mut reduced =
+            Reduced::new(updater, model, data, fingerprint, &options, self.clip_norm)?;
         while hook.run.position.epoch < end && !hook.is_stopped {
             let (start, totals) = (hook.run.position, hook.run.totals);
             let epoch = start.epoch;

@@ -71,6 +71,9 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
     /// AdaGrad; others with [`LazyUpdate::Touched`]). Each thread has copies of parameters with dense gradients, whose states are its own, and of
     /// [hot rows](Hogwild::hot_rows).
     ///
+    /// A [schedule](Trainer::schedule) by step counts the steps of a thread as many times as there are threads, and its rate is set before each step, which
+    /// takes longer than steps at one rate.
+    ///
     /// Whether it is faster than [`fit`](Self::fit) depends on rule and data: with ids that follow a power law, two threads take longer than one
     /// unless they have copies of [hot rows](Hogwild::hot_rows). `benches/RESULTS.md` has times and losses.
     ///
@@ -343,8 +346,14 @@ impl Pass<'_> {
         let mut batches = data.batches(M::INPUTS, self.options)?;
         batches.seek(Position { epoch: self.epoch, batch: rows.start })?;
         let merges = updater.racer_mut().is_some_and(|racer| racer.merges());
-        let at_most = if merges { self.merge_every } else { ROWS_A_CALL };
+        // A rate that changes by step is set before each.
+        let at_most = match self.schedule {
+            Some(_) => 1,
+            None if merges => self.merge_every,
+            None => ROWS_A_CALL,
+        };
         let n_rows = rows.end - rows.start;
+        let mut since_merge = 0;
         while totals.n_rows < n_rows && !self.failed.load(Ordering::Relaxed) {
             if let Some((schedule, rate)) = self.schedule {
                 // As if all threads had made as many steps.
@@ -360,8 +369,11 @@ impl Pass<'_> {
                 let batch = rows.start + totals.n_batches - 1;
                 return Err(diverged(self.epoch, batch, steps.last_loss, updater));
             }
-            if let Some(racer) = updater.racer_mut() {
+            since_merge += steps.n_steps;
+            let is_due = since_merge >= self.merge_every || totals.n_rows >= n_rows;
+            if is_due && let Some(racer) = updater.racer_mut() {
                 racer.merge(model);
+                since_merge = 0;
             }
         }
         Ok(totals)

@@ -12,7 +12,7 @@ use super::epoch::{BatchHook, EpochTotals, Pauses, ROWS_A_CALL, diverged};
 use super::score::{ROWS_AT_A_TIME, whole};
 use crate::data::{Batch, BatchOptions, Batches, DataSource, Labels, LastBatch, Order, Position};
 use crate::error::Result;
-use crate::model::{BatchSource, Model};
+use crate::model::{BatchSource, Extent, InputInfo, Model};
 use crate::optimizer::{Updater, Usage};
 use crate::table::Table;
 use sparse_core::update_rules::{Correction, UpdateRule, VarianceReduction};
@@ -23,13 +23,16 @@ pub(super) struct Reduced<'d, M: Model, S> {
     options: BatchOptions,
     /// The samples, where derivatives are kept for each.
     n_samples: Option<usize>,
+    /// The [fingerprint](DataSource::fingerprint) of the data, which a mean gradient is of.
+    fingerprint: Option<u64>,
     method: VarianceReduction,
     /// The model at the snapshot, where old gradients are computed anew.
     snapshot: Option<M>,
 }
 
 impl<'d, M: Model, S: DataSource<M::Element>> Reduced<'d, M, S> {
-    /// For a run with this rule; `None` where it does not correct gradients.
+    /// For a run with this rule; `None` where it does not correct gradients. `fingerprint` is that of the data, where the updater may have a mean
+    /// gradient of other data.
     ///
     /// # Errors
     ///
@@ -38,6 +41,7 @@ impl<'d, M: Model, S: DataSource<M::Element>> Reduced<'d, M, S> {
         updater: &mut Updater<R, M::Element>,
         model: &M,
         data: &'d S,
+        fingerprint: Option<u64>,
         options: &BatchOptions,
         max_norm: Option<f64>,
     ) -> Result<Option<Self>> {
@@ -64,7 +68,7 @@ impl<'d, M: Model, S: DataSource<M::Element>> Reduced<'d, M, S> {
             }
             snapshot
         });
-        Ok(Some(Reduced { data, options: *options, n_samples, method, snapshot }))
+        Ok(Some(Reduced { data, options: *options, n_samples, fingerprint, method, snapshot }))
     }
 
     /// What is left of an epoch of corrected steps, as [`fit_from`](super::fit_from). Before its first step a pass over the data where a mean
@@ -83,7 +87,7 @@ impl<'d, M: Model, S: DataSource<M::Element>> Reduced<'d, M, S> {
         B: Batches<M::Element>,
         H: BatchHook<M>,
     {
-        let has_mean = updater.has_mean(self.n_samples)
+        let has_mean = updater.has_mean(self.n_samples, self.fingerprint)
             && (self.n_samples.is_some() || self.snapshot.is_some());
         match self.method {
             VarianceReduction::Snapshot { update_freq }
@@ -91,7 +95,7 @@ impl<'d, M: Model, S: DataSource<M::Element>> Reduced<'d, M, S> {
             VarianceReduction::LastSeen if has_mean => {}
             // Derivatives of 0 are as good as any, as long as nothing was learnt.
             VarianceReduction::LastSeen if updater.clock() == 0 => {
-                updater.reset_mean(tables(model), self.n_samples);
+                updater.reset_mean(tables(model), self.n_samples, self.fingerprint);
             }
             _ => self.gather(model, updater, start.epoch)?,
         }
@@ -111,7 +115,7 @@ impl<'d, M: Model, S: DataSource<M::Element>> Reduced<'d, M, S> {
         let span = tracing::debug_span!("full gradient");
         let _entered = span.enter();
         updater.flush_model(model)?;
-        updater.reset_mean(tables(model), self.n_samples);
+        updater.reset_mean(tables(model), self.n_samples, self.fingerprint);
         if self.n_samples.is_none() {
             self.take_snapshot(model, updater);
         }
@@ -140,7 +144,7 @@ impl<'d, M: Model, S: DataSource<M::Element>> Reduced<'d, M, S> {
         updater: &mut Updater<R, M::Element>,
         epoch: u64,
     ) -> Result<u64> {
-        let options = gathering_options(&self.options);
+        let options = gathering_options::<M>(&self.options);
         let by_rows = M::TRAINS_ROWS && options.last_batch == LastBatch::Short;
         let batch_size = if by_rows { 1 } else { options.batch_size };
         let options = BatchOptions { batch_size, ..options };
@@ -285,13 +289,16 @@ impl<'d, M: Model, S: DataSource<M::Element>> Reduced<'d, M, S> {
     }
 }
 
-/// How a pass goes over all the rows that steps with these options see.
-pub(super) fn gathering_options(options: &BatchOptions) -> BatchOptions {
+/// How a pass goes over all the rows that steps with these options see, each as often as they see it.
+pub(super) fn gathering_options<M: Model>(options: &BatchOptions) -> BatchOptions {
     let shuffled = matches!(options.order, Order::Shuffled { .. });
+    // Of a model whose batches all have as many rows, the last one has to be filled up.
+    let is_fixed = |input: &InputInfo| matches!(input.shape.first(), Some(Extent::Constant(_)));
     let last_batch = match options.last_batch {
         // Rows that no step ever sees.
         LastBatch::Discard if !shuffled => LastBatch::Discard,
-        LastBatch::Pad => LastBatch::Pad,
+        // The first rows, which each epoch sees twice; shuffled, any row may be seen twice.
+        LastBatch::Pad if !shuffled || M::INPUTS.iter().any(is_fixed) => LastBatch::Pad,
         _ => LastBatch::Short,
     };
     BatchOptions { order: Order::Sequential, last_batch, ..*options }

@@ -22,6 +22,8 @@ pub struct Checkpoints {
     path: PathBuf,
     epochs: u64,
     batches: Option<u64>,
+    /// The epochs that were made: of passes over pieces of data, which are all a first epoch, as many.
+    made: u64,
     /// Where the run stood that was saved last.
     saved: Option<Position>,
 }
@@ -29,10 +31,11 @@ pub struct Checkpoints {
 impl Checkpoints {
     /// After every epoch.
     pub fn new(path: impl Into<PathBuf>) -> Self {
-        Checkpoints { path: path.into(), epochs: 1, batches: None, saved: None }
+        Checkpoints { path: path.into(), epochs: 1, batches: None, made: 0, saved: None }
     }
 
-    /// After every so many epochs, at least 1, and at the end of the run, whoever ends it.
+    /// After every so many epochs, at least 1, and at the end of the run, whoever ends it. Passes of
+    /// [`partial_fit`](super::Trainer::partial_fit) count as epochs, and have no end.
     #[must_use]
     pub fn every_epochs(mut self, epochs: u64) -> Self {
         self.epochs = epochs.max(1);
@@ -56,15 +59,21 @@ impl Checkpoints {
 }
 
 impl Callback for Checkpoints {
-    fn begin(&mut self, _: u64) {
-        self.saved = None;
+    fn begin(&mut self, epoch: u64) {
+        (self.made, self.saved) = (epoch, None);
     }
 
     fn epoch(&mut self, report: &EpochReport, moment: &Moment<'_>) -> Result<ControlFlow<()>> {
-        if (report.epoch + 1).is_multiple_of(self.epochs) {
+        self.made = (self.made + 1).max(report.epoch + 1);
+        if self.made.is_multiple_of(self.epochs) {
             self.save(moment)?;
         }
         Ok(ControlFlow::Continue(()))
+    }
+
+    fn replay(&mut self, report: &EpochReport) -> ControlFlow<()> {
+        self.made = report.epoch + 1;
+        ControlFlow::Continue(())
     }
 
     fn end(&mut self, moment: &Moment<'_>) -> Result<()> {

@@ -50,17 +50,41 @@ where
 ///
 /// # Errors
 ///
-/// [`TrainError::NoRows`], and whatever data and model report of that row.
-pub(super) fn check_source<M, S>(model: &mut M, data: &S) -> Result<()>
+/// [`TrainError::NoRows`], and whatever data, model and metrics report of that row.
+pub(super) fn check_source<M, S>(model: &mut M, data: &S, metrics: &[Box<dyn Metric>]) -> Result<()>
 where
     M: Model,
     S: DataSource<M::Element>,
 {
-    let mut batches = data.batches(M::INPUTS, &whole(1, Labels::Required))?;
+    match score_first(model, data, &whole(1, Labels::Required), metrics)? {
+        true => Ok(()),
+        false => Err(TrainError::NoRows.into()),
+    }
+}
+
+/// Scores the first batch of some data, in its order, and forgets what comes of it; whether there is one.
+///
+/// # Errors
+///
+/// Whatever data, model and metrics report of it.
+pub(super) fn score_first<M, S>(
+    model: &mut M,
+    data: &S,
+    options: &BatchOptions,
+    metrics: &[Box<dyn Metric>],
+) -> Result<bool>
+where
+    M: Model,
+    S: DataSource<M::Element>,
+{
+    let options = BatchOptions { order: Order::Sequential, ..*options };
+    let mut batches = data.batches(M::INPUTS, &options)?;
     batches.start_epoch(0)?;
-    let Some(batch) = batches.next_batch()? else { return Err(TrainError::NoRows.into()) };
+    let Some(batch) = batches.next_batch()? else { return Ok(false) };
     let bound = model.bind(&batch)?;
-    model.loss(&bound).map(drop)
+    model.loss(&bound)?;
+    Measure::new::<M>(metrics)?.update(model, &batch)?;
+    Ok(true)
 }
 
 /// The first output of a model for every row of some data, in order. Labels are not needed.

@@ -347,6 +347,13 @@ impl<'a, R: UpdateRule, E> Trainer<'a, R, E> {
         if R::ONE_RATE && self.schedule != Schedule::Constant {
             return Err(TrainError::OneRate { rule: R::NAME }.into());
         }
+        let names = || self.metrics.iter().map(|metric| metric.name());
+        if let Some((_, name)) = names()
+            .enumerate()
+            .find(|(place, name)| names().take(*place).any(|other| other == *name))
+        {
+            return Err(TrainError::MetricNamedTwice { name }.into());
+        }
         match self.clip_norm.filter(|norm| norm.is_nan() || *norm <= 0.0) {
             Some(value) => Err(TrainError::ClipNorm { value }.into()),
             None => Ok(()),

@@ -102,6 +102,10 @@ impl EarlyStopping {
 
     fn see(&mut self, report: &EpochReport) -> Result<ControlFlow<()>, TrainError> {
         let value = self.watch.value(report)?;
+        // Of rows that have not filled a batch yet there is nothing to see.
+        if report.n_rows == 0 && report.evaluation.is_none() {
+            return Ok(ControlFlow::Continue(()));
+        }
         let Some(best) =
             self.best.filter(|best| !self.watch.is_better(value, *best, self.min_delta))
         else {

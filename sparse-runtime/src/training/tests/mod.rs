@@ -2,6 +2,7 @@
 
 pub(crate) mod linear;
 mod other_data;
+mod pieces;
 mod resume;
 
 use super::*;

@@ -66,7 +66,7 @@ impl<R: UpdateRule, T: Float> Job<R, T> {
         let mut worker = Worker::new(self, model, communicator)?;
         let mut batches = data.batches(M::INPUTS, &self.options)?;
         let mut all_rows = match update_freq {
-            Some(_) => Some(data.batches(M::INPUTS, &gathering_options(&self.options))?),
+            Some(_) => Some(data.batches(M::INPUTS, &gathering_options::<M>(&self.options))?),
             None => None,
         };
         // A callback that hears of the epochs before may have ended the run.
