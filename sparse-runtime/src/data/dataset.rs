@@ -1,5 +1,6 @@
 //! Data in memory: named columns with one value, or one row of values, for each row.
 
+use super::weights::check_weights;
 use super::{Classes, Column, ColumnName, ColumnValues, DataError, IdMap, ReadReport, WEIGHT};
 use crate::formats::{Csr, Dense};
 use crate::model::InputRole;
@@ -109,6 +110,11 @@ impl<T: Float> Dataset<T> {
             {
                 let column = self.column_name(position);
                 return Err(DataError::LabelNotFinite { column, row, value });
+            }
+            if let (Some(WEIGHT), InputRole::Label, ColumnValues::Dense(weights)) =
+                (column.name(), column.role(), column.values())
+            {
+                check_weights(weights.values())?;
             }
         }
         Ok(())
@@ -283,7 +289,7 @@ impl<T: Float> Dataset<T> {
         let mut columns = self.columns;
         columns.retain(|column| column.role() == InputRole::Input);
         columns.push(Column::new(None, InputRole::Label, labels));
-        Ok(Dataset { report, ..Dataset::from_columns(columns)? })
+        Ok(Dataset { report, id_maps: self.id_maps, ..Dataset::from_columns(columns)? })
     }
 
     /// The same data with one more column, in place of one of the same name.
@@ -323,7 +329,7 @@ impl<T: Float> Dataset<T> {
     ///
     /// # Errors
     ///
-    /// [`DataError::LabelNotFinite`] for a label that is beyond the range of the type.
+    /// [`DataError::LabelNotFinite`] for a label that is beyond the range of the type, [`DataError::BeyondElement`] for a finite number of an input.
     ///
     /// ```
     /// use sparse_runtime::data::synthetic;
@@ -332,20 +338,27 @@ impl<T: Float> Dataset<T> {
     /// # Ok::<(), sparse_runtime::Error>(())
     /// ```
     pub fn cast<U: Float>(&self) -> Result<Dataset<U>, DataError> {
-        let columns = self.columns.iter().map(|column| {
+        let columns = self.columns.iter().enumerate().map(|(position, column)| {
             let values = match column.values() {
                 ColumnValues::Csr(csr) => ColumnValues::Csr(csr.cast()),
                 ColumnValues::Unit(csr) => ColumnValues::Unit(csr.clone()),
                 ColumnValues::Dense(dense) => ColumnValues::Dense(dense.cast()),
                 ColumnValues::Ids(ids) => ColumnValues::Ids(ids.clone()),
             };
-            Column::new(column.name().map(str::to_owned), column.role(), values)
+            if column.role() == InputRole::Input
+                && column.values().not_finite().is_none()
+                && let Some((row, _)) = values.not_finite()
+            {
+                let column = self.column_name(position);
+                return Err(DataError::BeyondElement { column, row, element: U::TYPE });
+            }
+            Ok(Column::new(column.name().map(str::to_owned), column.role(), values))
         });
         Ok(Dataset {
             classes: self.classes.clone(),
             report: self.report.clone(),
             id_maps: self.id_maps.clone(),
-            ..Dataset::from_columns(columns.collect())?
+            ..Dataset::from_columns(columns.collect::<Result<_, _>>()?)?
         })
     }
 
@@ -365,6 +378,19 @@ impl<T: Float> Dataset<T> {
             report: self.report.clone(),
             id_maps: self.id_maps.clone(),
         })
+    }
+
+    /// Moves the places of rows that were skipped down by some lines, which are counted only if there are any.
+    pub(super) fn move_skipped<E>(
+        &mut self,
+        lines: impl FnOnce() -> Result<u64, E>,
+    ) -> Result<(), E> {
+        let skipped = self.report.as_mut().map_or(&mut [][..], |report| &mut report.first_skipped);
+        if !skipped.is_empty() {
+            let lines = lines()?;
+            skipped.iter_mut().for_each(|row| row.place.line += lines);
+        }
+        Ok(())
     }
 
     pub(super) fn with_report(self, report: ReadReport) -> Self {

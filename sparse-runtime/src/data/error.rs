@@ -72,6 +72,18 @@ pub enum DataError {
         /// The label.
         value: f64,
     },
+    /// A number of an input cannot be of the element type that it is to become.
+    #[error(
+        "row {row} of {column} holds a number that is infinite as `{element}`: scale the column, or keep a wider type"
+    )]
+    BeyondElement {
+        /// The column.
+        column: ColumnName,
+        /// The row.
+        row: usize,
+        /// The element type.
+        element: ElementType,
+    },
     /// A label of a binary loss is neither -1 nor in [0, 1].
     #[error(
         "row {row} of {column} is {value}: `{declared}` is read by a binary loss, whose labels are -1 or 0, and 1, or a probability in [0, 1]"

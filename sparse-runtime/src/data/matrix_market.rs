@@ -3,11 +3,12 @@
 //! A line is read at a time, an entry a line; writing is a line an entry, from the csr arrays as they are.
 
 use super::blocks::{LINE_BYTES, io_error, open};
+use super::libsvm::check_entries;
 use super::number::{MAX_DIGITS, NotANumber, digits, number, write_number};
 use super::text::{BYTE_ORDER_MARK, Skips};
+use super::text_file::write_text;
 use super::{Excerpt, OnError, Place, Problem, ReadError, ReadReport};
 use crate::formats::Csr;
-use crate::replace::replace_file;
 use sparse_core::element::Float;
 use std::cmp::Ordering;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -105,29 +106,37 @@ fn check_sums<T: Float>(name: &str, matrix: &Csr<T>) -> Result<(), ReadError> {
     })
 }
 
-/// Writes a matrix as `real general`, each number in the shortest form that is read back to the same bits. The
-/// file is written beside its place and renamed.
+/// Writes a matrix as `real general`, each number in the shortest form that is read back to the same bits; a name that ends in `.gz` is
+/// compressed (feature `gzip`). The file is written beside its place and renamed.
 ///
 /// # Errors
 ///
-/// [`ReadError::Io`].
+/// [`ReadError::Data`] for a value that is not finite, which would not be read back: nothing is written then. [`ReadError::Io`],
+/// [`ReadError::FeatureDisabled`], and [`ReadError::Content`] for the ending `.zst`.
 pub fn write<T: Float>(path: impl AsRef<Path>, matrix: &Csr<T>) -> Result<(), ReadError> {
     let path = path.as_ref();
-    replace_file(path, |writer| write_lines(writer, matrix))
-        .map_err(|source| ReadError::Io { file: path.display().to_string(), source })
+    check(&path.display().to_string(), matrix)?;
+    write_text(path, |writer| write_lines(writer, matrix))
 }
 
-/// As [`write()`], to a writer; `name` stands for the file in messages. Writes a number at a time: give a file a
+/// Refuses what would not be read back.
+fn check<T: Float>(name: &str, matrix: &Csr<T>) -> Result<(), ReadError> {
+    check_entries(matrix, |value| value.as_f64())
+        .map_err(|source| ReadError::Data { file: name.to_owned(), source: Box::new(source) })
+}
+
+/// As [`write()`], to a writer, uncompressed; `name` stands for the file in messages. Writes a number at a time: give a file a
 /// buffer.
 ///
 /// # Errors
 ///
-/// [`ReadError::Io`].
+/// [`ReadError::Data`] and [`ReadError::Io`].
 pub fn write_to<T: Float>(
     name: &str,
     mut writer: impl Write,
     matrix: &Csr<T>,
 ) -> Result<(), ReadError> {
+    check(name, matrix)?;
     write_lines(&mut writer, matrix)
         .map_err(|source| ReadError::Io { file: name.to_owned(), source })
 }

@@ -34,6 +34,7 @@ pub mod stream;
 pub mod synthetic;
 #[doc(hidden)]
 pub mod text;
+mod text_file;
 mod weights;
 mod words;
 #[cfg(feature = "zstd")]

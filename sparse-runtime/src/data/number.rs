@@ -218,7 +218,12 @@ pub(crate) fn exact<T: Float>(mantissa: u64, exponent: i64) -> Option<T> {
     const DROPPED: u32 = f64::MANTISSA_DIGITS - f32::MANTISSA_DIGITS;
     const HALFWAY: u64 = 1 << (DROPPED - 1);
     let dropped = value.to_bits() & ((1 << DROPPED) - 1);
-    (T::TYPE != ElementType::F32 || dropped != HALFWAY).then(|| T::of(value))
+    if T::TYPE == ElementType::F32 && dropped == HALFWAY {
+        return None;
+    }
+    // A half may be too short for them.
+    let has_range = matches!(T::TYPE, ElementType::F32 | ElementType::F64);
+    Some(T::of(value)).filter(|value| has_range || value.is_finite())
 }
 
 #[cold]

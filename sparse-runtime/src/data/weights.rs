@@ -18,6 +18,15 @@ pub enum ClassWeights {
     Given(Vec<f64>),
 }
 
+/// Refuses weights of rows that are negative, infinite or NaN.
+pub(super) fn check_weights<T: Float>(weights: &[T]) -> Result<(), DataError> {
+    let is_bad = |weight: &T| !(weight.as_f64() >= 0.0 && weight.is_finite());
+    match weights.iter().position(is_bad) {
+        Some(row) => Err(DataError::Weight { row, value: weights[row].as_f64() }),
+        None => Ok(()),
+    }
+}
+
 impl<T: Float> Dataset<T> {
     /// The same data with a weight for each row, as the label `weight`, which a model declares and gives to its loss:
     ///
@@ -34,10 +43,7 @@ impl<T: Float> Dataset<T> {
     ///
     /// [`DataError::Weight`] for one that is negative, infinite or NaN, [`DataError::RowCount`] unless there is one for each row.
     pub fn with_weights(self, mut weights: Vec<T>) -> Result<Self, DataError> {
-        let bad = |weight: &T| !(weight.as_f64() >= 0.0 && weight.is_finite());
-        if let Some(row) = weights.iter().position(bad) {
-            return Err(DataError::Weight { row, value: weights[row].as_f64() });
-        }
+        check_weights(&weights)?;
         if let Some(ColumnValues::Dense(before)) = self.column(WEIGHT).map(Column::values) {
             weights.iter_mut().zip(before.values()).for_each(|(weight, other)| *weight *= *other);
         }
@@ -143,6 +149,16 @@ mod tests {
         let data = labelled(&[1.0, 0.0, 1.0]).with_weights(vec![1.0, 2.0, 0.5]).unwrap();
         let data = data.with_class_weights(&ClassWeights::Given(vec![3.0, 10.0])).unwrap();
         assert_eq!(weights(&data), [10.0, 6.0, 5.0]);
+    }
+
+    /// However the column was made.
+    #[test]
+    fn a_column_of_weights_holds_weights() {
+        for bad in [-1.0, f64::NEG_INFINITY] {
+            let data = Dataset::<f64>::builder().input("x", Csr::<f64>::zeros(2, 2));
+            let data = data.label("y", vec![1.0, 0.0]).label(WEIGHT, vec![0.5, bad]);
+            assert!(data.build().is_err(), "{bad}");
+        }
     }
 
     #[test]

@@ -146,3 +146,20 @@ fn numbers_of_another_type() {
     let error = large.cast::<f32>().unwrap_err();
     assert!(matches!(error, DataError::LabelNotFinite { .. }), "{error}");
 }
+
+/// Numbers of inputs that the type cannot hold are not made infinite.
+#[test]
+fn casts_keep_numbers_finite() {
+    let wide = |value: f64| {
+        let x = Csr::from_rows(2, [vec![(0, 1.0)], vec![(1, value)]]).unwrap();
+        Dataset::new(x, vec![1.0, 0.0]).unwrap()
+    };
+    assert!(wide(1e30).cast::<f32>().is_ok());
+    let error = wide(1e300).cast::<f32>().unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "row 1 of the input (column 0) holds a number that is infinite as `f32`: scale the column, or keep a wider type"
+    );
+    // What was infinite before stays so.
+    assert!(wide(f64::INFINITY).cast::<f32>().is_ok());
+}

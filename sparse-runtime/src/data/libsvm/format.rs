@@ -15,8 +15,9 @@ impl<T: Float> Sealed for Reader<T> {}
 const FEATURES: usize = 0;
 const LABEL: usize = 1;
 
-impl<T: Float> RowFormat<T> for Reader<T> {
-    type Parser = Parser<T>;
+/// Of any element type: that of the reader is what it reads into memory.
+impl<T: Float, U: Float> RowFormat<U> for Reader<T> {
+    type Parser = Parser<U>;
 
     fn columns(&self) -> Vec<ColumnLayout> {
         let column = |role, kind| ColumnLayout { name: None, role, kind };
@@ -27,7 +28,7 @@ impl<T: Float> RowFormat<T> for Reader<T> {
     }
 
     /// Where the base is not known, columns are as written.
-    fn parser(&self, _: &[u8]) -> Parser<T> {
+    fn parser(&self, _: &[u8]) -> Parser<U> {
         let n_features = self.n_features.map(|n_features| n_features as u64);
         Parser {
             rules: Rules { base: self.index_base, n_features },

@@ -39,6 +39,7 @@ mod write;
 
 pub(super) use part::lines_before;
 pub use read::{IndexBase, Reader, read};
+pub(super) use write::check_entries;
 pub use write::{write, write_to};
 
 #[cfg(test)]

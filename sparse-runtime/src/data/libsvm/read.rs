@@ -249,6 +249,10 @@ impl<T: Float> Reader<T> {
             Err(ReadError::Empty { .. }) => {
                 Err(no_part(name, part, "it has no rows: make fewer parts"))
             }
+            Ok(mut data) => {
+                data.move_skipped(|| lines_before(&mut file, bytes.start)).map_err(io)?;
+                Ok(data)
+            }
             result => result,
         }
     }

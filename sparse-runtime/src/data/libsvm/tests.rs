@@ -387,3 +387,33 @@ fn rows_are_skipped_and_leave_nothing_behind() {
         "{error}"
     );
 }
+
+/// Lines are those of the file, whichever part they are in.
+#[test]
+fn skipped_rows_of_a_part_are_told_by_their_lines() {
+    let is_bad = |line: usize| line.is_multiple_of(10);
+    let line = |line| if is_bad(line) { "1 x\n" } else { "1 1:0.5 2:0.25\n" };
+    let text: String = (1..=100).map(line).collect();
+    let reader = Reader::new().index_base(IndexBase::One).n_features(2);
+    let reader = reader.on_error(OnError::Skip(50));
+    let mut lines = Vec::new();
+    for part in 0..3 {
+        let data = reader.clone().part(part, 3).read_bytes("file", text.as_bytes()).unwrap();
+        lines.extend(data.report().unwrap().first_skipped.iter().map(|row| row.place.line));
+    }
+    assert_eq!(lines, (1..=10).map(|k| 10 * k).collect::<Vec<u64>>());
+}
+
+/// A half has a short range: what is beyond it is told where it is.
+#[cfg(feature = "half")]
+#[test]
+fn numbers_beyond_a_half_are_refused() {
+    use sparse_core::element::f16;
+    let reader = Reader::new().element::<f16>();
+    for text in ["1 1:0.5\n1 1:100000 2:0.5\n", "1 1:0.5\n1 1:1e5\n", "1 1:0.5\n70000 1:1\n"] {
+        let error = reader.read_bytes("file", text.as_bytes()).unwrap_err().to_string();
+        assert!(error.starts_with("file:2:"), "{error}");
+    }
+    let data = reader.read_bytes("file", b"-1 1:65504 2:-0.1\n").unwrap();
+    assert_eq!(data.features().unwrap().values()[0].to_f32(), 65504.0);
+}

@@ -1,9 +1,9 @@
 //! From a dataset to a file.
 
 use crate::data::number::write_number;
+use crate::data::text_file::write_text;
 use crate::data::{ColumnValues, DataError, Dataset, ReadError};
 use crate::formats::{Csr, Dense, IdsView};
-use crate::replace::replace_file;
 use sparse_core::element::{Float, Stored, Unit};
 use std::io::{self, Write};
 use std::path::Path;
@@ -37,15 +37,7 @@ pub fn write<T: Float>(path: impl AsRef<Path>, dataset: &Dataset<T>) -> Result<(
     let file = || path.display().to_string();
     let rows = rows_of(dataset)
         .map_err(|source| ReadError::Data { file: file(), source: Box::new(source) })?;
-    let result = match path.extension().and_then(|ending| ending.to_str()) {
-        Some("gz") => replace_compressed(path, &rows)?,
-        Some("zst") => {
-            let message = "text is written plain or compressed as `.gz`, not as `.zst`".to_owned();
-            return Err(ReadError::Content { file: file(), message });
-        }
-        _ => replace_file(path, |writer| rows.write(writer)),
-    };
-    result.map_err(|source| ReadError::Io { file: file(), source })
+    write_text(path, |writer| rows.write(writer))
 }
 
 /// As [`write()`], to a writer, uncompressed; `name` stands for the file in messages. Writes a number at a time: give a
@@ -64,25 +56,6 @@ pub fn write_to<T: Float>(
         .map_err(|source| ReadError::Data { file: file(), source: Box::new(source) })?
         .write(&mut writer)
         .map_err(|source| ReadError::Io { file: file(), source })
-}
-
-#[cfg(feature = "gzip")]
-fn replace_compressed<T: Float>(
-    path: &Path,
-    rows: &Rows<'_, T>,
-) -> Result<io::Result<()>, ReadError> {
-    Ok(replace_file(path, |writer| {
-        let level = flate2::Compression::default();
-        let mut encoder = io::BufWriter::new(flate2::write::GzEncoder::new(writer, level));
-        rows.write(&mut encoder)?;
-        encoder.into_inner()?.finish()?;
-        Ok(())
-    }))
-}
-
-#[cfg(not(feature = "gzip"))]
-fn replace_compressed<T: Float>(path: &Path, _: &Rows<'_, T>) -> Result<io::Result<()>, ReadError> {
-    Err(ReadError::FeatureDisabled { file: path.display().to_string(), feature: "gzip" })
 }
 
 /// What is written.
@@ -127,7 +100,10 @@ fn rows_of<T: Float>(dataset: &Dataset<T>) -> Result<Rows<'_, T>, DataError> {
 }
 
 /// Refuses what a reader would: the dataset has checked its labels.
-fn check_entries<V: Stored>(features: &Csr<V>, number: impl Fn(V) -> f64) -> Result<(), DataError> {
+pub(in crate::data) fn check_entries<V: Stored>(
+    features: &Csr<V>,
+    number: impl Fn(V) -> f64,
+) -> Result<(), DataError> {
     // Counted from one the largest index is 2⁶³ - 1.
     const N_COLUMNS: u64 = (1 << 63) - 1;
     for (row, entries) in features.iter_rows().enumerate() {

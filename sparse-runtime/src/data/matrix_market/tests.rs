@@ -155,6 +155,34 @@ fn what_is_written_is_read() {
 }
 
 /// Any finite values, and any pattern, rows and columns of nothing included.
+#[test]
+fn a_file_is_written_as_its_name_says() {
+    let folder = std::env::temp_dir().join(format!("nnz-matrix-market-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let matrix = csr(2, 3, &[(0, 1, 0.5), (1, 2, -3.0)]);
+    for name in ["x.mtx", "x.mtx.gz"] {
+        let path = folder.join(name);
+        if cfg!(feature = "gzip") || !name.ends_with(".gz") {
+            write(&path, &matrix).unwrap();
+            assert_eq!(read::<f32>(&path).unwrap(), matrix);
+            assert_eq!(std::fs::read(&path).unwrap()[0] == 0x1f, name.ends_with(".gz"));
+        } else {
+            assert!(matches!(write(&path, &matrix), Err(ReadError::FeatureDisabled { .. })));
+        }
+    }
+    let zst = folder.join("x.mtx.zst");
+    assert!(matches!(write(&zst, &matrix), Err(ReadError::Content { .. })) && !zst.exists());
+    // What would not be read back.
+    let path = folder.join("x.mtx");
+    let before = std::fs::read(&path).unwrap();
+    for value in [f32::INFINITY, f32::NAN] {
+        let matrix = csr(2, 3, &[(1, 2, value)]);
+        assert!(matches!(write(&path, &matrix), Err(ReadError::Data { .. })));
+    }
+    assert_eq!(std::fs::read(&path).unwrap(), before);
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
 fn matrices() -> impl Strategy<Value = Csr<f64>> {
     let value = any::<f64>().prop_filter("finite", |value| value.is_finite());
     (0..6usize, 1..6usize).prop_flat_map(move |(n_rows, n_cols)| {

@@ -82,7 +82,7 @@ pub fn read_ids_from(name: &str, reader: impl Read + Seek, array: &str) -> Resul
 
 /// The arrays of a csr matrix in a file of SciPy's, read but not yet checked against each other.
 ///
-/// Indices may be of 32 or 64 bits, signed or not, values floats or integers of any width or booleans, of either byte order.
+/// Indices may be of 32 or 64 bits, signed or not, values floats of 32 or 64 bits, integers of any width or booleans, of either byte order.
 #[derive(Clone, Debug)]
 pub struct NpzCsr {
     file: String,

@@ -460,3 +460,23 @@ fn rows_in_memory_and_of_a_stream_are_of_one_type() {
         }
     }
 }
+
+/// Numbers of the model's type, to the bit those that are read into memory.
+#[test]
+fn libsvm_text_is_streamed_as_any_element_type() {
+    let file = TempFile::new("wide.svm", "0.1 1:0.1 3:1e-300\n-2e200 2:0.3\n");
+    let inputs = [ElementType::F64; 2].into_iter().zip(INPUTS);
+    let inputs = Vec::from_iter(inputs.map(|(element, input)| InputInfo { element, ..*input }));
+    let inputs: &'static [InputInfo] = inputs.leak();
+    let expected = Reader::new().element::<f64>().read_path(&file.0).unwrap();
+    let by_stream = Stream::new(Reader::new()).element::<f64>().file(&file.0).open().unwrap();
+    let by_reader = Stream::new(Reader::new().element::<f64>()).element::<f64>();
+    for data in [by_stream, by_reader.file(&file.0).open().unwrap()] {
+        let options = BatchOptions { batch_size: 2, ..BatchOptions::default() };
+        let mut batches = data.batches(inputs, &options).unwrap();
+        batches.start_epoch(0).unwrap();
+        let batch = batches.next_batch().unwrap().unwrap();
+        assert_eq!(batch.csr(0).unwrap().values(), expected.features().unwrap().values());
+        assert_eq!(batch.dense(1).unwrap().values(), [0.1, -2e200]);
+    }
+}

@@ -14,6 +14,10 @@ pub enum OnError {
     Fail,
     /// It leaves the row out and goes on, up to so many times; the next one is [`ReadError::TooManySkipped`]. Nothing is skipped
     /// silently: [`ReadReport`](super::super::ReadReport) has the number and the first places.
+    ///
+    /// LibSVM text in memory whose base is detected is an error, and no row is skipped, where an index is beyond the declared width only because a later row
+    /// has index 0: by then the row was taken. A stream, which knows the base before, skips it; so does a reader that is told
+    /// the [base](super::super::libsvm::Reader::index_base).
     Skip(u64),
 }
 
