@@ -64,7 +64,8 @@ pub(crate) fn prefetch_runs<U, V>(first: &[U], second: &[V], start: usize, end: 
 }
 
 /// Asks for the first two cache lines of a run of entries, which have elements in two slices and may lie outside of them, whatever its length:
-/// the processor foresees the others, and a loop over them costs more than it saves.
+/// the processor foresees the others, and a loop over them costs more than it saves. Not as what is read once, though it is, in an epoch: then the
+/// next epoch would find it in no cache.
 #[inline(always)]
 pub(crate) fn prefetch_starts<U, V>(first: &[U], second: &[V], start: usize) {
     for line in 0..2 {
