@@ -172,3 +172,98 @@ fn hundreds_of_operators() {
     model.loss_and_grads(&batch).unwrap();
     assert!(model.gradients().w.values().iter().all(|slope| slope.is_finite()));
 }
+
+graph! {
+    /// A product that is turned: entries of the gradient of `w` are those of columns that occur.
+    pub model Turned {
+        dtype = f64;
+        input x: csr[n, d];
+        label y: dense[n, 3];
+        param w: dense[3, d] = Normal { mean: 0.0, std: 0.5 };
+        loss squared_error(dot(x, w, transpose_rhs = true), y);
+    }
+
+    /// An interaction beside a product with a vector.
+    pub model Vector {
+        dtype = f64;
+        input x: csr[n, d];
+        label y: dense[n, 1];
+        param w: row_sparse[d] = Normal { mean: 0.0, std: 0.5 };
+        param v: row_sparse[d, 3] = Normal { mean: 0.0, std: 0.5 };
+        loss squared_error(pairwise_interaction(x, v) + expand_dims(dot(x, w), axis = 1), y);
+    }
+
+    /// Scores of which the columns are normed.
+    pub model Columns {
+        input x: csr[n, d];
+        label y: dense<u32>[n];
+        param w: row_sparse[d, 3] = Normal { mean: 0.0, std: 0.5 };
+        let scores = dot(x, w);
+        loss softmax_cross_entropy(scores, y);
+        output shares = softmax(scores, axis = -2);
+    }
+}
+
+/// The gradients of all parameters, against differences of the loss.
+fn hold_gradients<M: Model<Element = f64>>(model: &mut M, batch: &M::Batch<'_>) {
+    model.loss_and_grads(batch).unwrap();
+    let found: Vec<Vec<f64>> = (0..M::PARAMETERS.len())
+        .map(|index| match model.gradient_mut(index).unwrap() {
+            nnz::model::GradientMut::Dense(gradient) => gradient.values().to_vec(),
+            nnz::model::GradientMut::RowSparse(gradient) => {
+                gradient.to_dense().unwrap().values().to_vec()
+            }
+        })
+        .collect();
+    for (index, gradient) in found.iter().enumerate() {
+        for (place, slope) in gradient.iter().enumerate() {
+            let mut at = |change: f64| {
+                let add = |model: &mut M, change| {
+                    model.parameters_mut()[index].values_mut()[place] += change;
+                };
+                add(model, change);
+                let loss = model.loss(batch).unwrap();
+                add(model, -change);
+                loss
+            };
+            let difference = (at(1e-5) - at(-1e-5)) / 2e-5;
+            assert!((slope - difference).abs() < 1e-8, "{index} {place}: {slope} {difference}");
+        }
+    }
+}
+
+#[test]
+fn gradients_by_entries_and_of_vectors() {
+    let rows = [vec![(0, 1.0), (4, -0.5)], vec![], vec![(1, 2.0), (4, 0.25)], vec![(3, -1.5)]];
+    let x = Csr::<f64>::from_rows(5, rows).unwrap();
+    let label = |columns| {
+        let values = (0..4 * columns).map(|at| f64::from(at).sin()).collect();
+        Dense::new([4, columns as usize], values).unwrap()
+    };
+    let (one, three) = (label(1), label(3));
+    let mut turned = Turned::new(dims! { d: 5 }, Seed(1)).unwrap();
+    let batch = TurnedBatch { x: x.view(), y: three.view(), ..Default::default() };
+    hold_gradients(&mut turned, &batch);
+    let mut vector = Vector::new(dims! { d: 5 }, Seed(1)).unwrap();
+    let batch = VectorBatch { x: x.view(), y: one.view(), ..Default::default() };
+    hold_gradients(&mut vector, &batch);
+}
+
+/// What a step leaves in the outputs is what `forward` computes.
+#[test]
+fn outputs_of_a_step_are_normed_over_the_axis_that_is_named() {
+    let x = Csr::from_rows(5, [vec![(0, 1.0), (4, -0.5)], vec![(1, 2.0)]]).unwrap();
+    let y = Dense::new([2], vec![0u32, 2]).unwrap();
+    let mut model = Columns::new(dims! { d: 5 }, Seed(1)).unwrap();
+    let batch = ColumnsBatch { x: x.view(), y: y.view(), ..Default::default() };
+    let expected = model.forward(&batch).unwrap().shares.values().to_vec();
+    for column in 0..3 {
+        assert!((expected[column] + expected[3 + column] - 1.0).abs() < 1e-6);
+    }
+    let mut updater = nnz::optimizer::Updater::for_model(Sgd::default(), &model).unwrap();
+    model.train_step(&batch, &mut updater).unwrap();
+    let found = model.dense_output(0).unwrap().values().to_vec();
+    for (found, expected) in found.iter().zip(&expected) {
+        assert!((found - expected).abs() < 1e-6, "{found} {expected}");
+    }
+}

@@ -125,7 +125,7 @@ fn unary_tables(unary: &[&Operator]) -> String {
     let refused: Vec<Vec<String>> = unary
         .iter()
         .filter_map(|operator| {
-            let way_out = operator.alternative?.replace("{}", operator.operands[0]);
+            let way_out = in_general(operator)?;
             Some(vec![code_list([operator.name]), way_out])
         })
         .collect();
@@ -315,10 +315,15 @@ fn way_out(operator: &Operator) -> Option<String> {
             .collect();
     }
     let refused = combinations.iter().any(|operands| cell(operator, operands).is_empty());
-    refused.then(|| match operator.alternative {
-        Some(alternative) => alternative.replace("{}", operator.operands[0]),
+    refused.then(|| match in_general(operator) {
+        Some(way_out) => way_out,
         None => "write `dense(…)` around the sparse operand to accept the cost, or `fallback = warn;` in the model".into(),
     })
+}
+
+/// The way out of a refusal, of operands by their names.
+fn in_general(operator: &Operator) -> Option<String> {
+    operator.way_out(operator.operands[0], |place| operator.operands[place].to_owned())
 }
 
 fn gradient(row: &Gradient) -> Vec<String> {

@@ -86,7 +86,7 @@ const EMBEDDING_BAG: Operator = Operator {
         no_gradient("bags", "only the values of a weighted sum have one"),
         gradient("table", "embedding_bag_gradient(bags, grad, mean = mean, weighted = weighted)"),
     ],
-    alternative: Some("bags are the rows of a csr: write `embedding_bag(csr({}), table)`"),
+    alternative: Some("bags are the rows of a csr: write `embedding_bag(csr({bags}), {table})`"),
     ..ROW
 };
 

@@ -63,7 +63,7 @@ pub struct Operator {
     pub kind: Kind,
     /// The cost in what is stored, for kernels of their own; that of the families follows from their kind.
     pub cost: &'static str,
-    /// What to write instead where a sparse operand is refused; `{}` stands for the operand.
+    /// What to write instead where a sparse operand is refused; `{}` stands for the operand, `{name}` for that of a name.
     pub alternative: Option<&'static str>,
     /// True for rows that the language does not offer: gradients of other rows.
     pub internal: bool,
@@ -262,6 +262,14 @@ impl Operator {
     /// The position of an operand.
     pub fn operand_index(&self, name: &str) -> Option<usize> {
         self.operands.iter().position(|operand| *operand == name)
+    }
+
+    /// The [alternative](Self::alternative), where `refused` is the operand and each has its name by `describe`.
+    pub fn way_out(&self, refused: &str, describe: impl Fn(usize) -> String) -> Option<String> {
+        let text = self.alternative?.replace("{}", refused);
+        Some(self.operands.iter().enumerate().fold(text, |text, (place, name)| {
+            text.replace(&format!("{{{name}}}"), &describe(place))
+        }))
     }
 
     /// True for an operand that lends its shape only.

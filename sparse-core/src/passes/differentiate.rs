@@ -289,10 +289,14 @@ fn finish_parameter(
         return;
     }
     let mut total = total;
-    if graph.storage(parameter) == Storage::RowSparse && graph.storage(total) == Storage::Csr {
-        // Entries are rows with zeros in them.
+    if graph.storage(total) == Storage::Csr {
+        // Of a row_sparse parameter entries are rows with zeros in them; of a dense one, all of which every step reads, one more pass over it.
+        let cast = match graph.storage(parameter) {
+            Storage::RowSparse => "row_sparse",
+            Storage::Dense | Storage::Csr => "dense",
+        };
         let (place, none) = (graph.value(total).place, Attributes::default());
-        total = derived(graph, "row_sparse", vec![total], none, place, diagnostics);
+        total = derived(graph, cast, vec![total], none, place, diagnostics);
     }
     if graph.storage(parameter) == Storage::RowSparse && is_whole(graph, total) {
         diagnostics.push(dense_gradient(graph, parameter, contributions));
@@ -464,6 +468,23 @@ loss l");
         assert!(diagnostics.is_empty(), "{diagnostics:?}");
         assert!(printed.contains("transpose_lhs = true): dense [d, 1]"), "{printed}");
         assert!(printed.contains("exp_gradient("), "{printed}");
+    }
+
+    /// Every step reads all of a dense parameter, so that a gradient by entries is written out.
+    #[test]
+    fn gradients_of_dense_parameters_are_not_csr() {
+        let (printed, diagnostics) = run("\
+model M f32
+x = input csr f32 [n, d]
+y = label dense f32 [n, 3]
+w = param dense f32 [3, d] \"Zeros\"
+s = dot(x, w, transpose_rhs = true)
+l = squared_error(s, y)
+loss l");
+        assert!(diagnostics.is_empty(), "{diagnostics:?}");
+        let (_, gradient) = printed.split_once("grad w = ").unwrap();
+        let definition = format!("{} = dense(", gradient.trim());
+        assert!(printed.contains(&definition), "{printed}");
     }
 
     /// The gradient of `w`, which is converted before it is multiplied.

@@ -180,14 +180,16 @@ fn refusal(graph: &Graph, apply: &Apply, value: &Value, converted: &[usize]) -> 
                 cost(&graph.shape(operand), &[operand])
             )
         }
+        // Of operands that are all dense nothing would become so.
+        _ if sparse.is_empty() => format!("`{}` of {storages} has no kernel", operator.name),
         _ => {
             let shape = graph.unify.resolve_all(value.shape.as_deref().unwrap_or_default());
             format!("`{}` of {storages} would be dense: {}", operator.name, cost(&shape, &sparse))
         }
     };
     let first = sparse.first().map_or_else(String::new, |id| graph.describe(*id));
-    let help = match operator.alternative {
-        Some(alternative) => alternative.replace("{}", &first),
+    let help = match operator.way_out(&first, |place| graph.describe(apply.operands[place])) {
+        Some(way_out) => way_out,
         None => {
             let spelled = apply.operands.iter().enumerate().map(|(index, id)| {
                 let dense = if converted.is_empty() { &positions[..] } else { converted };

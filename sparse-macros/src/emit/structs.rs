@@ -286,7 +286,7 @@ fn initializer(emit: &Emit<'_>, id: ValueId) -> TokenStream {
     match written {
         Some(initializer) if matches!(emit.graph.value(id).kind, Kind::Parameter { .. }) => {
             let (tokens, span) = (&initializer.tokens, initializer.name.span());
-            quote_spanned!(span=> { use #rt::Initializer::*; #tokens })
+            quote_spanned!(span=> { #[allow(clippy::enum_glob_use)] use #rt::Initializer::*; #tokens })
         }
         _ => quote!(#rt::Initializer::Zeros),
     }

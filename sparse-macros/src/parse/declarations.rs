@@ -184,6 +184,8 @@ fn name(stream: ParseStream<'_>, notes: &mut Notes) -> syn::Result<Ident> {
         return Ok(Ident::new("_unused", word.span()));
     }
     let why = match () {
+        // Of the newest edition, which the parser does not know.
+        () if text == "gen" => "is a word of Rust",
         () if text.starts_with("r#") || syn::parse_str::<Ident>(&text).is_err() => {
             "is a word of Rust"
         }

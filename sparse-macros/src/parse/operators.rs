@@ -144,6 +144,16 @@ fn line(stream: ParseStream<'_>, operator: &mut Operator, notes: &mut Notes) -> 
 /// What an operator must have, and what does not go together.
 fn check_whole(operator: &Operator, report: &mut Report) {
     let Operator { name, each, derivative, .. } = operator;
+    for (place, operand) in operator.operands.iter().enumerate() {
+        let why = match () {
+            () if operand == "grad" => "stands for the gradient that arrives, in formulas",
+            () if operand == "out" => "stands for the result, in formulas",
+            () if operator.operands[..place].contains(operand) => "names two operands",
+            () => continue,
+        };
+        let (message, help) = (format!("`{operand}` {why}"), "give the operand another name");
+        report.error(Code::OperatorBody, operand.span(), message, Some(help.to_owned()));
+    }
     let (message, help) = match () {
         () if operator.operands.is_empty() => (
             format!("the operator `{name}` has no operand"),

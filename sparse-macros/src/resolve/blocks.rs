@@ -199,8 +199,13 @@ impl Resolver<'_> {
 
     fn bind_argument(&mut self, frame: &mut Frame, name: &Ident, text: &AttributeText) {
         let word = name.to_string();
+        // A value may be called as a storage type is.
+        let is_value = |text: &AttributeText| match text {
+            AttributeText::Word(word) => self.frame.scope.contains_key(&word.to_string()),
+            _ => false,
+        };
         match self.given_to_block(text) {
-            Some(text) if !is_attribute(&text) => {
+            Some(text) if !is_attribute(&text) || is_value(&text) => {
                 let id = self.argument(name, &text).unwrap_or_else(|| self.poison(name.span()));
                 frame.scope.insert(word, id);
             }

@@ -101,6 +101,7 @@ fn a_line_of_another_language_is_told_in_ours() {
         ),
         ("output y = tanh(target);", "no value is called `target`", "declared above are `x`, `z`"),
         ("fuse = on; fuse = off;", "`fuse` is given twice", "leave one of them out"),
+        ("let gen = tanh(z); output y = gen;", "`gen` cannot be a name", "gen_"),
     ] {
         let (text, found) = only(&model(line));
         let helped = found.contains(help) && found.is_empty() == help.is_empty();
@@ -114,6 +115,46 @@ fn uses_of_a_name_that_cannot_be_one_are_no_errors_too() {
         let (text, _) = only(&model(line));
         assert!(text.starts_with("[NNZ0011]"), "{line}: {text}");
     }
+}
+
+/// Bags are converted, not the table.
+#[test]
+fn bags_that_are_dense_are_told_how_to_be_bags() {
+    for (table, message) in [
+        ("row_sparse", "`embedding_bag` of `dense` and `row_sparse`"),
+        ("dense", "`embedding_bag` of `dense` and `dense` has no kernel"),
+    ] {
+        let (text, help) = only(&said(&format!(
+            "model M {{ input z: dense[n, d]; param w: {table}[d, 2] = Zeros; output y = embedding_bag(z, w); }}"
+        )));
+        let way_out = "write `embedding_bag(csr(z), w)`";
+        assert!(text.contains(message) && help.contains(way_out), "{text} {help}");
+    }
+}
+
+/// Formulas of an operator have two names of their own.
+#[test]
+fn operands_have_names_that_mean_one_thing() {
+    let of_f = "model M { input x: dense[n]; output y = f(x); }";
+    for (operand, message) in [
+        ("out", "`out` stands for the result"),
+        ("grad", "`grad` stands for the gradient that arrives"),
+    ] {
+        let item = format!("operator f({operand}) {{ each = crate::g; at_zero = 0; }}");
+        let (text, help) = only(&said(&format!("{item} {of_f}")));
+        assert!(text.contains(message) && help.contains("another name"), "{text}");
+    }
+    let twice = "operator f(x, x) { rule dense dense -> dense = crate::g; }";
+    let (text, _) = only(&said(&format!("{twice} {of_f}")));
+    assert!(text.contains("`x` names two operands"), "{text}");
+}
+
+/// A value that is called as a storage type is a value.
+#[test]
+fn values_called_as_storage_types_are_given_by_name() {
+    let block = "block double(x) { x * 2 }";
+    let model = "model M { input dense: csr[n, d]; output y = double(x = dense); }";
+    assert_eq!(said(&format!("{block} {model}")), Vec::new());
 }
 
 /// A loss that does not parse takes no name away.

@@ -5,7 +5,7 @@
 //! the dense parameters are [few](are_few) elements; else its products are kernels' work.
 
 use super::super::scatter::{NamedRows, Scatter};
-use super::row_loop::{is_scalar_function, loss_gradient};
+use super::row_loop::{is_over_columns, is_scalar_function, loss_gradient};
 use crate::ir::{Apply, Graph, Kind, ValueId};
 use crate::shapes::Dim;
 use crate::storage::Storage;
@@ -406,7 +406,7 @@ impl Rows<'_> {
                 refused()
             };
         }
-        let over_columns = |axis| apply.operator.integer(&apply.attributes, axis) != Some(0);
+        let over_columns = |axis| is_over_columns(apply, axis);
         match (name, second) {
             ("dot", Some(w)) if !flag("transpose_lhs") => {
                 let (inner, transposed) = (self.columns(first)?, flag("transpose_rhs"));

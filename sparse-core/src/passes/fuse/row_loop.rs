@@ -4,7 +4,7 @@ use super::lookups::{Found, find_lookups};
 use super::{Interaction, Linear, RowLoop, Term, Terms};
 use crate::ir::{Apply, Graph, Kind, ValueId};
 use crate::operators::{self, BinaryFamily};
-use crate::shapes::{Dim, Dims};
+use crate::shapes::{Dim, Dims, place_of};
 use crate::storage::Storage;
 
 /// The parts of the loop, or why the step is not one.
@@ -82,7 +82,7 @@ pub(super) fn row_loop(graph: &Graph) -> Result<RowLoop, String> {
             }
             ("softmax", None)
                 if in_space(&parts, apply.operands[0], false)
-                    && apply.operator.integer(&apply.attributes, "axis") != Some(0)
+                    && is_over_columns(apply, "axis")
                     && graph.outputs.iter().any(|output| output.value == id) =>
             {
                 parts.softmax.push((id, apply.operands[0]));
@@ -199,7 +199,7 @@ fn find_interaction(
     }
     let factors = apply.operands[1];
     let is_trained = matches!(graph.value(factors).kind, Kind::Parameter { frozen: false, .. });
-    if apply.operands[0] != input || !is_trained || space[1] != Dim::Size(1) {
+    if apply.operands[0] != input || !is_trained || space.get(1) != Some(&Dim::Size(1)) {
         return Err(format!(
             "`{}` is not an interaction of the input of the product with a trained parameter",
             graph.label(value)
@@ -207,6 +207,12 @@ fn find_interaction(
     }
     let size = graph.shape(factors)[1].clone();
     Ok(Some(Interaction { term: Term { value, gradient: value }, factors, size }))
+}
+
+/// Whether an attribute names the columns of a value that has rows and columns, or nothing.
+pub(super) fn is_over_columns(apply: &Apply, axis: &str) -> bool {
+    let axis = apply.operator.integer(&apply.attributes, axis);
+    axis.is_none_or(|axis| place_of(axis, 2) == Some(1))
 }
 
 /// Whether a value is one of the loop's, forward or backward.

@@ -83,6 +83,24 @@ fn an_interaction_is_part_of_the_loop() {
     assert_eq!((parts.forward.len(), parts.reductions.len()), (2, 1));
 }
 
+/// A row's interaction has a column, and the product with a vector none.
+#[test]
+fn an_interaction_beside_a_product_with_a_vector_is_not() {
+    let text = "\
+model M f32
+x = input csr f32 [n, d]
+y = label dense f32 [n, 1]
+w = param row_sparse f32 [d] \"\"
+v = param row_sparse f32 [d, 3] \"\"
+s = dot(x, w)
+q = pairwise_interaction(x, v)
+c = expand_dims(s, axis = 1)
+t = add(q, c)
+l = squared_error(t, y)
+loss l";
+    assert!(matches!(run(text), Fusion::None { .. } | Fusion::Scattered { .. }));
+}
+
 #[test]
 fn what_is_not_fused_says_why() {
     let text = format!("{LINEAR}l = squared_error(pred, y)\nm = mean(pred)\nt = add(l, m)\nloss t");
@@ -249,9 +267,11 @@ fn layers_that_are_no_loop_say_why() {
     let of_w = layers.reads_by_table().next().unwrap();
     let has_gradient: Vec<bool> = of_w.iter().map(|read| read.gradient.is_some()).collect();
     assert_eq!(has_gradient, [false, true]);
-    let normed = LAYERS.replace("relu(biased)", "softmax(biased, axis = 0)");
-    let reason = because(&format!("{normed}{loss}"));
-    assert!(reason.starts_with("`hidden` (`softmax`) is not computed from rows"), "{reason}");
+    for axis in [0, -2] {
+        let normed = LAYERS.replace("relu(biased)", &format!("softmax(biased, axis = {axis})"));
+        let reason = because(&format!("{normed}{loss}"));
+        assert!(reason.starts_with("`hidden` (`softmax`) is not computed from rows"), "{reason}");
+    }
 }
 
 #[test]
