@@ -144,10 +144,14 @@ fn line(stream: ParseStream<'_>, operator: &mut Operator, notes: &mut Notes) -> 
 /// What an operator must have, and what does not go together.
 fn check_whole(operator: &Operator, report: &mut Report) {
     let Operator { name, each, derivative, .. } = operator;
+    // Names that formulas have for something else.
+    let has_formulas = derivative.is_some() || !operator.gradients.is_empty();
     for (place, operand) in operator.operands.iter().enumerate() {
         let why = match () {
-            () if operand == "grad" => "stands for the gradient that arrives, in formulas",
-            () if operand == "out" => "stands for the result, in formulas",
+            () if operand == "grad" && has_formulas => {
+                "stands for the gradient that arrives, in formulas"
+            }
+            () if operand == "out" && has_formulas => "stands for the result, in formulas",
             () if operator.operands[..place].contains(operand) => "names two operands",
             () => continue,
         };

@@ -140,10 +140,14 @@ fn operands_have_names_that_mean_one_thing() {
         ("out", "`out` stands for the result"),
         ("grad", "`grad` stands for the gradient that arrives"),
     ] {
-        let item = format!("operator f({operand}) {{ each = crate::g; at_zero = 0; }}");
+        let lines = format!("each = crate::g; gradient {operand} = {operand}; at_zero = 0;");
+        let item = format!("operator f({operand}) {{ {lines} }}");
         let (text, help) = only(&said(&format!("{item} {of_f}")));
         assert!(text.contains(message) && help.contains("another name"), "{text}");
     }
+    // Of an operator without formulas they are names like others.
+    let plain = "operator f(grad) { each = crate::g; at_zero = 0; }";
+    assert_eq!(said(&format!("{plain} {of_f}")), Vec::new());
     let twice = "operator f(x, x) { rule dense dense -> dense = crate::g; }";
     let (text, _) = only(&said(&format!("{twice} {of_f}")));
     assert!(text.contains("`x` names two operands"), "{text}");
