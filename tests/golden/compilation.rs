@@ -28,6 +28,9 @@ impl Compilation {
         explicit: Option<&Build>,
         graph: impl Fn(&Build, Fallback) -> Graph,
     ) -> Result<Self, String> {
+        // Recorded gradients of operands are csr where operands are.
+        let graph =
+            |build: &Build, fallback| Graph { keeps_csr_gradients: true, ..graph(build, fallback) };
         let first = |compiled: &Compiled| compiled.errors().next().map(|error| error.text());
         let conversions = |compiled: &Compiled| {
             compiled.graph.values.iter().filter(|value| value.inserted).count()

@@ -226,6 +226,8 @@ impl<'a> Case<'a> {
     fn graph(&self, fallback: Fallback, gradients: bool) -> Result<Graph, String> {
         let mut graph = Graph::new("Case", ElementType::F32);
         graph.fallback = fallback;
+        // As in `Compilation`.
+        graph.keeps_csr_gradients = true;
         let mut values: HashMap<&str, ValueId> = HashMap::new();
         for (input, gradient) in self.inputs.iter().zip(&self.gradients) {
             let id = match gradient {

@@ -48,6 +48,8 @@ pub struct Graph {
     pub fallback: Fallback,
     /// False where the source says `fuse = off`.
     pub no_fuse: bool,
+    /// Gradients of dense parameters may be csr, for whoever looks at them as they come and updates nothing: nothing in a model's source says so.
+    pub keeps_csr_gradients: bool,
     /// The values, operands first.
     pub values: Vec<Value>,
     /// Inputs and labels that may have one of several storage types; until a

@@ -289,12 +289,14 @@ fn finish_parameter(
         return;
     }
     let mut total = total;
-    if graph.storage(total) == Storage::Csr {
-        // Of a row_sparse parameter entries are rows with zeros in them; of a dense one, all of which every step reads, one more pass over it.
-        let cast = match graph.storage(parameter) {
-            Storage::RowSparse => "row_sparse",
-            Storage::Dense | Storage::Csr => "dense",
-        };
+    let cast = match graph.storage(parameter) {
+        // Entries are rows with zeros in them.
+        Storage::RowSparse => Some("row_sparse"),
+        // Every step reads all of it: one more pass over it.
+        Storage::Dense if !graph.keeps_csr_gradients => Some("dense"),
+        Storage::Dense | Storage::Csr => None,
+    };
+    if let Some(cast) = cast.filter(|_| graph.storage(total) == Storage::Csr) {
         let (place, none) = (graph.value(total).place, Attributes::default());
         total = derived(graph, cast, vec![total], none, place, diagnostics);
     }

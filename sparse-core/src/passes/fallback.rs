@@ -188,7 +188,12 @@ fn refusal(graph: &Graph, apply: &Apply, value: &Value, converted: &[usize]) -> 
         }
     };
     let first = sparse.first().map_or_else(String::new, |id| graph.describe(*id));
-    let help = match operator.way_out(&first, |place| graph.describe(apply.operands[place])) {
+    // One that may be left out has its name.
+    let describe = |place: usize| {
+        let given = apply.operands.get(place).map(|id| graph.describe(*id));
+        given.unwrap_or_else(|| operator.operands[place].to_owned())
+    };
+    let help = match operator.way_out(&first, describe) {
         Some(way_out) => way_out,
         None => {
             let spelled = apply.operands.iter().enumerate().map(|(index, id)| {
