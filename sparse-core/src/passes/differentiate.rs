@@ -398,6 +398,20 @@ s = dot(x, w)
                 "{diagnostics:?}"
             );
         }
+        // A weight by classes, which each row of data reads whole: its gradient comes as csr.
+        let (_, diagnostics) = run("\
+model M f32
+x = input csr f32 [n, d]
+y = label dense f32 [n, 3]
+w = param row_sparse f32 [3, d] \"Zeros\"
+s = dot(x, w, transpose_rhs = true)
+l = squared_error(s, y)
+loss l");
+        assert_eq!(diagnostics.len(), 1, "{diagnostics:?}");
+        assert!(
+            diagnostics[0].contains("`s` (dot) gives every row of `w` a gradient"),
+            "{diagnostics:?}"
+        );
         // By rows that a batch reads it is not.
         let (_, diagnostics) = run(&format!(
             "{LINEAR}q = square_sum(w, axis = 1, keepdims = true)\nr = dot(x, q)\nt = add(s, r)\npred = add(t, b)\n\

@@ -116,11 +116,12 @@ pub fn rows_stored(graph: &Graph) -> Vec<RowSet> {
     sets
 }
 
-/// Whether each value is known to store every row of a table: a row_sparse parameter, and what functions of elements and rows make of it alone.
+/// Whether each value is known to store something in every row of a table: a row_sparse parameter, the csr that a dense matrix times a csr gives, and
+/// what functions of elements and rows make of these alone.
 pub(super) fn store_every_row(graph: &Graph) -> Vec<bool> {
     let mut every: Vec<bool> = Vec::with_capacity(graph.values.len());
     for id in graph.ids() {
-        let is_sparse = |id: &ValueId| graph.storage(*id) == Storage::RowSparse;
+        let is_sparse = |id: &ValueId| graph.storage(*id) != Storage::Dense;
         let whole = match graph.apply_of(id) {
             _ if !is_sparse(&id) => false,
             Some(apply) if keeps_rows(apply.operator) => {
@@ -135,8 +136,15 @@ pub(super) fn store_every_row(graph: &Graph) -> Vec<bool> {
                     _ => operands.next().unwrap_or(false),
                 }
             }
-            Some(_) => false,
-            None => matches!(graph.value(id).kind, Kind::Parameter { .. }),
+            Some(apply) => {
+                apply.operator.name == "dot"
+                    && graph.storage(id) == Storage::Csr
+                    && !is_sparse(&apply.operands[0])
+            }
+            None => {
+                graph.storage(id) == Storage::RowSparse
+                    && matches!(graph.value(id).kind, Kind::Parameter { .. })
+            }
         };
         every.push(whole);
     }

@@ -6,14 +6,14 @@ use quote::ToTokens;
 use sparse_core::diagnostics::Code;
 use syn::parse::ParseStream;
 use syn::spanned::Spanned;
-use syn::{Attribute, Expr};
+use syn::{AttrStyle, Attribute, Expr, Token};
 
 /// The documentation of a declaration. What is refused would be lost in silence otherwise.
 pub(super) fn documentation(
     stream: ParseStream<'_>,
     notes: &mut Notes,
 ) -> syn::Result<Vec<Attribute>> {
-    let (docs, others) = split(stream.call(Attribute::parse_outer)?);
+    let (docs, others) = split(attributes(stream)?);
     notes.errors.extend(others.iter().map(refusal));
     Ok(docs)
 }
@@ -23,7 +23,7 @@ pub(super) fn documentation_of_item(
     stream: ParseStream<'_>,
     report: &mut Report,
 ) -> syn::Result<Vec<Attribute>> {
-    let (docs, others) = split(stream.call(Attribute::parse_outer)?);
+    let (docs, others) = split(attributes(stream)?);
     for Note { code, span, message, help } in others.iter().map(refusal) {
         report.error(code, span, message, help);
     }
@@ -45,13 +45,32 @@ pub(super) fn of_expression(expr: &Expr, notes: &mut Notes) {
     notes.errors.extend(attributes.iter().map(refusal));
 }
 
+/// All that stand here, those of what is around them (`//! …`) included, which Rust knows at its beginning.
+fn attributes(stream: ParseStream<'_>) -> syn::Result<Vec<Attribute>> {
+    let mut all = Vec::new();
+    while stream.peek(Token![#]) {
+        all.extend(match stream.peek2(Token![!]) {
+            true => stream.call(Attribute::parse_inner)?,
+            false => stream.call(Attribute::parse_outer)?,
+        });
+    }
+    Ok(all)
+}
+
+/// Documentation of what comes next, and all others.
 fn split(attributes: Vec<Attribute>) -> (Vec<Attribute>, Vec<Attribute>) {
-    attributes.into_iter().partition(|attribute| attribute.path().is_ident("doc"))
+    attributes.into_iter().partition(|attribute| {
+        attribute.path().is_ident("doc") && matches!(attribute.style, AttrStyle::Outer)
+    })
 }
 
 fn refusal(attribute: &Attribute) -> Note {
     let path = attribute.path().to_token_stream().to_string().replace(' ', "");
     let (why, help) = match path.as_str() {
+        "doc" => (
+            "`//!` documents what is around it",
+            "write `/// …` before the model, the block or the declaration that it documents",
+        ),
         "cfg" | "cfg_attr" => (
             "a macro does not know what is configured",
             "write `#[cfg(…)]` before a whole `graph! { … }`, one for each configuration",
@@ -61,7 +80,8 @@ fn refusal(attribute: &Attribute) -> Note {
             "leave it out; a lint is allowed or denied for the module around `graph!`",
         ),
     };
-    let message = format!("`#[{path}]` has no effect on a part of a graph: {why}");
+    let sign = if matches!(attribute.style, AttrStyle::Outer) { "#" } else { "#!" };
+    let message = format!("`{sign}[{path}]` has no effect on a part of a graph: {why}");
     let (code, span) = (Code::RustAttribute, attribute.path().span());
     Note { code, span, message, help: Some(help.to_owned()) }
 }

@@ -23,11 +23,9 @@ pub(super) fn block(
 ) -> syn::Result<Block> {
     let before = report.n_errors();
     let name: Ident = stream.parse()?;
-    let list = group(stream, name.span(), "`(` and the block's parameters")?;
-    if list.delimiter() != Delimiter::Parenthesis {
-        return Err(syn::Error::new(list.span(), "expected `(` and the block's parameters"));
-    }
-    let content = group(stream, list.span(), "`{` and the block's value")?;
+    let list =
+        group(stream, Delimiter::Parenthesis, name.span(), "`(` and the block's parameters")?;
+    let content = group(stream, Delimiter::Brace, list.span(), "`{` and the block's value")?;
     let tokens = quote!(block #name #list #content);
     let parameters = parse_piece(list.stream(), imports, report, |stream, _| {
         let parse = |stream: ParseStream<'_>| parameter(stream);

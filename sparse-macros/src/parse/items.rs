@@ -3,7 +3,7 @@
 use super::{attributes, blocks, operators};
 use crate::ast::{Import, Model, Package, Source};
 use crate::report::Report;
-use proc_macro2::{Group, Span, TokenStream, TokenTree};
+use proc_macro2::{Delimiter, Group, Span, TokenStream, TokenTree};
 use quote::ToTokens;
 use sparse_core::diagnostics::nearest;
 use syn::ext::IdentExt;
@@ -46,7 +46,8 @@ pub(super) fn item(
                      one that is known when the model is made needs no declaration",
                 ));
             }
-            let body = group(stream, name.span(), "`{` and the model's declarations")?;
+            let body =
+                group(stream, Delimiter::Brace, name.span(), "`{` and the model's declarations")?;
             let before = report.n_errors();
             let (declarations, lost) =
                 super::declarations(body.stream(), &mut source.imports, report);
@@ -79,7 +80,7 @@ pub(super) fn item(
 pub(super) fn skip(stream: ParseStream<'_>) -> syn::Result<()> {
     while !stream.is_empty() {
         match stream.parse::<TokenTree>()? {
-            TokenTree::Group(group) if group.delimiter() == proc_macro2::Delimiter::Brace => break,
+            TokenTree::Group(group) if group.delimiter() == Delimiter::Brace => break,
             TokenTree::Punct(punct) if punct.as_char() == ';' => break,
             _ => {}
         }
@@ -87,13 +88,18 @@ pub(super) fn skip(stream: ParseStream<'_>) -> syn::Result<()> {
     Ok(())
 }
 
-/// `{ … }`, behind a token at `after`.
-pub(super) fn group(stream: ParseStream<'_>, after: Span, what: &str) -> syn::Result<Group> {
+/// What is between two delimiters, behind a token at `after`.
+pub(super) fn group(
+    stream: ParseStream<'_>,
+    delimiter: Delimiter,
+    after: Span,
+    what: &str,
+) -> syn::Result<Group> {
     if stream.is_empty() {
         return Err(syn::Error::new(after, format!("expected {what}")));
     }
     match stream.parse()? {
-        TokenTree::Group(group) => Ok(group),
+        TokenTree::Group(group) if group.delimiter() == delimiter => Ok(group),
         other => Err(syn::Error::new(other.span(), format!("expected {what}"))),
     }
 }
@@ -142,7 +148,7 @@ fn package(stream: ParseStream<'_>, report: &mut Report) -> syn::Result<Package>
     stream.parse::<Ident>()?;
     let key: LitStr = stream.parse()?;
     let name: Ident = stream.parse()?;
-    let body = group(stream, name.span(), "the blocks of a package")?;
+    let body = group(stream, Delimiter::Brace, name.span(), "the blocks of a package")?;
     let tokens: TokenStream = body.to_token_stream();
     let source = super::source(body.stream(), report);
     Ok(Package { key: key.value(), name: name.to_string(), source, tokens })

@@ -26,11 +26,10 @@ pub(super) fn operator(
 ) -> syn::Result<Operator> {
     let before = report.n_errors();
     let name: Ident = stream.parse()?;
-    let list = group(stream, name.span(), "`(` and the operator's operands")?;
-    if list.delimiter() != Delimiter::Parenthesis {
-        return Err(syn::Error::new(list.span(), "expected `(` and the operator's operands"));
-    }
-    let content = group(stream, list.span(), "`{` and what computes the operator")?;
+    let list =
+        group(stream, Delimiter::Parenthesis, name.span(), "`(` and the operator's operands")?;
+    let content =
+        group(stream, Delimiter::Brace, list.span(), "`{` and what computes the operator")?;
     let tokens = elsewhere(quote!(operator #name #list #content));
     let operands = parse_piece(list.stream(), imports, report, |stream, _| {
         let parse = |stream: ParseStream<'_>| stream.parse::<Ident>();

@@ -50,9 +50,15 @@ fn begins(tokens: &[TokenTree], at: usize) -> bool {
     let TokenTree::Ident(word) = &tokens[at] else { return false };
     let ends_before = match &tokens[at - 1] {
         TokenTree::Punct(_) => false,
-        // The text of a documentation comment.
+        // The text of a documentation comment, `# […]` or `# ! […]`.
         TokenTree::Group(_) => {
-            !matches!(&tokens[at - 2], TokenTree::Punct(sign) if sign.as_char() == '#')
+            let is_sign = |at: Option<usize>, sign| {
+                at.and_then(|at| tokens.get(at)).is_some_and(
+                    |token| matches!(token, TokenTree::Punct(punct) if punct.as_char() == sign),
+                )
+            };
+            !(is_sign(at.checked_sub(2), '#')
+                || is_sign(at.checked_sub(2), '!') && is_sign(at.checked_sub(3), '#'))
         }
         _ => true,
     };

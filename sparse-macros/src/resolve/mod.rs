@@ -118,24 +118,38 @@ impl Resolver<'_> {
         match &expression.kind {
             ExpressionKind::Broken => self.poison(expression.span),
             ExpressionKind::Number(number) => {
-                let element = self.graph.element();
-                if element != ElementType::F64 && (*number as f32).is_infinite() {
-                    let message =
-                        format!("the number {number:e} is beyond the range of `{element}`");
-                    let help = "write `dtype = f64;` in the model".to_owned();
-                    self.error(Code::UnsupportedExpression, expression.span, message, Some(help));
-                    return self.poison(expression.span);
-                }
                 let place = self.place(expression.span);
-                self.graph.constant(*number, place)
+                let constant = self.graph.constant(*number, place);
+                self.within_range(constant, "the number is", expression.span)
             }
             ExpressionKind::Name(name) => self.name(name),
             ExpressionKind::Call { callee, operands, attributes } => {
                 let operands: Vec<ValueId> =
                     operands.iter().map(|operand| self.expression(operand)).collect();
-                self.call(callee, operands, attributes)
+                let value = self.call(callee, operands, attributes);
+                self.within_range(value, "what these numbers come to is", expression.span)
             }
         }
+    }
+
+    /// A value, which is reported if it is a number that the model's element type does not have.
+    fn within_range(&mut self, value: ValueId, what: &str, span: Span) -> ValueId {
+        let element = self.graph.element();
+        let is_double = element == ElementType::F64;
+        let is_there =
+            |number: f64| number.is_finite() && (is_double || (number as f32).is_finite());
+        let Some(number) = self.graph.constant_of(value).filter(|number| !is_there(*number)) else {
+            return value;
+        };
+        let message = if number.is_nan() {
+            "what these numbers come to is no number".to_owned()
+        } else {
+            format!("{what} beyond the range of `{element}`: {number:e}")
+        };
+        let help = (!is_double && number.is_finite())
+            .then(|| "write `dtype = f64;` in the model".to_owned());
+        self.error(Code::UnsupportedExpression, span, message, help);
+        self.poison(span)
     }
 
     /// A value for what is already reported, so that its users say nothing.

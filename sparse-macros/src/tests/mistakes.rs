@@ -102,6 +102,19 @@ fn a_line_of_another_language_is_told_in_ours() {
         ("output y = tanh(target);", "no value is called `target`", "declared above are `x`, `z`"),
         ("fuse = on; fuse = off;", "`fuse` is given twice", "leave one of them out"),
         ("let gen = tanh(z); output y = gen;", "`gen` cannot be a name", "gen_"),
+        ("output y = z * 1e39;", "the number is beyond the range of `f32`: 1e39", "dtype = f64"),
+        (
+            "output y = z * (1e30 * 1e30);",
+            "what these numbers come to is beyond the range of `f32`: 1",
+            "dtype = f64",
+        ),
+        ("output y = z + 1 / 0;", "beyond the range of `f32`: inf", ""),
+        ("output y = z + 0 / 0;", "what these numbers come to is no number", ""),
+        (
+            "#![doc = \"About.\"] let y = tanh(z); output y;",
+            "`#![doc]` has no effect on a part of a graph",
+            "write `/// …` before",
+        ),
     ] {
         let (text, found) = only(&model(line));
         let helped = found.contains(help) && found.is_empty() == help.is_empty();
@@ -181,6 +194,9 @@ fn what_a_broken_block_would_have_read_is_not_warned_of() {
 fn an_item_that_ends_too_early_says_what_is_missing() {
     for (text, missing) in [
         ("model A", "expected `{` and the model's declarations"),
+        ("model A (input x: dense[n]; output y = tanh(x);)", "expected `{` and the model's"),
+        ("operator f[x] { each = g; }", "expected `(` and the operator's operands"),
+        ("block f(x) (x * 2)", "expected `{` and the block's value"),
         ("block f", "expected `(` and the block's parameters"),
         ("block f(x)", "expected `{` and the block's value"),
         ("operator f(x)", "expected `{` and what computes the operator"),
