@@ -140,7 +140,9 @@ impl<T: Float, S: Step<T>, const LEARNS: bool> Step<T> for ReducedStep<S, T, LEA
 
     #[inline(always)]
     fn only_gathers(self) -> Option<Self> {
-        self.gathers.then_some(ReducedStep { gathers: true, ..self })
+        // Gradients of one row of data count as they are: nothing is multiplied with 1.
+        let is_whole = self.gathers && self.share == T::one();
+        is_whole.then_some(ReducedStep { gathers: true, share: T::one(), ..self })
     }
 
     fn idle(&self) -> Idle<DriftMap> {

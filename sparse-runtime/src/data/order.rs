@@ -1,6 +1,6 @@
 //! Random orders that are the same on every machine.
 
-use crate::random::{below, generator};
+use crate::random::{below, below_u32, generator};
 
 /// Appends the rows `0..n_rows` in the order of an epoch: Fisher and Yates's shuffle, driven by ChaCha8 with the
 /// seed as its key and the epoch as its stream. O(n_rows).
@@ -10,7 +10,11 @@ pub(crate) fn append_shuffled(order: &mut Vec<usize>, n_rows: usize, seed: u64, 
     let rows = &mut order[start..];
     let mut generator = generator(seed, epoch);
     for last in (1..rows.len()).rev() {
-        rows.swap(last, below(&mut generator, last as u64 + 1) as usize);
+        let other = match u32::try_from(last + 1) {
+            Ok(bound) => below_u32(&mut generator, bound) as usize,
+            Err(_) => below(&mut generator, last as u64 + 1) as usize,
+        };
+        rows.swap(last, other);
     }
 }
 

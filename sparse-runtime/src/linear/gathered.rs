@@ -58,23 +58,26 @@ pub(super) unsafe fn steps<
         scores.resize(x.n_rows(), T::zero().widen());
         // SAFETY: promised by the caller.
         unsafe { find_scores(x, ids, cursor, is_large, scores) };
+        // All derivatives first: their exponentials wait for nothing, not even for a wrong guess of a row's end.
+        let mut n_taken = x.n_rows();
         for (place, score) in scores.iter_mut().enumerate() {
             last_loss = row_function(row, slice::from_mut(score), &mut saved, &mut own).as_f64();
             row += 1;
-            let (ids, values) = row_of(x, ids, place);
-            // Gradients are added as soon as they are there: only stores wait for them.
+            if !last_loss.is_finite() {
+                (ended, n_taken) = (true, place + 1);
+                break;
+            }
+        }
+        for (place, score) in scores[..n_taken].iter().enumerate() {
+            let (score, (ids, values)) = (*score, row_of(x, ids, place));
             for (id, value) in ids.iter().zip(values) {
                 // SAFETY: promised by the caller.
                 unsafe {
                     settling.note(cursor, id.at());
-                    cursor.update(id.at(), 0, value.times(*score));
+                    cursor.update(id.at(), 0, value.times(score));
                 }
             }
             settling.advance::<K>();
-            if !last_loss.is_finite() {
-                ended = true;
-                break;
-            }
         }
     }
     *kept = own;

@@ -2,6 +2,7 @@
 
 use crate::formats::{Dense, DenseView};
 use crate::kernels::Context;
+use crate::kernels::scalar::exp_of_nonpositive;
 use crate::kernels::softmax::cpu::along;
 use sparse_core::element::Float;
 
@@ -14,7 +15,8 @@ pub fn dense<T: Float>(out: &mut Dense<T>, x: DenseView<'_, T>, axis: i64, conte
 /// Replaces the scores of one row by the logarithms of their probabilities.
 fn row<T: Float>(scores: &mut [T]) {
     let largest = scores.iter().fold(T::neg_infinity(), |largest, &score| largest.max(score));
-    let total = scores.iter().fold(T::zero(), |total, &score| total + (score - largest).exp());
+    let exponential = |score: &T| exp_of_nonpositive(*score - largest);
+    let total = scores.iter().map(exponential).fold(T::zero(), |total, part| total + part);
     let log_total = total.ln();
     scores.iter_mut().for_each(|score| *score = (*score - largest) - log_total);
 }

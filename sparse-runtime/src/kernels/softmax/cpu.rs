@@ -3,6 +3,7 @@
 use crate::formats::{Dense, DenseView};
 use crate::kernels::Context;
 use crate::kernels::lookup::Lookup;
+use crate::kernels::scalar::exp_of_nonpositive;
 use sparse_core::element::Float;
 
 /// The softmax along an axis.
@@ -52,10 +53,9 @@ pub fn row<T: Float>(scores: &mut [T]) {
 #[inline(always)]
 pub(crate) fn exponentials<T: Float>(scores: &mut [T]) -> (T, T) {
     let largest = scores.iter().fold(T::neg_infinity(), |largest, &score| largest.max(score));
-    let mut total = T::zero();
-    for score in scores {
-        *score = (*score - largest).exp();
-        total += *score;
+    // A loop of its own, which becomes vectors; the sum is one score after the other.
+    for score in &mut *scores {
+        *score = exp_of_nonpositive(*score - largest);
     }
-    (largest, total)
+    (largest, scores.iter().fold(T::zero(), |total, &score| total + score))
 }

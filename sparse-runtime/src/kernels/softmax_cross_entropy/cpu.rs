@@ -3,6 +3,7 @@
 use crate::formats::{CsrView, Dense, DenseView, IdsView};
 use crate::kernels::Context;
 use crate::kernels::rows::{csr_row, dense_row, mean_gradient, mean_loss};
+use crate::kernels::scalar::exp_of_nonpositive;
 use crate::kernels::softmax::cpu::exponentials;
 use crate::with_column_ids;
 use sparse_core::element::Float;
@@ -253,7 +254,8 @@ where
 {
     let largest = scores.iter().fold(T::neg_infinity(), |largest, &score| largest.max(score));
     let largest = largest.widen();
-    (largest, scores.iter().map(|score| (score.widen() - largest).exp()).sum())
+    let exponential = |score: &T| exp_of_nonpositive(score.widen() - largest);
+    (largest, scores.iter().map(exponential).sum())
 }
 
 /// The loss of one row; replaces the scores by its gradient, Σ target · softmax(scores) - target.
