@@ -43,6 +43,11 @@ pub trait Callback {
         let _ = epoch;
     }
 
+    /// The metric that it looks at in each report, if there is one: without it nothing is trained.
+    fn watches(&self) -> Option<&str> {
+        None
+    }
+
     /// After an epoch: its report is the last of [`epochs`](Moment::epochs), and all parameters are up to date.
     ///
     /// # Errors

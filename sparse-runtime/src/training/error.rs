@@ -151,3 +151,11 @@ pub enum TrainError {
         why: &'static str,
     },
 }
+
+impl TrainError {
+    /// The error of watching a metric that is none of these.
+    pub(super) fn unknown_metric<'k>(name: &str, known: impl Iterator<Item = &'k str>) -> Self {
+        let known: Vec<_> = known.map(|name| format!("`{name}`")).collect();
+        TrainError::UnknownMetric { name: name.to_owned(), known: known.join(", ") }
+    }
+}

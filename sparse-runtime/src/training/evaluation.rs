@@ -15,6 +15,10 @@ use sparse_core::element::Float;
     note = "give a reference to a data set of the element type of the model: `.evaluation(&data)`"
 )]
 pub trait Evaluation<T: Float> {
+    /// Whether reports have the metrics of the trainer, all of them and no others: then a callback that
+    /// [watches](super::Callback::watches) another one is an error before the first step, and not after the first epoch.
+    const BY_TRAINER: bool = false;
+
     /// The source.
     type Source: DataSource<T>;
 
@@ -44,6 +48,8 @@ pub trait Evaluation<T: Float> {
 pub struct NoEvaluation;
 
 impl<T: Float> Evaluation<T> for NoEvaluation {
+    const BY_TRAINER: bool = true;
+
     type Source = Dataset<T>;
 
     fn source(&self) -> Option<&Dataset<T>> {
@@ -52,6 +58,8 @@ impl<T: Float> Evaluation<T> for NoEvaluation {
 }
 
 impl<T: Float, D: DataSource<T>> Evaluation<T> for &D {
+    const BY_TRAINER: bool = true;
+
     type Source = D;
 
     fn source(&self) -> Option<&D> {
@@ -60,6 +68,8 @@ impl<T: Float, D: DataSource<T>> Evaluation<T> for &D {
 }
 
 impl<T: Float, D: DataSource<T>> Evaluation<T> for Option<&D> {
+    const BY_TRAINER: bool = true;
+
     type Source = D;
 
     fn source(&self) -> Option<&D> {

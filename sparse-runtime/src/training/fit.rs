@@ -160,11 +160,17 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
         report.epochs.into_iter().next().ok_or_else(stopped)
     }
 
-    /// Refuses data to evaluate on that is not what the model declares, before the first step.
+    /// Refuses data to evaluate on that is not what the model declares, and to watch a metric that no report will have, before the first step.
     pub(super) fn check_evaluation<M: Model>(&self, model: &mut M) -> Result<()>
     where
         E: Evaluation<M::Element>,
     {
+        let known = || self.metrics.iter().map(|metric| metric.name());
+        let mut watched = self.callbacks.iter().filter_map(|callback| callback.watches());
+        let is_unknown = |name: &&str| E::BY_TRAINER && !known().any(|known| known == *name);
+        if let Some(name) = watched.find(is_unknown) {
+            return Err(TrainError::unknown_metric(name, known()).into());
+        }
         self.evaluation.source().map_or(Ok(()), |data| check_source(model, data, &self.metrics))
     }
 

@@ -38,7 +38,7 @@ pub struct ProgressiveLine {
     pub n_rows: u64,
     /// The mean loss over them.
     pub loss: f64,
-    /// The mean loss over the rows since the last line.
+    /// The mean loss over the rows since the last line; at the first line of a run that is resumed within an epoch, over those of the epoch so far.
     pub since_last: f64,
 }
 

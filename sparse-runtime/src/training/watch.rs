@@ -44,11 +44,8 @@ impl Watch {
             Some(score) => score.metric(name),
             None => report.metric(name),
         };
-        value.ok_or_else(|| {
-            let known: Vec<_> =
-                report.metrics.iter().map(|(name, _)| format!("`{name}`")).collect();
-            TrainError::UnknownMetric { name: name.clone(), known: known.join(", ") }
-        })
+        let known = || report.metrics.iter().map(|(name, _)| &name[..]);
+        value.ok_or_else(|| TrainError::unknown_metric(name, known()))
     }
 
     /// Whether `value` is better than `best` by more than `min_delta`. NaN is never better, and anything is better than NaN.
@@ -122,6 +119,10 @@ impl EarlyStopping {
 }
 
 impl Callback for EarlyStopping {
+    fn watches(&self) -> Option<&str> {
+        self.watch.metric.as_deref()
+    }
+
     fn begin(&mut self, epoch: u64) {
         if epoch == 0 {
             (self.best, self.worse) = (None, 0);
@@ -187,6 +188,10 @@ impl BestModel {
 }
 
 impl Callback for BestModel {
+    fn watches(&self) -> Option<&str> {
+        self.watch.metric.as_deref()
+    }
+
     fn begin(&mut self, epoch: u64) {
         if epoch == 0 {
             self.best = None;

@@ -255,7 +255,11 @@ fn early_stopping_and_the_best_model() {
     let by_metric = |watch| {
         let stopping = EarlyStopping::patience(1).watch(watch);
         let mut trainer = quiet(sgd(0.05, 0.0)).epochs(6).metric(Mse).callback(stopping);
-        trainer.fit(&mut Linear::<f64>::new(D), &data::<f64>(50)).map(|report| report.epochs.len())
+        let mut model = Linear::<f64>::new(D);
+        let fitted = trainer.fit(&mut model, &data::<f64>(50));
+        // One that is not measured is told before the first step.
+        assert_eq!(fitted.is_ok(), model.b.values()[0] != 0.0);
+        fitted.map(|report| report.epochs.len())
     };
     assert_eq!(by_metric(Watch::smallest("mse")).unwrap(), 6);
     assert_eq!(by_metric(Watch::largest("mse")).unwrap(), 2);
