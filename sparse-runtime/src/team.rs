@@ -40,13 +40,22 @@ pub(crate) fn each<P: Send>(parts: &mut [P], body: impl Fn(usize, &mut P) + Sync
 
 /// Runs `own` on the calling thread, and `body` once with each place of `1..n_parts` on helpers beside it, or on the calling
 /// thread afterwards.
+#[inline]
 pub(crate) fn beside(n_parts: usize, own: impl FnOnce(), body: &(dyn Fn(usize) + Sync)) {
-    debug_assert!(n_parts <= MAX_PARTS);
-    if n_parts == 0 {
-        return;
+    match n_parts {
+        0 => {}
+        1 => own(),
+        _ => {
+            let mut own = Some(own);
+            beside_helpers(n_parts, &mut || own.take().into_iter().for_each(|own| own()), body);
+        }
     }
+}
+
+/// [`beside`] with several parts, in one copy whatever they are. `own` is called once.
+fn beside_helpers(n_parts: usize, own: &mut dyn FnMut(), body: &(dyn Fn(usize) + Sync)) {
+    debug_assert!(n_parts <= MAX_PARTS);
     let helpers = match TEAM.helpers.try_lock() {
-        _ if n_parts == 1 => None,
         Ok(helpers) => Some(helpers),
         Err(TryLockError::Poisoned(helpers)) => Some(helpers.into_inner()),
         Err(TryLockError::WouldBlock) => None,

@@ -145,11 +145,10 @@ fn each_row_of<
         Some(steps) => steps,
         None => {
             let split = rows.split(turns.width.columns());
-            steps_in_turn::<_, _, _, _, _, _, _, _, false>(
+            steps_in_turn::<_, _, _, _, _, _, _, _, false, false>(
                 turns,
                 split,
                 ahead,
-                false,
                 scratch,
                 kept,
                 row_function,
@@ -187,19 +186,12 @@ fn usual_steps<
         true => (cursor.only_gathers()?, settling.known_to_rest()?),
         false => (cursor.without_options()?, settling.known_to_settle()?),
     };
-    // A row is one element, which the compiler knows.
-    let is_narrow = !W::IN_VECTORS && turns.width.columns() == 1;
-    let begins = !GATHERS
-        && RowCursor::<R, T, K>::HAS_TWO_PARTS
-        && is_narrow
-        && split.1.settles_by_scalars::<K>();
     macro_rules! in_turn {
-        ($begins:literal, $by_length:expr, |$row:ident, $scores:ident, $saved:ident, $kept:ident| $body:expr) => {
-            steps_in_turn::<_, _, _, _, _, _, _, _, $begins>(
+        ($begins:literal, $by_length:literal, |$row:ident, $scores:ident, $saved:ident, $kept:ident| $body:expr) => {
+            steps_in_turn::<_, _, _, _, _, _, _, _, $begins, $by_length>(
                 turns,
                 split,
                 ahead,
-                $by_length,
                 scratch,
                 kept,
                 #[inline(always)]
@@ -209,46 +201,41 @@ fn usual_steps<
             )
         };
     }
-    let steps = match (GATHERS, begins) {
-        (true, _) => {
-            // Of a row that is only gathered nobody asks for the loss, which is then not computed, but for whether its derivatives are finite.
-            let mut derivatives = |row: usize, scores: &mut [_], saved: &mut [_], kept: &mut C| {
-                row_function(row, scores, saved, kept);
-                scores.iter().fold(T::zero().widen(), |sum, score| sum + *score)
-            };
-            if is_narrow {
-                let Turns { x, ids, first, end, .. } = turns;
-                let scores = &mut scratch.gradients;
-                // SAFETY: a view's columns are below its `n_cols`, which `steps` compared with `n_rows`.
-                unsafe {
-                    gathered::steps(
-                        x,
-                        ids,
-                        first..end,
-                        split,
-                        ahead.rows,
-                        scores,
-                        kept,
-                        derivatives,
-                    )
-                }
-            } else {
-                in_turn!(false, !R::CORRECTS, |row, scores, saved, kept| {
-                    derivatives(row, scores, saved, kept)
-                })
+    // Constants are asked for by themselves, so that nothing is compiled that a rule or a width never comes to. A row of one column is one element,
+    // which the compiler knows.
+    let steps = if GATHERS {
+        // Of a row that is only gathered nobody asks for the loss, which is then not computed, but for whether its derivatives are finite.
+        let mut derivatives = |row: usize, scores: &mut [_], saved: &mut [_], kept: &mut C| {
+            row_function(row, scores, saved, kept);
+            scores.iter().fold(T::zero().widen(), |sum, score| sum + *score)
+        };
+        if !W::IN_VECTORS && turns.width.columns() == 1 {
+            let Turns { x, ids, first, end, .. } = turns;
+            let scores = &mut scratch.gradients;
+            // SAFETY: a view's columns are below its `n_cols`, which `steps` compared with `n_rows`.
+            unsafe {
+                gathered::steps(x, ids, first..end, split, ahead.rows, scores, kept, derivatives)
             }
+        } else {
+            in_turn!(false, false, |row, scores, saved, kept| {
+                derivatives(row, scores, saved, kept)
+            })
         }
-        (false, true) => in_turn!(true, false, |row, scores, saved, kept| {
-            row_function(row, scores, saved, kept)
-        }),
-        (false, false) => in_turn!(false, !R::CORRECTS, |row, scores, saved, kept| {
-            row_function(row, scores, saved, kept)
-        }),
+    } else if !W::IN_VECTORS
+        && RowCursor::<R, T, K>::HAS_TWO_PARTS
+        && turns.width.columns() == 1
+        && split.1.settles_by_scalars::<K>()
+    {
+        in_turn!(true, false, |row, scores, saved, kept| row_function(row, scores, saved, kept))
+    } else if R::CORRECTS {
+        in_turn!(false, false, |row, scores, saved, kept| row_function(row, scores, saved, kept))
+    } else {
+        in_turn!(false, true, |row, scores, saved, kept| row_function(row, scores, saved, kept))
     };
     Some(steps)
 }
 
-/// The rows of data one after the other. `by_length`: the smallest numbers of entries are told apart. Where it `BEGINS`, rows
+/// The rows of data one after the other. `BY_LENGTH`: the smallest numbers of entries are told apart. Where it `BEGINS`, rows
 /// [settle by scalars](Settling::settles_by_scalars), have [two parts](RowCursor::HAS_TWO_PARTS) of an update, and one element.
 #[inline(always)]
 fn steps_in_turn<
@@ -261,11 +248,11 @@ fn steps_in_turn<
     C: Copy,
     L: RowLoss<T::Accumulator>,
     const BEGINS: bool,
+    const BY_LENGTH: bool,
 >(
     Turns { x, ids, first, mut end, width }: Turns<'_, V, I, W>,
     mut split: (RowCursor<'_, R, T, K>, Settling<'_, R, T>),
     asks: Ahead,
-    by_length: bool,
     scratch: &mut Scratch<T::Accumulator>,
     kept: &mut C,
     mut row_function: impl RowFunction<T::Accumulator, C, L>,
@@ -306,7 +293,7 @@ fn steps_in_turn<
     }
     while row < end {
         // A loop of its own, so that it has the registers: each number of entries gets straight code.
-        while by_length && row < end {
+        while BY_LENGTH && row < end {
             match row_of(x, ids, row) {
                 (ids @ [], values @ []) => take_turn!((ids, values)),
                 ([id], [value]) => take_turn!((slice::from_ref(id), slice::from_ref(value))),

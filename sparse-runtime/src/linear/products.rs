@@ -63,7 +63,10 @@ pub(crate) unsafe fn settled_product<
     width: W,
     scores: &mut [T::Accumulator],
 ) {
-    if let [score] = scores
+    // Constants by themselves: nothing is compiled for rows that never wait, or not for scalars.
+    if !K::PLAIN
+        && Settling::<R, T>::HAS_SCALARS
+        && let [score] = scores
         && settling.settles_by_scalars::<K>()
     {
         let scalars = settling.scalars();

@@ -27,6 +27,9 @@ pub(crate) struct Settling<'a, R: UpdateRule, T: Float> {
 }
 
 impl<'a, R: UpdateRule, T: Float> Settling<'a, R, T> {
+    /// Whether idle steps of the rule are two numbers, by which weights can be settled.
+    pub(crate) const HAS_SCALARS: bool = IdleOf::<R, T>::HAS_SCALARS;
+
     /// The same for a shorter time.
     #[inline(always)]
     pub(super) fn reborrow(&mut self) -> Settling<'_, R, T> {
@@ -85,7 +88,7 @@ impl<'a, R: UpdateRule, T: Float> Settling<'a, R, T> {
     /// Whether rows are settled, each of its weights by two numbers: then [`settled_weight`](Self::settled_weight) may be asked for.
     #[inline(always)]
     pub(crate) fn settles_by_scalars<K: UpdateKind>(&self) -> bool {
-        IdleOf::<R, T>::HAS_SCALARS && self.settles::<K>() && !self.missed.scalars.is_empty()
+        Self::HAS_SCALARS && self.settles::<K>() && !self.missed.scalars.is_empty()
     }
 
     /// [`settle`](Self::settle) of a row of one weight, which is given; `None`, and nothing done, of a row that is settled for the first time, or
