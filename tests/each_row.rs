@@ -386,19 +386,23 @@ fn several_columns_on_several_threads() {
     on_threads!(Classes, AdaGrad::default(), &classes);
 }
 
-/// Whether `Exact` in one call is what `Dense` is step by step.
+/// Whether `Exact` in one call is what `Dense` is step by step: at a rate that does not amplify what they are rounded by, as larger ones do in some orders
+/// of the rows.
 #[test]
 fn exact_is_dense() {
-    let rule = Sgd { learning_rate: 0.05, momentum: 0.9, weight_decay: 0.01, ..Sgd::default() };
-    let run = |lazy_update| {
+    let rule = Sgd { learning_rate: 0.01, momentum: 0.9, weight_decay: 0.01, ..Sgd::default() };
+    let run = |lazy_update, seed| {
         let rule = Sgd { lazy_update, ..rule.clone() };
         let mut model = Linear::new(dims! { d: N_FEATURES }, Seed(7)).unwrap();
-        Trainer::new(rule).batch_size(1).epochs(2).fit(&mut model, &linear()).unwrap();
+        let mut trainer = Trainer::new(rule).batch_size(1).seed(seed).epochs(2);
+        trainer.fit(&mut model, &linear()).unwrap();
         model.w.values().to_vec()
     };
-    let (exact, dense) = (run(LazyUpdate::Exact), run(LazyUpdate::Dense));
-    for (a, b) in exact.iter().zip(&dense) {
-        assert!((a - b).abs() < 1e-12 * (1.0 + b.abs()), "{a} {b}");
+    for seed in 0..4 {
+        let (exact, dense) = (run(LazyUpdate::Exact, seed), run(LazyUpdate::Dense, seed));
+        for (a, b) in exact.iter().zip(&dense) {
+            assert!((a - b).abs() < 1e-12 * (1.0 + b.abs()), "{seed}: {a} {b}");
+        }
     }
 }
 
