@@ -51,3 +51,24 @@ pub(crate) fn below_u32(generator: &mut ChaCha8Rng, bound: u32) -> u32 {
 pub(crate) fn uniform(generator: &mut ChaCha8Rng) -> f64 {
     (f64::from(generator.next_u32() >> 9) + 0.5) / f64::from(1u32 << 23)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// By their remainders: of 3 · 2³⁰ every third number would come twice as often as the others if none were drawn again.
+    #[test]
+    fn numbers_below_a_bound_are_equally_likely() {
+        for bound in [1, 3, 7, 99, 3 << 30, u32::MAX] {
+            let (mut generator, mut counts) = (generator(1, 2), [0i32; 3]);
+            for _ in 0..90_000 {
+                let number = below_u32(&mut generator, bound);
+                assert!(number < bound);
+                counts[(number % 3) as usize] += 1;
+            }
+            // Five standard deviations.
+            let is_even = counts.iter().all(|count| (count - 30_000).abs() < 710);
+            assert_eq!(is_even, bound.is_multiple_of(3), "{bound}: {counts:?}");
+        }
+    }
+}
