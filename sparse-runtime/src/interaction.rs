@@ -145,7 +145,9 @@ unsafe fn row_step<
             let (weights, factors) = (w.cursor(1), v.cursor(size));
             // SAFETY: as above; a row of `v` has as many elements as `sums` and `squares`.
             let mut scores = unsafe { scores(ids, values, weights, factors, sums, squares) };
-            w.prefetch_each(1, ahead);
+            if is_large(w) {
+                w.prefetch_each(1, ahead);
+            }
             v.prefetch_each(size, ahead);
             let loss = row_function(&mut scores, &mut [T::zero(); 2]);
             let cursors = (w.cursor(1), v.cursor(size));
@@ -328,15 +330,19 @@ fn many_rows<
         Some(sums) if sums.n_rows() == v.n_rows() && sums.row_size() == size + 2 => sums,
         _ => sums.insert(RowAccumulator::new(v.n_rows(), size + 2)),
     };
-    let large = is_large(&v);
+    let far = [is_large(&w), is_large(&v), touched.is_far()];
     let mut total = 0.0;
     for row in 0..n_rows {
         prefetch_data(x, ids, row);
-        if large {
-            let ids = row_ahead(x, ids, row);
-            w.prefetch_each(1, ids);
-            v.prefetch_each(size, ids);
-            touched.prefetch_each(ids);
+        let ahead = row_ahead(x, ids, row);
+        if far[0] {
+            w.prefetch_each(1, ahead);
+        }
+        if far[1] {
+            v.prefetch_each(size, ahead);
+        }
+        if far[2] {
+            touched.prefetch_each(ahead);
         }
         let (ids, values) = row_of(x, ids, row);
         // SAFETY: a view's columns are below its `n_cols`, which `step` compared with both `n_rows`.

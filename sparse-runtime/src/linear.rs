@@ -392,7 +392,6 @@ fn update_all<'a, R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKind
     gradients: &mut [T::Accumulator],
 ) {
     let columns = width.columns();
-    let large = is_large(rows);
     let gradients = gradients.chunks_exact_mut(columns.max(1)).enumerate();
     if K::PLAIN {
         // Such a rule only adds: what a row of data contributes is added in its turn, without a sum in between.
@@ -409,8 +408,9 @@ fn update_all<'a, R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKind
         return;
     }
     let sums = rows.sums_mut();
+    let are_far = sums.is_far();
     for (row, gradient) in gradients {
-        if large {
+        if are_far {
             sums.prefetch_each(row_ahead(x, ids, row));
         }
         let (ids, values) = row_of(x, ids, row);

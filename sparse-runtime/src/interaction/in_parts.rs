@@ -7,7 +7,6 @@ use crate::linear::{
     Scratch, Width, entries, is_large, prefetch_data, row_ahead, row_of, settle, with_row_loops,
 };
 use crate::optimizer::{RowAccumulator, RowUpdater, RowWeights, UpdateKind};
-use crate::prefetch::is_far;
 use crate::row_parts::Piece;
 use crate::stages::in_stages;
 use crate::team;
@@ -154,9 +153,9 @@ fn accumulate<T: Float<Accumulator = T>, V: Factor<T>, W: Width>(
     numbers: &[T],
     width: W,
 ) {
-    let (size, large) = (width.columns(), is_far(own.n_cols() * size_of::<u32>()));
+    let (size, are_far) = (width.columns(), sums.is_far());
     with_row_loops!(W, own.columns(), |ids| for row in 0..own.n_rows() {
-        if large {
+        if are_far {
             sums.prefetch_each(row_ahead(own, ids, row));
         }
         let numbers = &numbers[row * numbers_of_row(size)..][..numbers_of_row(size)];

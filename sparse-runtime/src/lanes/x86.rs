@@ -73,8 +73,9 @@ pub(crate) fn divides_in_sixteens() -> bool {
     Level::found() == Some(Level::Avx512) && (cfg!(test) || !is_of_intel())
 }
 
+/// Whether Intel made the processor.
 #[inline]
-fn is_of_intel() -> bool {
+pub(crate) fn is_of_intel() -> bool {
     static INTEL: OnceLock<bool> = OnceLock::new();
     *INTEL.get_or_init(|| {
         let vendor = cpuid(0);

@@ -2,7 +2,7 @@
 //! added. In a loop that did all of it row by row, the processor would see little more than a row ahead while it waits for an exponential.
 
 use super::products::sum_of_products;
-use super::rows::{prefetch_data, row_ahead, row_of};
+use super::rows::{prefetch_data, row_of};
 use crate::formats::{ColumnId, CsrView};
 use crate::model::RowSteps;
 use crate::optimizer::{ReadRows, RowCursor, Settling, UpdateKind};
@@ -36,7 +36,6 @@ pub(super) unsafe fn steps<
     ids: &'a [I],
     range: Range<usize>,
     (cursor, mut settling): (RowCursor<'_, R, T, K>, Settling<'_, R, T>),
-    is_large: bool,
     scores: &mut Vec<T::Accumulator>,
     kept: &mut C,
     mut row_function: impl FnMut(
@@ -57,7 +56,7 @@ pub(super) unsafe fn steps<
         scores.clear();
         scores.resize(x.n_rows(), T::zero().widen());
         // SAFETY: promised by the caller.
-        unsafe { find_scores(x, ids, cursor, is_large, scores) };
+        unsafe { find_scores(x, ids, cursor, scores) };
         // All derivatives first: their exponentials wait for nothing, not even for a wrong guess of a row's end.
         let mut n_taken = x.n_rows();
         for (place, score) in scores.iter_mut().enumerate() {
@@ -85,7 +84,8 @@ pub(super) unsafe fn steps<
     RowSteps { n_steps: row - first, loss_sum: last_loss, last_loss }
 }
 
-/// The product of each row of data with the parameter. A function of its own, so that the registers are its loop's.
+/// The product of each row of data with the parameter. A function of its own, so that the registers are its loop's. No rows of the parameter are
+/// asked for ahead: loads that wait for nothing run as far ahead by themselves.
 ///
 /// # Safety
 ///
@@ -95,7 +95,6 @@ unsafe fn find_scores<'a, R: UpdateRule, T: Float, V: Factor<T>, K: UpdateKind, 
     x: CsrView<'a, V>,
     ids: &'a [I],
     cursor: RowCursor<'_, R, T, K>,
-    is_large: bool,
     scores: &mut [T::Accumulator],
 ) {
     #[cfg(target_arch = "x86_64")]
@@ -105,9 +104,6 @@ unsafe fn find_scores<'a, R: UpdateRule, T: Float, V: Factor<T>, K: UpdateKind, 
     }
     for (row, score) in scores.iter_mut().enumerate() {
         prefetch_data(x, ids, row);
-        if is_large {
-            row_ahead(x, ids, row).iter().for_each(|id| cursor.prefetch(id.at()));
-        }
         let (ids, values) = row_of(x, ids, row);
         // SAFETY: promised by the caller.
         let weight = |id: &I| unsafe { cursor.value(id.at(), 0) }.widen();

@@ -9,7 +9,6 @@ use super::{Scratch, Width, entries, is_large, prefetch_data, row_ahead, row_of,
 use crate::formats::{ColumnId, CsrView};
 use crate::lanes;
 use crate::optimizer::{ReadRows, RowAccumulator, RowUpdater, RowWeights, UpdateKind};
-use crate::prefetch::is_far;
 use crate::row_parts::{Cuts, Piece, RowPart};
 use crate::stages::in_stages;
 use crate::team;
@@ -261,9 +260,9 @@ fn accumulate<T: Float, V: Factor<T>, W: Width>(
     width: W,
     scratch: &mut Vec<T::Accumulator>,
 ) {
-    let (columns, large) = (width.columns(), is_far(own.n_cols() * size_of::<u32>()));
+    let (columns, are_far) = (width.columns(), sums.is_far());
     with_row_loops!(W, own.columns(), |ids| for row in 0..own.n_rows() {
-        if large {
+        if are_far {
             sums.prefetch_each(row_ahead(own, ids, row));
         }
         let gradient = &gradients[row * columns..(row + 1) * columns];

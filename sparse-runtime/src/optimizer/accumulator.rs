@@ -1,7 +1,7 @@
 //! The gradient of a batch by rows: a persistent map from rows to slots, no sorting, no hashing.
 
 use crate::formats::ColumnId;
-use crate::prefetch::prefetch;
+use crate::prefetch::{is_far, prefetch};
 use crate::table::Aligned;
 use sparse_core::element::{Factor, Float};
 
@@ -116,6 +116,12 @@ impl<T: Float> RowAccumulator<T> {
         }
         self.rows.clear();
         self.values.clear();
+    }
+
+    /// Whether asking for slots ahead of their use pays.
+    #[inline(always)]
+    pub(crate) fn is_far(&self) -> bool {
+        is_far(self.n_rows * size_of::<u32>())
     }
 
     /// Asks for the slots of some rows ahead of their use. Any will do: those outside are ignored.

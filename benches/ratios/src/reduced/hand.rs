@@ -1,22 +1,7 @@
 //! SVRG and SAGA for L2-regularised logistic regression, one row a step, a column caught up when it is read. Losses are reported, as a trainer does.
 
 use crate::data::Random;
-use crate::steps::hand::{AHEAD, Log, Losses, prefetch};
-
-/// Bytes of columns from which on they are asked for: they do not stay in the cache of a core, the half of which was best where it was tried.
-fn far() -> usize {
-    #[cfg(target_arch = "x86_64")]
-    {
-        // Newer compilers than the oldest supported one ask for no `unsafe`.
-        #[allow(unused_unsafe)]
-        // SAFETY: each processor of x86_64 has the instruction.
-        let kib = unsafe { std::arch::x86_64::__cpuid(0x8000_0006).ecx >> 16 };
-        if kib > 0 {
-            return (kib as usize) << 9;
-        }
-    }
-    1 << 19
-}
+use crate::steps::hand::{AHEAD, Log, Losses, is_far, prefetch};
 
 /// Rows between asking for the entries of one, which lie anywhere, and reading them.
 const DATA_AHEAD: usize = 8;
@@ -103,7 +88,7 @@ impl ByHand {
         let (scale, share) = (1.0 - rate * l2, 1.0 / x.n_rows() as f32);
         let (columns, powers) = (&mut self.columns[..], &self.powers[..]);
         let mut losses = Losses::new();
-        let are_far = size_of_val(columns) >= far();
+        let are_far = is_far(columns);
         for (step, &row) in (0..).zip(&self.order) {
             if let Some(&later) = self.order.get(step as usize + DATA_AHEAD) {
                 // Two lines: the processor foresees the others.

@@ -1,7 +1,7 @@
 //! Wide and deep on the log of clicks: a linear part, and bags of 16 numbers a feature through a layer of 32 units.
 
 use super::emitted::Emitted;
-use super::hand::{AHEAD, Lines, Log, Losses, on_this_processor, prefetch, product};
+use super::hand::{AHEAD, Lines, Log, Losses, is_far, on_this_processor, prefetch, product};
 use crate::data::Data;
 use crate::workload::{Error, Named, Workload};
 use nnz::prelude::*;
@@ -66,6 +66,8 @@ fn workload(data: &Data, batch: usize) -> Named<'_> {
 struct ByHand {
     w: Lines,
     t: Lines,
+    /// Which of the two are to be asked for ahead.
+    far: [bool; 2],
     layers: Layers,
     batch: usize,
     /// For each row of a batch: the gradients of its score and of its bag.
@@ -162,7 +164,8 @@ impl ByHand {
         }
         layers.b.copy_from_slice(model.b.values());
         layers.g.copy_from_slice(model.g.values());
-        Ok(ByHand { w, t, layers, batch, slopes: Vec::new() })
+        let far = [is_far(w.get()), is_far(t.get())];
+        Ok(ByHand { w, t, far, layers, batch, slopes: Vec::new() })
     }
 
     #[inline(always)]
@@ -274,9 +277,12 @@ impl ByHand {
     /// Asks for what a later row of data reads.
     #[inline(always)]
     fn ask_ahead(&self, x: Log<'_>, row: usize) {
-        if row + AHEAD < x.n_rows() {
+        let [w_is_far, t_is_far] = self.far;
+        if t_is_far && row + AHEAD < x.n_rows() {
             for &column in x.row(row + AHEAD).0 {
-                prefetch(self.w.get(), column as usize);
+                if w_is_far {
+                    prefetch(self.w.get(), column as usize);
+                }
                 prefetch(self.t.get(), column as usize * SIZE);
             }
         }

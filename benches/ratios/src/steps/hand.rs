@@ -8,6 +8,7 @@ use nnz::data::ColumnValues;
 use nnz::formats::{ColumnIdsView, Unit};
 use nnz::prelude::{Csr, Dataset};
 use std::marker::PhantomData;
+use std::sync::OnceLock;
 
 /// What the loops read.
 #[derive(Clone, Copy)]
@@ -78,6 +79,29 @@ impl<'a, V: Value> Log<'a, V> {
 
 /// Rows of data between asking for memory and reading it.
 pub const AHEAD: usize = 3;
+
+/// Whether a table is further from the core than it sees ahead by itself: otherwise asking for what is in it costs more than it saves. On
+/// Intel's processors what half of the core's own cache holds is near, on AMD's, whose next cache is close by, less than four times all of it.
+pub fn is_far<V>(table: &[V]) -> bool {
+    static FAR: OnceLock<usize> = OnceLock::new();
+    size_of_val(table) >= *FAR.get_or_init(far)
+}
+
+#[cfg(target_arch = "x86_64")]
+fn far() -> usize {
+    use std::arch::x86_64::__cpuid;
+    // Newer compilers than the oldest supported one ask for no `unsafe`.
+    #[allow(unused_unsafe)]
+    // SAFETY: each processor of x86_64 has the instruction.
+    let (maker, caches) = unsafe { (__cpuid(0).ebx, __cpuid(0x8000_0006).ecx) };
+    let own = ((caches >> 16) as usize) << 10;
+    if maker == u32::from_le_bytes(*b"Genu") { own / 2 } else { own * 4 }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn far() -> usize {
+    1 << 19
+}
 
 /// Bytes of a large page.
 const LARGE_PAGE: usize = 2 << 20;
@@ -302,8 +326,9 @@ pub fn online<const BLOCK: usize, R: Rule<BLOCK>, V: Value>(
     rule: &mut R,
 ) -> f64 {
     let mut losses = Losses::new();
+    let is_far = is_far(table);
     for row in 0..x.n_rows() {
-        if row + AHEAD < x.n_rows() {
+        if is_far && row + AHEAD < x.n_rows() {
             for &column in x.row(row + AHEAD).0 {
                 prefetch(table, column as usize * BLOCK);
             }
@@ -378,8 +403,9 @@ impl Batches {
             self.score::<BLOCK, V>(x, table, rows.clone(), &mut losses);
             self.touched.clear();
             let slots = self.slots.get_mut();
+            let (slots_are_far, table_is_far) = (is_far(slots), is_far(table));
             for (row, grad) in rows.zip(&self.grads) {
-                if row + AHEAD < x.n_rows() {
+                if slots_are_far && row + AHEAD < x.n_rows() {
                     for &column in x.row(row + AHEAD).0 {
                         prefetch(slots, column as usize);
                     }
@@ -403,8 +429,10 @@ impl Batches {
             for first in (0..self.touched.len()).step_by(16) {
                 let (now, ahead) =
                     self.touched[first..].split_at(16.min(self.touched.len() - first));
-                for (ahead, _) in ahead.iter().take(16) {
-                    prefetch(table, *ahead as usize * BLOCK);
+                if table_is_far {
+                    for (ahead, _) in ahead.iter().take(16) {
+                        prefetch(table, *ahead as usize * BLOCK);
+                    }
                 }
                 update_all(
                     rule,
@@ -427,9 +455,10 @@ impl Batches {
         losses: &mut Losses,
     ) {
         let share = 1.0 / rows.len() as f32;
+        let is_far = is_far(table);
         self.grads.clear();
         for row in rows {
-            if row + AHEAD < x.n_rows() {
+            if is_far && row + AHEAD < x.n_rows() {
                 for &column in x.row(row + AHEAD).0 {
                     prefetch(table, column as usize * BLOCK);
                 }

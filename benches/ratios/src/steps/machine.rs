@@ -1,7 +1,7 @@
 //! A factorization machine with 16 factors on the log of clicks.
 
 use super::emitted::Emitted;
-use super::hand::{AHEAD, Lines, Log, Losses, on_this_processor, prefetch};
+use super::hand::{AHEAD, Lines, Log, Losses, is_far, on_this_processor, prefetch};
 use crate::data::Data;
 use crate::workload::{Error, Named, Workload};
 use nnz::optimizer::UpdateRule;
@@ -144,11 +144,15 @@ impl<const PARTS: usize> ByHand<PARTS> {
     }
 
     #[inline(always)]
-    fn prefetch(w: &[f32], v: &[f32], columns: &[u32]) {
+    fn prefetch(w: &[f32], v: &[f32], [w_is_far, v_is_far]: [bool; 2], columns: &[u32]) {
         for &column in columns {
-            prefetch(w, column as usize * PARTS);
-            for part in 0..PARTS {
-                prefetch(v, (column as usize * PARTS + part) * SIZE);
+            if w_is_far {
+                prefetch(w, column as usize * PARTS);
+            }
+            if v_is_far {
+                for part in 0..PARTS {
+                    prefetch(v, (column as usize * PARTS + part) * SIZE);
+                }
             }
         }
     }
@@ -184,9 +188,10 @@ impl<const PARTS: usize> ByHand<PARTS> {
     fn online(&mut self, x: Log<'_>) -> f64 {
         let mut losses = Losses::new();
         let (w, v) = (self.w.get_mut(), self.v.get_mut());
+        let far = [is_far(w), is_far(v)];
         for row in 0..x.n_rows() {
-            if row + AHEAD < x.n_rows() {
-                Self::prefetch(w, v, x.row(row + AHEAD).0);
+            if far[1] && row + AHEAD < x.n_rows() {
+                Self::prefetch(w, v, far, x.row(row + AHEAD).0);
             }
             let (columns, values) = x.row(row);
             let (score, sums) = scores::<PARTS>(columns, values, w, v);
@@ -210,6 +215,7 @@ impl<const PARTS: usize> ByHand<PARTS> {
     fn batches(&mut self, x: Log<'_>) -> f64 {
         let mut losses = Losses::new();
         let (w, v, slots) = (self.w.get_mut(), self.v.get_mut(), self.slots.get_mut());
+        let (far, slots_are_far) = ([is_far(w), is_far(v)], is_far(slots));
         for first in (0..x.n_rows()).step_by(self.batch) {
             let rows = first..x.n_rows().min(first + self.batch);
             let mean = 1.0 / rows.len() as f32;
@@ -218,8 +224,12 @@ impl<const PARTS: usize> ByHand<PARTS> {
             for row in rows {
                 if row + AHEAD < x.n_rows() {
                     let (columns, _) = x.row(row + AHEAD);
-                    Self::prefetch(w, v, columns);
-                    columns.iter().for_each(|column| prefetch(slots, *column as usize));
+                    if far[1] {
+                        Self::prefetch(w, v, far, columns);
+                    }
+                    if slots_are_far {
+                        columns.iter().for_each(|column| prefetch(slots, *column as usize));
+                    }
                 }
                 let (columns, values) = x.row(row);
                 let (score, sums) = scores::<PARTS>(columns, values, w, v);
@@ -247,7 +257,7 @@ impl<const PARTS: usize> ByHand<PARTS> {
             self.first += self.columns.len() as u32;
             for (place, (&column, sums)) in self.columns.iter().zip(&self.sums).enumerate() {
                 if let Some(ahead) = self.columns.get(place + 16) {
-                    Self::prefetch(w, v, std::slice::from_ref(ahead));
+                    Self::prefetch(w, v, far, std::slice::from_ref(ahead));
                 }
                 let column = column as usize;
                 // SAFETY: as in `scores`.

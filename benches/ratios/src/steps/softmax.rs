@@ -1,7 +1,7 @@
 //! Multinomial logistic regression of 20 classes, on rows like the news stories of news20.
 
 use super::emitted::Emitted;
-use super::hand::{AHEAD, Lines, on_this_processor, prefetch};
+use super::hand::{AHEAD, Lines, is_far, on_this_processor, prefetch};
 use crate::data::{Arrays, Data};
 use crate::workload::{Error, Named, Workload};
 use nnz::data::ColumnValues;
@@ -131,8 +131,9 @@ impl<const PARTS: usize> ByHand<PARTS> {
     fn online(&mut self, x: Arrays<'_>, classes: &[u32]) -> f64 {
         let mut total = 0.0;
         let w = self.w.get_mut();
+        let is_far = is_far(w);
         for (row, &class) in classes.iter().enumerate() {
-            if row + AHEAD < x.n_rows() {
+            if is_far && row + AHEAD < x.n_rows() {
                 Self::prefetch(w, x.row(row + AHEAD).0);
             }
             let (columns, values) = x.row(row);
@@ -152,13 +153,14 @@ impl<const PARTS: usize> ByHand<PARTS> {
     fn batches(&mut self, x: Arrays<'_>, classes: &[u32]) -> f64 {
         let mut total = 0.0;
         let (w, slots) = (self.w.get_mut(), self.slots.get_mut());
+        let (w_is_far, slots_are_far) = (is_far(w), is_far(slots));
         for first in (0..x.n_rows()).step_by(self.batch) {
             let rows = first..x.n_rows().min(first + self.batch);
             let share = 1.0 / rows.len() as f32;
             self.slopes.clear();
             let mut of_bias = [0.0; ROW];
             for row in rows.clone() {
-                if row + AHEAD < x.n_rows() {
+                if w_is_far && row + AHEAD < x.n_rows() {
                     Self::prefetch(w, x.row(row + AHEAD).0);
                 }
                 let (columns, values) = x.row(row);
@@ -186,7 +188,7 @@ impl<const PARTS: usize> ByHand<PARTS> {
             self.columns.clear();
             self.sums.clear();
             for (row, slopes) in rows.zip(&self.slopes) {
-                if row + AHEAD < x.n_rows() {
+                if slots_are_far && row + AHEAD < x.n_rows() {
                     let (columns, _) = x.row(row + AHEAD);
                     columns.iter().for_each(|column| prefetch(slots, *column as usize));
                 }
@@ -210,7 +212,7 @@ impl<const PARTS: usize> ByHand<PARTS> {
             }
             self.first += self.columns.len() as u32;
             for (place, (&column, sums)) in self.columns.iter().zip(&self.sums).enumerate() {
-                if let Some(ahead) = self.columns.get(place + 16) {
+                if w_is_far && let Some(ahead) = self.columns.get(place + 16) {
                     Self::prefetch(w, std::slice::from_ref(ahead));
                 }
                 // SAFETY: as in `online`.
