@@ -16,7 +16,7 @@ use crate::linear::{
 use crate::model::{ModelError, RowSteps};
 use crate::optimizer::{ReadRows, RowAccumulator, RowCursor, RowUpdater, UpdateKind, Updater};
 use crate::paces::Stage;
-use crate::row_parts::work_of_step;
+use crate::row_parts::{hand_on, work_of_step};
 use crate::table::Table;
 use crate::with_rows;
 use sparse_core::element::{Factor, Float, Stored};
@@ -50,7 +50,7 @@ pub fn step<R: UpdateRule, T: Float<Accumulator = T>, V: Factor<T>, W: Width>(
         let work = work_of_step(x, 2 * width.columns());
         let begun = scratch.paces.begin(Stage::Rows, parallel, work);
         let loss = if begun.n_parts > 1 {
-            in_parts::step(begun.n_parts, x, w, v, width, scratch, row_function)
+            in_parts::step((begun.n_parts, hand_on()), x, w, v, width, scratch, row_function)
         } else {
             any_rows(x, w, v, width, scratch, row_function)
         };

@@ -28,7 +28,7 @@ use crate::layers::Run;
 use crate::model::ModelError;
 use crate::optimizer::{RowAccumulator, RowCursor, RowUpdater, Settling, UpdateKind, Updater};
 use crate::paces::{Paces, Stage};
-use crate::row_parts::{Parts, RowPart, work_of_step};
+use crate::row_parts::{Parts, RowPart, hand_on, work_of_step};
 use crate::table::Table;
 use crate::{with_column_ids, with_rows};
 use sparse_core::element::{Factor, Float};
@@ -148,7 +148,9 @@ fn any_rows<R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKind>(
 ) -> f64 {
     let begun = scratch.paces.begin(Stage::Rows, parallel, work_of_step(x, width.columns()));
     let loss = if begun.n_parts > 1 {
-        in_parts::step(begun.n_parts, x, rows, width, scratch, row_function)
+        // What several columns or a small table of a rule that only adds would have to be read of each other's costs more.
+        let hands_on = hand_on() || width.columns() > 1 || (K::PLAIN && rows.bytes() < FAR_BYTES);
+        in_parts::step((begun.n_parts, hands_on), x, rows, width, scratch, row_function)
     } else if x.n_rows() == 1 {
         with_row_loops!(W, x.columns(), |ids| one_row(x, ids, rows, width, scratch, row_function))
     } else if W::IN_VECTORS {

@@ -13,14 +13,19 @@ pub(crate) fn is_far(bytes: usize) -> bool {
     bytes >= *FAR.get_or_init(far)
 }
 
-/// Of what the core's own cache holds half is left to the data. The next cache is far as well, measured on Intel's processors; on AMD's it is so
-/// near that steps over tables of less than four own caches are faster, by a tenth to a half, where nothing is asked for.
+/// Of what the core's own cache holds half is left to the data. Where the next one is near, steps over tables of less than four own caches are
+/// faster, by a tenth to a half, if nothing is asked for.
 fn far() -> usize {
+    if next_cache_is_near() { own_cache() * 4 } else { own_cache() / 2 }
+}
+
+/// Whether what a core's own cache does not hold, or another core has just written, is still near: so measured on AMD's processors, where some
+/// cores share the next cache, and not on Intel's, where all do.
+pub(crate) fn next_cache_is_near() -> bool {
     #[cfg(target_arch = "x86_64")]
-    if !crate::lanes::x86::is_of_intel() {
-        return own_cache() * 4;
-    }
-    own_cache() / 2
+    return !crate::lanes::x86::is_of_intel();
+    #[cfg(not(target_arch = "x86_64"))]
+    false
 }
 
 /// Bytes of the cache that a core has to itself: its second level, or what is usual where the processor does not say.

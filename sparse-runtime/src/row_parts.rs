@@ -12,6 +12,7 @@ use crate::formats::{ColumnId, CsrView};
 use crate::kernels::Parallel;
 use crate::linear::range_of;
 use crate::optimizer::RowAccumulator;
+use crate::prefetch::next_cache_is_near;
 use crate::team;
 use crate::with_column_ids;
 use sparse_core::element::{Float, Stored};
@@ -34,6 +35,13 @@ pub(crate) fn work_of_step<V: Stored>(x: CsrView<'_, V>, columns: usize) -> usiz
 pub(crate) fn parts_of_work(parallel: Parallel, work: usize) -> usize {
     let Parallel::Threads(threads) = parallel else { return 1 };
     threads.min(team::MAX_PARTS).min(work / WORK_OF_A_PART).max(1)
+}
+
+/// Whether threads hand on what they sum over the entries of a row of data, so that each reads no rows of a parameter but those that it updates.
+/// A processor guesses wrong where a thread's entries of a row end: that costs more than to read what another thread has written, where that is
+/// [near](next_cache_is_near).
+pub(crate) fn hand_on() -> bool {
+    !next_cache_is_near()
 }
 
 /// What one of several threads keeps of the rows of a parameter that it updates.

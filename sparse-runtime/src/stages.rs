@@ -11,11 +11,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// The runs of neighbouring rows that go through the stages together.
 const MAX_RUNS: usize = 64;
 
-/// Makes rows of `out`, `width` elements each, in as many stages as there are parts, on as many threads: `stage(number, part, rows,
-/// out)`, in the order of the stages for each row, with a part of that thread. A thread prefers the stage of its own number. The
+/// Makes rows of `out`, `width` elements each, in so many stages, at most as many as there are parts, on as many threads as these: `stage(number,
+/// part, rows, out)`, in the order of the stages for each row, with a part of that thread. A thread prefers the stage of its own number. The
 /// calling thread takes row by row in order, as soon as all stages are done: `take(row, out)`.
 pub(crate) fn in_stages<P: Send, U: Send>(
     parts: &mut [P],
+    n_stages: usize,
     out: &mut [U],
     width: usize,
     stage: impl Fn(usize, &mut P, Range<usize>, &mut [U]) + Sync,
@@ -29,7 +30,9 @@ pub(crate) fn in_stages<P: Send, U: Send>(
     let width = width.max(1);
     let n_rows = out.len() / width;
     let rows_of_run = n_rows.div_ceil(MAX_RUNS).max(1);
-    let (n_runs, n_stages) = (n_rows.div_ceil(rows_of_run), parts.len());
+    let n_runs = n_rows.div_ceil(rows_of_run);
+    assert!((1..=parts.len()).contains(&n_stages), "{n_stages} stages of {} parts", parts.len());
+    let n_threads = parts.len();
     let rows = |run: usize| run * rows_of_run..n_rows.min((run + 1) * rows_of_run);
     let starts = &Starts(parts.as_mut_ptr(), out.as_mut_ptr());
     let out = |rows: &Range<usize>| {
@@ -41,7 +44,8 @@ pub(crate) fn in_stages<P: Send, U: Send>(
     let progress = Progress::new(n_runs, n_stages);
     let make_next = |thread: usize| {
         // What is nearest to its end comes next: so that there is something to take.
-        let mut order = std::iter::once(thread).chain((0..n_stages).rev());
+        let own = thread.min(n_stages - 1);
+        let mut order = std::iter::once(own).chain((0..n_stages).rev());
         let next = order.find_map(|number| Some((number, progress.begin(number)?)));
         let Some((number, (run, _done))) = next else { return false };
         let rows = rows(run);
@@ -67,7 +71,7 @@ pub(crate) fn in_stages<P: Send, U: Send>(
             }
         }
     };
-    team::beside(n_stages, own, &|part| {
+    team::beside(n_threads, own, &|part| {
         let mut looks = 0;
         while !progress.is_all_begun() {
             if !make_next(part) {
@@ -140,11 +144,12 @@ mod tests {
 
     #[test]
     fn stages_follow_one_another_and_rows_are_taken_in_order() {
-        for n_stages in [1, 2, 3, 7] {
+        for (n_stages, n_parts) in [(1, 1), (1, 2), (2, 2), (2, 3), (3, 3), (1, 7), (7, 7)] {
             for n_rows in [0, 1, 63, 64, 65, 1000] {
                 let (mut out, mut taken) = (vec![[0; 2]; 2 * n_rows], 0);
                 in_stages(
-                    &mut vec![(); n_stages],
+                    &mut vec![(); n_parts],
+                    n_stages,
                     &mut out,
                     2,
                     |stage, (), rows, out| {
@@ -172,7 +177,7 @@ mod tests {
                     assert!(!(stage_panics && stage == 1 && rows.contains(&100)));
                 };
                 let take = |row, _: &mut [()]| assert!(!(take_panics && row == 10));
-                in_stages(&mut [(); 3], &mut [(); 1000], 1, stage, take);
+                in_stages(&mut [(); 3], 3, &mut [(); 1000], 1, stage, take);
             })
         };
         assert!(with(true, false).is_err());

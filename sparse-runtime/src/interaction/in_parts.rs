@@ -22,7 +22,7 @@ pub(super) fn step<
     W: Width,
     K: UpdateKind,
 >(
-    n_parts: usize,
+    (n_parts, hands_on): (usize, bool),
     x: CsrView<'_, V>,
     mut w: RowUpdater<'_, R, T, K>,
     mut v: RowUpdater<'_, R, T, K>,
@@ -40,10 +40,11 @@ pub(super) fn step<
     let (of_w, of_v) = (w.shared(1), v.shared(size));
     let numbers = gradients;
     numbers.resize(n_rows * numbers_of_row(size), T::zero());
-    let stages = cuts.in_stages(x);
+    let stages = cuts.in_stages(x, hands_on);
     let mut total = 0.0;
     in_stages(
         parts,
+        stages.count(),
         numbers,
         numbers_of_row(size),
         |stage, part, rows, numbers| {
@@ -51,7 +52,11 @@ pub(super) fn step<
             let piece = unsafe { stages.piece(stage, rows.clone()) };
             let (is_last, scratch) = (piece.is_last(), &mut part.scratch);
             let tables = (of_w.weights(), of_v.weights());
-            add_numbers(x, rows, piece, tables, width, large, scratch, stage == 0, numbers);
+            add_numbers(x, rows.clone(), piece, tables, width, large, scratch, stage == 0, numbers);
+            if !hands_on {
+                // SAFETY: as above; the piece is gone.
+                unsafe { stages.cut(rows) };
+            }
             if is_last {
                 for numbers in numbers.chunks_exact_mut(numbers_of_row(size)) {
                     let (scores, sums, squares) = split(numbers, size);
@@ -164,4 +169,79 @@ fn accumulate<T: Float<Accumulator = T>, V: Factor<T>, W: Width>(
         // SAFETY: the sums are for the columns of the batch, of `size + 2` elements.
         unsafe { add_row::<_, V, _>(sums, entries(ids, values), scores, row_sums) };
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::error::Result;
+    use crate::formats::Csr;
+    use crate::interaction::any_rows;
+    use crate::linear::{Fixed, Scratch};
+    use crate::optimizer::{ParameterSpec, Updater};
+    use crate::table::Table;
+    use crate::with_rows;
+    use sparse_core::storage::Storage;
+    use sparse_core::update_rules::{AdaGrad, Sgd, UpdateRule};
+
+    const COLUMNS: usize = 200;
+    const SIZE: usize = 5;
+
+    /// Some steps on overlapping batches: the losses, and both tables at the end.
+    fn steps<R: UpdateRule>(
+        rule: &R,
+        (n_parts, hands_on): (usize, bool),
+        x: &Csr<f64>,
+    ) -> Result<(Vec<f64>, [Vec<f64>; 2])> {
+        let spec = |name, size| ParameterSpec::new(name, COLUMNS, size, Some(Storage::RowSparse));
+        let mut updater =
+            Updater::<R, f64>::new(rule.clone(), vec![spec("w", 1), spec("v", SIZE)])?;
+        let value = |i: usize| (i * 37 % 11) as f64 / 70.0 - 0.05;
+        let mut tables = [1, SIZE].map(|size| {
+            Table::from_values(size, &(0..size * COLUMNS).map(value).collect::<Vec<_>>())
+        });
+        let (mut scratch, mut losses) = (Scratch::default(), Vec::new());
+        for step in 0..5 {
+            updater.begin_step()?;
+            let x = x.view().rows(step * 8..step * 8 + 25)?;
+            let row_function = |row: usize, scores: &mut [f64], _: &mut [f64]| {
+                let loss = scores[0] + scores[1] - (row % 3) as f64;
+                scores.fill(loss);
+                loss * loss
+            };
+            let [w, v] = &mut tables;
+            with_rows!(R, f64; updater, [0 => w, 1 => v], |[w, v]| losses.push(match n_parts {
+                1 => any_rows(x, w, v, Fixed::<SIZE>, &mut scratch, row_function),
+                _ => {
+                    let shares = (n_parts, hands_on);
+                    super::step(shares, x, w, v, Fixed::<SIZE>, &mut scratch, row_function)
+                }
+            }));
+            updater.end_step()?;
+        }
+        let [w, v] = &mut tables;
+        updater.flush(0, &mut *w)?;
+        updater.flush(1, &mut *v)?;
+        Ok((losses, tables.map(|table| table.values().to_vec())))
+    }
+
+    #[test]
+    fn parts_have_the_bits_of_one() {
+        let rows = (0..60usize).map(|row| {
+            let n_entries = if row % 11 == 3 { 0 } else { 1 + row * 5 % 80 };
+            let column = |k| if k == 0 { 0 } else { k * 2 + row % 40 };
+            (0..n_entries).map(|k| (column(k), (k % 7) as f64 / 4.0 - 0.6)).collect::<Vec<_>>()
+        });
+        let x = Csr::from_rows(COLUMNS, rows).unwrap();
+        fn hold<R: UpdateRule>(rule: &R, x: &Csr<f64>) {
+            let one = steps(rule, (1, false), x).unwrap();
+            assert!(one.0.iter().all(|loss| loss.is_finite()));
+            for shares in [2, 3].into_iter().flat_map(|n| [(n, false), (n, true)]) {
+                assert!(steps(rule, shares, x).unwrap() == one, "{rule:?} by {shares:?}");
+            }
+        }
+        hold(&Sgd { learning_rate: 0.01, ..Sgd::default() }, &x);
+        let rule = Sgd { learning_rate: 0.01, momentum: 0.5, weight_decay: 0.01, ..Sgd::default() };
+        hold(&rule, &x);
+        hold(&AdaGrad { learning_rate: 0.01, ..AdaGrad::default() }, &x);
+    }
 }

@@ -2,9 +2,10 @@
 //!
 //! Rows that wait for steps are settled, each by the thread whose it is; the products of rows of data go from thread to thread, each
 //! of which adds what comes of the rows that are its own, and row functions are run by the calling thread in order meanwhile; then each
-//! thread updates its rows. So a row of the parameter stays in the cache of one thread.
+//! thread updates its rows. So a row of the parameter stays in the cache of one thread. Where threads do not [hand on](crate::row_parts::hand_on),
+//! each product is the work of one.
 
-use super::products::{HandedOn, add_terms_below, product, sum_handed_on};
+use super::products::{HandedOn, add_terms_below, product, sum_handed_on, sum_of_products};
 use super::{Scratch, Width, entries, is_large, prefetch_data, row_ahead, row_of, with_row_loops};
 use crate::formats::{ColumnId, CsrView};
 use crate::lanes;
@@ -17,9 +18,9 @@ use sparse_core::element::{Factor, Float, Stored};
 use sparse_core::update_rules::UpdateRule;
 use std::ops::Range;
 
-/// As [`step`](super::step), of a batch whose extents were compared with those of the parameter.
+/// As [`step`](super::step), of a batch whose extents were compared with those of the parameter. Threads hand products on if `hands_on`.
 pub(super) fn step<R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKind>(
-    n_parts: usize,
+    (n_parts, hands_on): (usize, bool),
     x: CsrView<'_, V>,
     mut rows: RowUpdater<'_, R, T, K>,
     width: W,
@@ -30,7 +31,7 @@ pub(super) fn step<R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKin
     let Scratch { rows: row_scratch, gradients, parts, handed_on, .. } = scratch;
     let (cuts, parts) = parts.divide(n_parts, x, columns);
     settle(x, &mut rows, columns, cuts, parts);
-    let stages = cuts.in_stages(x);
+    let stages = cuts.in_stages(x, hands_on);
 
     let large = is_large(&rows);
     let shared = rows.shared(columns);
@@ -52,11 +53,18 @@ pub(super) fn step<R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKin
         handed_on.resize(n_rows, [T::zero().widen(); 8]);
         in_stages(
             parts,
+            stages.count(),
             handed_on,
             1,
             |stage, _, rows, sums| {
-                // SAFETY: stages come one after the other; the columns of `x` are rows of the parameter.
-                unsafe { add_sums(x, rows.clone(), stages.piece(stage, rows), weights, sums) };
+                // SAFETY: stages come one after the other; the columns of `x` are rows of the parameter. The piece is gone when rows are cut.
+                unsafe {
+                    let piece = stages.piece(stage, rows.clone());
+                    add_sums(x, rows.clone(), piece, weights, large, sums);
+                    if !hands_on {
+                        stages.cut(rows);
+                    }
+                }
             },
             |row, sums| {
                 let [[score, ..]] = sums else { return };
@@ -67,6 +75,7 @@ pub(super) fn step<R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKin
     } else {
         in_stages(
             parts,
+            stages.count(),
             gradients,
             columns,
             |stage, _, rows, scores| {
@@ -76,7 +85,10 @@ pub(super) fn step<R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKin
                 // SAFETY: as above.
                 unsafe {
                     let piece = stages.piece(stage, rows.clone());
-                    add_scores(x, rows, piece, weights, width, large, scores);
+                    add_scores(x, rows.clone(), piece, weights, width, large, scores);
+                    if !hands_on {
+                        stages.cut(rows);
+                    }
                 }
             },
             row_function,
@@ -152,6 +164,7 @@ unsafe fn add_sums<T: Float, V: Factor<T>>(
     rows: Range<usize>,
     mut piece: Piece<'_, '_, V>,
     weights: RowWeights<'_, T>,
+    large: bool,
     sums: &mut [HandedOn<T::Accumulator>],
 ) {
     #[cfg(target_arch = "x86_64")]
@@ -159,7 +172,25 @@ unsafe fn add_sums<T: Float, V: Factor<T>>(
     if unsafe { super::masked::add_sums(x, &mut piece, weights, sums) } {
         return;
     }
+    // SAFETY: promised by the caller.
+    let weight = |id: usize| unsafe { weights.value(id, 0) }.widen();
     let (is_last, bound) = (piece.is_last(), piece.bound());
+    if piece.is_first() && is_last {
+        with_column_ids!(x.columns(), |ids| for (row, sums) in rows.zip(sums) {
+            prefetch_data(x, ids, row);
+            if large {
+                weights.prefetch_each(row_ahead(x, ids, row));
+            }
+            let (ids, values) = row_of(x, ids, row);
+            sums[0] = sum_of_products::<T, V, _>(
+                ids,
+                values,
+                #[inline(always)]
+                |id| weight(id.at()),
+            );
+        });
+        return;
+    }
     with_column_ids!(x.columns(), |ids| for (place, (row, sums)) in rows.zip(sums).enumerate() {
         prefetch_data(x, ids, row);
         let (ids, values) = piece.rest(ids, place);
@@ -170,8 +201,7 @@ unsafe fn add_sums<T: Float, V: Factor<T>>(
             values,
             bound,
             #[inline(always)]
-            // SAFETY: promised by the caller.
-            |id| unsafe { weights.value(id.at(), 0) }.widen(),
+            |id| weight(id.at()),
         );
         piece.end(place, count);
         if is_last {
@@ -309,6 +339,7 @@ mod tests {
     fn steps<R: UpdateRule, T: Float<Accumulator = T>, V: Factor<T>, const K: usize>(
         rule: &R,
         n_parts: usize,
+        hands_on: bool,
         x: &Csr<V>,
     ) -> Result<(Vec<f64>, Vec<T>)> {
         let spec = ParameterSpec::new("w", COLUMNS, K, Some(Storage::RowSparse));
@@ -332,7 +363,7 @@ mod tests {
             };
             with_rows!(R, T; updater, [0 => &mut table], |[rows]| losses.push(match n_parts {
                 1 => any_rows(x, rows, Fixed::<K>, Parallel::Sequential, &mut scratch, row_function),
-                _ => super::step(n_parts, x, rows, Fixed::<K>, &mut scratch, row_function),
+                _ => super::step((n_parts, hands_on), x, rows, Fixed::<K>, &mut scratch, row_function),
             }));
             updater.end_step()?;
         }
@@ -364,10 +395,10 @@ mod tests {
         where
             T: Float<Accumulator = T>,
         {
-            let one = steps::<R, T, V, K>(rule, 1, x).unwrap();
-            for n_parts in [2, 3, 7] {
-                let several = steps::<R, T, V, K>(rule, n_parts, x).unwrap();
-                assert!(several == one, "{K} columns, {rule:?} in {n_parts}");
+            let one = steps::<R, T, V, K>(rule, 1, false, x).unwrap();
+            for (n_parts, hands_on) in [2, 3, 7].into_iter().flat_map(|n| [(n, false), (n, true)]) {
+                let several = steps::<R, T, V, K>(rule, n_parts, hands_on, x).unwrap();
+                assert!(several == one, "{K} columns, {rule:?} in {n_parts}, {hands_on}");
             }
         }
         let modes = [LazyUpdate::Exact, LazyUpdate::Touched, LazyUpdate::Dense];

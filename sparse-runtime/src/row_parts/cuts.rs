@@ -71,13 +71,16 @@ impl Cuts {
         first..self.columns.get(part).copied().unwrap_or(self.n_cols)
     }
 
-    /// The rows of `x`, to be cut as they go through stages: [`Stages::piece`].
+    /// The rows of `x`, to be cut as they go through stages: [`Stages::piece`]. Through one for each part where `hands_on`, else through one.
     pub(crate) fn in_stages<'a, 'x, V: Stored>(
         &'a mut self,
         x: CsrView<'x, V>,
+        hands_on: bool,
     ) -> Stages<'a, 'x, V> {
         self.bounds.resize(self.columns.len() * x.n_rows(), 0);
-        Stages { x, columns: &self.columns, bounds: self.bounds.as_mut_ptr(), borrow: PhantomData }
+        let n_stages = if hands_on { self.columns.len() + 1 } else { 1 };
+        let (columns, bounds) = (&self.columns[..], self.bounds.as_mut_ptr());
+        Stages { x, n_stages, columns, bounds, borrow: PhantomData }
     }
 
     /// The entries of a part, as rows as many as those of `x`.
@@ -103,11 +106,13 @@ impl Cuts {
     }
 }
 
-/// The rows of a batch on their way through [stages](crate::stages), each of which finds where the next one goes on.
+/// The rows of a batch on their way through [stages](crate::stages), each of which finds where the next one goes on; or through one, which
+/// [cuts](Self::cut) them.
 ///
-/// Invariant: `bounds` points to as many bounds as there are columns for each row of `x`.
+/// Invariants: `bounds` points to as many bounds as there are columns for each row of `x`; there is one stage, or one more than columns.
 pub(crate) struct Stages<'a, 'x, V: Stored> {
     x: CsrView<'x, V>,
+    n_stages: usize,
     columns: &'a [usize],
     bounds: *mut u64,
     borrow: PhantomData<&'a mut [u64]>,
@@ -117,7 +122,12 @@ pub(crate) struct Stages<'a, 'x, V: Stored> {
 unsafe impl<V: Stored> Sync for Stages<'_, '_, V> {}
 
 impl<'a, 'x: 'a, V: Stored> Stages<'a, 'x, V> {
-    /// What a stage has of some neighbouring rows.
+    /// How many.
+    pub(crate) fn count(&self) -> usize {
+        self.n_stages
+    }
+
+    /// Cuts some rows that go through one stage.
     ///
     /// # Panics
     ///
@@ -125,10 +135,31 @@ impl<'a, 'x: 'a, V: Stored> Stages<'a, 'x, V> {
     ///
     /// # Safety
     ///
+    /// No piece is of these rows, and nobody else cuts them meanwhile.
+    pub(crate) unsafe fn cut(&self, rows: Range<usize>) {
+        let (starts, ends) = (&self.x.starts()[rows.clone()], &self.x.ends()[rows.clone()]);
+        for (cut, column) in self.columns.iter().enumerate() {
+            // SAFETY: within the bounds, as the invariant says, of rows that there are; nobody else refers to them.
+            let bounds = unsafe {
+                let first = self.bounds.add(cut * self.x.n_rows() + rows.start);
+                slice::from_raw_parts_mut(first, rows.len())
+            };
+            put_below(bounds, starts, ends, self.x.columns(), *column);
+        }
+    }
+
+    /// What a stage has of some neighbouring rows.
+    ///
+    /// # Panics
+    ///
+    /// If there are no such rows, or there is no such stage.
+    ///
+    /// # Safety
+    ///
     /// All stages before have [ended](Piece::end) each of the rows, and no other piece is of these rows while this is there.
     pub(crate) unsafe fn piece(&self, stage: usize, rows: Range<usize>) -> Piece<'a, 'x, V> {
         let n_rows = self.x.n_rows();
-        assert!(rows.start <= rows.end && rows.end <= n_rows && stage <= self.columns.len());
+        assert!(rows.start <= rows.end && rows.end <= n_rows && stage < self.n_stages);
         // SAFETY: within the bounds, as the invariant says; nobody else refers to them.
         let cut = |cut: usize| unsafe { self.bounds.add(cut * n_rows + rows.start) };
         let starts = |stage: usize| match stage.checked_sub(1) {
@@ -136,7 +167,7 @@ impl<'a, 'x: 'a, V: Stored> Stages<'a, 'x, V> {
             // SAFETY: as above.
             Some(before) => unsafe { slice::from_raw_parts(cut(before), rows.len()) },
         };
-        let is_last = stage == self.columns.len();
+        let is_last = stage + 1 == self.n_stages;
         // SAFETY: as above.
         let ends = (!is_last).then(|| unsafe { slice::from_raw_parts_mut(cut(stage), rows.len()) });
         Piece {
