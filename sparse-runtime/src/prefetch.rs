@@ -14,7 +14,7 @@ pub(crate) fn is_far(bytes: usize) -> bool {
 }
 
 /// Of what the core's own cache holds half is left to the data. Where the next one is near, steps over tables of less than four own caches are
-/// faster, by a tenth to a half, if nothing is asked for.
+/// faster if nothing is asked for.
 fn far() -> usize {
     if next_cache_is_near() { own_cache() * 4 } else { own_cache() / 2 }
 }
