@@ -148,7 +148,7 @@ fn any_rows<R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKind>(
 ) -> f64 {
     let begun = scratch.paces.begin(Stage::Rows, parallel, work_of_step(x, width.columns()));
     let loss = if begun.n_parts > 1 {
-        // What several columns or a small table of a rule that only adds would have to be read of each other's costs more.
+        // Of rows of several columns, and of a small table that a rule only adds to, reading what the other threads have written costs more.
         let hands_on = hand_on() || width.columns() > 1 || (K::PLAIN && rows.bytes() < FAR_BYTES);
         in_parts::step((begun.n_parts, hands_on), x, rows, width, scratch, row_function)
     } else if x.n_rows() == 1 {
