@@ -23,7 +23,10 @@ fn far() -> usize {
 /// cores share the next cache, and not on Intel's, where all do.
 pub(crate) fn next_cache_is_near() -> bool {
     #[cfg(target_arch = "x86_64")]
-    return !crate::lanes::x86::is_of_intel();
+    {
+        static NEAR: OnceLock<bool> = OnceLock::new();
+        *NEAR.get_or_init(crate::lanes::x86::is_of_amd)
+    }
     #[cfg(not(target_arch = "x86_64"))]
     false
 }

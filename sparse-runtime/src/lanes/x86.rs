@@ -75,17 +75,27 @@ pub(crate) fn divides_in_sixteens() -> bool {
 
 /// Whether Intel made the processor.
 #[inline]
-pub(crate) fn is_of_intel() -> bool {
+fn is_of_intel() -> bool {
     static INTEL: OnceLock<bool> = OnceLock::new();
-    *INTEL.get_or_init(|| {
-        let vendor = cpuid(0);
-        [vendor.ebx, vendor.edx, vendor.ecx]
-            == [*b"Genu", *b"ineI", *b"ntel"].map(u32::from_le_bytes)
-    })
+    *INTEL.get_or_init(|| is_made_by(b"GenuineIntel"))
 }
 
-/// What the processor says of itself.
+/// Whether AMD made the processor. Asks it.
+pub(crate) fn is_of_amd() -> bool {
+    is_made_by(b"AuthenticAMD")
+}
+
+fn is_made_by(maker: &[u8; 12]) -> bool {
+    let CpuidResult { ebx, edx, ecx, .. } = cpuid(0);
+    [ebx, edx, ecx].iter().flat_map(|part| part.to_le_bytes()).eq(*maker)
+}
+
+/// What the processor says of itself; zeros to Miri.
 pub(crate) fn cpuid(leaf: u32) -> CpuidResult {
+    if cfg!(miri) {
+        // It runs none of the processor's instructions.
+        return CpuidResult { eax: 0, ebx: 0, ecx: 0, edx: 0 };
+    }
     // Newer compilers than the oldest supported one ask for no `unsafe`.
     #[allow(unused_unsafe)]
     // SAFETY: each processor of x86_64 has the instruction.
