@@ -58,10 +58,18 @@ fn data() -> Dataset<f64> {
 
 /// The rows of these numbers.
 fn rows(numbers: impl IntoIterator<Item = usize>) -> Dataset<f64> {
+    rows_of(numbers, |i| (0..i % 6).map(|k| (i * i + 17 * k + k * k) % D).collect())
+}
+
+/// The rows of these numbers, each with the columns that `columns` gives for it.
+fn rows_of(
+    numbers: impl IntoIterator<Item = usize>,
+    columns: impl Fn(usize) -> Vec<usize>,
+) -> Dataset<f64> {
     let mut text = String::new();
     for i in numbers {
         text += if i * 7 % 5 < 2 { "1" } else { "-1" };
-        let mut columns: Vec<_> = (0..i % 6).map(|k| (i * i + 17 * k + k * k) % D).collect();
+        let mut columns = columns(i);
         columns.sort_unstable();
         columns.dedup();
         for column in columns {
@@ -302,6 +310,26 @@ fn a_run_that_is_ended_within_an_epoch_equals_dense_vectors() {
 #[test]
 fn svrg_of_a_linear_model() {
     svrg_equals_dense_vectors(|| Linear::new(dims! { d: D }, Seed(1)).unwrap(), true, plans());
+}
+
+/// Of rows that are too long to be taken many at a time. The first data has none of the last columns.
+#[test]
+fn svrg_of_long_rows_and_of_other_data_with_the_same_updater() {
+    let long = |first: usize, n_columns: usize| {
+        rows_of(first..first + N, |i| (0..36).map(|k| (i + k) % n_columns).collect())
+    };
+    // Without a velocity that goes on, and steps that are counted.
+    let is_fresh = |plan: &Plan| (plan.rule.momentum, &plan.schedule) == (0.0, &Schedule::Constant);
+    for plan in plans().into_iter().filter(is_fresh) {
+        let mut model = Linear::new(dims! { d: D }, Seed(1)).unwrap();
+        let mut trainer = trainer(&plan, Svrg { update_freq: 1, rule: plan.rule.clone() });
+        let mut updater = trainer.updater(&model).unwrap();
+        for data in [long(0, D - 20), long(N, D)] {
+            let expected = by_hand(&model, &data, &plan, &Old::Snapshot(1), u64::MAX);
+            trainer.fit_epochs(&mut model, &mut updater, &data, 0..plan.epochs).unwrap();
+            assert_close(&parameters(&model), &expected);
+        }
+    }
 }
 
 #[test]

@@ -192,7 +192,8 @@ impl<T: Float, S: Step<T>, const LEARNS: bool> Step<T> for ReducedStep<S, T, LEA
 
     #[inline(always)]
     fn scale_mean(state: &mut Self::State, factor: T) {
-        state.mean *= factor;
+        // A mean that is not finite ends with it.
+        state.mean = if factor == T::zero() { factor } else { state.mean * factor };
     }
 }
 

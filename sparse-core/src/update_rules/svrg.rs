@@ -128,6 +128,19 @@ mod tests {
         assert_eq!((w, state.mean), (0.0 - 0.5 * (-2.0 + 3.0), 3.0));
     }
 
+    /// A pass that overflows leaves nothing behind for the next one.
+    #[test]
+    fn a_mean_that_is_not_finite_ends_with_it() {
+        type OfSgd = <Svrg<Sgd> as UpdateRule>::Step<f64>;
+        for (mean, factor, scaled) in
+            [(3.0, 0.5, 1.5), (3.0, 0.0, 0.0), (f64::INFINITY, 0.0, 0.0), (f64::NAN, 0.0, 0.0)]
+        {
+            let mut state = ReducedState { inner: [1.0], mean };
+            OfSgd::scale_mean(&mut state, factor);
+            assert_eq!((state.inner, state.mean), ([1.0], scaled));
+        }
+    }
+
     /// k steps with the mean gradient alone, one by one, are the k-th power of the map.
     #[test]
     fn idle_steps_are_steps_with_the_mean_gradient() {

@@ -3,6 +3,7 @@
 //! A loop over steps of one row needs the derivative of a row's loss at once, the loss itself only in a sum that is reported. Where that has a
 //! logarithm, its terms show in the time of a short row; of many rows they are vectors.
 
+use crate::lanes::wide;
 use sparse_core::element::Float;
 
 /// What a row function gives of the loss of a row of one score.
@@ -70,9 +71,14 @@ impl<A: Float, L: RowLoss<A>> Losses<A, L> {
     /// A function of its own, so that the registers of the loop are the loop's.
     #[inline(never)]
     fn add_waiting(&mut self) {
-        let losses = self.waiting.map(
+        let losses = wide(
             #[inline(always)]
-            |loss| loss.now(),
+            || {
+                self.waiting.map(
+                    #[inline(always)]
+                    |loss| loss.now(),
+                )
+            },
         );
         for loss in &losses[..self.n_waiting] {
             self.sum += loss.as_f64();

@@ -213,7 +213,7 @@ fn usual_steps<
             let Turns { x, ids, first, end, .. } = turns;
             let scores = &mut scratch.gradients;
             // SAFETY: a view's columns are below its `n_cols`, which `steps` compared with `n_rows`.
-            unsafe { gathered::steps(x, ids, first..end, split, scores, kept, derivatives) }
+            unsafe { gathered::steps(x, ids, first..end, split, scores, kept, derivatives)? }
         } else {
             in_turn!(false, false, |row, scores, saved, kept| {
                 derivatives(row, scores, saved, kept)

@@ -86,6 +86,15 @@ impl<R: UpdateRule, T: Float, K: UpdateKind> RowCursor<'_, R, T, K> {
         Some(RowCursor { step: self.step.without_options()?, ..self })
     }
 
+    /// The same rows, of one weight each, so that the compiler knows how they lie where the states lie beside the weights.
+    #[inline(always)]
+    pub(crate) fn of_one_weight(self) -> Self {
+        match K::BESIDE {
+            true => RowCursor { places: self.places.known_to_lie(1), ..self },
+            false => self,
+        }
+    }
+
     /// The same rows for a loop that only gathers gradients, where the step does.
     #[inline(always)]
     pub(crate) fn only_gathers(self) -> Option<Self> {

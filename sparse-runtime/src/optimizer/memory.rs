@@ -306,6 +306,22 @@ impl<T, S> Clone for Places<T, S> {
 
 impl<T, S> Copy for Places<T, S> {}
 
+impl<T: Float, S: StateBlock<T::Accumulator>> Places<T, S> {
+    /// The same, of blocks for rows of `row_size` weights, so that the compiler knows how they lie if it knows that.
+    #[inline(always)]
+    pub(super) fn known_to_lie(self, row_size: usize) -> Self {
+        let Layout { states, stride, .. } =
+            Layout::of::<T, S>(row_size, states_of_row::<T::Accumulator, S>(row_size));
+        debug_assert_eq!(
+            (row_size, stride, stride),
+            (self.row_size, self.stride, self.state_stride)
+        );
+        let first_state = self.first.wrapping_add(states);
+        debug_assert_eq!(first_state, self.first_state);
+        Places { stride, first_state, state_stride: stride, row_size, has_states: true, ..self }
+    }
+}
+
 impl<T, S> Places<T, S> {
     /// The weights of a row.
     ///

@@ -4,10 +4,11 @@ use super::error::OptimizerError;
 use super::memory::Weights;
 use super::rows::StateOf;
 use super::samples::{Samples, Usage};
+use super::touched::TouchedRows;
 use super::updater::Updater;
 use crate::error::Result;
 use crate::model::Model;
-use crate::table::Table;
+use crate::table::{Layout, StatesMut, Table};
 use serde::{Deserialize, Serialize};
 use sparse_core::element::Float;
 use sparse_core::update_rules::{Correction, Step, UpdateRule};
@@ -133,6 +134,13 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
         self.scale_mean(tables, 1.0 / n_rows.max(1) as f64);
     }
 
+    /// Whether gradients were gathered over the data that they will be gathered over next, so that it has no row that was never touched.
+    pub(crate) fn set_knows_rows(&mut self, knows_rows: bool) {
+        for record in &mut self.parameters {
+            record.touched.set_has_all(knows_rows);
+        }
+    }
+
     /// Takes the states of all parameters out of their tables, for steps that are not fused: these read tables as values. O(values) where
     /// a fused step has put them there.
     pub(crate) fn take_states_apart<M: Model<Element = T>>(&mut self, model: &mut M) {
@@ -193,23 +201,44 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
     /// Multiplies the mean gradient of every weight. O(values of rows touched), where what was touched is known.
     fn scale_mean<'t>(&mut self, tables: impl IntoIterator<Item = &'t mut Table<T>>, factor: f64) {
         let factor = T::Accumulator::of(factor);
-        let scale = |states: &mut [StateOf<R, T>]| {
-            for state in states {
-                <R::Step<T::Accumulator> as Step<T::Accumulator>>::scale_mean(state, factor);
-            }
-        };
         for (record, table) in self.parameters.iter_mut().zip(tables) {
             if !record.beside {
-                scale(&mut record.states);
+                scale_each::<R, T>(&mut record.states, factor);
                 continue;
             }
-            let n_rows = record.spec.n_rows;
             let Some(blocks) = table.blocks_of_mut(&self.tenant) else { continue };
-            let mut row = |row: usize| scale(blocks.states_mut(row));
-            match record.knows_touched() {
-                true => record.touched.for_each(row),
-                false => (0..n_rows).for_each(&mut row),
+            let touched = record.knows_touched().then_some(&record.touched);
+            let of_one = Layout::of::<T, StateOf<R, T>>(1, 1);
+            // The compiler knows the size of the shortest rows.
+            let states = blocks.all_states_mut();
+            match states.known_to_lie(of_one) {
+                Ok(states) => scale_rows::<R, T>(states, record.spec.n_rows, touched, factor),
+                Err(states) => scale_rows::<R, T>(states, record.spec.n_rows, touched, factor),
             }
         }
+    }
+}
+
+#[inline(always)]
+fn scale_each<R: UpdateRule, T: Float>(states: &mut [StateOf<R, T>], factor: T::Accumulator) {
+    for state in states {
+        <R::Step<T::Accumulator> as Step<T::Accumulator>>::scale_mean(state, factor);
+    }
+}
+
+/// Of the rows that were touched, where these are known.
+#[inline(always)]
+fn scale_rows<R: UpdateRule, T: Float>(
+    mut states: StatesMut<'_, StateOf<R, T>>,
+    n_rows: usize,
+    touched: Option<&TouchedRows>,
+    factor: T::Accumulator,
+) {
+    match touched {
+        Some(touched) => touched.for_each(
+            #[inline(always)]
+            |row| scale_each::<R, T>(states.row(row), factor),
+        ),
+        None => (0..n_rows).for_each(|row| scale_each::<R, T>(states.row(row), factor)),
     }
 }

@@ -154,21 +154,30 @@ impl<'a, R: UpdateRule, T: Float> Settling<'a, R, T> {
         unsafe { cursor.begin_weight(row, scalar) }
     }
 
-    /// Notes that a row is updated for the first time, if it is: all that there is to do where rows [rest](Self::known_to_rest).
+    /// Whether every row of the data that gradients are gathered over was touched before.
+    #[inline(always)]
+    pub(crate) fn knows_rows(&self) -> bool {
+        self.touched.has_all()
+    }
+
+    /// Notes of each of some rows that it is updated for the first time, if it is: all that there is to do where rows
+    /// [rest](Self::known_to_rest), and nothing where they are [known](Self::knows_rows).
     ///
     /// # Safety
     ///
     /// As [`settle`](Self::settle), of rows of one weight.
-    #[inline(always)]
-    pub(crate) unsafe fn note<K: UpdateKind>(
+    #[inline(never)]
+    pub(crate) unsafe fn note_each<K: UpdateKind, I: ColumnId>(
         &mut self,
         cursor: RowCursor<'_, R, T, K>,
-        row: usize,
+        ids: &[I],
     ) {
-        // SAFETY: promised by the caller.
-        if !unsafe { self.was_touched::<K>(row) } {
-            // SAFETY: as above.
-            unsafe { self.reborrow().settle_updated(cursor, row) };
+        for id in ids {
+            // SAFETY: promised by the caller.
+            if !unsafe { self.was_touched::<K>(id.at()) } {
+                // SAFETY: as above.
+                unsafe { self.reborrow().settle_updated(cursor, id.at()) };
+            }
         }
     }
 

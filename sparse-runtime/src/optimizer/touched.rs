@@ -14,6 +14,8 @@ pub(super) struct TouchedRows {
     words: Vec<u64>,
     /// Rows may have been touched that were not added.
     incomplete: bool,
+    /// Every row of the data that gradients are gathered over was added.
+    has_all: bool,
 }
 
 impl TouchedRows {
@@ -42,6 +44,17 @@ impl TouchedRows {
     /// From now on the set says nothing.
     pub(super) fn give_up(&mut self) {
         self.incomplete = true;
+    }
+
+    /// From now on, or from now on no longer, gradients are gathered over data of which every row was added.
+    pub(super) fn set_has_all(&mut self, has_all: bool) {
+        self.has_all = has_all;
+    }
+
+    /// True where the rows of the data that gradients are gathered over need not be added.
+    #[inline(always)]
+    pub(super) fn has_all(&self) -> bool {
+        self.has_all
     }
 
     /// True where every row that was touched was added.

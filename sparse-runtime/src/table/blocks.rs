@@ -1,6 +1,7 @@
 //! Rows of weights, each with the state of an update rule beside it.
 
 use super::aligned::Aligned;
+use std::marker::PhantomData;
 use std::ops::Range;
 use std::sync::{Arc, Weak};
 
@@ -101,8 +102,13 @@ impl Blocks {
     ///
     /// If there is no such row.
     #[inline]
-    pub(crate) fn states_mut<S: Copy>(&mut self, row: usize) -> &mut [S] {
+    pub(super) fn states_mut<S: Copy>(&mut self, row: usize) -> &mut [S] {
         self.part_mut(row * self.layout.stride + self.layout.states, self.layout.n_states)
+    }
+
+    /// The states of all rows.
+    pub(crate) fn all_states_mut<S: Copy>(&mut self) -> StatesMut<'_, S> {
+        StatesMut { memory: &mut self.memory, layout: self.layout, of: PhantomData }
     }
 
     /// The states of a row.
@@ -133,10 +139,46 @@ impl Blocks {
 
     #[inline]
     fn part_mut<V: Copy>(&mut self, start: usize, len: usize) -> &mut [V] {
-        let bytes = size_of_val(&self.memory[..]);
-        assert!(start + len * size_of::<V>() <= bytes, "byte {start} of a table of blocks");
-        // SAFETY: as in `part`.
-        unsafe { std::slice::from_raw_parts_mut(self.as_mut_ptr().add(start).cast(), len) }
+        part_mut(&mut self.memory, start, len)
+    }
+}
+
+#[inline(always)]
+fn part_mut<V: Copy>(memory: &mut [u64], start: usize, len: usize) -> &mut [V] {
+    let bytes = size_of_val(memory);
+    assert!(start + len * size_of::<V>() <= bytes, "byte {start} of a table of blocks");
+    // SAFETY: as in `Blocks::part`.
+    unsafe {
+        std::slice::from_raw_parts_mut(memory.as_mut_ptr().cast::<u8>().add(start).cast(), len)
+    }
+}
+
+/// The states of rows, to be written: for loops over many, which ask once where they lie.
+pub(crate) struct StatesMut<'a, S> {
+    memory: &'a mut [u64],
+    layout: Layout,
+    of: PhantomData<S>,
+}
+
+impl<S: Copy> StatesMut<'_, S> {
+    /// The same where rows lie so, and the compiler may know how; as they are where not.
+    #[inline(always)]
+    pub(crate) fn known_to_lie(self, layout: Layout) -> Result<Self, Self> {
+        match self.layout == layout {
+            true => Ok(StatesMut { layout, ..self }),
+            false => Err(self),
+        }
+    }
+
+    /// Those of a row.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such row.
+    #[inline(always)]
+    pub(crate) fn row(&mut self, row: usize) -> &mut [S] {
+        let start = row * self.layout.stride + self.layout.states;
+        part_mut(self.memory, start, self.layout.n_states)
     }
 }
 

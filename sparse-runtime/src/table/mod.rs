@@ -4,7 +4,7 @@ mod aligned;
 mod blocks;
 
 pub(crate) use aligned::Aligned;
-pub(crate) use blocks::{Layout, Tenant};
+pub(crate) use blocks::{Layout, StatesMut, Tenant};
 
 use blocks::Blocks;
 use sparse_core::element::Element;

@@ -18,7 +18,7 @@ use crate::table::Table;
 use sparse_core::update_rules::{Correction, UpdateRule, VarianceReduction};
 
 /// What a run with a rule that corrects gradients keeps from epoch to epoch, beside what its updater does.
-pub(super) struct Reduced<'d, M: Model, S> {
+pub(super) struct Reduced<'d, M: Model, S: DataSource<M::Element>> {
     data: &'d S,
     options: BatchOptions,
     /// The samples, where derivatives are kept for each.
@@ -28,6 +28,8 @@ pub(super) struct Reduced<'d, M: Model, S> {
     method: VarianceReduction,
     /// The model at the snapshot, where old gradients are computed anew.
     snapshot: Option<M>,
+    /// Where the last pass that gathered gradients has left off, so that the next one checks no labels anew.
+    passes: Option<S::Batches<'d>>,
 }
 
 impl<'d, M: Model, S: DataSource<M::Element>> Reduced<'d, M, S> {
@@ -49,6 +51,7 @@ impl<'d, M: Model, S: DataSource<M::Element>> Reduced<'d, M, S> {
         if max_norm.is_some() {
             return Err(TrainError::ClipCorrected { rule: R::NAME }.into());
         }
+        updater.set_knows_rows(false);
         let kept = updater.kept_snapshot();
         // A run that has begun without knowing them goes on without.
         let n_samples = match M::CORRECTS_SCORES && kept.is_empty() {
@@ -68,7 +71,16 @@ impl<'d, M: Model, S: DataSource<M::Element>> Reduced<'d, M, S> {
             }
             snapshot
         });
-        Ok(Some(Reduced { data, options: *options, n_samples, fingerprint, method, snapshot }))
+        let passes = None;
+        Ok(Some(Reduced {
+            data,
+            options: *options,
+            n_samples,
+            fingerprint,
+            method,
+            snapshot,
+            passes,
+        }))
     }
 
     /// What is left of an epoch of corrected steps, as [`fit_from`](super::fit_from). Before its first step a pass over the data where a mean
@@ -127,8 +139,9 @@ impl<'d, M: Model, S: DataSource<M::Element>> Reduced<'d, M, S> {
         updater.flush_model(model)?;
         let n_rows = *gathered.as_ref().unwrap_or(&0);
         updater.end_gathering(tables(model), clock, n_rows);
-        if gathered.is_err() {
-            updater.forget_mean();
+        match gathered {
+            Ok(_) => updater.set_knows_rows(true),
+            Err(_) => updater.forget_mean(),
         }
         if self.n_samples.is_none() {
             updater.take_states_apart(model);
@@ -139,7 +152,7 @@ impl<'d, M: Model, S: DataSource<M::Element>> Reduced<'d, M, S> {
 
     /// Adds the gradients of all rows to the mean; returns the number of rows, without padding.
     fn sum_gradients<R: UpdateRule>(
-        &self,
+        &mut self,
         model: &mut M,
         updater: &mut Updater<R, M::Element>,
         epoch: u64,
@@ -148,7 +161,10 @@ impl<'d, M: Model, S: DataSource<M::Element>> Reduced<'d, M, S> {
         let by_rows = M::TRAINS_ROWS && options.last_batch == LastBatch::Short;
         let batch_size = if by_rows { 1 } else { options.batch_size };
         let options = BatchOptions { batch_size, ..options };
-        let mut batches = self.data.batches(M::INPUTS, &options)?;
+        let mut batches = match self.passes.take() {
+            Some(batches) => batches,
+            None => self.data.batches(M::INPUTS, &options)?,
+        };
         let usage = if self.n_samples.is_some() { Usage::Keep } else { Usage::Nothing };
         let (mut n_rows, mut n_batches) = (0, 0);
         batches.start_epoch(0)?;
@@ -166,6 +182,8 @@ impl<'d, M: Model, S: DataSource<M::Element>> Reduced<'d, M, S> {
             n_rows += (batch.n_rows() - batch.n_padding().min(batch.n_rows())) as u64;
             n_batches += 1;
         }
+        // Of data that streams past nothing is kept in memory between two passes.
+        self.passes = self.data.shuffle_buffer().is_none().then_some(batches);
         match n_rows {
             0 => Err(TrainError::NoRows.into()),
             n_rows => Ok(n_rows),
