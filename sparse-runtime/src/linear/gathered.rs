@@ -14,7 +14,7 @@ use std::slice;
 const TOGETHER: usize = 64;
 
 /// More entries than these, on average, are a long row.
-const LONG: usize = 32;
+const LONG: usize = 8;
 
 /// As many steps as `range` has rows, of a parameter of one column whose rows [rest](Settling::known_to_rest); `None` where the cursor does more
 /// than to [gather](RowCursor::only_gathers). `row_function` gives a number that is finite where the derivative is; of one that is not, the

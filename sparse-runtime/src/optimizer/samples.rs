@@ -97,8 +97,11 @@ impl<T: Float> Samples<T> {
         self.ids.clear();
         append_ids(&mut self.ids);
         let n_samples = self.n_samples;
-        // Without an end on the way, which costs more than the comparisons.
-        if !self.ids.iter().fold(false, |beyond, id| beyond | (*id >= n_samples)) {
+        // The highest bit of what is left of the last sample's number, or of a number itself, tells that there is no such sample: without an end on
+        // the way, and without comparisons, of which there are no vectors everywhere.
+        let last = n_samples.wrapping_sub(1);
+        let bits = self.ids.iter().fold(last, |bits, id| bits | *id | last.wrapping_sub(*id));
+        if bits.leading_zeros() > 0 {
             return Ok(());
         }
         self.ids.iter().find(|id| **id >= n_samples).map_or(Ok(()), |id| Err(*id))
