@@ -216,3 +216,99 @@ unsafe fn find_scores<'a, R: UpdateRule, T: Float, V: Factor<T>, K: UpdateKind, 
         *score = unsafe { score_of(x, ids, cursor, place) };
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::formats::Csr;
+    use crate::linear::{self, Fixed, Scratch};
+    use crate::optimizer::{ParameterSpec, Updater, Usage};
+    use crate::table::Table;
+    use sparse_core::storage::Storage;
+    use sparse_core::update_rules::{Correction, Sgd, Svrg};
+
+    const N_COLS: usize = 50;
+
+    /// Rows of data with up to `most` entries, of all columns but the last.
+    fn data(n_rows: usize, most: usize) -> Csr<f64> {
+        let entry = |row: usize, k: usize| (k * (N_COLS - 1) / most, (row as f64 - k as f64).sin());
+        let row = |row: usize| Vec::from_iter((0..row * 7 % (most + 1)).map(|k| entry(row, k)));
+        Csr::from_rows(N_COLS, (0..n_rows).map(row)).unwrap()
+    }
+
+    /// Passes over the data, each from a mean of 0, on a parameter whose rows are known from the second one on. The derivative of a row is its
+    /// product; that of row `broken` is not finite.
+    fn means(x: &Csr<f64>, broken: usize) -> Vec<(usize, Vec<f64>)> {
+        let rule = Svrg { update_freq: 1, rule: Sgd { weight_decay: 0.1, ..Sgd::default() } };
+        let spec = ParameterSpec::new("w", N_COLS, 1, Some(Storage::RowSparse));
+        let mut updater = Updater::<Svrg<Sgd>, f64>::new(rule, vec![spec]).unwrap();
+        let weights: Vec<f64> = (0..N_COLS).map(|row| (row as f64).cos()).collect();
+        let mut table = Table::from_values(1, &weights);
+        let pass = |knows_rows: bool| {
+            let clock = updater.clock();
+            updater.set_knows_rows(knows_rows);
+            updater.reset_mean([&mut table], None, None);
+            let gather = Correction::Gather { share: 1.0 };
+            updater.prepare_steps(gather, Usage::Nothing, |_| {}).unwrap();
+            let (mut n_steps, mut goes_on) = (0, true);
+            while goes_on && n_steps < x.n_rows() {
+                // The first one alone.
+                let count = updater.begin_steps(x.n_rows() - n_steps).unwrap();
+                let steps = linear::steps(
+                    x.view(),
+                    n_steps..n_steps + count,
+                    0,
+                    &mut table,
+                    &mut updater,
+                    Fixed::<1>,
+                    &mut Scratch::default(),
+                    &mut (),
+                    |row, scores: &mut [f64], _: &mut [f64], _: &mut ()| {
+                        if row == broken {
+                            scores[0] = f64::NAN;
+                        }
+                        0.0
+                    },
+                );
+                let steps = steps.unwrap();
+                updater.end_steps(steps.n_steps).unwrap();
+                n_steps += steps.n_steps;
+                goes_on = !steps.diverged();
+            }
+            updater.flush(0, &mut table).unwrap();
+            assert_eq!(table.values(), weights);
+            updater.end_gathering([&mut table], clock, 2);
+            let mut means = Vec::new();
+            updater.visit_states(0, &table, |states| means.extend(states.iter().map(|s| s.mean)));
+            (n_steps, means)
+        };
+        [false, true, true].map(pass).into()
+    }
+
+    #[test]
+    fn short_and_long_rows_are_added_up_whether_rows_are_known_or_not() {
+        for (n_rows, most) in [(1, 3), (70, 3), (140, 12), (9, 40)] {
+            let x = data(n_rows, most);
+            let mut expected = vec![0.0; N_COLS];
+            for row in x.view().iter_rows() {
+                let row = Vec::from_iter(row);
+                let term = |(column, value): &(usize, f64)| value * (*column as f64).cos();
+                let score: f64 = row.iter().map(term).sum();
+                row.iter().for_each(|(column, value)| expected[*column] += value * score / 2.0);
+            }
+            for (n_steps, means) in means(&x, usize::MAX) {
+                assert_eq!(n_steps, n_rows);
+                for (mean, expected) in means.iter().zip(&expected) {
+                    assert!((mean - expected).abs() < 1e-12, "{mean} {expected}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_pass_ends_at_a_derivative_that_is_not_finite() {
+        for (n_rows, most) in [(70, 3), (70, 40)] {
+            let steps = means(&data(n_rows, most), 66);
+            assert!(steps.iter().all(|(n_steps, _)| *n_steps == 67), "{n_rows}, {most}");
+        }
+    }
+}
