@@ -59,6 +59,74 @@ mod above {
     }
 }
 
+/// Extents along which arrays are joined: sums of constants and numbers, in either order, also where nothing names them.
+macro_rules! joined {
+    ($model:ident, $fuse:ident, [$($constants:tt)*], $user:tt, $item:tt, $both:tt) => {
+        graph! {
+            pub model $model {
+                $($constants)*
+                fuse = $fuse;
+                input user: dense<u32>[n];
+                input item: dense<u32>[n];
+                input x: dense[n, 2];
+                label y: dense[n, 1];
+                param users: row_sparse[a, $user] = Normal { mean: 0.0, std: 0.5 };
+                param items: row_sparse[b, $item] = Normal { mean: 0.0, std: 0.5 };
+                param w: dense[$both, 4] = Normal { mean: 0.0, std: 0.5 };
+                param v: dense[_, 1] = Normal { mean: 0.0, std: 0.5 };
+                let pair = concat(embedding(user, users), embedding(item, items), axis = 1);
+                let hidden = relu(dot(pair, w));
+                let pred = dot(concat(x, hidden, pair, axis = 1), v);
+                loss squared_error(pred, y);
+                output pair;
+            }
+        }
+    };
+}
+
+const ITEM: usize = 3;
+
+joined!(Joined, on, [const USER = 2; const ITEM; const BOTH = ITEM + USER;], USER, ITEM, BOTH);
+joined!(JoinedUnfused, off, [const USER = 2; const ITEM; const BOTH = ITEM + USER;], USER, ITEM, BOTH);
+joined!(Numbers, on, [], 2, 3, 5);
+
+#[test]
+fn arrays_of_constant_extents_are_joined() {
+    let plan = Joined::PLAN.to_string();
+    assert!(plan.contains("[n, 5]") && plan.contains("[n, 11]"), "{plan}");
+    let (user, item) = ([0_u32, 2, 2, 1], [1_u32, 0, 3, 3]);
+    let x = Dense::new([4, 2], (0..8).map(|i| i as f32 / 4.0 - 1.0).collect()).unwrap();
+    let y = Dense::new([4, 1], vec![1.0, -1.0, 0.5, 0.0]).unwrap();
+    let ids = |ids: [u32; 4]| Dense::new([4], ids.to_vec()).unwrap();
+    let (user, item) = (ids(user), ids(item));
+    macro_rules! trained {
+        ($model:ident, $batch:ident) => {{
+            let mut model = $model::new(dims! { a: 3, b: 4 }, Seed(1)).unwrap();
+            let mut updater = nnz::optimizer::Updater::for_model(Sgd::default(), &model).unwrap();
+            let batch = $batch {
+                user: user.view().into(),
+                item: item.view().into(),
+                x: x.view(),
+                y: y.view(),
+                ..Default::default()
+            };
+            for _ in 0..5 {
+                model.train_step(&batch, &mut updater).unwrap();
+            }
+            let pair = model.forward(&batch).unwrap().pair.values().to_vec();
+            let parameters = model.parameters();
+            (parameters.iter().map(|p| p.values().to_vec()).collect::<Vec<_>>(), pair)
+        }};
+    }
+    let (numbers, pair) = trained!(Numbers, NumbersBatch);
+    assert_eq!((numbers.clone(), pair.clone()), trained!(Joined, JoinedBatch));
+    let (unfused, _) = trained!(JoinedUnfused, JoinedUnfusedBatch);
+    for (a, b) in unfused.iter().flatten().zip(numbers.iter().flatten()) {
+        assert!((a - b).abs() < 1e-6, "{a} {b}");
+    }
+    assert_eq!(pair.len(), 20);
+}
+
 #[test]
 fn constants_name_those_above_them() {
     let model = above::Above::new(dims! {}, Seed(1)).unwrap();

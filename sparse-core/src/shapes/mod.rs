@@ -17,17 +17,18 @@
 
 use crate::ir::Attributes;
 use crate::operators::Operator;
-use std::collections::BTreeMap;
 use std::fmt;
 
 mod error;
 mod letters;
 mod span;
 pub(crate) mod structural;
+mod substitution;
 
 pub use error::{Fault, ShapeError};
 pub(crate) use letters::{names_of, terms};
 pub use span::Span;
+pub use substitution::Substitution;
 
 /// One extent.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -57,97 +58,6 @@ impl fmt::Display for Dim {
 pub fn show(dims: &[Dim]) -> String {
     let inner: Vec<String> = dims.iter().map(Dim::to_string).collect();
     format!("[{}]", inner.join(", "))
-}
-
-/// What inferred extents turned out to be.
-#[derive(Clone, Debug, Default)]
-pub struct Substitution {
-    bound: Vec<Option<Dim>>,
-    /// Constants of Rust, whose values the compiler does not see, and what each was assumed to be.
-    constants: BTreeMap<String, Option<Dim>>,
-    assumed: Vec<(Dim, Dim)>,
-}
-
-impl Substitution {
-    /// A new extent to be inferred.
-    pub fn fresh(&mut self) -> Dim {
-        self.bound.push(None);
-        Dim::Unknown((self.bound.len() - 1) as u32)
-    }
-
-    /// The extent as far as it is known.
-    pub fn resolve(&self, dim: &Dim) -> Dim {
-        match dim {
-            Dim::Unknown(id) => match self.bound.get(*id as usize).and_then(Option::as_ref) {
-                Some(bound) => self.resolve(bound),
-                None => dim.clone(),
-            },
-            Dim::Named(name) => match self.constants.get(name) {
-                Some(Some(assumed)) => self.resolve(assumed),
-                _ => dim.clone(),
-            },
-            Dim::Size(_) => dim.clone(),
-        }
-    }
-
-    /// Declares a name to be a constant of Rust: it may equal a number or another constant, which whoever sees its value must
-    /// check.
-    pub fn declare_constant(&mut self, name: &str) {
-        self.constants.insert(name.to_owned(), None);
-    }
-
-    /// Whether a name is a constant of Rust.
-    pub fn is_constant(&self, name: &str) -> bool {
-        self.constants.contains_key(name)
-    }
-
-    /// What was assumed of constants since this was last asked: pairs that must be equal.
-    pub fn take_assumed(&mut self) -> Vec<(Dim, Dim)> {
-        std::mem::take(&mut self.assumed)
-    }
-
-    /// The shape as far as it is known.
-    pub fn resolve_all(&self, dims: &[Dim]) -> Dims {
-        dims.iter().map(|dim| self.resolve(dim)).collect()
-    }
-
-    /// Makes two extents one. False where they are known and different.
-    pub fn unify(&mut self, a: &Dim, b: &Dim) -> bool {
-        match (self.resolve(a), self.resolve(b)) {
-            (a, b) if a == b => true,
-            (Dim::Unknown(id), other) | (other, Dim::Unknown(id)) => {
-                let id = id as usize;
-                if self.bound.len() <= id {
-                    self.bound.resize(id + 1, None);
-                }
-                self.bound[id] = Some(other);
-                true
-            }
-            (Dim::Named(name), other) if self.may_be(&name, &other) => {
-                self.assume(name, other);
-                true
-            }
-            (other, Dim::Named(name)) if self.may_be(&name, &other) => {
-                self.assume(name, other);
-                true
-            }
-            _ => false,
-        }
-    }
-
-    /// Whether a name is a constant that may equal an extent: a number or another constant.
-    fn may_be(&self, name: &str, other: &Dim) -> bool {
-        self.is_constant(name)
-            && match other {
-                Dim::Named(other) => self.is_constant(other),
-                other => matches!(other, Dim::Size(_)),
-            }
-    }
-
-    fn assume(&mut self, name: String, other: Dim) {
-        self.assumed.push((Dim::Named(name.clone()), other.clone()));
-        self.constants.insert(name, Some(other));
-    }
 }
 
 /// The shape of an operator's result.
@@ -255,8 +165,12 @@ pub fn size_formula(dims: &[Dim]) -> String {
         Dim::Size(size) => product.saturating_mul(*size),
         _ => product,
     });
+    let factor = |dim: &Dim| match dim.to_string() {
+        sum if sum.contains(' ') => format!("({sum})"),
+        name => name,
+    };
     let mut factors: Vec<String> =
-        dims.iter().filter(|dim| !matches!(dim, Dim::Size(_))).map(Dim::to_string).collect();
+        dims.iter().filter(|dim| !matches!(dim, Dim::Size(_))).map(factor).collect();
     if known != 1 || factors.is_empty() {
         factors.push(known.to_string());
     }
@@ -363,22 +277,6 @@ pub(crate) mod tests {
             "`delta > 0` must hold, and `delta` is 0"
         );
         assert_eq!(check("reduce_to", &[], &["[n, k]", "[k]"]), "[k]");
-    }
-
-    #[test]
-    fn constants_may_be_numbers_and_each_other() {
-        let named = |name: &str| Dim::Named(name.into());
-        let mut unify = Substitution::default();
-        for name in ["K", "L"] {
-            unify.declare_constant(name);
-        }
-        assert!(!unify.unify(&named("K"), &named("k")));
-        assert!(unify.unify(&named("K"), &named("K")) && unify.take_assumed().is_empty());
-        assert!(unify.unify(&named("K"), &named("L")) && unify.unify(&Dim::Size(3), &named("K")));
-        let assumed = [(named("K"), named("L")), (named("L"), Dim::Size(3))];
-        assert_eq!(unify.take_assumed(), assumed);
-        assert_eq!(unify.resolve(&named("K")), Dim::Size(3));
-        assert!(!unify.unify(&Dim::Size(4), &named("K")));
     }
 
     #[test]

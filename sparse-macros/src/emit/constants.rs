@@ -3,6 +3,7 @@
 use crate::ast::{Declaration, Model};
 use proc_macro2::{TokenStream, TokenTree};
 use quote::quote;
+use sparse_core::shapes::{Dim, Substitution};
 use std::collections::BTreeSet;
 use syn::Ident;
 
@@ -12,9 +13,50 @@ use syn::Ident;
 /// { const __ABOVE: usize = 3; { const A: usize = __ABOVE; 2 * A } }
 /// ```
 ///
-/// A value is computed where the names of those below it are not seen: `const A = A + 1;` reads the `A` of the module.
-pub(super) fn constants<'a>(model: &'a Model, rt: &TokenStream) -> Vec<(&'a Ident, TokenStream)> {
-    let written: Vec<Written<'a>> = model
+/// A value is computed where the names of those below it are not seen: `const A = A + 1;` reads the `A` of the module. After them come the sums of
+/// constants that shapes have.
+pub(super) fn constants(
+    model: &Model,
+    extents: &Substitution,
+    rt: &TokenStream,
+) -> Vec<(String, TokenStream)> {
+    let mut constants = declared(model, rt);
+    let sums = extents.sums().filter_map(|name| {
+        let value = sum(&Dim::Named(name.to_owned()), extents, &constants)?;
+        Some((name.to_owned(), value))
+    });
+    let sums = Vec::from_iter(sums);
+    constants.extend(sums);
+    constants
+}
+
+/// An extent that is a number, a declared constant or a sum.
+fn sum(
+    dim: &Dim,
+    extents: &Substitution,
+    declared: &[(String, TokenStream)],
+) -> Option<TokenStream> {
+    match dim {
+        Dim::Size(size) => {
+            let size = usize::try_from(*size).ok()?;
+            Some(quote!(#size))
+        }
+        Dim::Named(name) => match extents.terms_of(name) {
+            Some(terms) => {
+                let [a, b] = terms.each_ref().map(|term| sum(term, extents, declared));
+                let (a, b) = (a?, b?);
+                Some(quote!((#a) + (#b)))
+            }
+            None => {
+                declared.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone())
+            }
+        },
+        Dim::Unknown(_) => None,
+    }
+}
+
+fn declared(model: &Model, rt: &TokenStream) -> Vec<(String, TokenStream)> {
+    let written: Vec<Written<'_>> = model
         .declarations
         .iter()
         .filter_map(|declaration| match declaration {
@@ -27,7 +69,7 @@ pub(super) fn constants<'a>(model: &'a Model, rt: &TokenStream) -> Vec<(&'a Iden
         })
         .collect();
     let constants = written.iter().enumerate();
-    constants.map(|(index, constant)| (constant.name, value(&written, index, rt))).collect()
+    constants.map(|(index, constant)| (constant.word.clone(), value(&written, index, rt))).collect()
 }
 
 /// A constant as it is written, and the words in its value.

@@ -129,8 +129,8 @@ struct Emit<'a> {
     declarations: BTreeMap<String, &'a Declaration>,
     /// The dimensions that parameters fix, in order of first use.
     fixed: Vec<String>,
-    /// The dimensions that are constants of Rust, and their values.
-    constants: Vec<(&'a Ident, TokenStream)>,
+    /// The dimensions that are constants of Rust, and their values: those that are declared, and sums of them.
+    constants: Vec<(String, TokenStream)>,
 }
 
 impl<'a> Emit<'a> {
@@ -175,7 +175,7 @@ impl<'a> Emit<'a> {
             graph,
             plan,
             broken,
-            constants: constants::constants(model, &rt),
+            constants: constants::constants(model, &graph.unify, &rt),
             rt,
             element: element_type(graph.element()),
             batch: format_ident!("{name}Batch"),

@@ -77,13 +77,13 @@ pub(super) fn constant(emit: &Emit<'_>) -> TokenStream {
 }
 
 /// The constants of Rust that are dimensions: the name, the constant that stands for it in the plan, and its value.
-struct Constants<'a>(Vec<(&'a Ident, Ident, &'a TokenStream)>);
+struct Constants<'a>(Vec<(&'a str, Ident, &'a TokenStream)>);
 
 impl<'a> Constants<'a> {
     fn of(emit: &'a Emit<'_>) -> Self {
         let named = emit.constants.iter().enumerate();
         let named =
-            named.map(|(index, (name, value))| (*name, format_ident!("__EXTENT_{index}"), value));
+            named.map(|(index, (name, value))| (&**name, format_ident!("__EXTENT_{index}"), value));
         Constants(named.collect())
     }
 

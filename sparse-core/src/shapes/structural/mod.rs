@@ -126,10 +126,18 @@ fn too_large<T>(message: impl Into<String>) -> Result<T, ShapeError> {
     Err(ShapeError::Attribute { fault: Fault::TooLarge, message: message.into() })
 }
 
-/// What cannot be done with an extent that only a batch knows.
+/// What cannot be done with an extent that is no number.
 fn unknown<T>(what: &str, dim: &Dim, operand: usize, axis: usize) -> Result<T, ShapeError> {
     let message = format!(
         "{what} needs to know the extent `{dim}` (dimension {axis} of `{{{operand}}}`): declare it as a number"
+    );
+    Err(ShapeError::Attribute { fault: Fault::NamedExtent, message })
+}
+
+/// What cannot be done with an extent that only a batch knows.
+fn unknown_to<T>(what: &str, dim: &Dim, operand: usize, axis: usize) -> Result<T, ShapeError> {
+    let message = format!(
+        "{what} needs to know the extent `{dim}` (dimension {axis} of `{{{operand}}}`): declare it as a number or a constant"
     );
     Err(ShapeError::Attribute { fault: Fault::NamedExtent, message })
 }

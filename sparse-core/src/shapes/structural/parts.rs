@@ -1,6 +1,8 @@
 //! Parts of arrays, and arrays joined.
 
-use super::{Dim, Dims, Scope, ShapeError, refuse, senseless, show, too_large, unknown};
+use super::{
+    Dim, Dims, Scope, ShapeError, refuse, senseless, show, too_large, unknown, unknown_to,
+};
 use crate::ir;
 use crate::shapes::{Span, place_of};
 
@@ -81,8 +83,7 @@ pub(super) fn slice_like(scope: &mut Scope<'_>) -> Result<Dims, ShapeError> {
     for place in places {
         let (dim, wanted) = (&dims[place], &like[place]);
         match (dim, wanted) {
-            (dim, wanted) if dim == wanted => {}
-            (Dim::Size(extent), Dim::Size(wanted)) if wanted <= extent => {}
+            (dim, wanted) if scope.unify.is_part(wanted, dim) => {}
             (Dim::Size(extent), Dim::Size(wanted)) => {
                 return refuse(format!(
                     "dimension {place} of `{{1}}` is {wanted}, more than the {extent} of `{{0}}`"
@@ -109,14 +110,14 @@ pub(super) fn concat(scope: &mut Scope<'_>) -> Result<Dims, ShapeError> {
         }
         dims[place] = scope.unify.resolve(&lhs[place]);
     }
-    dims[axis] = match (&lhs[axis], &rhs[axis]) {
-        (Dim::Size(first), Dim::Size(second)) => match first.checked_add(*second) {
-            Some(sum) => Dim::Size(sum),
-            None => return too_large("the extents add up to more than an array can have"),
-        },
-        (Dim::Size(_), dim) => return unknown("joining along an axis", dim, 1, axis),
-        (dim, _) => return unknown("joining along an axis", dim, 0, axis),
+    let extents = [&lhs[axis], &rhs[axis]];
+    if let Some(operand) = extents.iter().position(|dim| !scope.unify.is_known(dim)) {
+        return unknown_to("joining along an axis", extents[operand], operand, axis);
+    }
+    let Some(sum) = scope.unify.sum(extents[0], extents[1]) else {
+        return too_large("the extents add up to more than an array can have");
     };
+    dims[axis] = sum;
     Ok(dims)
 }
 
@@ -259,7 +260,7 @@ mod tests {
         );
         assert_eq!(
             check("concat", &[], &["[n, k]", "[3, k]"]),
-            "joining along an axis needs to know the extent `n` (dimension 0 of `lhs`): declare it as a number"
+            "joining along an axis needs to know the extent `n` (dimension 0 of `lhs`): declare it as a number or a constant"
         );
         assert_eq!(
             check("concat", &[], &["[n, k]", "[3]"]),
