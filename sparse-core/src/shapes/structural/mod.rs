@@ -128,16 +128,19 @@ fn too_large<T>(message: impl Into<String>) -> Result<T, ShapeError> {
 
 /// What cannot be done with an extent that is no number.
 fn unknown<T>(what: &str, dim: &Dim, operand: usize, axis: usize) -> Result<T, ShapeError> {
-    let message = format!(
-        "{what} needs to know the extent `{dim}` (dimension {axis} of `{{{operand}}}`): declare it as a number"
-    );
-    Err(ShapeError::Attribute { fault: Fault::NamedExtent, message })
+    unknown_to(what, dim, operand, axis, "a number")
 }
 
-/// What cannot be done with an extent that only a batch knows.
-fn unknown_to<T>(what: &str, dim: &Dim, operand: usize, axis: usize) -> Result<T, ShapeError> {
+/// What cannot be done with an extent unless it is declared in some other way.
+fn unknown_to<T>(
+    what: &str,
+    dim: &Dim,
+    operand: usize,
+    axis: usize,
+    wanted: &str,
+) -> Result<T, ShapeError> {
     let message = format!(
-        "{what} needs to know the extent `{dim}` (dimension {axis} of `{{{operand}}}`): declare it as a number or a constant"
+        "{what} needs to know the extent `{dim}` (dimension {axis} of `{{{operand}}}`): declare it as {wanted}"
     );
     Err(ShapeError::Attribute { fault: Fault::NamedExtent, message })
 }

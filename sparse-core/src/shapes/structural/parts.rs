@@ -112,7 +112,8 @@ pub(super) fn concat(scope: &mut Scope<'_>) -> Result<Dims, ShapeError> {
     }
     let extents = [&lhs[axis], &rhs[axis]];
     if let Some(operand) = extents.iter().position(|dim| !scope.unify.is_known(dim)) {
-        return unknown_to("joining along an axis", extents[operand], operand, axis);
+        let (what, wanted) = ("joining along an axis", "a number or a constant");
+        return unknown_to(what, extents[operand], operand, axis, wanted);
     }
     let Some(sum) = scope.unify.sum(extents[0], extents[1]) else {
         return too_large("the extents add up to more than an array can have");
