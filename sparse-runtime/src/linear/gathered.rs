@@ -228,10 +228,13 @@ mod tests {
 
     const N_COLS: usize = 50;
 
-    /// Rows of data with up to `most` entries, of all columns but the last.
+    /// Rows of data with up to `most` entries. The first row alone has the last column but one, no row the last.
     fn data(n_rows: usize, most: usize) -> Csr<f64> {
-        let entry = |row: usize, k: usize| (k * (N_COLS - 1) / most, (row as f64 - k as f64).sin());
-        let row = |row: usize| Vec::from_iter((0..row * 7 % (most + 1)).map(|k| entry(row, k)));
+        let entry = |row: usize, k: usize| (k * (N_COLS - 2) / most, (row as f64 - k as f64).sin());
+        let row = |row: usize| {
+            let entries = (0..row * 7 % (most + 1)).map(|k| entry(row, k));
+            Vec::from_iter(entries.chain((row == 0).then_some((N_COLS - 2, 0.5))))
+        };
         Csr::from_rows(N_COLS, (0..n_rows).map(row)).unwrap()
     }
 

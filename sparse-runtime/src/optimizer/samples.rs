@@ -107,3 +107,24 @@ impl<T: Float> Samples<T> {
         self.ids.iter().find(|id| **id >= n_samples).map_or(Ok(()), |id| Err(*id))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn samples_that_there_are_none_of_are_named() {
+        let name = |n_samples: usize, ids: &[usize]| {
+            let mut samples = Samples::<f32>::default();
+            samples.reset(n_samples);
+            samples.name(Usage::Keep, |to| to.extend_from_slice(ids))
+        };
+        assert_eq!(name(0, &[]), Ok(()));
+        assert_eq!(name(5, &[4, 0, 3]), Ok(()));
+        let half = usize::MAX / 2;
+        for id in [5, 6, half, half + 1, half + 6, usize::MAX - 1, usize::MAX] {
+            assert_eq!(name(5, &[4, id, 0]), Err(id));
+            assert_eq!(name(0, &[id]), Err(id));
+        }
+    }
+}
