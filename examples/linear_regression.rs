@@ -76,9 +76,12 @@ pub fn fit(train: &str, test: &str) -> Result<ScoreReport> {
     let test = libsvm::Reader::new().index_base(IndexBase::One).n_features(d).read_path(test)?;
 
     let mut model = LinearRegression::new(dims! { d: d }, Seed(42))?;
-    let sgd = Sgd { learning_rate: 0.5, weight_decay: 1e-4, ..Sgd::default() };
-    let schedule = Schedule::InverseScaling { decay: 1e-4, power: 1.0, unit: ScheduleUnit::Step };
-    let mut trainer = Trainer::new(sgd).epochs(5).schedule(schedule).metric(Rmse);
+    let sgd = Sgd { learning_rate: 0.3, weight_decay: 1e-4, ..Sgd::default() };
+    // Down to 0 at the last step, so that little depends on which rows come last.
+    let (epochs, unit) = (5, ScheduleUnit::Step);
+    let total = epochs * train.n_rows() as u64;
+    let schedule = Schedule::Polynomial { total, power: 1.0, end: 0.0, unit };
+    let mut trainer = Trainer::new(sgd).epochs(epochs).schedule(schedule).metric(Rmse);
     trainer.fit(&mut model, &train)?;
     trainer.score(&mut model, &test)
 }

@@ -47,7 +47,7 @@ pub fn fit(train: &str, test: &str) -> Result<ScoreReport> {
     let (train, test): (Dataset, Dataset) = (reader.read_path(train)?, reader.read_path(test)?);
 
     let mut model = WideDeep::new(dims! { d: train.n_features() }, Seed(42))?;
-    let rule = AdaGrad { learning_rate: 0.02, ..AdaGrad::default() };
+    let rule = AdaGrad { learning_rate: 0.03, weight_decay: 0.01, ..AdaGrad::default() };
     let mut trainer = Trainer::new(rule).batch_size(16).epochs(1).metric(Auc);
     trainer.fit(&mut model, &train)?;
     trainer.score(&mut model, &test)

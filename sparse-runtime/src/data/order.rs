@@ -1,21 +1,12 @@
 //! Random orders that are the same on every machine.
 
-use crate::random::{below, below_u32, generator};
+use crate::random::shuffle;
 
-/// Appends the rows `0..n_rows` in the order of an epoch: Fisher and Yates's shuffle, driven by ChaCha8 with the
-/// seed as its key and the epoch as its stream. O(n_rows).
+/// Appends the rows `0..n_rows` in the order of an epoch, which seed and epoch determine. O(n_rows).
 pub(crate) fn append_shuffled(order: &mut Vec<usize>, n_rows: usize, seed: u64, epoch: u64) {
     let start = order.len();
     order.extend(0..n_rows);
-    let rows = &mut order[start..];
-    let mut generator = generator(seed, epoch);
-    for last in (1..rows.len()).rev() {
-        let other = match u32::try_from(last + 1) {
-            Ok(bound) => below_u32(&mut generator, bound) as usize,
-            Err(_) => below(&mut generator, last as u64 + 1) as usize,
-        };
-        rows.swap(last, other);
-    }
+    shuffle(&mut order[start..], seed, epoch);
 }
 
 #[cfg(test)]
