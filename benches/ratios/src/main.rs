@@ -3,10 +3,11 @@
 //! ```text
 //! cargo bench --manifest-path benches/ratios/Cargo.toml [-- FILTER… [ROUNDS]]
 //! cargo bench --manifest-path benches/ratios/Cargo.toml -- --record [HEADING]
+//! cargo bench --manifest-path benches/ratios/Cargo.toml -- --problems FOLDER
 //! ```
 //!
 //! The first prints one table, the second makes those of `benches/RESULTS.md` anew, by the commands that stand above them; of one section, if
-//! a part of its heading is given. A workload is measured if its name contains every filter, and no `not:FILTER`. In each round its contestants take turns
+//! a part of its heading is given, and the third writes the data of variance reduction, for `benches/peers/variance_reduction.py`. A workload is measured if its name contains every filter, and no `not:FILTER`. In each round its contestants take turns
 //! in one process, in an order that changes, and that every other round reverses; rates are medians over the rounds, and ratios over pairs of
 //! rounds, each of the time of both.
 //! A family of workloads is a file with a function `workloads`, which is listed here.
@@ -76,6 +77,15 @@ fn main() -> ExitCode {
     // Cargo passes `--bench`.
     let words = || std::env::args().skip(1).filter(|word| !word.starts_with("--"));
     let data = Data::default();
+    if let Some(folder) = std::env::args().skip_while(|word| word != "--problems").nth(1) {
+        return match reduced::write_problems(&data, Path::new(&folder)) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => {
+                eprintln!("{error}");
+                ExitCode::FAILURE
+            }
+        };
+    }
     println!("{}", workload::HEADER);
     let passed = if std::env::args().any(|word| word == "--record") {
         let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../RESULTS.md");

@@ -15,6 +15,7 @@ use crate::workload::{Error, Named, Workload};
 use hand::ByHand;
 use nnz::optimizer::UpdateRule;
 use nnz::prelude::*;
+use std::path::Path;
 use std::rc::Rc;
 
 /// What a run ends at.
@@ -51,6 +52,15 @@ pub fn workloads(data: &Data) -> Vec<Named<'_>> {
     };
     let of = |epochs| [problem("a9a", a9a, epochs), problem("tf-idf", tf_idf, epochs)];
     [Epochs::AsMany, Epochs::Own].into_iter().flat_map(of).flatten().collect()
+}
+
+/// Writes the data of both problems to a folder, as LibSVM text with indices from one: for others to learn from.
+pub fn write_problems(data: &Data, folder: &Path) -> Result<(), Error> {
+    for (name, make) in [("a9a", a9a as fn(&Data) -> _), ("tf-idf", tf_idf)] {
+        let problem: Problem = make(data)?;
+        nnz::data::libsvm::write(folder.join(name).with_extension("svm"), &problem.data)?;
+    }
+    Ok(())
 }
 
 /// How many epochs are made of what either side needs.
@@ -204,7 +214,7 @@ fn a9a(_: &Data) -> Result<Problem, Error> {
     const N_FEATURES: usize = 123;
     let beside = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data");
     let folder = std::env::var("NNZ_DATA").unwrap_or_else(|_| beside.to_owned());
-    let file = std::path::Path::new(&folder).join("a9a.gz");
+    let file = Path::new(&folder).join("a9a.gz");
     if file.exists() {
         let reader = libsvm::Reader::new().index_base(IndexBase::One).n_features(N_FEATURES);
         let data: Dataset = reader.read_path(file)?;
