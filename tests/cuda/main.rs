@@ -6,6 +6,8 @@ mod device;
 #[path = "../twins/mod.rs"]
 #[macro_use]
 mod twins;
+#[allow(unreachable_pub, reason = "the models of other tests are")]
+mod corrected;
 mod evaluations;
 mod examples;
 #[allow(unreachable_pub, reason = "the models of other tests are")]

@@ -1,4 +1,4 @@
-//! Exact updates of rows that wait for steps without a gradient, and corrected gradients, against the same on the CPU.
+//! Exact updates of rows that wait for steps without a gradient, against the same on the CPU.
 
 use crate::device::{Count, count, gpu, is_real, limit_memory};
 use crate::fused::N_COLS;
@@ -21,39 +21,27 @@ graph! {
         loss logistic(dot(x, w), y);
         output total = sum(w);
     }
-
-    /// Numbers of 64 bits.
-    model Wide {
-        dtype = f64;
-        input x: csr[n, d];
-        label y: dense[n, 1];
-        param w: row_sparse[d, 1] = Normal { mean: 0.0, std: 0.3 };
-        param v: row_sparse[d, 3] = Normal { mean: 0.0, std: 0.3 };
-        param b: dense[1] = Zeros;
-        let score = dot(x, w) + pairwise_interaction(x, v) + b;
-        loss logistic(score, y);
-    }
 }
 
-fn rule() -> Sgd {
+pub(crate) fn rule() -> Sgd {
     Sgd { learning_rate: 0.1, momentum: 0.8, weight_decay: 0.05, ..Sgd::default() }
 }
 
-fn schedule() -> Schedule {
+pub(crate) fn schedule() -> Schedule {
     Schedule::InverseScaling { decay: 0.1, power: 1.0, unit: ScheduleUnit::Step }
 }
 
-fn trainer<R: UpdateRule>(rule: R) -> Trainer<'static, R> {
+pub(crate) fn trainer<R: UpdateRule>(rule: R) -> Trainer<'static, R> {
     Trainer::new(rule).batch_size(12).epochs(3).seed(5).decay_all().progress(Progress::Silent)
 }
 
-fn values<M: Model>(model: &M) -> Vec<f64> {
+pub(crate) fn values<M: Model>(model: &M) -> Vec<f64> {
     let parameters = model.parameters();
     let values = parameters.iter().flat_map(|of| of.values().iter());
     values.map(|value| nnz::core::element::Float::as_f64(*value)).collect()
 }
 
-fn close(found: &[f64], expected: &[f64], tolerance: f64, what: &str) {
+pub(crate) fn close(found: &[f64], expected: &[f64], tolerance: f64, what: &str) {
     assert_eq!(found.len(), expected.len());
     for (found, expected) in found.iter().zip(expected) {
         let bound = tolerance * expected.abs().max(1.0);
@@ -161,7 +149,7 @@ fn a_run_is_resumed_within_an_epoch_to_the_bit() {
 }
 
 /// Ends a run after so many batches of its first epoch.
-struct StopAfter(u64);
+pub(crate) struct StopAfter(pub(crate) u64);
 
 impl nnz::training::Callback for StopAfter {
     fn next_batch(&self, n_batches: u64) -> Option<u64> {
@@ -200,52 +188,6 @@ fn weights_that_are_looked_at_within_an_epoch_go_on_waiting() {
         values(&there)
     };
     assert_eq!(run(true), run(false));
-}
-
-fn numbers(data: &Dataset) -> Dataset<f64> {
-    let mut text = String::new();
-    let options = BatchOptions { batch_size: 1, ..BatchOptions::default() };
-    let mut batches = data.batches(Logistic::INPUTS, &options).unwrap();
-    while let Some(batch) = batches.next_batch().unwrap() {
-        let model = Logistic::new(dims! { d: uploads::COLUMNS }, Seed(3)).unwrap();
-        let bound = model.bind(&batch).unwrap();
-        text += &format!("{}", bound.y.values()[0]);
-        for (column, value) in bound.x.iter_columns().zip(bound.x.values()) {
-            text += &format!(" {column}:{value}");
-        }
-        text += "\n";
-    }
-    libsvm::Reader::new()
-        .element::<f64>()
-        .n_features(uploads::COLUMNS)
-        .read_bytes("rows", text.as_bytes())
-        .unwrap()
-}
-
-/// Gradients at a snapshot are taken from those of the model, and their mean is added, on either device.
-#[test]
-fn corrected_gradients_are_those_of_the_cpu() {
-    let data = numbers(&uploads::data());
-    let host = Wide::new(dims! { d: uploads::COLUMNS }, Seed(3)).unwrap();
-    let decay = Sgd { learning_rate: 0.2, weight_decay: 0.01, ..Sgd::default() };
-    let clipped = Sgd { clip_gradient: Some(0.05), ..rule() };
-    let dense = Sgd { lazy_update: nnz::core::update_rules::LazyUpdate::Dense, ..rule() };
-    for (rule, schedule) in [
-        (decay, Schedule::Constant),
-        (rule(), schedule()),
-        (clipped, schedule()),
-        (dense, schedule()),
-    ] {
-        let rule = Svrg { update_freq: 2, rule };
-        let trainer = || trainer(rule.clone()).schedule(schedule.clone());
-        let (mut on_cpu, mut on_gpu) = (host.clone(), OnGpu::new(&host, &gpu()).unwrap());
-        let mut again = on_gpu.clone();
-        trainer().fit(&mut on_cpu, &data).unwrap();
-        trainer().fit(&mut on_gpu, &data).unwrap();
-        close(&values(&on_gpu), &values(&on_cpu), 1e-11, "svrg");
-        trainer().fit(&mut again, &data).unwrap();
-        assert_eq!(values(&again), values(&on_gpu), "the same bits again");
-    }
 }
 
 /// A step that lacks memory has brought rows up to date already, which changes nothing of what comes after it.
@@ -291,16 +233,6 @@ fn a_step_that_fails_leaves_rows_as_they_wait() {
         values(&there)
     };
     close(&run(true), &run(false), 1e-6, "after a step that failed");
-}
-
-/// Derivatives of samples are kept by steps of the host, which a GPU has not.
-#[test]
-fn saga_is_refused_by_name() {
-    let data = uploads::data();
-    let host = Logistic::new(dims! { d: uploads::COLUMNS }, Seed(3)).unwrap();
-    let mut there = OnGpu::new(&host, &gpu()).unwrap();
-    let error = trainer(Saga { rule: rule() }).fit(&mut there, &data).unwrap_err().to_string();
-    assert!(error.contains("`Logistic`") && error.contains("use `Svrg`"), "{error}");
 }
 
 /// A flush ends an epoch by hand as it does that of a trainer.

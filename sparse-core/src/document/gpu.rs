@@ -49,8 +49,10 @@ pub(super) fn page() -> Page {
     }
     text.push_str(
         "\n`LazyUpdate::Exact`, `Touched` and `Dense` are as on the host. Where steps without a gradient change rows, the GPU keeps for each row up to \
-         which step it is settled, and settles the rows that a batch names before the step reads them. `Svrg` corrects gradients there by those of the \
-         batch at the snapshot, which is a second model on the GPU. `Saga` is refused: the derivatives of samples are kept by the host's own steps.\n",
+         which step it is settled, and settles the rows that a batch names before the step reads them. Where scores are a product of a csr with a parameter, and \
+         a bias or none, and a batch is one launch up to the derivatives by them, these are kept there for each row of the data: `Svrg` and `Saga` [correct \
+         gradients](variance_reduction.md) by them as on the host. For any other model `Svrg` computes the gradients of the batch at the snapshot, which is a \
+         second model on the GPU, and `Saga` is refused by name.\n",
     );
     text.push_str(
         "\n## Steps\n\n\

@@ -163,6 +163,11 @@ pub trait Model: Clone {
         rows.of::<Self>(Self::PARAMETERS[index].writes, batch, n_rows)
     }
 
+    /// Whether steps of this one correct derivatives, as [`CORRECTS_SCORES`](Model::CORRECTS_SCORES) says of all that compute on the host.
+    fn corrects_scores(&self) -> bool {
+        Self::CORRECTS_SCORES
+    }
+
     /// The outputs for a batch, valid until the next call. Allocates nothing after the largest batch.
     fn forward(&mut self, batch: &Self::Batch<'_>) -> Result<&Self::Outputs>;
 

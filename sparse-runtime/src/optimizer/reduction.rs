@@ -23,7 +23,7 @@ pub(super) struct Reduction<T: Float> {
     pub(super) has_mean: bool,
     /// Of which data they are, as its fingerprint says; `None` where that is not known, of what was restored.
     of_data: Option<Option<u64>>,
-    samples: Samples<T::Accumulator>,
+    pub(super) samples: Samples<T::Accumulator>,
     /// All parameters at the snapshot, where old gradients are computed anew.
     snapshot: Vec<Table<T>>,
 }
@@ -169,7 +169,9 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
 
     /// There is a mean gradient, of no samples of which derivatives are kept, or there is none.
     pub(super) fn set_has_mean(&mut self, has_mean: bool) {
-        self.reduction = Reduction { has_mean, ..Reduction::default() };
+        let mut samples = std::mem::take(&mut self.reduction.samples);
+        samples.reset(0);
+        self.reduction = Reduction { has_mean, samples, ..Reduction::default() };
     }
 
     /// What is kept between two steps, without the numbers.
@@ -194,7 +196,9 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
         derivatives: Vec<T::Accumulator>,
         snapshot: Vec<Table<T>>,
     ) {
-        self.reduction = Reduction { has_mean: saved.has_mean, snapshot, ..Reduction::default() };
+        let samples = std::mem::take(&mut self.reduction.samples);
+        self.reduction =
+            Reduction { has_mean: saved.has_mean, snapshot, samples, ..Reduction::default() };
         self.reduction.samples.restore(saved.n_samples, derivatives);
     }
 

@@ -15,6 +15,8 @@ pub struct Samples<T> {
     /// `columns` a sample, sample by sample; nothing before the first.
     derivatives: Vec<T>,
     n_samples: usize,
+    /// Counts how often they were begun anew: copies elsewhere are of one of these.
+    version: u64,
 }
 
 /// What becomes of a derivative and the old one.
@@ -69,6 +71,7 @@ impl<T: Float> Samples<T> {
     pub(super) fn reset(&mut self, n_samples: usize) {
         self.derivatives.clear();
         self.n_samples = n_samples;
+        self.version += 1;
     }
 
     /// What is kept: as many numbers for each sample, or nothing yet.
@@ -78,7 +81,32 @@ impl<T: Float> Samples<T> {
 
     /// Goes on from what was kept.
     pub(super) fn restore(&mut self, n_samples: usize, derivatives: Vec<T>) {
-        *self = Samples { n_samples, derivatives, ..Samples::default() };
+        let version = self.version + 1;
+        *self = Samples { n_samples, derivatives, version, ..Samples::default() };
+    }
+
+    /// What is done with the derivatives of the next batch.
+    #[cfg(feature = "cuda")]
+    pub(super) fn usage(&self) -> Usage {
+        self.usage
+    }
+
+    /// The number of each row of the next batch.
+    #[cfg(feature = "cuda")]
+    pub(super) fn ids(&self) -> &[usize] {
+        &self.ids
+    }
+
+    /// Which of those that were begun anew they are.
+    #[cfg(feature = "cuda")]
+    pub(super) fn version(&self) -> u64 {
+        self.version
+    }
+
+    /// Takes back what was kept elsewhere, of this version.
+    #[cfg(feature = "cuda")]
+    pub(super) fn bring(&mut self, derivatives: Vec<T>) {
+        self.derivatives = derivatives;
     }
 
     /// How many there are.

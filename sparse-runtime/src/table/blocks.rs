@@ -1,12 +1,9 @@
 //! Rows of weights, each with the state of an update rule beside it.
 
 use super::aligned::Aligned;
+use super::tenant::{Owner, Tenant};
 use std::marker::PhantomData;
 use std::ops::Range;
-use std::sync::{Arc, Weak};
-
-/// Who keeps state beside the weights: one an updater, shared by its copies.
-pub(crate) type Tenant = Arc<()>;
 
 /// Where things lie in a row of blocks, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,7 +46,7 @@ impl Layout {
 pub(crate) struct Blocks {
     memory: Aligned<u64>,
     layout: Layout,
-    tenant: Weak<()>,
+    owner: Owner,
 }
 
 impl Blocks {
@@ -57,17 +54,17 @@ impl Blocks {
     pub(super) fn new(n_rows: usize, layout: Layout, tenant: &Tenant) -> Self {
         let bytes = n_rows.saturating_mul(layout.stride);
         let memory = Aligned::new(0u64, bytes.div_ceil(size_of::<u64>()));
-        Blocks { memory, layout, tenant: Arc::downgrade(tenant) }
+        Blocks { memory, layout, owner: tenant.as_owner() }
     }
 
     #[inline(always)]
     pub(super) fn belong_to(&self, tenant: &Tenant) -> bool {
-        std::ptr::eq(self.tenant.as_ptr(), Arc::as_ptr(tenant))
+        self.owner.is(tenant)
     }
 
     /// False once the updater and its copies are gone.
     pub(super) fn are_wanted(&self) -> bool {
-        self.tenant.strong_count() > 0
+        self.owner.is_there()
     }
 
     pub(super) fn layout(&self) -> Layout {

@@ -2,14 +2,16 @@
 
 mod aligned;
 mod blocks;
+mod tenant;
 
 pub(crate) use aligned::Aligned;
-pub(crate) use blocks::{Layout, StatesMut, Tenant};
+pub(crate) use blocks::{Layout, StatesMut};
+pub(crate) use tenant::{Owner, Tenant};
 
 use blocks::Blocks;
 use sparse_core::element::Element;
 use std::fmt;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// Rows that are looked at together for zeros that nobody has written.
 const ROWS_TOGETHER: usize = 1024;
@@ -45,7 +47,7 @@ enum Written {
     /// Nobody: there is nothing to be copied.
     Nobody,
     /// One updater, and its copies, alone.
-    By(Weak<()>),
+    By(Owner),
     /// Anybody.
     Freely,
 }
@@ -154,7 +156,7 @@ impl<T: Element> Table<T> {
     pub(crate) fn is_zero_but_for(&self, tenant: &Tenant) -> bool {
         match &self.written {
             Written::Nobody => true,
-            Written::By(writer) => std::ptr::eq(writer.as_ptr(), Arc::as_ptr(tenant)),
+            Written::By(writer) => writer.is(tenant),
             Written::Freely => false,
         }
     }
@@ -163,7 +165,7 @@ impl<T: Element> Table<T> {
     fn note_writer(&mut self, tenant: &Tenant) {
         match self.written {
             Written::Freely => {}
-            Written::By(ref writer) if std::ptr::eq(writer.as_ptr(), Arc::as_ptr(tenant)) => {}
+            Written::By(ref writer) if writer.is(tenant) => {}
             _ => self.note_new_writer(tenant),
         }
     }
@@ -172,7 +174,7 @@ impl<T: Element> Table<T> {
     #[inline(never)]
     fn note_new_writer(&mut self, tenant: &Tenant) {
         self.written = match self.written {
-            Written::Nobody => Written::By(Arc::downgrade(tenant)),
+            Written::Nobody => Written::By(tenant.as_owner()),
             _ => Written::Freely,
         };
     }

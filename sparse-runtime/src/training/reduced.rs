@@ -3,7 +3,7 @@
 //! A pass that gathers the mean is an epoch like any other, in which a step adds its gradient to the mean beside each weight instead of
 //! updating the weight. Then there are two ways to the difference of the gradient and the old gradient:
 //!
-//! - of a [generalised linear](Model::CORRECTS_SCORES) model, the derivatives of each sample's loss by its scores are
+//! - of a [generalised linear](Model::corrects_scores) model, the derivatives of each sample's loss by its scores are
 //!   [kept](crate::optimizer::Samples), and the fused step subtracts them; data whose length is not known is read once to count it;
 //! - of any other, the gradient of each batch is computed twice, at the parameters and at those of the snapshot.
 
@@ -54,7 +54,7 @@ impl<'d, M: Model, S: DataSource<M::Element>> Reduced<'d, M, S> {
         updater.set_knows_rows(false);
         let kept = updater.kept_snapshot();
         // A run that has begun without knowing them goes on without.
-        let n_samples = match M::CORRECTS_SCORES && kept.is_empty() {
+        let n_samples = match model.corrects_scores() && kept.is_empty() {
             true => count_rows::<M, S>(data)?,
             false => None,
         };

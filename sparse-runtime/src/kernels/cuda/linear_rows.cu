@@ -7,7 +7,7 @@
 #define GROUPS (THREADS / LANES)
 
 // A block has a run of `part` rows, a group one row at a time. `bias` is read by its step from score to score; without `scores` these are
-// not written, nor the sums of the interactions without `factor_sums`. `share` is 1 / rows.
+// not written, nor the sums of the interactions without `factor_sums`. `share` is 1 / rows. Where derivatives of samples are `kept`, `usage` is not 0.
 extern "C" __global__ void linear_rows(const u64 *__restrict__ starts, const u64 *__restrict__ ends, const ID *__restrict__ columns,
                                        const VALUE *__restrict__ values, const REAL *__restrict__ weights, u64 n_weights,
                                        const REAL *__restrict__ factors, u64 width, f64 *__restrict__ factor_sums,
@@ -16,7 +16,8 @@ extern "C" __global__ void linear_rows(const u64 *__restrict__ starts, const u64
                                        const u64 *__restrict__ label_ends, const LABEL_ID *__restrict__ label_columns,
                                        const REAL *__restrict__ label_values, const REAL *__restrict__ row_weights,
                                        numbers attributes, f64 *__restrict__ partial, REAL *__restrict__ scores,
-                                       REAL *__restrict__ gradient, u64 n_rows, u64 k, u64 part, f64 share) {
+                                       REAL *__restrict__ gradient, const u64 *__restrict__ samples,
+                                       REAL *__restrict__ kept, u64 usage, u64 n_rows, u64 k, u64 part, f64 share) {
     __shared__ REAL of_groups[GROUPS][LANES * STEPS];
     __shared__ f64 sums[GROUPS];
     u32 lane = threadIdx.x % LANES, group = threadIdx.x / LANES;
@@ -48,7 +49,11 @@ extern "C" __global__ void linear_rows(const u64 *__restrict__ starts, const u64
         summary of = of_row(own, k, LANES);
         f64 loss = loss_of_row(of, own, of_batch, attributes, row, k, LANES);
         sum += row_weights ? loss * row_weights[row] : loss;
-        slopes_of_row(of, own, of_batch, attributes, row, k, LANES, share, gradient + row * k);
+        // Of the loss by itself where they are corrected.
+        row_labels of_slopes = of_batch;
+        if (usage) of_slopes.weights = nullptr;
+        slopes_of_row(of, own, of_slopes, attributes, row, k, LANES, usage ? 1 : share, gradient + row * k);
+        if (usage) correct_row(gradient + row * k, samples, kept, usage, row, k, LANES, share_of_row(of_batch, row, share));
     }
     sum = group_sum(sum, LANES, group_mask(LANES));
     if (lane == 0) sums[group] = sum;

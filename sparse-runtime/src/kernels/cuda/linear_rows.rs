@@ -12,6 +12,7 @@ use crate::device::cuda::{
 use crate::formats::{CsrView, DenseView};
 use crate::kernels::dot::cpu::by_rows;
 use crate::kernels::dot::cuda::{Groups, words as words_of_products};
+use crate::optimizer::cuda::KeptRows;
 use sparse_core::element::Factor;
 use sparse_core::ir::Attributes;
 use sparse_core::operators::{Kind, Operator};
@@ -65,6 +66,8 @@ pub(crate) struct LinearRows<'a, T: GpuFloat, V: Factor<T>> {
     pub(crate) labels: Labels<'a, T>,
     /// A weight for each row.
     pub(crate) row_weights: Option<DenseView<'a, T, Cuda>>,
+    /// Derivatives of samples that the rows' are corrected by.
+    pub(crate) kept: KeptRows<'a, T>,
 }
 
 /// What is computed of a batch.
@@ -127,9 +130,10 @@ pub(crate) fn compute<T: GpuFloat, V: Factor<T>>(
         let launch = launch.reads(of.row_weights.map_or_else(CudaSlice::default, |of| of.values()));
         let launch = loss.numbers().read_by(launch).writes(partial.as_slice());
         let launch = launch.writes(scores).writes(gradient);
+        let launch = of.kept.given_to(launch);
         let launch = launch.size(n_rows).size(k).size(run.rows).f64(1.0 / n_rows.max(1) as f64);
         // SAFETY: columns are below the rows of the weights, as many as those of the factors, whose sums have room for each row; there are a bias and a result for each score, a label for each score or row,
-        // a weight for each row, and a sum for each part.
+        // a weight for each row, and a sum for each part; where derivatives are kept, there is a sample for each row, with one for each score.
         unsafe { launch.launch(run.blocks()) }?;
         mean_of_parts(gpu, mean, partial.as_slice(), n_rows)
     });
@@ -189,6 +193,7 @@ impl Words {
                     "kernels/pairwise_interaction/pairwise_interaction.cuh",
                     "kernels/cuda/labels.cuh",
                     "kernels/cuda/loss.cuh",
+                    "kernels/cuda/samples.cuh",
                     "kernels/cuda/linear_rows.cu"
                 );
                 (text, &self.words[..])
@@ -199,6 +204,7 @@ impl Words {
                     "kernels/pairwise_interaction/pairwise_interaction.cuh",
                     "kernels/cuda/labels.cuh",
                     "kernels/softmax_cross_entropy/softmax_cross_entropy.cuh",
+                    "kernels/cuda/samples.cuh",
                     "kernels/cuda/linear_rows.cu"
                 );
                 (text, &self.words[..9])

@@ -283,9 +283,11 @@ impl<M: Model<Element: GpuFloat>> Clone for OnGpu<M> {
     fn clone(&self) -> Self {
         let gpu = self.context.gpu();
         let tables = self.workspace.tables.iter().map(|table| table.copy(gpu)).collect();
+        let mut workspace = Workspace::new(&self.program, tables);
+        workspace.samples = self.workspace.samples.copy(gpu);
         OnGpu {
             host: self.host.clone(),
-            workspace: Workspace::new(&self.program, tables),
+            workspace,
             program: self.program.clone(),
             context: CudaContext::new(gpu),
             outputs: self.outputs.copy(),
@@ -336,6 +338,11 @@ impl<M: Model<Element: GpuFloat>> Model for OnGpu<M> {
         self.compute(batch, Wanted::OUTPUTS)?;
         self.bring_outputs()?;
         Ok(&self.outputs.dense)
+    }
+
+    /// Where the model on the host does, and a batch is one launch up to the derivatives by its scores.
+    fn corrects_scores(&self) -> bool {
+        M::CORRECTS_SCORES && self.program.corrected().is_some()
     }
 
     fn loss(&mut self, batch: &M::Batch<'_>) -> Result<f64> {
@@ -457,7 +464,7 @@ impl<M: Model<Element: GpuFloat>> Model for OnGpu<M> {
         {
             updater.states_from_gpu(index, table, parameter.table)?;
         }
-        Ok(())
+        updater.samples_from_gpu(&self.workspace.samples)
     }
 
     fn dense_output(&self, index: usize) -> Option<DenseView<'_, M::Element>> {

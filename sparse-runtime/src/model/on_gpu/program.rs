@@ -10,7 +10,7 @@ use crate::formats::IdsView;
 use crate::kernels::cuda::table::{Given, GpuArray, GpuKernel, GpuOperand};
 use crate::kernels::cuda::{CudaContext, GpuFloat};
 use crate::model::{Model, ModelError};
-use crate::optimizer::cuda::{CudaGradient, CudaTable, RowSums};
+use crate::optimizer::cuda::{CudaGradient, CudaSamples, CudaTable, RowSums};
 use sparse_core::inspect::{Operand, Part, PlanTable, Written};
 use sparse_core::ir::Attributes;
 use sparse_core::operators::{Operator, find};
@@ -101,13 +101,16 @@ pub(super) struct Workspace<T: GpuFloat> {
     pub(super) named: Named,
     /// The sums that a gradient of interactions reads which is not made.
     pub(super) factor_sums: CudaBuffer<f64>,
+    /// What is kept of each sample.
+    pub(super) samples: CudaSamples<T>,
 }
 
 impl<T: GpuFloat> Workspace<T> {
     pub(super) fn new(program: &Program<T>, tables: Vec<CudaTable<T>>) -> Self {
         let slots = (0..program.n_slots).map(|_| GpuArray::default()).collect();
-        let (batches, factor_sums) = (Batches::new(), CudaBuffer::default());
-        Workspace { batches, tables, slots, named: Named::new(&program.in_place), factor_sums }
+        let (batches, named) = (Batches::new(), Named::new(&program.in_place));
+        let (factor_sums, samples) = (CudaBuffer::default(), CudaSamples::default());
+        Workspace { batches, tables, slots, named, factor_sums, samples }
     }
 
     pub(super) fn ids(&self, place: Place) -> Option<IdsView<'_, Cuda>> {
@@ -300,6 +303,14 @@ impl<T: GpuFloat> Program<T> {
         }
     }
 
+    /// The parameter whose derivatives of samples can be kept: what the scores of a row are the product with.
+    pub(super) fn corrected(&self) -> Option<usize> {
+        match self.fused.as_ref()?.launch.corrected()? {
+            Place::Parameter(index) => Some(index),
+            _ => None,
+        }
+    }
+
     /// Asks for the rows that gradients which are not made are sums over; nobody waits for their number.
     ///
     /// # Errors
@@ -376,8 +387,8 @@ impl Fused {
         let taken = workspace.slots[launch.slots()].iter_mut().map(std::mem::take);
         let mut out: Vec<_> = taken.collect();
         let mut sums = std::mem::take(&mut workspace.factor_sums);
-        let operand = |place| workspace.operand(place);
-        let mut launch_it = || launch.launch(&mut out, &mut sums, operand, wanted, context);
+        let (operand, kept) = (|place| workspace.operand(place), workspace.samples.of_batch());
+        let mut launch_it = || launch.launch(&mut out, &mut sums, kept, operand, wanted, context);
         let mut found = None;
         match launched.is_empty() {
             true => *launched = names(gpu.trace(|| found = launch_it())),

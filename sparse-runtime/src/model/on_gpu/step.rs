@@ -42,12 +42,18 @@ impl<M: Model<Element: GpuFloat>> OnGpu<M> {
         updater.begin_step()?;
         updater.check_for_gpu()?;
         load(self)?;
+        if let Some(index) = self.program.corrected() {
+            let Workspace { tables, samples, .. } = &mut self.workspace;
+            let columns = tables[index].weights.shape().row_size();
+            updater.samples_to_gpu(samples, columns, self.context.gpu())?;
+        }
         let n_losses = self.losses.len();
         let block = self.workspace.batches.current();
         // Out of the model, which the launches are of.
         let mut replays = std::mem::take(&mut self.replays[block]);
         let begun = self.ask_for_step(updater, asked, &mut replays, meanwhile);
         self.replays[block] = replays;
+        self.workspace.samples.rest();
         if begun.is_err() {
             // That of a step which was not made.
             self.losses.truncate(n_losses);

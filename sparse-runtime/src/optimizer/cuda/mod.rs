@@ -4,15 +4,16 @@
 //! business, as on the host; the states, and up to which step each row is settled, are the updater's again when the parameter comes back.
 
 mod norms;
+mod samples;
 mod sums;
+mod table;
 mod waiting;
 
+pub(crate) use samples::{CudaSamples, KeptRows};
 pub(crate) use sums::{RowSums, StoredValues, Summed};
+pub use table::CudaTable;
 pub(crate) use waiting::NamedRows;
 pub(super) use waiting::Products;
-
-use norms::Norms;
-use waiting::Waiting;
 
 use super::error::OptimizerError;
 use super::rows::{IdleOf, StateOf};
@@ -25,7 +26,7 @@ use crate::error::Result;
 use crate::formats::{Dense, DenseView, RowIdsView, RowSparseView, Shape};
 use crate::kernels::cuda::{CudaContext, GpuFloat};
 use crate::kernels::dense;
-use crate::table::{Table, Tenant};
+use crate::table::Table;
 use sparse_core::storage::Storage;
 use sparse_core::update_rules::{
     IdleMap, LazyUpdate, MOST_NUMBERS, NAMES, Recurrence, RuleVisitor, Sgd, StateBlock, Step, Svrg,
@@ -35,25 +36,6 @@ use sparse_core::update_rules::{
 const THREADS: u32 = 256;
 
 const STATES: &str = "the states of an optimizer";
-
-/// The weights of a parameter on a GPU, with the states that an updater left beside them.
-#[derive(Debug)]
-pub struct CudaTable<T: GpuFloat> {
-    /// The weights.
-    pub weights: Dense<T, Cuda>,
-    /// Block after block, in the order of [`StateBlock::values`]; none where no rule has asked for them.
-    states: CudaBuffer<T>,
-    /// Whose states they are.
-    tenant: Option<Tenant>,
-    /// The step that all rows have made, of a rule whose idle steps forget those before.
-    settled: Option<[f64; MOST_NUMBERS]>,
-    /// Of rows that wait for idle steps: what they have missed.
-    waiting: Waiting,
-    /// A gradient of all rows, of a mode that updates all.
-    whole: Dense<T, Cuda>,
-    /// Of a rule whose steps depend on norms of the whole parameter.
-    norms: Norms,
-}
 
 /// The gradient of a parameter on a GPU.
 #[derive(Clone, Copy)]
@@ -70,39 +52,6 @@ impl<'a, T: GpuFloat> CudaGradient<'a, T> {
         match self {
             CudaGradient::Dense(of) => of.values(),
             CudaGradient::RowSparse(of) => of.values(),
-        }
-    }
-}
-
-/// No weights.
-impl<T: GpuFloat> Default for CudaTable<T> {
-    fn default() -> Self {
-        CudaTable::new(Dense::default())
-    }
-}
-
-impl<T: GpuFloat> CudaTable<T> {
-    /// A copy. What cannot be copied is reported by the next synchronisation, and stores nothing.
-    pub(crate) fn copy(&self, gpu: &Gpu) -> Self {
-        let mut copy = CudaTable::new(Dense::default());
-        gpu.attempt(&mut copy.weights, |weights| {
-            weights.assign_on(gpu, *self.weights.shape(), self.weights.view().values())
-        });
-        gpu.attempt(&mut copy.states, |states| states.assign(gpu, self.states.as_slice(), STATES));
-        let waiting = self.waiting.copy(gpu);
-        CudaTable { tenant: self.tenant.clone(), settled: self.settled, waiting, ..copy }
-    }
-
-    /// These weights, without states.
-    pub fn new(weights: Dense<T, Cuda>) -> Self {
-        CudaTable {
-            weights,
-            states: CudaBuffer::default(),
-            tenant: None,
-            settled: None,
-            waiting: Waiting::default(),
-            whole: Dense::default(),
-            norms: Norms::default(),
         }
     }
 }
@@ -133,7 +82,8 @@ impl<R: UpdateRule, T: GpuFloat> Updater<R, T> {
         host: &Table<T>,
         gpu: &Gpu,
     ) -> Result<()> {
-        if table.tenant.as_ref() != Some(&self.tenant) {
+        if !table.turn_to(&self.tenant) {
+            table.park();
             self.states_to_gpu(parameter, table, host, gpu)?;
         }
         self.waiting_to_gpu(parameter, table, host, gpu)?;
@@ -196,7 +146,7 @@ impl<R: UpdateRule, T: GpuFloat> Updater<R, T> {
         };
         let rows = ids.map_or(NamedRows::All, NamedRows::Listed);
         self.settle_written_on_gpu(parameter, table, rows, &gpu)?;
-        let (weights, states) = (&table.weights, &table.states);
+        let (weights, states) = (&table.weights, &table.beside.states);
         match gradient {
             CudaGradient::Dense(all) => {
                 kernel.launch(weights, states, None, Some(all.values()))?;
@@ -257,9 +207,9 @@ impl<R: UpdateRule, T: GpuFloat> Updater<R, T> {
         let settles = self.mode == LazyUpdate::Exact
             && <IdleOf<R, T> as IdleMap>::FORGETS
             && self.groups[group].step.idle().changes();
-        if settles && table.settled != Some(kernel.numbers) {
-            kernel.launch(&table.weights, &table.states, None, None)?;
-            table.settled = Some(kernel.numbers);
+        if settles && table.beside.settled != Some(kernel.numbers) {
+            kernel.launch(&table.weights, &table.beside.states, None, None)?;
+            table.beside.settled = Some(kernel.numbers);
         }
         Ok(())
     }
@@ -277,18 +227,18 @@ impl<R: UpdateRule, T: GpuFloat> Updater<R, T> {
         let n_values = StateOf::<R, T>::default().values().count();
         let n_blocks = record.states_of_row() * record.spec.n_rows;
         if !self.groups[record.group].step.uses_state() {
-            table.states = CudaBuffer::default();
+            table.beside.states = CudaBuffer::default();
         } else if states.is_empty() {
-            table.states.resize_for_overwrite(gpu, n_blocks * n_values, STATES)?;
+            table.beside.states.resize_for_overwrite(gpu, n_blocks * n_values, STATES)?;
             // The zero of every float has no bits.
-            table.states.fill_bytes(0)?;
+            table.beside.states.fill_bytes(0)?;
         } else {
             let values: Vec<T> = states.iter().flat_map(|state| state.values()).collect();
-            table.states.assign_from_host(gpu, &values, STATES)?;
+            table.beside.states.assign_from_host(gpu, &values, STATES)?;
         }
-        table.tenant = Some(self.tenant.clone());
-        table.settled = None;
-        table.waiting.forget();
+        table.beside.owner = Some(self.tenant.as_owner());
+        table.beside.settled = None;
+        table.beside.waiting.forget();
         Ok(())
     }
 
@@ -311,12 +261,12 @@ impl<R: UpdateRule, T: GpuFloat> Updater<R, T> {
         if let Some(other) = found.into_iter().find(|found| *found != size) {
             return Err(self.wrong_count(parameter, other));
         }
-        if table.tenant.as_ref() != Some(&self.tenant) {
+        if !table.turn_to(&self.tenant) {
             return Ok(());
         }
         // They are taken from here again, since they may be changed meanwhile.
-        table.tenant = None;
-        let mut values = table.states.to_host()?.into_iter();
+        table.beside.owner = None;
+        let mut values = table.beside.states.to_host()?.into_iter();
         let n_values = StateOf::<R, T>::default().values().count().max(1);
         let states = (0..values.len() / n_values).map(|_| {
             let mut state = StateOf::<R, T>::default();
@@ -335,7 +285,7 @@ impl<R: UpdateRule, T: GpuFloat> Updater<R, T> {
             record.touched.give_up();
             return Ok(());
         }
-        let last = table.waiting.last()?;
+        let last = table.beside.waiting.last()?;
         let record = &mut self.parameters[parameter];
         if last.len() != record.spec.n_rows {
             // Nothing was asked of it since rows wait.

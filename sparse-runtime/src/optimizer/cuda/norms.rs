@@ -33,7 +33,7 @@ impl StepKernel<'_> {
         let Some(words) = &self.norms else { return Ok(()) };
         let unit = unit(words);
         let values = table.weights.view().values();
-        let (states, sums) = (table.states.as_slice(), table.norms.0.as_slice());
+        let (states, sums) = (table.beside.states.as_slice(), table.norms.0.as_slice());
         let (n, groups) = (values.len(), groups(values.len()));
         let numbers = self.numbers.map(f64::to_bits);
         let launch = |name| {

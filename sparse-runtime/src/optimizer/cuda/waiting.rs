@@ -193,19 +193,19 @@ impl<R: UpdateRule, T: GpuFloat> Updater<R, T> {
             return Ok(());
         }
         let record = &self.parameters[parameter];
-        if table.waiting.last.len() != record.spec.n_rows {
+        if table.beside.waiting.last.len() != record.spec.n_rows {
             if !record.counts {
-                table.waiting.last.resize_for_overwrite(gpu, record.spec.n_rows, LAST)?;
-                table.waiting.last.fill_bytes(0)?;
+                table.beside.waiting.last.resize_for_overwrite(gpu, record.spec.n_rows, LAST)?;
+                table.beside.waiting.last.fill_bytes(0)?;
             } else {
                 let mut last = Vec::with_capacity(record.spec.n_rows);
                 self.visit_settled(parameter, host, |step| last.push(step));
-                table.waiting.last.assign_from_host(gpu, &last, LAST)?;
+                table.beside.waiting.last.assign_from_host(gpu, &last, LAST)?;
             }
-            table.waiting.n_steps = 0;
+            table.beside.waiting.n_steps = 0;
             self.on_gpu[parameter] = Products::default();
         }
-        self.maps_to_gpu(parameter, &mut table.waiting, gpu)?;
+        self.maps_to_gpu(parameter, &mut table.beside.waiting, gpu)?;
         if self.clock - self.parameters[parameter].base >= MOST_STEPS {
             self.settle_table_on_gpu(parameter, table, gpu)?;
         }
@@ -297,7 +297,7 @@ impl<R: UpdateRule, T: GpuFloat> Updater<R, T> {
         let (id, n) = rows.ids(n_rows);
         let words = self.settle_words(parameter, id)?;
         let launch = Launch::new(gpu, gpu.kernel(&unit(&words), "settle_rows")?);
-        let launch = rows.read_by(launch).writes(table.waiting.last.as_slice());
+        let launch = rows.read_by(launch).writes(table.beside.waiting.last.as_slice());
         let launch = launch.size(now).size(now + usize::from(updated));
         let (launch, each) = self.missed(parameter, table, launch);
         // SAFETY: ids beyond the rows are left out, as many as there are are read, and each row is settled by one group. There are maps of all
@@ -317,14 +317,14 @@ impl<R: UpdateRule, T: GpuFloat> Updater<R, T> {
         if now > 1 {
             let words = self.settle_words(parameter, ElementType::U64)?;
             let launch = Launch::new(gpu, gpu.kernel(&unit(&words), "settle_table")?);
-            let launch = launch.writes(table.waiting.last.as_slice()).size(now);
+            let launch = launch.writes(table.beside.waiting.last.as_slice()).size(now);
             let (launch, each) = self.missed(parameter, table, launch);
             // SAFETY: as above, of each row once.
             unsafe { launch.size(n_rows).launch(Blocks::of(n_rows, each, THREADS)) }?;
         }
         self.parameters[parameter].base = self.clock;
         self.forget_history(self.parameters[parameter].group);
-        Ok(self.maps_to_gpu(parameter, &mut table.waiting, gpu)?)
+        Ok(self.maps_to_gpu(parameter, &mut table.beside.waiting, gpu)?)
     }
 
     /// What `last` is of a row that is up to date.
@@ -342,12 +342,12 @@ impl<R: UpdateRule, T: GpuFloat> Updater<R, T> {
         let record = &self.parameters[parameter];
         let step = self.groups[record.group].step;
         let launch = launch
-            .reads(table.waiting.maps.as_slice())
-            .size(table.waiting.room)
+            .reads(table.beside.waiting.maps.as_slice())
+            .size(table.beside.waiting.room)
             .record("map_tails", &self.on_gpu[parameter].tails())
             .record("rule_step", &step.numbers().map(f64::to_bits))
             .writes(table.weights.view().values())
-            .writes(table.states.as_slice())
+            .writes(table.beside.states.as_slice())
             .size(record.spec.row_size);
         (launch, THREADS as usize / lanes(record.spec.row_size))
     }

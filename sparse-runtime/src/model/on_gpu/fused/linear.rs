@@ -16,7 +16,7 @@ use sparse_core::storage::Storage;
 #[derive(Clone, Debug)]
 pub(super) struct Linear {
     pub(super) x: Place,
-    weights: Place,
+    pub(super) weights: Place,
     pub(super) factors: Option<Place>,
     loss: RowLoss,
 }
@@ -66,7 +66,7 @@ impl Linear {
         rows: RowResults<'_, T>,
         factor_sums: Option<&mut CudaBuffer<f64>>,
         operand: impl Fn(Place) -> Option<GpuOperand<'w, T>>,
-        Beside { bias, labels, row_weights }: Beside<'w, T>,
+        Beside { bias, labels, row_weights, kept }: Beside<'w, T>,
         context: &mut CudaContext,
     ) -> Option<()> {
         let weights = operand(self.weights)?.dense()?;
@@ -77,11 +77,11 @@ impl Linear {
         let out = LinearResults { rows, factor_sums: factor_sums.filter(|_| factors.is_some()) };
         match operand(self.x)? {
             GpuOperand::Csr(x) => {
-                let of = LinearRows { x, weights, factors, bias, labels, row_weights };
+                let of = LinearRows { x, weights, factors, bias, labels, row_weights, kept };
                 linear_rows::compute(out, &of, self.loss, context);
             }
             GpuOperand::Unit(x) => {
-                let of = LinearRows { x, weights, factors, bias, labels, row_weights };
+                let of = LinearRows { x, weights, factors, bias, labels, row_weights, kept };
                 linear_rows::compute(out, &of, self.loss, context);
             }
             _ => return None,

@@ -76,7 +76,7 @@ impl Lookups {
         rows: RowResults<'_, T>,
         derivatives: &mut [GpuArray<T>],
         operand: impl Fn(Place) -> Option<GpuOperand<'w, T>>,
-        Beside { bias, labels, row_weights }: Beside<'w, T>,
+        Beside { bias, labels, row_weights, .. }: Beside<'w, T>,
         context: &mut CudaContext,
     ) -> Option<()> {
         let Labels::Dense(labels) = labels else { return None };

@@ -13,6 +13,7 @@ use crate::formats::DenseView;
 use crate::kernels::cuda::row_results::RowResults;
 use crate::kernels::cuda::table::{GpuArray, GpuOperand};
 use crate::kernels::cuda::{CudaContext, GpuFloat, Labels};
+use crate::optimizer::cuda::KeptRows;
 use sparse_core::inspect::{Computed, Extent, Operand, PlanStep, PlanTable, PlanValue, Written};
 use sparse_core::operators::{Kind, Operator, find};
 
@@ -54,6 +55,8 @@ struct Beside<'w, T: GpuFloat> {
     bias: Option<DenseView<'w, T, Cuda>>,
     labels: Labels<'w, T>,
     row_weights: Option<DenseView<'w, T, Cuda>>,
+    /// Of scores that are linear.
+    kept: KeptRows<'w, T>,
 }
 
 impl RowsLaunch {
@@ -97,6 +100,14 @@ impl RowsLaunch {
         Some((linear.x, linear.factors?, gradient))
     }
 
+    /// The parameter that a row of data is multiplied with, where that and a bias are all of its scores: derivatives by these can be corrected.
+    pub(super) fn corrected(&self) -> Option<Place> {
+        match &self.rows {
+            Rows::Sum { terms: Terms::Linear(of), .. } if of.factors.is_none() => Some(of.weights),
+            _ => None,
+        }
+    }
+
     /// The name of its kernel.
     pub(super) fn kernel(&self) -> &'static str {
         match self.rows {
@@ -123,12 +134,13 @@ impl RowsLaunch {
         }
     }
 
-    /// Computes a batch, whose values that are kept are to be in `out`. `None` where an operand is not what the kernel takes: nothing is
+    /// Computes a batch, whose values that are kept are to be in `out`, and whose derivatives are corrected by those `kept` of samples. `None` where an operand is not what the kernel takes: nothing is
     /// launched then.
     pub(super) fn launch<'w, T: GpuFloat>(
         &self,
         out: &mut [GpuArray<T>],
         factor_sums: &mut CudaBuffer<f64>,
+        kept: KeptRows<'w, T>,
         operand: impl Fn(Place) -> Option<GpuOperand<'w, T>>,
         wanted: Wanted,
         context: &mut CudaContext,
@@ -154,7 +166,7 @@ impl RowsLaunch {
             loss: loss.dense(),
             gradient: gradient.dense(),
         };
-        let beside = Beside { bias, labels, row_weights };
+        let beside = Beside { bias, labels, row_weights, kept };
         match terms {
             Terms::Linear(of) => {
                 // A gradient that is made has sums of its own.
