@@ -2,7 +2,7 @@
 
 use super::super::samples::Usage;
 use super::super::updater::Updater;
-use crate::device::cuda::{CudaBuffer, CudaError, CudaSlice, Gpu, Launch};
+use crate::device::cuda::{CudaBuffer, CudaSlice, Gpu, Launch};
 use crate::error::Result;
 use crate::kernels::cuda::GpuFloat;
 use crate::table::Owner;
@@ -136,7 +136,7 @@ impl<R: UpdateRule, T: GpuFloat> Updater<R, T> {
     ///
     /// # Errors
     ///
-    /// [`CudaError::OutOfMemory`].
+    /// [`CudaError::OutOfMemory`](crate::device::cuda::CudaError::OutOfMemory).
     pub(crate) fn samples_to_gpu(
         &mut self,
         samples: &mut CudaSamples<T>,
@@ -185,10 +185,12 @@ impl<R: UpdateRule, T: GpuFloat> Updater<R, T> {
     ///
     /// What failed on the GPU.
     pub(crate) fn samples_from_gpu(&mut self, samples: &CudaSamples<T>) -> Result<()> {
-        let own = samples.kept.iter().find(|of| of.owner.is(&self.tenant));
-        match own.filter(|of| R::CORRECTS && of.version == self.reduction.samples.version()) {
-            Some(own) => self.reduction.samples.bring(own.derivatives.to_host()?),
-            None => {}
+        let version = self.reduction.samples.version();
+        let is_own = |of: &&Kept<T>| of.owner.is(&self.tenant) && of.version == version;
+        if R::CORRECTS
+            && let Some(own) = samples.kept.iter().find(is_own)
+        {
+            self.reduction.samples.bring(own.derivatives.to_host()?);
         }
         Ok(())
     }
