@@ -69,6 +69,26 @@ graph! {
     }
 }
 
+graph! {
+    /// Factors whose number is in the source: rows of them are vectors of sixteen.
+    model Sixteens {
+        input x: csr[n, d];
+        label y: dense[n, 1];
+        param w: row_sparse[d, 1] = Normal { mean: 0.0, std: 0.5 };
+        param v: row_sparse[d, 32] = Normal { mean: 0.0, std: 0.2 };
+        loss logistic(dot(x, w) + pairwise_interaction(x, v), y);
+    }
+
+    /// Factors whose number is known when the model is made.
+    model AnyFactors {
+        input x: csr[n, d];
+        label y: dense[n, 1];
+        param w: row_sparse[d, 1] = Normal { mean: 0.0, std: 0.5 };
+        param v: row_sparse[d, k] = Normal { mean: 0.0, std: 0.2 };
+        loss logistic(dot(x, w) + pairwise_interaction(x, v), y);
+    }
+}
+
 fn data() -> (Csr<f64>, Dense<f64>) {
     let x = Csr::from_rows(
         6,
@@ -137,6 +157,38 @@ fn fused_equals_unfused() {
             twins_agree!(Machine, MachineBatch; UnfusedMachine, UnfusedMachineBatch; machine.clone());
         }
     }
+}
+
+/// A width that the compiler knows, and vectors of as many elements as the processor has, change no bit.
+#[test]
+fn factors_in_sixteens_get_the_bits_of_others() {
+    fn hold<R: nnz::optimizer::UpdateRule>(rule: R) {
+        let data = nnz::data::synthetic::click_log(300, 64, 5, 3).unwrap();
+        for batch_size in [1, 7] {
+            let trainer = || {
+                let trainer = Trainer::new(rule.clone()).batch_size(batch_size).epochs(2);
+                trainer.progress(Progress::Silent)
+            };
+            let mut known = Sixteens::new(dims! { d: 64 }, Seed(7)).unwrap();
+            let mut any = AnyFactors::new(dims! { d: 64, k: 32 }, Seed(7)).unwrap();
+            trainer().fit(&mut known, &data).unwrap();
+            trainer().fit(&mut any, &data).unwrap();
+            assert!(known.v.values().iter().all(|v| v.is_finite()));
+            for (p, q) in known.parameters().iter().zip(any.parameters()) {
+                let bits = |values: &[f32]| values.iter().map(|v| v.to_bits()).collect::<Vec<_>>();
+                assert_eq!(bits(p.values()), bits(q.values()), "{}, {batch_size}", R::NAME);
+            }
+        }
+    }
+    let penalised =
+        Sgd { learning_rate: 0.05, momentum: 0.9, weight_decay: 0.01, l1: 1e-3, ..Sgd::default() };
+    hold(Sgd { learning_rate: 0.05, ..Sgd::default() });
+    hold(Sgd { l1: 0.0, ..penalised.clone() });
+    hold(Sgd { momentum: 0.0, ..penalised });
+    hold(AdaGrad { learning_rate: 0.05, ..AdaGrad::default() });
+    hold(AdaGrad { learning_rate: 0.05, l1: 0.01, clip_gradient: Some(0.1), ..AdaGrad::default() });
+    hold(Ftrl { l1: 0.01, ..Ftrl::default() });
+    hold(Adam { lazy_update: LazyUpdate::Touched, ..Adam::default() });
 }
 
 #[test]

@@ -9,7 +9,7 @@ mod in_parts;
 use crate::error::Result;
 use crate::formats::{ColumnId, CsrView};
 use crate::kernels::Parallel;
-use crate::lanes::{Eights, squares_less};
+use crate::lanes::{Eights, in_sixteens, squares_less};
 use crate::linear::{
     AHEAD, Scratch, Width, entries, is_large, prefetch_data, row_ahead, row_of, with_row_loops,
 };
@@ -205,7 +205,7 @@ unsafe fn update_entries<R: UpdateRule, T: Float<Accumulator = T>, V: Factor<T>,
             for ((change, sum), factor) in changes.iter_mut().zip(sums).zip(row) {
                 *change = share * (*sum - value.times(*factor));
             }
-            factors.update_row_in_eights(id.at(), changes, |change, _| change);
+            factors.update_row_in_sixteens(id.at(), changes, |change, _| change);
         }
     }
 }
@@ -272,7 +272,7 @@ where
 {
     let large = is_large(&v);
     let mut steps = RowSteps::default();
-    with_row_loops!(W, x.columns(), |ids| {
+    with_row_loops!(W; in_sixteens::<W, _>, x.columns(), |ids| {
         let mut own = *kept;
         for row in range {
             prefetch_data(x, ids, row);

@@ -7,6 +7,7 @@
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod x86;
 
+use crate::linear::Width;
 use sparse_core::element::Float;
 use sparse_core::storage::ElementType;
 use std::any::TypeId;
@@ -162,7 +163,7 @@ pub(crate) fn narrow<T: Float, B: Loop<T>>(body: B) {
 }
 
 /// Runs a loop that the compiler turns into vectors by itself, compiled for AVX2 where the processor has it. `body` is to be
-/// inlined (`#[inline(always)]`), and so is what it calls. No third copy for AVX-512: each is compiled
+/// inlined (`#[inline(always)]`), and so is what it calls. No third copy for AVX-512, but by [`in_sixteens`]: each is compiled
 /// anew for every model and rule.
 #[inline(always)]
 pub(crate) fn wide<O>(body: impl FnOnce() -> O) -> O {
@@ -172,6 +173,17 @@ pub(crate) fn wide<O>(body: impl FnOnce() -> O) -> O {
         return unsafe { x86::with_avx2(body) };
     }
     body()
+}
+
+/// The same of a loop over rows of a width, compiled for AVX-512 where rows are sixteens and the processor is faster with them.
+#[inline(always)]
+pub(crate) fn in_sixteens<W: Width, O>(body: impl FnOnce() -> O) -> O {
+    #[cfg(target_arch = "x86_64")]
+    if W::IN_SIXTEENS && x86::divides_in_sixteens() {
+        // SAFETY: found.
+        return unsafe { x86::with_avx512(body) };
+    }
+    wide(body)
 }
 
 /// Σ a b, in eight sums so that an addition does not wait for the one before it, and these in halves. The compiler does not make

@@ -35,13 +35,16 @@ use sparse_core::element::{Factor, Float};
 use sparse_core::update_rules::UpdateRule;
 
 /// Runs a loop over rows of data with their ids, compiled for vectors where rows of the width `$W` are worth it, and the ids have the
-/// type that they have up to 2³² columns.
+/// type that they have up to 2³² columns: by `wide`, or by another function of [`lanes`](crate::lanes).
 macro_rules! with_row_loops {
     ($W:ty, $columns:expr, |$ids:ident| $body:expr) => {
+        $crate::linear::with_row_loops!($W; $crate::lanes::wide, $columns, |$ids| $body)
+    };
+    ($W:ty; $run:expr, $columns:expr, |$ids:ident| $body:expr) => {
         match $columns {
             $crate::formats::ColumnIdsView::U32($ids) => {
                 if <$W as $crate::linear::Width>::IN_VECTORS {
-                    $crate::lanes::wide(
+                    $run(
                         #[inline(always)]
                         || $body,
                     )

@@ -66,8 +66,8 @@ pub(crate) fn gathers_under_masks() -> bool {
     Level::found() == Some(Level::Avx512) && is_of_intel()
 }
 
-/// Whether sixteen roots and quotients in a vector, whose numbers are brought together first, cost less than sixteen by themselves: so
-/// measured on AMD's processors with AVX-512. On Intel's, when it was tried, they cost more.
+/// Whether sixteen roots and quotients in a vector cost less than two vectors of eight, or than sixteen by themselves whose numbers are brought
+/// together first: so measured on AMD's processors with AVX-512. On Intel's, when the latter was tried, they cost more.
 #[inline]
 pub(crate) fn divides_in_sixteens() -> bool {
     Level::found() == Some(Level::Avx512) && (cfg!(test) || !is_of_intel())
@@ -111,6 +111,16 @@ pub(crate) fn cpuid(leaf: u32) -> CpuidResult {
 /// [`Level::found`] gave some level.
 #[target_feature(enable = "avx2,bmi1,bmi2,popcnt")]
 pub(crate) unsafe fn with_avx2<O>(body: impl FnOnce() -> O) -> O {
+    body()
+}
+
+/// Runs what inlines here, compiled for AVX-512.
+///
+/// # Safety
+///
+/// [`Level::found`] gave it.
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,bmi1,bmi2,popcnt")]
+pub(crate) unsafe fn with_avx512<O>(body: impl FnOnce() -> O) -> O {
     body()
 }
 

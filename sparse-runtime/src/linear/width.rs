@@ -11,6 +11,9 @@ pub trait Width: Copy + Sync {
     /// False of rows that are too short for vectors: elements that lie apart are better loaded one by one.
     const IN_VECTORS: bool;
 
+    /// True of rows that are known to be made of sixteens.
+    const IN_SIXTEENS: bool = false;
+
     /// The number of columns.
     fn columns(&self) -> usize;
 
@@ -36,6 +39,7 @@ pub struct Runtime(pub usize);
 
 impl<const K: usize> Width for Fixed<K> {
     const IN_VECTORS: bool = K >= 4;
+    const IN_SIXTEENS: bool = K > 0 && K.is_multiple_of(16);
 
     #[inline(always)]
     fn columns(&self) -> usize {

@@ -306,16 +306,57 @@ impl<R: UpdateRule, T: Float, K: UpdateKind> RowCursor<'_, R, T, K> {
             // SAFETY: promised by the caller.
             return unsafe { self.update_row_by(row, given, grad) };
         }
-        debug_assert_eq!(given.len(), size);
-        // SAFETY: promised by the caller; the invariant. Weights and states do not overlap, and nothing else refers to
-        // them for the length of this call.
-        let (weights, states) = unsafe {
-            let states = slice::from_raw_parts_mut(self.places.states(row), size);
-            (slice::from_raw_parts_mut(self.places.weights(row), size), states)
-        };
-        let rest = self.update_chunks::<8, V>((weights, states, given), &mut grad);
+        // SAFETY: promised by the caller; nothing else refers to the row for the length of this call.
+        let elements = unsafe { self.elements(row, given) };
+        let rest = self.update_chunks::<8, V>(elements, &mut grad);
         let rest = self.update_chunks::<4, V>(rest, &mut grad);
         self.update_chunks::<1, V>(rest, &mut grad);
+    }
+
+    /// [`update_row_in_eights`](Self::update_row_in_eights), as many sixteens of it as there are before: for a loop that
+    /// [has vectors of them](crate::lanes::in_sixteens).
+    ///
+    /// # Safety
+    ///
+    /// As there.
+    #[inline(always)]
+    pub(crate) unsafe fn update_row_in_sixteens<V: Copy>(
+        self,
+        row: usize,
+        given: &[V],
+        mut grad: impl FnMut(V, T::Accumulator) -> T::Accumulator,
+    ) {
+        let size = self.places.row_size;
+        if Self::BY_ROW || !K::BESIDE || size < 16 {
+            // SAFETY: promised by the caller.
+            return unsafe { self.update_row_in_eights(row, given, grad) };
+        }
+        // SAFETY: promised by the caller.
+        let elements = unsafe { self.elements(row, given) };
+        let rest = self.update_chunks::<16, V>(elements, &mut grad);
+        let rest = self.update_chunks::<8, V>(rest, &mut grad);
+        let rest = self.update_chunks::<4, V>(rest, &mut grad);
+        self.update_chunks::<1, V>(rest, &mut grad);
+    }
+
+    /// The weights and states of a row, with what is given for each.
+    ///
+    /// # Safety
+    ///
+    /// The row is below `n_rows`, nothing else refers to it, states lie beside weights, and `given` has as many elements.
+    #[inline(always)]
+    unsafe fn elements<'r, V>(
+        self,
+        row: usize,
+        given: &'r [V],
+    ) -> Elements<'r, T, StateOf<R, T>, V> {
+        let size = self.places.row_size;
+        debug_assert_eq!(given.len(), size);
+        // SAFETY: promised by the caller; the invariant. Weights and states do not overlap.
+        unsafe {
+            let states = slice::from_raw_parts_mut(self.places.states(row), size);
+            (slice::from_raw_parts_mut(self.places.weights(row), size), states, given)
+        }
     }
 
     /// Updates elements, `TOGETHER` at a time, and gives what is left over.
