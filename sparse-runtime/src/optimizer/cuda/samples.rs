@@ -70,6 +70,12 @@ impl<T: GpuFloat> Default for KeptRows<'_, T> {
 }
 
 impl<T: GpuFloat> KeptRows<'_, T> {
+    /// Whether they are those of so many rows, each with so many derivatives of a sample that there is.
+    pub(crate) fn are_of(&self, n_rows: usize, columns: usize) -> bool {
+        let whole = columns > 0 && self.derivatives.len().is_multiple_of(columns);
+        self.usage == Usage::Nothing || self.ids.len() == n_rows && whole
+    }
+
     /// The arguments of a kernel.
     pub(crate) fn given_to<'g>(self, launch: Launch<'g>) -> Launch<'g> {
         let usage = match self.usage {

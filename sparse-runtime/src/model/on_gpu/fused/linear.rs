@@ -74,13 +74,14 @@ impl Linear {
             Some(factors) => Some(operand(factors)?.dense()?),
             None => None,
         };
+        let is_of_batch = |n_rows: usize| kept.are_of(n_rows, weights.shape().row_size());
         let out = LinearResults { rows, factor_sums: factor_sums.filter(|_| factors.is_some()) };
         match operand(self.x)? {
-            GpuOperand::Csr(x) => {
+            GpuOperand::Csr(x) if is_of_batch(x.n_rows()) => {
                 let of = LinearRows { x, weights, factors, bias, labels, row_weights, kept };
                 linear_rows::compute(out, &of, self.loss, context);
             }
-            GpuOperand::Unit(x) => {
+            GpuOperand::Unit(x) if is_of_batch(x.n_rows()) => {
                 let of = LinearRows { x, weights, factors, bias, labels, row_weights, kept };
                 linear_rows::compute(out, &of, self.loss, context);
             }
