@@ -301,20 +301,11 @@ impl<R: UpdateRule, T: Float, K: UpdateKind> RowCursor<'_, R, T, K> {
         given: &[V],
         mut grad: impl FnMut(V, T::Accumulator) -> T::Accumulator,
     ) {
-        let size = self.places.row_size;
-        if Self::BY_ROW || !K::BESIDE || size < 8 {
-            // SAFETY: promised by the caller.
-            return unsafe { self.update_row_by(row, given, grad) };
-        }
-        // SAFETY: promised by the caller; nothing else refers to the row for the length of this call.
-        let elements = unsafe { self.elements(row, given) };
-        let rest = self.update_chunks::<8, V>(elements, &mut grad);
-        let rest = self.update_chunks::<4, V>(rest, &mut grad);
-        self.update_chunks::<1, V>(rest, &mut grad);
+        // SAFETY: promised by the caller.
+        unsafe { self.update_row_in_vectors::<false, V>(row, given, &mut grad) };
     }
 
-    /// [`update_row_in_eights`](Self::update_row_in_eights), as many sixteens of it as there are before: for a loop that
-    /// [has vectors of them](crate::lanes::in_sixteens).
+    /// The same, as many sixteens of it as there are before: for a loop that [has vectors of them](crate::lanes::in_sixteens).
     ///
     /// # Safety
     ///
@@ -326,17 +317,32 @@ impl<R: UpdateRule, T: Float, K: UpdateKind> RowCursor<'_, R, T, K> {
         given: &[V],
         mut grad: impl FnMut(V, T::Accumulator) -> T::Accumulator,
     ) {
-        let size = self.places.row_size;
-        if Self::BY_ROW || !K::BESIDE || size < 16 {
-            // SAFETY: promised by the caller.
-            return unsafe { self.update_row_in_eights(row, given, grad) };
-        }
         // SAFETY: promised by the caller.
-        let elements = unsafe { self.elements(row, given) };
-        let rest = self.update_chunks::<16, V>(elements, &mut grad);
-        let rest = self.update_chunks::<8, V>(rest, &mut grad);
-        let rest = self.update_chunks::<4, V>(rest, &mut grad);
-        self.update_chunks::<1, V>(rest, &mut grad);
+        unsafe { self.update_row_in_vectors::<true, V>(row, given, &mut grad) };
+    }
+
+    /// # Safety
+    ///
+    /// As for [`update_row_in_eights`](Self::update_row_in_eights).
+    #[inline(always)]
+    unsafe fn update_row_in_vectors<const SIXTEENS: bool, V: Copy>(
+        self,
+        row: usize,
+        given: &[V],
+        grad: &mut impl FnMut(V, T::Accumulator) -> T::Accumulator,
+    ) {
+        if Self::BY_ROW || !K::BESIDE || self.places.row_size < 8 {
+            // SAFETY: promised by the caller.
+            return unsafe { self.update_row_by(row, given, grad) };
+        }
+        // SAFETY: promised by the caller; nothing else refers to the row for the length of this call.
+        let mut rest = unsafe { self.elements(row, given) };
+        if SIXTEENS {
+            rest = self.update_chunks::<16, V>(rest, grad);
+        }
+        let rest = self.update_chunks::<8, V>(rest, grad);
+        let rest = self.update_chunks::<4, V>(rest, grad);
+        self.update_chunks::<1, V>(rest, grad);
     }
 
     /// The weights and states of a row, with what is given for each.
