@@ -1,7 +1,7 @@
 //! Corrected gradients, by those of a snapshot or by derivatives that are kept for each sample, and updaters that take turns, against the same on
 //! the CPU.
 
-use crate::device::gpu;
+use crate::device::{gpu, is_real, limit_memory};
 use crate::uploads;
 use crate::waiting::{StopAfter, close, rule, schedule, trainer, values};
 use crate::{Logistic, LogisticOff};
@@ -184,6 +184,44 @@ fn resume<R: UpdateRule>(rule: R) {
     trainer(rule.clone()).resume(&mut on_host, &data, &path).unwrap();
     close(&values(&on_host), &values(&whole), 1e-11, "resumed on the host");
     std::fs::remove_file(&path).unwrap();
+}
+
+/// A first step that lacks memory after its derivatives were exchanged leaves none behind.
+#[test]
+fn a_step_that_fails_exchanges_nothing() {
+    if is_real() {
+        return;
+    }
+    let data = numbers(&uploads::data());
+    let host = Line::new(dims! { d: uploads::COLUMNS }, Seed(3)).unwrap();
+    let trainer = || trainer(Saga { rule: rule() }).batch_size(data.n_rows());
+    let mut whole = OnGpu::new(&host, &gpu()).unwrap();
+    let mut updater = trainer().updater(&whole).unwrap();
+    trainer().fit_epochs(&mut whole, &mut updater, &data, 0..2).unwrap();
+    let mut late = 0;
+    // The smallest are too little for what is kept, others for the update alone, which comes after the derivatives.
+    for limit in (1..60).map(|count| 64 * count) {
+        let mut model = OnGpu::new(&host, &gpu()).unwrap();
+        let mut updater = trainer().updater(&model).unwrap();
+        // There is room for a batch.
+        let options = BatchOptions { batch_size: data.n_rows(), ..BatchOptions::default() };
+        let mut batches = data.batches(Line::INPUTS, &options).unwrap();
+        let batch = batches.next_batch().unwrap().unwrap();
+        let batch = model.bind(&batch).unwrap();
+        model.loss(&batch).unwrap();
+        model.loss(&batch).unwrap();
+        limit_memory(limit);
+        let ended = trainer().fit_epochs(&mut model, &mut updater, &data, 0..1);
+        limit_memory(usize::MAX);
+        if let Err(error) = ended
+            && updater.clock() == 0
+        {
+            late += u32::from(error.to_string().contains("the entries of a csr"));
+            trainer().fit_epochs(&mut model, &mut updater, &data, 0..2).unwrap();
+            assert_eq!(values(&model), values(&whole), "{limit} bytes");
+        }
+    }
+    assert!(late > 0, "no limit was met that late");
 }
 
 /// Steps of three updaters in turns: with no states, with one for each weight and with two.

@@ -53,6 +53,10 @@ impl<M: Model<Element: GpuFloat>> OnGpu<M> {
         let mut replays = std::mem::take(&mut self.replays[block]);
         let begun = self.ask_for_step(updater, asked, &mut replays, meanwhile);
         self.replays[block] = replays;
+        if begun.is_err() && self.workspace.samples.are_exchanged() {
+            // Derivatives may be there whose gradients are not in the mean.
+            updater.forget_mean();
+        }
         self.workspace.samples.rest();
         if begun.is_err() {
             // That of a step which was not made.

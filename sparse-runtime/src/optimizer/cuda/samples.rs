@@ -112,6 +112,11 @@ impl<T: GpuFloat> CudaSamples<T> {
         }
     }
 
+    /// Whether the step of the batch puts new derivatives in the place of those that are kept.
+    pub(crate) fn are_exchanged(&self) -> bool {
+        self.usage == Usage::Exchange
+    }
+
     /// No further batch is one of these samples until it is said.
     pub(crate) fn rest(&mut self) {
         self.usage = Usage::Nothing;
