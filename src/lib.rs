@@ -54,6 +54,7 @@ pub mod __private {
     pub use crate::optimizer::{Samples, Updater};
     pub use crate::scatter;
     pub use crate::{Error, Result};
+    pub use sparse_core::shapes::Span;
     // What a module has of the standard library unless it has names of its own for these.
     pub use core::clone::Clone;
     pub use core::default::Default;

@@ -127,6 +127,75 @@ fn arrays_of_constant_extents_are_joined() {
     assert_eq!(pair.len(), 20);
 }
 
+/// Parts, repetitions and other shapes of axes whose extents are constants, with gradients through all of them.
+macro_rules! derived {
+    ($model:ident, $fuse:ident, [$($constants:tt)*], $wide:tt, $deep:tt, $inner:tt, $flat:tt) => {
+        graph! {
+            pub model $model {
+                $($constants)*
+                fuse = $fuse;
+                input x: csr[n, d];
+                input z: dense[n, $inner];
+                label y: dense[n, 1];
+                param w: row_sparse[d, $wide] = Normal { mean: 0.0, std: 0.5 };
+                param v: dense[$flat, 1] = Normal { mean: 0.0, std: 0.5 };
+                param u: dense[_, 1] = Normal { mean: 0.0, std: 0.5 };
+                let hidden = dot(x, w);
+                let inner = slice(hidden, begin = [0, 1], end = [_, -1]) * z;
+                let odd = slice_axis(hidden, axis = 1, begin = 1, step = 2);
+                let alike = slice_like(hidden, z);
+                let cube = reshape(repeat(hidden, repeats = $deep, axis = 1), shape = [0, _, $deep]);
+                let flat = flatten(tile(cube, reps = [1, 1, 2]));
+                let best = topk(hidden, k = 2, axis = 1);
+                let all = concat(inner, odd, alike, best, axis = 1);
+                let pred = dot(flat, v) + dot(all, u);
+                loss squared_error(pred, y);
+                output all;
+                output flat;
+            }
+        }
+    };
+}
+
+derived!(Derived, on, [const WIDE = 2 * settings::PAIRS + 1; const INNER = 3; const FLAT = WIDE * 6;], WIDE, 3, INNER, FLAT);
+derived!(DerivedUnfused, off, [const WIDE = 2 * settings::PAIRS + 1; const INNER = 3; const FLAT = WIDE * 6;], WIDE, 3, INNER, FLAT);
+derived!(DerivedNumbers, on, [], 5, 3, 3, 30);
+
+#[test]
+fn parts_and_repetitions_of_constant_extents() {
+    let plan = Derived::PLAN.to_string();
+    assert!(["[n, 15]", "[n, 30]", "[n, 2]"].iter().all(|shape| plan.contains(shape)), "{plan}");
+    let x = Csr::new(4, vec![0, 2, 3, 5], vec![0_u32, 2, 1, 0, 3], vec![1.0, -2.0, 0.5, 1.5, 1.0]);
+    let x = x.unwrap();
+    let z = Dense::new([3, 3], (0..9).map(|i| i as f32 / 4.0 - 1.0).collect()).unwrap();
+    let y = Dense::new([3, 1], vec![1.0, -1.0, 0.5]).unwrap();
+    macro_rules! trained {
+        ($model:ident, $batch:ident) => {{
+            let mut model = $model::new(dims! { d: 4 }, Seed(1)).unwrap();
+            let sgd = Sgd { learning_rate: 0.01, ..Sgd::default() };
+            let mut updater = nnz::optimizer::Updater::for_model(sgd, &model).unwrap();
+            let batch = $batch { x: x.view(), z: z.view(), y: y.view(), ..Default::default() };
+            for _ in 0..5 {
+                model.train_step(&batch, &mut updater).unwrap();
+            }
+            let outputs = model.forward(&batch).unwrap();
+            let shapes = [*outputs.all.shape(), *outputs.flat.shape()];
+            assert_eq!(shapes, [[3, 3 + 2 + 3 + 2].into(), [3, 30].into()]);
+            let outputs = [outputs.all.values().to_vec(), outputs.flat.values().to_vec()];
+            let parameters = model.parameters();
+            let parameters = parameters.iter().map(|p| p.values().to_vec());
+            parameters.chain(outputs).collect::<Vec<_>>()
+        }};
+    }
+    let numbers = trained!(DerivedNumbers, DerivedNumbersBatch);
+    assert!(numbers.iter().flatten().all(|value| value.is_finite()));
+    assert_eq!(numbers, trained!(Derived, DerivedBatch));
+    let unfused = trained!(DerivedUnfused, DerivedUnfusedBatch);
+    for (a, b) in unfused.iter().flatten().zip(numbers.iter().flatten()) {
+        assert!((a - b).abs() < 1e-5, "{a} {b}");
+    }
+}
+
 #[test]
 fn constants_name_those_above_them() {
     let model = above::Above::new(dims! {}, Seed(1)).unwrap();

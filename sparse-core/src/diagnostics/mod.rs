@@ -125,7 +125,7 @@ catalogue! {
     BadAxis = "NNZ0205", Error, "axis out of range";
     UnknownExtent = "NNZ0206", Error, "extent not inferred";
     AttributeShape = "NNZ0207", Error, "an attribute that does not fit the shape";
-    NamedExtent = "NNZ0208", Error, "an extent that must be a number";
+    NamedExtent = "NNZ0208", Error, "an extent that must be a number or a constant";
     NoBroadcast = "NNZ0209", Error, "shapes that do not broadcast";
     TargetShape = "NNZ0210", Error, "a label of another shape than the scores";
     TooLarge = "NNZ0211", Error, "more elements than an array can have";

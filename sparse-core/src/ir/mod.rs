@@ -12,7 +12,7 @@ pub use attributes::{AttributeValue, Attributes, Axes, List, Number};
 pub use text::{parse, print};
 
 use crate::operators::{self, Operator};
-use crate::shapes::{Dim, Dims, Substitution, place_of};
+use crate::shapes::{Assumed, Dims, Substitution, place_of};
 use crate::storage::{ElementType, Storage};
 
 /// A position in [`Graph::values`].
@@ -75,13 +75,11 @@ pub struct Graph {
     pub assumptions: Vec<Assumption>,
 }
 
-/// Two extents that must be equal, of which one at least is a constant of Rust: whoever sees its value checks.
+/// What must hold of constants of Rust: whoever sees their values checks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Assumption {
-    /// A constant.
-    pub constant: Dim,
-    /// A number, or another constant.
-    pub other: Dim,
+    /// What.
+    pub assumed: Assumed,
     /// What needs it, in words.
     pub user: String,
     /// Where.
@@ -267,12 +265,7 @@ impl Graph {
     pub fn keep_assumptions(&mut self, user: &str, place: Place) {
         let assumed = self.unify.take_assumed().into_iter();
         let user = || user.to_owned();
-        self.assumptions.extend(assumed.map(|(constant, other)| Assumption {
-            constant,
-            other,
-            user: user(),
-            place,
-        }));
+        self.assumptions.extend(assumed.map(|assumed| Assumption { assumed, user: user(), place }));
     }
 
     /// The shape of a value, as far as it is known.

@@ -19,16 +19,18 @@ use crate::ir::Attributes;
 use crate::operators::Operator;
 use std::fmt;
 
+mod derived;
 mod error;
 mod letters;
 mod span;
 pub(crate) mod structural;
 mod substitution;
 
+pub use derived::Derived;
 pub use error::{Fault, ShapeError};
 pub(crate) use letters::{names_of, terms};
 pub use span::Span;
-pub use substitution::Substitution;
+pub use substitution::{Assumed, Relation, Substitution};
 
 /// One extent.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -190,7 +192,7 @@ pub(crate) mod tests {
             .collect()
     }
 
-    /// The result's shape, or the error in words.
+    /// The result's shape, or the error in words. Names in capitals are constants, and what is assumed of them comes after the shape.
     pub(crate) fn check(
         operator: &str,
         attributes: &[(&'static str, crate::ir::AttributeValue)],
@@ -199,13 +201,23 @@ pub(crate) mod tests {
         let operator = find(operator).unwrap();
         let operands: Vec<Dims> = operands.iter().map(|text| dims(text)).collect();
         let names: Vec<&str> = operator.operands.to_vec();
-        match infer(
-            operator,
-            &Attributes::from(attributes),
-            &operands,
-            &mut Substitution::default(),
-        ) {
-            Ok(result) => show(&result),
+        let mut unify = Substitution::default();
+        for dim in operands.iter().flatten().map(Dim::to_string) {
+            if dim.starts_with(char::is_uppercase) {
+                unify.declare_constant(&dim);
+            }
+        }
+        match infer(operator, &Attributes::from(attributes), &operands, &mut unify) {
+            Ok(result) => {
+                let assumed = unify.take_assumed().into_iter().map(|assumed| {
+                    let relation = match assumed.relation {
+                        Relation::Equal => "=",
+                        Relation::AtLeast => "≥",
+                    };
+                    format!(" where {} {relation} {}", assumed.extent, assumed.other)
+                });
+                show(&result) + &assumed.collect::<String>()
+            }
             Err(error) => error.describe(&names),
         }
     }

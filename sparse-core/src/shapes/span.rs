@@ -21,22 +21,27 @@ pub struct Span {
 impl Span {
     /// The positions of a slice as Python writes it, `begin:end:step`: negative bounds count from the end, what is left open goes
     /// to the end, and bounds beyond the extent are cut. A step of 0 gives nothing.
-    pub fn new(begin: Option<i64>, end: Option<i64>, step: Option<i64>, extent: usize) -> Self {
-        let step = step.unwrap_or(1);
+    pub const fn new(
+        begin: Option<i64>,
+        end: Option<i64>,
+        step: Option<i64>,
+        extent: usize,
+    ) -> Self {
+        let step = match step {
+            Some(step) => step,
+            None => 1,
+        };
         let size = extent as i128;
         // Where descending positions end is before the first one.
         let (least, most) = if step < 0 { (-1, size - 1) } else { (0, size) };
-        let place = |bound: i64| {
-            let bound = i128::from(bound);
-            (if bound < 0 { bound + size } else { bound }).clamp(least, most)
-        };
-        let start = begin.map_or(if step < 0 { most } else { least }, place);
-        let end = end.map_or(if step < 0 { least } else { most }, place);
+        let (first, last) = if step < 0 { (most, least) } else { (least, most) };
+        let start = place(begin, size, [least, most], first);
+        let end = place(end, size, [least, most], last);
         let distance = if step < 0 { start - end } else { end - start };
         if step == 0 || distance <= 0 {
             return Span { start: 0, step: 1, len: 0 };
         }
-        let len = (distance - 1) / i128::from(step.unsigned_abs()) + 1;
+        let len = (distance - 1) / step.unsigned_abs() as i128 + 1;
         Span { start: start as usize, step, len: len as usize }
     }
 
@@ -88,6 +93,22 @@ impl Span {
                 (self.start.min(last), self.start.max(last) + 1)
             }
         }
+    }
+}
+
+/// Where a bound is, within limits. Written without closures, which constants cannot call.
+const fn place(bound: Option<i64>, size: i128, [least, most]: [i128; 2], open: i128) -> i128 {
+    let place = match bound {
+        None => return open,
+        Some(bound) if bound < 0 => bound as i128 + size,
+        Some(bound) => bound as i128,
+    };
+    if place < least {
+        least
+    } else if place > most {
+        most
+    } else {
+        place
     }
 }
 

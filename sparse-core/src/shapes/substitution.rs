@@ -1,7 +1,27 @@
 //! What is found out about extents while shapes are inferred.
 
-use super::{Dim, Dims};
+use super::{Derived, Dim, Dims};
 use std::collections::BTreeMap;
+
+/// What must hold of a constant of Rust.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Relation {
+    /// To be the other extent.
+    Equal,
+    /// To be no less than it.
+    AtLeast,
+}
+
+/// Something that must hold of constants of Rust: whoever sees their values checks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Assumed {
+    /// A constant, or a number where the other is one.
+    pub extent: Dim,
+    /// What it must be in relation to the other.
+    pub relation: Relation,
+    /// A number or a constant.
+    pub other: Dim,
+}
 
 /// What inferred extents turned out to be.
 #[derive(Clone, Debug, Default)]
@@ -9,9 +29,9 @@ pub struct Substitution {
     bound: Vec<Option<Dim>>,
     /// Constants of Rust, whose values the compiler does not see, and what each was assumed to be.
     constants: BTreeMap<String, Option<Dim>>,
-    /// Those that are sums of two extents, a number or a constant each, by their names, `A + 3`.
-    sums: BTreeMap<String, [Dim; 2]>,
-    assumed: Vec<(Dim, Dim)>,
+    /// Those that follow from other extents, numbers or constants, by their names, `A + 3`.
+    derived: BTreeMap<String, Derived>,
+    assumed: Vec<Assumed>,
 }
 
 impl Substitution {
@@ -47,51 +67,74 @@ impl Substitution {
         self.constants.contains_key(name)
     }
 
-    /// The sum of two extents, as far as that is known before a batch comes: that of numbers is a number, that of constants and numbers a
-    /// constant. `None` of any other extent, and where the number is too large.
-    pub fn sum(&mut self, a: &Dim, b: &Dim) -> Option<Dim> {
-        let (a, b) = (self.resolve(a), self.resolve(b));
-        if let (Dim::Size(a), Dim::Size(b)) = (&a, &b) {
-            return a.checked_add(*b).map(Dim::Size);
+    /// An extent that follows from others, as far as that is known before a batch comes: from numbers a number, from constants and
+    /// numbers a constant. `None` of any other extent, and where the number is too large.
+    pub fn derive(&mut self, derived: Derived) -> Option<Dim> {
+        let derived = derived.map_terms(|term| self.resolve(term));
+        if let Some(size) = derived.size() {
+            return size.map(Dim::Size);
         }
-        if ![&a, &b].into_iter().all(|dim| self.is_known(dim)) {
+        if !derived.terms().iter().all(|dim| self.is_known(dim)) {
             return None;
         }
-        let name = format!("{a} + {b}");
+        let name = derived.name();
         if !self.is_constant(&name) {
             self.declare_constant(&name);
-            self.sums.insert(name.clone(), [a, b]);
+            self.derived.insert(name.clone(), derived);
         }
         Some(Dim::Named(name))
     }
 
-    /// What a constant is the [sum](Self::sum) of; `None` of one that was declared.
-    pub fn terms_of(&self, constant: &str) -> Option<&[Dim; 2]> {
-        self.sums.get(constant)
+    /// What a constant [follows](Self::derive) from; `None` of one that was declared.
+    pub fn derivation(&self, constant: &str) -> Option<&Derived> {
+        self.derived.get(constant)
     }
 
-    /// The constants that are [sums](Self::sum).
-    pub fn sums(&self) -> impl Iterator<Item = &str> {
-        self.sums.keys().map(String::as_str)
+    /// The constants that [follow](Self::derive) from others.
+    pub fn derived(&self) -> impl Iterator<Item = &str> {
+        self.derived.keys().map(String::as_str)
     }
 
-    /// Whether a part of an axis is known to be no longer than all of it: of numbers, and of an extent that is a [sum](Self::sum), or was assumed
-    /// to be one.
+    /// Whether a part of an axis is known to be no longer than all of it: of numbers, of an extent that is a sum, or was assumed
+    /// to be one, and of an extent that is a part.
     pub fn is_part(&self, part: &Dim, whole: &Dim) -> bool {
-        self.is_part_by(self.sums.len(), part, whole)
+        self.is_part_by(self.derived.len(), part, whole)
     }
 
-    /// The same, seen by as many sums at most: of extents that are 0, sums may be assumed to be each other's terms.
-    fn is_part_by(&self, n_sums: usize, part: &Dim, whole: &Dim) -> bool {
+    /// The same, seen by as many derivations at most: of extents that are 0, sums may be assumed to be each other's terms.
+    fn is_part_by(&self, most: usize, part: &Dim, whole: &Dim) -> bool {
         let (part, whole) = (self.resolve(part), self.resolve(whole));
         if let (Dim::Size(part), Dim::Size(whole)) = (&part, &whole) {
             return part <= whole;
         }
-        let is_whole = |name: &str| self.resolve(&Dim::Named(name.to_owned())) == whole;
-        let mut sums = self.sums.iter().filter(|(name, _)| n_sums > 0 && is_whole(name));
+        let is = |name: &str, dim: &Dim| self.resolve(&Dim::Named(name.to_owned())) == *dim;
+        let mut derived = self.derived.iter().filter(|_| most > 0);
         part == whole
-            || sums
-                .any(|(_, terms)| terms.iter().any(|term| self.is_part_by(n_sums - 1, &part, term)))
+            || derived.any(|(name, derived)| match derived {
+                Derived::Sum(terms) if is(name, &whole) => {
+                    terms.iter().any(|term| self.is_part_by(most - 1, &part, term))
+                }
+                Derived::Part { of, .. } if is(name, &part) => {
+                    self.is_part_by(most - 1, of, &whole)
+                }
+                _ => false,
+            })
+    }
+
+    /// Whether a part of an axis may be no longer than all of it, where both are known before a batch comes: what depends on constants is
+    /// [assumed](Self::take_assumed).
+    pub fn may_be_part(&mut self, part: &Dim, whole: &Dim) -> bool {
+        let (part, whole) = (self.resolve(part), self.resolve(whole));
+        if self.is_part(&part, &whole) {
+            return true;
+        }
+        let are_numbers = matches!((&part, &whole), (Dim::Size(_), Dim::Size(_)));
+        let may = !are_numbers && self.is_known(&part) && self.is_known(&whole);
+        if may {
+            let relation = Relation::AtLeast;
+            self.assumed.push(Assumed { extent: whole, relation, other: part });
+        }
+        may
     }
 
     /// Whether an extent is known before a batch comes and a model is made: a number, or a constant.
@@ -103,8 +146,8 @@ impl Substitution {
         }
     }
 
-    /// What was assumed of constants since this was last asked: pairs that must be equal.
-    pub fn take_assumed(&mut self) -> Vec<(Dim, Dim)> {
+    /// What was assumed of constants since this was last asked.
+    pub fn take_assumed(&mut self) -> Vec<Assumed> {
         std::mem::take(&mut self.assumed)
     }
 
@@ -147,7 +190,8 @@ impl Substitution {
     }
 
     fn assume(&mut self, name: String, other: Dim) {
-        self.assumed.push((Dim::Named(name.clone()), other.clone()));
+        let (extent, relation) = (Dim::Named(name.clone()), Relation::Equal);
+        self.assumed.push(Assumed { extent, relation, other: other.clone() });
         self.constants.insert(name, Some(other));
     }
 }
@@ -167,7 +211,8 @@ mod tests {
         assert!(!unify.unify(&named("K"), &named("k")));
         assert!(unify.unify(&named("K"), &named("K")) && unify.take_assumed().is_empty());
         assert!(unify.unify(&named("K"), &named("L")) && unify.unify(&Dim::Size(3), &named("K")));
-        let assumed = [(named("K"), named("L")), (named("L"), Dim::Size(3))];
+        let equal = |extent, other| Assumed { extent, relation: Relation::Equal, other };
+        let assumed = [equal(named("K"), named("L")), equal(named("L"), Dim::Size(3))];
         assert_eq!(unify.take_assumed(), assumed);
         assert_eq!(unify.resolve(&named("K")), Dim::Size(3));
         assert!(!unify.unify(&Dim::Size(4), &named("K")));
@@ -180,29 +225,63 @@ mod tests {
         for name in ["K", "L", "M"] {
             unify.declare_constant(name);
         }
-        assert_eq!(unify.sum(&Dim::Size(2), &Dim::Size(3)), Some(Dim::Size(5)));
-        assert_eq!(unify.sum(&Dim::Size(2), &Dim::Size(u64::MAX)), None);
-        assert_eq!(unify.sum(&named("n"), &Dim::Size(3)), None);
-        assert_eq!(unify.sum(&named("K"), &named("n")), None);
-        let sum = unify.sum(&named("K"), &Dim::Size(3)).unwrap();
-        assert_eq!(sum, named("K + 3"));
-        let longer = unify.sum(&named("L"), &sum).unwrap();
+        let sum = |a: &Dim, b: &Dim| Derived::Sum([a.clone(), b.clone()]);
+        assert_eq!(unify.derive(sum(&Dim::Size(2), &Dim::Size(3))), Some(Dim::Size(5)));
+        assert_eq!(unify.derive(sum(&Dim::Size(2), &Dim::Size(u64::MAX))), None);
+        assert_eq!(unify.derive(sum(&named("n"), &Dim::Size(3))), None);
+        assert_eq!(unify.derive(sum(&named("K"), &named("n"))), None);
+        let shorter = unify.derive(sum(&named("K"), &Dim::Size(3))).unwrap();
+        assert_eq!(shorter, named("K + 3"));
+        let longer = unify.derive(sum(&named("L"), &shorter)).unwrap();
         assert_eq!(longer, named("L + K + 3"));
-        assert_eq!(unify.sums().collect::<Vec<_>>(), ["K + 3", "L + K + 3"]);
-        assert_eq!(unify.terms_of("K + 3"), Some(&[named("K"), Dim::Size(3)]));
-        assert_eq!(unify.terms_of("K"), None);
-        assert_eq!(size_formula(&[named("n"), sum.clone(), Dim::Size(4)]), "n × (K + 3) × 4");
+        assert_eq!(unify.derived().collect::<Vec<_>>(), ["K + 3", "L + K + 3"]);
+        assert_eq!(unify.derivation("K + 3"), Some(&sum(&named("K"), &Dim::Size(3))));
+        assert_eq!(unify.derivation("K"), None);
+        assert_eq!(size_formula(&[named("n"), shorter.clone(), Dim::Size(4)]), "n × (K + 3) × 4");
 
         // Also where the sum has another name, or a number for one.
         for whole in [named("M"), Dim::Size(9)] {
             assert!(unify.unify(&longer, &whole));
             assert_eq!(unify.resolve(&longer), whole);
-            for part in [&longer, &sum, &named("K"), &named("L"), &Dim::Size(2)] {
+            for part in [&longer, &shorter, &named("K"), &named("L"), &Dim::Size(2)] {
                 assert!(unify.is_part(part, &whole), "{part} of {whole}");
             }
             assert!(!unify.is_part(&named("n"), &whole));
         }
-        assert!(!unify.is_part(&Dim::Size(10), &longer) && !unify.is_part(&named("L"), &sum));
+        assert!(!unify.is_part(&Dim::Size(10), &longer) && !unify.is_part(&named("L"), &shorter));
+    }
+
+    #[test]
+    fn extents_that_are_known_have_products_and_parts() {
+        let named = |name: &str| Dim::Named(name.into());
+        let mut unify = Substitution::default();
+        unify.declare_constant("K");
+        let product = |a: &Dim, b: u64| Derived::Product([a.clone(), Dim::Size(b)]);
+        let part = |of: &Dim, bounds| Derived::Part { of: of.clone(), bounds };
+        let numbers = [product(&Dim::Size(3), 4), product(&Dim::Size(3), u64::MAX)];
+        assert_eq!(numbers.map(|numbers| unify.derive(numbers)), [Some(Dim::Size(12)), None]);
+        let last = part(&Dim::Size(5), [Some(-2), None, None]);
+        assert_eq!(unify.derive(last), Some(Dim::Size(2)));
+        assert_eq!(unify.derive(part(&named("n"), [Some(1), None, None])), None);
+
+        let longer = unify.derive(Derived::Sum([named("K"), Dim::Size(3)])).unwrap();
+        let times = unify.derive(product(&longer, 4)).unwrap();
+        let inner = unify.derive(part(&longer, [Some(1), Some(-1), None])).unwrap();
+        let every = unify.derive(part(&inner, [None, None, Some(2)])).unwrap();
+        let names = ["(K + 3) * 4", "(K + 3)[1:-1]", "((K + 3)[1:-1])[::2]"];
+        assert_eq!([&times, &inner, &every].map(Dim::to_string), names);
+        assert!(unify.is_part(&every, &inner) && unify.is_part(&every, &longer));
+        assert!(!unify.is_part(&inner, &every) && !unify.is_part(&every, &named("K")));
+
+        assert!(unify.may_be_part(&every, &longer) && unify.take_assumed().is_empty());
+        assert!(!unify.may_be_part(&Dim::Size(3), &Dim::Size(2)));
+        assert!(!unify.may_be_part(&Dim::Size(3), &named("n")));
+        assert!(unify.may_be_part(&Dim::Size(3), &named("K")));
+        let at_least =
+            Assumed { extent: named("K"), relation: Relation::AtLeast, other: Dim::Size(3) };
+        assert_eq!(unify.take_assumed(), [at_least]);
+        assert!(unify.unify(&named("K"), &Dim::Size(2)));
+        assert!(!unify.may_be_part(&Dim::Size(3), &named("K")));
     }
 
     /// Constants that would all be equal if what is added were 0: nothing more follows from it, and nothing goes on for ever.
@@ -213,7 +292,9 @@ mod tests {
         for name in ["K", "L", "Z"] {
             unify.declare_constant(name);
         }
-        let sum = |unify: &mut Substitution, name| unify.sum(&named(name), &named("Z")).unwrap();
+        let sum = |unify: &mut Substitution, name| {
+            unify.derive(Derived::Sum([named(name), named("Z")])).unwrap()
+        };
         let (of_k, of_l) = (sum(&mut unify, "K"), sum(&mut unify, "L"));
         assert!(unify.unify(&named("L"), &of_k) && unify.unify(&named("K"), &of_l));
         assert!(unify.is_part(&named("Z"), &of_k) && unify.is_part(&named("L"), &of_l));

@@ -3,10 +3,10 @@
 use super::Emit;
 use crate::report::Report;
 use proc_macro2::TokenStream;
-use quote::quote_spanned;
+use quote::{quote, quote_spanned};
 use sparse_core::diagnostics::{Code, Diagnostic};
 use sparse_core::ir::Assumption;
-use sparse_core::shapes::Dim;
+use sparse_core::shapes::{Assumed, Dim, Relation};
 
 /// At the user's token:
 ///
@@ -23,14 +23,18 @@ pub(super) fn assumptions(
 }
 
 fn assumption(emit: &Emit<'_>, assumption: &Assumption, report: &Report) -> Option<TokenStream> {
-    let Assumption { constant, other, user, place } = assumption;
+    let Assumption { assumed: Assumed { extent, relation, other }, user, place } = assumption;
     let value = |dim: &Dim| match dim {
         Dim::Named(name) => emit.constant(name),
         dim => emit.fixed_extent(dim),
     };
-    let (left, right) = (value(constant)?, value(other)?);
-    let message = format!("`{user}` needs `{constant}` to be `{other}`");
+    let (left, right) = (value(extent)?, value(other)?);
+    let (holds, words) = match relation {
+        Relation::Equal => (quote!(==), "to be"),
+        Relation::AtLeast => (quote!(>=), "to be at least"),
+    };
+    let message = format!("`{user}` needs `{extent}` {words} `{other}`");
     let text = report.text(&Diagnostic::new(Code::ConstantDiffers, *place, message));
     let span = report.span(*place);
-    Some(quote_spanned!(span=> const _: () = ::core::assert!(#left == #right, #text);))
+    Some(quote_spanned!(span=> const _: () = ::core::assert!(#left #holds #right, #text);))
 }

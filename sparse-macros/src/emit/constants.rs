@@ -3,7 +3,7 @@
 use crate::ast::{Declaration, Model};
 use proc_macro2::{TokenStream, TokenTree};
 use quote::quote;
-use sparse_core::shapes::{Dim, Substitution};
+use sparse_core::shapes::{Derived, Dim, Substitution};
 use std::collections::BTreeSet;
 use syn::Ident;
 
@@ -13,46 +13,60 @@ use syn::Ident;
 /// { const __ABOVE: usize = 3; { const A: usize = __ABOVE; 2 * A } }
 /// ```
 ///
-/// A value is computed where the names of those below it are not seen: `const A = A + 1;` reads the `A` of the module. After them come the sums of
-/// constants that shapes have.
+/// A value is computed where the names of those below it are not seen: `const A = A + 1;` reads the `A` of the module. After them come the extents
+/// that follow from constants: sums, products and parts.
 pub(super) fn constants(
     model: &Model,
     extents: &Substitution,
     rt: &TokenStream,
 ) -> Vec<(String, TokenStream)> {
     let mut constants = declared(model, rt);
-    let sums = extents.sums().filter_map(|name| {
-        let value = sum(&Dim::Named(name.to_owned()), extents, &constants)?;
+    let derived = extents.derived().filter_map(|name| {
+        let value = extent(&Dim::Named(name.to_owned()), extents, &constants, rt)?;
         Some((name.to_owned(), value))
     });
-    let sums = Vec::from_iter(sums);
-    constants.extend(sums);
+    let derived = Vec::from_iter(derived);
+    constants.extend(derived);
     constants
 }
 
-/// An extent that is a number, a declared constant or a sum.
-fn sum(
+/// An extent that is a number, a declared constant, or follows from these.
+fn extent(
     dim: &Dim,
     extents: &Substitution,
     declared: &[(String, TokenStream)],
+    rt: &TokenStream,
 ) -> Option<TokenStream> {
-    match dim {
+    let name = match dim {
         Dim::Size(size) => {
             let size = usize::try_from(*size).ok()?;
-            Some(quote!(#size))
+            return Some(quote!(#size));
         }
-        Dim::Named(name) => match extents.terms_of(name) {
-            Some(terms) => {
-                let [a, b] = terms.each_ref().map(|term| sum(term, extents, declared));
-                let (a, b) = (a?, b?);
-                Some(quote!((#a) + (#b)))
-            }
-            None => {
-                declared.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone())
-            }
-        },
-        Dim::Unknown(_) => None,
-    }
+        Dim::Named(name) => name,
+        Dim::Unknown(_) => return None,
+    };
+    let Some(derived) = extents.derivation(name) else {
+        return declared.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone());
+    };
+    let value = |term: &Dim| extent(term, extents, declared, rt);
+    Some(match derived {
+        Derived::Sum([a, b]) => {
+            let (a, b) = (value(a)?, value(b)?);
+            quote!((#a) + (#b))
+        }
+        Derived::Product([a, b]) => {
+            let (a, b) = (value(a)?, value(b)?);
+            quote!((#a) * (#b))
+        }
+        Derived::Part { of, bounds } => {
+            let of = value(of)?;
+            let bounds = bounds.map(|bound| match bound {
+                Some(bound) => quote!(#rt::Option::Some(#bound)),
+                None => quote!(#rt::Option::None),
+            });
+            quote!(#rt::Span::new(#(#bounds,)* #of).len)
+        }
+    })
 }
 
 fn declared(model: &Model, rt: &TokenStream) -> Vec<(String, TokenStream)> {

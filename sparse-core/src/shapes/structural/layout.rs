@@ -1,6 +1,6 @@
 //! The same elements in another shape or order, and repeated.
 
-use super::{Dim, Dims, Scope, ShapeError, refuse, senseless, too_large, unknown};
+use super::{Derived, Dim, Dims, Scope, ShapeError, refuse, senseless, too_large, unknown};
 use crate::ir::List;
 use crate::shapes::{place_of, reduce, show};
 
@@ -36,8 +36,8 @@ pub(super) fn reshape(scope: &mut Scope<'_>) -> Result<Dims, ShapeError> {
             },
         });
     }
-    let (size, names) = product(&dims);
-    let (wanted, mut used) = product(&result);
+    let (size, names) = factors(scope, &dims);
+    let (wanted, mut used) = factors(scope, &result);
     let mut left: Vec<Dim> = Vec::new();
     for name in names {
         match used.iter().position(|known| *known == name) {
@@ -45,36 +45,55 @@ pub(super) fn reshape(scope: &mut Scope<'_>) -> Result<Dims, ShapeError> {
             None => left.push(name),
         }
     }
-    let misfit = || {
-        refuse(format!(
+    let fits = used.is_empty();
+    let fitting = match (open, &left[..]) {
+        (None, []) if fits && size == wanted => return Ok(result),
+        (Some(place), [one]) if fits && size == wanted => Some((place, one.clone())),
+        (Some(place), left) if fits && wanted > 0 && size % wanted == 0 => {
+            let rest = left.iter().cloned().chain([Dim::Size(size / wanted)]);
+            product(scope, rest).map(|extent| (place, extent))
+        }
+        _ => None,
+    };
+    match fitting {
+        Some((place, extent)) => {
+            result[place] = extent;
+            Ok(result)
+        }
+        None => refuse(format!(
             "{} elements of `{{0}}` do not fit the shape {}",
             show(&dims),
             show(&result)
-        ))
-    };
-    let fits = used.is_empty();
-    match (open, &left[..]) {
-        (None, []) if fits && size == wanted => Ok(result),
-        (Some(place), []) if fits && wanted > 0 && size % wanted == 0 => {
-            result[place] = Dim::Size(size / wanted);
-            Ok(result)
-        }
-        (Some(place), [one]) if fits && size == wanted => {
-            result[place] = one.clone();
-            Ok(result)
-        }
-        _ => misfit(),
+        )),
     }
 }
 
-/// The product of the extents that are known, and the others.
-fn product(dims: &[Dim]) -> (u64, Vec<Dim>) {
-    dims.iter().fold((1, Vec::new()), |(size, mut names), dim| match dim {
-        Dim::Size(extent) => (size.saturating_mul(*extent), names),
-        dim => {
-            names.push(dim.clone());
-            (size, names)
+/// The product of the extents that are numbers, and the others, of products what they are products of.
+fn factors(scope: &Scope<'_>, dims: &[Dim]) -> (u64, Vec<Dim>) {
+    let mut found = (1_u64, Vec::new());
+    for dim in dims {
+        let derived = match dim {
+            Dim::Named(name) => scope.unify.derivation(name),
+            _ => None,
+        };
+        match (dim, derived) {
+            (Dim::Size(extent), _) => found.0 = found.0.saturating_mul(*extent),
+            (_, Some(Derived::Product(terms))) => {
+                let (size, names) = factors(scope, &scope.unify.resolve_all(terms));
+                found.0 = found.0.saturating_mul(size);
+                found.1.extend(names);
+            }
+            (dim, _) => found.1.push(dim.clone()),
         }
+    }
+    found
+}
+
+/// The product of extents that are known before a batch comes.
+fn product(scope: &mut Scope<'_>, dims: impl Iterator<Item = Dim>) -> Option<Dim> {
+    dims.filter(|dim| *dim != Dim::Size(1)).try_fold(Dim::Size(1), |product, dim| match product {
+        Dim::Size(1) => Some(dim),
+        product => scope.unify.derive(Derived::Product([product, dim])),
     })
 }
 
@@ -83,15 +102,15 @@ pub(super) fn flatten(scope: &mut Scope<'_>) -> Result<Dims, ShapeError> {
     let Some((rows, rest)) = dims.split_first() else {
         return Ok(vec![Dim::Size(1), Dim::Size(1)]);
     };
-    let columns = match product(rest) {
-        (size, names) if names.is_empty() => Dim::Size(size),
-        (1, names) if names.len() == 1 => names[0].clone(),
-        (_, names) => {
-            let axis = dims.iter().rposition(|dim| *dim == names[0]).unwrap_or(0);
-            return unknown("making one axis of several", &names[0], 0, axis);
+    let columns = product(scope, rest.iter().cloned());
+    let unknown_axis = dims.iter().rposition(|dim| !scope.unify.is_known(dim));
+    match (columns, unknown_axis) {
+        (Some(columns), _) => Ok(vec![rows.clone(), columns]),
+        (None, Some(axis)) if axis > 0 => {
+            unknown("making one axis of several", &dims[axis], 0, axis)
         }
-    };
-    Ok(vec![rows.clone(), columns])
+        (None, _) => too_large("the result has more elements than an array can have"),
+    }
 }
 
 pub(super) fn expand_dims(scope: &mut Scope<'_>) -> Result<Dims, ShapeError> {
@@ -167,16 +186,19 @@ pub(super) fn along(scope: &mut Scope<'_>) -> Result<Dims, ShapeError> {
 pub(super) fn topk(scope: &mut Scope<'_>) -> Result<Dims, ShapeError> {
     let (mut dims, axis) = (scope.dims(0), scope.axis(0)?);
     let k = scope.operator.integer(scope.attributes, "k").unwrap_or_default();
-    match (&dims[axis], u64::try_from(k)) {
-        (_, Err(_) | Ok(0)) => return senseless(format!("`k` is {k}: at least 1 is chosen")),
-        (Dim::Size(extent), Ok(k)) if k > *extent => {
-            return refuse(format!(
-                "`k` is {k}, more than the {extent} of dimension {axis} of `{{0}}`"
-            ));
-        }
-        (Dim::Size(_), Ok(k)) => dims[axis] = Dim::Size(k),
-        (dim, _) => return unknown("choosing some along an axis", dim, 0, axis),
+    let chosen = match u64::try_from(k) {
+        Err(_) | Ok(0) => return senseless(format!("`k` is {k}: at least 1 is chosen")),
+        Ok(k) => Dim::Size(k),
+    };
+    if !scope.unify.may_be_part(&chosen, &dims[axis]) {
+        return match &dims[axis] {
+            Dim::Size(extent) => {
+                refuse(format!("`k` is {k}, more than the {extent} of dimension {axis} of `{{0}}`"))
+            }
+            dim => unknown("choosing some along an axis", dim, 0, axis),
+        };
     }
+    dims[axis] = chosen;
     Ok(dims)
 }
 
@@ -187,26 +209,31 @@ pub(super) fn tile(scope: &mut Scope<'_>) -> Result<Dims, ShapeError> {
         return refuse(format!("`reps` is {reps}, but `{{0}}` has the shape {}", show(&dims)));
     }
     let each = dims.iter().enumerate();
-    each.map(|(axis, dim)| times(dim, reps.get(axis).unwrap_or(1), axis)).collect()
+    each.map(|(axis, dim)| times(scope, dim, reps.get(axis).unwrap_or(1), axis)).collect()
 }
 
 pub(super) fn repeat(scope: &mut Scope<'_>) -> Result<Dims, ShapeError> {
     let (mut dims, axis) = (scope.dims(0), scope.axis(0)?);
     let repeats = scope.attributes.integer("repeats").unwrap_or(-1);
-    dims[axis] = times(&dims[axis], repeats, axis)?;
+    dims[axis] = times(scope, &dims[axis], repeats, axis)?;
     Ok(dims)
 }
 
 /// An extent, repeated.
-fn times(dim: &Dim, repeats: i64, axis: usize) -> Result<Dim, ShapeError> {
-    match (dim, u64::try_from(repeats)) {
-        (dim, Ok(1)) => Ok(dim.clone()),
-        (Dim::Size(extent), Ok(repeats)) => match extent.checked_mul(repeats) {
-            Some(extent) => Ok(Dim::Size(extent)),
-            None => too_large("the result has more elements than an array can have"),
-        },
-        (dim, Ok(_)) => unknown("repeating", dim, 0, axis),
-        (_, Err(_)) => senseless(format!("an axis cannot be repeated {repeats} times")),
+fn times(scope: &mut Scope<'_>, dim: &Dim, repeats: i64, axis: usize) -> Result<Dim, ShapeError> {
+    let Ok(repeats) = u64::try_from(repeats) else {
+        return senseless(format!("an axis cannot be repeated {repeats} times"));
+    };
+    if repeats == 1 {
+        return Ok(dim.clone());
+    }
+    if !scope.unify.is_known(dim) {
+        return unknown("repeating", dim, 0, axis);
+    }
+    let product = Derived::Product([dim.clone(), Dim::Size(repeats)]);
+    match scope.unify.derive(product) {
+        Some(extent) => Ok(extent),
+        None => too_large("the result has more elements than an array can have"),
     }
 }
 
@@ -242,7 +269,24 @@ mod tests {
             "[2, 6] elements of `x` do not fit the shape [5]"
         );
         assert_eq!(reshape(&[None, None], "[4]"), "only one entry of `shape` can be left open");
+        assert_eq!(reshape(&[Some(0), None], "[n, K, 4]"), "[n, K * 4]");
+        assert_eq!(reshape(&[Some(2), None], "[K, 6, L]"), "[2, K * L * 3]");
+        assert_eq!(
+            reshape(&[Some(0), None], "[n, m, 4]"),
+            "[n, m, 4] elements of `x` do not fit the shape [n, 1]"
+        );
         assert_eq!(check("flatten", &[], &["[n, 4, 2]"]), "[n, 8]");
+        assert_eq!(check("flatten", &[], &["[n, K, 1]"]), "[n, K]");
+        assert_eq!(check("flatten", &[], &["[n, 3, K, 4]"]), "[n, 3 * K * 4]");
+        assert_eq!(check("flatten", &[], &["[n, m]"]), "[n, m]");
+        assert_eq!(
+            check("flatten", &[], &["[n, m, K]"]),
+            "making one axis of several needs to know the extent `m` (dimension 1 of `x`): declare it as a number or a constant"
+        );
+        assert_eq!(
+            check("flatten", &[], &["[2, 4294967296, 4294967296]"]),
+            "the result has more elements than an array can have"
+        );
         assert_eq!(check("expand_dims", &[("axis", Integer(-1))], &["[n, k]"]), "[n, k, 1]");
         assert_eq!(check("squeeze", &[], &["[n, 1, 1]"]), "[n]");
         assert_eq!(
@@ -262,7 +306,15 @@ mod tests {
     #[test]
     fn repeated() {
         assert_eq!(check("tile", &[("reps", list(&[None, Some(2)]))], &["[n, 3]"]), "[n, 6]");
+        assert_eq!(
+            check("tile", &[("reps", list(&[Some(3), Some(2)]))], &["[K, 3]"]),
+            "[K * 3, 6]"
+        );
         assert_eq!(check("repeat", &[("repeats", Integer(3))], &["[2, n]"]), "[6, n]");
+        assert_eq!(
+            check("repeat", &[("repeats", Integer(3)), ("axis", Integer(1))], &["[2, K]"]),
+            "[2, K * 3]"
+        );
         assert_eq!(
             check("repeat", &[("repeats", Integer(-3))], &["[2]"]),
             "an axis cannot be repeated -3 times"
@@ -287,10 +339,11 @@ mod tests {
             check("topk", &[("k", Integer(6))], &["[n, 5]"]),
             "`k` is 6, more than the 5 of dimension 1 of `x`"
         );
+        assert_eq!(check("topk", &[("k", Integer(6))], &["[n, K]"]), "[n, 6] where K ≥ 6");
         assert_eq!(check("topk", &[("k", Integer(0))], &["[5]"]), "`k` is 0: at least 1 is chosen");
         assert_eq!(
             check("topk", &[], &["[n, k]"]),
-            "choosing some along an axis needs to know the extent `k` (dimension 1 of `x`): declare it as a number"
+            "choosing some along an axis needs to know the extent `k` (dimension 1 of `x`): declare it as a number or a constant"
         );
     }
 }

@@ -1,6 +1,6 @@
 //! Shape rules that depend on attributes: one function each, by the name that the operator's row gives.
 
-use super::{Dim, Dims, Fault, ShapeError, Substitution, place_of, show};
+use super::{Derived, Dim, Dims, Fault, ShapeError, Substitution, place_of, show};
 use crate::ir::Attributes;
 use crate::operators::Operator;
 
@@ -126,21 +126,10 @@ fn too_large<T>(message: impl Into<String>) -> Result<T, ShapeError> {
     Err(ShapeError::Attribute { fault: Fault::TooLarge, message: message.into() })
 }
 
-/// What cannot be done with an extent that is no number.
+/// What cannot be done with an extent that is known only with the model or a batch.
 fn unknown<T>(what: &str, dim: &Dim, operand: usize, axis: usize) -> Result<T, ShapeError> {
-    unknown_to(what, dim, operand, axis, "a number")
-}
-
-/// What cannot be done with an extent unless it is declared in some other way.
-fn unknown_to<T>(
-    what: &str,
-    dim: &Dim,
-    operand: usize,
-    axis: usize,
-    wanted: &str,
-) -> Result<T, ShapeError> {
     let message = format!(
-        "{what} needs to know the extent `{dim}` (dimension {axis} of `{{{operand}}}`): declare it as {wanted}"
+        "{what} needs to know the extent `{dim}` (dimension {axis} of `{{{operand}}}`): declare it as a number or a constant"
     );
     Err(ShapeError::Attribute { fault: Fault::NamedExtent, message })
 }

@@ -1,10 +1,8 @@
 //! Parts of arrays, and arrays joined.
 
-use super::{
-    Dim, Dims, Scope, ShapeError, refuse, senseless, show, too_large, unknown, unknown_to,
-};
+use super::{Derived, Dim, Dims, Scope, ShapeError, refuse, senseless, show, too_large, unknown};
 use crate::ir;
-use crate::shapes::{Span, place_of};
+use crate::shapes::place_of;
 
 /// `begin:end:step` of each axis.
 pub(super) fn slice(scope: &mut Scope<'_>) -> Result<Dims, ShapeError> {
@@ -21,7 +19,8 @@ pub(super) fn slice(scope: &mut Scope<'_>) -> Result<Dims, ShapeError> {
     }
     let [begin, end, step] = lists.map(|(_, list)| list.unwrap_or_default());
     let axes = dims.iter().enumerate();
-    axes.map(|(axis, dim)| cut(dim, axis, begin.get(axis), end.get(axis), step.get(axis))).collect()
+    axes.map(|(axis, dim)| cut(scope, dim, axis, [begin, end, step].map(|list| list.get(axis))))
+        .collect()
 }
 
 /// `begin:end:step` of one axis.
@@ -31,33 +30,33 @@ pub(super) fn slice_axis(scope: &mut Scope<'_>) -> Result<Dims, ShapeError> {
         list if list.len() > 1 => senseless(format!("`{name}` is one integer, not {list}")),
         list => Ok(list.get(0)),
     };
-    dims[axis] = cut(&dims[axis], axis, one("begin")?, one("end")?, one("step")?)?;
+    let bounds = [one("begin")?, one("end")?, one("step")?];
+    dims[axis] = cut(scope, &dims[axis], axis, bounds)?;
     Ok(dims)
 }
 
 /// The extent of a slice of an axis.
 fn cut(
+    scope: &mut Scope<'_>,
     dim: &Dim,
     axis: usize,
-    begin: Option<i64>,
-    end: Option<i64>,
-    step: Option<i64>,
+    bounds: [Option<i64>; 3],
 ) -> Result<Dim, ShapeError> {
+    let [begin, end, step] = bounds;
     if step == Some(0) {
         return senseless("a step of 0 does not advance: write a positive or negative one");
     }
-    match dim {
-        Dim::Size(extent) => {
-            let extent = usize::try_from(*extent).unwrap_or(usize::MAX);
-            Ok(Dim::Size(Span::new(begin, end, step, extent).len as u64))
-        }
-        // All of it, in either direction.
-        dim if begin.unwrap_or(0) == 0 && end.is_none() && step.unwrap_or(1) == 1 => {
-            Ok(dim.clone())
-        }
-        dim if begin.is_none() && end.is_none() && step == Some(-1) => Ok(dim.clone()),
-        dim => unknown("a part of an axis", dim, 0, axis),
+    // All of it, in either direction.
+    let is_all = match step.unwrap_or(1) {
+        1 => begin.unwrap_or(0) == 0 && end.is_none(),
+        -1 => begin.is_none() && end.is_none(),
+        _ => false,
+    };
+    if is_all {
+        return Ok(dim.clone());
     }
+    let part = Derived::Part { of: dim.clone(), bounds };
+    scope.unify.derive(part).map_or_else(|| unknown("a part of an axis", dim, 0, axis), Ok)
 }
 
 /// The extents of `like` along some axes: no more than there are.
@@ -82,15 +81,16 @@ pub(super) fn slice_like(scope: &mut Scope<'_>) -> Result<Dims, ShapeError> {
     };
     for place in places {
         let (dim, wanted) = (&dims[place], &like[place]);
-        match (dim, wanted) {
-            (dim, wanted) if scope.unify.is_part(wanted, dim) => {}
-            (Dim::Size(extent), Dim::Size(wanted)) => {
-                return refuse(format!(
+        if !scope.unify.may_be_part(wanted, dim) {
+            return match (dim, wanted) {
+                (Dim::Size(extent), Dim::Size(wanted)) => refuse(format!(
                     "dimension {place} of `{{1}}` is {wanted}, more than the {extent} of `{{0}}`"
-                ));
-            }
-            (Dim::Size(_), wanted) => return unknown("a part of an axis", wanted, 1, place),
-            (dim, _) => return unknown("a part of an axis", dim, 0, place),
+                )),
+                (dim, wanted) if scope.unify.is_known(dim) => {
+                    unknown("a part of an axis", wanted, 1, place)
+                }
+                (dim, _) => unknown("a part of an axis", dim, 0, place),
+            };
         }
         dims[place] = wanted.clone();
     }
@@ -112,10 +112,9 @@ pub(super) fn concat(scope: &mut Scope<'_>) -> Result<Dims, ShapeError> {
     }
     let extents = [&lhs[axis], &rhs[axis]];
     if let Some(operand) = extents.iter().position(|dim| !scope.unify.is_known(dim)) {
-        let (what, wanted) = ("joining along an axis", "a number or a constant");
-        return unknown_to(what, extents[operand], operand, axis, wanted);
+        return unknown("joining along an axis", extents[operand], operand, axis);
     }
-    let Some(sum) = scope.unify.sum(extents[0], extents[1]) else {
+    let Some(sum) = scope.unify.derive(Derived::Sum(extents.map(Dim::clone))) else {
         return too_large("the extents add up to more than an array can have");
     };
     dims[axis] = sum;
@@ -141,14 +140,16 @@ pub(super) fn stack(scope: &mut Scope<'_>) -> Result<Dims, ShapeError> {
 /// One more array at the end of a stack.
 pub(super) fn stack_next(scope: &mut Scope<'_>) -> Result<Dims, ShapeError> {
     let (axis, mut lhs, rhs) = (scope.axis(0)?, scope.dims(0), scope.dims(1));
-    let Dim::Size(stacked) = lhs.remove(axis) else {
-        return unknown("joining along an axis", &scope.dims(0)[axis], 0, axis);
+    let stacked = lhs.remove(axis);
+    let one_more = Derived::Sum([stacked.clone(), Dim::Size(1)]);
+    let Some(one_more) = scope.unify.derive(one_more) else {
+        return unknown("joining along an axis", &stacked, 0, axis);
     };
     if lhs.len() != rhs.len() {
         return Err(ShapeError::Rank { operand: 1, expected: lhs.len(), found: rhs });
     }
     let mut dims = equal(scope, &lhs, &rhs, |at| if at < axis { at } else { at + 1 })?;
-    dims.insert(axis, Dim::Size(stacked.saturating_add(1)));
+    dims.insert(axis, one_more);
     Ok(dims)
 }
 
@@ -186,7 +187,7 @@ mod tests {
         assert_eq!(check("slice", &[("step", list(&[Some(-1), Some(2)]))], &["[n, 5]"]), "[n, 3]");
         assert_eq!(
             check("slice", &begin(&[Some(1)]), &["[n, 5]"]),
-            "a part of an axis needs to know the extent `n` (dimension 0 of `x`): declare it as a number"
+            "a part of an axis needs to know the extent `n` (dimension 0 of `x`): declare it as a number or a constant"
         );
         assert_eq!(
             check("slice", &begin(&[None, None, Some(1)]), &["[n, 5]"]),
@@ -196,6 +197,9 @@ mod tests {
             check("slice", &[("step", list(&[Some(0)]))], &["[4]"]),
             "a step of 0 does not advance: write a positive or negative one"
         );
+        assert_eq!(check("slice", &begin(&[None, Some(-2)]), &["[n, K]"]), "[n, K[-2:]]");
+        let every = [("begin", list(&[Some(1)])), ("step", list(&[Some(2), Some(-1)]))];
+        assert_eq!(check("slice", &every, &["[K, L]"]), "[K[1::2], L]");
         let axis = |axis| [("axis", Integer(axis)), ("begin", Integer(1)), ("end", Integer(3))];
         assert_eq!(check("slice_axis", &axis(-1), &["[n, 5]"]), "[n, 2]");
         assert_eq!(
@@ -218,7 +222,15 @@ mod tests {
         );
         assert_eq!(
             check("slice_like", &[], &["[5, n]", "[3, m]"]),
-            "a part of an axis needs to know the extent `n` (dimension 1 of `x`): declare it as a number"
+            "a part of an axis needs to know the extent `n` (dimension 1 of `x`): declare it as a number or a constant"
+        );
+        assert_eq!(
+            check("slice_like", &[], &["[K, L]", "[3, M]"]),
+            "[3, M] where K ≥ 3 where L ≥ M"
+        );
+        assert_eq!(
+            check("slice_like", &[], &["[5, K]", "[3, m]"]),
+            "a part of an axis needs to know the extent `m` (dimension 1 of `like`): declare it as a number or a constant"
         );
         assert_eq!(
             check("slice_like", &[("axes", Integer(-1))], &["[5, n]", "[3]"]),
@@ -245,6 +257,7 @@ mod tests {
         );
         let middle = [("axis", Integer(1))];
         assert_eq!(check("stack_next", &middle, &["[n, 2, k]", "[n, k]"]), "[n, 3, k]");
+        assert_eq!(check("stack_next", &middle, &["[n, K, k]", "[n, k]"]), "[n, K + 1, k]");
         assert_eq!(
             check("stack_next", &middle, &["[n, 2, k]", "[n, l]"]),
             "`k` (dimension 2 of `lhs`) and `l` (dimension 1 of `rhs`) must be equal"
