@@ -197,6 +197,47 @@ fn a_macro_writes_a_block_in_several_modules() {
     assert_eq!(model.forward(&batch).unwrap().sum.values(), [12.0, -6.0]);
 }
 
+graph! {
+    block pooled(x, over, keep = false, plus = 0.0) {
+        sum(x, axis = over, keepdims = keep) + plus
+    }
+    block pooled_twice(x, over, keep) {
+        pooled(x, over, keep) + pooled(x, over, plus = 1.0, keep = keep)
+    }
+
+    /// What attributes take, in order and by name, and handed on.
+    pub model InOrder {
+        input x: dense[n, 2];
+        input s: csr[n, d];
+        output all = pooled(x, [0, 1]);
+        output kept = pooled(x, [1], true, 1.0 + 1.0);
+        output named = pooled(x, over = [1], keep = true, plus = 2.0);
+        output twice = pooled_twice(x, 0, false);
+        output lists = pooled_twice(x, [0], true);
+        output rows: row_sparse[d, 2] = product(s, x, row_sparse);
+        output matrix: dense[d, 2] = product(s, x, dense);
+    }
+
+    block product(x, y, storage) { dot(x, y, transpose_lhs = true, out = storage) }
+}
+
+#[test]
+fn what_attributes_take_is_given_in_order() {
+    let x = Dense::new([2, 2], vec![1.0, 2.0, 3.0, 4.0]).unwrap();
+    let s = Csr::new(3, vec![0, 1, 2], vec![0_u32, 2], vec![1.0, 2.0]).unwrap();
+    let mut model = InOrder::new(dims! {}, Seed(1)).unwrap();
+    let batch = InOrderBatch { x: x.view(), s: s.view(), ..Default::default() };
+    let outputs = model.forward(&batch).unwrap();
+    assert_eq!(outputs.all.values(), [10.0]);
+    assert_eq!(outputs.kept.values(), [5.0, 9.0]);
+    assert_eq!(outputs.kept, outputs.named);
+    assert_eq!(outputs.twice.values(), [9.0, 13.0]);
+    assert_eq!((*outputs.twice.shape(), *outputs.lists.shape()), ([2].into(), [1, 2].into()));
+    assert_eq!(outputs.lists.values(), [9.0, 13.0]);
+    assert_eq!(outputs.rows.indices(), [0, 2]);
+    assert_eq!(outputs.matrix.values(), [1.0, 2.0, 0.0, 0.0, 6.0, 8.0]);
+}
+
 #[test]
 fn the_plan_names_what_is_computed_in_a_block() {
     let plan = FromBlocks::PLAN.to_string();

@@ -227,6 +227,8 @@ pub(crate) enum ExpressionKind {
         /// `name = value`: attributes, and operands that are given by name.
         attributes: Vec<(Ident, AttributeText)>,
     },
+    /// A flag or a list, which is no value: a parameter of a block may be given one.
+    Attribute(Box<AttributeText>),
     /// Something that was already reported.
     Broken,
 }

@@ -172,7 +172,7 @@ impl<'a> Uses<'a> {
                     }
                 }
             }
-            ExpressionKind::Number(_) | ExpressionKind::Broken => {}
+            ExpressionKind::Number(_) | ExpressionKind::Attribute(_) | ExpressionKind::Broken => {}
         }
     }
 }

@@ -1,7 +1,9 @@
 //! Blocks: parameters, `let`s and a value.
 
+use super::declarations::name;
 use super::expressions::{attribute, expression};
 use super::items::group;
+use super::refused::Refused;
 use super::types::array_type;
 use super::{Note, Notes, attributes, parse_piece};
 use crate::ast::{Block, BlockParameter, Expression, ExpressionKind, Import, Statement};
@@ -10,7 +12,6 @@ use proc_macro2::{Delimiter, TokenStream};
 use quote::quote;
 use sparse_core::diagnostics::Code;
 use syn::parse::ParseStream;
-use syn::punctuated::Punctuated;
 use syn::{Attribute, Expr, Ident, Token, Visibility};
 
 /// A block behind its keyword.
@@ -27,16 +28,28 @@ pub(super) fn block(
         group(stream, Delimiter::Parenthesis, name.span(), "`(` and the block's parameters")?;
     let content = group(stream, Delimiter::Brace, list.span(), "`{` and the block's value")?;
     let tokens = quote!(block #name #list #content);
-    let parameters = parse_piece(list.stream(), imports, report, |stream, _| {
-        let parse = |stream: ParseStream<'_>| parameter(stream);
-        Punctuated::<_, Token![,]>::parse_terminated_with(stream, parse)
+    let mut refused = Refused::default();
+    let parameters = parse_piece(list.stream(), imports, report, |stream, notes| {
+        let mut parameters = Vec::new();
+        while !stream.is_empty() {
+            parameters.push(parameter(stream, notes, &mut refused)?);
+            if !stream.is_empty() {
+                stream.parse::<Token![,]>()?;
+            }
+        }
+        Ok(parameters)
     });
     let (pieces, result) = super::pieces(content.stream());
     let is_empty = result.is_empty();
     let mut body: Vec<Statement> = pieces
         .into_iter()
         .chain((!is_empty).then_some(result))
-        .filter_map(|piece| parse_piece(piece, imports, report, statement))
+        .filter_map(|piece| {
+            let piece = refused.replace(piece);
+            parse_piece(piece, imports, report, |stream, notes| {
+                statement(stream, notes, &mut refused)
+            })
+        })
         .collect();
     let broken = report.n_errors() > before;
     if !broken {
@@ -72,8 +85,26 @@ fn check_body(name: &Ident, body: &[Statement], ended: bool, report: &mut Report
     }
 }
 
-fn parameter(stream: ParseStream<'_>) -> syn::Result<BlockParameter> {
-    let name = stream.parse()?;
+/// A name of a block, which is a word that is not refused as one.
+fn declared(
+    stream: ParseStream<'_>,
+    notes: &mut Notes,
+    refused: &mut Refused,
+) -> syn::Result<Ident> {
+    let written = stream.cursor().ident().map(|(word, _)| word);
+    let declared = name(stream, notes)?;
+    if let Some(written) = written {
+        refused.insert(&written, &declared);
+    }
+    Ok(declared)
+}
+
+fn parameter(
+    stream: ParseStream<'_>,
+    notes: &mut Notes,
+    refused: &mut Refused,
+) -> syn::Result<BlockParameter> {
+    let name = declared(stream, notes, refused)?;
     let default = match stream.parse::<Option<Token![=]>>()? {
         // A default is a literal, and names nothing.
         Some(_) => Some(attribute(&stream.parse::<Expr>()?, &mut Notes::default())),
@@ -82,11 +113,15 @@ fn parameter(stream: ParseStream<'_>) -> syn::Result<BlockParameter> {
     Ok(BlockParameter { name, default })
 }
 
-fn statement(stream: ParseStream<'_>, notes: &mut Notes) -> syn::Result<Statement> {
+fn statement(
+    stream: ParseStream<'_>,
+    notes: &mut Notes,
+    refused: &mut Refused,
+) -> syn::Result<Statement> {
     attributes::documentation(stream, notes)?;
     let binding = match stream.parse::<Option<Token![let]>>()? {
         Some(_) => {
-            let name = stream.parse()?;
+            let name = declared(stream, notes, refused)?;
             let array = match stream.parse::<Option<Token![:]>>()? {
                 Some(_) => Some(array_type(stream, notes)?),
                 None => None,

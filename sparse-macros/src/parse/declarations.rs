@@ -173,7 +173,7 @@ fn let_declaration(stream: ParseStream<'_>, notes: &mut Notes) -> syn::Result<De
 }
 
 /// The name of a declaration: a word of Rust's that is not one of its own.
-fn name(stream: ParseStream<'_>, notes: &mut Notes) -> syn::Result<Ident> {
+pub(super) fn name(stream: ParseStream<'_>, notes: &mut Notes) -> syn::Result<Ident> {
     let Some((word, _)) = stream.cursor().ident() else { return stream.parse() };
     let text = word.to_string();
     if text == "_" {

@@ -10,6 +10,10 @@ use syn::{BinOp, Expr, Lit, Member, Path, UnOp};
 /// What is said of `sum::<f32>(x)`.
 const NO_TYPES: &str = "operators and blocks have no type parameters: leave out `::<…>`";
 
+/// What is said of `concat([x, y])`: lists are what attributes take.
+pub(crate) const NO_LIST: &str =
+    "write the operands one after the other, without brackets: `concat(x, y)`";
+
 /// A Rust expression as one of ours.
 pub(super) fn expression(expr: &Expr, notes: &mut Notes) -> Expression {
     // The span of an expression is found by writing it out: not to be asked for at every level of a nest.
@@ -109,7 +113,7 @@ pub(super) fn expression(expr: &Expr, notes: &mut Notes) -> Expression {
     let span = match &kind {
         ExpressionKind::Call { callee, .. } => callee.name.span(),
         ExpressionKind::Name(name) => name.span(),
-        ExpressionKind::Number(_) | ExpressionKind::Broken => span(),
+        _ => span(),
     };
     Expression { span, kind }
 }
@@ -138,11 +142,7 @@ fn of_rust(expr: &Expr, notes: &mut Notes) -> ExpressionKind {
                 matches!(&field.member, Member::Named(name) if name == "T" || name == "t");
             (field.member.span(), transposes.then_some("write `transpose(x)`, or in a `dot` the attribute `transpose_lhs` or `transpose_rhs`"))
         }
-        // Lists are what attributes take.
-        Expr::Array(array) => (
-            array.bracket_token.span.join(),
-            Some("write the operands one after the other, without brackets: `concat(x, y)`"),
-        ),
+        Expr::Array(array) => (array.bracket_token.span.join(), Some(NO_LIST)),
         other => (other.span(), None),
     };
     let message = "expected a value: a name, a number, an operator or a call";
@@ -205,10 +205,33 @@ fn arguments<'a>(
                     broken(notes, other.span(), "expected the name of an attribute");
                 }
             },
-            other => operands.push(expression(other, notes)),
+            other => operands.push(operand(other, notes)),
         }
     }
     ExpressionKind::Call { callee, operands, attributes }
+}
+
+/// What stands in a call without a name. Whether that may be a flag or a list depends on what is called.
+fn operand(expr: &Expr, notes: &mut Notes) -> Expression {
+    match (expr, attribute_of(expr)) {
+        (_, Some(text)) => {
+            Expression { span: expr.span(), kind: ExpressionKind::Attribute(Box::new(text)) }
+        }
+        (expr, None) => expression(expr, notes),
+    }
+}
+
+/// A flag or a list of integers.
+fn attribute_of(expr: &Expr) -> Option<AttributeText> {
+    match expr {
+        Expr::Paren(inner) => attribute_of(&inner.expr),
+        Expr::Group(inner) => attribute_of(&inner.expr),
+        Expr::Lit(_) | Expr::Array(_) => match attribute(expr, &mut Notes::default()) {
+            text @ (AttributeText::Flag(_) | AttributeText::List(_)) => Some(text),
+            _ => None,
+        },
+        _ => None,
+    }
 }
 
 /// The value of an attribute.

@@ -7,12 +7,15 @@ mod expressions;
 mod initializers;
 mod items;
 mod operators;
+mod refused;
 mod run_on;
 mod types;
 
 use crate::ast::{Declaration, ExpressionKind, Import, Source};
 use crate::report::Report;
+pub(crate) use expressions::NO_LIST;
 use proc_macro2::{Span, TokenStream, TokenTree};
+use refused::Refused;
 use sparse_core::diagnostics::Code;
 use syn::parse::{ParseStream, Parser};
 use syn::{Ident, Token};
@@ -70,12 +73,17 @@ fn declarations(
         })
         .filter(|piece| !piece.is_empty())
         .collect();
+    let mut refused = Refused::default();
     for piece in pieces {
         let (names, before) = (declared_names(&piece), report.n_errors());
+        let piece = refused.replace(piece);
         let declaration = parse_piece(piece, imports, report, declarations::declaration).flatten();
         if report.n_errors() > before {
             // A name that cannot be one stands for what is declared instead.
             let known = declaration.as_ref().and_then(Declaration::name);
+            if let ([written, ..], Some(declared)) = (&names[..], known) {
+                refused.insert(written, declared);
+            }
             lost.extend(names.into_iter().filter(|name| known != Some(name)));
         }
         declarations.extend(declaration);

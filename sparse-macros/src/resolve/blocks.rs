@@ -18,7 +18,7 @@ use syn::Ident;
 pub(super) struct Frame {
     pub(super) scope: BTreeMap<String, ValueId>,
     /// Parameters of a block that were given a word, a flag or a list. `None` while the block is checked.
-    attributes: BTreeMap<String, Option<AttributeText>>,
+    pub(super) attributes: BTreeMap<String, Option<AttributeText>>,
     /// The extents that a block's types name.
     pub(super) dims: BTreeMap<String, Dim>,
     /// Where blocks are looked up.
@@ -223,6 +223,10 @@ impl Resolver<'_> {
             return given.clone();
         }
         let value = self.frame.scope.get(&word).filter(|_| self.frame.block.is_some());
+        // What came broken was reported where it was given.
+        if value.is_some_and(|id| self.graph.value(*id).broken) {
+            return None;
+        }
         let number = value.and_then(|id| self.graph.constant_of(*id));
         Some(match number {
             Some(number) if number.fract() == 0.0 => AttributeText::Integer(number as i64),

@@ -2,13 +2,73 @@
 
 use super::Resolver;
 use super::library::Meaning;
-use crate::ast::{AttributeText, Callee};
+use crate::ast::{AttributeText, Callee, Expression, ExpressionKind};
+use crate::parse::NO_LIST;
 use sparse_core::diagnostics::{Code, nearest};
 use sparse_core::ir::{AttributeValue, Attributes, List, Number, ValueId};
 use sparse_core::operators::{self, AttributeKind, Operator};
+use sparse_core::storage::Storage;
 use syn::Ident;
 
+/// What to write where a flag or a list stands in the place of a value.
+pub(super) fn no_value(text: &AttributeText) -> &'static str {
+    match text {
+        AttributeText::List(_) => NO_LIST,
+        _ => "flags are given by name, such as `keepdims = true`",
+    }
+}
+
 impl Resolver<'_> {
+    /// What is called with the operands of a call, as far as they are values: in a call of a block the first one that is none and those
+    /// after it are given by the names of their parameters.
+    pub(super) fn in_order<'e>(
+        &self,
+        callee: &Callee,
+        operands: &'e [Expression],
+    ) -> (&'e [Expression], Vec<(Ident, AttributeText)>) {
+        let none = (operands, Vec::new());
+        let Some(Some(Meaning::Block(index))) = self.library.find(self.frame.room, &callee.key())
+        else {
+            return none;
+        };
+        let Some(entry) = self.library.entry(index) else { return none };
+        let Some(first) = operands.iter().position(|operand| self.is_attribute(operand)) else {
+            return none;
+        };
+        let parameters = &entry.block.parameters;
+        if operands.len() > parameters.len() {
+            return none;
+        }
+        let named = operands.iter().zip(parameters).skip(first).map(|(operand, parameter)| {
+            let name = Ident::new(&parameter.name.to_string(), operand.span);
+            let text = match &operand.kind {
+                ExpressionKind::Attribute(text) => (**text).clone(),
+                ExpressionKind::Name(word) => AttributeText::Word(word.clone()),
+                _ => AttributeText::Expression(operand.clone()),
+            };
+            (name, text)
+        });
+        (&operands[..first], named.collect())
+    }
+
+    /// Whether a block is called.
+    pub(super) fn is_block(&self, callee: &Callee) -> bool {
+        let found = self.library.find(self.frame.room, &callee.key());
+        matches!(found, Some(Some(Meaning::Block(_))))
+    }
+
+    /// Whether an operand of a call is what attributes take, and no value.
+    fn is_attribute(&self, operand: &Expression) -> bool {
+        let ExpressionKind::Name(word) = &operand.kind else {
+            return matches!(operand.kind, ExpressionKind::Attribute(_));
+        };
+        let word = word.to_string();
+        match self.frame.attributes.get(&word) {
+            Some(given) => given.is_some(),
+            None => !self.frame.scope.contains_key(&word) && word.parse::<Storage>().is_ok(),
+        }
+    }
+
     pub(super) fn call(
         &mut self,
         callee: &Callee,

@@ -123,10 +123,40 @@ impl Resolver<'_> {
                 self.within_range(constant, "the number is", expression.span)
             }
             ExpressionKind::Name(name) => self.name(name),
+            ExpressionKind::Attribute(text) => {
+                let help = calls::no_value(text).to_owned();
+                let message = "expected a value: a name, a number, an operator or a call";
+                self.error(
+                    Code::UnsupportedExpression,
+                    expression.span,
+                    message.to_owned(),
+                    Some(help),
+                );
+                self.poison(expression.span)
+            }
             ExpressionKind::Call { callee, operands, attributes } => {
-                let operands: Vec<ValueId> =
-                    operands.iter().map(|operand| self.expression(operand)).collect();
-                let value = self.call(callee, operands, attributes);
+                let is_attribute =
+                    |operand: &Expression| matches!(operand.kind, ExpressionKind::Attribute(_));
+                if operands.iter().any(is_attribute) && !self.is_block(callee) {
+                    // What operators take so is given by name: the operands are not to be counted.
+                    for operand in operands {
+                        self.expression(operand);
+                    }
+                    return self.poison(expression.span);
+                }
+                let (operands, named) = self.in_order(callee, operands);
+                let value = |operand: &Expression| match is_attribute(operand) {
+                    true => self.poison(operand.span),
+                    false => self.expression(operand),
+                };
+                let operands: Vec<ValueId> = operands.iter().map(value).collect();
+                let value = match named.is_empty() {
+                    true => self.call(callee, operands, attributes),
+                    false => {
+                        let all = named.into_iter().chain(attributes.iter().cloned());
+                        self.call(callee, operands, &all.collect::<Vec<_>>())
+                    }
+                };
                 self.within_range(value, "what these numbers come to is", expression.span)
             }
         }

@@ -92,6 +92,10 @@ impl Formulas<'_> {
             ExpressionKind::Broken => None,
             ExpressionKind::Number(number) => Some(number_of(*number)),
             ExpressionKind::Name(name) => self.name(name, report),
+            ExpressionKind::Attribute(text) => {
+                let message = "expected an operand, a number or a call".to_owned();
+                self.error(formula.span, message, super::calls::no_value(text).to_owned(), report)
+            }
             ExpressionKind::Call { callee, operands, attributes } => {
                 self.call(callee, operands, attributes, report)
             }
