@@ -10,6 +10,8 @@ mod in_parts;
 mod in_turn;
 #[cfg(target_arch = "x86_64")]
 mod masked;
+#[cfg(target_arch = "x86_64")]
+mod own;
 mod products;
 mod racing;
 mod rows;

@@ -23,6 +23,8 @@ mod features;
 pub(crate) mod index_set;
 pub(crate) mod lookup;
 mod order;
+#[cfg(target_arch = "x86_64")]
+pub(crate) mod own_entries;
 pub(crate) mod parallel;
 mod parts;
 mod position;

@@ -5,6 +5,8 @@
 //! thread updates its rows. So a row of the parameter stays in the cache of one thread. Where threads do not [hand on](crate::row_parts::hand_on),
 //! each product is the work of one.
 
+#[cfg(target_arch = "x86_64")]
+use super::own;
 use super::products::{HandedOn, add_terms_below, product, sum_handed_on, sum_of_products};
 use super::{Scratch, Width, entries, is_large, prefetch_data, row_ahead, row_of, with_row_loops};
 use crate::formats::{ColumnId, CsrView};
@@ -49,6 +51,12 @@ pub(super) fn step<R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKin
         });
     };
     let weights = shared.weights();
+    // Who finds its entries by itself needs no cuts, which are there in any case where products are handed on.
+    #[cfg(target_arch = "x86_64")]
+    let adds_own = K::PLAIN && columns == 1 && own::are_added(x, weights);
+    #[cfg(not(target_arch = "x86_64"))]
+    let adds_own = false;
+    let cuts_rows = !hands_on && !adds_own;
     if columns == 1 {
         handed_on.resize(n_rows, [T::zero().widen(); 8]);
         in_stages(
@@ -61,7 +69,7 @@ pub(super) fn step<R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKin
                 unsafe {
                     let piece = stages.piece(stage, rows.clone());
                     add_sums(x, rows.clone(), piece, weights, large, sums);
-                    if !hands_on {
+                    if cuts_rows {
                         stages.cut(rows);
                     }
                 }
@@ -86,7 +94,7 @@ pub(super) fn step<R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKin
                 unsafe {
                     let piece = stages.piece(stage, rows.clone());
                     add_scores(x, rows.clone(), piece, weights, width, large, scores);
-                    if !hands_on {
+                    if cuts_rows {
                         stages.cut(rows);
                     }
                 }
@@ -96,6 +104,12 @@ pub(super) fn step<R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKin
     }
 
     let gradients = &*gradients;
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: the columns of `x` are rows of the parameter, of one element.
+    if adds_own && unsafe { own::add(x, gradients, shared.weights(), cuts, parts) } {
+        rows.finish();
+        return total / n_rows as f64;
+    }
     team::each(parts, |place, part| {
         let own = cuts.of(place, x);
         let RowPart { sums, scratch, .. } = part;

@@ -31,6 +31,9 @@ pub(super) unsafe fn find_products<T: Float, V: Factor<T>>(
     let (Some(rows), Some(products)) = (Rows::of(x, weights), same_type_mut(products)) else {
         return false;
     };
+    if !rows.gathers {
+        return false;
+    }
     // SAFETY: the processor has the instructions, as `of` says; the rest is promised by the caller, of a csr whose bounds are within its
     // entries.
     unsafe { rows.find_products::<T, V>(x, products) };
@@ -55,11 +58,16 @@ pub(super) unsafe fn add_sums<T: Float, V: Factor<T>>(
     };
     // SAFETY: as in `find_products`.
     unsafe {
-        match (piece.is_first(), piece.is_last()) {
-            (true, true) => rows.add::<T, V, true, true>(piece, sums),
-            (true, false) => rows.add::<T, V, true, false>(piece, sums),
-            (false, true) => rows.add::<T, V, false, true>(piece, sums),
-            (false, false) => rows.add::<T, V, false, false>(piece, sums),
+        match (rows.gathers, piece.is_first(), piece.is_last()) {
+            (true, true, true) => rows.add::<T, V, true, true>(piece, sums),
+            (true, true, false) => rows.add::<T, V, true, false>(piece, sums),
+            (true, false, true) => rows.add::<T, V, false, true>(piece, sums),
+            (true, false, false) => rows.add::<T, V, false, false>(piece, sums),
+            // Whole rows are not cut, and those of a large table are asked for ahead by the caller.
+            (false, true, true) => return false,
+            (false, true, false) => rows.add_in_eights::<T, V, true, false>(piece, sums),
+            (false, false, true) => rows.add_in_eights::<T, V, false, true>(piece, sums),
+            (false, false, false) => rows.add_in_eights::<T, V, false, false>(piece, sums),
         }
     }
     true
@@ -73,6 +81,8 @@ struct Rows<'a> {
     weights: *const f32,
     /// From weight to weight, in numbers; times an id it is below 2³¹, which is what the instruction takes.
     stride: u32,
+    /// Whether the processor does well at loading numbers under a mask that lie apart.
+    gathers: bool,
 }
 
 impl<'a> Rows<'a> {
@@ -85,10 +95,12 @@ impl<'a> Rows<'a> {
         let (weights, bytes) = weights.addresses();
         let stride = bytes / size_of::<f32>();
         let is_near = x.n_cols().checked_mul(stride)? <= 1 << 31;
-        if !is_near || !bytes.is_multiple_of(size_of::<f32>()) || !x86::gathers_under_masks() {
+        let has_vectors = x86::Level::found() == Some(x86::Level::Avx512);
+        if !is_near || !bytes.is_multiple_of(size_of::<f32>()) || !has_vectors {
             return None;
         }
-        Some(Rows { ids, values, weights: weights.cast(), stride: u32::try_from(stride).ok()? })
+        let (stride, gathers) = (u32::try_from(stride).ok()?, x86::gathers_under_masks());
+        Some(Rows { ids, values, weights: weights.cast(), stride, gathers })
     }
 
     /// # Safety
@@ -168,6 +180,130 @@ impl<'a> Rows<'a> {
         }
     }
 
+    /// [`add`](Rows::add) where weights are better loaded one by one. Eights that are whole need no mask, and of the others what is masked is
+    /// loaded from a place that holds 0.
+    ///
+    /// # Safety
+    ///
+    /// As there.
+    #[target_feature(enable = "avx512f,avx512vl,avx512dq,bmi1,bmi2,popcnt")]
+    unsafe fn add_in_eights<T: Float, V: Factor<T>, const FIRST: bool, const LAST: bool>(
+        &self,
+        piece: &mut Piece<'_, '_, V>,
+        sums: &mut [HandedOn<f32>],
+    ) {
+        let limit = piece.bound();
+        let bound = _mm256_set1_epi32(limit as u32 as i32);
+        for (place, sums) in sums.iter_mut().enumerate() {
+            let (row, start, end) = piece.bounds(place);
+            let ahead = piece.ahead(place);
+            let mut at = row + (start - row) / 8 * 8;
+            let mut stop = start;
+            // SAFETY: what is read is before `end` or masked.
+            unsafe {
+                let mut four = match FIRST {
+                    true => _mm_setzero_ps(),
+                    false => _mm_loadu_ps(sums.as_ptr()),
+                };
+                // The entries of the stages before are masked, and all are this stage's up to one that is not.
+                let mut mask = (0xff_u32 << (start - at)) as u8;
+                while at < end {
+                    prefetch(self.ids, at.wrapping_add(ahead));
+                    if !V::IS_UNIT {
+                        prefetch(self.values, at.wrapping_add(ahead));
+                    }
+                    let is_whole = at + 8 <= end
+                        && (FIRST || mask == 0xff)
+                        && (LAST || (*self.ids.get_unchecked(at + 7) as usize) < limit);
+                    if is_whole {
+                        four = self.add_eight::<T, V>(four, at);
+                        stop += 8;
+                    } else {
+                        let there = _bzhi_u32(0xff, (end - at).min(8) as u32) as u8 & mask;
+                        let ids = _mm256_maskz_loadu_epi32(there, self.ids.as_ptr().add(at).cast());
+                        let mut own = there;
+                        if !LAST {
+                            own = _mm256_mask_cmplt_epu32_mask(there, ids, bound);
+                        }
+                        four = self.add_some::<T, V>(four, at, ids, own);
+                        stop += own.count_ones() as usize;
+                        if !LAST && own != there {
+                            break;
+                        }
+                    }
+                    (at, mask) = (at + 8, 0xff);
+                }
+                match LAST {
+                    true => sums[0] = sum_of(four),
+                    false => _mm_storeu_ps(sums.as_mut_ptr(), four),
+                }
+            }
+            piece.end(place, stop - start);
+        }
+    }
+
+    /// Adds the terms of eight entries from `at` on to four sums.
+    ///
+    /// # Safety
+    ///
+    /// As for [`find_products`](Rows::find_products), and they are there.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512vl,avx512dq")]
+    unsafe fn add_eight<T: Float, V: Factor<T>>(&self, four: __m128, at: usize) -> __m128 {
+        // SAFETY: as the caller says.
+        unsafe {
+            let weight = |entry: usize| {
+                let id = *self.ids.get_unchecked(at + entry) as usize;
+                *self.weights.add(id * self.stride as usize)
+            };
+            let low = _mm_setr_ps(weight(0), weight(1), weight(2), weight(3));
+            let high = _mm_setr_ps(weight(4), weight(5), weight(6), weight(7));
+            if V::IS_UNIT {
+                return _mm_add_ps(_mm_add_ps(four, low), high);
+            }
+            let values = self.values.as_ptr().add(at);
+            let low = _mm_mul_ps(low, _mm_loadu_ps(values));
+            let high = _mm_mul_ps(high, _mm_loadu_ps(values.add(4)));
+            _mm_add_ps(_mm_add_ps(four, low), high)
+        }
+    }
+
+    /// The same of some of eight entries, given their ids.
+    ///
+    /// # Safety
+    ///
+    /// As for [`find_products`](Rows::find_products), of the entries under the mask.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512vl,avx512dq")]
+    unsafe fn add_some<T: Float, V: Factor<T>>(
+        &self,
+        four: __m128,
+        at: usize,
+        ids: __m256i,
+        own: u8,
+    ) -> __m128 {
+        static NOTHING: f32 = 0.0;
+        let bytes = i64::from(self.stride) * size_of::<f32>() as i64;
+        let bytes = _mm512_mul_epu32(_mm512_cvtepu32_epi64(ids), _mm512_set1_epi64(bytes));
+        let elsewhere = _mm512_set1_epi64(&raw const NOTHING as i64);
+        let from =
+            _mm512_mask_add_epi64(elsewhere, own, _mm512_set1_epi64(self.weights as i64), bytes);
+        let mut places = [std::ptr::null::<f32>(); 8];
+        // SAFETY: as the caller says; what is masked is not read, but 0 in its place.
+        unsafe {
+            _mm512_storeu_epi64(places.as_mut_ptr().cast(), from);
+            let [a, b, c, d, e, f, g, h] = places;
+            let (low, high) = (_mm_setr_ps(*a, *b, *c, *d), _mm_setr_ps(*e, *f, *g, *h));
+            if V::IS_UNIT {
+                return _mm_add_ps(_mm_add_ps(four, low), high);
+            }
+            let values = _mm256_maskz_loadu_ps(own, self.values.as_ptr().add(at));
+            let low = _mm_mul_ps(low, _mm256_castps256_ps128(values));
+            let high = _mm_mul_ps(high, _mm256_extractf128_ps::<1>(values));
+            _mm_add_ps(_mm_add_ps(four, low), high)
+        }
+    }
+
     /// The weights of sixteen entries from `at` on, times their values; 0 where they are masked.
     ///
     /// # Safety
@@ -242,6 +378,7 @@ mod tests {
                         values: all_values,
                         weights: weights.as_ptr(),
                         stride: stride as u32,
+                        gathers: true,
                     };
                     let mut found = vec![f32::NAN; x.n_rows()];
                     // SAFETY: the caller asked; there is a weight for each column.

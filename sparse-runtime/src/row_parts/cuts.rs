@@ -65,7 +65,6 @@ impl Cuts {
     }
 
     /// The columns of a part.
-    #[cfg(test)]
     pub(crate) fn columns(&self, part: usize) -> Range<usize> {
         let first = part.checked_sub(1).map_or(0, |before| self.columns[before]);
         first..self.columns.get(part).copied().unwrap_or(self.n_cols)

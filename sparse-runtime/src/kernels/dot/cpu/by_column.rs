@@ -2,12 +2,12 @@
 //! sums, so that nothing is noted entry by entry: a sum begins at -0, no term is -0, and so a sum is -0 until something is added.
 
 use super::gemm::Matrix;
-#[cfg(target_arch = "x86_64")]
-use super::part;
 use super::scatter;
 use crate::formats::CsrView;
 use crate::kernels::Parallel;
 use crate::kernels::index_set::for_each_bit;
+#[cfg(target_arch = "x86_64")]
+use crate::kernels::own_entries::{OwnEntries, are_added};
 use crate::kernels::parallel::ColumnSamples;
 use crate::lanes::{Lanes, Loop, same_type, widest};
 #[cfg(target_arch = "x86_64")]
@@ -63,11 +63,10 @@ pub(super) fn product<T: Float, V: Factor<T>>(
 }
 
 /// Whether threads that have some columns each, and so a few entries of each row, win anything where an entry is a single addition. Both read all
-/// rows, and how many entries are theirs is guessed wrong once a row unless a mask says it: measured so on AMD's processors, where two
-/// threads took longer than one.
+/// rows, and how many entries are theirs is guessed wrong once a row unless a mask says it.
 fn divides_rows() -> bool {
     #[cfg(target_arch = "x86_64")]
-    return cfg!(test) || x86::gathers_under_masks();
+    return cfg!(test) || are_added();
     #[cfg(not(target_arch = "x86_64"))]
     true
 }
@@ -166,7 +165,7 @@ fn some_columns<T: Float, V: Factor<T>>(
     unsafe {
         let (sums, place) = (&mut sums[lead..], |column: usize| column);
         #[cfg(target_arch = "x86_64")]
-        let is_added = part::add(sums, lhs, rhs, columns.clone());
+        let is_added = add_own::<T, V>(sums, lhs, rhs, columns.clone());
         #[cfg(not(target_arch = "x86_64"))]
         let is_added = false;
         if !is_added {
@@ -184,6 +183,35 @@ fn some_columns<T: Float, V: Factor<T>>(
     let mut found = 0;
     widest(Occurring { ids, sums, lead, width: rhs.n_cols, first, found: &mut found });
     found
+}
+
+/// Adds the entries in some columns, not all, to sums of one column. Tells whether it did.
+///
+/// # Safety
+///
+/// There is a sum for each of the columns.
+#[cfg(target_arch = "x86_64")]
+unsafe fn add_own<T: Float, V: Factor<T>>(
+    sums: &mut [T::Accumulator],
+    lhs: CsrView<'_, V>,
+    rhs: Matrix<'_, T>,
+    columns: Range<usize>,
+) -> bool {
+    let is_part = columns.start > 0 || columns.end < lhs.n_cols();
+    if rhs.n_cols != 1 || !is_part {
+        return false;
+    }
+    // A right side of one column is its elements, one behind the other.
+    let own = same_type(rhs.values).and_then(|factors| OwnEntries::of::<T>(lhs, factors));
+    match (own, same_type_mut(sums)) {
+        (Some(own), Some(sums)) => {
+            let own = own.in_columns(columns).asked_for();
+            // SAFETY: promised by the caller.
+            unsafe { own.add::<T, true>(sums.as_mut_ptr()) };
+            true
+        }
+        _ => false,
+    }
 }
 
 /// [`Occurring`] of one column, sixteen sums at a time.

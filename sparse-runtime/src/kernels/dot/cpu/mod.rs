@@ -3,8 +3,6 @@
 mod by_column;
 mod gather;
 mod gemm;
-#[cfg(target_arch = "x86_64")]
-mod part;
 mod scatter;
 mod stored;
 
