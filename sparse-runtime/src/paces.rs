@@ -76,6 +76,8 @@ struct Pace {
     kept: f64,
     /// That of its last step.
     last: f64,
+    /// The best that it was kept at.
+    best: f64,
     /// The way in which it goes now.
     shared: bool,
     /// True while the other way is tried.
@@ -103,9 +105,14 @@ impl Pace {
     /// What the other way's time must be of this one's for a change.
     const BETTER: f64 = 0.97;
 
+    /// What the way that is kept must take of its own best time for the other one to have its turn at once: then who else uses the processor has
+    /// changed, and what was found before says little.
+    const SLOWER: f64 = 1.25;
+
     const NEW: Pace = Pace {
         kept: f64::INFINITY,
         last: f64::INFINITY,
+        best: f64::INFINITY,
         shared: true,
         is_trial: false,
         left: Self::BEGINNING,
@@ -119,6 +126,10 @@ impl Pace {
             // The better of two steps: one may have waited for the processor.
             self.kept = pace.min(self.last);
             self.last = pace;
+            if self.kept > Self::SLOWER * self.best {
+                (self.left, self.best) = (0, self.kept);
+            }
+            self.best = self.best.min(self.kept);
             if self.left == 0 {
                 (self.is_trial, self.shared, self.left) = (true, !self.shared, Self::TRIAL);
             }
@@ -136,6 +147,9 @@ impl Pace {
         } else {
             self.shared = !self.shared;
             self.stretch = Self::LONGEST.min(2 * self.stretch);
+        }
+        if is_better {
+            self.best = f64::INFINITY;
         }
         (self.is_trial, self.left, self.last) = (false, self.stretch, f64::INFINITY);
     }
@@ -170,6 +184,17 @@ mod tests {
         shared_of(&mut pace, 10_000, [1.0, 2.0]);
         shared_of(&mut pace, 2 * Pace::LONGEST, [2.0, 1.0]);
         assert!(shared_of(&mut pace, 1000, [2.0, 1.0]) > 0.98);
+    }
+
+    #[test]
+    fn a_way_that_becomes_slower_is_left_at_once() {
+        let mut pace = Pace::NEW;
+        shared_of(&mut pace, 10_000, [2.0, 1.0]);
+        assert!(pace.shared && shared_of(&mut pace, 100, [2.0, 3.0]) < 0.1);
+        // Of two that have become slower the better one stays, and the other one is tried as seldom as before.
+        let mut pace = Pace::NEW;
+        shared_of(&mut pace, 10_000, [2.0, 1.0]);
+        assert!(shared_of(&mut pace, 10_000, [4.0, 2.0]) > 0.99);
     }
 
     #[test]

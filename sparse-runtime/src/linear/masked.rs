@@ -1,6 +1,7 @@
-//! Products with a parameter of one column, in vectors of sixteen entries of which a mask takes those that are meant. A branch that asks
-//! for the end of a row, or of what of it is a stage's, at every fourth entry is guessed wrong in most rows; of sixteen under a mask there
-//! are as many in most. No rows of the parameter are asked for ahead: loads that depend on nothing run as far ahead by themselves, since
+//! Products with a parameter of one column, in vectors of entries of which a mask takes those that are meant. A branch that asks
+//! for the end of a row, or of what of it is a stage's, at every fourth entry is guessed wrong in most rows; of sixteen or eight under a mask
+//! there are as many in most. Sixteen where the processor does well at loading what lies apart, and then whole rows as well; elsewhere eight,
+//! loaded one by one. No rows of the parameter are asked for ahead: loads that depend on nothing run as far ahead by themselves, since
 //! nothing here waits for a branch.
 
 use super::products::HandedOn;
