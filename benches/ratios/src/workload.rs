@@ -40,6 +40,8 @@ pub struct Workload<'a> {
     work: f64,
     clock: Clock,
     tolerance: f64,
+    /// How often each runs before it is measured.
+    warm_up: usize,
     /// What results are, where they are shown.
     result: Option<&'static str>,
     /// What was found out when it was made, behind its name.
@@ -79,7 +81,7 @@ impl<'a> Workload<'a> {
     pub fn per_second(unit: &'static str, work: f64) -> Self {
         let (clock, tolerance) = (Clock::Thread, 1e-4);
         let (result, note, contestants) = (None, String::new(), Vec::new());
-        Workload { unit, work, clock, tolerance, result, note, contestants }
+        Workload { unit, work, clock, tolerance, warm_up: 1, result, note, contestants }
     }
 
     /// Takes the time of the wall: several threads work.
@@ -107,6 +109,12 @@ impl<'a> Workload<'a> {
         self
     }
 
+    /// Has each run so often before it is measured, where it settles by and by; once if not said.
+    pub fn warm_up(mut self, runs: usize) -> Self {
+        self.warm_up = runs;
+        self
+    }
+
     /// One more contestant: the first is ours, the second what it is measured against, any others are shown beside.
     /// `run` does the work once; `result` is some number that all must agree on, whose cost is not measured
     /// ([`fingerprint`], or a loss).
@@ -121,11 +129,11 @@ impl<'a> Workload<'a> {
         self
     }
 
-    /// Runs each once, which also warms up, and compares what they have.
+    /// Runs each, which also warms up, and compares what they have.
     fn check(&mut self) -> Result<(), Error> {
         let mut first = None;
         for contestant in &mut self.contestants {
-            contestant.work.run();
+            (0..self.warm_up).for_each(|_| contestant.work.run());
             let result = contestant.work.result();
             let expected = *first.get_or_insert(result);
             // Not `>`, which NaN would pass.

@@ -88,16 +88,44 @@ impl<'a, 'm: 'a, V: Stored> OwnEntries<'a, 'm, V> {
     where
         V: Factor<T>,
     {
-        let sums = sums.wrapping_sub(self.columns.start);
-        // SAFETY: the processor has the instructions, as the invariant says; the entries are those of a csr, and numbers are there, as the caller says.
+        let (sums, nowhere) = (sums.wrapping_sub(self.columns.start), [0.0; 8]);
+        // SAFETY: promised by the caller.
         unsafe {
-            match (self.columns.end == self.x.n_cols(), self.gathers) {
-                (true, true) => self.last::<T, NEVER_MINUS_ZERO, true>(sums),
-                (true, false) => self.last::<T, NEVER_MINUS_ZERO, false>(sums),
-                (false, true) => self.first::<T, NEVER_MINUS_ZERO, true>(sums),
-                (false, false) => self.first::<T, NEVER_MINUS_ZERO, false>(sums),
+            match self.gathers {
+                true => self.add_to::<T, _, NEVER_MINUS_ZERO>(&mut Gathered { sums }),
+                false => self.add_to::<T, _, NEVER_MINUS_ZERO>(&mut Numbers { sums, nowhere }),
             }
         }
+    }
+
+    /// Adds each entry to a target.
+    ///
+    /// # Safety
+    ///
+    /// The target has the columns.
+    pub(crate) unsafe fn add_to<T: Float, A: Target, const NEVER_MINUS_ZERO: bool>(
+        &self,
+        target: &mut A,
+    ) where
+        V: Factor<T>,
+    {
+        // SAFETY: the processor has the instructions, as the invariant says; the entries are those of a csr, and the target has the columns.
+        unsafe {
+            match self.columns.end == self.x.n_cols() {
+                true => self.last::<T, A, NEVER_MINUS_ZERO>(target),
+                false => self.first::<T, A, NEVER_MINUS_ZERO>(target),
+            }
+        }
+    }
+
+    /// The column of one of the entries, if there are any. O(rows · log entries).
+    pub(crate) fn any_column(&self) -> Option<usize> {
+        let Range { start: first, end: bound } = self.columns;
+        self.rows().find_map(|(_, (start, end, _))| {
+            let ids = &self.ids[start..end];
+            let id = *ids.get(below(ids, first))? as usize;
+            (id < bound).then_some(id)
+        })
     }
 
     /// The rows: where each begins and ends, and its factor.
@@ -112,20 +140,35 @@ impl<'a, 'm: 'a, V: Stored> OwnEntries<'a, 'm, V> {
     /// # Safety
     ///
     /// The processor has AVX-512 with 32-byte vectors and bmi2, the ids are below 2³¹, and so many as values if there are any, and as
-    /// the entries of `x`; `sums` has a number for each of the columns.
+    /// the entries of `x`; the target has the columns.
     #[target_feature(enable = "avx512f,avx512vl,bmi2,popcnt")]
-    unsafe fn first<T: Float, const NEVER_MINUS_ZERO: bool, const GATHER: bool>(
-        &self,
-        sums: *mut f32,
-    ) where
+    unsafe fn first<T: Float, A: Target, const NEVER_MINUS_ZERO: bool>(&self, target: &mut A)
+    where
         V: Factor<T>,
     {
         let Range { start: first, end: bound } = self.columns;
         let bounds = _mm256_set1_epi32(bound as i32);
-        let mut nowhere = [0.0; 8];
         for (row, (start, end, factor)) in self.rows() {
             if self.asks {
                 ahead::ask_for_row(self.x, self.ids, row, ahead::FAR);
+            }
+            target.begin_row(end - start);
+            if A::ASKS
+                && let Some((start, end)) = self.ahead(row)
+            {
+                let mut at = start;
+                if first > 0 {
+                    at += below(&self.ids[start..end], first);
+                }
+                // SAFETY: as below.
+                unsafe {
+                    while at + 8 <= end && (*self.ids.get_unchecked(at + 7) as usize) < bound {
+                        (at..at + 8).for_each(|at| target.ask(*self.ids.get_unchecked(at)));
+                        at += 8;
+                    }
+                    let (ids, own) = self.up_to(at, end, bounds);
+                    target.ask_some(ids, own);
+                }
             }
             let mut at = start;
             if first > 0 {
@@ -135,14 +178,12 @@ impl<'a, 'm: 'a, V: Stored> OwnEntries<'a, 'm, V> {
             // SAFETY: entries are read up to `end`, or masked, and only those are added that are in the columns.
             unsafe {
                 while at + 8 <= end && (*self.ids.get_unchecked(at + 7) as usize) < bound {
-                    self.add_eight::<T, NEVER_MINUS_ZERO>(sums, at, factor);
+                    self.add_eight::<T, A, NEVER_MINUS_ZERO>(target, at, factor);
                     at += 8;
                 }
-                let there = _bzhi_u32(0xff, (end - at).min(8) as u32) as u8;
-                let ids = _mm256_maskz_loadu_epi32(there, self.ids.as_ptr().add(at).cast());
-                let own = _mm256_mask_cmplt_epu32_mask(there, ids, bounds);
+                let (ids, own) = self.up_to(at, end, bounds);
                 let terms = self.terms::<T, NEVER_MINUS_ZERO>(at, own, factor);
-                add_some::<GATHER>(sums, ids, own, terms, &mut nowhere);
+                target.add_some(ids, own, terms);
             }
         }
     }
@@ -153,48 +194,94 @@ impl<'a, 'm: 'a, V: Stored> OwnEntries<'a, 'm, V> {
     ///
     /// As for [`first`](OwnEntries::first).
     #[target_feature(enable = "avx512f,avx512vl,bmi2,popcnt")]
-    unsafe fn last<T: Float, const NEVER_MINUS_ZERO: bool, const GATHER: bool>(
-        &self,
-        sums: *mut f32,
-    ) where
+    unsafe fn last<T: Float, A: Target, const NEVER_MINUS_ZERO: bool>(&self, target: &mut A)
+    where
         V: Factor<T>,
     {
         let first = self.columns.start;
         let firsts = _mm256_set1_epi32(first as i32);
-        let mut nowhere = [0.0; 8];
         for (row, (start, end, factor)) in self.rows() {
             if self.asks {
                 ahead::ask_for_row(self.x, self.ids, row, ahead::FAR);
+            }
+            target.begin_row(end - start);
+            if A::ASKS
+                && let Some((start, end)) = self.ahead(row)
+            {
+                let mut at = end;
+                // SAFETY: as below.
+                unsafe {
+                    while at >= start + 8 && *self.ids.get_unchecked(at - 8) as usize >= first {
+                        at -= 8;
+                        (at..at + 8).for_each(|at| target.ask(*self.ids.get_unchecked(at)));
+                    }
+                    let (ids, own) = self.from(start, at, firsts);
+                    target.ask_some(ids, own);
+                }
             }
             let (mut at, factor) = (end, _mm256_set1_ps(factor));
             // SAFETY: entries are read down to `start`, or masked, and only those are added that are in the columns.
             unsafe {
                 while at >= start + 8 && *self.ids.get_unchecked(at - 8) as usize >= first {
                     at -= 8;
-                    self.add_eight::<T, NEVER_MINUS_ZERO>(sums, at, factor);
+                    self.add_eight::<T, A, NEVER_MINUS_ZERO>(target, at, factor);
                 }
-                // The last lanes, before which there may be no memory.
-                let there = (0xff00_u32 >> (at - start).min(8)) as u8;
+                let (ids, own) = self.from(start, at, firsts);
                 let at = at.wrapping_sub(8);
-                let ids =
-                    _mm256_maskz_loadu_epi32(there, self.ids.as_ptr().wrapping_add(at).cast());
-                let own = _mm256_mask_cmpge_epu32_mask(there, ids, firsts);
                 let terms = self.terms::<T, NEVER_MINUS_ZERO>(at, own, factor);
-                add_some::<GATHER>(sums, ids, own, terms, &mut nowhere);
+                target.add_some(ids, own, terms);
             }
         }
+    }
+
+    /// Where the row begins and ends whose columns are asked for with a row.
+    #[inline]
+    fn ahead(&self, row: usize) -> Option<(usize, usize)> {
+        const ROWS: usize = 3;
+        let start = *self.x.starts().get(row + ROWS)?;
+        Some((start as usize, self.x.ends()[row + ROWS] as usize))
+    }
+
+    /// Eight ids from `at` on, and which of them are before `end` and below bounds; anything for the others.
+    ///
+    /// # Safety
+    ///
+    /// As for [`first`](OwnEntries::first), of entries before `end`.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512vl,bmi2")]
+    unsafe fn up_to(&self, at: usize, end: usize, bounds: __m256i) -> (__m256i, u8) {
+        let there = _bzhi_u32(0xff, (end - at).min(8) as u32) as u8;
+        // SAFETY: as the caller says; what is masked is not read.
+        let ids = unsafe { _mm256_maskz_loadu_epi32(there, self.ids.as_ptr().add(at).cast()) };
+        (ids, _mm256_mask_cmplt_epu32_mask(there, ids, bounds))
+    }
+
+    /// The eight ids before `at`, and which of them are from `start` on and not below others; anything for the others.
+    ///
+    /// # Safety
+    ///
+    /// As for [`first`](OwnEntries::first), of entries from `start` on.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512vl")]
+    unsafe fn from(&self, start: usize, at: usize, firsts: __m256i) -> (__m256i, u8) {
+        // The last lanes, before which there may be no memory.
+        let there = (0xff00_u32 >> (at - start).min(8)) as u8;
+        let place = self.ids.as_ptr().wrapping_add(at).wrapping_sub(8);
+        // SAFETY: as the caller says; what is masked is not read.
+        let ids = unsafe { _mm256_maskz_loadu_epi32(there, place.cast()) };
+        (ids, _mm256_mask_cmpge_epu32_mask(there, ids, firsts))
     }
 
     /// Adds eight entries from `at` on, one after the other: that is faster than to scatter them.
     ///
     /// # Safety
     ///
-    /// As for [`first`](OwnEntries::first), and they are there, in columns that `sums` has.
+    /// As for [`first`](OwnEntries::first), and they are there, in columns that the target has.
     #[inline]
     #[target_feature(enable = "avx512f,avx512vl")]
-    unsafe fn add_eight<T: Float, const NEVER_MINUS_ZERO: bool>(
+    unsafe fn add_eight<T: Float, A: Target, const NEVER_MINUS_ZERO: bool>(
         &self,
-        sums: *mut f32,
+        target: &mut A,
         at: usize,
         factor: __m256,
     ) where
@@ -206,7 +293,7 @@ impl<'a, 'm: 'a, V: Stored> OwnEntries<'a, 'm, V> {
             let products = self.terms::<T, NEVER_MINUS_ZERO>(at, 0xff, factor);
             _mm256_storeu_ps(terms.as_mut_ptr(), products);
             for (entry, term) in terms.into_iter().enumerate() {
-                *sums.add(*self.ids.get_unchecked(at + entry) as usize) += term;
+                target.add(*self.ids.get_unchecked(at + entry), term);
             }
         }
     }
@@ -243,42 +330,115 @@ pub(crate) fn are_added() -> bool {
     x86::Level::found() == Some(x86::Level::Avx512)
 }
 
-/// Adds terms under a mask to the numbers of different ids, and the others `nowhere`.
-///
-/// # Safety
-///
-/// The processor has the instructions, and `sums` has numbers of the ids under the mask.
-#[inline]
-#[target_feature(enable = "avx512f,avx512vl")]
-unsafe fn add_some<const GATHER: bool>(
+/// What entries are added to.
+pub(crate) trait Target {
+    /// Whether columns are asked for some rows ahead.
+    const ASKS: bool = false;
+
+    /// A row of so many entries begins, all of which may be added.
+    #[inline(always)]
+    fn begin_row(&mut self, _n_entries: usize) {}
+
+    /// Asks for the memory of a column ahead of its use. Any will do.
+    #[inline(always)]
+    fn ask(&self, _id: u32) {}
+
+    /// The same of those of eight columns that are under a mask.
+    ///
+    /// # Safety
+    ///
+    /// The processor has AVX-512 with 32-byte vectors.
+    #[inline(always)]
+    unsafe fn ask_some(&self, _ids: __m256i, _own: u8) {}
+
+    /// Adds one entry.
+    ///
+    /// # Safety
+    ///
+    /// The target has the column.
+    unsafe fn add(&mut self, id: u32, term: f32);
+
+    /// Adds those of eight entries, of different columns, that are under a mask.
+    ///
+    /// # Safety
+    ///
+    /// The processor has AVX-512 with 32-byte vectors, and the target has the columns under the mask.
+    unsafe fn add_some(&mut self, ids: __m256i, own: u8, terms: __m256);
+}
+
+/// Numbers of columns from the first column on, each added to by itself.
+struct Numbers {
     sums: *mut f32,
-    ids: __m256i,
-    own: u8,
-    terms: __m256,
-    nowhere: &mut [f32; 8],
-) {
-    if GATHER {
+    /// What takes what is masked: each lane has a place of its own, so that none waits for another.
+    nowhere: [f32; 8],
+}
+
+impl Target for Numbers {
+    #[inline(always)]
+    unsafe fn add(&mut self, id: u32, term: f32) {
+        // SAFETY: promised by the caller.
+        unsafe { *self.sums.add(id as usize) += term };
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512vl")]
+    unsafe fn add_some(&mut self, ids: __m256i, own: u8, terms: __m256) {
+        let lanes = _mm512_setr_epi64(0, 4, 8, 12, 16, 20, 24, 28);
+        let nowhere = _mm512_set1_epi64(self.nowhere.as_mut_ptr() as i64);
+        let places = places_of(ids, own, self.sums, _mm512_add_epi64(nowhere, lanes));
+        for (place, term) in places.into_iter().zip(numbers_of(terms)) {
+            // SAFETY: a number of a column, as the caller says, or nowhere.
+            unsafe { *place += term };
+        }
+    }
+}
+
+/// The same where the processor does well at vectors of numbers that lie apart.
+struct Gathered {
+    sums: *mut f32,
+}
+
+impl Target for Gathered {
+    #[inline(always)]
+    unsafe fn add(&mut self, id: u32, term: f32) {
+        // SAFETY: promised by the caller.
+        unsafe { *self.sums.add(id as usize) += term };
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512vl")]
+    unsafe fn add_some(&mut self, ids: __m256i, own: u8, terms: __m256) {
         // SAFETY: as the caller says; what is masked is neither read nor written.
         unsafe {
-            let before = _mm256_mmask_i32gather_ps::<4>(_mm256_setzero_ps(), own, ids, sums);
-            _mm256_mask_i32scatter_ps::<4>(sums, own, ids, _mm256_add_ps(before, terms));
+            let zero = _mm256_setzero_ps();
+            let before = _mm256_mmask_i32gather_ps::<4>(zero, own, ids, self.sums);
+            let after = _mm256_add_ps(before, terms);
+            _mm256_mask_i32scatter_ps::<4>(self.sums, own, ids, after);
         }
-        return;
     }
-    // Each has a place of its own, so that none waits for another.
-    let lanes = _mm512_setr_epi64(0, 4, 8, 12, 16, 20, 24, 28);
-    let elsewhere = _mm512_add_epi64(_mm512_set1_epi64(nowhere.as_mut_ptr() as i64), lanes);
+}
+
+/// Where numbers of four bytes lie that ids name, and other places of what is masked.
+#[inline]
+#[target_feature(enable = "avx512f,avx512vl")]
+pub(crate) fn places_of<N>(ids: __m256i, own: u8, first: *mut N, others: __m512i) -> [*mut N; 8] {
+    const { assert!(size_of::<N>() == 4) };
     let bytes = _mm512_slli_epi64::<2>(_mm512_cvtepu32_epi64(ids));
-    let places = _mm512_mask_add_epi64(elsewhere, own, _mm512_set1_epi64(sums as i64), bytes);
-    let (mut to, mut numbers) = ([std::ptr::null_mut::<f32>(); 8], [0.0; 8]);
-    // SAFETY: each address is that of a number of `sums`, as the caller says, or `nowhere`.
-    unsafe {
-        _mm512_storeu_epi64(to.as_mut_ptr().cast(), places);
-        _mm256_storeu_ps(numbers.as_mut_ptr(), terms);
-        for (to, term) in to.into_iter().zip(numbers) {
-            *to += term;
-        }
-    }
+    let places = _mm512_mask_add_epi64(others, own, _mm512_set1_epi64(first as i64), bytes);
+    let mut all = [std::ptr::null_mut::<N>(); 8];
+    // SAFETY: there are eight.
+    unsafe { _mm512_storeu_epi64(all.as_mut_ptr().cast(), places) };
+    all
+}
+
+/// The numbers of a vector.
+#[inline]
+#[target_feature(enable = "avx512f,avx512vl")]
+pub(crate) fn numbers_of(vector: __m256) -> [f32; 8] {
+    let mut numbers = [0.0; 8];
+    // SAFETY: there are eight.
+    unsafe { _mm256_storeu_ps(numbers.as_mut_ptr(), vector) };
+    numbers
 }
 
 #[cfg(test)]

@@ -51,12 +51,16 @@ pub(super) fn step<R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKin
         });
     };
     let weights = shared.weights();
-    // Who finds its entries by itself needs no cuts, which are there in any case where products are handed on.
+    // Who finds its entries by itself needs no cuts, which are there in any case where products are handed on, or rows were settled.
     #[cfg(target_arch = "x86_64")]
-    let adds_own = K::PLAIN && columns == 1 && own::are_added(x, weights);
+    let finds_own = columns == 1
+        && match K::PLAIN {
+            true => own::are_added(x, weights),
+            false => own::are_summed::<T, V>(x),
+        };
     #[cfg(not(target_arch = "x86_64"))]
-    let adds_own = false;
-    let cuts_rows = !hands_on && !adds_own;
+    let finds_own = false;
+    let cuts_rows = !hands_on && !finds_own;
     if columns == 1 {
         handed_on.resize(n_rows, [T::zero().widen(); 8]);
         in_stages(
@@ -106,18 +110,26 @@ pub(super) fn step<R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKin
     let gradients = &*gradients;
     #[cfg(target_arch = "x86_64")]
     // SAFETY: the columns of `x` are rows of the parameter, of one element.
-    if adds_own && unsafe { own::add(x, gradients, shared.weights(), cuts, parts) } {
+    if K::PLAIN && finds_own && unsafe { own::add(x, gradients, shared.weights(), cuts, parts) } {
         rows.finish();
         return total / n_rows as f64;
     }
     team::each(parts, |place, part| {
-        let own = cuts.of(place, x);
         let RowPart { sums, scratch, .. } = part;
         if K::PLAIN {
+            let own = cuts.of(place, x);
             // SAFETY: the columns of `x` are rows of the parameter, of `columns` elements; each is of one part.
             return unsafe { add(own, gradients, shared.weights(), width, large, scratch) };
         }
-        accumulate::<T, V, W>(own, sums, gradients, width, scratch);
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: the sums are for the columns of `x`, of one element.
+        let is_found =
+            finds_own && unsafe { own::accumulate(sums, x, cuts.columns(place), gradients) };
+        #[cfg(not(target_arch = "x86_64"))]
+        let is_found = false;
+        if !is_found {
+            accumulate::<T, V, W>(cuts.of(place, x), sums, gradients, width, scratch);
+        }
         // SAFETY: as above.
         unsafe {
             match W::IN_VECTORS {

@@ -1,23 +1,56 @@
-//! Updates of weights that lie one behind the other, of which each of several threads has some columns, and finds its entries of them by
-//! itself: [`OwnEntries`].
+//! Updates of a parameter of one column, of which each of several threads has some rows, and finds its entries of them by itself: [`OwnEntries`].
 
 use crate::formats::CsrView;
 use crate::kernels::own_entries::OwnEntries;
 use crate::lanes::x86;
-use crate::optimizer::RowWeights;
+use crate::optimizer::{RowAccumulator, RowWeights};
 use crate::row_parts::{Cuts, RowPart};
 use crate::team;
 use sparse_core::element::{Factor, Float};
-use std::any::TypeId;
+use std::any::{Any, TypeId};
+use std::ops::Range;
 
-/// Whether [`add`] adds these entries to such weights. Not where the processor does well at masks, as nobody has measured it there.
+/// Whether [`add`] adds these entries to such weights.
 pub(super) fn are_added<T: Float, V: Factor<T>>(
     x: CsrView<'_, V>,
     weights: RowWeights<'_, T>,
 ) -> bool {
+    are_found::<T, V>(x) && first(weights).is_some()
+}
+
+/// Whether [`accumulate`] sums these entries: of a batch that is still in a cache. Of larger ones it reads more, and takes a few percent longer than
+/// where rows are cut.
+pub(super) fn are_summed<T: Float, V: Factor<T>>(x: CsrView<'_, V>) -> bool {
+    const CACHED: usize = 8 << 20;
+    x.nnz().saturating_mul(size_of::<u32>() + size_of::<V>()) <= CACHED && are_found::<T, V>(x)
+}
+
+/// Whether threads find these entries by themselves. Not where the processor does well at masks, as nobody has measured it there.
+fn are_found<T: Float, V: Factor<T>>(x: CsrView<'_, V>) -> bool {
     (cfg!(test) || !x86::gathers_under_masks())
         && OwnEntries::of::<T>(x.with_rows(&[], &[]), &[]).is_some()
-        && first(weights).is_some()
+}
+
+/// Sums the entries of some columns, times the changes of their rows. Tells whether it did, as [`are_summed`] says.
+///
+/// # Safety
+///
+/// The sums are for the columns of `x`, of one element.
+pub(super) unsafe fn accumulate<T: Float, V: Factor<T>>(
+    sums: &mut RowAccumulator<T::Accumulator>,
+    x: CsrView<'_, V>,
+    columns: Range<usize>,
+    changes: &[T::Accumulator],
+) -> bool {
+    let sums = (sums as &mut dyn Any).downcast_mut::<RowAccumulator<f32>>();
+    match (OwnEntries::of::<T>(x, changes), sums) {
+        (Some(all), Some(sums)) => {
+            // SAFETY: promised by the caller.
+            unsafe { sums.add_own::<T, V>(&all.in_columns(columns)) };
+            true
+        }
+        _ => false,
+    }
 }
 
 /// Adds to each weight the entries of its column, times the changes of their rows, on as many threads as parts. Tells whether it did, as

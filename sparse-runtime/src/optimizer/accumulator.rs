@@ -1,5 +1,8 @@
 //! The gradient of a batch by rows: a persistent map from rows to slots, no sorting, no hashing.
 
+#[cfg(target_arch = "x86_64")]
+mod own;
+
 use crate::formats::ColumnId;
 use crate::prefetch::{is_far, prefetch};
 use crate::table::Aligned;

@@ -15,6 +15,9 @@ use std::borrow::Borrow;
 use std::rc::Rc;
 use std::thread;
 
+/// The steps before the time is taken: the clock by which a step is shared or not tries both ways often at first, and ever more rarely.
+const SETTLED: usize = 64;
+
 /// The batch of models that are measured with one rule.
 const BATCH: usize = 8192;
 
@@ -164,12 +167,14 @@ fn compare<'a, M: Model<Element = f32> + 'a, R: UpdateRule>(
 ) -> Result<Workload<'a>, Error> {
     let two = Emitted::new(make()?, rule.clone(), batch)?.on_threads(2);
     let one = Emitted::new(make()?, rule, batch)?;
-    let samples = data.borrow().n_rows() as f64 / 1e6;
+    let n_rows = data.borrow().n_rows();
+    let (samples, n_steps) = (n_rows as f64 / 1e6, (n_rows / batch).max(1));
     let run = move |emitted: &mut Emitted<M, R>| emitted.run(data.borrow());
     let result = move |emitted: &Emitted<M, R>| result(&emitted.model);
     Ok(Workload::per_second("M samples/s", samples)
         .wall()
         .tolerance(0.0)
+        .warm_up(SETTLED.div_ceil(n_steps))
         .contestant("nnz", two, run.clone(), result)
         .contestant("one thread", one, run, result))
 }
