@@ -45,6 +45,29 @@ graph! {
         param b: dense[3] = Zeros;
         loss softmax_cross_entropy(dot(x, w) + b, class, importance);
     }
+
+    /// Scores that no single launch computes: of a number that is added and of one that they are multiplied by.
+    model Moved {
+        dtype = f64;
+        input x: csr[n, d];
+        input importance: dense[n];
+        label y: dense[n, 1];
+        param w: row_sparse[d, 1] = Normal { mean: 0.0, std: 0.3 };
+        param b: dense[1] = Zeros;
+        let score = dot(x, w) * 0.5 + b - 0.25;
+        output score;
+        loss logistic(score, y, importance);
+    }
+
+    /// So many classes as it is made for.
+    model AnyClasses {
+        dtype = f64;
+        input x: csr[n, d];
+        label class: dense<u32>[n];
+        param w: row_sparse[d, c] = Normal { mean: 0.0, std: 0.3 };
+        param b: dense[c] = Zeros;
+        loss softmax_cross_entropy(dot(x, w) + b, class);
+    }
 }
 
 fn numbers(data: &Dataset) -> Dataset<f64> {
@@ -107,6 +130,20 @@ fn with_classes(data: &Dataset<f64>) -> Dataset<f64> {
         .unwrap()
 }
 
+/// The rows with a label and a weight for each; some have none.
+fn with_weights(data: &Dataset<f64>) -> Dataset<f64> {
+    let Some(features) = data.features() else { panic!("the data has features") };
+    let rows = 0..data.n_rows();
+    let importance = rows.clone().map(|row| (row % 5) as f64 / 2.0).collect();
+    let labels = rows.map(|row| (row % 2) as f64).collect();
+    Dataset::builder()
+        .input("x", features.clone())
+        .input("importance", Dense::new([data.n_rows()], importance).unwrap())
+        .label("y", Dense::new([data.n_rows(), 1], labels).unwrap())
+        .build()
+        .unwrap()
+}
+
 /// Trains on both devices, which give the same, whatever the rest of an epoch is; with the last batch filled up and larger ones a sample comes twice.
 fn hold<M: Model<Element = f64>, R: UpdateRule>(host: &M, data: &Dataset<f64>, rule: &R) {
     for (batch_size, last_batch, schedule) in [
@@ -147,41 +184,68 @@ fn derivatives_are_kept_as_on_the_cpu() {
     }
 }
 
-/// A launch for each value keeps none.
+/// The same numbers are kept of models that are launched value by value, so that runs go on from one device to the other.
+#[test]
+fn derivatives_are_kept_where_each_value_has_its_launch() {
+    let data = numbers(&uploads::data());
+    let classes = with_classes(&data);
+    let weighted = with_weights(&data);
+    for rule in [Sgd { learning_rate: 0.2, weight_decay: 0.01, ..Sgd::default() }, rule()] {
+        let moved = Moved::new(dims! { d: uploads::COLUMNS }, Seed(3)).unwrap();
+        hold(&moved, &weighted, &Svrg { update_freq: 2, rule: rule.clone() });
+        hold(&moved, &weighted, &Saga { rule: rule.clone() });
+        let any = AnyClasses::new(dims! { d: uploads::COLUMNS, c: 3 }, Seed(3)).unwrap();
+        hold(&any, &classes, &Svrg { update_freq: 1, rule: rule.clone() });
+        hold(&any, &classes, &Saga { rule: rule.clone() });
+        let mut there = OnGpu::new(&any, &gpu()).unwrap();
+        trainer(Saga { rule }).fit(&mut there, &classes).unwrap();
+        let kernels = there.kernels();
+        let is_corrected = |line: &str| line.contains("gradient") && line.contains("correct_rows");
+        assert!(kernels.lines().any(is_corrected), "{kernels}");
+    }
+}
+
+/// A model that says `fuse = off` keeps none on either device.
 #[test]
 fn saga_is_refused_by_name_where_none_are_kept() {
     let data = uploads::data();
     let host = LogisticOff::new(dims! { d: uploads::COLUMNS }, Seed(3)).unwrap();
-    let mut there = OnGpu::new(&host, &gpu()).unwrap();
+    let (mut here, mut there) = (host.clone(), OnGpu::new(&host, &gpu()).unwrap());
     let error = trainer(Saga { rule: rule() }).fit(&mut there, &data).unwrap_err().to_string();
     assert!(error.contains("`LogisticOff`") && error.contains("use `Svrg`"), "{error}");
+    let on_cpu = trainer(Saga { rule: rule() }).fit(&mut here, &data).unwrap_err().to_string();
+    assert_eq!(error, on_cpu);
 }
 
 /// Runs that are saved within an epoch and resumed have the bits of those that are not ended, and the host goes on with what a GPU has kept.
 #[test]
 fn a_run_goes_on_with_the_derivatives_that_it_kept() {
-    resume(Saga { rule: rule() });
-    resume(Svrg { update_freq: 2, rule: rule() });
+    let data = numbers(&uploads::data());
+    let weighted = with_weights(&data);
+    let line = Line::new(dims! { d: uploads::COLUMNS }, Seed(3)).unwrap();
+    let moved = Moved::new(dims! { d: uploads::COLUMNS }, Seed(3)).unwrap();
+    resume(&line, &data, Saga { rule: rule() });
+    resume(&moved, &weighted, Saga { rule: rule() });
+    resume(&line, &data, Svrg { update_freq: 2, rule: rule() });
+    resume(&moved, &weighted, Svrg { update_freq: 2, rule: rule() });
 }
 
-fn resume<R: UpdateRule>(rule: R) {
-    let data = numbers(&uploads::data());
-    let host = Line::new(dims! { d: uploads::COLUMNS }, Seed(3)).unwrap();
-    let file = format!("nnz-corrected-{}-{}.safetensors", R::NAME, std::process::id());
+fn resume<M: Model<Element = f64>, R: UpdateRule>(host: &M, data: &Dataset<f64>, rule: R) {
+    let file = format!("nnz-corrected-{}-{}-{}.safetensors", M::NAME, R::NAME, std::process::id());
     let path = std::env::temp_dir().join(file);
-    let on_gpu = || OnGpu::new(&host, &gpu()).unwrap();
+    let on_gpu = || OnGpu::try_new(host, &gpu()).unwrap();
     let saves = || Checkpoints::new(&path).every_batches(5);
     let (mut whole, mut resumed, mut on_host) = (on_gpu(), on_gpu(), host.clone());
-    trainer(rule.clone()).callback(saves()).fit(&mut whole, &data).unwrap();
+    trainer(rule.clone()).callback(saves()).fit(&mut whole, data).unwrap();
     let stopped = || {
         let mut trainer = trainer(rule.clone()).callback(saves()).callback(StopAfter(5));
-        trainer.fit(&mut on_gpu(), &data).unwrap();
+        trainer.fit(&mut on_gpu(), data).unwrap();
     };
     stopped();
-    trainer(rule.clone()).callback(saves()).resume(&mut resumed, &data, &path).unwrap();
+    trainer(rule.clone()).callback(saves()).resume(&mut resumed, data, &path).unwrap();
     assert_eq!(values(&resumed), values(&whole));
     stopped();
-    trainer(rule.clone()).resume(&mut on_host, &data, &path).unwrap();
+    trainer(rule.clone()).resume(&mut on_host, data, &path).unwrap();
     close(&values(&on_host), &values(&whole), 1e-11, "resumed on the host");
     std::fs::remove_file(&path).unwrap();
 }

@@ -50,9 +50,9 @@ pub(super) fn page() -> Page {
     text.push_str(
         "\n`LazyUpdate::Exact`, `Touched` and `Dense` are as on the host. Where steps without a gradient change rows, the GPU keeps for each row up to \
          which step it is settled, and settles the rows that a batch names before the step reads them. Where scores are a product of a csr with a parameter, and \
-         a bias or none, and a batch is one launch up to the derivatives by them, these are kept there for each row of the data: `Svrg` and `Saga` [correct \
-         gradients](variance_reduction.md) by them as on the host. For any other model `Svrg` computes the gradients of the batch at the snapshot, which is a \
-         second model on the GPU, and `Saga` is refused by name.\n",
+         a bias or none, derivatives by them are kept there for each row of the data: `Svrg` and `Saga` [correct \
+         gradients](variance_reduction.md) by them as on the host, within the one launch of the batch or by a launch after that of the derivatives. For any other model `Svrg` computes the gradients of the batch at the snapshot, which is a \
+         second model on the GPU, and `Saga` is refused by name, as on the host.\n",
     );
     text.push_str(
         "\n## Steps\n\n\

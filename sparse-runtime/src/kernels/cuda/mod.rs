@@ -1,6 +1,7 @@
 //! What the kernels of a GPU share: their context, the text that all of them are compiled with, and formulas as CUDA C++.
 
 mod context;
+pub(crate) mod corrected;
 pub(crate) mod csr_rows;
 mod formula;
 pub(crate) mod layer_rows;

@@ -5,14 +5,18 @@
 #define SUBTRACT 2
 #define AGAIN (1ull << 63)
 
+// What a derivative of a row becomes, one of `k`.
+__device__ inline REAL corrected(REAL now, const u64 *samples, REAL *kept, u64 usage, u64 row, u64 k, u64 at) {
+    bool again = samples[row] & AGAIN;
+    REAL &old = kept[(samples[row] & ~AGAIN) * k + at];
+    REAL given = usage == KEEP ? now : again ? REAL(0) : now - old;
+    if (usage != SUBTRACT && !again) old = now;
+    return given;
+}
+
 // Corrects the calling lane's derivatives of a row, of which it has every `lanes`-th, then multiplies them by the row's share of the mean.
 __device__ inline void correct_row(REAL *derivatives, const u64 *samples, REAL *kept, u64 usage, u64 row, u64 k, u32 lanes, REAL share) {
-    u64 sample = samples[row] & ~AGAIN;
-    bool again = samples[row] & AGAIN;
     for (u64 at = threadIdx.x % lanes; at < k; at += lanes) {
-        REAL now = derivatives[at], &old = kept[sample * k + at];
-        REAL given = usage == KEEP ? now : again ? REAL(0) : now - old;
-        if (usage != SUBTRACT && !again) old = now;
-        derivatives[at] = given * share;
+        derivatives[at] = corrected(derivatives[at], samples, kept, usage, row, k, at) * share;
     }
 }

@@ -2,8 +2,8 @@
 
 use super::linear_rows::RowLoss;
 use super::{
-    LossFunction, ScalarFunction, csr_rows, layer_rows, linear_rows, lookup_rows, loss, moved,
-    occurrences, row_lists,
+    LossFunction, ScalarFunction, corrected, csr_rows, layer_rows, linear_rows, lookup_rows, loss,
+    moved, occurrences, row_lists,
 };
 use crate::device::cuda::Unit;
 use crate::kernels::reduce::cuda::ReduceFunction;
@@ -30,6 +30,7 @@ pub fn for_each_unit(visit: &mut dyn FnMut(&Unit<'_>)) {
     for of_module in [
         occurrences::for_each_unit,
         moved::for_each_unit,
+        corrected::for_each_unit,
         csr_rows::for_each_unit,
         row_lists::for_each_unit,
         loss::for_each_unit,

@@ -1,6 +1,7 @@
 //! Models on a GPU: what `graph!` planned, launched there value by value.
 
 mod batches;
+mod corrected;
 mod demand;
 mod difference;
 mod fused;
@@ -340,9 +341,9 @@ impl<M: Model<Element: GpuFloat>> Model for OnGpu<M> {
         Ok(&self.outputs.dense)
     }
 
-    /// Where the model on the host does, and a batch is one launch up to the derivatives by its scores.
+    /// Where the model on the host does, unless the derivatives by its scores are an output as well.
     fn corrects_scores(&self) -> bool {
-        M::CORRECTS_SCORES && self.program.corrected().is_some()
+        self.program.corrected().is_some()
     }
 
     fn loss(&mut self, batch: &M::Batch<'_>) -> Result<f64> {

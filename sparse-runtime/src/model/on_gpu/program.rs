@@ -1,6 +1,7 @@
 //! A plan as launches of kernels: what is computed from what, and where it is kept.
 
 use super::batches::Batches;
+use super::corrected::Corrected;
 use super::fused::RowsLaunch;
 use super::in_place::{InPlace, Named};
 use super::losses::Term;
@@ -25,6 +26,8 @@ pub(super) struct Program<T: GpuFloat> {
     fused: Option<Fused>,
     /// The gradients that an update may do without.
     in_place: InPlace,
+    /// How derivatives are corrected that are kept of samples, of a model that does.
+    corrected: Option<Corrected>,
     /// For each value of the plan where it is.
     places: Vec<Place>,
     n_slots: usize,
@@ -168,9 +171,14 @@ impl<T: GpuFloat> Program<T> {
             n_slots += fused.slots().len();
         }
         n_slots += in_place.keep(plan, &mut places, n_slots);
+        let corrected = match M::CORRECTS_SCORES {
+            true => Corrected::find(plan, &places, fused.as_ref()),
+            false => None,
+        };
         let fused = fused.map(|launch| Fused { launch, launched: Vec::new() });
         let needed = needed(plan, &in_place);
-        let mut program = Program { launches: Vec::new(), fused, in_place, places, n_slots };
+        let launches = Vec::new();
+        let mut program = Program { launches, fused, in_place, corrected, places, n_slots };
         let mut missing: Vec<&str> = Vec::new();
         for (position, value) in plan.values.iter().enumerate() {
             let (Some(how), Place::Slot(slot)) = (value.computed, program.places[position]) else {
@@ -234,7 +242,10 @@ impl<T: GpuFloat> Program<T> {
         context: &mut CudaContext,
     ) -> Result<()> {
         let gpu = context.gpu().clone();
-        let mut fused = self.fused.as_mut().filter(|_| wanted.meets(Wanted::GRADIENTS));
+        let uses_samples = workspace.samples.are_used();
+        let corrected = self.corrected.filter(|of| uses_samples && of.is_by_itself());
+        let is_fused = wanted.meets(Wanted::GRADIENTS) && corrected.is_none();
+        let mut fused = self.fused.as_mut().filter(|_| is_fused);
         let mut is_done = false;
         let launches = self.launches.iter_mut();
         for planned in launches.filter(|planned| planned.needed.meets(wanted)) {
@@ -255,7 +266,13 @@ impl<T: GpuFloat> Program<T> {
             let launched = operands.and_then(|operands| {
                 let Planned { operator, result, ref attributes, .. } = *planned;
                 let given = Given { operator, result, operands: &operands, attributes };
-                let mut launch = || (planned.kernel)(&mut out, &given, context);
+                let mut launch = || {
+                    (planned.kernel)(&mut out, &given, context)?;
+                    match corrected.filter(|of| of.follows(planned.value)) {
+                        Some(corrected) => corrected.correct(&mut out, workspace, context),
+                        None => Some(()),
+                    }
+                };
                 if !planned.launched.is_empty() {
                     return launch();
                 }
@@ -305,10 +322,7 @@ impl<T: GpuFloat> Program<T> {
 
     /// The parameter whose derivatives of samples can be kept: what the scores of a row are the product with.
     pub(super) fn corrected(&self) -> Option<usize> {
-        match self.fused.as_ref()?.launch.corrected()? {
-            Place::Parameter(index) => Some(index),
-            _ => None,
-        }
+        Some(self.corrected?.parameter)
     }
 
     /// Asks for the rows that gradients which are not made are sums over; nobody waits for their number.

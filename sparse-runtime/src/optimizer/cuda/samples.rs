@@ -112,6 +112,11 @@ impl<T: GpuFloat> CudaSamples<T> {
         }
     }
 
+    /// Whether the step of the batch reads or writes what is kept.
+    pub(crate) fn are_used(&self) -> bool {
+        self.usage != Usage::Nothing
+    }
+
     /// Whether the step of the batch puts new derivatives in the place of those that are kept.
     pub(crate) fn are_exchanged(&self) -> bool {
         self.usage == Usage::Exchange

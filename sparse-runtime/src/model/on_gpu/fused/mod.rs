@@ -208,18 +208,18 @@ impl Rows {
 }
 
 /// The loss of a plan, by positions there.
-struct Loss<'p> {
+pub(super) struct Loss<'p> {
     value: usize,
-    score: usize,
-    gradient: usize,
+    pub(super) score: usize,
+    pub(super) gradient: usize,
     labels: usize,
-    row_weights: Option<usize>,
+    pub(super) row_weights: Option<usize>,
     operator: &'static Operator,
     computed: Computed<'p>,
 }
 
 impl<'p> Loss<'p> {
-    fn find(plan: &PlanTable<'p>) -> Option<Self> {
+    pub(super) fn find(plan: &PlanTable<'p>) -> Option<Self> {
         let [loss] = plan.losses else { return None };
         let value = position(loss)?;
         let computed = plan.values[value].computed?;
@@ -294,7 +294,7 @@ fn is_added_to_rows(plan: &PlanTable<'_>, value: usize, score: usize) -> bool {
 }
 
 /// Some values and all that are computed for them, in the order of the plan.
-fn computed_for(plan: &PlanTable<'_>, values: &[usize]) -> Vec<usize> {
+pub(super) fn computed_for(plan: &PlanTable<'_>, values: &[usize]) -> Vec<usize> {
     let mut needed = vec![false; plan.values.len()];
     values.iter().for_each(|value| needed[*value] = true);
     // Operands come first.
@@ -307,7 +307,7 @@ fn computed_for(plan: &PlanTable<'_>, values: &[usize]) -> Vec<usize> {
     (0..plan.values.len()).filter(is_computed).collect()
 }
 
-fn is_output(value: &PlanValue<'_>) -> bool {
+pub(super) fn is_output(value: &PlanValue<'_>) -> bool {
     matches!(value.written, Some(Written::Output(_)))
 }
 
