@@ -11,11 +11,13 @@ use crate::formats::{ColumnId, CsrView};
 use crate::kernels::Parallel;
 use crate::lanes::{Eights, in_sixteens, squares_less};
 use crate::linear::{
-    AHEAD, Scratch, Width, entries, is_large, prefetch_data, row_ahead, row_of, with_row_loops,
+    AHEAD, LINES_AHEAD, Scratch, Width, entries, is_large, prefetch_data, row_ahead, row_ahead_by,
+    row_of, with_row_loops,
 };
 use crate::model::{ModelError, RowSteps};
 use crate::optimizer::{ReadRows, RowAccumulator, RowCursor, RowUpdater, UpdateKind, Updater};
 use crate::paces::Stage;
+use crate::prefetch::LINE;
 use crate::row_parts::{hand_on, work_of_step};
 use crate::table::Table;
 use crate::with_rows;
@@ -271,12 +273,14 @@ where
     C: Copy,
 {
     let large = is_large(&v);
+    let are_lines = v.bytes() <= v.n_rows().saturating_mul(LINE);
+    let distance = if are_lines { LINES_AHEAD } else { AHEAD };
     let mut steps = RowSteps::default();
     with_row_loops!(W; in_sixteens::<W, _>, x.columns(), |ids| {
         let mut own = *kept;
         for row in range {
             prefetch_data(x, ids, row);
-            let ahead = if large { row_ahead(x, ids, row) } else { &[] };
+            let ahead = if large { row_ahead_by(distance, x, ids, row) } else { &[] };
             let (entries, tables) = (row_of(x, ids, row), (&mut w, &mut v));
             let factors = &mut scratch.factors;
             // SAFETY: a view's columns are below its `n_cols`, which `check` compared with both `n_rows`.

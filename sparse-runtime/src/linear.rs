@@ -21,7 +21,10 @@ pub use self::in_turn::steps;
 pub use self::width::{Fixed, Runtime, Width};
 pub(crate) use in_parts::settle;
 pub(crate) use products::{product, scatter, settled_product, sum_of_products};
-pub(crate) use rows::{AHEAD, entries, is_large, prefetch_data, range_of, row_ahead, row_of};
+use rows::ahead_of;
+pub(crate) use rows::{
+    AHEAD, LINES_AHEAD, entries, is_large, prefetch_data, range_of, row_ahead, row_ahead_by, row_of,
+};
 
 use crate::error::Result;
 use crate::formats::{ColumnId, ColumnIdsView, CsrView};
@@ -33,7 +36,7 @@ use crate::paces::{Paces, Stage};
 use crate::row_parts::{Parts, RowPart, hand_on, work_of_step};
 use crate::table::Table;
 use crate::{with_column_ids, with_rows};
-use sparse_core::element::{Factor, Float};
+use sparse_core::element::{Factor, Float, Stored};
 use sparse_core::update_rules::UpdateRule;
 
 /// Runs a loop over rows of data with their ids, compiled for vectors where rows of the width `$W` are worth it, and the ids have the
@@ -363,7 +366,7 @@ fn add_scores<R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKind>(
         for (row, scores) in scores.chunks_exact_mut(columns.max(1)).enumerate() {
             prefetch_data(x, ids, row);
             if large {
-                ask_for_each(row_ahead(x, ids, row), cursor, &settling);
+                ask_for_each(row_ahead_by(ahead_of::<W>(), x, ids, row), cursor, &settling);
             }
             let (ids, values) = row_of(x, ids, row);
             // SAFETY: as in `many_rows`.
@@ -388,6 +391,14 @@ fn update_short_rows<R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateK
 const FAR_BYTES: usize = 1 << 24;
 const FAR_ENTRIES: usize = 1 << 17;
 
+/// Whether they are, of a table and a batch.
+fn are_far_again<R: UpdateRule, T: Float, V: Stored, K: UpdateKind>(
+    rows: &RowUpdater<'_, R, T, K>,
+    x: CsrView<'_, V>,
+) -> bool {
+    rows.bytes() >= FAR_BYTES && x.nnz() >= FAR_ENTRIES
+}
+
 /// Updates the rows that a batch names, given the gradient with respect to the scores. The parameter has as many rows as the data
 /// columns.
 #[inline(always)]
@@ -398,15 +409,15 @@ fn update_all<'a, R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKind
     width: W,
     gradients: &mut [T::Accumulator],
 ) {
-    let columns = width.columns();
+    let (columns, ahead) = (width.columns(), ahead_of::<W>());
     let gradients = gradients.chunks_exact_mut(columns.max(1)).enumerate();
     if K::PLAIN {
         // Such a rule only adds: what a row of data contributes is added in its turn, without a sum in between.
-        let is_far = rows.bytes() >= FAR_BYTES && x.nnz() >= FAR_ENTRIES;
+        let is_far = are_far_again(rows, x);
         let cursor = rows.cursor(columns);
         for (row, gradient) in gradients {
             if is_far {
-                row_ahead(x, ids, row).iter().for_each(|id| cursor.prefetch(id.at()));
+                row_ahead_by(ahead, x, ids, row).iter().for_each(|id| cursor.prefetch(id.at()));
             }
             let (ids, values) = row_of(x, ids, row);
             // SAFETY: as in `many_rows`.
@@ -418,7 +429,7 @@ fn update_all<'a, R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKind
     let are_far = sums.is_far();
     for (row, gradient) in gradients {
         if are_far {
-            sums.prefetch_each(row_ahead(x, ids, row));
+            sums.prefetch_each(row_ahead_by(ahead, x, ids, row));
         }
         let (ids, values) = row_of(x, ids, row);
         width.in_registers(

@@ -72,11 +72,11 @@ impl Paces {
 /// What was seen of one stage, in seconds a unit of work.
 #[derive(Clone, Copy, Debug)]
 struct Pace {
-    /// The pace of the way that is kept.
+    /// The last steps of the way that is kept, since its last trial; infinite where there were none.
+    recent: [f64; 4],
+    /// Their [pace](Self::typical) when the other way's trial began.
     kept: f64,
-    /// That of its last step.
-    last: f64,
-    /// The best that it was kept at.
+    /// The best pace of such steps.
     best: f64,
     /// The way in which it goes now.
     shared: bool,
@@ -89,8 +89,7 @@ struct Pace {
 }
 
 impl Pace {
-    /// The steps of a trial at most. In the first, tables are in the caches of whom they were for before: it does not count. One that is better ends it:
-    /// who else uses the processor makes steps slower, and never faster.
+    /// The steps of a trial. In the first, tables are in the caches of whom they were for before: it does not count, but the mean of the others does.
     const TRIAL: u32 = 3;
 
     /// The steps before the first trial, which are shared. The first of them touch memory that was not touched before, which would speak for the other
@@ -106,13 +105,13 @@ impl Pace {
     /// What the other way's time must be of this one's for a change.
     const BETTER: f64 = 0.97;
 
-    /// What the way that is kept must take of its own best time for the other one to have its turn at once: then who else uses the processor has
-    /// changed, and what was found before says little.
+    /// What the fastest of the last steps must take of the best time of its way for the other one to have its turn at once: then who else uses the
+    /// processor has changed, and what was found before says little.
     const SLOWER: f64 = 1.25;
 
     const NEW: Pace = Pace {
+        recent: [f64::INFINITY; 4],
         kept: f64::INFINITY,
-        last: f64::INFINITY,
         best: f64::INFINITY,
         shared: true,
         is_trial: false,
@@ -120,39 +119,42 @@ impl Pace {
         stretch: Self::SHORTEST / 2,
     };
 
+    /// The mean of the last steps without the slowest, which may have waited for the processor, or for memory that others had used before.
+    fn typical(&self) -> f64 {
+        let [a, b, c, d] = self.recent;
+        let slowest = a.max(b).max(c).max(d);
+        if slowest.is_finite() { (a + b + c + d - slowest) / 3.0 } else { f64::INFINITY }
+    }
+
     #[inline(never)]
     fn note(&mut self, pace: f64) {
         self.left -= 1;
         if !self.is_trial {
-            // The better of two steps: one may have waited for the processor.
-            self.kept = pace.min(self.last);
-            self.last = pace;
-            if self.kept > Self::SLOWER * self.best {
-                (self.left, self.best) = (0, self.kept);
+            self.recent.rotate_left(1);
+            self.recent[3] = pace;
+            let (typical, fastest) = (self.typical(), self.recent.into_iter().fold(pace, f64::min));
+            if typical.is_finite() && fastest > Self::SLOWER * self.best {
+                (self.left, self.best) = (0, typical);
             }
-            self.best = self.best.min(self.kept);
+            self.best = self.best.min(typical);
             if self.left == 0 {
                 (self.is_trial, self.shared, self.left) = (true, !self.shared, Self::TRIAL);
+                self.kept = typical;
             }
             return;
         }
-        if self.left == Self::TRIAL - 1 {
+        if self.left > 0 {
+            // The last of these is the second step.
+            self.recent[0] = pace;
             return;
         }
-        let is_better = pace < self.kept * Self::BETTER;
-        if !is_better && self.left > 0 {
-            return;
-        }
-        if is_better {
-            self.stretch = Self::SHORTEST;
+        if (self.recent[0] + pace) / 2.0 < self.kept * Self::BETTER {
+            (self.stretch, self.best) = (Self::SHORTEST, f64::INFINITY);
         } else {
             self.shared = !self.shared;
             self.stretch = Self::LONGEST.min(2 * self.stretch);
         }
-        if is_better {
-            self.best = f64::INFINITY;
-        }
-        (self.is_trial, self.left, self.last) = (false, self.stretch, f64::INFINITY);
+        (self.is_trial, self.left, self.recent) = (false, self.stretch, Self::NEW.recent);
     }
 }
 
@@ -208,6 +210,22 @@ mod tests {
         assert!(!pace.shared && pace.is_trial);
         [1.5; Pace::TRIAL as usize].into_iter().for_each(|cost| pace.note(cost));
         assert!(pace.shared && !pace.is_trial);
+        // Nor do three after which it goes on as before.
+        [1.0, 1.0, 1.0, 1.0, 3.0, 3.0, 3.0].into_iter().for_each(|cost| pace.note(cost));
+        assert!(pace.shared && !pace.is_trial);
+    }
+
+    /// Of steps that are now fast and now slow it counts what they take together.
+    #[test]
+    fn a_way_is_not_kept_for_its_fast_steps_alone() {
+        let mut pace = Pace::NEW;
+        let mut shared = 0;
+        for step in 0..10_000 {
+            shared += u32::from(pace.shared);
+            let of_shared = if step % 3 == 0 { 1.0 } else { 2.0 };
+            pace.note(if pace.shared { of_shared } else { 1.3 });
+        }
+        assert!(shared < 1000, "{shared}");
     }
 
     #[test]

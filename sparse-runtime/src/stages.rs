@@ -29,11 +29,14 @@ pub(crate) fn in_stages<P: Send, U: Send>(
 
     let width = width.max(1);
     let n_rows = out.len() / width;
-    let rows_of_run = n_rows.div_ceil(MAX_RUNS).max(1);
-    let n_runs = n_rows.div_ceil(rows_of_run);
+    let n_runs = MAX_RUNS.min(n_rows.isqrt());
     assert!((1..=parts.len()).contains(&n_stages), "{n_stages} stages of {} parts", parts.len());
     let n_threads = parts.len();
-    let rows = |run: usize| run * rows_of_run..n_rows.min((run + 1) * rows_of_run);
+    // Ever shorter ones, so that threads end at about the same time.
+    let squared = |runs: usize| (runs * runs) as u64;
+    let rows_after = |run: usize| n_rows as u64 * squared(n_runs - run) / squared(n_runs);
+    let rows_before = |run: usize| n_rows - rows_after(run) as usize;
+    let rows = |run: usize| rows_before(run)..rows_before(run + 1);
     let starts = &Starts(parts.as_mut_ptr(), out.as_mut_ptr());
     let out = |rows: &Range<usize>| {
         let len = (rows.end - rows.start) * width;

@@ -3,6 +3,11 @@
 //! row; eights are as many in most rows, and the one that is not whole is added under a mask. Where instructions that add under a mask are
 //! slow, what is masked is added to numbers that nobody reads.
 
+mod numbers;
+
+pub(crate) use self::numbers::{numbers_of, places_of};
+
+use self::numbers::{Gathered, Numbers};
 use super::ahead;
 use super::parallel::below;
 use crate::formats::{ColumnIdsView, CsrView};
@@ -26,6 +31,8 @@ pub(crate) struct OwnEntries<'a, 'm, V: Stored> {
     gathers: bool,
     /// Whether entries are asked for ahead, so that they need not be in a cache.
     asks: bool,
+    /// The same of the numbers that they are added to.
+    asks_numbers: bool,
 }
 
 impl<'a, 'm: 'a, V: Stored> OwnEntries<'a, 'm, V> {
@@ -43,7 +50,8 @@ impl<'a, 'm: 'a, V: Stored> OwnEntries<'a, 'm, V> {
         // Of a pattern they are not read.
         let values = if V::IS_UNIT { &[][..] } else { same_type(x.values())? };
         let factors = same_type(factors)?;
-        let (columns, gathers, asks) = (0..x.n_cols(), x86::gathers_under_masks(), false);
+        let (columns, gathers) = (0..x.n_cols(), x86::gathers_under_masks());
+        let (asks, asks_numbers) = (false, false);
         // Ids are signed to the instructions that gather.
         (are_added() && x.n_cols() <= 1 << 31).then_some(OwnEntries {
             x,
@@ -53,6 +61,7 @@ impl<'a, 'm: 'a, V: Stored> OwnEntries<'a, 'm, V> {
             columns,
             gathers,
             asks,
+            asks_numbers,
         })
     }
 
@@ -70,6 +79,11 @@ impl<'a, 'm: 'a, V: Stored> OwnEntries<'a, 'm, V> {
     /// The same, of rows that are not in a cache.
     pub(crate) fn asked_for(self) -> Self {
         OwnEntries { asks: true, ..self }
+    }
+
+    /// The same, added to numbers that are not in a cache.
+    pub(crate) fn with_far_numbers(self) -> Self {
+        OwnEntries { asks_numbers: true, ..self }
     }
 
     /// The same, with or without instructions that gather.
@@ -91,9 +105,12 @@ impl<'a, 'm: 'a, V: Stored> OwnEntries<'a, 'm, V> {
         let (sums, nowhere) = (sums.wrapping_sub(self.columns.start), [0.0; 8]);
         // SAFETY: promised by the caller.
         unsafe {
-            match self.gathers {
-                true => self.add_to::<T, _, NEVER_MINUS_ZERO>(&mut Gathered { sums }),
-                false => self.add_to::<T, _, NEVER_MINUS_ZERO>(&mut Numbers { sums, nowhere }),
+            if self.gathers {
+                self.add_to::<T, _, NEVER_MINUS_ZERO>(&mut Gathered { sums });
+            } else if self.asks_numbers {
+                self.add_to::<T, _, NEVER_MINUS_ZERO>(&mut Numbers::<true> { sums, nowhere });
+            } else {
+                self.add_to::<T, _, NEVER_MINUS_ZERO>(&mut Numbers::<false> { sums, nowhere });
             }
         }
     }
@@ -237,7 +254,7 @@ impl<'a, 'm: 'a, V: Stored> OwnEntries<'a, 'm, V> {
     /// Where the row begins and ends whose columns are asked for with a row.
     #[inline]
     fn ahead(&self, row: usize) -> Option<(usize, usize)> {
-        const ROWS: usize = 3;
+        const ROWS: usize = 6;
         let start = *self.x.starts().get(row + ROWS)?;
         Some((start as usize, self.x.ends()[row + ROWS] as usize))
     }
@@ -366,81 +383,6 @@ pub(crate) trait Target {
     unsafe fn add_some(&mut self, ids: __m256i, own: u8, terms: __m256);
 }
 
-/// Numbers of columns from the first column on, each added to by itself.
-struct Numbers {
-    sums: *mut f32,
-    /// What takes what is masked: each lane has a place of its own, so that none waits for another.
-    nowhere: [f32; 8],
-}
-
-impl Target for Numbers {
-    #[inline(always)]
-    unsafe fn add(&mut self, id: u32, term: f32) {
-        // SAFETY: promised by the caller.
-        unsafe { *self.sums.add(id as usize) += term };
-    }
-
-    #[inline]
-    #[target_feature(enable = "avx512f,avx512vl")]
-    unsafe fn add_some(&mut self, ids: __m256i, own: u8, terms: __m256) {
-        let lanes = _mm512_setr_epi64(0, 4, 8, 12, 16, 20, 24, 28);
-        let nowhere = _mm512_set1_epi64(self.nowhere.as_mut_ptr() as i64);
-        let places = places_of(ids, own, self.sums, _mm512_add_epi64(nowhere, lanes));
-        for (place, term) in places.into_iter().zip(numbers_of(terms)) {
-            // SAFETY: a number of a column, as the caller says, or nowhere.
-            unsafe { *place += term };
-        }
-    }
-}
-
-/// The same where the processor does well at vectors of numbers that lie apart.
-struct Gathered {
-    sums: *mut f32,
-}
-
-impl Target for Gathered {
-    #[inline(always)]
-    unsafe fn add(&mut self, id: u32, term: f32) {
-        // SAFETY: promised by the caller.
-        unsafe { *self.sums.add(id as usize) += term };
-    }
-
-    #[inline]
-    #[target_feature(enable = "avx512f,avx512vl")]
-    unsafe fn add_some(&mut self, ids: __m256i, own: u8, terms: __m256) {
-        // SAFETY: as the caller says; what is masked is neither read nor written.
-        unsafe {
-            let zero = _mm256_setzero_ps();
-            let before = _mm256_mmask_i32gather_ps::<4>(zero, own, ids, self.sums);
-            let after = _mm256_add_ps(before, terms);
-            _mm256_mask_i32scatter_ps::<4>(self.sums, own, ids, after);
-        }
-    }
-}
-
-/// Where numbers of four bytes lie that ids name, and other places of what is masked.
-#[inline]
-#[target_feature(enable = "avx512f,avx512vl")]
-pub(crate) fn places_of<N>(ids: __m256i, own: u8, first: *mut N, others: __m512i) -> [*mut N; 8] {
-    const { assert!(size_of::<N>() == 4) };
-    let bytes = _mm512_slli_epi64::<2>(_mm512_cvtepu32_epi64(ids));
-    let places = _mm512_mask_add_epi64(others, own, _mm512_set1_epi64(first as i64), bytes);
-    let mut all = [std::ptr::null_mut::<N>(); 8];
-    // SAFETY: there are eight.
-    unsafe { _mm512_storeu_epi64(all.as_mut_ptr().cast(), places) };
-    all
-}
-
-/// The numbers of a vector.
-#[inline]
-#[target_feature(enable = "avx512f,avx512vl")]
-pub(crate) fn numbers_of(vector: __m256) -> [f32; 8] {
-    let mut numbers = [0.0; 8];
-    // SAFETY: there are eight.
-    unsafe { _mm256_storeu_ps(numbers.as_mut_ptr(), vector) };
-    numbers
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -486,7 +428,7 @@ mod tests {
                 assert_eq!(bits(&sums), bits(&expected), "{columns:?}, gathered: {gathers}");
                 let mut never = vec![-0.0; columns.len()];
                 // SAFETY: as above.
-                unsafe { own.asked_for().add::<f32, true>(never.as_mut_ptr()) };
+                unsafe { own.asked_for().with_far_numbers().add::<f32, true>(never.as_mut_ptr()) };
                 let is_zero = |sum: f32| sum.to_bits() == (-0.0f32).to_bits();
                 for (sum, never) in sums.iter().zip(&never) {
                     assert!(sum == never, "{columns:?}, gathered: {gathers}");

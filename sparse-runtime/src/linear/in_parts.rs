@@ -8,7 +8,11 @@
 #[cfg(target_arch = "x86_64")]
 use super::own;
 use super::products::{HandedOn, add_terms_below, product, sum_handed_on, sum_of_products};
-use super::{Scratch, Width, entries, is_large, prefetch_data, row_ahead, row_of, with_row_loops};
+use super::rows::{LINES_AHEAD, ahead_of, row_ahead_by};
+use super::{
+    Scratch, Width, are_far_again, entries, is_large, prefetch_data, row_ahead, row_of,
+    with_row_loops,
+};
 use crate::formats::{ColumnId, CsrView};
 use crate::lanes;
 use crate::optimizer::{ReadRows, RowAccumulator, RowUpdater, RowWeights, UpdateKind};
@@ -35,7 +39,9 @@ pub(super) fn step<R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKin
     settle(x, &mut rows, columns, cuts, parts);
     let stages = cuts.in_stages(x, hands_on);
 
-    let large = is_large(&rows);
+    let (large, are_far) = (is_large(&rows), are_far_again(&rows, x));
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = are_far;
     let shared = rows.shared(columns);
     let factor = shared.cursor().plain_factor();
     gradients.resize(n_rows * columns, T::zero().widen());
@@ -61,21 +67,17 @@ pub(super) fn step<R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKin
     #[cfg(not(target_arch = "x86_64"))]
     let finds_own = false;
     let cuts_rows = !hands_on && !finds_own;
-    if columns == 1 {
-        handed_on.resize(n_rows, [T::zero().widen(); 8]);
+    if columns == 1 && hands_on {
+        handed_on.resize(n_rows, [T::zero().widen(); 4]);
         in_stages(
             parts,
             stages.count(),
             handed_on,
             1,
             |stage, _, rows, sums| {
-                // SAFETY: stages come one after the other; the columns of `x` are rows of the parameter. The piece is gone when rows are cut.
+                // SAFETY: stages come one after the other; the columns of `x` are rows of the parameter.
                 unsafe {
-                    let piece = stages.piece(stage, rows.clone());
-                    add_sums(x, rows.clone(), piece, weights, large, sums);
-                    if cuts_rows {
-                        stages.cut(rows);
-                    }
+                    add_sums(x, rows.clone(), stages.piece(stage, rows), weights, large, sums)
                 }
             },
             |row, sums| {
@@ -91,13 +93,17 @@ pub(super) fn step<R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKin
             gradients,
             columns,
             |stage, _, rows, scores| {
-                if stage == 0 {
-                    scores.fill(T::zero().widen());
-                }
-                // SAFETY: as above.
+                // SAFETY: as above. The piece is gone when rows are cut.
                 unsafe {
-                    let piece = stages.piece(stage, rows.clone());
-                    add_scores(x, rows.clone(), piece, weights, width, large, scores);
+                    if columns == 1 {
+                        find_products(x, rows.clone(), weights, large, scores);
+                    } else {
+                        if stage == 0 {
+                            scores.fill(T::zero().widen());
+                        }
+                        let piece = stages.piece(stage, rows.clone());
+                        add_scores(x, rows.clone(), piece, weights, width, large, scores);
+                    }
                     if cuts_rows {
                         stages.cut(rows);
                     }
@@ -109,10 +115,13 @@ pub(super) fn step<R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKin
 
     let gradients = &*gradients;
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: the columns of `x` are rows of the parameter, of one element.
-    if K::PLAIN && finds_own && unsafe { own::add(x, gradients, shared.weights(), cuts, parts) } {
-        rows.finish();
-        return total / n_rows as f64;
+    if K::PLAIN && finds_own {
+        // SAFETY: the columns of `x` are rows of the parameter, of one element.
+        let are_added = unsafe { own::add(x, gradients, shared.weights(), cuts, parts, are_far) };
+        if are_added {
+            rows.finish();
+            return total / n_rows as f64;
+        }
     }
     team::each(parts, |place, part| {
         let RowPart { sums, scratch, .. } = part;
@@ -179,6 +188,44 @@ pub(crate) fn settle<R: UpdateRule, T: Float, V: Stored, K: UpdateKind, A: Send>
     }
 }
 
+/// The products of some rows of data with a parameter of one column.
+///
+/// # Safety
+///
+/// The columns of `x` are rows of the parameter, which nobody writes.
+#[inline(never)]
+unsafe fn find_products<T: Float, V: Factor<T>>(
+    x: CsrView<'_, V>,
+    rows: Range<usize>,
+    weights: RowWeights<'_, T>,
+    large: bool,
+    products: &mut [T::Accumulator],
+) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        let of_rows = x.with_rows(&x.starts()[rows.clone()], &x.ends()[rows.clone()]);
+        // SAFETY: promised by the caller.
+        if unsafe { super::masked::find_products(of_rows, weights, products) } {
+            return;
+        }
+    }
+    // SAFETY: promised by the caller.
+    let weight = |id: usize| unsafe { weights.value(id, 0) }.widen();
+    with_column_ids!(x.columns(), |ids| for (row, product) in rows.zip(products) {
+        prefetch_data(x, ids, row);
+        if large {
+            weights.prefetch_each(row_ahead_by(LINES_AHEAD, x, ids, row));
+        }
+        let (ids, values) = row_of(x, ids, row);
+        *product = sum_of_products::<T, V, _>(
+            ids,
+            values,
+            #[inline(always)]
+            |id| weight(id.at()),
+        );
+    });
+}
+
 /// A stage of the product of some rows of data with a parameter of one column; the last stage leaves the product.
 ///
 /// # Safety
@@ -195,28 +242,15 @@ unsafe fn add_sums<T: Float, V: Factor<T>>(
 ) {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: promised by the caller.
-    if unsafe { super::masked::add_sums(x, &mut piece, weights, sums) } {
+    if unsafe { super::masked::add_sums(x, &mut piece, weights, large, sums) } {
         return;
     }
+    // Which entries of a row ahead are of this stage is not known.
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = large;
     // SAFETY: promised by the caller.
     let weight = |id: usize| unsafe { weights.value(id, 0) }.widen();
     let (is_last, bound) = (piece.is_last(), piece.bound());
-    if piece.is_first() && is_last {
-        with_column_ids!(x.columns(), |ids| for (row, sums) in rows.zip(sums) {
-            prefetch_data(x, ids, row);
-            if large {
-                weights.prefetch_each(row_ahead(x, ids, row));
-            }
-            let (ids, values) = row_of(x, ids, row);
-            sums[0] = sum_of_products::<T, V, _>(
-                ids,
-                values,
-                #[inline(always)]
-                |id| weight(id.at()),
-            );
-        });
-        return;
-    }
     with_column_ids!(x.columns(), |ids| for (place, (row, sums)) in rows.zip(sums).enumerate() {
         prefetch_data(x, ids, row);
         let (ids, values) = piece.rest(ids, place);
@@ -231,7 +265,7 @@ unsafe fn add_sums<T: Float, V: Factor<T>>(
         );
         piece.end(place, count);
         if is_last {
-            sums[0] = sum_handed_on(sums, piece.all_before(place));
+            sums[0] = sum_handed_on(*sums);
         }
     });
 }
@@ -319,7 +353,7 @@ fn accumulate<T: Float, V: Factor<T>, W: Width>(
     let (columns, are_far) = (width.columns(), sums.is_far());
     with_row_loops!(W, own.columns(), |ids| for row in 0..own.n_rows() {
         if are_far {
-            sums.prefetch_each(row_ahead(own, ids, row));
+            sums.prefetch_each(row_ahead_by(ahead_of::<W>(), own, ids, row));
         }
         let gradient = &gradients[row * columns..(row + 1) * columns];
         let (ids, values) = row_of(own, ids, row);

@@ -1,6 +1,6 @@
 //! Many steps of one row of data each, in one call.
 
-use super::rows::{AHEAD, is_large, prefetch_data, row_ahead_by, row_of};
+use super::rows::{AHEAD, LINES_AHEAD, is_large, prefetch_data, row_ahead_by, row_of};
 use super::{Scratch, Width, gathered, racing, row_step, with_row_loops};
 use crate::error::Result;
 use crate::formats::{ColumnId, CsrView};
@@ -260,7 +260,7 @@ fn steps_in_turn<
     // Once for all rows, so that `row_of` need not.
     assert!(end <= x.n_rows() && ids.len() == x.values().len());
     // Of short rows a cache holds one more.
-    let distance = if W::IN_VECTORS { AHEAD } else { AHEAD + 1 };
+    let distance = if W::IN_VECTORS { AHEAD } else { LINES_AHEAD + 1 };
     let mut row = first;
     /// The step of the row, and what is counted of it.
     macro_rules! take_turn {

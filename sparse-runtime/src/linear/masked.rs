@@ -1,15 +1,15 @@
 //! Products with a parameter of one column, in vectors of entries of which a mask takes those that are meant. A branch that asks
 //! for the end of a row, or of what of it is a stage's, at every fourth entry is guessed wrong in most rows; of sixteen or eight under a mask
 //! there are as many in most. Sixteen where the processor does well at loading what lies apart, and then whole rows as well; elsewhere eight,
-//! loaded one by one. No rows of the parameter are asked for ahead: loads that depend on nothing run as far ahead by themselves, since
-//! nothing here waits for a branch.
+//! loaded one by one, and those of a large table asked for ahead. Where sixteen are loaded none are asked for: loads that depend on nothing run as
+//! far ahead by themselves, since nothing here waits for a branch.
 
 use super::products::HandedOn;
-use super::rows::prefetch_data;
+use super::rows::{LINES_AHEAD, prefetch_data};
 use crate::formats::{ColumnIdsView, CsrView};
 use crate::lanes::{same_type, same_type_mut, x86};
 use crate::optimizer::RowWeights;
-use crate::prefetch::prefetch;
+use crate::prefetch::{prefetch, prefetch_at};
 use crate::row_parts::Piece;
 use sparse_core::element::{Factor, Float};
 use std::arch::x86_64::*;
@@ -41,8 +41,7 @@ pub(super) unsafe fn find_products<T: Float, V: Factor<T>>(
     true
 }
 
-/// A stage of the products of some rows of data, as [`add_terms_below`](super::products::add_terms_below) makes it, but that the four sums
-/// handed on begin with that of a row's first entry; the last stage leaves the product. Tells whether it did, in all stages, as
+/// A stage of the products of some rows of data, as [`add_terms_below`](super::products::add_terms_below) makes it; the last stage leaves the product. Tells whether it did, in all stages, as
 /// [`find_products`] does.
 ///
 /// # Safety
@@ -52,6 +51,7 @@ pub(super) unsafe fn add_sums<T: Float, V: Factor<T>>(
     x: CsrView<'_, V>,
     piece: &mut Piece<'_, '_, V>,
     weights: RowWeights<'_, T>,
+    large: bool,
     sums: &mut [HandedOn<T::Accumulator>],
 ) -> bool {
     let (Some(rows), Some(sums)) = (Rows::of(x, weights), same_type_mut(sums)) else {
@@ -64,11 +64,10 @@ pub(super) unsafe fn add_sums<T: Float, V: Factor<T>>(
             (true, true, false) => rows.add::<T, V, true, false>(piece, sums),
             (true, false, true) => rows.add::<T, V, false, true>(piece, sums),
             (true, false, false) => rows.add::<T, V, false, false>(piece, sums),
-            // Whole rows are not cut, and those of a large table are asked for ahead by the caller.
-            (false, true, true) => return false,
-            (false, true, false) => rows.add_in_eights::<T, V, true, false>(piece, sums),
-            (false, false, true) => rows.add_in_eights::<T, V, false, true>(piece, sums),
-            (false, false, false) => rows.add_in_eights::<T, V, false, false>(piece, sums),
+            (false, true, true) => rows.add_in_eights::<T, V, true, true>(piece, large, sums),
+            (false, true, false) => rows.add_in_eights::<T, V, true, false>(piece, large, sums),
+            (false, false, true) => rows.add_in_eights::<T, V, false, true>(piece, large, sums),
+            (false, false, false) => rows.add_in_eights::<T, V, false, false>(piece, large, sums),
         }
     }
     true
@@ -191,11 +190,17 @@ impl<'a> Rows<'a> {
     unsafe fn add_in_eights<T: Float, V: Factor<T>, const FIRST: bool, const LAST: bool>(
         &self,
         piece: &mut Piece<'_, '_, V>,
+        asks: bool,
         sums: &mut [HandedOn<f32>],
     ) {
-        let limit = piece.bound();
+        let (limit, n_rows) = (piece.bound(), sums.len());
         let bound = _mm256_set1_epi32(limit as u32 as i32);
         for (place, sums) in sums.iter_mut().enumerate() {
+            if asks && place + LINES_AHEAD < n_rows {
+                let (_, start, end) = piece.bounds(place + LINES_AHEAD);
+                // SAFETY: these are entries of a row.
+                unsafe { self.ask::<LAST>(start, end, limit) };
+            }
             let (row, start, end) = piece.bounds(place);
             let ahead = piece.ahead(place);
             let mut at = row + (start - row) / 8 * 8;
@@ -243,6 +248,54 @@ impl<'a> Rows<'a> {
         }
     }
 
+    /// Asks for the weights of entries from `start` on, those of columns below a limit if it is not the `LAST` stage.
+    ///
+    /// # Safety
+    ///
+    /// As for [`find_products`](Rows::find_products), and there are such entries.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512vl,avx512dq,bmi2")]
+    unsafe fn ask<const LAST: bool>(&self, start: usize, end: usize, limit: usize) {
+        let mut at = start;
+        // SAFETY: what is read is before `end` or masked.
+        unsafe {
+            while at + 8 <= end && (LAST || (*self.ids.get_unchecked(at + 7) as usize) < limit) {
+                for entry in at..at + 8 {
+                    let id = *self.ids.get_unchecked(entry) as usize;
+                    prefetch_at(self.weights.wrapping_add(id * self.stride as usize));
+                }
+                at += 8;
+            }
+            let there = _bzhi_u32(0xff, (end - at).min(8) as u32) as u8;
+            let ids = _mm256_maskz_loadu_epi32(there, self.ids.as_ptr().add(at).cast());
+            let mut own = there;
+            if !LAST {
+                own = _mm256_mask_cmplt_epu32_mask(
+                    there,
+                    ids,
+                    _mm256_set1_epi32(limit as u32 as i32),
+                );
+            }
+            self.places(ids, own).into_iter().for_each(prefetch_at);
+        }
+    }
+
+    /// Where the weights of eight ids lie, of what is masked a place that holds 0.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512vl,avx512dq")]
+    fn places(&self, ids: __m256i, own: u8) -> [*const f32; 8] {
+        static NOTHING: f32 = 0.0;
+        let bytes = i64::from(self.stride) * size_of::<f32>() as i64;
+        let bytes = _mm512_mul_epu32(_mm512_cvtepu32_epi64(ids), _mm512_set1_epi64(bytes));
+        let elsewhere = _mm512_set1_epi64(&raw const NOTHING as i64);
+        let from =
+            _mm512_mask_add_epi64(elsewhere, own, _mm512_set1_epi64(self.weights as i64), bytes);
+        let mut places = [std::ptr::null::<f32>(); 8];
+        // SAFETY: there are eight.
+        unsafe { _mm512_storeu_epi64(places.as_mut_ptr().cast(), from) };
+        places
+    }
+
     /// Adds the terms of eight entries from `at` on to four sums.
     ///
     /// # Safety
@@ -283,17 +336,9 @@ impl<'a> Rows<'a> {
         ids: __m256i,
         own: u8,
     ) -> __m128 {
-        static NOTHING: f32 = 0.0;
-        let bytes = i64::from(self.stride) * size_of::<f32>() as i64;
-        let bytes = _mm512_mul_epu32(_mm512_cvtepu32_epi64(ids), _mm512_set1_epi64(bytes));
-        let elsewhere = _mm512_set1_epi64(&raw const NOTHING as i64);
-        let from =
-            _mm512_mask_add_epi64(elsewhere, own, _mm512_set1_epi64(self.weights as i64), bytes);
-        let mut places = [std::ptr::null::<f32>(); 8];
+        let [a, b, c, d, e, f, g, h] = self.places(ids, own);
         // SAFETY: as the caller says; what is masked is not read, but 0 in its place.
         unsafe {
-            _mm512_storeu_epi64(places.as_mut_ptr().cast(), from);
-            let [a, b, c, d, e, f, g, h] = places;
             let (low, high) = (_mm_setr_ps(*a, *b, *c, *d), _mm_setr_ps(*e, *f, *g, *h));
             if V::IS_UNIT {
                 return _mm_add_ps(_mm_add_ps(four, low), high);

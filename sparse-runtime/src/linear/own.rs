@@ -6,7 +6,7 @@ use crate::lanes::x86;
 use crate::optimizer::{RowAccumulator, RowWeights};
 use crate::row_parts::{Cuts, RowPart};
 use crate::team;
-use sparse_core::element::{Factor, Float};
+use sparse_core::element::{Factor, Float, Stored};
 use std::any::{Any, TypeId};
 use std::ops::Range;
 
@@ -21,8 +21,13 @@ pub(super) fn are_added<T: Float, V: Factor<T>>(
 /// Whether [`accumulate`] sums these entries: of a batch that is still in a cache. Of larger ones it reads more, and takes a few percent longer than
 /// where rows are cut.
 pub(super) fn are_summed<T: Float, V: Factor<T>>(x: CsrView<'_, V>) -> bool {
+    is_cached(x) && are_found::<T, V>(x)
+}
+
+/// Whether entries that were read for the scores are still in a cache.
+fn is_cached<V: Stored>(x: CsrView<'_, V>) -> bool {
     const CACHED: usize = 8 << 20;
-    x.nnz().saturating_mul(size_of::<u32>() + size_of::<V>()) <= CACHED && are_found::<T, V>(x)
+    x.nnz().saturating_mul(size_of::<u32>() + size_of::<V>()) <= CACHED
 }
 
 /// Whether threads find these entries by themselves. Not where the processor does well at masks, as nobody has measured it there.
@@ -65,10 +70,13 @@ pub(super) unsafe fn add<T: Float, V: Factor<T>>(
     weights: RowWeights<'_, T>,
     cuts: &Cuts,
     parts: &mut [RowPart<T::Accumulator>],
+    are_far: bool,
 ) -> bool {
     let (Some(all), true) = (OwnEntries::of::<T>(x, changes), first(weights).is_some()) else {
         return false;
     };
+    let all = if are_far { all.with_far_numbers() } else { all };
+    let all = if is_cached::<V>(x) { all } else { all.asked_for() };
     team::each(parts, |place, _| {
         let columns = cuts.columns(place);
         if let Some(first) = first(weights) {

@@ -168,12 +168,12 @@ pub(crate) fn sum_of_products<T: Float, V: Factor<T>, I>(
     sum.unwrap_or(T::zero().widen())
 }
 
-/// Four sums that take the terms of a row in turn, while it goes through [stages](crate::stages): each adds its entries to what the stage
-/// before has left. Twice, one after the other, so that who goes on finds them from any of them on.
-pub(crate) type HandedOn<A> = [A; 8];
+/// Four sums that take the terms of a row in turn, each by its place in the row, while it goes through [stages](crate::stages): each adds its
+/// entries to what the stage before has left.
+pub(crate) type HandedOn<A> = [A; 4];
 
-/// Adds the terms of a row's entries below a column to what the stage before has left, given how many entries that has added, if there
-/// is one; tells how many there are. The sums of a whole row are those of [`sum_of_products`].
+/// Adds the terms of a row's entries below a column to what the stages before have left, given how many entries these had, if there are any; tells
+/// how many there are. The sums of a whole row are those of [`sum_of_products`].
 #[inline(always)]
 pub(crate) fn add_terms_below<T: Float, V: Factor<T>, I: ColumnId>(
     handed_on: &mut HandedOn<T::Accumulator>,
@@ -184,10 +184,10 @@ pub(crate) fn add_terms_below<T: Float, V: Factor<T>, I: ColumnId>(
     weight: impl Fn(&I) -> T::Accumulator,
 ) -> usize {
     let mut sums = [T::zero().widen(); 4];
-    if let Some(added_before) = added_before {
-        // The sum whose turn it is comes first.
-        let first = added_before % 4;
-        sums.copy_from_slice(&handed_on[first..first + 4]);
+    // The sum whose turn it is comes first.
+    let place = |number: usize| (added_before.unwrap_or(0) + number) % 4;
+    if added_before.is_some() {
+        sums = std::array::from_fn(|number| handed_on[place(number)]);
     }
     let mut count = 0;
     for (ids, values) in ids.as_chunks::<4>().0.iter().zip(values.as_chunks::<4>().0) {
@@ -207,17 +207,14 @@ pub(crate) fn add_terms_below<T: Float, V: Factor<T>, I: ColumnId>(
         *sum += value.times(weight(id));
         count += 1;
     }
-    handed_on[..4].copy_from_slice(&sums);
-    handed_on[4..].copy_from_slice(&sums);
+    sums.into_iter().enumerate().for_each(|(number, sum)| handed_on[place(number)] = sum);
     count
 }
 
-/// The sum of a row's terms, of what its last stage has left, which began after so many entries of the row.
+/// The sum of a row's terms, of what its last stage has left.
 #[inline(always)]
-pub(crate) fn sum_handed_on<A: Float>(handed_on: &HandedOn<A>, added_before: usize) -> A {
-    // Additions of two may be turned around, so that of four ways to begin there are two.
-    let [a, b, c, d, ..] = *handed_on;
-    if added_before.is_multiple_of(2) { (a + b) + (c + d) } else { (d + a) + (b + c) }
+pub(crate) fn sum_handed_on<A: Float>([a, b, c, d]: HandedOn<A>) -> A {
+    (a + b) + (c + d)
 }
 
 /// [`sum_of_products`], which ends at the first weight that is not given.
@@ -347,10 +344,10 @@ mod tests {
             let values: Vec<f32> = ids.iter().map(|id| (*id as f32).sin()).collect();
             let expected = sum_of_products::<f32, f32, _>(&ids, &values, weight);
             for (first, second) in [(0, 0), (0, 200), (17, 17), (17, 60), (30, 31), (200, 200)] {
-                let (mut handed_on, mut starts) = ([f32::NAN; 8], vec![0]);
+                let (mut handed_on, mut starts) = ([f32::NAN; 4], vec![0]);
                 for (stage, bound) in [first, second, 200].into_iter().enumerate() {
                     let start = starts[stage];
-                    let before = stage.checked_sub(1).map(|before| start - starts[before]);
+                    let before = (stage > 0).then_some(start);
                     let (ids, values) = (&ids[start..], &values[start..]);
                     let count = add_terms_below::<f32, f32, _>(
                         &mut handed_on,
@@ -363,7 +360,7 @@ mod tests {
                     assert_eq!(count, ids.iter().filter(|id| id.at() < bound).count());
                     starts.push(start + count);
                 }
-                let found = sum_handed_on(&handed_on, starts[2]);
+                let found = sum_handed_on(handed_on);
                 assert_eq!(found.to_bits(), expected.to_bits(), "{n_entries}: {starts:?}");
             }
         }

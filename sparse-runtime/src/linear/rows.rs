@@ -1,5 +1,6 @@
 //! The rows of a batch: where each lies, and what is asked for before its turn.
 
+use super::Width;
 use crate::formats::{ColumnId, CsrView};
 use crate::optimizer::{RowUpdater, UpdateKind};
 use crate::prefetch::{is_far, prefetch_starts};
@@ -60,7 +61,7 @@ pub(crate) fn row_ahead<'a, V: Stored, I: ColumnId>(
 
 /// The same, so many rows of data ahead.
 #[inline(always)]
-pub(super) fn row_ahead_by<'a, V: Stored, I: ColumnId>(
+pub(crate) fn row_ahead_by<'a, V: Stored, I: ColumnId>(
     ahead: usize,
     x: CsrView<'a, V>,
     ids: &'a [I],
@@ -72,6 +73,15 @@ pub(super) fn row_ahead_by<'a, V: Stored, I: ColumnId>(
 /// Rows of data between asking for the rows of a parameter and reading them, and between asking for the data and
 /// reading that.
 pub(crate) const AHEAD: usize = 2;
+
+/// The same where a row of the parameter, with its states, is one line of the cache at most, so that a cache has room for more of them.
+pub(crate) const LINES_AHEAD: usize = 4;
+
+/// The same by the width of a parameter.
+#[inline(always)]
+pub(super) fn ahead_of<W: Width>() -> usize {
+    if W::IN_VECTORS { AHEAD } else { LINES_AHEAD }
+}
 
 /// Whether asking ahead pays: the table is [larger than a cache](crate::prefetch::is_far).
 #[inline(always)]

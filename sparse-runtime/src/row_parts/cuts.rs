@@ -173,7 +173,7 @@ impl<'a, 'x: 'a, V: Stored> Stages<'a, 'x, V> {
             x: self.x,
             of_row: &self.x.starts()[rows.clone()],
             row_ends: &self.x.ends()[rows.clone()],
-            before: stage.checked_sub(1).map(starts),
+            is_first: stage == 0,
             starts: starts(stage),
             ends,
             bound: if is_last { self.x.n_cols() } else { self.columns[stage] },
@@ -188,8 +188,7 @@ pub(crate) struct Piece<'a, 'x, V: Stored> {
     x: CsrView<'x, V>,
     of_row: &'x [u64],
     row_ends: &'x [u64],
-    /// Where the stage before begins.
-    before: Option<&'a [u64]>,
+    is_first: bool,
     starts: &'a [u64],
     /// None of the last stage, which ends where rows do.
     ends: Option<&'a mut [u64]>,
@@ -205,7 +204,7 @@ impl<'x, V: Stored> Piece<'_, 'x, V> {
 
     #[inline(always)]
     pub(crate) fn is_first(&self) -> bool {
-        self.before.is_none()
+        self.is_first
     }
 
     #[inline(always)]
@@ -291,16 +290,10 @@ impl<'x, V: Stored> Piece<'_, 'x, V> {
         }
     }
 
-    /// The entries of a row that the stage before has had, if there is one.
+    /// The entries of a row that the stages before have had, if there are any stages.
     #[inline(always)]
     pub(crate) fn before(&self, place: usize) -> Option<usize> {
-        self.before.map(|before| (self.starts[place] - before[place]) as usize)
-    }
-
-    /// The entries of a row that all stages before have had.
-    #[inline(always)]
-    pub(crate) fn all_before(&self, place: usize) -> usize {
-        (self.starts[place] - self.of_row[place]) as usize
+        (!self.is_first).then(|| (self.starts[place] - self.of_row[place]) as usize)
     }
 }
 

@@ -1,7 +1,9 @@
 //! Wide and deep on the log of clicks: a linear part, and bags of 16 numbers a feature through a layer of 32 units.
 
 use super::emitted::Emitted;
-use super::hand::{AHEAD, Lines, Log, Losses, is_far, on_this_processor, prefetch, product};
+use super::hand::{
+    Lines, Log, Losses, VECTORS_AHEAD, is_far, on_this_processor, prefetch, product,
+};
 use crate::data::Data;
 use crate::workload::{Error, Named, Workload};
 use nnz::prelude::*;
@@ -278,8 +280,8 @@ impl ByHand {
     #[inline(always)]
     fn ask_ahead(&self, x: Log<'_>, row: usize) {
         let [w_is_far, t_is_far] = self.far;
-        if t_is_far && row + AHEAD < x.n_rows() {
-            for &column in x.row(row + AHEAD).0 {
+        if t_is_far && row + VECTORS_AHEAD < x.n_rows() {
+            for &column in x.row(row + VECTORS_AHEAD).0 {
                 if w_is_far {
                     prefetch(self.w.get(), column as usize);
                 }

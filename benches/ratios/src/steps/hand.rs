@@ -77,8 +77,11 @@ impl<'a, V: Value> Log<'a, V> {
     }
 }
 
-/// Rows of data between asking for memory and reading it.
-pub const AHEAD: usize = 3;
+/// Rows of data between asking for rows of a table and reading them, where these are numbers with their states.
+pub const AHEAD: usize = 4;
+
+/// The same where they are vectors.
+pub const VECTORS_AHEAD: usize = 3;
 
 /// Whether a table is further from the core than it sees ahead by itself: otherwise asking for what is in it costs more than it saves. On
 /// Intel's processors what half of the core's own cache holds is near, on AMD's, whose next cache is close by, less than four times all of it.

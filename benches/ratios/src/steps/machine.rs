@@ -1,7 +1,7 @@
 //! A factorization machine with 16 factors on the log of clicks.
 
 use super::emitted::Emitted;
-use super::hand::{AHEAD, Lines, Log, Losses, is_far, on_this_processor, prefetch};
+use super::hand::{Lines, Log, Losses, VECTORS_AHEAD, is_far, on_this_processor, prefetch};
 use crate::data::Data;
 use crate::workload::{Error, Named, Workload};
 use nnz::optimizer::UpdateRule;
@@ -190,8 +190,8 @@ impl<const PARTS: usize> ByHand<PARTS> {
         let (w, v) = (self.w.get_mut(), self.v.get_mut());
         let far = [is_far(w), is_far(v)];
         for row in 0..x.n_rows() {
-            if far[1] && row + AHEAD < x.n_rows() {
-                Self::prefetch(w, v, far, x.row(row + AHEAD).0);
+            if far[1] && row + VECTORS_AHEAD < x.n_rows() {
+                Self::prefetch(w, v, far, x.row(row + VECTORS_AHEAD).0);
             }
             let (columns, values) = x.row(row);
             let (score, sums) = scores::<PARTS>(columns, values, w, v);
@@ -222,8 +222,8 @@ impl<const PARTS: usize> ByHand<PARTS> {
             self.columns.clear();
             self.sums.clear();
             for row in rows {
-                if row + AHEAD < x.n_rows() {
-                    let (columns, _) = x.row(row + AHEAD);
+                if row + VECTORS_AHEAD < x.n_rows() {
+                    let (columns, _) = x.row(row + VECTORS_AHEAD);
                     if far[1] {
                         Self::prefetch(w, v, far, columns);
                     }

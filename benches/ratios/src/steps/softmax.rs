@@ -1,7 +1,7 @@
 //! Multinomial logistic regression of 20 classes, on rows like the news stories of news20.
 
 use super::emitted::Emitted;
-use super::hand::{AHEAD, Lines, is_far, on_this_processor, prefetch};
+use super::hand::{Lines, VECTORS_AHEAD, is_far, on_this_processor, prefetch};
 use crate::data::{Arrays, Data};
 use crate::workload::{Error, Named, Workload};
 use nnz::data::ColumnValues;
@@ -133,8 +133,8 @@ impl<const PARTS: usize> ByHand<PARTS> {
         let w = self.w.get_mut();
         let is_far = is_far(w);
         for (row, &class) in classes.iter().enumerate() {
-            if is_far && row + AHEAD < x.n_rows() {
-                Self::prefetch(w, x.row(row + AHEAD).0);
+            if is_far && row + VECTORS_AHEAD < x.n_rows() {
+                Self::prefetch(w, x.row(row + VECTORS_AHEAD).0);
             }
             let (columns, values) = x.row(row);
             let mut slopes = scores::<PARTS>(columns, values, w, &self.b[0]);
@@ -160,8 +160,8 @@ impl<const PARTS: usize> ByHand<PARTS> {
             self.slopes.clear();
             let mut of_bias = [0.0; ROW];
             for row in rows.clone() {
-                if w_is_far && row + AHEAD < x.n_rows() {
-                    Self::prefetch(w, x.row(row + AHEAD).0);
+                if w_is_far && row + VECTORS_AHEAD < x.n_rows() {
+                    Self::prefetch(w, x.row(row + VECTORS_AHEAD).0);
                 }
                 let (columns, values) = x.row(row);
                 let mut slopes = scores::<PARTS>(columns, values, w, &self.b[0]);
@@ -188,8 +188,8 @@ impl<const PARTS: usize> ByHand<PARTS> {
             self.columns.clear();
             self.sums.clear();
             for (row, slopes) in rows.zip(&self.slopes) {
-                if slots_are_far && row + AHEAD < x.n_rows() {
-                    let (columns, _) = x.row(row + AHEAD);
+                if slots_are_far && row + VECTORS_AHEAD < x.n_rows() {
+                    let (columns, _) = x.row(row + VECTORS_AHEAD);
                     columns.iter().for_each(|column| prefetch(slots, *column as usize));
                 }
                 let (columns, values) = x.row(row);
