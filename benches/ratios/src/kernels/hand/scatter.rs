@@ -112,7 +112,7 @@ mod avx512 {
     /// Sixteen columns: a row of the result is a line of the cache, asked for ahead.
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,bmi1,bmi2,popcnt")]
     pub unsafe fn sixteen(out: &mut Rows, x: Arrays<'_>, rhs: &[f32]) {
-        const AHEAD: usize = 48;
+        const AHEAD: usize = 192;
         let last = x.columns.len().saturating_sub(1);
         let zero = _mm512_setzero_ps();
         // SAFETY: entries are below `nnz`, `rhs` has a row for each row, `sums` for each column, from the first line on that begins there.

@@ -6,7 +6,7 @@ use crate::formats::{ColumnId, CsrView, RowSparseView};
 use crate::kernels::parallel::{below, split_columns};
 use crate::kernels::{Parallel, ahead, parallel};
 use crate::lanes::{Lanes, Loop, Plain, narrow, same_type, widest};
-use crate::prefetch::prefetch_known_at;
+use crate::prefetch::{LINE, prefetch_known_at};
 use crate::with_column_ids;
 use sparse_core::element::{Factor, Float, Stored};
 use std::ops::Range;
@@ -138,6 +138,14 @@ where
     I: ColumnId,
     P: Fn(usize) -> usize + Copy,
 {
+    /// So many entries ahead memory is asked for, or so many rows, where few entries of each are in the columns: further where the sums of a column are
+    /// one line of the cache, of which it holds more.
+    #[inline(always)]
+    fn ahead(&self) -> (usize, usize) {
+        let is_line = self.rhs.n_cols * size_of::<T::Accumulator>() <= LINE;
+        if is_line { (192, 8) } else { (48, 3) }
+    }
+
     /// The entries of a row that are in the columns.
     #[inline(always)]
     fn entries(&self, row: usize) -> Entries<I> {
@@ -147,12 +155,13 @@ where
         let Range { start: first, end: bound } = self.columns;
         // Rows of a view lie anywhere: the next one may come before, so that distances wrap around.
         if first == 0 && bound == self.lhs.n_cols() {
-            let is_there = next + AHEAD <= self.ids.len();
+            let ahead = self.ahead().0;
+            let is_there = next + ahead <= self.ids.len();
             // Where the next row follows, one run will do.
             let middle =
-                if is_there && next == end { end } else { end.saturating_sub(AHEAD).max(start) };
-            let distance = if is_there { (next + AHEAD).wrapping_sub(end) } else { 0 };
-            return Entries::All([(start..middle, AHEAD), (middle..end, distance)]);
+                if is_there && next == end { end } else { end.saturating_sub(ahead).max(start) };
+            let distance = if is_there { (next + ahead).wrapping_sub(end) } else { 0 };
+            return Entries::All([(start..middle, ahead), (middle..end, distance)]);
         }
         if bound == self.lhs.n_cols() {
             return Entries::From { entries: start..end, first: I::from_index(first) };
@@ -303,7 +312,7 @@ where
             let (entries, mut later) = (self.entries(row), None);
             if !matches!(entries, Entries::All(_)) {
                 ahead::ask_for_row(self.lhs, self.ids, row, ahead::FAR);
-                let row = row + ROWS_AHEAD;
+                let row = row + self.ahead().1;
                 later = (row < self.lhs.n_rows()).then(|| self.entries(row));
             }
             let contiguous = self.rhs.row(row).and_then(same_type::<T, T::Accumulator>);
@@ -347,12 +356,6 @@ struct Row<'a, V, I, P, const NEVER_MINUS_ZERO: bool> {
     later: Option<Entries<I>>,
     place: P,
 }
-
-/// So many entries ahead memory is asked for.
-const AHEAD: usize = 48;
-
-/// So many rows ahead memory is asked for where few entries of each are in the columns.
-const ROWS_AHEAD: usize = 3;
 
 impl<V: Stored, I: ColumnId, P: Fn(usize) -> usize + Copy, const NEVER_MINUS_ZERO: bool>
     Row<'_, V, I, P, NEVER_MINUS_ZERO>
