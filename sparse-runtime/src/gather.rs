@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::formats::{ColumnId, CsrView, Dense, DenseView, IdsView, MAX_RANK, Shape};
 use crate::kernels::{Context, dot, embedding_bag, take};
 use crate::lanes;
-use crate::linear::{Runtime, is_large, product as row_product, row_ahead, row_of};
+use crate::linear::{Runtime, is_large, prefetch_data, product as row_product, row_ahead, row_of};
 use crate::model::ModelError;
 use crate::optimizer::{ReadRows, RowCursor, RowUpdater, UpdateKind, Updater};
 use crate::prefetch::is_far;
@@ -165,6 +165,7 @@ fn products<R: UpdateRule, T: Float<Accumulator = T>, V: Factor<T>, K: UpdateKin
     let (large, row_size) = (is_large(&rows), rows.row_size());
     with_column_ids!(x.columns(), |ids| {
         for (row, out) in out.chunks_exact_mut(row_size.max(1)).enumerate() {
+            prefetch_data(x, ids, row);
             if large {
                 rows.prefetch_each(row_size, ahead(x, ids, row));
             }
@@ -189,6 +190,7 @@ fn sums<R: UpdateRule, T: Float<Accumulator = T>, V: Factor<T>, K: UpdateKind>(
     let (large, row_size) = (is_large(&rows), rows.row_size());
     with_column_ids!(bags.columns(), |ids| {
         for (bag, out) in out.chunks_exact_mut(row_size.max(1)).enumerate() {
+            prefetch_data(bags, ids, bag);
             if large {
                 rows.prefetch_each(row_size, ahead(bags, ids, bag));
             }

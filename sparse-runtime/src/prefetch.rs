@@ -69,7 +69,7 @@ pub(crate) fn prefetch<V>(slice: &[V], index: usize) {
 }
 
 /// Asks for the cache lines of a run of entries, which have elements in two slices and may lie outside of them: in one loop, whose end the
-/// processor guesses wrong once.
+/// processor guesses wrong once. Where the run ends in a line that does not begin in it, that line belongs to the next run.
 #[inline(always)]
 pub(crate) fn prefetch_runs<U, V>(first: &[U], second: &[V], start: usize, end: usize) {
     let size = size_of::<U>().max(size_of::<V>()).max(1);
@@ -81,16 +81,15 @@ pub(crate) fn prefetch_runs<U, V>(first: &[U], second: &[V], start: usize, end: 
     }
 }
 
-/// Asks for the first two cache lines of a run of entries, which have elements in two slices and may lie outside of them, whatever its length:
-/// the processor foresees the others, and a loop over them costs more than it saves. Not as what is read once, though it is, in an epoch: then the
-/// next epoch would find it in no cache.
+/// [`prefetch_runs`] of a run after which another one is read than the one that lies behind it: with its last line. Not as what is read once,
+/// though it is, in an epoch: then the next epoch would find it in no cache.
 #[inline(always)]
-pub(crate) fn prefetch_starts<U, V>(first: &[U], second: &[V], start: usize) {
-    for line in 0..2 {
-        prefetch(first, start.wrapping_add(line * LINE / size_of::<U>().max(1)));
-        if size_of::<V>() > 0 {
-            prefetch(second, start.wrapping_add(line * LINE / size_of::<V>()));
-        }
+pub(crate) fn prefetch_lone_runs<U, V>(first: &[U], second: &[V], start: usize, end: usize) {
+    prefetch_runs(first, second, start, end);
+    let last = end.saturating_sub(1).max(start);
+    prefetch(first, last);
+    if size_of::<V>() > 0 {
+        prefetch(second, last);
     }
 }
 

@@ -1,5 +1,6 @@
 //! The matrices: one like the news stories of rcv1, one like a log of clicks.
 
+use crate::steps::hand;
 use crate::workload::Error;
 use nnz::data::{ColumnValues, synthetic};
 use nnz::formats::{ColumnIdsView, Csr, Dense, RowSelection};
@@ -178,6 +179,12 @@ impl<'a> Arrays<'a> {
         self.values.len()
     }
 
+    /// Asks for entries of later rows.
+    #[inline(always)]
+    pub fn ask(&self, row: usize) {
+        hand::ask(self.indptr, self.columns, self.values, row);
+    }
+
     #[inline(always)]
     pub fn row(&self, row: usize) -> (&'a [u32], &'a [f32]) {
         let range = self.indptr[row] as usize..self.indptr[row + 1] as usize;
@@ -195,6 +202,13 @@ impl Random {
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         z ^ (z >> 31)
+    }
+
+    /// Fisher and Yates's.
+    pub fn shuffle<T>(&mut self, elements: &mut [T]) {
+        for last in (1..elements.len()).rev() {
+            elements.swap(last, (self.uniform() * (last + 1) as f64) as usize);
+        }
     }
 
     /// In [0, 1).

@@ -12,9 +12,9 @@ use super::source::{Batch, Batches, DataSource};
 use super::{BatchOptions, DataError, Dataset, LastBatch, Order, Position, fingerprint};
 use crate::error::Result;
 use crate::formats::{CsrArrays, CsrView, DenseView, IdsView, Shape, with_ids};
-use crate::linear::AHEAD;
+use crate::linear::{AHEAD, DATA_AHEAD};
 use crate::model::{BatchSource, InputInfo};
-use crate::prefetch::{prefetch, prefetch_runs};
+use crate::prefetch::{prefetch, prefetch_lone_runs};
 use crate::with_column_ids;
 use sparse_core::element::{Element, Float, Stored, Unit};
 use sparse_core::storage::ElementType;
@@ -251,10 +251,10 @@ impl<T: Float> DatasetBatches<'_, T> {
                     upcoming = sequence.listed.get(start + AHEAD).copied();
                     // The processor foresees rows that lie one after the other; not these. First where a row lies,
                     // then the row, then what its entries refer to.
-                    if let Some(&row) = sequence.listed.get(start + 8 * AHEAD) {
+                    if let Some(&row) = sequence.listed.get(start + 2 * DATA_AHEAD) {
                         self.columns.iter().for_each(|column| column.prefetch_bounds(row));
                     }
-                    if let Some(&row) = sequence.listed.get(start + 4 * AHEAD) {
+                    if let Some(&row) = sequence.listed.get(start + DATA_AHEAD) {
                         self.columns.iter().for_each(|column| column.prefetch(row));
                     }
                     Rows::Run { first, len: 1 }
@@ -332,7 +332,12 @@ impl<'s, V: Stored> CsrColumn<'s, V> {
     #[inline]
     fn prefetch(&self, row: usize) {
         let (start, end) = (self.all.starts[row] as usize, self.all.ends[row] as usize);
-        with_column_ids!(self.all.columns, |ids| prefetch_runs(ids, self.all.values, start, end));
+        with_column_ids!(self.all.columns, |ids| prefetch_lone_runs(
+            ids,
+            self.all.values,
+            start,
+            end
+        ));
     }
 
     fn gather(&mut self, rows: &[usize]) {

@@ -6,11 +6,11 @@ use crate::prefetch::{prefetch, prefetch_runs};
 use sparse_core::element::Stored;
 
 /// So many entries ahead entries are asked for, where rows lie one after the other.
-pub(super) const ENTRIES_AHEAD: usize = 128;
+pub(super) const ENTRIES_AHEAD: usize = 512;
 
 /// The same where entries are passed faster than they come from memory: where each is of a single number on the other side, or where only
 /// some of each row are read.
-pub(super) const FAR: usize = 512;
+pub(super) const FAR: usize = 1024;
 
 /// How far behind each entry of a row the one lies that is to be asked for with it. Rows of a selection lie anywhere: then that is
 /// an entry of the next row, which may come before, so that the distance wraps around.

@@ -4,7 +4,7 @@ use super::shared::SharedReads;
 use crate::error::Result;
 use crate::formats::{ColumnId, CsrView};
 use crate::kernels::embedding_bag;
-use crate::linear::{self, AHEAD, Fixed, is_large, row_ahead, row_of};
+use crate::linear::{self, AHEAD, Fixed, is_large, prefetch_data, row_ahead, row_of};
 use crate::model::ModelError;
 use crate::optimizer::{ReadRows, RowCursor, RowUpdater, UpdateKind};
 use crate::with_column_ids;
@@ -131,9 +131,12 @@ where
         tables: &mut [RowUpdater<'_, R, T, K>],
     ) {
         let (csr, rows) = (self.csr, &mut tables[TABLE]);
-        if is_large(rows) {
-            with_column_ids!(csr.columns(), |ids| rows.prefetch_each(S, row_ahead(csr, ids, row)));
-        }
+        with_column_ids!(csr.columns(), |ids| {
+            prefetch_data(csr, ids, row);
+            if is_large(rows) {
+                rows.prefetch_each(S, row_ahead(csr, ids, row));
+            }
+        });
     }
 
     #[inline(always)]

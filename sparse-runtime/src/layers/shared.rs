@@ -2,7 +2,7 @@
 
 use super::reads::{Bags, Taken, add_alike};
 use crate::error::Result;
-use crate::linear::{self, AHEAD, Fixed, row_ahead, row_of};
+use crate::linear::{self, AHEAD, Fixed, prefetch_data, row_ahead, row_of};
 use crate::model::ModelError;
 use crate::optimizer::{ReadRows as _, RowUpdater, RowWeights, UpdateKind};
 use crate::with_column_ids;
@@ -77,10 +77,12 @@ where
     #[inline(always)]
     fn ask(&self, row: usize, tables: &[(RowWeights<'_, T>, bool)]) {
         let (rows, large) = tables[TABLE];
-        if large {
-            with_column_ids!(self.csr.columns(), |ids| rows
-                .prefetch_each(row_ahead(self.csr, ids, row)));
-        }
+        with_column_ids!(self.csr.columns(), |ids| {
+            prefetch_data(self.csr, ids, row);
+            if large {
+                rows.prefetch_each(row_ahead(self.csr, ids, row));
+            }
+        });
     }
 
     #[inline(always)]

@@ -1,6 +1,6 @@
 //! Many steps of one row of data each, in one call.
 
-use super::rows::{AHEAD, LINES_AHEAD, is_large, prefetch_data, row_ahead_by, row_of};
+use super::rows::{AHEAD, LINES_AHEAD, are_large, is_large, prefetch_data, row_ahead_by, row_of};
 use super::{Scratch, Width, gathered, racing, row_step, with_row_loops};
 use crate::error::Result;
 use crate::formats::{ColumnId, CsrView};
@@ -117,7 +117,8 @@ fn each_row_of<
     kept: &mut C,
     mut row_function: impl RowFunction<T::Accumulator, C, L>,
 ) -> RowSteps {
-    let ahead = Ahead { data: !turns.x.is_contiguous(), rows: is_large(&rows) };
+    let data = !turns.x.is_contiguous() || are_large(turns.x, turns.ids);
+    let ahead = Ahead { data, rows: is_large(&rows) };
     macro_rules! usual_steps {
         ($gathers:literal, $ahead:expr) => {
             usual_steps::<_, _, _, _, _, _, _, _, $gathers>(
@@ -311,7 +312,7 @@ fn steps_in_turn<
 /// What a loop over rows of data asks for before its turn.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Ahead {
-    /// The data: its rows do not lie one after the other.
+    /// The data: they are larger than a cache, or their rows do not lie one after the other.
     data: bool,
     /// The rows of the parameter: its table is larger than a cache.
     rows: bool,

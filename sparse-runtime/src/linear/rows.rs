@@ -3,7 +3,7 @@
 use super::Width;
 use crate::formats::{ColumnId, CsrView};
 use crate::optimizer::{RowUpdater, UpdateKind};
-use crate::prefetch::{is_far, prefetch_starts};
+use crate::prefetch::{is_far, prefetch_lone_runs, prefetch_runs};
 use sparse_core::element::{Float, Stored};
 use sparse_core::update_rules::UpdateRule;
 use std::ops::Range;
@@ -40,14 +40,25 @@ pub(crate) fn range_of<V: Stored>(x: CsrView<'_, V>, row: usize) -> Range<usize>
     x.starts()[row] as usize..x.ends()[row] as usize
 }
 
-/// Asks for the entries of a row of data some rows ahead, where they do not lie one after the other: then the processor
-/// foresees them.
+/// Asks for entries of later rows of data. Those of rows that lie one after the other the processor foresees by itself, but not past the end of
+/// a page of 4 KiB, nor all of them: without this it waits for memory in every other row. Batches of one row ask for the next ones themselves.
 #[inline(always)]
 pub(crate) fn prefetch_data<V: Stored, I: ColumnId>(x: CsrView<'_, V>, ids: &[I], row: usize) {
-    if !x.is_run() && row + 4 * AHEAD < x.n_rows() {
-        prefetch_starts(ids, x.values(), x.starts()[row + 4 * AHEAD] as usize);
+    /// So many entries ahead where rows lie one after the other: a page.
+    const ENTRIES: usize = 1024;
+    let (starts, ends) = (x.starts(), x.ends());
+    if starts.len() > 1 && x.is_run() {
+        let later = |bound: u64| (bound as usize).wrapping_add(ENTRIES);
+        prefetch_runs(ids, x.values(), later(starts[row]), later(ends[row]));
+    } else if let (Some(&start), Some(&end)) =
+        (starts.get(row + DATA_AHEAD), ends.get(row + DATA_AHEAD))
+    {
+        prefetch_lone_runs(ids, x.values(), start as usize, end as usize);
     }
 }
+
+/// Rows of data between asking for one that lies anywhere and reading it.
+pub(crate) const DATA_AHEAD: usize = 16;
 
 /// The ids of the row of data whose rows are asked for now.
 #[inline(always)]
@@ -70,8 +81,7 @@ pub(crate) fn row_ahead_by<'a, V: Stored, I: ColumnId>(
     if row + ahead < x.n_rows() { row_of(x, ids, row + ahead).0 } else { &[] }
 }
 
-/// Rows of data between asking for the rows of a parameter and reading them, and between asking for the data and
-/// reading that.
+/// Rows of data between asking for the rows of a parameter and reading them.
 pub(crate) const AHEAD: usize = 2;
 
 /// The same where a row of the parameter, with its states, is one line of the cache at most, so that a cache has room for more of them.
@@ -81,6 +91,12 @@ pub(crate) const LINES_AHEAD: usize = 4;
 #[inline(always)]
 pub(super) fn ahead_of<W: Width>() -> usize {
     if W::IN_VECTORS { AHEAD } else { LINES_AHEAD }
+}
+
+/// Whether asking for the data pays: they are larger than a cache.
+#[inline(always)]
+pub(crate) fn are_large<V: Stored, I: ColumnId>(x: CsrView<'_, V>, ids: &[I]) -> bool {
+    is_far(size_of_val(ids) + size_of_val(x.values()))
 }
 
 /// Whether asking ahead pays: the table is [larger than a cache](crate::prefetch::is_far).

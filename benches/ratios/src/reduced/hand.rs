@@ -1,10 +1,7 @@
 //! SVRG and SAGA for L2-regularised logistic regression, one row a step, a column caught up when it is read. Losses are reported, as a trainer does.
 
 use crate::data::Random;
-use crate::steps::hand::{AHEAD, Log, Losses, is_far, prefetch};
-
-/// Rows between asking for the entries of one, which lie anywhere, and reading them.
-const DATA_AHEAD: usize = 8;
+use crate::steps::hand::{AHEAD, DATA_AHEAD, Log, Losses, is_far, prefetch};
 
 /// A column: its weight, the mean gradient, and the step up to which the weight is settled.
 #[derive(Clone, Copy, Default)]
@@ -81,22 +78,14 @@ impl ByHand {
     /// place of that, in the mean as well.
     #[inline(always)]
     fn epoch<const REPLACES: bool>(&mut self, x: Log<'_>, rate: f32, l2: f32) {
-        for last in (1..self.order.len()).rev() {
-            let other = (self.random.uniform() * (last + 1) as f64) as usize;
-            self.order.swap(last, other);
-        }
+        self.random.shuffle(&mut self.order);
         let (scale, share) = (1.0 - rate * l2, 1.0 / x.n_rows() as f32);
         let (columns, powers) = (&mut self.columns[..], &self.powers[..]);
         let mut losses = Losses::new();
         let are_far = is_far(columns);
         for (step, &row) in (0..).zip(&self.order) {
             if let Some(&later) = self.order.get(step as usize + DATA_AHEAD) {
-                // Two lines: the processor foresees the others.
-                let (ids, values) = x.row(later as usize);
-                for entry in [0, 16] {
-                    prefetch(ids, entry);
-                    prefetch(values, entry);
-                }
+                x.ask_for(later as usize);
             }
             if are_far && let Some(&later) = self.order.get(step as usize + AHEAD) {
                 for &id in x.row(later as usize).0 {

@@ -279,6 +279,7 @@ impl ByHand {
     /// Asks for what a later row of data reads.
     #[inline(always)]
     fn ask_ahead(&self, x: Log<'_>, row: usize) {
+        x.ask(row);
         let [w_is_far, t_is_far] = self.far;
         if t_is_far && row + VECTORS_AHEAD < x.n_rows() {
             for &column in x.row(row + VECTORS_AHEAD).0 {

@@ -9,6 +9,7 @@ pub struct Emitted<M: Model<Element = f32>, R: UpdateRule> {
     pub model: M,
     rule: R,
     batch: usize,
+    shuffle: bool,
     parallel: Option<Parallel>,
     updater: Updater<R, f32>,
     epoch: u64,
@@ -17,7 +18,7 @@ pub struct Emitted<M: Model<Element = f32>, R: UpdateRule> {
 impl<M: Model<Element = f32>, R: UpdateRule> Emitted<M, R> {
     pub fn new(model: M, rule: R, batch: usize) -> Result<Self, Error> {
         let updater = Trainer::new(rule.clone()).updater(&model)?;
-        Ok(Emitted { model, rule, batch, parallel: None, updater, epoch: 0 })
+        Ok(Emitted { model, rule, batch, shuffle: false, parallel: None, updater, epoch: 0 })
     }
 
     /// The same on so many threads.
@@ -26,12 +27,18 @@ impl<M: Model<Element = f32>, R: UpdateRule> Emitted<M, R> {
         self
     }
 
+    /// The same with rows in another order in each epoch.
+    pub fn shuffled(mut self) -> Self {
+        self.shuffle = true;
+        self
+    }
+
     /// By a trainer of its own, so that a thread can have the rest. Nothing can go wrong in the second epoch that did not in the first; the
     /// result is compared.
     pub fn run(&mut self, data: &Dataset) {
         let mut trainer = Trainer::new(self.rule.clone())
             .batch_size(self.batch)
-            .shuffle(false)
+            .shuffle(self.shuffle)
             .progress(Progress::Silent);
         if let Some(parallel) = self.parallel {
             trainer = trainer.parallel(parallel);

@@ -70,10 +70,45 @@ impl<'a, V: Value> Log<'a, V> {
         self.labels.len()
     }
 
+    /// Asks for entries of later rows.
+    #[inline(always)]
+    pub fn ask(&self, row: usize) {
+        ask(self.indptr, self.columns, self.values, row);
+    }
+
+    /// Asks for all entries of a row that lies anywhere.
+    #[inline(always)]
+    pub fn ask_for(&self, row: usize) {
+        let (columns, values) = self.row(row);
+        for entry in (0..columns.len()).step_by(16).chain([columns.len().saturating_sub(1)]) {
+            prefetch(columns, entry);
+            prefetch(values, entry);
+        }
+    }
+
     #[inline(always)]
     pub fn row(&self, row: usize) -> (&'a [u32], &'a [V]) {
         let range = self.indptr[row] as usize..self.indptr[row + 1] as usize;
         (&self.columns[range.clone()], &self.values[range])
+    }
+}
+
+/// Rows of data between asking for one that lies anywhere and reading it.
+pub const DATA_AHEAD: usize = 16;
+
+/// Asks for entries of later rows of data: the processor foresees those of rows that lie one after the other, but not past the end of a page. Of
+/// patterns, which are one array, it foresees enough: asked for them, these loops are slower.
+#[inline(always)]
+pub fn ask<V>(indptr: &[u64], columns: &[u32], values: &[V], row: usize) {
+    /// A page.
+    const ENTRIES: usize = 1024;
+    if size_of::<V>() == 0 {
+        return;
+    }
+    let later = |bound: u64| (bound as usize).wrapping_add(ENTRIES);
+    for entry in (later(indptr[row])..later(indptr[row + 1])).step_by(16) {
+        prefetch(columns, entry);
+        prefetch(values, entry);
     }
 }
 
@@ -328,14 +363,43 @@ pub fn online<const BLOCK: usize, R: Rule<BLOCK>, V: Value>(
     table: &mut [f32],
     rule: &mut R,
 ) -> f64 {
+    one_by_one(x, table, rule, |step| step, |step| x.ask(step))
+}
+
+/// The same of rows in another order.
+#[inline(never)]
+pub fn in_order<const BLOCK: usize, R: Rule<BLOCK>, V: Value>(
+    x: Log<'_, V>,
+    table: &mut [f32],
+    rule: &mut R,
+    order: &[u32],
+) -> f64 {
+    let ask = |step: usize| {
+        if let Some(&later) = order.get(step + DATA_AHEAD) {
+            x.ask_for(later as usize);
+        }
+    };
+    one_by_one(x, table, rule, |step| order[step] as usize, ask)
+}
+
+#[inline(always)]
+fn one_by_one<const BLOCK: usize, R: Rule<BLOCK>, V: Value>(
+    x: Log<'_, V>,
+    table: &mut [f32],
+    rule: &mut R,
+    row_of: impl Fn(usize) -> usize,
+    ask_for_data: impl Fn(usize),
+) -> f64 {
     let mut losses = Losses::new();
     let is_far = is_far(table);
-    for row in 0..x.n_rows() {
-        if is_far && row + AHEAD < x.n_rows() {
-            for &column in x.row(row + AHEAD).0 {
+    for step in 0..x.n_rows() {
+        ask_for_data(step);
+        if is_far && step + AHEAD < x.n_rows() {
+            for &column in x.row(row_of(step + AHEAD)).0 {
                 prefetch(table, column as usize * BLOCK);
             }
         }
+        let row = row_of(step);
         let (columns, values) = x.row(row);
         let grad = losses.gradient(product::<BLOCK, V>(columns, values, table), x.labels[row]);
         rule.start();
@@ -376,6 +440,7 @@ impl Batches {
             let rows = first..x.n_rows().min(first + self.size);
             self.score::<1, V>(x, table, rows.clone(), &mut losses);
             for (row, grad) in rows.zip(&self.grads) {
+                x.ask(row);
                 if is_far && row + AHEAD < x.n_rows() {
                     for &column in x.row(row + AHEAD).0 {
                         prefetch(table, column as usize);
@@ -408,6 +473,7 @@ impl Batches {
             let slots = self.slots.get_mut();
             let (slots_are_far, table_is_far) = (is_far(slots), is_far(table));
             for (row, grad) in rows.zip(&self.grads) {
+                x.ask(row);
                 if slots_are_far && row + AHEAD < x.n_rows() {
                     for &column in x.row(row + AHEAD).0 {
                         prefetch(slots, column as usize);
@@ -461,6 +527,7 @@ impl Batches {
         let is_far = is_far(table);
         self.grads.clear();
         for row in rows {
+            x.ask(row);
             if is_far && row + AHEAD < x.n_rows() {
                 for &column in x.row(row + AHEAD).0 {
                     prefetch(table, column as usize * BLOCK);

@@ -2,7 +2,7 @@
 
 use super::emitted::Emitted;
 use super::hand::{self, Batches, Lines, Log, Rule, Value, product};
-use crate::data::Data;
+use crate::data::{Data, Random};
 use crate::workload::{Named, Workload};
 use nnz::data::FrequencyOrder;
 use nnz::optimizer::UpdateRule;
@@ -41,6 +41,11 @@ pub fn workloads(data: &Data) -> Vec<Named<'_>> {
     }
     for bits in [20, 24] {
         all.push(by_frequency(data, bits));
+        let rate = f64::from(RATE);
+        let sgd = Sgd { learning_rate: rate, ..Sgd::default() };
+        all.push(shuffled(data, bits, sgd, hand::Sgd(RATE)));
+        let adagrad = AdaGrad { learning_rate: rate, ..AdaGrad::default() };
+        all.push(shuffled(data, bits, adagrad, hand::AdaGrad(RATE)));
     }
     all
 }
@@ -110,6 +115,40 @@ fn workload<'a, const BLOCK: usize, R: UpdateRule, H: Rule<BLOCK> + 'a>(
                         (_, true) => batches.sgd(arrays, table.get_mut(), RATE),
                         _ => batches.any::<BLOCK, H, f32>(arrays, table.get_mut(), rule),
                     };
+                },
+                move |(table, ..)| loss::<BLOCK, f32>(arrays, table.get()),
+            ))
+    })
+}
+
+/// Batches of one row, the rows in another order in each epoch: drawing it is part of the time. The orders of the two sides differ, and so do
+/// their losses a little.
+fn shuffled<'a, const BLOCK: usize, R: UpdateRule, H: Rule<BLOCK> + 'a>(
+    data: &'a Data,
+    bits: u32,
+    rule: R,
+    by_hand: H,
+) -> Named<'a> {
+    Named::new(format!("rows shuffled, 2^{bits} {} batch 1", R::NAME), move || {
+        let log = data.log(bits)?;
+        let arrays = Log::of(log).ok_or("the log is csr with u32 columns")?;
+        let model = Logistic::new(dims! { d: arrays.width }, Seed(0))?;
+        let table = Lines::zeros(arrays.width * BLOCK)?;
+        let order: Vec<u32> = (0..arrays.n_rows() as u32).collect();
+        Ok(Workload::per_second("M samples/s", arrays.n_rows() as f64 / 1e6)
+            .tolerance(0.02)
+            .contestant(
+                "nnz",
+                Emitted::new(model, rule, 1)?.shuffled(),
+                move |emitted| emitted.run(log),
+                move |emitted| loss::<1, f32>(arrays, emitted.model.w.values()),
+            )
+            .contestant(
+                "by hand",
+                (table, by_hand, order, Random(5), 0.0),
+                move |(table, rule, order, random, total)| {
+                    random.shuffle(order);
+                    *total = hand::in_order::<BLOCK, H, f32>(arrays, table.get_mut(), rule, order);
                 },
                 move |(table, ..)| loss::<BLOCK, f32>(arrays, table.get()),
             ))

@@ -190,6 +190,7 @@ impl<const PARTS: usize> ByHand<PARTS> {
         let (w, v) = (self.w.get_mut(), self.v.get_mut());
         let far = [is_far(w), is_far(v)];
         for row in 0..x.n_rows() {
+            x.ask(row);
             if far[1] && row + VECTORS_AHEAD < x.n_rows() {
                 Self::prefetch(w, v, far, x.row(row + VECTORS_AHEAD).0);
             }
@@ -222,6 +223,7 @@ impl<const PARTS: usize> ByHand<PARTS> {
             self.columns.clear();
             self.sums.clear();
             for row in rows {
+                x.ask(row);
                 if row + VECTORS_AHEAD < x.n_rows() {
                     let (columns, _) = x.row(row + VECTORS_AHEAD);
                     if far[1] {

@@ -133,6 +133,7 @@ impl<const PARTS: usize> ByHand<PARTS> {
         let w = self.w.get_mut();
         let is_far = is_far(w);
         for (row, &class) in classes.iter().enumerate() {
+            x.ask(row);
             if is_far && row + VECTORS_AHEAD < x.n_rows() {
                 Self::prefetch(w, x.row(row + VECTORS_AHEAD).0);
             }
@@ -160,6 +161,7 @@ impl<const PARTS: usize> ByHand<PARTS> {
             self.slopes.clear();
             let mut of_bias = [0.0; ROW];
             for row in rows.clone() {
+                x.ask(row);
                 if w_is_far && row + VECTORS_AHEAD < x.n_rows() {
                     Self::prefetch(w, x.row(row + VECTORS_AHEAD).0);
                 }

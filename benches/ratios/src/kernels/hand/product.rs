@@ -39,10 +39,10 @@ mod avx512 {
     use std::arch::x86_64::*;
 
     /// Entries are asked for so far ahead: the processor does that by itself up to the end of a page only.
-    const ENTRIES_AHEAD: usize = 128;
+    const ENTRIES_AHEAD: usize = 512;
 
     /// Those of one column, which are passed faster than they come from memory.
-    const SINGLES_AHEAD: usize = 512;
+    const SINGLES_AHEAD: usize = 1024;
 
     /// One column: eight sums, gathered, which is as fast as sixteen and leaves less over.
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,bmi1,bmi2,popcnt")]

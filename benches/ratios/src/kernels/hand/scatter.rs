@@ -67,7 +67,7 @@ mod avx512 {
             unsafe {
                 let (factor, zero) = (_mm256_set1_ps(y), _mm256_setzero_ps());
                 while at + 8 <= end {
-                    ask(x, at + 512);
+                    ask(x, at + 1024);
                     let values = _mm256_loadu_ps(x.values.as_ptr().add(at));
                     let products = _mm256_add_ps(_mm256_mul_ps(values, factor), zero);
                     let mut terms = [0.0; 8];
@@ -124,7 +124,7 @@ mod avx512 {
                 let y = _mm512_loadu_ps(rhs.as_ptr().add(16 * row));
                 let entries = x.indptr[row] as usize..x.indptr[row + 1] as usize;
                 for entry in entries.clone().step_by(16) {
-                    ask(x, entry + 128);
+                    ask(x, entry + 512);
                 }
                 for entry in entries {
                     _mm_prefetch::<_MM_HINT_T0>(sums_of((entry + AHEAD).min(last)).cast());
