@@ -69,7 +69,7 @@ pub(crate) fn prefetch<V>(slice: &[V], index: usize) {
 }
 
 /// Asks for the cache lines of a run of entries, which have elements in two slices and may lie outside of them: in one loop, whose end the
-/// processor guesses wrong once. Where the run ends in a line that does not begin in it, that line belongs to the next run.
+/// processor guesses wrong once. It steps by lines from where the run starts, so that the last one may be left to the run behind it.
 #[inline(always)]
 pub(crate) fn prefetch_runs<U, V>(first: &[U], second: &[V], start: usize, end: usize) {
     let size = size_of::<U>().max(size_of::<V>()).max(1);
@@ -81,8 +81,8 @@ pub(crate) fn prefetch_runs<U, V>(first: &[U], second: &[V], start: usize, end: 
     }
 }
 
-/// [`prefetch_runs`] of a run after which another one is read than the one that lies behind it: with its last line. Not as what is read once,
-/// though it is, in an epoch: then the next epoch would find it in no cache.
+/// [`prefetch_runs`] where what lies behind the run is not read next: with its last line. Not as what is read once, though it is, in an epoch:
+/// then the next epoch would find it in no cache.
 #[inline(always)]
 pub(crate) fn prefetch_lone_runs<U, V>(first: &[U], second: &[V], start: usize, end: usize) {
     prefetch_runs(first, second, start, end);

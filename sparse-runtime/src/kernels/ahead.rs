@@ -10,10 +10,13 @@ pub(super) const ENTRIES_AHEAD: usize = 512;
 
 /// The same where entries are passed faster than they come from memory: where each is of a single number on the other side, or where only
 /// some of each row are read.
-pub(super) const FAR: usize = 1024;
+pub(super) const FAR: usize = 512;
+
+/// So many rows ahead, where they lie anywhere.
+const ROWS_AHEAD: usize = 8;
 
 /// How far behind each entry of a row the one lies that is to be asked for with it. Rows of a selection lie anywhere: then that is
-/// an entry of the next row, which may come before, so that the distance wraps around.
+/// an entry of a later row, which may come before, so that the distance wraps around.
 #[inline(always)]
 pub(super) fn distance<V: Stored>(matrix: CsrView<'_, V>, row: usize) -> usize {
     distance_or(matrix, row, ENTRIES_AHEAD)
@@ -25,8 +28,8 @@ pub(super) fn distance_or<V: Stored>(matrix: CsrView<'_, V>, row: usize, of_run:
     if matrix.is_run() {
         return of_run;
     }
-    match (matrix.starts().get(row), matrix.starts().get(row + 1)) {
-        (Some(&start), Some(&next)) => next.wrapping_sub(start) as usize,
+    match (matrix.starts().get(row), matrix.starts().get(row + ROWS_AHEAD)) {
+        (Some(&start), Some(&later)) => later.wrapping_sub(start) as usize,
         _ => 0,
     }
 }

@@ -29,9 +29,7 @@ pub(crate) struct OwnEntries<'a, 'm, V: Stored> {
     columns: Range<usize>,
     /// Whether eights that are not whole are gathered and scattered.
     gathers: bool,
-    /// Whether entries are asked for ahead, so that they need not be in a cache.
-    asks: bool,
-    /// The same of the numbers that they are added to.
+    /// Whether the numbers that they are added to are asked for ahead, as entries are, so that they need not be in a cache.
     asks_numbers: bool,
 }
 
@@ -51,7 +49,6 @@ impl<'a, 'm: 'a, V: Stored> OwnEntries<'a, 'm, V> {
         let values = if V::IS_UNIT { &[][..] } else { same_type(x.values())? };
         let factors = same_type(factors)?;
         let (columns, gathers) = (0..x.n_cols(), x86::gathers_under_masks());
-        let (asks, asks_numbers) = (false, false);
         // Ids are signed to the instructions that gather.
         (are_added() && x.n_cols() <= 1 << 31).then_some(OwnEntries {
             x,
@@ -60,8 +57,7 @@ impl<'a, 'm: 'a, V: Stored> OwnEntries<'a, 'm, V> {
             factors,
             columns,
             gathers,
-            asks,
-            asks_numbers,
+            asks_numbers: false,
         })
     }
 
@@ -74,11 +70,6 @@ impl<'a, 'm: 'a, V: Stored> OwnEntries<'a, 'm, V> {
         let n_cols = self.x.n_cols();
         assert!(columns.start <= columns.end && columns.end <= n_cols, "{columns:?} of {n_cols}");
         OwnEntries { columns, ..*self }
-    }
-
-    /// The same, of rows that are not in a cache.
-    pub(crate) fn asked_for(self) -> Self {
-        OwnEntries { asks: true, ..self }
     }
 
     /// The same, added to numbers that are not in a cache.
@@ -166,9 +157,7 @@ impl<'a, 'm: 'a, V: Stored> OwnEntries<'a, 'm, V> {
         let Range { start: first, end: bound } = self.columns;
         let bounds = _mm256_set1_epi32(bound as i32);
         for (row, (start, end, factor)) in self.rows() {
-            if self.asks {
-                ahead::ask_for_row(self.x, self.ids, row, ahead::FAR);
-            }
+            ahead::ask_for_row(self.x, self.ids, row, ahead::FAR);
             target.begin_row(end - start);
             if A::ASKS
                 && let Some((start, end)) = self.ahead(row)
@@ -218,9 +207,7 @@ impl<'a, 'm: 'a, V: Stored> OwnEntries<'a, 'm, V> {
         let first = self.columns.start;
         let firsts = _mm256_set1_epi32(first as i32);
         for (row, (start, end, factor)) in self.rows() {
-            if self.asks {
-                ahead::ask_for_row(self.x, self.ids, row, ahead::FAR);
-            }
+            ahead::ask_for_row(self.x, self.ids, row, ahead::FAR);
             target.begin_row(end - start);
             if A::ASKS
                 && let Some((start, end)) = self.ahead(row)
@@ -428,7 +415,7 @@ mod tests {
                 assert_eq!(bits(&sums), bits(&expected), "{columns:?}, gathered: {gathers}");
                 let mut never = vec![-0.0; columns.len()];
                 // SAFETY: as above.
-                unsafe { own.asked_for().with_far_numbers().add::<f32, true>(never.as_mut_ptr()) };
+                unsafe { own.with_far_numbers().add::<f32, true>(never.as_mut_ptr()) };
                 let is_zero = |sum: f32| sum.to_bits() == (-0.0f32).to_bits();
                 for (sum, never) in sums.iter().zip(&never) {
                     assert!(sum == never, "{columns:?}, gathered: {gathers}");

@@ -117,8 +117,11 @@ fn each_row_of<
     kept: &mut C,
     mut row_function: impl RowFunction<T::Accumulator, C, L>,
 ) -> RowSteps {
-    let data = !turns.x.is_contiguous() || are_large(turns.x, turns.ids);
-    let ahead = Ahead { data, rows: is_large(&rows) };
+    let far_rows = is_large(&rows);
+    // Of patterns ids are all that there is, and who asks for rows reads those ahead.
+    let reads_ahead = V::IS_UNIT && far_rows;
+    let data = !turns.x.is_contiguous() || are_large(turns.x, turns.ids) && !reads_ahead;
+    let ahead = Ahead { data, rows: far_rows };
     macro_rules! usual_steps {
         ($gathers:literal, $ahead:expr) => {
             usual_steps::<_, _, _, _, _, _, _, _, $gathers>(

@@ -76,7 +76,6 @@ pub(super) unsafe fn add<T: Float, V: Factor<T>>(
         return false;
     };
     let all = if are_far { all.with_far_numbers() } else { all };
-    let all = if is_cached::<V>(x) { all } else { all.asked_for() };
     team::each(parts, |place, _| {
         let columns = cuts.columns(place);
         if let Some(first) = first(weights) {

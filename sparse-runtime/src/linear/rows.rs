@@ -41,7 +41,8 @@ pub(crate) fn range_of<V: Stored>(x: CsrView<'_, V>, row: usize) -> Range<usize>
 }
 
 /// Asks for entries of later rows of data. Those of rows that lie one after the other the processor foresees by itself, but not past the end of
-/// a page of 4 KiB, nor all of them: without this it waits for memory in every other row. Batches of one row ask for the next ones themselves.
+/// a page of 4 KiB, nor all of two arrays that are read side by side. All lines of a row: with some of them, rows of one length are read as fast,
+/// and of others slower than if nothing was asked for. Batches of one row ask for the next ones themselves.
 #[inline(always)]
 pub(crate) fn prefetch_data<V: Stored, I: ColumnId>(x: CsrView<'_, V>, ids: &[I], row: usize) {
     /// So many entries ahead where rows lie one after the other: a page.

@@ -375,6 +375,11 @@ pub fn in_order<const BLOCK: usize, R: Rule<BLOCK>, V: Value>(
     order: &[u32],
 ) -> f64 {
     let ask = |step: usize| {
+        // First where a row lies, then the row.
+        if let Some(&later) = order.get(step + 2 * DATA_AHEAD) {
+            prefetch(x.indptr, later as usize);
+            prefetch(x.labels, later as usize);
+        }
         if let Some(&later) = order.get(step + DATA_AHEAD) {
             x.ask_for(later as usize);
         }

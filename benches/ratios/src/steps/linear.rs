@@ -136,7 +136,7 @@ fn shuffled<'a, const BLOCK: usize, R: UpdateRule, H: Rule<BLOCK> + 'a>(
         let table = Lines::zeros(arrays.width * BLOCK)?;
         let order: Vec<u32> = (0..arrays.n_rows() as u32).collect();
         Ok(Workload::per_second("M samples/s", arrays.n_rows() as f64 / 1e6)
-            .tolerance(0.02)
+            .tolerance(0.1)
             .contestant(
                 "nnz",
                 Emitted::new(model, rule, 1)?.shuffled(),

@@ -39,7 +39,9 @@ impl Columns for &[u32] {
 
     #[inline(always)]
     fn ask_for_row<V: Stored>(self, matrix: CsrView<'_, V>, row: usize) {
-        ahead::ask_for_row(matrix, self, row, ahead::ENTRIES_AHEAD);
+        /// Two matrices are read, and a third is written.
+        const ENTRIES_AHEAD: usize = 128;
+        ahead::ask_for_row(matrix, self, row, ENTRIES_AHEAD);
     }
 }
 

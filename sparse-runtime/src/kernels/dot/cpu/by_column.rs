@@ -206,7 +206,7 @@ unsafe fn add_own<T: Float, V: Factor<T>>(
     let own = same_type(rhs.values).and_then(|factors| OwnEntries::of::<T>(lhs, factors));
     match (own, same_type_mut(sums)) {
         (Some(own), Some(sums)) => {
-            let own = own.in_columns(columns).asked_for();
+            let own = own.in_columns(columns);
             // SAFETY: promised by the caller.
             unsafe { own.add::<T, true>(sums.as_mut_ptr()) };
             true
