@@ -12,7 +12,9 @@ use crate::workload::{Error, Named, Workload, fingerprint};
 use nnz::optimizer::UpdateRule;
 use nnz::prelude::*;
 use std::borrow::Borrow;
+use std::hint;
 use std::rc::Rc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
 /// The steps before the time is taken: the clock by which a step is shared or not tries both ways often at first, and ever more rarely.
@@ -22,7 +24,10 @@ const SETTLED: usize = 64;
 const BATCH: usize = 8192;
 
 pub fn workloads(data: &Data) -> Vec<Named<'_>> {
-    let mut all = vec![Named::new("2 threads, arithmetic alone", || Ok(arithmetic()))];
+    let mut all = vec![
+        Named::new("2 threads, arithmetic alone", || Ok(arithmetic())),
+        Named::new("2 threads, a line there and back", round_trips),
+    ];
     let (rate, lazy_update) = (f64::from(RATE), LazyUpdate::Touched);
     let sgd = sgd(RATE);
     let adagrad = AdaGrad { learning_rate: rate, ..AdaGrad::default() };
@@ -71,6 +76,48 @@ fn arithmetic<'a>() -> Workload<'a> {
         .tolerance(0.0)
         .contestant("two threads", 0, both, result)
         .contestant("one thread", 0, |found| *found = steps(1) ^ steps(2), result)
+}
+
+/// How often a line of the cache goes from one thread to the other and back, against one thread that writes and reads it by itself: what each reads
+/// that the other has written costs that, and virtual processors may be moved from cores that share a cache to others at any moment.
+fn round_trips<'a>() -> Result<Workload<'a>, Error> {
+    const TRIPS: u64 = 200_000;
+    if thread::available_parallelism()?.get() < 2 {
+        return Err("two threads would wait for each other on one processor".into());
+    }
+    fn wait(line: &AtomicU64, value: u64) {
+        while line.load(Ordering::Acquire) != value {
+            hint::spin_loop();
+        }
+    }
+    let both = |line: &mut AtomicU64| {
+        *line = AtomicU64::new(0);
+        let line = &*line;
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                (0..TRIPS).for_each(|trip| {
+                    wait(line, 2 * trip + 1);
+                    line.store(2 * trip + 2, Ordering::Release);
+                });
+            });
+            (0..TRIPS).for_each(|trip| {
+                line.store(2 * trip + 1, Ordering::Release);
+                wait(line, 2 * trip + 2);
+            });
+        });
+    };
+    let alone = |line: &mut AtomicU64| {
+        (1..=2 * TRIPS).for_each(|value| {
+            line.store(value, Ordering::Release);
+            wait(line, value);
+        });
+    };
+    let result = |line: &AtomicU64| line.load(Ordering::Acquire) as f64;
+    Ok(Workload::per_second("M trips/s", TRIPS as f64 / 1e6)
+        .wall()
+        .tolerance(0.0)
+        .contestant("two threads", AtomicU64::new(0), both, result)
+        .contestant("one thread", AtomicU64::new(0), alone, result))
 }
 
 /// What two threads are worth to two models that have nothing in common but the data, each trained on one of them: what a step on two threads
