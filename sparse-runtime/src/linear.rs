@@ -23,8 +23,8 @@ pub(crate) use in_parts::settle;
 pub(crate) use products::{product, scatter, settled_product, sum_of_products};
 use rows::ahead_of;
 pub(crate) use rows::{
-    AHEAD, DATA_AHEAD, LINES_AHEAD, entries, is_large, prefetch_data, range_of, row_ahead,
-    row_ahead_by, row_of,
+    AHEAD, DATA_AHEAD, ENTRIES_AHEAD, LINES_AHEAD, entries, is_large, prefetch_data, range_of,
+    row_ahead, row_ahead_by, row_of,
 };
 
 use crate::error::Result;

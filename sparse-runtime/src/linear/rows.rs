@@ -45,11 +45,9 @@ pub(crate) fn range_of<V: Stored>(x: CsrView<'_, V>, row: usize) -> Range<usize>
 /// and of others slower than if nothing was asked for. Batches of one row ask for the next ones themselves.
 #[inline(always)]
 pub(crate) fn prefetch_data<V: Stored, I: ColumnId>(x: CsrView<'_, V>, ids: &[I], row: usize) {
-    /// So many entries ahead where rows lie one after the other: a page.
-    const ENTRIES: usize = 1024;
     let (starts, ends) = (x.starts(), x.ends());
     if starts.len() > 1 && x.is_run() {
-        let later = |bound: u64| (bound as usize).wrapping_add(ENTRIES);
+        let later = |bound: u64| (bound as usize).wrapping_add(ENTRIES_AHEAD);
         prefetch_runs(ids, x.values(), later(starts[row]), later(ends[row]));
     } else if let (Some(&start), Some(&end)) =
         (starts.get(row + DATA_AHEAD), ends.get(row + DATA_AHEAD))
@@ -57,6 +55,9 @@ pub(crate) fn prefetch_data<V: Stored, I: ColumnId>(x: CsrView<'_, V>, ids: &[I]
         prefetch_lone_runs(ids, x.values(), start as usize, end as usize);
     }
 }
+
+/// Entries between asking for one and reading it, where rows of data lie one after the other: a page.
+pub(crate) const ENTRIES_AHEAD: usize = 1024;
 
 /// Rows of data between asking for one that lies anywhere and reading it.
 pub(crate) const DATA_AHEAD: usize = 16;

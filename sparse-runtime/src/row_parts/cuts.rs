@@ -3,7 +3,7 @@
 use crate::formats::{ColumnId, ColumnIdsView, CsrArrays, CsrView};
 use crate::kernels::parallel::below;
 use crate::lanes;
-use crate::linear::{AHEAD, DATA_AHEAD};
+use crate::linear::{AHEAD, DATA_AHEAD, ENTRIES_AHEAD};
 use crate::team;
 use crate::with_column_ids;
 use sparse_core::element::Stored;
@@ -223,10 +223,8 @@ impl<'x, V: Stored> Piece<'_, 'x, V> {
     /// processor does not foresee. The distance may wrap around.
     #[inline(always)]
     pub(crate) fn ahead(&self, place: usize) -> usize {
-        /// Entries, where rows lie one after the other.
-        const FAR: usize = 1024;
         if self.x.is_run() {
-            return FAR;
+            return ENTRIES_AHEAD;
         }
         let ahead = self.of_row.get(place + DATA_AHEAD).unwrap_or(&self.of_row[place]);
         ahead.wrapping_sub(self.of_row[place]) as usize
