@@ -1,5 +1,7 @@
 //! Asking for memory ahead of its use.
 
+use crate::formats::CsrView;
+use sparse_core::element::Stored;
 use std::sync::OnceLock;
 
 /// Bytes of a cache line.
@@ -66,6 +68,19 @@ pub(crate) fn prefetch_at<V>(address: *const V) {
 #[inline(always)]
 pub(crate) fn prefetch<V>(slice: &[V], index: usize) {
     prefetch_at(slice.as_ptr().wrapping_add(index));
+}
+
+/// Rows between asking for the bounds of one, or for the number that a loop reads of each, and reading them: some lines.
+pub(crate) const BOUNDS_AHEAD: usize = 32;
+
+/// Asks for where a later row begins and ends. A line has the bounds of several rows, so that it is read so long after the one before it that
+/// the processor has forgotten that it was to foresee it.
+#[inline(always)]
+pub(crate) fn prefetch_bounds<V: Stored>(x: CsrView<'_, V>, row: usize) {
+    prefetch(x.starts(), row + BOUNDS_AHEAD);
+    if !x.is_run() {
+        prefetch(x.ends(), row + BOUNDS_AHEAD);
+    }
 }
 
 /// Asks for the cache lines of a run of entries, which have elements in two slices and may lie outside of them: in one loop, whose end the

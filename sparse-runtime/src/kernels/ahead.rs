@@ -2,7 +2,7 @@
 //! of 4 KiB only, and there are two arrays or more to be read.
 
 use crate::formats::CsrView;
-use crate::prefetch::{prefetch, prefetch_runs};
+use crate::prefetch::{prefetch, prefetch_bounds, prefetch_runs};
 use sparse_core::element::Stored;
 
 /// So many entries ahead entries are asked for, where rows lie one after the other.
@@ -25,6 +25,7 @@ pub(super) fn distance<V: Stored>(matrix: CsrView<'_, V>, row: usize) -> usize {
 /// As [`distance`]; of rows that lie one after the other, another one.
 #[inline(always)]
 pub(super) fn distance_or<V: Stored>(matrix: CsrView<'_, V>, row: usize, of_run: usize) -> usize {
+    prefetch_bounds(matrix, row);
     if matrix.is_run() {
         return of_run;
     }

@@ -29,12 +29,17 @@ fn has_avx512() -> bool {
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 fn ask(x: Arrays<'_>, entry: usize) {
+    ask_for_one(x.columns, entry);
+    ask_for_one(x.values, entry);
+}
+
+/// Asks for an element, which may lie outside of the array.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn ask_for_one<T>(array: &[T], index: usize) {
     use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
     // SAFETY: a prefetch reads nothing and faults on no address.
-    unsafe {
-        _mm_prefetch::<_MM_HINT_T0>(x.columns.as_ptr().wrapping_add(entry).cast());
-        _mm_prefetch::<_MM_HINT_T0>(x.values.as_ptr().wrapping_add(entry).cast());
-    }
+    unsafe { _mm_prefetch::<_MM_HINT_T0>(array.as_ptr().wrapping_add(index).cast()) };
 }
 
 #[cfg(not(target_arch = "x86_64"))]

@@ -16,7 +16,7 @@ pub fn scatter(out: &mut Rows, x: Arrays<'_>, rhs: &[f32], width: usize) {
     out.values.clear();
     // Sixteen at a time are moved.
     out.ids.reserve(x.n_cols + 16);
-    out.values.resize(x.n_cols.next_multiple_of(16) * width + 16, -0.0);
+    minus_zeros(&mut out.values, x.n_cols.next_multiple_of(16) * width + 16);
     #[cfg(target_arch = "x86_64")]
     if super::has_avx512() {
         // SAFETY: the features are there; columns are below `n_cols`, and `rhs` has a row for each row of `x`.
@@ -29,6 +29,25 @@ pub fn scatter(out: &mut Rows, x: Arrays<'_>, rhs: &[f32], width: usize) {
         }
     }
     plain(out, x, rhs, width);
+}
+
+/// Appends so many numbers, all -0, by the instruction that repeats: what it has written stays in a cache longer than what single stores have.
+fn minus_zeros(values: &mut Vec<f32>, len: usize) {
+    values.reserve(len);
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: there is room for as many.
+    unsafe {
+        std::arch::asm!(
+            "rep stosd",
+            inout("rcx") len => _,
+            inout("rdi") values.as_mut_ptr().add(values.len()) => _,
+            in("eax") (-0.0f32).to_bits(),
+            options(nostack, preserves_flags),
+        );
+        values.set_len(values.len() + len);
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    values.resize(values.len() + len, -0.0);
 }
 
 fn plain(out: &mut Rows, x: Arrays<'_>, rhs: &[f32], width: usize) {
@@ -53,7 +72,7 @@ fn plain(out: &mut Rows, x: Arrays<'_>, rhs: &[f32], width: usize) {
 
 #[cfg(target_arch = "x86_64")]
 mod avx512 {
-    use super::super::ask;
+    use super::super::{ask, ask_for_one};
     use super::Rows;
     use crate::data::Arrays;
     use std::arch::x86_64::*;
@@ -63,6 +82,8 @@ mod avx512 {
     pub unsafe fn single(out: &mut Rows, x: Arrays<'_>, rhs: &[f32]) {
         for (row, &y) in rhs.iter().enumerate() {
             let (mut at, end) = (x.indptr[row] as usize, x.indptr[row + 1] as usize);
+            ask_for_one(x.indptr, row + 32);
+            ask_for_one(rhs, row + 32);
             // SAFETY: entries are below `nnz` and columns below `n_cols`.
             unsafe {
                 let (factor, zero) = (_mm256_set1_ps(y), _mm256_setzero_ps());

@@ -2,6 +2,7 @@
 
 use crate::formats::{DenseView, RowSparseView};
 use crate::lanes;
+use crate::prefetch::prefetch;
 use sparse_core::element::Float;
 
 /// A dense matrix, read transposed or not.
@@ -43,6 +44,12 @@ impl<'a, T: Float> Matrix<'a, T> {
         // A single column lies side by side with nothing, however far apart its rows are.
         (self.column_step == 1 || self.n_cols == 1)
             .then(|| &self.values[row * self.row_step..][..self.n_cols])
+    }
+
+    /// Asks for a row, the first line of it, which may lie outside.
+    #[inline(always)]
+    pub(super) fn ask(&self, row: usize) {
+        prefetch(self.values, row.wrapping_mul(self.row_step));
     }
 
     #[inline(always)]

@@ -6,7 +6,7 @@ use crate::formats::{ColumnId, CsrView, RowSparseView};
 use crate::kernels::parallel::{below, split_columns};
 use crate::kernels::{Parallel, ahead, parallel};
 use crate::lanes::{Lanes, Loop, Plain, narrow, same_type, widest};
-use crate::prefetch::{LINE, prefetch_known_at};
+use crate::prefetch::{BOUNDS_AHEAD, LINE, prefetch_known_at};
 use crate::with_column_ids;
 use sparse_core::element::{Factor, Float, Stored};
 use std::ops::Range;
@@ -197,6 +197,7 @@ where
             if self.columns == (0..self.lhs.n_cols()) {
                 for (row, (&start, &end)) in starts.iter().zip(ends).enumerate() {
                     let distance = ahead::distance_or(self.lhs, row, ahead::FAR);
+                    self.rhs.ask(row + BOUNDS_AHEAD);
                     let run = start as usize..end as usize;
                     self.add_run::<L>(sums, run, self.rhs.at(row, 0), distance);
                 }
