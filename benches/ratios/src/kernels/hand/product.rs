@@ -34,7 +34,7 @@ fn plain(out: &mut [f32], x: Arrays<'_>, rhs: &[f32], width: usize) {
 
 #[cfg(target_arch = "x86_64")]
 mod avx512 {
-    use super::super::ask;
+    use super::super::{ask, ask_for_one};
     use crate::data::Arrays;
     use std::arch::x86_64::*;
 
@@ -50,6 +50,7 @@ mod avx512 {
         let rhs = rhs.as_ptr();
         for (row, out) in out.iter_mut().enumerate() {
             let (mut at, end) = (x.indptr[row] as usize, x.indptr[row + 1] as usize);
+            ask_for_one(x.indptr, row + 32);
             let mut sums = _mm256_setzero_ps();
             // SAFETY: entries are below `end`, or masked; columns are below the length of `rhs`.
             unsafe {
@@ -84,6 +85,7 @@ mod avx512 {
         let last = x.columns.len().saturating_sub(1);
         for (row, out) in out.chunks_exact_mut(16 * N).enumerate() {
             let (start, end) = (x.indptr[row] as usize, x.indptr[row + 1] as usize);
+            ask_for_one(x.indptr, row + 32);
             for entry in (start..end).step_by(16) {
                 ask(x, entry + ENTRIES_AHEAD);
             }

@@ -142,6 +142,7 @@ mod avx512 {
             let sums = values.add(values.align_offset(64).min(16));
             let sums_of = |entry: usize| sums.add(16 * *x.columns.get_unchecked(entry) as usize);
             for row in 0..x.n_rows() {
+                ask_for_one(x.indptr, row + 32);
                 let y = _mm512_loadu_ps(rhs.as_ptr().add(16 * row));
                 let entries = x.indptr[row] as usize..x.indptr[row + 1] as usize;
                 for entry in entries.clone().step_by(16) {
