@@ -22,7 +22,7 @@ pub(super) fn distance<V: Stored>(matrix: CsrView<'_, V>, row: usize) -> usize {
     distance_or(matrix, row, ENTRIES_AHEAD)
 }
 
-/// As [`distance`]; of rows that lie one after the other, another one.
+/// As [`distance`]; of rows that lie one after the other, another one. Once for each row: bounds of a later one are asked for.
 #[inline(always)]
 pub(super) fn distance_or<V: Stored>(matrix: CsrView<'_, V>, row: usize, of_run: usize) -> usize {
     prefetch_bounds(matrix, row);
