@@ -6,6 +6,7 @@ use crate::team::{self, MAX_PARTS};
 use crate::with_column_ids;
 use sparse_core::element::Stored;
 use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
 
 /// The work, in about a quarter of a nanosecond, that a part must have: two parts make 5 ms. With less, waking a thread that
 /// sleeps takes what is won.
@@ -19,8 +20,7 @@ pub(crate) fn parts(parallel: Parallel, work: usize) -> usize {
     }
 }
 
-/// Runs `body` on runs of the rows of a matrix, of about as many entries each, with the rows of `out` that go with them, of
-/// `width` elements.
+/// Runs `body` on runs of the rows of a matrix, with the rows of `out` that go with them, of `width` elements.
 pub(crate) fn split_rows<T: Stored, U: Send>(
     parallel: Parallel,
     work: usize,
@@ -29,29 +29,42 @@ pub(crate) fn split_rows<T: Stored, U: Send>(
     width: usize,
     body: &(impl Fn(CsrView<'_, T>, &mut [U]) + Sync),
 ) {
-    split_into(parts(parallel, work), rows, out, width, body);
+    split_among(parts(parallel, work), rows, out, width, body);
 }
 
-fn split_into<T: Stored, U: Send>(
-    parts: usize,
-    mut rows: CsrView<'_, T>,
-    mut out: &mut [U],
+/// Each thread takes the next run when it is done with one. Runs become shorter, so that threads end at about the same time, also where something
+/// else takes the processor from one of them.
+fn split_among<T: Stored, U: Send>(
+    threads: usize,
+    rows: CsrView<'_, T>,
+    out: &mut [U],
     width: usize,
     body: &(impl Fn(CsrView<'_, T>, &mut [U]) + Sync),
 ) {
-    if parts < 2 || rows.n_rows() < 2 {
+    /// The share of a thread of what is left, and the smallest of all.
+    const SHARES: usize = 2;
+    const MOST_SHARES: usize = 8;
+    if threads < 2 || rows.n_rows() < 2 {
         return body(rows, out);
     }
-    let mut pieces = [const { None }; MAX_PARTS];
-    for (place, piece) in pieces[..parts].iter_mut().enumerate() {
-        let (head, tail) = rows.split(cut(rows, 1, parts - place));
-        let (head_out, tail_out) = out.split_at_mut(head.n_rows() * width);
-        *piece = Some((head, head_out));
-        (rows, out) = (tail, tail_out);
-    }
-    team::each(&mut pieces[..parts], |_, piece| {
-        if let Some((rows, out)) = piece {
-            body(*rows, out);
+    let least = rows.nnz() / (MOST_SHARES * threads);
+    let rest = Mutex::new((rows, out));
+    let next = || {
+        let mut rest = rest.lock().unwrap_or_else(PoisonError::into_inner);
+        let (rows, out) = &mut *rest;
+        let (n_rows, left) = (rows.n_rows(), rows.nnz());
+        let n_taken = match left <= least {
+            true => n_rows,
+            false => row_at(*rows, (left / (SHARES * threads)).max(least)).clamp(1, n_rows),
+        };
+        let (taken, left) = rows.split(n_taken);
+        let (taken_out, left_out) = std::mem::take(out).split_at_mut(n_taken * width);
+        (*rows, *out) = (left, left_out);
+        (n_taken > 0).then_some((taken, taken_out))
+    };
+    team::each(&mut [(); MAX_PARTS][..threads], |_, ()| {
+        while let Some((rows, out)) = next() {
+            body(rows, out);
         }
     });
 }
@@ -59,7 +72,12 @@ fn split_into<T: Stored, U: Send>(
 /// The row before which `part` of `parts` of the entries lie, or almost. O(log n_rows), or O(n_rows) where rows do not lie one after
 /// the other.
 pub(crate) fn cut<T: Stored>(rows: CsrView<'_, T>, part: usize, parts: usize) -> usize {
-    let wanted = (rows.nnz() / parts * part) as u64;
+    row_at(rows, rows.nnz() / parts * part)
+}
+
+/// The row before which not more than some of the entries lie, and as many as rows allow.
+fn row_at<T: Stored>(rows: CsrView<'_, T>, n_entries: usize) -> usize {
+    let wanted = n_entries as u64;
     if let Some(first) = rows.starts().first().filter(|_| rows.is_contiguous()) {
         return rows.ends().partition_point(|end| end - first <= wanted);
     }
@@ -202,7 +220,6 @@ impl ColumnSamples {
 mod tests {
     use super::*;
     use crate::formats::{Csr, RowSelection};
-    use std::sync::Mutex;
 
     fn matrix() -> Csr {
         Csr::from_rows(50, (0..40).map(|row| (0..row).map(|k| (k, 1.0)).collect::<Vec<_>>()))
@@ -234,20 +251,30 @@ mod tests {
         let mut selection = RowSelection::new();
         let backwards: Vec<usize> = (0..40).rev().collect();
         for view in [x.view(), selection.gather(&x, &backwards).unwrap()] {
-            for parts in 1..9 {
+            for threads in 1..9 {
                 let (mut out, sizes) = (vec![0; 80], Mutex::new(Vec::new()));
-                split_into(parts, view, &mut out, 2, &|rows, out| {
+                split_among(threads, view, &mut out, 2, &|rows, out| {
                     assert_eq!(out.len(), 2 * rows.n_rows());
+                    let (ids, first) = (rows.columns(), rows.starts()[0] as usize);
+                    assert!(rows.nnz() == 0 || ids.get(first) == Some(0));
                     out.iter_mut().for_each(|out| *out += 1);
                     sizes.lock().unwrap().push(rows.nnz());
                 });
                 assert!(out.iter().all(|&out| out == 1));
                 let sizes = sizes.into_inner().unwrap();
-                assert_eq!(sizes.len(), parts);
-                let share = x.nnz() / parts;
-                assert!(sizes.iter().all(|size| size.abs_diff(share) <= 3 * 40), "{sizes:?}");
+                assert_eq!(sizes.iter().sum::<usize>(), x.nnz());
+                let most = if threads == 1 { x.nnz() } else { x.nnz() / (2 * threads) + 40 };
+                assert!(sizes.iter().all(|&size| size <= most), "{sizes:?}");
             }
         }
+    }
+
+    #[test]
+    fn rows_without_entries_have_their_turn() {
+        let x = Csr::<f32>::from_rows(3, vec![Vec::<(usize, f32)>::new(); 7]).unwrap();
+        let mut out = [0; 7];
+        split_among(3, x.view(), &mut out, 1, &|_, out| out.iter_mut().for_each(|out| *out += 1));
+        assert_eq!(out, [1; 7]);
     }
 
     #[test]
