@@ -47,19 +47,21 @@ fn split_among<T: Stored, U: Send>(
     if threads < 2 || rows.n_rows() < 2 {
         return body(rows, out);
     }
-    let least = rows.nnz() / (MOST_SHARES * threads);
-    let rest = Mutex::new((rows, out));
+    let all = rows.nnz();
+    let least = all / (MOST_SHARES * threads);
+    // Entries are counted as they are taken: of rows that lie anywhere each is looked at for that.
+    let rest = Mutex::new((rows, out, all));
     let next = || {
         let mut rest = rest.lock().unwrap_or_else(PoisonError::into_inner);
-        let (rows, out) = &mut *rest;
-        let (n_rows, left) = (rows.n_rows(), rows.nnz());
-        let n_taken = match left <= least {
+        let (rows, out, left) = &mut *rest;
+        let n_rows = rows.n_rows();
+        let n_taken = match *left <= least {
             true => n_rows,
-            false => row_at(*rows, (left / (SHARES * threads)).max(least)).clamp(1, n_rows),
+            false => row_at(*rows, (*left / (SHARES * threads)).max(least)).clamp(1, n_rows),
         };
-        let (taken, left) = rows.split(n_taken);
+        let (taken, left_rows) = rows.split(n_taken);
         let (taken_out, left_out) = std::mem::take(out).split_at_mut(n_taken * width);
-        (*rows, *out) = (left, left_out);
+        (*rows, *out, *left) = (left_rows, left_out, *left - taken.nnz());
         (n_taken > 0).then_some((taken, taken_out))
     };
     team::each(&mut [(); MAX_PARTS][..threads], |_, ()| {
