@@ -121,6 +121,8 @@ pub(crate) fn prefetch_known_at<V>(start: *const V, len: usize) {
     for line in 0..len.div_ceil(step) {
         prefetch_at(start.wrapping_add(line * step));
     }
+    // A run that does not begin with a line may end in one more.
+    prefetch_at(start.wrapping_add(len.max(1) - 1));
 }
 
 /// Asks for a row of so many bytes, of a table of such rows that starts at a cache line. Of a long row the first lines: the

@@ -54,7 +54,24 @@ pub(super) fn ask_for_row<I, V: Stored>(
     row: usize,
     of_run: usize,
 ) {
+    ask_for_runs(matrix, ids, matrix.values(), row, of_run);
+}
+
+/// The same of a loop that reads columns alone.
+#[inline(always)]
+pub(super) fn ask_for_ids<I, V: Stored>(matrix: CsrView<'_, V>, ids: &[I], row: usize) {
+    ask_for_runs(matrix, ids, &[(); 0], row, ENTRIES_AHEAD);
+}
+
+#[inline(always)]
+fn ask_for_runs<I, V: Stored, U>(
+    matrix: CsrView<'_, V>,
+    ids: &[I],
+    values: &[U],
+    row: usize,
+    of_run: usize,
+) {
     let distance = distance_or(matrix, row, of_run);
     let ahead = |bounds: &[u64]| (bounds[row] as usize).wrapping_add(distance);
-    prefetch_runs(ids, matrix.values(), ahead(matrix.starts()), ahead(matrix.ends()));
+    prefetch_runs(ids, values, ahead(matrix.starts()), ahead(matrix.ends()));
 }

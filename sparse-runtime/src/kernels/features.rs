@@ -1,5 +1,6 @@
 //! What layers read: the entries of rows of a matrix, and the rows of a table, whatever their storage.
 
+use super::ahead;
 use super::index_set::IndexSet;
 use crate::formats::{ColumnId, CsrView, DenseView, RowSparseView};
 use crate::with_column_ids;
@@ -81,8 +82,9 @@ pub(super) fn number_columns<V: Stored>(
 ) {
     columns.begin(matrix.n_cols());
     with_column_ids!(matrix.columns(), |ids| {
-        for (&start, &end) in matrix.starts().iter().zip(matrix.ends()) {
-            ids[start as usize..end as usize].iter().for_each(|id| columns.insert(id.at()));
+        for (row, (&start, &end)) in matrix.starts().iter().zip(matrix.ends()).enumerate() {
+            ahead::ask_for_ids(matrix, ids, row);
+            columns.insert_all(ids[start as usize..end as usize].iter().map(|id| id.at()));
         }
     });
     columns.finish(visit);

@@ -26,6 +26,20 @@ pub(crate) struct IndexSet {
     filling: bool,
 }
 
+/// Marks a word of the first level as not zero in the levels above it.
+#[cold]
+fn summarize(levels: &mut [Vec<u64>], mut word: usize) {
+    for level in levels {
+        let summary = &mut level[word / 64];
+        let was_empty = *summary == 0;
+        *summary |= 1 << (word % 64);
+        if !was_empty {
+            return;
+        }
+        word /= 64;
+    }
+}
+
 #[derive(Clone, Copy, Debug, Default)]
 struct Word {
     bits: u64,
@@ -66,27 +80,28 @@ impl IndexSet {
     /// Adds an index below the width; one that is in the set stays.
     #[inline(always)]
     pub(crate) fn insert(&mut self, index: usize) {
-        if self.wide {
-            self.sorted.push(index as u64);
-            return;
-        }
-        let word = &mut self.words[index / 64];
-        let was_empty = word.bits == 0;
-        word.bits |= 1 << (index % 64);
-        if was_empty {
-            self.summarize(index / 64);
-        }
+        self.insert_all([index]);
     }
 
-    fn summarize(&mut self, mut word: usize) {
-        for level in &mut self.summaries {
-            let summary = &mut level[word / 64];
-            let was_empty = *summary == 0;
-            *summary |= 1 << (word % 64);
-            if !was_empty {
-                return;
+    /// Adds indices below the width.
+    #[inline(always)]
+    pub(crate) fn insert_all(&mut self, indices: impl IntoIterator<Item = usize>) {
+        if self.wide {
+            self.sorted.extend(indices.into_iter().map(|index| index as u64));
+            return;
+        }
+        let words = &mut self.words[..];
+        let Some((first, others)) = self.summaries.split_first_mut() else { return };
+        let first = &mut first[..];
+        for index in indices {
+            // Whether an index, or one near it, is there already, nothing foretells; of 4096 of them one soon is.
+            let (word, summary) = (index / 64, index / 4096);
+            words[word].bits |= 1 << (index % 64);
+            let was_empty = first[summary] == 0;
+            first[summary] |= 1 << (word % 64);
+            if was_empty {
+                summarize(others, summary);
             }
-            word /= 64;
         }
     }
 

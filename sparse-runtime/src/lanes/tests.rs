@@ -90,6 +90,9 @@ fn any_level_gives_the_same<R: PartialEq + std::fmt::Debug>(what: &str, run: imp
 
 fn products<T: Float>() {
     let x = matrix::<T>();
+    let mut parts = x.clone().into_parts();
+    parts.n_cols = 1 << 30;
+    let wide = Csr::from_parts(parts).unwrap();
     let parallel = Parallel::Sequential;
     let context = RefCell::new(Context { parallel, ..Context::default() });
     for width in [1, 2, 3, 4, 7, 8, 15, 16, 17, 31, 32, 33, 64, 75, 150] {
@@ -114,6 +117,12 @@ fn products<T: Float>() {
             into_table(&mut table, x.view(), left.view(), false, context);
             cpu::csr_transposed_dense(&mut rows, x.view(), left.view(), false, context);
             (bits(table.values()), bits(rows.values()))
+        });
+        any_level_gives_the_same(&format!("csrᵀ · dense of {width}, many columns"), || {
+            let mut rows = RowSparse::default();
+            let context = &mut context.borrow_mut();
+            cpu::csr_transposed_dense(&mut rows, wide.view(), left.view(), false, context);
+            bits(rows.values())
         });
     }
 }

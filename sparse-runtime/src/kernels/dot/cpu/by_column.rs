@@ -41,6 +41,8 @@ pub(super) fn product<T: Float, V: Factor<T>>(
     let (n_cols, width) = (lhs.n_cols(), rhs.n_cols);
     let parts = match width {
         1 if !divides_rows() => 1,
+        // As long on two threads as on one.
+        2 => 1,
         _ => scatter::parts(lhs, width, parallel),
     };
     // A row of sums that lies in two lines of the cache costs twice, and the allocator aligns nothing to lines.
@@ -203,13 +205,14 @@ fn some_columns<T: Float, V: Factor<T>>(
     let first = columns.start;
     // SAFETY: behind `lead` there is a row for each of the columns, which all callers see to.
     unsafe {
-        let (sums, place) = (&mut sums[lead..], |column: usize| column);
+        let sums = &mut sums[lead..];
         #[cfg(target_arch = "x86_64")]
         let is_added = add_own::<T, V>(sums, lhs, rhs, columns.clone());
         #[cfg(not(target_arch = "x86_64"))]
         let is_added = false;
         if !is_added {
-            scatter::some_columns::<T, V, true>(sums, first, lhs, rhs, columns, place);
+            let place = scatter::Columns;
+            scatter::some_columns::<T, V, _, true>(sums, first, lhs, rhs, columns, place);
         }
     }
     #[cfg(target_arch = "x86_64")]

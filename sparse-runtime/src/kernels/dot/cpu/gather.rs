@@ -315,6 +315,7 @@ impl<T: Float, V: Factor<T>, I: ColumnId> Panel<'_, T, V, I> {
                 }
             };
         }
+        panels!(8);
         panels!(4);
         panels!(2);
         panels!(1);

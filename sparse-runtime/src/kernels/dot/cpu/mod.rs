@@ -16,6 +16,8 @@ use crate::formats::{
     with_id_type,
 };
 use crate::kernels::Context;
+use crate::kernels::features::number_columns;
+use crate::large_pages::reserve_large;
 use crate::with_column_ids;
 use gemm::Matrix;
 use sparse_core::element::{Factor, Float};
@@ -81,18 +83,13 @@ pub fn csr_transposed_dense<T: Float, V: Factor<T>>(
         if by_column::fits(lhs, width) {
             return by_column::product(ids, values, lhs, right, parallel, &mut context.wide);
         }
-        columns.begin(lhs.n_cols());
-        with_column_ids!(lhs.columns(), |ids| {
-            for (&start, &end) in lhs.starts().iter().zip(lhs.ends()) {
-                ids[start as usize..end as usize].iter().for_each(|id| columns.insert(id.at()));
-            }
-        });
-        columns.finish(|column| ids.push(column as u64));
+        number_columns(columns, lhs, |column| ids.push(column as u64));
+        reserve_large(values, ids.len() * width);
         values.resize(ids.len() * width, T::zero());
         let columns = &*columns;
         T::in_accumulator(values, &mut context.wide, |sums| {
             // SAFETY: there is a row of sums for each column that was inserted, which all that occur were.
-            unsafe { scatter::dense(sums, lhs, right, parallel, |column| columns.rank(column)) };
+            unsafe { scatter::dense(sums, lhs, right, parallel, columns) };
         });
     });
 }
@@ -110,7 +107,7 @@ pub fn csr_transposed_dense_into_dense<T: Float, V: Factor<T>>(
     let parallel = context.parallel;
     T::in_accumulator(out.values_mut(), &mut context.wide, |sums| {
         // SAFETY: there is a row of sums for every column.
-        unsafe { scatter::dense(sums, lhs, right, parallel, |column| column) };
+        unsafe { scatter::dense(sums, lhs, right, parallel, scatter::Columns) };
     });
 }
 
@@ -153,7 +150,7 @@ pub fn csr_transposed_row_sparse<T: Float, V: Factor<T>>(
         with_column_ids!(lhs.columns(), |ids| {
             for (row, _) in rhs.iter_rows() {
                 let entries = lhs.starts()[row] as usize..lhs.ends()[row] as usize;
-                ids[entries].iter().for_each(|id| columns.insert(id.at()));
+                columns.insert_all(ids[entries].iter().map(|id| id.at()));
             }
         });
         columns.finish(|column| ids.push(column as u64));
@@ -187,14 +184,8 @@ pub fn dense_csr<T: Float, V: Factor<T>>(
 ) {
     let left = Matrix::new(lhs, transpose_lhs);
     let columns = &mut context.ids;
-    columns.begin(rhs.n_cols());
-    with_column_ids!(rhs.columns(), |ids| {
-        for (&start, &end) in rhs.starts().iter().zip(rhs.ends()) {
-            ids[start as usize..end as usize].iter().for_each(|id| columns.insert(id.at()));
-        }
-    });
     with_id_type!(rhs.n_cols(), |I| out.rebuild::<I, _>(rhs.n_cols(), |parts| {
-        columns.finish(|column| parts.columns.push(I::from_index(column)));
+        number_columns(columns, rhs, |column| parts.columns.push(I::from_index(column)));
         let stored = parts.columns.len();
         if left.n_rows == 0 {
             parts.columns.clear();
