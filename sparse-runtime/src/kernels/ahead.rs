@@ -2,7 +2,7 @@
 //! of 4 KiB only, and there are two arrays or more to be read.
 
 use crate::formats::CsrView;
-use crate::prefetch::{prefetch, prefetch_bounds, prefetch_runs};
+use crate::prefetch::{prefetch, prefetch_bounds, prefetch_lone_runs, prefetch_runs};
 use sparse_core::element::Stored;
 
 /// So many entries ahead entries are asked for, where rows lie one after the other.
@@ -71,7 +71,14 @@ fn ask_for_runs<I, V: Stored, U>(
     row: usize,
     of_run: usize,
 ) {
-    let distance = distance_or(matrix, row, of_run);
-    let ahead = |bounds: &[u64]| (bounds[row] as usize).wrapping_add(distance);
-    prefetch_runs(ids, values, ahead(matrix.starts()), ahead(matrix.ends()));
+    prefetch_bounds(matrix, row);
+    let (starts, ends) = (matrix.starts(), matrix.ends());
+    if matrix.is_run() {
+        let ahead = |bound: u64| (bound as usize).wrapping_add(of_run);
+        prefetch_runs(ids, values, ahead(starts[row]), ahead(ends[row]));
+    } else if let (Some(start), Some(end)) =
+        (starts.get(row + ROWS_AHEAD), ends.get(row + ROWS_AHEAD))
+    {
+        prefetch_lone_runs(ids, values, *start as usize, *end as usize);
+    }
 }

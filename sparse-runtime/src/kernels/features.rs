@@ -80,7 +80,7 @@ pub(super) fn number_columns<V: Stored>(
     matrix: CsrView<'_, V>,
     visit: impl FnMut(usize),
 ) {
-    columns.begin(matrix.n_cols());
+    columns.begin_with(matrix.n_cols(), matrix.nnz());
     with_column_ids!(matrix.columns(), |ids| {
         for (row, (&start, &end)) in matrix.starts().iter().zip(matrix.ends()).enumerate() {
             ahead::ask_for_ids(matrix, ids, row);

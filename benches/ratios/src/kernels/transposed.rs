@@ -3,7 +3,7 @@
 use super::hand;
 use super::peers;
 use super::product::transposed;
-use crate::data::{Arrays, Data, Matrix, dense};
+use crate::data::{Arrays, Data, Matrix, Random, dense};
 use crate::workload::{Error, Named, Workload, fingerprint};
 use faer::sparse::linalg::matmul::sparse_dense_matmul;
 use faer::{Accum, MatMut, MatRef, Par};
@@ -11,7 +11,7 @@ use nalgebra::{DMatrixView, DMatrixViewMut};
 use nalgebra_sparse::ops::Op;
 use nalgebra_sparse::ops::serial::spmm_csr_dense;
 use ndarray::{ArrayView2, ArrayViewMut2};
-use nnz::formats::{Csr, RowSparse};
+use nnz::formats::{Csr, RowSelection, RowSparse};
 use nnz::kernels::{Context, Parallel, dot};
 use std::rc::Rc;
 
@@ -25,7 +25,55 @@ pub fn workloads(data: &Data) -> Vec<Named<'_>> {
             list.push(Named::new(name, move || threads(data.matrix(matrix)?, width)));
         }
     }
+    for (order, shuffled) in [("in order", false), ("shuffled", true)] {
+        let name = format!("csrᵀ·dense 16, batches of {BATCH} clicks {order}");
+        list.push(Named::new(name, move || batches(data.matrix(Matrix::Clicks)?, shuffled)));
+    }
     list
+}
+
+/// The rows of a batch, in which a column of twenty occurs or fewer.
+const BATCH: usize = 8192;
+
+/// All batches of a matrix, one after the other.
+fn batches(x: &Csr, shuffled: bool) -> Result<Workload<'_>, Error> {
+    const WIDTH: usize = 16;
+    let arrays = Arrays::of(x)?;
+    let mut order: Vec<usize> = (0..x.n_rows() / BATCH * BATCH).collect();
+    if shuffled {
+        Random(7).shuffle(&mut order);
+    }
+    let order = Rc::new(order);
+    let entries: usize = order.iter().map(|&row| arrays.row(row).0.len()).sum();
+    let rhs = dense([BATCH, WIDTH], 2);
+    let by_hand = hand::sixteens(rhs.values());
+    let rows = Rc::clone(&order);
+    let workload = Workload::per_second("GFLOP/s", 2e-9 * (entries * WIDTH) as f64).contestant(
+        "ours",
+        (RowSparse::default(), Context::default(), RowSelection::new()),
+        move |(out, context, selection)| {
+            for batch in rows.chunks_exact(BATCH) {
+                let view = match shuffled {
+                    true => selection.gather(x, batch),
+                    false => x.rows(batch[0]..batch[0] + BATCH),
+                };
+                if let Ok(view) = view {
+                    dot::cpu::csr_transposed_dense(out, view, rhs.view(), false, context);
+                }
+            }
+        },
+        |(out, ..)| stored(out.indices(), out.values(), WIDTH),
+    );
+    Ok(workload.contestant(
+        "hand",
+        hand::Found::default(),
+        move |found| {
+            for batch in order.chunks_exact(BATCH) {
+                hand::of_rows(found, arrays, batch, &by_hand);
+            }
+        },
+        |found| stored(&found.ids, &found.values(), WIDTH),
+    ))
 }
 
 fn gigaflops(x: &Csr, width: usize) -> Workload<'_> {

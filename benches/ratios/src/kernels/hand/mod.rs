@@ -1,6 +1,7 @@
 //! The loops by hand: what ours are measured against. Each is written for AVX-512; other machines run the plain loop that
 //! stands beside it.
 
+mod batch;
 mod copy;
 mod merge;
 mod product;
@@ -8,6 +9,7 @@ mod scatter;
 
 use crate::data::Arrays;
 
+pub use batch::{Found, of_rows, sixteens};
 pub use copy::{from_dense, retain};
 pub use merge::{Matrix, add};
 pub use product::product;
@@ -44,3 +46,6 @@ fn ask_for_one<T>(array: &[T], index: usize) {
 
 #[cfg(not(target_arch = "x86_64"))]
 fn ask(_: Arrays<'_>, _: usize) {}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn ask_for_one<T>(_: &[T], _: usize) {}

@@ -46,6 +46,13 @@ impl<'a, T: Float> Matrix<'a, T> {
             .then(|| &self.values[row * self.row_step..][..self.n_cols])
     }
 
+    /// All rows, where they lie one after the other and each in one piece.
+    #[inline(always)]
+    pub(super) fn rows(&self) -> Option<&'a [T]> {
+        (self.row_step == self.n_cols && (self.column_step == 1 || self.n_cols == 1))
+            .then_some(self.values)
+    }
+
     /// Asks for a row, the first line of it, which may lie outside.
     #[inline(always)]
     pub(super) fn ask(&self, row: usize) {

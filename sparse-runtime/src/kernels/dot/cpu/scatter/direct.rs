@@ -160,7 +160,7 @@ where
         for column in 0..self.rhs.n_cols {
             let mut term = value * self.rhs.at(row, column).widen();
             if NEVER_MINUS_ZERO {
-                term = term + T::zero().widen();
+                term += T::zero().widen();
             }
             // SAFETY: as the caller says.
             unsafe { *sums.add(column) += term };
