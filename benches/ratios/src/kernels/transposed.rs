@@ -26,7 +26,7 @@ pub fn workloads(data: &Data) -> Vec<Named<'_>> {
         }
     }
     for (order, shuffled) in [("in order", false), ("shuffled", true)] {
-        let name = format!("csrᵀ·dense 16, batches of {BATCH} clicks {order}");
+        let name = format!("csrᵀ·dense 16, clicks, batches of {BATCH} {order}");
         list.push(Named::new(name, move || batches(data.matrix(Matrix::Clicks)?, shuffled)));
     }
     list
