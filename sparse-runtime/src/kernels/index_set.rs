@@ -179,12 +179,14 @@ impl IndexSet {
         &self.sorted
     }
 
-    /// The number of members below an index: the position of a member.
+    /// The number of members below an index: the position of a member. Of another index only if there is a member among its 64, as ranks of words that
+    /// hold none are not written.
     #[inline(always)]
     pub(crate) fn rank(&self, index: usize) -> usize {
         if self.wide {
             return self.sorted.partition_point(|&id| id < index as u64);
         }
+        debug_assert!(self.words[index / 64] != 0, "{index} is near no member");
         let below = self.words[index / 64] & ((1 << (index % 64)) - 1);
         (self.before[index / 64] + below.count_ones()) as usize
     }

@@ -203,7 +203,7 @@ impl ColumnSamples {
     /// Runs of the columns below `n_cols`, as many as there are to be parts, with about as many entries each.
     pub(crate) fn ranges(&self, parts: usize, n_cols: usize) -> impl Iterator<Item = Range<usize>> {
         // A little before: the column of a sample is likely one of many entries, and sums that two threads write in one line of
-        // the cache cost both.
+        // the cache cost both. Not far: of a set of columns ranks are known near its members, such as the sample.
         const LINE: usize = 16;
         let mut start = 0;
         (1..=parts).map(move |part| {

@@ -84,7 +84,7 @@ impl RowSet {
 /// Room for the rows of one batch after the other: [`Model::rows_read`] and [`Model::rows_written`] write into it, and allocate
 /// nothing once it has seen the widest parameter and the largest batch.
 ///
-/// Memory: 8 bytes for each row of the largest batch, and a quarter of a byte for each row of the widest parameter, mapped where
+/// Memory: 8 bytes for each row of the largest batch, and a fifth of a byte for each row of the widest parameter, mapped where
 /// batches touch it.
 #[derive(Clone, Debug, Default)]
 pub struct RowIds {
