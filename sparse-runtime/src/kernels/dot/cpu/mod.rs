@@ -84,8 +84,12 @@ pub fn csr_transposed_dense<T: Float, V: Factor<T>>(
             return by_column::product(ids, values, lhs, right, parallel, &mut context.wide);
         }
         number_columns(columns, lhs, |column| ids.push(column as u64));
-        reserve_large(values, ids.len() * width);
-        values.resize(ids.len() * width, T::zero());
+        let size = ids.len() * width;
+        if values.capacity() < size {
+            // Room grows as that of any vector does: the next batch may have a few columns more.
+            reserve_large(values, size.max(2 * values.capacity()));
+        }
+        values.resize(size, T::zero());
         let columns = &*columns;
         T::in_accumulator(values, &mut context.wide, |sums| {
             // SAFETY: there is a row of sums for each column that was inserted, which all that occur were.
@@ -332,5 +336,21 @@ mod tests {
         let mut product = Csr::default();
         dense_csr(&mut product, g.view(), x.view(), true, &mut context);
         assert_eq!(product, Csr::from_rows(wide, [[(3, 41.0), (wide - 1, 2.0)]]).unwrap());
+    }
+
+    #[test]
+    fn room_for_rows_grows_in_few_steps() {
+        let (mut out, mut context) = (RowSparse::default(), Context::default());
+        let (y, mut room) = (Dense::from_rows(&[[1.0, 2.0]]), Vec::new());
+        for n_columns in 10..200 {
+            let row = Vec::from_iter((0..n_columns).map(|column| (column << 20, 1.0)));
+            let x = Csr::from_rows(1 << 30, [row]).unwrap();
+            csr_transposed_dense(&mut out, x.view(), y.view(), false, &mut context);
+            let (shape, ids, values) = out.into_parts();
+            room.push(values.capacity());
+            out = RowSparse::new(shape, ids, values).unwrap();
+        }
+        room.dedup();
+        assert!(room.len() < 8, "{room:?}");
     }
 }
