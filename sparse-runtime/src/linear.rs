@@ -23,8 +23,8 @@ pub(crate) use in_parts::settle;
 pub(crate) use products::{product, scatter, settled_product, sum_of_products};
 use rows::ahead_of;
 pub(crate) use rows::{
-    AHEAD, DATA_AHEAD, ENTRIES_AHEAD, LINES_AHEAD, entries, is_large, prefetch_data, range_of,
-    row_ahead, row_ahead_by, row_of,
+    AHEAD, DATA_AHEAD, ENTRIES_AHEAD, LINES_AHEAD, entries, is_large, is_read_anew, prefetch_data,
+    range_of, row_ahead, row_ahead_by, row_of,
 };
 
 use crate::error::Result;
@@ -388,7 +388,7 @@ fn update_short_rows<R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateK
 }
 
 /// Bytes of a table and entries of a batch from which on rows that the scores have read are far from the core again when they are updated.
-/// Asking for nearer ones costs more than it saves.
+/// Asking for nearer ones costs more than it saves; so it does for scores that are gathered in vectors, whatever the batch.
 const FAR_BYTES: usize = 1 << 24;
 const FAR_ENTRIES: usize = 1 << 17;
 
@@ -411,12 +411,16 @@ fn update_all<'a, R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKind
     gradients: &mut [T::Accumulator],
 ) {
     let (columns, ahead) = (width.columns(), ahead_of::<W>());
+    let asks_for_data = is_read_anew(x, ids);
     let gradients = gradients.chunks_exact_mut(columns.max(1)).enumerate();
     if K::PLAIN {
         // Such a rule only adds: what a row of data contributes is added in its turn, without a sum in between.
         let is_far = are_far_again(rows, x);
         let cursor = rows.cursor(columns);
         for (row, gradient) in gradients {
+            if asks_for_data {
+                prefetch_data(x, ids, row);
+            }
             if is_far {
                 row_ahead_by(ahead, x, ids, row).iter().for_each(|id| cursor.prefetch(id.at()));
             }
@@ -429,6 +433,9 @@ fn update_all<'a, R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKind
     let sums = rows.sums_mut();
     let are_far = sums.is_far();
     for (row, gradient) in gradients {
+        if asks_for_data {
+            prefetch_data(x, ids, row);
+        }
         if are_far {
             sums.prefetch_each(row_ahead_by(ahead, x, ids, row));
         }

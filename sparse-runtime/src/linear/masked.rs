@@ -1,11 +1,12 @@
 //! Products with a parameter of one column, in vectors of entries of which a mask takes those that are meant. A branch that asks
 //! for the end of a row, or of what of it is a stage's, at every fourth entry is guessed wrong in most rows; of sixteen or eight under a mask
 //! there are as many in most. Sixteen where the processor does well at loading what lies apart, and then whole rows as well; elsewhere eight,
-//! loaded one by one, and those of a large table asked for ahead. Where sixteen are loaded none are asked for: loads that depend on nothing run as
-//! far ahead by themselves, since nothing here waits for a branch.
+//! loaded one by one, and those of a large table asked for ahead. Where sixteen are loaded, those of whole rows are asked for only in tables from
+//! `FAR_BYTES` on: loads that depend on nothing run as far ahead by themselves, since nothing here waits for a branch.
 
+use super::FAR_BYTES;
 use super::products::HandedOn;
-use super::rows::{LINES_AHEAD, prefetch_data};
+use super::rows::{LINES_AHEAD, prefetch_data, row_ahead_by};
 use crate::formats::{ColumnIdsView, CsrView};
 use crate::lanes::{same_type, same_type_mut, x86};
 use crate::optimizer::RowWeights;
@@ -109,12 +110,19 @@ impl<'a> Rows<'a> {
     #[target_feature(enable = "avx512f,avx512vl,avx512dq,bmi1,bmi2,popcnt")]
     unsafe fn find_products<T: Float, V: Factor<T>>(
         &self,
-        x: CsrView<'_, V>,
+        x: CsrView<'a, V>,
         products: &mut [f32],
     ) {
         let bounds = x.starts().iter().zip(x.ends());
+        let weights = x.n_cols() * self.stride as usize * size_of::<f32>();
+        let asks = weights >= FAR_BYTES;
         for (row, (product, (start, end))) in products.iter_mut().zip(bounds).enumerate() {
             prefetch_data(x, self.ids, row);
+            if asks {
+                for id in row_ahead_by(LINES_AHEAD, x, self.ids, row) {
+                    prefetch_at(self.weights.wrapping_add(*id as usize * self.stride as usize));
+                }
+            }
             let (mut at, end) = (*start as usize, *end as usize);
             let mut four = _mm_setzero_ps();
             while at < end {

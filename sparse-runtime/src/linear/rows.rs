@@ -101,6 +101,13 @@ pub(crate) fn are_large<V: Stored, I: ColumnId>(x: CsrView<'_, V>, ids: &[I]) ->
     is_far(size_of_val(ids) + size_of_val(x.values()))
 }
 
+/// Whether asking for the data of a batch pays where it has been gone over and is gone over once more: the core's own cache does not hold it. O(1)
+/// for a run of rows, else O(n_rows).
+#[inline(always)]
+pub(crate) fn is_read_anew<V: Stored, I: ColumnId>(x: CsrView<'_, V>, _ids: &[I]) -> bool {
+    is_far(x.nnz() * (size_of::<I>() + size_of::<V>()))
+}
+
 /// Whether asking ahead pays: the table is [larger than a cache](crate::prefetch::is_far).
 #[inline(always)]
 pub(crate) fn is_large<R: UpdateRule, T: Float, K: UpdateKind>(
