@@ -45,10 +45,10 @@ casts! {
         columns: source.columns.clone(),
         values,
     };
-    RowSparse of Element: source => |values| RowSparse {
+    RowSparse of Element: source => |values: Vec<U>| RowSparse {
         shape: source.shape,
         indices: source.indices.clone(),
-        values,
+        values: values.into(),
     };
 }
 

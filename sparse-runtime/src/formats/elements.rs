@@ -1,4 +1,4 @@
-//! The elements of a dense array, from a line of the cache on where the array made its memory itself.
+//! The elements of a dense array or of stored rows, from a line of the cache on where the array made its memory itself.
 
 use super::memory::make_room;
 use super::{FormatError, Shape};
@@ -9,7 +9,7 @@ use std::ops::{Deref, DerefMut};
 /// Fewer bytes stay in the nearest cache, where it matters little how they lie in its lines.
 const SMALL: usize = 1024;
 
-/// The elements of a [`Dense`](super::Dense) on the host: a `Vec`, of which the first few are skipped, so that the rest begins at a cache
+/// The elements of a [`Dense`](super::Dense) on the host, or of the rows of a [`RowSparse`](super::RowSparse): a `Vec`, of which the first few are skipped, so that the rest begins at a cache
 /// line. A row of 16 numbers is then one line, and not parts of two, as all rows are in what an allocator gives for a large array.
 ///
 /// A `Vec` that is taken over stays where it is, and one that is given away has its elements moved to the front: `O(1)` for what was
@@ -41,6 +41,32 @@ impl<T: Copy + Default> Elements<T> {
             *self = Elements::with_room(len);
         }
         self.memory.resize(self.start + len, T::default());
+    }
+
+    /// Becomes `len` zeros that begin a line. O(len).
+    pub(crate) fn set_zeros(&mut self, len: usize) {
+        self.memory.clear();
+        self.start = skipped(&self.memory, len);
+        if self.start.saturating_add(len) > self.memory.capacity() {
+            // As in `resize_for_overwrite`.
+            *self = Elements::with_room(len.max(self.memory.capacity().saturating_mul(2)));
+        }
+        self.memory.resize(self.start, T::default());
+        self.memory.resize(self.start + len, T::default());
+    }
+
+    /// Of those that are there, so many are left.
+    pub(super) fn truncate(&mut self, len: usize) {
+        self.memory.truncate(self.start.saturating_add(len));
+    }
+
+    /// Becomes what `write` makes of their memory, which it gets empty: elements that begin where the memory does.
+    pub(crate) fn rewrite<R>(&mut self, write: impl FnOnce(&mut Vec<T>) -> R) -> R {
+        let mut memory = std::mem::take(self).memory;
+        memory.clear();
+        let result = write(&mut memory);
+        *self = memory.into();
+        result
     }
 
     /// Becomes a copy.
@@ -184,6 +210,23 @@ mod tests {
         elements.resize_for_overwrite(1000);
         elements.assign(&[7; 900]);
         assert_eq!((elements.as_ptr(), &elements[..]), (place, &[7; 900][..]));
+    }
+
+    #[test]
+    fn zeros_begin_a_line_wherever_they_were_before() {
+        let mut elements = Elements::from(vec![1.0f32; 5000]);
+        for len in [4000, 300, 6000, 0, 12_000, 9000] {
+            elements.set_zeros(len);
+            assert!(elements.len() == len && elements.iter().all(|x| x.to_bits() == 0));
+            assert!(len == 0 || begins_a_line(&elements));
+            elements.fill(3.0);
+        }
+        let room = elements.memory.capacity();
+        elements.rewrite(|memory| {
+            assert!(memory.is_empty() && memory.capacity() == room);
+            memory.extend([1.0, 2.0]);
+        });
+        assert_eq!(elements[..], [1.0, 2.0]);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! `row_sparse`: some rows of a larger array.
 
 use super::memory::{ROW_IDS, make_room};
-use super::{DenseView, FormatError, Shape};
+use super::{DenseView, Elements, FormatError, Shape};
 use crate::device::{Cpu, Device, Run};
 use sparse_core::element::{Element, Float};
 
@@ -22,7 +22,7 @@ use sparse_core::element::{Element, Float};
 pub struct RowSparse<T: Element = f32, D: Device = Cpu> {
     pub(super) shape: Shape,
     pub(super) indices: D::Buffer<u64>,
-    pub(super) values: D::Buffer<T>,
+    pub(super) values: D::Elements<T>,
 }
 
 /// A borrowed row_sparse array.
@@ -62,7 +62,7 @@ impl<T: Element, D: Device> RowSparse<T, D> {
         RowSparseView {
             shape: self.shape,
             indices: RowIdsView::Listed(D::slice(&self.indices)),
-            values: D::slice(&self.values),
+            values: D::elements(&self.values),
         }
     }
 }
@@ -81,7 +81,7 @@ impl<T: Element> RowSparse<T> {
     ) -> Result<Self, FormatError> {
         let shape = shape.into();
         check(shape, &indices, values.len())?;
-        Ok(RowSparse { shape, indices, values })
+        Ok(RowSparse { shape, indices, values: values.into() })
     }
 
     /// An array from row ids in any order and one row of values for each; rows of the same id are added in the order
@@ -135,7 +135,7 @@ impl<T: Element> RowSparse<T> {
 
     /// An array that stores no rows.
     pub fn zeros(shape: impl Into<Shape>) -> Self {
-        RowSparse { shape: shape.into(), indices: Vec::new(), values: Vec::new() }
+        RowSparse { shape: shape.into(), indices: Vec::new(), values: Elements::default() }
     }
 
     /// The ids of the stored rows, ascending.
@@ -167,16 +167,17 @@ impl<T: Element> RowSparse<T> {
         self.view().row(id)
     }
 
-    /// The ids and values of the stored rows, without copying.
+    /// The ids and values of the stored rows, without copying; values that were made to begin a line of the cache are moved to the front of
+    /// their memory.
     pub fn into_parts(self) -> (Shape, Vec<u64>, Vec<T>) {
-        (self.shape, self.indices, self.values)
+        (self.shape, self.indices, self.values.into())
     }
 
     /// Becomes an array of this shape that stores no rows, keeping its allocations.
     pub fn reset(&mut self, shape: impl Into<Shape>) {
         self.shape = shape.into();
         self.indices.clear();
-        self.values.clear();
+        self.values.truncate(0);
     }
 
     /// Rewrites the array in its own allocations: `write` gets cleared row ids and values.
@@ -187,6 +188,15 @@ impl<T: Element> RowSparse<T> {
         &mut self,
         shape: impl Into<Shape>,
         write: impl FnOnce(&mut Vec<u64>, &mut Vec<T>) -> R,
+    ) -> R {
+        self.rebuild_lines(shape, |indices, values| values.rewrite(|values| write(indices, values)))
+    }
+
+    /// [`rebuild`](Self::rebuild) with values that may begin a line of the cache.
+    pub(crate) fn rebuild_lines<R>(
+        &mut self,
+        shape: impl Into<Shape>,
+        write: impl FnOnce(&mut Vec<u64>, &mut Elements<T>) -> R,
     ) -> R {
         self.reset(shape);
         let mut indices = std::mem::take(&mut self.indices);
@@ -374,7 +384,11 @@ fn check_row_id(
 /// No rows, shape `[0]`.
 impl<T: Element, D: Device> Default for RowSparse<T, D> {
     fn default() -> Self {
-        RowSparse { shape: [0].into(), indices: D::Buffer::default(), values: D::Buffer::default() }
+        RowSparse {
+            shape: [0].into(),
+            indices: D::Buffer::default(),
+            values: D::Elements::default(),
+        }
     }
 }
 

@@ -60,7 +60,7 @@ impl<T: Element> RowSparseView<'_, T> {
         Ok(RowSparse {
             shape: self.shape.with_n_rows(range.len()),
             indices,
-            values: self.values[stored.start * row_size..stored.end * row_size].to_vec(),
+            values: self.values[stored.start * row_size..stored.end * row_size].into(),
         })
     }
 
@@ -85,7 +85,7 @@ impl<T: Element> RowSparseView<'_, T> {
                 values.extend_from_slice(row);
             }
         }
-        Ok(RowSparse { shape: self.shape, indices, values })
+        Ok(RowSparse { shape: self.shape, indices, values: values.into() })
     }
 }
 

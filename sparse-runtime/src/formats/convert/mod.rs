@@ -222,7 +222,7 @@ impl<T: Element> RowSparse<T> {
         if table.addressable_size::<T>().is_none() {
             return Err(too_large::<T>(table));
         }
-        make_room(&mut self.values, stored * n_cols, ELEMENTS, source.shape())?;
+        self.values.make_room(stored * n_cols, ELEMENTS, source.shape())?;
         self.rebuild([source.n_rows(), n_cols], |indices, values| {
             indices.reserve(stored);
             values.resize(stored * n_cols, T::default());
@@ -267,8 +267,8 @@ impl<T: Element> RowSparse<T> {
             panic!("{error}");
         }
         let mut kept = std::mem::take(&mut self.values);
-        kept.resize(source.values.len(), T::default());
-        self.rebuild(source.shape, |ids, values| {
+        kept.resize_for_overwrite(source.values.len());
+        self.rebuild_lines(source.shape, |ids, values| {
             list_rows(ids, source);
             *values = kept;
         });

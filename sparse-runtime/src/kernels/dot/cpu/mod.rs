@@ -17,7 +17,6 @@ use crate::formats::{
 };
 use crate::kernels::Context;
 use crate::kernels::features::number_columns;
-use crate::large_pages::reserve_large;
 use crate::with_column_ids;
 use gemm::Matrix;
 use sparse_core::element::{Factor, Float};
@@ -79,17 +78,14 @@ pub fn csr_transposed_dense<T: Float, V: Factor<T>>(
 ) {
     let right = Matrix::new(rhs, transpose_rhs);
     let (width, parallel, columns) = (right.n_cols, context.parallel, &mut context.ids);
-    out.rebuild(by_rows(lhs.n_cols(), width, rhs.shape()), |ids, values| {
+    out.rebuild_lines(by_rows(lhs.n_cols(), width, rhs.shape()), |ids, values| {
         if by_column::fits(lhs, width) {
-            return by_column::product(ids, values, lhs, right, parallel, &mut context.wide);
+            return values.rewrite(|values| {
+                by_column::product(ids, values, lhs, right, parallel, &mut context.wide);
+            });
         }
         number_columns(columns, lhs, |column| ids.push(column as u64));
-        let size = ids.len() * width;
-        if values.capacity() < size {
-            // Room grows as that of any vector does: the next batch may have a few columns more.
-            reserve_large(values, size.max(2 * values.capacity()));
-        }
-        values.resize(size, T::zero());
+        values.set_zeros(ids.len() * width);
         let columns = &*columns;
         T::in_accumulator(values, &mut context.wide, |sums| {
             // SAFETY: there is a row of sums for each column that was inserted, which all that occur were.
@@ -149,7 +145,7 @@ pub fn csr_transposed_row_sparse<T: Float, V: Factor<T>>(
 ) {
     let n_cols = rhs.shape().row_size();
     let columns = &mut context.ids;
-    out.rebuild(by_rows(lhs.n_cols(), n_cols, rhs.shape()), |ids, values| {
+    out.rebuild_lines(by_rows(lhs.n_cols(), n_cols, rhs.shape()), |ids, values| {
         columns.begin(lhs.n_cols());
         with_column_ids!(lhs.columns(), |ids| {
             for (row, _) in rhs.iter_rows() {
@@ -158,7 +154,7 @@ pub fn csr_transposed_row_sparse<T: Float, V: Factor<T>>(
             }
         });
         columns.finish(|column| ids.push(column as u64));
-        values.resize(ids.len() * n_cols, T::zero());
+        values.set_zeros(ids.len() * n_cols);
         T::in_accumulator(values, &mut context.wide, |sums| {
             scatter::stored_rows(sums, lhs, rhs, |column| columns.rank(column));
         });
@@ -336,6 +332,21 @@ mod tests {
         let mut product = Csr::default();
         dense_csr(&mut product, g.view(), x.view(), true, &mut context);
         assert_eq!(product, Csr::from_rows(wide, [[(3, 41.0), (wide - 1, 2.0)]]).unwrap());
+    }
+
+    /// So that a row of sixteen numbers is one line of the cache, and not parts of two.
+    #[test]
+    fn rows_of_a_gradient_begin_a_line() {
+        let (mut out, mut context) = (RowSparse::default(), Context::default());
+        let y = Dense::from_rows(&[[1.0; 16], [2.0; 16]]);
+        for n_columns in [900, 40, 5000] {
+            let row = |first: usize| (first..n_columns).map(|column| (column << 10, 1.0));
+            let x = Csr::from_rows(1 << 30, [row(1), row(0)]).unwrap();
+            csr_transposed_dense(&mut out, x.view(), y.view(), false, &mut context);
+            assert!(out.values().as_ptr().addr().is_multiple_of(64));
+            assert_eq!(out.row(0), Some(&[2.0; 16][..]));
+            assert_eq!(out.row((n_columns - 1) << 10), Some(&[3.0; 16][..]));
+        }
     }
 
     #[test]
