@@ -9,8 +9,9 @@ use std::ops::{Deref, DerefMut};
 /// Fewer bytes stay in the nearest cache, where it matters little how they lie in its lines.
 const SMALL: usize = 1024;
 
-/// The elements of a [`Dense`](super::Dense) on the host, or of the rows of a [`RowSparse`](super::RowSparse): a `Vec`, of which the first few are skipped, so that the rest begins at a cache
-/// line. A row of 16 numbers is then one line, and not parts of two, as all rows are in what an allocator gives for a large array.
+/// The elements of a [`Dense`](super::Dense) on the host, or of the rows of a [`RowSparse`](super::RowSparse): a `Vec`, of which the first
+/// few are skipped, so that the rest begins at a cache line. A row of 16 numbers is then one line, and not parts of two, as all rows are
+/// in what an allocator gives for a large array.
 ///
 /// A `Vec` that is taken over stays where it is, and one that is given away has its elements moved to the front: `O(1)` for what was
 /// taken over and did not grow, else `O(len)`.

@@ -255,7 +255,7 @@ impl<T: Element> RowSparse<T, Cuda> {
         Ok(RowSparse {
             shape: self.shape,
             indices: self.indices.to_host()?,
-            values: self.values.to_host()?,
+            values: self.values.to_host()?.into(),
         })
     }
 

@@ -30,7 +30,8 @@ fn is_cached<V: Stored>(x: CsrView<'_, V>) -> bool {
     x.nnz().saturating_mul(size_of::<u32>() + size_of::<V>()) <= CACHED
 }
 
-/// Whether threads find these entries by themselves. Not where the processor does well at masks, as nobody has measured it there.
+/// Whether threads find these entries by themselves. Not where the processor does well at masks: on Intel's that takes as long as to go over rows that
+/// are cut.
 fn are_found<T: Float, V: Factor<T>>(x: CsrView<'_, V>) -> bool {
     (cfg!(test) || !x86::gathers_under_masks())
         && OwnEntries::of::<T>(x.with_rows(&[], &[]), &[]).is_some()
