@@ -108,21 +108,23 @@ pub(crate) fn prefetch_lone_runs<U, V>(first: &[U], second: &[V], start: usize, 
     }
 }
 
-/// Asks for the cache lines of a run of elements whose number the compiler knows, without a loop.
+/// Whether rows of so many elements, the first of which is at an address, begin a cache line, all of them.
 #[inline(always)]
-pub(crate) fn prefetch_known<V>(slice: &[V], start: usize, len: usize) {
-    prefetch_known_at(slice.as_ptr().wrapping_add(start), len);
+pub(crate) fn begin_lines<V>(first: *const V, row_size: usize) -> bool {
+    (first.addr() | (row_size * size_of::<V>())).is_multiple_of(LINE)
 }
 
-/// [`prefetch_known`], from an address on.
+/// Asks for the cache lines of a run of elements from an address on, whose number the compiler knows, without a loop. A run that does not begin
+/// with a line may end in one more.
 #[inline(always)]
-pub(crate) fn prefetch_known_at<V>(start: *const V, len: usize) {
+pub(crate) fn prefetch_known_at<V>(start: *const V, len: usize, begins_line: bool) {
     let step = (LINE / size_of::<V>().max(1)).max(1);
     for line in 0..len.div_ceil(step) {
         prefetch_at(start.wrapping_add(line * step));
     }
-    // A run that does not begin with a line may end in one more.
-    prefetch_at(start.wrapping_add(len.max(1) - 1));
+    if !begins_line {
+        prefetch_at(start.wrapping_add(len.max(1) - 1));
+    }
 }
 
 /// Asks for a row of so many bytes, of a table of such rows that starts at a cache line. Of a long row the first lines: the

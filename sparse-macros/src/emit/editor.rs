@@ -3,20 +3,22 @@
 //! that has every name.
 
 use super::Emit;
+use super::docs::row;
 use super::structs::trained;
 use crate::ast::{AttributeText, Declaration, Expression, ExpressionKind};
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::quote;
+use sparse_core::ir::ValueId;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// rust-analyzer sets `rust_analyzer`; rustc drops the items before it looks into them. A `let` that is no output is a field
-/// of `__Names`.
+/// of `__Names`, with the type and the documentation that it would have as an output.
 ///
 /// ```text
 /// #[allow(unexpected_cfgs)]
 /// const _: () = {
 ///     #[cfg(rust_analyzer)]
-///     struct __Names { score: () }
+///     struct __Names { score: Dense<f32> }
 ///     #[cfg(rust_analyzer)]
 ///     fn __uses(__names: &__Names, __model: &LinearRegression, __batch: &LinearRegressionBatch<'_>, …) {
 ///         &__batch.x; &__model.w; &__grads.w; &__names.score; &__outputs.pred;
@@ -26,13 +28,13 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(super) fn names(emit: &Emit<'_>) -> TokenStream {
     let (model, batch, outputs, grads) = (&emit.name, &emit.batch, &emit.outputs, &emit.grads);
     let uses = Uses::of(emit);
-    let (fields, tokens) = (uses.fields.values(), &uses.tokens);
+    let (fields, tokens) = (uses.computed(), &uses.tokens);
     let complete = uses.complete();
     quote! {
         #[allow(unexpected_cfgs)]
         const _: () = {
             #[cfg(rust_analyzer)]
-            struct __Names { #(#fields: (),)* }
+            struct __Names { #(#fields,)* }
             #complete
             #[cfg(rust_analyzer)]
             fn __uses(
@@ -111,6 +113,22 @@ impl<'a> Uses<'a> {
             // It means nothing, or is a word of an operator.
             None => TokenStream::new(),
         });
+    }
+
+    /// The fields of `__Names`. Of a value that is not there, as it has errors or is the same as another, nothing is known.
+    fn computed(&self) -> impl Iterator<Item = TokenStream> {
+        let (emit, graph) = (self.emit, self.emit.graph);
+        let named = graph.values.iter().enumerate().filter(|(_, value)| value.storage.is_some());
+        let ids: BTreeMap<&str, ValueId> =
+            named.filter_map(|(at, value)| Some((value.name.as_deref()?, ValueId(at)))).collect();
+        self.fields.iter().map(move |(word, name)| match ids.get(word.as_str()) {
+            Some(&id) if !emit.broken => {
+                let ty = emit.array_of(graph.storage(id), graph.value(id).element);
+                let row = row(emit, id);
+                quote!(#[doc = #row] #name: #ty)
+            }
+            _ => quote!(#name: ()),
+        })
     }
 
     /// What there is to complete a name that means nothing, where there is one.

@@ -225,7 +225,8 @@ fn an_editor_is_told_of_every_use() {
     }));
     let (_, names) = text.split_once("#[cfg(rust_analyzer)]").unwrap();
     for part in [
-        "score: (),",
+        "`dense[n, 1]` of `f32`",
+        "score: ::nnz::__private::Dense<::nnz::__private::f32>,",
         "&__batch.x;",
         "&__model.w;",
         "&__grads.w;",

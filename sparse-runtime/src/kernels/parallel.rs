@@ -102,12 +102,11 @@ pub(crate) fn split_columns<T: Stored, U: Send>(
     place: &(impl Fn(usize) -> usize + Sync),
     body: &(impl Fn(Range<usize>, usize, &mut [U]) + Sync),
 ) {
-    let samples = if parts < 2 || width == 0 { None } else { ColumnSamples::of(matrix) };
-    let Some(samples) = samples else {
+    if width == 0 {
         return body(0..matrix.n_cols(), 0, out);
-    };
+    }
     let (mut rest, mut start, mut pieces) = (out, 0, [const { None }; MAX_PARTS]);
-    for (piece, columns) in pieces.iter_mut().zip(samples.ranges(parts, matrix.n_cols())) {
+    for (piece, columns) in pieces.iter_mut().zip(column_ranges(matrix, parts)) {
         let end = match columns.end == matrix.n_cols() {
             true => start + rest.len() / width,
             false => place(columns.end).max(start),
@@ -121,6 +120,25 @@ pub(crate) fn split_columns<T: Stored, U: Send>(
             body(columns.clone(), *start, out);
         }
     });
+}
+
+/// Runs of all columns of a matrix, of about as many entries each: as many as there are to be parts, or one where the entries are too few to tell.
+pub(crate) fn column_ranges<T: Stored>(
+    matrix: CsrView<'_, T>,
+    parts: usize,
+) -> impl Iterator<Item = Range<usize>> {
+    let samples = if parts < 2 { None } else { ColumnSamples::of(matrix) };
+    let (parts, n_cols) = (if samples.is_some() { parts } else { 1 }, matrix.n_cols());
+    let mut start = 0;
+    (1..=parts).map(move |part| {
+        let end = match &samples {
+            Some(samples) if part < parts => samples.before(part, parts),
+            _ => n_cols,
+        };
+        let range = start..end.max(start);
+        start = range.end;
+        range
+    })
 }
 
 /// How many of some ids, which are sorted, are below a bound, which is an id. Of a row of the usual length without a branch that depends
@@ -163,11 +181,11 @@ const N_SAMPLES: usize = 1024;
 
 /// The columns of some entries, sorted: one anywhere in each of as many runs of equal length. At equal distances they would all
 /// be of one place in their rows where rows have as many entries each, and of the same columns where rows are sorted.
-pub(crate) struct ColumnSamples([usize; N_SAMPLES]);
+struct ColumnSamples([usize; N_SAMPLES]);
 
 impl ColumnSamples {
     /// Of a matrix; `None` if it has too few entries.
-    pub(crate) fn of<T: Stored>(matrix: CsrView<'_, T>) -> Option<Self> {
+    fn of<T: Stored>(matrix: CsrView<'_, T>) -> Option<Self> {
         let mut samples = [0; N_SAMPLES];
         let step = matrix.nnz() / N_SAMPLES;
         if step == 0 {
@@ -200,21 +218,13 @@ impl ColumnSamples {
         Some(ColumnSamples(samples))
     }
 
-    /// Runs of the columns below `n_cols`, as many as there are to be parts, with about as many entries each.
-    pub(crate) fn ranges(&self, parts: usize, n_cols: usize) -> impl Iterator<Item = Range<usize>> {
-        // A little before: the column of a sample is likely one of many entries, and sums that two threads write in one line of
-        // the cache cost both. Not far: of a set of columns ranks are known near its members, such as the sample.
+    /// A column before which `part` of `parts` of the entries are, or almost.
+    ///
+    /// A little before: the column of a sample is likely one of many entries, and sums that two threads write in one line of the cache cost both.
+    /// Not far: of a set of columns ranks are known near its members, such as the sample.
+    fn before(&self, part: usize, parts: usize) -> usize {
         const LINE: usize = 16;
-        let mut start = 0;
-        (1..=parts).map(move |part| {
-            let end = match part == parts {
-                true => n_cols,
-                false => self.0[part * N_SAMPLES / parts] / LINE * LINE,
-            };
-            let range = start..end.max(start);
-            start = range.end;
-            range
-        })
+        self.0[part * N_SAMPLES / parts] / LINE * LINE
     }
 }
 
@@ -285,9 +295,9 @@ mod tests {
         for n_rows in [512, 1024, 8192] {
             let rows = (0..n_rows).map(|row| (0..8).map(move |k| (1000 * k + row % 1000, 1.0)));
             let x = Csr::from_rows(8000, rows.map(Vec::from_iter)).unwrap();
-            let samples = ColumnSamples::of(x.view()).unwrap();
             for parts in 2..5 {
-                for range in samples.ranges(parts, 8000) {
+                assert_eq!(column_ranges(x.view(), parts).count(), parts);
+                for range in column_ranges(x.view(), parts) {
                     let entries =
                         x.columns().iter().filter(|column| range.contains(column)).count();
                     let share = x.nnz() / parts;

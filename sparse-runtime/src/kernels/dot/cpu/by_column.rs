@@ -1,6 +1,10 @@
 //! csrᵀ · dense with a row of sums for every column, where columns are not more than entries. Which of them occur shows in the
 //! sums, so that nothing is noted entry by entry: a sum begins at -0, no term is -0, and so a sum is -0 until something is added.
 
+mod in_halves;
+mod in_parts;
+
+use self::in_parts::in_parts;
 use super::gemm::Matrix;
 use super::scatter;
 use crate::formats::CsrView;
@@ -8,7 +12,7 @@ use crate::kernels::Parallel;
 use crate::kernels::index_set::for_each_bit;
 #[cfg(target_arch = "x86_64")]
 use crate::kernels::own_entries::{OwnEntries, are_added};
-use crate::kernels::parallel::ColumnSamples;
+use crate::kernels::parallel;
 use crate::lanes::{Lanes, Loop, same_type, widest};
 #[cfg(target_arch = "x86_64")]
 use crate::lanes::{same_type_mut, x86};
@@ -39,25 +43,29 @@ pub(super) fn product<T: Float, V: Factor<T>>(
     wide: &mut Vec<f32>,
 ) {
     let (n_cols, width) = (lhs.n_cols(), rhs.n_cols);
+    let halves = in_halves::fits(lhs, width);
     let parts = match width {
-        1 if !divides_rows() => 1,
+        1 if !halves && !divides_rows() => 1,
         // As long on two threads as on one.
         2 => 1,
         _ => scatter::parts(lhs, width, parallel),
     };
     // A row of sums that lies in two lines of the cache costs twice, and the allocator aligns nothing to lines.
     let slack = LINE / size_of::<T>();
-    fill(values, n_cols * width + slack, -T::zero(), parts);
+    let tables = if halves { 2 } else { 1 };
+    fill(values, tables * n_cols * width + slack, -T::zero(), parts);
     ids.clear();
     ids.reserve(n_cols);
     let room = &mut ids.spare_capacity_mut()[..n_cols];
-    let samples = if parts > 1 { ColumnSamples::of(lhs) } else { None };
     let found = T::in_accumulator(values, wide, |sums| {
         let lead = sums.as_ptr().align_offset(LINE).min(slack);
-        match samples {
-            None => some_columns(room, sums, lead, lhs, rhs, 0..n_cols),
-            Some(samples) => in_parts(room, sums, lead, lhs, rhs, samples.ranges(parts, n_cols)),
+        if halves {
+            return in_halves::product(room, sums, lead, lhs, rhs, parts);
         }
+        let ranges = parallel::column_ranges(lhs, parts);
+        in_parts(room, sums, lead, width, ranges, &|ids, sums, lead, columns| {
+            some_columns(ids, sums, lead, lhs, rhs, columns)
+        })
     });
     // SAFETY: there is room for `n_cols`, of which so many were written.
     unsafe { ids.set_len(found) };
@@ -130,68 +138,6 @@ fn repeat<T: Float>(room: &mut [MaybeUninit<T>], element: T) {
     room.fill(MaybeUninit::new(element));
 }
 
-/// As [`some_columns`], of several runs of columns, each on a thread.
-fn in_parts<T: Float, V: Factor<T>>(
-    ids: &mut [MaybeUninit<u64>],
-    sums: &mut [T::Accumulator],
-    lead: usize,
-    lhs: CsrView<'_, V>,
-    rhs: Matrix<'_, T>,
-    ranges: impl Iterator<Item = Range<usize>>,
-) -> usize {
-    let width = rhs.n_cols;
-    let (mut rest, mut n_parts) = ((&mut *ids, &mut *sums), 0);
-    let mut pieces = [const { None }; MAX_PARTS];
-    for (piece, columns) in pieces.iter_mut().zip(ranges) {
-        // The first part has what lies in front of all rows.
-        let lead = if n_parts == 0 { lead } else { 0 };
-        let (ids, more_ids) = rest.0.split_at_mut(columns.len());
-        let (sums, more_sums) = rest.1.split_at_mut(lead + columns.len() * width);
-        *piece = Some((columns, ids, sums, lead, 0));
-        (rest, n_parts) = ((more_ids, more_sums), n_parts + 1);
-    }
-    team::each(&mut pieces[..n_parts], |_, piece| {
-        if let Some((columns, ids, sums, lead, found)) = piece {
-            *found = some_columns(ids, sums, *lead, lhs, rhs, columns.clone());
-        }
-    });
-    let found =
-        pieces.map(|piece| piece.map_or((0, 0), |(columns, .., found)| (columns.start, found)));
-    let mut all = 0;
-    for (place, (start, found)) in found.into_iter().enumerate() {
-        // The first part is where it belongs, the others move up to where the one before them ended.
-        if place > 0 {
-            move_down(ids, start, all, found, n_parts);
-            move_down(sums, lead + start * width, all * width, found * width, n_parts);
-        }
-        all += found;
-    }
-    all
-}
-
-/// Copies `len` elements from one place to an earlier one, on as many threads as there are to be parts if the two do not overlap.
-fn move_down<T: Copy + Send + Sync>(
-    elements: &mut [T],
-    from: usize,
-    to: usize,
-    len: usize,
-    parts: usize,
-) {
-    if to + len > from {
-        return elements.copy_within(from..from + len, to);
-    }
-    let (before, after) = elements.split_at_mut(from);
-    let piece = len.div_ceil(parts).max(1);
-    let mut copies = before[to..to + len].chunks_mut(piece).zip(after[..len].chunks(piece));
-    let mut pieces = [const { None }; MAX_PARTS];
-    pieces[..parts].iter_mut().for_each(|piece| *piece = copies.next());
-    team::each(&mut pieces[..parts], |_, piece| {
-        if let Some((to, from)) = piece {
-            to.copy_from_slice(from);
-        }
-    });
-}
-
 /// Sums the rows of some columns, of which the first is `lead` elements behind the front; moves those that occur to the front, and
 /// says how many. Their columns are written to `ids`.
 fn some_columns<T: Float, V: Factor<T>>(
@@ -203,20 +149,45 @@ fn some_columns<T: Float, V: Factor<T>>(
     columns: Range<usize>,
 ) -> usize {
     let first = columns.start;
-    // SAFETY: behind `lead` there is a row for each of the columns, which all callers see to.
+    add(&mut sums[lead..], lhs, rhs, columns);
+    occurring(ids, sums, lead, rhs.n_cols, first)
+}
+
+/// Adds the entries in some columns to their rows of sums.
+///
+/// # Panics
+///
+/// If there are fewer rows than columns.
+fn add<T: Float, V: Factor<T>>(
+    sums: &mut [T::Accumulator],
+    lhs: CsrView<'_, V>,
+    rhs: Matrix<'_, T>,
+    columns: Range<usize>,
+) {
+    let sums = &mut sums[..columns.len() * rhs.n_cols];
+    // SAFETY: there is a row for each of the columns.
     unsafe {
-        let sums = &mut sums[lead..];
         #[cfg(target_arch = "x86_64")]
-        let is_added = add_own::<T, V>(sums, lhs, rhs, columns.clone());
-        #[cfg(not(target_arch = "x86_64"))]
-        let is_added = false;
-        if !is_added {
-            let place = scatter::Columns;
-            scatter::some_columns::<T, V, _, true>(sums, first, lhs, rhs, columns, place);
+        if add_own::<T, V>(sums, lhs, rhs, columns.clone()) {
+            return;
         }
+        let (first, place) = (columns.start, scatter::Columns);
+        scatter::some_columns::<T, V, _, true>(sums, first, lhs, rhs, columns, place);
     }
+}
+
+/// Moves the rows of sums that occur to the front, and says how many. There is a row for each of `ids`, which become their columns; the first lies
+/// `lead` elements behind the front and is of column `first`.
+fn occurring<A: Float>(
+    ids: &mut [MaybeUninit<u64>],
+    sums: &mut [A],
+    lead: usize,
+    width: usize,
+    first: usize,
+) -> usize {
+    assert!(lead + ids.len() * width <= sums.len(), "a row of sums a column");
     #[cfg(target_arch = "x86_64")]
-    if rhs.n_cols == 1
+    if width == 1
         && x86::Level::found() == Some(x86::Level::Avx512)
         && let Some(sums) = same_type_mut(sums)
     {
@@ -224,7 +195,7 @@ fn some_columns<T: Float, V: Factor<T>>(
         return unsafe { compressed(ids, sums, lead, first) };
     }
     let mut found = 0;
-    widest(Occurring { ids, sums, lead, width: rhs.n_cols, first, found: &mut found });
+    widest(Occurring { ids, sums, lead, width, first, found: &mut found });
     found
 }
 
@@ -403,78 +374,6 @@ mod tests {
     use crate::formats::{Csr, Dense, RowSparse};
     use crate::kernels::Context;
     use crate::kernels::dot::cpu::csr_transposed_dense;
-
-    #[test]
-    fn columns_in_parts_have_the_bits_of_all_at_once() {
-        let entry = |row: usize, column: usize| (column, 0.1 + (row * 31 + column * 7 % 90) as f32);
-        // Rows that have entries of every part, of the last alone, of the first alone, and none.
-        let rows = (0..90).map(|row| match row % 9 {
-            0 => vec![],
-            1 => vec![entry(row, N_COLS - 1)],
-            2 => vec![entry(row, 0)],
-            step => (row % 5..N_COLS).step_by(step).map(|column| entry(row, column)).collect(),
-        });
-        let x = Csr::from_rows(N_COLS, rows).unwrap();
-        parts_have_the_bits_of_all_at_once(x.view(), N_COLS);
-        let mut parts = x.into_parts();
-        parts.values.fill(1.0);
-        let pattern = Csr::from_parts(parts).unwrap();
-        parts_have_the_bits_of_all_at_once(pattern.view().units().unwrap(), N_COLS);
-        // All entries in one column, of one part; and one row that has all of them.
-        for column in [0, N_COLS / 2, N_COLS - 1] {
-            let rows = (0..90).map(|row| [entry(row, column)]);
-            parts_have_the_bits_of_all_at_once(Csr::from_rows(N_COLS, rows).unwrap().view(), 1);
-        }
-        let whole: Vec<_> = (0..N_COLS).map(|column| entry(0, column)).collect();
-        let rows = (0..90).map(|row| if row == 40 { whole.clone() } else { vec![] });
-        parts_have_the_bits_of_all_at_once(Csr::from_rows(N_COLS, rows).unwrap().view(), N_COLS);
-    }
-
-    const N_COLS: usize = 150;
-
-    /// Products with a matrix of 90 rows in which so many columns occur.
-    fn parts_have_the_bits_of_all_at_once<V: Factor<f32>>(x: CsrView<'_, V>, n_occurring: usize) {
-        let number = |row: usize, column: usize| 0.3 - ((row * 7 + column) % 17) as f32;
-        for width in [1, 3, 16, 20] {
-            let rows = (0..90).flat_map(|row| (0..width).map(move |column| number(row, column)));
-            let rows = Dense::new([90, width], rows.collect()).unwrap();
-            // The same by columns.
-            let columns = (0..width).flat_map(|column| (0..90).map(move |row| number(row, column)));
-            let columns = Dense::new([width, 90], columns.collect()).unwrap();
-            let right = [(&rows, false), (&columns, true)];
-            let cases = right.into_iter().flat_map(|y| [1, 2, 3, 5].map(|n_parts| (n_parts, y)));
-            let products = Vec::from_iter(cases.map(|(n_parts, (y, transpose))| {
-                let lead = 3 * n_parts - 3;
-                let mut ids = vec![MaybeUninit::new(0); N_COLS];
-                let mut sums = vec![-0.0f32; lead + N_COLS * width];
-                let ranges =
-                    (0..n_parts).map(|part| N_COLS * part / n_parts..N_COLS * (part + 1) / n_parts);
-                let rhs = Matrix::new(y.view(), transpose);
-                let found = in_parts(&mut ids, &mut sums, lead, x, rhs, ranges);
-                sums.truncate(found * width);
-                sums.iter().map(|sum| sum.to_bits()).collect::<Vec<_>>()
-            }));
-            assert!(products.iter().all(|bits| *bits == products[0]), "width {width}");
-            assert_eq!(products[0].len(), n_occurring * width);
-        }
-    }
-
-    #[test]
-    fn elements_are_moved_in_parts_or_at_once() {
-        for (from, to, len) in
-            [(5, 5, 10), (5, 2, 10), (50, 3, 47), (50, 4, 47), (60, 0, 1), (9, 0, 0)]
-        {
-            for parts in [1, 2, 5] {
-                let mut elements = Vec::from_iter(0..100);
-                move_down(&mut elements, from, to, len, parts);
-                let moved = to..to + len;
-                for (place, element) in elements.iter().enumerate() {
-                    let came_from = if moved.contains(&place) { place + from - to } else { place };
-                    assert_eq!(*element, came_from, "{len} from {from} to {to} in {parts}");
-                }
-            }
-        }
-    }
 
     #[test]
     fn vectors_are_filled_in_parts() {

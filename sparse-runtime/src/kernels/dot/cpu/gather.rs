@@ -7,7 +7,7 @@ use crate::kernels::{Parallel, ahead};
 use crate::lanes::{Lanes, Loop, Plain, widest};
 #[cfg(target_arch = "x86_64")]
 use crate::lanes::{same_type, same_type_mut, x86};
-use crate::prefetch::prefetch_known;
+use crate::prefetch::{begin_lines, prefetch_known_at};
 use crate::with_column_ids;
 use sparse_core::element::{Factor, Float, Stored};
 use std::ops::Range;
@@ -276,8 +276,13 @@ impl<T: Float, V: Factor<T>, I: ColumnId> Panel<'_, T, V, I> {
         // SAFETY: as the caller says.
         unsafe {
             let width = if ALL { N * L::COUNT } else { self.width };
+            let first = self.rhs.as_ptr().wrapping_add(column);
             let ahead = self.ids.get_unchecked(at.wrapping_add(distance)).at();
-            prefetch_known(self.rhs, ahead * width + column, N * L::COUNT);
+            prefetch_known_at(
+                first.wrapping_add(ahead * width),
+                N * L::COUNT,
+                begin_lines(first, width),
+            );
             let start = self.ids.get_unchecked(at).at() * width + column;
             let y = self.rhs.as_ptr().add(start);
             if V::IS_UNIT {

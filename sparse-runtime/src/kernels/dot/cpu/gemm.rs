@@ -53,6 +53,12 @@ impl<'a, T: Float> Matrix<'a, T> {
             .then_some(self.values)
     }
 
+    /// The rows from one on, of which there may be none.
+    pub(super) fn from_row(self, row: usize) -> Self {
+        let values = &self.values[row * self.row_step..];
+        Matrix { values, n_rows: self.n_rows - row, ..self }
+    }
+
     /// Asks for a row, the first line of it, which may lie outside.
     #[inline(always)]
     pub(super) fn ask(&self, row: usize) {

@@ -5,7 +5,7 @@ use super::{Place, Scatter};
 use crate::formats::ColumnId;
 use crate::kernels::ahead;
 use crate::lanes::{Lanes, Loop, same_type};
-use crate::prefetch::{BOUNDS_AHEAD, LINE};
+use crate::prefetch::{BOUNDS_AHEAD, LINE, begin_lines};
 use sparse_core::element::{Factor, Float};
 use std::ops::Range;
 
@@ -86,6 +86,7 @@ where
     ) {
         let width = if ALL { N * L::COUNT } else { self.x.len() };
         let (sums, x) = (self.sums.wrapping_add(column), &self.x[column..column + N * L::COUNT]);
+        let begin_lines = begin_lines(sums, width);
         // SAFETY: `x` has a panel, and so has each row of sums.
         unsafe {
             let x = Elements::<L, N>::load(x.as_ptr());
@@ -93,7 +94,7 @@ where
                 for at in run.clone() {
                     let later = self.ids.get_unchecked(at.wrapping_add(distance)).at();
                     ahead::ask(self.ids, self.values, at.wrapping_add(self.entries_ahead));
-                    Elements::<L, N>::ask(sums.wrapping_add(later * width));
+                    Elements::<L, N>::ask(sums.wrapping_add(later * width), begin_lines);
                     let sums = sums.add(self.ids.get_unchecked(at).at() * width);
                     let value = self.values.get_unchecked(at).number().widen();
                     x.add_to::<_, NEVER_MINUS_ZERO>(sums, value);

@@ -104,12 +104,12 @@ impl<L: Copy, const N: usize> Elements<L, N> {
         }
     }
 
-    /// Asks for so many elements from an address on, which may be any.
+    /// Asks for so many elements from an address on, which may be any, and may begin a line of the cache.
     #[inline(always)]
-    pub(super) fn ask<A>(from: *const A)
+    pub(super) fn ask<A>(from: *const A, begins_line: bool)
     where
         L: Lanes<A>,
     {
-        prefetch_known_at(from, N * L::COUNT);
+        prefetch_known_at(from, N * L::COUNT, begins_line);
     }
 }

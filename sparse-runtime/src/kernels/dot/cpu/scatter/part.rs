@@ -4,7 +4,7 @@ use super::panels::{Elements, InPanels, in_panels};
 use super::{Place, Scatter};
 use crate::formats::ColumnId;
 use crate::lanes::{Lanes, Loop, same_type};
-use crate::prefetch::LINE;
+use crate::prefetch::{LINE, begin_lines};
 use sparse_core::element::{Factor, Float};
 use std::ops::Range;
 
@@ -82,8 +82,9 @@ where
     ) {
         let width = if ALL { N * L::COUNT } else { self.x.len() };
         let (sums, x) = (self.sums.wrapping_add(column), &self.x[column..column + N * L::COUNT]);
+        let begin_lines = begin_lines(sums, width);
         for id in &self.ids[self.later.clone()] {
-            Elements::<L, N>::ask(sums.wrapping_add(id.at() * width));
+            Elements::<L, N>::ask(sums.wrapping_add(id.at() * width), begin_lines);
         }
         // SAFETY: `x` has a panel, and so has each row of sums; there are as many values as ids.
         unsafe {

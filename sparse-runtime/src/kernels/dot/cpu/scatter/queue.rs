@@ -4,7 +4,7 @@ use super::panels::{Elements, InPanels, in_panels};
 use super::{Place, Scatter};
 use crate::formats::ColumnId;
 use crate::lanes::{Lanes, Loop, same_type};
-use crate::prefetch::LINE;
+use crate::prefetch::{LINE, begin_lines};
 use sparse_core::element::{Factor, Float};
 use std::ops::Range;
 
@@ -128,9 +128,10 @@ impl<A: Copy, const NEVER_MINUS_ZERO: bool> InPanels<A> for Turns<'_, A, NEVER_M
     unsafe fn panel<L: Lanes<A>, const N: usize, const ALL: bool>(&self, column: usize) {
         let width = if ALL { N * L::COUNT } else { self.width };
         let sums = self.sums.wrapping_add(column);
+        let begin_lines = begin_lines(sums, width);
         for turn in self.turns.clone() {
             let later = self.queue[(turn + self.together) % LONGEST];
-            Elements::<L, N>::ask(sums.wrapping_add(later.place * width));
+            Elements::<L, N>::ask(sums.wrapping_add(later.place * width), begin_lines);
             let Waiting { place, row, value } = self.queue[turn % LONGEST];
             let start = row as usize * width + column;
             let x = &self.rows[start..start + N * L::COUNT];
