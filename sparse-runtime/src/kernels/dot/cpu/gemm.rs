@@ -53,8 +53,8 @@ impl<'a, T: Float> Matrix<'a, T> {
             .then_some(self.values)
     }
 
-    /// The rows from one on, of which there may be none.
-    pub(super) fn from_row(self, row: usize) -> Self {
+    /// The rows below so many, of which there may be none.
+    pub(super) fn below(self, row: usize) -> Self {
         let values = &self.values[row * self.row_step..];
         Matrix { values, n_rows: self.n_rows - row, ..self }
     }

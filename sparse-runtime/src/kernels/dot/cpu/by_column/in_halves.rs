@@ -38,7 +38,7 @@ pub(super) fn product<T: Float, V: Factor<T>>(
     let (sums, behind) = sums.split_at_mut(lead + n_cols);
     let (front, behind) = (&mut sums[lead..], &mut behind[..n_cols]);
     let (upper, lower) = lhs.split(cut(lhs, 1, 2));
-    let below = rhs.from_row(upper.n_rows());
+    let below = rhs.below(upper.n_rows());
     if n_threads < 2 {
         // Those behind were filled last, and are in the cache.
         add(behind, upper, rhs, 0..n_cols);
