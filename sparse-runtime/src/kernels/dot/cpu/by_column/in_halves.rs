@@ -151,7 +151,7 @@ mod tests {
         assert!((ids.clone(), sums.clone()) == bits(view, &row, true, parallel));
 
         // Each half in its order, then both.
-        let mut expected = vec![[T::zero().widen(); 2]; N_COLS];
+        let mut expected = [[T::zero().widen(); 2]; N_COLS];
         let cut = cut(view, 1, 2);
         for (row, &from) in order.iter().enumerate() {
             let (ids, values) = x.row(from).unwrap();
