@@ -2,7 +2,7 @@
 //! the columns each reads nearly all lines of the data, and two of them are hardly faster than one.
 
 use super::in_parts::in_parts;
-use super::{Matrix, add, occurring, repeat};
+use super::{Matrix, add, divides_rows, occurring, repeat};
 use crate::formats::CsrView;
 use crate::kernels::Parallel;
 use crate::kernels::dot::cpu::scatter;
@@ -45,8 +45,9 @@ pub(super) fn product<T: Float, V: Factor<T>>(
         fetch(front);
         add(front, lower, below, 0..n_cols);
     } else {
-        // More than two threads have some columns of a half each.
-        let ranges = column_ranges(lhs, n_threads / 2);
+        // More than two threads have some columns of a half each, where that wins anything.
+        let n_ranges = if divides_rows() { n_threads / 2 } else { 1 };
+        let ranges = column_ranges(lhs, n_ranges);
         let (mut rest, mut pieces) = ((front, &mut *behind), [const { None }; MAX_PARTS]);
         for (pieces, columns) in pieces.chunks_exact_mut(2).zip(ranges) {
             let (front, more_front) = rest.0.split_at_mut(columns.len());
@@ -55,7 +56,7 @@ pub(super) fn product<T: Float, V: Factor<T>>(
             pieces[1] = Some((behind, upper, rhs, columns));
             rest = (more_front, more_behind);
         }
-        team::each(&mut pieces[..n_threads / 2 * 2], |_, piece| {
+        team::each(&mut pieces[..2 * n_ranges], |_, piece| {
             if let Some((sums, half, rhs, columns)) = piece {
                 add(sums, *half, *rhs, columns.clone());
             }
@@ -177,5 +178,12 @@ mod tests {
     #[test]
     fn any_number_of_threads_has_the_same_bits_in_f64() {
         any_number_of_threads_has_the_same_bits::<f64>();
+    }
+
+    /// Summed in f32, and rounded once.
+    #[cfg(feature = "half")]
+    #[test]
+    fn any_number_of_threads_has_the_same_bits_in_bf16() {
+        any_number_of_threads_has_the_same_bits::<sparse_core::element::bf16>();
     }
 }
