@@ -47,8 +47,7 @@ fn main() -> Result<()> {
     let c = RowSparse::new([2, 2], vec![1], vec![6.0f32, 7.0])?;
 
     let mut composition = Composition::new(dims! {}, Seed(0))?;
-    let batch =
-        CompositionBatch { a: a.view(), b: b.view(), c: c.view(), ..CompositionBatch::default() };
+    let batch = CompositionBatch { a: a.view(), b: b.view(), c: c.view() };
     let outputs = composition.forward(&batch)?;
     // The storage is in the types of the fields.
     let (d, e, f): (&Dense, &Csr, &RowSparse) = (&outputs.d, &outputs.e, &outputs.f);
@@ -56,13 +55,13 @@ fn main() -> Result<()> {
     println!("{}", Composition::PLAN);
 
     let mut fallback = Fallback::new(dims! {}, Seed(0))?;
-    let batch = FallbackBatch { b: b.view(), c: c.view(), ..FallbackBatch::default() };
+    let batch = FallbackBatch { b: b.view(), c: c.view() };
     let outputs = fallback.forward(&batch)?;
     println!("b + c = {}\nlog(b) = {}", outputs.sum, outputs.logarithm);
     println!("{}", Fallback::PLAN);
 
     let mut spelled = Spelled::new(dims! {}, Seed(0))?;
-    let batch = SpelledBatch { b: b.view(), c: c.view(), ..SpelledBatch::default() };
+    let batch = SpelledBatch { b: b.view(), c: c.view() };
     let logarithm: &Csr = &spelled.forward(&batch)?.logarithm;
     println!("log1p(b) = {logarithm}");
 

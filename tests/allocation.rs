@@ -223,7 +223,6 @@ macro_rules! steady {
         let mut updater = Updater::for_model(rule, &model).unwrap();
         let batch = |rows: std::ops::Range<usize>| $Batch {
             $($input: $input.view().rows(rows.clone()).unwrap(),)*
-            ..Default::default()
         };
         let range = |step: usize| match step % 2 {
             0 => step % ROWS..step % ROWS + 1,
@@ -357,7 +356,7 @@ fn row_by_row() {
     for lazy_update in [LazyUpdate::Exact, LazyUpdate::Touched] {
         let rule = Sgd { momentum: 0.9, weight_decay: 0.01, lazy_update, ..Sgd::default() };
         let mut updater = Updater::for_model(rule, &model).unwrap();
-        let batch = LinearBatch { x: x.view(), y: y.view(), ..Default::default() };
+        let batch = LinearBatch { x: x.view(), y: y.view() };
         model.train_rows(&batch, &mut updater).unwrap();
         let steps = allocations(|| {
             for _ in 0..100 {
@@ -391,7 +390,7 @@ fn several_threads() {
     let data = synthetic::click_log(MANY, 20_000, 30, 1).unwrap();
     let x = data.features().unwrap();
     let y = Dense::new([MANY, 1], (0..MANY).map(|row| (row % 2) as f32).collect()).unwrap();
-    let batch = LinearBatch { x: x.view(), y: y.view(), ..Default::default() };
+    let batch = LinearBatch { x: x.view(), y: y.view() };
     // Other tests allocate in between, but not all the time.
     let quiet = (0..50).any(|_| {
         let mut model = Linear::new(dims! { d: 20_000 }, Seed(0)).unwrap();

@@ -79,8 +79,8 @@ fn both_variants_give_the_same_values_in_types_of_their_own() {
     let (x, dense, y) = data();
     let mut of_csr = ScorerCsr::new(dims! { d: 4 }, Seed(1)).unwrap();
     let mut of_dense = Scorer::<Dense>::new(dims! { d: 4 }, Seed(1)).unwrap();
-    let a = ScorerCsrBatch { x: x.view(), y: y.view(), ..Default::default() };
-    let b = ScorerDenseBatch { x: dense.view(), y: y.view(), ..Default::default() };
+    let a = ScorerCsrBatch { x: x.view(), y: y.view() };
+    let b = ScorerDenseBatch { x: dense.view(), y: y.view() };
     let (_, _): (CsrView, DenseView) = (a.x, b.x);
     let loss = of_csr.loss_and_grads(&a).unwrap();
     assert!((loss - of_dense.loss_and_grads(&b).unwrap()).abs() < 1e-5);
@@ -100,8 +100,8 @@ fn what_csr_trains_dense_scores_and_goes_on_training() {
     let mut updater = Updater::for_model(rule(), &model).unwrap();
     let mut alone = ScorerDense::new(dims! { d: 4 }, Seed(1)).unwrap();
     let mut updater_alone = Updater::for_model(rule(), &alone).unwrap();
-    let a = ScorerCsrBatch { x: x.view(), y: y.view(), ..Default::default() };
-    let b = ScorerDenseBatch { x: dense.view(), y: y.view(), ..Default::default() };
+    let a = ScorerCsrBatch { x: x.view(), y: y.view() };
+    let b = ScorerDenseBatch { x: dense.view(), y: y.view() };
     for _ in 0..3 {
         model.train_step(&a, &mut updater).unwrap();
         alone.train_step(&b, &mut updater_alone).unwrap();
@@ -171,7 +171,7 @@ fn inputs_are_combined() {
     let x = Csr::<f64>::from_rows(2, [vec![(1, 2.0)]]).unwrap();
     let z = Dense::from_rows(&[[1.0, 4.0]]);
     let mut model = Two::<Csr<f64>, Dense<f64>>::new(dims! {}, Seed(0)).unwrap();
-    let batch = TwoCsrDenseBatch { x: x.view(), z: z.view(), ..Default::default() };
+    let batch = TwoCsrDenseBatch { x: x.view(), z: z.view() };
     assert_eq!(model.forward(&batch).unwrap().sum.values(), [7.0]);
     assert_eq!(TwoDenseRowSparse::NAME, "TwoDenseRowSparse");
 }

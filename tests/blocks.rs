@@ -146,10 +146,8 @@ fn a_block_is_what_it_stands_for() {
     let (x, y) = batch();
     let mut blocks = FromBlocks::new(dims! { d: 3 }, Seed(1)).unwrap();
     let mut written = Written::new(dims! { d: 3 }, Seed(1)).unwrap();
-    let (a, b) = (
-        FromBlocksBatch { x: x.view(), y: y.view(), ..Default::default() },
-        WrittenBatch { x: x.view(), y: y.view(), ..Default::default() },
-    );
+    let (a, b) =
+        (FromBlocksBatch { x: x.view(), y: y.view() }, WrittenBatch { x: x.view(), y: y.view() });
     // (1 + 2)·0.75 + 1 and 3·0.75 + 1
     assert_eq!(blocks.forward(&a).unwrap().pred.values(), [3.25, 3.25]);
     assert_eq!(blocks.loss_and_grads(&a).unwrap(), written.loss_and_grads(&b).unwrap());
@@ -162,7 +160,7 @@ fn a_block_is_inferred_for_each_use() {
     let (x, _) = batch();
     let z = Dense::new([2, 3], vec![1.0, 0.0, 2.0, 0.0, 3.0, 0.0]).unwrap();
     let mut model = ByPath::new(dims! { d: 3 }, Seed(1)).unwrap();
-    let batch = ByPathBatch { x: x.view(), z: z.view(), ..Default::default() };
+    let batch = ByPathBatch { x: x.view(), z: z.view() };
     let outputs = model.forward(&batch).unwrap();
     let expected = 2.0 * 1.5_f32.tanh();
     assert!(outputs.sparse.values().iter().all(|value| (value - expected).abs() < 1e-6));
@@ -193,7 +191,7 @@ fn a_macro_writes_a_block_in_several_modules() {
     use uses_written_by_macros::{All, AllBatch};
     let x = Dense::new([2], vec![1.0, -0.5]).unwrap();
     let mut model = All::new(dims! {}, Seed(1)).unwrap();
-    let batch = AllBatch { x: x.view(), ..Default::default() };
+    let batch = AllBatch { x: x.view() };
     assert_eq!(model.forward(&batch).unwrap().sum.values(), [12.0, -6.0]);
 }
 
@@ -226,7 +224,7 @@ fn what_attributes_take_is_given_in_order() {
     let x = Dense::new([2, 2], vec![1.0, 2.0, 3.0, 4.0]).unwrap();
     let s = Csr::new(3, vec![0, 1, 2], vec![0_u32, 2], vec![1.0, 2.0]).unwrap();
     let mut model = InOrder::new(dims! {}, Seed(1)).unwrap();
-    let batch = InOrderBatch { x: x.view(), s: s.view(), ..Default::default() };
+    let batch = InOrderBatch { x: x.view(), s: s.view() };
     let outputs = model.forward(&batch).unwrap();
     assert_eq!(outputs.all.values(), [10.0]);
     assert_eq!(outputs.kept.values(), [5.0, 9.0]);

@@ -109,14 +109,12 @@ fn dense_values_have_the_same_bits() {
                 of_row: of_row.view(),
                 other: other.view(),
                 y: y.view(),
-                ..Default::default()
             };
             let same = NetworkUnfusedBatch {
                 a: a.view(),
                 of_row: of_row.view(),
                 other: other.view(),
                 y: y.view(),
-                ..Default::default()
             };
             let loss = fused.loss_and_grads(&batch).unwrap();
             let expected = unfused.loss_and_grads(&same).unwrap();
@@ -166,8 +164,8 @@ fn stored_values_have_the_same_bits() {
         ];
         for (x, z) in views {
             let y = labels.view().rows(0..x.n_rows()).unwrap();
-            let batch = StoredBatch { x, z, y, ..Default::default() };
-            let same = StoredUnfusedBatch { x, z, y, ..Default::default() };
+            let batch = StoredBatch { x, z, y };
+            let same = StoredUnfusedBatch { x, z, y };
             let loss = fused.loss_and_grads(&batch).unwrap();
             let expected = unfused.loss_and_grads(&same).unwrap();
             assert_eq!(bits(&[loss as f32]), bits(&[expected as f32]));
@@ -190,9 +188,8 @@ fn stored_rows_have_the_same_bits() {
     for rows in [&[][..], &[0, 3], &[0, 1, 2, 3], &[2]] {
         let rows = rows.iter().map(|&row| (row, [ODD[row], ODD[11 - row]]));
         let r = RowSparse::from_rows(4, rows).unwrap();
-        let found = fused.forward(&RowsBatch { r: r.view(), ..Default::default() }).unwrap();
-        let expected =
-            unfused.forward(&RowsUnfusedBatch { r: r.view(), ..Default::default() }).unwrap();
+        let found = fused.forward(&RowsBatch { r: r.view() }).unwrap();
+        let expected = unfused.forward(&RowsUnfusedBatch { r: r.view() }).unwrap();
         for (found, expected) in [(&found.some, &expected.some), (&found.all, &expected.all)] {
             assert_eq!(found.indices(), expected.indices());
             assert_eq!(bits(found.values()), bits(expected.values()));

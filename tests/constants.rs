@@ -108,7 +108,6 @@ fn arrays_of_constant_extents_are_joined() {
                 item: item.view().into(),
                 x: x.view(),
                 y: y.view(),
-                ..Default::default()
             };
             for _ in 0..5 {
                 model.train_step(&batch, &mut updater).unwrap();
@@ -174,7 +173,7 @@ fn parts_and_repetitions_of_constant_extents() {
             let mut model = $model::new(dims! { d: 4 }, Seed(1)).unwrap();
             let sgd = Sgd { learning_rate: 0.01, ..Sgd::default() };
             let mut updater = nnz::optimizer::Updater::for_model(sgd, &model).unwrap();
-            let batch = $batch { x: x.view(), z: z.view(), y: y.view(), ..Default::default() };
+            let batch = $batch { x: x.view(), z: z.view(), y: y.view() };
             for _ in 0..5 {
                 model.train_step(&batch, &mut updater).unwrap();
             }
@@ -219,7 +218,7 @@ fn constants_train() {
     let x = Csr::new(5, vec![0, 2, 3], vec![0_u32, 2, 1], vec![1.0, 2.0, 3.0]).unwrap();
     let y = Dense::new([2], vec![0_u32, 2]).unwrap();
     let mut model = Softmax::new(dims! { d: 5 }, Seed(1)).unwrap();
-    let batch = SoftmaxBatch { x: x.view(), y: y.view(), ..Default::default() };
+    let batch = SoftmaxBatch { x: x.view(), y: y.view() };
     let loss = model.loss_and_grads(&batch).unwrap();
     assert!((loss - 3_f64.ln()).abs() < 1e-6, "{loss}");
     let mut updater = nnz::optimizer::Updater::for_model(Sgd::default(), &model).unwrap();
@@ -230,9 +229,9 @@ fn constants_train() {
 fn what_is_assumed_is_computed_with() {
     let (x, z) = (Dense::full([2, 4], 1.0), Dense::full([2, 4], 0.5));
     let mut model = Assumed::new(dims! {}, Seed(1)).unwrap();
-    let batch = AssumedBatch { x: x.view(), z: z.view(), ..Default::default() };
+    let batch = AssumedBatch { x: x.view(), z: z.view() };
     assert_eq!(model.forward(&batch).unwrap().sum.values(), [6.0, 6.0]);
     let narrow = Dense::full([2, 3], 1.0);
-    let batch = AssumedBatch { x: narrow.view(), z: z.view(), ..Default::default() };
+    let batch = AssumedBatch { x: narrow.view(), z: z.view() };
     assert!(model.forward(&batch).is_err());
 }

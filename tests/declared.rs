@@ -209,7 +209,7 @@ fn check_gradients<M>(
 fn gradients_of_declared_operators_are_those_of_their_functions() {
     let (x, y) = (data(), Dense::new([3], vec![1.0, -1.0, 0.5]).unwrap());
     let mut model = Norms::new(dims! { d: 4 }, Seed(3)).unwrap();
-    let batch = NormsBatch { x: x.view(), y: y.view(), ..Default::default() };
+    let batch = NormsBatch { x: x.view(), y: y.view() };
     // By hand: the rule of `product` and `mish`, row by row.
     let expected: Vec<f64> = (0..3)
         .map(|row| {
@@ -241,7 +241,7 @@ fn gradients_of_declared_operators_are_those_of_their_functions() {
 fn what_is_stored_stays_stored() {
     let (x, y) = (data(), Dense::new([3, 1], vec![1.0, -1.0, 0.5]).unwrap());
     let mut model = Stored::new(dims! { d: 4 }, Seed(3)).unwrap();
-    let batch = StoredBatch { x: x.view(), y: y.view(), ..Default::default() };
+    let batch = StoredBatch { x: x.view(), y: y.view() };
     let outputs = model.forward(&batch).unwrap();
     let (cubes, smooth): (&Csr<f64>, &Csr<f64>) = (&outputs.cubes, &outputs.smooth);
     let stored = x.values().iter();
@@ -265,7 +265,7 @@ fn a_model_of_declared_operators_trains() {
     let mut model = Norms::new(dims! { d: 4 }, Seed(3)).unwrap();
     let rule = Sgd { learning_rate: 0.01, ..Sgd::default() };
     let mut updater = Updater::for_model(rule, &model).unwrap();
-    let batch = NormsBatch { x: x.view(), y: y.view(), ..Default::default() };
+    let batch = NormsBatch { x: x.view(), y: y.view() };
     let first = model.train_step(&batch, &mut updater).unwrap();
     let last = (0..500).map(|_| model.train_step(&batch, &mut updater).unwrap()).last().unwrap();
     assert!(last < 0.05 * first, "{first} {last}");
@@ -275,7 +275,7 @@ fn a_model_of_declared_operators_trains() {
 fn a_function_is_that_of_the_models_elements() {
     let x = Dense::from_rows(&[[1.0f32, -2.0]]);
     let mut model = Single::new(dims! {}, Seed(0)).unwrap();
-    let batch = SingleBatch { x: x.view(), ..Default::default() };
+    let batch = SingleBatch { x: x.view() };
     assert_eq!(model.forward(&batch).unwrap().y.values(), [1.0f32, -8.0]);
 }
 
@@ -302,7 +302,7 @@ fn a_function_that_is_not_what_its_operator_says_is_refused() {
     );
     let mut model = Turned::new(dims! {}, Seed(0)).unwrap();
     let x = Dense::from_rows(&[[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]);
-    let batch = TurnedBatch { x: x.view(), ..Default::default() };
+    let batch = TurnedBatch { x: x.view() };
     let error = model.forward(&batch).unwrap_err();
     assert_eq!(
         error.to_string(),

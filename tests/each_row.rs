@@ -426,7 +426,7 @@ fn a_loss_that_is_not_finite_ends_the_steps() {
     let rule = Sgd { learning_rate: 0.1, momentum: 0.9, ..Sgd::default() };
     let mut updater = Updater::for_model(rule, &model).unwrap();
     updater.set_records_outputs(false);
-    let batch = LinearBatch { x: x.view(), y: bad.view(), ..Default::default() };
+    let batch = LinearBatch { x: x.view(), y: bad.view() };
     let steps = model.train_rows(&batch, &mut updater).unwrap();
     assert_eq!((steps.n_steps, steps.diverged()), (701, true));
     assert_eq!(updater.clock(), 701);
@@ -442,7 +442,7 @@ fn a_model_that_is_not_one_loop_says_so() {
     const { assert!(!Apart::TRAINS_ROWS && Linear::TRAINS_ROWS) };
     let mut updater = Updater::for_model(Sgd::default(), &model).unwrap();
     let (x, y) = (features(), floats(&labels(2)));
-    let batch = ApartBatch { x: x.view(), y: y.view(), ..Default::default() };
+    let batch = ApartBatch { x: x.view(), y: y.view() };
     assert_eq!(
         model.train_rows(&batch, &mut updater).unwrap_err().to_string(),
         "model `Apart` makes no steps row by row in one call: give `train_step` batches of one row"
@@ -457,7 +457,7 @@ fn an_error_before_the_first_step_leaves_the_clock() {
     let run = |disturbed: bool| {
         let mut model = Linear::new(dims! { d: N_FEATURES }, Seed(7)).unwrap();
         let mut updater = Updater::for_model(rule.clone(), &model).unwrap();
-        let batch = LinearBatch { x, y: y.view(), ..Default::default() };
+        let batch = LinearBatch { x, y: y.view() };
         model.train_rows(&batch, &mut updater).unwrap();
         if disturbed {
             // Begun and not ended.

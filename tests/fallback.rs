@@ -38,7 +38,7 @@ fn x() -> Csr {
 fn annotated_values_are_converted_back() {
     let x = x();
     let mut model = Back::new(dims! {}, Seed(0)).unwrap();
-    let outputs = model.forward(&BackBatch { x: x.view(), ..Default::default() }).unwrap();
+    let outputs = model.forward(&BackBatch { x: x.view() }).unwrap();
     let (y, twice, z): (&Csr, &Csr, &Csr) = (&outputs.y, &outputs.twice, &outputs.z);
     assert_eq!(y.to_dense().unwrap().values(), [0.0, -1.0, 1.0, -1.0, -1.0, -1.0]);
     // The zero is not stored.
@@ -89,7 +89,7 @@ fn one_operand_is_converted() {
     let y = Dense::new([2, 1], vec![1.0, 0.0]).unwrap();
     let mask = Csr::from_rows(1, [vec![(0, 2.0)], vec![], vec![(0, 1.0)]]).unwrap();
     let mut model = Least::new(dims! { d: 3, k: 1 }, Seed(0)).unwrap();
-    let batch = LeastBatch { x: x.view(), y: y.view(), mask: mask.view(), ..Default::default() };
+    let batch = LeastBatch { x: x.view(), y: y.view(), mask: mask.view() };
     assert_eq!(model.forward(&batch).unwrap().score.values(), [3.0, 0.0]);
     // The residuals over n are 1 and 0; the gradient of the entries that the mask has is one of rows.
     let loss = model.loss_and_grads(&batch).unwrap();

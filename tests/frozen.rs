@@ -68,10 +68,8 @@ fn a_frozen_parameter_is_read_and_never_written() {
         Updater::for_model(rule(), &unfused).unwrap(),
     );
     for _ in 0..3 {
-        let (a, b) = (
-            FusedBatch { x: x.view(), y: y.view(), ..Default::default() },
-            UnfusedBatch { x: x.view(), y: y.view(), ..Default::default() },
-        );
+        let (a, b) =
+            (FusedBatch { x: x.view(), y: y.view() }, UnfusedBatch { x: x.view(), y: y.view() });
         let loss = fused.train_step(&a, &mut rules.0).unwrap();
         assert!((loss - unfused.train_step(&b, &mut rules.1).unwrap()).abs() < 1e-6);
     }
@@ -88,7 +86,7 @@ fn a_frozen_parameter_is_read_and_never_written() {
 fn losses_are_added_with_their_weights() {
     let (x, y, z) = data();
     let mut model = Two::new(dims! { d: 3 }, Seed(4)).unwrap();
-    let batch = TwoBatch { x: x.view(), y: y.view(), z: z.view(), ..Default::default() };
+    let batch = TwoBatch { x: x.view(), y: y.view(), z: z.view() };
     let table = model.table.values().to_vec();
     let loss = model.loss_and_grads(&batch).unwrap();
     // by hand, with (1/2n) Σ (score - label)² for each

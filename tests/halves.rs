@@ -45,7 +45,7 @@ macro_rules! logistic {
             pub(super) fn fitted() -> (f64, f64, Logistic) {
                 let (x, y) = data();
                 let (x, y) = (x.cast::<$element>(), y.cast::<$element>());
-                let batch = LogisticBatch { x: x.view(), y: y.view(), ..Default::default() };
+                let batch = LogisticBatch { x: x.view(), y: y.view() };
                 let mut model = Logistic::new(dims! { d: 60 }, Seed(3)).unwrap();
                 let rule = Sgd { learning_rate: 2.0, momentum: 0.5, ..Sgd::default() };
                 let mut updater = Updater::for_model(rule, &model).unwrap();
@@ -98,7 +98,7 @@ fn a_rounded_model_is_mapped_from_its_file() {
     let path = std::env::temp_dir().join(format!("nnz-rounded-{}.safetensors", std::process::id()));
     let (_, _, mut trained) = single::fitted();
     let (rows, y) = data();
-    let batch = single::LogisticBatch { x: rows.view(), y: y.view(), ..Default::default() };
+    let batch = single::LogisticBatch { x: rows.view(), y: y.view() };
     let expected = trained.forward(&batch).unwrap().probability.values().to_vec();
     Predictor::<ieee::Logistic>::rounded(&trained).unwrap().save(&path).unwrap();
     // Two bytes for each of 61 weights.
@@ -155,7 +155,7 @@ fn gradients_are_summed_in_the_accumulator() {
     let ids = Dense::<u32>::from(vec![1; 300]);
     let x = Dense::full([300, 1], bf16::from_f32(1.0));
     let mut model = Sums::new(dims! {}, Seed(1)).unwrap();
-    let batch = SumsBatch { ids: ids.view(), x: x.view(), ..Default::default() };
+    let batch = SumsBatch { ids: ids.view(), x: x.view() };
     model.loss_and_grads(&batch).unwrap();
     let gradients = model.gradients();
     let sum = bf16::from_f32(300.0);

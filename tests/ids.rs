@@ -97,7 +97,7 @@ macro_rules! refused {
     ($model:ident, $batch:ident, $ids:expr) => {{
         let mut model = $model::new(dims! { d: 4 }, Seed(1)).unwrap();
         let (x, y) = (features(), Dense::from($ids));
-        let batch = $batch { x: x.view().rows(0..2).unwrap(), y: y.view(), ..Default::default() };
+        let batch = $batch { x: x.view().rows(0..2).unwrap(), y: y.view() };
         let error = model.loss(&batch).unwrap_err();
         // What is not needed is not checked.
         model.forward(&batch).unwrap();
@@ -148,7 +148,7 @@ graph! {
 fn positions_are_outputs() {
     let (x, y) = (features(), Dense::from(CLASSES.map(u64::from).to_vec()));
     let mut model = Winners::new(dims! { d: 4 }, Seed(1)).unwrap();
-    let batch = WinnersBatch { x: x.view(), y: y.view(), ..Default::default() };
+    let batch = WinnersBatch { x: x.view(), y: y.view() };
     // Ids have no gradient, and are no obstacle to one.
     model.loss_and_grads(&batch).unwrap();
     model.forward(&batch).unwrap();
@@ -163,7 +163,7 @@ fn positions_are_outputs() {
         assert_eq!(*winner, order[0]);
     }
     // What the model gives is what it can be told.
-    let batch = WinnersBatch { x: x.view(), y: winners.view(), ..Default::default() };
+    let batch = WinnersBatch { x: x.view(), y: winners.view() };
     let mut told = Winners::new(dims! { d: 4 }, Seed(1)).unwrap();
     assert!(told.loss(&batch).unwrap() < 3f64.ln());
 }
@@ -184,7 +184,7 @@ fn a_bound_that_only_the_batch_has_is_checked() {
     let scores = Dense::from_rows(&[[1.0, 2.0], [0.0, 0.0]]);
     let mut loss = |ids: Vec<i64>| {
         let y = Dense::from(ids);
-        let batch = ScoredBatch { s: scores.view(), y: y.view(), ..Default::default() };
+        let batch = ScoredBatch { s: scores.view(), y: y.view() };
         model.loss(&batch)
     };
     assert!(loss(vec![0, 1]).unwrap().is_finite());

@@ -108,7 +108,7 @@ fn tables_are_settled_by_columns_and_ids() {
             let x = x.view().rows(rows.clone()).unwrap();
             let user = user.view().rows(rows.clone()).unwrap();
             let y = y.view().rows(rows).unwrap();
-            let batch = MachineBatch { x, user, y, ..Default::default() };
+            let batch = MachineBatch { x, user, y };
             model.train_step(&batch, &mut updater).unwrap();
         }
         updater.flush_model(&mut model).unwrap();
@@ -126,7 +126,7 @@ fn gradients_store_what_the_batch_names() {
     let Data { x, user, y } = data();
     let mut model = Machine::new(dims! { d: 7, m: 5 }, Seed(3)).unwrap();
     let (x, user, y) = (x.view(), user.view(), y.view());
-    model.loss_and_grads(&MachineBatch { x, user, y, ..Default::default() }).unwrap();
+    model.loss_and_grads(&MachineBatch { x, user, y }).unwrap();
     let gradients = model.gradients();
     assert_eq!(gradients.u.indices(), [0, 2, 4]);
     for table in [&gradients.w, &gradients.v, &gradients.t] {
@@ -146,9 +146,9 @@ fn a_vector_of_weights_trains_as_one_column_does() {
     for rows in [0..1, 2..4, 2..3, 0..4, 1..2, 0..2] {
         let x = x.view().rows(rows.clone()).unwrap();
         let y = y.view().rows(rows.clone()).unwrap();
-        column.train_step(&ColumnBatch { x, y, ..Default::default() }, &mut of_column).unwrap();
+        column.train_step(&ColumnBatch { x, y }, &mut of_column).unwrap();
         let y = labels.view().rows(rows).unwrap();
-        vector.train_step(&VectorBatch { x, y, ..Default::default() }, &mut of_vector).unwrap();
+        vector.train_step(&VectorBatch { x, y }, &mut of_vector).unwrap();
     }
     of_vector.flush_model(&mut vector).unwrap();
     of_column.flush_model(&mut column).unwrap();
@@ -158,7 +158,7 @@ fn a_vector_of_weights_trains_as_one_column_does() {
         }
     }
     let (x, y) = (x.view().rows(2..3).unwrap(), labels.view().rows(2..3).unwrap());
-    vector.loss_and_grads(&VectorBatch { x, y, ..Default::default() }).unwrap();
+    vector.loss_and_grads(&VectorBatch { x, y }).unwrap();
     assert_eq!(vector.gradients().w.indices(), [3, 5]);
 }
 
@@ -169,7 +169,7 @@ fn an_id_beyond_the_table_is_a_typed_error() {
     // Beyond 32 bits, where a cut id would be one of the table.
     let user = Dense::new([4], vec![4, 0, (1u64 << 32) + 1, 2]).unwrap();
     let (x, user, y) = (x.view(), user.view(), y.view());
-    let error = model.forward(&MachineBatch { x, user, y, ..Default::default() }).unwrap_err();
+    let error = model.forward(&MachineBatch { x, user, y }).unwrap_err();
     assert!(error.to_string().contains("4294967297"), "{error}");
 }
 
@@ -191,8 +191,8 @@ fn a_class_weight_multiplies_the_loss() {
     let labels = Dense::<u32>::new([4], vec![0, 1, 1, 0]).unwrap();
     let mut model = Weighted::new(dims! { d: 7 }, Seed(3)).unwrap();
     let (x, y) = (x.view(), labels.view());
-    let doubled = model.loss(&WeightedBatch { x, y, ..Default::default() }).unwrap();
-    model.forward(&WeightedBatch { x, y, ..Default::default() }).unwrap();
+    let doubled = model.loss(&WeightedBatch { x, y }).unwrap();
+    model.forward(&WeightedBatch { x, y }).unwrap();
     let scores = model.outputs().score.clone();
     let plain = nnz::ops::softmax_cross_entropy(&scores, &labels).unwrap();
     assert!((doubled - 2.0 * f64::from(plain.values()[0])).abs() < 1e-6);
@@ -204,7 +204,7 @@ fn a_factorization_reads_only_the_ratings() {
     let p = Dense::from_rows(&[[1.0, 0.5], [2.0, -1.0]]);
     let mut model = Ratings::new(dims! { m: 4 }, Seed(3)).unwrap();
     let (rating, p) = (rating.view(), p.view());
-    let batch = RatingsBatch { rating, p, ..Default::default() };
+    let batch = RatingsBatch { rating, p };
     model.loss_and_grads(&batch).unwrap();
     assert_eq!(model.gradients().q.indices(), [0, 3]);
     let error: &Csr = &model.outputs().error;

@@ -222,8 +222,8 @@ macro_rules! agree {
         agree(fused, unfused, $rule, |fused, unfused, a, b| {
             ranges().map(|range| {
                 $(let $name = $name.view().rows(range.clone()).unwrap();)*
-                let loss = fused.train_step(&$batch { $($name,)* ..Default::default() }, a).unwrap();
-                (loss, unfused.train_step(&$unfused_batch { $($name,)* ..Default::default() }, b).unwrap())
+                let loss = fused.train_step(&$batch { $($name,)* }, a).unwrap();
+                (loss, unfused.train_step(&$unfused_batch { $($name,)* }, b).unwrap())
             }).collect()
         });
     }};
@@ -332,7 +332,7 @@ fn ids_beyond_a_table_are_typed_errors() {
     let mut model = Biases::new(dims! { users: 5 }, Seed(7)).unwrap();
     let mut updater = Updater::for_model(Sgd::default(), &model).unwrap();
     let (user, y) = (ids(13, |id| id as u32), labels(1));
-    let batch = BiasesBatch { user: user.view(), y: y.view(), ..Default::default() };
+    let batch = BiasesBatch { user: user.view(), y: y.view() };
     let error = model.train_step(&batch, &mut updater).unwrap_err();
     assert!(matches!(error, nnz::Error::Model(ModelError::Id { bound: 5, .. })), "{error}");
     let error = model.train_rows(&batch, &mut updater).unwrap_err();
@@ -342,8 +342,7 @@ fn ids_beyond_a_table_are_typed_errors() {
     let mut model = Columns::new(dims! { users: 13, items: 7, k: 2 }, Seed(7)).unwrap();
     let mut updater = Updater::for_model(Sgd::default(), &model).unwrap();
     let (item, y) = (ids(7, |id| id as i64 - 1), labels(2));
-    let batch =
-        ColumnsBatch { user: user.view(), item: item.view(), y: y.view(), ..Default::default() };
+    let batch = ColumnsBatch { user: user.view(), item: item.view(), y: y.view() };
     let error = model.train_step(&batch, &mut updater).unwrap_err();
     assert!(matches!(error, nnz::Error::Model(ModelError::Id { bound: 7, .. })), "{error}");
 }

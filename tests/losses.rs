@@ -50,9 +50,9 @@ macro_rules! models {
                     let x = data.x.view().rows(rows.clone()).unwrap();
                     $(let $weights = data.v.view().rows(rows.clone()).unwrap();)?
                     let y = data.$label.view().rows(rows).unwrap();
-                    let batch = $fused_batch { x, y, $($weights,)? ..Default::default() };
+                    let batch = $fused_batch { x, y, $($weights,)? };
                     let loss = fused.train_step(&batch, &mut a).unwrap();
-                    let batch = $unfused_batch { x, y, $($weights,)? ..Default::default() };
+                    let batch = $unfused_batch { x, y, $($weights,)? };
                     let other = unfused.train_step(&batch, &mut b).unwrap();
                     assert!((loss - other).abs() < 1e-5 * (1.0 + other.abs()), "{loss} {other}");
                 }
@@ -138,7 +138,7 @@ fn a_weight_of_two_is_a_row_twice() {
         let y = Csr::from_rows(1, stored).unwrap();
         let v = Dense::from(weights.to_vec());
         let (x, y, v) = (x.view(), y.view(), v.view());
-        let loss = model.loss_and_grads(&WeightedBatch { x, y, v, ..Default::default() }).unwrap();
+        let loss = model.loss_and_grads(&WeightedBatch { x, y, v }).unwrap();
         let n = rows.len() as f64;
         let gradient: Vec<f64> =
             model.gradients().w.values().iter().map(|&g| f64::from(g) * n).collect();

@@ -35,7 +35,7 @@ fn parts_and_joins() {
         Csr::from_rows(6, [vec![(0, 1.0), (3, 2.0), (5, 3.0)], vec![], vec![(1, 4.0)]]).unwrap();
     let z = RowSparse::new([4, 2], vec![0, 3], vec![1.0, 2.0, 3.0, 4.0]).unwrap();
     let mut model = Parts::new(dims! {}, Seed(1)).unwrap();
-    let batch = PartsBatch { x: x.view(), z: z.view(), ..Default::default() };
+    let batch = PartsBatch { x: x.view(), z: z.view() };
     let found = model.forward(&batch).unwrap();
     assert_eq!(found.left, Csr::from_rows(2, [vec![(0, 1.0)], vec![], vec![(1, 4.0)]]).unwrap());
     let backwards = [vec![(2, 4.0)], vec![], vec![(0, 3.0), (1, 2.0)]];
@@ -54,7 +54,7 @@ fn gradients_of_parts_of_a_table() {
     let x = Csr::from_rows(5, [vec![(1, 2.0)], vec![(1, 1.0), (4, 3.0)]]).unwrap();
     let y = Dense::new([2, 1], vec![0.0, 0.0]).unwrap();
     let mut model = Bias::new(dims! {}, Seed(1)).unwrap();
-    let batch = BiasBatch { x: x.view(), y: y.view(), ..Default::default() };
+    let batch = BiasBatch { x: x.view(), y: y.view() };
     model.loss_and_grads(&batch).unwrap();
     // Scores 2 + 1 and 4 + 1; the gradient of each is half the error.
     let expected = RowSparse::new([6, 1], vec![0, 2, 5], vec![4.0, 5.5, 7.5]).unwrap();
@@ -83,7 +83,7 @@ fn rows_of_a_table_by_ids() {
     let x = Csr::from_rows(4, [vec![(0, 1.0)], vec![(1, 2.0)], vec![]]).unwrap();
     let y = Dense::zeros([3, 2]);
     let mut model = Table::new(dims! { d: 5 }, Seed(1)).unwrap();
-    let mut batch = TableBatch { ids: ids.view(), x: x.view(), y: y.view(), ..Default::default() };
+    let mut batch = TableBatch { ids: ids.view(), x: x.view(), y: y.view() };
     model.loss_and_grads(&batch).unwrap();
     let third = 1.0 / 3.0;
     let expected = [third, third, 2.0 * third, 2.0 * third];

@@ -80,7 +80,7 @@ fn an_annotation_chooses_the_kernel() {
     let r = Dense::new([3, 2], vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.0]).unwrap();
     let (x, _) = three_rows();
     let mut model = Annotated::new(dims! {}, Seed(0)).unwrap();
-    let batch = AnnotatedBatch { x: x.view(), r: r.view(), ..Default::default() };
+    let batch = AnnotatedBatch { x: x.view(), r: r.view() };
     let outputs = model.forward(&batch).unwrap();
     let (rows, table, claimed): (&RowSparse, &Dense, &Dense) =
         (&outputs.rows, &outputs.table, &outputs.claimed);
@@ -104,7 +104,7 @@ fn an_annotation_chooses_the_kernel() {
 fn numbers_of_a_batch_are_those_of_its_arrays() {
     let (x, y) = three_rows();
     let mut model = Logistic::new(dims! { d: 10 }, Seed(1)).unwrap();
-    let batch = LogisticBatch { x: x.view(), y: y.view(), ..LogisticBatch::default() };
+    let batch = LogisticBatch { x: x.view(), y: y.view() };
     model.loss_and_grads(&batch).unwrap();
     let plan = model.plan();
     assert_eq!(plan.bytes("w").unwrap().number(), Some(40));

@@ -138,7 +138,7 @@ fn what_cannot_be_scored_is_told() {
     let error = scorer.score_row(&[0], &[1.0]).unwrap_err();
     assert!(matches!(error, Error::Model(ModelError::NotARow { .. })), "{error}");
     let id = Dense::new([2], vec![2u32, 0]).unwrap();
-    let scores = scorer.forward(&OfIdsBatch { id: id.view(), ..Default::default() }).unwrap();
+    let scores = scorer.forward(&OfIdsBatch { id: id.view() }).unwrap();
     assert_eq!(scores.score.values().len(), 2);
 
     // Another graph, and a weight that is not what was saved.

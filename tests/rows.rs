@@ -195,11 +195,11 @@ const NO_ROW: Expected<'static> = Some(&[]);
 fn products_read_and_write_the_columns_of_the_batch() {
     let (x, y, d) = (x(), y(), dims! { d: N_ROWS });
     let expected = [(OF_X, OF_X), (None, None)];
-    let batch = FusedBatch { x: x.view(), y: y.view(), ..Default::default() };
+    let batch = FusedBatch { x: x.view(), y: y.view() };
     check(&mut Fused::new(d.clone(), Seed(1)).unwrap(), &batch, &expected);
-    let batch = UnfusedBatch { x: x.view(), y: y.view(), ..Default::default() };
+    let batch = UnfusedBatch { x: x.view(), y: y.view() };
     check(&mut Unfused::new(d.clone(), Seed(1)).unwrap(), &batch, &expected);
-    let batch = MachineBatch { x: x.view(), y: y.view(), ..Default::default() };
+    let batch = MachineBatch { x: x.view(), y: y.view() };
     check(&mut Machine::new(d, Seed(1)).unwrap(), &batch, &[(OF_X, OF_X), (OF_X, OF_X)]);
     assert!(Fused::PLAN.is_fused() && Machine::PLAN.is_fused() && !Unfused::PLAN.is_fused());
 }
@@ -207,7 +207,7 @@ fn products_read_and_write_the_columns_of_the_batch() {
 #[test]
 fn a_batch_without_entries_reads_no_row() {
     let (x, y) = (Csr::from_rows(N_ROWS, [vec![], vec![]]).unwrap(), Dense::zeros([2, 1]));
-    let batch = FusedBatch { x: x.view(), y: y.view(), ..Default::default() };
+    let batch = FusedBatch { x: x.view(), y: y.view() };
     let mut model = Fused::new(dims! { d: N_ROWS }, Seed(1)).unwrap();
     check(&mut model, &batch, &[(NO_ROW, NO_ROW), (None, None)]);
 }
@@ -217,8 +217,7 @@ fn ids_name_rows() {
     let user = Dense::new([3], vec![4u32, 0, 4]).unwrap();
     let item = Dense::new([3], vec![2i64, 1, 0]).unwrap();
     let y = y();
-    let batch =
-        FactorsBatch { user: user.view(), item: item.view(), y: y.view(), ..Default::default() };
+    let batch = FactorsBatch { user: user.view(), item: item.view(), y: y.view() };
     let mut model = Factors::new(dims! { users: 5, items: 4 }, Seed(2)).unwrap();
     let (users, items): (Expected<'_>, Expected<'_>) = (Some(&[0, 4]), Some(&[0, 1, 2]));
     check(&mut model, &batch, &[(users, users), (items, items), (items, items)]);
@@ -228,7 +227,7 @@ fn ids_name_rows() {
 fn each_part_of_a_model_has_its_rows() {
     let word = Dense::new([3], vec![6u32, 6, 2]).unwrap();
     let (x, y) = (x(), y());
-    let batch = WideDeepBatch { x: x.view(), word: word.view(), y: y.view(), ..Default::default() };
+    let batch = WideDeepBatch { x: x.view(), word: word.view(), y: y.view() };
     let mut model = WideDeep::new(dims! { d: N_ROWS, v: 7 }, Seed(3)).unwrap();
     let expected = [(OF_X, OF_X), (OF_X, OF_X), (Some(&[2, 6][..]), NO_ROW), (None, None)];
     check(&mut model, &batch, &expected);
@@ -238,13 +237,7 @@ fn each_part_of_a_model_has_its_rows() {
 fn rows_of_computed_values_are_known_by_the_inputs_they_are_computed_from() {
     let ids = Dense::new([3], vec![0u64, 5, 0]).unwrap();
     let (x, z, y) = (x(), z(), y());
-    let batch = SharedBatch {
-        x: x.view(),
-        z: z.view(),
-        ids: ids.view(),
-        y: y.view(),
-        ..Default::default()
-    };
+    let batch = SharedBatch { x: x.view(), z: z.view(), ids: ids.view(), y: y.view() };
     let mut model = Shared::new(dims! {}, Seed(4)).unwrap();
     let both: Expected<'_> = Some(&[1, 2, 4, 5]);
     let all_three: Expected<'_> = Some(&[0, 1, 2, 4, 5]);
@@ -254,7 +247,7 @@ fn rows_of_computed_values_are_known_by_the_inputs_they_are_computed_from() {
 #[test]
 fn a_function_of_a_table_reads_all_of_it_and_an_unused_one_none() {
     let (x, y) = (x(), y());
-    let batch = WholeBatch { x: x.view(), y: y.view(), ..Default::default() };
+    let batch = WholeBatch { x: x.view(), y: y.view() };
     let mut model = Whole::new(dims! { d: N_ROWS }, Seed(5)).unwrap();
     let expected = [(None, OF_X), (None, None), (NO_ROW, NO_ROW)];
     check(&mut model, &batch, &expected);

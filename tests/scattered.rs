@@ -251,8 +251,8 @@ fn all_agree<R: UpdateRule + Debug>(rule: R) {
             let models = ($fused::new($dims, Seed(7)).unwrap(), $unfused::new($dims, Seed(7)).unwrap());
             agree(&rule, models, steps(), |fused, unfused, rows, a, b| {
                 $(let $input = $input.view().rows(rows.clone()).unwrap();)*
-                let loss = fused.train_step(&$fused_batch { $($input,)* ..Default::default() }, a);
-                let other = unfused.train_step(&$unfused_batch { $($input,)* ..Default::default() }, b);
+                let loss = fused.train_step(&$fused_batch { $($input,)* }, a);
+                let other = unfused.train_step(&$unfused_batch { $($input,)* }, b);
                 [loss.unwrap(), other.unwrap()]
             });
         };

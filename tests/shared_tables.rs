@@ -131,16 +131,16 @@ macro_rules! agree {
         let mut of_b = Updater::for_model(rule.clone(), &b).unwrap();
         for range in [0..ROWS, 3..4, 0..1, 4..9, 5..6, 1..2, 9..ROWS] {
             $(let $name = $name.view().rows(range.clone()).unwrap();)*
-            let found = a.train_step(&$batch { $($name,)* ..Default::default() }, &mut of_a).unwrap();
-            let expected = b.train_step(&$unfused_batch { $($name,)* ..Default::default() }, &mut of_b).unwrap();
+            let found = a.train_step(&$batch { $($name,)* }, &mut of_a).unwrap();
+            let expected = b.train_step(&$unfused_batch { $($name,)* }, &mut of_b).unwrap();
             close(&[found], &[expected], &what);
             close(a.outputs().score.values(), b.outputs().score.values(), &what);
         }
         $(let $name = $name.view();)*
-        a.train_rows(&$batch { $($name,)* ..Default::default() }, &mut of_a).unwrap();
+        a.train_rows(&$batch { $($name,)* }, &mut of_a).unwrap();
         for row in 0..ROWS {
             $(let $name = $name.rows(row..row + 1).unwrap();)*
-            b.train_step(&$unfused_batch { $($name,)* ..Default::default() }, &mut of_b).unwrap();
+            b.train_step(&$unfused_batch { $($name,)* }, &mut of_b).unwrap();
         }
         same_parameters((&mut a, &mut of_a), (&mut b, &mut of_b), &what);
     }};
@@ -217,12 +217,7 @@ fn a_row_named_twice_has_one_update() {
     let (first, second) =
         (Dense::new([1], vec![1u32]).unwrap(), Dense::new([1], vec![1u64]).unwrap());
     let y = Dense::new([1], vec![0.0]).unwrap();
-    let batch = ItemsBatch {
-        first: first.view(),
-        second: second.view(),
-        y: y.view(),
-        ..Default::default()
-    };
+    let batch = ItemsBatch { first: first.view(), second: second.view(), y: y.view() };
     model.train_step(&batch, &mut updater).unwrap();
     // AdaGrad's first step is the rate times the sign of the gradient, 2 · slope · q, of which the sum is one step.
     let rate = AdaGrad::default().learning_rate;

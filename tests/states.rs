@@ -68,9 +68,8 @@ fn a_step_reads_what_was_before_it_and_writes_the_update() {
     for ((x, y), centre) in batches().iter().zip(&centres) {
         assert_eq!(model.centre.values(), centre);
         let centre = Dense::new([2], centre.to_vec()).unwrap();
-        let batch = CentredBatch { x: x.view(), y: y.view(), ..Default::default() };
-        let with =
-            GivenBatch { x: x.view(), centre: centre.view(), y: y.view(), ..Default::default() };
+        let batch = CentredBatch { x: x.view(), y: y.view() };
+        let with = GivenBatch { x: x.view(), centre: centre.view(), y: y.view() };
         // Only a training step writes.
         model.forward(&batch).unwrap();
         model.loss_and_grads(&batch).unwrap();
@@ -90,7 +89,7 @@ fn updates_are_computed_from_the_states_as_they_were() {
     let y = Dense::from_rows(&[[0.0f32], [1.0]]);
     let mut model = Exchanged::new(dims! { d: 3 }, Seed(1)).unwrap();
     let mut updater = Updater::for_model(rule(), &model).unwrap();
-    let batch = ExchangedBatch { x: x.view(), y: y.view(), ..Default::default() };
+    let batch = ExchangedBatch { x: x.view(), y: y.view() };
     model.train_step(&batch, &mut updater).unwrap();
     assert_eq!((model.a.values(), model.b.values()), (&[2.0, 2.0][..], &[1.0, 1.0][..]));
     // Of the weights before the step.
@@ -104,7 +103,7 @@ fn a_state_is_saved_and_training_goes_on_from_it() {
     let step = |model: &mut Centred, (x, y): &(Dense, Dense)| {
         // Without a rule that has state, an updater is as good as a new one.
         let mut updater = Updater::for_model(rule(), &*model).unwrap();
-        let batch = CentredBatch { x: x.view(), y: y.view(), ..Default::default() };
+        let batch = CentredBatch { x: x.view(), y: y.view() };
         model.train_step(&batch, &mut updater).unwrap();
     };
     let batches = batches();

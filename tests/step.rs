@@ -110,10 +110,8 @@ macro_rules! twins_agree {
         for step in 0..12 {
             let rows = if step % 3 == 0 { 0..4 } else { step % 4..step % 4 + 1 };
             let (x, y) = (x.view().rows(rows.clone()).unwrap(), y.view().rows(rows).unwrap());
-            let loss =
-                fused.train_step(&$fused_batch { x, y, ..Default::default() }, &mut a).unwrap();
-            let other =
-                unfused.train_step(&$unfused_batch { x, y, ..Default::default() }, &mut b).unwrap();
+            let loss = fused.train_step(&$fused_batch { x, y }, &mut a).unwrap();
+            let other = unfused.train_step(&$unfused_batch { x, y }, &mut b).unwrap();
             assert!((loss - other).abs() < 1e-12, "{rule:?}: {loss} {other}");
             for index in 0..2 {
                 let (p, q) =
@@ -204,14 +202,14 @@ fn the_plan_says_what_was_fused() {
 fn a_batch_that_does_not_fit_is_a_typed_error() {
     let (x, y) = data();
     let mut model = Fused::new(dims! { d: 7 }, Seed(7)).unwrap();
-    let batch = FusedBatch { x: x.view(), y: y.view(), ..Default::default() };
+    let batch = FusedBatch { x: x.view(), y: y.view() };
     assert_eq!(
         model.loss(&batch).unwrap_err().to_string(),
         "model `Fused`: `x` has extent 6 on axis 1, but 7 is needed"
     );
     let mut model = Fused::new(dims! { d: 6 }, Seed(7)).unwrap();
     let short = y.view().rows(0..3).unwrap();
-    let batch = FusedBatch { x: x.view(), y: short, ..Default::default() };
+    let batch = FusedBatch { x: x.view(), y: short };
     assert_eq!(
         model.loss(&batch).unwrap_err().to_string(),
         "model `Fused`: `y` has extent 3 on axis 0, but 4 is needed"
@@ -241,7 +239,7 @@ fn any_names_will_do() {
     let (x, y) = data();
     let mut model = Names::new(dims! { d: 6 }, Seed(1)).unwrap();
     let mut updater = Updater::for_model(Sgd::default(), &model).unwrap();
-    let batch = NamesBatch { batch: x.view(), label: y.view(), ..Default::default() };
+    let batch = NamesBatch { batch: x.view(), label: y.view() };
     let first = model.train_step(&batch, &mut updater).unwrap();
     let second = model.train_step(&batch, &mut updater).unwrap();
     assert!(second < first);
@@ -271,7 +269,7 @@ fn constants_of_any_types_will_do() {
 #[test]
 fn a_table_in_the_place_of_another_has_its_form() {
     let (x, y) = data();
-    let batch = FusedBatch { x: x.view(), y: y.view(), ..Default::default() };
+    let batch = FusedBatch { x: x.view(), y: y.view() };
     for (n_rows, row_size, expected) in
         [(1, 6, "6 rows of 1 elements"), (3, 1, "has 6 values, but 3 were given")]
     {

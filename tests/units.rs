@@ -197,7 +197,7 @@ fn the_plan_says_what_a_pattern_costs() {
     // Two entries of 4 bytes, and the bounds of one row.
     let x = Csr::pattern(3, vec![0, 2], vec![0u32, 2]).unwrap();
     let y = Dense::from_rows(&[[1.0]]);
-    let batch = LogisticUnitsBatch { x: x.view(), y: y.view(), ..Default::default() };
+    let batch = LogisticUnitsBatch { x: x.view(), y: y.view() };
     let model = LogisticUnits::new(dims! { d: 3 }, Seed(0)).unwrap();
     let text = model.plan().bind(&batch).to_string();
     assert!(text.lines().any(|line| line.starts_with("x ") && line.contains(" 24 ")), "{text}");

@@ -47,7 +47,7 @@ fn x(rows: usize, columns: usize) -> Csr {
 fn names_of_other_alphabets() {
     let mut model = Größen::new(dims! { ширина: 3 }, Seed(0)).unwrap();
     let (x, y) = (x(2, 3), Dense::new([2, 1], vec![1.0, 0.0]).unwrap());
-    let batch = GrößenBatch { größe: x.view(), 目標: y.view(), ..Default::default() };
+    let batch = GrößenBatch { größe: x.view(), 目標: y.view() };
     assert_eq!(model.forward(&batch).unwrap().ŷ.values(), [1.5, 3.0]);
     let mut updater = Updater::for_model(Sgd::default(), &model).unwrap();
     let before = model.loss(&batch).unwrap();
@@ -60,7 +60,7 @@ fn words_of_the_language() {
     use words::{Words, WordsBatch};
     let mut model = Words::new(dims! { seed: 3 }, Seed(0)).unwrap();
     let (x, y) = (x(2, 3), Dense::new([2, 1], vec![1.0, 0.0]).unwrap());
-    let batch = WordsBatch { model: x.view(), label: y.view(), ..Default::default() };
+    let batch = WordsBatch { model: x.view(), label: y.view() };
     assert_eq!(model.forward(&batch).unwrap().input.values(), [1.5, 3.0]);
 }
 
@@ -71,7 +71,7 @@ fn nothing_to_learn_from() {
         let mut model = Größen::new(dims! { ширина: columns }, Seed(0)).unwrap();
         let mut updater = Updater::for_model(AdaGrad::default(), &model).unwrap();
         let (x, y) = (x(rows, columns), Dense::new([rows, 1], vec![1.0; rows]).unwrap());
-        let batch = GrößenBatch { größe: x.view(), 目標: y.view(), ..Default::default() };
+        let batch = GrößenBatch { größe: x.view(), 目標: y.view() };
         assert_eq!(model.forward(&batch).unwrap().ŷ.values(), vec![0.0; rows]);
         let loss = model.train_step(&batch, &mut updater).unwrap();
         assert_eq!(loss, if rows == 0 { 0.0 } else { 0.5 }, "{rows} x {columns}");
@@ -129,12 +129,7 @@ fn models_of_a_macro() {
             }
             let mut model = $name::new(dims! { d: 3 }, Seed(0)).unwrap();
             let x = x(2, 3);
-            model
-                .forward(&$batch { x: x.view(), ..Default::default() })
-                .unwrap()
-                .score
-                .values()
-                .to_vec()
+            model.forward(&$batch { x: x.view() }).unwrap().score.values().to_vec()
         }};
     }
     assert_eq!(linear!(One, OneBatch, 1, weight), [1.5, 3.0]);
@@ -161,7 +156,7 @@ fn hundreds_of_operators() {
     let mut model = Long::new(dims! {}, Seed(0)).unwrap();
     let x = Dense::new([1, 2], vec![1.0, 2.0]).unwrap();
     let y = Dense::new([1, 1], vec![0.5]).unwrap();
-    let batch = LongBatch { x: x.view(), y: y.view(), ..Default::default() };
+    let batch = LongBatch { x: x.view(), y: y.view() };
     let one = |x: f64| {
         let sigmoid = 1.0 / (1.0 + (-(x.abs() + 1.0)).exp());
         (sigmoid * 2.0 - 0.5).max(0.0).tanh() + x * 0.5
@@ -242,10 +237,10 @@ fn gradients_by_entries_and_of_vectors() {
     };
     let (one, three) = (label(1), label(3));
     let mut turned = Turned::new(dims! { d: 5 }, Seed(1)).unwrap();
-    let batch = TurnedBatch { x: x.view(), y: three.view(), ..Default::default() };
+    let batch = TurnedBatch { x: x.view(), y: three.view() };
     hold_gradients(&mut turned, &batch);
     let mut vector = Vector::new(dims! { d: 5 }, Seed(1)).unwrap();
-    let batch = VectorBatch { x: x.view(), y: one.view(), ..Default::default() };
+    let batch = VectorBatch { x: x.view(), y: one.view() };
     hold_gradients(&mut vector, &batch);
 }
 
@@ -255,7 +250,7 @@ fn outputs_of_a_step_are_normed_over_the_axis_that_is_named() {
     let x = Csr::from_rows(5, [vec![(0, 1.0), (4, -0.5)], vec![(1, 2.0)]]).unwrap();
     let y = Dense::new([2], vec![0u32, 2]).unwrap();
     let mut model = Columns::new(dims! { d: 5 }, Seed(1)).unwrap();
-    let batch = ColumnsBatch { x: x.view(), y: y.view(), ..Default::default() };
+    let batch = ColumnsBatch { x: x.view(), y: y.view() };
     let expected = model.forward(&batch).unwrap().shares.values().to_vec();
     for column in 0..3 {
         assert!((expected[column] + expected[3 + column] - 1.0).abs() < 1e-6);

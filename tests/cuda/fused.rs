@@ -276,7 +276,7 @@ fn factorization_machines() {
 fn in_64_bits_with_sparse_labels() {
     let x = Csr::from_coo(3, 4, [(0, 1, 1.0f64), (0, 3, -2.0), (2, 1, 0.5)]).unwrap();
     let z = Csr::from_coo(3, 2, [(0, 1, 1.0f64), (2, 0, 1.0)]).unwrap();
-    let batch = WideBatch { x: x.view(), z: z.view(), ..Default::default() };
+    let batch = WideBatch { x: x.view(), z: z.view() };
     let rule = AdaGrad { learning_rate: 0.25, ..AdaGrad::default() };
     let host = Wide::new(dims! { d: 4 }, Seed(3)).unwrap();
     hold_in_64_bits(host, &batch, rule, "linear_rows");

@@ -189,7 +189,7 @@ fn blocks_of_many_rows() {
 fn in_64_bits_with_sparse_labels() {
     let x = Csr::from_coo(3, 4, [(0, 1, 1.0f64), (0, 3, -2.0), (2, 1, 0.5)]).unwrap();
     let z = Csr::from_coo(3, 2, [(0, 1, 1.0f64), (2, 0, 1.0)]).unwrap();
-    let batch = DeepBatch { x: x.view(), z: z.view(), ..Default::default() };
+    let batch = DeepBatch { x: x.view(), z: z.view() };
     let rule = AdaGrad { learning_rate: 0.25, ..AdaGrad::default() };
     let mut host = Deep::new(dims! { d: 4 }, Seed(3)).unwrap();
     let mut there = OnGpu::new(&host, &gpu()).unwrap();

@@ -150,12 +150,7 @@ fn in_64_bits() {
     let user = Dense::from(vec![2u32, 0, 2, 4, 0]);
     let item = Dense::from(vec![1u64, 1, 0, 2, 1]);
     let rating = Dense::from(vec![1.0f64, -1.0, 0.5, 2.0, 0.0]);
-    let batch = LongBatch {
-        user: user.view(),
-        item: item.view(),
-        rating: rating.view(),
-        ..Default::default()
-    };
+    let batch = LongBatch { user: user.view(), item: item.view(), rating: rating.view() };
     let rule = Sgd { learning_rate: 0.25, ..Sgd::default() };
     let host = Long::new(dims! { users: 5, items: 3 }, Seed(3)).unwrap();
     hold_in_64_bits(host, &batch, rule, "lookup_rows");

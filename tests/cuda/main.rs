@@ -214,12 +214,7 @@ fn values_of_a_plan_are_those_of_the_cpu() {
         Csr::from_coo(3, 40, [(0, 3, 1.0f32), (0, 8, -2.0), (2, 3, 0.5), (2, 39, 4.0)]).unwrap();
     let y = Dense::from_rows(&[[1.0f32; 5], [0.0; 5], [-3.0, 0.25, 0.0, 1.0, 2.0]]);
     let importance = Dense::from(vec![1.0f32, 2.0, 0.5]);
-    let batch = HiddenBatch {
-        x: x.view(),
-        y: y.view(),
-        importance: importance.view(),
-        ..Default::default()
-    };
+    let batch = HiddenBatch { x: x.view(), y: y.view(), importance: importance.view() };
     let rule = Sgd { learning_rate: 0.5, ..Sgd::default() };
     let mut on_cpu = Updater::for_model(rule.clone(), &host).unwrap();
     let mut on_gpu = Updater::for_model(rule, &there).unwrap();
@@ -242,7 +237,7 @@ fn ids_that_a_model_computes_are_those_of_the_cpu() {
     let x =
         Csr::from_coo(3, 40, [(0, 3, 1.0f32), (0, 8, -2.0), (2, 3, 0.5), (2, 39, 4.0)]).unwrap();
     let y = Dense::from_rows(&[[1.0f32; 3], [0.0; 3], [-3.0, 0.25, 0.0]]);
-    let batch = RankedBatch { x: x.view(), y: y.view(), ..Default::default() };
+    let batch = RankedBatch { x: x.view(), y: y.view() };
     let rule = Sgd { learning_rate: 0.5, ..Sgd::default() };
     let mut on_cpu = Updater::for_model(rule.clone(), &host).unwrap();
     let mut on_gpu = Updater::for_model(rule, &there).unwrap();
@@ -278,13 +273,7 @@ fn gradients_go_through_values_that_are_csr() {
     let y = Dense::from_rows(&[[1.0f32], [0.0], [-3.0], [0.25]]);
     // Rows are taken twice, and not at all.
     let order = Dense::from(vec![2u32, 0, 2, 1]);
-    let batch = WeightedBatch {
-        x: x.view(),
-        z: z.view(),
-        order: order.view(),
-        y: y.view(),
-        ..Default::default()
-    };
+    let batch = WeightedBatch { x: x.view(), z: z.view(), order: order.view(), y: y.view() };
     let rule = Sgd { learning_rate: 0.002, ..Sgd::default() };
     let mut on_cpu = Updater::for_model(rule.clone(), &host).unwrap();
     let mut on_gpu = Updater::for_model(rule, &there).unwrap();
@@ -319,7 +308,7 @@ fn what_is_wrong_is_said_before_anything_is_computed() {
         "model `Own` cannot be moved to a GPU, which has no kernel for `twice_dense`: train it on the host"
     );
     let x = Dense::from_rows(&[[1.0f32, 2.0, 3.0]]);
-    let batch = OwnBatch { x: x.view(), ..Default::default() };
+    let batch = OwnBatch { x: x.view() };
     assert_eq!(own.forward(&batch).unwrap().y.values(), [2.0, 4.0, 6.0]);
     let mut there = OnGpu::new(&Logistic::new(dims! { d: 5 }, Seed(1)).unwrap(), &gpu()).unwrap();
     let x = Csr::from_coo(1, 6, [(0, 5, 1.0f32)]).unwrap();

@@ -55,13 +55,7 @@ impl Arrays {
     }
 
     fn batch(&self) -> StoredBatch<'_> {
-        StoredBatch {
-            x: self.x.view(),
-            z: self.z.view(),
-            r: self.r.view(),
-            y: self.y.view(),
-            ..Default::default()
-        }
+        StoredBatch { x: self.x.view(), z: self.z.view(), r: self.r.view(), y: self.y.view() }
     }
 }
 

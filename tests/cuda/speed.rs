@@ -226,7 +226,7 @@ fn steps() {
             ($($Model:ident $Batch:ident),*) => {
                 $(
                     let host = $Model::new(dims! { d: n_cols }, Seed(1)).unwrap();
-                    let batch = $Batch { x: x.view(), y: y.view(), ..Default::default() };
+                    let batch = $Batch { x: x.view(), y: y.view() };
                     of.time(&host, &batch, (Sgd::default(), 0));
                     of.time(&host, &batch, (AdaGrad::default(), 1));
                     let adam = Adam { lazy_update: LazyUpdate::Touched, ..Adam::default() };

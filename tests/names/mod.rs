@@ -256,7 +256,7 @@ mod imported {
 fn functions_are_called_by_their_names() {
     let mut model = functions::Functions::new(dims! {}, Seed(1)).unwrap();
     let (x, y) = (Dense::full([3, 2], 1.0), Dense::full([3, 2], 0.0));
-    let batch = functions::FunctionsBatch { x: x.view(), y: y.view(), ..Default::default() };
+    let batch = functions::FunctionsBatch { x: x.view(), y: y.view() };
     assert_eq!(model.forward(&batch).unwrap().all.values(), [2.0 * functions::COUNT as f32; 6]);
 }
 
@@ -264,11 +264,11 @@ fn functions_are_called_by_their_names() {
 fn constants_and_types_are_the_users() {
     let x = Csr::new(5, vec![0, 2, 3], vec![0_u32, 2, 1], vec![1.0, 2.0, 3.0]).unwrap();
     let y = Dense::full([2, 2], 1.0);
-    let batch = constants::LinearBatch { x: x.view(), y: y.view(), ..Default::default() };
+    let batch = constants::LinearBatch { x: x.view(), y: y.view() };
     let mut model = constants::Linear::new(dims! { d: 5 }, Seed(1)).unwrap();
     let mut updater = Updater::for_model(Sgd::default(), &model).unwrap();
     let loss = model.train_step(&batch, &mut updater).unwrap();
-    let batch = types::LinearBatch { x: x.view(), y: y.view(), ..Default::default() };
+    let batch = types::LinearBatch { x: x.view(), y: y.view() };
     let mut model = types::Linear::new(dims! { d: 5 }, Seed(1)).unwrap();
     assert!((model.loss(&batch).unwrap() - loss).abs() < 1e-6);
 }

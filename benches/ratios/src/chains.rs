@@ -59,8 +59,7 @@ fn elements(size: usize) -> Result<Workload<'static>, Error> {
             Elements::new(dims! {}, Seed(1))?,
             move |model| {
                 for _ in 0..times {
-                    let batch =
-                        ElementsBatch { x: ours.0.view(), z: ours.1.view(), ..Default::default() };
+                    let batch = ElementsBatch { x: ours.0.view(), z: ours.1.view() };
                     let _ = std::hint::black_box(model.forward(&batch));
                 }
             },
@@ -92,11 +91,7 @@ fn elements(size: usize) -> Result<Workload<'static>, Error> {
             ElementsUnfused::new(dims! {}, Seed(1))?,
             move |model| {
                 for _ in 0..times {
-                    let batch = ElementsUnfusedBatch {
-                        x: unfused.0.view(),
-                        z: unfused.1.view(),
-                        ..Default::default()
-                    };
+                    let batch = ElementsUnfusedBatch { x: unfused.0.view(), z: unfused.1.view() };
                     let _ = std::hint::black_box(model.forward(&batch));
                 }
             },
@@ -117,9 +112,7 @@ fn stored(x: &Csr) -> Result<Workload<'_>, Error> {
             "nnz",
             Stored::new(dims! {}, Seed(1))?,
             move |model| {
-                let _ = std::hint::black_box(
-                    model.forward(&StoredBatch { x: x.view(), ..Default::default() }),
-                );
+                let _ = std::hint::black_box(model.forward(&StoredBatch { x: x.view() }));
             },
             move |model| of_output(&model.outputs().y),
         )
@@ -148,9 +141,7 @@ fn stored(x: &Csr) -> Result<Workload<'_>, Error> {
             "a kernel each",
             StoredUnfused::new(dims! {}, Seed(1))?,
             move |model| {
-                let _ = std::hint::black_box(
-                    model.forward(&StoredUnfusedBatch { x: x.view(), ..Default::default() }),
-                );
+                let _ = std::hint::black_box(model.forward(&StoredUnfusedBatch { x: x.view() }));
             },
             move |model| of_output(&model.outputs().y),
         ))

@@ -1,7 +1,7 @@
 //! Batches: how they are taken from data, and the one check of their extents.
 
 use super::Emit;
-use super::structs::named_inputs;
+use super::structs::{has_no_inputs, named_inputs};
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 use sparse_core::ir::{IdsExtent, Kind, ValueId};
@@ -32,10 +32,11 @@ pub(super) fn bind(emit: &Emit<'_>) -> TokenStream {
         };
         quote!(#field: #source)
     });
+    let lifetime = has_no_inputs(emit).then(|| quote!(__lifetime: ::core::marker::PhantomData));
     quote! {
         #[inline(always)]
         fn bind<'a, __S: #rt::BatchSource<'a, #element>>(&self, __source: &__S) -> #rt::Result<#batch<'a>> {
-            #rt::Ok(#batch { #(#fields,)* __lifetime: ::core::marker::PhantomData })
+            #rt::Ok(#batch { #(#fields,)* #lifetime })
         }
     }
 }

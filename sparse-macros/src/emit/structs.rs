@@ -36,6 +36,9 @@ pub(super) fn structs(emit: &Emit<'_>) -> TokenStream {
         let row = row(emit, id);
         quote!(#docs #[doc = ""] #[doc = #row] pub #field: #ty)
     });
+    // A batch without a view has to name its lifetime all the same.
+    let lifetime = has_no_inputs(emit)
+        .then(|| quote!(#[doc(hidden)] pub __lifetime: ::core::marker::PhantomData<&'a ()>));
     let output_fields = graph.outputs.iter().map(|output| {
         let field = emit.output_ident(&output.name);
         let ty = emit.array_of(graph.storage(output.value), graph.value(output.value).element);
@@ -76,8 +79,7 @@ pub(super) fn structs(emit: &Emit<'_>) -> TokenStream {
         #[derive(#rt::Clone, #rt::Copy, #rt::Debug, #rt::Default)]
         #visibility struct #batch<'a> {
             #(#batch_fields,)*
-            #[doc(hidden)]
-            pub __lifetime: ::core::marker::PhantomData<&'a ()>,
+            #lifetime
         }
 
         #[doc = #outputs_doc]
@@ -227,6 +229,11 @@ pub(super) fn trained(emit: &Emit<'_>) -> Vec<(ValueId, Storage)> {
 pub(super) fn named_inputs<'a>(emit: &Emit<'a>) -> impl Iterator<Item = ValueId> + use<'a> {
     let graph = emit.graph;
     graph.inputs().filter(|id| graph.value(*id).name.is_some())
+}
+
+/// Whether a batch has no field of the user's.
+pub(super) fn has_no_inputs(emit: &Emit<'_>) -> bool {
+    named_inputs(emit).next().is_none()
 }
 
 /// `(Dense<f32>, RowSparse<f32>,)`: a tuple, so that no private type needs a name.

@@ -15,7 +15,7 @@ graph! {
 
 fn use_it(x: &Csr, y: &Dense) -> Result<f64> {
     let mut model = Wrong::new(dims! { d: 3 }, Seed(1))?;
-    let batch = WrongBatch { x: x.view(), y: y.view(), ..Default::default() };
+    let batch = WrongBatch { x: x.view(), y: y.view() };
     let shape = *model.forward(&batch)?.pred.shape();
     let mut updater = Updater::for_model(Sgd::default(), &model)?;
     let loss = model.train_step(&batch, &mut updater)?;
