@@ -5,9 +5,11 @@
 //! one thread. The rows of a thread are neighbours, so that of each row of data, which is sorted, its entries are a run.
 
 mod cuts;
+mod shares;
 
 pub(crate) use self::cuts::{Cuts, Piece};
 
+use self::shares::{Shares, Times};
 use crate::formats::{ColumnId, CsrView};
 use crate::kernels::Parallel;
 use crate::linear::range_of;
@@ -18,6 +20,7 @@ use crate::with_column_ids;
 use sparse_core::element::{Float, Stored};
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::Instant;
 
 /// The work, in about a quarter of a nanosecond, that a part of a step must have.
 const WORK_OF_A_PART: usize = 1_000_000;
@@ -53,6 +56,8 @@ pub(crate) struct RowPart<A> {
     pub(crate) first_settled: Vec<usize>,
     /// Rows of scratch.
     pub(crate) scratch: Vec<A>,
+    /// How long [`each_updates`] took this thread, since batches were divided anew.
+    times: Times,
 }
 
 impl<A: Float> RowPart<A> {
@@ -62,12 +67,25 @@ impl<A: Float> RowPart<A> {
         if parts.len() != n_parts || !parts.iter().all(fits) {
             let sums = RowAccumulator::new(n_rows, row_size);
             parts.clear();
-            let (first_settled, scratch) = (Vec::new(), Vec::new());
-            parts.resize(n_parts, RowPart { sums, first_settled, scratch });
+            let (first_settled, scratch, times) = (Vec::new(), Vec::new(), Times::default());
+            parts.resize(n_parts, RowPart { sums, first_settled, scratch, times });
         }
         // A step that panicked may have left some.
         parts.iter_mut().for_each(|part| part.sums.clear());
     }
+}
+
+/// Calls `update` for each part on its thread: what nobody else can do of a step, however late the thread is. How long that takes says how many of
+/// the entries it is to have.
+pub(crate) fn each_updates<A: Send>(
+    parts: &mut [RowPart<A>],
+    update: impl Fn(usize, &mut RowPart<A>) + Sync,
+) {
+    team::each(parts, |place, part| {
+        let start = Instant::now();
+        update(place, part);
+        part.times.note(start.elapsed().as_secs_f64());
+    });
 }
 
 /// A batch in parts.
@@ -75,19 +93,20 @@ impl<A: Float> RowPart<A> {
 pub(crate) struct Parts<A> {
     cuts: Cuts,
     rows: Vec<RowPart<A>>,
+    shares: Shares,
     /// The batches that were divided by these cuts.
     uses: u32,
 }
 
 impl<A> Default for Parts<A> {
     fn default() -> Self {
-        Parts { cuts: Cuts::default(), rows: Vec::new(), uses: 0 }
+        Parts { cuts: Cuts::default(), rows: Vec::new(), shares: Shares::default(), uses: 0 }
     }
 }
 
 impl<A: Float> Parts<A> {
-    /// Gives each of some threads rows with about as many entries of `x`, or of a batch lately, and empty sums of `row_size` elements for
-    /// them. Where rows are cut is still to be found.
+    /// Gives each of some threads rows with about as many entries of `x`, or of a batch lately, as take it as long as the others, and empty sums of
+    /// `row_size` elements for them. Where rows are cut is still to be found.
     pub(crate) fn divide<V: Stored>(
         &mut self,
         n_parts: usize,
@@ -96,14 +115,22 @@ impl<A: Float> Parts<A> {
     ) -> (&mut Cuts, &mut [RowPart<A>]) {
         /// Batches of a run are much alike, and what a thread has in its cache is to be its own in the next one, too.
         const USES: u32 = 16;
-        let Parts { cuts, rows, uses } = self;
+        let Parts { cuts, rows, shares, uses } = self;
         RowPart::resize(rows, n_parts, x.n_cols(), row_size);
         *uses += 1;
-        if *uses > USES || !cuts.are_for(n_parts, x.n_cols()) {
+        let is_new = !cuts.are_for(n_parts, x.n_cols());
+        if *uses > USES || is_new {
             *uses = 1;
+            match is_new {
+                true => shares.make_equal(n_parts),
+                false => shares.correct(rows.iter().map(|part| part.times.seconds())),
+            }
+            rows.iter_mut().for_each(|part| part.times = Times::default());
             let samples = samples::<_, { 4 * N_SAMPLES }>(x);
-            let columns = (1..n_parts).map(|part| samples[part * samples.len() / n_parts]);
-            cuts.set_columns(columns.map(|column| column / LINE * LINE), x.n_cols());
+            let last = samples.len() - 1;
+            let sample = |start: f64| samples[last.min((start * samples.len() as f64) as usize)];
+            let columns = shares.starts().map(|start| sample(start) / LINE * LINE);
+            cuts.set_columns(columns, x.n_cols());
         }
         (cuts, rows)
     }
@@ -295,6 +322,27 @@ mod tests {
             });
             assert!(found.into_iter().eq(all), "{n_parts}");
         }
+    }
+
+    #[test]
+    fn who_takes_longer_has_fewer_entries() {
+        let x = matrix();
+        let mut parts = Parts::<f32>::default();
+        let mut divide = |seconds: [f64; 2]| {
+            let (cuts, rows) = parts.divide(2, x.view(), 1);
+            rows.iter_mut().zip(seconds).for_each(|(part, seconds)| part.times.note(seconds));
+            cuts.columns(0).end
+        };
+        let first = divide([2.0, 1.0]);
+        let others: Vec<usize> = (0..32).map(|_| divide([2.0, 1.0])).collect();
+        assert!(others[..15].iter().all(|&end| end == first));
+        assert!(others[15] < first && others[31] < others[15], "{first} {others:?}");
+        // Another number of parts begins with equal shares.
+        let (cuts, _) = parts.divide(3, x.view(), 1);
+        let ends = [cuts.columns(0).end, cuts.columns(1).end];
+        let mut equal = Parts::<f32>::default();
+        let (cuts, _) = equal.divide(3, x.view(), 1);
+        assert_eq!(ends, [cuts.columns(0).end, cuts.columns(1).end]);
     }
 
     #[test]

@@ -134,7 +134,7 @@ fn in_parts<R: UpdateRule, T: Float<Accumulator = T>, K: UpdateKind>(
     let shared = rows.shared(size);
     team::each(parts, |place, part| {
         let own = bounds.of_part(place);
-        let RowPart { sums, first_settled, scratch } = part;
+        let RowPart { sums, first_settled, scratch, .. } = part;
         if K::PLAIN {
             return add(shared.cursor(), terms, &own, width, scratch);
         }

@@ -7,9 +7,8 @@ use crate::linear::{
     Scratch, Width, entries, is_large, prefetch_data, row_ahead, row_of, settle, with_row_loops,
 };
 use crate::optimizer::{RowAccumulator, RowUpdater, RowWeights, UpdateKind};
-use crate::row_parts::Piece;
+use crate::row_parts::{Piece, each_updates};
 use crate::stages::in_stages;
-use crate::team;
 use sparse_core::element::{Factor, Float};
 use sparse_core::update_rules::UpdateRule;
 use std::ops::Range;
@@ -70,7 +69,7 @@ pub(super) fn step<
     );
 
     let numbers = &*numbers;
-    team::each(parts, |place, part| {
+    each_updates(parts, |place, part| {
         accumulate(cuts.of(place, x), &mut part.sums, numbers, width);
         // SAFETY: the sums are of the columns of `x`, which are rows of both tables; each is of one part.
         unsafe {

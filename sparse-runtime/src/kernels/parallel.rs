@@ -2,6 +2,8 @@
 
 use super::Parallel;
 use crate::formats::{ColumnId, CsrView};
+#[cfg(target_arch = "x86_64")]
+use crate::lanes::{same_type, x86};
 use crate::team::{self, MAX_PARTS};
 use crate::with_column_ids;
 use sparse_core::element::Stored;
@@ -152,6 +154,13 @@ pub(crate) fn below<I: ColumnId>(ids: &[I], bound: usize) -> usize {
     let bound = I::from_index(bound);
     if ids.len() >= FEW {
         return ids.partition_point(|id| *id < bound);
+    }
+    #[cfg(target_arch = "x86_64")]
+    if x86::Level::found() == Some(x86::Level::Avx512)
+        && let (Some(ids), Some([bound])) = (same_type(ids), same_type(&[bound]))
+    {
+        // SAFETY: the processor has the instructions.
+        return unsafe { x86::count_below(ids, *bound) };
     }
     let (chunks, rest) = ids.as_chunks::<TOGETHER>();
     let mut whole = 0;

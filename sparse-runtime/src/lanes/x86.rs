@@ -171,6 +171,30 @@ pub(crate) unsafe fn add_with_squares(
     }
 }
 
+/// How many of some ids are below a bound, sixteen at a time. (Of the loop that says so the compiler makes a vector of sixteen comparisons, and then
+/// adds them up one by one.)
+///
+/// # Safety
+///
+/// The processor has AVX-512.
+#[inline]
+#[target_feature(enable = "avx512f,popcnt")]
+pub(crate) unsafe fn count_below(ids: &[u32], bound: u32) -> usize {
+    let (sixteens, rest) = ids.as_chunks::<16>();
+    let bound = _mm512_set1_epi32(bound.cast_signed());
+    let mut count = 0;
+    for ids in sixteens {
+        // SAFETY: sixteen ids are there.
+        let ids = unsafe { _mm512_loadu_epi32(ids.as_ptr().cast()) };
+        count += _mm512_cmplt_epu32_mask(ids, bound).count_ones();
+    }
+    let there = ((1u32 << rest.len()) - 1) as u16;
+    // SAFETY: what is not there is not read.
+    let rest = unsafe { _mm512_maskz_loadu_epi32(there, rest.as_ptr().cast()) };
+    count += _mm512_mask_cmplt_epu32_mask(there, rest, bound).count_ones();
+    count as usize
+}
+
 /// A word that says which of 64 numbers are not zero.
 ///
 /// # Safety

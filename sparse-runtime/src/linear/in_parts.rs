@@ -16,7 +16,7 @@ use super::{
 use crate::formats::{ColumnId, CsrView};
 use crate::lanes;
 use crate::optimizer::{ReadRows, RowAccumulator, RowUpdater, RowWeights, UpdateKind};
-use crate::row_parts::{Cuts, Piece, RowPart};
+use crate::row_parts::{Cuts, Piece, RowPart, each_updates};
 use crate::stages::in_stages;
 use crate::team;
 use crate::with_column_ids;
@@ -123,7 +123,7 @@ pub(super) fn step<R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKin
             return total / n_rows as f64;
         }
     }
-    team::each(parts, |place, part| {
+    each_updates(parts, |place, part| {
         let RowPart { sums, scratch, .. } = part;
         if K::PLAIN {
             let own = cuts.of(place, x);

@@ -4,8 +4,7 @@ use crate::formats::CsrView;
 use crate::kernels::own_entries::OwnEntries;
 use crate::lanes::x86;
 use crate::optimizer::{RowAccumulator, RowWeights};
-use crate::row_parts::{Cuts, RowPart};
-use crate::team;
+use crate::row_parts::{Cuts, RowPart, each_updates};
 use sparse_core::element::{Factor, Float, Stored};
 use std::any::{Any, TypeId};
 use std::ops::Range;
@@ -77,7 +76,7 @@ pub(super) unsafe fn add<T: Float, V: Factor<T>>(
         return false;
     };
     let all = if are_far { all.with_far_numbers() } else { all };
-    team::each(parts, |place, _| {
+    each_updates(parts, |place, _| {
         let columns = cuts.columns(place);
         if let Some(first) = first(weights) {
             // SAFETY: promised by the caller; each column is of one part.

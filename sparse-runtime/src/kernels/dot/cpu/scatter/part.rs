@@ -28,12 +28,13 @@ where
         let (sums, lhs, rhs, ids) = (scatter.origin(), scatter.lhs, scatter.rhs, scatter.ids);
         let is_line = rhs.n_cols * size_of::<T::Accumulator>() <= LINE;
         let ahead = if is_line { OF_LINES } else { OF_ROWS };
-        let n_rows = lhs.n_rows();
-        let own = |row| if row < n_rows { scatter.own(row) } else { 0..0 };
-        let mut coming: [Range<usize>; OF_LINES] = std::array::from_fn(own);
-        for row in 0..n_rows {
+        let mut coming = [const { 0..0 }; OF_LINES];
+        for (row, coming) in coming.iter_mut().enumerate() {
+            *coming = scatter.own(row);
+        }
+        for row in 0..lhs.n_rows() {
             let entries = coming[row % OF_LINES].clone();
-            let later = own(row + ahead);
+            let later = scatter.own(row + ahead);
             coming[(row + ahead) % OF_LINES] = later.clone();
             // SAFETY: the entries are those of a csr; `out` has the places, and the processor the instructions, as the callers say.
             unsafe {
@@ -83,16 +84,26 @@ where
         let width = if ALL { N * L::COUNT } else { self.x.len() };
         let (sums, x) = (self.sums.wrapping_add(column), &self.x[column..column + N * L::COUNT]);
         let begin_lines = begin_lines(sums, width);
-        for id in &self.ids[self.later.clone()] {
-            Elements::<L, N>::ask(sums.wrapping_add(id.at() * width), begin_lines);
-        }
+        let (entries, later) = (self.entries.clone(), &self.ids[self.later.clone()]);
+        let ask = |id: I| Elements::<L, N>::ask(sums.wrapping_add(id.at() * width), begin_lines);
         // SAFETY: `x` has a panel, and so has each row of sums; there are as many values as ids.
         unsafe {
             let x = Elements::<L, N>::load(x.as_ptr());
-            for at in self.entries.clone() {
+            let add = |at: usize| {
                 let sums = sums.add(self.ids.get_unchecked(at).at() * width);
                 let value = self.values.get_unchecked(at).number().widen();
                 x.add_to::<_, NEVER_MINUS_ZERO>(sums, value);
+            };
+            // In turns: what is asked for comes while others are added, and there is room for few that are on their way.
+            let in_turns = entries.len().min(later.len());
+            let (first, others) = later.split_at_unchecked(in_turns);
+            for (at, id) in (entries.start..).zip(first) {
+                ask(*id);
+                add(at);
+            }
+            others.iter().for_each(|id| ask(*id));
+            for at in entries.start + in_turns..entries.end {
+                add(at);
             }
         }
     }
