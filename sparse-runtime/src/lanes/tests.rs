@@ -4,6 +4,7 @@ use super::x86::Level;
 use super::{Eights, inner, squares_less};
 use crate::formats::{Csr, Dense, RowSparse};
 use crate::kernels::dot::cpu;
+use crate::kernels::parallel::below;
 use crate::kernels::{Context, Parallel};
 use crate::optimizer::{ParameterSpec, RowAccumulator, Updater};
 use crate::table::Table;
@@ -74,6 +75,16 @@ fn sums_with_squares() {
         }
     }
     assert!(Eights::of::<f32>(12).is_none() && Eights::of::<f64>(16).is_none());
+}
+
+#[test]
+fn ids_below_a_bound_are_as_many_at_any_level() {
+    any_level_gives_the_same("below", || {
+        let ids: Vec<u32> = (0..127).map(|id| (id * id) << 18).collect();
+        let count = |len: usize, bound: u32| below(&ids[..len], bound as usize);
+        let bounds = ids.iter().flat_map(|&id| [id, id + 1]);
+        Vec::from_iter(bounds.flat_map(|bound| [0, 15, 16, 17, 100, 127].map(|n| count(n, bound))))
+    });
 }
 
 /// What `run` gives without instructions for vectors, and with more and more of them.

@@ -139,15 +139,17 @@ where
         self.columns == (0..self.lhs.n_cols())
     }
 
-    /// The entries of a row that are in the columns, none behind the last row. Asks for those of a later row.
+    /// The entries of a row that are in the columns. Asks for those of a later row.
     #[inline(always)]
     fn own(&self, row: usize) -> Range<usize> {
-        let (Some(&start), Some(&end)) = (self.lhs.starts().get(row), self.lhs.ends().get(row))
-        else {
-            return 0..0;
-        };
         ahead::ask_for_row(self.lhs, self.ids, row, ahead::FAR);
-        let (mut start, mut end) = (start as usize, end as usize);
+        let row = self.lhs.starts()[row] as usize..self.lhs.ends()[row] as usize;
+        if self.has_all() { row } else { self.within(row) }
+    }
+
+    /// Of the entries of a row, those that are in the columns. A function of its own, so that loops for all columns have none of it.
+    #[inline(never)]
+    fn within(&self, Range { mut start, mut end }: Range<usize>) -> Range<usize> {
         if self.columns.end < self.lhs.n_cols() {
             end = start + below(&self.ids[start..end], self.columns.end);
         }

@@ -28,13 +28,13 @@ where
         let (sums, lhs, rhs, ids) = (scatter.origin(), scatter.lhs, scatter.rhs, scatter.ids);
         let is_line = rhs.n_cols * size_of::<T::Accumulator>() <= LINE;
         let ahead = if is_line { OF_LINES } else { OF_ROWS };
-        let mut coming = [const { 0..0 }; OF_LINES];
-        for (row, coming) in coming.iter_mut().enumerate() {
+        let (n_rows, mut coming) = (lhs.n_rows(), [const { 0..0 }; OF_LINES]);
+        for (row, coming) in coming.iter_mut().enumerate().take(n_rows) {
             *coming = scatter.own(row);
         }
-        for row in 0..lhs.n_rows() {
+        for row in 0..n_rows {
             let entries = coming[row % OF_LINES].clone();
-            let later = scatter.own(row + ahead);
+            let later = if row + ahead < n_rows { scatter.own(row + ahead) } else { 0..0 };
             coming[(row + ahead) % OF_LINES] = later.clone();
             // SAFETY: the entries are those of a csr; `out` has the places, and the processor the instructions, as the callers say.
             unsafe {
