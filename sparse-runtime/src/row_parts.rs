@@ -10,7 +10,7 @@ mod shares;
 pub(crate) use self::cuts::{Cuts, Piece};
 
 use self::shares::{Shares, Times};
-use crate::formats::{ColumnId, CsrView};
+use crate::formats::{ColumnId, CsrView, DividedEntries, FormatError};
 use crate::kernels::Parallel;
 use crate::linear::range_of;
 use crate::optimizer::RowAccumulator;
@@ -117,6 +117,12 @@ impl<A: Float> Parts<A> {
         const USES: u32 = 16;
         let Parts { cuts, rows, shares, uses } = self;
         RowPart::resize(rows, n_parts, x.n_cols(), row_size);
+        if let Some(divided) = x.divided_among(n_parts) {
+            cuts.set_columns(divided.firsts().iter().copied(), x.n_cols());
+            // What comes after it is cut anew.
+            *uses = USES;
+            return (cuts, rows);
+        }
         *uses += 1;
         let is_new = !cuts.are_for(n_parts, x.n_cols());
         if *uses > USES || is_new {
@@ -126,14 +132,35 @@ impl<A: Float> Parts<A> {
                 false => shares.correct(rows.iter().map(|part| part.times.seconds())),
             }
             rows.iter_mut().for_each(|part| part.times = Times::default());
-            let samples = samples::<_, { 4 * N_SAMPLES }>(x);
-            let last = samples.len() - 1;
-            let sample = |start: f64| samples[last.min((start * samples.len() as f64) as usize)];
-            let columns = shares.starts().map(|start| sample(start) / LINE * LINE);
-            cuts.set_columns(columns, x.n_cols());
+            cuts.set_columns(columns_of_shares(x, shares.starts()), x.n_cols());
         }
         (cuts, rows)
     }
+}
+
+/// The first columns of shares of the entries of `x`, given where each begins among the sorted entries, from 0 to 1.
+fn columns_of_shares<V: Stored>(
+    x: CsrView<'_, V>,
+    starts: impl Iterator<Item = f64>,
+) -> impl Iterator<Item = usize> {
+    let samples = samples::<_, { 4 * N_SAMPLES }>(x);
+    let last = samples.len() - 1;
+    let sample = move |start: f64| samples[last.min((start * samples.len() as f64) as usize)];
+    starts.map(move |start| sample(start) / LINE * LINE)
+}
+
+/// The entries of all rows of data, divided by columns so that each of some threads has about as many. O(nnz) on each thread.
+///
+/// # Errors
+///
+/// [`FormatError::OutOfMemory`](crate::formats::FormatError::OutOfMemory).
+pub(crate) fn divide<V: Stored>(
+    x: CsrView<'_, V>,
+    n_parts: usize,
+) -> Result<DividedEntries<V>, FormatError> {
+    let n_parts = n_parts.clamp(1, team::MAX_PARTS);
+    let starts = (1..n_parts).map(|part| part as f64 / n_parts as f64);
+    DividedEntries::of(x, columns_of_shares(x, starts).collect())
 }
 
 /// Neighbouring rows for each of some parts.

@@ -11,12 +11,26 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// The runs of neighbouring rows that go through the stages together.
 const MAX_RUNS: usize = 64;
 
-/// Makes rows of `out`, `width` elements each, in so many stages, at most as many as there are parts, on as many threads as these: `stage(number,
+/// How often a thread that keeps to its stage looks for something to do there before it helps others: for longer than a run of a usual batch is at
+/// a stage.
+const LOOKS: u32 = 1024;
+
+/// How rows go through stages.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Order {
+    /// How many.
+    pub(crate) n_stages: usize,
+    /// Whether a thread does the stages of others only after it has waited for them for a while. What a stage reads is then in the cache of one
+    /// thread, which writes it after the stages; else it would first have to take it from the other's.
+    pub(crate) keeps: bool,
+}
+
+/// Makes rows of `out`, `width` elements each, in stages, at most as many as there are parts, on as many threads as these: `stage(number,
 /// part, rows, out)`, in the order of the stages for each row, with a part of that thread. A thread prefers the stage of its own number. The
 /// calling thread takes row by row in order, as soon as all stages are done: `take(row, out)`.
 pub(crate) fn in_stages<P: Send, U: Send>(
     parts: &mut [P],
-    n_stages: usize,
+    Order { n_stages, keeps }: Order,
     out: &mut [U],
     width: usize,
     stage: impl Fn(usize, &mut P, Range<usize>, &mut [U]) + Sync,
@@ -45,10 +59,11 @@ pub(crate) fn in_stages<P: Send, U: Send>(
         unsafe { std::slice::from_raw_parts_mut(starts.1.add(rows.start * width), len) }
     };
     let progress = Progress::new(n_runs, n_stages);
-    let make_next = |thread: usize| {
+    let make_next = |thread: usize, helps: bool| {
         // What is nearest to its end comes next: so that there is something to take.
         let own = thread.min(n_stages - 1);
-        let mut order = std::iter::once(own).chain((0..n_stages).rev());
+        let others = if helps { n_stages } else { 0 };
+        let mut order = std::iter::once(own).chain((0..others).rev());
         let next = order.find_map(|number| Some((number, progress.begin(number)?)));
         let Some((number, (run, _done))) = next else { return false };
         let rows = rows(run);
@@ -58,15 +73,20 @@ pub(crate) fn in_stages<P: Send, U: Send>(
         stage(number, part, rows, out);
         true
     };
+    // Who has once waited in vain helps from then on: the other one may not be there at all.
     let own = || {
         let _ended = Ended(&progress);
-        let mut looks = 0;
+        let (mut looks, mut helps) = (0, !keeps);
         for run in 0..n_runs {
             while !progress.is_done(run) {
-                if !make_next(0) {
+                if make_next(0, helps) {
+                    looks = 0;
+                } else {
                     team::wait_a_little(&mut looks);
+                    helps |= looks > LOOKS;
                 }
             }
+            looks = 0;
             let rows = rows(run);
             let out = out(&rows);
             for (row, out) in rows.zip(out.chunks_exact_mut(width)) {
@@ -75,10 +95,13 @@ pub(crate) fn in_stages<P: Send, U: Send>(
         }
     };
     team::beside(n_threads, own, &|part| {
-        let mut looks = 0;
+        let (mut looks, mut helps) = (0, !keeps);
         while !progress.is_all_begun() {
-            if !make_next(part) {
+            if make_next(part, helps) {
+                looks = 0;
+            } else {
                 team::wait_a_little(&mut looks);
+                helps |= looks > LOOKS;
             }
         }
     });
@@ -147,12 +170,15 @@ mod tests {
 
     #[test]
     fn stages_follow_one_another_and_rows_are_taken_in_order() {
-        for (n_stages, n_parts) in [(1, 1), (1, 2), (2, 2), (2, 3), (3, 3), (1, 7), (7, 7)] {
+        let stages_and_parts = [(1, 1), (1, 2), (2, 2), (2, 3), (3, 3), (1, 7), (7, 7)];
+        for ((n_stages, n_parts), keeps) in
+            stages_and_parts.into_iter().flat_map(|counts| [(counts, false), (counts, true)])
+        {
             for n_rows in [0, 1, 63, 64, 65, 1000] {
                 let (mut out, mut taken) = (vec![[0; 2]; 2 * n_rows], 0);
                 in_stages(
                     &mut vec![(); n_parts],
-                    n_stages,
+                    Order { n_stages, keeps },
                     &mut out,
                     2,
                     |stage, (), rows, out| {
@@ -180,7 +206,8 @@ mod tests {
                     assert!(!(stage_panics && stage == 1 && rows.contains(&100)));
                 };
                 let take = |row, _: &mut [()]| assert!(!(take_panics && row == 10));
-                in_stages(&mut [(); 3], 3, &mut [(); 1000], 1, stage, take);
+                let order = Order { n_stages: 3, keeps: stage_panics };
+                in_stages(&mut [(); 3], order, &mut [(); 1000], 1, stage, take);
             })
         };
         assert!(with(true, false).is_err());

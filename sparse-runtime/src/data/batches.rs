@@ -11,7 +11,7 @@ use super::order::append_shuffled;
 use super::source::{Batch, Batches, DataSource};
 use super::{BatchOptions, DataError, Dataset, LastBatch, Order, Position, fingerprint};
 use crate::error::Result;
-use crate::formats::{CsrArrays, CsrView, DenseView, IdsView, Shape, with_ids};
+use crate::formats::{CsrArrays, CsrView, DenseView, DividedEntries, IdsView, Shape, with_ids};
 use crate::linear::{AHEAD, DATA_AHEAD};
 use crate::model::{BatchSource, InputInfo};
 use crate::prefetch::{prefetch, prefetch_lone_runs};
@@ -91,7 +91,13 @@ struct CsrColumn<'s, V: Stored> {
     /// The bounds of gathered rows.
     starts: Vec<u64>,
     ends: Vec<u64>,
+    /// The same entries by threads, and the bounds of rows gathered from them.
+    divided: Option<&'s DividedEntries<V>>,
+    divided_bounds: Vec<u64>,
 }
+
+/// Smaller batches are not shared among threads, so that their entries by threads are not looked up.
+const DIVIDED: usize = 512;
 
 struct DenseColumn<'s, E> {
     all: BoundDense<'s, E>,
@@ -326,7 +332,13 @@ impl<'s, T: Float> BatchColumn<'s, T> {
 
 impl<'s, V: Stored> CsrColumn<'s, V> {
     fn new(all: CsrView<'s, V>) -> Self {
-        CsrColumn { all: all.arrays(), starts: Vec::new(), ends: Vec::new() }
+        CsrColumn {
+            all: all.arrays(),
+            starts: Vec::new(),
+            ends: Vec::new(),
+            divided: all.divided().map(|divided| divided.entries()),
+            divided_bounds: Vec::new(),
+        }
     }
 
     #[inline]
@@ -348,6 +360,12 @@ impl<'s, V: Stored> CsrColumn<'s, V> {
         for ((start, end), &row) in self.starts.iter_mut().zip(&mut self.ends).zip(rows) {
             (*start, *end) = (starts[row], ends[row]);
         }
+        if let Some(divided) = self.divided {
+            self.divided_bounds.clear();
+            if rows.len() >= DIVIDED {
+                divided.put_bounds(rows, &mut self.divided_bounds);
+            }
+        }
     }
 
     /// The rows of a batch, and word of the row that is read after it.
@@ -356,9 +374,20 @@ impl<'s, V: Stored> CsrColumn<'s, V> {
         let arrays: CsrArrays<'_, V> = self.all;
         let all = arrays.view();
         let Rows::Run { first, len } = rows else {
-            return Ok(all.with_rows(&self.starts, &self.ends));
+            let rows = all.with_rows(&self.starts, &self.ends);
+            return Ok(match self.divided {
+                Some(divided) if rows.n_rows() >= DIVIDED => {
+                    rows.with_divided(divided.gathered(rows.n_rows(), &self.divided_bounds))
+                }
+                _ => rows,
+            });
         };
         let rows = all.rows(first..first + len)?;
+        if len >= DIVIDED
+            && let Some(divided) = self.divided
+        {
+            return Ok(rows.with_divided(divided.rows(first..first + len)));
+        }
         Ok(match upcoming {
             Some(row) => rows.with_upcoming((arrays.starts[row], arrays.ends[row])),
             None => rows,

@@ -100,7 +100,8 @@ fn bind_column<'s, T: Float>(
     position: usize,
     declared: &InputInfo,
 ) -> Result<Bound<'s, T>, DataError> {
-    let values = data.columns()[position].values();
+    let found = &data.columns()[position];
+    let values = found.values();
     let column = || data.column_name(position);
     let name = || declared.name.to_owned();
     if values.storage() != declared.storage {
@@ -132,7 +133,7 @@ fn bind_column<'s, T: Float>(
         found: Box::new(values.shape()),
     })?;
     Ok(match values {
-        ColumnValues::Unit(csr) => Bound::Unit(csr.view()),
+        ColumnValues::Unit(csr) => Bound::Unit(found.unit_view(csr)),
         ColumnValues::Csr(csr) if is_pattern => {
             let units = csr.view().units();
             Bound::Unit(units.map_err(|error| DataError::not_unit(error, column(), declared.name))?)
@@ -142,7 +143,7 @@ fn bind_column<'s, T: Float>(
             let labels =
                 entries.flat_map(|(row, entries)| entries.map(move |(_, value)| (row, value)));
             check_labels(declared, labels, column)?;
-            Bound::Csr(csr.view())
+            Bound::Csr(found.csr_view(csr))
         }
         ColumnValues::Ids(ids) => Bound::Ids(ids.view(), shape),
         ColumnValues::Dense(dense) => {

@@ -1,11 +1,15 @@
 //! The arrays of a dataset.
 
 use super::error::role_name;
-use crate::formats::{Csr, Dense, FormatError, Ids, RowSelection, Shape, with_ids};
+use crate::formats::{
+    Csr, CsrView, Dense, DividedEntries, FormatError, Ids, RowSelection, Shape, with_ids,
+};
 use crate::model::InputRole;
+use crate::row_parts;
 use sparse_core::element::{Element, Float, Stored, Unit};
 use sparse_core::storage::{ElementType, Storage};
 use std::fmt;
+use std::sync::Arc;
 
 /// One array of a dataset, with its role and perhaps a name.
 #[derive(Clone)]
@@ -13,6 +17,15 @@ pub struct Column<T: Float = f32> {
     name: Option<String>,
     role: InputRole,
     values: ColumnValues<T>,
+    /// The same entries once more.
+    divided: Option<Divided<T>>,
+}
+
+/// The entries of a csr by the threads that they are of. Shared, as it never changes.
+#[derive(Clone)]
+enum Divided<T> {
+    Csr(Arc<DividedEntries<T>>),
+    Unit(Arc<DividedEntries<Unit>>),
 }
 
 /// The values of a column, one row for each row of the data.
@@ -30,7 +43,7 @@ pub enum ColumnValues<T: Float = f32> {
 
 impl<T: Float> Column<T> {
     pub(super) fn new(name: Option<String>, role: InputRole, values: ColumnValues<T>) -> Self {
-        Column { name, role, values }
+        Column { name, role, values, divided: None }
     }
 
     /// Its name, if it has one.
@@ -51,6 +64,36 @@ impl<T: Float> Column<T> {
     /// Its values, without copying.
     pub(super) fn into_values(self) -> ColumnValues<T> {
         self.values
+    }
+
+    /// The same column; the entries of a csr lie once more by the threads, so many, that they are of.
+    pub(super) fn divided_for(mut self, threads: usize) -> Result<Self, FormatError> {
+        self.divided = match &self.values {
+            ColumnValues::Csr(csr) => {
+                Some(Divided::Csr(row_parts::divide(csr.view(), threads)?.into()))
+            }
+            ColumnValues::Unit(csr) => {
+                Some(Divided::Unit(row_parts::divide(csr.view(), threads)?.into()))
+            }
+            ColumnValues::Dense(_) | ColumnValues::Ids(_) => None,
+        };
+        Ok(self)
+    }
+
+    /// All rows of `csr`, which are its values, with what there is of them by threads.
+    pub(super) fn csr_view<'s>(&'s self, csr: &'s Csr<T>) -> CsrView<'s, T> {
+        match &self.divided {
+            Some(Divided::Csr(divided)) => csr.view().with_divided(divided.rows(0..csr.n_rows())),
+            _ => csr.view(),
+        }
+    }
+
+    /// The same of a csr of units.
+    pub(super) fn unit_view<'s>(&'s self, csr: &'s Csr<Unit>) -> CsrView<'s, Unit> {
+        match &self.divided {
+            Some(Divided::Unit(divided)) => csr.view().with_divided(divided.rows(0..csr.n_rows())),
+            _ => csr.view(),
+        }
     }
 
     /// The same name and role with other values.
@@ -213,7 +256,7 @@ from_floats!(sparse_core::element::f16, sparse_core::element::bf16);
 /// `` label `y`: dense f32 [1000], -1 to 1 ``.
 impl<T: Float> fmt::Display for Column<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Column { name, role, values } = self;
+        let Column { name, role, values, divided } = self;
         f.write_str(role_name(*role))?;
         if let Some(name) = name {
             write!(f, " `{name}`")?;
@@ -235,7 +278,13 @@ impl<T: Float> fmt::Display for Column<T> {
                 }
             }
             ColumnValues::Ids(_) => Ok(()),
-        }
+        }?;
+        let threads = match divided {
+            Some(Divided::Csr(divided)) => divided.n_parts(),
+            Some(Divided::Unit(divided)) => divided.n_parts(),
+            None => return Ok(()),
+        };
+        write!(f, ", divided for {threads} threads")
     }
 }
 

@@ -81,6 +81,7 @@ impl<T: Stored, D: Device> Csr<T, D> {
             columns: D::column_ids(&self.columns),
             values: D::slice(&self.values),
             upcoming: (0, 0),
+            divided: None,
         }
     }
 }

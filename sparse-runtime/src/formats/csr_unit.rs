@@ -90,6 +90,7 @@ impl<'a, T: Stored> CsrView<'a, T> {
             columns: self.columns,
             values: units(self.values.len()),
             upcoming: self.upcoming,
+            divided: None,
         })
     }
 }

@@ -3,7 +3,7 @@
 use super::csr_check::check;
 use super::dense::check_rows;
 use super::ids::ColumnIndex;
-use super::{ColumnIdsView, Csr, FormatError};
+use super::{ColumnIdsView, Csr, DividedRows, FormatError};
 use crate::device::{Cpu, Device, Run};
 use sparse_core::element::Stored;
 use std::iter::FusedIterator;
@@ -25,6 +25,8 @@ pub struct CsrView<'a, T: Stored = f32, D: Device = Cpu> {
     pub(super) values: D::Slice<'a, T>,
     /// A hint: bounds of entries that will be read soon. Not part of what the view holds.
     pub(super) upcoming: (u64, u64),
+    /// The entries once more, by the threads that they are of, where the data have them so.
+    pub(super) divided: Option<DividedRows<'a, T>>,
 }
 
 /// On any device.
@@ -97,6 +99,7 @@ impl<'a, T: Stored> CsrView<'a, T> {
             columns: columns.into(),
             values,
             upcoming: (0, 0),
+            divided: None,
         })
     }
 
@@ -123,7 +126,7 @@ impl<'a, T: Stored> CsrView<'a, T> {
                 .zip(ends)
                 .all(|(&start, &end)| start <= end && end <= self.values.len() as u64)
         );
-        CsrView { starts, ends, ..*self }
+        CsrView { starts, ends, divided: None, ..*self }
     }
 
     /// The same view, and word of the entries that a loop over batches will read after it: what they refer to can be
@@ -137,6 +140,27 @@ impl<'a, T: Stored> CsrView<'a, T> {
     #[inline]
     pub(crate) fn upcoming(&self) -> Range<usize> {
         self.upcoming.0 as usize..self.upcoming.1 as usize
+    }
+
+    /// The same view, whose entries lie once more where these do.
+    ///
+    /// Invariant, for the caller to keep: they are of the same rows.
+    #[inline]
+    pub(crate) fn with_divided(self, divided: DividedRows<'a, T>) -> Self {
+        debug_assert_eq!(divided.part(0).n_rows(), self.n_rows());
+        CsrView { divided: Some(divided), ..self }
+    }
+
+    /// The entries by threads, if the data have them so.
+    #[inline]
+    pub(crate) fn divided(&self) -> Option<DividedRows<'a, T>> {
+        self.divided
+    }
+
+    /// The entries by threads, if they are divided among so many.
+    #[inline]
+    pub(crate) fn divided_among(&self, n_parts: usize) -> Option<DividedRows<'a, T>> {
+        self.divided.filter(|divided| divided.n_parts() == n_parts)
     }
 
     /// The number of stored entries in the rows of this view: O(1) for a run of rows, else O(n_rows).
@@ -243,6 +267,7 @@ impl<'a, T: Stored> CsrArrays<'a, T> {
             columns: self.columns,
             values: self.values,
             upcoming: (0, 0),
+            divided: None,
         }
     }
 }
@@ -285,6 +310,7 @@ impl<T: Stored> Default for CsrView<'_, T> {
             columns: ColumnIdsView::default(),
             values: &[],
             upcoming: (0, 0),
+            divided: None,
         }
     }
 }

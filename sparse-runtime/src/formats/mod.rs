@@ -69,6 +69,7 @@ mod csr_unit;
 mod csr_view;
 mod dense;
 mod display;
+mod divided;
 mod elements;
 mod error;
 mod extents;
@@ -88,6 +89,7 @@ mod signed;
 
 pub use copy::AnyView;
 pub(crate) use csr::CsrBuffers;
+pub(crate) use divided::{DividedEntries, DividedRows};
 pub use csr::{Csr, CsrParts};
 pub use csr_builder::CsrBuilder;
 pub(crate) use csr_view::CsrArrays;

@@ -221,7 +221,7 @@ impl<'a, T: Stored> CsrView<'a, T, Cuda> {
         debug_assert_eq!(columns.len(), values.len());
         let n_rows = indptr.len() - 1;
         let (starts, ends) = (indptr.run(0, n_rows), indptr.run(1, n_rows));
-        CsrView { n_cols, starts, ends, columns, values, upcoming: (0, 0) }
+        CsrView { n_cols, starts, ends, columns, values, upcoming: (0, 0), divided: None }
     }
 
     /// Where each row starts, and where the last one ends; nothing where there are no rows.

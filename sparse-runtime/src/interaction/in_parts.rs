@@ -40,10 +40,11 @@ pub(super) fn step<
     let numbers = gradients;
     numbers.resize(n_rows * numbers_of_row(size), T::zero());
     let stages = cuts.in_stages(x, hands_on);
+    let cuts_rows = !hands_on && x.divided_among(n_parts).is_none();
     let mut total = 0.0;
     in_stages(
         parts,
-        stages.count(),
+        stages.order(),
         numbers,
         numbers_of_row(size),
         |stage, part, rows, numbers| {
@@ -51,8 +52,8 @@ pub(super) fn step<
             let piece = unsafe { stages.piece(stage, rows.clone()) };
             let (is_last, scratch) = (piece.is_last(), &mut part.scratch);
             let tables = (of_w.weights(), of_v.weights());
-            add_numbers(x, rows.clone(), piece, tables, width, large, scratch, stage == 0, numbers);
-            if !hands_on {
+            add_numbers(rows.clone(), piece, tables, width, large, scratch, stage == 0, numbers);
+            if cuts_rows {
                 // SAFETY: as above; the piece is gone.
                 unsafe { stages.cut(rows) };
             }
@@ -104,7 +105,6 @@ fn split<T>(numbers: &mut [T], size: usize) -> (&mut [T], &mut [T], &mut [T]) {
 #[inline(never)]
 #[allow(clippy::too_many_arguments)]
 fn add_numbers<T: Float<Accumulator = T>, V: Factor<T>, W: Width>(
-    x: CsrView<'_, V>,
     rows: Range<usize>,
     mut piece: Piece<'_, '_, V>,
     (w, v): (RowWeights<'_, T>, RowWeights<'_, T>),
@@ -114,6 +114,7 @@ fn add_numbers<T: Float<Accumulator = T>, V: Factor<T>, W: Width>(
     is_first: bool,
     numbers: &mut [T],
 ) {
+    let x = piece.matrix();
     with_row_loops!(W, x.columns(), |ids| {
         let size = width.columns();
         let v = v.of_size(size);
@@ -177,6 +178,7 @@ mod tests {
     use crate::interaction::any_rows;
     use crate::linear::{Fixed, Scratch};
     use crate::optimizer::{ParameterSpec, Updater};
+    use crate::row_parts::divide;
     use crate::table::Table;
     use crate::with_rows;
     use sparse_core::storage::Storage;
@@ -188,7 +190,7 @@ mod tests {
     /// Some steps on overlapping batches: the losses, and both tables at the end.
     fn steps<R: UpdateRule>(
         rule: &R,
-        (n_parts, hands_on): (usize, bool),
+        (n_parts, hands_on, is_divided): (usize, bool, bool),
         x: &Csr<f64>,
     ) -> Result<(Vec<f64>, [Vec<f64>; 2])> {
         let spec = |name, size| ParameterSpec::new(name, COLUMNS, size, Some(Storage::RowSparse));
@@ -199,9 +201,14 @@ mod tests {
             Table::from_values(size, &(0..size * COLUMNS).map(value).collect::<Vec<_>>())
         });
         let (mut scratch, mut losses) = (Scratch::default(), Vec::new());
+        let divided = is_divided.then(|| divide(x.view(), n_parts)).transpose()?;
         for step in 0..5 {
             updater.begin_step()?;
-            let x = x.view().rows(step * 8..step * 8 + 25)?;
+            let rows = step * 8..step * 8 + 25;
+            let mut x = x.view().rows(rows.clone())?;
+            if let Some(divided) = &divided {
+                x = x.with_divided(divided.rows(rows));
+            }
             let row_function = |row: usize, scores: &mut [f64], _: &mut [f64]| {
                 let loss = scores[0] + scores[1] - (row % 3) as f64;
                 scores.fill(loss);
@@ -232,10 +239,13 @@ mod tests {
         });
         let x = Csr::from_rows(COLUMNS, rows).unwrap();
         fn hold<R: UpdateRule>(rule: &R, x: &Csr<f64>) {
-            let one = steps(rule, (1, false), x).unwrap();
+            let one = steps(rule, (1, false, false), x).unwrap();
             assert!(one.0.iter().all(|loss| loss.is_finite()));
-            for shares in [2, 3].into_iter().flat_map(|n| [(n, false), (n, true)]) {
-                assert!(steps(rule, shares, x).unwrap() == one, "{rule:?} by {shares:?}");
+            let ways = [2, 3].into_iter().flat_map(|n| [(n, false), (n, true)]);
+            for (n, hands_on) in ways {
+                for how in [(n, hands_on, false), (n, hands_on, true)] {
+                    assert!(steps(rule, how, x).unwrap() == one, "{rule:?} by {how:?}");
+                }
             }
         }
         hold(&Sgd { learning_rate: 0.01, ..Sgd::default() }, &x);

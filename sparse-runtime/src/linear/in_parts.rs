@@ -57,27 +57,30 @@ pub(super) fn step<R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKin
         });
     };
     let weights = shared.weights();
-    // Who finds its entries by itself needs no cuts, which are there in any case where products are handed on, or rows were settled.
+    // Who finds its entries by itself needs no cuts, which are there in any case where products are handed on, or rows were settled; nor does who has
+    // them lie by themselves.
+    let is_divided = x.divided_among(n_parts).is_some();
     #[cfg(target_arch = "x86_64")]
     let finds_own = columns == 1
+        && !is_divided
         && match K::PLAIN {
             true => own::are_added(x, weights),
             false => own::are_summed::<T, V>(x),
         };
     #[cfg(not(target_arch = "x86_64"))]
     let finds_own = false;
-    let cuts_rows = !hands_on && !finds_own;
+    let cuts_rows = !hands_on && !finds_own && !is_divided;
     if columns == 1 && hands_on {
         handed_on.resize(n_rows, [T::zero().widen(); 4]);
         in_stages(
             parts,
-            stages.count(),
+            stages.order(),
             handed_on,
             1,
             |stage, _, rows, sums| {
                 // SAFETY: stages come one after the other; the columns of `x` are rows of the parameter.
                 unsafe {
-                    add_sums(x, rows.clone(), stages.piece(stage, rows), weights, large, sums)
+                    add_sums(rows.clone(), stages.piece(stage, rows), weights, large, sums)
                 }
             },
             |row, sums| {
@@ -89,7 +92,7 @@ pub(super) fn step<R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKin
     } else {
         in_stages(
             parts,
-            stages.count(),
+            stages.order(),
             gradients,
             columns,
             |stage, _, rows, scores| {
@@ -102,7 +105,7 @@ pub(super) fn step<R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKin
                             scores.fill(T::zero().widen());
                         }
                         let piece = stages.piece(stage, rows.clone());
-                        add_scores(x, rows.clone(), piece, weights, width, large, scores);
+                        add_scores(rows.clone(), piece, weights, width, large, scores);
                     }
                     if cuts_rows {
                         stages.cut(rows);
@@ -230,10 +233,9 @@ unsafe fn find_products<T: Float, V: Factor<T>>(
 ///
 /// # Safety
 ///
-/// The columns of `x` are rows of the parameter, which nobody writes; the piece is of these rows.
+/// The columns of the piece, which is of these rows, are rows of the parameter, which nobody writes.
 #[inline(never)]
 unsafe fn add_sums<T: Float, V: Factor<T>>(
-    x: CsrView<'_, V>,
     rows: Range<usize>,
     mut piece: Piece<'_, '_, V>,
     weights: RowWeights<'_, T>,
@@ -242,7 +244,7 @@ unsafe fn add_sums<T: Float, V: Factor<T>>(
 ) {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: promised by the caller.
-    if unsafe { super::masked::add_sums(x, &mut piece, weights, large, sums) } {
+    if unsafe { super::masked::add_sums(&mut piece, weights, large, sums) } {
         return;
     }
     // Which entries of a row ahead are of this stage is not known.
@@ -250,7 +252,8 @@ unsafe fn add_sums<T: Float, V: Factor<T>>(
     let _ = large;
     // SAFETY: promised by the caller.
     let weight = |id: usize| unsafe { weights.value(id, 0) }.widen();
-    let (is_last, bound) = (piece.is_last(), piece.bound());
+    let (x, is_last, bound) = (piece.matrix(), piece.is_last(), piece.bound());
+    let bound = if piece.is_rest() { usize::MAX } else { bound };
     with_column_ids!(x.columns(), |ids| for (place, (row, sums)) in rows.zip(sums).enumerate() {
         prefetch_data(x, ids, row);
         let (ids, values) = piece.rest(ids, place);
@@ -274,10 +277,9 @@ unsafe fn add_sums<T: Float, V: Factor<T>>(
 ///
 /// # Safety
 ///
-/// The columns of `x` are rows of the parameter, of `width.columns()` elements, which nobody writes; the piece is of these rows.
+/// The columns of the piece, which is of these rows, are rows of the parameter, of `width.columns()` elements, which nobody writes.
 #[inline(never)]
 unsafe fn add_scores<T: Float, V: Factor<T>, W: Width>(
-    x: CsrView<'_, V>,
     rows: Range<usize>,
     mut piece: Piece<'_, '_, V>,
     weights: RowWeights<'_, T>,
@@ -285,6 +287,7 @@ unsafe fn add_scores<T: Float, V: Factor<T>, W: Width>(
     large: bool,
     scores: &mut [T::Accumulator],
 ) {
+    let x = piece.matrix();
     with_row_loops!(W, x.columns(), |ids| {
         // In here, where the compiler sees it.
         let columns = width.columns();
@@ -377,6 +380,7 @@ mod tests {
     use crate::kernels::Parallel;
     use crate::linear::{Fixed, Scratch, any_rows};
     use crate::optimizer::{ParameterSpec, Updater};
+    use crate::row_parts::divide;
     use crate::table::Table;
     use crate::with_rows;
     use sparse_core::element::{Factor, Float, Unit};
@@ -398,8 +402,7 @@ mod tests {
     /// Some steps on overlapping batches, of a parameter of `K` columns; the losses, and the weights at the end.
     fn steps<R: UpdateRule, T: Float<Accumulator = T>, V: Factor<T>, const K: usize>(
         rule: &R,
-        n_parts: usize,
-        hands_on: bool,
+        (n_parts, hands_on, is_divided): (usize, bool, bool),
         x: &Csr<V>,
     ) -> Result<(Vec<f64>, Vec<T>)> {
         let spec = ParameterSpec::new("w", COLUMNS, K, Some(Storage::RowSparse));
@@ -407,16 +410,25 @@ mod tests {
         let values: Vec<T> = (0..K * COLUMNS).map(|i| T::of((i % 11) as f64 / 70.0)).collect();
         let mut table = Table::from_values(K, &values);
         let (mut scratch, mut losses) = (Scratch::default(), Vec::new());
+        let divided = is_divided.then(|| divide(x.view(), n_parts)).transpose()?;
         for step in 0..6 {
             updater.set_learning_rate(0.01 + 0.01 * (step / 3) as f64)?;
             updater.begin_step()?;
             let rows = step * 8..step * 8 + 20;
-            let mut selection = RowSelection::new();
+            let (mut selection, mut bounds) = (RowSelection::new(), Vec::new());
+            let reversed = rows.clone().rev().collect::<Vec<_>>();
             // A run of rows, and rows that lie anywhere.
-            let x: CsrView<'_, V> = match step % 2 {
-                0 => x.view().rows(rows)?,
-                _ => selection.gather(x, &rows.rev().collect::<Vec<_>>())?,
+            let mut x: CsrView<'_, V> = match step % 2 {
+                0 => x.view().rows(rows.clone())?,
+                _ => selection.gather(x, &reversed)?,
             };
+            if let Some(divided) = &divided {
+                divided.put_bounds(&reversed, &mut bounds);
+                x = x.with_divided(match step % 2 {
+                    0 => divided.rows(rows),
+                    _ => divided.gathered(reversed.len(), &bounds),
+                });
+            }
             let row_function = |row: usize, scores: &mut [T], _: &mut [T]| {
                 scores.iter_mut().for_each(|score| *score -= T::of((row % 3) as f64));
                 scores[0] * scores[K - 1]
@@ -455,10 +467,15 @@ mod tests {
         where
             T: Float<Accumulator = T>,
         {
-            let one = steps::<R, T, V, K>(rule, 1, false, x).unwrap();
-            for (n_parts, hands_on) in [2, 3, 7].into_iter().flat_map(|n| [(n, false), (n, true)]) {
-                let several = steps::<R, T, V, K>(rule, n_parts, hands_on, x).unwrap();
-                assert!(several == one, "{K} columns, {rule:?} in {n_parts}, {hands_on}");
+            let one = steps::<R, T, V, K>(rule, (1, false, false), x).unwrap();
+            for n_parts in [2, 3, 7] {
+                for (hands_on, is_divided) in
+                    [(false, false), (true, false), (false, true), (true, true)]
+                {
+                    let how = (n_parts, hands_on, is_divided);
+                    let several = steps::<R, T, V, K>(rule, how, x).unwrap();
+                    assert!(several == one, "{K} columns, {rule:?} in {how:?}");
+                }
             }
         }
         let modes = [LazyUpdate::Exact, LazyUpdate::Touched, LazyUpdate::Dense];

@@ -47,20 +47,19 @@ pub(super) unsafe fn find_products<T: Float, V: Factor<T>>(
 ///
 /// # Safety
 ///
-/// The columns of `x` are rows of the parameter, which nobody writes; the piece is of `x`.
+/// The columns of the piece are rows of the parameter, which nobody writes.
 pub(super) unsafe fn add_sums<T: Float, V: Factor<T>>(
-    x: CsrView<'_, V>,
     piece: &mut Piece<'_, '_, V>,
     weights: RowWeights<'_, T>,
     large: bool,
     sums: &mut [HandedOn<T::Accumulator>],
 ) -> bool {
-    let (Some(rows), Some(sums)) = (Rows::of(x, weights), same_type_mut(sums)) else {
+    let (Some(rows), Some(sums)) = (Rows::of(piece.matrix(), weights), same_type_mut(sums)) else {
         return false;
     };
     // SAFETY: as in `find_products`.
     unsafe {
-        match (rows.gathers, piece.is_first(), piece.is_last()) {
+        match (rows.gathers, piece.is_first(), piece.is_rest()) {
             (true, true, true) => rows.add::<T, V, true, true>(piece, sums),
             (true, true, false) => rows.add::<T, V, true, false>(piece, sums),
             (true, false, true) => rows.add::<T, V, false, true>(piece, sums),
@@ -142,12 +141,13 @@ impl<'a> Rows<'a> {
     ///
     /// As for [`find_products`](Rows::find_products); bounds of `piece` are within the entries.
     #[target_feature(enable = "avx512f,avx512vl,avx512dq,bmi1,bmi2,popcnt")]
-    unsafe fn add<T: Float, V: Factor<T>, const FIRST: bool, const LAST: bool>(
+    unsafe fn add<T: Float, V: Factor<T>, const FIRST: bool, const REST: bool>(
         &self,
         piece: &mut Piece<'_, '_, V>,
         sums: &mut [HandedOn<f32>],
     ) {
         let bound = _mm512_set1_epi32(piece.bound() as u32 as i32);
+        let is_last = piece.is_last();
         for (place, sums) in sums.iter_mut().enumerate() {
             let (row, start, end) = piece.bounds(place);
             let ahead = piece.ahead(place);
@@ -169,7 +169,7 @@ impl<'a> Rows<'a> {
                     let there = there & (0xffff_u32 << before) as u16;
                     let ids = _mm512_maskz_loadu_epi32(there, self.ids.as_ptr().add(at).cast());
                     let mut own = there;
-                    if !LAST {
+                    if !REST {
                         own = _mm512_mask_cmplt_epu32_mask(there, ids, bound);
                     }
                     four = add_in_turn(four, self.terms::<T, V>(at, ids, own));
@@ -179,7 +179,7 @@ impl<'a> Rows<'a> {
                     }
                     at += TOGETHER;
                 }
-                match LAST {
+                match is_last {
                     true => sums[0] = sum_of(four),
                     false => _mm_storeu_ps(sums.as_mut_ptr(), four),
                 }
@@ -195,19 +195,19 @@ impl<'a> Rows<'a> {
     ///
     /// As there.
     #[target_feature(enable = "avx512f,avx512vl,avx512dq,bmi1,bmi2,popcnt")]
-    unsafe fn add_in_eights<T: Float, V: Factor<T>, const FIRST: bool, const LAST: bool>(
+    unsafe fn add_in_eights<T: Float, V: Factor<T>, const FIRST: bool, const REST: bool>(
         &self,
         piece: &mut Piece<'_, '_, V>,
         asks: bool,
         sums: &mut [HandedOn<f32>],
     ) {
-        let (limit, n_rows) = (piece.bound(), sums.len());
+        let (limit, n_rows, is_last) = (piece.bound(), sums.len(), piece.is_last());
         let bound = _mm256_set1_epi32(limit as u32 as i32);
         for (place, sums) in sums.iter_mut().enumerate() {
             if asks && place + LINES_AHEAD < n_rows {
                 let (_, start, end) = piece.bounds(place + LINES_AHEAD);
                 // SAFETY: these are entries of a row.
-                unsafe { self.ask::<LAST>(start, end, limit) };
+                unsafe { self.ask::<REST>(start, end, limit) };
             }
             let (row, start, end) = piece.bounds(place);
             let ahead = piece.ahead(place);
@@ -228,7 +228,7 @@ impl<'a> Rows<'a> {
                     }
                     let is_whole = at + 8 <= end
                         && (FIRST || mask == 0xff)
-                        && (LAST || (*self.ids.get_unchecked(at + 7) as usize) < limit);
+                        && (REST || (*self.ids.get_unchecked(at + 7) as usize) < limit);
                     if is_whole {
                         four = self.add_eight::<T, V>(four, at);
                         stop += 8;
@@ -236,18 +236,18 @@ impl<'a> Rows<'a> {
                         let there = _bzhi_u32(0xff, (end - at).min(8) as u32) as u8 & mask;
                         let ids = _mm256_maskz_loadu_epi32(there, self.ids.as_ptr().add(at).cast());
                         let mut own = there;
-                        if !LAST {
+                        if !REST {
                             own = _mm256_mask_cmplt_epu32_mask(there, ids, bound);
                         }
                         four = self.add_some::<T, V>(four, at, ids, own);
                         stop += own.count_ones() as usize;
-                        if !LAST && own != there {
+                        if !REST && own != there {
                             break;
                         }
                     }
                     (at, mask) = (at + 8, 0xff);
                 }
-                match LAST {
+                match is_last {
                     true => sums[0] = sum_of(four),
                     false => _mm_storeu_ps(sums.as_mut_ptr(), four),
                 }
@@ -256,18 +256,18 @@ impl<'a> Rows<'a> {
         }
     }
 
-    /// Asks for the weights of entries from `start` on, those of columns below a limit if it is not the `LAST` stage.
+    /// Asks for the weights of entries from `start` on, those of columns below a limit if not all the `REST` of the row is meant.
     ///
     /// # Safety
     ///
     /// As for [`find_products`](Rows::find_products), and there are such entries.
     #[inline]
     #[target_feature(enable = "avx512f,avx512vl,avx512dq,bmi2")]
-    unsafe fn ask<const LAST: bool>(&self, start: usize, end: usize, limit: usize) {
+    unsafe fn ask<const REST: bool>(&self, start: usize, end: usize, limit: usize) {
         let mut at = start;
         // SAFETY: what is read is before `end` or masked.
         unsafe {
-            while at + 8 <= end && (LAST || (*self.ids.get_unchecked(at + 7) as usize) < limit) {
+            while at + 8 <= end && (REST || (*self.ids.get_unchecked(at + 7) as usize) < limit) {
                 for entry in at..at + 8 {
                     let id = *self.ids.get_unchecked(entry) as usize;
                     prefetch_at(self.weights.wrapping_add(id * self.stride as usize));
@@ -277,7 +277,7 @@ impl<'a> Rows<'a> {
             let there = _bzhi_u32(0xff, (end - at).min(8) as u32) as u8;
             let ids = _mm256_maskz_loadu_epi32(there, self.ids.as_ptr().add(at).cast());
             let mut own = there;
-            if !LAST {
+            if !REST {
                 own = _mm256_mask_cmplt_epu32_mask(
                     there,
                     ids,

@@ -1,9 +1,10 @@
 //! Where the rows of a batch are cut into parts.
 
-use crate::formats::{ColumnId, ColumnIdsView, CsrArrays, CsrView};
+use crate::formats::{ColumnId, ColumnIdsView, CsrArrays, CsrView, DividedRows};
 use crate::kernels::parallel::below;
 use crate::lanes;
 use crate::linear::{AHEAD, DATA_AHEAD, ENTRIES_AHEAD};
+use crate::stages::Order;
 use crate::team;
 use crate::with_column_ids;
 use sparse_core::element::Stored;
@@ -34,10 +35,13 @@ impl Cuts {
         self.columns.len() + 1 == n_parts && self.n_cols == n_cols
     }
 
-    /// Cuts all rows of `x`, as many of them on each thread. O(nnz of `x` · cuts).
+    /// Cuts all rows of `x`, as many of them on each thread, unless they are divided. O(nnz of `x` · cuts).
     pub(crate) fn find<V: Stored>(&mut self, x: CsrView<'_, V>) {
         let Cuts { columns, bounds, .. } = self;
         let n_parts = columns.len() + 1;
+        if x.divided_among(n_parts).is_some() {
+            return;
+        }
         bounds.resize(columns.len() * x.n_rows(), 0);
         let piece = bounds.len().div_ceil(n_parts).max(1);
         let mut pieces = [const { None }; team::MAX_PARTS];
@@ -78,18 +82,23 @@ impl Cuts {
     ) -> Stages<'a, 'x, V> {
         self.bounds.resize(self.columns.len() * x.n_rows(), 0);
         let n_stages = if hands_on { self.columns.len() + 1 } else { 1 };
+        let divided = x.divided_among(n_stages);
         let (columns, bounds) = (&self.columns[..], self.bounds.as_mut_ptr());
-        Stages { x, n_stages, columns, bounds, borrow: PhantomData }
+        Stages { x, divided, n_stages, columns, bounds, borrow: PhantomData }
     }
 
     /// The entries of a part, as rows as many as those of `x`.
     ///
-    /// Invariant, for the caller to keep: the cuts were found in `x`, and there is such a part.
+    /// Invariant, for the caller to keep: the cuts were found in `x`, if it is not divided, and there is such a part.
     pub(crate) fn of<'a, 'x: 'a, V: Stored>(
         &'a self,
         part: usize,
         x: CsrView<'x, V>,
     ) -> CsrView<'a, V> {
+        if let Some(divided) = x.divided_among(self.columns.len() + 1) {
+            let divided: DividedRows<'a, V> = divided;
+            return divided.part(part);
+        }
         let n_rows = x.n_rows();
         debug_assert_eq!(self.bounds.len(), self.columns.len() * n_rows);
         let starts = match part {
@@ -111,6 +120,8 @@ impl Cuts {
 /// Invariants: `bounds` points to as many bounds as there are columns for each row of `x`; there is one stage, or one more than columns.
 pub(crate) struct Stages<'a, 'x, V: Stored> {
     x: CsrView<'x, V>,
+    /// Where each stage has entries of its own.
+    divided: Option<DividedRows<'x, V>>,
     n_stages: usize,
     columns: &'a [usize],
     bounds: *mut u64,
@@ -121,9 +132,9 @@ pub(crate) struct Stages<'a, 'x, V: Stored> {
 unsafe impl<V: Stored> Sync for Stages<'_, '_, V> {}
 
 impl<'a, 'x: 'a, V: Stored> Stages<'a, 'x, V> {
-    /// How many.
-    pub(crate) fn count(&self) -> usize {
-        self.n_stages
+    /// How rows go through them: where the entries of each stage lie by themselves, a thread [keeps](Order::keeps) to its own.
+    pub(crate) fn order(&self) -> Order {
+        Order { n_stages: self.n_stages, keeps: self.divided.is_some() }
     }
 
     /// Cuts some rows that go through one stage.
@@ -159,25 +170,26 @@ impl<'a, 'x: 'a, V: Stored> Stages<'a, 'x, V> {
     pub(crate) unsafe fn piece(&self, stage: usize, rows: Range<usize>) -> Piece<'a, 'x, V> {
         let n_rows = self.x.n_rows();
         assert!(rows.start <= rows.end && rows.end <= n_rows && stage < self.n_stages);
+        let is_last = stage + 1 == self.n_stages;
+        let bound = if is_last { self.x.n_cols() } else { self.columns[stage] };
+        if let Some(divided) = self.divided {
+            let x = divided.part(stage);
+            let (starts, row_ends) = (&x.starts()[rows.clone()], &x.ends()[rows.clone()]);
+            let place = Place { stage, is_last, earlier: Some((divided, rows.start)) };
+            return Piece { x, of_row: starts, row_ends, place, starts, ends: None, bound };
+        }
         // SAFETY: within the bounds, as the invariant says; nobody else refers to them.
         let cut = |cut: usize| unsafe { self.bounds.add(cut * n_rows + rows.start) };
-        let starts = |stage: usize| match stage.checked_sub(1) {
+        let starts = match stage.checked_sub(1) {
             None => &self.x.starts()[rows.clone()],
             // SAFETY: as above.
             Some(before) => unsafe { slice::from_raw_parts(cut(before), rows.len()) },
         };
-        let is_last = stage + 1 == self.n_stages;
         // SAFETY: as above.
         let ends = (!is_last).then(|| unsafe { slice::from_raw_parts_mut(cut(stage), rows.len()) });
-        Piece {
-            x: self.x,
-            of_row: &self.x.starts()[rows.clone()],
-            row_ends: &self.x.ends()[rows.clone()],
-            is_first: stage == 0,
-            starts: starts(stage),
-            ends,
-            bound: if is_last { self.x.n_cols() } else { self.columns[stage] },
-        }
+        let place = Place { stage, is_last, earlier: None };
+        let (of_row, row_ends) = (&self.x.starts()[rows.clone()], &self.x.ends()[rows]);
+        Piece { x: self.x, of_row, row_ends, place, starts, ends, bound }
     }
 }
 
@@ -185,17 +197,32 @@ impl<'a, 'x: 'a, V: Stored> Stages<'a, 'x, V> {
 ///
 /// Invariants: the slices are equally long; starts are within their rows, and in order of the stages.
 pub(crate) struct Piece<'a, 'x, V: Stored> {
+    /// Whose entries these are: the batch, or those of this stage.
     x: CsrView<'x, V>,
     of_row: &'x [u64],
     row_ends: &'x [u64],
-    is_first: bool,
+    place: Place<'x, V>,
     starts: &'a [u64],
-    /// None of the last stage, which ends where rows do.
+    /// None where this stage's entries end where rows do: the last stage, or entries of its own.
     ends: Option<&'a mut [u64]>,
     bound: usize,
 }
 
+/// Which of the stages one is.
+struct Place<'x, V> {
+    stage: usize,
+    is_last: bool,
+    /// Entries that lie elsewhere, and the first of the rows.
+    earlier: Option<(DividedRows<'x, V>, usize)>,
+}
+
 impl<'x, V: Stored> Piece<'_, 'x, V> {
+    /// The matrix whose entries these are, with all rows of the batch.
+    #[inline(always)]
+    pub(crate) fn matrix(&self) -> CsrView<'x, V> {
+        self.x
+    }
+
     /// The first column that is of later stages.
     #[inline(always)]
     pub(crate) fn bound(&self) -> usize {
@@ -204,19 +231,31 @@ impl<'x, V: Stored> Piece<'_, 'x, V> {
 
     #[inline(always)]
     pub(crate) fn is_first(&self) -> bool {
-        self.is_first
+        self.place.stage == 0
     }
 
     #[inline(always)]
     pub(crate) fn is_last(&self) -> bool {
+        self.place.is_last
+    }
+
+    /// Whether all entries up to the end of a row are of this stage.
+    #[inline(always)]
+    pub(crate) fn is_rest(&self) -> bool {
         self.ends.is_none()
     }
 
-    /// Where a row, its entries of this stage, and the row's end begin.
+    /// Where a row, its entries of this stage, and the row's end begin. Of entries that lie by themselves the row is as if it began up to
+    /// three before them: so many that each has the place that it has among four.
     #[inline(always)]
     pub(crate) fn bounds(&self, place: usize) -> (usize, usize, usize) {
-        let (row, start) = (self.of_row[place], self.starts[place]);
-        (row as usize, start as usize, self.row_ends[place] as usize)
+        let start = self.starts[place] as usize;
+        let row = match &self.place.earlier {
+            // There are so many before the first row of entries.
+            Some((divided, first)) => start - divided.before(self.place.stage, first + place) % 4,
+            None => self.of_row[place] as usize,
+        };
+        (row, start, self.row_ends[place] as usize)
     }
 
     /// How far behind the entries of a row those lie that are to be asked for with them: of each row a stage reads a part, which the
@@ -254,7 +293,7 @@ impl<'x, V: Stored> Piece<'_, 'x, V> {
         let n_rows = self.starts.len();
         let mut find = |place: usize| {
             let ids = self.rest(ids, place).0;
-            let count = if self.is_last() { ids.len() } else { below(ids, self.bound) };
+            let count = if self.is_rest() { ids.len() } else { below(ids, self.bound) };
             self.end(place, count);
             &ids[..count]
         };
@@ -291,7 +330,11 @@ impl<'x, V: Stored> Piece<'_, 'x, V> {
     /// The entries of a row that the stages before have had, if there are any stages.
     #[inline(always)]
     pub(crate) fn before(&self, place: usize) -> Option<usize> {
-        (!self.is_first).then(|| (self.starts[place] - self.of_row[place]) as usize)
+        let before = || match &self.place.earlier {
+            Some((divided, first)) => divided.before(self.place.stage, first + place),
+            None => (self.starts[place] - self.of_row[place]) as usize,
+        };
+        (!self.is_first()).then(before)
     }
 }
 

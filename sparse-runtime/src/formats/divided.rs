@@ -1,0 +1,248 @@
+//! The entries of a csr once more, divided by columns, so that those of one thread lie together.
+//!
+//! A thread that updates some of a parameter's rows reads its entries of each row of data, which lie between those of the others: it
+//! waits for lines of the cache of which it wants a part, twice in a step. Divided, it reads half as much of two threads.
+
+use super::memory::make_room;
+use super::{ColumnId, ColumnIds, CsrView, FormatError};
+use crate::kernels::parallel::below;
+use crate::team;
+use crate::with_column_ids;
+use sparse_core::element::Stored;
+use std::ops::Range;
+
+/// The entries of a csr, in parts of neighbouring columns; each part has all rows.
+///
+/// Invariants: `firsts` ascend, and there is a part more than they are; each part has as many rows as the csr, and its entries of a row
+/// are those of the csr in its columns.
+#[derive(Clone)]
+pub(crate) struct DividedEntries<T> {
+    n_cols: usize,
+    /// The first column of each part but the first.
+    firsts: Vec<usize>,
+    parts: Vec<Part<T>>,
+}
+
+/// Invariant: as that of a csr, but that the first row begins after [`BEFORE`] entries that are of none, unless the csr has no entries.
+#[derive(Clone)]
+struct Part<T> {
+    indptr: Vec<u64>,
+    columns: ColumnIds,
+    values: Vec<T>,
+}
+
+/// Entries before those of the first row of a part. Who takes entries in turn by their place in the whole row begins up to three before.
+const BEFORE: usize = 3;
+
+impl<T: Stored> DividedEntries<T> {
+    /// Copies the entries, a part on each thread. O(nnz) for each.
+    ///
+    /// # Errors
+    ///
+    /// [`FormatError::OutOfMemory`].
+    ///
+    /// # Panics
+    ///
+    /// If the first columns do not ascend, or are more than the parts that threads can have.
+    pub(crate) fn of(x: CsrView<'_, T>, firsts: Vec<usize>) -> Result<Self, FormatError> {
+        assert!(firsts.is_sorted() && firsts.len() < team::MAX_PARTS, "{firsts:?}");
+        let mut parts = [const { Ok(None) }; team::MAX_PARTS];
+        let parts = &mut parts[..=firsts.len()];
+        team::each(parts, |place, part| {
+            let first = place.checked_sub(1).map(|before| firsts[before]);
+            *part = Part::of(x, first, firsts.get(place).copied()).map(Some);
+        });
+        let mut all = Vec::with_capacity(parts.len());
+        for part in parts {
+            all.extend(std::mem::replace(part, Ok(None))?);
+        }
+        Ok(DividedEntries { n_cols: x.n_cols(), firsts, parts: all })
+    }
+
+    /// The parts.
+    pub(crate) fn n_parts(&self) -> usize {
+        self.parts.len()
+    }
+
+    /// A run of rows, which there are.
+    pub(crate) fn rows(&self, rows: Range<usize>) -> DividedRows<'_, T> {
+        debug_assert!(rows.end < self.parts[0].indptr.len());
+        DividedRows { entries: self, rows: WhichRows::Run { first: rows.start, len: rows.len() } }
+    }
+
+    /// Rows that lie anywhere, so many, of which the bounds were [put](Self::put_bounds).
+    pub(crate) fn gathered<'a>(&'a self, n_rows: usize, bounds: &'a [u64]) -> DividedRows<'a, T> {
+        debug_assert_eq!(bounds.len(), 2 * n_rows * self.n_parts());
+        DividedRows { entries: self, rows: WhichRows::Gathered(bounds, n_rows) }
+    }
+
+    /// Puts the bounds of rows, which there are, for [`gathered`](Self::gathered). O(rows · parts).
+    pub(crate) fn put_bounds(&self, rows: &[usize], bounds: &mut Vec<u64>) {
+        bounds.resize(2 * rows.len() * self.n_parts(), 0);
+        let of_parts = bounds.chunks_exact_mut(2 * rows.len().max(1));
+        for (part, bounds) in self.parts.iter().zip(of_parts) {
+            let (starts, ends) = bounds.split_at_mut(rows.len());
+            for ((start, end), &row) in starts.iter_mut().zip(ends).zip(rows) {
+                (*start, *end) = (part.indptr[row], part.indptr[row + 1]);
+            }
+        }
+    }
+}
+
+impl<T: Stored> Part<T> {
+    /// The entries from one column on and before another.
+    fn of(
+        x: CsrView<'_, T>,
+        first: Option<usize>,
+        end: Option<usize>,
+    ) -> Result<Self, FormatError> {
+        const WHAT: &str = "the divided entries";
+        let shape = [x.n_rows(), x.n_cols()].into();
+        with_column_ids!(x.columns(), |ids| {
+            let own = |row: usize| {
+                let (start, end_of_row) = (x.starts()[row] as usize, x.ends()[row] as usize);
+                let at = |bound: usize| start + below(&ids[start..end_of_row], bound);
+                first.map_or(start, at)..end.map_or(end_of_row, at)
+            };
+            let (mut indptr, mut columns, mut values) = (Vec::new(), Vec::new(), Vec::new());
+            make_room(&mut indptr, x.n_rows() + 1, WHAT, shape)?;
+            // Nobody looks at what these are. Of a csr without entries nothing is read.
+            let before = if ids.is_empty() { 0 } else { BEFORE };
+            let mut end = before;
+            indptr.push(end as u64);
+            for row in 0..x.n_rows() {
+                end += own(row).len();
+                indptr.push(end as u64);
+            }
+            make_room(&mut columns, end, WHAT, shape)?;
+            make_room(&mut values, end, WHAT, shape)?;
+            columns.extend(ids.iter().take(1).cycle().take(before));
+            values.extend(x.values().iter().take(1).cycle().take(before));
+            for entries in (0..x.n_rows()).map(own) {
+                columns.extend_from_slice(&ids[entries.clone()]);
+                values.extend_from_slice(&x.values()[entries]);
+            }
+            Ok(Part { indptr, columns: ColumnId::into_ids(columns), values })
+        })
+    }
+}
+
+/// The divided entries of the rows of a view.
+///
+/// Invariant: the rows are among those of the entries.
+#[derive(Clone, Copy)]
+pub(crate) struct DividedRows<'a, T> {
+    entries: &'a DividedEntries<T>,
+    rows: WhichRows<'a>,
+}
+
+#[derive(Clone, Copy)]
+enum WhichRows<'a> {
+    /// Neighbours.
+    Run { first: usize, len: usize },
+    /// So many, by the bounds of each part: where its rows begin, and where they end.
+    Gathered(&'a [u64], usize),
+}
+
+impl<'a, T: Stored> DividedRows<'a, T> {
+    /// Those of all rows.
+    pub(crate) fn entries(&self) -> &'a DividedEntries<T> {
+        self.entries
+    }
+
+    /// The parts.
+    pub(crate) fn n_parts(&self) -> usize {
+        self.entries.n_parts()
+    }
+
+    /// The first column of each part but the first.
+    pub(crate) fn firsts(&self) -> &'a [usize] {
+        &self.entries.firsts
+    }
+
+    /// The entries of one part, as rows as many as the view has.
+    pub(crate) fn part(self, part: usize) -> CsrView<'a, T> {
+        let Part { columns, values, .. } = &self.entries.parts[part];
+        let (starts, ends) = self.bounds(part);
+        let (n_cols, columns) = (self.entries.n_cols, columns.view());
+        CsrView { n_cols, starts, ends, columns, values, upcoming: (0, 0), divided: None }
+    }
+
+    /// How many entries of a row are of earlier parts.
+    #[inline]
+    pub(crate) fn before(&self, part: usize, row: usize) -> usize {
+        let len = |part: usize| {
+            let (starts, ends) = self.bounds(part);
+            (ends[row] - starts[row]) as usize
+        };
+        (0..part).map(len).sum()
+    }
+
+    /// Where the rows of a part begin and end.
+    #[inline]
+    fn bounds(&self, part: usize) -> (&'a [u64], &'a [u64]) {
+        match self.rows {
+            WhichRows::Run { first, len } => {
+                let indptr = &self.entries.parts[part].indptr[first..=first + len];
+                (&indptr[..len], &indptr[1..])
+            }
+            WhichRows::Gathered(bounds, n_rows) => {
+                bounds[2 * part * n_rows..][..2 * n_rows].split_at(n_rows)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::formats::Csr;
+
+    /// Rows of 0 to 40 entries; the last columns have none.
+    fn matrix() -> Csr {
+        let row = |row: usize| (0..row * 7 % 41).map(move |k| (k * 2 + row % 3, k as f32));
+        Csr::from_rows(120, (0..50).map(|index| row(index).collect::<Vec<_>>())).unwrap()
+    }
+
+    #[test]
+    fn each_entry_is_in_one_part_in_its_row() {
+        let x = matrix();
+        for firsts in [vec![], vec![0], vec![30], vec![10, 10, 60], vec![100, 120]] {
+            let divided = DividedEntries::of(x.view(), firsts.clone()).unwrap();
+            assert_eq!(divided.n_parts(), firsts.len() + 1);
+            let order: Vec<usize> = (0..50).map(|k| k * 37 % 50).chain([3, 3]).collect();
+            let mut bounds = vec![7];
+            divided.put_bounds(&order, &mut bounds);
+            for (rows, of) in [
+                (divided.rows(0..50), (0..50).collect::<Vec<_>>()),
+                (divided.rows(7..31), (7..31).collect()),
+                (divided.rows(50..50), vec![]),
+                (divided.gathered(order.len(), &bounds), order.clone()),
+            ] {
+                assert_eq!(rows.firsts(), firsts);
+                for (place, &row) in of.iter().enumerate() {
+                    let mut found = Vec::new();
+                    for part in 0..rows.n_parts() {
+                        assert_eq!(rows.before(part, place), found.len());
+                        let of_part = rows.part(part);
+                        assert_eq!((of_part.n_rows(), of_part.n_cols()), (of.len(), 120));
+                        let first = part.checked_sub(1).map_or(0, |before| firsts[before]);
+                        let columns = first..firsts.get(part).copied().unwrap_or(120);
+                        for entry in of_part.iter_rows().nth(place).unwrap() {
+                            assert!(columns.contains(&entry.0));
+                            found.push(entry);
+                        }
+                    }
+                    assert!(x.iter_rows().nth(row).unwrap().eq(found), "{firsts:?} row {row}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn there_may_be_nothing() {
+        let nothing = DividedEntries::of(Csr::<f32>::zeros(0, 0).view(), vec![0]).unwrap();
+        let rows = nothing.rows(0..0);
+        assert_eq!((rows.part(0).n_rows(), rows.part(1).nnz()), (0, 0));
+    }
+}
