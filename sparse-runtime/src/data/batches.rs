@@ -11,7 +11,9 @@ use super::order::append_shuffled;
 use super::source::{Batch, Batches, DataSource};
 use super::{BatchOptions, DataError, Dataset, LastBatch, Order, Position, fingerprint};
 use crate::error::Result;
-use crate::formats::{CsrArrays, CsrView, DenseView, DividedEntries, IdsView, Shape, with_ids};
+use crate::formats::{
+    CsrArrays, CsrView, DenseView, DividedEntries, GatheredBounds, IdsView, Shape, with_ids,
+};
 use crate::linear::{AHEAD, DATA_AHEAD};
 use crate::model::{BatchSource, InputInfo};
 use crate::prefetch::{prefetch, prefetch_lone_runs};
@@ -93,7 +95,7 @@ struct CsrColumn<'s, V: Stored> {
     ends: Vec<u64>,
     /// The same entries by threads, and the bounds of rows gathered from them.
     divided: Option<&'s DividedEntries<V>>,
-    divided_bounds: Vec<u64>,
+    divided_bounds: GatheredBounds,
 }
 
 /// Smaller batches are not shared among threads, so that their entries by threads are not looked up.
@@ -337,7 +339,7 @@ impl<'s, V: Stored> CsrColumn<'s, V> {
             starts: Vec::new(),
             ends: Vec::new(),
             divided: all.divided().map(|divided| divided.entries()),
-            divided_bounds: Vec::new(),
+            divided_bounds: GatheredBounds::default(),
         }
     }
 
@@ -360,11 +362,10 @@ impl<'s, V: Stored> CsrColumn<'s, V> {
         for ((start, end), &row) in self.starts.iter_mut().zip(&mut self.ends).zip(rows) {
             (*start, *end) = (starts[row], ends[row]);
         }
-        if let Some(divided) = self.divided {
-            self.divided_bounds.clear();
-            if rows.len() >= DIVIDED {
-                divided.put_bounds(rows, &mut self.divided_bounds);
-            }
+        if let Some(divided) = self.divided
+            && rows.len() >= DIVIDED
+        {
+            self.divided_bounds.gather(divided, rows);
         }
     }
 
@@ -377,7 +378,7 @@ impl<'s, V: Stored> CsrColumn<'s, V> {
             let rows = all.with_rows(&self.starts, &self.ends);
             return Ok(match self.divided {
                 Some(divided) if rows.n_rows() >= DIVIDED => {
-                    rows.with_divided(divided.gathered(rows.n_rows(), &self.divided_bounds))
+                    rows.with_divided(divided.gathered(&self.divided_bounds))
                 }
                 _ => rows,
             });

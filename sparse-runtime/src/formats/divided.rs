@@ -29,10 +29,15 @@ struct Part<T> {
     indptr: Vec<u64>,
     columns: ColumnIds,
     values: Vec<T>,
+    /// For each row the place of its first entry among [`LANES`]: how many entries are of earlier parts.
+    lanes: Vec<u8>,
 }
 
-/// Entries before those of the first row of a part. Who takes entries in turn by their place in the whole row begins up to three before.
-const BEFORE: usize = 3;
+/// Who sums terms by their place in a row has so many sums, and takes them in turn.
+pub(crate) const LANES: usize = 4;
+
+/// Entries before those of the first row of a part: who takes so many at once as there are lanes begins up to so many before a row.
+const BEFORE: usize = LANES - 1;
 
 impl<T: Stored> DividedEntries<T> {
     /// Copies the entries, a part on each thread. O(nnz) for each.
@@ -70,22 +75,10 @@ impl<T: Stored> DividedEntries<T> {
         DividedRows { entries: self, rows: WhichRows::Run { first: rows.start, len: rows.len() } }
     }
 
-    /// Rows that lie anywhere, so many, of which the bounds were [put](Self::put_bounds).
-    pub(crate) fn gathered<'a>(&'a self, n_rows: usize, bounds: &'a [u64]) -> DividedRows<'a, T> {
-        debug_assert_eq!(bounds.len(), 2 * n_rows * self.n_parts());
-        DividedRows { entries: self, rows: WhichRows::Gathered(bounds, n_rows) }
-    }
-
-    /// Puts the bounds of rows, which there are, for [`gathered`](Self::gathered). O(rows · parts).
-    pub(crate) fn put_bounds(&self, rows: &[usize], bounds: &mut Vec<u64>) {
-        bounds.resize(2 * rows.len() * self.n_parts(), 0);
-        let of_parts = bounds.chunks_exact_mut(2 * rows.len().max(1));
-        for (part, bounds) in self.parts.iter().zip(of_parts) {
-            let (starts, ends) = bounds.split_at_mut(rows.len());
-            for ((start, end), &row) in starts.iter_mut().zip(ends).zip(rows) {
-                (*start, *end) = (part.indptr[row], part.indptr[row + 1]);
-            }
-        }
+    /// Rows that lie anywhere, which were [gathered](GatheredBounds::gather).
+    pub(crate) fn gathered<'a>(&'a self, bounds: &'a GatheredBounds) -> DividedRows<'a, T> {
+        debug_assert_eq!(bounds.lanes.len(), bounds.n_rows * self.n_parts());
+        DividedRows { entries: self, rows: WhichRows::Gathered(bounds) }
     }
 }
 
@@ -105,14 +98,18 @@ impl<T: Stored> Part<T> {
                 first.map_or(start, at)..end.map_or(end_of_row, at)
             };
             let (mut indptr, mut columns, mut values) = (Vec::new(), Vec::new(), Vec::new());
+            let mut lanes = Vec::new();
             make_room(&mut indptr, x.n_rows() + 1, WHAT, shape)?;
+            make_room(&mut lanes, x.n_rows(), WHAT, shape)?;
             // Nobody looks at what these are. Of a csr without entries nothing is read.
             let before = if ids.is_empty() { 0 } else { BEFORE };
             let mut end = before;
             indptr.push(end as u64);
             for row in 0..x.n_rows() {
-                end += own(row).len();
+                let entries = own(row);
+                end += entries.len();
                 indptr.push(end as u64);
+                lanes.push(((entries.start - x.starts()[row] as usize) % LANES) as u8);
             }
             make_room(&mut columns, end, WHAT, shape)?;
             make_room(&mut values, end, WHAT, shape)?;
@@ -122,8 +119,36 @@ impl<T: Stored> Part<T> {
                 columns.extend_from_slice(&ids[entries.clone()]);
                 values.extend_from_slice(&x.values()[entries]);
             }
-            Ok(Part { indptr, columns: ColumnId::into_ids(columns), values })
+            Ok(Part { indptr, columns: ColumnId::into_ids(columns), values, lanes })
         })
+    }
+}
+
+/// Where rows that lie anywhere are in each part.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct GatheredBounds {
+    n_rows: usize,
+    /// Of each part where its rows begin, and where they end.
+    bounds: Vec<u64>,
+    lanes: Vec<u8>,
+}
+
+impl GatheredBounds {
+    /// Looks up rows, which there are. O(rows · parts).
+    pub(crate) fn gather<T: Stored>(&mut self, entries: &DividedEntries<T>, rows: &[usize]) {
+        self.n_rows = rows.len();
+        self.bounds.resize(2 * rows.len() * entries.n_parts(), 0);
+        self.lanes.resize(rows.len() * entries.n_parts(), 0);
+        let mut bounds = self.bounds.chunks_exact_mut(rows.len().max(1));
+        let lanes = self.lanes.chunks_exact_mut(rows.len().max(1));
+        for (part, lanes) in entries.parts.iter().zip(lanes) {
+            let (Some(starts), Some(ends)) = (bounds.next(), bounds.next()) else { return };
+            let places = starts.iter_mut().zip(ends).zip(lanes);
+            for (((start, end), lane), &row) in places.zip(rows) {
+                (*start, *end) = (part.indptr[row], part.indptr[row + 1]);
+                *lane = part.lanes[row];
+            }
+        }
     }
 }
 
@@ -139,9 +164,11 @@ pub(crate) struct DividedRows<'a, T> {
 #[derive(Clone, Copy)]
 enum WhichRows<'a> {
     /// Neighbours.
-    Run { first: usize, len: usize },
-    /// So many, by the bounds of each part: where its rows begin, and where they end.
-    Gathered(&'a [u64], usize),
+    Run {
+        first: usize,
+        len: usize,
+    },
+    Gathered(&'a GatheredBounds),
 }
 
 impl<'a, T: Stored> DividedRows<'a, T> {
@@ -162,32 +189,26 @@ impl<'a, T: Stored> DividedRows<'a, T> {
 
     /// The entries of one part, as rows as many as the view has.
     pub(crate) fn part(self, part: usize) -> CsrView<'a, T> {
-        let Part { columns, values, .. } = &self.entries.parts[part];
-        let (starts, ends) = self.bounds(part);
+        let Part { indptr, columns, values, .. } = &self.entries.parts[part];
+        let (starts, ends) = match self.rows {
+            WhichRows::Run { first, len } => {
+                let indptr = &indptr[first..=first + len];
+                (&indptr[..len], &indptr[1..])
+            }
+            WhichRows::Gathered(GatheredBounds { n_rows, bounds, .. }) => {
+                bounds[2 * part * n_rows..][..2 * n_rows].split_at(*n_rows)
+            }
+        };
         let (n_cols, columns) = (self.entries.n_cols, columns.view());
         CsrView { n_cols, starts, ends, columns, values, upcoming: (0, 0), divided: None }
     }
 
-    /// How many entries of a row are of earlier parts.
-    #[inline]
-    pub(crate) fn before(&self, part: usize, row: usize) -> usize {
-        let len = |part: usize| {
-            let (starts, ends) = self.bounds(part);
-            (ends[row] - starts[row]) as usize
-        };
-        (0..part).map(len).sum()
-    }
-
-    /// Where the rows of a part begin and end.
-    #[inline]
-    fn bounds(&self, part: usize) -> (&'a [u64], &'a [u64]) {
+    /// For each row the place of a part's first entry of it among [`LANES`].
+    pub(crate) fn lanes(&self, part: usize) -> &'a [u8] {
         match self.rows {
-            WhichRows::Run { first, len } => {
-                let indptr = &self.entries.parts[part].indptr[first..=first + len];
-                (&indptr[..len], &indptr[1..])
-            }
-            WhichRows::Gathered(bounds, n_rows) => {
-                bounds[2 * part * n_rows..][..2 * n_rows].split_at(n_rows)
+            WhichRows::Run { first, len } => &self.entries.parts[part].lanes[first..first + len],
+            WhichRows::Gathered(GatheredBounds { n_rows, lanes, .. }) => {
+                &lanes[part * n_rows..][..*n_rows]
             }
         }
     }
@@ -211,19 +232,20 @@ mod tests {
             let divided = DividedEntries::of(x.view(), firsts.clone()).unwrap();
             assert_eq!(divided.n_parts(), firsts.len() + 1);
             let order: Vec<usize> = (0..50).map(|k| k * 37 % 50).chain([3, 3]).collect();
-            let mut bounds = vec![7];
-            divided.put_bounds(&order, &mut bounds);
+            let mut bounds = GatheredBounds::default();
+            bounds.gather(&divided, &[3, 1]);
+            bounds.gather(&divided, &order);
             for (rows, of) in [
                 (divided.rows(0..50), (0..50).collect::<Vec<_>>()),
                 (divided.rows(7..31), (7..31).collect()),
                 (divided.rows(50..50), vec![]),
-                (divided.gathered(order.len(), &bounds), order.clone()),
+                (divided.gathered(&bounds), order.clone()),
             ] {
                 assert_eq!(rows.firsts(), firsts);
                 for (place, &row) in of.iter().enumerate() {
                     let mut found = Vec::new();
                     for part in 0..rows.n_parts() {
-                        assert_eq!(rows.before(part, place), found.len());
+                        assert_eq!(usize::from(rows.lanes(part)[place]), found.len() % LANES);
                         let of_part = rows.part(part);
                         assert_eq!((of_part.n_rows(), of_part.n_cols()), (of.len(), 120));
                         let first = part.checked_sub(1).map_or(0, |before| firsts[before]);

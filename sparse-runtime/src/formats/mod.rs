@@ -89,12 +89,12 @@ mod signed;
 
 pub use copy::AnyView;
 pub(crate) use csr::CsrBuffers;
-pub(crate) use divided::{DividedEntries, DividedRows};
 pub use csr::{Csr, CsrParts};
 pub use csr_builder::CsrBuilder;
 pub(crate) use csr_view::CsrArrays;
 pub use csr_view::{CsrView, RowEntries, RowSelection};
 pub use dense::{Dense, DenseView};
+pub(crate) use divided::{DividedEntries, DividedRows, GatheredBounds, LANES};
 pub use elements::Elements;
 pub use error::FormatError;
 pub use extents::Extents;

@@ -79,9 +79,7 @@ pub(super) fn step<R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKin
             1,
             |stage, _, rows, sums| {
                 // SAFETY: stages come one after the other; the columns of `x` are rows of the parameter.
-                unsafe {
-                    add_sums(rows.clone(), stages.piece(stage, rows), weights, large, sums)
-                }
+                unsafe { add_sums(rows.clone(), stages.piece(stage, rows), weights, large, sums) }
             },
             |row, sums| {
                 let [[score, ..]] = sums else { return };
@@ -259,7 +257,7 @@ unsafe fn add_sums<T: Float, V: Factor<T>>(
         let (ids, values) = piece.rest(ids, place);
         let count = add_terms_below::<T, V, _>(
             sums,
-            piece.before(place),
+            piece.lane(place),
             ids,
             values,
             bound,
@@ -376,7 +374,7 @@ fn accumulate<T: Float, V: Factor<T>, W: Width>(
 #[cfg(test)]
 mod tests {
     use crate::error::Result;
-    use crate::formats::{Csr, CsrView, RowSelection};
+    use crate::formats::{Csr, CsrView, GatheredBounds, RowSelection};
     use crate::kernels::Parallel;
     use crate::linear::{Fixed, Scratch, any_rows};
     use crate::optimizer::{ParameterSpec, Updater};
@@ -415,7 +413,7 @@ mod tests {
             updater.set_learning_rate(0.01 + 0.01 * (step / 3) as f64)?;
             updater.begin_step()?;
             let rows = step * 8..step * 8 + 20;
-            let (mut selection, mut bounds) = (RowSelection::new(), Vec::new());
+            let (mut selection, mut bounds) = (RowSelection::new(), GatheredBounds::default());
             let reversed = rows.clone().rev().collect::<Vec<_>>();
             // A run of rows, and rows that lie anywhere.
             let mut x: CsrView<'_, V> = match step % 2 {
@@ -423,10 +421,10 @@ mod tests {
                 _ => selection.gather(x, &reversed)?,
             };
             if let Some(divided) = &divided {
-                divided.put_bounds(&reversed, &mut bounds);
+                bounds.gather(divided, &reversed);
                 x = x.with_divided(match step % 2 {
                     0 => divided.rows(rows),
-                    _ => divided.gathered(reversed.len(), &bounds),
+                    _ => divided.gathered(&bounds),
                 });
             }
             let row_function = |row: usize, scores: &mut [T], _: &mut [T]| {

@@ -1,7 +1,7 @@
 //! The product of a csr row with a parameter, and the updates that its gradient comes to.
 
 use super::Width;
-use crate::formats::ColumnId;
+use crate::formats::{ColumnId, LANES};
 use crate::optimizer::{ReadRows, RowCursor, Settling, UpdateKind};
 use sparse_core::element::{Factor, Float};
 use sparse_core::update_rules::UpdateRule;
@@ -170,14 +170,14 @@ pub(crate) fn sum_of_products<T: Float, V: Factor<T>, I>(
 
 /// Four sums that take the terms of a row in turn, each by its place in the row, while it goes through [stages](crate::stages): each adds its
 /// entries to what the stage before has left.
-pub(crate) type HandedOn<A> = [A; 4];
+pub(crate) type HandedOn<A> = [A; LANES];
 
-/// Adds the terms of a row's entries below a column to what the stages before have left, given how many entries these had, if there are any; tells
+/// Adds the terms of a row's entries below a column to what the stages before have left, if there are any, given which sum's turn it is; tells
 /// how many there are. The sums of a whole row are those of [`sum_of_products`].
 #[inline(always)]
 pub(crate) fn add_terms_below<T: Float, V: Factor<T>, I: ColumnId>(
     handed_on: &mut HandedOn<T::Accumulator>,
-    added_before: Option<usize>,
+    lane: Option<usize>,
     ids: &[I],
     values: &[V],
     bound: usize,
@@ -185,8 +185,8 @@ pub(crate) fn add_terms_below<T: Float, V: Factor<T>, I: ColumnId>(
 ) -> usize {
     let mut sums = [T::zero().widen(); 4];
     // The sum whose turn it is comes first.
-    let place = |number: usize| (added_before.unwrap_or(0) + number) % 4;
-    if added_before.is_some() {
+    let place = |number: usize| (lane.unwrap_or(0) + number) % LANES;
+    if lane.is_some() {
         sums = std::array::from_fn(|number| handed_on[place(number)]);
     }
     let mut count = 0;

@@ -1,6 +1,6 @@
 //! Where the rows of a batch are cut into parts.
 
-use crate::formats::{ColumnId, ColumnIdsView, CsrArrays, CsrView, DividedRows};
+use crate::formats::{ColumnId, ColumnIdsView, CsrArrays, CsrView, DividedRows, LANES};
 use crate::kernels::parallel::below;
 use crate::lanes;
 use crate::linear::{AHEAD, DATA_AHEAD, ENTRIES_AHEAD};
@@ -175,7 +175,7 @@ impl<'a, 'x: 'a, V: Stored> Stages<'a, 'x, V> {
         if let Some(divided) = self.divided {
             let x = divided.part(stage);
             let (starts, row_ends) = (&x.starts()[rows.clone()], &x.ends()[rows.clone()]);
-            let place = Place { stage, is_last, earlier: Some((divided, rows.start)) };
+            let place = Place { stage, is_last, lanes: Some(&divided.lanes(stage)[rows]) };
             return Piece { x, of_row: starts, row_ends, place, starts, ends: None, bound };
         }
         // SAFETY: within the bounds, as the invariant says; nobody else refers to them.
@@ -187,7 +187,7 @@ impl<'a, 'x: 'a, V: Stored> Stages<'a, 'x, V> {
         };
         // SAFETY: as above.
         let ends = (!is_last).then(|| unsafe { slice::from_raw_parts_mut(cut(stage), rows.len()) });
-        let place = Place { stage, is_last, earlier: None };
+        let place = Place { stage, is_last, lanes: None };
         let (of_row, row_ends) = (&self.x.starts()[rows.clone()], &self.x.ends()[rows]);
         Piece { x: self.x, of_row, row_ends, place, starts, ends, bound }
     }
@@ -201,7 +201,7 @@ pub(crate) struct Piece<'a, 'x, V: Stored> {
     x: CsrView<'x, V>,
     of_row: &'x [u64],
     row_ends: &'x [u64],
-    place: Place<'x, V>,
+    place: Place<'x>,
     starts: &'a [u64],
     /// None where this stage's entries end where rows do: the last stage, or entries of its own.
     ends: Option<&'a mut [u64]>,
@@ -209,11 +209,11 @@ pub(crate) struct Piece<'a, 'x, V: Stored> {
 }
 
 /// Which of the stages one is.
-struct Place<'x, V> {
+struct Place<'x> {
     stage: usize,
     is_last: bool,
-    /// Entries that lie elsewhere, and the first of the rows.
-    earlier: Option<(DividedRows<'x, V>, usize)>,
+    /// Of entries that lie by themselves the place of the first of each row among so many [`LANES`].
+    lanes: Option<&'x [u8]>,
 }
 
 impl<'x, V: Stored> Piece<'_, 'x, V> {
@@ -245,14 +245,14 @@ impl<'x, V: Stored> Piece<'_, 'x, V> {
         self.ends.is_none()
     }
 
-    /// Where a row, its entries of this stage, and the row's end begin. Of entries that lie by themselves the row is as if it began up to
-    /// three before them: so many that each has the place that it has among four.
+    /// Where a row, its entries of this stage, and the row's end begin. Of entries that lie by themselves the row is as if it began less than [`LANES`]
+    /// before them: so many that each has the place that it has among these.
     #[inline(always)]
     pub(crate) fn bounds(&self, place: usize) -> (usize, usize, usize) {
         let start = self.starts[place] as usize;
-        let row = match &self.place.earlier {
+        let row = match self.place.lanes {
             // There are so many before the first row of entries.
-            Some((divided, first)) => start - divided.before(self.place.stage, first + place) % 4,
+            Some(lanes) => start - usize::from(lanes[place]),
             None => self.of_row[place] as usize,
         };
         (row, start, self.row_ends[place] as usize)
@@ -327,14 +327,14 @@ impl<'x, V: Stored> Piece<'_, 'x, V> {
         }
     }
 
-    /// The entries of a row that the stages before have had, if there are any stages.
+    /// The place of the first entry of a row among [`LANES`], if there were any stages before.
     #[inline(always)]
-    pub(crate) fn before(&self, place: usize) -> Option<usize> {
-        let before = || match &self.place.earlier {
-            Some((divided, first)) => divided.before(self.place.stage, first + place),
-            None => (self.starts[place] - self.of_row[place]) as usize,
+    pub(crate) fn lane(&self, place: usize) -> Option<usize> {
+        let lane = || match self.place.lanes {
+            Some(lanes) => usize::from(lanes[place]),
+            None => (self.starts[place] - self.of_row[place]) as usize % LANES,
         };
-        (!self.is_first()).then(before)
+        (!self.is_first()).then(lane)
     }
 }
 

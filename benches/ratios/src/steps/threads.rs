@@ -36,6 +36,10 @@ pub fn workloads(data: &Data) -> Vec<Named<'_>> {
         all.push(two_at_once(data, bits, adagrad.clone()));
     }
     for bits in [20, 24] {
+        all.push(divided(data, bits, sgd.clone()));
+        all.push(divided(data, bits, adagrad.clone()));
+    }
+    for bits in [20, 24] {
         for batch in [1024, 4096, 8192, 65536] {
             let ftrl = Ftrl { learning_rate: rate, l1: 1e-4, lazy_update, ..Ftrl::default() };
             let adam = Adam { learning_rate: 1e-3, lazy_update, ..Adam::default() };
@@ -163,6 +167,17 @@ fn logistic<R: UpdateRule>(data: &Data, bits: u32, batch: usize, rule: R) -> Nam
     })
 }
 
+/// Data that lie in memory once more, divided for both threads, against one thread on the data as they are.
+fn divided<R: UpdateRule>(data: &Data, bits: u32, rule: R) -> Named<'_> {
+    let name = format!("2 threads, data divided, logistic 2^{bits} {} batch {BATCH}", R::NAME);
+    Named::new(name, move || {
+        let log = data.log(bits)?;
+        let divided = Rc::new(log.clone().divided_for(2)?);
+        let make = || Ok(Logistic::new(dims! { d: log.n_features() }, Seed(0))?);
+        compare_with(divided, log, BATCH, rule, make, |model| fingerprint_of(model.w.values()))
+    })
+}
+
 fn machine<R: UpdateRule>(data: &Data, batch: usize, rule: R) -> Named<'_> {
     let name = format!("2 threads, machine k = 16 {} batch {batch}", R::NAME);
     Named::new(name, move || {
@@ -212,16 +227,29 @@ fn compare<'a, M: Model<Element = f32> + 'a, R: UpdateRule>(
     make: impl Fn() -> Result<M, Error>,
     result: impl Fn(&M) -> f64 + Copy + 'a,
 ) -> Result<Workload<'a>, Error> {
+    compare_with(data.clone(), data, batch, rule, make, result)
+}
+
+/// The same, of data that each way has for itself.
+fn compare_with<'a, M: Model<Element = f32> + 'a, R: UpdateRule>(
+    of_two: impl Borrow<Dataset> + 'a,
+    of_one: impl Borrow<Dataset> + 'a,
+    batch: usize,
+    rule: R,
+    make: impl Fn() -> Result<M, Error>,
+    result: impl Fn(&M) -> f64 + Copy + 'a,
+) -> Result<Workload<'a>, Error> {
     let two = Emitted::new(make()?, rule.clone(), batch)?.on_threads(2);
     let one = Emitted::new(make()?, rule, batch)?;
-    let n_rows = data.borrow().n_rows();
+    let n_rows = of_one.borrow().n_rows();
     let (samples, n_steps) = (n_rows as f64 / 1e6, (n_rows / batch).max(1));
-    let run = move |emitted: &mut Emitted<M, R>| emitted.run(data.borrow());
+    let run_two = move |emitted: &mut Emitted<M, R>| emitted.run(of_two.borrow());
+    let run_one = move |emitted: &mut Emitted<M, R>| emitted.run(of_one.borrow());
     let result = move |emitted: &Emitted<M, R>| result(&emitted.model);
     Ok(Workload::per_second("M samples/s", samples)
         .wall()
         .tolerance(0.0)
         .warm_up(SETTLED.div_ceil(n_steps))
-        .contestant("nnz", two, run.clone(), result)
-        .contestant("one thread", one, run, result))
+        .contestant("nnz", two, run_two, result)
+        .contestant("one thread", one, run_one, result))
 }
