@@ -314,28 +314,36 @@ const MANY_ROWS: u32 = 7000;
 /// Features of which many wait for some steps; tables of four columns are larger than what is read as a small one.
 const MANY_FEATURES: usize = 70_000;
 
-/// Three epochs of one model on one thread and on some, for one rule: the last steps are tried on one thread, the others shared.
+/// Three epochs of one model on one thread and on some, for one rule: the last steps are tried on one thread, the others shared. Of two threads also
+/// with data that are divided for them, in order and shuffled.
 macro_rules! on_threads {
     ($model:ident, $rule:expr, $data:expr) => {{
-        let run = |parallel| {
+        let run_on = |data: &Dataset<_>, shuffle, parallel| {
             let mut model = $model::new(dims! { d: MANY_FEATURES }, Seed(7)).unwrap();
             let mut trainer = Trainer::new($rule.clone())
                 .batch_size(MANY_ROWS as usize / 2)
                 .epochs(3)
+                .shuffle(shuffle)
                 .progress(Progress::Silent)
                 .parallel(parallel);
-            let report = trainer.fit(&mut model, $data).unwrap();
+            let report = trainer.fit(&mut model, data).unwrap();
             let losses: Vec<_> = report.epochs.iter().map(|epoch| epoch.loss).collect();
             let values: Vec<Vec<_>> =
                 model.parameters().iter().map(|parameter| parameter.values().to_vec()).collect();
             (losses, values)
         };
-        let one = run(Parallel::Sequential);
+        let one = run_on($data, false, Parallel::Sequential);
         for threads in [2, 3] {
-            let several = run(Parallel::Threads(threads));
+            let several = run_on($data, false, Parallel::Threads(threads));
             assert!(one.0 == several.0, "{threads} threads, {:?}", $rule);
             assert!(one.1 == several.1, "{} {threads} threads, {:?}", stringify!($model), $rule);
         }
+        let divided = $data.clone().divided_for(2).unwrap();
+        let two = run_on(&divided, false, Parallel::Threads(2));
+        assert!(one == two, "{} of divided data, {:?}", stringify!($model), $rule);
+        let shuffled = run_on($data, true, Parallel::Sequential);
+        let two = run_on(&divided, true, Parallel::Threads(2));
+        assert!(shuffled == two, "{} of divided data, shuffled, {:?}", stringify!($model), $rule);
     }};
 }
 

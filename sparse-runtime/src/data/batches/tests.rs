@@ -110,6 +110,36 @@ fn last_batches() {
 }
 
 #[test]
+fn large_batches_of_divided_data_lead_to_the_parts_of_their_rows() {
+    let data = data(3 * DIVIDED - 1).divided_for(2).unwrap();
+    for order in [Order::Sequential, Order::Shuffled { seed: 3 }] {
+        // The last batch goes on with the first rows.
+        let options = options(DIVIDED, order, LastBatch::Pad);
+        let mut batches = data.batches(INPUTS, &options).unwrap();
+        let mut seen = [false; 2];
+        for _ in 0..3 {
+            let batch = batches.next_batch().unwrap().unwrap();
+            rows_of(&data, &batch);
+            let x = batch.csr(0).unwrap();
+            assert!(x.divided_among(3).is_none());
+            let divided = x.divided_among(2).unwrap();
+            let parts = [0, 1].map(|part| divided.part(part));
+            assert_eq!(parts[0].nnz() + parts[1].nnz(), x.nnz());
+            seen = [0, 1].map(|part| seen[part] | (parts[part].nnz() > 0));
+            for (row, entries) in x.iter_rows().enumerate() {
+                let of_parts = parts.iter().flat_map(|part| part.iter_rows().nth(row).unwrap());
+                assert!(entries.eq(of_parts), "row {row}, {order:?}");
+            }
+        }
+        assert_eq!(seen, [true; 2]);
+        let options = BatchOptions { batch_size: DIVIDED - 1, ..options };
+        let mut batches = data.batches(INPUTS, &options).unwrap();
+        let batch = batches.next_batch().unwrap().unwrap();
+        assert!(batch.csr(0).unwrap().divided_among(2).is_none());
+    }
+}
+
+#[test]
 fn batches_larger_than_the_data() {
     let sequential = |last_batch| epochs(2, options(5, Order::Sequential, last_batch), 4);
     assert_eq!(sequential(LastBatch::Short)[0], (vec![vec![0, 1]], 0));

@@ -163,3 +163,16 @@ fn casts_keep_numbers_finite() {
     // What was infinite before stays so.
     assert!(wide(f64::INFINITY).cast::<f32>().is_ok());
 }
+
+#[test]
+fn what_is_divided_is_once_more_there_and_not_in_what_is_made_of_it() {
+    let x = Csr::from_rows(50, (0..7).map(|row| vec![(row, 1.0f32), (row + 40, 1.0)])).unwrap();
+    let data = Dataset::builder().input("x", x).input("z", vec![1.0f32; 7]);
+    let data = data.label("y", vec![0.0f32; 7]).build().unwrap();
+    let told = |data: &Dataset| data.to_string().matches("divided for 3 threads").count();
+    let divided = data.clone().divided_for(3).unwrap();
+    assert_eq!((told(&data), told(&divided), told(&divided.clone())), (0, 1, 1));
+    assert_eq!(divided.features(), data.features());
+    assert_eq!(told(&data.into_units().unwrap().divided_for(3).unwrap()), 1);
+    assert_eq!(told(&divided.into_units().unwrap()), 0);
+}
