@@ -98,7 +98,7 @@ struct CsrColumn<'s, V: Stored> {
     divided_bounds: GatheredBounds,
 }
 
-/// Smaller batches are not shared among threads, so that their entries by threads are not looked up.
+/// Batches of fewer rows are hardly ever shared among threads, so that their entries by threads are not looked up.
 const DIVIDED: usize = 512;
 
 struct DenseColumn<'s, E> {

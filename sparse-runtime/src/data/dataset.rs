@@ -272,7 +272,7 @@ impl<T: Float> Dataset<T> {
 
     /// The same data, whose csr inputs lie in memory once more, divided by columns among so many threads. A step that is shared among as many
     /// then has threads read what is their own, and together half as much of two. The bits of a step are the same. Takes as much memory as the
-    /// inputs once more, and a pass over them, so that it is worth it for some epochs of large batches on several threads
+    /// inputs once more, and a pass over them, so that it is worth it for some epochs of large batches, of 512 rows at least, on several threads
     /// ([`Trainer::parallel`](crate::training::Trainer::parallel)).
     ///
     /// To be the last thing done to data: what makes other data of these leaves the copy out. O(nnz) on each thread; at most 32 of them.
