@@ -109,6 +109,10 @@ impl Pace {
     /// processor has changed, and what was found before says little.
     const SLOWER: f64 = 1.25;
 
+    /// The steps after a trial in which steps that become slower bring no other one: where processors are now fast and now slow, trials are not to take
+    /// more than one step in ten.
+    const SETTLED: u32 = 32;
+
     const NEW: Pace = Pace {
         recent: [f64::INFINITY; 4],
         kept: f64::INFINITY,
@@ -133,7 +137,8 @@ impl Pace {
             self.recent.rotate_left(1);
             self.recent[3] = pace;
             let (typical, fastest) = (self.typical(), self.recent.into_iter().fold(pace, f64::min));
-            if typical.is_finite() && fastest > Self::SLOWER * self.best {
+            let is_settled = self.stretch.saturating_sub(self.left) >= Self::SETTLED;
+            if typical.is_finite() && is_settled && fastest > Self::SLOWER * self.best {
                 (self.left, self.best) = (0, typical);
             }
             self.best = self.best.min(typical);
@@ -201,6 +206,18 @@ mod tests {
         let mut pace = Pace::NEW;
         shared_of(&mut pace, 10_000, [2.0, 1.0]);
         assert!(shared_of(&mut pace, 10_000, [4.0, 2.0]) > 0.99);
+    }
+
+    #[test]
+    fn what_is_now_fast_and_now_slow_is_not_tried_all_the_time() {
+        let mut pace = Pace::NEW;
+        shared_of(&mut pace, 10_000, [2.0, 1.0]);
+        let (mut shared, mut slowness) = (0.0, 1.0);
+        for _ in 0..200 {
+            shared += shared_of(&mut pace, 10, [2.0 * slowness, slowness]) / 200.0;
+            slowness = 3.0 - slowness;
+        }
+        assert!(shared > 0.9, "{shared}");
     }
 
     #[test]

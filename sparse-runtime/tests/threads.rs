@@ -50,15 +50,18 @@ fn products() {
         assert!(one == three);
     }
     let left = numbers(ROWS, WIDTH);
-    let [one, three] = contexts().map(|mut context| {
-        let (mut rows, mut table) = (RowSparse::default(), Dense::default());
-        dot::cpu::csr_transposed_dense(&mut rows, x.view(), left.view(), false, &mut context);
-        let table_of = dot::cpu::csr_transposed_dense_into_dense;
-        table_of(&mut table, x.view(), left.view(), false, &mut context);
-        assert!(rows.to_dense().unwrap() == table);
-        (rows, table)
-    });
-    assert!(one == three);
+    let divided = x.view().divided_for(3).unwrap();
+    for view in [x.view(), divided.view()] {
+        let [one, three] = contexts().map(|mut context| {
+            let (mut rows, mut table) = (RowSparse::default(), Dense::default());
+            dot::cpu::csr_transposed_dense(&mut rows, view, left.view(), false, &mut context);
+            let table_of = dot::cpu::csr_transposed_dense_into_dense;
+            table_of(&mut table, view, left.view(), false, &mut context);
+            assert!(rows.to_dense().unwrap() == table);
+            (rows, table)
+        });
+        assert!(one == three);
+    }
 }
 
 /// Runs of any length, and whole rows: one row more than parts of one length have.

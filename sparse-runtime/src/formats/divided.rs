@@ -4,12 +4,48 @@
 //! waits for lines of the cache of which it wants a part, twice in a step. Divided, it reads half as much of two threads.
 
 use super::memory::make_room;
-use super::{ColumnId, ColumnIds, CsrView, FormatError};
+use super::{ColumnId, ColumnIds, CsrArrays, CsrView, FormatError};
 use crate::kernels::parallel::below;
+use crate::row_parts;
 use crate::team;
 use crate::with_column_ids;
 use sparse_core::element::Stored;
 use std::ops::Range;
+
+/// A csr whose entries lie in memory once more, divided by columns among threads, as [`CsrView::divided_for`] makes it.
+#[derive(Clone)]
+pub struct DividedCsr<'a, T: Stored = f32> {
+    matrix: CsrView<'a, T>,
+    entries: DividedEntries<T>,
+}
+
+impl<'a, T: Stored> DividedCsr<'a, T> {
+    /// The matrix. Kernels and steps that are shared among as many threads read what is each one's own.
+    pub fn view(&self) -> CsrView<'_, T> {
+        let matrix: CsrArrays<'_, T> = self.matrix.arrays();
+        matrix.view().with_divided(self.entries.rows(0..self.matrix.n_rows()))
+    }
+}
+
+impl<'a, T: Stored> CsrView<'a, T> {
+    /// The same matrix, whose entries lie in memory once more, divided by columns among so many threads, 32 at most: what
+    /// [`Dataset::divided_for`](crate::data::Dataset::divided_for) does for a dataset. Each of them has about as many. Results have the same bits. O(nnz) on each thread.
+    ///
+    /// # Errors
+    ///
+    /// [`FormatError::OutOfMemory`].
+    ///
+    /// ```
+    /// use sparse_runtime::formats::Csr;
+    /// let x = Csr::from_rows(100, [vec![(3, 1.0f32), (70, 2.0)], vec![(70, 4.0)]])?;
+    /// let divided = x.view().divided_for(2)?;
+    /// assert_eq!(divided.view(), x.view());
+    /// # Ok::<(), sparse_runtime::formats::FormatError>(())
+    /// ```
+    pub fn divided_for(self, threads: usize) -> Result<DividedCsr<'a, T>, FormatError> {
+        Ok(DividedCsr { matrix: self, entries: row_parts::divide(self, threads)? })
+    }
+}
 
 /// The entries of a csr, in parts of neighbouring columns; each part has all rows.
 ///
@@ -172,6 +208,16 @@ enum WhichRows<'a> {
 }
 
 impl<'a, T: Stored> DividedRows<'a, T> {
+    /// The part that has these columns and no others, if there is one.
+    pub(crate) fn part_of(self, columns: &Range<usize>) -> Option<CsrView<'a, T>> {
+        let DividedEntries { n_cols, firsts, .. } = self.entries;
+        let first = |part: usize| part.checked_sub(1).map_or(0, |before| firsts[before]);
+        let is_it = |part: &usize| {
+            first(*part) == columns.start && firsts.get(*part).unwrap_or(n_cols) == &columns.end
+        };
+        (0..self.n_parts()).find(is_it).map(|part| self.part(part))
+    }
+
     /// Those of all rows.
     pub(crate) fn entries(&self) -> &'a DividedEntries<T> {
         self.entries

@@ -94,6 +94,7 @@ pub use csr_builder::CsrBuilder;
 pub(crate) use csr_view::CsrArrays;
 pub use csr_view::{CsrView, RowEntries, RowSelection};
 pub use dense::{Dense, DenseView};
+pub use divided::DividedCsr;
 pub(crate) use divided::{DividedEntries, DividedRows, GatheredBounds, LANES};
 pub use elements::Elements;
 pub use error::FormatError;

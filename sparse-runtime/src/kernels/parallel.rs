@@ -124,18 +124,22 @@ pub(crate) fn split_columns<T: Stored, U: Send>(
     });
 }
 
-/// Runs of all columns of a matrix, of about as many entries each: as many as there are to be parts, or one where the entries are too few to tell.
+/// Runs of all columns of a matrix, of about as many entries each: as many as there are to be parts, or one where the entries are too few to tell. Those
+/// by which it is divided among as many threads, if it is.
 pub(crate) fn column_ranges<T: Stored>(
     matrix: CsrView<'_, T>,
     parts: usize,
 ) -> impl Iterator<Item = Range<usize>> {
-    let samples = if parts < 2 { None } else { ColumnSamples::of(matrix) };
-    let (parts, n_cols) = (if samples.is_some() { parts } else { 1 }, matrix.n_cols());
-    let mut start = 0;
+    let divided = if parts < 2 { None } else { matrix.divided_among(parts) };
+    let samples = if parts < 2 || divided.is_some() { None } else { ColumnSamples::of(matrix) };
+    let parts = if samples.is_some() || divided.is_some() { parts } else { 1 };
+    let (mut start, n_cols) = (0, matrix.n_cols());
     (1..=parts).map(move |part| {
-        let end = match &samples {
-            Some(samples) if part < parts => samples.before(part, parts),
-            _ => n_cols,
+        let end = match (&divided, &samples) {
+            _ if part == parts => n_cols,
+            (Some(divided), _) => divided.firsts()[part - 1],
+            (None, Some(samples)) => samples.before(part, parts),
+            (None, None) => n_cols,
         };
         let range = start..end.max(start);
         start = range.end;

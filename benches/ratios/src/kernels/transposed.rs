@@ -22,7 +22,11 @@ pub fn workloads(data: &Data) -> Vec<Named<'_>> {
             let name = format!("csrᵀ·dense {width}, {}", matrix.name());
             list.push(Named::new(name.clone(), move || product(data.matrix(matrix)?, width)));
             let name = format!("2 threads, {name}");
-            list.push(Named::new(name, move || threads(data.matrix(matrix)?, width)));
+            list.push(Named::new(name.clone(), move || {
+                threads(data.matrix(matrix)?, width, false)
+            }));
+            let name = format!("{name}, divided");
+            list.push(Named::new(name, move || threads(data.matrix(matrix)?, width, true)));
         }
     }
     for (order, shuffled) in [("in order", false), ("shuffled", true)] {
@@ -156,18 +160,24 @@ fn product(x: &Csr, width: usize) -> Result<Workload<'_>, Error> {
 }
 
 /// Ours with two threads against ours with one, on the same right side.
-fn threads(x: &Csr, width: usize) -> Result<Workload<'_>, Error> {
+/// Two threads against one, on the matrix as it is; the former maybe on entries that lie once more, divided for both.
+fn threads(x: &Csr, width: usize, divides: bool) -> Result<Workload<'_>, Error> {
+    let divided = Rc::new(if divides { Some(x.view().divided_for(2)?) } else { None });
     let rhs = Rc::new(dense([x.n_rows(), width], 2));
     let mut workload = gigaflops(x, width).wall().tolerance(0.0);
     for (name, parallel) in [("ours", Parallel::Threads(2)), ("one thread", Parallel::Sequential)] {
-        let rhs = Rc::clone(&rhs);
+        let (rhs, divided) = (Rc::clone(&rhs), Rc::clone(&divided));
         let mut context = Context::default();
         context.parallel = parallel;
         workload = workload.contestant(
             name,
             (RowSparse::default(), context),
             move |(out, context)| {
-                dot::cpu::csr_transposed_dense(out, x.view(), rhs.view(), false, context);
+                let view = match &*divided {
+                    Some(divided) if parallel != Parallel::Sequential => divided.view(),
+                    _ => x.view(),
+                };
+                dot::cpu::csr_transposed_dense(out, view, rhs.view(), false, context);
             },
             |(out, _)| fingerprint(out.values().iter().copied()),
         );

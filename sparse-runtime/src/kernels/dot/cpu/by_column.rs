@@ -212,7 +212,8 @@ unsafe fn add_own<T: Float, V: Factor<T>>(
     columns: Range<usize>,
 ) -> bool {
     let is_part = columns.start > 0 || columns.end < lhs.n_cols();
-    if rhs.n_cols != 1 || !is_part {
+    let is_own = lhs.divided().is_some_and(|divided| divided.part_of(&columns).is_some());
+    if rhs.n_cols != 1 || !is_part || is_own {
         return false;
     }
     // A right side of one column is its elements, one behind the other.

@@ -102,14 +102,27 @@ pub(super) unsafe fn some_columns<T, V, P, const NEVER_MINUS_ZERO: bool>(
     V: Factor<T>,
     P: Place,
 {
+    let (n_cols, is_all) = (rhs.n_cols, columns == (0..lhs.n_cols()));
+    // Where they lie by themselves no other entries are read.
+    let own = lhs.divided().and_then(|divided| divided.part_of(&columns));
+    let has_all = is_all || own.is_some();
+    let lhs = own.unwrap_or(lhs);
     with_column_ids!(lhs.columns(), |ids| {
-        let n_cols = rhs.n_cols;
-        let scatter =
-            Scatter::<_, _, _, _, NEVER_MINUS_ZERO> { out, start, lhs, ids, rhs, columns, place };
-        match (P::IS_COLUMN, scatter.has_all()) {
+        let scatter = Scatter::<_, _, _, _, NEVER_MINUS_ZERO> {
+            out,
+            start,
+            lhs,
+            ids,
+            rhs,
+            columns,
+            has_all,
+            place,
+        };
+        match (P::IS_COLUMN, has_all) {
             (true, true) if n_cols == 1 => narrow(Single(scatter)),
-            (true, true) => widest(Direct(scatter)),
-            (true, false) => widest(Part(scatter)),
+            // What of several threads each has is asked for in turns with adding.
+            (true, _) if !is_all => widest(Part(scatter)),
+            (true, _) => widest(Direct(scatter)),
             (false, _) => widest(Queue(scatter)),
         }
     });
@@ -124,6 +137,8 @@ struct Scatter<'a, 'm, T: Float, V: Stored, I, P, const NEVER_MINUS_ZERO: bool> 
     ids: &'a [I],
     rhs: Matrix<'a, T>,
     columns: Range<usize>,
+    /// Whether all entries are in the columns.
+    has_all: bool,
     place: P,
 }
 
@@ -134,17 +149,12 @@ where
     I: ColumnId,
     P: Place,
 {
-    /// Whether all entries are in the columns.
-    fn has_all(&self) -> bool {
-        self.columns == (0..self.lhs.n_cols())
-    }
-
     /// The entries of a row that are in the columns. Asks for those of a later row.
     #[inline(always)]
     fn own(&self, row: usize) -> Range<usize> {
         ahead::ask_for_row(self.lhs, self.ids, row, ahead::FAR);
         let row = self.lhs.starts()[row] as usize..self.lhs.ends()[row] as usize;
-        if self.has_all() { row } else { self.within(row) }
+        if self.has_all { row } else { self.within(row) }
     }
 
     /// Of the entries of a row, those that are in the columns. A function of its own, so that loops for all columns have none of it.
@@ -209,7 +219,7 @@ pub(super) fn dense_csr<T: Float, V: Factor<T>>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::formats::{Csr, Dense, RowSelection};
+    use crate::formats::{Csr, Dense, DividedEntries, RowSelection};
     use crate::kernels::features::number_columns;
     use sparse_core::element::Unit;
 
@@ -307,5 +317,18 @@ mod tests {
         pattern.values.fill(1.0);
         let pattern = Csr::from_parts(pattern).unwrap();
         all_widths::<f32, Unit>(pattern.view().units().unwrap());
+    }
+
+    #[test]
+    fn entries_that_lie_by_themselves_are_added_as_the_others() {
+        let x = matrix::<f32>();
+        // Those that it is cut into are the parts that are looked for.
+        let firsts = [500];
+        let divided = DividedEntries::of(x.view(), firsts.to_vec()).unwrap();
+        let view = x.view().with_divided(divided.rows(0..x.n_rows()));
+        let part = view.divided().and_then(|divided| divided.part_of(&(0..500)));
+        assert!(part.is_some_and(|part| part.nnz() < x.nnz()));
+        assert!(view.divided().and_then(|divided| divided.part_of(&(0..499))).is_none());
+        all_widths::<f32, _>(view);
     }
 }
