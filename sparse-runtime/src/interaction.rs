@@ -9,6 +9,7 @@ mod in_parts;
 use crate::error::Result;
 use crate::formats::{ColumnId, CsrView};
 use crate::kernels::Parallel;
+use crate::kernels::row_loss::{Losses, RowLoss};
 use crate::lanes::{Eights, in_sixteens, squares_less};
 use crate::linear::{
     AHEAD, LINES_AHEAD, Scratch, Width, entries, is_large, prefetch_data, row_ahead_by, row_of,
@@ -37,7 +38,7 @@ use std::ops::Range;
 /// [`ModelError::Extent`] unless the batch is as wide as both parameters have rows.
 #[inline(always)]
 #[allow(clippy::too_many_arguments)]
-pub fn step<R: UpdateRule, T: Float<Accumulator = T>, V: Factor<T>, W: Width>(
+pub fn step<R: UpdateRule, T: Float<Accumulator = T>, V: Factor<T>, W: Width, L: RowLoss<T>>(
     x: CsrView<'_, V>,
     (weights_index, weights): (usize, &mut Table<T>),
     (factors_index, factors): (usize, &mut Table<T>),
@@ -45,7 +46,7 @@ pub fn step<R: UpdateRule, T: Float<Accumulator = T>, V: Factor<T>, W: Width>(
     width: W,
     parallel: Parallel,
     scratch: &mut Scratch<T>,
-    row_function: impl FnMut(usize, &mut [T], &mut [T]) -> T,
+    row_function: impl FnMut(usize, &mut [T], &mut [T]) -> L,
 ) -> Result<f64> {
     with_rows!(R, T; *updater, [weights_index => weights, factors_index => factors], |[w, v]| {
         check(x, &w, &v, width)?;
@@ -62,13 +63,20 @@ pub fn step<R: UpdateRule, T: Float<Accumulator = T>, V: Factor<T>, W: Width>(
 }
 
 #[inline(never)]
-fn any_rows<R: UpdateRule, T: Float<Accumulator = T>, V: Factor<T>, W: Width, K: UpdateKind>(
+fn any_rows<
+    R: UpdateRule,
+    T: Float<Accumulator = T>,
+    V: Factor<T>,
+    W: Width,
+    K: UpdateKind,
+    L: RowLoss<T>,
+>(
     x: CsrView<'_, V>,
     w: RowUpdater<'_, R, T, K>,
     v: RowUpdater<'_, R, T, K>,
     width: W,
     scratch: &mut Scratch<T>,
-    row_function: impl FnMut(usize, &mut [T], &mut [T]) -> T,
+    row_function: impl FnMut(usize, &mut [T], &mut [T]) -> L,
 ) -> f64 {
     with_row_loops!(W, x.columns(), |ids| match x.n_rows() {
         1 => one_row(x, ids, w, v, width, scratch, row_function),
@@ -85,6 +93,7 @@ fn one_row<
     W: Width,
     K: UpdateKind,
     I: ColumnId,
+    L: RowLoss<T>,
 >(
     x: CsrView<'a, V>,
     ids: &'a [I],
@@ -92,7 +101,7 @@ fn one_row<
     mut v: RowUpdater<'_, R, T, K>,
     width: W,
     scratch: &mut Scratch<T>,
-    mut row_function: impl FnMut(usize, &mut [T], &mut [T]) -> T,
+    mut row_function: impl FnMut(usize, &mut [T], &mut [T]) -> L,
 ) -> f64 {
     let upcoming = ids.get(x.upcoming()).filter(|_| is_large(&v)).unwrap_or_default();
     let (row, tables) = (row_of(x, ids, 0), (&mut w, &mut v));
@@ -109,7 +118,7 @@ fn one_row<
         ) };
     w.finish();
     v.finish();
-    loss.as_f64()
+    loss.now().as_f64()
 }
 
 /// A step of one row of data, `(ids, values)`, from the scores to the updates without storing anything. The rows that
@@ -126,14 +135,15 @@ unsafe fn row_step<
     W: Width,
     K: UpdateKind,
     I: ColumnId,
+    L: RowLoss<T>,
 >(
     (ids, values): (&[I], &[V]),
     ahead: &[I],
     (w, v): (&mut RowUpdater<'_, R, T, K>, &mut RowUpdater<'_, R, T, K>),
     width: W,
     scratch: &mut Vec<T>,
-    row_function: impl FnOnce(&mut [T], &mut [T]) -> T,
-) -> T {
+    row_function: impl FnOnce(&mut [T], &mut [T]) -> L,
+) -> L {
     let size = width.columns();
     // SAFETY: promised by the caller.
     unsafe {
@@ -219,7 +229,14 @@ unsafe fn update_entries<R: UpdateRule, T: Float<Accumulator = T>, V: Factor<T>,
 /// As [`step`].
 #[inline(always)]
 #[allow(clippy::too_many_arguments)]
-pub fn steps<R: UpdateRule, T: Float<Accumulator = T>, V: Factor<T>, W: Width, C: Copy>(
+pub fn steps<
+    R: UpdateRule,
+    T: Float<Accumulator = T>,
+    V: Factor<T>,
+    W: Width,
+    C: Copy,
+    L: RowLoss<T>,
+>(
     x: CsrView<'_, V>,
     range: Range<usize>,
     (weights_index, weights): (usize, &mut Table<T>),
@@ -228,7 +245,7 @@ pub fn steps<R: UpdateRule, T: Float<Accumulator = T>, V: Factor<T>, W: Width, C
     width: W,
     scratch: &mut Scratch<T>,
     kept: &mut C,
-    row_function: impl FnMut(usize, &mut [T], &mut [T], &mut C) -> T,
+    row_function: impl FnMut(usize, &mut [T], &mut [T], &mut C) -> L,
 ) -> Result<RowSteps> {
     with_rows!(R, T; *updater, [weights_index => weights, factors_index => factors], |[w, v]| {
         check(x, &w, &v, width)?;
@@ -254,7 +271,7 @@ fn check<R: UpdateRule, T: Float, V: Stored, W: Width, K: UpdateKind>(
 
 #[inline(never)]
 #[allow(clippy::too_many_arguments)]
-fn each_row<R, T, V, W, K, C>(
+fn each_row<R, T, V, W, K, C, L>(
     x: CsrView<'_, V>,
     range: Range<usize>,
     mut w: RowUpdater<'_, R, T, K>,
@@ -262,7 +279,7 @@ fn each_row<R, T, V, W, K, C>(
     width: W,
     scratch: &mut Scratch<T>,
     kept: &mut C,
-    mut row_function: impl FnMut(usize, &mut [T], &mut [T], &mut C) -> T,
+    mut row_function: impl FnMut(usize, &mut [T], &mut [T], &mut C) -> L,
 ) -> RowSteps
 where
     R: UpdateRule,
@@ -271,14 +288,16 @@ where
     W: Width,
     K: UpdateKind,
     C: Copy,
+    L: RowLoss<T>,
 {
     let large = is_large(&v);
     let are_lines = v.bytes() <= v.n_rows().saturating_mul(LINE);
     let distance = if are_lines { LINES_AHEAD } else { AHEAD };
-    let mut steps = RowSteps::default();
+    let (first, mut end) = (range.start, range.end);
+    let mut losses = Losses::new();
     with_row_loops!(W; in_sixteens::<W, _>, x.columns(), |ids| {
-        let mut own = *kept;
-        for row in range {
+        let (mut own, mut row) = (*kept, first);
+        while row < end {
             prefetch_data(x, ids, row);
             let ahead = if large { row_ahead_by(distance, x, ids, row) } else { &[] };
             let (entries, tables) = (row_of(x, ids, row), (&mut w, &mut v));
@@ -297,15 +316,18 @@ where
             };
             w.advance();
             v.advance();
-            if !steps.add(loss.as_f64()) {
-                break;
+            losses.add(loss);
+            row += 1;
+            if !loss.is_finite() {
+                end = row;
             }
         }
         *kept = own;
     });
     w.finish();
     v.finish();
-    steps
+    let (loss_sum, last_loss) = losses.finish();
+    RowSteps { n_steps: end - first, loss_sum, last_loss }
 }
 
 /// A larger batch: all scores before the first update. What a row of `v` gets is linear in the row, which does not change
@@ -319,6 +341,7 @@ fn many_rows<
     W: Width,
     K: UpdateKind,
     I: ColumnId,
+    L: RowLoss<T>,
 >(
     x: CsrView<'a, V>,
     ids: &'a [I],
@@ -326,7 +349,7 @@ fn many_rows<
     mut v: RowUpdater<'_, R, T, K>,
     width: W,
     scratch: &mut Scratch<T>,
-    mut row_function: impl FnMut(usize, &mut [T], &mut [T]) -> T,
+    mut row_function: impl FnMut(usize, &mut [T], &mut [T]) -> L,
 ) -> f64 {
     let (n_rows, size) = (x.n_rows(), width.columns());
     let Scratch { factors, sums, .. } = scratch;
@@ -337,7 +360,7 @@ fn many_rows<
     let far = [is_large(&w), is_large(&v), touched.is_far()];
     // The further the next cache, the earlier: so measured on Intel's processors, where it is further than on AMD's.
     let distance = if next_cache_is_near() { AHEAD } else { AHEAD + 1 };
-    let mut total = 0.0;
+    let mut losses = Losses::new();
     for row in 0..n_rows {
         prefetch_data(x, ids, row);
         let ahead = row_ahead_by(distance, x, ids, row);
@@ -364,7 +387,7 @@ fn many_rows<
                 // SAFETY: as above; a row of `v` has as many elements as `row_sums` and `squares`.
                 let mut scores =
                     unsafe { scores(ids, values, weights_of, factors_of, row_sums, squares) };
-                total += row_function(row, &mut scores, &mut [T::zero(); 2]).as_f64();
+                losses.add(row_function(row, &mut scores, &mut [T::zero(); 2]));
                 // SAFETY: as above; the accumulator was made for `n_rows` rows of `size + 2`.
                 unsafe { add_row(touched, entries(ids, values), scores, row_sums) };
             },
@@ -380,7 +403,7 @@ fn many_rows<
     touched.clear();
     w.finish();
     v.finish();
-    total / n_rows.max(1) as f64
+    losses.finish().0 / n_rows.max(1) as f64
 }
 
 /// Adds what a row of data contributes to the sums of the rows that it names, given the gradients of its `scores` and Σ x v.

@@ -30,6 +30,7 @@ pub(crate) use rows::{
 use crate::error::Result;
 use crate::formats::{ColumnId, ColumnIdsView, CsrView};
 use crate::kernels::Parallel;
+use crate::kernels::row_loss::{Losses, RowLoss};
 use crate::layers::Run;
 use crate::model::ModelError;
 use crate::optimizer::{RowAccumulator, RowCursor, RowUpdater, Settling, UpdateKind, Updater};
@@ -110,7 +111,7 @@ pub fn share<T: Float>(n_rows: usize) -> T {
 /// One step on a batch: returns the mean of the rows' losses.
 ///
 /// `row_function(row, scores, saved)` gets a row of the product in `scores`, replaces it by the gradient of the
-/// batch's loss with respect to it, and returns the row's own loss. `saved` is scratch of the same length. O(nnz ·
+/// batch's loss with respect to it, and returns the row's own loss, of which a part may be computed later. `saved` is scratch of the same length. O(nnz ·
 /// columns + rows touched · cost of the rule). A pattern is read without values, and nothing is multiplied with them.
 /// `parallel` threads share the work of a large batch; the bits do not depend on it.
 ///
@@ -119,7 +120,7 @@ pub fn share<T: Float>(n_rows: usize) -> T {
 /// [`ModelError::Extent`] unless the batch is as wide as the parameter has rows.
 #[inline(always)]
 #[allow(clippy::too_many_arguments)]
-pub fn step<R: UpdateRule, T: Float, V: Factor<T>, W: Width>(
+pub fn step<R: UpdateRule, T: Float, V: Factor<T>, W: Width, L: RowLoss<T::Accumulator>>(
     x: CsrView<'_, V>,
     parameter: usize,
     table: &mut Table<T>,
@@ -127,7 +128,7 @@ pub fn step<R: UpdateRule, T: Float, V: Factor<T>, W: Width>(
     width: W,
     parallel: Parallel,
     scratch: &mut Scratch<T::Accumulator>,
-    row_function: impl FnMut(usize, &mut [T::Accumulator], &mut [T::Accumulator]) -> T::Accumulator,
+    row_function: impl FnMut(usize, &mut [T::Accumulator], &mut [T::Accumulator]) -> L,
 ) -> Result<f64> {
     with_rows!(R, T; *updater, [parameter => table], |[rows]| {
         // What the unchecked accesses below rely on.
@@ -147,13 +148,20 @@ pub fn step<R: UpdateRule, T: Float, V: Factor<T>, W: Width>(
 }
 
 #[inline(never)]
-fn any_rows<R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKind>(
+fn any_rows<
+    R: UpdateRule,
+    T: Float,
+    V: Factor<T>,
+    W: Width,
+    K: UpdateKind,
+    L: RowLoss<T::Accumulator>,
+>(
     x: CsrView<'_, V>,
     rows: RowUpdater<'_, R, T, K>,
     width: W,
     parallel: Parallel,
     scratch: &mut Scratch<T::Accumulator>,
-    row_function: impl FnMut(usize, &mut [T::Accumulator], &mut [T::Accumulator]) -> T::Accumulator,
+    row_function: impl FnMut(usize, &mut [T::Accumulator], &mut [T::Accumulator]) -> L,
 ) -> f64 {
     let begun = scratch.paces.begin(Stage::Rows, parallel, work_of_step(x, width.columns()));
     let loss = if begun.n_parts > 1 {
@@ -174,13 +182,22 @@ fn any_rows<R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKind>(
 }
 
 #[inline(always)]
-fn one_row<'a, R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKind, I: ColumnId>(
+fn one_row<
+    'a,
+    R: UpdateRule,
+    T: Float,
+    V: Factor<T>,
+    W: Width,
+    K: UpdateKind,
+    I: ColumnId,
+    L: RowLoss<T::Accumulator>,
+>(
     x: CsrView<'a, V>,
     ids: &'a [I],
     mut rows: RowUpdater<'_, R, T, K>,
     width: W,
     scratch: &mut Scratch<T::Accumulator>,
-    mut row_function: impl FnMut(usize, &mut [T::Accumulator], &mut [T::Accumulator]) -> T::Accumulator,
+    mut row_function: impl FnMut(usize, &mut [T::Accumulator], &mut [T::Accumulator]) -> L,
 ) -> f64 {
     let upcoming = ids.get(x.upcoming()).filter(|_| is_large(&rows)).unwrap_or_default();
     let row = row_of(x, ids, 0);
@@ -198,7 +215,7 @@ fn one_row<'a, R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKind, I
         )
     };
     rows.finish();
-    loss.as_f64()
+    loss.now().as_f64()
 }
 
 /// A step of one row of data, `(ids, values)`, from the product to the update without storing anything. The rows that
@@ -276,19 +293,28 @@ fn ask_for_each<R: UpdateRule, T: Float, K: UpdateKind, I: ColumnId>(
 
 /// A step of several rows of data: scores and what the row function makes of them, row by row, then the updates.
 #[inline(always)]
-fn many_rows<'a, R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKind, I: ColumnId>(
+fn many_rows<
+    'a,
+    R: UpdateRule,
+    T: Float,
+    V: Factor<T>,
+    W: Width,
+    K: UpdateKind,
+    I: ColumnId,
+    L: RowLoss<T::Accumulator>,
+>(
     x: CsrView<'a, V>,
     ids: &'a [I],
     mut rows: RowUpdater<'_, R, T, K>,
     width: W,
     scratch: &mut Scratch<T::Accumulator>,
-    mut row_function: impl FnMut(usize, &mut [T::Accumulator], &mut [T::Accumulator]) -> T::Accumulator,
+    mut row_function: impl FnMut(usize, &mut [T::Accumulator], &mut [T::Accumulator]) -> L,
 ) -> f64 {
     let (n_rows, columns) = (x.n_rows(), width.columns());
     let large = is_large(&rows);
     let Scratch { rows: row_scratch, gradients, .. } = scratch;
     gradients.clear();
-    let mut total = 0.0;
+    let mut losses = Losses::new();
     for row in 0..n_rows {
         prefetch_data(x, ids, row);
         if large {
@@ -305,43 +331,50 @@ fn many_rows<'a, R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKind,
                 unsafe {
                     settled_product(ids, values, cursor, &mut settling, false, width, scores);
                 }
-                total += row_function(row, scores, saved).as_f64();
+                losses.add(row_function(row, scores, saved));
                 gradients.extend_from_slice(scores);
             },
         );
     }
     update_all(x, ids, &mut rows, width, gradients);
     rows.finish();
-    total / n_rows.max(1) as f64
+    losses.finish().0 / n_rows.max(1) as f64
 }
 
 /// [`many_rows`] where rows of the parameter are too short for vectors. The loops over entries are functions of their own, whose
 /// registers are their own as well: the row function calls others, around which such a loop would put everything down.
 #[inline(always)]
-fn many_short_rows<R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKind>(
+fn many_short_rows<
+    R: UpdateRule,
+    T: Float,
+    V: Factor<T>,
+    W: Width,
+    K: UpdateKind,
+    L: RowLoss<T::Accumulator>,
+>(
     x: CsrView<'_, V>,
     mut rows: RowUpdater<'_, R, T, K>,
     width: W,
     scratch: &mut Scratch<T::Accumulator>,
-    mut row_function: impl FnMut(usize, &mut [T::Accumulator], &mut [T::Accumulator]) -> T::Accumulator,
+    mut row_function: impl FnMut(usize, &mut [T::Accumulator], &mut [T::Accumulator]) -> L,
 ) -> f64 {
     let (n_rows, columns) = (x.n_rows(), width.columns());
     let Scratch { rows: row_scratch, gradients, .. } = scratch;
     gradients.clear();
     gradients.resize(n_rows * columns, T::zero().widen());
     add_scores(x, &mut rows, width, gradients);
-    let mut total = 0.0;
+    let mut losses = Losses::new();
     for row in 0..n_rows {
         let scores = &mut gradients[row * columns..][..columns];
         width.with_rows(
             row_scratch,
             #[inline(always)]
-            |_, saved| total += row_function(row, scores, saved).as_f64(),
+            |_, saved| losses.add(row_function(row, scores, saved)),
         );
     }
     update_short_rows(x, &mut rows, width, gradients);
     rows.finish();
-    total / n_rows.max(1) as f64
+    losses.finish().0 / n_rows.max(1) as f64
 }
 
 /// Adds the product of each row of data with the parameter, which has as many rows as the data columns, to the scores of that row.

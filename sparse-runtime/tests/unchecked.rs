@@ -89,7 +89,7 @@ fn fused(
     updater.begin_step().unwrap();
     let loss = step(x, 0, w, updater, width, Parallel::Sequential, scratch, |_, scores, _| {
         scores.iter_mut().for_each(|score| *score -= 1.0);
-        scores.iter().map(|error| error * error / 2.0).sum()
+        scores.iter().map(|error| error * error / 2.0).sum::<f64>()
     });
     updater.end_step().unwrap();
     loss.unwrap()

@@ -2,6 +2,7 @@
 
 use super::{add_row, add_terms, interaction, update_rows};
 use crate::formats::CsrView;
+use crate::kernels::row_loss::{Losses, RowLoss};
 use crate::lanes;
 use crate::linear::{
     Scratch, Width, entries, is_large, prefetch_data, row_ahead, row_of, settle, with_row_loops,
@@ -20,6 +21,7 @@ pub(super) fn step<
     V: Factor<T>,
     W: Width,
     K: UpdateKind,
+    L: RowLoss<T>,
 >(
     (n_parts, hands_on): (usize, bool),
     x: CsrView<'_, V>,
@@ -27,7 +29,7 @@ pub(super) fn step<
     mut v: RowUpdater<'_, R, T, K>,
     width: W,
     scratch: &mut Scratch<T>,
-    mut row_function: impl FnMut(usize, &mut [T], &mut [T]) -> T,
+    mut row_function: impl FnMut(usize, &mut [T], &mut [T]) -> L,
 ) -> f64 {
     let (n_rows, size) = (x.n_rows(), width.columns());
     let Scratch { gradients, parts, .. } = scratch;
@@ -41,7 +43,7 @@ pub(super) fn step<
     numbers.resize(n_rows * numbers_of_row(size), T::zero());
     let stages = cuts.in_stages(x, hands_on);
     let cuts_rows = !hands_on && x.divided_among(n_parts).is_none();
-    let mut total = 0.0;
+    let mut losses = Losses::new();
     in_stages(
         parts,
         stages.order(),
@@ -65,7 +67,7 @@ pub(super) fn step<
             }
         },
         |row, numbers| {
-            total += row_function(row, &mut numbers[..2], &mut [T::zero(); 2]).as_f64();
+            losses.add(row_function(row, &mut numbers[..2], &mut [T::zero(); 2]));
         },
     );
 
@@ -86,7 +88,7 @@ pub(super) fn step<
     });
     w.finish();
     v.finish();
-    total / n_rows as f64
+    losses.finish().0 / n_rows as f64
 }
 
 /// Of each row of data the two scores, which become their gradients, Σ x v and Σ x² v².

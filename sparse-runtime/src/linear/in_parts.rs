@@ -14,6 +14,7 @@ use super::{
     with_row_loops,
 };
 use crate::formats::{ColumnId, CsrView};
+use crate::kernels::row_loss::{Losses, RowLoss};
 use crate::lanes;
 use crate::optimizer::{ReadRows, RowAccumulator, RowUpdater, RowWeights, UpdateKind};
 use crate::row_parts::{Cuts, Piece, RowPart, each_updates};
@@ -25,13 +26,20 @@ use sparse_core::update_rules::UpdateRule;
 use std::ops::Range;
 
 /// As [`step`](super::step), of a batch whose extents were compared with those of the parameter. Threads hand products on if `hands_on`.
-pub(super) fn step<R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKind>(
+pub(super) fn step<
+    R: UpdateRule,
+    T: Float,
+    V: Factor<T>,
+    W: Width,
+    K: UpdateKind,
+    L: RowLoss<T::Accumulator>,
+>(
     (n_parts, hands_on): (usize, bool),
     x: CsrView<'_, V>,
     mut rows: RowUpdater<'_, R, T, K>,
     width: W,
     scratch: &mut Scratch<T::Accumulator>,
-    mut row_function: impl FnMut(usize, &mut [T::Accumulator], &mut [T::Accumulator]) -> T::Accumulator,
+    mut row_function: impl FnMut(usize, &mut [T::Accumulator], &mut [T::Accumulator]) -> L,
 ) -> f64 {
     let (n_rows, columns) = (x.n_rows(), width.columns());
     let Scratch { rows: row_scratch, gradients, parts, handed_on, .. } = scratch;
@@ -45,11 +53,11 @@ pub(super) fn step<R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKin
     let shared = rows.shared(columns);
     let factor = shared.cursor().plain_factor();
     gradients.resize(n_rows * columns, T::zero().widen());
-    let mut total = 0.0;
+    let mut losses = Losses::new();
     let mut row_function = |row: usize, scores: &mut [T::Accumulator]| {
         width.with_rows(row_scratch, |gradient, saved| {
             gradient.copy_from_slice(scores);
-            total += row_function(row, gradient, saved).as_f64();
+            losses.add(row_function(row, gradient, saved));
             if let Some(factor) = factor {
                 gradient.iter_mut().for_each(|gradient| *gradient *= factor);
             }
@@ -114,6 +122,7 @@ pub(super) fn step<R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKin
         );
     }
 
+    let mean = losses.finish().0 / n_rows as f64;
     let gradients = &*gradients;
     #[cfg(target_arch = "x86_64")]
     if K::PLAIN && finds_own {
@@ -121,7 +130,7 @@ pub(super) fn step<R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKin
         let are_added = unsafe { own::add(x, gradients, shared.weights(), cuts, parts, are_far) };
         if are_added {
             rows.finish();
-            return total / n_rows as f64;
+            return mean;
         }
     }
     each_updates(parts, |place, part| {
@@ -153,7 +162,7 @@ pub(super) fn step<R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKin
         sums.clear();
     });
     rows.finish();
-    total / n_rows as f64
+    mean
 }
 
 /// Settles the rows that a batch reads, of `row_size` elements, each by the thread whose part it is of.

@@ -69,8 +69,7 @@ pub(super) fn row_function(emit: &Emit<'_>, parts: &RowLoop, steps: Steps) -> To
     };
 
     let Some(loss) = graph.apply_of(parts.loss) else { return TokenStream::new() };
-    let later = steps == Steps::EachRow && may_be_later(parts, loss);
-    let (call, loss_type) = match later {
+    let (call, loss_type) = match may_be_later(parts, loss) {
         // Of a type of the loss's.
         true => (row_of_one(emit, loss), quote!(_)),
         false => (row_loss(emit, loss, &quote!(__s[..__columns])), quote!(__T)),
@@ -186,9 +185,10 @@ pub(super) fn of_mean(emit: &Emit<'_>, parts: &RowLoop) -> Option<TokenStream> {
     Some(quote!(let __of_mean = #rt::linear::share::<__T>(#rt::linear::Width::columns(&#size));))
 }
 
-/// Whether the loop takes a loss of which a part is computed later: a sum over scores, of a linear row that has one.
+/// Whether the loop takes a loss of which a part is computed later: a sum over scores, of a row of a linear model or a factorization machine that
+/// has one.
 fn may_be_later(parts: &RowLoop, loss: &Apply) -> bool {
-    let is_linear = matches!(&parts.terms, Terms::Linear(linear) if linear.interaction.is_none());
+    let is_linear = matches!(&parts.terms, Terms::Linear(_));
     let is_sum = matches!(loss.operator.kind, operators::Kind::Loss { element: Some(_), .. });
     is_linear && is_sum && parts.columns == Dim::Size(1) && parts.row_weight.is_none()
 }
