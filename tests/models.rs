@@ -334,6 +334,39 @@ fn the_command_line_scores_rows_without_labels() {
     std::fs::remove_dir_all(folder).unwrap();
 }
 
+/// How many threads there are, and whether they have data of their own, changes no bit of the model.
+#[test]
+fn the_command_line_divides_data_among_threads() {
+    let folder = std::env::temp_dir().join(format!("nnz-divided-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let path = |name: &str| folder.join(name).display().to_string();
+    let (data, saved) = (path("data.svm"), path("model"));
+    let row = |row: usize| {
+        let column = |place: usize| 1 + place * 500 + (row * (place + 7)) % 500;
+        let entries = (0..20).map(|place| format!(" {}:0.{}", column(place), 1 + row % 9));
+        format!("{}{}\n", row % 2, entries.collect::<String>())
+    };
+    std::fs::write(&data, (0..9000).map(row).collect::<String>()).unwrap();
+    let common = ["--model", "logistic", "--data", &data, "--batch-size", "4096", "--save", &saved];
+    let trained = |more: &[&str]| {
+        command_line::run("train", &[&common, more].concat())?;
+        Some(std::fs::read(&saved).unwrap())
+    };
+    let Some(one) = trained(&[]) else { return };
+    for more in [&["--threads", "2"][..], &["--threads", "2", "--divide"]] {
+        assert!(trained(more).unwrap() == one, "{more:?}");
+    }
+    for (more, message) in [
+        (&["--divide"][..], "--threads"),
+        (&["--divide", "--threads", "2", "--stream", "1000000"], "cannot be used with"),
+    ] {
+        let output = command_line::output("train", &[&common, more].concat()).unwrap();
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success() && errors.contains(message), "{more:?}: {errors}");
+    }
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
 /// What would be lost or mean something else than it says ends a command before it reads data; nothing is written.
 #[test]
 fn the_command_line_refuses_what_it_cannot_keep() {

@@ -86,6 +86,9 @@ pub(crate) struct Arguments {
     /// Rows of a batch.
     #[arg(long, default_value_t = 1, value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
     pub(crate) batch_size: usize,
+    /// Keep the data in memory once more, divided among --threads, so that each reads its own in steps of large batches; results are the same.
+    #[arg(long, requires = "threads", conflicts_with = "stream")]
+    pub(crate) divide: bool,
     /// Passes over the data.
     #[arg(long, default_value_t = 10)]
     pub(crate) epochs: u64,

@@ -3,6 +3,7 @@
 //! ```text
 //! cargo run --release --example train -- --model logistic --data a9a.gz --test a9a.t.gz --l2 1e-4
 //! cargo run --release --example train -- --model logistic --data clicks.tsv --hash-bits 22 --stream 268435456 --threads 4
+//! cargo run --release --example train -- --model logistic --data clicks.tsv --hash-bits 22 --batch-size 8192 --threads 4 --divide
 //! ```
 //!
 //! `predict` writes the outputs of a model that was saved, `inspect` shows it.
@@ -20,6 +21,7 @@ use arguments::Arguments;
 use data::Known;
 use fit::{Output, Run};
 use models::ModelKind;
+use nnz::data::AnyDataset;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -47,7 +49,12 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
     keep::check(arguments)?;
     let known = Known { n_features: arguments.features, ..Known::default() };
     let find_classes = arguments.model == ModelKind::Softmax;
-    let train = reading.open(&arguments.data, &known, find_classes)?;
+    let train = match (reading.open(&arguments.data, &known, find_classes)?, reading.threads) {
+        (AnyDataset::Memory(data), Some(threads)) if arguments.divide => {
+            AnyDataset::Memory(data.divided_for(threads)?)
+        }
+        (data, _) => data,
+    };
     let known = Known::of(&train);
     let test = arguments.test.as_deref();
     let test = test.map(|path| reading.open(path, &known, false)).transpose()?;
