@@ -334,7 +334,7 @@ fn the_command_line_scores_rows_without_labels() {
     std::fs::remove_dir_all(folder).unwrap();
 }
 
-/// How many threads there are, and whether they have data of their own, changes no bit of the model.
+/// How many threads there are, and whether they have data of their own, changes no bit of the model. Batches have entries enough to be shared.
 #[test]
 fn the_command_line_divides_data_among_threads() {
     let folder = std::env::temp_dir().join(format!("nnz-divided-{}", std::process::id()));
@@ -346,8 +346,8 @@ fn the_command_line_divides_data_among_threads() {
         let entries = (0..20).map(|place| format!(" {}:0.{}", column(place), 1 + row % 9));
         format!("{}{}\n", row % 2, entries.collect::<String>())
     };
-    std::fs::write(&data, (0..9000).map(row).collect::<String>()).unwrap();
-    let common = ["--model", "logistic", "--data", &data, "--batch-size", "4096", "--save", &saved];
+    std::fs::write(&data, (0..18_000).map(row).collect::<String>()).unwrap();
+    let common = ["--model", "logistic", "--data", &data, "--batch-size", "8192", "--save", &saved];
     let trained = |more: &[&str]| {
         command_line::run("train", &[&common, more].concat())?;
         Some(std::fs::read(&saved).unwrap())

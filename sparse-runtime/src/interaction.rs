@@ -29,8 +29,8 @@ use std::ops::Range;
 /// One step on a batch: returns the mean of the rows' losses.
 ///
 /// `row_function(row, scores, saved)` gets the product of a row with the weights and its interaction as two `scores`,
-/// replaces them by the gradients of the batch's loss with respect to them, and returns the row's own loss. `saved` is
-/// scratch of the same length. `width` is the number of factors. O(nnz · factors + rows touched · cost of the rule). `parallel`
+/// replaces them by the gradients of the batch's loss with respect to them, and returns the row's own loss, of which a part may
+/// be computed later. `saved` is scratch of the same length. `width` is the number of factors. O(nnz · factors + rows touched · cost of the rule). `parallel`
 /// threads share the work of a large batch; the bits do not depend on it.
 ///
 /// # Errors
