@@ -16,6 +16,16 @@ graph! {
         output ŷ;
     }
 
+    /// An axis that is gone, and one that has one element in some batches.
+    pub model Squeezed {
+        input z: dense[n, 1, 3];
+        label y: dense[n, 3];
+        param a: dense[3] = Constant(0.5);
+        let score = squeeze(z) * a;
+        loss squared_error(score, y);
+        output score;
+    }
+
     /// Everything is a number.
     pub model Number {
         param a: dense[] = Constant(3.0);
@@ -260,5 +270,22 @@ fn outputs_of_a_step_are_normed_over_the_axis_that_is_named() {
     let found = model.dense_output(0).unwrap().values().to_vec();
     for (found, expected) in found.iter().zip(&expected) {
         assert!((found - expected).abs() < 1e-6, "{found} {expected}");
+    }
+}
+
+#[test]
+fn a_batch_of_one_row_keeps_its_axis() {
+    let z = Dense::new([2, 1, 3], vec![1.0f32, -2.0, 3.0, 4.0, 0.0, 6.0]).unwrap();
+    let y = Dense::new([2, 3], vec![0.0f32; 6]).unwrap();
+    let mut model = Squeezed::new(dims! {}, Seed(1)).unwrap();
+    for row in 0..2 {
+        let z = z.view().rows(row..row + 1).unwrap();
+        let y = y.view().rows(row..row + 1).unwrap();
+        let batch = SqueezedBatch { z, y };
+        model.loss_and_grads(&batch).unwrap();
+        let score = &model.forward(&batch).unwrap().score;
+        assert_eq!(score.shape().as_ref(), [1, 3]);
+        let halves: Vec<f32> = z.values().iter().map(|value| value / 2.0).collect();
+        assert_eq!(score.values(), halves);
     }
 }

@@ -41,6 +41,7 @@ pub(super) fn infer_value(graph: &mut Graph, id: ValueId) -> Result<(), Option<D
     let operands: Vec<_> = apply.operands.iter().map(|operand| graph.shape(*operand)).collect();
     let mut unify = std::mem::take(&mut graph.unify);
     let inferred = shapes::infer(apply.operator, &apply.attributes, &operands, &mut unify);
+    let settled = shapes::settled(apply.operator, &apply.attributes, &operands, &mut unify);
     graph.unify = unify;
     let place = graph.value(id).place;
     graph.keep_assumptions(apply.operator.name, place);
@@ -49,7 +50,11 @@ pub(super) fn infer_value(graph: &mut Graph, id: ValueId) -> Result<(), Option<D
         let name = graph.label(id);
         annotations::check_shape(graph, &name, &shape, &annotation).map_err(Some)?;
     }
-    graph.values[id.0].shape = Some(shape);
+    let value = &mut graph.values[id.0];
+    value.shape = Some(shape);
+    if let (Kind::Apply(apply), Some((name, attribute))) = (&mut value.kind, settled) {
+        apply.attributes.set(name, attribute);
+    }
     Ok(())
 }
 
@@ -183,6 +188,19 @@ loss t");
             )
         );
         assert!(diagnostics[1].starts_with("[NNZ0202] `dot`: `v` has shape [d, 1, 1]"));
+    }
+
+    #[test]
+    fn axes_that_are_gone_are_those_known() {
+        let (printed, diagnostics) = run("\
+model M f32
+x = input dense f32 [n, 1, 3]
+a = squeeze(x)
+b = squeeze(a)");
+        assert!(diagnostics.is_empty(), "{diagnostics:?}");
+        // A batch of one row is one.
+        assert!(printed.contains("a = squeeze(x, axis = [1]): _ [n, 3]"), "{printed}");
+        assert!(printed.contains("b = squeeze(a, axis = []): _ [n, 3]"), "{printed}");
     }
 
     #[test]

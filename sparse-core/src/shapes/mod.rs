@@ -15,7 +15,7 @@
 //! Optional operands come last in a rule, and are skipped where they are not given. `… where delta > 0` says what must hold
 //! of attributes that are numbers.
 
-use crate::ir::Attributes;
+use crate::ir::{AttributeValue, Attributes};
 use crate::operators::Operator;
 use std::fmt;
 
@@ -92,6 +92,17 @@ pub fn infer(
         }
         name => structural::infer(name, operator, attributes, operands, unify),
     }
+}
+
+/// An attribute as the operator's shape rule understood it, where a kernel that sees the extents of a batch could understand it otherwise: axes that are gone because their
+/// extent is 1 are those of which the compiler knows it, and not others that are 1 in a batch of one row.
+pub fn settled(
+    operator: &Operator,
+    attributes: &Attributes,
+    operands: &[Dims],
+    unify: &mut Substitution,
+) -> Option<(&'static str, AttributeValue)> {
+    structural::settled(operator.shape, operator, attributes, operands, unify)
 }
 
 /// What must hold of attributes that are numbers.

@@ -2,6 +2,7 @@
 
 mod blocks;
 mod diagnostics;
+mod grown;
 mod hygiene;
 mod mistakes;
 

@@ -1,7 +1,7 @@
 //! The same elements in another shape or order, and repeated.
 
 use super::{Derived, Dim, Dims, Scope, ShapeError, refuse, senseless, too_large, unknown};
-use crate::ir::List;
+use crate::ir::{Axes, List};
 use crate::shapes::{place_of, reduce, show};
 
 /// The extents of `shape`, with 0 for the extent at its place and an open entry for what is left.
@@ -127,15 +127,24 @@ pub(super) fn expand_dims(scope: &mut Scope<'_>) -> Result<Dims, ShapeError> {
 }
 
 pub(super) fn squeeze(scope: &mut Scope<'_>) -> Result<Dims, ShapeError> {
-    let (dims, axes) = (scope.dims(0), scope.attributes.axes("axis"));
-    for axis in axes.0.unwrap_or_default().values() {
+    let dims = scope.dims(0);
+    for axis in scope.attributes.list("axis").unwrap_or_default().values() {
         let place = scope.place(axis, &dims)?;
         if dims[place] != Dim::Size(1) {
             return refuse(format!("dimension {place} of `{{0}}` is {}, not 1", dims[place]));
         }
     }
-    let gone = |place: usize| dims[place] == Dim::Size(1) && axes.contain(place, dims.len());
-    Ok((0..dims.len()).filter(|place| !gone(*place)).map(|place| dims[place].clone()).collect())
+    let gone = Axes(Some(squeezed(scope)));
+    let stays = |place: &usize| !gone.contain(*place, dims.len());
+    Ok((0..dims.len()).filter(stays).map(|place| dims[place].clone()).collect())
+}
+
+/// The axes that [`squeeze`] removes.
+pub(super) fn squeezed(scope: &Scope<'_>) -> List {
+    let dims = scope.dims(0);
+    let is_one = |place: &i64| dims[*place as usize] == Dim::Size(1);
+    let ones = || List::from(&(0..dims.len() as i64).filter(is_one).collect::<Vec<_>>()[..]);
+    scope.attributes.list("axis").unwrap_or_else(ones)
 }
 
 pub(super) fn permute(scope: &mut Scope<'_>) -> Result<Dims, ShapeError> {

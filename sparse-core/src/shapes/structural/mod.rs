@@ -1,7 +1,7 @@
 //! Shape rules that depend on attributes: one function each, by the name that the operator's row gives.
 
 use super::{Derived, Dim, Dims, Fault, ShapeError, Substitution, place_of, show};
-use crate::ir::Attributes;
+use crate::ir::{AttributeValue, Attributes};
 use crate::operators::Operator;
 
 mod layers;
@@ -78,6 +78,18 @@ pub(super) fn infer(
         panic!("no shape rule `{name}` of `{}`", operator.name)
     };
     (rule.shape)(&mut Scope { operator, attributes, operands, unify })
+}
+
+/// As [`shapes::settled`](super::settled).
+pub(super) fn settled(
+    name: &str,
+    operator: &Operator,
+    attributes: &Attributes,
+    operands: &[Dims],
+    unify: &mut Substitution,
+) -> Option<(&'static str, AttributeValue)> {
+    let scope = Scope { operator, attributes, operands, unify };
+    (name == "squeeze").then(|| ("axis", AttributeValue::List(layout::squeezed(&scope))))
 }
 
 /// What a rule that has only a name says.
