@@ -4,21 +4,25 @@
 //! its gradient with respect to v_if is x_i (Σ_j x_j v_jf - x_i v_if). Product and interaction read the non-zeros of a
 //! row in one pass, and so do the two updates.
 
+mod batch;
 mod in_parts;
 
+use self::batch::many_rows;
 use crate::error::Result;
 use crate::formats::{ColumnId, CsrView};
 use crate::kernels::Parallel;
 use crate::kernels::row_loss::{Losses, RowLoss};
 use crate::lanes::{Eights, in_sixteens, squares_less};
 use crate::linear::{
-    AHEAD, LINES_AHEAD, Scratch, Width, entries, is_large, prefetch_data, row_ahead_by, row_of,
+    AHEAD, LINES_AHEAD, Scratch, Width, is_large, prefetch_data, row_ahead_by, row_of,
     with_row_loops,
 };
 use crate::model::{ModelError, RowSteps};
-use crate::optimizer::{ReadRows, RowAccumulator, RowCursor, RowUpdater, UpdateKind, Updater};
+use crate::optimizer::{
+    Beside, Plain, ReadRows, RowCursor, RowUpdater, UpdateKind, Updater, Weights,
+};
 use crate::paces::Stage;
-use crate::prefetch::{LINE, next_cache_is_near};
+use crate::prefetch::LINE;
 use crate::row_parts::{hand_on, work_of_step};
 use crate::table::Table;
 use crate::with_rows;
@@ -48,18 +52,57 @@ pub fn step<R: UpdateRule, T: Float<Accumulator = T>, V: Factor<T>, W: Width, L:
     scratch: &mut Scratch<T>,
     row_function: impl FnMut(usize, &mut [T], &mut [T]) -> L,
 ) -> Result<f64> {
+    let is_beside = |index, table: &mut Table<T>| updater.is_beside(index, &Weights::Table(table));
+    // The first condition is known to the compiler, as in `with_rows`.
+    let are_plain = Updater::<R, T>::OPTIONAL_STATE
+        && updater.is_plain(weights_index)
+        && updater.is_plain(factors_index);
+    let are_alike =
+        are_plain || is_beside(weights_index, weights) && is_beside(factors_index, factors);
+    if are_alike && updater.wants_slots(weights_index, weights, (x.n_rows(), x.nnz())) {
+        let (w, v) = ((weights_index, weights), (factors_index, factors));
+        if Updater::<R, T>::OPTIONAL_STATE && are_plain {
+            let (w, v) = updater.rows_with_slots::<Plain>(w, v, x.nnz())?;
+            return step_of(x, w, v, width, parallel, scratch, row_function);
+        }
+        let (w, v) = updater.rows_with_slots::<Beside>(w, v, x.nnz())?;
+        return step_of(x, w, v, width, parallel, scratch, row_function);
+    }
     with_rows!(R, T; *updater, [weights_index => weights, factors_index => factors], |[w, v]| {
-        check(x, &w, &v, width)?;
-        let work = work_of_step(x, 2 * width.columns());
-        let begun = scratch.paces.begin(Stage::Rows, parallel, work);
-        let loss = if begun.n_parts > 1 {
-            in_parts::step((begun.n_parts, hand_on()), x, w, v, width, scratch, row_function)
-        } else {
-            any_rows(x, w, v, width, scratch, row_function)
-        };
-        scratch.paces.end(begun);
-        Ok(loss)
+        step_of(x, w, v, width, parallel, scratch, row_function)
     })
+}
+
+/// [`step`] on the rows of both tables.
+#[inline(always)]
+fn step_of<R, T, V, W, K, N, L>(
+    x: CsrView<'_, V>,
+    w: RowUpdater<'_, R, T, K>,
+    v: RowUpdater<'_, R, T, N>,
+    width: W,
+    parallel: Parallel,
+    scratch: &mut Scratch<T>,
+    row_function: impl FnMut(usize, &mut [T], &mut [T]) -> L,
+) -> Result<f64>
+where
+    R: UpdateRule,
+    T: Float<Accumulator = T>,
+    V: Factor<T>,
+    W: Width,
+    K: UpdateKind,
+    N: UpdateKind,
+    L: RowLoss<T>,
+{
+    check(x, &w, &v, width)?;
+    let work = work_of_step(x, 2 * width.columns());
+    let begun = scratch.paces.begin(Stage::Rows, parallel, work);
+    let loss = if begun.n_parts > 1 {
+        in_parts::step((begun.n_parts, hand_on()), x, w, v, width, scratch, row_function)
+    } else {
+        any_rows(x, w, v, width, scratch, row_function)
+    };
+    scratch.paces.end(begun);
+    Ok(loss)
 }
 
 #[inline(never)]
@@ -69,11 +112,12 @@ fn any_rows<
     V: Factor<T>,
     W: Width,
     K: UpdateKind,
+    N: UpdateKind,
     L: RowLoss<T>,
 >(
     x: CsrView<'_, V>,
     w: RowUpdater<'_, R, T, K>,
-    v: RowUpdater<'_, R, T, K>,
+    v: RowUpdater<'_, R, T, N>,
     width: W,
     scratch: &mut Scratch<T>,
     row_function: impl FnMut(usize, &mut [T], &mut [T]) -> L,
@@ -92,13 +136,14 @@ fn one_row<
     V: Factor<T>,
     W: Width,
     K: UpdateKind,
+    N: UpdateKind,
     I: ColumnId,
     L: RowLoss<T>,
 >(
     x: CsrView<'a, V>,
     ids: &'a [I],
     mut w: RowUpdater<'_, R, T, K>,
-    mut v: RowUpdater<'_, R, T, K>,
+    mut v: RowUpdater<'_, R, T, N>,
     width: W,
     scratch: &mut Scratch<T>,
     mut row_function: impl FnMut(usize, &mut [T], &mut [T]) -> L,
@@ -134,12 +179,13 @@ unsafe fn row_step<
     V: Factor<T>,
     W: Width,
     K: UpdateKind,
+    N: UpdateKind,
     I: ColumnId,
     L: RowLoss<T>,
 >(
     (ids, values): (&[I], &[V]),
     ahead: &[I],
-    (w, v): (&mut RowUpdater<'_, R, T, K>, &mut RowUpdater<'_, R, T, K>),
+    (w, v): (&mut RowUpdater<'_, R, T, K>, &mut RowUpdater<'_, R, T, N>),
     width: W,
     scratch: &mut Vec<T>,
     row_function: impl FnOnce(&mut [T], &mut [T]) -> L,
@@ -189,15 +235,20 @@ unsafe fn row_step<
 ///
 /// The ids are below the rows of both tables; `sums` and `changes` have as many elements as a row of factors.
 #[inline(always)]
-unsafe fn update_entries<R: UpdateRule, T: Float<Accumulator = T>, V: Factor<T>, K, I: ColumnId>(
+unsafe fn update_entries<R, T, V, K, N, I>(
     ids: &[I],
     values: &[V],
-    (weights, factors): (RowCursor<'_, R, T, K>, RowCursor<'_, R, T, K>),
+    (weights, factors): (RowCursor<'_, R, T, K>, RowCursor<'_, R, T, N>),
     scores: [T; 2],
     sums: &[T],
     changes: &mut [T],
 ) where
+    R: UpdateRule,
+    T: Float<Accumulator = T>,
+    V: Factor<T>,
     K: UpdateKind,
+    N: UpdateKind,
+    I: ColumnId,
 {
     // SAFETY: promised by the caller; there are as many ids as values, which places are below.
     unsafe {
@@ -255,15 +306,24 @@ pub fn steps<
 
 /// What the unchecked accesses of this file rely on.
 #[inline(always)]
-fn check<R: UpdateRule, T: Float, V: Stored, W: Width, K: UpdateKind>(
+fn check<R, T, V, W, K, N>(
     x: CsrView<'_, V>,
     w: &RowUpdater<'_, R, T, K>,
-    v: &RowUpdater<'_, R, T, K>,
+    v: &RowUpdater<'_, R, T, N>,
     width: W,
-) -> Result<()> {
-    for (rows, size) in [(w, 1), (v, width.columns())] {
-        if rows.n_rows() != x.n_cols() || rows.row_size() != size {
-            return Err(ModelError::extent("interaction", "x", 1, x.n_cols(), rows.n_rows()).into());
+) -> Result<()>
+where
+    R: UpdateRule,
+    T: Float,
+    V: Stored,
+    W: Width,
+    K: UpdateKind,
+    N: UpdateKind,
+{
+    let (of_w, of_v) = ((w.n_rows(), w.row_size()), (v.n_rows(), v.row_size()));
+    for ((n_rows, row_size), size) in [(of_w, 1), (of_v, width.columns())] {
+        if n_rows != x.n_cols() || row_size != size {
+            return Err(ModelError::extent("interaction", "x", 1, x.n_cols(), n_rows).into());
         }
     }
     Ok(())
@@ -330,137 +390,6 @@ where
     RowSteps { n_steps: end - first, loss_sum, last_loss }
 }
 
-/// A larger batch: all scores before the first update. What a row of `v` gets is linear in the row, which does not change
-/// meanwhile: Σ g x s - v Σ g x², so that only the two sums are kept, with the sum for `w` beside them.
-#[inline(always)]
-fn many_rows<
-    'a,
-    R: UpdateRule,
-    T: Float<Accumulator = T>,
-    V: Factor<T>,
-    W: Width,
-    K: UpdateKind,
-    I: ColumnId,
-    L: RowLoss<T>,
->(
-    x: CsrView<'a, V>,
-    ids: &'a [I],
-    mut w: RowUpdater<'_, R, T, K>,
-    mut v: RowUpdater<'_, R, T, K>,
-    width: W,
-    scratch: &mut Scratch<T>,
-    mut row_function: impl FnMut(usize, &mut [T], &mut [T]) -> L,
-) -> f64 {
-    let (n_rows, size) = (x.n_rows(), width.columns());
-    let Scratch { factors, sums, .. } = scratch;
-    let touched = match sums {
-        Some(sums) if sums.n_rows() == v.n_rows() && sums.row_size() == size + 2 => sums,
-        _ => sums.insert(RowAccumulator::new(v.n_rows(), size + 2)),
-    };
-    let far = [is_large(&w), is_large(&v), touched.is_far()];
-    // The further the next cache, the earlier: so measured on Intel's processors, where it is further than on AMD's.
-    let distance = if next_cache_is_near() { AHEAD } else { AHEAD + 1 };
-    let mut losses = Losses::new();
-    for row in 0..n_rows {
-        prefetch_data(x, ids, row);
-        let ahead = row_ahead_by(distance, x, ids, row);
-        if far[0] {
-            w.prefetch_each(1, ahead);
-        }
-        if far[1] {
-            v.prefetch_each(size, ahead);
-        }
-        if far[2] {
-            touched.prefetch_each(ahead);
-        }
-        let (ids, values) = row_of(x, ids, row);
-        // SAFETY: a view's columns are below its `n_cols`, which `step` compared with both `n_rows`.
-        unsafe {
-            w.settle_each(1, ids);
-            v.settle_each(size, ids);
-        }
-        let (weights_of, factors_of) = (w.cursor(1), v.cursor(size));
-        width.with_rows(
-            factors,
-            #[inline(always)]
-            |row_sums, squares| {
-                // SAFETY: as above; a row of `v` has as many elements as `row_sums` and `squares`.
-                let mut scores =
-                    unsafe { scores(ids, values, weights_of, factors_of, row_sums, squares) };
-                losses.add(row_function(row, &mut scores, &mut [T::zero(); 2]));
-                // SAFETY: as above; the accumulator was made for `n_rows` rows of `size + 2`.
-                unsafe { add_row(touched, entries(ids, values), scores, row_sums) };
-            },
-        );
-    }
-    // SAFETY: the accumulator was made for `n_rows` rows of `size + 2`.
-    unsafe { update_rows(touched, w.cursor(1), v.cursor(size), size) };
-    // SAFETY: as above.
-    unsafe {
-        w.mark_rows(touched.rows());
-        v.mark_rows(touched.rows());
-    }
-    touched.clear();
-    w.finish();
-    v.finish();
-    losses.finish().0 / n_rows.max(1) as f64
-}
-
-/// Adds what a row of data contributes to the sums of the rows that it names, given the gradients of its `scores` and Σ x v.
-///
-/// # Safety
-///
-/// The ids are below the rows of `touched`, which have two elements more than `row_sums`.
-#[inline(always)]
-unsafe fn add_row<T: Float<Accumulator = T>, V: Factor<T>, I: ColumnId>(
-    touched: &mut RowAccumulator<T>,
-    entries: impl ExactSizeIterator<Item = (I, V)>,
-    scores: [T; 2],
-    row_sums: &[T],
-) {
-    let size = row_sums.len();
-    // SAFETY: promised by the caller.
-    unsafe {
-        touched.add_each(entries, size + 2, |to, value| {
-            let share = value.times(scores[1]);
-            let (of_factors, others) = to.split_at_mut_unchecked(size);
-            for (sum, row_sum) in of_factors.iter_mut().zip(row_sums) {
-                *sum += share * *row_sum;
-            }
-            others[0] += value.times(share);
-            others[1] += value.times(scores[0]);
-        });
-    }
-}
-
-/// Updates the rows of both tables that were summed.
-///
-/// # Safety
-///
-/// `touched` was made for the rows of both tables, with two elements more than `size`, which is that of the factors.
-#[inline(always)]
-unsafe fn update_rows<R: UpdateRule, T: Float<Accumulator = T>, K: UpdateKind>(
-    touched: &RowAccumulator<T>,
-    weights: RowCursor<'_, R, T, K>,
-    factors: RowCursor<'_, R, T, K>,
-    size: usize,
-) {
-    let rows = touched.rows();
-    for (slot, (&row, sums)) in rows.iter().zip(touched.values().chunks_exact(size + 2)).enumerate()
-    {
-        if let Some(ahead) = rows.get(slot + 8 * AHEAD) {
-            weights.prefetch(*ahead);
-            factors.prefetch(*ahead);
-        }
-        // SAFETY: promised by the caller.
-        unsafe {
-            let (of_factors, others) = sums.split_at_unchecked(size);
-            weights.update(row, 0, others[1]);
-            factors.update_row_in_eights(row, of_factors, |sum, factor| sum - others[0] * factor);
-        }
-    }
-}
-
 /// The product of a csr row with `w` and its interaction by `v`; `sums` gets Σ x v by factor.
 ///
 /// # Safety
@@ -524,3 +453,6 @@ unsafe fn add_terms<'a, T: Float<Accumulator = T>, V: Factor<T>, I: ColumnId>(
 fn interaction<T: Float<Accumulator = T>>(sums: &[T], squares: &[T]) -> T {
     squares_less(sums, squares) * T::of(0.5)
 }
+
+#[cfg(test)]
+mod tests;

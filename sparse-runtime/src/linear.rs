@@ -464,20 +464,21 @@ fn update_all<'a, R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKind
         return;
     }
     let sums = rows.sums_mut();
-    let are_far = sums.is_far();
+    let slots = sums.own_slots();
+    let are_far = slots.are_far();
     for (row, gradient) in gradients {
         if asks_for_data {
             prefetch_data(x, ids, row);
         }
         if are_far {
-            sums.prefetch_each(row_ahead_by(ahead, x, ids, row));
+            slots.prefetch_each(row_ahead_by(ahead, x, ids, row));
         }
         let (ids, values) = row_of(x, ids, row);
         width.in_registers(
             gradient,
             #[inline(always)]
-            // SAFETY: as in `many_rows`; the sums are for `n_rows` rows.
-            |gradient| unsafe { sums.add_outer::<_, T, _>(entries(ids, values), gradient) },
+            // SAFETY: as in `many_rows`; the sums and their slots are for `n_rows` rows.
+            |gradient| unsafe { sums.add_outer::<_, T, _>(slots, entries(ids, values), gradient) },
         );
     }
     rows.apply_settled(columns);

@@ -284,6 +284,7 @@ impl<T: Float<Accumulator = T>, W: Width> Visit<T> for Sum<'_, T, W> {
     #[inline(always)]
     fn alike<I: ColumnId>(&mut self, ids: &[I], factor: T, added: &[T]) {
         let (sums, size) = (&mut *self.sums, self.width.columns());
+        let slots = sums.own_slots();
         self.width.with_rows(
             self.scratch,
             #[inline(always)]
@@ -293,7 +294,7 @@ impl<T: Float<Accumulator = T>, W: Width> Visit<T> for Sum<'_, T, W> {
                 }
                 // SAFETY: terms are of rows that there are, and as long as these.
                 unsafe {
-                    sums.add_each(ids.iter().map(|id| (*id, ())), size, |sums, ()| {
+                    sums.add_each(slots, ids.iter().map(|id| (*id, ())), size, |sums, ()| {
                         sums.iter_mut().zip(&*terms).for_each(|(sum, term)| *sum += *term);
                     });
                 }
@@ -304,6 +305,7 @@ impl<T: Float<Accumulator = T>, W: Width> Visit<T> for Sum<'_, T, W> {
     #[inline(always)]
     fn each<I: ColumnId, V: Factor<T>>(&mut self, ids: &[I], values: &[V], share: T, added: &[T]) {
         let (sums, size) = (&mut *self.sums, self.width.columns());
+        let slots = sums.own_slots();
         self.width.with_rows(
             self.scratch,
             #[inline(always)]
@@ -313,7 +315,7 @@ impl<T: Float<Accumulator = T>, W: Width> Visit<T> for Sum<'_, T, W> {
                 }
                 // SAFETY: as above.
                 unsafe {
-                    sums.add_each(entries(ids, values), size, |sums, value| {
+                    sums.add_each(slots, entries(ids, values), size, |sums, value| {
                         let terms = sums.iter_mut().zip(&*terms);
                         terms.for_each(|(sum, term)| *sum += value.times(*term));
                     });

@@ -1,13 +1,14 @@
 //! The step of a large batch on several threads, with the bits of one: see [`linear::in_parts`](crate::linear).
 
-use super::{add_row, add_terms, interaction, update_rows};
+use super::batch::{add_row, update_rows};
+use super::{add_terms, interaction};
 use crate::formats::CsrView;
 use crate::kernels::row_loss::{Losses, RowLoss};
 use crate::lanes;
 use crate::linear::{
     Scratch, Width, entries, is_large, prefetch_data, row_ahead, row_of, settle, with_row_loops,
 };
-use crate::optimizer::{RowAccumulator, RowUpdater, RowWeights, UpdateKind};
+use crate::optimizer::{RowAccumulator, RowUpdater, RowWeights, Slots, UpdateKind};
 use crate::row_parts::{Piece, each_updates};
 use crate::stages::in_stages;
 use sparse_core::element::{Factor, Float};
@@ -21,12 +22,13 @@ pub(super) fn step<
     V: Factor<T>,
     W: Width,
     K: UpdateKind,
+    N: UpdateKind,
     L: RowLoss<T>,
 >(
     (n_parts, hands_on): (usize, bool),
     x: CsrView<'_, V>,
     mut w: RowUpdater<'_, R, T, K>,
-    mut v: RowUpdater<'_, R, T, K>,
+    mut v: RowUpdater<'_, R, T, N>,
     width: W,
     scratch: &mut Scratch<T>,
     mut row_function: impl FnMut(usize, &mut [T], &mut [T]) -> L,
@@ -38,6 +40,9 @@ pub(super) fn step<
     settle(x, &mut v, size, cuts, parts);
 
     let large = is_large(&v);
+    // Those of different rows, which are different threads', are different slots. Where a thread's scores read other threads' rows, it would wait for each
+    // slot that these write there.
+    let slots = if hands_on { w.slots() } else { None };
     let (of_w, of_v) = (w.shared(1), v.shared(size));
     let numbers = gradients;
     numbers.resize(n_rows * numbers_of_row(size), T::zero());
@@ -73,7 +78,8 @@ pub(super) fn step<
 
     let numbers = &*numbers;
     each_updates(parts, |place, part| {
-        accumulate(cuts.of(place, x), &mut part.sums, numbers, width);
+        let slots = slots.unwrap_or_else(|| part.sums.own_slots());
+        accumulate(cuts.of(place, x), (&mut part.sums, slots), numbers, width);
         // SAFETY: the sums are of the columns of `x`, which are rows of both tables; each is of one part.
         unsafe {
             let (of_w, of_v, sums) = (&of_w, &of_v, &part.sums);
@@ -156,20 +162,20 @@ fn add_numbers<T: Float<Accumulator = T>, V: Factor<T>, W: Width>(
 #[inline(never)]
 fn accumulate<T: Float<Accumulator = T>, V: Factor<T>, W: Width>(
     own: CsrView<'_, V>,
-    sums: &mut RowAccumulator<T>,
+    (sums, slots): (&mut RowAccumulator<T>, Slots<'_>),
     numbers: &[T],
     width: W,
 ) {
-    let (size, are_far) = (width.columns(), sums.is_far());
+    let (size, are_far) = (width.columns(), slots.are_far());
     with_row_loops!(W, own.columns(), |ids| for row in 0..own.n_rows() {
         if are_far {
-            sums.prefetch_each(row_ahead(own, ids, row));
+            slots.prefetch_each(row_ahead(own, ids, row));
         }
         let numbers = &numbers[row * numbers_of_row(size)..][..numbers_of_row(size)];
         let (scores, row_sums) = ([numbers[0], numbers[1]], &numbers[2..2 + size]);
         let (ids, values) = row_of(own, ids, row);
         // SAFETY: the sums are for the columns of the batch, of `size + 2` elements.
-        unsafe { add_row::<_, V, _>(sums, entries(ids, values), scores, row_sums) };
+        unsafe { add_row::<_, V, _>((sums, slots), entries(ids, values), scores, row_sums) };
     });
 }
 

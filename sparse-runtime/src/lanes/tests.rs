@@ -174,10 +174,11 @@ fn updates<R: UpdateRule, T: Float>(rule: &R) -> crate::error::Result<Vec<u64>> 
             // SAFETY: multiples of 7 below 60 of them are different modulo 60, each below the number of rows.
             unsafe { rows.cursor(1).update_each(n_rows, row, |place| grad[place]) };
             let mut sums = RowAccumulator::new(N_ROWS, 1);
+            let slots = sums.own_slots();
             for place in 0..n_rows {
                 let entry = (row(3 * place % N_ROWS) as u32, T::one());
                 // SAFETY: below the number of rows, of one element.
-                unsafe { sums.add_outer::<_, T, _>([entry].into_iter(), &grad[place..=place]) };
+                unsafe { sums.add_outer::<_, T, _>(slots, [entry].into_iter(), &grad[place..=place]) };
             }
             // SAFETY: each row that was summed is one of the parameter's.
             unsafe { rows.shared(1).update_summed(1, &sums) };

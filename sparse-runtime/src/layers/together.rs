@@ -103,16 +103,17 @@ where
     ) {
         self.scale(row, &mut gradients);
         let sums = tables[TABLE].sums_mut();
+        let slots = sums.own_slots();
         with_column_ids!(self.csr.columns(), |ids| {
             let (ids, values) = row_of(self.csr, ids, row);
             // SAFETY: a view's columns are below its `n_cols`, which `check` compared with the rows, of `S` elements.
             unsafe {
                 match WEIGHTED {
-                    true => sums.add_each(entries(ids, values), S, |sums, value| {
+                    true => sums.add_each(slots, entries(ids, values), S, |sums, value| {
                         let gradients = sums.iter_mut().zip(&gradients);
                         gradients.for_each(|(sum, gradient)| *sum += value.times(*gradient));
                     }),
-                    false => sums.add_each(ids.iter().map(|id| (*id, ())), S, |sums, ()| {
+                    false => sums.add_each(slots, ids.iter().map(|id| (*id, ())), S, |sums, ()| {
                         let gradients = sums.iter_mut().zip(&gradients);
                         gradients.for_each(|(sum, gradient)| *sum += *gradient);
                     }),

@@ -360,10 +360,11 @@ fn accumulate<T: Float, V: Factor<T>, W: Width>(
     width: W,
     scratch: &mut Vec<T::Accumulator>,
 ) {
-    let (columns, are_far) = (width.columns(), sums.is_far());
+    let (columns, slots) = (width.columns(), sums.own_slots());
+    let are_far = slots.are_far();
     with_row_loops!(W, own.columns(), |ids| for row in 0..own.n_rows() {
         if are_far {
-            sums.prefetch_each(row_ahead_by(ahead_of::<W>(), own, ids, row));
+            slots.prefetch_each(row_ahead_by(ahead_of::<W>(), own, ids, row));
         }
         let gradient = &gradients[row * columns..(row + 1) * columns];
         let (ids, values) = row_of(own, ids, row);
@@ -374,7 +375,7 @@ fn accumulate<T: Float, V: Factor<T>, W: Width>(
             |copy, _| {
                 copy.copy_from_slice(gradient);
                 // SAFETY: the sums are for the columns of the batch, of `columns` elements.
-                unsafe { sums.add_outer::<_, T, _>(entries(ids, values), copy) };
+                unsafe { sums.add_outer::<_, T, _>(slots, entries(ids, values), copy) };
             },
         );
     });

@@ -4,9 +4,10 @@
 mod own;
 
 use crate::formats::ColumnId;
-use crate::prefetch::{is_far, prefetch};
+use crate::prefetch::{is_far, prefetch_at};
 use crate::table::Aligned;
 use sparse_core::element::{Factor, Float};
+use std::marker::PhantomData;
 
 /// Sums the gradient of a `row_sparse` parameter over a batch.
 ///
@@ -26,6 +27,60 @@ pub struct RowAccumulator<T> {
     values: Vec<T>,
     n_rows: usize,
     row_size: usize,
+}
+
+/// Where the slots of rows are, one a row: those of a [`RowAccumulator`], or others that lie beside the weights.
+///
+/// Invariant: from `slots` on there is a `u32` for each of `n_rows` rows, `stride` bytes from row to row, which nobody has a reference to for `'a`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Slots<'a> {
+    slots: *mut u8,
+    stride: usize,
+    n_rows: usize,
+    /// What stands for the first sum: rows that have none have less than this, or more than for all sums.
+    number: u32,
+    rows: PhantomData<&'a mut [u32]>,
+}
+
+// SAFETY: whoever reads or writes a slot promises that no other thread does meanwhile.
+unsafe impl Send for Slots<'_> {}
+// SAFETY: as above.
+unsafe impl Sync for Slots<'_> {}
+
+impl Slots<'_> {
+    /// Slots that lie apart, of which `number` and what comes after it means none.
+    ///
+    /// # Safety
+    ///
+    /// There is a `u32` for each of `n_rows` rows, `stride` bytes from row to row, which nobody has a reference to as long as these are used.
+    #[inline(always)]
+    pub(crate) unsafe fn beside(first: *mut u8, stride: usize, n_rows: usize, number: u32) -> Self {
+        Slots { slots: first, stride, n_rows, number, rows: PhantomData }
+    }
+
+    /// The slot of a row, or where it would be.
+    #[inline(always)]
+    fn at(self, row: usize) -> *mut u32 {
+        self.slots.wrapping_add(row.wrapping_mul(self.stride)).cast()
+    }
+
+    /// Whether asking for slots ahead of their use pays.
+    #[inline(always)]
+    pub(crate) fn are_far(self) -> bool {
+        is_far(self.n_rows * self.stride)
+    }
+
+    /// Whether asking for them is another thing than asking for the weights of the rows.
+    #[inline(always)]
+    pub(crate) fn are_apart(self) -> bool {
+        self.stride == size_of::<u32>()
+    }
+
+    /// Asks for the slots of some rows ahead of their use. Any will do: those outside are ignored.
+    #[inline(always)]
+    pub(crate) fn prefetch_each<I: ColumnId>(self, ids: &[I]) {
+        ids.iter().for_each(|id| prefetch_at(self.at(id.at()).cast_const()));
+    }
 }
 
 /// The rows that a batch may touch: their sums alone would take 8 GiB.
@@ -121,38 +176,31 @@ impl<T: Float> RowAccumulator<T> {
         self.values.clear();
     }
 
-    /// Whether asking for slots ahead of their use pays.
+    /// The slots of the map that is here. O(1), but for the first time.
     #[inline(always)]
-    pub(crate) fn is_far(&self) -> bool {
-        is_far(self.n_rows * size_of::<u32>())
-    }
-
-    /// Asks for the slots of some rows ahead of their use. Any will do: those outside are ignored.
-    #[inline(always)]
-    pub(crate) fn prefetch_each<I: ColumnId>(&self, ids: &[I]) {
-        ids.iter().for_each(|id| self.prefetch(id.at()));
-    }
-
-    /// [`prefetch_each`](Self::prefetch_each) of one row.
-    #[inline(always)]
-    pub(crate) fn prefetch(&self, row: usize) {
-        prefetch(&self.slots, row);
+    pub(crate) fn own_slots<'s>(&mut self) -> Slots<'s> {
+        if self.slots.is_empty() {
+            self.allocate();
+        }
+        let (slots, rows) = (self.slots.as_mut_ptr().cast(), PhantomData);
+        Slots { slots, stride: size_of::<u32>(), n_rows: self.n_rows, number: self.first, rows }
     }
 
     /// Adds the value of each id times `gradient` to the row of that id. O(ids · row size).
     ///
     /// # Safety
     ///
-    /// The ids are below `n_rows`, and `gradient` has `row_size` elements.
+    /// As for [`add_each`](Self::add_each), and `gradient` has `row_size` elements.
     #[inline(always)]
     pub(crate) unsafe fn add_outer<I: ColumnId, F: Float<Accumulator = T>, V: Factor<F>>(
         &mut self,
+        slots: Slots<'_>,
         entries: impl ExactSizeIterator<Item = (I, V)>,
         gradient: &[T],
     ) {
         // SAFETY: promised by the caller.
         unsafe {
-            self.add_each(entries, gradient.len(), |sums, value| {
+            self.add_each(slots, entries, gradient.len(), |sums, value| {
                 for (sum, gradient) in sums.iter_mut().zip(gradient) {
                     *sum += value.times(*gradient);
                 }
@@ -164,11 +212,12 @@ impl<T: Float> RowAccumulator<T> {
     ///
     /// # Safety
     ///
-    /// The ids are below `n_rows`, there are no more entries than their iterator says, and `row_size` is that of the sums: given again,
-    /// so that the compiler may know it.
+    /// The ids are below `n_rows`, for as many rows there are `slots`, the same for all entries since the last [`clear`](Self::clear), there are no more
+    /// entries than their iterator says, and `row_size` is that of the sums: given again, so that the compiler may know it.
     #[inline(always)]
     pub(crate) unsafe fn add_each<I: ColumnId, V: Copy>(
         &mut self,
+        slots: Slots<'_>,
         entries: impl ExactSizeIterator<Item = (I, V)>,
         row_size: usize,
         mut add: impl FnMut(&mut [T], V),
@@ -177,19 +226,17 @@ impl<T: Float> RowAccumulator<T> {
         /// stays what it was. Which rows are new is chance, and a processor that guesses waits for a cache line to learn that it was wrong.
         const FEW: usize = 4;
         debug_assert_eq!(row_size, self.row_size);
-        if self.slots.is_empty() {
-            self.allocate();
-        }
+        debug_assert_eq!(slots.n_rows, self.n_rows);
         self.make_room(entries.len());
-        let (slots, first) = (self.slots.as_mut_ptr(), self.first);
+        let first = slots.number;
         let (rows, sums) = (self.rows.as_mut_ptr(), self.values.as_mut_ptr());
         let mut len = self.rows.len();
         for (id, value) in entries {
-            // SAFETY: `slots` has `n_rows` entries, and the caller promises that ids are below it; a slot in use is
+            // SAFETY: the caller promises slots, and that ids are below their number; a slot in use is
             // below `len`, and there is room for as many rows more as there are ids. What a new row's sums point to is
             // written before it is read.
             unsafe {
-                let number = &mut *slots.add(id.at());
+                let number = &mut *slots.at(id.at());
                 let mut slot = number.wrapping_sub(first) as usize;
                 if row_size <= FEW || slot >= len {
                     // The next one where the row is new.
@@ -281,10 +328,13 @@ mod tests {
         let mut sums = RowAccumulator::<f32>::new(4, 1);
         sums.first = MOST_ROWS as u32 - 3;
         for batch in 0..4 {
+            let slots = sums.own_slots();
             for row in [batch % 4, 3, 3] {
                 // SAFETY: there are 4 rows of 1.
                 unsafe {
-                    sums.add_each(std::iter::once((row as u32, ())), 1, |sum, ()| sum[0] += 1.0)
+                    sums.add_each(slots, std::iter::once((row as u32, ())), 1, |sum, ()| {
+                        sum[0] += 1.0
+                    })
                 };
             }
             let expected: (&[usize], &[f32]) = match batch {

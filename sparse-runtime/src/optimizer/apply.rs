@@ -3,7 +3,7 @@
 use super::dense_steps::{add_all, update_all};
 use super::error::OptimizerError;
 use super::memory::Weights;
-use super::rows::{Beside, General, RowUpdater, UpdateKind};
+use super::rows::{Beside, General, RowUpdater, UpdateKind, WithSlots};
 use super::updater::Updater;
 use crate::error::Result;
 use crate::formats::RowSparseView;
@@ -31,6 +31,10 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
         let name = self.parameters[parameter].spec.name.clone();
         let mut ids = ids.into_iter();
         match self.parameters[parameter].beside {
+            true if self.keeps_slots(parameter, &weights) => {
+                let mut rows = self.rows_as::<WithSlots<Beside>>(parameter, weights)?;
+                ids.try_for_each(|row| settle(&mut rows, &name, row))
+            }
             true => {
                 let mut rows = self.rows_as::<Beside>(parameter, weights)?;
                 ids.try_for_each(|row| settle(&mut rows, &name, row))
@@ -62,6 +66,10 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
         }
         let name = self.parameters[parameter].spec.name.clone();
         match self.parameters[parameter].beside {
+            true if self.keeps_slots(parameter, &weights) => {
+                let mut rows = self.rows_as::<WithSlots<Beside>>(parameter, weights)?;
+                reads.visit::<M>(batch, |row| settle(&mut rows, &name, row))
+            }
             true => {
                 let mut rows = self.rows_as::<Beside>(parameter, weights)?;
                 reads.visit::<M>(batch, |row| settle(&mut rows, &name, row))

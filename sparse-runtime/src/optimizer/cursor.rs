@@ -90,7 +90,7 @@ impl<R: UpdateRule, T: Float, K: UpdateKind> RowCursor<'_, R, T, K> {
     #[inline(always)]
     pub(crate) fn of_one_weight(self) -> Self {
         match K::BESIDE {
-            true => RowCursor { places: self.places.known_to_lie(1), ..self },
+            true => RowCursor { places: self.places.known_to_lie::<K>(1), ..self },
             false => self,
         }
     }
@@ -331,6 +331,13 @@ impl<R: UpdateRule, T: Float, K: UpdateKind> RowCursor<'_, R, T, K> {
         given: &[V],
         grad: &mut impl FnMut(V, T::Accumulator) -> T::Accumulator,
     ) {
+        if K::PLAIN && self.places.row_size >= 8 {
+            // SAFETY: promised by the caller.
+            let weights = unsafe { self.weights_to_add_to(row, given.len()) };
+            let rest = self.add_chunks::<8, V>((weights, given), grad);
+            self.add_chunks::<1, V>(rest, grad);
+            return;
+        }
         if Self::BY_ROW || !K::BESIDE || self.places.row_size < 8 {
             // SAFETY: promised by the caller.
             return unsafe { self.update_row_by(row, given, grad) };
@@ -343,6 +350,25 @@ impl<R: UpdateRule, T: Float, K: UpdateKind> RowCursor<'_, R, T, K> {
         let rest = self.update_chunks::<8, V>(rest, grad);
         let rest = self.update_chunks::<4, V>(rest, grad);
         self.update_chunks::<1, V>(rest, grad);
+    }
+
+    /// Updates elements by a rule that only adds, `TOGETHER` at a time, and gives what is left over.
+    #[inline(always)]
+    fn add_chunks<'r, const TOGETHER: usize, V: Copy>(
+        &self,
+        (weights, given): (&'r mut [T], &'r [V]),
+        grad: &mut impl FnMut(V, T::Accumulator) -> T::Accumulator,
+    ) -> (&'r mut [T], &'r [V]) {
+        let (weights, weights_rest) = weights.as_chunks_mut::<TOGETHER>();
+        let (given, given_rest) = given.as_chunks::<TOGETHER>();
+        for (weights, given) in weights.iter_mut().zip(given) {
+            let (mut new_weights, given) = (*weights, *given);
+            for (weight, given) in new_weights.iter_mut().zip(given) {
+                on_weight(weight, |weight| *weight += self.factor * grad(given, *weight));
+            }
+            *weights = new_weights;
+        }
+        (weights_rest, given_rest)
     }
 
     /// The weights and states of a row, with what is given for each.

@@ -4,7 +4,7 @@ use super::cursor::RowCursor;
 use super::error::OptimizerError;
 use super::last_steps::LastSteps;
 use super::memory::{Memory, Weights};
-use super::rows::{Beside, General, IdleOf, StateOf, UpdateKind, on_weight};
+use super::rows::{Beside, General, IdleOf, StateOf, UpdateKind, WithSlots, on_weight};
 use super::settling::Missed;
 use super::touched::TouchedRows;
 use super::updater::{Record, Updater};
@@ -82,6 +82,9 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
                 return;
             }
             match record.beside {
+                true if self.keeps_slots(parameter, weights) => {
+                    self.settle_waiting::<WithSlots<Beside>>(parameter, weights);
+                }
                 true => self.settle_waiting::<Beside>(parameter, weights),
                 false => self.settle_waiting::<General>(parameter, weights),
             }
@@ -117,8 +120,13 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
         let record = &mut self.parameters[parameter];
         let base = std::mem::replace(&mut record.base, self.clock);
         let (n_rows, row_size) = (record.spec.n_rows, record.spec.row_size);
-        let mut memory =
-            Memory::<_, _, K>::of(weights.reborrow(), &mut record.states, row_size, &self.tenant);
+        let mut memory = Memory::<_, _, K>::of(
+            weights.reborrow(),
+            &mut record.states,
+            row_size,
+            &self.tenant,
+            0,
+        );
         let mut last = match record.counts {
             true => memory.last_steps(&mut record.last, n_rows),
             false => LastSteps::NONE,

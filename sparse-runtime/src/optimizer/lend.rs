@@ -4,17 +4,20 @@ use super::error::OptimizerError;
 use super::last_steps::LastSteps;
 use super::memory::{Memory, Weights, states_of_row};
 use super::racing::not_shared;
-use super::rows::{IdleOf, RowUpdater, StateOf, StepOf, UpdateKind};
+use super::rows::{IdleOf, RowUpdater, StateOf, StepOf, UpdateKind, WithSlots};
 use super::settling::{Missed, Settling};
 use super::updater::{GroupOf, Record, Updater};
 use crate::error::Result;
 use crate::table::{Table, Tenant};
 use sparse_core::element::Float;
 use sparse_core::storage::Storage;
-use sparse_core::update_rules::{IdleMap, LazyUpdate, Step, UpdateRule};
+use sparse_core::update_rules::{IdleMap, LazyUpdate, StateBlock, Step, UpdateRule};
 
 /// Steps after which a table is flushed, so that a step counted from the last flush fits 32 bits.
 const MAX_STEPS: u64 = 1 << 31;
+
+/// Entries of a batch from which on the slots of its sums do not lie in a table.
+const MAX_SLOTS: usize = 1 << 30;
 
 impl<R: UpdateRule, T: Float> Updater<R, T> {
     /// True where the rule can do without state.
@@ -89,7 +92,91 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
         self.ready::<K>(parameter, &mut weights);
         let record = &mut self.parameters[parameter];
         let group = &self.groups[record.group];
-        Ok(lend(record, group, weights, &self.tenant, self.clock, self.mode))
+        Ok(lend(record, group, (weights, 0), &self.tenant, self.clock, self.mode))
+    }
+
+    /// Whether a batch of `n_entries` entries in `n_rows` rows of data is to have the rows of a table of one column
+    /// [with slots](Self::rows_with_slots): not where rows may have to be settled, what is known of which lies there, nor where to change the form of the
+    /// table does not [pay](Table::slots_pay).
+    #[inline]
+    pub(crate) fn wants_slots(
+        &self,
+        parameter: usize,
+        table: &mut Table<T>,
+        (n_rows, n_entries): (usize, usize),
+    ) -> bool {
+        let Some(record) = self.parameters.get(parameter) else { return false };
+        if table.row_size() != 1 || n_entries >= MAX_SLOTS || StateOf::<R, T>::BY_ROW || R::RACES {
+            return false;
+        }
+        let n_states = if self.uses_state(parameter) { record.states_of_row() } else { 0 };
+        !self.keeps_steps(record)
+            && match n_rows {
+                // Either form will do, so that it stays.
+                1 => table.are_with_slots(&self.tenant, n_states),
+                _ => table.slots_pay(&self.tenant, n_states, n_entries),
+            }
+    }
+
+    /// Whether it is kept, or may be from now on, up to which step each row is settled: where slots would lie.
+    #[inline(always)]
+    fn keeps_steps(&self, record: &Record<T::Accumulator, StateOf<R, T>>) -> bool {
+        record.counts
+            || match self.mode {
+                LazyUpdate::Touched => false,
+                LazyUpdate::Exact => {
+                    record.lazy && self.groups[record.group].active && !IdleOf::<R, T>::FORGETS
+                }
+                LazyUpdate::Dense => true,
+            }
+    }
+
+    /// Whether the rows of a parameter are to be lent with slots, to leave the form of the table as it is.
+    #[inline]
+    pub(super) fn keeps_slots(&self, parameter: usize, weights: &Weights<'_, T>) -> bool {
+        let Some(record) = self.parameters.get(parameter) else { return false };
+        !self.keeps_steps(record)
+            && matches!(weights, Weights::Table(table) if table.has_slots(&self.tenant))
+    }
+
+    #[cfg(test)]
+    pub(crate) fn has_slots(&self, table: &Table<T>) -> bool {
+        table.has_slots(&self.tenant)
+    }
+
+    /// The rows of a parameter of one column, each with a slot for the sum of a batch of `n_entries`, which [wants](Self::wants_slots) them, and the rows of
+    /// another parameter.
+    ///
+    /// # Errors
+    ///
+    /// As [`rows_of`](Self::rows_of).
+    #[inline]
+    #[allow(clippy::type_complexity)]
+    pub(crate) fn rows_with_slots<'a, K: UpdateKind>(
+        &'a mut self,
+        (with_slots, table): (usize, &'a mut Table<T>),
+        (other, other_table): (usize, &'a mut Table<T>),
+        n_entries: usize,
+    ) -> Result<(RowUpdater<'a, R, T, WithSlots<K>>, RowUpdater<'a, R, T, K>)>
+    where
+        WithSlots<K>: UpdateKind,
+    {
+        let n_slots = slots_of(n_entries, table);
+        let [mut weights, mut others] = [Weights::Table(table), Weights::Table(other_table)];
+        self.check_kind::<WithSlots<K>>(with_slots, &weights)?;
+        self.check_kind::<K>(other, &others)?;
+        self.ready::<WithSlots<K>>(with_slots, &mut weights);
+        self.ready::<K>(other, &mut others);
+        let (groups, tenant, clock, mode) = (&self.groups, &self.tenant, self.clock, self.mode);
+        let indices = [with_slots, other];
+        let Ok([first, second]) = self.parameters.get_disjoint_mut(indices) else {
+            return Err(OptimizerError::Repeated { indices: indices.to_vec() }.into());
+        };
+        let groups = [first.group, second.group].map(|group| &groups[group]);
+        Ok((
+            lend(first, groups[0], (weights, n_slots), tenant, clock, mode),
+            lend(second, groups[1], (others, 0), tenant, clock, mode),
+        ))
     }
 
     /// The rows of several parameters at once. `K` is [`General`](super::General), or [`Plain`](super::Plain) where
@@ -124,7 +211,7 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
         Ok(records.map(|record| {
             // There is one for each record.
             let weights = lent.next().flatten().unwrap_or(Weights::Values(&mut []));
-            lend(record, &groups[record.group], weights, tenant, clock, mode)
+            lend(record, &groups[record.group], (weights, 0), tenant, clock, mode)
         }))
     }
 
@@ -250,12 +337,19 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
     }
 }
 
+/// The sums that a batch of so many entries may have at most.
+#[inline(always)]
+fn slots_of<T: Float>(n_entries: usize, table: &Table<T>) -> u32 {
+    // Fits, as whoever wants slots has asked.
+    n_entries.min(table.n_rows()) as u32
+}
+
 /// The handle of a record whose weights were checked and which is ready.
 #[inline(always)]
 pub(super) fn lend<'a, R: UpdateRule, T: Float, K: UpdateKind>(
     record: &'a mut Record<T::Accumulator, StateOf<R, T>>,
     group: &'a GroupOf<R, T>,
-    weights: Weights<'a, T>,
+    (weights, n_slots): (Weights<'a, T>, u32),
     tenant: &Tenant,
     clock: u64,
     mode: LazyUpdate,
@@ -268,7 +362,8 @@ pub(super) fn lend<'a, R: UpdateRule, T: Float, K: UpdateKind>(
         && record.spec.gradient == Some(Storage::RowSparse)
         && group.idle.changes();
     let n_rows = record.spec.n_rows;
-    let mut memory = Memory::of(weights, &mut record.states, record.spec.row_size, tenant);
+    debug_assert!(!K::SLOTS || !record.counts, "the last step of a row lies where its slot does");
+    let mut memory = Memory::of(weights, &mut record.states, record.spec.row_size, tenant, n_slots);
     // Not where the rule forgets.
     let last = match (settles || sweeps) && record.counts {
         true => memory.last_steps(&mut record.last, n_rows),

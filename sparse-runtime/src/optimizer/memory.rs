@@ -1,5 +1,6 @@
 //! Where the weights and states of a parameter's rows lie during a step.
 
+use super::accumulator::Slots;
 use super::last_steps::LastSteps;
 use super::rows::UpdateKind;
 use crate::table::{Layout, Table, Tenant};
@@ -82,7 +83,7 @@ impl<'a, T: Element> From<&'a mut Table<T>> for Weights<'a, T> {
 
 /// The rows, as `K` says: states beside the weights in blocks, or in an array of their own.
 ///
-/// Invariants: `K::BESIDE`: `blocks` points to `n_rows` rows laid out as [`layout(row_size)`](Self::layout)
+/// Invariants: [`IN_BLOCKS`](Self::IN_BLOCKS): `blocks` points to `n_rows` rows laid out as [`layout(row_size)`](Self::layout)
 /// says, borrowed for `'a`, where `n_rows` is that of the handle which holds this. Otherwise `values` has `n_rows ·
 /// row_size` elements and `states` as many, one for each row where they are of rows, or none.
 #[derive(Debug)]
@@ -90,6 +91,8 @@ pub(super) struct Memory<'a, T, S, K> {
     values: &'a mut [T],
     states: &'a mut [S],
     blocks: *mut u8,
+    /// The first slot that no row has, where rows have slots.
+    first_slot: u32,
     row_size: usize,
     kind: PhantomData<K>,
 }
@@ -100,6 +103,19 @@ pub(super) const fn states_of_row<A, S: StateBlock<A>>(row_size: usize) -> usize
     if S::BY_ROW { 1 } else { row_size }
 }
 
+/// How blocks lie of rows of a kind.
+#[inline(always)]
+const fn layout_of<T: Float, S: StateBlock<T::Accumulator>, K: UpdateKind>(
+    row_size: usize,
+) -> Layout {
+    let n_states = states_of_row::<T::Accumulator, S>(row_size);
+    match (K::BESIDE, K::SLOTS) {
+        (true, true) => Layout::with_slots::<T, S>(row_size, n_states),
+        (false, true) => Layout::with_slots::<T, S>(row_size, 0),
+        _ => Layout::of::<T, S>(row_size, n_states),
+    }
+}
+
 /// Whether a row of blocks has room for the step up to which it is settled.
 pub(super) const fn has_last_beside<T: Float, S: StateBlock<T::Accumulator>>(
     row_size: usize,
@@ -108,17 +124,28 @@ pub(super) const fn has_last_beside<T: Float, S: StateBlock<T::Accumulator>>(
 }
 
 impl<'a, T: Float, S: StateBlock<T::Accumulator>, K: UpdateKind> Memory<'a, T, S, K> {
-    /// Of weights that have as many rows as `states`, unless these are empty; `K::BESIDE` is for tables.
+    /// Whether weights are not one behind the other.
+    const IN_BLOCKS: bool = K::BESIDE || K::SLOTS;
+
+    /// Of weights that have as many rows as `states`, unless these are empty; `K::BESIDE` and `K::SLOTS` are for tables. Of the latter there are `n_slots`, fewer
+    /// than 2³¹.
     #[inline(always)]
     pub(super) fn of(
         weights: Weights<'a, T>,
         states: &'a mut [S],
         row_size: usize,
         tenant: &Tenant,
+        n_slots: u32,
     ) -> Self {
         match weights {
+            Weights::Table(table) if K::SLOTS => {
+                let n_states = Self::n_states(row_size);
+                let blocks = table.blocks_with_slots::<S>(tenant, n_states, n_slots);
+                Memory::in_blocks(blocks, row_size)
+            }
             Weights::Table(table) if K::BESIDE => {
-                Memory::beside(table.blocks::<S>(tenant, Self::n_states(row_size)), row_size)
+                let blocks = table.blocks::<S>(tenant, Self::n_states(row_size));
+                Memory::in_blocks((blocks, 0), row_size)
             }
             // Nobody asks what was written by a rule that only adds.
             Weights::Table(table) if K::PLAIN => {
@@ -133,26 +160,40 @@ impl<'a, T: Float, S: StateBlock<T::Accumulator>, K: UpdateKind> Memory<'a, T, S
     #[inline(always)]
     fn apart(values: &'a mut [T], states: &'a mut [S], row_size: usize) -> Self {
         debug_assert!(
-            !K::BESIDE && (S::BY_ROW || states.is_empty() || states.len() == values.len())
+            !Self::IN_BLOCKS && (S::BY_ROW || states.is_empty() || states.len() == values.len())
         );
-        Memory { values, states, blocks: std::ptr::null_mut(), row_size, kind: PhantomData }
+        let (blocks, kind) = (std::ptr::null_mut(), PhantomData);
+        Memory { values, states, blocks, first_slot: 0, row_size, kind }
     }
 
-    /// Blocks of a table, borrowed as it is.
+    /// Blocks of a table, borrowed as it is, and their first slot.
     #[inline(always)]
-    fn beside(blocks: *mut u8, row_size: usize) -> Self {
-        debug_assert!(K::BESIDE);
-        Memory { values: &mut [], states: &mut [], blocks, row_size, kind: PhantomData }
+    fn in_blocks((blocks, first_slot): (*mut u8, u32), row_size: usize) -> Self {
+        debug_assert!(Self::IN_BLOCKS);
+        Memory { values: &mut [], states: &mut [], blocks, first_slot, row_size, kind: PhantomData }
     }
 
+    /// In blocks none where the rule has none.
     #[inline(always)]
     const fn n_states(row_size: usize) -> usize {
-        states_of_row::<T::Accumulator, S>(row_size)
+        if Self::IN_BLOCKS && !K::BESIDE { 0 } else { states_of_row::<T::Accumulator, S>(row_size) }
     }
 
     #[inline(always)]
     const fn layout(row_size: usize) -> Layout {
-        Layout::of::<T, S>(row_size, Self::n_states(row_size))
+        layout_of::<T, S, K>(row_size)
+    }
+
+    /// Where the slots lie, where rows have some.
+    #[inline(always)]
+    pub(super) fn slots(&self, n_rows: usize) -> Option<Slots<'a>> {
+        let Layout { slot: Some(slot), stride, .. } = Self::layout(self.row_size) else {
+            return None;
+        };
+        // SAFETY: the invariant: `n_rows` blocks, each of which has a slot there. Those of blocks are below `first_slot`, as the table says.
+        unsafe {
+            Some(Slots::beside(self.blocks.wrapping_add(slot), stride, n_rows, self.first_slot))
+        }
     }
 
     /// Where `last` steps of rows lie, which `apart` has unless they lie in the blocks.
@@ -193,10 +234,10 @@ impl<'a, T: Float, S: StateBlock<T::Accumulator>, K: UpdateKind> Memory<'a, T, S
     pub(super) fn places(&mut self, row_size: usize) -> Places<T, S> {
         debug_assert_eq!(row_size, self.row_size);
         let of = PhantomData;
-        if K::BESIDE {
+        if Self::IN_BLOCKS {
             let Layout { states, stride, .. } = Self::layout(row_size);
             let (first, first_state) = (self.blocks, self.blocks.wrapping_add(states));
-            let (state_stride, has_states) = (stride, true);
+            let (state_stride, has_states) = (stride, K::BESIDE);
             return Places { first, stride, first_state, state_stride, row_size, has_states, of };
         }
         Places {
@@ -213,7 +254,7 @@ impl<'a, T: Float, S: StateBlock<T::Accumulator>, K: UpdateKind> Memory<'a, T, S
     /// Bytes from one row to the next.
     #[inline(always)]
     pub(super) fn stride(&self) -> usize {
-        match K::BESIDE {
+        match Self::IN_BLOCKS {
             true => Self::layout(self.row_size).stride,
             false => self.row_size * size_of::<T>(),
         }
@@ -226,7 +267,7 @@ impl<'a, T: Float, S: StateBlock<T::Accumulator>, K: UpdateKind> Memory<'a, T, S
     /// `row < n_rows`.
     #[inline(always)]
     pub(super) unsafe fn weights(&self, row: usize) -> &[T] {
-        if K::BESIDE {
+        if Self::IN_BLOCKS {
             // SAFETY: the invariant; the caller promises the row.
             unsafe { std::slice::from_raw_parts(self.block(row).0.cast_const(), self.row_size) }
         } else {
@@ -243,7 +284,7 @@ impl<'a, T: Float, S: StateBlock<T::Accumulator>, K: UpdateKind> Memory<'a, T, S
     /// `row < n_rows`.
     #[inline(always)]
     pub(super) unsafe fn parts(&mut self, row: usize) -> (&mut [T], &mut [S]) {
-        if K::BESIDE {
+        if Self::IN_BLOCKS {
             // SAFETY: the invariant; the caller promises the row. Weights and states do not overlap, and both are borrowed
             // as `self` is.
             unsafe {
@@ -309,9 +350,8 @@ impl<T, S> Copy for Places<T, S> {}
 impl<T: Float, S: StateBlock<T::Accumulator>> Places<T, S> {
     /// The same, of blocks for rows of `row_size` weights, so that the compiler knows how they lie if it knows that.
     #[inline(always)]
-    pub(super) fn known_to_lie(self, row_size: usize) -> Self {
-        let Layout { states, stride, .. } =
-            Layout::of::<T, S>(row_size, states_of_row::<T::Accumulator, S>(row_size));
+    pub(super) fn known_to_lie<K: UpdateKind>(self, row_size: usize) -> Self {
+        let Layout { states, stride, .. } = layout_of::<T, S, K>(row_size);
         debug_assert_eq!(
             (row_size, stride, stride),
             (self.row_size, self.stride, self.state_stride)

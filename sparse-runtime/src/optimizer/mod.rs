@@ -67,6 +67,7 @@ mod touched;
 mod updater;
 
 pub use accumulator::RowAccumulator;
+pub(crate) use accumulator::Slots;
 pub(crate) use cursor::{ReadRows, RowCursor};
 pub use dense_steps::{DenseSteps, FewSteps, FixedSteps};
 pub use error::OptimizerError;
@@ -76,7 +77,7 @@ pub(crate) use racing::{
     Place, PlacesAhead, Racer, RacingCursor, RacingRows, Shared, why_not_racing,
 };
 pub(crate) use reduction::ReductionSnapshot;
-pub use rows::{Beside, General, Plain, RowUpdater, StateOf, UpdateKind};
+pub use rows::{Beside, General, Plain, RowUpdater, StateOf, UpdateKind, WithSlots};
 pub use samples::Samples;
 pub(crate) use samples::Usage;
 pub(crate) use settling::Settling;

@@ -1,6 +1,6 @@
 //! A step's access to the rows of one parameter: what fused loops call for every non-zero.
 
-use super::accumulator::RowAccumulator;
+use super::accumulator::{RowAccumulator, Slots};
 use super::cursor::RowCursor;
 use super::error::OptimizerError;
 use super::memory::Memory;
@@ -31,7 +31,7 @@ pub(super) fn on_weight<T: Float>(weight: &mut T, change: impl FnOnce(&mut T::Ac
     *weight = T::narrow(wide);
 }
 
-/// How much a [`RowUpdater`] can be asked to do, known to the compiler: [`General`], [`Beside`] or [`Plain`].
+/// How much a [`RowUpdater`] can be asked to do, known to the compiler: [`General`], [`Beside`] or [`Plain`], the latter two [`WithSlots`] as well.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a kind of update",
     note = "the kinds are `Plain`, `Beside` and `General`, which the updater chooses"
@@ -41,6 +41,8 @@ pub trait UpdateKind: sealed::Sealed + Copy + std::fmt::Debug + 'static {
     const PLAIN: bool;
     /// True where the states of a row lie beside its weights.
     const BESIDE: bool;
+    /// True where a slot for the sum of a batch lies beside the weights of a row.
+    const SLOTS: bool = false;
 }
 
 /// Any rule: settles rows where that is needed, carries state.
@@ -55,6 +57,22 @@ pub struct Beside;
 /// multiplication, an addition and a store for each weight.
 #[derive(Clone, Copy, Debug)]
 pub struct Plain;
+
+/// The rows of another kind, each with a slot beside its weights, by which a batch finds the sum of its gradients.
+#[derive(Clone, Copy, Debug)]
+pub struct WithSlots<K>(PhantomData<K>);
+
+impl UpdateKind for WithSlots<Beside> {
+    const PLAIN: bool = false;
+    const BESIDE: bool = true;
+    const SLOTS: bool = true;
+}
+
+impl UpdateKind for WithSlots<Plain> {
+    const PLAIN: bool = true;
+    const BESIDE: bool = false;
+    const SLOTS: bool = true;
+}
 
 impl UpdateKind for General {
     const PLAIN: bool = false;
@@ -76,6 +94,8 @@ mod sealed {
     impl Sealed for super::Beside {}
     impl Sealed for super::General {}
     impl Sealed for super::Plain {}
+    impl Sealed for super::WithSlots<super::Beside> {}
+    impl Sealed for super::WithSlots<super::Plain> {}
 }
 
 /// The rows of one parameter during one step, from [`Updater::rows`](super::Updater::rows).
@@ -239,6 +259,12 @@ impl<'a, R: UpdateRule, T: Float, K: UpdateKind> RowUpdater<'a, R, T, K> {
     #[inline(always)]
     pub(crate) fn sums_mut(&mut self) -> &mut RowAccumulator<T::Accumulator> {
         self.sums
+    }
+
+    /// Where the slots of rows are that lie beside the weights, as `K` says: fresh ones since these rows were lent, for one batch. `None` of other kinds.
+    #[inline(always)]
+    pub(crate) fn slots(&self) -> Option<Slots<'a>> {
+        self.memory.slots(self.n_rows)
     }
 
     /// Brings a row up to date: the steps that it missed, in closed form. To be called before the row is

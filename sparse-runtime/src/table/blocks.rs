@@ -1,5 +1,6 @@
-//! Rows of weights, each with the state of an update rule beside it.
+//! Rows of weights, each with the state of an update rule beside it, or with the slot of its sum in a batch, or both.
 
+use super::ROWS_TOGETHER;
 use super::aligned::Aligned;
 use super::tenant::{Owner, Tenant};
 use std::marker::PhantomData;
@@ -16,6 +17,8 @@ pub(crate) struct Layout {
     pub(crate) n_states: usize,
     /// Of the step up to which the row is settled, a `u32`; `None` where a row has no room for it that would be left empty without.
     pub(crate) last: Option<usize>,
+    /// Of the [slot](Layout::with_slots) of the row's sum, a `u32`.
+    pub(crate) slot: Option<usize>,
 }
 
 impl Layout {
@@ -35,7 +38,26 @@ impl Layout {
         let has_room =
             last + size_of::<u32>() <= stride && stride.is_multiple_of(align_of::<u32>());
         let last = if has_room { Some(last) } else { None };
-        Layout { states, stride, n_states, last }
+        Layout { states, stride, n_states, last, slot: None }
+    }
+
+    /// The same with a slot for each row, at which a batch finds the sum of the row's gradients: then the line of the cache that has the weight has
+    /// that as well. Rows are larger by it, or it is where the last step would be, which such rows have elsewhere.
+    #[inline(always)]
+    pub(crate) const fn with_slots<T, S>(row_size: usize, n_states: usize) -> Layout {
+        let Layout { states, .. } = Layout::of::<T, S>(row_size, n_states);
+        let slot = (states + n_states * size_of::<S>()).next_multiple_of(align_of::<u32>());
+        let used = slot + size_of::<u32>();
+        let power = used.next_power_of_two();
+        let unit = [align_of::<S>(), align_of::<T>(), align_of::<u32>()];
+        let mut align = unit[0];
+        let mut at = 1;
+        while at < unit.len() {
+            align = if unit[at] > align { unit[at] } else { align };
+            at += 1;
+        }
+        let stride = if 3 * power <= 4 * used { power } else { used.next_multiple_of(align) };
+        Layout { states, stride, n_states, last: None, slot: Some(slot) }
     }
 }
 
@@ -47,14 +69,63 @@ pub(crate) struct Blocks {
     memory: Aligned<u64>,
     layout: Layout,
     owner: Owner,
+    /// Where rows have slots: more than any of them says. At least 1.
+    next_slot: u32,
 }
+
+/// The slots that are given out before all of them are set back.
+const MOST_SLOTS: u32 = 1 << 31;
 
 impl Blocks {
     /// Zeros, of which nothing is mapped yet. The caller has seen that `n_rows` strides can be addressed.
     pub(super) fn new(n_rows: usize, layout: Layout, tenant: &Tenant) -> Self {
         let bytes = n_rows.saturating_mul(layout.stride);
         let memory = Aligned::new(0u64, bytes.div_ceil(size_of::<u64>()));
-        Blocks { memory, layout, owner: tenant.as_owner() }
+        Blocks { memory, layout, owner: tenant.as_owner(), next_slot: 1 }
+    }
+
+    /// The same rows in another layout, of as many states or of none. O(rows written).
+    pub(super) fn in_layout(&self, n_rows: usize, layout: Layout, tenant: &Tenant) -> Self {
+        let mut blocks = Blocks::new(n_rows, layout, tenant);
+        let (from, to) = (self.layout, layout);
+        // The last step or the slot lies behind what both have: what it says in one means nothing in the other.
+        let end = |layout: Layout| layout.slot.or(layout.last).unwrap_or(layout.stride);
+        let used = end(from).min(end(to)).min(from.stride).min(to.stride);
+        for first in (0..n_rows).step_by(ROWS_TOGETHER) {
+            let rows = first..n_rows.min(first + ROWS_TOGETHER);
+            if self.are_zero(rows.clone()) {
+                continue;
+            }
+            for row in rows {
+                let bytes: &[u8] = self.part(row * from.stride, used);
+                blocks.part_mut(row * to.stride, used).copy_from_slice(bytes);
+            }
+        }
+        blocks
+    }
+
+    /// Slots for `count` rows that no row has yet: the first of them. O(1), but once in so many slots that it counts for nothing.
+    pub(super) fn take_slots(&mut self, n_rows: usize, count: u32) -> u32 {
+        if MOST_SLOTS - self.next_slot < count {
+            self.set_back_slots(n_rows);
+        }
+        let first = self.next_slot;
+        self.next_slot += count;
+        first
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn set_back_slots(&mut self, n_rows: usize) {
+        let Some(offset) = self.layout.slot else { return };
+        for row in 0..n_rows {
+            let start = row * self.layout.stride + offset;
+            // Memory that nobody has written stays unmapped.
+            if self.part::<u32>(start, 1) != [0] {
+                self.part_mut::<u32>(start, 1).fill(0);
+            }
+        }
+        self.next_slot = 1;
     }
 
     #[inline(always)]
@@ -184,10 +255,40 @@ mod tests {
     use super::*;
 
     #[test]
+    fn slots_lie_behind_the_states() {
+        let check = |layout: Layout, states, stride, slot| {
+            let found = (layout.states, layout.stride, layout.last, layout.slot);
+            assert_eq!(found, (states, stride, None, Some(slot)));
+        };
+        check(Layout::with_slots::<f32, [f32; 1]>(1, 0), 4, 8, 4);
+        check(Layout::with_slots::<f32, [f32; 1]>(1, 1), 4, 16, 8);
+        check(Layout::with_slots::<f32, [f32; 2]>(1, 1), 4, 16, 12);
+        check(Layout::with_slots::<f32, [f32; 3]>(1, 1), 4, 20, 16);
+        check(Layout::with_slots::<f64, [f64; 1]>(1, 0), 8, 16, 8);
+        check(Layout::with_slots::<f64, [f64; 1]>(1, 1), 8, 24, 16);
+        check(Layout::with_slots::<u16, [f32; 1]>(1, 1), 4, 16, 8);
+        check(Layout::with_slots::<u16, ()>(1, 0), 2, 8, 4);
+    }
+
+    #[test]
+    fn slots_begin_again_before_they_overflow() {
+        let layout = Layout::with_slots::<f32, ()>(1, 0);
+        let mut blocks = Blocks::new(10, layout, &Tenant::default());
+        blocks.next_slot = MOST_SLOTS - 10;
+        let first = blocks.take_slots(10, 10);
+        assert_eq!(first, MOST_SLOTS - 10);
+        let place = 7 * layout.stride + 4;
+        blocks.part_mut::<u32>(place, 1)[0] = first + 9;
+        blocks.row_mut::<f32>(7, 1)[0] = 2.0;
+        assert_eq!(blocks.take_slots(10, 1), 1);
+        assert_eq!((blocks.part::<u32>(place, 1), blocks.row::<f32>(7, 1)), (&[0][..], &[2.0][..]));
+    }
+
+    #[test]
     fn rows_lie_in_few_lines() {
         type Places = (usize, usize, Option<usize>);
         fn check<T, S>(row_size: usize, n_states: usize, (states, stride, last): Places) {
-            let expected = Layout { states, stride, n_states, last };
+            let expected = Layout { states, stride, n_states, last, slot: None };
             assert_eq!(Layout::of::<T, S>(row_size, n_states), expected);
         }
         check::<f32, [f32; 1]>(1, 1, (4, 8, None));

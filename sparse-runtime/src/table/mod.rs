@@ -22,7 +22,7 @@ const ROWS_TOGETHER: usize = 1024;
 /// miss and not two. So a table has two forms. *Values* are the weights, row major. *Blocks* are rows of weights with the
 /// state of one updater beside them. The step asks for blocks and everybody else for values; whichever was written last
 /// is what counts, and the other is made from it when it is asked for, in O(values). Nobody sees a weight that is not the
-/// newest.
+/// newest. Blocks have slots as well where a batch asks for them.
 ///
 /// Memory that nobody has written is not mapped, in either form.
 pub struct Table<T: Element> {
@@ -39,6 +39,8 @@ pub struct Table<T: Element> {
     /// Whether the weights in `blocks` are the newest: then `values` is unset or equal to them.
     blocks_count: bool,
     written: Written,
+    /// The entries of batches that [asked](Self::slots_pay) since the form was last changed for slots.
+    entries: usize,
 }
 
 /// Who has written a table that was zero.
@@ -68,6 +70,7 @@ impl<T: Element> Table<T> {
             parked: Vec::new(),
             blocks_count: false,
             written: Written::Nobody,
+            entries: 0,
         }
     }
 
@@ -217,29 +220,95 @@ impl<T: Element> Table<T> {
     /// The rows as blocks with the tenant's states, `n_states` a row, zero at first. O(1), after a change of form or tenant O(values).
     #[inline(always)]
     pub(crate) fn blocks<S: Copy>(&mut self, tenant: &Tenant, n_states: usize) -> *mut u8 {
-        let ready = self.blocks_count
-            && self.values.get().is_none()
-            && self.blocks.as_ref().is_some_and(|blocks| blocks.belong_to(tenant));
-        if !ready {
+        if !self.are_blocks_of(tenant, n_states, false) {
             self.make_blocks(Layout::of::<T, S>(self.row_size, n_states), tenant);
         }
         self.blocks.as_mut().map_or(std::ptr::null_mut(), Blocks::as_mut_ptr)
     }
 
+    /// The same with a slot a row, and the first of `count` slots that no row has, fewer than 2³¹.
+    #[inline(always)]
+    pub(crate) fn blocks_with_slots<S: Copy>(
+        &mut self,
+        tenant: &Tenant,
+        n_states: usize,
+        count: u32,
+    ) -> (*mut u8, u32) {
+        if !self.are_blocks_of(tenant, n_states, true) {
+            self.make_blocks(Layout::with_slots::<T, S>(self.row_size, n_states), tenant);
+        }
+        let n_rows = self.n_rows;
+        self.blocks.as_mut().map_or((std::ptr::null_mut(), 1), |blocks| {
+            let first = blocks.take_slots(n_rows, count);
+            (blocks.as_mut_ptr(), first)
+        })
+    }
+
+    /// Whether the rows are blocks of this kind, with the newest weights.
+    #[inline(always)]
+    fn are_blocks_of(&self, tenant: &Tenant, n_states: usize, with_slots: bool) -> bool {
+        let are_those = |blocks: &Blocks| {
+            let Layout { n_states: states, slot, .. } = blocks.layout();
+            blocks.belong_to(tenant) && states == n_states && slot.is_some() == with_slots
+        };
+        self.blocks_count
+            && self.values.get().is_none()
+            && self.blocks.as_ref().is_some_and(are_those)
+    }
+
+    /// Whether the rows are blocks with slots and a tenant's `n_states`, and with the newest weights.
+    #[inline(always)]
+    pub(crate) fn are_with_slots(&self, tenant: &Tenant, n_states: usize) -> bool {
+        self.are_blocks_of(tenant, n_states, true)
+    }
+
+    /// Whether a tenant's blocks have slots.
+    #[inline(always)]
+    pub(crate) fn has_slots(&self, tenant: &Tenant) -> bool {
+        self.blocks_of(tenant).is_some_and(|blocks| blocks.layout().slot.is_some())
+    }
+
+    /// Whether [slots](Self::blocks_with_slots) are there at once, for a batch of so many entries, or worth it: to change the form of a table is O(values),
+    /// so that it is done once for as many entries as there are rows, or where it costs nothing.
+    #[inline(always)]
+    pub(crate) fn slots_pay(&mut self, tenant: &Tenant, n_states: usize, entries: usize) -> bool {
+        self.entries = self.entries.saturating_add(entries);
+        self.are_blocks_of(tenant, n_states, true) || self.change_pays(tenant, n_states)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn change_pays(&mut self, tenant: &Tenant, n_states: usize) -> bool {
+        let is_free = match (n_states, self.blocks_of(tenant)) {
+            (0, _) => matches!(self.written, Written::Nobody),
+            // They are made in any case.
+            (_, None) => true,
+            (_, Some(blocks)) => blocks.layout().slot.is_some(),
+        };
+        let pays = is_free || self.entries >= self.n_rows;
+        if pays {
+            self.entries = 0;
+        }
+        pays
+    }
+
     #[cold]
     #[inline(never)]
     fn make_blocks(&mut self, layout: Layout, tenant: &Tenant) {
-        let is_here = |blocks: &Blocks| blocks.belong_to(tenant) && blocks.layout() == layout;
-        if !self.blocks.as_ref().is_some_and(is_here) {
+        let belong = |blocks: &Blocks| blocks.belong_to(tenant);
+        if !self.blocks.as_ref().is_some_and(belong) {
             self.values();
             self.blocks_count = false;
             self.parked.extend(self.blocks.take());
             self.parked.retain(Blocks::are_wanted);
-            let known = self.parked.iter().position(is_here);
+            let known = self.parked.iter().position(belong);
             self.blocks = Some(match known {
                 Some(position) => self.parked.swap_remove(position),
                 None => Blocks::new(self.n_rows, layout, tenant),
             });
+        }
+        if let Some(blocks) = self.blocks.as_mut().filter(|blocks| blocks.layout() != layout) {
+            *blocks = blocks.in_layout(self.n_rows, layout, tenant);
         }
         let values = self.values.take();
         let has_values = !matches!(self.written, Written::Nobody);
@@ -341,6 +410,7 @@ impl<T: Element> Clone for Table<T> {
             parked: self.parked.clone(),
             blocks_count: self.blocks_count,
             written: self.written.clone(),
+            entries: self.entries,
         }
     }
 }
@@ -353,95 +423,4 @@ impl<T: Element> fmt::Debug for Table<T> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    type State = [f32; 2];
-
-    fn counting(n_rows: usize, row_size: usize) -> Table<f32> {
-        let values: Vec<f32> = (0..n_rows * row_size).map(|i| i as f32).collect();
-        Table::from_values(row_size, &values)
-    }
-
-    /// Adds to the first weight of a row and sets its state, as a step would.
-    fn write(table: &mut Table<f32>, tenant: &Tenant, row: usize, change: f32, state: State) {
-        assert!(row < table.n_rows());
-        let n_states = table.row_size();
-        let layout = Layout::of::<f32, State>(table.row_size(), n_states);
-        let base = table.blocks::<State>(tenant, n_states);
-        // SAFETY: the row is one of the table's, the layout that of its blocks.
-        unsafe {
-            *base.add(row * layout.stride).cast::<f32>() += change;
-            *base.add(row * layout.stride + layout.states).cast::<State>() = state;
-        }
-    }
-
-    #[test]
-    fn whatever_was_written_last_counts() {
-        for row_size in [1, 3] {
-            let tenant = Tenant::default();
-            let mut table = counting(4, row_size);
-            assert!(table.states_of::<State>(&tenant).is_empty());
-            write(&mut table, &tenant, 2, 0.5, [7.0, 8.0]);
-            let second = (2 * row_size) as f32;
-            assert_eq!(table.row(2)[0], second + 0.5);
-            assert_eq!(table.values()[2 * row_size], second + 0.5);
-            assert_eq!(table.row(3)[0], (3 * row_size) as f32);
-            table.values_mut()[2 * row_size] = 100.0;
-            write(&mut table, &tenant, 2, 1.0, [7.0, 9.0]);
-            assert_eq!(table.values()[2 * row_size], 101.0);
-            let states: Vec<State> = table.states_of(&tenant);
-            assert_eq!(states.len(), 4 * row_size);
-            assert_eq!((states[0], states[2 * row_size]), ([0.0; 2], [7.0, 9.0]));
-            let copy = table.clone();
-            assert_eq!(copy.values(), table.values());
-            assert_eq!(copy.states_of::<State>(&tenant), states);
-        }
-    }
-
-    #[test]
-    fn two_updaters_keep_their_own_states() {
-        let (first, second) = (Tenant::default(), Tenant::default());
-        let mut table = counting(3, 1);
-        write(&mut table, &first, 0, 1.0, [1.0, 1.0]);
-        write(&mut table, &second, 0, 1.0, [2.0, 2.0]);
-        assert_eq!(table.values(), [2.0, 1.0, 2.0]);
-        write(&mut table, &first, 1, 1.0, [3.0, 3.0]);
-        assert_eq!(table.values(), [2.0, 2.0, 2.0]);
-        assert_eq!(table.states_of::<State>(&first), [[1.0, 1.0], [3.0, 3.0], [0.0, 0.0]]);
-        assert_eq!(table.states_of::<State>(&second), [[2.0, 2.0], [0.0, 0.0], [0.0, 0.0]]);
-        drop(second);
-        let third = Tenant::default();
-        write(&mut table, &third, 2, 1.0, [4.0, 4.0]);
-        assert_eq!(table.parked.len(), 1);
-        assert_eq!(table.values(), [2.0, 2.0, 3.0]);
-    }
-
-    #[test]
-    fn tables_without_elements() {
-        let tenant = Tenant::default();
-        for (n_rows, row_size) in [(0, 3), (3, 0)] {
-            let mut table = Table::<f32>::zeros(n_rows, row_size);
-            table.blocks::<State>(&tenant, row_size);
-            assert!(table.is_empty() && table.values().is_empty() && table.values_mut().is_empty());
-            assert!(table.states_of::<State>(&tenant).is_empty());
-        }
-    }
-
-    #[cfg(target_os = "linux")]
-    #[test]
-    fn blocks_of_zeros_do_not_touch_their_memory() {
-        let resident_pages = || -> usize {
-            let statm = std::fs::read_to_string("/proc/self/statm").unwrap();
-            statm.split_whitespace().nth(1).unwrap().parse().unwrap()
-        };
-        let before = resident_pages();
-        let tenant = Tenant::default();
-        let mut table = Table::zeros(1 << 27, 1);
-        write(&mut table, &tenant, 1 << 26, 1.0, [1.0, 1.0]);
-        let touched = resident_pages().saturating_sub(before);
-        // An eighth of the blocks' 2¹⁹ pages of 4 KiB, for what other tests do meanwhile.
-        assert!(touched < 1 << 16, "{touched} pages became resident");
-        assert_eq!(table.row(1 << 26), [1.0]);
-    }
-}
+mod tests;

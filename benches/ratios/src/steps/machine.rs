@@ -46,7 +46,7 @@ fn workload<const PARTS: usize, R: UpdateRule>(data: &Data, batch: usize, rule: 
                 Emitted::new(model, rule, batch)?,
                 move |emitted| emitted.run(log),
                 move |emitted| {
-                    loss::<1>(arrays, emitted.model.w.values(), emitted.model.v.values())
+                    loss::<1>(arrays, (emitted.model.w.values(), 1), emitted.model.v.values())
                 },
             )
             .contestant(
@@ -58,32 +58,41 @@ fn workload<const PARTS: usize, R: UpdateRule>(data: &Data, batch: usize, rule: 
                         || by_hand.run(arrays),
                     );
                 },
-                move |by_hand| loss::<PARTS>(arrays, by_hand.w.get(), by_hand.v.get()),
+                move |by_hand| {
+                    let w = (by_hand.w.get(), weights_of::<PARTS>(batch));
+                    loss::<PARTS>(arrays, w, by_hand.v.get())
+                },
             ))
     })
 }
 
-/// Weights, and factors by rows of cache lines; with two parts, AdaGrad's sums behind each.
+/// Weights, and factors by rows of cache lines; with two parts, AdaGrad's sums behind each. Where rows come in batches, weights have slots behind
+/// that, as many numbers for each column as `weights_of` says: a line that is read for the weight has the slot as well.
 struct ByHand<const PARTS: usize> {
     w: Lines,
     v: Lines,
     batch: usize,
     /// The losses of the last epoch.
     total: f64,
-    /// Column → `first` + place in `columns`; less than `first` of a column that the batch has not touched.
-    slots: Lines<u32>,
+    /// A slot is `first` + the place in `columns`; less than `first` of a column that the batch has not touched.
     first: u32,
     columns: Vec<u32>,
     /// For each column touched: Σ g x s by factor, Σ g x², Σ g x.
     sums: Vec<[f32; SIZE + 2]>,
 }
 
-/// The product and the interaction of a row, and Σ x v by factor.
+/// The numbers from weight to weight: a power of two.
+#[inline(always)]
+const fn weights_of<const PARTS: usize>(batch: usize) -> usize {
+    if batch == 1 { PARTS } else { 2 * PARTS }
+}
+
+/// The product and the interaction of a row, and Σ x v by factor. Weights are `from_weight_to_weight` numbers apart.
 #[inline(always)]
 fn scores<const PARTS: usize>(
     columns: &[u32],
     values: &[f32],
-    w: &[f32],
+    (w, from_weight_to_weight): (&[f32], usize),
     v: &[f32],
 ) -> (f32, [f32; SIZE]) {
     let (mut sums, mut squares, mut score) = ([0.0f32; SIZE], [0.0f32; SIZE], 0.0);
@@ -91,7 +100,7 @@ fn scores<const PARTS: usize>(
         let column = column as usize;
         // SAFETY: `Csr` holds columns below its width, for which both tables were made.
         let row = unsafe {
-            score += value * w.get_unchecked(column * PARTS);
+            score += value * w.get_unchecked(column * from_weight_to_weight);
             factors_of::<PARTS>(v, column)
         };
         for f in 0..SIZE {
@@ -121,18 +130,8 @@ impl<const PARTS: usize> ByHand<PARTS> {
         for (to, from) in v.get_mut().chunks_exact_mut(PARTS * SIZE).zip(factors.chunks(SIZE)) {
             to[..SIZE].copy_from_slice(from);
         }
-        let w = Lines::zeros(width * PARTS)?;
-        let slots = Lines::zeros(width)?;
-        Ok(ByHand {
-            w,
-            v,
-            batch,
-            total: 0.0,
-            slots,
-            first: 1,
-            columns: Vec::new(),
-            sums: Vec::new(),
-        })
+        let w = Lines::zeros(width * weights_of::<PARTS>(batch))?;
+        Ok(ByHand { w, v, batch, total: 0.0, first: 1, columns: Vec::new(), sums: Vec::new() })
     }
 
     #[inline(always)]
@@ -144,10 +143,15 @@ impl<const PARTS: usize> ByHand<PARTS> {
     }
 
     #[inline(always)]
-    fn prefetch(w: &[f32], v: &[f32], [w_is_far, v_is_far]: [bool; 2], columns: &[u32]) {
+    fn prefetch(
+        (w, from_weight_to_weight): (&[f32], usize),
+        v: &[f32],
+        [w_is_far, v_is_far]: [bool; 2],
+        columns: &[u32],
+    ) {
         for &column in columns {
             if w_is_far {
-                prefetch(w, column as usize * PARTS);
+                prefetch(w, column as usize * from_weight_to_weight);
             }
             if v_is_far {
                 for part in 0..PARTS {
@@ -163,11 +167,18 @@ impl<const PARTS: usize> ByHand<PARTS> {
     ///
     /// `column` is below the width for which both tables were made.
     #[inline(always)]
-    unsafe fn update(w: &mut [f32], v: &mut [f32], column: usize, grad: f32, by: &[f32; SIZE]) {
-        // SAFETY: a table has `PARTS` blocks for each column.
+    unsafe fn update(
+        (w, from_weight_to_weight): (&mut [f32], usize),
+        v: &mut [f32],
+        column: usize,
+        grad: f32,
+        by: &[f32; SIZE],
+    ) {
+        // SAFETY: a table has `PARTS` blocks for each column, that of weights as many numbers as there are from one to the next.
         let (w, v) = unsafe {
             let v = v.as_mut_ptr().add(column * PARTS * SIZE).cast::<[[f32; SIZE]; PARTS]>();
-            (&mut *w.as_mut_ptr().add(column * PARTS).cast::<[f32; PARTS]>(), &mut *v)
+            let w = w.as_mut_ptr().add(column * from_weight_to_weight);
+            (&mut *w.cast::<[f32; PARTS]>(), &mut *v)
         };
         if PARTS == 1 {
             w[0] -= RATE * grad;
@@ -192,10 +203,10 @@ impl<const PARTS: usize> ByHand<PARTS> {
         for row in 0..x.n_rows() {
             x.ask(row);
             if far[1] && row + VECTORS_AHEAD < x.n_rows() {
-                Self::prefetch(w, v, far, x.row(row + VECTORS_AHEAD).0);
+                Self::prefetch((w, PARTS), v, far, x.row(row + VECTORS_AHEAD).0);
             }
             let (columns, values) = x.row(row);
-            let (score, sums) = scores::<PARTS>(columns, values, w, v);
+            let (score, sums) = scores::<PARTS>(columns, values, (w, PARTS), v);
             let grad = losses.gradient(score, x.labels[row]);
             for (&column, value) in columns.iter().zip(values) {
                 let (column, share) = (column as usize, grad * value);
@@ -206,7 +217,7 @@ impl<const PARTS: usize> ByHand<PARTS> {
                     by[f] = share * (sums[f] - value * factors[f]);
                 }
                 // SAFETY: as in `scores`.
-                unsafe { Self::update(w, v, column, share, &by) };
+                unsafe { Self::update((w, PARTS), v, column, share, &by) };
             }
         }
         losses.total()
@@ -215,8 +226,8 @@ impl<const PARTS: usize> ByHand<PARTS> {
     #[inline(always)]
     fn batches(&mut self, x: Log<'_>) -> f64 {
         let mut losses = Losses::new();
-        let (w, v, slots) = (self.w.get_mut(), self.v.get_mut(), self.slots.get_mut());
-        let (far, slots_are_far) = ([is_far(w), is_far(v)], is_far(slots));
+        let (w, v, each) = (self.w.get_mut(), self.v.get_mut(), 2 * PARTS);
+        let far = [is_far(w), is_far(v)];
         for first in (0..x.n_rows()).step_by(self.batch) {
             let rows = first..x.n_rows().min(first + self.batch);
             let mean = 1.0 / rows.len() as f32;
@@ -227,18 +238,17 @@ impl<const PARTS: usize> ByHand<PARTS> {
                 if row + VECTORS_AHEAD < x.n_rows() {
                     let (columns, _) = x.row(row + VECTORS_AHEAD);
                     if far[1] {
-                        Self::prefetch(w, v, far, columns);
-                    }
-                    if slots_are_far {
-                        columns.iter().for_each(|column| prefetch(slots, *column as usize));
+                        Self::prefetch((w, each), v, far, columns);
                     }
                 }
                 let (columns, values) = x.row(row);
-                let (score, sums) = scores::<PARTS>(columns, values, w, v);
+                let (score, sums) = scores::<PARTS>(columns, values, (w, each), v);
                 let grad = mean * losses.gradient(score, x.labels[row]);
                 for (&column, value) in columns.iter().zip(values) {
                     let share = grad * value;
-                    let slot = &mut slots[column as usize];
+                    // SAFETY: as in `scores`; behind `PARTS` numbers there is a slot.
+                    let slot: &mut u32 =
+                        unsafe { &mut *w.as_mut_ptr().add(column as usize * each + PARTS).cast() };
                     let mut place = slot.wrapping_sub(self.first) as usize;
                     if place >= self.columns.len() {
                         place = self.columns.len();
@@ -259,7 +269,7 @@ impl<const PARTS: usize> ByHand<PARTS> {
             self.first += self.columns.len() as u32;
             for (place, (&column, sums)) in self.columns.iter().zip(&self.sums).enumerate() {
                 if let Some(ahead) = self.columns.get(place + 16) {
-                    Self::prefetch(w, v, far, std::slice::from_ref(ahead));
+                    Self::prefetch((w, each), v, far, std::slice::from_ref(ahead));
                 }
                 let column = column as usize;
                 // SAFETY: as in `scores`.
@@ -269,7 +279,7 @@ impl<const PARTS: usize> ByHand<PARTS> {
                     by[f] = sums[f] - sums[SIZE] * factors[f];
                 }
                 // SAFETY: as in `scores`.
-                unsafe { Self::update(w, v, column, sums[SIZE + 1], &by) };
+                unsafe { Self::update((w, each), v, column, sums[SIZE + 1], &by) };
             }
         }
         losses.total()
@@ -277,7 +287,7 @@ impl<const PARTS: usize> ByHand<PARTS> {
 }
 
 /// The mean logistic loss, in `f64`.
-fn loss<const PARTS: usize>(x: Log<'_>, w: &[f32], v: &[f32]) -> f64 {
+fn loss<const PARTS: usize>(x: Log<'_>, w: (&[f32], usize), v: &[f32]) -> f64 {
     let losses = x.labels.iter().enumerate().map(|(row, &label)| {
         let (columns, values) = x.row(row);
         let score = f64::from(scores::<PARTS>(columns, values, w, v).0);

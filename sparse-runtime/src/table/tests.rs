@@ -1,0 +1,158 @@
+use super::*;
+
+type State = [f32; 2];
+
+fn counting(n_rows: usize, row_size: usize) -> Table<f32> {
+    let values: Vec<f32> = (0..n_rows * row_size).map(|i| i as f32).collect();
+    Table::from_values(row_size, &values)
+}
+
+/// Adds to the first weight of a row and sets its state, as a step would.
+fn write(table: &mut Table<f32>, tenant: &Tenant, row: usize, change: f32, state: State) {
+    assert!(row < table.n_rows());
+    let n_states = table.row_size();
+    let layout = Layout::of::<f32, State>(table.row_size(), n_states);
+    let base = table.blocks::<State>(tenant, n_states);
+    // SAFETY: the row is one of the table's, the layout that of its blocks.
+    unsafe {
+        *base.add(row * layout.stride).cast::<f32>() += change;
+        *base.add(row * layout.stride + layout.states).cast::<State>() = state;
+    }
+}
+
+#[test]
+fn whatever_was_written_last_counts() {
+    for row_size in [1, 3] {
+        let tenant = Tenant::default();
+        let mut table = counting(4, row_size);
+        assert!(table.states_of::<State>(&tenant).is_empty());
+        write(&mut table, &tenant, 2, 0.5, [7.0, 8.0]);
+        let second = (2 * row_size) as f32;
+        assert_eq!(table.row(2)[0], second + 0.5);
+        assert_eq!(table.values()[2 * row_size], second + 0.5);
+        assert_eq!(table.row(3)[0], (3 * row_size) as f32);
+        table.values_mut()[2 * row_size] = 100.0;
+        write(&mut table, &tenant, 2, 1.0, [7.0, 9.0]);
+        assert_eq!(table.values()[2 * row_size], 101.0);
+        let states: Vec<State> = table.states_of(&tenant);
+        assert_eq!(states.len(), 4 * row_size);
+        assert_eq!((states[0], states[2 * row_size]), ([0.0; 2], [7.0, 9.0]));
+        let copy = table.clone();
+        assert_eq!(copy.values(), table.values());
+        assert_eq!(copy.states_of::<State>(&tenant), states);
+    }
+}
+
+#[test]
+fn two_updaters_keep_their_own_states() {
+    let (first, second) = (Tenant::default(), Tenant::default());
+    let mut table = counting(3, 1);
+    write(&mut table, &first, 0, 1.0, [1.0, 1.0]);
+    write(&mut table, &second, 0, 1.0, [2.0, 2.0]);
+    assert_eq!(table.values(), [2.0, 1.0, 2.0]);
+    write(&mut table, &first, 1, 1.0, [3.0, 3.0]);
+    assert_eq!(table.values(), [2.0, 2.0, 2.0]);
+    assert_eq!(table.states_of::<State>(&first), [[1.0, 1.0], [3.0, 3.0], [0.0, 0.0]]);
+    assert_eq!(table.states_of::<State>(&second), [[2.0, 2.0], [0.0, 0.0], [0.0, 0.0]]);
+    drop(second);
+    let third = Tenant::default();
+    write(&mut table, &third, 2, 1.0, [4.0, 4.0]);
+    assert_eq!(table.parked.len(), 1);
+    assert_eq!(table.values(), [2.0, 2.0, 3.0]);
+}
+
+#[test]
+fn tables_without_elements() {
+    let tenant = Tenant::default();
+    for (n_rows, row_size) in [(0, 3), (3, 0)] {
+        let mut table = Table::<f32>::zeros(n_rows, row_size);
+        table.blocks::<State>(&tenant, row_size);
+        assert!(table.is_empty() && table.values().is_empty() && table.values_mut().is_empty());
+        assert!(table.states_of::<State>(&tenant).is_empty());
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn blocks_of_zeros_do_not_touch_their_memory() {
+    let resident_pages = || -> usize {
+        let statm = std::fs::read_to_string("/proc/self/statm").unwrap();
+        statm.split_whitespace().nth(1).unwrap().parse().unwrap()
+    };
+    let before = resident_pages();
+    let tenant = Tenant::default();
+    let mut table = Table::zeros(1 << 27, 1);
+    write(&mut table, &tenant, 1 << 26, 1.0, [1.0, 1.0]);
+    let touched = resident_pages().saturating_sub(before);
+    // An eighth of the blocks' 2¹⁹ pages of 4 KiB, for what other tests do meanwhile.
+    assert!(touched < 1 << 16, "{touched} pages became resident");
+    assert_eq!(table.row(1 << 26), [1.0]);
+}
+
+/// Gives a row a slot, as a batch would.
+fn give_slot(table: &mut Table<f32>, tenant: &Tenant, n_states: usize, row: usize) -> (u32, u32) {
+    assert!(row < table.n_rows());
+    let layout = Layout::with_slots::<f32, State>(1, n_states);
+    let (base, first) = table.blocks_with_slots::<State>(tenant, n_states, 1);
+    // SAFETY: the row is one of the table's, the layout that of its blocks.
+    let slot = unsafe { &mut *base.add(row * layout.stride + layout.slot.unwrap()).cast::<u32>() };
+    let before = std::mem::replace(slot, first);
+    (before, first)
+}
+
+#[test]
+fn slots_come_and_go_beside_weights_and_states() {
+    let tenant = Tenant::default();
+    let mut table = counting(2000, 1);
+    write(&mut table, &tenant, 1500, 0.5, [7.0, 8.0]);
+    let (before, first) = give_slot(&mut table, &tenant, 1, 1500);
+    assert!(before < first && table.has_slots(&tenant));
+    // What was given before is below what is given now.
+    let (before, second) = give_slot(&mut table, &tenant, 1, 1500);
+    assert_eq!((before, second), (first, first + 1));
+    let states: Vec<State> = table.states_of(&tenant);
+    assert_eq!((states[1499], states[1500]), ([0.0; 2], [7.0, 8.0]));
+    assert_eq!((table.row(1500), table.values()[1501]), (&[1500.5][..], 1501.0));
+    // Another form knows no slots, nor does what comes after it.
+    write(&mut table, &tenant, 3, 1.0, [1.0, 2.0]);
+    assert!(!table.has_slots(&tenant));
+    assert_eq!(table.states_of::<State>(&tenant)[1500], [7.0, 8.0]);
+    let (before, first) = give_slot(&mut table, &tenant, 1, 1500);
+    assert!(before == 0 && first > 0);
+    assert_eq!((table.values()[3], table.values()[1500]), (4.0, 1500.5));
+}
+
+#[test]
+fn slots_of_a_copy_are_its_own() {
+    let tenant = Tenant::default();
+    let mut table = counting(3, 1);
+    give_slot(&mut table, &tenant, 0, 1);
+    let mut copy = table.clone();
+    for _ in 0..5 {
+        give_slot(&mut table, &tenant, 0, 1);
+    }
+    for table in [&mut copy, &mut table] {
+        let (before, first) = give_slot(table, &tenant, 0, 1);
+        assert!(before < first);
+    }
+}
+
+#[test]
+fn a_form_is_changed_for_as_many_entries_as_rows() {
+    let tenant = Tenant::default();
+    let mut table = counting(100, 1);
+    assert!(!table.slots_pay(&tenant, 0, 60));
+    assert!(table.slots_pay(&tenant, 0, 60));
+    give_slot(&mut table, &tenant, 0, 1);
+    assert!(table.slots_pay(&tenant, 0, 1));
+    // Somebody asks for values.
+    table.values_mut();
+    assert!(!table.slots_pay(&tenant, 0, 60) && table.slots_pay(&tenant, 0, 60));
+    // Blocks with states are made in any case.
+    let other = Tenant::default();
+    assert!(table.slots_pay(&other, 1, 1));
+    write(&mut table, &other, 1, 1.0, [1.0, 1.0]);
+    assert!(!table.slots_pay(&other, 1, 1));
+    // Nothing is to be copied.
+    assert!(Table::<f32>::zeros(1 << 30, 1).slots_pay(&tenant, 0, 1));
+}
