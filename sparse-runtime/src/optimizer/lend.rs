@@ -113,8 +113,9 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
         !self.keeps_steps(record)
             && match n_rows {
                 // Either form will do, so that it stays.
-                1 => table.are_with_slots(&self.tenant, n_states),
-                _ => table.slots_pay(&self.tenant, n_states, n_entries),
+                1 if n_states > 0 => table.has_slots(&self.tenant),
+                1 => table.has_newest_slots(&self.tenant),
+                _ => table.slots_pay::<StateOf<R, T>>(&self.tenant, n_states, n_entries),
             }
     }
 

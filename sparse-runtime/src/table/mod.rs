@@ -41,6 +41,8 @@ pub struct Table<T: Element> {
     written: Written,
     /// The entries of batches that [asked](Self::slots_pay) since the form was last changed for slots.
     entries: usize,
+    /// Whether it ever was.
+    had_slots: bool,
 }
 
 /// Who has written a table that was zero.
@@ -71,6 +73,7 @@ impl<T: Element> Table<T> {
             blocks_count: false,
             written: Written::Nobody,
             entries: 0,
+            had_slots: false,
         }
     }
 
@@ -256,10 +259,12 @@ impl<T: Element> Table<T> {
             && self.blocks.as_ref().is_some_and(are_those)
     }
 
-    /// Whether the rows are blocks with slots and a tenant's `n_states`, and with the newest weights.
+    /// Whether a tenant's blocks have slots, and the newest weights, so that they are there at once.
     #[inline(always)]
-    pub(crate) fn are_with_slots(&self, tenant: &Tenant, n_states: usize) -> bool {
-        self.are_blocks_of(tenant, n_states, true)
+    pub(crate) fn has_newest_slots(&self, tenant: &Tenant) -> bool {
+        let are_those =
+            |blocks: &Blocks| blocks.belong_to(tenant) && blocks.layout().slot.is_some();
+        self.blocks_count && self.blocks.as_ref().is_some_and(are_those)
     }
 
     /// Whether a tenant's blocks have slots.
@@ -269,44 +274,64 @@ impl<T: Element> Table<T> {
     }
 
     /// Whether [slots](Self::blocks_with_slots) are there at once, for a batch of so many entries, or worth it: to change the form of a table is O(values),
-    /// so that it is done once for as many entries as there are rows, or where it costs nothing.
+    /// so that it is done once for as many entries as there are rows, and where it costs nothing, or not again. Then it allocates nothing, if not at
+    /// the first batch.
     #[inline(always)]
-    pub(crate) fn slots_pay(&mut self, tenant: &Tenant, n_states: usize, entries: usize) -> bool {
+    pub(crate) fn slots_pay<S: Copy>(
+        &mut self,
+        tenant: &Tenant,
+        n_states: usize,
+        entries: usize,
+    ) -> bool {
         self.entries = self.entries.saturating_add(entries);
-        self.are_blocks_of(tenant, n_states, true) || self.change_pays(tenant, n_states)
+        self.has_newest_slots(tenant) || self.change_pays::<S>(tenant, n_states)
     }
 
     #[cold]
     #[inline(never)]
-    fn change_pays(&mut self, tenant: &Tenant, n_states: usize) -> bool {
-        let is_free = match (n_states, self.blocks_of(tenant)) {
-            (0, _) => matches!(self.written, Written::Nobody),
+    fn change_pays<S: Copy>(&mut self, tenant: &Tenant, n_states: usize) -> bool {
+        let pays = match (n_states, self.blocks_of(tenant)) {
+            (0, _) if matches!(self.written, Written::Nobody) => true,
+            // Without states there were none to be made: they are, and wait.
+            (0, None) => {
+                self.put_blocks(Layout::with_slots::<T, S>(self.row_size, 0), tenant);
+                false
+            }
             // They are made in any case.
-            (_, None) => true,
-            (_, Some(blocks)) => blocks.layout().slot.is_some(),
+            (1.., None) => true,
+            (1.., Some(blocks)) if blocks.layout().slot.is_some() => true,
+            (1.., Some(_)) => !self.had_slots,
+            (0, Some(_)) => false,
         };
-        let pays = is_free || self.entries >= self.n_rows;
+        let pays = pays || self.entries >= self.n_rows;
         if pays {
             self.entries = 0;
+            self.had_slots = true;
         }
         pays
+    }
+
+    /// Puts a tenant's blocks in place, in whatever layout they are, new ones in this one. If they were not, their weights do not count.
+    fn put_blocks(&mut self, layout: Layout, tenant: &Tenant) {
+        let belong = |blocks: &Blocks| blocks.belong_to(tenant);
+        if self.blocks.as_ref().is_some_and(belong) {
+            return;
+        }
+        self.values();
+        self.blocks_count = false;
+        self.parked.extend(self.blocks.take());
+        self.parked.retain(Blocks::are_wanted);
+        let known = self.parked.iter().position(belong);
+        self.blocks = Some(match known {
+            Some(position) => self.parked.swap_remove(position),
+            None => Blocks::new(self.n_rows, layout, tenant),
+        });
     }
 
     #[cold]
     #[inline(never)]
     fn make_blocks(&mut self, layout: Layout, tenant: &Tenant) {
-        let belong = |blocks: &Blocks| blocks.belong_to(tenant);
-        if !self.blocks.as_ref().is_some_and(belong) {
-            self.values();
-            self.blocks_count = false;
-            self.parked.extend(self.blocks.take());
-            self.parked.retain(Blocks::are_wanted);
-            let known = self.parked.iter().position(belong);
-            self.blocks = Some(match known {
-                Some(position) => self.parked.swap_remove(position),
-                None => Blocks::new(self.n_rows, layout, tenant),
-            });
-        }
+        self.put_blocks(layout, tenant);
         if let Some(blocks) = self.blocks.as_mut().filter(|blocks| blocks.layout() != layout) {
             *blocks = blocks.in_layout(self.n_rows, layout, tenant);
         }
@@ -411,6 +436,7 @@ impl<T: Element> Clone for Table<T> {
             blocks_count: self.blocks_count,
             written: self.written.clone(),
             entries: self.entries,
+            had_slots: self.had_slots,
         }
     }
 }

@@ -141,18 +141,23 @@ fn slots_of_a_copy_are_its_own() {
 fn a_form_is_changed_for_as_many_entries_as_rows() {
     let tenant = Tenant::default();
     let mut table = counting(100, 1);
-    assert!(!table.slots_pay(&tenant, 0, 60));
-    assert!(table.slots_pay(&tenant, 0, 60));
+    assert!(!table.slots_pay::<State>(&tenant, 0, 60));
+    assert!(table.slots_pay::<State>(&tenant, 0, 60));
     give_slot(&mut table, &tenant, 0, 1);
-    assert!(table.slots_pay(&tenant, 0, 1));
-    // Somebody asks for values.
+    assert!(table.slots_pay::<State>(&tenant, 0, 1));
+    // Somebody reads values, then somebody writes them.
+    assert!(table.values().len() == 100 && table.slots_pay::<State>(&tenant, 0, 1));
     table.values_mut();
-    assert!(!table.slots_pay(&tenant, 0, 60) && table.slots_pay(&tenant, 0, 60));
+    assert!(!table.slots_pay::<State>(&tenant, 0, 60) && table.slots_pay::<State>(&tenant, 0, 60));
     // Blocks with states are made in any case.
     let other = Tenant::default();
-    assert!(table.slots_pay(&other, 1, 1));
+    assert!(table.slots_pay::<State>(&other, 1, 1));
     write(&mut table, &other, 1, 1.0, [1.0, 1.0]);
-    assert!(!table.slots_pay(&other, 1, 1));
+    assert!(!table.slots_pay::<State>(&other, 1, 1));
+    // But for the first change of blocks that have states.
+    let mut table = counting(100, 1);
+    write(&mut table, &other, 1, 1.0, [1.0, 1.0]);
+    assert!(table.slots_pay::<State>(&other, 1, 1));
     // Nothing is to be copied.
-    assert!(Table::<f32>::zeros(1 << 30, 1).slots_pay(&tenant, 0, 1));
+    assert!(Table::<f32>::zeros(1 << 30, 1).slots_pay::<State>(&tenant, 0, 1));
 }
