@@ -62,10 +62,10 @@ pub fn step<R: UpdateRule, T: Float<Accumulator = T>, V: Factor<T>, W: Width, L:
     if are_alike && updater.wants_slots(weights_index, weights, (x.n_rows(), x.nnz())) {
         let (w, v) = ((weights_index, weights), (factors_index, factors));
         if Updater::<R, T>::OPTIONAL_STATE && are_plain {
-            let (w, v) = updater.rows_with_slots::<Plain>(w, v, x.nnz())?;
+            let (w, v) = updater.rows_with_slots_beside::<Plain>(w, v, x.nnz())?;
             return step_of(x, w, v, width, parallel, scratch, row_function);
         }
-        let (w, v) = updater.rows_with_slots::<Beside>(w, v, x.nnz())?;
+        let (w, v) = updater.rows_with_slots_beside::<Beside>(w, v, x.nnz())?;
         return step_of(x, w, v, width, parallel, scratch, row_function);
     }
     with_rows!(R, T; *updater, [weights_index => weights, factors_index => factors], |[w, v]| {

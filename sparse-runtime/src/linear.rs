@@ -5,6 +5,7 @@
 //! the update; a larger one passes over its non-zeros once forward and once backward, the gradient of a
 //! parameter's row summed in the order of the batch's rows.
 
+mod batch;
 mod gathered;
 mod in_parts;
 mod in_turn;
@@ -15,13 +16,15 @@ mod own;
 mod products;
 mod racing;
 mod rows;
+#[cfg(test)]
+mod tests;
 mod width;
 
+use self::batch::{FAR_BYTES, are_far_again, many_rows, many_short_rows};
 pub use self::in_turn::steps;
 pub use self::width::{Fixed, Runtime, Width};
 pub(crate) use in_parts::settle;
 pub(crate) use products::{product, scatter, settled_product, sum_of_products};
-use rows::ahead_of;
 pub(crate) use rows::{
     AHEAD, DATA_AHEAD, ENTRIES_AHEAD, LINES_AHEAD, entries, is_large, is_read_anew, prefetch_data,
     range_of, row_ahead, row_ahead_by, row_of,
@@ -30,14 +33,16 @@ pub(crate) use rows::{
 use crate::error::Result;
 use crate::formats::{ColumnId, ColumnIdsView, CsrView};
 use crate::kernels::Parallel;
-use crate::kernels::row_loss::{Losses, RowLoss};
+use crate::kernels::row_loss::RowLoss;
 use crate::layers::Run;
 use crate::model::ModelError;
-use crate::optimizer::{RowAccumulator, RowCursor, RowUpdater, Settling, UpdateKind, Updater};
+use crate::optimizer::{
+    Beside, RowAccumulator, RowCursor, RowUpdater, Settling, UpdateKind, Updater, Weights,
+};
 use crate::paces::{Paces, Stage};
 use crate::row_parts::{Parts, RowPart, hand_on, work_of_step};
 use crate::table::Table;
-use crate::{with_column_ids, with_rows};
+use crate::with_rows;
 use sparse_core::element::{Factor, Float, Stored};
 use sparse_core::update_rules::UpdateRule;
 
@@ -130,11 +135,18 @@ pub fn step<R: UpdateRule, T: Float, V: Factor<T>, W: Width, L: RowLoss<T::Accum
     scratch: &mut Scratch<T::Accumulator>,
     row_function: impl FnMut(usize, &mut [T::Accumulator], &mut [T::Accumulator]) -> L,
 ) -> Result<f64> {
+    // A rule that only adds sums nothing.
+    if !W::IN_VECTORS
+        && !updater.is_plain(parameter)
+        && updater.is_beside(parameter, &Weights::Table(table))
+        && updater.wants_slots(parameter, table, (x.n_rows(), x.nnz()))
+    {
+        let rows = updater.rows_with_slots::<Beside>(parameter, table, x.nnz())?;
+        check(x, &rows, width)?;
+        return Ok(any_rows(x, rows, width, parallel, scratch, row_function));
+    }
     with_rows!(R, T; *updater, [parameter => table], |[rows]| {
-        // What the unchecked accesses below rely on.
-        if rows.n_rows() != x.n_cols() || rows.row_size() != width.columns() {
-            return Err(ModelError::extent("linear step", "x", 1, x.n_cols(), rows.n_rows()).into());
-        }
+        check(x, &rows, width)?;
         // The shortest step is inlined into the loop over batches, where a call would cost as much as some rows.
         let is_short = x.n_rows() == 1 && rows.is_plain();
         let loss = match x.columns() {
@@ -145,6 +157,19 @@ pub fn step<R: UpdateRule, T: Float, V: Factor<T>, W: Width, L: RowLoss<T::Accum
         };
         Ok(loss)
     })
+}
+
+/// What the unchecked accesses below rely on.
+#[inline(always)]
+fn check<R: UpdateRule, T: Float, V: Stored, K: UpdateKind>(
+    x: CsrView<'_, V>,
+    rows: &RowUpdater<'_, R, T, K>,
+    width: impl Width,
+) -> Result<()> {
+    if rows.n_rows() != x.n_cols() || rows.row_size() != width.columns() {
+        return Err(ModelError::extent("linear step", "x", 1, x.n_cols(), rows.n_rows()).into());
+    }
+    Ok(())
 }
 
 #[inline(never)]
@@ -289,197 +314,4 @@ fn ask_for_each<R: UpdateRule, T: Float, K: UpdateKind, I: ColumnId>(
         rows.prefetch(id.at());
     }
     settling.prefetch_each::<K, _>(ids);
-}
-
-/// A step of several rows of data: scores and what the row function makes of them, row by row, then the updates.
-#[inline(always)]
-fn many_rows<
-    'a,
-    R: UpdateRule,
-    T: Float,
-    V: Factor<T>,
-    W: Width,
-    K: UpdateKind,
-    I: ColumnId,
-    L: RowLoss<T::Accumulator>,
->(
-    x: CsrView<'a, V>,
-    ids: &'a [I],
-    mut rows: RowUpdater<'_, R, T, K>,
-    width: W,
-    scratch: &mut Scratch<T::Accumulator>,
-    mut row_function: impl FnMut(usize, &mut [T::Accumulator], &mut [T::Accumulator]) -> L,
-) -> f64 {
-    let (n_rows, columns) = (x.n_rows(), width.columns());
-    let large = is_large(&rows);
-    let Scratch { rows: row_scratch, gradients, .. } = scratch;
-    gradients.clear();
-    let mut losses = Losses::new();
-    for row in 0..n_rows {
-        prefetch_data(x, ids, row);
-        if large {
-            rows.prefetch_each(columns, row_ahead(x, ids, row));
-        }
-        let (ids, values) = row_of(x, ids, row);
-        let (cursor, mut settling) = rows.split(columns);
-        width.with_rows(
-            row_scratch,
-            #[inline(always)]
-            |scores, saved| {
-                // SAFETY: a view's columns are below its `n_cols`, which `step` compared with `n_rows`; the scores are as many as the
-                // parameter's columns.
-                unsafe {
-                    settled_product(ids, values, cursor, &mut settling, false, width, scores);
-                }
-                losses.add(row_function(row, scores, saved));
-                gradients.extend_from_slice(scores);
-            },
-        );
-    }
-    update_all(x, ids, &mut rows, width, gradients);
-    rows.finish();
-    losses.finish().0 / n_rows.max(1) as f64
-}
-
-/// [`many_rows`] where rows of the parameter are too short for vectors. The loops over entries are functions of their own, whose
-/// registers are their own as well: the row function calls others, around which such a loop would put everything down.
-#[inline(always)]
-fn many_short_rows<
-    R: UpdateRule,
-    T: Float,
-    V: Factor<T>,
-    W: Width,
-    K: UpdateKind,
-    L: RowLoss<T::Accumulator>,
->(
-    x: CsrView<'_, V>,
-    mut rows: RowUpdater<'_, R, T, K>,
-    width: W,
-    scratch: &mut Scratch<T::Accumulator>,
-    mut row_function: impl FnMut(usize, &mut [T::Accumulator], &mut [T::Accumulator]) -> L,
-) -> f64 {
-    let (n_rows, columns) = (x.n_rows(), width.columns());
-    let Scratch { rows: row_scratch, gradients, .. } = scratch;
-    gradients.clear();
-    gradients.resize(n_rows * columns, T::zero().widen());
-    add_scores(x, &mut rows, width, gradients);
-    let mut losses = Losses::new();
-    for row in 0..n_rows {
-        let scores = &mut gradients[row * columns..][..columns];
-        width.with_rows(
-            row_scratch,
-            #[inline(always)]
-            |_, saved| losses.add(row_function(row, scores, saved)),
-        );
-    }
-    update_short_rows(x, &mut rows, width, gradients);
-    rows.finish();
-    losses.finish().0 / n_rows.max(1) as f64
-}
-
-/// Adds the product of each row of data with the parameter, which has as many rows as the data columns, to the scores of that row.
-#[inline(never)]
-fn add_scores<R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKind>(
-    x: CsrView<'_, V>,
-    rows: &mut RowUpdater<'_, R, T, K>,
-    width: W,
-    scores: &mut [T::Accumulator],
-) {
-    let columns = width.columns();
-    #[cfg(target_arch = "x86_64")]
-    if columns == 1 && !rows.settles() {
-        let shared = rows.shared(columns);
-        // SAFETY: as in `many_rows`.
-        if unsafe { masked::find_products(x, shared.weights(), scores) } {
-            return;
-        }
-    }
-    let large = is_large(rows);
-    let (cursor, mut settling) = rows.split(columns);
-    with_column_ids!(x.columns(), |ids| {
-        for (row, scores) in scores.chunks_exact_mut(columns.max(1)).enumerate() {
-            prefetch_data(x, ids, row);
-            if large {
-                ask_for_each(row_ahead_by(ahead_of::<W>(), x, ids, row), cursor, &settling);
-            }
-            let (ids, values) = row_of(x, ids, row);
-            // SAFETY: as in `many_rows`.
-            unsafe { settled_product(ids, values, cursor, &mut settling, false, width, scores) };
-        }
-    });
-}
-
-/// [`update_all`], by ids of any type.
-#[inline(never)]
-fn update_short_rows<R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKind>(
-    x: CsrView<'_, V>,
-    rows: &mut RowUpdater<'_, R, T, K>,
-    width: W,
-    gradients: &mut [T::Accumulator],
-) {
-    with_column_ids!(x.columns(), |ids| update_all(x, ids, rows, width, gradients));
-}
-
-/// Bytes of a table and entries of a batch from which on rows that the scores have read are far from the core again when they are updated.
-/// Asking for nearer ones costs more than it saves; so it does for scores that are gathered in vectors, whatever the batch.
-const FAR_BYTES: usize = 1 << 24;
-const FAR_ENTRIES: usize = 1 << 17;
-
-/// Whether they are, of a table and a batch.
-fn are_far_again<R: UpdateRule, T: Float, V: Stored, K: UpdateKind>(
-    rows: &RowUpdater<'_, R, T, K>,
-    x: CsrView<'_, V>,
-) -> bool {
-    rows.bytes() >= FAR_BYTES && x.nnz() >= FAR_ENTRIES
-}
-
-/// Updates the rows that a batch names, given the gradient with respect to the scores. The parameter has as many rows as the data
-/// columns.
-#[inline(always)]
-fn update_all<'a, R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKind, I: ColumnId>(
-    x: CsrView<'a, V>,
-    ids: &'a [I],
-    rows: &mut RowUpdater<'_, R, T, K>,
-    width: W,
-    gradients: &mut [T::Accumulator],
-) {
-    let (columns, ahead) = (width.columns(), ahead_of::<W>());
-    let asks_for_data = is_read_anew(x, ids);
-    let gradients = gradients.chunks_exact_mut(columns.max(1)).enumerate();
-    if K::PLAIN {
-        // Such a rule only adds: what a row of data contributes is added in its turn, without a sum in between.
-        let is_far = are_far_again(rows, x);
-        let cursor = rows.cursor(columns);
-        for (row, gradient) in gradients {
-            if asks_for_data {
-                prefetch_data(x, ids, row);
-            }
-            if is_far {
-                row_ahead_by(ahead, x, ids, row).iter().for_each(|id| cursor.prefetch(id.at()));
-            }
-            let (ids, values) = row_of(x, ids, row);
-            // SAFETY: as in `many_rows`.
-            unsafe { scatter(ids, values, cursor, width, gradient) };
-        }
-        return;
-    }
-    let sums = rows.sums_mut();
-    let slots = sums.own_slots();
-    let are_far = slots.are_far();
-    for (row, gradient) in gradients {
-        if asks_for_data {
-            prefetch_data(x, ids, row);
-        }
-        if are_far {
-            slots.prefetch_each(row_ahead_by(ahead, x, ids, row));
-        }
-        let (ids, values) = row_of(x, ids, row);
-        width.in_registers(
-            gradient,
-            #[inline(always)]
-            // SAFETY: as in `many_rows`; the sums and their slots are for `n_rows` rows.
-            |gradient| unsafe { sums.add_outer::<_, T, _>(slots, entries(ids, values), gradient) },
-        );
-    }
-    rows.apply_settled(columns);
 }

@@ -185,7 +185,7 @@ mod tests {
     use crate::formats::Csr;
     use crate::interaction::any_rows;
     use crate::linear::{Fixed, Scratch};
-    use crate::optimizer::{ParameterSpec, Updater};
+    use crate::optimizer::{Beside, ParameterSpec, Plain, Updater, Weights};
     use crate::row_parts::divide;
     use crate::table::Table;
     use crate::with_rows;
@@ -195,12 +195,12 @@ mod tests {
     const COLUMNS: usize = 200;
     const SIZE: usize = 5;
 
-    /// Some steps on overlapping batches: the losses, and both tables at the end.
+    /// Some steps on overlapping batches: the losses, both tables at the end, and whether the weights had slots.
     fn steps<R: UpdateRule>(
         rule: &R,
-        (n_parts, hands_on, is_divided): (usize, bool, bool),
+        (n_parts, hands_on, is_divided, has_slots): (usize, bool, bool, bool),
         x: &Csr<f64>,
-    ) -> Result<(Vec<f64>, [Vec<f64>; 2])> {
+    ) -> Result<(Vec<f64>, [Vec<f64>; 2], bool)> {
         let spec = |name, size| ParameterSpec::new(name, COLUMNS, size, Some(Storage::RowSparse));
         let mut updater =
             Updater::<R, f64>::new(rule.clone(), vec![spec("w", 1), spec("v", SIZE)])?;
@@ -223,6 +223,24 @@ mod tests {
                 loss * loss
             };
             let [w, v] = &mut tables;
+            if has_slots && updater.wants_slots(0, w, (x.n_rows(), x.nnz())) {
+                let (parts, width) = ((n_parts, hands_on), Fixed::<SIZE>);
+                losses.push(match updater.is_plain(0) {
+                    true => {
+                        let of =
+                            updater.rows_with_slots_beside::<Plain>((0, w), (1, v), x.nnz())?;
+                        super::step(parts, x, of.0, of.1, width, &mut scratch, row_function)
+                    }
+                    false => {
+                        assert!(updater.is_beside(0, &Weights::Table(w)));
+                        let of =
+                            updater.rows_with_slots_beside::<Beside>((0, w), (1, v), x.nnz())?;
+                        super::step(parts, x, of.0, of.1, width, &mut scratch, row_function)
+                    }
+                });
+                updater.end_step()?;
+                continue;
+            }
             with_rows!(R, f64; updater, [0 => w, 1 => v], |[w, v]| losses.push(match n_parts {
                 1 => any_rows(x, w, v, Fixed::<SIZE>, &mut scratch, row_function),
                 _ => {
@@ -232,10 +250,11 @@ mod tests {
             }));
             updater.end_step()?;
         }
+        let had_slots = updater.has_slots(&tables[0]);
         let [w, v] = &mut tables;
         updater.flush(0, &mut *w)?;
         updater.flush(1, &mut *v)?;
-        Ok((losses, tables.map(|table| table.values().to_vec())))
+        Ok((losses, tables.map(|table| table.values().to_vec()), had_slots))
     }
 
     #[test]
@@ -246,19 +265,22 @@ mod tests {
             (0..n_entries).map(|k| (column(k), (k % 7) as f64 / 4.0 - 0.6)).collect::<Vec<_>>()
         });
         let x = Csr::from_rows(COLUMNS, rows).unwrap();
-        fn hold<R: UpdateRule>(rule: &R, x: &Csr<f64>) {
-            let one = steps(rule, (1, false, false), x).unwrap();
+        fn hold<R: UpdateRule>(rule: &R, x: &Csr<f64>, waits: bool) {
+            let one = steps(rule, (1, false, false, false), x).unwrap();
             assert!(one.0.iter().all(|loss| loss.is_finite()));
-            let ways = [2, 3].into_iter().flat_map(|n| [(n, false), (n, true)]);
-            for (n, hands_on) in ways {
-                for how in [(n, hands_on, false), (n, hands_on, true)] {
-                    assert!(steps(rule, how, x).unwrap() == one, "{rule:?} by {how:?}");
+            for n_parts in [2, 3] {
+                for bits in 0..8 {
+                    let [hands_on, is_divided, has_slots] = [1, 2, 4].map(|bit| bits & bit != 0);
+                    let how = (n_parts, hands_on, is_divided, has_slots);
+                    let several = steps(rule, how, x).unwrap();
+                    assert!(several.0 == one.0 && several.1 == one.1, "{rule:?} by {how:?}");
+                    assert_eq!(several.2, has_slots && !waits);
                 }
             }
         }
-        hold(&Sgd { learning_rate: 0.01, ..Sgd::default() }, &x);
+        hold(&Sgd { learning_rate: 0.01, ..Sgd::default() }, &x, false);
         let rule = Sgd { learning_rate: 0.01, momentum: 0.5, weight_decay: 0.01, ..Sgd::default() };
-        hold(&rule, &x);
-        hold(&AdaGrad { learning_rate: 0.01, ..AdaGrad::default() }, &x);
+        hold(&rule, &x, true);
+        hold(&AdaGrad { learning_rate: 0.01, ..AdaGrad::default() }, &x, false);
     }
 }

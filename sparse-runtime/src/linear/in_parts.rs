@@ -5,6 +5,9 @@
 //! thread updates its rows. So a row of the parameter stays in the cache of one thread. Where threads do not [hand on](crate::row_parts::hand_on),
 //! each product is the work of one.
 
+#[cfg(test)]
+mod tests;
+
 #[cfg(target_arch = "x86_64")]
 use super::own;
 use super::products::{HandedOn, add_terms_below, product, sum_handed_on, sum_of_products};
@@ -16,7 +19,7 @@ use super::{
 use crate::formats::{ColumnId, CsrView};
 use crate::kernels::row_loss::{Losses, RowLoss};
 use crate::lanes;
-use crate::optimizer::{ReadRows, RowAccumulator, RowUpdater, RowWeights, UpdateKind};
+use crate::optimizer::{ReadRows, RowAccumulator, RowUpdater, RowWeights, Slots, UpdateKind};
 use crate::row_parts::{Cuts, Piece, RowPart, each_updates};
 use crate::stages::in_stages;
 use crate::team;
@@ -47,6 +50,9 @@ pub(super) fn step<
     settle(x, &mut rows, columns, cuts, parts);
     let stages = cuts.in_stages(x, hands_on);
 
+    // Those of different rows, which are different threads', are different slots. Where a thread's scores read other threads' rows, it would wait for each
+    // slot that these write there.
+    let slots = if hands_on { rows.slots() } else { None };
     let (large, are_far) = (is_large(&rows), are_far_again(&rows, x));
     #[cfg(not(target_arch = "x86_64"))]
     let _ = are_far;
@@ -147,7 +153,8 @@ pub(super) fn step<
         #[cfg(not(target_arch = "x86_64"))]
         let is_found = false;
         if !is_found {
-            accumulate::<T, V, W>(cuts.of(place, x), sums, gradients, width, scratch);
+            let slots = slots.unwrap_or_else(|| sums.own_slots());
+            accumulate::<T, V, W>(cuts.of(place, x), (sums, slots), gradients, width, scratch);
         }
         // SAFETY: as above.
         unsafe {
@@ -213,9 +220,8 @@ unsafe fn find_products<T: Float, V: Factor<T>>(
 ) {
     #[cfg(target_arch = "x86_64")]
     {
-        let of_rows = x.with_rows(&x.starts()[rows.clone()], &x.ends()[rows.clone()]);
         // SAFETY: promised by the caller.
-        if unsafe { super::masked::find_products(of_rows, weights, products) } {
+        if unsafe { super::masked::find_products(x, rows.clone(), weights, products) } {
             return;
         }
     }
@@ -355,13 +361,12 @@ unsafe fn add<T: Float, V: Factor<T>, W: Width>(
 #[inline(never)]
 fn accumulate<T: Float, V: Factor<T>, W: Width>(
     own: CsrView<'_, V>,
-    sums: &mut RowAccumulator<T::Accumulator>,
+    (sums, slots): (&mut RowAccumulator<T::Accumulator>, Slots<'_>),
     gradients: &[T::Accumulator],
     width: W,
     scratch: &mut Vec<T::Accumulator>,
 ) {
-    let (columns, slots) = (width.columns(), sums.own_slots());
-    let are_far = slots.are_far();
+    let (columns, are_far) = (width.columns(), slots.are_far());
     with_row_loops!(W, own.columns(), |ids| for row in 0..own.n_rows() {
         if are_far {
             slots.prefetch_each(row_ahead_by(ahead_of::<W>(), own, ids, row));
@@ -379,119 +384,4 @@ fn accumulate<T: Float, V: Factor<T>, W: Width>(
             },
         );
     });
-}
-
-#[cfg(test)]
-mod tests {
-    use crate::error::Result;
-    use crate::formats::{Csr, CsrView, GatheredBounds, RowSelection};
-    use crate::kernels::Parallel;
-    use crate::linear::{Fixed, Scratch, any_rows};
-    use crate::optimizer::{ParameterSpec, Updater};
-    use crate::row_parts::divide;
-    use crate::table::Table;
-    use crate::with_rows;
-    use sparse_core::element::{Factor, Float, Unit};
-    use sparse_core::storage::Storage;
-    use sparse_core::update_rules::{AdaGrad, Ftrl, LazyUpdate, Sgd, UpdateRule};
-
-    const COLUMNS: usize = 300;
-
-    /// Some rows have no entries, the others a column that all have.
-    fn data<T: Float>(value: impl Fn(usize) -> T) -> Csr<T> {
-        let rows = (0..60usize).map(|row| {
-            let n_entries = if row % 11 == 3 { 0 } else { 1 + row * 5 % 130 };
-            let column = |k| if k == 0 { 0 } else { k * 2 + row % 40 };
-            (0..n_entries).map(|k| (column(k), value(k))).collect::<Vec<_>>()
-        });
-        Csr::from_rows(COLUMNS, rows).unwrap()
-    }
-
-    /// Some steps on overlapping batches, of a parameter of `K` columns; the losses, and the weights at the end.
-    fn steps<R: UpdateRule, T: Float<Accumulator = T>, V: Factor<T>, const K: usize>(
-        rule: &R,
-        (n_parts, hands_on, is_divided): (usize, bool, bool),
-        x: &Csr<V>,
-    ) -> Result<(Vec<f64>, Vec<T>)> {
-        let spec = ParameterSpec::new("w", COLUMNS, K, Some(Storage::RowSparse));
-        let mut updater = Updater::<R, T>::new(rule.clone(), vec![spec])?;
-        let values: Vec<T> = (0..K * COLUMNS).map(|i| T::of((i % 11) as f64 / 70.0)).collect();
-        let mut table = Table::from_values(K, &values);
-        let (mut scratch, mut losses) = (Scratch::default(), Vec::new());
-        let divided = is_divided.then(|| divide(x.view(), n_parts)).transpose()?;
-        for step in 0..6 {
-            updater.set_learning_rate(0.01 + 0.01 * (step / 3) as f64)?;
-            updater.begin_step()?;
-            let rows = step * 8..step * 8 + 20;
-            let (mut selection, mut bounds) = (RowSelection::new(), GatheredBounds::default());
-            let reversed = rows.clone().rev().collect::<Vec<_>>();
-            // A run of rows, and rows that lie anywhere.
-            let mut x: CsrView<'_, V> = match step % 2 {
-                0 => x.view().rows(rows.clone())?,
-                _ => selection.gather(x, &reversed)?,
-            };
-            if let Some(divided) = &divided {
-                bounds.gather(divided, &reversed);
-                x = x.with_divided(match step % 2 {
-                    0 => divided.rows(rows),
-                    _ => divided.gathered(&bounds),
-                });
-            }
-            let row_function = |row: usize, scores: &mut [T], _: &mut [T]| {
-                scores.iter_mut().for_each(|score| *score -= T::of((row % 3) as f64));
-                scores[0] * scores[K - 1]
-            };
-            with_rows!(R, T; updater, [0 => &mut table], |[rows]| losses.push(match n_parts {
-                1 => any_rows(x, rows, Fixed::<K>, Parallel::Sequential, &mut scratch, row_function),
-                _ => super::step((n_parts, hands_on), x, rows, Fixed::<K>, &mut scratch, row_function),
-            }));
-            updater.end_step()?;
-        }
-        updater.flush(0, &mut table)?;
-        Ok((losses, table.values().to_vec()))
-    }
-
-    #[test]
-    fn parts_have_the_bits_of_one() {
-        fn every<R: UpdateRule>(rule: &R) {
-            of_columns::<R, 1>(rule);
-            // Miri takes its time.
-            if cfg!(miri) {
-                return;
-            }
-            of_columns::<R, 2>(rule);
-            of_columns::<R, 5>(rule);
-            of_columns::<R, 16>(rule);
-        }
-        fn of_columns<R: UpdateRule, const K: usize>(rule: &R) {
-            of_values::<R, f32, f32, K>(rule, &data(|k| (k % 7) as f32 - 2.5));
-            of_values::<R, f64, f64, K>(rule, &data(|k| (k % 7) as f64 - 2.5));
-            of_values::<R, f32, Unit, K>(
-                rule,
-                &data(|_| 1.0f32).view().units().unwrap().to_owned(),
-            );
-        }
-        fn of_values<R: UpdateRule, T, V: Factor<T>, const K: usize>(rule: &R, x: &Csr<V>)
-        where
-            T: Float<Accumulator = T>,
-        {
-            let one = steps::<R, T, V, K>(rule, (1, false, false), x).unwrap();
-            for n_parts in [2, 3, 7] {
-                for (hands_on, is_divided) in
-                    [(false, false), (true, false), (false, true), (true, true)]
-                {
-                    let how = (n_parts, hands_on, is_divided);
-                    let several = steps::<R, T, V, K>(rule, how, x).unwrap();
-                    assert!(several == one, "{K} columns, {rule:?} in {how:?}");
-                }
-            }
-        }
-        let modes = [LazyUpdate::Exact, LazyUpdate::Touched, LazyUpdate::Dense];
-        for lazy_update in modes.into_iter().take(if cfg!(miri) { 1 } else { 3 }) {
-            every(&Sgd { lazy_update, ..Sgd::default() });
-            every(&Sgd { momentum: 0.9, weight_decay: 0.01, lazy_update, ..Sgd::default() });
-            every(&AdaGrad { weight_decay: 0.01, lazy_update, ..AdaGrad::default() });
-            every(&Ftrl { lazy_update, ..Ftrl::default() });
-        }
-    }
 }

@@ -14,6 +14,7 @@ use crate::prefetch::{prefetch, prefetch_at};
 use crate::row_parts::Piece;
 use sparse_core::element::{Factor, Float};
 use std::arch::x86_64::*;
+use std::ops::Range;
 
 /// The entries of a row that are looked at together, from the row's beginning on, whichever stage they are of: the four sums take them in
 /// turn, so that each entry has its sum by its place.
@@ -27,6 +28,7 @@ const TOGETHER: usize = 16;
 /// The columns of `x` are rows of the parameter, which nobody writes.
 pub(super) unsafe fn find_products<T: Float, V: Factor<T>>(
     x: CsrView<'_, V>,
+    range: Range<usize>,
     weights: RowWeights<'_, T>,
     products: &mut [T::Accumulator],
 ) -> bool {
@@ -38,7 +40,7 @@ pub(super) unsafe fn find_products<T: Float, V: Factor<T>>(
     }
     // SAFETY: the processor has the instructions, as `of` says; the rest is promised by the caller, of a csr whose bounds are within its
     // entries.
-    unsafe { rows.find_products::<T, V>(x, products) };
+    unsafe { rows.find_products::<T, V>(x, range, products) };
     true
 }
 
@@ -110,12 +112,13 @@ impl<'a> Rows<'a> {
     unsafe fn find_products<T: Float, V: Factor<T>>(
         &self,
         x: CsrView<'a, V>,
+        range: Range<usize>,
         products: &mut [f32],
     ) {
-        let bounds = x.starts().iter().zip(x.ends());
+        let bounds = x.starts()[range.clone()].iter().zip(&x.ends()[range.clone()]);
         let weights = x.n_cols() * self.stride as usize * size_of::<f32>();
         let asks = weights >= FAR_BYTES;
-        for (row, (product, (start, end))) in products.iter_mut().zip(bounds).enumerate() {
+        for (row, (product, (start, end))) in range.zip(products.iter_mut().zip(bounds)) {
             prefetch_data(x, self.ids, row);
             if asks {
                 for id in row_ahead_by(LINES_AHEAD, x, self.ids, row) {
@@ -435,8 +438,11 @@ mod tests {
                         gathers: true,
                     };
                     let mut found = vec![f32::NAN; x.n_rows()];
-                    // SAFETY: the caller asked; there is a weight for each column.
-                    unsafe { rows.find_products::<f32, V>(x, &mut found) };
+                    let (begin, rest) = found.split_at_mut(16);
+                    for (range, found) in [(0..16, begin), (16..x.n_rows(), rest)] {
+                        // SAFETY: the caller asked; there is a weight for each column.
+                        unsafe { rows.find_products::<f32, V>(x, range, found) };
+                    }
                     let found: Vec<u32> = found.into_iter().map(f32::to_bits).collect();
                     assert_eq!(found, expected, "weights {stride} apart");
                 }

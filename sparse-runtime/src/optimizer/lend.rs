@@ -145,15 +145,38 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
         table.has_slots(&self.tenant)
     }
 
-    /// The rows of a parameter of one column, each with a slot for the sum of a batch of `n_entries`, which [wants](Self::wants_slots) them, and the rows of
-    /// another parameter.
+    /// The rows of a parameter of one column, each with a slot for the sum of a batch of `n_entries`, which [wants](Self::wants_slots) them.
+    ///
+    /// # Errors
+    ///
+    /// As [`rows_as`](Self::rows_as).
+    #[inline]
+    pub(crate) fn rows_with_slots<'a, K: UpdateKind>(
+        &'a mut self,
+        parameter: usize,
+        table: &'a mut Table<T>,
+        n_entries: usize,
+    ) -> Result<RowUpdater<'a, R, T, WithSlots<K>>>
+    where
+        WithSlots<K>: UpdateKind,
+    {
+        let n_slots = slots_of(n_entries, table);
+        let mut weights = Weights::Table(table);
+        self.check_kind::<WithSlots<K>>(parameter, &weights)?;
+        self.ready::<WithSlots<K>>(parameter, &mut weights);
+        let record = &mut self.parameters[parameter];
+        let group = &self.groups[record.group];
+        Ok(lend(record, group, (weights, n_slots), &self.tenant, self.clock, self.mode))
+    }
+
+    /// [`rows_with_slots`](Self::rows_with_slots) of a parameter, and the rows of another one.
     ///
     /// # Errors
     ///
     /// As [`rows_of`](Self::rows_of).
     #[inline]
     #[allow(clippy::type_complexity)]
-    pub(crate) fn rows_with_slots<'a, K: UpdateKind>(
+    pub(crate) fn rows_with_slots_beside<'a, K: UpdateKind>(
         &'a mut self,
         (with_slots, table): (usize, &'a mut Table<T>),
         (other, other_table): (usize, &'a mut Table<T>),

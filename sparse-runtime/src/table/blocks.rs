@@ -23,17 +23,11 @@ pub(crate) struct Layout {
 
 impl Layout {
     /// Of rows of `row_size` weights `T` with `n_states` states `S`: one for each, or one for all.
-    ///
-    /// A row is a power of two of bytes where that costs at most a third more, so that it lies in as few cache lines as it
-    /// can.
     #[inline(always)]
     pub(crate) const fn of<T, S>(row_size: usize, n_states: usize) -> Layout {
         let states = (row_size * size_of::<T>()).next_multiple_of(align_of::<S>());
         let used = states + n_states * size_of::<S>();
-        let power = used.next_power_of_two();
-        let unit =
-            if align_of::<S>() > align_of::<T>() { align_of::<S>() } else { align_of::<T>() };
-        let stride = if 3 * power <= 4 * used { power } else { used.next_multiple_of(unit) };
+        let stride = stride_of::<T, S>(used);
         let last = used.next_multiple_of(align_of::<u32>());
         let has_room =
             last + size_of::<u32>() <= stride && stride.is_multiple_of(align_of::<u32>());
@@ -48,16 +42,21 @@ impl Layout {
         let Layout { states, .. } = Layout::of::<T, S>(row_size, n_states);
         let slot = (states + n_states * size_of::<S>()).next_multiple_of(align_of::<u32>());
         let used = slot + size_of::<u32>();
-        let power = used.next_power_of_two();
-        let unit = [align_of::<S>(), align_of::<T>(), align_of::<u32>()];
-        let mut align = unit[0];
-        let mut at = 1;
-        while at < unit.len() {
-            align = if unit[at] > align { unit[at] } else { align };
-            at += 1;
-        }
-        let stride = if 3 * power <= 4 * used { power } else { used.next_multiple_of(align) };
+        // Weights and states of half precision may lie at any two bytes.
+        let stride = stride_of::<T, S>(used).next_multiple_of(align_of::<u32>());
         Layout { states, stride, n_states, last: None, slot: Some(slot) }
+    }
+}
+
+/// The bytes from row to row where each has so many: a power of two where that costs at most a third more, so that a row lies in as few cache lines
+/// as it can.
+#[inline(always)]
+const fn stride_of<T, S>(used: usize) -> usize {
+    let (power, of_weights, of_states) =
+        (used.next_power_of_two(), align_of::<T>(), align_of::<S>());
+    match 3 * power <= 4 * used {
+        true => power,
+        false => used.next_multiple_of(if of_states > of_weights { of_states } else { of_weights }),
     }
 }
 

@@ -111,7 +111,7 @@ impl Problem {
     fn objective(&self, weights: impl Iterator<Item = f32> + Clone) -> Result<f64, Error> {
         let table: Vec<f32> = weights.clone().collect();
         let penalty: f64 = weights.map(|w| f64::from(w).powi(2)).sum();
-        Ok(crate::steps::linear::loss::<1, f32>(self.log()?, &table) + self.l2 / 2.0 * penalty)
+        Ok(crate::steps::linear::loss(self.log()?, (&table, 1)) + self.l2 / 2.0 * penalty)
     }
 
     fn is_solved(&self, weights: impl Iterator<Item = f32> + Clone) -> Result<bool, Error> {

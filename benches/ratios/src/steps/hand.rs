@@ -325,33 +325,48 @@ impl Rule<4> for Adam {
     }
 }
 
-/// The block of a column.
+/// The block of a column; blocks are `STRIDE` numbers apart.
 ///
 /// # Safety
 ///
 /// `column` is below the width for which the table was made.
 #[inline(always)]
-pub unsafe fn block<const BLOCK: usize>(table: &mut [f32], column: u32) -> &mut [f32; BLOCK] {
-    // SAFETY: a table has `BLOCK` elements for each column.
-    unsafe { &mut *table.as_mut_ptr().add(column as usize * BLOCK).cast() }
+pub unsafe fn block<const BLOCK: usize, const STRIDE: usize>(
+    table: &mut [f32],
+    column: u32,
+) -> &mut [f32; BLOCK] {
+    const { assert!(BLOCK <= STRIDE) };
+    // SAFETY: a table has `STRIDE` elements for each column.
+    unsafe { &mut *table.as_mut_ptr().add(column as usize * STRIDE).cast() }
+}
+
+/// The block of a column as slots: all bits are a number.
+///
+/// # Safety
+///
+/// `column` is below the width for which the table was made, with `WITH_SLOT` elements for each.
+#[inline(always)]
+unsafe fn block_of_slot(table: &mut [f32], column: u32) -> &mut [u32; WITH_SLOT] {
+    // SAFETY: promised by the caller.
+    unsafe { &mut *table.as_mut_ptr().add(column as usize * WITH_SLOT).cast() }
 }
 
 /// The product of a row with the weights: four sums, so that an addition need not wait for the one before it.
 #[inline(always)]
-pub fn product<const BLOCK: usize, V: Value>(columns: &[u32], values: &[V], table: &[f32]) -> f32 {
+pub fn product<const STRIDE: usize, V: Value>(columns: &[u32], values: &[V], table: &[f32]) -> f32 {
     let mut sums = [0.0f32; 4];
     let (column_chunks, columns) = columns.as_chunks::<4>();
     let (value_chunks, values) = values.as_chunks::<4>();
     for (columns, values) in column_chunks.iter().zip(value_chunks) {
         for lane in 0..4 {
             // SAFETY: `Csr` holds columns below its width, for which the table was made.
-            let weight = unsafe { table.get_unchecked(columns[lane] as usize * BLOCK) };
+            let weight = unsafe { table.get_unchecked(columns[lane] as usize * STRIDE) };
             sums[lane] += values[lane].times(*weight);
         }
     }
     for ((column, value), sum) in columns.iter().zip(values).zip(&mut sums) {
         // SAFETY: as above.
-        *sum += value.times(unsafe { *table.get_unchecked(*column as usize * BLOCK) });
+        *sum += value.times(unsafe { *table.get_unchecked(*column as usize * STRIDE) });
     }
     (sums[0] + sums[1]) + (sums[2] + sums[3])
 }
@@ -408,7 +423,7 @@ fn one_by_one<const BLOCK: usize, R: Rule<BLOCK>, V: Value>(
         let (columns, values) = x.row(row);
         let grad = losses.gradient(product::<BLOCK, V>(columns, values, table), x.labels[row]);
         rule.start();
-        update_all(
+        update_all::<BLOCK, BLOCK, R>(
             rule,
             table,
             columns.len().min(values.len()),
@@ -419,20 +434,30 @@ fn one_by_one<const BLOCK: usize, R: Rule<BLOCK>, V: Value>(
     losses.total()
 }
 
+/// Numbers from the block of one column to that of the next in tables of larger batches of rules with state: the last one is the slot of the
+/// column's sum, in a line of the cache that is read for the weight.
+const WITH_SLOT: usize = 4;
+
+/// The numbers from weight to weight in a table for batches of `size` rows.
+pub fn stride_of<const BLOCK: usize>(size: usize) -> usize {
+    if size == 1 || BLOCK == 1 { BLOCK } else { WITH_SLOT }
+}
+
+/// Rows whose scores come before their sums.
+const TOGETHER: usize = 16;
+
 /// What an epoch of larger batches keeps from batch to batch.
 pub struct Batches {
     size: usize,
     grads: Vec<f32>,
-    /// Column → `first` + place in `touched`; less than `first` of a column that the batch has not touched.
-    slots: Lines<u32>,
+    /// A slot is `first` + the place in `touched`; less than `first` of a column that the batch has not touched.
     first: u32,
     touched: Vec<(u32, f32)>,
 }
 
 impl Batches {
-    pub fn new(size: usize, width: usize) -> Result<Self, Error> {
-        let slots = Lines::zeros(width)?;
-        Ok(Batches { size, grads: Vec::new(), slots, first: 1, touched: Vec::new() })
+    pub fn new(size: usize) -> Self {
+        Batches { size, grads: Vec::new(), first: 1, touched: Vec::new() }
     }
 
     /// All scores of a batch, then its updates; SGD adds what each row of data contributes in its turn.
@@ -443,7 +468,7 @@ impl Batches {
         let is_far = table.len() > 1 << 22 && self.size > 1 << 11;
         for first in (0..x.n_rows()).step_by(self.size) {
             let rows = first..x.n_rows().min(first + self.size);
-            self.score::<1, V>(x, table, rows.clone(), &mut losses);
+            self.score::<1, V>(x, table, rows.clone(), rows.len(), &mut losses);
             for (row, grad) in rows.zip(&self.grads) {
                 x.ask(row);
                 if is_far && row + AHEAD < x.n_rows() {
@@ -455,14 +480,15 @@ impl Batches {
                 let step = rate * grad;
                 for (&column, value) in columns.iter().zip(values) {
                     // SAFETY: as in `product`.
-                    unsafe { block::<1>(table, column)[0] -= value.times(step) };
+                    unsafe { block::<1, 1>(table, column)[0] -= value.times(step) };
                 }
             }
         }
         losses.total()
     }
 
-    /// Any rule: the gradient of a column is summed before its one update.
+    /// Any rule: the gradient of a column is summed before its one update, while the lines that the scores have read are at hand. The table has
+    /// [`WITH_SLOT`] numbers for each column.
     #[inline(never)]
     pub fn any<const BLOCK: usize, R: Rule<BLOCK>, V: Value>(
         &mut self,
@@ -470,32 +496,32 @@ impl Batches {
         table: &mut [f32],
         rule: &mut R,
     ) -> f64 {
-        let mut losses = Losses::new();
+        let (mut losses, is_far) = (Losses::new(), is_far(table));
         for first in (0..x.n_rows()).step_by(self.size) {
             let rows = first..x.n_rows().min(first + self.size);
-            self.score::<BLOCK, V>(x, table, rows.clone(), &mut losses);
             self.touched.clear();
-            let slots = self.slots.get_mut();
-            let (slots_are_far, table_is_far) = (is_far(slots), is_far(table));
-            for (row, grad) in rows.zip(&self.grads) {
-                x.ask(row);
-                if slots_are_far && row + AHEAD < x.n_rows() {
-                    for &column in x.row(row + AHEAD).0 {
-                        prefetch(slots, column as usize);
+            for start in rows.clone().step_by(TOGETHER) {
+                let block = start..rows.end.min(start + TOGETHER);
+                self.score::<WITH_SLOT, V>(x, table, block.clone(), rows.len(), &mut losses);
+                for (row, grad) in block.zip(&self.grads) {
+                    let (columns, values) = x.row(row);
+                    self.touched.reserve(columns.len() + 1);
+                    let (touched, mut len) = (self.touched.as_mut_ptr(), self.touched.len());
+                    for (&column, value) in columns.iter().zip(values) {
+                        // Whether a column is new is chance, so that nothing branches on it: there is always a new place, and who has one already
+                        // leaves it for the next.
+                        // SAFETY: as in `product`; there is room for one place more than columns.
+                        unsafe {
+                            let slot = &mut block_of_slot(table, column)[WITH_SLOT - 1];
+                            let place = (slot.wrapping_sub(self.first) as usize).min(len);
+                            *touched.add(len) = (column, 0.0);
+                            (*touched.add(place)).1 += value.times(*grad);
+                            *slot = self.first + place as u32;
+                            len += usize::from(place == len);
+                        }
                     }
-                }
-                let (columns, values) = x.row(row);
-                for (&column, value) in columns.iter().zip(values) {
-                    // SAFETY: as in `product`; `slots` is as long as the data are wide.
-                    let slot = unsafe { slots.get_unchecked_mut(column as usize) };
-                    let mut place = slot.wrapping_sub(self.first) as usize;
-                    if place >= self.touched.len() {
-                        place = self.touched.len();
-                        self.touched.push((column, 0.0));
-                        *slot = self.first + place as u32;
-                    }
-                    // SAFETY: a place is below the number of columns touched.
-                    unsafe { self.touched.get_unchecked_mut(place).1 += value.times(*grad) };
+                    // SAFETY: so many were written.
+                    unsafe { self.touched.set_len(len) };
                 }
             }
             self.first += self.touched.len() as u32;
@@ -503,12 +529,12 @@ impl Batches {
             for first in (0..self.touched.len()).step_by(16) {
                 let (now, ahead) =
                     self.touched[first..].split_at(16.min(self.touched.len() - first));
-                if table_is_far {
+                if is_far {
                     for (ahead, _) in ahead.iter().take(16) {
-                        prefetch(table, *ahead as usize * BLOCK);
+                        prefetch(table, *ahead as usize * WITH_SLOT);
                     }
                 }
-                update_all(
+                update_all::<BLOCK, WITH_SLOT, R>(
                     rule,
                     table,
                     now.len(),
@@ -520,26 +546,28 @@ impl Batches {
         losses.total()
     }
 
+    /// The gradients of some rows of a batch of `n_rows`.
     #[inline(always)]
-    fn score<const BLOCK: usize, V: Value>(
+    fn score<const STRIDE: usize, V: Value>(
         &mut self,
         x: Log<'_, V>,
         table: &[f32],
         rows: std::ops::Range<usize>,
+        n_rows: usize,
         losses: &mut Losses,
     ) {
-        let share = 1.0 / rows.len() as f32;
+        let share = 1.0 / n_rows as f32;
         let is_far = is_far(table);
         self.grads.clear();
         for row in rows {
             x.ask(row);
             if is_far && row + AHEAD < x.n_rows() {
                 for &column in x.row(row + AHEAD).0 {
-                    prefetch(table, column as usize * BLOCK);
+                    prefetch(table, column as usize * STRIDE);
                 }
             }
             let (columns, values) = x.row(row);
-            let grad = losses.gradient(product::<BLOCK, V>(columns, values, table), x.labels[row]);
+            let grad = losses.gradient(product::<STRIDE, V>(columns, values, table), x.labels[row]);
             self.grads.push(share * grad);
         }
     }

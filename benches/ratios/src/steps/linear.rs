@@ -1,7 +1,7 @@
 //! Logistic regression on a log of clicks, 39 of 2²⁰ or 2²⁴ features a row.
 
 use super::emitted::Emitted;
-use super::hand::{self, Batches, Lines, Log, Rule, Value, product};
+use super::hand::{self, Batches, Lines, Log, Rule, Value, stride_of};
 use crate::data::{Data, Random};
 use crate::workload::{Named, Workload};
 use nnz::data::FrequencyOrder;
@@ -69,7 +69,7 @@ fn by_frequency(data: &Data, bits: u32) -> Named<'_> {
                 move |emitted| {
                     let mut table = emitted.model.w.table().clone();
                     match order.restore(&mut table) {
-                        Ok(()) => loss::<1, f32>(arrays, table.values()),
+                        Ok(()) => loss(arrays, (table.values(), 1)),
                         Err(_) => f64::NAN,
                     }
                 },
@@ -78,7 +78,7 @@ fn by_frequency(data: &Data, bits: u32) -> Named<'_> {
                 "as they come",
                 Emitted::new(unordered, rule, 1)?,
                 move |emitted| emitted.run(log),
-                move |emitted| loss::<1, f32>(arrays, emitted.model.w.values()),
+                move |emitted| loss(arrays, (emitted.model.w.values(), 1)),
             ))
     })
 }
@@ -96,15 +96,16 @@ fn workload<'a, const BLOCK: usize, R: UpdateRule, H: Rule<BLOCK> + 'a>(
         let arrays = Log::of(log).ok_or("the log is csr with u32 columns")?;
         let model = Logistic::new(dims! { d: arrays.width }, Seed(0))?;
         let is_sgd = R::NAME == "sgd";
-        let table = Lines::zeros(arrays.width * BLOCK)?;
-        let batches = Batches::new(batch, arrays.width)?;
+        let stride = stride_of::<BLOCK>(batch);
+        let table = Lines::zeros(arrays.width * stride)?;
+        let batches = Batches::new(batch);
         Ok(Workload::per_second("M samples/s", arrays.n_rows() as f64 / 1e6)
             .tolerance(1e-3)
             .contestant(
                 "nnz",
                 Emitted::new(model, rule, batch)?,
                 move |emitted| emitted.run(log),
-                move |emitted| loss::<1, f32>(arrays, emitted.model.w.values()),
+                move |emitted| loss(arrays, (emitted.model.w.values(), 1)),
             )
             .contestant(
                 "by hand",
@@ -116,7 +117,7 @@ fn workload<'a, const BLOCK: usize, R: UpdateRule, H: Rule<BLOCK> + 'a>(
                         _ => batches.any::<BLOCK, H, f32>(arrays, table.get_mut(), rule),
                     };
                 },
-                move |(table, ..)| loss::<BLOCK, f32>(arrays, table.get()),
+                move |(table, ..)| loss(arrays, (table.get(), stride)),
             ))
     })
 }
@@ -141,7 +142,7 @@ fn shuffled<'a, const BLOCK: usize, R: UpdateRule, H: Rule<BLOCK> + 'a>(
                 "nnz",
                 Emitted::new(model, rule, 1)?.shuffled(),
                 move |emitted| emitted.run(log),
-                move |emitted| loss::<1, f32>(arrays, emitted.model.w.values()),
+                move |emitted| loss(arrays, (emitted.model.w.values(), 1)),
             )
             .contestant(
                 "by hand",
@@ -150,16 +151,18 @@ fn shuffled<'a, const BLOCK: usize, R: UpdateRule, H: Rule<BLOCK> + 'a>(
                     random.shuffle(order);
                     *total = hand::in_order::<BLOCK, H, f32>(arrays, table.get_mut(), rule, order);
                 },
-                move |(table, ..)| loss::<BLOCK, f32>(arrays, table.get()),
+                move |(table, ..)| loss(arrays, (table.get(), BLOCK)),
             ))
     })
 }
 
-/// The mean logistic loss, in `f64`.
-pub fn loss<const BLOCK: usize, V: Value>(x: Log<'_, V>, table: &[f32]) -> f64 {
+/// The mean logistic loss, in `f64`, of a table whose weights are `stride` numbers apart.
+pub fn loss<V: Value>(x: Log<'_, V>, (table, stride): (&[f32], usize)) -> f64 {
     let losses = x.labels.iter().enumerate().map(|(row, &label)| {
         let (columns, values) = x.row(row);
-        let score = f64::from(product::<BLOCK, V>(columns, values, table));
+        let entries = columns.iter().zip(values);
+        let products = entries.map(|(id, value)| value.times(table[*id as usize * stride]));
+        let score: f64 = products.map(f64::from).sum();
         score.max(0.0) + (-score.abs()).exp().ln_1p() - f64::from(label) * score
     });
     losses.sum::<f64>() / x.n_rows() as f64

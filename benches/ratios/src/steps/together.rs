@@ -3,9 +3,9 @@
 
 use super::hand::{Rule, block};
 
-/// Updates the columns of `n` entries, no two of the same one, each given with its gradient.
+/// Updates the columns of `n` entries, no two of the same one, each given with its gradient. Blocks are `STRIDE` numbers apart.
 #[inline(always)]
-pub fn update_all<const BLOCK: usize, R: Rule<BLOCK>>(
+pub fn update_all<const BLOCK: usize, const STRIDE: usize, R: Rule<BLOCK>>(
     rule: &mut R,
     table: &mut [f32],
     n: usize,
@@ -14,11 +14,11 @@ pub fn update_all<const BLOCK: usize, R: Rule<BLOCK>>(
     #[cfg(target_arch = "x86_64")]
     if (BLOCK == 2 || BLOCK == 4) && sixteen::are_faster() {
         // SAFETY: asked.
-        return unsafe { sixteen::update_all(rule, table, n, entry) };
+        return unsafe { sixteen::update_all::<BLOCK, STRIDE, R>(rule, table, n, entry) };
     }
     for (column, grad) in (0..n).map(entry) {
         // SAFETY: callers have the columns from a `Csr`, which holds them below its width, for which the table was made.
-        rule.update(unsafe { block(table, column) }, grad);
+        rule.update(unsafe { block::<BLOCK, STRIDE>(table, column) }, grad);
     }
 }
 
@@ -43,9 +43,9 @@ mod sixteen {
 
     /// # Safety
     ///
-    /// The processor has the instructions, blocks are of 2 or 4 numbers, and the table has those of all columns.
+    /// The processor has the instructions, blocks are of 2 or 4 numbers, `STRIDE` apart, and the table has those of all columns.
     #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512bw")]
-    pub unsafe fn update_all<const BLOCK: usize, R: Rule<BLOCK>>(
+    pub unsafe fn update_all<const BLOCK: usize, const STRIDE: usize, R: Rule<BLOCK>>(
         rule: &mut R,
         table: &mut [f32],
         n: usize,
@@ -58,13 +58,15 @@ mod sixteen {
                 for lane in 0..16 {
                     let (column, grad) = entry(first + lane);
                     // SAFETY: promised by the caller.
-                    (at[lane], grads[lane]) = (unsafe { table.add(column as usize * BLOCK) }, grad);
+                    (at[lane], grads[lane]) =
+                        (unsafe { table.add(column as usize * STRIDE) }, grad);
                 }
             } else {
                 for lane in 0..n - first {
                     let (column, grad) = entry(first + lane);
                     // SAFETY: as above.
-                    (at[lane], grads[lane]) = (unsafe { table.add(column as usize * BLOCK) }, grad);
+                    (at[lane], grads[lane]) =
+                        (unsafe { table.add(column as usize * STRIDE) }, grad);
                 }
             }
             // SAFETY: each address has a block.

@@ -2,7 +2,7 @@
 //! beside the same model of the same data with them.
 
 use super::emitted::Emitted;
-use super::hand::{self, Batches, Lines, Log, Rule};
+use super::hand::{self, Batches, Lines, Log, Rule, stride_of};
 use super::linear::{Logistic, RATE, loss};
 use crate::data::Data;
 use crate::workload::{Named, Workload};
@@ -52,15 +52,16 @@ fn workload<'a, const BLOCK: usize, R: UpdateRule, H: Rule<BLOCK> + 'a>(
         let arrays = Log::of_units(units).ok_or("the log is a pattern with u32 columns")?;
         let dims = || dims! { d: arrays.width };
         let is_sgd = R::NAME == "sgd";
-        let table = Lines::zeros(arrays.width * BLOCK)?;
-        let batches = Batches::new(batch, arrays.width)?;
+        let stride = stride_of::<BLOCK>(batch);
+        let table = Lines::zeros(arrays.width * stride)?;
+        let batches = Batches::new(batch);
         Ok(Workload::per_second("M samples/s", arrays.n_rows() as f64 / 1e6)
             .tolerance(1e-3)
             .contestant(
                 "nnz",
                 Emitted::new(Patterns::new(dims(), Seed(0))?, rule.clone(), batch)?,
                 move |emitted| emitted.run(units),
-                move |emitted| loss::<1, Unit>(arrays, emitted.model.w.values()),
+                move |emitted| loss(arrays, (emitted.model.w.values(), 1)),
             )
             .contestant(
                 "by hand",
@@ -72,13 +73,13 @@ fn workload<'a, const BLOCK: usize, R: UpdateRule, H: Rule<BLOCK> + 'a>(
                         _ => batches.any::<BLOCK, H, Unit>(arrays, table.get_mut(), rule),
                     };
                 },
-                move |(table, ..)| loss::<BLOCK, Unit>(arrays, table.get()),
+                move |(table, ..)| loss(arrays, (table.get(), stride)),
             )
             .contestant(
                 "nnz with values",
                 Emitted::new(Logistic::new(dims(), Seed(0))?, rule, batch)?,
                 move |emitted| emitted.run(log),
-                move |emitted| loss::<1, Unit>(arrays, emitted.model.w.values()),
+                move |emitted| loss(arrays, (emitted.model.w.values(), 1)),
             ))
     })
 }
