@@ -118,16 +118,22 @@ impl<'a> Rows<'a> {
         let bounds = x.starts()[range.clone()].iter().zip(&x.ends()[range.clone()]);
         let weights = x.n_cols() * self.stride as usize * size_of::<f32>();
         let asks = weights >= FAR_BYTES;
+        let ask = |ids: &[u32]| {
+            for id in ids {
+                prefetch_at(self.weights.wrapping_add(*id as usize * self.stride as usize));
+            }
+        };
         for (row, (product, (start, end))) in range.zip(products.iter_mut().zip(bounds)) {
             prefetch_data(x, self.ids, row);
-            if asks {
-                for id in row_ahead_by(LINES_AHEAD, x, self.ids, row) {
-                    prefetch_at(self.weights.wrapping_add(*id as usize * self.stride as usize));
-                }
-            }
+            let mut ahead = if asks { row_ahead_by(LINES_AHEAD, x, self.ids, row) } else { &[] };
             let (mut at, end) = (*start as usize, *end as usize);
             let mut four = _mm_setzero_ps();
             while at < end {
+                // As many as are read now: of many at once, most wait for each other.
+                if let Some((now, later)) = ahead.split_at_checked(TOGETHER) {
+                    ask(now);
+                    ahead = later;
+                }
                 let there = _bzhi_u32(0xffff, (end - at).min(TOGETHER) as u32) as u16;
                 // SAFETY: what is read is before `end` or masked.
                 four = add_in_turn(four, unsafe {
@@ -136,6 +142,7 @@ impl<'a> Rows<'a> {
                 });
                 at += TOGETHER;
             }
+            ask(ahead);
             *product = sum_of(four);
         }
     }

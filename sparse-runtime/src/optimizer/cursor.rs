@@ -235,9 +235,11 @@ impl<R: UpdateRule, T: Float, K: UpdateKind> RowCursor<'_, R, T, K> {
         let done = unsafe { super::sixteen::update(self, n_places, &row, &grad) };
         #[cfg(not(target_arch = "x86_64"))]
         let done = 0;
+        // A copy that no reference leads to stays in registers.
+        let rows = self.of_one_weight();
         for place in done..n_places {
             // SAFETY: promised by the caller.
-            unsafe { self.update(row(place), 0, grad(place)) };
+            unsafe { rows.update(row(place), 0, grad(place)) };
         }
     }
 
@@ -428,6 +430,25 @@ impl<R: UpdateRule, T: Float, K: UpdateKind> RowCursor<'_, R, T, K> {
     ) {
         /// Rows that are updated while the memory of as many more is asked for.
         const TOGETHER: usize = 32;
+        if row_size == 1 {
+            // One is asked for as another one is updated: of many at once, most wait for each other.
+            // SAFETY: promised by the caller; places are below the number of both.
+            unsafe {
+                self.update_each(
+                    rows.len(),
+                    #[inline(always)]
+                    |place| {
+                        if let Some(row) = rows.get(place + TOGETHER) {
+                            self.of_one_weight().prefetch(*row);
+                        }
+                        *rows.get_unchecked(place)
+                    },
+                    #[inline(always)]
+                    |place| *grads.get_unchecked(place),
+                );
+            }
+            return;
+        }
         for chunk in (0..rows.len()).step_by(TOGETHER) {
             let end = rows.len().min(chunk + TOGETHER);
             let ahead = &rows[end..rows.len().min(end + TOGETHER)];
@@ -436,19 +457,6 @@ impl<R: UpdateRule, T: Float, K: UpdateKind> RowCursor<'_, R, T, K> {
                 self.prefetch(*row);
             }
             let (rows, grads) = (&rows[chunk..end], &grads[chunk * row_size..end * row_size]);
-            if row_size == 1 {
-                // SAFETY: promised by the caller; places are below the number of both.
-                unsafe {
-                    self.update_each(
-                        rows.len(),
-                        #[inline(always)]
-                        |place| *rows.get_unchecked(place),
-                        #[inline(always)]
-                        |place| *grads.get_unchecked(place),
-                    );
-                }
-                continue;
-            }
             for (place, row) in rows.iter().enumerate() {
                 let grad = &grads[place * row_size..(place + 1) * row_size];
                 // SAFETY: promised by the caller.

@@ -187,9 +187,13 @@ impl<'a, T: Float, S: StateBlock<T::Accumulator>, K: UpdateKind> Memory<'a, T, S
     /// Where the slots lie, where rows have some.
     #[inline(always)]
     pub(super) fn slots(&self, n_rows: usize) -> Option<Slots<'a>> {
-        let Layout { slot: Some(slot), stride, .. } = Self::layout(self.row_size) else {
+        // Rows of one weight are lent with slots, and of these the compiler knows how they lie.
+        let Layout { slot: Some(slot), stride, .. } = Self::layout(1) else {
             return None;
         };
+        if self.row_size != 1 {
+            return None;
+        }
         // SAFETY: the invariant: `n_rows` blocks, each of which has a slot there. Those of blocks are below `first_slot`, as the table says.
         unsafe {
             Some(Slots::beside(self.blocks.wrapping_add(slot), stride, n_rows, self.first_slot))

@@ -182,14 +182,19 @@ impl<V: Number> Lines<V> {
 
 #[inline(always)]
 pub fn prefetch<V>(table: &[V], index: usize) {
+    prefetch_at(table.as_ptr().wrapping_add(index));
+}
+
+#[inline(always)]
+fn prefetch_at<V>(address: *const V) {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: SSE is part of x86_64; a prefetch reads nothing and faults on no address.
     unsafe {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        _mm_prefetch::<_MM_HINT_T0>(table.as_ptr().wrapping_add(index).cast());
+        _mm_prefetch::<_MM_HINT_T0>(address.cast());
     }
     #[cfg(not(target_arch = "x86_64"))]
-    let _ = (table, index);
+    let _ = address;
 }
 
 /// Runs what inlines into it, compiled for AVX-512 where the processor has it.
@@ -443,6 +448,9 @@ pub fn stride_of<const BLOCK: usize>(size: usize) -> usize {
     if size == 1 || BLOCK == 1 { BLOCK } else { WITH_SLOT }
 }
 
+/// Columns of a batch between asking for the block of one and updating it.
+const UPDATES_AHEAD: usize = 32;
+
 /// Rows whose scores come before their sums.
 const TOGETHER: usize = 16;
 
@@ -526,22 +534,22 @@ impl Batches {
             }
             self.first += self.touched.len() as u32;
             rule.start();
-            for first in (0..self.touched.len()).step_by(16) {
-                let (now, ahead) =
-                    self.touched[first..].split_at(16.min(self.touched.len() - first));
-                if is_far {
-                    for (ahead, _) in ahead.iter().take(16) {
-                        prefetch(table, *ahead as usize * WITH_SLOT);
+            let start = table.as_ptr();
+            update_all::<BLOCK, WITH_SLOT, R>(
+                rule,
+                table,
+                self.touched.len(),
+                #[inline(always)]
+                |place| {
+                    // One each time: many at once wait for each other.
+                    if let (true, Some((ahead, _))) =
+                        (is_far, self.touched.get(place + UPDATES_AHEAD))
+                    {
+                        prefetch_at(start.wrapping_add(*ahead as usize * WITH_SLOT));
                     }
-                }
-                update_all::<BLOCK, WITH_SLOT, R>(
-                    rule,
-                    table,
-                    now.len(),
-                    #[inline(always)]
-                    |place| now[place],
-                );
-            }
+                    self.touched[place]
+                },
+            );
         }
         losses.total()
     }
