@@ -368,8 +368,9 @@ fn accumulate<T: Float, V: Factor<T>, W: Width>(
 ) {
     let (columns, are_far) = (width.columns(), slots.are_far());
     with_row_loops!(W, own.columns(), |ids| for row in 0..own.n_rows() {
-        if are_far {
-            slots.prefetch_each(row_ahead_by(ahead_of::<W>(), own, ids, row));
+        let mut ahead = row_ahead_by(ahead_of::<W>(), own, ids, row);
+        if !are_far {
+            ahead = &[];
         }
         let gradient = &gradients[row * columns..(row + 1) * columns];
         let (ids, values) = row_of(own, ids, row);
@@ -379,8 +380,9 @@ fn accumulate<T: Float, V: Factor<T>, W: Width>(
             #[inline(always)]
             |copy, _| {
                 copy.copy_from_slice(gradient);
+                let entries = slots.prefetch_with(ahead, entries(ids, values));
                 // SAFETY: the sums are for the columns of the batch, of `columns` elements.
-                unsafe { sums.add_outer::<_, T, _>(slots, entries(ids, values), copy) };
+                unsafe { sums.add_outer::<_, T, _>(slots, entries, copy) };
             },
         );
     });

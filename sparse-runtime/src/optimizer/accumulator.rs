@@ -81,6 +81,28 @@ impl Slots<'_> {
     pub(crate) fn prefetch_each<I: ColumnId>(self, ids: &[I]) {
         ids.iter().for_each(|id| prefetch_at(self.at(id.at()).cast_const()));
     }
+
+    /// The entries as they are, each of which asks for the slot of one of some rows ahead of its use, the last of them again where there are fewer; for
+    /// what is left where there are more, this asks at once. Of many at once most wait for each other.
+    #[inline(always)]
+    pub(crate) fn prefetch_with<I: ColumnId, E: ExactSizeIterator>(
+        self,
+        ahead: &[I],
+        entries: E,
+    ) -> impl ExactSizeIterator<Item = E::Item> {
+        let (with_each, rest) = ahead.split_at(ahead.len().min(entries.len()));
+        self.prefetch_each(rest);
+        // Where none is ahead, the first row, which nobody waits for.
+        let (last, none) = (with_each.len().saturating_sub(1), self.at(0));
+        entries.enumerate().map(
+            #[inline(always)]
+            move |(place, entry)| {
+                let id = with_each.get(place.min(last));
+                prefetch_at(id.map_or(none, |id| self.at(id.at())).cast_const());
+                entry
+            },
+        )
+    }
 }
 
 /// The rows that a batch may touch: their sums alone would take 8 GiB.
