@@ -19,7 +19,7 @@ use sparse_core::update_rules::UpdateRule;
 use std::ops::Range;
 
 /// Rows of data that are scored before their sums are added to, where slots lie beside the weights: the slots are then in the core's first cache. With 4
-/// to 16 rows a batch takes about as long, with all of them up to a third longer.
+/// to 16 rows a batch takes about as long, with all of them longer.
 const TOGETHER: usize = 8;
 
 /// A step of several rows of data: scores and what the row function makes of them, row by row, then the updates.

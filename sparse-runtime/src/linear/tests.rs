@@ -87,8 +87,7 @@ fn train<R: UpdateRule, T: Float<Accumulator = T>, V: Factor<T>>(
 #[test]
 fn slots_beside_weights_leave_the_bits() {
     fn hold<R: UpdateRule>(rule: &R, has_slots: bool) {
-        let ones = data::<f32>();
-        of_values::<R, f32, f32>(rule, &ones, has_slots);
+        of_values::<R, f32, f32>(rule, &data(), has_slots);
         of_values::<R, f64, f64>(rule, &data(), has_slots);
         let units = Csr::from_rows(
             COLUMNS,
