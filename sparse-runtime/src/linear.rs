@@ -33,7 +33,7 @@ pub(crate) use rows::{
 use crate::error::Result;
 use crate::formats::{ColumnId, ColumnIdsView, CsrView};
 use crate::kernels::Parallel;
-use crate::kernels::row_loss::RowLoss;
+use crate::kernels::row_loss::{Losses, RowLoss};
 use crate::layers::Run;
 use crate::model::ModelError;
 use crate::optimizer::{
@@ -42,7 +42,7 @@ use crate::optimizer::{
 use crate::paces::{Paces, Stage};
 use crate::row_parts::{Parts, RowPart, hand_on, work_of_step};
 use crate::table::Table;
-use crate::with_rows;
+use crate::{with_column_ids, with_rows};
 use sparse_core::element::{Factor, Float, Stored};
 use sparse_core::update_rules::UpdateRule;
 
@@ -151,7 +151,7 @@ pub fn step<R: UpdateRule, T: Float, V: Factor<T>, W: Width, L: RowLoss<T::Accum
         let is_short = x.n_rows() == 1 && rows.is_plain();
         let loss = match x.columns() {
             ColumnIdsView::U32(ids) if is_short => {
-                one_row(x, ids, rows, width, scratch, row_function)
+                one_row(x, ids, rows, width, scratch, row_function).now().as_f64()
             }
             _ => any_rows(x, rows, width, parallel, scratch, row_function),
         };
@@ -186,44 +186,78 @@ fn any_rows<
     width: W,
     parallel: Parallel,
     scratch: &mut Scratch<T::Accumulator>,
-    row_function: impl FnMut(usize, &mut [T::Accumulator], &mut [T::Accumulator]) -> L,
+    mut row_function: impl FnMut(usize, &mut [T::Accumulator], &mut [T::Accumulator]) -> L,
 ) -> f64 {
+    let n_rows = x.n_rows();
     let begun = scratch.paces.begin(Stage::Rows, parallel, work_of_step(x, width.columns()));
-    let loss = if begun.n_parts > 1 {
-        // Of rows of several columns, and of a small table that a rule only adds to, reading what the other threads have written costs more.
-        let hands_on = hand_on() || width.columns() > 1 || (K::PLAIN && rows.bytes() < FAR_BYTES);
-        in_parts::step((begun.n_parts, hands_on), x, rows, width, scratch, row_function)
-    } else if x.n_rows() == 1 {
-        with_row_loops!(W, x.columns(), |ids| one_row(x, ids, rows, width, scratch, row_function))
-    } else if W::IN_VECTORS {
-        with_row_loops!(W, x.columns(), |ids| {
-            many_rows(x, ids, rows, width, scratch, row_function)
-        })
+    let loss = if n_rows == 1 {
+        let loss = if W::IN_VECTORS {
+            with_row_loops!(W, x.columns(), |ids| {
+                one_row(x, ids, rows, width, scratch, row_function)
+            })
+        } else {
+            let mut loss = L::default();
+            one_short_row(x, rows, width, scratch, &mut |row, scores, saved| {
+                loss = row_function(row, scores, saved);
+            });
+            loss
+        };
+        loss.now().as_f64()
     } else {
-        many_short_rows(x, rows, width, scratch, row_function)
+        let mut losses = Losses::new();
+        if begun.n_parts > 1 {
+            // Of rows of several columns, and of a small table that a rule only adds to, reading what the other threads have written costs more.
+            let hands_on =
+                hand_on() || width.columns() > 1 || (K::PLAIN && rows.bytes() < FAR_BYTES);
+            let threads = (begun.n_parts, hands_on);
+            in_parts::step(threads, x, rows, width, scratch, &mut |row, scores, saved| {
+                losses.add(row_function(row, scores, saved));
+            });
+        } else if W::IN_VECTORS {
+            with_row_loops!(W, x.columns(), |ids| many_rows(
+                x,
+                ids,
+                rows,
+                width,
+                scratch,
+                #[inline(always)]
+                |row, scores, saved| losses.add(row_function(row, scores, saved)),
+            ));
+        } else {
+            many_short_rows(x, rows, width, scratch, &mut |row, scores, saved| {
+                losses.add(row_function(row, scores, saved));
+            });
+        }
+        losses.finish().0 / n_rows.max(1) as f64
     };
     scratch.paces.end(begun);
     loss
 }
 
+/// A row function, called where that is next to nothing beside the entries of a row of data: what calls it is compiled once for all models.
+type RowFunction<'f, A> = &'f mut dyn FnMut(usize, &mut [A], &mut [A]);
+
+/// [`one_row`] where rows of the parameter are too short for vectors.
+#[inline(never)]
+fn one_short_row<R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKind>(
+    x: CsrView<'_, V>,
+    rows: RowUpdater<'_, R, T, K>,
+    width: W,
+    scratch: &mut Scratch<T::Accumulator>,
+    row_function: RowFunction<'_, T::Accumulator>,
+) {
+    with_column_ids!(x.columns(), |ids| one_row(x, ids, rows, width, scratch, row_function));
+}
+
 #[inline(always)]
-fn one_row<
-    'a,
-    R: UpdateRule,
-    T: Float,
-    V: Factor<T>,
-    W: Width,
-    K: UpdateKind,
-    I: ColumnId,
-    L: RowLoss<T::Accumulator>,
->(
+fn one_row<'a, R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKind, I: ColumnId, L>(
     x: CsrView<'a, V>,
     ids: &'a [I],
     mut rows: RowUpdater<'_, R, T, K>,
     width: W,
     scratch: &mut Scratch<T::Accumulator>,
     mut row_function: impl FnMut(usize, &mut [T::Accumulator], &mut [T::Accumulator]) -> L,
-) -> f64 {
+) -> L {
     let upcoming = ids.get(x.upcoming()).filter(|_| is_large(&rows)).unwrap_or_default();
     let row = row_of(x, ids, 0);
     // SAFETY: a view's columns are below its `n_cols`, which `step` compared with `n_rows`.
@@ -240,7 +274,7 @@ fn one_row<
         )
     };
     rows.finish();
-    loss.now().as_f64()
+    loss
 }
 
 /// A step of one row of data, `(ids, values)`, from the product to the update without storing anything. The rows that

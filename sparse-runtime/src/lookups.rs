@@ -305,10 +305,7 @@ where
             let ids = named(rows, row, &self.bounds)?;
             P::each(&mut Sum { rows: &mut self.rows, ids, numbers });
         }
-        let sizes = Sizes::of::<P, M>(self.width);
-        for (rows, size) in self.rows.iter_mut().zip(&sizes) {
-            rows.apply_accumulated_as(*size);
-        }
+        self.rows.iter_mut().for_each(RowUpdater::apply_accumulated);
         Ok(total)
     }
 

@@ -174,7 +174,7 @@ impl Bounds {
     pub(crate) fn of(
         n_parts: usize,
         n_rows: usize,
-        sample: impl Fn(usize, usize) -> usize,
+        sample: &dyn Fn(usize, usize) -> usize,
     ) -> Self {
         let mut samples = [0; N_SAMPLES];
         for (place, row) in samples.iter_mut().enumerate() {

@@ -83,8 +83,10 @@ fn apply<R: UpdateRule, T: Float<Accumulator = T>, K: UpdateKind>(
     let work = if terms.are_distinct() { 0 } else { terms.work(rows.row_size()) };
     let begun = scratch.paces.begin(Stage::Update(parameter), parallel, work);
     let (n_parts, memory) = (begun.n_parts, scratch.of_parameter(parameter));
-    // Loops over rows of the usual sizes are straight code.
+    // Loops over rows of the usual sizes are straight code, where there are many terms.
     match rows.row_size() {
+        1 if terms.are_distinct() => update_once(rows, terms, Fixed::<1>),
+        size if terms.are_distinct() => update_once(rows, terms, Runtime(size)),
         1 => of_size(rows, terms, Fixed::<1>, n_parts, memory),
         8 => of_size(rows, terms, Fixed::<8>, n_parts, memory),
         16 => of_size(rows, terms, Fixed::<16>, n_parts, memory),
@@ -104,19 +106,27 @@ fn of_size<R: UpdateRule, T: Float<Accumulator = T>, K: UpdateKind>(
     let (size, (scratch, parts)) = (width.columns(), memory);
     let whole = 0..rows.n_rows();
     match n_parts {
-        _ if terms.are_distinct() => lanes::wide(
-            #[inline(always)]
-            || {
-                terms.visit(&whole, size, &mut Once { rows: &mut rows, width });
-            },
-        ),
         1 if K::PLAIN => add(rows.cursor(size), terms, &whole, width, scratch),
         1 => {
             sum(rows.sums_mut(), terms, &whole, width, scratch);
-            rows.apply_accumulated_as(size);
+            rows.apply_accumulated();
         }
         n_parts => in_parts(n_parts, &mut rows, terms, width, parts),
     }
+    rows.finish();
+}
+
+/// Updates each row that terms name, which do so once.
+fn update_once<R: UpdateRule, T: Float<Accumulator = T>, K: UpdateKind>(
+    mut rows: RowUpdater<'_, R, T, K>,
+    terms: impl Terms<T>,
+    width: impl Width,
+) {
+    let whole = 0..rows.n_rows();
+    lanes::wide(
+        #[inline(always)]
+        || terms.visit(&whole, width.columns(), &mut Once { rows: &mut rows, width }),
+    );
     rows.finish();
 }
 
@@ -129,7 +139,7 @@ fn in_parts<R: UpdateRule, T: Float<Accumulator = T>, K: UpdateKind>(
     parts: &mut Vec<RowPart<T>>,
 ) {
     let (size, n_rows, settles) = (width.columns(), rows.n_rows(), rows.settles());
-    let bounds = Bounds::of(n_parts, n_rows, |place, of| terms.sample(place, of));
+    let bounds = Bounds::of(n_parts, n_rows, &|place, of| terms.sample(place, of));
     RowPart::resize(parts, n_parts, n_rows, size);
     let shared = rows.shared(size);
     team::each(parts, |place, part| {
@@ -145,10 +155,7 @@ fn in_parts<R: UpdateRule, T: Float<Accumulator = T>, K: UpdateKind>(
             if settles {
                 sums.rows().iter().for_each(|row| shared.settle(*row, first_settled));
             }
-            lanes::wide(
-                #[inline(always)]
-                || shared.update_summed(size, sums),
-            );
+            shared.update_summed(sums);
         }
         sums.clear();
     });

@@ -30,7 +30,7 @@ pub(crate) struct Order {
 /// calling thread takes row by row in order, as soon as all stages are done: `take(row, out)`.
 pub(crate) fn in_stages<P: Send, U: Send>(
     parts: &mut [P],
-    Order { n_stages, keeps }: Order,
+    order: Order,
     out: &mut [U],
     width: usize,
     stage: impl Fn(usize, &mut P, Range<usize>, &mut [U]) + Sync,
@@ -38,26 +38,49 @@ pub(crate) fn in_stages<P: Send, U: Send>(
 ) {
     /// Pointers for several threads.
     struct Starts<P, U>(*mut P, *mut U);
-    // SAFETY: a part and a run are referred to by one thread at a time, as the code below says, and may be sent to it.
+    // SAFETY: a part and a run are referred to by one thread at a time, as `each_run` says, and may be sent to it.
     unsafe impl<P: Send, U: Send> Sync for Starts<P, U> {}
 
     let width = width.max(1);
-    let n_rows = out.len() / width;
+    let (n_parts, n_rows) = (parts.len(), out.len() / width);
+    let starts = &Starts(parts.as_mut_ptr(), out.as_mut_ptr());
+    let out = |rows: &Range<usize>| {
+        let len = (rows.end - rows.start) * width;
+        // SAFETY: inside `out`; as above.
+        unsafe { std::slice::from_raw_parts_mut(starts.1.add(rows.start * width), len) }
+    };
+    each_run(
+        (n_parts, n_rows),
+        order,
+        &|number, thread, rows| {
+            // SAFETY: as above.
+            let part = unsafe { &mut *starts.0.add(thread) };
+            let out = out(&rows);
+            stage(number, part, rows, out);
+        },
+        &mut |rows| {
+            let out = out(&rows);
+            rows.zip(out.chunks_exact_mut(width)).for_each(|(row, out)| take(row, out));
+        },
+    );
+}
+
+/// [`in_stages`] by runs of rows, in one copy whatever is done with them. `stage(number, thread, rows)` is called on thread `thread` of `n_threads`. Runs
+/// do not overlap, and each is given to one thread at a time: to the one that has begun a stage until it is done, and once all are to the calling one,
+/// which takes it.
+fn each_run(
+    (n_threads, n_rows): (usize, usize),
+    Order { n_stages, keeps }: Order,
+    stage: &(dyn Fn(usize, usize, Range<usize>) + Sync),
+    take: &mut dyn FnMut(Range<usize>),
+) {
     let n_runs = MAX_RUNS.min(n_rows.isqrt());
-    assert!((1..=parts.len()).contains(&n_stages), "{n_stages} stages of {} parts", parts.len());
-    let n_threads = parts.len();
+    assert!((1..=n_threads).contains(&n_stages), "{n_stages} stages of {n_threads} parts");
     // Ever shorter ones, so that threads end at about the same time.
     let squared = |runs: usize| (runs * runs) as u64;
     let rows_after = |run: usize| n_rows as u64 * squared(n_runs - run) / squared(n_runs);
     let rows_before = |run: usize| n_rows - rows_after(run) as usize;
     let rows = |run: usize| rows_before(run)..rows_before(run + 1);
-    let starts = &Starts(parts.as_mut_ptr(), out.as_mut_ptr());
-    let out = |rows: &Range<usize>| {
-        let len = (rows.end - rows.start) * width;
-        // SAFETY: inside `out`. Runs do not overlap, and each is referred to by one thread at a time: by the one that has begun a stage
-        // until it is done, and by the calling one once all are.
-        unsafe { std::slice::from_raw_parts_mut(starts.1.add(rows.start * width), len) }
-    };
     let progress = Progress::new(n_runs, n_stages);
     let make_next = |thread: usize, helps: bool| {
         // What is nearest to its end comes next: so that there is something to take.
@@ -66,11 +89,7 @@ pub(crate) fn in_stages<P: Send, U: Send>(
         let mut order = std::iter::once(own).chain((0..others).rev());
         let next = order.find_map(|number| Some((number, progress.begin(number)?)));
         let Some((number, (run, _done))) = next else { return false };
-        let rows = rows(run);
-        // SAFETY: a thread calls this with the number of its part.
-        let part = unsafe { &mut *starts.0.add(thread) };
-        let out = out(&rows);
-        stage(number, part, rows, out);
+        stage(number, thread, rows(run));
         true
     };
     // Who has once waited in vain helps from then on: the other one may not be there at all.
@@ -87,11 +106,7 @@ pub(crate) fn in_stages<P: Send, U: Send>(
                 }
             }
             looks = 0;
-            let rows = rows(run);
-            let out = out(&rows);
-            for (row, out) in rows.zip(out.chunks_exact_mut(width)) {
-                take(row, out);
-            }
+            take(rows(run));
         }
     };
     team::beside(n_threads, own, &|part| {

@@ -181,7 +181,7 @@ fn updates<R: UpdateRule, T: Float>(rule: &R) -> crate::error::Result<Vec<u64>> 
                 unsafe { sums.add_outer::<_, T, _>(slots, [entry].into_iter(), &grad[place..=place]) };
             }
             // SAFETY: each row that was summed is one of the parameter's.
-            unsafe { rows.shared(1).update_summed(1, &sums) };
+            unsafe { rows.shared(1).update_summed(&sums) };
             rows.finish();
         });
         updater.end_step()?;

@@ -245,7 +245,7 @@ where
         }
         // SAFETY: as above.
         unsafe { self.reads.sum_all(row, tables, gradients) };
-        tables[TABLE].apply_settled(S);
+        tables[TABLE].apply_settled();
     }
 }
 

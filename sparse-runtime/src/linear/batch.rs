@@ -7,11 +7,10 @@
 use super::masked;
 use super::rows::ahead_of;
 use super::{
-    Scratch, Width, ask_for_each, entries, is_large, is_read_anew, prefetch_data, row_ahead,
-    row_ahead_by, row_of, scatter, settled_product,
+    RowFunction, Scratch, Width, ask_for_each, entries, is_large, is_read_anew, prefetch_data,
+    row_ahead, row_ahead_by, row_of, scatter, settled_product,
 };
 use crate::formats::{ColumnId, CsrView};
-use crate::kernels::row_loss::{Losses, RowLoss};
 use crate::optimizer::{RowUpdater, UpdateKind};
 use crate::with_column_ids;
 use sparse_core::element::{Factor, Float, Stored};
@@ -32,20 +31,18 @@ pub(super) fn many_rows<
     W: Width,
     K: UpdateKind,
     I: ColumnId,
-    L: RowLoss<T::Accumulator>,
 >(
     x: CsrView<'a, V>,
     ids: &'a [I],
     mut rows: RowUpdater<'_, R, T, K>,
     width: W,
     scratch: &mut Scratch<T::Accumulator>,
-    mut row_function: impl FnMut(usize, &mut [T::Accumulator], &mut [T::Accumulator]) -> L,
-) -> f64 {
+    mut row_function: impl FnMut(usize, &mut [T::Accumulator], &mut [T::Accumulator]),
+) {
     let (n_rows, columns) = (x.n_rows(), width.columns());
     let large = is_large(&rows);
     let Scratch { rows: row_scratch, gradients, .. } = scratch;
     gradients.clear();
-    let mut losses = Losses::new();
     for row in 0..n_rows {
         prefetch_data(x, ids, row);
         if large {
@@ -62,41 +59,32 @@ pub(super) fn many_rows<
                 unsafe {
                     settled_product(ids, values, cursor, &mut settling, false, width, scores);
                 }
-                losses.add(row_function(row, scores, saved));
+                row_function(row, scores, saved);
                 gradients.extend_from_slice(scores);
             },
         );
     }
     update_all(x, ids, 0..n_rows, &mut rows, width, gradients);
     if !K::PLAIN {
-        rows.apply_settled(columns);
+        rows.apply_settled();
     }
     rows.finish();
-    losses.finish().0 / n_rows.max(1) as f64
 }
 
 /// [`many_rows`] where rows of the parameter are too short for vectors. The loops over entries are functions of their own, whose
 /// registers are their own as well: the row function calls others, around which such a loop would put everything down.
-#[inline(always)]
-pub(super) fn many_short_rows<
-    R: UpdateRule,
-    T: Float,
-    V: Factor<T>,
-    W: Width,
-    K: UpdateKind,
-    L: RowLoss<T::Accumulator>,
->(
+#[inline(never)]
+pub(super) fn many_short_rows<R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKind>(
     x: CsrView<'_, V>,
     mut rows: RowUpdater<'_, R, T, K>,
     width: W,
     scratch: &mut Scratch<T::Accumulator>,
-    mut row_function: impl FnMut(usize, &mut [T::Accumulator], &mut [T::Accumulator]) -> L,
-) -> f64 {
+    row_function: RowFunction<'_, T::Accumulator>,
+) {
     let (n_rows, columns) = (x.n_rows(), width.columns());
     let Scratch { rows: row_scratch, gradients, .. } = scratch;
     gradients.clear();
     gradients.resize(n_rows * columns, T::zero().widen());
-    let mut losses = Losses::new();
     if K::SLOTS {
         // A step that panicked may have left some.
         rows.sums_mut().clear();
@@ -112,16 +100,15 @@ pub(super) fn many_short_rows<
             width.with_rows(
                 row_scratch,
                 #[inline(always)]
-                |_, saved| losses.add(row_function(row, scores, saved)),
+                |_, saved| row_function(row, scores, saved),
             );
         }
         update_short_rows(x, block, &mut rows, width, gradients);
     }
     if !K::PLAIN {
-        rows.apply_settled(columns);
+        rows.apply_settled();
     }
     rows.finish();
-    losses.finish().0 / n_rows.max(1) as f64
 }
 
 /// Adds the product of each row of data with the parameter, which has as many rows as the data columns, to the scores of that row.

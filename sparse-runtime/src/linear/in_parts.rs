@@ -13,12 +13,10 @@ use super::own;
 use super::products::{HandedOn, add_terms_below, product, sum_handed_on, sum_of_products};
 use super::rows::{LINES_AHEAD, ahead_of, row_ahead_by};
 use super::{
-    Scratch, Width, are_far_again, entries, is_large, prefetch_data, row_ahead, row_of,
-    with_row_loops,
+    RowFunction, Scratch, Width, are_far_again, entries, is_large, prefetch_data, row_ahead,
+    row_of, with_row_loops,
 };
 use crate::formats::{ColumnId, CsrView};
-use crate::kernels::row_loss::{Losses, RowLoss};
-use crate::lanes;
 use crate::optimizer::{ReadRows, RowAccumulator, RowUpdater, RowWeights, Slots, UpdateKind};
 use crate::row_parts::{Cuts, Piece, RowPart, each_updates};
 use crate::stages::in_stages;
@@ -29,21 +27,14 @@ use sparse_core::update_rules::UpdateRule;
 use std::ops::Range;
 
 /// As [`step`](super::step), of a batch whose extents were compared with those of the parameter. Threads hand products on if `hands_on`.
-pub(super) fn step<
-    R: UpdateRule,
-    T: Float,
-    V: Factor<T>,
-    W: Width,
-    K: UpdateKind,
-    L: RowLoss<T::Accumulator>,
->(
+pub(super) fn step<R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKind>(
     (n_parts, hands_on): (usize, bool),
     x: CsrView<'_, V>,
     mut rows: RowUpdater<'_, R, T, K>,
     width: W,
     scratch: &mut Scratch<T::Accumulator>,
-    mut row_function: impl FnMut(usize, &mut [T::Accumulator], &mut [T::Accumulator]) -> L,
-) -> f64 {
+    row_function: RowFunction<'_, T::Accumulator>,
+) {
     let (n_rows, columns) = (x.n_rows(), width.columns());
     let Scratch { rows: row_scratch, gradients, parts, handed_on, .. } = scratch;
     let (cuts, parts) = parts.divide(n_parts, x, columns);
@@ -59,11 +50,10 @@ pub(super) fn step<
     let shared = rows.shared(columns);
     let factor = shared.cursor().plain_factor();
     gradients.resize(n_rows * columns, T::zero().widen());
-    let mut losses = Losses::new();
     let mut row_function = |row: usize, scores: &mut [T::Accumulator]| {
         width.with_rows(row_scratch, |gradient, saved| {
             gradient.copy_from_slice(scores);
-            losses.add(row_function(row, gradient, saved));
+            row_function(row, gradient, saved);
             if let Some(factor) = factor {
                 gradient.iter_mut().for_each(|gradient| *gradient *= factor);
             }
@@ -128,15 +118,13 @@ pub(super) fn step<
         );
     }
 
-    let mean = losses.finish().0 / n_rows as f64;
     let gradients = &*gradients;
     #[cfg(target_arch = "x86_64")]
     if K::PLAIN && finds_own {
         // SAFETY: the columns of `x` are rows of the parameter, of one element.
         let are_added = unsafe { own::add(x, gradients, shared.weights(), cuts, parts, are_far) };
         if are_added {
-            rows.finish();
-            return mean;
+            return rows.finish();
         }
     }
     each_updates(parts, |place, part| {
@@ -157,19 +145,10 @@ pub(super) fn step<
             accumulate::<T, V, W>(cuts.of(place, x), (sums, slots), gradients, width, scratch);
         }
         // SAFETY: as above.
-        unsafe {
-            match W::IN_VECTORS {
-                true => lanes::wide(
-                    #[inline(always)]
-                    || shared.update_summed(columns, sums),
-                ),
-                false => shared.update_summed(columns, sums),
-            }
-        }
+        unsafe { shared.update_summed(sums) };
         sums.clear();
     });
     rows.finish();
-    mean
 }
 
 /// Settles the rows that a batch reads, of `row_size` elements, each by the thread whose part it is of.

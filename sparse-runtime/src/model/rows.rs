@@ -33,25 +33,25 @@ pub enum RowSet {
 
 impl RowSet {
     /// Visits the rows that a batch names, where those are not all: once for each time they occur, in the order of the
-    /// inputs; an id that is negative as `usize::MAX`. O(entries of the inputs).
+    /// inputs; an id that is negative as `usize::MAX`. O(entries of the inputs). In one copy for a model, whatever `visit` does: every update rule
+    /// would have its own.
     ///
     /// # Errors
     ///
     /// The first one of `visit`.
-    #[inline]
     pub(crate) fn visit<M: Model>(
         self,
         batch: &M::Batch<'_>,
-        mut visit: impl FnMut(usize) -> Result<()>,
+        visit: &mut dyn FnMut(usize) -> Result<()>,
     ) -> Result<()> {
         let RowSet::Of(inputs) = self else {
             return Ok(());
         };
         for input in inputs {
             match M::input(batch, *input) {
-                Some(InputView::Csr(array)) => array.iter_columns().try_for_each(&mut visit)?,
-                Some(InputView::Unit(array)) => array.iter_columns().try_for_each(&mut visit)?,
-                Some(InputView::Ids(ids)) => ids.iter().try_for_each(&mut visit)?,
+                Some(InputView::Csr(array)) => array.iter_columns().try_for_each(&mut *visit)?,
+                Some(InputView::Unit(array)) => array.iter_columns().try_for_each(&mut *visit)?,
+                Some(InputView::Ids(ids)) => ids.iter().try_for_each(&mut *visit)?,
                 _ => {}
             }
         }
@@ -113,7 +113,7 @@ impl RowIds {
             return Err(error.into());
         }
         self.set.begin(n_rows);
-        rows.visit::<M>(batch, |row| {
+        rows.visit::<M>(batch, &mut |row| {
             self.set.insert(row);
             Ok(())
         })?;

@@ -26,24 +26,8 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
         weights: impl Into<Weights<'a, T>>,
         ids: impl IntoIterator<Item = usize>,
     ) -> Result<()> {
-        let weights = weights.into();
-        self.check(parameter, &weights)?;
-        let name = self.parameters[parameter].spec.name.clone();
         let mut ids = ids.into_iter();
-        match self.parameters[parameter].beside {
-            true if self.keeps_slots(parameter, &weights) => {
-                let mut rows = self.rows_as::<WithSlots<Beside>>(parameter, weights)?;
-                ids.try_for_each(|row| settle(&mut rows, &name, row))
-            }
-            true => {
-                let mut rows = self.rows_as::<Beside>(parameter, weights)?;
-                ids.try_for_each(|row| settle(&mut rows, &name, row))
-            }
-            false => {
-                let mut rows = self.rows(parameter, weights)?;
-                ids.try_for_each(|row| settle(&mut rows, &name, row))
-            }
-        }
+        self.settle_by(parameter, weights.into(), &mut |settle| ids.try_for_each(settle))
     }
 
     /// Brings the rows that a batch reads up to date, as the model's [`PARAMETERS`](Model::PARAMETERS) say. O(rows read, as often as
@@ -64,19 +48,30 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
         if reads == RowSet::All {
             return self.flush(parameter, weights);
         }
+        self.settle_by(parameter, weights, &mut |settle| reads.visit::<M>(batch, settle))
+    }
+
+    /// Settles the rows with which `visit` calls what it is given; in one copy for a rule.
+    fn settle_by(
+        &mut self,
+        parameter: usize,
+        weights: Weights<'_, T>,
+        visit: &mut dyn FnMut(Settle<'_>) -> Result<()>,
+    ) -> Result<()> {
+        self.check(parameter, &weights)?;
         let name = self.parameters[parameter].spec.name.clone();
         match self.parameters[parameter].beside {
             true if self.keeps_slots(parameter, &weights) => {
                 let mut rows = self.rows_as::<WithSlots<Beside>>(parameter, weights)?;
-                reads.visit::<M>(batch, |row| settle(&mut rows, &name, row))
+                visit(&mut |row| settle(&mut rows, &name, row))
             }
             true => {
                 let mut rows = self.rows_as::<Beside>(parameter, weights)?;
-                reads.visit::<M>(batch, |row| settle(&mut rows, &name, row))
+                visit(&mut |row| settle(&mut rows, &name, row))
             }
             false => {
                 let mut rows = self.rows(parameter, weights)?;
-                reads.visit::<M>(batch, |row| settle(&mut rows, &name, row))
+                visit(&mut |row| settle(&mut rows, &name, row))
             }
         }
     }
@@ -164,6 +159,9 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
         Ok(())
     }
 }
+
+/// Settles a row.
+type Settle<'s> = &'s mut dyn FnMut(usize) -> Result<()>;
 
 #[inline]
 fn settle<R: UpdateRule, T: Float, K: UpdateKind>(

@@ -2,6 +2,7 @@
 
 use super::memory::Places;
 use super::rows::{StateOf, StepOf, UpdateKind, on_weight};
+use crate::lanes;
 use crate::linear::Width;
 use crate::prefetch::prefetch_row;
 use sparse_core::element::Float;
@@ -416,12 +417,12 @@ impl<R: UpdateRule, T: Float, K: UpdateKind> RowCursor<'_, R, T, K> {
         (weights_rest, states_rest, given_rest)
     }
 
-    /// Updates some rows, each with its gradient: `row_size` elements of `grads`, which the compiler may know.
+    /// Updates some rows, each with its gradient: `row_size` elements of `grads`. In one copy for a rule, whoever has summed gradients.
     ///
     /// # Safety
     ///
     /// Each row is below `n_rows` and named once, `row_size` is that of the rows, and there are so many gradients.
-    #[inline(always)]
+    #[inline(never)]
     pub(super) unsafe fn update_rows(
         self,
         row_size: usize,
@@ -449,20 +450,26 @@ impl<R: UpdateRule, T: Float, K: UpdateKind> RowCursor<'_, R, T, K> {
             }
             return;
         }
-        for chunk in (0..rows.len()).step_by(TOGETHER) {
-            let end = rows.len().min(chunk + TOGETHER);
-            let ahead = &rows[end..rows.len().min(end + TOGETHER)];
-            // Not by `for_each`, which may be a call.
-            for row in ahead {
-                self.prefetch(*row);
-            }
-            let (rows, grads) = (&rows[chunk..end], &grads[chunk * row_size..end * row_size]);
-            for (place, row) in rows.iter().enumerate() {
-                let grad = &grads[place * row_size..(place + 1) * row_size];
-                // SAFETY: promised by the caller.
-                unsafe { self.update_row_in_eights(*row, grad, |grad, _| grad) };
-            }
-        }
+        lanes::wide(
+            #[inline(always)]
+            || {
+                for chunk in (0..rows.len()).step_by(TOGETHER) {
+                    let end = rows.len().min(chunk + TOGETHER);
+                    let ahead = &rows[end..rows.len().min(end + TOGETHER)];
+                    // Not by `for_each`, which may be a call.
+                    for row in ahead {
+                        self.prefetch(*row);
+                    }
+                    let (rows, grads) =
+                        (&rows[chunk..end], &grads[chunk * row_size..end * row_size]);
+                    for (place, row) in rows.iter().enumerate() {
+                        let grad = &grads[place * row_size..(place + 1) * row_size];
+                        // SAFETY: promised by the caller.
+                        unsafe { self.update_row_in_eights(*row, grad, |grad, _| grad) };
+                    }
+                }
+            },
+        );
     }
 }
 

@@ -404,12 +404,6 @@ impl<'a, R: UpdateRule, T: Float, K: UpdateKind> RowUpdater<'a, R, T, K> {
 
     /// Settles and updates each accumulated row once, with its sum, and forgets the sums.
     pub fn apply_accumulated(&mut self) {
-        self.apply_accumulated_as(self.row_size());
-    }
-
-    /// [`apply_accumulated`](Self::apply_accumulated) with a row size that the compiler may know.
-    #[inline(always)]
-    pub(crate) fn apply_accumulated_as(&mut self, row_size: usize) {
         if !K::PLAIN && self.settling.settles {
             // Out of `self` while its rows are settled; the stand-in allocates nothing.
             let sums = std::mem::replace(self.sums, RowAccumulator::new(0, 0));
@@ -417,12 +411,12 @@ impl<'a, R: UpdateRule, T: Float, K: UpdateKind> RowUpdater<'a, R, T, K> {
             sums.rows().iter().for_each(|row| unsafe { self.settle_unchecked(*row) });
             *self.sums = sums;
         }
-        self.apply_settled(row_size);
+        self.apply_settled();
     }
 
-    /// [`apply_accumulated_as`](Self::apply_accumulated_as) of rows that were all settled in this step.
-    #[inline(always)]
-    pub(crate) fn apply_settled(&mut self, row_size: usize) {
+    /// [`apply_accumulated`](Self::apply_accumulated) of rows that were all settled in this step.
+    pub(crate) fn apply_settled(&mut self) {
+        let row_size = self.row_size();
         // As above.
         let mut sums = std::mem::replace(self.sums, RowAccumulator::new(0, 0));
         // SAFETY: the accumulator was made for `n_rows` rows, so that its rows are below `n_rows`; the sums are of rows of this size, one each.

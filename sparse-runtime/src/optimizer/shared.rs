@@ -112,15 +112,10 @@ impl<'a, R: UpdateRule, T: Float, K: UpdateKind> SharedRows<'a, R, T, K> {
     ///
     /// The sums are of as many rows as the parameter has, of `row_size` elements as its rows are, and no other thread reads or writes
     /// those that were summed.
-    #[inline(always)]
-    pub(crate) unsafe fn update_summed(
-        &self,
-        row_size: usize,
-        sums: &RowAccumulator<T::Accumulator>,
-    ) {
+    pub(crate) unsafe fn update_summed(&self, sums: &RowAccumulator<T::Accumulator>) {
         // SAFETY: promised by the caller.
         unsafe {
-            self.cursor.update_rows(row_size, sums.rows(), sums.values());
+            self.cursor.update_rows(sums.row_size(), sums.rows(), sums.values());
             self.mark_rows(sums.rows());
         }
     }

@@ -1,14 +1,14 @@
 //! Who is told how training goes, and may end it.
 
+use super::any_updater::AnyUpdater;
+use super::checkpoint::run::save_any;
 use super::checkpoint::{self, CheckpointError, Run};
 use super::{EpochReport, EpochTotals, ParameterReport};
 use crate::data::Position;
 use crate::error::Result;
 use crate::model::Model;
-use crate::optimizer::Updater;
 use crate::optimizer::clip::sum_of_squares;
 use num_traits::Zero;
-use sparse_core::update_rules::UpdateRule;
 use std::fmt;
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -214,7 +214,7 @@ pub(super) trait State {
     fn save_run(&self, run: &Run, path: &Path) -> Result<()>;
 }
 
-impl<M: Model, R: UpdateRule> State for (&M, &Updater<R, M::Element>) {
+impl<M: Model> State for (&M, &dyn AnyUpdater<M::Element>) {
     fn n_steps(&self) -> u64 {
         self.1.clock()
     }
@@ -224,7 +224,7 @@ impl<M: Model, R: UpdateRule> State for (&M, &Updater<R, M::Element>) {
     }
 
     fn parameters(&self) -> Vec<ParameterReport> {
-        parameter_reports(self.0, |index| self.1.n_rows_touched(index))
+        parameter_reports(self.0, &|index| self.1.n_rows_touched(index))
     }
 
     fn save_model(&self, path: &Path, notes: &[(&str, &str)]) -> Result<()> {
@@ -235,14 +235,14 @@ impl<M: Model, R: UpdateRule> State for (&M, &Updater<R, M::Element>) {
     }
 
     fn save_run(&self, run: &Run, path: &Path) -> Result<()> {
-        checkpoint::save_run(self.0, self.1, run, path)
+        save_any(self.0, self.1, run, path)
     }
 }
 
 /// The parameters of a model; `n_rows_touched` of each, by position. O(values).
 pub(super) fn parameter_reports<M: Model>(
     model: &M,
-    n_rows_touched: impl Fn(usize) -> Option<u64>,
+    n_rows_touched: &dyn Fn(usize) -> Option<u64>,
 ) -> Vec<ParameterReport> {
     let parameters = model.parameters().into_iter().enumerate();
     parameters

@@ -372,6 +372,19 @@ impl Pauses {
         if self.left > 0 {
             return Ok(ControlFlow::Continue(()));
         }
+        self.pause(batch, model, updater, totals, hook)
+    }
+
+    /// Where the hook looks.
+    #[cold]
+    fn pause<M: Model, R: UpdateRule>(
+        &mut self,
+        batch: &M::Batch<'_>,
+        model: &mut M,
+        updater: &mut Updater<R, M::Element>,
+        totals: &EpochTotals,
+        hook: &mut impl BatchHook<M>,
+    ) -> Result<ControlFlow<()>> {
         if self.sees_gradients {
             model.loss_and_grads(batch)?;
             hook.gradients(model);

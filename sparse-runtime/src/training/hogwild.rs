@@ -107,8 +107,11 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
         E: Evaluation<M::Element>,
     {
         let mut run = Run::new(self, model, data, hogwild)?;
-        self.check_evaluation(model)?;
-        self.leading(Default::default(), |leader| run.epochs(model, data, leader))
+        self.plan.check_evaluation(&self.evaluation, model)?;
+        let Trainer { evaluation, plan, .. } = self;
+        plan.leading(evaluation, R::NAME, Default::default(), |leader| {
+            run.epochs(model, data, leader)
+        })
     }
 }
 
@@ -156,7 +159,7 @@ impl<M: Model> State for AfterEpoch<'_, M> {
     }
 
     fn parameters(&self) -> Vec<ParameterReport> {
-        parameter_reports(&*self.model, |_| None)
+        parameter_reports(&*self.model, &|_| None)
     }
 
     fn save_model(&self, path: &Path, notes: &[(&str, &str)]) -> Result<()> {
@@ -180,16 +183,16 @@ impl<R: UpdateRule, M: Model + Send> Run<R, M> {
         if hogwild.threads == 0 || hogwild.merge_every == 0 {
             return refuse("Hogwild", "`threads` and `merge_every` must be at least 1");
         }
-        if trainer.options.batch_size != 1 {
+        if trainer.plan.options.batch_size != 1 {
             return refuse(
                 "batch_size",
                 "its steps are of one row; use `parallel` for larger batches",
             );
         }
-        if trainer.clip_norm.is_some() {
+        if trainer.plan.clip_norm.is_some() {
             return refuse("clip_norm", "nobody has the whole gradient; use `clip_gradient`");
         }
-        if trainer.callbacks.iter().any(|callback| callback.next_batch(0).is_some()) {
+        if trainer.plan.callbacks.iter().any(|callback| callback.next_batch(0).is_some()) {
             return refuse("a callback between batches", "threads do not wait for each other then");
         }
         if !M::TRAINS_ROWS || M::WRITES_STATES {
@@ -210,7 +213,7 @@ impl<R: UpdateRule, M: Model + Send> Run<R, M> {
         // Now that no row waits for steps which it was not touched by.
         let mut rule = Racing(trainer.rule.clone());
         rule.set_lazy_update(LazyUpdate::Touched);
-        let options = trainer.batch_options();
+        let options = trainer.plan.batch_options();
         let threads = (0..hogwild.threads).map(|_| {
             let mut updater = Updater::new(rule.clone(), specs.clone())?;
             updater.set_records_outputs(false);
@@ -221,9 +224,9 @@ impl<R: UpdateRule, M: Model + Send> Run<R, M> {
             hot: hot_rows(model, data, &options, parameter, hogwild.hot_rows)?,
             hogwild,
             options,
-            schedule: trainer.schedule.clone(),
+            schedule: trainer.plan.schedule.clone(),
             rate: trainer.rule.learning_rate(),
-            epochs: trainer.epochs,
+            epochs: trainer.plan.epochs,
             parameter,
         })
     }
@@ -421,7 +424,7 @@ fn hot_rows<M: Model, S: DataSource<M::Element>>(
         let Some(batch) = batches.next_rows(ROWS - n_rows)? else { break };
         n_rows += batch.n_rows().max(1);
         let bound = model.bind(&batch)?;
-        M::PARAMETERS[parameter].reads.visit::<M>(&bound, |row| {
+        M::PARAMETERS[parameter].reads.visit::<M>(&bound, &mut |row| {
             named.push(row);
             Ok(())
         })?;

@@ -1,6 +1,7 @@
 //! What the trainer does around each step.
 
-use super::callback::{Callback, Moment, is_due};
+use super::any_updater::AnyUpdater;
+use super::callback::{Callback, Moment, State, is_due};
 use super::checkpoint::Run;
 use super::measure::Measure;
 use super::progress::Reporter;
@@ -34,32 +35,46 @@ pub(super) struct Hook<'s, 'a> {
 
 impl Hook<'_, '_> {
     /// Tells everybody of the epoch that was reported last.
-    pub(super) fn end_epoch<M: Model, R: UpdateRule>(
-        &mut self,
-        model: &M,
-        updater: &Updater<R, M::Element>,
-    ) -> Result<()> {
-        let state = (model, updater);
+    pub(super) fn end_epoch(&mut self, state: &dyn State) -> Result<()> {
         let Some(report) = self.run.epochs.last() else { return Ok(()) };
         for callback in &mut *self.callbacks {
-            let moment = Moment::new(&self.run, &state);
+            let moment = Moment::new(&self.run, state);
             self.is_stopped |= callback.epoch(report, &moment)?.is_break();
         }
         Ok(())
     }
 
     /// Tells everybody that the run ends here, unless it is one that has no end.
-    pub(super) fn end<M: Model, R: UpdateRule>(
-        &mut self,
-        model: &M,
-        updater: &Updater<R, M::Element>,
-    ) -> Result<()> {
+    pub(super) fn end(&mut self, state: &dyn State) -> Result<()> {
         if !self.has_end {
             return Ok(());
         }
-        let state = (model, updater);
-        let moment = Moment::new(&self.run, &state);
+        let moment = Moment::new(&self.run, state);
         self.callbacks.iter_mut().try_for_each(|callback| callback.end(&moment))
+    }
+
+    /// Tells those who wanted to look between two batches.
+    fn look(
+        &mut self,
+        state: &dyn State,
+        position: Position,
+        totals: &EpochTotals,
+    ) -> Result<ControlFlow<()>> {
+        (self.run.position, self.run.totals) = (position, *totals);
+        self.run.metrics = self.measure.states();
+        for callback in &mut *self.callbacks {
+            if is_due(&**callback, totals.n_batches) {
+                let moment = Moment::new(&self.run, state).with_gradients(&self.gradient_norms);
+                self.is_stopped |= callback.batch(&moment)?.is_break();
+            }
+        }
+        self.gradient_norms.clear();
+        if self.is_stopped {
+            // Now, while rows wait for what they missed: that is the state which a checkpoint goes on from to the same bits.
+            self.end(state)?;
+            return Ok(ControlFlow::Break(()));
+        }
+        Ok(ControlFlow::Continue(()))
     }
 
     /// Tells everybody of the epochs that were made before a run is resumed.
@@ -137,21 +152,7 @@ impl<M: Model> BatchHook<M> for Hook<'_, '_> {
         position: Position,
         totals: &EpochTotals,
     ) -> Result<ControlFlow<()>> {
-        (self.run.position, self.run.totals) = (position, *totals);
-        self.run.metrics = self.measure.states();
-        let state = (&*model, &*updater);
-        for callback in &mut *self.callbacks {
-            if is_due(&**callback, totals.n_batches) {
-                let moment = Moment::new(&self.run, &state).with_gradients(&self.gradient_norms);
-                self.is_stopped |= callback.batch(&moment)?.is_break();
-            }
-        }
-        self.gradient_norms.clear();
-        if self.is_stopped {
-            // Now, while rows wait for what they missed: that is the state which a checkpoint goes on from to the same bits.
-            self.end(model, updater)?;
-            return Ok(ControlFlow::Break(()));
-        }
-        Ok(ControlFlow::Continue(()))
+        let updater: &dyn AnyUpdater<M::Element> = updater;
+        self.look(&(&*model, updater), position, totals)
     }
 }

@@ -1,15 +1,15 @@
 //! Who evaluates, reports and tells callbacks of a run whose steps are made elsewhere: by threads that share a model, or by workers.
 
+use super::EpochTotals;
 use super::callback::{Moment, State, is_due};
 use super::checkpoint::Run;
 use super::evaluation::Evaluation;
+use super::plan::Plan;
 use super::progress::Reporter;
 use super::report::{EpochReport, FitReport};
-use super::{EpochTotals, Trainer};
 use crate::data::Position;
 use crate::error::Result;
 use crate::model::Model;
-use sparse_core::update_rules::UpdateRule;
 use std::ops::ControlFlow;
 
 /// A run that is led, between two steps.
@@ -46,19 +46,22 @@ pub(super) struct Epoch {
     pub(super) seconds: f64,
 }
 
-/// A trainer that leads.
-struct Lead<'t, 'a, R: UpdateRule, E> {
-    trainer: &'t mut Trainer<'a, R, E>,
+/// A trainer that leads, whatever its rule.
+struct Lead<'t, 'a, E> {
+    plan: &'t mut Plan<'a>,
+    evaluation: &'t E,
     reporter: Reporter,
     made: Run,
     is_stopped: bool,
 }
 
-impl<R: UpdateRule, E> Trainer<'_, R, E> {
+impl Plan<'_> {
     /// Trains by `run`, which has begun as `made` says and tells the leader of what it does: epochs are evaluated and reported, and callbacks are
-    /// told.
-    pub(super) fn leading<M>(
+    /// told. `rule` is the name of the rule.
+    pub(super) fn leading<M, E>(
         &mut self,
+        evaluation: &E,
+        rule: &'static str,
         made: Run,
         run: impl FnOnce(&mut dyn Leader<M>) -> Result<()>,
     ) -> Result<FitReport>
@@ -66,7 +69,7 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
         M: Model,
         E: Evaluation<M::Element>,
     {
-        let span = tracing::info_span!("fit", model = M::NAME, rule = R::NAME);
+        let span = tracing::info_span!("fit", model = M::NAME, rule);
         let _entered = span.enter();
         self.begin(0);
         let mut is_stopped = false;
@@ -77,36 +80,31 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
             }
         }
         let (reporter, epochs) = (Reporter::new(self.progress), self.epochs);
-        let mut lead = Lead { trainer: self, reporter, made, is_stopped };
+        let mut lead = Lead { plan: self, evaluation, reporter, made, is_stopped };
         run(&mut lead)?;
         let stopped = lead.is_stopped && lead.made.position.epoch < epochs;
         Ok(FitReport { epochs: lead.made.epochs, stopped })
     }
 }
 
-impl<R: UpdateRule, E> Lead<'_, '_, R, E> {
+impl<E> Lead<'_, '_, E> {
     /// Tells everybody of the end of the run, where it ends here.
     fn flow(&mut self, ends: bool, run: &dyn State) -> Result<ControlFlow<()>> {
         if ends || self.is_stopped {
             let moment = Moment::new(&self.made, run);
-            self.trainer.callbacks.iter_mut().try_for_each(|callback| callback.end(&moment))?;
+            self.plan.callbacks.iter_mut().try_for_each(|callback| callback.end(&moment))?;
         }
         Ok(if self.is_stopped { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     }
 }
 
-impl<M, R, E> Leader<M> for Lead<'_, '_, R, E>
-where
-    M: Model,
-    R: UpdateRule,
-    E: Evaluation<M::Element>,
-{
+impl<M: Model, E: Evaluation<M::Element>> Leader<M> for Lead<'_, '_, E> {
     fn is_stopped(&self) -> bool {
         self.is_stopped
     }
 
     fn is_due(&self, n_batches: u64) -> bool {
-        self.trainer.callbacks.iter().any(|callback| is_due(&**callback, n_batches))
+        self.plan.callbacks.iter().any(|callback| is_due(&**callback, n_batches))
     }
 
     fn batch(
@@ -116,7 +114,7 @@ where
         totals: &EpochTotals,
     ) -> Result<ControlFlow<()>> {
         (self.made.position, self.made.totals) = (position, *totals);
-        for callback in &mut self.trainer.callbacks {
+        for callback in &mut self.plan.callbacks {
             if is_due(&**callback, totals.n_batches) {
                 let moment = Moment::new(&self.made, run);
                 self.is_stopped |= callback.batch(&moment)?.is_break();
@@ -126,10 +124,10 @@ where
     }
 
     fn epoch(&mut self, run: &mut dyn Led<M>, done: Epoch) -> Result<ControlFlow<()>> {
-        let rows_at_a_time = self.trainer.rows_at_a_time();
-        let metrics = &self.trainer.metrics;
-        let evaluation = self.trainer.evaluation.evaluate(run.model(), metrics, rows_at_a_time)?;
-        let epochs = self.trainer.epochs;
+        let rows_at_a_time = self.plan.rows_at_a_time();
+        let metrics = &self.plan.metrics;
+        let evaluation = self.evaluation.evaluate(run.model(), metrics, rows_at_a_time)?;
+        let epochs = self.plan.epochs;
         let report = EpochReport {
             epoch: done.epoch,
             epochs,
@@ -146,7 +144,7 @@ where
         self.made.totals = EpochTotals::default();
         self.made.epochs.push(report);
         let moment = Moment::new(&self.made, run);
-        for callback in &mut self.trainer.callbacks {
+        for callback in &mut self.plan.callbacks {
             if let Some(report) = moment.epochs().last() {
                 self.is_stopped |= callback.epoch(report, &moment)?.is_break();
             }

@@ -4,6 +4,7 @@
 //! [`score()`], [`predict`]. [`checkpoint`] saves and loads.
 
 mod ahead;
+mod any_updater;
 mod callback;
 pub mod checkpoint;
 mod epoch;
@@ -17,6 +18,7 @@ mod json;
 mod lead;
 mod measure;
 mod monitor;
+mod plan;
 #[cfg(feature = "plot")]
 mod plot;
 mod predictions;
@@ -26,6 +28,7 @@ mod reduced;
 mod report;
 mod save;
 mod score;
+mod steps;
 #[cfg(test)]
 pub(crate) mod tests;
 mod trainer;

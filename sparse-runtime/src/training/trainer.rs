@@ -1,17 +1,16 @@
 //! The trainer: what to do for how many epochs, and whom to tell.
 
-use super::TrainError;
 use super::callback::Callback;
 use super::evaluation::NoEvaluation;
+use super::plan::{Plan, Scale};
 use super::progress::Progress;
-use crate::data::{BatchOptions, DataSource, Labels, LastBatch, Order};
+use crate::data::LastBatch;
 use crate::error::Result;
 use crate::kernels::Parallel;
 use crate::metric::Metric;
 use crate::model::Model;
-use crate::optimizer::{ParameterSpec, Updater};
+use crate::optimizer::Updater;
 use crate::schedule::Schedule;
-use sparse_core::element::Float;
 use sparse_core::update_rules::UpdateRule;
 use std::fmt;
 
@@ -49,51 +48,14 @@ use std::fmt;
 /// ```
 pub struct Trainer<'a, R: UpdateRule, E = NoEvaluation> {
     pub(super) rule: R,
-    pub(super) options: BatchOptions,
-    pub(super) epochs: u64,
-    shuffle: bool,
-    seed: u64,
-    pub(super) schedule: Schedule,
-    pub(super) metrics: Vec<Box<dyn Metric>>,
     pub(super) evaluation: E,
-    pub(super) callbacks: Vec<Box<dyn Callback + 'a>>,
-    pub(super) progress: Progress,
-    decay_all: bool,
-    scales: Vec<(String, Scale)>,
-    pub(super) clip_norm: Option<f64>,
-    pub(super) parallel: Parallel,
-    pub(super) leaves: usize,
-    more_settings: Vec<(String, String)>,
-}
-
-/// What is multiplied for one parameter, and by how much.
-#[derive(Clone, Copy, Debug)]
-enum Scale {
-    WeightDecay(f64),
-    LearningRate(f64),
+    pub(super) plan: Plan<'a>,
 }
 
 impl<R: UpdateRule> Trainer<'_, R> {
     /// A trainer with the defaults.
     pub fn new(rule: R) -> Self {
-        Trainer {
-            rule,
-            options: BatchOptions::default(),
-            epochs: 10,
-            shuffle: true,
-            seed: 0,
-            schedule: Schedule::Constant,
-            metrics: Vec::new(),
-            evaluation: NoEvaluation,
-            callbacks: Vec::new(),
-            progress: Progress::Auto,
-            decay_all: false,
-            scales: Vec::new(),
-            clip_norm: None,
-            parallel: Parallel::Sequential,
-            leaves: 8,
-            more_settings: Vec::new(),
-        }
+        Trainer { rule, evaluation: NoEvaluation, plan: Plan::default() }
     }
 }
 
@@ -101,21 +63,21 @@ impl<'a, R: UpdateRule, E> Trainer<'a, R, E> {
     /// The rows of a batch, at least 1.
     #[must_use]
     pub fn batch_size(mut self, batch_size: usize) -> Self {
-        self.options.batch_size = batch_size;
+        self.plan.options.batch_size = batch_size;
         self
     }
 
     /// How often the data is gone through.
     #[must_use]
     pub fn epochs(mut self, epochs: u64) -> Self {
-        self.epochs = epochs;
+        self.plan.epochs = epochs;
         self
     }
 
     /// What becomes of the rows that do not fill a batch.
     #[must_use]
     pub fn last_batch(mut self, last_batch: LastBatch) -> Self {
-        self.options.last_batch = last_batch;
+        self.plan.options.last_batch = last_batch;
         self
     }
 
@@ -123,52 +85,35 @@ impl<'a, R: UpdateRule, E> Trainer<'a, R, E> {
     /// [`seed`](Self::seed) and the number of the epoch, on every machine the same.
     #[must_use]
     pub fn shuffle(mut self, shuffle: bool) -> Self {
-        self.shuffle = shuffle;
+        self.plan.shuffle = shuffle;
         self
     }
 
     /// The seed of the order.
     #[must_use]
     pub fn seed(mut self, seed: u64) -> Self {
-        self.seed = seed;
+        self.plan.seed = seed;
         self
     }
 
     /// How the learning rate changes.
     #[must_use]
     pub fn schedule(mut self, schedule: Schedule) -> Self {
-        self.schedule = schedule;
+        self.plan.schedule = schedule;
         self
     }
 
     /// One more metric, of the model's first output against its first label.
     #[must_use]
     pub fn metric(mut self, metric: impl Metric) -> Self {
-        self.metrics.push(Box::new(metric));
+        self.plan.metrics.push(Box::new(metric));
         self
     }
 
     /// Data that the model is scored on after every epoch: a reference to a source, or an `Option` of one.
     #[must_use]
     pub fn evaluation<D>(self, data: D) -> Trainer<'a, R, D> {
-        Trainer {
-            rule: self.rule,
-            options: self.options,
-            epochs: self.epochs,
-            shuffle: self.shuffle,
-            seed: self.seed,
-            schedule: self.schedule,
-            metrics: self.metrics,
-            evaluation: data,
-            callbacks: self.callbacks,
-            progress: self.progress,
-            decay_all: self.decay_all,
-            scales: self.scales,
-            clip_norm: self.clip_norm,
-            parallel: self.parallel,
-            leaves: self.leaves,
-            more_settings: self.more_settings,
-        }
+        Trainer { rule: self.rule, evaluation: data, plan: self.plan }
     }
 
     /// Somebody to tell after every epoch, and between batches if asked for, who may end the run: a closure
@@ -176,14 +121,14 @@ impl<'a, R: UpdateRule, E> Trainer<'a, R, E> {
     /// [`Checkpoints`](super::Checkpoints), or a [`Callback`] of your own.
     #[must_use]
     pub fn callback(mut self, callback: impl Callback + 'a) -> Self {
-        self.callbacks.push(Box::new(callback));
+        self.plan.callbacks.push(Box::new(callback));
         self
     }
 
     /// What is printed.
     #[must_use]
     pub fn progress(mut self, progress: Progress) -> Self {
-        self.progress = progress;
+        self.plan.progress = progress;
         self
     }
 
@@ -194,7 +139,7 @@ impl<'a, R: UpdateRule, E> Trainer<'a, R, E> {
         names: impl IntoIterator<Item = N>,
     ) -> Self {
         let exempt = |name: N| (name.into(), Scale::WeightDecay(0.0));
-        self.scales.extend(names.into_iter().map(exempt));
+        self.plan.scales.extend(names.into_iter().map(exempt));
         self
     }
 
@@ -202,14 +147,14 @@ impl<'a, R: UpdateRule, E> Trainer<'a, R, E> {
     /// dense parameter of rank 0 or 1.
     #[must_use]
     pub fn weight_decay_scale(mut self, parameter: impl Into<String>, scale: f64) -> Self {
-        self.scales.push((parameter.into(), Scale::WeightDecay(scale)));
+        self.plan.scales.push((parameter.into(), Scale::WeightDecay(scale)));
         self
     }
 
     /// Multiplies the learning rate of one parameter.
     #[must_use]
     pub fn learning_rate_scale(mut self, parameter: impl Into<String>, scale: f64) -> Self {
-        self.scales.push((parameter.into(), Scale::LearningRate(scale)));
+        self.plan.scales.push((parameter.into(), Scale::LearningRate(scale)));
         self
     }
 
@@ -217,7 +162,7 @@ impl<'a, R: UpdateRule, E> Trainer<'a, R, E> {
     /// [`Model::clipped_step`]. `None`, the default, does not.
     #[must_use]
     pub fn clip_norm(mut self, max_norm: impl Into<Option<f64>>) -> Self {
-        self.clip_norm = max_norm.into();
+        self.plan.clip_norm = max_norm.into();
         self
     }
 
@@ -225,7 +170,7 @@ impl<'a, R: UpdateRule, E> Trainer<'a, R, E> {
     /// whatever this says.
     #[must_use]
     pub fn parallel(mut self, parallel: Parallel) -> Self {
-        self.parallel = parallel;
+        self.plan.parallel = parallel;
         self
     }
 
@@ -233,7 +178,7 @@ impl<'a, R: UpdateRule, E> Trainer<'a, R, E> {
     /// depend on it, and no more workers than that have something to compute.
     #[must_use]
     pub fn leaves(mut self, leaves: usize) -> Self {
-        self.leaves = leaves;
+        self.plan.leaves = leaves;
         self
     }
 
@@ -241,7 +186,7 @@ impl<'a, R: UpdateRule, E> Trainer<'a, R, E> {
     /// which [`resume`](Self::resume) goes on with only where it is the same. What one of the two does not say is not compared.
     #[must_use]
     pub fn setting(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
-        self.more_settings.push((name.into(), value.into()));
+        self.plan.more_settings.push((name.into(), value.into()));
         self
     }
 
@@ -249,7 +194,7 @@ impl<'a, R: UpdateRule, E> Trainer<'a, R, E> {
     /// biases included.
     #[must_use]
     pub fn decay_all(mut self) -> Self {
-        self.decay_all = true;
+        self.plan.decay_all = true;
         self
     }
 
@@ -259,127 +204,21 @@ impl<'a, R: UpdateRule, E> Trainer<'a, R, E> {
     ///
     /// A hyperparameter or scale that makes no sense, a scale of a parameter that the model does not have.
     pub fn updater<M: Model>(&self, model: &M) -> Result<Updater<R, M::Element>> {
-        let mut specs = ParameterSpec::of_model(model);
-        if self.decay_all {
-            for spec in &mut specs {
-                spec.weight_decay_scale = 1.0;
-            }
-        }
-        for (name, scale) in &self.scales {
-            match (specs.iter_mut().find(|spec| spec.name == *name), scale) {
-                (Some(spec), Scale::WeightDecay(scale)) => spec.weight_decay_scale = *scale,
-                (Some(spec), Scale::LearningRate(scale)) => spec.learning_rate_scale = *scale,
-                (None, _) => {
-                    let known: Vec<_> = M::PARAMETERS.iter().map(|info| info.name).collect();
-                    return Err(TrainError::UnknownParameter {
-                        model: M::NAME,
-                        name: name.clone(),
-                        known: known.join(", "),
-                    }
-                    .into());
-                }
-            }
-        }
-        Updater::new(self.rule.clone(), specs)
-    }
-
-    /// What the result of a run depends on besides the updater, by name: how the trainer is set, and what the data is. Workers add gradients by
-    /// `leaves`.
-    pub(super) fn settings<T: Float>(
-        &self,
-        data: &impl DataSource<T>,
-        leaves: Option<usize>,
-    ) -> Result<Vec<(String, String)>> {
-        let order = self.order();
-        let mut settings = vec![
-            ("batch_size", self.options.batch_size.to_string()),
-            ("last_batch", format!("{:?}", self.options.last_batch)),
-            ("order", format!("{order:?}")),
-            ("schedule", format!("{:?}", self.schedule)),
-            ("clip_norm", format!("{:?}", self.clip_norm)),
-            (
-                "leaves",
-                leaves.map_or("none, without workers".to_owned(), |leaves| leaves.to_string()),
-            ),
-        ];
-        settings.extend(data.n_rows().map(|n_rows| ("rows of the data", n_rows.to_string())));
-        // Rows that come as they lie do so whatever the buffer is.
-        let buffer = data.shuffle_buffer().filter(|_| self.shuffle);
-        settings.extend(buffer.map(|bytes| ("buffer of the stream", format!("{bytes} bytes"))));
-        let settings = settings.into_iter().map(|(name, value)| (name.to_owned(), value));
-        let mut settings: Vec<_> = settings.chain(self.more_settings.iter().cloned()).collect();
-        // Last: what else differs says more.
-        settings.extend(data.fingerprint()?.map(|fingerprint| {
-            ("fingerprint of the data".to_owned(), format!("{fingerprint:016x}"))
-        }));
-        Ok(settings)
-    }
-
-    /// The [`settings`](Self::settings) of a run that begins. Nobody but callbacks can save them.
-    pub(super) fn settings_to_save<T: Float>(
-        &self,
-        data: &impl DataSource<T>,
-        leaves: Option<usize>,
-    ) -> Result<Vec<(String, String)>> {
-        match self.callbacks.is_empty() {
-            true => Ok(Vec::new()),
-            false => self.settings(data, leaves),
-        }
-    }
-
-    /// What counts within an epoch alone: its metrics go on from what they have seen.
-    pub(super) fn metrics_setting(&self) -> (String, String) {
-        ("metrics".to_owned(), format!("{:?}", self.metrics))
-    }
-
-    fn order(&self) -> Order {
-        if self.shuffle { Order::Shuffled { seed: self.seed } } else { Order::Sequential }
-    }
-
-    /// How a run goes over its data.
-    pub(super) fn batch_options(&self) -> BatchOptions {
-        BatchOptions { order: self.order(), labels: Labels::Required, ..self.options }
+        Updater::new(self.rule.clone(), self.plan.specs(model)?)
     }
 
     /// Refuses a schedule and a norm that make no sense, before the first step.
     pub(super) fn check_settings(&self) -> Result<()> {
-        self.schedule.check()?;
-        if R::ONE_RATE && self.schedule != Schedule::Constant {
-            return Err(TrainError::OneRate { rule: R::NAME }.into());
-        }
-        let names = || self.metrics.iter().map(|metric| metric.name());
-        if let Some((_, name)) = names()
-            .enumerate()
-            .find(|(place, name)| names().take(*place).any(|other| other == *name))
-        {
-            return Err(TrainError::MetricNamedTwice { name }.into());
-        }
-        match self.clip_norm.filter(|norm| norm.is_nan() || *norm <= 0.0) {
-            Some(value) => Err(TrainError::ClipNorm { value }.into()),
-            None => Ok(()),
-        }
+        self.plan.check(R::NAME, R::ONE_RATE)
     }
 }
 
 /// Everything but data and callbacks.
 impl<R: UpdateRule, E> fmt::Debug for Trainer<'_, R, E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let metrics: Vec<_> = self.metrics.iter().map(|metric| metric.name()).collect();
         f.debug_struct("Trainer")
             .field("rule", &self.rule)
-            .field("options", &self.options)
-            .field("epochs", &self.epochs)
-            .field("shuffle", &self.shuffle)
-            .field("seed", &self.seed)
-            .field("schedule", &self.schedule)
-            .field("metrics", &metrics)
-            .field("progress", &self.progress)
-            .field("decay_all", &self.decay_all)
-            .field("scales", &self.scales)
-            .field("clip_norm", &self.clip_norm)
-            .field("parallel", &self.parallel)
-            .field("leaves", &self.leaves)
-            .field("more_settings", &self.more_settings)
+            .field("plan", &self.plan)
             .finish_non_exhaustive()
     }
 }

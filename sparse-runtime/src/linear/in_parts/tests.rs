@@ -67,6 +67,10 @@ fn steps<R: UpdateRule, T: Float<Accumulator = T>, V: Factor<T>, const K: usize>
             scores.iter_mut().for_each(|score| *score -= T::of((row % 3) as f64));
             scores[0] * scores[K - 1]
         };
+        let mut sum = 0.0;
+        let mut summed = |row: usize, scores: &mut [T], saved: &mut [T]| {
+            sum += row_function(row, scores, saved).as_f64();
+        };
         if has_slots
             && !updater.is_plain(0)
             && updater.is_beside(0, &Weights::Table(&mut table))
@@ -74,13 +78,17 @@ fn steps<R: UpdateRule, T: Float<Accumulator = T>, V: Factor<T>, const K: usize>
         {
             let rows = updater.rows_with_slots::<Beside>(0, &mut table, x.nnz())?;
             let parts = (n_parts, hands_on);
-            losses.push(super::step(parts, x, rows, Fixed::<K>, &mut scratch, row_function));
+            super::step(parts, x, rows, Fixed::<K>, &mut scratch, &mut summed);
+            losses.push(sum / x.n_rows() as f64);
             updater.end_step()?;
             continue;
         }
         with_rows!(R, T; updater, [0 => &mut table], |[rows]| losses.push(match n_parts {
             1 => any_rows(x, rows, Fixed::<K>, Parallel::Sequential, &mut scratch, row_function),
-            _ => super::step((n_parts, hands_on), x, rows, Fixed::<K>, &mut scratch, row_function),
+            _ => {
+                super::step((n_parts, hands_on), x, rows, Fixed::<K>, &mut scratch, &mut summed);
+                sum / x.n_rows() as f64
+            }
         }));
         updater.end_step()?;
     }

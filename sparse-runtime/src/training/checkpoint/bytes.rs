@@ -7,7 +7,7 @@ use sparse_core::storage::ElementType;
 use std::io::{self, Read};
 
 /// Elements of one piece: small enough for the cache.
-pub(super) const PIECE: usize = 4096;
+pub(in crate::training) const PIECE: usize = 4096;
 
 /// Appends the bytes of `values`.
 #[inline]

@@ -16,8 +16,8 @@ mod error;
 mod map;
 mod metadata;
 pub(super) mod run;
-mod run_file;
-mod tensor;
+pub(super) mod run_file;
+pub(super) mod tensor;
 #[cfg(test)]
 mod tests;
 

@@ -1,6 +1,5 @@
 //! A run of training in a file: parameters, the state of the optimizer, and where the run stands.
 
-use super::bytes::{self, PIECE};
 use super::error::CheckpointError;
 use super::run_file::{
     DERIVATIVES, RUN, RunFile, TensorsOf, history_names, metric_name, settled_name, snapshot_name,
@@ -10,13 +9,13 @@ use super::{LoadOptions, open, read_into, write};
 use crate::data::Position;
 use crate::error::Result;
 use crate::model::Model;
-use crate::optimizer::{StateOf, Updater};
-use crate::table::Table;
+use crate::optimizer::Updater;
+use crate::training::any_updater::AnyUpdater;
 use crate::training::{EpochReport, EpochTotals};
 use safetensors::tensor::Dtype;
 use serde::{Deserialize, Serialize};
 use sparse_core::element::{Float, Stored};
-use sparse_core::update_rules::{StateBlock, UpdateRule};
+use sparse_core::update_rules::UpdateRule;
 use std::path::Path;
 
 /// Where a run of training stands, besides its model and its updater. There is no random state: orders follow from seed and
@@ -59,9 +58,18 @@ where
     M: Model,
     R: UpdateRule,
 {
-    let path = path.as_ref();
+    save_any(model, updater, run, path.as_ref())
+}
+
+/// [`save_run`], in one copy for a model.
+pub(in crate::training) fn save_any<M: Model>(
+    model: &M,
+    updater: &dyn AnyUpdater<M::Element>,
+    run: &Run,
+    path: &Path,
+) -> Result<()> {
     let parameters = model.parameters();
-    if parameters.len() != updater.parameters().len() {
+    if parameters.len() != updater.n_parameters() {
         return Err(crate::optimizer::OptimizerError::OtherModel { model: M::NAME }.into());
     }
     let tables: Vec<_> = parameters.iter().map(|parameter| parameter.table).collect();
@@ -77,14 +85,14 @@ where
     for (index, (parameter, saved)) in parameters.iter().zip(&snapshot.parameters).enumerate() {
         let name = parameter.name;
         if saved.has_states {
-            let shape = state_shape::<R, M::Element>(&parameter.shape);
-            for (component, name) in state_names::<R, M::Element>(name).into_iter().enumerate() {
+            let shape = updater.state_shape(&parameter.shape);
+            for (component, name) in updater.state_names(name).into_iter().enumerate() {
                 let table = parameter.table;
                 tensors.push(Tensor::new(
                     name,
                     dtype(<<M::Element as Float>::Accumulator as Stored>::TYPE),
                     shape.clone(),
-                    move |take| encode_state(updater, index, table, component, take),
+                    move |take| updater.encode_state(index, table, component, take),
                 ));
             }
         }
@@ -94,7 +102,7 @@ where
                 settled_name(name),
                 Dtype::U32,
                 vec![table.n_rows()],
-                move |take| encode_settled(updater, index, table, take),
+                move |take| updater.encode_settled(index, table, take),
             ));
         }
     }
@@ -167,23 +175,19 @@ where
     M: Model,
     R: UpdateRule,
 {
-    load_run_if(model, updater, path.as_ref(), |_| Ok(()))
+    load_run_if(model, updater, path.as_ref(), &|_| Ok(()))
 }
 
-/// [`load_run`], if `accept` says so of what was read.
-pub(in crate::training) fn load_run_if<M, R>(
+/// [`load_run`], if `accept` says so of what was read, in one copy for a model.
+pub(in crate::training) fn load_run_if<M: Model>(
     model: &mut M,
-    updater: &mut Updater<R, M::Element>,
+    updater: &mut dyn AnyUpdater<M::Element>,
     path: &Path,
-    accept: impl FnOnce(&Run) -> Result<()>,
-) -> Result<Run>
-where
-    M: Model,
-    R: UpdateRule,
-{
+    accept: &dyn Fn(&Run) -> Result<()>,
+) -> Result<Run> {
     let (reader, metadata, start) = open(path)?;
     metadata.check_parameters(path, model, LoadOptions::default())?;
-    if model.parameters().len() != updater.parameters().len() {
+    if model.parameters().len() != updater.n_parameters() {
         return Err(crate::optimizer::OptimizerError::OtherModel { model: M::NAME }.into());
     }
     let mut file = TensorsOf { path, reader, metadata: &metadata, start };
@@ -197,8 +201,8 @@ where
         file.read_settled(parameter.name, saved)?;
         states.push(match saved.has_states {
             true => file.offsets(
-                state_names::<R, M::Element>(parameter.name),
-                &state_shape::<R, M::Element>(&parameter.shape),
+                updater.state_names(parameter.name),
+                &updater.state_shape(&parameter.shape),
                 dtype(<<M::Element as Float>::Accumulator as Stored>::TYPE),
             )?,
             false => Vec::new(),
@@ -212,8 +216,7 @@ where
     updater.check_snapshot(&snapshot)?;
 
     let saved_parameters = snapshot.parameters.clone();
-    updater.restore(snapshot);
-    updater.restore_reduction(&reduction, derivatives, kept);
+    updater.restore(snapshot, &reduction, derivatives, kept);
     let parameters = model.parameters_mut().into_iter().zip(&saved_parameters).zip(states);
     for (index, ((parameter, saved), states)) in parameters.enumerate() {
         if let Some(values) = metadata.parameter(parameter.name) {
@@ -221,8 +224,7 @@ where
             read_into(path, &mut file.reader, start + values.offset, weights)?;
         }
         for (component, offset) in states.into_iter().enumerate() {
-            let blocks = updater.states_mut(index);
-            file.read_state(offset, blocks, component)?;
+            updater.read_state(index, component, &mut file, offset)?;
         }
     }
     Ok(run)
@@ -247,63 +249,4 @@ pub(in crate::training) fn compare_settings(
         }
     }
     Ok(())
-}
-
-/// The tensors of the states of a parameter: by the names of the rule, and by number where it has none.
-fn state_names<R: UpdateRule, T: Float>(parameter: &str) -> Vec<String> {
-    let state = StateOf::<R, T>::default();
-    let components = 0..state.values().count();
-    components
-        .map(|component| match R::STATES.get(component) {
-            Some(name) => format!("{parameter}.{name}"),
-            None => format!("{parameter}.state{component}"),
-        })
-        .collect()
-}
-
-/// The shape of a state of a parameter: that of the parameter, or one number a row.
-fn state_shape<R: UpdateRule, T: Float>(shape: &[usize]) -> Vec<usize> {
-    match <StateOf<R, T> as StateBlock<T::Accumulator>>::BY_ROW {
-        true => vec![shape.first().copied().unwrap_or(1)],
-        false => shape.to_vec(),
-    }
-}
-
-/// The bytes of the steps up to which the rows of a parameter are settled.
-fn encode_settled<R: UpdateRule, T: Float>(
-    updater: &Updater<R, T>,
-    parameter: usize,
-    table: &Table<T>,
-    take: &mut dyn FnMut(&[u8]) -> std::io::Result<()>,
-) -> std::io::Result<()> {
-    let mut result = Ok(());
-    let mut piece = Vec::with_capacity(size_of::<u32>() * PIECE);
-    updater.visit_settled(parameter, table, |last| {
-        piece.extend(last.to_le_bytes());
-        if piece.len() >= size_of::<u32>() * PIECE && result.is_ok() {
-            result = take(&piece);
-            piece.clear();
-        }
-    });
-    result.and_then(|()| take(&piece))
-}
-
-/// The bytes of one state of a parameter.
-fn encode_state<R: UpdateRule, T: Float>(
-    updater: &Updater<R, T>,
-    parameter: usize,
-    table: &Table<T>,
-    component: usize,
-    take: &mut dyn FnMut(&[u8]) -> std::io::Result<()>,
-) -> std::io::Result<()> {
-    let mut result = Ok(());
-    let mut piece = Vec::with_capacity(PIECE);
-    updater.visit_states(parameter, table, |states| {
-        piece.extend(states.iter().filter_map(|state| state.values().nth(component)));
-        if piece.len() >= PIECE && result.is_ok() {
-            result = bytes::encode(&piece, &mut *take);
-            piece.clear();
-        }
-    });
-    result.and_then(|()| bytes::encode(&piece, take))
 }

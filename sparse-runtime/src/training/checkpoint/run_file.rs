@@ -47,7 +47,7 @@ impl RunFile {
 }
 
 /// The tensors of an open file whose checksums are right.
-pub(super) struct TensorsOf<'a> {
+pub(in crate::training) struct TensorsOf<'a> {
     pub(super) path: &'a Path,
     pub(super) reader: BufReader<File>,
     pub(super) metadata: &'a CheckpointMetadata,
@@ -189,7 +189,7 @@ impl<'a> TensorsOf<'a> {
         }
     }
 
-    pub(super) fn read_state<A: Float, S: StateBlock<A>>(
+    pub(in crate::training) fn read_state<A: Float, S: StateBlock<A>>(
         &mut self,
         offset: u64,
         states: &mut [S],

@@ -8,7 +8,7 @@ use sparse_core::storage::ElementType;
 use std::io;
 
 /// Takes a piece of the bytes of a tensor.
-type Take<'t> = &'t mut dyn FnMut(&[u8]) -> io::Result<()>;
+pub(in crate::training) type Take<'t> = &'t mut dyn FnMut(&[u8]) -> io::Result<()>;
 
 /// A tensor whose bytes are made piece by piece, each time they are asked for: once for the checksum, once for the file.
 pub(super) struct Tensor<'a> {

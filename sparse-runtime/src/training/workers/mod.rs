@@ -203,10 +203,11 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
         S: DataSource<M::Element>,
     {
         self.check_settings()?;
-        if R::CORRECTS && self.clip_norm.is_some() {
+        if R::CORRECTS && self.plan.clip_norm.is_some() {
             return Err(TrainError::ClipCorrected { rule: R::NAME }.into());
         }
-        let mut looking = self.callbacks.iter().filter(|callback| callback.next_batch(0).is_some());
+        let mut looking =
+            self.plan.callbacks.iter().filter(|callback| callback.next_batch(0).is_some());
         if looking.any(|callback| callback.sees_gradients()) {
             let what = "a callback that sees gradients";
             let why =
@@ -216,12 +217,12 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
         let mut updater = self.updater(model)?;
         let begun = match path {
             None => {
-                let settings = self.settings_to_save(data, Some(self.leaves))?;
+                let settings = self.plan.settings_to_save(data, Some(self.plan.leaves))?;
                 Run { settings, ..Run::default() }
             }
             Some(path) => {
-                let settings = self.settings(data, Some(self.leaves))?;
-                let run = load_run_if(model, &mut updater, path, |run| {
+                let settings = self.plan.settings(data, Some(self.plan.leaves))?;
+                let run = load_run_if(model, &mut updater, path, &|run| {
                     Ok(compare_settings(path, &run.settings, &settings)?)
                 })?;
                 Run { settings, ..run }
@@ -240,12 +241,12 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
             },
             begun,
             specs: updater.parameters().cloned().collect(),
-            options: self.batch_options(),
-            clip_norm: self.clip_norm,
-            schedule: self.schedule.clone(),
-            epochs: self.epochs,
-            leaves: self.leaves,
-            parallel: self.parallel,
+            options: self.plan.batch_options(),
+            clip_norm: self.plan.clip_norm,
+            schedule: self.plan.schedule.clone(),
+            epochs: self.plan.epochs,
+            leaves: self.plan.leaves,
+            parallel: self.plan.parallel,
         })
     }
 
@@ -263,8 +264,11 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
         E: Evaluation<M::Element>,
         C: Communicator,
     {
-        self.check_evaluation(model)?;
-        self.leading(job.begun.clone(), |leader| job.run(model, data, communicator, Some(leader)))
+        self.plan.check_evaluation(&self.evaluation, model)?;
+        let Trainer { evaluation, plan, .. } = self;
+        plan.leading(evaluation, R::NAME, job.begun.clone(), |leader| {
+            job.run(model, data, communicator, Some(leader))
+        })
     }
 }
 

@@ -7,6 +7,7 @@ use crate::model::Model;
 use crate::optimizer::Updater;
 use crate::store::Communicator;
 use crate::training::ParameterReport;
+use crate::training::any_updater::AnyUpdater;
 use crate::training::callback::{State, parameter_reports};
 use crate::training::checkpoint::{self, Run};
 use crate::training::lead::Led;
@@ -49,7 +50,8 @@ impl<'w, 'm, R: UpdateRule, M: Model, C: Communicator> Session<'w, 'm, R, M, C> 
             Some(updater) => updater,
             None => worker.gather(self.job)?,
         };
-        look(&(&*worker.model(), &*known.insert(updater)))
+        let updater: &dyn AnyUpdater<M::Element> = known.insert(updater);
+        look(&(&*worker.model(), updater))
     }
 }
 
@@ -67,7 +69,7 @@ impl<R: UpdateRule, M: Model, C: Communicator> State for Session<'_, '_, R, M, C
             Ok(reports) => reports,
             Err(error) => {
                 self.failed.borrow_mut().get_or_insert(error);
-                parameter_reports(self.worker.borrow_mut().model(), |_| None)
+                parameter_reports(self.worker.borrow_mut().model(), &|_| None)
             }
         }
     }

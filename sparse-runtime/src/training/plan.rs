@@ -1,0 +1,201 @@
+//! What a run of training is like, whatever rule updates parameters: how often, in what order and under whose eyes.
+
+use super::TrainError;
+use super::callback::Callback;
+use super::progress::Progress;
+use super::score::ROWS_AT_A_TIME;
+use crate::data::{BatchOptions, DataSource, Labels, Order};
+use crate::error::Result;
+use crate::kernels::Parallel;
+use crate::metric::Metric;
+use crate::model::Model;
+use crate::optimizer::ParameterSpec;
+use crate::schedule::Schedule;
+use sparse_core::element::Float;
+use std::fmt;
+
+/// All that a [`Trainer`](super::Trainer) is told but its rule and the data to evaluate on. What is done by it alone is compiled once for all rules.
+pub(super) struct Plan<'a> {
+    pub(super) options: BatchOptions,
+    pub(super) epochs: u64,
+    pub(super) shuffle: bool,
+    pub(super) seed: u64,
+    pub(super) schedule: Schedule,
+    pub(super) metrics: Vec<Box<dyn Metric>>,
+    pub(super) callbacks: Vec<Box<dyn Callback + 'a>>,
+    pub(super) progress: Progress,
+    pub(super) decay_all: bool,
+    pub(super) scales: Vec<(String, Scale)>,
+    pub(super) clip_norm: Option<f64>,
+    pub(super) parallel: Parallel,
+    pub(super) leaves: usize,
+    pub(super) more_settings: Vec<(String, String)>,
+}
+
+/// What is multiplied for one parameter, and by how much.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Scale {
+    WeightDecay(f64),
+    LearningRate(f64),
+}
+
+impl Default for Plan<'_> {
+    fn default() -> Self {
+        Plan {
+            options: BatchOptions::default(),
+            epochs: 10,
+            shuffle: true,
+            seed: 0,
+            schedule: Schedule::Constant,
+            metrics: Vec::new(),
+            callbacks: Vec::new(),
+            progress: Progress::Auto,
+            decay_all: false,
+            scales: Vec::new(),
+            clip_norm: None,
+            parallel: Parallel::Sequential,
+            leaves: 8,
+            more_settings: Vec::new(),
+        }
+    }
+}
+
+impl Plan<'_> {
+    /// What an updater has to know of the parameters of a model.
+    ///
+    /// # Errors
+    ///
+    /// A scale of a parameter that the model does not have.
+    pub(super) fn specs<M: Model>(&self, model: &M) -> Result<Vec<ParameterSpec>> {
+        let mut specs = ParameterSpec::of_model(model);
+        if self.decay_all {
+            for spec in &mut specs {
+                spec.weight_decay_scale = 1.0;
+            }
+        }
+        for (name, scale) in &self.scales {
+            match (specs.iter_mut().find(|spec| spec.name == *name), scale) {
+                (Some(spec), Scale::WeightDecay(scale)) => spec.weight_decay_scale = *scale,
+                (Some(spec), Scale::LearningRate(scale)) => spec.learning_rate_scale = *scale,
+                (None, _) => {
+                    let known: Vec<_> = M::PARAMETERS.iter().map(|info| info.name).collect();
+                    return Err(TrainError::UnknownParameter {
+                        model: M::NAME,
+                        name: name.clone(),
+                        known: known.join(", "),
+                    }
+                    .into());
+                }
+            }
+        }
+        Ok(specs)
+    }
+
+    /// What the result of a run depends on besides the updater, by name: how the trainer is set, and what the data is. Workers add gradients by
+    /// `leaves`.
+    pub(super) fn settings<T: Float>(
+        &self,
+        data: &impl DataSource<T>,
+        leaves: Option<usize>,
+    ) -> Result<Vec<(String, String)>> {
+        let order = self.order();
+        let mut settings = vec![
+            ("batch_size", self.options.batch_size.to_string()),
+            ("last_batch", format!("{:?}", self.options.last_batch)),
+            ("order", format!("{order:?}")),
+            ("schedule", format!("{:?}", self.schedule)),
+            ("clip_norm", format!("{:?}", self.clip_norm)),
+            (
+                "leaves",
+                leaves.map_or("none, without workers".to_owned(), |leaves| leaves.to_string()),
+            ),
+        ];
+        settings.extend(data.n_rows().map(|n_rows| ("rows of the data", n_rows.to_string())));
+        // Rows that come as they lie do so whatever the buffer is.
+        let buffer = data.shuffle_buffer().filter(|_| self.shuffle);
+        settings.extend(buffer.map(|bytes| ("buffer of the stream", format!("{bytes} bytes"))));
+        let settings = settings.into_iter().map(|(name, value)| (name.to_owned(), value));
+        let mut settings: Vec<_> = settings.chain(self.more_settings.iter().cloned()).collect();
+        // Last: what else differs says more.
+        settings.extend(data.fingerprint()?.map(|fingerprint| {
+            ("fingerprint of the data".to_owned(), format!("{fingerprint:016x}"))
+        }));
+        Ok(settings)
+    }
+
+    /// The [`settings`](Self::settings) of a run that begins. Nobody but callbacks can save them.
+    pub(super) fn settings_to_save<T: Float>(
+        &self,
+        data: &impl DataSource<T>,
+        leaves: Option<usize>,
+    ) -> Result<Vec<(String, String)>> {
+        match self.callbacks.is_empty() {
+            true => Ok(Vec::new()),
+            false => self.settings(data, leaves),
+        }
+    }
+
+    /// What counts within an epoch alone: its metrics go on from what they have seen.
+    pub(super) fn metrics_setting(&self) -> (String, String) {
+        ("metrics".to_owned(), format!("{:?}", self.metrics))
+    }
+
+    fn order(&self) -> Order {
+        if self.shuffle { Order::Shuffled { seed: self.seed } } else { Order::Sequential }
+    }
+
+    /// How a run goes over its data.
+    pub(super) fn batch_options(&self) -> BatchOptions {
+        BatchOptions { order: self.order(), labels: Labels::Required, ..self.options }
+    }
+
+    /// How evaluation and predictions do.
+    pub(super) fn rows_at_a_time(&self) -> usize {
+        self.options.batch_size.max(ROWS_AT_A_TIME)
+    }
+
+    /// Refuses a schedule and a norm that make no sense, before the first step by a rule of this name, which may allow for no schedule.
+    pub(super) fn check(&self, rule: &'static str, one_rate: bool) -> Result<()> {
+        self.schedule.check()?;
+        if one_rate && self.schedule != Schedule::Constant {
+            return Err(TrainError::OneRate { rule }.into());
+        }
+        let names = || self.metrics.iter().map(|metric| metric.name());
+        if let Some((_, name)) = names()
+            .enumerate()
+            .find(|(place, name)| names().take(*place).any(|other| other == *name))
+        {
+            return Err(TrainError::MetricNamedTwice { name }.into());
+        }
+        match self.clip_norm.filter(|norm| norm.is_nan() || *norm <= 0.0) {
+            Some(value) => Err(TrainError::ClipNorm { value }.into()),
+            None => Ok(()),
+        }
+    }
+
+    /// Tells everybody that a run begins.
+    pub(super) fn begin(&mut self, epoch: u64) {
+        self.callbacks.iter_mut().for_each(|callback| callback.begin(epoch));
+    }
+}
+
+impl fmt::Debug for Plan<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let metrics: Vec<_> = self.metrics.iter().map(|metric| metric.name()).collect();
+        f.debug_struct("Plan")
+            .field("options", &self.options)
+            .field("epochs", &self.epochs)
+            .field("shuffle", &self.shuffle)
+            .field("seed", &self.seed)
+            .field("schedule", &self.schedule)
+            .field("metrics", &metrics)
+            .field("progress", &self.progress)
+            .field("decay_all", &self.decay_all)
+            .field("scales", &self.scales)
+            .field("clip_norm", &self.clip_norm)
+            .field("parallel", &self.parallel)
+            .field("leaves", &self.leaves)
+            .field("more_settings", &self.more_settings)
+            .finish_non_exhaustive()
+    }
+}

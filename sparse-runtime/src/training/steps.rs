@@ -1,0 +1,258 @@
+//! A run of epochs whatever rule makes its steps, so that all but the steps is compiled once for all rules.
+
+use super::TrainError;
+use super::any_updater::AnyUpdater;
+use super::checkpoint::Run;
+use super::epoch::{EpochTotals, fit_from};
+use super::evaluation::Evaluation;
+use super::hook::Hook;
+use super::measure::Measure;
+use super::plan::Plan;
+use super::progress::Reporter;
+use super::reduced::Reduced;
+use super::report::{EpochReport, FitReport};
+use super::score::{check_source, score_first};
+use crate::data::{BatchOptions, Batches, DataSource, LastBatch, Position};
+use crate::error::Result;
+use crate::model::Model;
+use crate::optimizer::Updater;
+use sparse_core::update_rules::UpdateRule;
+use std::time::Instant;
+
+/// How much of what its updater does a call makes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Part {
+    /// All: the updater is there for this call.
+    Whole,
+    /// Some epochs of a run.
+    Epochs,
+    /// A pass of many that are one run, whose end nobody knows.
+    Piece,
+}
+
+/// What a run knows of the rule of its steps.
+#[derive(Clone, Copy)]
+pub(super) struct RuleFacts {
+    name: &'static str,
+    one_rate: bool,
+    learning_rate: f64,
+}
+
+/// Who makes the steps of a run on data `'d`.
+pub(super) trait Steps<'d, M: Model, S: DataSource<M::Element>> {
+    /// What the run knows of the rule.
+    fn rule(&self) -> RuleFacts;
+
+    /// The updater.
+    fn updater(&mut self) -> &mut dyn AnyUpdater<M::Element>;
+
+    /// Makes ready for the first epoch.
+    fn begin(
+        &mut self,
+        model: &M,
+        data: &'d S,
+        options: &BatchOptions,
+        max_norm: Option<f64>,
+        part: Part,
+    ) -> Result<()>;
+
+    /// Makes the steps of what is left of an epoch, as [`fit_from`].
+    fn fit_epoch(
+        &mut self,
+        model: &mut M,
+        batches: &mut S::Batches<'d>,
+        start: Position,
+        totals: EpochTotals,
+        hook: &mut Hook<'_, '_>,
+    ) -> Result<EpochTotals>;
+}
+
+/// Steps by an updater.
+pub(super) struct StepsBy<'u, 'd, R, M, S>
+where
+    R: UpdateRule,
+    M: Model,
+    S: DataSource<M::Element>,
+{
+    learning_rate: f64,
+    updater: &'u mut Updater<R, M::Element>,
+    reduced: Option<Reduced<'d, M, S>>,
+}
+
+impl<'u, R, M, S> StepsBy<'u, '_, R, M, S>
+where
+    R: UpdateRule,
+    M: Model,
+    S: DataSource<M::Element>,
+{
+    /// At the learning rate of this rule.
+    pub(super) fn new(rule: &R, updater: &'u mut Updater<R, M::Element>) -> Self {
+        StepsBy { learning_rate: rule.learning_rate(), updater, reduced: None }
+    }
+}
+
+impl<'d, R, M, S> Steps<'d, M, S> for StepsBy<'_, 'd, R, M, S>
+where
+    R: UpdateRule,
+    M: Model,
+    S: DataSource<M::Element>,
+{
+    fn rule(&self) -> RuleFacts {
+        RuleFacts { name: R::NAME, one_rate: R::ONE_RATE, learning_rate: self.learning_rate }
+    }
+
+    fn updater(&mut self) -> &mut dyn AnyUpdater<M::Element> {
+        self.updater
+    }
+
+    fn begin(
+        &mut self,
+        model: &M,
+        data: &'d S,
+        options: &BatchOptions,
+        max_norm: Option<f64>,
+        part: Part,
+    ) -> Result<()> {
+        if R::CORRECTS {
+            // An updater that nobody else has sees no other data.
+            let fingerprint = if part == Part::Whole { None } else { data.fingerprint()? };
+            self.reduced = Reduced::new(self.updater, model, data, fingerprint, options, max_norm)?;
+        }
+        Ok(())
+    }
+
+    fn fit_epoch(
+        &mut self,
+        model: &mut M,
+        batches: &mut S::Batches<'d>,
+        start: Position,
+        totals: EpochTotals,
+        hook: &mut Hook<'_, '_>,
+    ) -> Result<EpochTotals> {
+        match &mut self.reduced {
+            Some(reduced) if R::CORRECTS => {
+                reduced.fit_epoch(model, self.updater, batches, start, totals, hook)
+            }
+            _ => fit_from(model, self.updater, batches, start, totals, hook),
+        }
+    }
+}
+
+impl Plan<'_> {
+    /// Refuses data to evaluate on that is not what the model declares, and to watch a metric that no report will have, before the first step.
+    pub(super) fn check_evaluation<M: Model, E: Evaluation<M::Element>>(
+        &self,
+        evaluation: &E,
+        model: &mut M,
+    ) -> Result<()> {
+        let known = || self.metrics.iter().map(|metric| metric.name());
+        let mut watched = self.callbacks.iter().filter_map(|callback| callback.watches());
+        let is_unknown = |name: &&str| E::BY_TRAINER && !known().any(|known| known == *name);
+        if let Some(name) = watched.find(is_unknown) {
+            return Err(TrainError::unknown_metric(name, known()).into());
+        }
+        evaluation.source().map_or(Ok(()), |data| check_source(model, data, &self.metrics))
+    }
+
+    /// Trains from where a run stands up to an epoch, of which callbacks are told if the part has an end.
+    #[allow(clippy::too_many_arguments)]
+    pub(super) fn go_on<'d, M, S, E>(
+        &mut self,
+        evaluation: &E,
+        model: &mut M,
+        steps: &mut dyn Steps<'d, M, S>,
+        data: &'d S,
+        mut run: Run,
+        end: u64,
+        part: Part,
+    ) -> Result<FitReport>
+    where
+        M: Model,
+        S: DataSource<M::Element>,
+        E: Evaluation<M::Element>,
+    {
+        let rule = steps.rule();
+        let span = tracing::info_span!("fit", model = M::NAME, rule = rule.name);
+        let _entered = span.enter();
+        self.check(rule.name, rule.one_rate)?;
+        let options = self.batch_options();
+        self.check_evaluation(evaluation, model)?;
+        if !self.metrics.is_empty() {
+            score_first(model, data, &options, &self.metrics)?;
+        }
+        let mut batches = data.batches(M::INPUTS, &options)?;
+        let base_rate = rule.learning_rate;
+        run.settings.push(self.metrics_setting());
+        let rows_at_a_time = self.rows_at_a_time();
+        let mut hook = Hook {
+            measure: Measure::new::<M>(&self.metrics)?,
+            reporter: Reporter::new(self.progress),
+            schedule: self.schedule.changes_by_step().then_some(&self.schedule),
+            base_rate,
+            max_norm: self.clip_norm,
+            callbacks: &mut self.callbacks,
+            run,
+            is_stopped: false,
+            has_end: part != Part::Piece,
+            gradient_norms: Vec::new(),
+        };
+        model.set_parallel(self.parallel);
+        hook.measure.restore(&hook.run.metrics)?;
+        hook.replay();
+        let begin = hook.run.position;
+        steps.updater().set_records_outputs(!hook.measure.is_empty());
+        steps.begin(model, data, &options, self.clip_norm, part)?;
+        while hook.run.position.epoch < end && !hook.is_stopped {
+            let (start, totals) = (hook.run.position, hook.run.totals);
+            let epoch = start.epoch;
+            let span = tracing::info_span!("epoch", number = epoch + 1);
+            let _entered = span.enter();
+            // Constant within the epoch, unless the hook sets it at every step.
+            if start.batch == 0 {
+                let updater = steps.updater();
+                let factor = self.schedule.factor(updater.clock(), epoch);
+                updater.set_learning_rate(base_rate * factor)?;
+            }
+            batches.start_epoch(epoch)?;
+            hook.reporter.start_epoch(epoch, end, batches.n_batches(), batches.bytes_read());
+            hook.reporter.advance(start.batch);
+            let began = Instant::now();
+            let totals = steps.fit_epoch(model, &mut batches, start, totals, &mut hook)?;
+            if hook.is_stopped {
+                // Ended within the epoch, of which everybody was told then: nobody is to take it for a whole one.
+                return Ok(FitReport { epochs: hook.run.epochs, stopped: true });
+            }
+            let seconds = began.elapsed().as_secs_f64();
+            // Rows that roll over may fill no batch yet.
+            if totals.n_rows == 0 && options.last_batch != LastBatch::RollOver {
+                return Err(TrainError::NoRows.into());
+            }
+            let evaluation = evaluation.evaluate(model, &self.metrics, rows_at_a_time)?;
+            let report = EpochReport {
+                epoch,
+                epochs: end,
+                loss: totals.mean_loss(),
+                metrics: hook.measure.take(),
+                evaluation,
+                learning_rate: steps.updater().learning_rate(),
+                n_rows: totals.n_rows,
+                seconds,
+            };
+            tracing::info!(loss = report.loss, seconds, "trained");
+            hook.reporter.end_epoch(&report);
+            hook.run.epochs.push(report);
+            hook.run.position = Position { epoch: epoch + 1, batch: 0 };
+            (hook.run.totals, hook.run.metrics) = Default::default();
+            hook.end_epoch(&(&*model, &*steps.updater()))?;
+        }
+        // Nor have they in any epoch.
+        if !hook.run.epochs.is_empty() && hook.run.epochs.iter().all(|epoch| epoch.n_rows == 0) {
+            return Err(TrainError::NoRows.into());
+        }
+        if hook.run.position != begin {
+            hook.end(&(&*model, &*steps.updater()))?;
+        }
+        let stopped = hook.is_stopped && hook.run.position.epoch < end;
+        Ok(FitReport { epochs: hook.run.epochs, stopped })
+    }
+}
