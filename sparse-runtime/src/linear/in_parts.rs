@@ -5,6 +5,7 @@
 //! thread updates its rows. So a row of the parameter stays in the cache of one thread. Where threads do not [hand on](crate::row_parts::hand_on),
 //! each product is the work of one.
 
+mod sums;
 #[cfg(test)]
 mod tests;
 
@@ -142,7 +143,12 @@ pub(super) fn step<R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKin
         let is_found = false;
         if !is_found {
             let slots = slots.unwrap_or_else(|| sums.own_slots());
-            accumulate::<T, V, W>(cuts.of(place, x), (sums, slots), gradients, width, scratch);
+            let own = cuts.of(place, x);
+            match columns {
+                // SAFETY: the sums are for the columns of `x`, of one element.
+                1 => unsafe { sums::accumulate::<T, V>(own, (sums, slots), gradients) },
+                _ => accumulate::<T, V, W>(own, (sums, slots), gradients, width, scratch),
+            }
         }
         // SAFETY: as above.
         unsafe { shared.update_summed(sums) };
