@@ -45,6 +45,7 @@ use crate::table::Table;
 use crate::{with_column_ids, with_rows};
 use sparse_core::element::{Factor, Float, Stored};
 use sparse_core::update_rules::UpdateRule;
+use std::ops::Range;
 
 /// Runs a loop over rows of data with their ids, compiled for vectors where rows of the width `$W` are worth it, and the ids have the
 /// type that they have up to 2³² columns: by `wide`, or by another function of [`lanes`](crate::lanes).
@@ -196,24 +197,21 @@ fn any_rows<
                 one_row(x, ids, rows, width, scratch, row_function)
             })
         } else {
-            let mut loss = L::default();
-            one_short_row(x, rows, width, scratch, &mut |row, scores, saved| {
-                loss = row_function(row, scores, saved);
+            let (mut loss, mut row_scratch) = (L::default(), std::mem::take(&mut scratch.rows));
+            one_short_row(x, rows, width, scratch, &mut |_, scores| {
+                width.with_rows(
+                    &mut row_scratch,
+                    #[inline(always)]
+                    |_, saved| loss = row_function(0, scores, saved),
+                );
             });
+            scratch.rows = row_scratch;
             loss
         };
         loss.now().as_f64()
     } else {
         let mut losses = Losses::new();
-        if begun.n_parts > 1 {
-            // Of rows of several columns, and of a small table that a rule only adds to, reading what the other threads have written costs more.
-            let hands_on =
-                hand_on() || width.columns() > 1 || (K::PLAIN && rows.bytes() < FAR_BYTES);
-            let threads = (begun.n_parts, hands_on);
-            in_parts::step(threads, x, rows, width, scratch, &mut |row, scores, saved| {
-                losses.add(row_function(row, scores, saved));
-            });
-        } else if W::IN_VECTORS {
+        if W::IN_VECTORS && begun.n_parts == 1 {
             with_row_loops!(W, x.columns(), |ids| many_rows(
                 x,
                 ids,
@@ -224,9 +222,26 @@ fn any_rows<
                 |row, scores, saved| losses.add(row_function(row, scores, saved)),
             ));
         } else {
-            many_short_rows(x, rows, width, scratch, &mut |row, scores, saved| {
-                losses.add(row_function(row, scores, saved));
-            });
+            let mut row_scratch = std::mem::take(&mut scratch.rows);
+            let row_functions: RowFunctions<'_, _> = &mut |rows, scores| {
+                for (row, scores) in rows.zip(scores.chunks_exact_mut(width.columns().max(1))) {
+                    width.with_rows(
+                        &mut row_scratch,
+                        #[inline(always)]
+                        |_, saved| losses.add(row_function(row, scores, saved)),
+                    );
+                }
+            };
+            if begun.n_parts > 1 {
+                // Of rows of several columns, and of a small table that a rule only adds to, reading what the other threads have written costs more.
+                let hands_on =
+                    hand_on() || width.columns() > 1 || (K::PLAIN && rows.bytes() < FAR_BYTES);
+                let threads = (begun.n_parts, hands_on);
+                in_parts::step(threads, x, rows, width, scratch, row_functions);
+            } else {
+                many_short_rows(x, rows, width, scratch, row_functions);
+            }
+            scratch.rows = row_scratch;
         }
         losses.finish().0 / n_rows.max(1) as f64
     };
@@ -234,8 +249,9 @@ fn any_rows<
     loss
 }
 
-/// A row function, called where that is next to nothing beside the entries of a row of data: what calls it is compiled once for all models.
-type RowFunction<'f, A> = &'f mut dyn FnMut(usize, &mut [A], &mut [A]);
+/// The row function on some rows of data, given their scores row by row, which it replaces by gradients. What calls it, once for many entries, is
+/// compiled once for all models.
+type RowFunctions<'f, A> = &'f mut dyn FnMut(Range<usize>, &mut [A]);
 
 /// [`one_row`] where rows of the parameter are too short for vectors.
 #[inline(never)]
@@ -244,9 +260,17 @@ fn one_short_row<R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKind>
     rows: RowUpdater<'_, R, T, K>,
     width: W,
     scratch: &mut Scratch<T::Accumulator>,
-    row_function: RowFunction<'_, T::Accumulator>,
+    row_functions: RowFunctions<'_, T::Accumulator>,
 ) {
-    with_column_ids!(x.columns(), |ids| one_row(x, ids, rows, width, scratch, row_function));
+    with_column_ids!(x.columns(), |ids| one_row(
+        x,
+        ids,
+        rows,
+        width,
+        scratch,
+        #[inline(always)]
+        |row, scores, _| row_functions(row..row + 1, scores),
+    ));
 }
 
 #[inline(always)]

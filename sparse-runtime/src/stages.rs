@@ -27,14 +27,14 @@ pub(crate) struct Order {
 
 /// Makes rows of `out`, `width` elements each, in stages, at most as many as there are parts, on as many threads as these: `stage(number,
 /// part, rows, out)`, in the order of the stages for each row, with a part of that thread. A thread prefers the stage of its own number. The
-/// calling thread takes row by row in order, as soon as all stages are done: `take(row, out)`.
+/// calling thread takes some rows after the other in order, as soon as all stages are done: `take(rows, out)`.
 pub(crate) fn in_stages<P: Send, U: Send>(
     parts: &mut [P],
     order: Order,
     out: &mut [U],
     width: usize,
     stage: impl Fn(usize, &mut P, Range<usize>, &mut [U]) + Sync,
-    mut take: impl FnMut(usize, &mut [U]),
+    mut take: impl FnMut(Range<usize>, &mut [U]),
 ) {
     /// Pointers for several threads.
     struct Starts<P, U>(*mut P, *mut U);
@@ -60,7 +60,7 @@ pub(crate) fn in_stages<P: Send, U: Send>(
         },
         &mut |rows| {
             let out = out(&rows);
-            rows.zip(out.chunks_exact_mut(width)).for_each(|(row, out)| take(row, out));
+            take(rows, out);
         },
     );
 }
@@ -202,10 +202,12 @@ mod tests {
                             out.fill([stage + 1, (stage + 1) * row]);
                         }
                     },
-                    |row, out| {
-                        assert_eq!(out, [[n_stages, n_stages * row]; 2]);
-                        assert_eq!(row, taken);
-                        taken += 1;
+                    |rows, out| {
+                        for (row, out) in rows.zip(out.chunks_exact_mut(2)) {
+                            assert_eq!(out, [[n_stages, n_stages * row]; 2]);
+                            assert_eq!(row, taken);
+                            taken += 1;
+                        }
                     },
                 );
                 assert_eq!(taken, n_rows);
@@ -220,7 +222,9 @@ mod tests {
                 let stage = |stage, (): &mut (), rows: Range<usize>, _: &mut [()]| {
                     assert!(!(stage_panics && stage == 1 && rows.contains(&100)));
                 };
-                let take = |row, _: &mut [()]| assert!(!(take_panics && row == 10));
+                let take = |rows: Range<usize>, _: &mut [()]| {
+                    assert!(!(take_panics && rows.contains(&10)));
+                };
                 let order = Order { n_stages: 3, keeps: stage_panics };
                 in_stages(&mut [(); 3], order, &mut [(); 1000], 1, stage, take);
             })

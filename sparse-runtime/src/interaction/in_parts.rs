@@ -71,8 +71,10 @@ pub(super) fn step<
                 }
             }
         },
-        |row, numbers| {
-            losses.add(row_function(row, &mut numbers[..2], &mut [T::zero(); 2]));
+        |rows, numbers| {
+            for (row, numbers) in rows.zip(numbers.chunks_exact_mut(numbers_of_row(size))) {
+                losses.add(row_function(row, &mut numbers[..2], &mut [T::zero(); 2]));
+            }
         },
     );
 

@@ -7,7 +7,7 @@
 use super::masked;
 use super::rows::ahead_of;
 use super::{
-    RowFunction, Scratch, Width, ask_for_each, entries, is_large, is_read_anew, prefetch_data,
+    RowFunctions, Scratch, Width, ask_for_each, entries, is_large, is_read_anew, prefetch_data,
     row_ahead, row_ahead_by, row_of, scatter, settled_product,
 };
 use crate::formats::{ColumnId, CsrView};
@@ -79,10 +79,10 @@ pub(super) fn many_short_rows<R: UpdateRule, T: Float, V: Factor<T>, W: Width, K
     mut rows: RowUpdater<'_, R, T, K>,
     width: W,
     scratch: &mut Scratch<T::Accumulator>,
-    row_function: RowFunction<'_, T::Accumulator>,
+    row_functions: RowFunctions<'_, T::Accumulator>,
 ) {
     let (n_rows, columns) = (x.n_rows(), width.columns());
-    let Scratch { rows: row_scratch, gradients, .. } = scratch;
+    let gradients = &mut scratch.gradients;
     gradients.clear();
     gradients.resize(n_rows * columns, T::zero().widen());
     if K::SLOTS {
@@ -95,14 +95,7 @@ pub(super) fn many_short_rows<R: UpdateRule, T: Float, V: Factor<T>, W: Width, K
         let block = first..n_rows.min(first + together);
         let gradients = &mut gradients[first * columns..block.end * columns];
         add_scores(x, block.clone(), &mut rows, width, gradients);
-        for row in block.clone() {
-            let scores = &mut gradients[(row - first) * columns..][..columns];
-            width.with_rows(
-                row_scratch,
-                #[inline(always)]
-                |_, saved| row_function(row, scores, saved),
-            );
-        }
+        row_functions(block.clone(), gradients);
         update_short_rows(x, block, &mut rows, width, gradients);
     }
     if !K::PLAIN {

@@ -14,7 +14,7 @@ use super::own;
 use super::products::{HandedOn, add_terms_below, product, sum_handed_on, sum_of_products};
 use super::rows::{LINES_AHEAD, ahead_of, row_ahead_by};
 use super::{
-    RowFunction, Scratch, Width, are_far_again, entries, is_large, prefetch_data, row_ahead,
+    RowFunctions, Scratch, Width, are_far_again, entries, is_large, prefetch_data, row_ahead,
     row_of, with_row_loops,
 };
 use crate::formats::{ColumnId, CsrView};
@@ -34,10 +34,10 @@ pub(super) fn step<R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKin
     mut rows: RowUpdater<'_, R, T, K>,
     width: W,
     scratch: &mut Scratch<T::Accumulator>,
-    row_function: RowFunction<'_, T::Accumulator>,
+    row_functions: RowFunctions<'_, T::Accumulator>,
 ) {
     let (n_rows, columns) = (x.n_rows(), width.columns());
-    let Scratch { rows: row_scratch, gradients, parts, handed_on, .. } = scratch;
+    let Scratch { gradients, parts, handed_on, .. } = scratch;
     let (cuts, parts) = parts.divide(n_parts, x, columns);
     settle(x, &mut rows, columns, cuts, parts);
     let stages = cuts.in_stages(x, hands_on);
@@ -51,15 +51,11 @@ pub(super) fn step<R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKin
     let shared = rows.shared(columns);
     let factor = shared.cursor().plain_factor();
     gradients.resize(n_rows * columns, T::zero().widen());
-    let mut row_function = |row: usize, scores: &mut [T::Accumulator]| {
-        width.with_rows(row_scratch, |gradient, saved| {
-            gradient.copy_from_slice(scores);
-            row_function(row, gradient, saved);
-            if let Some(factor) = factor {
-                gradient.iter_mut().for_each(|gradient| *gradient *= factor);
-            }
-            scores.copy_from_slice(gradient);
-        });
+    let mut row_functions = |rows: Range<usize>, scores: &mut [T::Accumulator]| {
+        row_functions(rows, scores);
+        if let Some(factor) = factor {
+            scores.iter_mut().for_each(|gradient| *gradient *= factor);
+        }
     };
     let weights = shared.weights();
     // Who finds its entries by itself needs no cuts, which are there in any case where products are handed on, or rows were settled; nor does who has
@@ -86,10 +82,10 @@ pub(super) fn step<R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKin
                 // SAFETY: stages come one after the other; the columns of `x` are rows of the parameter.
                 unsafe { add_sums(rows.clone(), stages.piece(stage, rows), weights, large, sums) }
             },
-            |row, sums| {
-                let [[score, ..]] = sums else { return };
-                row_function(row, std::slice::from_mut(score));
-                gradients[row] = *score;
+            |rows, sums| {
+                let scores = &mut gradients[rows.clone()];
+                scores.iter_mut().zip(sums).for_each(|(score, [sum, ..])| *score = *sum);
+                row_functions(rows, scores);
             },
         );
     } else {
@@ -115,7 +111,7 @@ pub(super) fn step<R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKin
                     }
                 }
             },
-            row_function,
+            row_functions,
         );
     }
 

@@ -11,6 +11,7 @@ use crate::with_rows;
 use sparse_core::element::{Factor, Float, Unit};
 use sparse_core::storage::Storage;
 use sparse_core::update_rules::{AdaGrad, Ftrl, LazyUpdate, Sgd, UpdateRule};
+use std::ops::Range;
 
 const COLUMNS: usize = 300;
 
@@ -68,8 +69,10 @@ fn steps<R: UpdateRule, T: Float<Accumulator = T>, V: Factor<T>, const K: usize>
             scores[0] * scores[K - 1]
         };
         let mut sum = 0.0;
-        let mut summed = |row: usize, scores: &mut [T], saved: &mut [T]| {
-            sum += row_function(row, scores, saved).as_f64();
+        let mut summed = |rows: Range<usize>, scores: &mut [T]| {
+            for (row, scores) in rows.zip(scores.chunks_exact_mut(K)) {
+                sum += row_function(row, scores, &mut []).as_f64();
+            }
         };
         if has_slots
             && !updater.is_plain(0)
