@@ -110,7 +110,7 @@ impl<'a, R: UpdateRule, T: Float, K: UpdateKind> SharedRows<'a, R, T, K> {
     ///
     /// # Safety
     ///
-    /// The sums are of as many rows as the parameter has, of `row_size` elements as its rows are, and no other thread reads or writes
+    /// The sums are of as many rows as the parameter has, of as many elements, and no other thread reads or writes
     /// those that were summed.
     pub(crate) unsafe fn update_summed(&self, sums: &RowAccumulator<T::Accumulator>) {
         // SAFETY: promised by the caller.

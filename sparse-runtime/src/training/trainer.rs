@@ -23,7 +23,7 @@ use std::fmt;
 /// | [`shuffle`](Self::shuffle), [`seed`](Self::seed) | in a new order every epoch, by seed 0 |
 /// | [`last_batch`](Self::last_batch) | [`LastBatch::Short`] |
 /// | [`schedule`](Self::schedule) | [`Schedule::Constant`] |
-/// | weight decay | not on dense parameters of rank 0 and 1, see [`ParameterSpec::of_model`] |
+/// | weight decay | not on dense parameters of rank 0 and 1, see [`ParameterSpec::of_model`](crate::optimizer::ParameterSpec::of_model) |
 /// | [`parallel`](Self::parallel) | one thread |
 /// | [`leaves`](Self::leaves) | 8, where workers divide batches |
 /// | [`progress`](Self::progress) | a bar on a terminal, else a line an epoch, to the error stream |
