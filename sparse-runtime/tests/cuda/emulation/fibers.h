@@ -13,11 +13,23 @@ struct Stack {
     void *top = nullptr;
 };
 
-// Leaves what a function must keep on the stack in use, and goes on with the other.
-__attribute__((naked, noinline, unused)) static void switch_stacks(Stack *, const Stack *) {
-    asm("pushq %rbp\n\t pushq %rbx\n\t pushq %r12\n\t pushq %r13\n\t pushq %r14\n\t pushq %r15\n\t"
-        "movq %rsp, (%rdi)\n\t movq (%rsi), %rsp\n\t"
-        "popq %r15\n\t popq %r14\n\t popq %r13\n\t popq %r12\n\t popq %rbx\n\t popq %rbp\n\t ret");
+// Goes on with the other stack where that was left. There is no call and no return in it: the processor foresees where a jump leads, and a return on
+// another stack than that of the call it does not.
+__attribute__((always_inline)) inline void switch_stacks(Stack *from, const Stack *to) {
+    asm volatile("leaq 1f(%%rip), %%rax\n\t"
+                 // Below what a function may have there without saying so.
+                 "leaq -128(%%rsp), %%rsp\n\t"
+                 "pushq %%rbp\n\t pushq %%rbx\n\t pushq %%rax\n\t"
+                 "movq %%rsp, (%%rdi)\n\t movq (%%rsi), %%rsp\n\t"
+                 "popq %%rax\n\t jmp *%%rax\n"
+                 "1:\n\t"
+                 "popq %%rbx\n\t popq %%rbp\n\t"
+                 "leaq 128(%%rsp), %%rsp"
+                 : "+D"(from), "+S"(to)
+                 :
+                 : "rax", "rcx", "rdx", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "xmm0", "xmm1", "xmm2", "xmm3",
+                   "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15",
+                   "memory", "cc");
 }
 
 // Calls a function, which never returns, on a stack when that is switched to.
@@ -26,8 +38,7 @@ inline void prepare(Stack &stack, void *memory, size_t bytes, void (*function)()
     void **place = reinterpret_cast<void **>(end) - 2;
     place[0] = reinterpret_cast<void *>(function);
     place[1] = nullptr;
-    for (int saved = 1; saved <= 6; saved++) place[-saved] = nullptr;
-    stack.top = place - 6;
+    stack.top = place;
 }
 
 } // namespace emulation
