@@ -25,9 +25,9 @@ pub(crate) trait Device {
     ) -> Result<Values<'a, f32>, Failure>;
 
     /// Does something with a model that is there; `new` makes it on the host.
-    fn visit<M: Model<Element = f32>>(
+    fn visit<M: Model<Element = f32> + 'static>(
         &self,
-        new: impl Fn() -> nnz::Result<M>,
+        new: &dyn Fn() -> nnz::Result<M>,
         visit: &mut impl Visit,
     ) -> Result<(), Failure>;
 
@@ -56,9 +56,9 @@ impl Device for Host {
         Ok(evaluate(compiled, inputs)?)
     }
 
-    fn visit<M: Model<Element = f32>>(
+    fn visit<M: Model<Element = f32> + 'static>(
         &self,
-        new: impl Fn() -> nnz::Result<M>,
+        new: &dyn Fn() -> nnz::Result<M>,
         visit: &mut impl Visit,
     ) -> Result<(), Failure> {
         visit.visit(new)

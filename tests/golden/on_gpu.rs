@@ -67,13 +67,26 @@ fn what_the_reference_refuses_or_misreads() {
     finish(noncanonical::judged(&there));
 }
 
+// A test each, so that they are followed at the same time.
+
 #[test]
-fn trajectories() {
-    let there = There::new();
-    for file in TRAINED {
-        train::run_file(file, &there);
-    }
-    svrg::run_all(&there);
+fn trajectories_of_linear_models() {
+    train::run_file(TRAINED[0], &There::new());
+}
+
+#[test]
+fn trajectories_of_classifiers() {
+    train::run_file(TRAINED[1], &There::new());
+}
+
+#[test]
+fn trajectories_of_models() {
+    train::run_file(TRAINED[2], &There::new());
+}
+
+#[test]
+fn trajectories_of_svrg() {
+    svrg::run_all(&There::new());
 }
 
 #[test]
@@ -138,14 +151,14 @@ impl Device for There {
         })
     }
 
-    fn visit<M: Model<Element = f32>>(
+    fn visit<M: Model<Element = f32> + 'static>(
         &self,
-        new: impl Fn() -> nnz::Result<M>,
+        new: &dyn Fn() -> nnz::Result<M>,
         visit: &mut impl Visit,
     ) -> Result<(), Failure> {
         // What the trajectory there is compared with.
-        visit.visit(&new)?;
-        visit.visit(|| OnGpu::try_new(&new()?, &self.gpu))
+        visit.visit(new)?;
+        visit.visit(&|| OnGpu::try_new(&new()?, &self.gpu))
     }
 
     fn most_steps(&self) -> usize {

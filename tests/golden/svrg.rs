@@ -53,9 +53,9 @@ pub(crate) fn run_refused(case: &Value, on: &impl Device) -> Result<Vec<Deviatio
     let run = Run::<Sgd>::read(recorded.ok_or("no such trajectory")?, &cases)?;
     let (mut follow, d) = (Follow::new(&run, true, on)?, run.features.shape[1]);
     match case["weight_stype"].as_str() {
-        Some("row_sparse") => on.visit(|| Linear::new(dims! { d: d }, Seed(0)), &mut follow)?,
+        Some("row_sparse") => on.visit(&|| Linear::new(dims! { d: d }, Seed(0)), &mut follow)?,
         Some("default") => {
-            on.visit(|| LinearDenseWeight::new(dims! { d: d }, Seed(0)), &mut follow)?;
+            on.visit(&|| LinearDenseWeight::new(dims! { d: d }, Seed(0)), &mut follow)?;
         }
         stype => return Err(format!("a weight that is {stype:?}").into()),
     }
@@ -70,7 +70,7 @@ fn run<R: UpdateRule>(
 ) -> Result<(), Failure> {
     let run = Run::<R>::read(case, cases)?;
     let (mut follow, d) = (Follow::new(&run, false, on)?, run.features.shape[1]);
-    on.visit(|| LinearDense::new(dims! { d: d }, Seed(0)), &mut follow)?;
+    on.visit(&|| LinearDense::new(dims! { d: d }, Seed(0)), &mut follow)?;
     epochs.add(follow.epochs);
     Ok(())
 }
@@ -94,9 +94,9 @@ impl<'a, R: UpdateRule> Follow<'a, R> {
 }
 
 impl<R: UpdateRule> Visit for Follow<'_, R> {
-    fn visit<M: Model<Element = f32>>(
+    fn visit<M: Model<Element = f32> + 'static>(
         &mut self,
-        new: impl Fn() -> nnz::Result<M>,
+        new: &dyn Fn() -> nnz::Result<M>,
     ) -> Result<(), Failure> {
         self.run.follow(new()?, &self.data, self.epochs.followed)
     }

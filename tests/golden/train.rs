@@ -18,9 +18,10 @@ use nnz::core::storage::Storage;
 use nnz::core::update_rules::{GroupAdaGrad, StateBlock, UpdateRule};
 use nnz::data::{ColumnValues, Dataset};
 use nnz::kernels::Array;
-use nnz::model::InputRole;
+use nnz::model::{InputInfo, InputRole, ParameterInfo, ParameterMut, ParameterRef};
 use nnz::optimizer::Updater;
 use nnz::prelude::*;
+use nnz::training::FitReport;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
@@ -118,12 +119,12 @@ fn run_case<R: UpdateRule, F: Family>(
         for &mode in recorded.lazy_updates() {
             for fused in [true, false] {
                 let mut run = Run::<R>::read(recorded, &model, mode, on)?;
-                run.one_loop = fused && model.is_one_loop();
+                run.followed.one_loop = fused && model.is_one_loop();
                 let step = if fused { "fused" } else { "unfused" };
                 match model.with_model(fused, on, &mut run) {
                     Ok(()) => {
                         runs.made += 1;
-                        runs.epochs.add(run.epochs);
+                        runs.epochs.add(run.followed.epochs);
                     }
                     Err(Failure::NotThere(what)) => {
                         *runs.not_there.entry(what.clone()).or_default() += 1;
@@ -142,10 +143,121 @@ fn run_case<R: UpdateRule, F: Family>(
     }
 }
 
-/// A recorded run, ready to be made.
+/// A recorded run, ready to be made by a rule.
 struct Run<'a, R> {
-    recorded: &'a Recorded<'a>,
     rule: R,
+    followed: Followed<'a>,
+}
+
+impl<'a, R: UpdateRule> Run<'a, R> {
+    fn read(
+        recorded: &'a Recorded<'a>,
+        model: &impl Family,
+        mode: LazyUpdate,
+        on: &impl Device,
+    ) -> Result<Self, String> {
+        let n_epochs = recorded.history()?.len();
+        let followed = Followed {
+            recorded,
+            columns: model.columns(recorded)?,
+            one_loop: false,
+            epochs: Epochs::within(on.most_steps(), n_epochs, recorded.batches()),
+            found: Vec::new(),
+            found_before: Vec::new(),
+        };
+        Ok(Run { rule: rule(recorded, mode)?, followed })
+    }
+}
+
+impl<R: UpdateRule> Visit for Run<'_, R> {
+    fn visit<M: Model<Element = f32> + 'static>(
+        &mut self,
+        new: &dyn Fn() -> nnz::Result<M>,
+    ) -> Result<(), Failure> {
+        let model = Facts {
+            name: M::NAME,
+            inputs: M::INPUTS,
+            parameters: M::PARAMETERS,
+            plan: M::PLAN.to_string(),
+            is_fused: M::PLAN.is_fused(),
+        };
+        let recorded = self.followed.recorded;
+        self.followed.follow(&model, &|| {
+            let (trainer, model) = (trainer(&self.rule, recorded)?, new()?);
+            let updater = trainer.updater(&model)?;
+            Ok(Box::new(Begun { trainer, updater, model }))
+        })
+    }
+}
+
+/// What a run needs to know of a model.
+struct Facts {
+    name: &'static str,
+    inputs: &'static [InputInfo],
+    parameters: &'static [ParameterInfo],
+    plan: String,
+    is_fused: bool,
+}
+
+/// A model in training, whichever it is and whatever rule trains it, so that what follows it is compiled once.
+trait InTraining {
+    fn parameters(&self) -> Vec<ParameterRef<'_, f32>>;
+
+    fn parameters_mut(&mut self) -> Vec<ParameterMut<'_, f32>>;
+
+    /// The elements of the first output, if it is dense.
+    fn output(&self) -> Option<Vec<f64>>;
+
+    /// A run of one epoch.
+    fn fit(self: Box<Self>, data: &Dataset) -> nnz::Result<Box<dyn InTraining>>;
+
+    /// An epoch of a run.
+    fn fit_epoch(&mut self, data: &Dataset, epoch: u64) -> nnz::Result<FitReport>;
+
+    /// The states of a parameter: for each element, or row, as many numbers as the rule has.
+    fn states(&self, parameter: usize) -> nnz::Result<Vec<Vec<f64>>>;
+}
+
+struct Begun<R: UpdateRule, M: Model<Element = f32>> {
+    trainer: Trainer<'static, R>,
+    updater: Updater<R, f32>,
+    model: M,
+}
+
+impl<R: UpdateRule, M: Model<Element = f32> + 'static> InTraining for Begun<R, M> {
+    fn parameters(&self) -> Vec<ParameterRef<'_, f32>> {
+        self.model.parameters()
+    }
+
+    fn parameters_mut(&mut self) -> Vec<ParameterMut<'_, f32>> {
+        self.model.parameters_mut()
+    }
+
+    fn output(&self) -> Option<Vec<f64>> {
+        let output = self.model.dense_output(0)?;
+        Some(output.values().iter().map(|&value| f64::from(value)).collect())
+    }
+
+    fn fit(mut self: Box<Self>, data: &Dataset) -> nnz::Result<Box<dyn InTraining>> {
+        self.trainer = self.trainer.epochs(1);
+        self.trainer.fit(&mut self.model, data)?;
+        Ok(self)
+    }
+
+    fn fit_epoch(&mut self, data: &Dataset, epoch: u64) -> nnz::Result<FitReport> {
+        self.trainer.fit_epochs(&mut self.model, &mut self.updater, data, epoch..epoch + 1)
+    }
+
+    fn states(&self, parameter: usize) -> nnz::Result<Vec<Vec<f64>>> {
+        let table = self.model.parameters()[parameter].table;
+        let states = self.updater.states(parameter, table)?;
+        Ok(states.iter().map(|state| state.values().map(f64::from).collect()).collect())
+    }
+}
+
+/// A recorded run as it is followed.
+struct Followed<'a> {
+    recorded: &'a Recorded<'a>,
     /// The inputs and the label, in the order of the model's.
     columns: Vec<Tensor>,
     /// Whether the model's step is one loop.
@@ -157,32 +269,53 @@ struct Run<'a, R> {
     found_before: Vec<Vec<f64>>,
 }
 
-impl<'a, R: UpdateRule> Run<'a, R> {
-    fn read(
-        recorded: &'a Recorded<'a>,
-        model: &impl Family,
-        mode: LazyUpdate,
-        on: &impl Device,
-    ) -> Result<Self, String> {
-        let n_epochs = recorded.history()?.len();
-        Ok(Run {
-            recorded,
-            rule: rule(recorded, mode)?,
-            columns: model.columns(recorded)?,
-            one_loop: false,
-            epochs: Epochs::within(on.most_steps(), n_epochs, recorded.batches()),
-            found: Vec::new(),
-            found_before: Vec::new(),
-        })
+impl Followed<'_> {
+    fn follow(
+        &mut self,
+        model: &Facts,
+        new: &dyn Fn() -> Result<Box<dyn InTraining>, Failure>,
+    ) -> Result<(), Failure> {
+        if model.is_fused != self.one_loop {
+            let message = format!("the step is not planned as it should be: {}", model.plan);
+            return Err(message.into());
+        }
+        self.found_before = std::mem::take(&mut self.found);
+        let (case, batch_size) = (self.recorded.case, self.recorded.batch_size);
+        for step in case["first_steps"].as_array().map_or(&[][..], |list| list) {
+            let number = step["step"].as_u64().ok_or("a step without a number")? as usize;
+            let data = self.dataset(model, number * batch_size)?;
+            let trained = self.begin(model, new)?.fit(&data)?;
+            let when = format!("after step {number}");
+            self.compare_parameters(&when, &*trained, &step["params"])?;
+            let found = trained.output().ok_or("the output is not dense")?;
+            let expected = numbers(&step["output"]).ok_or("an output that is no number")?;
+            self.tolerance().compare(&format!("output of step {number}"), found, &expected)?;
+        }
+        let data = self.dataset(model, self.recorded.label.shape[0])?;
+        let mut trained = self.begin(model, new)?;
+        let history = &self.recorded.history()?[..self.epochs.followed];
+        for (epoch, recorded) in (0..).zip(history) {
+            let report = trained.fit_epoch(&data, epoch)?;
+            let when = format!("after epoch {epoch}");
+            self.compare_parameters(&when, &*trained, &recorded["params"])?;
+            let metrics = &report.epochs[0].metrics;
+            let metric = metrics.iter().map(|(_, value)| *value);
+            let expected = recorded["metric"].as_f64().ok_or("no metric")?;
+            self.tolerance().compare(&format!("{when}: metric"), metric, &[expected])?;
+        }
+        if self.epochs.left_out == 0 {
+            self.compare_states(&*trained)?;
+        }
+        Ok(())
     }
 
     /// The first `n_rows` rows of the data.
-    fn dataset<M: Model<Element = f32>>(&self, n_rows: usize) -> Result<Dataset, String> {
-        if M::INPUTS.len() != self.columns.len() {
-            return Err(format!("{} has {} inputs", M::NAME, M::INPUTS.len()));
+    fn dataset(&self, model: &Facts, n_rows: usize) -> Result<Dataset, String> {
+        if model.inputs.len() != self.columns.len() {
+            return Err(format!("{} has {} inputs", model.name, model.inputs.len()));
         }
         let mut builder = Dataset::builder();
-        for (input, tensor) in M::INPUTS.iter().zip(&self.columns) {
+        for (input, tensor) in model.inputs.iter().zip(&self.columns) {
             let rows = 0..n_rows;
             let values: ColumnValues = match tensor.array()? {
                 _ if !input.element.is_float() => {
@@ -201,15 +334,16 @@ impl<'a, R: UpdateRule> Run<'a, R> {
     }
 
     /// The model as it is at the start, every parameter stored as there; gradients may be sparser.
-    fn model<M: Model<Element = f32>>(
+    fn begin(
         &self,
-        new: &impl Fn() -> nnz::Result<M>,
-    ) -> Result<M, Failure> {
-        let mut model = new()?;
-        if M::PARAMETERS.len() != self.recorded.parameters.len() {
-            return Err(format!("{} has {} parameters", M::NAME, M::PARAMETERS.len()).into());
+        model: &Facts,
+        new: &dyn Fn() -> Result<Box<dyn InTraining>, Failure>,
+    ) -> Result<Box<dyn InTraining>, Failure> {
+        let mut begun = new()?;
+        if model.parameters.len() != self.recorded.parameters.len() {
+            return Err(format!("{} has {} parameters", model.name, model.parameters.len()).into());
         }
-        for (mut parameter, info) in model.parameters_mut().into_iter().zip(M::PARAMETERS) {
+        for (mut parameter, info) in begun.parameters_mut().into_iter().zip(model.parameters) {
             let there = self.recorded.parameter(parameter.name)?;
             let is_sparse = there.gradient == Storage::RowSparse;
             if parameter.shape[..] != there.initial.shape[..]
@@ -226,32 +360,17 @@ impl<'a, R: UpdateRule> Run<'a, R> {
                 *to = from as f32;
             }
         }
-        Ok(model)
-    }
-
-    fn trainer(&self) -> Result<Trainer<'static, R>, String> {
-        let trainer = Trainer::new(self.rule.clone())
-            .batch_size(self.recorded.batch_size)
-            .epochs(self.recorded.case["epochs"].as_u64().ok_or("no number of epochs")?)
-            .shuffle(false)
-            .last_batch(LastBatch::Discard)
-            .decay_all()
-            .progress(Progress::Silent);
-        match self.recorded.case["metric"].as_str() {
-            Some("ce") => Ok(trainer.metric(LogLoss)),
-            Some("mse") => Ok(trainer.metric(Mse)),
-            metric => Err(format!("unknown metric {metric:?}")),
-        }
+        Ok(begun)
     }
 
     /// Holds parameters to those recorded, and to those that another device had.
-    fn compare_parameters<M: Model<Element = f32>>(
+    fn compare_parameters(
         &mut self,
         when: &str,
-        model: &M,
+        trained: &dyn InTraining,
         expected: &Value,
     ) -> Result<(), String> {
-        for found in model.parameters() {
+        for found in trained.parameters() {
             let expected = numbers(&expected[found.name])
                 .filter(|list| !list.is_empty())
                 .ok_or_else(|| format!("{when}: `{}` is not recorded", found.name))?;
@@ -276,24 +395,19 @@ impl<'a, R: UpdateRule> Run<'a, R> {
     }
 
     /// The optimizer states of each parameter, as many as the rule has.
-    fn compare_states<M: Model<Element = f32>>(
-        &self,
-        model: &M,
-        updater: &Updater<R, f32>,
-    ) -> Result<(), String> {
-        for (index, parameter) in model.parameters().iter().enumerate() {
+    fn compare_states(&self, trained: &dyn InTraining) -> Result<(), String> {
+        for (index, parameter) in trained.parameters().iter().enumerate() {
             let expected = &self.recorded.case["final_states"][parameter.name];
             let expected = Tensor::read_all(expected)?;
-            let found = updater.states(index, parameter.table).map_err(text)?;
-            let n_states = found.first().map_or(0, |state| state.values().count());
+            let found = trained.states(index).map_err(text)?;
+            let n_states = found.first().map_or(0, Vec::len);
             let what = format!("at the end: states of `{}`", parameter.name);
             if n_states != expected.len() {
                 return Err(format!("{what}: {} recorded, {n_states} found", expected.len()));
             }
             for (number, expected) in expected.iter().enumerate() {
                 let expected = expected.as_ref().ok_or("a state is null")?.expand();
-                let found =
-                    found.iter().map(|state| f64::from(state.values().nth(number).unwrap()));
+                let found = found.iter().map(|state| state[number]);
                 self.tolerance().compare(&format!("{what}, {number}"), found, &expected)?;
             }
         }
@@ -301,46 +415,22 @@ impl<'a, R: UpdateRule> Run<'a, R> {
     }
 }
 
-impl<R: UpdateRule> Visit for Run<'_, R> {
-    fn visit<M: Model<Element = f32>>(
-        &mut self,
-        new: impl Fn() -> nnz::Result<M>,
-    ) -> Result<(), Failure> {
-        if M::PLAN.is_fused() != self.one_loop {
-            return Err(format!("the step is not planned as it should be: {}", M::PLAN).into());
-        }
-        self.found_before = std::mem::take(&mut self.found);
-        let (case, batch_size) = (self.recorded.case, self.recorded.batch_size);
-        for step in case["first_steps"].as_array().map_or(&[][..], |list| list) {
-            let number = step["step"].as_u64().ok_or("a step without a number")? as usize;
-            let data = self.dataset::<M>(number * batch_size)?;
-            let mut model = self.model(&new)?;
-            self.trainer()?.epochs(1).fit(&mut model, &data)?;
-            let when = format!("after step {number}");
-            self.compare_parameters(&when, &model, &step["params"])?;
-            let output = model.dense_output(0).ok_or("the output is not dense")?;
-            let found = output.values().iter().map(|&value| f64::from(value));
-            let expected = numbers(&step["output"]).ok_or("an output that is no number")?;
-            self.tolerance().compare(&format!("output of step {number}"), found, &expected)?;
-        }
-        let data = self.dataset::<M>(self.recorded.label.shape[0])?;
-        let mut model = self.model(&new)?;
-        let mut trainer = self.trainer()?;
-        let mut updater = trainer.updater(&model)?;
-        let history = &self.recorded.history()?[..self.epochs.followed];
-        for (epoch, recorded) in (0..).zip(history) {
-            let report = trainer.fit_epochs(&mut model, &mut updater, &data, epoch..epoch + 1)?;
-            let when = format!("after epoch {epoch}");
-            self.compare_parameters(&when, &model, &recorded["params"])?;
-            let metrics = &report.epochs[0].metrics;
-            let metric = metrics.iter().map(|(_, value)| *value);
-            let expected = recorded["metric"].as_f64().ok_or("no metric")?;
-            self.tolerance().compare(&format!("{when}: metric"), metric, &[expected])?;
-        }
-        if self.epochs.left_out == 0 {
-            self.compare_states(&model, &updater)?;
-        }
-        Ok(())
+/// What makes a recorded run.
+fn trainer<R: UpdateRule>(
+    rule: &R,
+    recorded: &Recorded<'_>,
+) -> Result<Trainer<'static, R>, String> {
+    let trainer = Trainer::new(rule.clone())
+        .batch_size(recorded.batch_size)
+        .epochs(recorded.case["epochs"].as_u64().ok_or("no number of epochs")?)
+        .shuffle(false)
+        .last_batch(LastBatch::Discard)
+        .decay_all()
+        .progress(Progress::Silent);
+    match recorded.case["metric"].as_str() {
+        Some("ce") => Ok(trainer.metric(LogLoss)),
+        Some("mse") => Ok(trainer.metric(Mse)),
+        metric => Err(format!("unknown metric {metric:?}")),
     }
 }
 

@@ -84,9 +84,9 @@ macro_rules! models {
                 match (self.head, self.arrays, self.bias, fused) {
                     $($(
                         ($head, Arrays::$arrays, models!(@flag $bias), true) =>
-                            on.visit(|| $fused::new(models!(@dims d k $dims), Seed(0)), visit),
+                            on.visit(&|| $fused::new(models!(@dims d k $dims), Seed(0)), visit),
                         ($head, Arrays::$arrays, models!(@flag $bias), false) =>
-                            on.visit(|| $unfused::new(models!(@dims d k $dims), Seed(0)), visit),
+                            on.visit(&|| $unfused::new(models!(@dims d k $dims), Seed(0)), visit),
                     )*)*
                     _ => Err(format!("no model for {self:?}").into()),
                 }

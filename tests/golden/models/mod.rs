@@ -16,9 +16,9 @@ use std::fmt::Debug;
 /// Something to be done with a model, whichever it is.
 pub(crate) trait Visit {
     /// Does it. `new` makes the model, of the sizes that the case has.
-    fn visit<M: Model<Element = f32>>(
+    fn visit<M: Model<Element = f32> + 'static>(
         &mut self,
-        new: impl Fn() -> nnz::Result<M>,
+        new: &dyn Fn() -> nnz::Result<M>,
     ) -> Result<(), Failure>;
 }
 

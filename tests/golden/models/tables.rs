@@ -216,8 +216,8 @@ impl Family for OfTables {
         macro_rules! either {
             ($fused:ident, $unfused:ident, $dims:expr) => {
                 match fused {
-                    true => on.visit(|| $fused::new($dims, Seed(0)), visit),
-                    false => on.visit(|| $unfused::new($dims, Seed(0)), visit),
+                    true => on.visit(&|| $fused::new($dims, Seed(0)), visit),
+                    false => on.visit(&|| $unfused::new($dims, Seed(0)), visit),
                 }
             };
         }
