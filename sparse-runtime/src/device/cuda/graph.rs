@@ -53,21 +53,27 @@ impl Gpu {
     /// Whatever else the work asks the GPU for, such as memory or a copy, comes after the launches before it: these, and those after it, are then made one
     /// by one.
     pub(crate) fn replay<R>(&self, replay: &mut Replay, work: impl FnOnce() -> R) -> R {
+        match self.record(replay) {
+            None => work(),
+            Some(recorded) => {
+                let result = work();
+                recorded.end(replay);
+                result
+            }
+        }
+    }
+
+    /// Begins to record, unless launches are to be made one by one.
+    fn record(&self, replay: &mut Replay) -> Option<Recorded> {
         let records = RECORDING.with_borrow(|recording| recording.is_some());
         if records || self.graphs_refused().is_some() || self.waits_for_each_kernel() {
-            return work();
+            return None;
         }
         let nodes = std::mem::take(&mut replay.nodes);
         let gpu = self.clone();
         let new = Recording { nodes, len: 0, is_alike: true, is_interrupted: false, gpu };
         RECORDING.set(Some(new));
-        let ended = Ended;
-        let result = work();
-        std::mem::forget(ended);
-        if let Some(recording) = RECORDING.take() {
-            replay.end(recording);
-        }
-        result
+        Some(Recorded)
     }
 
     /// Notes a launch. Whether it is made later.
@@ -123,10 +129,19 @@ impl Recording {
     }
 }
 
-/// Ends a recording whose work panicked.
-struct Ended;
+/// That this thread records; ends a recording whose work panicked.
+struct Recorded;
 
-impl Drop for Ended {
+impl Recorded {
+    fn end(self, replay: &mut Replay) {
+        std::mem::forget(self);
+        if let Some(recording) = RECORDING.take() {
+            replay.end(recording);
+        }
+    }
+}
+
+impl Drop for Recorded {
     fn drop(&mut self) {
         RECORDING.set(None);
     }

@@ -367,7 +367,7 @@ impl<M: Model<Element: GpuFloat>> Model for OnGpu<M> {
         batch: &M::Batch<'_>,
         updater: &mut Updater<R, M::Element>,
     ) -> Result<f64> {
-        self.begin_step(updater, Asked::PLAIN, |model| model.load(batch, true), |_| ())?;
+        self.begin_step(updater, Asked::PLAIN, Some(batch), &mut |_| ())?;
         self.newest_loss()
     }
 
@@ -377,9 +377,8 @@ impl<M: Model<Element: GpuFloat>> Model for OnGpu<M> {
         updater: &mut Updater<R, M::Element>,
         max_norm: f64,
     ) -> Result<f64> {
-        let load = |model: &mut Self| model.load(batch, true);
         let asked = Asked { max_norm: Some(max_norm), ..Asked::PLAIN };
-        self.begin_step(updater, asked, load, |_| ())?;
+        self.begin_step(updater, asked, Some(batch), &mut |_| ())?;
         self.newest_loss()
     }
 
@@ -392,9 +391,8 @@ impl<M: Model<Element: GpuFloat>> Model for OnGpu<M> {
         // Nobody asks for its loss, nor waits for its gradients.
         snapshot.load(batch, true)?;
         snapshot.run(Wanted::GRADIENTS.and(Wanted::SUMS))?;
-        let load = |model: &mut Self| model.load(batch, true);
         let asked = Asked { less: Some(snapshot), ..Asked::PLAIN };
-        self.begin_step(updater, asked, load, |_| ())?;
+        self.begin_step(updater, asked, Some(batch), &mut |_| ())?;
         self.newest_loss()
     }
 
@@ -412,7 +410,7 @@ impl<M: Model<Element: GpuFloat>> Model for OnGpu<M> {
         meanwhile: impl FnOnce(&mut Self),
     ) -> Result<f64> {
         let asked = Asked { max_norm, ..Asked::PLAIN };
-        self.begin_step(updater, asked, Self::read_taken, meanwhile)?;
+        self.begin_step(updater, asked, None, &mut once(meanwhile))?;
         self.newest_loss()
     }
 
@@ -423,7 +421,7 @@ impl<M: Model<Element: GpuFloat>> Model for OnGpu<M> {
         meanwhile: impl FnOnce(&mut Self),
     ) -> Result<()> {
         let asked = Asked { max_norm, is_late: true, less: None };
-        self.begin_step(updater, asked, Self::read_taken, meanwhile)
+        self.begin_step(updater, asked, None, &mut once(meanwhile))
     }
 
     fn late_losses(&mut self, losses: &mut Vec<f64>) -> Result<()> {
@@ -485,5 +483,15 @@ impl<M: Model<Element: GpuFloat>> Model for OnGpu<M> {
         self.failure = self.weights_to_host().err();
         self.newest = Newest::Host;
         self.host.parameters_mut()
+    }
+}
+
+/// Calls `of` the first time that it is called.
+fn once<A>(of: impl FnOnce(&mut A)) -> impl FnMut(&mut A) {
+    let mut of = Some(of);
+    move |argument| {
+        if let Some(of) = of.take() {
+            of(argument);
+        }
     }
 }

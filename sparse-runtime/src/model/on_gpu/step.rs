@@ -9,11 +9,10 @@ use crate::kernels::cuda::table::GpuOperand;
 use crate::kernels::cuda::{CudaContext, GpuFloat};
 use crate::kernels::reduce::cuda::ReduceFunction;
 use crate::model::{Model, ModelError, RowSet};
-use crate::optimizer::cuda::{CudaGradient, NamedRows};
-use crate::optimizer::{Updater, clip};
+use crate::optimizer::clip;
+use crate::optimizer::cuda::{CudaGradient, NamedRows, UpdaterOnGpu};
 use sparse_core::ir::Attributes;
 use sparse_core::operators::find;
-use sparse_core::update_rules::UpdateRule;
 
 /// What there is to a step beside its batch.
 pub(super) struct Asked<'s, M: Model<Element: GpuFloat>> {
@@ -31,17 +30,20 @@ impl<M: Model<Element: GpuFloat>> Asked<'_, M> {
 }
 
 impl<M: Model<Element: GpuFloat>> OnGpu<M> {
-    /// Asks for a step on the batch that `load` copies, or copied. `meanwhile` is called when the GPU computes, before the host waits for a norm or for outputs.
-    pub(super) fn begin_step<R: UpdateRule>(
+    /// Asks for a step on a batch that is copied for it, or on the one that was [taken](Model::take_batch). `meanwhile` is called once when the GPU
+    /// computes, before the host waits for a norm or for outputs.
+    pub(super) fn begin_step(
         &mut self,
-        updater: &mut Updater<R, M::Element>,
+        updater: &mut dyn UpdaterOnGpu<M::Element>,
         asked: Asked<'_, M>,
-        load: impl FnOnce(&mut Self) -> Result<()>,
-        meanwhile: impl FnOnce(&mut Self),
+        batch: Option<&M::Batch<'_>>,
+        meanwhile: &mut dyn FnMut(&mut Self),
     ) -> Result<()> {
-        updater.begin_step()?;
-        updater.check_for_gpu()?;
-        load(self)?;
+        updater.begin_step_on_gpu()?;
+        match batch {
+            Some(batch) => self.load(batch, true)?,
+            None => self.read_taken()?,
+        }
         if let Some(index) = self.program.corrected() {
             let Workspace { tables, samples, .. } = &mut self.workspace;
             let columns = tables[index].weights.shape().row_size();
@@ -68,12 +70,12 @@ impl<M: Model<Element: GpuFloat>> OnGpu<M> {
         })
     }
 
-    fn ask_for_step<R: UpdateRule>(
+    fn ask_for_step(
         &mut self,
-        updater: &mut Updater<R, M::Element>,
+        updater: &mut dyn UpdaterOnGpu<M::Element>,
         asked: Asked<'_, M>,
         [before, after]: &mut [Replay; 2],
-        meanwhile: impl FnOnce(&mut Self),
+        meanwhile: &mut dyn FnMut(&mut Self),
     ) -> Result<()> {
         let Asked { max_norm, is_late, less } = asked;
         // A norm is that of gradients that are there, as are those that others are taken from.
@@ -117,7 +119,7 @@ impl<M: Model<Element: GpuFloat>> OnGpu<M> {
 
     /// Copies to the GPU what is not there of what the step reads, ahead of its launches, which a graph may have: parameters, and what rows of them wait
     /// for.
-    fn make_ready<R: UpdateRule>(&mut self, updater: &mut Updater<R, M::Element>) -> Result<()> {
+    fn make_ready(&mut self, updater: &mut dyn UpdaterOnGpu<M::Element>) -> Result<()> {
         self.weights_to_gpu()?;
         let parameters = self.host.parameters();
         for (index, parameter) in parameters.iter().enumerate() {
@@ -130,7 +132,7 @@ impl<M: Model<Element: GpuFloat>> OnGpu<M> {
     }
 
     /// Brings the rows that the batch reads up to date, as the model's [`PARAMETERS`](Model::PARAMETERS) say.
-    fn settle_read<R: UpdateRule>(&mut self, updater: &mut Updater<R, M::Element>) -> Result<()> {
+    fn settle_read(&mut self, updater: &mut dyn UpdaterOnGpu<M::Element>) -> Result<()> {
         let Workspace { batches, tables, .. } = &mut self.workspace;
         let gpu = self.context.gpu();
         for (index, (table, info)) in tables.iter_mut().zip(M::PARAMETERS).enumerate() {
@@ -163,9 +165,9 @@ impl<M: Model<Element: GpuFloat>> OnGpu<M> {
         }
     }
 
-    fn ask_for_updates<R: UpdateRule>(
+    fn ask_for_updates(
         &mut self,
-        updater: &mut Updater<R, M::Element>,
+        updater: &mut dyn UpdaterOnGpu<M::Element>,
         (max_norm, less): (Option<f64>, Option<&OnGpu<M>>),
         in_place: bool,
     ) -> Result<()> {
@@ -220,7 +222,7 @@ impl<M: Model<Element: GpuFloat>> OnGpu<M> {
         updater.end_step()
     }
 
-    pub(super) fn read_taken(&mut self) -> Result<()> {
+    fn read_taken(&mut self) -> Result<()> {
         if !self.workspace.batches.has_taken() {
             return Err(ModelError::NoBatchTaken { model: M::NAME }.into());
         }

@@ -3,12 +3,14 @@
 //! Weights and states lie there in arrays of their own, and beside them what rows wait for. Which step it is, and at what rate, is the updater's
 //! business, as on the host; the states, and up to which step each row is settled, are the updater's again when the parameter comes back.
 
+mod any;
 mod norms;
 mod samples;
 mod sums;
 mod table;
 mod waiting;
 
+pub(crate) use any::UpdaterOnGpu;
 pub(crate) use samples::{CudaSamples, KeptRows};
 pub(crate) use sums::{RowSums, StoredValues, Summed};
 pub use table::CudaTable;
