@@ -67,26 +67,13 @@ fn what_the_reference_refuses_or_misreads() {
     finish(noncanonical::judged(&there));
 }
 
-// A test each, so that they are followed at the same time.
-
 #[test]
-fn trajectories_of_linear_models() {
-    train::run_file(TRAINED[0], &There::new());
-}
-
-#[test]
-fn trajectories_of_classifiers() {
-    train::run_file(TRAINED[1], &There::new());
-}
-
-#[test]
-fn trajectories_of_models() {
-    train::run_file(TRAINED[2], &There::new());
-}
-
-#[test]
-fn trajectories_of_svrg() {
-    svrg::run_all(&There::new());
+fn trajectories() {
+    let there = There::new();
+    for file in TRAINED {
+        train::run_file(file, &there);
+    }
+    svrg::run_all(&there);
 }
 
 #[test]

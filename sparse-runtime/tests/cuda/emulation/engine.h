@@ -91,11 +91,9 @@ class Blocks {
             fiber.stack = mmap(nullptr, STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
             if (fiber.stack == MAP_FAILED) abort();
         }
-        // Not all at the same place in their pages: there they would drive each other out of the cache.
-        size_t unused = index % 64 * 192 % 4096;
         fiber.state = State::Ready;
         fiber.thread = unpacked(index, place.threads);
-        prepare(fiber.context, fiber.stack, STACK - unused, enter);
+        prepare(fiber.context, fiber.stack, STACK, enter);
     }
 
     static void enter() {
@@ -107,21 +105,22 @@ class Blocks {
     std::string run_block(size_t threads) {
         for (size_t i = 0; i < threads; i++) begin(*fibers[i], i);
         std::vector<size_t> order = ordered(threads);
-        // A warp goes on until it waits for others, whose stacks are not in the cache meanwhile; shuffled, warps take turns.
-        size_t together = shuffles ? std::max<size_t>(threads, 1) : 32;
         for (;;) {
             bool ran = false;
-            for (size_t first = 0; first < threads; first += together) {
-                size_t end = std::min(threads, first + together);
-                for (bool released = true; released;) {
-                    released = false;
-                    ran |= run_ready(order, first, end);
-                    for (size_t warp = first; warp < end; warp += 32) {
-                        std::string wrong = end_collectives(warp, std::min(threads, warp + 32), released);
-                        if (!wrong.empty()) return wrong;
-                    }
-                }
+            for (size_t i : order) {
+                Fiber &fiber = *fibers[i];
+                if (fiber.state != State::Ready) continue;
+                ran = true;
+                current = &fiber;
+                place.thread = fiber.thread;
+                switch_stacks(&scheduler, &fiber.context);
             }
+            bool released = false;
+            for (size_t warp = 0; warp < threads; warp += 32) {
+                std::string wrong = end_collectives(warp, std::min(threads, warp + 32), released);
+                if (!wrong.empty()) return wrong;
+            }
+            if (released) continue;
             size_t ended = count(threads, State::Ended), waiting = count(threads, State::Barrier);
             if (ended == threads) return "";
             if (ended + waiting == threads) {
@@ -131,20 +130,6 @@ class Blocks {
             }
             if (!ran) return stuck(threads, waiting);
         }
-    }
-
-    // Runs the threads at some places of an order that wait for nothing. Whether there are any.
-    bool run_ready(const std::vector<size_t> &order, size_t first, size_t end) {
-        bool ran = false;
-        for (size_t at = first; at < end; at++) {
-            Fiber &fiber = *fibers[order[at]];
-            if (fiber.state != State::Ready) continue;
-            ran = true;
-            current = &fiber;
-            place.thread = fiber.thread;
-            switch_stacks(&scheduler, &fiber.context);
-        }
-        return ran;
     }
 
     size_t count(size_t threads, State state) const {
