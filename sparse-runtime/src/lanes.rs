@@ -8,7 +8,7 @@
 pub(crate) mod x86;
 
 use crate::linear::Width;
-use sparse_core::element::Float;
+use sparse_core::element::{Factor, Float, Stored};
 use sparse_core::storage::ElementType;
 use std::any::TypeId;
 
@@ -112,12 +112,40 @@ impl<T: Float, const N: usize> Lanes<T> for Plain<T::Accumulator, N> {
 
 /// A loop over vectors, to be run by [`widest`] or [`narrow`].
 pub(crate) trait Loop<T> {
+    /// Whether it is compiled for each kind of vectors. Where it is not, plain lanes do.
+    const IN_VECTORS: bool = true;
+
     /// The loop; to be inlined, so that it is compiled for the instructions of `L`.
     ///
     /// # Safety
     ///
     /// The processor has the instructions of `L`.
     unsafe fn run<L: Lanes<T>>(self);
+}
+
+/// Whether an element is of a type, and no other one: to be asked in a `const` block, so that a branch for another type is not compiled at all.
+pub(crate) const fn is_f32<T: Stored>() -> bool {
+    matches!(T::TYPE, ElementType::F32)
+}
+
+/// As [`is_f32`].
+pub(crate) const fn is_f64<T: Stored>() -> bool {
+    matches!(T::TYPE, ElementType::F64)
+}
+
+/// As [`is_f32`]: whether elements are, and the values that they are multiplied with, or these are all 1.
+pub(crate) const fn are_f32<T: Float, V: Factor<T>>() -> bool {
+    is_f32::<T>() && (is_f32::<V>() || V::IS_UNIT)
+}
+
+/// As [`is_f32`]. Ids of other types are of more than 2³² columns, where a loop waits for memory: one for vectors would be compiled for nothing.
+pub(crate) const fn is_u32<I: Stored>() -> bool {
+    matches!(I::TYPE, ElementType::U32)
+}
+
+/// As [`is_f32`]: whether sums of elements are of their type.
+pub(crate) const fn is_accumulator<T: Float>() -> bool {
+    T::TYPE as u8 == <T::Accumulator as Stored>::TYPE as u8
 }
 
 /// Runs a loop with the widest vectors that there are.
@@ -127,16 +155,17 @@ pub(crate) fn widest<T: Float, B: Loop<T>>(body: B) {
     if let Some(level) = x86::Level::found() {
         // SAFETY: the level was found, and each type of vector goes with its type of elements.
         unsafe {
-            match (level, T::TYPE) {
-                (x86::Level::Avx512, ElementType::F32) => {
-                    return x86::avx512::<T, x86::F32x16, B>(body);
-                }
-                (x86::Level::Avx512, ElementType::F64) => {
-                    return x86::avx512::<T, x86::F64x8, B>(body);
-                }
-                (x86::Level::Avx2, ElementType::F32) => return x86::avx2::<T, x86::F32x8, B>(body),
-                (x86::Level::Avx2, ElementType::F64) => return x86::avx2::<T, x86::F64x4, B>(body),
-                _ => {}
+            if const { B::IN_VECTORS && is_f32::<T>() } {
+                return match level {
+                    x86::Level::Avx512 => x86::avx512::<T, x86::F32x16, B>(body),
+                    x86::Level::Avx2 => x86::avx2::<T, x86::F32x8, B>(body),
+                };
+            }
+            if const { B::IN_VECTORS && is_f64::<T>() } {
+                return match level {
+                    x86::Level::Avx512 => x86::avx512::<T, x86::F64x8, B>(body),
+                    x86::Level::Avx2 => x86::avx2::<T, x86::F64x4, B>(body),
+                };
             }
         }
     }
@@ -151,10 +180,11 @@ pub(crate) fn narrow<T: Float, B: Loop<T>>(body: B) {
     if x86::Level::found().is_some() {
         // SAFETY: every level has AVX2, and each type of vector goes with its type of elements.
         unsafe {
-            match T::TYPE {
-                ElementType::F32 => return x86::avx2::<T, x86::F32x8, B>(body),
-                ElementType::F64 => return x86::avx2::<T, x86::F64x4, B>(body),
-                _ => {}
+            if const { B::IN_VECTORS && is_f32::<T>() } {
+                return x86::avx2::<T, x86::F32x8, B>(body);
+            }
+            if const { B::IN_VECTORS && is_f64::<T>() } {
+                return x86::avx2::<T, x86::F64x4, B>(body);
             }
         }
     }
@@ -206,7 +236,8 @@ fn sum_of_terms<const INNER: bool, T: Float<Accumulator = T>>(a: &[T], b: &[T]) 
     let (a_chunks, a_rest) = a.as_chunks::<LANES>();
     let (b_chunks, b_rest) = b.as_chunks::<LANES>();
     #[cfg(target_arch = "x86_64")]
-    if a_rest.is_empty()
+    if const { is_f32::<T>() }
+        && a_rest.is_empty()
         && x86::Level::found().is_some()
         && let (Some(a), Some(b)) = (same_type(a_chunks), same_type(b_chunks))
     {
@@ -239,10 +270,7 @@ impl Eights {
     #[inline(always)]
     pub(crate) fn of<T: Float>(row_size: usize) -> Option<Self> {
         #[cfg(target_arch = "x86_64")]
-        if T::TYPE == ElementType::F32
-            && row_size.is_multiple_of(8)
-            && x86::Level::found().is_some()
-        {
+        if const { is_f32::<T>() } && row_size.is_multiple_of(8) && x86::Level::found().is_some() {
             return Some(Eights(()));
         }
         let _ = row_size;
@@ -263,7 +291,8 @@ impl Eights {
         squares: &mut [T],
     ) {
         #[cfg(target_arch = "x86_64")]
-        if let (Some([factor]), Some(row)) = (same_type::<T, f32>(&[factor]), same_type(row))
+        if const { is_f32::<T>() }
+            && let (Some([factor]), Some(row)) = (same_type::<T, f32>(&[factor]), same_type(row))
             && let (Some(sums), Some(squares)) = (same_type_mut(sums), same_type_mut(squares))
         {
             // SAFETY: found when this was made; the sizes are those that the caller promises.

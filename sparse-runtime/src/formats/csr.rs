@@ -350,6 +350,14 @@ impl<T: Stored> Csr<T> {
         n_cols: usize,
         write: impl FnOnce(&mut CsrBuffers<I, T>) -> R,
     ) -> R {
+        let mut buffers = self.take_buffers(n_cols);
+        let result = write(&mut buffers);
+        self.put_buffers(n_cols, buffers);
+        result
+    }
+
+    /// Cleared; the matrix is left empty. This and [`put_buffers`](Self::put_buffers) are compiled once, not for each way to write.
+    fn take_buffers<I: ColumnId>(&mut self, n_cols: usize) -> CsrBuffers<I, T> {
         let mut buffers = CsrBuffers {
             indptr: std::mem::take(&mut self.indptr),
             columns: I::take(&mut self.columns),
@@ -360,9 +368,10 @@ impl<T: Stored> Csr<T> {
         buffers.values.clear();
         self.n_cols = n_cols;
         self.columns = ColumnIds::empty(n_cols);
+        buffers
+    }
 
-        let result = write(&mut buffers);
-
+    fn put_buffers<I: ColumnId>(&mut self, n_cols: usize, buffers: CsrBuffers<I, T>) {
         let CsrBuffers { indptr, columns, values } = buffers;
         let columns = I::into_ids(columns);
         debug_assert_eq!(
@@ -373,7 +382,6 @@ impl<T: Stored> Csr<T> {
         self.indptr = indptr;
         self.columns = columns.into_width(n_cols);
         self.values = values;
-        result
     }
 }
 

@@ -202,6 +202,12 @@ impl<T: Element> RowSparse<T> {
         let mut indices = std::mem::take(&mut self.indices);
         let mut values = std::mem::take(&mut self.values);
         let result = write(&mut indices, &mut values);
+        self.put_back(indices, values);
+        result
+    }
+
+    /// Compiled once, not for each way to write.
+    fn put_back(&mut self, indices: Vec<u64>, values: Elements<T>) {
         debug_assert_eq!(
             check(self.shape, &indices, values.len()),
             Ok(()),
@@ -209,7 +215,6 @@ impl<T: Element> RowSparse<T> {
         );
         self.indices = indices;
         self.values = values;
-        result
     }
 }
 

@@ -118,35 +118,36 @@ impl<const N: usize> Walk<N> {
     /// Calls `visit` for each run, with its first position in the shape and in the arrays.
     #[inline]
     pub(crate) fn for_each_run(&self, mut visit: impl FnMut(usize, [usize; N])) {
-        let run = self.run();
-        let outer = self.rank - 1;
         if self.extents[..self.rank].contains(&0) {
             return;
         }
         let (mut start, mut positions, mut index) = (0, [0; N], [0; MAX_RANK]);
         loop {
             visit(start, positions);
-            start += run;
-            // Counting up the index, the last axis first.
-            let mut axis = outer;
-            loop {
-                if axis == 0 {
-                    return;
-                }
-                axis -= 1;
-                index[axis] += 1;
-                for (position, strides) in positions.iter_mut().zip(&self.strides) {
-                    *position += strides[axis];
-                }
-                if index[axis] < self.extents[axis] {
-                    break;
-                }
-                index[axis] = 0;
-                for (position, strides) in positions.iter_mut().zip(&self.strides) {
-                    *position -= strides[axis] * self.extents[axis];
-                }
+            start += self.run();
+            if !self.move_on(&mut index, &mut positions) {
+                return;
             }
         }
+    }
+
+    /// To the next run; `false` after the last one. Not inlined, so that what visits runs has no copy of it.
+    fn move_on(&self, index: &mut [usize; MAX_RANK], positions: &mut [usize; N]) -> bool {
+        // Counting up the index, the last axis first.
+        for axis in (0..self.rank - 1).rev() {
+            index[axis] += 1;
+            for (position, strides) in positions.iter_mut().zip(&self.strides) {
+                *position += strides[axis];
+            }
+            if index[axis] < self.extents[axis] {
+                return true;
+            }
+            index[axis] = 0;
+            for (position, strides) in positions.iter_mut().zip(&self.strides) {
+                *position -= strides[axis] * self.extents[axis];
+            }
+        }
+        false
     }
 }
 

@@ -8,7 +8,7 @@ use super::FAR_BYTES;
 use super::products::HandedOn;
 use super::rows::{LINES_AHEAD, prefetch_data, row_ahead_by};
 use crate::formats::{ColumnIdsView, CsrView};
-use crate::lanes::{same_type, same_type_mut, x86};
+use crate::lanes::{are_f32, same_type, same_type_mut, x86};
 use crate::optimizer::RowWeights;
 use crate::prefetch::{prefetch, prefetch_at};
 use crate::row_parts::Piece;
@@ -32,6 +32,9 @@ pub(super) unsafe fn find_products<T: Float, V: Factor<T>>(
     weights: RowWeights<'_, T>,
     products: &mut [T::Accumulator],
 ) -> bool {
+    if const { !are_f32::<T, V>() } {
+        return false;
+    }
     let (Some(rows), Some(products)) = (Rows::of(x, weights), same_type_mut(products)) else {
         return false;
     };
@@ -56,6 +59,9 @@ pub(super) unsafe fn add_sums<T: Float, V: Factor<T>>(
     large: bool,
     sums: &mut [HandedOn<T::Accumulator>],
 ) -> bool {
+    if const { !are_f32::<T, V>() } {
+        return false;
+    }
     let (Some(rows), Some(sums)) = (Rows::of(piece.matrix(), weights), same_type_mut(sums)) else {
         return false;
     };

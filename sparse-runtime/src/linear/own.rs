@@ -2,7 +2,7 @@
 
 use crate::formats::CsrView;
 use crate::kernels::own_entries::OwnEntries;
-use crate::lanes::x86;
+use crate::lanes::{are_f32, x86};
 use crate::optimizer::{RowAccumulator, RowWeights};
 use crate::row_parts::{Cuts, RowPart, each_updates};
 use sparse_core::element::{Factor, Float, Stored};
@@ -47,6 +47,9 @@ pub(super) unsafe fn accumulate<T: Float, V: Factor<T>>(
     columns: Range<usize>,
     changes: &[T::Accumulator],
 ) -> bool {
+    if const { !are_f32::<T, V>() } {
+        return false;
+    }
     let sums = (sums as &mut dyn Any).downcast_mut::<RowAccumulator<f32>>();
     match (OwnEntries::of::<T>(x, changes), sums) {
         (Some(all), Some(sums)) => {
@@ -72,6 +75,9 @@ pub(super) unsafe fn add<T: Float, V: Factor<T>>(
     parts: &mut [RowPart<T::Accumulator>],
     are_far: bool,
 ) -> bool {
+    if const { !are_f32::<T, V>() } {
+        return false;
+    }
     let (Some(all), true) = (OwnEntries::of::<T>(x, changes), first(weights).is_some()) else {
         return false;
     };

@@ -5,9 +5,9 @@
 
 use super::cursor::RowCursor;
 use super::rows::{StateOf, UpdateKind};
+use crate::lanes::is_f32;
 use crate::lanes::x86::divides_in_sixteens;
 use sparse_core::element::Float;
-use sparse_core::storage::ElementType;
 use sparse_core::update_rules::{StateBlock, Step, UpdateRule};
 use std::arch::x86_64::*;
 
@@ -30,16 +30,14 @@ pub(super) unsafe fn update<R: UpdateRule, T: Float, K: UpdateKind>(
     row: impl Fn(usize) -> usize,
     grad: impl Fn(usize) -> T::Accumulator,
 ) -> usize {
-    let divides =
-        const { !R::CORRECTS && matches!(R::RECURRENCE, Some(recurrence) if recurrence.divides()) };
-    if !divides
-        || !K::BESIDE
-        || T::TYPE != ElementType::F32
-        || StateOf::<R, T>::BY_ROW
-        || cursor.places.row_size != 1
-        || n_places < FEWEST
-        || !divides_in_sixteens()
-    {
+    // By itself, so that nothing more is compiled for what is left to be updated one by one.
+    if const {
+        let divides = matches!(R::RECURRENCE, Some(recurrence) if recurrence.divides());
+        !divides || R::CORRECTS || !K::BESIDE || !is_f32::<T>() || StateOf::<R, T>::BY_ROW
+    } {
+        return 0;
+    }
+    if cursor.places.row_size != 1 || n_places < FEWEST || !divides_in_sixteens() {
         return 0;
     }
     // SAFETY: the processor has the instructions; a block of `f32` has a weight and states of as many bytes; the caller promises the rows.

@@ -283,8 +283,13 @@ fn merge_rows<T: Float>(
             columns: &mut columns.spare_capacity_mut()[..most],
             values: &mut values.spare_capacity_mut()[..most],
         };
-        let n =
-            merge_parts(parallel::parts(parallel, most.saturating_mul(8)), room, lhs, rhs, merge);
+        let n = merge_parts(
+            parallel::parts(parallel, most.saturating_mul(8)),
+            room,
+            lhs,
+            rhs,
+            &|room, lhs, rhs| merge_all(room, lhs, rhs, merge),
+        );
         // SAFETY: `merge_parts` wrote the first `n` of the room after the vectors' ends, which were at 0.
         unsafe {
             columns.set_len(n);
@@ -300,16 +305,20 @@ struct Room<'a, I, T> {
     values: &'a mut [MaybeUninit<T>],
 }
 
-/// Writes the merged rows; returns how many entries were written, without a gap from the start of the room.
+/// Merges all rows, without a gap from the start of the room, and says how many entries it has written.
+type MergeAll<'f, I, T> =
+    &'f (dyn Fn(Room<'_, I, T>, CsrView<'_, T>, CsrView<'_, T>) -> usize + Sync);
+
+/// Writes the merged rows; returns how many entries were written, without a gap from the start of the room. In one copy, whatever the function.
 fn merge_parts<T: Float, I: ColumnId>(
     parts: usize,
     room: Room<'_, I, T>,
     mut lhs: CsrView<'_, T>,
     mut rhs: CsrView<'_, T>,
-    merge: impl Merge<T> + Sync,
+    merge_all: MergeAll<'_, I, T>,
 ) -> usize {
     if parts < 2 || lhs.n_rows() < 2 {
-        return merge_all(room, lhs, rhs, merge);
+        return merge_all(room, lhs, rhs);
     }
     let Room { mut ends, columns, values } = room;
     let mut rest = (&mut *columns, &mut *values);
@@ -327,7 +336,7 @@ fn merge_parts<T: Float, I: ColumnId>(
     }
     team::each(&mut pieces[..parts], |_, piece| {
         if let Some((Room { ends, columns, values }, left, right, n)) = piece {
-            *n = merge_all(Room { ends, columns, values }, *left, *right, merge);
+            *n = merge_all(Room { ends, columns, values }, *left, *right);
         }
     });
     let (mut room_before, mut before) = (0, 0);

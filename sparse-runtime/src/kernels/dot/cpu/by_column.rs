@@ -15,7 +15,7 @@ use crate::kernels::own_entries::{OwnEntries, are_added};
 use crate::kernels::parallel;
 use crate::lanes::{Lanes, Loop, same_type, widest};
 #[cfg(target_arch = "x86_64")]
-use crate::lanes::{same_type_mut, x86};
+use crate::lanes::{are_f32, same_type_mut, x86};
 use crate::large_pages::reserve_large;
 use crate::prefetch::LINE;
 use crate::team::{self, MAX_PARTS};
@@ -211,6 +211,9 @@ unsafe fn add_own<T: Float, V: Factor<T>>(
     rhs: Matrix<'_, T>,
     columns: Range<usize>,
 ) -> bool {
+    if const { !are_f32::<T, V>() } {
+        return false;
+    }
     let is_part = columns.start > 0 || columns.end < lhs.n_cols();
     let is_own = lhs.divided().is_some_and(|divided| divided.part_of(&columns).is_some());
     if rhs.n_cols != 1 || !is_part || is_own {

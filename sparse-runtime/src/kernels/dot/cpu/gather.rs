@@ -4,9 +4,9 @@ use super::gemm::Matrix;
 use crate::formats::{ColumnId, CsrView, RowSparseView};
 use crate::kernels::parallel::split_rows;
 use crate::kernels::{Parallel, ahead};
-use crate::lanes::{Lanes, Loop, Plain, widest};
+use crate::lanes::{Lanes, Loop, Plain, is_u32, widest};
 #[cfg(target_arch = "x86_64")]
-use crate::lanes::{same_type, same_type_mut, x86};
+use crate::lanes::{are_f32, same_type, same_type_mut, x86};
 use crate::prefetch::{begin_lines, prefetch_known_at};
 use crate::with_column_ids;
 use sparse_core::element::{Factor, Float, Stored};
@@ -54,7 +54,8 @@ fn single<T: Float, V: Factor<T>, I: ColumnId>(
     rhs: &[T],
 ) {
     #[cfg(target_arch = "x86_64")]
-    if x86::Level::found() == Some(x86::Level::Avx512)
+    if const { are_f32::<T, V>() && is_u32::<I>() }
+        && x86::Level::found() == Some(x86::Level::Avx512)
         && let (Some(ids), Some(rhs)) = (same_type(ids), same_type(rhs))
         && let Some(out) = same_type_mut(out)
         // Of a pattern they are not read.
@@ -166,6 +167,8 @@ where
     V: Factor<T>,
     I: ColumnId,
 {
+    const IN_VECTORS: bool = is_u32::<I>();
+
     #[inline(always)]
     unsafe fn run<L: Lanes<T>>(self) {
         let Rows { out, lhs, ids, rhs, width } = self;
@@ -195,7 +198,7 @@ where
             unsafe {
                 macro_rules! panels {
                     ($lanes:ty, $n:literal) => {
-                        if WAYS * $n <= <$lanes>::REGISTERS || $n == 1 {
+                        if const { WAYS * $n <= <$lanes>::REGISTERS || $n == 1 } {
                             while column + $n * <$lanes>::COUNT <= width {
                                 panel.sum::<$lanes, $n, WAYS, false>(&mut out[column..], column);
                                 column += $n * <$lanes>::COUNT;
@@ -213,7 +216,7 @@ where
                 panels!(L, 2);
                 panels!(L, 1);
                 if column < width {
-                    panel.rest::<WAYS>(&mut out[column..], column);
+                    panel.rest::<L, WAYS>(&mut out[column..], column);
                 }
             }
         }
@@ -298,25 +301,27 @@ impl<T: Float, V: Factor<T>, I: ColumnId> Panel<'_, T, V, I> {
         }
     }
 
-    /// The columns that are left, fewer than a vector.
+    /// The columns that are left, fewer than a vector of `L`.
     ///
     /// # Safety
     ///
     /// As for [`sum`](Panel::sum).
     #[inline(always)]
-    unsafe fn rest<const WAYS: usize>(&self, out: &mut [T], mut column: usize) {
+    unsafe fn rest<L: Lanes<T>, const WAYS: usize>(&self, out: &mut [T], mut column: usize) {
         let first = column;
         macro_rules! panels {
             ($n:literal) => {
-                while self.width - column >= $n {
-                    // SAFETY: as the caller says.
-                    unsafe {
-                        self.sum::<Plain<T::Accumulator, $n>, 1, WAYS, false>(
-                            &mut out[column - first..],
-                            column,
-                        )
-                    };
-                    column += $n;
+                if const { $n < L::COUNT } {
+                    while self.width - column >= $n {
+                        // SAFETY: as the caller says.
+                        unsafe {
+                            self.sum::<Plain<T::Accumulator, $n>, 1, WAYS, false>(
+                                &mut out[column - first..],
+                                column,
+                            )
+                        };
+                        column += $n;
+                    }
                 }
             };
         }

@@ -4,7 +4,7 @@ use super::panels::{Elements, InPanels, in_panels};
 use super::{Place, Scatter};
 use crate::formats::ColumnId;
 use crate::kernels::ahead;
-use crate::lanes::{Lanes, Loop, same_type};
+use crate::lanes::{Lanes, Loop, is_accumulator, is_u32, same_type};
 use crate::prefetch::{BOUNDS_AHEAD, LINE, begin_lines};
 use sparse_core::element::{Factor, Float};
 use std::ops::Range;
@@ -20,6 +20,8 @@ where
     I: ColumnId,
     P: Place,
 {
+    const IN_VECTORS: bool = is_u32::<I>() && is_accumulator::<T>();
+
     #[inline(always)]
     unsafe fn run<L: Lanes<T::Accumulator>>(self) {
         let Direct(mut scatter) = self;
@@ -29,24 +31,23 @@ where
             // SAFETY: the entries are those of a csr, and so is what is asked for; `out` has the places, and the processor the instructions, as
             // the callers say.
             unsafe {
-                match rhs.row(row).and_then(same_type::<T, T::Accumulator>) {
-                    Some(x) => {
-                        let entries_ahead = ahead::distance(lhs, row);
-                        let (ids, values) = (scatter.ids, lhs.values());
-                        let row = Row::<T, _, _, NEVER_MINUS_ZERO> {
-                            sums,
-                            x,
-                            ids,
-                            values,
-                            runs,
-                            entries_ahead,
-                        };
-                        in_panels::<T, L, _>(&row);
-                    }
-                    None => {
-                        for at in runs.into_iter().flat_map(|(run, _)| run) {
-                            scatter.add_elements(sums, at, row);
-                        }
+                if const { is_accumulator::<T>() }
+                    && let Some(x) = rhs.row(row).and_then(same_type::<T, T::Accumulator>)
+                {
+                    let entries_ahead = ahead::distance(lhs, row);
+                    let (ids, values) = (scatter.ids, lhs.values());
+                    let row = Row::<T, _, _, NEVER_MINUS_ZERO> {
+                        sums,
+                        x,
+                        ids,
+                        values,
+                        runs,
+                        entries_ahead,
+                    };
+                    in_panels::<T, L, _>(&row);
+                } else {
+                    for at in runs.into_iter().flat_map(|(run, _)| run) {
+                        scatter.add_elements(sums, at, row);
                     }
                 }
             }
@@ -180,6 +181,8 @@ where
     I: ColumnId,
     P: Place,
 {
+    const IN_VECTORS: bool = is_u32::<I>() && is_accumulator::<T>();
+
     #[inline(always)]
     unsafe fn run<L: Lanes<T::Accumulator>>(self) {
         let Single(mut scatter) = self;

@@ -118,12 +118,17 @@ pub(super) unsafe fn some_columns<T, V, P, const NEVER_MINUS_ZERO: bool>(
             has_all,
             place,
         };
-        match (P::IS_COLUMN, has_all) {
-            (true, true) if n_cols == 1 => narrow(Single(scatter)),
-            // What of several threads each has is asked for in turns with adding.
-            (true, _) if !is_all => widest(Part(scatter)),
-            (true, _) => widest(Direct(scatter)),
-            (false, _) => widest(Queue(scatter)),
+        if P::IS_COLUMN {
+            if has_all && n_cols == 1 {
+                narrow(Single(scatter));
+            } else if !is_all {
+                // What of several threads each has is asked for in turns with adding.
+                widest(Part(scatter));
+            } else {
+                widest(Direct(scatter));
+            }
+        } else {
+            widest(Queue(scatter));
         }
     });
 }

@@ -49,10 +49,18 @@ where
     panels!(L, 4);
     panels!(L, 2);
     panels!(L, 1);
-    panels!(Plain<T::Accumulator, 8>, 1);
-    panels!(Plain<T::Accumulator, 4>, 1);
-    panels!(Plain<T::Accumulator, 2>, 1);
-    panels!(Plain<T::Accumulator, 1>, 1);
+    // What is left is fewer columns than a vector's.
+    macro_rules! rest {
+        ($n:literal) => {
+            if const { $n < L::COUNT } {
+                panels!(Plain<T::Accumulator, $n>, 1);
+            }
+        };
+    }
+    rest!(8);
+    rest!(4);
+    rest!(2);
+    rest!(1);
 }
 
 /// The elements of a row in a panel.

@@ -3,7 +3,7 @@
 use super::panels::{Elements, InPanels, in_panels};
 use super::{Place, Scatter};
 use crate::formats::ColumnId;
-use crate::lanes::{Lanes, Loop, same_type};
+use crate::lanes::{Lanes, Loop, is_accumulator, is_u32, same_type};
 use crate::prefetch::{LINE, begin_lines};
 use sparse_core::element::{Factor, Float};
 use std::ops::Range;
@@ -19,6 +19,8 @@ where
     I: ColumnId,
     P: Place,
 {
+    const IN_VECTORS: bool = is_u32::<I>() && is_accumulator::<T>();
+
     #[inline(always)]
     unsafe fn run<L: Lanes<T::Accumulator>>(self) {
         /// So many rows ahead sums are asked for: further where those of a column are one line of the cache, of which it holds more.
@@ -38,15 +40,23 @@ where
             coming[(row + ahead) % OF_LINES] = later.clone();
             // SAFETY: the entries are those of a csr; `out` has the places, and the processor the instructions, as the callers say.
             unsafe {
-                let Some(x) = rhs.row(row).and_then(same_type::<T, T::Accumulator>) else {
+                if const { is_accumulator::<T>() }
+                    && let Some(x) = rhs.row(row).and_then(same_type::<T, T::Accumulator>)
+                {
+                    let values = lhs.values();
+                    in_panels::<T, L, _>(&Row::<T, _, _, NEVER_MINUS_ZERO> {
+                        sums,
+                        x,
+                        ids,
+                        values,
+                        entries,
+                        later,
+                    });
+                } else {
                     for at in entries {
                         scatter.add_elements(sums, at, row);
                     }
-                    continue;
-                };
-                let values = lhs.values();
-                let row = Row::<T, _, _, NEVER_MINUS_ZERO> { sums, x, ids, values, entries, later };
-                in_panels::<T, L, _>(&row);
+                }
             }
         }
     }

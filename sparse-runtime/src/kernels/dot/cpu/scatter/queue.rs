@@ -3,7 +3,7 @@
 use super::panels::{Elements, InPanels, in_panels};
 use super::{Place, Scatter};
 use crate::formats::ColumnId;
-use crate::lanes::{Lanes, Loop, same_type};
+use crate::lanes::{Lanes, Loop, is_accumulator, is_u32, same_type};
 use crate::prefetch::{LINE, begin_lines};
 use sparse_core::element::{Factor, Float};
 use std::ops::Range;
@@ -39,6 +39,8 @@ where
     I: ColumnId,
     P: Place,
 {
+    const IN_VECTORS: bool = is_u32::<I>() && is_accumulator::<T>();
+
     #[inline(always)]
     unsafe fn run<L: Lanes<T::Accumulator>>(self) {
         let Queue(mut scatter) = self;
@@ -84,7 +86,9 @@ where
             n_done = turns.end;
             // SAFETY: `out` has the places, and the processor the instructions, as the callers say.
             unsafe {
-                if let Some(rows) = rows {
+                if const { is_accumulator::<T>() }
+                    && let Some(rows) = rows
+                {
                     let width = scatter.rhs.n_cols;
                     let rows = &rows[first_row * width..];
                     in_panels::<T, L, _>(&Turns::<_, NEVER_MINUS_ZERO> {
