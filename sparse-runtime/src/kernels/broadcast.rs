@@ -131,7 +131,7 @@ impl<const N: usize> Walk<N> {
         }
     }
 
-    /// To the next run; `false` after the last one. Not inlined, so that what visits runs has no copy of it.
+    /// To the next run; `false` after the last one. A function of its own, compiled once and not with each loop over runs.
     fn move_on(&self, index: &mut [usize; MAX_RANK], positions: &mut [usize; N]) -> bool {
         // Counting up the index, the last axis first.
         for axis in (0..self.rank - 1).rev() {

@@ -4,7 +4,7 @@ use super::panels::{Elements, InPanels, in_panels};
 use super::{Place, Scatter};
 use crate::formats::ColumnId;
 use crate::kernels::ahead;
-use crate::lanes::{Lanes, Loop, is_accumulator, is_u32, same_type};
+use crate::lanes::{Lanes, Loop, is_accumulator, same_type};
 use crate::prefetch::{BOUNDS_AHEAD, LINE, begin_lines};
 use sparse_core::element::{Factor, Float};
 use std::ops::Range;
@@ -20,7 +20,7 @@ where
     I: ColumnId,
     P: Place,
 {
-    const IN_VECTORS: bool = is_u32::<I>() && is_accumulator::<T>();
+    const IN_VECTORS: bool = Scatter::<T, V, I, P, NEVER_MINUS_ZERO>::IN_VECTORS;
 
     #[inline(always)]
     unsafe fn run<L: Lanes<T::Accumulator>>(self) {
@@ -181,7 +181,7 @@ where
     I: ColumnId,
     P: Place,
 {
-    const IN_VECTORS: bool = is_u32::<I>() && is_accumulator::<T>();
+    const IN_VECTORS: bool = Scatter::<T, V, I, P, NEVER_MINUS_ZERO>::IN_VECTORS;
 
     #[inline(always)]
     unsafe fn run<L: Lanes<T::Accumulator>>(self) {

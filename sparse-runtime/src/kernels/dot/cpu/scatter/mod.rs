@@ -14,7 +14,7 @@ use crate::formats::{ColumnId, CsrView, RowSparseView};
 use crate::kernels::index_set::IndexSet;
 use crate::kernels::parallel::{below, split_columns};
 use crate::kernels::{Parallel, ahead, parallel};
-use crate::lanes::{narrow, widest};
+use crate::lanes::{is_accumulator, is_u32, narrow, widest};
 use crate::with_column_ids;
 use sparse_core::element::{Factor, Float, Stored};
 use std::ops::Range;
@@ -154,6 +154,9 @@ where
     I: ColumnId,
     P: Place,
 {
+    /// Of the loops below, as [`Loop::IN_VECTORS`](crate::lanes::Loop::IN_VECTORS).
+    const IN_VECTORS: bool = is_u32::<I>() && is_accumulator::<T>();
+
     /// The entries of a row that are in the columns. Asks for those of a later row.
     #[inline(always)]
     fn own(&self, row: usize) -> Range<usize> {
