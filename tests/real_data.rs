@@ -8,7 +8,6 @@
 #![allow(clippy::unwrap_used)]
 #![cfg(feature = "gzip")]
 
-mod command_line;
 mod folder;
 
 use folder::{find, say};
@@ -379,89 +378,4 @@ fn svrg_reaches_the_optimum_of_a_softmax() {
         .fit(&mut model, &data)
         .unwrap();
     assert_within("news objective", objective(&mut model, &data, l2), optimum, 1e-6 * optimum);
-}
-
-/// The lines that `examples/train` prints with `--json`.
-fn lines_of_train(arguments: &[&str]) -> Option<Vec<Value>> {
-    let text = command_line::run("train", &[arguments, &["--json"]].concat())?;
-    Some(text.lines().map(|line| serde_json::from_str(line).unwrap()).collect())
-}
-
-/// The names in each line, sorted; the numbers are finite, and the epochs count from one.
-#[track_caller]
-fn check_lines(lines: &[Value], epochs: usize, fields: &[&str]) {
-    assert_eq!(lines.len(), epochs);
-    for (line, epoch) in lines.iter().zip(1..) {
-        let names: Vec<&str> = line.as_object().unwrap().keys().map(String::as_str).collect();
-        assert_eq!(names, fields);
-        assert_eq!(line["epoch"].as_u64(), Some(epoch));
-        for name in names {
-            assert!(line[name].as_f64().is_some_and(f64::is_finite), "{line}");
-        }
-        assert!(line["seconds"].as_f64() > Some(0.0), "{line}");
-        assert!(line["objective"].as_f64() >= line["train_loss"].as_f64(), "{line}");
-    }
-}
-
-#[test]
-fn the_command_line_reaches_the_optimum_on_a9a() {
-    let (Some(known), Some(train), Some(test)) =
-        (reference("a9a"), data("a9a.gz"), data("a9a.t.gz"))
-    else {
-        return;
-    };
-    let known = optimum(&known, "logistic", 1e-4);
-    let (train, test) = (train.display().to_string(), test.display().to_string());
-    let arguments = [
-        ["--model", "logistic"],
-        ["--data", &train],
-        ["--test", &test],
-        ["--l2", "1e-4"],
-        ["--learning-rate", "0.05"],
-        ["--schedule", "cosine"],
-        ["--epochs", "30"],
-        ["--threads", "1"],
-    ];
-    let arguments = [arguments.as_flattened(), &["--no-bias"]].concat();
-    let Some(lines) = lines_of_train(&arguments) else { return };
-    let fields = [
-        "epoch",
-        "objective",
-        "samples_per_s",
-        "seconds",
-        "test_accuracy",
-        "test_auc",
-        "test_loss",
-        "train_loss",
-    ];
-    check_lines(&lines, 30, &fields);
-    let last = |name: &str| lines[29][name].as_f64().unwrap();
-    let optimum = known["F"].as_f64().unwrap();
-    assert_within("train: a9a objective", last("objective"), optimum, 1e-4 * optimum);
-    let tested = |name: &str| known["test"][name].as_f64().unwrap();
-    assert_within("train: a9a test accuracy", last("test_accuracy"), tested("acc"), 0.003);
-    assert_within("train: a9a test AUC", last("test_auc"), tested("auc"), 0.001);
-}
-
-#[test]
-fn the_command_line_tells_of_regression_by_its_error() {
-    let Some(file) = data("abalone_scale") else { return };
-    let file = file.display().to_string();
-    let arguments = ["--model", "linear", "--data", &file, "--l2", "0.01", "--epochs", "2"];
-    let Some(lines) = lines_of_train(&arguments) else { return };
-    check_lines(&lines, 2, &["epoch", "objective", "samples_per_s", "seconds", "train_loss"]);
-    let Some(lines) = lines_of_train(&[&arguments[..], &["--test", &file]].concat()) else {
-        return;
-    };
-    let fields =
-        ["epoch", "objective", "samples_per_s", "seconds", "test_loss", "test_rmse", "train_loss"];
-    check_lines(&lines, 2, &fields);
-    // The squared error counts half, and the data is the same.
-    let (rmse, loss) = (&lines[1]["test_rmse"], &lines[1]["train_loss"]);
-    assert_within(
-        "train: half the squared RMSE",
-        rmse.as_f64().unwrap().powi(2) / 2.0,
-        loss.as_f64().unwrap(),
-        1e-4,
-    );
 }

@@ -1,21 +1,21 @@
-//! The models of the command line by name: the graphs of the examples.
+//! The models by name: the graphs of the examples.
 
 // Of an example, `main` is not called, nor what all of them call there.
 #![allow(clippy::duplicate_mod, dead_code, unreachable_pub)]
 
-#[path = "../factorization_machine.rs"]
+#[path = "../../examples/factorization_machine.rs"]
 mod factorization_machine;
-#[path = "../logistic_regression.rs"]
+#[path = "../../examples/logistic_regression.rs"]
 mod logistic_regression;
-#[path = "../matrix_factorization.rs"]
+#[path = "../../examples/matrix_factorization.rs"]
 mod matrix_factorization;
-#[path = "../multi_task.rs"]
+#[path = "../../examples/multi_task.rs"]
 mod multi_task;
-#[path = "../poisson_regression.rs"]
+#[path = "../../examples/poisson_regression.rs"]
 mod poisson_regression;
-#[path = "../softmax_regression.rs"]
+#[path = "../../examples/softmax_regression.rs"]
 mod softmax_regression;
-#[path = "../wide_deep.rs"]
+#[path = "../../examples/wide_deep.rs"]
 mod wide_deep;
 
 use clap::ValueEnum;

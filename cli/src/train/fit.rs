@@ -1,11 +1,11 @@
 //! Training, for the model and the rule that the command line names.
 
+use super::arguments::{Arguments, ScheduleKind};
+use super::keep;
+use super::optimizer::{self, Penalty};
 use crate::Failure;
-use crate::arguments::{Arguments, ScheduleKind};
 use crate::data::tell_skipped;
-use crate::keep;
 use crate::models::{ModelKind, ModelVisitor};
-use crate::optimizer::{self, Penalty};
 use nnz::core::update_rules::{RuleVisitor, UpdateRule};
 use nnz::data::{AnyDataset, Classes, DataSource, IdMap};
 use nnz::optimizer::ParameterSpec;

@@ -1,21 +1,18 @@
-//! What a model's file holds.
+//! `nnz inspect`: what a model's file holds.
 //!
 //! ```text
-//! cargo run --release --example inspect -- model.safetensors --top 20 --names vocabulary.txt
+//! cargo run --release -p nnz-cli -- inspect model.safetensors --top 20 --names vocabulary.txt
 //! ```
 
-#[path = "../command_line/models.rs"]
-mod models;
-
-use clap::Parser;
-use models::{ModelKind, ModelVisitor};
+use crate::Program;
+use crate::models::{ModelKind, ModelVisitor};
+use clap::{CommandFactory, FromArgMatches, Parser};
 use nnz::model::ParameterRef;
 use nnz::prelude::*;
 use nnz::training::checkpoint::{CheckpointMetadata, SavedParameter};
 use std::fmt;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 /// Prints what a file that `train --save` wrote holds: the model's plan, and for each parameter its storage, shape, norms and
 /// largest weights.
@@ -32,17 +29,17 @@ struct Arguments {
     names: Option<PathBuf>,
 }
 
-fn main() -> ExitCode {
-    match run(&Arguments::parse(), &mut io::stdout().lock()) {
-        Ok(()) => ExitCode::SUCCESS,
-        // Whoever reads has seen enough.
-        Err(Failure::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => {
-            ExitCode::SUCCESS
-        }
-        Err(error) => {
-            eprintln!("inspect: {error}");
-            ExitCode::FAILURE
-        }
+pub(crate) fn program() -> Program {
+    Program {
+        command: Arguments::command(),
+        run: |matches| {
+            let arguments = Arguments::from_arg_matches(matches)?;
+            match run(&arguments, &mut io::stdout().lock()) {
+                // Whoever reads has seen enough.
+                Err(Failure::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+                result => Ok(result?),
+            }
+        },
     }
 }
 
@@ -53,6 +50,8 @@ enum Failure {
     Names(PathBuf, io::Error),
     Output(io::Error),
 }
+
+impl std::error::Error for Failure {}
 
 impl From<nnz::Error> for Failure {
     fn from(error: nnz::Error) -> Self {

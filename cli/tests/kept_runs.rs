@@ -1,50 +1,7 @@
 //! Runs of the command line that are killed, ended and gone on with, and what is kept of them.
 
-// What cannot be run fails the test.
-#![allow(clippy::unwrap_used)]
-
-mod command_line;
-// These files are made up.
-#[allow(dead_code)]
-mod folder;
-
-use std::path::PathBuf;
+use crate::command_line::{self, Files};
 use std::process::Stdio;
-
-/// A folder of files for one test.
-struct Files(PathBuf);
-
-impl Files {
-    fn new(name: &str) -> Self {
-        let folder = std::env::temp_dir().join(format!("nnz-{name}-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).unwrap();
-        Files(folder)
-    }
-
-    fn path(&self, name: &str) -> String {
-        self.0.join(name).display().to_string()
-    }
-
-    fn write(&self, name: &str, text: &str) -> String {
-        std::fs::write(self.0.join(name), text).unwrap();
-        self.path(name)
-    }
-
-    fn bytes(&self, name: &str) -> Vec<u8> {
-        std::fs::read(self.0.join(name)).unwrap()
-    }
-
-    /// The file of a run; it must be there.
-    fn forget(&self, name: &str) {
-        std::fs::remove_file(self.0.join(name)).unwrap();
-    }
-}
-
-impl Drop for Files {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
 
 /// Rows of three features of 50, whose label is whether there is one among the first 20.
 fn rows() -> String {
@@ -64,10 +21,8 @@ fn rows() -> String {
 }
 
 /// The errors of a command that must fail.
-fn refused(arguments: &[&str]) -> Option<String> {
-    let output = command_line::output("train", arguments)?;
-    assert!(!output.status.success(), "{arguments:?} is taken");
-    Some(String::from_utf8(output.stderr).unwrap())
+fn refused(arguments: &[&str]) -> String {
+    command_line::refused("train", arguments)
 }
 
 #[test]
@@ -85,17 +40,17 @@ fn a_run_that_goes_on_saves_the_model_of_one_that_was_not_ended() {
     ] {
         let epochs = |count| [more, &["--epochs", count]].concat();
         let at_once = [&epochs("5")[..], &["--save", &whole]].concat();
-        let Some(lines) = command_line::run("train", &at_once) else { return };
+        let lines = command_line::run("train", &at_once);
         let keep = ["--checkpoint", &run, "--checkpoint-batches", "3"];
-        command_line::run("train", &[&epochs("2")[..], &keep].concat()).unwrap();
+        command_line::run("train", &[&epochs("2")[..], &keep].concat());
         let go_on = [&epochs("5")[..], &keep, &["--resume", "--save", &parts]].concat();
-        let later = command_line::run("train", &go_on).unwrap();
+        let later = command_line::run("train", &go_on);
         assert_eq!((lines.lines().count(), later.lines().count()), (5, 3), "{more:?}");
         assert!(later.starts_with("epoch 3/5"), "{later}");
         assert_eq!(files.bytes("parts"), files.bytes("whole"), "{more:?}");
         // There is nothing left to do, but to save the model.
         files.forget("parts");
-        assert_eq!(command_line::run("train", &go_on).unwrap(), "");
+        assert_eq!(command_line::run("train", &go_on), "");
         assert_eq!(files.bytes("parts"), files.bytes("whole"), "{more:?}");
         files.forget("run");
     }
@@ -108,15 +63,12 @@ fn a_run_that_was_killed_goes_on() {
     let (whole, parts, run) = (files.path("whole"), files.path("parts"), files.path("run"));
     let train = ["--model", "logistic", "--data", &data, "--momentum", "0.9", "--epochs", "30"];
     let at_once = [&train[..], &["--save", &whole]].concat();
-    if command_line::run("train", &at_once).is_none() {
-        return;
-    }
+    command_line::run("train", &at_once);
     let keep = ["--checkpoint", &run, "--checkpoint-batches", "11", "--save", &parts];
     let mut n_killed = 0;
     for kill in 0..20 {
         let resume: &[&str] = if kill == 0 { &[] } else { &["--resume"] };
         let mut process = command_line::command("train")
-            .unwrap()
             .args([&train[..], &keep, resume].concat())
             .stdout(Stdio::null())
             .spawn()
@@ -129,7 +81,7 @@ fn a_run_that_was_killed_goes_on() {
         n_killed += u32::from(!process.wait().unwrap().success());
     }
     assert!(n_killed > 0, "no run was killed");
-    command_line::run("train", &[&train[..], &keep, &["--resume"]].concat()).unwrap();
+    command_line::run("train", &[&train[..], &keep, &["--resume"]].concat());
     assert_eq!(files.bytes("parts"), files.bytes("whole"));
 }
 
@@ -146,12 +98,10 @@ fn a_run_ends_when_it_gets_no_better_and_its_best_model_is_kept() {
     let (first, best, run) = (files.path("first"), files.path("best"), files.path("run"));
     let train = ["--model", "logistic", "--data", &data, "--test", &test];
     let once = [&train[..], &["--epochs", "1", "--save", &first]].concat();
-    if command_line::run("train", &once).is_none() {
-        return;
-    }
+    command_line::run("train", &once);
     for watch in [&[][..], &["--watch", "auc"], &["--watch", "accuracy"]] {
         let patient = [&train[..], &["--patience", "2", "--save", &best], watch].concat();
-        let output = command_line::output("train", &patient).unwrap();
+        let output = command_line::output("train", &patient);
         let (lines, told) = (output.stdout.split(|byte| *byte == b'\n'), output.stderr);
         // The last line has an end.
         assert_eq!(lines.count() - 1, 3, "{watch:?}");
@@ -162,10 +112,10 @@ fn a_run_ends_when_it_gets_no_better_and_its_best_model_is_kept() {
         // In parts it is the same; a run that has ended so is over.
         files.forget("best");
         let kept = [&patient[..], &["--checkpoint", &run]].concat();
-        command_line::run("train", &[&kept[..], &["--epochs", "2"]].concat()).unwrap();
+        command_line::run("train", &[&kept[..], &["--epochs", "2"]].concat());
         for n_lines in [1, 0] {
             let go_on = [&kept[..], &["--resume"]].concat();
-            assert_eq!(command_line::run("train", &go_on).unwrap().lines().count(), n_lines);
+            assert_eq!(command_line::run("train", &go_on).lines().count(), n_lines);
             assert_eq!(files.bytes("best"), files.bytes("first"), "{watch:?}");
         }
         // Other data of the same size might have a better model than the one that is kept.
@@ -173,12 +123,12 @@ fn a_run_ends_when_it_gets_no_better_and_its_best_model_is_kept() {
         let train = ["--model", "logistic", "--data", &data, "--test", &other];
         let patient = [&train[..], &["--patience", "2", "--save", &best], watch].concat();
         let go_on = [&patient[..], &["--checkpoint", &run, "--resume"]].concat();
-        let errors = refused(&go_on).unwrap();
+        let errors = refused(&go_on);
         assert!(errors.contains("`fingerprint of the test data` = "), "{errors}");
         files.forget("run");
     }
     // Such a model has all that `predict` asks for.
-    let scores = command_line::run("predict", &["--model", &best, "--data", &test]).unwrap();
+    let scores = command_line::run("predict", &["--model", &best, "--data", &test]);
     assert_eq!(scores.lines().count(), 2);
 }
 
@@ -197,9 +147,7 @@ fn runs_that_cannot_go_on_are_refused() {
     let train = ["--model", "logistic", "--features", "60", "--epochs", "2"];
     let with = |data, more: &[&'static str]| [&train[..], &["--data", data], more].concat();
     let kept = [&with(&data, &[])[..], &["--checkpoint", &run, "--save", &model]].concat();
-    if command_line::run("train", &kept).is_none() {
-        return;
-    }
+    command_line::run("train", &kept);
     let bytes = files.bytes("run");
     let logistic = |features| ["--model", "logistic", "--features", features, "--data", &data];
     let resume = ["--checkpoint", &run, "--resume"];
@@ -239,7 +187,7 @@ fn runs_that_cannot_go_on_are_refused() {
         ),
     ] {
         let arguments = [&arguments[..], more].concat();
-        let errors = refused(&arguments).unwrap();
+        let errors = refused(&arguments);
         assert!(errors.contains(message), "{arguments:?}: {errors}");
     }
     assert_eq!(files.bytes("run"), bytes);
@@ -252,10 +200,8 @@ fn a_stream_that_is_parsed_once_is_the_same() {
     let data = files.write("rows.svm", &rows());
     let (parsed, kept) = (files.path("parsed"), files.path("kept"));
     let train = ["--model", "logistic", "--data", &data, "--epochs", "3", "--stream", "1048576"];
-    if command_line::run("train", &[&train[..], &["--save", &parsed]].concat()).is_none() {
-        return;
-    }
-    command_line::run("train", &[&train[..], &["--cache", "--save", &kept]].concat()).unwrap();
+    command_line::run("train", &[&train[..], &["--save", &parsed]].concat());
+    command_line::run("train", &[&train[..], &["--cache", "--save", &kept]].concat());
     assert_eq!(files.bytes("kept"), files.bytes("parsed"));
     let mut left: Vec<_> = std::fs::read_dir(std::path::Path::new(&data).parent().unwrap())
         .unwrap()
@@ -274,13 +220,13 @@ fn rows_that_contradict_each_other_do_not_widen_a_model() {
     let train = ["--model", "logistic", "--data", &data, "--features", "3", "--skip", "5"];
     let train = [&train[..], &["--epochs", "1", "--save", &model]].concat();
     // In memory it is an error; a stream, whose base is found out first, leaves the row out.
-    let Some(errors) = refused(&train) else { return };
+    let errors = refused(&train);
     assert!(errors.contains("rows.svm:2:1: "), "{errors}");
     let streamed = [&train[..], &["--stream", "1048576"]].concat();
-    let output = command_line::output("train", &streamed).unwrap();
+    let output = command_line::output("train", &streamed);
     let told = String::from_utf8(output.stderr).unwrap();
     assert!(output.status.success() && told.contains("2 rows"), "{told}");
-    let shown = command_line::run("inspect", &[&model]).unwrap();
+    let shown = command_line::run("inspect", &[&model]);
     assert!(shown.contains("w: row_sparse [3, 1] f32"), "{shown}");
 }
 
@@ -301,7 +247,7 @@ fn files_that_cannot_be_kept_are_refused_at_once() {
                 continue;
             }
             let train = ["--model", "logistic", "--data", &data, flag, path];
-            let Some(output) = command_line::output("train", &train) else { return };
+            let output = command_line::output("train", &train);
             let errors = String::from_utf8(output.stderr).unwrap();
             assert!(!output.status.success() && errors.contains(message), "{path}: {errors}");
             assert!(errors.contains(flag), "{errors}");
@@ -311,7 +257,7 @@ fn files_that_cannot_be_kept_are_refused_at_once() {
     // The cache that the run is about to write.
     let cache = files.path("rows.svm.cache");
     let train = ["--model", "logistic", "--data", &data, "--cache", "--save", &cache];
-    let errors = refused(&train).unwrap();
+    let errors = refused(&train);
     assert!(errors.contains("would be lost: write to another file"), "{errors}");
     // Nothing is left of having tried.
     assert_eq!(std::fs::read_dir(&files.0).unwrap().count(), 1);
@@ -331,7 +277,7 @@ fn senseless_numbers_are_told_by_their_flags() {
         ("--clip-norm", "-1", "`clip_norm` is -1, but must be positive"),
     ] {
         let train = ["--model", "logistic", "--data", &data, flag, value];
-        let Some(errors) = refused(&train) else { return };
+        let errors = refused(&train);
         assert!(errors.contains(message), "{flag} {value}: {errors}");
     }
 }
@@ -343,18 +289,18 @@ fn a_model_is_not_used_with_the_ids_of_another() {
     let data = files.write("rows", "anna,Solaris,5\nbert,Stalker,3\nanna,Stalker,4\n");
     let model = files.path("model");
     let train = ["--model", "mf", "--format", "ratings", "--data", &data, "--save", &model];
-    let Some(_) = command_line::run("train", &train) else { return };
+    command_line::run("train", &train);
     let predict = ["--model", &model[..], "--data", &data];
-    let scores = command_line::run("predict", &predict).unwrap();
+    let scores = command_line::run("predict", &predict);
     for users in ["bert\nanna\n", "anna\n", "anna\nbert\ncarla\n", ""] {
         files.write("model.users", users);
-        let output = command_line::output("predict", &predict).unwrap();
+        let output = command_line::output("predict", &predict);
         let errors = String::from_utf8(output.stderr).unwrap();
         assert!(!output.status.success(), "{users:?}");
         assert!(errors.contains("hold other ids") && errors.contains("train again"), "{errors}");
     }
     files.write("model.users", "anna\nbert\n");
-    assert_eq!(command_line::run("predict", &predict).unwrap(), scores);
+    assert_eq!(command_line::run("predict", &predict), scores);
 }
 
 /// `predict … | head` is no error.
@@ -363,8 +309,8 @@ fn whoever_reads_scores_may_stop() {
     let files = Files::new("enough");
     let (data, model) = (files.write("rows.svm", &rows().repeat(40)), files.path("model"));
     let train = ["--model", "logistic", "--data", &data, "--epochs", "1", "--save", &model];
-    let Some(_) = command_line::run("train", &train) else { return };
-    let mut predict = command_line::command("predict").unwrap();
+    command_line::run("train", &train);
+    let mut predict = command_line::command("predict");
     let predict = predict.args(["--model", &model, "--data", &data]);
     let mut child = predict.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     drop(child.stdout.take());
@@ -415,17 +361,17 @@ fn flags_that_would_do_nothing_are_refused() {
         ),
     ] {
         let arguments = [&arguments[..], more].concat();
-        let Some(errors) = refused(&arguments) else { return };
+        let errors = refused(&arguments);
         assert!(errors.contains(message), "{arguments:?}: {errors}");
     }
     let saved = [&words[..], &["--hash-bits", "8", "--ngrams", "2", "--save", &model]].concat();
-    command_line::run("train", &saved).unwrap();
-    let shown = command_line::run("inspect", &[&model]).unwrap();
+    command_line::run("train", &saved);
+    let shown = command_line::run("inspect", &[&model]);
     assert!(shown.contains("hash_bits: 8\n") && shown.contains("ngrams: 2\n"), "{shown}");
-    command_line::run("train", &[&svm[..], &["--save", &model]].concat()).unwrap();
-    let shown = command_line::run("inspect", &[&model]).unwrap();
+    command_line::run("train", &[&svm[..], &["--save", &model]].concat());
+    let shown = command_line::run("inspect", &[&model]);
     assert!(shown.contains("format: libsvm\n") && !shown.contains("hash"), "{shown}");
     let predict = ["--model", &model, "--data", svm[3], "--hash-bits", "8"];
-    let output = command_line::output("predict", &predict).unwrap();
+    let output = command_line::output("predict", &predict);
     assert!(!output.status.success());
 }

@@ -1,9 +1,9 @@
 //! What is kept of a run: checkpoints to go on from, and the best model.
 
+use super::arguments::{Arguments, Watched};
+use super::fit::Run;
 use crate::Failure;
-use crate::arguments::{Arguments, Watched};
 use crate::data;
-use crate::fit::Run;
 use clap::ValueEnum;
 use nnz::core::update_rules::UpdateRule;
 use nnz::data::{DataSource, IdMap};

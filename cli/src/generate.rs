@@ -1,15 +1,15 @@
-//! Writes a made-up click log as a LibSVM file: hashed categorical fields with power-law popularity.
+//! `nnz generate`: writes a made-up click log as a LibSVM file: hashed categorical fields with power-law popularity.
 //!
 //! ```text
-//! cargo run --release --example generate -- 200000 1048576 39 clicks.svm
-//! cargo run --release --example train -- --model logistic --data clicks.svm --no-shuffle --epochs 3
+//! cargo run --release -p nnz-cli -- generate 200000 1048576 39 clicks.svm
+//! cargo run --release -p nnz-cli -- train --model logistic --data clicks.svm --no-shuffle --epochs 3
 //! ```
 
-use clap::Parser;
+use crate::Program;
+use clap::{CommandFactory, FromArgMatches, Parser};
 use nnz::data::synthetic;
 use nnz::prelude::*;
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 /// Writes a made-up click log as a LibSVM file: hashed categorical fields with power-law popularity, a label by a model of
 /// its own for each row.
@@ -29,18 +29,16 @@ struct Arguments {
     seed: u64,
 }
 
-fn main() -> ExitCode {
-    let arguments = Arguments::parse();
-    match write(&arguments) {
-        Ok(()) => {
+pub(crate) fn program() -> Program {
+    Program {
+        command: Arguments::command(),
+        run: |matches| {
+            let arguments = Arguments::from_arg_matches(matches)?;
+            write(&arguments)?;
             let Arguments { rows, features, fields, file, .. } = arguments;
             println!("{}: {rows} rows of {fields} of {features} features", file.display());
-            ExitCode::SUCCESS
-        }
-        Err(error) => {
-            eprintln!("generate: {error}");
-            ExitCode::FAILURE
-        }
+            Ok(())
+        },
     }
 }
 

@@ -1,42 +1,28 @@
-//! A general command line: the models of the examples on files of text, in memory or streamed, under any update rule.
+//! `nnz train`: the models of the examples on files of text, in memory or streamed, under any update rule.
 //!
 //! ```text
-//! cargo run --release --example train -- --model logistic --data a9a.gz --test a9a.t.gz --l2 1e-4
-//! cargo run --release --example train -- --model logistic --data clicks.tsv --hash-bits 22 --stream 268435456 --threads 4
-//! cargo run --release --example train -- --model logistic --data clicks.tsv --hash-bits 22 --batch-size 8192 --threads 4 --divide
+//! cargo run --release -p nnz-cli -- train --model logistic --data a9a.gz --test a9a.t.gz --l2 1e-4
+//! cargo run --release -p nnz-cli -- train --model logistic --data clicks.tsv --hash-bits 22 --stream 268435456 --threads 4
+//! cargo run --release -p nnz-cli -- train --model logistic --data clicks.tsv --hash-bits 22 --batch-size 8192 --threads 4 --divide
 //! ```
 //!
-//! `predict` writes the outputs of a model that was saved, `inspect` shows it.
+//! `nnz predict` writes the outputs of a model that was saved, `nnz inspect` shows it.
 
 mod arguments;
-#[path = "../command_line/data.rs"]
-mod data;
 mod fit;
 mod keep;
-#[path = "../command_line/models.rs"]
-mod models;
 mod optimizer;
 
+use crate::data::Known;
+use crate::models::ModelKind;
+use crate::{Failure, Program};
 use arguments::Arguments;
-use data::Known;
 use fit::{Output, Run};
-use models::ModelKind;
 use nnz::data::AnyDataset;
-use std::process::ExitCode;
 
-fn main() -> ExitCode {
-    let arguments = Arguments::read().unwrap_or_else(|error| error.exit());
-    match run(&arguments) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("train: {error}");
-            ExitCode::FAILURE
-        }
-    }
+pub(crate) fn program() -> Program {
+    Program { command: Arguments::program(), run: |matches| run(&Arguments::of(matches)?) }
 }
-
-/// What went wrong: the library's own error, or the thread pool's.
-type Failure = Box<dyn std::error::Error>;
 
 fn run(arguments: &Arguments) -> Result<(), Failure> {
     let reading = &arguments.reading;

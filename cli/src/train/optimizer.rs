@@ -1,7 +1,7 @@
 //! The update rule that the command line asks for, and what it penalises.
 
+use super::arguments::{Arguments, Lazy};
 use crate::Failure;
-use crate::arguments::{Arguments, Lazy};
 use clap::{Arg, value_parser};
 use nnz::core::update_rules::{
     Bound, LazyUpdate, NAMES, RuleVisitor, Saga, Sgd, Step, Svrg, UnknownRule, UpdateRule,

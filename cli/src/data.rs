@@ -1,8 +1,5 @@
 //! Reading by format: into memory, or as a stream.
 
-// `train` writes the notes that `predict` reads.
-#![allow(dead_code)]
-
 use clap::builder::RangedU64ValueParser;
 use clap::{Args, ValueEnum};
 use nnz::data::stream::Stream;

@@ -1,11 +1,13 @@
 //! The command line.
 
+use super::optimizer;
 use crate::data::Reading;
 use crate::models::ModelKind;
-use crate::optimizer;
 use clap::builder::{PossibleValuesParser, RangedU64ValueParser};
 use clap::parser::ValueSource;
-use clap::{Arg, CommandFactory, FromArgMatches, Parser, ValueEnum, value_parser};
+use clap::{
+    Arg, ArgMatches, Command, CommandFactory, FromArgMatches, Parser, ValueEnum, value_parser,
+};
 use std::path::PathBuf;
 
 /// Trains a model on a file of text, in memory or streamed.
@@ -159,23 +161,25 @@ pub(crate) enum Watched {
 }
 
 impl Arguments {
-    /// Those of the command line, which has a flag for each hyperparameter that some update rule has.
-    pub(crate) fn read() -> Result<Self, clap::Error> {
+    /// The subcommand, which has a flag for each hyperparameter that some update rule has.
+    pub(crate) fn program() -> Command {
         let flags = optimizer::flags();
-        let names: Vec<&'static str> = flags.iter().map(|flag| flag.name).collect();
         let command = Arguments::command().args(flags.into_iter().map(Arg::from));
-        // A number below 0 is a value that is wrong, not a flag that there is not.
-        let command = command.mut_args(|arg| match arg.get_action().takes_values() {
-            true => arg.allow_negative_numbers(true),
-            false => arg,
-        });
-        let matches = command.get_matches();
-        let mut arguments = Arguments::from_arg_matches(&matches)?;
+        // A number below 0 is a wrong value, not an unknown flag.
+        command.mut_args(|arg| {
+            if arg.get_action().takes_values() { arg.allow_negative_numbers(true) } else { arg }
+        })
+    }
+
+    /// Those of the command line.
+    pub(crate) fn of(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let mut arguments = Arguments::from_arg_matches(matches)?;
         let is_given = |name| matches.value_source(name) == Some(ValueSource::CommandLine);
         let special = OF_SCHEDULES.iter().map(|(name, _)| *name).chain([FACTORS]);
         arguments.special = special.filter(|name| is_given(name)).collect();
         let given = |name| Some((name, *matches.get_one::<f64>(name)?));
-        arguments.hyperparameters = names.into_iter().filter_map(given).collect();
+        let names = optimizer::flags().into_iter().map(|flag| flag.name);
+        arguments.hyperparameters = names.filter_map(given).collect();
         Ok(arguments)
     }
 

@@ -1,23 +1,18 @@
-//! The outputs of a model that `train --save` wrote, for every row of a file.
+//! `nnz predict`: the outputs of a model that `nnz train --save` wrote, for every row of a file.
 //!
 //! ```text
-//! cargo run --release --example predict -- --model model.safetensors --data clicks.svm --output scores.tsv
+//! cargo run --release -p nnz-cli -- predict --model model.safetensors --data clicks.svm --output scores.tsv
 //! ```
 
-#[path = "../command_line/data.rs"]
-mod data;
-#[path = "../command_line/models.rs"]
-mod models;
-
-use clap::Parser;
-use data::{Known, Reading, beside, check_ids, check_not_read, tell_skipped};
-use models::{ModelKind, ModelVisitor};
+use crate::data::{Known, Reading, beside, check_ids, check_not_read, tell_skipped};
+use crate::models::{ModelKind, ModelVisitor};
+use crate::{Failure, Program};
+use clap::{CommandFactory, FromArgMatches, Parser};
 use nnz::data::{AnyDataset, IdMap};
 use nnz::prelude::*;
 use nnz::training::{save_predictions, write_predictions};
 use std::io::{self, StdoutLock, Write};
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 /// Writes the outputs of a model that `train --save` wrote, a line for each row of the data, in order.
 ///
@@ -47,17 +42,12 @@ struct Arguments {
     batch_size: usize,
 }
 
-fn main() -> ExitCode {
-    match run(&Arguments::parse()) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("predict: {error}");
-            ExitCode::FAILURE
-        }
-    }
+pub(crate) fn program() -> Program {
+    let run = |matches: &_| run(&Arguments::from_arg_matches(matches)?);
+    Program { command: Arguments::command(), run }
 }
 
-fn run(arguments: &Arguments) -> Result<(), Box<dyn std::error::Error>> {
+fn run(arguments: &Arguments) -> Result<(), Failure> {
     let path = &arguments.model;
     let saved = checkpoint::read_metadata(path)?;
     let kind = ModelKind::of_name(&saved.model).ok_or_else(|| {

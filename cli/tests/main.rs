@@ -1,0 +1,14 @@
+//! Tests of the command line: every test runs the program as a user does.
+
+// What cannot be run or read fails the test.
+#![allow(clippy::unwrap_used)]
+
+mod command_line;
+mod folder;
+mod kept_runs;
+// Of an example, `main` and `fit` are not called.
+#[allow(dead_code, unreachable_pub)]
+#[path = "../../examples/logistic_regression.rs"]
+mod logistic_regression;
+mod programs;
+mod real_data;
