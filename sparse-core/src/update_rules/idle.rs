@@ -139,23 +139,35 @@ impl<M: IdleMap, A: Float> IdleHistory<M, A> {
         self.powers.reach(self.steps - start);
     }
 
-    /// Counts some more steps that change nothing. Only while no step has been recorded: an interval that begins before such
-    /// a step must not be asked for later.
+    /// Counts some more steps that change nothing. While no step has been recorded that is all, and
+    /// an interval that begins before such a step must not be asked for later.
     #[inline]
     pub fn skip(&mut self, count: u64) {
-        debug_assert!(self.runs.is_empty());
-        self.steps += count;
+        if self.runs.is_empty() {
+            self.steps += count;
+        } else {
+            self.push_many(M::IDENTITY, count);
+        }
     }
 
     /// Takes back what was recorded after the first `steps` steps: all of it at once, by
-    /// [`push_many`](Self::push_many), or skipped at once.
+    /// [`push_many`](Self::push_many), or skipped at once. Nothing, if `steps` or fewer were
+    /// recorded.
     pub fn take_back(&mut self, steps: u64) {
-        debug_assert!(steps <= self.steps);
-        debug_assert!(self.runs.last().is_none_or(|(_, start)| *start <= steps));
-        self.steps = steps;
+        self.steps = steps.min(self.steps);
         if M::FORGETS {
             self.runs.pop_if(|run| run.1 >= steps);
+        } else if self.runs.last().is_some_and(|(_, start)| *start > steps) {
+            self.take_back_runs();
         }
+    }
+
+    /// Takes back the runs that begin after the steps: they were recorded by several calls.
+    #[cold]
+    fn take_back_runs(&mut self) {
+        let kept = self.runs.partition_point(|run| run.1 <= self.steps);
+        // Runs ascend, and those that are kept are not beyond the steps.
+        *self = Self::of_runs(self.steps, &self.runs[..kept]).unwrap_or_default();
     }
 
     /// Records a step of maps of which only the last counts. Two runs are kept: the newest may be steps that are yet to
@@ -207,15 +219,29 @@ impl<M: IdleMap, A: Float> IdleHistory<M, A> {
         self.powers.scalars()
     }
 
-    /// The map of the steps `from .. to`, where `to` is not before the newest run of equal maps.
+    /// The map of the steps `from .. to`, as far as they were recorded. O(runs) where `to` is
+    /// before the newest run of equal maps.
     pub fn between(&self, from: u64, to: u64) -> M {
-        debug_assert!(from <= to && to <= self.steps);
+        let to = to.min(self.steps);
+        let from = from.min(to);
         match self.runs.last() {
             None => M::IDENTITY,
             Some(_) if M::FORGETS => self.last_of(from, to),
             Some(&(_, start)) if from >= start => self.powers.of(to - from),
-            Some(&(_, start)) => self.over_runs(from, to, start),
+            Some(&(_, start)) if to >= start => self.over_runs(from, to, start),
+            Some(_) => self.over_older_runs(from, to),
         }
+    }
+
+    /// The map of an interval that ends before the newest run.
+    #[cold]
+    fn over_older_runs(&self, from: u64, to: u64) -> M {
+        let mut result = M::IDENTITY;
+        for (run, next) in self.runs.iter().zip(self.runs.iter().skip(1)) {
+            let count = to.min(next.1).saturating_sub(from.max(run.1));
+            result = run.0.power(count).after(&result);
+        }
+        result
     }
 
     /// The map of an interval that begins in a finished run.

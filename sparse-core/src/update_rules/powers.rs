@@ -122,7 +122,7 @@ impl<M: IdleMap, A: Float> Powers<M, A> {
                 result = Some(result.map_or(*power, |low| power.after(&low)));
             }
         }
-        debug_assert_eq!(count, 0);
+        debug_assert_eq!(count, 0, "a power that was not reached");
         result.unwrap_or(M::IDENTITY)
     }
 

@@ -15,6 +15,7 @@ use sparse_core::update_rules::{StateBlock, Step, UpdateRule};
 /// at each. Its states are the updater's, which lent them.
 #[derive(Debug)]
 pub struct DenseSteps<'a, R: UpdateRule, T: Float> {
+    parameter: usize,
     values: &'a mut [T],
     /// One a value or a row, or none where the rule keeps none.
     states: Vec<StateOf<R, T>>,
@@ -74,6 +75,7 @@ impl<R: UpdateRule, T: Float, const N: usize> FewSteps<R, T, N> {
 /// [`DenseSteps`] of a parameter of `N` elements, which stay where they are.
 #[derive(Debug)]
 pub struct FixedSteps<'a, R: UpdateRule, T: Float, const N: usize> {
+    parameter: usize,
     values: &'a mut [T; N],
     /// As in [`DenseSteps`].
     states: Vec<StateOf<R, T>>,
@@ -202,7 +204,7 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
             step: steps.step,
             row_size: steps.row_size,
         });
-        self.put_dense(parameter, steps);
+        self.put_dense(parameter, steps)?;
         match few {
             Some(few) if values.len() == N => Ok(few),
             _ => Err(self.wrong_count(parameter, N)),
@@ -237,10 +239,11 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
         parameter: usize,
         values: &'a mut [T],
     ) -> Result<FixedSteps<'a, R, T, N>> {
-        let DenseSteps { values, states, step, row_size } = self.take_dense(parameter, values)?;
+        let DenseSteps { values, states, step, row_size, .. } =
+            self.take_dense(parameter, values)?;
         let factor = step.gradient_factor().filter(|_| self.is_plain(parameter));
         match values.try_into() {
-            Ok(values) => Ok(FixedSteps { values, states, step, factor, row_size }),
+            Ok(values) => Ok(FixedSteps { parameter, values, states, step, factor, row_size }),
             Err(_) => {
                 self.parameters[parameter].states = states;
                 Err(self.wrong_count(parameter, N))
@@ -249,10 +252,18 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
     }
 
     /// Puts a parameter back that was [taken out](Self::take_fixed).
+    ///
+    /// # Errors
+    ///
+    /// As [`put_dense`](Self::put_dense).
     #[inline]
-    pub fn put_fixed<const N: usize>(&mut self, parameter: usize, steps: FixedSteps<'_, R, T, N>) {
-        let FixedSteps { values, states, step, row_size, .. } = steps;
-        self.put_dense(parameter, DenseSteps { values, states, step, row_size });
+    pub fn put_fixed<const N: usize>(
+        &mut self,
+        parameter: usize,
+        steps: FixedSteps<'_, R, T, N>,
+    ) -> Result<()> {
+        let FixedSteps { parameter: taken, values, states, step, row_size, .. } = steps;
+        self.put_dense(parameter, DenseSteps { parameter: taken, values, states, step, row_size })
     }
 
     /// Takes a parameter with a dense gradient out for the steps that were [begun together](Self::begin_steps), to be
@@ -276,15 +287,41 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
         let record = &mut self.parameters[parameter];
         let states = std::mem::take(&mut record.states);
         let (step, row_size) = (self.groups[record.group].step, record.spec.row_size);
-        Ok(DenseSteps { values, states, step, row_size })
+        Ok(DenseSteps { parameter, values, states, step, row_size })
     }
 
     /// Puts a parameter back that was [taken out](Self::take_dense).
+    ///
+    /// # Errors
+    ///
+    /// No such parameter; [`OptimizerError::OtherSteps`] for what was taken out of another
+    /// parameter, or of another updater with other states.
     #[inline]
-    pub fn put_dense(&mut self, parameter: usize, steps: DenseSteps<'_, R, T>) {
-        if let Some(record) = self.parameters.get_mut(parameter) {
-            record.states = steps.states;
-            record.finished = true;
+    pub fn put_dense(&mut self, parameter: usize, steps: DenseSteps<'_, R, T>) -> Result<()> {
+        let Some(record) = self.parameters.get_mut(parameter) else {
+            return Err(self.other_steps(parameter, &steps));
+        };
+        let n_states = record.spec.n_rows * record.states_of_row();
+        // Loops without checks rely on a state for each weight or row, or none.
+        if steps.parameter != parameter || ![0, n_states].contains(&steps.states.len()) {
+            return Err(self.other_steps(parameter, &steps));
+        }
+        record.states = steps.states;
+        record.finished = true;
+        Ok(())
+    }
+
+    #[cold]
+    fn other_steps(&self, parameter: usize, steps: &DenseSteps<'_, R, T>) -> crate::Error {
+        match self.record(parameter) {
+            Ok(record) => OptimizerError::OtherSteps {
+                parameter: record.spec.name.to_string(),
+                expected: record.spec.n_rows * record.states_of_row(),
+                taken: steps.parameter,
+                found: steps.states.len(),
+            }
+            .into(),
+            Err(error) => error,
         }
     }
 }
@@ -317,7 +354,7 @@ mod tests {
                 0 => steps.update_outer(&left, &right),
                 _ => steps.update(&grad),
             }
-            a.put_fixed::<6>(0, steps);
+            a.put_fixed::<6>(0, steps).unwrap();
             a.end_steps(1).unwrap();
             b.begin_step().unwrap();
             b.apply_dense(0, &mut expected, &grad).unwrap();
@@ -345,5 +382,28 @@ mod tests {
         assert!(updater.take_fixed::<5>(0, &mut values).is_err());
         let steps = updater.take_fixed::<6>(0, &mut values).unwrap();
         assert_eq!(steps.states.len(), 6);
+    }
+
+    #[test]
+    fn steps_are_not_put_back_to_another_parameter() {
+        let specs = [("h", 3), ("k", 5)];
+        let specs =
+            specs.map(|(name, rows)| ParameterSpec::new(name, rows, 2, Some(Storage::Dense)));
+        let mut updater = Updater::<_, f64>::new(AdaGrad::default(), specs).unwrap();
+        let (mut h, mut k) = ([0.5; 6], [0.5; 10]);
+        updater.begin_steps(1).unwrap();
+        let of_h = updater.take_dense(0, &mut h).unwrap();
+        let of_k = updater.take_dense(1, &mut k).unwrap();
+        let error = updater.put_dense(1, of_h).unwrap_err().to_string();
+        assert!(error.contains("parameter 0, with 6 states") && error.contains("`k`"), "{error}");
+        assert!(updater.put_dense(2, of_k).is_err());
+        // Of another updater the states are not as many.
+        let mut other = self::updater(&AdaGrad::default());
+        let mut other_h = [0.5; 6];
+        other.begin_steps(1).unwrap();
+        let spec = ParameterSpec::new("w", 1, 1, Some(Storage::Dense));
+        let mut small = Updater::<_, f64>::new(AdaGrad::default(), vec![spec]).unwrap();
+        let of_other = other.take_dense(0, &mut other_h).unwrap();
+        assert!(small.put_dense(0, of_other).is_err());
     }
 }

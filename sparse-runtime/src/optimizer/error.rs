@@ -97,6 +97,31 @@ pub enum OptimizerError {
         /// The rule.
         rule: &'static str,
     },
+    /// More steps ended than were begun.
+    #[error(
+        "{made} steps end, but {begun} were begun: call `begin_step` before each `end_step`, and end by `end_steps` no more than `begin_steps` returned"
+    )]
+    NotBegun {
+        /// The steps that were to end.
+        made: u64,
+        /// Those that were begun and had not ended.
+        begun: u64,
+    },
+    /// The values and states of one parameter were to be put back as those of another.
+    #[error(
+        "what was taken out of parameter {taken}, with {found} states, cannot be put back to parameter `{parameter}`, which has {expected}: \
+         put back what `take_dense` of the same parameter gave"
+    )]
+    OtherSteps {
+        /// The parameter that they were to be put back to.
+        parameter: String,
+        /// Its states.
+        expected: usize,
+        /// The position of the one they were taken out of.
+        taken: usize,
+        /// The states.
+        found: usize,
+    },
     /// There is no such parameter.
     #[error("parameter {index} does not exist: the updater has {n_parameters} parameters")]
     NoSuchParameter {

@@ -107,7 +107,7 @@ mod tests {
             c.begin_steps(1)?;
             let mut steps = c.take_fixed::<{ ROWS * SIZE }>(0, &mut fixed)?;
             steps.update(grad);
-            c.put_fixed(0, steps);
+            c.put_fixed(0, steps)?;
             c.end_steps(1)?;
             let stored: Vec<u64> = (0..ROWS as u64)
                 .filter(|row| grad[*row as usize * SIZE..][..SIZE].iter().any(|g| *g != 0.0))
@@ -149,7 +149,7 @@ mod tests {
             a.begin_steps(1)?;
             let mut steps = a.take_fixed::<6>(0, &mut found)?;
             steps.update_outer(&left, &right);
-            a.put_fixed(0, steps);
+            a.put_fixed(0, steps)?;
             a.end_steps(1)?;
             b.begin_step()?;
             b.apply_dense(0, &mut expected, &grad)?;

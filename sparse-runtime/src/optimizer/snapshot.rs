@@ -4,7 +4,7 @@ use super::error::OptimizerError;
 use super::rows::{IdleOf, StateOf};
 use super::spec::ParameterSpec;
 use super::touched::TouchedRows;
-use super::updater::Updater;
+use super::updater::{Begun, Updater};
 use crate::error::Result;
 use crate::table::Table;
 use serde::{Deserialize, Serialize};
@@ -220,7 +220,7 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
     /// Becomes what a snapshot that was [checked](Self::check_snapshot) says, with states that are all zero and lie apart:
     /// [`states_mut`](Self::states_mut) are then to be set.
     pub(crate) fn restore(&mut self, snapshot: Snapshot) {
-        self.clock = snapshot.clock;
+        (self.clock, self.begun) = (snapshot.clock, Begun::Nothing);
         self.learning_rate = f64::from_bits(snapshot.learning_rate);
         // Equal to no rate: the next step resolves the rule anew.
         self.resolved = f64::NAN;

@@ -127,6 +127,41 @@ fn rates(kind: &str, steps: usize) -> Vec<f64> {
         .collect()
 }
 
+/// More steps than were begun would be steps without a gradient that no row ever catches up with.
+#[test]
+fn steps_that_were_not_begun_do_not_end() {
+    for lazy_update in [LazyUpdate::Exact, LazyUpdate::Touched] {
+        let rule = Sgd { momentum: 0.9, weight_decay: 0.1, lazy_update, ..Sgd::default() };
+        let spec = ParameterSpec::new("w", 3, 1, Some(Storage::RowSparse));
+        let mut updater = Updater::<_, f64>::new(rule, vec![spec]).unwrap();
+        let refused = |result: crate::Result<()>, made, begun| match result.unwrap_err() {
+            crate::Error::Optimizer(error) => {
+                assert_eq!(error, OptimizerError::NotBegun { made, begun });
+            }
+            other => panic!("{other}"),
+        };
+        refused(updater.end_step(), 1, 0);
+        refused(updater.end_steps(7), 7, 0);
+        updater.end_steps(0).unwrap();
+        updater.begin_step().unwrap();
+        refused(updater.end_steps(2), 2, 1);
+        updater.end_steps(1).unwrap();
+        refused(updater.end_step(), 1, 0);
+        let begun = updater.begin_steps(5).unwrap();
+        refused(updater.end_steps(begun + 1), begun as u64 + 1, begun as u64);
+        refused(updater.end_steps(usize::MAX), u64::MAX, begun as u64);
+        updater.end_steps(begun).unwrap();
+        assert_eq!(updater.clock(), 1 + begun as u64);
+        // However many are asked for, they are counted.
+        let begun = updater.begin_steps(usize::MAX).unwrap();
+        assert!(begun <= 1 << 30, "{begun}");
+        updater.end_step().unwrap();
+        let mut w = [1.0; 3];
+        updater.flush(0, &mut w).unwrap();
+        assert!(w.iter().all(|w| w.is_finite()));
+    }
+}
+
 #[test]
 fn touched_leaves_other_rows_alone() {
     let gradients = gradients(8, 300, 0.1);

@@ -41,6 +41,7 @@ pub struct Updater<R: UpdateRule, T: Float> {
     /// [`UpdateRule::counts_until`]: until then, each step is resolved anew.
     counts_until: u64,
     pub(super) clock: u64,
+    pub(super) begun: Begun,
     pub(super) groups: Vec<GroupOf<R, T>>,
     pub(super) parameters: Vec<Record<T::Accumulator, StateOf<R, T>>>,
     pub(super) max_runs: usize,
@@ -54,6 +55,19 @@ pub struct Updater<R: UpdateRule, T: Float> {
     #[cfg(feature = "cuda")]
     pub(super) on_gpu: Vec<super::cuda::Products<IdleOf<R, T>>>,
 }
+
+/// The steps that were begun and have not ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Begun {
+    Nothing,
+    /// One, by [`Updater::begin_step`].
+    One,
+    /// By [`Updater::begin_steps`], whose idle steps are recorded.
+    Together(u64),
+}
+
+/// The most steps that are begun together: with those since the last flush they fit 32 bits.
+const MAX_BEGUN: usize = 1 << 30;
 
 /// The parameters with the same scales: they have one resolved step and one idle history.
 #[derive(Clone, Debug)]
@@ -193,6 +207,7 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
             counts_until: rule.counts_until(),
             rule,
             clock: 0,
+            begun: Begun::Nothing,
             groups,
             parameters: tables,
             max_runs: MAX_RUNS,
@@ -305,6 +320,7 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
         if self.clock <= self.counts_until || self.learning_rate != self.resolved {
             self.resolve();
         }
+        self.begun = Begun::One;
         Ok(())
     }
 
@@ -312,18 +328,24 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
     ///
     /// # Errors
     ///
-    /// In [`LazyUpdate::Dense`], a parameter that is not frozen and was not updated.
+    /// [`OptimizerError::NotBegun`] without [`begin_step`](Self::begin_step). In
+    /// [`LazyUpdate::Dense`], a parameter that is not frozen and was not updated.
     #[inline]
     pub fn end_step(&mut self) -> Result<()> {
+        if self.begun != Begun::One {
+            return self.end_steps(1);
+        }
         if self.mode == LazyUpdate::Dense {
             self.check_finished()?;
         }
         self.record_idle(1);
         self.clock += 1;
+        self.begun = Begun::Nothing;
         Ok(())
     }
 
-    /// Starts as many steps as can be made in one call, with one learning rate: returns how many, from 1 to `at_most`.
+    /// Starts as many steps as can be made in one call, with one learning rate: returns how many,
+    /// from 1 to `at_most`, and 2³⁰ at most.
     /// They end by [`end_steps`](Self::end_steps).
     ///
     /// # Errors
@@ -334,8 +356,9 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
         self.begin_step()?;
         // What each step does to all rows, and rules that count their steps, take them one by one.
         let alike = self.mode != LazyUpdate::Dense && self.clock > self.counts_until;
-        let count = if alike { at_most.max(1) } else { 1 };
+        let count = if alike { at_most.clamp(1, MAX_BEGUN) } else { 1 };
         self.record_idle(count as u64);
+        self.begun = Begun::Together(count as u64);
         Ok(count)
     }
 
@@ -343,13 +366,27 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
     ///
     /// # Errors
     ///
-    /// As [`end_step`](Self::end_step).
+    /// As [`end_step`](Self::end_step); [`OptimizerError::NotBegun`] for more steps than were
+    /// begun.
     #[inline]
     pub fn end_steps(&mut self, made: usize) -> Result<()> {
+        let made = made as u64;
+        let begun = match self.begun {
+            Begun::Nothing => 0,
+            Begun::One => 1,
+            Begun::Together(count) => count,
+        };
+        if made > begun {
+            return Err(OptimizerError::NotBegun { made, begun }.into());
+        }
         if self.mode == LazyUpdate::Dense {
             self.check_finished()?;
         }
-        self.clock += made as u64;
+        if self.begun == Begun::One {
+            self.record_idle(made);
+        }
+        self.begun = Begun::Nothing;
+        self.clock += made;
         self.take_back_steps();
         Ok(())
     }

@@ -235,3 +235,28 @@ fn forgetting_keeps_the_clock() {
     assert_eq!(history.since(10), map(0.5, 0.1));
     assert_eq!(history.steps(), 11);
 }
+
+/// Whatever is asked of a history is answered, in every build the same.
+#[test]
+fn intervals_and_counts_that_were_not_recorded_are_as_far_as_they_were() {
+    let (first, second) = (map(0.9, 0.01), map(0.5, 0.1));
+    let mut history = History::default();
+    history.push_many(first, 3);
+    history.push_many(second, 4);
+    close(history.between(2, 99), history.since(2));
+    close(history.between(99, 2), MatrixMap::IDENTITY);
+    // Before the newest run.
+    close(history.between(1, 3), first.power(2));
+    close(history.between(0, 1), first);
+    // More than there are, and more than the newest run.
+    history.take_back(99);
+    assert_eq!(history.steps(), 7);
+    history.take_back(2);
+    assert_eq!((history.steps(), history.n_runs()), (2, 1));
+    close(history.since(0), first.power(2));
+    // Steps that change nothing, after some that did.
+    history.skip(5);
+    assert_eq!(history.steps(), 7);
+    close(history.since(1), first);
+    close(history.since(4), MatrixMap::IDENTITY);
+}

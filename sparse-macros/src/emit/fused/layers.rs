@@ -41,7 +41,7 @@ use std::collections::BTreeSet;
 ///             …
 ///             (__loss, (__v17, ()))
 ///         });
-///     __updater.put_fixed(1, __dense_h);
+///     __updater.put_fixed(1, __dense_h)?;
 ///     …
 ///     let __steps = __steps?;
 ///     __updater.end_steps(__steps.n_steps)?;
@@ -61,7 +61,7 @@ pub(in crate::emit) fn each_row(emit: &Emit<'_>, parts: &Layers) -> TokenStream 
     });
     let put = dense().map(|id| {
         let (index, dense) = (emit.index_of(id), dense_of(emit, id));
-        quote!(__updater.put_fixed(#index, #dense);)
+        quote!(__updater.put_fixed(#index, #dense)?;)
     });
     let row_function = row_function(emit, parts);
     let take_apart = take_apart(emit);

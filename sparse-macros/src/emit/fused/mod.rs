@@ -146,7 +146,7 @@ pub(super) fn each_row(emit: &Emit<'_>, parts: &RowLoop) -> TokenStream {
             (emit.index_of(id), emit.parameter_local(id), dense_of(emit, id));
         match few(emit, id) {
             Some(_) => quote!(__updater.put_few(#index, #local.values_mut(), &#dense);),
-            None => quote!(__updater.put_dense(#index, #dense);),
+            None => quote!(__updater.put_dense(#index, #dense)?;),
         }
     });
     quote! {
