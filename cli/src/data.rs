@@ -7,7 +7,7 @@ use nnz::data::{
     AnyDataset, Classes, DataError, Delimited, Hashing, IdMap, LibFfm, OnError, Ratings, ReadError,
     RowFormat, TextReader, WholeFormat, Words,
 };
-use nnz::kernels::Parallel;
+use nnz::kernels::{MAX_THREADS, Parallel};
 use nnz::prelude::*;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -48,7 +48,7 @@ pub(crate) struct Reading {
     #[arg(long, value_enum, default_value = "detect")]
     index_base: Base,
     /// Threads for reading data and for steps of large batches.
-    #[arg(long, value_parser = RangedU64ValueParser::<usize>::new().range(1..=1024))]
+    #[arg(long, value_parser = RangedU64ValueParser::<usize>::new().range(1..=MAX_THREADS as u64))]
     pub(crate) threads: Option<usize>,
 }
 

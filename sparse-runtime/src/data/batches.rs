@@ -38,6 +38,7 @@ impl<T: Float> DataSource<T> for Dataset<T> {
         options: &BatchOptions,
     ) -> Result<DatasetBatches<'s, T>> {
         options.check()?;
+        options.check_roll_over(Dataset::n_rows(self))?;
         let bound = bind(self, inputs, options.labels)?;
         let mut batches = DatasetBatches {
             columns: bound.into_iter().map(BatchColumn::new).collect(),

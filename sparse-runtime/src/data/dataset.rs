@@ -2,7 +2,8 @@
 
 use super::weights::check_weights;
 use super::{Classes, Column, ColumnName, ColumnValues, DataError, IdMap, ReadReport, WEIGHT};
-use crate::formats::{Csr, Dense};
+use crate::formats::{Csr, Dense, FormatError};
+use crate::kernels::TooManyThreads;
 use crate::model::InputRole;
 use sparse_core::element::Float;
 use sparse_core::storage::Storage;
@@ -279,7 +280,8 @@ impl<T: Float> Dataset<T> {
     ///
     /// # Errors
     ///
-    /// [`DataError::Format`], if there is not so much memory.
+    /// [`DataError::Format`], if there is not so much memory, or for more threads than
+    /// [`MAX_THREADS`](crate::kernels::MAX_THREADS).
     ///
     /// ```
     /// use sparse_runtime::data::synthetic;
@@ -288,6 +290,7 @@ impl<T: Float> Dataset<T> {
     /// # Ok::<(), sparse_runtime::Error>(())
     /// ```
     pub fn divided_for(mut self, threads: usize) -> Result<Self, DataError> {
+        TooManyThreads::check("divided_for", threads).map_err(FormatError::from)?;
         let is_input = |column: &Column<T>| column.role() == InputRole::Input;
         self.columns = self
             .columns

@@ -224,6 +224,16 @@ pub enum DataError {
         /// The most rows of a batch that is filled up.
         limit: usize,
     },
+    /// Batches of rows of several epochs that are larger than can be listed.
+    #[error(
+        "the batch size is {batch_size}, but a batch of the rows that `LastBatch::RollOver` hands on has at most {limit} rows: make batches smaller, or use `LastBatch::Short`"
+    )]
+    RolledBatchSize {
+        /// The rows of a batch.
+        batch_size: usize,
+        /// The most rows of a batch.
+        limit: usize,
+    },
     /// Rows of a stream that should come first in the next epoch.
     #[error(
         "a stream cannot roll rows over into the next epoch, which may be the first to be read: use `LastBatch::Short`, `Discard` or `Pad`"

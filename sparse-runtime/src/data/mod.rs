@@ -14,6 +14,8 @@ mod column;
 mod dataset;
 mod delimited;
 mod error;
+#[cfg(test)]
+mod fault_tests;
 mod fingerprint;
 mod frequency;
 mod hashing;

@@ -2,6 +2,7 @@
 
 use super::DataError;
 use crate::formats::FormatError;
+use crate::kernels::TooManyThreads;
 use std::fmt;
 use std::io;
 
@@ -35,6 +36,9 @@ pub enum ReadError {
         /// How many may be skipped.
         limit: u64,
     },
+    /// More threads than can be had were asked for.
+    #[error(transparent)]
+    Threads(#[from] TooManyThreads),
     /// A stream that makes no sense.
     #[error("the stream cannot be opened: {reason}")]
     Stream {

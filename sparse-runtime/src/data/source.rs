@@ -251,6 +251,17 @@ impl BatchOptions {
             _ => Ok(()),
         }
     }
+
+    /// Refuses batches of [`LastBatch::RollOver`] for which rows of very many epochs are listed.
+    pub(super) fn check_roll_over(&self, n_rows: usize) -> Result<(), DataError> {
+        let (batch_size, limit) = (self.batch_size, Self::MAX_PADDED.max(n_rows));
+        match self.last_batch {
+            LastBatch::RollOver if batch_size > limit => {
+                Err(DataError::RolledBatchSize { batch_size, limit })
+            }
+            _ => Ok(()),
+        }
+    }
 }
 
 /// The order of the rows in an epoch.
@@ -276,7 +287,8 @@ pub enum LastBatch {
     /// The batch is filled up with rows from the beginning of this epoch's order, over and over if they are few;
     /// [`Batch::n_padding`] tells how many. Batches have at most 2²⁴ rows then ([`DataError::PaddedBatchSize`]).
     Pad,
-    /// They come first in the next epoch.
+    /// They come first in the next epoch. Batches have at most 2²⁴ rows then, or as many as the
+    /// data ([`DataError::RolledBatchSize`]).
     RollOver,
 }
 

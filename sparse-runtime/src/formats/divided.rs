@@ -5,6 +5,7 @@
 
 use super::memory::make_room;
 use super::{ColumnId, ColumnIds, CsrArrays, CsrView, FormatError};
+use crate::kernels::TooManyThreads;
 use crate::kernels::parallel::below;
 use crate::row_parts;
 use crate::team;
@@ -33,7 +34,8 @@ impl<'a, T: Stored> CsrView<'a, T> {
     ///
     /// # Errors
     ///
-    /// [`FormatError::OutOfMemory`].
+    /// [`FormatError::OutOfMemory`]; [`FormatError::Threads`] for more than
+    /// [`MAX_THREADS`](crate::kernels::MAX_THREADS).
     ///
     /// ```
     /// use sparse_runtime::formats::Csr;
@@ -43,6 +45,7 @@ impl<'a, T: Stored> CsrView<'a, T> {
     /// # Ok::<(), sparse_runtime::formats::FormatError>(())
     /// ```
     pub fn divided_for(self, threads: usize) -> Result<DividedCsr<'a, T>, FormatError> {
+        TooManyThreads::check("divided_for", threads)?;
         Ok(DividedCsr { matrix: self, entries: row_parts::divide(self, threads)? })
     }
 }

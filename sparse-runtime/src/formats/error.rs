@@ -1,6 +1,7 @@
 //! What can be wrong with an array.
 
 use super::{MAX_RANK, Shape};
+use crate::kernels::TooManyThreads;
 use sparse_core::storage::ElementType;
 
 /// The parts given do not make a valid array. Every variant names the value, the bound and the place.
@@ -62,6 +63,9 @@ pub enum FormatError {
         /// The bytes of that part; `usize::MAX` where they do not fit it.
         bytes: usize,
     },
+    /// More threads than can be had were asked for.
+    #[error(transparent)]
+    Threads(#[from] TooManyThreads),
     /// The share of what is stored is not a share.
     #[error("the density {density} is not between 0 and 1")]
     Density {

@@ -2,14 +2,46 @@
 
 use super::index_set::IndexSet;
 
+/// The most threads or workers that can be asked for, anywhere in this library: more are refused by
+/// an error that names the number.
+pub const MAX_THREADS: usize = 1024;
+
 /// How many threads a kernel may use. The result has the same bits whatever this says.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Parallel {
     /// The calling thread.
     #[default]
     Sequential,
-    /// So many threads.
+    /// At most this number of threads: 0 is 1, and a kernel or a step uses 32 at most. Trainers,
+    /// readers and streams refuse more than [`MAX_THREADS`].
     Threads(usize),
+}
+
+impl Parallel {
+    /// Refuses more than [`MAX_THREADS`]; `what` was told the number.
+    pub(crate) fn check(self, what: &'static str) -> Result<(), TooManyThreads> {
+        match self {
+            Parallel::Sequential => Ok(()),
+            Parallel::Threads(found) => TooManyThreads::check(what, found),
+        }
+    }
+}
+
+/// More threads than [`MAX_THREADS`] were asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{what}` is told to use {found} threads, but at most {MAX_THREADS} can be had")]
+#[non_exhaustive]
+pub struct TooManyThreads {
+    /// The method that was told the number.
+    pub what: &'static str,
+    /// The number.
+    pub found: usize,
+}
+
+impl TooManyThreads {
+    pub(crate) fn check(what: &'static str, found: usize) -> Result<(), Self> {
+        if found > MAX_THREADS { Err(TooManyThreads { what, found }) } else { Ok(()) }
+    }
 }
 
 /// The last argument of every kernel. One is kept for as long as kernels are called, so that scratch memory is

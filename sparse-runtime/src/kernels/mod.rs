@@ -104,7 +104,7 @@ pub mod transpose;
 pub mod unary;
 pub mod zeros_like;
 
-pub use context::{Context, Parallel};
+pub use context::{Context, MAX_THREADS, Parallel, TooManyThreads};
 pub use scalar::ScalarFunctions;
 pub use table::{Array, Kernels, Operand, call_kernel};
 

@@ -9,14 +9,19 @@ pub(crate) struct HotRows {
 }
 
 impl HotRows {
-    /// Of some rows the first ones, at most so many and 2²⁴, that no earlier row has taken the slot of: so a look-up is one comparison,
+    /// The most that there can be.
+    pub(crate) const MOST: usize = 1 << Self::MOST_BITS;
+
+    const MOST_BITS: u32 = 24;
+
+    /// Of some rows the first ones, at most so many and [`MOST`](Self::MOST), that no earlier row
+    /// has taken the slot of: so a look-up is one comparison,
     /// and the slots, which it reads at random, stay in the nearest cache.
     pub(crate) fn new(rows: impl Iterator<Item = usize>, at_most: usize) -> Self {
-        const MOST_BITS: u32 = 24;
         if at_most == 0 {
             return HotRows::default();
         }
-        let bits = at_most.next_power_of_two().ilog2().clamp(1, MOST_BITS);
+        let bits = at_most.min(Self::MOST).next_power_of_two().ilog2().max(1);
         let mut hot = HotRows { slots: vec![0; 1 << bits], shift: u32::BITS - bits };
         // 0 leads here, and 1 does not.
         hot.slots[0] = 1;

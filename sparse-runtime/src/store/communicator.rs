@@ -1,5 +1,7 @@
 //! How workers exchange bytes.
 
+use crate::kernels::MAX_THREADS;
+
 /// One worker's end of a group that exchanges bytes.
 ///
 /// One method moves all data, so that another kind of group is little to write: over MPI an exchange is an `MPI_Alltoall` of lengths
@@ -9,14 +11,15 @@
     note = "`OneProcess` is a group of one worker, `Threads::group(n)` gives the ends of `n`"
 )]
 pub trait Communicator {
-    /// This worker's number, below [`size`](Self::size).
+    /// This worker's number, below [`size`](Self::size). It stays the same.
     fn rank(&self) -> usize;
 
-    /// The number of workers, at least 1.
+    /// The number of workers, from 1 to [`MAX_THREADS`]. It stays the same.
     fn size(&self) -> usize;
 
     /// Gives each worker, this one included, its parcel of `outgoing`, and puts what each has for this one into `incoming`. Collective.
-    /// An implementation may take the memory of `outgoing`, whose contents nobody reads afterwards.
+    /// An implementation may take the memory of `outgoing`, whose contents are not read afterwards;
+    /// either keeps one parcel for each worker.
     ///
     /// # Errors
     ///
@@ -51,6 +54,45 @@ pub enum CommunicatorError {
     /// A group of no worker was asked for.
     #[error("a group has at least one worker, but 0 were asked for")]
     NoWorkers,
+    /// A group of more workers than there can be.
+    #[error("a group has {MAX_THREADS} workers at most, but {found} were asked for")]
+    TooManyWorkers {
+        /// The number asked for.
+        found: usize,
+    },
+    /// A worker that is not in its group.
+    #[error(
+        "the rank of a worker is {rank}, but its group has {size} workers: ranks are below `Communicator::size`"
+    )]
+    Rank {
+        /// The rank.
+        rank: usize,
+        /// The workers of the group.
+        size: usize,
+    },
+    /// An exchange changed the number of parcels.
+    #[error(
+        "worker {here} has {found} parcels after an exchange among {size} workers: `Communicator::exchange` leaves one for each"
+    )]
+    Parcels {
+        /// The worker that noticed.
+        here: usize,
+        /// The parcels.
+        found: usize,
+        /// The workers of the group.
+        size: usize,
+    },
+}
+
+impl CommunicatorError {
+    /// Refuses numbers of workers that no group has.
+    pub(super) fn check_size(size: usize) -> Result<(), Self> {
+        match size {
+            0 => Err(CommunicatorError::NoWorkers),
+            1..=MAX_THREADS => Ok(()),
+            found => Err(CommunicatorError::TooManyWorkers { found }),
+        }
+    }
 }
 
 /// Bytes for each worker of a group, or from each. The memory is kept from one exchange to the next.

@@ -1,6 +1,7 @@
 //! What can be wrong between workers and a store.
 
 use super::communicator::CommunicatorError;
+use super::leaf_sum::MAX_LEAVES;
 
 /// A store cannot do what it is asked for.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -94,6 +95,18 @@ pub enum StoreError {
         /// The rows there are.
         n_rows: usize,
     },
+    /// Rows that do not ascend.
+    #[error(
+        "row {row} of key `{key}` was asked for after row {previous}: rows come in ascending order, each once"
+    )]
+    RowOrder {
+        /// The key.
+        key: String,
+        /// The row.
+        row: u64,
+        /// The one before it.
+        previous: u64,
+    },
     /// A number of leaves that a binary tree cannot have.
     #[error(
         "a step is cut into {found} leaves, but their number must be a power of two, at most 2^31"
@@ -111,6 +124,24 @@ pub enum StoreError {
         leaf: usize,
         /// The one before it.
         previous: usize,
+    },
+    /// A leaf that no step has.
+    #[error("a gradient of leaf {leaf} was added, but a step has {MAX_LEAVES} leaves at most")]
+    NoSuchLeaf {
+        /// The leaf.
+        leaf: usize,
+    },
+    /// Gradients of one sum that are of different tables.
+    #[error(
+        "the gradient of leaf {leaf} is {found}, but those added before it are {expected}: a `LeafSum` is of one key"
+    )]
+    LeafShape {
+        /// The leaf.
+        leaf: usize,
+        /// What those before it are.
+        expected: String,
+        /// What it is.
+        found: String,
     },
     /// A gradient of a leaf that is not this worker's.
     #[error(

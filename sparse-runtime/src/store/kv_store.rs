@@ -1,6 +1,6 @@
 //! One worker's end of a store.
 
-use super::communicator::{Communicator, Parcels};
+use super::communicator::{Communicator, CommunicatorError, Parcels};
 use super::error::StoreError;
 use super::leaf_sum::Leaves;
 use super::message::{Call, Layout, Message, begin, put_id, put_values};
@@ -26,6 +26,9 @@ use std::ops::Range;
 /// worker's rows and their states, and the rows of the largest step.
 pub struct KvStore<T: Float, C> {
     communicator: C,
+    /// As the communicator said when the store was made.
+    rank: usize,
+    size: usize,
     pub(super) leaves: Leaves,
     pub(super) shards: Vec<Shard<T>>,
     pub(super) outgoing: Parcels,
@@ -39,11 +42,19 @@ impl<T: Float, C: Communicator> KvStore<T, C> {
     ///
     /// # Errors
     ///
-    /// [`StoreError::LeafCount`].
+    /// [`StoreError::LeafCount`]; [`CommunicatorError::NoWorkers`],
+    /// [`CommunicatorError::TooManyWorkers`] and [`CommunicatorError::Rank`] for a communicator
+    /// whose numbers are of no group.
     pub fn new(communicator: C, leaves: usize) -> Result<Self> {
-        let size = communicator.size();
+        let (rank, size) = (communicator.rank(), communicator.size());
+        CommunicatorError::check_size(size).map_err(StoreError::from)?;
+        if rank >= size {
+            return Err(StoreError::from(CommunicatorError::Rank { rank, size }).into());
+        }
         Ok(KvStore {
             communicator,
+            rank,
+            size,
             leaves: Leaves::new(leaves)?,
             shards: Vec::new(),
             outgoing: Parcels::new(size),
@@ -54,12 +65,12 @@ impl<T: Float, C: Communicator> KvStore<T, C> {
 
     /// This worker's number.
     pub fn rank(&self) -> usize {
-        self.communicator.rank()
+        self.rank
     }
 
     /// The number of workers.
     pub fn size(&self) -> usize {
-        self.communicator.size()
+        self.size
     }
 
     /// The leaves of a step.
@@ -149,7 +160,8 @@ impl<T: Float, C: Communicator> KvStore<T, C> {
     ///
     /// # Errors
     ///
-    /// As [`row_sparse_pull`](Self::row_sparse_pull); [`StoreError::ValueCount`].
+    /// As [`row_sparse_pull`](Self::row_sparse_pull); [`StoreError::RowOrder`],
+    /// [`StoreError::ValueCount`].
     pub fn pull_rows(&mut self, key: &str, rows: RowIdsView<'_>, table: &mut [T]) -> Result<()> {
         let index = self.index(key)?;
         self.fetch_into(index, Version::Newest, rows, table)
@@ -285,11 +297,8 @@ impl<T: Float, C: Communicator> KvStore<T, C> {
         mut take: impl FnMut(usize, &[u8]),
     ) -> Result<()> {
         let (n_rows, size) = (self.shards[index].spec.n_rows, self.size());
-        if let RowIdsView::Listed(ids) = rows
-            && let Some(row) = ids.iter().copied().find(|id| *id >= n_rows as u64)
-        {
-            let key = self.shards[index].spec.name.to_string();
-            return Err(StoreError::RowOutOfRange { key, row, n_rows }.into());
+        if let RowIdsView::Listed(ids) = rows {
+            self.check_rows(index, ids)?;
         }
         self.outgoing.clear();
         for parcel in self.outgoing.iter_mut() {
@@ -320,6 +329,19 @@ impl<T: Float, C: Communicator> KvStore<T, C> {
         Ok(())
     }
 
+    /// Refuses rows that a key does not have, or that do not ascend.
+    fn check_rows(&self, index: usize, ids: &[u64]) -> Result<(), StoreError> {
+        let spec = &self.shards[index].spec;
+        let (key, n_rows) = (|| spec.name.to_string(), spec.n_rows);
+        if let Some(row) = ids.iter().copied().find(|id| *id >= n_rows as u64) {
+            return Err(StoreError::RowOutOfRange { key: key(), row, n_rows });
+        }
+        match ids.iter().zip(ids.iter().skip(1)).find(|(previous, row)| previous >= row) {
+            Some((&previous, &row)) => Err(StoreError::RowOrder { key: key(), row, previous }),
+            None => Ok(()),
+        }
+    }
+
     /// Makes the answers to the requests that have come.
     fn answer(&mut self, index: usize) -> Result<()> {
         let (size, layout) = (self.size(), self.layout(index));
@@ -330,7 +352,12 @@ impl<T: Float, C: Communicator> KvStore<T, C> {
             let (version, is_all) = read_request(&mut message)?;
             asked.clear();
             while !message.is_empty() {
-                asked.push(message.id(layout)?);
+                let id = message.id(layout)?;
+                // Each once, so that the answer is no longer than this worker's rows.
+                if asked.last().is_some_and(|last| *last >= id) {
+                    return Err(message.problem("row ids do not ascend").into());
+                }
+                asked.push(id);
             }
             let shard = &mut self.shards[index];
             let table = match (version, &mut shard.optimizer) {
@@ -370,7 +397,16 @@ impl<T: Float, C: Communicator> KvStore<T, C> {
     }
 
     pub(super) fn exchange(&mut self) -> Result<(), StoreError> {
-        Ok(self.communicator.exchange(&mut self.outgoing, &mut self.incoming)?)
+        self.communicator.exchange(&mut self.outgoing, &mut self.incoming)?;
+        let (here, size) = (self.rank, self.size);
+        for parcels in [&mut self.outgoing, &mut self.incoming] {
+            let found = parcels.size();
+            if found != size {
+                *parcels = Parcels::new(size);
+                return Err(CommunicatorError::Parcels { here, found, size }.into());
+            }
+        }
+        Ok(())
     }
 
     pub(super) fn message(

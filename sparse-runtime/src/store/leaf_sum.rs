@@ -3,6 +3,7 @@
 use super::error::StoreError;
 use crate::formats::{RowIdsView, RowSparseView};
 use sparse_core::element::Float;
+use sparse_core::storage::Storage;
 use std::ops::Range;
 
 /// The leaves of a step: a fixed number of parts of its batch, each the work of one worker. The sum over them does not depend on how
@@ -12,6 +13,9 @@ pub struct Leaves {
     count: usize,
 }
 
+/// The most leaves of a step.
+pub(super) const MAX_LEAVES: usize = 1 << 31;
+
 impl Leaves {
     /// So many leaves.
     ///
@@ -19,7 +23,7 @@ impl Leaves {
     ///
     /// [`StoreError::LeafCount`] unless it is a power of two, at most 2³¹.
     pub fn new(count: usize) -> Result<Self, StoreError> {
-        if !count.is_power_of_two() || count > 1 << 31 {
+        if !count.is_power_of_two() || count > MAX_LEAVES {
             return Err(StoreError::LeafCount { found: count });
         }
         Ok(Leaves { count })
@@ -30,14 +34,23 @@ impl Leaves {
         self.count
     }
 
-    /// The leaves of worker `rank` of `size`: as many for each as can be, none for some if there are more workers than leaves.
+    /// The leaves of worker `rank` of `size`: as many for each as can be, none for some if there
+    /// are more workers than leaves, nor for a rank that is not below `size`.
     pub fn of_worker(self, rank: usize, size: usize) -> Range<usize> {
-        cut(self.count, rank, size)..cut(self.count, rank + 1, size)
+        part(self.count, rank, size)
     }
 
-    /// The rows of a batch of `n_rows` that are a leaf; none for some leaves of a batch with fewer rows.
+    /// The rows of a batch of `n_rows` that are a leaf; none for some leaves of a batch with fewer
+    /// rows, nor for a leaf that there is not.
     pub fn rows_of(self, leaf: usize, n_rows: usize) -> Range<usize> {
-        cut(n_rows, leaf, self.count)..cut(n_rows, leaf + 1, self.count)
+        part(n_rows, leaf, self.count)
+    }
+
+    /// The leaf of a row of a batch of `n_rows`.
+    pub(crate) fn of_row(self, row: usize, n_rows: usize) -> usize {
+        // The first one that ends after the row.
+        let (row, count) = (row as u128 + 1, self.count as u128);
+        ((row * count).div_ceil(n_rows.max(1) as u128) - 1) as usize
     }
 
     /// The level of the tree's root.
@@ -46,9 +59,11 @@ impl Leaves {
     }
 }
 
-/// Where part `part` of `parts` begins in `len`.
-fn cut(len: usize, part: usize, parts: usize) -> usize {
-    (len as u128 * part as u128 / parts.max(1) as u128) as usize
+/// Part `part` of `parts` of `len`.
+fn part(len: usize, part: usize, parts: usize) -> Range<usize> {
+    let parts = parts.max(1);
+    let start = |part: usize| (len as u128 * part.min(parts) as u128 / parts as u128) as usize;
+    start(part)..start(part.saturating_add(1))
 }
 
 /// The gradients of one table, of some leaves that follow each other, added as far as the tree over all leaves says.
@@ -97,7 +112,8 @@ impl<T: Float> LeafSum<T> {
     ///
     /// # Errors
     ///
-    /// [`StoreError::LeafOrder`].
+    /// [`StoreError::LeafOrder`], [`StoreError::NoSuchLeaf`]; [`StoreError::LeafShape`] for a
+    /// gradient of another shape or storage type than those before it.
     pub fn add(
         &mut self,
         leaf: usize,
@@ -107,6 +123,10 @@ impl<T: Float> LeafSum<T> {
         if leaf < self.next {
             return Err(StoreError::LeafOrder { leaf, previous: self.next - 1 });
         }
+        if leaf >= MAX_LEAVES {
+            return Err(StoreError::NoSuchLeaf { leaf });
+        }
+        self.check_alike(leaf, gradient)?;
         if !self.nodes.is_empty() {
             self.skip_to(leaf);
         }
@@ -125,6 +145,26 @@ impl<T: Float> LeafSum<T> {
         self.next = leaf + 1;
         self.push(node);
         Ok(())
+    }
+
+    /// Refuses a gradient that those before it cannot be added to.
+    fn check_alike(&self, leaf: usize, gradient: RowSparseView<'_, T>) -> Result<(), StoreError> {
+        // What has no values has no row either, whatever it lists.
+        let mut known = self.nodes.iter().filter(|node| !node.values.is_empty());
+        let (shape, is_listed) =
+            (gradient.shape(), matches!(gradient.indices(), RowIdsView::Listed(_)));
+        let found = (shape.n_rows(), shape.row_size(), is_listed);
+        match known.next().map(|node| (node.n_rows, node.row_size, node.is_listed)) {
+            Some(expected) if expected != found && !gradient.values().is_empty() => {
+                let text = |(n_rows, row_size, is_listed)| {
+                    let storage = if is_listed { Storage::RowSparse } else { Storage::Dense };
+                    format!("{}[{n_rows}, {row_size}]", storage.name())
+                };
+                let (expected, found) = (text(expected), text(found));
+                Err(StoreError::LeafShape { leaf, expected, found })
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Forgets everything but the memory.
@@ -190,10 +230,13 @@ impl<T: Float> LeafSum<T> {
         }
     }
 
+    /// Counts the leaves before this one as such without a gradient. O(log leaves): the largest
+    /// nodes that there are.
     fn skip_to(&mut self, leaf: usize) {
         while self.next < leaf {
-            let node = self.room(0, self.next);
-            self.next += 1;
+            let level = self.next.trailing_zeros().min((leaf - self.next).ilog2());
+            let node = self.room(level, self.next >> level);
+            self.next += 1 << level;
             self.push(node);
         }
     }

@@ -38,6 +38,8 @@
 
 mod communicator;
 mod error;
+#[cfg(test)]
+mod fault_tests;
 mod kv_store;
 mod leaf_sum;
 mod message;

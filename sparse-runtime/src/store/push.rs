@@ -65,10 +65,17 @@ impl<T: Float, C: Communicator> KvStore<T, C> {
         let (own, mut all) = (Vec::from_iter(squares.numbers()), Vec::new());
         self.gather(&own, &mut all)?;
         let mut squares = ExactSum::default();
-        for numbers in all.chunks_exact(own.len()) {
-            if let Some(of_worker) = ExactSum::of_numbers(numbers) {
-                squares.merge(&of_worker);
-            }
+        let of_workers = all.chunks(own.len()).map(ExactSum::of_numbers);
+        let mut n_workers = 0;
+        for of_worker in of_workers {
+            let problem = "it is no sum of squares";
+            let of_worker = of_worker.ok_or(StoreError::Message { rank: n_workers, problem })?;
+            squares.merge(&of_worker);
+            n_workers += 1;
+        }
+        if n_workers != self.size() {
+            let problem = "it has no sum of squares";
+            return Err(StoreError::Message { rank: n_workers, problem }.into());
         }
         let factor = clip::factor(max_norm, &[squares.value()]);
         for index in indices {

@@ -52,16 +52,15 @@ struct Slot {
 }
 
 impl Threads {
-    /// The ends of a group, one for each of `size` threads, by rank.
+    /// The ends of a group, one for each of `size` threads, by rank. Memory: some 50 bytes for each
+    /// pair of threads, and what they send.
     ///
     /// # Errors
     ///
-    /// [`CommunicatorError::NoWorkers`].
+    /// [`CommunicatorError::NoWorkers`], [`CommunicatorError::TooManyWorkers`].
     pub fn group(size: usize) -> Result<Vec<Threads>, CommunicatorError> {
-        if size == 0 {
-            return Err(CommunicatorError::NoWorkers);
-        }
-        let boxes = (0..size.saturating_mul(size)).map(|_| Mailbox::default()).collect();
+        CommunicatorError::check_size(size)?;
+        let boxes = (0..size * size).map(|_| Mailbox::default()).collect();
         let has_ended = (0..size).map(|_| AtomicBool::new(false)).collect();
         let group = Arc::new(Group { size, boxes, has_ended });
         Ok((0..size).map(|rank| Threads { rank, group: Arc::clone(&group) }).collect())

@@ -1,5 +1,7 @@
 //! What can go wrong while a model is trained or used.
 
+use crate::kernels::TooManyThreads;
+
 /// Training, scoring or predicting cannot go on.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
@@ -141,6 +143,27 @@ pub enum TrainError {
         what: &'static str,
         /// What is in the way.
         why: &'static str,
+    },
+    /// More threads than can be had were asked for.
+    #[error(transparent)]
+    Threads(#[from] TooManyThreads),
+    /// The system did not start a thread.
+    #[error("thread {number} of {n_threads} cannot be started ({problem}): train on fewer threads")]
+    ThreadNotStarted {
+        /// The thread, counted from zero.
+        number: usize,
+        /// The threads asked for.
+        n_threads: usize,
+        /// What the system says.
+        problem: String,
+    },
+    /// A number of hot rows that no thread can keep.
+    #[error("`Hogwild::hot_rows` is {found}, but a thread keeps copies of {limit} rows at most")]
+    HotRows {
+        /// The number given.
+        found: usize,
+        /// The most there may be.
+        limit: usize,
     },
     /// Threads were to train at once, without locks, what they cannot share so.
     #[error("`{what}` is not for `fit_hogwild`: {why}")]

@@ -6,10 +6,11 @@ use super::epoch::{EpochTotals, ROWS_A_CALL, diverged};
 use super::evaluation::Evaluation;
 use super::lead::{Epoch, Leader, Led};
 use super::report::FitReport;
-use super::workers::message_of;
+use super::workers::{message_of, not_started};
 use super::{ParameterReport, TrainError, Trainer};
 use crate::data::{BatchOptions, Batches, DataSource, Position};
 use crate::error::Result;
+use crate::kernels::TooManyThreads;
 use crate::model::{BatchSource, Model, ModelError};
 use crate::optimizer::{HotRows, ParameterSpec, Racer, Shared, Updater, why_not_racing};
 use crate::schedule::Schedule;
@@ -38,14 +39,16 @@ pub struct Hogwild {
 }
 
 impl Hogwild {
-    /// So many threads, which share every row of the parameter with row_sparse gradients.
+    /// This number of threads, from 1 to [`MAX_THREADS`](crate::kernels::MAX_THREADS), which share
+    /// every row of the parameter with row_sparse gradients.
     pub fn threads(threads: usize) -> Self {
         Hogwild { threads, hot_rows: 0, merge_every: 64 }
     }
 
     /// Copies, for each thread, of up to so many rows that the data names most often, as its first rows tell; 0 by default. Where ids follow a
     /// power law, most steps update the same few rows, which otherwise go from cache to cache: then `hot_rows(4096).merge_every(256)` is a
-    /// good beginning. A power of two is used best; of rows that one place in a map is for, the one named most often has it.
+    /// good beginning. A power of two is used best; of rows that one place in a map is for, the one
+    /// named most often has it. Training refuses more than 2²⁴.
     #[must_use]
     pub fn hot_rows(mut self, hot_rows: usize) -> Self {
         self.hot_rows = hot_rows;
@@ -92,7 +95,10 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
     ///
     /// # Errors
     ///
-    /// As [`fit`](Self::fit). [`TrainError::NotHogwild`] for what threads cannot share, a batch size other than 1, and data of which the number of rows
+    /// As [`fit`](Self::fit). [`TrainError::Threads`], [`TrainError::HotRows`], and
+    /// [`TrainError::ThreadNotStarted`] where the system gives no thread more.
+    /// [`TrainError::NotHogwild`] for what threads cannot share, a batch size other than 1, and
+    /// data of which the number of rows
     /// is not known; [`OptimizerError::NotShared`](crate::optimizer::OptimizerError::NotShared) where the step of the model is another kind of loop.
     /// The error of a thread ends all; the parameters are as the steps made so far left them.
     pub fn fit_hogwild<M, S>(
@@ -182,6 +188,11 @@ impl<R: UpdateRule, M: Model + Send> Run<R, M> {
         trainer.check_settings()?;
         if hogwild.threads == 0 || hogwild.merge_every == 0 {
             return refuse("Hogwild", "`threads` and `merge_every` must be at least 1");
+        }
+        TooManyThreads::check("Hogwild::threads", hogwild.threads).map_err(TrainError::from)?;
+        if hogwild.hot_rows > HotRows::MOST {
+            let (found, limit) = (hogwild.hot_rows, HotRows::MOST);
+            return Err(TrainError::HotRows { found, limit }.into());
         }
         if trainer.plan.options.batch_size != 1 {
             return refuse(
@@ -292,19 +303,23 @@ impl<R: UpdateRule, M: Model + Send> Run<R, M> {
                 .map(|(number, Worker { model, updater })| {
                     let rows = number * n_rows / n_threads..(number + 1) * n_rows / n_threads;
                     let (shared, pass) = (&shared, &pass);
-                    scope.spawn(move || {
+                    let work = move || {
                         updater.set_racer(Some(Racer::new(parameter, shared, model)));
                         let result = pass.run(model, updater, data, rows);
                         pass.failed.fetch_or(result.is_err(), Ordering::Relaxed);
                         result
-                    })
+                    };
+                    let thread = thread::Builder::new().spawn_scoped(scope, work);
+                    pass.failed.fetch_or(thread.is_err(), Ordering::Relaxed);
+                    thread
                 })
                 .collect();
-            let ends = (0..).zip(threads).map(|(rank, thread)| match thread.join() {
-                Ok(result) => result,
-                Err(panic) => {
+            let ends = (0..).zip(threads).map(|(rank, thread)| match thread.map(|it| it.join()) {
+                Ok(Ok(result)) => result,
+                Ok(Err(panic)) => {
                     Err(StoreError::Panicked { rank, message: message_of(&*panic) }.into())
                 }
+                Err(error) => Err(not_started(rank, n_threads as usize, &error)),
             });
             ends.collect::<Vec<_>>()
         });
@@ -435,5 +450,5 @@ fn hot_rows<M: Model, S: DataSource<M::Element>>(
     named.retain(|row| *row < n_rows);
     let mut counts: Vec<_> = named.chunk_by(|a, b| a == b).map(|run| (run.len(), run[0])).collect();
     counts.sort_unstable_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(&b.1)));
-    Ok(HotRows::new(counts.into_iter().map(|(_, row)| row), at_most))
+    Ok(HotRows::new(counts.into_iter().map(|(_, row)| row), at_most.min(n_rows)))
 }

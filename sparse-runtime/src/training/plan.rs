@@ -157,6 +157,7 @@ impl Plan<'_> {
     /// Refuses a schedule and a norm that make no sense, before the first step by a rule of this name, which may allow for no schedule.
     pub(super) fn check(&self, rule: &'static str, one_rate: bool) -> Result<()> {
         self.schedule.check()?;
+        self.parallel.check("Trainer::parallel").map_err(TrainError::from)?;
         if one_rate && self.schedule != Schedule::Constant {
             return Err(TrainError::OneRate { rule }.into());
         }

@@ -167,7 +167,7 @@ impl<'a, R: UpdateRule, E> Trainer<'a, R, E> {
     }
 
     /// How many threads the steps of large batches may use, and kernels: [`Model::set_parallel`]. The results have the same bits
-    /// whatever this says.
+    /// whatever this says. Training refuses more than [`MAX_THREADS`](crate::kernels::MAX_THREADS).
     #[must_use]
     pub fn parallel(mut self, parallel: Parallel) -> Self {
         self.plan.parallel = parallel;

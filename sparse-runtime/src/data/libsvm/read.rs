@@ -114,7 +114,9 @@ impl<T: Float> Reader<T> {
         self
     }
 
-    /// How many threads may parse; one if not said. The result does not depend on it, nor does which fault is reported.
+    /// How many threads may parse, of which 32 are used at most; one if not said. The result does
+    /// not depend on it, nor does which fault is reported. Reading refuses more than
+    /// [`MAX_THREADS`](crate::kernels::MAX_THREADS).
     #[must_use]
     pub fn parallel(mut self, parallel: Parallel) -> Self {
         self.parallel = parallel;
@@ -195,6 +197,7 @@ impl<T: Float> Reader<T> {
         if let Some(part) = self.part {
             return self.read_part(name, part, Cursor::new(text));
         }
+        self.parallel.check("libsvm::Reader::parallel")?;
         let mut parsing = Parsing::new(name, self, true, text.len());
         parsing.block(text)?;
         parsing.finish()
@@ -208,6 +211,7 @@ impl<T: Float> Reader<T> {
         reader: impl Read,
         bytes: u64,
     ) -> Result<Dataset<T>, ReadError> {
+        self.parallel.check("libsvm::Reader::parallel")?;
         let bytes = usize::try_from(bytes).unwrap_or(0);
         let mut parsing = Parsing::new(name, self, at_start, bytes);
         let mut blocks = Blocks::with_size(reader, parsing.block_bytes());

@@ -130,9 +130,10 @@ impl<T: Float> StreamBatches<T> {
         Ok(Some(StreamBatch { columns, rows, ids, first, len, n_padding }))
     }
 
-    fn start(&mut self) {
+    fn start(&mut self) -> Result<()> {
         let (source, position) = (&self.source, self.position);
-        self.pools = Some(Pools::start(source, self.options, position, self.checks.clone()));
+        self.pools = Some(Pools::start(source, self.options, position, self.checks.clone())?);
+        Ok(())
     }
 
     /// Takes the next pool; false at the end of the epoch.
@@ -188,8 +189,7 @@ impl<T: Float> Batches<T> for StreamBatches<T> {
         (self.rows, self.ids, self.next) = (Vec::new(), Vec::new(), 0);
         self.position = position;
         self.is_fresh = true;
-        self.start();
-        Ok(())
+        self.start()
     }
 
     #[inline]

@@ -8,7 +8,7 @@ use super::super::text::{Chunk, ChunkColumn, RowParser, count_lines, parse_part,
 use super::super::{Place, Problem, ReadError};
 use super::blocks::{BlockFault, Unit, read_lines};
 use super::kept::KeptUnit;
-use super::{Source, lost_thread};
+use super::{Source, lost_thread, spawn};
 use crate::model::LabelKind;
 use sparse_core::element::Float;
 use std::fs::File;
@@ -69,11 +69,15 @@ pub(super) struct Feed<T: Float> {
 
 impl<T: Float> Feed<T> {
     /// Starts to read the units of an order.
+    ///
+    /// # Errors
+    ///
+    /// [`ReadError::Stream`] where the system starts no thread.
     pub(super) fn start(
         source: &Arc<Source<T>>,
         order: Vec<usize>,
         checks: Vec<LabelCheck>,
-    ) -> Self {
+    ) -> Result<Self, ReadError> {
         let n_parsers = source.options.n_threads().min(source.sizes.max_parsers);
         let mut feed = Feed { results: Vec::new(), next: 0, threads: Vec::new() };
         let mut jobs = Vec::new();
@@ -83,10 +87,10 @@ impl<T: Float> Feed<T> {
             jobs.push(job);
             feed.results.push(result);
             let (source, checks) = (Arc::clone(source), checks.clone());
-            feed.threads.push(std::thread::spawn(move || parse(&source, &checks, &blocks, &rows)));
+            feed.threads.push(spawn(move || parse(&source, &checks, &blocks, &rows))?);
         }
         let source = Arc::clone(source);
-        feed.threads.push(std::thread::spawn(move || {
+        let reader = spawn(move || {
             let mut next = 0;
             let mut send = |job| {
                 let sent = jobs[next % jobs.len()].send(job).is_ok();
@@ -99,8 +103,9 @@ impl<T: Float> Feed<T> {
                 Err(error) => Job::Failed(error),
             };
             send(last);
-        }));
-        feed
+        });
+        feed.threads.push(reader?);
+        Ok(feed)
     }
 
     /// The next block, or `None` after the last.

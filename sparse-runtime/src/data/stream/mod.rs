@@ -39,6 +39,7 @@ use sparse_core::element::Float;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
 
 /// What the threads of a stream share.
 pub(super) struct Source<T: Float> {
@@ -180,6 +181,15 @@ impl<T: Float, F: RowFormat<T>> AnyFormat<T> for F {
 }
 
 /// The error for a thread that ended without saying so.
+/// Starts a thread of a stream.
+pub(super) fn spawn(body: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>, ReadError> {
+    let thread = std::thread::Builder::new().name("nnz-stream".to_owned()).spawn(body);
+    thread.map_err(|error| {
+        let reason = format!("the system starts no thread more ({error}): give it fewer threads");
+        ReadError::Stream { reason }
+    })
+}
+
 pub(super) fn lost_thread() -> ReadError {
     let message = "a thread that reads it ended early".to_owned();
     ReadError::Content { file: "the stream".to_owned(), message }

@@ -119,7 +119,8 @@ impl<T: Float, F> Stream<F, T> {
         self
     }
 
-    /// How many threads may parse. The result does not depend on it.
+    /// How many threads may parse, at most [`MAX_THREADS`](crate::kernels::MAX_THREADS), and fewer
+    /// where the buffer has no room for their blocks. The result does not depend on it.
     #[must_use]
     pub fn parallel(mut self, parallel: Parallel) -> Self {
         self.options.parallel = parallel;
@@ -172,7 +173,9 @@ impl<T: Float, F: RowFormat<T> + Clone> Stream<F, T> {
     ///
     /// # Errors
     ///
-    /// [`ReadError::Io`], also for a folder in which no file can be made; [`ReadError::Stream`] without files, for a pipe or a device, which cannot be read again, for a buffer of less
+    /// [`ReadError::Io`], also for a folder in which no file can be made; [`ReadError::Threads`];
+    /// [`ReadError::Stream`] without files, for a pipe or a device, which cannot be read again, for
+    /// a buffer of less
     /// than 1 MiB, for a format whose rows cannot be read by themselves, and for classes without a label; where files are read, what is
     /// wrong with them.
     pub fn open(self) -> Result<StreamedDataset<T>, ReadError> {
@@ -183,6 +186,7 @@ impl<T: Float, F: RowFormat<T> + Clone> Stream<F, T> {
         if self.buffer < MIN_BUFFER {
             return refuse("its buffer is too small: give it 1 MiB at least");
         }
+        self.options.parallel.check("Stream::parallel")?;
         if let Err(reason) = self.format.independent_rows() {
             return refuse(reason);
         }
@@ -283,7 +287,7 @@ fn survey<T: Float>(
     let mut rows = vec![0; source.units.len()];
     let mut found = std::collections::BTreeSet::new();
     let mut skips = super::super::text::Skips::new(source.on_error());
-    let mut feed = Feed::start(source, (0..source.units.len()).collect(), Vec::new());
+    let mut feed = Feed::start(source, (0..source.units.len()).collect(), Vec::new())?;
     while let Some(block) = feed.next()? {
         for (place, problem) in block.faults {
             skips.add(place, problem)?;

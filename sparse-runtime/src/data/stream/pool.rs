@@ -4,7 +4,7 @@ use super::super::order::append_shuffled;
 use super::super::text::Chunk;
 use super::super::{BatchOptions, LastBatch, Order, Position, ReadError};
 use super::feed::{Feed, LabelCheck, Parsed};
-use super::{Source, UnitSize, lost_thread};
+use super::{Source, UnitSize, lost_thread, spawn};
 use crate::data::hashing::xxh64;
 use sparse_core::element::Float;
 use std::sync::Arc;
@@ -44,11 +44,11 @@ impl<T: Float> Pools<T> {
         options: BatchOptions,
         position: Position,
         checks: Vec<LabelCheck>,
-    ) -> Self {
+    ) -> Result<Self, ReadError> {
         // Whoever sends waits until the pool is taken: there are never more than two.
         let (sender, events) = sync_channel(0);
         let source = Arc::clone(source);
-        let thread = std::thread::spawn(move || {
+        let thread = spawn(move || {
             let mut epoch = Epoch::new(&source, options, position, &sender);
             let last = epoch.run(checks);
             let _ = match last {
@@ -57,7 +57,7 @@ impl<T: Float> Pools<T> {
                 Err(error) => sender.send(Err(error)),
             };
         });
-        Pools { events: Some(events), thread: Some(thread) }
+        Ok(Pools { events: Some(events), thread: Some(thread?) })
     }
 
     /// What comes next; nothing more after an error or the end.
@@ -129,7 +129,7 @@ impl<'a, T: Float> Epoch<'a, T> {
         let first = self.fast_forward(&order);
         let bases = self.bases(&order, first);
         let mut left = order[first..].iter().copied().zip(bases).peekable();
-        let mut feed = Feed::start(self.source, order[first..].to_vec(), checks.clone());
+        let mut feed = Feed::start(self.source, order[first..].to_vec(), checks.clone())?;
         let mut keeping = self.source.kept.as_ref().and_then(|kept| kept.keep(checks));
         let mut parts: Vec<(Chunk<T>, u64)> = Vec::new();
         let mut bytes = 0;

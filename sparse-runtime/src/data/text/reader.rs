@@ -108,7 +108,8 @@ impl<T: Float, F> TextReader<F, T> {
         self
     }
 
-    /// How many threads may parse; one if not said.
+    /// How many threads may parse, of which 32 are used at most; one if not said. Reading refuses
+    /// more than [`MAX_THREADS`](crate::kernels::MAX_THREADS).
     #[must_use]
     pub fn parallel(mut self, parallel: Parallel) -> Self {
         self.options.parallel = parallel;
@@ -163,6 +164,7 @@ impl<T: Float, F: WholeFormat<T>> TextReader<F, T> {
         reader: impl Read,
         position: &dyn Fn() -> (u64, Option<u64>),
     ) -> Result<Dataset<T>, ReadError> {
+        self.options.parallel.check("TextReader::parallel")?;
         let n_threads = match self.format.independent_rows() {
             Ok(()) => self.options.n_threads().min(MAX_PARTS),
             Err(_) => 1,

@@ -1,5 +1,6 @@
 //! Trainers on a linear regression written by hand.
 
+mod faults;
 pub(crate) mod linear;
 mod other_data;
 mod pieces;

@@ -16,6 +16,7 @@ use crate::store::{Communicator, CommunicatorError, StoreError, Threads};
 use job::Job;
 use sparse_core::update_rules::UpdateRule;
 use std::any::Any;
+use std::io;
 use std::path::Path;
 use std::thread;
 
@@ -43,7 +44,11 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
     ///
     /// # Errors
     ///
-    /// As [`fit`](Self::fit). [`TrainError::NotOnWorkers`] for callbacks that see gradients, SAGA, and models that write states. [`StoreError::LeafCount`]; [`StoreError::Panicked`] where a worker has. The error of a worker ends all; the model's
+    /// As [`fit`](Self::fit). [`TrainError::NotOnWorkers`] for callbacks that see gradients, SAGA,
+    /// and models that write states. [`StoreError::LeafCount`]; [`CommunicatorError::NoWorkers`]
+    /// and [`CommunicatorError::TooManyWorkers`]; [`TrainError::ThreadNotStarted`] where the system
+    /// gives no thread more; [`StoreError::Panicked`] where a worker has. The error of a worker
+    /// ends all; the model's
     /// parameters are then as they were, or as somewhere in the run.
     ///
     /// # Panics
@@ -107,18 +112,21 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
             let others: Vec<_> = ends
                 .map(|end| {
                     let mut replica = model.clone();
-                    scope.spawn(move || job.run(&mut replica, data, end, None))
+                    let work = move || job.run(&mut replica, data, end, None);
+                    thread::Builder::new().spawn_scoped(scope, work)
                 })
                 .collect();
+            // The end of a thread that was not started is gone, which ends the others.
             let led = self.lead(job, model, data, own);
             let mut errors = Vec::new();
             for (rank, other) in (1..).zip(others) {
-                errors.extend(match other.join() {
-                    Ok(result) => result.err(),
-                    Err(panic) => {
+                errors.extend(match other.map(|thread| thread.join()) {
+                    Ok(Ok(result)) => result.err(),
+                    Ok(Err(panic)) => {
                         let message = message_of(&*panic);
                         Some(StoreError::Panicked { rank, message }.into())
                     }
+                    Err(error) => Some(not_started(rank, n_workers, &error)),
                 });
             }
             match led {
@@ -275,6 +283,12 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
 /// Whether a worker was ended by another one.
 fn is_echo(error: &Error) -> bool {
     matches!(error, Error::Store(StoreError::Communicator(CommunicatorError::PeerLost { .. })))
+}
+
+/// The error of a thread that the system did not start.
+#[cold]
+pub(super) fn not_started(number: usize, n_threads: usize, error: &io::Error) -> Error {
+    TrainError::ThreadNotStarted { number, n_threads, problem: error.to_string() }.into()
 }
 
 pub(super) fn message_of(panic: &(dyn Any + Send)) -> String {

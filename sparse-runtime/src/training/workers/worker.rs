@@ -201,17 +201,19 @@ impl<'m, M: Model, C: Communicator> Worker<'m, M, C> {
     ) -> Result<Done> {
         let n_rows = batch.n_rows();
         let (leaves, own) = (self.store.leaves(), self.store.own_leaves());
-        let first = leaves.rows_of(own.start, n_rows).start;
-        self.pull(batch, first..leaves.rows_of(own.end, n_rows).start, goal)?;
+        let own = leaves.rows_of(own.start, n_rows).start..leaves.rows_of(own.end, n_rows).start;
+        self.pull(batch, own.clone(), goal)?;
         self.losses.clear();
         if self.store.rank() == 0 {
             self.losses.push(f64::from(u8::from(pauses)));
         }
-        for leaf in own {
+        // Leaves without a row are passed over, be they millions.
+        let mut next = own.start;
+        while next < own.end {
+            let leaf = leaves.of_row(next, n_rows);
             let rows = leaves.rows_of(leaf, n_rows);
-            if !rows.is_empty() {
-                self.add_leaf(batch, leaf, rows, n_rows, goal)?;
-            }
+            next = rows.end;
+            self.add_leaf(batch, leaf, rows, n_rows, goal)?;
         }
         self.store.gather(&self.losses, &mut self.all_losses)?;
         let (pauses, losses) = match self.all_losses.split_first() {
