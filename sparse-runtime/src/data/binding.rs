@@ -164,9 +164,28 @@ fn check_labels<T: Float>(
     if let LabelKind::Real | LabelKind::Class = declared.label {
         return Ok(());
     }
-    let misfit = labels.find(|(_, label)| !declared.label.fits(*label));
-    let Some((row, value)) = misfit else { return Ok(()) };
-    let (column, declared_name, value) = (column(), declared.name.to_owned(), value.as_f64());
+    // The first label of each way to write the negative class.
+    let (mut minus_one, mut fraction) = (None, None);
+    let misfit = labels.find(|(row, label)| {
+        if *label == -T::one() {
+            minus_one = minus_one.or(Some(*row));
+        } else if *label != T::one() {
+            fraction = fraction.or(Some((*row, *label)));
+        }
+        !declared.label.fits(*label)
+    });
+    let declared_name = declared.name.to_owned();
+    let Some((row, value)) = misfit else {
+        return match (declared.label, minus_one, fraction) {
+            (LabelKind::Binary, Some(row), Some((other_row, other))) => {
+                let (value, other) = (-1.0, other.as_f64());
+                let (column, declared) = (column(), declared_name);
+                Err(DataError::LabelsMixed { column, row, value, other_row, other, declared })
+            }
+            _ => Ok(()),
+        };
+    };
+    let (column, value) = (column(), value.as_f64());
     Err(match declared.label {
         LabelKind::Count => {
             DataError::LabelNotCount { column, row, value, declared: declared_name }
@@ -384,5 +403,25 @@ mod tests {
         assert!(
             bind(&unnamed([5.0, -7.0]), &[label("y", LabelKind::Real)], Labels::Required).is_ok()
         );
+    }
+
+    #[test]
+    fn d13_labels_of_minus_one_and_zero_in_one_file_are_refused_by_binary_losses() {
+        let data = |labels: [f32; 3]| Dataset::<f32>::new(Csr::zeros(3, 3), labels.to_vec()).unwrap();
+        for (labels, place) in [
+            ([1.0, 0.0, -1.0], "row 2 of the label (column 1) is -1, and row 1 is 0: "),
+            ([-1.0, 1.0, 0.25], "row 0 of the label (column 1) is -1, and row 2 is 0.25: "),
+        ] {
+            let message = refused(&data(labels), &[label("y", LabelKind::Binary)]);
+            assert!(message.starts_with(place), "{message}");
+            assert!(message.contains("both the negative class"), "{message}");
+            assert!(bind(&data(labels), &[label("y", LabelKind::Real)], Labels::Required).is_ok());
+            assert!(bind(&data(labels), &[label("y", LabelKind::Binary)], Labels::Ignored).is_ok());
+        }
+        for labels in [[1.0, -1.0, -1.0], [1.0, 0.0, 0.5]] {
+            assert!(
+                bind(&data(labels), &[label("y", LabelKind::Binary)], Labels::Required).is_ok()
+            );
+        }
     }
 }

@@ -98,6 +98,24 @@ pub enum DataError {
         /// The label's name in the model.
         declared: String,
     },
+    /// The labels of a binary loss are written in two ways: -1 and 1, and from 0 to 1.
+    #[error(
+        "row {row} of {column} is {value}, and row {other_row} is {other}: `{declared}` is read by a binary loss, for which -1 and 0 are both the negative class; write it in one way, or use a loss of numbers"
+    )]
+    LabelsMixed {
+        /// The column.
+        column: ColumnName,
+        /// The first row whose label is -1.
+        row: usize,
+        /// The label, -1.
+        value: f64,
+        /// The first row whose label is from 0 to below 1.
+        other_row: usize,
+        /// Its label.
+        other: f64,
+        /// The label's name in the model.
+        declared: String,
+    },
     /// A label that should be a count or a probability is negative or not a number.
     #[error(
         "row {row} of {column} is {value}: `{declared}` is read by a loss of counts or probabilities, which are not negative"

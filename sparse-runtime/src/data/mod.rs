@@ -47,7 +47,7 @@ pub use batches::{DatasetBatch, DatasetBatches};
 pub use classes::Classes;
 pub use column::{Column, ColumnValues};
 pub use dataset::{Dataset, DatasetBuilder};
-pub use delimited::{Delimited, Numbers};
+pub use delimited::{Delimited, NumberScale, Numbers};
 pub use error::{ColumnName, DataError};
 pub use frequency::FrequencyOrder;
 pub use hashing::Hashing;

@@ -213,6 +213,38 @@ impl Parser {
         })
     }
 
+    /// Refuses titles by which the first three columns are no user, item and rating: one without a title, such as the index of a data frame, and a
+    /// title that says so in another place.
+    fn check_titles(&self, line: &[u8]) -> Result<(), Fault> {
+        let mut titles = Vec::new();
+        let mut at = 0;
+        while at < line.len() {
+            let (start, end, next) = self.separator.split(&line[at..]);
+            titles.push((at + start, unquoted(line[at + start..at + end].trim_ascii())));
+            at += next;
+        }
+        let names = |title: &[u8], word: &str| {
+            memchr::memmem::find(&title.to_ascii_lowercase(), word.as_bytes()).is_some()
+        };
+        let n_read = if self.without_labels { RATING } else { RATING + 1 };
+        let nameless = titles.iter().take(n_read).position(|(_, title)| title.is_empty());
+        let misplaced = ["user", "item", "rating"].iter().take(n_read).enumerate();
+        let misplaced = misplaced.filter_map(|(place, word)| {
+            let is_there = titles.get(place).is_some_and(|(_, title)| names(title, word));
+            let elsewhere = titles.iter().position(|(_, title)| names(title, word));
+            elsewhere.filter(|_| !is_there)
+        });
+        match nameless.into_iter().chain(misplaced).next() {
+            None => Ok(()),
+            Some(at) => {
+                let (offset, title) = titles[at];
+                let (n_titles, position) = (titles.len(), at + 1);
+                let found = Excerpt::line(title);
+                Err(Fault { offset, problem: Problem::RatingTitles { n_titles, position, found } })
+            }
+        }
+    }
+
     fn row<T: Float>(&mut self, line: &[u8], rows: &mut Chunk<T>) -> Result<(), Fault> {
         let [user, item, (offset, text)] = self.fields(line);
         // All is checked before an id is numbered: a line that is refused must not number any.
@@ -251,19 +283,27 @@ impl Parser {
 /// Whether a third field is the title of a column, and not a rating, or what stands where there is none.
 fn is_title(field: &[u8]) -> bool {
     const NO_NUMBER: [&str; 7] = ["nan", "inf", "infinity", "na", "n/a", "null", "none"];
-    let field =
-        field.strip_prefix(b"\"").and_then(|field| field.strip_suffix(b"\"")).unwrap_or(field);
+    let field = unquoted(field);
     let is_no_number = NO_NUMBER.iter().any(|word| field.eq_ignore_ascii_case(word.as_bytes()));
     field.first().is_some_and(u8::is_ascii_alphabetic) && !is_no_number
+}
+
+/// A field without the quotes around it.
+fn unquoted(field: &[u8]) -> &[u8] {
+    field.strip_prefix(b"\"").and_then(|field| field.strip_suffix(b"\"")).unwrap_or(field)
 }
 
 impl<T: Float> RowParser<T> for Parser {
     fn header(&mut self, text: &[u8]) -> Result<usize, Fault> {
         let mut lines = Lines::new(text);
         let Some((_, line)) = lines.next() else { return Ok(0) };
+        check_text(line, 0)?;
         let [.., (_, value)] = self.fields(line);
-        let second = lines.next().map_or(text.len(), |(start, _)| start);
-        Ok(if is_title(value) { second } else { 0 })
+        if !is_title(value) {
+            return Ok(0);
+        }
+        self.check_titles(line)?;
+        Ok(lines.next().map_or(text.len(), |(start, _)| start))
     }
 
     fn parse(&mut self, text: &[u8], rows: &mut Chunk<T>) -> Result<(), Fault> {
@@ -364,6 +404,48 @@ mod tests {
         }
         let error = TextReader::new(Ratings::new()).read_bytes("file", b"\xffu,i,5\n").unwrap_err();
         assert!(error.to_string().starts_with("file:1:1: expected text in UTF-8"), "{error}");
+    }
+
+    #[test]
+    fn d9_titles_of_other_columns_are_refused() {
+        let refused = |format: Ratings, text: &str| read(format, text).unwrap_err().to_string();
+        for (text, message) in [
+            (
+                ",User_id,Item_id,Score\n0,303,103,0\n",
+                "file:1:1: the first line has 4 titles, of which number 1 is nothing: a line begins",
+            ),
+            ("\"\",\"user\",\"item\"\n0,303,103\n", "file:1:1: the first line has 3 titles"),
+            ("id,user,item,rating\n0,3,1,5\n", "file:1:4: the first line has 4 titles, of which"),
+            ("movieId\tuserId\trating\n3\t1\t5\n", "file:1:9: the first line has 3 titles"),
+        ] {
+            assert!(refused(Ratings::new(), text).starts_with(message), "{text}");
+            assert!(refused(Ratings::new(), text).contains("in this order"));
+        }
+        let map = |ids: [&'static str; 1]| IdMap::from_iter(ids);
+        let known = Ratings::new().users(map(["0"])).items(map(["303"])).without_labels();
+        assert!(refused(known, ",user,item\n0,303,103\n").contains("number 1 is nothing"));
+        // Titles in words of their own, and more columns after the three, say nothing against it.
+        for text in ["who,what,stars\na,b,1\n", "user_id,movie,score,timestamp\na,b,1,9\n"] {
+            assert_eq!(read(Ratings::new(), text).unwrap().n_rows(), 1, "{text}");
+        }
+    }
+
+    #[test]
+    fn d8_a_byte_order_mark_before_a_line_is_not_part_of_an_id() {
+        let text = "\u{feff}anna,x,1\n\u{feff}anna,y,2\nbert,x,3\n";
+        let data = read(Ratings::new(), text).unwrap();
+        assert_eq!(data.id_map("user").unwrap().ids().collect::<Vec<_>>(), ["anna", "bert"]);
+        let error = read(Ratings::new(), "a,x,1\n\u{feff}b,y,?\n").unwrap_err().to_string();
+        assert!(error.starts_with("file:2:"), "{error}");
+    }
+
+    #[test]
+    fn d7_lines_that_end_in_carriage_returns_are_refused() {
+        for text in ["1,10,5,100\r2,11,3,101\r", "user,item,rating\r1,10,5\r2,11,3\r"] {
+            let error = read(Ratings::new(), text).unwrap_err().to_string();
+            assert!(error.contains("carriage return (CR) within a line"), "{error}");
+        }
+        assert_eq!(read(Ratings::new(), "1,10,5,a\r\r\n2,11,3,b\r\n").unwrap().n_rows(), 2);
     }
 
     #[test]

@@ -270,6 +270,38 @@ pub enum Problem {
         /// What stands there.
         found: Excerpt,
     },
+    /// The first line has the names of the columns, and the file was said to have no header.
+    #[error(
+        "the first line is a header, the names of the columns, and no row: say that the file has a `header`"
+    )]
+    UndeclaredHeader,
+    /// The titles of a file of ratings show that its columns are others, or in another order.
+    #[error(
+        "the first line has {n_titles} titles, of which number {position} is {found}: a line begins with the user, the item and the rating; write the file without what stands before them, and in this order"
+    )]
+    RatingTitles {
+        /// The number of titles.
+        n_titles: usize,
+        /// The position of the title that shows it, from one.
+        position: usize,
+        /// The title.
+        found: Excerpt,
+    },
+    /// Documents of words that are numbers.
+    #[error(
+        "{n_documents} documents from here on are numbers, such as {found}, and no words: the file is of another format"
+    )]
+    NumbersForWords {
+        /// How many documents were looked at.
+        n_documents: usize,
+        /// The first of them.
+        found: Excerpt,
+    },
+    /// A carriage return within a line.
+    #[error(
+        "a carriage return (CR) within a line: lines end in LF or CR LF; if they end in CR alone, convert the file, `tr '\\r' '\\n'`"
+    )]
+    CarriageReturn,
     /// A quoted field that does not end in its line, or after which something else follows.
     #[error("a quoted field must end with `\"` before the next separator and in the same line")]
     Quote,
@@ -315,6 +347,18 @@ pub enum Problem {
         declared: String,
         /// What the loss takes.
         expected: &'static str,
+    },
+    /// Labels of a binary loss that are written in two ways.
+    #[error(
+        "the label {label} beside labels that are {other}: `{declared}` is read by a binary loss, for which -1 and 0 are both the negative class; write it in one way, or use a loss of numbers"
+    )]
+    MixedLabels {
+        /// The label.
+        label: f64,
+        /// What the other labels are.
+        other: &'static str,
+        /// The label's name in the model.
+        declared: String,
     },
     /// A line that is longer than a stream may hold, or than lines are.
     #[error(

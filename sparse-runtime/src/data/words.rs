@@ -36,6 +36,7 @@ pub struct Words {
     signed: bool,
     unit_norm: bool,
     labels: bool,
+    expects_letters: bool,
 }
 
 /// What a term counts for in a document.
@@ -61,6 +62,7 @@ impl Words {
             signed: false,
             unit_norm: false,
             labels: true,
+            expects_letters: false,
         }
     }
 
@@ -102,6 +104,13 @@ impl Words {
     #[must_use]
     pub fn unit_norm(self) -> Self {
         Words { unit_norm: true, ..self }
+    }
+
+    /// A file whose first documents, up to a hundred, are numbers and no words is an error: for files of which it is not certain that they are text.
+    /// Entries of other formats, `3:0.5`, would become words.
+    #[must_use]
+    pub fn expect_letters(self) -> Self {
+        Words { expects_letters: true, ..self }
     }
 
     /// Lines are documents and nothing else: enough to predict.
@@ -185,6 +194,32 @@ impl Parser {
         Ok(())
     }
 
+    /// Refuses a text whose first documents are numbers.
+    fn check_letters(&self, text: &[u8]) -> Result<(), Fault> {
+        /// How many documents are looked at.
+        const LOOKED_AT: usize = 100;
+        let mut first = None;
+        let mut n_documents = 0;
+        for (start, line) in Lines::new(text) {
+            let label = memchr::memchr(b'\t', line).filter(|_| self.format.labels);
+            let document = &line[label.map_or(0, |at| at + 1)..];
+            if self.format.labels && label.is_none() || document.trim_ascii().is_empty() {
+                continue;
+            }
+            if !is_numbers(document) {
+                return Ok(());
+            }
+            first = first.or(Some((start + line.len() - document.len(), document)));
+            n_documents += 1;
+            if n_documents == LOOKED_AT {
+                break;
+            }
+        }
+        let Some((offset, document)) = first else { return Ok(()) };
+        let found = Excerpt::line(document);
+        Err(Fault { offset, problem: Problem::NumbersForWords { n_documents, found } })
+    }
+
     fn split(&mut self, document: &str) {
         self.text.clear();
         self.words.clear();
@@ -248,7 +283,22 @@ impl Parser {
     }
 }
 
+/// Whether each word of a document is a number, or numbers with colons between them.
+fn is_numbers(document: &[u8]) -> bool {
+    let words = document.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
+    let is_number = |part: &[u8]| part.is_empty() || matches!(number::<f64>(part), Ok((_, [])));
+    let mut words = words.map(|word| word.split(|byte| matches!(byte, b':' | b',')));
+    words.all(|mut parts| parts.all(is_number))
+}
+
 impl<T: Float> RowParser<T> for Parser {
+    fn header(&mut self, text: &[u8]) -> Result<usize, Fault> {
+        if self.format.expects_letters {
+            self.check_letters(text)?;
+        }
+        Ok(0)
+    }
+
     fn parse(&mut self, text: &[u8], rows: &mut Chunk<T>) -> Result<(), Fault> {
         for (start, line) in Lines::new(text) {
             // Of lines that are nothing but text, each is a row: predictions are told by their line.
@@ -306,6 +356,31 @@ mod tests {
         let data = read(words.without_labels(), "a\n\nb\n").unwrap();
         assert_eq!(rows(&data), [row(&[("a", 1.0)]), vec![], row(&[("b", 1.0)])]);
         assert!(data.labels().is_none());
+    }
+
+    #[test]
+    fn d1_numbers_are_not_taken_for_words_where_letters_are_expected() {
+        let words = Words::new(hashing()).expect_letters();
+        for (text, place) in [
+            ("1\t1:1 3:1\n0\t2:1\n", "file:1:3: 2 documents"),
+            ("1\t0.5\t3\n0\t0.1\t7\n", "file:1:3: 2 documents"),
+            ("1\t\n0\t1,2,-3e5\n", "file:2:3: 1 documents"),
+        ] {
+            let error = read(words.clone(), text).unwrap_err().to_string();
+            assert!(error.starts_with(place) && error.contains("of another format"), "{error}");
+            assert!(read(Words::new(hashing()), text).is_ok());
+        }
+        for text in ["1\t2024\n0\tin 2024\n", "1\t\n"] {
+            assert!(read(words.clone(), text).is_ok(), "{text}");
+        }
+        let error = read(words.without_labels(), "0.5 3\n").unwrap_err().to_string();
+        assert!(error.starts_with("file:1:1: "), "{error}");
+    }
+
+    #[test]
+    fn d7_documents_that_end_in_carriage_returns_are_refused() {
+        let error = read(Words::new(hashing()), "1\ta b\r0\tc d\r").unwrap_err().to_string();
+        assert!(error.starts_with("file:1:6: a carriage return (CR) within a line"), "{error}");
     }
 
     #[test]

@@ -22,6 +22,19 @@ pub enum TrainError {
         /// The learning rate of that step.
         learning_rate: f64,
     },
+    /// What a program computes of a model after an epoch is no finite number.
+    #[error(
+        "{what} is {value} after epoch {}: scale the features, lower the learning rate, or look at the data that it is measured on",
+        epoch + 1
+    )]
+    NotFiniteAfterEpoch {
+        /// What was computed.
+        what: String,
+        /// Its value.
+        value: f64,
+        /// The epoch, from zero.
+        epoch: u64,
+    },
     /// An epoch, or a data set to be scored, has no batch.
     #[error(
         "the data has no batch of rows: it is empty, or has fewer rows than a batch, and `LastBatch` leaves such rows out"

@@ -41,7 +41,9 @@ pub use error::TrainError;
 pub use evaluation::{Evaluation, NoEvaluation};
 pub use hogwild::Hogwild;
 pub use monitor::{Monitor, ParameterReport};
-pub use predictions::{save_predictions, write_predictions};
+pub use predictions::{
+    save_changed_predictions, save_predictions, write_changed_predictions, write_predictions,
+};
 pub use progress::Progress;
 pub use progressive::{ProgressiveLine, ProgressiveLoss};
 pub use report::{EpochReport, FitReport, ScoreReport};

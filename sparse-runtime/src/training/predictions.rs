@@ -48,8 +48,13 @@ where
     M: Model,
     S: DataSource<M::Element>,
 {
-    let (path, mut failed) = (path.as_ref(), None);
-    let written = replace_file(path, |writer| match write_all(model, data, batch_size, writer) {
+    save(path.as_ref(), |writer| write_all(model, data, batch_size, writer))
+}
+
+/// Replaces a file by what is written, as a whole or not at all.
+fn save(path: &Path, write: impl FnOnce(&mut dyn Write) -> Result<io::Result<()>>) -> Result<()> {
+    let mut failed = None;
+    let written = replace_file(path, |writer| match write(writer) {
         Ok(written) => written,
         Err(error) => {
             failed = Some(error);
@@ -62,6 +67,80 @@ where
     written.map_err(|error| {
         TrainError::Write { problem: format!("{}: {error}", path.display()) }.into()
     })
+}
+
+/// [`write_predictions`], each line changed before it is written: cut to a range, or turned into a name. `change` has a line without its end.
+///
+/// # Errors
+///
+/// As [`write_predictions`].
+pub fn write_changed_predictions<M, S>(
+    model: &mut M,
+    data: &S,
+    batch_size: usize,
+    writer: &mut dyn Write,
+    change: &mut dyn FnMut(&mut String),
+) -> Result<()>
+where
+    M: Model,
+    S: DataSource<M::Element>,
+{
+    write_predictions(model, data, batch_size, &mut Changed::new(writer, change))
+}
+
+/// [`save_predictions`], each line changed before it is written, as by [`write_changed_predictions`].
+///
+/// # Errors
+///
+/// As [`save_predictions`].
+pub fn save_changed_predictions<M, S>(
+    model: &mut M,
+    data: &S,
+    batch_size: usize,
+    path: impl AsRef<Path>,
+    change: &mut dyn FnMut(&mut String),
+) -> Result<()>
+where
+    M: Model,
+    S: DataSource<M::Element>,
+{
+    save(path.as_ref(), |writer| {
+        write_all(model, data, batch_size, &mut Changed::new(writer, change))
+    })
+}
+
+/// A writer of lines, each of which is changed.
+struct Changed<'w> {
+    writer: &'w mut dyn Write,
+    change: &'w mut dyn FnMut(&mut String),
+    /// The beginning of a line.
+    line: Vec<u8>,
+}
+
+impl<'w> Changed<'w> {
+    fn new(writer: &'w mut dyn Write, change: &'w mut dyn FnMut(&mut String)) -> Self {
+        Changed { writer, change, line: Vec::new() }
+    }
+}
+
+impl Write for Changed<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let Some(end) = memchr::memchr(b'\n', bytes) else {
+            self.line.extend_from_slice(bytes);
+            return Ok(bytes.len());
+        };
+        self.line.extend_from_slice(&bytes[..end]);
+        let line = std::mem::take(&mut self.line);
+        let mut line = String::from_utf8(line).map_err(io::Error::other)?;
+        (self.change)(&mut line);
+        line.push('\n');
+        self.writer.write_all(line.as_bytes())?;
+        Ok(end + 1)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.writer.flush()
+    }
 }
 
 /// The outer error is that of data and model, the inner one the writer's.

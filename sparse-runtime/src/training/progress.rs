@@ -7,6 +7,8 @@ use indicatif::{ProgressBar, ProgressStyle};
 #[cfg(feature = "progress")]
 use std::io::IsTerminal;
 use std::io::{self, Write};
+#[cfg(feature = "progress")]
+use std::time::{Duration, Instant};
 
 /// What a run of training prints, always to the error stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -16,15 +18,21 @@ pub enum Progress {
     Auto,
     /// A bar within the epoch and a line after it. Needs the feature `progress`; lines without it.
     Bar,
+    /// A bar within the epoch where the error stream is a terminal, and else nothing: for programs that print lines of their own.
+    Within,
     /// A line an epoch.
     Lines,
     /// Nothing.
     Silent,
 }
 
-/// Batches between two looks at the bar: a step may take 50 ns, a look takes longer.
+/// The most batches between two looks at the bar: a step may take 50 ns, a look takes longer.
 #[cfg(feature = "progress")]
 const STRIDE: u64 = 1024;
+
+/// The time between two looks that is aimed at, by fewer batches where they take long.
+#[cfg(feature = "progress")]
+const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
 
 /// Progress at work.
 pub(super) struct Reporter {
@@ -34,6 +42,11 @@ pub(super) struct Reporter {
     /// Batches since the bar was last moved, or `u64::MAX` where there is none.
     #[cfg(feature = "progress")]
     waiting: u64,
+    /// Batches between two looks.
+    #[cfg(feature = "progress")]
+    stride: u64,
+    #[cfg(feature = "progress")]
+    looked: Instant,
     /// Where the batches of the epoch are not known, how far its files have been read.
     #[cfg(feature = "progress")]
     read: Option<BytesRead>,
@@ -43,16 +56,20 @@ impl Reporter {
     pub(super) fn new(progress: Progress) -> Self {
         #[cfg(feature = "progress")]
         let is_bar = match progress {
-            Progress::Auto => io::stderr().is_terminal(),
+            Progress::Auto | Progress::Within => io::stderr().is_terminal(),
             Progress::Bar => true,
             Progress::Lines | Progress::Silent => false,
         };
         Reporter {
-            lines: progress != Progress::Silent,
+            lines: !matches!(progress, Progress::Silent | Progress::Within),
             #[cfg(feature = "progress")]
             bar: is_bar.then(|| ProgressBar::new(0)),
             #[cfg(feature = "progress")]
             waiting: if is_bar { 0 } else { u64::MAX },
+            #[cfg(feature = "progress")]
+            stride: 1,
+            #[cfg(feature = "progress")]
+            looked: Instant::now(),
             #[cfg(feature = "progress")]
             read: None,
         }
@@ -92,7 +109,7 @@ impl Reporter {
         #[cfg(feature = "progress")]
         if self.waiting != u64::MAX {
             self.waiting += n_batches;
-            if self.waiting >= STRIDE {
+            if self.waiting >= self.stride {
                 self.move_bar();
             }
         }
@@ -110,17 +127,29 @@ impl Reporter {
             }
         }
         self.waiting = 0;
+        let now = Instant::now();
+        self.stride = if now - self.looked < BETWEEN_LOOKS {
+            (2 * self.stride).min(STRIDE)
+        } else {
+            (self.stride / 2).max(1)
+        };
+        self.looked = now;
     }
 
     /// After an epoch.
     pub(super) fn end_epoch(&mut self, report: &EpochReport) {
-        if !self.lines {
-            return;
-        }
         #[cfg(feature = "progress")]
         if let Some(bar) = &self.bar {
             self.waiting = 0;
-            bar.suspend(|| print(report));
+            if self.lines {
+                bar.suspend(|| print(report));
+            } else {
+                // The next line is the program's.
+                bar.finish_and_clear();
+            }
+            return;
+        }
+        if !self.lines {
             return;
         }
         print(report);

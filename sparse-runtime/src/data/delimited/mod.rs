@@ -1,6 +1,7 @@
 //! Tables as text, comma or tab separated, with categorical columns hashed.
 
 mod parse;
+mod scale;
 #[cfg(test)]
 mod tests;
 
@@ -8,6 +9,7 @@ use super::text::{ColumnKind, ColumnLayout, RowFormat, WholeFormat, sealed::Seal
 use super::{DataError, Hashing};
 use crate::model::InputRole;
 use parse::Parser;
+pub use scale::NumberScale;
 use sparse_core::element::Float;
 
 /// Tables as text, a row a line, with a schema: what each column is, in the order of the file.
@@ -49,6 +51,7 @@ pub struct Delimited {
     columns: Vec<(String, Kind)>,
     numbers_apart: bool,
     ids: bool,
+    scales: Vec<NumberScale>,
 }
 
 /// How a numeric column becomes features.
@@ -97,6 +100,7 @@ impl Delimited {
             columns: Vec::new(),
             numbers_apart: false,
             ids: false,
+            scales: Vec::new(),
         }
     }
 

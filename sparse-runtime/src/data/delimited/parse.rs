@@ -32,6 +32,8 @@ struct Field {
     seed: u64,
     /// The column of `x` where its number stands.
     column: u64,
+    /// What is subtracted from its number, and by what the rest is divided.
+    scale: Option<(f64, f64)>,
     /// The position of the column that it makes by itself or with others: labels, weights, numbers, ids.
     target: Option<usize>,
 }
@@ -53,7 +55,10 @@ impl Parser {
             };
             let seed = format.hashing.seed_of(name);
             let column = format.hashing.low(xxh64(b"", seed));
-            Field { name: name.clone(), kind: *kind, seed, column, target }
+            let scale = format.scales.iter().find(|scale| scale.column == *name);
+            let scale = scale.filter(|_| *kind == Kind::Numeric(Numbers::Value));
+            let scale = scale.map(|scale| (scale.mean, scale.deviation));
+            Field { name: name.clone(), kind: *kind, seed, column, scale, target }
         };
         Parser {
             separator: format.separator,
@@ -105,7 +110,8 @@ impl Parser {
                     let value = optional::<f64>(&text).map_err(fault)?;
                     let value = match (value, numbers) {
                         (Some(v), Numbers::Log) => v.signum() * v.abs().ln_1p(),
-                        (value, _) => value.unwrap_or(0.0),
+                        (Some(v), _) => field.scale.map_or(v, |(mean, by)| (v - mean) / by),
+                        (None, _) => 0.0,
                     };
                     let narrow = T::of(value);
                     if !narrow.is_finite() {
@@ -154,6 +160,49 @@ impl Parser {
         Ok(())
     }
 
+    /// Refuses a line with a byte that text does not have; what stands in quotes may have a carriage return.
+    #[inline]
+    fn check_line(&self, line: &[u8], offset: usize) -> Result<(), Fault> {
+        let checked = check_text(line, offset);
+        match &checked {
+            Err(Fault { problem: Problem::CarriageReturn, .. })
+                if self.quotes && line.contains(&b'"') && !line.contains(&0) =>
+            {
+                Ok(())
+            }
+            _ => checked,
+        }
+    }
+
+    /// Whether a line is the names of the columns, which are not all numbers: a row of `1,2` may have the names that columns have by their positions.
+    fn is_header(&self, line: &[u8]) -> bool {
+        let mut fields =
+            Fields { line, next: Some(0), separator: self.separator, quotes: self.quotes };
+        let has_name = |field: &Field| match fields.next() {
+            Some(Ok((_, found))) => found.trim_ascii() == field.name.as_bytes(),
+            _ => false,
+        };
+        let is_number = |field: &Field| optional::<f64>(field.name.as_bytes()).is_ok();
+        !self.fields.iter().all(is_number)
+            && self.fields.iter().all(has_name)
+            && fields.next.is_none()
+    }
+
+    /// Adds the numbers of a row to the sums of the columns that are taken as they are; a row that cannot be read adds nothing.
+    pub(super) fn measure(&self, line: &[u8], numbers: &mut Vec<Option<f64>>) -> bool {
+        let mut fields =
+            Fields { line, next: Some(0), separator: self.separator, quotes: self.quotes };
+        numbers.clear();
+        for field in &self.fields {
+            let Some(Ok((_, text))) = fields.next() else { return false };
+            if field.kind == Kind::Numeric(Numbers::Value) {
+                let Ok(value) = optional::<f64>(&text) else { return false };
+                numbers.push(value);
+            }
+        }
+        fields.next.is_none()
+    }
+
     #[cold]
     fn count_fault(&self, line: &[u8]) -> Fault {
         let fields = Fields { line, next: Some(0), separator: self.separator, quotes: self.quotes };
@@ -164,11 +213,13 @@ impl Parser {
 
 impl<T: Float> RowParser<T> for Parser {
     fn header(&mut self, text: &[u8]) -> Result<usize, Fault> {
-        if !self.header {
-            return Ok(0);
-        }
         let mut lines = Lines::new(text);
         let (_, line) = lines.next().unwrap_or_default();
+        if !self.header {
+            let problem = Problem::UndeclaredHeader;
+            return if self.is_header(line) { Err(Fault { offset: 0, problem }) } else { Ok(0) };
+        }
+        self.check_line(line, 0)?;
         let mut fields =
             Fields { line, next: Some(0), separator: self.separator, quotes: self.quotes };
         for field in &self.fields {
@@ -191,7 +242,7 @@ impl<T: Float> RowParser<T> for Parser {
             if line.is_empty() {
                 continue;
             }
-            check_text(line, start)?;
+            self.check_line(line, start)?;
             self.row(line, rows)
                 .map_err(|fault| Fault { offset: start + fault.offset, ..fault })?;
         }

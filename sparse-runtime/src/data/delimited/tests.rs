@@ -190,3 +190,59 @@ fn schemas_as_text() {
     let error = Delimited::csv(hashing).with_schema("y:labels").unwrap_err();
     assert!(error.to_string().starts_with("`labels` is no kind of column"), "{error}");
 }
+
+#[test]
+fn d4_a_header_that_was_not_declared_is_no_row() {
+    let towns = Delimited::csv(Hashing::new(8).unwrap()).label("y").categorical("town");
+    let message = "file:1:1: the first line is a header, the names of the columns, and no row";
+    assert!(refused(towns.clone(), "y,town\n1,Rome\n").starts_with(message));
+    let bare = towns.clone().without_labels();
+    assert!(refused(bare.clone(), "town\nRome\n").starts_with(message));
+    assert_eq!(read(bare.header(true), "town\nRome\n").unwrap().n_rows(), 1);
+    // Columns without names are called by their positions, which may be a row.
+    let numbers = Delimited::csv(Hashing::new(8).unwrap()).with_schema("label,numeric").unwrap();
+    assert_eq!(read(numbers, "1,2\n0,3\n").unwrap().n_rows(), 2);
+}
+
+#[test]
+fn d7_rows_that_end_in_carriage_returns_are_refused() {
+    let message = "a carriage return (CR) within a line";
+    assert!(refused(small(), "1,40,Rome,1\r0,7,Oslo,2\r").contains(message));
+    let header = small().header(true);
+    assert!(refused(header, "y,age,city,w\r1,40,Rome,1\r").contains(message));
+    // In quotes it is part of a text.
+    assert!(read(small(), "1,40,\"Rome\rOstia\",1\r\n").is_ok());
+}
+
+#[test]
+fn d8_a_byte_order_mark_before_a_line_is_not_part_of_a_category() {
+    let towns = Delimited::csv(Hashing::new(20).unwrap()).categorical("town").label("y");
+    let marked = read(towns.clone(), "Rome,1\n\u{feff}Rome,0\n").unwrap();
+    let plain = read(towns, "Rome,1\nRome,0\n").unwrap();
+    assert_eq!(marked.features(), plain.features());
+}
+
+#[test]
+fn d17_numeric_columns_are_scaled_by_what_was_measured() {
+    let path = std::env::temp_dir().join(format!("nnz-d17-{}.csv", std::process::id()));
+    let text = "y,age,city,w\n1,20,Rome,1\n0,,Oslo,2\n0,40,Rome,1\nbad,1\n1,60,Oslo,1\n";
+    std::fs::write(&path, text).unwrap();
+    let format = small().header(true);
+    let scales = format.measure(&path).unwrap();
+    std::fs::remove_file(&path).unwrap();
+    let deviation = (800f64 / 3.0).sqrt();
+    assert_eq!(scales, [NumberScale { column: "age".into(), mean: 40.0, deviation }]);
+    let reader = TextReader::new(format.clone().scaled(scales).unwrap().numbers_apart());
+    let reader = reader.on_error(OnError::Skip(1));
+    let data = reader.read_bytes("file", text.as_bytes()).unwrap();
+    // The mean where there is none.
+    let expected = [-20.0, 0.0, 0.0, 20.0].map(|number: f64| (number / deviation) as f32);
+    assert_eq!(numbers(&data, "numbers"), expected);
+    let scale = |column: &str, mean, deviation| {
+        let column = column.to_owned();
+        format.clone().scaled([NumberScale { column, mean, deviation }])
+    };
+    for refused in [scale("city", 0.0, 1.0), scale("age", f64::NAN, 1.0), scale("age", 0.0, 0.0)] {
+        assert!(matches!(refused, Err(DataError::Schema { .. })));
+    }
+}

@@ -5,7 +5,7 @@
 
 use super::super::number::{MAX_DIGITS, NotANumber, digits, number};
 use super::super::read_error::Fault;
-use super::super::text::{ends_here, skip_blanks};
+use super::super::text::{ends_here, or_carriage_return, skip_blanks};
 use super::super::{Excerpt, Problem};
 use super::IndexBase;
 use super::room::Taken;
@@ -160,6 +160,7 @@ impl<T: Float> Rows<T> {
                     Ok(after) => rest = after,
                     Err((left, problem)) => {
                         let offset = block.len() - left;
+                        let problem = or_carriage_return(block, offset, problem);
                         return Err(Fault { offset, problem });
                     }
                 },

@@ -208,8 +208,6 @@ fn faults_name_place_and_problem() {
         fault("1 1:1 0:2", IndexBase::Detect).2,
         "index 0 follows 1: the indices of a row must ascend"
     );
-    // An old Macintosh's line ends are blanks here.
-    assert_eq!(one("1 1:1\r5 2:1\r").2, "expected `:` after the index 5, found a blank");
 }
 
 #[test]
@@ -402,6 +400,17 @@ fn skipped_rows_of_a_part_are_told_by_their_lines() {
         lines.extend(data.report().unwrap().first_skipped.iter().map(|row| row.place.line));
     }
     assert_eq!(lines, (1..=10).map(|k| 10 * k).collect::<Vec<u64>>());
+}
+
+#[test]
+fn d7_rows_that_end_in_carriage_returns_are_refused() {
+    for text in ["1 1:1\r0 2:1\r", "1\r0\r", "1 1:1\r-1 2:1\n", "1 1:1\r0.5 2:1"] {
+        let (line, _, problem) = fault(text, IndexBase::Detect);
+        assert!(line == 1 && problem.starts_with("a carriage return (CR) within a line"), "{text}");
+    }
+    assert_eq!(parse("1 1:1\r\r\n0 2:1 \r\n", IndexBase::Detect).unwrap().n_rows(), 2);
+    let (line, _, problem) = fault("1 1:1\n\u{feff}0 2:1\n", IndexBase::Detect);
+    assert!(line == 2 && problem.starts_with("expected a label"), "{problem}");
 }
 
 /// A half has a short range: what is beyond it is told where it is.

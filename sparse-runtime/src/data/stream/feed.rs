@@ -274,7 +274,7 @@ fn parse_block<T: Float>(
         .into_iter()
         .map(|fault| Ok((place(first + fault.offset)?, fault.problem)))
         .collect::<Result<Vec<_>, ReadError>>()?;
-    if let Some((row, problem)) = misfit(&rows, checks, source.classes.as_ref()) {
+    if let Some((row, problem)) = misfit(&rows, checks, source) {
         let offset = first + offset_of_row(parser, &text[first..], source, row);
         return Err(ReadError::Syntax { place: place(offset)?, problem });
     }
@@ -289,20 +289,23 @@ fn parse_block<T: Float>(
 fn misfit<T: Float>(
     rows: &Chunk<T>,
     checks: &[LabelCheck],
-    classes: Option<&Classes>,
+    source: &Source<T>,
 ) -> Option<(usize, Problem)> {
     checks.iter().find_map(|check| {
         if check.kind == LabelKind::Class {
             let ChunkColumn::Dense { values, width: 1 } = &rows.columns[check.column] else {
                 return None;
             };
-            let known = classes?;
+            let known = source.classes.as_ref()?;
             let row = values.iter().position(|label| known.id(label.as_f64()).is_none())?;
             let problem =
                 Problem::UnknownClass { label: values[row].as_f64(), known: known.clone() };
             return Some((row, problem));
         }
-        let (row, label) = rows.find_label(check.column, |label| !check.kind.fits(label))?;
+        let misfit = rows.find_label(check.column, |label| !check.kind.fits(label));
+        let Some((row, label)) = misfit else {
+            return (check.kind == LabelKind::Binary).then(|| mixed(rows, check, source)).flatten();
+        };
         let problem = Problem::Label {
             label: label.as_f64(),
             declared: check.declared.to_owned(),
@@ -310,6 +313,34 @@ fn misfit<T: Float>(
         };
         Some((row, problem))
     })
+}
+
+/// Labels of -1 are among those of a binary loss.
+const MINUS_ONE: u8 = 1;
+/// Labels from 0 to below 1 are among them.
+const FRACTION: u8 = 2;
+
+/// The first label of a block that writes the negative class in another way than labels before it, by its row.
+fn mixed<T: Float>(
+    rows: &Chunk<T>,
+    check: &LabelCheck,
+    source: &Source<T>,
+) -> Option<(usize, Problem)> {
+    let minus_one = rows.find_label(check.column, |label| label == -T::one());
+    let fraction = rows.find_label(check.column, |label| label >= T::zero() && label < T::one());
+    let bit = |found: Option<_>, bit| if found.is_some() { bit } else { 0 };
+    let found = bit(minus_one, MINUS_ONE) | bit(fraction, FRACTION);
+    let before = source.binary_labels.fetch_or(found, std::sync::atomic::Ordering::Relaxed);
+    if before | found != MINUS_ONE | FRACTION {
+        return None;
+    }
+    let ((row, label), other) = match (minus_one, fraction) {
+        (Some(minus_one), _) if before & FRACTION != 0 => (minus_one, "from 0 to below 1"),
+        (_, Some(fraction)) => (fraction, "-1"),
+        (minus_one, None) => (minus_one?, "from 0 to below 1"),
+    };
+    let declared = check.declared.to_owned();
+    Some((row, Problem::MixedLabels { label: label.as_f64(), other, declared }))
 }
 
 /// Labels of one number a row become ids; all of them are classes.

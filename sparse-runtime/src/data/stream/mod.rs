@@ -37,7 +37,7 @@ use blocks::Unit;
 use kept::Kept;
 use sparse_core::element::Float;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
@@ -54,6 +54,8 @@ pub(super) struct Source<T: Float> {
     pub(super) parsed_layout: Vec<ColumnLayout>,
     pub(super) layout: Vec<ColumnLayout>,
     pub(super) known: Mutex<Known>,
+    /// How labels of binary losses are written, of all blocks that were read: `feed::MINUS_ONE`, `feed::FRACTION`.
+    pub(super) binary_labels: AtomicU8,
     /// The bytes of the files that have been read in the epoch that was begun last.
     pub(super) bytes: Arc<AtomicU64>,
     /// What has been parsed, if it is kept.

@@ -253,6 +253,7 @@ impl<T: Float, F: RowFormat<T> + Clone> Stream<F, T> {
             parsed_layout,
             layout,
             known: Mutex::new(known),
+            binary_labels: Default::default(),
             bytes: Arc::default(),
             kept: None,
         })

@@ -270,6 +270,16 @@ fn what_is_wrong_is_named_by_its_line() {
     let file = TempFile::new("label.svm", format!("{}{}2 5:1\n", &ones[..at], "# a comment\n\n"));
     let error = error_of(&open(&[&file], 2), &binary);
     assert!(error.contains("label.svm:50003:1: the label 2 is not what `y` is read as"), "{error}");
+    // D13: blocks of labels from 0 and blocks of labels from -1.
+    let mixed = TempFile::new("mixed.svm", format!("{}{}-1 5:1\n", &ones[..at], "0 5:1\n"));
+    let error = error_of(&open(&[&mixed], 2), &binary);
+    assert!(
+        error.contains("mixed.svm:5000") && error.contains("both the negative class"),
+        "{error}"
+    );
+    let zeros = TempFile::new("zeros.svm", ones.replace("\n1 ", "\n0 "));
+    let minus = TempFile::new("minus.svm", ones.replace("\n1 ", "\n-1 "));
+    assert!(error_of(&open(&[&zeros, &minus], 2), &binary).contains("both the negative class"));
     let classes = Classes::of([0.0, 1.0]);
     let data = Stream::new(format()).file(&file.0).buffer(1 << 20).classes(classes).open().unwrap();
     let class = [

@@ -2,8 +2,10 @@
 
 use super::super::read_error::Fault;
 use super::super::{Place, Problem};
+use super::reader::BYTE_ORDER_MARK;
 
-/// The lines of a text without their ends, `\n` or `\r\n`, each with its offset.
+/// The lines of a text, each with its offset, without their ends (`\n`, `\r\n`) and without a byte order mark before them: files that were
+/// concatenated have one within.
 pub(crate) struct Lines<'a> {
     text: &'a [u8],
     next: usize,
@@ -24,17 +26,36 @@ impl<'a> Iterator for Lines<'a> {
         let rest = self.text.get(start..).filter(|rest| !rest.is_empty())?;
         let end = memchr::memchr(b'\n', rest);
         self.next = start + end.map_or(rest.len(), |end| end + 1);
-        let line = &rest[..end.unwrap_or(rest.len())];
-        Some((start, line.strip_suffix(b"\r").unwrap_or(line)))
+        let mut line = &rest[..end.unwrap_or(rest.len())];
+        while let [before @ .., b'\r'] = line {
+            line = before;
+        }
+        match line.strip_prefix(BYTE_ORDER_MARK) {
+            Some(line) => Some((start + BYTE_ORDER_MARK.len(), line)),
+            None => Some((start, line)),
+        }
     }
 }
 
-/// Text has no byte 0.
+/// A line of text has no byte 0, and no carriage return: where lines end in `\r` alone, all of them are one.
 #[inline]
 pub(crate) fn check_text(line: &[u8], offset: usize) -> Result<(), Fault> {
-    match memchr::memchr(0, line) {
-        Some(at) => Err(Fault { offset: offset + at, problem: Problem::NulByte }),
+    match memchr::memchr2(0, b'\r', line) {
+        Some(at) => {
+            let problem = if line[at] == 0 { Problem::NulByte } else { Problem::CarriageReturn };
+            Err(Fault { offset: offset + at, problem })
+        }
         None => Ok(()),
+    }
+}
+
+/// The problem at an offset of a text, or that lines end in `\r` alone where one stands before what was read there.
+#[cold]
+pub(crate) fn or_carriage_return(text: &[u8], offset: usize, problem: Problem) -> Problem {
+    let is_read = |byte: &&u8| byte.is_ascii_digit() || matches!(byte, b' ' | b'\t');
+    match text[..offset.min(text.len())].iter().rev().find(|byte| !is_read(byte)) {
+        Some(b'\r') => Problem::CarriageReturn,
+        _ => problem,
     }
 }
 
