@@ -1,6 +1,5 @@
 //! Steady state allocates nothing: counted over 1000 steps, by a global allocator.
-#![allow(clippy::unwrap_used)]
-
+use crate::own_process;
 use nnz::data::synthetic;
 use nnz::formats::Unit;
 use nnz::model::RowIds;
@@ -386,12 +385,14 @@ fn a_scorer_of_rows_allocates_nothing() {
 /// Steps of a large batch on several threads, none of which allocates: so many that the slower way, shared or not, is tried again.
 #[test]
 fn several_threads() {
+    if !own_process::is_own("allocation::several_threads") {
+        return;
+    }
     const MANY: usize = 5000;
     let data = synthetic::click_log(MANY, 20_000, 30, 1).unwrap();
     let x = data.features().unwrap();
     let y = Dense::new([MANY, 1], (0..MANY).map(|row| (row % 2) as f32).collect()).unwrap();
     let batch = LinearBatch { x: x.view(), y: y.view() };
-    // Other tests allocate in between, but not all the time.
     let quiet = (0..50).any(|_| {
         let mut model = Linear::new(dims! { d: 20_000 }, Seed(0)).unwrap();
         model.set_parallel(Parallel::Threads(2));

@@ -1,6 +1,4 @@
 //! Models whose inputs may have one of several storage types.
-#![allow(clippy::unwrap_used)]
-
 use nnz::formats::{Csr, CsrView, Dense, DenseView, RowSparse};
 use nnz::optimizer::Updater;
 use nnz::prelude::*;

@@ -1,6 +1,4 @@
 //! Blocks: in one `graph!`, from another module, from another crate.
-#![allow(clippy::unwrap_used)]
-
 use nnz::formats::{Csr, Dense};
 use nnz::prelude::*;
 
@@ -46,7 +44,7 @@ mod written_by_macros {
             nnz::graph! {
                 pub block doubled(x) { scaled(2.0 * x, 1.0) }
                 pub operator scaled(x, y) {
-                    rule dense scalar -> dense = crate::written_by_macros::scaled;
+                    rule dense scalar -> dense = crate::blocks::written_by_macros::scaled;
                     shape [n] any -> [n];
                     gradient x = grad * y;
                 }

@@ -1,10 +1,5 @@
 //! Element-wise operators as one loop, against the same models with `fuse = off`: bit for bit.
 
-#![allow(clippy::unwrap_used)]
-
-#[macro_use]
-mod twins;
-
 use nnz::core::inspect::Written;
 use nnz::formats::RowSelection;
 use nnz::prelude::*;

@@ -1,6 +1,4 @@
 //! Dimensions that are constants of Rust.
-#![allow(clippy::unwrap_used)]
-
 use nnz::formats::{Csr, Dense};
 use nnz::model::Extent;
 use nnz::prelude::*;

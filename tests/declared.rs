@@ -1,11 +1,7 @@
 //! Operators that users declare: values, gradients, storage, and what is asked of their functions.
-#![allow(clippy::unwrap_used)]
-
 use nnz::formats::{Csr, Dense, RowSparse};
 use nnz::optimizer::Updater;
 use nnz::prelude::*;
-
-mod names;
 
 mod functions {
     use nnz::core::element::Float;
@@ -86,15 +82,15 @@ mod library {
     nnz::graph! {
         /// A smooth function of each element.
         pub operator mish(x) {
-            each = crate::functions::mish;
-            derivative = crate::functions::mish_slope;
+            each = crate::declared::functions::mish;
+            derivative = crate::declared::functions::mish_slope;
             at_zero = 0;
         }
 
         /// Flat at 0.
         pub operator cube(x) {
-            each = crate::functions::cube;
-            derivative = crate::functions::cube_slope;
+            each = crate::declared::functions::cube;
+            derivative = crate::declared::functions::cube_slope;
             at_zero = 0;
             slope_at_zero = 0;
         }

@@ -1,8 +1,6 @@
 //! Steps of one row that are made in one call, against the same steps one call each, and steps of large batches on several
 //! threads, against the same on one: every bit is the same.
 
-#![allow(clippy::unwrap_used)]
-
 use nnz::core::update_rules::{GroupAdaGrad, UpdateRule};
 use nnz::data::{BatchOptions, DataSource, Order, synthetic};
 use nnz::model::RowSteps;

@@ -1,6 +1,4 @@
 //! Parameters that are not trained, and several losses.
-#![allow(clippy::unwrap_used)]
-
 use nnz::formats::{Csr, Dense};
 use nnz::optimizer::Updater;
 use nnz::prelude::*;

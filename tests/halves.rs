@@ -1,7 +1,4 @@
 //! Models whose arrays have 16 bits: they learn what those of 32 bits do, are saved, and sum in 32 bits.
-#![cfg(feature = "half")]
-#![allow(clippy::unwrap_used)]
-
 use nnz::core::storage::ElementType;
 use nnz::formats::{bf16, f16};
 use nnz::optimizer::Updater;

@@ -1,6 +1,4 @@
 //! Ids of every type, from data to a model: as labels of classes, checked where they come in, never wrapped.
-#![allow(clippy::unwrap_used)]
-
 use nnz::data::DataError;
 use nnz::formats::{Ids, IdsView};
 use nnz::model::ModelError;

@@ -1,7 +1,5 @@
 //! Layers in models: tables that batches read by rows, trained exactly; class weights; ids of 64 bits.
 
-#![allow(clippy::unwrap_used)]
-
 use nnz::optimizer::Updater;
 use nnz::prelude::*;
 

@@ -1,10 +1,5 @@
 //! Steps that are one loop over rows named by ids, against the same models unfused, and at what they refuse.
 
-#![allow(clippy::unwrap_used)]
-
-#[macro_use]
-mod twins;
-
 use nnz::core::update_rules::{GroupAdaGrad, UpdateRule};
 use nnz::model::ModelError;
 use nnz::optimizer::Updater;

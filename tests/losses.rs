@@ -1,7 +1,5 @@
 //! Every loss in a model: the fused step against the unfused one, with weights of rows and without; what weights mean.
 
-#![allow(clippy::unwrap_used)]
-
 use nnz::core::inspect::PlanStep;
 use nnz::optimizer::Updater;
 use nnz::prelude::*;

@@ -1,7 +1,5 @@
 //! Operators that move elements, in models.
 
-#![allow(clippy::unwrap_used)]
-
 use nnz::prelude::*;
 
 graph! {

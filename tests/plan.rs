@@ -1,11 +1,10 @@
 //! What the compiler decided, seen from a program: the table of a model and a batch, the log, run-time warnings.
-#![allow(clippy::unwrap_used)]
-
+use crate::own_process;
 use nnz::core::inspect::{Part, Written};
 use nnz::prelude::*;
 use std::fmt::Write as _;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Output;
 use std::sync::{Arc, Mutex};
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
@@ -140,7 +139,7 @@ fn a_plan_is_data() {
 
 /// Compares a committed file with what it should be, or writes it under `NNZ_BLESS=1`.
 fn check_file(path: &str, expected: &str) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(path);
     if std::env::var_os("NNZ_BLESS").is_some() {
         std::fs::write(&path, expected).unwrap();
     }
@@ -243,13 +242,9 @@ fn an_allowed_fallback_says_nothing_but_in_the_plan() {
     assert!(Silent::PLAN.to_string().contains("fallback: dense_csr(b)"), "{}", Silent::PLAN);
 }
 
-/// Runs one test of this program by itself, with `NNZ_LOG` set.
+/// Runs one test of this file by itself, with `NNZ_LOG` set.
 fn run_alone(test: &str, log: &str) -> Output {
-    Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", test, "--nocapture"])
-        .env("NNZ_LOG", log)
-        .output()
-        .unwrap()
+    own_process::command(&format!("plan::{test}")).env("NNZ_LOG", log).output().unwrap()
 }
 
 #[test]

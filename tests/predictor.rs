@@ -1,7 +1,5 @@
 //! Models that only predict, from a file and from memory.
 
-#![allow(clippy::unwrap_used)]
-
 use nnz::model::ModelError;
 use nnz::predictor::Predictor;
 use nnz::prelude::*;

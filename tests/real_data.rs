@@ -5,12 +5,7 @@
 //! fails where `NNZ_REQUIRE_DATA=1`. Each takes a few seconds in the test profile.
 
 // What cannot be read fails the test.
-#![allow(clippy::unwrap_used)]
-#![cfg(feature = "gzip")]
-
-mod folder;
-
-use folder::{find, say};
+use crate::folder::{find, say};
 use nnz::core::element::Float;
 use nnz::data::ColumnValues;
 use nnz::formats::RowSelection;

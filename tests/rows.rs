@@ -1,8 +1,6 @@
 //! The rows that a model says a batch reads and writes, against the rows that change something when they are perturbed and
 //! those that a step changes.
 
-#![allow(clippy::unwrap_used)]
-
 use nnz::formats::RowIdsView;
 use nnz::model::{ModelError, RowIds, RowSet};
 use nnz::optimizer::Updater;

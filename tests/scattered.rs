@@ -1,10 +1,5 @@
 //! Steps that are not one loop but scatter gradients of rows into the update, against the same models unfused.
 
-#![allow(clippy::unwrap_used)]
-
-#[macro_use]
-mod twins;
-
 use nnz::core::update_rules::UpdateRule;
 use nnz::optimizer::Updater;
 use nnz::prelude::*;

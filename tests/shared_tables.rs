@@ -1,11 +1,6 @@
 //! Tables that a row of data reads in several places, and what names one row twice: steps that are one loop, against the same models
 //! unfused.
 
-#![allow(clippy::unwrap_used)]
-
-#[macro_use]
-mod twins;
-
 use nnz::core::element::{Element, Stored};
 use nnz::core::update_rules::{NAMES, RuleVisitor, UpdateRule, with_rule};
 use nnz::formats::Unit;

@@ -1,6 +1,4 @@
 //! States: what is carried from batch to batch.
-#![allow(clippy::unwrap_used)]
-
 use nnz::formats::{Csr, Dense};
 use nnz::optimizer::Updater;
 use nnz::prelude::*;

@@ -1,8 +1,6 @@
 //! The fused step against the unfused one, and both against arithmetic by hand. In f64, where what the orders of sums leave
 //! of a difference stays far below that of a wrong formula.
 
-#![allow(clippy::unwrap_used)]
-
 use nnz::optimizer::Updater;
 use nnz::prelude::*;
 use nnz::table::Table;

@@ -1,4 +1,4 @@
-//! Every diagnostic, as the user sees it. `TRYBUILD=overwrite cargo test --test ui` rewrites the expected text.
+//! Every diagnostic, as the user sees it. `TRYBUILD=overwrite cargo test -p nnz-tests ui::` rewrites the expected text.
 
 use sparse_core::diagnostics::Code;
 use std::collections::BTreeSet;
@@ -21,7 +21,7 @@ const FOLDERS: [&str; 10] = [
 fn errors() {
     let cases = trybuild::TestCases::new();
     for folder in FOLDERS {
-        cases.compile_fail(format!("tests/ui/{folder}/*.rs"));
+        cases.compile_fail(format!("ui/{folder}/*.rs"));
     }
 }
 
@@ -29,7 +29,7 @@ fn errors() {
 #[cfg(not(feature = "half"))]
 #[test]
 fn features_that_are_off() {
-    trybuild::TestCases::new().compile_fail("tests/ui/features/*.rs");
+    trybuild::TestCases::new().compile_fail("ui/features/*.rs");
 }
 
 /// The catalogue and the cases hold each other: each code has a case named after it.
@@ -37,7 +37,7 @@ fn features_that_are_off() {
 fn every_code_has_a_case() {
     let mut covered: BTreeSet<Code> = BTreeSet::new();
     for folder in FOLDERS {
-        for entry in std::fs::read_dir(format!("tests/ui/{folder}")).unwrap() {
+        for entry in std::fs::read_dir(format!("ui/{folder}")).unwrap() {
             let path = entry.unwrap().path();
             if path.extension().is_some_and(|extension| extension == "stderr") {
                 let text = std::fs::read_to_string(path).unwrap();
@@ -57,7 +57,7 @@ fn every_code_has_a_case() {
 /// A type that is not what a trait bound asks for is told what is, in our words.
 #[test]
 fn every_public_trait_says_what_it_wants() {
-    let mut folders: Vec<_> = ["sparse-core/src", "sparse-runtime/src"].map(PathBuf::from).into();
+    let mut folders: Vec<_> = ["../sparse-core/src", "../sparse-runtime/src"].map(PathBuf::from).into();
     let (mut found, mut silent) = (0, Vec::new());
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(folder).unwrap() {

@@ -1,6 +1,4 @@
 //! Models of a `csr<unit>` and of the same csr with values that are 1: they compute the same bits, whatever the loop.
-#![allow(clippy::unwrap_used)]
-
 use nnz::data::{ColumnValues, synthetic};
 use nnz::formats::{RowIdsView, Unit};
 use nnz::model::{Model, RowIds};

@@ -4,6 +4,8 @@
 #![allow(clippy::unwrap_used)]
 
 mod command_line;
+// What is missing of the data is told by the same words as in the tests of the library.
+#[path = "../../tests/folder/mod.rs"]
 mod folder;
 mod kept_runs;
 // Of an example, `main` and `fit` are not called.

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 /// Where there is no such file, that is said aloud, and it is a failure where `NNZ_REQUIRE_DATA=1`: a test that did
 /// nothing must not pass for one that did.
 pub(crate) fn find(variable: &str, default: &str, file: &str) -> Option<PathBuf> {
-    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(default);
+    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(default);
     let path = std::env::var_os(variable).map_or(beside, PathBuf::from).join(file);
     if path.exists() {
         return Some(path);

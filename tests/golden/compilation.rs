@@ -1,9 +1,9 @@
 //! A recorded operator as a graph, compiled as it stands and with conversions allowed.
 
-use crate::case::Tensor;
-use crate::reasons::{Deviation, Kind};
-use crate::recipes::Build;
-use crate::refusals::is_refusal;
+use crate::golden::case::Tensor;
+use crate::golden::reasons::{Deviation, Kind};
+use crate::golden::recipes::Build;
+use crate::golden::refusals::is_refusal;
 use nnz::core::compile::{Compiled, compile};
 use nnz::core::ir::{self, Attributes, Fallback, Graph, Output, Place, ValueId};
 use nnz::core::operators::find;

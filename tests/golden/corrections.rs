@@ -3,8 +3,8 @@
 //! A correction computes the right values from the recorded case. Results are compared with them, so that no value of any case
 //! is left out of the comparison.
 
-use crate::case::Tensor;
-use crate::reasons::{Deviation, matches_any};
+use crate::golden::case::Tensor;
+use crate::golden::reasons::{Deviation, matches_any};
 use nnz::core::storage::Storage;
 use serde_json::Value;
 

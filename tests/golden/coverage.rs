@@ -1,12 +1,12 @@
 //! Every reason, every correction and every recipe covers a case: one that covers none says nothing, or is misspelt.
 
-use crate::case::cases;
-use crate::device::Host;
+use crate::golden::case::cases;
+use crate::golden::device::Host;
 use crate::folder::say;
-use crate::operators::FILES;
-use crate::tally::Tally;
-use crate::{corrections, create, graphs, infer, libsvm, noncanonical, operators, reasons};
-use crate::{recipes, refusals};
+use crate::golden::operators::FILES;
+use crate::golden::tally::Tally;
+use crate::golden::{corrections, create, graphs, infer, libsvm, noncanonical, operators, reasons};
+use crate::golden::{recipes, refusals};
 use serde_json::Value;
 use std::collections::BTreeSet;
 

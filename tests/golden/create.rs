@@ -3,11 +3,11 @@
 //! What is not valid must be refused, and the message must name the numbers of an invariant that it breaks. Which
 //! ones those are is found here anew, by the definition and not by the library.
 
-use crate::case::{Tensor, cases, id, numbers};
-use crate::compare::Tolerance;
-use crate::differences::{Reason, judge};
-use crate::reasons::Relaxes;
-use crate::tally::{Tally, finish};
+use crate::golden::case::{Tensor, cases, id, numbers};
+use crate::golden::compare::Tolerance;
+use crate::golden::differences::{Reason, judge};
+use crate::golden::reasons::Relaxes;
+use crate::golden::tally::{Tally, finish};
 use nnz::formats::{Csr, FormatError, RowSparse, Shape, ids_from_signed};
 use nnz::kernels::Array;
 use serde_json::Value;

@@ -1,7 +1,7 @@
 //! Where cases are computed: on the host, or by another device through the same harness.
 
-use crate::models::Visit;
-use crate::tally::Outcome;
+use crate::golden::models::Visit;
+use crate::golden::tally::Outcome;
 use nnz::core::compile::Compiled;
 use nnz::interpreter::{InterpreterError, Values, evaluate};
 use nnz::kernels::Array;

@@ -1,7 +1,7 @@
 //! Reasons for differences in cases that are not operators: each file of tests has its own table of them.
 
-use crate::reasons::{Relaxes, matches_any};
-use crate::tally::{Outcome, Reasons};
+use crate::golden::reasons::{Relaxes, matches_any};
+use crate::golden::tally::{Outcome, Reasons};
 
 /// Why something is not held of the cases whose ids match one of the patterns (`*` is anything).
 pub(crate) struct Reason {

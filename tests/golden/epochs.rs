@@ -1,6 +1,6 @@
 //! How far recorded trajectories are followed.
 
-use crate::device::Device;
+use crate::golden::device::Device;
 
 /// Epochs of recorded trajectories.
 #[derive(Clone, Copy, Debug, Default)]

@@ -5,15 +5,15 @@
 //! graph is refused as it stands if there is such a node. Deviations of a node are judged by the name of its operator, those of
 //! gradients by the name of the graph.
 
-use crate::case::{Tensor, cases, id, storage};
-use crate::compare::Tolerance;
-use crate::compilation::{append, arrays, declare, forward, parameter};
-use crate::corrections::{Part, Recorded, corrected};
-use crate::device::{Device, Failure, Host};
-use crate::operators::{BACKWARD, FORWARD, check_shape, compare};
-use crate::reasons::{Deviation, Kind, judge_each, operator_name};
-use crate::recipes::{Build, Recipe, ids_of, recipe};
-use crate::tally::{Outcome, Tally, finish};
+use crate::golden::case::{Tensor, cases, id, storage};
+use crate::golden::compare::Tolerance;
+use crate::golden::compilation::{append, arrays, declare, forward, parameter};
+use crate::golden::corrections::{Part, Recorded, corrected};
+use crate::golden::device::{Device, Failure, Host};
+use crate::golden::operators::{BACKWARD, FORWARD, check_shape, compare};
+use crate::golden::reasons::{Deviation, Kind, judge_each, operator_name};
+use crate::golden::recipes::{Build, Recipe, ids_of, recipe};
+use crate::golden::tally::{Outcome, Tally, finish};
 use nnz::core::compile::compile;
 use nnz::core::ir::{self, Fallback, Graph, Output, Place, ValueId};
 use nnz::core::storage::{ElementType, Storage};

@@ -4,13 +4,13 @@
 //! compiler infers for its result and for the gradient of each operand must be the recorded ones. What the reference refuses
 //! must be refused with any fallback.
 
-use crate::case::{Tensor, cases, id, storage};
-use crate::compilation::{Compilation, backward, forward, operand_name};
-use crate::operators::Findings;
-use crate::reasons::{Deviation, Kind, operator_name};
-use crate::recipes::{Build, Recipe, mark_ids, recipe};
-use crate::refusals::is_refusal;
-use crate::tally::{Outcome, Tally, finish};
+use crate::golden::case::{Tensor, cases, id, storage};
+use crate::golden::compilation::{Compilation, backward, forward, operand_name};
+use crate::golden::operators::Findings;
+use crate::golden::reasons::{Deviation, Kind, operator_name};
+use crate::golden::recipes::{Build, Recipe, mark_ids, recipe};
+use crate::golden::refusals::is_refusal;
+use crate::golden::tally::{Outcome, Tally, finish};
 use nnz::core::compile::Compiled;
 use nnz::core::shapes::{Dim, Dims};
 use nnz::core::storage::Storage;

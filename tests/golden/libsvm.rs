@@ -3,11 +3,11 @@
 //! The reference completes the last batch with samples from the beginning, which is `LastBatch::Pad`. Its next pass goes
 //! on after those samples: all passes together are one endless sequence, which is `LastBatch::RollOver`.
 
-use crate::case::{Tensor, cases, id};
-use crate::create::same_parts;
-use crate::differences::{Reason, judge};
-use crate::reasons::Relaxes;
-use crate::tally::{Outcome, Tally, finish};
+use crate::golden::case::{Tensor, cases, id};
+use crate::golden::create::same_parts;
+use crate::golden::differences::{Reason, judge};
+use crate::golden::reasons::Relaxes;
+use crate::golden::tally::{Outcome, Tally, finish};
 use nnz::core::storage::{ElementType, Storage};
 use nnz::data::libsvm::{IndexBase, Reader};
 use nnz::data::{Batch, BatchOptions, Batches, DataSource, Dataset, LastBatch};

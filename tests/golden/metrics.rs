@@ -1,8 +1,8 @@
 //! Metrics: the value after each of several batches.
 
-use crate::case::{Tensor, cases, id, numbers};
-use crate::compare::Tolerance;
-use crate::tally::Tally;
+use crate::golden::case::{Tensor, cases, id, numbers};
+use crate::golden::compare::Tolerance;
+use crate::golden::tally::Tally;
 use nnz::kernels::Array;
 use nnz::metric::{
     Accuracy, BatchMean, F1, LabelsView, LogLoss, Loss, Mae, Matthews, Metric, Mse, Pearson,

@@ -1,17 +1,17 @@
 //! Inputs with unsorted or repeated indices: refused when they are built, and brought into valid form where they are
 //! given as coordinates.
 
-use crate::case::{Tensor, cases, id};
-use crate::compare::Tolerance;
-use crate::compilation::{Compilation, forward, operand_name};
-use crate::create::{broken_csr, broken_rows, expand, names};
-use crate::device::{Device, Failure, Host};
-use crate::differences::{Reason, judge};
-use crate::operators::elements;
-use crate::reasons::Relaxes;
-use crate::recipes::{Build, Recipe, recipe};
-use crate::refusals::of_dense;
-use crate::tally::{Tally, finish};
+use crate::golden::case::{Tensor, cases, id};
+use crate::golden::compare::Tolerance;
+use crate::golden::compilation::{Compilation, forward, operand_name};
+use crate::golden::create::{broken_csr, broken_rows, expand, names};
+use crate::golden::device::{Device, Failure, Host};
+use crate::golden::differences::{Reason, judge};
+use crate::golden::operators::elements;
+use crate::golden::reasons::Relaxes;
+use crate::golden::recipes::{Build, Recipe, recipe};
+use crate::golden::refusals::of_dense;
+use crate::golden::tally::{Tally, finish};
 use nnz::core::storage::Storage;
 use nnz::formats::{Csr, FormatError, RowSparse, Shape};
 use nnz::kernels::Array;

@@ -10,14 +10,14 @@
 #[path = "../../sparse-runtime/tests/cuda/device.rs"]
 mod device;
 
-use crate::case::cases;
-use crate::compare::Tolerance;
-use crate::device::{Device, Failure, Inputs};
+use crate::golden::case::cases;
+use crate::golden::compare::Tolerance;
+use crate::golden::device::{Device, Failure, Inputs};
 use crate::folder::say;
-use crate::models::Visit;
-use crate::operators::FILES;
-use crate::tally::finish;
-use crate::{graphs, noncanonical, operators, refusals, svrg, train};
+use crate::golden::models::Visit;
+use crate::golden::operators::FILES;
+use crate::golden::tally::finish;
+use crate::golden::{graphs, noncanonical, operators, refusals, svrg, train};
 use nnz::core::compile::Compiled;
 use nnz::core::element::Float;
 use nnz::device::cuda::Gpu;

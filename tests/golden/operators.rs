@@ -2,19 +2,19 @@
 //!
 //! Each case is compiled as it stands (`fallback = deny`), and with conversions allowed where that is refused. What the
 //! reference computes on temporary dense copies must be refused, and met once it is allowed; values and
-//! storage types must be the recorded ones. Anything else is a deviation, which a [reason](crate::reasons) must cover.
+//! storage types must be the recorded ones. Anything else is a deviation, which a [reason](crate::golden::reasons) must cover.
 //!
 //! The gradient with respect to an operand of any storage is that of a dense parameter that is converted to it,
 //! because parameters themselves cannot be csr.
 
-use crate::case::{Tensor, cases, id};
-use crate::compare::Tolerance;
-use crate::compilation::{Compilation, arrays, backward, forward, operand_name};
-use crate::corrections::{Expected, Part, Recorded, corrected};
-use crate::device::{Device, Failure, Host};
-use crate::reasons::{Deviation, Kind, judge};
-use crate::recipes::{Build, Recipe, mark_ids, recipe};
-use crate::tally::{Outcome, Tally, finish};
+use crate::golden::case::{Tensor, cases, id};
+use crate::golden::compare::Tolerance;
+use crate::golden::compilation::{Compilation, arrays, backward, forward, operand_name};
+use crate::golden::corrections::{Expected, Part, Recorded, corrected};
+use crate::golden::device::{Device, Failure, Host};
+use crate::golden::reasons::{Deviation, Kind, judge};
+use crate::golden::recipes::{Build, Recipe, mark_ids, recipe};
+use crate::golden::tally::{Outcome, Tally, finish};
 use nnz::core::storage::Storage;
 use nnz::formats::{Csr, Dense, RowSparse, Shape};
 use nnz::interpreter::Values;
@@ -108,7 +108,7 @@ fn zeros(case: &Value) -> Result<(), String> {
         .map(|extent| extent.as_u64().map(|extent| extent as usize))
         .collect();
     let shape = Shape::try_new(&shape.ok_or("no shape")?).map_err(|error| error.to_string())?;
-    let found = match crate::case::storage(&case["attrs"]["stype"]).ok_or("no storage type")? {
+    let found = match crate::golden::case::storage(&case["attrs"]["stype"]).ok_or("no storage type")? {
         Storage::Dense => Array::Dense(Dense::<f32>::zeros(shape)),
         Storage::Csr => {
             let (n_rows, n_cols) = shape.matrix().ok_or("not a matrix")?;

@@ -1,6 +1,6 @@
 //! A recorded training run: its arrays, its graph, and which updates mean it.
 
-use crate::case::{Tensor, storage};
+use crate::golden::case::{Tensor, storage};
 use nnz::core::storage::Storage;
 use nnz::core::update_rules::LazyUpdate;
 use serde_json::Value;

@@ -1,20 +1,20 @@
 //! What the reference refuses, when storage types are inferred or when it runs.
 //!
 //! An operator is refused by the compiler, with any fallback, or by an error of a constructor or of the interpreter; or it is better on
-//! purpose: then it gives what it gives of dense operands, where storage says nothing, and a [reason](crate::reasons) covers it.
+//! purpose: then it gives what it gives of dense operands, where storage says nothing, and a [reason](crate::golden::reasons) covers it.
 
-use crate::case::{Tensor, cases, id};
-use crate::compare::Tolerance;
-use crate::compilation::{Compilation, arrays, forward};
-use crate::corrections::{Part, Recorded, corrected};
-use crate::device::{Device, Failure, Host};
-use crate::libsvm;
-use crate::operators::{FORWARD, compare, elements};
-use crate::reasons::{Deviation, Kind, judge};
-use crate::recipes::{Build, Recipe, ids_of, recipe};
-use crate::refused_updates;
-use crate::svrg;
-use crate::tally::{Outcome, Tally, finish};
+use crate::golden::case::{Tensor, cases, id};
+use crate::golden::compare::Tolerance;
+use crate::golden::compilation::{Compilation, arrays, forward};
+use crate::golden::corrections::{Part, Recorded, corrected};
+use crate::golden::device::{Device, Failure, Host};
+use crate::golden::libsvm;
+use crate::golden::operators::{FORWARD, compare, elements};
+use crate::golden::reasons::{Deviation, Kind, judge};
+use crate::golden::recipes::{Build, Recipe, ids_of, recipe};
+use crate::golden::refused_updates;
+use crate::golden::svrg;
+use crate::golden::tally::{Outcome, Tally, finish};
 use nnz::core::storage::Storage;
 use nnz::interpreter::evaluate;
 use serde_json::Value;

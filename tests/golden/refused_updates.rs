@@ -3,10 +3,10 @@
 //! The library takes them. What comes of it is held to the recurrences of all rows, or of the rows of the gradient where
 //! the case says lazy, computed here in `f64`.
 
-use crate::case::{Tensor, id};
-use crate::compare::Tolerance;
-use crate::reasons::{Deviation, Kind};
-use crate::rules::configured;
+use crate::golden::case::{Tensor, id};
+use crate::golden::compare::Tolerance;
+use crate::golden::reasons::{Deviation, Kind};
+use crate::golden::rules::configured;
 use nnz::core::storage::Storage;
 use nnz::core::update_rules::{LazyUpdate, RuleVisitor, UpdateRule, with_rule};
 use nnz::kernels::Array;

@@ -1,9 +1,9 @@
 //! A store of one process and of threads: rows pulled, gradients pushed by several devices, updates.
 
-use crate::case::{Tensor, cases, id};
-use crate::compare::Tolerance;
-use crate::rules::configured;
-use crate::tally::Tally;
+use crate::golden::case::{Tensor, cases, id};
+use crate::golden::compare::Tolerance;
+use crate::golden::rules::configured;
+use crate::golden::tally::Tally;
 use nnz::core::storage::Storage;
 use nnz::core::update_rules::{LazyUpdate, Sgd, UpdateRule};
 use nnz::formats::{Dense, RowSparse};

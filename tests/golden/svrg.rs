@@ -4,17 +4,17 @@
 //! called `accumulates` have the reference's: they are met up to the second snapshot, and from then on recognised by what is wrong with
 //! their mean; no setting of the library imitates it.
 
-use crate::case::{Tensor, cases, id, numbers};
-use crate::compare::Tolerance;
-use crate::device::{Device, Failure, Host};
-use crate::epochs::Epochs;
+use crate::golden::case::{Tensor, cases, id, numbers};
+use crate::golden::compare::Tolerance;
+use crate::golden::device::{Device, Failure, Host};
+use crate::golden::epochs::Epochs;
 use crate::folder::say;
-use crate::models::{Linear, LinearDense, LinearDenseWeight, Visit};
-use crate::reasons::{Deviation, Kind};
-use crate::recorded;
-use crate::rules::configured;
-use crate::tally::Tally;
-use crate::train;
+use crate::golden::models::{Linear, LinearDense, LinearDenseWeight, Visit};
+use crate::golden::reasons::{Deviation, Kind};
+use crate::golden::recorded;
+use crate::golden::rules::configured;
+use crate::golden::tally::Tally;
+use crate::golden::train;
 use nnz::core::update_rules::{RuleError, UpdateRule};
 use nnz::kernels::Array;
 use nnz::model::GradientMut;

@@ -1,7 +1,7 @@
 //! What became of the cases of a file, counted.
 
 use crate::folder::say;
-use crate::reasons::Relaxes;
+use crate::golden::reasons::Relaxes;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Why a case is different, and what is not held of it for that.

@@ -5,15 +5,15 @@
 //! model that stands for the graph. On a device that is not the host they are met by what the device has of these, and by the parameters that
 //! the host has after each epoch.
 
-use crate::case::{Tensor, cases, id, numbers};
-use crate::compare::Tolerance;
-use crate::device::{Device, Failure, Host};
-use crate::epochs::Epochs;
+use crate::golden::case::{Tensor, cases, id, numbers};
+use crate::golden::compare::Tolerance;
+use crate::golden::device::{Device, Failure, Host};
+use crate::golden::epochs::Epochs;
 use crate::folder::say;
-use crate::models::{Family, GeneralisedLinear, OfTables, Visit};
-use crate::recorded::Recorded;
-use crate::rules::configured;
-use crate::tally::Tally;
+use crate::golden::models::{Family, GeneralisedLinear, OfTables, Visit};
+use crate::golden::recorded::Recorded;
+use crate::golden::rules::configured;
+use crate::golden::tally::Tally;
 use nnz::core::storage::Storage;
 use nnz::core::update_rules::{GroupAdaGrad, StateBlock, UpdateRule};
 use nnz::data::{ColumnValues, Dataset};

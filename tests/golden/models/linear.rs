@@ -1,8 +1,8 @@
 //! The recorded models of one weight, each fused and unfused.
 
 use super::{Family, Visit};
-use crate::device::{Device, Failure};
-use crate::recorded::Recorded;
+use crate::golden::device::{Device, Failure};
+use crate::golden::recorded::Recorded;
 use nnz::core::storage::Storage;
 use nnz::prelude::*;
 

@@ -6,9 +6,9 @@ mod tables;
 pub(crate) use linear::{GeneralisedLinear, Linear, LinearDense, LinearDenseWeight};
 pub(crate) use tables::OfTables;
 
-use crate::case::{Tensor, cases, id};
-use crate::device::{Device, Failure};
-use crate::recorded::Recorded;
+use crate::golden::case::{Tensor, cases, id};
+use crate::golden::device::{Device, Failure};
+use crate::golden::recorded::Recorded;
 use nnz::prelude::Model;
 use serde_json::Value;
 use std::fmt::Debug;

@@ -3,9 +3,9 @@
 #![allow(unreachable_pub, reason = "`twins` declares models for the roots of tests")]
 
 use super::{Family, Visit};
-use crate::case::Tensor;
-use crate::device::{Device, Failure};
-use crate::recorded::Recorded;
+use crate::golden::case::Tensor;
+use crate::golden::device::{Device, Failure};
+use crate::golden::recorded::Recorded;
 use nnz::core::storage::Storage;
 use nnz::prelude::*;
 

@@ -1,9 +1,9 @@
 //! Where the library differs from the reference on purpose, and why.
 //!
 //! A reason relaxes what is said of storage types, fallbacks and refusals, and never values: a recorded value that is not that of
-//! this library has another one in its place, which a [correction](crate::corrections) computes.
+//! this library has another one in its place, which a [correction](crate::golden::corrections) computes.
 
-use crate::tally::{Outcome, Reasons};
+use crate::golden::tally::{Outcome, Reasons};
 use nnz::core::storage::Storage;
 use std::fmt;
 

@@ -1,8 +1,8 @@
 //! What the reference's operators are in this language: one line each.
 
-use crate::case::{Tensor, number, storage};
-use crate::reasons::Relaxes;
-use crate::tally::Outcome;
+use crate::golden::case::{Tensor, number, storage};
+use crate::golden::reasons::Relaxes;
+use crate::golden::tally::Outcome;
 use nnz::core::ir::{AttributeValue, Attributes, Graph, List, Place, ValueId};
 use nnz::core::operators::find;
 use nnz::core::storage::Storage;

@@ -5,13 +5,6 @@
 //! A case that the runner does not understand has failed; what is not built yet is in an explicit list
 //! ([`recipes::not_built`]), and printed with its number.
 
-// A case that cannot be read fails the test.
-#![allow(clippy::unwrap_used)]
-
-#[macro_use]
-#[path = "../twins/mod.rs"]
-mod twins;
-
 mod case;
 mod compare;
 mod compilation;
@@ -21,8 +14,6 @@ mod create;
 mod device;
 mod differences;
 mod epochs;
-#[path = "../folder/mod.rs"]
-mod folder;
 mod graphs;
 mod infer;
 mod libsvm;

@@ -1,6 +1,4 @@
 //! From a graph to a trained, saved and loaded model, through the facade.
-#![allow(clippy::unwrap_used)]
-
 mod hogwild;
 mod resumed;
 mod spans;

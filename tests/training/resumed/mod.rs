@@ -103,7 +103,7 @@ fn a_killed_process_leaves_a_whole_checkpoint() {
     let mut positions = std::collections::BTreeSet::new();
     for kill in 0..100u64 {
         let mut process = std::process::Command::new(&program)
-            .args(["--exact", "resumed::training_to_be_killed", "--nocapture"])
+            .args(["--exact", "training::resumed::training_to_be_killed", "--nocapture"])
             .env("NNZ_KILLED_RUN", &path)
             .stdout(std::process::Stdio::null())
             .stderr(std::process::Stdio::null())
