@@ -11,16 +11,13 @@ mod twins;
 mod folder;
 mod own_process;
 
-mod allocation;
 mod alternatives;
 mod blocks;
 mod chains;
 mod constants;
 mod declared;
-mod each_row;
 mod fallback;
 mod frozen;
-mod fuzz;
 mod golden;
 mod grown;
 #[cfg(feature = "half")]
@@ -29,14 +26,10 @@ mod ids;
 mod layers;
 mod lookups;
 mod losses;
-#[cfg(feature = "gzip")]
-mod models;
 mod moving;
 mod names;
 mod plan;
 mod predictor;
-#[cfg(feature = "gzip")]
-mod real_data;
 mod rows;
 mod scattered;
 mod shared_tables;

@@ -3,8 +3,6 @@
 //! The files are read from the folder that `NNZ_DATA` names (default `../shared/data` beside the workspace);
 //! without it the test says that it was skipped, or fails where `NNZ_REQUIRE_DATA=1`.
 
-#![cfg(feature = "gzip")]
-
 use sparse_runtime::data::ColumnValues;
 use sparse_runtime::data::libsvm::{IndexBase, Reader};
 use std::io::Write;

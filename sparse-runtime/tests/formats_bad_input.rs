@@ -1,9 +1,6 @@
 //! Constructors and accessors on arbitrary arrays and sizes: what they give is canonical or a typed error, and nothing
 //! panics, overflows or runs away.
 
-#![allow(clippy::unwrap_used)]
-#![cfg(not(miri))]
-
 use proptest::prelude::*;
 use sparse_runtime::formats::{
     AnyView, Csr, CsrBuilder, CsrView, Dense, DenseView, FormatError, RowSelection, RowSparse,

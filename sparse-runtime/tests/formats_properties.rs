@@ -1,9 +1,6 @@
 //! Properties of the arrays: one canonical form whatever the way there, conversions that lose nothing, laws of the
 //! operators. Values are small whole numbers, so that every sum is exact and equal means equal.
 
-#![allow(clippy::unwrap_used)]
-#![cfg(not(miri))]
-
 use ndarray::{ArrayD, ArrayViewD};
 use proptest::prelude::*;
 use sparse_runtime::formats::{

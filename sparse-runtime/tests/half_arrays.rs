@@ -1,7 +1,5 @@
 //! Arrays of `f16` and `bf16`.
 
-#![allow(clippy::unwrap_used)]
-
 use sparse_core::element::{Stored, bf16, f16};
 use sparse_runtime::formats::{Csr, Dense, RowSparse};
 

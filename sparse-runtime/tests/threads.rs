@@ -1,7 +1,5 @@
 //! What several threads compute has the bits of what one does. The work is as large as it must be for kernels to use them.
 
-#![allow(clippy::unwrap_used)]
-
 use sparse_runtime::data::libsvm::{IndexBase, Reader};
 use sparse_runtime::data::{ColumnValues, Dataset, OnError};
 use sparse_runtime::formats::{Csr, Dense, RowSelection, RowSparse, RowSparseView};

@@ -9,7 +9,9 @@ use std::path::{Path, PathBuf};
 /// Where there is no such file, that is said aloud, and it is a failure where `NNZ_REQUIRE_DATA=1`: a test that did
 /// nothing must not pass for one that did.
 pub(crate) fn find(variable: &str, default: &str, file: &str) -> Option<PathBuf> {
-    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(default);
+    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let checkout = package.ancestors().find(|folder| folder.join("Cargo.lock").exists());
+    let beside = checkout.unwrap_or(package).join("..").join(default);
     let path = std::env::var_os(variable).map_or(beside, PathBuf::from).join(file);
     if path.exists() {
         return Some(path);

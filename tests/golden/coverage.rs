@@ -1,8 +1,8 @@
 //! Every reason, every correction and every recipe covers a case: one that covers none says nothing, or is misspelt.
 
+use crate::folder::say;
 use crate::golden::case::cases;
 use crate::golden::device::Host;
-use crate::folder::say;
 use crate::golden::operators::FILES;
 use crate::golden::tally::Tally;
 use crate::golden::{corrections, create, graphs, infer, libsvm, noncanonical, operators, reasons};

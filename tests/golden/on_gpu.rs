@@ -10,10 +10,10 @@
 #[path = "../../sparse-runtime/tests/cuda/device.rs"]
 mod device;
 
+use crate::folder::say;
 use crate::golden::case::cases;
 use crate::golden::compare::Tolerance;
 use crate::golden::device::{Device, Failure, Inputs};
-use crate::folder::say;
 use crate::golden::models::Visit;
 use crate::golden::operators::FILES;
 use crate::golden::tally::finish;

@@ -108,14 +108,15 @@ fn zeros(case: &Value) -> Result<(), String> {
         .map(|extent| extent.as_u64().map(|extent| extent as usize))
         .collect();
     let shape = Shape::try_new(&shape.ok_or("no shape")?).map_err(|error| error.to_string())?;
-    let found = match crate::golden::case::storage(&case["attrs"]["stype"]).ok_or("no storage type")? {
-        Storage::Dense => Array::Dense(Dense::<f32>::zeros(shape)),
-        Storage::Csr => {
-            let (n_rows, n_cols) = shape.matrix().ok_or("not a matrix")?;
-            Array::Csr(Csr::zeros(n_rows, n_cols))
-        }
-        Storage::RowSparse => Array::RowSparse(RowSparse::zeros(shape)),
-    };
+    let found =
+        match crate::golden::case::storage(&case["attrs"]["stype"]).ok_or("no storage type")? {
+            Storage::Dense => Array::Dense(Dense::<f32>::zeros(shape)),
+            Storage::Csr => {
+                let (n_rows, n_cols) = shape.matrix().ok_or("not a matrix")?;
+                Array::Csr(Csr::zeros(n_rows, n_cols))
+            }
+            Storage::RowSparse => Array::RowSparse(RowSparse::zeros(shape)),
+        };
     check_shape(&found, expected)?;
     let (tolerance, mut deviations) = (Tolerance::of_case("", "zeros"), Vec::new());
     compare(tolerance, "zeros", &found, &expected.into(), FORWARD, &mut deviations)?;

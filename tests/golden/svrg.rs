@@ -4,11 +4,11 @@
 //! called `accumulates` have the reference's: they are met up to the second snapshot, and from then on recognised by what is wrong with
 //! their mean; no setting of the library imitates it.
 
+use crate::folder::say;
 use crate::golden::case::{Tensor, cases, id, numbers};
 use crate::golden::compare::Tolerance;
 use crate::golden::device::{Device, Failure, Host};
 use crate::golden::epochs::Epochs;
-use crate::folder::say;
 use crate::golden::models::{Linear, LinearDense, LinearDenseWeight, Visit};
 use crate::golden::reasons::{Deviation, Kind};
 use crate::golden::recorded;

@@ -5,11 +5,11 @@
 //! model that stands for the graph. On a device that is not the host they are met by what the device has of these, and by the parameters that
 //! the host has after each epoch.
 
+use crate::folder::say;
 use crate::golden::case::{Tensor, cases, id, numbers};
 use crate::golden::compare::Tolerance;
 use crate::golden::device::{Device, Failure, Host};
 use crate::golden::epochs::Epochs;
-use crate::folder::say;
 use crate::golden::models::{Family, GeneralisedLinear, OfTables, Visit};
 use crate::golden::recorded::Recorded;
 use crate::golden::rules::configured;

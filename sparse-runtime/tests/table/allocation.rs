@@ -1,7 +1,7 @@
 //! Every kernel of the table allocates nothing when it is called again: the steady state of training.
 
-use crate::applications::{Application, applications, classes, numbers};
-use crate::given::{Given, operands};
+use super::applications::{Application, applications, classes, numbers};
+use super::given::{Given, operands};
 use sparse_core::ir::Attributes;
 use sparse_core::operators::{self, Operator, Pattern};
 use sparse_core::storage::Storage;

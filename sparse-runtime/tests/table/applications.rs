@@ -1,7 +1,7 @@
 //! Applications: for a row of the table, the shapes and attributes that it can be given.
 
-use crate::given::Numbers;
-use crate::moved;
+use super::given::Numbers;
+use super::moved;
 use sparse_core::ir::{AttributeValue, Attributes, List, Number};
 use sparse_core::operators::{AttributeKind, Given, Operator, Pattern, Signature};
 use sparse_core::shapes::place_of;
@@ -244,7 +244,7 @@ fn shapes(
             let smaller = PAIRS.iter().filter(|(large, small)| broadcasts(small, large));
             return smaller.map(|(large, small)| vec![large.to_vec(), small.to_vec()]).collect();
         }
-        "embedding" => return crate::layers::shapes(operator.name).unwrap(),
+        "embedding" => return super::layers::shapes(operator.name).unwrap(),
         "broadcast_like" => {
             return SHAPES
                 .iter()

@@ -3,8 +3,8 @@
 //! The operand whose gradient is asked for is a parameter, or the cast of a dense parameter to the operand's storage. The
 //! result becomes a loss in several ways, so that gradients arrive in every storage.
 
-use crate::applications::{Application, applications, classes, numbers};
-use crate::given::{Given, Numbers, operands};
+use super::applications::{Application, applications, classes, numbers};
+use super::given::{Given, Numbers, operands};
 use sparse_core::compile::{Compiled, compile};
 use sparse_core::diagnostics::Code;
 use sparse_core::ir::{Attributes, Graph, Kind as ValueKind, Place};

@@ -1,6 +1,6 @@
 //! Layers: what they can be applied to, and what they mean, index by index.
 
-use crate::naive::Naive;
+use super::naive::Naive;
 use sparse_core::ir::Attributes;
 
 /// Shapes for an operator whose shape rule needs them.

@@ -1,8 +1,8 @@
 //! The same elements in another shape or order, and repeated: what these operators can be applied to, and from where in the operand each
 //! element of a result comes.
 
-use crate::moved::{Given, Shapes, array, at, axis, flag, list, single};
-use crate::naive::{Naive, indices};
+use super::moved::{Given, Shapes, array, at, axis, flag, list, single};
+use super::naive::{Naive, indices};
 use sparse_core::ir::{AttributeValue, Attributes};
 use sparse_core::shapes::place_of;
 

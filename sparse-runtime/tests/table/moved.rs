@@ -1,7 +1,7 @@
 //! Operators that move elements: what they can be applied to, and what they mean, index by index.
 
-use crate::naive::{Naive, indices};
-use crate::{layout, order};
+use super::naive::{Naive, indices};
+use super::{layout, order};
 use sparse_core::ir::{AttributeValue, Attributes, List};
 use sparse_core::shapes::place_of;
 

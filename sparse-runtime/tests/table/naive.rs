@@ -1,8 +1,8 @@
 //! What operators mean, computed index by index in `f64` from dense arrays with a mark at what is stored. Nothing here
 //! is shared with the kernels but the table's own formulas.
 
-use crate::given::Given;
-use crate::{layers, moved};
+use super::given::Given;
+use super::{layers, moved};
 use sparse_core::ir::Attributes;
 use sparse_core::operators::{BinaryFamily, Combine, Kind, Operator, Reduction};
 

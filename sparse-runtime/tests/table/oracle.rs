@@ -1,8 +1,8 @@
 //! Every operator, rule and result of the table, on adversarial patterns, against the naive oracle.
 
-use crate::applications::{Application, applications, classes, numbers};
-use crate::given::{Given, operands};
-use crate::naive::{Naive, evaluate as naive};
+use super::applications::{Application, applications, classes, numbers};
+use super::given::{Given, operands};
+use super::naive::{Naive, evaluate as naive};
 use sparse_core::compile::{Compiled, compile};
 use sparse_core::diagnostics::Code;
 use sparse_core::element::Float;

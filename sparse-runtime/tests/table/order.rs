@@ -1,8 +1,8 @@
 //! Elements in order, positions and counts, and what is normalised along an axis: what these operators can be applied to, and what they
 //! mean, element by element.
 
-use crate::moved::{Given, Shapes, array, at, axis_or, flag, single};
-use crate::naive::{Naive, indices};
+use super::moved::{Given, Shapes, array, at, axis_or, flag, single};
+use super::naive::{Naive, indices};
 use sparse_core::ir::{AttributeValue, Attributes};
 
 /// Attributes and shapes.

@@ -1,7 +1,7 @@
 //! Random graphs compute the same values and gradients, stored alike, with and without simplification.
 
-use crate::given::{Numbers, operands};
-use crate::oracle::expand;
+use super::given::{Numbers, operands};
+use super::oracle::expand;
 use sparse_core::compile::Compiled;
 use sparse_core::diagnostics::Severity;
 use sparse_core::ir::{Graph, Kind, parse, print};

@@ -7,23 +7,23 @@
 // What cannot be read fails the test; of an example, `main` is not called, nor what all of them call there.
 #![allow(dead_code)]
 
-#[path = "../examples/factorization_machine.rs"]
+#[path = "../../examples/factorization_machine.rs"]
 mod factorization_machine;
-#[path = "../examples/field_aware.rs"]
+#[path = "../../examples/field_aware.rs"]
 mod field_aware;
-#[path = "../examples/linear_regression.rs"]
+#[path = "../../examples/linear_regression.rs"]
 mod linear_regression;
-#[path = "../examples/logistic_regression.rs"]
+#[path = "../../examples/logistic_regression.rs"]
 mod logistic_regression;
-#[path = "../examples/matrix_factorization.rs"]
+#[path = "../../examples/matrix_factorization.rs"]
 mod matrix_factorization;
-#[path = "../examples/multi_task.rs"]
+#[path = "../../examples/multi_task.rs"]
 mod multi_task;
-#[path = "../examples/poisson_regression.rs"]
+#[path = "../../examples/poisson_regression.rs"]
 mod poisson_regression;
-#[path = "../examples/softmax_regression.rs"]
+#[path = "../../examples/softmax_regression.rs"]
 mod softmax_regression;
-#[path = "../examples/wide_deep.rs"]
+#[path = "../../examples/wide_deep.rs"]
 mod wide_deep;
 
 use crate::folder::{find, say};
@@ -67,7 +67,7 @@ fn examples_are_short() {
         "wide_deep",
         "multi_task",
     ] {
-        let path = format!("{}/../examples/{name}.rs", env!("CARGO_MANIFEST_DIR"));
+        let path = format!("{}/../../examples/{name}.rs", env!("CARGO_MANIFEST_DIR"));
         let text = std::fs::read_to_string(path).unwrap();
         let lines = text.lines().map(str::trim).filter(|line| {
             let others = ["//", "use ", "mod ", "#[path"];

@@ -2,8 +2,6 @@
 //! against finite differences, every kernel for allocations. All iterate over the table, so that a new row is tested
 //! without a line here.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
-
 mod allocation;
 mod applications;
 mod given;

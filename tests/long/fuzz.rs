@@ -11,7 +11,7 @@ use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
-#[path = "../fuzz/src/lib.rs"]
+#[path = "../../fuzz/src/lib.rs"]
 mod targets;
 
 /// The mutations of all kept inputs of a target together.
@@ -22,7 +22,7 @@ const MUTATIONS_IN_FILES: usize = 1_000;
 
 #[test]
 fn kept_inputs_and_mutations_of_them() {
-    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fuzz/corpus");
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus");
     for (seed, (name, target)) in targets::TARGETS.iter().enumerate() {
         let kept = read_folder(&corpus.join(name));
         let accepted = kept.iter().filter(|bytes| run(name, *target, bytes)).count();

@@ -4,9 +4,6 @@
 //! The cases are read from the folder that `NNZ_GOLDEN` names (default `../shared/golden` beside the
 //! workspace); without it the tests say that they were skipped, or fail where `NNZ_REQUIRE_DATA=1`.
 
-// A case that cannot be read fails the test.
-#![allow(clippy::unwrap_used)]
-
 #[cfg(feature = "cuda")]
 mod on_gpu;
 

@@ -1,8 +1,6 @@
 //! Every loop without bounds checks, on small input, against the same sums done by hand. What each `unsafe` block relies on
 //! is said there; Miri, run as `CONTRIBUTING.md` says, sees whether it holds.
 
-#![allow(clippy::unwrap_used)]
-
 mod products;
 
 use sparse_core::storage::Storage;
