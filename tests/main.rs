@@ -17,6 +17,7 @@ mod chains;
 mod constants;
 mod declared;
 mod fallback;
+mod field_faults;
 mod frozen;
 mod golden;
 mod grown;
@@ -40,3 +41,16 @@ mod training;
 mod ui;
 mod units;
 mod unusual;
+
+/// A file that is not declared above would be compiled by nothing, and its tests would not be missed.
+#[test]
+fn every_file_is_a_module() {
+    let declared = include_str!("main.rs");
+    for entry in std::fs::read_dir(env!("CARGO_MANIFEST_DIR")).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_stem().unwrap().to_str().unwrap();
+        let is_module = path.extension().is_some_and(|extension| extension == "rs");
+        let is_declared = declared.contains(&format!("\nmod {name};\n"));
+        assert!(!is_module || name == "main" || is_declared, "`{name}` is not in main.rs");
+    }
+}

@@ -27,7 +27,6 @@ mod softmax_regression;
 mod wide_deep;
 
 use crate::folder::{find, say};
-use logistic_regression::LogisticRegression;
 use nnz::data::{BatchOptions, Batches, DataSource, LibFfm, TextReader};
 use nnz::model::Model;
 use nnz::prelude::*;
