@@ -18,6 +18,7 @@ mod constants;
 mod declared;
 mod fallback;
 mod field_faults;
+mod field_ftrl;
 mod frozen;
 mod golden;
 mod grown;

@@ -14,6 +14,8 @@ mod create;
 mod device;
 mod differences;
 mod epochs;
+#[path = "../../sparse-runtime/tests/golden_optimizers/from_zero.rs"]
+mod from_zero;
 mod graphs;
 mod infer;
 mod libsvm;

@@ -125,8 +125,8 @@ impl<'a> Recorded<'a> {
             _ if idle_steps_change_nothing => {
                 &[LazyUpdate::Dense, LazyUpdate::Exact, LazyUpdate::Touched]
             }
-            // There is no closed form.
-            (Some("adam"), true) => &[LazyUpdate::Dense],
+            // There is no closed form, of ftrl because weights without states are forgotten.
+            (Some("adam" | "ftrl"), true) => &[LazyUpdate::Dense],
             (_, true) => &[LazyUpdate::Dense, LazyUpdate::Exact],
             (_, false) => &[LazyUpdate::Touched],
         }

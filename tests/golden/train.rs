@@ -10,6 +10,7 @@ use crate::golden::case::{Tensor, cases, id, numbers};
 use crate::golden::compare::Tolerance;
 use crate::golden::device::{Device, Failure, Host};
 use crate::golden::epochs::Epochs;
+use crate::golden::from_zero::FromZero;
 use crate::golden::models::{Family, GeneralisedLinear, OfTables, Visit};
 use crate::golden::recorded::Recorded;
 use crate::golden::rules::configured;
@@ -81,7 +82,7 @@ fn run_linear(recorded: &Recorded<'_>, runs: &mut Runs, on: &impl Device) -> Res
         Some("sgd") => run_case::<Sgd, GeneralisedLinear>(recorded, runs, on),
         Some("adam") => run_case::<Adam, GeneralisedLinear>(recorded, runs, on),
         Some("adagrad") => run_case::<AdaGrad, GeneralisedLinear>(recorded, runs, on),
-        Some("ftrl") => run_case::<Ftrl, GeneralisedLinear>(recorded, runs, on),
+        Some("ftrl") => run_case::<FromZero, GeneralisedLinear>(recorded, runs, on),
         Some("groupadagrad") => run_case::<GroupAdaGrad, GeneralisedLinear>(recorded, runs, on),
         name => Err(format!("unknown optimizer {name:?}").into()),
     }

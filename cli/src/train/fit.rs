@@ -197,14 +197,14 @@ impl Evaluation<f32> for Evaluated<'_> {
     }
 }
 
-/// The penalty of all parameters that the rule shrinks.
+/// The penalty of all parameters that the rule shrinks: it costs what their rows do that were written.
 fn penalty_of<M: Model<Element = f32>>(model: &M, penalty: Penalty) -> f64 {
     let specs = ParameterSpec::of_model(model);
     let parameters = model.parameters().into_iter().zip(specs);
     parameters
         .map(|(parameter, spec)| match spec.weight_decay_scale {
             0.0 => 0.0,
-            scale => scale * penalty.at(parameter.values()),
+            scale => scale * penalty.at(parameter.table),
         })
         .sum()
 }

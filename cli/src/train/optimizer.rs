@@ -7,6 +7,7 @@ use nnz::core::update_rules::{
     Bound, LazyUpdate, NAMES, RuleVisitor, Saga, Sgd, Step, Svrg, UnknownRule, UpdateRule,
     with_rule,
 };
+use nnz::table::Table;
 
 /// The flag of a hyperparameter.
 pub(crate) struct Flag {
@@ -117,7 +118,7 @@ pub(crate) fn check(arguments: &Arguments) -> Result<Result<(), Failure>, Unknow
 }
 
 /// The penalties that a rule applies at every step, as the objective counts them beside the mean loss.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Penalty {
     l1: f64,
     l2: f64,
@@ -137,9 +138,12 @@ impl Penalty {
     }
 
     /// `l1 · |w|₁ + (l2 / 2) · |w|²`.
-    pub(crate) fn at(self, weights: &[f32]) -> f64 {
-        let each = |w: f64| self.l1 * w.abs() + self.l2 / 2.0 * w * w;
-        weights.iter().map(|&w| each(f64::from(w))).sum()
+    pub(crate) fn at(self, weights: &Table<f32>) -> f64 {
+        if self == Penalty::default() {
+            return 0.0;
+        }
+        let norms = weights.norms();
+        self.l1 * norms.l1 + self.l2 / 2.0 * norms.sum_of_squares
     }
 }
 

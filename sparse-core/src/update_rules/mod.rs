@@ -191,6 +191,10 @@ pub trait UpdateRule: Clone + Debug + Default + PartialEq + Send + Sync + 'stati
     /// True of a rule whose states hold at one learning rate, so that no schedule may change it.
     const ONE_RATE: bool = false;
 
+    /// The hyperparameters without which no state of the rule gives a weight that is not 0: one of them must be above 0 where
+    /// [`Step::implied_state`] is to be something. None for rules whose weights do not follow from their states.
+    const GIVES_WEIGHTS: &'static [&'static str] = &[];
+
     /// One step of the rule with every hyperparameter resolved.
     type Step<T: Float>: Step<T>;
 
@@ -308,7 +312,7 @@ impl<M: IdleMap> Idle<M> {
             a step without gradient does"
 )]
 pub trait Step<T: Float>: Copy + PartialEq + Debug + Send + Sync + 'static {
-    /// What a weight carries from step to step. Starts at zeros.
+    /// What a weight carries from step to step. Starts at zeros, of which [`update`](Self::update) makes the [implied](Self::implied_state) state.
     type State: StateBlock<T>;
 
     /// What a run of idle steps does; `()` for a rule whose idle steps change nothing or have no closed form.
@@ -366,6 +370,14 @@ pub trait Step<T: Float>: Copy + PartialEq + Debug + Send + Sync + 'static {
     #[inline(always)]
     fn follow(&self, weight: &mut T, state: &mut Self::State, grad: T) {
         self.update(weight, state, grad);
+    }
+
+    /// The state that gives a weight which has had no gradient: drawn, loaded, or set by hand. A weight that follows from its state, as of
+    /// [`Ftrl`], would be forgotten without it. [`update`](Self::update) starts from it where the state is zeros, so that states which nobody has
+    /// written stay zeros. `None` where no state gives the weight.
+    fn implied_state(&self, weight: T) -> Option<Self::State> {
+        let _ = weight;
+        Some(Self::State::default())
     }
 
     /// The numbers that the rule's [recurrence](UpdateRule::RECURRENCE) names, in its order, then zeros.
@@ -456,7 +468,7 @@ pub trait Step<T: Float>: Copy + PartialEq + Debug + Send + Sync + 'static {
 }
 
 /// A fixed number of values that a weight carries: `()`, or an array. They lie in the same memory as the weights, which is zero before
-/// anybody has written it, so that there are no other states than these.
+/// anybody has written it, so that there are no other states than these. A rule may [mean](Step::implied_state) something else by zeros.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be the state of a weight of `{T}`",
     note = "a weight carries nothing, `()`, or a fixed number of values: `[{T}; 2]`"

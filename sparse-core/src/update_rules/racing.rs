@@ -18,6 +18,7 @@ impl<R: UpdateRule> UpdateRule for Racing<R> {
     const CORRECTS: bool = R::CORRECTS;
     const RACES: bool = true;
     const ONE_RATE: bool = R::ONE_RATE;
+    const GIVES_WEIGHTS: &'static [&'static str] = R::GIVES_WEIGHTS;
 
     type Step<T: Float> = R::Step<T>;
 

@@ -173,6 +173,10 @@ impl<T: Float, S: Step<T>, const LEARNS: bool> Step<T> for ReducedStep<S, T, LEA
         self.inner.apply_drift(&map, weight, &mut state.inner, state.mean);
     }
 
+    fn implied_state(&self, weight: T) -> Option<Self::State> {
+        Some(ReducedState { inner: self.inner.implied_state(weight)?, mean: T::zero() })
+    }
+
     /// Those of the other rule, then, as the [last](super::Recurrence::corrects) ones, what is done with the gradient.
     fn numbers(&self) -> [f64; MOST_NUMBERS] {
         let mut numbers = self.inner.numbers();
@@ -248,6 +252,7 @@ macro_rules! of_inner_rule {
             $crate::update_rules::reduced::recurrence::<R>();
         const CORRECTS: bool = true;
         const ONE_RATE: bool = R::ONE_RATE;
+        const GIVES_WEIGHTS: &'static [&'static str] = R::GIVES_WEIGHTS;
 
         type Step<T: $crate::element::Float> =
             $crate::update_rules::ReducedStep<R::Step<T>, T, $learns>;

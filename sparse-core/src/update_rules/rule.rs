@@ -34,6 +34,9 @@ macro_rules! words_of {
 /// `idle` has the same of `Step::apply_idle`, over the numbers of its map, and `drift` of `Step::apply_drift`: rules without them catch up on the
 /// host only.
 ///
+/// `gives_weights` names the hyperparameters of which one must be above 0 where a weight is to have a state, as
+/// [`UpdateRule::GIVES_WEIGHTS`](super::UpdateRule::GIVES_WEIGHTS) says.
+///
 /// Every rule has `clip_gradient`, `rescale_grad` and `lazy_update` besides. The step has a function `resolve(rule, learning_rate,
 /// penalty_scale, clock)`; where a step depends on how many were made before, `counts` names the rule's method that says for
 /// how long.
@@ -64,6 +67,7 @@ macro_rules! update_rule {
         step: $Step:ident;
         states: [$($state:literal),*];
         $(one_rate: $one_rate:literal;)?
+        $(gives_weights: [$($gives:literal),*];)?
         numbers: |$step:ident| [$($number:ident: $value:expr),* $(,)?];
         gradient: $gradient:ident;
         $(row: $term:literal, [$($of_row:ident = $row_formula:literal),*];)?
@@ -119,6 +123,7 @@ macro_rules! update_rule {
             const ABOUT: &'static str = concat!($($about, "\n"),+);
             const STATES: &'static [&'static str] = &[$($state),*];
             $(const ONE_RATE: bool = $one_rate;)?
+            $(const GIVES_WEIGHTS: &'static [&'static str] = &[$($gives),*];)?
             const RECURRENCE: Option<$crate::update_rules::Recurrence> =
                 Some($crate::update_rules::Recurrence {
                     numbers: &["rescale", "clip", $(stringify!($number)),*],

@@ -138,6 +138,23 @@ pub enum OptimizerError {
         /// The model that was to be updated.
         model: &'static str,
     },
+    /// A parameter has weights that no state of the rule gives.
+    #[error(
+        "parameter `{parameter}` has weights that are not 0, but no state of `{rule}` gives such a weight unless {} is above 0 for this \
+         parameter, and its first step would forget them: set one of them, or start from zeros{}",
+        one_of(hyperparameters),
+        if *decays { "" } else { "; the parameter has no weight decay, so that penalties do not count" }
+    )]
+    NoState {
+        /// The parameter.
+        parameter: String,
+        /// The rule.
+        rule: &'static str,
+        /// The rule's hyperparameters one of which must be above 0.
+        hyperparameters: &'static [&'static str],
+        /// Whether penalties count for the parameter.
+        decays: bool,
+    },
     /// A parameter has more elements than can be addressed.
     #[error("parameter `{parameter}`: {n_rows} rows of {row_size} elements cannot be addressed")]
     TooLarge {
@@ -244,4 +261,10 @@ pub enum OptimizerError {
         /// The scale.
         value: f64,
     },
+}
+
+/// Names in backticks, joined by *or*.
+fn one_of(names: &[&str]) -> String {
+    let quoted: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
+    quoted.join(" or ")
 }

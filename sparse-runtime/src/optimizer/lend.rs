@@ -271,9 +271,7 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
                 self.make_ready(parameter, weights, due);
             }
         } else if IdleOf::<R, T>::FORGETS && record.lazy && group.settles_since(record.base) {
-            let first_run = group.history.newest_run() == Some(group.activated);
-            if first_run && self.is_fresh_elsewhere(parameter, weights) {
-                // All rows that were ever updated were so in the one run that there is: idle steps of it do not change them.
+            if self.rests_in_first_run(parameter, weights) {
                 self.parameters[parameter].base = self.clock;
             } else if self.clock.saturating_sub(record.base) >= MAX_STEPS {
                 self.make_ready(parameter, weights, true);

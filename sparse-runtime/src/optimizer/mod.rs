@@ -45,6 +45,7 @@ mod error;
 mod flush;
 mod hot_rows;
 mod idle_rows;
+mod initial;
 mod last_steps;
 mod lend;
 mod memory;

@@ -15,6 +15,7 @@ use crate::linear::AHEAD;
 use crate::model::Model;
 use crate::prefetch::prefetch_at;
 use crate::table::{self, Aligned, Table};
+use num_traits::Zero;
 use sparse_core::element::Float;
 use sparse_core::storage::Storage;
 use sparse_core::update_rules::{LazyUpdate, StateBlock, Step, UpdateRule};
@@ -168,6 +169,10 @@ impl<T: Float> Shared<T> {
                 *value = unsafe { layout.get::<T>(first.add(row * layout.stride), number) };
             }
         }
+        let step = updater.groups[updater.parameters[parameter].group].step;
+        for row in merged.hot.chunks_exact_mut(n_numbers.max(1)) {
+            imply_states::<R, T>(&step, row.split_at_mut(layout.row_size), layout.n_numbers);
+        }
         Shared { table, first, layout, hot, merged: Mutex::new(merged) }
     }
 
@@ -188,6 +193,22 @@ impl<T: Float> Shared<T> {
             }
         }
         (self.table, self.hot)
+    }
+}
+
+/// Writes the [implied](Step::implied_state) states of weights that have none yet: changes from them add up, while each of several threads would make
+/// them by itself. A weight has a state of so many numbers.
+fn imply_states<R: UpdateRule, T: Float>(
+    step: &StepOf<R, T>,
+    (weights, states): (&mut [T::Accumulator], &mut [T::Accumulator]),
+    n_numbers: usize,
+) {
+    for (weight, state) in weights.iter().zip(states.chunks_exact_mut(n_numbers.max(1))) {
+        if state.iter().all(Zero::is_zero)
+            && let Some(implied) = step.implied_state(*weight)
+        {
+            state.iter_mut().zip(implied.values()).for_each(|(to, from)| *to = from);
+        }
     }
 }
 

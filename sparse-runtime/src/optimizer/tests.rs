@@ -1,6 +1,7 @@
 //! The modes against one another, and against the recurrences written out.
 
 mod exact;
+mod initial;
 
 use super::*;
 use chacha20::ChaCha8Rng;

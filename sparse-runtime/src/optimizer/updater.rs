@@ -229,9 +229,11 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
     ///
     /// # Errors
     ///
-    /// As [`new`](Self::new).
+    /// As [`new`](Self::new); [`OptimizerError::NoState`] for weights that no state of the rule gives.
     pub fn for_model<M: Model<Element = T>>(rule: R, model: &M) -> Result<Self> {
-        Self::new(rule, ParameterSpec::of_model(model))
+        let updater = Self::new(rule, ParameterSpec::of_model(model))?;
+        updater.check_weights(model)?;
+        Ok(updater)
     }
 
     /// The rule.

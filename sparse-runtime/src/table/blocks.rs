@@ -1,8 +1,8 @@
 //! Rows of weights, each with the state of an update rule beside it, or with the slot of its sum in a batch, or both.
 
-use super::ROWS_TOGETHER;
 use super::aligned::Aligned;
 use super::tenant::{Owner, Tenant};
+use super::zeros::{ROWS_PER_RUN, are_zero};
 use std::marker::PhantomData;
 use std::ops::Range;
 
@@ -90,8 +90,8 @@ impl Blocks {
         // The last step or the slot lies behind what both have: what it says in one means nothing in the other.
         let end = |layout: Layout| layout.slot.or(layout.last).unwrap_or(layout.stride);
         let used = end(from).min(end(to)).min(from.stride).min(to.stride);
-        for first in (0..n_rows).step_by(ROWS_TOGETHER) {
-            let rows = first..n_rows.min(first + ROWS_TOGETHER);
+        for first in (0..n_rows).step_by(ROWS_PER_RUN) {
+            let rows = first..n_rows.min(first + ROWS_PER_RUN);
             if self.are_zero(rows.clone()) {
                 continue;
             }
@@ -150,7 +150,7 @@ impl Blocks {
     pub(super) fn are_zero(&self, rows: Range<usize>) -> bool {
         let Range { start, end } = rows;
         let words = start * self.layout.stride / 8..(end * self.layout.stride).div_ceil(8);
-        self.memory[words].iter().all(|word| *word == 0)
+        are_zero(&self.memory[words])
     }
 
     /// The weights of a row.

@@ -3,6 +3,9 @@
 mod aligned;
 mod blocks;
 mod tenant;
+mod zeros;
+
+pub use zeros::Norms;
 
 pub(crate) use aligned::Aligned;
 pub(crate) use blocks::{Layout, StatesMut};
@@ -12,9 +15,7 @@ use blocks::Blocks;
 use sparse_core::element::Element;
 use std::fmt;
 use std::sync::{Mutex, OnceLock, PoisonError};
-
-/// Rows that are looked at together for zeros that nobody has written.
-const ROWS_TOGETHER: usize = 1024;
+use zeros::{ROWS_PER_RUN, are_zero};
 
 /// All rows of a parameter, as weights alone or with the state of an update rule beside each row.
 ///
@@ -205,13 +206,14 @@ impl<T: Element> Table<T> {
         let is_new = spare.is_none();
         let mut values = spare.unwrap_or_else(|| Aligned::new(T::default(), self.len()));
         if let (Some(blocks), true) = (&self.blocks, self.row_size > 0) {
-            for first in (0..self.n_rows).step_by(ROWS_TOGETHER) {
-                let rows = first..self.n_rows.min(first + ROWS_TOGETHER);
+            for first in (0..self.n_rows).step_by(ROWS_PER_RUN) {
+                let rows = first..self.n_rows.min(first + ROWS_PER_RUN);
+                let weights = rows.start * self.row_size..rows.end * self.row_size;
                 // What nobody has written stays unmapped.
-                if is_new && blocks.are_zero(rows.clone()) {
+                if blocks.are_zero(rows.clone()) && (is_new || are_zero(&values[weights.clone()])) {
                     continue;
                 }
-                let weights = &mut values[rows.start * self.row_size..rows.end * self.row_size];
+                let weights = &mut values[weights];
                 for (row, weights) in rows.zip(weights.chunks_exact_mut(self.row_size)) {
                     weights.copy_from_slice(blocks.row(row, self.row_size));
                 }
@@ -311,11 +313,12 @@ impl<T: Element> Table<T> {
         pays
     }
 
-    /// Puts a tenant's blocks in place, in whatever layout they are, new ones in this one. If they were not, their weights do not count.
-    fn put_blocks(&mut self, layout: Layout, tenant: &Tenant) {
+    /// Puts a tenant's blocks in place, in whatever layout they are, new ones in this one: whether these are zeros that nobody has written. If they were not,
+    /// their weights do not count.
+    fn put_blocks(&mut self, layout: Layout, tenant: &Tenant) -> bool {
         let belong = |blocks: &Blocks| blocks.belong_to(tenant);
         if self.blocks.as_ref().is_some_and(belong) {
-            return;
+            return false;
         }
         self.values();
         self.blocks_count = false;
@@ -326,12 +329,13 @@ impl<T: Element> Table<T> {
             Some(position) => self.parked.swap_remove(position),
             None => Blocks::new(self.n_rows, layout, tenant),
         });
+        known.is_none()
     }
 
     #[cold]
     #[inline(never)]
     fn make_blocks(&mut self, layout: Layout, tenant: &Tenant) {
-        self.put_blocks(layout, tenant);
+        let is_new = self.put_blocks(layout, tenant);
         if let Some(blocks) = self.blocks.as_mut().filter(|blocks| blocks.layout() != layout) {
             *blocks = blocks.in_layout(self.n_rows, layout, tenant);
         }
@@ -341,8 +345,16 @@ impl<T: Element> Table<T> {
             && self.row_size > 0
             && has_values
         {
-            for (row, newest) in values.chunks_exact(self.row_size).enumerate() {
-                blocks.row_mut(row, self.row_size).copy_from_slice(newest);
+            for (run, newest) in values.chunks(ROWS_PER_RUN * self.row_size).enumerate() {
+                let first = run * ROWS_PER_RUN;
+                let rows = first..self.n_rows.min(first + ROWS_PER_RUN);
+                // As in `gather`: rows that are zero, and were, are not written.
+                if are_zero(newest) && (is_new || blocks.are_zero(rows.clone())) {
+                    continue;
+                }
+                for (row, newest) in rows.zip(newest.chunks_exact(self.row_size)) {
+                    blocks.row_mut(row, self.row_size).copy_from_slice(newest);
+                }
             }
         }
         if let Some(values) = values.filter(|_| has_values) {

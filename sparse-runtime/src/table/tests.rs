@@ -161,3 +161,46 @@ fn a_form_is_changed_for_as_many_entries_as_rows() {
     // Nothing is to be copied.
     assert!(Table::<f32>::zeros(1 << 30, 1).slots_pay::<State>(&tenant, 0, 1));
 }
+
+/// Norms in either form, and without making the other one.
+#[test]
+fn n15_norms_cost_what_the_rows_do_that_were_written() {
+    let tenant = Tenant::default();
+    let mut table = Table::<f32>::zeros(10_000, 3);
+    assert_eq!(table.norms(), Norms::default());
+    table.values_mut()[3 * 70 + 1] = -3.0;
+    table.values_mut()[29_999] = 4.0;
+    let check = |table: &Table<f32>, expected: &[(usize, [f32; 3])]| {
+        let mut rows = Vec::new();
+        table.for_each_written_row(|row, weights| rows.push((row, weights.try_into().unwrap())));
+        assert_eq!(rows, expected);
+        let norms = table.norms();
+        let all = || table.clone().values().to_vec().into_iter().map(f64::from);
+        assert_eq!(norms.l1, all().map(f64::abs).sum::<f64>());
+        assert_eq!(norms.sum_of_squares, all().map(|weight| weight * weight).sum::<f64>());
+        assert_eq!(norms.n_rows_not_zero, expected.len() as u64);
+    };
+    check(&table, &[(70, [0.0, -3.0, 0.0]), (9_999, [0.0, 0.0, 4.0])]);
+    write(&mut table, &tenant, 5_000, 0.5, [1.0, 1.0]);
+    check(&table, &[(70, [0.0, -3.0, 0.0]), (5_000, [0.5, 0.0, 0.0]), (9_999, [0.0, 0.0, 4.0])]);
+    assert!(table.values.get().is_none(), "the weights were gathered");
+    // A row that became zero is none of them, in the form that was made before either.
+    table.values_mut()[3 * 70 + 1] = 0.0;
+    write(&mut table, &tenant, 5_000, 0.5, [1.0, 1.0]);
+    check(&table, &[(5_000, [1.0, 0.0, 0.0]), (9_999, [0.0, 0.0, 4.0])]);
+    assert_eq!(table.values()[3 * 70 + 1], 0.0);
+}
+
+/// Most of a table of 2²⁴ hashed columns is passed over at the speed of memory, a little at a time.
+#[test]
+fn n15_norms_of_a_large_table_are_fast() {
+    let mut table = Table::<f32>::zeros(1 << 24, 1);
+    let rows = (0..9_565usize).map(|k| k.wrapping_mul(0x9e37_79b9) % (1 << 24));
+    rows.for_each(|row| table.values_mut()[row] = 2.0);
+    let began = std::time::Instant::now();
+    let norms = table.norms();
+    assert_eq!(norms.l1, 2.0 * norms.n_rows_not_zero as f64);
+    assert!(norms.n_rows_not_zero > 9_000);
+    // A loop over the values takes longer by far without optimisation, and this is for a busy machine.
+    assert!(began.elapsed().as_secs() < 5);
+}

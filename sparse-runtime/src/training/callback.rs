@@ -7,8 +7,6 @@ use super::{EpochReport, EpochTotals, ParameterReport};
 use crate::data::Position;
 use crate::error::Result;
 use crate::model::Model;
-use crate::optimizer::clip::sum_of_squares;
-use num_traits::Zero;
 use std::fmt;
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -239,7 +237,7 @@ impl<M: Model> State for (&M, &dyn AnyUpdater<M::Element>) {
     }
 }
 
-/// The parameters of a model; `n_rows_touched` of each, by position. O(values).
+/// The parameters of a model; `n_rows_touched` of each, by position. What it costs is what [`Table::norms`](crate::table::Table::norms) does.
 pub(super) fn parameter_reports<M: Model>(
     model: &M,
     n_rows_touched: &dyn Fn(usize) -> Option<u64>,
@@ -247,14 +245,13 @@ pub(super) fn parameter_reports<M: Model>(
     let parameters = model.parameters().into_iter().enumerate();
     parameters
         .map(|(index, parameter)| {
-            let rows = parameter.values().chunks(parameter.shape.row_size().max(1));
-            let is_not_zero = |row: &&[M::Element]| row.iter().any(|value| !value.is_zero());
+            let norms = parameter.table.norms();
             ParameterReport {
                 name: parameter.name,
-                norm: sum_of_squares(parameter.values()).sqrt(),
+                norm: norms.sum_of_squares.sqrt(),
                 gradient_norm: None,
                 n_rows: parameter.shape.n_rows() as u64,
-                n_rows_not_zero: rows.filter(is_not_zero).count() as u64,
+                n_rows_not_zero: norms.n_rows_not_zero,
                 n_rows_touched: n_rows_touched(index),
             }
         })

@@ -113,6 +113,10 @@ where
         max_norm: Option<f64>,
         part: Part,
     ) -> Result<()> {
+        if self.updater.clock() == 0 {
+            // The model may have been loaded since the updater was made.
+            self.updater.check_weights(model)?;
+        }
         if R::CORRECTS {
             // An updater that nobody else has sees no other data.
             let fingerprint = if part == Part::Whole { None } else { data.fingerprint()? };

@@ -202,9 +202,12 @@ impl<'a, R: UpdateRule, E> Trainer<'a, R, E> {
     ///
     /// # Errors
     ///
-    /// A hyperparameter or scale that makes no sense, a scale of a parameter that the model does not have.
+    /// A hyperparameter or scale that makes no sense, a scale of a parameter that the model does not have,
+    /// [`OptimizerError::NoState`](crate::optimizer::OptimizerError::NoState).
     pub fn updater<M: Model>(&self, model: &M) -> Result<Updater<R, M::Element>> {
-        Updater::new(self.rule.clone(), self.plan.specs(model)?)
+        let updater = Updater::new(self.rule.clone(), self.plan.specs(model)?)?;
+        updater.check_weights(model)?;
+        Ok(updater)
     }
 
     /// Refuses a schedule and a norm that make no sense, before the first step.

@@ -4,9 +4,11 @@
 //! The cases are read from the folder that `NNZ_GOLDEN` names (default `../shared/golden` beside the
 //! workspace); without it the tests say that they were skipped, or fail where `NNZ_REQUIRE_DATA=1`.
 
+mod from_zero;
 #[cfg(feature = "cuda")]
 mod on_gpu;
 
+use from_zero::FromZero;
 use serde_json::Value;
 use sparse_core::storage::Storage;
 use sparse_core::update_rules::{
@@ -410,7 +412,11 @@ fn run_file<D: Device>(file: &str) {
         for &mode in modes(&case) {
             let (case, translation) = (&case, &translation);
             let visitor = Run { case, translation, mode, device: PhantomData::<D> };
-            match with_rule(translation.rule, visitor).unwrap() {
+            let outcome = match translation.rule {
+                "ftrl" => visitor.visit(FromZero::default()),
+                name => with_rule(name, visitor).unwrap(),
+            };
+            match outcome {
                 Ok(Met::AsRecorded) => met += 1,
                 Ok(Met::NoMode) => {}
                 Ok(Met::NotThere(why)) => {

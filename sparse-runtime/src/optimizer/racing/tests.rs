@@ -26,3 +26,12 @@ fn rules_that_threads_cannot_share() {
         );
     }
 }
+
+#[test]
+fn n2_copies_of_weights_begin_with_the_states_that_give_them() {
+    let rule = Ftrl { l1: 0.5, l2: 1.0, learning_rate: 0.5, ..Ftrl::default() };
+    let step = rule.step::<f32>(0.5, 1.0, 0);
+    let (mut weights, mut states) = ([2.0f32, 0.0, -1.0], [0.0f32, 0.0, 0.0, 0.0, 0.25, 4.0]);
+    imply_states::<Ftrl, f32>(&step, (&mut weights, &mut states), 2);
+    assert_eq!(states, [-6.5, 0.0, 0.0, 0.0, 0.25, 4.0]);
+}

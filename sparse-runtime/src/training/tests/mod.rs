@@ -5,6 +5,7 @@ pub(crate) mod linear;
 mod other_data;
 mod pieces;
 mod resume;
+mod starts;
 
 use super::*;
 use crate::data::{BatchOptions, DataSource, Dataset, LastBatch};
