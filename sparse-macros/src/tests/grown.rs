@@ -2,7 +2,7 @@
 //! compiler accepts. `tests/grown.rs` of the facade has some of them computed; more are grown by
 //!
 //! ```sh
-//! NNZ_GROW=1000..1040 NNZ_BLESS=1 cargo test -p sparse-macros grown && cargo test --test grown
+//! NNZ_GROW=1000..1040 NNZ_BLESS=1 cargo test -p sparse-macros grown && cargo test -p nnz-tests grown::
 //! ```
 
 use super::diagnostics::said;
