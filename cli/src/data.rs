@@ -1,11 +1,13 @@
 //! Reading by format: into memory, or as a stream.
 
+use crate::Failure;
+use crate::files::beside;
 use clap::builder::RangedU64ValueParser;
 use clap::{Args, ValueEnum};
 use nnz::data::stream::Stream;
 use nnz::data::{
-    AnyDataset, Classes, DataError, Delimited, Hashing, IdMap, LibFfm, OnError, Ratings, ReadError,
-    RowFormat, TextReader, WholeFormat, Words,
+    AnyDataset, Classes, DataError, Delimited, Hashing, IdMap, LibFfm, NumberScale, OnError,
+    Ratings, ReadError, RowFormat, TextReader, WholeFormat, Words,
 };
 use nnz::kernels::{MAX_THREADS, Parallel};
 use nnz::prelude::*;
@@ -18,22 +20,35 @@ use std::str::FromStr;
 pub(crate) struct Reading {
     /// What the files are; by their ending if not said: .ffm, .tsv (criteo), .csv, .txt (words), else libsvm.
     #[arg(long, value_enum)]
-    format: Option<Format>,
+    pub(crate) format: Option<Format>,
     /// csv, which needs it: the columns in order, name:kind; kinds are label, numeric, count, buckets, categorical and ignore.
     #[arg(long)]
     pub(crate) schema: Option<String>,
-    /// csv: the first line has the names of the columns.
+    /// csv: the first line has the names of the columns. A model that was trained so reads other files so too.
     #[arg(long)]
     header: bool,
+    /// csv: the file has no header, although that of the training data has one.
+    #[arg(long, conflicts_with = "header")]
+    no_header: bool,
+    /// Of the training data, as the model's file says.
+    #[arg(skip)]
+    pub(crate) noted_header: bool,
+    /// csv: take numeric columns as they are. Else their mean over the training data is subtracted, and the rest divided by their deviation;
+    /// the model's file keeps both. What is read from a pipe is taken as it is.
+    #[arg(long)]
+    pub(crate) no_scaling: bool,
+    /// What numeric columns are scaled by.
+    #[arg(skip)]
+    pub(crate) scales: Vec<NumberScale>,
     /// criteo, csv and words: hash into 2^BITS columns; 20 if not said.
     #[arg(long, value_name = "BITS")]
-    hash_bits: Option<u32>,
+    pub(crate) hash_bits: Option<u32>,
     /// The seed of that hash; 0 if not said.
     #[arg(long)]
-    hash_seed: Option<u64>,
+    pub(crate) hash_seed: Option<u64>,
     /// words: runs of up to so many words; 1 if not said.
     #[arg(long)]
-    ngrams: Option<usize>,
+    pub(crate) ngrams: Option<usize>,
     /// Read the files in every epoch, with a buffer of so many bytes, instead of once into memory.
     #[arg(long, value_name = "BYTES")]
     stream: Option<usize>,
@@ -43,17 +58,17 @@ pub(crate) struct Reading {
     cache: bool,
     /// Leave out up to so many rows that cannot be read, and say how many they were.
     #[arg(long, value_name = "ROWS")]
-    skip: Option<u64>,
+    pub(crate) skip: Option<u64>,
     /// Whether columns are counted from zero or one; found out by default, once for the data that a model is trained on.
     #[arg(long, value_enum, default_value = "detect")]
-    index_base: Base,
+    pub(crate) index_base: Base,
     /// Threads for reading data and for steps of large batches.
     #[arg(long, value_parser = RangedU64ValueParser::<usize>::new().range(1..=MAX_THREADS as u64))]
     pub(crate) threads: Option<usize>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
-enum Format {
+pub(crate) enum Format {
     /// `label index:value …`
     Libsvm,
     /// `label field:index:value …`
@@ -69,7 +84,7 @@ enum Format {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
-enum Base {
+pub(crate) enum Base {
     Detect,
     Zero,
     One,
@@ -90,14 +105,6 @@ pub(crate) struct Known {
     pub(crate) no_labels: bool,
 }
 
-/// The file of ids that belongs to a model's file: `model.safetensors.users`.
-pub(crate) fn beside(path: &Path, ending: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(".");
-    name.push(ending);
-    name.into()
-}
-
 impl Known {
     /// What the data that a model is trained on says about the data that it is used on.
     pub(crate) fn of(data: &AnyDataset) -> Self {
@@ -113,29 +120,6 @@ impl Known {
     }
 }
 
-/// Refuses to write over a file that is read. Pipes and devices may be both, and so may two links to one file: what is written is a new file, of
-/// which the other link knows nothing.
-pub(crate) fn check_not_read<'a>(
-    flag: &str,
-    written: &Path,
-    read: impl IntoIterator<Item = &'a Path>,
-) -> Result<(), String> {
-    // One that is not there may be written before it is read: a cache.
-    let file = |path: &Path| match path.canonicalize() {
-        Ok(there) => there.is_file().then_some(there),
-        Err(_) => std::path::absolute(path).ok(),
-    };
-    let Some(lost) = file(written) else { return Ok(()) };
-    match read.into_iter().find(|path| file(path).as_ref() == Some(&lost)) {
-        Some(path) => Err(format!(
-            "{flag}: `{}` is read, as `{}`, and would be lost: write to another file",
-            written.display(),
-            path.display()
-        )),
-        None => Ok(()),
-    }
-}
-
 /// Says on the error stream what a pass over a stream has left out.
 pub(crate) fn tell_skipped(data: &AnyDataset) {
     if let AnyDataset::Stream(data) = data
@@ -145,89 +129,7 @@ pub(crate) fn tell_skipped(data: &AnyDataset) {
     }
 }
 
-/// The notes of a model's file.
-const FORMAT: &str = "format";
-const SCHEMA: &str = "schema";
-const INDEX_BASE: &str = "index_base";
-const HASH_BITS: &str = "hash_bits";
-const HASH_SEED: &str = "hash_seed";
-const NGRAMS: &str = "ngrams";
-const IDS: &str = "ids";
-
-/// What ids a model's rows stand for, in a few words: how many, and a hash of all in their order.
-fn note_of_ids((users, items): &(IdMap, IdMap)) -> Result<String, DataError> {
-    let mut hash = 0;
-    for id in users.ids().chain([""]).chain(items.ids()) {
-        hash = Hashing::new(32)?.seed(hash).column(IDS, id.as_bytes());
-    }
-    Ok(format!("{} users, {} items, {hash:08x}", users.len(), items.len()))
-}
-
-/// Refuses ids that are not those of the model: its rows would be taken for others, whose scores are numbers like any.
-pub(crate) fn check_ids(
-    model: &Path,
-    notes: &[(String, String)],
-    ids: &(IdMap, IdMap),
-) -> Result<(), String> {
-    let found = note_of_ids(ids).map_err(|error| error.to_string())?;
-    match notes.iter().find(|(name, _)| name == IDS) {
-        Some((_, noted)) if *noted != found => Err(format!(
-            "`{}` and `{}` hold other ids ({found}) than those that {} was saved with ({noted}): put the files there that were written with it, or train again",
-            beside(model, "users").display(),
-            beside(model, "items").display(),
-            model.display(),
-        )),
-        _ => Ok(()),
-    }
-}
-
 impl Reading {
-    /// What must be the same where a model is used, for its file.
-    pub(crate) fn notes(&self, path: &Path, known: &Known) -> Vec<(&'static str, String)> {
-        let format = self.format_of(path);
-        let mut notes = Vec::new();
-        if format.is_hashed() {
-            notes.push((HASH_BITS, self.hash_bits().to_string()));
-            notes.push((HASH_SEED, self.hash_seed().to_string()));
-        }
-        if format == Format::Words {
-            notes.push((NGRAMS, self.ngrams().to_string()));
-        }
-        notes.push((FORMAT, format.name()));
-        let schema = self.schema.clone().filter(|_| format == Format::Csv);
-        notes.extend(schema.map(|schema| (SCHEMA, schema)));
-        let ids = known.ids.as_ref().and_then(|ids| note_of_ids(ids).ok());
-        notes.extend(ids.map(|ids| (IDS, ids)));
-        match known.index_base {
-            Some(IndexBase::Zero) => notes.push((INDEX_BASE, "zero".to_owned())),
-            Some(IndexBase::One) => notes.push((INDEX_BASE, "one".to_owned())),
-            Some(IndexBase::Detect) | None => {}
-        }
-        notes
-    }
-
-    /// Reads as was [noted](Self::notes), unless the command line says otherwise: then it is wrong.
-    pub(crate) fn adopt(&mut self, notes: &[(String, String)]) -> Result<(), String> {
-        for (name, note) in notes {
-            match &name[..] {
-                FORMAT => adopt(&mut self.format, name, note)?,
-                SCHEMA => adopt(&mut self.schema, name, note)?,
-                HASH_BITS => adopt(&mut self.hash_bits, name, note)?,
-                HASH_SEED => adopt(&mut self.hash_seed, name, note)?,
-                NGRAMS => adopt(&mut self.ngrams, name, note)?,
-                INDEX_BASE => {
-                    let base = Base::from_str(note, false)?;
-                    if self.index_base != Base::Detect && self.index_base != base {
-                        return Err(other_than_trained(name, note));
-                    }
-                    self.index_base = base;
-                }
-                _ => {}
-            }
-        }
-        Ok(())
-    }
-
     /// Refuses what would be said in vain of a file of this format, and a number of features of one whose columns follow from the hash.
     pub(crate) fn check(&self, path: &Path, n_features: Option<usize>) -> Result<(), String> {
         let format = self.format_of(path);
@@ -243,6 +145,8 @@ impl Reading {
             ("--ngrams", self.ngrams.is_some(), words, "words", "it has no text"),
             ("--schema", self.schema.is_some(), csv, "csv", "it has columns of its own"),
             ("--header", self.header, csv, "csv", "it has no line of names"),
+            ("--no-header", self.no_header, csv, "csv", "it has no line of names"),
+            ("--no-scaling", self.no_scaling, csv, "csv", "its numbers are taken as they are"),
             (
                 "--index-base",
                 self.index_base != Base::Detect,
@@ -270,19 +174,19 @@ impl Reading {
         Ok(())
     }
 
-    fn format_of(&self, path: &Path) -> Format {
+    pub(crate) fn format_of(&self, path: &Path) -> Format {
         self.format.unwrap_or_else(|| Format::of(path))
     }
 
-    fn hash_bits(&self) -> u32 {
+    pub(crate) fn hash_bits(&self) -> u32 {
         self.hash_bits.unwrap_or(20)
     }
 
-    fn hash_seed(&self) -> u64 {
+    pub(crate) fn hash_seed(&self) -> u64 {
         self.hash_seed.unwrap_or(0)
     }
 
-    fn ngrams(&self) -> usize {
+    pub(crate) fn ngrams(&self) -> usize {
         self.ngrams.unwrap_or(1)
     }
 
@@ -293,7 +197,20 @@ impl Reading {
         path: &Path,
         known: &Known,
         find_classes: bool,
-    ) -> Result<AnyDataset> {
+    ) -> Result<AnyDataset, Failure> {
+        self.read(path, known, find_classes).map_err(|error| match self.format {
+            Some(_) => error.into(),
+            None => format!(
+                "{error} (`{}` is read as {}, {}; say another --format if it is not)",
+                path.display(),
+                Format::of(path).name(),
+                Format::reason(path)
+            )
+            .into(),
+        })
+    }
+
+    fn read(&self, path: &Path, known: &Known, find_classes: bool) -> Result<AnyDataset> {
         let hashing = Hashing::new(self.hash_bits())?.seed(self.hash_seed());
         let no_labels = known.no_labels;
         let lines = Lines { reading: self, path, known, find_classes };
@@ -322,11 +239,14 @@ impl Reading {
             }
             Format::Csv => {
                 let schema = self.schema.as_deref().ok_or_else(|| no_schema(path))?;
-                let format = Delimited::csv(hashing).header(self.header).with_schema(schema)?;
+                let format = Delimited::csv(hashing).header(self.has_header());
+                let format = format.with_schema(schema)?.scaled(self.scales.iter().cloned())?;
                 lines.open(change_if(no_labels, format, Delimited::without_labels))
             }
             Format::Words => {
                 let format = Words::new(hashing).ngrams(1..=self.ngrams())?.unit_norm();
+                // An ending of a name says little.
+                let format = change_if(self.format.is_none(), format, Words::expect_letters);
                 lines.open(change_if(no_labels, format, Words::without_labels))
             }
             Format::Ratings => {
@@ -339,9 +259,30 @@ impl Reading {
         }
     }
 
+    /// Whether the first line of a csv file is its header.
+    pub(crate) fn has_header(&self) -> bool {
+        self.header || (self.noted_header && !self.no_header)
+    }
+
+    /// Reads the training data for the scales of its numeric columns, if it has some and can be read twice.
+    pub(crate) fn measure(&mut self, path: &Path) -> Result<(), Failure> {
+        let is_csv = self.format_of(path) == Format::Csv;
+        if let Some(schema) = self.schema.as_deref().filter(|_| is_csv && !self.no_scaling)
+            && path.is_file()
+        {
+            let format = Delimited::csv(Hashing::new(self.hash_bits())?).header(self.has_header());
+            let format = format.with_schema(schema)?;
+            if kinds(schema).any(|kind| kind == "numeric") {
+                self.scales = format.measure(path)?;
+            }
+        }
+        Ok(())
+    }
+
     /// All that the parsed data depends on, besides the file.
     fn way(&self, known: &Known) -> String {
-        let Reading { format, schema, header, skip, index_base, .. } = self;
+        let Reading { format, schema, skip, index_base, scales, .. } = self;
+        let header = (self.has_header(), scales);
         let hash = (self.hash_bits(), self.hash_seed(), self.ngrams());
         let base = (index_base, known.index_base);
         let columns = (known.n_features, known.no_labels);
@@ -368,6 +309,11 @@ impl Reading {
     }
 }
 
+/// The kinds of the columns of a schema.
+pub(crate) fn kinds(schema: &str) -> impl Iterator<Item = &str> {
+    schema.split(',').map(|column| column.rsplit(':').next().unwrap_or_default().trim())
+}
+
 fn change_if<F>(condition: bool, format: F, change: fn(F) -> F) -> F {
     if condition { change(format) } else { format }
 }
@@ -390,45 +336,39 @@ fn no_schema(path: &Path) -> DataError {
     DataError::Schema { message }
 }
 
-/// Takes a note where nothing is said.
-fn adopt<T: FromStr + PartialEq>(
-    said: &mut Option<T>,
-    name: &str,
-    note: &str,
-) -> Result<(), String> {
-    let noted = note.parse().map_err(|_| format!("the note `{name}` of the model is `{note}`"))?;
-    match said.replace(noted) {
-        Some(other) if said.as_ref() != Some(&other) => Err(other_than_trained(name, note)),
-        _ => Ok(()),
-    }
-}
-
-fn other_than_trained(name: &str, note: &str) -> String {
-    let flag = name.replace('_', "-");
-    format!("the model was trained with `--{flag} {note}`: say the same, or nothing")
-}
-
 impl Format {
     /// As on the command line.
-    fn name(self) -> String {
+    pub(crate) fn name(self) -> String {
         self.to_possible_value().map_or_else(String::new, |name| name.get_name().to_owned())
     }
 
     /// Whether columns are made by hashing.
-    fn is_hashed(self) -> bool {
+    pub(crate) fn is_hashed(self) -> bool {
         matches!(self, Format::Criteo | Format::Csv | Format::Words)
     }
 
     /// By the ending of a name, that of compression left out.
-    fn of(path: &Path) -> Self {
+    pub(crate) fn of(path: &Path) -> Self {
+        Self::of_ending(path).unwrap_or(Format::Libsvm)
+    }
+
+    /// Why it is taken for that format.
+    pub(crate) fn reason(path: &Path) -> &'static str {
+        match Self::of_ending(path) {
+            Some(_) => "by its ending",
+            None => "since its ending is of no other format",
+        }
+    }
+
+    fn of_ending(path: &Path) -> Option<Self> {
         let name = path.to_string_lossy();
         let name = name.trim_end_matches(".gz").trim_end_matches(".zst");
         match name.rsplit('.').next() {
-            Some("ffm") => Format::Libffm,
-            Some("tsv") => Format::Criteo,
-            Some("csv") => Format::Csv,
-            Some("txt") => Format::Words,
-            _ => Format::Libsvm,
+            Some("ffm") => Some(Format::Libffm),
+            Some("tsv") => Some(Format::Criteo),
+            Some("csv") => Some(Format::Csv),
+            Some("txt") => Some(Format::Words),
+            _ => None,
         }
     }
 }

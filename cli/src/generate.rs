@@ -6,9 +6,11 @@
 //! ```
 
 use crate::Program;
+use crate::printed::written;
 use clap::{CommandFactory, FromArgMatches, Parser};
 use nnz::data::synthetic;
 use nnz::prelude::*;
+use std::io::{self, Write};
 use std::path::PathBuf;
 
 /// Writes a made-up click log as a LibSVM file: hashed categorical fields with power-law popularity, a label by a model of
@@ -36,8 +38,9 @@ pub(crate) fn program() -> Program {
             let arguments = Arguments::from_arg_matches(matches)?;
             write(&arguments)?;
             let Arguments { rows, features, fields, file, .. } = arguments;
-            println!("{}: {rows} rows of {fields} of {features} features", file.display());
-            Ok(())
+            let file = file.display();
+            let line = format!("{file}: {rows} rows of {fields} of {features} features");
+            written(writeln!(io::stdout(), "{line}"))
         },
     }
 }

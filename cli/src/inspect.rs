@@ -6,7 +6,10 @@
 
 use crate::Program;
 use crate::models::{ModelKind, ModelVisitor};
+use crate::notes::{classes, first_feature};
+use crate::printed::escaped;
 use clap::{CommandFactory, FromArgMatches, Parser};
+use nnz::core::storage::Storage;
 use nnz::model::ParameterRef;
 use nnz::prelude::*;
 use nnz::training::checkpoint::{CheckpointMetadata, SavedParameter};
@@ -15,7 +18,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 /// Prints what a file that `train --save` wrote holds: the model's plan, and for each parameter its storage, shape, norms and
-/// largest weights.
+/// largest weights: of features by their numbers in the file that the model was trained on, of classes by their labels.
 #[derive(Debug, Parser)]
 #[command(name = "inspect")]
 struct Arguments {
@@ -70,7 +73,7 @@ impl fmt::Display for Failure {
         match self {
             Failure::Input(error) => error.fmt(f),
             Failure::Names(path, error) => write!(f, "`{}`: {error}", path.display()),
-            Failure::Output(error) => error.fmt(f),
+            Failure::Output(error) => write!(f, "the standard output cannot be written: {error}"),
         }
     }
 }
@@ -81,10 +84,12 @@ fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
         std::fs::read_to_string(path).map_err(|error| Failure::Names(path.to_owned(), error))
     });
     let text = text.transpose()?;
+    let text = text.as_deref().map(|text| text.strip_prefix('\u{feff}').unwrap_or(text));
     let names: Vec<&str> = text.iter().flat_map(|text| text.lines()).collect();
-    writeln!(out, "{} ({}), graph {:016x}", saved.model, saved.dims, saved.fingerprint)?;
+    let (model, dims) = (escaped(&saved.model), escaped(&saved.dims.to_string()));
+    writeln!(out, "{model} ({dims}), graph {:016x}", saved.fingerprint)?;
     for (name, note) in &saved.notes {
-        writeln!(out, "{name}: {note}")?;
+        writeln!(out, "{}: {}", escaped(name), escaped(note))?;
     }
     let Some(kind) = ModelKind::of_name(&saved.model) else {
         writeln!(out, "not a model of `train`: its graph and weights are not shown")?;
@@ -99,7 +104,7 @@ fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
 
 fn heading(parameter: &SavedParameter) -> String {
     let SavedParameter { name, storage, element, shape, .. } = parameter;
-    format!("{name}: {storage} {shape} {element}")
+    escaped(&format!("{name}: {storage} {shape} {element}"))
 }
 
 struct Show<'a> {
@@ -122,7 +127,7 @@ impl ModelVisitor for Show<'_> {
         writeln!(self.out, "{}", model.plan())?;
         for (saved, parameter) in self.saved.parameters.iter().zip(model.parameters()) {
             writeln!(self.out, "{}", heading(saved))?;
-            self.show(parameter)?;
+            self.show(parameter, saved)?;
         }
         Ok(())
     }
@@ -131,7 +136,7 @@ impl ModelVisitor for Show<'_> {
 impl Show<'_> {
     /// Norms, and the largest weights by the names of their rows: those of features are the parameters with a row for each
     /// feature.
-    fn show(&mut self, parameter: ParameterRef<'_, f32>) -> io::Result<()> {
+    fn show(&mut self, parameter: ParameterRef<'_, f32>, saved: &SavedParameter) -> io::Result<()> {
         let (values, size) = (parameter.values(), parameter.shape.row_size().max(1));
         let sum = |of: fn(f64) -> f64| values.iter().map(|&w| of(f64::from(w))).sum::<f64>();
         let n_nonzero = values.iter().filter(|w| **w != 0.0).count();
@@ -144,12 +149,24 @@ impl Show<'_> {
             sum(|w| w * w).sqrt(),
             sum(|w| w) / values.len().max(1) as f64,
         )?;
-        let of_features = self.saved.dims.get("d") == Some(parameter.shape.n_rows());
+        let of_features = saved.storage == Storage::RowSparse
+            && self.saved.dims.get("d") == Some(parameter.shape.n_rows());
+        let first = if of_features { first_feature(&self.saved.notes) } else { 0 };
+        // A note that cannot be read is shown as it is, above.
+        let labels = classes(&self.saved.notes).ok().flatten().unwrap_or_default();
+        let of_classes = |extent: usize| extent > 1 && extent == labels.len();
         for index in largest(values, self.top) {
             let (row, column) = (index / size, index % size);
             let name = self.names.get(row).filter(|_| of_features).unwrap_or(&"");
-            let place = if size == 1 { format!("{row}") } else { format!("{row}, {column}") };
-            writeln!(self.out, "  [{place}] {name}\t{:+.6}", values[index])?;
+            let place = match (row + first, size) {
+                (row, 1) if of_classes(values.len()) && !of_features => {
+                    format!("class {}", labels[row])
+                }
+                (row, 1) => format!("{row}"),
+                (row, size) if of_classes(size) => format!("{row}, class {}", labels[column]),
+                (row, _) => format!("{row}, {column}"),
+            };
+            writeln!(self.out, "  [{place}] {}\t{:+.6}", escaped(name), values[index])?;
         }
         Ok(())
     }

@@ -7,11 +7,16 @@
 //! cargo run --release -p nnz-cli -- inspect model.safetensors --top 20
 //! ```
 
+mod changed;
 mod data;
+mod files;
 mod generate;
 mod inspect;
 mod models;
+mod notes;
 mod predict;
+mod printed;
+mod summary;
 mod train;
 
 use clap::{ArgMatches, Command};
@@ -39,7 +44,7 @@ fn main() -> ExitCode {
     let Some((name, matches)) = matches.subcommand() else { return ExitCode::FAILURE };
     for program in programs.iter().filter(|program| program.command.get_name() == name) {
         if let Err(error) = (program.run)(matches) {
-            eprintln!("nnz {name}: {error}");
+            printed::tell(format_args!("nnz {name}: {error}"));
             return ExitCode::FAILURE;
         }
     }

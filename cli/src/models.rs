@@ -7,8 +7,6 @@
 mod factorization_machine;
 #[path = "../../examples/logistic_regression.rs"]
 mod logistic_regression;
-#[path = "../../examples/matrix_factorization.rs"]
-mod matrix_factorization;
 #[path = "../../examples/multi_task.rs"]
 mod multi_task;
 #[path = "../../examples/poisson_regression.rs"]
@@ -18,10 +16,10 @@ mod softmax_regression;
 #[path = "../../examples/wide_deep.rs"]
 mod wide_deep;
 
+use crate::changed::Clipped;
 use clap::ValueEnum;
 use factorization_machine::FactorizationMachine;
 use logistic_regression::LogisticRegression;
-use matrix_factorization::MatrixFactorization;
 use multi_task::MultiTask;
 use nnz::metric::{Accuracy, Auc, Metric, Rmse};
 use nnz::model::InputRole;
@@ -39,6 +37,22 @@ graph! {
         param b: dense[1] = Zeros;
         let prediction = dot(x, w) + b;
         loss squared_error(prediction, y);
+        output prediction;
+    }
+
+    /// Ratings as inner products of users' and items' factors, and biases; of any range.
+    pub model MatrixFactorization {
+        input user: dense<u32>[n];
+        input item: dense<u32>[n];
+        label rating: dense[n];
+        param p: row_sparse[users, k] = Normal { mean: 0.0, std: 0.1 };
+        param q: row_sparse[items, k] = Normal { mean: 0.0, std: 0.1 };
+        param of_user: row_sparse[users] = Zeros;
+        param of_item: row_sparse[items] = Zeros;
+        param mean: dense[1] = Zeros;
+        let prediction = sum(take(p, user) * take(q, item), axis = 1)
+            + take(of_user, user) + take(of_item, item) + mean;
+        loss squared_error(prediction, rating);
         output prediction;
     }
 }
@@ -129,13 +143,27 @@ impl ModelKind {
         }
     }
 
-    /// What the first output is held to.
-    pub fn metrics(self) -> Vec<Box<dyn Metric>> {
+    /// Whether its first output is a number, which may be cut to a range.
+    pub fn is_number(self) -> bool {
+        matches!(
+            self,
+            ModelKind::Linear
+                | ModelKind::Poisson
+                | ModelKind::MatrixFactorization
+                | ModelKind::MultiTask
+        )
+    }
+
+    /// What the first output, cut to a range if there is one, is held to.
+    pub fn metrics(self, clip: Option<(f64, f64)>) -> Vec<Box<dyn Metric>> {
         match self {
             ModelKind::Linear
             | ModelKind::Poisson
             | ModelKind::MatrixFactorization
-            | ModelKind::MultiTask => vec![Box::new(Rmse)],
+            | ModelKind::MultiTask => match clip {
+                Some((low, high)) => vec![Box::new(Clipped { metric: Rmse, low, high })],
+                None => vec![Box::new(Rmse)],
+            },
             ModelKind::Logistic | ModelKind::FactorizationMachine | ModelKind::WideDeep => {
                 vec![Box::new(Accuracy), Box::new(Auc)]
             }

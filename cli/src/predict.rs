@@ -4,19 +4,24 @@
 //! cargo run --release -p nnz-cli -- predict --model model.safetensors --data clicks.svm --output scores.tsv
 //! ```
 
-use crate::data::{Known, Reading, beside, check_ids, check_not_read, tell_skipped};
+use crate::changed::Change;
+use crate::data::{Known, Reading, tell_skipped};
+use crate::files::{beside, check_not_read, check_writable};
 use crate::models::{ModelKind, ModelVisitor};
+use crate::notes::{check_ids, classes, clip};
+use crate::printed::escaped;
 use crate::{Failure, Program};
 use clap::{CommandFactory, FromArgMatches, Parser};
 use nnz::data::{AnyDataset, IdMap};
 use nnz::prelude::*;
-use nnz::training::{save_predictions, write_predictions};
+use nnz::training::{save_changed_predictions, write_changed_predictions};
 use std::io::{self, StdoutLock, Write};
 use std::path::PathBuf;
 
 /// Writes the outputs of a model that `train --save` wrote, a line for each row of the data, in order.
 ///
-/// A line has the numbers of all outputs, separated by tabs: the probabilities of the classes in the order of their labels.
+/// A line has the numbers of all outputs, separated by tabs: the probabilities of the classes in the order of their labels, which `inspect` shows.
+/// Predictions are cut to a range if `train` was told to (--clip-predictions).
 /// What must be said of the data is what was said to `train`; its format and schema, how it was hashed, and from where columns were counted,
 /// is in the file.
 #[derive(Debug, Parser)]
@@ -32,6 +37,9 @@ struct Arguments {
     /// criteo have no column for what the schema calls a label.
     #[arg(long)]
     no_labels: bool,
+    /// softmax: write the label of the most probable class in the place of the probabilities.
+    #[arg(long)]
+    print_label: bool,
     #[command(flatten)]
     reading: Reading,
     /// Where to write, whole or not at all; to the standard output if not said.
@@ -51,8 +59,24 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
     let path = &arguments.model;
     let saved = checkpoint::read_metadata(path)?;
     let kind = ModelKind::of_name(&saved.model).ok_or_else(|| {
-        format!("{}: `{}` is not a model of `train`", path.display(), saved.model)
+        format!("{}: `{}` is not a model of `train`", path.display(), escaped(&saved.model))
     })?;
+    if arguments.reading.skip.is_some() {
+        let message = "--skip would leave lines out, and those after them would stand beside other samples: correct the data, or take the lines out of it";
+        return Err(message.into());
+    }
+    let labels = classes(&saved.notes)?;
+    let change = match (arguments.print_label, labels) {
+        (true, Some(labels)) => Some(Change::Label(labels)),
+        (true, None) => {
+            let path = path.display();
+            return Err(format!(
+                "--print-label: `{path}` has no labels of classes, which `train --model softmax` keeps: leave it out, or train again"
+            )
+            .into());
+        }
+        (false, _) => clip(&saved.notes)?.map(|(low, high)| Change::Clip(low, high)),
+    };
     let ids = |ending| IdMap::read(beside(path, ending));
     let known = Known {
         n_features: saved.dims.get("d"),
@@ -72,12 +96,13 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
         let data = arguments.reading.files([&arguments.data]);
         let read = [path].into_iter().chain(&data).chain(&ids);
         check_not_read("--output", output, read.map(PathBuf::as_path))?;
+        check_writable("--output", output)?;
     }
     let mut reading = arguments.reading.clone();
     reading.adopt(&saved.notes)?;
     reading.check(&arguments.data, None)?;
     let data = reading.open(&arguments.data, &known, false)?;
-    kind.with(Predict { arguments, dims: saved.dims, data: &data })?;
+    kind.with(Predict { arguments, dims: saved.dims, data: &data, change })?;
     tell_skipped(&data);
     Ok(())
 }
@@ -86,6 +111,7 @@ struct Predict<'a> {
     arguments: &'a Arguments,
     dims: Dims,
     data: &'a AnyDataset,
+    change: Option<Change>,
 }
 
 impl ModelVisitor for Predict<'_> {
@@ -95,11 +121,18 @@ impl ModelVisitor for Predict<'_> {
         let mut model = make(self.dims, Seed(0))?;
         checkpoint::load(&mut model, &self.arguments.model)?;
         let rows = self.arguments.batch_size;
+        let mut change = |line: &mut String| {
+            if let Some(change) = &self.change {
+                change.apply(line);
+            }
+        };
+        let change = &mut change;
         match &self.arguments.output {
-            Some(path) => save_predictions(&mut model, self.data, rows, path),
+            Some(path) => save_changed_predictions(&mut model, self.data, rows, path, change),
             None => {
                 let mut output = Output { stdout: io::stdout().lock(), is_closed: false };
-                let written = write_predictions(&mut model, self.data, rows, &mut output);
+                let written =
+                    write_changed_predictions(&mut model, self.data, rows, &mut output, change);
                 if output.is_closed { Ok(()) } else { written }
             }
         }
@@ -114,10 +147,10 @@ struct Output {
 
 impl Output {
     fn told<T>(&mut self, result: io::Result<T>) -> io::Result<T> {
-        if let Err(error) = &result {
+        result.map_err(|error| {
             self.is_closed |= error.kind() == io::ErrorKind::BrokenPipe;
-        }
-        result
+            io::Error::new(error.kind(), format!("the standard output: {error}"))
+        })
     }
 }
 

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod command_line;
+mod field_cases;
 // What is missing of the data is told by the same words as in the tests of the library.
 #[path = "../../tests/folder/mod.rs"]
 mod folder;

@@ -36,7 +36,7 @@ fn the_command_line_carries_what_it_found_out() {
     ] {
         let arguments = [&["--model", model, "--data", data, "--epochs", "1"], more].concat();
         let line = command_line::run("train", &arguments);
-        assert!(line.starts_with("epoch 1/1  objective "), "{model}: {line}");
+        assert!(line.starts_with("epoch 1/1  progressive loss "), "{model}: {line}");
     }
     std::fs::remove_dir_all(folder).unwrap();
 }
@@ -188,7 +188,7 @@ fn the_command_line_refuses_what_it_cannot_keep() {
     // Decay is part of what Adam minimises, and beside what AdamW does.
     let epoch = |rule: &str| -> serde_json::Value {
         let more = ["--optimizer", rule, "--lazy-update", "touched", "--weight-decay", "1"];
-        let arguments = [&train[..], &schema, &once, &more, &["--json"]].concat();
+        let arguments = [&train[..], &schema, &once, &more, &["--json", "--objective"]].concat();
         serde_json::from_str(&command_line::run("train", &arguments)).unwrap()
     };
     let (adam, adamw) = (epoch("adam"), epoch("adamw"));

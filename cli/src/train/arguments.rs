@@ -12,13 +12,16 @@ use std::path::PathBuf;
 
 /// Trains a model on a file of text, in memory or streamed.
 ///
-/// The objective is the mean loss over the training rows plus l1 · |w|₁ + (l2 / 2) · |w|², over all parameters but biases.
+/// Each epoch is told by its progressive loss: the mean of the losses of its samples before the model learnt from them, which costs nothing.
+/// With --objective a pass over the training data after each epoch computes the objective as well: the mean loss over the training rows plus
+/// l1 · |w|₁ + (l2 / 2) · |w|², over all parameters but biases.
 /// Not in it are the penalties of ftrl, which are of all steps together, and decay beside an adaptive step, as of adamw, adagrad and adadelta,
 /// which minimises no such sum. The squared error counts half.
 ///
-/// With --json, one object a line and epoch: epoch, objective, train_loss, seconds, samples_per_s and, with --test,
+/// With --json, one object a line and epoch: epoch, progressive_loss, seconds, samples_per_s; with --objective, objective and train_loss; with --test,
 /// test_loss (without penalty), test_accuracy and test_auc (softmax: no test_auc; models of numbers: test_rmse alone).
 /// A run that is resumed prints the epochs that it makes.
+/// On the error stream, a line says of each file what it was read as, and a warning where the loss is above that of the best constant.
 /// `seconds` is that epoch's training alone, without reading and evaluating.
 #[derive(Debug, Parser)]
 #[command(name = "train")]
@@ -122,12 +125,28 @@ pub(crate) struct Arguments {
     /// better one.
     #[arg(long, value_name = "EPOCHS", requires = "test")]
     pub(crate) patience: Option<u64>,
+    /// Compute the objective and the training loss after every epoch, by a pass over the training data.
+    #[arg(long)]
+    pub(crate) objective: bool,
+    /// Models of numbers: cut predictions to the range of the labels of the training data, `train`, or to LOW,HIGH; the model's file says so, and
+    /// `predict` does it. Without, they are what the model computes.
+    #[arg(long, value_name = "train|LOW,HIGH", value_parser = clip, allow_hyphen_values = true)]
+    pub(crate) clip_predictions: Option<Clip>,
     /// What --patience looks at; loss if not said.
     #[arg(long, value_enum, requires = "patience")]
     pub(crate) watch: Option<Watched>,
     /// One JSON object a line and epoch instead of text.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// What predictions are cut to.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Clip {
+    /// The range of the labels of the training data.
+    Train,
+    /// From one number to another.
+    Range(f64, f64),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
@@ -208,6 +227,14 @@ impl Arguments {
                 name_of(&self.model),
             ));
         }
+        if self.clip_predictions.is_some() && !self.model.is_number() {
+            let all = ModelKind::value_variants().iter().filter(|kind| kind.is_number());
+            return Err(format!(
+                "--clip-predictions is for {}, but the model is {}: leave it out, or choose another --model",
+                one_of(&all.map(name_of).collect::<Vec<_>>()),
+                name_of(&self.model),
+            ));
+        }
         self.check_schema()
     }
 
@@ -260,6 +287,23 @@ const OF_SCHEDULES: [(&str, &[ScheduleKind]); 6] = [
     ("factor", &[ScheduleKind::Step, ScheduleKind::MultiStep, ScheduleKind::Exponential]),
     ("end", &[ScheduleKind::Cosine, ScheduleKind::Polynomial]),
 ];
+
+/// A range as `train` or `LOW,HIGH`.
+fn clip(text: &str) -> Result<Clip, String> {
+    if text == "train" {
+        return Ok(Clip::Train);
+    }
+    let ends = text.split_once(',').ok_or("it is `train`, or `LOW,HIGH` such as `1,5`")?;
+    let number = |text: &str| match text.trim().parse::<f64>() {
+        Ok(number) if number.is_finite() => Ok(number),
+        _ => Err(format!("`{text}` is not a finite number")),
+    };
+    let (low, high) = (number(ends.0)?, number(ends.1)?);
+    if low > high {
+        return Err(format!("{low} is above {high}: the lower end comes first"));
+    }
+    Ok(Clip::Range(low, high))
+}
 
 /// A hyperparameter as `NAME=VALUE`.
 fn setting(text: &str) -> Result<(String, f64), String> {

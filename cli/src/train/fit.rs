@@ -6,11 +6,12 @@ use super::optimizer::{self, Penalty};
 use crate::Failure;
 use crate::data::tell_skipped;
 use crate::models::{ModelKind, ModelVisitor};
+use crate::printed::tell;
 use nnz::core::update_rules::{RuleVisitor, UpdateRule};
 use nnz::data::{AnyDataset, Classes, DataSource, IdMap};
 use nnz::optimizer::ParameterSpec;
 use nnz::prelude::*;
-use nnz::training::{Callback, EpochReport, Evaluation, Moment, ScoreReport, score};
+use nnz::training::{Callback, EpochReport, Evaluation, Moment, ScoreReport, TrainError, score};
 use serde::Serialize;
 use std::cell::{Cell, RefCell};
 use std::fmt::Write as _;
@@ -18,11 +19,15 @@ use std::io::{self, Write as _};
 use std::ops::ControlFlow;
 
 /// One epoch, as `--json` prints it. This contract stays; later models add fields.
+/// `objective` and `train_loss` are there with `--objective`.
 #[derive(Debug, Default, Serialize)]
 struct Line {
     epoch: u64,
-    objective: f64,
-    train_loss: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    objective: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    train_loss: Option<f64>,
+    progressive_loss: f64,
     seconds: f64,
     samples_per_s: f64,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -35,12 +40,33 @@ struct Line {
     test_rmse: Option<f64>,
 }
 
+impl Line {
+    /// The first of its losses and metrics that is no finite number.
+    fn not_finite(&self) -> Option<(&'static str, f64)> {
+        let numbers = [
+            ("the objective", self.objective),
+            ("the training loss", self.train_loss),
+            ("the progressive loss", Some(self.progressive_loss)),
+            ("the loss on the test data", self.test_loss),
+            ("the accuracy on the test data", self.test_accuracy),
+            ("the AUC on the test data", self.test_auc),
+            ("the RMSE on the test data", self.test_rmse),
+        ];
+        let mut known = numbers.into_iter().filter_map(|(name, number)| Some((name, number?)));
+        known.find(|(_, number)| !number.is_finite())
+    }
+}
+
 /// What a model is trained on and how.
 #[derive(Clone, Copy)]
 pub(crate) struct Run<'a> {
     pub(crate) arguments: &'a Arguments,
     pub(crate) train: &'a AnyDataset,
     pub(crate) test: Option<&'a AnyDataset>,
+    /// What predictions are cut to.
+    pub(crate) clip: Option<(f64, f64)>,
+    /// The mean loss of the best constant, where it is known.
+    pub(crate) constant_loss: Option<f64>,
     /// For the model's file.
     pub(crate) notes: &'a [(&'static str, String)],
     /// What the numbers of users and items stand for.
@@ -60,12 +86,9 @@ impl Output {
         }
     }
 
-    /// The first error, but for that of a reader who had enough.
+    /// The first error.
     pub(crate) fn finish(self) -> io::Result<()> {
-        match self.0.into_inner() {
-            Some(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error),
-            _ => Ok(()),
-        }
+        self.0.into_inner().map_or(Ok(()), Err)
     }
 }
 
@@ -80,6 +103,7 @@ impl ModelVisitor for Run<'_> {
         let trained = optimizer::with(&self.arguments.optimizer, Fit { run: self, model })??;
         // With --patience the best model is in the file already.
         if let (Some(path), None) = (&self.arguments.save, self.arguments.patience) {
+            check_finite(&trained)?;
             let notes = self.notes.iter().map(|(name, note)| (*name, &note[..]));
             checkpoint::save_with_notes(&trained, path, &notes.collect::<Vec<_>>())?;
             keep::write_ids(path, self.ids)?;
@@ -137,7 +161,7 @@ impl<M: Model<Element = f32>> RuleVisitor for Fit<'_, M> {
 fn trainer<'a, R: UpdateRule>(
     rule: R,
     run: &'a Run<'a>,
-    objective: &'a Cell<Objective>,
+    objective: &'a Cell<Option<Objective>>,
 ) -> Result<Trainer<'a, R, Evaluated<'a>>, Failure> {
     let arguments = run.arguments;
     let rule = optimizer::configured(rule, arguments)?;
@@ -150,9 +174,9 @@ fn trainer<'a, R: UpdateRule>(
         .schedule(schedule(arguments, run.train.n_rows())?)
         .clip_norm(arguments.clip_norm)
         .parallel(arguments.reading.parallel())
-        .progress(Progress::Silent)
+        .progress(Progress::Within)
         .evaluation(Evaluated { run, penalty, objective })
-        .callback(Lines { run, objective });
+        .callback(Lines { run, objective, is_warned: false });
     if arguments.no_bias {
         trainer = trainer.learning_rate_scale("b", 0.0);
     }
@@ -166,13 +190,27 @@ struct Objective {
     penalty: f64,
 }
 
+/// Refuses to save a model whose last step made a number that is not finite.
+fn check_finite<M: Model<Element = f32>>(model: &M) -> Result<(), Failure> {
+    for parameter in model.parameters() {
+        if let Some(value) = parameter.values().iter().find(|value| !value.is_finite()) {
+            let name = parameter.name;
+            return Err(format!(
+                "parameter `{name}` has the value {value} after the last epoch, and nothing is saved: scale the features, or lower --learning-rate"
+            )
+            .into());
+        }
+    }
+    Ok(())
+}
+
 /// What is computed after every epoch; compiled once a model, whatever the rule.
 #[derive(Clone, Copy)]
 pub(crate) struct Evaluated<'a> {
     run: &'a Run<'a>,
     penalty: Penalty,
     /// For whoever prints it.
-    objective: &'a Cell<Objective>,
+    objective: &'a Cell<Option<Objective>>,
 }
 
 impl Evaluation<f32> for Evaluated<'_> {
@@ -190,10 +228,13 @@ impl Evaluation<f32> for Evaluated<'_> {
         _: usize,
     ) -> nnz::Result<Option<ScoreReport>> {
         let (arguments, rows) = (self.run.arguments, self.run.arguments.eval_batch);
-        let train_loss = score(model, self.run.train, &[], rows)?.loss;
-        self.objective.set(Objective { train_loss, penalty: penalty_of(model, self.penalty) });
+        if arguments.objective {
+            let train_loss = score(model, self.run.train, &[], rows)?.loss;
+            let penalty = penalty_of(model, self.penalty);
+            self.objective.set(Some(Objective { train_loss, penalty }));
+        }
         let Some(test) = self.run.test else { return Ok(None) };
-        score(model, test, &arguments.model.metrics(), rows).map(Some)
+        score(model, test, &arguments.model.metrics(self.run.clip), rows).map(Some)
     }
 }
 
@@ -212,18 +253,39 @@ fn penalty_of<M: Model<Element = f32>>(model: &M, penalty: Penalty) -> f64 {
 /// Prints a line an epoch.
 struct Lines<'a> {
     run: &'a Run<'a>,
-    objective: &'a Cell<Objective>,
+    objective: &'a Cell<Option<Objective>>,
+    /// Whether it was said that a constant is better.
+    is_warned: bool,
+}
+
+impl Lines<'_> {
+    /// Says once that a constant is better than what was learnt. The first of several epochs may be worse, as its samples are predicted before
+    /// anything is learnt: but not twice as much.
+    fn warn(&mut self, report: &EpochReport, loss: f64, what: &str) {
+        let Some(constant) = self.run.constant_loss.filter(|_| !self.is_warned) else { return };
+        let is_early = report.epoch == 0 && report.epochs > 1;
+        let bound = if is_early { constant + constant.abs() } else { constant };
+        // As many digits as sums in single precision have.
+        if loss > bound + 1e-4 * bound.abs() + 1e-6 {
+            self.is_warned = true;
+            tell(format_args!(
+                "warning: the {what} loss of epoch {}, {loss:.6}, is above {constant:.6}, that of the best constant: try another --learning-rate, more --epochs, or features of a smaller scale",
+                report.epoch + 1
+            ));
+        }
+    }
 }
 
 impl Callback for Lines<'_> {
     fn epoch(&mut self, report: &EpochReport, _: &Moment<'_>) -> nnz::Result<ControlFlow<()>> {
-        let Objective { train_loss, penalty } = self.objective.get();
+        let objective = self.objective.get();
         let tested = report.evaluation.as_ref();
         let metric = |name| tested?.metric(name);
         let line = Line {
             epoch: report.epoch + 1,
-            objective: train_loss + penalty,
-            train_loss,
+            objective: objective.map(|objective| objective.train_loss + objective.penalty),
+            train_loss: objective.map(|objective| objective.train_loss),
+            progressive_loss: report.loss,
             seconds: report.seconds,
             samples_per_s: report.samples_per_second(),
             test_loss: tested.map(|score| score.loss),
@@ -232,7 +294,15 @@ impl Callback for Lines<'_> {
             test_rmse: metric("rmse"),
         };
         tell_skipped(self.run.train);
+        if let Some((what, value)) = line.not_finite() {
+            let (what, epoch) = (what.to_owned(), report.epoch);
+            return Err(TrainError::NotFiniteAfterEpoch { what, value, epoch }.into());
+        }
         self.run.output.line(&text_of(self.run.arguments, &line));
+        match objective {
+            Some(objective) => self.warn(report, objective.train_loss, "training"),
+            None => self.warn(report, report.loss, "progressive"),
+        }
         Ok(ControlFlow::Continue(()))
     }
 }
@@ -273,10 +343,11 @@ fn text_of(arguments: &Arguments, line: &Line) -> String {
         // Numbers and names are nothing that JSON cannot write.
         return serde_json::to_string(line).unwrap_or_default();
     }
-    let mut text = format!(
-        "epoch {}/{}  objective {:.6}  loss {:.6}",
-        line.epoch, arguments.epochs, line.objective, line.train_loss
-    );
+    let mut text = format!("epoch {}/{}", line.epoch, arguments.epochs);
+    let _ = match (line.objective, line.train_loss) {
+        (Some(objective), Some(loss)) => write!(text, "  objective {objective:.6}  loss {loss:.6}"),
+        _ => write!(text, "  progressive loss {:.6}", line.progressive_loss),
+    };
     let tested = [
         ("loss", line.test_loss),
         ("accuracy", line.test_accuracy),

@@ -3,15 +3,13 @@
 use super::arguments::{Arguments, Watched};
 use super::fit::Run;
 use crate::Failure;
-use crate::data;
+use crate::files;
+use crate::printed::tell;
 use clap::ValueEnum;
 use nnz::core::update_rules::UpdateRule;
 use nnz::data::{DataSource, IdMap};
 use nnz::prelude::*;
 use nnz::training::{Callback, EpochReport, FitReport, Moment, Watch};
-use std::ffi::OsString;
-use std::fs::{self, OpenOptions};
-use std::io::{self, Write};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
@@ -20,16 +18,11 @@ pub(crate) fn check(arguments: &Arguments) -> Result<(), Failure> {
     let (save, run) = (&arguments.save, &arguments.checkpoint);
     let read = arguments.reading.files([&arguments.data].into_iter().chain(&arguments.test));
     let ids = ["users", "items"].into_iter().filter(|_| arguments.model.has_ids());
-    let ids = save.iter().flat_map(|path| ids.clone().map(|ids| data::beside(path, ids)));
+    let ids = save.iter().flat_map(|path| ids.clone().map(|ids| files::beside(path, ids)));
     let saved = save.iter().cloned().chain(ids).map(|path| ("--save", path));
     for (flag, path) in saved.chain(run.iter().map(|path| ("--checkpoint", path.clone()))) {
-        data::check_not_read(flag, &path, read.iter().map(PathBuf::as_path))?;
-        if let Some(folder) = path.parent()
-            && !(folder.as_os_str().is_empty() || folder.is_dir())
-        {
-            return Err(format!("{flag}: there is no folder `{}`", folder.display()).into());
-        }
-        check_writable(flag, &path)?;
+        files::check_not_read(flag, &path, read.iter().map(PathBuf::as_path))?;
+        files::check_writable(flag, &path)?;
     }
     if let (Some(save), Some(run)) = (save, run)
         && std::path::absolute(save)? == std::path::absolute(run)?
@@ -40,27 +33,6 @@ pub(crate) fn check(arguments: &Arguments) -> Result<(), Failure> {
     watch(arguments)?;
     resumed(arguments)?;
     Ok(())
-}
-
-/// Refuses a path beside which no file can be made: it would be known when the run is over, and lost. Devices and pipes are taken for writable.
-fn check_writable(flag: &str, path: &Path) -> Result<(), Failure> {
-    if path.is_dir() {
-        return Err(format!("{flag}: `{}` is a folder: name a file in it", path.display()).into());
-    }
-    if path.exists() && !path.is_file() {
-        return Ok(());
-    }
-    // As long a name as that of the file which is written first and then renamed.
-    let mut name = OsString::from(".");
-    name.push(path.file_name().unwrap_or_default());
-    name.push(format!(".{}-tried.tmp", std::process::id()));
-    // Of a link the file that it leads to is written.
-    let tried = path.canonicalize().unwrap_or_else(|_| path.to_owned()).with_file_name(name);
-    let made = OpenOptions::new().write(true).create_new(true).open(&tried);
-    made.and_then(|_| fs::remove_file(&tried)).map_err(|error| {
-        let path = path.display();
-        format!("{flag}: `{path}` cannot be written: {error}: name a file elsewhere").into()
-    })
 }
 
 /// The file that the run goes on from, if it is not a new one.
@@ -87,7 +59,7 @@ pub(crate) fn resumed(arguments: &Arguments) -> Result<Option<&Path>, Failure> {
 fn watch(arguments: &Arguments) -> Result<Watch, Failure> {
     let watched = arguments.watch.unwrap_or(Watched::Loss);
     let name = name_of(watched);
-    let metrics = arguments.model.metrics();
+    let metrics = arguments.model.metrics(None);
     let known: Vec<&str> = metrics.iter().map(|metric| metric.name()).collect();
     match watched {
         Watched::Loss => Ok(Watch::default()),
@@ -153,7 +125,7 @@ pub(crate) fn attach<'a, R: UpdateRule, E>(
 pub(crate) fn tell_end(report: &FitReport) {
     if let Some(last) = report.last().filter(|_| report.stopped) {
         let epoch = last.epoch + 1;
-        let _ = writeln!(io::stderr(), "stopped after epoch {epoch}: no better on the test data");
+        tell(format_args!("stopped after epoch {epoch}: no better on the test data"));
     }
 }
 
@@ -174,7 +146,7 @@ impl Callback for Ids<'_> {
 /// What the numbers of users and items stand for, beside the model.
 pub(crate) fn write_ids(path: &Path, ids: Option<&(IdMap, IdMap)>) -> nnz::Result<()> {
     let Some((users, items)) = ids else { return Ok(()) };
-    users.write(data::beside(path, "users"))?;
-    items.write(data::beside(path, "items"))?;
+    users.write(files::beside(path, "users"))?;
+    items.write(files::beside(path, "items"))?;
     Ok(())
 }

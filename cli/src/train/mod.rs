@@ -15,8 +15,11 @@ mod optimizer;
 
 use crate::data::Known;
 use crate::models::ModelKind;
+use crate::notes::note_of_clip;
+use crate::printed::{self, tell, written};
+use crate::summary::{constant_loss, range_of_labels, summary};
 use crate::{Failure, Program};
-use arguments::Arguments;
+use arguments::{Arguments, Clip};
 use fit::{Output, Run};
 use nnz::data::AnyDataset;
 
@@ -33,26 +36,47 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
     optimizer::check(arguments)??;
     reading.check(&arguments.data, arguments.features)?;
     keep::check(arguments)?;
+    let mut reading = reading.clone();
+    printed::reading(&arguments.data, || reading.measure(&arguments.data))?;
     let known = Known { n_features: arguments.features, ..Known::default() };
     let find_classes = arguments.model == ModelKind::Softmax;
-    let train = match (reading.open(&arguments.data, &known, find_classes)?, reading.threads) {
+    let train =
+        printed::reading(&arguments.data, || reading.open(&arguments.data, &known, find_classes));
+    let train = match (train?, reading.threads) {
         (AnyDataset::Memory(data), Some(threads)) if arguments.divide => {
             AnyDataset::Memory(data.divided_for(threads)?)
         }
         (data, _) => data,
     };
+    tell(summary(&reading, &arguments.data, &train, None, arguments.features));
     let known = Known::of(&train);
-    let test = arguments.test.as_deref();
-    let test = test.map(|path| reading.open(path, &known, false)).transpose()?;
-    let (notes, output) = (reading.notes(&arguments.data, &known), Output::default());
+    let test = match &arguments.test {
+        Some(path) => {
+            let test = printed::reading(path, || reading.open(path, &known, false))?;
+            tell(summary(&reading, path, &test, Some(&known), arguments.features));
+            Some(test)
+        }
+        None => None,
+    };
+    let clip = match arguments.clip_predictions {
+        Some(Clip::Range(low, high)) => Some((low, high)),
+        Some(Clip::Train) => Some(range_of_labels(&train).ok_or(
+            "--clip-predictions train: the labels of a stream are not known before it is read: say the range, LOW,HIGH",
+        )?),
+        None => None,
+    };
+    let (mut notes, output) = (reading.notes(&arguments.data, &known), Output::default());
+    notes.extend(clip.map(note_of_clip));
     let run = Run {
         arguments,
         train: &train,
         test: test.as_ref(),
+        clip,
+        constant_loss: constant_loss(arguments.model, &train),
         notes: &notes,
         ids: known.ids.as_ref(),
         output: &output,
     };
     arguments.model.with(run)?;
-    Ok(output.finish()?)
+    written(output.finish())
 }

@@ -407,7 +407,8 @@ mod tests {
 
     #[test]
     fn d13_labels_of_minus_one_and_zero_in_one_file_are_refused_by_binary_losses() {
-        let data = |labels: [f32; 3]| Dataset::<f32>::new(Csr::zeros(3, 3), labels.to_vec()).unwrap();
+        let data =
+            |labels: [f32; 3]| Dataset::<f32>::new(Csr::zeros(3, 3), labels.to_vec()).unwrap();
         for (labels, place) in [
             ([1.0, 0.0, -1.0], "row 2 of the label (column 1) is -1, and row 1 is 0: "),
             ([-1.0, 1.0, 0.25], "row 0 of the label (column 1) is -1, and row 2 is 0.25: "),

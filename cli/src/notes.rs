@@ -1,0 +1,184 @@
+//! The notes of a model's file: how the data was read, so that `predict` reads as `train` did.
+
+use crate::data::{Base, Format, Known, Reading};
+use crate::files::beside;
+use crate::printed::escaped;
+use clap::ValueEnum;
+use nnz::data::{DataError, Hashing, IdMap, NumberScale};
+use nnz::prelude::*;
+use std::path::Path;
+use std::str::FromStr;
+
+/// The notes of a model's file.
+const FORMAT: &str = "format";
+const SCHEMA: &str = "schema";
+const INDEX_BASE: &str = "index_base";
+const HASH_BITS: &str = "hash_bits";
+const HASH_SEED: &str = "hash_seed";
+const NGRAMS: &str = "ngrams";
+const IDS: &str = "ids";
+const HEADER: &str = "header";
+const SCALES: &str = "scales";
+const CLASSES: &str = "classes";
+const CLIP: &str = "clip_predictions";
+
+/// What ids a model's rows stand for, in a few words: how many, and a hash of all in their order.
+fn note_of_ids((users, items): &(IdMap, IdMap)) -> Result<String, DataError> {
+    let mut hash = 0;
+    for id in users.ids().chain([""]).chain(items.ids()) {
+        hash = Hashing::new(32)?.seed(hash).column(IDS, id.as_bytes());
+    }
+    Ok(format!("{} users, {} items, {hash:08x}", users.len(), items.len()))
+}
+
+/// Refuses ids that are not those of the model: its rows would be taken for others, whose scores are numbers like any.
+pub(crate) fn check_ids(
+    model: &Path,
+    notes: &[(String, String)],
+    ids: &(IdMap, IdMap),
+) -> Result<(), String> {
+    let found = note_of_ids(ids).map_err(|error| error.to_string())?;
+    match notes.iter().find(|(name, _)| name == IDS) {
+        Some((_, noted)) if *noted != found => Err(format!(
+            "`{}` and `{}` hold other ids ({found}) than those that {} was saved with ({noted}): put the files there that were written with it, or train again",
+            beside(model, "users").display(),
+            beside(model, "items").display(),
+            model.display(),
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// The label of each class, as noted.
+pub(crate) fn classes(notes: &[(String, String)]) -> Result<Option<Vec<f64>>, String> {
+    let Some((_, note)) = notes.iter().find(|(name, _)| name == CLASSES) else { return Ok(None) };
+    let labels: Result<_, _> = note.split(", ").map(str::parse).collect();
+    labels.map(Some).map_err(|_| unreadable(CLASSES, note))
+}
+
+/// What predictions are cut to, as noted.
+pub(crate) fn clip(notes: &[(String, String)]) -> Result<Option<(f64, f64)>, String> {
+    let Some((_, note)) = notes.iter().find(|(name, _)| name == CLIP) else { return Ok(None) };
+    let ends = note
+        .split_once(',')
+        .and_then(|(low, high)| Some((low.trim().parse().ok()?, high.trim().parse().ok()?)));
+    ends.map(Some).ok_or_else(|| unreadable(CLIP, note))
+}
+
+/// The base of indices, as noted: the number of the first feature.
+pub(crate) fn first_feature(notes: &[(String, String)]) -> usize {
+    let is_one = |(name, note): &(String, String)| name == INDEX_BASE && note == "one";
+    usize::from(notes.iter().any(is_one))
+}
+
+/// The note of what predictions are cut to.
+pub(crate) fn note_of_clip((low, high): (f64, f64)) -> (&'static str, String) {
+    (CLIP, format!("{low},{high}"))
+}
+
+/// `age:40.5:12.25` of each column: its mean and its deviation.
+fn note_of_scales(scales: &[NumberScale]) -> String {
+    let note = |NumberScale { column, mean, deviation }: &NumberScale| {
+        format!("{column}:{mean}:{deviation}")
+    };
+    scales.iter().map(note).collect::<Vec<_>>().join(",")
+}
+
+fn scales_of(note: &str) -> Option<Vec<NumberScale>> {
+    let scale = |note: &str| {
+        let mut parts = note.splitn(3, ':');
+        let column = parts.next()?.to_owned();
+        let (mean, deviation) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
+        Some(NumberScale { column, mean, deviation })
+    };
+    note.split(',').map(scale).collect()
+}
+
+impl Reading {
+    /// What must be the same where a model is used, for its file.
+    pub(crate) fn notes(&self, path: &Path, known: &Known) -> Vec<(&'static str, String)> {
+        let format = self.format_of(path);
+        let mut notes = Vec::new();
+        if format.is_hashed() {
+            notes.push((HASH_BITS, self.hash_bits().to_string()));
+            notes.push((HASH_SEED, self.hash_seed().to_string()));
+        }
+        if format == Format::Words {
+            notes.push((NGRAMS, self.ngrams().to_string()));
+        }
+        notes.push((FORMAT, format.name()));
+        let schema = self.schema.clone().filter(|_| format == Format::Csv);
+        notes.extend(schema.map(|schema| (SCHEMA, schema)));
+        if self.has_header() && format == Format::Csv {
+            notes.push((HEADER, true.to_string()));
+        }
+        if !self.scales.is_empty() {
+            notes.push((SCALES, note_of_scales(&self.scales)));
+        }
+        if let Some(classes) = &known.classes {
+            let labels: Vec<String> = classes.labels().iter().map(f64::to_string).collect();
+            notes.push((CLASSES, labels.join(", ")));
+        }
+        let ids = known.ids.as_ref().and_then(|ids| note_of_ids(ids).ok());
+        notes.extend(ids.map(|ids| (IDS, ids)));
+        match known.index_base {
+            Some(IndexBase::Zero) => notes.push((INDEX_BASE, "zero".to_owned())),
+            Some(IndexBase::One) => notes.push((INDEX_BASE, "one".to_owned())),
+            Some(IndexBase::Detect) | None => {}
+        }
+        notes
+    }
+
+    /// Reads as was [noted](Self::notes), unless the command line says otherwise: then it is wrong.
+    pub(crate) fn adopt(&mut self, notes: &[(String, String)]) -> Result<(), String> {
+        for (name, note) in notes {
+            match &name[..] {
+                FORMAT => adopt(&mut self.format, name, note)?,
+                SCHEMA => adopt(&mut self.schema, name, note)?,
+                HASH_BITS => adopt(&mut self.hash_bits, name, note)?,
+                HASH_SEED => adopt(&mut self.hash_seed, name, note)?,
+                NGRAMS => adopt(&mut self.ngrams, name, note)?,
+                HEADER => self.noted_header = note == "true",
+                SCALES if self.no_scaling => {
+                    return Err(
+                        "--no-scaling: the model was trained on scaled numbers: leave it out"
+                            .into(),
+                    );
+                }
+                SCALES => self.scales = scales_of(note).ok_or_else(|| unreadable(name, note))?,
+                INDEX_BASE => {
+                    let base = Base::from_str(note, false)?;
+                    if self.index_base != Base::Detect && self.index_base != base {
+                        return Err(other_than_trained(name, note));
+                    }
+                    self.index_base = base;
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Takes a note where nothing is said.
+fn adopt<T: FromStr + PartialEq>(
+    said: &mut Option<T>,
+    name: &str,
+    note: &str,
+) -> Result<(), String> {
+    let noted = note.parse().map_err(|_| unreadable(name, note))?;
+    match said.replace(noted) {
+        Some(other) if said.as_ref() != Some(&other) => Err(other_than_trained(name, note)),
+        _ => Ok(()),
+    }
+}
+
+fn unreadable(name: &str, note: &str) -> String {
+    let note = escaped(note);
+    format!("the note `{name}` of the model is `{note}`, which `nnz train` does not write")
+}
+
+fn other_than_trained(name: &str, note: &str) -> String {
+    let flag = name.replace('_', "-");
+    format!("the model was trained with `--{flag} {note}`: say the same, or nothing")
+}

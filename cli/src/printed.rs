@@ -1,0 +1,63 @@
+//! What is printed: lines on the standard output and on the error stream, and text of files with its escapes escaped.
+
+use crate::Failure;
+use std::fmt::Display;
+use std::io::{self, IsTerminal, Write};
+use std::path::Path;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::Duration;
+
+/// A line on the error stream. One that is closed is no reason to stop.
+pub(crate) fn tell(line: impl Display) {
+    let _ = writeln!(io::stderr(), "{line}");
+}
+
+/// Reads a file; says so on the error stream if it takes long. A terminal shows it only as long as it takes.
+pub(crate) fn reading<T>(path: &Path, read: impl FnOnce() -> T) -> T {
+    const LONG: Duration = Duration::from_millis(800);
+    let (done, waiting) = mpsc::channel::<()>();
+    thread::scope(|scope| {
+        scope.spawn(move || {
+            if waiting.recv_timeout(LONG) == Err(RecvTimeoutError::Timeout) {
+                let is_terminal = io::stderr().is_terminal();
+                let end = if is_terminal { "" } else { "\n" };
+                let _ = write!(io::stderr(), "reading {} …{end}", path.display());
+                // Nothing is sent: it ends when the other side is dropped.
+                let _ = waiting.recv();
+                if is_terminal {
+                    let _ = write!(io::stderr(), "\r\x1b[K");
+                }
+            }
+        });
+        let read = read();
+        drop(done);
+        read
+    })
+}
+
+/// The error of a standard output that cannot be written, but for that of a reader who had enough.
+pub(crate) fn written(result: io::Result<()>) -> Result<(), Failure> {
+    match result {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        Err(error) => Err(format!("the standard output cannot be written: {error}").into()),
+        Ok(()) => Ok(()),
+    }
+}
+
+/// Text of a file without what would change how a terminal shows what follows it: control characters and directions of writing are escaped.
+pub(crate) fn escaped(text: &str) -> String {
+    let is_shown = |c: char| {
+        let is_direction = matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+        !c.is_control() && !is_direction
+    };
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        if is_shown(c) {
+            shown.push(c);
+        } else {
+            shown.extend(c.escape_default());
+        }
+    }
+    shown
+}
