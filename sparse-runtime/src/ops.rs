@@ -59,6 +59,7 @@ use sparse_core::element::{Element, Float};
 use sparse_core::ir::{AttributeValue, Attributes, Axes, List, Number};
 use sparse_core::operators::{self, Given};
 use sparse_core::shapes::{self, Dim, Dims, Substitution};
+use sparse_core::storage::Storage;
 
 /// An array to be read transposed, from `t()`. Costs nothing: it chooses the kernel.
 #[derive(Clone, Copy, Debug)]
@@ -93,12 +94,17 @@ fn check(
         .iter()
         .map(|extents| extents.iter().map(|extent| Dim::Size(*extent as u64)).collect())
         .collect();
-    if let Err(error) = shapes::infer(row, attributes, &dims, &mut Substitution::default()) {
-        return mismatch(error.describe(row.operands));
-    }
+    let result = match shapes::infer(row, attributes, &dims, &mut Substitution::default()) {
+        Ok(result) => result,
+        Err(error) => return mismatch(error.describe(row.operands)),
+    };
     let Some(signature) = row.storage.get(rule).map(|rule| rule.signature()) else {
         return Ok(());
     };
+    if signature.result == Storage::Dense && !is_addressable(&result) {
+        let shape = shapes::show(&result);
+        return mismatch(format!("the result, {shape}, has more elements than can be addressed"));
+    }
     if signature.same_shape && operands.windows(2).any(|pair| pair[0] != pair[1]) {
         let all: Vec<String> = dims.iter().map(|dims| shapes::show(dims)).collect();
         return mismatch(format!("sparse operands must have one shape, not {}", all.join(" and ")));
@@ -119,6 +125,15 @@ fn check(
         }
     }
     Ok(())
+}
+
+/// Whether a dense array can have these extents, whatever its elements are.
+fn is_addressable(dims: &[Dim]) -> bool {
+    let sizes =
+        || dims.iter().filter_map(|dim| if let Dim::Size(n) = dim { Some(*n) } else { None });
+    let bytes =
+        sizes().try_fold(size_of::<u64>() as u64, |bytes, extent| bytes.checked_mul(extent));
+    sizes().any(|extent| extent == 0) || bytes.is_some_and(|bytes| bytes <= isize::MAX as u64)
 }
 
 /// Ids must be below the extent that the operator's row says.
@@ -151,3 +166,22 @@ fn check_ids(
 }
 
 sparse_macros::operator_traits!();
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_that_cannot_be_addressed_are_refused() {
+        let x = Dense::from_rows(&[[1.0f32, 2.0]]);
+        let refused = |result: Result<Dense>| {
+            let error = result.err().map(|error| error.to_string()).unwrap_or_default();
+            assert!(error.contains("elements"), "{error}");
+        };
+        for times in [1 << 61, i64::MAX] {
+            refused(repeat(&x, times, 0));
+            refused(tile(&x, List::new(&[Some(times), Some(1)])));
+        }
+        assert_eq!(repeat(&x, 2, 0).unwrap().shape()[..], [2, 2]);
+    }
+}

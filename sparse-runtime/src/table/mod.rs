@@ -345,7 +345,8 @@ impl<T: Element> Table<T> {
             && self.row_size > 0
             && has_values
         {
-            for (run, newest) in values.chunks(ROWS_PER_RUN * self.row_size).enumerate() {
+            let size = ROWS_PER_RUN.saturating_mul(self.row_size);
+            for (run, newest) in values.chunks(size).enumerate() {
                 let first = run * ROWS_PER_RUN;
                 let rows = first..self.n_rows.min(first + ROWS_PER_RUN);
                 // As in `gather`: rows that are zero, and were, are not written.

@@ -204,3 +204,11 @@ fn n15_norms_of_a_large_table_are_fast() {
     // A loop over the values takes longer by far without optimisation, and this is for a busy machine.
     assert!(began.elapsed().as_secs() < 5);
 }
+
+/// Of no row there is nothing, whatever its size.
+#[test]
+fn norms_of_no_rows_are_zero() {
+    for row_size in [0, 1, 1 << 58, usize::MAX] {
+        assert_eq!(Table::<f32>::zeros(0, row_size).norms(), Norms::default());
+    }
+}

@@ -61,7 +61,8 @@ impl<T: Element> Table<T> {
                 }
             }
             _ => {
-                let runs = self.values().chunks(ROWS_PER_RUN * self.row_size);
+                // Without rows they may be of any size.
+                let runs = self.values().chunks(ROWS_PER_RUN.saturating_mul(self.row_size));
                 for (run, values) in runs.enumerate().filter(|(_, values)| !are_zero(values)) {
                     let rows = values.chunks_exact(self.row_size).enumerate();
                     rows.for_each(|(row, weights)| visit_row(run * ROWS_PER_RUN + row, weights));

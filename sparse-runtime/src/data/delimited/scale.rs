@@ -74,7 +74,8 @@ impl Delimited {
     }
 
     /// Takes the numbers of some columns less a mean and divided by a deviation, which are most often [measured](Delimited::measure) on the training data
-    /// and then belong to the model. Where a row has no number there is no entry still, as if it were the mean.
+    /// and then belong to the model. Where a row has no number there is no entry still, as if it
+    /// were the mean. Of two scales of a column the last counts.
     ///
     /// # Errors
     ///
@@ -99,6 +100,7 @@ impl Delimited {
                 );
                 return Err(DataError::Schema { message });
             }
+            self.scales.retain(|known| known.column != *column);
             self.scales.push(scale);
         }
         Ok(self)
