@@ -1,6 +1,7 @@
 //! Training with corrected gradients equals the same with dense vectors, whichever way the step takes.
 
 mod pieces;
+mod rates;
 mod resume;
 
 use nnz::core::update_rules::UpdateRule;
