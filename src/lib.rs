@@ -49,7 +49,7 @@ pub mod __private {
     pub use crate::model::{
         BatchSource, Dims, Extent, GradientMut, InputInfo, InputRole, InputView, LabelKind,
         MakeTable, Model, ModelError, OutputInfo, Parameter, ParameterInfo, ParameterMut,
-        ParameterRef, Plan, RowSet, RowSteps,
+        ParameterRef, Plan, RowSet, RowSteps, Scores,
     };
     pub use crate::optimizer::{Samples, Updater};
     pub use crate::scatter;
@@ -68,6 +68,7 @@ pub mod __private {
     pub use sparse_core::element::{bf16, f16};
     pub use sparse_core::inspect;
     pub use sparse_core::ir::{Axes, List};
+    pub use sparse_core::operators::Link;
     pub use sparse_core::storage::{ElementType, Storage};
     pub use sparse_core::update_rules::UpdateRule;
 }

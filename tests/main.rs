@@ -19,6 +19,7 @@ mod declared;
 mod fallback;
 mod field_faults;
 mod field_ftrl;
+mod field_metrics;
 mod frozen;
 mod golden;
 mod grown;

@@ -147,7 +147,7 @@ fn predictions_need_no_labels() {
     let mut model = model();
     let trainer = trainer();
     let with = trainer.predict(&mut model, &data).unwrap();
-    let features = Dataset::features_only(data.features().unwrap().clone());
+    let features = Dataset::features_only(data.features().unwrap().clone()).unwrap();
     let without = trainer.predict(&mut model, &features).unwrap();
     assert_eq!(*with.shape(), [400, 1].into());
     assert_eq!(with.values(), without.values());

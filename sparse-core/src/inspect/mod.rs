@@ -17,6 +17,7 @@ pub use bind::{BoundPlan, Measure, Memory, Sizes};
 pub use bytes::Bytes;
 
 use crate::ir::AttributeValue;
+use crate::operators::{self, Link};
 use crate::storage::{ElementType, Storage};
 use std::fmt;
 
@@ -336,6 +337,28 @@ impl<'a> PlanTable<'a> {
     /// The value of a name.
     pub fn value(&self, name: &str) -> Option<&'a PlanValue<'a>> {
         self.values.iter().find(|value| value.name == name)
+    }
+
+    /// The score that the output of this name is a link of, by position, as [`linked_score`](crate::passes::linked_score) of the graph: that of
+    /// the first output, which is kept until the next batch.
+    pub fn linked_score(&self, output: &str) -> Option<(Link, usize)> {
+        let written = Some(Written::Output(output));
+        let output = self.values.iter().find(|value| value.written == written)?;
+        let computed = output.computed.filter(|_| !self.losses.is_empty())?;
+        let link = operators::find(computed.operator)?.link?;
+        let [Operand::Value(score)] = *computed.operands else { return None };
+        let of = self.values.get(score as usize)?;
+        let axis = computed.attributes.iter().find(|(name, _)| *name == "axis");
+        let is_by_rows = match (link, axis) {
+            (Link::Sigmoid | Link::Exp, _) => true,
+            (Link::Softmax, None) => of.shape.len() == 2,
+            (Link::Softmax, Some((_, axis))) => {
+                let last = [AttributeValue::Integer(1), AttributeValue::Integer(-1)];
+                of.shape.len() == 2 && last.contains(axis)
+            }
+        };
+        let is_stored = matches!(of.written, Some(Written::Buffer(_) | Written::Output(_)));
+        (is_by_rows && is_stored && of.storage == Storage::Dense).then_some((link, score as usize))
     }
 
     /// The conversions that a fallback inserted.

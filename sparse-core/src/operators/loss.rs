@@ -127,15 +127,15 @@ losses! {
         "The logistic loss (binary cross entropy of a score), the mean over the rows: log(1 + exp(s)) - t·s \
          with t the label in [0, 1]; a label of -1 counts as 0.";
     HINGE HINGE_GRADIENT "hinge" Binary ["same same rows"] ELEMENTS
-        ("max(1 - select(t > 0, 1, -1) * s, 0)",
-         "select(1 - select(t > 0, 1, -1) * s <= 0, 0, -select(t > 0, 1, -1))"),
+        ("max(1 - select(t >= 0.5, 1, -1) * s, 0)",
+         "select(1 - select(t >= 0.5, 1, -1) * s <= 0, 0, -select(t >= 0.5, 1, -1))"),
         "The hinge loss of a support vector machine, summed over the columns of a row, the mean over the rows: max(0, 1 - t·s), with t = 1 \
-         for a label above 0 and t = -1 for any other. At the margin the gradient is 0.";
+         for a label of 1/2 or above and t = -1 for any other. At the margin the gradient is 0.";
     SQUARED_HINGE SQUARED_HINGE_GRADIENT "squared_hinge" Binary ["same same rows"] ELEMENTS
-        ("max(1 - select(t > 0, 1, -1) * s, 0) * max(1 - select(t > 0, 1, -1) * s, 0)",
-         "-2 * select(t > 0, 1, -1) * max(1 - select(t > 0, 1, -1) * s, 0)"),
+        ("max(1 - select(t >= 0.5, 1, -1) * s, 0) * max(1 - select(t >= 0.5, 1, -1) * s, 0)",
+         "-2 * select(t >= 0.5, 1, -1) * max(1 - select(t >= 0.5, 1, -1) * s, 0)"),
         "The squared hinge loss, summed over the columns of a row, the mean over the rows: max(0, 1 - t·s)², with t = 1 \
-         for a label above 0 and t = -1 for any other.";
+         for a label of 1/2 or above and t = -1 for any other.";
     POISSON POISSON_GRADIENT "poisson" Count ["same same rows"] ELEMENTS
         ("exp(s) - t * s", "exp(s) - t"),
         "The negative log likelihood of a count t under a Poisson distribution of mean exp(s), without the part that is the same for all scores, \

@@ -65,8 +65,21 @@ pub struct Operator {
     pub cost: &'static str,
     /// What to write instead where a sparse operand is refused; `{}` stands for the operand, `{name}` for that of a name.
     pub alternative: Option<&'static str>,
+    /// What makes predictions of scores: the function that the operator is of a score, or of a row of scores.
+    pub link: Option<Link>,
     /// True for rows that the language does not offer: gradients of other rows.
     pub internal: bool,
+}
+
+/// A function that makes a prediction of a score. Metrics see the score: in the model's element type, different scores may have one prediction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Link {
+    /// `1 / (1 + exp(-s))`: the probability of the positive class.
+    Sigmoid,
+    /// `exp(s)` over the sum of `exp` of a row's scores: the probabilities of classes.
+    Softmax,
+    /// `exp(s)`: a count, or a probability by its logarithm.
+    Exp,
 }
 
 /// Ids in the operand `ids` are positions along `axis` (negative from the end) of the operand `of`.
@@ -424,6 +437,7 @@ const ROW: Operator = Operator {
     kind: Kind::Kernel,
     cost: "",
     alternative: None,
+    link: None,
     internal: false,
 };
 

@@ -1,6 +1,6 @@
 //! Operators that move elements and compute nothing, and normalisation along an axis.
 
-use super::{Operator, ROW, gradient, integer, rule};
+use super::{Link, Operator, ROW, gradient, integer, rule};
 
 pub(super) const ALL: &[&Operator] =
     &[&TRANSPOSE, &ZEROS_LIKE, &SOFTMAX, &LOG_SOFTMAX, &SOFTMAX_GRADIENT];
@@ -40,6 +40,7 @@ const SOFTMAX: Operator = Operator {
     alternative: Some(
         "an element that is not stored is a score of 0 and has a probability: accept the cost with `softmax(dense({}))`",
     ),
+    link: Some(Link::Softmax),
     ..ROW
 };
 

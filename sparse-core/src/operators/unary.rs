@@ -14,8 +14,8 @@
 #![allow(clippy::approx_constant)]
 
 use super::{
-    BinaryFamily, Condition, Kind, Operator, ROW, Rule, gradient, no_gradient, number, number_or,
-    rule, surrogate,
+    BinaryFamily, Condition, Kind, Link, Operator, ROW, Rule, gradient, no_gradient, number,
+    number_or, rule, surrogate,
 };
 
 pub(super) const ZERO_PRESERVING: &[Rule] = &[
@@ -67,7 +67,7 @@ pub(super) const fn gradient_family(slope: f64) -> BinaryFamily {
 /// parameters are written below.
 macro_rules! unary {
     (smooth { $($FUNCTION:ident $GRADIENT:ident $name:literal = $formula:literal, at_zero = $at_zero:literal
-        $(, slope = $slope:literal)?, derivative($of:ident) = $derivative:literal, $summary:literal $(, instead = $instead:literal)?;)* }
+        $(, slope = $slope:literal)?, derivative($of:ident) = $derivative:literal, $summary:literal $(, instead = $instead:literal)? $(, link = $link:ident)?;)* }
      other { $($OTHER:ident $other:literal = $value:literal, at_zero = $other_at_zero:literal, $how:ident = $other_gradient:literal,
         $other_summary:literal $(, instead = $other_instead:literal)?;)* }
      parameters { $($PARAMETRIC:ident $PARAMETRIC_GRADIENT:ident $parametric:literal [$($attribute:expr),*] = $of_parameters:literal,
@@ -94,6 +94,7 @@ macro_rules! unary {
                 gradient: &[gradient("x", unary!(@gradient $name $of))],
                 kind: Kind::Unary($formula),
                 alternative: unary!(@instead $($instead)?),
+                link: unary!(@link $($link)?),
                 ..ROW
             };
             const $GRADIENT: Operator = Operator {
@@ -156,6 +157,8 @@ macro_rules! unary {
     (@gradient $name:literal y) => { concat!($name, "_gradient(grad, out)") };
     (@operand x) => { "x" };
     (@operand y) => { "y" };
+    (@link) => { None };
+    (@link $link:ident) => { Some(Link::$link) };
     (@instead) => { None };
     (@instead $instead:literal) => { Some($instead) };
 }
@@ -207,7 +210,7 @@ smooth {
     ARCSINH ARCSINH_GRADIENT "arcsinh" = "arcsinh(x)", at_zero = 0, slope = 1, derivative(x) = "1 / sqrt(x * x + 1)", "The inverse hyperbolic sine.";
     ARCTANH ARCTANH_GRADIENT "arctanh" = "arctanh(x)", at_zero = 0, slope = 1, derivative(x) = "1 / (1 - x * x)", "The inverse hyperbolic tangent.";
     EXP EXP_GRADIENT "exp" = "exp(x)", at_zero = 1, derivative(y) = "y", "The exponential.",
-        instead = "`exp(0)` is `1`; write `expm1({})` to stay sparse, or `exp(dense({}))` to accept the cost";
+        instead = "`exp(0)` is `1`; write `expm1({})` to stay sparse, or `exp(dense({}))` to accept the cost", link = Exp;
     LOG LOG_GRADIENT "log" = "log(x)", at_zero = -1, derivative(x) = "1 / x", "The natural logarithm.",
         instead = "`log(0)` is `-inf`; write `log1p({})` to stay sparse, or `log(dense({}))` to accept the cost";
     COS COS_GRADIENT "cos" = "cos(x)", at_zero = 1, derivative(x) = "-sin(x)", "The cosine.",
@@ -216,7 +219,7 @@ smooth {
         instead = "`cosh(0)` is `1`; write `cosh(dense({}))` to accept the cost";
     SIGMOID SIGMOID_GRADIENT "sigmoid" = "sigmoid(x)", at_zero = 1, derivative(y) = "y * (1 - y)",
         "The logistic function 1 / (1 + exp(-x)), without overflow.",
-        instead = "`sigmoid(0)` is `1/2`; write `tanh({})` to stay sparse, or `sigmoid(dense({}))` to accept the cost";
+        instead = "`sigmoid(0)` is `1/2`; write `tanh({})` to stay sparse, or `sigmoid(dense({}))` to accept the cost", link = Sigmoid;
     SOFTPLUS SOFTPLUS_GRADIENT "softplus" = "softplus(x)", at_zero = 1, derivative(x) = "sigmoid(x)",
         "log(1 + exp(x)), without overflow.",
         instead = "`softplus(0)` is `log 2`; write `softplus(dense({}))` to accept the cost";

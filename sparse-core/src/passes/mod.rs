@@ -10,6 +10,7 @@ mod fuse;
 mod infer_shapes;
 mod infer_storage;
 mod instantiate;
+mod link;
 mod masked;
 mod misfit;
 mod plan;
@@ -25,6 +26,7 @@ pub use fuse::{
 };
 pub use infer_shapes::infer_shapes;
 pub use infer_storage::infer_storage;
+pub use link::linked_score;
 pub use plan::{Buffer, Destination, Plan, kernel_name, plan};
 pub use rows::{RowSet, Rows, rows, rows_stored};
 pub use scatter::{NamedRows, Scatter};

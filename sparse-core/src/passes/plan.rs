@@ -1,6 +1,7 @@
 //! The plan: the order of computation, the kernel and the buffer of every value.
 
 use super::fuse::{Chains, Fusion};
+use super::link::linked_score;
 use crate::ir::{Graph, ValueId};
 use crate::storage::{ElementType, Storage};
 
@@ -90,7 +91,9 @@ fn assign_buffers(graph: &Graph, fusion: &Fusion, chains: &Chains, plan: &mut Pl
     let terms = fusion.scattered().iter().flat_map(|scatter| &scatter.terms);
     let operands = terms.filter_map(|term| graph.apply_of(*term)).flat_map(|apply| &apply.operands);
     let updates = graph.updates.iter().map(|update| &update.value);
-    for id in graph.losses.iter().chain(operands).chain(updates) {
+    // Metrics read the score of an output.
+    let score = linked_score(graph).map(|(_, score)| score);
+    for id in graph.losses.iter().chain(operands).chain(updates).chain(&score) {
         last_use[id.0] = usize::MAX;
     }
     let mut free_from: Vec<usize> = Vec::new();

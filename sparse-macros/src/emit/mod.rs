@@ -13,6 +13,7 @@ mod info;
 mod kernels;
 mod plan;
 mod scattered;
+mod scores;
 mod step;
 mod structs;
 mod types;

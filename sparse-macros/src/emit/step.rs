@@ -2,7 +2,7 @@
 
 use super::kernels::{self, Calls};
 use super::structs::{from_tables, trained};
-use super::{Emit, batch, fused, info, scattered};
+use super::{Emit, batch, fused, info, scattered, scores};
 use proc_macro2::TokenStream;
 use quote::quote;
 use sparse_core::ir::ValueId;
@@ -20,6 +20,7 @@ pub(super) fn implementation(emit: &Emit<'_>) -> TokenStream {
     let check = batch::check_of_trait(emit);
     let train_rows = train_rows(emit);
     let from_tables = from_tables(emit);
+    let linked_scores = scores::linked_scores(emit);
     let (forward, loss, loss_and_grads, train_step, adjusted_step) = if emit.broken {
         let never = quote!(::core::unreachable!("the model has compile errors"));
         (never.clone(), never.clone(), never.clone(), never.clone(), never)
@@ -125,6 +126,8 @@ pub(super) fn implementation(emit: &Emit<'_>) -> TokenStream {
                     _ => #rt::None,
                 }
             }
+
+            #linked_scores
 
             fn parameters(&self) -> ::std::vec::Vec<#rt::ParameterRef<'_, #element>> {
                 ::std::vec![#(self.#parameters.as_ref()),*]

@@ -294,7 +294,7 @@ mod tests {
 
     #[test]
     fn labels_may_be_ignored_but_not_missing() {
-        let data = Dataset::features_only(csr(3));
+        let data = Dataset::features_only(csr(3)).unwrap();
         let inputs = [input("x"), label("y", LabelKind::Real)];
         assert!(refused(&data, &inputs).starts_with("the model's label `y` has no data"));
         let bound = bind(&data, &inputs, Labels::Ignored).unwrap();

@@ -11,7 +11,8 @@ use std::fmt;
 
 /// Data in memory, with elements of type `T`.
 ///
-/// Invariant: at least one input; all columns have the same number of rows; names are unique; labels are finite.
+/// Invariant: at least one input; all columns have the same number of rows; names are unique; numbers are finite, as of every
+/// constructor.
 ///
 /// ```
 /// use sparse_runtime::data::Dataset;
@@ -38,7 +39,7 @@ impl<T: Float> Dataset<T> {
     ///
     /// # Errors
     ///
-    /// [`DataError::RowCount`] and [`DataError::LabelNotFinite`].
+    /// [`DataError::RowCount`], [`DataError::InputNotFinite`] and [`DataError::LabelNotFinite`].
     pub fn new(features: Csr<T>, labels: Vec<T>) -> Result<Self, DataError> {
         let labels = Dense::new([labels.len()], labels)?;
         Dataset::from_columns(vec![
@@ -48,14 +49,13 @@ impl<T: Float> Dataset<T> {
     }
 
     /// Features without labels: enough to predict.
-    pub fn features_only(features: Csr<T>) -> Self {
-        Dataset {
-            n_rows: features.n_rows(),
-            columns: vec![Column::new(None, InputRole::Input, ColumnValues::Csr(features))],
-            classes: None,
-            report: None,
-            id_maps: Vec::new(),
-        }
+    ///
+    /// # Errors
+    ///
+    /// [`DataError::InputNotFinite`].
+    pub fn features_only(features: Csr<T>) -> Result<Self, DataError> {
+        let features = ColumnValues::Csr(features);
+        Dataset::from_columns(vec![Column::new(None, InputRole::Input, features)])
     }
 
     /// Data of several named arrays.
@@ -106,11 +106,14 @@ impl<T: Float> Dataset<T> {
             {
                 return Err(DataError::DuplicateName { name: name.to_owned() });
             }
-            if column.role() == InputRole::Label
-                && let Some((row, value)) = column.values().not_finite()
-            {
-                let column = self.column_name(position);
-                return Err(DataError::LabelNotFinite { column, row, value });
+            if let Some((row, place, value)) = column.values().not_finite() {
+                let name = self.column_name(position);
+                return Err(match column.role() {
+                    InputRole::Label => DataError::LabelNotFinite { column: name, row, value },
+                    InputRole::Input => {
+                        DataError::InputNotFinite { column: name, row, position: place, value }
+                    }
+                });
             }
             if let (Some(WEIGHT), InputRole::Label, ColumnValues::Dense(weights)) =
                 (column.name(), column.role(), column.values())
@@ -379,8 +382,7 @@ impl<T: Float> Dataset<T> {
                 ColumnValues::Ids(ids) => ColumnValues::Ids(ids.clone()),
             };
             if column.role() == InputRole::Input
-                && column.values().not_finite().is_none()
-                && let Some((row, _)) = values.not_finite()
+                && let Some((row, ..)) = values.not_finite()
             {
                 let column = self.column_name(position);
                 return Err(DataError::BeyondElement { column, row, element: U::TYPE });
@@ -492,7 +494,7 @@ impl<T: Float> DatasetBuilder<T> {
     ///
     /// # Errors
     ///
-    /// [`DataError::NoInput`], [`DataError::RowCount`], [`DataError::DuplicateName`] and
+    /// [`DataError::NoInput`], [`DataError::RowCount`], [`DataError::DuplicateName`], [`DataError::InputNotFinite`] and
     /// [`DataError::LabelNotFinite`].
     pub fn build(self) -> Result<Dataset<T>, DataError> {
         Dataset::from_columns(self.columns)

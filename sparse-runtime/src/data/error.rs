@@ -72,6 +72,20 @@ pub enum DataError {
         /// The label.
         value: f64,
     },
+    /// A number of an input is `nan` or infinite.
+    #[error(
+        "row {row} of {column} holds {value} in column {position} (rows and columns numbered from 0): values must be finite numbers; leave the row out, or write a number for what is missing"
+    )]
+    InputNotFinite {
+        /// The column of the data.
+        column: ColumnName,
+        /// The row.
+        row: usize,
+        /// The column in the row, the feature.
+        position: usize,
+        /// The value.
+        value: f64,
+    },
     /// A number of an input cannot be of the element type that it is to become.
     #[error(
         "row {row} of {column} holds a number that is infinite as `{element}`: scale the column, or keep a wider type"

@@ -375,7 +375,7 @@ mod tests {
             assert_eq!(data.id_map("user").unwrap().ids().collect::<Vec<_>>(), ["u", "v"]);
             assert_eq!(data.id_map("item").unwrap().ids().collect::<Vec<_>>(), ["i", "j"]);
             // Other labels are of the same users and items.
-            let tags = Dataset::features_only(formats::Csr::zeros(data.n_rows(), 3));
+            let tags = Dataset::features_only(formats::Csr::zeros(data.n_rows(), 3)).unwrap();
             let tagged = data.with_labels_from(tags).unwrap();
             assert_eq!(tagged.id_map("user").unwrap().len(), 2);
         }

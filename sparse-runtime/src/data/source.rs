@@ -285,7 +285,8 @@ pub enum LastBatch {
     /// They are left out (all of them, if there are fewer than a batch).
     Discard,
     /// The batch is filled up with rows from the beginning of this epoch's order, over and over if they are few;
-    /// [`Batch::n_padding`] tells how many. Batches have at most 2²⁴ rows then ([`DataError::PaddedBatchSize`]).
+    /// [`Batch::n_padding`] tells how many. The step of the batch is by the mean gradient of all its rows, copies included; losses and metrics of the
+    /// epoch do not count them. Batches have at most 2²⁴ rows then ([`DataError::PaddedBatchSize`]).
     Pad,
     /// They come first in the next epoch. Batches have at most 2²⁴ rows then, or as many as the
     /// data ([`DataError::RolledBatchSize`]).

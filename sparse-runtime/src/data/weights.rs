@@ -14,7 +14,7 @@ pub enum ClassWeights {
     /// `n / (K · n_c)` for a class that `n_c` of the `n` rows have, with K classes that occur: all classes weigh alike, and the mean weight is
     /// 1 (scikit-learn's `class_weight = "balanced"`).
     Balanced,
-    /// One for each class: by id; of labels that are numbers, for the rows whose label is not above 0, and for those above.
+    /// One for each class: by id; of labels that are numbers, for the rows whose label is below 1/2, and for the others.
     Given(Vec<f64>),
 }
 
@@ -52,7 +52,7 @@ impl<T: Float> Dataset<T> {
     }
 
     /// The same data with the [weight](Self::with_weights) of each row's class. The class is the first label: an id, or a number that is
-    /// above 0 or not.
+    /// below 1/2 or not.
     ///
     /// ```
     /// use sparse_runtime::data::{ClassWeights, ColumnValues, Dataset};
@@ -98,7 +98,7 @@ impl<T: Float> Dataset<T> {
         let label = labels.find(|column| column.values().shape().row_size() == 1)?;
         match label.values() {
             ColumnValues::Dense(labels) => {
-                let is_positive = |label: &T| i128::from(label.as_f64() > 0.0);
+                let is_positive = |label: &T| i128::from(label.as_f64() >= 0.5);
                 Some(labels.values().iter().map(is_positive).collect())
             }
             ColumnValues::Ids(ids) => {
@@ -151,6 +151,16 @@ mod tests {
         assert_eq!(weights(&data), [10.0, 6.0, 5.0]);
     }
 
+    #[test]
+    fn n8_labels_that_are_probabilities_are_of_a_class_by_one_half() {
+        let data = labelled(&[0.1, 0.2, 0.8, 0.9]);
+        let data = data.with_class_weights(&ClassWeights::Given(vec![2.0, 3.0])).unwrap();
+        assert_eq!(weights(&data), [2.0, 2.0, 3.0, 3.0]);
+        let data = labelled(&[0.1, 0.2, 0.3, 0.9]);
+        let data = data.with_class_weights(&ClassWeights::Balanced).unwrap();
+        assert_eq!(weights(&data), [2.0 / 3.0, 2.0 / 3.0, 2.0 / 3.0, 2.0]);
+    }
+
     /// However the column was made.
     #[test]
     fn a_column_of_weights_holds_weights() {
@@ -177,7 +187,7 @@ mod tests {
         let error = labelled(&[1.0]).with_weights(vec![-1.0]).unwrap_err().to_string();
         assert_eq!(error, "the weight of row 0 is -1, but must be at least 0 and finite");
         assert!(labelled(&[1.0, 1.0]).with_weights(vec![1.0]).is_err());
-        let unlabelled = Dataset::features_only(Csr::<f64>::zeros(2, 2));
+        let unlabelled = Dataset::features_only(Csr::<f64>::zeros(2, 2)).unwrap();
         assert!(unlabelled.with_class_weights(&ClassWeights::Balanced).is_err());
     }
 }

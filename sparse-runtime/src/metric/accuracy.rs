@@ -2,16 +2,17 @@
 
 use super::mean::{OfMean, SeenMean};
 use super::{
-    Accumulator, LabelsView, Metric, MetricError, is_positive, largest, no_nan, one_label_a_row,
-    same_rows,
+    Accumulator, LabelsView, Metric, MetricError, class_labels, is_one_probability, is_positive,
+    largest, no_nan, one_label_a_row, same_rows, score_is_positive,
 };
 use crate::formats::DenseView;
+use crate::model::Scores;
 
 /// The share of rows whose predicted class is their label.
 ///
-/// With one output a row, it is the probability of the positive class, predicted from 0.5 on; a label is
-/// positive above 0. With several, they are scores of classes, of which the largest is predicted (the first
-/// of equal ones), and labels are class ids.
+/// With one output a row, it is the probability of the positive class, predicted from 1/2 on; a label is
+/// positive from 1/2 on as well. With several, they are scores of classes, of which the largest is predicted (the first
+/// of equal ones), and labels are class ids. So are outputs `[n, 1]` scores of one class where labels are class ids.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Accuracy;
 
@@ -32,32 +33,59 @@ impl OfMean for Accuracy {
         &self,
         outputs: &DenseView<'_, f64>,
         labels: &LabelsView<'_, f64>,
-        mut add: impl FnMut(usize, f64),
+        add: impl FnMut(usize, f64),
     ) -> Result<(), MetricError> {
-        same_rows(Self::NAME, outputs, labels)?;
-        one_label_a_row(Self::NAME, labels)?;
-        no_nan(Self::NAME, outputs)?;
-        let n_classes = outputs.shape().row_size();
-        let rows = outputs.values().chunks_exact(n_classes.max(1));
-        let mut count = |row, is_right| add(row, f64::from(u8::from(is_right)));
-        match labels {
-            _ if n_classes <= 1 => {
-                for (row, score) in rows.enumerate() {
-                    count(row, is_positive(score[0]) == (labels.number(row) > 0.0));
-                }
-            }
-            LabelsView::Classes(classes) => {
-                for (row, (scores, class)) in rows.zip(classes.iter()).enumerate() {
-                    count(row, largest(scores) == class);
-                }
-            }
-            LabelsView::Real(_) => {
-                return Err(MetricError::LabelsNotClasses {
-                    metric: Self::NAME,
-                    classes: n_classes,
-                });
+        right(outputs, labels, is_positive, add)
+    }
+
+    fn terms_of_scores(
+        &self,
+        scores: &Scores<'_, f64>,
+        labels: &LabelsView<'_, f64>,
+        add: impl FnMut(usize, f64),
+    ) -> Result<bool, MetricError> {
+        let outputs = &scores.values;
+        let is_positive = match score_is_positive(scores.link) {
+            None if is_one_probability(outputs, labels) => return Ok(false),
+            // A link leaves the order of a row's scores as it is.
+            other => other.unwrap_or(is_positive),
+        };
+        right(outputs, labels, is_positive, add).map(|()| true)
+    }
+}
+
+/// Whether each row is classified rightly, with one output a row as `predicts` says.
+fn right(
+    outputs: &DenseView<'_, f64>,
+    labels: &LabelsView<'_, f64>,
+    predicts: fn(f64) -> bool,
+    mut add: impl FnMut(usize, f64),
+) -> Result<(), MetricError> {
+    const NAME: &str = Accuracy::NAME;
+    same_rows(NAME, outputs, labels)?;
+    one_label_a_row(NAME, labels)?;
+    no_nan(NAME, outputs)?;
+    let n_classes = outputs.shape().row_size();
+    let rows = outputs.values().chunks_exact(n_classes.max(1));
+    let mut count = |row, is_right| add(row, f64::from(u8::from(is_right)));
+    match labels {
+        _ if is_one_probability(outputs, labels) => {
+            for (row, score) in rows.enumerate() {
+                count(row, predicts(score[0]) == is_positive(labels.number(row)));
             }
         }
-        Ok(())
+        LabelsView::Classes(classes) => {
+            // Of one class: an id of another one is of labels of two classes, for which there is no score.
+            if n_classes == 1 {
+                class_labels(NAME, outputs, labels)?;
+            }
+            for (row, (scores, class)) in rows.zip(classes.iter()).enumerate() {
+                count(row, largest(scores) == class);
+            }
+        }
+        LabelsView::Real(_) => {
+            return Err(MetricError::LabelsNotClasses { metric: NAME, classes: n_classes });
+        }
     }
+    Ok(())
 }

@@ -1,13 +1,14 @@
 //! A metric of each batch, averaged.
 
 use super::mean::Mean;
-use super::{Accumulator, LabelsView, Metric, MetricError, RowWeights, same};
+use super::{Accumulator, LabelsView, Metric, MetricError, NoValue, RowWeights, same};
 use crate::formats::DenseView;
+use crate::model::Scores;
 
 /// The mean over batches of a metric's value on each, all batches counting alike, as some libraries report metrics.
 ///
 /// Unlike the metric itself it depends on how the data is cut: the root of a mean is not the mean of roots, and a short last
-/// batch weighs as much as a full one. It is NaN once the metric is on some batch. It goes by the metric's name.
+/// batch weighs as much as a full one. It has no value once the metric has none on some batch. It goes by the metric's name.
 ///
 /// ```
 /// use sparse_runtime::formats::Dense;
@@ -19,7 +20,7 @@ use crate::formats::DenseView;
 ///     exact.update(output.view(), LabelsView::Real(label.view()))?;
 ///     mean.update(output.view(), LabelsView::Real(label.view()))?;
 /// }
-/// assert_eq!((exact.value(), mean.value()), (12.5f64.sqrt(), 3.5));
+/// assert_eq!((exact.value(), mean.value()), (Ok(12.5f64.sqrt()), Ok(3.5)));
 /// # Ok::<(), sparse_runtime::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -32,6 +33,20 @@ struct Seen {
     metric: &'static str,
     batch: Box<dyn Accumulator>,
     mean: Mean,
+    /// Why the metric had no value on a batch: the first such reason.
+    absent: Option<NoValue>,
+}
+
+impl Seen {
+    fn end_batch(&mut self) {
+        match self.batch.value() {
+            Ok(value) => self.mean.add(value, 1.0),
+            Err(why) => {
+                self.absent.get_or_insert(why);
+                self.mean.add(f64::NAN, 1.0);
+            }
+        }
+    }
 }
 
 impl<M: Metric> Metric for BatchMean<M> {
@@ -40,7 +55,12 @@ impl<M: Metric> Metric for BatchMean<M> {
     }
 
     fn start(&self) -> Box<dyn Accumulator> {
-        Box::new(Seen { metric: self.name(), batch: self.0.start(), mean: Mean::default() })
+        Box::new(Seen {
+            metric: self.name(),
+            batch: self.0.start(),
+            mean: Mean::default(),
+            absent: None,
+        })
     }
 }
 
@@ -54,13 +74,30 @@ impl Accumulator for Seen {
         self.batch.reset();
         self.batch.update_weighted(outputs, labels, weights)?;
         if labels.n_rows() > 0 {
-            self.mean.add(self.batch.value(), 1.0);
+            self.end_batch();
         }
         Ok(())
     }
 
-    fn value(&self) -> f64 {
-        self.mean.value()
+    fn update_scores(
+        &mut self,
+        scores: Scores<'_, f64>,
+        labels: LabelsView<'_, f64>,
+        weights: RowWeights<'_>,
+    ) -> Result<bool, MetricError> {
+        self.batch.reset();
+        let is_seen = self.batch.update_scores(scores, labels, weights)?;
+        if is_seen && labels.n_rows() > 0 {
+            self.end_batch();
+        }
+        Ok(is_seen)
+    }
+
+    fn value(&self) -> Result<f64, NoValue> {
+        match self.absent {
+            Some(why) => Err(why),
+            None => NoValue::unless_finite(self.mean.value()?),
+        }
     }
 
     fn merge(&mut self, other: &dyn Accumulator) -> Result<(), MetricError> {
@@ -68,11 +105,12 @@ impl Accumulator for Seen {
         // The batches seen last are of no use any more: merging them tells whether the metrics are the same.
         self.batch.merge(&*other.batch)?;
         self.mean.merge(&other.mean);
+        self.absent = self.absent.or(other.absent);
         Ok(())
     }
 
     fn reset(&mut self) {
-        self.mean = Mean::default();
+        (self.mean, self.absent) = (Mean::default(), None);
     }
 
     fn numbers(&self) -> Vec<f64> {

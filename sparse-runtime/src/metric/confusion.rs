@@ -2,10 +2,11 @@
 
 use super::exact_sum::ExactSum;
 use super::{
-    Accumulator, LabelsView, MetricError, RowWeights, class_labels, is_positive, largest, no_nan,
-    one_label_a_row, same, same_rows,
+    Accumulator, LabelsView, MetricError, NoValue, RowWeights, class_labels, is_positive, largest,
+    no_nan, one_label_a_row, same, same_rows, score_is_positive,
 };
 use crate::formats::DenseView;
+use crate::model::{Link, Scores};
 
 /// The weights of rows by predicted and true class: without weights, how many there are.
 #[derive(Clone, Copy, Debug, Default)]
@@ -55,26 +56,35 @@ impl SeenConfusion {
     }
 }
 
-impl Accumulator for SeenConfusion {
-    fn update_weighted(
+impl SeenConfusion {
+    /// Counts a batch, with one output a row as `predicts` says.
+    fn see(
         &mut self,
-        outputs: DenseView<'_, f64>,
-        labels: LabelsView<'_, f64>,
+        outputs: &DenseView<'_, f64>,
+        labels: &LabelsView<'_, f64>,
         weights: RowWeights<'_>,
+        predicts: fn(f64) -> bool,
     ) -> Result<(), MetricError> {
-        let n_rows = same_rows(self.metric, &outputs, &labels)?;
-        one_label_a_row(self.metric, &labels)?;
-        no_nan(self.metric, &outputs)?;
+        let n_rows = same_rows(self.metric, outputs, labels)?;
+        one_label_a_row(self.metric, labels)?;
+        no_nan(self.metric, outputs)?;
         match outputs.shape().row_size() {
             _ if n_rows == 0 => {}
             1 => {
+                // Ids of two classes.
+                if let LabelsView::Classes(classes) = labels
+                    && let Some((row, class)) = classes.first_beyond(2)
+                {
+                    let metric = self.metric;
+                    return Err(MetricError::ClassOutOfRange { metric, row, class, classes: 2 });
+                }
                 for (row, &output) in outputs.values().iter().enumerate() {
-                    let positive = labels.number(row) > 0.0;
-                    self.counts.count(is_positive(output), positive, weights.of(row));
+                    let positive = is_positive(labels.number(row));
+                    self.counts.count(predicts(output), positive, weights.of(row));
                 }
             }
             2 => {
-                let classes = class_labels(self.metric, &outputs, &labels)?;
+                let classes = class_labels(self.metric, outputs, labels)?;
                 let scores = outputs.values().chunks_exact(2);
                 for (row, (scores, class)) in scores.zip(classes.iter()).enumerate() {
                     self.counts.count(largest(scores) == 1, class == 1, weights.of(row));
@@ -89,12 +99,43 @@ impl Accumulator for SeenConfusion {
         }
         Ok(())
     }
+}
 
-    fn value(&self) -> f64 {
+impl Accumulator for SeenConfusion {
+    fn update_weighted(
+        &mut self,
+        outputs: DenseView<'_, f64>,
+        labels: LabelsView<'_, f64>,
+        weights: RowWeights<'_>,
+    ) -> Result<(), MetricError> {
+        self.see(&outputs, &labels, weights, is_positive)
+    }
+
+    fn update_scores(
+        &mut self,
+        scores: Scores<'_, f64>,
+        labels: LabelsView<'_, f64>,
+        weights: RowWeights<'_>,
+    ) -> Result<bool, MetricError> {
+        let outputs = &scores.values;
+        let predicts = match score_is_positive(scores.link) {
+            // Of one class there is nothing to tell apart.
+            None if scores.link == Link::Softmax && outputs.shape().row_size() == 1 => {
+                let (metric, outputs) = (self.metric, *outputs.shape());
+                return Err(MetricError::NotBinary { metric, outputs });
+            }
+            None if outputs.shape().row_size() <= 1 => return Ok(false),
+            // A link leaves the order of a row's scores as it is.
+            other => other.unwrap_or(is_positive),
+        };
+        self.see(outputs, &labels, weights, predicts).map(|()| true)
+    }
+
+    fn value(&self) -> Result<f64, NoValue> {
         let counts = self.counts.confusion();
         let Confusion { true_positives, false_positives, true_negatives, false_negatives } = counts;
         let total = true_positives + false_positives + true_negatives + false_negatives;
-        if total == 0.0 { f64::NAN } else { (self.value)(&counts) }
+        if total == 0.0 { Err(NoValue::NothingSeen) } else { Ok((self.value)(&counts)) }
     }
 
     fn merge(&mut self, other: &dyn Accumulator) -> Result<(), MetricError> {

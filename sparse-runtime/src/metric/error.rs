@@ -2,6 +2,37 @@
 
 use crate::formats::Shape;
 
+/// Why a metric has no value over what it has seen. `Display` goes on from the name of the data: `has no negative sample`.
+#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum NoValue {
+    /// Nothing was seen.
+    #[error("has no sample of a weight above 0")]
+    NothingSeen,
+    /// There is no row of the positive class.
+    #[error("has no positive sample: no label is 1/2 or above")]
+    NoPositive,
+    /// There is no row of the negative class.
+    #[error("has no negative sample: no label is below 1/2")]
+    NoNegative,
+    /// All outputs are one number.
+    #[error("gives outputs that are all equal")]
+    EqualOutputs,
+    /// All labels are one number.
+    #[error("has labels that are all equal")]
+    EqualLabels,
+    /// The value is infinite or not a number.
+    #[error("gives the value {0}: outputs or labels are not finite, or too large")]
+    NotFinite(f64),
+}
+
+impl NoValue {
+    /// A value, if it is finite.
+    pub(super) fn unless_finite(value: f64) -> Result<f64, NoValue> {
+        if value.is_finite() { Ok(value) } else { Err(NoValue::NotFinite(value)) }
+    }
+}
+
 /// Outputs or labels that a metric has no meaning for. Every variant names the metric, the value and the place.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
@@ -56,7 +87,7 @@ pub enum MetricError {
     },
     /// One output a row where scores of classes are needed.
     #[error(
-        "metric `{metric}` needs scores of two classes or more, one a column, but the outputs have shape {outputs}"
+        "metric `{metric}` needs scores of classes, one a column, but the outputs have shape {outputs}"
     )]
     ScoresNeeded {
         /// The metric.
@@ -105,6 +136,14 @@ pub enum MetricError {
         row: usize,
         /// The output.
         value: f64,
+    },
+    /// Nothing that the metric could be computed from.
+    #[error("metric `{metric}` has no value: the data {why}")]
+    NoValue {
+        /// The metric.
+        metric: &'static str,
+        /// What is in the way.
+        why: NoValue,
     },
     /// A score that is neither above nor below any other.
     #[error(

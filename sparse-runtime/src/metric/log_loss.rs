@@ -1,8 +1,13 @@
 //! Negative log-likelihood of predicted probabilities.
 
+use super::link::{log_sum_exp, softplus};
 use super::mean::{OfMean, SeenMean};
-use super::{Accumulator, LabelsView, Metric, MetricError, one_label_a_row, same_rows};
+use super::{
+    Accumulator, LabelsView, Metric, MetricError, is_one_probability, no_nan, one_label_a_row,
+    same_rows,
+};
 use crate::formats::DenseView;
+use crate::model::{Link, Scores};
 
 /// The mean over rows of `-ln p(label)`, also called cross-entropy or negative log-likelihood.
 ///
@@ -10,7 +15,8 @@ use crate::formats::DenseView;
 /// counts as 0, so that -1/1 and 0/1 are both understood): `-(t ln p + (1 - t) ln(1 - p))`. With several, they
 /// are the probabilities of classes, and labels are class ids.
 ///
-/// Probabilities are clipped to [10⁻¹⁵, 1 - 10⁻¹⁵], so that one wrong certainty costs 34.5 and not infinity.
+/// Probabilities are clipped to [10⁻¹⁵, 1 - 10⁻¹⁵], so that one wrong certainty costs 34.5 and not infinity. Those that a model computes from
+/// scores by a sigmoid or a softmax are not: the logarithm is computed from the scores, as the loss is, and is finite.
 #[doc(alias = "CrossEntropy")]
 #[doc(alias = "NegativeLogLikelihood")]
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -40,6 +46,15 @@ impl OfMean for LogLoss {
     ) -> Result<(), MetricError> {
         negative_logarithms(Self::NAME, outputs, labels, None, add)
     }
+
+    fn terms_of_scores(
+        &self,
+        scores: &Scores<'_, f64>,
+        labels: &LabelsView<'_, f64>,
+        add: impl FnMut(usize, f64),
+    ) -> Result<bool, MetricError> {
+        negative_logarithms_of_scores(Self::NAME, scores, labels, None, add)
+    }
 }
 
 /// `-ln p(label)` of each row of a batch; rows whose label is the class `ignored` are left out.
@@ -60,7 +75,7 @@ pub(super) fn negative_logarithms(
             continue;
         }
         let logarithm = match labels {
-            _ if n_classes <= 1 => {
+            _ if is_one_probability(outputs, labels) => {
                 let p = clipped(metric, row, probabilities[0])?;
                 let target = labels.number(row).clamp(0.0, 1.0);
                 target * p.ln() + (1.0 - target) * (1.0 - p).ln()
@@ -85,6 +100,68 @@ pub(super) fn negative_logarithms(
         add(row, -logarithm);
     }
     Ok(())
+}
+
+/// [`negative_logarithms`] by the scores that probabilities are a link of. False where the link of one score is needed.
+pub(super) fn negative_logarithms_of_scores(
+    metric: &'static str,
+    scores: &Scores<'_, f64>,
+    labels: &LabelsView<'_, f64>,
+    ignored: Option<i64>,
+    mut add: impl FnMut(usize, f64),
+) -> Result<bool, MetricError> {
+    let (link, outputs) = (scores.link, &scores.values);
+    let one_probability = is_one_probability(outputs, labels);
+    match link {
+        Link::Softmax if one_probability => return Ok(false),
+        Link::Exp => return Ok(false),
+        Link::Sigmoid | Link::Softmax => {}
+    }
+    same_rows(metric, outputs, labels)?;
+    one_label_a_row(metric, labels)?;
+    no_nan(metric, outputs)?;
+    let n_classes = outputs.shape().row_size();
+    for (row, scores) in outputs.values().chunks_exact(n_classes.max(1)).enumerate() {
+        if let LabelsView::Classes(classes) = labels
+            && ignored.is_some_and(|ignored| classes.number(row) == i128::from(ignored))
+        {
+            continue;
+        }
+        add(
+            row,
+            match labels {
+                _ if one_probability => {
+                    let target = labels.number(row).clamp(0.0, 1.0);
+                    part(target, -scores[0]) + part(1.0 - target, scores[0])
+                }
+                LabelsView::Classes(classes) => {
+                    let score = classes.get(row).and_then(|class| scores.get(class));
+                    let Some(&score) = score else {
+                        let class = classes.number(row);
+                        return Err(MetricError::ClassOutOfRange {
+                            metric,
+                            row,
+                            class,
+                            classes: n_classes,
+                        });
+                    };
+                    match link {
+                        Link::Softmax => log_sum_exp(scores) - score,
+                        _ => softplus(-score),
+                    }
+                }
+                LabelsView::Real(_) => {
+                    return Err(MetricError::LabelsNotClasses { metric, classes: n_classes });
+                }
+            },
+        );
+    }
+    Ok(true)
+}
+
+/// `share · ln(1 + exp(s))`: nothing of an infinite score that has no share.
+fn part(share: f64, score: f64) -> f64 {
+    if share == 0.0 { 0.0 } else { share * softplus(score) }
 }
 
 /// A probability, a little away from 0 and 1. Rounding may take an honest one a little beyond.

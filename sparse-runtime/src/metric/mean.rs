@@ -1,8 +1,9 @@
 //! Metrics that are a mean over everything seen, or a function of one.
 
 use super::exact_sum::ExactSum;
-use super::{Accumulator, LabelsView, MetricError, RowWeights, same};
+use super::{Accumulator, LabelsView, MetricError, NoValue, RowWeights, same};
 use crate::formats::DenseView;
+use crate::model::Scores;
 
 /// A metric that follows from a mean.
 pub(super) trait OfMean: Copy + PartialEq + Send + 'static {
@@ -16,6 +17,17 @@ pub(super) trait OfMean: Copy + PartialEq + Send + 'static {
         labels: &LabelsView<'_, f64>,
         add: impl FnMut(usize, f64),
     ) -> Result<(), MetricError>;
+
+    /// [`terms`](Self::terms) by the scores that outputs are a link of; false where it is computed from the outputs.
+    fn terms_of_scores(
+        &self,
+        scores: &Scores<'_, f64>,
+        labels: &LabelsView<'_, f64>,
+        add: impl FnMut(usize, f64),
+    ) -> Result<bool, MetricError> {
+        let _ = (scores, labels, add);
+        Ok(false)
+    }
 
     /// The metric, from the mean of the terms.
     fn of_mean(mean: f64) -> f64 {
@@ -50,8 +62,23 @@ impl<M: OfMean> Accumulator for SeenMean<M> {
         Ok(())
     }
 
-    fn value(&self) -> f64 {
-        M::of_mean(self.mean.value())
+    fn update_scores(
+        &mut self,
+        scores: Scores<'_, f64>,
+        labels: LabelsView<'_, f64>,
+        weights: RowWeights<'_>,
+    ) -> Result<bool, MetricError> {
+        let mut mean = self.mean.clone();
+        let add = |row, term| mean.add(term, weights.of(row));
+        let is_seen = self.metric.terms_of_scores(&scores, &labels, add)?;
+        if is_seen {
+            self.mean = mean;
+        }
+        Ok(is_seen)
+    }
+
+    fn value(&self) -> Result<f64, NoValue> {
+        NoValue::unless_finite(M::of_mean(self.mean.value()?))
     }
 
     fn merge(&mut self, other: &dyn Accumulator) -> Result<(), MetricError> {
@@ -113,9 +140,12 @@ impl Mean {
         Some(Mean { sum: ExactSum::of_numbers(sum)?, weight: ExactSum::of_numbers(weight)? })
     }
 
-    /// The mean, or NaN over nothing.
-    pub(super) fn value(&self) -> f64 {
-        self.sum.value() / self.weight.value()
+    /// The mean, which may be infinite or NaN.
+    pub(super) fn value(&self) -> Result<f64, NoValue> {
+        match self.weight.value() {
+            0.0 => Err(NoValue::NothingSeen),
+            weight => Ok(self.sum.value() / weight),
+        }
     }
 }
 
@@ -134,7 +164,8 @@ mod tests {
             let mut seen = metric.start();
             let labels = LabelsView::Real(labels.view());
             seen.update_weighted(outputs.view(), labels, weights).unwrap();
-            assert!((seen.value() - expected).abs() < 1e-12, "{}: {}", metric.name(), seen.value());
+            let value = seen.value().unwrap();
+            assert!((value - expected).abs() < 1e-12, "{}: {value}", metric.name());
         }
     }
 }

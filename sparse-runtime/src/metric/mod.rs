@@ -14,11 +14,20 @@
 //! assert_eq!(Accuracy.evaluate(outputs.view(), labels)?, 2.0 / 3.0);
 //!
 //! let mut mse = Mse.start();
-//! assert!(mse.value().is_nan()); // nothing seen yet
+//! assert!(mse.value().is_err()); // nothing seen yet
 //! # Ok::<(), sparse_runtime::Error>(())
 //! ```
 //!
-//! Labels of a binary metric are positive where they are above 0, so that -1/1 and 0/1 are both understood.
+//! Labels of a binary metric are positive from 1/2 on, as predicted probabilities are: -1/1, 0/1 and labels that are probabilities are all
+//! understood. Class ids are compared as ids, with the columns of outputs `[n, k]`, also where there is one column.
+//!
+//! **Metrics see scores.** In f32 a sigmoid is 1 from a score of 17.5 on: the probabilities have lost the order of the scores and how far wrong
+//! they are. Where the first output of a model is a link of scores ([`Model::linked_scores`](crate::model::Model::linked_scores): a sigmoid,
+//! softmax or exponential), metrics of order rank by the scores, log losses are computed as the loss is, without clipping, and all others see
+//! the link of the scores in `f64`.
+//!
+//! **A metric may have no value**, as the AUC of data without a negative row: [`Accumulator::value`] says [why](NoValue), and so do
+//! the errors of [`score`](crate::training::score()) and of a run that measures it.
 
 mod accuracy;
 mod auc;
@@ -27,6 +36,7 @@ mod confusion;
 mod error;
 mod exact_sum;
 mod f1;
+mod link;
 mod log_loss;
 mod loss;
 mod mae;
@@ -44,7 +54,7 @@ mod top_k_accuracy;
 pub use accuracy::Accuracy;
 pub use auc::Auc;
 pub use batch_mean::BatchMean;
-pub use error::MetricError;
+pub use error::{MetricError, NoValue};
 pub(crate) use exact_sum::ExactSum;
 pub use f1::F1;
 pub use log_loss::LogLoss;
@@ -60,6 +70,7 @@ pub use rmse::Rmse;
 pub use top_k_accuracy::TopKAccuracy;
 
 use crate::formats::{DenseView, IdsView, with_ids};
+use crate::model::{Link, Scores};
 use sparse_core::element::Float;
 use std::any::Any;
 use std::fmt::Debug;
@@ -81,7 +92,7 @@ pub trait Metric: Debug + Send + Sync + 'static {
     ///
     /// # Errors
     ///
-    /// As [`Accumulator::update`].
+    /// As [`Accumulator::update`]; [`MetricError::NoValue`].
     fn evaluate<T: Float>(
         &self,
         outputs: DenseView<'_, T>,
@@ -91,8 +102,9 @@ pub trait Metric: Debug + Send + Sync + 'static {
         Self: Sized,
     {
         let mut seen = [self.start()];
-        Widened::default().update(outputs, labels, None, &mut seen)?;
-        Ok(seen[0].value())
+        Widened::default().update(Predicted::Outputs(outputs), labels, None, &mut seen)?;
+        let value = seen[0].value();
+        Ok(value.map_err(|why| MetricError::NoValue { metric: self.name(), why })?)
     }
 }
 
@@ -129,8 +141,28 @@ pub trait Accumulator: Any + Send {
         weights: RowWeights<'_>,
     ) -> Result<(), MetricError>;
 
-    /// The value over everything seen; NaN where it is not defined, as over no rows.
-    fn value(&self) -> f64;
+    /// [`update_weighted`](Self::update_weighted) by the scores that outputs are a link of, for a metric that is more exact so. False of one that is
+    /// computed from the outputs, which then has taken in nothing: the outputs follow, computed in `f64`.
+    ///
+    /// # Errors
+    ///
+    /// As [`update`](Self::update).
+    fn update_scores(
+        &mut self,
+        scores: Scores<'_, f64>,
+        labels: LabelsView<'_, f64>,
+        weights: RowWeights<'_>,
+    ) -> Result<bool, MetricError> {
+        let _ = (scores, labels, weights);
+        Ok(false)
+    }
+
+    /// The value over everything seen.
+    ///
+    /// # Errors
+    ///
+    /// Why there is none, as over no rows.
+    fn value(&self) -> Result<f64, NoValue>;
 
     /// Takes in what another accumulator of the same metric has seen.
     ///
@@ -219,10 +251,22 @@ impl<T: Float> LabelsView<'_, T> {
     }
 }
 
+/// What a model says of a batch.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Predicted<'a, T: Float> {
+    /// Its outputs.
+    Outputs(DenseView<'a, T>),
+    /// The scores that its outputs are a link of.
+    Scores(Scores<'a, T>),
+}
+
 /// Room for outputs and labels in `f64`, reused from batch to batch.
 #[derive(Debug, Default)]
 pub(crate) struct Widened {
+    /// Or scores.
     outputs: Vec<f64>,
+    /// The link of the scores.
+    linked: Vec<f64>,
     labels: Vec<f64>,
     weights: Vec<f64>,
 }
@@ -231,11 +275,15 @@ impl Widened {
     /// Hands a batch of any element type to accumulators.
     pub(crate) fn update<T: Float>(
         &mut self,
-        outputs: DenseView<'_, T>,
+        predicted: Predicted<'_, T>,
         labels: LabelsView<'_, T>,
         weights: Option<DenseView<'_, T>>,
         accumulators: &mut [Box<dyn Accumulator>],
     ) -> crate::Result<()> {
+        let (outputs, link) = match predicted {
+            Predicted::Outputs(outputs) => (outputs, None),
+            Predicted::Scores(Scores { link, values }) => (values, Some(link)),
+        };
         let widen = |to: &mut Vec<f64>, from: &[T]| {
             to.clear();
             to.extend(from.iter().map(|value| value.as_f64()));
@@ -259,7 +307,24 @@ impl Widened {
             }
             None => RowWeights::ONES,
         };
+        let Some(link) = link else {
+            for accumulator in accumulators {
+                accumulator.update_weighted(outputs, labels, weights)?;
+            }
+            return Ok(());
+        };
+        let scores = Scores { link, values: outputs };
+        self.linked.clear();
         for accumulator in accumulators {
+            if accumulator.update_scores(scores, labels, weights)? {
+                continue;
+            }
+            // For the first that asks.
+            if self.linked.is_empty() {
+                self.linked.extend_from_slice(outputs.values());
+                link::apply(link, &mut self.linked, outputs.shape().row_size());
+            }
+            let outputs = DenseView::new(*outputs.shape(), &self.linked)?;
             accumulator.update_weighted(outputs, labels, weights)?;
         }
         Ok(())
@@ -337,7 +402,7 @@ fn elements<'o, 'l>(
     }))
 }
 
-/// Refuses anything but class ids that all have a column of scores, of which there are two or more.
+/// Refuses anything but class ids that all have a column of scores.
 fn class_labels<'a>(
     metric: &'static str,
     outputs: &DenseView<'_, f64>,
@@ -348,7 +413,7 @@ fn class_labels<'a>(
     if labels.n_rows() == 0 {
         return Ok(IdsView::default());
     }
-    if n_classes < 2 {
+    if outputs.shape().rank() < 2 || n_classes == 0 {
         return Err(MetricError::ScoresNeeded { metric, outputs: *outputs.shape() });
     }
     let LabelsView::Classes(classes) = labels else {
@@ -362,9 +427,24 @@ fn class_labels<'a>(
     }
 }
 
-/// The prediction that a probability is.
+/// The class that a label or a probability stands for.
 fn is_positive(probability: f64) -> bool {
     probability >= 0.5
+}
+
+/// The class that a score of the positive class stands for, by its probability. `None` where that is not a matter of the score's sign.
+fn score_is_positive(link: Link) -> Option<fn(f64) -> bool> {
+    match link {
+        Link::Sigmoid => Some(|score| score >= 0.0),
+        Link::Softmax | Link::Exp => None,
+    }
+}
+
+/// Whether outputs are one probability a row, that of the positive class. Class ids go with scores `[n, k]` of k classes, be it one; with outputs
+/// `[n]` they are 0 and 1.
+fn is_one_probability(outputs: &DenseView<'_, f64>, labels: &LabelsView<'_, f64>) -> bool {
+    let is_matrix = outputs.shape().rank() > 1;
+    outputs.shape().row_size() <= 1 && !(is_matrix && matches!(labels, LabelsView::Classes(_)))
 }
 
 /// The position of the largest score, the first of equal ones.

@@ -1,12 +1,14 @@
 //! The linear correlation of outputs and labels.
 
-use super::{Accumulator, Element, LabelsView, Metric, MetricError, RowWeights, elements, same};
+use super::{
+    Accumulator, Element, LabelsView, Metric, MetricError, NoValue, RowWeights, elements, same,
+};
 use crate::formats::DenseView;
 
 /// Pearson's correlation coefficient over all elements:
 /// `Σ (o - ō) (l - l̄) / √(Σ (o - ō)² Σ (l - l̄)²)` for outputs `o` and labels `l` with means `ō` and `l̄`.
 ///
-/// Means and sums are updated together (Welford, Chan), so that it is one pass and nothing cancels. NaN where outputs
+/// Means and sums are updated together (Welford, Chan), so that it is one pass and nothing cancels. No value where outputs
 /// or labels are all equal.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Pearson;
@@ -73,9 +75,16 @@ impl Accumulator for Seen {
         Ok(())
     }
 
-    fn value(&self) -> f64 {
-        // Two roots: the product of the sums may be beyond the range.
-        self.both / (self.outputs.sqrt() * self.labels.sqrt())
+    fn value(&self) -> Result<f64, NoValue> {
+        match (self.count, self.outputs, self.labels) {
+            (0.0, ..) => Err(NoValue::NothingSeen),
+            (_, 0.0, _) => Err(NoValue::EqualOutputs),
+            (.., 0.0) => Err(NoValue::EqualLabels),
+            // Two roots: the product of the sums may be beyond the range.
+            (_, outputs, labels) => {
+                NoValue::unless_finite(self.both / (outputs.sqrt() * labels.sqrt()))
+            }
+        }
     }
 
     fn merge(&mut self, other: &dyn Accumulator) -> Result<(), MetricError> {

@@ -1,9 +1,10 @@
 //! How many classes a model hesitates between.
 
-use super::log_loss::negative_logarithms;
+use super::log_loss::{negative_logarithms, negative_logarithms_of_scores};
 use super::mean::{OfMean, SeenMean};
 use super::{Accumulator, LabelsView, Metric, MetricError};
 use crate::formats::DenseView;
+use crate::model::Scores;
 
 /// The exponential of the mean over rows of `-ln p(label)`: 1 where the model is sure and right, the number of
 /// classes where it guesses.
@@ -36,6 +37,15 @@ impl OfMean for Perplexity {
         add: impl FnMut(usize, f64),
     ) -> Result<(), MetricError> {
         negative_logarithms(Self::NAME, outputs, labels, self.ignore_label, add)
+    }
+
+    fn terms_of_scores(
+        &self,
+        scores: &Scores<'_, f64>,
+        labels: &LabelsView<'_, f64>,
+        add: impl FnMut(usize, f64),
+    ) -> Result<bool, MetricError> {
+        negative_logarithms_of_scores(Self::NAME, scores, labels, self.ignore_label, add)
     }
 
     fn of_mean(mean: f64) -> f64 {

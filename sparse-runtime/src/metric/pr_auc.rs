@@ -1,14 +1,14 @@
 //! Area under the precision-recall curve.
 
 use super::ranked::SeenRanked;
-use super::{Accumulator, Metric};
+use super::{Accumulator, Metric, NoValue};
 
 /// The area under the precision-recall curve, as average precision: `Σ (Rᵢ - Rᵢ₋₁) Pᵢ` over the distinct scores from the largest on, with
 /// `Pᵢ` and `Rᵢ` precision and recall of the rows of at least that score. No interpolation, which would be too optimistic
 /// (Davis and Goadrich, 2006); the same number as scikit-learn's `average_precision_score`.
 ///
 /// For rare positives, where [`Auc`](super::Auc) is near 1 for any model. A model that guesses has the share of positive rows.
-/// What is kept and what it costs is that of [`Auc`](super::Auc). NaN where there are no positive rows.
+/// What is kept and what it costs is that of [`Auc`](super::Auc). No value where there are no positive rows.
 #[doc(alias = "AveragePrecision")]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PrAuc;
@@ -26,7 +26,11 @@ impl Metric for PrAuc {
                 negatives += tied.negatives;
                 sum += tied.positives * (positives / (positives + negatives));
             }
-            sum / positives
+            match (negatives, positives) {
+                (0.0, 0.0) => Err(NoValue::NothingSeen),
+                (_, 0.0) => Err(NoValue::NoPositive),
+                _ => Ok(sum / positives),
+            }
         })
     }
 }

@@ -1,9 +1,11 @@
 //! Metrics of the order in which scores put positive and negative rows.
 
 use super::{
-    Accumulator, LabelsView, MetricError, RowWeights, no_nan, one_label_a_row, same, same_rows,
+    Accumulator, LabelsView, MetricError, NoValue, RowWeights, is_positive, no_nan,
+    one_label_a_row, same, same_rows,
 };
 use crate::formats::DenseView;
+use crate::model::{Link, Scores};
 
 /// Rows of one score.
 #[derive(Clone, Copy, Debug, Default)]
@@ -18,7 +20,7 @@ pub(super) struct Tied {
 pub(super) struct SeenRanked {
     metric: &'static str,
     /// The metric, of the rows by ascending score.
-    value: fn(&[Tied]) -> f64,
+    value: fn(&[Tied]) -> Result<f64, NoValue>,
     rows: Vec<Row>,
 }
 
@@ -27,7 +29,10 @@ type Row = [f64; 2];
 
 impl SeenRanked {
     /// Nothing seen.
-    pub(super) fn start(metric: &'static str, value: fn(&[Tied]) -> f64) -> Box<dyn Accumulator> {
+    pub(super) fn start(
+        metric: &'static str,
+        value: fn(&[Tied]) -> Result<f64, NoValue>,
+    ) -> Box<dyn Accumulator> {
         Box::new(SeenRanked { metric, value, rows: Vec::new() })
     }
 }
@@ -49,12 +54,27 @@ impl Accumulator for SeenRanked {
         let scored = outputs.values().iter().enumerate();
         self.rows.extend(scored.map(|(row, &score)| {
             let weight = weights.of(row);
-            [score, if labels.number(row) > 0.0 { weight } else { -weight }]
+            [score, if is_positive(labels.number(row)) { weight } else { -weight }]
         }));
         Ok(())
     }
 
-    fn value(&self) -> f64 {
+    fn update_scores(
+        &mut self,
+        scores: Scores<'_, f64>,
+        labels: LabelsView<'_, f64>,
+        weights: RowWeights<'_>,
+    ) -> Result<bool, MetricError> {
+        match scores.link {
+            Link::Sigmoid | Link::Exp => {
+                self.update_weighted(scores.values, labels, weights).map(|()| true)
+            }
+            // The order of the samples is not that of their scores, which count within a row.
+            Link::Softmax => Ok(false),
+        }
+    }
+
+    fn value(&self) -> Result<f64, NoValue> {
         let mut rows = self.rows.clone();
         // A total order, so that sums of weights do not depend on the order in which rows were seen. Not the sign of a zero: -0.0
         // and 0.0 are one score.

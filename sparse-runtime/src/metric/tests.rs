@@ -88,6 +88,129 @@ fn class_metrics() {
     check_classes(&Accuracy, &equal, &[0, 1], 0.5);
 }
 
+/// Scores as a model has them, in f32, with the labels.
+fn see_scores(metric: &dyn Metric, link: Link, scores: &Dense<f32>, labels: &[f64]) -> f64 {
+    let mut seen = [metric.start()];
+    let labels = dense(&[labels.len()], labels);
+    let scores = Predicted::Scores(Scores { link, values: scores.view() });
+    let labels = LabelsView::Real(labels.view());
+    Widened::default().update(scores, labels, None, &mut seen).unwrap();
+    seen[0].value().unwrap()
+}
+
+const SATURATED: [f64; 8] = [-40.0, -20.0, -18.0, -17.5, 17.5, 18.0, 20.0, 40.0];
+const OF_SATURATED: [f64; 8] = [0.0, 1.0, 0.0, 0.0, 1.0, 0.0, 1.0, 1.0];
+
+#[test]
+fn n4_metrics_of_probabilities_that_are_one_in_f32_are_those_of_the_scores() {
+    let scores = dense::<f32>(&[8, 1], &SATURATED);
+    let of = |metric: &dyn Metric| see_scores(metric, Link::Sigmoid, &scores, &OF_SATURATED);
+    assert_eq!(of(&Auc), 0.75);
+    assert!((of(&LogLoss) - 4.750_000_01).abs() < 1e-8, "{}", of(&LogLoss));
+    assert_eq!(of(&Accuracy), 0.75);
+    assert_eq!(of(&F1), 0.75);
+    // The others see probabilities that f64 tells apart.
+    let mut rows: Vec<_> = SATURATED.iter().zip(OF_SATURATED).collect();
+    rows.sort_by(|a, b| b.0.total_cmp(a.0));
+    let (mut positives, mut precision) = (0.0, 0.0);
+    for (at, (_, label)) in rows.iter().enumerate() {
+        positives += label;
+        precision += label * positives / (at + 1) as f64;
+    }
+    assert!((of(&PrAuc) - precision / 4.0).abs() < 1e-15);
+    let squares = SATURATED.iter().zip(OF_SATURATED);
+    let squares: f64 = squares.map(|(s, t)| (1.0 / (1.0 + (-s).exp()) - t).powi(2)).sum();
+    assert!((of(&Mse) - squares / 8.0).abs() < 1e-15);
+    assert_eq!(of(&BatchMean(Auc)), 0.75);
+    let named = Named { name: "again", metric: Auc };
+    assert_eq!(of(&named), 0.75);
+}
+
+#[test]
+fn n4_class_metrics_see_scores_whose_probabilities_are_zero() {
+    let scores = dense::<f32>(&[2, 3], &[900.0, 1.0, 2.0, -900.0, 3.0, 900.0]);
+    let classes = Dense::new([2], vec![2u32, 1]).unwrap();
+    let of = |metric: &dyn Metric| {
+        let mut seen = [metric.start()];
+        let scores = Scores { link: Link::Softmax, values: scores.view() };
+        let labels = LabelsView::Classes((&classes).into());
+        let scores = Predicted::Scores(scores);
+        Widened::default().update(scores, labels, None, &mut seen).unwrap();
+        seen[0].value().unwrap()
+    };
+    assert_eq!(of(&LogLoss), (898.0 + 897.0) / 2.0);
+    assert_eq!(of(&TopKAccuracy { k: 2 }), 1.0);
+    assert_eq!(of(&Accuracy), 0.0);
+}
+
+#[test]
+fn n4_counts_are_computed_in_f64() {
+    let scores = dense::<f32>(&[2], &[100.0, -1.0]);
+    let found = see_scores(&Mae, Link::Exp, &scores, &[0.0, 0.0]);
+    assert!((found - (100.0f64.exp() + (-1.0f64).exp()) / 2.0).abs() < 1e30, "{found}");
+    // The order of the scores, of which f32 has no exponentials.
+    let scores = dense::<f32>(&[3], &[100.0, 99.0, -99.0]);
+    assert_eq!(see_scores(&Auc, Link::Exp, &scores, &[1.0, 0.0, 0.0]), 1.0);
+}
+
+#[test]
+fn n8_labels_and_predictions_are_of_a_class_by_one_half() {
+    let outputs = (&[4, 1][..], &[0.1, 0.3, 0.7, 0.8][..]);
+    let labels = [0.1, 0.2, 0.8, 0.9];
+    check(&Accuracy, outputs, &labels, 1.0);
+    check(&Auc, outputs, &labels, 1.0);
+    check(&PrAuc, outputs, &labels, 1.0);
+    check(&F1, outputs, &labels, 1.0);
+    check(&Matthews, outputs, &labels, 1.0);
+    // One half is positive, on either side.
+    check(&Accuracy, (&[2], &[0.5, 0.49]), &[0.5, 0.49], 1.0);
+}
+
+#[test]
+fn n9_softmax_over_one_class_has_accuracy_one() {
+    let scores = dense(&[3, 1], &[1.0, 1.0, 1.0]);
+    check_classes(&Accuracy, &scores, &[0, 0, 0], 1.0);
+    check_classes(&TopKAccuracy { k: 1 }, &scores, &[0, 0, 0], 1.0);
+    check_classes(&Perplexity::default(), &scores, &[0, 0, 0], 1.0);
+    let refused = |metric: &dyn Metric, ids: Vec<u32>| {
+        let classes = Dense::new([3], ids).unwrap();
+        let labels = LabelsView::Classes((&classes).into());
+        metric.start().update(scores.view(), labels).unwrap_err().to_string()
+    };
+    // An id that no column stands for is not wrong without a word.
+    for metric in [&Accuracy as &dyn Metric, &LogLoss, &TopKAccuracy { k: 1 }] {
+        let message = refused(metric, vec![0, 1, 0]);
+        assert!(message.contains("row 1 has class 1, but the outputs have 1 columns"), "{message}");
+    }
+    assert!(refused(&F1, vec![0, 1, 2]).contains("row 2 has class 2"));
+    let classes = Dense::new([3], vec![0u32; 3]).unwrap();
+    let labels = || LabelsView::Classes((&classes).into());
+    let scores = Scores { link: Link::Softmax, values: scores.view() };
+    let mut seen = Accuracy.start();
+    assert!(seen.update_scores(scores, labels(), RowWeights::ONES).unwrap());
+    assert_eq!(seen.value(), Ok(1.0));
+    let error = F1.start().update_scores(scores, labels(), RowWeights::ONES).unwrap_err();
+    assert!(error.to_string().contains("is of two classes"), "{error}");
+}
+
+#[test]
+fn n6_a_metric_without_a_value_says_why() {
+    let value = |metric: &dyn Metric, outputs: &[f64], labels: &[f64]| {
+        let (outputs, labels) = (dense::<f64>(&[2], outputs), dense(&[2], labels));
+        let mut seen = metric.start();
+        seen.update(outputs.view(), LabelsView::Real(labels.view())).unwrap();
+        seen.value()
+    };
+    let both = [0.25, 0.75];
+    assert_eq!(value(&Auc, &both, &[0.0, 0.0]), Err(NoValue::NoPositive));
+    assert_eq!(value(&Auc, &both, &[1.0, 1.0]), Err(NoValue::NoNegative));
+    assert_eq!(value(&PrAuc, &both, &[0.0, -1.0]), Err(NoValue::NoPositive));
+    assert_eq!(value(&Pearson, &both, &[1.0, 1.0]), Err(NoValue::EqualLabels));
+    let inf = f64::INFINITY;
+    assert_eq!(value(&Mse, &[inf, 0.0], &[0.0, 0.0]), Err(NoValue::NotFinite(inf)));
+    assert_eq!(value(&BatchMean(Auc), &both, &[1.0, 1.0]), Err(NoValue::NoNegative));
+}
+
 #[test]
 fn the_best_k_classes() {
     let scores = dense(&[2, 3], &[0.2, 0.5, 0.3, 0.4, 0.2, 0.4]);
@@ -117,8 +240,8 @@ fn one_class_alone_has_no_correlation() {
         check(&Matthews, (&[2], &outputs), &labels, 0.0);
         let outputs = dense::<f64>(&[2], &outputs);
         let labels = dense(&[2], &labels);
-        let value = Pearson.evaluate(outputs.view(), LabelsView::Real(labels.view()));
-        assert!(value.unwrap().is_nan());
+        let error = Pearson.evaluate(outputs.view(), LabelsView::Real(labels.view())).unwrap_err();
+        assert!(error.to_string().contains("outputs that are all equal"), "{error}");
     }
     check(&F1, (&[2], &[0.9, 0.9]), &[1.0, 1.0], 1.0);
     check(&F1, (&[2], &[0.1, 0.1]), &[0.0, 0.0], 0.0);
@@ -147,11 +270,11 @@ fn the_mean_over_batches_counts_batches_alike() {
     }
     let [first, second] = &mut halves;
     first.merge(&**second).unwrap();
-    assert_eq!((first.value(), second.value()), (4.0, 5.0));
+    assert_eq!((first.value(), second.value()), (Ok(4.0), Ok(5.0)));
     let refused = first.merge(&*BatchMean(Mse).start()).unwrap_err().to_string();
     assert!(refused.contains("`rmse` cannot take in"));
     first.reset();
-    assert!(first.value().is_nan());
+    assert_eq!(first.value(), Err(NoValue::NothingSeen));
 }
 
 #[test]
@@ -176,8 +299,10 @@ fn auc_of_ties_and_of_one_class() {
     check(&Auc, (&[2], &[0.0, -0.0]), &[0.0, 1.0], 0.5);
     check(&Auc, (&[2], &[f64::INFINITY, f64::NEG_INFINITY]), &[1.0, 0.0], 1.0);
     let (scores, labels) = (dense::<f64>(&[2], &[1.0, 2.0]), dense(&[2], &[1.0, 1.0]));
-    let value = Auc.evaluate(scores.view(), LabelsView::Real(labels.view()));
-    assert!(value.unwrap().is_nan());
+    let error = Auc.evaluate(scores.view(), LabelsView::Real(labels.view())).unwrap_err();
+    let expected =
+        "metric `auc` has no value: the data has no negative sample: no label is below 1/2";
+    assert_eq!(error.to_string(), expected);
 }
 
 /// By hand: after each distinct score from the largest on, what it adds to recall times precision.
@@ -204,7 +329,7 @@ fn weights_count_rows() {
         let weights = weights.map_or(RowWeights::ONES, |w| RowWeights::new(w, w.len()).unwrap());
         let mut seen = metric.start();
         seen.update_weighted(scores.view(), LabelsView::Real(labels.view()), weights).unwrap();
-        seen.value()
+        seen.value().unwrap()
     };
     for metric in ALL {
         let weighted = see(metric, &scores, &labels, Some(&weights));
@@ -220,20 +345,20 @@ fn weights_count_rows() {
 }
 
 #[test]
-fn nothing_seen_is_not_a_number() {
+fn nothing_seen_is_no_value() {
     for metric in ALL {
         let mut seen = metric.start();
-        assert!(seen.value().is_nan(), "{}", metric.name());
+        assert_eq!(seen.value(), Err(NoValue::NothingSeen), "{}", metric.name());
         let outputs = dense(&[2], &[0.25, 0.75]);
         let labels = dense(&[2], &[0.0, 1.0]);
         seen.update(outputs.view(), LabelsView::Real(labels.view())).unwrap();
-        assert!(seen.value().is_finite(), "{}", metric.name());
+        assert!(seen.value().is_ok(), "{}", metric.name());
         // A batch without rows, as padding alone leaves it, changes nothing.
         let (value, empty) = (seen.value(), dense(&[0, 1], &[]));
         seen.update(empty.view(), LabelsView::Real(empty.view())).unwrap();
         assert_eq!(seen.value(), value, "{}", metric.name());
         seen.reset();
-        assert!(seen.value().is_nan(), "{}", metric.name());
+        assert_eq!(seen.value(), Err(NoValue::NothingSeen), "{}", metric.name());
     }
 }
 
@@ -254,7 +379,7 @@ fn what_does_not_fit_is_refused_by_name() {
     let top = TopKAccuracy { k: 1 };
     let ids = Dense::new([2], vec![0i64, 3]).unwrap();
     let classes = || LabelsView::Classes((&ids).into());
-    assert!(message(&top, &two, classes()).contains("scores of two classes or more"));
+    assert!(message(&top, &two, classes()).contains("needs scores of classes"));
     assert!(message(&top, &columns, LabelsView::Real(two.view())).contains("class ids"));
     assert!(message(&top, &columns, classes()).contains("row 1 has class 3"));
     assert!(message(&TopKAccuracy { k: 0 }, &columns, classes()).contains("k is at least 1"));
@@ -317,9 +442,12 @@ proptest! {
         let scores: Vec<f64> = rows.iter().map(|row| row.0).collect();
         let labels: Vec<f64> = rows.iter().map(|row| f64::from(u8::from(row.1))).collect();
         let (scores, labels) = (dense::<f32>(&[rows.len()], &scores), dense(&[rows.len()], &labels));
-        let found = Auc.evaluate(scores.view(), LabelsView::Real(labels.view())).unwrap();
+        let found = Auc.evaluate(scores.view(), LabelsView::Real(labels.view()));
         let expected = auc_by_pairs(&rows);
-        prop_assert!((found - expected).abs() < 1e-12 || found.is_nan() && expected.is_nan());
+        match found {
+            Ok(found) => prop_assert!((found - expected).abs() < 1e-12),
+            Err(_) => prop_assert!(expected.is_nan()),
+        }
     }
 
     /// Any cut into batches, merged halves, and what went through a checkpoint give the value of the whole, those that are exact to the bit.
@@ -342,7 +470,8 @@ proptest! {
             let mut half = metric.start();
             half.set_numbers(&first.numbers()).unwrap();
             half.merge(&**second).unwrap();
-            let (a, b) = (whole.value(), half.value());
+            let or_nan = |seen: &dyn Accumulator| seen.value().unwrap_or(f64::NAN);
+            let (a, b) = (or_nan(&**whole), or_nan(&*half));
             if metric.name() != "pearson" {
                 prop_assert!(a.to_bits() == b.to_bits() || a.is_nan() && b.is_nan(), "{}: {a} {b}", metric.name());
             }

@@ -3,10 +3,11 @@
 use super::mean::{OfMean, SeenMean};
 use super::{Accumulator, LabelsView, Metric, MetricError, class_labels, no_nan, same_rows};
 use crate::formats::DenseView;
+use crate::model::Scores;
 
 /// The share of rows whose label is among the `k` classes with the largest scores, of equal scores the first.
 ///
-/// Outputs are scores of two classes or more; labels are class ids. `k` is at least 1, where it is
+/// Outputs are scores of classes, one a column; labels are class ids. `k` is at least 1, where it is
 /// [`Accuracy`](super::Accuracy). Linear in the number of scores.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TopKAccuracy {
@@ -51,5 +52,15 @@ impl OfMean for TopKAccuracy {
             add(row, f64::from(u8::from(is_right(scores, class))));
         }
         Ok(())
+    }
+
+    /// A link leaves the order of a row's scores as it is.
+    fn terms_of_scores(
+        &self,
+        scores: &Scores<'_, f64>,
+        labels: &LabelsView<'_, f64>,
+        add: impl FnMut(usize, f64),
+    ) -> Result<bool, MetricError> {
+        self.terms(&scores.values, labels, add).map(|()| true)
     }
 }

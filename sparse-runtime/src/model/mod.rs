@@ -16,6 +16,7 @@ pub use gradient::GradientMut;
 pub use on_gpu::OnGpu;
 pub use parameter::{Parameter, ParameterMut, ParameterRef, ParameterStorage, RowSparseGradient};
 pub use rows::{InputView, RowIds, RowSet};
+pub use sparse_core::operators::Link;
 pub use steps::RowSteps;
 
 use crate::error::Result;
@@ -366,11 +367,26 @@ pub trait Model: Clone {
     /// Output `index` of the last call that computed outputs, if it is dense and holds numbers.
     fn dense_output(&self, index: usize) -> Option<DenseView<'_, Self::Element>>;
 
+    /// The scores that the first output of the last call that computed outputs is a link of, in the output's shape: what metrics see in its place.
+    /// `None` where it is no link of scores that are there, and of a model written by hand without this, whose metrics see the output.
+    fn linked_scores(&self) -> Option<Scores<'_, Self::Element>> {
+        None
+    }
+
     /// The parameters, in the order of [`PARAMETERS`](Model::PARAMETERS).
     fn parameters(&self) -> Vec<ParameterRef<'_, Self::Element>>;
 
     /// The parameters, to be written.
     fn parameters_mut(&mut self) -> Vec<ParameterMut<'_, Self::Element>>;
+}
+
+/// Scores, and the link that makes predictions of them.
+#[derive(Clone, Copy, Debug)]
+pub struct Scores<'a, T: Float> {
+    /// The link.
+    pub link: Link,
+    /// The scores: `[n]` or `[n, k]`.
+    pub values: DenseView<'a, T>,
 }
 
 /// What gives the table of a parameter, by its name and shape.

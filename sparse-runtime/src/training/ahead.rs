@@ -1,6 +1,7 @@
 //! The steps of a model that takes batches: the next one is read and taken while a step is computed.
 
 use super::epoch::Pauses;
+use super::padding::loss_without_padding;
 use super::{BatchHook, EpochTotals, TrainError};
 use crate::data::{Batch, Batches};
 use crate::error::Result;
@@ -46,12 +47,20 @@ where
             late.first(set, model, &mut totals)?;
         }
         let (n_rows, n_padding) = (batch.n_rows(), batch.n_padding());
-        if hook.sees_batches() || pauses.is_next() {
+        if hook.sees_batches() || pauses.is_next() || n_padding > 0 {
+            let mut real_loss = None;
+            if n_padding > 0 {
+                late.settle(model, &mut totals)?;
+                real_loss = loss_without_padding(model, updater, &batch)?;
+                // Something else was computed since it was taken.
+                let bound = model.bind(&batch)?;
+                model.take_batch(&bound)?;
+            }
             let stepped = model.step_on_taken(updater, max_norm, |_| ());
             late.settle(model, &mut totals)?;
             let loss = stepped?;
             let step = Step { n_rows, n_padding, learning_rate: updater.learning_rate() };
-            step.add(loss, epoch, &mut totals)?;
+            step.add(loss, real_loss, epoch, &mut totals)?;
             hook.after_step(model, &batch, loss)?;
             let bound = model.bind(&batch)?;
             if pauses.after(1, &bound, model, updater, &totals, hook)?.is_break() {
@@ -103,12 +112,19 @@ struct Step {
 }
 
 impl Step {
-    fn add(&self, loss: f64, epoch: u64, totals: &mut EpochTotals) -> Result<()> {
+    /// Counts a step of this loss, `real_loss` without padding.
+    fn add(
+        &self,
+        loss: f64,
+        real_loss: Option<f64>,
+        epoch: u64,
+        totals: &mut EpochTotals,
+    ) -> Result<()> {
         if !loss.is_finite() {
             let (batch, learning_rate) = (totals.n_batches, self.learning_rate);
             return Err(TrainError::Diverged { epoch, batch, loss, learning_rate }.into());
         }
-        totals.add(loss, self.n_rows, self.n_padding);
+        totals.add(real_loss.unwrap_or(loss), self.n_rows, self.n_padding);
         Ok(())
     }
 }
@@ -135,7 +151,9 @@ impl Late {
         // Those of steps before these, for which nobody has asked.
         let others = self.losses.len().saturating_sub(self.steps.len());
         let losses = self.losses.drain(..).skip(others);
-        losses.zip(self.steps.drain(..)).try_for_each(|(loss, of)| of.add(loss, self.epoch, totals))
+        losses
+            .zip(self.steps.drain(..))
+            .try_for_each(|(loss, of)| of.add(loss, None, self.epoch, totals))
     }
 
     /// What came of something after these steps, unless one of them has failed.

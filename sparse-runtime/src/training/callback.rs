@@ -3,10 +3,11 @@
 use super::any_updater::AnyUpdater;
 use super::checkpoint::run::save_any;
 use super::checkpoint::{self, CheckpointError, Run};
-use super::{EpochReport, EpochTotals, ParameterReport};
+use super::{EpochReport, EpochTotals, ParameterReport, TrainError};
 use crate::data::Position;
 use crate::error::Result;
 use crate::model::Model;
+use sparse_core::element::Float;
 use std::fmt;
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -170,9 +171,10 @@ impl<'m> Moment<'m> {
     ///
     /// # Errors
     ///
-    /// As there; [`CheckpointError::Unsettled`] where rows wait, within an epoch: then [`save_run`](Self::save_run) can.
+    /// As there; [`CheckpointError::Unsettled`] where rows wait, within an epoch: then [`save_run`](Self::save_run) can;
+    /// [`TrainError::ParameterNotFinite`], before anything is written.
     pub fn save_model(&self, path: &Path) -> Result<()> {
-        self.state.save_model(path, &[])
+        self.save_model_with_notes(path, &[])
     }
 
     /// As [`save_model`](Self::save_model), with notes by name, as [`checkpoint::save_with_notes`].
@@ -181,6 +183,7 @@ impl<'m> Moment<'m> {
     ///
     /// As there.
     pub fn save_model_with_notes(&self, path: &Path, notes: &[(&str, &str)]) -> Result<()> {
+        self.state.check_finite()?;
         self.state.save_model(path, notes)
     }
 
@@ -188,8 +191,9 @@ impl<'m> Moment<'m> {
     ///
     /// # Errors
     ///
-    /// As there.
+    /// As there; [`TrainError::ParameterNotFinite`], before anything is written.
     pub fn save_run(&self, path: &Path) -> Result<()> {
+        self.state.check_finite()?;
         self.state.save_run(self.run, path)
     }
 }
@@ -208,6 +212,8 @@ pub(super) trait State {
     fn n_steps(&self) -> u64;
     fn learning_rate(&self) -> f64;
     fn parameters(&self) -> Vec<ParameterReport>;
+    /// Refuses parameters that are not finite. O(values).
+    fn check_finite(&self) -> Result<()>;
     fn save_model(&self, path: &Path, notes: &[(&str, &str)]) -> Result<()>;
     fn save_run(&self, run: &Run, path: &Path) -> Result<()>;
 }
@@ -225,6 +231,10 @@ impl<M: Model> State for (&M, &dyn AnyUpdater<M::Element>) {
         parameter_reports(self.0, &|index| self.1.n_rows_touched(index))
     }
 
+    fn check_finite(&self) -> Result<()> {
+        check_finite(self.0)
+    }
+
     fn save_model(&self, path: &Path, notes: &[(&str, &str)]) -> Result<()> {
         match self.1.is_settled() {
             true => checkpoint::save_with_notes(self.0, path, notes),
@@ -235,6 +245,26 @@ impl<M: Model> State for (&M, &dyn AnyUpdater<M::Element>) {
     fn save_run(&self, run: &Run, path: &Path) -> Result<()> {
         save_any(self.0, self.1, run, path)
     }
+}
+
+/// Refuses a model of which a trained parameter holds a number that is not finite. O(values).
+pub(super) fn check_finite<M: Model>(model: &M) -> Result<()> {
+    for (parameter, info) in model.parameters().into_iter().zip(M::PARAMETERS) {
+        let bad = first_not_finite(parameter.values());
+        if let (Some(at), Some(_)) = (bad, info.gradient) {
+            return Err(TrainError::ParameterNotFinite {
+                parameter: parameter.name,
+                row: at / parameter.shape.row_size().max(1),
+                value: parameter.values()[at].as_f64(),
+            }
+            .into());
+        }
+    }
+    Ok(())
+}
+
+fn first_not_finite<T: Float>(values: &[T]) -> Option<usize> {
+    values.iter().position(|value| !value.is_finite())
 }
 
 /// The parameters of a model; `n_rows_touched` of each, by position. What it costs is what [`Table::norms`](crate::table::Table::norms) does.

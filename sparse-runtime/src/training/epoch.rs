@@ -1,6 +1,8 @@
 //! One epoch: the loop that everything else is built around.
 
 use super::ahead::steps_ahead;
+use super::blame::blame;
+use super::padding::loss_without_padding;
 use super::{TrainError, json};
 use crate::data::{Batch, Batches, Position};
 use crate::error::Result;
@@ -15,8 +17,8 @@ use std::ops::ControlFlow;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct EpochTotals {
     /// The sum over rows of the loss just before the row was learnt from (progressive loss), padding not
-    /// counted: of a batch that is filled up ([`LastBatch::Pad`](crate::data::LastBatch::Pad)) each row counts with the mean loss of the batch,
-    /// padding included, which is what its step minimises.
+    /// counted. The step of a batch that is filled up ([`LastBatch::Pad`](crate::data::LastBatch::Pad)) minimises the mean over all its rows, copies
+    /// included; what counts here is the loss of the others. Only of a model whose batches all have as many rows each row counts with the mean.
     #[serde(with = "json")]
     pub loss_sum: f64,
     /// The rows, padding not counted.
@@ -195,7 +197,8 @@ pub(super) const ROWS_A_CALL: usize = 1024;
 ///
 /// # Errors
 ///
-/// [`TrainError::Diverged`] as soon as a loss is infinite or NaN, or where losses are waited for later, some steps after it; and whatever data, model or hook report. Rules that correct gradients by
+/// [`TrainError::Diverged`] as soon as a loss is infinite or NaN ([`TrainError::BeyondRange`] and [`TrainError::FirstStep`] where a number of the
+/// batch is to blame), or where losses are waited for later, some steps after it; and whatever data, model or hook report. Rules that correct gradients by
 /// a mean gradient are for [`Trainer`](super::Trainer): nobody would prepare it here.
 /// Also then all parameters are as the steps made so far left them.
 #[inline]
@@ -236,9 +239,10 @@ where
     B: Batches<M::Element>,
     H: BatchHook<M>,
 {
+    let first = (updater.clock() == 0).then_some(start);
     let result = steps(model, updater, batches, start, totals, hook);
     updater.flush_model(model)?;
-    result
+    result.map_err(|error| blame(error, model, batches, first))
 }
 
 #[inline]
@@ -284,6 +288,7 @@ where
         if let Some(learning_rate) = hook.learning_rate(updater.clock(), epoch) {
             updater.set_learning_rate(learning_rate)?;
         }
+        let real_loss = loss_without_padding(model, updater, &batch)?;
         let bound = model.bind(&batch)?;
         let loss = match max_norm {
             None => model.train_step(&bound, updater)?,
@@ -292,7 +297,7 @@ where
         if !loss.is_finite() {
             return Err(diverged(epoch, totals.n_batches, loss, updater));
         }
-        totals.add(loss, batch.n_rows(), batch.n_padding());
+        totals.add(real_loss.unwrap_or(loss), batch.n_rows(), batch.n_padding());
         hook.after_step(model, &batch, loss)?;
         if pauses.after(1, &bound, model, updater, &totals, hook)?.is_break() {
             break;

@@ -1,6 +1,8 @@
 //! What can go wrong while a model is trained or used.
 
 use crate::kernels::TooManyThreads;
+use crate::metric::NoValue;
+use sparse_core::storage::ElementType;
 
 /// Training, scoring or predicting cannot go on.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -32,6 +34,90 @@ pub enum TrainError {
         what: String,
         /// Its value.
         value: f64,
+        /// The epoch, from zero.
+        epoch: u64,
+    },
+    /// The loss is infinite or not a number, and the batch holds a number that is, or whose square is.
+    #[error(
+        "the loss is {loss} in epoch {}, batch {}: sample {sample} (numbered from 0) holds {value} in column {column} of `{input}`, whose square is beyond `{element}`: scale the values, or leave the sample out",
+        epoch + 1,
+        batch + 1
+    )]
+    BeyondRange {
+        /// The epoch, from zero.
+        epoch: u64,
+        /// The batch in the epoch, from zero.
+        batch: u64,
+        /// The loss.
+        loss: f64,
+        /// The input or label.
+        input: &'static str,
+        /// The row of the data.
+        sample: u64,
+        /// The column of the input: the feature.
+        column: usize,
+        /// The number.
+        value: f64,
+        /// The element type of the model.
+        element: ElementType,
+    },
+    /// The loss is infinite or not a number before anything was learnt.
+    #[error(
+        "the loss is {loss} in the first step, before anything was learnt: the largest number of the batch is {value}, in column {column} of `{input}` of sample {sample} (numbered from 0): scale the values, or look at the initial parameters"
+    )]
+    FirstStep {
+        /// The loss.
+        loss: f64,
+        /// The input or label.
+        input: &'static str,
+        /// The row of the data.
+        sample: u64,
+        /// The column of the input: the feature.
+        column: usize,
+        /// The number.
+        value: f64,
+    },
+    /// The loss on data that a model was scored on is infinite or not a number.
+    #[error(
+        "the loss on {data} is {loss} in samples {first} to {last} (numbered from 0): parameters or values are not finite or too large; lower the learning rate, or scale the values"
+    )]
+    ScoreNotFinite {
+        /// The data.
+        data: &'static str,
+        /// The loss of these samples.
+        loss: f64,
+        /// The first sample, in the order of the data.
+        first: u64,
+        /// The last sample.
+        last: u64,
+    },
+    /// A parameter that is to be saved holds a number that is infinite or not a number.
+    #[error(
+        "parameter `{parameter}` holds {value} in row {row}, so that the model is of no use and is not saved: lower the learning rate, or scale the values of the data"
+    )]
+    ParameterNotFinite {
+        /// The parameter.
+        parameter: &'static str,
+        /// The row, from zero.
+        row: usize,
+        /// The number.
+        value: f64,
+    },
+    /// A metric has no value.
+    #[error("metric `{metric}` has no value: {data} {why}")]
+    NoValue {
+        /// The metric, by its name in reports.
+        metric: &'static str,
+        /// The data.
+        data: &'static str,
+        /// What is in the way.
+        why: NoValue,
+    },
+    /// What a callback watches is not a number.
+    #[error("{watched} is not a number after epoch {}, so that no epoch can be the best", epoch + 1)]
+    WatchedNotANumber {
+        /// The loss, or the metric.
+        watched: String,
         /// The epoch, from zero.
         epoch: u64,
     },

@@ -1,7 +1,7 @@
 //! Data that a model is evaluated on while it is trained.
 
 use super::report::ScoreReport;
-use super::score::score;
+use super::score::score_on;
 use crate::data::{DataSource, Dataset};
 use crate::error::Result;
 use crate::metric::Metric;
@@ -25,7 +25,7 @@ pub trait Evaluation<T: Float> {
     /// The source, if there is one. It is compared with what the model declares before the first step.
     fn source(&self) -> Option<&Self::Source>;
 
-    /// What the epoch's report tells, of the parameters after the epoch: by default the [`score()`] on the source, by the trainer's
+    /// What the epoch's report tells, of the parameters after the epoch: by default the [`score()`](super::score()) on the source, by the trainer's
     /// `metrics`, `rows_at_a_time`. What it takes does not count as training.
     ///
     /// # Errors
@@ -39,7 +39,7 @@ pub trait Evaluation<T: Float> {
     ) -> Result<Option<ScoreReport>> {
         let Some(data) = self.source() else { return Ok(None) };
         let _entered = tracing::info_span!("evaluation").entered();
-        score(model, data, metrics, rows_at_a_time).map(Some)
+        score_on("the evaluation data", model, data, metrics, rows_at_a_time).map(Some)
     }
 }
 

@@ -23,8 +23,9 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
     /// # Errors
     ///
     /// Before the first step: options that make no sense, data that is not what the model declares, to train or to evaluate on, a metric
-    /// that does not fit. Then [`TrainError::Diverged`], and whatever data and model report. The parameters
-    /// are as the steps made so far left them.
+    /// that does not fit. Then [`TrainError::Diverged`], or [`TrainError::BeyondRange`] and [`TrainError::FirstStep`] where a number of the
+    /// data is to blame; after an epoch [`TrainError::ScoreNotFinite`] and [`TrainError::NoValue`], of which no callback is told, so that
+    /// nothing is saved; and whatever data and model report. The parameters are as the steps made so far left them.
     pub fn fit<M, S>(&mut self, model: &mut M, data: &S) -> Result<FitReport>
     where
         M: Model,
@@ -123,7 +124,7 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
     /// One pass over some more data, in its order if [`shuffle`](Self::shuffle) is off: learning that goes on for ever, a
     /// piece of data at a time. The updater, from [`updater`](Self::updater), carries the optimizer's state from call to call;
     /// schedules count its steps, and the epoch is always the first. To callbacks all calls are one run, whose beginning and end they are not told
-    /// of; what one says after a pass ends nothing. [`Saga`](sparse_core::update_rules::Saga) computes its mean gradient anew for other data, as
+    /// of; what one says after a pass ends nothing. A metric that has no value on a piece of data is NaN in its report. [`Saga`](sparse_core::update_rules::Saga) computes its mean gradient anew for other data, as
     /// [`Svrg`](sparse_core::update_rules::Svrg) does for each piece.
     ///
     /// # Errors

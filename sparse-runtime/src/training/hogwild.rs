@@ -1,6 +1,7 @@
 //! Threads that train one model at once, without locks.
 
-use super::callback::{State, parameter_reports};
+use super::blame::blame;
+use super::callback::{State, check_finite, parameter_reports};
 use super::checkpoint::{self, CheckpointError};
 use super::epoch::{EpochTotals, ROWS_A_CALL, diverged};
 use super::evaluation::Evaluation;
@@ -166,6 +167,10 @@ impl<M: Model> State for AfterEpoch<'_, M> {
 
     fn parameters(&self) -> Vec<ParameterReport> {
         parameter_reports(&*self.model, &|_| None)
+    }
+
+    fn check_finite(&self) -> Result<()> {
+        check_finite(&*self.model)
     }
 
     fn save_model(&self, path: &Path, notes: &[(&str, &str)]) -> Result<()> {
@@ -379,13 +384,15 @@ impl Pass<'_> {
                 updater.set_learning_rate(rate * schedule.factor(n_steps, self.epoch))?;
             }
             let left = (n_rows - totals.n_rows).min(at_most as u64) as usize;
-            let Some(batch) = batches.next_rows(left)? else { break };
-            let bound = model.bind(&batch)?;
+            let Some(at_hand) = batches.next_rows(left)? else { break };
+            let bound = model.bind(&at_hand)?;
             let steps = model.train_rows(&bound, updater)?;
             totals.add_rows(&steps);
             if steps.diverged() {
                 let batch = rows.start + totals.n_batches - 1;
-                return Err(diverged(self.epoch, batch, steps.last_loss, updater));
+                let error = diverged(self.epoch, batch, steps.last_loss, updater);
+                drop(at_hand);
+                return Err(blame(error, model, &mut batches, None));
             }
             since_merge += steps.n_steps;
             let is_due = since_merge >= self.merge_every || totals.n_rows >= n_rows;

@@ -4,8 +4,8 @@ use super::TrainError;
 use crate::data::{Batch, WEIGHT};
 use crate::error::Result;
 use crate::formats::{Dense, DenseView, Ids, IdsView, with_ids};
-use crate::metric::{Accumulator, LabelsView, Metric, Widened};
-use crate::model::{InputInfo, InputRole, Model};
+use crate::metric::{Accumulator, LabelsView, Metric, NoValue, Predicted, Widened};
+use crate::model::{InputInfo, InputRole, Model, Scores};
 use sparse_core::element::Float;
 use std::borrow::Cow;
 
@@ -71,12 +71,11 @@ impl Measure {
         if self.is_empty() {
             return Ok(());
         }
-        let outputs = first_output(model, batch.n_rows(), "metrics")?;
         let n_rows = batch.n_rows() - batch.n_padding().min(batch.n_rows());
-        let outputs = outputs.rows(0..n_rows)?;
+        let predicted = predicted(model, batch.n_rows(), n_rows)?;
         let labels = self.labels(batch, n_rows)?;
         let weights = self.weights(batch, n_rows)?;
-        self.widened.update(outputs, labels, weights, &mut self.accumulators)
+        self.widened.update(predicted, labels, weights, &mut self.accumulators)
     }
 
     /// What a batch is measured by, to be kept until its outputs are there. `None` where there is nothing to measure.
@@ -104,13 +103,13 @@ impl Measure {
         model: &M,
         noted: &Noted<M::Element>,
     ) -> Result<()> {
-        let outputs = first_output(model, noted.n_rows, "metrics")?;
         let (labels, n_rows) = match &noted.labels {
             NotedLabels::Real(labels) => (LabelsView::Real(labels.view()), labels.shape().n_rows()),
             NotedLabels::Classes(ids) => (LabelsView::Classes(ids.view()), ids.shape().n_rows()),
         };
         let weights = noted.weights.as_ref().map(|weights| weights.view());
-        self.widened.update(outputs.rows(0..n_rows)?, labels, weights, &mut self.accumulators)
+        let predicted = predicted(model, noted.n_rows, n_rows)?;
+        self.widened.update(predicted, labels, weights, &mut self.accumulators)
     }
 
     fn labels<'b, T: Float, B: Batch<'b, T>>(
@@ -160,18 +159,52 @@ impl Measure {
         Ok(())
     }
 
-    /// Names and values, and a fresh start.
-    pub(super) fn take(&mut self) -> Vec<(Cow<'static, str>, f64)> {
-        let names = self.names.iter().copied();
-        names
-            .zip(&mut self.accumulators)
-            .map(|(name, accumulator)| {
-                let value = accumulator.value();
-                accumulator.reset();
-                (Cow::Borrowed(name), value)
-            })
-            .collect()
+    /// Names and values, of `data`, and a fresh start.
+    ///
+    /// # Errors
+    ///
+    /// [`TrainError::NoValue`] for the first metric that has none.
+    pub(super) fn take(&mut self, data: &'static str) -> Result<Vec<Measured>, TrainError> {
+        let values = self.take_values().map(|(metric, value)| match value {
+            Ok(value) => Ok((Cow::Borrowed(metric), value)),
+            Err(why) => Err(TrainError::NoValue { metric, data, why }),
+        });
+        // All of them start afresh.
+        values.collect::<Vec<_>>().into_iter().collect()
     }
+
+    /// Names and values, NaN where there is none, and a fresh start.
+    pub(super) fn take_or_nan(&mut self) -> Vec<Measured> {
+        let values = self.take_values();
+        values.map(|(name, value)| (Cow::Borrowed(name), value.unwrap_or(f64::NAN))).collect()
+    }
+
+    fn take_values(&mut self) -> impl Iterator<Item = (&'static str, Result<f64, NoValue>)> {
+        self.names.iter().copied().zip(&mut self.accumulators).map(|(name, accumulator)| {
+            let value = accumulator.value();
+            accumulator.reset();
+            (name, value)
+        })
+    }
+}
+
+/// A metric by its name, and its value.
+pub(super) type Measured = (Cow<'static, str>, f64);
+
+/// What metrics see of the first `n_real` rows of a batch of `n_rows`: the first output of a model that has just computed it, or the scores that it
+/// is a link of.
+fn predicted<M: Model>(
+    model: &M,
+    n_rows: usize,
+    n_real: usize,
+) -> Result<Predicted<'_, M::Element>> {
+    let outputs = first_output(model, n_rows, "metrics")?;
+    Ok(match model.linked_scores() {
+        Some(Scores { link, values }) if values.shape() == outputs.shape() => {
+            Predicted::Scores(Scores { link, values: values.rows(0..n_real)? })
+        }
+        _ => Predicted::Outputs(outputs.rows(0..n_real)?),
+    })
 }
 
 /// The first output of a model that has just computed its outputs for a batch, if it is dense and has a row

@@ -5,6 +5,7 @@
 
 mod ahead;
 mod any_updater;
+mod blame;
 mod callback;
 pub mod checkpoint;
 mod epoch;
@@ -18,6 +19,7 @@ mod json;
 mod lead;
 mod measure;
 mod monitor;
+mod padding;
 mod plan;
 #[cfg(feature = "plot")]
 mod plot;

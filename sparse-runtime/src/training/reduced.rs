@@ -8,7 +8,9 @@
 //! - of any other, the gradient of each batch is computed twice, at the parameters and at those of the snapshot.
 
 use super::TrainError;
+use super::blame::blame;
 use super::epoch::{BatchHook, EpochTotals, Pauses, ROWS_A_CALL, diverged};
+use super::padding::loss_without_padding;
 use super::score::{ROWS_AT_A_TIME, whole};
 use crate::data::{Batch, BatchOptions, Batches, DataSource, Labels, LastBatch, Order, Position};
 use crate::error::Result;
@@ -111,10 +113,11 @@ impl<'d, M: Model, S: DataSource<M::Element>> Reduced<'d, M, S> {
             }
             _ => self.gather(model, updater, start.epoch)?,
         }
+        let first = (updater.clock() == 0).then_some(start);
         let result = self.steps(model, updater, batches, start, totals, hook);
         updater.end_prepared_steps();
         updater.flush_model(model)?;
-        result
+        result.map_err(|error| blame(error, model, batches, first))
     }
 
     /// Takes a snapshot, and computes the mean gradient at it over all rows.
@@ -240,6 +243,7 @@ impl<'d, M: Model, S: DataSource<M::Element>> Reduced<'d, M, S> {
             if let Some(learning_rate) = hook.learning_rate(updater.clock(), epoch) {
                 updater.set_learning_rate(learning_rate)?;
             }
+            let real_loss = loss_without_padding(model, updater, &batch)?;
             self.prepare(updater, self.apply(batch.n_rows()), usage, &batch)?;
             let bound = model.bind(&batch)?;
             let loss = match &mut self.snapshot {
@@ -249,7 +253,7 @@ impl<'d, M: Model, S: DataSource<M::Element>> Reduced<'d, M, S> {
             if !loss.is_finite() {
                 return Err(diverged(epoch, totals.n_batches, loss, updater));
             }
-            totals.add(loss, batch.n_rows(), batch.n_padding());
+            totals.add(real_loss.unwrap_or(loss), batch.n_rows(), batch.n_padding());
             hook.after_step(model, &batch, loss)?;
             if pauses.after(1, &bound, model, updater, &totals, hook)?.is_break() {
                 break;

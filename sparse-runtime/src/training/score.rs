@@ -17,13 +17,32 @@ pub(super) const ROWS_AT_A_TIME: usize = 1024;
 
 /// The mean loss over all rows of some data, and metrics of the first output against the first label.
 ///
+/// The report has numbers only: a loss that is not finite is an error that names the samples, and so is a metric without a value, such as the AUC of
+/// data of one class. [`Metric::evaluate`] is for metrics one by one.
+///
 /// Losses are weighted by the rows of their batches and summed in `f64`, so that the mean is the same for any
 /// batch size, up to the rounding of the model's own arithmetic.
 ///
 /// # Errors
 ///
-/// [`TrainError::NoRows`], a metric that does not fit the model, and whatever data and model report.
+/// [`TrainError::NoRows`], [`TrainError::ScoreNotFinite`], [`TrainError::NoValue`], a metric that does not fit the model, and whatever data and
+/// model report.
 pub fn score<M, S>(
+    model: &mut M,
+    data: &S,
+    metrics: &[Box<dyn Metric>],
+    batch_size: usize,
+) -> Result<ScoreReport>
+where
+    M: Model,
+    S: DataSource<M::Element>,
+{
+    score_on("the data", model, data, metrics, batch_size)
+}
+
+/// [`score`] on data that errors call by this name.
+pub(super) fn score_on<M, S>(
+    name: &'static str,
     model: &mut M,
     data: &S,
     metrics: &[Box<dyn Metric>],
@@ -36,13 +55,14 @@ where
     let measure = Measure::new::<M>(metrics)?;
     let mut batches = data.batches(M::INPUTS, &whole(batch_size, Labels::Required))?;
     batches.start_epoch(0)?;
-    let mut scored = Scored { measure, totals: EpochTotals::default() };
+    let mut scored = Scored { name, measure, totals: EpochTotals::default() };
     evaluate(model, &mut batches, true, &mut scored)?;
-    let Scored { mut measure, totals } = scored;
+    let Scored { mut measure, totals, .. } = scored;
     if totals.n_rows == 0 {
         return Err(TrainError::NoRows.into());
     }
-    Ok(ScoreReport { loss: totals.mean_loss(), metrics: measure.take(), n_rows: totals.n_rows })
+    let metrics = measure.take(name)?;
+    Ok(ScoreReport { loss: totals.mean_loss(), metrics, n_rows: totals.n_rows })
 }
 
 /// Refuses data that a model cannot be scored on, as far as its first row tells, which is scored: before an epoch is made whose evaluation would
@@ -108,6 +128,8 @@ where
 
 /// Losses and metrics of the batches so far.
 struct Scored {
+    /// What errors call the data.
+    name: &'static str,
     measure: Measure,
     totals: EpochTotals,
 }
@@ -121,6 +143,11 @@ impl<M: Model> Reader<M> for Scored {
 
     fn read(&mut self, model: &M, noted: Self::Noted, loss: f64) -> Result<()> {
         let (n_rows, n_padding, noted) = noted;
+        if !loss.is_finite() {
+            let (data, first) = (self.name, self.totals.n_rows);
+            let last = first + (n_rows as u64).saturating_sub(1);
+            return Err(TrainError::ScoreNotFinite { data, loss, first, last }.into());
+        }
         self.totals.add(loss, n_rows, n_padding);
         noted.map_or(Ok(()), |noted| self.measure.update_noted(model, &noted))
     }

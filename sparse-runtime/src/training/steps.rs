@@ -232,11 +232,17 @@ impl Plan<'_> {
                 return Err(TrainError::NoRows.into());
             }
             let evaluation = evaluation.evaluate(model, &self.metrics, rows_at_a_time)?;
+            let metrics = match part {
+                // A piece of data may be too little for a metric.
+                Part::Piece => hook.measure.take_or_nan(),
+                Part::Whole | Part::Epochs if totals.n_rows == 0 => hook.measure.take_or_nan(),
+                Part::Whole | Part::Epochs => hook.measure.take("the training data")?,
+            };
             let report = EpochReport {
                 epoch,
                 epochs: end,
                 loss: totals.mean_loss(),
-                metrics: hook.measure.take(),
+                metrics,
                 evaluation,
                 learning_rate: steps.updater().learning_rate(),
                 n_rows: totals.n_rows,

@@ -48,10 +48,30 @@ impl Watch {
         value.ok_or_else(|| TrainError::unknown_metric(name, known()))
     }
 
-    /// Whether `value` is better than `best` by more than `min_delta`. NaN is never better, and anything is better than NaN.
+    /// The [`value`](Self::value) of an epoch, of which there is one: none of rows that have not filled a batch yet.
+    ///
+    /// # Errors
+    ///
+    /// As it; [`TrainError::WatchedNotANumber`].
+    fn number(&self, report: &EpochReport) -> Result<Option<f64>, TrainError> {
+        let value = self.value(report)?;
+        if report.n_rows == 0 && report.evaluation.is_none() {
+            return Ok(None);
+        }
+        if value.is_nan() {
+            let watched = match &self.metric {
+                Some(name) => format!("metric `{name}`"),
+                None => "the loss".to_owned(),
+            };
+            return Err(TrainError::WatchedNotANumber { watched, epoch: report.epoch });
+        }
+        Ok(Some(value))
+    }
+
+    /// Whether `value` is better than `best` by more than `min_delta`.
     fn is_better(&self, value: f64, best: f64, min_delta: f64) -> bool {
         let gain = if self.is_largest { value - best } else { best - value };
-        gain > min_delta || best.is_nan() && !value.is_nan()
+        gain > min_delta
     }
 }
 
@@ -98,11 +118,9 @@ impl EarlyStopping {
     }
 
     fn see(&mut self, report: &EpochReport) -> Result<ControlFlow<()>, TrainError> {
-        let value = self.watch.value(report)?;
-        // Of rows that have not filled a batch yet there is nothing to see.
-        if report.n_rows == 0 && report.evaluation.is_none() {
+        let Some(value) = self.watch.number(report)? else {
             return Ok(ControlFlow::Continue(()));
-        }
+        };
         let Some(best) =
             self.best.filter(|best| !self.watch.is_better(value, *best, self.min_delta))
         else {
@@ -178,7 +196,7 @@ impl BestModel {
 
     /// Whether an epoch is better than all before, from now on including it.
     fn is_best(&mut self, report: &EpochReport) -> Result<bool, TrainError> {
-        let value = self.watch.value(report)?;
+        let Some(value) = self.watch.number(report)? else { return Ok(false) };
         let is_best = self.best.is_none_or(|best| self.watch.is_better(value, best, 0.0));
         if is_best {
             self.best = Some(value);

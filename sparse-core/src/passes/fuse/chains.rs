@@ -2,11 +2,12 @@
 //!
 //! The space is a dense shape, what a csr stores, or the stored rows of a row_sparse array. A value that only one loop
 //! reads, at the place that the loop is at, is computed in it and never stored: the loops are the largest parts of the
-//! graph with one result. So a value that the backward pass reads as well, an output, or what a reduction reads is stored.
+//! graph with one result. So a value that the backward pass reads as well, an output, the score of one, or what a reduction reads is stored.
 //!
 //! Unlike the loop over rows of data, which is a training step, chains are in whatever calls kernels: `forward`, `loss`,
 //! gradients, and steps that are not one loop.
 
+use super::super::link::linked_score;
 use super::Fusion;
 use crate::ir::{Apply, Graph, ValueId};
 use crate::operators::{BinaryFamily, Kind};
@@ -184,7 +185,9 @@ fn results(graph: &Graph, spaces: &[Option<ValueId>]) -> Vec<Option<ValueId>> {
     let outputs = graph.outputs.iter().map(|output| output.value);
     let gradients = graph.gradients.iter().map(|(_, gradient)| *gradient);
     let updates = graph.updates.iter().map(|update| update.value);
-    for id in outputs.chain(gradients).chain(updates).chain(graph.losses.iter().copied()) {
+    let score = linked_score(graph).map(|(_, score)| score);
+    let stored = outputs.chain(gradients).chain(updates).chain(graph.losses.iter().copied());
+    for id in stored.chain(score) {
         readers[id.0] = Readers::Others;
     }
     let mut results = vec![None; graph.values.len()];

@@ -1,10 +1,11 @@
 //! Steps of one row through dense layers: the reads of the row, and the row function that goes from what is read to its gradients.
 
 use super::Steps;
-use super::row::{dense_of, formula, index_of, local, out_of, row_loss, values_of};
+use super::row::{dense_of, formula, index_of, local, row_loss, values_of};
 use crate::emit::Emit;
 use crate::emit::kernels::number_of;
 use crate::emit::scattered::of_bags;
+use crate::emit::scores::{Recorded, recorded};
 use crate::emit::step::take_apart;
 use proc_macro2::TokenStream;
 use quote::{ToTokens as _, quote};
@@ -237,16 +238,15 @@ pub(super) fn setup(emit: &Emit<'_>, parts: &Layers, steps: Steps) -> TokenStrea
     quote!(#(#of_loss)* #(#fixed)*)
 }
 
-/// The outputs of a batch of one row.
+/// The outputs of a batch of one row, and the scores of the first.
 fn outputs(emit: &Emit<'_>) -> TokenStream {
-    let outputs = emit.graph.outputs.iter().map(|output| {
-        let (field, variable) = (emit.output_ident(&output.name), out_of(&output.name));
-        let columns = emit.graph.shape(output.value).get(1).map(|dim| extent(emit, dim));
+    let outputs = recorded(emit).into_iter().map(|Recorded { value, variable, array }| {
+        let columns = emit.graph.shape(value).get(1).map(|dim| extent(emit, dim));
         quote! {
             if __record {
-                __outputs.#field.reset_for_overwrite([1, #columns]);
+                #array.reset_for_overwrite([1, #columns]);
             }
-            let #variable = __outputs.#field.values_mut();
+            let #variable = #array.values_mut();
         }
     });
     quote!(#(#outputs)*)
@@ -258,8 +258,8 @@ fn row_function(emit: &Emit<'_>, parts: &Layers) -> TokenStream {
     let (numbers, gradients) =
         (list(parts, |read| Some(read.value)), list(parts, |read| read.gradient));
     let values = Values::of(emit, parts, Steps::EachRow);
-    let record = graph.outputs.iter().map(|output| {
-        let (variable, value) = (out_of(&output.name), local(output.value));
+    let record = recorded(emit).into_iter().map(|Recorded { value, variable, .. }| {
+        let value = local(value);
         quote!(#variable.copy_from_slice(&#value);)
     });
     let record = (!graph.outputs.is_empty()).then(|| {

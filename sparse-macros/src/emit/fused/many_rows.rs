@@ -6,6 +6,7 @@ use super::row::local;
 use crate::emit::Emit;
 use crate::emit::kernels::written;
 use crate::emit::scattered::updates;
+use crate::emit::scores::recorded;
 use crate::emit::step::take_apart;
 use proc_macro2::TokenStream;
 use quote::quote;
@@ -115,12 +116,12 @@ struct Kept {
     always: bool,
 }
 
-/// What the updates of tables are made of, and the outputs.
+/// What the updates of tables are made of, the outputs, and the scores of the first.
 fn kept(emit: &Emit<'_>, parts: &Layers) -> Vec<Kept> {
     let mut kept: Vec<Kept> = Vec::new();
     let gradients = parts.reads.iter().filter_map(|read| read.gradient);
     let gradients = gradients.map(|value| Kept { value, always: true });
-    let outputs = emit.graph.outputs.iter();
+    let outputs = recorded(emit).into_iter();
     let outputs = outputs.map(|output| Kept { value: output.value, always: false });
     for value in gradients.chain(outputs) {
         if kept.iter().all(|known| known.value != value.value) {

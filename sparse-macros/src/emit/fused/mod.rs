@@ -9,9 +9,11 @@ use self::call::call;
 pub(super) use self::layers::each_row as each_row_through_layers;
 pub(super) use self::many_rows::{condition as is_one_pass, many_rows};
 pub(super) use self::row::formula;
-use self::row::{dense_of, grad_of, indexed, of_mean, out_of, values_of};
+pub(super) use self::row::out_of;
+use self::row::{dense_of, grad_of, indexed, of_mean, values_of};
 use super::Emit;
 use super::kernels::number_of;
+use super::scores::{Recorded, recorded};
 use super::step::take_apart;
 use proc_macro2::{Ident, TokenStream};
 use quote::quote;
@@ -306,20 +308,19 @@ fn gradients(emit: &Emit<'_>, parts: &RowLoop, steps: Steps) -> TokenStream {
     tokens
 }
 
-/// The outputs that the row function writes.
+/// The outputs that the row function writes, and the scores of the first.
 fn outputs(emit: &Emit<'_>) -> TokenStream {
     let mut tokens = TokenStream::new();
-    for output in &emit.graph.outputs {
-        let (field, variable) = (emit.output_ident(&output.name), out_of(&output.name));
-        let shape = match emit.graph.shape(output.value).len() {
+    for Recorded { value, variable, array } in recorded(emit) {
+        let shape = match emit.graph.shape(value).len() {
             1 => quote!([__n_rows]),
             _ => quote!([__n_rows, __columns]),
         };
         tokens.extend(quote! {
             if __record {
-                __outputs.#field.reset_for_overwrite(#shape);
+                #array.reset_for_overwrite(#shape);
             }
-            let #variable = __outputs.#field.values_mut();
+            let #variable = #array.values_mut();
         });
     }
     tokens

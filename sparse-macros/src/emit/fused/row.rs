@@ -3,6 +3,7 @@
 use super::{Steps, corrects_scores, few, few_dense, nothing, width};
 use crate::emit::Emit;
 use crate::emit::kernels::{self, number_of};
+use crate::emit::scores::{Recorded, recorded};
 use crate::scalar;
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
@@ -19,23 +20,24 @@ pub(super) fn row_function(emit: &Emit<'_>, parts: &RowLoop, steps: Steps) -> To
     let forward = chain(emit, parts, &parts.forward);
     let terms = parts.terms.all();
     let score = local(parts.score);
-    let is_output = |id: ValueId| graph.outputs.iter().filter(move |output| output.value == id);
+    let recorded = recorded(emit);
+    let is_recorded = |id: ValueId| recorded.iter().filter(move |array| array.value == id);
     let element_outputs = terms.iter().map(|term| term.value).chain(parts.forward.iter().copied());
     let element_outputs =
-        element_outputs.flat_map(|id| is_output(id).map(move |output| (output, id)));
+        element_outputs.flat_map(|id| is_recorded(id).map(move |array| (array, id)));
     let softmax_outputs = parts
         .softmax
         .iter()
-        .flat_map(|(id, operand)| is_output(*id).map(move |output| (output, *operand)));
+        .flat_map(|(id, operand)| is_recorded(*id).map(move |array| (array, *operand)));
     let record: Vec<_> = element_outputs
         .chain(softmax_outputs)
-        .map(|(output, id)| {
-            let (variable, value) = (out_of(&output.name), local(id));
+        .map(|(Recorded { variable, .. }, id)| {
+            let value = local(id);
             quote!(#variable[__row * __columns + __j] = #value;)
         })
         .collect();
-    let normalise = parts.softmax.iter().flat_map(|(id, _)| is_output(*id)).map(|output| {
-        let variable = out_of(&output.name);
+    let normalise = parts.softmax.iter().flat_map(|(id, _)| is_recorded(*id)).map(|array| {
+        let variable = &array.variable;
         quote!(#rt::kernels::softmax::cpu::row(&mut #variable[__row * __columns..(__row + 1) * __columns]);)
     });
     let records = steps == Steps::One;
@@ -347,6 +349,6 @@ pub(super) fn dense_of(emit: &Emit<'_>, id: ValueId) -> Ident {
     format_ident!("__dense_{}", emit.graph.label(id))
 }
 
-pub(super) fn out_of(name: &str) -> Ident {
+pub(in crate::emit) fn out_of(name: &str) -> Ident {
     format_ident!("__out_{name}")
 }

@@ -144,7 +144,7 @@ fn class_ids_are_written_as_their_labels() {
 #[test]
 fn what_cannot_be_written() {
     let path = std::env::temp_dir().join("nnz-never-written.svm");
-    let unlabelled = Dataset::<f32>::features_only(Csr::zeros(2, 2));
+    let unlabelled = Dataset::<f32>::features_only(Csr::zeros(2, 2)).unwrap();
     let error = write(&path, &unlabelled).unwrap_err();
     assert!(
         error.to_string().contains("there is no label of one number a row to write"),
@@ -156,16 +156,10 @@ fn what_cannot_be_written() {
     let error = write(&compressed, &data).unwrap_err();
     assert!(error.to_string().ends_with("compressed as `.gz`, not as `.zst`"), "{error}");
     assert!(!compressed.exists());
-    for (column, value, message) in [
-        (1, f32::NAN, "row 1 has NaN in column 1: LibSVM text holds finite numbers"),
-        (1, f32::NEG_INFINITY, "row 1 has -inf in column 1: "),
-        ((1 << 63) - 1, 0.5, "row 1 has 0.5 in column 9223372036854775807: "),
-    ] {
-        let features = Csr::from_rows(1 << 63, [vec![], vec![(column, value)]]).unwrap();
-        let error = write(&path, &Dataset::new(features, vec![1.0, 0.0]).unwrap()).unwrap_err();
-        assert!(error.to_string().contains(message), "{error}");
-        assert!(!path.exists());
-    }
+    let features = Csr::from_rows(1 << 63, [vec![], vec![((1 << 63) - 1, 0.5f32)]]).unwrap();
+    let error = write(&path, &Dataset::new(features, vec![1.0, 0.0]).unwrap()).unwrap_err();
+    assert!(error.to_string().contains("row 1 has 0.5 in column 9223372036854775807: "), "{error}");
+    assert!(!path.exists());
     let error = write("no/such/folder/file.svm", &data).unwrap_err();
     assert!(matches!(error, ReadError::Io { .. }), "{error}");
 }

@@ -16,10 +16,10 @@ fn element<T: Float>(score: T, label: T) -> (T, T) {
     if short <= T::zero() { (T::zero(), T::zero()) } else { (short, -target) }
 }
 
-/// 1 for a label above 0, -1 for any other.
+/// 1 for a label of 1/2 or above, -1 for any other.
 #[inline(always)]
 pub(crate) fn side<T: Float>(label: T) -> T {
-    if label > T::zero() { T::one() } else { -T::one() }
+    if label >= T::of(0.5) { T::one() } else { -T::one() }
 }
 
 #[cfg(test)]
@@ -34,5 +34,10 @@ mod tests {
         }
         assert_eq!((element(0.25f64, 1.0), element(3.0f64, 1.0)), ((0.75, -1.0), (0.0, 0.0)));
         assert!(element(f64::NAN, 1.0).0.is_nan());
+    }
+
+    #[test]
+    fn n8_a_label_that_is_a_probability_is_positive_from_one_half_on() {
+        assert_eq!([0.1, 0.49, 0.5, 0.9].map(side::<f64>), [-1.0, -1.0, 1.0, 1.0]);
     }
 }

@@ -13,7 +13,7 @@ mod step;
 
 use super::{
     BatchSource, Dims, InputInfo, InputView, Model, ModelError, OutputInfo, ParameterInfo,
-    ParameterMut, ParameterRef, Plan,
+    ParameterMut, ParameterRef, Plan, Scores,
 };
 use crate::device::cuda::{CudaError, Gpu, Replay};
 use crate::error::{Error, Result};
@@ -257,7 +257,8 @@ impl<M: Model<Element: GpuFloat>> OnGpu<M> {
 
     fn ask_for_outputs(&mut self) -> Result<(), CudaError> {
         let of = |name: &str| self.program.output(&M::PLAN, &self.workspace, name);
-        self.outputs.ask(self.context.gpu(), M::OUTPUTS, of)?;
+        let scores = self.program.scores::<M>(&self.workspace);
+        self.outputs.ask(self.context.gpu(), M::OUTPUTS, of, scores)?;
         self.outputs_are_late = false;
         Ok(())
     }
@@ -443,7 +444,8 @@ impl<M: Model<Element: GpuFloat>> Model for OnGpu<M> {
         let of = |name: &str| self.program.output(&M::PLAN, workspace, name);
         let terms = labels.then(|| self.program.loss(&M::PLAN, workspace));
         let n_terms = M::PLAN.losses.len();
-        let asked = self.evaluations.ask(gpu, M::OUTPUTS, of, n_terms, terms);
+        let scores = self.program.scores::<M>(workspace);
+        let asked = self.evaluations.ask(gpu, M::OUTPUTS, of, scores, n_terms, terms);
         self.outputs_are_late = false;
         Ok(asked.map_err(|error| gpu.first_of(error))?)
     }
@@ -471,6 +473,11 @@ impl<M: Model<Element: GpuFloat>> Model for OnGpu<M> {
             Array::Dense(_) => self.outputs.dense.get(index).map(Dense::view),
             _ => None,
         }
+    }
+
+    fn linked_scores(&self) -> Option<Scores<'_, M::Element>> {
+        let (link, _) = M::PLAN.linked_score(M::OUTPUTS.first()?.name)?;
+        Some(Scores { link, values: self.outputs.scores.view() })
     }
 
     /// As of the last flush of the updater that trains it.

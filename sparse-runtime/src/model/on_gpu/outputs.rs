@@ -17,8 +17,10 @@ pub(super) struct Outputs<T: GpuFloat> {
     pub(super) dense: Vec<Dense<T>>,
     /// Of outputs that are csr, row_sparse or ids, in the place of each.
     pub(super) others: Vec<Array<T>>,
+    /// The scores that the first is a link of, if it is one.
+    pub(super) scores: Dense<T>,
     copies: Option<Download<T>>,
-    /// The shapes of those that are being copied.
+    /// The shapes of those that are being copied, the scores after all others.
     asked: Vec<Option<Shape>>,
 }
 
@@ -28,8 +30,9 @@ impl<T: GpuFloat> Outputs<T> {
         Outputs {
             dense: infos.iter().map(|_| Dense::default()).collect(),
             others: infos.iter().map(nothing).collect(),
+            scores: Dense::default(),
             copies: None,
-            asked: vec![None; infos.len()],
+            asked: vec![None; infos.len() + 1],
         }
     }
 
@@ -37,7 +40,7 @@ impl<T: GpuFloat> Outputs<T> {
     pub(super) fn copy(&self) -> Self {
         let asked = vec![None; self.asked.len()];
         let (dense, others) = (self.dense.clone(), self.others.clone());
-        Outputs { dense, others, copies: None, asked }
+        Outputs { dense, others, scores: self.scores.clone(), copies: None, asked }
     }
 
     /// Asks for those of the batch that was computed. Dense ones go through pinned memory, and are there after [`wait`](Outputs::wait); how large others
@@ -51,10 +54,11 @@ impl<T: GpuFloat> Outputs<T> {
         gpu: &Gpu,
         infos: &[OutputInfo],
         of: impl Fn(&str) -> Option<&'w GpuArray<T>>,
+        scores: Option<&'w GpuArray<T>>,
     ) -> Result<(), CudaError> {
         self.asked.fill(None);
         let arrays = infos.iter().map(|info| of(info.name));
-        let sizes = arrays.clone().map(|array| match array {
+        let sizes = arrays.clone().chain([scores]).map(|array| match array {
             Some(GpuArray::Dense(array)) => array.shape().size(),
             _ => 0,
         });
@@ -80,6 +84,10 @@ impl<T: GpuFloat> Outputs<T> {
                 None => {}
             }
         }
+        if let (Some(GpuArray::Dense(array)), Some(asked)) = (scores, self.asked.last_mut()) {
+            copies.ask(place, array.view().values())?;
+            *asked = Some(*array.shape());
+        }
         Ok(())
     }
 
@@ -94,7 +102,8 @@ impl<T: GpuFloat> Outputs<T> {
             return Ok(());
         };
         let mut values = copies.wait()?;
-        for (output, asked) in self.dense.iter_mut().zip(&mut self.asked) {
+        let outputs = self.dense.iter_mut().chain([&mut self.scores]);
+        for (output, asked) in outputs.zip(&mut self.asked) {
             let Some(shape) = asked.take() else { continue };
             let (own, rest) = values.split_at(shape.size());
             output.reset_for_overwrite(shape);
@@ -135,6 +144,7 @@ impl<T: GpuFloat> Evaluations<T> {
         gpu: &Gpu,
         infos: &[OutputInfo],
         of: impl Fn(&str) -> Option<&'w GpuArray<T>>,
+        scores: Option<&'w GpuArray<T>>,
         n_terms: usize,
         terms: Option<impl Iterator<Item = Term<'w, T>>>,
     ) -> Result<(), CudaError> {
@@ -144,7 +154,7 @@ impl<T: GpuFloat> Evaluations<T> {
         });
         // What another one had, of which nobody knows.
         evaluation.loss.truncate(0);
-        evaluation.outputs.ask(gpu, infos, of)?;
+        evaluation.outputs.ask(gpu, infos, of, scores)?;
         if let Some(terms) = terms {
             evaluation.loss.ask(gpu, terms)?;
         }

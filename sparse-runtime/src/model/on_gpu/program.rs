@@ -360,6 +360,16 @@ impl<T: GpuFloat> Program<T> {
         workspace.slots.get(slot)
     }
 
+    /// The scores that the first output is a link of.
+    pub(super) fn scores<'w, M: Model>(
+        &self,
+        workspace: &'w Workspace<T>,
+    ) -> Option<&'w GpuArray<T>> {
+        let (_, position) = M::PLAN.linked_score(M::OUTPUTS.first()?.name)?;
+        let Place::Slot(slot) = self.places[position] else { return None };
+        workspace.slots.get(slot)
+    }
+
     /// The kernels that compute each value, a line a value, then those that a step has instead.
     pub(super) fn describe(&self, plan: &PlanTable<'_>) -> String {
         let mut text = String::new();

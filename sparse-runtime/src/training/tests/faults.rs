@@ -192,7 +192,7 @@ fn data_without_samples_trains_nothing() {
 #[test]
 fn missing_labels_are_named_and_not_needed_to_predict() {
     let features = data::<f64>(5).features().unwrap().clone();
-    let unlabelled = Dataset::features_only(features);
+    let unlabelled = Dataset::features_only(features).unwrap();
     let mut model = Linear::<f64>::new(D);
     match quiet(sgd(0.1, 0.0)).fit(&mut model, &unlabelled).unwrap_err() {
         Error::Data(DataError::Missing { role, declared, .. }) => {

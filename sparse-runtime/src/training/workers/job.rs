@@ -10,6 +10,7 @@ use crate::optimizer::{ParameterSpec, TableState};
 use crate::schedule::Schedule;
 use crate::store::Communicator;
 use crate::training::TrainError;
+use crate::training::blame::blame;
 use crate::training::checkpoint::Run;
 use crate::training::epoch::EpochTotals;
 use crate::training::lead::{Epoch, Leader};
@@ -94,7 +95,10 @@ impl<R: UpdateRule, T: Float> Job<R, T> {
             let goal = if update_freq.is_some() { Goal::CorrectedStep } else { Goal::Step };
             let first_batch = start.batch.wrapping_sub(totals.n_batches);
             let begin = Position { epoch, batch: first_batch };
-            let flow = self.pass(&mut worker, &mut batches, goal, begin, &mut totals, &mut lead)?;
+            let first = (worker.n_steps() == 0).then_some(start);
+            let flow = self.pass(&mut worker, &mut batches, goal, begin, &mut totals, &mut lead);
+            // Every worker finds the same.
+            let flow = flow.map_err(|error| blame(error, worker.model(), &mut batches, first))?;
             if flow.is_break() {
                 return Ok(());
             }

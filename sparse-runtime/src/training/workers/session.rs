@@ -8,7 +8,7 @@ use crate::optimizer::Updater;
 use crate::store::Communicator;
 use crate::training::ParameterReport;
 use crate::training::any_updater::AnyUpdater;
-use crate::training::callback::{State, parameter_reports};
+use crate::training::callback::{State, check_finite, parameter_reports};
 use crate::training::checkpoint::{self, Run};
 use crate::training::lead::Led;
 use sparse_core::update_rules::UpdateRule;
@@ -71,6 +71,13 @@ impl<R: UpdateRule, M: Model, C: Communicator> State for Session<'_, '_, R, M, C
                 self.failed.borrow_mut().get_or_insert(error);
                 parameter_reports(self.worker.borrow_mut().model(), &|_| None)
             }
+        }
+    }
+
+    fn check_finite(&self) -> Result<()> {
+        match self.is_settled {
+            true => check_finite(self.worker.borrow_mut().model()),
+            false => self.look(|state| state.check_finite()),
         }
     }
 

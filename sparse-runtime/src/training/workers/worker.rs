@@ -40,7 +40,7 @@ impl From<ControlFlow<()>> for Word {
 
 /// What has become of a batch.
 pub(super) struct Done {
-    /// Its mean loss.
+    /// Its mean loss, without padding.
     pub(super) loss: f64,
     /// Whether worker 0 wants to look now.
     pub(super) pauses: bool,
@@ -56,7 +56,7 @@ pub(super) struct Worker<'m, M: Model, C> {
     sums: Vec<LeafSum<M::Element>>,
     clip_norm: Option<f64>,
     rows: RowIds,
-    /// Of this worker's leaves, times their rows; at worker 0 what it says comes first.
+    /// Of this worker's leaves, times their rows without padding; at worker 0 what it says comes first.
     losses: Vec<f64>,
     all_losses: Vec<f64>,
 }
@@ -200,6 +200,7 @@ impl<'m, M: Model, C: Communicator> Worker<'m, M, C> {
         pauses: bool,
     ) -> Result<Done> {
         let n_rows = batch.n_rows();
+        let n_real = n_rows - batch.n_padding().min(n_rows);
         let (leaves, own) = (self.store.leaves(), self.store.own_leaves());
         let own = leaves.rows_of(own.start, n_rows).start..leaves.rows_of(own.end, n_rows).start;
         self.pull(batch, own.clone(), goal)?;
@@ -220,7 +221,7 @@ impl<'m, M: Model, C: Communicator> Worker<'m, M, C> {
             Some((pauses, losses)) => (*pauses != 0.0, losses),
             None => (false, &[][..]),
         };
-        let done = Done { loss: losses.iter().sum::<f64>() / n_rows as f64, pauses };
+        let done = Done { loss: losses.iter().sum::<f64>() / n_real as f64, pauses };
         let loss = done.loss;
         if !loss.is_finite() {
             let learning_rate = self.learning_rate();
@@ -282,8 +283,20 @@ impl<'m, M: Model, C: Communicator> Worker<'m, M, C> {
         goal: Goal,
     ) -> Result<()> {
         let n_own = rows.len() as f64;
+        // Those that are not padding.
+        let real = rows.start..rows.end.min(n_rows - batch.n_padding().min(n_rows)).max(rows.start);
+        let real_sum = match real.len() {
+            n_real if n_real == rows.len() => None,
+            0 => Some(0.0),
+            n_real => {
+                let bound = self.model.bind(&Part::new(batch, real))?;
+                Some(self.model.loss(&bound)? * n_real as f64)
+            }
+        };
         let bound = self.model.bind(&Part::new(batch, rows))?;
-        self.losses.push(self.model.loss_and_grads(&bound)? * n_own);
+        let sum = self.model.loss_and_grads(&bound)? * n_own;
+        // A loss that is not finite is not to be overlooked, be it of padding.
+        self.losses.push(real_sum.filter(|_| sum.is_finite()).unwrap_or(sum));
         let mut snapshot = self.snapshot.as_mut().filter(|_| goal == Goal::CorrectedStep);
         if let Some(snapshot) = &mut snapshot {
             snapshot.loss_and_grads(&bound)?;

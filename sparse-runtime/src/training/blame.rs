@@ -1,0 +1,93 @@
+//! What a loss that is not finite comes of, as far as its batch tells: the number of a sample, rather than the learning rate.
+
+use super::TrainError;
+use crate::data::{Batch, Batches, Position};
+use crate::error::{Error, Result};
+use crate::model::{InputView, Model};
+use sparse_core::element::{Float, Stored};
+
+/// A number of a batch.
+#[derive(Clone, Copy)]
+struct Found {
+    input: &'static str,
+    row: usize,
+    column: usize,
+    value: f64,
+}
+
+/// Names the number of the failed batch that is not finite, or whose square is not, in place of [`TrainError::Diverged`]; the largest of the batch
+/// where it is the first, `first`, of an updater that has made no step. Reads the batch once more; whatever goes wrong then leaves the error as it is.
+#[cold]
+#[inline(never)]
+pub(super) fn blame<M: Model, B: Batches<M::Element>>(
+    error: Error,
+    model: &M,
+    batches: &mut B,
+    first: Option<Position>,
+) -> Error {
+    let Error::Train(TrainError::Diverged { epoch, batch, loss, .. }) = error else { return error };
+    let position = Position { epoch, batch };
+    match look(model, batches, position, loss, first == Some(position)) {
+        Ok(Some(found)) => found.into(),
+        Ok(None) | Err(_) => error,
+    }
+}
+
+fn look<M: Model, B: Batches<M::Element>>(
+    model: &M,
+    batches: &mut B,
+    position: Position,
+    loss: f64,
+    is_first: bool,
+) -> Result<Option<TrainError>> {
+    batches.seek(position)?;
+    let Some(batch) = batches.next_batch()? else { return Ok(None) };
+    let bound = model.bind(&batch)?;
+    let Some(found) = largest::<M>(&bound) else { return Ok(None) };
+    let Found { input, row, column, value } = found;
+    let sample = batch.row_id(row).unwrap_or(row as u64);
+    let Position { epoch, batch } = position;
+    Ok(if is_beyond::<M::Element>(value * value) {
+        let element = M::Element::TYPE;
+        Some(TrainError::BeyondRange { epoch, batch, loss, input, sample, column, value, element })
+    } else if is_first {
+        Some(TrainError::FirstStep { loss, input, sample, column, value })
+    } else {
+        None
+    })
+}
+
+fn is_beyond<T: Float>(number: f64) -> bool {
+    !T::of(number).is_finite()
+}
+
+/// The first number of a batch that is not finite, else the largest.
+fn largest<M: Model>(batch: &M::Batch<'_>) -> Option<Found> {
+    let mut largest: Option<Found> = None;
+    for (index, info) in M::INPUTS.iter().enumerate() {
+        let mut see = |row, column, value: f64| {
+            let is_larger = |known: &Found| {
+                let is_known_bad = !known.value.is_finite();
+                !is_known_bad && (!value.is_finite() || value.abs() > known.value.abs())
+            };
+            if largest.as_ref().is_none_or(is_larger) {
+                largest = Some(Found { input: info.name, row, column, value });
+            }
+        };
+        match M::input(batch, index) {
+            Some(InputView::Csr(csr)) => {
+                for (row, entries) in csr.iter_rows().enumerate() {
+                    entries.for_each(|(column, value)| see(row, column, value.as_f64()));
+                }
+            }
+            Some(InputView::Dense(dense)) => {
+                let row_size = dense.shape().row_size().max(1);
+                for (at, value) in dense.values().iter().enumerate() {
+                    see(at / row_size, at % row_size, value.as_f64());
+                }
+            }
+            Some(InputView::Unit(_) | InputView::Ids(_) | InputView::RowSparse(_)) | None => {}
+        }
+    }
+    largest
+}

@@ -1,0 +1,40 @@
+//! The loss of a batch that is filled up, over the samples that are not copies.
+
+use crate::data::{Batch, Part};
+use crate::error::Result;
+use crate::model::{Extent, Model};
+use crate::optimizer::Updater;
+use sparse_core::update_rules::UpdateRule;
+
+/// The mean loss over the samples of a batch that repeat no earlier ones, at the present parameters: what the epoch counts in place of the loss of the
+/// step, which is the mean over all rows of the batch. `None` of a batch without padding, and of a model whose batches all have as many rows.
+///
+/// All parameters are brought up to date for it, as they are after this last batch of the epoch anyway. O(loss of the batch).
+///
+/// # Errors
+///
+/// As [`Model::loss`] and [`Updater::flush_model`].
+pub(super) fn loss_without_padding<'b, M, R, B>(
+    model: &mut M,
+    updater: &mut Updater<R, M::Element>,
+    batch: &B,
+) -> Result<Option<f64>>
+where
+    M: Model,
+    R: UpdateRule,
+    B: Batch<'b, M::Element>,
+{
+    let n_real = batch.n_rows() - batch.n_padding().min(batch.n_rows());
+    if batch.n_padding() == 0 || n_real == 0 || has_fixed_batches::<M>() {
+        return Ok(None);
+    }
+    updater.flush_model(model)?;
+    let bound = model.bind(&Part::new(batch, 0..n_real))?;
+    model.loss(&bound).map(Some)
+}
+
+/// Whether the number of rows of a batch is fixed in the source.
+fn has_fixed_batches<M: Model>() -> bool {
+    let mut inputs = M::INPUTS.iter();
+    inputs.any(|input| matches!(input.shape.first(), Some(Extent::Constant(_))))
+}
