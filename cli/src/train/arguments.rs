@@ -79,7 +79,8 @@ pub(crate) struct Arguments {
     /// The steps in which the step size rises to its first value, before the schedule.
     #[arg(long, default_value_t = 0)]
     pub(crate) warm_up: u64,
-    /// How rows that a batch does not touch are updated; adam has no exact form.
+    /// How rows that a batch does not touch are updated. Decay that running means see (adam with --weight-decay) has no exact form, lamb takes
+    /// dense alone.
     #[arg(long, value_enum, default_value = "exact")]
     pub(crate) lazy_update: Lazy,
     /// Leave the bias, the parameter `b`, at 0.

@@ -2,7 +2,7 @@
 
 use super::{Page, code_list, generated_from, table};
 use crate::operators::{self, Operator, Rule};
-use crate::update_rules::{NAMES, RuleVisitor, UpdateRule, with_rule};
+use crate::update_rules::{IdleMap, NAMES, RuleVisitor, Step, UpdateRule, with_rule};
 
 /// `docs/gpu.md`.
 pub(super) fn page() -> Page {
@@ -49,7 +49,15 @@ pub(super) fn page() -> Page {
     }
     text.push_str(
         "\n`LazyUpdate::Exact`, `Touched` and `Dense` are as on the host. Where steps without a gradient change rows, the GPU keeps for each row up to \
-         which step it is settled, and settles the rows that a batch names before the step reads them. Where scores are a product of a csr with a parameter, and \
+         which step it is settled, and settles the rows that a batch names before the step reads them. ",
+    );
+    let on_host = NAMES.iter().filter(|name| with_rule(name, WaitsOnHost).is_ok_and(|found| found));
+    text.push_str(&format!(
+        "What rows miss by {} is made up for on the host alone: `Exact` is refused with these on a GPU, which takes `Touched` or `Dense`. ",
+        code_list(on_host)
+    ));
+    text.push_str(
+        "Where scores are a product of a csr with a parameter, and \
          a bias or none, derivatives by them are kept there for each row of the data: `Svrg` and `Saga` [correct \
          gradients](variance_reduction.md) by them as on the host, within the one launch of the batch or by a launch after that of the derivatives. For any other model `Svrg` computes the gradients of the batch at the snapshot, which is a \
          second model on the GPU, and `Saga` is refused by name, as on the host.\n",
@@ -108,6 +116,20 @@ fn rules(operator: &Operator, on_gpu: bool) -> Vec<&'static str> {
         operator.gpu_family(&kernel).is_some() == on_gpu
     };
     operator.storage.iter().filter(is_there).map(Rule::text).collect()
+}
+
+/// Whether rows wait for idle steps of a rule, by its defaults, of which there are no formulas.
+struct WaitsOnHost;
+
+impl RuleVisitor for WaitsOnHost {
+    type Output = bool;
+
+    fn visit<R: UpdateRule>(self, rule: R) -> bool {
+        let is_formula = R::RECURRENCE.is_some_and(|recurrence| recurrence.idle.is_some());
+        let forgets = <<R::Step<f64> as Step<f64>>::Idle as IdleMap>::FORGETS;
+        let waits = rule.step::<f64>(rule.learning_rate(), 1.0, 0).idle().changes();
+        rule.check().is_ok() && waits && !is_formula && !forgets
+    }
 }
 
 /// Whether a rule has a kernel: those whose recurrence is a formula.

@@ -3,7 +3,7 @@
 use super::gradient::Preparation;
 use super::means::{corrected_after, taken_up};
 use super::rule::update_rule;
-use super::{Idle, MOST_NUMBERS, Step};
+use super::{Idle, IdleMap, MOST_NUMBERS, Step};
 use crate::element::Float;
 
 update_rule! {
@@ -18,7 +18,8 @@ update_rule! {
     /// w ← w - learning_rate / (1 - beta1^t) · m / u          where u > 0
     /// ```
     ///
-    /// Idle steps have no closed form that holds with weight decay; `lazy_update` must be chosen, as of [`Adam`](super::Adam).
+    /// `k` idle steps (`g = 0`) move a weight by `m / u · Σ rⱼ · (beta1 / beta2)ʲ`, with `rⱼ` the rate of step `j` of them, and `m` and `u` as they were before.
+    /// With `weight_decay`, or `beta1 > beta2`, by which a weight without a gradient moves farther at every step, there is no closed form.
     ///
     /// Source: Kingma and Ba, "Adam: a method for stochastic optimization", ICLR 2015, algorithm 2.
     pub struct AdaMax = "adamax" {
@@ -39,6 +40,11 @@ update_rule! {
         m = "beta1 * m + (1 - beta1) * q",
         u = "max(abs(q), beta2 * u)",
         w = "select(u, w - rate * m / u, w)",
+    ];
+    idle: AdaMaxMap [
+        w = "select(u, w - shift * m / u, w)",
+        m = "of_mean * m",
+        u = "of_largest * u",
     ];
     counts: until_corrected;
 }
@@ -77,10 +83,52 @@ impl<T: Float> AdaMaxStep<T> {
     }
 }
 
+/// `w ← w - shift · m / u`, `m ← of_mean · m` and `u ← of_largest · u`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct AdaMaxMap {
+    /// What the weight is moved by, in units of `m / u`.
+    pub shift: f64,
+    /// What the mean is multiplied with.
+    pub of_mean: f64,
+    /// What the largest gradient is multiplied with.
+    pub of_largest: f64,
+    /// What their quotient is multiplied with, which may be there where both are too small to be.
+    pub of_quotient: f64,
+}
+
+impl IdleMap for AdaMaxMap {
+    const IDENTITY: AdaMaxMap =
+        AdaMaxMap { shift: 0.0, of_mean: 1.0, of_largest: 1.0, of_quotient: 1.0 };
+    const NUMBERS: &'static [&'static str] = &["shift", "of_mean", "of_largest", "of_quotient"];
+
+    fn after(&self, first: &AdaMaxMap) -> AdaMaxMap {
+        AdaMaxMap {
+            shift: first.shift + first.of_quotient * self.shift,
+            of_mean: self.of_mean * first.of_mean,
+            of_largest: self.of_largest * first.of_largest,
+            of_quotient: self.of_quotient * first.of_quotient,
+        }
+    }
+
+    fn write(&self, numbers: &mut Vec<f64>) {
+        numbers.extend([self.shift, self.of_mean, self.of_largest, self.of_quotient]);
+    }
+
+    fn read(numbers: &[f64]) -> Option<Self> {
+        let &[shift, of_mean, of_largest, of_quotient] = numbers else { return None };
+        Some(AdaMaxMap { shift, of_mean, of_largest, of_quotient })
+    }
+
+    /// Of states that are still 0.
+    fn spares_fresh(&self) -> bool {
+        true
+    }
+}
+
 impl<T: Float> Step<T> for AdaMaxStep<T> {
     /// m and u.
     type State = [T; 2];
-    type Idle = ();
+    type Idle = AdaMaxMap;
 
     #[inline(always)]
     fn update(&self, weight: &mut T, state: &mut [T; 2], grad: T) {
@@ -99,11 +147,25 @@ impl<T: Float> Step<T> for AdaMaxStep<T> {
         self.resolved()
     }
 
-    fn idle(&self) -> Idle<()> {
-        Idle::Open
+    fn idle(&self) -> Idle<AdaMaxMap> {
+        let [of_mean, of_largest] = [self.beta1, self.beta2].map(T::as_f64);
+        if !self.decay.is_zero() || of_mean > of_largest {
+            return Idle::Open;
+        }
+        // Where nothing is kept there is nothing to move.
+        let of_quotient = if of_mean == 0.0 { 0.0 } else { of_mean / of_largest };
+        let shift = self.rate.as_f64() * of_quotient;
+        Idle::Closed(AdaMaxMap { shift, of_mean, of_largest, of_quotient })
     }
 
-    fn apply_idle(&self, (): &(), _: &mut T, _: &mut [T; 2]) {}
+    #[inline]
+    fn apply_idle(&self, map: &AdaMaxMap, weight: &mut T, state: &mut [T; 2]) {
+        let [mean, largest] = state.map(T::as_f64);
+        if largest != 0.0 {
+            *weight = T::of(weight.as_f64() - map.shift * mean / largest);
+        }
+        *state = [map.of_mean * mean, map.of_largest * largest].map(T::of);
+    }
 }
 
 #[cfg(test)]

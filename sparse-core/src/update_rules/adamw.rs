@@ -1,9 +1,10 @@
 //! AdamW: Adam whose weight decay is beside the adaptive step.
 
 use super::gradient::Preparation;
+use super::idle_means::{along_mean, idle_along_mean};
 use super::means::{corrected_after, taken_up};
 use super::rule::update_rule;
-use super::{Idle, MOST_NUMBERS, Step};
+use super::{Idle, MOST_NUMBERS, MeanMap, Step};
 use crate::element::Float;
 
 update_rule! {
@@ -18,7 +19,8 @@ update_rule! {
     /// w ← w - learning_rate · (√(1 - beta2^t) / (1 - beta1^t) · m / (√v + epsilon) + weight_decay · w)
     /// ```
     ///
-    /// [`Adam`](super::Adam) but for the decay, which the means do not see. Idle steps have no closed form, as of Adam.
+    /// [`Adam`](super::Adam) but for the decay, which the means do not see. Idle steps are those of Adam, and shrink the weight: what
+    /// a step moves a weight by shrinks with it in those that follow.
     ///
     /// Source: Loshchilov and Hutter, "Decoupled weight decay regularization", ICLR 2019, algorithm 2; a schedule multiplies the
     /// learning rate, and with it the decay.
@@ -85,10 +87,12 @@ impl<T: Float> AdamWStep<T> {
     }
 }
 
+along_mean!(AdamWStep, beta1, beta2);
+
 impl<T: Float> Step<T> for AdamWStep<T> {
     /// m and v.
     type State = [T; 2];
-    type Idle = ();
+    type Idle = MeanMap;
 
     #[inline(always)]
     fn update(&self, weight: &mut T, state: &mut [T; 2], grad: T) {
@@ -103,11 +107,12 @@ impl<T: Float> Step<T> for AdamWStep<T> {
         self.resolved()
     }
 
-    fn idle(&self) -> Idle<()> {
-        Idle::Open
+    fn idle(&self) -> Idle<MeanMap> {
+        let scale = 1.0 - self.decay.as_f64();
+        Idle::Closed(MeanMap::of_step(scale, self.rate.as_f64(), 1.0, self.betas()))
     }
 
-    fn apply_idle(&self, (): &(), _: &mut T, _: &mut [T; 2]) {}
+    idle_along_mean!();
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use super::gradient::Preparation;
 use super::means::{corrected_after, taken_up};
 use super::rule::update_rule;
-use super::{Idle, MOST_NUMBERS, Step};
+use super::{Idle, IdleMap, MOST_NUMBERS, Step};
 use crate::element::Float;
 
 update_rule! {
@@ -20,7 +20,8 @@ update_rule! {
     /// w ← -z / d
     /// ```
     ///
-    /// Idle steps have no closed form; `lazy_update` must be chosen, as of [`Adam`](super::Adam). At learning rate 0 nothing moves.
+    /// Since `w = -z / d`, an idle step (`g = 0`) leaves the weight, and makes `v` smaller; `d` is that of the last one. With `weight_decay` there is no
+    /// closed form. At learning rate 0 nothing moves.
     ///
     /// Source: Zheng and Kwok, "Follow the moving leader in deep learning", ICML 2017, algorithm 1.
     pub struct Ftml = "ftml" {
@@ -47,6 +48,13 @@ update_rule! {
         v = "select(inverse_rate, square, v)",
         z = "select(inverse_rate, sum, z)",
         w = "select(inverse_rate, -sum / next, w)",
+    ];
+    idle: FtmlMap [
+        v = "of_square * v",
+        next = "of_rate * (sqrt(v) * of_root + epsilon)",
+        moves = "select(d, of_rate, d)",
+        z = "select(moves, -next * w, z)",
+        d = "select(moves, next, d)",
     ];
     counts: until_corrected;
 }
@@ -90,10 +98,45 @@ impl<T: Float> FtmlStep<T> {
     }
 }
 
+/// `v ← of_square · v`, then `d ← of_rate · (√v · of_root + epsilon)` and `z ← -d · w`, where `of_rate` is not 0.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FtmlMap {
+    /// What the mean square is multiplied with.
+    pub of_square: f64,
+    /// `(1 - beta1^t) / learning_rate` of the last step at a rate that is not 0.
+    pub of_rate: f64,
+    /// `1 / √(1 - beta2^t)` of that step.
+    pub of_root: f64,
+}
+
+impl IdleMap for FtmlMap {
+    const IDENTITY: FtmlMap = FtmlMap { of_square: 1.0, of_rate: 0.0, of_root: 0.0 };
+    const NUMBERS: &'static [&'static str] = &["of_square", "of_rate", "of_root"];
+
+    fn after(&self, first: &FtmlMap) -> FtmlMap {
+        let last = if self.of_rate == 0.0 { first } else { self };
+        FtmlMap { of_square: self.of_square * first.of_square, ..*last }
+    }
+
+    fn write(&self, numbers: &mut Vec<f64>) {
+        numbers.extend([self.of_square, self.of_rate, self.of_root]);
+    }
+
+    fn read(numbers: &[f64]) -> Option<Self> {
+        let &[of_square, of_rate, of_root] = numbers else { return None };
+        Some(FtmlMap { of_square, of_rate, of_root })
+    }
+
+    /// Of states that are still 0.
+    fn spares_fresh(&self) -> bool {
+        true
+    }
+}
+
 impl<T: Float> Step<T> for FtmlStep<T> {
     /// d, v and z.
     type State = [T; 3];
-    type Idle = ();
+    type Idle = FtmlMap;
 
     #[inline(always)]
     fn update(&self, weight: &mut T, state: &mut [T; 3], grad: T) {
@@ -115,11 +158,32 @@ impl<T: Float> Step<T> for FtmlStep<T> {
         self.resolved()
     }
 
-    fn idle(&self) -> Idle<()> {
-        Idle::Open
+    fn idle(&self) -> Idle<FtmlMap> {
+        if self.inverse_rate.is_zero() {
+            return Idle::Nothing;
+        }
+        if !self.decay.is_zero() {
+            return Idle::Open;
+        }
+        Idle::Closed(FtmlMap {
+            of_square: self.beta2.as_f64(),
+            of_rate: self.inverse_rate.as_f64(),
+            of_root: self.correction.as_f64(),
+        })
     }
 
-    fn apply_idle(&self, (): &(), _: &mut T, _: &mut [T; 3]) {}
+    #[inline]
+    fn apply_idle(&self, map: &FtmlMap, weight: &mut T, state: &mut [T; 3]) {
+        let square = map.of_square * state[1].as_f64();
+        state[1] = T::of(square);
+        // A weight that has had no gradient may wait with its distance: the next step is the same without it.
+        if map.of_rate == 0.0 || state[0].is_zero() {
+            return;
+        }
+        let next = map.of_rate * (square.sqrt() * map.of_root + self.epsilon.as_f64());
+        state[0] = T::of(next);
+        state[2] = T::of(-next * weight.as_f64());
+    }
 }
 
 #[cfg(test)]

@@ -263,6 +263,13 @@ impl<M: IdleMap, A: Float> IdleHistory<M, A> {
         self.powers.of(to - start).after(&between.after(&rest))
     }
 
+    /// The map of a step, and the first step after it that may have another one.
+    pub(super) fn run_at(&self, step: u64) -> (M, u64) {
+        let after = self.runs.partition_point(|&(_, first)| first <= step);
+        let end = self.runs.get(after).map_or(self.steps, |run| run.1);
+        (after.checked_sub(1).map_or(M::IDENTITY, |run| self.runs[run].0), end)
+    }
+
     #[inline(never)]
     fn start_run(&mut self, map: M) {
         if let Some(newest) = self.runs.len().checked_sub(1) {

@@ -22,6 +22,7 @@ mod gradient;
 mod group_adagrad;
 mod hyperparameters;
 mod idle;
+mod idle_means;
 mod lamb;
 mod maps;
 mod means;
@@ -44,15 +45,16 @@ mod tests;
 pub use adadelta::{AdaDelta, AdaDeltaStep};
 pub use adagrad::{AdaGrad, AdaGradStep};
 pub use adam::{Adam, AdamStep};
-pub use adamax::{AdaMax, AdaMaxStep};
+pub use adamax::{AdaMax, AdaMaxMap, AdaMaxStep};
 pub use adamw::{AdamW, AdamWStep};
 pub use centered_rmsprop::{CenteredMap, CenteredRmsProp, CenteredRmsPropStep};
 pub use dcasgd::{DcAsgd, DcAsgdStep};
-pub use ftml::{Ftml, FtmlStep};
+pub use ftml::{Ftml, FtmlMap, FtmlStep};
 pub use ftrl::{Ftrl, FtrlStep, LeaderMap};
 pub use group_adagrad::{GroupAdaGrad, GroupAdaGradStep};
 pub use hyperparameters::{Bound, Hyperparameter, Setting};
 pub use idle::IdleHistory;
+pub use idle_means::MeanMap;
 pub use lamb::{Lamb, LambStep};
 pub use maps::{DriftMap, IdleMap, MatrixMap, ScaleMap, ShrinkMap};
 pub use nadam::{Nadam, NadamStep};
@@ -110,6 +112,14 @@ pub enum RuleError {
         "{rule}: steps without a gradient have no closed form with these hyperparameters, so that `lazy_update` cannot be `LazyUpdate::Exact`: choose `LazyUpdate::Touched`, which changes only the rows of a batch, or `LazyUpdate::Dense`, which changes all rows at every step"
     )]
     NoClosedForm {
+        /// The rule's name.
+        rule: &'static str,
+    },
+    /// `LazyUpdate::Exact` of a rule whose running means see the weight decay.
+    #[error(
+        "{rule}: `weight_decay` is part of the gradient here, so that steps without another one have no closed form and `lazy_update` cannot be `LazyUpdate::Exact`: choose a rule that decays weights beside its step, such as `AdamW`, or leave `weight_decay` at 0, or choose `LazyUpdate::Touched`, which changes only the rows of a batch, or `LazyUpdate::Dense`, which changes all rows at every step"
+    )]
+    CoupledDecay {
         /// The rule's name.
         rule: &'static str,
     },
@@ -254,7 +264,8 @@ pub trait UpdateRule: Clone + Debug + Default + PartialEq + Send + Sync + 'stati
     ///
     /// # Errors
     ///
-    /// [`RuleError::Hyperparameter`] for the first outside its bound; [`RuleError::NoClosedForm`]; [`RuleError::NeedsAllRows`].
+    /// [`RuleError::Hyperparameter`] for the first outside its bound; [`RuleError::NoClosedForm`]; [`RuleError::CoupledDecay`];
+    /// [`RuleError::NeedsAllRows`].
     fn check(&self) -> Result<(), RuleError> {
         check(self)
     }
@@ -269,13 +280,21 @@ fn check<R: UpdateRule>(rule: &R) -> Result<(), RuleError> {
     if <R::Step<f64> as Step<f64>>::BY_NORMS && mode != LazyUpdate::Dense {
         return Err(RuleError::NeedsAllRows { rule: R::NAME, mode });
     }
+    if mode != LazyUpdate::Exact || is_closed(rule) {
+        return Ok(());
+    }
+    let mut without_decay = rule.clone();
+    if without_decay.set("weight_decay", 0.0).is_ok() && is_closed(&without_decay) {
+        return Err(RuleError::CoupledDecay { rule: R::NAME });
+    }
+    Err(RuleError::NoClosedForm { rule: R::NAME })
+}
+
+/// Whether idle steps have a closed form.
+fn is_closed<R: UpdateRule>(rule: &R) -> bool {
     let idle = rule.step::<f64>(rule.learning_rate(), 1.0, 0).idle();
     let by_row = <<R::Step<f64> as Step<f64>>::State as StateBlock<f64>>::BY_ROW;
-    let open = idle == Idle::Open || by_row && idle.changes();
-    if mode == LazyUpdate::Exact && open {
-        return Err(RuleError::NoClosedForm { rule: R::NAME });
-    }
-    Ok(())
+    idle != Idle::Open && !(by_row && idle.changes())
 }
 
 /// What a step with gradient 0 does to a weight and its state.
@@ -391,6 +410,26 @@ pub trait Step<T: Float>: Copy + PartialEq + Debug + Send + Sync + 'static {
     /// Applies the map of some idle steps to a weight and its state. `self` is any step of the same rule: what idle steps
     /// have of their own (the learning rate) is in the map.
     fn apply_idle(&self, map: &Self::Idle, weight: &mut T, state: &mut Self::State);
+
+    /// [`apply_idle`](Self::apply_idle) where the map gives what its steps would, one after the other, up to a millionth of what they move the
+    /// weight by; else false, and nothing is done: the steps are to be made [in pieces](Self::idle_in_pieces).
+    #[inline(always)]
+    fn try_idle(&self, map: &Self::Idle, weight: &mut T, state: &mut Self::State) -> bool {
+        self.apply_idle(map, weight, state);
+        true
+    }
+
+    /// Makes some of the idle steps of a history, from one up to another, which is not before its newest run, where their map is
+    /// [refused](Self::try_idle).
+    fn idle_in_pieces<A: Float>(
+        &self,
+        history: &IdleHistory<Self::Idle, A>,
+        (from, to): (u64, u64),
+        weight: &mut T,
+        state: &mut Self::State,
+    ) {
+        self.apply_idle(&history.between(from, to), weight, state);
+    }
 
     /// Applies the [scalar](IdleMap::scalar) map of some idle steps, `[scale, shift]`, as [`apply_idle`](Self::apply_idle) does the map.
     #[inline(always)]

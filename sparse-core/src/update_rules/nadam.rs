@@ -1,9 +1,10 @@
 //! Nadam: Adam that looks ahead along its momentum.
 
 use super::gradient::Preparation;
+use super::idle_means::{along_mean, idle_along_mean};
 use super::means::{corrected_after, taken_up};
 use super::rule::update_rule;
-use super::{Idle, MOST_NUMBERS, Step};
+use super::{Idle, MOST_NUMBERS, MeanMap, Step};
 use crate::element::Float;
 
 update_rule! {
@@ -20,7 +21,8 @@ update_rule! {
     /// w ← w - learning_rate · a / (√(v / (1 - beta2^t)) + epsilon)
     /// ```
     ///
-    /// Idle steps have no closed form; `lazy_update` must be chosen, as of [`Adam`](super::Adam).
+    /// Idle steps (`q = 0`) are those of [`Adam`](super::Adam), at the rate `learning_rate · μₜ₊₁ / (1 - μ₁⋯μₜ₊₁)` and with `θⱼ = √(beta2ʲ / (1 - beta2^t))`,
+    /// where `t` is the number of the step. With `weight_decay` they have no closed form.
     ///
     /// Source: Dozat, "Incorporating Nesterov momentum into Adam", ICLR 2016 workshop, algorithm 2 with the schedule of its section 3.
     pub struct Nadam = "nadam" {
@@ -115,10 +117,12 @@ impl<T: Float> NadamStep<T> {
     }
 }
 
+along_mean!(NadamStep, beta1, beta2);
+
 impl<T: Float> Step<T> for NadamStep<T> {
     /// m and v.
     type State = [T; 2];
-    type Idle = ();
+    type Idle = MeanMap;
 
     #[inline(always)]
     fn update(&self, weight: &mut T, state: &mut [T; 2], grad: T) {
@@ -134,11 +138,15 @@ impl<T: Float> Step<T> for NadamStep<T> {
         self.resolved()
     }
 
-    fn idle(&self) -> Idle<()> {
-        Idle::Open
+    fn idle(&self) -> Idle<MeanMap> {
+        if !self.decay.is_zero() {
+            return Idle::Open;
+        }
+        let (rate, correction) = (self.of_mean.as_f64(), self.correction.as_f64());
+        Idle::Closed(MeanMap::of_step(1.0, rate, correction, self.betas()))
     }
 
-    fn apply_idle(&self, (): &(), _: &mut T, _: &mut [T; 2]) {}
+    idle_along_mean!();
 }
 
 #[cfg(test)]

@@ -116,6 +116,7 @@ fn slots_beside_weights_leave_the_bits() {
     // Rows wait for steps that they have missed.
     hold(&Sgd { learning_rate, momentum: 0.5, ..Sgd::default() }, false);
     hold(&AdaGrad { learning_rate, weight_decay: 0.1, ..AdaGrad::default() }, false);
+    hold(&Adam { learning_rate, ..Adam::default() }, false);
     // All rows are updated.
     let lazy_update = LazyUpdate::Dense;
     hold(&Adam { learning_rate, lazy_update, ..Adam::default() }, false);

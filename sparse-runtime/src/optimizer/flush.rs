@@ -170,14 +170,15 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
         }
         let mut none = StateOf::<R, T>::default();
         (0..n_rows).for_each(|row| {
-            let mut map = longest;
+            let (mut map, mut from) = (longest, base);
             if let Some(last) = last.get_mut(row)
                 && *last != 0
             {
                 // As above.
                 let settled = base + u64::from(*last) - 1;
                 *last = settled.saturating_sub(self.clock) as u32 + 1;
-                map = group.history.between(settled.min(self.clock), self.clock);
+                from = settled.min(self.clock);
+                map = group.history.between(from, self.clock);
             }
             if map == IdleOf::<R, T>::IDENTITY {
                 return;
@@ -188,7 +189,10 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
                 let state = states.get_mut(column).unwrap_or(&mut none);
                 let (mut new_weight, mut new_state) = (*weight, *state);
                 on_weight(&mut new_weight, |weight| {
-                    group.step.apply_idle(&map, weight, &mut new_state);
+                    if !group.step.try_idle(&map, weight, &mut new_state) {
+                        let steps = (from, self.clock);
+                        group.step.idle_in_pieces(&group.history, steps, weight, &mut new_state);
+                    }
                 });
                 // Memory that nobody has written is left alone, so that it stays unmapped.
                 if new_weight != *weight {

@@ -12,13 +12,23 @@ impl<R: UpdateRule, T: Float, K: UpdateKind> RowCursor<'_, R, T, K> {
     pub(crate) const HAS_TWO_PARTS: bool =
         K::BESIDE && StepOf::<R, T>::HAS_TWO_PARTS && size_of::<T>() == size_of::<T::Accumulator>();
 
-    /// What idle steps do to a row, as one map.
+    /// What idle steps do to a row, as one map; `in_pieces` makes them on a weight whose step [refuses](Step::try_idle) it.
     ///
     /// # Safety
     ///
     /// `row < n_rows`.
     #[inline(always)]
-    pub(super) unsafe fn idle(self, row: usize, map: &IdleOf<R, T>) {
+    pub(super) unsafe fn idle(
+        self,
+        row: usize,
+        map: &IdleOf<R, T>,
+        in_pieces: impl Fn(&mut T::Accumulator, &mut StateOf<R, T>),
+    ) {
+        let idle = |weight: &mut T::Accumulator, state: &mut StateOf<R, T>| {
+            if !self.step.try_idle(map, weight, state) {
+                in_pieces(weight, state);
+            }
+        };
         let size = self.places.row_size;
         // SAFETY: promised by the caller; the invariant. Weights and states do not overlap, and nothing else refers to
         // them for the length of this call.
@@ -27,13 +37,11 @@ impl<R: UpdateRule, T: Float, K: UpdateKind> RowCursor<'_, R, T, K> {
             if K::BESIDE || self.places.has_states {
                 let states = slice::from_raw_parts_mut(self.places.states(row), size);
                 for (weight, state) in weights.iter_mut().zip(states) {
-                    on_weight(weight, |weight| self.step.apply_idle(map, weight, state));
+                    on_weight(weight, |weight| idle(weight, state));
                 }
             } else {
                 for weight in weights {
-                    on_weight(weight, |weight| {
-                        self.step.apply_idle(map, weight, &mut Default::default());
-                    });
+                    on_weight(weight, |weight| idle(weight, &mut Default::default()));
                 }
             }
         }

@@ -7,7 +7,7 @@ use super::rows::{HistoryOf, IdleOf, StateOf, UpdateKind};
 use super::touched::TouchedRows;
 use crate::formats::ColumnId;
 use sparse_core::element::Float;
-use sparse_core::update_rules::{IdleHistory, IdleMap, UpdateRule};
+use sparse_core::update_rules::{IdleHistory, IdleMap, Step, UpdateRule};
 
 /// Up to which step each row of a parameter is settled, during a step. By value, as [`RowCursor`] is: a loop keeps in registers what it
 /// asks for every row.
@@ -444,7 +444,7 @@ impl<'a, R: UpdateRule, T: Float> Missed<'a, R, T> {
             && let Some(map) = self.known.get(power)
         {
             // SAFETY: promised by the caller.
-            unsafe { cursor.idle(row, map) };
+            unsafe { self.make(cursor, row, map, last - 1) };
             return Gap::Short;
         }
         if last >= self.now {
@@ -456,8 +456,30 @@ impl<'a, R: UpdateRule, T: Float> Missed<'a, R, T> {
         let settled = last.saturating_sub(1);
         let map = self.over(settled, self.now - 1 - settled);
         // SAFETY: promised by the caller.
-        unsafe { cursor.idle(row, &map) };
+        unsafe { self.make(cursor, row, &map, settled) };
         Gap::Long
+    }
+
+    /// Makes on a row the idle steps from `settled` steps after `base` on, of which this is the map.
+    ///
+    /// # Safety
+    ///
+    /// As [`settle`](Self::settle).
+    #[inline(always)]
+    unsafe fn make<K: UpdateKind>(
+        self,
+        cursor: RowCursor<'_, R, T, K>,
+        row: usize,
+        map: &IdleOf<R, T>,
+        settled: u32,
+    ) {
+        let steps = (self.base + u64::from(settled), self.base + u64::from(self.now) - 1);
+        // SAFETY: promised by the caller.
+        unsafe {
+            cursor.idle(row, map, |weight, state| {
+                cursor.step.idle_in_pieces(self.history, steps, weight, state);
+            });
+        }
     }
 
     /// Brings a row up to date by the map of all steps, of maps that [forget](IdleMap::FORGETS).
@@ -472,7 +494,7 @@ impl<'a, R: UpdateRule, T: Float> Missed<'a, R, T> {
         row: usize,
     ) {
         // SAFETY: promised by the caller.
-        unsafe { cursor.idle(row, &self.over(0, self.now - 1)) };
+        unsafe { self.make(cursor, row, &self.over(0, self.now - 1), 0) };
     }
 
     /// The map of `steps` idle steps, `settled` steps after `base`.

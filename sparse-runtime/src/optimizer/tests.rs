@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};
 use sparse_core::storage::Storage;
 use sparse_core::update_rules::{
-    LazyUpdate, NAMES, RuleError, RuleVisitor, Sgd, StateBlock, UpdateRule, with_rule,
+    Adam, LazyUpdate, NAMES, RuleError, RuleVisitor, Sgd, StateBlock, UpdateRule, with_rule,
 };
 
 const N_ROWS: usize = 40;

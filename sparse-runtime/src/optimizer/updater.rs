@@ -17,7 +17,7 @@ use sparse_core::update_rules::{
     Idle, IdleHistory, IdleMap, LazyUpdate, StateBlock, Step, UpdateRule,
 };
 
-/// Runs of equal idle maps after which tables are flushed and the history starts afresh: some 80 MB.
+/// Runs of equal idle maps after which tables are flushed and the history starts afresh: some 80 MB, 190 of maps as large as Adam's.
 const MAX_RUNS: usize = 1 << 20;
 
 /// An update rule at work on the parameters of one model.

@@ -106,6 +106,11 @@ fn any_number_of_workers_gives_the_same_bits() {
     has_the_same_bits_everywhere(Adam { lazy_update: LazyUpdate::Touched, ..Adam::default() });
 }
 
+#[test]
+fn n16_any_number_of_workers_catches_rows_up_by_adam_to_the_same_bits() {
+    has_the_same_bits_everywhere(Adam::default());
+}
+
 /// Norms of a whole table are nobody's who owns some of its rows.
 #[test]
 fn a_rule_by_norms_is_for_one_worker() {

@@ -246,7 +246,11 @@ impl<D: Device> RuleVisitor for Run<'_, D> {
                 .map_err(|error| error.to_string())?;
         }
         match rule.check() {
-            Err(RuleError::NoClosedForm { .. } | RuleError::NeedsAllRows { .. }) => Ok(Met::NoMode),
+            Err(
+                RuleError::NoClosedForm { .. }
+                | RuleError::CoupledDecay { .. }
+                | RuleError::NeedsAllRows { .. },
+            ) => Ok(Met::NoMode),
             Err(error) => Err(error.to_string()),
             Ok(()) => run::<R, D>(self.case, rule),
         }

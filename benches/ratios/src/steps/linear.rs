@@ -40,6 +40,7 @@ pub fn workloads(data: &Data) -> Vec<Named<'_>> {
         }
     }
     for bits in [20, 24] {
+        all.push(waiting(data, bits));
         all.push(by_frequency(data, bits));
         let rate = f64::from(RATE);
         let sgd = Sgd { learning_rate: rate, ..Sgd::default() };
@@ -48,6 +49,33 @@ pub fn workloads(data: &Data) -> Vec<Named<'_>> {
         all.push(shuffled(data, bits, adagrad, hand::AdaGrad(RATE)));
     }
     all
+}
+
+/// Rows that wait for the steps of Adam that they miss, and are caught up with when they are read, against rows that are left out.
+fn waiting(data: &Data, bits: u32) -> Named<'_> {
+    Named::new(format!("logistic 2^{bits} adam batch 1, exact"), move || {
+        let log = data.log(bits)?;
+        let arrays = Log::of(log).ok_or("the log is csr with u32 columns")?;
+        let exact = Adam { learning_rate: 1e-3, ..Adam::default() };
+        let touched = Adam { lazy_update: LazyUpdate::Touched, ..exact.clone() };
+        let model = || Logistic::new(dims! { d: arrays.width }, Seed(0));
+        let (waits, leaves_out) = (model()?, model()?);
+        // These are two ways of training: the second leaves most of Adam's momentum out.
+        Ok(Workload::per_second("M samples/s", arrays.n_rows() as f64 / 1e6)
+            .tolerance(0.5)
+            .contestant(
+                "exact",
+                Emitted::new(waits, exact, 1)?,
+                move |emitted| emitted.run(log),
+                move |emitted| loss(arrays, (emitted.model.w.values(), 1)),
+            )
+            .contestant(
+                "touched",
+                Emitted::new(leaves_out, touched, 1)?,
+                move |emitted| emitted.run(log),
+                move |emitted| loss(arrays, (emitted.model.w.values(), 1)),
+            ))
+    })
 }
 
 /// The same rows with their features by frequency, against features as they come.

@@ -10,7 +10,7 @@ use crate::table::Table;
 use crate::with_rows;
 use sparse_core::element::{Factor, Float, Unit};
 use sparse_core::storage::Storage;
-use sparse_core::update_rules::{AdaGrad, Ftrl, LazyUpdate, Sgd, UpdateRule};
+use sparse_core::update_rules::{AdaGrad, Adam, Ftrl, LazyUpdate, Sgd, UpdateRule};
 use std::ops::Range;
 
 const COLUMNS: usize = 300;
@@ -100,6 +100,23 @@ fn steps<R: UpdateRule, T: Float<Accumulator = T>, V: Factor<T>, const K: usize>
     Ok((losses, table.values().to_vec(), had_slots))
 }
 
+/// The steps of threads, each way that they share, against those of one.
+fn of_values<R: UpdateRule, T, V: Factor<T>, const K: usize>(rule: &R, x: &Csr<V>)
+where
+    T: Float<Accumulator = T>,
+{
+    let how = How { n_parts: 1, hands_on: false, is_divided: false, has_slots: false };
+    let one = steps::<R, T, V, K>(rule, how, x).unwrap();
+    for n_parts in [2, 3, 7] {
+        for bits in 0..if K == 1 { 8 } else { 4 } {
+            let [hands_on, is_divided, has_slots] = [1, 2, 4].map(|bit| bits & bit != 0);
+            let how = How { n_parts, hands_on, is_divided, has_slots };
+            let several = steps::<R, T, V, K>(rule, how, x).unwrap();
+            assert!(several.0 == one.0 && several.1 == one.1, "{K} columns, {rule:?} in {how:?}");
+        }
+    }
+}
+
 #[test]
 fn parts_have_the_bits_of_one() {
     fn every<R: UpdateRule>(rule: &R) {
@@ -117,24 +134,6 @@ fn parts_have_the_bits_of_one() {
         of_values::<R, f64, f64, K>(rule, &data(|k| (k % 7) as f64 - 2.5));
         of_values::<R, f32, Unit, K>(rule, &data(|_| 1.0f32).view().units().unwrap().to_owned());
     }
-    fn of_values<R: UpdateRule, T, V: Factor<T>, const K: usize>(rule: &R, x: &Csr<V>)
-    where
-        T: Float<Accumulator = T>,
-    {
-        let how = How { n_parts: 1, hands_on: false, is_divided: false, has_slots: false };
-        let one = steps::<R, T, V, K>(rule, how, x).unwrap();
-        for n_parts in [2, 3, 7] {
-            for bits in 0..if K == 1 { 8 } else { 4 } {
-                let [hands_on, is_divided, has_slots] = [1, 2, 4].map(|bit| bits & bit != 0);
-                let how = How { n_parts, hands_on, is_divided, has_slots };
-                let several = steps::<R, T, V, K>(rule, how, x).unwrap();
-                assert!(
-                    several.0 == one.0 && several.1 == one.1,
-                    "{K} columns, {rule:?} in {how:?}"
-                );
-            }
-        }
-    }
     for has_slots in [false, true] {
         let how = How { n_parts: 2, hands_on: true, is_divided: false, has_slots };
         let had_slots =
@@ -148,4 +147,11 @@ fn parts_have_the_bits_of_one() {
         every(&AdaGrad { weight_decay: 0.01, lazy_update, ..AdaGrad::default() });
         every(&Ftrl { lazy_update, ..Ftrl::default() });
     }
+}
+
+#[test]
+fn n16_threads_catch_rows_up_by_adam_to_the_bits_of_one() {
+    let x = data(|k| (k % 7) as f32 - 2.5);
+    of_values::<_, f32, f32, 1>(&Adam::default(), &x);
+    of_values::<_, f32, f32, 2>(&Adam::default(), &x);
 }

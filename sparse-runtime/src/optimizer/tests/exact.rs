@@ -72,10 +72,16 @@ impl RuleVisitor for ExactIsDense {
     fn visit<R: UpdateRule>(self, rule: R) -> (usize, usize) {
         let gradients = gradients(12, 1000, 0.05);
         let (mut closed, mut all) = (0, 0);
+        // Many steps along a mean are one up to a millionth of what they move a weight by.
+        let along_mean = matches!(R::NAME, "adam" | "adamw" | "nadam");
+        let tolerance = if along_mean { 1e-7 } else { 1e-12 };
         for rule in settings().iter().filter_map(|setting| with_setting(&rule, setting)) {
             all += 1;
             if let Err(error) = rule.check() {
-                let none = matches!(error, RuleError::NoClosedForm { .. });
+                let none = matches!(
+                    error,
+                    RuleError::NoClosedForm { .. } | RuleError::CoupledDecay { .. }
+                );
                 assert!(none || matches!(error, RuleError::NeedsAllRows { .. }), "{error}");
                 continue;
             }
@@ -87,12 +93,12 @@ impl RuleVisitor for ExactIsDense {
                 assert_ne!(expected, initial());
                 for flush in [|_| false, |t| t % 137 == 0] {
                     let mut exact = updater(&rule, LazyUpdate::Exact);
-                    close(&train(&mut exact, &rates, &gradients, flush), &expected, 1e-12);
+                    close(&train(&mut exact, &rates, &gradients, flush), &expected, tolerance);
                     let values = |updater: &Updater<R, f64>| -> Vec<f64> {
                         let states = updater.states_apart(0).unwrap().iter();
                         states.flat_map(|block| block.values()).collect()
                     };
-                    close(&values(&exact), &values(&dense), 1e-12);
+                    close(&values(&exact), &values(&dense), tolerance);
                 }
             }
         }
@@ -115,9 +121,37 @@ fn exact_is_dense_by_every_rule() {
             "rmsprop" => (1, 2),
             "centered-rmsprop" => (2, 4),
             "signum" => (3, 4),
-            "adam" | "adamw" | "adamax" | "nadam" | "ftml" | "lamb" => (0, 2),
+            "adam" | "adamax" | "nadam" | "ftml" => (1, 2),
+            // Its decay is beside the means.
+            "adamw" => (2, 2),
+            // Steps depend on norms of all rows.
+            "lamb" => (0, 2),
             name => panic!("what closed forms has `{name}`?"),
         };
         assert_eq!((closed, all), expected, "{name}");
+    }
+}
+
+/// As small as ε, so that the root does not say alone how far a step goes; also where rows are caught up with in pieces.
+#[test]
+fn n16_adam_is_dense_by_default_where_gradients_vanish() {
+    let small = gradients(13, 1500, 0.02);
+    let small: Vec<Gradient> = small
+        .into_iter()
+        .map(|gradient| {
+            let shrunk = |(row, grad): (usize, [f64; ROW_SIZE])| (row, grad.map(|g| 1e-6 * g));
+            gradient.into_iter().map(shrunk).collect()
+        })
+        .collect();
+    for (beta1, beta2) in [(0.9, 0.999), (0.99, 0.999), (0.999, 0.999), (0.9, 0.9)] {
+        let rule = Adam { beta1, beta2, ..Adam::default() };
+        for kind in ["constant", "every step"] {
+            let rates = rates(kind, 1500);
+            let dense = train(&mut updater(&rule, LazyUpdate::Dense), &rates, &small, |_| false);
+            for flush in [|_| false, |t| t % 137 == 0] {
+                let mut exact = updater(&rule, rule.lazy_update);
+                close(&train(&mut exact, &rates, &small, flush), &dense, 1e-6);
+            }
+        }
     }
 }

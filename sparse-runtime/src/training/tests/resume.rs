@@ -142,6 +142,12 @@ fn a_resumed_run_is_the_run_to_the_bit() {
     check(&GroupAdaGrad::default(), "group");
 }
 
+/// Rows that wait when a run is saved are caught up with to the same bits.
+#[test]
+fn n16_a_resumed_run_by_adam_is_the_run_to_the_bit() {
+    check(&Adam::default(), "adam-exact");
+}
+
 /// Of a file that does not fit into the buffer, in an order that follows from seed and epoch.
 #[test]
 fn a_run_on_a_stream_is_resumed_to_the_bit() {
