@@ -62,6 +62,8 @@ pub(crate) fn clip(notes: &[(String, String)]) -> Result<Option<(f64, f64)>, Str
     let ends = note
         .split_once(',')
         .and_then(|(low, high)| Some((low.trim().parse().ok()?, high.trim().parse().ok()?)));
+    // `f64::clamp` panics on a range without numbers, which a file that was changed may have.
+    let ends = ends.filter(|(low, high): &(f64, f64)| low <= high);
     ends.map(Some).ok_or_else(|| unreadable(CLIP, note))
 }
 
@@ -181,4 +183,18 @@ fn unreadable(name: &str, note: &str) -> String {
 fn other_than_trained(name: &str, note: &str) -> String {
     let flag = name.replace('_', "-");
     format!("the model was trained with `--{flag} {note}`: say the same, or nothing")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_noted_range_without_numbers_is_refused() {
+        let noted = |note: &str| clip(&[(CLIP.to_owned(), note.to_owned())]);
+        for note in ["5,1", "nan,1", "1,nan", "1", "a,b", ""] {
+            assert!(noted(note).is_err(), "{note}");
+        }
+        assert_eq!(noted("1,5"), Ok(Some((1.0, 5.0))));
+    }
 }
