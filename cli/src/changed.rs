@@ -1,7 +1,7 @@
 //! What is done to outputs after the model: predictions cut to a range, probabilities turned into the label of a class.
 
 use nnz::formats::DenseView;
-use nnz::metric::{Accumulator, LabelsView, Metric, MetricError, RowWeights};
+use nnz::metric::{Accumulator, LabelsView, Metric, MetricError, NoValue, RowWeights};
 use nnz::prelude::*;
 use std::any::Any;
 use std::fmt::Write;
@@ -83,7 +83,7 @@ impl Accumulator for Seen {
         }
     }
 
-    fn value(&self) -> f64 {
+    fn value(&self) -> Result<f64, NoValue> {
         self.seen.value()
     }
 
