@@ -1,4 +1,4 @@
-//! The tests of the crate's public interface, as one program: `cargo test -p sparse-runtime --test tests table::` runs a part of them.
+//! The tests of the crate's public interface, as one program: `cargo test -p sparse-runtime --test tests threads::` runs a part of them.
 //!
 //! Under Miri they are the loops without checks alone.
 
@@ -17,8 +17,6 @@ mod golden_optimizers;
 mod half_arrays;
 #[cfg(not(miri))]
 mod ops;
-#[cfg(not(miri))]
-mod table;
 #[cfg(not(miri))]
 mod threads;
 mod unchecked;

@@ -54,7 +54,8 @@ fn count() {
     let _ = ALLOCATIONS.try_with(|count| count.set(count.get() + 1));
 }
 
-fn allocations(body: impl FnOnce()) -> u64 {
+/// The allocations of this thread while `body` runs.
+pub(crate) fn allocations(body: impl FnOnce()) -> u64 {
     let before = ALLOCATIONS.get();
     body();
     ALLOCATIONS.get() - before

@@ -1,4 +1,4 @@
-//! Tests that compute more than they are compiled: steps without end, files of real data, mutations of bytes.
+//! Tests that compute more than they are compiled: every kernel against an oracle, many steps, files of real data, mutations of bytes.
 //!
 //! They are a package of their own for the sake of its settings: these alone are optimised, lightly.
 
@@ -17,3 +17,4 @@ mod fuzz;
 mod models;
 #[cfg(feature = "gzip")]
 mod real_data;
+mod table;

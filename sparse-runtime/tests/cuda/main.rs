@@ -15,25 +15,25 @@ mod updates;
 mod waiting;
 
 // What rules of the operator table can be applied to, and adversarial operands, as the oracle of the CPU's kernels has them.
-#[path = "../table/applications.rs"]
+#[path = "../../../tests/long/table/applications.rs"]
 #[allow(dead_code, reason = "the oracle uses all of it")]
 mod applications;
-#[path = "../table/given.rs"]
+#[path = "../../../tests/long/table/given.rs"]
 #[allow(dead_code, reason = "the oracle uses all of it")]
 mod given;
-#[path = "../table/layers.rs"]
+#[path = "../../../tests/long/table/layers.rs"]
 #[allow(dead_code, reason = "the oracle uses all of it")]
 mod layers;
-#[path = "../table/layout.rs"]
+#[path = "../../../tests/long/table/layout.rs"]
 #[allow(dead_code, reason = "the oracle uses all of it")]
 mod layout;
-#[path = "../table/moved.rs"]
+#[path = "../../../tests/long/table/moved.rs"]
 #[allow(dead_code, reason = "the oracle uses all of it")]
 mod moved;
-#[path = "../table/naive.rs"]
+#[path = "../../../tests/long/table/naive.rs"]
 #[allow(dead_code, reason = "the oracle uses all of it")]
 mod naive;
-#[path = "../table/order.rs"]
+#[path = "../../../tests/long/table/order.rs"]
 #[allow(dead_code, reason = "the oracle uses all of it")]
 mod order;
 

@@ -2,38 +2,12 @@
 
 use super::applications::{Application, applications, classes, numbers};
 use super::given::{Given, operands};
+use crate::allocation::allocations;
 use sparse_core::ir::Attributes;
 use sparse_core::operators::{self, Operator, Pattern};
 use sparse_core::storage::Storage;
 use sparse_runtime::formats::{Dense, RowSparseView};
 use sparse_runtime::kernels::{Array, Context, Operand, call_kernel};
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
-
-/// The system's allocator, counting what this thread asks for.
-struct Counting;
-
-thread_local! {
-    static ALLOCATIONS: Cell<usize> = const { Cell::new(0) };
-}
-
-// SAFETY: every call goes to the system's allocator as it came; the counter is not allocated.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        // A thread that ends may have lost its counter.
-        let _ = ALLOCATIONS.try_with(|count| count.set(count.get() + 1));
-        // SAFETY: the caller's promise is passed on.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
-        // SAFETY: the caller's promise is passed on.
-        unsafe { System.dealloc(memory, layout) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
 
 #[test]
 fn no_kernel_allocates_when_it_is_called_again() {
@@ -67,12 +41,11 @@ fn count(
     operands: &[Operand<'_, f32>],
     attributes: &Attributes,
     context: &mut Context,
-) -> usize {
-    let before = ALLOCATIONS.get();
-    let called = call_kernel(name, out, operands, attributes, context);
-    let allocations = ALLOCATIONS.get() - before;
+) -> u64 {
+    let mut called = None;
+    let count = allocations(|| called = call_kernel(name, out, operands, attributes, context));
     assert!(called.is_some(), "{name} cannot be called");
-    allocations
+    count
 }
 
 /// Operands that store everything.
