@@ -19,6 +19,7 @@ mod declared;
 mod fallback;
 mod field_faults;
 mod field_ftrl;
+mod field_macro;
 mod field_metrics;
 mod frozen;
 mod golden;

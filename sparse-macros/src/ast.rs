@@ -1,6 +1,7 @@
 //! The tree: what the user wrote, with spans and nothing decided.
 
 use proc_macro2::{Span, TokenStream};
+use std::rc::Rc;
 use syn::{Attribute, Ident, Path, Visibility};
 
 /// Everything in one `graph!`.
@@ -208,11 +209,49 @@ pub(crate) enum Extent {
     Inferred,
 }
 
-/// An expression.
+/// An expression. Its first operand may be as deep as a source has terms, `a + b + c`: walks follow it by loops. Clones share operands.
 #[derive(Clone)]
 pub(crate) struct Expression {
     pub(crate) span: Span,
     pub(crate) kind: ExpressionKind,
+}
+
+impl Expression {
+    /// What it is computed from, in order.
+    pub(crate) fn parts(&self) -> impl DoubleEndedIterator<Item = &Expression> {
+        let (operands, attributes): (&[Expression], &[_]) = match &self.kind {
+            ExpressionKind::Call { operands, attributes, .. } => (operands, attributes),
+            _ => (&[], &[]),
+        };
+        operands.iter().chain(attributes.iter().filter_map(|(_, text)| match text {
+            AttributeText::Expression(value) => Some(value),
+            _ => None,
+        }))
+    }
+}
+
+impl ExpressionKind {
+    /// What it is computed from, taken out unless others share it.
+    fn take_operands(&mut self, taken: &mut Vec<Expression>) {
+        let ExpressionKind::Call { operands, attributes, .. } = self else { return };
+        taken.extend(Rc::get_mut(operands).into_iter().flat_map(|operands| operands.drain(..)));
+        for (_, text) in attributes.drain(..) {
+            if let AttributeText::Expression(value) = text {
+                taken.push(value);
+            }
+        }
+    }
+}
+
+/// Without recursion, whatever the depth.
+impl Drop for Expression {
+    fn drop(&mut self) {
+        let mut inner = Vec::new();
+        self.kind.take_operands(&mut inner);
+        while let Some(mut expression) = inner.pop() {
+            expression.kind.take_operands(&mut inner);
+        }
+    }
 }
 
 /// What an expression is.
@@ -223,7 +262,7 @@ pub(crate) enum ExpressionKind {
     /// Operators written as signs are calls by their names.
     Call {
         callee: Callee,
-        operands: Vec<Expression>,
+        operands: Rc<Vec<Expression>>,
         /// `name = value`: attributes, and operands that are given by name.
         attributes: Vec<(Ident, AttributeText)>,
     },

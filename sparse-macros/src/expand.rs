@@ -17,7 +17,9 @@ pub(crate) fn graph(input: TokenStream, place: fn(Span) -> String) -> TokenStrea
 /// The items of all models, and what there is to say of them.
 pub(crate) fn front(input: TokenStream, place: fn(Span) -> String) -> (TokenStream, Report) {
     let mut report = Report::default();
-    let source = parse::source(input.clone(), &mut report);
+    let Some(source) = parse::source_of_depth(input.clone(), &mut report) else {
+        return (TokenStream::new(), report);
+    };
     if let Some(import) = source.unfetched() {
         // What there is to say is said when everything is there.
         return (emit::fetch(import, input), Report::default());

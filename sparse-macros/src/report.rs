@@ -4,23 +4,24 @@ use proc_macro2::{Span, TokenStream};
 use quote::{format_ident, quote_spanned};
 use sparse_core::diagnostics::{Code, Diagnostic, Severity};
 use sparse_core::ir::Place;
+use std::rc::Rc;
 
 /// Collects what there is to say, and which span each place of the graph stands for.
 #[derive(Default)]
 pub(crate) struct Report {
-    places: Vec<(Span, String)>,
+    places: Vec<(Span, Rc<str>)>,
     diagnostics: Vec<Diagnostic>,
 }
 
 impl Report {
     /// A place that stands for a span.
     pub(crate) fn place(&mut self, span: Span) -> Place {
-        self.place_in(span, "")
+        self.place_in(span, &Rc::from(""))
     }
 
     /// A place that stands for a span, with words on a second place: a macro has one span an error.
-    pub(crate) fn place_in(&mut self, span: Span, words: &str) -> Place {
-        self.places.push((span, words.to_owned()));
+    pub(crate) fn place_in(&mut self, span: Span, words: &Rc<str>) -> Place {
+        self.places.push((span, words.clone()));
         Place(self.places.len() as u32 - 1)
     }
 

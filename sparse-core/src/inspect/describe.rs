@@ -98,6 +98,12 @@ struct Parts {
     updated_in_place: Vec<u32>,
     /// For each value, whether an update of a state is computed from it.
     updated: Vec<bool>,
+    /// For each value the one whose pattern it has.
+    patterns: Vec<ValueId>,
+    /// Whether a step is one loop through dense layers.
+    is_through_layers: bool,
+    /// For each value, whether a step has something else than its kernel.
+    by_step: Vec<bool>,
 }
 
 impl Parts {
@@ -112,7 +118,7 @@ impl Parts {
             RowSet::All => Vec::new(),
             RowSet::Columns(inputs) => inputs.iter().map(|id| positions[id.0]).collect(),
         };
-        let stored = rows_stored(graph);
+        let (stored, patterns) = (rows_stored(graph), patterns(graph));
         let loss = match &compiled.fusion {
             Fusion::RowLoop(row_loop) => graph.describe(row_loop.loss),
             Fusion::None { .. } | Fusion::Scattered { .. } => String::new(),
@@ -138,7 +144,7 @@ impl Parts {
                     let patterns = match &stored[id.0] {
                         RowSet::All => BTreeSet::new(),
                         RowSet::Columns(inputs) => {
-                            inputs.iter().map(|input| pattern(graph, *input)).collect()
+                            inputs.iter().map(|input| patterns[input.0]).collect()
                         }
                     };
                     patterns.into_iter().map(|id| positions[id.0]).collect()
@@ -155,6 +161,9 @@ impl Parts {
             lookups: lookups.iter().map(|lookup| self::lookup(lookup, &positions)).collect(),
             updated_in_place,
             updated: updated(compiled),
+            patterns,
+            is_through_layers: compiled.fusion.through_layers(graph) == Some(true),
+            by_step: compiled.fusion.computed(graph),
             ids,
             positions,
         }
@@ -172,7 +181,8 @@ impl Parts {
         shape: &'a [Extent<'a>],
     ) -> PlanValue<'a> {
         let (graph, value) = (&compiled.graph, compiled.graph.value(id));
-        let gradient = graph.gradients.iter().find(|(parameter, _)| *parameter == id);
+        let of_parameter = graph.gradients.binary_search_by_key(&id, |(parameter, _)| *parameter);
+        let gradient = of_parameter.ok().map(|place| graph.gradients[place]);
         PlanValue {
             name: value.name.as_deref().unwrap_or_default(),
             number: id.0 as u32,
@@ -181,7 +191,7 @@ impl Parts {
             element: value.element,
             shape,
             stored: self.stored(graph, id, index),
-            gradient: gradient.map(|(_, gradient)| self.position(*gradient)),
+            gradient: gradient.map(|(_, gradient)| self.position(gradient)),
             computed: graph.apply_of(id).map(|apply| Computed {
                 operator: apply.operator.name,
                 kernel: &self.kernels[index],
@@ -189,8 +199,7 @@ impl Parts {
                     .map(|of| of.name(&self.kernels[index])),
                 operands: &self.operands[index],
                 attributes: &self.attributes[index],
-                fused: compiled.fusion.computes(graph, id)
-                    || compiled.fusion.through_layers(graph) == Some(true),
+                fused: self.is_through_layers || self.by_step[id.0],
                 fallback: value.inserted,
             }),
             written: self.written(compiled, id),
@@ -216,7 +225,7 @@ impl Parts {
         if graph.storage(id) == Storage::Dense || table {
             return Stored::All;
         }
-        let source = pattern(graph, id);
+        let source = self.patterns[id.0];
         match (self.distinct[index].as_slice(), &graph.value(source).kind) {
             ([], Kind::Parameter { .. }) => Stored::AllRows,
             ([], _) => Stored::As(self.position(source)),
@@ -240,9 +249,16 @@ fn lookup(lookup: &Lookup, positions: &[u32]) -> PlanLookup {
     }
 }
 
-/// The value whose pattern a value has, where the operator is scalar and its sparse operands have one; else the value
-/// itself.
-fn pattern(graph: &Graph, id: ValueId) -> ValueId {
+/// For each value the one whose pattern it has, where the operator is scalar and its sparse operands have one; else the value itself.
+fn patterns(graph: &Graph) -> Vec<ValueId> {
+    let mut patterns: Vec<ValueId> = Vec::with_capacity(graph.values.len());
+    for id in graph.ids() {
+        patterns.push(pattern(graph, id, &patterns));
+    }
+    patterns
+}
+
+fn pattern(graph: &Graph, id: ValueId, before: &[ValueId]) -> ValueId {
     let Some(apply) = graph.apply_of(id) else {
         return id;
     };
@@ -255,9 +271,16 @@ fn pattern(graph: &Graph, id: ValueId) -> ValueId {
     let alike = sparse().all(|operand| {
         graph.storage(operand) == graph.storage(id) && graph.shape(operand) == graph.shape(id)
     });
-    let patterns: BTreeSet<ValueId> = sparse().map(|operand| pattern(graph, operand)).collect();
-    match (patterns.first(), patterns.len()) {
-        (Some(pattern), 1) if scalar && alike && graph.storage(id).is_sparse() => *pattern,
+    let mut patterns = sparse().map(|operand| before[operand.0]);
+    match patterns.next() {
+        Some(first)
+            if scalar
+                && alike
+                && graph.storage(id).is_sparse()
+                && patterns.all(|other| other == first) =>
+        {
+            first
+        }
         _ => id,
     }
 }

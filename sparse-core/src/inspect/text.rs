@@ -6,7 +6,7 @@ use super::{
 };
 use crate::passes::FEW;
 use crate::storage::Storage;
-use std::fmt::Write as _;
+use std::collections::BTreeMap;
 
 const WIDTH: usize = 100;
 /// The least room for the last column beside the others.
@@ -94,15 +94,14 @@ pub(super) fn table(plan: &PlanTable<'_>, sizes: &Sizes) -> String {
 
 /// A line for each result of a loop over elements: `loop: %5, %6 and h over the elements of h`.
 fn loops(plan: &PlanTable<'_>) -> String {
-    let within = |result: u32| {
-        let values = plan.positions().zip(plan.values);
-        values.filter(move |(_, value)| value.written == Some(Written::Within(result)))
-    };
-    let of_result = |(result, value): (u32, &PlanValue<'_>)| {
-        let mut names: Vec<String> = within(result).map(|(id, _)| plan.label(id)).collect();
-        if names.is_empty() {
-            return None;
+    let mut within: BTreeMap<u32, Vec<String>> = BTreeMap::new();
+    for (position, value) in plan.positions().zip(plan.values) {
+        if let Some(Written::Within(result)) = value.written {
+            within.entry(result).or_default().push(plan.label(position));
         }
+    }
+    let of_result = |(result, value): (u32, &PlanValue<'_>)| {
+        let mut names = within.get(&result)?.clone();
         let name = plan.label(result);
         names.push(name.clone());
         let elements = match value.storage {
@@ -270,11 +269,11 @@ fn aligned(lines: &[[String; 7]]) -> String {
         let mut row = String::new();
         for (column, width) in columns.iter().zip(&widths) {
             let (cell, width) = (&line[*column], *width);
-            // Writing to a String cannot fail.
-            let _ = match *column == BYTES && numbers {
-                true => write!(row, "{cell:>width$}  "),
-                false => write!(row, "{cell:<width$}  "),
-            };
+            // A width of `write!` is at most 65,535, and a name may be longer.
+            let space = " ".repeat(width.saturating_sub(cell.chars().count()));
+            let (before, after) =
+                if *column == BYTES && numbers { (&*space, "") } else { ("", &*space) };
+            row.extend([before, cell, after, "  "]);
         }
         let cell = &line[last];
         let fits = cell.chars().filter(|c| *c != BREAK).count() <= beside;

@@ -9,8 +9,10 @@ use crate::shapes::show;
 use crate::storage::Storage;
 
 /// Whether a gradient has something for every row of its parameter.
-pub(super) fn is_whole(graph: &Graph, gradient: ValueId) -> bool {
-    graph.storage(gradient) != Storage::RowSparse || store_every_row(graph)[gradient.0]
+/// `every` is what is [known](store_every_row) of the values before.
+pub(super) fn is_whole(graph: &Graph, gradient: ValueId, every: &mut Vec<bool>) -> bool {
+    store_every_row(graph, every);
+    graph.storage(gradient) != Storage::RowSparse || every[gradient.0]
 }
 
 /// What to say of a parameter whose gradient is dense, given what the uses of every value add to its gradient.
@@ -51,7 +53,8 @@ fn dense_uses(
 ) -> Vec<ValueId> {
     let mut uses: Vec<ValueId> = Vec::new();
     let mut at = parameter;
-    let every = store_every_row(graph);
+    let mut every = Vec::new();
+    store_every_row(graph, &mut every);
     // A use comes later in the graph than what it uses, so that this ends.
     while let Some(parts) = contributions.get(at.0) {
         let dense = |part: &&Contribution| {

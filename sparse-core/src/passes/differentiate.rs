@@ -32,6 +32,7 @@ pub fn differentiate(graph: &mut Graph) -> Vec<Diagnostic> {
     // Whether some gradient is missing for an error.
     let mut stopped = false;
     let mut contributions: Vec<Vec<Contribution>> = vec![Vec::new(); forward];
+    let mut every_row = Vec::new();
     for loss in graph.losses.clone() {
         let place = graph.value(loss).place;
         let one = graph.constant(1.0, place);
@@ -47,7 +48,8 @@ pub fn differentiate(graph: &mut Graph) -> Vec<Diagnostic> {
             continue;
         }
         if matches!(graph.value(id).kind, Kind::Parameter { .. }) {
-            finish_parameter(graph, id, total, &contributions, &mut diagnostics);
+            let every_row = &mut every_row;
+            finish_parameter(graph, id, total, &contributions, every_row, &mut diagnostics);
             continue;
         }
         let Some(apply) = graph.apply_of(id).cloned() else {
@@ -246,11 +248,13 @@ fn request_dense(graph: &mut Graph, gradient: ValueId, operand: ValueId) {
 /// For each value, whether it is computed from one of the given ones.
 fn reached_from(graph: &Graph, roots: &[ValueId]) -> Vec<bool> {
     let mut reached = vec![false; graph.values.len()];
+    for root in roots {
+        reached[root.0] = true;
+    }
     for id in graph.ids() {
-        reached[id.0] = roots.contains(&id)
-            || graph
-                .apply_of(id)
-                .is_some_and(|apply| apply.operands.iter().any(|operand| reached[operand.0]));
+        reached[id.0] |= graph
+            .apply_of(id)
+            .is_some_and(|apply| apply.operands.iter().any(|operand| reached[operand.0]));
     }
     reached
 }
@@ -283,6 +287,7 @@ fn finish_parameter(
     parameter: ValueId,
     total: ValueId,
     contributions: &[Vec<Contribution>],
+    every_row: &mut Vec<bool>,
     diagnostics: &mut Vec<Diagnostic>,
 ) {
     if graph.value(total).broken {
@@ -300,7 +305,7 @@ fn finish_parameter(
         let (place, none) = (graph.value(total).place, Attributes::default());
         total = derived(graph, cast, vec![total], none, place, diagnostics);
     }
-    if graph.storage(parameter) == Storage::RowSparse && is_whole(graph, total) {
+    if graph.storage(parameter) == Storage::RowSparse && is_whole(graph, total, every_row) {
         diagnostics.push(dense_gradient(graph, parameter, contributions));
         return;
     }

@@ -4,6 +4,7 @@ use super::fuse::{Chains, Fusion};
 use super::link::linked_score;
 use crate::ir::{Graph, ValueId};
 use crate::storage::{ElementType, Storage};
+use std::collections::BTreeSet;
 
 /// Where a computed value is written to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,29 +97,71 @@ fn assign_buffers(graph: &Graph, fusion: &Fusion, chains: &Chains, plan: &mut Pl
     for id in graph.losses.iter().chain(operands).chain(updates).chain(&score) {
         last_use[id.0] = usize::MAX;
     }
-    let mut free_from: Vec<usize> = Vec::new();
+    let mut workspace = Workspace::default();
+    let output_of = positions(graph, graph.outputs.iter().map(|output| output.value));
+    let gradient_of = positions(graph, graph.gradients.iter().map(|(_, gradient)| *gradient));
     let stored = plan.all.iter().enumerate().filter(|(_, id)| chains.result_beyond(**id).is_none());
     for (step, id) in stored {
-        let output = graph.outputs.iter().position(|output| output.value == *id);
-        let gradient = graph.gradients.iter().position(|(_, gradient)| gradient == id);
-        plan.destinations[id.0] = Some(match (output, gradient) {
+        plan.destinations[id.0] = Some(match (output_of[id.0], gradient_of[id.0]) {
             (Some(index), _) => Destination::Output(index),
             (None, Some(index)) => Destination::Gradient(index),
             (None, None) => {
                 let wanted =
                     Buffer { storage: graph.storage(*id), element: graph.value(*id).element };
-                let reusable = (0..plan.buffers.len())
-                    .find(|index| plan.buffers[*index] == wanted && free_from[*index] <= step);
-                let index = reusable.unwrap_or_else(|| {
-                    plan.buffers.push(wanted);
-                    free_from.push(0);
-                    plan.buffers.len() - 1
-                });
                 // Operands of a step are still read while its result is written.
-                free_from[index] = last_use[id.0].saturating_add(1).max(step + 1);
-                Destination::Buffer(index)
+                let until = last_use[id.0].saturating_add(1).max(step + 1);
+                Destination::Buffer(workspace.take(wanted, step, until))
             }
         });
+    }
+    plan.buffers = workspace.buffers;
+}
+
+/// For each value its place among those given, the first where it is several of them.
+fn positions(
+    graph: &Graph,
+    of: impl DoubleEndedIterator<Item = ValueId> + ExactSizeIterator,
+) -> Vec<Option<usize>> {
+    let mut positions = vec![None; graph.values.len()];
+    for (place, id) in of.enumerate().rev() {
+        positions[id.0] = Some(place);
+    }
+    positions
+}
+
+/// The buffers, and which of them are free. O(log of their number) each time one is taken.
+#[derive(Default)]
+struct Workspace {
+    buffers: Vec<Buffer>,
+    /// Those that hold values, by the step from which on they are free.
+    held: BTreeSet<(usize, usize)>,
+    /// The others, those of one kind together.
+    free: Vec<(Buffer, BTreeSet<usize>)>,
+}
+
+impl Workspace {
+    /// The first buffer of a kind that is free at a step, which is held `until` another.
+    fn take(&mut self, wanted: Buffer, step: usize, until: usize) -> usize {
+        while let Some((_, index)) = self.held.first().copied().filter(|(from, _)| *from <= step) {
+            self.held.pop_first();
+            let buffer = self.buffers[index];
+            self.free_of(buffer).insert(index);
+        }
+        let index = self.free_of(wanted).pop_first().unwrap_or_else(|| {
+            self.buffers.push(wanted);
+            self.buffers.len() - 1
+        });
+        self.held.insert((until, index));
+        index
+    }
+
+    fn free_of(&mut self, kind: Buffer) -> &mut BTreeSet<usize> {
+        let known = self.free.iter().position(|(known, _)| *known == kind);
+        let place = known.unwrap_or_else(|| {
+            self.free.push((kind, BTreeSet::new()));
+            self.free.len() - 1
+        });
+        &mut self.free[place].1
     }
 }
 

@@ -118,9 +118,9 @@ pub fn rows_stored(graph: &Graph) -> Vec<RowSet> {
 
 /// Whether each value is known to store something in every row of a table: a row_sparse parameter, the csr that a dense matrix times a csr gives, and
 /// what functions of elements and rows make of these alone.
-pub(super) fn store_every_row(graph: &Graph) -> Vec<bool> {
-    let mut every: Vec<bool> = Vec::with_capacity(graph.values.len());
-    for id in graph.ids() {
+/// Added to what is known of the values before.
+pub(super) fn store_every_row(graph: &Graph, every: &mut Vec<bool>) {
+    for id in graph.ids().skip(every.len()) {
         let is_sparse = |id: &ValueId| graph.storage(*id) != Storage::Dense;
         let whole = match graph.apply_of(id) {
             _ if !is_sparse(&id) => false,
@@ -148,7 +148,6 @@ pub(super) fn store_every_row(graph: &Graph) -> Vec<bool> {
         };
         every.push(whole);
     }
-    every
 }
 
 /// The rows that a row_sparse result stores, from those of the values before.

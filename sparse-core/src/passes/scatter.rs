@@ -7,6 +7,7 @@
 use super::rows::ids_of_rows;
 use crate::ir::{Apply, Graph, ValueId};
 use crate::storage::Storage;
+use std::collections::BTreeSet;
 
 /// A parameter whose gradient is scattered into the update.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -84,26 +85,59 @@ pub(super) fn scatter(graph: &Graph) -> Vec<Scatter> {
     if graph.element().is_half() {
         return Vec::new();
     }
-    let gradients = graph.gradients.iter();
+    let (users, gradients) = (Users::of(graph), graph.gradients.iter());
     gradients
-        .filter_map(|(parameter, gradient)| of_gradient(graph, *parameter, *gradient))
+        .filter_map(|(parameter, gradient)| of_gradient(graph, &users, *parameter, *gradient))
         .collect()
 }
 
-fn of_gradient(graph: &Graph, parameter: ValueId, gradient: ValueId) -> Option<Scatter> {
+/// Who reads each value.
+struct Users {
+    /// The values that read it, each once, in order.
+    values: Vec<Vec<ValueId>>,
+    /// How often they do.
+    n_reads: Vec<usize>,
+    is_output: Vec<bool>,
+    /// How many parameters it is the gradient of.
+    n_gradients: Vec<usize>,
+}
+
+impl Users {
+    fn of(graph: &Graph) -> Self {
+        let n = graph.values.len();
+        let (mut values, mut n_reads) = (vec![Vec::new(); n], vec![0; n]);
+        for id in graph.ids() {
+            for operand in graph.apply_of(id).into_iter().flat_map(|apply| &apply.operands) {
+                n_reads[operand.0] += 1;
+                if values[operand.0].last() != Some(&id) {
+                    values[operand.0].push(id);
+                }
+            }
+        }
+        let (mut is_output, mut n_gradients) = (vec![false; n], vec![0; n]);
+        graph.outputs.iter().for_each(|output| is_output[output.value.0] = true);
+        graph.gradients.iter().for_each(|(_, gradient)| n_gradients[gradient.0] += 1);
+        Users { values, n_reads, is_output, n_gradients }
+    }
+}
+
+fn of_gradient(
+    graph: &Graph,
+    users: &Users,
+    parameter: ValueId,
+    gradient: ValueId,
+) -> Option<Scatter> {
     // Weights in a dense declaration are read and updated as a whole.
     if graph.storage(parameter) != Storage::RowSparse {
         return None;
     }
     let mut scatter = Scatter { parameter, terms: Vec::new(), skipped: Vec::new(), lookups: None };
-    let roots = graph.gradients.iter().filter(|(_, root)| *root == gradient).count();
-    if roots != 1 || !add_terms(graph, gradient, 0, &mut scatter) {
+    if users.n_gradients[gradient.0] != 1 || !add_terms(graph, users, gradient, &mut scatter) {
         return None;
     }
-    let mut readers = graph.ids().filter(|id| {
-        let reads = graph.apply_of(*id).is_some_and(|apply| apply.operands.contains(&parameter));
-        reads && !scatter.skipped.contains(id)
-    });
+    let skipped: BTreeSet<ValueId> = scatter.skipped.iter().copied().collect();
+    let readers = users.values[parameter.0].iter().copied();
+    let mut readers = readers.filter(|id| !skipped.contains(id));
     let lookups = readers.try_fold(Vec::new(), |mut lookups, id| {
         NamedRows::read(graph, graph.apply_of(id)?, parameter)?;
         lookups.push(id);
@@ -113,29 +147,32 @@ fn of_gradient(graph: &Graph, parameter: ValueId, gradient: ValueId) -> Option<S
     Some(scatter)
 }
 
-/// Adds the terms of a sum; false where there is something else in it, or where others read it: `users` of it are known.
-fn add_terms(graph: &Graph, id: ValueId, users: usize, scatter: &mut Scatter) -> bool {
-    let Some(apply) = graph.apply_of(id) else {
-        return false;
-    };
-    let is_output = graph.outputs.iter().any(|output| output.value == id);
-    let used = graph.ids().filter_map(|user| graph.apply_of(user));
-    let used: usize =
-        used.map(|user| user.operands.iter().filter(|operand| **operand == id).count()).sum();
-    if graph.storage(id) != Storage::RowSparse
-        || graph.shape(id) != graph.shape(scatter.parameter)
-        || is_output
-        || used != users
-    {
-        return false;
+/// Adds the terms of a sum, in order; false where there is something else in it, or where others read it. Without recursion: a sum is as deep as
+/// it has terms.
+fn add_terms(graph: &Graph, users: &Users, sum: ValueId, scatter: &mut Scatter) -> bool {
+    let mut next = vec![sum];
+    while let Some(id) = next.pop() {
+        let Some(apply) = graph.apply_of(id) else {
+            return false;
+        };
+        if graph.storage(id) != Storage::RowSparse
+            || graph.shape(id) != graph.shape(scatter.parameter)
+            || users.is_output[id.0]
+            || users.n_reads[id.0] != usize::from(id != sum)
+        {
+            return false;
+        }
+        scatter.skipped.push(id);
+        if apply.operator.name == "add" {
+            next.extend(apply.operands.iter().rev());
+            continue;
+        }
+        scatter.terms.push(id);
+        if NamedRows::added(graph, apply).is_none() {
+            return false;
+        }
     }
-    scatter.skipped.push(id);
-    if apply.operator.name == "add" {
-        let operands = apply.operands.clone();
-        return operands.iter().all(|operand| add_terms(graph, *operand, 1, scatter));
-    }
-    scatter.terms.push(id);
-    NamedRows::added(graph, apply).is_some()
+    true
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use super::instantiate::derived;
 use crate::diagnostics::{Code, Diagnostic};
 use crate::ir::{Apply, Attributes, Graph, Kind, Place, Update, Value, ValueId};
 use crate::operators;
+use std::collections::BTreeSet;
 
 /// Every output is a value of its own, made by an operator: an output that is an input, a parameter, or another
 /// output's value is copied.
@@ -54,7 +55,7 @@ pub fn separate_outputs(graph: &mut Graph) -> Vec<Diagnostic> {
 /// Every gradient is a value of its own, made by an operator, different from
 /// outputs and other gradients, so that each has one place to be written to.
 pub(super) fn make_distinct(graph: &mut Graph, diagnostics: &mut Vec<Diagnostic>) {
-    let mut taken: Vec<ValueId> = graph.outputs.iter().map(|output| output.value).collect();
+    let mut taken: BTreeSet<ValueId> = graph.outputs.iter().map(|output| output.value).collect();
     for index in 0..graph.gradients.len() {
         let (parameter, id) = graph.gradients[index];
         let place = graph.value(id).place;
@@ -72,7 +73,7 @@ pub(super) fn make_distinct(graph: &mut Graph, diagnostics: &mut Vec<Diagnostic>
         } else if taken.contains(&id) || graph.apply_of(id).is_none() {
             graph.gradients[index].1 = copy(graph, id, place, diagnostics);
         }
-        taken.push(graph.gradients[index].1);
+        taken.insert(graph.gradients[index].1);
     }
 }
 

@@ -32,9 +32,72 @@ pub struct Substitution {
     /// Those that follow from other extents, numbers or constants, by their names, `A + 3`.
     derived: BTreeMap<String, Derived>,
     assumed: Vec<Assumed>,
+    /// What to undo, the last first, while there is a [mark](Self::mark).
+    changes: Vec<Change>,
+    marked: bool,
+}
+
+/// What was before something was found out. What was appended to `bound` needs none.
+#[derive(Clone, Debug)]
+enum Change {
+    Bound(usize),
+    Constant(String, Option<Option<Dim>>),
+    Derived(String),
+}
+
+/// What was known when an attempt began.
+#[derive(Clone, Debug)]
+pub(crate) struct Mark {
+    n_bound: usize,
+    assumed: Vec<Assumed>,
 }
 
 impl Substitution {
+    /// Begins an attempt, which ends with [`keep`](Self::keep) or [`undo`](Self::undo). Costs what the attempt finds out, and not what is
+    /// known: one in another is none.
+    pub(crate) fn mark(&mut self) -> Mark {
+        debug_assert!(!self.marked);
+        (self.marked, self.changes) = (true, Vec::new());
+        Mark { n_bound: self.bound.len(), assumed: self.assumed.clone() }
+    }
+
+    /// Keeps what an attempt has found out.
+    pub(crate) fn keep(&mut self, _: Mark) {
+        (self.marked, self.changes) = (false, Vec::new());
+    }
+
+    /// Forgets what an attempt has found out.
+    pub(crate) fn undo(&mut self, mark: Mark) {
+        self.marked = false;
+        for change in std::mem::take(&mut self.changes).into_iter().rev() {
+            match change {
+                Change::Bound(id) => self.bound[id] = None,
+                Change::Constant(name, Some(before)) => {
+                    self.constants.insert(name, before);
+                }
+                Change::Constant(name, None) => {
+                    self.constants.remove(&name);
+                }
+                Change::Derived(name) => {
+                    self.derived.remove(&name);
+                }
+            }
+        }
+        self.bound.truncate(mark.n_bound);
+        self.assumed = mark.assumed;
+    }
+
+    fn note(&mut self, change: impl FnOnce() -> Change) {
+        if self.marked {
+            self.changes.push(change());
+        }
+    }
+
+    fn set_constant(&mut self, name: &str, value: Option<Dim>) {
+        let before = self.constants.insert(name.to_owned(), value);
+        self.note(|| Change::Constant(name.to_owned(), before));
+    }
+
     /// A new extent to be inferred.
     pub fn fresh(&mut self) -> Dim {
         self.bound.push(None);
@@ -59,7 +122,7 @@ impl Substitution {
     /// Declares a name to be a constant of Rust: it may equal a number or another constant, which whoever sees its value must
     /// check.
     pub fn declare_constant(&mut self, name: &str) {
-        self.constants.insert(name.to_owned(), None);
+        self.set_constant(name, None);
     }
 
     /// Whether a name is a constant of Rust.
@@ -81,6 +144,7 @@ impl Substitution {
         if !self.is_constant(&name) {
             self.declare_constant(&name);
             self.derived.insert(name.clone(), derived);
+            self.note(|| Change::Derived(name.clone()));
         }
         Some(Dim::Named(name))
     }
@@ -166,6 +230,7 @@ impl Substitution {
                     self.bound.resize(id + 1, None);
                 }
                 self.bound[id] = Some(other);
+                self.note(|| Change::Bound(id));
                 true
             }
             (Dim::Named(name), other) if self.may_be(&name, &other) => {
@@ -192,7 +257,7 @@ impl Substitution {
     fn assume(&mut self, name: String, other: Dim) {
         let (extent, relation) = (Dim::Named(name.clone()), Relation::Equal);
         self.assumed.push(Assumed { extent, relation, other: other.clone() });
-        self.constants.insert(name, Some(other));
+        self.set_constant(&name, Some(other));
     }
 }
 

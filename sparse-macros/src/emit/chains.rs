@@ -6,8 +6,9 @@ use super::kernels::{number_of, view};
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
 use sparse_core::ir::ValueId;
-use sparse_core::passes::{Chain, ChainRead, Reach};
+use sparse_core::passes::{Chain, Reach};
 use sparse_core::storage::Storage;
+use std::collections::BTreeMap;
 
 /// The loop that writes a chain's result to `out`. For `h = tanh(s * scale + a)`, where `a` has an element for each column and `scale` is
 /// one number:
@@ -64,9 +65,15 @@ pub(super) fn call(emit: &Emit<'_>, chain: &Chain, out: &TokenStream) -> Option<
             (Reach::One, _) => TokenStream::new(),
         }
     });
+    let reads: BTreeMap<ValueId, (usize, Reach)> = chain
+        .reads
+        .iter()
+        .enumerate()
+        .map(|(place, read)| (read.value, (place, read.reach)))
+        .collect();
     let steps = chain.values.iter().map(|id| {
         let apply = emit.graph.apply_of(*id)?;
-        let operands = apply.operands.iter().map(|operand| element_of(emit, chain, *operand));
+        let operands = apply.operands.iter().map(|operand| element_of(emit, &reads, *operand));
         let operands: Vec<TokenStream> = operands.collect();
         let (name, value) = (local(*id), formula(emit, apply, &operands)?);
         Some(quote!(let #name: __T = #value;))
@@ -98,13 +105,16 @@ pub(super) fn call(emit: &Emit<'_>, chain: &Chain, out: &TokenStream) -> Option<
 }
 
 /// An operand at the place of the loop.
-fn element_of(emit: &Emit<'_>, chain: &Chain, id: ValueId) -> TokenStream {
+fn element_of(
+    emit: &Emit<'_>,
+    reads: &BTreeMap<ValueId, (usize, Reach)>,
+    id: ValueId,
+) -> TokenStream {
     if let Some(number) = emit.graph.constant_of(id) {
         return number_of(emit, number);
     }
-    let read = chain.reads.iter().position(|read| read.value == id);
-    match read.map(|place| (read_as(place), chain.reads[place])) {
-        Some((name, ChainRead { reach: Reach::Element | Reach::Column, .. })) => quote!(#name[__i]),
+    match reads.get(&id).map(|(place, reach)| (read_as(*place), reach)) {
+        Some((name, Reach::Element | Reach::Column)) => quote!(#name[__i]),
         Some((name, _)) => quote!(#name),
         None => {
             let name = local(id);

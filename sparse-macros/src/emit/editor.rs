@@ -172,21 +172,26 @@ impl<'a> Uses<'a> {
             || self.fields.contains_key(&word)
     }
 
+    /// Without recursion: a sum is as deep as it has terms.
     fn expression(&mut self, expression: &'a Expression) {
+        let mut next = vec![expression];
+        while let Some(expression) = next.pop() {
+            self.one(expression);
+            next.extend(expression.parts().rev());
+        }
+    }
+
+    /// What an expression is, without its [parts](Expression::parts).
+    fn one(&mut self, expression: &'a Expression) {
         match &expression.kind {
             ExpressionKind::Name(name) if self.is_known(name) => self.name(name),
             // `self` is a path, but names no field.
             ExpressionKind::Name(name) if syn::parse_str::<Ident>(&name.to_string()).is_err() => {}
             ExpressionKind::Name(name) => self.unknown.push(name),
-            ExpressionKind::Call { operands, attributes, .. } => {
-                for operand in operands {
-                    self.expression(operand);
-                }
+            ExpressionKind::Call { attributes, .. } => {
                 for (_, value) in attributes {
-                    match value {
-                        AttributeText::Expression(value) => self.expression(value),
-                        AttributeText::Word(word) => self.name(word),
-                        _ => {}
+                    if let AttributeText::Word(word) = value {
+                        self.name(word);
                     }
                 }
             }

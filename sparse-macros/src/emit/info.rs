@@ -99,7 +99,7 @@ fn parameter(emit: &Emit<'_>, id: ValueId) -> TokenStream {
         None => quote!(#rt::None),
     };
     let (storage, shape) = (storage(emit, emit.graph.storage(id)), shape(emit, id));
-    let rows = emit.compiled.rows.iter().find(|rows| rows.parameter == id);
+    let rows = emit.index_of(id).and_then(|index| emit.compiled.rows.get(index));
     let reads = rows.map_or(quote!(#rt::RowSet::All), |rows| row_set(emit, &rows.reads));
     let writes = match rows.and_then(|rows| rows.writes.as_ref()) {
         Some(writes) => row_set(emit, writes),

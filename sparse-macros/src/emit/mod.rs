@@ -114,6 +114,8 @@ struct Emit<'a> {
     /// What checkpoints of the model have.
     fingerprint: u64,
     graph: &'a Graph,
+    /// The parameters, in the order of declaration.
+    parameters: Vec<ValueId>,
     /// The plan as data; empty for a broken model.
     plan: &'a PlanTable<'a>,
     broken: bool,
@@ -174,6 +176,7 @@ impl<'a> Emit<'a> {
             operators,
             fingerprint,
             graph,
+            parameters: graph.parameters().collect(),
             plan,
             broken,
             constants: constants::constants(model, &graph.unify, &rt),
@@ -223,19 +226,16 @@ impl<'a> Emit<'a> {
 
     /// The number of a parameter, by which the updater knows it.
     fn index_of(&self, parameter: ValueId) -> Option<usize> {
-        self.graph.parameters().position(|known| known == parameter)
+        self.parameters.binary_search(&parameter).ok()
     }
 
     /// The storage of a parameter's gradient; `None` for a frozen one.
     fn gradient_storage(&self, parameter: ValueId) -> Option<Storage> {
         let frozen =
             matches!(self.graph.value(parameter).kind, Kind::Parameter { frozen: true, .. });
-        let derived = self
-            .graph
-            .gradients
-            .iter()
-            .find(|(known, _)| *known == parameter)
-            .map(|(_, gradient)| self.graph.storage(*gradient));
+        let gradients = &self.graph.gradients;
+        let derived = gradients.binary_search_by_key(&parameter, |(known, _)| *known).ok();
+        let derived = derived.map(|place| self.graph.storage(gradients[place].1));
         // A csr one is an error, and its gradient one that there is.
         let declared = match self.graph.storage(parameter) {
             Storage::Csr => Storage::RowSparse,
@@ -290,6 +290,21 @@ impl<'a> Emit<'a> {
                 Some(quote!(__extents[#index]))
             }
             Dim::Unknown(_) => None,
+        }
+    }
+}
+
+/// Items in a nest as deep as the logarithm of their number, in order: rustc follows the types of a nest to a depth of 128.
+fn balanced(
+    items: &[TokenStream],
+    join: impl Fn(TokenStream, TokenStream) -> TokenStream + Copy,
+) -> Option<TokenStream> {
+    match items {
+        [] => None,
+        [item] => Some(item.clone()),
+        items => {
+            let (left, right) = items.split_at(items.len().div_ceil(2));
+            Some(join(balanced(left, join)?, balanced(right, join)?))
         }
     }
 }

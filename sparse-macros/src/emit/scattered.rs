@@ -1,14 +1,15 @@
 //! The step that is not one loop: kernels one after the other, but rows of parameters are read where they are updated, and
 //! their gradients go straight into the update.
 
-use super::Emit;
 use super::kernels::{Calls, attribute, view, written};
 use super::step::{apply, settle, sum_of_losses, take_apart};
 use super::structs::trained;
+use super::{Emit, balanced};
 use proc_macro2::TokenStream;
 use quote::quote;
 use sparse_core::ir::{Apply, ValueId};
 use sparse_core::passes::{NamedRows, Scatter};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// For `pred = dot(embedding_bag(x, t), h); loss squared_error(pred, y); output pred`:
 ///
@@ -32,12 +33,18 @@ pub(super) fn step(emit: &Emit<'_>, calls: &Calls<'_>, parameters: &[Scatter]) -
     });
     let trains = graph.gradients.iter().map(|(_, gradient)| *gradient);
     let needed = graph.ancestors(graph.losses.iter().copied().chain(trains));
-    let skipped = |id: ValueId| parameters.iter().any(|scatter| scatter.skipped.contains(&id));
-    let called = |id: ValueId| !skipped(id) && emit.compiled.chains.result_beyond(id).is_none();
+    let skipped: BTreeSet<ValueId> =
+        parameters.iter().flat_map(|scatter| &scatter.skipped).copied().collect();
+    let readers = parameters.iter().flat_map(|scatter| {
+        scatter.lookups.iter().flatten().map(|reader| (*reader, scatter.parameter))
+    });
+    // Of a value that reads two the first one counts.
+    let readers: BTreeMap<ValueId, ValueId> = readers.rev().collect();
+    let called =
+        |id: ValueId| !skipped.contains(&id) && emit.compiled.chains.result_beyond(id).is_none();
     let calls = emit.compiled.plan.all.iter().filter(|id| called(**id)).map(|id| {
-        let reads = |scatter: &&Scatter| scatter.lookups.iter().flatten().any(|known| known == id);
-        let call = match parameters.iter().find(reads) {
-            Some(scatter) => lookup(emit, *id, scatter.parameter).unwrap_or_default(),
+        let call = match readers.get(id) {
+            Some(parameter) => lookup(emit, *id, *parameter).unwrap_or_default(),
             None => calls.one(*id).clone(),
         };
         match needed[id.0] {
@@ -110,7 +117,8 @@ fn update(emit: &Emit<'_>, scatter: &Scatter) -> Option<TokenStream> {
     let (index, local) =
         (emit.index_of(scatter.parameter)?, emit.parameter_local(scatter.parameter));
     let terms = scatter.terms.iter().filter_map(|id| term(emit, emit.graph.apply_of(*id)?));
-    let terms = terms.reduce(|before, term| quote!(#rt::scatter::Both(#before, #term)))?;
+    let terms: Vec<TokenStream> = terms.collect();
+    let terms = balanced(&terms, |left, right| quote!(#rt::scatter::Both(#left, #right)))?;
     Some(match scatter.lookups {
         Some(_) => quote! {
             #rt::scatter::update(

@@ -1,7 +1,7 @@
 //! Blocks: parameters, `let`s and a value.
 
 use super::declarations::name;
-use super::expressions::{attribute, expression};
+use super::expressions::{self, attribute};
 use super::items::group;
 use super::refused::Refused;
 use super::types::array_type;
@@ -145,8 +145,8 @@ fn statement(
         let value = Expression { span, kind: ExpressionKind::Broken };
         return Ok(Statement { binding, value, text: String::new() });
     }
-    let written: TokenStream = stream.fork().parse()?;
-    let value = expression(&stream.parse::<Expr>()?, notes);
+    let written = notes.cut.restored(stream.fork().parse()?);
+    let value = expressions::next(stream, notes)?;
     let text = match &binding {
         Some((name, _)) => format!("let {name} = {}", text_of(&written)),
         None => text_of(&written),

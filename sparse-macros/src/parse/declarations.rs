@@ -1,6 +1,6 @@
 //! One declaration.
 
-use super::expressions::expression;
+use super::expressions::{self, converted, dismantle};
 use super::types::{array_type, input_type};
 use super::{Note, Notes, attributes, initializers};
 use crate::ast::{
@@ -34,7 +34,7 @@ pub(super) fn declaration(
         return let_declaration(stream, notes).map(Some);
     }
     if stream.peek(Token![const]) {
-        return constant(stream).map(Some);
+        return constant(stream, notes).map(Some);
     }
     let word: Ident = stream.parse().map_err(|error| {
         let message = "expected a declaration, such as `let name = …;` or `output name;`";
@@ -53,7 +53,7 @@ pub(super) fn declaration(
         "update" => {
             let name = name(stream, notes)?;
             stream.parse::<Token![=]>()?;
-            Declaration::Update { name, value: expression(&stream.parse::<Expr>()?, notes) }
+            Declaration::Update { name, value: expressions::next(stream, notes)? }
         }
         "loss" => Declaration::Loss(loss(stream, notes)?),
         "output" => {
@@ -70,7 +70,7 @@ pub(super) fn declaration(
                 None => None,
             };
             let value = if stream.parse::<Option<Token![=]>>()?.is_some() {
-                expression(&stream.parse::<Expr>()?, notes)
+                expressions::next(stream, notes)?
             } else {
                 Expression { span: name.span(), kind: ExpressionKind::Name(name.clone()) }
             };
@@ -116,7 +116,7 @@ fn not_ended(stream: ParseStream<'_>, error: &syn::Error) -> Note {
 }
 
 /// `const CLASSES;` or `const CLASSES: usize = 2 * PAIRS;`.
-fn constant(stream: ParseStream<'_>) -> syn::Result<Declaration> {
+fn constant(stream: ParseStream<'_>, notes: &Notes) -> syn::Result<Declaration> {
     stream.parse::<Token![const]>()?;
     let name: Ident = stream.parse()?;
     if stream.parse::<Option<Token![:]>>()?.is_some() {
@@ -126,7 +126,7 @@ fn constant(stream: ParseStream<'_>) -> syn::Result<Declaration> {
         }
     }
     let value = match stream.parse::<Option<Token![=]>>()? {
-        Some(_) => stream.parse::<Expr>()?.to_token_stream(),
+        Some(_) => notes.cut.restored(stream.parse::<Expr>()?.to_token_stream()),
         None => name.to_token_stream(),
     };
     match stream.is_empty() {
@@ -141,11 +141,11 @@ fn loss(stream: ParseStream<'_>, notes: &mut Notes) -> syn::Result<Expression> {
     let sign = stream.parse::<Option<Token![=]>>()?;
     let value = match (stream.parse()?, sign) {
         (Expr::Assign(assign), None) => *assign.right,
-        (value, None) => return Ok(expression(&value, notes)),
+        (value, None) => return Ok(converted(value, notes)),
         (value, Some(_)) => value,
     };
     notes.error(Code::Syntax, span, "a loss has no name".into(), "write `loss squared_error(…);`");
-    Ok(expression(&value, notes))
+    Ok(converted(value, notes))
 }
 
 fn let_declaration(stream: ParseStream<'_>, notes: &mut Notes) -> syn::Result<Declaration> {
@@ -160,10 +160,16 @@ fn let_declaration(stream: ParseStream<'_>, notes: &mut Notes) -> syn::Result<De
     };
     stream.parse::<Token![=]>()?;
     let value = match stream.parse::<Expr>() {
-        Ok(expr) if stream.is_empty() => expression(&expr, notes),
+        Ok(expr) if stream.is_empty() => converted(expr, notes),
         // The name stays known, so that its uses are not errors too.
         result => {
-            let error = result.err().unwrap_or_else(|| stream.error("expected `;`"));
+            let error = match result {
+                Ok(expr) => {
+                    dismantle(expr);
+                    stream.error("expected `;`")
+                }
+                Err(error) => error,
+            };
             notes.errors.push(not_ended(stream, &error));
             stream.parse::<TokenStream>()?;
             Expression { span: error.span(), kind: ExpressionKind::Broken }
@@ -269,6 +275,7 @@ fn parameter(
         .map(|segment| segment.ident.clone())
         .ok_or_else(|| syn::Error::new(path.span(), "expected an initializer"))?;
     initializers::check(&name_of, &value, notes);
-    let initializer = Initializer { name: name_of, tokens: value.to_token_stream() };
+    let tokens = notes.cut.restored(value.to_token_stream());
+    let initializer = Initializer { name: name_of, tokens };
     Ok(Some(Declaration::Parameter(Parameter { docs, frozen, is_state, name, array, initializer })))
 }

@@ -3,6 +3,7 @@
 mod attributes;
 mod blocks;
 mod declarations;
+mod depth;
 mod expressions;
 mod initializers;
 mod items;
@@ -13,6 +14,8 @@ mod types;
 
 use crate::ast::{Declaration, ExpressionKind, Import, Source};
 use crate::report::Report;
+pub(crate) use depth::DEEPEST;
+use depth::{Cut, TooLarge};
 pub(crate) use expressions::NO_LIST;
 use proc_macro2::{Span, TokenStream, TokenTree};
 use refused::Refused;
@@ -20,8 +23,30 @@ use sparse_core::diagnostics::Code;
 use syn::parse::{ParseStream, Parser};
 use syn::{Ident, Token};
 
+/// Parses everything in a `graph!`, unless it is nested so deep that nothing may follow it.
+pub(crate) fn source_of_depth(input: TokenStream, report: &mut Report) -> Option<Source> {
+    let (span, message, help) = match depth::check(input.clone()) {
+        Ok(()) => return Some(source(input, report)),
+        Err(TooLarge::Deep(span)) => {
+            (span, too_deep("this"), "write a part of it as a `let`, and use its name")
+        }
+        Err(TooLarge::Long(span)) => (
+            span,
+            format!("an expression has more than {} signs", depth::MOST_TERMS),
+            "write parts of it as `let`s, and use their names",
+        ),
+    };
+    report.error(Code::TooDeep, span, message, Some(help.to_owned()));
+    None
+}
+
+/// What is said of something that is nested deeper than [`DEEPEST`].
+pub(crate) fn too_deep(what: &str) -> String {
+    format!("{what} is nested more than {DEEPEST} levels deep")
+}
+
 /// Parses everything in a `graph!`.
-pub(crate) fn source(input: TokenStream, report: &mut Report) -> Source {
+fn source(input: TokenStream, report: &mut Report) -> Source {
     let parser = |stream: ParseStream<'_>| {
         let mut source = Source::default();
         while !stream.is_empty() {
@@ -108,6 +133,7 @@ fn parse_piece<T>(
 ) -> Option<T> {
     let end = piece.clone().into_iter().last().map(|token| token.span());
     let mut notes = Notes::default();
+    let piece = notes.cut.cut(piece);
     let parsed = (|stream: ParseStream<'_>| parser(stream, &mut notes)).parse2(piece);
     if let Err(error) = &parsed {
         notes.errors.extend(error.clone().into_iter().map(|part| Note::syntax(&part)));
@@ -168,6 +194,8 @@ struct Notes {
     errors: Vec<Note>,
     /// Paths that are called.
     imports: Vec<Import>,
+    /// What is nested too deep to be parsed with what is around it.
+    cut: Cut,
 }
 
 /// An error that does not stop the parse of its declaration.

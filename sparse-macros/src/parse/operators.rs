@@ -1,6 +1,6 @@
 //! Operators that users declare: what a row of the table says, line by line.
 
-use super::expressions::expression;
+use super::expressions;
 use super::items::group;
 use super::{Notes, attributes, parse_piece};
 use crate::ast::{Expression, Function, Import, Operator, OperatorRule};
@@ -85,7 +85,7 @@ fn line(stream: ParseStream<'_>, operator: &mut Operator, notes: &mut Notes) -> 
         "gradient" => {
             let operand: Ident = stream.parse()?;
             stream.parse::<Token![=]>()?;
-            let formula: Expression = expression(&stream.parse::<Expr>()?, notes);
+            let formula: Expression = expressions::next(stream, notes)?;
             if !operator.operands.contains(&operand) {
                 let message = format!("`{}` has no operand `{operand}`", operator.name);
                 let operands: Vec<String> =

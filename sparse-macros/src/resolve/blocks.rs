@@ -11,6 +11,7 @@ use sparse_core::ir::ValueId;
 use sparse_core::shapes::Dim;
 use sparse_core::storage::Storage;
 use std::collections::BTreeMap;
+use std::rc::Rc;
 use syn::Ident;
 
 /// What names mean, in a model or in one use of a block.
@@ -37,7 +38,7 @@ pub(super) struct Site {
     /// In the model.
     pub(super) span: Span,
     /// Which line of the block, and of the block that uses it.
-    pub(super) words: String,
+    pub(super) words: Rc<str>,
 }
 
 /// Checks the names in every block of a `graph!`, whether it is used or not.
@@ -92,7 +93,7 @@ impl Resolver<'_> {
         let name = if *uses == 1 { name } else { format!("{name}_{uses}") };
         let outer = self.frame.block.as_ref().map_or(String::new(), |outer| format!("{outer}."));
         let block = Some(format!("{outer}{name}"));
-        let site = self.frame.site.clone().unwrap_or(Site { span, words: String::new() });
+        let site = self.frame.site.clone().unwrap_or(Site { span, words: Rc::from("") });
         let caller = std::mem::replace(
             &mut self.frame,
             Frame { block, room: entry.room, site: Some(site.clone()), ..frame },
@@ -110,7 +111,7 @@ impl Resolver<'_> {
             self.frame.site = site.map(|Site { span, words }| {
                 let outer = if words.is_empty() { String::new() } else { format!(", {words}") };
                 let line = format!("in the block `{}`, at `{}`", entry.block.name, statement.text);
-                Site { span: *span, words: format!("{line}{outer}") }
+                Site { span: *span, words: format!("{line}{outer}").into() }
             });
             let id = self.expression(&statement.value);
             if let Some((name, array)) = &statement.binding {

@@ -1,7 +1,8 @@
 //! Which blocks and declared operators there are, and which names they have where.
 
 use super::operators::{Declared, declare};
-use crate::ast::{AttributeText, Block, Callee, Expression, ExpressionKind, Operator, Source};
+use crate::ast::{Block, Callee, Expression, ExpressionKind, Operator, Source};
+use crate::parse::DEEPEST;
 use crate::report::Report;
 use sparse_core::diagnostics::Code;
 use sparse_core::operators;
@@ -137,7 +138,8 @@ impl<'a> Library<'a> {
         done: &mut [bool],
         report: &mut Report,
     ) {
-        if done[index] {
+        // What is deeper is refused where it is used.
+        if done[index] || path.len() > DEEPEST {
             return;
         }
         path.push(index);
@@ -185,15 +187,13 @@ pub(crate) fn callees(block: &Block) -> Vec<&Callee> {
     found
 }
 
+/// Without recursion: a sum is as deep as it has terms.
 fn visit<'a>(expression: &'a Expression, found: &mut Vec<&'a Callee>) {
-    let ExpressionKind::Call { callee, operands, attributes } = &expression.kind else { return };
-    found.push(callee);
-    for operand in operands {
-        visit(operand, found);
-    }
-    for (_, text) in attributes {
-        if let AttributeText::Expression(value) = text {
-            visit(value, found);
+    let mut next = vec![expression];
+    while let Some(expression) = next.pop() {
+        if let ExpressionKind::Call { callee, .. } = &expression.kind {
+            found.push(callee);
         }
+        next.extend(expression.parts().rev());
     }
 }

@@ -13,6 +13,7 @@ pub(crate) use blocks::check as check_blocks;
 pub(crate) use library::{Library, callees, callees_of_operator};
 
 use crate::ast::{Declaration, Expression, ExpressionKind, Model};
+use crate::parse::{DEEPEST, too_deep};
 use crate::report::Report;
 use blocks::Frame;
 use proc_macro2::Span;
@@ -79,6 +80,10 @@ struct Resolver<'a> {
     states: Vec<states::State>,
     /// What the model has read.
     read: BTreeSet<String>,
+    /// How deep the expression is nested that is being resolved, with the blocks around it.
+    depth: usize,
+    /// Whether one was refused as too deep.
+    is_too_deep: bool,
     report: &'a mut Report,
 }
 
@@ -94,6 +99,8 @@ impl<'a> Resolver<'a> {
             below,
             states: Vec::new(),
             read,
+            depth: 0,
+            is_too_deep: false,
             report,
         }
     }
@@ -114,7 +121,51 @@ impl Resolver<'_> {
         self.report.error_at(code, place, message, help);
     }
 
+    /// The value of an expression. What is computed first in it is followed by a loop: a sum is as deep as it has terms.
     fn expression(&mut self, expression: &Expression) -> ValueId {
+        self.depth += 1;
+        if self.depth > DEEPEST {
+            self.depth -= 1;
+            return self.too_deep(expression.span);
+        }
+        let mut outer: Vec<&Expression> = Vec::new();
+        let mut inner = expression;
+        while let Some(first) = self.first_operand(inner) {
+            outer.push(inner);
+            inner = first;
+        }
+        let mut value = self.around(inner, None);
+        while let Some(expression) = outer.pop() {
+            value = self.around(expression, Some(value));
+        }
+        self.depth -= 1;
+        value
+    }
+
+    /// The operand that a call computes first, if there is one.
+    fn first_operand<'e>(&self, expression: &'e Expression) -> Option<&'e Expression> {
+        let ExpressionKind::Call { callee, operands, .. } = &expression.kind else { return None };
+        let has_attribute =
+            |operand: &Expression| matches!(operand.kind, ExpressionKind::Attribute(_));
+        let operands = match operands.iter().any(has_attribute) && !self.is_block(callee) {
+            true => operands,
+            false => self.in_order(callee, operands).0,
+        };
+        operands.first().filter(|first| !has_attribute(first))
+    }
+
+    /// Refuses what is nested deeper than the compiler follows it, blocks in blocks included.
+    fn too_deep(&mut self, span: Span) -> ValueId {
+        if !std::mem::replace(&mut self.is_too_deep, true) {
+            let message = too_deep("this, with the blocks that are written out around it,");
+            let help = "write a part of it as a `let`, and use its name".to_owned();
+            self.error(Code::TooDeep, span, message, Some(help));
+        }
+        self.poison(span)
+    }
+
+    /// The value of an expression around its [first operand](Self::first_operand).
+    fn around(&mut self, expression: &Expression, first: Option<ValueId>) -> ValueId {
         match &expression.kind {
             ExpressionKind::Broken => self.poison(expression.span),
             ExpressionKind::Number(number) => {
@@ -137,9 +188,10 @@ impl Resolver<'_> {
             ExpressionKind::Call { callee, operands, attributes } => {
                 let is_attribute =
                     |operand: &Expression| matches!(operand.kind, ExpressionKind::Attribute(_));
+                let rest = usize::from(first.is_some());
                 if operands.iter().any(is_attribute) && !self.is_block(callee) {
                     // What operators take so is given by name: the operands are not to be counted.
-                    for operand in operands {
+                    for operand in &operands[rest..] {
                         self.expression(operand);
                     }
                     return self.poison(expression.span);
@@ -149,7 +201,8 @@ impl Resolver<'_> {
                     true => self.poison(operand.span),
                     false => self.expression(operand),
                 };
-                let operands: Vec<ValueId> = operands.iter().map(value).collect();
+                let others = operands[rest..].iter().map(value);
+                let operands: Vec<ValueId> = first.into_iter().chain(others).collect();
                 let value = match named.is_empty() {
                     true => self.call(callee, operands, attributes),
                     false => {

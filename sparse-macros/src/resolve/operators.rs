@@ -2,6 +2,7 @@
 
 use super::library::{Library, Meaning};
 use crate::ast::{AttributeText, Callee, Expression, ExpressionKind, Operator};
+use crate::parse::{DEEPEST, too_deep};
 use crate::report::Report;
 use proc_macro2::{Ident, Span};
 use sparse_core::diagnostics::{Code, nearest};
@@ -48,7 +49,7 @@ pub(super) fn declare(library: &mut Library<'_>, report: &mut Report) {
         let before = report.n_errors();
         let gradients = operator.gradients.iter().map(|(operand, formula)| {
             let formulas = Formulas { library, operator, room };
-            (operand.to_string(), formulas.text(formula, report).unwrap_or_default())
+            (operand.to_string(), formulas.text(formula, DEEPEST, report).unwrap_or_default())
         });
         let declaration = Declaration {
             name: library.row_name(index),
@@ -86,9 +87,15 @@ struct Formulas<'a> {
 }
 
 impl Formulas<'_> {
-    /// A formula in the grammar of the table. `None` after an error.
-    fn text(&self, formula: &Expression, report: &mut Report) -> Option<String> {
+    /// A formula in the grammar of the table, at most so many levels deep: each term of a sum is one. `None` after an error.
+    fn text(&self, formula: &Expression, levels: usize, report: &mut Report) -> Option<String> {
         match &formula.kind {
+            ExpressionKind::Call { .. } if levels == 0 => {
+                let message = too_deep("a formula, in which each term of a sum is a level,");
+                let help = "declare an operator of its own for a part of it".to_owned();
+                report.error(Code::TooDeep, formula.span, message, Some(help));
+                None
+            }
             ExpressionKind::Broken => None,
             ExpressionKind::Number(number) => Some(number_of(*number)),
             ExpressionKind::Name(name) => self.name(name, report),
@@ -97,7 +104,7 @@ impl Formulas<'_> {
                 self.error(formula.span, message, super::calls::no_value(text).to_owned(), report)
             }
             ExpressionKind::Call { callee, operands, attributes } => {
-                self.call(callee, operands, attributes, report)
+                self.call(callee, operands, attributes, levels - 1, report)
             }
         }
     }
@@ -125,6 +132,7 @@ impl Formulas<'_> {
         callee: &Callee,
         operands: &[Expression],
         attributes: &[(Ident, AttributeText)],
+        levels: usize,
         report: &mut Report,
     ) -> Option<String> {
         let (span, key) = (callee.name.span(), callee.key());
@@ -179,7 +187,7 @@ impl Formulas<'_> {
         }
         let mut parts = Vec::new();
         for operand in operands {
-            parts.push(self.text(operand, report)?);
+            parts.push(self.text(operand, levels, report)?);
         }
         for (attribute, value) in attributes {
             let known = row.is_some_and(|row| row.attribute(&attribute.to_string()).is_some());

@@ -4,11 +4,12 @@ mod blocks;
 mod diagnostics;
 mod grown;
 mod hygiene;
+mod large;
 mod mistakes;
 
 use crate::{expand, table};
 use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
-use quote::quote;
+use quote::{format_ident, quote};
 
 fn pretty(tokens: TokenStream) -> String {
     let file = syn::parse2::<syn::File>(tokens).unwrap();
@@ -158,6 +159,39 @@ fn an_unfused_step_settles_computes_and_applies() {
     let train = text.split_once("fn train_step").unwrap().1;
     let places: Vec<_> = order.iter().map(|part| train.find(part).unwrap()).collect();
     assert!(places.is_sorted(), "{train}");
+}
+
+/// rustc follows the types of a nest to a depth of 128.
+#[test]
+fn a_nest_of_many_reads_is_as_deep_as_the_logarithm_of_their_number() {
+    fn depth(tokens: TokenStream) -> usize {
+        let inner = tokens.into_iter().map(|token| match token {
+            TokenTree::Group(group) => 1 + depth(group.stream()),
+            _ => 0,
+        });
+        inner.max().unwrap_or(0)
+    }
+    let deepest = |products: usize| {
+        let named = |letter| (0..products).map(move |place| format_ident!("{letter}{place}"));
+        let (x, z): (Vec<_>, Vec<_>) = (named("x").collect(), named("z").collect());
+        let w: Vec<_> = named("w").collect();
+        let text = expanded(quote! {
+            model M {
+                #(input #x: csr[n, d];)*
+                #(input #z: csr[n, d];)*
+                label y: dense[n, 1];
+                #(param #w: row_sparse[d, 1] = Zeros;)*
+                let once = 0.0 #(+ dot(#z, #w))*;
+                loss squared_error(once #(+ dot(#x, #w))*, y);
+            }
+        });
+        let printed = text.to_string();
+        for part in ["layers :: steps", "layers :: Together", "scatter :: Both"] {
+            assert!(printed.contains(part), "{part}");
+        }
+        depth(text)
+    };
+    assert!(deepest(64) <= deepest(4) + 4);
 }
 
 #[test]

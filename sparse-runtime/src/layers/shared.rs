@@ -12,10 +12,10 @@ use sparse_core::update_rules::UpdateRule;
 /// [`RowReads`](super::RowReads) of many rows of data, none of which is written before all are read.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not say what a row of data reads of tables of `{T}`",
-    note = "`graph!` chooses it: `Product`, `Bags` or `Taken`, or a list of them"
+    note = "`graph!` chooses it: `Product`, `Bags` or `Taken`, or pairs of them"
 )]
 pub trait SharedReads<T: Float<Accumulator = T>>: Copy + Sync {
-    /// What is read: an array, or a list of them.
+    /// What is read: an array, or pairs of them.
     type Numbers: Copy;
 
     /// Settles the rows that `n_rows` rows of data name.

@@ -2,6 +2,7 @@
 
 use super::reads::{Bags, RowReads, Taken};
 use super::shared::SharedReads;
+use super::still::Stopped;
 use crate::error::Result;
 use crate::formats::{ColumnId, ColumnIdsView};
 use crate::linear::{entries, row_of};
@@ -10,7 +11,7 @@ use crate::with_column_ids;
 use sparse_core::element::{Factor, Float, Id};
 use sparse_core::update_rules::UpdateRule;
 
-/// A list of reads, all of table `TABLE` with rows of `S` elements: `(first, (second, ()))`.
+/// Reads that are all of table `TABLE`, with rows of `S` elements: one, or pairs of pairs.
 #[derive(Clone, Copy, Debug)]
 pub struct Together<L, const TABLE: usize, const S: usize> {
     /// The reads.
@@ -39,14 +40,17 @@ pub trait NamesRows<T: Float<Accumulator = T>>: RowReads<T> {
     );
 }
 
-/// A list of reads of one table.
+/// Reads of one table: one of them, or a pair. Pairs of pairs are as deep as the logarithm of the number of reads.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is no list of reads of a table of `{T}`",
-    note = "`graph!` writes it: `(first, (second, ()))`"
+    message = "`{Self}` are no reads of a table of `{T}`",
+    note = "`graph!` writes them: `((first, second), third)`"
 )]
 pub trait ReadsTogether<T: Float<Accumulator = T>>: RowReads<T> {
     /// Whether any of them names one of some rows.
     fn names_any(&self, row: usize, ids: ColumnIdsView<'_>) -> bool;
+
+    /// Whether any of them names a row that one of `others` names.
+    fn meet<O: ReadsTogether<T>>(&self, row: usize, others: &O) -> bool;
 
     /// Whether no two of them name the same row.
     fn are_apart(&self, row: usize) -> bool;
@@ -145,9 +149,69 @@ where
     }
 }
 
+/// The methods of one read.
+macro_rules! one_read {
+    () => {
+        #[inline(always)]
+        fn names_any(&self, row: usize, ids: ColumnIdsView<'_>) -> bool {
+            NamesRows::<T>::with_ids(self, row, |own| have_common(own, ids))
+        }
+
+        #[inline(always)]
+        fn meet<O: ReadsTogether<T>>(&self, row: usize, others: &O) -> bool {
+            NamesRows::<T>::with_ids(self, row, |own| others.names_any(row, own))
+        }
+
+        #[inline(always)]
+        fn are_apart(&self, _: usize) -> bool {
+            true
+        }
+
+        #[inline(always)]
+        unsafe fn sum_all<R: UpdateRule, K: UpdateKind>(
+            &self,
+            row: usize,
+            tables: &mut [RowUpdater<'_, R, T, K>],
+            gradients: Self::Gradients,
+        ) {
+            // SAFETY: promised by the caller.
+            unsafe { self.sum(row, tables, gradients) }
+        }
+    };
+}
+
+impl<T, V, const TABLE: usize, const S: usize, const MEAN: bool, const WEIGHTED: bool>
+    ReadsTogether<T> for Bags<'_, V, TABLE, S, MEAN, WEIGHTED>
+where
+    T: Float<Accumulator = T>,
+    V: Factor<T>,
+{
+    one_read!();
+}
+
+impl<T, I: Id, const TABLE: usize, const S: usize> ReadsTogether<T> for Taken<'_, I, TABLE, S>
+where
+    T: Float<Accumulator = T>,
+{
+    one_read!();
+}
+
+impl<T, P, const TABLE: usize, const S: usize> ReadsTogether<T> for Stopped<P, TABLE, S>
+where
+    T: Float<Accumulator = T>,
+    P: NamesRows<T>,
+{
+    one_read!();
+}
+
 impl<T: Float<Accumulator = T>> ReadsTogether<T> for () {
     #[inline(always)]
     fn names_any(&self, _: usize, _: ColumnIdsView<'_>) -> bool {
+        false
+    }
+
+    #[inline(always)]
+    fn meet<O: ReadsTogether<T>>(&self, _: usize, _: &O) -> bool {
         false
     }
 
@@ -169,17 +233,22 @@ impl<T: Float<Accumulator = T>> ReadsTogether<T> for () {
 impl<T, A, B> ReadsTogether<T> for (A, B)
 where
     T: Float<Accumulator = T>,
-    A: NamesRows<T>,
+    A: ReadsTogether<T>,
     B: ReadsTogether<T>,
 {
     #[inline(always)]
     fn names_any(&self, row: usize, ids: ColumnIdsView<'_>) -> bool {
-        self.0.with_ids(row, |own| have_common(own, ids)) || self.1.names_any(row, ids)
+        self.0.names_any(row, ids) || self.1.names_any(row, ids)
+    }
+
+    #[inline(always)]
+    fn meet<O: ReadsTogether<T>>(&self, row: usize, others: &O) -> bool {
+        self.0.meet(row, others) || self.1.meet(row, others)
     }
 
     #[inline(always)]
     fn are_apart(&self, row: usize) -> bool {
-        !self.0.with_ids(row, |own| self.1.names_any(row, own)) && self.1.are_apart(row)
+        !self.0.meet(row, &self.1) && self.0.are_apart(row) && self.1.are_apart(row)
     }
 
     #[inline(always)]
@@ -191,7 +260,7 @@ where
     ) {
         // SAFETY: promised by the caller.
         unsafe {
-            self.0.sum(row, tables, gradients.0);
+            self.0.sum_all(row, tables, gradients.0);
             self.1.sum_all(row, tables, gradients.1);
         }
     }

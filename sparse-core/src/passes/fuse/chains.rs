@@ -103,8 +103,9 @@ pub fn chains(graph: &Graph, fusion: &Fusion) -> Chains {
 /// one, which stores everything.
 fn spaces(graph: &Graph, fusion: &Fusion) -> Vec<Option<ValueId>> {
     let mut spaces: Vec<Option<ValueId>> = vec![None; graph.values.len()];
+    let computed = fusion.computed(graph);
     for id in graph.ids() {
-        let is_left_out = matches!(fusion, Fusion::Scattered { .. }) && fusion.computes(graph, id);
+        let is_left_out = matches!(fusion, Fusion::Scattered { .. }) && computed[id.0];
         if let Some(apply) = graph.apply_of(id).filter(|_| !is_left_out) {
             spaces[id.0] = space(graph, id, apply, &spaces);
         }

@@ -9,6 +9,7 @@ use super::row_loop::{is_over_columns, is_scalar_function, loss_gradient};
 use crate::ir::{Apply, Graph, Kind, ValueId};
 use crate::shapes::Dim;
 use crate::storage::Storage;
+use std::collections::BTreeSet;
 
 /// The parts of a step of one row.
 #[derive(Clone, Debug, PartialEq)]
@@ -109,6 +110,10 @@ pub enum DenseGradient {
 /// The longest row that is kept on the stack.
 const LONGEST: u64 = 1024;
 
+/// The most reads of a row of data. The loop is one function with all of them in it, in a copy for each kind of update and of vectors: of 200
+/// rustc takes minutes and gigabytes. A kernel is compiled once, however many of its calls there are.
+const MOST_READS: usize = 128;
+
 /// The most elements that dense parameters have where [`are_few`].
 pub const FEW: usize = 1 << 12;
 
@@ -163,20 +168,23 @@ pub(super) fn layers(graph: &Graph, scattered: &[Scatter]) -> Result<Layers, Str
         dense: Vec::new(),
     };
     // What the updates are made of instead.
-    let mut inside: Vec<ValueId> = vec![loss];
+    few_reads(scattered.iter().flat_map(|scatter| &scatter.lookups).map(Vec::len).sum())?;
+    let mut inside = BTreeSet::from([loss]);
     for scatter in scattered {
         parts.reads.extend(rows.reads(scatter)?);
         inside.extend(&scatter.skipped);
     }
     let mut dense = Vec::new();
+    let tables: BTreeSet<ValueId> = scattered.iter().map(|scatter| scatter.parameter).collect();
     for (parameter, gradient) in &graph.gradients {
-        if scattered.iter().all(|scatter| scatter.parameter != *parameter) {
+        if !tables.contains(parameter) {
             dense.push((*parameter, terms_of(graph, *gradient, &mut inside)));
         }
     }
+    let read: BTreeSet<ValueId> = parts.reads.iter().map(|read| read.value).collect();
     for id in graph.ids() {
         let Some(apply) = graph.apply_of(id) else { continue };
-        if inside.contains(&id) || parts.reads.iter().any(|read| read.value == id) {
+        if inside.contains(&id) || read.contains(&id) {
             continue;
         }
         if let Some(table) = frozen_table(graph, apply) {
@@ -189,10 +197,20 @@ pub(super) fn layers(graph: &Graph, scattered: &[Scatter]) -> Result<Layers, Str
         };
         parts.values.push(RowValue { value: id, computed });
     }
+    few_reads(parts.reads.len() + parts.frozen.len())?;
     for (parameter, terms) in dense {
         parts.dense.push((parameter, rows.dense_gradient(parameter, terms)?));
     }
     Ok(parts)
+}
+
+fn few_reads(n_reads: usize) -> Result<(), String> {
+    match n_reads {
+        0..=MOST_READS => Ok(()),
+        _ => Err(format!(
+            "a row of data has {n_reads} reads of parameters, which are more than {MOST_READS}"
+        )),
+    }
 }
 
 /// The frozen parameter whose rows a value reads, if it is one.
@@ -208,15 +226,19 @@ fn of_bags(apply: &Apply) -> [bool; 2] {
     ["mean", "weighted"].map(|flag| apply.attributes.flag(flag))
 }
 
-/// What a gradient is the sum of, and with it what is `inside`.
-fn terms_of<'a>(graph: &'a Graph, id: ValueId, inside: &mut Vec<ValueId>) -> Vec<&'a Apply> {
-    inside.push(id);
-    match graph.apply_of(id) {
-        Some(apply) if apply.operator.name == "add" => {
-            apply.operands.iter().flat_map(|operand| terms_of(graph, *operand, inside)).collect()
+/// What a gradient is the sum of, in order, and with it what is `inside`. Without recursion: a sum is as deep as it has terms.
+fn terms_of<'a>(graph: &'a Graph, sum: ValueId, inside: &mut BTreeSet<ValueId>) -> Vec<&'a Apply> {
+    let (mut terms, mut next) = (Vec::new(), vec![sum]);
+    while let Some(id) = next.pop() {
+        inside.insert(id);
+        match graph.apply_of(id) {
+            Some(apply) if apply.operator.name == "add" => {
+                next.extend(apply.operands.iter().rev());
+            }
+            apply => terms.extend(apply),
         }
-        apply => apply.into_iter().collect(),
     }
+    terms
 }
 
 /// The values that are rows of data.

@@ -142,15 +142,18 @@ pub struct Interaction {
 }
 
 impl Fusion {
-    /// Whether the training step has something else than the value's kernel for it.
-    pub fn computes(&self, graph: &Graph, id: ValueId) -> bool {
+    /// For each value, whether the training step has something else than its kernel for it.
+    pub fn computed(&self, graph: &Graph) -> Vec<bool> {
         // A graph with a value that does not fit into the loop is not fused.
-        let in_loop = matches!(self, Fusion::RowLoop(_)) && graph.apply_of(id).is_some();
-        in_loop
-            || self.scattered().iter().any(|scatter| {
-                scatter.skipped.contains(&id)
-                    || scatter.lookups.iter().flatten().any(|it| *it == id)
-            })
+        let is_loop = matches!(self, Fusion::RowLoop(_));
+        let mut computed: Vec<bool> =
+            graph.ids().map(|id| is_loop && graph.apply_of(id).is_some()).collect();
+        for scatter in self.scattered() {
+            for id in scatter.skipped.iter().chain(scatter.lookups.iter().flatten()) {
+                computed[id.0] = true;
+            }
+        }
+        computed
     }
 
     /// The parameters whose gradients are scattered into the update by a step that is not one loop.

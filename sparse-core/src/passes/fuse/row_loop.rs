@@ -6,6 +6,7 @@ use crate::ir::{Apply, Graph, Kind, ValueId};
 use crate::operators::{self, BinaryFamily};
 use crate::shapes::{Dim, Dims, place_of};
 use crate::storage::Storage;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The parts of the loop, or why the step is not one.
 pub(super) fn row_loop(graph: &Graph) -> Result<RowLoop, String> {
@@ -42,19 +43,25 @@ pub(super) fn row_loop(graph: &Graph) -> Result<RowLoop, String> {
         reductions: Vec::new(),
         softmax: Vec::new(),
     };
-    let terms: Vec<ValueId> = parts.terms.all().iter().map(|term| term.value).collect();
+    let terms: BTreeSet<ValueId> = parts.terms.all().iter().map(|term| term.value).collect();
+    let inside: BTreeSet<ValueId> = found.inside.iter().copied().collect();
+    let gradients = graph.gradients.iter().map(|(parameter, gradient)| (*gradient, *parameter));
+    // Of a gradient of several parameters the first one counts.
+    let gradients: BTreeMap<ValueId, ValueId> = gradients.rev().collect();
     for id in graph.ids() {
         let Some(apply) = graph.apply_of(id) else {
             continue;
         };
-        if terms.contains(&id) || [loss, score_gradient].contains(&id) || found.inside.contains(&id)
-        {
+        if terms.contains(&id) || [loss, score_gradient].contains(&id) || inside.contains(&id) {
             continue;
         }
-        let gradient_of = graph.gradients.iter().find(|(_, gradient)| *gradient == id);
-        let is_backward = |id: &ValueId| *id == score_gradient || parts.backward.contains(id);
+        let gradient_of = gradients.get(&id);
+        // Both lists are ascending.
+        let is_in = |values: &[ValueId], id: &ValueId| values.binary_search(id).is_ok();
+        let is_backward = |id: &ValueId| *id == score_gradient || is_in(&parts.backward, id);
+        let is_forward = |id: &ValueId| terms.contains(id) || is_in(&parts.forward, id);
         match (apply.operator.name, gradient_of) {
-            ("dot", Some((parameter, _)))
+            ("dot", Some(parameter))
                 if let Terms::Linear(linear) = &mut parts.terms
                     && *parameter == linear.weight
                     && apply.operands[0] == linear.input
@@ -62,7 +69,7 @@ pub(super) fn row_loop(graph: &Graph) -> Result<RowLoop, String> {
             {
                 linear.product.gradient = apply.operands[1];
             }
-            ("pairwise_interaction_gradient", Some((parameter, _)))
+            ("pairwise_interaction_gradient", Some(parameter))
                 if let Terms::Linear(Linear { input, interaction: Some(term), .. }) =
                     &mut parts.terms
                     && term.factors == *parameter
@@ -70,26 +77,29 @@ pub(super) fn row_loop(graph: &Graph) -> Result<RowLoop, String> {
             {
                 term.term.gradient = apply.operands[2];
             }
-            ("reduce_to", Some((parameter, _)))
+            ("reduce_to", Some(parameter))
                 if apply.operands[1] == *parameter && is_backward(&apply.operands[0]) =>
             {
                 parts.reductions.push((*parameter, id, apply.operands[0]));
             }
-            ("dense", Some((parameter, _)))
+            ("dense", Some(parameter))
                 if is_backward(&apply.operands[0]) && graph.shape(*parameter) == space =>
             {
                 return Err("a parameter has the batch's shape".into());
             }
             ("softmax", None)
-                if in_space(&parts, apply.operands[0], false)
+                if is_forward(&apply.operands[0])
                     && is_over_columns(apply, "axis")
                     && graph.outputs.iter().any(|output| output.value == id) =>
             {
                 parts.softmax.push((id, apply.operands[0]));
             }
-            _ if graph.shape(id) == space && is_element_wise(graph, &parts, id, &space) => {
-                let backward =
-                    apply.operands.iter().any(|operand| in_space(&parts, *operand, true));
+            _ if graph.shape(id) == space
+                && is_element_wise(graph, apply, &space, |id| {
+                    is_forward(id) || is_backward(id)
+                }) =>
+            {
+                let backward = apply.operands.iter().any(is_backward);
                 if backward { &mut parts.backward } else { &mut parts.forward }.push(id);
             }
             (name, _) => {
@@ -102,14 +112,15 @@ pub(super) fn row_loop(graph: &Graph) -> Result<RowLoop, String> {
     }
     for term in parts.terms.all() {
         // Until it is found, a term's gradient is the term itself.
-        if term.gradient != score_gradient && !parts.backward.contains(&term.gradient) {
+        if term.gradient != score_gradient && parts.backward.binary_search(&term.gradient).is_err()
+        {
             return Err(format!(
                 "the gradient of `{}` is not computed row by row",
                 graph.label(term.value)
             ));
         }
     }
-    if !terms.contains(&score) && !parts.forward.contains(&score) {
+    if !terms.contains(&score) && parts.forward.binary_search(&score).is_err() {
         return Err("the scores are not computed from the product row by row".into());
     }
     if parts.reductions.len() + parts.terms.tables().len() != graph.gradients.len() {
@@ -215,25 +226,17 @@ pub(super) fn is_over_columns(apply: &Apply, axis: &str) -> bool {
     axis.is_none_or(|axis| place_of(axis, 2) == Some(1))
 }
 
-/// Whether a value is one of the loop's, forward or backward.
-fn in_space(parts: &RowLoop, id: ValueId, backward: bool) -> bool {
-    if backward {
-        id == parts.score_gradient || parts.backward.contains(&id)
-    } else {
-        parts.terms.all().iter().any(|term| term.value == id) || parts.forward.contains(&id)
-    }
-}
-
-/// Whether a value is a scalar function of values of the space at the same place, numbers, and dense
+/// Whether an operator is a scalar function of values of the space at the same place, numbers, and dense
 /// parameters and inputs that the loop can index.
-fn is_element_wise(graph: &Graph, parts: &RowLoop, id: ValueId, space: &Dims) -> bool {
-    let Some(apply) = graph.apply_of(id) else {
-        return false;
-    };
+fn is_element_wise(
+    graph: &Graph,
+    apply: &Apply,
+    space: &Dims,
+    is_in_space: impl Fn(&ValueId) -> bool,
+) -> bool {
     is_scalar_function(apply)
         && apply.operands.iter().all(|operand| {
-            in_space(parts, *operand, false)
-                || in_space(parts, *operand, true)
+            is_in_space(operand)
                 || graph.constant_of(*operand).is_some()
                 || is_indexable(graph, *operand, space)
         })

@@ -285,3 +285,26 @@ fn rows_of_frozen_parameters_are_read_by_the_loop() {
     let because = one_row(&format!("{computed}l = logistic(score, y)\nloss l")).unwrap_err();
     assert_eq!(because, "rows of `v` are not dense numbers");
 }
+
+/// The loop of a step through layers has all reads in it: of very many its compilation has no end.
+#[test]
+fn more_reads_than_a_loop_can_have_are_kernels() {
+    let products = |n: usize| {
+        let mut text =
+            String::from("model M f32\nx = input csr f32 [n, d]\ny = label dense f32 [n, 1]\n");
+        for place in 0..n {
+            text += &format!("w{place} = param row_sparse f32 [d, 1] \"\"\n");
+        }
+        text += "s0 = dot(x, w0)\n";
+        for place in 1..n {
+            text += &format!("p{place} = dot(x, w{place})\n");
+            text += &format!("s{place} = add(s{}, p{place})\n", place - 1);
+        }
+        one_row(&format!("{text}l = squared_error(s{}, y)\nloss l", n - 1))
+    };
+    assert_eq!(products(128).unwrap().reads.len(), 128);
+    assert_eq!(
+        products(129).unwrap_err(),
+        "a row of data has 129 reads of parameters, which are more than 128"
+    );
+}

@@ -217,7 +217,7 @@ impl<'a> Round<'a> {
         make: impl FnOnce(&mut Graph) -> Option<ValueId>,
     ) -> Option<ValueId> {
         let (values, assumptions) = (self.graph.values.len(), self.graph.assumptions.len());
-        let unify = self.graph.unify.clone();
+        let mark = self.graph.unify.mark();
         let made = make(self.graph);
         let assumes = self.graph.assumptions.len() > assumptions;
         let fits = made.filter(|new| {
@@ -227,9 +227,10 @@ impl<'a> Round<'a> {
             self.graph.values.truncate(values);
             self.graph.assumptions.truncate(assumptions);
             // What an attempt found out of extents holds for the attempt alone.
-            self.graph.unify = unify;
+            self.graph.unify.undo(mark);
             return None;
         };
+        self.graph.unify.keep(mark);
         let value = self.before.value(id).clone();
         if new.0 >= values {
             let Value { name, annotation, inserted, .. } = value;

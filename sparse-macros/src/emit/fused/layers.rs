@@ -2,11 +2,11 @@
 
 use super::Steps;
 use super::row::{dense_of, formula, index_of, local, row_loss, values_of};
-use crate::emit::Emit;
 use crate::emit::kernels::number_of;
 use crate::emit::scattered::of_bags;
 use crate::emit::scores::{Recorded, recorded};
 use crate::emit::step::take_apart;
+use crate::emit::{Emit, balanced};
 use proc_macro2::TokenStream;
 use quote::{ToTokens as _, quote};
 use sparse_core::ir::{Apply, Kind, ValueId};
@@ -18,14 +18,14 @@ use std::collections::BTreeSet;
 ///
 /// ```text
 /// let __label = __batch.y.values();
-/// let __reads = (layers::Bags::<_, 0, 16, false, false> { csr: __batch.x }, ());
+/// let __reads = layers::Bags::<_, 0, 16, false, false> { csr: __batch.x };
 /// while __made.n_steps < __n_rows && !__made.diverged() {
 ///     let __first = __made.n_steps;
 ///     let __count = __updater.begin_steps(__n_rows - __first)?;
 ///     let mut __dense_h = __updater.take_fixed::<{ 16 * 32 }>(1, __param_h.values_mut())?;
 ///     …
 ///     let __steps = layers::steps(__reads, __first..__first + __count, [(0, __param_t.table_mut())], __updater,
-///         |__row, (__v8, ())| {
+///         |__row, __v8| {
 ///             let __values_h = __dense_h.values();
 ///             …
 ///             let __v9: [__T; 32] = layers::product(&__v8, __values_h);
@@ -40,7 +40,7 @@ use std::collections::BTreeSet;
 ///             __dense_h.update_outer(&__v8, &__v16);
 ///             __dense_b.update(&__v16);
 ///             …
-///             (__loss, (__v17, ()))
+///             (__loss, __v17)
 ///         });
 ///     __updater.put_fixed(1, __dense_h)?;
 ///     …
@@ -99,8 +99,8 @@ pub(in crate::emit) fn each_row(emit: &Emit<'_>, parts: &Layers) -> TokenStream 
     }
 }
 
-/// What a row of data reads: `(layers::Bags::<…> { csr: __batch.x }, ())`. Of a table that is read more than once
-/// `layers::Together::<_, 0, 16> { reads: (layers::Bags::<…> { … }, (layers::Taken::<…> { … }, ())) }`; what nothing goes back to is
+/// What a row of data reads: `layers::Bags::<…> { csr: __batch.x }`, or several of them in pairs of pairs. Of a table that is read more than
+/// once `layers::Together::<_, 0, 16> { reads: (layers::Bags::<…> { … }, layers::Taken::<…> { … }) }`; what nothing goes back to is
 /// `layers::Stopped::<_, 0, 16> { read: … }`, or of a parameter that is not trained `layers::Frozen::<_, _, 16>::new(…, __param_t.values())`.
 pub(super) fn reads(emit: &Emit<'_>, parts: &Layers) -> TokenStream {
     let rt = &emit.rt;
@@ -109,7 +109,7 @@ pub(super) fn reads(emit: &Emit<'_>, parts: &Layers) -> TokenStream {
         reads => {
             let size = reads.first().map(|read| extent(emit, &columns(emit, read.value)));
             let reads =
-                listed(reads.iter().map(|read| self::read(emit, place, read).unwrap_or_default()));
+                nested(reads.iter().map(|read| self::read(emit, place, read).unwrap_or_default()));
             quote!(#rt::layers::Together::<_, #place, #size> { reads: #reads })
         }
     });
@@ -119,12 +119,13 @@ pub(super) fn reads(emit: &Emit<'_>, parts: &Layers) -> TokenStream {
         let read = named(emit, 0, read).unwrap_or_default();
         quote!(#rt::layers::Frozen::<_, _, #size>::new(#read, #local.values()))
     });
-    listed(tables.chain(frozen).collect::<Vec<_>>().into_iter())
+    nested(tables.chain(frozen))
 }
 
-/// `(first, (second, ()))`
-fn listed(items: impl DoubleEndedIterator<Item = TokenStream>) -> TokenStream {
-    items.rev().fold(quote!(()), |rest, item| quote!((#item, #rest)))
+/// `((first, second), third)`: pairs of pairs.
+fn nested(items: impl Iterator<Item = TokenStream>) -> TokenStream {
+    let items: Vec<TokenStream> = items.collect();
+    balanced(&items, |left, right| quote!((#left, #right))).unwrap_or_else(|| quote!(()))
 }
 
 /// What it reads that of: `[(0, __param_t.table_mut())]`.
@@ -252,7 +253,7 @@ fn outputs(emit: &Emit<'_>) -> TokenStream {
     quote!(#(#outputs)*)
 }
 
-/// `|row, (__v8, ())| { … (loss, (__v17, ())) }`
+/// `|row, __v8| { … (loss, __v17) }`
 fn row_function(emit: &Emit<'_>, parts: &Layers) -> TokenStream {
     let (rt, graph) = (&emit.rt, emit.graph);
     let (numbers, gradients) =
@@ -329,15 +330,15 @@ pub(super) fn add_term(
     }
 }
 
-/// `(__v8, ((), ()))`: a value for each read, in the order of the [reads], `()` where it has none.
+/// `(__v8, (__v9, ()))`: a value for each read, in the order of the [reads], `()` where it has none.
 pub(super) fn list(parts: &Layers, of: fn(&RowsRead) -> Option<ValueId>) -> TokenStream {
     let value = |read: &RowsRead| of(read).map_or(quote!(()), |id| local(id).into_token_stream());
     let tables = parts.reads_by_table().map(|reads| match reads {
         [read] => value(read),
-        reads => listed(reads.iter().map(value)),
+        reads => nested(reads.iter().map(value)),
     });
     let frozen = parts.frozen.iter().map(value);
-    listed(tables.chain(frozen).collect::<Vec<_>>().into_iter())
+    nested(tables.chain(frozen))
 }
 
 /// The values of a row of data.

@@ -22,7 +22,7 @@ use sparse_core::passes::{Layers, Scatter};
 /// __buffer_2.reset_for_overwrite([__n_rows, 16]);
 /// let __kept = [layers::Kept { rows: __buffer_2.values_mut(), columns: 16 }, …];
 /// let (__loss, __sums) = layers::pass(__reads, __n_rows, [(0, __param_t.table_mut())], __updater, __context.parallel,
-///     __scratch, __kept, |__row, __place, (__v8, ()), __sums: &mut [__T; { 16 * 32 + 32 + … }], __kept| {
+///     __scratch, __kept, |__row, __place, __v8, __sums: &mut [__T; { 16 * 32 + 32 + … }], __kept| {
 ///         let __v9: [__T; 32] = layers::product(&__v8, __values_h);
 ///         …
 ///         layers::add_outer(__sums, 0, &__v8, &__v16);
@@ -151,7 +151,7 @@ fn memory(emit: &Emit<'_>, kept: &Kept) -> Option<TokenStream> {
     Some(quote!(#rt::layers::Kept { rows: #rows, columns: #columns }))
 }
 
-/// `|row, place, (__v8, ()), sums, kept| { … loss }`
+/// `|row, place, __v8, sums, kept| { … loss }`
 fn row_function(emit: &Emit<'_>, parts: &Layers, kept: &[Kept]) -> TokenStream {
     let rt = &emit.rt;
     let numbers = list(parts, |read| Some(read.value));

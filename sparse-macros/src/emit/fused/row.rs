@@ -322,15 +322,10 @@ pub(super) fn indexed(emit: &Emit<'_>, parts: &RowLoop) -> BTreeSet<ValueId> {
 /// Whether the backward chain reads values of the forward one, which are then computed again from the
 /// saved products: cheaper than keeping them.
 pub(super) fn needs_forward(emit: &Emit<'_>, parts: &RowLoop) -> bool {
-    parts
-        .backward
-        .iter()
-        .flat_map(|id| emit.graph.apply_of(*id))
-        .flat_map(|apply| &apply.operands)
-        .any(|operand| {
-            let mut terms = parts.terms.all().into_iter();
-            terms.any(|term| term.value == *operand) || parts.forward.contains(operand)
-        })
+    let terms = parts.terms.all().into_iter().map(|term| term.value);
+    let forward: BTreeSet<ValueId> = terms.chain(parts.forward.iter().copied()).collect();
+    let backward = parts.backward.iter().flat_map(|id| emit.graph.apply_of(*id));
+    backward.flat_map(|apply| &apply.operands).any(|operand| forward.contains(operand))
 }
 
 pub(super) fn local(id: ValueId) -> Ident {
